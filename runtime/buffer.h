@@ -1,0 +1,90 @@
+// Device memory that kernels reach by address. Move-only; destroying it frees the memory at once,
+// so a buffer the GPU may still use is handed to Timeline::release_after().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "runtime/result.h"
+#include "runtime/vulkan_handles.h"
+
+namespace hearth {
+
+class Memory;
+
+// What memory is for decides where it lives and in which line of the statistics it counts.
+enum class MemoryIntent {
+  kWeights,      // written once, read by every step
+  kKv,           // the paged cache
+  kActivations,  // scratch between kernels
+  kUpload,       // written by the host, read by the GPU
+  kReadback,     // written by the GPU, read by the host
+};
+inline constexpr size_t kMemoryIntents = 5;
+
+// A range of a Buffer, which must outlive it.
+struct BufferSlice;
+
+class Buffer {
+ public:
+  Buffer() = default;
+  ~Buffer() { reset(); }
+  Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+  Buffer& operator=(Buffer&& other) noexcept;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  uint64_t bytes() const { return bytes_; }
+  uint64_t address() const { return address_; }  // a multiple of 256
+  MemoryIntent intent() const { return intent_; }
+  explicit operator bool() const { return handle_ != nullptr; }
+
+  // The whole buffer, or part of it.
+  BufferSlice all() const;
+  BufferSlice slice(uint64_t offset, uint64_t bytes) const;
+
+  // The host's view, or null where the host cannot see the memory. Always there for kUpload and
+  // kReadback, and for every intent on devices with unified memory.
+  std::byte* mapped() const { return mapped_; }
+  // The same as a span of T. REQUIRES: mapped().
+  template <class T>
+  std::span<T> view() const {
+    return {reinterpret_cast<T*>(mapped_), static_cast<size_t>(bytes_ / sizeof(T))};
+  }
+  // After the host wrote, before the GPU reads; and the other way round. Free on coherent memory.
+  Status flush() const;
+  Status invalidate() const;
+
+  VkBuffer handle() const { return handle_; }
+
+ private:
+  friend class Memory;
+  void reset();
+
+  Memory* memory_ = nullptr;
+  VkBuffer handle_ = nullptr;
+  VmaAllocation allocation_ = nullptr;
+  uint64_t bytes_ = 0, address_ = 0;
+  std::byte* mapped_ = nullptr;
+  MemoryIntent intent_ = MemoryIntent::kActivations;
+};
+
+struct BufferSlice {
+  const Buffer* buffer = nullptr;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+
+  uint64_t address() const { return buffer->address() + offset; }
+  BufferSlice slice(uint64_t from, uint64_t count) const {
+    return {buffer, offset + from, count};
+  }
+};
+
+inline BufferSlice Buffer::all() const { return {this, 0, bytes_}; }
+inline BufferSlice Buffer::slice(uint64_t offset, uint64_t bytes) const {
+  return {this, offset, bytes};
+}
+
+}  // namespace hearth

@@ -1,0 +1,177 @@
+#include "runtime/command_recorder.h"
+
+#include <cassert>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/device.h"
+#include "runtime/gpu_timer.h"
+#include "runtime/pipeline.h"
+#include "runtime/queue.h"
+#include "runtime/vulkan_private.h"
+
+namespace hearth {
+namespace {
+
+constexpr VkPipelineStageFlags2 kTransferStage = VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+constexpr VkAccessFlags2 kTransferAccess =
+    VK_ACCESS_2_TRANSFER_READ_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
+constexpr VkPipelineStageFlags2 kComputeStages = kTransferStage |
+                                                 VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT |
+                                                 VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT;
+constexpr VkAccessFlags2 kComputeAccess =
+    kTransferAccess | VK_ACCESS_2_SHADER_STORAGE_READ_BIT | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT |
+    VK_ACCESS_2_INDIRECT_COMMAND_READ_BIT;
+constexpr VkAccessFlags2 kWrites =
+    VK_ACCESS_2_TRANSFER_WRITE_BIT | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT;
+
+void record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2& barrier) {
+  const VkDependencyInfo info{.sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO,
+                              .memoryBarrierCount = 1,
+                              .pMemoryBarriers = &barrier};
+  vkCmdPipelineBarrier2(commands, &info);
+}
+
+}  // namespace
+
+CommandBuffer& CommandBuffer::operator=(CommandBuffer&& other) noexcept {
+  if (this == &other) return *this;
+  reset();
+  device_ = std::exchange(other.device_, nullptr);
+  pool_ = std::exchange(other.pool_, nullptr);
+  handle_ = std::exchange(other.handle_, nullptr);
+  dispatches_ = other.dispatches_;
+  barriers_ = other.barriers_;
+  return *this;
+}
+
+void CommandBuffer::reset() {
+  if (pool_ != nullptr) vkDestroyCommandPool(device_->handle(), pool_, nullptr);
+  pool_ = nullptr;
+  handle_ = nullptr;
+}
+
+Result<CommandRecorder> CommandRecorder::begin(Device& device, const RecorderOptions& options) {
+  if (device.lost()) return device.lost_error();
+  Queue& queue = options.queue != nullptr ? *options.queue : device.compute();
+  CommandRecorder recorder(device, options);
+  recorder.transfer_only_ = &queue != &device.compute();
+  recorder.labels_ = device.names_objects();
+  CommandBuffer& buffer = recorder.buffer_;
+  buffer.device_ = &device;
+
+  const VkCommandPoolCreateInfo pool_info{.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                          .queueFamilyIndex = queue.family()};
+  VkResult result = vkCreateCommandPool(device.handle(), &pool_info, nullptr, &buffer.pool_);
+  if (result != VK_SUCCESS) return device.note(result, "creating a command pool");
+  const VkCommandBufferAllocateInfo buffer_info{
+      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+      .commandPool = buffer.pool_,
+      .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+      .commandBufferCount = 1};
+  result = vkAllocateCommandBuffers(device.handle(), &buffer_info, &buffer.handle_);
+  if (result != VK_SUCCESS) return device.note(result, "creating a command buffer");
+  device.set_name(VK_OBJECT_TYPE_COMMAND_POOL, buffer.pool_, options.name);
+  device.set_name(VK_OBJECT_TYPE_COMMAND_BUFFER, buffer.handle_, options.name);
+
+  const VkCommandBufferBeginInfo begin_info{
+      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+      .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT};
+  result = vkBeginCommandBuffer(buffer.handle_, &begin_info);
+  if (result != VK_SUCCESS) return device.note(result, "beginning a command buffer");
+  if (recorder.timer_ != nullptr) recorder.timer_->record_reset(buffer.handle_);
+  recorder.barrier();
+  buffer.barriers_ = 0;
+  if (recorder.times(Timing::kWhole)) recorder.timer_->record_begin(buffer.handle_, options.name);
+  return recorder;
+}
+
+void CommandRecorder::barrier() {
+  const VkPipelineStageFlags2 stages = transfer_only_ ? kTransferStage : kComputeStages;
+  const VkAccessFlags2 access = transfer_only_ ? kTransferAccess : kComputeAccess;
+  record_barrier(buffer_.handle_, {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2,
+                                   .srcStageMask = stages,
+                                   .srcAccessMask = access & kWrites,
+                                   .dstStageMask = stages,
+                                   .dstAccessMask = access});
+  hazards_.clear();
+  ++buffer_.barriers_;
+}
+
+void CommandRecorder::begin_command(std::span<const Access> accesses, std::string_view label) {
+  if (hazards_.add(accesses) || (serial_ && buffer_.dispatches_ > 0)) {
+    barrier();
+    hazards_.add(accesses);
+  }
+  if (labels_) {
+    const std::string text(label);
+    const VkDebugUtilsLabelEXT info{.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT,
+                                    .pLabelName = text.c_str()};
+    vkCmdBeginDebugUtilsLabelEXT(buffer_.handle_, &info);
+  }
+  if (times(Timing::kEachCommand)) timer_->record_begin(buffer_.handle_, label);
+}
+
+void CommandRecorder::end_command() {
+  if (times(Timing::kEachCommand)) timer_->record_end(buffer_.handle_);
+  if (labels_) vkCmdEndDebugUtilsLabelEXT(buffer_.handle_);
+  ++buffer_.dispatches_;
+}
+
+void CommandRecorder::prepare(const Dispatch& dispatch, std::span<const Access> accesses) {
+  assert(!transfer_only_ && "kernels run on the compute queue");
+  begin_command(accesses, dispatch.label.empty() ? dispatch.pipeline.name() : dispatch.label);
+  if (bound_ != dispatch.pipeline.handle()) {
+    bound_ = dispatch.pipeline.handle();
+    vkCmdBindPipeline(buffer_.handle_, VK_PIPELINE_BIND_POINT_COMPUTE, bound_);
+  }
+  vkCmdPushConstants(buffer_.handle_, dispatch.pipeline.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                     static_cast<uint32_t>(dispatch.push.bytes), dispatch.push.data.data());
+}
+
+void CommandRecorder::dispatch(const Dispatch& dispatch) {
+  prepare(dispatch, {dispatch.accesses.begin(), dispatch.accesses.size()});
+  vkCmdDispatch(buffer_.handle_, dispatch.groups.x, dispatch.groups.y, dispatch.groups.z);
+  end_command();
+}
+
+void CommandRecorder::dispatch_indirect(const Dispatch& dispatch, const BufferSlice& groups) {
+  std::vector<Access> accesses(dispatch.accesses);
+  accesses.push_back(reads(groups));
+  prepare(dispatch, accesses);
+  vkCmdDispatchIndirect(buffer_.handle_, groups.buffer->handle(), groups.offset);
+  end_command();
+}
+
+void CommandRecorder::copy(const BufferSlice& from, const BufferSlice& to) {
+  assert(from.bytes == to.bytes);
+  const Access accesses[] = {reads(from), writes(to)};
+  begin_command(accesses, "copy");
+  const VkBufferCopy region{.srcOffset = from.offset, .dstOffset = to.offset, .size = from.bytes};
+  vkCmdCopyBuffer(buffer_.handle_, from.buffer->handle(), to.buffer->handle(), 1, &region);
+  end_command();
+}
+
+void CommandRecorder::fill(const BufferSlice& slice, uint32_t word) {
+  const Access accesses[] = {writes(slice)};
+  begin_command(accesses, "fill");
+  vkCmdFillBuffer(buffer_.handle_, slice.buffer->handle(), slice.offset, slice.bytes, word);
+  end_command();
+}
+
+Result<CommandBuffer> CommandRecorder::finish() {
+  if (times(Timing::kWhole)) timer_->record_end(buffer_.handle_);
+  const VkPipelineStageFlags2 stages = transfer_only_ ? kTransferStage : kComputeStages;
+  record_barrier(buffer_.handle_, {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2,
+                                   .srcStageMask = stages,
+                                   .srcAccessMask = transfer_only_ ? kTransferAccess & kWrites
+                                                                   : kWrites,
+                                   .dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT,
+                                   .dstAccessMask = VK_ACCESS_2_HOST_READ_BIT});
+  const VkResult result = vkEndCommandBuffer(buffer_.handle_);
+  if (result != VK_SUCCESS) return device_->note(result, "recording commands");
+  return std::move(buffer_);
+}
+
+}  // namespace hearth

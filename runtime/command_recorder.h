@@ -1,0 +1,136 @@
+// Records commands once; the result is submitted as often as wanted (queue.h). Barriers are placed
+// by Hazards from what each command says it reads and writes, so a wrong Access list is the one way
+// to get a race: list every buffer a kernel touches.
+//
+// A recorded buffer starts with a barrier against all earlier work of its queue and ends with one
+// that makes its writes visible to the host, so that submissions never need more than order.
+// One thread per recorder.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/hazards.h"
+#include "runtime/result.h"
+#include "runtime/vulkan_handles.h"
+
+namespace hearth {
+
+class Device;
+class GpuTimer;
+class Pipeline;
+class Queue;
+
+// Recorded commands. Move-only. REQUIRES on destruction: the GPU is done with them (or hand it to
+// Timeline::release_after), and buffers and pipelines they use outlive every run.
+class CommandBuffer {
+ public:
+  CommandBuffer() = default;
+  ~CommandBuffer() { reset(); }
+  CommandBuffer(CommandBuffer&& other) noexcept { *this = std::move(other); }
+  CommandBuffer& operator=(CommandBuffer&& other) noexcept;
+  CommandBuffer(const CommandBuffer&) = delete;
+  CommandBuffer& operator=(const CommandBuffer&) = delete;
+
+  VkCommandBuffer handle() const { return handle_; }
+  uint32_t dispatches() const { return dispatches_; }
+  uint32_t barriers() const { return barriers_; }  // without the first and the last
+
+ private:
+  friend class CommandRecorder;
+  void reset();
+
+  Device* device_ = nullptr;
+  VkCommandPool pool_ = nullptr;  // one pool a buffer: recorders on different threads never meet
+  VkCommandBuffer handle_ = nullptr;
+  uint32_t dispatches_ = 0, barriers_ = 0;
+};
+
+struct GroupCount {
+  uint32_t x = 1, y = 1, z = 1;
+};
+
+// The kernel's arguments: a plain struct of at most kMaxPushBytes.
+inline constexpr size_t kMaxPushBytes = 128;  // what every device has
+
+struct PushConstants {
+  template <class T>
+  PushConstants(const T& value) : bytes(sizeof(T)) {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kMaxPushBytes);
+    std::memcpy(data.data(), &value, sizeof(T));
+  }
+  std::array<std::byte, kMaxPushBytes> data;
+  size_t bytes;
+};
+
+struct Dispatch {
+  const Pipeline& pipeline;
+  PushConstants push;
+  GroupCount groups;
+  std::initializer_list<Access> accesses;
+  std::string_view label = {};  // in GPU times and captures; the kernel's name if empty
+};
+
+enum class Timing {
+  kEachCommand,  // a span a command
+  kWhole,        // one span from the first command to the last, named after the buffer
+};
+
+struct RecorderOptions {
+  std::string_view name = "commands";
+  Queue* queue = nullptr;  // the device's compute queue if null
+  GpuTimer* timer = nullptr;
+  Timing timing = Timing::kEachCommand;
+  bool serial = false;  // a barrier before every command: what profiling wants
+};
+
+class CommandRecorder {
+ public:
+  static Result<CommandRecorder> begin(Device& device, const RecorderOptions& options = {});
+  CommandRecorder(CommandRecorder&&) = default;
+  CommandRecorder& operator=(CommandRecorder&&) = default;
+  CommandRecorder(const CommandRecorder&) = delete;
+  CommandRecorder& operator=(const CommandRecorder&) = delete;
+  ~CommandRecorder() = default;
+
+  void dispatch(const Dispatch& dispatch);
+  // The group counts are three uint32 in `groups` at the time the command runs; `dispatch.groups`
+  // is not used. `groups` counts as read.
+  void dispatch_indirect(const Dispatch& dispatch, const BufferSlice& groups);
+  // REQUIRES: slices of equal size that do not overlap.
+  void copy(const BufferSlice& from, const BufferSlice& to);
+  // Sets every 32-bit word. REQUIRES: offset and size are multiples of four.
+  void fill(const BufferSlice& slice, uint32_t word);
+
+  // Ends recording. REQUIRES: nothing is recorded after.
+  Result<CommandBuffer> finish();
+
+ private:
+  CommandRecorder(Device& device, const RecorderOptions& options)
+      : device_(&device),
+        timer_(options.timer),
+        timing_(options.timing),
+        serial_(options.serial) {}
+  void prepare(const Dispatch& dispatch, std::span<const Access> accesses);
+  void begin_command(std::span<const Access> accesses, std::string_view label);
+  void end_command();
+  void barrier();
+  bool times(Timing timing) const { return timer_ != nullptr && timing_ == timing; }
+
+  Device* device_;
+  GpuTimer* timer_;
+  Timing timing_;
+  bool serial_;
+  bool transfer_only_ = false;
+  bool labels_ = false;
+  CommandBuffer buffer_;
+  Hazards hazards_;
+  VkPipeline bound_ = nullptr;
+};
+
+}  // namespace hearth

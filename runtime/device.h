@@ -1,0 +1,73 @@
+// A logical device: its queues, its memory, and whether it is still alive. Everything made from a
+// Device must be gone before it is. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string_view>
+
+#include "runtime/device_caps.h"
+#include "runtime/faults.h"
+#include "runtime/result.h"
+#include "runtime/vulkan_handles.h"
+
+namespace hearth {
+
+class Instance;
+class Memory;
+class Queue;
+
+class Device {
+ public:
+  // `position` is one of instance.devices(). REQUIRES: refusal() has nothing against that device,
+  // and `instance` outlives the Device.
+  static Result<std::unique_ptr<Device>> create(Instance& instance, size_t position);
+  // The device select_device() picks for `wanted` (empty: the best one).
+  static Result<std::unique_ptr<Device>> open(Instance& instance, std::string_view wanted = {});
+  // Waits for the GPU.
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const DeviceCaps& caps() const { return caps_; }
+  Queue& compute() const { return *compute_; }
+  // A queue that copies beside the kernels, or compute() where the device has no such queue.
+  Queue& transfer() const { return transfer_ ? *transfer_ : *compute_; }
+  bool has_transfer_queue() const { return transfer_ != nullptr; }
+  Memory& memory() const { return *memory_; }
+  Faults& faults() { return faults_; }
+
+  // Once lost, always lost: every later call answers with lost_error().
+  bool lost() const { return lost_.load(std::memory_order_relaxed); }
+  Error lost_error() const;
+  void mark_lost() { lost_.store(true, std::memory_order_relaxed); }
+
+  Status wait_idle();
+
+  // For runtime/: the handles, and the two things every Vulkan call may need.
+  VkDevice handle() const { return handle_; }
+  VkPhysicalDevice physical() const { return physical_; }
+  Instance& instance() const { return instance_; }
+  // Turns a VkResult into an Error and remembers a lost device.
+  Error note(int vk_result, std::string_view what);
+  // Names an object in validation messages and captures. `object_type` is a VkObjectType. Does
+  // nothing in a release build without validation.
+  void set_name(int object_type, const void* object, std::string_view name) const;
+  bool names_objects() const { return names_; }
+
+ private:
+  Device(Instance& instance, size_t position);
+  Status open();
+
+  Instance& instance_;
+  DeviceCaps caps_;
+  VkPhysicalDevice physical_ = nullptr;
+  VkDevice handle_ = nullptr;
+  bool names_ = false;
+  Faults faults_;
+  std::atomic<bool> lost_{false};
+  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<Queue> compute_, transfer_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,105 @@
+// What a Vulkan device can do, as plain data: filled in from a driver by instance.cpp, or written
+// down by hand in tests. Device selection and kernel choice decide on this and nothing else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth {
+
+enum class DeviceType { kDiscrete, kIntegrated, kVirtual, kCpu, kOther };
+
+std::string_view device_type_name(DeviceType type);  // "discrete"
+
+enum class ScalarType { kF16, kBf16, kF32, kS8, kU8, kS32, kU32, kOther };
+
+std::string_view scalar_type_name(ScalarType type);  // "f16"
+
+// One shape a cooperative matrix may have: D[m,n] = A[m,k] * B[k,n] + C[m,n].
+struct CoopmatShape {
+  uint32_t m = 0, n = 0, k = 0;
+  ScalarType a = ScalarType::kOther, b = ScalarType::kOther;
+  ScalarType c = ScalarType::kOther, result = ScalarType::kOther;
+  bool operator==(const CoopmatShape&) const = default;
+};
+
+struct MemoryHeap {
+  uint64_t bytes = 0;
+  uint64_t free_bytes = 0;  // the driver's budget less what is used; equal to bytes without
+                            // VK_EXT_memory_budget
+  bool device_local = false;
+};
+
+struct DeviceFeatures {
+  // Hearth does not run without these.
+  bool subgroup_arithmetic = false;
+  bool storage16 = false;
+  bool int64 = false;  // addresses are computed in 64 bits
+  bool timeline_semaphore = false;
+  bool synchronization2 = false;
+  bool buffer_device_address = false;
+  bool subgroup_size_control = false;
+
+  // Used when there.
+  bool float16 = false;
+  bool int8 = false;
+  bool int16 = false;
+  bool storage8 = false;
+  bool bfloat16 = false;
+  bool integer_dot = false;  // packed 4 x 8 bit, in hardware
+  bool memory_model = false;
+  bool coopmat = false;   // VK_KHR_cooperative_matrix
+  bool coopmat2 = false;  // VK_NV_cooperative_matrix2 with workgroup scope and tensor addressing
+  bool memory_budget = false;
+  bool pipeline_executable = false;
+
+  bool operator==(const DeviceFeatures&) const = default;
+};
+
+struct DeviceLimits {
+  uint32_t max_group_invocations = 128;
+  uint32_t max_shared_bytes = 16384;
+  uint32_t max_push_bytes = 128;
+  std::array<uint32_t, 3> max_group_count = {65535, 65535, 65535};
+  uint64_t max_allocation_bytes = 1ull << 30;
+  uint64_t max_storage_range_bytes = 1ull << 27;
+  double timestamp_ns = 0;  // a GPU clock tick in nanoseconds; 0: no timestamps
+};
+
+struct QueueFamilies {
+  int compute = -1;   // index of the family that runs kernels; -1: none
+  int transfer = -1;  // a family that only copies, where there is one
+};
+
+struct DeviceCaps {
+  uint32_t index = 0;  // what `-d` takes
+  std::string name;
+  DeviceType type = DeviceType::kOther;
+  uint32_t vendor_id = 0, device_id = 0;
+  std::string driver;  // name and version as the driver tells them
+  uint32_t api_major = 0, api_minor = 0, api_patch = 0;
+  std::array<uint8_t, 16> pipeline_cache_uuid = {};
+
+  // Subgroups: what a pipeline gets unasked, and what it may require.
+  uint32_t subgroup_size = 0, min_subgroup_size = 0, max_subgroup_size = 0;
+
+  DeviceFeatures features;
+  DeviceLimits limits;
+  QueueFamilies queues;
+  std::vector<MemoryHeap> heaps;
+  std::vector<CoopmatShape> coopmat_shapes;
+
+  // Memory that kernels read at full speed: the sum over device-local heaps.
+  uint64_t memory_bytes() const;
+  uint64_t free_bytes() const;
+  // The host and the device share one memory: no staging is needed.
+  bool unified_memory() const;
+};
+
+// The names `hearth devices` shows for the features that are there, in the order of the struct.
+std::vector<std::string> feature_names(const DeviceFeatures& features);
+
+}  // namespace hearth

@@ -1,0 +1,60 @@
+// The Vulkan instance: the devices of this machine, and the validation layers' messages.
+// Thread-safe after create().
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/device_caps.h"
+#include "runtime/result.h"
+#include "runtime/vulkan_handles.h"
+
+namespace hearth {
+
+enum class Validation {
+  kOff,
+  kOn,           // core and synchronization checks
+  kGpuAssisted,  // those, and shaders instrumented to check the addresses they use
+};
+
+struct InstanceOptions {
+  std::string application = "hearth";
+  Validation validation = Validation::kOff;
+  std::vector<const char*> extensions;  // for windows: what the surface needs
+};
+
+class Instance {
+ public:
+  // Fails where there is no Vulkan loader, or where validation is asked for and its layer is not
+  // installed. A machine without any device is not an error: devices() is then empty.
+  static Result<std::unique_ptr<Instance>> create(const InstanceOptions& options);
+  ~Instance();
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  const std::vector<DeviceCaps>& devices() const { return caps_; }
+
+  // What the validation layers have said since the last call. Messages are also logged.
+  std::vector<std::string> take_validation_messages();
+
+  Validation validation() const { return options_.validation; }
+  bool debug_names() const { return debug_names_; }
+  VkInstance handle() const { return handle_; }
+  VkPhysicalDevice physical_device(size_t position) const { return physical_[position]; }
+
+ private:
+  struct MessageLog;
+  explicit Instance(InstanceOptions options);
+  Status open();
+
+  InstanceOptions options_;
+  VkInstance handle_ = nullptr;
+  VkDebugUtilsMessengerEXT messenger_ = nullptr;
+  bool debug_names_ = false;
+  std::unique_ptr<MessageLog> messages_;
+  std::vector<VkPhysicalDevice> physical_;
+  std::vector<DeviceCaps> caps_;  // parallel to physical_
+};
+
+}  // namespace hearth

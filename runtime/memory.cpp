@@ -1,0 +1,194 @@
+#include "runtime/memory.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "runtime/device.h"
+#include "runtime/instance.h"
+#include "runtime/vulkan_private.h"
+// After volk, which brings Vulkan without prototypes.
+#include <vk_mem_alloc.h>
+
+namespace hearth {
+namespace {
+
+VmaAllocationCreateInfo placement(MemoryIntent intent, bool unified) {
+  VmaAllocationCreateInfo info{};
+  switch (intent) {
+    case MemoryIntent::kWeights:
+    case MemoryIntent::kKv:
+    case MemoryIntent::kActivations:
+      info.usage = VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
+      info.flags = VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT;
+      // Where the host and the device share memory, a mapping saves a copy.
+      if (unified)
+        info.flags |=
+            VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT | VMA_ALLOCATION_CREATE_MAPPED_BIT;
+      break;
+    case MemoryIntent::kUpload:
+      info.usage = VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
+      info.flags = VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT |
+                   VMA_ALLOCATION_CREATE_MAPPED_BIT;
+      break;
+    case MemoryIntent::kReadback:
+      info.usage = VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
+      info.flags =
+          VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT | VMA_ALLOCATION_CREATE_MAPPED_BIT;
+      break;
+  }
+  return info;
+}
+
+}  // namespace
+
+std::string_view intent_name(MemoryIntent intent) {
+  switch (intent) {
+    case MemoryIntent::kWeights: return "weights";
+    case MemoryIntent::kKv: return "kv";
+    case MemoryIntent::kActivations: return "activations";
+    case MemoryIntent::kUpload: return "upload";
+    case MemoryIntent::kReadback: break;
+  }
+  return "readback";
+}
+
+std::string format_bytes(uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} bytes", bytes);
+  if (bytes < (1ull << 20)) return fmt::format("{:.0f} KiB", static_cast<double>(bytes) / 1024);
+  if (bytes < (1ull << 30))
+    return fmt::format("{:.0f} MiB", static_cast<double>(bytes) / (1 << 20));
+  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1 << 30));
+}
+
+Result<std::unique_ptr<Memory>> Memory::create(Device& device) {
+  std::unique_ptr<Memory> memory(new Memory(device));
+  const VmaVulkanFunctions functions{.vkGetInstanceProcAddr = vkGetInstanceProcAddr,
+                                     .vkGetDeviceProcAddr = vkGetDeviceProcAddr};
+  VmaAllocatorCreateInfo info{};
+  info.flags = VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT;
+  if (device.caps().features.memory_budget)
+    info.flags |= VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT;
+  info.physicalDevice = device.physical();
+  info.device = device.handle();
+  info.instance = device.instance().handle();
+  info.pVulkanFunctions = &functions;
+  info.vulkanApiVersion = VK_API_VERSION_1_3;
+  const VkResult result = vmaCreateAllocator(&info, &memory->allocator_);
+  if (result != VK_SUCCESS) return device.note(result, "starting the memory allocator");
+  return memory;
+}
+
+Memory::~Memory() {
+  if (allocator_ != nullptr) vmaDestroyAllocator(allocator_);
+}
+
+Error Memory::refused(const BufferInfo& info, std::string_view why) const {
+  const MemoryUse now = use();
+  return {ErrorKind::kOutOfMemory,
+          fmt::format("cannot allocate {} for {} '{}': {}; {} of {} are left on {}",
+                      format_bytes(info.bytes), intent_name(info.intent), info.name, why,
+                      format_bytes(now.device_left_bytes()),
+                      format_bytes(now.device_budget_bytes), device_.caps().name)};
+}
+
+Result<Buffer> Memory::allocate(const BufferInfo& info) {
+  if (device_.lost()) return device_.lost_error();
+  if (info.bytes == 0)
+    return Error{ErrorKind::kInvalid, fmt::format("buffer '{}' of no bytes", info.name)};
+  const uint64_t most = device_.caps().limits.max_allocation_bytes;
+  if (info.bytes > most)
+    return refused(info,
+                   fmt::format("this device takes at most {} at once", format_bytes(most)));
+  if (device_.faults().allocation.strikes()) return refused(info, "a test made it fail");
+
+  // Both queues may touch any buffer; concurrent sharing costs nothing for buffers on the drivers
+  // we know and spares ownership transfers.
+  const uint32_t families[] = {static_cast<uint32_t>(device_.caps().queues.compute),
+                               static_cast<uint32_t>(device_.caps().queues.transfer)};
+  const bool shared = device_.has_transfer_queue();
+  const VkBufferCreateInfo buffer_info{
+      .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+      .size = info.bytes,
+      .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
+               VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT |
+               VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT,
+      .sharingMode = shared ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE,
+      .queueFamilyIndexCount = shared ? 2u : 0u,
+      .pQueueFamilyIndices = families,
+  };
+  const VmaAllocationCreateInfo where = placement(info.intent, device_.caps().unified_memory());
+
+  Buffer buffer;
+  VmaAllocationInfo got{};
+  constexpr VkDeviceSize kAlignment = 256;
+  const VkResult result =
+      vmaCreateBufferWithAlignment(allocator_, &buffer_info, &where, kAlignment, &buffer.handle_,
+                                   &buffer.allocation_, &got);
+  if (result == VK_ERROR_DEVICE_LOST) return device_.note(result, "allocating memory");
+  if (result != VK_SUCCESS) return refused(info, vulkan_result_name(result));
+
+  buffer.memory_ = this;
+  buffer.bytes_ = info.bytes;
+  buffer.intent_ = info.intent;
+  buffer.mapped_ = static_cast<std::byte*>(got.pMappedData);
+  const VkBufferDeviceAddressInfo address{.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
+                                          .buffer = buffer.handle_};
+  buffer.address_ = vkGetBufferDeviceAddress(device_.handle(), &address);
+
+  const std::string name(info.name);
+  vmaSetAllocationName(allocator_, buffer.allocation_, name.c_str());
+  device_.set_name(VK_OBJECT_TYPE_BUFFER, buffer.handle_, name);
+
+  const std::lock_guard lock(mutex_);
+  IntentUse& use = use_[static_cast<size_t>(info.intent)];
+  use.bytes += info.bytes;
+  use.buffers += 1;
+  use.peak_bytes = std::max(use.peak_bytes, use.bytes);
+  return buffer;
+}
+
+void Memory::free(Buffer& buffer) {
+  {
+    const std::lock_guard lock(mutex_);
+    IntentUse& use = use_[static_cast<size_t>(buffer.intent_)];
+    use.bytes -= buffer.bytes_;
+    use.buffers -= 1;
+  }
+  vmaDestroyBuffer(allocator_, buffer.handle_, buffer.allocation_);
+  buffer.handle_ = nullptr;
+  buffer.allocation_ = nullptr;
+}
+
+Status Memory::flush(const Buffer& buffer) {
+  const VkResult result = vmaFlushAllocation(allocator_, buffer.allocation_, 0, VK_WHOLE_SIZE);
+  if (result != VK_SUCCESS) return device_.note(result, "flushing host writes");
+  return {};
+}
+
+Status Memory::invalidate(const Buffer& buffer) {
+  const VkResult result =
+      vmaInvalidateAllocation(allocator_, buffer.allocation_, 0, VK_WHOLE_SIZE);
+  if (result != VK_SUCCESS) return device_.note(result, "reading back device writes");
+  return {};
+}
+
+MemoryUse Memory::use() const {
+  MemoryUse result;
+  {
+    const std::lock_guard lock(mutex_);
+    result.by_intent = use_;
+  }
+  VmaBudget budgets[VK_MAX_MEMORY_HEAPS];
+  vmaGetHeapBudgets(allocator_, budgets);
+  const VkPhysicalDeviceMemoryProperties* properties = nullptr;
+  vmaGetMemoryProperties(allocator_, &properties);
+  for (uint32_t i = 0; i < properties->memoryHeapCount; ++i) {
+    if ((properties->memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) continue;
+    result.device_budget_bytes += budgets[i].budget;
+    result.device_used_bytes += budgets[i].usage;
+  }
+  return result;
+}
+
+}  // namespace hearth

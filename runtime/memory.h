@@ -1,0 +1,76 @@
+// Device memory, asked for by intent and served by the Vulkan Memory Allocator. Knows what is used
+// for what, and what is left. Thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "runtime/buffer.h"
+#include "runtime/result.h"
+#include "runtime/vulkan_handles.h"
+
+namespace hearth {
+
+class Device;
+
+std::string_view intent_name(MemoryIntent intent);  // "weights"
+
+// "1.50 GiB", "384 MiB", "17 bytes": sizes as messages show them.
+std::string format_bytes(uint64_t bytes);
+
+struct BufferInfo {
+  uint64_t bytes = 0;
+  MemoryIntent intent = MemoryIntent::kActivations;
+  std::string_view name = "buffer";  // in error messages, captures and VMA's statistics
+};
+
+struct IntentUse {
+  uint64_t bytes = 0, peak_bytes = 0;
+  uint64_t buffers = 0;
+};
+
+struct MemoryUse {
+  std::array<IntentUse, kMemoryIntents> by_intent;
+  uint64_t device_budget_bytes = 0;  // what the driver lets this process have, device-local
+  uint64_t device_used_bytes = 0;    // what this process has of it
+
+  const IntentUse& of(MemoryIntent intent) const {
+    return by_intent[static_cast<size_t>(intent)];
+  }
+  uint64_t device_left_bytes() const {
+    return device_budget_bytes - std::min(device_budget_bytes, device_used_bytes);
+  }
+};
+
+class Memory {
+ public:
+  static Result<std::unique_ptr<Memory>> create(Device& device);
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  // Contents are undefined. Device-side memory beyond the driver's budget is refused rather than
+  // taken from other programs. The error says what was asked for and what was left.
+  Result<Buffer> allocate(const BufferInfo& info);
+
+  MemoryUse use() const;
+
+ private:
+  friend class Buffer;
+  explicit Memory(Device& device) : device_(device) {}
+  void free(Buffer& buffer);
+  Status flush(const Buffer& buffer);
+  Status invalidate(const Buffer& buffer);
+  Error refused(const BufferInfo& info, std::string_view why) const;
+
+  Device& device_;
+  VmaAllocator allocator_ = nullptr;
+  mutable std::mutex mutex_;
+  std::array<IntentUse, kMemoryIntents> use_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,143 @@
+#include "runtime/pipeline.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/command_recorder.h"
+#include "runtime/device.h"
+#include "runtime/pipeline_cache.h"
+#include "runtime/shader_library.h"
+#include "runtime/vulkan_private.h"
+
+namespace hearth {
+
+Pipeline::~Pipeline() {
+  if (handle_ != nullptr) vkDestroyPipeline(device_.handle(), handle_, nullptr);
+}
+
+PipelineStore::PipelineStore(Device& device) : device_(device) {}
+
+Result<std::unique_ptr<PipelineStore>> PipelineStore::create(Device& device,
+                                                             const PipelineStoreOptions& options) {
+  std::unique_ptr<PipelineStore> store(new PipelineStore(device));
+  const VkPushConstantRange range{.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
+                                  .size = static_cast<uint32_t>(kMaxPushBytes)};
+  const VkPipelineLayoutCreateInfo info{.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                        .pushConstantRangeCount = 1,
+                                        .pPushConstantRanges = &range};
+  const VkResult result =
+      vkCreatePipelineLayout(device.handle(), &info, nullptr, &store->layout_);
+  if (result != VK_SUCCESS) return device.note(result, "creating the pipeline layout");
+  device.set_name(VK_OBJECT_TYPE_PIPELINE_LAYOUT, store->layout_, "kernels");
+  HEARTH_ASSIGN(store->cache_, PipelineCache::open(device, options.cache_directory));
+  return store;
+}
+
+PipelineStore::~PipelineStore() {
+  if (cache_ != nullptr) save();
+  pipelines_.clear();
+  cache_.reset();
+  if (layout_ != nullptr) vkDestroyPipelineLayout(device_.handle(), layout_, nullptr);
+}
+
+Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& info) const {
+  const DeviceCaps& caps = device_.caps();
+  if (device_.lost()) return device_.lost_error();
+  if (info.subgroup_size != 0 && (info.subgroup_size < caps.min_subgroup_size ||
+                                  info.subgroup_size > caps.max_subgroup_size))
+    return Error{ErrorKind::kUnsupported,
+                 fmt::format("kernel '{}' wants subgroups of {}, {} has {} to {}", info.kernel,
+                             info.subgroup_size, caps.name, caps.min_subgroup_size,
+                             caps.max_subgroup_size)};
+  HEARTH_ASSIGN(const ShaderBinary shader, find_shader(info.kernel));
+
+  std::unique_ptr<Pipeline> pipeline(new Pipeline(device_, info));
+  pipeline->layout_ = layout_;
+  const VkShaderModuleCreateInfo module_info{
+      .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+      .codeSize = shader.code.size_bytes(),
+      .pCode = shader.code.data()};
+  VkShaderModule module = VK_NULL_HANDLE;
+  VkResult result = vkCreateShaderModule(device_.handle(), &module_info, nullptr, &module);
+  if (result != VK_SUCCESS)
+    return device_.note(result, fmt::format("loading kernel '{}'", info.kernel));
+
+  std::vector<VkSpecializationMapEntry> entries;
+  for (uint32_t i = 0; i < info.constants.size(); ++i)
+    entries.push_back({.constantID = i, .offset = i * 4, .size = 4});
+  const VkSpecializationInfo specialization{
+      .mapEntryCount = static_cast<uint32_t>(entries.size()),
+      .pMapEntries = entries.data(),
+      .dataSize = info.constants.size() * sizeof(uint32_t),
+      .pData = info.constants.data()};
+  const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup{
+      .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
+      .requiredSubgroupSize = info.subgroup_size};
+  const VkComputePipelineCreateInfo pipeline_info{
+      .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+      .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                .pNext = info.subgroup_size != 0 ? &subgroup : nullptr,
+                .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                .module = module,
+                .pName = "main",
+                .pSpecializationInfo = &specialization},
+      .layout = layout_};
+  result = vkCreateComputePipelines(device_.handle(), cache_->handle(), 1, &pipeline_info, nullptr,
+                                    &pipeline->handle_);
+  vkDestroyShaderModule(device_.handle(), module, nullptr);
+  if (result != VK_SUCCESS)
+    return device_.note(result, fmt::format("compiling kernel '{}' with constants [{}]",
+                                            info.kernel, fmt::join(info.constants, ", ")));
+  device_.set_name(VK_OBJECT_TYPE_PIPELINE, pipeline->handle_, info.kernel);
+  return pipeline;
+}
+
+Result<const Pipeline*> PipelineStore::get(const PipelineInfo& info) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = pipelines_.find(info); found != pipelines_.end())
+      return found->second.get();
+  }
+  // Compiled outside the lock. Should another thread have been faster, its pipeline stays.
+  HEARTH_ASSIGN(std::unique_ptr<Pipeline> pipeline, compile(info));
+  const std::lock_guard lock(mutex_);
+  const auto [entry, inserted] = pipelines_.try_emplace(info, std::move(pipeline));
+  if (inserted) cache_->mark_changed();
+  return entry->second.get();
+}
+
+Status PipelineStore::prepare(std::span<const PipelineInfo> infos) {
+  std::atomic<size_t> next{0};
+  std::mutex error_mutex;
+  std::optional<Error> first_error;
+  const auto work = [&] {
+    for (size_t i = next++; i < infos.size(); i = next++) {
+      auto result = get(infos[i]);
+      if (result.ok()) continue;
+      const std::lock_guard lock(error_mutex);
+      if (!first_error) first_error = std::move(result).error();
+    }
+  };
+  const size_t threads =
+      std::min<size_t>(infos.size(), std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::jthread> others;
+  for (size_t i = 1; i < threads; ++i) others.emplace_back(work);
+  work();
+  others.clear();  // joins
+  if (first_error) return *first_error;
+  return {};
+}
+
+void PipelineStore::save() { cache_->save(); }
+
+size_t PipelineStore::size() const {
+  const std::lock_guard lock(mutex_);
+  return pipelines_.size();
+}
+
+}  // namespace hearth

@@ -1,0 +1,85 @@
+// Compiled kernels. A Pipeline is a kernel of the shader library with its specialization constants
+// and a subgroup size; a PipelineStore compiles them in parallel, keeps them, and keeps the
+// driver's compiled code on disk between runs (pipeline_cache.h). Thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/result.h"
+#include "runtime/vulkan_handles.h"
+
+namespace hearth {
+
+class Device;
+class PipelineCache;
+
+struct PipelineInfo {
+  std::string kernel;                // a name of shader_library()
+  std::vector<uint32_t> constants;   // specialization constants 0, 1, 2, ...
+  uint32_t subgroup_size = 0;        // 0: whatever the driver likes
+
+  auto operator<=>(const PipelineInfo&) const = default;
+};
+
+class Pipeline {
+ public:
+  ~Pipeline();
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+
+  const std::string& name() const { return info_.kernel; }
+  const PipelineInfo& info() const { return info_; }
+  VkPipeline handle() const { return handle_; }
+  VkPipelineLayout layout() const { return layout_; }
+
+ private:
+  friend class PipelineStore;
+  Pipeline(Device& device, PipelineInfo info) : device_(device), info_(std::move(info)) {}
+
+  Device& device_;
+  PipelineInfo info_;
+  VkPipeline handle_ = nullptr;
+  VkPipelineLayout layout_ = nullptr;  // the store's
+};
+
+struct PipelineStoreOptions {
+  // Where compiled pipelines are kept. Empty: nowhere. See default_cache_directory().
+  std::filesystem::path cache_directory;
+};
+
+class PipelineStore {
+ public:
+  static Result<std::unique_ptr<PipelineStore>> create(Device& device,
+                                                       const PipelineStoreOptions& options = {});
+  // Writes the cache if anything was compiled. REQUIRES: no pipeline is in use by the GPU.
+  ~PipelineStore();
+  PipelineStore(const PipelineStore&) = delete;
+  PipelineStore& operator=(const PipelineStore&) = delete;
+
+  // The pipeline, compiled now if it is not there yet. It lives as long as the store.
+  Result<const Pipeline*> get(const PipelineInfo& info);
+  // Compiles all that are not there yet, side by side on the host's cores.
+  Status prepare(std::span<const PipelineInfo> infos);
+  // Writes the cache now; a failure is logged in one line and otherwise ignored.
+  void save();
+
+  size_t size() const;
+
+ private:
+  explicit PipelineStore(Device& device);
+  Result<std::unique_ptr<Pipeline>> compile(const PipelineInfo& info) const;
+
+  Device& device_;
+  VkPipelineLayout layout_ = nullptr;  // push constants only: kernels get addresses, not bindings
+  std::unique_ptr<PipelineCache> cache_;
+  mutable std::mutex mutex_;
+  std::map<PipelineInfo, std::unique_ptr<Pipeline>> pipelines_;
+};
+
+}  // namespace hearth

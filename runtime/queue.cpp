@@ -1,0 +1,64 @@
+#include "runtime/queue.h"
+
+#include <vector>
+
+#include "runtime/command_recorder.h"
+#include "runtime/device.h"
+#include "runtime/vulkan_private.h"
+
+namespace hearth {
+
+Result<std::unique_ptr<Queue>> Queue::create(Device& device, int family, const char* name) {
+  std::unique_ptr<Queue> queue(new Queue(device, static_cast<uint32_t>(family)));
+  vkGetDeviceQueue(device.handle(), queue->family_, 0, &queue->handle_);
+  device.set_name(VK_OBJECT_TYPE_QUEUE, queue->handle_, name);
+  HEARTH_ASSIGN(queue->timeline_, Timeline::create(device, name));
+  return queue;
+}
+
+Result<TimelinePoint> Queue::submit(const CommandBuffer& commands,
+                                    std::span<const TimelinePoint> after) {
+  if (device_.lost()) return device_.lost_error();
+  if (device_.faults().submission.strikes())
+    return device_.note(VK_ERROR_DEVICE_LOST, "submitting work");
+
+  timeline_->collect();
+  std::vector<VkSemaphoreSubmitInfo> waits;
+  for (const TimelinePoint& point : after)
+    waits.push_back({.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO,
+                     .semaphore = point.timeline->handle(),
+                     .value = point.value,
+                     .stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT});
+  const VkCommandBufferSubmitInfo buffer{.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO,
+                                         .commandBuffer = commands.handle()};
+
+  const std::lock_guard lock(mutex_);
+  const TimelinePoint point{timeline_.get(), timeline_->next()};
+  const VkSemaphoreSubmitInfo signal{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO,
+                                     .semaphore = timeline_->handle(),
+                                     .value = point.value,
+                                     .stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT};
+  const VkSubmitInfo2 info{
+      .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2,
+      .waitSemaphoreInfoCount = static_cast<uint32_t>(waits.size()),
+      .pWaitSemaphoreInfos = waits.data(),
+      .commandBufferInfoCount = 1,
+      .pCommandBufferInfos = &buffer,
+      .signalSemaphoreInfoCount = 1,
+      .pSignalSemaphoreInfos = &signal,
+  };
+  const VkResult result = vkQueueSubmit2(handle_, 1, &info, nullptr);
+  if (result != VK_SUCCESS) {
+    // Nobody will signal the value that was taken; without this a later wait would never end.
+    timeline_->give_back();
+    return device_.note(result, "submitting work");
+  }
+  return point;
+}
+
+Status Queue::run(const CommandBuffer& commands) {
+  HEARTH_ASSIGN(const TimelinePoint point, submit(commands));
+  return wait(point);
+}
+
+}  // namespace hearth

@@ -1,0 +1,79 @@
+#include "runtime/timeline.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/device.h"
+#include "runtime/vulkan_private.h"
+
+namespace hearth {
+
+Result<std::unique_ptr<Timeline>> Timeline::create(Device& device, const char* name) {
+  std::unique_ptr<Timeline> timeline(new Timeline(device));
+  const VkSemaphoreTypeCreateInfo type{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                       .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
+                                       .initialValue = 0};
+  const VkSemaphoreCreateInfo info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
+                                   .pNext = &type};
+  const VkResult result = vkCreateSemaphore(device.handle(), &info, nullptr, &timeline->handle_);
+  if (result != VK_SUCCESS) return vulkan_error(result, "creating a timeline semaphore");
+  device.set_name(VK_OBJECT_TYPE_SEMAPHORE, timeline->handle_, name);
+  return timeline;
+}
+
+Timeline::~Timeline() {
+  held_.clear();
+  if (handle_ != nullptr) vkDestroySemaphore(device_.handle(), handle_, nullptr);
+}
+
+Result<uint64_t> Timeline::reached() const {
+  if (device_.lost()) return device_.lost_error();
+  uint64_t value = 0;
+  const VkResult result = vkGetSemaphoreCounterValue(device_.handle(), handle_, &value);
+  if (result != VK_SUCCESS) return device_.note(result, "reading the GPU's progress");
+  return value;
+}
+
+Status Timeline::wait(uint64_t value, std::chrono::nanoseconds limit) const {
+  if (device_.lost()) return device_.lost_error();
+  const VkSemaphoreWaitInfo info{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                 .semaphoreCount = 1,
+                                 .pSemaphores = &handle_,
+                                 .pValues = &value};
+  const VkResult result =
+      vkWaitSemaphores(device_.handle(), &info, static_cast<uint64_t>(limit.count()));
+  if (result == VK_TIMEOUT)
+    return Error{ErrorKind::kInternal,
+                 fmt::format("the GPU did not finish within {:.1f} s",
+                             std::chrono::duration<double>(limit).count())};
+  if (result != VK_SUCCESS) return device_.note(result, "waiting for the GPU");
+  return {};
+}
+
+void Timeline::collect() {
+  const Result<uint64_t> now = reached();
+  // With the device lost nothing runs any more, so everything may go.
+  const uint64_t value = now.ok() ? *now : UINT64_MAX;
+  std::vector<Entry> done;  // destroyed after the lock is given back
+  {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < held_.size();) {
+      if (held_[i].value > value) {
+        ++i;
+        continue;
+      }
+      done.push_back(std::move(held_[i]));
+      held_[i] = std::move(held_.back());
+      held_.pop_back();
+    }
+  }
+}
+
+size_t Timeline::held_count() const {
+  const std::lock_guard lock(mutex_);
+  return held_.size();
+}
+
+}  // namespace hearth
