@@ -1,0 +1,39 @@
+// What lets a header be read by GLSL and by C++ alike. A kernel's arguments are declared once, in
+// params/<kernel>.h:
+//
+//   HEARTH_PARAMS(RmsNorm)
+//     address input;  // [rows, width] f32
+//     uint width;
+//   HEARTH_PARAMS_END
+//
+// C++ sees a struct hearth::params::RmsNorm, GLSL a push constant block named `params`. The members
+// are 4- and 8-byte scalars, which both languages lay out alike.
+#ifndef HEARTH_INTEROP_H
+#define HEARTH_INTEROP_H
+
+#ifdef __cplusplus
+
+#include <cstdint>
+
+namespace hearth::params {
+using uint = std::uint32_t;
+using address = std::uint64_t;  // of a buffer on the device
+}  // namespace hearth::params
+
+#define HEARTH_PARAMS(name) \
+  namespace hearth::params { \
+  struct name {
+#define HEARTH_PARAMS_END \
+  }; \
+  }
+
+#else
+
+#define address uint64_t
+#define HEARTH_PARAMS(name) layout(push_constant, std430) uniform name {
+#define HEARTH_PARAMS_END \
+  } \
+  params;
+
+#endif
+#endif
