@@ -1,0 +1,59 @@
+// hearth: one binary, one file a command (tools/commands/). Exit 0 is success, 2 a usage error, 1
+// any other failure, each failure with one line on stderr.
+#include <cstdio>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "runtime/log.h"
+#include "tools/commands/command.h"
+
+#ifndef HEARTH_VERSION
+#define HEARTH_VERSION "unknown"
+#endif
+
+namespace {
+
+constexpr int kUsageError = 2;
+
+// What `hearth` does when nothing is asked for.
+constexpr const char* kDefaultCommand = "devices";
+
+int run(hearth::Command& command) {
+  const hearth::Status status = command.run();
+  if (status.ok()) return 0;
+  hearth::log_line(status.error().message);
+  return 1;
+}
+
+// CLI11 says some things in several lines; a user gets one.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Hearth runs language models on the GPU you already own.", "hearth"};
+  app.set_version_flag("--version", "hearth " HEARTH_VERSION);
+  app.require_subcommand(0, 1);
+
+  hearth::Command* default_command = nullptr;
+  for (hearth::Command* command : hearth::Command::all()) {
+    command->declare(*app.add_subcommand(command->name(), command->about()));
+    if (command->name() == kDefaultCommand) default_command = command;
+  }
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForVersion& version) {
+    return app.exit(version);
+  } catch (const CLI::ParseError& error) {
+    hearth::log_line(first_line(error.what()) + " (see hearth --help)");
+    return kUsageError;
+  }
+
+  for (hearth::Command* command : hearth::Command::all())
+    if (app.got_subcommand(command->name())) return run(*command);
+  return run(*default_command);
+}
