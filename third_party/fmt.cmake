@@ -1,0 +1,11 @@
+# fmt: g++ 12 has no std::format. Without an installed library the headers alone do.
+hearth_find_header(HEARTH_FMT_INCLUDE fmt/format.h)
+hearth_find_library(HEARTH_FMT_LIBRARY fmt INSTALLED)
+if(HEARTH_FMT_INCLUDE AND HEARTH_FMT_LIBRARY AND HEARTH_FMT_INCLUDE MATCHES "^/usr/")
+  hearth_define(fmt INCLUDE "${HEARTH_FMT_INCLUDE}" LIBRARIES "${HEARTH_FMT_LIBRARY}")
+elseif(HEARTH_FMT_INCLUDE)
+  hearth_define(fmt INCLUDE "${HEARTH_FMT_INCLUDE}" DEFINES FMT_HEADER_ONLY=1)
+else()
+  hearth_download(fmt https://github.com/fmtlib/fmt.git 10.2.1 libfmt-dev)
+  hearth_define(fmt INCLUDE "${fmt_SOURCE}/include" DEFINES FMT_HEADER_ONLY=1)
+endif()

@@ -1,0 +1,96 @@
+# Finds what Hearth does not write itself. Nothing is looked for until somebody asks:
+#
+#   hearth_use(fmt gtest)                                    # from any CMakeLists.txt
+#   target_link_libraries(x PRIVATE hearth::fmt hearth::gtest)
+#
+# hearth_use(NAME) reads NAME.cmake of this folder once and leaves a target hearth::NAME behind.
+# Each of those files takes the system's package first and a pinned download where there is none.
+include_guard(GLOBAL)
+include(FetchContent)
+
+set(HEARTH_THIRD_PARTY_DIR "${CMAKE_CURRENT_LIST_DIR}")
+option(HEARTH_DOWNLOAD "Download a pinned release of a dependency that is not installed" ON)
+
+# The private prefix that tools/setup fills: the same three steps as tools/lib/common.sh.
+if(DEFINED ENV{HEARTH_DEPS})
+  set(HEARTH_DEPS_DIR "$ENV{HEARTH_DEPS}")
+elseif(DEFINED ENV{XDG_CACHE_HOME})
+  set(HEARTH_DEPS_DIR "$ENV{XDG_CACHE_HOME}/hearth/deps")
+else()
+  set(HEARTH_DEPS_DIR "$ENV{HOME}/.cache/hearth/deps")
+endif()
+if(EXISTS "${HEARTH_DEPS_DIR}/changed")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${HEARTH_DEPS_DIR}/changed")
+endif()
+
+function(hearth_use)
+  foreach(dependency IN LISTS ARGN)
+    if(NOT TARGET hearth::${dependency})
+      include("${HEARTH_THIRD_PARTY_DIR}/${dependency}.cmake")
+    endif()
+  endforeach()
+endfunction()
+
+# Forgets a cached path that is gone, so that a package removed or moved is looked for again.
+function(hearth_forget_if_gone variable)
+  if(${variable} AND NOT EXISTS "${${variable}}")
+    unset(${variable} CACHE)
+  endif()
+endfunction()
+
+# hearth_find_header(VARIABLE HEADER): the folder that holds HEADER. CMAKE_PREFIX_PATH is searched
+# first, then the private prefix, then CPATH, then the system. Package config files are not used:
+# they name absolute paths, which are wrong in an unpacked package tree.
+function(hearth_find_header variable header)
+  hearth_forget_if_gone(${variable})
+  find_path(${variable} NAMES "${header}"
+    HINTS "${HEARTH_DEPS_DIR}/hdr/usr/include" "${HEARTH_DEPS_DIR}/minja/usr/include" ENV CPATH
+    ${ARGN})
+  mark_as_advanced(${variable})
+endfunction()
+
+# hearth_find_library(VARIABLE NAME [INSTALLED]): the library file. With INSTALLED only one under
+# the system's own prefixes counts: an unpacked package tree may come from another release, whose
+# compiled C++ need not link here, and the caller has another way.
+function(hearth_find_library variable name)
+  hearth_forget_if_gone(${variable})
+  set(search)
+  if("INSTALLED" IN_LIST ARGN)
+    set(search NO_PACKAGE_ROOT_PATH NO_CMAKE_PATH NO_CMAKE_ENVIRONMENT_PATH
+      NO_SYSTEM_ENVIRONMENT_PATH)
+  endif()
+  find_library(${variable} NAMES "${name}" ${search})
+  mark_as_advanced(${variable})
+endfunction()
+
+# hearth_define(NAME INCLUDE dir... LIBRARIES lib... DEFINES name...): the target hearth::NAME.
+# Its headers are system headers, so that our warnings stay ours.
+function(hearth_define name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "INCLUDE;LIBRARIES;DEFINES")
+  add_library(hearth_${name} INTERFACE)
+  add_library(hearth::${name} ALIAS hearth_${name})
+  target_include_directories(hearth_${name} SYSTEM INTERFACE ${arg_INCLUDE})
+  target_link_libraries(hearth_${name} INTERFACE ${arg_LIBRARIES})
+  target_compile_definitions(hearth_${name} INTERFACE ${arg_DEFINES})
+endfunction()
+
+# hearth_download(NAME REPOSITORY TAG PACKAGE [BUILD]): fetches a pinned release and sets
+# NAME_SOURCE to its folder. With BUILD its own CMakeLists.txt is used, otherwise only the files
+# are fetched. PACKAGE is what a reader can install instead.
+function(hearth_download name repository tag package)
+  if(NOT HEARTH_DOWNLOAD)
+    message(FATAL_ERROR "${name} is not installed and HEARTH_DOWNLOAD is off. "
+      "Install ${package}, or run tools/setup.")
+  endif()
+  message(STATUS "third_party: ${name} is not installed (package ${package}); "
+    "downloading ${repository} ${tag}")
+  set(subdirectory)
+  if(NOT "BUILD" IN_LIST ARGN)
+    # A folder that does not exist keeps FetchContent from building anything.
+    set(subdirectory SOURCE_SUBDIR files-only)
+  endif()
+  FetchContent_Declare(hearth_${name}_source SYSTEM
+    GIT_REPOSITORY "${repository}" GIT_TAG "${tag}" GIT_SHALLOW ON ${subdirectory})
+  FetchContent_MakeAvailable(hearth_${name}_source)
+  set(${name}_SOURCE "${hearth_${name}_source_SOURCE_DIR}" PARENT_SCOPE)
+endfunction()
