@@ -1,0 +1,164 @@
+#include "engine/weights/fit.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+
+namespace hearth {
+namespace {
+
+// Below this the reciprocal of a scale overflows; such weights are as good as zero.
+constexpr float kTiny = 1e-30f;
+
+// Halfway between value i of the table of IQ4 and the next.
+constexpr float boundary(std::size_t i) {
+  return 0.5f * static_cast<float>(kIq4Values[i] + kIq4Values[i + 1]);
+}
+
+// How much the error of each weight counts.
+struct Importance {
+  explicit Importance(std::span<const float> x) {
+    assert(x.size() <= kMaxFitWeights);
+    float squares = 0;
+    for (const float value : x) squares += value * value;
+    const float rms = std::sqrt(squares / static_cast<float>(x.size()));
+    for (std::size_t i = 0; i < x.size(); ++i) of[i] = rms + std::fabs(x[i]);
+  }
+  std::array<float, kMaxFitWeights> of{};
+};
+
+// Keeps the scale with the least error of all that are tried. For given integers q the best scale
+// is sum(w x q) / sum(w q q), and its error falls as the square of the former over the latter
+// grows.
+class BestScale {
+ public:
+  void consider(float xq, float qq) {
+    if (qq > 0 && xq * xq > gain_ * qq) {
+      gain_ = xq * xq / qq;
+      scale_ = xq / qq;
+    }
+  }
+  float scale() const { return scale_; }
+
+ private:
+  float gain_ = 0;
+  float scale_ = 0;
+};
+
+}  // namespace
+
+float fit_scale(std::span<const float> x, int low, int high) {
+  const float largest = largest_magnitude(x);
+  if (std::fabs(largest) < kTiny) return 0;
+  const Importance importance(x);
+  const auto lowest = static_cast<float>(low);
+  const auto highest = static_cast<float>(high);
+  BestScale best;
+  for (int step = -9; step <= 9; ++step) {
+    const float inverse = (lowest + 0.1f * static_cast<float>(step)) / largest;
+    float xq = 0;
+    float qq = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const float q = std::clamp(round_even(x[i] * inverse), lowest, highest);
+      xq += importance.of[i] * x[i] * q;
+      qq += importance.of[i] * q * q;
+    }
+    best.consider(xq, qq);
+  }
+  return best.scale();
+}
+
+AffineFit fit_affine(std::span<const float> x, int high) {
+  const float smallest = std::min(0.0f, *std::min_element(x.begin(), x.end()));
+  const float largest = *std::max_element(x.begin(), x.end());
+  const auto highest = static_cast<float>(high);
+  if (largest - smallest < kTiny) return {.scale = 0, .minimum = -smallest};
+
+  const Importance importance(x);
+  float sum_w = 0;
+  float sum_x = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    sum_w += importance.of[i];
+    sum_x += importance.of[i] * x[i];
+  }
+
+  AffineFit best{.scale = (largest - smallest) / highest, .minimum = -smallest};
+  float best_error = INFINITY;
+  for (int step = -10; step <= 10; ++step) {
+    const float inverse = (highest + 0.1f * static_cast<float>(step)) / (largest - smallest);
+    std::array<float, kMaxFitWeights> q;
+    float sum_q = 0;
+    float sum_qq = 0;
+    float sum_xq = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      q[i] = std::clamp(round_even((x[i] - smallest) * inverse), 0.0f, highest);
+      const float wq = importance.of[i] * q[i];
+      sum_q += wq;
+      sum_qq += wq * q[i];
+      sum_xq += wq * x[i];
+    }
+    // The best line through (q, x), or the best through the origin if that one's minimum would be
+    // negative, which the formats cannot hold.
+    const float determinant = sum_w * sum_qq - sum_q * sum_q;
+    if (determinant <= 0) continue;
+    AffineFit fit{.scale = (sum_w * sum_xq - sum_x * sum_q) / determinant,
+                  .minimum = (sum_q * sum_xq - sum_qq * sum_x) / determinant};
+    if (fit.minimum < 0) fit = {.scale = sum_xq / sum_qq, .minimum = 0};
+    float error = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const float difference = fit.scale * q[i] - fit.minimum - x[i];
+      error += importance.of[i] * difference * difference;
+    }
+    if (error < best_error && fit.scale > 0) {
+      best_error = error;
+      best = fit;
+    }
+  }
+  return best;
+}
+
+int nearest_iq4(float x) {
+  int nibble = 0;  // how many boundaries x is past; counting all is faster than guessing branches
+  for (std::size_t i = 0; i + 1 < kIq4Values.size(); ++i) nibble += x > boundary(i) ? 1 : 0;
+  return nibble;
+}
+
+float fit_iq4_scale(std::span<const float> x) {
+  const float largest = largest_magnitude(x);
+  if (std::fabs(largest) < kTiny) return 0;
+  const Importance importance(x);
+  BestScale best;
+  // Either end of the table may stand for the largest weight, and clipping it a little may pay.
+  for (const int end : {kIq4Values.front(), kIq4Values.back()}) {
+    for (int step = -7; step <= 7; ++step) {
+      const float inverse = static_cast<float>(end + step) / largest;
+      float xq = 0;
+      float qq = 0;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const auto nibble = static_cast<std::size_t>(nearest_iq4(x[i] * inverse));
+        const auto q = static_cast<float>(kIq4Values[nibble]);
+        xq += importance.of[i] * x[i] * q;
+        qq += importance.of[i] * q * q;
+      }
+      best.consider(xq, qq);
+    }
+  }
+  return best.scale();
+}
+
+float largest_magnitude(std::span<const float> x) {
+  // The magnitude has a variable of its own: comparing |value| with |largest| is miscompiled by
+  // clang 19 on ARM where it knows the number of values.
+  float largest = 0;
+  float magnitude = 0;
+  for (const float value : x) {
+    if (std::fabs(value) > magnitude) {
+      magnitude = std::fabs(value);
+      largest = value;
+    }
+  }
+  return largest;
+}
+
+}  // namespace hearth

@@ -1,0 +1,28 @@
+// One block of each format from its floats, for quantize.cpp: x holds block_weights finite floats,
+// block gets block_bytes in file layout.
+#pragma once
+
+#include <cstddef>
+
+namespace hearth {
+
+using QuantizeBlock = void (*)(const float* x, std::byte* block);
+
+void quantize_f32(const float* x, std::byte* block);
+void quantize_f16(const float* x, std::byte* block);
+void quantize_bf16(const float* x, std::byte* block);
+void quantize_q8_0(const float* x, std::byte* block);
+void quantize_q4_0(const float* x, std::byte* block);
+void quantize_q4_1(const float* x, std::byte* block);
+void quantize_q5_0(const float* x, std::byte* block);
+void quantize_q5_1(const float* x, std::byte* block);
+void quantize_q2_k(const float* x, std::byte* block);
+void quantize_q3_k(const float* x, std::byte* block);
+void quantize_q4_k(const float* x, std::byte* block);
+void quantize_q5_k(const float* x, std::byte* block);
+void quantize_q6_k(const float* x, std::byte* block);
+void quantize_iq4_nl(const float* x, std::byte* block);
+void quantize_iq4_xs(const float* x, std::byte* block);
+void quantize_mxfp4(const float* x, std::byte* block);
+
+}  // namespace hearth

@@ -1,0 +1,296 @@
+#include "engine/weights/repack.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstring>
+
+#include "shaders/quant/cpp.h"
+
+namespace hearth {
+namespace {
+
+using quant::Field;
+using quant::FieldOrder;
+
+// One field of consecutive blocks on its way. Strides are the bytes from a block to the next.
+struct FieldMove {
+  const std::byte* from;
+  std::size_t from_stride;
+  std::byte* to;
+  std::size_t to_stride;
+  std::size_t blocks;
+  std::size_t bytes;  // of the field in one block
+};
+
+template <class T>
+T load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+
+template <class T>
+void store(std::byte* to, T value) {
+  std::memcpy(to, &value, sizeof(T));
+}
+
+// Calls move_block(from, to) for every block.
+template <class MoveBlock>
+void for_blocks(const FieldMove& move, MoveBlock move_block) {
+  for (std::size_t i = 0; i < move.blocks; ++i)
+    move_block(move.from + i * move.from_stride, move.to + i * move.to_stride);
+}
+
+template <std::size_t bytes>
+void copy_sized(const FieldMove& move) {
+  for_blocks(move, [](const std::byte* from, std::byte* to) { std::memcpy(to, from, bytes); });
+}
+
+// A size that the compiler knows makes the copy of a small field one or two instructions.
+void copy_bytes(const FieldMove& move) {
+  if (move.from_stride == move.bytes && move.to_stride == move.bytes) {
+    std::memcpy(move.to, move.from, move.bytes * move.blocks);
+    return;
+  }
+  switch (move.bytes) {
+    case 1:
+      return copy_sized<1>(move);
+    case 2:
+      return copy_sized<2>(move);
+    case 4:
+      return copy_sized<4>(move);
+    case 8:
+      return copy_sized<8>(move);
+    case 16:
+      return copy_sized<16>(move);
+    case 32:
+      return copy_sized<32>(move);
+    default:
+      for_blocks(move,
+                 [&](const std::byte* from, std::byte* to) { std::memcpy(to, from, move.bytes); });
+  }
+}
+
+// Exchanges the bits of a above each masked bit, `distance` up, with the masked bits of b.
+void exchange_bits(std::uint64_t& a, std::uint64_t& b, int distance, std::uint64_t mask) {
+  const std::uint64_t first = (a & mask) | ((b & mask) << distance);
+  b = ((a >> distance) & mask) | (b & ~mask);
+  a = first;
+}
+
+// Two pieces of nibbles. The file has one in the low and one in the high nibbles of 32 bytes; on
+// the device the bytes of each have its weights 0 to 15 low and 16 to 31 high. So bytes 0 to 15
+// exchange their high nibbles with the low ones of bytes 16 to 31, in either direction.
+void exchange_nibbles(const std::byte* from0, const std::byte* from1, std::byte* to0,
+                      std::byte* to1) {
+  for (std::size_t i = 0; i < 16; i += 8) {
+    auto a = load<std::uint64_t>(from0 + i);
+    auto b = load<std::uint64_t>(from1 + i);
+    exchange_bits(a, b, 4, 0x0f0f0f0f0f0f0f0full);
+    store(to0 + i, a);
+    store(to1 + i, b);
+  }
+}
+
+// Pieces 2c and 2c+1 share the file's chunk c of 32 bytes, which is where they are on the device.
+void nibble_pairs(const FieldMove& move) {
+  for_blocks(move, [&](const std::byte* from, std::byte* to) {
+    for (std::size_t i = 0; i < move.bytes; i += 32)
+      exchange_nibbles(from + i, from + i + 16, to + i, to + i + 16);
+  });
+}
+
+// Of each four pieces, 0 and 2 share the first 32 bytes of the file's 64 and 1 and 3 the last.
+void nibble_fours_to_device(const FieldMove& move) {
+  for_blocks(move, [&](const std::byte* from, std::byte* to) {
+    for (std::size_t i = 0; i < move.bytes; i += 64) {
+      exchange_nibbles(from + i, from + i + 16, to + i, to + i + 32);
+      exchange_nibbles(from + i + 32, from + i + 48, to + i + 16, to + i + 48);
+    }
+  });
+}
+
+void nibble_fours_to_file(const FieldMove& move) {
+  for_blocks(move, [&](const std::byte* from, std::byte* to) {
+    for (std::size_t i = 0; i < move.bytes; i += 64) {
+      exchange_nibbles(from + i, from + i + 32, to + i, to + i + 16);
+      exchange_nibbles(from + i + 16, from + i + 48, to + i + 32, to + i + 48);
+    }
+  });
+}
+
+// Turns rows into columns of the 4x4 two-bit fields that the same byte of four words makes.
+void transpose_two_bits(std::array<std::uint64_t, 4>& words) {
+  constexpr std::uint64_t kPairs = 0x3333333333333333ull;
+  constexpr std::uint64_t kNibbles = 0x0f0f0f0f0f0f0f0full;
+  exchange_bits(words[0], words[1], 2, kPairs);
+  exchange_bits(words[2], words[3], 2, kPairs);
+  exchange_bits(words[0], words[2], 4, kNibbles);
+  exchange_bits(words[1], words[3], 4, kNibbles);
+}
+
+// In each 32 bytes of the file, weights 4s to 4s+3 of a half of four pieces are word 4*half + s; on
+// the device word `half` of a piece's 8 bytes has them, s counting two-bit fields. Both halves go
+// at once, one in each half of a 64-bit word.
+void two_bits_to_device(const FieldMove& move) {
+  for_blocks(move, [&](const std::byte* from, std::byte* to) {
+    for (std::size_t i = 0; i < move.bytes; i += 32) {
+      std::array<std::uint64_t, 4> words;
+      for (std::size_t s = 0; s < 4; ++s)
+        words[s] = load<std::uint32_t>(from + i + 4 * s) |
+                   std::uint64_t{load<std::uint32_t>(from + i + 16 + 4 * s)} << 32;
+      transpose_two_bits(words);
+      std::memcpy(to + i, words.data(), 32);
+    }
+  });
+}
+
+void two_bits_to_file(const FieldMove& move) {
+  for_blocks(move, [&](const std::byte* from, std::byte* to) {
+    for (std::size_t i = 0; i < move.bytes; i += 32) {
+      std::array<std::uint64_t, 4> words;
+      std::memcpy(words.data(), from + i, 32);
+      transpose_two_bits(words);
+      for (std::size_t s = 0; s < 4; ++s) {
+        store(to + i + 4 * s, static_cast<std::uint32_t>(words[s]));
+        store(to + i + 16 + 4 * s, static_cast<std::uint32_t>(words[s] >> 32));
+      }
+    }
+  });
+}
+
+// The file's word i has bit p of each byte for piece p; the device's word p has bit i: a transpose.
+void one_bits(const FieldMove& move) {
+  for_blocks(move, [&](const std::byte* from, std::byte* to) {
+    for (std::size_t i = 0; i < move.bytes; i += 32) {
+      quant::Piece words{};
+      std::memcpy(words.q, from + i, 32);
+      words = quant::transpose_bits(words);
+      std::memcpy(to + i, words.q, 32);
+    }
+  });
+}
+
+// Bit 4i+b of the file's word is bit i of byte b on the device. The products move the bits of a
+// nibble to four bytes and back without meeting each other.
+void word_bits_to_device(const FieldMove& move) {
+  for_blocks(move, [](const std::byte* from, std::byte* to) {
+    const auto bits = load<std::uint32_t>(from);
+    std::uint32_t slice = 0;
+    for (int i = 0; i < 8; ++i)
+      slice |= ((((bits >> (4 * i)) & 15u) * 0x00204081u) & 0x01010101u) << i;
+    store(to, slice);
+  });
+}
+
+void word_bits_to_file(const FieldMove& move) {
+  for_blocks(move, [](const std::byte* from, std::byte* to) {
+    const auto slice = load<std::uint32_t>(from);
+    std::uint32_t bits = 0;
+    for (int i = 0; i < 8; ++i)
+      bits |= (((((slice >> i) & 0x01010101u) * 0x01020408u) >> 24) & 15u) << (4 * i);
+    store(to, bits);
+  });
+}
+
+struct OrderMoves {
+  FieldOrder order;
+  void (*to_device)(const FieldMove&);
+  void (*to_file)(const FieldMove&);
+};
+constexpr std::array<OrderMoves, quant::kFieldOrderCount> kOrders = {{
+    {FieldOrder::kBytes, copy_bytes, copy_bytes},
+    {FieldOrder::kNibblePairs, nibble_pairs, nibble_pairs},
+    {FieldOrder::kNibbleFours, nibble_fours_to_device, nibble_fours_to_file},
+    {FieldOrder::kTwoBits, two_bits_to_device, two_bits_to_file},
+    {FieldOrder::kOneBits, one_bits, one_bits},
+    {FieldOrder::kWordBits, word_bits_to_device, word_bits_to_file},
+}};
+
+const OrderMoves& moves_of(const Field& field) {
+  const OrderMoves& moves = kOrders[static_cast<std::size_t>(field.order)];
+  assert(moves.order == field.order);
+  return moves;
+}
+
+// Field by field, but few enough blocks at a time that the cache keeps them for all fields.
+constexpr std::size_t kBatchBytes = 16 * 1024;
+
+template <class MoveBatch>
+void for_batches(const FormatInfo& info, std::size_t blocks, MoveBatch move_batch) {
+  const std::size_t batch = std::max<std::size_t>(1, kBatchBytes / info.block_bytes);
+  for (std::size_t first = 0; first < blocks; first += batch)
+    move_batch(first, std::min(batch, blocks - first));
+}
+
+}  // namespace
+
+void repack_blocks(WeightFormat format, std::span<const std::byte> file,
+                   std::span<std::byte* const> planes) {
+  const FormatInfo& info = format_info(format);
+  assert(file.size() % info.block_bytes == 0 && planes.size() == info.plane_bytes.size());
+  for_batches(info, file.size() / info.block_bytes, [&](std::size_t first, std::size_t count) {
+    for (const Field& field : info.fields) {
+      const std::size_t stride = info.plane_bytes[field.plane];
+      moves_of(field).to_device({
+          .from = file.data() + first * info.block_bytes + field.file_offset,
+          .from_stride = info.block_bytes,
+          .to = planes[field.plane] + first * stride + field.plane_offset,
+          .to_stride = stride,
+          .blocks = count,
+          .bytes = field.bytes,
+      });
+    }
+  });
+}
+
+void unrepack_blocks(WeightFormat format, std::span<const std::byte* const> planes,
+                     std::span<std::byte> file) {
+  const FormatInfo& info = format_info(format);
+  assert(file.size() % info.block_bytes == 0 && planes.size() == info.plane_bytes.size());
+  for_batches(info, file.size() / info.block_bytes, [&](std::size_t first, std::size_t count) {
+    for (const Field& field : info.fields) {
+      const std::size_t stride = info.plane_bytes[field.plane];
+      moves_of(field).to_file({
+          .from = planes[field.plane] + first * stride + field.plane_offset,
+          .from_stride = stride,
+          .to = file.data() + first * info.block_bytes + field.file_offset,
+          .to_stride = info.block_bytes,
+          .blocks = count,
+          .bytes = field.bytes,
+      });
+    }
+  });
+}
+
+void repack_matrix(WeightFormat format, std::span<const std::byte> file,
+                   std::span<std::byte> device) {
+  const FormatInfo& info = format_info(format);
+  const DeviceLayout layout = device_layout(format, file.size() / info.block_bytes);
+  assert(device.size() >= layout.total_bytes);
+  const std::size_t plane_count = info.plane_bytes.size();
+  std::array<std::byte*, kMaxPlanes> planes{};
+  for (std::size_t plane = 0; plane < plane_count; ++plane) {
+    planes[plane] = device.data() + layout.offset[plane];
+    const std::uint64_t used = layout.offset[plane] + layout.blocks * info.plane_bytes[plane];
+    const std::uint64_t end =
+        plane + 1 < plane_count ? layout.offset[plane + 1] : layout.total_bytes;
+    std::fill(device.begin() + static_cast<std::ptrdiff_t>(used),
+              device.begin() + static_cast<std::ptrdiff_t>(end), std::byte{0});
+  }
+  repack_blocks(format, file, std::span(planes).first(plane_count));
+}
+
+void unrepack_matrix(WeightFormat format, std::span<const std::byte> device,
+                     std::span<std::byte> file) {
+  const FormatInfo& info = format_info(format);
+  const DeviceLayout layout = device_layout(format, file.size() / info.block_bytes);
+  assert(device.size() >= layout.total_bytes);
+  std::array<const std::byte*, kMaxPlanes> planes{};
+  for (std::size_t plane = 0; plane < info.plane_bytes.size(); ++plane)
+    planes[plane] = device.data() + layout.offset[plane];
+  unrepack_blocks(format, std::span(planes).first(info.plane_bytes.size()), file);
+}
+
+}  // namespace hearth

@@ -1,0 +1,37 @@
+// Q4_0: weight = d * (q - 8), 32 weights a block.
+// File: half d; 16 bytes of nibbles q, weight j low and weight 16+j high in byte j.
+QUANT_CONST uint kBlockWeights = 32u;
+QUANT_CONST uint kBlockBytes = 18u;
+QUANT_CONST uint kPlaneBytes[2] = {16u, 2u};  // in the order of Planes
+QUANT_CONST uint kPieceScales = 1u;
+QUANT_CONST bool kHasOffset = false;
+
+#ifdef __cplusplus
+constexpr const char* kName = "Q4_0";
+constexpr uint kGgmlType = 2u;
+constexpr Field kFields[] = {
+    {0u, 0u, 2u, 16u, FieldOrder::kBytes},
+    {1u, 0u, 0u, 2u, FieldOrder::kBytes},
+};
+#endif
+
+struct Planes {
+  Plane quants;
+  Plane d;
+};
+
+QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
+  Planes planes;
+  planes.quants = base;
+  planes.d = next_plane(planes.quants, blocks, kPlaneBytes[0]);
+  return planes;
+}
+
+QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
+  Piece result = subtract_all(nibble_piece(load_16b(planes.quants, piece)), 8u);
+  return scale_piece(result, half_to_float(load_u16(planes.d, piece)), 0.0f);
+}
+
+QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {
+  return piece_floats(unpack_piece(planes, piece));
+}

@@ -1,0 +1,37 @@
+// Q4_1: weight = d * q + m, 32 weights a block.
+// File: half d; half m; 16 bytes of nibbles q, weight j low and weight 16+j high in byte j.
+QUANT_CONST uint kBlockWeights = 32u;
+QUANT_CONST uint kBlockBytes = 20u;
+QUANT_CONST uint kPlaneBytes[2] = {16u, 4u};  // in the order of Planes
+QUANT_CONST uint kPieceScales = 1u;
+QUANT_CONST bool kHasOffset = true;
+
+#ifdef __cplusplus
+constexpr const char* kName = "Q4_1";
+constexpr uint kGgmlType = 3u;
+constexpr Field kFields[] = {
+    {0u, 0u, 4u, 16u, FieldOrder::kBytes},
+    {1u, 0u, 0u, 4u, FieldOrder::kBytes},
+};
+#endif
+
+struct Planes {
+  Plane quants;
+  Plane dm;
+};
+
+QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
+  Planes planes;
+  planes.quants = base;
+  planes.dm = next_plane(planes.quants, blocks, kPlaneBytes[0]);
+  return planes;
+}
+
+QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
+  vec2 dm = unpackHalf2x16(load_u32(planes.dm, piece));
+  return scale_piece(nibble_piece(load_16b(planes.quants, piece)), dm.x, dm.y);
+}
+
+QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {
+  return piece_floats(unpack_piece(planes, piece));
+}

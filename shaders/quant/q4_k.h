@@ -1,0 +1,39 @@
+// Q4_K: weight = d * scale * q - dmin * minimum, 256 weights a block, six-bit scale and minimum
+// for 32.
+// File: half d; half dmin; 12 bytes of scales and minima; 128 bytes of nibbles q. On the device q
+// is in weight order, 16 bytes a piece; scale_and_offset reads the first 16 bytes as they are.
+QUANT_CONST uint kBlockWeights = 256u;
+QUANT_CONST uint kBlockBytes = 144u;
+QUANT_CONST uint kPlaneBytes[2] = {128u, 16u};  // in the order of Planes
+QUANT_CONST uint kPieceScales = 1u;
+QUANT_CONST bool kHasOffset = true;
+
+#ifdef __cplusplus
+constexpr const char* kName = "Q4_K";
+constexpr uint kGgmlType = 12u;
+constexpr Field kFields[] = {
+    {0u, 0u, 16u, 128u, FieldOrder::kNibblePairs},
+    {1u, 0u, 0u, 16u, FieldOrder::kBytes},
+};
+#endif
+
+struct Planes {
+  Plane quants;
+  Plane header;
+};
+
+QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
+  Planes planes;
+  planes.quants = base;
+  planes.header = next_plane(planes.quants, blocks, kPlaneBytes[0]);
+  return planes;
+}
+
+QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
+  vec2 scale = scale_and_offset(load_16b(planes.header, piece >> 3), piece & 7u);
+  return scale_piece(nibble_piece(load_16b(planes.quants, piece)), scale.x, scale.y);
+}
+
+QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {
+  return piece_floats(unpack_piece(planes, piece));
+}

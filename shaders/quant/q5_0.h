@@ -1,0 +1,44 @@
+// Q5_0: weight = d * (q - 16), 32 weights a block.
+// File: half d; 4 bytes with bit 4 of q, bit i for weight i; 16 bytes with the low nibbles of q,
+// weight j low and weight 16+j high in byte j. On the device the fifth bits are a slice.
+QUANT_CONST uint kBlockWeights = 32u;
+QUANT_CONST uint kBlockBytes = 22u;
+QUANT_CONST uint kPlaneBytes[3] = {16u, 4u, 2u};  // in the order of Planes
+QUANT_CONST uint kPieceScales = 1u;
+QUANT_CONST bool kHasOffset = false;
+
+#ifdef __cplusplus
+constexpr const char* kName = "Q5_0";
+constexpr uint kGgmlType = 6u;
+constexpr Field kFields[] = {
+    {0u, 0u, 6u, 16u, FieldOrder::kBytes},
+    {1u, 0u, 2u, 4u, FieldOrder::kWordBits},
+    {2u, 0u, 0u, 2u, FieldOrder::kBytes},
+};
+#endif
+
+struct Planes {
+  Plane quants;
+  Plane high;
+  Plane d;
+};
+
+QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
+  Planes planes;
+  planes.quants = base;
+  planes.high = next_plane(planes.quants, blocks, kPlaneBytes[0]);
+  planes.d = next_plane(planes.high, blocks, kPlaneBytes[1]);
+  return planes;
+}
+
+QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
+  Piece result = nibble_piece(load_16b(planes.quants, piece));
+  uint high = load_u32(planes.high, piece);
+  QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= slice_bits(high, i, 4);
+  float d = half_to_float(load_u16(planes.d, piece));
+  return scale_piece(subtract_all(result, 16u), d, 0.0f);
+}
+
+QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {
+  return piece_floats(unpack_piece(planes, piece));
+}

@@ -1,0 +1,46 @@
+// Q5_K: weight = d * scale * q - dmin * minimum, 256 weights a block, six-bit scale and minimum
+// for 32.
+// File: half d; half dmin; 12 bytes of scales and minima; 32 bytes with bit 4 of q; 128 bytes with
+// the low nibbles of q. On the device q's bits are in weight order, 16 and 4 bytes a piece;
+// scale_and_offset reads the first 16 bytes as they are.
+QUANT_CONST uint kBlockWeights = 256u;
+QUANT_CONST uint kBlockBytes = 176u;
+QUANT_CONST uint kPlaneBytes[3] = {128u, 32u, 16u};  // in the order of Planes
+QUANT_CONST uint kPieceScales = 1u;
+QUANT_CONST bool kHasOffset = true;
+
+#ifdef __cplusplus
+constexpr const char* kName = "Q5_K";
+constexpr uint kGgmlType = 13u;
+constexpr Field kFields[] = {
+    {0u, 0u, 48u, 128u, FieldOrder::kNibblePairs},
+    {1u, 0u, 16u, 32u, FieldOrder::kOneBits},
+    {2u, 0u, 0u, 16u, FieldOrder::kBytes},
+};
+#endif
+
+struct Planes {
+  Plane quants;
+  Plane high;
+  Plane header;
+};
+
+QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
+  Planes planes;
+  planes.quants = base;
+  planes.high = next_plane(planes.quants, blocks, kPlaneBytes[0]);
+  planes.header = next_plane(planes.high, blocks, kPlaneBytes[1]);
+  return planes;
+}
+
+QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
+  Piece result = nibble_piece(load_16b(planes.quants, piece));
+  uint high = load_u32(planes.high, piece);
+  QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= slice_bits(high, i, 4);
+  vec2 scale = scale_and_offset(load_16b(planes.header, piece >> 3), piece & 7u);
+  return scale_piece(result, scale.x, scale.y);
+}
+
+QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {
+  return piece_floats(unpack_piece(planes, piece));
+}
