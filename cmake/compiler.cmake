@@ -6,7 +6,7 @@ set(HEARTH_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them (addr
 add_library(hearth_options INTERFACE)
 target_include_directories(hearth_options INTERFACE "${CMAKE_SOURCE_DIR}")
 target_compile_options(hearth_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-  -Wno-sign-conversion -Wnon-virtual-dtor -Wimplicit-fallthrough)
+  -Wno-sign-conversion -Wno-missing-field-initializers -Wnon-virtual-dtor -Wimplicit-fallthrough)
 
 find_package(Threads REQUIRED)
 target_link_libraries(hearth_options INTERFACE Threads::Threads)

@@ -77,9 +77,7 @@ struct BufferSlice {
   uint64_t bytes = 0;
 
   uint64_t address() const { return buffer->address() + offset; }
-  BufferSlice slice(uint64_t from, uint64_t count) const {
-    return {buffer, offset + from, count};
-  }
+  BufferSlice slice(uint64_t from, uint64_t count) const { return {buffer, offset + from, count}; }
 };
 
 inline BufferSlice Buffer::all() const { return {this, 0, bytes_}; }

@@ -17,12 +17,11 @@ namespace {
 constexpr VkPipelineStageFlags2 kTransferStage = VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
 constexpr VkAccessFlags2 kTransferAccess =
     VK_ACCESS_2_TRANSFER_READ_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
-constexpr VkPipelineStageFlags2 kComputeStages = kTransferStage |
-                                                 VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT |
-                                                 VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT;
-constexpr VkAccessFlags2 kComputeAccess =
-    kTransferAccess | VK_ACCESS_2_SHADER_STORAGE_READ_BIT | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT |
-    VK_ACCESS_2_INDIRECT_COMMAND_READ_BIT;
+constexpr VkPipelineStageFlags2 kComputeStages =
+    kTransferStage | VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT;
+constexpr VkAccessFlags2 kComputeAccess = kTransferAccess | VK_ACCESS_2_SHADER_STORAGE_READ_BIT |
+                                          VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT |
+                                          VK_ACCESS_2_INDIRECT_COMMAND_READ_BIT;
 constexpr VkAccessFlags2 kWrites =
     VK_ACCESS_2_TRANSFER_WRITE_BIT | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT;
 
@@ -75,9 +74,8 @@ Result<CommandRecorder> CommandRecorder::begin(Device& device, const RecorderOpt
   device.set_name(VK_OBJECT_TYPE_COMMAND_POOL, buffer.pool_, options.name);
   device.set_name(VK_OBJECT_TYPE_COMMAND_BUFFER, buffer.handle_, options.name);
 
-  const VkCommandBufferBeginInfo begin_info{
-      .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-      .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT};
+  const VkCommandBufferBeginInfo begin_info{.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                            .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT};
   result = vkBeginCommandBuffer(buffer.handle_, &begin_info);
   if (result != VK_SUCCESS) return device.note(result, "beginning a command buffer");
   if (recorder.timer_ != nullptr) recorder.timer_->record_reset(buffer.handle_);
@@ -163,12 +161,12 @@ void CommandRecorder::fill(const BufferSlice& slice, uint32_t word) {
 Result<CommandBuffer> CommandRecorder::finish() {
   if (times(Timing::kWhole)) timer_->record_end(buffer_.handle_);
   const VkPipelineStageFlags2 stages = transfer_only_ ? kTransferStage : kComputeStages;
-  record_barrier(buffer_.handle_, {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2,
-                                   .srcStageMask = stages,
-                                   .srcAccessMask = transfer_only_ ? kTransferAccess & kWrites
-                                                                   : kWrites,
-                                   .dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT,
-                                   .dstAccessMask = VK_ACCESS_2_HOST_READ_BIT});
+  record_barrier(buffer_.handle_,
+                 {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2,
+                  .srcStageMask = stages,
+                  .srcAccessMask = transfer_only_ ? kTransferAccess & kWrites : kWrites,
+                  .dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT,
+                  .dstAccessMask = VK_ACCESS_2_HOST_READ_BIT});
   const VkResult result = vkEndCommandBuffer(buffer_.handle_);
   if (result != VK_SUCCESS) return device_->note(result, "recording commands");
   return std::move(buffer_);

@@ -112,10 +112,7 @@ class CommandRecorder {
 
  private:
   CommandRecorder(Device& device, const RecorderOptions& options)
-      : device_(&device),
-        timer_(options.timer),
-        timing_(options.timing),
-        serial_(options.serial) {}
+      : device_(&device), timer_(options.timer), timing_(options.timing), serial_(options.serial) {}
   void prepare(const Dispatch& dispatch, std::span<const Access> accesses);
   void begin_command(std::span<const Access> accesses, std::string_view label);
   void end_command();

@@ -33,25 +33,38 @@ constexpr NamedFeature kFeatures[] = {
 
 std::string_view device_type_name(DeviceType type) {
   switch (type) {
-    case DeviceType::kDiscrete: return "discrete";
-    case DeviceType::kIntegrated: return "integrated";
-    case DeviceType::kVirtual: return "virtual";
-    case DeviceType::kCpu: return "cpu";
-    case DeviceType::kOther: break;
+    case DeviceType::kDiscrete:
+      return "discrete";
+    case DeviceType::kIntegrated:
+      return "integrated";
+    case DeviceType::kVirtual:
+      return "virtual";
+    case DeviceType::kCpu:
+      return "cpu";
+    case DeviceType::kOther:
+      break;
   }
   return "other";
 }
 
 std::string_view scalar_type_name(ScalarType type) {
   switch (type) {
-    case ScalarType::kF16: return "f16";
-    case ScalarType::kBf16: return "bf16";
-    case ScalarType::kF32: return "f32";
-    case ScalarType::kS8: return "s8";
-    case ScalarType::kU8: return "u8";
-    case ScalarType::kS32: return "s32";
-    case ScalarType::kU32: return "u32";
-    case ScalarType::kOther: break;
+    case ScalarType::kF16:
+      return "f16";
+    case ScalarType::kBf16:
+      return "bf16";
+    case ScalarType::kF32:
+      return "f32";
+    case ScalarType::kS8:
+      return "s8";
+    case ScalarType::kU8:
+      return "u8";
+    case ScalarType::kS32:
+      return "s32";
+    case ScalarType::kU32:
+      return "u32";
+    case ScalarType::kOther:
+      break;
   }
   return "other";
 }

@@ -27,26 +27,39 @@ bool contains(const std::vector<const char*>& names, const char* name) {
 
 DeviceType device_type(VkPhysicalDeviceType type) {
   switch (type) {
-    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return DeviceType::kDiscrete;
-    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return DeviceType::kIntegrated;
-    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return DeviceType::kVirtual;
-    case VK_PHYSICAL_DEVICE_TYPE_CPU: return DeviceType::kCpu;
-    default: return DeviceType::kOther;
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+      return DeviceType::kDiscrete;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+      return DeviceType::kIntegrated;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+      return DeviceType::kVirtual;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+      return DeviceType::kCpu;
+    default:
+      return DeviceType::kOther;
   }
 }
 
 ScalarType scalar_type(VkComponentTypeKHR type) {
   switch (type) {
-    case VK_COMPONENT_TYPE_FLOAT16_KHR: return ScalarType::kF16;
-    case VK_COMPONENT_TYPE_FLOAT32_KHR: return ScalarType::kF32;
-    case VK_COMPONENT_TYPE_SINT8_KHR: return ScalarType::kS8;
-    case VK_COMPONENT_TYPE_UINT8_KHR: return ScalarType::kU8;
-    case VK_COMPONENT_TYPE_SINT32_KHR: return ScalarType::kS32;
-    case VK_COMPONENT_TYPE_UINT32_KHR: return ScalarType::kU32;
+    case VK_COMPONENT_TYPE_FLOAT16_KHR:
+      return ScalarType::kF16;
+    case VK_COMPONENT_TYPE_FLOAT32_KHR:
+      return ScalarType::kF32;
+    case VK_COMPONENT_TYPE_SINT8_KHR:
+      return ScalarType::kS8;
+    case VK_COMPONENT_TYPE_UINT8_KHR:
+      return ScalarType::kU8;
+    case VK_COMPONENT_TYPE_SINT32_KHR:
+      return ScalarType::kS32;
+    case VK_COMPONENT_TYPE_UINT32_KHR:
+      return ScalarType::kU32;
 #ifdef VK_KHR_shader_bfloat16
-    case VK_COMPONENT_TYPE_BFLOAT16_KHR: return ScalarType::kBf16;
+    case VK_COMPONENT_TYPE_BFLOAT16_KHR:
+      return ScalarType::kBf16;
 #endif
-    default: return ScalarType::kOther;
+    default:
+      return ScalarType::kOther;
   }
 }
 

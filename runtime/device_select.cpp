@@ -13,11 +13,16 @@ namespace {
 
 int type_rank(DeviceType type) {
   switch (type) {
-    case DeviceType::kDiscrete: return 0;
-    case DeviceType::kVirtual: return 1;
-    case DeviceType::kIntegrated: return 2;
-    case DeviceType::kOther: return 3;
-    case DeviceType::kCpu: break;
+    case DeviceType::kDiscrete:
+      return 0;
+    case DeviceType::kVirtual:
+      return 1;
+    case DeviceType::kIntegrated:
+      return 2;
+    case DeviceType::kOther:
+      return 3;
+    case DeviceType::kCpu:
+      break;
   }
   return 4;
 }

@@ -59,10 +59,10 @@ Result<std::vector<GpuSpan>> GpuTimer::read() const {
   const double tick_seconds = device_.caps().limits.timestamp_ns * 1e-9;
   std::vector<GpuSpan> spans;
   for (size_t i = 0; i < labels_.size(); ++i)
-    spans.push_back({.label = labels_[i],
-                     .start_seconds = static_cast<double>(ticks[2 * i] - ticks[0]) * tick_seconds,
-                     .seconds =
-                         static_cast<double>(ticks[2 * i + 1] - ticks[2 * i]) * tick_seconds});
+    spans.push_back(
+        {.label = labels_[i],
+         .start_seconds = static_cast<double>(ticks[2 * i] - ticks[0]) * tick_seconds,
+         .seconds = static_cast<double>(ticks[2 * i + 1] - ticks[2 * i]) * tick_seconds});
   return spans;
 }
 

@@ -63,9 +63,9 @@ Status Instance::open() {
                    "(package vulkan-validationlayers)"};
     layers.push_back(kValidationLayer);
   }
-  debug_names_ = has_instance_extension(VK_EXT_DEBUG_UTILS_EXTENSION_NAME) ||
-                 (validate && has_instance_extension(VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
-                                                     kValidationLayer));
+  debug_names_ =
+      has_instance_extension(VK_EXT_DEBUG_UTILS_EXTENSION_NAME) ||
+      (validate && has_instance_extension(VK_EXT_DEBUG_UTILS_EXTENSION_NAME, kValidationLayer));
   if (debug_names_) extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
 
   const VkApplicationInfo application{
@@ -102,10 +102,9 @@ Status Instance::open() {
   volkLoadInstance(handle_);
 
   if (debug_names_ && validate) {
-    const auto on_message = [](VkDebugUtilsMessageSeverityFlagBitsEXT,
-                               VkDebugUtilsMessageTypeFlagsEXT,
-                               const VkDebugUtilsMessengerCallbackDataEXT* data,
-                               void* user) -> VkBool32 {
+    const auto on_message =
+        [](VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
+           const VkDebugUtilsMessengerCallbackDataEXT* data, void* user) -> VkBool32 {
       auto* log = static_cast<MessageLog*>(user);
       log_line(fmt::format("validation: {}", data->pMessage));
       const std::lock_guard lock(log->mutex);

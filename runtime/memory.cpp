@@ -13,6 +13,10 @@
 namespace hearth {
 namespace {
 
+bool lives_on_device(MemoryIntent intent) {
+  return intent != MemoryIntent::kUpload && intent != MemoryIntent::kReadback;
+}
+
 VmaAllocationCreateInfo placement(MemoryIntent intent, bool unified) {
   VmaAllocationCreateInfo info{};
   switch (intent) {
@@ -28,13 +32,12 @@ VmaAllocationCreateInfo placement(MemoryIntent intent, bool unified) {
       break;
     case MemoryIntent::kUpload:
       info.usage = VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
-      info.flags = VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT |
-                   VMA_ALLOCATION_CREATE_MAPPED_BIT;
+      info.flags =
+          VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT | VMA_ALLOCATION_CREATE_MAPPED_BIT;
       break;
     case MemoryIntent::kReadback:
       info.usage = VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
-      info.flags =
-          VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT | VMA_ALLOCATION_CREATE_MAPPED_BIT;
+      info.flags = VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT | VMA_ALLOCATION_CREATE_MAPPED_BIT;
       break;
   }
   return info;
@@ -44,11 +47,16 @@ VmaAllocationCreateInfo placement(MemoryIntent intent, bool unified) {
 
 std::string_view intent_name(MemoryIntent intent) {
   switch (intent) {
-    case MemoryIntent::kWeights: return "weights";
-    case MemoryIntent::kKv: return "kv";
-    case MemoryIntent::kActivations: return "activations";
-    case MemoryIntent::kUpload: return "upload";
-    case MemoryIntent::kReadback: break;
+    case MemoryIntent::kWeights:
+      return "weights";
+    case MemoryIntent::kKv:
+      return "kv";
+    case MemoryIntent::kActivations:
+      return "activations";
+    case MemoryIntent::kUpload:
+      return "upload";
+    case MemoryIntent::kReadback:
+      break;
   }
   return "readback";
 }
@@ -88,8 +96,8 @@ Error Memory::refused(const BufferInfo& info, std::string_view why) const {
   return {ErrorKind::kOutOfMemory,
           fmt::format("cannot allocate {} for {} '{}': {}; {} of {} are left on {}",
                       format_bytes(info.bytes), intent_name(info.intent), info.name, why,
-                      format_bytes(now.device_left_bytes()),
-                      format_bytes(now.device_budget_bytes), device_.caps().name)};
+                      format_bytes(now.device_left_bytes()), format_bytes(now.device_budget_bytes),
+                      device_.caps().name)};
 }
 
 Result<Buffer> Memory::allocate(const BufferInfo& info) {
@@ -98,9 +106,11 @@ Result<Buffer> Memory::allocate(const BufferInfo& info) {
     return Error{ErrorKind::kInvalid, fmt::format("buffer '{}' of no bytes", info.name)};
   const uint64_t most = device_.caps().limits.max_allocation_bytes;
   if (info.bytes > most)
-    return refused(info,
-                   fmt::format("this device takes at most {} at once", format_bytes(most)));
+    return refused(info, fmt::format("this device takes at most {} at once", format_bytes(most)));
   if (device_.faults().allocation.strikes()) return refused(info, "a test made it fail");
+  // The allocator asks the driver, too, but a driver may not count what has not been touched yet.
+  if (lives_on_device(info.intent) && info.bytes > use().device_left_bytes())
+    return refused(info, "that is more than the device has left");
 
   // Both queues may touch any buffer; concurrent sharing costs nothing for buffers on the drivers
   // we know and spares ownership transfers.
@@ -122,9 +132,8 @@ Result<Buffer> Memory::allocate(const BufferInfo& info) {
   Buffer buffer;
   VmaAllocationInfo got{};
   constexpr VkDeviceSize kAlignment = 256;
-  const VkResult result =
-      vmaCreateBufferWithAlignment(allocator_, &buffer_info, &where, kAlignment, &buffer.handle_,
-                                   &buffer.allocation_, &got);
+  const VkResult result = vmaCreateBufferWithAlignment(allocator_, &buffer_info, &where, kAlignment,
+                                                       &buffer.handle_, &buffer.allocation_, &got);
   if (result == VK_ERROR_DEVICE_LOST) return device_.note(result, "allocating memory");
   if (result != VK_SUCCESS) return refused(info, vulkan_result_name(result));
 
@@ -167,8 +176,7 @@ Status Memory::flush(const Buffer& buffer) {
 }
 
 Status Memory::invalidate(const Buffer& buffer) {
-  const VkResult result =
-      vmaInvalidateAllocation(allocator_, buffer.allocation_, 0, VK_WHOLE_SIZE);
+  const VkResult result = vmaInvalidateAllocation(allocator_, buffer.allocation_, 0, VK_WHOLE_SIZE);
   if (result != VK_SUCCESS) return device_.note(result, "reading back device writes");
   return {};
 }
@@ -188,6 +196,10 @@ MemoryUse Memory::use() const {
     result.device_budget_bytes += budgets[i].budget;
     result.device_used_bytes += budgets[i].usage;
   }
+  uint64_t counted = 0;
+  for (size_t i = 0; i < kMemoryIntents; ++i)
+    if (lives_on_device(static_cast<MemoryIntent>(i))) counted += result.by_intent[i].bytes;
+  result.device_used_bytes = std::max(result.device_used_bytes, counted);
   return result;
 }
 

@@ -36,11 +36,10 @@ struct IntentUse {
 struct MemoryUse {
   std::array<IntentUse, kMemoryIntents> by_intent;
   uint64_t device_budget_bytes = 0;  // what the driver lets this process have, device-local
-  uint64_t device_used_bytes = 0;    // what this process has of it
+  uint64_t device_used_bytes = 0;  // what this process has of it: as the driver counts or as we do,
+                                   // whichever is more
 
-  const IntentUse& of(MemoryIntent intent) const {
-    return by_intent[static_cast<size_t>(intent)];
-  }
+  const IntentUse& of(MemoryIntent intent) const { return by_intent[static_cast<size_t>(intent)]; }
   uint64_t device_left_bytes() const {
     return device_budget_bytes - std::min(device_budget_bytes, device_used_bytes);
   }

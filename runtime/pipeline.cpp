@@ -30,8 +30,7 @@ Result<std::unique_ptr<PipelineStore>> PipelineStore::create(Device& device,
   const VkPipelineLayoutCreateInfo info{.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                         .pushConstantRangeCount = 1,
                                         .pPushConstantRanges = &range};
-  const VkResult result =
-      vkCreatePipelineLayout(device.handle(), &info, nullptr, &store->layout_);
+  const VkResult result = vkCreatePipelineLayout(device.handle(), &info, nullptr, &store->layout_);
   if (result != VK_SUCCESS) return device.note(result, "creating the pipeline layout");
   device.set_name(VK_OBJECT_TYPE_PIPELINE_LAYOUT, store->layout_, "kernels");
   HEARTH_ASSIGN(store->cache_, PipelineCache::open(device, options.cache_directory));
@@ -48,20 +47,19 @@ PipelineStore::~PipelineStore() {
 Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& info) const {
   const DeviceCaps& caps = device_.caps();
   if (device_.lost()) return device_.lost_error();
-  if (info.subgroup_size != 0 && (info.subgroup_size < caps.min_subgroup_size ||
-                                  info.subgroup_size > caps.max_subgroup_size))
-    return Error{ErrorKind::kUnsupported,
-                 fmt::format("kernel '{}' wants subgroups of {}, {} has {} to {}", info.kernel,
-                             info.subgroup_size, caps.name, caps.min_subgroup_size,
-                             caps.max_subgroup_size)};
+  if (info.subgroup_size != 0 &&
+      (info.subgroup_size < caps.min_subgroup_size || info.subgroup_size > caps.max_subgroup_size))
+    return Error{
+        ErrorKind::kUnsupported,
+        fmt::format("kernel '{}' wants subgroups of {}, {} has {} to {}", info.kernel,
+                    info.subgroup_size, caps.name, caps.min_subgroup_size, caps.max_subgroup_size)};
   HEARTH_ASSIGN(const ShaderBinary shader, find_shader(info.kernel));
 
   std::unique_ptr<Pipeline> pipeline(new Pipeline(device_, info));
   pipeline->layout_ = layout_;
-  const VkShaderModuleCreateInfo module_info{
-      .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-      .codeSize = shader.code.size_bytes(),
-      .pCode = shader.code.data()};
+  const VkShaderModuleCreateInfo module_info{.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+                                             .codeSize = shader.code.size_bytes(),
+                                             .pCode = shader.code.data()};
   VkShaderModule module = VK_NULL_HANDLE;
   VkResult result = vkCreateShaderModule(device_.handle(), &module_info, nullptr, &module);
   if (result != VK_SUCCESS)
@@ -70,11 +68,10 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
   std::vector<VkSpecializationMapEntry> entries;
   for (uint32_t i = 0; i < info.constants.size(); ++i)
     entries.push_back({.constantID = i, .offset = i * 4, .size = 4});
-  const VkSpecializationInfo specialization{
-      .mapEntryCount = static_cast<uint32_t>(entries.size()),
-      .pMapEntries = entries.data(),
-      .dataSize = info.constants.size() * sizeof(uint32_t),
-      .pData = info.constants.data()};
+  const VkSpecializationInfo specialization{.mapEntryCount = static_cast<uint32_t>(entries.size()),
+                                            .pMapEntries = entries.data(),
+                                            .dataSize = info.constants.size() * sizeof(uint32_t),
+                                            .pData = info.constants.data()};
   const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup{
       .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
       .requiredSubgroupSize = info.subgroup_size};

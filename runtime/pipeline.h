@@ -20,9 +20,9 @@ class Device;
 class PipelineCache;
 
 struct PipelineInfo {
-  std::string kernel;                // a name of shader_library()
-  std::vector<uint32_t> constants;   // specialization constants 0, 1, 2, ...
-  uint32_t subgroup_size = 0;        // 0: whatever the driver likes
+  std::string kernel;               // a name of shader_library()
+  std::vector<uint32_t> constants;  // specialization constants 0, 1, 2, ...
+  uint32_t subgroup_size = 0;       // 0: whatever the driver likes
 
   auto operator<=>(const PipelineInfo&) const = default;
 };

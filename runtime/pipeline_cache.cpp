@@ -127,8 +127,10 @@ void PipelineCache::save() {
   fs::create_directories(file_.parent_path(), error);
   fs::path beside = file_;
   beside += fmt::format(".{}", getpid());
-  if (write_whole(beside, header, data)) fs::rename(beside, file_, error);
-  else error = std::make_error_code(std::errc::io_error);
+  if (write_whole(beside, header, data))
+    fs::rename(beside, file_, error);
+  else
+    error = std::make_error_code(std::errc::io_error);
   if (!error) return;
   log_line(fmt::format("cannot write the pipeline cache {}: pipelines are compiled again next time",
                        file_.string()));

@@ -19,8 +19,11 @@ Result<std::unique_ptr<Queue>> Queue::create(Device& device, int family, const c
 Result<TimelinePoint> Queue::submit(const CommandBuffer& commands,
                                     std::span<const TimelinePoint> after) {
   if (device_.lost()) return device_.lost_error();
-  if (device_.faults().submission.strikes())
+  if (device_.faults().submission.strikes()) {
+    // A device that is really lost has nothing under way.
+    vkDeviceWaitIdle(device_.handle());
     return device_.note(VK_ERROR_DEVICE_LOST, "submitting work");
+  }
 
   timeline_->collect();
   std::vector<VkSemaphoreSubmitInfo> waits;

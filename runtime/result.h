@@ -79,10 +79,10 @@ class [[nodiscard]] Status : public Result<Done> {
 }  // namespace hearth
 
 // HEARTH_TRY(status): returns the error to the caller, or goes on.
-#define HEARTH_TRY(expression)                                              \
-  do {                                                                      \
-    if (auto hearth_status = (expression); !hearth_status.ok())             \
-      return std::move(hearth_status).error();                              \
+#define HEARTH_TRY(expression)                                  \
+  do {                                                          \
+    if (auto hearth_status = (expression); !hearth_status.ok()) \
+      return std::move(hearth_status).error();                  \
   } while (false)
 
 // HEARTH_ASSIGN(auto x, result): declares or assigns x, or returns the error to the caller.

@@ -10,9 +10,7 @@ namespace hearth {
 extern const ShaderBinary kEmbeddedShaders[];
 extern const size_t kEmbeddedShaderCount;
 
-std::span<const ShaderBinary> shader_library() {
-  return {kEmbeddedShaders, kEmbeddedShaderCount};
-}
+std::span<const ShaderBinary> shader_library() { return {kEmbeddedShaders, kEmbeddedShaderCount}; }
 
 Result<ShaderBinary> find_shader(std::string_view name) {
   const auto all = shader_library();

@@ -45,9 +45,8 @@ Status Timeline::wait(uint64_t value, std::chrono::nanoseconds limit) const {
   const VkResult result =
       vkWaitSemaphores(device_.handle(), &info, static_cast<uint64_t>(limit.count()));
   if (result == VK_TIMEOUT)
-    return Error{ErrorKind::kInternal,
-                 fmt::format("the GPU did not finish within {:.1f} s",
-                             std::chrono::duration<double>(limit).count())};
+    return Error{ErrorKind::kInternal, fmt::format("the GPU did not finish within {:.1f} s",
+                                                   std::chrono::duration<double>(limit).count())};
   if (result != VK_SUCCESS) return device_.note(result, "waiting for the GPU");
   return {};
 }

@@ -10,8 +10,7 @@
 
 namespace hearth {
 
-Result<std::unique_ptr<Transfer>> Transfer::create(Device& device,
-                                                   const TransferOptions& options) {
+Result<std::unique_ptr<Transfer>> Transfer::create(Device& device, const TransferOptions& options) {
   assert(options.chunk_bytes > 0 && options.chunk_bytes <= options.ring_bytes);
   std::unique_ptr<Transfer> transfer(new Transfer(device, options));
   HEARTH_ASSIGN(transfer->ring_, device.memory().allocate({.bytes = options.ring_bytes,

@@ -51,8 +51,7 @@ class Transfer {
     uint64_t bytes;  // of the ring
     TimelinePoint done;
   };
-  Transfer(Device& device, const TransferOptions& options)
-      : device_(device), options_(options) {}
+  Transfer(Device& device, const TransferOptions& options) : device_(device), options_(options) {}
   // Makes room for `bytes` in one piece and returns its offset in the ring.
   Result<uint64_t> reserve(uint64_t bytes);
   Result<TimelinePoint> copy(const BufferSlice& from, const BufferSlice& to);

@@ -30,9 +30,9 @@ hearth::Status probe() {
   HEARTH_TRY(weight.flush());
 
   HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(*device));
-  HEARTH_TRY(record_rms_norm(recorder, *pipelines, choose_rms_norm(device->caps(), kShape),
-                             {.x = x.all(), .weight = weight.all(), .y = y.all(),
-                              .shape = kShape}));
+  HEARTH_TRY(
+      record_rms_norm(recorder, *pipelines, choose_rms_norm(device->caps(), kShape),
+                      {.x = x.all(), .weight = weight.all(), .y = y.all(), .shape = kShape}));
   HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());
   HEARTH_TRY(device->compute().run(commands));
   HEARTH_TRY(y.invalidate());

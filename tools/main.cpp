@@ -1,9 +1,8 @@
 // hearth: one binary, one file a command (tools/commands/). Exit 0 is success, 2 a usage error, 1
 // any other failure, each failure with one line on stderr.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
-
-#include <CLI/CLI.hpp>
 
 #include "runtime/log.h"
 #include "tools/commands/command.h"

@@ -7,7 +7,8 @@
 //   HEARTH_PARAMS_END
 //
 // C++ sees a struct hearth::params::RmsNorm, GLSL a push constant block named `params`. The members
-// are 4- and 8-byte scalars, which both languages lay out alike.
+// are 4- and 8-byte scalars, which both languages lay out alike. HEARTH_STRUCT does the same for
+// structs that lie in buffers, HEARTH_CONSTANT for numbers both sides need.
 #ifndef HEARTH_INTEROP_H
 #define HEARTH_INTEROP_H
 
@@ -26,6 +27,12 @@ using address = std::uint64_t;  // of a buffer on the device
 #define HEARTH_PARAMS_END \
   }; \
   }
+#define HEARTH_STRUCT(name) HEARTH_PARAMS(name)
+#define HEARTH_STRUCT_END HEARTH_PARAMS_END
+#define HEARTH_CONSTANT(name, value) \
+  namespace hearth::params { \
+  inline constexpr uint name = value; \
+  }
 
 #else
 
@@ -34,6 +41,11 @@ using address = std::uint64_t;  // of a buffer on the device
 #define HEARTH_PARAMS_END \
   } \
   params;
+#define HEARTH_STRUCT(name) struct name {
+#define HEARTH_STRUCT_END \
+  } \
+  ;
+#define HEARTH_CONSTANT(name, value) const uint name = value;
 
 #endif
 #endif

@@ -21,16 +21,14 @@ bool is_cpu(const Device& device) { return device.caps().type == DeviceType::kCp
 
 }  // namespace
 
-Result<double> KernelBench::time(
-    const std::function<Status(CommandRecorder&, uint32_t)>& record) {
+Result<double> KernelBench::time(const std::function<Status(CommandRecorder&, uint32_t)>& record) {
   HEARTH_ASSIGN(const auto timer, GpuTimer::create(device_, 1));
   // Doubles the repetitions until a sample is long enough to be worth reading. The first round also
   // compiles the pipeline.
   for (uint32_t repetitions = 1;; repetitions *= 2) {
     HEARTH_ASSIGN(CommandRecorder recorder,
-                  CommandRecorder::begin(device_, {.name = "bench",
-                                                   .timer = timer.get(),
-                                                   .timing = Timing::kWhole}));
+                  CommandRecorder::begin(
+                      device_, {.name = "bench", .timer = timer.get(), .timing = Timing::kWhole}));
     for (uint32_t i = 0; i < repetitions; ++i) HEARTH_TRY(record(recorder, i));
     HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());
 
@@ -48,8 +46,8 @@ Result<double> KernelBench::time(
 }
 
 Result<Ceilings> KernelBench::measure_ceilings() {
-  // Far larger than any cache of the device; on a CPU memory is scarce and caches are small. All are
-  // powers of two, so that every invocation reads the same number of chunks.
+  // Far larger than any cache of the device; on a CPU memory is scarce and caches are small. All
+  // are powers of two, so that every invocation reads the same number of chunks.
   const bool cpu = is_cpu(device_);
   const uint64_t bytes = cpu ? 256ull << 20 : 1ull << 30;
   const uint32_t lanes = cpu ? 64 : 256;
@@ -69,7 +67,8 @@ Result<Ceilings> KernelBench::measure_ceilings() {
                          .chunks = static_cast<uint32_t>(bytes / 16),
                          .rounds = cpu ? 256u : 4096u};
   constexpr uint32_t kChains = 8;
-  HEARTH_ASSIGN(const Pipeline* read, pipelines_.get({"read_ceiling", {lanes, kAhead, cpu ? 1u : 0u}}));
+  HEARTH_ASSIGN(const Pipeline* read,
+                pipelines_.get({"read_ceiling", {lanes, kAhead, cpu ? 1u : 0u}}));
   HEARTH_ASSIGN(const Pipeline* flops, pipelines_.get({"flops_ceiling", {lanes, kChains}}));
   const auto run = [&](const Pipeline& pipeline) {
     return time([&](CommandRecorder& commands, uint32_t) -> Status {

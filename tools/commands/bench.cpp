@@ -1,6 +1,7 @@
 // hearth bench --kernels: time, bytes/s and FLOP/s of each kernel beside the device's own ceilings.
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
 
 #include "runtime/device.h"
 #include "runtime/instance.h"
@@ -23,12 +24,12 @@ nlohmann::json to_json(const DeviceCaps& caps, const Ceilings& ceilings,
                        {"bytes_per_s", time.bytes_per_s},
                        {"flops_per_s", time.flops_per_s},
                        {"share", time.share}});
-  return {{"device", caps.name},
-          {"driver", caps.driver},
-          {"ceilings",
-           {{"read_bytes_per_s", ceilings.read_bytes_per_s},
-            {"flops_per_s", ceilings.flops_per_s}}},
-          {"kernels", kernels}};
+  return {
+      {"device", caps.name},
+      {"driver", caps.driver},
+      {"ceilings",
+       {{"read_bytes_per_s", ceilings.read_bytes_per_s}, {"flops_per_s", ceilings.flops_per_s}}},
+      {"kernels", kernels}};
 }
 
 class BenchCommand : public Command {
@@ -38,7 +39,7 @@ class BenchCommand : public Command {
   void declare(CLI::App& app) override {
     app.add_flag("--kernels", kernels_, "Time every kernel beside the device's ceilings")
         ->required();
-    app.add_option("--filter", filter_, "Only kernels whose name contains this");
+    app.add_option("--filter", filter_, "Only kernel families whose name contains this");
     app.add_option("-d,--device", wanted_, "The device: an index or part of a name");
     app.add_flag("--json", json_, "One JSON object on stdout");
   }
@@ -58,10 +59,10 @@ class BenchCommand : public Command {
                  "GB/s", "TFLOP/s", "share", "variant");
     }
     std::vector<KernelTime> times;
-    for (const MakeKernelCases& make : kernel_case_makers()) {
-      HEARTH_ASSIGN(const KernelCaseSet set, make(bench));
+    for (const KernelCases* family : KernelCases::all()) {
+      if (family->family().find(filter_) == std::string::npos) continue;
+      HEARTH_ASSIGN(const KernelCaseSet set, family->make(bench));
       for (const KernelCase& item : set.cases) {
-        if (item.kernel.find(filter_) == std::string::npos) continue;
         HEARTH_ASSIGN(const KernelTime time, bench.measure(item, ceilings));
         if (!json_)
           fmt::print("{:<12} {:<20} {:>12.2f} {:>10.1f} {:>10.3f} {:>6.1f}%  {}\n", time.kernel,

@@ -1,11 +1,10 @@
-// A command of the `hearth` program. One file a command: it defines a class and one static object of
-// it, and main finds it by itself.
+// A command of the `hearth` program. One file a command: it defines a class and one static object
+// of it, and main finds it by itself.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 #include "runtime/result.h"
 

@@ -1,8 +1,9 @@
 // hearth devices: every Vulkan device, what it can do, which would be chosen, why others are
 // refused.
+#include <nlohmann/json.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "runtime/device_caps.h"
 #include "runtime/device_select.h"
@@ -14,7 +15,8 @@ namespace hearth {
 namespace {
 
 std::string subgroup_text(const DeviceCaps& caps) {
-  if (caps.min_subgroup_size == caps.max_subgroup_size) return fmt::format("{}", caps.subgroup_size);
+  if (caps.min_subgroup_size == caps.max_subgroup_size)
+    return fmt::format("{}", caps.subgroup_size);
   return fmt::format("{} ({} to {})", caps.subgroup_size, caps.min_subgroup_size,
                      caps.max_subgroup_size);
 }
@@ -85,8 +87,7 @@ class DevicesCommand : public Command {
     const auto is_chosen = [&](size_t i) { return chosen.ok() && *chosen == i; };
     if (json_) {
       nlohmann::json list = nlohmann::json::array();
-      for (size_t i = 0; i < devices.size(); ++i)
-        list.push_back(to_json(devices[i], is_chosen(i)));
+      for (size_t i = 0; i < devices.size(); ++i) list.push_back(to_json(devices[i], is_chosen(i)));
       fmt::print("{}\n", nlohmann::json{{"devices", list}}.dump(2));
     } else {
       for (size_t i = 0; i < devices.size(); ++i) print(devices[i], is_chosen(i));

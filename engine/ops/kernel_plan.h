@@ -1,0 +1,30 @@
+// What kernel choice answers with, and the arithmetic its functions share.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "runtime/command_recorder.h"
+#include "runtime/device_caps.h"
+#include "runtime/pipeline.h"
+
+namespace hearth {
+
+struct KernelPlan {
+  PipelineInfo pipeline;
+  GroupCount groups;
+};
+
+inline uint32_t divide_up(uint32_t a, uint32_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+// CPU-type devices get kernels of their own: no barriers, wide loads, an invocation a row.
+inline bool is_cpu(const DeviceCaps& caps) { return caps.type == DeviceType::kCpu; }
+
+// The largest multiple of the subgroup size that is no more than `wanted` and than the device's
+// limit.
+inline uint32_t group_size(const DeviceCaps& caps, uint32_t wanted) {
+  const uint32_t most = std::min(wanted, caps.limits.max_group_invocations);
+  return std::max(1u, most / caps.subgroup_size) * caps.subgroup_size;
+}
+
+}  // namespace hearth

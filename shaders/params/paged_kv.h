@@ -1,0 +1,18 @@
+// The paged KV cache. A block holds kBlockTokens positions of one layer, for every KV head. Keys and
+// values are two arrays of the same shape:
+//
+//   F16    [blocks, kv_heads, kBlockTokens, head_size] f16
+//   Q8_0   [blocks, kv_heads, kBlockTokens, head_size] signed bytes, and beside it the scales
+//          [blocks, kv_heads, kBlockTokens, ceil(head_size / kScaleWeights)] f16
+//
+// Position p of a sequence is at slot p % kBlockTokens of block block_tables[block_table + p /
+// kBlockTokens]. A "KV row" is head_size elements: row ((block * kv_heads) + head) * kBlockTokens +
+// slot. Row counts fit in 32 bits, byte offsets do not.
+#ifndef HEARTH_PARAMS_PAGED_KV_H
+#define HEARTH_PARAMS_PAGED_KV_H
+#include "common/interop.h"
+
+HEARTH_CONSTANT(kBlockTokens, 16u)
+HEARTH_CONSTANT(kScaleWeights, 32u)  // elements that share a scale in a Q8_0 cache
+
+#endif

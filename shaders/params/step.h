@@ -1,0 +1,18 @@
+// A step's batch as kernels see it: one packed, ragged batch of rows, a row a token. Sequences own
+// neighbouring rows. All of it lies in device buffers, so that a recorded step can be replayed with
+// another batch of the same size.
+#ifndef HEARTH_PARAMS_STEP_H
+#define HEARTH_PARAMS_STEP_H
+#include "common/interop.h"
+
+HEARTH_STRUCT(StepSequence)
+  uint first_row;       // its first row in the batch
+  uint rows;            // the tokens it has in this step; 0: padding of the bucket, to be skipped
+  uint first_position;  // the position of first_row: the tokens that are in the cache already
+  uint block_table;     // where its block ids begin in the array of all block tables (u32)
+HEARTH_STRUCT_END
+
+// row_sequences[row] is the sequence that owns the row, or this for a row of padding.
+HEARTH_CONSTANT(kNoSequence, 0xffffffffu)
+
+#endif

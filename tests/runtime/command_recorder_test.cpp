@@ -1,0 +1,169 @@
+#include "runtime/command_recorder.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "engine/ops/norm.h"
+#include "params/rms_norm.h"
+#include "runtime/gpu_timer.h"
+#include "tests/support/gpu.h"
+
+namespace hearth::testing {
+namespace {
+
+class CommandRecorderTest : public GpuTest {
+ protected:
+  // Norms of a constant row give a row of the weight, so that a chain of them is easy to check.
+  Status norm(CommandRecorder& recorder, const Buffer& x, const Buffer& weight, const Buffer& y) {
+    const RmsNormShape shape{.rows = 1, .width = static_cast<uint32_t>(x.bytes() / 4)};
+    return record_rms_norm(recorder, pipelines(), choose_rms_norm(device().caps(), shape),
+                           {.x = x.all(), .weight = weight.all(), .y = y.all(), .shape = shape});
+  }
+};
+
+TEST_F(CommandRecorderTest, DependentCommandsGetBarriersOthersDoNot) {
+  const Buffer a = filled(std::vector<float>(64, 3.0f));
+  const Buffer two = filled(std::vector<float>(64, 2.0f));
+  const Buffer b = poisoned(256), c = poisoned(256), d = poisoned(256);
+  ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
+  ASSERT_OK(norm(recorder, a, two, b));
+  ASSERT_OK(norm(recorder, a, two, c));  // beside the first
+  ASSERT_OK(norm(recorder, b, two, d));  // after the first
+  ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
+  EXPECT_EQ(commands.dispatches(), 3u);
+  EXPECT_EQ(commands.barriers(), 1u);
+  ASSERT_OK(device().compute().run(commands));
+  for (const float value : read<float>(d)) EXPECT_NEAR(value, 2.0f, 1e-4f);
+}
+
+TEST_F(CommandRecorderTest, SerialPutsABarrierBeforeEveryCommand) {
+  const Buffer a = filled(std::vector<float>(64, 3.0f));
+  const Buffer b = poisoned(256), c = poisoned(256);
+  ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device(), {.serial = true}));
+  ASSERT_OK(norm(recorder, a, a, b));
+  ASSERT_OK(norm(recorder, a, a, c));
+  ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
+  EXPECT_EQ(commands.barriers(), 1u);
+  ASSERT_OK(device().compute().run(commands));
+}
+
+TEST_F(CommandRecorderTest, OneRecordingManyRunsAlsoInFlight) {
+  const Buffer x = filled(std::vector<float>(64, 3.0f));
+  const Buffer two = filled(std::vector<float>(64, 2.0f));
+  const Buffer y = poisoned(256);
+  ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
+  ASSERT_OK(norm(recorder, x, two, y));
+  recorder.copy(y.all(), x.all());
+  ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
+  TimelinePoint last;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_ASSIGN(last, device().compute().submit(commands));
+  }
+  ASSERT_OK(device().compute().wait(last));
+  for (const float value : read<float>(x)) EXPECT_NEAR(value, 2.0f, 1e-4f);
+
+  // What is not baked in may change between runs: the same recording with new data.
+  for (float& value : x.view<float>()) value = -5.0f;
+  ASSERT_OK(x.flush());
+  ASSERT_OK(device().compute().run(commands));
+  for (const float value : read<float>(x)) EXPECT_NEAR(value, -2.0f, 1e-4f);
+}
+
+TEST_F(CommandRecorderTest, GroupCountsComeFromABufferAtRunTime) {
+  constexpr uint32_t kWidth = 32, kRows = 6;
+  const Buffer x = filled(std::vector<float>(kRows * kWidth, 3.0f));
+  const Buffer weight = filled(std::vector<float>(kWidth, 2.0f));
+  const Buffer y = poisoned(kRows * kWidth * 4);
+  const Buffer groups = filled(std::vector<uint32_t>{0, 1, 1});
+  const KernelPlan plan = choose_rms_norm(device().caps(), {kRows, kWidth});
+  ASSERT_ASSIGN(const Pipeline* pipeline, pipelines().get(plan.pipeline));
+  ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
+  recorder.dispatch_indirect({.pipeline = *pipeline,
+                              .push = params::RmsNorm{.x = x.address(),
+                                                      .weight = weight.address(),
+                                                      .y = y.address(),
+                                                      .width = kWidth,
+                                                      .epsilon = 1e-6f},
+                              .groups = {},
+                              .accesses = {reads(x.all()), reads(weight.all()), writes(y.all())}},
+                             groups.all());
+  ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
+  for (const uint32_t rows : {2u, 6u}) {
+    groups.view<uint32_t>()[0] = rows;
+    ASSERT_OK(groups.flush());
+    std::memset(y.mapped(), 0xff, y.bytes());
+    ASSERT_OK(y.flush());
+    ASSERT_OK(device().compute().run(commands));
+    const std::vector<float> result = read<float>(y);
+    for (uint32_t i = 0; i < kRows * kWidth; ++i) {
+      if (i / kWidth < rows)
+        ASSERT_NEAR(result[i], 2.0f, 1e-4f) << i;
+      else
+        ASSERT_TRUE(std::isnan(result[i])) << i;
+    }
+  }
+}
+
+TEST_F(CommandRecorderTest, FillAndCopyParts) {
+  const Buffer a = poisoned(64), b = poisoned(64);
+  run([&](CommandRecorder& recorder) -> Status {
+    recorder.fill(a.slice(16, 32), 7);
+    recorder.copy(a.slice(16, 16), b.slice(0, 16));
+    return {};
+  });
+  EXPECT_EQ(read<uint32_t>(a)[3], 0xffffffffu);
+  EXPECT_EQ(read<uint32_t>(a)[4], 7u);
+  EXPECT_EQ(read<uint32_t>(a)[11], 7u);
+  EXPECT_EQ(read<uint32_t>(a)[12], 0xffffffffu);
+  EXPECT_EQ(read<uint32_t>(b)[3], 7u);
+  EXPECT_EQ(read<uint32_t>(b)[4], 0xffffffffu);
+}
+
+TEST_F(CommandRecorderTest, TimesEachCommandOrTheWhole) {
+  const Buffer x = filled(std::vector<float>(1 << 16, 3.0f)), y = poisoned(1 << 18);
+  ASSERT_ASSIGN(const auto timer, GpuTimer::create(device(), 8));
+  for (const Timing timing : {Timing::kEachCommand, Timing::kWhole}) {
+    ASSERT_ASSIGN(
+        CommandRecorder recorder,
+        CommandRecorder::begin(device(), {.name = "all", .timer = timer.get(), .timing = timing}));
+    ASSERT_OK(norm(recorder, x, x, y));
+    recorder.copy(y.all(), x.all());
+    ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_OK(device().compute().run(commands));
+      ASSERT_ASSIGN(const std::vector<GpuSpan> spans, timer->read());
+      ASSERT_EQ(spans.size(), timing == Timing::kWhole ? 1u : 2u);
+      EXPECT_EQ(spans[0].label, timing == Timing::kWhole ? "all" : "rms_norm");
+      EXPECT_EQ(spans[0].start_seconds, 0.0);
+      for (const GpuSpan& span : spans) {
+        EXPECT_GT(span.seconds, 0.0);
+        EXPECT_LT(span.seconds, 10.0);
+      }
+    }
+  }
+}
+
+TEST_F(CommandRecorderTest, MoreCommandsThanTheTimerHoldsAreStillRun) {
+  const Buffer x = filled(std::vector<float>(64, 3.0f)), y = poisoned(256);
+  ASSERT_ASSIGN(const auto timer, GpuTimer::create(device(), 1));
+  ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device(), {.timer = timer.get()}));
+  ASSERT_OK(norm(recorder, x, x, y));
+  recorder.copy(y.all(), x.all());
+  ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
+  ASSERT_OK(device().compute().run(commands));
+  ASSERT_ASSIGN(const std::vector<GpuSpan> spans, timer->read());
+  EXPECT_EQ(spans.size(), 1u);
+}
+
+// The other tests lean on the validation layers, so one test makes sure that they listen.
+TEST_F(CommandRecorderTest, ValidationSeesAMistake) {
+  if (instance().validation() == Validation::kOff) GTEST_SKIP() << "validation is off";
+  const Buffer small = poisoned(64), large = poisoned(128);
+  ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
+  recorder.copy({&small, 0, 128}, large.all());  // past the end of `small`
+  ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
+  EXPECT_FALSE(instance().take_validation_messages().empty());
+}
+
+}  // namespace
+}  // namespace hearth::testing

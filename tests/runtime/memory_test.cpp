@@ -1,0 +1,100 @@
+#include "runtime/memory.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/support/gpu.h"
+
+namespace hearth::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr MemoryIntent kIntents[] = {MemoryIntent::kWeights, MemoryIntent::kKv,
+                                     MemoryIntent::kActivations, MemoryIntent::kUpload,
+                                     MemoryIntent::kReadback};
+
+class MemoryTest : public GpuTest {};
+
+TEST_F(MemoryTest, EveryIntentGivesAnAddressAndIsCounted) {
+  for (const MemoryIntent intent : kIntents) {
+    const IntentUse before = device().memory().use().of(intent);
+    {
+      ASSERT_ASSIGN(const Buffer buffer,
+                    device().memory().allocate({.bytes = 1000, .intent = intent, .name = "one"}));
+      EXPECT_NE(buffer.address(), 0u);
+      EXPECT_EQ(buffer.address() % 256, 0u);
+      EXPECT_EQ(buffer.bytes(), 1000u);
+      const IntentUse during = device().memory().use().of(intent);
+      EXPECT_EQ(during.bytes, before.bytes + 1000);
+      EXPECT_EQ(during.buffers, before.buffers + 1);
+      EXPECT_GE(during.peak_bytes, during.bytes);
+    }
+    const IntentUse after = device().memory().use().of(intent);
+    EXPECT_EQ(after.bytes, before.bytes);
+    EXPECT_EQ(after.buffers, before.buffers);
+  }
+}
+
+TEST_F(MemoryTest, HostSeesUploadAndReadback) {
+  for (const MemoryIntent intent : {MemoryIntent::kUpload, MemoryIntent::kReadback}) {
+    ASSERT_ASSIGN(const Buffer buffer,
+                  device().memory().allocate({.bytes = 64, .intent = intent, .name = "host"}));
+    ASSERT_NE(buffer.mapped(), nullptr);
+    EXPECT_EQ(buffer.view<float>().size(), 16u);
+  }
+}
+
+TEST_F(MemoryTest, MovingABufferMovesItsCount) {
+  ASSERT_ASSIGN(Buffer first, device().memory().allocate({.bytes = 64, .name = "first"}));
+  ASSERT_ASSIGN(Buffer second, device().memory().allocate({.bytes = 32, .name = "second"}));
+  const uint64_t address = first.address();
+  const uint64_t bytes = device().memory().use().of(MemoryIntent::kActivations).bytes;
+  second = std::move(first);
+  EXPECT_EQ(second.address(), address);
+  EXPECT_FALSE(first);
+  EXPECT_EQ(device().memory().use().of(MemoryIntent::kActivations).bytes, bytes - 32);
+}
+
+TEST_F(MemoryTest, TooLargeSaysWhatWasAskedForAndWhatIsLeft) {
+  const uint64_t most = device().caps().limits.max_allocation_bytes;
+  const auto result = device().memory().allocate(
+      {.bytes = most + 256, .intent = MemoryIntent::kWeights, .name = "blk.0.ffn"});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().kind, ErrorKind::kOutOfMemory);
+  EXPECT_THAT(result.error().message, HasSubstr("weights 'blk.0.ffn'"));
+  EXPECT_THAT(result.error().message, HasSubstr("left"));
+}
+
+TEST_F(MemoryTest, BeyondTheBudgetIsRefusedAndNothingLeaks) {
+  ASSERT_ASSIGN(const auto device, open_device());
+  if (device->caps().memory_bytes() > 64ull << 30)
+    GTEST_SKIP() << "filling this device takes too long";
+  std::vector<Buffer> held;
+  const uint64_t piece = std::min<uint64_t>(device->caps().limits.max_allocation_bytes, 1ull << 30);
+  Error error;
+  // Twice the memory there is must run out on the way. Lavapipe does not touch what is not written.
+  for (uint64_t sum = 0; sum < 2 * device->caps().memory_bytes(); sum += piece) {
+    auto result =
+        device->memory().allocate({.bytes = piece, .intent = MemoryIntent::kKv, .name = "kv pool"});
+    if (!result.ok()) {
+      error = result.error();
+      break;
+    }
+    held.push_back(std::move(result).value());
+  }
+  EXPECT_EQ(error.kind, ErrorKind::kOutOfMemory);
+  EXPECT_THAT(error.message, HasSubstr("kv pool"));
+  EXPECT_THAT(error.message, HasSubstr("left"));
+  held.clear();
+  EXPECT_EQ(device->memory().use().of(MemoryIntent::kKv).bytes, 0u);
+  ASSERT_OK(device->memory().allocate({.bytes = piece, .intent = MemoryIntent::kKv, .name = "kv"}));
+}
+
+TEST_F(MemoryTest, NoBytesIsAMistake) {
+  const auto result = device().memory().allocate({.bytes = 0, .name = "nothing"});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().kind, ErrorKind::kInvalid);
+}
+
+}  // namespace
+}  // namespace hearth::testing

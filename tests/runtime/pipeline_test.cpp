@@ -1,0 +1,166 @@
+#include "runtime/pipeline.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include "runtime/log.h"
+#include "runtime/pipeline_cache.h"
+#include "runtime/shader_library.h"
+#include "tests/support/gpu.h"
+
+namespace hearth::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class PipelineTest : public GpuTest {
+ protected:
+  PipelineInfo norm(uint32_t lanes) { return {.kernel = "rms_norm", .constants = {lanes}}; }
+};
+
+TEST_F(PipelineTest, TheLibraryIsSortedAndIsSpirv) {
+  const auto all = shader_library();
+  ASSERT_FALSE(all.empty());
+  for (size_t i = 0; i < all.size(); ++i) {
+    ASSERT_FALSE(all[i].code.empty()) << all[i].name;
+    EXPECT_EQ(all[i].code[0], 0x07230203u) << all[i].name;
+    if (i > 0) {
+      EXPECT_LT(all[i - 1].name, all[i].name);
+    }
+    EXPECT_EQ(find_shader(all[i].name)->code.data(), all[i].code.data());
+  }
+}
+
+TEST_F(PipelineTest, AskedForTwiceItIsTheSame) {
+  ASSERT_ASSIGN(const auto store, PipelineStore::create(device()));
+  ASSERT_ASSIGN(const Pipeline* first, store->get(norm(64)));
+  ASSERT_ASSIGN(const Pipeline* again, store->get(norm(64)));
+  ASSERT_ASSIGN(const Pipeline* other, store->get(norm(32)));
+  EXPECT_EQ(first, again);
+  EXPECT_NE(first, other);
+  EXPECT_EQ(store->size(), 2u);
+}
+
+TEST_F(PipelineTest, AnUnknownKernelIsNamed) {
+  const auto result = pipelines().get({.kernel = "no_such_kernel"});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().kind, ErrorKind::kNotFound);
+  EXPECT_THAT(result.error().message, HasSubstr("no_such_kernel"));
+}
+
+TEST_F(PipelineTest, ASubgroupSizeTheDeviceLacksIsRefused) {
+  PipelineInfo info = norm(256);
+  info.subgroup_size = device().caps().max_subgroup_size * 2;
+  const auto result = pipelines().get(info);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().kind, ErrorKind::kUnsupported);
+}
+
+TEST_F(PipelineTest, PreparesInParallelAndReportsAFailure) {
+  ASSERT_ASSIGN(const auto store, PipelineStore::create(device()));
+  std::vector<PipelineInfo> infos;
+  const uint32_t subgroup = device().caps().subgroup_size;
+  for (uint32_t i = 1; i <= 8; ++i) infos.push_back(norm(subgroup * i));
+  ASSERT_OK(store->prepare(infos));
+  EXPECT_EQ(store->size(), 8u);
+  infos.push_back({.kernel = "no_such_kernel"});
+  infos.push_back(norm(subgroup * 9));
+  const Status status = store->prepare(infos);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.error().message, HasSubstr("no_such_kernel"));
+  EXPECT_EQ(store->size(), 9u) << "the others are compiled all the same";
+}
+
+class PipelineCacheTest : public PipelineTest {
+ protected:
+  void SetUp() override {
+    PipelineTest::SetUp();
+    directory_ = fs::temp_directory_path() / ("hearth-cache-" + std::to_string(getpid()));
+    fs::remove_all(directory_);
+  }
+  void TearDown() override {
+    fs::permissions(directory_, fs::perms::owner_all, ignored_);
+    fs::remove_all(directory_, ignored_);
+    PipelineTest::TearDown();
+  }
+
+  fs::path file() { return directory_ / pipeline_cache_file_name(device().caps()); }
+
+  // Compiles one kernel with the cache there; returns what was logged.
+  std::vector<std::string> use_cache() {
+    std::vector<std::string> lines;
+    const ScopedLogSink sink([&](std::string_view line) { lines.emplace_back(line); });
+    auto store = PipelineStore::create(device(), {.cache_directory = directory_});
+    EXPECT_TRUE(store.ok());
+    const auto pipeline = (*store)->get(norm(64));
+    EXPECT_TRUE(pipeline.ok());
+    return lines;
+  }
+
+  std::vector<char> read_bytes() {
+    std::ifstream in(file(), std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  void write_bytes(const std::vector<char>& bytes) {
+    std::ofstream(file(), std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+
+  fs::path directory_;
+  std::error_code ignored_;
+};
+
+TEST_F(PipelineCacheTest, IsWrittenAndTakenOver) {
+  EXPECT_TRUE(use_cache().empty());
+  ASSERT_TRUE(fs::exists(file()));
+  ASSERT_ASSIGN(const auto cache, PipelineCache::open(device(), directory_));
+  EXPECT_GT(cache->loaded_bytes(), 0u);
+  EXPECT_TRUE(use_cache().empty());
+}
+
+TEST_F(PipelineCacheTest, AnythingDamagedIsIgnoredWithOneLine) {
+  use_cache();
+  const std::vector<char> good = read_bytes();
+  ASSERT_GT(good.size(), 40u) << "our header and something behind it";
+  struct Case {
+    const char* says;
+    std::vector<char> bytes;
+  };
+  std::vector<Case> cases;
+  cases.push_back({"cut off", {good.begin(), good.begin() + 10}});
+  cases.push_back({"cut off", {good.begin(), good.end() - 1}});
+  cases.push_back({"not a pipeline cache", std::vector<char>(500, 'x')});
+  cases.push_back({"another driver", good});
+  cases.back().bytes[8] ^= 1;
+  cases.push_back({"damaged", good});
+  cases.back().bytes.back() ^= 1;
+  for (const Case& item : cases) {
+    write_bytes(item.bytes);
+    const std::vector<std::string> lines = use_cache();
+    ASSERT_EQ(lines.size(), 1u) << item.says;
+    EXPECT_THAT(lines[0], HasSubstr(item.says));
+    EXPECT_TRUE(use_cache().empty())
+        << "the good one that was written instead is used: " << item.says;
+  }
+}
+
+TEST_F(PipelineCacheTest, APlaceThatCannotBeWrittenIsOneLine) {
+  // A file where the directory should be: not even root can write into that.
+  std::ofstream(directory_.string()) << "in the way";
+  const std::vector<std::string> lines = use_cache();
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("cannot write the pipeline cache"));
+}
+
+TEST_F(PipelineCacheTest, TheNameChangesWithTheDriver) {
+  DeviceCaps other = device().caps();
+  other.pipeline_cache_uuid[3] ^= 1;
+  EXPECT_NE(pipeline_cache_file_name(other), pipeline_cache_file_name(device().caps()));
+}
+
+}  // namespace
+}  // namespace hearth::testing

@@ -1,0 +1,87 @@
+// A device for tests, with validation layers on. A test on GpuTest fails if the layers say anything
+// while it runs.
+//
+// HEARTH_TEST_VALIDATION = on (default), gpu (shaders instrumented too), off.
+// HEARTH_TEST_DEVICE = what `-d` takes.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "runtime/buffer.h"
+#include "runtime/command_recorder.h"
+#include "runtime/device.h"
+#include "runtime/instance.h"
+#include "runtime/memory.h"
+#include "runtime/pipeline.h"
+#include "runtime/queue.h"
+
+namespace hearth::testing {
+
+// gtest's way to take a value out of a Result or end the test with its message.
+#define ASSERT_OK(expression)                                 \
+  do {                                                        \
+    const auto& hearth_ok = (expression);                     \
+    ASSERT_TRUE(hearth_ok.ok()) << hearth_ok.error().message; \
+  } while (false)
+#define ASSERT_ASSIGN(target, expression)                    \
+  auto HEARTH_UNIQUE(assigned_, __LINE__) = (expression);    \
+  ASSERT_TRUE(HEARTH_UNIQUE(assigned_, __LINE__).ok())       \
+      << HEARTH_UNIQUE(assigned_, __LINE__).error().message; \
+  target = std::move(HEARTH_UNIQUE(assigned_, __LINE__)).value()
+
+// The instance every test of the process shares.
+Instance& instance();
+
+// A device of its own, for tests that break theirs.
+Result<std::unique_ptr<Device>> open_device();
+
+class GpuTest : public ::testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  Device& device() { return *device_; }
+  PipelineStore& pipelines() { return *pipelines_; }
+
+  // A buffer the host can write and read, filled with 0xFF: NaN as f32 and f16, so that a kernel
+  // that leaves an element out is found.
+  Buffer poisoned(uint64_t bytes, std::string_view name = "poisoned");
+  template <class T>
+  Buffer filled(std::span<const T> values, std::string_view name = "filled") {
+    Buffer buffer = poisoned(values.size_bytes(), name);
+    std::memcpy(buffer.mapped(), values.data(), values.size_bytes());
+    EXPECT_TRUE(buffer.flush().ok());
+    return buffer;
+  }
+  template <class T>
+  Buffer filled(const std::vector<T>& values, std::string_view name = "filled") {
+    return filled(std::span<const T>(values), name);
+  }
+  template <class T>
+  std::vector<T> read(const Buffer& buffer) {
+    EXPECT_TRUE(buffer.invalidate().ok());
+    const auto view = buffer.view<T>();
+    return {view.begin(), view.end()};
+  }
+
+  // Records with `record`, runs once, waits.
+  template <class Record>
+  void run(Record&& record) {
+    auto recorder = CommandRecorder::begin(device());
+    ASSERT_OK(recorder);
+    ASSERT_OK(record(*recorder));
+    auto commands = recorder->finish();
+    ASSERT_OK(commands);
+    ASSERT_OK(device().compute().run(*commands));
+  }
+
+ private:
+  Device* device_ = nullptr;
+  PipelineStore* pipelines_ = nullptr;
+};
+
+}  // namespace hearth::testing

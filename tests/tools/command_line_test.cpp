@@ -1,0 +1,98 @@
+// The program as a user starts it: what it prints where, and how it ends.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/process.h"
+
+namespace hearth::testing {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+Finished hearth(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {HEARTH_LAUNCHER, HEARTH_BINARY});
+  return run_program(arguments);
+}
+
+void expect_one_line(const std::string& text) {
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  EXPECT_THAT(text, StartsWith("hearth: "));
+}
+
+TEST(CommandLine, DevicesNamesTheChosenOne) {
+  const Finished result = hearth({"devices"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("(chosen)"));
+}
+
+TEST(CommandLine, NoCommandDoesSomethingUseful) {
+  const Finished result = hearth({});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_FALSE(result.out.empty());
+}
+
+TEST(CommandLine, DevicesJsonHasWhatScriptsRelyOn) {
+  const Finished result = hearth({"devices", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out, nullptr, false);
+  ASSERT_FALSE(json.is_discarded()) << result.out;
+  ASSERT_FALSE(json["devices"].empty());
+  int chosen = 0;
+  for (const auto& device : json["devices"]) {
+    for (const char* key : {"index", "name", "type", "driver", "api", "memory_bytes", "free_bytes",
+                            "subgroup", "features", "chosen", "refused"})
+      EXPECT_TRUE(device.contains(key)) << key;
+    EXPECT_GT(device["memory_bytes"].get<uint64_t>(), 0u);
+    chosen += device["chosen"].get<bool>() ? 1 : 0;
+  }
+  EXPECT_EQ(chosen, 1);
+}
+
+TEST(CommandLine, BenchKernelsJsonHasWhatScriptsRelyOn) {
+  const Finished result = hearth({"bench", "--kernels", "--json", "--filter", "rms_norm"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out, nullptr, false);
+  ASSERT_FALSE(json.is_discarded()) << result.out;
+  EXPECT_GT(json["ceilings"]["read_bytes_per_s"].get<double>(), 0);
+  EXPECT_GT(json["ceilings"]["flops_per_s"].get<double>(), 0);
+  ASSERT_FALSE(json["kernels"].empty());
+  for (const auto& kernel : json["kernels"]) {
+    for (const char* key :
+         {"kernel", "variant", "shape", "seconds", "bytes_per_s", "flops_per_s", "share"})
+      EXPECT_TRUE(kernel.contains(key)) << key;
+    EXPECT_GT(kernel["seconds"].get<double>(), 0);
+  }
+}
+
+TEST(CommandLine, AWrongWordIsAUsageErrorInOneLine) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"frobnicate"},
+                                                    {"devices", "--frobnicate"},
+                                                    {"bench"},
+                                                    {"devices", "-d"}}) {
+    const Finished result = hearth(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments[0];
+    expect_one_line(result.err);
+    EXPECT_TRUE(result.out.empty());
+  }
+}
+
+TEST(CommandLine, ADeviceThatIsNotThereIsAFailureInOneLine) {
+  const Finished result = hearth({"bench", "--kernels", "-d", "no such card"});
+  EXPECT_EQ(result.exit_code, 1);
+  expect_one_line(result.err);
+  EXPECT_THAT(result.err, HasSubstr("no such card"));
+}
+
+TEST(CommandLine, HelpAndVersion) {
+  EXPECT_THAT(hearth({"--help"}).out, HasSubstr("devices"));
+  EXPECT_EQ(hearth({"bench", "--help"}).exit_code, 0);
+  EXPECT_THAT(hearth({"--version"}).out, StartsWith("hearth "));
+}
+
+}  // namespace
+}  // namespace hearth::testing
