@@ -14,16 +14,30 @@
 namespace hearth {
 namespace {
 
-constexpr VkPipelineStageFlags2 kTransferStage = VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
-constexpr VkAccessFlags2 kTransferAccess =
-    VK_ACCESS_2_TRANSFER_READ_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
-constexpr VkPipelineStageFlags2 kComputeStages =
-    kTransferStage | VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT;
-constexpr VkAccessFlags2 kComputeAccess = kTransferAccess | VK_ACCESS_2_SHADER_STORAGE_READ_BIT |
-                                          VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT |
-                                          VK_ACCESS_2_INDIRECT_COMMAND_READ_BIT;
-constexpr VkAccessFlags2 kWrites =
-    VK_ACCESS_2_TRANSFER_WRITE_BIT | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT;
+constexpr uint32_t kAllStages = kStageCompute | kStageTransfer | kStageIndirect;
+
+VkPipelineStageFlags2 vulkan_stages(uint32_t stages) {
+  VkPipelineStageFlags2 result = 0;
+  if ((stages & kStageCompute) != 0) result |= VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT;
+  if ((stages & kStageTransfer) != 0) result |= VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+  if ((stages & kStageIndirect) != 0) result |= VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT;
+  return result;
+}
+
+VkAccessFlags2 vulkan_writes(uint32_t stages) {
+  VkAccessFlags2 result = 0;
+  if ((stages & kStageCompute) != 0) result |= VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT;
+  if ((stages & kStageTransfer) != 0) result |= VK_ACCESS_2_TRANSFER_WRITE_BIT;
+  return result;
+}
+
+VkAccessFlags2 vulkan_reads(uint32_t stages) {
+  VkAccessFlags2 result = 0;
+  if ((stages & kStageCompute) != 0) result |= VK_ACCESS_2_SHADER_STORAGE_READ_BIT;
+  if ((stages & kStageTransfer) != 0) result |= VK_ACCESS_2_TRANSFER_READ_BIT;
+  if ((stages & kStageIndirect) != 0) result |= VK_ACCESS_2_INDIRECT_COMMAND_READ_BIT;
+  return result;
+}
 
 void record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2& barrier) {
   const VkDependencyInfo info{.sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO,
@@ -79,29 +93,38 @@ Result<CommandRecorder> CommandRecorder::begin(Device& device, const RecorderOpt
   result = vkBeginCommandBuffer(buffer.handle_, &begin_info);
   if (result != VK_SUCCESS) return device.note(result, "beginning a command buffer");
   if (recorder.timer_ != nullptr) recorder.timer_->record_reset(buffer.handle_);
-  recorder.barrier();
+  const uint32_t any = recorder.transfer_only_ ? uint32_t{kStageTransfer} : kAllStages;
+  recorder.barrier(any, any);
+  recorder.covered_stages_ = any;
   buffer.barriers_ = 0;
   if (recorder.times(Timing::kWhole)) recorder.timer_->record_begin(buffer.handle_, options.name);
   return recorder;
 }
 
-void CommandRecorder::barrier() {
-  const VkPipelineStageFlags2 stages = transfer_only_ ? kTransferStage : kComputeStages;
-  const VkAccessFlags2 access = transfer_only_ ? kTransferAccess : kComputeAccess;
+void CommandRecorder::barrier(uint32_t after, uint32_t before) {
   record_barrier(buffer_.handle_, {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2,
-                                   .srcStageMask = stages,
-                                   .srcAccessMask = access & kWrites,
-                                   .dstStageMask = stages,
-                                   .dstAccessMask = access});
-  hazards_.clear();
+                                   .srcStageMask = vulkan_stages(after),
+                                   .srcAccessMask = vulkan_writes(after),
+                                   .dstStageMask = vulkan_stages(before),
+                                   .dstAccessMask = vulkan_reads(before) | vulkan_writes(before)});
   ++buffer_.barriers_;
 }
 
-void CommandRecorder::begin_command(std::span<const Access> accesses, std::string_view label) {
-  if (hazards_.add(accesses) || (serial_ && buffer_.dispatches_ > 0)) {
-    barrier();
-    hazards_.add(accesses);
+void CommandRecorder::begin_command(std::span<const Access> accesses, std::string_view label,
+                                    uint32_t stages) {
+  const bool conflict = hazards_.add(accesses);
+  // A barrier is for the kinds of work that follow it; the first command of another kind needs one
+  // of its own, whatever it touches.
+  const bool uncovered = used_stages_ != 0 && (stages & ~covered_stages_) != 0;
+  if (conflict || uncovered || (serial_ && used_stages_ != 0)) {
+    barrier(used_stages_, stages);
+    covered_stages_ = stages;
+    if (!conflict) {
+      hazards_.clear();
+      hazards_.add(accesses);
+    }
   }
+  used_stages_ |= stages;
   if (labels_) {
     const std::string text(label);
     const VkDebugUtilsLabelEXT info{.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT,
@@ -117,9 +140,11 @@ void CommandRecorder::end_command() {
   ++buffer_.dispatches_;
 }
 
-void CommandRecorder::prepare(const Dispatch& dispatch, std::span<const Access> accesses) {
+void CommandRecorder::prepare(const Dispatch& dispatch, std::span<const Access> accesses,
+                              uint32_t stages) {
   assert(!transfer_only_ && "kernels run on the compute queue");
-  begin_command(accesses, dispatch.label.empty() ? dispatch.pipeline.name() : dispatch.label);
+  begin_command(accesses, dispatch.label.empty() ? dispatch.pipeline.name() : dispatch.label,
+                stages);
   if (bound_ != dispatch.pipeline.handle()) {
     bound_ = dispatch.pipeline.handle();
     vkCmdBindPipeline(buffer_.handle_, VK_PIPELINE_BIND_POINT_COMPUTE, bound_);
@@ -129,7 +154,7 @@ void CommandRecorder::prepare(const Dispatch& dispatch, std::span<const Access> 
 }
 
 void CommandRecorder::dispatch(const Dispatch& dispatch) {
-  prepare(dispatch, {dispatch.accesses.begin(), dispatch.accesses.size()});
+  prepare(dispatch, {dispatch.accesses.begin(), dispatch.accesses.size()}, kStageCompute);
   vkCmdDispatch(buffer_.handle_, dispatch.groups.x, dispatch.groups.y, dispatch.groups.z);
   end_command();
 }
@@ -137,7 +162,7 @@ void CommandRecorder::dispatch(const Dispatch& dispatch) {
 void CommandRecorder::dispatch_indirect(const Dispatch& dispatch, const BufferSlice& groups) {
   std::vector<Access> accesses(dispatch.accesses);
   accesses.push_back(reads(groups));
-  prepare(dispatch, accesses);
+  prepare(dispatch, accesses, kStageCompute | kStageIndirect);
   vkCmdDispatchIndirect(buffer_.handle_, groups.buffer->handle(), groups.offset);
   end_command();
 }
@@ -145,7 +170,7 @@ void CommandRecorder::dispatch_indirect(const Dispatch& dispatch, const BufferSl
 void CommandRecorder::copy(const BufferSlice& from, const BufferSlice& to) {
   assert(from.bytes == to.bytes);
   const Access accesses[] = {reads(from), writes(to)};
-  begin_command(accesses, "copy");
+  begin_command(accesses, "copy", kStageTransfer);
   const VkBufferCopy region{.srcOffset = from.offset, .dstOffset = to.offset, .size = from.bytes};
   vkCmdCopyBuffer(buffer_.handle_, from.buffer->handle(), to.buffer->handle(), 1, &region);
   end_command();
@@ -153,20 +178,19 @@ void CommandRecorder::copy(const BufferSlice& from, const BufferSlice& to) {
 
 void CommandRecorder::fill(const BufferSlice& slice, uint32_t word) {
   const Access accesses[] = {writes(slice)};
-  begin_command(accesses, "fill");
+  begin_command(accesses, "fill", kStageTransfer);
   vkCmdFillBuffer(buffer_.handle_, slice.buffer->handle(), slice.offset, slice.bytes, word);
   end_command();
 }
 
 Result<CommandBuffer> CommandRecorder::finish() {
   if (times(Timing::kWhole)) timer_->record_end(buffer_.handle_);
-  const VkPipelineStageFlags2 stages = transfer_only_ ? kTransferStage : kComputeStages;
-  record_barrier(buffer_.handle_,
-                 {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2,
-                  .srcStageMask = stages,
-                  .srcAccessMask = transfer_only_ ? kTransferAccess & kWrites : kWrites,
-                  .dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT,
-                  .dstAccessMask = VK_ACCESS_2_HOST_READ_BIT});
+  if (used_stages_ != 0)
+    record_barrier(buffer_.handle_, {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2,
+                                     .srcStageMask = vulkan_stages(used_stages_),
+                                     .srcAccessMask = vulkan_writes(used_stages_),
+                                     .dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT,
+                                     .dstAccessMask = VK_ACCESS_2_HOST_READ_BIT});
   const VkResult result = vkEndCommandBuffer(buffer_.handle_);
   if (result != VK_SUCCESS) return device_->note(result, "recording commands");
   return std::move(buffer_);

@@ -81,6 +81,10 @@ enum class Timing {
   kWhole,        // one span from the first command to the last, named after the buffer
 };
 
+// What kinds of work commands are, as a set. Barriers name only the kinds that meet, because wider
+// ones cost more.
+enum StageBits : uint32_t { kStageCompute = 1, kStageTransfer = 2, kStageIndirect = 4 };
+
 struct RecorderOptions {
   std::string_view name = "commands";
   Queue* queue = nullptr;  // the device's compute queue if null
@@ -113,10 +117,10 @@ class CommandRecorder {
  private:
   CommandRecorder(Device& device, const RecorderOptions& options)
       : device_(&device), timer_(options.timer), timing_(options.timing), serial_(options.serial) {}
-  void prepare(const Dispatch& dispatch, std::span<const Access> accesses);
-  void begin_command(std::span<const Access> accesses, std::string_view label);
+  void prepare(const Dispatch& dispatch, std::span<const Access> accesses, uint32_t stages);
+  void begin_command(std::span<const Access> accesses, std::string_view label, uint32_t stages);
   void end_command();
-  void barrier();
+  void barrier(uint32_t after, uint32_t before);
   bool times(Timing timing) const { return timer_ != nullptr && timing_ == timing; }
 
   Device* device_;
@@ -127,6 +131,8 @@ class CommandRecorder {
   bool labels_ = false;
   CommandBuffer buffer_;
   Hazards hazards_;
+  uint32_t used_stages_ = 0;     // of all commands so far
+  uint32_t covered_stages_ = 0;  // that see everything from before the last barrier
   VkPipeline bound_ = nullptr;
 };
 
