@@ -1,7 +1,11 @@
-// RMS norm: y[r, i] = x[r, i] / sqrt(mean over i of x[r, i]^2 + epsilon) * weight[i]
+// RMS norm, alone or after adding a residual:
+//   x[r, i] += residual[r, i]                                    with kAdd
+//   y[r, i] = x[r, i] / sqrt(mean over i of x[r, i]^2 + epsilon) * weight[i]
 //
 // A workgroup a row: groups = [rows, 1, 1]. Any width; rows whose width is a multiple of 4 are read
-// in vec4, and then the three addresses must be multiples of 16. y may be x.
+// in vec4, and then the addresses must be multiples of 16. y may be x, or the residual.
+// kKept > 0: an invocation keeps its kKept quads of the row in registers instead of reading them
+// again. REQUIRES: width a multiple of 4 and at most 4 * kKept * local size.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -9,33 +13,81 @@
 #include "params/rms_norm.h"
 
 layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint kAdd = 0;
+layout(constant_id = 2) const uint kKept = 0;
 
-void main() {
-  const uint row = gl_WorkGroupID.x;
+float norm_scale(float squares) {
+  return inversesqrt(group_add(squares) / float(params.width) + params.epsilon);
+}
+
+void norm_kept(F32x4 x, F32x4 residual, F32x4 y) {
   const uint lane = gl_LocalInvocationID.x;
   const uint lanes = gl_WorkGroupSize.x;
-  const bool wide = params.width % 4 == 0;
-  const uint64_t row_bytes = uint64_t(row) * params.width * 4;
-
-  float squares = 0.0;
-  if (wide) {
-    F32x4 x = F32x4(params.x + row_bytes);
-    for (uint i = lane; i < params.width / 4; i += lanes) squares += dot(x.at[i], x.at[i]);
-  } else {
-    F32 x = F32(params.x + row_bytes);
-    for (uint i = lane; i < params.width; i += lanes) squares += x.at[i] * x.at[i];
+  const uint quads = params.width / 4;
+  F32x4 weight = F32x4(params.weight);
+  // One more than needed where there are none: an array has at least one element.
+  vec4 kept[kKept + 1], weights[kKept + 1];
+  [[unroll]] for (uint k = 0; k < kKept; ++k) {
+    const uint i = lane + k * lanes;
+    kept[k] = i < quads ? x.at[i] : vec4(0.0);
+    weights[k] = i < quads ? weight.at[i] : vec4(0.0);
+    if (kAdd != 0 && i < quads) kept[k] += residual.at[i];
   }
-  const float scale = inversesqrt(group_add(squares) / float(params.width) + params.epsilon);
+  float squares = 0.0;
+  [[unroll]] for (uint k = 0; k < kKept; ++k) {
+    const uint i = lane + k * lanes;
+    if (kAdd != 0 && i < quads) x.at[i] = kept[k];
+    squares += dot(kept[k], kept[k]);
+  }
+  const float scale = norm_scale(squares);
+  [[unroll]] for (uint k = 0; k < kKept; ++k) {
+    const uint i = lane + k * lanes;
+    if (i < quads) y.at[i] = kept[k] * scale * weights[k];
+  }
+}
 
-  if (wide) {
-    F32x4 x = F32x4(params.x + row_bytes);
-    F32x4 y = F32x4(params.y + row_bytes);
-    F32x4 weight = F32x4(params.weight);
-    for (uint i = lane; i < params.width / 4; i += lanes) y.at[i] = x.at[i] * scale * weight.at[i];
+void norm_wide(F32x4 x, F32x4 residual, F32x4 y) {
+  float squares = 0.0;
+  for (uint i = gl_LocalInvocationID.x; i < params.width / 4; i += gl_WorkGroupSize.x) {
+    vec4 quad = x.at[i];
+    if (kAdd != 0) {
+      quad += residual.at[i];
+      x.at[i] = quad;
+    }
+    squares += dot(quad, quad);
+  }
+  const float scale = norm_scale(squares);
+  F32x4 weight = F32x4(params.weight);
+  for (uint i = gl_LocalInvocationID.x; i < params.width / 4; i += gl_WorkGroupSize.x)
+    y.at[i] = x.at[i] * scale * weight.at[i];
+}
+
+void norm_narrow(F32 x, F32 residual, F32 y) {
+  float squares = 0.0;
+  for (uint i = gl_LocalInvocationID.x; i < params.width; i += gl_WorkGroupSize.x) {
+    float value = x.at[i];
+    if (kAdd != 0) {
+      value += residual.at[i];
+      x.at[i] = value;
+    }
+    squares += value * value;
+  }
+  const float scale = norm_scale(squares);
+  F32 weight = F32(params.weight);
+  for (uint i = gl_LocalInvocationID.x; i < params.width; i += gl_WorkGroupSize.x)
+    y.at[i] = x.at[i] * scale * weight.at[i];
+}
+
+void main() {
+  const uint64_t row_bytes = uint64_t(gl_WorkGroupID.x) * params.width * 4;
+  const uint64_t x = params.x + row_bytes;
+  const uint64_t residual = params.residual + row_bytes;
+  const uint64_t y = params.y + row_bytes;
+  if (kKept > 0) {
+    norm_kept(F32x4(x), F32x4(residual), F32x4(y));
+  } else if (params.width % 4 == 0) {
+    norm_wide(F32x4(x), F32x4(residual), F32x4(y));
   } else {
-    F32 x = F32(params.x + row_bytes);
-    F32 y = F32(params.y + row_bytes);
-    F32 weight = F32(params.weight);
-    for (uint i = lane; i < params.width; i += lanes) y.at[i] = x.at[i] * scale * weight.at[i];
+    norm_narrow(F32(x), F32(residual), F32(y));
   }
 }

@@ -1,13 +1,25 @@
 #include "engine/ops/kernel_choice.h"
 
 namespace hearth {
+namespace {
+
+constexpr uint32_t kMostKept = 8;  // quads that an invocation keeps in registers
+
+}  // namespace
 
 KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape) {
   // On a CPU a group of one subgroup needs no barrier. On a GPU a row is one group, wide enough
-  // that each lane reads a few vec4 at once.
+  // that each lane reads a few vec4 at once and keeps them until the sum is known.
   const uint32_t lanes =
       is_cpu(caps) ? caps.subgroup_size : group_size(caps, std::clamp(shape.width / 4, 64u, 512u));
-  return {.pipeline = {.kernel = "rms_norm", .constants = {lanes}}, .groups = {.x = shape.rows}};
+  uint32_t kept = 0;
+  if (!is_cpu(caps) && shape.width % 4 == 0) {
+    kept = divide_up(shape.width / 4, lanes);
+    if (kept > kMostKept) kept = 0;
+  }
+  return {
+      .pipeline = {.kernel = "rms_norm", .constants = {lanes, shape.add_residual ? 1u : 0u, kept}},
+      .groups = {.x = shape.rows}};
 }
 
 }  // namespace hearth

@@ -6,8 +6,14 @@ namespace hearth {
 
 Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                        const RmsNorm& op) {
+  const bool add = op.shape.add_residual;
+  if (add && (op.residual.buffer == nullptr || op.x.address() == op.y.address()))
+    return Error{ErrorKind::kInvalid,
+                 "RMS norm that adds a residual needs one, and a result apart from the sum"};
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
+  const BufferSlice residual = add ? op.residual : op.x;
   const params::RmsNorm params{.x = op.x.address(),
+                               .residual = residual.address(),
                                .weight = op.weight.address(),
                                .y = op.y.address(),
                                .width = op.shape.width,
@@ -15,7 +21,8 @@ Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, cons
   recorder.dispatch({.pipeline = *pipeline,
                      .push = params,
                      .groups = plan.groups,
-                     .accesses = {reads(op.x), reads(op.weight), writes(op.y)}});
+                     .accesses = {add ? reads_writes(op.x) : reads(op.x), reads(residual),
+                                  reads(op.weight), writes(op.y)}});
   return {};
 }
 

@@ -1,4 +1,6 @@
-// RMS norm: y[r, i] = x[r, i] / sqrt(mean of x[r]^2 + epsilon) * weight[i]
+// RMS norm, alone or after adding a residual:
+//   x[r, i] += residual[r, i]                                  with shape.add_residual
+//   y[r, i] = x[r, i] / sqrt(mean of x[r]^2 + epsilon) * weight[i]
 #pragma once
 
 #include "engine/ops/kernel_choice.h"
@@ -10,14 +12,16 @@
 namespace hearth {
 
 struct RmsNorm {
-  BufferSlice x;       // [rows, width] f32
+  BufferSlice x;       // [rows, width] f32; written too with shape.add_residual
   BufferSlice weight;  // [width] f32
-  BufferSlice y;       // [rows, width] f32; may be x
+  BufferSlice y;       // [rows, width] f32; may be x, or the residual
   RmsNormShape shape;
   float epsilon = 1e-5f;
+  BufferSlice residual = {};  // [rows, width] f32; only with shape.add_residual
 };
 
-// Records the kernel. Fails only if the kernel cannot be compiled.
+// Records the kernel. Fails if a residual is to be added to an x that is also y, or if the kernel
+// cannot be compiled.
 Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                        const RmsNorm& op);
 

@@ -8,8 +8,48 @@ namespace {
 
 constexpr double kLimit = 1e-10;  // NMSE
 
+const RmsNormShape kShapes[] = {{1, 1},    {1, 3},    {2, 4},    {3, 5},     {1, 31},
+                                {7, 32},   {2, 33},   {5, 288},  {1, 1023},  {3, 2048},
+                                {4, 4096}, {1, 5120}, {2, 8192}, {1, 20000}, {70, 100}};
+
 class RmsNormTest : public GpuTest {
  protected:
+  DeviceCaps gpu_caps() {
+    DeviceCaps gpu = device().caps();
+    gpu.type = DeviceType::kDiscrete;
+    return gpu;
+  }
+
+  // x += residual, then the norm; `over_residual`: y takes the residual's place.
+  void check_add(RmsNormShape shape, const DeviceCaps& caps, bool over_residual) {
+    shape.add_residual = true;
+    const size_t count = size_t{shape.rows} * shape.width;
+    const std::vector<float> x = random_floats(count, shape.width);
+    const std::vector<float> residual = random_floats(count, shape.rows + 17);
+    const std::vector<float> weight = random_floats(shape.width, 7);
+    const Buffer x_buffer = filled(x), weight_buffer = filled(weight);
+    const Buffer residual_buffer = filled(residual), y_other = poisoned(count * 4);
+    const Buffer& y_buffer = over_residual ? residual_buffer : y_other;
+    run([&](CommandRecorder& recorder) {
+      return record_rms_norm(recorder, pipelines(), choose_rms_norm(caps, shape),
+                             {.x = x_buffer.all(),
+                              .weight = weight_buffer.all(),
+                              .y = y_buffer.all(),
+                              .shape = shape,
+                              .residual = residual_buffer.all()});
+    });
+    std::vector<float> sum(count);
+    for (size_t i = 0; i < count; ++i) sum[i] = x[i] + residual[i];
+    EXPECT_EQ(read<float>(x_buffer), sum) << shape.rows << " x " << shape.width;
+    EXPECT_LT(
+        nmse(read<float>(y_buffer), reference_rms_norm(sum, weight, shape.rows, shape.width, 1e-5)),
+        kLimit)
+        << shape.rows << " x " << shape.width;
+    if (!over_residual) {
+      EXPECT_EQ(read<float>(residual_buffer), residual);
+    }
+  }
+
   void check(const RmsNormShape& shape, const KernelPlan& plan, float epsilon = 1e-5f) {
     const size_t count = size_t{shape.rows} * shape.width;
     const std::vector<float> x = random_floats(count, shape.rows * 1000 + shape.width);
@@ -32,20 +72,37 @@ class RmsNormTest : public GpuTest {
 };
 
 TEST_F(RmsNormTest, Shapes) {
-  for (const RmsNormShape shape : {RmsNormShape{1, 1},
-                                   {1, 3},
-                                   {2, 4},
-                                   {3, 5},
-                                   {1, 31},
-                                   {7, 32},
-                                   {2, 33},
-                                   {5, 288},
-                                   {1, 1023},
-                                   {3, 2048},
-                                   {4, 4096},
-                                   {1, 5120},
-                                   {70, 100}})
-    check(shape, choose_rms_norm(device().caps(), shape));
+  for (const RmsNormShape& shape : kShapes) check(shape, choose_rms_norm(device().caps(), shape));
+}
+
+TEST_F(RmsNormTest, ShapesAsChosenForAGpu) {
+  for (const RmsNormShape& shape : kShapes) check(shape, choose_rms_norm(gpu_caps(), shape));
+}
+
+TEST_F(RmsNormTest, WithResidual) {
+  for (const RmsNormShape& shape : kShapes) {
+    check_add(shape, device().caps(), false);
+    check_add(shape, device().caps(), true);
+    check_add(shape, gpu_caps(), false);
+    check_add(shape, gpu_caps(), true);
+  }
+}
+
+TEST_F(RmsNormTest, AResultInPlaceOfTheSumIsRefused) {
+  const Buffer any = poisoned(64);
+  const RmsNormShape shape{.rows = 1, .width = 4, .add_residual = true};
+  for (const BufferSlice& residual : {any.slice(16, 16), BufferSlice{}}) {
+    ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
+    const Status status =
+        record_rms_norm(recorder, pipelines(), choose_rms_norm(device().caps(), shape),
+                        {.x = any.slice(0, 16),
+                         .weight = any.slice(32, 16),
+                         .y = residual.buffer == nullptr ? any.slice(48, 16) : any.slice(0, 16),
+                         .shape = shape,
+                         .residual = residual});
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().kind, ErrorKind::kInvalid);
+  }
 }
 
 TEST_F(RmsNormTest, GroupsOfSeveralSubgroups) {

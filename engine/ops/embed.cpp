@@ -1,0 +1,34 @@
+#include "engine/ops/embed.h"
+
+#include <fmt/format.h>
+
+#include "params/embed.h"
+
+namespace hearth {
+
+Status record_embed(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
+                    const Embed& op) {
+  const EmbedShape& shape = op.shape;
+  const FormatInfo& format = format_info(shape.format);
+  const uint64_t weights = uint64_t{shape.vocabulary} * shape.width;
+  if (weights == 0 || weights > UINT32_MAX || shape.width % format.block_weights != 0)
+    return Error{
+        ErrorKind::kInvalid,
+        fmt::format("embedding table of {} x {} in {}: rows in multiples of {} weights and "
+                    "fewer than 2^32 weights are possible",
+                    shape.vocabulary, shape.width, format.name, format.block_weights)};
+  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
+  const params::Embed params{.ids = op.ids.address(),
+                             .weight = op.weight.address(),
+                             .y = op.y.address(),
+                             .width = shape.width,
+                             .vocabulary = shape.vocabulary,
+                             .scale = op.scale};
+  recorder.dispatch({.pipeline = *pipeline,
+                     .push = params,
+                     .groups = plan.groups,
+                     .accesses = {reads(op.ids), reads(op.weight), writes(op.y)}});
+  return {};
+}
+
+}  // namespace hearth

@@ -1,0 +1,25 @@
+// Embedding lookup: y[r, i] = weight[ids[r], i] * scale
+#pragma once
+
+#include "engine/ops/kernel_choice.h"
+#include "runtime/buffer.h"
+#include "runtime/command_recorder.h"
+#include "runtime/pipeline.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+struct Embed {
+  BufferSlice ids;     // [rows] u32; one past the vocabulary reads its last row
+  BufferSlice weight;  // [vocabulary, width] in shape.format, device layout
+  BufferSlice y;       // [rows, width] f32
+  EmbedShape shape;
+  float scale = 1.0f;  // sqrt(width) for gemma
+};
+
+// Records the kernel. Fails if the width is no whole number of the format's blocks, the table has
+// 2^32 weights or more, or the kernel cannot be compiled.
+Status record_embed(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
+                    const Embed& op);
+
+}  // namespace hearth

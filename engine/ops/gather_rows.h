@@ -1,0 +1,23 @@
+// Picks rows: y[r] = x[indices[r]]; logits are computed for these only.
+#pragma once
+
+#include "engine/ops/kernel_choice.h"
+#include "runtime/buffer.h"
+#include "runtime/command_recorder.h"
+#include "runtime/pipeline.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+struct GatherRows {
+  BufferSlice x;        // [source_rows, width] f32
+  BufferSlice indices;  // [rows] u32; params::kNoSequence leaves its row of y as it was
+  BufferSlice y;        // [rows, width] f32; not x
+  GatherRowsShape shape;
+};
+
+// Records the kernel. Fails on an empty width, or if the kernel cannot be compiled.
+Status record_gather_rows(CommandRecorder& recorder, PipelineStore& pipelines,
+                          const KernelPlan& plan, const GatherRows& op);
+
+}  // namespace hearth

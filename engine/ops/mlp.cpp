@@ -1,0 +1,39 @@
+#include "engine/ops/mlp.h"
+
+#include <fmt/format.h>
+
+#include "params/mlp_activation.h"
+
+namespace hearth {
+
+void use_fused_gate_up(Mlp& op, const BufferSlice& gate_up) {
+  const uint64_t rows = op.shape.rows;
+  const uint64_t width = op.shape.width;
+  op.stride = 2 * op.shape.width;
+  const uint64_t bytes = ((rows - 1) * op.stride + width) * 4;
+  op.gate = gate_up.slice(0, bytes);
+  op.up = gate_up.slice(width * 4, bytes);
+}
+
+Status record_mlp(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
+                  const Mlp& op) {
+  const uint32_t width = op.shape.width;
+  const uint32_t stride = op.stride == 0 ? width : op.stride;
+  if (width == 0 || stride < width || (width % 4 == 0 && stride % 4 != 0))
+    return Error{
+        ErrorKind::kInvalid,
+        fmt::format("MLP activation of width {} with rows {} floats apart", width, stride)};
+  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
+  const params::MlpActivation params{.gate = op.gate.address(),
+                                     .up = op.up.address(),
+                                     .y = op.y.address(),
+                                     .width = width,
+                                     .stride = stride};
+  recorder.dispatch({.pipeline = *pipeline,
+                     .push = params,
+                     .groups = plan.groups,
+                     .accesses = {reads(op.gate), reads(op.up), writes(op.y)}});
+  return {};
+}
+
+}  // namespace hearth

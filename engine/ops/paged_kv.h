@@ -1,0 +1,34 @@
+// One layer's paged KV cache as ops see it; shaders/params/paged_kv.h has the layout.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "params/paged_kv.h"
+#include "runtime/buffer.h"
+
+namespace hearth {
+
+enum class KvFormat : uint8_t { kF16, kQ8_0 };
+
+// As the kernels' axis `kv` spells it.
+inline std::string_view kv_format_name(KvFormat format) {
+  return format == KvFormat::kF16 ? "f16" : "q8_0";
+}
+
+struct PagedKv {
+  BufferSlice keys, values;              // [blocks, kv_heads, kBlockTokens, head_size]
+  BufferSlice key_scales, value_scales;  // only with Q8_0: f16, a scale for kScaleWeights elements
+};
+
+// Bytes of keys (or values) and of their scales that a block of one layer takes.
+inline uint64_t kv_block_bytes(KvFormat format, uint32_t kv_heads, uint32_t head_size) {
+  const uint64_t elements = uint64_t{kv_heads} * params::kBlockTokens * head_size;
+  return format == KvFormat::kF16 ? elements * 2 : elements;
+}
+inline uint64_t kv_block_scale_bytes(KvFormat format, uint32_t kv_heads, uint32_t head_size) {
+  const uint32_t runs = (head_size + params::kScaleWeights - 1) / params::kScaleWeights;
+  return format == KvFormat::kF16 ? 0 : uint64_t{kv_heads} * params::kBlockTokens * runs * 2;
+}
+
+}  // namespace hearth

@@ -1,0 +1,96 @@
+#include "engine/ops/rope.h"
+
+#include <fmt/format.h>
+
+#include "params/rope_kv.h"
+
+namespace hearth {
+namespace {
+
+static_assert(sizeof(params::RopeKv) <= kMaxPushBytes);
+
+uint32_t stride_of(const HeadRows& rows, uint32_t width) {
+  return rows.stride == 0 ? width : rows.stride;
+}
+
+Status check(const RopeKv& op) {
+  const RopeKvShape& shape = op.shape;
+  if (shape.rows == 0 || shape.heads == 0 || shape.kv_heads == 0 || shape.head_size == 0 ||
+      shape.head_size % 16 != 0 || shape.rope_dims % 8 != 0 || shape.rope_dims > shape.head_size)
+    return Error{
+        ErrorKind::kInvalid,
+        fmt::format("rope of {} rows, {} + {} heads of {}, {} of them rotated: head sizes "
+                    "in multiples of 16 and rotated dimensions in multiples of 8 are "
+                    "possible",
+                    shape.rows, shape.heads, shape.kv_heads, shape.head_size, shape.rope_dims)};
+  const uint32_t q_width = shape.heads * shape.head_size;
+  const uint32_t kv_width = shape.kv_heads * shape.head_size;
+  const uint32_t q = stride_of(op.q, q_width), q_out = stride_of(op.q_out, q_width);
+  const uint32_t k = stride_of(op.k, kv_width), v = stride_of(op.v, kv_width);
+  if (q % 4 != 0 || q_out % 4 != 0 || k % 4 != 0 || q < q_width || q_out < q_width ||
+      k < kv_width || k != v)
+    return Error{
+        ErrorKind::kInvalid,
+        fmt::format("rope with rows {}, {}, {}, {} floats apart (q, k, v, q out): "
+                    "multiples of 4, no less than a row, and k's equal to v's are possible",
+                    q, k, v, q_out)};
+  return {};
+}
+
+}  // namespace
+
+void use_fused_qkv(RopeKv& op, const BufferSlice& qkv) {
+  const uint64_t rows = op.shape.rows;
+  const uint32_t q_width = op.shape.heads * op.shape.head_size;
+  const uint32_t kv_width = op.shape.kv_heads * op.shape.head_size;
+  const uint32_t stride = q_width + 2 * kv_width;
+  // Up to the last element of the last row that belongs to the part.
+  const auto part = [&](uint32_t first, uint32_t width) {
+    return HeadRows{qkv.slice(uint64_t{first} * 4, ((rows - 1) * stride + width) * 4), stride};
+  };
+  op.q = op.q_out = part(0, q_width);
+  op.k = part(q_width, kv_width);
+  op.v = part(q_width + kv_width, kv_width);
+}
+
+Status record_rope_kv(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
+                      const RopeKv& op) {
+  HEARTH_TRY(check(op));
+  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
+  const RopeKvShape& shape = op.shape;
+  // What the kernel does not touch is stood in for by what it does.
+  const bool scales = shape.kv == KvFormat::kQ8_0;
+  const BufferSlice key_scales = scales ? op.cache.key_scales : op.cache.keys;
+  const BufferSlice value_scales = scales ? op.cache.value_scales : op.cache.values;
+  const BufferSlice q_norm = shape.head_norms ? op.q_norm : op.table;
+  const BufferSlice k_norm = shape.head_norms ? op.k_norm : op.table;
+  const params::RopeKv params{.q = op.q.slice.address(),
+                              .k = op.k.slice.address(),
+                              .v = op.v.slice.address(),
+                              .q_out = op.q_out.slice.address(),
+                              .q_norm = q_norm.address(),
+                              .k_norm = k_norm.address(),
+                              .table = op.table.address(),
+                              .keys = op.cache.keys.address(),
+                              .values = op.cache.values.address(),
+                              .key_scales = key_scales.address(),
+                              .value_scales = value_scales.address(),
+                              .sequences = op.sequences.address(),
+                              .row_sequences = op.row_sequences.address(),
+                              .block_tables = op.block_tables.address(),
+                              .q_stride = stride_of(op.q, shape.heads * shape.head_size),
+                              .kv_stride = stride_of(op.k, shape.kv_heads * shape.head_size),
+                              .q_out_stride = stride_of(op.q_out, shape.heads * shape.head_size),
+                              .epsilon = op.epsilon};
+  recorder.dispatch(
+      {.pipeline = *pipeline,
+       .push = params,
+       .groups = plan.groups,
+       .accesses = {reads(op.q.slice), reads(op.k.slice), reads(op.v.slice), writes(op.q_out.slice),
+                    reads(q_norm), reads(k_norm), reads(op.table), writes(op.cache.keys),
+                    writes(op.cache.values), writes(key_scales), writes(value_scales),
+                    reads(op.sequences), reads(op.row_sequences), reads(op.block_tables)}});
+  return {};
+}
+
+}  // namespace hearth

@@ -1,0 +1,42 @@
+// Rope, head norms and the write into the paged KV cache: all that lies between the qkv projection
+// and attention, in one kernel. shaders/rope_kv.comp has the formulas.
+#pragma once
+
+#include "engine/ops/kernel_choice.h"
+#include "engine/ops/paged_kv.h"
+#include "runtime/buffer.h"
+#include "runtime/command_recorder.h"
+#include "runtime/pipeline.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+// Rows of heads that may lie inside the rows of a wider matrix.
+struct HeadRows {
+  BufferSlice slice;    // from the first element of row 0 to the last of the last row
+  uint32_t stride = 0;  // floats from row to row; a multiple of 4; 0: rows follow each other
+};
+
+struct RopeKv {
+  HeadRows q, k, v;            // [rows, heads, head_size], twice [rows, kv_heads, head_size] f32
+  HeadRows q_out;              // [rows, heads, head_size] f32; may be q
+  BufferSlice q_norm, k_norm;  // [head_size] f32; only with shape.head_norms
+  BufferSlice table;           // rope_table_words() of rope_dims dimensions
+  PagedKv cache;
+  BufferSlice sequences;      // [sequences] params::StepSequence
+  BufferSlice row_sequences;  // [rows] u32
+  BufferSlice block_tables;   // u32
+  RopeKvShape shape;
+  float epsilon = 1e-6f;  // of the head norms
+};
+
+// q, k and v as one [rows, (heads + 2 kv_heads) * head_size] matrix, as a fused projection leaves
+// them: fills in op.q, op.k and op.v, and makes q_out the same as q. REQUIRES: op.shape is set.
+void use_fused_qkv(RopeKv& op, const BufferSlice& qkv);
+
+// Records the kernel. Fails on shapes it cannot do (see RopeKvShape), on strides that are too short
+// or not aligned, or if the kernel cannot be compiled.
+Status record_rope_kv(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
+                      const RopeKv& op);
+
+}  // namespace hearth

@@ -1,0 +1,43 @@
+// Copies blocks of the KV cache: for every plane p and every pair (from, to) of the list,
+//   planes[p].to[block to] = planes[p].from[block from]
+// Within the pool that is a fork, to host memory a swap out, from there a swap in. Pairs whose from
+// is kNoBlock are skipped.
+//
+// Invocations move 16 bytes at a time, kAhead of them at once:
+//   groups = [ceil(largest block / (16 * kAhead * local size)), pairs, planes]
+// REQUIRES: addresses and block sizes multiples of 16; no block is the target of one pair and part
+// of another.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "common/kernel.glsl"
+#include "params/block_copy.h"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint kAhead = 4;
+
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Planes {
+  CopyPlane at[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Pairs {
+  CopyPair at[];
+};
+
+void main() {
+  const CopyPair pair = Pairs(params.pairs).at[gl_WorkGroupID.y];
+  if (pair.from == kNoBlock) return;
+  const CopyPlane plane = Planes(params.planes).at[gl_WorkGroupID.z];
+  const uint chunks = plane.block_bytes / 16;
+  U32x4 from = U32x4(plane.from + uint64_t(pair.from) * plane.block_bytes);
+  U32x4 to = U32x4(plane.to + uint64_t(pair.to) * plane.block_bytes);
+
+  const uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * kAhead + gl_LocalInvocationID.x;
+  uvec4 chunk[kAhead];
+  [[unroll]] for (uint a = 0; a < kAhead; ++a) {
+    const uint i = first + a * gl_WorkGroupSize.x;
+    if (i < chunks) chunk[a] = from.at[i];
+  }
+  [[unroll]] for (uint a = 0; a < kAhead; ++a) {
+    const uint i = first + a * gl_WorkGroupSize.x;
+    if (i < chunks) to.at[i] = chunk[a];
+  }
+}

@@ -1,0 +1,39 @@
+// Embedding lookup: y[r, i] = weight[ids[r], i] * scale
+//
+// An id past the vocabulary, which padding may hold, reads the last row instead.
+// An invocation takes a piece of 32 weights:
+//   groups = [ceil(ceil(width / 32) / local size), rows, 1]
+// REQUIRES: weight and y multiples of 16; width a multiple of the format's block, which for the
+// float formats is one weight; vocabulary * width below 2^32.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "common/kernel.glsl"
+#include "params/embed.h"
+#include "quant/glsl.h"
+#include "weight_format.h"
+
+layout(local_size_x_id = 0) in;
+
+void main() {
+  const uint row = gl_WorkGroupID.y;
+  const uint piece = gl_GlobalInvocationID.x;
+  if (piece * kPieceWeights >= params.width) return;
+  const uint id = min(U32(params.ids).at[row], params.vocabulary - 1);
+  const Planes planes =
+      planes_at(params.weight, params.vocabulary * (params.width / kBlockWeights));
+  const uint64_t y_row = params.y + uint64_t(row) * params.width * 4;
+
+#ifdef FORMAT_IS_FLOAT
+  // Rows that are no whole number of pieces are not aligned for wide loads.
+  if (params.width % kPieceWeights != 0) {
+    const uint end = min((piece + 1) * kPieceWeights, params.width);
+    for (uint i = piece * kPieceWeights; i < end; ++i)
+      F32(y_row).at[i] = load_weight(planes, id * params.width + i) * params.scale;
+    return;
+  }
+#endif
+  const FloatPiece unpacked =
+      unpack_float_piece(planes, id * (params.width / kPieceWeights) + piece);
+  [[unroll]] for (uint i = 0; i < 8; ++i)
+    F32x4(y_row).at[piece * 8 + i] = unpacked.w[i] * params.scale;
+}

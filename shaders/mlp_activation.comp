@@ -1,0 +1,43 @@
+// Gated MLP activation: y[r, i] = act(gate[r, i]) * up[r, i]
+//   kActivation 0: SiLU, x * sigmoid(x)
+//   kActivation 1: GELU by tanh, x / 2 * (1 + tanh(u)) = x * sigmoid(2 u),
+//                  u = sqrt(2 / pi) * (x + 0.044715 x^3)
+//
+// An invocation takes kStep quads (or elements, where width is no multiple of 4) a group's width
+// apart: groups = [ceil(quads / (local size * kStep)), rows, 1]
+// y may be gate or up where stride is width. REQUIRES: with a width that is a multiple of 4, a
+// stride that is one too and addresses that are multiples of 16.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "common/kernel.glsl"
+#include "params/mlp_activation.h"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint kActivation = 0;
+layout(constant_id = 2) const uint kStep = 1;
+
+// The exponent is bounded so that the division stays where its precision is guaranteed.
+vec4 activate(vec4 x) {
+  const vec4 u = kActivation == 0 ? x : x * (1.5957691216057308 + 0.07135481627260025 * x * x);
+  return x / (1.0 + exp(min(-u, 80.0)));
+}
+
+void main() {
+  const uint row = gl_WorkGroupID.y;
+  const uint64_t offset = uint64_t(row) * params.stride * 4;
+  const uint64_t y_row = params.y + uint64_t(row) * params.width * 4;
+  const uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * kStep + gl_LocalInvocationID.x;
+  if (params.width % 4 == 0) {
+    F32x4 gate = F32x4(params.gate + offset), up = F32x4(params.up + offset);
+    [[unroll]] for (uint step = 0; step < kStep; ++step) {
+      const uint i = first + step * gl_WorkGroupSize.x;
+      if (i < params.width / 4) F32x4(y_row).at[i] = activate(gate.at[i]) * up.at[i];
+    }
+  } else {
+    F32 gate = F32(params.gate + offset), up = F32(params.up + offset);
+    [[unroll]] for (uint step = 0; step < kStep; ++step) {
+      const uint i = first + step * gl_WorkGroupSize.x;
+      if (i < params.width) F32(y_row).at[i] = activate(vec4(gate.at[i])).x * up.at[i];
+    }
+  }
+}

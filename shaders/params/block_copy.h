@@ -1,0 +1,27 @@
+#ifndef HEARTH_PARAMS_BLOCK_COPY_H
+#define HEARTH_PARAMS_BLOCK_COPY_H
+#include "common/interop.h"
+
+// An array of blocks at either end: the keys, the values or the scales of one layer.
+HEARTH_STRUCT(CopyPlane)
+  address from;
+  address to;
+  uint block_bytes;  // a multiple of 16
+  uint unused;
+HEARTH_STRUCT_END
+
+// Copies block `from` of every plane's source to block `to` of its target.
+HEARTH_STRUCT(CopyPair)
+  uint from;
+  uint to;
+HEARTH_STRUCT_END
+
+// In CopyPair::from: an unused entry of the list.
+HEARTH_CONSTANT(kNoBlock, 0xffffffffu)
+
+HEARTH_PARAMS(BlockCopy)
+  address pairs;   // [pairs] CopyPair
+  address planes;  // [planes] CopyPlane
+HEARTH_PARAMS_END
+
+#endif

@@ -1,0 +1,138 @@
+// Kernel choice between the matmuls (embedding, norm, rope, MLP activation, rows and blocks moved
+// about) for devices we do not have.
+#include <gtest/gtest.h>
+
+#include "engine/ops/kernel_choice.h"
+#include "tests/support/fake_devices.h"
+
+namespace hearth {
+namespace {
+
+using testing::fake_devices;
+using testing::FakeDevice;
+
+// Groups along x cover `units`, a group doing `per_group`, and none is idle.
+void expect_cover(const KernelPlan& plan, uint32_t per_group, uint32_t units, const char* device) {
+  EXPECT_GE(uint64_t{plan.groups.x} * per_group, units) << device << ": " << plan.pipeline.kernel;
+  EXPECT_LT(uint64_t{plan.groups.x - 1} * per_group, units)
+      << device << ": an idle group of " << plan.pipeline.kernel;
+}
+
+void expect_whole_subgroups(const KernelPlan& plan, const FakeDevice& device) {
+  const uint32_t lanes = plan.pipeline.constants[0];
+  EXPECT_GE(lanes, device.caps.subgroup_size) << device.name;
+  EXPECT_EQ(lanes % device.caps.subgroup_size, 0u) << device.name;
+  EXPECT_LE(lanes, device.caps.limits.max_group_invocations) << device.name;
+}
+
+TEST(RopeKvChoice, ASubgroupAHead) {
+  for (const FakeDevice& device : fake_devices()) {
+    for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
+      const RopeKvShape shape{.rows = 3,
+                              .heads = 32,
+                              .kv_heads = 8,
+                              .head_size = 128,
+                              .rope_dims = 96,
+                              .pairs = RopePairs::kHalves,
+                              .head_norms = true,
+                              .kv = kv};
+      const KernelPlan plan = choose_rope_kv(device.caps, shape);
+      EXPECT_EQ(plan.pipeline.kernel, kv == KvFormat::kF16 ? "rope_kv.f16" : "rope_kv.q8_0");
+      expect_whole_subgroups(plan, device);
+      const std::vector<uint32_t>& constants = plan.pipeline.constants;
+      ASSERT_EQ(constants.size(), 8u);
+      EXPECT_EQ((std::vector<uint32_t>(constants.begin() + 1, constants.begin() + 7)),
+                (std::vector<uint32_t>{32, 8, 128, 96, 0, 1}));
+      EXPECT_EQ(plan.groups.y, shape.rows);
+      expect_cover(plan, constants[0] / device.caps.subgroup_size, 32 + 2 * 8, device.name);
+      // The kernel counts on subgroups of the planned size, and on runs of 8 quads within one.
+      EXPECT_EQ(plan.pipeline.subgroup_size, device.caps.subgroup_size) << device.name;
+      EXPECT_GE(constants[7] * device.caps.subgroup_size, 8u) << device.name;
+    }
+  }
+}
+
+TEST(EmbedChoice, APieceAnInvocation) {
+  for (const FakeDevice& device : fake_devices()) {
+    for (const uint32_t width : {32u, 288u, 2048u, 2087u, 4096u, 8192u}) {
+      const KernelPlan plan = choose_embed(
+          device.caps,
+          {.format = WeightFormat::kQ6K, .rows = 5, .width = width, .vocabulary = 32000});
+      EXPECT_EQ(plan.pipeline.kernel, "embed.q6_k");
+      EXPECT_EQ(plan.groups.y, 5u);
+      expect_whole_subgroups(plan, device);
+      expect_cover(plan, plan.pipeline.constants[0] * kPieceWeights, width, device.name);
+    }
+  }
+}
+
+TEST(NormChoice, CpusNeedNoBarrierAndGpusReadARowOnce) {
+  for (const FakeDevice& device : fake_devices()) {
+    for (const uint32_t width : {1u, 63u, 288u, 4096u, 8192u, 100'000u}) {
+      const KernelPlan plan =
+          choose_rms_norm(device.caps, {.rows = 5, .width = width, .add_residual = true});
+      const std::vector<uint32_t>& constants = plan.pipeline.constants;
+      ASSERT_EQ(constants.size(), 3u);
+      EXPECT_EQ(plan.groups.x, 5u);
+      EXPECT_EQ(constants[1], 1u) << "the residual";
+      expect_whole_subgroups(plan, device);
+      if (device.cpu()) {
+        EXPECT_EQ(constants[0], device.caps.subgroup_size) << device.name;
+        EXPECT_EQ(constants[2], 0u) << device.name;
+      } else if (constants[2] > 0) {
+        EXPECT_EQ(width % 4, 0u) << device.name;
+        EXPECT_GE(constants[0] * constants[2] * 4, width) << device.name;
+      }
+    }
+    if (!device.cpu() && device.caps.limits.max_group_invocations >= 512) {
+      EXPECT_GT(choose_rms_norm(device.caps, {.rows = 1, .width = 4096}).pipeline.constants[2], 0u)
+          << device.name;
+    }
+  }
+}
+
+TEST(MlpChoice, GroupsCoverTheWidth) {
+  for (const FakeDevice& device : fake_devices()) {
+    for (const uint32_t rows : {1u, 64u, 2048u}) {
+      for (const uint32_t width : {1u, 7u, 768u, 14336u}) {
+        const KernelPlan plan = choose_mlp(
+            device.caps, {.rows = rows, .width = width, .activation = MlpActivation::kGeluTanh});
+        EXPECT_EQ(plan.pipeline.constants[1], 1u);
+        EXPECT_EQ(plan.groups.y, rows);
+        expect_whole_subgroups(plan, device);
+        expect_cover(plan, plan.pipeline.constants[0] * plan.pipeline.constants[2],
+                     width % 4 == 0 ? width / 4 : width, device.name);
+      }
+    }
+  }
+}
+
+TEST(GatherRowsChoice, GroupsCoverTheWidth) {
+  for (const FakeDevice& device : fake_devices()) {
+    for (const uint32_t width : {1u, 7u, 288u, 4096u}) {
+      const KernelPlan plan =
+          choose_gather_rows(device.caps, {.rows = 3, .width = width, .source_rows = 9});
+      EXPECT_EQ(plan.groups.y, 3u);
+      expect_whole_subgroups(plan, device);
+      expect_cover(plan, plan.pipeline.constants[0], width % 4 == 0 ? width / 4 : width,
+                   device.name);
+    }
+  }
+}
+
+TEST(BlockCopyChoice, GroupsCoverTheLargestBlock) {
+  for (const FakeDevice& device : fake_devices()) {
+    for (const uint32_t bytes : {16u, 4096u, 32768u}) {
+      const KernelPlan plan =
+          choose_block_copy(device.caps, {.pairs = 4, .planes = 64, .block_bytes = bytes});
+      EXPECT_EQ(plan.groups.y, 4u);
+      EXPECT_EQ(plan.groups.z, 64u);
+      expect_whole_subgroups(plan, device);
+      expect_cover(plan, plan.pipeline.constants[0] * plan.pipeline.constants[1], bytes / 16,
+                   device.name);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,37 @@
+// Capabilities of devices we do not have, for tables of kernel choice.
+#pragma once
+
+#include <vector>
+
+#include "runtime/device_caps.h"
+
+namespace hearth::testing {
+
+struct FakeDevice {
+  const char* name;
+  DeviceCaps caps;
+  bool cpu() const { return caps.type == DeviceType::kCpu; }
+};
+
+inline FakeDevice fake_device(const char* name, DeviceType type, uint32_t subgroup,
+                              uint32_t max_group_invocations) {
+  DeviceCaps caps;
+  caps.type = type;
+  caps.subgroup_size = caps.min_subgroup_size = caps.max_subgroup_size = subgroup;
+  caps.limits.max_group_invocations = max_group_invocations;
+  return {name, caps};
+}
+
+inline std::vector<FakeDevice> fake_devices() {
+  return {
+      fake_device("nvidia", DeviceType::kDiscrete, 32, 1024),
+      fake_device("amd wave64", DeviceType::kDiscrete, 64, 1024),
+      fake_device("amd wave32", DeviceType::kDiscrete, 32, 1024),
+      fake_device("intel", DeviceType::kIntegrated, 16, 1024),
+      fake_device("smallest", DeviceType::kDiscrete, 32, 128),
+      fake_device("lavapipe 256", DeviceType::kCpu, 8, 1024),
+      fake_device("lavapipe 128", DeviceType::kCpu, 4, 1024),
+  };
+}
+
+}  // namespace hearth::testing
