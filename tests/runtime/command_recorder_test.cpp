@@ -36,6 +36,21 @@ TEST_F(CommandRecorderTest, DependentCommandsGetBarriersOthersDoNot) {
   for (const float value : read<float>(d)) EXPECT_NEAR(value, 2.0f, 1e-4f);
 }
 
+TEST_F(CommandRecorderTest, ABarrierForKernelsDoesNotServeACopy) {
+  const Buffer a = filled(std::vector<float>(64, 3.0f));
+  const Buffer two = filled(std::vector<float>(64, 2.0f));
+  const Buffer b = poisoned(256), c = poisoned(256), d = poisoned(256);
+  ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
+  ASSERT_OK(norm(recorder, a, two, b));
+  ASSERT_OK(norm(recorder, b, two, c));  // a barrier between kernels settles b for kernels
+  recorder.copy(b.all(), d.all());       // and must be followed by one for the copy
+  ASSERT_OK(norm(recorder, a, two, b));
+  ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
+  EXPECT_EQ(commands.barriers(), 3u);
+  ASSERT_OK(device().compute().run(commands));
+  for (const float value : read<float>(d)) EXPECT_NEAR(value, 2.0f, 1e-4f);
+}
+
 TEST_F(CommandRecorderTest, SerialPutsABarrierBeforeEveryCommand) {
   const Buffer a = filled(std::vector<float>(64, 3.0f));
   const Buffer b = poisoned(256), c = poisoned(256);

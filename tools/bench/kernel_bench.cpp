@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "engine/ops/kernel_choice.h"
 #include "params/ceiling.h"
 #include "runtime/gpu_timer.h"
 #include "runtime/memory.h"
@@ -16,8 +17,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int kSamples = 7;
 constexpr double kSampleSeconds = 0.02;  // how long one sample should last at least
 constexpr double kWarmUpSeconds = 0.5;
-
-bool is_cpu(const Device& device) { return device.caps().type == DeviceType::kCpu; }
 
 }  // namespace
 
@@ -48,7 +47,7 @@ Result<double> KernelBench::time(const std::function<Status(CommandRecorder&, ui
 Result<Ceilings> KernelBench::measure_ceilings() {
   // Far larger than any cache of the device; on a CPU memory is scarce and caches are small. All
   // are powers of two, so that every invocation reads the same number of chunks.
-  const bool cpu = is_cpu(device_);
+  const bool cpu = is_cpu(device_.caps());
   const uint64_t bytes = cpu ? 256ull << 20 : 1ull << 30;
   const uint32_t lanes = cpu ? 64 : 256;
   const uint32_t groups = cpu ? 64 : 4096;
@@ -82,8 +81,20 @@ Result<Ceilings> KernelBench::measure_ceilings() {
   HEARTH_ASSIGN(const double read_seconds, run(*read));
   HEARTH_ASSIGN(const double flops_seconds, run(*flops));
   const double flops_done = 8.0 * kChains * params.rounds * lanes * groups;
-  return Ceilings{.read_bytes_per_s = static_cast<double>(bytes) / read_seconds,
-                  .flops_per_s = flops_done / flops_seconds};
+  Ceilings ceilings{.read_bytes_per_s = static_cast<double>(bytes) / read_seconds,
+                    .flops_per_s = flops_done / flops_seconds};
+  if (const auto shape = coopmat_shape(device_.caps()); shape && !cpu) {
+    const uint32_t subgroup = device_.caps().subgroup_size;
+    HEARTH_ASSIGN(
+        const Pipeline* matrix,
+        pipelines_.get(
+            {"matrix_ceiling", {subgroup * 4, kChains, shape->m, shape->n, shape->k}, subgroup}));
+    HEARTH_ASSIGN(const double matrix_seconds, run(*matrix));
+    const double matrix_done =
+        2.0 * shape->m * shape->n * shape->k * kChains * params.rounds * 4 * groups;
+    ceilings.matrix_flops_per_s = matrix_done / matrix_seconds;
+  }
+  return ceilings;
 }
 
 Status KernelBench::warm_up() {
@@ -97,14 +108,15 @@ Result<KernelTime> KernelBench::measure(const KernelCase& item, const Ceilings& 
   HEARTH_ASSIGN(const double seconds, time(item.record));
   const double bytes_per_s = item.bytes / seconds;
   const double flops_per_s = item.flops / seconds;
-  return KernelTime{.kernel = item.kernel,
-                    .variant = item.variant,
-                    .shape = item.shape,
-                    .seconds = seconds,
-                    .bytes_per_s = bytes_per_s,
-                    .flops_per_s = flops_per_s,
-                    .share = std::max(bytes_per_s / ceilings.read_bytes_per_s,
-                                      flops_per_s / ceilings.flops_per_s)};
+  const double most_flops = item.matrix_units ? ceilings.matrix_flops_per_s : ceilings.flops_per_s;
+  return KernelTime{
+      .kernel = item.kernel,
+      .variant = item.variant,
+      .shape = item.shape,
+      .seconds = seconds,
+      .bytes_per_s = bytes_per_s,
+      .flops_per_s = flops_per_s,
+      .share = std::max(bytes_per_s / ceilings.read_bytes_per_s, flops_per_s / most_flops)};
 }
 
 }  // namespace hearth

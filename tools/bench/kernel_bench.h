@@ -14,15 +14,17 @@ namespace hearth {
 
 struct Ceilings {
   double read_bytes_per_s = 0;
-  double flops_per_s = 0;  // f32 multiply-adds outside matrix units
+  double flops_per_s = 0;         // f32 multiply-adds outside matrix units
+  double matrix_flops_per_s = 0;  // f16 products with f32 sums on matrix units; 0 without those
 };
 
 // One kernel at one shape. `record(recorder, i)` records the i-th repetition, which should not find
 // its data in a cache that the (i-1)-th filled.
 struct KernelCase {
   std::string kernel, variant, shape;
-  double bytes = 0;  // that one run must move
-  double flops = 0;  // that one run must do
+  double bytes = 0;           // that one run must move
+  double flops = 0;           // that one run must do
+  bool matrix_units = false;  // the ceiling of its arithmetic is that of the matrix units
   std::function<Status(CommandRecorder& recorder, uint32_t repetition)> record;
 };
 

@@ -18,7 +18,8 @@ std::vector<const KernelCases*>& registry() {
 
 }  // namespace
 
-KernelCases::KernelCases(std::string family, Make make_set) : family_(std::move(family)), make_(make_set) {
+KernelCases::KernelCases(std::string family, Make make_set)
+    : family_(std::move(family)), make_(make_set) {
   registry().push_back(this);
 }
 

@@ -53,9 +53,10 @@ class BenchCommand : public Command {
     HEARTH_TRY(bench.warm_up());
     HEARTH_ASSIGN(const Ceilings ceilings, bench.measure_ceilings());
     if (!json_) {
-      fmt::print("{}: reads {:.1f} GB/s, {:.3f} TFLOP/s in f32\n\n", device->caps().name,
-                 ceilings.read_bytes_per_s * 1e-9, ceilings.flops_per_s * 1e-12);
-      fmt::print("{:<12} {:<20} {:>12} {:>10} {:>10} {:>7}  {}\n", "kernel", "shape", "time us",
+      fmt::print("{}: reads {:.1f} GB/s, {:.3f} TFLOP/s in f32, {:.1f} on matrix units\n\n",
+                 device->caps().name, ceilings.read_bytes_per_s * 1e-9,
+                 ceilings.flops_per_s * 1e-12, ceilings.matrix_flops_per_s * 1e-12);
+      fmt::print("{:<12} {:<26} {:>12} {:>10} {:>10} {:>7}  {}\n", "kernel", "shape", "time us",
                  "GB/s", "TFLOP/s", "share", "variant");
     }
     std::vector<KernelTime> times;
@@ -65,7 +66,7 @@ class BenchCommand : public Command {
       for (const KernelCase& item : set.cases) {
         HEARTH_ASSIGN(const KernelTime time, bench.measure(item, ceilings));
         if (!json_)
-          fmt::print("{:<12} {:<20} {:>12.2f} {:>10.1f} {:>10.3f} {:>6.1f}%  {}\n", time.kernel,
+          fmt::print("{:<12} {:<26} {:>12.2f} {:>10.1f} {:>10.3f} {:>6.1f}%  {}\n", time.kernel,
                      time.shape, time.seconds * 1e6, time.bytes_per_s * 1e-9,
                      time.flops_per_s * 1e-12, time.share * 100, time.variant);
         times.push_back(time);

@@ -24,21 +24,79 @@ const FakeDevice kDevices[] = {
     {"amd wave64", fake(DeviceType::kDiscrete, 64, 1024)},
     {"amd wave32", fake(DeviceType::kDiscrete, 32, 1024)},
     {"intel", fake(DeviceType::kIntegrated, 16, 1024)},
-    {"smallest", fake(DeviceType::kDiscrete, 32, 128)},
+    {"smallest", fake(DeviceType::kDiscrete, 32, 256)},
     {"lavapipe 256", fake(DeviceType::kCpu, 8, 1024)},
     {"lavapipe 128", fake(DeviceType::kCpu, 4, 1024)},
 };
 
+MatmulShape shape_of(WeightFormat format, uint32_t rows, uint32_t outputs = 4096) {
+  return {.format = format, .rows = rows, .inputs = 4096, .outputs = outputs};
+}
+
 TEST(KernelChoice, CpuDevicesGetTheTierWithoutBarriers) {
   for (const FakeDevice& device : kDevices) {
     const bool cpu = device.caps.type == DeviceType::kCpu;
-    const KernelPlan matvec = choose_matvec(device.caps, {1, 4096, 4096});
-    EXPECT_EQ(matvec.pipeline.kernel, cpu ? "matvec_invocation.f16" : "matvec_subgroup.f16")
+    const MatmulPlan matmul = choose_matmul(device.caps, shape_of(WeightFormat::kF16, 1));
+    EXPECT_EQ(matmul.multiply.pipeline.kernel, cpu ? "matmul_invocation.f16" : "matvec_float.f16")
         << device.name;
     const KernelPlan norm = choose_rms_norm(device.caps, {1, 4096});
     if (cpu) {
       EXPECT_EQ(norm.pipeline.constants[0], device.caps.subgroup_size) << device.name;
     }
+  }
+}
+
+TEST(KernelChoice, IntegerDotsServeQuantizedWeightsWhereTheyAreFast) {
+  for (FakeDevice device : kDevices) {
+    const bool cpu = device.caps.type == DeviceType::kCpu;
+    for (const bool fast : {false, true}) {
+      device.caps.features.integer_dot = fast;
+      const MatmulPlan plan = choose_matmul(device.caps, shape_of(WeightFormat::kQ4K, 1));
+      EXPECT_EQ(plan.multiply.pipeline.kernel, cpu    ? "matmul_invocation.q4_k"
+                                               : fast ? "matvec_integer.q4_k"
+                                                      : "matvec_float.q4_k")
+          << device.name;
+      EXPECT_EQ(plan.split.has_value(), fast && !cpu) << device.name;
+      EXPECT_EQ(plan.scratch_bytes > 0, fast && !cpu) << device.name;
+      EXPECT_FALSE(choose_matmul(device.caps, shape_of(WeightFormat::kF16, 1)).split);
+    }
+  }
+}
+
+TEST(KernelChoice, TilesFitTheDevice) {
+  for (FakeDevice device : kDevices) {
+    if (device.caps.type == DeviceType::kCpu) continue;
+    for (const bool coopmat : {false, true}) {
+      device.caps.features.coopmat = device.caps.features.float16 = coopmat;
+      device.caps.coopmat_shapes = {
+          {16, 16, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32}};
+      for (const uint32_t rows : {9u, 16u, 17u, 64u, 65u, 128u, 129u, 2048u}) {
+        const MatmulPlan plan = choose_matmul(device.caps, shape_of(WeightFormat::kQ4K, rows));
+        const auto& constants = plan.multiply.pipeline.constants;
+        EXPECT_EQ(plan.multiply.pipeline.kernel,
+                  coopmat ? "matmul_tile.coopmat.q4_k" : "matmul_tile.scalar.q4_k");
+        EXPECT_GE(plan.multiply.groups.x * constants[2], rows);
+        EXPECT_GE(plan.multiply.groups.y * constants[3], 4096u);
+        EXPECT_EQ(plan.multiply.groups.z, constants[5]);
+        EXPECT_EQ(plan.reduce.has_value(), constants[5] > 1);
+        EXPECT_EQ(plan.scratch_bytes,
+                  constants[5] > 1 ? uint64_t{constants[5]} * rows * 4096 * 4 : 0);
+        if (rows <= 64) {
+          EXPECT_EQ(plan.multiply.groups.x, 1u) << "the weights are read once";
+        }
+      }
+    }
+  }
+}
+
+TEST(KernelChoice, DeterministicIsOneShapeForAnyNumberOfRows) {
+  for (const FakeDevice& device : kDevices) {
+    const auto plan = [&](uint32_t rows) {
+      return choose_matmul(device.caps, shape_of(WeightFormat::kQ8_0, rows), true)
+          .multiply.pipeline;
+    };
+    for (const uint32_t rows : {2u, 5u, 8u, 64u, 512u})
+      EXPECT_EQ(plan(1), plan(rows)) << device.name;
   }
 }
 
@@ -53,25 +111,29 @@ TEST(KernelChoice, GroupsAreWholeSubgroupsWithinTheLimit) {
   }
 }
 
-TEST(KernelChoice, MatvecGroupsCoverEveryOutput) {
+TEST(KernelChoice, MatrixVectorGroupsCoverEveryOutputAndRow) {
   for (const FakeDevice& device : kDevices) {
     for (const uint32_t outputs : {1u, 7u, 32u, 1000u, 128256u}) {
-      const KernelPlan plan = choose_matvec(device.caps, {1, 4096, outputs});
-      const bool cpu = device.caps.type == DeviceType::kCpu;
-      const uint32_t lanes = plan.pipeline.constants[0];
-      const uint32_t per_group =
-          cpu ? lanes : lanes / device.caps.subgroup_size * plan.pipeline.constants[2];
-      EXPECT_GE(plan.groups.x * per_group, outputs) << device.name;
-      EXPECT_LT((plan.groups.x - 1) * per_group, outputs) << device.name << ": an idle group";
+      for (const uint32_t rows : {1u, 3u, 8u}) {
+        const KernelPlan plan =
+            choose_matmul(device.caps, shape_of(WeightFormat::kF16, rows, outputs)).multiply;
+        const bool cpu = device.caps.type == DeviceType::kCpu;
+        const uint32_t lanes = plan.pipeline.constants[0];
+        const uint32_t per_group =
+            cpu ? lanes : lanes / device.caps.subgroup_size * plan.pipeline.constants[3];
+        EXPECT_GE(plan.groups.x * per_group, outputs) << device.name;
+        EXPECT_LT((plan.groups.x - 1) * per_group, outputs) << device.name << ": an idle group";
+        EXPECT_GE(plan.groups.y * plan.pipeline.constants[2], rows) << device.name;
+      }
     }
   }
 }
 
 TEST(KernelChoice, SubgroupKernelsPinTheSizeTheyWerePlannedFor) {
   for (const FakeDevice& device : kDevices) {
-    const KernelPlan plan = choose_matvec(device.caps, {1, 4096, 4096});
+    const MatmulPlan plan = choose_matmul(device.caps, shape_of(WeightFormat::kF16, 1));
     if (device.caps.type != DeviceType::kCpu) {
-      EXPECT_EQ(plan.pipeline.subgroup_size, device.caps.subgroup_size) << device.name;
+      EXPECT_EQ(plan.multiply.pipeline.subgroup_size, device.caps.subgroup_size) << device.name;
     }
   }
 }

@@ -1,0 +1,79 @@
+// Matrix times vectors, for CPU-type devices. The formula is in params/matmul.h.
+//
+// An invocation computes one output for kRows rows of x, alone: no barrier, no subgroup operation,
+// 16-byte loads along its own row of the matrix.
+//   groups = [ceil(outputs / group size), ceil(rows / kRows), 1]
+// REQUIRES: inputs a multiple of the format's block and of 4, addresses multiples of 16.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "common/kernel.glsl"
+#include "quant/glsl.h"
+#include "weight_format.h"
+#include "params/matmul.h"
+#include "common/matmul_output.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 2) const uint kRows = 1;  // of x that an invocation takes
+
+// A piece of weights, and its product with 32 floats of x.
+#ifdef FORMAT_IS_FLOAT
+#define Weights FloatPiece
+Weights load_weights(Planes planes, uint piece) { return unpack_float_piece(planes, piece); }
+float dot_weights(Weights w, F32x4 x, uint first) {
+  vec4 products = vec4(0.0);
+  [[unroll]] for (uint i = 0; i < 8; ++i) products += w.w[i] * x.at[first + i];
+  return (products.x + products.y) + (products.z + products.w);
+}
+#else
+// Scales are applied to sums, not to weights: less work for each of them.
+#define Weights Piece
+Weights load_weights(Planes planes, uint piece) { return unpack_piece(planes, piece); }
+float dot_weights(Weights w, F32x4 x, uint first) {
+  vec4 products[2] = vec4[2](vec4(0.0), vec4(0.0));
+  vec4 sums[2] = vec4[2](vec4(0.0), vec4(0.0));
+  [[unroll]] for (uint i = 0; i < 8; ++i) {
+    const vec4 values = x.at[first + i];
+    products[i / 4] += bytes_to_floats(w.q[i], 1.0, 0.0) * values;
+    if (kHasOffset) sums[i / 4] += values;
+  }
+  vec4 total = w.scale0 * products[0] + w.scale1 * products[1];
+  if (kHasOffset) total += w.offset0 * sums[0] + w.offset1 * sums[1];
+  return (total.x + total.y) + (total.z + total.w);
+}
+#endif
+
+void main() {
+  const uint n = gl_GlobalInvocationID.x;
+  if (n >= params.outputs) return;
+  const uint first_row = gl_WorkGroupID.y * kRows;
+
+  const uint pieces = params.inputs / kPieceWeights;
+  const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
+  F32x4 x = F32x4(params.x);
+
+  // Rows past the last one repeat it; their sums are dropped.
+  uint row_start[kRows];
+  [[unroll]] for (uint r = 0; r < kRows; ++r)
+    row_start[r] = min(first_row + r, params.rows - 1) * (params.inputs / 4);
+
+  float sum[kRows];
+  [[unroll]] for (uint r = 0; r < kRows; ++r) sum[r] = 0.0;
+
+#ifdef FORMAT_IS_FLOAT
+  // Rows of any length: whole pieces do not begin at multiples of 32 of the matrix.
+  if (params.inputs % kPieceWeights != 0) {
+    for (uint k = 0; k < params.inputs; ++k) {
+      const float w = load_weight(planes, n * params.inputs + k);
+      [[unroll]] for (uint r = 0; r < kRows; ++r) sum[r] += w * x.at[row_start[r] + k / 4][k % 4];
+    }
+  } else
+#endif
+  {
+    for (uint piece = 0; piece < pieces; ++piece) {
+      const Weights w = load_weights(planes, n * pieces + piece);
+      [[unroll]] for (uint r = 0; r < kRows; ++r) sum[r] += dot_weights(w, x, row_start[r] + piece * 8);
+    }
+  }
+  [[unroll]] for (uint r = 0; r < kRows; ++r)
+    if (first_row + r < params.rows) store_output(first_row + r, n, sum[r]);
+}

@@ -1,0 +1,116 @@
+// Matrix times many vectors. The formula is in params/matmul.h.
+//
+// A group computes a tile of kTileRows x kTileOutputs sums, walking along k in steps of kTileInputs:
+// the next step's operands are fetched into registers while the engine (mma/) works on this step's in
+// shared memory. With kSplits > 1 the groups of one tile share k between them and leave their sums in
+// scratch memory, [split, row, output], for matmul_reduce to add.
+//   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
+// Rows fastest, so that groups that run together read the same weights.
+// REQUIRES: inputs a multiple of the format's block and of 8, addresses multiples of 16, full
+// subgroups.
+#version 460
+#ifdef ENGINE_COOPMAT
+#pragma use_vulkan_memory_model
+#endif
+#extension GL_GOOGLE_include_directive : require
+#include "common/kernel.glsl"
+#include "quant/glsl.h"
+#include "weight_format.h"
+#include "common/weight_chunk.glsl"
+#include "params/matmul.h"
+#include "common/matmul_output.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 2) const uint kTileRows = 64;
+layout(constant_id = 3) const uint kTileOutputs = 64;
+layout(constant_id = 4) const uint kTileInputs = 32;  // a multiple of 32
+layout(constant_id = 5) const uint kSplits = 1;
+
+// In vec4; the padding keeps neighbouring rows in different banks.
+const uint kTileStride = kTileInputs / 4 + 2;
+
+void store_sum(uint row, uint n, float value) {
+  if (row >= params.rows || n >= params.outputs) return;
+  if (kSplits == 1)
+    store_output(row, n, value);
+  else
+    F32(params.y).at[(gl_WorkGroupID.z * params.rows + row) * params.outputs + n] = value;
+}
+
+#ifdef ENGINE_COOPMAT
+#include "mma/coopmat.glsl"
+#else
+#include "mma/scalar.glsl"
+#endif
+
+// How the lanes share a tile's loads out: each takes the same number of chunks of weights and of vec4
+// of x, neighbouring lanes neighbouring ones.
+const uint kRowChunks = kTileInputs / kChunkWeights;
+const uint kWeightLoads = (kTileOutputs * kRowChunks + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+const uint kRowVecs = kTileInputs / 4;
+const uint kXLoads = (kTileRows * kRowVecs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+
+Chunk next_weights[kWeightLoads];
+vec4 next_x[kXLoads];
+
+// Loads past the end of anything repeat its last element; past the end of k their place is taken by
+// zeros in keep().
+void fetch(Planes planes, uint first_row, uint first_output, uint k) {
+  const uint chunks = params.inputs / kChunkWeights;
+  [[unroll]] for (uint i = 0; i < kWeightLoads; ++i) {
+    const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
+    const uint n = min(first_output + index / kRowChunks, params.outputs - 1);
+    const uint chunk = min(k / kChunkWeights + index % kRowChunks, chunks - 1);
+    next_weights[i] = load_chunk(planes, n * chunks + chunk);
+  }
+  F32x4 x = F32x4(params.x);
+  const uint vecs = params.inputs / 4;
+  [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
+    const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
+    const uint row = min(first_row + index / kRowVecs, params.rows - 1);
+    const uint vec = min(k / 4 + index % kRowVecs, vecs - 1);
+    next_x[i] = x.at[row * vecs + vec];
+  }
+}
+
+void keep(uint k) {
+  [[unroll]] for (uint i = 0; i < kWeightLoads; ++i) {
+    const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
+    const uint place = index / kRowChunks * kTileStride + index % kRowChunks * (kChunkWeights / 4);
+    const bool inside = k + index % kRowChunks * kChunkWeights < params.inputs;
+    if (index < kTileOutputs * kRowChunks) {
+      [[unroll]] for (uint v = 0; v < kChunkWeights / 4; ++v)
+        w_tile[place + v] = to_tile(inside ? chunk_vec(next_weights[i], v) : vec4(0.0));
+    }
+  }
+  [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
+    const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
+    const bool inside = k + index % kRowVecs * 4 < params.inputs;
+    if (index < kTileRows * kRowVecs)
+      x_tile[index / kRowVecs * kTileStride + index % kRowVecs] =
+          to_tile(inside ? next_x[i] : vec4(0.0));
+  }
+}
+
+void main() {
+  const uint first_row = gl_WorkGroupID.x * kTileRows;
+  const uint first_output = gl_WorkGroupID.y * kTileOutputs;
+  const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
+
+  // This group's part of k, in whole steps.
+  const uint steps = (params.inputs + kTileInputs - 1) / kTileInputs;
+  const uint share = (steps + kSplits - 1) / kSplits;
+  const uint begin = gl_WorkGroupID.z * share * kTileInputs;
+  const uint end = min(steps, (gl_WorkGroupID.z + 1) * share) * kTileInputs;
+
+  mma_clear();
+  if (begin < end) fetch(planes, first_row, first_output, begin);
+  for (uint k = begin; k < end; k += kTileInputs) {
+    keep(k);
+    barrier();
+    if (k + kTileInputs < end) fetch(planes, first_row, first_output, k + kTileInputs);
+    mma_step();
+    barrier();
+  }
+  mma_store(first_row, first_output);
+}

@@ -1,0 +1,250 @@
+#include "engine/ops/matmul.h"
+
+#include <gmock/gmock.h>
+
+#include "engine/weights/quantize.h"
+#include "engine/weights/repack.h"
+#include "tests/support/compare.h"
+#include "tests/support/gpu.h"
+#include "tests/support/reference.h"
+
+namespace hearth::testing {
+namespace {
+
+// NMSE. Products of halves are exact in f32; integer kernels keep 15 bits of x.
+constexpr double kFloatLimit = 1e-10;
+constexpr double kIntegerLimit = 1e-7;
+constexpr double kHalfLimit = 1e-6;  // matrix units take x, and weights, as f16
+
+// A random matrix in device layout, and the values it stands for.
+struct Weights {
+  std::vector<std::byte> device;
+  std::vector<float> values;
+};
+
+Weights random_weights(WeightFormat format, uint32_t outputs, uint32_t inputs) {
+  const FormatInfo& info = format_info(format);
+  const std::vector<float> floats =
+      random_floats(size_t{outputs} * inputs, outputs * 31 + inputs, 0.05f);
+  const uint64_t blocks = uint64_t{outputs} * inputs / info.block_weights;
+  std::vector<std::byte> file(blocks * info.block_bytes);
+  const size_t row_bytes = file.size() / outputs;
+  for (uint32_t n = 0; n < outputs; ++n) {
+    const Status status =
+        quantize_row(format, std::span(floats).subspan(size_t{n} * inputs, inputs),
+                     std::span(file).subspan(n * row_bytes, row_bytes));
+    EXPECT_TRUE(status.ok());
+  }
+  Weights weights;
+  weights.device.resize(device_layout(format, blocks).total_bytes);
+  repack_matrix(format, file, weights.device);
+  weights.values.resize(floats.size());
+  for (uint32_t n = 0; n < outputs; ++n)
+    dequantize_row(format, weights.device.data(), {outputs, inputs}, n,
+                   weights.values.data() + size_t{n} * inputs);
+  return weights;
+}
+
+class MatmulTest : public GpuTest {
+ protected:
+  DeviceCaps gpu_caps(bool integer_dot) {
+    DeviceCaps caps = device().caps();
+    caps.type = DeviceType::kDiscrete;
+    caps.features.integer_dot = integer_dot;
+    return caps;
+  }
+
+  // Runs the product and returns y, having checked that nothing past its end was written.
+  std::vector<float> multiply(const MatmulPlan& plan, const MatmulShape& shape,
+                              const Weights& weights, const std::vector<float>& x) {
+    const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
+    const Buffer scratch = poisoned(std::max<uint64_t>(plan.scratch_bytes, 16));
+    const size_t count = size_t{shape.rows} * shape.outputs;
+    const Buffer y_buffer = poisoned((count + shape.outputs) * 4);
+    run([&](CommandRecorder& recorder) {
+      return record_matmul(recorder, pipelines(), plan,
+                           {.weight = weight_buffer.all(),
+                            .x = x_buffer.all(),
+                            .y = y_buffer.slice(0, count * 4),
+                            .scratch = scratch.all(),
+                            .shape = shape});
+    });
+    std::vector<float> y = read<float>(y_buffer);
+    for (size_t i = count; i < y.size(); ++i)
+      EXPECT_TRUE(std::isnan(y[i])) << "written past the end";
+    y.resize(count);
+    return y;
+  }
+
+  static double limit(const MatmulPlan& plan) {
+    if (plan.multiply.pipeline.kernel.find("coopmat") != std::string::npos) return kHalfLimit;
+    return plan.split ? kIntegerLimit : kFloatLimit;
+  }
+
+  void check(const DeviceCaps& caps, const MatmulShape& shape) {
+    const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs);
+    const std::vector<float> x =
+        random_floats(size_t{shape.rows} * shape.inputs, shape.inputs + shape.rows);
+    const MatmulPlan plan = choose_matmul(caps, shape);
+    const double error =
+        nmse(multiply(plan, shape, weights, x),
+             reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs));
+    EXPECT_LT(error, limit(plan)) << plan.multiply.pipeline.kernel << ": " << shape.rows << " x "
+                                  << shape.outputs << " x " << shape.inputs;
+  }
+
+  void check_every_format(const DeviceCaps& caps) {
+    for (const FormatInfo& info : all_formats()) {
+      const uint32_t block = std::max(info.block_weights, 32u);
+      check(caps, {.format = info.format, .rows = 1, .inputs = block, .outputs = 1});
+      check(caps, {.format = info.format, .rows = 3, .inputs = block * 3, .outputs = 37});
+      check(caps, {.format = info.format, .rows = 8, .inputs = 1024, .outputs = 130});
+      check(caps, {.format = info.format, .rows = 13, .inputs = 512, .outputs = 19});
+    }
+  }
+
+  // Lavapipe takes seconds to compile a kernel that is unrolled for a GPU. There one format of each
+  // kind has to do: all share the kernel, and how each is decoded is tested elsewhere.
+  void check_gpu_formats(bool integer_dot) {
+    if (!is_cpu(device().caps())) return check_every_format(gpu_caps(integer_dot));
+    for (const WeightFormat format :
+         {WeightFormat::kF32, WeightFormat::kF16, WeightFormat::kBf16, WeightFormat::kQ8_0,
+          WeightFormat::kQ4K, WeightFormat::kQ6K}) {
+      if (integer_dot && format_info(format).is_float()) continue;
+      check(gpu_caps(integer_dot), {.format = format, .rows = 1, .inputs = 256, .outputs = 1});
+      check(gpu_caps(integer_dot), {.format = format, .rows = 2, .inputs = 768, .outputs = 37});
+    }
+  }
+};
+
+TEST_F(MatmulTest, EveryFormatAsChosenHere) { check_every_format(device().caps()); }
+
+TEST_F(MatmulTest, EveryFormatAsChosenForAGpu) { check_gpu_formats(false); }
+
+TEST_F(MatmulTest, EveryFormatAsChosenForAGpuWithIntegerDots) { check_gpu_formats(true); }
+
+// Every tile of both engines, ragged in every direction, with and without a split of k.
+TEST_F(MatmulTest, TilesOfBothEngines) {
+  for (const bool coopmat : {false, true}) {
+    DeviceCaps caps = gpu_caps(true);
+    if (coopmat && !caps.features.coopmat) continue;  // lavapipe at a vector width of 128
+    caps.features.coopmat = coopmat;
+    // Lavapipe takes a minute to compile the large tiles of matrix units it does not have.
+    const bool small_only = coopmat && is_cpu(device().caps());
+    for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0})
+      for (const uint32_t rows : {9u, 16u, 31u, 64u, 130u})
+        if (rows <= 16 || !small_only)
+          check(caps, {.format = format, .rows = rows, .inputs = 96, .outputs = 150});
+    if (small_only) continue;
+    check(caps, {.format = WeightFormat::kF16, .rows = 20, .inputs = 1000, .outputs = 70});
+    check(caps, {.format = WeightFormat::kF32, .rows = 20, .inputs = 296, .outputs = 70});
+    check(caps, {.format = WeightFormat::kQ4K, .rows = 33, .inputs = 512, .outputs = 65});
+  }
+}
+
+TEST_F(MatmulTest, RaggedInputsOfFloatFormats) {
+  for (const WeightFormat format : {WeightFormat::kF32, WeightFormat::kF16, WeightFormat::kBf16}) {
+    for (const uint32_t inputs : {8u, 24u, 72u, 1000u, 2056u}) {
+      const MatmulShape shape{.format = format, .rows = 2, .inputs = inputs, .outputs = 33};
+      check(device().caps(), shape);
+      check(gpu_caps(false), shape);
+    }
+  }
+}
+
+TEST_F(MatmulTest, EveryTileOfTheMatrixVectorKernels) {
+  const uint32_t subgroup = device().caps().subgroup_size;
+  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0}) {
+    const MatmulShape shape{.format = format, .rows = 5, .inputs = 1280, .outputs = 37};
+    const Weights weights = random_weights(format, shape.outputs, shape.inputs);
+    const std::vector<float> x = random_floats(size_t{shape.rows} * shape.inputs, 1);
+    const std::vector<double> reference =
+        reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs);
+    for (const uint32_t rows_at_once : {1u, 2u}) {
+      for (const uint32_t outputs : {1u, 3u}) {
+        for (const uint32_t ahead : {1u, 3u}) {
+          constexpr uint32_t kSubgroups = 3;
+          MatmulPlan plan = choose_matmul(gpu_caps(true), shape);
+          plan.multiply.pipeline.constants = {subgroup * kSubgroups, 0, rows_at_once, outputs,
+                                              ahead};
+          plan.multiply.groups = {.x = divide_up(shape.outputs, outputs * kSubgroups),
+                                  .y = divide_up(shape.rows, rows_at_once)};
+          EXPECT_LT(nmse(multiply(plan, shape, weights, x), reference), kIntegerLimit)
+              << rows_at_once << " rows, " << outputs << " outputs, " << ahead << " ahead";
+        }
+      }
+    }
+  }
+}
+
+TEST_F(MatmulTest, BiasSoftCapAndResidualInThatOrder) {
+  const MatmulShape shape{.format = WeightFormat::kF16, .rows = 3, .inputs = 64, .outputs = 50};
+  const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs);
+  const std::vector<float> x = random_floats(3 * 64, 2, 5.0f), bias = random_floats(50, 3);
+  const std::vector<float> residual = random_floats(150, 4);
+  constexpr float kCap = 2.0f;
+  std::vector<double> reference = reference_matmul(weights.values, x, 3, 64, 50);
+  for (size_t i = 0; i < reference.size(); ++i)
+    reference[i] = kCap * std::tanh((reference[i] + bias[i % 50]) / kCap) + residual[i];
+
+  const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
+  const Buffer bias_buffer = filled(bias);
+  for (const DeviceCaps& caps : {device().caps(), gpu_caps(true)}) {
+    const Buffer y_buffer = filled(residual);  // the residual is added in place
+    run([&](CommandRecorder& recorder) {
+      return record_matmul(recorder, pipelines(), choose_matmul(caps, shape),
+                           {.weight = weight_buffer.all(),
+                            .x = x_buffer.all(),
+                            .y = y_buffer.all(),
+                            .bias = bias_buffer.all(),
+                            .residual = y_buffer.all(),
+                            .soft_cap = kCap,
+                            .shape = shape});
+    });
+    EXPECT_LT(nmse(read<float>(y_buffer), reference), kFloatLimit);
+  }
+}
+
+TEST_F(MatmulTest, DeterministicRowsAreBitEqualAloneAndInABatch) {
+  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0}) {
+    const MatmulShape batch{.format = format, .rows = 11, .inputs = 768, .outputs = 40};
+    const Weights weights = random_weights(format, batch.outputs, batch.inputs);
+    const std::vector<float> x = random_floats(size_t{batch.rows} * batch.inputs, 5);
+    for (const DeviceCaps& caps : {device().caps(), gpu_caps(false), gpu_caps(true)}) {
+      const std::vector<float> together =
+          multiply(choose_matmul(caps, batch, true), batch, weights, x);
+      for (const uint32_t row : {0u, 3u, 10u}) {
+        MatmulShape alone = batch;
+        alone.rows = 1;
+        const std::vector<float> row_x(x.begin() + row * batch.inputs,
+                                       x.begin() + (row + 1) * batch.inputs);
+        const std::vector<float> single =
+            multiply(choose_matmul(caps, alone, true), alone, weights, row_x);
+        for (uint32_t n = 0; n < batch.outputs; ++n)
+          ASSERT_EQ(single[n], together[row * batch.outputs + n]) << row << ", " << n;
+      }
+    }
+  }
+}
+
+TEST_F(MatmulTest, WhatNoKernelTakesIsRefused) {
+  const Buffer any = poisoned(64);
+  const auto refuse = [&](const MatmulShape& shape, const char* says) {
+    auto recorder = CommandRecorder::begin(device());
+    ASSERT_OK(recorder);
+    const Status status =
+        record_matmul(*recorder, pipelines(), choose_matmul(gpu_caps(true), shape),
+                      {.weight = any.all(), .x = any.all(), .y = any.all(), .shape = shape});
+    ASSERT_FALSE(status.ok()) << says;
+    EXPECT_EQ(status.error().kind, ErrorKind::kInvalid);
+    EXPECT_THAT(status.error().message, ::testing::HasSubstr(says));
+    ASSERT_OK(recorder->finish());
+  };
+  refuse({.format = WeightFormat::kF16, .rows = 0, .inputs = 8, .outputs = 1}, "0 rows");
+  refuse({.format = WeightFormat::kF16, .rows = 1, .inputs = 12, .outputs = 1}, "multiples of 8");
+  refuse({.format = WeightFormat::kQ4K, .rows = 1, .inputs = 96, .outputs = 1}, "multiples of 256");
+  refuse({.format = WeightFormat::kQ8_0, .rows = 1, .inputs = 32, .outputs = 1}, "scratch");
+}
+
+}  // namespace
+}  // namespace hearth::testing

@@ -1,0 +1,121 @@
+#include <cstring>
+#include <random>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "engine/sampling/sampler.h"
+#include "runtime/memory.h"
+#include "runtime/queue.h"
+#include "tools/bench/kernel_cases.h"
+
+namespace hearth {
+namespace {
+
+// Device memory with these bytes, `copies` times.
+Result<const Buffer*> add_data(KernelBench& bench, KernelCaseSet& set,
+                               std::span<const std::byte> bytes, uint64_t copies = 1) {
+  Memory& memory = bench.device().memory();
+  HEARTH_ASSIGN(const Buffer upload, memory.allocate({.bytes = bytes.size(),
+                                                      .intent = MemoryIntent::kUpload,
+                                                      .name = "bench upload"}));
+  std::memcpy(upload.mapped(), bytes.data(), bytes.size());
+  HEARTH_TRY(upload.flush());
+  HEARTH_ASSIGN(Buffer buffer,
+                memory.allocate({.bytes = bytes.size() * copies, .name = "bench data"}));
+  HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(bench.device()));
+  for (uint64_t i = 0; i < copies; ++i)
+    recorder.copy(upload.all(), buffer.slice(i * bytes.size(), bytes.size()));
+  HEARTH_ASSIGN(const CommandBuffer copy, recorder.finish());
+  HEARTH_TRY(bench.device().compute().run(copy));
+  set.buffers.push_back(std::make_unique<Buffer>(std::move(buffer)));
+  return set.buffers.back().get();
+}
+
+struct NamedOptions {
+  const char* name;
+  SamplingOptions options;
+};
+
+const NamedOptions kOptions[] = {
+    {"greedy", {.temperature = 0}},
+    {"top_k 40, top_p 0.95", {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f}},
+    {"top_k 40, 20 logprobs", {.top_k = 40, .top_logprobs = 20}},
+    {"top_k 40, penalties", {.top_k = 40, .presence_penalty = 1e-30f}},
+    {"top_p 0.95", {.temperature = 0.8f, .top_p = 0.95f}},
+    {"min_p 0.05", {.temperature = 0.8f, .min_p = 0.05f}},
+    {"temperature 0.8", {.temperature = 0.8f}},
+};
+
+Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
+  constexpr uint32_t kHistory = 1024;
+  KernelCaseSet set;
+  const DeviceCaps& caps = bench.device().caps();
+  const bool cpu = caps.type == DeviceType::kCpu;
+  // Logits as a model makes them, in more copies than a cache holds.
+  std::mt19937 generator(1);
+  std::normal_distribution<float> normal(0.0f, 2.5f);
+  const uint32_t vocab = cpu ? 32000 : 128256;
+  const uint32_t most_rows = cpu ? 16 : 64;
+  const uint64_t copies = cpu ? 4 : 8;
+  std::vector<float> values(size_t{most_rows} * vocab);
+  for (float& value : values) value = normal(generator);
+  HEARTH_ASSIGN(const Buffer* logits,
+                add_data(bench, set, std::as_bytes(std::span(values)), copies));
+  std::vector<params::TokenCount> entries;
+  for (uint32_t i = 0; i < most_rows * kHistory; ++i)
+    entries.push_back({.token = i * 31 % vocab, .count = 1});
+  HEARTH_ASSIGN(const Buffer* history, add_data(bench, set, std::as_bytes(std::span(entries))));
+  const std::vector<uint32_t> full(most_rows, kHistory);
+  HEARTH_ASSIGN(const Buffer* lengths, add_data(bench, set, std::as_bytes(std::span(full))));
+  HEARTH_ASSIGN(const Buffer* out,
+                add_filled(bench, set, most_rows * (16 + params::kMaxTopLogprobs * 8)));
+
+  for (const uint32_t rows : {1u, 16u, 64u}) {
+    if (rows > most_rows) continue;
+    const SamplingShape shape{.rows = rows, .vocab = vocab};
+    const SamplingPlan plan = choose_sampling(caps, shape);
+    HEARTH_ASSIGN(const Buffer* scratch, add_filled(bench, set, plan.scratch_bytes()));
+    for (const auto& [name, options] : kOptions) {
+      std::vector<params::SamplingRow> row_params;
+      for (uint32_t r = 0; r < rows; ++r) {
+        HEARTH_ASSIGN(
+            const params::SamplingRow row,
+            make_sampling_row(options,
+                              {.id_index = r, .counter = r, .history_slot = r, .append = false}));
+        row_params.push_back(row);
+      }
+      HEARTH_ASSIGN(const Buffer* parameters,
+                    add_data(bench, set, std::as_bytes(std::span(row_params))));
+      const uint64_t row_bytes = uint64_t{vocab} * 4, batch_bytes = rows * row_bytes;
+      const uint64_t batches = logits->bytes() / batch_bytes;
+      set.cases.push_back(
+          {.kernel = "sampling",
+           .variant = fmt::format("{} {}", name, variant_name(plan.pick.pipeline)),
+           .shape = fmt::format("{} x {}", rows, vocab),
+           .bytes = static_cast<double>(batch_bytes),
+           .flops = 20.0 * rows * vocab,
+           .record = [=, &bench](CommandRecorder& recorder, uint32_t repetition) {
+             return record_sampling(
+                 recorder, bench.pipelines(), plan,
+                 {.logits = logits->slice(repetition % batches * batch_bytes, batch_bytes),
+                  .rows = parameters->all(),
+                  .biases = history->all(),
+                  .history_lengths = lengths->all(),
+                  .history = history->all(),
+                  .scratch = scratch->all(),
+                  .ids = out->slice(0, rows * 4),
+                  .results = out->slice(rows * 4, rows * 12),
+                  .top = out->slice(rows * 16, rows * params::kMaxTopLogprobs * 8),
+                  .shape = shape,
+                  .history_capacity = kHistory});
+           }});
+    }
+  }
+  return set;
+}
+
+const KernelCases sampling_family{"sampling", sampling_cases};
+
+}  // namespace
+}  // namespace hearth
