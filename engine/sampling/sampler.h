@@ -1,0 +1,63 @@
+// From logits to tokens on the GPU, for a whole batch, each row with its own parameters. README.md
+// in this folder defines which token that is.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/ops/kernel_choice.h"
+#include "params/sampling.h"
+#include "runtime/buffer.h"
+#include "runtime/command_recorder.h"
+#include "runtime/pipeline.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+// What a request asks for.
+struct SamplingOptions {
+  float temperature = 1.0f;  // 0: greedy
+  uint32_t top_k = 0;        // 0: off
+  float top_p = 1.0f;        // 1: off
+  float min_p = 0.0f;        // 0: off
+  float repetition_penalty = 1.0f;
+  float presence_penalty = 0.0f;
+  float frequency_penalty = 0.0f;
+  uint64_t seed = 0;
+  uint32_t top_logprobs = 0;  // at most params::kMaxTopLogprobs
+};
+
+// Where a row's tokens come from and go to.
+struct SamplingPlace {
+  uint32_t id_index = 0;  // in the array of sampled ids
+  uint32_t counter = 0;   // the draws its request has made before
+  uint32_t bias_offset = 0, bias_count = 0;
+  uint32_t history_slot = params::kNoHistory;
+  bool append = true;  // the chosen token is counted in the history
+};
+
+// The row as the kernels read it, or what is wrong with the options, in words for the request's
+// sender. A default SamplingRow is a row of padding.
+Result<params::SamplingRow> make_sampling_row(const SamplingOptions& options,
+                                              const SamplingPlace& place);
+
+// Every slice needs a buffer, also where no row uses it; rows and vocab are what the plan was made
+// for. `ids`, `results` and `top` may be memory the host reads.
+struct Sampling {
+  BufferSlice logits;           // [rows, vocab] f32; biases and penalties are applied in place
+  BufferSlice rows;             // [rows] SamplingRow
+  BufferSlice biases;           // TokenBias
+  BufferSlice history_lengths;  // [slots] u32
+  BufferSlice history;          // [slots, history_capacity] TokenCount
+  BufferSlice scratch;          // plan.scratch_bytes()
+  BufferSlice ids;              // u32, written at each row's id_index
+  BufferSlice results;          // [rows] SamplingResult
+  BufferSlice top;              // [rows, kMaxTopLogprobs] TokenLogprob
+  SamplingShape shape;
+  uint32_t history_capacity = 0;  // tokens a slot
+};
+
+// Records the kernels. All but the shape may change from run to run, in the buffers.
+Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
+                       const SamplingPlan& plan, const Sampling& op);
+
+}  // namespace hearth

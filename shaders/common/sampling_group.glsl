@@ -1,0 +1,37 @@
+// Integers reduced over a workgroup at any subgroup size. Every invocation of the group must call
+// them. Where the group is one subgroup, as on CPU-type devices, they need no barrier.
+#ifndef HEARTH_SAMPLING_GROUP_GLSL
+#define HEARTH_SAMPLING_GROUP_GLSL
+
+layout(local_size_x_id = 0) in;
+
+// A slot a subgroup: enough for 1024 invocations in subgroups of 4.
+shared uint group_slots[256];
+
+void share_with_group(uint value) {
+  barrier();  // slots may still be read by an earlier call
+  if (subgroupElect()) group_slots[gl_SubgroupID] = value;
+  barrier();
+}
+
+uint group_max(uint value) {
+  value = subgroupMax(value);
+  if (gl_NumSubgroups == 1) return value;
+  share_with_group(value);
+  value = 0;
+  for (uint i = 0; i < gl_NumSubgroups; ++i) value = max(value, group_slots[i]);
+  return value;
+}
+
+uint group_min(uint value) { return ~group_max(~value); }
+
+uint group_sum(uint value) {
+  value = subgroupAdd(value);
+  if (gl_NumSubgroups == 1) return value;
+  share_with_group(value);
+  value = 0;
+  for (uint i = 0; i < gl_NumSubgroups; ++i) value += group_slots[i];
+  return value;
+}
+
+#endif

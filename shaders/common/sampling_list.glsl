@@ -1,0 +1,139 @@
+// A short list of a row's tokens in shared memory, and the histogram that says which tokens to put
+// there. Every invocation of the group must call these functions, with the same arguments.
+//
+// The kernel's specialization constants 1 and 2 size them. The histogram's memory is also the
+// list's scratch, so a list and a histogram are never needed at the same time.
+// REQUIRES: lanes <= kListTokens <= kBins, powers of two.
+#ifndef HEARTH_SAMPLING_LIST_GLSL
+#define HEARTH_SAMPLING_LIST_GLSL
+
+layout(constant_id = 1) const uint kBins = 2048;
+layout(constant_id = 2) const uint kListTokens = 1024;
+const uint kBlockBins = 32;  // bins are added up by blocks
+
+shared uint bin_low[kBins];   // 64-bit sums
+shared uint bin_high[kBins];
+shared uint list_keys[kListTokens];  // largest first once sorted; before that the blocks' sums
+shared uint list_ids[kListTokens];
+shared uint list_count;  // tokens that were added; more than kListTokens: some were dropped
+
+uint64_t join(uint low, uint high) { return (uint64_t(high) << 32) | low; }
+
+void clear_bins() {
+  barrier();
+  for (uint i = gl_LocalInvocationID.x; i < kBins; i += gl_WorkGroupSize.x) {
+    bin_low[i] = 0;
+    bin_high[i] = 0;
+  }
+  barrier();
+}
+
+// Adds to a bin, from any lane. Whoever makes the low word wrap carries.
+void add_to_bin(uint bin, uint64_t amount) {
+  const uint low = uint(amount);
+  const uint before = atomicAdd(bin_low[bin], low);
+  const uint high = uint(amount >> 32) + (before + low < before ? 1u : 0u);
+  if (high != 0) atomicAdd(bin_high[bin], high);
+}
+
+// Adds up the bins; locate_in_bins() needs it done.
+uint64_t sum_bins() {
+  barrier();
+  const uint blocks = kBins / kBlockBins;
+  for (uint block = gl_LocalInvocationID.x; block < blocks; block += gl_WorkGroupSize.x) {
+    uint64_t sum = 0;
+    for (uint i = 0; i < kBlockBins; ++i) {
+      // Each lane begins elsewhere in its block: the lanes would meet in one memory bank.
+      const uint bin = block * kBlockBins + (i + block) % kBlockBins;
+      sum += join(bin_low[bin], bin_high[bin]);
+    }
+    list_keys[block] = uint(sum);
+    list_ids[block] = uint(sum >> 32);
+  }
+  barrier();
+  uint64_t total = 0;
+  for (uint block = 0; block < blocks; ++block) total += join(list_keys[block], list_ids[block]);
+  return total;
+}
+
+struct BinPlace {
+  uint bin;         // the first whose sum, with all bins before it, is more than the target
+  uint64_t before;  // the sum of the bins before it
+};
+
+// REQUIRES: target < sum_bins().
+BinPlace locate_in_bins(uint64_t target) {
+  BinPlace place = BinPlace(0, 0);
+  uint block = 0;
+  for (; block + 1 < kBins / kBlockBins; ++block) {
+    const uint64_t next = place.before + join(list_keys[block], list_ids[block]);
+    if (next > target) break;
+    place.before = next;
+  }
+  for (place.bin = block * kBlockBins; place.bin + 1 < (block + 1) * kBlockBins; ++place.bin) {
+    const uint64_t next = place.before + join(bin_low[place.bin], bin_high[place.bin]);
+    if (next > target) break;
+    place.before = next;
+  }
+  return place;
+}
+
+void clear_list() {
+  barrier();
+  if (gl_LocalInvocationID.x == 0) list_count = 0;
+  barrier();
+}
+
+// From any lane.
+void add_to_list(uint key, uint id) {
+  const uint at = atomicAdd(list_count, 1);
+  if (at >= kListTokens) return;
+  list_keys[at] = key;
+  list_ids[at] = id;
+}
+
+// Sorts the list by key, the largest first, then by id, the smallest first. A token's place is the
+// number of tokens that come before it: quick for short lists, and needs no steps.
+void sort_list(uint count) {
+  barrier();
+  for (uint i = gl_LocalInvocationID.x; i < count; i += gl_WorkGroupSize.x) {
+    const uint key = list_keys[i], id = list_ids[i];
+    uint place = 0;
+    for (uint j = 0; j < count; ++j)
+      if (list_keys[j] > key || (list_keys[j] == key && list_ids[j] < id)) ++place;
+    bin_low[place] = key;
+    bin_high[place] = id;
+  }
+  barrier();
+  for (uint i = gl_LocalInvocationID.x; i < count; i += gl_WorkGroupSize.x) {
+    list_keys[i] = bin_low[i];
+    list_ids[i] = bin_high[i];
+  }
+  barrier();
+}
+
+// The list's weights are kept where the bins were.
+uint64_t listed_weight(uint i) { return join(bin_low[i], bin_high[i]); }
+
+void weigh_list(uint count, float top_logit, float inverse_temperature) {
+  barrier();
+  for (uint i = gl_LocalInvocationID.x; i < count; i += gl_WorkGroupSize.x) {
+    precise const float distance = (top_logit - key_logit(list_keys[i])) * inverse_temperature;
+    const uint64_t weight = weight_of(distance);
+    bin_low[i] = uint(weight);
+    bin_high[i] = uint(weight >> 32);
+  }
+  barrier();
+}
+
+// The place where the sum of weights passes the target. REQUIRES: it does so before `count`.
+uint walk_list(uint count, uint64_t target) {
+  uint64_t sum = 0;
+  for (uint i = 0; i + 1 < count; ++i) {
+    sum += listed_weight(i);
+    if (sum > target) return i;
+  }
+  return count - 1;
+}
+
+#endif

@@ -1,0 +1,149 @@
+// Finds tokens by their place in a row's order: largest logit first, lowest id first among equals.
+// The place is a count of tokens, or a sum of weights, and may be anywhere in the vocabulary.
+//
+// One look at the row fills a histogram, a second lists the tokens of the bin that holds the place;
+// where they are too many, the bin is divided again: first by distance below the largest logit,
+// then by key, and among equal keys by id, which always fit. Segments whose largest logit is out of
+// the search are not read. Every invocation of the group must call these functions, with the same
+// arguments.
+#ifndef HEARTH_SAMPLING_SEARCH_GLSL
+#define HEARTH_SAMPLING_SEARCH_GLSL
+
+layout(constant_id = 3) const uint kScanLanes = 128;  // sample_scan's
+
+// A token, as the last of those that are kept: larger keys are, and equal ones with ids up to its.
+struct Cut {
+  uint key;
+  uint id;
+};
+
+const Cut kEverything = Cut(kMinusInfinityKey + 1, 0xffffffffu);
+
+bool is_kept(Cut cut, uint key, uint id) {
+  return key > cut.key || (key == cut.key && id <= cut.id);
+}
+
+struct Row {
+  uint64_t logits;
+  uint64_t segments;
+  uint vocab;
+  uint segment_count;
+  float top_logit;
+  uint lowest_key;
+};
+
+const uint kByDistance = 0, kByKey = 1, kById = 2;
+
+struct Search {
+  Cut cut;         // only tokens kept by this
+  bool weighted;   // places are sums of weights, else counts
+  float inverse_temperature;
+  uint divided_by;
+  float scale;        // bins to a unit of distance
+  uint low, high;     // the keys that are divided
+  uint shift;         // kByKey: 2^shift keys a bin
+  uint ids_per_bin;   // kById
+};
+
+float distance_of(Row row, Search search, uint key) {
+  precise const float distance = (row.top_logit - key_logit(key)) * search.inverse_temperature;
+  return distance;
+}
+
+uint distance_bin(float distance, float scale) {
+  precise const float place = min(distance * scale, float(kBins - 1));
+  return uint(int(place));
+}
+
+uint bin_of(Search search, uint key, uint id, float distance) {
+  if (search.divided_by == kByDistance) return distance_bin(distance, search.scale);
+  if (search.divided_by == kByKey) return (search.high - key) >> search.shift;
+  return id / search.ids_per_bin;
+}
+
+Search start_search(Row row, Cut cut, bool weighted, float inverse_temperature) {
+  Search search;
+  search.cut = cut;
+  search.weighted = weighted;
+  search.inverse_temperature = inverse_temperature;
+  search.divided_by = kByDistance;
+  search.low = max(cut.key, row.lowest_key);
+  search.high = 0xffffffffu;
+  search.shift = 0;
+  search.ids_per_bin = (row.vocab + kBins - 1) / kBins;
+  const float span = min(distance_of(row, search, search.low), kFarthest);
+  search.scale = span > 1e-30 ? float(kBins) / span : 0.0;
+  return search;
+}
+
+// What a look at the row found, the same in every lane.
+struct Look {
+  uint tokens;     // that are in the search
+  uint low, high;  // their keys
+};
+
+// Looks at every token of the search: fills the histogram, or lists the tokens of the bins from
+// first_bin to last_bin. Compilers copy it to where it is called, and it is long: call it once.
+Look look_at_row(Row row, Search search, bool fill_bins, uint first_bin, uint last_bin) {
+  if (fill_bins) {
+    clear_bins();
+  } else {
+    clear_list();
+  }
+  Look look = Look(0, 0xffffffffu, 0);
+  for (uint s = gl_LocalInvocationID.x; s < row.segment_count; s += gl_WorkGroupSize.x) {
+    if (U32(row.segments).at[s] < search.low) continue;
+    [[dont_unroll]] for (uint j = 0; j < kSegmentQuads; ++j) {
+      const uint quad = segment_quad(s, j, kScanLanes);
+      const uvec4 keys = load_keys(row.logits, quad, row.vocab);
+      [[unroll]] for (uint c = 0; c < 4; ++c) {
+        const uint key = keys[c], id = quad * 4 + c;
+        if (key < search.low || key > search.high || !is_kept(search.cut, key, id)) continue;
+        if (fill_bins) ++look.tokens;
+        const float distance = distance_of(row, search, key);
+        if (search.weighted && !(distance < kFarthest)) continue;
+        const uint bin = bin_of(search, key, id, distance);
+        if (fill_bins) {
+          if (search.weighted) {
+            add_to_bin(bin, weight_of(distance));
+          } else {
+            atomicAdd(bin_low[bin], 1);
+          }
+        } else if (bin >= first_bin && bin <= last_bin) {
+          ++look.tokens;
+          look.low = min(look.low, key);
+          look.high = max(look.high, key);
+          add_to_list(key, id);
+        }
+      }
+    }
+  }
+  look.tokens = group_sum(look.tokens);
+  if (!fill_bins) {
+    look.low = group_min(look.low);
+    look.high = group_max(look.high);
+  }
+  return look;
+}
+
+// The search among the tokens of one bin, which a look has found to be too many for the list.
+Search divide_bin(Search search, Look look) {
+  search.low = look.low;
+  search.high = look.high;
+  search.divided_by = kById;
+  if (look.low < look.high) {
+    search.divided_by = kByKey;
+    search.shift = uint(max(findMSB(look.high - look.low) - findMSB(kBins) + 1, 0));
+  }
+  return search;
+}
+
+// Where the list has the token with which the sum of counts or weights first exceeds the target.
+// REQUIRES: the list is sorted and has it.
+uint place_in_list(Row row, Search search, uint count, uint64_t target) {
+  if (!search.weighted) return uint(target);
+  weigh_list(count, row.top_logit, search.inverse_temperature);
+  return walk_list(count, target);
+}
+
+#endif

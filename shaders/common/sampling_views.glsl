@@ -1,0 +1,43 @@
+// Typed views of the buffers sampling kernels share, and how the logits of a row are walked.
+#ifndef HEARTH_SAMPLING_VIEWS_GLSL
+#define HEARTH_SAMPLING_VIEWS_GLSL
+
+#include "params/sampling.h"
+
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer SamplingRows {
+  SamplingRow at[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer SamplingChunks {
+  SamplingChunk at[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer SamplingResults {
+  SamplingResult at[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer TokenLogprobs {
+  TokenLogprob at[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer TokenBiases {
+  TokenBias at[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer TokenCounts {
+  TokenCount at[];
+};
+
+// The keys of four neighbouring logits; what is past the end of the row is no candidate.
+uvec4 load_keys(uint64_t row_logits, uint quad, uint vocab) {
+  uvec4 bits = uvec4(0xff800000u);
+  if (vocab % 4 == 0) {
+    if (quad < vocab / 4) bits = U32x4(row_logits).at[quad];
+  } else {
+    [[unroll]] for (uint c = 0; c < 4; ++c)
+      if (quad * 4 + c < vocab) bits[c] = U32(row_logits).at[quad * 4 + c];
+  }
+  return uvec4(logit_key(bits.x), logit_key(bits.y), logit_key(bits.z), logit_key(bits.w));
+}
+
+// The j-th quad of a segment. `lanes` is sample_scan's.
+uint segment_quad(uint segment, uint j, uint lanes) {
+  return segment / lanes * (lanes * kSegmentQuads) + j * lanes + segment % lanes;
+}
+
+#endif

@@ -1,0 +1,17 @@
+#include "common/interop.h"
+
+HEARTH_PARAMS(SamplePick)
+  address logits;           // [rows, vocab] f32, with biases and penalties applied
+  address rows;             // [rows] SamplingRow
+  address history_lengths;  // [slots] u32
+  address history;          // [slots, history_capacity] TokenCount
+  address chunks;           // [rows, chunks] SamplingChunk
+  address segments;         // [rows, segments] u32: the largest key of each
+  address ids;              // u32, written at each row's id_index
+  address results;          // [rows] SamplingResult
+  address top;              // [rows, kMaxTopLogprobs] TokenLogprob
+  uint vocab;
+  uint history_capacity;
+  uint chunk_count;
+  uint segment_count;
+HEARTH_PARAMS_END

@@ -1,0 +1,13 @@
+#include "common/interop.h"
+
+HEARTH_PARAMS(SampleScan)
+  address logits;           // [rows, vocab] f32; biases and penalties are applied in place
+  address rows;             // [rows] SamplingRow
+  address biases;           // TokenBias, each row's where its bias_offset says
+  address history_lengths;  // [slots] u32
+  address history;          // [slots, history_capacity] TokenCount
+  address chunks;           // [rows, chunks] SamplingChunk
+  address segments;         // [rows, segments] u32: the largest key of each
+  uint vocab;
+  uint history_capacity;
+HEARTH_PARAMS_END

@@ -1,0 +1,284 @@
+// The second half of sampling: filters, the draw, log-probabilities, a row a group. sample_scan has
+// run before. The definition of all of it is engine/sampling/README.md.
+//
+// groups = [rows, 1, 1]. Where few tokens can be chosen (top_k) they are listed, sorted and walked
+// in shared memory; otherwise places are found in the whole row. Every sum is one of integers and
+// every order is complete, so the chosen token depends on the row's logits and parameters alone,
+// not on the number of rows, lanes or subgroups.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "common/kernel.glsl"
+#include "common/random.glsl"
+#include "common/sampling_key.glsl"
+#include "common/sampling_group.glsl"
+#include "common/sampling_views.glsl"
+#include "common/sampling_list.glsl"
+#include "common/sampling_search.glsl"
+#include "params/sample_pick.h"
+
+struct Pick {
+  uint key;
+  uint id;
+  uint kept;
+};
+
+struct RowSummary {
+  uint best_key, best_id, lowest_key;
+  float log_sum;  // ln of the sum of exp(logit - largest)
+};
+
+// Joins what sample_scan found in the chunks, the lists' memory as scratch: one order for all
+// lanes, so that the sum's last bit does not depend on how many they are.
+RowSummary summarize(uint64_t chunks_at) {
+  SamplingChunks chunks = SamplingChunks(chunks_at);
+  RowSummary row = RowSummary(0, 0xffffffffu, 0xffffffffu, 0.0);
+  for (uint c = gl_LocalInvocationID.x; c < params.chunk_count; c += gl_WorkGroupSize.x) {
+    const SamplingChunk chunk = chunks.at[c];
+    list_keys[c] = chunk.best_key;
+    const float sum = float(chunk.sum_high) + float(chunk.sum_low) / float(1u << kLimbBits);
+    list_ids[c] = floatBitsToUint(sum / float(1u << kLimbBits));
+    bin_low[c] = chunk.best_id;
+    bin_high[c] = chunk.lowest_key;
+  }
+  barrier();
+  for (uint c = 0; c < params.chunk_count; ++c) {
+    // Ids rise from chunk to chunk.
+    if (list_keys[c] > row.best_key) {
+      row.best_key = list_keys[c];
+      row.best_id = bin_low[c];
+    }
+    row.lowest_key = min(row.lowest_key, bin_high[c]);
+  }
+  if (row.best_key <= kMinusInfinityKey) return row;
+  precise float sum = 0.0;
+  for (uint c = 0; c < params.chunk_count; ++c) {
+    if (list_keys[c] <= kMinusInfinityKey) continue;
+    precise const float distance = key_logit(row.best_key) - key_logit(list_keys[c]);
+    if (distance < kFarthest) sum += uintBitsToFloat(list_ids[c]) * exp_minus(distance);
+  }
+  row.log_sum = log(sum);
+  return row;
+}
+
+float logprob_of(Row row, float log_sum, uint key) {
+  return (key_logit(key) - row.top_logit) - log_sum;
+}
+
+// The bins whose tokens are at least the first `count` of the row's order, and `search` over them.
+// The count-th largest of the segments' largest logits is no larger than the count-th largest
+// logit, and hardly smaller: bins up to its own hold what is wanted and little more.
+uint last_bin_of_first(Row row, uint count, inout Search search) {
+  clear_bins();
+  for (uint s = gl_LocalInvocationID.x; s < row.segment_count; s += gl_WorkGroupSize.x) {
+    const uint key = U32(row.segments).at[s];
+    if (key > kMinusInfinityKey)
+      atomicAdd(bin_low[distance_bin(distance_of(row, search, key), search.scale)], 1);
+  }
+  if (sum_bins() <= count - 1) return kBins - 1;
+  const uint last_bin = locate_in_bins(count - 1).bin;
+  if (last_bin + 1 < kBins) {
+    // Segments below are not read. The edge is rounded, hence one bin more.
+    const float edge = row.top_logit - float(last_bin + 2) / search.scale;
+    search.low = max(search.low, logit_key(floatBitsToUint(edge)));
+  }
+  return last_bin;
+}
+
+// What top_p asks of a total: the tokens before the last one kept weigh less than this.
+uint64_t nucleus(uint64_t total, float top_p) {
+  return multiply_high(total, uint64_t(uint(top_p * 65536.0 * 65536.0)) << 32);
+}
+
+// The key below which min_p drops tokens.
+uint min_p_key(Row row, SamplingRow wanted) {
+  const uint key = logit_key(floatBitsToUint(row.top_logit + wanted.log_min_p));
+  return max(key, kMinusInfinityKey + 1);
+}
+
+Cut keep_min_p(Row row, SamplingRow wanted, Cut cut) {
+  const uint floor_key = min_p_key(row, wanted);
+  return floor_key > cut.key ? Cut(floor_key, 0xffffffffu) : cut;
+}
+
+uint64_t draw(SamplingRow wanted, uint64_t total) {
+  const uvec4 random =
+      philox(uvec4(wanted.counter, 0, 0, 0), uvec2(wanted.seed_low, wanted.seed_high));
+  return multiply_high(total, join(random.x, random.y));
+}
+
+// From the list, when all that top_k keeps is there.
+Pick pick_from_list(Row row, SamplingRow wanted, uint count) {
+  weigh_list(count, row.top_logit, 1.0);
+  if (wanted.top_p < 1.0) {
+    uint64_t total = 0;
+    for (uint i = 0; i < count; ++i) total += listed_weight(i);
+    const uint64_t enough = nucleus(total, wanted.top_p);
+    count = enough == 0 ? 1 : walk_list(count, enough - 1) + 1;
+  }
+  const uint floor_key = min_p_key(row, wanted);
+  uint kept = 1;
+  while (kept < count && list_keys[kept] >= floor_key) ++kept;
+  if (wanted.inverse_temperature != 1.0)
+    weigh_list(kept, row.top_logit, wanted.inverse_temperature);
+  uint64_t total = 0;
+  for (uint i = 0; i < kept; ++i) total += listed_weight(i);
+  const uint at = walk_list(kept, draw(wanted, total));
+  return Pick(list_keys[at], list_ids[at], kept);
+}
+
+// Counts the token in the history of its slot; a full history stays as it is.
+void append(SamplingRow wanted, uint token) {
+  U32 lengths = U32(params.history_lengths);
+  const uint length = min(lengths.at[wanted.history_slot], params.history_capacity);
+  TokenCounts history = TokenCounts(
+      params.history + uint64_t(wanted.history_slot) * params.history_capacity * 8);
+  uint at = length;
+  for (uint i = gl_LocalInvocationID.x; i < length; i += gl_WorkGroupSize.x)
+    if (history.at[i].token == token) at = i;
+  at = group_min(at);
+  if (gl_LocalInvocationID.x != 0) return;
+  if (at < length) {
+    ++history.at[at].count;
+  } else if (length < params.history_capacity) {
+    history.at[length] = TokenCount(token, 1);
+    lengths.at[wanted.history_slot] = length + 1;
+  }
+}
+
+// What the looks at a row are for, one after the other.
+const uint kList = 0;       // the first tokens, and as few more as bins allow
+const uint kListPlace = 1;  // the last of the first tokens, where kList found too many
+const uint kListAll = 2;    // the first tokens, up to that one
+const uint kTopK = 3;       // the last token that top_k keeps, of the whole row
+const uint kTopP = 4;
+const uint kDraw = 5;
+const uint kDone = 6;
+
+uint next_goal(uint goal, SamplingRow wanted) {
+  goal = goal == kList ? kTopK : goal + 1;
+  if (goal == kTopK && (wanted.top_k == 0 || wanted.top_k >= params.vocab)) ++goal;
+  if (goal == kTopP && wanted.top_p >= 1.0) ++goal;
+  return goal;
+}
+
+Search start_search(Row row, Cut cut, uint goal, SamplingRow wanted) {
+  return start_search(row, cut, goal == kTopP || goal == kDraw,
+                      goal == kDraw ? wanted.inverse_temperature : 1.0);
+}
+
+// The place that is looked for. `total` is the sum over all tokens that are left.
+uint64_t target_of(uint goal, uint64_t total, uint first, SamplingRow wanted) {
+  if (goal == kListPlace) return first - 1;
+  if (goal == kTopK) return wanted.top_k - 1;
+  if (goal == kTopP) return max(nucleus(total, wanted.top_p), 1ul) - 1;
+  return draw(wanted, total);
+}
+
+// Writes the most probable tokens, of which the list has `listed`.
+void report(Row row, float log_sum, uint row_index, uint listed, uint reported) {
+  TokenLogprobs top = TokenLogprobs(params.top + uint64_t(row_index) * kMaxTopLogprobs * 8);
+  for (uint i = gl_LocalInvocationID.x; i < reported; i += gl_WorkGroupSize.x)
+    top.at[i] = i < listed ? TokenLogprob(list_ids[i], logprob_of(row, log_sum, list_keys[i]))
+                           : TokenLogprob(kNoToken, uintBitsToFloat(0xff800000u));
+}
+
+void main() {
+  const uint lane = gl_LocalInvocationID.x;
+  const uint row_index = gl_WorkGroupID.x;
+  const SamplingRow wanted = SamplingRows(params.rows).at[row_index];
+  if ((wanted.flags & kSamplingActive) == 0) return;
+
+  const RowSummary summary =
+      summarize(params.chunks + uint64_t(row_index) * params.chunk_count * 20);
+  const bool any = summary.best_key > kMinusInfinityKey;
+  Row row;
+  row.logits = params.logits + uint64_t(row_index) * params.vocab * 4;
+  row.segments = params.segments + uint64_t(row_index) * params.segment_count * 4;
+  row.vocab = params.vocab;
+  row.segment_count = params.segment_count;
+  row.top_logit = key_logit(summary.best_key);
+  row.lowest_key = summary.lowest_key;
+
+  const bool greedy = (wanted.flags & kSamplingGreedy) != 0 || wanted.top_k == 1;
+  const bool few = !greedy && wanted.top_k > 0 && wanted.top_k <= kListTokens / 2;
+  const uint reported = min(wanted.top_logprobs, kMaxTopLogprobs);
+  const uint first = max(reported, few ? wanted.top_k : 0);  // tokens to list
+  Pick pick = Pick(summary.best_key, summary.best_id, 1);
+  if (!any) {
+    pick = Pick(kMinusInfinityKey, 0, 0);
+    report(row, summary.log_sum, row_index, 0, reported);
+  }
+
+  // Each turn looks at the row once, for the goal of the moment, among the tokens the cut keeps.
+  uint goal = kDone;
+  if (any && first > 0) {
+    goal = kList;
+  } else if (any && !greedy) {
+    goal = next_goal(kListAll, wanted);
+  }
+  bool begins = true, fill_bins;
+  uint first_bin, last_bin;
+  uint64_t target = 0;
+  Cut cut = kEverything;
+  Search search;
+  while (goal != kDone) {
+    const bool first_look = begins;
+    if (begins) {
+      begins = false;
+      if (goal == kDraw) cut = keep_min_p(row, wanted, cut);
+      search = start_search(row, cut, goal, wanted);
+      fill_bins = goal != kList && goal != kListAll;
+      first_bin = 0;
+      last_bin = goal == kList ? last_bin_of_first(row, first, search) : kBins - 1;
+    }
+    const Look look = look_at_row(row, search, fill_bins, first_bin, last_bin);
+    if (fill_bins) {
+      fill_bins = false;
+      const uint64_t total = sum_bins();
+      if (first_look) target = target_of(goal, total, first, wanted);
+      if (goal == kDraw && first_look) pick.kept = look.tokens;
+      if (target < total) {
+        const BinPlace place = locate_in_bins(target);
+        target -= place.before;
+        first_bin = last_bin = place.bin;
+        continue;
+      }
+      // There are not that many: the cut stays.
+    } else if (look.tokens > kListTokens) {
+      if (goal == kList) {
+        goal = kListPlace;  // too many alike: the exact place decides
+        begins = true;
+      } else {
+        search = divide_bin(search, look);
+        fill_bins = true;
+      }
+      continue;
+    } else {
+      sort_list(look.tokens);
+      if (goal == kList || goal == kListAll) {
+        report(row, summary.log_sum, row_index, look.tokens, reported);
+        if (few) pick = pick_from_list(row, wanted, min(wanted.top_k, look.tokens));
+        if (few || greedy) break;
+        cut = kEverything;
+      } else {
+        const uint at = place_in_list(row, search, look.tokens, target);
+        cut = Cut(list_keys[at], list_ids[at]);
+      }
+    }
+    if (goal == kDraw) {
+      pick.key = cut.key;
+      pick.id = cut.id;
+    }
+    goal = next_goal(goal, wanted);
+    begins = true;
+  }
+
+  if (lane == 0) {
+    U32(params.ids).at[wanted.id_index] = pick.id;
+    SamplingResults(params.results).at[row_index] = SamplingResult(
+        pick.id,
+        any ? logprob_of(row, summary.log_sum, pick.key) : uintBitsToFloat(0xff800000u), pick.kept);
+  }
+  if ((wanted.flags & kSamplingAppend) != 0 && wanted.history_slot != kNoHistory)
+    append(wanted, pick.id);
+}

@@ -1,0 +1,142 @@
+// The first half of sampling: one read of all logits.
+//
+//   logit[r, v] += bias                           for tokens in the row's bias list
+//   logit[r, v]  = logit > 0 ? logit / repetition : logit * repetition, then
+//   logit[r, v] -= frequency * count + (count > 0 ? presence : 0)
+//                                                 for tokens in the row's history
+//   chunks[r, c]   = largest logit and its lowest id, smallest logit, sum of exp(logit - largest)
+//   segments[r, s] = key of the largest logit
+//
+// groups = [chunks, rows, 1]; a group takes kTiles segments a lane, one after the other, and at
+// most 8191 logits, so that the sums fit 32 bits. Any vocab; where it is a multiple of 4 the logits
+// must be at a multiple of 16. Tokens that are not in the vocabulary are passed over.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "common/kernel.glsl"
+#include "common/sampling_key.glsl"
+#include "common/sampling_group.glsl"
+#include "common/sampling_views.glsl"
+#include "params/sample_scan.h"
+
+layout(constant_id = 1) const uint kTiles = 1;
+
+// What another lane of the group has written before a barrier.
+layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer SharedF32 {
+  float at[];
+};
+
+// Both lists may name a token, so the second begins when the first is done.
+void adjust(SamplingRow row, uint64_t row_logits, uint begin, uint end) {
+  const uint lane = gl_LocalInvocationID.x;
+  SharedF32 logits = SharedF32(row_logits);
+  TokenBiases biases = TokenBiases(params.biases);
+  for (uint i = lane; i < row.bias_count; i += gl_WorkGroupSize.x) {
+    const TokenBias entry = biases.at[row.bias_offset + i];
+    if (entry.token >= begin && entry.token < end) logits.at[entry.token] += entry.bias;
+  }
+  memoryBarrierBuffer();
+  barrier();
+  if (row.history_slot != kNoHistory) {
+    const uint length =
+        min(U32(params.history_lengths).at[row.history_slot], params.history_capacity);
+    TokenCounts history = TokenCounts(
+        params.history + uint64_t(row.history_slot) * params.history_capacity * 8);
+    for (uint i = lane; i < length; i += gl_WorkGroupSize.x) {
+      const TokenCount entry = history.at[i];
+      if (entry.token < begin || entry.token >= end) continue;
+      float logit = logits.at[entry.token];
+      logit = logit > 0.0 ? logit / row.repetition : logit * row.repetition;
+      logit -= row.frequency * float(entry.count) + (entry.count > 0 ? row.presence : 0.0);
+      logits.at[entry.token] = logit;
+    }
+  }
+  memoryBarrierBuffer();
+  barrier();
+}
+
+struct Best {
+  uint key, id;
+  uint lowest_key;
+};
+
+// Takes four tokens into account and returns their largest key. Ids rise from quad to quad, so the
+// first of equal logits is the one with the lowest id.
+uint look_at_quad(uvec4 keys, uint quad, inout Best best) {
+  [[unroll]] for (uint c = 0; c < 4; ++c) {
+    if (keys[c] > kMinusInfinityKey) best.lowest_key = min(best.lowest_key, keys[c]);
+    if (keys[c] > best.key) {
+      best.key = keys[c];
+      best.id = quad * 4 + c;
+    }
+  }
+  return max(max(keys.x, keys.y), max(keys.z, keys.w));
+}
+
+uvec2 weigh_quad(uvec4 keys, float largest) {
+  uvec2 sum = uvec2(0);
+  [[unroll]] for (uint c = 0; c < 4; ++c) sum += weight_limbs(largest - key_logit(keys[c]));
+  return sum;
+}
+
+void main() {
+  const uint lane = gl_LocalInvocationID.x;
+  const uint lanes = gl_WorkGroupSize.x;
+  const uint chunk = gl_WorkGroupID.x;
+  const uint row_index = gl_WorkGroupID.y;
+  const SamplingRow row = SamplingRows(params.rows).at[row_index];
+  if ((row.flags & kSamplingActive) == 0) return;
+  const uint64_t row_logits = params.logits + uint64_t(row_index) * params.vocab * 4;
+  const uint chunk_size = lanes * kTiles * kSegmentQuads * 4;
+  const bool penalties = row.history_slot != kNoHistory &&
+                         (row.repetition != 1.0 || row.presence != 0.0 || row.frequency != 0.0);
+  if (row.bias_count > 0 || penalties) {
+    SamplingRow applied = row;
+    if (!penalties) applied.history_slot = kNoHistory;
+    adjust(applied, row_logits, chunk * chunk_size, (chunk + 1) * chunk_size);
+  }
+
+  U32 segments =
+      U32(params.segments + uint64_t(row_index) * gl_NumWorkGroups.x * lanes * kTiles * 4);
+  uvec4 keys[kSegmentQuads];
+  Best best = Best(0, 0, 0xffffffffu);
+  for (uint tile = 0; tile < kTiles; ++tile) {
+    const uint segment = (chunk * kTiles + tile) * lanes + lane;
+    uint segment_key = 0;
+    if (kTiles == 1) {
+      // All loads are under way before the first is looked at, and stay in registers.
+      [[unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
+        keys[j] = load_keys(row_logits, segment_quad(segment, j, lanes), params.vocab);
+      [[unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
+        segment_key =
+            max(segment_key, look_at_quad(keys[j], segment_quad(segment, j, lanes), best));
+    } else {
+      [[dont_unroll]] for (uint j = 0; j < kSegmentQuads; ++j) {
+        const uint quad = segment_quad(segment, j, lanes);
+        const uvec4 quad_keys = load_keys(row_logits, quad, params.vocab);
+        segment_key = max(segment_key, look_at_quad(quad_keys, quad, best));
+      }
+    }
+    segments.at[segment] = segment_key;
+  }
+  const uint chunk_key = group_max(best.key);
+  const uint chunk_id = group_min(best.key == chunk_key ? best.id : 0xffffffffu);
+  const uint lowest_key = group_min(best.lowest_key);
+
+  uvec2 sum = uvec2(0);
+  if (chunk_key > kMinusInfinityKey) {
+    const float largest = key_logit(chunk_key);
+    if (kTiles == 1) {
+      [[unroll]] for (uint j = 0; j < kSegmentQuads; ++j) sum += weigh_quad(keys[j], largest);
+    } else {
+      const uint first = chunk * kTiles * lanes + lane;
+      [[dont_unroll]] for (uint i = 0; i < kTiles * kSegmentQuads; ++i) {
+        const uint quad = segment_quad(first + i / kSegmentQuads * lanes, i % kSegmentQuads, lanes);
+        sum += weigh_quad(load_keys(row_logits, quad, params.vocab), largest);
+      }
+    }
+  }
+  sum = uvec2(group_sum(sum.x), group_sum(sum.y));
+  if (lane == 0)
+    SamplingChunks(params.chunks).at[row_index * gl_NumWorkGroups.x + chunk] =
+        SamplingChunk(chunk_key, chunk_id, lowest_key, sum.x, sum.y);
+}

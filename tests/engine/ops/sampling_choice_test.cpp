@@ -1,0 +1,92 @@
+// The choice of sampling kernels for devices we do not have.
+#include <gtest/gtest.h>
+
+#include "engine/ops/kernel_choice.h"
+#include "params/sampling.h"
+
+namespace hearth {
+namespace {
+
+struct FakeDevice {
+  const char* name;
+  DeviceType type;
+  uint32_t subgroup, max_invocations, shared_bytes;
+
+  DeviceCaps caps() const {
+    DeviceCaps caps;
+    caps.type = type;
+    caps.subgroup_size = caps.min_subgroup_size = caps.max_subgroup_size = subgroup;
+    caps.limits.max_group_invocations = max_invocations;
+    caps.limits.max_shared_bytes = shared_bytes;
+    return caps;
+  }
+};
+
+const FakeDevice kDevices[] = {
+    {"nvidia", DeviceType::kDiscrete, 32, 1024, 49152},
+    {"amd wave64", DeviceType::kDiscrete, 64, 1024, 65536},
+    {"amd wave32", DeviceType::kDiscrete, 32, 1024, 65536},
+    {"intel", DeviceType::kIntegrated, 16, 1024, 65536},
+    {"smallest", DeviceType::kDiscrete, 32, 128, 16384},
+    {"lavapipe 256", DeviceType::kCpu, 8, 1024, 32768},
+    {"lavapipe 128", DeviceType::kCpu, 4, 1024, 32768},
+};
+
+TEST(SamplingChoice, ChunksCoverTheVocabularyAndFitTheirSums) {
+  for (const FakeDevice& device : kDevices) {
+    for (const uint32_t vocab : {1u, 7u, 1000u, 32000u, 128256u, 262144u}) {
+      const SamplingPlan plan = choose_sampling(device.caps(), {3, vocab});
+      const uint32_t lanes = plan.scan.pipeline.constants[0],
+                     tiles = plan.scan.pipeline.constants[1];
+      const uint32_t chunk = lanes * tiles * params::kSegmentQuads * 4;
+      EXPECT_LE(chunk, 8191u) << device.name << ": the sums of sample_scan overflow";
+      EXPECT_GE(plan.chunks * chunk, vocab) << device.name;
+      EXPECT_LT((plan.chunks - 1) * chunk, vocab) << device.name << ": an idle group";
+      EXPECT_EQ(plan.segments, plan.chunks * lanes * tiles) << device.name;
+      EXPECT_EQ(plan.scan.groups.x, plan.chunks) << device.name;
+      EXPECT_EQ(plan.scan.groups.y, 3u) << device.name;
+      EXPECT_EQ(plan.pick.groups.x, 3u) << device.name;
+      EXPECT_EQ(plan.pick.pipeline.constants[3], lanes) << device.name << ": segments are misread";
+      EXPECT_GE(plan.chunk_bytes, 3ull * plan.chunks * sizeof(params::SamplingChunk));
+      EXPECT_GE(plan.segment_bytes, 3ull * plan.segments * 4);
+    }
+  }
+}
+
+TEST(SamplingChoice, TablesFitSharedMemoryAndWhatIsPutThere) {
+  for (const FakeDevice& device : kDevices) {
+    const SamplingPlan plan = choose_sampling(device.caps(), {1, kMaxSamplingVocab});
+    const auto& constants = plan.pick.pipeline.constants;
+    const uint32_t lanes = constants[0], bins = constants[1], tokens = constants[2];
+    EXPECT_LE(bins * 8 + tokens * 8 + 1024 + 4, device.shared_bytes) << device.name;
+    EXPECT_LE(lanes, tokens) << device.name;
+    EXPECT_LE(tokens, bins) << device.name;
+    EXPECT_LE(plan.chunks, tokens) << device.name << ": chunks are joined in the list's memory";
+    EXPECT_LE((kMaxSamplingVocab + bins - 1) / bins, tokens) << device.name << ": a bin of ids";
+    EXPECT_GE(tokens, params::kMaxTopLogprobs) << device.name;
+    EXPECT_EQ(lanes % device.subgroup, 0u) << device.name;
+    EXPECT_LE(lanes, device.max_invocations) << device.name;
+  }
+}
+
+TEST(SamplingChoice, CpuDevicesGetGroupsOfOneSubgroup) {
+  for (const FakeDevice& device : kDevices) {
+    const SamplingPlan plan = choose_sampling(device.caps(), {4, 32000});
+    if (device.type != DeviceType::kCpu) continue;
+    EXPECT_EQ(plan.scan.pipeline.constants[0], device.subgroup) << device.name;
+    EXPECT_EQ(plan.pick.pipeline.constants[0], device.subgroup) << device.name;
+  }
+}
+
+TEST(SamplingChoice, TheKernelsAreTheSameForAnyNumberOfRows) {
+  for (const FakeDevice& device : kDevices) {
+    const SamplingPlan one = choose_sampling(device.caps(), {1, 128256});
+    const SamplingPlan many = choose_sampling(device.caps(), {256, 128256});
+    EXPECT_EQ(one.scan.pipeline, many.scan.pipeline) << device.name;
+    EXPECT_EQ(one.pick.pipeline, many.pick.pipeline) << device.name;
+    EXPECT_EQ(one.chunks, many.chunks) << device.name;
+  }
+}
+
+}  // namespace
+}  // namespace hearth

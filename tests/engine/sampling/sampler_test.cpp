@@ -1,0 +1,94 @@
+// What of sampling needs no device: options checked, tokens counted, and the reference's own parts.
+#include "engine/sampling/sampler.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "engine/sampling/penalties.h"
+#include "tests/support/reference_sampling.h"
+
+namespace hearth {
+namespace {
+
+TEST(Sampler, OptionsThatMakeNoSenseAreRefusedByName) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::pair<SamplingOptions, const char*> cases[] = {
+      {{.temperature = -1}, "temperature"},
+      {{.temperature = nan}, "temperature"},
+      {{.temperature = infinity}, "temperature"},
+      {{.top_p = 1.5f}, "top_p"},
+      {{.top_p = -0.1f}, "top_p"},
+      {{.min_p = nan}, "min_p"},
+      {{.repetition_penalty = 0}, "repetition_penalty"},
+      {{.presence_penalty = infinity}, "presence_penalty"},
+      {{.frequency_penalty = nan}, "frequency_penalty"},
+      {{.top_logprobs = 21}, "log-probabilities"},
+  };
+  for (const auto& [options, word] : cases) {
+    const auto row = make_sampling_row(options, {});
+    ASSERT_FALSE(row.ok()) << word;
+    EXPECT_EQ(row.error().kind, ErrorKind::kInvalid);
+    EXPECT_NE(row.error().message.find(word), std::string::npos) << row.error().message;
+  }
+}
+
+TEST(Sampler, ARowSaysWhatWasAskedFor) {
+  const auto row = make_sampling_row(
+      {.temperature = 0.5f, .top_k = 7, .top_p = 0.9f, .min_p = 0.25f, .seed = 0x1234567890abcdef},
+      {.id_index = 3, .counter = 11, .bias_offset = 5, .bias_count = 2, .history_slot = 4});
+  ASSERT_TRUE(row.ok());
+  EXPECT_EQ(row->flags, params::kSamplingActive | params::kSamplingAppend);
+  EXPECT_EQ(row->inverse_temperature, 2.0f);
+  EXPECT_FLOAT_EQ(row->log_min_p, std::log(0.25f));
+  EXPECT_EQ(row->seed_low, 0x90abcdefu);
+  EXPECT_EQ(row->seed_high, 0x12345678u);
+  EXPECT_EQ(row->counter, 11u);
+  EXPECT_EQ(row->history_slot, 4u);
+
+  const auto greedy = make_sampling_row({.temperature = 0}, {.append = false});
+  ASSERT_TRUE(greedy.ok());
+  EXPECT_EQ(greedy->flags, params::kSamplingActive | params::kSamplingGreedy);
+  EXPECT_EQ(greedy->log_min_p, -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(greedy->history_slot, params::kNoHistory);
+}
+
+TEST(Penalties, TokensAreCountedOnceEach) {
+  const uint32_t prompt[] = {5, 9, 5, 1}, generated[] = {9, 2, 2};
+  const auto counts = [&](PenaltyScope scope) {
+    std::vector<std::pair<uint32_t, uint32_t>> pairs;
+    for (const auto& entry : count_tokens(prompt, generated, scope))
+      pairs.emplace_back(entry.token, entry.count);
+    return pairs;
+  };
+  using Pairs = std::vector<std::pair<uint32_t, uint32_t>>;
+  EXPECT_EQ(counts(PenaltyScope::kAll), (Pairs{{5, 2}, {9, 2}, {1, 1}, {2, 2}}));
+  EXPECT_EQ(counts(PenaltyScope::kGenerated), (Pairs{{5, 0}, {9, 1}, {1, 0}, {2, 2}}));
+  EXPECT_TRUE(count_tokens({}, {}, PenaltyScope::kAll).empty());
+}
+
+TEST(ReferenceSampling, PhiloxGivesTheNumbersItsAuthorsPublished) {
+  // Known answers of the Random123 distribution, philox4x32 with 10 rounds.
+  using Words = std::array<uint32_t, 4>;
+  EXPECT_EQ(testing::reference_philox({0, 0, 0, 0}, {0, 0}),
+            (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  const uint32_t ones = 0xffffffff;
+  EXPECT_EQ(testing::reference_philox({ones, ones, ones, ones}, {ones, ones}),
+            (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(testing::reference_philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+                                      {0xa4093822, 0x299f31d0}),
+            (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(ReferenceSampling, ChiSquareTailsAreThoseOfTables) {
+  EXPECT_NEAR(testing::chi_square_p(3.841, 1), 0.05, 1e-4);
+  EXPECT_NEAR(testing::chi_square_p(18.307, 10), 0.05, 1e-4);
+  EXPECT_NEAR(testing::chi_square_p(124.342, 100), 0.05, 1e-4);
+  EXPECT_NEAR(testing::chi_square_p(149.449, 100), 0.001, 1e-5);
+  EXPECT_NEAR(testing::chi_square_p(82.358, 100), 0.9, 1e-4);
+}
+
+}  // namespace
+}  // namespace hearth

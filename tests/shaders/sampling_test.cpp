@@ -1,0 +1,474 @@
+#include <cmath>
+#include <limits>
+
+#include "engine/sampling/sampler.h"
+#include "tests/support/compare.h"
+#include "tests/support/gpu.h"
+#include "tests/support/reference_sampling.h"
+
+namespace hearth::testing {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr double kLogprobLimit = 1e-5;
+// u or a filter's edge this close to a reference's is decided by f32 rounding.
+constexpr double kMargin = 2e-6;
+
+struct Sampled {
+  std::vector<uint32_t> ids;
+  std::vector<params::SamplingResult> results;
+  std::vector<params::TokenLogprob> top;
+  std::vector<params::TokenCount> history;
+  std::vector<uint32_t> history_lengths;
+};
+
+class SamplingTest : public GpuTest {
+ protected:
+  static constexpr uint32_t kHistoryCapacity = 64;
+
+  // A GPU's plan, on this device.
+  SamplingPlan gpu_plan(const SamplingShape& shape, uint32_t shared_bytes = 32768,
+                        uint32_t most_lanes = 1024) {
+    DeviceCaps gpu = device().caps();
+    gpu.type = DeviceType::kDiscrete;
+    gpu.limits.max_shared_bytes = shared_bytes;
+    gpu.limits.max_group_invocations = std::min(most_lanes, gpu.limits.max_group_invocations);
+    return choose_sampling(gpu, shape);
+  }
+
+  // Every row has a slot of its own, and its id goes where the last row's would be first.
+  Sampled sample(const SamplingPlan& plan, uint32_t vocab, const std::vector<float>& logits,
+                 const std::vector<ReferenceRow>& rows, uint32_t runs = 1) {
+    const auto count = static_cast<uint32_t>(rows.size());
+    std::vector<params::SamplingRow> row_params;
+    std::vector<params::TokenBias> biases(1);
+    std::vector<params::TokenCount> history(size_t{count} * kHistoryCapacity);
+    std::vector<uint32_t> lengths;
+    for (uint32_t r = 0; r < count; ++r) {
+      const auto row = make_sampling_row(
+          rows[r].options, {.id_index = count - 1 - r,
+                            .counter = rows[r].counter,
+                            .bias_offset = static_cast<uint32_t>(biases.size()),
+                            .bias_count = static_cast<uint32_t>(rows[r].biases.size()),
+                            .history_slot = r});
+      EXPECT_TRUE(row.ok()) << row.error().message;
+      row_params.push_back(*row);
+      biases.insert(biases.end(), rows[r].biases.begin(), rows[r].biases.end());
+      std::copy(rows[r].history.begin(), rows[r].history.end(),
+                history.begin() + size_t{r} * kHistoryCapacity);
+      lengths.push_back(static_cast<uint32_t>(rows[r].history.size()));
+    }
+    const Buffer logits_buffer = filled(logits), rows_buffer = filled(row_params);
+    const Buffer biases_buffer = filled(biases), history_buffer = filled(history);
+    const Buffer lengths_buffer = filled(lengths), scratch = poisoned(plan.scratch_bytes());
+    const Buffer ids = poisoned(count * 4);
+    const Buffer results = poisoned(count * sizeof(params::SamplingResult));
+    const Buffer top =
+        poisoned(uint64_t{count} * params::kMaxTopLogprobs * sizeof(params::TokenLogprob));
+    run([&](CommandRecorder& recorder) -> Status {
+      for (uint32_t i = 0; i < runs; ++i)
+        HEARTH_TRY(record_sampling(recorder, pipelines(), plan,
+                                   {.logits = logits_buffer.all(),
+                                    .rows = rows_buffer.all(),
+                                    .biases = biases_buffer.all(),
+                                    .history_lengths = lengths_buffer.all(),
+                                    .history = history_buffer.all(),
+                                    .scratch = scratch.all(),
+                                    .ids = ids.all(),
+                                    .results = results.all(),
+                                    .top = top.all(),
+                                    .shape = {.rows = count, .vocab = vocab},
+                                    .history_capacity = kHistoryCapacity}));
+      return {};
+    });
+    Sampled sampled{.ids = read<uint32_t>(ids),
+                    .results = read<params::SamplingResult>(results),
+                    .top = read<params::TokenLogprob>(top),
+                    .history = read<params::TokenCount>(history_buffer),
+                    .history_lengths = read<uint32_t>(lengths_buffer)};
+    std::reverse(sampled.ids.begin(), sampled.ids.end());
+    return sampled;
+  }
+
+  void check_top(const Sampled& sampled, size_t r, const ReferenceSample& reference,
+                 const ReferenceRow& row) {
+    for (uint32_t i = 0; i < params::kMaxTopLogprobs; ++i) {
+      const params::TokenLogprob& entry = sampled.top[r * params::kMaxTopLogprobs + i];
+      if (i >= row.options.top_logprobs) {
+        EXPECT_EQ(entry.id, 0xffffffffu);
+        EXPECT_TRUE(std::isnan(entry.logprob)) << "written past what was asked for";
+      } else if (i >= reference.candidates.size()) {
+        EXPECT_EQ(entry.id, params::kNoToken);
+        EXPECT_EQ(entry.logprob, -kInfinity);
+      } else {
+        EXPECT_EQ(entry.id, reference.candidates[i].id) << "place " << i;
+        EXPECT_NEAR(entry.logprob, reference.candidates[i].logprob, kLogprobLimit);
+      }
+    }
+  }
+
+  // Samples and compares every row; returns how many were too close to call.
+  int check(const SamplingPlan& plan, uint32_t vocab, const std::vector<float>& logits,
+            const std::vector<ReferenceRow>& rows, double margin = kMargin) {
+    const Sampled sampled = sample(plan, vocab, logits, rows);
+    int close = 0;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      SCOPED_TRACE(::testing::Message()
+                   << "row " << r << " of " << rows.size() << ", vocab " << vocab << ", "
+                   << plan.pick.pipeline.constants[0] << " lanes");
+      const auto row_logits = std::span(logits).subspan(r * vocab, vocab);
+      const ReferenceSample reference = reference_sample(row_logits, rows[r]);
+      const params::SamplingResult& result = sampled.results[r];
+      EXPECT_EQ(result.id, sampled.ids[r]);
+      EXPECT_LT(result.id, vocab);
+      check_top(sampled, r, reference, rows[r]);
+      if (reference.edge_margin < margin || reference.draw_margin < margin) {
+        ++close;
+        continue;
+      }
+      EXPECT_EQ(result.id, reference.id);
+      EXPECT_EQ(result.kept, reference.kept);
+      if (reference.candidates.empty())
+        EXPECT_EQ(result.logprob, -kInfinity);
+      else
+        EXPECT_NEAR(result.logprob, reference.logprob, kLogprobLimit);
+    }
+    return close;
+  }
+
+  static std::vector<SamplingOptions> combinations() {
+    return {
+        {.temperature = 0},
+        {.temperature = 0, .top_logprobs = 20},
+        {},  // the plain distribution
+        {.temperature = 0.7f, .top_logprobs = 3},
+        {.temperature = 1.5f},
+        {.top_k = 1, .top_logprobs = 20},
+        {.top_k = 2},
+        {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .top_logprobs = 5},
+        {.top_k = 40, .top_p = 0.95f},
+        {.temperature = 1.3f, .top_k = 500, .top_p = 0.9f},
+        {.top_k = 700, .top_p = 0.99f, .top_logprobs = 20},
+        {.temperature = 2.0f, .top_k = 5000},
+        {.top_k = 1u << 30, .top_p = 0.5f},
+        {.top_p = 0.95f},
+        {.temperature = 0.6f, .top_p = 0.999f, .top_logprobs = 1},
+        {.top_p = 0.0f},
+        {.min_p = 0.02f},
+        {.temperature = 3.0f, .top_p = 0.9f, .min_p = 0.001f},
+        {.min_p = 1.0f},
+        {.temperature = 100.0f},
+        {.temperature = 0.01f},
+    };
+  }
+
+  // A row a combination, each with its own logits and seed.
+  static std::vector<ReferenceRow> rows_of(const std::vector<SamplingOptions>& options,
+                                           uint32_t seed) {
+    std::vector<ReferenceRow> rows;
+    for (const SamplingOptions& each : options) {
+      ReferenceRow row{.options = each, .counter = static_cast<uint32_t>(rows.size()) * 3};
+      row.options.seed = (uint64_t{seed} << 35) + rows.size() * 77 + seed;
+      rows.push_back(row);
+    }
+    return rows;
+  }
+};
+
+TEST_F(SamplingTest, EveryCombinationOnEveryShape) {
+  const std::vector<SamplingOptions> options = combinations();
+  int close = 0, rows = 0;
+  for (const uint32_t vocab : {1u, 2u, 7u, 33u, 1000u, 4097u, 32000u}) {
+    // Spread as a model's logits are, then so that nearly all of the vocabulary is probable.
+    for (const float scale : {2.5f, 0.1f}) {
+      const SamplingShape shape{.rows = static_cast<uint32_t>(options.size()), .vocab = vocab};
+      const auto logits = random_floats(options.size() * vocab, vocab, scale);
+      const auto wanted = rows_of(options, vocab + 1);
+      close += check(choose_sampling(device().caps(), shape), vocab, logits, wanted);
+      close += check(gpu_plan(shape), vocab, logits, wanted);
+      if (vocab == 1000) close += check(gpu_plan(shape, 16384, 128), vocab, logits, wanted);
+      rows += 2 * static_cast<int>(options.size());
+    }
+  }
+  EXPECT_LT(close, rows / 20) << "too little was compared";
+}
+
+TEST_F(SamplingTest, LargeVocabularies) {
+  const std::vector<SamplingOptions> options = {
+      {.temperature = 0, .top_logprobs = 20},
+      {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f},
+      {.top_p = 0.9f},
+  };
+  for (const uint32_t vocab : {128256u, 151936u, 262144u}) {
+    const SamplingShape shape{.rows = 3, .vocab = vocab};
+    const auto logits = random_floats(options.size() * vocab, vocab, 3.0f);
+    const auto rows = rows_of(options, vocab);
+    EXPECT_EQ(check(choose_sampling(device().caps(), shape), vocab, logits, rows), 0);
+    EXPECT_EQ(check(gpu_plan(shape), vocab, logits, rows), 0);
+  }
+}
+
+TEST_F(SamplingTest, EqualLogitsGoByTheLowestId) {
+  // All alike, and few values many times: bins that no list holds.
+  const std::vector<SamplingOptions> options = {{.temperature = 0, .top_logprobs = 20},
+                                                {.top_k = 3, .top_logprobs = 7},
+                                                {.top_k = 400},
+                                                {.top_k = 3000},
+                                                {.top_p = 0.3003f},
+                                                {.temperature = 0.5f},
+                                                {.top_k = 2000, .top_p = 0.50123f},
+                                                {.temperature = 2.0f, .min_p = 0.5f}};
+  // Sums of few different weights are hardly rounded at all.
+  constexpr double kSmallMargin = 3e-7;
+  for (const uint32_t vocab : {50u, 5003u, 40001u}) {
+    for (const uint32_t values : {1u, 4u}) {
+      std::vector<float> logits(options.size() * vocab);
+      for (size_t i = 0; i < logits.size(); ++i)
+        logits[i] = 1.0f + 0.25f * static_cast<float>((i * 7919 >> 3) % values);
+      const SamplingShape shape{.rows = static_cast<uint32_t>(options.size()), .vocab = vocab};
+      const auto rows = rows_of(options, vocab + values);
+      EXPECT_LE(check(choose_sampling(device().caps(), shape), vocab, logits, rows, kSmallMargin),
+                1);
+      EXPECT_LE(check(gpu_plan(shape), vocab, logits, rows, kSmallMargin), 1);
+    }
+  }
+}
+
+TEST_F(SamplingTest, LogitsThatAreNoNumbers) {
+  constexpr uint32_t kVocab = 300;
+  const std::vector<SamplingOptions> options = {{.temperature = 0, .top_logprobs = 4},
+                                                {.top_k = 5, .top_logprobs = 20},
+                                                {.top_p = 0.9012f, .top_logprobs = 1},
+                                                {.temperature = 1e6f, .min_p = 0.1f}};
+  const auto fill = [](float value) { return std::vector<float>(kVocab, value); };
+  std::vector<std::vector<float>> cases = {fill(-kInfinity), fill(kNan), fill(kInfinity),
+                                           fill(-std::numeric_limits<float>::max())};
+  cases.push_back(random_floats(kVocab, 1));
+  for (size_t i = 0; i < kVocab; i += 3) cases.back()[i] = kNan;
+  cases.push_back(random_floats(kVocab, 2));
+  cases.back()[17] = cases.back()[200] = kInfinity;
+  cases.push_back(fill(-kInfinity));
+  cases.back()[299] = -5;
+  cases.push_back(fill(-1));
+  cases.back()[9] = -0.0f;
+  cases.back()[11] = 0.0f;  // equal to the one before
+  for (const auto& one : cases) {
+    std::vector<float> logits;
+    for (size_t r = 0; r < options.size(); ++r) logits.insert(logits.end(), one.begin(), one.end());
+    const SamplingShape shape{.rows = static_cast<uint32_t>(options.size()), .vocab = kVocab};
+    const auto rows = rows_of(options, 5);
+    EXPECT_EQ(check(choose_sampling(device().caps(), shape), kVocab, logits, rows), 0);
+    EXPECT_EQ(check(gpu_plan(shape), kVocab, logits, rows), 0);
+  }
+}
+
+TEST_F(SamplingTest, BiasesAndPenalties) {
+  constexpr uint32_t kVocab = 9001;
+  std::vector<ReferenceRow> rows;
+  for (const SamplingOptions& options :
+       {SamplingOptions{.temperature = 0, .repetition_penalty = 1.3f, .top_logprobs = 20},
+        {.top_k = 40, .presence_penalty = 0.8f, .top_logprobs = 20},
+        {.top_p = 0.9f, .frequency_penalty = 0.7f, .top_logprobs = 20},
+        {.temperature = 0.9f,
+        .top_k = 100,
+        .repetition_penalty = 0.8f,
+        .presence_penalty = -0.5f,
+        .frequency_penalty = 0.25f,
+        .top_logprobs = 20},
+        {.temperature = 0, .top_logprobs = 20}}) {
+    const auto seed = static_cast<uint32_t>(rows.size());
+    ReferenceRow row{.options = options, .counter = seed};
+    // Some tokens are in both lists, some in one; the first and the last token are in each.
+    for (uint32_t i = 0; i < 30; ++i) row.history.push_back({i * 300 + seed, i % 4});
+    row.history.push_back({kVocab - 1, 2});
+    for (uint32_t i = 0; i < 20; ++i)
+      row.biases.push_back({i * 450 + seed, i % 5 == 0 ? -kInfinity : static_cast<float>(i) - 9});
+    row.biases.push_back({kVocab - 1, 3});
+    rows.push_back(row);
+  }
+  rows.back().history.clear();
+  const SamplingShape shape{.rows = static_cast<uint32_t>(rows.size()), .vocab = kVocab};
+  std::vector<float> logits = random_floats(rows.size() * kVocab, 3, 1.5f);
+  // The listed tokens matter only when they are near the top.
+  for (size_t r = 0; r < rows.size(); ++r)
+    for (const auto& entry : rows[r].history) logits[r * kVocab + entry.token] += 9;
+  EXPECT_EQ(check(choose_sampling(device().caps(), shape), kVocab, logits, rows), 0);
+  EXPECT_EQ(check(gpu_plan(shape), kVocab, logits, rows), 0);
+}
+
+TEST_F(SamplingTest, ChosenTokensAreCountedInTheHistory) {
+  // Greedy, and every choice is taken down by 1: the tokens take turns as their logits say.
+  constexpr uint32_t kVocab = 5;
+  const std::vector<float> logits = {1.0f, 5.0f, 4.5f, -9.0f, 3.2f};
+  const ReferenceRow row{.options = {.temperature = 0, .frequency_penalty = 1.0f},
+                         .history = {{.token = 4, .count = 0}}};
+  for (const bool gpu : {false, true}) {
+    const SamplingShape shape{.rows = 1, .vocab = kVocab};
+    // Logits are adjusted in place, so each run takes down by all counts so far: 5 > 4.5 > 4 > ...
+    const Sampled sampled = sample(gpu ? gpu_plan(shape) : choose_sampling(device().caps(), shape),
+                                   kVocab, logits, {row}, 4);
+    // 1 (then 4.0), 2 (then 3.5; 1 at 3.0), ... as worked out by hand:
+    // run 1: 5.0 4.5 3.2 -> token 1; run 2: 4.0 4.5 3.2 -> 2; run 3: 3.0 3.5 3.2 -> 2;
+    // run 4: 2.0 1.5 3.2 -> 4.
+    ASSERT_EQ(sampled.history_lengths[0], 3u);
+    EXPECT_EQ(sampled.history[0].token, 4u);
+    EXPECT_EQ(sampled.history[0].count, 1u);
+    EXPECT_EQ(sampled.history[1].token, 1u);
+    EXPECT_EQ(sampled.history[1].count, 1u);
+    EXPECT_EQ(sampled.history[2].token, 2u);
+    EXPECT_EQ(sampled.history[2].count, 2u);
+    EXPECT_EQ(sampled.ids[0], 4u);
+  }
+}
+
+TEST_F(SamplingTest, FullHistoriesStayAsTheyAre) {
+  ReferenceRow row{.options = {.temperature = 0, .presence_penalty = 0.1f}};
+  for (uint32_t i = 0; i < kHistoryCapacity; ++i) row.history.push_back({i, 1});
+  std::vector<float> logits(200, 0.0f);
+  logits[150] = 9;
+  const SamplingShape shape{.rows = 1, .vocab = 200};
+  const Sampled sampled = sample(choose_sampling(device().caps(), shape), 200, logits, {row});
+  EXPECT_EQ(sampled.ids[0], 150u);
+  EXPECT_EQ(sampled.history_lengths[0], kHistoryCapacity);
+  EXPECT_EQ(sampled.history.back().token, kHistoryCapacity - 1);
+}
+
+TEST_F(SamplingTest, ARowIsTheSameAloneAndAmongOthersAndInEveryShapeOfKernel) {
+  constexpr uint32_t kVocab = 6007, kRows = 64;
+  const auto options = combinations();
+  const auto logits = random_floats(size_t{kRows} * kVocab, 11, 1.0f);
+  std::vector<ReferenceRow> rows;
+  for (uint32_t r = 0; r < kRows; ++r) {
+    rows.push_back({.options = options[r % options.size()], .counter = r});
+    rows.back().options.seed = 1000 + r;
+    rows.back().options.top_logprobs = r % 3;
+  }
+  const SamplingShape shape{.rows = kRows, .vocab = kVocab};
+  const Sampled all = sample(choose_sampling(device().caps(), shape), kVocab, logits, rows);
+  const auto same = [&](const Sampled& other, size_t other_row, size_t r) {
+    EXPECT_EQ(other.results[other_row].id, all.results[r].id) << "row " << r;
+    EXPECT_EQ(other.results[other_row].kept, all.results[r].kept) << "row " << r;
+    EXPECT_EQ(other.results[other_row].logprob, all.results[r].logprob) << "row " << r;
+  };
+  for (uint32_t r = 0; r < kRows; ++r) {
+    const std::vector<float> own(logits.begin() + size_t{r} * kVocab,
+                                 logits.begin() + size_t{r + 1} * kVocab);
+    const Sampled alone =
+        sample(choose_sampling(device().caps(), {1, kVocab}), kVocab, own, {rows[r]});
+    same(alone, 0, r);
+  }
+  for (const auto& [shared_bytes, lanes] :
+       {std::pair{32768u, 1024u}, {32768u, 64u}, {16384u, 128u}}) {
+    const Sampled other = sample(gpu_plan(shape, shared_bytes, lanes), kVocab, logits, rows);
+    for (uint32_t r = 0; r < kRows; ++r) same(other, r, r);
+  }
+}
+
+TEST_F(SamplingTest, DrawsFollowTheDistribution) {
+  constexpr uint32_t kVocab = 120, kDraws = 20480;
+  constexpr double kFits = 1e-3, kDoesNot = 1e-6;
+  // Falls slowly, so that every token a filter might wrongly keep or drop is drawn often.
+  std::vector<float> one(kVocab);
+  for (uint32_t i = 0; i < kVocab; ++i) one[i * 37 % kVocab] = -0.04f * static_cast<float>(i);
+  std::vector<float> logits;
+  for (uint32_t i = 0; i < kDraws; ++i) logits.insert(logits.end(), one.begin(), one.end());
+  const SamplingShape shape{.rows = kDraws, .vocab = kVocab};
+  const SamplingPlan plan = choose_sampling(device().caps(), shape);
+  for (const SamplingOptions& options :
+       {SamplingOptions{.seed = 1},
+        {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.02f, .seed = 2},
+        {.temperature = 0.4f, .top_k = 30, .seed = 3},
+        {.temperature = 0.6f, .top_p = 0.8f, .seed = 0xfeedface12345678},
+        {.min_p = 0.1f, .seed = 5}}) {
+    std::vector<ReferenceRow> rows;
+    for (uint32_t i = 0; i < kDraws; ++i) rows.push_back({.options = options, .counter = i});
+    const std::vector<uint32_t> draws = sample(plan, kVocab, logits, rows).ids;
+    EXPECT_GT(draws_p(draws, reference_sample(one, rows[0])), kFits) << "seed " << options.seed;
+
+    // The test would see a temperature that is slightly off, one token more and one less.
+    ReferenceRow wrong = rows[0];
+    wrong.options.temperature *= 1.12f;
+    EXPECT_LT(draws_p(draws, reference_sample(one, wrong)), kDoesNot) << "seed " << options.seed;
+    const uint32_t kept = reference_sample(one, rows[0]).kept;
+    if (kept > 60) continue;  // the last of so many is too rare to be missed
+    for (const uint32_t top_k : {kept - 1, kept + 1}) {
+      wrong.options = {.temperature = options.temperature, .top_k = top_k};
+      EXPECT_LT(draws_p(draws, reference_sample(one, wrong)), kDoesNot)
+          << "seed " << options.seed << " with top_k " << top_k;
+    }
+  }
+}
+
+TEST_F(SamplingTest, SeedsAndCountersGiveDifferentDraws) {
+  constexpr uint32_t kVocab = 1000, kRows = 96;
+  const std::vector<float> logits(size_t{kRows} * kVocab, 0.0f);
+  std::vector<ReferenceRow> rows(kRows);
+  for (uint32_t r = 0; r < kRows; ++r) {
+    // Each third varies one of: low word, high word, counter.
+    rows[r].options.seed = r < 32 ? r + 1 : r < 64 ? uint64_t{r} << 32 : 7;
+    rows[r].counter = r < 64 ? 0 : r;
+  }
+  std::vector<uint32_t> ids =
+      sample(choose_sampling(device().caps(), {kRows, kVocab}), kVocab, logits, rows).ids;
+  std::sort(ids.begin(), ids.end());
+  const auto different = std::unique(ids.begin(), ids.end()) - ids.begin();
+  EXPECT_GT(different, 80);  // 91 are expected of 96 draws from 1000
+}
+
+TEST_F(SamplingTest, RowsOfPaddingAreLeftAlone) {
+  constexpr uint32_t kVocab = 64;
+  const SamplingShape shape{.rows = 3, .vocab = kVocab};
+  const SamplingPlan plan = choose_sampling(device().caps(), shape);
+  ASSERT_ASSIGN(const params::SamplingRow row,
+                make_sampling_row({.temperature = 0}, {.id_index = 1}));
+  const Buffer rows = filled(std::vector<params::SamplingRow>{{}, row, {}});
+  const Buffer logits = filled(random_floats(3 * kVocab, 1)), unused = poisoned(64);
+  const Buffer scratch = poisoned(plan.scratch_bytes()), ids = poisoned(12);
+  const Buffer results = poisoned(3 * sizeof(params::SamplingResult));
+  const Buffer top = poisoned(3 * params::kMaxTopLogprobs * sizeof(params::TokenLogprob));
+  run([&](CommandRecorder& recorder) {
+    return record_sampling(recorder, pipelines(), plan,
+                           {.logits = logits.all(),
+                            .rows = rows.all(),
+                            .biases = unused.all(),
+                            .history_lengths = unused.all(),
+                            .history = unused.all(),
+                            .scratch = scratch.all(),
+                            .ids = ids.all(),
+                            .results = results.all(),
+                            .top = top.all(),
+                            .shape = shape});
+  });
+  const auto written = read<uint32_t>(ids);
+  EXPECT_EQ(written[0], 0xffffffffu);
+  EXPECT_LT(written[1], kVocab);
+  EXPECT_EQ(written[2], 0xffffffffu);
+  EXPECT_EQ(read<params::SamplingResult>(results)[0].id, 0xffffffffu);
+  EXPECT_EQ(read<params::SamplingResult>(results)[2].id, 0xffffffffu);
+}
+
+TEST_F(SamplingTest, ShapesTheKernelsCannotTakeAreRefused) {
+  const Buffer any = poisoned(64);
+  for (const SamplingShape shape : {SamplingShape{0, 10}, {1, 0}, {1, 262145}, {1, 17}}) {
+    ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
+    const Status status =
+        record_sampling(recorder, pipelines(), choose_sampling(device().caps(), shape),
+                        {.logits = any.all(),
+                         .rows = any.all(),
+                         .biases = any.all(),
+                         .history_lengths = any.all(),
+                         .history = any.all(),
+                         .scratch = any.all(),
+                         .ids = any.all(),
+                         .results = any.all(),
+                         .top = any.all(),
+                         .shape = shape});
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().kind, ErrorKind::kInvalid);
+    ASSERT_OK(recorder.finish());
+  }
+}
+
+}  // namespace
+}  // namespace hearth::testing

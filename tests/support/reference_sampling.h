@@ -1,0 +1,207 @@
+// Which token a row of logits gives, in double and in the plainest way. The definition, step by
+// step, for logits l of one row:
+//
+//   1. l[t] += bias                           for tokens in the bias list
+//   2. l[t] = l > 0 ? l / repetition : l * repetition; l[t] -= frequency * count + presence if
+//      count > 0                              for tokens in the history
+//   3. NaN becomes -infinity, +infinity the largest float. Tokens at -infinity are no candidates;
+//      a row without candidates gives token 0, log-probability -infinity, 0 kept.
+//   4. log-probabilities are those of softmax(l) over all candidates
+//   5. order: the largest logit first, the lowest id first among equals
+//   6. greedy: the first in this order. Otherwise, as in llama.cpp's default chain:
+//      top_k:  the first k
+//      top_p:  of these, the shortest beginning whose share of their probability is at least p
+//      min_p:  of these, the ones with probability >= min_p times the first one's
+//      temperature: weights exp((l - largest) / temperature) of what is left
+//   7. the draw: u = 64 random bits / 2^64 of Philox 4x32-10, key = seed, counter = the row's; the
+//      token at which the running sum of weights, in this order, first exceeds u * their total
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "engine/sampling/sampler.h"
+
+namespace hearth::testing {
+
+inline std::array<uint32_t, 4> reference_philox(std::array<uint32_t, 4> counter,
+                                                std::array<uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t first = uint64_t{0xd2511f53} * counter[0];
+    const uint64_t second = uint64_t{0xcd9e8d57} * counter[2];
+    counter = {
+        static_cast<uint32_t>(second >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(second),
+        static_cast<uint32_t>(first >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(first)};
+    key = {key[0] + 0x9e3779b9, key[1] + 0xbb67ae85};
+  }
+  return counter;
+}
+
+struct ReferenceCandidate {
+  uint32_t id = 0;
+  float logit = 0;
+  double logprob = 0;
+  double share = 0;  // the probability of drawing it; 0 where it is filtered out
+};
+
+struct ReferenceSample {
+  std::vector<ReferenceCandidate> candidates;  // all, in order
+  uint32_t id = 0;
+  double logprob = -std::numeric_limits<double>::infinity();
+  uint32_t kept = 0;
+  double draw_margin = 1;  // how far u is from giving another token
+  double edge_margin = 1;  // how far top_p and min_p are from keeping another set
+};
+
+struct ReferenceRow {
+  SamplingOptions options;
+  uint32_t counter = 0;
+  std::vector<params::TokenBias> biases;
+  std::vector<params::TokenCount> history;
+};
+
+inline std::vector<float> reference_adjusted(std::span<const float> logits,
+                                             const ReferenceRow& row) {
+  std::vector<float> adjusted(logits.begin(), logits.end());
+  for (const auto& [token, bias] : row.biases) adjusted[token] += bias;
+  const SamplingOptions& options = row.options;
+  for (const auto& [token, count] : row.history) {
+    float& logit = adjusted[token];
+    logit = logit > 0 ? logit / options.repetition_penalty : logit * options.repetition_penalty;
+    logit -= options.frequency_penalty * static_cast<float>(count) +
+             (count > 0 ? options.presence_penalty : 0.0f);
+  }
+  return adjusted;
+}
+
+inline ReferenceSample reference_sample(std::span<const float> logits, const ReferenceRow& row) {
+  const SamplingOptions& options = row.options;
+  const std::vector<float> adjusted = reference_adjusted(logits, row);
+  ReferenceSample sample;
+  auto& candidates = sample.candidates;
+  for (uint32_t id = 0; id < adjusted.size(); ++id) {
+    const float logit = std::min(adjusted[id], std::numeric_limits<float>::max());
+    if (!std::isnan(logit) && !std::isinf(logit)) candidates.push_back({.id = id, .logit = logit});
+  }
+  if (candidates.empty()) return sample;
+  std::sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+    return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+  });
+  const double largest = candidates[0].logit;
+  double sum = 0;
+  for (const auto& candidate : candidates) sum += std::exp(candidate.logit - largest);
+  for (auto& candidate : candidates) candidate.logprob = candidate.logit - largest - std::log(sum);
+
+  size_t kept = 1;
+  if (options.temperature > 0) {
+    kept = candidates.size();
+    if (options.top_k > 0) kept = std::min<size_t>(kept, options.top_k);
+    if (options.top_p < 1) {
+      double total = 0, before = 0;
+      for (size_t i = 0; i < kept; ++i) total += std::exp(candidates[i].logit - largest);
+      size_t nucleus = 0;
+      while (nucleus < kept && (nucleus == 0 || before < options.top_p)) {
+        before += std::exp(candidates[nucleus++].logit - largest) / total;
+        sample.edge_margin = std::min(sample.edge_margin, std::fabs(before - options.top_p));
+      }
+      kept = nucleus;
+    }
+    if (options.min_p > 0) {
+      const auto below = [&](size_t i) {
+        const double ratio = std::exp(candidates[i].logit - largest) / options.min_p;
+        sample.edge_margin = std::min(sample.edge_margin, std::fabs(ratio - 1));
+        return ratio < 1;
+      };
+      size_t above = 1;
+      while (above < kept && !below(above)) ++above;
+      kept = above;
+    }
+  }
+  sample.kept = static_cast<uint32_t>(kept);
+
+  double total = 0;
+  const auto weight = [&](size_t i) {
+    if (options.temperature == 0) return 1.0;
+    return std::exp((candidates[i].logit - largest) / double{options.temperature});
+  };
+  for (size_t i = 0; i < kept; ++i) total += weight(i);
+  const auto random = reference_philox(
+      {row.counter, 0, 0, 0},
+      {static_cast<uint32_t>(options.seed), static_cast<uint32_t>(options.seed >> 32)});
+  const double u = std::ldexp(random[1], -32) + std::ldexp(random[0], -64);
+  double before = 0;
+  bool found = false;
+  for (size_t i = 0; i < kept; ++i) {
+    candidates[i].share = weight(i) / total;
+    const double after = before + candidates[i].share;
+    if (!found && (u < after || i + 1 == kept)) {
+      found = true;
+      sample.id = candidates[i].id;
+      sample.logprob = candidates[i].logprob;
+      const double below = i == 0 ? 1 : u - before, above = i + 1 == kept ? 1 : after - u;
+      sample.draw_margin = std::min(below, above);
+    }
+    before = after;
+  }
+  return sample;
+}
+
+// The probability that a chi-square variable with so many degrees of freedom is at least this
+// large: the upper incomplete gamma function, by its series or its continued fraction.
+inline double chi_square_p(double chi_square, double degrees) {
+  const double a = degrees / 2, x = chi_square / 2;
+  if (x <= 0) return 1;
+  const double scale = std::exp(a * std::log(x) - x - std::lgamma(a));
+  if (x < a + 1) {
+    double term = 1 / a, sum = term;
+    for (int n = 1; n < 10000 && term > sum * 1e-15; ++n) sum += term *= x / (a + n);
+    return 1 - sum * scale;
+  }
+  double b = x + 1 - a, c = 1e300, d = 1 / b, fraction = d;
+  for (int n = 1; n < 10000; ++n) {
+    const double numerator = -n * (n - a);
+    b += 2;
+    d = 1 / (numerator * d + b);
+    c = b + numerator / c;
+    fraction *= d * c;
+    if (std::fabs(d * c - 1) < 1e-15) break;
+  }
+  return scale * fraction;
+}
+
+// How well draws fit the shares of a reference: the p-value of Pearson's test. Tokens expected
+// fewer than five times are counted as one; a draw of a token without a share fits not at all.
+inline double draws_p(const std::vector<uint32_t>& draws, const ReferenceSample& sample) {
+  std::vector<double> seen;
+  for (const uint32_t id : draws) {
+    if (id >= seen.size()) seen.resize(id + 1);
+    ++seen[id];
+  }
+  double chi_square = 0, bins = 0, rare_expected = 0, rare_seen = 0, accounted = 0;
+  for (const auto& candidate : sample.candidates) {
+    if (candidate.share == 0) continue;
+    const double expected = candidate.share * static_cast<double>(draws.size());
+    const double found = candidate.id < seen.size() ? seen[candidate.id] : 0;
+    accounted += found;
+    if (expected < 5) {
+      rare_expected += expected;
+      rare_seen += found;
+    } else {
+      chi_square += (found - expected) * (found - expected) / expected;
+      ++bins;
+    }
+  }
+  if (accounted != static_cast<double>(draws.size())) return 0;
+  if (rare_expected >= 5) {
+    chi_square += (rare_seen - rare_expected) * (rare_seen - rare_expected) / rare_expected;
+    ++bins;
+  }
+  return chi_square_p(chi_square, bins - 1);
+}
+
+}  // namespace hearth::testing
