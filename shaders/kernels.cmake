@@ -4,15 +4,43 @@
 #     [SOURCE FILE.comp]               where the file is called otherwise
 #     [AXES axis=a,b,c ...]            compiled for every combination; the values follow the name:
 #                                      NAME.a; GLSL sees AXIS_A defined (in capitals)
+#     [DEFINES NAME ...]               macros for every variant
 #     [NEEDS feature ...])             left out where the shader compiler lacks a probe's feature
 
 set(weight_formats f32,f16,bf16,q8_0,q4_0,q4_1,q5_0,q5_1,q2_k,q3_k,q4_k,q5_k,q6_k,iq4_nl,iq4_xs,mxfp4)
 
 hearth_kernel(dequantize AXES weight=${weight_formats})
 hearth_kernel(rms_norm)
-hearth_kernel(matvec_subgroup AXES weight=f16)
-hearth_kernel(matvec_invocation AXES weight=f16)
+
+# Between the matmuls: embedding, rope and KV write, MLP activation, rows and blocks moved about.
+hearth_kernel(embed AXES weight=${weight_formats})
+hearth_kernel(rope_kv AXES kv=f16,q8_0)
+hearth_kernel(mlp_activation)
+hearth_kernel(gather_rows)
+hearth_kernel(block_copy)
+
+# Matmul.
+set(quantized_formats q8_0,q4_0,q4_1,q5_0,q5_1,q2_k,q3_k,q4_k,q5_k,q6_k,iq4_nl,iq4_xs,mxfp4)
+hearth_kernel(matvec_float AXES weight=${weight_formats})
+hearth_kernel(matvec_integer AXES weight=${quantized_formats} NEEDS integer_dot)
+hearth_kernel(matmul_invocation AXES weight=${weight_formats})
+hearth_kernel(split_rows)
+hearth_kernel(matmul_tile.scalar SOURCE matmul_tile.comp AXES weight=${weight_formats})
+hearth_kernel(matmul_tile.coopmat SOURCE matmul_tile.comp AXES weight=${weight_formats}
+  DEFINES ENGINE_COOPMAT NEEDS coopmat)
+hearth_kernel(matmul_reduce)
+
+# Attention over the paged KV cache.
+hearth_kernel(attention_rows AXES kv=f16,q8_0)
+hearth_kernel(attention_tile AXES kv=f16,q8_0 NEEDS coopmat)
+hearth_kernel(attention_subgroup AXES kv=f16,q8_0)
+hearth_kernel(attention_merge)
+
+# Sampling.
+hearth_kernel(sample_scan)
+hearth_kernel(sample_pick)
 
 # What a device can do at most; hearth bench measures the others against these.
 hearth_kernel(read_ceiling)
 hearth_kernel(flops_ceiling)
+hearth_kernel(matrix_ceiling NEEDS coopmat)

@@ -50,18 +50,18 @@ const uint kWeightLoads = (kTileOutputs * kRowChunks + gl_WorkGroupSize.x - 1) /
 const uint kRowVecs = kTileInputs / 4;
 const uint kXLoads = (kTileRows * kRowVecs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
 
-Chunk next_weights[kWeightLoads];
-vec4 next_x[kXLoads];
+// Operands on their way from memory to the tiles.
+#define Fetched Chunk weights[kWeightLoads], inout vec4 xs[kXLoads]
 
 // Loads past the end of anything repeat its last element; past the end of k their place is taken by
 // zeros in keep().
-void fetch(Planes planes, uint first_row, uint first_output, uint k) {
+void fetch(inout Fetched, Planes planes, uint first_row, uint first_output, uint k) {
   const uint chunks = params.inputs / kChunkWeights;
   [[unroll]] for (uint i = 0; i < kWeightLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
     const uint n = min(first_output + index / kRowChunks, params.outputs - 1);
     const uint chunk = min(k / kChunkWeights + index % kRowChunks, chunks - 1);
-    next_weights[i] = load_chunk(planes, n * chunks + chunk);
+    weights[i] = load_chunk(planes, n * chunks + chunk);
   }
   F32x4 x = F32x4(params.x);
   const uint vecs = params.inputs / 4;
@@ -69,18 +69,18 @@ void fetch(Planes planes, uint first_row, uint first_output, uint k) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
     const uint row = min(first_row + index / kRowVecs, params.rows - 1);
     const uint vec = min(k / 4 + index % kRowVecs, vecs - 1);
-    next_x[i] = x.at[row * vecs + vec];
+    xs[i] = x.at[row * vecs + vec];
   }
 }
 
-void keep(uint k) {
+void keep(inout Fetched, uint k) {
   [[unroll]] for (uint i = 0; i < kWeightLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
     const uint place = index / kRowChunks * kTileStride + index % kRowChunks * (kChunkWeights / 4);
     const bool inside = k + index % kRowChunks * kChunkWeights < params.inputs;
     if (index < kTileOutputs * kRowChunks) {
       [[unroll]] for (uint v = 0; v < kChunkWeights / 4; ++v)
-        w_tile[place + v] = to_tile(inside ? chunk_vec(next_weights[i], v) : vec4(0.0));
+        w_tile[place + v] = to_tile(inside ? chunk_vec(weights[i], v) : vec4(0.0));
     }
   }
   [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
@@ -88,7 +88,7 @@ void keep(uint k) {
     const bool inside = k + index % kRowVecs * 4 < params.inputs;
     if (index < kTileRows * kRowVecs)
       x_tile[index / kRowVecs * kTileStride + index % kRowVecs] =
-          to_tile(inside ? next_x[i] : vec4(0.0));
+          to_tile(inside ? xs[i] : vec4(0.0));
   }
 }
 
@@ -103,14 +103,18 @@ void main() {
   const uint begin = gl_WorkGroupID.z * share * kTileInputs;
   const uint end = min(steps, (gl_WorkGroupID.z + 1) * share) * kTileInputs;
 
-  mma_clear();
-  if (begin < end) fetch(planes, first_row, first_output, begin);
+  Chunk weights[kWeightLoads];
+  vec4 xs[kXLoads];
+  MmaSums;
+  mma_clear(sums);
+  if (begin < end) fetch(weights, xs, planes, first_row, first_output, begin);
   for (uint k = begin; k < end; k += kTileInputs) {
-    keep(k);
+    keep(weights, xs, k);
     barrier();
-    if (k + kTileInputs < end) fetch(planes, first_row, first_output, k + kTileInputs);
-    mma_step();
+    if (k + kTileInputs < end)
+      fetch(weights, xs, planes, first_row, first_output, k + kTileInputs);
+    mma_step(sums);
     barrier();
   }
-  mma_store(first_row, first_output);
+  mma_store(sums, first_row, first_output);
 }

@@ -4,24 +4,134 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "engine/ops/attention_work.h"
 #include "engine/ops/kernel_plan.h"
+#include "engine/ops/paged_kv.h"
+#include "engine/weights/formats.h"
 
 namespace hearth {
 
 struct RmsNormShape {
   uint32_t rows = 0, width = 0;
+  bool add_residual = false;
 };
 
 KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape);
 
-struct MatvecShape {
-  uint32_t rows = 0;    // of x, 1 to kMaxMatvecRows
-  uint32_t inputs = 0;  // a multiple of 8
+struct EmbedShape {
+  WeightFormat format = WeightFormat::kF16;
+  uint32_t rows = 0;
+  uint32_t width = 0;  // a multiple of the format's block
+  uint32_t vocabulary = 0;
+};
+
+KernelPlan choose_embed(const DeviceCaps& caps, const EmbedShape& shape);
+
+enum class RopePairs : uint8_t { kAdjacent, kHalves };  // (2i, 2i + 1), (i, i + rope_dims / 2)
+
+struct RopeKvShape {
+  uint32_t rows = 0;
+  uint32_t heads = 0, kv_heads = 0;
+  uint32_t head_size = 0;  // a multiple of 16
+  uint32_t rope_dims = 0;  // that are rotated, from the first on; a multiple of 8
+  RopePairs pairs = RopePairs::kAdjacent;
+  bool head_norms = false;  // RMS norms of q and k, before rope
+  KvFormat kv = KvFormat::kF16;
+};
+
+KernelPlan choose_rope_kv(const DeviceCaps& caps, const RopeKvShape& shape);
+
+enum class MlpActivation : uint8_t { kSilu, kGeluTanh };
+
+struct MlpShape {
+  uint32_t rows = 0, width = 0;
+  MlpActivation activation = MlpActivation::kSilu;
+};
+
+KernelPlan choose_mlp(const DeviceCaps& caps, const MlpShape& shape);
+
+struct GatherRowsShape {
+  uint32_t rows = 0;  // of the result
+  uint32_t width = 0;
+  uint32_t source_rows = 0;
+};
+
+KernelPlan choose_gather_rows(const DeviceCaps& caps, const GatherRowsShape& shape);
+
+struct BlockCopyShape {
+  uint32_t pairs = 0;        // the list's capacity
+  uint32_t planes = 0;       // arrays of blocks to copy in: keys, values and scales of every layer
+  uint32_t block_bytes = 0;  // the largest of a plane; a multiple of 16
+};
+
+KernelPlan choose_block_copy(const DeviceCaps& caps, const BlockCopyShape& shape);
+
+struct MatmulShape {
+  WeightFormat format = WeightFormat::kF16;
+  uint32_t rows = 0;    // of x
+  uint32_t inputs = 0;  // a multiple of the format's block, or of kFloatInputUnit
   uint32_t outputs = 0;
 };
-inline constexpr uint32_t kMaxMatvecRows = 8;
+inline constexpr uint32_t kFloatInputUnit = 8;
+inline constexpr uint32_t kMaxMatvecRows = 8;  // that a matrix-vector kernel takes at once
 
-KernelPlan choose_matvec(const DeviceCaps& caps, const MatvecShape& shape);
+// The cooperative matrix that matmuls use, f16 operands and f32 sums: the largest fragment the device
+// has that divides our tiles.
+std::optional<CoopmatShape> coopmat_shape(const DeviceCaps& caps);
+
+// Which specialization constant of a matmul kernel says what is done to the sums.
+inline constexpr size_t kEpilogueConstant = 1;
+
+struct MatmulPlan {
+  std::optional<KernelPlan> split;   // first turns x into integers, in scratch memory
+  KernelPlan multiply;
+  std::optional<KernelPlan> reduce;  // in the end adds up parts of the sums, from scratch memory
+  uint64_t scratch_bytes = 0;
+};
+
+// `deterministic`: one kernel shape for any number of rows, so that a row's result is the same to
+// the last bit alone and in a batch.
+MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape,
+                         bool deterministic = false);
+
+struct AttentionShape {
+  KvFormat kv = KvFormat::kF16;
+  uint32_t heads = 0, kv_heads = 0;  // the first a multiple of the second
+  uint32_t head_size = 0;            // a multiple of kHeadSizeUnit, at most kMaxHeadSize
+  AttentionBucket bucket;
+};
+inline constexpr uint32_t kHeadSizeUnit = 16;
+inline constexpr uint32_t kMaxHeadSize = 256;
+
+struct AttentionPlan {
+  KernelPlan few;                         // the lists of an AttentionWork, in this order
+  std::optional<KernelPlan> many, merge;  // only where the bucket may need them
+  AttentionTuning tuning;
+  AttentionCapacity capacity;
+};
+
+// `deterministic`: a row's result is the same to the last bit alone and in a batch, and however its
+// prompt is cut into chunks.
+AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& shape,
+                               bool deterministic = false);
+
+struct SamplingShape {
+  uint32_t rows = 0, vocab = 0;
+};
+inline constexpr uint32_t kMaxSamplingVocab = 262144;
+
+// A row's sampled token does not depend on the plan.
+struct SamplingPlan {
+  KernelPlan scan, pick;
+  uint32_t chunks = 0, segments = 0;  // a row
+  uint64_t chunk_bytes = 0;           // of scratch for what is known of chunks,
+  uint64_t segment_bytes = 0;         // and after them for segments
+
+  uint64_t scratch_bytes() const { return chunk_bytes + segment_bytes; }
+};
+
+SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape);
 
 }  // namespace hearth

@@ -24,16 +24,16 @@ const uint kSubgroupsAcross = kTileOutputs / kSubgroupOutputs;
 const uint kFragmentsDown = kSubgroupRows / kFragmentRows;
 const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
 
-coopmat<float, gl_ScopeSubgroup, kFragmentRows, kFragmentOutputs, gl_MatrixUseAccumulator>
-    mma_sums[kFragmentsDown * kFragmentsAcross];
+#define Fragment \
+  coopmat<float, gl_ScopeSubgroup, kFragmentRows, kFragmentOutputs, gl_MatrixUseAccumulator>
+const uint kSums = kFragmentsDown * kFragmentsAcross;
+#define MmaSums Fragment sums[kSums]
 
-void mma_clear() {
-  [[unroll]] for (uint i = 0; i < kFragmentsDown * kFragmentsAcross; ++i)
-    mma_sums[i] = coopmat<float, gl_ScopeSubgroup, kFragmentRows, kFragmentOutputs,
-                          gl_MatrixUseAccumulator>(0.0);
+void mma_clear(out MmaSums) {
+  [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
 }
 
-void mma_step() {
+void mma_step(inout MmaSums) {
   const uint row = gl_SubgroupID / kSubgroupsAcross * kSubgroupRows;
   const uint column = gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs;
   for (uint k = 0; k < kTileInputs; k += kFragmentInputs) {
@@ -48,20 +48,20 @@ void mma_step() {
       coopMatLoad(w, w_tile, (column + j * kFragmentOutputs) * kTileStride + k / 4, kTileStride,
                   gl_CooperativeMatrixLayoutColumnMajor);
       [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
-        mma_sums[i * kFragmentsAcross + j] =
-            coopMatMulAdd(x[i], w, mma_sums[i * kFragmentsAcross + j]);
+        sums[i * kFragmentsAcross + j] =
+            coopMatMulAdd(x[i], w, sums[i * kFragmentsAcross + j]);
     }
   }
 }
 
-void mma_store(uint first_row, uint first_output) {
+void mma_store(MmaSums, uint first_row, uint first_output) {
   const uint row = first_row + gl_SubgroupID / kSubgroupsAcross * kSubgroupRows;
   const uint column = first_output + gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs;
   const uint slot = gl_SubgroupID * kFragmentRows * kFragmentOutputs;
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
     [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j) {
       barrier();
-      coopMatStore(mma_sums[i * kFragmentsAcross + j], store_slots, slot, kFragmentOutputs,
+      coopMatStore(sums[i * kFragmentsAcross + j], store_slots, slot, kFragmentOutputs,
                    gl_CooperativeMatrixLayoutRowMajor);
       barrier();
       for (uint e = gl_SubgroupInvocationID; e < kFragmentRows * kFragmentOutputs;

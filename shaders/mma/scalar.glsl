@@ -1,8 +1,8 @@
 // Matrix engine without matrix units: a lane owns kLaneRows x kLaneOutputs sums in registers and reads
 // its operands from the f32 tiles in shared memory.
 //
-// An engine is the type of a tile element, three functions, and its own constants; the kernel's main
-// is the loop. Tiles: x_tile [kTileRows, kTileInputs], w_tile [kTileOutputs, kTileInputs], in vec4 along
+// An engine is the type of a tile element, the sums an invocation keeps (a local of main: drivers put
+// globals into memory), three functions on them, and its own constants; the kernel's main is the loop. Tiles: x_tile [kTileRows, kTileInputs], w_tile [kTileOutputs, kTileInputs], in vec4 along
 // k with a stride of kTileStride.
 #define TileVec vec4
 TileVec to_tile(vec4 value) { return value; }
@@ -16,13 +16,14 @@ shared TileVec w_tile[kTileOutputs * kTileStride];
 // Lanes of a group form a grid: outputs fastest.
 const uint kLanesAcross = kTileOutputs / kLaneOutputs;
 
-float mma_sums[kLaneRows * kLaneOutputs];
+const uint kSums = kLaneRows * kLaneOutputs;
+#define MmaSums float sums[kSums]
 
-void mma_clear() {
-  [[unroll]] for (uint i = 0; i < kLaneRows * kLaneOutputs; ++i) mma_sums[i] = 0.0;
+void mma_clear(out MmaSums) {
+  [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = 0.0;
 }
 
-void mma_step() {
+void mma_step(inout MmaSums) {
   const uint row = gl_LocalInvocationIndex / kLanesAcross;
   const uint column = gl_LocalInvocationIndex % kLanesAcross;
   const uint rows_apart = kTileRows / kLaneRows;
@@ -33,17 +34,17 @@ void mma_step() {
     [[unroll]] for (uint o = 0; o < kLaneOutputs; ++o) {
       const vec4 w = w_tile[(column + o * kLanesAcross) * kTileStride + k];
       [[unroll]] for (uint r = 0; r < kLaneRows; ++r)
-        mma_sums[r * kLaneOutputs + o] += dot(x[r], w);
+        sums[r * kLaneOutputs + o] += dot(x[r], w);
     }
   }
 }
 
-void mma_store(uint first_row, uint first_output) {
+void mma_store(MmaSums, uint first_row, uint first_output) {
   const uint row = gl_LocalInvocationIndex / kLanesAcross;
   const uint column = gl_LocalInvocationIndex % kLanesAcross;
   const uint rows_apart = kTileRows / kLaneRows;
   [[unroll]] for (uint r = 0; r < kLaneRows; ++r)
     [[unroll]] for (uint o = 0; o < kLaneOutputs; ++o)
       store_sum(first_row + row + r * rows_apart, first_output + column + o * kLanesAcross,
-                mma_sums[r * kLaneOutputs + o]);
+                sums[r * kLaneOutputs + o]);
 }

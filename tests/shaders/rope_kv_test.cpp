@@ -231,7 +231,9 @@ class RopeKvTest : public GpuTest {
       for (size_t i = run * 32; i < end; ++i) {
         int8_t q;
         take(image.rows, kv_row * shape.head_size + i, q);
-        ASSERT_NEAR(q * d, expected[i], d * 0.5001 + most * 1e-3 * (std::abs(q) == 127))
+        // Half a step, and the rounding of the scale: a driver may divide by the scale as it was
+        // before that (NVIDIA's does).
+        ASSERT_NEAR(q * d, expected[i], d * 0.5001 + std::abs(expected[i]) / 1024)
             << "element " << i;
       }
     }

@@ -24,12 +24,13 @@ nlohmann::json to_json(const DeviceCaps& caps, const Ceilings& ceilings,
                        {"bytes_per_s", time.bytes_per_s},
                        {"flops_per_s", time.flops_per_s},
                        {"share", time.share}});
-  return {
-      {"device", caps.name},
-      {"driver", caps.driver},
-      {"ceilings",
-       {{"read_bytes_per_s", ceilings.read_bytes_per_s}, {"flops_per_s", ceilings.flops_per_s}}},
-      {"kernels", kernels}};
+  return {{"device", caps.name},
+          {"driver", caps.driver},
+          {"ceilings",
+           {{"read_bytes_per_s", ceilings.read_bytes_per_s},
+            {"flops_per_s", ceilings.flops_per_s},
+            {"matrix_flops_per_s", ceilings.matrix_flops_per_s}}},
+          {"kernels", kernels}};
 }
 
 class BenchCommand : public Command {

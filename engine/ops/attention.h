@@ -1,0 +1,50 @@
+// Causal attention over the paged KV cache for one ragged batch of prompt chunks and single tokens:
+//
+//   result[t, h] = sum over keys j that t sees of softmax(score[t, h, j]) * value[j, h / group]
+//   score[t, h, j] = scale * q[t, h] . key[j, h / group], then soft_cap * tanh(score / soft_cap)
+//
+// A token at position p sees the keys at 0..p of its own sequence, with a window w those above
+// p - w. The keys and values of this step's tokens must be in the cache already.
+//
+// How it is used: choose_attention() once for a bucket; record_attention() once for a layer of it;
+// plan_attention() (attention_work.h) for every step, its lists uploaded into `work`.
+#pragma once
+
+#include "engine/ops/kernel_choice.h"
+#include "engine/ops/paged_kv.h"
+#include "runtime/buffer.h"
+#include "runtime/command_recorder.h"
+#include "runtime/pipeline.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+// The lists of an AttentionWork on the device. Lists of capacity 0 need no buffer.
+struct AttentionWorkBuffers {
+  BufferSlice few, many;  // [capacity] AttentionItem
+  BufferSlice merges;     // [capacity] AttentionMerge
+};
+
+struct Attention {
+  BufferSlice q;             // [rows, heads, head_size] f32
+  BufferSlice result;        // [rows, heads, head_size] f32; rows of padding are not written
+  PagedKv cache;             // of the layer
+  BufferSlice sequences;     // StepSequence
+  BufferSlice block_tables;  // u32
+  AttentionWorkBuffers work;
+  BufferSlice partials;  // scratch of attention_partial_bytes(); not needed when that is 0
+  AttentionShape shape;  // what the plan was made for
+  uint32_t window = 0;   // 0: none
+  float scale = 1.0f;
+  float soft_cap = 0.0f;  // 0: none
+};
+
+// Scratch memory between the kernels of one record_attention.
+uint64_t attention_partial_bytes(const AttentionCapacity& capacity, const AttentionShape& shape);
+
+// Records the kernels. Fails if the shape is outside what the kernels take, or if a kernel cannot
+// be compiled.
+Status record_attention(CommandRecorder& recorder, PipelineStore& pipelines,
+                        const AttentionPlan& plan, const Attention& op);
+
+}  // namespace hearth

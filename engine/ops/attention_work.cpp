@@ -1,0 +1,182 @@
+#include "engine/ops/attention_work.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "engine/ops/kernel_plan.h"
+#include "params/paged_kv.h"
+
+namespace hearth {
+namespace {
+
+using params::AttentionItem;
+using params::AttentionMerge;
+using params::StepSequence;
+
+uint32_t round_up(uint32_t value, uint32_t unit) { return divide_up(value, unit) * unit; }
+
+// A tile and all the keys that any of its tokens sees.
+struct Tile {
+  uint32_t sequence, first_row, first_token, tokens, key_begin, key_end;
+  uint32_t keys() const { return key_end - key_begin; }
+};
+
+bool is_few(const StepSequence& sequence, const AttentionTuning& tuning) {
+  return tuning.many_tokens == 0 || sequence.rows <= tuning.few_tokens;
+}
+
+std::vector<Tile> cut_into_tiles(std::span<const StepSequence> sequences, uint32_t window,
+                                 const AttentionTuning& tuning, bool few) {
+  std::vector<Tile> tiles;
+  const uint32_t tile_tokens = few ? tuning.few_tokens : tuning.many_tokens;
+  for (uint32_t i = 0; i < sequences.size(); ++i) {
+    const StepSequence& sequence = sequences[i];
+    if (is_few(sequence, tuning) != few) continue;
+    for (uint32_t token = 0; token < sequence.rows; token += tile_tokens) {
+      const uint32_t tokens = std::min(tile_tokens, sequence.rows - token);
+      const uint32_t first_end = sequence.first_position + token + 1;
+      tiles.push_back({.sequence = i,
+                       .first_row = sequence.first_row + token,
+                       .first_token = token,
+                       .tokens = tokens,
+                       .key_begin = window == 0 ? 0 : first_end - std::min(window, first_end),
+                       .key_end = first_end + tokens - 1});
+    }
+  }
+  // The longest first, so that none of them is started when the others are nearly done.
+  std::stable_sort(tiles.begin(), tiles.end(),
+                   [](const Tile& a, const Tile& b) { return a.keys() > b.keys(); });
+  return tiles;
+}
+
+// Where the splits of a tile end, the last at key_end.
+std::vector<uint32_t> split_ends(const Tile& tile, const AttentionTuning& tuning,
+                                 uint32_t split_keys) {
+  std::vector<uint32_t> ends;
+  if (tuning.fixed_splits) {
+    for (uint32_t end = round_up(tile.key_begin + 1, split_keys); end < tile.key_end;
+         end += split_keys)
+      ends.push_back(end);
+  } else {
+    // The nearest number of splits, all of about the same length, cut where blocks begin.
+    const uint32_t splits = std::max(1u, (tile.keys() + split_keys / 2) / split_keys);
+    const uint32_t begin = tile.key_begin / params::kBlockTokens * params::kBlockTokens;
+    const uint32_t length = round_up(divide_up(tile.key_end - begin, splits), params::kBlockTokens);
+    for (uint32_t end = begin + length; end < tile.key_end; end += length) ends.push_back(end);
+  }
+  ends.push_back(tile.key_end);
+  return ends;
+}
+
+class Planner {
+ public:
+  Planner(const AttentionTuning& tuning, AttentionWork& work) : tuning_(tuning), work_(work) {}
+
+  void add(const std::vector<Tile>& tiles, std::vector<AttentionItem>& items) {
+    uint64_t keys = 0;
+    for (const Tile& tile : tiles) keys += tile.keys();
+    uint32_t split_keys = tuning_.split_keys;
+    if (!tuning_.fixed_splits) {
+      const uint64_t wanted = std::max(tuning_.wanted_items, 1u);
+      split_keys = std::max(split_keys, static_cast<uint32_t>((keys + wanted - 1) / wanted));
+    }
+    for (const Tile& tile : tiles) add(tile, split_ends(tile, tuning_, split_keys), items);
+  }
+
+  uint32_t slots() const { return slots_; }
+
+ private:
+  void add(const Tile& tile, const std::vector<uint32_t>& ends, std::vector<AttentionItem>& items) {
+    const bool direct = ends.size() == 1;
+    const uint32_t first_slot = slots_;
+    uint32_t begin = tile.key_begin;
+    for (const uint32_t end : ends) {
+      items.push_back({.sequence = tile.sequence,
+                       .first_token = tile.first_token,
+                       .tokens = tile.tokens,
+                       .key_begin = begin,
+                       .key_end = end,
+                       .partial = direct ? params::kNoPartial : slots_});
+      if (!direct) slots_ += tile.tokens;
+      begin = end;
+    }
+    for (uint32_t token = 0; token < tile.tokens && !direct; ++token)
+      work_.merges.push_back({.row = tile.first_row + token,
+                              .partial = first_slot + token,
+                              .stride = tile.tokens,
+                              .splits = static_cast<uint32_t>(ends.size())});
+  }
+
+  const AttentionTuning& tuning_;
+  AttentionWork& work_;
+  uint32_t slots_ = 0;
+};
+
+}  // namespace
+
+AttentionCapacity attention_capacity(const AttentionTuning& tuning, const AttentionBucket& bucket) {
+  const uint32_t sequences = std::min(bucket.sequences, bucket.rows);
+  const auto most_tiles = [&](uint32_t tile_tokens, uint32_t tiled_sequences) {
+    // Every sequence may end in a tile that is not full.
+    return std::min(bucket.rows, bucket.rows / tile_tokens + tiled_sequences);
+  };
+  uint32_t few_tiles = sequences, many_tiles = 0;
+  if (bucket.sequence_rows > tuning.few_tokens) {
+    if (tuning.many_tokens == 0)
+      few_tiles = most_tiles(tuning.few_tokens, sequences);
+    else
+      many_tiles = most_tiles(tuning.many_tokens,
+                              std::min(sequences, bucket.rows / (tuning.few_tokens + 1)));
+  }
+
+  AttentionCapacity capacity{.few = few_tiles, .many = many_tiles};
+  if (tuning.fixed_splits) {
+    const uint32_t splits = divide_up(bucket.sequence_tokens, tuning.split_keys);
+    capacity.few *= splits;
+    capacity.many *= splits;
+    if (splits > 1) {
+      capacity.slots =
+          capacity.few * tuning.few_tokens + capacity.many * std::max(tuning.many_tokens, 1u);
+      capacity.merges = bucket.rows;
+    }
+    return capacity;
+  }
+  // A tile of k keys becomes round(k / split) items, or one. Since the splits are no shorter than
+  // all keys / wanted, that is no more than `wanted` beyond one a tile; and only tiles of at least
+  // 1.5 splits are split, so that no more than 4/3 * wanted items have partial results.
+  if (bucket.sequence_tokens >= tuning.split_keys + tuning.split_keys / 2) {
+    const uint32_t partial_items = tuning.wanted_items + divide_up(tuning.wanted_items, 3);
+    capacity.few += tuning.wanted_items;
+    capacity.slots = partial_items * std::min(tuning.few_tokens, bucket.sequence_rows);
+    if (many_tiles > 0) {
+      capacity.many += tuning.wanted_items;
+      capacity.slots += partial_items * std::min(tuning.many_tokens, bucket.sequence_rows);
+    }
+    capacity.merges = std::min(bucket.rows, capacity.slots / 2);
+  }
+  return capacity;
+}
+
+Result<AttentionWork> plan_attention(std::span<const params::StepSequence> sequences,
+                                     uint32_t window, const AttentionTuning& tuning,
+                                     const AttentionCapacity& capacity) {
+  AttentionWork work;
+  Planner planner(tuning, work);
+  planner.add(cut_into_tiles(sequences, window, tuning, true), work.few);
+  if (tuning.many_tokens != 0)
+    planner.add(cut_into_tiles(sequences, window, tuning, false), work.many);
+  if (work.few.size() > capacity.few || work.many.size() > capacity.many ||
+      work.merges.size() > capacity.merges || planner.slots() > capacity.slots)
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("attention work of {} and {} items, {} merges and {} slots is more "
+                             "than the bucket's {}, {}, {} and {}",
+                             work.few.size(), work.many.size(), work.merges.size(), planner.slots(),
+                             capacity.few, capacity.many, capacity.merges, capacity.slots)};
+  work.few.resize(capacity.few);
+  work.many.resize(capacity.many);
+  work.merges.resize(capacity.merges);
+  return work;
+}
+
+}  // namespace hearth

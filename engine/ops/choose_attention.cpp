@@ -1,0 +1,167 @@
+#include <bit>
+#include <string>
+
+#include "engine/ops/kernel_choice.h"
+
+namespace hearth {
+namespace {
+
+std::string kernel_name(const char* kernel, KvFormat kv) {
+  return std::string(kernel) + "." + std::string(kv_format_name(kv));
+}
+
+// The heads that share a KV head; of a shape that record_attention() will refuse, any number.
+uint32_t heads_of_group(const AttentionShape& shape) {
+  return std::max(1u, shape.heads / std::max(1u, shape.kv_heads));
+}
+
+// How many tokens of a sequence a workgroup takes, and of how many rows: tokens x heads of a group.
+struct Tile {
+  uint32_t tokens, rows;
+};
+
+Tile choose_tile(const AttentionShape& shape, uint32_t most_rows, bool one_token) {
+  const uint32_t tokens = one_token ? 1 : std::max(1u, most_rows / heads_of_group(shape));
+  return {.tokens = tokens, .rows = std::min(most_rows, tokens * heads_of_group(shape))};
+}
+
+struct ListPlan {
+  uint32_t tokens;  // of a tile
+  KernelPlan plan;  // but for the number of items
+};
+
+GroupCount tile_groups(const AttentionShape& shape, const Tile& tile) {
+  return {.x = 0, .y = shape.kv_heads * divide_up(tile.tokens * heads_of_group(shape), tile.rows)};
+}
+
+ListPlan choose_cpu(const DeviceCaps& caps, const AttentionShape& shape, bool one_token) {
+  const Tile tile = choose_tile(shape, 4, one_token);
+  return {.tokens = tile.tokens,
+          .plan = {.pipeline = {.kernel = kernel_name("attention_subgroup", shape.kv),
+                                .constants = {caps.subgroup_size, shape.head_size, tile.rows},
+                                .subgroup_size = caps.subgroup_size},
+                   .groups = tile_groups(shape, tile)}};
+}
+
+ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool one_token) {
+  const uint32_t chunk_elements = shape.kv == KvFormat::kF16 ? 8 : 16;
+  const uint32_t chunks = std::max(1u, shape.head_size / chunk_elements);
+  const uint32_t lanes = std::min(caps.subgroup_size, std::bit_ceil(chunks));
+  const uint32_t slice_chunks = divide_up(chunks, lanes);
+
+  // Registers: a slice of the query and of the result for every row, the chunks of a run's keys and
+  // values, a score for every row and key.
+  const uint32_t most_rows = std::clamp(64 / (slice_chunks * chunk_elements), 1u, 8u);
+  const Tile tile = choose_tile(shape, most_rows, one_token);
+  // More halves in flight cost more registers than they bring; bytes need more to keep up.
+  const uint32_t in_flight = shape.kv == KvFormat::kF16 ? 4 : 8;
+  const uint32_t run =
+      std::bit_floor(std::clamp(std::min(in_flight / slice_chunks, 32 / tile.rows), 1u, 8u));
+
+  const uint32_t subgroup_bytes = tile.rows * (shape.head_size + 2) * 4;
+  const uint32_t subgroups =
+      std::clamp(std::min(group_size(caps, 256) / caps.subgroup_size,
+                          caps.limits.max_shared_bytes / std::max(1u, subgroup_bytes)),
+                 1u, 4u);
+  return {.tokens = tile.tokens,
+          .plan = {.pipeline = {.kernel = kernel_name("attention_rows", shape.kv),
+                                .constants = {subgroups * caps.subgroup_size, caps.subgroup_size,
+                                              subgroups, shape.head_size, tile.rows, lanes, run},
+                                .subgroup_size = caps.subgroup_size},
+                   .groups = tile_groups(shape, tile)}};
+}
+
+// The cooperative matrix product that attention_tile runs on: f16 into f32, the shape with the most
+// work in it that a subgroup's lanes can share out by rows.
+std::optional<CoopmatShape> choose_matrix(const DeviceCaps& caps, uint32_t head_size) {
+  std::optional<CoopmatShape> best;
+  if (!caps.features.coopmat || !caps.features.float16) return best;
+  for (const CoopmatShape& shape : caps.coopmat_shapes) {
+    const bool types = shape.a == ScalarType::kF16 && shape.b == ScalarType::kF16 &&
+                       shape.c == ScalarType::kF32 && shape.result == ScalarType::kF32;
+    const bool sizes = shape.m % 8 == 0 && shape.n % 8 == 0 && shape.k % 8 == 0 &&
+                       head_size % shape.n == 0 && head_size % shape.k == 0 &&
+                       caps.subgroup_size % shape.m == 0;
+    if (!types || !sizes) continue;
+    if (!best || shape.m * shape.n * shape.k > best->m * best->n * best->k) best = shape;
+  }
+  return best;
+}
+
+// The tiled kernel's shared memory, as it declares it.
+uint32_t tile_shared_bytes(uint32_t rows, uint32_t keys, uint32_t head_size) {
+  const uint32_t pieces =
+      2 * keys * (head_size / 8 + 1) + rows * (keys / 4 + 1) + rows * (keys / 8 + 1);
+  return pieces * 16 + rows * (4 + 8);
+}
+
+std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const AttentionShape& shape) {
+  const std::optional<CoopmatShape> matrix = choose_matrix(caps, shape.head_size);
+  if (!matrix) return std::nullopt;
+  const uint32_t subgroups = std::min(4u, group_size(caps, 256) / caps.subgroup_size);
+  const uint32_t rows = subgroups * matrix->m;
+  if (heads_of_group(shape) > rows) return std::nullopt;
+  // The smallest tile of keys that the lanes can share out, or the largest whose products are few
+  // enough to be unrolled; that also leaves room for several workgroups side by side.
+  constexpr uint32_t kMostProducts = 16;
+  const uint32_t row_lanes = caps.subgroup_size / matrix->m;
+  uint32_t tile_keys = 0;
+  for (const uint32_t keys : {16u, 32u, 64u}) {
+    if (keys % matrix->n != 0 || keys % matrix->k != 0 || keys / 8 % row_lanes != 0) continue;
+    const uint32_t products = keys / matrix->n * (shape.head_size / matrix->k);
+    if (tile_keys != 0 && products > kMostProducts) break;
+    if (tile_shared_bytes(rows, keys, shape.head_size) > caps.limits.max_shared_bytes) break;
+    tile_keys = keys;
+  }
+  if (tile_keys == 0) return std::nullopt;
+  const Tile tile{.tokens = rows / heads_of_group(shape), .rows = rows};
+  return ListPlan{
+      .tokens = tile.tokens,
+      .plan = {
+          .pipeline = {.kernel = kernel_name("attention_tile", shape.kv),
+                       .constants = {subgroups * caps.subgroup_size, caps.subgroup_size, subgroups,
+                                     shape.head_size, matrix->m, matrix->n, matrix->k, tile_keys},
+                       .subgroup_size = caps.subgroup_size},
+          .groups = tile_groups(shape, tile)}};
+}
+
+}  // namespace
+
+AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& shape,
+                               bool deterministic) {
+  const bool cpu = is_cpu(caps);
+  std::optional<ListPlan> many;
+  if (!cpu && !deterministic && shape.bucket.sequence_rows > 1)
+    many = choose_matrix_tile(caps, shape);
+  const bool one_token = deterministic || many || shape.bucket.sequence_rows <= 1;
+  const ListPlan few =
+      cpu ? choose_cpu(caps, shape, one_token) : choose_rows(caps, shape, one_token);
+
+  // Groups enough to fill the device several times over, so that the last ones to end leave little
+  // of it idle. A CPU has few cores.
+  const uint32_t wanted_groups = cpu ? 16 : 2048;
+  AttentionPlan plan{
+      .few = few.plan,
+      .tuning = {.few_tokens = few.tokens,
+                 .many_tokens = many ? many->tokens : 0,
+                 .split_keys = deterministic ? 2048u : (cpu ? 1024u : 128u),
+                 .wanted_items = divide_up(wanted_groups, std::max(1u, shape.kv_heads)),
+                 .fixed_splits = deterministic}};
+  plan.capacity = attention_capacity(plan.tuning, shape.bucket);
+  plan.few.groups.x = plan.capacity.few;
+  if (plan.capacity.many > 0) {
+    plan.many = many->plan;
+    plan.many->groups.x = plan.capacity.many;
+  }
+  if (plan.capacity.merges > 0) {
+    // On a CPU one part: no barrier.
+    const uint32_t vectors = cpu ? caps.subgroup_size : 32;
+    const uint32_t parts = cpu ? 1 : 4;
+    plan.merge = KernelPlan{
+        .pipeline = {.kernel = "attention_merge", .constants = {vectors * parts, vectors, parts}},
+        .groups = {.x = plan.capacity.merges, .y = shape.heads}};
+  }
+  return plan;
+}
+
+}  // namespace hearth

@@ -1,0 +1,226 @@
+// Attention over the paged cache, a few query rows at a time: decoding on every device, and prompt
+// chunks too where attention_tile cannot run.
+//
+//   result[t, h] = sum over keys j that t sees of softmax(score[t, h, j]) * value[j, h / group]
+//   score[t, h, j] = scale * q[t, h] . key[j, h / group], soft-capped where asked for
+//
+// A workgroup takes an AttentionItem and one KV head; its rows are tokens x heads of the group, so
+// that a key is read once for all of them. kLanes neighbouring lanes make a stream: each holds
+// kSliceChunks chunks of the head, and a stream goes over runs of kRun keys that no other stream
+// has, with a softmax of its own. Streams are merged at the end: in registers within a subgroup, in
+// shared memory across subgroups. A group of one subgroup meets no barrier.
+//   groups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
+// REQUIRES: full subgroups of kSubgroupSize, a multiple of kLanes; kRun divides kBlockTokens;
+// addresses are multiples of 16, head_size of 16.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#include "common/kernel.glsl"
+#include "params/paged_kv.h"
+#include "params/step.h"
+#include "params/attention_work.h"
+#include "params/attention.h"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint kSubgroupSize = 32;
+layout(constant_id = 2) const uint kSubgroups = 4;  // in a group
+layout(constant_id = 3) const uint kHeadSize = 128;
+layout(constant_id = 4) const uint kRows = 4;   // query rows of a group
+layout(constant_id = 5) const uint kLanes = 16;  // of a stream, a power of two
+layout(constant_id = 6) const uint kRun = 8;    // keys whose loads a stream issues together
+
+#include "common/attention_kv.glsl"
+#include "common/attention_place.glsl"
+#include "common/attention_score.glsl"
+
+const uint kSliceChunks = (kRowChunks + kLanes - 1) / kLanes;
+const uint kSliceVectors = kSliceChunks * kChunkVectors;
+const uint kRowVectors = kHeadSize / 4;
+const uint kStreams = kSubgroupSize / kLanes;  // of a subgroup
+
+shared vec4 shared_sums[kSubgroups > 1 ? kSubgroups * kRows * kRowVectors : 1];
+shared vec2 shared_stats[kSubgroups > 1 ? kSubgroups * kRows : 1];
+
+// Lanes past the end of a row repeat its last chunk, which is in the cache; their queries are zero
+// and their sums are dropped.
+uint slice_chunk(uint lane, uint c) { return lane + c * kLanes; }
+
+void main() {
+  const Place place = find_place();
+  if (place.rows == 0) return;
+
+  const uint lane = gl_SubgroupInvocationID % kLanes;
+  const uint stream = gl_SubgroupID * kStreams + gl_SubgroupInvocationID / kLanes;
+
+  // The queries' slices, and what each row may see.
+  vec4 q[kRows * kSliceVectors];
+  uvec2 visible[kRows];
+  const float scale = query_scale();
+  [[unroll]] for (uint r = 0; r < kRows; ++r) {
+    visible[r] = row_keys(place, r);
+    F32x4 row = query_row(place, r);
+    [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
+      const uint chunk = slice_chunk(lane, c);
+      [[unroll]] for (uint i = 0; i < kChunkVectors; ++i) {
+        q[r * kSliceVectors + c * kChunkVectors + i] =
+            chunk < kRowChunks ? row.at[chunk * kChunkVectors + i] * scale : vec4(0);
+      }
+    }
+  }
+
+  vec4 sums[kRows * kSliceVectors];
+  float max_score[kRows];
+  float weight_sum[kRows];
+  [[unroll]] for (uint i = 0; i < kRows * kSliceVectors; ++i) sums[i] = vec4(0);
+  [[unroll]] for (uint r = 0; r < kRows; ++r) {
+    max_score[r] = kNoMax;
+    weight_sum[r] = 0.0;
+  }
+
+  // Runs begin at multiples of kRun, so that a run has one block. A subgroup's streams go on as
+  // long as its first has a run; keys outside the item repeat one inside it, and are masked.
+  const uint last_key = place.item.key_end - 1;
+  const uint first_run = place.item.key_begin / kRun * kRun;
+  const uint step = kSubgroups * kStreams * kRun;
+  uint run = first_run + stream * kRun;
+  uint next_kv_row = block_rows(place, min(run, last_key));
+  for (uint base = first_run + gl_SubgroupID * kStreams * kRun; base <= last_key;
+       base += step, run += step) {
+    const uint first_kv_row = next_kv_row;
+    KvChunk keys[kRun * kSliceChunks];
+    KvChunk values[kRun * kSliceChunks];
+    [[unroll]] for (uint k = 0; k < kRun; ++k) {
+      const uint row =
+          first_kv_row + clamp(run + k, place.item.key_begin, last_key) % kBlockTokens;
+      [[unroll]] for (uint c = 0; c < kSliceChunks; ++c)
+        keys[k * kSliceChunks + c] = load_chunk(params.keys, params.key_scales, row,
+                                                min(slice_chunk(lane, c), kRowChunks - 1));
+    }
+    [[unroll]] for (uint k = 0; k < kRun; ++k) {
+      const uint row =
+          first_kv_row + clamp(run + k, place.item.key_begin, last_key) % kBlockTokens;
+      [[unroll]] for (uint c = 0; c < kSliceChunks; ++c)
+        values[k * kSliceChunks + c] = load_chunk(params.values, params.value_scales, row,
+                                                  min(slice_chunk(lane, c), kRowChunks - 1));
+    }
+
+    next_kv_row = block_rows(place, min(run + step, last_key));
+
+    float score[kRun * kRows];
+    [[unroll]] for (uint i = 0; i < kRun * kRows; ++i) score[i] = 0.0;
+    [[unroll]] for (uint k = 0; k < kRun; ++k) {
+      [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
+        const KvChunk chunk = keys[k * kSliceChunks + c];
+        float dots[kRows];
+        [[unroll]] for (uint r = 0; r < kRows; ++r) dots[r] = 0.0;
+        [[unroll]] for (uint i = 0; i < kChunkVectors; ++i) {
+          const vec4 key = chunk_vector(chunk, i);
+          [[unroll]] for (uint r = 0; r < kRows; ++r)
+            dots[r] += dot(q[r * kSliceVectors + c * kChunkVectors + i], key);
+        }
+        [[unroll]] for (uint r = 0; r < kRows; ++r)
+          score[k * kRows + r] += dots[r] * chunk_scale(chunk);
+      }
+    }
+    [[unroll]] for (uint offset = 1; offset < kLanes; offset *= 2) {
+      [[unroll]] for (uint i = 0; i < kRun * kRows; ++i)
+        score[i] += subgroupShuffleXor(score[i], offset);
+    }
+
+    if (params.soft_cap != 0.0) {
+      [[unroll]] for (uint i = 0; i < kRun * kRows; ++i) score[i] = cap_score(score[i]);
+    }
+
+    [[unroll]] for (uint r = 0; r < kRows; ++r) {
+      float new_max = max_score[r];
+      [[unroll]] for (uint k = 0; k < kRun; ++k) {
+        const uint key = run + k;
+        const bool sees = key >= visible[r].x && key < visible[r].y;
+        score[k * kRows + r] = sees ? score[k * kRows + r] : kMasked;
+        new_max = max(new_max, score[k * kRows + r]);
+      }
+      const float shrink = exp2(max_score[r] - new_max);
+      max_score[r] = new_max;
+      weight_sum[r] *= shrink;
+      [[unroll]] for (uint i = 0; i < kSliceVectors; ++i) sums[r * kSliceVectors + i] *= shrink;
+      [[unroll]] for (uint k = 0; k < kRun; ++k) {
+        score[k * kRows + r] = exp2(score[k * kRows + r] - new_max);
+        weight_sum[r] += score[k * kRows + r];
+      }
+    }
+    [[unroll]] for (uint k = 0; k < kRun; ++k) {
+      [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
+        const KvChunk chunk = values[k * kSliceChunks + c];
+        [[unroll]] for (uint i = 0; i < kChunkVectors; ++i) {
+          const vec4 value = chunk_vector(chunk, i) * chunk_scale(chunk);
+          [[unroll]] for (uint r = 0; r < kRows; ++r)
+            sums[r * kSliceVectors + c * kChunkVectors + i] += score[k * kRows + r] * value;
+        }
+      }
+    }
+  }
+
+  // The subgroup's streams become one.
+  [[unroll]] for (uint offset = kLanes; offset < kSubgroupSize; offset *= 2) {
+    [[unroll]] for (uint r = 0; r < kRows; ++r) {
+      const float new_max = max(max_score[r], subgroupShuffleXor(max_score[r], offset));
+      const float shrink = exp2(max_score[r] - new_max);
+      max_score[r] = new_max;
+      weight_sum[r] *= shrink;
+      weight_sum[r] += subgroupShuffleXor(weight_sum[r], offset);
+      [[unroll]] for (uint i = 0; i < kSliceVectors; ++i) {
+        vec4 sum = sums[r * kSliceVectors + i] * shrink;
+        sums[r * kSliceVectors + i] = sum + subgroupShuffleXor(sum, offset);
+      }
+    }
+  }
+
+  if (kSubgroups == 1) {
+    if (stream != 0) return;
+    [[unroll]] for (uint r = 0; r < kRows; ++r) {
+      if (!has_row(place, r)) break;
+      [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
+        const uint chunk = slice_chunk(lane, c);
+        if (chunk >= kRowChunks) break;
+        [[unroll]] for (uint i = 0; i < kChunkVectors; ++i)
+          write_vector(place, r, chunk * kChunkVectors + i,
+                       sums[r * kSliceVectors + c * kChunkVectors + i],
+                       vec2(max_score[r], weight_sum[r]));
+      }
+    }
+    return;
+  }
+
+  // The group's subgroups become one.
+  if (gl_SubgroupInvocationID < kLanes) {
+    [[unroll]] for (uint r = 0; r < kRows; ++r) {
+      const uint row = gl_SubgroupID * kRows + r;
+      if (lane == 0) shared_stats[row] = vec2(max_score[r], weight_sum[r]);
+      [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
+        const uint chunk = slice_chunk(lane, c);
+        if (chunk < kRowChunks) {
+          [[unroll]] for (uint i = 0; i < kChunkVectors; ++i)
+            shared_sums[row * kRowVectors + chunk * kChunkVectors + i] =
+                sums[r * kSliceVectors + c * kChunkVectors + i];
+        }
+      }
+    }
+  }
+  barrier();
+  for (uint at = gl_LocalInvocationID.x; at < kRows * kRowVectors; at += gl_WorkGroupSize.x) {
+    const uint r = at / kRowVectors;
+    if (!has_row(place, r)) break;
+    float new_max = kNoMax;
+    [[unroll]] for (uint s = 0; s < kSubgroups; ++s)
+      new_max = max(new_max, shared_stats[s * kRows + r].x);
+    vec4 sum = vec4(0);
+    float weights = 0.0;
+    [[unroll]] for (uint s = 0; s < kSubgroups; ++s) {
+      const vec2 stats = shared_stats[s * kRows + r];
+      const float shrink = exp2(stats.x - new_max);
+      weights += stats.y * shrink;
+      sum += shared_sums[s * kRows * kRowVectors + at] * shrink;
+    }
+    write_vector(place, r, at % kRowVectors, sum, vec2(new_max, weights));
+  }
+}

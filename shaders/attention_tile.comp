@@ -1,0 +1,265 @@
+// Attention over the paged cache for prompt chunks, on cooperative matrices (the formula is in
+// attention_rows.comp). Queries, keys, values and weights enter the products as f16, sums are f32.
+//
+// A workgroup takes an AttentionItem, one KV head and kRows rows, kM a subgroup. It goes over the
+// keys in tiles of kKeys, which all subgroups share; the loads of the next tile are under way while
+// one is worked on. A subgroup finds the scores of its rows, turns them into weights in a corner of
+// shared memory of its own, and adds weights times values to sums that stay in registers.
+//   groups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
+// REQUIRES: full subgroups of kSubgroupSize, a multiple of kM; head_size a multiple of kN, kK and
+// 16; kKeys a multiple of kN, kK, kBlockTokens and 8 * kSubgroupSize / kM; addresses are multiples
+// of 16.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#pragma use_vulkan_memory_model
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_KHR_shader_subgroup_vote : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#include "common/kernel.glsl"
+#include "params/paged_kv.h"
+#include "params/step.h"
+#include "params/attention_work.h"
+#include "params/attention.h"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint kSubgroupSize = 32;
+layout(constant_id = 2) const uint kSubgroups = 4;  // in a group
+layout(constant_id = 3) const uint kHeadSize = 128;
+layout(constant_id = 4) const uint kM = 16;  // a cooperative matrix product is kM x kN x kK
+layout(constant_id = 5) const uint kN = 16;
+layout(constant_id = 6) const uint kK = 16;
+layout(constant_id = 7) const uint kKeys = 32;  // of a tile
+const uint kRows = kSubgroups * kM;
+
+#include "common/attention_kv.glsl"
+#include "common/attention_place.glsl"
+#include "common/attention_score.glsl"
+
+// Shared memory is counted in pieces of 16 bytes: eight halves or four floats. Rows have one more
+// than they need, so that rows below each other lie in different banks.
+const uint kHalves = 8;
+const uint kTileStride = kHeadSize / kHalves + 1;  // of a key or value
+const uint kValues = kKeys * kTileStride;          // where the values begin
+const uint kScoreStride = kKeys / 4 + 1;
+const uint kWeightStride = kKeys / kHalves + 1;
+
+shared uvec4 tile[2 * kKeys * kTileStride];  // keys, then values
+shared vec4 scores[kRows * kScoreStride];
+shared uvec4 weights[kRows * kWeightStride];
+shared float shrinks[kRows];
+shared vec2 row_stats[kRows];
+
+const uint kDepth = kHeadSize / kK;
+const uint kColumns = kHeadSize / kN;
+const uint kKeyColumns = kKeys / kN;
+const uint kThreads = kSubgroups * kSubgroupSize;
+const uint kLoads = (kKeys * kRowChunks + kThreads - 1) / kThreads;  // of keys, by an invocation
+const uint kRowLanes = kSubgroupSize / kM;
+const uint kLanePieces = kKeys / kHalves / kRowLanes;  // of a row's weights, by a lane
+
+// A row keeps its max until a score is this much above it, so that sums are rarely rescaled. A
+// weight is then at most 2^kSlack, well inside f16.
+const float kSlack = 8.0;
+
+#define MatrixA coopmat<float16_t, gl_ScopeSubgroup, kM, kK, gl_MatrixUseA>
+#define MatrixB coopmat<float16_t, gl_ScopeSubgroup, kK, kN, gl_MatrixUseB>
+#define MatrixSum coopmat<float, gl_ScopeSubgroup, kM, kN, gl_MatrixUseAccumulator>
+
+// Orders shared memory and nothing else, so that loads of the next tile stay under way.
+void subgroup_shared_barrier() {
+  controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared,
+                 gl_SemanticsAcquireRelease);
+}
+
+// The invocation's part of the next tile.
+KvChunk next_keys[kLoads];
+KvChunk next_values[kLoads];
+
+// Which chunk of the tile an invocation loads: x = key, y = chunk of the row.
+uvec2 load_place(uint load) {
+  const uint at = load * kThreads + gl_LocalInvocationID.x;
+  return uvec2(at / kRowChunks, at % kRowChunks);
+}
+
+// Keys outside the item repeat one inside it, and are masked.
+void load_tile(Place place, uint first_key) {
+  [[unroll]] for (uint load = 0; load < kLoads; ++load) {
+    const uvec2 at = load_place(load);
+    const uint key = clamp(first_key + at.x, place.item.key_begin, place.item.key_end - 1);
+    const uint row = block_rows(place, key) + key % kBlockTokens;
+    next_keys[load] = load_chunk(params.keys, params.key_scales, row, at.y);
+    next_values[load] = load_chunk(params.values, params.value_scales, row, at.y);
+  }
+}
+
+uvec4 pack_halves(vec4 low, vec4 high) {
+  return uvec4(packHalf2x16(low.xy), packHalf2x16(low.zw), packHalf2x16(high.xy),
+               packHalf2x16(high.zw));
+}
+
+void store_chunk(uint at, KvChunk chunk) {
+#ifdef KV_Q8_0
+  tile[at] = pack_halves(chunk_vector(chunk, 0) * chunk.scale, chunk_vector(chunk, 1) * chunk.scale);
+  tile[at + 1] =
+      pack_halves(chunk_vector(chunk, 2) * chunk.scale, chunk_vector(chunk, 3) * chunk.scale);
+#else
+  tile[at] = chunk.bits;
+#endif
+}
+
+void store_tile() {
+  [[unroll]] for (uint load = 0; load < kLoads; ++load) {
+    const uvec2 at = load_place(load);
+    if (at.x < kKeys) {
+      const uint piece = at.x * kTileStride + at.y * (kChunkElements / kHalves);
+      store_chunk(piece, next_keys[load]);
+      store_chunk(kValues + piece, next_values[load]);
+    }
+  }
+}
+
+void main() {
+  const Place place = find_place();
+  if (place.rows == 0) return;
+  // Subgroups without rows of their own work along: some drivers make every barrier, also one of a
+  // subgroup, a barrier of the whole group.
+  const uint first_row = gl_SubgroupID * kM;
+
+  load_tile(place, place.item.key_begin / kBlockTokens * kBlockTokens);
+
+  // The queries go into registers through the subgroup's part of the weights, kKeys columns at a time.
+  MatrixA q[kDepth];
+  const float scale = query_scale();
+  const uint row_pieces = kKeys / kHalves;
+  [[unroll]] for (uint column = 0; column < kHeadSize; column += kKeys) {
+    for (uint at = gl_SubgroupInvocationID; at < kM * row_pieces; at += kSubgroupSize) {
+      const uint row = first_row + at / row_pieces;
+      const uint piece = at % row_pieces;
+      const uint vector = column / 4 + 2 * piece;
+      if (vector < kHeadSize / 4) {
+        F32x4 query = query_row(place, row);
+        weights[row * kWeightStride + piece] =
+            pack_halves(query.at[vector] * scale, query.at[vector + 1] * scale);
+      }
+    }
+    subgroup_shared_barrier();
+    [[unroll]] for (uint k = 0; k < kKeys / kK; ++k) {
+      if (column + k * kK < kHeadSize)
+        coopMatLoad(q[column / kK + k], weights, first_row * kWeightStride + k * (kK / kHalves),
+                    kWeightStride, gl_CooperativeMatrixLayoutRowMajor);
+    }
+    subgroup_shared_barrier();
+  }
+
+  MatrixSum sums[kColumns];
+  [[unroll]] for (uint n = 0; n < kColumns; ++n) sums[n] = MatrixSum(0.0);
+
+  // A lane's row, and its part of the keys of a tile.
+  const uint row = first_row + gl_SubgroupInvocationID / kRowLanes;
+  const uint part = gl_SubgroupInvocationID % kRowLanes;
+  const uvec2 visible = row_keys(place, row);
+  // Tiles inside this need no mask: every row of the group sees all of it.
+  const uvec2 seen_by_all = uvec2(row_keys(place, kRows - 1).x, row_keys(place, 0).y);
+  float max_score = kNoMax;
+  float weight_sum = 0.0;
+
+  for (uint first_key = place.item.key_begin / kBlockTokens * kBlockTokens;
+       first_key < place.item.key_end; first_key += kKeys) {
+    barrier();  // the last tile may still be read
+    store_tile();
+    barrier();
+    if (first_key + kKeys < place.item.key_end) load_tile(place, first_key + kKeys);
+
+    MatrixSum products[kKeyColumns];
+    [[unroll]] for (uint n = 0; n < kKeyColumns; ++n) products[n] = MatrixSum(0.0);
+    [[unroll]] for (uint d = 0; d < kDepth; ++d) {
+      [[unroll]] for (uint n = 0; n < kKeyColumns; ++n) {
+        MatrixB keys;
+        coopMatLoad(keys, tile, n * kN * kTileStride + d * (kK / kHalves), kTileStride,
+                    gl_CooperativeMatrixLayoutColumnMajor);
+        products[n] = coopMatMulAdd(q[d], keys, products[n]);
+      }
+    }
+    [[unroll]] for (uint n = 0; n < kKeyColumns; ++n)
+      coopMatStore(products[n], scores, first_row * kScoreStride + n * (kN / 4), kScoreStride,
+                   gl_CooperativeMatrixLayoutRowMajor);
+    subgroup_shared_barrier();
+
+    // Scores to weights.
+    vec4 score[2 * kLanePieces];
+    const uint first_vector = part * 2 * kLanePieces;
+    [[unroll]] for (uint i = 0; i < 2 * kLanePieces; ++i)
+      score[i] = scores[row * kScoreStride + first_vector + i];
+    if (params.soft_cap != 0.0) {
+      [[unroll]] for (uint i = 0; i < 2 * kLanePieces; ++i) score[i] = cap_scores(score[i]);
+    }
+    if (first_key < seen_by_all.x || first_key + kKeys > seen_by_all.y) {
+      [[unroll]] for (uint i = 0; i < 2 * kLanePieces; ++i) {
+        const uvec4 key = first_key + (first_vector + i) * 4 + uvec4(0, 1, 2, 3);
+        score[i] = mix(score[i], vec4(kMasked),
+                       bvec4(uvec4(lessThan(key, uvec4(visible.x))) |
+                             uvec4(greaterThanEqual(key, uvec4(visible.y)))));
+      }
+    }
+    vec4 largest_of = vec4(kNoMax);
+    [[unroll]] for (uint i = 0; i < 2 * kLanePieces; ++i) largest_of = max(largest_of, score[i]);
+    float largest = max(max(largest_of.x, largest_of.y), max(largest_of.z, largest_of.w));
+    [[unroll]] for (uint offset = 1; offset < kRowLanes; offset *= 2)
+      largest = max(largest, subgroupShuffleXor(largest, offset));
+    const bool grows = largest > max_score + kSlack;
+    const float shrink = grows ? exp2(max_score - largest) : 1.0;
+    if (grows) max_score = largest;
+    weight_sum *= shrink;
+    [[unroll]] for (uint i = 0; i < kLanePieces; ++i) {
+      const vec4 low = exp2(score[2 * i] - max_score);
+      const vec4 high = exp2(score[2 * i + 1] - max_score);
+      weight_sum += dot(low + high, vec4(1));
+      weights[row * kWeightStride + part * kLanePieces + i] = pack_halves(low, high);
+    }
+    const bool any_grows = subgroupAny(grows);
+    if (any_grows && part == 0) shrinks[row] = shrink;
+    subgroup_shared_barrier();
+
+    if (any_grows) {
+      // Every column of this matrix is the rows' shrinks.
+      MatrixSum factors;
+      coopMatLoad(factors, shrinks, first_row, 0, gl_CooperativeMatrixLayoutColumnMajor);
+      [[unroll]] for (uint n = 0; n < kColumns; ++n) sums[n] *= factors;
+    }
+    [[unroll]] for (uint k = 0; k < kKeys / kK; ++k) {
+      MatrixA weight;
+      coopMatLoad(weight, weights, first_row * kWeightStride + k * (kK / kHalves), kWeightStride,
+                  gl_CooperativeMatrixLayoutRowMajor);
+      [[unroll]] for (uint n = 0; n < kColumns; ++n) {
+        MatrixB values;
+        coopMatLoad(values, tile, kValues + k * kK * kTileStride + n * (kN / kHalves), kTileStride,
+                    gl_CooperativeMatrixLayoutRowMajor);
+        sums[n] = coopMatMulAdd(weight, values, sums[n]);
+      }
+    }
+  }
+
+  // The sums go through the scores' memory to where they belong.
+  [[unroll]] for (uint offset = 1; offset < kRowLanes; offset *= 2)
+    weight_sum += subgroupShuffleXor(weight_sum, offset);
+  if (part == 0) row_stats[row] = vec2(max_score, weight_sum);
+  [[unroll]] for (uint first = 0; first < kColumns; first += kKeyColumns) {
+    subgroup_shared_barrier();
+    [[unroll]] for (uint n = 0; n < kKeyColumns; ++n) {
+      if (first + n < kColumns)
+        coopMatStore(sums[first + n], scores, first_row * kScoreStride + n * (kN / 4), kScoreStride,
+                     gl_CooperativeMatrixLayoutRowMajor);
+    }
+    subgroup_shared_barrier();
+    for (uint at = gl_SubgroupInvocationID; at < kM * (kKeys / 4); at += kSubgroupSize) {
+      const uint result_row = first_row + at / (kKeys / 4);
+      const uint column = at % (kKeys / 4);
+      const uint vector = first * (kN / 4) + column;
+      if (has_row(place, result_row) && vector < kHeadSize / 4)
+        write_vector(place, result_row, vector, scores[result_row * kScoreStride + column],
+                     row_stats[result_row]);
+    }
+  }
+}

@@ -1,0 +1,154 @@
+// Attention's kernel choice for devices we do not have.
+#include <bit>
+
+#include <gtest/gtest.h>
+
+#include "engine/ops/kernel_choice.h"
+
+namespace hearth {
+namespace {
+
+CoopmatShape half_matrix(uint32_t m, uint32_t n, uint32_t k, ScalarType sum = ScalarType::kF32) {
+  return {m, n, k, ScalarType::kF16, ScalarType::kF16, sum, sum};
+}
+
+struct FakeDevice {
+  const char* name;
+  DeviceCaps caps;
+  uint32_t matrix_rows;  // of the cooperative matrices it should get; 0: none
+};
+
+FakeDevice fake(const char* name, DeviceType type, uint32_t subgroup, uint32_t shared_bytes,
+                std::vector<CoopmatShape> matrices, uint32_t matrix_rows) {
+  DeviceCaps caps;
+  caps.type = type;
+  caps.subgroup_size = caps.min_subgroup_size = caps.max_subgroup_size = subgroup;
+  caps.limits.max_group_invocations = 1024;
+  caps.limits.max_shared_bytes = shared_bytes;
+  caps.features.coopmat = !matrices.empty();
+  caps.features.float16 = true;
+  caps.coopmat_shapes = std::move(matrices);
+  return {name, caps, matrix_rows};
+}
+
+std::vector<FakeDevice> devices() {
+  return {
+      fake("nvidia", DeviceType::kDiscrete, 32, 49152,
+           {half_matrix(16, 8, 8), half_matrix(16, 16, 16, ScalarType::kF16),
+            half_matrix(16, 16, 16), half_matrix(16, 8, 16)},
+           16),
+      fake("nvidia, old", DeviceType::kDiscrete, 32, 49152, {}, 0),
+      fake("amd wave64", DeviceType::kDiscrete, 64, 65536, {half_matrix(16, 16, 16)}, 16),
+      fake("amd wave32", DeviceType::kDiscrete, 32, 65536, {half_matrix(16, 16, 16)}, 16),
+      fake("intel", DeviceType::kDiscrete, 16, 65536, {half_matrix(8, 16, 16)}, 8),
+      fake("matrices of halves only", DeviceType::kIntegrated, 32, 32768,
+           {half_matrix(16, 16, 16, ScalarType::kF16)}, 0),
+      fake("smallest", DeviceType::kIntegrated, 16, 16384, {}, 0),
+      fake("lavapipe 256", DeviceType::kCpu, 8, 32768, {half_matrix(8, 8, 8)}, 0),
+      fake("lavapipe 128", DeviceType::kCpu, 4, 32768, {}, 0),
+  };
+}
+
+const AttentionBucket kDecode{
+    .rows = 64, .sequences = 64, .sequence_rows = 1, .sequence_tokens = 4096};
+const AttentionBucket kMixed{
+    .rows = 2048, .sequences = 64, .sequence_rows = 2048, .sequence_tokens = 4096};
+
+std::vector<AttentionShape> shapes(const AttentionBucket& bucket) {
+  std::vector<AttentionShape> all;
+  for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0})
+    for (const uint32_t head_size : {32u, 64u, 80u, 96u, 128u, 256u})
+      for (const auto& [heads, kv_heads] :
+           {std::pair{32u, 8u}, {32u, 32u}, {28u, 4u}, {16u, 1u}, {9u, 3u}})
+        all.push_back({.kv = kv,
+                       .heads = heads,
+                       .kv_heads = kv_heads,
+                       .head_size = head_size,
+                       .bucket = bucket});
+  return all;
+}
+
+TEST(AttentionChoice, Table) {
+  for (const FakeDevice& device : devices()) {
+    for (const AttentionShape& shape : shapes(kMixed)) {
+      const bool cpu = device.caps.type == DeviceType::kCpu;
+      const std::string kv(kv_format_name(shape.kv));
+      const AttentionPlan plan = choose_attention(device.caps, shape);
+      EXPECT_EQ(plan.few.pipeline.kernel, (cpu ? "attention_subgroup." : "attention_rows.") + kv)
+          << device.name;
+      ASSERT_EQ(plan.many.has_value(), device.matrix_rows > 0) << device.name;
+      if (plan.many) {
+        EXPECT_EQ(plan.many->pipeline.kernel, "attention_tile." + kv);
+        EXPECT_EQ(plan.many->pipeline.constants[4], device.matrix_rows) << device.name;
+      }
+    }
+    for (const AttentionShape& shape : shapes(kDecode))
+      EXPECT_FALSE(choose_attention(device.caps, shape).many) << device.name;
+  }
+}
+
+TEST(AttentionChoice, WhatKernelsRequireHolds) {
+  for (const FakeDevice& device : devices()) {
+    const DeviceCaps& caps = device.caps;
+    for (const AttentionBucket& bucket : {kDecode, kMixed}) {
+      for (const AttentionShape& shape : shapes(bucket)) {
+        const AttentionPlan plan = choose_attention(caps, shape);
+        const auto& c = plan.few.pipeline.constants;
+        EXPECT_EQ(plan.few.pipeline.subgroup_size, caps.subgroup_size);
+        const uint32_t group = shape.heads / shape.kv_heads;
+        if (caps.type == DeviceType::kCpu) {
+          EXPECT_EQ(c[0], caps.subgroup_size) << "one subgroup, no barrier";
+          EXPECT_GE(plan.few.groups.y * c[2], shape.kv_heads * plan.tuning.few_tokens * group);
+        } else {
+          EXPECT_EQ(c[0], c[1] * c[2]);
+          EXPECT_EQ(c[1], caps.subgroup_size);
+          EXPECT_LE(c[0], caps.limits.max_group_invocations);
+          EXPECT_TRUE(std::has_single_bit(c[5]) && c[5] <= caps.subgroup_size) << "lanes";
+          EXPECT_EQ(params::kBlockTokens % c[6], 0u) << "run";
+          EXPECT_LE(c[2] * c[4] * (shape.head_size + 2) * 4, caps.limits.max_shared_bytes);
+          EXPECT_GE(plan.few.groups.y * c[4], shape.kv_heads * plan.tuning.few_tokens * group);
+        }
+        if (!plan.many) continue;
+        const auto& t = plan.many->pipeline.constants;
+        EXPECT_EQ(t[0], t[1] * t[2]);
+        EXPECT_EQ(t[1] % t[4], 0u) << "lanes of a row";
+        EXPECT_EQ(shape.head_size % t[5], 0u);
+        EXPECT_EQ(shape.head_size % t[6], 0u);
+        EXPECT_EQ(t[7] % params::kBlockTokens, 0u);
+        EXPECT_EQ(t[7] % (8 * t[1] / t[4]), 0u) << "keys of a lane";
+        EXPECT_LE(plan.tuning.many_tokens * group, t[2] * t[4]) << "rows of a tile";
+      }
+    }
+  }
+}
+
+TEST(AttentionChoice, DeterministicIsOneKernelForEveryBucket) {
+  for (const FakeDevice& device : devices()) {
+    const auto decode = shapes(kDecode), mixed = shapes(kMixed);
+    for (size_t i = 0; i < decode.size(); ++i) {
+      const AttentionPlan a = choose_attention(device.caps, decode[i], true);
+      const AttentionPlan b = choose_attention(device.caps, mixed[i], true);
+      EXPECT_EQ(a.few.pipeline, b.few.pipeline) << device.name;
+      EXPECT_EQ(a.tuning, b.tuning) << device.name;
+      EXPECT_FALSE(b.many) << device.name;
+      EXPECT_EQ(b.tuning.few_tokens, 1u) << device.name;
+      EXPECT_TRUE(b.tuning.fixed_splits) << device.name;
+    }
+  }
+}
+
+TEST(AttentionChoice, ShortBucketsNeedNoMerge) {
+  for (const FakeDevice& device : devices()) {
+    const AttentionPlan plan = choose_attention(
+        device.caps,
+        {.heads = 8,
+         .kv_heads = 2,
+         .head_size = 64,
+         .bucket = {.rows = 8, .sequences = 8, .sequence_rows = 1, .sequence_tokens = 128}});
+    EXPECT_FALSE(plan.merge) << device.name;
+    EXPECT_EQ(plan.capacity.slots, 0u) << device.name;
+  }
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,194 @@
+#include "engine/ops/attention_work.h"
+
+#include <map>
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "params/paged_kv.h"
+
+namespace hearth {
+namespace {
+
+using params::AttentionItem;
+using params::StepSequence;
+
+struct Batch {
+  std::vector<StepSequence> sequences;
+  AttentionBucket bucket;
+};
+
+Batch random_batch(std::mt19937& generator) {
+  const auto up_to = [&](uint32_t most) {
+    return std::uniform_int_distribution<uint32_t>(0, most)(generator);
+  };
+  Batch batch{.sequences = {}, .bucket = {.sequence_tokens = 1 + up_to(5000)}};
+  const uint32_t most_rows = up_to(1) == 0 ? 1 : 1 + up_to(300);
+  const uint32_t count = 1 + up_to(20);
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t rows =
+        std::min(up_to(2) == 0 ? 1 : up_to(most_rows), batch.bucket.sequence_tokens);
+    batch.sequences.push_back({.first_row = batch.bucket.rows,
+                               .rows = rows,
+                               .first_position = up_to(batch.bucket.sequence_tokens - rows),
+                               .block_table = 7 * i});
+    batch.bucket.rows += rows;
+    batch.bucket.sequence_rows = std::max(batch.bucket.sequence_rows, rows);
+  }
+  batch.bucket.sequences = count;
+  return batch;
+}
+
+// Every key that a row sees is in exactly one item; rows of several items are merged, the others
+// written at once; partial results do not overlap.
+void expect_complete(const Batch& batch, uint32_t window, const AttentionTuning& tuning,
+                     const AttentionWork& work, const AttentionCapacity& capacity) {
+  std::map<uint32_t, std::vector<std::pair<AttentionItem, uint32_t>>> of_row;  // item, token in it
+  std::set<uint32_t> slots;
+  for (const auto* items : {&work.few, &work.many}) {
+    for (const AttentionItem& item : *items) {
+      if (item.tokens == 0) continue;
+      ASSERT_LE(item.tokens, items == &work.few ? tuning.few_tokens : tuning.many_tokens);
+      ASSERT_LT(item.key_begin, item.key_end);
+      const StepSequence& sequence = batch.sequences[item.sequence];
+      ASSERT_LE(item.first_token + item.tokens, sequence.rows);
+      for (uint32_t token = 0; token < item.tokens; ++token) {
+        of_row[sequence.first_row + item.first_token + token].emplace_back(item, token);
+        if (item.partial == params::kNoPartial) continue;
+        ASSERT_LT(item.partial + token, capacity.slots);
+        ASSERT_TRUE(slots.insert(item.partial + token).second) << "a slot used twice";
+      }
+    }
+  }
+  std::map<uint32_t, params::AttentionMerge> merges;
+  for (const params::AttentionMerge& merge : work.merges) {
+    if (merge.splits > 0) {
+      ASSERT_TRUE(merges.emplace(merge.row, merge).second);
+    }
+  }
+  for (const StepSequence& sequence : batch.sequences) {
+    for (uint32_t i = 0; i < sequence.rows; ++i) {
+      const uint32_t end = sequence.first_position + i + 1;
+      uint32_t next = window == 0 ? 0 : end - std::min(window, end);
+      const auto& items = of_row[sequence.first_row + i];
+      ASSERT_FALSE(items.empty());
+      ASSERT_LE(items.front().first.key_begin, next);
+      for (size_t split = 0; split < items.size(); ++split) {
+        const auto& [item, token] = items[split];
+        if (split > 0) {
+          ASSERT_EQ(item.key_begin, items[split - 1].first.key_end);
+        }
+        ASSERT_EQ(item.partial == params::kNoPartial, items.size() == 1);
+        if (items.size() > 1) {
+          const params::AttentionMerge& merge = merges.at(sequence.first_row + i);
+          ASSERT_EQ(merge.splits, items.size());
+          ASSERT_EQ(merge.partial + split * merge.stride, item.partial + token);
+        }
+        next = std::max(next, item.key_end);
+      }
+      ASSERT_GE(next, end);
+      ASSERT_EQ(merges.count(sequence.first_row + i), items.size() > 1 ? 1u : 0u);
+    }
+  }
+}
+
+const AttentionTuning kTunings[] = {
+    {.few_tokens = 1, .many_tokens = 16, .split_keys = 256, .wanted_items = 64},
+    {.few_tokens = 1, .many_tokens = 16, .split_keys = 16, .wanted_items = 7},
+    {.few_tokens = 2, .many_tokens = 0, .split_keys = 64, .wanted_items = 300},
+    {.few_tokens = 4, .many_tokens = 64, .split_keys = 1024, .wanted_items = 1},
+    {.few_tokens = 1, .many_tokens = 0, .split_keys = 512, .wanted_items = 9, .fixed_splits = true},
+};
+
+TEST(AttentionWork, CoversEveryKeyOnceWithinTheCapacity) {
+  std::mt19937 generator(5);
+  for (int round = 0; round < 300; ++round) {
+    const Batch batch = random_batch(generator);
+    for (const AttentionTuning& tuning : kTunings) {
+      for (const uint32_t window : {0u, 1u, 100u, 1000u}) {
+        const AttentionCapacity capacity = attention_capacity(tuning, batch.bucket);
+        const auto work = plan_attention(batch.sequences, window, tuning, capacity);
+        ASSERT_TRUE(work.ok()) << work.error().message;
+        ASSERT_EQ(work->few.size(), capacity.few);
+        ASSERT_EQ(work->many.size(), capacity.many);
+        ASSERT_EQ(work->merges.size(), capacity.merges);
+        expect_complete(batch, window, tuning, *work, capacity);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(AttentionWork, OneLongSequenceIsSplitForTheWholeDevice) {
+  const std::vector<StepSequence> one{{.first_row = 0, .rows = 1, .first_position = 32767}};
+  const AttentionTuning tuning{.few_tokens = 1, .split_keys = 256, .wanted_items = 64};
+  const AttentionCapacity capacity = attention_capacity(
+      tuning, {.rows = 1, .sequences = 1, .sequence_rows = 1, .sequence_tokens = 32768});
+  const auto work = plan_attention(one, 0, tuning, capacity);
+  ASSERT_TRUE(work.ok());
+  uint32_t items = 0;
+  for (const AttentionItem& item : work->few) {
+    if (item.tokens == 0) continue;
+    ++items;
+    EXPECT_EQ(item.key_end - item.key_begin, 512u);
+  }
+  EXPECT_EQ(items, 64u);
+}
+
+TEST(AttentionWork, ShortSequencesAreNotSplit) {
+  std::vector<StepSequence> sequences;
+  for (uint32_t i = 0; i < 8; ++i)
+    sequences.push_back({.first_row = i, .rows = 1, .first_position = 383 - 16 * i});
+  const AttentionTuning tuning{.few_tokens = 1, .split_keys = 256, .wanted_items = 64};
+  const AttentionCapacity capacity = attention_capacity(
+      tuning, {.rows = 8, .sequences = 8, .sequence_rows = 1, .sequence_tokens = 383});
+  EXPECT_EQ(capacity, (AttentionCapacity{.few = 8})) << "no merge is recorded at all";
+}
+
+TEST(AttentionWork, TheLongestWorkComesFirst) {
+  const std::vector<StepSequence> sequences{{.first_row = 0, .rows = 1, .first_position = 9},
+                                            {.first_row = 1, .rows = 1, .first_position = 99},
+                                            {.first_row = 2, .rows = 1, .first_position = 49}};
+  const AttentionTuning tuning{.few_tokens = 1, .wanted_items = 4};
+  const auto work = plan_attention(sequences, 0, tuning, {.few = 3});
+  ASSERT_TRUE(work.ok());
+  EXPECT_EQ(work->few[0].sequence, 1u);
+  EXPECT_EQ(work->few[1].sequence, 2u);
+  EXPECT_EQ(work->few[2].sequence, 0u);
+}
+
+// A row's splits are the same whatever else is in the batch, and whatever chunk it is in.
+TEST(AttentionWork, FixedSplitsDependOnTheRowAlone) {
+  const AttentionTuning tuning{.few_tokens = 1, .split_keys = 64, .fixed_splits = true};
+  const AttentionBucket bucket{
+      .rows = 40, .sequences = 2, .sequence_rows = 30, .sequence_tokens = 500};
+  const AttentionCapacity capacity = attention_capacity(tuning, bucket);
+  const std::vector<StepSequence> batch{{.first_row = 0, .rows = 10, .first_position = 400},
+                                        {.first_row = 10, .rows = 30, .first_position = 100}};
+  const auto together = plan_attention(batch, 90, tuning, capacity);
+  ASSERT_TRUE(together.ok());
+  for (uint32_t row = 0; row < 30; ++row) {
+    const std::vector<StepSequence> alone{{.first_row = 0, .rows = 1, .first_position = 100 + row}};
+    const auto single = plan_attention(alone, 90, tuning, capacity);
+    ASSERT_TRUE(single.ok());
+    std::vector<std::pair<uint32_t, uint32_t>> expected, found;
+    for (const AttentionItem& item : single->few)
+      if (item.tokens > 0) expected.emplace_back(item.key_begin, item.key_end);
+    for (const AttentionItem& item : together->few)
+      if (item.tokens > 0 && item.sequence == 1 && item.first_token == row)
+        found.emplace_back(item.key_begin, item.key_end);
+    EXPECT_EQ(found, expected) << row;
+  }
+}
+
+TEST(AttentionWork, MoreThanTheBucketIsRefused) {
+  const std::vector<StepSequence> sequences{{.first_row = 0, .rows = 1, .first_position = 9},
+                                            {.first_row = 1, .rows = 1, .first_position = 9}};
+  const auto work = plan_attention(sequences, 0, {.few_tokens = 1}, {.few = 1});
+  ASSERT_FALSE(work.ok());
+  EXPECT_EQ(work.error().kind, ErrorKind::kInvalid);
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,130 @@
+// Runs attention on a random batch whose cache is as hostile as it can be: blocks in random order,
+// and NaN in every byte that no token of the batch owns.
+#pragma once
+
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "engine/ops/attention.h"
+#include "tests/support/gpu.h"
+#include "tests/support/reference_attention.h"
+
+namespace hearth::testing {
+
+class AttentionGpuTest : public GpuTest {
+ protected:
+  static AttentionShape shape_of(const AttentionCase& test) {
+    return {.kv = test.kv,
+            .heads = test.heads,
+            .kv_heads = test.kv_heads,
+            .head_size = test.head_size,
+            // A sequence of padding in the middle, rows of padding at the end.
+            .bucket = {.rows = test.rows() + 1,
+                       .sequences = static_cast<uint32_t>(test.sequences.size()) + 1,
+                       .sequence_rows = test.most_rows(),
+                       .sequence_tokens = test.most_tokens()}};
+  }
+
+  // [rows, heads, head_size]
+  std::vector<float> attend(const AttentionCase& test, const AttentionData& data,
+                            const AttentionPlan& plan) {
+    std::vector<params::StepSequence> sequences;
+    std::vector<uint32_t> tables;
+    uint32_t blocks = 0;
+    for (const AttentionSequence& sequence : test.sequences)
+      blocks += divide_up(sequence.tokens(), params::kBlockTokens);
+    std::vector<uint32_t> order(blocks + 3);  // three that nobody owns
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), std::mt19937(blocks));
+
+    const uint64_t block_bytes = kv_block_bytes(test.kv, test.kv_heads, test.head_size);
+    const uint64_t scale_bytes = kv_block_scale_bytes(test.kv, test.kv_heads, test.head_size);
+    const Buffer keys = poisoned(order.size() * block_bytes), values = poisoned(keys.bytes());
+    const Buffer key_scales = poisoned(std::max<uint64_t>(16, order.size() * scale_bytes));
+    const Buffer value_scales = poisoned(key_scales.bytes());
+    uint32_t row = 0, next_block = 0;
+    for (uint32_t i = 0; i < test.sequences.size(); ++i) {
+      const AttentionSequence& sequence = test.sequences[i];
+      if (i == test.sequences.size() / 2)
+        sequences.push_back({.first_row = 1u << 30, .rows = 0, .block_table = 1u << 30});
+      sequences.push_back({.first_row = row,
+                           .rows = sequence.rows,
+                           .first_position = sequence.before,
+                           .block_table = static_cast<uint32_t>(tables.size())});
+      row += sequence.rows;
+      const size_t table = tables.size();
+      for (uint32_t t = 0; t < sequence.tokens(); t += params::kBlockTokens)
+        tables.push_back(order[next_block++]);
+      fill(test, data.keys[i], {tables.begin() + static_cast<ptrdiff_t>(table), tables.end()}, keys,
+           key_scales);
+      fill(test, data.values[i], {tables.begin() + static_cast<ptrdiff_t>(table), tables.end()},
+           values, value_scales);
+      tables.push_back(0xffffffff);  // between tables
+    }
+
+    auto work = plan_attention(sequences, test.window, plan.tuning, plan.capacity);
+    EXPECT_TRUE(work.ok()) << work.error().message;
+    if (!work.ok()) return {};
+    const Buffer q = filled(data.q), sequence_buffer = filled(sequences), table = filled(tables);
+    const auto list = [&](const auto& items) {
+      return items.empty() ? poisoned(16) : filled(items);
+    };
+    const Buffer few = list(work->few), many = list(work->many), merges = list(work->merges);
+    const uint64_t row_bytes = uint64_t{test.heads} * test.head_size * 4;
+    const Buffer result = poisoned((row + 1) * row_bytes);
+    const Buffer partials =
+        poisoned(std::max<uint64_t>(16, attention_partial_bytes(plan.capacity, shape_of(test))));
+    run([&](CommandRecorder& recorder) {
+      return record_attention(
+          recorder, pipelines(), plan,
+          {.q = q.all(),
+           .result = result.all(),
+           .cache = {.keys = keys.all(),
+                     .values = values.all(),
+                     .key_scales = key_scales.all(),
+                     .value_scales = value_scales.all()},
+           .sequences = sequence_buffer.all(),
+           .block_tables = table.all(),
+           .work = {.few = few.all(), .many = many.all(), .merges = merges.all()},
+           .partials = partials.all(),
+           .shape = shape_of(test),
+           .window = test.window,
+           .scale = test.scale(),
+           .soft_cap = test.soft_cap});
+    });
+    std::vector<float> rows = read<float>(result);
+    const size_t count = row * row_bytes / 4;
+    for (size_t i = count; i < rows.size(); ++i)
+      EXPECT_TRUE(std::isnan(rows[i])) << "a row of padding was written";
+    rows.resize(count);
+    return rows;
+  }
+
+ private:
+  static void fill(const AttentionCase& test, const CachedRows& rows,
+                   const std::vector<uint32_t>& table, const Buffer& buffer, const Buffer& scales) {
+    const bool f16 = test.kv == KvFormat::kF16;
+    const size_t row_bytes = test.head_size * (f16 ? 2 : 1);
+    const size_t row_scales = divide_up(test.head_size, params::kScaleWeights);
+    const size_t tokens = rows.numbers.size() / test.head_size / test.kv_heads;
+    for (size_t token = 0; token < tokens; ++token) {
+      for (size_t head = 0; head < test.kv_heads; ++head) {
+        const size_t from = token * test.kv_heads + head;
+        const size_t to = (size_t{table[token / params::kBlockTokens]} * test.kv_heads + head) *
+                              params::kBlockTokens +
+                          token % params::kBlockTokens;
+        const void* source = f16 ? static_cast<const void*>(&rows.halves[from * test.head_size])
+                                 : static_cast<const void*>(&rows.bytes[from * test.head_size]);
+        std::memcpy(buffer.mapped() + to * row_bytes, source, row_bytes);
+        if (!f16)
+          std::memcpy(scales.mapped() + to * row_scales * 2, &rows.scales[from * row_scales],
+                      row_scales * 2);
+      }
+    }
+    EXPECT_TRUE(buffer.flush().ok() && scales.flush().ok());
+  }
+};
+
+}  // namespace hearth::testing
