@@ -35,7 +35,7 @@ struct MemoryHeap {
 
 struct DeviceFeatures {
   // Hearth does not run without these.
-  bool subgroup_arithmetic = false;
+  bool subgroup_arithmetic = false;  // and shuffles, ballots, votes
   bool storage16 = false;
   bool int64 = false;  // addresses are computed in 64 bits
   bool timeline_semaphore = false;

@@ -231,7 +231,8 @@ DeviceCaps query_device(VkPhysicalDevice device, uint32_t index) {
   caps.max_subgroup_size = p13.maxSubgroupSize;
   constexpr VkSubgroupFeatureFlags kSubgroupOperations =
       VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT |
-      VK_SUBGROUP_FEATURE_SHUFFLE_BIT | VK_SUBGROUP_FEATURE_BALLOT_BIT;
+      VK_SUBGROUP_FEATURE_SHUFFLE_BIT | VK_SUBGROUP_FEATURE_BALLOT_BIT |
+      VK_SUBGROUP_FEATURE_VOTE_BIT;
 
   DeviceFeatures& f = caps.features;
   f.subgroup_arithmetic =

@@ -69,7 +69,8 @@ std::optional<std::string> refusal(const DeviceCaps& caps) {
     missing.push_back(fmt::format("Vulkan 1.3 (it has {}.{})", caps.api_major, caps.api_minor));
   if (caps.queues.compute < 0) missing.emplace_back("a compute queue");
   const DeviceFeatures& f = caps.features;
-  if (!f.subgroup_arithmetic) missing.emplace_back("subgroup arithmetic in compute shaders");
+  if (!f.subgroup_arithmetic)
+    missing.emplace_back("subgroup arithmetic, shuffles, ballots and votes in compute shaders");
   if (!f.storage16) missing.emplace_back("16-bit storage");
   if (!f.int64) missing.emplace_back("64-bit integers");
   if (!f.timeline_semaphore) missing.emplace_back("timeline semaphores");

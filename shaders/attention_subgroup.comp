@@ -1,9 +1,9 @@
 // Attention over the paged cache for CPU-type devices (the formula is in attention_rows.comp).
 //
-// A workgroup is one subgroup and meets no barrier. It takes an AttentionItem, one KV head and up to
-// kRows rows, and goes over kSubgroupSize keys at a time: each lane finds the scores of a key of its
-// own, so that products need no exchange between lanes; then the lanes take the values one after the
-// other, each kUnits groups of four elements of the head.
+// A workgroup is one subgroup and meets no barrier. It takes an AttentionItem, one KV head and up
+// to kRows rows, and goes over kSubgroupSize keys at a time: each lane finds the scores of a key of
+// its own, so that products need no exchange between lanes; then the lanes take the values one
+// after the other, each kUnits groups of four elements of the head.
 //   groups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
 // REQUIRES: full subgroups of kSubgroupSize, which divides kBlockTokens; addresses are multiples of
 // 16, head_size of 16.

@@ -101,7 +101,8 @@ uvec4 pack_halves(vec4 low, vec4 high) {
 
 void store_chunk(uint at, KvChunk chunk) {
 #ifdef KV_Q8_0
-  tile[at] = pack_halves(chunk_vector(chunk, 0) * chunk.scale, chunk_vector(chunk, 1) * chunk.scale);
+  tile[at] =
+      pack_halves(chunk_vector(chunk, 0) * chunk.scale, chunk_vector(chunk, 1) * chunk.scale);
   tile[at + 1] =
       pack_halves(chunk_vector(chunk, 2) * chunk.scale, chunk_vector(chunk, 3) * chunk.scale);
 #else
@@ -129,7 +130,8 @@ void main() {
 
   load_tile(place, place.item.key_begin / kBlockTokens * kBlockTokens);
 
-  // The queries go into registers through the subgroup's part of the weights, kKeys columns at a time.
+  // The queries go into registers through the subgroup's part of the weights, kKeys columns at a
+  // time.
   MatrixA q[kDepth];
   const float scale = query_scale();
   const uint row_pieces = kKeys / kHalves;

@@ -103,7 +103,7 @@ std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const Attenti
   if (heads_of_group(shape) > rows) return std::nullopt;
   // The smallest tile of keys that the lanes can share out, or the largest whose products are few
   // enough to be unrolled; that also leaves room for several workgroups side by side.
-  constexpr uint32_t kMostProducts = 16;
+  constexpr uint32_t kMostProducts = 8;
   const uint32_t row_lanes = caps.subgroup_size / matrix->m;
   uint32_t tile_keys = 0;
   for (const uint32_t keys : {16u, 32u, 64u}) {

@@ -77,15 +77,15 @@ struct MatmulShape {
 inline constexpr uint32_t kFloatInputUnit = 8;
 inline constexpr uint32_t kMaxMatvecRows = 8;  // that a matrix-vector kernel takes at once
 
-// The cooperative matrix that matmuls use, f16 operands and f32 sums: the largest fragment the device
-// has that divides our tiles.
+// The cooperative matrix that matmuls use, f16 operands and f32 sums: the largest fragment the
+// device has that divides our tiles.
 std::optional<CoopmatShape> coopmat_shape(const DeviceCaps& caps);
 
 // Which specialization constant of a matmul kernel says what is done to the sums.
 inline constexpr size_t kEpilogueConstant = 1;
 
 struct MatmulPlan {
-  std::optional<KernelPlan> split;   // first turns x into integers, in scratch memory
+  std::optional<KernelPlan> split;  // first turns x into integers, in scratch memory
   KernelPlan multiply;
   std::optional<KernelPlan> reduce;  // in the end adds up parts of the sums, from scratch memory
   uint64_t scratch_bytes = 0;
@@ -100,16 +100,16 @@ struct AttentionShape {
   KvFormat kv = KvFormat::kF16;
   uint32_t heads = 0, kv_heads = 0;  // the first a multiple of the second
   uint32_t head_size = 0;            // a multiple of kHeadSizeUnit, at most kMaxHeadSize
-  AttentionBucket bucket;
+  AttentionBucket bucket = {};
 };
 inline constexpr uint32_t kHeadSizeUnit = 16;
 inline constexpr uint32_t kMaxHeadSize = 256;
 
 struct AttentionPlan {
-  KernelPlan few;                         // the lists of an AttentionWork, in this order
-  std::optional<KernelPlan> many, merge;  // only where the bucket may need them
+  KernelPlan few;                                   // the lists of an AttentionWork, in this order
+  std::optional<KernelPlan> many = {}, merge = {};  // only where the bucket may need them
   AttentionTuning tuning;
-  AttentionCapacity capacity;
+  AttentionCapacity capacity = {};
 };
 
 // `deterministic`: a row's result is the same to the last bit alone and in a batch, and however its

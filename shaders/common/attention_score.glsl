@@ -10,8 +10,8 @@ const float kLog2E = 1.4426950408889634;
 const float kNoMax = -1e30;
 const float kMasked = -1.0 / 0.0;
 
-// What a query is multiplied with before its products with keys. With a soft cap, cap_scores() makes
-// scores of the products; without one they are scores already.
+// What a query is multiplied with before its products with keys. With a soft cap, cap_scores()
+// makes scores of the products; without one they are scores already.
 float query_scale() {
   return params.soft_cap == 0.0 ? params.scale * kLog2E : params.scale / params.soft_cap;
 }

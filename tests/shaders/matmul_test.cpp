@@ -153,6 +153,8 @@ TEST_F(MatmulTest, RaggedInputsOfFloatFormats) {
 }
 
 TEST_F(MatmulTest, EveryTileOfTheMatrixVectorKernels) {
+  DeviceCaps caps = gpu_caps(true);
+  caps.features.coopmat = false;  // with it, five rows would be a tile's work
   const uint32_t subgroup = device().caps().subgroup_size;
   for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0}) {
     const MatmulShape shape{.format = format, .rows = 5, .inputs = 1280, .outputs = 37};
@@ -164,7 +166,7 @@ TEST_F(MatmulTest, EveryTileOfTheMatrixVectorKernels) {
       for (const uint32_t outputs : {1u, 3u}) {
         for (const uint32_t ahead : {1u, 3u}) {
           constexpr uint32_t kSubgroups = 3;
-          MatmulPlan plan = choose_matmul(gpu_caps(true), shape);
+          MatmulPlan plan = choose_matmul(caps, shape);
           plan.multiply.pipeline.constants = {subgroup * kSubgroups, 0, rows_at_once, outputs,
                                               ahead};
           plan.multiply.groups = {.x = divide_up(shape.outputs, outputs * kSubgroups),
@@ -178,30 +180,42 @@ TEST_F(MatmulTest, EveryTileOfTheMatrixVectorKernels) {
 }
 
 TEST_F(MatmulTest, BiasSoftCapAndResidualInThatOrder) {
-  const MatmulShape shape{.format = WeightFormat::kF16, .rows = 3, .inputs = 64, .outputs = 50};
-  const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs);
-  const std::vector<float> x = random_floats(3 * 64, 2, 5.0f), bias = random_floats(50, 3);
-  const std::vector<float> residual = random_floats(150, 4);
   constexpr float kCap = 2.0f;
-  std::vector<double> reference = reference_matmul(weights.values, x, 3, 64, 50);
-  for (size_t i = 0; i < reference.size(); ++i)
-    reference[i] = kCap * std::tanh((reference[i] + bias[i % 50]) / kCap) + residual[i];
-
-  const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
-  const Buffer bias_buffer = filled(bias);
-  for (const DeviceCaps& caps : {device().caps(), gpu_caps(true)}) {
-    const Buffer y_buffer = filled(residual);  // the residual is added in place
-    run([&](CommandRecorder& recorder) {
-      return record_matmul(recorder, pipelines(), choose_matmul(caps, shape),
-                           {.weight = weight_buffer.all(),
-                            .x = x_buffer.all(),
-                            .y = y_buffer.all(),
-                            .bias = bias_buffer.all(),
-                            .residual = y_buffer.all(),
-                            .soft_cap = kCap,
-                            .shape = shape});
-    });
-    EXPECT_LT(nmse(read<float>(y_buffer), reference), kFloatLimit);
+  constexpr uint32_t kInputs = 512, kOutputs = 50;
+  DeviceCaps lanes_only = gpu_caps(true);
+  lanes_only.features.coopmat = false;
+  const Weights weights = random_weights(WeightFormat::kF16, kOutputs, kInputs);
+  const std::vector<float> bias = random_floats(kOutputs, 3);
+  const Buffer weight_buffer = filled(weights.device), bias_buffer = filled(bias);
+  // Few rows run matrix-vector kernels, more run tiles whose parts of k are added up in the end.
+  for (const uint32_t rows : {2u, 20u}) {
+    const MatmulShape shape{
+        .format = WeightFormat::kF16, .rows = rows, .inputs = kInputs, .outputs = kOutputs};
+    const std::vector<float> x = random_floats(rows * kInputs, 2, 2.0f);
+    const std::vector<float> residual = random_floats(rows * kOutputs, 4);
+    std::vector<double> reference = reference_matmul(weights.values, x, rows, kInputs, kOutputs);
+    for (size_t i = 0; i < reference.size(); ++i)
+      reference[i] = kCap * std::tanh((reference[i] + bias[i % kOutputs]) / kCap) + residual[i];
+    const Buffer x_buffer = filled(x);
+    for (const DeviceCaps& caps : {device().caps(), lanes_only, gpu_caps(true)}) {
+      const MatmulPlan plan = choose_matmul(caps, shape);
+      EXPECT_EQ(plan.reduce.has_value(), rows == 20 && !is_cpu(caps));
+      const Buffer scratch = poisoned(std::max<uint64_t>(plan.scratch_bytes, 16));
+      const Buffer y_buffer = filled(residual);  // the residual is added in place
+      run([&](CommandRecorder& recorder) {
+        return record_matmul(recorder, pipelines(), plan,
+                             {.weight = weight_buffer.all(),
+                              .x = x_buffer.all(),
+                              .y = y_buffer.all(),
+                              .bias = bias_buffer.all(),
+                              .residual = y_buffer.all(),
+                              .soft_cap = kCap,
+                              .scratch = scratch.all(),
+                              .shape = shape});
+      });
+      EXPECT_LT(nmse(read<float>(y_buffer), reference), limit(plan))
+          << plan.multiply.pipeline.kernel;
+    }
   }
 }
 

@@ -48,7 +48,8 @@ class AttentionGpuTest : public GpuTest {
     for (uint32_t i = 0; i < test.sequences.size(); ++i) {
       const AttentionSequence& sequence = test.sequences[i];
       if (i == test.sequences.size() / 2)
-        sequences.push_back({.first_row = 1u << 30, .rows = 0, .block_table = 1u << 30});
+        sequences.push_back(
+            {.first_row = 1u << 30, .rows = 0, .first_position = 0, .block_table = 1u << 30});
       sequences.push_back({.first_row = row,
                            .rows = sequence.rows,
                            .first_position = sequence.before,

@@ -63,7 +63,9 @@ Result<KernelCase> make_case(KernelBench& bench, KernelCaseSet& set, Transfer& t
   std::shuffle(tables.begin(), tables.end(), std::mt19937(1));
   HEARTH_ASSIGN(const AttentionWork work, plan_attention(sequences, 0, plan.tuning, plan.capacity));
 
-  Attention op{.shape = shape, .scale = 0.088f};
+  Attention op;
+  op.shape = shape;
+  op.scale = 0.088f;
   HEARTH_ASSIGN(op.sequences, add_uploaded(bench, set, transfer, sequences));
   HEARTH_ASSIGN(op.block_tables, add_uploaded(bench, set, transfer, tables));
   HEARTH_ASSIGN(op.work.few, add_uploaded(bench, set, transfer, work.few));
@@ -91,6 +93,7 @@ Result<KernelCase> make_case(KernelBench& bench, KernelCaseSet& set, Transfer& t
       .bytes = static_cast<double>(2 * tables.size() * (block_bytes + scale_bytes) +
                                    2 * shape.bucket.rows * row_bytes),
       .flops = 4.0 * pairs * batch.sequences * kHeads * kHeadSize,
+      .matrix_units = plan.many && plan.many->pipeline.kernel.starts_with("attention_tile"),
       .record = [=, &bench](CommandRecorder& recorder, uint32_t) {
         return record_attention(recorder, bench.pipelines(), plan, op);
       }};

@@ -121,7 +121,8 @@ TEST(AttentionWork, CoversEveryKeyOnceWithinTheCapacity) {
 }
 
 TEST(AttentionWork, OneLongSequenceIsSplitForTheWholeDevice) {
-  const std::vector<StepSequence> one{{.first_row = 0, .rows = 1, .first_position = 32767}};
+  const std::vector<StepSequence> one{
+      {.first_row = 0, .rows = 1, .first_position = 32767, .block_table = 0}};
   const AttentionTuning tuning{.few_tokens = 1, .split_keys = 256, .wanted_items = 64};
   const AttentionCapacity capacity = attention_capacity(
       tuning, {.rows = 1, .sequences = 1, .sequence_rows = 1, .sequence_tokens = 32768});
@@ -139,7 +140,8 @@ TEST(AttentionWork, OneLongSequenceIsSplitForTheWholeDevice) {
 TEST(AttentionWork, ShortSequencesAreNotSplit) {
   std::vector<StepSequence> sequences;
   for (uint32_t i = 0; i < 8; ++i)
-    sequences.push_back({.first_row = i, .rows = 1, .first_position = 383 - 16 * i});
+    sequences.push_back(
+        {.first_row = i, .rows = 1, .first_position = 383 - 16 * i, .block_table = 0});
   const AttentionTuning tuning{.few_tokens = 1, .split_keys = 256, .wanted_items = 64};
   const AttentionCapacity capacity = attention_capacity(
       tuning, {.rows = 8, .sequences = 8, .sequence_rows = 1, .sequence_tokens = 383});
@@ -147,9 +149,10 @@ TEST(AttentionWork, ShortSequencesAreNotSplit) {
 }
 
 TEST(AttentionWork, TheLongestWorkComesFirst) {
-  const std::vector<StepSequence> sequences{{.first_row = 0, .rows = 1, .first_position = 9},
-                                            {.first_row = 1, .rows = 1, .first_position = 99},
-                                            {.first_row = 2, .rows = 1, .first_position = 49}};
+  const std::vector<StepSequence> sequences{
+      {.first_row = 0, .rows = 1, .first_position = 9, .block_table = 0},
+      {.first_row = 1, .rows = 1, .first_position = 99, .block_table = 0},
+      {.first_row = 2, .rows = 1, .first_position = 49, .block_table = 0}};
   const AttentionTuning tuning{.few_tokens = 1, .wanted_items = 4};
   const auto work = plan_attention(sequences, 0, tuning, {.few = 3});
   ASSERT_TRUE(work.ok());
@@ -164,12 +167,14 @@ TEST(AttentionWork, FixedSplitsDependOnTheRowAlone) {
   const AttentionBucket bucket{
       .rows = 40, .sequences = 2, .sequence_rows = 30, .sequence_tokens = 500};
   const AttentionCapacity capacity = attention_capacity(tuning, bucket);
-  const std::vector<StepSequence> batch{{.first_row = 0, .rows = 10, .first_position = 400},
-                                        {.first_row = 10, .rows = 30, .first_position = 100}};
+  const std::vector<StepSequence> batch{
+      {.first_row = 0, .rows = 10, .first_position = 400, .block_table = 0},
+      {.first_row = 10, .rows = 30, .first_position = 100, .block_table = 0}};
   const auto together = plan_attention(batch, 90, tuning, capacity);
   ASSERT_TRUE(together.ok());
   for (uint32_t row = 0; row < 30; ++row) {
-    const std::vector<StepSequence> alone{{.first_row = 0, .rows = 1, .first_position = 100 + row}};
+    const std::vector<StepSequence> alone{
+        {.first_row = 0, .rows = 1, .first_position = 100 + row, .block_table = 0}};
     const auto single = plan_attention(alone, 90, tuning, capacity);
     ASSERT_TRUE(single.ok());
     std::vector<std::pair<uint32_t, uint32_t>> expected, found;
@@ -183,8 +188,9 @@ TEST(AttentionWork, FixedSplitsDependOnTheRowAlone) {
 }
 
 TEST(AttentionWork, MoreThanTheBucketIsRefused) {
-  const std::vector<StepSequence> sequences{{.first_row = 0, .rows = 1, .first_position = 9},
-                                            {.first_row = 1, .rows = 1, .first_position = 9}};
+  const std::vector<StepSequence> sequences{
+      {.first_row = 0, .rows = 1, .first_position = 9, .block_table = 0},
+      {.first_row = 1, .rows = 1, .first_position = 9, .block_table = 0}};
   const auto work = plan_attention(sequences, 0, {.few_tokens = 1}, {.few = 1});
   ASSERT_FALSE(work.ok());
   EXPECT_EQ(work.error().kind, ErrorKind::kInvalid);
