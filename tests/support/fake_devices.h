@@ -14,23 +14,24 @@ struct FakeDevice {
 };
 
 inline FakeDevice fake_device(const char* name, DeviceType type, uint32_t subgroup,
-                              uint32_t max_group_invocations) {
+                              uint32_t max_group_invocations, uint32_t max_shared_bytes) {
   DeviceCaps caps;
   caps.type = type;
   caps.subgroup_size = caps.min_subgroup_size = caps.max_subgroup_size = subgroup;
   caps.limits.max_group_invocations = max_group_invocations;
+  caps.limits.max_shared_bytes = max_shared_bytes;
   return {name, caps};
 }
 
 inline std::vector<FakeDevice> fake_devices() {
   return {
-      fake_device("nvidia", DeviceType::kDiscrete, 32, 1024),
-      fake_device("amd wave64", DeviceType::kDiscrete, 64, 1024),
-      fake_device("amd wave32", DeviceType::kDiscrete, 32, 1024),
-      fake_device("intel", DeviceType::kIntegrated, 16, 1024),
-      fake_device("smallest", DeviceType::kDiscrete, 32, 128),
-      fake_device("lavapipe 256", DeviceType::kCpu, 8, 1024),
-      fake_device("lavapipe 128", DeviceType::kCpu, 4, 1024),
+      fake_device("nvidia", DeviceType::kDiscrete, 32, 1024, 49152),
+      fake_device("amd wave64", DeviceType::kDiscrete, 64, 1024, 65536),
+      fake_device("amd wave32", DeviceType::kDiscrete, 32, 1024, 65536),
+      fake_device("intel", DeviceType::kIntegrated, 16, 1024, 65536),
+      fake_device("smallest", DeviceType::kDiscrete, 32, 128, 16384),
+      fake_device("lavapipe 256", DeviceType::kCpu, 8, 1024, 32768),
+      fake_device("lavapipe 128", DeviceType::kCpu, 4, 1024, 32768),
   };
 }
 

@@ -52,7 +52,6 @@ TEST(KernelChoice, TilesFitTheDevice) {
     if (device.caps.type == DeviceType::kCpu) continue;
     for (const bool coopmat : {false, true}) {
       device.caps.features.coopmat = device.caps.features.float16 = coopmat;
-      device.caps.limits.max_shared_bytes = 32768;
       device.caps.coopmat_shapes = {
           {16, 16, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32}};
       for (const uint32_t rows : {9u, 16u, 17u, 64u, 65u, 128u, 129u, 2048u}) {
@@ -67,6 +66,10 @@ TEST(KernelChoice, TilesFitTheDevice) {
         EXPECT_EQ(plan.scratch_bytes,
                   constants[5] > 1 ? uint64_t{constants[5]} * rows * 4096 * 4 : 0);
         EXPECT_LE(constants[0], device.caps.limits.max_group_invocations) << device.name;
+        const uint32_t tile_vecs = (constants[2] + constants[3]) * (constants[4] / 4 + 2);
+        EXPECT_LE(coopmat ? tile_vecs * 8 + constants[11] * 16 * 16 * 4 : tile_vecs * 16,
+                  device.caps.limits.max_shared_bytes)
+            << device.name;
         if (rows <= 64 && device.caps.limits.max_group_invocations >= 256) {
           EXPECT_EQ(plan.multiply.groups.x, 1u) << "the weights are read once";
         }

@@ -3,39 +3,20 @@
 
 #include "engine/ops/kernel_choice.h"
 #include "params/sampling.h"
+#include "tests/support/fake_devices.h"
 
 namespace hearth {
 namespace {
 
-struct FakeDevice {
-  const char* name;
-  DeviceType type;
-  uint32_t subgroup, max_invocations, shared_bytes;
+using testing::fake_devices;
+using testing::FakeDevice;
 
-  DeviceCaps caps() const {
-    DeviceCaps caps;
-    caps.type = type;
-    caps.subgroup_size = caps.min_subgroup_size = caps.max_subgroup_size = subgroup;
-    caps.limits.max_group_invocations = max_invocations;
-    caps.limits.max_shared_bytes = shared_bytes;
-    return caps;
-  }
-};
-
-const FakeDevice kDevices[] = {
-    {"nvidia", DeviceType::kDiscrete, 32, 1024, 49152},
-    {"amd wave64", DeviceType::kDiscrete, 64, 1024, 65536},
-    {"amd wave32", DeviceType::kDiscrete, 32, 1024, 65536},
-    {"intel", DeviceType::kIntegrated, 16, 1024, 65536},
-    {"smallest", DeviceType::kDiscrete, 32, 128, 16384},
-    {"lavapipe 256", DeviceType::kCpu, 8, 1024, 32768},
-    {"lavapipe 128", DeviceType::kCpu, 4, 1024, 32768},
-};
+const std::vector<FakeDevice> kDevices = fake_devices();
 
 TEST(SamplingChoice, ChunksCoverTheVocabularyAndFitTheirSums) {
   for (const FakeDevice& device : kDevices) {
     for (const uint32_t vocab : {1u, 7u, 1000u, 32000u, 128256u, 262144u}) {
-      const SamplingPlan plan = choose_sampling(device.caps(), {3, vocab});
+      const SamplingPlan plan = choose_sampling(device.caps, {3, vocab});
       const uint32_t lanes = plan.scan.pipeline.constants[0],
                      tiles = plan.scan.pipeline.constants[1];
       const uint32_t chunk = lanes * tiles * params::kSegmentQuads * 4;
@@ -55,33 +36,33 @@ TEST(SamplingChoice, ChunksCoverTheVocabularyAndFitTheirSums) {
 
 TEST(SamplingChoice, TablesFitSharedMemoryAndWhatIsPutThere) {
   for (const FakeDevice& device : kDevices) {
-    const SamplingPlan plan = choose_sampling(device.caps(), {1, kMaxSamplingVocab});
+    const SamplingPlan plan = choose_sampling(device.caps, {1, kMaxSamplingVocab});
     const auto& constants = plan.pick.pipeline.constants;
     const uint32_t lanes = constants[0], bins = constants[1], tokens = constants[2];
-    EXPECT_LE(bins * 8 + tokens * 8 + 1024 + 4, device.shared_bytes) << device.name;
+    EXPECT_LE(bins * 8 + tokens * 8 + 1024 + 4, device.caps.limits.max_shared_bytes) << device.name;
     EXPECT_LE(lanes, tokens) << device.name;
     EXPECT_LE(tokens, bins) << device.name;
     EXPECT_LE(plan.chunks, tokens) << device.name << ": chunks are joined in the list's memory";
     EXPECT_LE((kMaxSamplingVocab + bins - 1) / bins, tokens) << device.name << ": a bin of ids";
     EXPECT_GE(tokens, params::kMaxTopLogprobs) << device.name;
-    EXPECT_EQ(lanes % device.subgroup, 0u) << device.name;
-    EXPECT_LE(lanes, device.max_invocations) << device.name;
+    EXPECT_EQ(lanes % device.caps.subgroup_size, 0u) << device.name;
+    EXPECT_LE(lanes, device.caps.limits.max_group_invocations) << device.name;
   }
 }
 
 TEST(SamplingChoice, CpuDevicesGetGroupsOfOneSubgroup) {
   for (const FakeDevice& device : kDevices) {
-    const SamplingPlan plan = choose_sampling(device.caps(), {4, 32000});
-    if (device.type != DeviceType::kCpu) continue;
-    EXPECT_EQ(plan.scan.pipeline.constants[0], device.subgroup) << device.name;
-    EXPECT_EQ(plan.pick.pipeline.constants[0], device.subgroup) << device.name;
+    const SamplingPlan plan = choose_sampling(device.caps, {4, 32000});
+    if (!device.cpu()) continue;
+    EXPECT_EQ(plan.scan.pipeline.constants[0], device.caps.subgroup_size) << device.name;
+    EXPECT_EQ(plan.pick.pipeline.constants[0], device.caps.subgroup_size) << device.name;
   }
 }
 
 TEST(SamplingChoice, TheKernelsAreTheSameForAnyNumberOfRows) {
   for (const FakeDevice& device : kDevices) {
-    const SamplingPlan one = choose_sampling(device.caps(), {1, 128256});
-    const SamplingPlan many = choose_sampling(device.caps(), {256, 128256});
+    const SamplingPlan one = choose_sampling(device.caps, {1, 128256});
+    const SamplingPlan many = choose_sampling(device.caps, {256, 128256});
     EXPECT_EQ(one.scan.pipeline, many.scan.pipeline) << device.name;
     EXPECT_EQ(one.pick.pipeline, many.pick.pipeline) << device.name;
     EXPECT_EQ(one.chunks, many.chunks) << device.name;
