@@ -1,5 +1,7 @@
 #include "runtime/queue.h"
 
+#include <array>
+#include <cassert>
 #include <vector>
 
 #include "runtime/command_recorder.h"
@@ -18,6 +20,13 @@ Result<std::unique_ptr<Queue>> Queue::create(Device& device, int family, const c
 
 Result<TimelinePoint> Queue::submit(const CommandBuffer& commands,
                                     std::span<const TimelinePoint> after) {
+  const CommandBuffer* const batch[] = {&commands};
+  return submit(batch, after);
+}
+
+Result<TimelinePoint> Queue::submit(std::span<const CommandBuffer* const> batch,
+                                    std::span<const TimelinePoint> after) {
+  assert(batch.size() <= kMaxBatch);
   if (device_.lost()) return device_.lost_error();
   if (device_.faults().submission.strikes()) {
     // A device that is really lost has nothing under way.
@@ -32,8 +41,10 @@ Result<TimelinePoint> Queue::submit(const CommandBuffer& commands,
                      .semaphore = point.timeline->handle(),
                      .value = point.value,
                      .stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT});
-  const VkCommandBufferSubmitInfo buffer{.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO,
-                                         .commandBuffer = commands.handle()};
+  std::array<VkCommandBufferSubmitInfo, kMaxBatch> buffers;
+  for (size_t i = 0; i < batch.size(); ++i)
+    buffers[i] = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO,
+                  .commandBuffer = batch[i]->handle()};
 
   const std::lock_guard lock(mutex_);
   const TimelinePoint point{timeline_.get(), timeline_->next()};
@@ -45,8 +56,8 @@ Result<TimelinePoint> Queue::submit(const CommandBuffer& commands,
       .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2,
       .waitSemaphoreInfoCount = static_cast<uint32_t>(waits.size()),
       .pWaitSemaphoreInfos = waits.data(),
-      .commandBufferInfoCount = 1,
-      .pCommandBufferInfos = &buffer,
+      .commandBufferInfoCount = static_cast<uint32_t>(batch.size()),
+      .pCommandBufferInfos = buffers.data(),
       .signalSemaphoreInfoCount = 1,
       .pSignalSemaphoreInfos = &signal,
   };

@@ -13,6 +13,7 @@ namespace hearth {
 enum class ErrorKind {
   kInvalid,      // what was asked for makes no sense
   kNotFound,     // a file, device or kernel that is not there
+  kBusy,         // full at the moment; the same may succeed later
   kUnsupported,  // understood, but not on this device or build
   kOutOfMemory,  // host or device memory; the message says what was asked for and what was left
   kDeviceLost,   // the GPU is gone; nothing more can be done with this Device

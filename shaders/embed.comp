@@ -1,4 +1,6 @@
-// Embedding lookup: y[r, i] = weight[ids[r], i] * scale
+// Embedding lookup: y[r, i] = weight[id, i] * scale, where id is ids[r], or what `sampled` holds at
+// that place if the bit kSampledId is set: the token that the last step sampled, which the host has
+// not seen yet.
 //
 // An id past the vocabulary, which padding may hold, reads the last row instead.
 // An invocation takes a piece of 32 weights:
@@ -18,7 +20,11 @@ void main() {
   const uint row = gl_WorkGroupID.y;
   const uint piece = gl_GlobalInvocationID.x;
   if (piece * kPieceWeights >= params.width) return;
-  const uint id = min(U32(params.ids).at[row], params.vocabulary - 1);
+  // Both are read, because some drivers load also where a branch is not taken.
+  const uint given = U32(params.ids).at[row];
+  const bool is_sampled = (given & kSampledId) != 0;
+  const uint sampled = U32(params.sampled).at[is_sampled ? given & ~kSampledId : 0];
+  const uint id = min(is_sampled ? sampled : given, params.vocabulary - 1);
   const Planes planes =
       planes_at(params.weight, params.vocabulary * (params.width / kBlockWeights));
   const uint64_t y_row = params.y + uint64_t(row) * params.width * 4;

@@ -16,102 +16,23 @@ using params::StepSequence;
 
 uint32_t round_up(uint32_t value, uint32_t unit) { return divide_up(value, unit) * unit; }
 
-// A tile and all the keys that any of its tokens sees.
-struct Tile {
-  uint32_t sequence, first_row, first_token, tokens, key_begin, key_end;
-  uint32_t keys() const { return key_end - key_begin; }
-};
-
 bool is_few(const StepSequence& sequence, const AttentionTuning& tuning) {
   return tuning.many_tokens == 0 || sequence.rows <= tuning.few_tokens;
 }
 
-std::vector<Tile> cut_into_tiles(std::span<const StepSequence> sequences, uint32_t window,
-                                 const AttentionTuning& tuning, bool few) {
-  std::vector<Tile> tiles;
-  const uint32_t tile_tokens = few ? tuning.few_tokens : tuning.many_tokens;
-  for (uint32_t i = 0; i < sequences.size(); ++i) {
-    const StepSequence& sequence = sequences[i];
-    if (is_few(sequence, tuning) != few) continue;
-    for (uint32_t token = 0; token < sequence.rows; token += tile_tokens) {
-      const uint32_t tokens = std::min(tile_tokens, sequence.rows - token);
-      const uint32_t first_end = sequence.first_position + token + 1;
-      tiles.push_back({.sequence = i,
-                       .first_row = sequence.first_row + token,
-                       .first_token = token,
-                       .tokens = tokens,
-                       .key_begin = window == 0 ? 0 : first_end - std::min(window, first_end),
-                       .key_end = first_end + tokens - 1});
-    }
-  }
-  // The longest first, so that none of them is started when the others are nearly done.
-  std::stable_sort(tiles.begin(), tiles.end(),
-                   [](const Tile& a, const Tile& b) { return a.keys() > b.keys(); });
-  return tiles;
-}
-
-// Where the splits of a tile end, the last at key_end.
-std::vector<uint32_t> split_ends(const Tile& tile, const AttentionTuning& tuning,
-                                 uint32_t split_keys) {
-  std::vector<uint32_t> ends;
-  if (tuning.fixed_splits) {
-    for (uint32_t end = round_up(tile.key_begin + 1, split_keys); end < tile.key_end;
-         end += split_keys)
-      ends.push_back(end);
-  } else {
-    // The nearest number of splits, all of about the same length, cut where blocks begin.
-    const uint32_t splits = std::max(1u, (tile.keys() + split_keys / 2) / split_keys);
-    const uint32_t begin = tile.key_begin / params::kBlockTokens * params::kBlockTokens;
-    const uint32_t length = round_up(divide_up(tile.key_end - begin, splits), params::kBlockTokens);
-    for (uint32_t end = begin + length; end < tile.key_end; end += length) ends.push_back(end);
-  }
-  ends.push_back(tile.key_end);
-  return ends;
-}
-
-class Planner {
- public:
-  Planner(const AttentionTuning& tuning, AttentionWork& work) : tuning_(tuning), work_(work) {}
-
-  void add(const std::vector<Tile>& tiles, std::vector<AttentionItem>& items) {
-    uint64_t keys = 0;
-    for (const Tile& tile : tiles) keys += tile.keys();
-    uint32_t split_keys = tuning_.split_keys;
-    if (!tuning_.fixed_splits) {
-      const uint64_t wanted = std::max(tuning_.wanted_items, 1u);
-      split_keys = std::max(split_keys, static_cast<uint32_t>((keys + wanted - 1) / wanted));
-    }
-    for (const Tile& tile : tiles) add(tile, split_ends(tile, tuning_, split_keys), items);
-  }
-
-  uint32_t slots() const { return slots_; }
-
- private:
-  void add(const Tile& tile, const std::vector<uint32_t>& ends, std::vector<AttentionItem>& items) {
-    const bool direct = ends.size() == 1;
-    const uint32_t first_slot = slots_;
-    uint32_t begin = tile.key_begin;
-    for (const uint32_t end : ends) {
-      items.push_back({.sequence = tile.sequence,
-                       .first_token = tile.first_token,
-                       .tokens = tile.tokens,
-                       .key_begin = begin,
-                       .key_end = end,
-                       .partial = direct ? params::kNoPartial : slots_});
-      if (!direct) slots_ += tile.tokens;
-      begin = end;
-    }
-    for (uint32_t token = 0; token < tile.tokens && !direct; ++token)
-      work_.merges.push_back({.row = tile.first_row + token,
-                              .partial = first_slot + token,
-                              .stride = tile.tokens,
-                              .splits = static_cast<uint32_t>(ends.size())});
-  }
-
-  const AttentionTuning& tuning_;
-  AttentionWork& work_;
-  uint32_t slots_ = 0;
+// Where the splits of a tile end: at `first` and every `length` keys after it, the last at key_end.
+struct Splits {
+  uint32_t first, length;
 };
+
+Splits splits_of(uint32_t key_begin, uint32_t key_end, bool fixed, uint32_t split_keys) {
+  if (fixed) return {round_up(key_begin + 1, split_keys), split_keys};
+  // The nearest number of splits, all of about the same length, cut where blocks begin.
+  const uint32_t count = std::max(1u, (key_end - key_begin + split_keys / 2) / split_keys);
+  const uint32_t begin = key_begin / params::kBlockTokens * params::kBlockTokens;
+  const uint32_t length = round_up(divide_up(key_end - begin, count), params::kBlockTokens);
+  return {begin + length, length};
+}
 
 }  // namespace
 
@@ -158,25 +79,97 @@ AttentionCapacity attention_capacity(const AttentionTuning& tuning, const Attent
   return capacity;
 }
 
-Result<AttentionWork> plan_attention(std::span<const params::StepSequence> sequences,
-                                     uint32_t window, const AttentionTuning& tuning,
-                                     const AttentionCapacity& capacity) {
-  AttentionWork work;
-  Planner planner(tuning, work);
-  planner.add(cut_into_tiles(sequences, window, tuning, true), work.few);
-  if (tuning.many_tokens != 0)
-    planner.add(cut_into_tiles(sequences, window, tuning, false), work.many);
-  if (work.few.size() > capacity.few || work.many.size() > capacity.many ||
-      work.merges.size() > capacity.merges || planner.slots() > capacity.slots)
+void AttentionPlanner::cut_into_tiles(std::span<const StepSequence> sequences, uint32_t window,
+                                      const AttentionTuning& tuning, bool few) {
+  tiles_.clear();
+  const uint32_t tile_tokens = few ? tuning.few_tokens : tuning.many_tokens;
+  for (uint32_t i = 0; i < sequences.size(); ++i) {
+    const StepSequence& sequence = sequences[i];
+    if (is_few(sequence, tuning) != few) continue;
+    for (uint32_t token = 0; token < sequence.rows; token += tile_tokens) {
+      const uint32_t tokens = std::min(tile_tokens, sequence.rows - token);
+      const uint32_t first_end = sequence.first_position + token + 1;
+      tiles_.push_back({.sequence = i,
+                        .first_row = sequence.first_row + token,
+                        .first_token = token,
+                        .tokens = tokens,
+                        .key_begin = window == 0 ? 0 : first_end - std::min(window, first_end),
+                        .key_end = first_end + tokens - 1});
+    }
+  }
+  // The longest first, so that none of them is started when the others are nearly done.
+  std::sort(tiles_.begin(), tiles_.end(), [](const Tile& a, const Tile& b) {
+    return a.keys() != b.keys() ? a.keys() > b.keys() : a.first_row < b.first_row;
+  });
+}
+
+void AttentionPlanner::add_tiles(const AttentionTuning& tuning, std::vector<AttentionItem>& items) {
+  uint64_t keys = 0;
+  for (const Tile& tile : tiles_) keys += tile.keys();
+  uint32_t split_keys = tuning.split_keys;
+  if (!tuning.fixed_splits) {
+    const uint64_t wanted = std::max(tuning.wanted_items, 1u);
+    split_keys = std::max(split_keys, static_cast<uint32_t>((keys + wanted - 1) / wanted));
+  }
+  for (const Tile& tile : tiles_) add_tile(tile, tuning, split_keys, items);
+}
+
+void AttentionPlanner::add_tile(const Tile& tile, const AttentionTuning& tuning,
+                                uint32_t split_keys, std::vector<AttentionItem>& items) {
+  const Splits splits = splits_of(tile.key_begin, tile.key_end, tuning.fixed_splits, split_keys);
+  const bool direct = splits.first >= tile.key_end;
+  const uint32_t first_slot = slots_;
+  uint32_t count = 0;
+  for (uint32_t begin = tile.key_begin, end = splits.first; begin < tile.key_end;
+       begin = end, end += splits.length) {
+    end = std::min(end, tile.key_end);
+    items.push_back({.sequence = tile.sequence,
+                     .first_token = tile.first_token,
+                     .tokens = tile.tokens,
+                     .key_begin = begin,
+                     .key_end = end,
+                     .partial = direct ? params::kNoPartial : slots_});
+    if (!direct) slots_ += tile.tokens;
+    ++count;
+  }
+  for (uint32_t token = 0; token < tile.tokens && !direct; ++token)
+    work_.merges.push_back({.row = tile.first_row + token,
+                            .partial = first_slot + token,
+                            .stride = tile.tokens,
+                            .splits = count});
+}
+
+Status AttentionPlanner::plan(std::span<const StepSequence> sequences, uint32_t window,
+                              const AttentionTuning& tuning, const AttentionCapacity& capacity) {
+  work_.few.clear();
+  work_.many.clear();
+  work_.merges.clear();
+  slots_ = 0;
+  cut_into_tiles(sequences, window, tuning, true);
+  add_tiles(tuning, work_.few);
+  if (tuning.many_tokens != 0) {
+    cut_into_tiles(sequences, window, tuning, false);
+    add_tiles(tuning, work_.many);
+  }
+  if (work_.few.size() > capacity.few || work_.many.size() > capacity.many ||
+      work_.merges.size() > capacity.merges || slots_ > capacity.slots)
     return Error{ErrorKind::kInvalid,
                  fmt::format("attention work of {} and {} items, {} merges and {} slots is more "
                              "than the bucket's {}, {}, {} and {}",
-                             work.few.size(), work.many.size(), work.merges.size(), planner.slots(),
+                             work_.few.size(), work_.many.size(), work_.merges.size(), slots_,
                              capacity.few, capacity.many, capacity.merges, capacity.slots)};
-  work.few.resize(capacity.few);
-  work.many.resize(capacity.many);
-  work.merges.resize(capacity.merges);
-  return work;
+  work_.few.resize(capacity.few);
+  work_.many.resize(capacity.many);
+  work_.merges.resize(capacity.merges);
+  return {};
+}
+
+Result<AttentionWork> plan_attention(std::span<const StepSequence> sequences, uint32_t window,
+                                     const AttentionTuning& tuning,
+                                     const AttentionCapacity& capacity) {
+  AttentionPlanner planner;
+  HEARTH_TRY(planner.plan(sequences, window, tuning, capacity));
+  return planner.work();
 }
 
 }  // namespace hearth

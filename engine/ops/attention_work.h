@@ -57,8 +57,35 @@ struct AttentionWork {
   std::vector<params::AttentionMerge> merges;    // capacity.merges of them
 };
 
-// Layers with different windows need lists of their own. Fails if the sequences are outside the
-// bucket that `capacity` was made for.
+// Makes the lists of a step, and keeps their memory for the next: planning a step of a size seen
+// before allocates nothing. One thread.
+class AttentionPlanner {
+ public:
+  // Layers with different windows need lists of their own. Fails if the sequences are outside the
+  // bucket that `capacity` was made for.
+  Status plan(std::span<const params::StepSequence> sequences, uint32_t window,
+              const AttentionTuning& tuning, const AttentionCapacity& capacity);
+
+  const AttentionWork& work() const { return work_; }
+
+ private:
+  // A tile and all the keys that any of its tokens sees.
+  struct Tile {
+    uint32_t sequence, first_row, first_token, tokens, key_begin, key_end;
+    uint32_t keys() const { return key_end - key_begin; }
+  };
+  void cut_into_tiles(std::span<const params::StepSequence> sequences, uint32_t window,
+                      const AttentionTuning& tuning, bool few);
+  void add_tiles(const AttentionTuning& tuning, std::vector<params::AttentionItem>& items);
+  void add_tile(const Tile& tile, const AttentionTuning& tuning, uint32_t split_keys,
+                std::vector<params::AttentionItem>& items);
+
+  AttentionWork work_;
+  std::vector<Tile> tiles_;
+  uint32_t slots_ = 0;
+};
+
+// The same for one step on its own.
 Result<AttentionWork> plan_attention(std::span<const params::StepSequence> sequences,
                                      uint32_t window, const AttentionTuning& tuning,
                                      const AttentionCapacity& capacity);

@@ -19,15 +19,17 @@ Status record_embed(CommandRecorder& recorder, PipelineStore& pipelines, const K
                     shape.vocabulary, shape.width, format.name, format.block_weights)};
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
   const params::Embed params{.ids = op.ids.address(),
+                             .sampled = op.sampled.address(),
                              .weight = op.weight.address(),
                              .y = op.y.address(),
                              .width = shape.width,
                              .vocabulary = shape.vocabulary,
                              .scale = op.scale};
-  recorder.dispatch({.pipeline = *pipeline,
-                     .push = params,
-                     .groups = plan.groups,
-                     .accesses = {reads(op.ids), reads(op.weight), writes(op.y)}});
+  recorder.dispatch(
+      {.pipeline = *pipeline,
+       .push = params,
+       .groups = plan.groups,
+       .accesses = {reads(op.ids), reads(op.sampled), reads(op.weight), writes(op.y)}});
   return {};
 }
 

@@ -10,9 +10,12 @@
 namespace hearth {
 
 struct Embed {
-  BufferSlice ids;     // [rows] u32; one past the vocabulary reads its last row
-  BufferSlice weight;  // [vocabulary, width] in shape.format, device layout
-  BufferSlice y;       // [rows, width] f32
+  // [rows] u32; one past the vocabulary reads its last row. With the bit params::kSampledId it is
+  // an index into `sampled`.
+  BufferSlice ids;
+  BufferSlice sampled;  // u32; where no id has the bit, any buffer will do
+  BufferSlice weight;   // [vocabulary, width] in shape.format, device layout
+  BufferSlice y;        // [rows, width] f32
   EmbedShape shape;
   float scale = 1.0f;  // sqrt(width) for gemma
 };

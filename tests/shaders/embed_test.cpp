@@ -1,5 +1,6 @@
 #include "engine/ops/embed.h"
 
+#include "params/embed.h"
 #include "tests/engine/weights/golden.h"
 #include "tests/support/compare.h"
 #include "tests/support/gpu.h"
@@ -12,19 +13,23 @@ class EmbedTest : public GpuTest, public ::testing::WithParamInterface<WeightFor
  protected:
   void check(const DeviceCaps& caps, uint32_t vocabulary, uint32_t width, float scale) {
     const WeightMatrix matrix = random_matrix(GetParam(), vocabulary, width, width);
-    // The last two are past the end, where padding may point.
-    const std::vector<uint32_t> ids = {vocabulary - 1, 0,          vocabulary / 2, 0,
-                                       vocabulary,     0xffffffffu};
+    // Two are past the end, where padding may point; the last two lie where a step samples to.
+    const std::vector<uint32_t> sampled = {0, vocabulary - 1, 1 % vocabulary};
+    const std::vector<uint32_t> ids = {
+        vocabulary - 1, 0,           vocabulary / 2,         0,
+        vocabulary,     0x7fffffffu, params::kSampledId | 2, params::kSampledId | 1};
     const EmbedShape shape{.format = GetParam(),
                            .rows = static_cast<uint32_t>(ids.size()),
                            .width = width,
                            .vocabulary = vocabulary};
-    const Buffer id_buffer = filled(ids), weight = filled(matrix.device);
+    const Buffer id_buffer = filled(ids), sampled_buffer = filled(sampled);
+    const Buffer weight = filled(matrix.device);
     const size_t count = ids.size() * width;
     const Buffer y_buffer = poisoned((count + width) * 4);
     run([&](CommandRecorder& recorder) {
       return record_embed(recorder, pipelines(), choose_embed(caps, shape),
                           {.ids = id_buffer.all(),
+                           .sampled = sampled_buffer.all(),
                            .weight = weight.all(),
                            .y = y_buffer.slice(0, count * 4),
                            .shape = shape,
@@ -32,7 +37,9 @@ class EmbedTest : public GpuTest, public ::testing::WithParamInterface<WeightFor
     });
     const std::vector<float> y = read<float>(y_buffer);
     for (size_t r = 0; r < ids.size(); ++r) {
-      const size_t id = std::min(ids[r], vocabulary - 1);
+      const bool is_sampled = (ids[r] & params::kSampledId) != 0;
+      const uint32_t given = is_sampled ? sampled[ids[r] & ~params::kSampledId] : ids[r];
+      const size_t id = std::min(given, vocabulary - 1);
       for (size_t i = 0; i < width; ++i)
         ASSERT_FLOAT_EQ(y[r * width + i], matrix.values[id * width + i] * scale)
             << "row " << r << ", " << i << " of " << width;
@@ -60,9 +67,12 @@ TEST_P(EmbedTest, TablesTheKernelCannotTakeAreRefused) {
     const EmbedShape shape{
         .format = GetParam(), .rows = 1, .width = width, .vocabulary = vocabulary};
     auto recorder = CommandRecorder::begin(device());
-    const Status status =
-        record_embed(*recorder, pipelines(), choose_embed(device().caps(), shape),
-                     {.ids = any.all(), .weight = any.all(), .y = any.all(), .shape = shape});
+    const Status status = record_embed(*recorder, pipelines(), choose_embed(device().caps(), shape),
+                                       {.ids = any.all(),
+                                        .sampled = any.all(),
+                                        .weight = any.all(),
+                                        .y = any.all(),
+                                        .shape = shape});
     return !status.ok() && status.error().kind == ErrorKind::kInvalid;
   };
   EXPECT_TRUE(refused(0, 256));

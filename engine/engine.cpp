@@ -1,0 +1,219 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/sampling/sampler.h"
+
+namespace hearth {
+
+Engine::Engine(StepExecutor& executor, const Tokenizer* tokenizer, const EngineOptions& options)
+    : executor_(executor),
+      tokenizer_(tokenizer),
+      options_(options),
+      records_(options.recorded_steps, options.limits.max_sequences),
+      control_{.paused = options.start_paused},
+      policy_(options.policy),
+      limits_(options.limits),
+      scheduler_(options.limits, options.policy),
+      thread_([this] { loop(); }) {}
+
+Engine::~Engine() {
+  {
+    const std::lock_guard lock(mutex_);
+    control_.closing = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+Result<std::unique_ptr<ActiveRequest>> Engine::make_request(GenerationRequest request) {
+  const auto invalid = [](std::string message) {
+    return Error{ErrorKind::kInvalid, std::move(message)};
+  };
+  const auto prompt = static_cast<uint32_t>(request.prompt.size());
+  // Without a limit of its own a request may fill what is left of the context and of the pool.
+  const uint64_t pool_tokens = uint64_t{limits_.pool_blocks} * kTokensPerBlock;
+  const uint64_t longest = std::min<uint64_t>(limits_.context, pool_tokens);
+  const uint32_t left = prompt < longest ? static_cast<uint32_t>(longest - prompt) : 1;
+  const uint32_t max_new = request.max_tokens == 0 ? left : std::min(request.max_tokens, left);
+  if (const AddResult fit =
+          check_request(limits_, {.prompt = request.prompt, .max_new_tokens = max_new});
+      !fit.accepted())
+    return invalid(fit.message);
+  if (request.biases.size() > StepExecutor::kMaxBiases)
+    return invalid(fmt::format("{} logit biases are more than the {} a request may have",
+                               request.biases.size(), StepExecutor::kMaxBiases));
+  HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(request.sampling, {}));
+  const RequestId id = next_id_++;
+  auto stream = std::make_shared<TokenStream>(id, max_new);
+  return std::make_unique<ActiveRequest>(std::move(request), tokenizer_, sampling, max_new,
+                                         std::move(stream), EngineClock::now());
+}
+
+Result<std::vector<std::shared_ptr<TokenStream>>> Engine::submit(
+    std::vector<GenerationRequest> requests) {
+  std::vector<std::shared_ptr<TokenStream>> streams;
+  const auto queue = [&]() -> Status {
+    const std::lock_guard lock(mutex_);
+    if (!failure_.empty()) return Error{ErrorKind::kDeviceLost, failure_};
+    if (control_.draining || control_.closing)
+      return Error{ErrorKind::kUnsupported, "the engine is shutting down and takes no requests"};
+    if (queued_ + requests.size() > limits_.max_queue)
+      return Error{ErrorKind::kBusy,
+                   fmt::format("{} requests wait already, and the queue takes {}; try again later",
+                               queued_, limits_.max_queue)};
+    std::vector<std::unique_ptr<ActiveRequest>> made;
+    for (GenerationRequest& request : requests) {
+      HEARTH_ASSIGN(std::unique_ptr<ActiveRequest> active, make_request(std::move(request)));
+      made.push_back(std::move(active));
+    }
+    for (std::unique_ptr<ActiveRequest>& active : made) {
+      streams.push_back(active->stream());
+      new_requests_.push_back(std::move(active));
+    }
+    queued_ += streams.size();
+    unfinished_ += streams.size();
+    return {};
+  };
+  const Status status = queue();
+  (status.ok() ? metrics_.requests_submitted : metrics_.requests_refused).add(requests.size());
+  if (!status.ok()) return status.error();
+  wake_.notify_all();
+  return streams;
+}
+
+Result<std::shared_ptr<TokenStream>> Engine::submit(GenerationRequest request) {
+  std::vector<GenerationRequest> requests;
+  requests.push_back(std::move(request));
+  HEARTH_ASSIGN(std::vector<std::shared_ptr<TokenStream>> streams, submit(std::move(requests)));
+  return std::move(streams.front());
+}
+
+Result<std::vector<std::shared_ptr<TokenStream>>> Engine::submit_n(const GenerationRequest& request,
+                                                                   uint32_t n) {
+  std::vector<GenerationRequest> requests(n, request);
+  for (uint32_t i = 0; i < n; ++i) {
+    requests[i].sampling.seed = request.sampling.seed + i;
+    requests[i].forks_first = i > 0;
+  }
+  return submit(std::move(requests));
+}
+
+void Engine::cancel(RequestId request) {
+  {
+    const std::lock_guard lock(mutex_);
+    cancelled_.push_back(request);
+  }
+  wake_.notify_all();
+}
+
+void Engine::run_errand(std::function<void()> errand) {
+  bool done = false;
+  std::unique_lock lock(mutex_);
+  errands_.push_back([&, errand = std::move(errand)] {
+    errand();
+    const std::lock_guard inner(mutex_);
+    done = true;
+    changed_.notify_all();
+  });
+  wake_.notify_all();
+  changed_.wait(lock, [&] { return done; });
+}
+
+void Engine::inspect(const std::function<void(const Scheduler&)>& look) {
+  run_errand([&] { look(scheduler_); });
+}
+
+void Engine::set_policy(const Policy& policy) {
+  {
+    const std::lock_guard lock(mutex_);
+    policy_ = policy;
+    errands_.push_back([this, policy] { scheduler_.set_policy(policy); });
+  }
+  wake_.notify_all();
+}
+
+void Engine::set_limits(uint32_t max_sequences, uint32_t max_step_tokens) {
+  {
+    const std::lock_guard lock(mutex_);
+    // The device's buffers were made for the limits the engine began with.
+    limits_.max_sequences = std::clamp(max_sequences, 1u, options_.limits.max_sequences);
+    limits_.max_step_tokens = std::clamp(max_step_tokens, 1u, options_.limits.max_step_tokens);
+    errands_.push_back([this, limits = limits_] {
+      scheduler_.set_limits(limits.max_sequences, limits.max_step_tokens);
+    });
+  }
+  wake_.notify_all();
+}
+
+Policy Engine::policy() const {
+  const std::lock_guard lock(mutex_);
+  return policy_;
+}
+
+SchedulerLimits Engine::limits() const {
+  const std::lock_guard lock(mutex_);
+  return limits_;
+}
+
+template <class Change>
+void Engine::change_control(Change change) {
+  {
+    const std::lock_guard lock(mutex_);
+    change(control_);
+  }
+  wake_.notify_all();
+}
+
+void Engine::pause() {
+  change_control([](Control& control) {
+    control.paused = true;
+    control.single_steps = 0;
+  });
+}
+
+void Engine::resume() {
+  change_control([](Control& control) { control.paused = false; });
+}
+
+void Engine::step_once() {
+  change_control([](Control& control) { ++control.single_steps; });
+}
+
+void Engine::set_pace(double steps_per_s) {
+  change_control([&](Control& control) { control.pace = std::max(0.0, steps_per_s); });
+}
+
+void Engine::drain() {
+  change_control([](Control& control) {
+    control.draining = true;
+    control.paused = false;
+  });
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return unfinished_ == 0; });
+}
+
+void Engine::undrain() {
+  change_control([](Control& control) { control.draining = false; });
+}
+
+EngineState Engine::state() const {
+  const std::lock_guard lock(mutex_);
+  if (!failure_.empty()) return EngineState::kFailed;
+  if (control_.draining || control_.closing) return EngineState::kDraining;
+  return control_.paused ? EngineState::kPaused : EngineState::kRunning;
+}
+
+std::string Engine::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+double Engine::seconds() const {
+  return std::chrono::duration<double>(EngineClock::now() - began_).count();
+}
+
+}  // namespace hearth

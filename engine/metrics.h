@@ -1,0 +1,72 @@
+// Counters and histograms of the engine. Written by the engine thread alone, read by any: every
+// number is an atomic of its own, so that a reader may see a step half counted but never a torn
+// number.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace hearth {
+
+class Counter {
+ public:
+  void add(uint64_t count = 1) { value_.fetch_add(count, std::memory_order_relaxed); }
+  void set(uint64_t value) { value_.store(value, std::memory_order_relaxed); }
+  uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+// Cumulative buckets, as Prometheus has them.
+class Histogram {
+ public:
+  // Upper bounds in ascending order; beyond the last there is one more bucket without bound.
+  explicit Histogram(std::span<const double> bounds);
+
+  void add(double value);
+
+  struct Snapshot {
+    std::vector<double> bounds;
+    std::vector<uint64_t> counts;  // of each bucket alone, one more than bounds
+    uint64_t count = 0;
+    double sum = 0;
+
+    // An estimate from the buckets, q from 0 to 1; 0 without values.
+    double quantile(double q) const;
+  };
+  Snapshot snapshot() const;
+
+ private:
+  std::vector<double> bounds_;
+  std::vector<std::atomic<uint64_t>> counts_;
+  std::atomic<double> sum_{0};
+};
+
+struct Metrics {
+  Metrics();
+
+  Counter requests_submitted, requests_refused;
+  Counter finished_stop, finished_length, finished_cancelled, finished_time_limit, finished_error;
+  Counter steps, prompt_tokens, generated_tokens, padding_tokens;
+  Counter prefix_query_tokens, prefix_hit_tokens;
+  Counter preemptions_recompute, preemptions_swap;
+  Counter blocks_copied, blocks_swapped_out, blocks_swapped_in;
+
+  // Gauges: as things stood after the last step was planned.
+  Counter running, waiting, swapped;
+  Counter kv_blocks_used, kv_blocks_cached, kv_blocks_free;
+
+  Histogram time_to_first_token_seconds;
+  Histogram time_between_tokens_seconds;    // of one request, each token
+  Histogram time_per_output_token_seconds;  // of one request, the mean after the first
+  Histogram end_to_end_seconds;
+  Histogram queue_seconds;
+  Histogram tokens_per_step;
+  Histogram step_seconds;
+};
+
+}  // namespace hearth

@@ -1,0 +1,112 @@
+#include "engine/model/activations.h"
+
+#include <algorithm>
+#include <set>
+
+#include "engine/ops/attention.h"
+#include "runtime/device.h"
+#include "runtime/memory.h"
+
+namespace hearth {
+namespace {
+
+uint64_t matmul_scratch(const DeviceCaps& caps, std::span<const ModelMatmul> matmuls,
+                        const StepLimits& limits) {
+  uint64_t bytes = 0;
+  for (const ModelMatmul& matmul : matmuls)
+    for_bucket_sizes(matmul.of_logits ? limits.logit_rows : limits.rows, [&](uint32_t rows) {
+      const MatmulShape shape{.format = matmul.format,
+                              .rows = rows,
+                              .inputs = matmul.inputs,
+                              .outputs = matmul.outputs};
+      bytes = std::max(bytes, choose_matmul(caps, shape, limits.deterministic).scratch_bytes);
+    });
+  return bytes;
+}
+
+uint64_t partial_bytes(const DeviceCaps& caps, const ModelConfig& config,
+                       const StepLimits& limits) {
+  uint64_t bytes = 0;
+  for_step_buckets(limits, [&](const StepBucket& bucket) {
+    const AttentionShape shape = step_attention_shape(config, limits.kv, bucket, limits.context);
+    const AttentionPlan plan = choose_attention(caps, shape, limits.deterministic);
+    bytes = std::max(bytes, attention_partial_bytes(plan.capacity, shape));
+  });
+  return bytes;
+}
+
+}  // namespace
+
+AttentionShape step_attention_shape(const ModelConfig& config, KvFormat kv,
+                                    const StepBucket& bucket, uint32_t context) {
+  return {.kv = kv,
+          .heads = config.heads,
+          .kv_heads = config.kv_heads,
+          .head_size = config.head_size,
+          .bucket = {.rows = bucket.rows,
+                     .sequences = bucket.sequences,
+                     .sequence_rows = bucket.sequence_rows,
+                     .sequence_tokens = context}};
+}
+
+std::vector<ModelMatmul> model_matmuls(const WeightTable& table, const ModelFile& file) {
+  std::set<ModelMatmul> matmuls;
+  for (const WeightSpec& spec : table.specs()) {
+    if (spec.is_vector) continue;
+    // A tied embedding is the output matrix too.
+    for (const SegmentPlan& segment : plan_segments(spec, file))
+      matmuls.insert({.format = segment.format,
+                      .inputs = static_cast<uint32_t>(segment.cols),
+                      .outputs = static_cast<uint32_t>(segment.rows),
+                      .of_logits = spec.role < kFirstLayerRole});
+  }
+  return {matmuls.begin(), matmuls.end()};
+}
+
+ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& config,
+                                 std::span<const ModelMatmul> matmuls, const StepLimits& limits) {
+  const uint64_t rows = bucket_size(limits.rows);
+  const uint64_t logit_rows = std::bit_ceil(limits.logit_rows);
+  ActivationSizes sizes;
+  sizes.hidden = sizes.normed = rows * config.width * 4;
+  sizes.projected = std::max(rows, logit_rows) * config.width * 4;
+  sizes.qkv = rows * (config.q_width() + 2 * config.kv_width()) * 4;
+  sizes.queries = sizes.attended = rows * config.q_width() * 4;
+  sizes.gate_up = rows * 2 * config.mlp_width * 4;
+  sizes.mlp = rows * config.mlp_width * 4;
+  sizes.logits = logit_rows * config.vocabulary * 4;
+  sizes.matmul_scratch = matmul_scratch(caps, matmuls, limits);
+  sizes.attention_partials = partial_bytes(caps, config, limits);
+  for_bucket_sizes(static_cast<uint32_t>(logit_rows), [&](uint32_t count) {
+    sizes.sampling_scratch = std::max(
+        sizes.sampling_scratch,
+        choose_sampling(caps, {.rows = count, .vocab = config.vocabulary}).scratch_bytes());
+  });
+  return sizes;
+}
+
+Result<Activations> Activations::allocate(Device& device, const ActivationSizes& sizes) {
+  Activations buffers;
+  const auto allocate = [&](Buffer& buffer, uint64_t bytes, const char* name) -> Status {
+    // Kernels get an address also where they need no memory.
+    HEARTH_ASSIGN(buffer, device.memory().allocate({.bytes = std::max<uint64_t>(bytes, 256),
+                                                    .intent = MemoryIntent::kActivations,
+                                                    .name = name}));
+    return {};
+  };
+  HEARTH_TRY(allocate(buffers.hidden, sizes.hidden, "hidden"));
+  HEARTH_TRY(allocate(buffers.normed, sizes.normed, "normed"));
+  HEARTH_TRY(allocate(buffers.projected, sizes.projected, "projected"));
+  HEARTH_TRY(allocate(buffers.qkv, sizes.qkv, "qkv"));
+  HEARTH_TRY(allocate(buffers.queries, sizes.queries, "queries"));
+  HEARTH_TRY(allocate(buffers.attended, sizes.attended, "attended"));
+  HEARTH_TRY(allocate(buffers.gate_up, sizes.gate_up, "gate and up"));
+  HEARTH_TRY(allocate(buffers.mlp, sizes.mlp, "mlp"));
+  HEARTH_TRY(allocate(buffers.logits, sizes.logits, "logits"));
+  HEARTH_TRY(allocate(buffers.matmul_scratch, sizes.matmul_scratch, "matmul scratch"));
+  HEARTH_TRY(allocate(buffers.attention_partials, sizes.attention_partials, "attention partials"));
+  HEARTH_TRY(allocate(buffers.sampling_scratch, sizes.sampling_scratch, "sampling scratch"));
+  return buffers;
+}
+
+}  // namespace hearth

@@ -1,0 +1,92 @@
+// Scratch memory between the kernels of a step, made once for the largest step there will be. Sizes
+// are a pure function, so that `hearth info` can tell them without a device.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/model/model_config.h"
+#include "engine/model/step_bucket.h"
+#include "engine/model/weight_table.h"
+#include "runtime/buffer.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+class Device;
+
+// What a runner is made for.
+struct StepLimits {
+  uint32_t rows = 512;       // tokens a step
+  uint32_t sequences = 16;   // a step
+  uint32_t logit_rows = 16;  // a step
+  uint32_t context = 2048;   // tokens a sequence
+  KvFormat kv = KvFormat::kF16;
+  bool deterministic = false;
+};
+
+// Attention for a bucket.
+AttentionShape step_attention_shape(const ModelConfig& config, KvFormat kv,
+                                    const StepBucket& bucket, uint32_t context);
+
+// Calls visit(size) for every size up to `most` that steps are recorded for.
+template <class Visit>
+void for_bucket_sizes(uint32_t most, Visit visit) {
+  for (uint32_t size = 1; size < most; size = bucket_size(size + 1)) visit(size);
+  visit(bucket_size(most));
+}
+
+// Calls visit(bucket) for buckets that need as much as any within the limits.
+template <class Visit>
+void for_step_buckets(const StepLimits& limits, Visit visit) {
+  for_bucket_sizes(limits.sequences,
+                   [&](uint32_t size) { visit(choose_bucket(size, size, 1, size)); });
+  for_bucket_sizes(limits.rows, [&](uint32_t size) {
+    visit(choose_bucket(size, std::min(size, limits.sequences), size,
+                        std::min(size, limits.logit_rows)));
+  });
+}
+
+// The matrix products of a model: one shape for each segment of a weight.
+struct ModelMatmul {
+  WeightFormat format = WeightFormat::kF32;
+  uint32_t inputs = 0, outputs = 0;
+  bool of_logits = false;  // runs over logit rows only
+
+  auto operator<=>(const ModelMatmul&) const = default;
+};
+
+// Each once. REQUIRES: the table was checked against the file.
+std::vector<ModelMatmul> model_matmuls(const WeightTable& table, const ModelFile& file);
+
+struct ActivationSizes {
+  uint64_t hidden = 0;     // [rows, width] f32
+  uint64_t normed = 0;     // [rows, width] f32
+  uint64_t projected = 0;  // [rows or logit rows, width] f32
+  uint64_t qkv = 0;        // [rows, q + k + v] f32
+  uint64_t queries = 0;    // [rows, heads, head_size] f32, after rope
+  uint64_t attended = 0;   // [rows, heads, head_size] f32
+  uint64_t gate_up = 0;    // [rows, 2 * mlp_width] f32
+  uint64_t mlp = 0;        // [rows, mlp_width] f32
+  uint64_t logits = 0;     // [logit rows, vocabulary] f32
+  uint64_t matmul_scratch = 0, attention_partials = 0, sampling_scratch = 0;
+
+  uint64_t total() const {
+    return hidden + normed + projected + qkv + queries + attended + gate_up + mlp + logits +
+           matmul_scratch + attention_partials + sampling_scratch;
+  }
+};
+
+ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& config,
+                                 std::span<const ModelMatmul> matmuls, const StepLimits& limits);
+
+struct Activations {
+  static Result<Activations> allocate(Device& device, const ActivationSizes& sizes);
+
+  Buffer hidden, normed, projected, qkv, queries, attended, gate_up, mlp, logits;
+  Buffer matmul_scratch, attention_partials, sampling_scratch;
+};
+
+}  // namespace hearth

@@ -1,0 +1,39 @@
+// An architecture: how a file's keys become a configuration, which tensors it has, and what a layer
+// computes. One file each in engine/models/, found by the build: models/<name>.cpp defines
+// `const Architecture& <name>_architecture()`.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "engine/model/model_config.h"
+#include "engine/model/weight_table.h"
+#include "engine/weights/model_file.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+class Forward;
+
+class Architecture {
+ public:
+  virtual ~Architecture() = default;
+
+  // As general.architecture spells it.
+  virtual std::string_view name() const = 0;
+  // Fails if a key is missing or makes no sense; checks no tensors.
+  virtual Result<ModelConfig> read_config(const ModelFile& file) const = 0;
+  virtual WeightTable weight_table(const ModelConfig& config) const = 0;
+  // Records layer `layer`: from the hidden state to the hidden state (forward.h).
+  virtual Status record_layer(Forward& forward, uint32_t layer) const = 0;
+};
+
+// Every architecture there is, by name.
+std::span<const Architecture* const> all_architectures();
+
+// The one the file names. The error lists those that are supported.
+Result<const Architecture*> find_architecture(const ModelFile& file);
+
+}  // namespace hearth

@@ -1,0 +1,76 @@
+#include "engine/model/block_mover.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <map>
+
+#include "engine/ops/block_copy.h"
+#include "params/block_copy.h"
+#include "runtime/device.h"
+#include "runtime/memory.h"
+#include "runtime/queue.h"
+
+namespace hearth {
+
+Result<std::unique_ptr<BlockMover>> BlockMover::create(Device& device, PipelineStore& pipelines,
+                                                       const KvCache& from, const KvCache& to) {
+  assert(from.planes().size() == to.planes().size());
+  std::unique_ptr<BlockMover> mover(new BlockMover(device));
+  HEARTH_ASSIGN(mover->pairs_, device.memory().allocate({.bytes = kPairs * sizeof(params::CopyPair),
+                                                         .intent = MemoryIntent::kUpload,
+                                                         .name = "block pairs"}));
+
+  // A kernel works between two allocations.
+  std::map<std::pair<size_t, size_t>, std::vector<params::CopyPlane>> meetings;
+  for (size_t i = 0; i < from.planes().size(); ++i) {
+    const KvCache::Plane &source = from.planes()[i], &target = to.planes()[i];
+    meetings[{source.allocation, target.allocation}].push_back(
+        {.from = from.allocations()[source.allocation].address() + source.offset,
+         .to = to.allocations()[target.allocation].address() + target.offset,
+         .block_bytes = source.block_bytes});
+  }
+
+  HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device, {.name = "block copies"}));
+  mover->planes_.reserve(meetings.size());
+  for (const auto& [allocations, planes] : meetings) {
+    HEARTH_ASSIGN(Buffer list,
+                  device.memory().allocate({.bytes = planes.size() * sizeof(params::CopyPlane),
+                                            .intent = MemoryIntent::kUpload,
+                                            .name = "block planes"}));
+    std::memcpy(list.mapped(), planes.data(), planes.size() * sizeof(params::CopyPlane));
+    HEARTH_TRY(list.flush());
+    mover->planes_.push_back(std::move(list));
+    BlockCopyShape shape{.pairs = kPairs, .planes = static_cast<uint32_t>(planes.size())};
+    for (const params::CopyPlane& plane : planes)
+      shape.block_bytes = std::max(shape.block_bytes, plane.block_bytes);
+    HEARTH_TRY(record_block_copy(recorder, pipelines, choose_block_copy(device.caps(), shape),
+                                 {.from = from.allocations()[allocations.first].all(),
+                                  .to = to.allocations()[allocations.second].all(),
+                                  .planes = mover->planes_.back().all(),
+                                  .pairs = mover->pairs_.all(),
+                                  .shape = shape}));
+  }
+  HEARTH_ASSIGN(mover->commands_, recorder.finish());
+  return mover;
+}
+
+Status BlockMover::move(std::span<const BlockMove> pairs) {
+  Queue& queue = device_.compute();
+  while (!pairs.empty()) {
+    // Copies are rare, so that waiting for the last ones before their list is overwritten is
+    // cheaper than a second list.
+    if (last_.timeline != nullptr) HEARTH_TRY(queue.wait(last_));
+    const size_t count = std::min(pairs.size(), kPairs);
+    const std::span<params::CopyPair> list = pairs_.view<params::CopyPair>();
+    for (size_t i = 0; i < kPairs; ++i)
+      list[i] = i < count ? params::CopyPair{.from = pairs[i].from, .to = pairs[i].to}
+                          : params::CopyPair{.from = params::kNoBlock};
+    HEARTH_TRY(pairs_.flush());
+    HEARTH_ASSIGN(last_, queue.submit(commands_));
+    pairs = pairs.subspan(count);
+  }
+  return {};
+}
+
+}  // namespace hearth

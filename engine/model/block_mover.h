@@ -1,0 +1,44 @@
+// Copies KV blocks between pools, on the GPU: forks within the device's pool, swaps to and from
+// host memory. Recorded once; each call fills in a list of pairs. One thread.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/model/kv_cache.h"
+#include "engine/scheduling/batch_plan.h"
+#include "runtime/command_recorder.h"
+#include "runtime/pipeline.h"
+#include "runtime/result.h"
+#include "runtime/timeline.h"
+
+namespace hearth {
+
+class Device;
+
+class BlockMover {
+ public:
+  // REQUIRES: both pools, which may be the same one, outlive the mover.
+  static Result<std::unique_ptr<BlockMover>> create(Device& device, PipelineStore& pipelines,
+                                                    const KvCache& from, const KvCache& to);
+  BlockMover(const BlockMover&) = delete;
+  BlockMover& operator=(const BlockMover&) = delete;
+
+  // Submits the copies; they run before anything submitted later. REQUIRES: no block is the target
+  // of one pair and part of another.
+  Status move(std::span<const BlockMove> pairs);
+
+ private:
+  explicit BlockMover(Device& device) : device_(device) {}
+
+  static constexpr size_t kPairs = 64;  // copied by one submission
+
+  Device& device_;
+  Buffer pairs_;                // [kPairs] CopyPair, which the host writes
+  std::vector<Buffer> planes_;  // CopyPlane lists, one for each two allocations that meet
+  CommandBuffer commands_;
+  TimelinePoint last_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,101 @@
+// The vocabulary in which architectures write down a layer. A Forward records one step of a bucket:
+// each call appends kernels that work on the step's activations, named here as the code and papers
+// name them:
+//
+//   h  [rows, width]              the hidden state, which runs through all layers
+//   x  [rows, width]              h after a norm
+//   a  [rows, heads, head_size]   what attention found
+//   m  [rows, mlp_width]          inside the MLP
+//   t  [rows, width]              a projection that is normed once more before it is added to h
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/model/activations.h"
+#include "engine/model/kv_cache.h"
+#include "engine/model/model_config.h"
+#include "engine/model/model_weights.h"
+#include "engine/model/step_bucket.h"
+#include "engine/model/step_inputs.h"
+#include "engine/ops/attention.h"
+#include "engine/ops/matmul.h"
+#include "runtime/command_recorder.h"
+#include "runtime/pipeline.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+// What a step is recorded from; all of it outlives the recorded commands.
+struct ForwardContext {
+  const DeviceCaps& caps;
+  PipelineStore& pipelines;
+  const ModelConfig& config;
+  const ModelWeights& weights;
+  const Buffer& rope_table;
+  const Buffer& window_rope_table;  // of windowed layers
+  const Activations& activations;
+  const KvCache& kv;
+  const Buffer& inputs;       // a StepLayout
+  const Buffer& sampled_ids;  // [slots] u32
+  const std::vector<uint32_t>& windows;
+  uint32_t context = 0;  // the longest a sequence gets
+  bool deterministic = false;
+};
+
+class Forward {
+ public:
+  Forward(const ForwardContext& context, CommandRecorder& recorder, const StepBucket& bucket);
+
+  const ModelConfig& config() const { return context_.config; }
+
+  // h = embedding[ids]
+  Status embed();
+  // x = norm(h), where what post_norm() left is added to h before.
+  Status norm(WeightRole weight, uint32_t layer = 0);
+  // a = attention(rope(q), rope(k), v) with q, k, v from x; keys and values go to the cache.
+  Status attention(uint32_t layer);
+  // h += weight * a
+  Status add_attention_out(uint32_t layer);
+  // m = activation(gate * x) . (up * x)
+  Status mlp(uint32_t layer);
+  // h += down * m
+  Status add_mlp_out(uint32_t layer);
+  // The same into t, for architectures that norm before they add: t = norm(t), added to h by the
+  // next norm().
+  Status attention_out(uint32_t layer);
+  Status mlp_out(uint32_t layer);
+  Status post_norm(WeightRole weight, uint32_t layer);
+  // Logits of the rows that are wanted, from x.
+  Status logits();
+
+ private:
+  // Outputs of a weight with several segments lie one after the other, each [rows, outputs].
+  struct Columns {
+    BufferSlice slice;    // from row 0 to the last
+    uint32_t stride = 0;  // floats from row to row
+  };
+  Columns columns(const Weight& weight, const Buffer& outputs, uint32_t first,
+                  uint32_t count) const;
+  Status matmul(const Weight& weight, const Weight* bias, const BufferSlice& x, const Buffer& y,
+                uint32_t rows, bool add_to_y, float soft_cap = 0);
+  Status rope_kv(uint32_t layer);
+  BufferSlice rows_of(const Buffer& buffer, uint32_t width) const {
+    return buffer.slice(0, uint64_t{bucket_.rows} * width * 4);
+  }
+  BufferSlice input(uint64_t offset, uint64_t bytes) const {
+    return context_.inputs.slice(offset, bytes);
+  }
+  BufferSlice sequences() const;
+  BufferSlice block_tables() const;
+
+  const ForwardContext& context_;
+  CommandRecorder& recorder_;
+  StepBucket bucket_;
+  AttentionShape attention_shape_;
+  AttentionPlan attention_plan_;
+  StepLayout layout_;
+  bool addend_ = false;  // t is to be added to h
+};
+
+}  // namespace hearth

@@ -1,0 +1,52 @@
+// The pool of KV blocks on the device: memory only; who owns which block is the scheduler's
+// business. A block holds kTokensPerBlock positions of one sequence in every layer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/model/model_config.h"
+#include "engine/ops/paged_kv.h"
+#include "runtime/buffer.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+class Device;
+
+// Of one block in all layers, keys, values and scales.
+uint64_t kv_bytes_per_block(const ModelConfig& config, KvFormat format);
+
+class KvCache {
+ public:
+  struct Options {
+    KvFormat format = KvFormat::kF16;
+    uint32_t blocks = 0;
+    MemoryIntent intent = MemoryIntent::kKv;  // kReadback: a pool in host memory, to swap to
+  };
+  // Spread over as many allocations as the device's limit asks for.
+  static Result<KvCache> create(Device& device, const ModelConfig& config, const Options& options);
+
+  const PagedKv& layer(uint32_t layer) const { return layers_[layer]; }
+  uint32_t blocks() const { return blocks_; }
+  KvFormat format() const { return format_; }
+  uint64_t bytes() const;
+
+  // Where blocks lie, for copies: equal pools have equal planes in equal allocations.
+  struct Plane {
+    size_t allocation = 0;
+    uint64_t offset = 0;
+    uint32_t block_bytes = 0;
+  };
+  const std::vector<Plane>& planes() const { return planes_; }
+  const std::vector<Buffer>& allocations() const { return allocations_; }
+
+ private:
+  KvFormat format_ = KvFormat::kF16;
+  uint32_t blocks_ = 0;
+  std::vector<Buffer> allocations_;
+  std::vector<Plane> planes_;
+  std::vector<PagedKv> layers_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,73 @@
+#include "engine/model/model.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "runtime/device.h"
+#include "runtime/memory.h"
+#include "runtime/transfer.h"
+
+namespace hearth {
+namespace {
+
+Result<Buffer> load_rope_table(Device& device, const ModelConfig& config, const RopeConfig& rope,
+                               uint32_t context) {
+  RopeTableInfo info = rope.info;
+  info.dims = config.rope_dims;
+  info.factors = rope.factors;
+  info.long_factors = rope.long_factors;
+  info.context = context;
+  HEARTH_ASSIGN(const RopeTable table, make_rope_table(info));
+  const std::vector<uint32_t> words = rope_table_words(table);
+  const std::span<const std::byte> bytes = std::as_bytes(std::span<const uint32_t>(words));
+  HEARTH_ASSIGN(Buffer buffer, device.memory().allocate({.bytes = bytes.size(),
+                                                         .intent = MemoryIntent::kWeights,
+                                                         .name = "rope table"}));
+  HEARTH_ASSIGN(const auto transfer,
+                Transfer::create(device, {.ring_bytes = 1 << 20, .chunk_bytes = 1 << 20}));
+  HEARTH_TRY(transfer->upload(buffer.all(), bytes));
+  HEARTH_TRY(transfer->finish());
+  return buffer;
+}
+
+}  // namespace
+
+Result<ModelPlan> plan_model(const ModelFile& file) {
+  ModelPlan plan;
+  HEARTH_ASSIGN(plan.architecture, find_architecture(file));
+  HEARTH_ASSIGN(plan.config, plan.architecture->read_config(file));
+  plan.table = plan.architecture->weight_table(plan.config);
+  HEARTH_TRY(plan.table.check(file));
+  plan.matmuls = model_matmuls(plan.table, file);
+  for (const WeightSpec& spec : plan.table.specs())
+    for (const SegmentPlan& segment : plan_segments(spec, file)) {
+      plan.weight_bytes += segment.device_bytes();
+      plan.parameters += segment.rows * segment.cols;
+    }
+  if (plan.config.vocabulary > kMaxSamplingVocab)
+    return Error{ErrorKind::kUnsupported,
+                 fmt::format("{}: a vocabulary of {} is more than the {} that can be sampled from",
+                             file.name(), plan.config.vocabulary, kMaxSamplingVocab)};
+  return plan;
+}
+
+Result<std::unique_ptr<Model>> Model::load(Device& device, const ModelFile& file,
+                                           const ModelOptions& options) {
+  std::unique_ptr<Model> model(new Model());
+  HEARTH_ASSIGN(model->plan_, plan_model(file));
+  const ModelConfig& config = model->plan_.config;
+  model->context_ =
+      options.context == 0 ? config.context : std::min(options.context, config.context);
+  HEARTH_ASSIGN(model->rope_table_, load_rope_table(device, config, config.rope, model->context_));
+  if (!config.window_rope.empty()) {
+    HEARTH_ASSIGN(model->window_rope_table_,
+                  load_rope_table(device, config, config.window_rope.front(), model->context_));
+  }
+  HEARTH_ASSIGN(model->weights_, ModelWeights::load(device, file, model->plan_.table,
+                                                    {.norm_offset = config.norm_offset,
+                                                     .progress = options.progress}));
+  return model;
+}
+
+}  // namespace hearth

@@ -1,0 +1,54 @@
+// A model's weights on the device. Immutable after loading: any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "engine/model/weight_table.h"
+#include "runtime/buffer.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+class Device;
+
+struct WeightSegment {
+  Buffer buffer;  // device layout of `format`
+  WeightFormat format = WeightFormat::kF32;
+  uint32_t rows = 0, cols = 0;
+};
+
+// One segment, or several below each other where the file's formats differ; none where an optional
+// weight is not there.
+using Weight = std::vector<WeightSegment>;
+
+struct LoadOptions {
+  float norm_offset = 0;  // added to the weights of norms
+  // Called on the loading thread after every chunk.
+  std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;
+};
+
+class ModelWeights {
+ public:
+  // Reads the file into device memory through the staging ring. Holds no more host memory than the
+  // ring and a few chunks. REQUIRES: table.check(file) succeeded.
+  static Result<ModelWeights> load(Device& device, const ModelFile& file, const WeightTable& table,
+                                   const LoadOptions& options);
+
+  const Weight& get(WeightRole role, uint32_t layer = 0) const {
+    return weights_[index(role, layer)];
+  }
+  bool has(WeightRole role, uint32_t layer = 0) const { return !get(role, layer).empty(); }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  static size_t index(WeightRole role, uint32_t layer) {
+    return static_cast<size_t>(role) + size_t{layer} * kWeightRoles;
+  }
+
+  std::vector<Weight> weights_;  // [layers, roles]; the model's own roles are in layer 0
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace hearth

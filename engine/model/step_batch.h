@@ -1,0 +1,54 @@
+// What one step computes, as plain data: made by the engine from a plan, or by hand by whoever
+// wants logits. The vectors keep their capacity from step to step.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "params/sampling.h"
+#include "params/step.h"
+
+namespace hearth {
+
+struct StepBatch {
+  // By row, a row a token. With params::kSampledId it is the slot whose sampled id is meant.
+  std::vector<uint32_t> ids;
+  // Sequences own neighbouring rows, in order, without gaps.
+  std::vector<params::StepSequence> sequences;
+  std::vector<uint32_t> block_tables;  // of all sequences, one after the other
+  // The rows whose logits are wanted, and how each is sampled: as many of both. A default
+  // SamplingRow is not sampled.
+  std::vector<uint32_t> logit_rows;
+  std::vector<params::SamplingRow> sampling;
+  uint32_t padding_rows = 0;  // computed beside the rows of the sequences
+
+  void clear() {
+    ids.clear();
+    sequences.clear();
+    block_tables.clear();
+    logit_rows.clear();
+    sampling.clear();
+    padding_rows = 0;
+  }
+
+  // Adds a sequence with these tokens, the first of them at `first_position`.
+  template <class Ids, class Blocks>
+  void add_sequence(uint32_t first_position, const Ids& tokens, const Blocks& blocks) {
+    sequences.push_back({.first_row = static_cast<uint32_t>(ids.size()),
+                         .rows = static_cast<uint32_t>(std::size(tokens)),
+                         .first_position = first_position,
+                         .block_table = static_cast<uint32_t>(block_tables.size())});
+    ids.insert(ids.end(), std::begin(tokens), std::end(tokens));
+    block_tables.insert(block_tables.end(), std::begin(blocks), std::end(blocks));
+  }
+
+  uint32_t rows() const { return static_cast<uint32_t>(ids.size()) + padding_rows; }
+  uint32_t longest() const {
+    uint32_t most = 0;
+    for (const params::StepSequence& sequence : sequences) most = std::max(most, sequence.rows);
+    return most;
+  }
+};
+
+}  // namespace hearth

@@ -1,0 +1,150 @@
+#include "engine/model/step_inputs.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "params/attention_work.h"
+#include "params/step.h"
+#include "runtime/device.h"
+#include "runtime/memory.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+
+// Hands out places one after the other.
+struct Placer {
+  uint64_t end = 0;
+  template <class T>
+  uint64_t place(uint64_t count) {
+    const uint64_t offset = (end + kAlignment - 1) / kAlignment * kAlignment;
+    end = offset + count * sizeof(T);
+    return offset;
+  }
+};
+
+template <class T>
+void put(std::byte* base, uint64_t offset, const std::vector<T>& values) {
+  if (!values.empty()) std::memcpy(base + offset, values.data(), values.size() * sizeof(T));
+}
+
+// Fills up the rest of a list of `count`.
+template <class T>
+void pad(std::byte* base, uint64_t offset, size_t used, size_t count, const T& value) {
+  T* const list = reinterpret_cast<T*>(base + offset);
+  std::fill(list + used, list + count, value);
+}
+
+}  // namespace
+
+StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capacity,
+                       size_t windows) {
+  Placer placer;
+  StepLayout layout;
+  layout.ids = placer.place<uint32_t>(bucket.rows);
+  layout.row_sequences = placer.place<uint32_t>(bucket.rows);
+  layout.sequences = placer.place<params::StepSequence>(bucket.sequences);
+  layout.logit_rows = placer.place<uint32_t>(bucket.logit_rows);
+  layout.sampling = placer.place<params::SamplingRow>(bucket.logit_rows);
+  for (size_t i = 0; i < windows; ++i)
+    layout.attention[i] = {.few = placer.place<params::AttentionItem>(capacity.few),
+                           .many = placer.place<params::AttentionItem>(capacity.many),
+                           .merges = placer.place<params::AttentionMerge>(capacity.merges)};
+  layout.block_tables = placer.place<uint32_t>(0);
+  return layout;
+}
+
+uint64_t step_input_bytes(const DeviceCaps& caps, const ModelConfig& config,
+                          const StepLimits& limits, size_t windows) {
+  uint64_t fixed = 0;
+  for_step_buckets(limits, [&](const StepBucket& bucket) {
+    const AttentionPlan plan =
+        choose_attention(caps, step_attention_shape(config, limits.kv, bucket, limits.context),
+                         limits.deterministic);
+    fixed = std::max(fixed, step_layout(bucket, plan.capacity, windows).block_tables);
+  });
+  const uint64_t blocks = divide_up(limits.context, params::kBlockTokens);
+  return fixed + limits.sequences * blocks * sizeof(uint32_t);
+}
+
+std::vector<uint32_t> attention_windows(const ModelConfig& config) {
+  std::vector<uint32_t> windows;
+  for (uint32_t layer = 0; layer < config.layers; ++layer)
+    if (std::ranges::find(windows, config.layer_window(layer)) == windows.end())
+      windows.push_back(config.layer_window(layer));
+  return windows;
+}
+
+Result<StepInputs> StepInputs::create(Device& device, uint64_t bytes) {
+  StepInputs inputs;
+  inputs.device_ = &device;
+  // Uploads are rounded up to a power of two.
+  bytes = std::bit_ceil(bytes);
+  HEARTH_ASSIGN(inputs.device_buffer_,
+                device.memory().allocate(
+                    {.bytes = bytes, .intent = MemoryIntent::kActivations, .name = "step inputs"}));
+  for (Buffer& staging : inputs.staging_) {
+    HEARTH_ASSIGN(staging, device.memory().allocate({.bytes = bytes,
+                                                     .intent = MemoryIntent::kUpload,
+                                                     .name = "step inputs, staging"}));
+  }
+  return inputs;
+}
+
+Result<uint64_t> StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& bucket,
+                                   const StepLayout& layout, const AttentionPlan& plan,
+                                   const std::vector<uint32_t>& windows) {
+  const Buffer& staging = staging_[copy];
+  const uint64_t bytes = layout.block_tables + batch.block_tables.size() * sizeof(uint32_t);
+  if (bytes > staging.bytes())
+    return Error{ErrorKind::kInvalid, fmt::format("a step with inputs of {} bytes does not fit {}",
+                                                  bytes, staging.bytes())};
+  std::byte* const base = staging.mapped();
+  put(base, layout.ids, batch.ids);
+  pad(base, layout.ids, batch.ids.size(), bucket.rows, 0u);
+  uint32_t* const owners = reinterpret_cast<uint32_t*>(base + layout.row_sequences);
+  std::fill(owners, owners + bucket.rows, params::kNoSequence);
+  for (uint32_t i = 0; i < batch.sequences.size(); ++i)
+    std::fill_n(owners + batch.sequences[i].first_row, batch.sequences[i].rows, i);
+  put(base, layout.sequences, batch.sequences);
+  pad(base, layout.sequences, batch.sequences.size(), bucket.sequences, params::StepSequence{});
+  put(base, layout.logit_rows, batch.logit_rows);
+  pad(base, layout.logit_rows, batch.logit_rows.size(), bucket.logit_rows, params::kNoSequence);
+  put(base, layout.sampling, batch.sampling);
+  pad(base, layout.sampling, batch.sampling.size(), bucket.logit_rows, params::SamplingRow{});
+  for (size_t i = 0; i < windows.size(); ++i) {
+    HEARTH_TRY(planner_.plan(batch.sequences, windows[i], plan.tuning, plan.capacity));
+    put(base, layout.attention[i].few, planner_.work().few);
+    put(base, layout.attention[i].many, planner_.work().many);
+    put(base, layout.attention[i].merges, planner_.work().merges);
+  }
+  put(base, layout.block_tables, batch.block_tables);
+  HEARTH_TRY(staging.flush());
+  return bytes;
+}
+
+Result<const CommandBuffer*> StepInputs::upload(size_t copy, uint64_t bytes) {
+  const uint64_t size = std::min(std::bit_ceil(bytes), device_buffer_.bytes());
+  auto [place, is_new] = uploads_[copy].try_emplace(size);
+  if (is_new) {
+    const auto record = [&]() -> Result<CommandBuffer> {
+      HEARTH_ASSIGN(CommandRecorder recorder,
+                    CommandRecorder::begin(*device_, {.name = "step upload"}));
+      recorder.copy(staging_[copy].slice(0, size), device_buffer_.slice(0, size));
+      return recorder.finish();
+    };
+    Result<CommandBuffer> commands = record();
+    if (!commands.ok()) {
+      uploads_[copy].erase(place);
+      return std::move(commands).error();
+    }
+    place->second = std::move(commands).value();
+  }
+  return &place->second;
+}
+
+}  // namespace hearth

@@ -1,0 +1,280 @@
+#include "engine/model/step_runner.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "engine/sampling/sampler.h"
+#include "runtime/device.h"
+#include "runtime/memory.h"
+#include "runtime/queue.h"
+#include "runtime/transfer.h"
+
+namespace hearth {
+
+StepRunner::StepRunner(Device& device, PipelineStore& pipelines, const Model& model,
+                       const StepRunnerOptions& options)
+    : device_(device),
+      pipelines_(pipelines),
+      model_(model),
+      options_(options),
+      windows_(attention_windows(model.config())) {
+  // No more logits can be wanted than there are tokens.
+  options_.limits.logit_rows = std::min(options_.limits.logit_rows, options_.limits.rows);
+  options_.limits.context = std::min(options_.limits.context, model.context());
+}
+
+Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineStore& pipelines,
+                                                       const Model& model,
+                                                       const StepRunnerOptions& options) {
+  std::unique_ptr<StepRunner> runner(new StepRunner(device, pipelines, model, options));
+  HEARTH_TRY(runner->allocate());
+  HEARTH_TRY(runner->record_downloads());
+  HEARTH_ASSIGN(runner->forks_, BlockMover::create(device, pipelines, runner->kv_, runner->kv_));
+  HEARTH_ASSIGN(runner->swaps_out_,
+                BlockMover::create(device, pipelines, runner->kv_, runner->host_kv_));
+  HEARTH_ASSIGN(runner->swaps_in_,
+                BlockMover::create(device, pipelines, runner->host_kv_, runner->kv_));
+  runner->context_.reset(new ForwardContext{.caps = device.caps(),
+                                            .pipelines = pipelines,
+                                            .config = model.config(),
+                                            .weights = model.weights(),
+                                            .rope_table = model.rope_table(),
+                                            .window_rope_table = model.window_rope_table(),
+                                            .activations = runner->activations_,
+                                            .kv = runner->kv_,
+                                            .inputs = runner->inputs_.buffer(),
+                                            .sampled_ids = runner->sampled_ids_,
+                                            .windows = runner->windows_,
+                                            .context = runner->options_.limits.context,
+                                            .deterministic = options.limits.deterministic});
+  return runner;
+}
+
+StepRunner::~StepRunner() {
+  // A lost device has nothing under way, and whoever waited has been told.
+  static_cast<void>(device_.compute().wait_idle().ok());
+}
+
+Status StepRunner::allocate() {
+  const StepLimits& limits = options_.limits;
+  const ModelConfig& config = model_.config();
+  HEARTH_ASSIGN(
+      kv_, KvCache::create(device_, config, {.format = limits.kv, .blocks = options_.kv_blocks}));
+  HEARTH_ASSIGN(host_kv_, KvCache::create(device_, config,
+                                          {.format = limits.kv,
+                                           .blocks = options_.swap_blocks,
+                                           .intent = MemoryIntent::kReadback}));
+  HEARTH_ASSIGN(activations_,
+                Activations::allocate(device_, activation_sizes(device_.caps(), config,
+                                                                model_.plan().matmuls, limits)));
+  HEARTH_ASSIGN(inputs_, StepInputs::create(device_, step_input_bytes(device_.caps(), config,
+                                                                      limits, windows_.size())));
+
+  const auto allocate = [&](Buffer& buffer, uint64_t bytes, const char* name) -> Status {
+    HEARTH_ASSIGN(buffer,
+                  device_.memory().allocate(
+                      {.bytes = bytes, .intent = MemoryIntent::kActivations, .name = name}));
+    return {};
+  };
+  const uint64_t rows = std::bit_ceil(limits.logit_rows);
+  HEARTH_TRY(allocate(sampled_ids_, options_.slots * sizeof(uint32_t), "sampled ids"));
+  HEARTH_TRY(allocate(history_lengths_, options_.slots * sizeof(uint32_t), "history lengths"));
+  HEARTH_TRY(allocate(
+      history_, uint64_t{options_.slots} * options_.history_capacity * sizeof(params::TokenCount),
+      "history"));
+  HEARTH_TRY(allocate(biases_, uint64_t{options_.slots} * kMaxBiases * sizeof(params::TokenBias),
+                      "biases"));
+  HEARTH_TRY(allocate(results_, rows * sizeof(params::SamplingResult), "sampled"));
+  HEARTH_TRY(allocate(top_, rows * params::kMaxTopLogprobs * sizeof(params::TokenLogprob),
+                      "top log-probabilities"));
+  for (Readback& readback : readback_) {
+    HEARTH_ASSIGN(readback.results, device_.memory().allocate({.bytes = results_.bytes(),
+                                                               .intent = MemoryIntent::kReadback,
+                                                               .name = "sampled, readback"}));
+    HEARTH_ASSIGN(readback.top, device_.memory().allocate({.bytes = top_.bytes(),
+                                                           .intent = MemoryIntent::kReadback,
+                                                           .name = "top, readback"}));
+  }
+  // Rows of padding read these, and a history is only as long as its length says.
+  HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device_, {.name = "clear"}));
+  recorder.fill(sampled_ids_.all(), 0);
+  recorder.fill(history_lengths_.all(), 0);
+  HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());
+  return device_.compute().run(commands);
+}
+
+Status StepRunner::record_downloads() {
+  const auto record = [&](const Readback& readback, bool with_top) -> Result<CommandBuffer> {
+    HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device_, {.name = "sampled"}));
+    recorder.copy(results_.all(), readback.results.all());
+    if (with_top) recorder.copy(top_.all(), readback.top.all());
+    return recorder.finish();
+  };
+  for (Readback& readback : readback_) {
+    HEARTH_ASSIGN(readback.download, record(readback, false));
+    HEARTH_ASSIGN(readback.download_with_top, record(readback, true));
+  }
+  return {};
+}
+
+Status StepRunner::record_sampling(CommandRecorder& recorder, const StepBucket& bucket,
+                                   const StepLayout& layout) {
+  if (bucket.logit_rows == 0) return {};
+  const SamplingShape shape{.rows = bucket.logit_rows, .vocab = model_.config().vocabulary};
+  const Buffer& inputs = inputs_.buffer();
+  return hearth::record_sampling(
+      recorder, pipelines_, choose_sampling(device_.caps(), shape),
+      {.logits = activations_.logits.slice(0, uint64_t{shape.rows} * shape.vocab * 4),
+       .rows = inputs.slice(layout.sampling, shape.rows * sizeof(params::SamplingRow)),
+       .biases = biases_.all(),
+       .history_lengths = history_lengths_.all(),
+       .history = history_.all(),
+       .scratch = activations_.sampling_scratch.all(),
+       .ids = sampled_ids_.all(),
+       .results = results_.all(),
+       .top = top_.all(),
+       .shape = shape,
+       .history_capacity = options_.history_capacity});
+}
+
+Result<StepRunner::Recorded> StepRunner::record(const StepBucket& bucket) {
+  const ModelConfig& config = model_.config();
+  Recorded step;
+  step.attention = choose_attention(
+      device_.caps(), step_attention_shape(config, kv_.format(), bucket, options_.limits.context),
+      options_.limits.deterministic);
+  step.layout = step_layout(bucket, step.attention.capacity, windows_.size());
+
+  HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device_, {.name = "step"}));
+  Forward forward(*context_, recorder, bucket);
+  HEARTH_TRY(forward.embed());
+  for (uint32_t layer = 0; layer < config.layers; ++layer)
+    HEARTH_TRY(model_.architecture().record_layer(forward, layer));
+  if (bucket.logit_rows > 0) {
+    HEARTH_TRY(forward.norm(WeightRole::kOutputNorm));
+    HEARTH_TRY(forward.logits());
+    HEARTH_TRY(record_sampling(recorder, bucket, step.layout));
+  }
+  HEARTH_ASSIGN(step.commands, recorder.finish());
+  return step;
+}
+
+Result<const StepRunner::Recorded*> StepRunner::recorded(const StepBucket& bucket) {
+  auto place = recorded_.find(bucket);
+  if (place == recorded_.end()) {
+    HEARTH_ASSIGN(Recorded step, record(bucket));
+    place = recorded_.emplace(bucket, std::move(step)).first;
+  }
+  return &place->second;
+}
+
+Status StepRunner::prepare(const StepBucket& bucket) {
+  HEARTH_TRY(recorded(bucket));
+  return {};
+}
+
+Status StepRunner::check(const StepBatch& batch) const {
+  const StepLimits& limits = options_.limits;
+  if (batch.rows() > limits.rows || batch.sequences.size() > limits.sequences ||
+      batch.logit_rows.size() > limits.logit_rows ||
+      batch.logit_rows.size() != batch.sampling.size() || batch.sequences.empty())
+    return Error{
+        ErrorKind::kInvalid,
+        fmt::format("a step of {} tokens, {} sequences and {} logits is outside the limits "
+                    "of {}, {} and {}",
+                    batch.rows(), batch.sequences.size(), batch.logit_rows.size(), limits.rows,
+                    limits.sequences, limits.logit_rows)};
+  for (const params::StepSequence& sequence : batch.sequences)
+    if (sequence.first_position + sequence.rows > limits.context)
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("a sequence of {} tokens is longer than the context of {}",
+                               sequence.first_position + sequence.rows, limits.context)};
+  return {};
+}
+
+Result<StepTicket> StepRunner::submit(const StepBatch& batch) {
+  HEARTH_TRY(check(batch));
+  const StepBucket bucket =
+      choose_bucket(batch.rows(), static_cast<uint32_t>(batch.sequences.size()), batch.longest(),
+                    static_cast<uint32_t>(batch.logit_rows.size()));
+  HEARTH_ASSIGN(const Recorded* step, recorded(bucket));
+
+  StepTicket ticket{.copy = next_copy_,
+                    .logit_rows = static_cast<uint32_t>(batch.logit_rows.size())};
+  for (const params::SamplingRow& row : batch.sampling) ticket.with_top |= row.top_logprobs > 0;
+  next_copy_ = (next_copy_ + 1) % StepInputs::kStagingCopies;
+  Queue& queue = device_.compute();
+  if (last_use_[ticket.copy].timeline != nullptr) HEARTH_TRY(queue.wait(last_use_[ticket.copy]));
+
+  HEARTH_ASSIGN(const uint64_t bytes,
+                inputs_.write(ticket.copy, batch, bucket, step->layout, step->attention, windows_));
+  HEARTH_ASSIGN(const CommandBuffer* upload, inputs_.upload(ticket.copy, bytes));
+  const Readback& readback = readback_[ticket.copy];
+  const CommandBuffer* const commands[] = {
+      upload, &step->commands, ticket.with_top ? &readback.download_with_top : &readback.download};
+  HEARTH_ASSIGN(ticket.done, queue.submit(commands));
+  last_use_[ticket.copy] = ticket.done;
+  return ticket;
+}
+
+Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
+  HEARTH_TRY(device_.compute().wait(ticket.done));
+  const Readback& readback = readback_[ticket.copy];
+  HEARTH_TRY(readback.results.invalidate());
+  if (ticket.with_top) HEARTH_TRY(readback.top.invalidate());
+  StepOutcome outcome;
+  outcome.sampled = readback.results.view<const params::SamplingResult>().first(ticket.logit_rows);
+  if (ticket.with_top)
+    outcome.top = readback.top.view<const params::TokenLogprob>().first(size_t{ticket.logit_rows} *
+                                                                        params::kMaxTopLogprobs);
+  return outcome;
+}
+
+Result<std::vector<float>> StepRunner::read_logits(uint32_t logit_rows) {
+  std::vector<float> logits(size_t{logit_rows} * model_.config().vocabulary);
+  HEARTH_ASSIGN(const auto transfer, Transfer::create(device_));
+  HEARTH_TRY(transfer->download(activations_.logits.slice(0, logits.size() * sizeof(float)),
+                                std::as_writable_bytes(std::span(logits))));
+  return logits;
+}
+
+Status StepRunner::upload(const BufferSlice& to, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return {};
+  HEARTH_ASSIGN(Buffer staging,
+                device_.memory().allocate(
+                    {.bytes = bytes.size(), .intent = MemoryIntent::kUpload, .name = "slot"}));
+  std::memcpy(staging.mapped(), bytes.data(), bytes.size());
+  HEARTH_TRY(staging.flush());
+  HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device_, {.name = "slot"}));
+  recorder.copy(staging.all().slice(0, bytes.size()), to);
+  HEARTH_ASSIGN(CommandBuffer commands, recorder.finish());
+  Queue& queue = device_.compute();
+  HEARTH_ASSIGN(const TimelinePoint done, queue.submit(commands));
+  queue.timeline().release_after(done.value, std::move(commands));
+  queue.timeline().release_after(done.value, std::move(staging));
+  return {};
+}
+
+Status StepRunner::set_history(uint32_t slot, std::span<const params::TokenCount> tokens) {
+  tokens = tokens.first(std::min<size_t>(tokens.size(), options_.history_capacity));
+  const auto length = static_cast<uint32_t>(tokens.size());
+  HEARTH_TRY(upload(history_lengths_.slice(slot * sizeof(uint32_t), sizeof(uint32_t)),
+                    std::as_bytes(std::span(&length, 1))));
+  return upload(
+      history_.slice(uint64_t{slot} * options_.history_capacity * sizeof(params::TokenCount),
+                     tokens.size_bytes()),
+      std::as_bytes(tokens));
+}
+
+Status StepRunner::set_biases(uint32_t slot, std::span<const params::TokenBias> biases) {
+  if (biases.size() > kMaxBiases)
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{} logit biases are more than {}", biases.size(), kMaxBiases)};
+  return upload(
+      biases_.slice(uint64_t{slot} * kMaxBiases * sizeof(params::TokenBias), biases.size_bytes()),
+      std::as_bytes(biases));
+}
+
+}  // namespace hearth

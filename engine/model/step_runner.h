@@ -1,0 +1,107 @@
+// Runs steps of a model: keeps the KV pool, the activations, and a recorded command buffer for each
+// bucket of step sizes, which is replayed from then on. One thread. Steps run in the order of
+// submission, and two may be under way: the next one is made while the last one runs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/model/activations.h"
+#include "engine/model/block_mover.h"
+#include "engine/model/forward.h"
+#include "engine/model/kv_cache.h"
+#include "engine/model/model.h"
+#include "engine/model/step_batch.h"
+#include "engine/model/step_executor.h"
+#include "engine/model/step_inputs.h"
+#include "params/sampling.h"
+#include "runtime/pipeline.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+class Device;
+
+struct StepRunnerOptions {
+  StepLimits limits;
+  uint32_t slots = 16;  // sequences that can be running: each has a place for its ids
+  uint32_t kv_blocks = 0;
+  uint32_t swap_blocks = 0;          // in host memory
+  uint32_t history_capacity = 4096;  // tokens of a slot that penalties can see
+};
+
+class StepRunner final : public StepExecutor {
+ public:
+  static Result<std::unique_ptr<StepRunner>> create(Device& device, PipelineStore& pipelines,
+                                                    const Model& model,
+                                                    const StepRunnerOptions& options);
+  // Waits for the GPU.
+  ~StepRunner() override;
+  StepRunner(const StepRunner&) = delete;
+  StepRunner& operator=(const StepRunner&) = delete;
+
+  Result<StepTicket> submit(const StepBatch& batch) override;
+  Result<StepOutcome> wait(const StepTicket& ticket) override;
+
+  // Logits of a step that was waited for, and after which none was submitted: [logit rows, vocab].
+  Result<std::vector<float>> read_logits(uint32_t logit_rows);
+
+  Status fork_blocks(std::span<const BlockMove> moves) override { return forks_->move(moves); }
+  Status swap_out(std::span<const BlockMove> moves) override { return swaps_out_->move(moves); }
+  Status swap_in(std::span<const BlockMove> moves) override { return swaps_in_->move(moves); }
+  Status set_history(uint32_t slot, std::span<const params::TokenCount> tokens) override;
+  Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) override;
+
+  // Compiles and records what steps of this size need, so that none of them waits for it later.
+  Status prepare(const StepBucket& bucket);
+
+  const KvCache& kv() const { return kv_; }
+  const StepRunnerOptions& options() const { return options_; }
+  size_t recorded_steps() const { return recorded_.size(); }
+
+ private:
+  struct Recorded {
+    CommandBuffer commands;
+    AttentionPlan attention;
+    StepLayout layout;
+  };
+  StepRunner(Device& device, PipelineStore& pipelines, const Model& model,
+             const StepRunnerOptions& options);
+  Status allocate();
+  Status record_downloads();
+  Result<const Recorded*> recorded(const StepBucket& bucket);
+  Result<Recorded> record(const StepBucket& bucket);
+  Status record_sampling(CommandRecorder& recorder, const StepBucket& bucket,
+                         const StepLayout& layout);
+  Status check(const StepBatch& batch) const;
+  // Copies to a place on the device, before the next step.
+  Status upload(const BufferSlice& to, std::span<const std::byte> bytes);
+
+  Device& device_;
+  PipelineStore& pipelines_;
+  const Model& model_;
+  StepRunnerOptions options_;
+  std::vector<uint32_t> windows_;
+
+  KvCache kv_, host_kv_;
+  Activations activations_;
+  StepInputs inputs_;
+  Buffer sampled_ids_, history_lengths_, history_, biases_;
+  Buffer results_, top_;  // [logit rows]
+  struct Readback {
+    Buffer results, top;
+    CommandBuffer download, download_with_top;
+  };
+  std::array<Readback, StepInputs::kStagingCopies> readback_;
+  std::unique_ptr<ForwardContext> context_;
+  std::unique_ptr<BlockMover> forks_, swaps_out_, swaps_in_;
+  std::map<StepBucket, Recorded> recorded_;
+  std::array<TimelinePoint, StepInputs::kStagingCopies> last_use_;
+  size_t next_copy_ = 0;
+};
+
+}  // namespace hearth

@@ -1,0 +1,92 @@
+// What most architectures have in common: the usual tensors, and the layer that norms before
+// attention and before the MLP.
+#pragma once
+
+#include "engine/model/architecture.h"
+#include "engine/model/forward.h"
+#include "engine/model/weight_table.h"
+
+namespace hearth {
+
+// Embedding, final norm, output matrix (optional: tied otherwise).
+inline void add_model_weights(WeightTable& table, const ModelConfig& config) {
+  table.matrix(WeightRole::kEmbedding, 0, {{"token_embd.weight", config.vocabulary}}, config.width);
+  table.vector(WeightRole::kOutputNorm, 0, {{"output_norm.weight", config.width}});
+  table.optional_matrix(WeightRole::kOutput, 0, {{"output.weight", config.vocabulary}},
+                        config.width);
+}
+
+// Norm, q, k and v as one weight, and the projection back.
+inline void add_attention_weights(WeightTable& table, const ModelConfig& config, uint32_t layer) {
+  table.vector(WeightRole::kAttentionNorm, layer,
+               {{layer_tensor(layer, "attn_norm.weight"), config.width}});
+  table.matrix(WeightRole::kQkv, layer,
+               {{layer_tensor(layer, "attn_q.weight"), config.q_width()},
+                {layer_tensor(layer, "attn_k.weight"), config.kv_width()},
+                {layer_tensor(layer, "attn_v.weight"), config.kv_width()}},
+               config.width);
+  table.matrix(WeightRole::kAttentionOut, layer,
+               {{layer_tensor(layer, "attn_output.weight"), config.width}}, config.q_width());
+}
+
+inline void add_optional_attention_biases(WeightTable& table, const ModelConfig& config,
+                                          uint32_t layer) {
+  table.optional_vector(WeightRole::kQkvBias, layer,
+                        {{layer_tensor(layer, "attn_q.bias"), config.q_width()},
+                         {layer_tensor(layer, "attn_k.bias"), config.kv_width()},
+                         {layer_tensor(layer, "attn_v.bias"), config.kv_width()}});
+  table.optional_vector(WeightRole::kAttentionOutBias, layer,
+                        {{layer_tensor(layer, "attn_output.bias"), config.width}});
+}
+
+// Norms of the heads of q and k.
+inline void add_head_norms(WeightTable& table, const ModelConfig& config, uint32_t layer) {
+  table.vector(WeightRole::kQNorm, layer,
+               {{layer_tensor(layer, "attn_q_norm.weight"), config.head_size}});
+  table.vector(WeightRole::kKNorm, layer,
+               {{layer_tensor(layer, "attn_k_norm.weight"), config.head_size}});
+}
+
+// Norm, gate and up as one weight, and the projection back.
+inline void add_mlp_weights(WeightTable& table, const ModelConfig& config, uint32_t layer) {
+  table.vector(WeightRole::kMlpNorm, layer,
+               {{layer_tensor(layer, "ffn_norm.weight"), config.width}});
+  table.matrix(WeightRole::kGateUp, layer,
+               {{layer_tensor(layer, "ffn_gate.weight"), config.mlp_width},
+                {layer_tensor(layer, "ffn_up.weight"), config.mlp_width}},
+               config.width);
+  table.matrix(WeightRole::kDown, layer, {{layer_tensor(layer, "ffn_down.weight"), config.width}},
+               config.mlp_width);
+}
+
+// Norms after attention and after the MLP.
+inline void add_post_norms(WeightTable& table, const ModelConfig& config, uint32_t layer) {
+  table.vector(WeightRole::kAttentionPostNorm, layer,
+               {{layer_tensor(layer, "post_attention_norm.weight"), config.width}});
+  table.vector(WeightRole::kMlpPostNorm, layer,
+               {{layer_tensor(layer, "post_ffw_norm.weight"), config.width}});
+}
+
+// h += attention(norm(h)); h += mlp(norm(h))
+inline Status record_pre_norm_layer(Forward& forward, uint32_t layer) {
+  HEARTH_TRY(forward.norm(WeightRole::kAttentionNorm, layer));
+  HEARTH_TRY(forward.attention(layer));
+  HEARTH_TRY(forward.add_attention_out(layer));
+  HEARTH_TRY(forward.norm(WeightRole::kMlpNorm, layer));
+  HEARTH_TRY(forward.mlp(layer));
+  return forward.add_mlp_out(layer);
+}
+
+// h += norm(attention(norm(h))); h += norm(mlp(norm(h)))
+inline Status record_sandwich_norm_layer(Forward& forward, uint32_t layer) {
+  HEARTH_TRY(forward.norm(WeightRole::kAttentionNorm, layer));
+  HEARTH_TRY(forward.attention(layer));
+  HEARTH_TRY(forward.attention_out(layer));
+  HEARTH_TRY(forward.post_norm(WeightRole::kAttentionPostNorm, layer));
+  HEARTH_TRY(forward.norm(WeightRole::kMlpNorm, layer));
+  HEARTH_TRY(forward.mlp(layer));
+  HEARTH_TRY(forward.mlp_out(layer));
+  return forward.post_norm(WeightRole::kMlpPostNorm, layer);
+}
+
+}  // namespace hearth

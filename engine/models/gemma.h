@@ -1,0 +1,38 @@
+// What gemma2 and gemma3 share.
+#pragma once
+
+#include <cmath>
+
+#include "engine/model/config_reader.h"
+#include "engine/weights/model_file.h"
+
+namespace hearth {
+
+inline void set_gemma_basics(ModelConfig& config, const ModelFile& file) {
+  // Hugging Face stores w where the norm multiplies by 1 + w; GGUF stores the sum.
+  if (file.kind() == FileKind::kHuggingFace) config.norm_offset = 1;
+  config.embed_scale = std::sqrt(static_cast<float>(config.width));
+  config.activation = MlpActivation::kGeluTanh;
+}
+
+// Where the file does not say: the window, and that all but every `period`-th layer have it.
+inline void set_default_windows(ModelConfig& config, ConfigReader& reader, uint32_t window,
+                                uint32_t period) {
+  config.window = reader.count("attention.sliding_window", window);
+  if (!reader.flags("attention.sliding_window_pattern").empty()) return;
+  config.windowed.clear();
+  for (uint32_t layer = 0; layer < config.layers; ++layer)
+    config.windowed.push_back((layer + 1) % period != 0);
+}
+
+// The factor on scores. The largest of a family, told by its layers, divides by the width a head
+// would have if heads shared the model's width; the others by the size of a head.
+inline void set_query_scale(ModelConfig& config, ConfigReader& reader, uint32_t largest_layers) {
+  if (config.heads == 0 || config.head_size == 0) return;
+  const uint32_t size =
+      config.layers == largest_layers ? config.width / config.heads : config.head_size;
+  config.attention_scale = static_cast<float>(
+      reader.number("attention.scale", 1.0 / std::sqrt(static_cast<double>(size))));
+}
+
+}  // namespace hearth

@@ -1,0 +1,54 @@
+// gemma3 (text): five windowed layers, which turn their own rope, to each that sees everything;
+// norms of the heads of q and k, and also after attention and MLP.
+#include "engine/model/config_reader.h"
+#include "engine/model/forward.h"
+#include "engine/models/common.h"
+#include "engine/models/gemma.h"
+
+namespace hearth {
+namespace {
+
+class Gemma3 final : public Architecture {
+ public:
+  std::string_view name() const override { return "gemma3"; }
+
+  Result<ModelConfig> read_config(const ModelFile& file) const override {
+    ConfigReader reader(file, name());
+    ModelConfig config = reader.common();
+    set_gemma_basics(config, file);
+    config.head_norms = true;
+    set_default_windows(config, reader, 1024, 6);
+    // Windowed layers keep the rope of short contexts.
+    RopeConfig local;
+    local.info.base = reader.number("rope.freq_base_swa", 10000.0);
+    local.info.model_context = config.rope.info.model_context;
+    config.window_rope.push_back(local);
+    set_query_scale(config, reader, 62);
+    return reader.finish(config);
+  }
+
+  WeightTable weight_table(const ModelConfig& config) const override {
+    WeightTable table;
+    add_model_weights(table, config);
+    for (uint32_t layer = 0; layer < config.layers; ++layer) {
+      add_attention_weights(table, config, layer);
+      add_head_norms(table, config, layer);
+      add_mlp_weights(table, config, layer);
+      add_post_norms(table, config, layer);
+    }
+    return table;
+  }
+
+  Status record_layer(Forward& forward, uint32_t layer) const override {
+    return record_sandwich_norm_layer(forward, layer);
+  }
+};
+
+}  // namespace
+
+const Architecture& gemma3_architecture() {
+  static const Gemma3 architecture;
+  return architecture;
+}
+
+}  // namespace hearth

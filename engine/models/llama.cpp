@@ -1,0 +1,46 @@
+// llama: Llama 2 and 3.x, Mistral with its sliding window, SmolLM, TinyLlama. Optional biases, tied
+// embeddings, llama-3's, linear and YaRN rope scaling.
+#include "engine/model/config_reader.h"
+#include "engine/model/forward.h"
+#include "engine/models/common.h"
+
+namespace hearth {
+namespace {
+
+class Llama final : public Architecture {
+ public:
+  std::string_view name() const override { return "llama"; }
+
+  Result<ModelConfig> read_config(const ModelFile& file) const override {
+    ConfigReader reader(file, name());
+    ModelConfig config = reader.common();
+    // GGUF converters permute the heads of q and k so that pairs are neighbours.
+    config.rope_pairs = file.kind() == FileKind::kGguf ? RopePairs::kAdjacent : RopePairs::kHalves;
+    return reader.finish(config);
+  }
+
+  WeightTable weight_table(const ModelConfig& config) const override {
+    WeightTable table;
+    add_model_weights(table, config);
+    table.known("rope_freqs.weight");
+    for (uint32_t layer = 0; layer < config.layers; ++layer) {
+      add_attention_weights(table, config, layer);
+      add_optional_attention_biases(table, config, layer);
+      add_mlp_weights(table, config, layer);
+    }
+    return table;
+  }
+
+  Status record_layer(Forward& forward, uint32_t layer) const override {
+    return record_pre_norm_layer(forward, layer);
+  }
+};
+
+}  // namespace
+
+const Architecture& llama_architecture() {
+  static const Llama architecture;
+  return architecture;
+}
+
+}  // namespace hearth

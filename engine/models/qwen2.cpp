@@ -1,0 +1,41 @@
+// qwen2: Qwen 2 and 2.5. Like llama with halves for rope pairs and biases on q, k and v.
+#include "engine/model/config_reader.h"
+#include "engine/model/forward.h"
+#include "engine/models/common.h"
+
+namespace hearth {
+namespace {
+
+class Qwen2 final : public Architecture {
+ public:
+  std::string_view name() const override { return "qwen2"; }
+
+  Result<ModelConfig> read_config(const ModelFile& file) const override {
+    ConfigReader reader(file, name());
+    return reader.finish(reader.common());
+  }
+
+  WeightTable weight_table(const ModelConfig& config) const override {
+    WeightTable table;
+    add_model_weights(table, config);
+    for (uint32_t layer = 0; layer < config.layers; ++layer) {
+      add_attention_weights(table, config, layer);
+      add_optional_attention_biases(table, config, layer);
+      add_mlp_weights(table, config, layer);
+    }
+    return table;
+  }
+
+  Status record_layer(Forward& forward, uint32_t layer) const override {
+    return record_pre_norm_layer(forward, layer);
+  }
+};
+
+}  // namespace
+
+const Architecture& qwen2_architecture() {
+  static const Qwen2 architecture;
+  return architecture;
+}
+
+}  // namespace hearth

@@ -1,0 +1,39 @@
+#include "engine/text/stop_strings.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hearth {
+
+StopStrings::StopStrings(std::vector<std::string> strings) : strings_(std::move(strings)) {
+  std::erase(strings_, std::string());
+}
+
+std::string StopStrings::push(std::string_view piece) {
+  if (found_) return {};
+  if (strings_.empty()) return std::string(piece);
+  held_ += piece;
+
+  size_t first = std::string::npos;
+  for (const std::string& string : strings_) first = std::min(first, held_.find(string));
+  if (first != std::string::npos) {
+    found_ = true;
+    return held_.substr(0, first);
+  }
+
+  // The longest end of the text that some string begins with stays.
+  size_t keep = 0;
+  for (const std::string& string : strings_)
+    for (size_t length = std::min(string.size() - 1, held_.size()); length > keep; --length)
+      if (held_.ends_with(std::string_view(string).substr(0, length))) {
+        keep = length;
+        break;
+      }
+  std::string certain = held_.substr(0, held_.size() - keep);
+  held_.erase(0, certain.size());
+  return certain;
+}
+
+std::string StopStrings::finish() { return found_ ? std::string() : std::exchange(held_, {}); }
+
+}  // namespace hearth

@@ -1,0 +1,10 @@
+# minja runs the Jinja templates of chat models; headers only, over nlohmann/json.
+hearth_use(json)
+hearth_find_header(HEARTH_MINJA_INCLUDE minja/minja.hpp)
+if(HEARTH_MINJA_INCLUDE)
+  set(folder "${HEARTH_MINJA_INCLUDE}")
+else()
+  hearth_download(minja https://github.com/google/minja.git main minja)
+  set(folder "${minja_SOURCE}/include")
+endif()
+hearth_define(minja INCLUDE "${folder}" "${folder}/minja" LIBRARIES hearth::json)

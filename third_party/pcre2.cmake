@@ -1,0 +1,15 @@
+# PCRE2 (8-bit): regular expressions with lookahead and Unicode classes, for pre-tokenizers.
+hearth_find_header(HEARTH_PCRE2_INCLUDE pcre2.h)
+hearth_find_library(HEARTH_PCRE2_LIBRARY pcre2-8)
+if(HEARTH_PCRE2_INCLUDE AND HEARTH_PCRE2_LIBRARY)
+  hearth_define(pcre2 INCLUDE "${HEARTH_PCRE2_INCLUDE}" LIBRARIES "${HEARTH_PCRE2_LIBRARY}"
+    DEFINES PCRE2_CODE_UNIT_WIDTH=8)
+else()
+  enable_language(C)
+  set(PCRE2_SUPPORT_JIT ON CACHE BOOL "" FORCE)
+  foreach(part IN ITEMS PCRE2_BUILD_TESTS PCRE2_BUILD_PCRE2GREP)
+    set(${part} OFF CACHE BOOL "" FORCE)
+  endforeach()
+  hearth_download(pcre2 https://github.com/PCRE2Project/pcre2.git pcre2-10.42 libpcre2-dev BUILD)
+  hearth_define(pcre2 LIBRARIES pcre2-8-static DEFINES PCRE2_CODE_UNIT_WIDTH=8)
+endif()
