@@ -7,19 +7,20 @@
 # Stage 1: more stories, data, tokenizer, tiny model, and a probe of the whole chain (a minute of the large model, exported
 # and judged). Stage 2: the large model for all the time that is left, export, evaluation, model card.
 # --work keeps what stage 2 needs. Where it is lost, --resume names a folder with what stage 1 wrote into --out
-# (stage1.tar and more.tsv.xz.*), and stage 2 makes the data again from it.
+# (stage1.tar and more.tsv.xz.*), and stage 2 makes the data again from it. With --again, stage 2 also trains the tiny model
+# again, beside the large one: for a recipe that has changed since stage 1 (the tokenizer stays).
 # --seconds is the time for the whole stage; training gets what the other steps leave: --sample, --tiny-seconds and --probe
 # (0: none) seconds in stage 1, all but --reserve seconds in stage 2. --small tries everything on a CPU.
 # Everything in --out is cut into parts under 15 MiB; join a model with: cat NAME.gguf.* > NAME.gguf
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-stage=1 corpus='' peer='' work='' out='' seconds=540 resume='' small='' sample=120 tiny_seconds=85 probe_most=75 reserve=80
+stage=1 corpus='' peer='' work='' out='' seconds=540 resume='' small='' sample=120 tiny_seconds=85 probe_most=75 reserve=80 again=''
 while [ $# -gt 0 ]; do
   case $1 in
     --stage) stage=$2; shift 2;; --corpus) corpus=$2; shift 2;; --peer) peer=$2; shift 2;; --work) work=$2; shift 2;;
     --out) out=$2; shift 2;; --seconds) seconds=$2; shift 2;; --resume) resume=$2; shift 2;; --sample) sample=$2; shift 2;;
     --tiny-seconds) tiny_seconds=$2; shift 2;; --probe) probe_most=$2; shift 2;; --reserve) reserve=$2; shift 2;;
-    --small) small=1; shift;;
+    --small) small=1; shift;; --again) again=1; shift;;
     *) echo "all.sh: unknown argument $1" >&2; exit 2;;
   esac
 done
@@ -83,12 +84,22 @@ else
   fi
   [ -f "$work/data/held_out.txt" ] || make_data
   [ -z "$small" ] || reserve=10
+  if [ -n "$again" ]; then
+    run 'encode' "$here/train.py" --data "$work/data" --tokenizer "$work/tokenizer.json" --size "$size" --out "$work/none.pt" \
+      --encode-only "${train_options[@]}"
+    { train "$tiny" "$tiny_seconds" tiny-again && for end in pt csv json; do mv "$work/tiny-again.$end" "$work/tiny.$end"; done &&
+      export_model tiny hearth-tiny; } > "$work/tiny.log" 2>&1 &
+  fi
   train "$size" $(( $(left) - reserve )) storyteller
+  if [ -n "$again" ]; then
+    wait $! || echo 'THE TINY MODEL FAILED: look below'
+    cat "$work/tiny.log"
+  fi
   export_model storyteller hearth-storyteller || echo 'EXPORT CHECK FAILED: look above'
   parts "$work/export/hearth-storyteller-Q8_0.gguf"
   cp "$work/export/hearth-tiny-Q8_0.gguf" "$out/"
   judge hearth-storyteller storyteller "$work/judged" || echo 'JUDGING FAILED: the model itself is written'
-  tar -C "$work" -cf "$out/results.tar" $(cd "$work" && ls -d judged/* storyteller.csv storyteller.json tiny.csv tiny.json tokenizer.json data/stats.json)
+  tar -C "$work" -cf "$out/results.tar" $(cd "$work" && ls -d judged/* storyteller.csv storyteller.json tiny.csv tiny.json tokenizer.json data/stats.json data/held_out*.txt)
   cp "$work"/judged/MODEL_CARD.md "$out/" || true
 fi
 echo "== done after $(($(date +%s) - begin)) s"

@@ -1,8 +1,9 @@
-"""Judges an exported model: bits per byte beside stories15M, 50 fixed requests, small talk, follow-ups; fills the model card.
+"""Judges an exported model: bits per byte beside stories15M, fixed requests, small talk, follow-ups; drafts the model card.
 
 usage: evaluate.py --gguf MODEL.gguf --data DIR --out DIR [--tiny TINY.gguf] [--peer stories15M-Q8_0.gguf] [--curve model.csv]
-Writes OUT/outputs.md (everything the model said), OUT/evaluation.json and OUT/MODEL_CARD.md. The weights judged are those
-of the GGUF file, after its rounding to Q8_0.
+Writes OUT/outputs.md (everything the model said), OUT/evaluation.json and OUT/MODEL_CARD.md, a draft: whoever
+has read the outputs writes its part "Read one by one". The weights judged are those of the GGUF file, after its rounding
+to Q8_0.
 """
 import argparse
 import csv
@@ -169,21 +170,31 @@ def main():
         result['perplexity per token'][kind] = {k: round(v[1], 3) for k, v in loss.items()}
 
     known = known_words(a.data)
-    requests = [(x[0], x[1] if len(x) > 1 else '') for x in cases['stories']]
-    md = ['# What the model said', '', f'Temperature {TEMPERATURE}, min-p {MIN_P}, seed 1, weights of `{os.path.basename(a.gguf)}`.', '',
-          f'## {len(requests)} requests', '']
-    passes, fault_counts = [], Counter()
-    for seed in range(1, a.seeds + 1):
-        good = 0
-        for (request, needed), (text, ended) in zip(requests, answer(m, tok, [[r] for r, _ in requests], TEMPERATURE, seed)):
-            bad = faults(text, ended, needed, known)
-            good += not bad
-            fault_counts.update(re.sub(r'^(no|unknown word) .*', r'\1', b) for b in bad)
-            if seed == 1:
-                md += [f'**{request}** ' + (f'({"; ".join(bad)})' if bad else ''), '', '> ' + text.replace('\n', '\n>\n> '), '']
-        passes.append(good)
-    greedy = sum(not faults(t, e, n, known) for (_, n), (t, e) in zip(requests, answer(m, tok, [[r] for r, _ in requests], 0, 1)))
-    result.update({'requests': len(requests), 'pass by seed': passes, 'pass greedy': greedy, 'faults over all seeds': dict(fault_counts)})
+
+    def judge(part):
+        """Passes by seed, greedy passes, faults over all seeds, and what was said with seed 1."""
+        requests = [(x[0], x[1] if len(x) > 1 else '') for x in cases[part]]
+        said, passes, found = [], [], Counter()
+        for seed in range(1, a.seeds + 1):
+            good = 0
+            for (request, needed), (text, ended) in zip(requests, answer(m, tok, [[r] for r, _ in requests], TEMPERATURE, seed)):
+                bad = faults(text, ended, needed, known)
+                good += not bad
+                found.update(re.sub(r'^(no|unknown word) .*', r'\1', b) for b in bad)
+                if seed == 1:
+                    said += [f'**{request}** ' + (f'({"; ".join(bad)})' if bad else ''), '', '> ' + text.replace('\n', '\n>\n> '), '']
+            passes.append(good)
+        greedy = sum(not faults(t, e, n, known) for (_, n), (t, e) in zip(requests, answer(m, tok, [[r] for r, _ in requests], 0, 1)))
+        return {'requests': len(requests), 'pass by seed': passes, 'pass greedy': greedy, 'faults over all seeds': dict(found)}, said
+
+    md = ['# What the model said', '', f'Temperature {TEMPERATURE}, min-p {MIN_P}, seed 1, weights of `{os.path.basename(a.gguf)}`.', '']
+    for part, title in (('stories', 'fixed requests'), ('unseen', 'requests the recipe was not made for')):
+        verdict, said = judge(part)
+        md += [f"## {verdict['requests']} {title}", ''] + said
+        if part == 'stories':
+            result.update(verdict)
+        else:
+            result[part] = verdict
 
     md += ['## Small talk', '']
     for (u,), (text, ended) in zip(cases['talk'], answer(m, tok, [list(x) for x in cases['talk']], TEMPERATURE, 1)):
@@ -197,7 +208,8 @@ def main():
     md += ['## Plain continuation', '', '> Once upon a time' + tok.decode(plain[0]).replace('\n', '\n>\n> '), '']
     if a.tiny:
         md += ['## The tiny model', '']
-        for (request, _), (text, _) in zip(requests[:4], answer(tiny, tok, [[r] for r, _ in requests[:4]], TEMPERATURE, 1)):
+        asked = [x[0] for x in cases['stories'][:4]]
+        for request, (text, _) in zip(asked, answer(tiny, tok, [[r] for r in asked], TEMPERATURE, 1)):
             md += [f'**{request}**', '', '> ' + text.replace('\n', '\n>\n> '), '']
     result['seconds'] = round(time.time() - start, 1)
     open(os.path.join(a.out, 'outputs.md'), 'w', encoding='utf-8').write('\n'.join(md))
@@ -220,7 +232,8 @@ def write_card(a, result, outputs):
         'STORIES': f"{stats.get('stories kept', 0):,}", 'PLOT_STORIES': f"{stats.get('plot stories', 0):,}",
         'AFRICAN': str(stats.get('african storybook', 0)), 'FAIRY': str(stats.get('fairy tale pieces', 0)),
         'READ': f"{sum(reasons.get(k, 0) for k in reasons if k not in ('near duplicate', 'rare word', 'unlikely')):,}",
-        'REASONS': ', '.join(f'{k} {v:,}' for k, v in reasons.items() if k != 'kept'),
+        'REASONS': ', '.join(f'{k} {v:,}' for k, v in reasons.items() if not k.startswith('kept')),
+        'ODD': f"{stats.get('of these odd', 0):,}",
         'EXAMPLES': f"{stats.get('examples', {}).get('examples', 0):,}",
         'CONFIG': json.dumps(main_run.get('config', {})), 'TINY_CONFIG': json.dumps(tiny_run.get('config', {})),
         'TOKENS': f"{main_run.get('tokens', 0) / 1e6:.0f} M", 'EPOCHS': str(main_run.get('epochs', '')),
@@ -232,7 +245,8 @@ def write_card(a, result, outputs):
         'BPB_TABLE': '\n'.join(['| stories | model | bits per byte | perplexity per token of its own |', '|---|---|---|---|'] +
                                [f'| {kind} | {k} | {v} | {ppl[kind][k]} |' for kind in bpb for k, v in bpb[kind].items()]),
         'PASS': ', '.join(map(str, result['pass by seed'])), 'PASS_FIRST': str(result['pass by seed'][0]), 'REQUESTS': str(result['requests']),
-        'PASS_GREEDY': str(result['pass greedy']),
+        'PASS_GREEDY': str(result['pass greedy']), 'UNSEEN': str(result['unseen']['requests']),
+        'PASS_UNSEEN': ', '.join(map(str, result['unseen']['pass by seed'])),
         'FAULTS': ', '.join(f'{k}: {v}' for k, v in result['faults over all seeds'].items()) or 'none', 'OUTPUTS': outputs,
     }
     text = open(os.path.join(HERE, 'MODEL_CARD.template.md'), encoding='utf-8').read()

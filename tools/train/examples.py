@@ -58,11 +58,11 @@ class Maker:
 
     # Stories sampled from stories15M.
 
-    def from_sampled(self, text):
+    def from_sampled(self, text, answers=True):
         """Plain text for the language's sake. As answers the plots' stories are better (these forget their subject and
         contradict themselves), so a sampled one is only asked for by its own first sentence, which the plots lack variety for."""
         out = [[['text', text]]] if self.flip(0.7) else []
-        if self.flip(0.3) and story_facts.ends_well(text):
+        if answers and self.flip(0.3) and story_facts.ends_well(text):
             text = self.later_start(text)
             if begins_well(text):
                 out.append(self.chat([forms.begins(story_filter.sentences(text)[0], self.rng), text]))

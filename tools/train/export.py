@@ -17,9 +17,13 @@ import bpe
 import gguf_file as gguf
 import model as llama
 
-CHAT_TEMPLATE = ("{{ bos_token }}{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] | trim + '<|end|>' }}"
+# Without the first token: whoever reads the GGUF file puts it there, because of add_bos_token, and must not do so twice.
+CHAT_TEMPLATE = ("{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] | trim + '<|end|>' }}"
                  "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}")
+# Transformers, on the other hand, adds nothing to what a template gives.
+FOLDER_TEMPLATE = '{{ bos_token }}' + CHAT_TEMPLATE
 ABOUT = "Hearth's own small storyteller: short stories in simple English on request, and a little small talk."
+ABOUT_TINY = "The storyteller's tiny companion with the same tokenizer, for tests and as a draft model; not for talking to."
 
 
 def load(path):
@@ -60,7 +64,7 @@ def write_folder(m, tokenizer, folder):
     dump('tokenizer_config.json', {
         'tokenizer_class': 'PreTrainedTokenizerFast', 'bos_token': bpe.SPECIAL[bpe.BOS], 'eos_token': bpe.SPECIAL[bpe.END],
         'pad_token': bpe.SPECIAL[bpe.PAD], 'model_max_length': c.context, 'clean_up_tokenization_spaces': False,
-        'chat_template': CHAT_TEMPLATE})
+        'chat_template': FOLDER_TEMPLATE})
     shutil.copy(tokenizer, os.path.join(folder, 'tokenizer.json'))
 
 
@@ -70,7 +74,7 @@ def write_gguf(m, tok, path, name):
     kinds = [3 if i < len(bpe.SPECIAL) else 5 if t.startswith('<|unused') else 1 for i, t in enumerate(tok.tokens)]
     meta = [
         ('general.architecture', s, 'llama'), ('general.type', s, 'model'), ('general.name', s, name),
-        ('general.description', s, ABOUT), ('general.size_label', s, f'{m.parameters_count() / 1e6:.1f}M'),
+        ('general.description', s, ABOUT if m.parameters_count() > 5e6 else ABOUT_TINY), ('general.license', s, 'mit'), ('general.size_label', s, f'{m.parameters_count() / 1e6:.1f}M'),
         ('general.file_type', u, 7), ('general.quantization_version', u, 2),
         ('llama.context_length', u, c.context), ('llama.embedding_length', u, c.width), ('llama.block_count', u, c.layers),
         ('llama.feed_forward_length', u, c.ffn), ('llama.attention.head_count', u, c.heads),

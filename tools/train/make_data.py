@@ -1,6 +1,6 @@
 """Makes the training data: filtered stories, chat-form examples, small talk.
 
-usage: make_data.py --corpus DIR --out DIR [--more more.tsv ...] [--plots 500000] [--limit N] [--jobs N]
+usage: make_data.py --corpus DIR --out DIR [--more more.tsv ...] [--plots 800000] [--limit N] [--jobs N]
 Reads stories.tsv.xz, african_storybook.txt.xz and fairytaleqa.jsonl.xz of the corpus, and what sample_more.py wrote.
 Writes train-*.jsonl and valid.jsonl (an example is a list of [role, text]; role "text" is plain text without chat),
 held_out.txt (sampled stories nobody trains on, separated by a line <|story|>), held_out_told.txt (the same from the
@@ -30,6 +30,7 @@ COMMON_NAMES = {'Lily': 'she', 'Timmy': 'he', 'Tim': 'he', 'Tom': 'he', 'Ben': '
                 'Amy': 'she', 'Joe': 'he', 'Tommy': 'he', 'Bobby': 'he', 'Benny': 'he', 'Jimmy': 'he', 'Mary': 'she', 'Sally': 'she',
                 'Emma': 'she', 'John': 'he', 'Johnny': 'he', 'Mike': 'he', 'Kitty': 'she', 'Mark': 'he'}
 # Most openings of the corpus pair things at random ("a careful pumpkin") and the stories suffer; these ones read well.
+# The others are still plain text worth reading, for the words in them, but never an answer.
 GOOD_OPENING = re.compile(r'Once upon a time, (there was an? (?P<adj>\w+) \w+\.|there was an? \w+ who lived .*|'
                           r'there was an? (?P<who>\w+) named (?P<name>\w+)\.)$')
 ADJECTIVES = set('little big small brave shy kind lazy clever silly happy sad lonely old young tiny hungry curious careful gentle '
@@ -41,12 +42,14 @@ GENDERED = {'mom': 'she', 'grandma': 'she', 'queen': 'she', 'princess': 'she', '
 
 def odd(opening):
     """True for openings of the corpus whose subject and situation do not go together."""
-    if not opening:
-        return False
     m = GOOD_OPENING.match(opening)
-    if not m or (m['adj'] and m['adj'] not in ADJECTIVES):
-        return True
-    return bool(m['who']) and m['who'] in GENDERED and words.GENDER.get(m['name']) != GENDERED[m['who']]
+    return bool(opening) and (not m or bool(m['adj'] and m['adj'] not in ADJECTIVES))
+
+
+def wrong_name(opening):
+    """True for "a princess named Ben"."""
+    m = GOOD_OPENING.match(opening)
+    return bool(m and m['who'] in GENDERED) and words.GENDER.get(m['name']) != GENDERED[m['who']]
 
 
 def sketch(text):
@@ -67,7 +70,7 @@ def rename(text, opening, rng):
 
 
 def clean_chunk(task):
-    """Lines of a .tsv -> (kept [(opening, text, ask, score, sketch)], reasons, words)."""
+    """Lines of a .tsv -> (kept [(opening, text, ask, score, sketch, is odd)], reasons, words)."""
     lines, seed = task
     rng = random.Random(seed)
     kept, reasons, seen = [], Counter(), Counter()
@@ -75,15 +78,16 @@ def clean_chunk(task):
         parts = line.rstrip('\n').split('\t')
         opening, text = parts[0], story_filter.normalize(parts[1])
         score, ask = (float(parts[2]), parts[3]) if len(parts) > 3 else (None, '')
+        is_odd = score is None and odd(opening)
         reason = None
         if score is None:
-            reason = 'odd opening' if odd(opening) else story_filter.refuse(text, opening)
-        reasons[reason or 'kept'] += 1
+            reason = 'wrong name' if wrong_name(opening) else story_filter.refuse(text, opening)
+        reasons[reason or ('kept, odd opening' if is_odd else 'kept')] += 1
         if reason:
             continue
         if not any(n in ask for n in COMMON_NAMES):
             text, opening = rename(text, opening, rng)
-        kept.append((opening, text, ask, score, sketch(text)))
+        kept.append((opening, text, ask, score, sketch(text), is_odd))
         seen.update({w for w in re.findall(r"[a-z]+(?:'[a-z]+)?", text)})
     return kept, reasons, seen
 
@@ -156,11 +160,12 @@ def fairy_pieces(corpus, most=4000):
 
 def write_shard(task):
     """Runs in a worker: the examples of one shard."""
-    path, stories, plot_count, talk_count, seed = task
+    path, stories, repeat, plot_count, talk_count, seed = task
     maker = examples.Maker(random.Random(seed))
     lines = []
-    for _, text, _, _, _ in stories:
-        lines += maker.from_sampled(text)
+    for story in stories:
+        for _ in range(1 if story[5] else repeat):
+            lines += maker.from_sampled(story[1], answers=not story[5])
     for _ in range(plot_count):
         lines += maker.from_plot()
     for _ in range(talk_count):
@@ -178,8 +183,9 @@ def main():
     a.add_argument('--corpus', required=True)
     a.add_argument('--out', required=True)
     a.add_argument('--more', nargs='*', default=[])
-    a.add_argument('--plots', type=int, default=500000, help='stories told from the hand-written plots')
-    a.add_argument('--talk', type=int, default=90000, help='small-talk conversations')
+    a.add_argument('--plots', type=int, default=800000, help='stories told from the hand-written plots')
+    a.add_argument('--talk', type=int, default=120000, help='small-talk conversations')
+    a.add_argument('--repeat', type=int, default=2, help='times a good sampled story is used; plots are new each time, these are not')
     a.add_argument('--best', type=float, default=0.75, help='share of the scored stories that stays, likeliest first')
     a.add_argument('--limit', type=int, default=None, help='read only about so many lines of each file, for a trial')
     a.add_argument('--jobs', type=int, default=os.cpu_count())
@@ -218,11 +224,13 @@ def main():
         random.Random(a.seed).shuffle(stories)
         print(f'unique: {len(stories)} stories, {time.time() - start:.0f} s', flush=True)
         n_held = max(min(20, len(stories)), len(stories) // 80)
-        held, stories = stories[:n_held], stories[n_held:]
+        held = [s for s in stories if not s[5]][:n_held]
+        kept_out = set(map(id, held))
+        stories = [s for s in stories if id(s) not in kept_out]
         per = -(-len(stories) // SHARDS)
-        tasks = [(os.path.join(a.out, f'train-{i:02d}.jsonl'), stories[i * per:(i + 1) * per], a.plots // SHARDS, a.talk // SHARDS,
+        tasks = [(os.path.join(a.out, f'train-{i:02d}.jsonl'), stories[i * per:(i + 1) * per], a.repeat, a.plots // SHARDS, a.talk // SHARDS,
                   a.seed * 1000 + i) for i in range(SHARDS)]
-        tasks.append((os.path.join(a.out, 'valid.jsonl'), held[:1000], 500, 300, 999983))
+        tasks.append((os.path.join(a.out, 'valid.jsonl'), held[:1000], 1, 500, 300, 999983))
         total = Counter()
         for n, size, kinds in pool.imap_unordered(write_shard, tasks):
             total.update(kinds)
@@ -242,7 +250,7 @@ def main():
     told = examples.plots.Teller(random.Random(999979))
     with open(os.path.join(a.out, 'held_out_told.txt'), 'w', encoding='utf-8') as f:
         f.write('\n<|story|>\n'.join(told.tell().text for _ in range(400)))
-    stats = {'stories kept': len(stories), 'held out': len(held), 'reasons': dict(reasons.most_common()), 'examples': dict(total),
+    stats = {'stories kept': len(stories), 'of these odd': sum(s[5] for s in stories), 'held out': len(held), 'reasons': dict(reasons.most_common()), 'examples': dict(total),
              'african storybook': len(african), 'fairy tale pieces': len(fairy), 'plot stories': a.plots,
              'seconds': round(time.time() - start, 1)}
     with open(os.path.join(a.out, 'stats.json'), 'w') as f:

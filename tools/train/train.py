@@ -134,6 +134,7 @@ def main():
     a.add_argument('--jobs', type=int, default=os.cpu_count())
     a.add_argument('--seed', type=int, default=1)
     a.add_argument('--no-compile', action='store_true')
+    a.add_argument('--encode-only', action='store_true', help='only write the encoded rows, for two runs side by side to share')
     a = a.parse_args()
     begin = time.time()
     a.cache = a.cache or os.path.join(a.data, 'encoded')
@@ -143,6 +144,8 @@ def main():
     c.vocab = len(bpe.Tokenizer.load(a.tokenizer).tokens)
     (ids, mask), (valid_ids, valid_mask) = load_rows(a, c.context)
     print(f'rows: {len(ids)} of {c.context}, {mask.float().mean():.2f} of the tokens count, {time.time() - begin:.0f} s', flush=True)
+    if a.encode_only:
+        return
     torch.manual_seed(a.seed)
     m = llama.Llama(c).to(device)
     print(f'{a.size}: {m.parameters_count() / 1e6:.2f} M parameters', flush=True)

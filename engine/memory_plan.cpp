@@ -1,0 +1,51 @@
+#include "engine/memory_plan.h"
+
+#include <algorithm>
+
+#include "engine/model/kv_cache.h"
+#include "engine/model/step_inputs.h"
+#include "engine/scheduling/batch_plan.h"
+
+namespace hearth {
+namespace {
+
+// Pipelines, command buffers and the driver's own needs; and what others take meanwhile.
+constexpr double kUsableShare = 0.95;
+
+uint64_t blocks_of(uint64_t tokens) { return (tokens + kTokensPerBlock - 1) / kTokensPerBlock; }
+
+// A pool larger than this would hold nothing more: every sequence at its longest, twice, so that
+// prefixes of finished ones stay.
+uint64_t useful_blocks(const StepLimits& limits) {
+  return 2 * uint64_t{limits.sequences} * blocks_of(limits.context);
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const DeviceCaps& caps, uint64_t free_bytes, const ModelPlan& model,
+                       const MemoryRequest& request) {
+  const ModelConfig& config = model.config;
+  StepLimits limits = request.limits;
+  if (limits.context == 0 || limits.context > config.context) limits.context = config.context;
+
+  MemoryPlan plan{
+      .weight_bytes = model.weight_bytes, .free_bytes = free_bytes, .context = limits.context};
+  plan.activation_bytes = activation_sizes(caps, config, model.matmuls, limits).total() +
+                          step_input_bytes(caps, config, limits, attention_windows(config).size());
+  plan.kv_bytes_per_block = kv_bytes_per_block(config, limits.kv);
+  plan.kv_bytes_per_token = plan.kv_bytes_per_block / kTokensPerBlock;
+
+  const auto usable = static_cast<uint64_t>(static_cast<double>(free_bytes) * kUsableShare);
+  const uint64_t fixed = plan.weight_bytes + plan.activation_bytes;
+  const uint64_t room = fixed < usable && plan.kv_bytes_per_block > 0
+                            ? (usable - fixed) / plan.kv_bytes_per_block
+                            : 0;
+  plan.max_context =
+      static_cast<uint32_t>(std::min<uint64_t>(room * kTokensPerBlock, config.context));
+  plan.fits = plan.max_context >= limits.context;
+  const uint64_t wanted = request.kv_blocks != 0 ? request.kv_blocks : useful_blocks(limits);
+  plan.kv_blocks = static_cast<uint32_t>(std::min<uint64_t>({wanted, room, UINT32_MAX}));
+  return plan;
+}
+
+}  // namespace hearth

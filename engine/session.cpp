@@ -1,0 +1,108 @@
+#include "engine/session.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "models/default_model.h"
+#include "runtime/memory.h"
+#include "runtime/pipeline_cache.h"
+
+namespace hearth {
+
+Result<std::unique_ptr<ModelFile>> open_model_file(const std::string& path) {
+  if (path.empty()) return ModelFile::from_memory(default_model(), "the default model");
+  return ModelFile::open(path);
+}
+
+Result<std::unique_ptr<Session>> Session::open(std::unique_ptr<ModelFile> file,
+                                               const SessionOptions& options) {
+  std::unique_ptr<Session> session(new Session(options));
+  HEARTH_TRY(session->load(std::move(file)));
+  return session;
+}
+
+// The order matters: whatever uses something else goes first.
+Session::~Session() {
+  engine_.reset();
+  runner_.reset();
+  model_.reset();
+}
+
+Status Session::load(std::unique_ptr<ModelFile> file) {
+  file_ = std::move(file);
+  // What is wrong with the file is known before a device is opened.
+  HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file_));
+  HEARTH_TRY(open_text());
+  HEARTH_ASSIGN(instance_, Instance::create({}));
+  HEARTH_ASSIGN(device_, Device::open(*instance_, options_.device));
+  HEARTH_ASSIGN(pipelines_,
+                PipelineStore::create(*device_, {.cache_directory = default_cache_directory()}));
+
+  StepLimits limits{.rows = std::max(options_.max_step_tokens, options_.max_sequences),
+                    .sequences = options_.max_sequences,
+                    .logit_rows = std::max(options_.logit_rows, options_.max_sequences),
+                    .context = options_.context,
+                    .kv = options_.kv,
+                    .deterministic = options_.deterministic};
+  const uint64_t free_bytes = device_->memory().use().device_left_bytes();
+  memory_ = plan_memory(device_->caps(), free_bytes, plan,
+                        {.limits = limits, .kv_blocks = options_.kv_blocks});
+  // A context nobody asked for may be shorter than the model's.
+  constexpr uint32_t kShortestContext = 256;
+  if (!memory_.fits && options_.context == 0 && memory_.max_context >= kShortestContext) {
+    limits.context = memory_.max_context;
+    memory_ = plan_memory(device_->caps(), free_bytes, plan,
+                          {.limits = limits, .kv_blocks = options_.kv_blocks});
+  }
+  limits.context = memory_.context;
+  if (!memory_.fits && options_.kv_blocks == 0)
+    return Error{
+        ErrorKind::kOutOfMemory,
+        fmt::format("{} does not fit {}: weights {}, activations {} and {} of KV for a "
+                    "context of {}, but {} are free",
+                    file_->name(), device_->caps().name, format_bytes(memory_.weight_bytes),
+                    format_bytes(memory_.activation_bytes),
+                    format_bytes(uint64_t{limits.context} * memory_.kv_bytes_per_token),
+                    limits.context, format_bytes(free_bytes))};
+
+  HEARTH_ASSIGN(model_, Model::load(*device_, *file_,
+                                    {.context = limits.context, .progress = options_.progress}));
+  const StepRunnerOptions runner_options{
+      .limits = limits,
+      .slots = options_.max_sequences,
+      .kv_blocks = memory_.kv_blocks,
+      .swap_blocks = static_cast<uint32_t>(options_.swap_bytes / memory_.kv_bytes_per_block)};
+  HEARTH_ASSIGN(runner_, StepRunner::create(*device_, *pipelines_, *model_, runner_options));
+  return {};
+}
+
+Status Session::open_text() {
+  HEARTH_ASSIGN(Vocabulary vocabulary, read_vocabulary(*file_));
+  if (vocabulary.kind == VocabularyKind::kNone) return {};
+  chat_template_ = ChatTemplate::create(vocabulary);
+  HEARTH_ASSIGN(tokenizer_, Tokenizer::create(std::move(vocabulary)));
+  return {};
+}
+
+Result<const ChatTemplate*> Session::chat_template() const {
+  if (!chat_template_.ok()) return chat_template_.error();
+  return chat_template_->get();
+}
+
+Engine& Session::engine() {
+  if (!engine_) {
+    const StepRunnerOptions& runner = runner_->options();
+    EngineOptions options{.policy = options_.policy, .start_paused = options_.start_paused};
+    options.limits = {.max_sequences = runner.slots,
+                      .max_step_tokens = runner.limits.rows,
+                      .context = runner.limits.context,
+                      .pool_blocks = runner.kv_blocks,
+                      .swap_blocks = runner.swap_blocks,
+                      .max_queue = options_.max_queue};
+    engine_ = std::make_unique<Engine>(*runner_, tokenizer_.get(), options);
+  }
+  return *engine_;
+}
+
+}  // namespace hearth

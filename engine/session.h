@@ -1,0 +1,87 @@
+// A model, ready to answer: what every front end opens. Owns everything from the Vulkan instance to
+// the engine, and takes it down in the right order.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "engine/engine.h"
+#include "engine/memory_plan.h"
+#include "engine/model/model.h"
+#include "engine/model/step_runner.h"
+#include "engine/scheduling/policy.h"
+#include "engine/text/chat_template.h"
+#include "engine/text/tokenizer.h"
+#include "engine/weights/model_file.h"
+#include "runtime/device.h"
+#include "runtime/instance.h"
+#include "runtime/pipeline.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+struct SessionOptions {
+  std::string device;    // what -d takes; empty: the best one
+  uint32_t context = 0;  // tokens a sequence; 0: what the model was made for, or what fits
+  uint32_t max_sequences = 16;
+  uint32_t max_step_tokens = 512;
+  uint32_t logit_rows = 0;  // a step; 0: one for each sequence
+  uint32_t kv_blocks = 0;   // 0: as many as are useful and fit
+  uint64_t swap_bytes = 0;  // of host memory for preempted sequences
+  uint32_t max_queue = 4096;
+  KvFormat kv = KvFormat::kF16;
+  bool deterministic = false;
+  Policy policy;
+  bool start_paused = false;
+  std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;
+};
+
+// What -m takes: a path, or nothing for the model that is embedded in the program.
+Result<std::unique_ptr<ModelFile>> open_model_file(const std::string& path);
+
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> open(std::unique_ptr<ModelFile> file,
+                                               const SessionOptions& options);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Starts at the first call; until then runner() may be used directly.
+  Engine& engine();
+
+  const ModelFile& file() const { return *file_; }
+  const Model& model() const { return *model_; }
+  // Null for a model without a vocabulary.
+  const Tokenizer* tokenizer() const { return tokenizer_.get(); }
+  // An error, with the reason, for a model whose template cannot be run.
+  Result<const ChatTemplate*> chat_template() const;
+  StepRunner& runner() { return *runner_; }
+  Device& device() { return *device_; }
+  PipelineStore& pipelines() { return *pipelines_; }
+  const MemoryPlan& memory() const { return memory_; }
+  const SessionOptions& options() const { return options_; }
+
+ private:
+  explicit Session(const SessionOptions& options) : options_(options) {}
+  Status load(std::unique_ptr<ModelFile> file);
+  Status open_text();
+
+  SessionOptions options_;
+  std::unique_ptr<Instance> instance_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<PipelineStore> pipelines_;
+  std::unique_ptr<ModelFile> file_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  Result<std::unique_ptr<ChatTemplate>> chat_template_ =
+      Error{ErrorKind::kUnsupported, "this model has no vocabulary, so no chat"};
+  MemoryPlan memory_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<StepRunner> runner_;
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,15 @@
+#include "models/default_model.h"
+
+// In default_model.S, which the build writes.
+extern "C" {
+extern const std::byte hearth_default_model_begin[];
+extern const std::byte hearth_default_model_end[];
+}
+
+namespace hearth {
+
+std::span<const std::byte> default_model() {
+  return {hearth_default_model_begin, hearth_default_model_end};
+}
+
+}  // namespace hearth

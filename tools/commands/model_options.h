@@ -1,0 +1,44 @@
+// The options that every command with a model has, and opening one with them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "engine/session.h"
+#include "engine/weights/model_file.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+struct ModelOptionsGroup {
+  std::string model;  // empty: the embedded one
+  SessionOptions session;
+  std::string kv = "f16";
+
+  // -m, --model.
+  void declare_model(CLI::App& app);
+  // -m, -d, --ctx, --kv, --kv-blocks, --swap, --deterministic.
+  void declare(CLI::App& app);
+
+  Result<std::unique_ptr<ModelFile>> open_file() const;
+  // Loads the model, with a progress bar on stderr where that is a terminal.
+  Result<std::unique_ptr<Session>> open() const;
+};
+
+struct SamplingOptionsGroup {
+  SamplingOptions options{.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f};
+  std::vector<std::string> stop;
+  bool has_seed = false;
+
+  // --temp --top-k --top-p --min-p --repeat-penalty --presence-penalty --frequency-penalty --seed
+  // --stop.
+  void declare(CLI::App& app);
+  // Without --seed, one that nobody can guess.
+  void settle_seed();
+
+ private:
+  CLI::Option* seed_ = nullptr;
+};
+
+}  // namespace hearth
