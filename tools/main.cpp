@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <string>
 
+#include <unistd.h>
+
 #include "runtime/log.h"
 #include "tools/commands/command.h"
 
@@ -15,8 +17,11 @@ namespace {
 
 constexpr int kUsageError = 2;
 
-// What `hearth` does when nothing is asked for.
-constexpr const char* kDefaultCommand = "devices";
+// What `hearth` does when nothing is asked for: talk where there is a terminal, else tell a story,
+// so that the first try always ends in something to see.
+const char* default_command_name() {
+  return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 ? "chat" : "story";
+}
 
 int run(hearth::Command& command) {
   const hearth::Status status = command.run();
@@ -35,10 +40,8 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "hearth " HEARTH_VERSION);
   app.require_subcommand(0, 1);
 
-  hearth::Command* default_command = nullptr;
   for (hearth::Command* command : hearth::Command::all()) {
     command->declare(*app.add_subcommand(command->name(), command->about()));
-    if (command->name() == kDefaultCommand) default_command = command;
   }
 
   try {
@@ -52,7 +55,10 @@ int main(int argc, char** argv) {
     return kUsageError;
   }
 
+  const bool nothing_asked = app.get_subcommands().empty();
   for (hearth::Command* command : hearth::Command::all())
-    if (app.got_subcommand(command->name())) return run(*command);
-  return run(*default_command);
+    if (nothing_asked ? command->name() == default_command_name()
+                      : app.got_subcommand(command->name()))
+      return run(*command);
+  return kUsageError;
 }

@@ -55,11 +55,20 @@ Result<std::unique_ptr<ModelFile>> ModelOptionsGroup::open_file() const {
   return open_model_file(model);
 }
 
-Result<std::unique_ptr<Session>> ModelOptionsGroup::open() const {
-  HEARTH_ASSIGN(std::unique_ptr<ModelFile> file, open_file());
-  ProgressBar bar;
+SessionOptions ModelOptionsGroup::session_options() const {
   SessionOptions options = session;
   options.kv = kv == "q8_0" ? KvFormat::kQ8_0 : KvFormat::kF16;
+  return options;
+}
+
+Result<std::unique_ptr<Session>> ModelOptionsGroup::open() const {
+  HEARTH_ASSIGN(std::unique_ptr<ModelFile> file, open_file());
+  return open(std::move(file));
+}
+
+Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFile> file) const {
+  ProgressBar bar;
+  SessionOptions options = session_options();
   if (isatty(STDERR_FILENO) != 0)
     options.progress = [&](uint64_t done, uint64_t total) { bar.show(done, total); };
   return Session::open(std::move(file), options);
@@ -81,9 +90,13 @@ void SamplingOptionsGroup::declare(CLI::App& app) {
   app.add_option("--frequency-penalty", options.frequency_penalty,
                  "On tokens generated before, for each time")
       ->capture_default_str();
-  seed_ = app.add_option("--seed", options.seed, "The same seed gives the same text");
+  declare_seed(app);
   app.add_option("--stop", stop, "Ends the text where this string begins; may be given again")
       ->allow_extra_args(false);
+}
+
+void SamplingOptionsGroup::declare_seed(CLI::App& app) {
+  seed_ = app.add_option("--seed", options.seed, "The same seed gives the same text");
 }
 
 void SamplingOptionsGroup::settle_seed() {

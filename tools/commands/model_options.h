@@ -22,18 +22,21 @@ struct ModelOptionsGroup {
   void declare(CLI::App& app);
 
   Result<std::unique_ptr<ModelFile>> open_file() const;
+  // As they were given.
+  SessionOptions session_options() const;
   // Loads the model, with a progress bar on stderr where that is a terminal.
   Result<std::unique_ptr<Session>> open() const;
+  Result<std::unique_ptr<Session>> open(std::unique_ptr<ModelFile> file) const;
 };
 
 struct SamplingOptionsGroup {
   SamplingOptions options{.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f};
   std::vector<std::string> stop;
-  bool has_seed = false;
 
   // --temp --top-k --top-p --min-p --repeat-penalty --presence-penalty --frequency-penalty --seed
   // --stop.
   void declare(CLI::App& app);
+  void declare_seed(CLI::App& app);
   // Without --seed, one that nobody can guess.
   void settle_seed();
 

@@ -30,6 +30,7 @@ libvulkan-dev                   header:vulkan/vulkan_core.h            modern  n
 libvulkan-volk-dev              header:volk.c                          modern  needed
 libvulkan-memory-allocator-dev  header:vk_mem_alloc.h                  modern  needed
 vulkan-validationlayers         layer:VkLayer_khronos_validation.json  all     optional
+libedit-dev                     header:editline/readline.h             all     optional
 libglfw3-dev                    header:GLFW/glfw3.h                    all     optional
 libbenchmark-dev                header:benchmark/benchmark.h           all     optional
 ccache                          cmd:ccache                             all     optional

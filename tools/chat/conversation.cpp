@@ -1,0 +1,92 @@
+#include "tools/chat/conversation.h"
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace hearth {
+
+std::string Conversation::undo() {
+  while (!messages_.empty() && messages_.back().role != "user") messages_.pop_back();
+  if (messages_.empty()) return {};
+  std::string question = std::move(messages_.back().content);
+  messages_.pop_back();
+  return question;
+}
+
+bool Conversation::drop_answer() {
+  if (!messages_.empty() && messages_.back().role == "assistant") messages_.pop_back();
+  return !messages_.empty();
+}
+
+Result<ChatPrompt> Conversation::prompt(const ChatTemplate& chat, const Tokenizer& tokenizer,
+                                        uint32_t context, uint32_t room) const {
+  ChatPrompt prompt;
+  while (true) {
+    std::vector<ChatMessage> messages;
+    if (!system_.empty()) messages.push_back({"system", system_});
+    messages.insert(messages.end(), messages_.begin() + static_cast<long>(prompt.left_out),
+                    messages_.end());
+    HEARTH_ASSIGN(const std::string text, chat.apply(messages));
+    prompt.ids = tokenizer.encode(text, {.parse_special = true});
+    if (prompt.ids.size() + room <= context) return prompt;
+    // A question goes together with its answer, so that roles still take turns.
+    size_t next = prompt.left_out + 1;
+    while (next < messages_.size() && messages_[next].role != "user") ++next;
+    if (next >= messages_.size()) break;
+    prompt.left_out = next;
+  }
+  // Alone it may have less room, as long as it has some.
+  if (prompt.ids.size() < context) return prompt;
+  return Error{ErrorKind::kInvalid,
+               fmt::format("the message has {} tokens, but the context holds {}", prompt.ids.size(),
+                           context)};
+}
+
+Status Conversation::save(const std::filesystem::path& path) const {
+  nlohmann::json messages = nlohmann::json::array();
+  for (const ChatMessage& message : messages_)
+    messages.push_back({{"role", message.role}, {"content", message.content}});
+  const nlohmann::json all = {{"system", system_}, {"messages", messages}};
+  const auto error = [&](const char* what) {
+    return Error{ErrorKind::kIo, fmt::format("{}: cannot {}", path.string(), what)};
+  };
+  std::filesystem::path draft = path;
+  draft += ".new";
+  {
+    std::ofstream file(draft, std::ios::binary);
+    file << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    if (!file.flush()) return error("write");
+  }
+  std::error_code failed;
+  std::filesystem::rename(draft, path, failed);
+  if (failed) return error("replace the file");
+  return {};
+}
+
+Result<Conversation> Conversation::load(const std::filesystem::path& path) {
+  const auto error = [&](std::string_view what) {
+    return Error{ErrorKind::kInvalid, fmt::format("{}: {}", path.string(), what)};
+  };
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return error("cannot open");
+  const auto all = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!all.is_object() || !all.contains("messages") || !all["messages"].is_array())
+    return error("no conversation that hearth chat saved");
+  Conversation conversation;
+  if (all.contains("system") && all["system"].is_string())
+    conversation.system_ = all["system"].get<std::string>();
+  for (const nlohmann::json& message : all["messages"]) {
+    if (!message.is_object() || !message.contains("role") || !message["role"].is_string() ||
+        !message.contains("content") || !message["content"].is_string())
+      return error("a message has no role or no content");
+    conversation.messages_.push_back(
+        {message["role"].get<std::string>(), message["content"].get<std::string>()});
+  }
+  return conversation;
+}
+
+}  // namespace hearth

@@ -1,0 +1,53 @@
+// hearth story: one short story from the embedded model. What `hearth` alone does where there is
+// neither a display nor a terminal.
+#include <fmt/format.h>
+
+#include "engine/session.h"
+#include "tools/commands/command.h"
+#include "tools/commands/model_options.h"
+
+namespace hearth {
+namespace {
+
+class StoryCommand : public Command {
+ public:
+  StoryCommand() : Command("story", "Tell one short story") {}
+
+  void declare(CLI::App& app) override {
+    app.add_option("--about", about_, "What it is about")->capture_default_str();
+    app.add_option("-d,--device", model_.session.device, "The device: an index or part of a name");
+    sampling_.options = {.temperature = 0.7f, .min_p = 0.05f};
+    sampling_.declare_seed(app);
+  }
+
+  Status run() override {
+    model_.session.max_sequences = 1;
+    HEARTH_ASSIGN(const auto session, model_.open());
+    HEARTH_ASSIGN(const ChatTemplate* chat, session->chat_template());
+    const ChatMessage message{"user", fmt::format("Tell me a story about {}.", about_)};
+    HEARTH_ASSIGN(const std::string prompt, chat->apply(std::span(&message, 1)));
+    sampling_.settle_seed();
+    HEARTH_ASSIGN(const auto stream,
+                  session->engine().submit(
+                      {.prompt = session->tokenizer()->encode(prompt, {.parse_special = true}),
+                       .sampling = sampling_.options}));
+    while (const auto token = stream->next()) {
+      fmt::print("{}", token->text);
+      std::fflush(stdout);
+    }
+    fmt::print("{}\n", stream->end().text);
+    if (stream->end().reason == FinishReason::kError)
+      return Error{ErrorKind::kInternal, stream->end().message};
+    return {};
+  }
+
+ private:
+  ModelOptionsGroup model_;
+  SamplingOptionsGroup sampling_;
+  std::string about_ = "a fox and a lantern";
+};
+
+StoryCommand story_command;
+
+}  // namespace
+}  // namespace hearth
