@@ -1,0 +1,73 @@
+// What one step does: plain data, from the scheduler to whatever runs it. The vectors keep their
+// capacity from step to step, so that planning a decode step allocates nothing.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace hearth {
+
+using RequestId = std::uint64_t;
+using TokenId = std::uint32_t;
+using BlockId = std::uint32_t;
+
+inline constexpr std::uint32_t kTokensPerBlock = 16;
+
+// A sequence's part of a step: tokens at positions [first_position, first_position + tokens).
+struct BatchMember {
+  RequestId request = 0;
+  std::uint32_t slot = 0;  // below max_sequences; its own while it runs: the id sampled for it lies
+                           // there on the GPU
+  std::uint32_t first_position = 0;  // tokens that are in the cache already
+  std::uint32_t tokens = 0;
+  bool samples = false;  // the step ends with its newest token: a next one is sampled
+  // All but its newest token was in the cache before; otherwise a prompt chunk, which is also what
+  // a preempted request is called while it recomputes what it generated.
+  bool decodes = false;
+  // The input at the last position was sampled by a step whose result has not been told yet: it is
+  // read from the slot on the GPU.
+  bool input_on_gpu = false;
+  std::uint32_t first_block = 0, blocks = 0;  // of BatchPlan::block_ids; enough for all its tokens
+};
+
+struct BlockMove {
+  BlockId from = 0, to = 0;
+};
+
+struct BatchPlan {
+  std::uint64_t step = 0;
+  std::vector<BatchMember> members;
+  std::vector<BlockId> block_ids;    // the members' block tables, one after the other
+  std::uint32_t padding_tokens = 0;  // rows to compute beside the members' tokens (padded layouts)
+
+  // To be done before the step computes, in this order. Within a list no block is written twice, or
+  // written by one move and read by another; a host block that swap_in reads is not written by
+  // swap_out. A device block that swap_out reads may be written by what follows.
+  std::vector<BlockMove> swap_out;  // device to host blocks
+  std::vector<BlockMove> swap_in;   // host to device blocks
+  std::vector<BlockMove> copies;    // within the pool, for copy-on-write
+
+  // What happened while planning, for the record.
+  struct PrefixHit {
+    RequestId request = 0;
+    std::uint32_t tokens = 0;  // found in the cache
+  };
+  struct Fork {
+    RequestId request = 0, parent = 0;
+    std::uint32_t tokens = 0;  // taken over from the parent
+  };
+  std::vector<RequestId> admitted;             // first time or again
+  std::vector<RequestId> preempted_recompute;  // lost their blocks
+  std::vector<RequestId> preempted_swap;
+  std::vector<PrefixHit> prefix_hits;
+  std::vector<Fork> forks;
+
+  std::uint32_t tokens() const {
+    std::uint32_t sum = 0;
+    for (const BatchMember& member : members) sum += member.tokens;
+    return sum;
+  }
+  bool empty() const { return members.empty(); }
+};
+
+}  // namespace hearth

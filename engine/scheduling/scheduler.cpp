@@ -1,0 +1,232 @@
+// The life of a request: added, told its tokens, finished; and the switches. What a step does is
+// planned in scheduler_plan.cpp.
+#include "engine/scheduling/scheduler.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace hearth {
+namespace {
+
+// Block tables of one step that are made room for in advance.
+constexpr std::size_t kMostReservedIds = std::size_t{1} << 20;
+
+SchedulerLimits usable(SchedulerLimits limits) {
+  limits.max_sequences = std::max(limits.max_sequences, 1u);
+  limits.max_step_tokens = std::max(limits.max_step_tokens, 1u);
+  return limits;
+}
+
+AddResult refuse(Refusal refusal, std::string message) { return {refusal, std::move(message)}; }
+
+std::string count(std::uint64_t number, const char* noun) {
+  return std::to_string(number) + ' ' + noun + (number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const SchedulerLimits& limits, const Policy& policy)
+    : limits_(usable(limits)),
+      slot_count_(limits_.max_sequences),
+      policy_(policy),
+      blocks_(limits_.pool_blocks),
+      swap_(limits_.swap_blocks),
+      queue_(limits_.max_queue + slot_count_, policy.order),
+      slots_(slot_count_, false) {
+  running_.reserve(slot_count_);
+  candidates_.reserve(slot_count_);
+  plan_.members.reserve(slot_count_);
+  plan_.block_ids.reserve(
+      std::min(kMostReservedIds, std::size_t{slot_count_} * blocks_for(limits_.context)));
+  plan_.copies.reserve(slot_count_);
+  plan_.admitted.reserve(slot_count_);
+  plan_.preempted_recompute.reserve(slot_count_);
+  plan_.preempted_swap.reserve(slot_count_);
+  plan_.prefix_hits.reserve(slot_count_);
+  plan_.forks.reserve(slot_count_);
+}
+
+AddResult check_request(const SchedulerLimits& limits, const NewRequest& request) {
+  const std::uint64_t tokens = std::uint64_t{request.prompt.size()} + request.max_new_tokens;
+  if (request.prompt.empty()) return refuse(Refusal::kInvalid, "the prompt has no tokens");
+  if (request.max_new_tokens == 0)
+    return refuse(Refusal::kInvalid, "no tokens are asked for; at least 1 must be");
+  if (tokens > limits.context)
+    return refuse(Refusal::kTooLong, "a prompt of " + count(request.prompt.size(), "token") +
+                                         " and up to " +
+                                         count(request.max_new_tokens, "new token") + " make " +
+                                         std::to_string(tokens) + "; the context holds " +
+                                         std::to_string(limits.context));
+  const std::uint32_t needed = blocks_for(static_cast<std::uint32_t>(tokens) - 1);
+  if (needed > limits.pool_blocks)
+    return refuse(Refusal::kTooLong,
+                  std::to_string(tokens) + " tokens need " + count(needed, "block") + " of " +
+                      std::to_string(kTokensPerBlock) + " tokens; the KV cache has " +
+                      std::to_string(limits.pool_blocks));
+  return {};
+}
+
+AddResult Scheduler::add(RequestId id, const NewRequest& request) {
+  if (find(id) != nullptr)
+    return refuse(Refusal::kInvalid, "request " + std::to_string(id) + " is there already");
+  if (AddResult unfit = check_request(limits_, request); !unfit.accepted()) return unfit;
+  if (new_waiting_ >= limits_.max_queue)
+    return refuse(Refusal::kQueueFull, count(new_waiting_, "request") +
+                                           " wait already, as many as the queue takes; try later");
+
+  auto owned = std::make_unique<Sequence>();
+  Sequence& sequence = *owned;
+  sequence.id = id;
+  sequence.prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
+  sequence.max_tokens = sequence.prompt_tokens + request.max_new_tokens;
+  sequence.known = sequence.prompt_tokens;
+  sequence.priority = request.priority;
+  sequence.arrival = arrivals_++;
+  sequence.arrival_step = totals_.steps;
+  sequence.tokens.reserve(sequence.max_tokens);
+  sequence.tokens.assign(request.prompt.begin(), request.prompt.end());
+  sequence.hashes.reserve(sequence.max_tokens / kTokensPerBlock);
+  sequence.blocks.reserve(sequence.max_blocks());
+  sequence.root = root_hash(request.cache_salt);
+  sequence.extend_hashes();
+  if (request.fork) {
+    if (const Sequence* parent = find(request.fork->parent)) {
+      const auto [end, parent_end] = std::mismatch(sequence.tokens.begin(), sequence.tokens.end(),
+                                                   parent->tokens.begin(), parent->tokens.end());
+      sequence.parent = parent->id;
+      sequence.fork_tokens = std::min(request.fork->position,
+                                      static_cast<std::uint32_t>(end - sequence.tokens.begin()));
+    }
+  }
+  queue_.insert(sequence);
+  ++new_waiting_;
+  sequences_.emplace(id, std::move(owned));
+  return {};
+}
+
+Sequence* Scheduler::find(RequestId id) const {
+  const auto entry = sequences_.find(id);
+  return entry == sequences_.end() ? nullptr : entry->second.get();
+}
+
+void Scheduler::token(RequestId id, TokenId token) {
+  Sequence* sequence = find(id);
+  if (sequence == nullptr || !sequence->pending()) return;
+  sequence->tokens.push_back(token);
+  sequence->extend_hashes();
+}
+
+void Scheduler::finish(RequestId id) {
+  const auto entry = sequences_.find(id);
+  if (entry == sequences_.end()) return;
+  Sequence& sequence = *entry->second;
+  switch (sequence.state) {
+    case SequenceState::kWaiting:
+      if (!sequence.preempted) --new_waiting_;
+      queue_.erase(sequence);
+      break;
+    case SequenceState::kSwapped:
+      for (BlockId block : sequence.host_blocks) swap_.release(block);
+      --swapped_;
+      queue_.erase(sequence);
+      break;
+    case SequenceState::kRunning:
+      stop_running(sequence);
+      break;
+    case SequenceState::kEnding:
+      break;
+  }
+  leave_batch(sequence);
+  sequences_.erase(entry);
+}
+
+// Gives back slot and blocks. What the sequence is afterwards is the caller's to say.
+void Scheduler::stop_running(Sequence& sequence) {
+  remember_blocks(sequence);
+  release_blocks(sequence, 0);
+  slots_[sequence.slot] = false;
+  running_.erase(std::find(running_.begin(), running_.end(), &sequence));
+  sequence.planned = 0;
+}
+
+void Scheduler::leave_batch(Sequence& sequence) {
+  if (sequence.batch == 0 || sequence.batch != batch_) return;
+  sequence.batch = 0;
+  if (--batch_live_ == 0) batch_rows_ = 0;
+}
+
+void Scheduler::preempt(Sequence& sequence) {
+  const std::uint32_t filled = blocks_for(sequence.computed);
+  const bool swaps =
+      policy_.preemption == Preemption::kSwap && filled > 0 && swap_.available() >= filled;
+  if (swaps) {
+    for (std::uint32_t i = 0; i < filled; ++i) {
+      const BlockId host = swap_.allocate();
+      sequence.host_blocks.push_back(host);
+      plan_.swap_out.push_back({.from = sequence.blocks[i], .to = host});
+    }
+  }
+  stop_running(sequence);
+  sequence.preempted = true;
+  ++sequence.preemptions;
+  sequence.remembered = 0;
+  if (swaps) {
+    sequence.state = SequenceState::kSwapped;
+    ++swapped_;
+    ++totals_.preemptions_swap;
+    plan_.preempted_swap.push_back(sequence.id);
+  } else {
+    sequence.state = SequenceState::kWaiting;
+    sequence.computed = 0;
+    ++totals_.preemptions_recompute;
+    plan_.preempted_recompute.push_back(sequence.id);
+  }
+  queue_.insert(sequence);
+  short_of_blocks_ = true;
+}
+
+void Scheduler::remember_blocks(Sequence& sequence) {
+  if (!policy_.prefix_cache) return;
+  // The id of the newest computed token may not have been told yet.
+  const std::uint32_t full = std::min(sequence.computed / kTokensPerBlock,
+                                      static_cast<std::uint32_t>(sequence.hashes.size()));
+  for (; sequence.remembered < full; ++sequence.remembered)
+    blocks_.remember(sequence.blocks[sequence.remembered], sequence.hashes[sequence.remembered]);
+}
+
+void Scheduler::release_blocks(Sequence& sequence, std::size_t keep) {
+  while (sequence.blocks.size() > keep) {
+    blocks_.release(sequence.blocks.back(), sequence.last_step);
+    sequence.blocks.pop_back();
+  }
+}
+
+void Scheduler::set_policy(const Policy& policy) {
+  const Policy before = policy_;
+  policy_ = policy;
+  queue_.set_order(policy.order);
+  if (before.admission != policy.admission) {
+    // Who runs now is the batch that the next one waits for; going the other way, there is none.
+    ++batch_;
+    batch_live_ = batch_rows_ = 0;
+    if (policy.admission == Admission::kRequest) {
+      for (Sequence* sequence : running_) sequence->batch = batch_;
+      batch_live_ = batch_rows_ = static_cast<std::uint32_t>(running_.size());
+    }
+  }
+  if (before.kv == KvAllocation::kReserve && policy.kv == KvAllocation::kOnDemand)
+    for (Sequence* sequence : running_) release_blocks(*sequence, blocks_for(sequence->computed));
+  if (before.prefix_cache && !policy.prefix_cache) forget_prefixes();
+}
+
+void Scheduler::forget_prefixes() {
+  blocks_.forget_all();
+  for (Sequence* sequence : running_) sequence->remembered = 0;
+}
+
+void Scheduler::set_limits(std::uint32_t max_sequences, std::uint32_t max_step_tokens) {
+  limits_.max_sequences = std::clamp(max_sequences, 1u, slot_count_);
+  limits_.max_step_tokens = std::max(max_step_tokens, 1u);
+}
+
+}  // namespace hearth

@@ -1,0 +1,137 @@
+// What must hold after every call. Meant for tests and debug builds: it looks at everything.
+#include <algorithm>
+#include <unordered_set>
+
+#include "engine/scheduling/scheduler.h"
+
+namespace hearth {
+namespace {
+
+std::string about(RequestId request, const std::string& what) {
+  return "request " + std::to_string(request) + ' ' + what;
+}
+
+// No block is written twice, or written by one move and read by another of the list.
+bool independent(const std::vector<BlockMove>& moves, bool same_memory) {
+  std::unordered_set<BlockId> written, read;
+  for (const BlockMove& move : moves) {
+    if (!written.insert(move.to).second) return false;
+    read.insert(move.from);
+  }
+  return !same_memory || std::none_of(read.begin(), read.end(),
+                                      [&](BlockId block) { return written.contains(block); });
+}
+
+}  // namespace
+
+std::optional<std::string> Scheduler::check_integrity() const {
+  if (auto problem = blocks_.check_integrity()) return problem;
+  if (auto problem = check_sequences()) return problem;
+  return check_plan();
+}
+
+std::optional<std::string> Scheduler::check_sequences() const {
+  std::vector<std::uint32_t> references(blocks_.total(), 0);
+  std::vector<bool> slots(slot_count_, false);
+  std::vector<std::uint32_t> host(swap_.total(), 0);
+  std::uint32_t waiting = 0, swapped = 0, running = 0, new_waiting = 0, live = 0;
+  for (BlockId block : swap_.free_blocks()) ++host[block];
+
+  for (const auto& [id, owned] : sequences_) {
+    const Sequence& sequence = *owned;
+    if (sequence.batch != 0 && sequence.batch == batch_) ++live;
+    if (sequence.known > sequence.max_tokens) return about(id, "has more tokens than it may");
+    if (sequence.known > sequence.tokens.size() + 2) return about(id, "was not told its tokens");
+    if (sequence.tokens.size() > sequence.known) return about(id, "was told too many tokens");
+    if (sequence.computed >= sequence.known) return about(id, "computed what it does not know");
+    if (sequence.hashes.size() != sequence.tokens.size() / kTokensPerBlock)
+      return about(id, "has not hashed its tokens");
+    for (BlockId block : sequence.blocks) ++references[block];
+    for (BlockId block : sequence.host_blocks) ++host[block];
+    switch (sequence.state) {
+      case SequenceState::kRunning:
+        ++running;
+        if (sequence.slot >= slot_count_ || slots[sequence.slot])
+          return about(id, "has no slot of its own");
+        slots[sequence.slot] = true;
+        if (sequence.blocks.size() < blocks_for(sequence.computed))
+          return about(id, "has too few blocks");
+        if (sequence.blocks.size() > sequence.max_blocks()) return about(id, "has too many blocks");
+        if (!sequence.host_blocks.empty()) return about(id, "runs and has host blocks");
+        break;
+      case SequenceState::kWaiting:
+        ++waiting;
+        new_waiting += sequence.preempted ? 0 : 1;
+        if (!sequence.blocks.empty() || !sequence.host_blocks.empty() || sequence.computed != 0)
+          return about(id, "waits and has blocks");
+        break;
+      case SequenceState::kSwapped:
+        ++swapped;
+        if (!sequence.blocks.empty() ||
+            sequence.host_blocks.size() != blocks_for(sequence.computed))
+          return about(id, "is swapped out with the wrong blocks");
+        break;
+      case SequenceState::kEnding:
+        if (!sequence.blocks.empty()) return about(id, "is ending and has blocks");
+        break;
+    }
+  }
+  for (BlockId block = 0; block < blocks_.total(); ++block)
+    if (references[block] != blocks_.references(block))
+      return "block " + std::to_string(block) + " has " +
+             std::to_string(blocks_.references(block)) + " references, held are " +
+             std::to_string(references[block]);
+  for (BlockId block = 0; block < swap_.total(); ++block)
+    if (host[block] != 1) return "host block " + std::to_string(block) + " is lost or held twice";
+  if (slots != slots_) return "slots are taken by nobody";
+  if (running != running_.size()) return "a running request is not listed";
+  if (waiting + swapped != queue_.size() || swapped != swapped_ || new_waiting != new_waiting_)
+    return "requests that wait are miscounted";
+  if (!queue_.sorted()) return "the queue is out of order";
+  if (!std::is_sorted(running_.begin(), running_.end(), [](const Sequence* a, const Sequence* b) {
+        return protection_rank(*a) < protection_rank(*b);
+      }))
+    return "running requests are out of order";
+  if (live != batch_live_) return "members of the batch are miscounted";
+  if (policy_.admission == Admission::kRequest && running > batch_live_)
+    return "requests run beside the batch";
+  return std::nullopt;
+}
+
+std::optional<std::string> Scheduler::check_plan() const {
+  if (!independent(plan_.swap_out, false)) return "swap_out writes a block twice";
+  if (!independent(plan_.swap_in, false)) return "swap_in writes a block twice";
+  if (!independent(plan_.copies, true)) return "copies depend on each other";
+  for (const BlockMove& in : plan_.swap_in) {
+    for (const BlockMove& out : plan_.swap_out)
+      if (in.from == out.to) return "swap_out overwrites what swap_in reads";
+    for (const BlockMove& copy : plan_.copies)
+      if (in.to == copy.to) return "swap_in and copies write the same block";
+  }
+  std::unordered_set<std::uint32_t> slots;
+  std::unordered_set<BlockId> written;
+  std::uint64_t rows = plan_.padding_tokens;
+  for (const BatchMember& member : plan_.members) {
+    rows += member.tokens;
+    if (member.tokens == 0) return about(member.request, "is a member without tokens");
+    if (!slots.insert(member.slot).second) return about(member.request, "shares its slot");
+    if (member.slot >= slot_count_) return about(member.request, "has a slot beyond the last");
+    if (member.input_on_gpu && !member.samples)
+      return about(member.request, "has a pending id that is not its newest");
+    if (member.first_block + member.blocks > plan_.block_ids.size() ||
+        member.blocks != blocks_for(member.first_position + member.tokens))
+      return about(member.request, "has the wrong number of blocks");
+    for (std::uint32_t i = member.first_position / kTokensPerBlock; i < member.blocks; ++i)
+      if (!written.insert(plan_.block_ids[member.first_block + i]).second)
+        return about(member.request, "writes to a block that another one writes to");
+  }
+  // Nothing that is read may change in the step: a written block is in one table only.
+  std::unordered_set<BlockId> once;
+  for (BlockId block : plan_.block_ids)
+    if (written.contains(block) && !once.insert(block).second)
+      return "block " + std::to_string(block) + " is written by one member and read by another";
+  if (rows > plan_limit_) return "the step computes more rows than it may";
+  return std::nullopt;
+}
+
+}  // namespace hearth

@@ -1,0 +1,267 @@
+// The stages of planning a step: who of the running takes part and with how many tokens; blocks for
+// them, putting others out where they run short; who comes in; the plan itself.
+#include <algorithm>
+#include <cassert>
+
+#include "engine/scheduling/scheduler.h"
+
+namespace hearth {
+namespace {
+
+// Prompt steps with separate phases before waiting decodes get one, so that a stream of prompts
+// cannot hold them up for good.
+constexpr std::uint32_t kMostPromptSteps = 8;
+
+bool better(const Sequence* a, const Sequence* b) {
+  return protection_rank(*a) < protection_rank(*b);
+}
+
+}  // namespace
+
+const BatchPlan& Scheduler::plan() {
+  begin_step();
+  if (policy_.phases == Phases::kMixed) {
+    std::size_t running = 0;
+    do {
+      running = running_.size();
+      plan_phase(Phase::kBoth);
+      // Nothing may come of it if those that were to go on put themselves out; others can then.
+    } while (planned_members() == 0 && running_.size() < running);
+  } else {
+    const bool decodes_wait = std::any_of(running_.begin(), running_.end(),
+                                          [](const Sequence* s) { return !s->in_prompt(); });
+    const bool decodes_first = decodes_wait && prompt_steps_in_a_row_ >= kMostPromptSteps;
+    std::size_t running = 0;
+    Phase phase = Phase::kPrompts;
+    do {
+      running = running_.size();
+      phase = decodes_first ? Phase::kDecodes : Phase::kPrompts;
+      plan_phase(phase);
+      if (planned_members() > 0) break;
+      phase = decodes_first ? Phase::kPrompts : Phase::kDecodes;
+      plan_phase(phase);
+    } while (planned_members() == 0 && running_.size() < running);
+    prompt_steps_in_a_row_ =
+        phase == Phase::kPrompts && decodes_wait ? prompt_steps_in_a_row_ + 1 : 0;
+  }
+  finish_step();
+  return plan_;
+}
+
+void Scheduler::begin_step() {
+  plan_.step = totals_.steps + 1;
+  plan_limit_ = limits_.max_step_tokens;
+  plan_.members.clear();
+  plan_.block_ids.clear();
+  plan_.padding_tokens = 0;
+  plan_.swap_out.clear();
+  plan_.swap_in.clear();
+  plan_.copies.clear();
+  plan_.admitted.clear();
+  plan_.preempted_recompute.clear();
+  plan_.preempted_swap.clear();
+  plan_.prefix_hits.clear();
+  plan_.forks.clear();
+  short_of_blocks_ = false;
+
+  for (std::size_t i = 0; i < running_.size();) {
+    Sequence& sequence = *running_[i];
+    assert(sequence.known <= sequence.tokens.size() + 1 && "a token was not told in time");
+    sequence.planned = 0;
+    if (sequence.known < sequence.max_tokens) {
+      remember_blocks(sequence);
+      ++i;
+    } else {
+      // Its last token is on its way; nothing is left to compute.
+      stop_running(sequence);
+      sequence.state = SequenceState::kEnding;
+      leave_batch(sequence);
+    }
+  }
+}
+
+void Scheduler::plan_phase(Phase phase) {
+  choose_running(phase);
+  give_blocks_to_running();
+  admit(phase);
+  even_out();
+}
+
+// How many tokens each running request gets, before blocks are looked at.
+void Scheduler::choose_running(Phase phase) {
+  const bool padded = policy_.layout == Layout::kPadded;
+  const std::uint32_t budget = limits_.max_step_tokens;
+  candidates_.clear();
+  std::uint32_t at_least = 0;  // rows that they take at the least
+  for (Sequence* sequence : running_) {
+    const bool prompt = sequence->in_prompt();
+    if (phase == Phase::kBoth || prompt == (phase == Phase::kPrompts)) {
+      candidates_.push_back(sequence);
+      at_least += padded || !prompt ? 1 : 0;
+    }
+  }
+  if (at_least > budget) keep_least_recent(budget);
+  if (candidates_.empty()) return;
+
+  if (padded) {
+    const std::uint32_t chunk = budget / rows(static_cast<std::uint32_t>(candidates_.size()));
+    for (Sequence* sequence : candidates_) sequence->planned = chunk_limit(*sequence, chunk);
+    return;
+  }
+  // Decodes first, so that no stream waits for someone else's prompt; prompts share what is left.
+  std::uint32_t left = budget;
+  for (Sequence* sequence : candidates_) {
+    if (sequence->in_prompt()) continue;
+    sequence->planned = 1;
+    --left;
+  }
+  for (Sequence* sequence : candidates_) {
+    if (!sequence->in_prompt()) continue;
+    sequence->planned = chunk_limit(*sequence, left);
+    left -= sequence->planned;
+  }
+}
+
+// More requests run than the step takes rows, which is so only after the limits were lowered: those
+// take part that waited longest.
+void Scheduler::keep_least_recent(std::uint32_t count) {
+  if (policy_.layout == Layout::kPacked)
+    std::erase_if(candidates_, [](const Sequence* sequence) { return sequence->in_prompt(); });
+  std::sort(candidates_.begin(), candidates_.end(), [](const Sequence* a, const Sequence* b) {
+    return a->last_step != b->last_step ? a->last_step < b->last_step : better(a, b);
+  });
+  candidates_.resize(count);
+  std::sort(candidates_.begin(), candidates_.end(), better);
+}
+
+std::uint32_t Scheduler::chunk_limit(const Sequence& sequence, std::uint32_t tokens) const {
+  const std::uint32_t work = std::min(sequence.work(), tokens);
+  return policy_.max_chunk_tokens == 0 ? work : std::min(work, policy_.max_chunk_tokens);
+}
+
+// Rows of a padded step with so many members: a batch of request admission keeps the rows of those
+// that have ended. Never more than the step takes.
+std::uint32_t Scheduler::rows(std::uint32_t members) const {
+  const bool whole_batch = policy_.admission == Admission::kRequest;
+  return std::min(whole_batch ? std::max(members, batch_rows_) : members, limits_.max_step_tokens);
+}
+
+// From the most to the least protected, so that who is put out never has blocks from this step.
+void Scheduler::give_blocks_to_running() {
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    Sequence& sequence = *running_[i];
+    if (sequence.planned == 0) continue;
+    while (!grow_for_step(sequence)) {
+      Sequence& last = *running_.back();
+      if (&last != &sequence) {
+        preempt(last);
+      } else if (sequence.in_prompt()) {
+        // A prompt goes on with what there is, or waits with what it has: whoever needs it most can
+        // still take it.
+        short_of_blocks_ = true;
+        sequence.planned = std::min(sequence.planned, tokens_that_fit(sequence));
+        if (sequence.planned == 0) break;
+      } else {
+        preempt(sequence);
+        break;
+      }
+    }
+  }
+}
+
+// The block that the next token goes into is also someone else's.
+bool Scheduler::needs_copy(const Sequence& sequence) const {
+  return sequence.computed % kTokensPerBlock != 0 &&
+         blocks_.references(sequence.blocks[sequence.computed / kTokensPerBlock]) > 1;
+}
+
+// Makes blocks for the planned tokens its own. Does nothing and returns false if there are too few.
+bool Scheduler::grow_for_step(Sequence& sequence) {
+  const std::uint32_t target = blocks_for(sequence.computed + sequence.planned);
+  const std::uint32_t held = static_cast<std::uint32_t>(sequence.blocks.size());
+  const bool copies = needs_copy(sequence);
+  const std::uint32_t wanted = (target > held ? target - held : 0) + (copies ? 1 : 0);
+  if (wanted > blocks_.available()) return false;
+  if (sequence.computed % kTokensPerBlock != 0) {
+    BlockId& block = sequence.blocks[sequence.computed / kTokensPerBlock];
+    // A findable block is full, so only a fork begins in the middle of one: while it is the
+    // parent's.
+    assert(copies || !blocks_.findable(block));
+    if (copies) {
+      const BlockId copy = blocks_.allocate(sequence.id);
+      plan_.copies.push_back({.from = block, .to = copy});
+      blocks_.release(block, plan_.step);
+      block = copy;
+    }
+  }
+  while (sequence.blocks.size() < target) sequence.blocks.push_back(blocks_.allocate(sequence.id));
+  return true;
+}
+
+std::uint32_t Scheduler::tokens_that_fit(const Sequence& sequence) const {
+  std::uint32_t available = blocks_.available();
+  if (needs_copy(sequence)) {
+    if (available == 0) return 0;
+    --available;
+  }
+  const std::uint32_t blocks = static_cast<std::uint32_t>(sequence.blocks.size()) + available;
+  return blocks * kTokensPerBlock - sequence.computed;
+}
+
+std::uint32_t Scheduler::planned_members() const {
+  return static_cast<std::uint32_t>(
+      std::count_if(running_.begin(), running_.end(),
+                    [](const Sequence* sequence) { return sequence->planned > 0; }));
+}
+
+// Padded steps: with those that came in, everyone's share may be smaller.
+void Scheduler::even_out() {
+  if (policy_.layout != Layout::kPadded) return;
+  const std::uint32_t members = planned_members();
+  if (members == 0) return;
+  const std::uint32_t chunk = limits_.max_step_tokens / rows(members);
+  for (Sequence* sequence : running_) {
+    if (sequence->planned == 0) continue;
+    const bool came_in = sequence->admitted_step == plan_.step;
+    sequence->planned =
+        came_in ? chunk_limit(*sequence, chunk) : std::min(sequence->planned, chunk);
+    if (!came_in) continue;
+    [[maybe_unused]] const bool grown = grow_for_step(*sequence);
+    assert(grown && "admission promised blocks that are not there");
+  }
+}
+
+void Scheduler::finish_step() {
+  std::uint32_t longest = 0, tokens = 0;
+  for (Sequence* sequence : running_) {
+    if (sequence->planned == 0) continue;
+    BatchMember member{.request = sequence->id,
+                       .slot = sequence->slot,
+                       .first_position = sequence->computed,
+                       .tokens = sequence->planned,
+                       .samples = sequence->planned == sequence->work(),
+                       .decodes = !sequence->in_prompt(),
+                       .first_block = static_cast<std::uint32_t>(plan_.block_ids.size()),
+                       .blocks = blocks_for(sequence->computed + sequence->planned)};
+    member.input_on_gpu = member.samples && sequence->pending();
+    plan_.members.push_back(member);
+    plan_.block_ids.insert(plan_.block_ids.end(), sequence->blocks.begin(),
+                           sequence->blocks.begin() + member.blocks);
+    (member.decodes ? totals_.decode_tokens : totals_.prompt_tokens) += member.tokens;
+    longest = std::max(longest, member.tokens);
+    tokens += member.tokens;
+    sequence->computed += sequence->planned;
+    if (member.samples) ++sequence->known;
+    sequence->last_step = plan_.step;
+  }
+  if (plan_.empty()) return;
+  if (policy_.layout == Layout::kPadded)
+    plan_.padding_tokens =
+        rows(static_cast<std::uint32_t>(plan_.members.size())) * longest - tokens;
+  ++totals_.steps;
+  totals_.padding_tokens += plan_.padding_tokens;
+  totals_.copies += plan_.copies.size();
+  totals_.evictions = blocks_.evictions();
+}
+
+}  // namespace hearth

@@ -1,0 +1,84 @@
+// Planning a decode step allocates nothing on the host. Counts every operator new of the program.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include "engine/scheduling/scheduler.h"
+
+namespace {
+std::atomic<std::uint64_t> allocations{0};
+void* counted(std::size_t bytes) {
+  ++allocations;
+  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes); }
+void* operator new[](std::size_t bytes) { return counted(bytes); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace hearth {
+namespace {
+
+// Allocations over 1,000 decode steps of 64 sequences, pipelined by one as the engine does it.
+std::uint64_t allocations_of(const Policy& policy, std::uint32_t pool_blocks) {
+  constexpr std::uint32_t kSequences = 64, kDecodes = 1000;
+  Scheduler scheduler({.max_sequences = kSequences,
+                       .max_step_tokens = kSequences * 32,
+                       .context = 1200,
+                       .pool_blocks = pool_blocks},
+                      policy);
+  const auto add = [&](RequestId id, std::uint32_t max_new_tokens) {
+    std::vector<TokenId> prompt(8 + id % 17);
+    for (std::size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<TokenId>(id * 100 + i);
+    ASSERT_TRUE(scheduler.add(id, {.prompt = prompt, .max_new_tokens = max_new_tokens}).accepted());
+  };
+  std::vector<RequestId> sampled, before;
+  sampled.reserve(kSequences);
+  before.reserve(kSequences);
+  TokenId next = 0;
+  const auto step = [&] {
+    const BatchPlan& plan = scheduler.plan();
+    std::swap(sampled, before);
+    sampled.clear();
+    for (const BatchMember& member : plan.members)
+      if (member.samples) sampled.push_back(member.request);
+    for (RequestId id : before) scheduler.token(id, ++next);
+    return plan.members.size();
+  };
+
+  for (RequestId id = 1; id <= kSequences; ++id) add(id, 1100);
+  while (scheduler.totals().decode_tokens == 0) step();
+  const std::uint64_t first = allocations;
+  const std::uint32_t blocks = scheduler.counts().blocks_used;
+  for (std::uint32_t i = 0; i < kDecodes; ++i) {
+    if (step() != kSequences) ADD_FAILURE() << "step " << i << " is no decode step of all";
+  }
+  const std::uint64_t last = allocations;
+  if (policy.kv == KvAllocation::kOnDemand) {
+    EXPECT_GT(scheduler.counts().blocks_used, blocks + kSequences * 50)
+        << "no boundary was crossed";
+  }
+  return last - first;
+}
+
+TEST(PlanningAllocation, CounterCounts) {
+  const std::uint64_t before = allocations;
+  delete new int(3);
+  EXPECT_GT(allocations.load(), before);
+}
+
+TEST(PlanningAllocation, DecodeStepsAllocateNothing) {
+  for (std::string_view name : policy_names())
+    EXPECT_EQ(allocations_of(*named_policy(name), 64 * 75), 0u) << name;
+}
+
+}  // namespace
+}  // namespace hearth

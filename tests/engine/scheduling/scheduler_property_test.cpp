@@ -1,0 +1,318 @@
+// Random workloads over all combinations of switches, with everything that can be checked checked
+// at every step: see simulated_engine.h for what a wrong block looks like.
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "tests/engine/scheduling/simulated_engine.h"
+
+namespace hearth {
+namespace {
+
+using test::SimulatedEngine;
+using test::SimulatedRequest;
+
+constexpr std::uint32_t kWorkloads = 200;
+constexpr std::uint32_t kSteps = 2000;
+
+// Every combination of the switches in turn.
+Policy combination(std::uint32_t index) {
+  const auto take = [&](std::uint32_t values) {
+    const std::uint32_t value = index % values;
+    index /= values;
+    return value;
+  };
+  Policy policy;
+  policy.admission = static_cast<Admission>(take(2));
+  policy.layout = static_cast<Layout>(take(2));
+  policy.phases = static_cast<Phases>(take(2));
+  policy.kv = static_cast<KvAllocation>(take(2));
+  policy.preemption = static_cast<Preemption>(take(2));
+  policy.prefix_cache = take(2) == 1;
+  policy.order = static_cast<Order>(take(3));
+  return policy;
+}
+constexpr std::uint32_t kCombinations = 2 * 2 * 2 * 2 * 2 * 2 * 3;
+
+class Workload {
+ public:
+  Workload(std::uint32_t seed, bool switches)
+      : random_(seed),
+        policy_(combination(seed)),
+        switches_(switches),
+        tight_(number(0, 1) == 0),
+        limits_{.max_sequences = number(1, 10),
+                .max_step_tokens = number(0, 3) == 0 ? number(1, 12) : number(8, 160),
+                .context = number(40, 200),
+                .pool_blocks = tight_ ? number(8, 16) : number(2, 40),
+                .swap_blocks = number(0, 2) == 0 ? 0 : number(1, 30),
+                .max_queue = number(3, 20)},
+        ends_(number(0, 1) == 0 ? 0 : number(10, 60)),
+        engine_(limits_, policy_, ends_) {
+    if (number(0, 2) == 0) policy_.max_chunk_tokens = number(1, 20);
+    engine_.scheduler.set_policy(policy_);
+    for (auto& beginning : beginnings_)
+      for (std::uint32_t i = 0; i < 200; ++i) beginning.push_back(number(1, 4000));
+    load_ = number(2, 30);
+  }
+
+  void run() {
+    for (std::uint32_t step = 0; step < kSteps && !testing::Test::HasFatalFailure(); ++step) {
+      if (number(0, load_) == 0)
+        for (std::uint32_t n = number(1, 6); n > 0; --n) add();
+      if (number(0, 40) == 0) cancel();
+      if (switches_ && number(0, 25) == 0) change();
+      if (number(0, 9) == 0) engine_.tell();
+      one_step();
+    }
+    // All of what is there ends, and in bounded time.
+    const std::uint32_t live = engine_.live();
+    for (std::uint32_t step = 0; engine_.live() > 0 && !testing::Test::HasFatalFailure(); ++step) {
+      ASSERT_LT(step, 400u * (live + 1)) << "requests do not come to an end";
+      one_step();
+    }
+    const SchedulerCounts counts = engine_.scheduler.counts();
+    EXPECT_TRUE(engine_.scheduler.idle());
+    EXPECT_EQ(counts.blocks_used, 0u);
+    EXPECT_EQ(counts.swap_used, 0u);
+    if (!policy_.prefix_cache) {
+      EXPECT_EQ(counts.blocks_free, limits_.pool_blocks);
+    }
+    for (const auto& [id, request] : engine_.requests)
+      EXPECT_TRUE(engine_.output_is_right(request)) << "request " << id;
+  }
+
+  const SchedulerTotals& totals() const { return engine_.scheduler.totals(); }
+
+ private:
+  std::uint32_t number(std::uint32_t low, std::uint32_t high) {
+    return std::uniform_int_distribution<std::uint32_t>(low, high)(random_);
+  }
+
+  void add() {
+    std::vector<TokenId> prompt;
+    NewRequest request{.max_new_tokens = number(1, tight_ || number(0, 3) == 0 ? 100 : 20),
+                       .priority = static_cast<std::int32_t>(number(0, 3)) - 1,
+                       .cache_salt = number(0, 5) == 0 ? 1u : 0u};
+    const auto parent = number(0, 3) == 0 ? any_live() : std::nullopt;
+    if (parent) {
+      // As n completions of one prompt, or as a branch from the middle of an answer.
+      const SimulatedRequest& from = engine_.requests.at(*parent);
+      prompt = from.tokens;
+      prompt.resize(number(0, 1) == 0 ? from.prompt_tokens
+                                      : number(1, static_cast<std::uint32_t>(prompt.size())));
+      request.fork = ForkPoint{.parent = *parent, .position = number(0, 200)};
+    } else {
+      prompt = beginnings_[number(0, 3)];
+      prompt.resize(number(1, tight_ ? 20 : 120));
+    }
+    for (std::uint32_t n = number(0, 2) == 0 ? number(0, 30) : 0; n > 0; --n)
+      prompt.push_back(number(1, 4000));
+    request.prompt = prompt;
+    const RequestId id = next_id_++;
+    const AddResult result = engine_.add(id, request);
+    const std::size_t tokens = prompt.size() + request.max_new_tokens;
+    const bool fits =
+        tokens <= limits_.context && tokens - 1 <= limits_.pool_blocks * kTokensPerBlock;
+    if (!fits) {
+      ASSERT_EQ(result.refusal, Refusal::kTooLong);
+    }
+    if (result.refusal == Refusal::kQueueFull) {
+      ASSERT_GE(engine_.scheduler.counts().waiting, limits_.max_queue);
+    }
+    ASSERT_TRUE(result.accepted() || !result.message.empty());
+  }
+
+  std::optional<RequestId> any_live() {
+    std::vector<RequestId> live;
+    for (const auto& [id, request] : engine_.requests)
+      if (!request.ended) live.push_back(id);
+    if (live.empty()) return std::nullopt;
+    return live[number(0, static_cast<std::uint32_t>(live.size()) - 1)];
+  }
+
+  void cancel() {
+    if (const auto id = any_live()) engine_.cancel(*id);
+  }
+
+  void change() {
+    if (number(0, 4) == 0) {
+      engine_.scheduler.set_limits(number(1, limits_.max_sequences), number(1, 160));
+      return;
+    }
+    policy_ = combination(number(0, kCombinations - 1));
+    engine_.scheduler.set_policy(policy_);
+  }
+
+  Rank rank(const SimulatedRequest& request) const {
+    const auto step = static_cast<std::int64_t>(request.arrival_step);
+    switch (policy_.order) {
+      case Order::kFcfs:
+        return {0, request.arrival};
+      case Order::kPriority:
+        return {step - 64 * request.priority, request.arrival};
+      case Order::kShortestPrompt:
+        return {step + request.prompt_tokens, request.arrival};
+    }
+    return {};
+  }
+
+  void one_step() {
+    engine_.scheduler.view_sequences(before_);
+    const auto problem = engine_.step();
+    ASSERT_FALSE(problem.has_value()) << *problem << "\n" << describe(policy_);
+    const BatchPlan& plan = *engine_.last_plan;
+    check_order(plan);
+    check_decodes(plan);
+    check_rows(plan);
+    check_preempted(plan);
+    if (!switches_ && policy_.kv == KvAllocation::kOnDemand && policy_.layout == Layout::kPacked) {
+      ASSERT_EQ(engine_.scheduler.counts().blocks_reserved, 0u);
+    }
+    if (!switches_ && policy_.kv == KvAllocation::kReserve) {
+      ASSERT_TRUE(plan.preempted_recompute.empty() && plan.preempted_swap.empty());
+    }
+    if (policy_.preemption == Preemption::kRecompute) {
+      ASSERT_TRUE(plan.preempted_swap.empty());
+    }
+  }
+
+  // Nobody who could have come in was passed by one who ranks after him.
+  void check_order(const BatchPlan& plan) {
+    const std::set<RequestId> admitted(plan.admitted.begin(), plan.admitted.end());
+    for (const SequenceView& waiting : before_) {
+      const bool waited = waiting.state == SequenceState::kWaiting;
+      if (!waited || waiting.preemptions > 0 || admitted.contains(waiting.id)) continue;
+      const SimulatedRequest& passed = engine_.requests.at(waiting.id);
+      if (passed.fork) continue;
+      for (RequestId id : admitted) {
+        // A member of the batch that was put out may come back before the next batch.
+        const bool came_back = policy_.admission == Admission::kRequest &&
+                               engine_.scheduler.sequence(id)->preemptions > 0;
+        if (!came_back) {
+          ASSERT_LT(rank(engine_.requests.at(id)), rank(passed));
+        }
+      }
+    }
+  }
+
+  // With mixed phases everyone who decodes takes part, whatever prompts there are.
+  void check_decodes(const BatchPlan& plan) {
+    if (policy_.phases != Phases::kMixed || policy_.layout != Layout::kPacked) return;
+    std::set<RequestId> there;
+    for (const BatchMember& member : plan.members) there.insert(member.request);
+    there.insert(plan.preempted_recompute.begin(), plan.preempted_recompute.end());
+    there.insert(plan.preempted_swap.begin(), plan.preempted_swap.end());
+    std::vector<RequestId> missing;
+    std::uint32_t decodes = 0;
+    for (const SequenceView& view : before_) {
+      if (view.state != SequenceState::kRunning || view.computed < view.prompt_tokens) continue;
+      if (view.known - view.computed > 1 || view.known == view.max_tokens) continue;
+      ++decodes;
+      if (!there.contains(view.id)) missing.push_back(view.id);
+    }
+    if (decodes <= engine_.scheduler.limits().max_step_tokens) {
+      ASSERT_TRUE(missing.empty());
+    }
+  }
+
+  void check_rows(const BatchPlan& plan) {
+    if (plan.empty()) return;
+    ASSERT_LE(plan.tokens() + plan.padding_tokens, engine_.scheduler.limits().max_step_tokens);
+    bool prompts = false, decodes = false;
+    std::uint32_t longest = 0;
+    for (const BatchMember& member : plan.members) {
+      (member.decodes ? decodes : prompts) = true;
+      longest = std::max(longest, member.tokens);
+      if (!member.decodes && policy_.max_chunk_tokens > 0) {
+        ASSERT_LE(member.tokens, policy_.max_chunk_tokens);
+      }
+    }
+    if (policy_.phases == Phases::kSeparate) {
+      ASSERT_FALSE(prompts && decodes);
+    }
+    if (policy_.layout == Layout::kPacked) {
+      ASSERT_EQ(plan.padding_tokens, 0u);
+      return;
+    }
+    if (policy_.admission == Admission::kRequest && !switches_) {
+      // Members that were put out come back into the same batch; everyone else begins a new one.
+      const bool put_out = totals().preemptions_recompute + totals().preemptions_swap > 0;
+      if (!plan.admitted.empty()) batch_rows_ = static_cast<std::uint32_t>(plan.admitted.size());
+      if (!put_out) {
+        ASSERT_EQ(plan.tokens() + plan.padding_tokens, batch_rows_ * longest);
+      }
+    } else if (policy_.admission == Admission::kIteration) {
+      ASSERT_EQ(plan.tokens() + plan.padding_tokens, plan.members.size() * longest);
+    }
+  }
+
+  // Whoever was put out ranked after everyone who stayed.
+  void check_preempted(const BatchPlan& plan) {
+    const auto protection = [&](RequestId id) {
+      const SimulatedRequest& request = engine_.requests.at(id);
+      return Rank{static_cast<std::int64_t>(request.arrival_step) - 64 * request.priority,
+                  request.arrival};
+    };
+    for (const auto* list : {&plan.preempted_recompute, &plan.preempted_swap})
+      for (RequestId id : *list)
+        for (const BatchMember& member : plan.members)
+          ASSERT_LT(protection(member.request), protection(id));
+  }
+
+  std::mt19937 random_;
+  Policy policy_;
+  bool switches_;
+  bool tight_;  // short prompts and long answers in a small pool: someone has to make room
+  SchedulerLimits limits_;
+  std::uint32_t ends_;
+  SimulatedEngine engine_;
+  std::array<std::vector<TokenId>, 4> beginnings_;
+  std::uint32_t load_ = 0;
+  RequestId next_id_ = 1;
+  std::uint32_t batch_rows_ = 0;
+  std::vector<SequenceView> before_;
+};
+
+SchedulerTotals run_all(bool switches) {
+  SchedulerTotals sum;
+  for (std::uint32_t seed = 0; seed < kWorkloads; ++seed) {
+    SCOPED_TRACE("workload " + std::to_string(seed));
+    Workload workload(seed, switches);
+    workload.run();
+    const SchedulerTotals& totals = workload.totals();
+    sum.steps += totals.steps;
+    sum.padding_tokens += totals.padding_tokens;
+    sum.preemptions_recompute += totals.preemptions_recompute;
+    sum.preemptions_swap += totals.preemptions_swap;
+    sum.prefix_hit_tokens += totals.prefix_hit_tokens;
+    sum.forks += totals.forks;
+    sum.copies += totals.copies;
+    sum.evictions += totals.evictions;
+    if (testing::Test::HasFailure()) break;
+  }
+  return sum;
+}
+
+// A check that is never reached shows nothing: the workloads must do all of it, and often.
+void expect_everything_happened(const SchedulerTotals& sum) {
+  EXPECT_GT(sum.steps, 100'000u);
+  EXPECT_GT(sum.padding_tokens, 100'000u);
+  EXPECT_GT(sum.preemptions_recompute, 1'000u);
+  EXPECT_GT(sum.preemptions_swap, 200u);
+  EXPECT_GT(sum.prefix_hit_tokens, 50'000u);
+  EXPECT_GT(sum.forks, 200u);
+  EXPECT_GT(sum.copies, 200u);
+  EXPECT_GT(sum.evictions, 5'000u);
+}
+
+TEST(SchedulerProperties, HoldUnderEveryPolicy) { expect_everything_happened(run_all(false)); }
+
+TEST(SchedulerProperties, HoldWhilePoliciesAndLimitsChange) {
+  expect_everything_happened(run_all(true));
+}
+
+}  // namespace
+}  // namespace hearth
