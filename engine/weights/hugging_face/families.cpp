@@ -1,0 +1,56 @@
+#include "engine/weights/hugging_face/families.h"
+
+#include <array>
+
+namespace hearth::hugging_face {
+namespace {
+
+constexpr FieldDefault kCommon[] = {{"rope_theta", 10000}};
+constexpr FieldDefault kGemma2[] = {{"rope_theta", 10000},           {"head_dim", 256},
+                                    {"query_pre_attn_scalar", 256},  {"attn_logit_softcapping", 50},
+                                    {"final_logit_softcapping", 30}, {"sliding_window", 4096},
+                                    {"sliding_window_pattern", 2}};
+// The text half of a published multimodal gemma 3 says only what differs from these.
+constexpr FieldDefault kGemma3[] = {
+    {"vocab_size", 262208},      {"hidden_size", 2304},
+    {"intermediate_size", 9216}, {"num_hidden_layers", 26},
+    {"num_attention_heads", 8},  {"num_key_value_heads", 4},
+    {"head_dim", 256},           {"max_position_embeddings", 131072},
+    {"rms_norm_eps", 1e-6},      {"query_pre_attn_scalar", 256},
+    {"rope_theta", 1000000},     {"rope_local_base_freq", 10000},
+    {"sliding_window", 4096},    {"sliding_window_pattern", 6}};
+
+constexpr std::array kFamilies = {
+    Family{"gemma2", "gemma2", WindowRule::kAllButEveryN, "gelu", true, true, kGemma2},
+    Family{"gemma3_text", "gemma3", WindowRule::kAllButEveryN, "gelu", true, true, kGemma3},
+    Family{"llama", "llama", WindowRule::kAll, "silu", false, false, kCommon},
+    Family{"mistral", "llama", WindowRule::kAll, "silu", false, false, kCommon},
+    Family{"phi3", "phi3", WindowRule::kAll, "silu", false, false, kCommon},
+    Family{"qwen2", "qwen2", WindowRule::kFromLayer, "silu", false, false, kCommon},
+    Family{"qwen3", "qwen3", WindowRule::kFromLayer, "silu", false, false, kCommon},
+};
+
+}  // namespace
+
+std::optional<double> Family::default_of(std::string_view field) const {
+  for (const FieldDefault& item : defaults)
+    if (item.field == field) return item.value;
+  return std::nullopt;
+}
+
+const Family* find_family(std::string_view model_type) {
+  for (const Family& family : kFamilies)
+    if (family.model_type == model_type) return &family;
+  return nullptr;
+}
+
+std::string family_names() {
+  std::string names;
+  for (const Family& family : kFamilies) {
+    if (!names.empty()) names += ", ";
+    names += family.model_type;
+  }
+  return names;
+}
+
+}  // namespace hearth::hugging_face

@@ -1,0 +1,146 @@
+#include "engine/weights/quantize_file.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "engine/weights/gguf_writer.h"
+#include "engine/weights/in_quotes.h"
+#include "engine/weights/quantize.h"
+#include "engine/weights/repack.h"
+
+namespace hearth {
+namespace {
+
+// What a thread takes at a time, as floats.
+constexpr std::uint64_t kBatchWeights = 1 << 20;
+// What GGUF counts quantized formats by; it has been 2 since their scales are halves.
+constexpr std::uint32_t kQuantizationVersion = 2;
+
+std::uint64_t row_bytes(WeightFormat format, std::uint64_t cols) {
+  const FormatInfo& info = format_info(format);
+  return cols / info.block_weights * info.block_bytes;
+}
+
+// Consecutive rows of a tensor from its format to another. Keeps its memory from call to call.
+class RowConverter {
+ public:
+  Status convert(const ModelTensor& tensor, std::uint64_t first, std::uint64_t rows,
+                 WeightFormat to) {
+    const auto file = tensor.bytes.subspan(first * row_bytes(tensor.format, tensor.cols),
+                                           rows * row_bytes(tensor.format, tensor.cols));
+    const std::uint64_t blocks = file.size() / format_info(tensor.format).block_bytes;
+    device_.resize(device_layout(tensor.format, blocks).total_bytes);
+    repack_matrix(tensor.format, file, device_);
+    floats_.resize(rows * tensor.cols);
+    for (std::uint64_t row = 0; row < rows; ++row)
+      dequantize_row(tensor.format, device_.data(), {.rows = rows, .cols = tensor.cols}, row,
+                     floats_.data() + row * tensor.cols);
+    out_.resize(rows * row_bytes(to, tensor.cols));
+    return quantize_row(to, floats_, out_);
+  }
+  std::span<const std::byte> out() const { return out_; }
+
+ private:
+  std::vector<std::byte> device_;
+  std::vector<float> floats_;
+  std::vector<std::byte> out_;
+};
+
+// Each thread converts a batch of rows; then they are written in their order.
+Status convert_tensor(const ModelTensor& tensor, WeightFormat to, GgufWriter& writer,
+                      std::vector<RowConverter>& converters) {
+  const std::uint64_t batch = std::max<std::uint64_t>(1, kBatchWeights / tensor.cols);
+  for (std::uint64_t first = 0; first < tensor.rows; first += batch * converters.size()) {
+    std::vector<std::optional<Status>> done(converters.size());
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t i = 0; i < converters.size() && first + i * batch < tensor.rows; ++i)
+        threads.emplace_back([&, i, from = first + i * batch] {
+          done[i] = converters[i].convert(tensor, from, std::min(batch, tensor.rows - from), to);
+        });
+    }
+    for (std::size_t i = 0; i < converters.size() && done[i]; ++i) {
+      if (!done[i]->ok())
+        return Error{done[i]->error().kind, fmt::format("tensor {}: {}", in_quotes(tensor.name),
+                                                        done[i]->error().message)};
+      HEARTH_TRY(writer.write(converters[i].out()));
+    }
+  }
+  return {};
+}
+
+Result<MixModel> mix_model(const GgufFile& model) {
+  const Metadata& metadata = model.metadata();
+  HEARTH_ASSIGN(const auto architecture, metadata.text("general.architecture"));
+  const auto read = [&](std::string_view key) {
+    return metadata.unsigned_integer(fmt::format("{}.{}", architecture.value_or(""), key));
+  };
+  HEARTH_ASSIGN(const auto layers, read("block_count"));
+  // An array where layers differ; the rules look at the ratio only, which is 1 then.
+  const auto heads = read("attention.head_count"), kv_heads = read("attention.head_count_kv");
+  MixModel mix{.layers = layers.value_or(0), .has_output = model.find("output.weight") != nullptr};
+  if (heads.ok() && kv_heads.ok() && *heads && *kv_heads && **kv_heads > 0)
+    mix.heads_per_kv_head = **heads / **kv_heads;
+  return mix;
+}
+
+// All keys but those that say how the weights are stored.
+GgufKeys keys_for(const GgufFile& model, const QuantizeType& type) {
+  GgufKeys keys;
+  for (const GgufKey& key : model.keys())
+    if (!key.key.starts_with("split.") && key.key != "general.alignment" &&
+        key.key != "general.file_type" && key.key != "general.quantization_version")
+      keys.add(key);
+  keys.add("general.quantization_version", kQuantizationVersion);
+  keys.add("general.file_type", type.file_type);
+  return keys;
+}
+
+}  // namespace
+
+Result<QuantizeReport> quantize_file(const GgufFile& model, const std::filesystem::path& out,
+                                     const QuantizeType& type, unsigned threads,
+                                     const QuantizeProgress& progress) {
+  if (model.consists_of(out))
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{}: is the model itself; give another name", out.string())};
+  HEARTH_ASSIGN(const MixModel mix, mix_model(model));
+  QuantizeReport report;
+  std::vector<GgufTensorPlan> plans;
+  for (const ModelTensor& tensor : model.tensors()) {
+    const GgufTensorPlan& plan =
+        plans.emplace_back(GgufTensorPlan{.name = tensor.name,
+                                          .format = mixed_format(type, mix, tensor),
+                                          .matrices = tensor.matrices,
+                                          .rows = tensor.rows,
+                                          .cols = tensor.cols});
+    ++report.tensors;
+    report.parameters += tensor.rows * tensor.cols;
+    report.bytes_in += tensor.bytes.size();
+    report.bytes_out += plan.bytes();
+    ++report.formats[format_info(plan.format).name];
+  }
+  HEARTH_ASSIGN(auto writer, GgufWriter::create(out, keys_for(model, type), plans));
+  std::vector<RowConverter> converters(threads);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const ModelTensor& tensor = model.tensors()[i];
+    if (progress) progress(tensor, plans[i].format, i);
+    if (plans[i].format == tensor.format) {
+      HEARTH_TRY(writer.write(tensor.bytes));
+    } else {
+      const Status status = convert_tensor(tensor, plans[i].format, writer, converters);
+      if (!status.ok())
+        return Error{status.error().kind,
+                     fmt::format("{}: {}", model.name(), status.error().message)};
+    }
+  }
+  HEARTH_TRY(writer.finish());
+  return report;
+}
+
+}  // namespace hearth
