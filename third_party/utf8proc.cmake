@@ -1,4 +1,4 @@
-# utf8proc: Unicode categories and normal forms.
+# utf8proc: Unicode normal forms.
 hearth_find_header(HEARTH_UTF8PROC_INCLUDE utf8proc.h)
 hearth_find_library(HEARTH_UTF8PROC_LIBRARY utf8proc)
 if(HEARTH_UTF8PROC_INCLUDE AND HEARTH_UTF8PROC_LIBRARY)

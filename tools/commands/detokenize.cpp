@@ -1,0 +1,75 @@
+// hearth detokenize: ids to text.
+#include <charconv>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include "engine/text/tokenizer.h"
+#include "tools/commands/command.h"
+#include "tools/model_argument.h"
+
+namespace hearth {
+namespace {
+
+// "1 2,3" as ids.
+Status append_ids(std::string_view text, std::vector<std::uint32_t>& ids) {
+  constexpr std::string_view kBetween = ", \t\r\n";
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(kBetween), text.size()));
+    if (text.empty()) return {};
+    const std::string_view word = text.substr(0, text.find_first_of(kBetween));
+    std::uint32_t id = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error != std::errc() || end != word.data() + word.size())
+      return Error{ErrorKind::kInvalid, fmt::format("'{}' is not a token id", word)};
+    ids.push_back(id);
+    text.remove_prefix(word.size());
+  }
+}
+
+class DetokenizeCommand : public Command {
+ public:
+  DetokenizeCommand() : Command("detokenize", "Token ids to text") {}
+
+  void declare(CLI::App& app) override {
+    app.add_option("-m,--model", model_, "A .gguf file or a Hugging Face folder");
+    app.add_option("ids", words_, "Ids, between spaces or commas; without any, standard input");
+    app.add_flag("--special", special_, "Show tokens that are no text");
+    app.add_flag("--json", json_, "One JSON object on stdout");
+  }
+
+  Status run() override {
+    std::vector<std::uint32_t> ids;
+    for (const std::string& word : words_) HEARTH_TRY(append_ids(word, ids));
+    if (words_.empty())
+      HEARTH_TRY(append_ids(std::string{std::istreambuf_iterator<char>(std::cin), {}}, ids));
+    HEARTH_ASSIGN(const auto model, open_model(model_));
+    HEARTH_ASSIGN(Vocabulary vocabulary, read_vocabulary(*model));
+    if (vocabulary.kind == VocabularyKind::kNone)
+      return Error{ErrorKind::kInvalid, fmt::format("{} has no vocabulary", model->name())};
+    HEARTH_ASSIGN(const auto tokenizer, Tokenizer::create(std::move(vocabulary)));
+    for (const std::uint32_t id : ids)
+      if (id >= tokenizer->size())
+        return Error{ErrorKind::kInvalid,
+                     fmt::format("token {} is beyond the vocabulary of {}", id, tokenizer->size())};
+    const std::string text = tokenizer->decode(ids, special_);
+    // JSON is UTF-8; bytes that are not become U+FFFD there. As plain text they stay.
+    if (json_)
+      fmt::print("{}\n", nlohmann::json{{"text", text}}.dump(
+                             -1, ' ', false, nlohmann::json::error_handler_t::replace));
+    else
+      fmt::print("{}\n", text);
+    return {};
+  }
+
+ private:
+  std::string model_;
+  std::vector<std::string> words_;
+  bool special_ = false, json_ = false;
+};
+
+DetokenizeCommand detokenize_command;
+
+}  // namespace
+}  // namespace hearth
