@@ -25,9 +25,9 @@ hearth_kernel(matvec_float AXES weight=${weight_formats})
 hearth_kernel(matvec_integer AXES weight=${quantized_formats} NEEDS integer_dot)
 hearth_kernel(matmul_invocation AXES weight=${weight_formats})
 hearth_kernel(split_rows)
-hearth_kernel(matmul_tile.scalar SOURCE matmul_tile.comp AXES weight=${weight_formats})
-hearth_kernel(matmul_tile.coopmat SOURCE matmul_tile.comp AXES weight=${weight_formats}
-  DEFINES ENGINE_COOPMAT NEEDS coopmat)
+hearth_kernel(matmul_tile AXES weight=${weight_formats})
+hearth_kernel(matmul_coopmat AXES weight=${weight_formats} NEEDS coopmat)
+hearth_kernel(half_rows)
 hearth_kernel(matmul_reduce)
 
 # Attention over the paged KV cache.

@@ -1,6 +1,7 @@
-// Adds up what the groups of a split matmul_tile left: sum over splits of partial[split, row, output],
-// and does to the sum what params/matmul.h says. An invocation an element.
-//   groups = [ceil(rows * outputs / group size), 1, 1];  x is partial, [splits, rows, outputs] f32
+// Adds up what the groups of a split matmul left: sum over splits of partial[split, row, output],
+// and does to the sum what params/matmul.h says. An invocation four outputs.
+//   groups = [ceil(outputs / (4 * group size)), rows, 1]
+//   x is partial, [kSplits, rows, outputs] f32, rows and outputs rounded up to whole tiles
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -9,13 +10,20 @@
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint kSplits = 2;
+layout(constant_id = 3) const uint kTileRows = 64;
+layout(constant_id = 4) const uint kTileOutputs = 64;
 
 void main() {
-  const uint count = params.rows * params.outputs;
-  const uint place = gl_GlobalInvocationID.x;
-  if (place >= count) return;
-  F32 partial = F32(params.x);
-  float sum = 0.0;
-  [[unroll]] for (uint s = 0; s < kSplits; ++s) sum += partial.at[s * count + place];
-  store_output(place / params.outputs, place % params.outputs, sum);
+  const uint row = gl_WorkGroupID.y;
+  const uint n = gl_GlobalInvocationID.x * 4;
+  if (n >= params.outputs) return;
+  const uint rows = (params.rows + kTileRows - 1) / kTileRows * kTileRows;
+  const uint outputs = (params.outputs + kTileOutputs - 1) / kTileOutputs * kTileOutputs;
+  F32x4 partial = F32x4(params.x);
+  vec4 parts[kSplits];
+  [[unroll]] for (uint s = 0; s < kSplits; ++s)
+    parts[s] = partial.at[((s * rows + row) * outputs + n) / 4];
+  vec4 sum = parts[0];
+  [[unroll]] for (uint s = 1; s < kSplits; ++s) sum += parts[s];
+  store_output_vec(row, n, sum);
 }

@@ -1,17 +1,15 @@
-// Matrix times many vectors. The formula is in params/matmul.h.
+// Matrix times many vectors, for GPUs without matrix units. The formula is in params/matmul.h.
 //
-// A group computes a tile of kTileRows x kTileOutputs sums, walking along k in steps of kTileInputs:
-// the next step's operands are fetched into registers while the engine (mma/) works on this step's in
-// shared memory. With kSplits > 1 the groups of one tile share k between them and leave their sums in
-// scratch memory, [split, row, output], for matmul_reduce to add.
+// A group computes a tile of kTileRows x kTileOutputs sums, kLaneRows x kLaneOutputs a lane, walking
+// along k in steps of kTileInputs: the next step's operands are fetched into registers while this
+// step's are multiplied, from f32 tiles in shared memory. With kSplits > 1 the groups of one tile
+// share k between them and leave their sums in scratch memory, [split, row, output] with rows and
+// outputs rounded up to whole tiles, for matmul_reduce to add.
 //   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
 // Rows fastest, so that groups that run together read the same weights.
 // REQUIRES: inputs a multiple of the format's block and of 8, addresses multiples of 16, full
 // subgroups.
 #version 460
-#ifdef ENGINE_COOPMAT
-#pragma use_vulkan_memory_model
-#endif
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
 #include "quant/glsl.h"
@@ -29,19 +27,57 @@ layout(constant_id = 5) const uint kSplits = 1;
 // In vec4; the padding keeps neighbouring rows in different banks.
 const uint kTileStride = kTileInputs / 4 + 2;
 
+layout(constant_id = 6) const uint kLaneRows = 4;
+layout(constant_id = 7) const uint kLaneOutputs = 4;
+
+shared vec4 x_tile[kTileRows * kTileStride];
+shared vec4 w_tile[kTileOutputs * kTileStride];
+
 void store_sum(uint row, uint n, float value) {
   if (row >= params.rows || n >= params.outputs) return;
-  if (kSplits == 1)
+  if (kSplits == 1) {
     store_output(row, n, value);
-  else
-    F32(params.y).at[(gl_WorkGroupID.z * params.rows + row) * params.outputs + n] = value;
+  } else {
+    const uint rows = gl_NumWorkGroups.x * kTileRows, outputs = gl_NumWorkGroups.y * kTileOutputs;
+    F32(params.y).at[(gl_WorkGroupID.z * rows + row) * outputs + n] = value;
+  }
 }
 
-#ifdef ENGINE_COOPMAT
-#include "mma/coopmat.glsl"
-#else
-#include "mma/scalar.glsl"
-#endif
+// Lanes of a group form a grid: outputs fastest.
+const uint kLanesAcross = kTileOutputs / kLaneOutputs;
+
+const uint kSums = kLaneRows * kLaneOutputs;
+#define Sums float sums[kSums]
+
+void clear_sums(out Sums) {
+  [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = 0.0;
+}
+
+void multiply(inout Sums) {
+  const uint row = gl_LocalInvocationIndex / kLanesAcross;
+  const uint column = gl_LocalInvocationIndex % kLanesAcross;
+  const uint rows_apart = kTileRows / kLaneRows;
+  for (uint k = 0; k < kTileInputs / 4; ++k) {
+    vec4 x[kLaneRows];
+    [[unroll]] for (uint r = 0; r < kLaneRows; ++r)
+      x[r] = x_tile[(row + r * rows_apart) * kTileStride + k];
+    [[unroll]] for (uint o = 0; o < kLaneOutputs; ++o) {
+      const vec4 w = w_tile[(column + o * kLanesAcross) * kTileStride + k];
+      [[unroll]] for (uint r = 0; r < kLaneRows; ++r)
+        sums[r * kLaneOutputs + o] += dot(x[r], w);
+    }
+  }
+}
+
+void store_sums(Sums, uint first_row, uint first_output) {
+  const uint row = gl_LocalInvocationIndex / kLanesAcross;
+  const uint column = gl_LocalInvocationIndex % kLanesAcross;
+  const uint rows_apart = kTileRows / kLaneRows;
+  [[unroll]] for (uint r = 0; r < kLaneRows; ++r)
+    [[unroll]] for (uint o = 0; o < kLaneOutputs; ++o)
+      store_sum(first_row + row + r * rows_apart, first_output + column + o * kLanesAcross,
+                sums[r * kLaneOutputs + o]);
+}
 
 // How the lanes share a tile's loads out: each takes the same number of chunks of weights and of vec4
 // of x, neighbouring lanes neighbouring ones.
@@ -80,15 +116,14 @@ void keep(inout Fetched, uint k) {
     const bool inside = k + index % kRowChunks * kChunkWeights < params.inputs;
     if (index < kTileOutputs * kRowChunks) {
       [[unroll]] for (uint v = 0; v < kChunkWeights / 4; ++v)
-        w_tile[place + v] = to_tile(inside ? chunk_vec(weights[i], v) : vec4(0.0));
+        w_tile[place + v] = inside ? chunk_vec(weights[i], v) : vec4(0.0);
     }
   }
   [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
     const bool inside = k + index % kRowVecs * 4 < params.inputs;
     if (index < kTileRows * kRowVecs)
-      x_tile[index / kRowVecs * kTileStride + index % kRowVecs] =
-          to_tile(inside ? xs[i] : vec4(0.0));
+      x_tile[index / kRowVecs * kTileStride + index % kRowVecs] = inside ? xs[i] : vec4(0.0);
   }
 }
 
@@ -105,16 +140,16 @@ void main() {
 
   Chunk weights[kWeightLoads];
   vec4 xs[kXLoads];
-  MmaSums;
-  mma_clear(sums);
+  Sums;
+  clear_sums(sums);
   if (begin < end) fetch(weights, xs, planes, first_row, first_output, begin);
   for (uint k = begin; k < end; k += kTileInputs) {
     keep(weights, xs, k);
     barrier();
     if (k + kTileInputs < end)
       fetch(weights, xs, planes, first_row, first_output, k + kTileInputs);
-    mma_step(sums);
+    multiply(sums);
     barrier();
   }
-  mma_store(sums, first_row, first_output);
+  store_sums(sums, first_row, first_output);
 }

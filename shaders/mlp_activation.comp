@@ -7,14 +7,18 @@
 // apart: groups = [ceil(quads / (local size * kStep)), rows, 1]
 // y may be gate or up where stride is width. REQUIRES: with a width that is a multiple of 4, a
 // stride that is one too and addresses that are multiples of 16.
+// kForm: y is written a second time, for a matmul (common/row_form.glsl). REQUIRES: width a multiple
+// of 8, with kFormSplit of 32; full subgroups.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
+#include "common/row_form.glsl"
 #include "params/mlp_activation.h"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kActivation = 0;
 layout(constant_id = 2) const uint kStep = 1;
+layout(constant_id = 3) const uint kForm = 0;
 
 // The exponent is bounded so that the division stays where its precision is guaranteed.
 vec4 activate(vec4 x) {
@@ -26,12 +30,17 @@ void main() {
   const uint row = gl_WorkGroupID.y;
   const uint64_t offset = uint64_t(row) * params.stride * 4;
   const uint64_t y_row = params.y + uint64_t(row) * params.width * 4;
-  const uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * kStep + gl_LocalInvocationID.x;
+  const uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * kStep + form_lane(kForm);
   if (params.width % 4 == 0) {
     F32x4 gate = F32x4(params.gate + offset), up = F32x4(params.up + offset);
     [[unroll]] for (uint step = 0; step < kStep; ++step) {
       const uint i = first + step * gl_WorkGroupSize.x;
-      if (i < params.width / 4) F32x4(y_row).at[i] = activate(gate.at[i]) * up.at[i];
+      const uint quads = params.width / 4;
+      if (i < quads) {
+        const vec4 value = activate(gate.at[i]) * up.at[i];
+        F32x4(y_row).at[i] = value;
+        write_form(kForm, params.prepared, row * quads + i, gl_NumWorkGroups.y * quads, value);
+      }
     }
   } else {
     F32 gate = F32(params.gate + offset), up = F32(params.up + offset);

@@ -6,22 +6,33 @@
 // in vec4, and then the addresses must be multiples of 16. y may be x, or the residual.
 // kKept > 0: an invocation keeps its kKept quads of the row in registers instead of reading them
 // again. REQUIRES: width a multiple of 4 and at most 4 * kKept * local size.
+// kForm: y is written a second time, for a matmul (common/row_form.glsl). REQUIRES: width a multiple
+// of 8, with kFormSplit of 32; full subgroups.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
 #include "common/reduce.glsl"
+#include "common/row_form.glsl"
 #include "params/rms_norm.h"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kAdd = 0;
 layout(constant_id = 2) const uint kKept = 0;
+layout(constant_id = 3) const uint kForm = 0;
+
+void store_quad(F32x4 y, uint i, vec4 value) {
+  y.at[i] = value;
+  const uint quads = params.width / 4;
+  write_form(kForm, params.prepared, gl_WorkGroupID.x * quads + i, gl_NumWorkGroups.x * quads,
+             value);
+}
 
 float norm_scale(float squares) {
   return inversesqrt(group_add(squares) / float(params.width) + params.epsilon);
 }
 
 void norm_kept(F32x4 x, F32x4 residual, F32x4 y) {
-  const uint lane = gl_LocalInvocationID.x;
+  const uint lane = form_lane(kForm);
   const uint lanes = gl_WorkGroupSize.x;
   const uint quads = params.width / 4;
   F32x4 weight = F32x4(params.weight);
@@ -42,13 +53,13 @@ void norm_kept(F32x4 x, F32x4 residual, F32x4 y) {
   const float scale = norm_scale(squares);
   [[unroll]] for (uint k = 0; k < kKept; ++k) {
     const uint i = lane + k * lanes;
-    if (i < quads) y.at[i] = kept[k] * scale * weights[k];
+    if (i < quads) store_quad(y, i, kept[k] * scale * weights[k]);
   }
 }
 
 void norm_wide(F32x4 x, F32x4 residual, F32x4 y) {
   float squares = 0.0;
-  for (uint i = gl_LocalInvocationID.x; i < params.width / 4; i += gl_WorkGroupSize.x) {
+  for (uint i = form_lane(kForm); i < params.width / 4; i += gl_WorkGroupSize.x) {
     vec4 quad = x.at[i];
     if (kAdd != 0) {
       quad += residual.at[i];
@@ -58,8 +69,8 @@ void norm_wide(F32x4 x, F32x4 residual, F32x4 y) {
   }
   const float scale = norm_scale(squares);
   F32x4 weight = F32x4(params.weight);
-  for (uint i = gl_LocalInvocationID.x; i < params.width / 4; i += gl_WorkGroupSize.x)
-    y.at[i] = x.at[i] * scale * weight.at[i];
+  for (uint i = form_lane(kForm); i < params.width / 4; i += gl_WorkGroupSize.x)
+    store_quad(y, i, x.at[i] * scale * weight.at[i]);
 }
 
 void norm_narrow(F32 x, F32 residual, F32 y) {

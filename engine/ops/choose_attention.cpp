@@ -98,12 +98,12 @@ uint32_t tile_shared_bytes(uint32_t rows, uint32_t keys, uint32_t head_size) {
 std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const AttentionShape& shape) {
   const std::optional<CoopmatShape> matrix = choose_matrix(caps, shape.head_size);
   if (!matrix) return std::nullopt;
-  const uint32_t subgroups = std::min(4u, group_size(caps, 256) / caps.subgroup_size);
+  const uint32_t subgroups = std::min(8u, group_size(caps, 256) / caps.subgroup_size);
   const uint32_t rows = subgroups * matrix->m;
   if (heads_of_group(shape) > rows) return std::nullopt;
   // The smallest tile of keys that the lanes can share out, or the largest whose products are few
-  // enough to be unrolled; that also leaves room for several workgroups side by side.
-  constexpr uint32_t kMostProducts = 8;
+  // enough to be unrolled.
+  constexpr uint32_t kMostProducts = 16;
   const uint32_t row_lanes = caps.subgroup_size / matrix->m;
   uint32_t tile_keys = 0;
   for (const uint32_t keys : {16u, 32u, 64u}) {
@@ -138,8 +138,8 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
       cpu ? choose_cpu(caps, shape, one_token) : choose_rows(caps, shape, one_token);
 
   // Groups enough to fill the device several times over, so that the last ones to end leave little
-  // of it idle. A CPU has few cores.
-  const uint32_t wanted_groups = cpu ? 16 : 2048;
+  // of it idle; prompts bring many of their own. A CPU has few cores.
+  const uint32_t wanted_groups = cpu ? 16 : many ? 512 : 1024;
   AttentionPlan plan{
       .few = few.plan,
       .tuning = {.few_tokens = few.tokens,

@@ -41,78 +41,86 @@ KernelPlan choose_float(const DeviceCaps& caps, const MatmulShape& shape, uint32
                      .y = divide_up(shape.rows, rows_at_once)}};
 }
 
-MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
+// Scratch memory: x in the form the kernel wants, then parts of the sums.
+void set_scratch(MatmulPlan& plan, const DeviceCaps& caps, const MatmulShape& shape,
+                 uint64_t part_bytes) {
   const uint32_t lanes = group_size(caps, 128);
-  // Formats of 256 weights a block read a shared header, which is better not fetched far ahead.
-  const bool super_blocks = format_info(shape.format).block_weights > kPieceWeights;
-  const uint32_t outputs = rows_at_once <= 2 ? 1 : rows_at_once <= 4 ? 2 : 4;
-  const uint32_t ahead = rows_at_once > 2 ? 2 : super_blocks ? 1 : 4;
-  const uint32_t pieces = shape.rows * (shape.inputs / kPieceWeights);
-  return {
-      .split = KernelPlan{.pipeline = {.kernel = "split_rows", .constants = {lanes}},
-                          .groups = {.x = divide_up(pieces, lanes)}},
-      .multiply = {.pipeline = {.kernel = variant("matvec_integer", shape.format),
-                                .constants = {lanes, kNoEpilogue, rows_at_once, outputs, ahead},
-                                .subgroup_size = caps.subgroup_size},
-                   .groups = {.x = divide_up(shape.outputs, outputs * lanes / caps.subgroup_size),
-                              .y = divide_up(shape.rows, rows_at_once)}},
-      .scratch_bytes = uint64_t{pieces} * params::kSplitPlanes * 16};
+  if (plan.form != RowForm::kFloats) {
+    const bool halves = plan.form == RowForm::kHalves;
+    plan.prepare = KernelPlan{
+        .pipeline = {.kernel = halves ? "half_rows" : "split_rows", .constants = {lanes}},
+        .groups = halves ? GroupCount{.x = divide_up(shape.inputs / 8, lanes), .y = shape.rows}
+                         : GroupCount{
+                               .x = divide_up(shape.rows * (shape.inputs / kPieceWeights), lanes)}};
+    plan.prepared_bytes = row_form_bytes(plan.form, shape.rows, shape.inputs);
+  }
+  plan.part_bytes = part_bytes;
+  plan.scratch_bytes = plan.prepared_bytes + part_bytes;
+}
+
+// The most pieces of 32 weights that a lane of matvec_integer loads at once: more would leave few
+// registers to x, fewer too little on its way.
+constexpr uint32_t kPiecesAhead = 4;
+
+uint32_t integer_lanes(const DeviceCaps& caps, uint32_t inputs) {
+  // Devices with small subgroups have few of them in a group.
+  return std::min(group_size(caps, std::min(256u, 16 * caps.subgroup_size)),
+                  divide_up(inputs / kPieceWeights, caps.subgroup_size) * caps.subgroup_size);
+}
+
+// Whether the lanes of one group can share a row of weights out.
+bool integer_fits(const DeviceCaps& caps, uint32_t inputs) {
+  return inputs / kPieceWeights <= integer_lanes(caps, inputs) * kPiecesAhead;
+}
+
+MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
+  const uint32_t row_pieces = shape.inputs / kPieceWeights;
+  const uint32_t pieces = divide_up(row_pieces, integer_lanes(caps, shape.inputs));
+  // As few lanes as that number of pieces each needs.
+  const uint32_t lanes =
+      divide_up(divide_up(row_pieces, pieces), caps.subgroup_size) * caps.subgroup_size;
+  const uint32_t outputs = std::max(1u, (rows_at_once > 2 ? 2 : kPiecesAhead) / pieces);
+  MatmulPlan plan{.form = RowForm::kSplit,
+                  .multiply = {.pipeline = {.kernel = variant("matvec_integer", shape.format),
+                                            .constants = {lanes, kNoEpilogue, rows_at_once, outputs,
+                                                          pieces, lanes / caps.subgroup_size},
+                                            .subgroup_size = caps.subgroup_size},
+                               .groups = {.x = divide_up(shape.outputs, outputs),
+                                          .y = divide_up(shape.rows, rows_at_once)}}};
+  set_scratch(plan, caps, shape, 0);
+  return plan;
 }
 
 // A tile of sums that a group computes, and how its subgroups or lanes share it.
 struct Tile {
+  uint32_t most_rows;  // of a product that it is for
   uint32_t rows, outputs, inputs;
   uint32_t part_rows, part_outputs;  // of a subgroup (coopmat) or of a lane (scalar)
   uint32_t wanted_groups;            // to fill a large GPU: k is split where there are fewer tiles
+  uint32_t ahead = 1;                // coopmat: steps whose operands are on their way
 };
+constexpr uint32_t kAnyRows = ~0u;
 
-// By the number of rows: as few as hold them all, so that the weights are read once; beyond 64,
-// large tiles that do much work for each byte. Measured on an H200: docs/measurements.md.
-constexpr Tile kCoopmatTiles[] = {
-    {.rows = 16,
-     .outputs = 64,
-     .inputs = 64,
-     .part_rows = 16,
-     .part_outputs = 16,
-     .wanted_groups = 1024},
-    {.rows = 32,
-     .outputs = 64,
-     .inputs = 64,
-     .part_rows = 32,
-     .part_outputs = 16,
-     .wanted_groups = 512},
-    {.rows = 64,
-     .outputs = 128,
-     .inputs = 32,
-     .part_rows = 32,
-     .part_outputs = 32,
-     .wanted_groups = 256},
-    {.rows = 128,
-     .outputs = 128,
-     .inputs = 32,
-     .part_rows = 64,
-     .part_outputs = 64,
-     .wanted_groups = 256},
+// Up to 128 rows a tile holds them all, so that the weights are read once; beyond, large tiles do
+// much work for each byte. Measured on an H200: docs/measurements.md.
+constexpr Tile kFloatTiles[] = {
+    {16, 16, 64, 64, 16, 16, 512, 2},         {32, 32, 128, 64, 32, 16, 256, 2},
+    {48, 48, 256, 64, 48, 32, 128, 2},        {64, 64, 256, 64, 32, 64, 128, 1},
+    {96, 96, 64, 64, 48, 32, 256, 2},         {128, 128, 128, 64, 64, 32, 128, 1},
+    {192, 96, 128, 32, 48, 64, 256, 2},       {512, 128, 128, 32, 64, 64, 256, 2},
+    {kAnyRows, 128, 128, 32, 64, 64, 256, 1},
+};
+// Decoding takes registers, and there are fewer bytes to wait for.
+constexpr Tile kQuantizedTiles[] = {
+    {16, 16, 64, 64, 16, 16, 512, 2},   {32, 32, 128, 64, 32, 16, 256, 1},
+    {48, 48, 64, 64, 48, 16, 256, 2},   {64, 64, 64, 64, 64, 16, 256, 2},
+    {96, 96, 64, 64, 48, 32, 256, 1},   {128, 128, 128, 32, 64, 64, 256, 1},
+    {192, 96, 128, 32, 48, 64, 256, 1}, {kAnyRows, 128, 128, 32, 64, 64, 256, 1},
 };
 constexpr Tile kScalarTiles[] = {
-    {.rows = 16,
-     .outputs = 64,
-     .inputs = 32,
-     .part_rows = 4,
-     .part_outputs = 4,
-     .wanted_groups = 512},
-    {.rows = 32,
-     .outputs = 64,
-     .inputs = 32,
-     .part_rows = 4,
-     .part_outputs = 4,
-     .wanted_groups = 512},
-    {.rows = 64,
-     .outputs = 64,
-     .inputs = 32,
-     .part_rows = 4,
-     .part_outputs = 4,
-     .wanted_groups = 256},
+    {16, 16, 64, 32, 4, 4, 512},
+    {32, 32, 64, 32, 4, 4, 512},
+    {kAnyRows, 64, 64, 32, 4, 4, 256},
 };
 
 uint32_t tile_parts(const Tile& tile) {
@@ -123,15 +131,14 @@ uint32_t tile_lanes(const DeviceCaps& caps, const Tile& tile, bool coopmat) {
   return tile_parts(tile) * (coopmat ? caps.subgroup_size : 1);
 }
 
-// What matmul_tile and its engine declare as shared.
+// What the kernels declare as shared.
 uint32_t tile_shared_bytes(const Tile& tile, const std::optional<CoopmatShape>& fragment) {
-  const uint32_t vec_bytes = fragment ? 8 : 16;
-  const uint32_t stride = tile.inputs / 4 + 2;
-  const uint32_t slots = fragment ? tile_parts(tile) * fragment->m * fragment->n * 4 : 0;
-  return (tile.rows + tile.outputs) * stride * vec_bytes + slots;
+  if (!fragment) return (tile.rows + tile.outputs) * (tile.inputs / 4 + 2) * 16;
+  const uint32_t operands = (tile.rows + tile.outputs) * (tile.inputs / 8 + 1) * 16;
+  return std::max(operands, tile_parts(tile) * fragment->m * fragment->n * 4);
 }
 
-// The first that holds all rows, of those the device has room for; else the largest of those.
+// The first that is for so many rows, of those the device has room for; else the last of those.
 const Tile& tile_for(const DeviceCaps& caps, std::span<const Tile> tiles,
                      const std::optional<CoopmatShape>& fragment, uint32_t rows) {
   const Tile* best = &tiles.front();
@@ -140,7 +147,7 @@ const Tile& tile_for(const DeviceCaps& caps, std::span<const Tile> tiles,
         tile_shared_bytes(tile, fragment) > caps.limits.max_shared_bytes)
       continue;
     best = &tile;
-    if (rows <= tile.rows) break;
+    if (rows <= tile.most_rows) break;
   }
   return *best;
 }
@@ -153,8 +160,10 @@ uint32_t splits_for(uint32_t wanted_groups, uint32_t tiles, uint32_t steps) {
 
 MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
   const std::optional<CoopmatShape> fragment = coopmat_shape(caps);
-  const std::span<const Tile> tiles =
-      fragment ? std::span<const Tile>(kCoopmatTiles) : std::span<const Tile>(kScalarTiles);
+  const std::span<const Tile> tiles = !fragment ? std::span<const Tile>(kScalarTiles)
+                                      : format_info(shape.format).is_float()
+                                          ? std::span<const Tile>(kFloatTiles)
+                                          : std::span<const Tile>(kQuantizedTiles);
   const Tile& tile = tile_for(caps, tiles, fragment, shape.rows);
   const uint32_t lanes = tile_lanes(caps, tile, fragment.has_value());
   const uint32_t down = divide_up(shape.rows, tile.rows);
@@ -164,22 +173,28 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
 
   MatmulPlan plan;
   PipelineInfo& info = plan.multiply.pipeline;
-  info.kernel = variant(fragment ? "matmul_tile.coopmat" : "matmul_tile.scalar", shape.format);
+  info.kernel = variant(fragment ? "matmul_coopmat" : "matmul_tile", shape.format);
   info.constants = {lanes,       kNoEpilogue, tile.rows,      tile.outputs,
                     tile.inputs, splits,      tile.part_rows, tile.part_outputs};
   if (fragment) {
-    info.constants.insert(info.constants.end(),
-                          {fragment->m, fragment->n, fragment->k, tile_parts(tile)});
+    plan.form = RowForm::kHalves;
+    // Small fragments are made of plain instructions, which had better be few.
+    const uint32_t unroll = fragment->k < 16 ? 1 : tile.inputs / fragment->k;
+    info.constants.insert(info.constants.end(), {fragment->m, fragment->n, fragment->k,
+                                                 tile_parts(tile), tile.ahead, unroll});
     info.subgroup_size = caps.subgroup_size;
   }
   plan.multiply.groups = {.x = down, .y = across, .z = splits};
+  uint64_t part_bytes = 0;
   if (splits > 1) {
     const uint32_t reduce_lanes = group_size(caps, 256);
     plan.reduce = KernelPlan{
-        .pipeline = {.kernel = "matmul_reduce", .constants = {reduce_lanes, kNoEpilogue, splits}},
-        .groups = {.x = divide_up(shape.rows * shape.outputs, reduce_lanes)}};
-    plan.scratch_bytes = uint64_t{splits} * shape.rows * shape.outputs * 4;
+        .pipeline = {.kernel = "matmul_reduce",
+                     .constants = {reduce_lanes, kNoEpilogue, splits, tile.rows, tile.outputs}},
+        .groups = {.x = divide_up(shape.outputs, 4 * reduce_lanes), .y = shape.rows}};
+    part_bytes = uint64_t{splits} * down * tile.rows * across * tile.outputs * 4;
   }
+  set_scratch(plan, caps, shape, part_bytes);
   return plan;
 }
 
@@ -207,11 +222,12 @@ MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape, bool 
       deterministic ? kDeterministicRows : std::clamp(shape.rows, 1u, most);
   if (is_cpu(caps)) return choose_cpu(caps, shape, rows_at_once);
 
-  // Float weights for three rows or more cost lanes so much arithmetic that matrix units are ahead,
-  // though most of their tile is empty.
-  const uint32_t matvec_rows = !quantized && coopmat_shape(caps) ? 2 : kMaxMatvecRows;
+  // Matrix units are ahead from two rows on, though most of their tile is empty; of integer dot
+  // products from four on.
+  const bool integer = quantized && caps.features.integer_dot && integer_fits(caps, shape.inputs);
+  const uint32_t matvec_rows = !coopmat_shape(caps) ? kMaxMatvecRows : integer ? 3 : 1;
   if (shape.rows > matvec_rows && !deterministic) return choose_tile(caps, shape);
-  if (quantized && caps.features.integer_dot) return choose_integer(caps, shape, rows_at_once);
+  if (integer) return choose_integer(caps, shape, std::min(rows_at_once, 4u));
   return {.multiply = choose_float(caps, shape, rows_at_once)};
 }
 

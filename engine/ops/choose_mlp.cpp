@@ -8,7 +8,8 @@ KernelPlan choose_mlp(const DeviceCaps& caps, const MlpShape& shape) {
   // Where there are rows enough to fill the device, longer groups are fewer groups to start.
   const uint32_t step = is_cpu(caps) ? 4 : shape.rows >= 64 ? 2 : 1;
   return {.pipeline = {.kernel = "mlp_activation",
-                       .constants = {lanes, static_cast<uint32_t>(shape.activation), step}},
+                       .constants = {lanes, static_cast<uint32_t>(shape.activation), step,
+                                     static_cast<uint32_t>(shape.form)}},
           .groups = {.x = divide_up(units, lanes * step), .y = shape.rows}};
 }
 

@@ -17,9 +17,10 @@ KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape) {
     kept = divide_up(shape.width / 4, lanes);
     if (kept > kMostKept) kept = 0;
   }
-  return {
-      .pipeline = {.kernel = "rms_norm", .constants = {lanes, shape.add_residual ? 1u : 0u, kept}},
-      .groups = {.x = shape.rows}};
+  return {.pipeline = {.kernel = "rms_norm",
+                       .constants = {lanes, shape.add_residual ? 1u : 0u, kept,
+                                     static_cast<uint32_t>(shape.form)}},
+          .groups = {.x = shape.rows}};
 }
 
 }  // namespace hearth

@@ -13,9 +13,19 @@
 
 namespace hearth {
 
+// How a matmul wants rows of x: as they are; as f16; as integers (params/split_rows.h). Kernels
+// that make rows can write them in such a form too, beside the floats.
+enum class RowForm : uint8_t { kFloats, kHalves, kSplit };
+
+uint64_t row_form_bytes(RowForm form, uint32_t rows, uint32_t width);
+
+// Whether RMS norm and MLP activation can write rows of this width in this form.
+bool can_write_form(const DeviceCaps& caps, RowForm form, uint32_t width);
+
 struct RmsNormShape {
   uint32_t rows = 0, width = 0;
   bool add_residual = false;
+  RowForm form = RowForm::kFloats;  // that can_write_form()
 };
 
 KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape);
@@ -48,6 +58,7 @@ enum class MlpActivation : uint8_t { kSilu, kGeluTanh };
 struct MlpShape {
   uint32_t rows = 0, width = 0;
   MlpActivation activation = MlpActivation::kSilu;
+  RowForm form = RowForm::kFloats;  // that can_write_form()
 };
 
 KernelPlan choose_mlp(const DeviceCaps& caps, const MlpShape& shape);
@@ -85,10 +96,14 @@ std::optional<CoopmatShape> coopmat_shape(const DeviceCaps& caps);
 inline constexpr size_t kEpilogueConstant = 1;
 
 struct MatmulPlan {
-  std::optional<KernelPlan> split;  // first turns x into integers, in scratch memory
+  RowForm form = RowForm::kFloats;    // of x, as `multiply` reads it
+  std::optional<KernelPlan> prepare;  // first turns x into that, in scratch memory
   KernelPlan multiply;
   std::optional<KernelPlan> reduce;  // in the end adds up parts of the sums, from scratch memory
-  uint64_t scratch_bytes = 0;
+  uint64_t prepared_bytes = 0;       // of scratch memory for x,
+  uint64_t part_bytes = 0;           // and after it for parts of the sums
+
+  uint64_t scratch_bytes = 0;  // of both
 };
 
 // `deterministic`: one kernel shape for any number of rows, so that a row's result is the same to

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "params/half_rows.h"
 #include "params/matmul.h"
 #include "params/split_rows.h"
 
@@ -54,23 +55,37 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Kerne
 
 }  // namespace
 
+Status record_prepare(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
+                      const Matmul& op, const BufferSlice& prepared) {
+  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.prepare->pipeline));
+  const auto dispatch = [&](const auto& params) {
+    recorder.dispatch({.pipeline = *pipeline,
+                       .push = params,
+                       .groups = plan.prepare->groups,
+                       .accesses = {reads(op.x), writes(prepared)}});
+  };
+  if (plan.form == RowForm::kSplit)
+    dispatch(params::SplitRows{.x = op.x.address(),
+                               .split = prepared.address(),
+                               .pieces = op.shape.rows * (op.shape.inputs / kPieceWeights)});
+  else
+    dispatch(
+        params::HalfRows{.x = op.x.address(), .y = prepared.address(), .width = op.shape.inputs});
+  return {};
+}
+
 Status record_matmul(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                      const Matmul& op) {
   HEARTH_TRY(check(plan, op));
   BufferSlice x = op.x;
-  if (plan.split) {
-    x = op.scratch->slice(0, plan.scratch_bytes);
-    HEARTH_ASSIGN(const Pipeline* split, pipelines.get(plan.split->pipeline));
-    recorder.dispatch(
-        {.pipeline = *split,
-         .push = params::SplitRows{.x = op.x.address(),
-                                   .split = x.address(),
-                                   .pieces = op.shape.rows * (op.shape.inputs / kPieceWeights)},
-         .groups = plan.split->groups,
-         .accesses = {reads(op.x), writes(x)}});
+  if (plan.prepare && op.prepared) {
+    x = *op.prepared;
+  } else if (plan.prepare) {
+    x = op.scratch->slice(0, plan.prepared_bytes);
+    HEARTH_TRY(record_prepare(recorder, pipelines, plan, op, x));
   }
   if (!plan.reduce) return dispatch(recorder, pipelines, plan.multiply, op, x, op.y, true);
-  const BufferSlice parts = op.scratch->slice(0, plan.scratch_bytes);
+  const BufferSlice parts = op.scratch->slice(plan.prepared_bytes, plan.part_bytes);
   HEARTH_TRY(dispatch(recorder, pipelines, plan.multiply, op, x, parts, false));
   return dispatch(recorder, pipelines, *plan.reduce, op, parts, op.y, true);
 }

@@ -20,6 +20,7 @@ struct Matmul {
   std::optional<BufferSlice> residual;  // [rows, outputs] f32; may be y
   float soft_cap = 0;                   // 0: none
   std::optional<BufferSlice> scratch;   // plan.scratch_bytes, where the plan needs some
+  std::optional<BufferSlice> prepared;  // x in plan.form, where a kernel before has written that
   MatmulShape shape;
 };
 
@@ -27,5 +28,10 @@ struct Matmul {
 // missing, or if a kernel cannot be compiled.
 Status record_matmul(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                      const Matmul& op);
+
+// Records only what turns op.x into plan.form, into `prepared`, for several products with the same
+// x. REQUIRES: plan.prepare.
+Status record_prepare(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
+                      const Matmul& op, const BufferSlice& prepared);
 
 }  // namespace hearth

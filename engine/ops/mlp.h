@@ -13,7 +13,8 @@ struct Mlp {
   BufferSlice gate, up;  // [rows, width] f32, rows `stride` apart
   BufferSlice y;         // [rows, width] f32; may be gate or up where stride is width
   MlpShape shape;
-  uint32_t stride = 0;  // floats; 0: width
+  uint32_t stride = 0;        // floats; 0: width
+  BufferSlice prepared = {};  // y in shape.form, where that is another
 };
 
 // gate and up as one [rows, 2 * width] matrix, gate first, as a fused projection leaves them.
@@ -21,7 +22,7 @@ struct Mlp {
 void use_fused_gate_up(Mlp& op, const BufferSlice& gate_up);
 
 // Records the kernel. Fails if the stride is shorter than a row or, where width is a multiple of 4,
-// not one too, or if the kernel cannot be compiled.
+// not one too, if y's second form has no place, or if the kernel cannot be compiled.
 Status record_mlp(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                   const Mlp& op);
 

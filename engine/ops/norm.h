@@ -18,10 +18,11 @@ struct RmsNorm {
   RmsNormShape shape;
   float epsilon = 1e-5f;
   BufferSlice residual = {};  // [rows, width] f32; only with shape.add_residual
+  BufferSlice prepared = {};  // y in shape.form, where that is another
 };
 
-// Records the kernel. Fails if a residual is to be added to an x that is also y, or if the kernel
-// cannot be compiled.
+// Records the kernel. Fails if a residual is to be added to an x that is also y, if y's second form
+// has no place, or if the kernel cannot be compiled.
 Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                        const RmsNorm& op);
 

@@ -14,4 +14,19 @@ void store_output(uint row, uint n, float value) {
   F32(params.y).at[place] = value;
 }
 
+// Four neighbouring outputs from n on, a multiple of 4. Those outside the result are dropped.
+void store_output_vec(uint row, uint n, vec4 value) {
+  if (row >= params.rows || n >= params.outputs) return;
+  if (params.outputs % 4 != 0) {
+    [[unroll]] for (uint i = 0; i < 4; ++i)
+      if (n + i < params.outputs) store_output(row, n + i, value[i]);
+    return;
+  }
+  const uint place = (row * params.outputs + n) / 4;
+  if ((kEpilogue & kEpilogueBias) != 0) value += F32x4(params.bias).at[n / 4];
+  if ((kEpilogue & kEpilogueSoftCap) != 0) value = params.soft_cap * tanh(value / params.soft_cap);
+  if ((kEpilogue & kEpilogueResidual) != 0) value += F32x4(params.residual).at[place];
+  F32x4(params.y).at[place] = value;
+}
+
 #endif

@@ -7,6 +7,7 @@ QUANT_CONST uint kBlockBytes = 136u;
 QUANT_CONST uint kPlaneBytes[2] = {128u, 8u};  // in the order of Planes
 QUANT_CONST uint kPieceScales = 1u;
 QUANT_CONST bool kHasOffset = false;
+QUANT_CONST uint kCentre = 0u;
 
 #ifdef __cplusplus
 constexpr const char* kName = "IQ4_XS";
@@ -29,13 +30,28 @@ QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
   return planes;
 }
 
-QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
-  uvec2 header = load_8b(planes.header, piece >> 3);
+struct RawPiece {
+  uvec4 quants;
+  uvec2 header;
+};
+
+QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
+  RawPiece raw;
+  raw.quants = load_16b(planes.quants, piece);
+  raw.header = load_8b(planes.header, piece >> 3);
+  return raw;
+}
+
+QUANT_INLINE Piece decode_piece(RawPiece raw, uint piece) {
   uint index = piece & 7u;
-  uint low = (header.y >> (4u * index)) & 15u;
-  uint high = (header.x >> (16u + 2u * index)) & 3u;
-  float scale = half_to_float(header.x & 0xffffu) * float(int(low | (high << 4)) - 32);
-  return scale_piece(iq4_piece(load_16b(planes.quants, piece)), scale, 0.0f);
+  uint low = (raw.header.y >> (4u * index)) & 15u;
+  uint high = (raw.header.x >> (16u + 2u * index)) & 3u;
+  float scale = half_to_float(raw.header.x & 0xffffu) * float(int(low | (high << 4)) - 32);
+  return scale_piece(iq4_piece(raw.quants), scale, 0.0f);
+}
+
+QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
+  return decode_piece(load_piece(planes, piece), piece);
 }
 
 QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {

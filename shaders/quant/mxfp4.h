@@ -6,6 +6,7 @@ QUANT_CONST uint kBlockBytes = 17u;
 QUANT_CONST uint kPlaneBytes[2] = {16u, 1u};  // in the order of Planes
 QUANT_CONST uint kPieceScales = 1u;
 QUANT_CONST bool kHasOffset = false;
+QUANT_CONST uint kCentre = 0u;
 
 #ifdef __cplusplus
 constexpr const char* kName = "MXFP4";
@@ -54,10 +55,25 @@ QUANT_INLINE Piece mxfp4_piece(uvec4 nibbles) {
   return transpose_bits(scale_piece(piece, 0.0f, 0.0f));
 }
 
+struct RawPiece {
+  uvec4 quants;
+  uint exponents;
+};
+
+QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
+  RawPiece raw;
+  raw.quants = load_16b(planes.quants, piece);
+  raw.exponents = load_u16(planes.exponents, piece >> 1);
+  return raw;
+}
+
+QUANT_INLINE Piece decode_piece(RawPiece raw, uint piece) {
+  uint e = (raw.exponents >> (8u * (piece & 1u))) & 255u;
+  return scale_piece(mxfp4_piece(raw.quants), exponent_scale(e), 0.0f);
+}
+
 QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
-  uint pair = load_u16(planes.exponents, piece >> 1);
-  uint e = (pair >> (8u * (piece & 1u))) & 255u;
-  return scale_piece(mxfp4_piece(load_16b(planes.quants, piece)), exponent_scale(e), 0.0f);
+  return decode_piece(load_piece(planes, piece), piece);
 }
 
 QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {

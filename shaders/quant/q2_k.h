@@ -6,6 +6,7 @@ QUANT_CONST uint kBlockBytes = 84u;
 QUANT_CONST uint kPlaneBytes[3] = {64u, 16u, 4u};  // in the order of Planes
 QUANT_CONST uint kPieceScales = 2u;
 QUANT_CONST bool kHasOffset = true;
+QUANT_CONST uint kCentre = 2u;
 
 #ifdef __cplusplus
 constexpr const char* kName = "Q2_K";
@@ -31,15 +32,32 @@ QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
   return planes;
 }
 
-QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
-  Piece result = two_bit_piece(load_8b(planes.quants, piece));
-  uint scales = load_u16(planes.scales, piece);
-  vec2 d = unpackHalf2x16(load_u32(planes.d, piece >> 3));
-  result.scale0 = d.x * float(scales & 15u);
-  result.scale1 = d.x * float((scales >> 8) & 15u);
-  result.offset0 = -(d.y * float((scales >> 4) & 15u));
-  result.offset1 = -(d.y * float(scales >> 12));
+struct RawPiece {
+  uvec2 quants;
+  uint scales;
+  uint d;
+};
+
+QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
+  RawPiece raw;
+  raw.quants = load_8b(planes.quants, piece);
+  raw.scales = load_u16(planes.scales, piece);
+  raw.d = load_u32(planes.d, piece >> 3);
+  return raw;
+}
+
+QUANT_INLINE Piece decode_piece(RawPiece raw, uint) {
+  Piece result = two_bit_piece(raw.quants);
+  vec2 d = unpackHalf2x16(raw.d);
+  result.scale0 = d.x * float(raw.scales & 15u);
+  result.scale1 = d.x * float((raw.scales >> 8) & 15u);
+  result.offset0 = -(d.y * float((raw.scales >> 4) & 15u));
+  result.offset1 = -(d.y * float(raw.scales >> 12));
   return result;
+}
+
+QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
+  return decode_piece(load_piece(planes, piece), piece);
 }
 
 QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {

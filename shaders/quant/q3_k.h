@@ -7,6 +7,7 @@ QUANT_CONST uint kBlockBytes = 110u;
 QUANT_CONST uint kPlaneBytes[5] = {64u, 32u, 8u, 4u, 2u};  // in the order of Planes
 QUANT_CONST uint kPieceScales = 2u;
 QUANT_CONST bool kHasOffset = false;
+QUANT_CONST uint kCentre = 0u;
 
 #ifdef __cplusplus
 constexpr const char* kName = "Q3_K";
@@ -36,22 +37,43 @@ QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
   return planes;
 }
 
-QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
-  Piece result = two_bit_piece(load_8b(planes.quants, piece));
-  uint high = load_u32(planes.high, piece);
-  QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= slice_bits(high, i, 2);
+struct RawPiece {
+  uvec2 quants;
+  uint high;
+  uint scales_low;
+  uint scales_high;
+  uint d;
+};
+
+QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
+  RawPiece raw;
+  raw.quants = load_8b(planes.quants, piece);
+  raw.high = load_u32(planes.high, piece);
+  raw.scales_low = load_u16(planes.scales_low, (piece >> 3) * 4u + (piece & 3u));
+  raw.scales_high = load_u32(planes.scales_high, piece >> 3);
+  raw.d = load_u16(planes.d, piece >> 3);
+  return raw;
+}
+
+QUANT_INLINE Piece decode_piece(RawPiece raw, uint piece) {
+  Piece result = two_bit_piece(raw.quants);
+  QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= slice_bits(raw.high, i, 2);
   result = subtract_all(result, 4u);
   // Scales 0 to 7 have the low, 8 to 15 the high nibbles of scales_low; bits 2t of byte j in
   // scales_high belong to scale 4t+j.
   uint index = piece & 7u;
-  uint low = load_u16(planes.scales_low, (piece >> 3) * 4u + (index & 3u)) >> (index & 4u);
-  uint top = load_u32(planes.scales_high, piece >> 3) >> (16u * (index & 1u) + (index & 6u));
-  float d = half_to_float(load_u16(planes.d, piece >> 3));
+  uint low = raw.scales_low >> (index & 4u);
+  uint top = raw.scales_high >> (16u * (index & 1u) + (index & 6u));
+  float d = half_to_float(raw.d);
   int scale0 = int((low & 15u) | ((top & 3u) << 4)) - 32;
   int scale1 = int(((low >> 8) & 15u) | ((top >> 4) & 48u)) - 32;
   result.scale0 = d * float(scale0);
   result.scale1 = d * float(scale1);
   return result;
+}
+
+QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
+  return decode_piece(load_piece(planes, piece), piece);
 }
 
 QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {

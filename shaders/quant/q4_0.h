@@ -5,6 +5,7 @@ QUANT_CONST uint kBlockBytes = 18u;
 QUANT_CONST uint kPlaneBytes[2] = {16u, 2u};  // in the order of Planes
 QUANT_CONST uint kPieceScales = 1u;
 QUANT_CONST bool kHasOffset = false;
+QUANT_CONST uint kCentre = 0u;
 
 #ifdef __cplusplus
 constexpr const char* kName = "Q4_0";
@@ -27,9 +28,25 @@ QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
   return planes;
 }
 
+struct RawPiece {
+  uvec4 quants;
+  uint d;
+};
+
+QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
+  RawPiece raw;
+  raw.quants = load_16b(planes.quants, piece);
+  raw.d = load_u16(planes.d, piece);
+  return raw;
+}
+
+QUANT_INLINE Piece decode_piece(RawPiece raw, uint) {
+  Piece result = subtract_all(nibble_piece(raw.quants), 8u);
+  return scale_piece(result, half_to_float(raw.d), 0.0f);
+}
+
 QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
-  Piece result = subtract_all(nibble_piece(load_16b(planes.quants, piece)), 8u);
-  return scale_piece(result, half_to_float(load_u16(planes.d, piece)), 0.0f);
+  return decode_piece(load_piece(planes, piece), piece);
 }
 
 QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {

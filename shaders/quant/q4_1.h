@@ -5,6 +5,7 @@ QUANT_CONST uint kBlockBytes = 20u;
 QUANT_CONST uint kPlaneBytes[2] = {16u, 4u};  // in the order of Planes
 QUANT_CONST uint kPieceScales = 1u;
 QUANT_CONST bool kHasOffset = true;
+QUANT_CONST uint kCentre = 8u;
 
 #ifdef __cplusplus
 constexpr const char* kName = "Q4_1";
@@ -27,9 +28,25 @@ QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
   return planes;
 }
 
+struct RawPiece {
+  uvec4 quants;
+  uint dm;
+};
+
+QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
+  RawPiece raw;
+  raw.quants = load_16b(planes.quants, piece);
+  raw.dm = load_u32(planes.dm, piece);
+  return raw;
+}
+
+QUANT_INLINE Piece decode_piece(RawPiece raw, uint) {
+  vec2 dm = unpackHalf2x16(raw.dm);
+  return scale_piece(nibble_piece(raw.quants), dm.x, dm.y);
+}
+
 QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
-  vec2 dm = unpackHalf2x16(load_u32(planes.dm, piece));
-  return scale_piece(nibble_piece(load_16b(planes.quants, piece)), dm.x, dm.y);
+  return decode_piece(load_piece(planes, piece), piece);
 }
 
 QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {

@@ -7,6 +7,7 @@ QUANT_CONST uint kBlockBytes = 144u;
 QUANT_CONST uint kPlaneBytes[2] = {128u, 16u};  // in the order of Planes
 QUANT_CONST uint kPieceScales = 1u;
 QUANT_CONST bool kHasOffset = true;
+QUANT_CONST uint kCentre = 8u;
 
 #ifdef __cplusplus
 constexpr const char* kName = "Q4_K";
@@ -29,9 +30,25 @@ QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
   return planes;
 }
 
+struct RawPiece {
+  uvec4 quants;
+  uvec4 header;
+};
+
+QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
+  RawPiece raw;
+  raw.quants = load_16b(planes.quants, piece);
+  raw.header = load_16b(planes.header, piece >> 3);
+  return raw;
+}
+
+QUANT_INLINE Piece decode_piece(RawPiece raw, uint piece) {
+  vec2 scale = scale_and_offset(raw.header, piece & 7u);
+  return scale_piece(nibble_piece(raw.quants), scale.x, scale.y);
+}
+
 QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
-  vec2 scale = scale_and_offset(load_16b(planes.header, piece >> 3), piece & 7u);
-  return scale_piece(nibble_piece(load_16b(planes.quants, piece)), scale.x, scale.y);
+  return decode_piece(load_piece(planes, piece), piece);
 }
 
 QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {

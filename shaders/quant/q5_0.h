@@ -6,6 +6,7 @@ QUANT_CONST uint kBlockBytes = 22u;
 QUANT_CONST uint kPlaneBytes[3] = {16u, 4u, 2u};  // in the order of Planes
 QUANT_CONST uint kPieceScales = 1u;
 QUANT_CONST bool kHasOffset = false;
+QUANT_CONST uint kCentre = 0u;
 
 #ifdef __cplusplus
 constexpr const char* kName = "Q5_0";
@@ -31,12 +32,28 @@ QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
   return planes;
 }
 
+struct RawPiece {
+  uvec4 quants;
+  uint high;
+  uint d;
+};
+
+QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
+  RawPiece raw;
+  raw.quants = load_16b(planes.quants, piece);
+  raw.high = load_u32(planes.high, piece);
+  raw.d = load_u16(planes.d, piece);
+  return raw;
+}
+
+QUANT_INLINE Piece decode_piece(RawPiece raw, uint) {
+  Piece result = nibble_piece(raw.quants);
+  QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= slice_bits(raw.high, i, 4);
+  return scale_piece(subtract_all(result, 16u), half_to_float(raw.d), 0.0f);
+}
+
 QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
-  Piece result = nibble_piece(load_16b(planes.quants, piece));
-  uint high = load_u32(planes.high, piece);
-  QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= slice_bits(high, i, 4);
-  float d = half_to_float(load_u16(planes.d, piece));
-  return scale_piece(subtract_all(result, 16u), d, 0.0f);
+  return decode_piece(load_piece(planes, piece), piece);
 }
 
 QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {

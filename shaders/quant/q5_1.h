@@ -7,6 +7,7 @@ QUANT_CONST uint kBlockBytes = 24u;
 QUANT_CONST uint kPlaneBytes[2] = {16u, 8u};  // in the order of Planes
 QUANT_CONST uint kPieceScales = 1u;
 QUANT_CONST bool kHasOffset = true;
+QUANT_CONST uint kCentre = 16u;
 
 #ifdef __cplusplus
 constexpr const char* kName = "Q5_1";
@@ -30,12 +31,27 @@ QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
   return planes;
 }
 
-QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
-  Piece result = nibble_piece(load_16b(planes.quants, piece));
-  uvec2 header = load_8b(planes.header, piece);
-  QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= slice_bits(header.y, i, 4);
-  vec2 dm = unpackHalf2x16(header.x);
+struct RawPiece {
+  uvec4 quants;
+  uvec2 header;
+};
+
+QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
+  RawPiece raw;
+  raw.quants = load_16b(planes.quants, piece);
+  raw.header = load_8b(planes.header, piece);
+  return raw;
+}
+
+QUANT_INLINE Piece decode_piece(RawPiece raw, uint) {
+  Piece result = nibble_piece(raw.quants);
+  QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= slice_bits(raw.header.y, i, 4);
+  vec2 dm = unpackHalf2x16(raw.header.x);
   return scale_piece(result, dm.x, dm.y);
+}
+
+QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
+  return decode_piece(load_piece(planes, piece), piece);
 }
 
 QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {

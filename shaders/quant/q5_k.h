@@ -8,6 +8,7 @@ QUANT_CONST uint kBlockBytes = 176u;
 QUANT_CONST uint kPlaneBytes[3] = {128u, 32u, 16u};  // in the order of Planes
 QUANT_CONST uint kPieceScales = 1u;
 QUANT_CONST bool kHasOffset = true;
+QUANT_CONST uint kCentre = 16u;
 
 #ifdef __cplusplus
 constexpr const char* kName = "Q5_K";
@@ -33,12 +34,29 @@ QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
   return planes;
 }
 
-QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
-  Piece result = nibble_piece(load_16b(planes.quants, piece));
-  uint high = load_u32(planes.high, piece);
-  QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= slice_bits(high, i, 4);
-  vec2 scale = scale_and_offset(load_16b(planes.header, piece >> 3), piece & 7u);
+struct RawPiece {
+  uvec4 quants;
+  uint high;
+  uvec4 header;
+};
+
+QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
+  RawPiece raw;
+  raw.quants = load_16b(planes.quants, piece);
+  raw.high = load_u32(planes.high, piece);
+  raw.header = load_16b(planes.header, piece >> 3);
+  return raw;
+}
+
+QUANT_INLINE Piece decode_piece(RawPiece raw, uint piece) {
+  Piece result = nibble_piece(raw.quants);
+  QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= slice_bits(raw.high, i, 4);
+  vec2 scale = scale_and_offset(raw.header, piece & 7u);
   return scale_piece(result, scale.x, scale.y);
+}
+
+QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
+  return decode_piece(load_piece(planes, piece), piece);
 }
 
 QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {

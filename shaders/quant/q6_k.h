@@ -6,6 +6,7 @@ QUANT_CONST uint kBlockBytes = 210u;
 QUANT_CONST uint kPlaneBytes[4] = {128u, 64u, 16u, 2u};  // in the order of Planes
 QUANT_CONST uint kPieceScales = 2u;
 QUANT_CONST bool kHasOffset = false;
+QUANT_CONST uint kCentre = 0u;
 
 #ifdef __cplusplus
 constexpr const char* kName = "Q6_K";
@@ -34,16 +35,36 @@ QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
   return planes;
 }
 
-QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
-  Piece result = nibble_piece(load_16b(planes.quants, piece));
-  Piece high = two_bit_piece(load_8b(planes.high, piece));
+struct RawPiece {
+  uvec4 quants;
+  uvec2 high;
+  uint scales;
+  uint d;
+};
+
+QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
+  RawPiece raw;
+  raw.quants = load_16b(planes.quants, piece);
+  raw.high = load_8b(planes.high, piece);
+  raw.scales = load_u16(planes.scales, piece);
+  raw.d = load_u16(planes.d, piece >> 3);
+  return raw;
+}
+
+QUANT_INLINE Piece decode_piece(RawPiece raw, uint) {
+  Piece result = nibble_piece(raw.quants);
+  Piece high = two_bit_piece(raw.high);
   QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= high.q[i] << 4;
   result = subtract_all(result, 32u);
-  int scales = int(load_u16(planes.scales, piece));
-  float d = half_to_float(load_u16(planes.d, piece >> 3));
+  int scales = int(raw.scales);
+  float d = half_to_float(raw.d);
   result.scale0 = d * float(bitfieldExtract(scales, 0, 8));
   result.scale1 = d * float(bitfieldExtract(scales, 8, 8));
   return result;
+}
+
+QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
+  return decode_piece(load_piece(planes, piece), piece);
 }
 
 QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {

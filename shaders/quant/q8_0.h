@@ -5,6 +5,7 @@ QUANT_CONST uint kBlockBytes = 34u;
 QUANT_CONST uint kPlaneBytes[2] = {32u, 2u};  // in the order of Planes
 QUANT_CONST uint kPieceScales = 1u;
 QUANT_CONST bool kHasOffset = false;
+QUANT_CONST uint kCentre = 0u;
 
 #ifdef __cplusplus
 constexpr const char* kName = "Q8_0";
@@ -27,19 +28,35 @@ QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
   return planes;
 }
 
-QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
-  uvec4 low = load_16b(planes.quants, piece * 2u);
-  uvec4 high = load_16b(planes.quants, piece * 2u + 1u);
+struct RawPiece {
+  uvec4 low;
+  uvec4 high;
+  uint d;
+};
+
+QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
+  RawPiece raw;
+  raw.low = load_16b(planes.quants, piece * 2u);
+  raw.high = load_16b(planes.quants, piece * 2u + 1u);
+  raw.d = load_u16(planes.d, piece);
+  return raw;
+}
+
+QUANT_INLINE Piece decode_piece(RawPiece raw, uint) {
   Piece result;
-  result.q[0] = low.x;
-  result.q[1] = low.y;
-  result.q[2] = low.z;
-  result.q[3] = low.w;
-  result.q[4] = high.x;
-  result.q[5] = high.y;
-  result.q[6] = high.z;
-  result.q[7] = high.w;
-  return scale_piece(result, half_to_float(load_u16(planes.d, piece)), 0.0f);
+  result.q[0] = raw.low.x;
+  result.q[1] = raw.low.y;
+  result.q[2] = raw.low.z;
+  result.q[3] = raw.low.w;
+  result.q[4] = raw.high.x;
+  result.q[5] = raw.high.y;
+  result.q[6] = raw.high.z;
+  result.q[7] = raw.high.w;
+  return scale_piece(result, half_to_float(raw.d), 0.0f);
+}
+
+QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {
+  return decode_piece(load_piece(planes, piece), piece);
 }
 
 QUANT_INLINE FloatPiece unpack_float_piece(Planes planes, uint piece) {

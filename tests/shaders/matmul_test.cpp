@@ -22,10 +22,10 @@ struct Weights {
   std::vector<float> values;
 };
 
-Weights random_weights(WeightFormat format, uint32_t outputs, uint32_t inputs) {
+Weights random_weights(WeightFormat format, uint32_t outputs, uint32_t inputs, float size = 0.05f) {
   const FormatInfo& info = format_info(format);
   const std::vector<float> floats =
-      random_floats(size_t{outputs} * inputs, outputs * 31 + inputs, 0.05f);
+      random_floats(size_t{outputs} * inputs, outputs * 31 + inputs, size);
   const uint64_t blocks = uint64_t{outputs} * inputs / info.block_weights;
   std::vector<std::byte> file(blocks * info.block_bytes);
   const size_t row_bytes = file.size() / outputs;
@@ -78,11 +78,11 @@ class MatmulTest : public GpuTest {
 
   static double limit(const MatmulPlan& plan) {
     if (plan.multiply.pipeline.kernel.find("coopmat") != std::string::npos) return kHalfLimit;
-    return plan.split ? kIntegerLimit : kFloatLimit;
+    return plan.form == RowForm::kSplit ? kIntegerLimit : kFloatLimit;
   }
 
-  void check(const DeviceCaps& caps, const MatmulShape& shape) {
-    const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs);
+  void check(const DeviceCaps& caps, const MatmulShape& shape, float weight_size = 0.05f) {
+    const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs, weight_size);
     const std::vector<float> x =
         random_floats(size_t{shape.rows} * shape.inputs, shape.inputs + shape.rows);
     const MatmulPlan plan = choose_matmul(caps, shape);
@@ -111,8 +111,10 @@ class MatmulTest : public GpuTest {
          {WeightFormat::kF32, WeightFormat::kF16, WeightFormat::kBf16, WeightFormat::kQ8_0,
           WeightFormat::kQ4K, WeightFormat::kQ6K}) {
       if (integer_dot && format_info(format).is_float()) continue;
-      check(gpu_caps(integer_dot), {.format = format, .rows = 1, .inputs = 256, .outputs = 1});
-      check(gpu_caps(integer_dot), {.format = format, .rows = 2, .inputs = 768, .outputs = 37});
+      DeviceCaps caps = gpu_caps(integer_dot);
+      caps.features.coopmat = false;
+      check(caps, {.format = format, .rows = 1, .inputs = 256, .outputs = 1});
+      check(caps, {.format = format, .rows = 2, .inputs = 768, .outputs = 37});
     }
   }
 };
@@ -123,8 +125,9 @@ TEST_F(MatmulTest, EveryFormatAsChosenForAGpu) { check_gpu_formats(false); }
 
 TEST_F(MatmulTest, EveryFormatAsChosenForAGpuWithIntegerDots) { check_gpu_formats(true); }
 
-// Every tile of both engines, ragged in every direction, with and without a split of k.
-TEST_F(MatmulTest, TilesOfBothEngines) {
+// Every tile with and without matrix units, ragged in every direction, with and without a split of
+// k.
+TEST_F(MatmulTest, EveryTile) {
   for (const bool coopmat : {false, true}) {
     DeviceCaps caps = gpu_caps(true);
     if (coopmat && !caps.features.coopmat) continue;  // lavapipe at a vector width of 128
@@ -132,31 +135,76 @@ TEST_F(MatmulTest, TilesOfBothEngines) {
     // Lavapipe takes a minute to compile the large tiles of matrix units it does not have.
     const bool small_only = coopmat && is_cpu(device().caps());
     for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0})
-      for (const uint32_t rows : {9u, 16u, 31u, 64u, 130u})
+      for (const uint32_t rows : {9u, 16u, 31u, 40u, 64u, 90u, 130u, 260u})
         if (rows <= 16 || !small_only)
           check(caps, {.format = format, .rows = rows, .inputs = 96, .outputs = 150});
+    check(caps, {.format = WeightFormat::kF16, .rows = 10, .inputs = 1000, .outputs = 70});
+    check(caps, {.format = WeightFormat::kQ4K, .rows = 13, .inputs = 1280, .outputs = 65});
     if (small_only) continue;
     check(caps, {.format = WeightFormat::kF16, .rows = 20, .inputs = 1000, .outputs = 70});
     check(caps, {.format = WeightFormat::kF32, .rows = 20, .inputs = 296, .outputs = 70});
     check(caps, {.format = WeightFormat::kQ4K, .rows = 33, .inputs = 512, .outputs = 65});
+    check(caps, {.format = WeightFormat::kQ4K, .rows = 100, .inputs = 2048, .outputs = 300});
+  }
+}
+
+// Scales that f16 has only as subnormal numbers, or not at all.
+TEST_F(MatmulTest, SmallWeightsKeepTheirPrecision) {
+  DeviceCaps caps = gpu_caps(true);
+  if (!coopmat_shape(caps)) GTEST_SKIP() << "no matrix units";
+  check(caps, {.format = WeightFormat::kQ8_0, .rows = 9, .inputs = 96, .outputs = 150}, 1e-4f);
+}
+
+// A kernel that ran before may have left x as the plan wants it.
+TEST_F(MatmulTest, PreparedRowsAreUsedAsTheyAre) {
+  for (const uint32_t rows : {1u, 9u}) {
+    const MatmulShape shape{
+        .format = WeightFormat::kQ8_0, .rows = rows, .inputs = 96, .outputs = 150};
+    DeviceCaps caps = gpu_caps(true);
+    const MatmulPlan plan = choose_matmul(caps, shape);
+    if (!plan.prepare) continue;  // lavapipe at a vector width of 128 has no matrix units
+    const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs);
+    const std::vector<float> x = random_floats(size_t{rows} * shape.inputs, 5);
+    const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
+    const Buffer scratch = poisoned(plan.scratch_bytes), prepared = poisoned(plan.prepared_bytes);
+    const Buffer y_buffer = poisoned(size_t{rows} * shape.outputs * 4);
+    const Matmul op{.weight = weight_buffer.all(),
+                    .x = x_buffer.all(),
+                    .y = y_buffer.all(),
+                    .scratch = scratch.all(),
+                    .shape = shape};
+    run([&](CommandRecorder& recorder) -> Status {
+      HEARTH_TRY(record_prepare(recorder, pipelines(), plan, op, prepared.all()));
+      Matmul with = op;
+      with.x = scratch.all();  // not looked at
+      with.prepared = prepared.all();
+      return record_matmul(recorder, pipelines(), plan, with);
+    });
+    EXPECT_LT(nmse(read<float>(y_buffer),
+                   reference_matmul(weights.values, x, rows, shape.inputs, shape.outputs)),
+              limit(plan));
   }
 }
 
 TEST_F(MatmulTest, RaggedInputsOfFloatFormats) {
+  DeviceCaps gpu = gpu_caps(false);
+  if (is_cpu(device().caps())) gpu.features.coopmat = false;  // slow to compile: see EveryTile
   for (const WeightFormat format : {WeightFormat::kF32, WeightFormat::kF16, WeightFormat::kBf16}) {
     for (const uint32_t inputs : {8u, 24u, 72u, 1000u, 2056u}) {
       const MatmulShape shape{.format = format, .rows = 2, .inputs = inputs, .outputs = 33};
       check(device().caps(), shape);
-      check(gpu_caps(false), shape);
+      check(gpu, shape);
     }
   }
 }
 
-TEST_F(MatmulTest, EveryTileOfTheMatrixVectorKernels) {
+TEST_F(MatmulTest, EveryShapeOfTheMatrixVectorKernels) {
   DeviceCaps caps = gpu_caps(true);
   caps.features.coopmat = false;  // with it, five rows would be a tile's work
   const uint32_t subgroup = device().caps().subgroup_size;
-  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0}) {
+  constexpr uint32_t kSubgroups = 3;
+  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0, WeightFormat::kQ4K}) {
+    const bool quantized = !format_info(format).is_float();
     const MatmulShape shape{.format = format, .rows = 5, .inputs = 1280, .outputs = 37};
     const Weights weights = random_weights(format, shape.outputs, shape.inputs);
     const std::vector<float> x = random_floats(size_t{shape.rows} * shape.inputs, 1);
@@ -164,15 +212,25 @@ TEST_F(MatmulTest, EveryTileOfTheMatrixVectorKernels) {
         reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs);
     for (const uint32_t rows_at_once : {1u, 2u}) {
       for (const uint32_t outputs : {1u, 3u}) {
-        for (const uint32_t ahead : {1u, 3u}) {
-          constexpr uint32_t kSubgroups = 3;
-          MatmulPlan plan = choose_matmul(caps, shape);
-          plan.multiply.pipeline.constants = {subgroup * kSubgroups, 0, rows_at_once, outputs,
-                                              ahead};
-          plan.multiply.groups = {.x = divide_up(shape.outputs, outputs * kSubgroups),
-                                  .y = divide_up(shape.rows, rows_at_once)};
+        MatmulPlan plan = choose_matmul(caps, shape);
+        const uint32_t lanes = subgroup * kSubgroups;
+        plan.multiply.groups.y = divide_up(shape.rows, rows_at_once);
+        const auto expect_right = [&] {
           EXPECT_LT(nmse(multiply(plan, shape, weights, x), reference), kIntegerLimit)
-              << rows_at_once << " rows, " << outputs << " outputs, " << ahead << " ahead";
+              << format_info(format).name << ": " << rows_at_once << " rows, " << outputs
+              << " outputs";
+        };
+        if (quantized) {
+          const uint32_t pieces = divide_up(shape.inputs / kPieceWeights, lanes);
+          plan.multiply.pipeline.constants = {lanes, 0, rows_at_once, outputs, pieces, kSubgroups};
+          plan.multiply.groups.x = divide_up(shape.outputs, outputs);
+          expect_right();
+          continue;
+        }
+        plan.multiply.groups.x = divide_up(shape.outputs, outputs * kSubgroups);
+        for (const uint32_t ahead : {1u, 3u}) {
+          plan.multiply.pipeline.constants = {lanes, 0, rows_at_once, outputs, ahead};
+          expect_right();
         }
       }
     }
@@ -188,7 +246,7 @@ TEST_F(MatmulTest, BiasSoftCapAndResidualInThatOrder) {
   const std::vector<float> bias = random_floats(kOutputs, 3);
   const Buffer weight_buffer = filled(weights.device), bias_buffer = filled(bias);
   // Few rows run matrix-vector kernels, more run tiles whose parts of k are added up in the end.
-  for (const uint32_t rows : {2u, 20u}) {
+  for (const uint32_t rows : {1u, 9u}) {
     const MatmulShape shape{
         .format = WeightFormat::kF16, .rows = rows, .inputs = kInputs, .outputs = kOutputs};
     const std::vector<float> x = random_floats(rows * kInputs, 2, 2.0f);
@@ -199,7 +257,7 @@ TEST_F(MatmulTest, BiasSoftCapAndResidualInThatOrder) {
     const Buffer x_buffer = filled(x);
     for (const DeviceCaps& caps : {device().caps(), lanes_only, gpu_caps(true)}) {
       const MatmulPlan plan = choose_matmul(caps, shape);
-      EXPECT_EQ(plan.reduce.has_value(), rows == 20 && !is_cpu(caps));
+      EXPECT_EQ(plan.reduce.has_value(), rows == 9 && !is_cpu(caps));
       const Buffer scratch = poisoned(std::max<uint64_t>(plan.scratch_bytes, 16));
       const Buffer y_buffer = filled(residual);  // the residual is added in place
       run([&](CommandRecorder& recorder) {

@@ -2,6 +2,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/gpu.h"
 #include "tests/support/reference.h"
+#include "tests/support/row_form.h"
 
 namespace hearth::testing {
 namespace {
@@ -86,6 +87,48 @@ TEST_F(RmsNormTest, WithResidual) {
     check_add(shape, gpu_caps(), false);
     check_add(shape, gpu_caps(), true);
   }
+}
+
+TEST_F(RmsNormTest, AlsoInTheFormAMatmulWants) {
+  for (const RowForm form : {RowForm::kHalves, RowForm::kSplit}) {
+    for (const auto& [rows, width] :
+         {std::pair{1u, 32u}, {3u, 96u}, {2u, 1056u}, {3u, 4096u}, {2u, 20000u}}) {
+      if (!can_write_form(gpu_caps(), form, width)) continue;
+      const RmsNormShape shape{.rows = rows, .width = width, .add_residual = true, .form = form};
+      const size_t count = size_t{rows} * width;
+      const std::vector<float> x = random_floats(count, width), residual = random_floats(count, 3);
+      const std::vector<float> weight = random_floats(width, 7);
+      const Buffer x_buffer = filled(x), residual_buffer = filled(residual);
+      const Buffer weight_buffer = filled(weight), y_buffer = poisoned(count * 4);
+      const Buffer prepared = poisoned(row_form_bytes(form, rows, width));
+      run([&](CommandRecorder& recorder) {
+        return record_rms_norm(recorder, pipelines(), choose_rms_norm(gpu_caps(), shape),
+                               {.x = x_buffer.all(),
+                                .weight = weight_buffer.all(),
+                                .y = y_buffer.all(),
+                                .shape = shape,
+                                .residual = residual_buffer.all(),
+                                .prepared = prepared.all()});
+      });
+      std::vector<float> sum(count);
+      for (size_t i = 0; i < count; ++i) sum[i] = x[i] + residual[i];
+      const std::vector<double> reference = reference_rms_norm(sum, weight, rows, width, 1e-5);
+      EXPECT_LT(nmse(read<float>(y_buffer), reference), kLimit);
+      EXPECT_LT(nmse(read_form(form, read<uint32_t>(prepared)), reference), form_limit(form))
+          << rows << " x " << width;
+    }
+  }
+}
+
+TEST_F(RmsNormTest, ASecondFormNeedsAPlace) {
+  const Buffer any = poisoned(256);
+  const RmsNormShape shape{.rows = 1, .width = 32, .form = RowForm::kHalves};
+  ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
+  const Status status =
+      record_rms_norm(recorder, pipelines(), choose_rms_norm(gpu_caps(), shape),
+                      {.x = any.all(), .weight = any.all(), .y = any.all(), .shape = shape});
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().kind, ErrorKind::kInvalid);
 }
 
 TEST_F(RmsNormTest, AResultInPlaceOfTheSumIsRefused) {

@@ -40,9 +40,9 @@ TEST(KernelChoice, IntegerDotsServeQuantizedWeightsWhereTheyAreFast) {
                                                : fast ? "matvec_integer.q4_k"
                                                       : "matvec_float.q4_k")
           << device.name;
-      EXPECT_EQ(plan.split.has_value(), fast && !cpu) << device.name;
+      EXPECT_EQ(plan.prepare.has_value(), fast && !cpu) << device.name;
       EXPECT_EQ(plan.scratch_bytes > 0, fast && !cpu) << device.name;
-      EXPECT_FALSE(choose_matmul(device.caps, shape_of(WeightFormat::kF16, 1)).split);
+      EXPECT_FALSE(choose_matmul(device.caps, shape_of(WeightFormat::kF16, 1)).prepare);
     }
   }
 }
@@ -58,16 +58,19 @@ TEST(KernelChoice, TilesFitTheDevice) {
         const MatmulPlan plan = choose_matmul(device.caps, shape_of(WeightFormat::kQ4K, rows));
         const auto& constants = plan.multiply.pipeline.constants;
         EXPECT_EQ(plan.multiply.pipeline.kernel,
-                  coopmat ? "matmul_tile.coopmat.q4_k" : "matmul_tile.scalar.q4_k");
+                  coopmat ? "matmul_coopmat.q4_k" : "matmul_tile.q4_k");
         EXPECT_GE(plan.multiply.groups.x * constants[2], rows);
         EXPECT_GE(plan.multiply.groups.y * constants[3], 4096u);
         EXPECT_EQ(plan.multiply.groups.z, constants[5]);
         EXPECT_EQ(plan.reduce.has_value(), constants[5] > 1);
-        EXPECT_EQ(plan.scratch_bytes,
-                  constants[5] > 1 ? uint64_t{constants[5]} * rows * 4096 * 4 : 0);
+        const uint64_t sums =
+            uint64_t{plan.multiply.groups.x} * constants[2] * plan.multiply.groups.y * constants[3];
+        EXPECT_EQ(plan.part_bytes, constants[5] > 1 ? constants[5] * sums * 4 : 0);
+        EXPECT_EQ(plan.form, coopmat ? RowForm::kHalves : RowForm::kFloats);
+        EXPECT_EQ(plan.scratch_bytes, plan.part_bytes + (coopmat ? rows * 4096 * 2 : 0));
         EXPECT_LE(constants[0], device.caps.limits.max_group_invocations) << device.name;
-        const uint32_t tile_vecs = (constants[2] + constants[3]) * (constants[4] / 4 + 2);
-        EXPECT_LE(coopmat ? tile_vecs * 8 + constants[11] * 16 * 16 * 4 : tile_vecs * 16,
+        const uint32_t tile = constants[2] + constants[3];
+        EXPECT_LE(coopmat ? tile * (constants[4] / 8 + 1) * 16 : tile * (constants[4] / 4 + 2) * 16,
                   device.caps.limits.max_shared_bytes)
             << device.name;
         if (rows <= 64 && device.caps.limits.max_group_invocations >= 256) {
@@ -76,6 +79,56 @@ TEST(KernelChoice, TilesFitTheDevice) {
       }
     }
   }
+}
+
+TEST(KernelChoice, MatrixUnitsTakeOverWhereTheyAreAhead) {
+  DeviceCaps caps = kDevices.front().caps;
+  caps.features.coopmat = caps.features.float16 = caps.features.integer_dot = true;
+  caps.coopmat_shapes = {
+      {16, 16, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32}};
+  const auto kernel = [&](WeightFormat format, uint32_t rows) {
+    return choose_matmul(caps, shape_of(format, rows)).multiply.pipeline.kernel;
+  };
+  EXPECT_EQ(kernel(WeightFormat::kF16, 1), "matvec_float.f16");
+  EXPECT_EQ(kernel(WeightFormat::kF16, 2), "matmul_coopmat.f16");
+  EXPECT_EQ(kernel(WeightFormat::kQ4K, 3), "matvec_integer.q4_k");
+  EXPECT_EQ(kernel(WeightFormat::kQ4K, 4), "matmul_coopmat.q4_k");
+}
+
+TEST(KernelChoice, IntegerGroupsShareARowOut) {
+  for (FakeDevice device : kDevices) {
+    if (device.caps.type == DeviceType::kCpu) continue;
+    device.caps.features.integer_dot = true;
+    for (const uint32_t inputs : {256u, 768u, 4096u, 14336u, 28672u, 131072u}) {
+      for (const uint32_t rows : {1u, 2u, 3u, 8u}) {
+        const MatmulShape shape{
+            .format = WeightFormat::kQ4K, .rows = rows, .inputs = inputs, .outputs = 1000};
+        const KernelPlan plan = choose_matmul(device.caps, shape).multiply;
+        if (plan.pipeline.kernel == "matvec_float.q4_k") {
+          EXPECT_GT(inputs, 4096u) << device.name;
+          continue;
+        }
+        const auto& constants = plan.pipeline.constants;
+        EXPECT_GE(constants[0] * constants[4] * kPieceWeights, inputs) << device.name;
+        EXPECT_LE(constants[0], device.caps.limits.max_group_invocations) << device.name;
+        EXPECT_EQ(constants[5] * device.caps.subgroup_size, constants[0]) << device.name;
+        EXPECT_GE(plan.groups.x * constants[3], 1000u) << device.name;
+        EXPECT_GE(plan.groups.y * constants[2], rows) << device.name;
+      }
+    }
+  }
+}
+
+TEST(KernelChoice, FormsAreWrittenWhereWidthAndSubgroupAllow) {
+  const DeviceCaps& nvidia = kDevices.front().caps;
+  const DeviceCaps& narrow = kDevices.back().caps;  // subgroups of 4
+  EXPECT_TRUE(can_write_form(nvidia, RowForm::kSplit, 4096));
+  EXPECT_FALSE(can_write_form(nvidia, RowForm::kSplit, 4100));
+  EXPECT_FALSE(can_write_form(narrow, RowForm::kSplit, 4096));
+  EXPECT_TRUE(can_write_form(narrow, RowForm::kHalves, 4104));
+  EXPECT_FALSE(can_write_form(narrow, RowForm::kHalves, 4100));
+  EXPECT_EQ(row_form_bytes(RowForm::kSplit, 2, 64), 4u * 80);
+  EXPECT_EQ(row_form_bytes(RowForm::kHalves, 2, 64), 256u);
 }
 
 TEST(KernelChoice, DeterministicIsOneShapeForAnyNumberOfRows) {

@@ -1,0 +1,15 @@
+// Eight halves in 16 bytes: how operands of matrix units lie in memory.
+#ifndef HEARTH_HALVES_GLSL
+#define HEARTH_HALVES_GLSL
+
+const uint kHalves = 8;
+
+uvec4 pack_halves(vec4 low, vec4 high) {
+  return uvec4(packHalf2x16(low.xy), packHalf2x16(low.zw), packHalf2x16(high.xy),
+               packHalf2x16(high.zw));
+}
+
+// Values beyond the range of f16 are cut off rather than made infinite.
+vec4 within_half(vec4 value) { return clamp(value, -65504.0, 65504.0); }
+
+#endif

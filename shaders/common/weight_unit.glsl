@@ -1,0 +1,77 @@
+// The unit in which lanes fetch weights for matrix units: eight of a float format, so that
+// neighbouring lanes read neighbouring bytes, or a piece of 32 quantized ones. A unit is kept as it
+// lies in memory until its turn comes, so that nothing waits for a load that is under way.
+// Expects quant/glsl.h, weight_format.h and common/halves.glsl.
+#ifndef HEARTH_WEIGHT_UNIT_GLSL
+#define HEARTH_WEIGHT_UNIT_GLSL
+
+#if defined(WEIGHT_F32)
+const uint kUnitWeights = 8;
+struct Unit {
+  uvec4 low;
+  uvec4 high;
+};
+Unit load_unit(Planes planes, uint index) {
+  return Unit(load_16b(planes.values, index * 2), load_16b(planes.values, index * 2 + 1));
+}
+#elif defined(WEIGHT_F16) || defined(WEIGHT_BF16)
+const uint kUnitWeights = 8;
+#define Unit uvec4
+Unit load_unit(Planes planes, uint index) { return load_16b(planes.values, index); }
+#else
+const uint kUnitWeights = 32;
+#define Unit RawPiece
+Unit load_unit(Planes planes, uint index) { return load_piece(planes, index); }
+#endif
+const uint kUnitVecs = kUnitWeights / kHalves;
+
+// Quantized weights are decoded in f16, where conversions are cheap, and this much larger, so that
+// scales stay clear of subnormal halves.
+#ifdef FORMAT_IS_FLOAT
+const float kUnitScale = 1.0;
+#else
+const float kUnitScale = 64.0;
+
+// The signed bytes 0 and 1 of `bytes`, which come xor 128, less kCentre: a half of 1024 + n has the
+// integer n in its low bits.
+f16vec2 byte_pair(uint bytes) {
+  const uint halves = (bytes & 0xffu) | ((bytes << 8) & 0xff0000u) | 0x64006400u;
+  return unpackFloat2x16(halves) - f16vec2(1152.0 + float(kCentre));
+}
+
+uvec2 decode_bytes(uint q, f16vec2 scale, f16vec2 offset) {
+  const uint bytes = q ^ 0x80808080u;
+  const f16vec2 low = byte_pair(bytes), high = byte_pair(bytes >> 16);
+  if (!kHasOffset) return uvec2(packFloat2x16(low * scale), packFloat2x16(high * scale));
+  return uvec2(packFloat2x16(fma(low, scale, offset)), packFloat2x16(fma(high, scale, offset)));
+}
+#endif
+
+// The unit as halves, kUnitScale times its weights. `index` is what it was loaded with.
+void decode_unit(Unit unit, uint index, out uvec4 halves[kUnitVecs]) {
+#if defined(WEIGHT_F32)
+  halves[0] = pack_halves(within_half(uintBitsToFloat(unit.low)),
+                          within_half(uintBitsToFloat(unit.high)));
+#elif defined(WEIGHT_F16)
+  halves[0] = unit;
+#elif defined(WEIGHT_BF16)
+  const uvec4 even = unit << 16, odd = unit & 0xffff0000u;
+  halves[0] = pack_halves(
+      within_half(uintBitsToFloat(uvec4(even.x, odd.x, even.y, odd.y))),
+      within_half(uintBitsToFloat(uvec4(even.z, odd.z, even.w, odd.w))));
+#else
+  const Piece piece = decode_piece(unit, index);
+  const vec2 scale_pair = vec2(piece.scale0, piece.scale1) * kUnitScale;
+  const vec2 offset_pair = vec2(piece.offset0, piece.offset1) * kUnitScale;
+  // Around the centre both terms are small, and so is what rounding them to f16 costs.
+  const f16vec2 scales = f16vec2(scale_pair);
+  const f16vec2 offsets = f16vec2(offset_pair + float(kCentre) * scale_pair);
+  [[unroll]] for (uint v = 0; v < kUnitVecs; ++v) {
+    const f16vec2 scale = v < 2 ? scales.xx : scales.yy, offset = v < 2 ? offsets.xx : offsets.yy;
+    halves[v] = uvec4(decode_bytes(piece.q[2 * v], scale, offset),
+                      decode_bytes(piece.q[2 * v + 1], scale, offset));
+  }
+#endif
+}
+
+#endif

@@ -1,0 +1,19 @@
+// Rows of x as halves, for kernels on matrix units: y[r, i] = x[r, i], cut off where f16 ends.
+//
+// An invocation eight elements: groups = [ceil(width / (8 * group size)), rows, 1].
+// REQUIRES: width a multiple of 8, addresses multiples of 16.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "common/kernel.glsl"
+#include "common/halves.glsl"
+#include "params/half_rows.h"
+
+layout(local_size_x_id = 0) in;
+
+void main() {
+  const uint row_vecs = params.width / kHalves;
+  if (gl_GlobalInvocationID.x >= row_vecs) return;
+  const uint i = gl_WorkGroupID.y * row_vecs + gl_GlobalInvocationID.x;
+  F32x4 x = F32x4(params.x);
+  U32x4(params.y).at[i] = pack_halves(within_half(x.at[2 * i]), within_half(x.at[2 * i + 1]));
+}

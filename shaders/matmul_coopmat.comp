@@ -1,0 +1,237 @@
+// Matrix times many vectors on VK_KHR_cooperative_matrix: f16 operands, f32 sums. The formula is in
+// params/matmul.h; x is f16, as half_rows makes it.
+//
+// A group computes a tile of kTileRows x kTileOutputs sums, kSubgroupRows x kSubgroupOutputs a
+// subgroup, walking along k in steps of kTileInputs. The operands of kAhead steps are on their way
+// from memory to registers while those of one step are multiplied out of shared memory. With
+// kSplits > 1 the groups of one tile share k between
+// them and leave their sums in scratch memory, [split, row, output] with rows and outputs rounded up
+// to whole tiles, for matmul_reduce to add.
+//   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
+// Rows fastest, so that groups that run together read the same weights.
+// REQUIRES: inputs a multiple of the format's block and of 8, addresses multiples of 16, full
+// subgroups; kTileInputs a multiple of 32 and of kFragmentInputs.
+#version 460
+#pragma use_vulkan_memory_model
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#include "common/kernel.glsl"
+#include "quant/glsl.h"
+#include "weight_format.h"
+#include "common/halves.glsl"
+#include "common/weight_unit.glsl"
+#include "params/matmul.h"
+#include "common/matmul_output.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 2) const uint kTileRows = 64;
+layout(constant_id = 3) const uint kTileOutputs = 64;
+layout(constant_id = 4) const uint kTileInputs = 32;
+layout(constant_id = 5) const uint kSplits = 1;
+layout(constant_id = 6) const uint kSubgroupRows = 32;
+layout(constant_id = 7) const uint kSubgroupOutputs = 32;
+layout(constant_id = 8) const uint kFragmentRows = 16;  // M of a fragment
+layout(constant_id = 9) const uint kFragmentOutputs = 16;
+layout(constant_id = 10) const uint kFragmentInputs = 16;
+layout(constant_id = 11) const uint kSubgroups = 4;  // in a group
+layout(constant_id = 12) const uint kAhead = 1;
+layout(constant_id = 13) const uint kUnroll = 1;  // fragments along k whose loads may overlap
+
+// Shared memory is counted in 16 bytes. Rows have one more than they need, so that rows below each
+// other lie in different banks.
+const uint kRowVecs = kTileInputs / kHalves;
+const uint kStride = kRowVecs + 1;
+const uint kXVecs = kTileRows * kStride;
+const uint kOperandVecs = kXVecs + kTileOutputs * kStride;
+const uint kFragmentVecs = kFragmentRows * kFragmentOutputs / 4;  // of sums
+// Operands: x [kTileRows, kTileInputs], then weights [kTileOutputs, kTileInputs]. In the end a
+// fragment of sums a subgroup, on their way out.
+const uint kSumVecs = kSubgroups * kFragmentVecs;
+shared uvec4 tiles[kOperandVecs > kSumVecs ? kOperandVecs : kSumVecs];
+
+const uint kSubgroupsAcross = kTileOutputs / kSubgroupOutputs;
+const uint kFragmentsDown = kSubgroupRows / kFragmentRows;
+const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
+const uint kSums = kFragmentsDown * kFragmentsAcross;
+#define Fragment \
+  coopmat<float, gl_ScopeSubgroup, kFragmentRows, kFragmentOutputs, gl_MatrixUseAccumulator>
+
+// How the lanes share a step's loads out: each takes the same number of units of weights and of vecs
+// of x, neighbouring lanes neighbouring ones.
+const uint kRowUnits = kTileInputs / kUnitWeights;
+const uint kUnits = kTileOutputs * kRowUnits;
+const uint kUnitLoads = (kUnits + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+const uint kVecs = kTileRows * kRowVecs;
+const uint kVecLoads = (kVecs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+const uint kUnitSlots = kAhead * kUnitLoads;
+const uint kVecSlots = kAhead * kVecLoads;
+
+bool is_below(uint index, uint count) {
+  return count % gl_WorkGroupSize.x == 0 || index < count;
+}
+
+// What the loads of this group need to know.
+struct Source {
+  Planes planes;
+  uint first_row, first_output;
+};
+
+uint unit_index(Source source, uint load, uint k) {
+  const uint index = gl_LocalInvocationIndex + load * gl_WorkGroupSize.x;
+  const uint units = params.inputs / kUnitWeights;
+  const uint n = min(source.first_output + index / kRowUnits, params.outputs - 1);
+  return n * units + min(k / kUnitWeights + index % kRowUnits, units - 1);
+}
+
+// Measured on an H200: loads that the compiler knows to be of constant data (load_16b's) are the
+// faster ones between the decoding of weights, plain ones where there is nothing to decode.
+uvec4 load_x(uint index) {
+#ifdef FORMAT_IS_FLOAT
+  return U32x4(params.x).at[index];
+#else
+  return load_16b(params.x, index);
+#endif
+}
+
+// Loads past the end of anything repeat its last element; where k ends, keep() puts zeros for x.
+void fetch(inout Unit units[kUnitSlots], inout uvec4 xs[kVecSlots], uint slot, Source source,
+           uint k) {
+  [[unroll]] for (uint i = 0; i < kUnitLoads; ++i)
+    units[slot * kUnitLoads + i] = load_unit(source.planes, unit_index(source, i, k));
+  const uint vecs = params.inputs / kHalves;
+  [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
+    const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
+    const uint row = min(source.first_row + index / kRowVecs, params.rows - 1);
+    xs[slot * kVecLoads + i] = load_x(row * vecs + min(k / kHalves + index % kRowVecs, vecs - 1));
+  }
+}
+
+void keep(Unit units[kUnitSlots], uvec4 xs[kVecSlots], uint slot, Source source, uint k) {
+  [[unroll]] for (uint i = 0; i < kUnitLoads; ++i) {
+    const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
+    if (is_below(index, kUnits)) {
+      uvec4 halves[kUnitVecs];
+      decode_unit(units[slot * kUnitLoads + i], unit_index(source, i, k), halves);
+      const uint place = kXVecs + index / kRowUnits * kStride + index % kRowUnits * kUnitVecs;
+      [[unroll]] for (uint v = 0; v < kUnitVecs; ++v) tiles[place + v] = halves[v];
+    }
+  }
+  [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
+    const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
+    const bool inside = k + index % kRowVecs * kHalves < params.inputs;
+    if (is_below(index, kVecs))
+      tiles[index / kRowVecs * kStride + index % kRowVecs] =
+          inside ? xs[slot * kVecLoads + i] : uvec4(0);
+  }
+}
+
+void multiply(inout Fragment sums[kSums]) {
+  const uint row = gl_SubgroupID / kSubgroupsAcross * kSubgroupRows;
+  const uint column = gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs;
+  const uint x_start = row * kStride;
+  const uint w_start = kXVecs + column * kStride;
+  for (uint block = 0; block < kTileInputs; block += kUnroll * kFragmentInputs) {
+    [[unroll]] for (uint u = 0; u < kUnroll; ++u) {
+      const uint k = (block + u * kFragmentInputs) / kHalves;
+      coopmat<float16_t, gl_ScopeSubgroup, kFragmentRows, kFragmentInputs, gl_MatrixUseA>
+          x[kFragmentsDown];
+      [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
+        coopMatLoad(x[i], tiles, x_start + i * kFragmentRows * kStride + k, kStride,
+                    gl_CooperativeMatrixLayoutRowMajor);
+      [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j) {
+        // Weights are [outputs, k]: as a K x N matrix their columns lie one after the other.
+        coopmat<float16_t, gl_ScopeSubgroup, kFragmentInputs, kFragmentOutputs, gl_MatrixUseB> w;
+        coopMatLoad(w, tiles, w_start + j * kFragmentOutputs * kStride + k, kStride,
+                    gl_CooperativeMatrixLayoutColumnMajor);
+        [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
+          sums[i * kFragmentsAcross + j] = coopMatMulAdd(x[i], w, sums[i * kFragmentsAcross + j]);
+      }
+    }
+  }
+}
+
+// Orders shared memory within the subgroup.
+void subgroup_shared_barrier() {
+  controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared,
+                 gl_SemanticsAcquireRelease);
+}
+
+void store_parts(Fragment sums[kSums], uint first_row, uint first_output) {
+  const uint outputs = gl_NumWorkGroups.y * kTileOutputs;
+  const uint rows = gl_NumWorkGroups.x * kTileRows;
+  const uint row = gl_WorkGroupID.z * rows + first_row +
+                   gl_SubgroupID / kSubgroupsAcross * kSubgroupRows;
+  const uint column = first_output + gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs;
+  F32x4 parts = F32x4(params.y);
+  [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
+    [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
+      coopMatStore(sums[i * kFragmentsAcross + j], parts.at,
+                   ((row + i * kFragmentRows) * outputs + column + j * kFragmentOutputs) / 4,
+                   outputs / 4, gl_CooperativeMatrixLayoutRowMajor);
+}
+
+void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
+  const uint row = first_row + gl_SubgroupID / kSubgroupsAcross * kSubgroupRows;
+  const uint column = first_output + gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs;
+  const uint slot = gl_SubgroupID * kFragmentVecs;
+  const uint row_vecs = kFragmentOutputs / 4;
+  barrier();  // the operands may still be read
+  [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
+    [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j) {
+      coopMatStore(sums[i * kFragmentsAcross + j], tiles, slot, row_vecs,
+                   gl_CooperativeMatrixLayoutRowMajor);
+      subgroup_shared_barrier();
+      for (uint v = gl_SubgroupInvocationID; v < kFragmentVecs; v += gl_SubgroupSize)
+        store_output_vec(row + i * kFragmentRows + v / row_vecs,
+                         column + j * kFragmentOutputs + v % row_vecs * 4,
+                         uintBitsToFloat(tiles[slot + v]));
+      subgroup_shared_barrier();
+    }
+  }
+}
+
+void main() {
+  Source source;
+  source.planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
+  source.first_row = gl_WorkGroupID.x * kTileRows;
+  source.first_output = gl_WorkGroupID.y * kTileOutputs;
+
+  // This group's part of k, in whole steps.
+  const uint all_steps = (params.inputs + kTileInputs - 1) / kTileInputs;
+  const uint share = (all_steps + kSplits - 1) / kSplits;
+  const uint first_step = min(gl_WorkGroupID.z * share, all_steps);
+  const uint steps = min(share, all_steps - first_step);
+  const uint begin = first_step * kTileInputs;
+  const uint last = begin + (max(steps, 1) - 1) * kTileInputs;
+
+  Unit units[kUnitSlots];
+  uvec4 xs[kVecSlots];
+  Fragment sums[kSums];
+  [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
+
+  [[unroll]] for (uint a = 0; a < kAhead; ++a)
+    fetch(units, xs, a, source, min(begin + a * kTileInputs, last));
+  for (uint first = 0; first < steps; first += kAhead) {
+    [[unroll]] for (uint a = 0; a < kAhead; ++a) {
+      const uint step = first + a;
+      if (step >= steps) break;
+      const uint k = begin + step * kTileInputs;
+      barrier();  // the last step's operands may still be read
+      keep(units, xs, a, source, k);
+      // Only now, not before the barrier: measured, loads before it hold it up.
+      barrier();
+      fetch(units, xs, a, source, min(k + kAhead * kTileInputs, last));
+      multiply(sums);
+    }
+  }
+  if (kUnitScale != 1.0) {
+    [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] *= 1.0 / kUnitScale;
+  }
+  if (kSplits > 1) {
+    store_parts(sums, source.first_row, source.first_output);
+  } else {
+    store_outputs(sums, source.first_row, source.first_output);
+  }
+}

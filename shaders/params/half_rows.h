@@ -1,0 +1,11 @@
+#ifndef HEARTH_PARAMS_HALF_ROWS_H
+#define HEARTH_PARAMS_HALF_ROWS_H
+#include "common/interop.h"
+
+HEARTH_PARAMS(HalfRows)
+  address x;  // [rows, width] f32
+  address y;  // [rows, width] f16
+  uint width;
+HEARTH_PARAMS_END
+
+#endif
