@@ -15,6 +15,18 @@ Result<std::unique_ptr<ModelFile>> open_model_file(const std::string& path) {
   return ModelFile::open(path);
 }
 
+StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps) {
+  // A CPU is as fast with few rows as with many; a GPU wants many at once.
+  const uint32_t suits = is_cpu(caps) ? 512 : 2048;
+  const uint32_t tokens = options.max_step_tokens != 0 ? options.max_step_tokens : suits;
+  return {.rows = std::max(tokens, options.max_sequences),
+          .sequences = options.max_sequences,
+          .logit_rows = std::max(options.logit_rows, options.max_sequences),
+          .context = options.context,
+          .kv = options.kv,
+          .deterministic = options.deterministic};
+}
+
 Result<std::unique_ptr<Session>> Session::open(std::unique_ptr<ModelFile> file,
                                                const SessionOptions& options) {
   std::unique_ptr<Session> session(new Session(options));
@@ -39,12 +51,7 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   HEARTH_ASSIGN(pipelines_,
                 PipelineStore::create(*device_, {.cache_directory = default_cache_directory()}));
 
-  StepLimits limits{.rows = std::max(options_.max_step_tokens, options_.max_sequences),
-                    .sequences = options_.max_sequences,
-                    .logit_rows = std::max(options_.logit_rows, options_.max_sequences),
-                    .context = options_.context,
-                    .kv = options_.kv,
-                    .deterministic = options_.deterministic};
+  StepLimits limits = step_limits(options_, device_->caps());
   const uint64_t free_bytes = device_->memory().use().device_left_bytes();
   memory_ = plan_memory(device_->caps(), free_bytes, plan,
                         {.limits = limits, .kv_blocks = options_.kv_blocks});
@@ -90,18 +97,22 @@ Result<const ChatTemplate*> Session::chat_template() const {
   return chat_template_->get();
 }
 
+EngineOptions Session::engine_options() const {
+  const StepRunnerOptions& runner = runner_->options();
+  EngineOptions options{.policy = options_.policy,
+                        .vocabulary = model_->config().vocabulary,
+                        .start_paused = options_.start_paused};
+  options.limits = {.max_sequences = runner.slots,
+                    .max_step_tokens = runner.limits.rows,
+                    .context = runner.limits.context,
+                    .pool_blocks = runner.kv_blocks,
+                    .swap_blocks = runner.swap_blocks,
+                    .max_queue = options_.max_queue};
+  return options;
+}
+
 Engine& Session::engine() {
-  if (!engine_) {
-    const StepRunnerOptions& runner = runner_->options();
-    EngineOptions options{.policy = options_.policy, .start_paused = options_.start_paused};
-    options.limits = {.max_sequences = runner.slots,
-                      .max_step_tokens = runner.limits.rows,
-                      .context = runner.limits.context,
-                      .pool_blocks = runner.kv_blocks,
-                      .swap_blocks = runner.swap_blocks,
-                      .max_queue = options_.max_queue};
-    engine_ = std::make_unique<Engine>(*runner_, tokenizer_.get(), options);
-  }
+  if (!engine_) engine_ = std::make_unique<Engine>(*runner_, tokenizer_.get(), engine_options());
   return *engine_;
 }
 

@@ -27,10 +27,10 @@ struct SessionOptions {
   std::string device;    // what -d takes; empty: the best one
   uint32_t context = 0;  // tokens a sequence; 0: what the model was made for, or what fits
   uint32_t max_sequences = 16;
-  uint32_t max_step_tokens = 512;
-  uint32_t logit_rows = 0;  // a step; 0: one for each sequence
-  uint32_t kv_blocks = 0;   // 0: as many as are useful and fit
-  uint64_t swap_bytes = 0;  // of host memory for preempted sequences
+  uint32_t max_step_tokens = 0;  // 0: what suits the device
+  uint32_t logit_rows = 0;       // a step; 0: one for each sequence
+  uint32_t kv_blocks = 0;        // 0: as many as are useful and fit
+  uint64_t swap_bytes = 0;       // of host memory for preempted sequences
   uint32_t max_queue = 4096;
   KvFormat kv = KvFormat::kF16;
   bool deterministic = false;
@@ -38,6 +38,9 @@ struct SessionOptions {
   bool start_paused = false;
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;
 };
+
+// What a runner for these options is made for, before the model has its say.
+StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps);
 
 // What -m takes: a path, or nothing for the model that is embedded in the program.
 Result<std::unique_ptr<ModelFile>> open_model_file(const std::string& path);
@@ -52,6 +55,9 @@ class Session {
 
   // Starts at the first call; until then runner() may be used directly.
   Engine& engine();
+  // What engine() starts with. Whoever wants several engines one after the other makes them over
+  // runner() with this, and leaves engine() alone.
+  EngineOptions engine_options() const;
 
   const ModelFile& file() const { return *file_; }
   const Model& model() const { return *model_; }

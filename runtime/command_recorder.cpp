@@ -125,13 +125,15 @@ void CommandRecorder::begin_command(std::span<const Access> accesses, std::strin
     }
   }
   used_stages_ |= stages;
+  if (!labels_ && !times(Timing::kEachCommand)) return;
+  std::string text(label);
+  if (!part_.empty()) text = fmt::format("{}{}{}", part_, kPartSeparator, label);
   if (labels_) {
-    const std::string text(label);
     const VkDebugUtilsLabelEXT info{.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT,
                                     .pLabelName = text.c_str()};
     vkCmdBeginDebugUtilsLabelEXT(buffer_.handle_, &info);
   }
-  if (times(Timing::kEachCommand)) timer_->record_begin(buffer_.handle_, label);
+  if (times(Timing::kEachCommand)) timer_->record_begin(buffer_.handle_, text);
 }
 
 void CommandRecorder::end_command() {

@@ -81,6 +81,9 @@ enum class Timing {
   kWhole,        // one span from the first command to the last, named after the buffer
 };
 
+// Between the part and the label of a command (CommandRecorder::set_part).
+inline constexpr std::string_view kPartSeparator = ": ";
+
 // What kinds of work commands are, as a set. Barriers name only the kinds that meet, because wider
 // ones cost more.
 enum StageBits : uint32_t { kStageCompute = 1, kStageTransfer = 2, kStageIndirect = 4 };
@@ -111,6 +114,10 @@ class CommandRecorder {
   // Sets every 32-bit word. REQUIRES: offset and size are multiples of four.
   void fill(const BufferSlice& slice, uint32_t word);
 
+  // Labels of the commands that follow are "part: label", so that one kernel's uses can be told
+  // apart; an empty part ends that. REQUIRES: `part` outlives the recorder.
+  void set_part(std::string_view part) { part_ = part; }
+
   // Ends recording. REQUIRES: nothing is recorded after.
   Result<CommandBuffer> finish();
 
@@ -129,6 +136,7 @@ class CommandRecorder {
   bool serial_;
   bool transfer_only_ = false;
   bool labels_ = false;
+  std::string_view part_;
   CommandBuffer buffer_;
   Hazards hazards_;
   uint32_t used_stages_ = 0;     // of all commands so far

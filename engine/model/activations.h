@@ -70,12 +70,13 @@ struct ActivationSizes {
   uint64_t attended = 0;   // [rows, heads, head_size] f32
   uint64_t gate_up = 0;    // [rows, 2 * mlp_width] f32
   uint64_t mlp = 0;        // [rows, mlp_width] f32
+  uint64_t prepared = 0;   // [rows, width or mlp_width] in the form a product wants them
   uint64_t logits = 0;     // [logit rows, vocabulary] f32
   uint64_t matmul_scratch = 0, attention_partials = 0, sampling_scratch = 0;
 
   uint64_t total() const {
-    return hidden + normed + projected + qkv + queries + attended + gate_up + mlp + logits +
-           matmul_scratch + attention_partials + sampling_scratch;
+    return hidden + normed + projected + qkv + queries + attended + gate_up + mlp + prepared +
+           logits + matmul_scratch + attention_partials + sampling_scratch;
   }
 };
 
@@ -85,7 +86,7 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
 struct Activations {
   static Result<Activations> allocate(Device& device, const ActivationSizes& sizes);
 
-  Buffer hidden, normed, projected, qkv, queries, attended, gate_up, mlp, logits;
+  Buffer hidden, normed, projected, qkv, queries, attended, gate_up, mlp, prepared, logits;
   Buffer matmul_scratch, attention_partials, sampling_scratch;
 };
 

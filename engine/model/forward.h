@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "engine/model/activations.h"
@@ -25,6 +26,21 @@
 #include "runtime/result.h"
 
 namespace hearth {
+
+// The parts of a step, as times of its commands are labelled.
+namespace step_part {
+inline constexpr std::string_view kEmbed = "embed";
+inline constexpr std::string_view kNorm = "norm";
+inline constexpr std::string_view kQkv = "qkv";
+inline constexpr std::string_view kRope = "rope";
+inline constexpr std::string_view kAttention = "attention";
+inline constexpr std::string_view kAttentionOut = "attention out";
+inline constexpr std::string_view kGateUp = "gate and up";
+inline constexpr std::string_view kActivation = "activation";
+inline constexpr std::string_view kDown = "down";
+inline constexpr std::string_view kLogits = "logits";
+inline constexpr std::string_view kSampling = "sampling";
+}  // namespace step_part
 
 // What a step is recorded from; all of it outlives the recorded commands.
 struct ForwardContext {
@@ -77,8 +93,24 @@ class Forward {
   };
   Columns columns(const Weight& weight, const Buffer& outputs, uint32_t first,
                   uint32_t count) const;
-  Status matmul(const Weight& weight, const Weight* bias, const BufferSlice& x, const Buffer& y,
-                uint32_t rows, bool add_to_y, float soft_cap = 0);
+  // Rows that go into a product: floats, and where the kernel that made them could also write them
+  // in the form the product wants, that too.
+  struct Rows {
+    BufferSlice floats;
+    RowForm form = RowForm::kFloats;  // of what activations.prepared holds of them
+  };
+  // The form in which all segments of a weight want their rows, if a kernel before can write it.
+  RowForm form_for(const Weight& weight) const;
+  BufferSlice prepared(RowForm form, uint32_t width) const;
+  Status matmul(std::string_view part, const Weight& weight, const Weight* bias, const Rows& x,
+                const Buffer& y, uint32_t rows, bool add_to_y, float soft_cap = 0);
+  Rows normed_rows() const;
+  Rows mlp_rows() const;
+  // The weight that reads what a norm leaves; null where rows are picked in between.
+  const Weight* reader_of(WeightRole norm, uint32_t layer) const;
+  const Weight& output_weight() const;
+  // In a decode step row i is the one that is wanted of sequence i; otherwise they are picked.
+  bool picks_rows() const { return bucket_.sequence_rows > 1; }
   Status rope_kv(uint32_t layer);
   BufferSlice rows_of(const Buffer& buffer, uint32_t width) const {
     return buffer.slice(0, uint64_t{bucket_.rows} * width * 4);
@@ -96,6 +128,7 @@ class Forward {
   AttentionPlan attention_plan_;
   StepLayout layout_;
   bool addend_ = false;  // t is to be added to h
+  RowForm normed_form_ = RowForm::kFloats, mlp_form_ = RowForm::kFloats;
 };
 
 }  // namespace hearth

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -30,6 +31,15 @@ struct StepBatch {
     logit_rows.clear();
     sampling.clear();
     padding_rows = 0;
+  }
+
+  // Room for as many, so that adding them allocates nothing.
+  void reserve(size_t rows, size_t members, size_t blocks) {
+    ids.reserve(rows);
+    sequences.reserve(members);
+    logit_rows.reserve(members);
+    sampling.reserve(members);
+    block_tables.reserve(blocks);
   }
 
   // Adds a sequence with these tokens, the first of them at `first_position`.

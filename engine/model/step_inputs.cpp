@@ -15,6 +15,7 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kLeastUpload = 4096;
 
 // Hands out places one after the other.
 struct Placer {
@@ -81,7 +82,6 @@ std::vector<uint32_t> attention_windows(const ModelConfig& config) {
 
 Result<StepInputs> StepInputs::create(Device& device, uint64_t bytes) {
   StepInputs inputs;
-  inputs.device_ = &device;
   // Uploads are rounded up to a power of two.
   bytes = std::bit_ceil(bytes);
   HEARTH_ASSIGN(inputs.device_buffer_,
@@ -92,6 +92,7 @@ Result<StepInputs> StepInputs::create(Device& device, uint64_t bytes) {
                                                      .intent = MemoryIntent::kUpload,
                                                      .name = "step inputs, staging"}));
   }
+  HEARTH_TRY(inputs.record_uploads(device));
   return inputs;
 }
 
@@ -127,24 +128,25 @@ Result<uint64_t> StepInputs::write(size_t copy, const StepBatch& batch, const St
   return bytes;
 }
 
-Result<const CommandBuffer*> StepInputs::upload(size_t copy, uint64_t bytes) {
-  const uint64_t size = std::min(std::bit_ceil(bytes), device_buffer_.bytes());
-  auto [place, is_new] = uploads_[copy].try_emplace(size);
-  if (is_new) {
-    const auto record = [&]() -> Result<CommandBuffer> {
+Status StepInputs::record_uploads(Device& device) {
+  for (size_t copy = 0; copy < kStagingCopies; ++copy) {
+    uint64_t size = 0;
+    do {
+      size = std::min(size == 0 ? kLeastUpload : size * 2, device_buffer_.bytes());
       HEARTH_ASSIGN(CommandRecorder recorder,
-                    CommandRecorder::begin(*device_, {.name = "step upload"}));
+                    CommandRecorder::begin(device, {.name = "step upload"}));
       recorder.copy(staging_[copy].slice(0, size), device_buffer_.slice(0, size));
-      return recorder.finish();
-    };
-    Result<CommandBuffer> commands = record();
-    if (!commands.ok()) {
-      uploads_[copy].erase(place);
-      return std::move(commands).error();
-    }
-    place->second = std::move(commands).value();
+      HEARTH_ASSIGN(CommandBuffer commands, recorder.finish());
+      uploads_[copy].push_back(std::move(commands));
+    } while (size < device_buffer_.bytes());
   }
-  return &place->second;
+  return {};
+}
+
+const CommandBuffer& StepInputs::upload(size_t copy, uint64_t bytes) const {
+  size_t which = 0;
+  for (uint64_t size = kLeastUpload; size < bytes; size *= 2) ++which;
+  return uploads_[copy][which];
 }
 
 }  // namespace hearth

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -58,16 +57,18 @@ class StepInputs {
   Result<uint64_t> write(size_t copy, const StepBatch& batch, const StepBucket& bucket,
                          const StepLayout& layout, const AttentionPlan& plan,
                          const std::vector<uint32_t>& windows);
-  // Commands that bring over at least `bytes` of a copy; recorded once for each power of two.
-  Result<const CommandBuffer*> upload(size_t copy, uint64_t bytes);
+  // Commands that bring over at least `bytes` of a copy: the next power of two.
+  const CommandBuffer& upload(size_t copy, uint64_t bytes) const;
 
   const Buffer& buffer() const { return device_buffer_; }
 
  private:
-  Device* device_ = nullptr;
+  Status record_uploads(Device& device);
+
   Buffer device_buffer_;
   std::array<Buffer, kStagingCopies> staging_;
-  std::array<std::map<uint64_t, CommandBuffer>, kStagingCopies> uploads_;
+  // For sizes that double, all recorded at once, so that no step has to.
+  std::array<std::vector<CommandBuffer>, kStagingCopies> uploads_;
   AttentionPlanner planner_;
 };
 

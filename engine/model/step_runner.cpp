@@ -12,6 +12,17 @@
 #include "runtime/transfer.h"
 
 namespace hearth {
+namespace {
+
+// More than a step of any model has.
+constexpr uint32_t kProfiledCommands = 8192;
+
+StepBucket batch_bucket(const StepBatch& batch) {
+  return choose_bucket(batch.rows(), static_cast<uint32_t>(batch.sequences.size()), batch.longest(),
+                       static_cast<uint32_t>(batch.logit_rows.size()));
+}
+
+}  // namespace
 
 StepRunner::StepRunner(Device& device, PipelineStore& pipelines, const Model& model,
                        const StepRunnerOptions& options)
@@ -139,7 +150,7 @@ Status StepRunner::record_sampling(CommandRecorder& recorder, const StepBucket& 
        .history_capacity = options_.history_capacity});
 }
 
-Result<StepRunner::Recorded> StepRunner::record(const StepBucket& bucket) {
+Result<StepRunner::Recorded> StepRunner::record(const StepBucket& bucket, GpuTimer* timer) {
   const ModelConfig& config = model_.config();
   Recorded step;
   step.attention = choose_attention(
@@ -147,7 +158,9 @@ Result<StepRunner::Recorded> StepRunner::record(const StepBucket& bucket) {
       options_.limits.deterministic);
   step.layout = step_layout(bucket, step.attention.capacity, windows_.size());
 
-  HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device_, {.name = "step"}));
+  HEARTH_ASSIGN(CommandRecorder recorder,
+                CommandRecorder::begin(
+                    device_, {.name = "step", .timer = timer, .serial = timer != nullptr}));
   Forward forward(*context_, recorder, bucket);
   HEARTH_TRY(forward.embed());
   for (uint32_t layer = 0; layer < config.layers; ++layer)
@@ -155,6 +168,7 @@ Result<StepRunner::Recorded> StepRunner::record(const StepBucket& bucket) {
   if (bucket.logit_rows > 0) {
     HEARTH_TRY(forward.norm(WeightRole::kOutputNorm));
     HEARTH_TRY(forward.logits());
+    recorder.set_part(step_part::kSampling);
     HEARTH_TRY(record_sampling(recorder, bucket, step.layout));
   }
   HEARTH_ASSIGN(step.commands, recorder.finish());
@@ -196,26 +210,39 @@ Status StepRunner::check(const StepBatch& batch) const {
 
 Result<StepTicket> StepRunner::submit(const StepBatch& batch) {
   HEARTH_TRY(check(batch));
-  const StepBucket bucket =
-      choose_bucket(batch.rows(), static_cast<uint32_t>(batch.sequences.size()), batch.longest(),
-                    static_cast<uint32_t>(batch.logit_rows.size()));
+  const StepBucket bucket = batch_bucket(batch);
   HEARTH_ASSIGN(const Recorded* step, recorded(bucket));
+  return submit(batch, bucket, *step);
+}
 
+Result<std::vector<GpuSpan>> StepRunner::profile(const StepBatch& batch) {
+  HEARTH_TRY(check(batch));
+  const StepBucket bucket = batch_bucket(batch);
+  HEARTH_ASSIGN(const auto timer, GpuTimer::create(device_, kProfiledCommands));
+  HEARTH_ASSIGN(const Recorded step, record(bucket, timer.get()));
+  HEARTH_ASSIGN(const StepTicket ticket, submit(batch, bucket, step));
+  HEARTH_TRY(wait(ticket));
+  return timer->read();
+}
+
+Result<StepTicket> StepRunner::submit(const StepBatch& batch, const StepBucket& bucket,
+                                      const Recorded& step) {
   StepTicket ticket{.copy = next_copy_,
                     .logit_rows = static_cast<uint32_t>(batch.logit_rows.size())};
   for (const params::SamplingRow& row : batch.sampling) ticket.with_top |= row.top_logprobs > 0;
-  next_copy_ = (next_copy_ + 1) % StepInputs::kStagingCopies;
   Queue& queue = device_.compute();
   if (last_use_[ticket.copy].timeline != nullptr) HEARTH_TRY(queue.wait(last_use_[ticket.copy]));
 
   HEARTH_ASSIGN(const uint64_t bytes,
-                inputs_.write(ticket.copy, batch, bucket, step->layout, step->attention, windows_));
-  HEARTH_ASSIGN(const CommandBuffer* upload, inputs_.upload(ticket.copy, bytes));
+                inputs_.write(ticket.copy, batch, bucket, step.layout, step.attention, windows_));
   const Readback& readback = readback_[ticket.copy];
   const CommandBuffer* const commands[] = {
-      upload, &step->commands, ticket.with_top ? &readback.download_with_top : &readback.download};
+      &inputs_.upload(ticket.copy, bytes), &step.commands,
+      ticket.with_top ? &readback.download_with_top : &readback.download};
   HEARTH_ASSIGN(ticket.done, queue.submit(commands));
   last_use_[ticket.copy] = ticket.done;
+  // Only now: after a step that failed, the other copy may still be waited for.
+  next_copy_ = (next_copy_ + 1) % StepInputs::kStagingCopies;
   return ticket;
 }
 

@@ -19,6 +19,7 @@
 #include "engine/model/step_executor.h"
 #include "engine/model/step_inputs.h"
 #include "params/sampling.h"
+#include "runtime/gpu_timer.h"
 #include "runtime/pipeline.h"
 #include "runtime/result.h"
 
@@ -56,6 +57,10 @@ class StepRunner final : public StepExecutor {
   Status set_history(uint32_t slot, std::span<const params::TokenCount> tokens) override;
   Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) override;
 
+  // Runs the step with a barrier and a timer around every command and returns their times, labelled
+  // "part: kernel" with the parts of forward.h. REQUIRES: no other step is under way.
+  Result<std::vector<GpuSpan>> profile(const StepBatch& batch);
+
   // Compiles and records what steps of this size need, so that none of them waits for it later.
   Status prepare(const StepBucket& bucket);
 
@@ -74,7 +79,9 @@ class StepRunner final : public StepExecutor {
   Status allocate();
   Status record_downloads();
   Result<const Recorded*> recorded(const StepBucket& bucket);
-  Result<Recorded> record(const StepBucket& bucket);
+  // With a timer: for profiling.
+  Result<Recorded> record(const StepBucket& bucket, GpuTimer* timer = nullptr);
+  Result<StepTicket> submit(const StepBatch& batch, const StepBucket& bucket, const Recorded& step);
   Status record_sampling(CommandRecorder& recorder, const StepBucket& bucket,
                          const StepLayout& layout);
   Status check(const StepBatch& batch) const;

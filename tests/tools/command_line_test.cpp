@@ -1,28 +1,14 @@
 // The program as a user starts it: what it prints where, and how it ends.
-#include <algorithm>
-#include <nlohmann/json.hpp>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/process.h"
+#include "tests/support/hearth_program.h"
 
 namespace hearth::testing {
 namespace {
 
-using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-Finished hearth(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {HEARTH_LAUNCHER, HEARTH_BINARY});
-  return run_program(arguments);
-}
-
-void expect_one_line(const std::string& text) {
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
-  EXPECT_THAT(text, StartsWith("hearth: "));
-}
 
 TEST(CommandLine, DevicesNamesTheChosenOne) {
   const Finished result = hearth({"devices"});
@@ -72,7 +58,7 @@ TEST(CommandLine, BenchKernelsJsonHasWhatScriptsRelyOn) {
 TEST(CommandLine, AWrongWordIsAUsageErrorInOneLine) {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"frobnicate"},
                                                     {"devices", "--frobnicate"},
-                                                    {"bench"},
+                                                    {"bench", "--filter", "x"},
                                                     {"devices", "-d"}}) {
     const Finished result = hearth(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments[0];

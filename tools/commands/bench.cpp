@@ -1,85 +1,170 @@
-// hearth bench --kernels: time, bytes/s and FLOP/s of each kernel beside the device's own ceilings.
+// hearth bench: how fast a model runs here, where the time of its steps goes (--profile), and how
+// fast each kernel is (--kernels), beside the device's own ceilings.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
 
+#include "engine/scheduling/batch_plan.h"
 #include "runtime/device.h"
 #include "runtime/instance.h"
 #include "runtime/pipeline_cache.h"
 #include "tools/bench/kernel_bench.h"
 #include "tools/bench/kernel_cases.h"
+#include "tools/bench/model_bench.h"
+#include "tools/bench/reports.h"
+#include "tools/bench/step_profile.h"
 #include "tools/commands/command.h"
+#include "tools/commands/model_options.h"
 
 namespace hearth {
 namespace {
 
-nlohmann::json to_json(const DeviceCaps& caps, const Ceilings& ceilings,
-                       const std::vector<KernelTime>& times) {
-  nlohmann::json kernels = nlohmann::json::array();
-  for (const KernelTime& time : times)
-    kernels.push_back({{"kernel", time.kernel},
-                       {"variant", time.variant},
-                       {"shape", time.shape},
-                       {"seconds", time.seconds},
-                       {"bytes_per_s", time.bytes_per_s},
-                       {"flops_per_s", time.flops_per_s},
-                       {"share", time.share}});
-  return {{"device", caps.name},
-          {"driver", caps.driver},
-          {"ceilings",
-           {{"read_bytes_per_s", ceilings.read_bytes_per_s},
-            {"flops_per_s", ceilings.flops_per_s},
-            {"matrix_flops_per_s", ceilings.matrix_flops_per_s}}},
-          {"kernels", kernels}};
-}
+constexpr uint32_t kMostTokens = 4000;  // the engine remembers its last 4096 steps
 
 class BenchCommand : public Command {
  public:
   BenchCommand() : Command("bench", "How fast this machine is") {}
 
   void declare(CLI::App& app) override {
-    app.add_flag("--kernels", kernels_, "Time every kernel beside the device's ceilings")
-        ->required();
-    app.add_option("--filter", filter_, "Only kernel families whose name contains this");
-    app.add_option("-d,--device", wanted_, "The device: an index or part of a name");
+    model_.declare(app);
+    auto* kernels = app.add_flag("--kernels", kernels_,
+                                 "Time every kernel instead of a model, beside the ceilings");
+    app.add_option("--filter", filter_, "With --kernels: only families whose name contains this")
+        ->needs(kernels);
+    app.add_flag("--profile", profile_, "Show where the time of steps goes instead")
+        ->excludes(kernels);
+    prompt_ =
+        app.add_option("-p,--prompt", bench_.prompt, "Tokens of the prompt; 0: leave that test out")
+            ->capture_default_str();
+    app.add_option("-n,--tokens", bench_.tokens, "Tokens to generate; 0: leave that test out")
+        ->check(CLI::Range(0u, kMostTokens))
+        ->capture_default_str();
+    app.add_option("--batch", bench_.batches, "Streams side by side, as 1,8,64")
+        ->delimiter(',')
+        ->check(CLI::Range(1u, 65536u))
+        ->capture_default_str();
+    app.add_option("--context", bench_.context, "Tokens that streams have before they are timed")
+        ->capture_default_str();
+    app.add_option("--reps", bench_.repetitions, "How often each test is run")
+        ->check(CLI::Range(1u, 1000u))
+        ->capture_default_str();
+    app.add_option("--step-tokens", model_.session.max_step_tokens,
+                   "Tokens a step; 0: what suits the device");
     app.add_flag("--json", json_, "One JSON object on stdout");
   }
 
-  Status run() override {
+  Status run() override { return kernels_ ? run_kernels() : run_model(); }
+
+ private:
+  Status run_kernels() {
     HEARTH_ASSIGN(const auto instance, Instance::create({}));
-    HEARTH_ASSIGN(const auto device, Device::open(*instance, wanted_));
+    HEARTH_ASSIGN(const auto device, Device::open(*instance, model_.session.device));
     HEARTH_ASSIGN(const auto pipelines,
                   PipelineStore::create(*device, {.cache_directory = default_cache_directory()}));
     KernelBench bench(*device, *pipelines);
     HEARTH_TRY(bench.warm_up());
     HEARTH_ASSIGN(const Ceilings ceilings, bench.measure_ceilings());
     if (!json_) {
-      fmt::print("{}: reads {:.1f} GB/s, {:.3f} TFLOP/s in f32, {:.1f} on matrix units\n\n",
-                 device->caps().name, ceilings.read_bytes_per_s * 1e-9,
-                 ceilings.flops_per_s * 1e-12, ceilings.matrix_flops_per_s * 1e-12);
-      fmt::print("{:<12} {:<26} {:>12} {:>10} {:>10} {:>7}  {}\n", "kernel", "shape", "time us",
-                 "GB/s", "TFLOP/s", "share", "variant");
+      print_ceilings(device->caps(), ceilings);
+      print_kernel_header();
     }
-    std::vector<KernelTime> times;
+    nlohmann::json list = nlohmann::json::array();
     for (const KernelCases* family : KernelCases::all()) {
       if (family->family().find(filter_) == std::string::npos) continue;
       HEARTH_ASSIGN(const KernelCaseSet set, family->make(bench));
       for (const KernelCase& item : set.cases) {
         HEARTH_ASSIGN(const KernelTime time, bench.measure(item, ceilings));
-        if (!json_)
-          fmt::print("{:<12} {:<26} {:>12.2f} {:>10.1f} {:>10.3f} {:>6.1f}%  {}\n", time.kernel,
-                     time.shape, time.seconds * 1e6, time.bytes_per_s * 1e-9,
-                     time.flops_per_s * 1e-12, time.share * 100, time.variant);
-        times.push_back(time);
+        if (!json_) print(time);
+        list.push_back(to_json(time));
       }
     }
-    if (json_) fmt::print("{}\n", to_json(device->caps(), ceilings, times).dump(2));
+    if (json_)
+      fmt::print("{}\n", nlohmann::json{{"device", device->caps().name},
+                                        {"driver", device->caps().driver},
+                                        {"ceilings", to_json(ceilings)},
+                                        {"kernels", list}}
+                             .dump(2));
     return {};
   }
 
- private:
-  bool kernels_ = false, json_ = false;
-  std::string filter_, wanted_;
+  Status run_model() {
+    HEARTH_ASSIGN(std::unique_ptr<ModelFile> file, model_.open_file());
+    HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
+    // The usual prompt is too long for some small models.
+    if (prompt_->count() == 0) bench_.prompt = std::min(bench_.prompt, plan.config.context - 1);
+    if (bench_.tokens == 0) bench_.batches.clear();
+    model_.session.max_sequences = 1;
+    model_.session = bench_session_options(model_.session, bench_);
+    HEARTH_ASSIGN(const auto session, model_.open(std::move(file)));
+    HEARTH_TRY(check_room(*session));
+
+    KernelBench kernel_bench(session->device(), session->pipelines());
+    HEARTH_TRY(kernel_bench.warm_up());
+    HEARTH_ASSIGN(const Ceilings ceilings, kernel_bench.measure_ceilings());
+    if (!json_) print_ceilings(session->device().caps(), ceilings);
+    nlohmann::json list = nlohmann::json::array();
+    HEARTH_TRY(profile_ ? profile_steps(*session, ceilings, list)
+                        : time_model(*session, ceilings, list));
+    if (json_)
+      fmt::print("{}\n", nlohmann::json{{"device", session->device().caps().name},
+                                        {"model", session->file().name()},
+                                        {"ceilings", to_json(ceilings)},
+                                        {profile_ ? "profiles" : "results", list}}
+                             .dump(2));
+    return {};
+  }
+
+  Status check_room(const Session& session) const {
+    const MemoryPlan& memory = session.memory();
+    if (memory.context < model_.session.context)
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("these tests need sequences of {} tokens, but {} takes {}: give "
+                               "smaller -p, -n or --context",
+                               model_.session.context, session.file().name(), memory.context)};
+    if (memory.kv_blocks < model_.session.kv_blocks)
+      return Error{ErrorKind::kOutOfMemory,
+                   fmt::format("{} tokens do not fit the KV cache, which has room for {}: give "
+                               "smaller --batch, -n or --context",
+                               uint64_t{model_.session.kv_blocks} * kTokensPerBlock,
+                               uint64_t{memory.kv_blocks} * kTokensPerBlock)};
+    return {};
+  }
+
+  Status time_model(Session& session, const Ceilings& ceilings, nlohmann::json& list) const {
+    ModelBench bench(session, bench_, ceilings);
+    const auto note = [&](const Result<ModelTime>& time) -> Status {
+      if (!time.ok()) return time.error();
+      if (!json_) print(*time);
+      list.push_back(to_json(*time));
+      return {};
+    };
+    if (!json_) print_model_header();
+    if (bench_.prompt > 0) HEARTH_TRY(note(bench.prompt()));
+    for (const uint32_t batch : bench_.batches) HEARTH_TRY(note(bench.decode(batch)));
+    return {};
+  }
+
+  Status profile_steps(Session& session, const Ceilings& ceilings, nlohmann::json& list) const {
+    const auto note = [&](const Result<StepProfile>& profile) -> Status {
+      if (!profile.ok()) return profile.error();
+      if (!json_) print(*profile);
+      list.push_back(to_json(*profile));
+      return {};
+    };
+    const uint32_t step_tokens = session.runner().options().limits.rows;
+    if (bench_.prompt > 0)
+      HEARTH_TRY(note(profile_step(session, 1, 0, std::min(step_tokens, bench_.prompt), ceilings)));
+    for (const uint32_t batch : bench_.batches)
+      HEARTH_TRY(note(profile_step(session, batch, bench_.context, 1, ceilings)));
+    return {};
+  }
+
+  ModelOptionsGroup model_;
+  ModelBenchOptions bench_;
+  CLI::Option* prompt_ = nullptr;
+  bool kernels_ = false, profile_ = false, json_ = false;
+  std::string filter_;
 };
 
 BenchCommand bench_command;

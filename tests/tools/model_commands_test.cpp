@@ -1,0 +1,278 @@
+// The commands that take a model, as a user starts them: what scripts rely on in their JSON, and
+// that the numbers are right.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/hearth_program.h"
+
+namespace hearth::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kTiny = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+const std::string kHeldOut = HEARTH_SOURCE_DIR "/models/default/held_out.txt";
+const std::string kShared = HEARTH_SOURCE_DIR "/../shared";
+const std::string kQuantized = HEARTH_SOURCE_DIR "/tests/models/golden/quantized_perplexity.json";
+const std::string kStories = kShared + "/models/stories15M-Q8_0.gguf";
+
+void expect_keys(const nlohmann::json& object, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) EXPECT_TRUE(object.contains(key)) << key;
+}
+
+TEST(Info, TellsWhatAModelNeeds) {
+  const auto json = hearth_json({"info", "-m", kTiny, "--ctx", "512"});
+  expect_keys(json, {"arch", "parameters", "weight_bytes", "kv_bytes_per_token", "activation_bytes",
+                     "context", "fits", "max_context"});
+  EXPECT_EQ(json["arch"], "llama");
+  EXPECT_EQ(json["context"], 1024);
+  // The embedding, and in three layers q, k, v, out, gate, up, down and two norms; a last norm.
+  constexpr int kLayer = 128 * 128 + 2 * 64 * 128 + 128 * 128 + 3 * 256 * 128 + 2 * 128;
+  EXPECT_EQ(json["parameters"], 4096 * 128 + 3 * kLayer + 128);
+  // Keys and values of one head of 64 in three layers, in F16.
+  EXPECT_EQ(json["kv_bytes_per_token"], 2 * 64 * 3 * 2);
+  EXPECT_EQ(json["fits"], true);
+  EXPECT_EQ(json["max_context"], 1024);
+  EXPECT_EQ(json["asked_context"], 512);
+  uint64_t file_bytes = 0;
+  for (const auto& [name, use] : json["formats"].items())
+    file_bytes += use["bytes"].get<uint64_t>();
+  EXPECT_NEAR(json["weight_bytes"].get<double>(), static_cast<double>(file_bytes),
+              static_cast<double>(file_bytes) * 0.01);
+}
+
+TEST(Info, TheEmbeddedModelIsTheDefault) {
+  const Finished result = hearth({"info"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("llama"));
+  EXPECT_THAT(result.out, HasSubstr("with a chat template"));
+}
+
+TEST(Info, WithoutADeviceTheRestIsStillThere) {
+  const auto json = hearth_json({"info", "-m", kTiny, "-d", "no such card"});
+  EXPECT_TRUE(json["fits"].is_null());
+  EXPECT_TRUE(json["device"].is_null());
+  EXPECT_THAT(json["no_device"].get<std::string>(), HasSubstr("no such card"));
+  EXPECT_GT(json["weight_bytes"].get<uint64_t>(), 0u);
+}
+
+TEST(Info, AFileThatIsOnlyAVocabulary) {
+  const std::string file = kShared + "/vocab/ggml-vocab-gpt-2.gguf";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "the shared files are not here";
+  const auto json = hearth_json({"info", "-m", file});
+  EXPECT_EQ(json["arch"], "gpt2");
+  EXPECT_EQ(json["tensors"], 0);
+  EXPECT_EQ(json["vocabulary"], 50257);
+  EXPECT_THAT(hearth({"info", "-m", file}).out, HasSubstr("vocabulary only"));
+}
+
+TEST(Logits, OfTheLastPositionOrOfAll) {
+  const auto last = hearth_json({"logits", "-m", kTiny, "--ids", "1,5,9"})["logits"];
+  ASSERT_EQ(last.size(), 4096u);
+  const auto all = hearth_json({"logits", "-m", kTiny, "--ids", "1,5,9", "--all"})["logits"];
+  ASSERT_EQ(all.size(), 3u);
+  for (size_t i = 0; i < last.size(); ++i)
+    EXPECT_NEAR(all[2][i].get<double>(), last[i].get<double>(), 1e-3) << i;
+  EXPECT_NE(all[1], all[2]);
+}
+
+// The likeliest token after a text is what greedy generation says.
+TEST(Logits, AgreeWithRun) {
+  const auto logits =
+      hearth_json({"logits", "-m", kTiny, "-p", "Once upon a"})["logits"].get<std::vector<float>>();
+  const auto best = std::ranges::max_element(logits) - logits.begin();
+  const auto run = hearth_json({"run", "-m", kTiny, "-p", "Once upon a", "-n", "1", "--temp", "0"});
+  EXPECT_EQ(run["ids"][0], best);
+}
+
+TEST(Logits, AModelWithoutAVocabulary) {
+  const std::string folder = HEARTH_SOURCE_DIR "/tests/models/golden/llama";
+  const auto logits = hearth_json({"logits", "-m", folder, "--ids", "1,2,3"})["logits"];
+  EXPECT_GT(logits.size(), 1u);
+  const Finished text = hearth({"logits", "-m", folder, "-p", "Hello"});
+  EXPECT_EQ(text.exit_code, 1);
+  expect_one_line(text.err);
+}
+
+TEST(Logits, AnIdOutsideTheVocabularyIsNamed) {
+  const Finished result = hearth({"logits", "-m", kTiny, "--ids", "1,4096"});
+  EXPECT_EQ(result.exit_code, 1);
+  expect_one_line(result.err);
+  EXPECT_THAT(result.err, HasSubstr("4096"));
+}
+
+struct PerplexityCase {
+  const char* context;
+  double expected;  // llama.cpp's
+};
+
+TEST(Perplexity, OfTheTinyModelIsLlamaCpps) {
+  for (const PerplexityCase& item :
+       {PerplexityCase{"256", 5.8885}, PerplexityCase{"1024", 6.3997}}) {
+    const auto json =
+        hearth_json({"perplexity", "-m", kTiny, "-f", kHeldOut, "--ctx", item.context});
+    EXPECT_NEAR(json["perplexity"].get<double>(), item.expected, item.expected * 0.003)
+        << item.context;
+    EXPECT_EQ(json["tokens"].get<int>() % (std::stoi(item.context) / 2 - 1), 0);
+  }
+}
+
+// However the chunks are put into steps, the result is the same.
+TEST(Perplexity, DoesNotDependOnTheStep) {
+  const auto with = [&](const char* step_tokens) {
+    return hearth_json({"perplexity", "-m", kTiny, "-f", kHeldOut, "--ctx", "64", "--chunks", "9",
+                        "--step-tokens", step_tokens})["perplexity"]
+        .get<double>();
+  };
+  const double together = with("512");
+  EXPECT_NEAR(with("48"), together, together * 1e-3);
+}
+
+TEST(Perplexity, OfTheSharedModel) {
+  if (!std::filesystem::exists(kStories)) GTEST_SKIP() << "the shared files are not here";
+  const auto expected =
+      nlohmann::json::parse(std::ifstream(kShared + "/models/expected.json"))["perplexity"];
+  const double value = expected["stories15M-Q8_0"].get<double>();
+  const auto json = hearth_json({"perplexity", "-m", kStories, "-f", kShared + "/models/eval.txt",
+                                 "--ctx", std::to_string(expected["context"].get<int>())});
+  EXPECT_NEAR(json["perplexity"].get<double>(), value, value * 0.003);
+  // llama.cpp rounds activations; what the file's weights give without that is known more closely.
+  const double exact =
+      nlohmann::json::parse(std::ifstream(kQuantized))["model"]["perplexity_exact"];
+  EXPECT_NEAR(json["perplexity"].get<double>(), exact, exact * 0.0005);
+}
+
+std::vector<uint32_t> tokens_of(const std::string& text) {
+  return hearth_json({"tokenize", "-m", kStories, "--add-bos", text})["ids"]
+      .get<std::vector<uint32_t>>();
+}
+
+// llama.cpp rounds activations to 8 bits, which moves logits by some hundredths. Where two tokens
+// are closer than that, either is right; what follows then differs.
+void expect_a_tie(std::vector<uint32_t> ours, const std::vector<uint32_t>& theirs) {
+  const size_t common = static_cast<size_t>(std::ranges::mismatch(ours, theirs).in1 - ours.begin());
+  ASSERT_LT(common, std::min(ours.size(), theirs.size()));
+  std::string ids;
+  for (size_t i = 0; i < common; ++i) ids += (i > 0 ? "," : "") + std::to_string(ours[i]);
+  const auto logits = hearth_json({"logits", "-m", kStories, "--ids", ids})["logits"];
+  EXPECT_NEAR(logits[ours[common]].get<double>(), logits[theirs[common]].get<double>(), 0.05)
+      << "token " << common;
+}
+
+TEST(Run, GreedyTextOfTheSharedModelIsLlamaCpps) {
+  if (!std::filesystem::exists(kStories)) GTEST_SKIP() << "the shared files are not here";
+  const auto expected = nlohmann::json::parse(std::ifstream(kShared + "/models/expected.json"));
+  size_t equal = 0;
+  for (const auto& item : expected["greedy"]) {
+    const auto prompt = item["prompt"].get<std::string>();
+    const auto json = hearth_json({"run", "-m", kStories, "-p", prompt, "-n", "64", "--temp", "0"});
+    EXPECT_EQ(json["tokens"], 64);
+    if (json["text"] == item["greedy_64"]) {
+      ++equal;
+      continue;
+    }
+    std::vector<uint32_t> ours = tokens_of(prompt);
+    for (const auto& id : json["ids"]) ours.push_back(id.get<uint32_t>());
+    expect_a_tie(std::move(ours), tokens_of(prompt + item["greedy_64"].get<std::string>()));
+  }
+  EXPECT_GE(equal + 1, expected["greedy"].size());
+}
+
+TEST(Bench, TimesPromptAndDecode) {
+  const auto json = hearth_json({"bench", "-m", kTiny, "-p", "64", "-n", "8", "--batch", "1,3",
+                                 "--reps", "1", "--context", "20"});
+  expect_keys(json, {"device", "model", "results"});
+  ASSERT_EQ(json["results"].size(), 3u);
+  const char* tests[] = {"prompt", "decode", "decode"};
+  const int batches[] = {1, 1, 3}, tokens[] = {64, 8, 24};
+  for (size_t i = 0; i < 3; ++i) {
+    const auto& result = json["results"][i];
+    expect_keys(result, {"stddev", "flops_per_s"});
+    EXPECT_EQ(result["test"], tests[i]);
+    EXPECT_EQ(result["batch"], batches[i]);
+    EXPECT_EQ(result["tokens"], tokens[i]);
+    EXPECT_GT(result["tokens_per_s"].get<double>(), 0);
+  }
+  // A step of one stream reads every weight once, and little besides.
+  const double weights = hearth_json({"info", "-m", kTiny})["weight_bytes"].get<double>();
+  const auto& decode = json["results"][1];
+  const double per_token =
+      decode["bytes_per_s"].get<double>() / decode["tokens_per_s"].get<double>();
+  EXPECT_GT(per_token, weights);
+  EXPECT_LT(per_token, weights * 1.1);
+}
+
+TEST(Bench, ProfileTellsWhereTheTimeGoes) {
+  const auto json =
+      hearth_json({"bench", "--profile", "-m", kTiny, "-p", "32", "-n", "8", "--batch", "2"});
+  ASSERT_EQ(json["profiles"].size(), 2u);
+  for (const auto& profile : json["profiles"]) {
+    double bytes = 0;
+    for (const auto& part : profile["parts"]) {
+      EXPECT_GT(part["seconds"].get<double>(), 0) << part["part"];
+      // Every part that is recorded has its costs, and the other way round.
+      EXPECT_GT(part["bytes"].get<double>(), 0) << part["part"];
+      bytes += part["bytes"].get<double>();
+    }
+    EXPECT_EQ(profile["parts"].size(), 11u);
+    EXPECT_GT(bytes, 1e6);
+  }
+}
+
+TEST(ModelCommands, ABadFileIsOneLine) {
+  const auto file = std::filesystem::temp_directory_path() / "hearth_cut_off.gguf";
+  std::filesystem::copy_file(kTiny, file, std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"info", "-m", file.string()},
+        {"run", "-p", "x", "-m", file.string()},
+        {"logits", "--ids", "1", "-m", "/no/such/file.gguf"},
+        {"perplexity", "-f", kHeldOut, "-m", kHeldOut},
+        {"bench", "-m", file.string()}}) {
+    const Finished result = hearth(arguments);
+    EXPECT_EQ(result.exit_code, 1) << arguments[0];
+    expect_one_line(result.err);
+    EXPECT_TRUE(result.out.empty()) << result.out;
+  }
+  std::filesystem::remove(file);
+}
+
+TEST(ModelCommands, AnUnknownArchitectureListsThoseThatAreKnown) {
+  // The name of the architecture is replaced by another of the same length.
+  std::ifstream in(kTiny, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const std::string key = "general.architecture";
+  const size_t name = bytes.find("llama", bytes.find(key) + key.size());
+  ASSERT_NE(name, std::string::npos);
+  bytes.replace(name, 5, "zebra");
+  const auto file = std::filesystem::temp_directory_path() / "hearth_zebra.gguf";
+  std::ofstream(file, std::ios::binary) << bytes;
+  const Finished result = hearth({"info", "-m", file.string()});
+  std::filesystem::remove(file);
+  EXPECT_EQ(result.exit_code, 1);
+  expect_one_line(result.err);
+  for (const char* name : {"zebra", "llama", "qwen2", "qwen3", "gemma2", "gemma3", "phi3"})
+    EXPECT_THAT(result.err, HasSubstr(name));
+}
+
+TEST(ModelCommands, AWrongWordIsAUsageError) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"logits"},
+                                                    {"logits", "--ids", "one,two"},
+                                                    {"logits", "--ids", "1", "-p", "text"},
+                                                    {"perplexity"},
+                                                    {"bench", "--batch", "0"},
+                                                    {"bench", "--kernels", "--profile"},
+                                                    {"info", "--ctx", "many"}}) {
+    const Finished result = hearth(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments[0];
+    expect_one_line(result.err);
+    EXPECT_TRUE(result.out.empty());
+  }
+}
+
+}  // namespace
+}  // namespace hearth::testing

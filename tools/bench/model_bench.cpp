@@ -1,0 +1,186 @@
+#include "tools/bench/model_bench.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "engine/scheduling/batch_plan.h"
+
+namespace hearth {
+namespace {
+
+// With separate phases, the scheduler gives streams that wait one step in so many of the prompts'.
+constexpr uint32_t kPromptStepsInARow = 8;
+
+uint32_t blocks_of(uint32_t tokens) { return (tokens + kTokensPerBlock - 1) / kTokensPerBlock; }
+
+// Tokens that the first streams generate while prompts of the last are still being read.
+uint32_t early_tokens(const ModelBenchOptions& bench, uint32_t batch, uint32_t step_tokens) {
+  const uint64_t prompts = uint64_t{batch} * std::max(1u, bench.context);
+  return static_cast<uint32_t>(prompts / step_tokens / kPromptStepsInARow) + 2;
+}
+
+uint32_t sequence_tokens(const ModelBenchOptions& bench, uint32_t batch, uint32_t step_tokens) {
+  return std::max(1u, bench.context) + bench.tokens + early_tokens(bench, batch, step_tokens);
+}
+
+bool decodes_all(const StepRecord& record, uint32_t batch) {
+  return record.members.size() == batch &&
+         std::ranges::all_of(record.members, [](const StepMember& member) {
+           return member.phase == StepPhase::kDecode;
+         });
+}
+
+}  // namespace
+
+SessionOptions bench_session_options(SessionOptions options, const ModelBenchOptions& bench) {
+  // Enough for the smallest steps there may be.
+  const uint32_t step_tokens = options.max_step_tokens != 0 ? options.max_step_tokens : 512;
+  uint32_t context = bench.prompt + 1;
+  uint32_t blocks = blocks_of(context);
+  for (const uint32_t batch : bench.batches) {
+    const uint32_t tokens = sequence_tokens(bench, batch, step_tokens);
+    context = std::max(context, tokens);
+    blocks = std::max(blocks, batch * (blocks_of(tokens) + 1));
+    options.max_sequences = std::max(options.max_sequences, batch);
+  }
+  if (options.context == 0) options.context = context;
+  options.kv_blocks = std::max(options.kv_blocks, blocks);
+  options.policy.phases = Phases::kSeparate;
+  options.policy.prefix_cache = false;
+  return options;
+}
+
+double ceiling_share(const Cost& cost, double seconds, const Ceilings& ceilings) {
+  const double most_flops = std::max(ceilings.flops_per_s, ceilings.matrix_flops_per_s);
+  if (seconds <= 0 || most_flops <= 0) return 0;
+  return std::max(cost.bytes / ceilings.read_bytes_per_s, cost.flops / most_flops) / seconds;
+}
+
+StepBatch bench_step(uint32_t batch, uint32_t position, uint32_t rows) {
+  StepBatch step;
+  const uint32_t blocks = blocks_of(position + rows);
+  std::vector<uint32_t> ids(rows), table(blocks);
+  for (uint32_t row = 0; row < rows; ++row) ids[row] = row % 64;
+  for (uint32_t i = 0; i < batch; ++i) {
+    for (uint32_t block = 0; block < blocks; ++block) table[block] = i * blocks + block;
+    step.add_sequence(position, ids, table);
+    step.logit_rows.push_back((i + 1) * rows - 1);
+    step.sampling.push_back(
+        {.flags = params::kSamplingActive | params::kSamplingGreedy, .id_index = i});
+  }
+  return step;
+}
+
+std::vector<double> done_seconds(std::span<const StepRecord> records) {
+  std::vector<double> done;
+  for (const StepRecord& record : records) {
+    const double began =
+        done.empty() ? record.submit_seconds : std::max(record.submit_seconds, done.back());
+    done.push_back(began + record.run_seconds);
+  }
+  return done;
+}
+
+GenerationRequest ModelBench::request(uint32_t prompt_tokens, uint32_t max_tokens) {
+  std::mt19937 random(++requests_);
+  std::uniform_int_distribution<uint32_t> id(0, session_.model().config().vocabulary - 1);
+  GenerationRequest request{.max_tokens = max_tokens, .ignore_end = true};
+  request.sampling.temperature = 0;
+  for (uint32_t i = 0; i < prompt_tokens; ++i) request.prompt.push_back(id(random));
+  return request;
+}
+
+Result<double> ModelBench::prompt_seconds() {
+  HEARTH_ASSIGN(const auto stream, session_.engine().submit(request(options_.prompt, 1)));
+  while (stream->next()) {
+  }
+  const GenerationEnd& end = stream->end();
+  if (end.reason == FinishReason::kError) return Error{ErrorKind::kInternal, end.message};
+  return end.times.first_token;
+}
+
+Result<double> ModelBench::decode_seconds(uint32_t batch, uint32_t tokens) {
+  Engine& engine = session_.engine();
+  const uint32_t step_tokens = session_.runner().options().limits.rows;
+  const uint32_t wanted = tokens + early_tokens(options_, batch, step_tokens);
+  std::vector<GenerationRequest> requests;
+  for (uint32_t i = 0; i < batch; ++i)
+    requests.push_back(request(std::max(1u, options_.context), wanted));
+  const uint64_t first_record = engine.records().written();
+  HEARTH_ASSIGN(const auto streams, engine.submit(std::move(requests)));
+  for (const auto& stream : streams) {
+    while (stream->next()) {
+    }
+    if (stream->end().reason == FinishReason::kError)
+      return Error{ErrorKind::kInternal, stream->end().message};
+  }
+
+  // The record of the very last step may not be there yet, and is not needed: early_tokens() are
+  // generated beside those that count.
+  std::vector<StepRecord> records;
+  for (uint64_t i = first_record; i < engine.records().written(); ++i)
+    if (StepRecord record; engine.records().read(i, record)) records.push_back(std::move(record));
+  const std::vector<double> done = done_seconds(records);
+  for (size_t first = 1; first + tokens <= records.size(); ++first) {
+    const auto steps = std::span(records).subspan(first, tokens);
+    if (std::ranges::all_of(steps, [&](const auto& step) { return decodes_all(step, batch); }))
+      return done[first + tokens - 1] - done[first - 1];
+  }
+  return Error{ErrorKind::kInternal,
+               fmt::format("{} streams never ran side by side for {} steps", batch, tokens)};
+}
+
+template <class Once>
+Result<ModelTime> ModelBench::repeat(ModelTime time, const Cost& cost, Once once) const {
+  std::vector<double> rates;
+  double seconds = 0;
+  for (uint32_t i = 0; i < options_.repetitions; ++i) {
+    HEARTH_ASSIGN(const double taken, once());
+    seconds += taken;
+    rates.push_back(time.tokens / taken);
+  }
+  const auto count = static_cast<double>(rates.size());
+  seconds /= count;
+  for (const double rate : rates) time.tokens_per_s += rate / count;
+  if (rates.size() > 1) {
+    double squares = 0;
+    for (const double rate : rates)
+      squares += (rate - time.tokens_per_s) * (rate - time.tokens_per_s);
+    time.stddev = std::sqrt(squares / (count - 1));
+  }
+  time.bytes_per_s = cost.bytes / seconds;
+  time.flops_per_s = cost.flops / seconds;
+  time.share = ceiling_share(cost, seconds, ceilings_);
+  return time;
+}
+
+Result<ModelTime> ModelBench::prompt() {
+  const uint32_t step_tokens = session_.runner().options().limits.rows;
+  Cost cost;
+  for (uint32_t first = 0; first < options_.prompt; first += step_tokens) {
+    StepBatch step = bench_step(1, first, std::min(step_tokens, options_.prompt - first));
+    if (first + step_tokens < options_.prompt) step.logit_rows.clear();
+    cost += whole_step_cost(session_.model().plan(), session_.file(), session_.options().kv, step);
+  }
+  HEARTH_TRY(prompt_seconds());
+  return repeat({.test = "prompt", .tokens = options_.prompt}, cost,
+                [&] { return prompt_seconds(); });
+}
+
+Result<ModelTime> ModelBench::decode(uint32_t batch) {
+  // What streams see grows from step to step; in the middle it is what it is on average.
+  const uint32_t middle = std::max(1u, options_.context) + options_.tokens / 2;
+  Cost cost;
+  const Cost step = whole_step_cost(session_.model().plan(), session_.file(), session_.options().kv,
+                                    bench_step(batch, middle, 1));
+  for (uint32_t i = 0; i < options_.tokens; ++i) cost += step;
+  constexpr uint32_t kWarmUpTokens = 8;
+  HEARTH_TRY(decode_seconds(batch, std::min(options_.tokens, kWarmUpTokens)));
+  return repeat({.test = "decode", .batch = batch, .tokens = batch * options_.tokens}, cost,
+                [&] { return decode_seconds(batch, options_.tokens); });
+}
+
+}  // namespace hearth

@@ -1,0 +1,102 @@
+#include "tools/bench/reports.h"
+
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+namespace hearth {
+
+nlohmann::json to_json(const Ceilings& ceilings) {
+  return {{"read_bytes_per_s", ceilings.read_bytes_per_s},
+          {"flops_per_s", ceilings.flops_per_s},
+          {"matrix_flops_per_s", ceilings.matrix_flops_per_s}};
+}
+
+nlohmann::json to_json(const KernelTime& time) {
+  return {{"kernel", time.kernel},
+          {"variant", time.variant},
+          {"shape", time.shape},
+          {"seconds", time.seconds},
+          {"bytes_per_s", time.bytes_per_s},
+          {"flops_per_s", time.flops_per_s},
+          {"share", time.share}};
+}
+
+nlohmann::json to_json(const ModelTime& time) {
+  return {{"test", time.test},
+          {"batch", time.batch},
+          {"tokens", time.tokens},
+          {"tokens_per_s", time.tokens_per_s},
+          {"stddev", time.stddev},
+          {"bytes_per_s", time.bytes_per_s},
+          {"flops_per_s", time.flops_per_s},
+          {"share", time.share}};
+}
+
+nlohmann::json to_json(const StepProfile& profile) {
+  nlohmann::json parts = nlohmann::json::array();
+  for (const PartTime& part : profile.parts)
+    parts.push_back({{"part", part.part},
+                     {"kernels", part.kernels},
+                     {"calls", part.calls},
+                     {"seconds", part.seconds},
+                     {"bytes", part.cost.bytes},
+                     {"flops", part.cost.flops},
+                     {"share", part.share}});
+  return {{"test", profile.test},
+          {"batch", profile.batch},
+          {"tokens", profile.tokens},
+          {"context", profile.context},
+          {"step_seconds", profile.step_seconds},
+          {"parts", parts}};
+}
+
+void print_ceilings(const DeviceCaps& caps, const Ceilings& ceilings) {
+  fmt::print("{}: reads {:.1f} GB/s, {:.3f} TFLOP/s in f32, {:.1f} on matrix units\n\n", caps.name,
+             ceilings.read_bytes_per_s * 1e-9, ceilings.flops_per_s * 1e-12,
+             ceilings.matrix_flops_per_s * 1e-12);
+}
+
+void print_kernel_header() {
+  fmt::print("{:<12} {:<26} {:>12} {:>10} {:>10} {:>7}  {}\n", "kernel", "shape", "time us", "GB/s",
+             "TFLOP/s", "share", "variant");
+}
+
+void print(const KernelTime& time) {
+  fmt::print("{:<12} {:<26} {:>12.2f} {:>10.1f} {:>10.3f} {:>6.1f}%  {}\n", time.kernel, time.shape,
+             time.seconds * 1e6, time.bytes_per_s * 1e-9, time.flops_per_s * 1e-12,
+             time.share * 100, time.variant);
+}
+
+void print_model_header() {
+  fmt::print("{:<8} {:>6} {:>8} {:>12} {:>10} {:>10} {:>10} {:>7}\n", "test", "batch", "tokens",
+             "tokens/s", "+/-", "GB/s", "TFLOP/s", "share");
+}
+
+void print(const ModelTime& time) {
+  fmt::print("{:<8} {:>6} {:>8} {:>12.1f} {:>10.1f} {:>10.2f} {:>10.4f} {:>6.1f}%\n", time.test,
+             time.batch, time.tokens, time.tokens_per_s, time.stddev, time.bytes_per_s * 1e-9,
+             time.flops_per_s * 1e-12, time.share * 100);
+}
+
+void print(const StepProfile& profile) {
+  double total = 0;
+  for (const PartTime& part : profile.parts) total += part.seconds;
+  fmt::print(
+      "{} step: {} sequences, {} tokens, {} before them: {:.3f} ms as replayed, {:.3f} ms "
+      "the sum of its kernels one by one\n",
+      profile.test, profile.batch, profile.tokens, profile.context, profile.step_seconds * 1e3,
+      total * 1e3);
+  fmt::print("{:<14} {:>6} {:>11} {:>7} {:>10} {:>10} {:>7}  {}\n", "part", "calls", "time us",
+             "of all", "GB/s", "TFLOP/s", "ceiling", "kernels");
+  for (const PartTime& part : profile.parts) {
+    const double seconds = part.seconds > 0 ? part.seconds : 1;
+    fmt::print("{:<14} {:>6} {:>11.1f} {:>6.1f}% {:>10.2f} {:>10.4f} {:>6.1f}%  {}\n", part.part,
+               part.calls, part.seconds * 1e6, part.seconds / total * 100,
+               part.cost.bytes / seconds * 1e-9, part.cost.flops / seconds * 1e-12,
+               part.share * 100, part.kernels);
+  }
+  fmt::print("\n");
+}
+
+}  // namespace hearth

@@ -1,0 +1,140 @@
+#include "tools/bench/step_cost.h"
+
+#include <algorithm>
+
+#include "engine/model/forward.h"
+#include "engine/model/kv_cache.h"
+#include "engine/scheduling/batch_plan.h"
+
+namespace hearth {
+namespace {
+
+std::string_view part_of(WeightRole role) {
+  switch (role) {
+    case WeightRole::kEmbedding:
+    case WeightRole::kOutput:
+      return step_part::kLogits;
+    case WeightRole::kQkv:
+    case WeightRole::kQkvBias:
+      return step_part::kQkv;
+    case WeightRole::kAttentionOut:
+    case WeightRole::kAttentionOutBias:
+      return step_part::kAttentionOut;
+    case WeightRole::kGateUp:
+      return step_part::kGateUp;
+    case WeightRole::kDown:
+      return step_part::kDown;
+    case WeightRole::kQNorm:
+    case WeightRole::kKNorm:
+      return step_part::kRope;
+    case WeightRole::kOutputNorm:
+    case WeightRole::kAttentionNorm:
+    case WeightRole::kAttentionPostNorm:
+    case WeightRole::kMlpNorm:
+    case WeightRole::kMlpPostNorm:
+      return step_part::kNorm;
+  }
+  return step_part::kNorm;
+}
+
+struct StepSize {
+  double rows = 0, logit_rows = 0;
+};
+
+// Each weight is read once; activations are what the part itself reads and writes.
+void add_weights(const ModelPlan& model, const ModelFile& file, const StepSize& size,
+                 StepCosts& weights, StepCosts& activations) {
+  const bool tied = std::ranges::none_of(model.table.specs(), [&](const WeightSpec& spec) {
+    return spec.role == WeightRole::kOutput && !plan_segments(spec, file).empty();
+  });
+  for (const WeightSpec& spec : model.table.specs())
+    for (const SegmentPlan& segment : plan_segments(spec, file)) {
+      const std::string_view part = part_of(spec.role);
+      const auto outputs = static_cast<double>(segment.rows);
+      const auto inputs = static_cast<double>(segment.cols);
+      if (spec.role == WeightRole::kEmbedding) {
+        const double row = static_cast<double>(segment.device_bytes()) / outputs;
+        weights[step_part::kEmbed] += {.bytes = size.rows * row};
+        activations[step_part::kEmbed] += {.bytes = size.rows * inputs * 4};
+        if (!tied) continue;
+      }
+      if (part == step_part::kLogits && size.logit_rows == 0) continue;
+      weights[part] += {.bytes = static_cast<double>(segment.device_bytes())};
+      if (part == step_part::kNorm) {
+        activations[part] += {.bytes = 8 * size.rows * inputs, .flops = 4 * size.rows * inputs};
+      } else if (!spec.is_vector) {
+        const double rows = part == step_part::kLogits ? size.logit_rows : size.rows;
+        weights[part].flops += 2 * rows * inputs * outputs;
+        activations[part] += {.bytes = 4 * rows * (inputs + outputs)};
+      }
+    }
+}
+
+void add_attention(const ModelConfig& config, KvFormat kv, const StepBatch& batch,
+                   StepCosts& costs) {
+  const double token_bytes =
+      static_cast<double>(kv_bytes_per_block(config, kv)) / kTokensPerBlock / config.layers;
+  for (const params::StepSequence& sequence : batch.sequences)
+    for (uint32_t layer = 0; layer < config.layers; ++layer) {
+      const uint32_t window = config.layer_window(layer);
+      const auto seen = [&](uint32_t position) {
+        return window == 0 ? position + 1 : std::min(position + 1, window);
+      };
+      // The rows of a sequence see ever more, evenly so but for windows.
+      const double first = seen(sequence.first_position);
+      const double last = seen(sequence.first_position + sequence.rows - 1);
+      const double pairs = (first + last) / 2 * sequence.rows;
+      // What any of the rows sees is read once.
+      const double end = sequence.first_position + sequence.rows;
+      const double tokens = end - (sequence.first_position + 1 - first);
+      costs[step_part::kAttention] +=
+          {.bytes = tokens * token_bytes, .flops = 4 * pairs * config.q_width()};
+      costs[step_part::kRope] += {.bytes = sequence.rows * token_bytes};
+    }
+}
+
+void add_small_parts(const ModelConfig& config, const StepSize& size, StepCosts& activations) {
+  const double layers = config.layers;
+  activations[step_part::kAttention] += {.bytes = layers * 8 * size.rows * config.q_width()};
+  activations[step_part::kRope] +=
+      {.bytes = layers * 4 * size.rows * 2 * (config.q_width() + config.kv_width())};
+  activations[step_part::kActivation] += {.bytes = layers * 12 * size.rows * config.mlp_width,
+                                          .flops = layers * 6 * size.rows * config.mlp_width};
+  if (size.logit_rows > 0)
+    activations[step_part::kSampling] += {.bytes = 4 * size.logit_rows * config.vocabulary};
+}
+
+struct SplitCosts {
+  StepCosts memory, activations;  // weights and KV; what lies between kernels
+};
+
+SplitCosts split_costs(const ModelPlan& model, const ModelFile& file, KvFormat kv,
+                       const StepBatch& batch) {
+  const StepSize size{.rows = static_cast<double>(batch.ids.size()),
+                      .logit_rows = static_cast<double>(batch.logit_rows.size())};
+  SplitCosts costs;
+  add_weights(model, file, size, costs.memory, costs.activations);
+  add_attention(model.config, kv, batch, costs.memory);
+  add_small_parts(model.config, size, costs.activations);
+  return costs;
+}
+
+}  // namespace
+
+StepCosts step_costs(const ModelPlan& model, const ModelFile& file, KvFormat kv,
+                     const StepBatch& batch) {
+  SplitCosts costs = split_costs(model, file, kv, batch);
+  for (const auto& [part, cost] : costs.activations) costs.memory[part] += cost;
+  return costs.memory;
+}
+
+Cost whole_step_cost(const ModelPlan& model, const ModelFile& file, KvFormat kv,
+                     const StepBatch& batch) {
+  const SplitCosts costs = split_costs(model, file, kv, batch);
+  Cost whole;
+  for (const auto& [part, cost] : costs.memory) whole += cost;
+  for (const auto& [part, cost] : costs.activations) whole.flops += cost.flops;
+  return whole;
+}
+
+}  // namespace hearth

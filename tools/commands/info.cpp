@@ -1,0 +1,156 @@
+// hearth info: what a model is and whether it fits, before it is loaded.
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include "runtime/memory.h"
+#include "tools/commands/command.h"
+#include "tools/commands/model_facts.h"
+#include "tools/commands/model_options.h"
+
+namespace hearth {
+namespace {
+
+std::string vocabulary_text(const ModelFacts& facts) {
+  switch (facts.vocabulary) {
+    case VocabularyKind::kNone:
+      return "none, only ids";
+    case VocabularyKind::kSentencePiece:
+      return fmt::format("{} tokens, SentencePiece", facts.vocabulary_tokens);
+    case VocabularyKind::kBytePair:
+      return fmt::format("{} tokens, byte-level BPE ({})", facts.vocabulary_tokens,
+                         facts.pretokenizer);
+  }
+  return "none";
+}
+
+// One sequence of the context, everything it needs.
+uint64_t needed_bytes(const MemoryPlan& memory) {
+  return memory.weight_bytes + memory.activation_bytes + memory.context * memory.kv_bytes_per_token;
+}
+
+nlohmann::json to_json(const ModelFacts& facts) {
+  nlohmann::json formats = nlohmann::json::object();
+  for (const auto& [name, use] : facts.formats)
+    formats[name] = {
+        {"tensors", use.tensors}, {"parameters", use.parameters}, {"bytes", use.bytes}};
+  nlohmann::json json = {{"model", facts.name},
+                         {"arch", facts.architecture},
+                         {"tensors", facts.tensors},
+                         {"formats", formats},
+                         {"vocabulary", facts.vocabulary_tokens},
+                         {"chat_template", facts.chat_template},
+                         {"parameters", 0},
+                         {"weight_bytes", 0},
+                         {"kv_bytes_per_token", nullptr},
+                         {"context", nullptr},
+                         {"activation_bytes", nullptr},
+                         {"fits", nullptr},
+                         {"max_context", nullptr},
+                         {"device", nullptr}};
+  if (facts.plan) {
+    const ModelConfig& config = facts.plan->config;
+    json["parameters"] = facts.plan->parameters;
+    json["weight_bytes"] = facts.plan->weight_bytes;
+    json["kv_bytes_per_token"] = facts.kv_bytes_per_token;
+    json["context"] = config.context;
+    json["layers"] = config.layers;
+    json["width"] = config.width;
+    json["heads"] = config.heads;
+    json["kv_heads"] = config.kv_heads;
+    json["head_size"] = config.head_size;
+    json["mlp_width"] = config.mlp_width;
+    json["vocabulary"] = config.vocabulary;
+  }
+  if (facts.device)
+    json["device"] = facts.device->name;
+  else
+    json["no_device"] = facts.no_device;
+  if (facts.memory) {
+    json["activation_bytes"] = facts.memory->activation_bytes;
+    json["fits"] = facts.memory->fits;
+    json["max_context"] = facts.memory->max_context;
+    json["asked_context"] = facts.memory->context;
+    json["needed_bytes"] = needed_bytes(*facts.memory);
+    json["free_bytes"] = facts.memory->free_bytes;
+    json["kv_blocks"] = facts.memory->kv_blocks;
+  }
+  return json;
+}
+
+void print_model(const ModelFacts& facts) {
+  fmt::print("{}\n", facts.name);
+  fmt::print("   architecture: {}\n", facts.architecture);
+  fmt::print("   vocabulary:   {}, {} chat template\n", vocabulary_text(facts),
+             facts.chat_template ? "with a" : "no");
+  if (!facts.plan) {
+    fmt::print("   tensors:      none; the file is a vocabulary only\n");
+    return;
+  }
+  const ModelConfig& config = facts.plan->config;
+  const double millions = static_cast<double>(facts.plan->parameters) * 1e-6;
+  fmt::print("   parameters:   {:.{}f} M in {} tensors\n", millions, millions < 1 ? 3 : 1,
+             facts.tensors);
+  for (const auto& [name, use] : facts.formats)
+    fmt::print("     {:<8} {:>5} tensors, {}\n", name, use.tensors, format_bytes(use.bytes));
+  fmt::print(
+      "   shape:        {} layers, width {}, {} heads of {} ({} for keys and values), "
+      "MLP {}\n",
+      config.layers, config.width, config.heads, config.head_size, config.kv_heads,
+      config.mlp_width);
+  fmt::print("   context:      {} tokens\n", config.context);
+  fmt::print("   weights:      {} on the device\n", format_bytes(facts.plan->weight_bytes));
+  fmt::print("   KV cache:     {} a token\n", format_bytes(facts.kv_bytes_per_token));
+}
+
+void print_fit(const ModelFacts& facts) {
+  if (!facts.device) {
+    fmt::print("   device:       none to be used: {}\n", facts.no_device);
+    return;
+  }
+  fmt::print("   device:       {}, {} free\n", facts.device->name,
+             format_bytes(facts.device->free_bytes()));
+  if (!facts.memory) return;
+  const MemoryPlan& memory = *facts.memory;
+  fmt::print("   activations:  {} for steps of {} tokens and {} sequences\n",
+             format_bytes(memory.activation_bytes), facts.limits.rows, facts.limits.sequences);
+  fmt::print("   {} with a context of {}: {}\n", memory.fits ? "fits" : "does not fit",
+             memory.context, format_bytes(needed_bytes(memory)));
+  fmt::print("   longest context that fits: {}\n", memory.max_context);
+}
+
+class InfoCommand : public Command {
+ public:
+  InfoCommand() : Command("info", "What a model is, and whether it fits the device") {}
+
+  void declare(CLI::App& app) override {
+    model_.declare(app);
+    app.add_option("--max-seqs", model_.session.max_sequences, "Sequences side by side")
+        ->check(CLI::Range(1u, 65536u))
+        ->capture_default_str();
+    app.add_option("--max-step-tokens", model_.session.max_step_tokens,
+                   "Tokens a step; 0: what suits the device");
+    app.add_flag("--json", json_, "One JSON object on stdout");
+  }
+
+  Status run() override {
+    HEARTH_ASSIGN(const auto file, model_.open_file());
+    HEARTH_ASSIGN(const ModelFacts facts, model_facts(*file, model_.session_options()));
+    if (json_) {
+      fmt::print("{}\n", to_json(facts).dump(2));
+      return {};
+    }
+    print_model(facts);
+    print_fit(facts);
+    return {};
+  }
+
+ private:
+  ModelOptionsGroup model_;
+  bool json_ = false;
+};
+
+InfoCommand info_command;
+
+}  // namespace
+}  // namespace hearth

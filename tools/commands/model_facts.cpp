@@ -1,0 +1,57 @@
+#include "tools/commands/model_facts.h"
+
+#include "engine/model/kv_cache.h"
+#include "engine/scheduling/batch_plan.h"
+#include "runtime/device_select.h"
+#include "runtime/instance.h"
+
+namespace hearth {
+namespace {
+
+Result<DeviceCaps> find_device(const std::string& wanted) {
+  HEARTH_ASSIGN(const auto instance, Instance::create({}));
+  HEARTH_ASSIGN(const size_t chosen, select_device(instance->devices(), wanted));
+  return instance->devices()[chosen];
+}
+
+Status add_vocabulary(const ModelFile& file, ModelFacts& facts) {
+  HEARTH_ASSIGN(const Vocabulary vocabulary, read_vocabulary(file));
+  facts.vocabulary = vocabulary.kind;
+  facts.vocabulary_tokens = vocabulary.tokens.size();
+  facts.pretokenizer = vocabulary.pretokenizer;
+  facts.chat_template = !vocabulary.chat_template.empty();
+  return {};
+}
+
+}  // namespace
+
+Result<ModelFacts> model_facts(const ModelFile& file, const SessionOptions& options) {
+  ModelFacts facts{.name = file.name(), .tensors = file.tensors().size()};
+  HEARTH_ASSIGN(const auto architecture, file.metadata().text("general.architecture"));
+  facts.architecture = architecture.value_or("unknown");
+  for (const ModelTensor& tensor : file.tensors()) {
+    FormatUse& use = facts.formats[std::string(format_info(tensor.format).name)];
+    ++use.tensors;
+    use.parameters += tensor.rows * tensor.cols;
+    use.bytes += tensor.bytes.size();
+  }
+  HEARTH_TRY(add_vocabulary(file, facts));
+  if (facts.tensors > 0) {
+    HEARTH_ASSIGN(facts.plan, plan_model(file));
+    facts.kv_bytes_per_token = kv_bytes_per_block(facts.plan->config, options.kv) / kTokensPerBlock;
+  }
+  Result<DeviceCaps> device = find_device(options.device);
+  if (!device.ok()) {
+    facts.no_device = device.error().message;
+    return facts;
+  }
+  facts.device = *std::move(device);
+  if (facts.plan) {
+    facts.limits = step_limits(options, *facts.device);
+    facts.memory = plan_memory(*facts.device, facts.device->free_bytes(), *facts.plan,
+                               {.limits = facts.limits, .kv_blocks = options.kv_blocks});
+  }
+  return facts;
+}
+
+}  // namespace hearth

@@ -1,0 +1,178 @@
+// hearth perplexity: how surprised a model is by a text, as llama.cpp defines it.
+//
+// The text is tokenized once and cut into chunks of --ctx tokens, of which the last, if it is not
+// full, is left out. Where texts of the model begin with BOS, the first token of every chunk is
+// replaced by it. Each chunk is run alone, and what is predicted from its second half counts: the
+// first half only gives context. The perplexity is exp of the mean negative log-likelihood.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "engine/model/worker_pool.h"
+#include "tools/commands/command.h"
+#include "tools/commands/model_options.h"
+#include "tools/commands/sequence_logits.h"
+
+namespace hearth {
+namespace {
+
+double negative_log_likelihood(std::span<const float> logits, uint32_t id) {
+  const float largest = *std::ranges::max_element(logits);
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(logit - largest);
+  return std::log(sum) - (static_cast<double>(logits[id]) - largest);
+}
+
+struct Score {
+  double sum = 0, squares = 0;
+  uint64_t tokens = 0;
+
+  void add(double loss) {
+    sum += loss;
+    squares += loss * loss;
+    ++tokens;
+  }
+  double mean() const { return sum / static_cast<double>(tokens); }
+  double perplexity() const { return std::exp(mean()); }
+  // Of the perplexity, as if losses were independent.
+  double standard_error() const {
+    if (tokens < 2) return 0;
+    const double variance = squares / static_cast<double>(tokens) - mean() * mean();
+    return std::sqrt(std::max(0.0, variance) / static_cast<double>(tokens - 1)) * perplexity();
+  }
+};
+
+class PerplexityCommand : public Command {
+ public:
+  PerplexityCommand() : Command("perplexity", "How surprised a model is by a text") {}
+
+  void declare(CLI::App& app) override {
+    model_.declare(app);
+    app.get_option("--ctx")->description("Tokens in a chunk; 0: 512, or the model's context");
+    app.add_option("-f,--file", file_, "The text")->required();
+    app.add_option("--chunks", most_chunks_, "Only so many chunks; 0: all");
+    app.add_option("--step-tokens", model_.session.max_step_tokens,
+                   "Tokens a step, several chunks side by side");
+    app.add_flag("--json", json_, "One JSON object on stdout");
+  }
+
+  Status run() override {
+    HEARTH_ASSIGN(std::unique_ptr<ModelFile> file, model_.open_file());
+    HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
+    HEARTH_TRY(settle_context(plan.config.context, file->name()));
+    HEARTH_ASSIGN(const std::vector<uint32_t> ids, read_ids(*file));
+    const size_t chunks = ids.size() / context_;
+    if (chunks == 0)
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("{} has {} tokens, which is no chunk of {}: try a smaller --ctx",
+                               file_, ids.size(), context_)};
+    HEARTH_ASSIGN(const Score score, score_chunks(std::move(file), ids, chunks));
+    if (json_)
+      fmt::print("{}\n", nlohmann::json{{"perplexity", score.perplexity()},
+                                        {"tokens", score.tokens},
+                                        {"standard_error", score.standard_error()},
+                                        {"context", context_},
+                                        {"chunks", chunks_run(chunks)},
+                                        {"text_tokens", ids.size()}}
+                             .dump());
+    else
+      fmt::print("{:.4f} +/- {:.4f}, over {} tokens in {} chunks of {}\n", score.perplexity(),
+                 score.standard_error(), score.tokens, chunks_run(chunks), context_);
+    return {};
+  }
+
+ private:
+  size_t chunks_run(size_t chunks) const {
+    return most_chunks_ == 0 ? chunks : std::min<size_t>(chunks, most_chunks_);
+  }
+
+  Status settle_context(uint32_t longest, const std::string& name) {
+    constexpr uint32_t kDefaultContext = 512;
+    constexpr uint32_t kShortest = 4;
+    context_ =
+        model_.session.context == 0 ? std::min(kDefaultContext, longest) : model_.session.context;
+    if (context_ < kShortest || context_ > longest)
+      return Error{ErrorKind::kInvalid, fmt::format("chunks of {} tokens: {} takes {} to {}",
+                                                    context_, name, kShortest, longest)};
+    return {};
+  }
+
+  // The text's tokens, the first of each chunk already replaced.
+  Result<std::vector<uint32_t>> read_ids(const ModelFile& file) const {
+    std::ifstream stream(file_, std::ios::binary);
+    if (!stream) return Error{ErrorKind::kNotFound, fmt::format("cannot open {}", file_)};
+    std::string text{std::istreambuf_iterator<char>(stream), {}};
+    if (stream.bad()) return Error{ErrorKind::kIo, fmt::format("cannot read {}", file_)};
+    // So does llama.cpp with the last line of a file.
+    if (text.ends_with('\n')) text.pop_back();
+
+    HEARTH_ASSIGN(Vocabulary vocabulary, read_vocabulary(file));
+    if (vocabulary.kind == VocabularyKind::kNone)
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("{} has no vocabulary, so it cannot read a text", file.name())};
+    HEARTH_ASSIGN(const auto tokenizer, Tokenizer::create(std::move(vocabulary)));
+    std::vector<uint32_t> ids = tokenizer->encode(text);
+    if (const Vocabulary& used = tokenizer->vocabulary(); used.add_bos && used.bos)
+      for (size_t first = 0; first < ids.size(); first += context_) ids[first] = *used.bos;
+    return ids;
+  }
+
+  Result<Score> score_chunks(std::unique_ptr<ModelFile> file, std::span<const uint32_t> ids,
+                             size_t chunks) {
+    const size_t wanted = chunks_run(chunks);
+    const uint32_t step_tokens = model_.session.max_step_tokens != 0
+                                     ? model_.session.max_step_tokens
+                                     : kEvaluationStepTokens;
+    const size_t together = std::clamp<size_t>(step_tokens / context_, 1, wanted);
+    model_.session =
+        evaluation_options(model_.session, static_cast<uint32_t>(together), context_, true);
+    HEARTH_ASSIGN(const auto session, model_.open(std::move(file)));
+    WorkerPool workers;
+    Score score;
+    std::vector<double> losses;
+    std::vector<std::span<const uint32_t>> sequences;
+    for (size_t first = 0; first < wanted; first += sequences.size()) {
+      sequences.clear();
+      for (size_t chunk = first; chunk < std::min(wanted, first + together); ++chunk)
+        sequences.push_back(ids.subspan(chunk * context_, context_));
+      HEARTH_TRY(run_sequences(*session, sequences, context_ / 2, [&](const LogitRows& rows) {
+        losses.resize(rows.places.size());
+        // Nothing follows the last token of a chunk.
+        const auto counts = [&](size_t i) { return rows.places[i].position + 1 < context_; };
+        workers.run(losses.size(), [&](size_t i) {
+          const LogitRows::Place& place = rows.places[i];
+          if (counts(i))
+            losses[i] =
+                negative_log_likelihood(rows.row(i), sequences[place.sequence][place.position + 1]);
+        });
+        for (size_t i = 0; i < losses.size(); ++i)
+          if (counts(i)) score.add(losses[i]);
+      }));
+      show_progress(first + sequences.size(), wanted, score);
+    }
+    return score;
+  }
+
+  static void show_progress(size_t done, size_t chunks, const Score& score) {
+    if (isatty(STDERR_FILENO) == 0) return;
+    fmt::print(stderr, "\r\033[Kchunk {} of {}: {:.4f}{}", done, chunks, score.perplexity(),
+               done == chunks ? "\r\033[K" : "");
+    std::fflush(stderr);
+  }
+
+  ModelOptionsGroup model_;
+  std::string file_;
+  uint32_t context_ = 0, most_chunks_ = 0;
+  bool json_ = false;
+};
+
+PerplexityCommand perplexity_command;
+
+}  // namespace
+}  // namespace hearth

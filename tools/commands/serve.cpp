@@ -1,0 +1,83 @@
+// hearth serve: the HTTP server.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "engine/session.h"
+#include "runtime/log.h"
+#include "tools/commands/command.h"
+#include "tools/commands/model_options.h"
+#include "tools/server/http_server.h"
+#include "tools/server/shutdown_signals.h"
+
+namespace hearth {
+namespace {
+
+Result<std::string> read_key(const std::string& path) {
+  std::ifstream file(path);
+  std::string key;
+  if (!std::getline(file, key) || key.empty())
+    return Error{ErrorKind::kIo, fmt::format("{}: no key in its first line", path)};
+  return key;
+}
+
+class ServeCommand : public Command {
+ public:
+  ServeCommand() : Command("serve", "Serve a model over HTTP, as OpenAI's API") {
+    model_.session.max_sequences = 64;
+  }
+
+  void declare(CLI::App& app) override {
+    model_.declare(app);
+    app.add_option("--host", server_.host, "Address to listen on")->capture_default_str();
+    app.add_option("--port", server_.port, "Port to listen on; 0: any")->capture_default_str();
+    app.add_option("--api-key", server_.api_key, "Key that clients must send");
+    app.add_option("--api-key-file", key_file_, "File with the key in its first line");
+    app.add_option("--cors", server_.cors_origin, "Origin that browsers may call from, or *");
+    app.add_option("--name", server_.model_name, "What the model is called in replies");
+    app.add_option("--max-seqs", model_.session.max_sequences, "Requests in the batch at most")
+        ->capture_default_str();
+    app.add_option("--max-step-tokens", model_.session.max_step_tokens, "Tokens a step at most")
+        ->capture_default_str();
+    app.add_option("--max-queue", model_.session.max_queue, "Requests that may wait")
+        ->capture_default_str();
+    app.add_option("--time-limit", server_.request_seconds, "Seconds a request may take; 0: any")
+        ->capture_default_str();
+    app.add_option("--max-body", server_.most_body_bytes, "Largest request body, as 8MB")
+        ->transform(CLI::AsSizeValue(false));
+  }
+
+  Status run() override {
+    if (!key_file_.empty()) {
+      HEARTH_ASSIGN(server_.api_key, read_key(key_file_));
+    }
+    if (!model_.model.empty() && server_.model_name == "hearth")
+      server_.model_name = std::filesystem::path(model_.model).stem().string();
+    ShutdownSignals signals;
+    HEARTH_ASSIGN(const auto server, HttpServer::create(server_));
+    HEARTH_ASSIGN(const auto session, model_.open());
+    if (session->tokenizer() == nullptr)
+      return Error{
+          ErrorKind::kUnsupported,
+          fmt::format("{} has no vocabulary, so it cannot be served", session->file().name())};
+    session->engine();
+    server->serve(*session);
+    log_line(fmt::format("listening on http://{}:{}", server_.host, server->port()));
+    signals.wait();
+    log_line("draining; once more to leave at once");
+    server->drain();
+    return {};
+  }
+
+ private:
+  ModelOptionsGroup model_;
+  ServerOptions server_;
+  std::string key_file_;
+};
+
+ServeCommand serve_command;
+
+}  // namespace
+}  // namespace hearth
