@@ -92,8 +92,7 @@ FinishReason ActiveRequest::accept(const params::SamplingResult& sampled,
   return FinishReason::kNone;
 }
 
-void ActiveRequest::finish(FinishReason reason, std::string message, EngineClock::time_point now) {
-  times_.finished = since_submission(now);
+void ActiveRequest::finish(FinishReason reason, std::string message) {
   std::string rest;
   if (detokenizer_) {
     rest = stop_.push(detokenizer_->finish());

@@ -46,12 +46,15 @@ class ActiveRequest {
   void admit(EngineClock::time_point now);
   void add_cached_tokens(uint32_t tokens) { cached_tokens_ += tokens; }
   bool expired(EngineClock::time_point now) const;
+  // Nobody else has the stream any more.
+  bool abandoned() const { return stream_.use_count() == 1; }
 
   // A token was sampled: hands it to the stream. The reason to end now, or kNone.
   FinishReason accept(const params::SamplingResult& sampled,
                       std::span<const params::TokenLogprob> top, EngineClock::time_point now);
+  void stop_clock(EngineClock::time_point now) { times_.finished = since_submission(now); }
   // Closes the stream.
-  void finish(FinishReason reason, std::string message, EngineClock::time_point now);
+  void finish(FinishReason reason, std::string message);
 
   // Seconds since submission.
   const GenerationTimes& times() const { return times_; }

@@ -6,8 +6,15 @@
 #include <fmt/format.h>
 
 #include "engine/sampling/sampler.h"
+#include "params/embed.h"
 
 namespace hearth {
+namespace {
+
+// Block tables of one step that are made room for in advance.
+constexpr size_t kMostReservedIds = size_t{1} << 20;
+
+}  // namespace
 
 Engine::Engine(StepExecutor& executor, const Tokenizer* tokenizer, const EngineOptions& options)
     : executor_(executor),
@@ -17,8 +24,17 @@ Engine::Engine(StepExecutor& executor, const Tokenizer* tokenizer, const EngineO
       control_{.paused = options.start_paused},
       policy_(options.policy),
       limits_(options.limits),
-      scheduler_(options.limits, options.policy),
-      thread_([this] { loop(); }) {}
+      scheduler_(options.limits, options.policy) {
+  const size_t sequences = limits_.max_sequences;
+  batch_.reserve(limits_.max_step_tokens, sequences,
+                 std::min(kMostReservedIds, sequences * blocks_for(limits_.context)));
+  for (UnderWay& step : steps_) {
+    step.sampled.reserve(sequences);
+    step.record.reserve(sequences);
+  }
+  finished_.reserve(sequences);
+  thread_ = std::thread([this] { loop(); });
+}
 
 Engine::~Engine() {
   {
@@ -33,6 +49,11 @@ Result<std::unique_ptr<ActiveRequest>> Engine::make_request(GenerationRequest re
   const auto invalid = [](std::string message) {
     return Error{ErrorKind::kInvalid, std::move(message)};
   };
+  // Ids with the bit kSampledId mean something else to the device.
+  const uint32_t ids = options_.vocabulary != 0 ? options_.vocabulary : params::kSampledId;
+  for (const TokenId id : request.prompt)
+    if (id >= ids)
+      return invalid(fmt::format("token id {} is not in the vocabulary of {}", id, ids));
   const auto prompt = static_cast<uint32_t>(request.prompt.size());
   // Without a limit of its own a request may fill what is left of the context and of the pool.
   const uint64_t pool_tokens = uint64_t{limits_.pool_blocks} * kTokensPerBlock;
@@ -66,6 +87,7 @@ Result<std::vector<std::shared_ptr<TokenStream>>> Engine::submit(
                    fmt::format("{} requests wait already, and the queue takes {}; try again later",
                                queued_, limits_.max_queue)};
     std::vector<std::unique_ptr<ActiveRequest>> made;
+    if (!requests.empty()) requests.front().forks_first = false;  // of whom
     for (GenerationRequest& request : requests) {
       HEARTH_ASSIGN(std::unique_ptr<ActiveRequest> active, make_request(std::move(request)));
       made.push_back(std::move(active));
@@ -184,7 +206,10 @@ void Engine::step_once() {
 }
 
 void Engine::set_pace(double steps_per_s) {
-  change_control([&](Control& control) { control.pace = std::max(0.0, steps_per_s); });
+  constexpr double kSlowest = 1e-3;
+  change_control([&](Control& control) {
+    control.pace = steps_per_s > 0 ? std::max(steps_per_s, kSlowest) : 0;
+  });
 }
 
 void Engine::drain() {

@@ -32,9 +32,15 @@ class Tokenizer;
 struct EngineOptions {
   SchedulerLimits limits;
   Policy policy;
+  uint32_t vocabulary = 0;       // ids of prompts are below it; 0: not known here
   size_t recorded_steps = 4096;  // that StepRing keeps
   bool start_paused = false;
-  bool check_integrity = false;  // after every step; a failure ends the process with a message
+  // After every step; a failure ends the process with a message.
+#ifdef NDEBUG
+  bool check_integrity = false;
+#else
+  bool check_integrity = true;
+#endif
 };
 
 enum class EngineState { kRunning, kPaused, kDraining, kFailed };
@@ -49,7 +55,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Queues a request, or says why not.
+  // Queues a request, or says why not. Who lets go of the stream has cancelled the request: nobody
+  // could read it any more.
   Result<std::shared_ptr<TokenStream>> submit(GenerationRequest request);
   // Several at once: they are admitted in one step. All or none.
   Result<std::vector<std::shared_ptr<TokenStream>>> submit(std::vector<GenerationRequest> requests);
@@ -66,10 +73,10 @@ class Engine {
 
   void pause();
   void resume();
-  void step_once();                   // while paused
+  void step_once();                   // while paused; nothing happens if there is nothing to do
   void set_pace(double steps_per_s);  // slow motion; 0: as fast as can be
 
-  // Refuses new requests and returns when the others have ended.
+  // Refuses new requests, goes on if it was paused, and returns when the others have ended.
   void drain();
   // Lets requests in again.
   void undrain();
@@ -108,10 +115,11 @@ class Engine {
   void take_messages();
   void handle_messages();
   void take_and_handle_messages();
-  bool wait_for_turn(std::unique_lock<std::mutex>& lock);
+  bool take_turn();
+  EngineClock::time_point next_turn() const;
   void wait_for_work();
   void accept_new(std::unique_ptr<ActiveRequest> request);
-  void expire_requests();
+  void end_expired();
   // steps,
   bool begin_step();
   Status move_blocks(const BatchPlan& plan);
@@ -125,7 +133,7 @@ class Engine {
   // and ends.
   void end_request(RequestId id, FinishReason reason, std::string message = {});
   void count_end(const ActiveRequest& request, FinishReason reason);
-  void fail_step(const BatchPlan& plan, const Error& error);
+  void fail_step(const BatchPlan& plan, bool prepared, const Error& error);
   void fail(const Error& error);
   void end_everything(FinishReason reason, const std::string& message);
 

@@ -29,13 +29,13 @@ void Engine::loop() {
   while (true) {
     bool may_begin = false;
     {
-      std::unique_lock lock(mutex_);
+      const std::lock_guard lock(mutex_);
       if (control_.closing) break;
       take_messages();
-      may_begin = wait_for_turn(lock);
+      may_begin = take_turn();
     }
     handle_messages();
-    expire_requests();
+    end_expired();
     const bool began = may_begin && begin_step();
     if (steps_under_way_ == StepExecutor::kStepsUnderWay || (!began && steps_under_way_ > 0))
       end_step();
@@ -71,35 +71,37 @@ void Engine::take_and_handle_messages() {
   handle_messages();
 }
 
-// Whether a step may begin now: not while paused, and in slow motion not too early.
-bool Engine::wait_for_turn(std::unique_lock<std::mutex>& lock) {
-  if (control_.paused) {
-    if (control_.single_steps == 0) return false;
-    --control_.single_steps;
-    return true;
-  }
-  if (control_.pace > 0) {
-    const auto interval = std::chrono::duration_cast<EngineClock::duration>(
-        std::chrono::duration<double>(1.0 / control_.pace));
-    const EngineClock::time_point due = last_begin_ + interval;
-    if (EngineClock::now() < due && steps_under_way_ == 0) wake_.wait_until(lock, due);
-    return EngineClock::now() >= due;
-  }
+// Whether a step may begin now: not while paused, and in slow motion not too early. REQUIRES:
+// mutex_ is held.
+bool Engine::take_turn() {
+  if (!control_.paused) return EngineClock::now() >= next_turn();
+  if (control_.single_steps == 0) return false;
+  --control_.single_steps;
   return true;
 }
 
+// When slow motion lets the next step begin. REQUIRES: mutex_ is held.
+EngineClock::time_point Engine::next_turn() const {
+  if (control_.pace == 0) return last_begin_;
+  return last_begin_ + std::chrono::duration_cast<EngineClock::duration>(
+                           std::chrono::duration<double>(1.0 / control_.pace));
+}
+
 // Sleeps until a caller wants something. With requests there and nothing to do, the engine is
-// paused or in slow motion, or a time limit may pass meanwhile.
+// paused or in slow motion; a time limit may pass meanwhile, or a stream be let go of.
 void Engine::wait_for_work() {
+  constexpr auto kLongestSleep = std::chrono::milliseconds(5);
   std::unique_lock lock(mutex_);
   const auto called = [&] {
     return control_.closing || !new_requests_.empty() || !cancelled_.empty() || !errands_.empty() ||
-           (control_.paused ? control_.single_steps > 0 : !active_.empty());
+           (control_.paused && control_.single_steps > 0);
   };
-  if (active_.empty())
-    wake_.wait(lock, called);
-  else
-    wake_.wait_for(lock, std::chrono::milliseconds(5), called);
+  if (active_.empty()) return wake_.wait(lock, called);
+  EngineClock::time_point until = EngineClock::now() + kLongestSleep;
+  if (!control_.paused) until = std::min(until, next_turn());
+  wake_.wait_until(lock, until, [&] {
+    return called() || (!control_.paused && EngineClock::now() >= next_turn());
+  });
 }
 
 void Engine::accept_new(std::unique_ptr<ActiveRequest> request) {
@@ -120,12 +122,16 @@ void Engine::accept_new(std::unique_ptr<ActiveRequest> request) {
   if (!result.accepted()) end_request(active.id(), FinishReason::kError, result.message);
 }
 
-void Engine::expire_requests() {
+void Engine::end_expired() {
   const EngineClock::time_point now = EngineClock::now();
   for (const auto& [id, request] : active_)
-    if (request->expired(now)) leaving_.push_back(id);
-  for (const RequestId id : leaving_)
-    end_request(id, FinishReason::kTimeLimit, "the request's time limit has passed");
+    if (request->expired(now) || request->abandoned()) leaving_.push_back(id);
+  for (const RequestId id : leaving_) {
+    if (active_.at(id)->abandoned())
+      end_request(id, FinishReason::kCancelled);
+    else
+      end_request(id, FinishReason::kTimeLimit, "the request's time limit has passed");
+  }
   leaving_.clear();
 }
 
@@ -136,16 +142,18 @@ bool Engine::begin_step() {
   if (plan.empty()) return false;
 
   UnderWay& step = steps_[(first_step_ + steps_under_way_) % StepExecutor::kStepsUnderWay];
+  bool prepared = false;
   const auto submit = [&]() -> Status {
     HEARTH_TRY(move_blocks(plan));
     HEARTH_TRY(prepare_slots(plan, begin));
+    prepared = true;
     make_batch(plan, step);
     HEARTH_ASSIGN(step.ticket, executor_.submit(batch_));
     return {};
   };
   const Status status = submit();
   if (!status.ok()) {
-    fail_step(plan, status.error());
+    fail_step(plan, prepared, status.error());
     return true;
   }
   ++steps_under_way_;
@@ -168,8 +176,9 @@ Status Engine::move_blocks(const BatchPlan& plan) {
 // What sampling looks up in a slot, for those that just got one.
 Status Engine::prepare_slots(const BatchPlan& plan, EngineClock::time_point now) {
   for (const BatchPlan::PrefixHit& hit : plan.prefix_hits)
-    if (const auto place = active_.find(hit.request); place != active_.end())
-      place->second->add_cached_tokens(hit.tokens);
+    // Who comes back after a preemption finds what was its own.
+    if (ActiveRequest& request = *active_.at(hit.request); !request.admitted_before())
+      request.add_cached_tokens(hit.tokens);
   for (const RequestId id : plan.admitted) {
     ActiveRequest& request = *active_.at(id);
     if (!request.admitted_before()) {
@@ -213,6 +222,13 @@ void Engine::make_batch(const BatchPlan& plan, UnderWay& step) {
     step.sampled.push_back(member.request);
   }
   batch_.padding_rows = plan.padding_tokens;
+  // A padded decode computes the logits of all its rows, as a rectangle does: in a small model they
+  // are most of the work. Nothing is sampled from those of nobody.
+  if (batch_.longest() > 1) return;
+  for (uint32_t i = 0; i < plan.padding_tokens; ++i) {
+    batch_.logit_rows.push_back(static_cast<uint32_t>(batch_.ids.size()) + i);
+    batch_.sampling.push_back({});
+  }
 }
 
 void Engine::note_plan(const BatchPlan& plan, StepRecord& record) const {
@@ -273,6 +289,7 @@ void Engine::end_step() {
   const double done = seconds_between(began_, now);
   record.run_seconds = done - std::max(record.submit_seconds, seconds_between(began_, last_end_));
   record.wait_seconds = seconds_between(waiting, now);
+  record.end_seconds = done;
   last_end_ = now;
   publish(record);
 }
@@ -314,11 +331,16 @@ void Engine::end_request(RequestId id, FinishReason reason, std::string message)
   active_.erase(place);
   scheduler_.finish(id);
   finished_.push_back(id);
-  request->finish(reason, std::move(message), EngineClock::now());
+  request->stop_clock(EngineClock::now());
+  // Who sees the end of the stream sees it counted, too.
   count_end(*request, reason);
   if (active_.empty()) show_counts(scheduler_.counts());
+  if (!request->admitted_before()) {
+    const std::lock_guard lock(mutex_);
+    --queued_;
+  }
+  request->finish(reason, std::move(message));
   const std::lock_guard lock(mutex_);
-  if (!request->admitted_before()) --queued_;
   --unfinished_;
   if (unfinished_ == 0) changed_.notify_all();
 }
@@ -350,12 +372,18 @@ void Engine::count_end(const ActiveRequest& request, FinishReason reason) {
                                                (request.generated_tokens() - 1));
 }
 
-// A step that could not be begun: its members end with the reason, everyone else goes on.
-void Engine::fail_step(const BatchPlan& plan, const Error& error) {
+// A step that could not be begun: its members end with the reason, everyone else goes on. Without
+// its preparations those end, too, whose blocks were not moved or whose slots are not set.
+void Engine::fail_step(const BatchPlan& plan, bool prepared, const Error& error) {
   if (error.kind == ErrorKind::kDeviceLost) return fail(error);
   failed_members_.clear();
   for (const BatchMember& member : plan.members) failed_members_.push_back(member.request);
+  if (!prepared)
+    for (const std::vector<RequestId>* list : {&plan.admitted, &plan.preempted_swap})
+      failed_members_.insert(failed_members_.end(), list->begin(), list->end());
   for (const RequestId id : failed_members_) end_request(id, FinishReason::kError, error.message);
+  // The scheduler believes that the step has filled its blocks.
+  scheduler_.forget_prefixes();
 }
 
 // Nothing more can be computed.

@@ -1,6 +1,6 @@
-// Counters and histograms of the engine. Written by the engine thread alone, read by any: every
-// number is an atomic of its own, so that a reader may see a step half counted but never a torn
-// number.
+// Counters and histograms of the engine. Written by the engine thread alone, except for the counts
+// of submissions, and read by any: every number is an atomic of its own, so that a reader may see a
+// step half counted but never a torn number.
 #pragma once
 
 #include <atomic>

@@ -1,27 +1,29 @@
 #include "engine/step_record.h"
 
+#include <algorithm>
+
 namespace hearth {
 
-StepRing::StepRing(size_t records, size_t members) {
-  for (size_t i = 0; i < records; ++i) {
-    slots_.push_back(std::make_unique<Slot>());
-    StepRecord& record = slots_.back()->record;
-    record.members.reserve(members);
-    for (std::vector<RequestId>* list :
-         {&record.admitted, &record.preempted_recompute, &record.preempted_swap, &record.finished})
-      list->reserve(members);
-    record.prefix_hits.reserve(members);
-  }
+void StepRecord::reserve(size_t sequences) {
+  members.reserve(sequences);
+  for (std::vector<RequestId>* list : {&admitted, &preempted_recompute, &preempted_swap, &finished})
+    list->reserve(sequences);
+  prefix_hits.reserve(sequences);
 }
 
-void StepRing::clear(StepRecord& record) {
-  record.members.clear();
-  record.admitted.clear();
-  record.preempted_recompute.clear();
-  record.preempted_swap.clear();
-  record.finished.clear();
-  record.prefix_hits.clear();
-  record.kernels.clear();
+void StepRecord::clear() {
+  members.clear();
+  for (std::vector<RequestId>* list : {&admitted, &preempted_recompute, &preempted_swap, &finished})
+    list->clear();
+  prefix_hits.clear();
+  kernels.clear();
+}
+
+StepRing::StepRing(size_t records, size_t members) {
+  for (size_t i = 0; i < std::max<size_t>(records, 1); ++i) {
+    slots_.push_back(std::make_unique<Slot>());
+    slots_.back()->record.reserve(members);
+  }
 }
 
 bool StepRing::read(uint64_t index, StepRecord& record) const {

@@ -38,6 +38,7 @@ struct StepRecord {
   double submit_seconds = 0;  // since the engine began: when it was given to the GPU
   double run_seconds = 0;     // from then, or from the end of the step before, until it was done
   double wait_seconds = 0;    // that the engine thread waited for it
+  double end_seconds = 0;     // since the engine began: when its tokens were there
 
   std::vector<StepMember> members;
   uint32_t tokens = 0, padding_tokens = 0;
@@ -49,6 +50,11 @@ struct StepRecord {
   SchedulerCounts counts;  // after planning
 
   std::vector<KernelSpan> kernels;  // when profiling
+
+  // Room for so many sequences.
+  void reserve(size_t sequences);
+  // Empties the lists, which keep their room.
+  void clear();
 };
 
 class StepRing {
@@ -63,7 +69,7 @@ class StepRing {
     Slot& slot = *slots_[written_ % slots_.size()];
     {
       const std::lock_guard lock(slot.mutex);
-      clear(slot.record);
+      slot.record.clear();
       fill(slot.record);
       slot.index = written_;
     }
@@ -86,7 +92,6 @@ class StepRing {
     uint64_t index = UINT64_MAX;
     StepRecord record;
   };
-  static void clear(StepRecord& record);
 
   std::vector<std::unique_ptr<Slot>> slots_;
   mutable std::mutex mutex_;

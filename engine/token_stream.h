@@ -1,5 +1,6 @@
 // The tokens of one request on their way from the engine thread to whoever asked. The engine never
-// waits for the reader. Thread-safe; one reader.
+// waits for the reader. Who lets go of the last pointer to it before the end cancels the request.
+// Thread-safe; one reader.
 #pragma once
 
 #include <chrono>
@@ -33,7 +34,7 @@ class TokenStream {
   const GenerationEnd& end() const { return end_; }
 
   // Calls `notify` after every token and at the end, on the engine thread: it must only wake
-  // somebody up. What is there already is told at once.
+  // somebody up, and must not hold a pointer to the stream. What is there already is told at once.
   void set_notify(std::function<void()> notify);
 
   // For the engine.

@@ -1,0 +1,485 @@
+// hearth serve as clients see it: the real program on the smallest model, spoken to over sockets.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <random>
+#include <regex>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "tests/support/hearth_program.h"
+#include "tests/support/http_client.h"
+
+namespace hearth::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using namespace std::chrono_literals;
+
+constexpr const char* kModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+constexpr const char* kChat = "/v1/chat/completions";
+constexpr const char* kCompletion = "/v1/completions";
+// Hundreds of tokens, longer than a test needs.
+const std::string kLongStream =
+    R"({"prompt":"Once","max_tokens":900,"ignore_eos":true,"stream":true})";
+
+// A server, from start to exit.
+class Serving {
+ public:
+  explicit Serving(std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {HEARTH_LAUNCHER, HEARTH_BINARY, "serve", "-m", kModel};
+    if (std::find(more.begin(), more.end(), "--port") == more.end())
+      more.insert(more.end(), {"--port", "0"});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    static int count = 0;
+    log_path_ = ::testing::TempDir() + "/server_test." + std::to_string(getpid()) + "." +
+                std::to_string(++count) + ".log";
+    process_ = fork();
+    if (process_ == 0) {
+      const int log = open(log_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+      dup2(log, 2);
+      std::vector<char*> pointers;
+      for (std::string& argument : arguments) pointers.push_back(argument.data());
+      pointers.push_back(nullptr);
+      execv(pointers[0], pointers.data());
+      _exit(127);
+    }
+    for (int i = 0; i < 6000 && port_ == 0 && !exited(); ++i) {
+      std::this_thread::sleep_for(10ms);
+      const std::string text = log();
+      std::smatch match;
+      if (std::regex_search(text, match, std::regex(R"(listening on http://[^:]+:(\d+))")))
+        port_ = std::stoi(match[1]);
+    }
+  }
+  ~Serving() {
+    if (!exited()) {
+      kill(process_, SIGKILL);
+      wait();
+    }
+    std::remove(log_path_.c_str());
+  }
+
+  int port() const { return port_; }
+  std::string log() const {
+    std::ifstream file(log_path_);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void signal(int number) const { kill(process_, number); }
+  // The exit status, 128 + signal where one ended it.
+  int wait() {
+    if (!exit_) {
+      int status = 0;
+      waitpid(process_, &status, 0);
+      exit_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+    return *exit_;
+  }
+  bool exited() {
+    int status = 0;
+    if (!exit_ && waitpid(process_, &status, WNOHANG) == process_)
+      exit_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return exit_.has_value();
+  }
+
+  HttpAnswer get(const std::string& path, const std::string& headers = {}) const {
+    return HttpClient(port_).get(path, headers);
+  }
+  HttpAnswer post(const std::string& path, const std::string& body,
+                  const std::string& headers = {}) const {
+    return HttpClient(port_).post(path, body, headers);
+  }
+  uint64_t metric(const std::string& name) const {
+    const std::string text = get("/metrics").body;
+    const size_t place = text.find("\n" + name + " ");
+    if (place == std::string::npos) return ~uint64_t{0};
+    return std::strtoull(text.c_str() + place + name.size() + 2, nullptr, 10);
+  }
+  // Waits for a number; what it was last.
+  uint64_t wait_for(const std::string& name, uint64_t value) const {
+    uint64_t last = 0;
+    for (int i = 0; i < 1000 && (last = metric(name)) != value; ++i)
+      std::this_thread::sleep_for(5ms);
+    return last;
+  }
+  uint64_t resident_bytes() const {
+    std::ifstream file("/proc/" + std::to_string(process_) + "/statm");
+    uint64_t all = 0, resident = 0;
+    file >> all >> resident;
+    return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  }
+
+ private:
+  pid_t process_ = -1;
+  int port_ = 0;
+  std::optional<int> exit_;
+  std::string log_path_;
+};
+
+// The objects of a stream, without the last line.
+std::vector<json> events(const std::string& body) {
+  std::vector<json> result;
+  std::istringstream lines(body);
+  std::string line;
+  bool done = false;
+  while (std::getline(lines, line)) {
+    if (line == "data: [DONE]") {
+      done = true;
+    } else if (!line.empty()) {
+      EXPECT_FALSE(done) << line;
+      EXPECT_TRUE(line.starts_with("data: ")) << line;
+      result.push_back(json::parse(line.substr(6), nullptr, false));
+    }
+  }
+  EXPECT_TRUE(done) << body;
+  return result;
+}
+
+class Server : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { server_ = std::make_unique<Serving>(); }
+  static void TearDownTestSuite() { server_.reset(); }
+  void SetUp() override { ASSERT_NE(server_->port(), 0) << server_->log(); }
+
+  static inline std::unique_ptr<Serving> server_;
+};
+
+TEST_F(Server, SmallEndpoints) {
+  EXPECT_EQ(server_->get("/health").json()["status"], "ok");
+  EXPECT_EQ(server_->get("/v1/models").json()["data"][0]["id"], "hearth-tiny-Q8_0");
+  EXPECT_THAT(server_->get("/").body, HasSubstr("<html"));
+  EXPECT_THAT(server_->get("/docs").body, HasSubstr("hearth serve"));
+  const HttpAnswer metrics = server_->get("/metrics");
+  EXPECT_THAT(metrics.head, HasSubstr("text/plain; version=0.0.4"));
+  EXPECT_THAT(metrics.body, HasSubstr("hearth_step_seconds_bucket{le=\"+Inf\"}"));
+  const json tokens = server_->post("/tokenize", R"({"content":"Once upon a time"})").json();
+  ASSERT_GT(tokens["tokens"].size(), 1u);
+  EXPECT_EQ(server_->post("/detokenize", tokens.dump()).json()["content"], "Once upon a time");
+  EXPECT_EQ(server_->get("/nothing").status, 404);
+  EXPECT_EQ(server_->get("/../../etc/passwd").status, 404);
+  EXPECT_EQ(server_->get(kChat).status, 405);
+  EXPECT_THAT(server_->get("/health").head, Not(HasSubstr("Access-Control")));
+  HttpClient head(server_->port());
+  head.send("HEAD /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(head.closed());
+  EXPECT_THAT(head.received(), HasSubstr("HTTP/1.1 200 OK"));
+  EXPECT_TRUE(head.received().ends_with("\r\n\r\n"));
+}
+
+TEST_F(Server, CompletionsWholeAndStreamedAreTheSame) {
+  const std::string fields = R"("prompt":"Once upon a time","max_tokens":20,"temperature":0)";
+  const HttpAnswer whole = server_->post(kCompletion, "{" + fields + "}");
+  ASSERT_EQ(whole.status, 200) << whole.body;
+  const json reply = whole.json();
+  EXPECT_EQ(reply["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(reply["usage"]["completion_tokens"], 20);
+  EXPECT_EQ(reply["usage"]["prompt_tokens"], 5);
+  const HttpAnswer streamed = server_->post(
+      kCompletion, "{" + fields + R"(,"stream":true,"stream_options":{"include_usage":true}})");
+  EXPECT_THAT(streamed.head, HasSubstr("text/event-stream"));
+  std::string text;
+  json usage;
+  for (const json& event : events(streamed.body)) {
+    EXPECT_EQ(event["object"], "text_completion");
+    for (const json& choice : event["choices"]) text += choice["text"].get<std::string>();
+    if (event.contains("usage")) usage = event["usage"];
+  }
+  EXPECT_EQ(text, reply["choices"][0]["text"]);
+  EXPECT_EQ(usage["completion_tokens"], 20);
+}
+
+TEST_F(Server, ChatStreamsHaveARoleAndAnEndForEveryChoice) {
+  const HttpAnswer answer = server_->post(
+      kChat,
+      R"({"messages":[{"role":"user","content":"Hi"}],"max_tokens":5,"n":3,"stream":true,"seed":1})");
+  std::map<int, int> roles, ends;
+  for (const json& event : events(answer.body)) {
+    const json& choice = event["choices"][0];
+    roles[choice["index"]] += choice["delta"].contains("role");
+    ends[choice["index"]] += !choice["finish_reason"].is_null();
+  }
+  EXPECT_EQ(roles, (std::map<int, int>{{0, 1}, {1, 1}, {2, 1}}));
+  EXPECT_EQ(ends, roles);
+}
+
+TEST_F(Server, ASeedDecidesAndLogprobsAreThere) {
+  const auto ask = [&](int seed) {
+    return server_
+        ->post(kChat, R"({"messages":[{"role":"user","content":"Tell me a story."}],"max_tokens":16,
+            "logprobs":true,"top_logprobs":3,"seed":)" +
+                          std::to_string(seed) + "}")
+        .json()["choices"][0];
+  };
+  const json first = ask(7), second = ask(7), other = ask(8);
+  EXPECT_EQ(first["message"], second["message"]);
+  EXPECT_NE(first["message"], other["message"]);
+  ASSERT_EQ(first["logprobs"]["content"].size(), 16u);
+  std::string text;
+  for (const json& token : first["logprobs"]["content"]) {
+    EXPECT_LE(token["logprob"].get<double>(), 0);
+    EXPECT_EQ(token["top_logprobs"].size(), 3u);
+    text += token["token"].get<std::string>();
+  }
+  EXPECT_EQ(text, first["message"]["content"]);
+}
+
+TEST_F(Server, AStopStringMaySpanTokens) {
+  const std::string fields = R"("prompt":"Once upon a time","max_tokens":30,"temperature":0)";
+  const json plain = server_->post(kCompletion, "{" + fields + "}").json();
+  const std::string text = plain["choices"][0]["text"];
+  // From the middle of one word to the middle of the word after the next.
+  const size_t space = text.find(' ', 5);
+  const std::string stop = text.substr(space - 2, 8);
+  const std::string body = "{" + fields + R"(,"stop":["never said",)" + json(stop).dump() + "]";
+  const json stopped = server_->post(kCompletion, body + "}").json();
+  EXPECT_EQ(stopped["choices"][0]["text"], text.substr(0, text.find(stop)));
+  EXPECT_EQ(stopped["choices"][0]["finish_reason"], "stop");
+  std::string streamed;
+  for (const json& event : events(server_->post(kCompletion, body + R"(,"stream":true})").body))
+    streamed += event["choices"][0]["text"].get<std::string>();
+  EXPECT_EQ(streamed, stopped["choices"][0]["text"]);
+}
+
+TEST_F(Server, TheSecondTimeAPromptIsCached) {
+  std::string prompt;
+  for (int i = 0; i < 40; ++i) prompt += "word" + std::to_string(i) + " ";
+  const std::string body = R"({"prompt":")" + prompt + R"(","max_tokens":2})";
+  const auto cached = [&] {
+    return server_->post(kCompletion, body)
+        .json()["usage"]["prompt_tokens_details"]["cached_tokens"]
+        .get<int>();
+  };
+  EXPECT_EQ(cached(), 0);
+  EXPECT_GT(cached(), 30);
+}
+
+TEST_F(Server, RefusalsSayWhichField) {
+  const HttpAnswer wrong = server_->post(kCompletion, R"({"prompt":"a","n":"many"})");
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_EQ(wrong.json()["error"]["param"], "n");
+  // Longer than the context.
+  const HttpAnswer long_prompt =
+      server_->post(kCompletion, R"({"prompt":")" + std::string(20000, 'x') + R"("})");
+  EXPECT_EQ(long_prompt.status, 400) << long_prompt.body;
+  EXPECT_EQ(server_->post(kCompletion, std::string(9 << 20, ' ')).status, 413);
+}
+
+TEST_F(Server, AClientThatLeavesIsCancelled) {
+  const uint64_t before = server_->metric("hearth_requests_finished_total{reason=\"cancelled\"}");
+  {
+    HttpClient streaming(server_->port()), waiting(server_->port());
+    streaming.send(HttpClient::post_text(kCompletion, kLongStream));
+    waiting.send(HttpClient::post_text(kCompletion,
+                                       R"({"prompt":"Once","max_tokens":900,"ignore_eos":true})"));
+    ASSERT_TRUE(streaming.read_until("data: "));
+    EXPECT_EQ(server_->wait_for("hearth_requests_running", 2), 2u);
+  }
+  EXPECT_EQ(server_->wait_for("hearth_requests_finished_total{reason=\"cancelled\"}", before + 2),
+            before + 2);
+  EXPECT_EQ(server_->wait_for("hearth_requests_running", 0), 0u);
+  EXPECT_EQ(server_->wait_for("hearth_kv_blocks_used", 0), 0u);
+}
+
+TEST_F(Server, EventsTellOfEveryStep) {
+  HttpClient client(server_->port());
+  client.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
+  ASSERT_TRUE(client.read_until(": steps"));
+  EXPECT_EQ(
+      server_->post(kCompletion, R"({"prompt":"Once","max_tokens":3,"ignore_eos":true})").status,
+      200);
+  ASSERT_TRUE(client.read_until("\"phase\":\"decode\""));
+  EXPECT_THAT(client.received(), HasSubstr("\"phase\":\"prompt\""));
+  EXPECT_THAT(client.received(), HasSubstr("\"run_seconds\":"));
+}
+
+TEST_F(Server, TheLogHasALineARequestAndNoPrompt) {
+  EXPECT_EQ(server_->post(kCompletion, R"({"prompt":"SECRETWORD","max_tokens":1})").status, 200);
+  EXPECT_EQ(server_->get("/health?q=SECRETWORD").status, 200);
+  const std::string log = server_->log();
+  EXPECT_THAT(log, HasSubstr("127.0.0.1 POST /v1/completions 200"));
+  EXPECT_THAT(log, Not(HasSubstr("SECRETWORD")));
+}
+
+// Requests that are wrong in every way; the seed decides which.
+std::string malformed(std::mt19937& random) {
+  const auto pick = [&](auto... items) {
+    const std::string list[] = {items...};
+    return list[random() % (sizeof...(items))];
+  };
+  const auto noise = [&](size_t size) {
+    std::string bytes(size, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    return bytes;
+  };
+  const std::string path = pick(kChat, kCompletion, "/tokenize", "/detokenize");
+  const std::string head = "POST " + path + " HTTP/1.1\r\nHost: a\r\n";
+  switch (random() % 10) {
+    case 0:  // broken JSON
+      return HttpClient::post_text(path, pick("{", "{\"prompt\":", "[1,", "{]}", "nul", "\"", ""));
+    case 1:  // deep nesting
+      return HttpClient::post_text(path, "{\"prompt\":" + std::string(random() % 50000, '['));
+    case 2:  // huge numbers
+      return HttpClient::post_text(path,
+                                   R"({"prompt":"a","content":7,"tokens":[9e99],"max_tokens":)" +
+                                       std::string(random() % 500 + 20, '9') + "}");
+    case 3:  // wrong UTF-8
+      return HttpClient::post_text(path, "{\"prompt\":\"\xff" + noise(20) + "\"}");
+    case 4:  // wrong types
+      return HttpClient::post_text(
+          path, pick(R"({"prompt":{},"messages":1,"content":[],"tokens":"x"})",
+                     R"({"messages":[1],"prompt":true,"content":null,"tokens":[-1]})",
+                     R"({"messages":[{"role":[]}],"prompt":[[]],"content":{},"tokens":[null]})"));
+    case 5:  // missing fields
+      return HttpClient::post_text(path, pick("{}", R"({"model":"m"})", R"({"n":1})"));
+    case 6:  // chunked nonsense
+      return head + "Transfer-Encoding: chunked\r\n\r\n" +
+             pick("zz\r\n", "-5\r\nabc", "5\r\nabcdefgh\r\n0\r\n\r\n", "ffffffffff\r\n",
+                  "\r\n\r\n");
+    case 7:  // broken heads
+      return pick("GET\r\n\r\n", "POST / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\n\r\n",
+                  "GET / HTTP/1.1\r\nHost: a\r\n : b\r\n\r\n");
+    case 8:  // noise
+      return noise(random() % 300 + 1) + "\r\n\r\n";
+    default:  // half of a request
+      return head + "Content-Length: 100\r\n\r\n{\"prompt\":";
+  }
+}
+
+TEST_F(Server, FiveThousandMalformedRequestsHarmNobody) {
+  const std::string normal = R"({"prompt":"Once upon a time","max_tokens":60,"temperature":0})";
+  const std::string expected = server_->post(kCompletion, normal).json()["choices"][0]["text"];
+  std::mt19937 random(7);
+  const auto send_some = [&](int count) {
+    int answered = 0;
+    for (int i = 0; i < count; ++i) {
+      HttpClient client(server_->port());
+      client.send(malformed(random));
+      client.finish_sending();
+      const HttpAnswer answer = client.read();
+      // A refusal, or a close without one; never a success.
+      if (answer.status != 0) {
+        EXPECT_GE(answer.status, 400) << answer.body;
+        EXPECT_LT(answer.status, 506) << answer.body;
+        EXPECT_NE(answer.status, 500) << answer.body;
+        ++answered;
+      }
+    }
+    return answered;
+  };
+  send_some(500);  // what is made once is made now
+  const uint64_t before = server_->resident_bytes();
+  std::atomic<bool> done = false;
+  int unharmed = 0;
+  std::thread beside([&] {
+    while (!done)
+      unharmed += server_->post(kCompletion, normal).json()["choices"][0]["text"] == expected;
+  });
+  // Some send a little and then nothing, all the while.
+  std::vector<std::unique_ptr<HttpClient>> slow;
+  for (int i = 0; i < 20; ++i) {
+    slow.push_back(std::make_unique<HttpClient>(server_->port()));
+    slow.back()->send("POST / HT");
+  }
+  EXPECT_GT(send_some(5000), 4000);
+  done = true;
+  beside.join();
+  EXPECT_GT(unharmed, 1);
+  const uint64_t after = server_->resident_bytes();
+  EXPECT_LT(after, before + (16 << 20)) << "from " << before << " to " << after;
+  EXPECT_EQ(server_->wait_for("hearth_requests_running", 0), 0u);
+  EXPECT_EQ(server_->get("/health").json()["status"], "ok");
+}
+
+TEST(ServerWithAKey, LetsInWhoHasIt) {
+  Serving server({"--api-key", "open sesame", "--cors", "http://page"});
+  ASSERT_NE(server.port(), 0) << server.log();
+  for (const char* path : {"/v1/models", "/metrics", "/events", "/nothing"})
+    EXPECT_EQ(server.get(path).status, 401) << path;
+  EXPECT_EQ(server.get("/v1/models").json()["error"]["code"], "invalid_api_key");
+  EXPECT_EQ(server.get("/v1/models", "Authorization: Bearer wrong\r\n").status, 401);
+  EXPECT_EQ(server.get("/v1/models", "Authorization: Bearer open sesame\r\n").status, 200);
+  EXPECT_EQ(server.get("/health").status, 200);
+  EXPECT_EQ(server.get("/").status, 200);
+  HttpClient asking(server.port());
+  asking.send("OPTIONS /v1/models HTTP/1.1\r\nHost: a\r\nOrigin: http://page\r\n\r\n");
+  const HttpAnswer allowed = asking.read();
+  EXPECT_EQ(allowed.status, 204);
+  EXPECT_THAT(allowed.head, HasSubstr("Access-Control-Allow-Origin: http://page"));
+}
+
+TEST(ServerThatIsFull, SaysWhenToComeBack) {
+  Serving server({"--max-seqs", "1", "--max-queue", "1"});
+  ASSERT_NE(server.port(), 0) << server.log();
+  HttpClient running(server.port()), waiting(server.port());
+  running.send(HttpClient::post_text(kCompletion, kLongStream));
+  ASSERT_TRUE(running.read_until("data: "));
+  waiting.send(HttpClient::post_text(kCompletion, kLongStream));
+  ASSERT_EQ(server.wait_for("hearth_requests_waiting", 1), 1u);
+  const HttpAnswer refused = server.post(kCompletion, kLongStream);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_THAT(refused.head, HasSubstr("Retry-After: 1\r\n"));
+}
+
+TEST(ServerThatEnds, FinishesWhatRunsAndExitsWithZero) {
+  Serving server;
+  ASSERT_NE(server.port(), 0) << server.log();
+  HttpClient idle(server.port()), running(server.port()), events_client(server.port());
+  EXPECT_EQ(idle.get("/health").status, 200);
+  events_client.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
+  ASSERT_TRUE(events_client.read_until(": steps"));
+  running.send(HttpClient::post_text(kCompletion, kLongStream));
+  ASSERT_TRUE(running.read_until("data: "));
+  server.signal(SIGTERM);
+  HttpAnswer health;
+  for (int i = 0; i < 500 && health.status != 503; ++i) health = server.get("/health");
+  EXPECT_EQ(health.json()["status"], "draining");
+  EXPECT_EQ(server.post(kCompletion, R"({"prompt":"a"})").status, 503);
+  const std::vector<json> all = events(running.read().body);
+  EXPECT_EQ(all.back()["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(server.wait(), 0) << server.log();
+}
+
+TEST(ServerThatEnds, ASecondSignalEndsItAtOnce) {
+  Serving server;
+  ASSERT_NE(server.port(), 0) << server.log();
+  HttpClient running(server.port());
+  running.send(HttpClient::post_text(kCompletion, kLongStream));
+  ASSERT_TRUE(running.read_until("data: "));
+  server.signal(SIGTERM);
+  while (server.log().find("draining") == std::string::npos) std::this_thread::sleep_for(1ms);
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 1);
+}
+
+TEST(ServerThatEnds, APortInUseIsOneLine) {
+  Serving server;
+  ASSERT_NE(server.port(), 0) << server.log();
+  const Finished second = hearth({"serve", "-m", kModel, "--port", std::to_string(server.port())});
+  EXPECT_EQ(second.exit_code, 1);
+  expect_one_line(second.err);
+  // Killed outright and started again, it has its port at once.
+  const int port = server.port();
+  HttpClient open_connection(port);
+  EXPECT_EQ(open_connection.get("/health").status, 200);
+  server.signal(SIGKILL);
+  server.wait();
+  Serving again({"--port", std::to_string(port)});
+  EXPECT_EQ(again.port(), port);
+  EXPECT_EQ(again.get("/health").status, 200);
+}
+
+}  // namespace
+}  // namespace hearth::testing

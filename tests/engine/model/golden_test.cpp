@@ -1,6 +1,6 @@
 // Every architecture against the logits that PyTorch and transformers computed for it, through the
 // paged path: prompts of different lengths in one ragged batch, whole, in chunks and token by
-// token.
+// token; with weights as they are and in F16, with KV in F16 and in Q8_0.
 #include "tests/support/golden.h"
 
 #include <filesystem>
@@ -8,6 +8,7 @@
 
 #include "engine/model/model.h"
 #include "engine/model/step_runner.h"
+#include "engine/weights/half.h"
 #include "engine/weights/model_file.h"
 #include "tests/support/compare.h"
 #include "tests/support/gpu.h"
@@ -17,11 +18,51 @@ namespace {
 
 constexpr uint32_t kStepRows = 160;
 
+// A copy of a model with its matrices in F16, where the weights of golden models are exact.
+class HalfModel : public ModelFile {
+ public:
+  explicit HalfModel(const ModelFile& file) : ModelFile(file.kind(), file.name() + " in F16") {
+    metadata_ = file.metadata();
+    tensors_.assign(file.tensors().begin(), file.tensors().end());
+    for (ModelTensor& tensor : tensors_) {
+      if (tensor.rows == 1 || tensor.format == WeightFormat::kF16) continue;
+      halves_.push_back(in_half(tensor));
+      tensor.format = WeightFormat::kF16;
+      tensor.bytes = std::as_bytes(std::span(halves_.back()));
+    }
+  }
+  size_t converted() const { return halves_.size(); }
+
+ private:
+  static std::vector<uint16_t> in_half(const ModelTensor& tensor) {
+    std::vector<uint16_t> halves(tensor.rows * tensor.cols);
+    for (size_t i = 0; i < halves.size(); ++i) {
+      float value = 0;
+      if (tensor.format == WeightFormat::kBf16) {
+        uint16_t bits = 0;
+        std::memcpy(&bits, tensor.bytes.data() + i * sizeof(bits), sizeof(bits));
+        value = bfloat16_to_float(bits);
+      } else {
+        std::memcpy(&value, tensor.bytes.data() + i * sizeof(value), sizeof(value));
+      }
+      halves[i] = float_to_half(value);
+      EXPECT_EQ(half_to_float(halves[i]), value) << tensor.name;
+    }
+    return halves;
+  }
+
+  std::vector<std::vector<uint16_t>> halves_;
+};
+
 class GoldenTest : public GpuTest, public ::testing::WithParamInterface<std::string> {
  protected:
-  void load(const StepLimits& limits) {
+  void load(const StepLimits& limits, bool in_half = false) {
     ASSERT_ASSIGN(golden_, read_golden_model(GetParam()));
     ASSERT_ASSIGN(file_, ModelFile::open(golden_.folder));
+    if (in_half) {
+      auto half = std::make_unique<HalfModel>(*file_);
+      original_ = std::exchange(file_, std::move(half));
+    }
     ASSERT_ASSIGN(model_, Model::load(device(), *file_, {.context = golden_.context}));
     ASSERT_EQ(model_->config().vocabulary, golden_.vocab);
     StepRunnerOptions options{.limits = limits, .slots = 8};
@@ -75,7 +116,7 @@ class GoldenTest : public GpuTest, public ::testing::WithParamInterface<std::str
   }
 
   GoldenModel golden_;
-  std::unique_ptr<ModelFile> file_;
+  std::unique_ptr<ModelFile> file_, original_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<StepRunner> runner_;
   std::vector<std::vector<uint32_t>> tables_;
@@ -86,7 +127,26 @@ TEST_P(GoldenTest, EveryPositionInChunksOfAnySize) {
   for (const uint32_t chunk : {1000u, 1u, 7u, 16u}) check(chunk, 1e-6);
 }
 
+TEST_P(GoldenTest, WeightsInF16) {
+  load({.rows = kStepRows, .sequences = 8, .logit_rows = kStepRows}, /*in_half=*/true);
+  EXPECT_EQ(static_cast<const HalfModel&>(*file_).converted() > 0, GetParam() != "phi3_long")
+      << "which is in F16 already";
+  for (const uint32_t chunk : {1000u, 1u}) check(chunk, 1e-4);
+}
+
+// Keys and values rounded to eight bits: the limit is what that costs. Grouped queries, heads of
+// 48, a window on some layers.
+using GoldenKvTest = GoldenTest;
+
+TEST_P(GoldenKvTest, KvInQ8_0) {
+  load({.rows = kStepRows, .sequences = 8, .logit_rows = kStepRows, .kv = KvFormat::kQ8_0});
+  for (const uint32_t chunk : {1000u, 7u}) check(chunk, 5e-4);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, GoldenTest, ::testing::ValuesIn(golden_model_names()),
+                         [](const auto& test) { return test.param; });
+
+INSTANTIATE_TEST_SUITE_P(Models, GoldenKvTest, ::testing::Values("llama", "llama_linear", "gemma3"),
                          [](const auto& test) { return test.param; });
 
 }  // namespace

@@ -1,0 +1,168 @@
+// A request gets the same ids whoever runs beside it and however it is scheduled: under every
+// policy, in chunks, preempted, swapped, forked, with shared beginnings, and while the switches are
+// turned. On the stand-in, whose answer is wrong if one block is.
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/stand_in_engine.h"
+
+namespace hearth::testing {
+namespace {
+
+constexpr SchedulerLimits kRoomy{
+    .max_sequences = 8, .max_step_tokens = 64, .context = 128, .pool_blocks = 512};
+// The longest request takes 7 blocks.
+constexpr SchedulerLimits kTight{
+    .max_sequences = 8, .max_step_tokens = 64, .context = 128, .pool_blocks = 8, .swap_blocks = 12};
+
+// Submits `count` requests, every sixth as three completions of one prompt, and checks all they
+// generate. `meanwhile` is called until the last has ended.
+template <class Meanwhile>
+void run_mixed(StandInEngine& engine, uint32_t count, Meanwhile meanwhile) {
+  std::vector<std::pair<GenerationRequest, Stream>> asked;
+  for (uint32_t number = 0; number < count; ++number) {
+    const GenerationRequest request = mixed_request(number);
+    const uint32_t completions = number % 6 == 5 ? 3 : 1;
+    auto streams = engine->submit_n(request, completions);
+    ASSERT_TRUE(streams.ok()) << streams.error().message;
+    for (uint32_t i = 0; i < completions; ++i) {
+      asked.emplace_back(request, (*streams)[i]);
+      asked.back().first.sampling.seed += i;
+    }
+  }
+  for (size_t i = 0; i < asked.size(); ++i) {
+    std::vector<TokenId> ids;
+    TokenStream& stream = *asked[i].second;
+    while (!stream.ended()) {
+      if (const auto token = stream.next(std::chrono::microseconds(200))) ids.push_back(token->id);
+      meanwhile();
+    }
+    const GenerationEnd& end = stream.end();
+    ASSERT_EQ(ids, engine.alone(asked[i].first)) << "request " << i;
+    EXPECT_EQ(end.reason, FinishReason::kLength) << end.message;
+    EXPECT_EQ(end.prompt_tokens, asked[i].first.prompt.size());
+    EXPECT_EQ(end.generated_tokens, ids.size());
+    EXPECT_LT(end.cached_tokens, end.prompt_tokens);
+  }
+  // Nothing is left over.
+  engine->inspect([](const Scheduler& scheduler) {
+    EXPECT_TRUE(scheduler.idle());
+    EXPECT_EQ(scheduler.counts().blocks_used, 0u);
+    EXPECT_EQ(scheduler.counts().swap_used, 0u);
+    EXPECT_EQ(scheduler.check_integrity(), std::nullopt);
+  });
+}
+
+TEST(EngineBatching, SameIdsUnderEveryNamedPolicyAndChunk) {
+  for (const std::string_view name : policy_names())
+    for (const uint32_t chunk : {0u, 1u, 7u, 16u, 64u})
+      for (const SchedulerLimits& limits : {kRoomy, kTight}) {
+        SCOPED_TRACE(std::string(name) + ", chunks of " + std::to_string(chunk) + ", " +
+                     std::to_string(limits.pool_blocks) + " blocks");
+        Policy policy = *named_policy(name);
+        policy.max_chunk_tokens = chunk;
+        StandInEngine engine({.limits = limits}, policy);
+        run_mixed(engine, 24, [] {});
+      }
+}
+
+TEST(EngineBatching, SameIdsAfterPreemption) {
+  for (const Preemption preemption : {Preemption::kRecompute, Preemption::kSwap})
+    for (const bool prefix_cache : {true, false}) {
+      StandInEngine engine({.limits = kTight},
+                           {.preemption = preemption, .prefix_cache = prefix_cache});
+      run_mixed(engine, 30, [] {});
+      const Metrics& metrics = engine->metrics();
+      EXPECT_GT((preemption == Preemption::kSwap ? metrics.preemptions_swap
+                                                 : metrics.preemptions_recompute)
+                    .value(),
+                5u);
+      if (preemption == Preemption::kSwap) {
+        EXPECT_GT(metrics.blocks_swapped_in.value(), 5u);
+        EXPECT_EQ(metrics.blocks_swapped_out.value(), engine.executor().swaps);
+      }
+    }
+}
+
+TEST(EngineBatching, SharedBeginningsAreFound) {
+  StandInEngine engine({.limits = kRoomy});
+  GenerationRequest request{.prompt = made_up_prompt(64, 1), .max_tokens = 3};
+  for (int round = 0; round < 3; ++round) {
+    auto stream = engine->submit(request);
+    ASSERT_TRUE(stream.ok());
+    EXPECT_EQ(read_ids(**stream), engine.alone(request));
+    // All but the block with the newest token.
+    EXPECT_EQ((*stream)->end().cached_tokens, round == 0 ? 0u : 48u);
+  }
+  // Another salt is another tenant.
+  request.cache_salt = 5;
+  auto stream = engine->submit(request);
+  ASSERT_TRUE(stream.ok());
+  EXPECT_EQ(read_ids(**stream), engine.alone(request));
+  EXPECT_EQ((*stream)->end().cached_tokens, 0u);
+}
+
+TEST(EngineBatching, CompletionsOfOnePromptShareItsBlocks) {
+  StandInEngine engine({.limits = kRoomy});
+  GenerationRequest request{.prompt = made_up_prompt(60, 1), .max_tokens = 30};
+  auto streams = engine->submit_n(request, 6);
+  ASSERT_TRUE(streams.ok());
+  for (const Stream& stream : *streams) {
+    EXPECT_EQ(read_ids(*stream), engine.alone(request));
+    ++request.sampling.seed;
+  }
+  engine->inspect([](const Scheduler& scheduler) {
+    EXPECT_EQ(scheduler.totals().forks, 5u);
+    // The block in the middle of which the prompt ends: for all but the last writer.
+    EXPECT_EQ(scheduler.totals().copies, 5u);
+    EXPECT_LT(scheduler.totals().prompt_tokens, 60u + 5 * 2);
+  });
+  EXPECT_EQ(engine->metrics().blocks_copied.value(), 5u);
+}
+
+TEST(EngineBatching, UsageCountsABeginningOnceThoughPreempted) {
+  // Two that fill the pool: the younger is put out and finds its own blocks when it comes back.
+  StandInEngine engine(
+      {.limits = {.max_sequences = 4, .max_step_tokens = 64, .context = 128, .pool_blocks = 8}});
+  std::vector<Stream> streams;
+  for (uint32_t i = 0; i < 3; ++i) {
+    auto stream = engine->submit({.prompt = made_up_prompt(33, i), .max_tokens = 60});
+    ASSERT_TRUE(stream.ok());
+    streams.push_back(*stream);
+  }
+  for (const Stream& stream : streams) {
+    EXPECT_EQ(read_ids(*stream).size(), 60u);
+    EXPECT_EQ(stream->end().cached_tokens, 0u);
+  }
+  EXPECT_GT(engine->metrics().preemptions_recompute.value(), 0u);
+  EXPECT_GT(engine->metrics().prefix_hit_tokens.value(), 0u) << "nobody found anything";
+}
+
+TEST(EngineBatching, SameIdsWhileSwitchesAreTurned) {
+  std::mt19937 random(1);
+  for (const SchedulerLimits& limits : {kRoomy, kTight}) {
+    StandInEngine engine({.limits = limits});
+    engine.executor().delay = std::chrono::microseconds(100);
+    uint64_t changes = 0;
+    run_mixed(engine, 90, [&] {
+      Policy policy;
+      for (const PolicySwitch& entry : policy_switches()) {
+        const std::string value = entry.values.empty()
+                                      ? std::to_string(random() % 20)
+                                      : std::string(entry.values[random() % entry.values.size()]);
+        ASSERT_EQ(set_switch(policy, entry.name, value), std::nullopt);
+      }
+      engine->set_policy(policy);
+      EXPECT_EQ(engine->policy(), policy);
+      if (random() % 8 == 0)
+        engine->set_limits(static_cast<uint32_t>(1 + random() % 8),
+                           static_cast<uint32_t>(1 + random() % 64));
+      ++changes;
+    });
+    EXPECT_GT(changes, 100u);
+  }
+}
+
+}  // namespace
+}  // namespace hearth::testing

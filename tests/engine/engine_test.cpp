@@ -1,0 +1,447 @@
+// The life of requests and of the engine, on the stand-in: refusals, ends, streams, stop strings,
+// cancellation, time limits, pausing, slow motion, draining.
+#include "engine/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/text/tokenizer.h"
+#include "tests/support/stand_in_engine.h"
+
+namespace hearth::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+constexpr SchedulerLimits kLimits{
+    .max_sequences = 4, .max_step_tokens = 32, .context = 128, .pool_blocks = 64, .max_queue = 5};
+
+GenerationRequest small_request(uint32_t seed, uint32_t max_tokens = 10) {
+  return {.prompt = made_up_prompt(5, seed), .max_tokens = max_tokens};
+}
+
+// Submits what must be accepted.
+Stream submitted(StandInEngine& engine, GenerationRequest request) {
+  auto stream = engine->submit(std::move(request));
+  EXPECT_TRUE(stream.ok()) << stream.error().message;
+  return stream.ok() ? *stream : nullptr;
+}
+
+Error refusal(StandInEngine& engine, GenerationRequest request) {
+  const auto stream = engine->submit(std::move(request));
+  EXPECT_FALSE(stream.ok());
+  return stream.ok() ? Error{} : stream.error();
+}
+
+// Steps until the request has no more to say, which must be within `most`.
+void step_to_end(StandInEngine& engine, TokenStream& stream, uint32_t most = 1000) {
+  for (uint32_t i = 0; i < most && !stream.ended(); ++i) {
+    engine->step_once();
+    while (stream.next(milliseconds(1))) {
+    }
+  }
+  EXPECT_TRUE(stream.ended());
+}
+
+TEST(Engine, WhatCanNeverRunIsRefusedWithTheNumbers) {
+  StandInEngine engine({.limits = {.context = 4096, .pool_blocks = 8}});
+  EXPECT_EQ(refusal(engine, {}).kind, ErrorKind::kInvalid);
+  const Error error = refusal(engine, {.prompt = made_up_prompt(200, 1)});
+  EXPECT_EQ(error.kind, ErrorKind::kInvalid);
+  EXPECT_THAT(error.message, HasSubstr("201 tokens need 13 blocks"));
+  EXPECT_THAT(error.message, HasSubstr("8"));
+
+  GenerationRequest request = small_request(1);
+  request.prompt[3] = 5000;
+  EXPECT_THAT(refusal(engine, request).message, HasSubstr("token id 5000"));
+  // It would mean another request's token.
+  request.prompt[3] = params::kSampledId | 1;
+  EXPECT_EQ(refusal(engine, request).kind, ErrorKind::kInvalid);
+  request = small_request(1);
+  request.sampling.temperature = -1;
+  EXPECT_THAT(refusal(engine, request).message, HasSubstr("temperature"));
+  request = small_request(1);
+  request.biases.resize(513);
+  EXPECT_THAT(refusal(engine, request).message, HasSubstr("513 logit biases"));
+  EXPECT_EQ(engine->metrics().requests_refused.value(), 6u);
+  EXPECT_EQ(engine->metrics().requests_submitted.value(), 0u);
+}
+
+TEST(Engine, SeveralAreTakenAllOrNone) {
+  StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
+  std::vector<GenerationRequest> requests(3, small_request(1));
+  requests[2].prompt.clear();
+  EXPECT_FALSE(engine->submit(requests).ok());
+  requests.pop_back();
+  const auto streams = engine->submit(requests);
+  ASSERT_TRUE(streams.ok());
+  engine->inspect([](const Scheduler& scheduler) { EXPECT_EQ(scheduler.counts().waiting, 2u); });
+  EXPECT_EQ(engine->submit(std::vector<GenerationRequest>{}).value().size(), 0u);
+}
+
+TEST(Engine, AFullQueueIsBusyAndTakesMoreLater) {
+  StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
+  std::vector<Stream> streams;
+  for (uint32_t i = 0; i < 5; ++i) streams.push_back(submitted(engine, small_request(i)));
+  const Error error = refusal(engine, small_request(9));
+  EXPECT_EQ(error.kind, ErrorKind::kBusy);
+  EXPECT_THAT(error.message, HasSubstr("5"));
+  // Four begin to run.
+  engine->step_once();
+  EXPECT_TRUE(comes_true([&] { return engine->metrics().running.value() == 4; }));
+  for (uint32_t i = 0; i < 4; ++i) streams.push_back(submitted(engine, small_request(10 + i)));
+  EXPECT_EQ(refusal(engine, small_request(9)).kind, ErrorKind::kBusy);
+  // A cancelled one makes room, too.
+  engine->cancel(streams.back()->request());
+  read_ids(*streams.back());
+  streams.push_back(submitted(engine, small_request(20)));
+  engine->resume();
+  for (const Stream& stream : streams) read_ids(*stream);
+}
+
+TEST(Engine, RunsToTheContextWithoutALimitOfItsOwn) {
+  StandInEngine engine({.limits = kLimits});
+  EXPECT_EQ(read_ids(*submitted(engine, small_request(1, 0))).size(), 123u);
+  EXPECT_EQ(read_ids(*submitted(engine, small_request(2, 10000))).size(), 123u);
+  StandInEngine small({.limits = {.context = 128, .pool_blocks = 4}});
+  EXPECT_EQ(read_ids(*submitted(small, small_request(1, 0))).size(), 59u);
+}
+
+TEST(Engine, EndsAndCountsAddUp) {
+  StandInEngine engine({.limits = kLimits});
+  GenerationRequest request = small_request(1);
+  const Stream stream = submitted(engine, request);
+  EXPECT_EQ(read_ids(*stream), engine.alone(request));
+  const GenerationEnd& end = stream->end();
+  EXPECT_EQ(end.reason, FinishReason::kLength);
+  EXPECT_EQ(finish_reason_name(end.reason), "length");
+  EXPECT_EQ(end.prompt_tokens, 5u);
+  EXPECT_EQ(end.generated_tokens, 10u);
+  EXPECT_LE(end.times.admitted, end.times.first_token);
+  EXPECT_LT(end.times.first_token, end.times.last_token);
+  EXPECT_LE(end.times.last_token, end.times.finished);
+  EXPECT_FALSE(stream->next().has_value()) << "the end stays the end";
+
+  // The last step is published after its tokens were given out.
+  EXPECT_TRUE(comes_true([&] { return engine->records().written() == 10; }));
+  const Metrics& metrics = engine->metrics();
+  EXPECT_EQ(metrics.generated_tokens.value(), 10u);
+  EXPECT_EQ(metrics.prompt_tokens.value(), 5u);
+  EXPECT_EQ(metrics.finished_length.value(), 1u);
+  EXPECT_EQ(metrics.steps.value(), 10u);
+  EXPECT_EQ(metrics.time_to_first_token_seconds.snapshot().count, 1u);
+  EXPECT_EQ(metrics.time_between_tokens_seconds.snapshot().count, 9u);
+  StepRecord record;
+  uint32_t sampled = 0, finished = 0;
+  for (uint64_t i = 0; i < 10; ++i) {
+    ASSERT_TRUE(engine->records().read(i, record));
+    EXPECT_EQ(record.step, i + 1);
+    ASSERT_EQ(record.members.size(), 1u);
+    EXPECT_EQ(record.members[0].phase, i == 0 ? StepPhase::kPrompt : StepPhase::kDecode);
+    EXPECT_EQ(record.members[0].first_position, i == 0 ? 0 : 4 + i);
+    EXPECT_EQ(record.tokens, i == 0 ? 5u : 1u);
+    EXPECT_EQ(record.counts.blocks_used, i <= 11 ? 1u : 2u);
+    EXPECT_GE(record.submit_seconds, record.begin_seconds);
+    sampled += record.sampled_tokens;
+    finished += static_cast<uint32_t>(record.finished.size());
+  }
+  EXPECT_EQ(sampled, 10u);
+  EXPECT_EQ(finished, 1u);
+  EXPECT_FALSE(engine->records().read(10, record));
+}
+
+TEST(Engine, CancelAtEveryStepOfALife) {
+  for (const bool by_letting_go : {false, true})
+    for (uint32_t steps = 0; steps <= 14; ++steps) {
+      SCOPED_TRACE(steps);
+      // Chunks of 2: three steps of prompt, then decodes; another request goes on.
+      StandInEngine engine({.limits = kLimits}, {.max_chunk_tokens = 2}, nullptr, true);
+      const GenerationRequest other = small_request(7, 30);
+      const Stream companion = submitted(engine, other);
+      Stream stream = submitted(engine, small_request(1));
+      const uint64_t before = engine->metrics().steps.value();
+      for (uint32_t i = 0; i < steps; ++i) engine->step_once();
+      ASSERT_TRUE(comes_true([&] { return engine->metrics().steps.value() == before + steps; }));
+      if (by_letting_go) {
+        stream.reset();
+      } else {
+        engine->cancel(stream->request());
+        const std::vector<TokenId> ids = read_ids(*stream);
+        std::vector<TokenId> right = engine.alone(small_request(1));
+        right.resize(ids.size());
+        EXPECT_EQ(ids, right);
+        EXPECT_EQ(ids.size(), steps < 3 ? 0u : std::min(steps - 2, 10u));
+        EXPECT_EQ(stream->end().reason,
+                  steps < 12 ? FinishReason::kCancelled : FinishReason::kLength);
+        EXPECT_EQ(stream->end().generated_tokens, ids.size());
+      }
+      // Its blocks are free without another step.
+      EXPECT_TRUE(comes_true([&] {
+        uint32_t left = 0;
+        engine->inspect([&](const Scheduler& scheduler) {
+          const SchedulerCounts counts = scheduler.counts();
+          left = counts.running + counts.waiting + counts.ending;
+        });
+        return left == 1;
+      }));
+      EXPECT_EQ(engine->metrics().finished_cancelled.value(), steps < 12 ? 1u : 0u);
+      engine->resume();
+      EXPECT_EQ(read_ids(*companion), engine.alone(other));
+    }
+}
+
+TEST(Engine, CancellingNobodyIsIgnored) {
+  StandInEngine engine({.limits = kLimits});
+  engine->cancel(0);
+  engine->cancel(99);
+  const Stream stream = submitted(engine, small_request(1));
+  EXPECT_EQ(read_ids(*stream).size(), 10u);
+  engine->cancel(stream->request());
+  EXPECT_EQ(read_ids(*submitted(engine, small_request(2))).size(), 10u);
+  EXPECT_EQ(engine->metrics().finished_cancelled.value(), 0u);
+}
+
+TEST(Engine, ATimeLimitEndsARequestWhereverItIs) {
+  StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
+  // Waiting, while nothing else happens.
+  GenerationRequest request = small_request(1, 100);
+  request.time_limit_seconds = 0.02;
+  const Stream waiting = submitted(engine, request);
+  EXPECT_EQ(read_ids(*waiting).size(), 0u);
+  EXPECT_EQ(waiting->end().reason, FinishReason::kTimeLimit);
+  EXPECT_THAT(waiting->end().message, HasSubstr("time limit"));
+  EXPECT_GE(waiting->end().times.finished, 0.02);
+  // In slow motion, between two steps that are far apart.
+  engine->set_pace(0.2);
+  engine->resume();
+  EXPECT_TRUE(submitted(engine, small_request(3, 1))->next().has_value());
+  const Stream slow = submitted(engine, request);
+  EXPECT_EQ(read_ids(*slow).size(), 0u);
+  EXPECT_LT(slow->end().times.finished, 2.0);
+  // Running; the others go on.
+  engine->set_pace(0);
+  engine.executor().delay = std::chrono::microseconds(2000);
+  const Stream other = submitted(engine, small_request(2, 100));
+  const Stream running = submitted(engine, request);
+  EXPECT_LT(read_ids(*running).size(), 100u);
+  EXPECT_EQ(running->end().reason, FinishReason::kTimeLimit);
+  EXPECT_EQ(read_ids(*other), engine.alone(small_request(2, 100)));
+  EXPECT_EQ(engine->metrics().finished_time_limit.value(), 3u);
+}
+
+TEST(Engine, ASlowReaderHoldsUpNobody) {
+  StandInEngine engine({.limits = kLimits});
+  const Stream slow = submitted(engine, small_request(1, 100));
+  EXPECT_EQ(read_ids(*submitted(engine, small_request(2, 100))).size(), 100u);
+  EXPECT_TRUE(comes_true([&] { return engine->metrics().finished_length.value() == 2; }));
+  EXPECT_EQ(read_ids(*slow), engine.alone(small_request(1, 100))) << "and loses nothing";
+}
+
+TEST(Engine, NotifyTellsOfEveryTokenAndTheEnd) {
+  StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
+  std::atomic<int> told = 0;
+  const Stream stream = submitted(engine, small_request(1));
+  stream->set_notify([&] { ++told; });
+  EXPECT_EQ(told, 0);
+  engine->resume();
+  EXPECT_TRUE(comes_true([&] { return told == 11; }));
+  // What is there already is told at once.
+  told = 0;
+  stream->set_notify([&] { ++told; });
+  EXPECT_EQ(told, 1);
+  read_ids(*stream);
+}
+
+TEST(Engine, ASlowCallbackCostsTimeOnly) {
+  StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
+  const Stream slow = submitted(engine, small_request(1)),
+               other = submitted(engine, small_request(2));
+  slow->set_notify([] { std::this_thread::sleep_for(milliseconds(5)); });
+  engine->resume();
+  EXPECT_EQ(read_ids(*other), engine.alone(small_request(2)));
+  EXPECT_EQ(read_ids(*slow), engine.alone(small_request(1)));
+  EXPECT_GE(slow->end().times.finished, 0.045);
+}
+
+TEST(TokenStreamTest, GrowsInOrder) {
+  TokenStream stream(1, 3);
+  for (TokenId id = 0; id < 2; ++id) stream.push({.id = id});
+  EXPECT_EQ(stream.next()->id, 0u);
+  for (TokenId id = 2; id < 20; ++id) stream.push({.id = id});
+  stream.close({.reason = FinishReason::kLength});
+  for (TokenId id = 1; id < 20; ++id) {
+    EXPECT_FALSE(stream.ended());
+    EXPECT_EQ(stream.next()->id, id);
+  }
+  EXPECT_TRUE(stream.ended());
+  EXPECT_FALSE(stream.next(milliseconds(0)).has_value());
+}
+
+// <unk>, <s>, </s>, then single letters from 'a' on.
+class TextTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Vocabulary vocabulary{.kind = VocabularyKind::kSentencePiece};
+    vocabulary.tokens.push_back({.text = "<unk>", .kind = TokenKind::kUnknown});
+    vocabulary.tokens.push_back({.text = "<s>", .kind = TokenKind::kControl});
+    vocabulary.tokens.push_back({.text = "</s>", .kind = TokenKind::kControl});
+    for (char letter = 'a'; letter <= 'z'; ++letter)
+      vocabulary.tokens.push_back({.text = std::string(1, letter), .score = -letter * 1.0f});
+    vocabulary.unknown = 0;
+    vocabulary.eos = 2;
+    vocabulary.end_of_generation = {2};
+    auto tokenizer = Tokenizer::create(std::move(vocabulary));
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+    tokenizer_ = std::move(tokenizer).value();
+  }
+
+  // An engine that says these letters; '.' is </s>.
+  StandInEngine says(const std::string& text) {
+    StandInOptions options{.limits = kLimits, .vocabulary = 29};
+    for (const char letter : text)
+      options.script.push_back(letter == '.' ? 2u : static_cast<TokenId>(letter - 'a') + 3);
+    return StandInEngine(std::move(options), {}, tokenizer_.get());
+  }
+  struct Said {
+    std::string text;
+    GenerationEnd end;
+  };
+  Said ask(StandInEngine&& engine, GenerationRequest request) {
+    request.prompt = {3, 4};
+    const Stream stream = submitted(engine, std::move(request));
+    Said said{.text = read_text(*stream)};
+    said.end = stream->end();
+    return said;
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer_;
+};
+
+TEST_F(TextTest, StopStringsSpanTokens) {
+  Said said = ask(says("onestopmore"), {.max_tokens = 11, .stop = {"stop"}});
+  EXPECT_EQ(said.text, "one");
+  EXPECT_EQ(said.end.reason, FinishReason::kStop);
+  EXPECT_EQ(said.end.generated_tokens, 7u);
+  // The first of several; a beginning that comes to nothing is not lost.
+  said = ask(says("onestopmore"), {.max_tokens = 11, .stop = {"stopx", "opm", "more"}});
+  EXPECT_EQ(said.text, "onest");
+  said = ask(says("abcab"), {.max_tokens = 5, .stop = {"abd"}});
+  EXPECT_EQ(said.text, "abcab") << "held back until the end";
+  EXPECT_EQ(said.end.text, "ab");
+  EXPECT_EQ(said.end.reason, FinishReason::kLength);
+}
+
+TEST_F(TextTest, TheModelSaysItIsDone) {
+  Said said = ask(says("ab.cd"), {.max_tokens = 5});
+  EXPECT_EQ(said.text, "ab");
+  EXPECT_EQ(said.end.reason, FinishReason::kStop);
+  EXPECT_EQ(said.end.generated_tokens, 3u);
+  said = ask(says("ab.cd"), {.max_tokens = 5, .ignore_end = true});
+  EXPECT_EQ(said.text, "abcd");
+  EXPECT_EQ(said.end.reason, FinishReason::kLength);
+}
+
+TEST_F(TextTest, ACancelledRequestGivesOutWhatItHeldBack) {
+  StandInEngine engine = says("abcabcabcabc");
+  engine->pause();
+  const Stream stream = submitted(engine, {.prompt = {3}, .max_tokens = 100, .stop = {"abcd"}});
+  for (int i = 0; i < 2; ++i) engine->step_once();
+  ASSERT_TRUE(comes_true([&] { return engine->metrics().generated_tokens.value() == 2; }));
+  engine->cancel(stream->request());
+  EXPECT_EQ(read_text(*stream), "ab");
+}
+
+TEST(Engine, PausedItStepsOneByOne) {
+  StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
+  EXPECT_EQ(engine->state(), EngineState::kPaused);
+  engine->step_once();  // nothing to do, nothing kept
+  engine->inspect([](const Scheduler&) {});
+  const Stream stream = submitted(engine, small_request(1));
+  EXPECT_FALSE(stream->next(milliseconds(30)).has_value());
+  EXPECT_EQ(engine.executor().steps, 0u);
+  for (uint64_t i = 1; i <= 4; ++i) {
+    engine->step_once();
+    EXPECT_TRUE(stream->next().has_value());
+    EXPECT_FALSE(stream->next(milliseconds(10)).has_value());
+    EXPECT_EQ(engine.executor().steps, i);
+  }
+  step_to_end(engine, *stream);
+  EXPECT_EQ(stream->end().reason, FinishReason::kLength);
+  EXPECT_EQ(engine.executor().steps, 10u);
+  engine->resume();
+  EXPECT_EQ(engine->state(), EngineState::kRunning);
+}
+
+TEST(Engine, SlowMotionKeepsItsPaceAndStillAnswers) {
+  StandInEngine engine({.limits = kLimits});
+  engine->set_pace(50);
+  const double begin = engine->seconds();
+  EXPECT_EQ(read_ids(*submitted(engine, small_request(1))).size(), 10u);
+  EXPECT_GE(engine->seconds() - begin, 9 * 0.02);
+  // At a step every five seconds nobody waits for the step to be heard.
+  engine->set_pace(0.2);
+  const double before = engine->seconds();
+  const Stream stream = submitted(engine, small_request(2));
+  engine->inspect([](const Scheduler&) {});
+  engine->cancel(stream->request());
+  EXPECT_LE(read_ids(*stream).size(), 1u);
+  EXPECT_EQ(stream->end().reason, FinishReason::kCancelled);
+  const Stream next = submitted(engine, small_request(3));
+  engine->set_pace(0);
+  EXPECT_EQ(read_ids(*next).size(), 10u);
+  EXPECT_LT(engine->seconds() - before, 3.0);
+  engine->set_pace(-1);
+  EXPECT_EQ(read_ids(*submitted(engine, small_request(4))).size(), 10u);
+}
+
+TEST(Engine, DrainsAndTakesRequestsAgain) {
+  StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
+  std::vector<Stream> streams;
+  for (uint32_t i = 0; i < 5; ++i) streams.push_back(submitted(engine, small_request(i, 50)));
+  engine->drain();
+  EXPECT_EQ(engine->state(), EngineState::kDraining);
+  for (const Stream& stream : streams) {
+    EXPECT_EQ(read_ids(*stream).size(), 50u);
+    EXPECT_EQ(stream->end().reason, FinishReason::kLength);
+  }
+  EXPECT_THAT(refusal(engine, small_request(1)).message, HasSubstr("shutting down"));
+  engine->undrain();
+  EXPECT_EQ(read_ids(*submitted(engine, small_request(1))).size(), 10u);
+}
+
+TEST(Engine, ShutDownEndsWhatIsInFlight) {
+  for (const bool paused : {false, true}) {
+    StandInEngine engine({.limits = kLimits}, {}, nullptr, paused);
+    engine.executor().delay = std::chrono::microseconds(300);
+    std::vector<Stream> streams;
+    for (uint32_t i = 0; i < 5; ++i) streams.push_back(submitted(engine, small_request(i, 100)));
+    EXPECT_TRUE(paused || streams[0]->next().has_value());
+    engine.close();
+    for (const Stream& stream : streams) {
+      read_ids(*stream);
+      EXPECT_EQ(stream->end().reason, FinishReason::kCancelled);
+      EXPECT_EQ(stream->end().message, "the engine was shut down");
+    }
+  }
+}
+
+TEST(Engine, ARingOfStepsForgetsTheOldest) {
+  StepRing ring(4, 2);
+  for (uint64_t i = 0; i < 6; ++i)
+    ring.publish([&](StepRecord& record) {
+      EXPECT_TRUE(record.members.empty());
+      record.step = i + 100;
+      record.members.push_back({.request = i});
+    });
+  EXPECT_EQ(ring.written(), 6u);
+  StepRecord record;
+  EXPECT_FALSE(ring.read(1, record));
+  ASSERT_TRUE(ring.read(2, record));
+  EXPECT_EQ(record.step, 102u);
+  EXPECT_EQ(record.members.size(), 1u);
+  EXPECT_FALSE(ring.read(6, record));
+}
+
+}  // namespace
+}  // namespace hearth::testing

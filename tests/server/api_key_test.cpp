@@ -1,0 +1,22 @@
+#include "tools/server/api_key.h"
+
+#include <gtest/gtest.h>
+
+namespace hearth {
+namespace {
+
+TEST(ApiKey, OnlyTheWholeKeyLetsIn) {
+  EXPECT_TRUE(has_api_key("Bearer secret", "secret"));
+  for (const char* wrong :
+       {"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secrets", "Bearer Secret",
+        "bearer secret", "Bearer  secret", "Basic secret", "Bearer secretsecret", "Bearer tecret"})
+    EXPECT_FALSE(has_api_key(wrong, "secret")) << wrong;
+}
+
+TEST(ApiKey, WithoutAKeyEverybodyComesIn) {
+  EXPECT_TRUE(has_api_key("", ""));
+  EXPECT_TRUE(has_api_key("Bearer anything", ""));
+}
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,147 @@
+// The official client against a running server: node openai_client_test.mjs http://127.0.0.1:PORT
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+
+// The package lies where npm put it: in the build, not beside this file.
+const require = createRequire(process.cwd() + '/');
+const OpenAI = require('openai');
+
+const address = process.argv[2];
+const client = new OpenAI({ baseURL: address + '/v1', apiKey: 'test-key', maxRetries: 0 });
+const ask = [{ role: 'user', content: 'Tell me a story about a dog.' }];
+const metric = async name => {
+  const response = await fetch(address + '/metrics', { headers: { Authorization: 'Bearer test-key' } });
+  return Number((await response.text()).split('\n').find(line => line.startsWith(name + ' ')).split(' ')[1]);
+};
+
+const tests = {
+  async 'list models'() {
+    const models = [];
+    for await (const model of client.models.list()) models.push(model.id);
+    assert.equal(models.length, 1);
+  },
+
+  async 'chat'() {
+    const reply = await client.chat.completions.create({ model: 'any', messages: ask, max_completion_tokens: 12 });
+    assert.equal(reply.object, 'chat.completion');
+    assert.equal(reply.choices[0].message.role, 'assistant');
+    assert.ok(reply.choices[0].message.content.length > 0);
+    assert.ok(['stop', 'length'].includes(reply.choices[0].finish_reason));
+    assert.ok(reply.usage.prompt_tokens > 0 && reply.usage.completion_tokens <= 12);
+    assert.equal(reply.usage.total_tokens, reply.usage.prompt_tokens + reply.usage.completion_tokens);
+    assert.equal(typeof reply.usage.prompt_tokens_details.cached_tokens, 'number');
+  },
+
+  async 'completions'() {
+    const reply = await client.completions.create(
+      { model: 'any', prompt: 'Once upon a time', max_tokens: 8, temperature: 0, logprobs: 2 });
+    assert.equal(reply.object, 'text_completion');
+    assert.equal(reply.choices[0].finish_reason, 'length');
+    assert.equal(reply.choices[0].logprobs.tokens.join(''), reply.choices[0].text);
+  },
+
+  async 'a stream says what a whole reply says'() {
+    const asked = { model: 'any', messages: ask, max_tokens: 24, temperature: 0 };
+    const whole = await client.chat.completions.create(asked);
+    const stream = await client.chat.completions.create(
+      { ...asked, stream: true, stream_options: { include_usage: true } });
+    let text = '', finish = null, usage = null, chunks = 0;
+    for await (const chunk of stream) {
+      ++chunks;
+      text += chunk.choices[0]?.delta.content ?? '';
+      finish = chunk.choices[0]?.finish_reason ?? finish;
+      usage = chunk.usage ?? usage;
+    }
+    assert.ok(chunks > 10);
+    assert.equal(text, whole.choices[0].message.content);
+    assert.equal(finish, whole.choices[0].finish_reason);
+    assert.equal(usage.completion_tokens, whole.usage.completion_tokens);
+  },
+
+  async 'the stream helper puts a message together'() {
+    const runner = client.chat.completions.stream({ model: 'any', messages: ask, max_tokens: 10, n: 2, seed: 4 });
+    const final = await runner.finalChatCompletion();
+    assert.equal(final.choices.length, 2);
+    assert.ok(final.choices.every(choice => choice.message.role === 'assistant' && choice.message.content));
+  },
+
+  async 'abort in mid-stream'() {
+    const cancelled = 'hearth_requests_finished_total{reason="cancelled"}';
+    const before = await metric(cancelled);
+    const stream = await client.chat.completions.create(
+      { model: 'any', messages: ask, max_tokens: 900, stream: true, ignore_eos: true });
+    let chunks = 0;
+    for await (const chunk of stream) {
+      if (++chunks === 5) stream.controller.abort();
+      assert.ok(chunk.choices);
+    }
+    for (let i = 0; i < 400 && (await metric(cancelled)) === before; ++i)
+      await new Promise(resolve => setTimeout(resolve, 5));
+    assert.equal(await metric(cancelled), before + 1);
+    assert.equal(await metric('hearth_requests_running'), 0);
+  },
+
+  async 'n=3'() {
+    const reply = await client.chat.completions.create({ model: 'any', messages: ask, n: 3, max_tokens: 12, seed: 1 });
+    assert.deepEqual(reply.choices.map(choice => choice.index), [0, 1, 2]);
+    assert.ok(new Set(reply.choices.map(choice => choice.message.content)).size > 1);
+  },
+
+  async 'logprobs'() {
+    const reply = await client.chat.completions.create(
+      { model: 'any', messages: ask, max_tokens: 6, temperature: 0, logprobs: true, top_logprobs: 3 });
+    const tokens = reply.choices[0].logprobs.content;
+    assert.equal(tokens.length, 6);
+    for (const token of tokens) {
+      assert.equal(token.top_logprobs.length, 3);
+      assert.ok(token.logprob <= 0);
+      // The most likely token is what temperature 0 takes.
+      assert.equal(token.token, token.top_logprobs[0].token);
+      assert.equal(Buffer.from(token.bytes).toString(), token.token);
+    }
+  },
+
+  async 'seed'() {
+    const text = async seed => (await client.chat.completions.create(
+      { model: 'any', messages: ask, max_tokens: 24, seed })).choices[0].message.content;
+    const first = await text(11);
+    assert.equal(await text(11), first);
+    assert.notEqual(await text(12), first);
+  },
+
+  async 'stop strings that span tokens'() {
+    const asked = { model: 'any', prompt: 'Once upon a time', max_tokens: 30, temperature: 0 };
+    const text = (await client.completions.create(asked)).choices[0].text;
+    const stop = text.slice(text.indexOf(' ', 5) - 2, text.indexOf(' ', 5) + 6);
+    const reply = await client.completions.create({ ...asked, stop: ['never said', stop] });
+    assert.equal(reply.choices[0].text, text.slice(0, text.indexOf(stop)));
+    assert.equal(reply.choices[0].finish_reason, 'stop');
+  },
+
+  async 'errors by status'() {
+    const fails = (status, promise) => assert.rejects(promise, error => error.status === status);
+    const chat = more => client.chat.completions.create({ model: 'any', messages: ask, max_tokens: 2, ...more });
+    await assert.rejects(chat({ temperature: 'hot' }), error =>
+      error instanceof OpenAI.BadRequestError && error.param === 'temperature' &&
+      error.type === 'invalid_request_error');
+    await fails(400, chat({ messages: [] }));
+    await fails(400, chat({ n: 1000 }));
+    await fails(413, chat({ messages: [{ role: 'user', content: 'x'.repeat(9 << 20) }] }));
+    await fails(404, client.embeddings.create({ model: 'any', input: 'x' }));
+    const stranger = new OpenAI({ baseURL: address + '/v1', apiKey: 'wrong', maxRetries: 0 });
+    await assert.rejects(stranger.models.list(), error =>
+      error instanceof OpenAI.AuthenticationError && error.code === 'invalid_api_key');
+  },
+};
+
+let failed = 0;
+for (const [name, test] of Object.entries(tests)) {
+  try {
+    await test();
+    console.log('ok: ' + name);
+  } catch (error) {
+    ++failed;
+    console.log(`FAILED: ${name}: ${error.stack}`);
+  }
+}
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,29 @@
+// Replaces operator new of the program that includes it, once, and counts what a thread allocates
+// while it has set `counting`.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+namespace hearth::testing {
+
+inline thread_local bool counting = false;
+inline std::atomic<std::uint64_t> allocations{0};
+
+inline void* counted_allocation(std::size_t bytes) {
+  if (counting) ++allocations;
+  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+
+}  // namespace hearth::testing
+
+void* operator new(std::size_t bytes) { return hearth::testing::counted_allocation(bytes); }
+void* operator new[](std::size_t bytes) { return hearth::testing::counted_allocation(bytes); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }

@@ -1,0 +1,264 @@
+// Runs steps without a GPU, for tests of the engine's threads and of what it tells the device. The
+// blocks of its KV memory hold token ids. A step writes its tokens' places and then reads all of a
+// sequence's through its block table; the id it samples is a function of what it read, of the
+// request's sampling parameters, and of its slot's biases and history. So a wrong block table, a
+// missed copy, a stale slot or an id of somebody else gives another answer, and the answer of every
+// request is known before it runs: generate_alone().
+//
+// Of the engine thread alone, except for `faults`, `delay` and the counts.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "engine/generation.h"
+#include "engine/model/step_executor.h"
+#include "engine/sampling/penalties.h"
+#include "params/embed.h"
+#include "runtime/faults.h"
+
+namespace hearth::testing {
+
+struct StandInOptions {
+  SchedulerLimits limits;
+  uint32_t vocabulary = 5000;
+  // Sampled in turn, whatever was read: for tests of text.
+  std::vector<TokenId> script;
+};
+
+// The id that follows what was hashed. Wide ids, so that an accident does not look right.
+class StandInSampler {
+ public:
+  explicit StandInSampler(const StandInOptions& options) : options_(options) {}
+
+  static uint64_t mix(uint64_t hash, uint64_t value) {
+    uint64_t x = (hash ^ (value + 0x9e3779b97f4a7c15)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 29)) * 0x94d049bb133111eb;
+    return x ^ (x >> 32);
+  }
+  // Of entries in any order.
+  static uint64_t sum(std::span<const params::TokenCount> history) {
+    uint64_t sum = 0;
+    for (const params::TokenCount& entry : history) sum += mix(entry.token, entry.count);
+    return sum;
+  }
+  static uint64_t sum(std::span<const params::TokenBias> biases) {
+    uint64_t sum = 0;
+    for (const params::TokenBias& entry : biases)
+      sum += mix(entry.token, std::bit_cast<uint32_t>(entry.bias));
+    return sum;
+  }
+
+  // `read` is the hash of all tokens of the sequence.
+  TokenId sample(uint64_t read, const params::SamplingRow& row,
+                 std::span<const params::TokenCount> history,
+                 std::span<const params::TokenBias> biases) const {
+    if (!options_.script.empty()) return options_.script[row.counter % options_.script.size()];
+    uint64_t hash = read;
+    if ((row.flags & params::kSamplingGreedy) == 0) {
+      hash = mix(hash, uint64_t{row.seed_high} << 32 | row.seed_low);
+      hash = mix(hash, row.counter);
+    }
+    hash = mix(hash, sum(history));
+    hash = mix(hash, sum(biases));
+    return static_cast<TokenId>(hash % options_.vocabulary);
+  }
+
+ private:
+  const StandInOptions options_;
+};
+
+inline void count_token(std::vector<params::TokenCount>& history, TokenId token) {
+  for (params::TokenCount& entry : history) {
+    if (entry.token != token) continue;
+    ++entry.count;
+    return;
+  }
+  history.push_back({.token = token, .count = 1});
+}
+
+// What the request generates if it runs to its length with nobody else there.
+inline std::vector<TokenId> generate_alone(const StandInOptions& options,
+                                           const GenerationRequest& request) {
+  const StandInSampler sampler(options);
+  const auto row = make_sampling_row(request.sampling, {});
+  const SamplingOptions& sampling = request.sampling;
+  const bool penalties = sampling.repetition_penalty != 1.0f || sampling.presence_penalty != 0.0f ||
+                         sampling.frequency_penalty != 0.0f;
+  std::vector<params::TokenCount> history;
+  if (penalties) history = count_tokens(request.prompt, {}, request.penalty_scope);
+  uint64_t read = 0;
+  for (const TokenId token : request.prompt) read = StandInSampler::mix(read, token);
+  std::vector<TokenId> ids;
+  for (uint32_t i = 0; i < request.max_tokens; ++i) {
+    params::SamplingRow at = row.value();
+    at.counter = i;
+    const TokenId id = sampler.sample(read, at, history, request.biases);
+    if (penalties) count_token(history, id);
+    ids.push_back(id);
+    read = StandInSampler::mix(read, id);
+  }
+  return ids;
+}
+
+class StandInExecutor final : public StepExecutor {
+ public:
+  explicit StandInExecutor(const StandInOptions& options)
+      : options_(options),
+        sampler_(options),
+        pool_(size_t{options.limits.pool_blocks} * kTokensPerBlock, kNothing),
+        host_(size_t{options.limits.swap_blocks} * kTokensPerBlock, kNothing),
+        sampled_(options.limits.max_sequences, kNothing),
+        history_(options.limits.max_sequences),
+        biases_(options.limits.max_sequences) {
+    for (auto& results : results_) results.reserve(options.limits.max_sequences);
+  }
+
+  // The n-th call from now fails; with kDeviceLost, all after it do as well.
+  struct {
+    FaultSwitch submit, wait, move, slot;
+    std::atomic<ErrorKind> kind{ErrorKind::kDeviceLost};
+  } faults;
+  std::atomic<std::chrono::microseconds> delay{std::chrono::microseconds(0)};  // of every step
+  std::atomic<uint64_t> steps{0}, moves{0}, swaps{0}, rows{0};
+
+  Result<StepTicket> submit(const StepBatch& batch) override {
+    if (faults.submit.strikes()) break_down();
+    if (broken_) return take_error("the stand-in could not submit");
+    check(batch);
+    for (const params::StepSequence& sequence : batch.sequences)
+      for (uint32_t i = 0; i < sequence.rows; ++i) {
+        const uint32_t given = batch.ids[sequence.first_row + i];
+        const bool on_device = (given & params::kSampledId) != 0;
+        place(batch, sequence, sequence.first_position + i) =
+            on_device ? sampled_[given & ~params::kSampledId] : given;
+      }
+    std::vector<params::SamplingResult>& results = results_[copy_];
+    results.clear();
+    // Rows of padding come last; nothing is sampled from them.
+    size_t logits = 0;
+    while (logits < batch.logit_rows.size() && batch.logit_rows[logits] < batch.ids.size())
+      ++logits;
+    for (size_t i = 0; i < logits; ++i)
+      results.push_back({.id = sample(batch, batch.logit_rows[i], batch.sampling[i])});
+    for (size_t i = logits; i < batch.logit_rows.size(); ++i) {
+      EXPECT_LT(batch.logit_rows[i], batch.rows());
+      results.push_back({});
+    }
+    // Inputs of this step were read before.
+    for (size_t i = 0; i < logits; ++i) sampled_[batch.sampling[i].id_index] = results[i].id;
+    StepTicket ticket{.copy = copy_, .logit_rows = static_cast<uint32_t>(results.size())};
+    copy_ = (copy_ + 1) % kStepsUnderWay;
+    ++under_way_;
+    ++steps;
+    rows += batch.rows();
+    return ticket;
+  }
+
+  Result<StepOutcome> wait(const StepTicket& ticket) override {
+    if (faults.wait.strikes()) break_down();
+    if (broken_) return take_error("the stand-in could not wait");
+    EXPECT_GT(under_way_, 0u);
+    --under_way_;
+    if (const auto pause = delay.load(); pause.count() > 0) std::this_thread::sleep_for(pause);
+    return StepOutcome{.sampled = std::span<const params::SamplingResult>(results_[ticket.copy])};
+  }
+
+  Status fork_blocks(std::span<const BlockMove> moved) override {
+    return move(moved, pool_, pool_);
+  }
+  Status swap_out(std::span<const BlockMove> moved) override {
+    swaps += moved.size();
+    return move(moved, pool_, host_);
+  }
+  Status swap_in(std::span<const BlockMove> moved) override { return move(moved, host_, pool_); }
+
+  Status set_history(uint32_t slot, std::span<const params::TokenCount> tokens) override {
+    if (faults.slot.strikes()) break_down();
+    if (broken_) return take_error("the stand-in could not set a slot");
+    history_.at(slot).assign(tokens.begin(), tokens.end());
+    return {};
+  }
+  Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) override {
+    if (faults.slot.strikes()) break_down();
+    if (broken_) return take_error("the stand-in could not set a slot");
+    biases_.at(slot).assign(biases.begin(), biases.end());
+    return {};
+  }
+
+ private:
+  static constexpr TokenId kNothing = 0x7fffffff;  // was never written
+
+  void break_down() { broken_ = true; }
+  Error take_error(const char* what) {
+    const ErrorKind kind = faults.kind;
+    if (kind != ErrorKind::kDeviceLost) broken_ = false;
+    return {kind, what};
+  }
+
+  void check(const StepBatch& batch) const {
+    const SchedulerLimits& limits = options_.limits;
+    EXPECT_LT(under_way_, kStepsUnderWay);
+    EXPECT_LE(batch.rows(), limits.max_step_tokens);
+    EXPECT_LE(batch.sequences.size(), limits.max_sequences);
+    EXPECT_EQ(batch.logit_rows.size(), batch.sampling.size());
+  }
+
+  TokenId& place(const StepBatch& batch, const params::StepSequence& sequence, uint32_t position) {
+    const uint32_t block = batch.block_tables.at(sequence.block_table + position / kTokensPerBlock);
+    return pool_.at(size_t{block} * kTokensPerBlock + position % kTokensPerBlock);
+  }
+
+  TokenId sample(const StepBatch& batch, uint32_t row, const params::SamplingRow& sampling) {
+    const params::StepSequence* owner = nullptr;
+    for (const params::StepSequence& sequence : batch.sequences)
+      if (row >= sequence.first_row && row < sequence.first_row + sequence.rows) owner = &sequence;
+    if (owner == nullptr) {
+      ADD_FAILURE() << "row " << row << " belongs to no sequence";
+      return kNothing;
+    }
+    uint64_t read = 0;
+    const uint32_t end = owner->first_position + row - owner->first_row + 1;
+    for (uint32_t i = 0; i < end; ++i) read = StandInSampler::mix(read, place(batch, *owner, i));
+    EXPECT_EQ(sampling.bias_offset, sampling.id_index * kMaxBiases);
+    const std::span<const params::TokenBias> biases(biases_.at(sampling.id_index));
+    if (sampling.history_slot == params::kNoHistory)
+      return sampler_.sample(read, sampling, {}, biases.first(sampling.bias_count));
+    std::vector<params::TokenCount>& history = history_.at(sampling.history_slot);
+    const TokenId id = sampler_.sample(read, sampling, history, biases.first(sampling.bias_count));
+    count_token(history, id);
+    return id;
+  }
+
+  Status move(std::span<const BlockMove> moved, const std::vector<TokenId>& from,
+              std::vector<TokenId>& to) {
+    if (faults.move.strikes()) break_down();
+    if (broken_) return take_error("the stand-in could not move blocks");
+    moves += moved.size();
+    for (const BlockMove& one : moved)
+      for (uint32_t i = 0; i < kTokensPerBlock; ++i)
+        to.at(size_t{one.to} * kTokensPerBlock + i) =
+            from.at(size_t{one.from} * kTokensPerBlock + i);
+    return {};
+  }
+
+  const StandInOptions options_;
+  const StandInSampler sampler_;
+  std::vector<TokenId> pool_, host_;  // [blocks, kTokensPerBlock]
+  std::vector<TokenId> sampled_;      // by slot
+  std::vector<std::vector<params::TokenCount>> history_;
+  std::vector<std::vector<params::TokenBias>> biases_;
+  std::array<std::vector<params::SamplingResult>, kStepsUnderWay> results_;
+  size_t copy_ = 0, under_way_ = 0;
+  bool broken_ = false;
+};
+
+}  // namespace hearth::testing

@@ -1,0 +1,55 @@
+// What came of a replay under one policy, as numbers, as JSON, and several beside each other as a
+// table. Pure.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/replay/request_timing.h"
+#include "tools/replay/step_tally.h"
+#include "tools/replay/summary.h"
+
+namespace hearth {
+
+// What was measured.
+struct ReplayRun {
+  std::vector<RequestTiming> requests;        // in the trace's order
+  std::vector<uint32_t> cached_tokens;        // of each prompt, found in the prefix cache
+  double begin = 0;                           // when the first request was due
+  uint64_t prompt_tokens = 0;                 // as submitted
+  uint64_t query_tokens = 0, hit_tokens = 0;  // of the prefix cache
+  StepUse steps;
+  uint32_t max_sequences = 1, pool_blocks = 1;
+};
+
+struct ReplayReport {
+  std::string policy;    // its name, and what was changed in it
+  std::string switches;  // all of them
+  uint64_t requests = 0, failed = 0;
+  uint64_t prompt_tokens = 0, generated_tokens = 0;
+  double makespan_seconds = 0;  // from the first arrival to the last token
+  double throughput_tokens_per_s = 0;
+  Summary ttft, tbt, tpot, e2e;  // seconds; of requests, tokens, requests, requests
+  double goodput = 0;            // requests a second that met the goal
+  uint64_t met_goal = 0;
+  double occupancy = 0, padding_share = 0, prefix_hit_share = 0;
+  double kv_used_share = 0, kv_waste_share = 0, kv_shared_share = 0;
+  double kv_waste_tokens_per_sequence = 0;
+  uint64_t preemptions_recompute = 0, preemptions_swap = 0, steps = 0;
+
+  uint64_t preemptions() const { return preemptions_recompute + preemptions_swap; }
+};
+
+ReplayReport make_report(const ReplayRun& run, const ServiceGoal& goal);
+
+nlohmann::json to_json(const ReplayReport& report);
+// Times of every request, in the trace's order.
+nlohmann::json requests_to_json(const ReplayRun& run);
+
+// A row a number, a column a policy.
+std::string format_table(std::span<const ReplayReport> reports, const ServiceGoal& goal);
+
+}  // namespace hearth

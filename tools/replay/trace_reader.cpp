@@ -1,0 +1,209 @@
+#include "tools/replay/trace_reader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "engine/weights/json_text.h"
+#include "tools/replay/parse_number.h"
+#include "tools/replay/synthetic_trace.h"
+
+namespace hearth {
+namespace {
+
+constexpr std::string_view kAzureHeader = "TIMESTAMP,ContextTokens,GeneratedTokens";
+constexpr uint32_t kMooncakeTokensPerId = 512;
+constexpr uint32_t kMostTokens = 16'000'000;
+constexpr size_t kShownBytes = 40;  // of a value, in messages
+
+// Hands out lines and says where they are.
+class LineReader {
+ public:
+  LineReader(std::istream& text, const std::string& name) : text_(text), name_(name) {}
+
+  bool next() {
+    if (!std::getline(text_, line_)) return false;
+    if (!line_.empty() && line_.back() == '\r') line_.pop_back();
+    ++number_;
+    return true;
+  }
+  std::string_view line() const { return line_; }
+
+  Error wrong(std::string_view message) const {
+    return {ErrorKind::kInvalid, fmt::format("{}, line {}: {}", name_, number_, message)};
+  }
+  Error wrong_field(std::string_view field, std::string_view value, std::string_view why) const {
+    return wrong(fmt::format("{} '{}' {}", field, value.substr(0, kShownBytes), why));
+  }
+
+ private:
+  std::istream& text_;
+  const std::string& name_;
+  std::string line_;
+  size_t number_ = 0;
+};
+
+// Takes what is before the next comma off the front.
+std::string_view take_field(std::string_view& line) {
+  const size_t comma = line.find(',');
+  const std::string_view field = line.substr(0, comma);
+  line = comma == std::string_view::npos ? std::string_view() : line.substr(comma + 1);
+  return field;
+}
+
+// "2023-11-16 18:15:46.6805900" in seconds since 1970; leap seconds are not looked up.
+std::optional<double> parse_time(std::string_view text) {
+  constexpr std::string_view kForm = "dddd-dd-dd dd:dd:dd";
+  if (text.size() < kForm.size()) return std::nullopt;
+  for (size_t i = 0; i < kForm.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (kForm[i] == 'd' ? !digit : text[i] != kForm[i]) return std::nullopt;
+  }
+  const auto number = [&](size_t from, size_t digits) {
+    return *parse_number<uint32_t>(text.substr(from, digits));
+  };
+  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(number(0, 4))),
+                                         std::chrono::month(number(5, 2)),
+                                         std::chrono::day(number(8, 2))};
+  const uint32_t hour = number(11, 2), minute = number(14, 2), second = number(17, 2);
+  if (!date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
+  double fraction = 0;
+  if (text.size() > kForm.size()) {
+    const std::string_view rest = text.substr(kForm.size());
+    const auto digits =
+        rest.size() > 1 && rest[0] == '.' ? parse_number<uint64_t>(rest.substr(1)) : std::nullopt;
+    if (!digits) return std::nullopt;
+    fraction = static_cast<double>(*digits);
+    for (size_t i = 1; i < rest.size(); ++i) fraction /= 10;
+  }
+  const auto days = std::chrono::sys_days(date).time_since_epoch().count();
+  return static_cast<double>(days) * 86400.0 + hour * 3600.0 + minute * 60.0 + second + fraction;
+}
+
+Result<uint32_t> parse_tokens(const LineReader& lines, std::string_view field,
+                              std::string_view value) {
+  const auto tokens = parse_number<uint32_t>(value);
+  if (!tokens || *tokens < 1 || *tokens > kMostTokens)
+    return lines.wrong_field(field, value, "is not a number of tokens from 1 on");
+  return *tokens;
+}
+
+// Counts from the first request on. REQUIRES: a request is there for which `absolute` is meant.
+Status set_arrival(const LineReader& lines, std::string_view field, double absolute,
+                   std::optional<double>& first, const Trace& trace, TraceRequest& request) {
+  if (!first) first = absolute;
+  request.arrival_seconds = absolute - *first;
+  if (!trace.requests.empty() && request.arrival_seconds < trace.requests.back().arrival_seconds)
+    return lines.wrong(fmt::format("{} is earlier than on the line before", field));
+  return {};
+}
+
+bool full(const Trace& trace, size_t limit) { return limit > 0 && trace.requests.size() >= limit; }
+
+Result<Trace> not_empty(Trace trace, const std::string& name) {
+  if (trace.requests.empty())
+    return Error{ErrorKind::kInvalid, fmt::format("{} has no requests", name)};
+  return trace;
+}
+
+Result<nlohmann::json> parse_object(const LineReader& lines) {
+  Result<nlohmann::json> object = parse_json(lines.line());
+  if (!object.ok()) return lines.wrong(object.error().message);
+  if (!object->is_object()) return lines.wrong("this is not a JSON object");
+  return object;
+}
+
+Result<uint64_t> get_number(const LineReader& lines, const nlohmann::json& object,
+                            const char* field, uint64_t least, uint64_t most) {
+  const auto place = object.find(field);
+  if (place == object.end()) return lines.wrong(fmt::format("there is no {}", field));
+  if (!place->is_number_unsigned() || place->get<uint64_t>() < least ||
+      place->get<uint64_t>() > most)
+    return lines.wrong_field(field, place->dump(),
+                             fmt::format("is not a number from {} on", least));
+  return place->get<uint64_t>();
+}
+
+Status read_hash_ids(const LineReader& lines, const nlohmann::json& object, TraceRequest& request) {
+  const auto ids = object.find("hash_ids");
+  if (ids == object.end() || !ids->is_array()) return lines.wrong("there is no list hash_ids");
+  const size_t most = (request.prompt_tokens + kMooncakeTokensPerId - 1) / kMooncakeTokensPerId;
+  if (ids->size() > most)
+    return lines.wrong(fmt::format("hash_ids has {} entries, and {} tokens have {} at most",
+                                   ids->size(), request.prompt_tokens, most));
+  for (const nlohmann::json& id : *ids) {
+    if (!id.is_number_unsigned()) return lines.wrong_field("hash_ids", id.dump(), "is not an id");
+    request.prefix_ids.push_back(id.get<uint64_t>());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Trace> read_azure_csv(std::istream& text, const std::string& name, size_t limit) {
+  LineReader lines(text, name);
+  if (!lines.next() || lines.line() != kAzureHeader)
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{}, line 1: the first line is not {}", name, kAzureHeader)};
+  Trace trace;
+  std::optional<double> first;
+  while (!full(trace, limit) && lines.next()) {
+    std::string_view rest = lines.line();
+    if (rest.empty()) continue;
+    if (std::count(rest.begin(), rest.end(), ',') != 2)
+      return lines.wrong("there are not three fields");
+    const std::string_view time = take_field(rest), prompt = take_field(rest);
+    TraceRequest request;
+    const std::optional<double> absolute = parse_time(time);
+    if (!absolute)
+      return lines.wrong_field("TIMESTAMP", time, "is not like 2023-11-16 18:15:46.6805900");
+    HEARTH_TRY(set_arrival(lines, "TIMESTAMP", *absolute, first, trace, request));
+    HEARTH_ASSIGN(request.prompt_tokens, parse_tokens(lines, "ContextTokens", prompt));
+    HEARTH_ASSIGN(request.generated_tokens, parse_tokens(lines, "GeneratedTokens", rest));
+    trace.requests.push_back(std::move(request));
+  }
+  return not_empty(std::move(trace), name);
+}
+
+Result<Trace> read_mooncake_jsonl(std::istream& text, const std::string& name, size_t limit) {
+  LineReader lines(text, name);
+  Trace trace;
+  std::optional<double> first;
+  while (!full(trace, limit) && lines.next()) {
+    if (lines.line().empty()) continue;
+    HEARTH_ASSIGN(const nlohmann::json object, parse_object(lines));
+    constexpr uint64_t kLongestMilliseconds = uint64_t{1} << 53;
+    HEARTH_ASSIGN(const uint64_t time,
+                  get_number(lines, object, "timestamp", 0, kLongestMilliseconds));
+    HEARTH_ASSIGN(const uint64_t prompt, get_number(lines, object, "input_length", 1, kMostTokens));
+    HEARTH_ASSIGN(const uint64_t output,
+                  get_number(lines, object, "output_length", 1, kMostTokens));
+    TraceRequest request;
+    request.prompt_tokens = static_cast<uint32_t>(prompt);
+    request.generated_tokens = static_cast<uint32_t>(output);
+    request.tokens_per_prefix_id = kMooncakeTokensPerId;
+    const double seconds = static_cast<double>(time) / 1000.0;
+    HEARTH_TRY(set_arrival(lines, "timestamp", seconds, first, trace, request));
+    HEARTH_TRY(read_hash_ids(lines, object, request));
+    trace.requests.push_back(std::move(request));
+  }
+  return not_empty(std::move(trace), name);
+}
+
+Result<Trace> read_trace(const std::string& what, size_t limit) {
+  if (what.starts_with(kSyntheticScheme)) return make_synthetic_trace(what, limit);
+  std::ifstream file(what, std::ios::binary);
+  if (!file || file.peek() == std::ifstream::traits_type::eof())
+    return Error{ErrorKind::kIo,
+                 fmt::format("the trace {} cannot be read, or is empty; a trace is a file, or "
+                             "synthetic:n=64,prompt=16..120,gen=8..96",
+                             what)};
+  return file.peek() == '{' ? read_mooncake_jsonl(file, what, limit)
+                            : read_azure_csv(file, what, limit);
+}
+
+}  // namespace hearth
