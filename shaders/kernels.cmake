@@ -26,7 +26,7 @@ hearth_kernel(matvec_integer AXES weight=${quantized_formats} NEEDS integer_dot)
 hearth_kernel(matmul_invocation AXES weight=${weight_formats})
 hearth_kernel(split_rows)
 hearth_kernel(matmul_tile AXES weight=${weight_formats})
-hearth_kernel(matmul_coopmat AXES weight=${weight_formats} NEEDS coopmat)
+hearth_kernel(matmul_coopmat AXES weight=f16,bf16,${quantized_formats} NEEDS coopmat)
 hearth_kernel(half_rows)
 hearth_kernel(matmul_reduce)
 

@@ -1,7 +1,8 @@
 # libedit: line editing and history for hearth chat. Optional: without it lines are read plainly.
+# Only a shared library will do: the static one needs others that its package does not name.
 hearth_find_header(HEARTH_LIBEDIT_INCLUDE editline/readline.h)
 hearth_find_library(HEARTH_LIBEDIT_LIBRARY edit)
-if(HEARTH_LIBEDIT_INCLUDE AND HEARTH_LIBEDIT_LIBRARY)
+if(HEARTH_LIBEDIT_INCLUDE AND HEARTH_LIBEDIT_LIBRARY AND NOT HEARTH_LIBEDIT_LIBRARY MATCHES "\\.a$")
   hearth_define(libedit INCLUDE "${HEARTH_LIBEDIT_INCLUDE}" LIBRARIES "${HEARTH_LIBEDIT_LIBRARY}"
     DEFINES HEARTH_HAS_LIBEDIT=1)
 else()

@@ -158,8 +158,14 @@ uint32_t splits_for(uint32_t wanted_groups, uint32_t tiles, uint32_t steps) {
   return std::clamp(wanted_groups / tiles, 1u, std::clamp(steps / kFewestSteps, 1u, kMostSplits));
 }
 
+// Matrix units take f16, which is no loss for weights of 16 bits and fewer. Whoever keeps weights
+// in F32 wants what that is good for.
+std::optional<CoopmatShape> matrix_units(const DeviceCaps& caps, WeightFormat format) {
+  return format == WeightFormat::kF32 ? std::nullopt : coopmat_shape(caps);
+}
+
 MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
-  const std::optional<CoopmatShape> fragment = coopmat_shape(caps);
+  const std::optional<CoopmatShape> fragment = matrix_units(caps, shape.format);
   const std::span<const Tile> tiles = !fragment ? std::span<const Tile>(kScalarTiles)
                                       : format_info(shape.format).is_float()
                                           ? std::span<const Tile>(kFloatTiles)
@@ -225,7 +231,8 @@ MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape, bool 
   // Matrix units are ahead from two rows on, though most of their tile is empty; of integer dot
   // products from four on.
   const bool integer = quantized && caps.features.integer_dot && integer_fits(caps, shape.inputs);
-  const uint32_t matvec_rows = !coopmat_shape(caps) ? kMaxMatvecRows : integer ? 3 : 1;
+  const bool matrices = matrix_units(caps, shape.format).has_value();
+  const uint32_t matvec_rows = !matrices ? kMaxMatvecRows : integer ? 3 : 1;
   if (shape.rows > matvec_rows && !deterministic) return choose_tile(caps, shape);
   if (integer) return choose_integer(caps, shape, std::min(rows_at_once, 4u));
   return {.multiply = choose_float(caps, shape, rows_at_once)};

@@ -255,8 +255,8 @@ TEST(ModelCommands, AnUnknownArchitectureListsThoseThatAreKnown) {
   std::filesystem::remove(file);
   EXPECT_EQ(result.exit_code, 1);
   expect_one_line(result.err);
-  for (const char* name : {"zebra", "llama", "qwen2", "qwen3", "gemma2", "gemma3", "phi3"})
-    EXPECT_THAT(result.err, HasSubstr(name));
+  for (const char* word : {"zebra", "llama", "qwen2", "qwen3", "gemma2", "gemma3", "phi3"})
+    EXPECT_THAT(result.err, HasSubstr(word));
 }
 
 TEST(ModelCommands, AWrongWordIsAUsageError) {

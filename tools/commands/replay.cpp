@@ -43,7 +43,7 @@ class ReplayCommand : public Command {
   ReplayCommand() : Command("replay", "Run a request trace under scheduling policies") {}
 
   void declare(CLI::App& app) override {
-    app.add_option("trace", trace_name_,
+    app.add_option("workload", trace_name_,
                    "An Azure CSV or Mooncake JSONL file, or "
                    "synthetic:rate=4,n=100,prompt=16..120,gen=8..96,prefix=0,seed=1")
         ->required()

@@ -93,6 +93,9 @@ TEST(KernelChoice, MatrixUnitsTakeOverWhereTheyAreAhead) {
   EXPECT_EQ(kernel(WeightFormat::kF16, 2), "matmul_coopmat.f16");
   EXPECT_EQ(kernel(WeightFormat::kQ4K, 3), "matvec_integer.q4_k");
   EXPECT_EQ(kernel(WeightFormat::kQ4K, 4), "matmul_coopmat.q4_k");
+  // F32 weights keep their precision.
+  EXPECT_EQ(kernel(WeightFormat::kF32, 8), "matvec_float.f32");
+  EXPECT_EQ(kernel(WeightFormat::kF32, 9), "matmul_tile.f32");
 }
 
 TEST(KernelChoice, IntegerGroupsShareARowOut) {

@@ -72,7 +72,7 @@ TEST(NormChoice, CpusNeedNoBarrierAndGpusReadARowOnce) {
       const KernelPlan plan =
           choose_rms_norm(device.caps, {.rows = 5, .width = width, .add_residual = true});
       const std::vector<uint32_t>& constants = plan.pipeline.constants;
-      ASSERT_EQ(constants.size(), 3u);
+      ASSERT_EQ(constants.size(), 4u);
       EXPECT_EQ(plan.groups.x, 5u);
       EXPECT_EQ(constants[1], 1u) << "the residual";
       expect_whole_subgroups(plan, device);
