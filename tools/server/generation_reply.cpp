@@ -1,0 +1,198 @@
+#include "tools/server/generation_reply.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <random>
+#include <utility>
+
+namespace hearth {
+namespace {
+
+ApiError to_api_error(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::kBusy:
+      return {.status = 429,
+              .message = error.message,
+              .type = "rate_limit_error",
+              .code = "queue_full"};
+    case ErrorKind::kInvalid:
+      return {.status = 400, .message = error.message};
+    default:
+      return {.status = 503, .message = error.message, .type = "server_error"};
+  }
+}
+
+Result<std::vector<TokenId>> make_prompt(const Session& session, ApiKind kind,
+                                         const ApiRequest& request) {
+  const Tokenizer& tokenizer = *session.tokenizer();
+  if (kind == ApiKind::kChat) {
+    HEARTH_ASSIGN(const ChatTemplate* chat, session.chat_template());
+    Result<std::string> text = chat->apply(request.messages);
+    // What the template refuses is the client's to change.
+    if (!text.ok()) return Error{ErrorKind::kInvalid, text.error().message};
+    return tokenizer.encode(*text, {.parse_special = true});
+  }
+  if (const auto* ids = std::get_if<std::vector<uint32_t>>(&request.prompt)) return *ids;
+  return tokenizer.encode(std::get<std::string>(request.prompt));
+}
+
+// Long enough to cost nothing, short enough that a client who left is noticed within a step.
+constexpr auto kPatience = std::chrono::milliseconds(10);
+
+const ApiError kClientGone{.status = 499, .message = "the client is gone", .type = "server_error"};
+
+ApiError generation_error(const GenerationEnd& end) {
+  return {.status = 503, .message = end.message, .type = "server_error"};
+}
+
+}  // namespace
+
+struct GenerationReply::News {
+  std::mutex mutex;
+  std::condition_variable arrived;
+  bool any = false;
+
+  void tell() {
+    const std::lock_guard lock(mutex);
+    any = true;
+    arrived.notify_one();
+  }
+};
+
+GenerationReply::GenerationReply(Session& session, ReplyHead head, const ApiRequest& request)
+    : session_(session),
+      head_(std::move(head)),
+      stream_(request.stream),
+      include_usage_(request.include_usage),
+      logprobs_(request.logprobs),
+      news_(std::make_shared<News>()) {}
+
+std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
+    Session& session, ReplyHead head, const ApiRequest& request) {
+  std::unique_ptr<GenerationReply> reply(new GenerationReply(session, std::move(head), request));
+  GenerationRequest generation = request.generation;
+  Result<std::vector<TokenId>> prompt = make_prompt(session, reply->head_.kind, request);
+  if (!prompt.ok()) return to_api_error(prompt.error());
+  generation.prompt = std::move(prompt).value();
+  if (!request.has_seed) {
+    std::random_device device;
+    generation.sampling.seed = (uint64_t{device()} << 32) | device();
+  }
+  auto streams = session.engine().submit_n(generation, request.n);
+  if (!streams.ok()) return to_api_error(streams.error());
+  for (std::shared_ptr<TokenStream>& stream : *streams) {
+    stream->set_notify([news = reply->news_] { news->tell(); });
+    Part part;
+    part.stream = std::move(stream);
+    reply->parts_.push_back(std::move(part));
+  }
+  return reply;
+}
+
+GenerationReply::~GenerationReply() {
+  for (const Part& part : parts_)
+    if (!part.closed) session_.engine().cancel(part.stream->request());
+}
+
+void GenerationReply::wait_for_news() {
+  std::unique_lock lock(news_->mutex);
+  news_->arrived.wait_for(lock, kPatience, [this] { return news_->any; });
+  news_->any = false;
+}
+
+std::variant<std::string, ApiError> GenerationReply::collect(const Gone& gone) {
+  while (!all_closed()) {
+    wait_for_news();
+    take_all();
+    if (gone()) return kClientGone;
+  }
+  std::vector<Choice> choices;
+  for (Part& part : parts_) {
+    if (part.choice.end.reason == FinishReason::kError) return generation_error(part.choice.end);
+    choices.push_back(std::move(part.choice));
+  }
+  return to_text(reply_json(head_, choices, logprobs_, *session_.tokenizer()));
+}
+
+std::optional<ApiError> GenerationReply::wait_for_start(const Gone& gone) {
+  Part& part = parts_.front();
+  while (!(part.first = part.stream->next(kPatience)) && !part.stream->ended())
+    if (gone()) return kClientGone;
+  if (part.first || part.stream->end().reason != FinishReason::kError) return std::nullopt;
+  return generation_error(part.stream->end());
+}
+
+bool GenerationReply::write(const Write& write, const Gone& gone) {
+  for (;;) {
+    std::string text = take_all();
+    if (all_closed()) {
+      if (include_usage_) text += to_event(usage_chunk(head_, ends()));
+      return write(text + "data: [DONE]\n\n");
+    }
+    if (!text.empty() && !write(text)) return false;
+    if (gone()) return false;
+    wait_for_news();
+  }
+}
+
+bool GenerationReply::all_closed() const {
+  for (const Part& part : parts_)
+    if (!part.closed) return false;
+  return true;
+}
+
+std::vector<GenerationEnd> GenerationReply::ends() const {
+  std::vector<GenerationEnd> ends;
+  for (const Part& part : parts_) ends.push_back(part.choice.end);
+  return ends;
+}
+
+// What has come of every part since the last time.
+std::string GenerationReply::take_all() {
+  std::string text;
+  for (size_t index = 0; index < parts_.size(); ++index) {
+    Part& part = parts_[index];
+    if (part.closed) continue;
+    std::optional<GeneratedToken> token = std::exchange(part.first, std::nullopt);
+    while (token || (token = part.stream->next(std::chrono::nanoseconds(0)))) {
+      text += take(index, std::move(*token));
+      token.reset();
+    }
+    if (part.stream->ended()) text += close(index);
+  }
+  return text;
+}
+
+// What a token adds to the reply.
+std::string GenerationReply::take(size_t index, GeneratedToken token) {
+  Part& part = parts_[index];
+  if (!stream_) {
+    part.choice.text += token.text;
+    if (logprobs_) part.choice.tokens.push_back(std::move(token));
+    return {};
+  }
+  std::string text;
+  if (!std::exchange(part.opened, true) && head_.kind == ApiKind::kChat)
+    text += to_event(first_chunk(head_, index));
+  // Half a character has nothing to show yet, unless somebody counts tokens.
+  if (!token.text.empty() || logprobs_)
+    text += to_event(token_chunk(head_, index, token, logprobs_, *session_.tokenizer()));
+  return text;
+}
+
+std::string GenerationReply::close(size_t index) {
+  Part& part = parts_[index];
+  part.closed = true;
+  part.choice.end = part.stream->end();
+  part.choice.text += part.choice.end.text;
+  if (!stream_) return {};
+  if (part.choice.end.reason == FinishReason::kError)
+    return to_event(error_json(generation_error(part.choice.end)));
+  std::string text;
+  // A choice that ended before its first token has a role all the same.
+  if (!part.opened && head_.kind == ApiKind::kChat) text = to_event(first_chunk(head_, index));
+  return text + to_event(last_chunk(head_, index, part.choice.end));
+}
+
+}  // namespace hearth

@@ -1,0 +1,63 @@
+// One request to the engine on behalf of a client, and its reply: a stream of events, or one object
+// in the end. Used by one connection's thread. Who lets go of it cancels what still runs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "engine/session.h"
+#include "tools/server/openai_reply.h"
+#include "tools/server/openai_request.h"
+
+namespace hearth {
+
+class GenerationReply {
+ public:
+  using Gone = std::function<bool()>;  // the client is; asked every few milliseconds
+  using Write = std::function<bool(std::string_view)>;  // false: the client is gone
+
+  // Turns the request into a prompt and submits it, or says why not.
+  static std::variant<std::unique_ptr<GenerationReply>, ApiError> begin(Session& session,
+                                                                        ReplyHead head,
+                                                                        const ApiRequest& request);
+  ~GenerationReply();
+  GenerationReply(const GenerationReply&) = delete;
+  GenerationReply& operator=(const GenerationReply&) = delete;
+
+  // The whole reply as text.
+  std::variant<std::string, ApiError> collect(const Gone& gone);
+
+  // For a stream: waits for the first token or the end, so that an error still has a status,
+  std::optional<ApiError> wait_for_start(const Gone& gone);
+  // then writes everything. False: the client is gone.
+  bool write(const Write& write, const Gone& gone);
+
+ private:
+  struct Part {
+    std::shared_ptr<TokenStream> stream;
+    std::optional<GeneratedToken> first;  // taken by wait_for_start
+    Choice choice;
+    bool opened = false, closed = false;
+  };
+  GenerationReply(Session& session, ReplyHead head, const ApiRequest& request);
+  void wait_for_news();
+  bool all_closed() const;
+  std::vector<GenerationEnd> ends() const;
+  std::string take(size_t index, GeneratedToken token);
+  std::string close(size_t index);
+  std::string take_all();
+
+  Session& session_;
+  const ReplyHead head_;
+  const bool stream_, include_usage_, logprobs_;
+  struct News;
+  std::shared_ptr<News> news_;  // wakes this thread when any part has a token or has ended
+  std::vector<Part> parts_;
+};
+
+}  // namespace hearth

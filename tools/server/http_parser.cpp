@@ -1,0 +1,285 @@
+#include "tools/server/http_parser.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace hearth {
+namespace {
+
+char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), to_lower);
+  return result;
+}
+
+bool is_token_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+}
+
+bool is_token(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char);
+}
+
+bool is_target(std::string_view text) {
+  return !text.empty() && text.front() == '/' &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+}
+
+// Control characters have no place in a value; bytes above 127 are let through unread.
+bool is_field_value(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
+  });
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+// All of `text` as a number, digits only.
+bool read_number(std::string_view text, int base, uint64_t& value) {
+  if (text.empty()) return false;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  return failed == std::errc() && end == text.data() + text.size();
+}
+
+// Whether a list such as "keep-alive, Upgrade" has `item`, which is in lower case.
+bool list_has(std::string_view list, std::string_view item) {
+  while (!list.empty()) {
+    const size_t comma = std::min(list.find(','), list.size());
+    if (lower(trim(list.substr(0, comma))) == item) return true;
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return false;
+}
+
+constexpr std::string_view kLineEnd = "\r\n";
+
+}  // namespace
+
+std::string_view HttpRequest::header(std::string_view name) const {
+  for (const auto& [key, value] : headers)
+    if (key == name) return value;
+  return {};
+}
+
+HttpParser::State HttpParser::fail(int status, std::string message) {
+  error_ = {status, std::move(message)};
+  return state_ = State::kFailed;
+}
+
+HttpParser::State HttpParser::feed(std::string& input) {
+  if (state_ == State::kHead) {
+    // Empty lines before a request are left over from the one before.
+    while (input.starts_with(kLineEnd)) input.erase(0, kLineEnd.size());
+    constexpr std::string_view kHeadEnd = "\r\n\r\n";
+    const size_t end = input.find(kHeadEnd);
+    if (std::min(end, input.size()) > limits_.head_bytes) {
+      return input.find(kLineEnd) > limits_.target_bytes + 32
+                 ? fail(414, "the address is too long")
+                 : fail(431, "the headers are too large");
+    }
+    if (end == std::string::npos) return state_;
+    const std::string head = input.substr(0, end + kLineEnd.size());
+    input.erase(0, end + kHeadEnd.size());
+    read_head(head);
+  }
+  // As long as something was taken: after a chunk comes a chunk.
+  for (size_t before = input.size() + 1; input.size() < before;) {
+    before = input.size();
+    if (state_ == State::kBody) read_body(input);
+    if (state_ == State::kChunkSize) read_chunk_size(input);
+    if (state_ == State::kChunk || state_ == State::kChunkEnd) read_chunk(input);
+    if (state_ == State::kTrailers) read_trailer(input);
+  }
+  return state_;
+}
+
+HttpParser::State HttpParser::read_head(std::string_view head) {
+  bool first = true;
+  while (!head.empty()) {
+    const size_t end = head.find(kLineEnd);
+    const std::string_view line = head.substr(0, end);
+    head.remove_prefix(end + kLineEnd.size());
+    if (!(first ? read_request_line(line) : read_header(line))) return state_;
+    first = false;
+  }
+  return plan_body();
+}
+
+bool HttpParser::read_request_line(std::string_view line) {
+  const size_t method_end = line.find(' ');
+  const size_t target_end = line.rfind(' ');
+  if (method_end == std::string_view::npos || target_end <= method_end) {
+    fail(400, "the request line is broken");
+    return false;
+  }
+  const std::string_view method = line.substr(0, method_end);
+  const std::string_view target = line.substr(method_end + 1, target_end - method_end - 1);
+  const std::string_view version = line.substr(target_end + 1);
+  if (!is_token(method) || method.size() > 32) {
+    fail(400, "the request line is broken");
+  } else if (target.size() > limits_.target_bytes) {
+    fail(414, "the address is too long");
+  } else if (version != "HTTP/1.1" && version != "HTTP/1.0") {
+    fail(version.starts_with("HTTP/") ? 505 : 400, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+  } else if (!is_target(target) && target != "*") {
+    fail(400, "the address is broken");
+  }
+  if (state_ == State::kFailed) return false;
+  const size_t question = std::min(target.find('?'), target.size());
+  request_.method = method;
+  request_.path = target.substr(0, question);
+  request_.query = target.substr(std::min(question + 1, target.size()));
+  request_.http_1_0 = version == "HTTP/1.0";
+  return true;
+}
+
+bool HttpParser::read_header(std::string_view line) {
+  const size_t colon = line.find(':');
+  // A name with a space before the colon, or a line that goes on, is read differently by others.
+  if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
+    fail(400, "a header is broken");
+    return false;
+  }
+  const std::string_view value = trim(line.substr(colon + 1));
+  if (!is_field_value(value)) {
+    fail(400, "a header has control characters");
+    return false;
+  }
+  if (request_.headers.size() == limits_.headers) {
+    fail(431, "there are too many headers");
+    return false;
+  }
+  request_.headers.emplace_back(lower(line.substr(0, colon)), value);
+  return true;
+}
+
+HttpParser::State HttpParser::plan_body() {
+  const std::string_view connection = request_.header("connection");
+  request_.keep_alive =
+      request_.http_1_0 ? list_has(connection, "keep-alive") : !list_has(connection, "close");
+  const auto count = [this](std::string_view name) {
+    return std::count_if(request_.headers.begin(), request_.headers.end(),
+                         [&](const auto& header) { return header.first == name; });
+  };
+  if (count("host") > 1 || (count("host") == 0 && !request_.http_1_0))
+    return fail(400, "there must be one Host header");
+  const auto lengths = count("content-length"), encodings = count("transfer-encoding");
+  if (lengths + encodings > 1) return fail(400, "the length of the body is given more than once");
+  const std::string_view packed = request_.header("content-encoding");
+  if (!packed.empty() && lower(packed) != "identity")
+    return fail(415, "compressed bodies are not understood");
+  if (encodings == 1) {
+    if (lower(request_.header("transfer-encoding")) != "chunked")
+      return fail(501, "of transfer encodings only chunked is understood");
+    state_ = State::kChunkSize;
+  } else if (lengths == 1) {
+    const std::string_view length = request_.header("content-length");
+    if (!read_number(length, 10, left_)) {
+      const bool digits = !length.empty() && std::all_of(length.begin(), length.end(), [](char c) {
+        return c >= '0' && c <= '9';
+      });
+      return digits ? fail(413, "the body is too large") : fail(400, "Content-Length is broken");
+    }
+    if (left_ > limits_.body_bytes) return fail(413, "the body is too large");
+    state_ = left_ > 0 ? State::kBody : State::kDone;
+  } else {
+    state_ = State::kDone;
+  }
+  expects_continue_ = state_ != State::kDone && lower(request_.header("expect")) == "100-continue";
+  return state_;
+}
+
+HttpParser::State HttpParser::read_body(std::string& input) {
+  const size_t taken = static_cast<size_t>(std::min<uint64_t>(left_, input.size()));
+  request_.body.append(input, 0, taken);
+  input.erase(0, taken);
+  left_ -= taken;
+  if (left_ == 0) state_ = State::kDone;
+  return state_;
+}
+
+HttpParser::State HttpParser::read_chunk_size(std::string& input) {
+  constexpr size_t kMostBytes = 256;  // of the line, with extensions that nobody uses
+  const size_t end = input.find(kLineEnd);
+  if (std::min(end, input.size()) > kMostBytes) return fail(400, "a chunk's size is broken");
+  if (end == std::string::npos) return state_;
+  const std::string_view line = std::string_view(input).substr(0, end);
+  const std::string_view digits = trim(line.substr(0, line.find(';')));
+  if (!read_number(digits, 16, left_)) return fail(400, "a chunk's size is broken");
+  if (left_ > limits_.body_bytes - request_.body.size()) return fail(413, "the body is too large");
+  input.erase(0, end + kLineEnd.size());
+  return state_ = left_ > 0 ? State::kChunk : State::kTrailers;
+}
+
+HttpParser::State HttpParser::read_chunk(std::string& input) {
+  if (state_ == State::kChunk) {
+    read_body(input);
+    if (left_ > 0) return state_ = State::kChunk;
+    state_ = State::kChunkEnd;
+  }
+  if (input.size() < kLineEnd.size()) return state_;
+  if (!input.starts_with(kLineEnd)) return fail(400, "a chunk does not end where it should");
+  input.erase(0, kLineEnd.size());
+  return state_ = State::kChunkSize;
+}
+
+// Trailers are read over.
+HttpParser::State HttpParser::read_trailer(std::string& input) {
+  for (;;) {
+    const size_t end = input.find(kLineEnd);
+    if (std::min(end, input.size()) + trailer_bytes_ > limits_.head_bytes)
+      return fail(431, "the trailers are too large");
+    if (end == std::string::npos) return state_;
+    input.erase(0, end + kLineEnd.size());
+    if (end == 0) return state_ = State::kDone;
+    trailer_bytes_ += end;
+  }
+}
+
+std::string_view http_status_text(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 204:
+      return "No Content";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 413:
+      return "Content Too Large";
+    case 414:
+      return "URI Too Long";
+    case 415:
+      return "Unsupported Media Type";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Status";
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,327 @@
+#include "tools/server/http_server.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <random>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tools/server/api_key.h"
+#include "tools/server/generation_reply.h"
+#include "tools/server/http_listener.h"
+#include "tools/server/openai_reply.h"
+#include "tools/server/openai_request.h"
+#include "tools/server/page.h"
+#include "tools/server/prometheus.h"
+#include "tools/server/step_event.h"
+
+namespace hearth {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kEvents = "text/event-stream";
+constexpr std::string_view kText = "text/plain; charset=utf-8";
+
+void send_json(HttpReply& reply, int status, const json& body) {
+  reply.send(status, kJson, to_text(body));
+}
+
+void refuse(HttpReply& reply, const ApiError& error) {
+  if (error.status == 429) reply.header("Retry-After", "1");
+  if (error.status == 401) reply.header("WWW-Authenticate", "Bearer");
+  send_json(reply, error.status, error_json(error));
+}
+
+int64_t unix_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+class HttpServer::Implementation {
+ public:
+  explicit Implementation(ServerOptions options) : options_(std::move(options)) {}
+
+  Status listen() {
+    HEARTH_ASSIGN(
+        listener_,
+        HttpListener::create(
+            {.host = options_.host,
+             .port = options_.port,
+             .limits = {.body_bytes = options_.most_body_bytes},
+             .most_connections = options_.most_connections,
+             .read_time = std::chrono::duration_cast<HttpClock::duration>(
+                 std::chrono::duration<double>(options_.read_seconds))},
+            [this](const HttpRequest& request, HttpReply& reply) { handle(request, reply); },
+            [](const HttpError& error, HttpReply& reply) {
+              refuse(reply,
+                     {.status = error.status,
+                      .message = error.message,
+                      .type = error.status < 500 ? "invalid_request_error" : "server_error"});
+            }));
+    return {};
+  }
+
+  int port() const { return listener_->port(); }
+  void serve(Session& session) { session_.store(&session); }
+  void fail(std::string reason) {
+    const std::lock_guard lock(mutex_);
+    failure_ = std::move(reason);
+  }
+  void drain() {
+    listener_->stop_keeping_alive();
+    if (Session* session = session_.load()) session->engine().drain();
+    closing_ = true;
+    listener_->close();
+  }
+
+ private:
+  using Method = void (Implementation::*)(const HttpRequest&, HttpReply&);
+  struct Route {
+    std::string_view method, path;
+    Method handler;
+    bool open = false;  // to everybody: costs nothing and tells nothing
+  };
+
+  static std::span<const Route> routes() {
+    static constexpr Route kRoutes[] = {
+        {"GET", "/", &Implementation::page, true},
+        {"GET", "/docs", &Implementation::docs, true},
+        {"GET", "/health", &Implementation::health, true},
+        {"GET", "/v1/models", &Implementation::models},
+        {"GET", "/metrics", &Implementation::metrics},
+        {"GET", "/events", &Implementation::events},
+        {"POST", "/tokenize", &Implementation::tokenize},
+        {"POST", "/detokenize", &Implementation::detokenize},
+        {"POST", "/v1/completions", &Implementation::complete},
+        {"POST", "/v1/chat/completions", &Implementation::chat},
+    };
+    return kRoutes;
+  }
+
+  void handle(const HttpRequest& request, HttpReply& reply) {
+    if (!options_.cors_origin.empty()) {
+      reply.header("Access-Control-Allow-Origin", options_.cors_origin);
+      if (options_.cors_origin != "*") reply.header("Vary", "Origin");
+      if (request.method == "OPTIONS") {
+        // Clients of the API send headers about themselves, so any is allowed.
+        reply.header("Access-Control-Allow-Headers", "Authorization, *");
+        reply.header("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+        return reply.send(204, {}, {});
+      }
+    }
+    const std::string_view method =
+        request.method == "HEAD" ? std::string_view("GET") : std::string_view(request.method);
+    const Route* found = nullptr;
+    for (const Route& route : routes())
+      if (route.path == request.path && (found == nullptr || route.method == method))
+        found = &route;
+    // Without the key nobody learns what is here.
+    if ((found == nullptr || !found->open) &&
+        !has_api_key(request.header("authorization"), options_.api_key))
+      return refuse(reply, {.status = 401,
+                            .message = "a valid API key is needed: Authorization: Bearer KEY",
+                            .type = "authentication_error",
+                            .code = "invalid_api_key"});
+    if (found == nullptr)
+      return refuse(reply, {.status = 404, .message = "there is nothing at this address"});
+    if (found->method != method) {
+      reply.header("Allow", found->method);
+      return refuse(
+          reply, {.status = 405, .message = fmt::format("this address wants {}", found->method)});
+    }
+    (this->*found->handler)(request, reply);
+  }
+
+  struct Health {
+    int status = 200;
+    std::string state, message;
+  };
+  Health state() const {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!failure_.empty()) return {503, "error", failure_};
+    }
+    Session* const session = session_.load();
+    if (session == nullptr) return {503, "loading", "the model is being loaded"};
+    switch (session->engine().state()) {
+      case EngineState::kFailed:
+        return {503, "error", session->engine().failure()};
+      case EngineState::kDraining:
+        return {503, "draining", "the server is shutting down"};
+      default:
+        return {200, "ok", ""};
+    }
+  }
+
+  // The session, if it takes requests; otherwise the reply says why not.
+  Session* ready(HttpReply& reply) const {
+    const Health health = state();
+    if (health.state == "ok") return session_.load();
+    refuse(
+        reply,
+        {.status = 503, .message = health.message, .type = "server_error", .code = health.state});
+    return nullptr;
+  }
+  // The session, once there is one: numbers can be looked at while it drains.
+  Session* loaded(HttpReply& reply) const {
+    Session* const session = session_.load();
+    return session != nullptr ? session : ready(reply);
+  }
+
+  void page(const HttpRequest&, HttpReply& reply) {
+    // What the page may do, should anything foreign ever get into it.
+    reply.header("Content-Security-Policy",
+                 "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; "
+                 "style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'");
+    reply.send(200, "text/html; charset=utf-8", page_html());
+  }
+
+  void docs(const HttpRequest&, HttpReply& reply) { reply.send(200, kText, server_docs()); }
+
+  void health(const HttpRequest&, HttpReply& reply) {
+    const Health health = state();
+    json body = {{"status", health.state}};
+    if (!health.message.empty()) body["message"] = health.message;
+    send_json(reply, health.status, body);
+  }
+
+  void models(const HttpRequest&, HttpReply& reply) {
+    Session* const session = loaded(reply);
+    if (session == nullptr) return;
+    send_json(reply, 200,
+              {{"object", "list"},
+               {"data", json::array({{{"id", options_.model_name},
+                                      {"object", "model"},
+                                      {"created", started_},
+                                      {"owned_by", "hearth"},
+                                      {"context", session->runner().options().limits.context}}})}});
+  }
+
+  void metrics(const HttpRequest&, HttpReply& reply) {
+    if (Session* const session = loaded(reply))
+      reply.send(200, "text/plain; version=0.0.4; charset=utf-8",
+                 prometheus_text(session->engine().metrics()));
+  }
+
+  void events(const HttpRequest&, HttpReply& reply) {
+    Session* const session = loaded(reply);
+    if (session == nullptr) return;
+    const StepRing& ring = session->engine().records();
+    uint64_t next = ring.written();
+    StepRecord record;
+    // The first bytes tell the client that it is connected, before the first step.
+    if (!reply.begin(kEvents) || !reply.write(": steps\n\n")) return;
+    while (!closing_) {
+      const uint64_t written = ring.written();
+      if (next == written) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        if (reply.client_gone()) return;
+        continue;
+      }
+      // A reader that is too slow misses records rather than holding anybody up.
+      if (!ring.read(next, record)) {
+        next = std::max(next + 1, written > 64 ? written - 64 : 0);
+        continue;
+      }
+      ++next;
+      if (!reply.write(to_event(step_event(record)))) return;
+    }
+    reply.end();
+  }
+
+  void tokenize(const HttpRequest& request, HttpReply& reply) {
+    Session* const session = ready(reply);
+    if (session == nullptr) return;
+    const auto parsed = parse_tokenize_request(request.body);
+    if (const ApiError* error = std::get_if<ApiError>(&parsed)) return refuse(reply, *error);
+    const TokenizeRequest& asked = std::get<TokenizeRequest>(parsed);
+    const EncodeOptions options{
+        .add_bos = asked.add_special, .add_eos = false, .parse_special = asked.parse_special};
+    send_json(reply, 200, {{"tokens", session->tokenizer()->encode(asked.content, options)}});
+  }
+
+  void detokenize(const HttpRequest& request, HttpReply& reply) {
+    Session* const session = ready(reply);
+    if (session == nullptr) return;
+    const auto parsed = parse_detokenize_request(request.body, session->tokenizer()->size());
+    if (const ApiError* error = std::get_if<ApiError>(&parsed)) return refuse(reply, *error);
+    send_json(reply, 200,
+              {{"content", session->tokenizer()->decode(std::get<std::vector<uint32_t>>(parsed))}});
+  }
+
+  void complete(const HttpRequest& request, HttpReply& reply) {
+    generate(ApiKind::kCompletion, request, reply);
+  }
+  void chat(const HttpRequest& request, HttpReply& reply) {
+    generate(ApiKind::kChat, request, reply);
+  }
+
+  void generate(ApiKind kind, const HttpRequest& request, HttpReply& reply) {
+    Session* const session = ready(reply);
+    if (session == nullptr) return;
+    auto parsed = parse_api_request(kind, request.body, session->tokenizer()->size());
+    if (const ApiError* error = std::get_if<ApiError>(&parsed)) return refuse(reply, *error);
+    ApiRequest& asked = std::get<ApiRequest>(parsed);
+    asked.generation.time_limit_seconds = options_.request_seconds;
+    const ReplyHead head{
+        .kind = kind,
+        .id = fmt::format("{}-{:016x}", kind == ApiKind::kChat ? "chatcmpl" : "cmpl", next_id()),
+        .model = options_.model_name,
+        .created = unix_seconds()};
+    auto begun = GenerationReply::begin(*session, head, asked);
+    if (const ApiError* error = std::get_if<ApiError>(&begun)) return refuse(reply, *error);
+    GenerationReply& generation = *std::get<std::unique_ptr<GenerationReply>>(begun);
+    const auto gone = [&reply] { return reply.client_gone(); };
+    if (!asked.stream) {
+      const auto whole = generation.collect(gone);
+      if (const ApiError* error = std::get_if<ApiError>(&whole)) return refuse(reply, *error);
+      return reply.send(200, kJson, std::get<std::string>(whole));
+    }
+    // Until the first token an error still has a status of its own.
+    if (const auto error = generation.wait_for_start(gone)) return refuse(reply, *error);
+    if (!reply.begin(kEvents)) return;
+    if (generation.write([&reply](std::string_view text) { return reply.write(text); }, gone))
+      reply.end();
+  }
+
+  uint64_t next_id() {
+    const std::lock_guard lock(mutex_);
+    return random_();
+  }
+
+  const ServerOptions options_;
+  const int64_t started_ = unix_seconds();
+  std::atomic<Session*> session_{nullptr};
+  std::atomic<bool> closing_{false};
+  mutable std::mutex mutex_;
+  std::string failure_;
+  std::mt19937_64 random_{std::random_device{}()};
+  std::unique_ptr<HttpListener> listener_;  // goes first, with the threads that use the rest
+};
+
+HttpServer::HttpServer(std::unique_ptr<Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
+HttpServer::~HttpServer() = default;
+
+Result<std::unique_ptr<HttpServer>> HttpServer::create(const ServerOptions& options) {
+  auto implementation = std::make_unique<Implementation>(options);
+  HEARTH_TRY(implementation->listen());
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(implementation)));
+}
+
+int HttpServer::port() const { return implementation_->port(); }
+void HttpServer::serve(Session& session) { implementation_->serve(session); }
+void HttpServer::fail(std::string reason) { implementation_->fail(std::move(reason)); }
+void HttpServer::drain() { implementation_->drain(); }
+
+}  // namespace hearth

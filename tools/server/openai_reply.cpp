@@ -1,0 +1,151 @@
+#include "tools/server/openai_reply.h"
+
+namespace hearth {
+namespace {
+
+using nlohmann::json;
+
+// What clients know; time limits and cancellation cut an answer short.
+std::string_view api_finish_reason(FinishReason reason) {
+  return reason == FinishReason::kStop    ? "stop"
+         : reason == FinishReason::kError ? "error"
+                                          : "length";
+}
+
+json byte_list(const std::string& text) {
+  json bytes = json::array();
+  for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
+  return bytes;
+}
+
+json token_json(uint32_t id, float logprob, const Tokenizer& tokenizer) {
+  const std::string piece = tokenizer.piece(id, true);
+  return {{"token", piece}, {"logprob", logprob}, {"bytes", byte_list(piece)}};
+}
+
+json chat_logprobs(std::span<const GeneratedToken> tokens, const Tokenizer& tokenizer) {
+  json content = json::array();
+  for (const GeneratedToken& token : tokens) {
+    json entry = token_json(token.id, token.logprob, tokenizer);
+    entry["top_logprobs"] = json::array();
+    for (const params::TokenLogprob& top : token.top)
+      if (top.id != params::kNoToken)
+        entry["top_logprobs"].push_back(token_json(top.id, top.logprob, tokenizer));
+    content.push_back(std::move(entry));
+  }
+  return {{"content", std::move(content)}};
+}
+
+json completion_logprobs(std::span<const GeneratedToken> tokens, const Tokenizer& tokenizer) {
+  json texts = json::array(), values = json::array(), tops = json::array();
+  for (const GeneratedToken& token : tokens) {
+    texts.push_back(tokenizer.piece(token.id, true));
+    values.push_back(token.logprob);
+    json top = json::object();
+    for (const params::TokenLogprob& entry : token.top)
+      if (entry.id != params::kNoToken) top[tokenizer.piece(entry.id, true)] = entry.logprob;
+    tops.push_back(std::move(top));
+  }
+  return {{"tokens", texts}, {"token_logprobs", values}, {"top_logprobs", tops}};
+}
+
+json logprobs_json(ApiKind kind, std::span<const GeneratedToken> tokens,
+                   const Tokenizer& tokenizer) {
+  return kind == ApiKind::kChat ? chat_logprobs(tokens, tokenizer)
+                                : completion_logprobs(tokens, tokenizer);
+}
+
+json object_json(const ReplyHead& head, bool chunk) {
+  const char* const object = head.kind == ApiKind::kCompletion ? "text_completion"
+                             : chunk                           ? "chat.completion.chunk"
+                                                               : "chat.completion";
+  return {{"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
+}
+
+// A chunk with one choice, whose text is `delta`.
+json chunk_json(const ReplyHead& head, size_t index, json delta, json finish, json logprobs) {
+  json choice = {
+      {"index", index}, {"finish_reason", std::move(finish)}, {"logprobs", std::move(logprobs)}};
+  if (head.kind == ApiKind::kChat)
+    choice["delta"] = std::move(delta);
+  else
+    choice["text"] = delta.value("content", "");
+  json object = object_json(head, true);
+  object["choices"] = json::array({std::move(choice)});
+  return object;
+}
+
+}  // namespace
+
+json error_json(const ApiError& error) {
+  return {{"error",
+           {{"message", error.message},
+            {"type", error.type},
+            {"param", error.param.empty() ? json() : json(error.param)},
+            {"code", error.code.empty() ? json() : json(error.code)}}}};
+}
+
+json usage_json(std::span<const GenerationEnd> ends) {
+  uint64_t completion = 0, cached = 0;
+  for (const GenerationEnd& end : ends) completion += end.generated_tokens;
+  // The prompt is one, however many completions it has.
+  const uint64_t prompt = ends.empty() ? 0 : ends.front().prompt_tokens;
+  if (!ends.empty()) cached = ends.front().cached_tokens;
+  return {{"prompt_tokens", prompt},
+          {"completion_tokens", completion},
+          {"total_tokens", prompt + completion},
+          {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+}
+
+json reply_json(const ReplyHead& head, std::span<const Choice> choices, bool logprobs,
+                const Tokenizer& tokenizer) {
+  json object = object_json(head, false);
+  object["choices"] = json::array();
+  std::vector<GenerationEnd> ends;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const Choice& choice = choices[i];
+    json entry = {
+        {"index", i},
+        {"finish_reason", api_finish_reason(choice.end.reason)},
+        {"logprobs", logprobs ? logprobs_json(head.kind, choice.tokens, tokenizer) : json()}};
+    if (head.kind == ApiKind::kChat)
+      entry["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", json()}};
+    else
+      entry["text"] = choice.text;
+    object["choices"].push_back(std::move(entry));
+    ends.push_back(choice.end);
+  }
+  object["usage"] = usage_json(ends);
+  return object;
+}
+
+json first_chunk(const ReplyHead& head, size_t index) {
+  return chunk_json(head, index, {{"role", "assistant"}, {"content", ""}}, json(), json());
+}
+
+json token_chunk(const ReplyHead& head, size_t index, const GeneratedToken& token, bool logprobs,
+                 const Tokenizer& tokenizer) {
+  return chunk_json(head, index, {{"content", token.text}}, json(),
+                    logprobs ? logprobs_json(head.kind, std::span(&token, 1), tokenizer) : json());
+}
+
+json last_chunk(const ReplyHead& head, size_t index, const GenerationEnd& end) {
+  json delta = json::object();
+  if (!end.text.empty()) delta["content"] = end.text;
+  return chunk_json(head, index, std::move(delta), api_finish_reason(end.reason), json());
+}
+
+json usage_chunk(const ReplyHead& head, std::span<const GenerationEnd> ends) {
+  json object = object_json(head, true);
+  object["choices"] = json::array();
+  object["usage"] = usage_json(ends);
+  return object;
+}
+
+std::string to_text(const json& object) {
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string to_event(const json& object) { return "data: " + to_text(object) + "\n\n"; }
+
+}  // namespace hearth

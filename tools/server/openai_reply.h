@@ -1,0 +1,50 @@
+// Replies in the shapes of the OpenAI API. Pure.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/generation.h"
+#include "engine/text/tokenizer.h"
+#include "tools/server/openai_request.h"
+
+namespace hearth {
+
+// What every part of one reply has in common.
+struct ReplyHead {
+  ApiKind kind = ApiKind::kChat;
+  std::string id;  // "chatcmpl-..."
+  std::string model;
+  int64_t created = 0;  // seconds since 1970
+};
+
+// One completion as it grows.
+struct Choice {
+  std::string text;
+  std::vector<GeneratedToken> tokens;  // with log-probabilities, if those were asked for
+  GenerationEnd end;
+};
+
+nlohmann::json error_json(const ApiError& error);
+nlohmann::json usage_json(std::span<const GenerationEnd> ends);
+
+// The whole reply at once.
+nlohmann::json reply_json(const ReplyHead& head, std::span<const Choice> choices, bool logprobs,
+                          const Tokenizer& tokenizer);
+
+// Parts of a stream: the first of a choice names the role; the last has the reason.
+nlohmann::json first_chunk(const ReplyHead& head, size_t index);
+nlohmann::json token_chunk(const ReplyHead& head, size_t index, const GeneratedToken& token,
+                           bool logprobs, const Tokenizer& tokenizer);
+nlohmann::json last_chunk(const ReplyHead& head, size_t index, const GenerationEnd& end);
+nlohmann::json usage_chunk(const ReplyHead& head, std::span<const GenerationEnd> ends);
+
+// As text; what is not UTF-8 becomes U+FFFD.
+std::string to_text(const nlohmann::json& json);
+// An event of a stream.
+std::string to_event(const nlohmann::json& json);
+
+}  // namespace hearth

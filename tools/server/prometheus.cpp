@@ -1,0 +1,98 @@
+#include "tools/server/prometheus.h"
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace hearth {
+namespace {
+
+class Writer {
+ public:
+  void head(std::string_view name, std::string_view type, std::string_view help) {
+    text_ += fmt::format("# HELP hearth_{} {}\n# TYPE hearth_{} {}\n", name, help, name, type);
+  }
+  void value(std::string_view name, std::string_view labels, uint64_t value) {
+    text_ += labels.empty() ? fmt::format("hearth_{} {}\n", name, value)
+                            : fmt::format("hearth_{}{{{}}} {}\n", name, labels, value);
+  }
+  void counter(std::string_view name, std::string_view help, const Counter& counter) {
+    head(name, "counter", help);
+    value(name, {}, counter.value());
+  }
+  void gauge(std::string_view name, std::string_view help, const Counter& counter) {
+    head(name, "gauge", help);
+    value(name, {}, counter.value());
+  }
+  void histogram(std::string_view name, std::string_view help, const Histogram& histogram) {
+    head(name, "histogram", help);
+    const Histogram::Snapshot snapshot = histogram.snapshot();
+    uint64_t below = 0;
+    for (size_t i = 0; i < snapshot.counts.size(); ++i) {
+      below += snapshot.counts[i];
+      const std::string bound =
+          i < snapshot.bounds.size() ? fmt::format("{}", snapshot.bounds[i]) : "+Inf";
+      text_ += fmt::format("hearth_{}_bucket{{le=\"{}\"}} {}\n", name, bound, below);
+    }
+    text_ += fmt::format("hearth_{}_sum {}\nhearth_{}_count {}\n", name, snapshot.sum, name,
+                         snapshot.count);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+std::string prometheus_text(const Metrics& metrics) {
+  Writer writer;
+  writer.gauge("requests_running", "Requests in the batch.", metrics.running);
+  writer.gauge("requests_waiting", "Requests that wait for their turn.", metrics.waiting);
+  writer.gauge("requests_swapped", "Requests whose blocks are in host memory.", metrics.swapped);
+  writer.gauge("kv_blocks_used", "KV blocks that requests hold.", metrics.kv_blocks_used);
+  writer.gauge("kv_blocks_cached", "KV blocks kept for their prefix.", metrics.kv_blocks_cached);
+  writer.gauge("kv_blocks_free", "KV blocks that hold nothing.", metrics.kv_blocks_free);
+
+  writer.counter("requests_submitted_total", "Requests accepted.", metrics.requests_submitted);
+  writer.counter("requests_refused_total", "Requests refused at once.", metrics.requests_refused);
+  writer.head("requests_finished_total", "counter", "Requests that ended, by reason.");
+  const auto finished = [&](std::string_view reason, const Counter& counter) {
+    writer.value("requests_finished_total", fmt::format("reason=\"{}\"", reason), counter.value());
+  };
+  finished("stop", metrics.finished_stop);
+  finished("length", metrics.finished_length);
+  finished("cancelled", metrics.finished_cancelled);
+  finished("time_limit", metrics.finished_time_limit);
+  finished("error", metrics.finished_error);
+
+  writer.counter("steps_total", "Steps run.", metrics.steps);
+  writer.counter("prompt_tokens_total", "Prompt tokens computed.", metrics.prompt_tokens);
+  writer.counter("generated_tokens_total", "Tokens generated.", metrics.generated_tokens);
+  writer.counter("padding_tokens_total", "Rows computed for nothing.", metrics.padding_tokens);
+  writer.counter("prefix_cache_query_tokens_total", "Prompt tokens looked up in the prefix cache.",
+                 metrics.prefix_query_tokens);
+  writer.counter("prefix_cache_hit_tokens_total", "Prompt tokens found in the prefix cache.",
+                 metrics.prefix_hit_tokens);
+  writer.head("preemptions_total", "counter", "Requests put out of the batch, by kind.");
+  writer.value("preemptions_total", "kind=\"recompute\"", metrics.preemptions_recompute.value());
+  writer.value("preemptions_total", "kind=\"swap\"", metrics.preemptions_swap.value());
+  writer.counter("kv_blocks_copied_total", "KV blocks copied on write.", metrics.blocks_copied);
+  writer.head("kv_blocks_swapped_total", "counter", "KV blocks moved to and from host memory.");
+  writer.value("kv_blocks_swapped_total", "direction=\"out\"", metrics.blocks_swapped_out.value());
+  writer.value("kv_blocks_swapped_total", "direction=\"in\"", metrics.blocks_swapped_in.value());
+
+  writer.histogram("time_to_first_token_seconds", "From submission to the first token.",
+                   metrics.time_to_first_token_seconds);
+  writer.histogram("time_between_tokens_seconds", "Between two tokens of a request.",
+                   metrics.time_between_tokens_seconds);
+  writer.histogram("time_per_output_token_seconds", "Mean of a request, after its first token.",
+                   metrics.time_per_output_token_seconds);
+  writer.histogram("end_to_end_seconds", "From submission to the end.", metrics.end_to_end_seconds);
+  writer.histogram("queue_seconds", "From submission to the first step.", metrics.queue_seconds);
+  writer.histogram("tokens_per_step", "Tokens a step computed.", metrics.tokens_per_step);
+  writer.histogram("step_seconds", "How long a step took.", metrics.step_seconds);
+  return writer.take();
+}
+
+}  // namespace hearth

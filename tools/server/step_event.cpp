@@ -1,0 +1,48 @@
+#include "tools/server/step_event.h"
+
+namespace hearth {
+
+nlohmann::json step_event(const StepRecord& record) {
+  using nlohmann::json;
+  json members = json::array();
+  for (const StepMember& member : record.members)
+    members.push_back({{"request", member.request},
+                       {"slot", member.slot},
+                       {"phase", member.phase == StepPhase::kPrompt ? "prompt" : "decode"},
+                       {"first_position", member.first_position},
+                       {"tokens", member.tokens},
+                       {"samples", member.samples}});
+  json hits = json::array();
+  for (const BatchPlan::PrefixHit& hit : record.prefix_hits)
+    hits.push_back({{"request", hit.request}, {"tokens", hit.tokens}});
+  const SchedulerCounts& counts = record.counts;
+  return {
+      {"step", record.step},
+      {"begin_seconds", record.begin_seconds},
+      {"end_seconds", record.end_seconds},
+      {"plan_seconds", record.plan_seconds},
+      {"submit_seconds", record.submit_seconds},
+      {"run_seconds", record.run_seconds},
+      {"wait_seconds", record.wait_seconds},
+      {"tokens", record.tokens},
+      {"padding_tokens", record.padding_tokens},
+      {"sampled_tokens", record.sampled_tokens},
+      {"members", std::move(members)},
+      {"admitted", record.admitted},
+      {"finished", record.finished},
+      {"preempted_recompute", record.preempted_recompute},
+      {"preempted_swap", record.preempted_swap},
+      {"prefix_hits", std::move(hits)},
+      {"blocks",
+       {{"used", counts.blocks_used},
+        {"cached", counts.blocks_cached},
+        {"free", counts.blocks_free},
+        {"shared", counts.blocks_shared},
+        {"copied", record.blocks_copied},
+        {"swapped_out", record.blocks_swapped_out},
+        {"swapped_in", record.blocks_swapped_in}}},
+      {"requests",
+       {{"running", counts.running}, {"waiting", counts.waiting}, {"swapped", counts.swapped}}}};
+}
+
+}  // namespace hearth
