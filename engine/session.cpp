@@ -4,16 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "models/default_model.h"
 #include "runtime/memory.h"
 #include "runtime/pipeline_cache.h"
 
 namespace hearth {
-
-Result<std::unique_ptr<ModelFile>> open_model_file(const std::string& path) {
-  if (path.empty()) return ModelFile::from_memory(default_model(), "the default model");
-  return ModelFile::open(path);
-}
 
 StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps) {
   // A CPU is as fast with few rows as with many; a GPU wants many at once.

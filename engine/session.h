@@ -42,9 +42,6 @@ struct SessionOptions {
 // What a runner for these options is made for, before the model has its say.
 StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps);
 
-// What -m takes: a path, or nothing for the model that is embedded in the program.
-Result<std::unique_ptr<ModelFile>> open_model_file(const std::string& path);
-
 class Session {
  public:
   static Result<std::unique_ptr<Session>> open(std::unique_ptr<ModelFile> file,

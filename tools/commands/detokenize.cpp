@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "engine/open_model_file.h"
 #include "engine/text/tokenizer.h"
 #include "tools/commands/command.h"
-#include "tools/model_argument.h"
 
 namespace hearth {
 namespace {
@@ -44,7 +44,7 @@ class DetokenizeCommand : public Command {
     for (const std::string& word : words_) HEARTH_TRY(append_ids(word, ids));
     if (words_.empty())
       HEARTH_TRY(append_ids(std::string{std::istreambuf_iterator<char>(std::cin), {}}, ids));
-    HEARTH_ASSIGN(const auto model, open_model(model_));
+    HEARTH_ASSIGN(const auto model, open_model_file(model_));
     HEARTH_ASSIGN(Vocabulary vocabulary, read_vocabulary(*model));
     if (vocabulary.kind == VocabularyKind::kNone)
       return Error{ErrorKind::kInvalid, fmt::format("{} has no vocabulary", model->name())};

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "engine/open_model_file.h"
 #include "runtime/memory.h"
 
 namespace hearth {

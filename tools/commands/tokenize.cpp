@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "engine/open_model_file.h"
 #include "engine/text/tokenizer.h"
 #include "tools/commands/command.h"
-#include "tools/model_argument.h"
 
 namespace hearth {
 namespace {
@@ -35,7 +35,7 @@ class TokenizeCommand : public Command {
   }
 
   Status run() override {
-    HEARTH_ASSIGN(const auto model, open_model(model_));
+    HEARTH_ASSIGN(const auto model, open_model_file(model_));
     HEARTH_ASSIGN(Vocabulary vocabulary, read_vocabulary(*model));
     if (vocabulary.kind == VocabularyKind::kNone)
       return Error{ErrorKind::kInvalid, fmt::format("{} has no vocabulary", model->name())};
