@@ -21,7 +21,7 @@ namespace hearth {
 struct HttpListenerOptions {
   std::string host = "127.0.0.1";
   int port = 0;  // 0: any that is free
-  HttpLimits limits;
+  HttpLimits limits = {};
   size_t most_connections = 4096;
   HttpClock::duration idle_time = std::chrono::minutes(5);    // between two requests
   HttpClock::duration read_time = std::chrono::seconds(30);   // a request, from its first byte

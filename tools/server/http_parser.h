@@ -33,7 +33,7 @@ struct HttpLimits {
 // What is wrong with a request, as the reply says it. Nothing can be read after it.
 struct HttpError {
   int status = 400;
-  std::string message;
+  std::string message = {};
 };
 
 class HttpParser {

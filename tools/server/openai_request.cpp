@@ -152,7 +152,7 @@ void read_messages(Fields& fields, std::vector<ChatMessage>& messages) {
     const auto role = message.find("role");
     if (role == message.end() || !role->is_string())
       return fields.wrong(name + ".role", "must be a string");
-    ChatMessage read{.role = role->get<std::string>()};
+    ChatMessage read{.role = role->get<std::string>(), .content = {}};
     if (read.role == "developer") read.role = "system";
     if (!read_content(message, read.content))
       return fields.wrong(name + ".content", "must be a string or a list of text parts");

@@ -17,10 +17,10 @@ namespace hearth {
 // What is wrong with a request, as the reply says it.
 struct ApiError {
   int status = 400;
-  std::string message;
-  std::string param;  // the field, if one is to blame
+  std::string message = {};
+  std::string param = {};  // the field, if one is to blame
   std::string type = "invalid_request_error";
-  std::string code;
+  std::string code = {};
 };
 
 struct ApiRequest {
