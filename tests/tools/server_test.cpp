@@ -197,7 +197,7 @@ TEST_F(Server, CompletionsWholeAndStreamedAreTheSame) {
     for (const json& choice : event["choices"]) text += choice["text"].get<std::string>();
     if (event.contains("usage")) usage = event["usage"];
   }
-  EXPECT_EQ(text, reply["choices"][0]["text"]);
+  EXPECT_EQ(reply["choices"][0]["text"].get<std::string>(), text);
   EXPECT_EQ(usage["completion_tokens"], 20);
 }
 
@@ -233,7 +233,7 @@ TEST_F(Server, ASeedDecidesAndLogprobsAreThere) {
     EXPECT_EQ(token["top_logprobs"].size(), 3u);
     text += token["token"].get<std::string>();
   }
-  EXPECT_EQ(text, first["message"]["content"]);
+  EXPECT_EQ(first["message"]["content"].get<std::string>(), text);
 }
 
 TEST_F(Server, AStopStringMaySpanTokens) {
@@ -245,12 +245,12 @@ TEST_F(Server, AStopStringMaySpanTokens) {
   const std::string stop = text.substr(space - 2, 8);
   const std::string body = "{" + fields + R"(,"stop":["never said",)" + json(stop).dump() + "]";
   const json stopped = server_->post(kCompletion, body + "}").json();
-  EXPECT_EQ(stopped["choices"][0]["text"], text.substr(0, text.find(stop)));
+  EXPECT_EQ(stopped["choices"][0]["text"].get<std::string>(), text.substr(0, text.find(stop)));
   EXPECT_EQ(stopped["choices"][0]["finish_reason"], "stop");
   std::string streamed;
   for (const json& event : events(server_->post(kCompletion, body + R"(,"stream":true})").body))
     streamed += event["choices"][0]["text"].get<std::string>();
-  EXPECT_EQ(streamed, stopped["choices"][0]["text"]);
+  EXPECT_EQ(stopped["choices"][0]["text"].get<std::string>(), streamed);
 }
 
 TEST_F(Server, TheSecondTimeAPromptIsCached) {
