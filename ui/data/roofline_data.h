@@ -1,0 +1,31 @@
+// Kernels as dots under the device's roof: plain data, measured by the benchmark's code.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hearth {
+
+struct RooflineDot {
+  std::string part;     // of a step: "gate and up"
+  std::string kernels;  // that it is made of
+  std::string step;     // "decode, 1 sequence"
+  uint32_t calls = 0;
+  double seconds = 0, bytes = 0, flops = 0;
+  double share = 0;  // of the ceiling that binds
+
+  double bytes_per_s() const { return seconds > 0 ? bytes / seconds : 0; }
+  double flops_per_s() const { return seconds > 0 ? flops / seconds : 0; }
+  double intensity() const { return bytes > 0 ? flops / bytes : 0; }  // FLOP a byte
+};
+
+struct RooflineData {
+  double read_bytes_per_s = 0, flops_per_s = 0, matrix_flops_per_s = 0;  // the roof, measured
+  std::vector<RooflineDot> dots;
+  std::string failure;  // why there is nothing
+
+  bool empty() const { return dots.empty(); }
+};
+
+}  // namespace hearth

@@ -1,0 +1,47 @@
+// Colours and sizes, light and dark. The palette is Okabe and Ito's, which the colour-blind can
+// tell apart.
+#pragma once
+
+#include <cstdint>
+
+#include <imgui.h>
+
+#include "engine/scheduling/batch_plan.h"
+
+namespace hearth {
+
+// What a sequence does in a step, or a block is used for.
+enum class PhaseColor : uint8_t {
+  kPrompt,
+  kDecode,
+  kWaiting,
+  kPreempted,
+  kSwapped,
+  kPadding,
+  kSharedPrefix,
+  kFree,
+  kCached,
+  kCount,
+};
+const char* phase_name(PhaseColor phase);  // "prompt chunk"
+
+struct Theme {
+  bool dark = true;
+  float scale = 1;  // of everything, for dense screens
+  ImFont* text = nullptr;
+  ImFont* mono = nullptr;
+
+  ImU32 phase_color(PhaseColor phase) const;
+  // The same for a request wherever it is drawn.
+  ImU32 sequence_color(RequestId request) const;
+  ImU32 series_color(int index) const;
+  ImU32 text_color() const;
+  ImU32 faint_color() const;  // grid lines, axes
+  ImU32 warning_color() const;
+  float px(float size) const { return size * scale; }
+};
+
+// Sets ImGui's colours and sizes.
+void apply_theme(const Theme& theme);
+
+}  // namespace hearth

@@ -1,0 +1,29 @@
+// What panels show, by name: "timeline.rows" is 3. Scripts wait for values, tests compare them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace hearth {
+
+using Value = std::variant<double, std::string>;
+
+class ValueSink {
+ public:
+  // What follows is named "prefix.name".
+  void begin(std::string_view prefix) { prefix_ = std::string(prefix) + "."; }
+  void set(std::string_view name, double number) { values_[prefix_ + std::string(name)] = number; }
+  void set(std::string_view name, std::string text) {
+    values_[prefix_ + std::string(name)] = std::move(text);
+  }
+
+  const std::map<std::string, Value>& values() const { return values_; }
+
+ private:
+  std::string prefix_;
+  std::map<std::string, Value> values_;
+};
+
+}  // namespace hearth
