@@ -30,15 +30,16 @@ std::string read_all(const std::filesystem::path& path) {
 }  // namespace
 
 Finished run_program(const std::vector<std::string>& arguments,
-                     const std::vector<std::string>& environment) {
+                     const std::vector<std::string>& environment, const std::string& input) {
   const auto base =
       std::filesystem::temp_directory_path() / ("hearth-test-" + std::to_string(getpid()));
-  const std::string out = base.string() + ".out", err = base.string() + ".err";
-  std::string command = "env";
+  const std::string out = base.string() + ".out", err = base.string() + ".err",
+                    in = base.string() + ".in";
+  std::ofstream(in, std::ios::binary) << input;
+  std::string command = "cat " + quoted(in) + " | env";
   for (const std::string& variable : environment) command.append(" ").append(quoted(variable));
   for (const std::string& argument : arguments) command.append(" ").append(quoted(argument));
   command.append(" >").append(quoted(out)).append(" 2>").append(quoted(err));
-  command.append(" </dev/null");
   const int status = std::system(command.c_str());
 
   Finished finished;
@@ -47,6 +48,7 @@ Finished run_program(const std::vector<std::string>& arguments,
   finished.err = read_all(err);
   std::filesystem::remove(out);
   std::filesystem::remove(err);
+  std::filesystem::remove(in);
   return finished;
 }
 

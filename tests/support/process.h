@@ -11,8 +11,10 @@ struct Finished {
   std::string out, err;
 };
 
-// Starts `arguments[0]`, with the environment given as NAME=VALUE on top of ours, and waits.
+// Starts `arguments[0]`, with the environment given as NAME=VALUE on top of ours and `input` on a
+// pipe as its standard input, and waits.
 Finished run_program(const std::vector<std::string>& arguments,
-                     const std::vector<std::string>& environment = {});
+                     const std::vector<std::string>& environment = {},
+                     const std::string& input = {});
 
 }  // namespace hearth::testing

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "runtime/memory.h"
 #include "tools/chat/interrupt.h"
@@ -27,6 +29,12 @@ struct Setting {
   double (*get)(const ChatLoopOptions& options);
   void (*set)(ChatLoopOptions& options, double value);
 };
+
+std::string show(const Setting& setting, const ChatLoopOptions& options) {
+  const double value = setting.get(options);
+  return value == std::floor(value) ? fmt::format("{} = {:.0f}", setting.name, value)
+                                    : fmt::format("{} = {:g}", setting.name, value);
+}
 
 constexpr Setting kSettings[] = {
     {"temp", [](const ChatLoopOptions& o) { return double{o.sampling.temperature}; },
@@ -61,7 +69,8 @@ std::span<const ChatLoop::Command> ChatLoop::commands() {
       {"/reset", "", "forget the conversation", &ChatLoop::reset},
       {"/undo", "", "take back the last question and its answer", &ChatLoop::undo},
       {"/retry", "", "answer the last question again", &ChatLoop::retry},
-      {"/edit", "", "change the last question and ask it again", &ChatLoop::edit},
+      {"/edit", "TEXT", "change the last question and ask it again; without a text, edit it here",
+       &ChatLoop::edit},
       {"/system", "TEXT", "set the system prompt; without a text, show it", &ChatLoop::system},
       {"/set", "NAME=VALUE", "change sampling, as in /set temp=0.7; alone, show all",
        &ChatLoop::set},
@@ -78,8 +87,8 @@ Status ChatLoop::run() {
   const InterruptGuard guard;
   if (reader_.interactive()) greet();
   while (!leaving_) {
-    const std::string initial = std::exchange(text_to_edit_, {});
-    const LineReader::Input input = reader_.read("> ", initial);
+    const std::string edited = std::exchange(text_to_edit_, {});
+    const LineReader::Input input = reader_.read("> ", edited);
     if (input.end == LineReader::End::kClosed) break;
     if (input.end == LineReader::End::kInterrupted) {
       say("Ctrl-D or /quit leaves.");
@@ -89,6 +98,7 @@ Status ChatLoop::run() {
     if (input.text.front() == '/') {
       obey(input.text);
     } else {
+      if (!edited.empty()) conversation_.undo();
       conversation_.add_user(input.text);
       answer_now_ = true;
     }
@@ -119,16 +129,18 @@ void ChatLoop::obey(std::string_view line) {
   say(fmt::format("There is no command {}; /help lists them.", name));
 }
 
-// A failed answer is told and the conversation goes on; only a lost device ends it.
+// A failed answer is told and its question taken back, so that questions and answers still take
+// turns; only a lost device ends the conversation.
 Status ChatLoop::answer() {
+  const auto give_up = [this](std::string_view why) {
+    say(why);
+    conversation_.undo();
+    return Status();
+  };
   const uint32_t context = session_.runner().options().limits.context;
   const uint32_t room = std::min(context / kRoomDivisor, kMostRoom);
   const auto prompt = conversation_.prompt(chat_, *session_.tokenizer(), context, room);
-  if (!prompt.ok()) {
-    say(prompt.error().message);
-    conversation_.undo();
-    return {};
-  }
+  if (!prompt.ok()) return give_up(prompt.error().message);
   if (prompt->left_out > left_out_)
     say(fmt::format("(the context of {} tokens is full: the oldest {} messages are left out)",
                     context, prompt->left_out));
@@ -138,10 +150,7 @@ Status ChatLoop::answer() {
                                                 .sampling = options_.sampling,
                                                 .max_tokens = options_.max_tokens,
                                                 .stop = options_.stop});
-  if (!stream.ok()) {
-    say(stream.error().message);
-    return {};
-  }
+  if (!stream.ok()) return give_up(stream.error().message);
   ++options_.sampling.seed;  // the next answer is another draw
   std::string text;
   bool stopped = false;
@@ -159,8 +168,14 @@ Status ChatLoop::answer() {
   text += end.text;
   print(end.text);
   print("\n");
-  if (end.reason == FinishReason::kError) return Error{ErrorKind::kInternal, end.message};
+  if (end.reason == FinishReason::kError) {
+    if (session_.engine().state() == EngineState::kFailed)
+      return Error{ErrorKind::kDeviceLost, end.message};
+    return give_up(end.message);
+  }
   conversation_.add_assistant(text);
+  if (end.reason == FinishReason::kLength && end.prompt_tokens + end.generated_tokens >= context)
+    say(fmt::format("(the context of {} tokens is full: the answer is cut off)", context));
   show_status(end);
   return {};
 }
@@ -177,13 +192,14 @@ void ChatLoop::show_status(const GenerationEnd& end) {
       seconds > 0 && end.generated_tokens > 1
           ? fmt::format("{:.1f} tokens/s, ", (end.generated_tokens - 1) / seconds)
           : std::string();
-  fmt::print(
-      stderr,
-      "\033[2m[{}{} tokens, first after {:.2f} s, {} of {} tokens of context left{}]\033[0m\n",
-      speed, end.generated_tokens, end.times.first_token, context - used, context,
-      end.reason == FinishReason::kCancelled ? ", stopped"
-      : end.reason == FinishReason::kLength  ? ", cut off"
-                                             : "");
+  const std::string line =
+      fmt::format("[{}{} tokens, first after {:.2f} s, {} of {} tokens of context left{}]", speed,
+                  end.generated_tokens, end.times.first_token, context - used, context,
+                  end.reason == FinishReason::kCancelled ? ", stopped"
+                  : end.reason == FinishReason::kLength  ? ", cut off"
+                                                         : "");
+  // Errors may go to a file while the conversation is on a terminal.
+  say(isatty(STDERR_FILENO) != 0 ? "\033[2m" + line + "\033[0m" : line);
 }
 
 void ChatLoop::reset(std::string_view) {
@@ -204,13 +220,17 @@ void ChatLoop::retry(std::string_view) {
 }
 
 void ChatLoop::edit(std::string_view text) {
-  const std::string question = conversation_.undo();
+  const std::string question = conversation_.last_question();
   if (question.empty()) return say("There is no question yet.");
   if (!text.empty()) {
+    conversation_.undo();
     conversation_.add_user(std::string(text));
     answer_now_ = true;
-  } else {
+  } else if (reader_.interactive()) {
+    // It stays until there is another: Ctrl-C leaves all as it was.
     text_to_edit_ = question;
+  } else {
+    say("/edit needs the new question here, as in /edit Who are you?");
   }
 }
 
@@ -224,8 +244,7 @@ void ChatLoop::system(std::string_view text) {
 
 void ChatLoop::set(std::string_view assignment) {
   if (assignment.empty()) {
-    for (const Setting& setting : kSettings)
-      say(fmt::format("{} = {:g}", setting.name, setting.get(options_)));
+    for (const Setting& setting : kSettings) say(show(setting, options_));
     return;
   }
   const size_t equals = assignment.find('=');
@@ -244,7 +263,7 @@ void ChatLoop::set(std::string_view assignment) {
   if (const auto row = make_sampling_row(changed.sampling, {}); !row.ok())
     return say(row.error().message);
   options_ = changed;
-  say(fmt::format("{} = {:g}", name, setting->get(options_)));
+  say(show(*setting, options_));
 }
 
 void ChatLoop::save(std::string_view path) {

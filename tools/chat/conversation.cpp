@@ -1,5 +1,6 @@
 #include "tools/chat/conversation.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -17,9 +18,17 @@ std::string Conversation::undo() {
   return question;
 }
 
+std::string Conversation::last_question() const {
+  const auto found =
+      std::find_if(messages_.rbegin(), messages_.rend(),
+                   [](const ChatMessage& message) { return message.role == "user"; });
+  return found == messages_.rend() ? std::string() : found->content;
+}
+
 bool Conversation::drop_answer() {
-  if (!messages_.empty() && messages_.back().role == "assistant") messages_.pop_back();
-  return !messages_.empty();
+  if (last_question().empty()) return false;
+  while (messages_.back().role != "user") messages_.pop_back();
+  return true;
 }
 
 Result<ChatPrompt> Conversation::prompt(const ChatTemplate& chat, const Tokenizer& tokenizer,
@@ -61,10 +70,11 @@ Status Conversation::save(const std::filesystem::path& path) const {
     file << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
     if (!file.flush()) return error("write");
   }
-  std::error_code failed;
+  std::error_code failed, ignored;
   std::filesystem::rename(draft, path, failed);
-  if (failed) return error("replace the file");
-  return {};
+  if (!failed) return {};
+  std::filesystem::remove(draft, ignored);
+  return error("replace the file");
 }
 
 Result<Conversation> Conversation::load(const std::filesystem::path& path) {
@@ -83,8 +93,11 @@ Result<Conversation> Conversation::load(const std::filesystem::path& path) {
     if (!message.is_object() || !message.contains("role") || !message["role"].is_string() ||
         !message.contains("content") || !message["content"].is_string())
       return error("a message has no role or no content");
-    conversation.messages_.push_back(
-        {message["role"].get<std::string>(), message["content"].get<std::string>()});
+    ChatMessage read{message["role"].get<std::string>(), message["content"].get<std::string>()};
+    const bool question = conversation.messages_.size() % 2 == 0;
+    if (read.role != (question ? "user" : "assistant"))
+      return error("user and assistant do not take turns");
+    conversation.messages_.push_back(std::move(read));
   }
   return conversation;
 }

@@ -31,6 +31,8 @@ class Conversation {
   void clear() { messages_.clear(); }
   // Takes back the last question with its answer, and returns the question; empty if there is none.
   std::string undo();
+  // Empty if there is none.
+  std::string last_question() const;
   // Takes back the last answer, if there is one. False if there is no question to answer again.
   bool drop_answer();
 
@@ -41,7 +43,8 @@ class Conversation {
                             uint32_t room) const;
 
   // JSON: {"system": ..., "messages": [{"role", "content"}]}. Written beside the file first, so
-  // that a failure leaves the old one.
+  // that a failure leaves the old one. What load() gives begins with a question, and questions and
+  // answers take turns.
   Status save(const std::filesystem::path& path) const;
   static Result<Conversation> load(const std::filesystem::path& path);
 

@@ -1,0 +1,180 @@
+// hearth chat as a script uses it: lines over a pipe, answers on stdout, everything else on stderr.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/hearth_program.h"
+
+namespace hearth::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr const char* kModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+
+class ChatCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(::testing::TempDir()) /
+              ("chat_command_test." + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // Answers are the likeliest ones, so the same to the same.
+  Finished chat(const std::string& lines, std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments = {HEARTH_LAUNCHER, HEARTH_BINARY, "chat", "-m",
+                                          kModel,          "--temp",      "0"};
+    if (std::find(more.begin(), more.end(), "-n") == more.end())
+      more.insert(more.end(), {"-n", "12"});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Finished result = run_program(arguments, {}, lines);
+    for (const std::string& text : {result.out, result.err})
+      EXPECT_EQ(text.find('\033'), std::string::npos) << "an escape code: " << text;
+    return result;
+  }
+  static std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+  }
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+  nlohmann::json saved(const char* name) const {
+    std::ifstream file(path(name));
+    return nlohmann::json::parse(file, nullptr, false);
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(ChatCommand, AnswersAPipeAndNothingElseIsOnStdout) {
+  const Finished result = chat("Tell me a story.\n\n/help\nTell me a story about a fox.");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto answers = lines_of(result.out);
+  ASSERT_THAT(answers, SizeIs(2)) << result.out;
+  for (const std::string& answer : answers) EXPECT_FALSE(answer.empty());
+  EXPECT_THAT(result.err, HasSubstr("/retry"));
+  EXPECT_THAT(result.err, Not(HasSubstr("tokens/s")));
+}
+
+TEST_F(ChatCommand, RetryUndoEditAndReset) {
+  const Finished result = chat(
+      "/retry\n/undo\n/edit Hello\n"
+      "Tell me a story.\n/retry\n/edit\n/edit Hello!\n/save " +
+      path("edited") + "\n/undo\n/save " + path("undone") +
+      "\n/system Be kind.\n/system\nHello!\n" + "/reset\n/save " + path("reset") +
+      "\nHello!\n/frobnicate\n");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto answers = lines_of(result.out);
+  ASSERT_THAT(answers, SizeIs(5)) << result.out << result.err;
+  EXPECT_EQ(answers[0], answers[1]) << "the same question again";
+  EXPECT_NE(answers[1], answers[2]) << "another question";
+  EXPECT_THAT(
+      lines_of(result.err),
+      ElementsAre("There is no question yet.", "There is nothing to take back.",
+                  "There is no question yet.",
+                  "/edit needs the new question here, as in /edit Who are you?",
+                  "Saved 2 messages.", "Taken back: Hello!", "Saved 0 messages.",
+                  "The system prompt is set.", "Be kind.", "The conversation is forgotten.",
+                  "Saved 0 messages.", "There is no command /frobnicate; /help lists them."));
+  const auto edited = saved("edited");
+  EXPECT_EQ(edited["messages"][0]["content"], "Hello!");
+  EXPECT_EQ(edited["messages"][1]["content"], answers[2]);
+  EXPECT_EQ(saved("reset")["system"], "Be kind.") << "only the messages are forgotten";
+}
+
+TEST_F(ChatCommand, SettingsTakeEffectOrAreRefused) {
+  const Finished result = chat(
+      "Tell me a story.\n/set tokens=3\n/retry\n/set temp=1.5\n/set seed=7\n/set temp=-1\n"
+      "/set top_p=2\n/set temp=warm\n/set warmth=1\n/set temp\n/set\n");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto answers = lines_of(result.out);
+  ASSERT_THAT(answers, SizeIs(2)) << result.out;
+  EXPECT_LT(answers[1].size(), answers[0].size());
+  EXPECT_TRUE(answers[0].starts_with(answers[1])) << result.out;
+  const auto told = lines_of(result.err);
+  ASSERT_GT(told.size(), 8u) << result.err;
+  EXPECT_EQ(told[0], "tokens = 3");
+  EXPECT_EQ(told[1], "temp = 1.5");
+  EXPECT_EQ(told[2], "seed = 7");
+  EXPECT_EQ(told[3], "-1 is no number for temp.");
+  EXPECT_THAT(told[4], HasSubstr("top_p"));
+  EXPECT_EQ(told[5], "warm is no number for temp.");
+  EXPECT_THAT(told[6], HasSubstr("/set temp=0.7"));
+  EXPECT_THAT(told[7], HasSubstr("/set temp=0.7"));
+  const std::vector<std::string> shown(told.begin() + 8, told.end());
+  EXPECT_THAT(shown, ::testing::Contains("temp = 1.5"));
+  EXPECT_THAT(shown, ::testing::Contains("seed = 7"));
+}
+
+TEST_F(ChatCommand, ASavedConversationGoesOn) {
+  const Finished first =
+      chat("Tell me a story.\n/save " + path("kept") + "\nHello!\n", {"--system", "Be kind."});
+  const auto answers = lines_of(first.out);
+  ASSERT_THAT(answers, SizeIs(2)) << first.out << first.err;
+  EXPECT_EQ(saved("kept")["system"], "Be kind.");
+  // By a command or an option, and whatever was said before.
+  const Finished by_command = chat("Hi there.\n/load " + path("kept") + "\nHello!\n");
+  ASSERT_THAT(lines_of(by_command.out), SizeIs(2)) << by_command.out;
+  EXPECT_EQ(lines_of(by_command.out)[1], answers[1]);
+  EXPECT_THAT(by_command.err, HasSubstr("Loaded 2 messages."));
+  const Finished by_option = chat("Hello!\n", {"--load", path("kept")});
+  EXPECT_THAT(lines_of(by_option.out), ElementsAre(answers[1]));
+}
+
+TEST_F(ChatCommand, ABrokenFileIsOneLineAndTheConversationGoesOn) {
+  std::ofstream(path("broken")) << "{\"messages\": [";
+  const Finished result = chat("/load " + path("broken") + "\n/load\n/save\n/save " + path("") +
+                               "missing/file\nHello!\n");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(lines_of(result.out), SizeIs(1));
+  EXPECT_THAT(lines_of(result.err),
+              ElementsAre(path("broken") + ": no conversation that hearth chat saved",
+                          "/load needs a file name.", "/save needs a file name.",
+                          path("") + "missing/file: cannot write"));
+  const Finished at_start = chat("Hello!\n", {"--load", path("broken")});
+  EXPECT_EQ(at_start.exit_code, 1);
+  expect_one_line(at_start.err);
+  EXPECT_TRUE(at_start.out.empty());
+}
+
+TEST_F(ChatCommand, SaysWhatItLeavesOutWhenTheContextIsFull) {
+  std::string lines;
+  for (int i = 0; i < 6; ++i) lines += "Tell me a story about a fox and a bee.\n";
+  const Finished result = chat(lines, {"-c", "96", "-n", "20"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(lines_of(result.out), SizeIs(6)) << result.out;
+  EXPECT_THAT(result.err,
+              HasSubstr("(the context of 96 tokens is full: the oldest 2 messages are left out)"));
+  // A question that fits in no way is refused, and the next one is answered.
+  std::string long_question;
+  for (int i = 0; i < 200; ++i) long_question += "fox ";
+  const Finished refused =
+      chat(long_question + "\nHello!\n/save " + path("kept") + "\n", {"-c", "96"});
+  EXPECT_EQ(refused.exit_code, 0) << refused.err;
+  EXPECT_THAT(lines_of(refused.out), SizeIs(1));
+  EXPECT_THAT(refused.err, HasSubstr("the context holds 96"));
+  EXPECT_EQ(saved("kept")["messages"].size(), 2u) << "it is taken back";
+  // An answer that reaches the end of the context says so.
+  const Finished cut = chat("Tell me a story about a fox and a bee.\n", {"-c", "48", "-n", "0"});
+  EXPECT_THAT(cut.err, HasSubstr("(the context of 48 tokens is full: the answer is cut off)"));
+}
+
+TEST_F(ChatCommand, SeveralLinesAreOneQuestion) {
+  const Finished result = chat("\"\"\"\nHello!\nAnd hello again.\n\"\"\"\nHello \\\nthere\n/save " +
+                               path("kept") + "\n");
+  ASSERT_THAT(lines_of(result.out), SizeIs(2)) << result.out;
+  EXPECT_EQ(saved("kept")["messages"][0]["content"], "Hello!\nAnd hello again.\n");
+  EXPECT_EQ(saved("kept")["messages"][2]["content"], "Hello \nthere");
+}
+
+}  // namespace
+}  // namespace hearth::testing
