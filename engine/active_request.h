@@ -32,6 +32,7 @@ class ActiveRequest {
   RequestId id() const { return stream_->request(); }
   const std::shared_ptr<TokenStream>& stream() const { return stream_; }
   uint32_t max_new_tokens() const { return max_new_tokens_; }
+  EngineClock::time_point submitted() const { return submitted_; }
   // Prompt and what was generated, as far as it is known here.
   const std::vector<TokenId>& tokens() const { return tokens_; }
   uint32_t prompt_tokens() const { return static_cast<uint32_t>(request_.prompt.size()); }

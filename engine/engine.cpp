@@ -33,6 +33,7 @@ Engine::Engine(StepExecutor& executor, const Tokenizer* tokenizer, const EngineO
     step.record.reserve(sequences);
   }
   finished_.reserve(sequences);
+  arrived_.reserve(sequences);
   thread_ = std::thread([this] { loop(); });
 }
 
@@ -132,6 +133,14 @@ void Engine::cancel(RequestId request) {
   wake_.notify_all();
 }
 
+void Engine::set_priority(RequestId request, int32_t priority) {
+  {
+    const std::lock_guard lock(mutex_);
+    errands_.push_back([this, request, priority] { scheduler_.set_priority(request, priority); });
+  }
+  wake_.notify_all();
+}
+
 void Engine::run_errand(std::function<void()> errand) {
   bool done = false;
   std::unique_lock lock(mutex_);
@@ -158,14 +167,18 @@ void Engine::set_policy(const Policy& policy) {
   wake_.notify_all();
 }
 
-void Engine::set_limits(uint32_t max_sequences, uint32_t max_step_tokens) {
+void Engine::set_limits(uint32_t max_sequences, uint32_t max_step_tokens, uint32_t pool_blocks) {
   {
     const std::lock_guard lock(mutex_);
     // The device's buffers were made for the limits the engine began with.
     limits_.max_sequences = std::clamp(max_sequences, 1u, options_.limits.max_sequences);
     limits_.max_step_tokens = std::clamp(max_step_tokens, 1u, options_.limits.max_step_tokens);
-    errands_.push_back([this, limits = limits_] {
-      scheduler_.set_limits(limits.max_sequences, limits.max_step_tokens);
+    // A smaller pool counts at once for those who submit; a larger one when it is there.
+    if (pool_blocks != 0) limits_.pool_blocks = std::min(limits_.pool_blocks, pool_blocks);
+    errands_.push_back([this, limits = limits_, pool_blocks] {
+      scheduler_.set_limits(limits.max_sequences, limits.max_step_tokens, pool_blocks);
+      const std::lock_guard inner(mutex_);
+      limits_.pool_blocks = scheduler_.limits().pool_blocks;
     });
   }
   wake_.notify_all();

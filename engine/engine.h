@@ -65,11 +65,17 @@ class Engine {
                                                              uint32_t n);
   // It ends within a step. Unknown ids are ignored.
   void cancel(RequestId request);
+  // Of a request that waits or runs, from the next step on. Unknown ids are ignored.
+  void set_priority(RequestId request, int32_t priority);
 
   void set_policy(const Policy& policy);
   Policy policy() const;
-  void set_limits(uint32_t max_sequences, uint32_t max_step_tokens);
+  // At most what the engine was made for: see made_limits(). pool_blocks 0: as it is. Blocks beyond
+  // a smaller pool are withheld, and requests put out for it if need be; it stays as large as the
+  // largest request that is there needs. What has come of it is in limits() before the next step.
+  void set_limits(uint32_t max_sequences, uint32_t max_step_tokens, uint32_t pool_blocks = 0);
   SchedulerLimits limits() const;
+  const SchedulerLimits& made_limits() const { return options_.limits; }
 
   void pause();
   void resume();
@@ -169,6 +175,7 @@ class Engine {
   size_t first_step_ = 0, steps_under_way_ = 0;
   EngineClock::time_point last_begin_ = {}, last_end_ = {};
   std::vector<RequestId> finished_;  // since the last record
+  std::vector<StepRecord::Arrival> arrived_;
   std::vector<RequestId> failed_members_;
   RequestId first_of_batch_ = 0;  // what the completions after it fork from
 

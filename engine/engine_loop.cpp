@@ -116,6 +116,10 @@ void Engine::accept_new(std::unique_ptr<ActiveRequest> request) {
   else
     first_of_batch_ = request->id();
   const RequestId id = request->id();
+  arrived_.push_back({.request = id,
+                      .seconds = seconds_between(began_, request->submitted()),
+                      .prompt_tokens = request->prompt_tokens(),
+                      .max_tokens = request->prompt_tokens() + request->max_new_tokens()});
   ActiveRequest& active = *active_.emplace(id, std::move(request)).first->second;
   const AddResult result = scheduler_.add(id, added);
   // submit() has checked, but limits may have changed since.
@@ -297,6 +301,8 @@ void Engine::end_step() {
 void Engine::publish(StepRecord& record) {
   std::swap(record.finished, finished_);
   finished_.clear();
+  std::swap(record.arrived, arrived_);
+  arrived_.clear();
   metrics_.steps.add();
   metrics_.padding_tokens.add(record.padding_tokens);
   for (const StepMember& member : record.members)

@@ -9,6 +9,7 @@ void StepRecord::reserve(size_t sequences) {
   for (std::vector<RequestId>* list : {&admitted, &preempted_recompute, &preempted_swap, &finished})
     list->reserve(sequences);
   prefix_hits.reserve(sequences);
+  arrived.reserve(sequences);
 }
 
 void StepRecord::clear() {
@@ -16,6 +17,7 @@ void StepRecord::clear() {
   for (std::vector<RequestId>* list : {&admitted, &preempted_recompute, &preempted_swap, &finished})
     list->clear();
   prefix_hits.clear();
+  arrived.clear();
   kernels.clear();
 }
 

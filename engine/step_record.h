@@ -32,6 +32,13 @@ struct KernelSpan {
 };
 
 struct StepRecord {
+  struct Arrival {
+    RequestId request = 0;
+    double seconds = 0;  // since the engine began: when submit() accepted it
+    uint32_t prompt_tokens = 0;
+    uint32_t max_tokens = 0;  // prompt and generated, at most
+  };
+
   uint64_t step = 0;
   double begin_seconds = 0;   // since the engine began: when planning started
   double plan_seconds = 0;    // choosing and writing down what to compute
@@ -44,6 +51,9 @@ struct StepRecord {
   uint32_t tokens = 0, padding_tokens = 0;
   uint32_t sampled_tokens = 0;
 
+  // Since the record before this one, however they ended: a request arrives in a record no later
+  // than the first it is a member of.
+  std::vector<Arrival> arrived;
   std::vector<RequestId> admitted, preempted_recompute, preempted_swap, finished;
   std::vector<BatchPlan::PrefixHit> prefix_hits;
   uint32_t blocks_swapped_out = 0, blocks_swapped_in = 0, blocks_copied = 0;

@@ -1,11 +1,15 @@
 #include "engine/scheduling/kv_block_manager.h"
 
+#include <algorithm>
 #include <cassert>
+#include <functional>
 
 namespace hearth {
 
-KvBlockManager::KvBlockManager(std::uint32_t blocks) : blocks_(blocks), cache_(blocks) {
+KvBlockManager::KvBlockManager(std::uint32_t blocks)
+    : blocks_(blocks), pool_(blocks), cache_(blocks) {
   free_.reserve(blocks);
+  withheld_.reserve(blocks);
   for (BlockId block = blocks; block-- > 0;) free_.push_back(block);
 }
 
@@ -15,14 +19,40 @@ BlockId KvBlockManager::allocate(RequestId owner) {
     block = free_.back();
     free_.pop_back();
   } else {
-    assert(oldest_ != kNone);
-    block = oldest_;
-    unlink(block);
-    cache_.erase(blocks_[block].hash);
-    ++evictions_;
+    block = give_up_oldest();
   }
   blocks_[block] = {.references = 1, .owner = owner};
   return block;
+}
+
+BlockId KvBlockManager::give_up_oldest() {
+  assert(oldest_ != kNone);
+  const BlockId block = oldest_;
+  unlink(block);
+  cache_.erase(blocks_[block].hash);
+  blocks_[block].findable = false;
+  ++evictions_;
+  return block;
+}
+
+void KvBlockManager::withhold(BlockId block) {
+  blocks_[block] = {.withheld = true};
+  withheld_.push_back(block);
+}
+
+void KvBlockManager::set_pool(std::uint32_t blocks) {
+  assert(blocks <= total());
+  pool_ = blocks;
+  for (BlockId block : withheld_) blocks_[block].withheld = false;
+  free_.insert(free_.end(), withheld_.begin(), withheld_.end());
+  withheld_.clear();
+  // The lowest are given next and the highest withheld, so that the pool looks like its beginning.
+  std::sort(free_.begin(), free_.end(), std::greater<>());
+  const std::uint32_t beyond = total() - pool_;
+  const std::uint32_t from_free = std::min(beyond, free());
+  for (std::uint32_t i = 0; i < from_free; ++i) withhold(free_[i]);
+  free_.erase(free_.begin(), free_.begin() + from_free);
+  while (owed() > 0 && oldest_ != kNone) withhold(give_up_oldest());
 }
 
 void KvBlockManager::share(BlockId block) {
@@ -39,10 +69,14 @@ void KvBlockManager::release(BlockId block, std::uint64_t step) {
   entry.last_use = step;
   if (--entry.references == 1) --shared_;
   if (entry.references > 0) return;
-  if (entry.findable)
+  if (owed() > 0) {
+    if (entry.findable) cache_.erase(entry.hash);
+    withhold(block);
+  } else if (entry.findable) {
     append(block);
-  else
+  } else {
     free_.push_back(block);
+  }
 }
 
 void KvBlockManager::remember(BlockId block, const BlockHash& hash) {
@@ -64,6 +98,7 @@ void KvBlockManager::forget_all() {
 }
 
 BlockState KvBlockManager::state(BlockId block) const {
+  if (blocks_[block].withheld) return BlockState::kWithheld;
   if (blocks_[block].references > 0) return BlockState::kOwned;
   return blocks_[block].findable ? BlockState::kCached : BlockState::kFree;
 }
@@ -96,6 +131,14 @@ std::optional<std::string> KvBlockManager::check_integrity() const {
     if (blocks_[block].references != 0) return about(block, "is free but has references");
     if (blocks_[block].findable) return about(block, "is free but can be found");
   }
+  for (BlockId block : withheld_) {
+    if (seen[block]++ != 0) return about(block, "is withheld twice, or free as well");
+    if (blocks_[block].references != 0) return about(block, "is withheld but has references");
+    if (blocks_[block].findable) return about(block, "is withheld but can be found");
+    if (!blocks_[block].withheld) return about(block, "is withheld and does not know it");
+  }
+  if (withheld() > total() - pool_) return "more blocks are withheld than should be";
+  if (owed() > 0 && available() > 0) return "blocks are available while some are owed";
   std::uint32_t listed = 0;
   BlockId before = kNone;
   for (BlockId block = oldest_; block != kNone; block = blocks_[block].newer) {
@@ -113,6 +156,7 @@ std::optional<std::string> KvBlockManager::check_integrity() const {
   std::uint32_t findable = 0, shared = 0;
   for (BlockId block = 0; block < blocks_.size(); ++block) {
     if (seen[block] == 0 && blocks_[block].references == 0) return about(block, "is lost");
+    if (blocks_[block].withheld && seen[block] == 0) return about(block, "is withheld unlisted");
     shared += blocks_[block].references > 1 ? 1 : 0;
     if (!blocks_[block].findable) continue;
     ++findable;

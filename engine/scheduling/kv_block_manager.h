@@ -2,11 +2,12 @@
 // sequences that begin the same, and which of those is given up first. It knows nothing of
 // requests beyond an id to show, and nothing of the memory behind the numbers.
 //
-// A block is in one of three states:
+// A block is in one of four states:
 //   free    no references, nothing worth keeping
 //   cached  no references, but its contents can be found by hash; given up when blocks run short,
 //           the least recently released first
 //   owned   one reference or more; it may be findable by hash as well, once it is full
+//   withheld  beyond the size the pool was set to: as if it did not exist
 // Not thread-safe. Nothing here allocates after the constructor.
 #pragma once
 
@@ -20,19 +21,28 @@
 
 namespace hearth {
 
-enum class BlockState : std::uint8_t { kFree, kCached, kOwned };
+enum class BlockState : std::uint8_t { kFree, kCached, kOwned, kWithheld };
 
 class KvBlockManager {
  public:
   explicit KvBlockManager(std::uint32_t blocks);
 
+  // That were made, whatever the pool is set to.
   std::uint32_t total() const { return static_cast<std::uint32_t>(blocks_.size()); }
+  std::uint32_t pool() const { return pool_; }
   std::uint32_t free() const { return static_cast<std::uint32_t>(free_.size()); }
   std::uint32_t cached() const { return cached_; }
-  std::uint32_t used() const { return total() - available(); }
+  std::uint32_t used() const { return total() - available() - withheld(); }
   std::uint32_t shared() const { return shared_; }  // with more than one reference
   // What allocate() can give: free and cached ones.
   std::uint32_t available() const { return free() + cached_; }
+
+  // Withholds what is beyond `blocks`, or gives it out again: free blocks first, then cached ones,
+  // the oldest first. What is in use is withheld as it is released; until then it is owed, and
+  // nothing is available. REQUIRES: blocks <= total().
+  void set_pool(std::uint32_t blocks);
+  std::uint32_t withheld() const { return static_cast<std::uint32_t>(withheld_.size()); }
+  std::uint32_t owed() const { return total() - pool_ - withheld(); }
 
   // A block with one reference. REQUIRES: available() > 0.
   BlockId allocate(RequestId owner);
@@ -64,17 +74,21 @@ class KvBlockManager {
   struct Block {
     std::uint32_t references = 0;
     BlockId older = kNone, newer = kNone;  // the list of cached blocks
-    bool findable = false;
+    bool findable = false, withheld = false;
     BlockHash hash;
     RequestId owner = 0;         // who allocated it
     std::uint64_t last_use = 0;  // the step at its last release
   };
 
+  BlockId give_up_oldest();
+  void withhold(BlockId block);
   void unlink(BlockId block);
   void append(BlockId block);
 
   std::vector<Block> blocks_;
   std::vector<BlockId> free_;  // the last is given next
+  std::vector<BlockId> withheld_;
+  std::uint32_t pool_;
   BlockId oldest_ = kNone, newest_ = kNone;
   std::uint32_t cached_ = 0, shared_ = 0;
   std::uint64_t evictions_ = 0;

@@ -149,6 +149,14 @@ void Scheduler::stop_running(Sequence& sequence) {
   sequence.planned = 0;
 }
 
+void Scheduler::list_as_running(Sequence& sequence) {
+  running_.insert(std::upper_bound(running_.begin(), running_.end(), &sequence,
+                                   [](const Sequence* a, const Sequence* b) {
+                                     return protection_rank(*a) < protection_rank(*b);
+                                   }),
+                  &sequence);
+}
+
 void Scheduler::leave_batch(Sequence& sequence) {
   if (sequence.batch == 0 || sequence.batch != batch_) return;
   sequence.batch = 0;
@@ -224,9 +232,37 @@ void Scheduler::forget_prefixes() {
   for (Sequence* sequence : running_) sequence->remembered = 0;
 }
 
-void Scheduler::set_limits(std::uint32_t max_sequences, std::uint32_t max_step_tokens) {
+void Scheduler::set_limits(std::uint32_t max_sequences, std::uint32_t max_step_tokens,
+                           std::uint32_t pool_blocks) {
   limits_.max_sequences = std::clamp(max_sequences, 1u, slot_count_);
   limits_.max_step_tokens = std::max(max_step_tokens, 1u);
+  if (pool_blocks == 0) return;
+  // The best protected must fit alone, whoever that comes to be.
+  for (const auto& [id, sequence] : sequences_)
+    if (sequence->state != SequenceState::kEnding)
+      pool_blocks = std::max(pool_blocks, sequence->max_blocks());
+  limits_.pool_blocks = std::min(pool_blocks, blocks_.total());
+  blocks_.set_pool(limits_.pool_blocks);
+}
+
+void Scheduler::set_priority(RequestId id, std::int32_t priority) {
+  Sequence* sequence = find(id);
+  if (sequence == nullptr) return;
+  switch (sequence->state) {
+    case SequenceState::kWaiting:
+    case SequenceState::kSwapped:
+      queue_.erase(*sequence);
+      sequence->priority = priority;
+      queue_.insert(*sequence);
+      break;
+    case SequenceState::kRunning:
+      running_.erase(std::find(running_.begin(), running_.end(), sequence));
+      sequence->priority = priority;
+      list_as_running(*sequence);
+      break;
+    case SequenceState::kEnding:
+      break;
+  }
 }
 
 }  // namespace hearth

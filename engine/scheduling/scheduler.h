@@ -83,12 +83,17 @@ class Scheduler {
   // It ended or was cancelled: its blocks and slot are given back, in whatever state it is. Ignored
   // if it is gone. Also to be called for requests that reached max_new_tokens.
   void finish(RequestId id);
+  // Waiting or running, it has this rank from the next plan on. Ignored if it is gone.
+  void set_priority(RequestId id, std::int32_t priority);
 
   void set_policy(const Policy& policy);
   const Policy& policy() const { return policy_; }
-  // max_sequences at most what the constructor was given. Requests that run beyond the new limits
-  // go on until they end.
-  void set_limits(std::uint32_t max_sequences, std::uint32_t max_step_tokens);
+  // max_sequences and pool_blocks at most what the constructor was given; pool_blocks 0: as it is.
+  // Requests that run beyond the new limits go on until they end. Of a smaller pool the blocks
+  // beyond it are withheld, the next plan putting out whom it must; it stays large enough for each
+  // request that is there: see limits().
+  void set_limits(std::uint32_t max_sequences, std::uint32_t max_step_tokens,
+                  std::uint32_t pool_blocks = 0);
   const SchedulerLimits& limits() const { return limits_; }
 
   // Empties the prefix cache, as when the memory behind the blocks was lost.
@@ -153,6 +158,7 @@ class Scheduler {
   // Leaving.
   void preempt(Sequence& sequence);
   void stop_running(Sequence& sequence);
+  void list_as_running(Sequence& sequence);
   void leave_batch(Sequence& sequence);
 
   SchedulerLimits limits_;

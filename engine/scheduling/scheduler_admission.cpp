@@ -159,11 +159,7 @@ void Scheduler::start(Sequence& sequence, const Start& start) {
   sequence.state = SequenceState::kRunning;
   sequence.admitted_step = plan_.step;
   plan_.admitted.push_back(sequence.id);
-  running_.insert(std::upper_bound(running_.begin(), running_.end(), &sequence,
-                                   [](const Sequence* a, const Sequence* b) {
-                                     return protection_rank(*a) < protection_rank(*b);
-                                   }),
-                  &sequence);
+  list_as_running(sequence);
 }
 
 void Scheduler::swap_in(Sequence& sequence) {

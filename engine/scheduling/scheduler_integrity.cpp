@@ -46,6 +46,8 @@ std::optional<std::string> Scheduler::check_sequences() const {
     if (sequence.computed >= sequence.known) return about(id, "computed what it does not know");
     if (sequence.hashes.size() != sequence.tokens.size() / kTokensPerBlock)
       return about(id, "has not hashed its tokens");
+    if (sequence.state != SequenceState::kEnding && sequence.max_blocks() > limits_.pool_blocks)
+      return about(id, "does not fit the pool");
     for (BlockId block : sequence.blocks) ++references[block];
     for (BlockId block : sequence.host_blocks) ++host[block];
     switch (sequence.state) {
@@ -83,6 +85,7 @@ std::optional<std::string> Scheduler::check_sequences() const {
              std::to_string(references[block]);
   for (BlockId block = 0; block < swap_.total(); ++block)
     if (host[block] != 1) return "host block " + std::to_string(block) + " is lost or held twice";
+  if (blocks_.pool() != limits_.pool_blocks) return "the pool is not as large as its limit says";
   if (slots != slots_) return "slots are taken by nobody";
   if (running != running_.size()) return "a running request is not listed";
   if (waiting + swapped != queue_.size() || swapped != swapped_ || new_waiting != new_waiting_)

@@ -78,6 +78,8 @@ void Scheduler::begin_step() {
       leave_batch(sequence);
     }
   }
+  // The pool has become smaller than what is in use. One alone always fits.
+  while (blocks_.owed() > 0 && running_.size() > 1) preempt(*running_.back());
 }
 
 void Scheduler::plan_phase(Phase phase) {

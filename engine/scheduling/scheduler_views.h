@@ -33,7 +33,7 @@ struct SequenceView {
 // As things stand.
 struct SchedulerCounts {
   std::uint32_t waiting = 0, running = 0, swapped = 0, ending = 0;
-  std::uint32_t blocks_used = 0, blocks_cached = 0, blocks_free = 0;  // sum: the pool
+  std::uint32_t blocks_used = 0, blocks_cached = 0, blocks_free = 0;  // sum: limits().pool_blocks
   std::uint32_t blocks_reserved = 0;  // of the used ones, those that no token has reached
   std::uint32_t blocks_shared = 0;    // of the used ones, those with more than one reference
   std::uint32_t swap_used = 0, swap_total = 0;

@@ -157,7 +157,8 @@ TEST(EngineBatching, SameIdsWhileSwitchesAreTurned) {
       EXPECT_EQ(engine->policy(), policy);
       if (random() % 8 == 0)
         engine->set_limits(static_cast<uint32_t>(1 + random() % 8),
-                           static_cast<uint32_t>(1 + random() % 64));
+                           static_cast<uint32_t>(1 + random() % 64),
+                           static_cast<uint32_t>(8 + random() % limits.pool_blocks));
       ++changes;
     });
     EXPECT_GT(changes, 100u);

@@ -130,7 +130,11 @@ class Storm {
         set_switch(policy, entry.name, entry.values[random() % entry.values.size()]);
     policy.max_chunk_tokens = below(random, 32);
     engine_->set_policy(policy);
-    if (below(random, 4) == 0) engine_->set_limits(1 + below(random, 8), 1 + below(random, 60));
+    // Every request of the storm fits 7 blocks.
+    if (below(random, 4) == 0)
+      engine_->set_limits(1 + below(random, 8), 1 + below(random, 60),
+                          7 + below(random, kLimits.pool_blocks - 7 + 1));
+    engine_->set_priority(1 + below(random, 500), static_cast<int32_t>(below(random, 4)));
     static_cast<void>(engine_->policy());
     EXPECT_LE(engine_->limits().max_sequences, kLimits.max_sequences);
     std::this_thread::sleep_for(std::chrono::microseconds(300));

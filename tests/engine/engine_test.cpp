@@ -151,6 +151,89 @@ TEST(Engine, EndsAndCountsAddUp) {
   EXPECT_FALSE(engine->records().read(10, record));
 }
 
+TEST(Engine, ARecordTellsWhoArrivedNoLaterThanItsFirstStep) {
+  StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
+  const double before = engine->seconds();
+  std::vector<Stream> streams;
+  for (uint32_t i = 0; i < 3; ++i) {
+    auto stream = engine->submit(small_request(i, 4 + i));
+    ASSERT_TRUE(stream.ok());
+    streams.push_back(*stream);
+  }
+  const double after = engine->seconds();
+  engine->cancel(streams[1]->request());
+  engine->resume();
+  for (const Stream& stream : streams) read_ids(*stream);
+  auto late = engine->submit(small_request(9, 2));
+  ASSERT_TRUE(late.ok());
+  read_ids(**late);
+  EXPECT_FALSE(engine->submit(GenerationRequest{}).ok());
+  ASSERT_TRUE(comes_true([&] { return engine->records().written() == 6 + 2; }));
+
+  std::vector<StepRecord::Arrival> arrived;
+  StepRecord record;
+  for (uint64_t i = 0; i < engine->records().written(); ++i) {
+    ASSERT_TRUE(engine->records().read(i, record));
+    arrived.insert(arrived.end(), record.arrived.begin(), record.arrived.end());
+    for (const StepMember& member : record.members)
+      EXPECT_TRUE(std::any_of(arrived.begin(), arrived.end(),
+                              [&](const auto& one) { return one.request == member.request; }));
+  }
+  ASSERT_EQ(arrived.size(), 4u) << "each once, also who was cancelled, not who was refused";
+  for (uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(arrived[i].request, streams[i]->request());
+    EXPECT_GE(arrived[i].seconds, before);
+    EXPECT_LE(arrived[i].seconds, after);
+    EXPECT_EQ(arrived[i].prompt_tokens, 5u);
+    EXPECT_EQ(arrived[i].max_tokens, 9u + i);
+  }
+  EXPECT_GT(arrived[3].seconds, after);
+}
+
+TEST(Engine, APriorityCanBeChangedWhileWaiting) {
+  SchedulerLimits limits = kLimits;
+  limits.max_sequences = 1;
+  StandInEngine engine({.limits = limits}, {.order = Order::kPriority}, nullptr, true);
+  const auto first = engine->submit(small_request(1, 3));
+  const auto second = engine->submit(small_request(2, 3));
+  const auto third = engine->submit(small_request(3, 3));
+  ASSERT_TRUE(first.ok() && second.ok() && third.ok());
+  engine->set_priority((*third)->request(), 5);
+  engine->set_priority(12345, 5);
+  engine->resume();
+  read_ids(**second);
+  std::vector<RequestId> order;
+  StepRecord record;
+  for (uint64_t i = 0; i < engine->records().written(); ++i)
+    if (engine->records().read(i, record))
+      order.insert(order.end(), record.admitted.begin(), record.admitted.end());
+  EXPECT_EQ(order, (std::vector<RequestId>{(*third)->request(), (*first)->request(),
+                                           (*second)->request()}));
+}
+
+TEST(Engine, ThePoolCanBeMadeSmallerAndLargerAgain) {
+  StandInEngine engine({.limits = kLimits}, {}, nullptr, true);
+  EXPECT_EQ(engine->made_limits().pool_blocks, 64u);
+  const auto settle = [&] { engine->inspect([](const Scheduler&) {}); };
+  engine->set_limits(4, 32, 2);
+  EXPECT_EQ(engine->limits().pool_blocks, 2u);
+  const auto refused = engine->submit({.prompt = made_up_prompt(40, 1), .max_tokens = 10});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("the KV cache has 2"), std::string::npos)
+      << refused.error().message;
+  engine->set_limits(4, 32, 1000);
+  settle();
+  EXPECT_EQ(engine->limits().pool_blocks, 64u);
+  const GenerationRequest request{.prompt = made_up_prompt(40, 1), .max_tokens = 20};
+  const auto stream = engine->submit(request);
+  ASSERT_TRUE(stream.ok());
+  engine->set_limits(4, 32, 1);
+  settle();
+  EXPECT_EQ(engine->limits().pool_blocks, 4u) << "59 tokens to keep";
+  engine->resume();
+  EXPECT_EQ(read_ids(**stream), engine.alone(request));
+}
+
 TEST(Engine, CancelAtEveryStepOfALife) {
   for (const bool by_letting_go : {false, true})
     for (uint32_t steps = 0; steps <= 14; ++steps) {

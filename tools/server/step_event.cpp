@@ -15,6 +15,12 @@ nlohmann::json step_event(const StepRecord& record) {
   json hits = json::array();
   for (const BatchPlan::PrefixHit& hit : record.prefix_hits)
     hits.push_back({{"request", hit.request}, {"tokens", hit.tokens}});
+  json arrived = json::array();
+  for (const StepRecord::Arrival& arrival : record.arrived)
+    arrived.push_back({{"request", arrival.request},
+                       {"seconds", arrival.seconds},
+                       {"prompt_tokens", arrival.prompt_tokens},
+                       {"max_tokens", arrival.max_tokens}});
   const SchedulerCounts& counts = record.counts;
   return {
       {"step", record.step},
@@ -28,6 +34,7 @@ nlohmann::json step_event(const StepRecord& record) {
       {"padding_tokens", record.padding_tokens},
       {"sampled_tokens", record.sampled_tokens},
       {"members", std::move(members)},
+      {"arrived", std::move(arrived)},
       {"admitted", record.admitted},
       {"finished", record.finished},
       {"preempted_recompute", record.preempted_recompute},

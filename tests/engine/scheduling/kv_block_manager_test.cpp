@@ -36,6 +36,40 @@ TEST(KvBlockManager, ASharedBlockStaysUntilTheLastLetsGo) {
   EXPECT_EQ(blocks.check_integrity(), std::nullopt);
 }
 
+TEST(KvBlockManager, ASmallerPoolWithholdsFreeThenCachedThenWhatIsReleased) {
+  KvBlockManager blocks(6);
+  for (std::uint64_t i = 0; i < 4; ++i) blocks.remember(blocks.allocate(1), hash_of(i));
+  blocks.release(3, 1);
+  blocks.release(2, 2);
+  blocks.set_pool(5);
+  EXPECT_EQ(blocks.free(), 1u);
+  EXPECT_EQ(blocks.state(5), BlockState::kWithheld) << "the highest of the free ones";
+  EXPECT_EQ(blocks.used() + blocks.cached() + blocks.free(), 5u);
+  blocks.set_pool(3);
+  EXPECT_EQ(blocks.free(), 0u);
+  EXPECT_EQ(blocks.cached(), 1u);
+  EXPECT_EQ(blocks.find(hash_of(3)), std::nullopt) << "the oldest is given up first";
+  EXPECT_EQ(blocks.find(hash_of(2)), 2u);
+  EXPECT_EQ(blocks.check_integrity(), std::nullopt);
+  // Two are in use, and one is all that there is to be.
+  blocks.set_pool(1);
+  EXPECT_EQ(blocks.owed(), 1u);
+  EXPECT_EQ(blocks.available(), 0u);
+  EXPECT_EQ(blocks.used(), 2u);
+  EXPECT_EQ(blocks.check_integrity(), std::nullopt);
+  blocks.release(1, 3);
+  EXPECT_EQ(blocks.owed(), 0u);
+  EXPECT_EQ(blocks.state(1), BlockState::kWithheld);
+  EXPECT_EQ(blocks.find(hash_of(1)), std::nullopt);
+  EXPECT_EQ(blocks.check_integrity(), std::nullopt);
+  blocks.release(0, 4);
+  EXPECT_EQ(blocks.cached(), 1u) << "nothing is owed any more";
+  blocks.set_pool(6);
+  EXPECT_EQ(blocks.free(), 5u);
+  EXPECT_EQ(blocks.allocate(2), 1u) << "the lowest first";
+  EXPECT_EQ(blocks.check_integrity(), std::nullopt);
+}
+
 TEST(KvBlockManager, FindableBlocksStayCachedAndComeBack) {
   KvBlockManager blocks(2);
   const BlockId block = blocks.allocate(1);

@@ -63,11 +63,13 @@ std::optional<std::string> Scenario::line(const std::string& text) {
   if (words.empty()) return std::nullopt;
   const std::string& command = words[0];
   try {
-    if (command == "pool" || command == "swap" || command == "context" || command == "queue" ||
-        command == "pipelined")
+    if ((command == "pool" && !engine_) || command == "swap" || command == "context" ||
+        command == "queue" || command == "pipelined")
       set_up(words);
-    else if (command == "policy" || command == "switch" || command == "limits")
+    else if (command == "policy" || command == "switch" || command == "limits" || command == "pool")
       change(words);
+    else if (command == "priority" && words.size() == 3 && to_number(words[2]))
+      engine().set_priority(id(words[1]), static_cast<std::int32_t>(*to_number(words[2])));
     else if (command == "add")
       add(words);
     else if (command == "cancel" && words.size() == 2)
@@ -98,8 +100,14 @@ void Scenario::set_up(const Words& words) {
   if (words[0] == "queue") limits_.max_queue = *value;
 }
 
-// policy NAME | switch NAME VALUE | limits N sequences N tokens
+// policy NAME | switch NAME VALUE | limits N sequences N tokens | pool N blocks
 void Scenario::change(const Words& words) {
+  if (words[0] == "pool") {
+    const auto blocks = words.size() >= 2 ? to_number(words[1]) : std::nullopt;
+    if (!blocks) throw Problem{"pool takes a number"};
+    engine_->scheduler.set_limits(limits_.max_sequences, limits_.max_step_tokens, *blocks);
+    return;
+  }
   if (words[0] == "limits") {
     const auto sequences = words.size() >= 2 ? to_number(words[1]) : std::nullopt;
     const auto tokens = words.size() >= 4 ? to_number(words[3]) : std::nullopt;

@@ -78,7 +78,7 @@ class Workload {
     EXPECT_EQ(counts.blocks_used, 0u);
     EXPECT_EQ(counts.swap_used, 0u);
     if (!policy_.prefix_cache) {
-      EXPECT_EQ(counts.blocks_free, limits_.pool_blocks);
+      EXPECT_EQ(counts.blocks_free, engine_.scheduler.limits().pool_blocks);
     }
     for (const auto& [id, request] : engine_.requests)
       EXPECT_TRUE(engine_.output_is_right(request)) << "request " << id;
@@ -114,8 +114,8 @@ class Workload {
     const RequestId id = next_id_++;
     const AddResult result = engine_.add(id, request);
     const std::size_t tokens = prompt.size() + request.max_new_tokens;
-    const bool fits =
-        tokens <= limits_.context && tokens - 1 <= limits_.pool_blocks * kTokensPerBlock;
+    const bool fits = tokens <= limits_.context &&
+                      tokens - 1 <= engine_.scheduler.limits().pool_blocks * kTokensPerBlock;
     if (!fits) {
       ASSERT_EQ(result.refusal, Refusal::kTooLong);
     }
@@ -138,8 +138,22 @@ class Workload {
   }
 
   void change() {
-    if (number(0, 4) == 0) {
+    const std::uint32_t what = number(0, 9);
+    if (what < 2) {
       engine_.scheduler.set_limits(number(1, limits_.max_sequences), number(1, 160));
+      return;
+    }
+    if (what < 4) {
+      // Small more often than not, so that someone has to go; now and then all of it.
+      const std::uint32_t pool =
+          number(0, 3) == 0 ? limits_.pool_blocks : number(1, limits_.pool_blocks);
+      const SchedulerLimits& now = engine_.scheduler.limits();
+      engine_.scheduler.set_limits(now.max_sequences, now.max_step_tokens, pool);
+      return;
+    }
+    if (what == 4) {
+      if (const auto id = any_live())
+        engine_.set_priority(*id, static_cast<std::int32_t>(number(0, 5)) - 2);
       return;
     }
     policy_ = combination(number(0, kCombinations - 1));
@@ -164,6 +178,9 @@ class Workload {
     const auto problem = engine_.step();
     ASSERT_FALSE(problem.has_value()) << *problem << "\n" << describe(policy_);
     const BatchPlan& plan = *engine_.last_plan;
+    const SchedulerCounts counts = engine_.scheduler.counts();
+    ASSERT_EQ(counts.blocks_used + counts.blocks_cached + counts.blocks_free,
+              engine_.scheduler.limits().pool_blocks);
     check_order(plan);
     check_decodes(plan);
     check_rows(plan);

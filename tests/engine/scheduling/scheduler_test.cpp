@@ -143,6 +143,32 @@ TEST_F(SchedulerTest, ALoweredLimitLetsRunningOnesEndAndSharesTheSteps) {
   EXPECT_EQ(engine.scheduler.limits().max_step_tokens, 1u);
 }
 
+TEST_F(SchedulerTest, ThePoolCanBeChangedWithinWhatWasMadeAndWhatIsNeeded) {
+  SimulatedEngine engine({.context = 1024, .pool_blocks = 20}, {});
+  engine.scheduler.set_limits(16, 512, 100);
+  EXPECT_EQ(engine.scheduler.limits().pool_blocks, 20u) << "no more were made";
+  engine.scheduler.set_limits(16, 512, 4);
+  EXPECT_EQ(engine.scheduler.limits().pool_blocks, 4u);
+  const std::vector<TokenId> prompt(60, 1);
+  NewRequest large{.prompt = prompt, .max_new_tokens = 5};
+  EXPECT_TRUE(engine.add(1, large).accepted()) << "63 tokens to keep: four blocks";
+  large.max_new_tokens = 6;
+  EXPECT_EQ(engine.add(2, large).refusal, Refusal::kTooLong);
+  engine.scheduler.set_limits(16, 512, 1);
+  EXPECT_EQ(engine.scheduler.limits().pool_blocks, 4u) << "request 1 could never run";
+  engine.scheduler.set_limits(16, 512);
+  EXPECT_EQ(engine.scheduler.limits().pool_blocks, 4u) << "as it was";
+  steps(engine, 1);
+  std::vector<BlockView> blocks;
+  engine.scheduler.view_blocks(blocks);
+  ASSERT_EQ(blocks.size(), 20u) << "withheld ones are shown as such";
+  EXPECT_EQ(
+      std::count_if(blocks.begin(), blocks.end(),
+                    [](const BlockView& block) { return block.state == BlockState::kWithheld; }),
+      16);
+  drain(engine);
+}
+
 TEST_F(SchedulerTest, TwoTokensAStepAreEnoughForEveryPolicy) {
   for (std::string_view name : policy_names()) {
     SimulatedEngine engine({.max_sequences = 8, .max_step_tokens = 2}, *named_policy(name));

@@ -73,6 +73,11 @@ class SimulatedEngine {
     scheduler.finish(id);
   }
 
+  void set_priority(RequestId id, std::int32_t priority) {
+    requests.at(id).priority = priority;
+    scheduler.set_priority(id, priority);
+  }
+
   // Plans and runs a step, then tells what the step before sampled, as the engine does while this
   // one runs. What is wrong, if anything.
   std::optional<std::string> step() {
