@@ -1,0 +1,478 @@
+// Conversations with an engine on the stand-in, whose answers are known before they are asked for.
+#include "ui/data/chat_room.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "engine/weights/model_file.h"
+#include "tests/support/stand_in_engine.h"
+
+namespace hearth::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// The stand-in, with alternatives: the chosen id and those after it, each half as likely.
+class TopExecutor : public StepExecutor {
+ public:
+  explicit TopExecutor(const StandInOptions& options) : stand_in(options) {}
+
+  Result<StepTicket> submit(const StepBatch& batch) override { return stand_in.submit(batch); }
+  Result<StepOutcome> wait(const StepTicket& ticket) override {
+    HEARTH_ASSIGN(StepOutcome outcome, stand_in.wait(ticket));
+    top_.clear();
+    for (const params::SamplingResult& result : outcome.sampled)
+      for (uint32_t i = 0; i < params::kMaxTopLogprobs; ++i)
+        top_.push_back(
+            {.id = result.id + i, .logprob = std::log(0.5f) * static_cast<float>(i + 1)});
+    outcome.top = top_;
+    return outcome;
+  }
+  Status fork_blocks(std::span<const BlockMove> moves) override {
+    return stand_in.fork_blocks(moves);
+  }
+  Status swap_out(std::span<const BlockMove> moves) override { return stand_in.swap_out(moves); }
+  Status swap_in(std::span<const BlockMove> moves) override { return stand_in.swap_in(moves); }
+  Status set_history(uint32_t slot, std::span<const params::TokenCount> tokens) override {
+    return stand_in.set_history(slot, tokens);
+  }
+  Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) override {
+    return stand_in.set_biases(slot, biases);
+  }
+
+  StandInExecutor stand_in;
+
+ private:
+  std::vector<params::TokenLogprob> top_;
+};
+
+class ChatRoomTest : public ::testing::Test {
+ protected:
+  ChatRoomTest() {
+    auto file = ModelFile::open(std::filesystem::path(HEARTH_SOURCE_DIR) /
+                                "models/default/hearth-tiny-Q8_0.gguf");
+    EXPECT_TRUE(file.ok()) << file.error().message;
+    auto vocabulary = read_vocabulary(**file);
+    EXPECT_TRUE(vocabulary.ok()) << vocabulary.error().message;
+    auto chat = ChatTemplate::create(*vocabulary);
+    EXPECT_TRUE(chat.ok()) << chat.error().message;
+    template_ = std::move(chat).value();
+    auto tokenizer = Tokenizer::create(std::move(vocabulary).value());
+    EXPECT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+    tokenizer_ = std::move(tokenizer).value();
+    options_ = {
+        .limits = {.max_sequences = 4, .max_step_tokens = 64, .context = 512, .pool_blocks = 128},
+        // The last ids have successors.
+        .vocabulary = tokenizer_->size() - 100,
+        .script = {}};
+    open();
+    greedy.sampling.options.temperature = 0;
+    greedy.sampling.max_tokens = 40;
+  }
+
+  void open(bool paused = false) {
+    engine_.reset();
+    executor_ = std::make_unique<TopExecutor>(options_);
+    engine_ = std::make_unique<Engine>(*executor_, tokenizer_.get(),
+                                       EngineOptions{.limits = options_.limits,
+                                                     .vocabulary = tokenizer_->size(),
+                                                     .start_paused = paused,
+                                                     .check_integrity = true});
+    model_ = {.engine = engine_.get(),
+              .tokenizer = tokenizer_.get(),
+              .chat = template_.get(),
+              .context = options_.limits.context,
+              .generation = model_.generation + 1};
+  }
+
+  bool until_ended(const Chat& chat) {
+    return comes_true([&] {
+      room.update(&model_, 0);
+      return !room.answering(chat);
+    });
+  }
+  bool until_tokens(const Chat& chat, size_t tokens) {
+    return comes_true([&] {
+      engine_->step_once();
+      room.update(&model_, 0);
+      return chat.exchanges.back().reply.tokens.size() >= tokens;
+    });
+  }
+
+  // What the stand-in says after this prompt.
+  std::vector<TokenId> alone(std::vector<TokenId> prompt, uint32_t tokens) const {
+    return generate_alone(
+        options_,
+        {.prompt = std::move(prompt), .sampling = {.temperature = 0}, .max_tokens = tokens});
+  }
+  std::vector<TokenId> prompt_of(const Chat& chat, size_t exchange) const {
+    const auto prompt = chat_prompt(chat, exchange, model_);
+    EXPECT_TRUE(prompt.ok()) << prompt.error().message;
+    return prompt.ok() ? prompt->ids : std::vector<TokenId>();
+  }
+  static std::vector<TokenId> ids(const ChatReply& reply) {
+    std::vector<TokenId> ids;
+    for (const ChatToken& token : reply.tokens) ids.push_back(token.id);
+    return ids;
+  }
+
+  StandInOptions options_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<ChatTemplate> template_;
+  std::unique_ptr<TopExecutor> executor_;
+  std::unique_ptr<Engine> engine_;
+  ChatModel model_;
+  ChatRoom room{{}};
+  Chat greedy;
+};
+
+TEST_F(ChatRoomTest, AnswersWithTokensTheirOddsAndTheirTimes) {
+  Chat& chat = room.begin(&greedy);
+  EXPECT_EQ(chat.shown_title(), "New chat");
+  room.ask(chat, "Tell me about a fox.", model_);
+  EXPECT_TRUE(room.answering(chat));
+  EXPECT_NE(room.request(chat), 0u);
+  ASSERT_TRUE(until_ended(chat));
+  EXPECT_EQ(chat.title, "Tell me about a fox.");
+  ASSERT_EQ(chat.exchanges.size(), 1u);
+  const ChatReply& reply = chat.exchanges[0].reply;
+  const std::vector<TokenId> prompt = prompt_of(chat, 0);
+  EXPECT_EQ(ids(reply), alone(prompt, 40));
+  EXPECT_EQ(reply.finish, FinishReason::kLength);
+  EXPECT_EQ(reply.prompt_tokens, prompt.size());
+  EXPECT_EQ(reply.context_tokens(), prompt.size() + 40);
+  EXPECT_EQ(reply.given_tokens, 0u);
+  EXPECT_GT(reply.first_token_seconds, 0);
+  EXPECT_GT(reply.tokens_per_s, 0);
+  // Its text is its tokens'.
+  std::string text;
+  for (const ChatToken& token : reply.tokens) text += token.text;
+  EXPECT_THAT(reply.text, StartsWith(text));
+  Detokenizer detokenizer(*tokenizer_);
+  std::string expected;
+  for (const ChatToken& token : reply.tokens) expected += detokenizer.push(token.id);
+  EXPECT_EQ(reply.text, expected + detokenizer.finish());
+  for (const ChatToken& token : reply.tokens) {
+    ASSERT_GE(token.alternatives.size(), 5u);
+    EXPECT_EQ(token.alternatives[0].id, token.id);
+    EXPECT_EQ(token.alternatives[1].id, token.id + 1);
+    EXPECT_FLOAT_EQ(token.alternatives[1].probability, 0.25f);
+    EXPECT_EQ(token.alternatives[1].text, readable_piece(*tokenizer_, token.id + 1));
+  }
+}
+
+TEST_F(ChatRoomTest, TheNextQuestionComesAfterAllThatWasSaid) {
+  Chat& chat = room.begin(&greedy);
+  chat.system = "You are brief.";
+  room.ask(chat, "One fox, one kite, one boat, one sea and one wind: what do they do?", model_);
+  ASSERT_TRUE(until_ended(chat));
+  room.ask(chat, "Two?", model_);
+  ASSERT_TRUE(until_ended(chat));
+  ASSERT_EQ(chat.exchanges.size(), 2u);
+  const std::string text = tokenizer_->decode(prompt_of(chat, 1), true);
+  EXPECT_THAT(text, HasSubstr("You are brief."));
+  EXPECT_THAT(text, HasSubstr("One fox"));
+  EXPECT_THAT(text, HasSubstr("Two?"));
+  EXPECT_EQ(ids(chat.exchanges[1].reply), alone(prompt_of(chat, 1), 40));
+  // The first question was in the cache.
+  EXPECT_GT(chat.exchanges[1].reply.cached_tokens, 0u);
+}
+
+TEST_F(ChatRoomTest, StoppingKeepsWhatWasSaidAndItCanGoOn) {
+  open(/*paused=*/true);
+  Chat& chat = room.begin(&greedy);
+  chat.sampling.max_tokens = 30;
+  room.ask(chat, "Go on and on.", model_);
+  ASSERT_TRUE(until_tokens(chat, 5));
+  EXPECT_FALSE(room.can_go_on(chat));
+  room.stop(chat, model_);
+  ASSERT_TRUE(until_ended(chat));
+  const std::vector<TokenId> before = ids(chat.exchanges[0].reply);
+  EXPECT_GE(before.size(), 5u);
+  EXPECT_LT(before.size(), 30u);
+  EXPECT_EQ(chat.exchanges[0].reply.finish, FinishReason::kCancelled);
+  EXPECT_EQ(describe_end(chat.exchanges[0].reply), "stopped");
+
+  ASSERT_TRUE(room.can_go_on(chat));
+  engine_->resume();
+  room.go_on(chat, model_);
+  ASSERT_TRUE(until_ended(chat));
+  const ChatReply& reply = chat.exchanges[0].reply;
+  EXPECT_EQ(reply.given_tokens, before.size());
+  EXPECT_EQ(ids(reply), alone(prompt_of(chat, 0), static_cast<uint32_t>(before.size()) + 30));
+}
+
+TEST_F(ChatRoomTest, AskingAgainIsAnotherDrawUnlessTheSeedStays) {
+  Chat& chat = room.begin(nullptr);
+  chat.sampling.max_tokens = 20;
+  const uint64_t seed = chat.sampling.options.seed;
+  room.ask(chat, "A story.", model_);
+  ASSERT_TRUE(until_ended(chat));
+  const std::vector<TokenId> first = ids(chat.exchanges[0].reply);
+  const uint64_t revision = chat.exchanges[0].revision;
+  room.answer_again(chat, model_);
+  ASSERT_TRUE(until_ended(chat));
+  ASSERT_EQ(chat.exchanges.size(), 1u);
+  EXPECT_NE(ids(chat.exchanges[0].reply), first);
+  EXPECT_NE(chat.exchanges[0].revision, revision);
+  EXPECT_EQ(chat.sampling.options.seed, seed + 2);
+  chat.sampling.new_seed = false;
+  chat.sampling.options.seed = seed;
+  room.answer_again(chat, model_);
+  ASSERT_TRUE(until_ended(chat));
+  EXPECT_EQ(ids(chat.exchanges[0].reply), first);
+  EXPECT_EQ(chat.sampling.options.seed, seed);
+}
+
+TEST_F(ChatRoomTest, AChangedQuestionDropsWhatFollows) {
+  Chat& chat = room.begin(&greedy);
+  for (const char* question : {"One?", "Two?", "Three?"}) {
+    room.ask(chat, question, model_);
+    ASSERT_TRUE(until_ended(chat));
+  }
+  // Also in the middle of an answer.
+  room.answer_again(chat, model_);
+  room.change_question(chat, 1, "Two and a half?", model_);
+  ASSERT_TRUE(until_ended(chat));
+  ASSERT_EQ(chat.exchanges.size(), 2u);
+  EXPECT_EQ(chat.exchanges[1].question, "Two and a half?");
+  EXPECT_EQ(ids(chat.exchanges[1].reply), alone(prompt_of(chat, 1), 40));
+  EXPECT_EQ(chat.title, "One?");
+  EXPECT_TRUE(comes_true([&] { return engine_->metrics().running.value() == 0; }));
+}
+
+TEST_F(ChatRoomTest, ABranchOfARunningAnswerSharesItsBlocks) {
+  open(/*paused=*/true);
+  Chat& chat = room.begin(&greedy);
+  chat.sampling.max_tokens = 120;
+  room.ask(chat, "A long story about a fox and a kite and a boat and the wide sea, please.",
+           model_);
+  ASSERT_TRUE(until_tokens(chat, 20));
+  const ChatToken token = chat.exchanges[0].reply.tokens[12];
+  const ChatAlternative other = token.alternatives.at(2);
+  ASSERT_NE(other.id, token.id);
+  Chat& branch = room.branch(chat, 0, 12, other, model_);
+  EXPECT_EQ(branch.title, chat.title + " (branch)");
+  EXPECT_TRUE(room.answering(chat));
+  EXPECT_TRUE(room.answering(branch));
+  ASSERT_TRUE(until_tokens(branch, 14));
+  engine_->inspect([&](const Scheduler& scheduler) {
+    EXPECT_EQ(scheduler.totals().forks, 1u);
+    EXPECT_GE(scheduler.counts().blocks_shared, 1u);
+  });
+  engine_->resume();
+  ASSERT_TRUE(until_ended(branch));
+  ASSERT_TRUE(until_ended(chat));
+
+  // Both say what they would have said alone.
+  std::vector<TokenId> prompt = prompt_of(chat, 0);
+  EXPECT_EQ(ids(chat.exchanges[0].reply), alone(prompt, 120));
+  const ChatReply& reply = branch.exchanges[0].reply;
+  EXPECT_EQ(reply.given_tokens, 13u);
+  std::vector<TokenId> expected = ids(chat.exchanges[0].reply);
+  expected.resize(12);
+  expected.push_back(other.id);
+  prompt.insert(prompt.end(), expected.begin(), expected.end());
+  EXPECT_EQ(reply.prompt_tokens, prompt.size());
+  for (const TokenId id : alone(prompt, 120)) expected.push_back(id);
+  EXPECT_EQ(ids(reply), expected);
+  EXPECT_FLOAT_EQ(reply.tokens[12].probability, other.probability);
+  EXPECT_EQ(reply.tokens[12].alternatives.size(), token.alternatives.size());
+  Detokenizer detokenizer(*tokenizer_);
+  std::string text;
+  for (const TokenId id : expected) text += detokenizer.push(id);
+  EXPECT_EQ(reply.text, text + detokenizer.finish());
+}
+
+TEST_F(ChatRoomTest, ABranchOfAnEndedAnswerFindsItsBlocksInTheCache) {
+  Chat& chat = room.begin(&greedy);
+  room.ask(chat, "A story about a fox and a kite.", model_);
+  ASSERT_TRUE(until_ended(chat));
+  room.ask(chat, "And then?", model_);
+  ASSERT_TRUE(until_ended(chat));
+  const ChatAlternative other = chat.exchanges[0].reply.tokens[30].alternatives.at(1);
+  Chat& branch = room.branch(chat, 0, 30, other, model_);
+  ASSERT_TRUE(until_ended(branch));
+  ASSERT_EQ(branch.exchanges.size(), 1u);
+  std::vector<TokenId> prompt = prompt_of(chat, 0);
+  for (size_t i = 0; i < 31; ++i) prompt.push_back(branch.exchanges[0].reply.tokens[i].id);
+  const std::vector<TokenId> said = alone(prompt, 40);
+  const std::vector<TokenId> all = ids(branch.exchanges[0].reply);
+  EXPECT_EQ(std::vector<TokenId>(all.begin() + 31, all.end()), said);
+  // All full blocks before the branch.
+  EXPECT_EQ(branch.exchanges[0].reply.cached_tokens,
+            (prompt.size() - 1) / kTokensPerBlock * kTokensPerBlock);
+  EXPECT_EQ(chat.exchanges.size(), 2u);
+}
+
+TEST_F(ChatRoomTest, ABranchIntoTheEndSaysNothingMore) {
+  Chat& chat = room.begin(&greedy);
+  room.ask(chat, "A story.", model_);
+  ASSERT_TRUE(until_ended(chat));
+  TokenId end = 0;
+  while (!tokenizer_->ends_generation(end)) ++end;
+  Chat& branch = room.branch(chat, 0, 3, {.id = end, .text = "<|end|>", .probability = 0}, model_);
+  EXPECT_FALSE(room.answering(branch));
+  const ChatReply& reply = branch.exchanges[0].reply;
+  EXPECT_EQ(reply.finish, FinishReason::kStop);
+  EXPECT_EQ(reply.tokens.size(), 4u);
+  EXPECT_EQ(reply.text, tokenizer_->decode(std::vector<TokenId>(
+                            {reply.tokens[0].id, reply.tokens[1].id, reply.tokens[2].id})));
+  EXPECT_EQ(reply.context_tokens(), prompt_of(chat, 0).size() + 4);
+}
+
+TEST_F(ChatRoomTest, TokensThatAreHalfACharacterBecomeOne) {
+  // A made-up character of three bytes, one token each.
+  std::vector<TokenId> script = tokenizer_->encode("\u20ac\u20ac!", {.add_bos = false});
+  options_.script = script;
+  options_.vocabulary = tokenizer_->size();
+  open();
+  Chat& chat = room.begin(&greedy);
+  chat.sampling.max_tokens = static_cast<uint32_t>(script.size());
+  room.ask(chat, "Money?", model_);
+  ASSERT_TRUE(until_ended(chat));
+  ChatReply& reply = chat.exchanges[0].reply;
+  EXPECT_EQ(reply.text, "\u20ac\u20ac!");
+  ASSERT_GT(script.size(), 3u) << "the vocabulary has this character whole; take another";
+  EXPECT_EQ(reply.tokens[0].text, "");
+  EXPECT_THAT(readable_piece(*tokenizer_, reply.tokens[0].id), HasSubstr("<E2>"));
+  // Branching within it: what was given is not lost.
+  Chat& branch = room.branch(chat, 0, 1, reply.tokens[1].alternatives.at(0), model_);
+  branch.sampling.max_tokens = 0;
+  EXPECT_EQ(branch.exchanges[0].reply.text, "");
+  ASSERT_TRUE(until_ended(branch));
+}
+
+TEST_F(ChatRoomTest, AFullContextLeavesOutTheOldestAndSaysSo) {
+  Chat& chat = room.begin(&greedy);
+  chat.sampling.max_tokens = 100;
+  for (int i = 0; i < 6; ++i) {
+    room.ask(chat, "Tell me of a fox, a kite, a boat, the sea and the wind, at length.", model_);
+    ASSERT_TRUE(until_ended(chat));
+    const ChatReply& reply = chat.exchanges.back().reply;
+    ASSERT_EQ(reply.error, "");
+    EXPECT_LE(reply.context_tokens(), 512u);
+  }
+  EXPECT_EQ(chat.exchanges.front().reply.left_out, 0u);
+  EXPECT_GE(chat.exchanges.back().reply.left_out, 2u);
+}
+
+TEST_F(ChatRoomTest, WhatIsRefusedIsTheRepliesErrorAndTheChatGoesOn) {
+  Chat& chat = room.begin(&greedy);
+  std::string long_question;
+  for (int i = 0; i < 600; ++i) long_question += "fox ";
+  room.ask(chat, long_question, model_);
+  EXPECT_FALSE(room.answering(chat));
+  ASSERT_EQ(chat.exchanges.size(), 1u);
+  EXPECT_EQ(chat.exchanges[0].reply.finish, FinishReason::kError);
+  EXPECT_THAT(chat.exchanges[0].reply.error, HasSubstr("512"));
+  // A question without an answer is not part of what follows.
+  room.ask(chat, "Hello?", model_);
+  ASSERT_TRUE(until_ended(chat));
+  EXPECT_EQ(chat.exchanges[1].reply.error, "");
+  EXPECT_EQ(ids(chat.exchanges[1].reply), alone(prompt_of(chat, 1), 40));
+  chat.sampling.options.temperature = -1;
+  room.ask(chat, "Hello again?", model_);
+  EXPECT_THAT(chat.exchanges[2].reply.error, HasSubstr("temperature"));
+}
+
+TEST_F(ChatRoomTest, ALostDeviceEndsTheAnswerWithItsMessage) {
+  open(/*paused=*/true);
+  Chat& chat = room.begin(&greedy);
+  room.ask(chat, "A story.", model_);
+  ASSERT_TRUE(until_tokens(chat, 3));
+  executor_->stand_in.faults.submit.arm(1);
+  engine_->resume();
+  ASSERT_TRUE(until_ended(chat));
+  EXPECT_EQ(chat.exchanges[0].reply.finish, FinishReason::kError);
+  EXPECT_NE(chat.exchanges[0].reply.error, "");
+  EXPECT_GE(chat.exchanges[0].reply.tokens.size(), 3u);
+}
+
+TEST_F(ChatRoomTest, AnAnswerEndsWithWhatIsThereWhenTheModelGoes) {
+  open(/*paused=*/true);
+  Chat& chat = room.begin(&greedy);
+  room.ask(chat, "A story.", model_);
+  ASSERT_TRUE(until_tokens(chat, 3));
+  const ChatModel old = model_;
+  const size_t before = chat.exchanges[0].reply.tokens.size();
+  engine_->step_once();
+  engine_.reset();
+  room.update(nullptr, 0);
+  EXPECT_FALSE(room.answering(chat));
+  EXPECT_EQ(chat.exchanges[0].reply.finish, FinishReason::kCancelled);
+  EXPECT_GE(chat.exchanges[0].reply.tokens.size(), before);
+  // Another engine answers the next question, and nothing of the old one is touched.
+  open();
+  room.stop(chat, model_);
+  room.ask(chat, "Another.", model_);
+  EXPECT_NE(model_.generation, old.generation);
+  ASSERT_TRUE(until_ended(chat));
+  EXPECT_EQ(ids(chat.exchanges[1].reply), alone(prompt_of(chat, 1), 40));
+}
+
+TEST_F(ChatRoomTest, ClosingAndRemovingCancel) {
+  open(/*paused=*/true);
+  Chat& chat = room.begin(&greedy);
+  room.ask(chat, "A story.", model_);
+  Chat& other = room.begin(&greedy);
+  room.ask(other, "Another.", model_);
+  Chat& empty = room.begin(nullptr);
+  engine_->step_once();
+  EXPECT_TRUE(comes_true([&] { return engine_->metrics().running.value() == 2; }));
+  room.close(chat);
+  EXPECT_FALSE(chat.open);
+  room.remove(other);
+  room.close(empty);
+  EXPECT_EQ(room.answers(), 0u);
+  ASSERT_EQ(room.history().chats().size(), 1u);
+  EXPECT_EQ(room.history().removed(), nullptr) << "an empty one is no loss";
+  engine_->resume();
+  EXPECT_TRUE(comes_true([&] { return engine_->metrics().running.value() == 0; }));
+}
+
+TEST_F(ChatRoomTest, ACrashLosesTwoSecondsAtMost) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) /
+                      ("hearth_chat_room_" + std::to_string(getpid()));
+  std::filesystem::remove_all(folder);
+  open(/*paused=*/true);
+  ChatRoom kept(folder);
+  Chat& chat = kept.begin(&greedy);
+  // What another program finds there if this one ends now.
+  const auto tokens_on_disk = [&] {
+    kept.history().wait();
+    ChatHistory later(folder);
+    later.wait();
+    EXPECT_EQ(later.chats().size(), 1u);
+    return later.chats().empty() ? 0 : later.chats()[0]->exchanges.at(0).reply.tokens.size();
+  };
+  const auto step_at = [&](double now, size_t tokens) {
+    return comes_true([&] {
+      engine_->step_once();
+      kept.update(&model_, now);
+      return chat.exchanges[0].reply.tokens.size() >= tokens;
+    });
+  };
+  kept.update(&model_, 100);
+  kept.ask(chat, "A story.", model_);
+  EXPECT_EQ(tokens_on_disk(), 0u);
+  ASSERT_TRUE(step_at(101.9, 3));
+  EXPECT_EQ(tokens_on_disk(), 0u);
+  ASSERT_TRUE(step_at(102.1, 4));
+  EXPECT_GE(tokens_on_disk(), 4u);
+  const size_t saved = tokens_on_disk();
+  ASSERT_TRUE(step_at(103, saved + 1));
+  EXPECT_EQ(tokens_on_disk(), saved);
+  engine_->resume();
+  EXPECT_TRUE(comes_true([&] {
+    kept.update(&model_, 103.5);
+    return !kept.answering(chat);
+  }));
+  EXPECT_EQ(tokens_on_disk(), 40u) << "the end is saved at once";
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace hearth::testing

@@ -1,0 +1,97 @@
+#include "ui/data/chat.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace hearth {
+namespace {
+
+constexpr size_t kTitleCharacters = 28;
+
+std::string format_seconds(double seconds) {
+  return seconds < 1 ? fmt::format("{:.0f} ms", seconds * 1e3) : fmt::format("{:.1f} s", seconds);
+}
+
+// Where the character after `at` begins.
+size_t next_character(std::string_view text, size_t at) {
+  do ++at;
+  while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80);
+  return at;
+}
+
+}  // namespace
+
+std::string title_of_question(std::string_view question) {
+  std::string title;
+  size_t characters = 0;
+  for (size_t at = 0; at < question.size();) {
+    const size_t end = next_character(question, at);
+    const bool blank = static_cast<unsigned char>(question[at]) <= ' ';
+    if (blank && (title.empty() || title.back() == ' ')) {
+      at = end;
+      continue;
+    }
+    // A sentence is enough, and a word is not cut where there was one before it.
+    if (++characters > kTitleCharacters) {
+      if (const size_t space = title.rfind(' '); space != std::string::npos && space > 8)
+        title.resize(space);
+      while (!title.empty() && title.back() == ' ') title.pop_back();
+      return title + "...";
+    }
+    if (blank)
+      title += ' ';
+    else
+      title += question.substr(at, end - at);
+    at = end;
+  }
+  while (!title.empty() && title.back() == ' ') title.pop_back();
+  return title;
+}
+
+std::string title_of_branch(std::string_view title) {
+  constexpr std::string_view kMark = " (branch";
+  const size_t mark = title.rfind(kMark);
+  if (mark == std::string_view::npos || title.back() != ')')
+    return fmt::format("{} (branch)", title);
+  const std::string_view number = title.substr(mark + kMark.size());
+  if (number == ")") return fmt::format("{} (branch 2)", title.substr(0, mark));
+  int count = 0;
+  const auto [end, failed] =
+      std::from_chars(number.data() + 1, number.data() + number.size() - 1, count);
+  if (failed != std::errc() || *end != ')') return fmt::format("{} (branch)", title);
+  return fmt::format("{} (branch {})", title.substr(0, mark), count + 1);
+}
+
+std::string describe(const ChatReply& reply) {
+  const std::uint32_t tokens = reply.generated_tokens();
+  std::string line = fmt::format("{} token{}", tokens, tokens == 1 ? "" : "s");
+  if (reply.given_tokens > 0) line += fmt::format(" after {} given", reply.given_tokens);
+  if (reply.tokens_per_s > 0) line += fmt::format(", {:.0f} tokens/s", reply.tokens_per_s);
+  if (reply.first_token_seconds > 0)
+    line += fmt::format(", first after {}", format_seconds(reply.first_token_seconds));
+  if (reply.cached_tokens > 0)
+    line += fmt::format(", {} of {} prompt tokens from the cache", reply.cached_tokens,
+                        reply.prompt_tokens);
+  return line;
+}
+
+std::string describe_end(const ChatReply& reply) {
+  switch (reply.finish) {
+    case FinishReason::kNone:
+      return "interrupted";
+    case FinishReason::kStop:
+      return {};
+    case FinishReason::kLength:
+      return "cut off: the limit of tokens or the context is reached";
+    case FinishReason::kCancelled:
+      return "stopped";
+    case FinishReason::kTimeLimit:
+      return "out of time";
+    case FinishReason::kError:
+      return "failed";
+  }
+  return {};
+}
+
+}  // namespace hearth

@@ -1,0 +1,183 @@
+#include "ui/data/chat_answer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace hearth {
+namespace {
+
+constexpr std::uint32_t kAlternatives = 6;
+static_assert(kAlternatives <= params::kMaxTopLogprobs);
+// As in the terminal: a quarter of the context is kept for the answer, but no more than this.
+constexpr std::uint32_t kRoomDivisor = 4, kMostRoom = 512;
+// A frame takes no more; the rest is there for the next one.
+constexpr int kMostTokensATime = 512;
+
+// The length of the character that begins here; 0: none does.
+size_t character_length(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text.front());
+  const size_t length = lead < 0x80                   ? 1
+                        : lead >= 0xc2 && lead < 0xe0 ? 2
+                        : lead >= 0xe0 && lead < 0xf0 ? 3
+                        : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                      : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i)
+    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
+  return length;
+}
+
+}  // namespace
+
+std::string readable_piece(const Tokenizer& tokenizer, std::uint32_t id) {
+  const std::string piece = tokenizer.piece(id, /*special=*/true);
+  std::string_view rest = piece;
+  std::string text;
+  while (!rest.empty()) {
+    const auto byte = static_cast<unsigned char>(rest.front());
+    const size_t length = character_length(rest);
+    if (byte == '\n')
+      text += "\\n";
+    else if (byte == '\t')
+      text += "\\t";
+    else if (length == 0 || byte < ' ')
+      text += fmt::format("<{:02X}>", byte);
+    else
+      text += rest.substr(0, length);
+    rest.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return text;
+}
+
+void retell(ChatReply& reply, const Tokenizer& tokenizer) {
+  Detokenizer detokenizer(tokenizer);
+  reply.text.clear();
+  for (ChatToken& token : reply.tokens) {
+    token.text = tokenizer.ends_generation(token.id) ? std::string() : detokenizer.push(token.id);
+    reply.text += token.text;
+  }
+}
+
+Result<ChatPrompt> chat_prompt(const Chat& chat, size_t exchange, const ChatModel& model) {
+  Conversation conversation;
+  conversation.set_system(chat.system);
+  for (size_t i = 0; i < exchange; ++i) {
+    if (chat.exchanges[i].reply.text.empty()) continue;
+    conversation.add_user(chat.exchanges[i].question);
+    conversation.add_assistant(chat.exchanges[i].reply.text);
+  }
+  conversation.add_user(chat.exchanges[exchange].question);
+  return conversation.prompt(*model.chat, *model.tokenizer, model.context,
+                             std::min(model.context / kRoomDivisor, kMostRoom));
+}
+
+Result<std::unique_ptr<ChatAnswer>> ChatAnswer::start(const ChatModel& model, Chat& chat,
+                                                      size_t exchange, const ChatAnswer* parent) {
+  ChatReply& reply = chat.exchanges[exchange].reply;
+  std::vector<TokenId> prompt;
+  if (parent != nullptr) {
+    prompt = parent->prompt_;
+  } else {
+    HEARTH_ASSIGN(ChatPrompt made, chat_prompt(chat, exchange, model));
+    prompt = std::move(made.ids);
+    reply.left_out = static_cast<std::uint32_t>(made.left_out);
+  }
+  GenerationRequest request{
+      .prompt = prompt, .sampling = chat.sampling.options, .max_tokens = chat.sampling.max_tokens};
+  request.sampling.top_logprobs = kAlternatives;
+  for (const ChatToken& token : reply.tokens) request.prompt.push_back(token.id);
+  reply.given_tokens = static_cast<std::uint32_t>(reply.tokens.size());
+  reply.prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
+  if (parent != nullptr)
+    request.fork = ForkPoint{.parent = parent->request(), .position = reply.prompt_tokens - 1};
+  HEARTH_ASSIGN(std::shared_ptr<TokenStream> stream, model.engine->submit(std::move(request)));
+  return std::unique_ptr<ChatAnswer>(
+      new ChatAnswer(model, std::move(prompt), reply, std::move(stream)));
+}
+
+ChatAnswer::ChatAnswer(const ChatModel& model, std::vector<TokenId> prompt, const ChatReply& reply,
+                       std::shared_ptr<TokenStream> stream)
+    : generation_(model.generation), prompt_(std::move(prompt)), stream_(std::move(stream)) {
+  // The engine's text of a request begins anew; this one knows of half a character that was given.
+  detokenizer_.emplace(*model.tokenizer);
+  for (const ChatToken& token : reply.tokens) detokenizer_->push(token.id);
+}
+
+double ChatAnswer::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - asked_).count();
+}
+
+void ChatAnswer::stop(const ChatModel& model) {
+  if (model.generation == generation_) model.engine->cancel(request());
+}
+
+bool ChatAnswer::take(ChatReply& reply, const ChatModel* model) {
+  if (ended_) return false;
+  const bool gone = model == nullptr || model->generation != generation_;
+  bool news = false;
+  for (int i = 0; i < kMostTokensATime || gone; ++i) {
+    const auto token = stream_->next(std::chrono::nanoseconds(0));
+    if (!token) break;
+    add(reply, *token, gone ? nullptr : model->tokenizer);
+    news = true;
+  }
+  if (gone || stream_->ended()) {
+    end(reply, gone);
+    news = true;
+  }
+  return news;
+}
+
+void ChatAnswer::add(ChatReply& reply, const GeneratedToken& token, const Tokenizer* tokenizer) {
+  const Clock::time_point now = Clock::now();
+  ChatToken& added = reply.tokens.emplace_back();
+  added.id = token.id;
+  added.probability = std::exp(token.logprob);
+  added.text = token.text;
+  if (tokenizer != nullptr) {
+    added.text =
+        tokenizer->ends_generation(token.id) ? std::string() : detokenizer_->push(token.id);
+    for (const params::TokenLogprob& other : token.top)
+      if (other.id != params::kNoToken)
+        added.alternatives.push_back({.id = other.id,
+                                      .text = readable_piece(*tokenizer, other.id),
+                                      .probability = std::exp(other.logprob)});
+    const bool listed = std::ranges::any_of(
+        added.alternatives, [&](const ChatAlternative& one) { return one.id == token.id; });
+    if (!listed)
+      added.alternatives.push_back({.id = token.id,
+                                    .text = readable_piece(*tokenizer, token.id),
+                                    .probability = added.probability});
+  }
+  reply.text += added.text;
+  // As seen from here, until the engine says exactly.
+  if (first_ == Clock::time_point{}) {
+    first_ = now;
+    reply.first_token_seconds = std::chrono::duration<double>(now - asked_).count();
+  } else if (now > first_) {
+    reply.tokens_per_s =
+        (reply.generated_tokens() - 1) / std::chrono::duration<double>(now - first_).count();
+  }
+}
+
+void ChatAnswer::end(ChatReply& reply, bool gone) {
+  ended_ = true;
+  if (!stream_->ended()) {
+    reply.finish = FinishReason::kCancelled;
+    return;
+  }
+  const GenerationEnd& end = stream_->end();
+  reply.text += gone ? end.text : detokenizer_->finish();
+  reply.finish = end.reason;
+  reply.error = end.message;
+  reply.cached_tokens = end.cached_tokens;
+  if (end.generated_tokens == 0) return;
+  reply.first_token_seconds = end.times.first_token;
+  const double seconds = end.times.last_token - end.times.first_token;
+  reply.tokens_per_s = seconds > 0 ? (end.generated_tokens - 1) / seconds : 0;
+}
+
+}  // namespace hearth

@@ -1,0 +1,70 @@
+#include "ui/data/chat_files.h"
+
+#include <system_error>
+#include <utility>
+
+#include "ui/data/atomic_file.h"
+
+namespace hearth {
+
+ChatFiles::ChatFiles() : thread_([this] { loop(); }) {}
+
+ChatFiles::~ChatFiles() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void ChatFiles::write(const std::filesystem::path& path, std::string contents) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_[path] = std::move(contents);
+  }
+  wake_.notify_all();
+}
+
+void ChatFiles::remove(const std::filesystem::path& path) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_[path] = std::nullopt;
+  }
+  wake_.notify_all();
+}
+
+void ChatFiles::wait() {
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [&] { return waiting_.empty() && !busy_; });
+}
+
+std::string ChatFiles::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void ChatFiles::loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [&] { return closing_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    const auto job = waiting_.extract(waiting_.begin());
+    busy_ = true;
+    lock.unlock();
+    std::string failure;
+    if (job.mapped()) {
+      if (const Status status = write_atomically(job.key(), *job.mapped()); !status.ok())
+        failure = status.error().message;
+    } else {
+      std::error_code ignored;
+      std::filesystem::remove(job.key(), ignored);
+    }
+    lock.lock();
+    busy_ = false;
+    failure_ = std::move(failure);
+    idle_.notify_all();
+  }
+}
+
+}  // namespace hearth

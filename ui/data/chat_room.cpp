@@ -1,0 +1,182 @@
+#include "ui/data/chat_room.h"
+
+#include <utility>
+
+namespace hearth {
+namespace {
+
+constexpr double kSecondsBetweenSaves = 2;
+
+void replace_reply(ChatExchange& exchange, ChatReply reply) {
+  exchange.reply = std::move(reply);
+  exchange.revision = next_revision();
+  exchange.json.clear();
+}
+
+}  // namespace
+
+void ChatRoom::update(const ChatModel* model, double now) {
+  now_ = now;
+  history_.load();
+  const bool save_now = now - last_save_ >= kSecondsBetweenSaves || now < last_save_;
+  if (save_now) last_save_ = now;
+  for (auto at = answers_.begin(); at != answers_.end();) {
+    Chat& chat = *history_.find(at->first);
+    const bool news = at->second->take(chat.exchanges.back().reply, model);
+    const bool ended = at->second->ended();
+    if (ended || (news && save_now)) history_.save(chat);
+    at = ended ? answers_.erase(at) : std::next(at);
+  }
+}
+
+Chat& ChatRoom::begin(const Chat* like) {
+  Chat chat;
+  if (like != nullptr) {
+    chat.system = like->system;
+    chat.sampling = like->sampling;
+  }
+  return history_.add(std::move(chat));
+}
+
+void ChatRoom::drop_answer(Chat& chat) {
+  const auto running = answers_.find(chat.id);
+  if (running == answers_.end()) return;
+  // Letting go of the stream cancels the request.
+  answers_.erase(running);
+  ChatReply& reply = chat.exchanges.back().reply;
+  if (reply.finish == FinishReason::kNone) reply.finish = FinishReason::kCancelled;
+}
+
+void ChatRoom::start(Chat& chat, const ChatModel& model, const ChatAnswer* parent) {
+  ChatReply& reply = chat.exchanges.back().reply;
+  auto answer = ChatAnswer::start(model, chat, chat.exchanges.size() - 1, parent);
+  if (answer.ok()) {
+    answers_[chat.id] = std::move(answer).value();
+    if (chat.sampling.new_seed) ++chat.sampling.options.seed;
+  } else {
+    reply.finish = FinishReason::kError;
+    reply.error = answer.error().message;
+  }
+  history_.save(chat);
+}
+
+void ChatRoom::ask(Chat& chat, std::string question, const ChatModel& model) {
+  drop_answer(chat);
+  if (!chat.titled) {
+    chat.title = title_of_question(question);
+    chat.titled = true;
+  }
+  chat.exchanges.push_back(
+      {.question = std::move(question), .reply = {}, .revision = next_revision(), .json = {}});
+  start(chat, model);
+}
+
+void ChatRoom::change_question(Chat& chat, size_t exchange, std::string question,
+                               const ChatModel& model) {
+  drop_answer(chat);
+  chat.exchanges.resize(exchange);
+  ask(chat, std::move(question), model);
+}
+
+void ChatRoom::answer_again(Chat& chat, const ChatModel& model) {
+  if (chat.exchanges.empty()) return;
+  drop_answer(chat);
+  replace_reply(chat.exchanges.back(), {});
+  start(chat, model);
+}
+
+bool ChatRoom::can_go_on(const Chat& chat) const {
+  if (chat.exchanges.empty() || answering(chat)) return false;
+  const ChatReply& reply = chat.exchanges.back().reply;
+  return reply.finish != FinishReason::kStop && !reply.tokens.empty();
+}
+
+void ChatRoom::go_on(Chat& chat, const ChatModel& model) {
+  if (!can_go_on(chat)) return;
+  ChatReply reply;
+  reply.tokens = chat.exchanges.back().reply.tokens;
+  retell(reply, *model.tokenizer);
+  replace_reply(chat.exchanges.back(), std::move(reply));
+  start(chat, model);
+}
+
+Chat& ChatRoom::branch(const Chat& chat, size_t exchange, size_t token,
+                       const ChatAlternative& alternative, const ChatModel& model) {
+  Chat copy = chat;
+  copy.title = title_of_branch(chat.shown_title());
+  copy.titled = true;
+  copy.open = true;
+  copy.exchanges.resize(exchange + 1);
+  const ChatReply& old = chat.exchanges[exchange].reply;
+  ChatReply reply;
+  reply.left_out = old.left_out;
+  reply.tokens.assign(old.tokens.begin(), old.tokens.begin() + static_cast<long>(token));
+  reply.tokens.push_back({.id = alternative.id,
+                          .text = {},
+                          .probability = alternative.probability,
+                          .alternatives = old.tokens[token].alternatives});
+  reply.given_tokens = static_cast<std::uint32_t>(reply.tokens.size());
+  retell(reply, *model.tokenizer);
+  const bool ends = model.tokenizer->ends_generation(alternative.id);
+  if (ends) {
+    reply.finish = FinishReason::kStop;
+    reply.prompt_tokens = old.prompt_tokens - old.given_tokens + reply.given_tokens;
+  }
+  copy.exchanges.back().reply = std::move(reply);
+  copy.exchanges.back().json.clear();
+
+  // Only the last reply of a conversation is ever being generated.
+  const auto running = answers_.find(chat.id);
+  const bool shares = running != answers_.end() && exchange + 1 == chat.exchanges.size();
+  Chat& added = history_.add(std::move(copy));
+  if (!ends) start(added, model, shares ? running->second.get() : nullptr);
+  return added;
+}
+
+void ChatRoom::stop(const Chat& chat, const ChatModel& model) {
+  if (const auto running = answers_.find(chat.id); running != answers_.end())
+    running->second->stop(model);
+}
+
+void ChatRoom::rename(Chat& chat, std::string title) {
+  chat.title = std::move(title);
+  chat.titled = !chat.title.empty();
+  history_.save(chat);
+}
+
+void ChatRoom::close(Chat& chat) {
+  drop_answer(chat);
+  if (chat.exchanges.empty()) {
+    history_.remove(chat.id);
+    history_.forget_removed();
+    return;
+  }
+  chat.open = false;
+  history_.save(chat);
+}
+
+void ChatRoom::remove(const Chat& chat) {
+  if (const auto running = answers_.find(chat.id); running != answers_.end()) {
+    answers_.erase(running);
+    Chat& changed = *history_.find(chat.id);
+    changed.exchanges.back().reply.finish = FinishReason::kCancelled;
+  }
+  history_.remove(chat.id);
+}
+
+RequestId ChatRoom::request(const Chat& chat) const {
+  const auto running = answers_.find(chat.id);
+  return running == answers_.end() ? 0 : running->second->request();
+}
+
+double ChatRoom::answer_seconds(const Chat& chat) const {
+  const auto running = answers_.find(chat.id);
+  return running == answers_.end() ? 0 : running->second->seconds();
+}
+
+void ChatRoom::save_all() {
+  for (const auto& [id, answer] : answers_) history_.save(*history_.find(id));
+  history_.wait();
+}
+
+}  // namespace hearth
