@@ -76,6 +76,7 @@ class Engine {
   void set_limits(uint32_t max_sequences, uint32_t max_step_tokens, uint32_t pool_blocks = 0);
   SchedulerLimits limits() const;
   const SchedulerLimits& made_limits() const { return options_.limits; }
+  uint32_t vocabulary() const { return options_.vocabulary; }  // 0: not known here
 
   void pause();
   void resume();

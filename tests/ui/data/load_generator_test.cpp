@@ -1,0 +1,257 @@
+// The load generator over an engine on the stand-in: what it submits, when, and what it counts.
+#include "ui/data/load_generator.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/stand_in_engine.h"
+
+namespace hearth::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr SchedulerLimits kLimits{.max_sequences = 8,
+                                  .max_step_tokens = 256,
+                                  .context = 512,
+                                  .pool_blocks = 400,
+                                  .max_queue = 200};
+
+// With a clock of the test's own.
+class Driven {
+ public:
+  explicit Driven(uint64_t seed = 1, SchedulerLimits limits = kLimits)
+      : load(seed), engine_({.limits = limits}, {}, nullptr, /*start_paused=*/true) {}
+
+  void frames(double seconds, double per_second = 60) {
+    const auto count = static_cast<int>(seconds * per_second + 0.5);
+    for (int i = 0; i < count; ++i) {
+      now_ += 1 / per_second;
+      load.update({.engine = &*engine_, .generation = generation}, now_);
+    }
+  }
+  bool settles() {
+    engine_->resume();
+    return comes_true([&] {
+      frames(0.02);
+      return load.counts().running == 0 && !load.reading_trace();
+    });
+  }
+  // Waits until the trace is read or found to be bad; time stands still.
+  bool reads() {
+    return comes_true([&] {
+      load.update({.engine = &*engine_, .generation = generation}, now_);
+      return !load.reading_trace();
+    });
+  }
+  // All that have arrived, by the engine's records. REQUIRES: settles().
+  std::vector<StepRecord::Arrival> arrivals() {
+    engine_->inspect([](const Scheduler&) {});
+    std::vector<StepRecord::Arrival> all;
+    StepRecord record;
+    for (uint64_t i = 0; i < engine_->records().written(); ++i)
+      if (engine_->records().read(i, record))
+        all.insert(all.end(), record.arrived.begin(), record.arrived.end());
+    return all;
+  }
+  StandInEngine& engine() { return engine_; }
+
+  LoadGenerator load;
+  uint64_t generation = 1;
+
+ private:
+  StandInEngine engine_;
+  double now_ = 100;
+};
+
+TEST(LoadGenerator, SubmitsAtItsRateOnlyWhileStarted) {
+  Driven driven;
+  driven.load.settings.rate = 5;
+  driven.frames(10);
+  EXPECT_EQ(driven.load.counts().submitted, 0u);
+  driven.load.start();
+  driven.frames(20);
+  // 100 on average, with a deviation of 10.
+  EXPECT_GT(driven.load.counts().submitted, 60u);
+  EXPECT_LT(driven.load.counts().submitted, 140u);
+  const uint64_t before = driven.load.counts().submitted;
+  driven.load.stop();
+  driven.frames(10);
+  EXPECT_EQ(driven.load.counts().submitted, before);
+  driven.load.settings.rate = 0;
+  driven.load.start();
+  driven.frames(10);
+  EXPECT_EQ(driven.load.counts().submitted, before) << "none a second";
+}
+
+TEST(LoadGenerator, LengthsAreInTheirRangesAndHold) {
+  Driven driven;
+  driven.load.settings = {.rate = 0,
+                          .prompt_min = 30,
+                          .prompt_max = 10,
+                          .generate_min = 3,
+                          .generate_max = 5,
+                          .shared_prefix = 32};
+  driven.load.burst(50);
+  driven.frames(0.1);
+  EXPECT_EQ(driven.load.counts().running, 50u);
+  ASSERT_TRUE(driven.settles());
+  const std::vector<StepRecord::Arrival> arrivals = driven.arrivals();
+  ASSERT_EQ(arrivals.size(), 50u);
+  std::map<uint32_t, int> prompts, generated;
+  for (const StepRecord::Arrival& arrival : arrivals) {
+    ++prompts[arrival.prompt_tokens - 32];
+    ++generated[arrival.max_tokens - arrival.prompt_tokens];
+  }
+  EXPECT_GE(prompts.begin()->first, 10u) << "ranges the wrong way round are turned";
+  EXPECT_LE(prompts.rbegin()->first, 30u);
+  EXPECT_GT(prompts.size(), 10u);
+  EXPECT_EQ(generated.begin()->first, 3u);
+  EXPECT_EQ(generated.rbegin()->first, 5u);
+  uint64_t tokens = 0;
+  for (const auto& [length, count] : generated)
+    tokens += uint64_t{length} * static_cast<uint64_t>(count);
+  EXPECT_EQ(driven.load.counts().tokens, tokens);
+  EXPECT_EQ(driven.load.counts().ended, 50u);
+  EXPECT_EQ(driven.load.counts().failed, 0u);
+  // The first prompt's 32 tokens are found by those that came in after it.
+  EXPECT_GE(driven.engine()->metrics().prefix_hit_tokens.value(), 40u * 32u);
+}
+
+TEST(LoadGenerator, ABurstArrivesInOneStep) {
+  Driven driven;
+  driven.load.burst(8);
+  driven.frames(0.1);
+  ASSERT_TRUE(driven.settles());
+  StepRecord first;
+  ASSERT_TRUE(driven.engine()->records().read(0, first));
+  EXPECT_EQ(first.arrived.size(), 8u);
+}
+
+TEST(LoadGenerator, TheSameSeedGivesTheSameRequests) {
+  const auto lengths = [](uint64_t seed) {
+    Driven driven(seed);
+    driven.load.settings.rate = 20;
+    driven.load.settings.generate_max = 12;  // the stand-in remembers 256 steps
+    driven.load.start();
+    driven.frames(2);
+    driven.load.stop();
+    EXPECT_TRUE(driven.settles());
+    std::vector<std::pair<uint32_t, uint32_t>> all;
+    for (const StepRecord::Arrival& arrival : driven.arrivals())
+      all.emplace_back(arrival.prompt_tokens, arrival.max_tokens);
+    EXPECT_GT(all.size(), 15u);
+    return all;
+  };
+  const auto once = lengths(3);
+  EXPECT_EQ(once, lengths(3));
+  EXPECT_NE(once, lengths(4));
+}
+
+TEST(LoadGenerator, LengthsAreCutToTheContextAndToThePool) {
+  SchedulerLimits limits = kLimits;
+  limits.context = 100;
+  limits.pool_blocks = 5;
+  Driven driven(1, limits);
+  driven.load.settings = {
+      .prompt_min = 1000, .prompt_max = 2000, .generate_min = 1000, .generate_max = 1000};
+  driven.load.burst(3);
+  driven.frames(0.1);
+  ASSERT_TRUE(driven.settles());
+  EXPECT_EQ(driven.load.counts().refused, 0u);
+  EXPECT_EQ(driven.load.counts().ended, 3u);
+  for (const StepRecord::Arrival& arrival : driven.arrivals()) EXPECT_LE(arrival.max_tokens, 80u);
+}
+
+TEST(LoadGenerator, RefusalsAreCountedAndSaid) {
+  SchedulerLimits limits = kLimits;
+  limits.max_queue = 10;
+  Driven driven(1, limits);
+  driven.load.burst(10);
+  driven.frames(0.1);
+  driven.load.burst(3);
+  driven.frames(0.1);
+  EXPECT_EQ(driven.load.counts().submitted, 10u);
+  EXPECT_EQ(driven.load.counts().refused, 3u);
+  EXPECT_THAT(driven.load.refusal(), HasSubstr("the queue takes 10"));
+}
+
+TEST(LoadGenerator, CancelAllEndsWhatRuns) {
+  Driven driven;
+  driven.load.settings.rate = 100;
+  driven.load.start();
+  driven.load.burst(20);
+  driven.frames(0.5);
+  driven.engine()->resume();
+  driven.load.cancel_all();
+  EXPECT_FALSE(driven.load.started());
+  EXPECT_EQ(driven.load.counts().running, 0u);
+  EXPECT_TRUE(comes_true([&] {
+    uint32_t there = 0;
+    driven.engine()->inspect([&](const Scheduler& scheduler) { there = scheduler.idle() ? 0 : 1; });
+    return there == 0;
+  }));
+}
+
+TEST(LoadGenerator, AnotherEngineBeginsAnew) {
+  Driven driven;
+  driven.load.settings.rate = 10;
+  driven.load.start();
+  driven.frames(1);
+  EXPECT_GT(driven.load.counts().submitted, 0u);
+  driven.generation = 2;
+  driven.frames(1);
+  EXPECT_FALSE(driven.load.started());
+  EXPECT_EQ(driven.load.counts().submitted, 0u);
+  driven.load.start();
+  driven.load.update({}, 1000);
+  EXPECT_FALSE(driven.load.started()) << "there is no engine";
+}
+
+TEST(LoadGenerator, PlaysATraceAtItsSpeed) {
+  Driven driven;
+  driven.load.play_trace("synthetic:n=20,rate=10,prompt=5,gen=2,seed=7", 10);
+  ASSERT_TRUE(driven.reads());
+  EXPECT_EQ(driven.load.trace_failure(), "");
+  EXPECT_EQ(driven.load.trace_requests(), 20u);
+  driven.frames(0.1);
+  EXPECT_GT(driven.load.trace_submitted(), 1u);
+  EXPECT_LT(driven.load.trace_submitted(), 20u) << "about two tenths of a second in all";
+  driven.frames(1);
+  EXPECT_EQ(driven.load.trace_submitted(), 20u);
+  EXPECT_FALSE(driven.load.playing_trace());
+  ASSERT_TRUE(driven.settles());
+  EXPECT_EQ(driven.load.counts().ended, 20u);
+  EXPECT_EQ(driven.load.counts().tokens, 40u);
+}
+
+TEST(LoadGenerator, SaysInOneLineWhatIsWrongWithATrace) {
+  const std::filesystem::path bad =
+      std::filesystem::temp_directory_path() / "hearth_load_generator_test.csv";
+  std::ofstream(bad) << "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,ten,3\n";
+  Driven driven;
+  for (const std::string& what :
+       {std::string("/nowhere/at/all.csv"), bad.string(), std::string("/dev/zero"),
+        std::string("synthetic:rate=fast"), std::filesystem::temp_directory_path().string()}) {
+    driven.load.play_trace(what, 1);
+    ASSERT_TRUE(driven.reads());
+    EXPECT_NE(driven.load.trace_failure(), "") << what;
+    EXPECT_EQ(driven.load.trace_failure().find('\n'), std::string::npos);
+    EXPECT_FALSE(driven.load.playing_trace());
+  }
+  driven.load.play_trace(bad.string(), 1);
+  ASSERT_TRUE(driven.reads());
+  EXPECT_THAT(driven.load.trace_failure(), HasSubstr("ContextTokens"));
+  std::filesystem::remove(bad);
+  driven.load.play_trace("synthetic:n=3", 1);
+  ASSERT_TRUE(driven.reads());
+  EXPECT_EQ(driven.load.trace_failure(), "") << "a good one after a bad one";
+}
+
+}  // namespace
+}  // namespace hearth::testing

@@ -1,0 +1,83 @@
+#include "ui/data/control_data.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hearth {
+
+std::string_view policy_about(std::string_view name) {
+  if (name == "static")
+    return "A batch is made up, padded to its longest, and runs until its last member ends.";
+  if (name == "iteration")
+    return "Requests come and go at every step; steps are padded, prompts apart from decodes.";
+  if (name == "packed") return "A batch runs until its last member ends, but nothing is padded.";
+  if (name == "continuous")
+    return "Requests come and go at every step, nothing is padded, KV blocks as they fill, equal "
+           "beginnings shared.";
+  return "A combination of switches without a name.";
+}
+
+std::vector<SwitchRow> switch_rows(const Policy& policy) {
+  std::vector<SwitchRow> rows;
+  for (const PolicySwitch& entry : policy_switches()) {
+    SwitchRow row{.name = entry.name, .meaning = entry.meaning, .values = entry.values};
+    const std::string value = *switch_value(policy, entry.name);
+    if (entry.values.empty())
+      row.number = policy.max_chunk_tokens;
+    else
+      row.selected = static_cast<size_t>(std::ranges::find(entry.values, std::string_view(value)) -
+                                         entry.values.begin());
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+Policy with_switch(const Policy& policy, std::string_view name, std::string_view value) {
+  Policy changed = policy;
+  set_switch(changed, name, value);
+  return changed;
+}
+
+std::vector<LimitRow> limit_rows(const SchedulerLimits& limits, const SchedulerLimits& made) {
+  return {{.name = "sequences",
+           .meaning = "most sequences that run at a time",
+           .value = limits.max_sequences,
+           .most = made.max_sequences},
+          {.name = "step tokens",
+           .meaning = "most tokens a step computes, padding included",
+           .value = limits.max_step_tokens,
+           .most = made.max_step_tokens},
+          {.name = "pool blocks",
+           .meaning = "KV blocks in the pool; the others are withheld. It stays large enough for "
+                      "every request that is there",
+           .value = limits.pool_blocks,
+           .most = made.pool_blocks}};
+}
+
+SchedulerLimits with_limit(SchedulerLimits limits, LimitKind kind, uint32_t value) {
+  value = std::max(value, 1u);
+  switch (kind) {
+    case LimitKind::kSequences:
+      limits.max_sequences = value;
+      break;
+    case LimitKind::kStepTokens:
+      limits.max_step_tokens = value;
+      break;
+    case LimitKind::kPoolBlocks:
+      limits.pool_blocks = value;
+      break;
+  }
+  return limits;
+}
+
+double pace_at(double slider) {
+  return kSlowestPace * std::pow(kFastestPace / kSlowestPace, std::clamp(slider, 0.0, 1.0));
+}
+
+double slider_at(double pace) {
+  if (pace <= 0) return 1;
+  return std::clamp(std::log(pace / kSlowestPace) / std::log(kFastestPace / kSlowestPace), 0.0,
+                    1.0);
+}
+
+}  // namespace hearth
