@@ -1,0 +1,61 @@
+#include "ui/data/axis.h"
+
+#include <gtest/gtest.h>
+
+namespace hearth {
+namespace {
+
+TEST(Axis, NumbersHaveThreeDigitsAndThePrefixThatFits) {
+  EXPECT_EQ(format_value(0.00125, Unit::kSeconds), "1.25 ms");
+  EXPECT_EQ(format_value(12.34, Unit::kSeconds), "12.3 s");
+  EXPECT_EQ(format_value(4.2e-5, Unit::kSeconds), "42.0 us");
+  EXPECT_EQ(format_value(0, Unit::kSeconds), "0 s");
+  EXPECT_EQ(format_value(0.9999e-3, Unit::kSeconds), "1.00 ms");
+  EXPECT_EQ(format_value(0.256, Unit::kShare), "25.6 %");
+  EXPECT_EQ(format_value(4096, Unit::kPlain), "4096");
+  EXPECT_EQ(format_value(65536, Unit::kTokens), "65.5 k tokens");
+  EXPECT_EQ(format_value(12345, Unit::kTokensPerSecond), "12.3 k tokens/s");
+  EXPECT_EQ(format_value(3.4 * (1ull << 30), Unit::kBytes), "3.40 GiB");
+  EXPECT_EQ(format_value(512, Unit::kBytes), "512 B");
+  EXPECT_EQ(format_value(2.5e12, Unit::kFlopsPerSecond), "2.50 TFLOP/s");
+}
+
+std::vector<std::string> labels(const std::vector<AxisTick>& ticks) {
+  std::vector<std::string> labels;
+  for (const AxisTick& tick : ticks)
+    if (!tick.label.empty()) labels.push_back(tick.label);
+  return labels;
+}
+
+TEST(Axis, LinearTicksAreRoundInTheirUnit) {
+  EXPECT_EQ(labels(axis_ticks(0, 0.02, false, Unit::kSeconds, 4)),
+            (std::vector<std::string>{"0", "5", "10", "15", "20 ms"}));
+  // Not 1000 MiB: bytes are counted in powers of 1024.
+  EXPECT_EQ(labels(axis_ticks(0, 4.0 * (1ull << 30), false, Unit::kBytes, 4)),
+            (std::vector<std::string>{"0", "1", "2", "3", "4 GiB"}));
+  EXPECT_EQ(labels(axis_ticks(0, 2, false, Unit::kTokens, 8)),
+            (std::vector<std::string>{"0", "1", "2 tokens"}));
+  EXPECT_EQ(labels(axis_ticks(0, 1, false, Unit::kShare, 2)),
+            (std::vector<std::string>{"0", "50", "100 %"}));
+}
+
+TEST(Axis, LogarithmicTicksAreAtPowersOfTenWithMarksBetween) {
+  const std::vector<AxisTick> ticks = axis_ticks(1e-4, 0.1, true, Unit::kSeconds, 6);
+  EXPECT_EQ(labels(ticks), (std::vector<std::string>{"100 us", "1 ms", "10 ms", "100 ms"}));
+  EXPECT_EQ(ticks.size(), 28u);  // 3 decades of 9, and the end
+}
+
+TEST(Axis, NothingOnAnAxisWithoutLength) {
+  EXPECT_TRUE(axis_ticks(1, 1, false, Unit::kPlain, 5).empty());
+  EXPECT_TRUE(axis_ticks(0, 1, true, Unit::kPlain, 5).empty());
+}
+
+TEST(Axis, EndsAtARoundNumber) {
+  EXPECT_DOUBLE_EQ(axis_end(37, 1), 50);
+  EXPECT_DOUBLE_EQ(axis_end(0, 4), 5);
+  EXPECT_DOUBLE_EQ(axis_end(0.02, 0), 0.02);
+  EXPECT_DOUBLE_EQ(axis_end(0, 0), 1);
+}
+
+}  // namespace
+}  // namespace hearth

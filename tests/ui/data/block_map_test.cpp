@@ -1,0 +1,178 @@
+#include "ui/data/block_map.h"
+
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+#include "tests/ui/data/step_records.h"
+
+namespace hearth {
+namespace {
+
+using test::decode;
+using test::step;
+using test::view_of;
+
+EngineView pool(std::vector<BlockView> blocks, std::vector<SequenceView> sequences = {}) {
+  EngineView view = view_of({});
+  view.has_details = true;
+  view.blocks = std::move(blocks);
+  view.sequences = std::move(sequences);
+  view.details_step = 100;
+  return view;
+}
+
+BlockView owned(RequestId owner, uint32_t filled, uint32_t references = 1, uint64_t hash = 0) {
+  return {.state = BlockState::kOwned,
+          .owner = owner,
+          .references = references,
+          .filled = filled,
+          .hash = hash,
+          .last_use = 98};
+}
+
+TEST(BlockMap, AnEmptyEngineHasNoBlocks) {
+  BlockMap map;
+  map.update({});
+  map.update(view_of({}));
+  EXPECT_EQ(map.numbers().blocks, 0u);
+  EXPECT_EQ(map.numbers().wasted_share(), 0);
+  EXPECT_TRUE(map.cells().empty());
+  EXPECT_EQ(map.reservation_at(0), nullptr);
+}
+
+TEST(BlockMap, NumbersOfAKnownPool) {
+  BlockMap map;
+  map.update(pool({owned(1, 16, 3, 0xabc),
+                   owned(1, 4),
+                   {},
+                   {},
+                   {.state = BlockState::kCached},
+                   {},
+                   owned(2, 0),
+                   {.state = BlockState::kWithheld}}));
+  const PoolNumbers& numbers = map.numbers();
+  EXPECT_EQ(numbers.blocks, 8u);
+  EXPECT_EQ(numbers.owned, 3u);
+  EXPECT_EQ(numbers.cached, 1u);
+  EXPECT_EQ(numbers.free, 3u);
+  EXPECT_EQ(numbers.withheld, 1u);
+  EXPECT_EQ(numbers.shared, 1u);
+  EXPECT_EQ(numbers.saved_blocks, 2u);
+  EXPECT_EQ(numbers.reserved, 1u);
+  EXPECT_EQ(numbers.tokens, 20u);
+  EXPECT_EQ(numbers.wasted, 28u);
+  EXPECT_DOUBLE_EQ(numbers.wasted_share(), 28.0 / 48);
+  EXPECT_EQ(numbers.free_stretches, 2u);
+  EXPECT_EQ(numbers.longest_free, 2u);
+  EXPECT_EQ(map.age(map.cells()[0]), 2u);
+  EXPECT_TRUE(map.cells()[0].shared());
+}
+
+TEST(BlockMap, UnderReservationEachHasRoomForItsLongestAnswer) {
+  BlockMap map;
+  map.update(pool(std::vector<BlockView>(10),
+                  {{.id = 1, .state = SequenceState::kRunning, .computed = 20, .max_tokens = 65},
+                   {.id = 2, .state = SequenceState::kRunning, .computed = 5, .max_tokens = 200},
+                   {.id = 3, .state = SequenceState::kRunning, .computed = 1, .max_tokens = 66},
+                   {.id = 4, .state = SequenceState::kWaiting, .max_tokens = 16}}));
+  ASSERT_EQ(map.reservations().size(), 2u);
+  EXPECT_EQ(map.reservations()[0].blocks, 4u);  // 64 tokens: the last sampled is never computed
+  EXPECT_EQ(map.reservations()[0].filled, 2u);
+  EXPECT_EQ(map.reservations()[1].request, 3u);
+  EXPECT_EQ(map.reservations()[1].first, 4u);
+  EXPECT_EQ(map.reservations()[1].blocks, 5u);
+  EXPECT_EQ(map.running(), 3u);
+  EXPECT_EQ(map.left_out(), 1u) << "the second does not fit into what the first leaves";
+  EXPECT_EQ(map.reserved_numbers().owned, 9u);
+  EXPECT_EQ(map.reserved_numbers().free, 1u);
+  EXPECT_EQ(map.reserved_numbers().wasted, 9u * 16 - 21);
+  ASSERT_NE(map.reservation_at(4), nullptr);
+  EXPECT_EQ(map.reservation_at(4)->request, 3u);
+  EXPECT_EQ(map.reservation_at(3)->request, 1u);
+  EXPECT_EQ(map.reservation_at(9), nullptr);
+}
+
+TEST(BlockMap, ABlockThatBecameACopyIsMarkedForAWhile) {
+  BlockMap map;
+  map.update(pool({owned(1, 7, 2), {}, {}}));
+  // The second sequence writes into the block it shared: it has one of its own now. The third block
+  // is newly begun, and no copy.
+  StepRecord record = step(101, 1.0, {decode(2, 7)});
+  record.blocks_copied = 1;
+  EngineView after = pool({owned(1, 7), owned(2, 8), owned(3, 1)});
+  after.new_steps = {record};
+  after.details_step = 101;
+  map.update(after);
+  EXPECT_EQ(map.copies(), 1u);
+  EXPECT_EQ(map.copied_lately(), 1u);
+  EXPECT_FALSE(map.just_copied(map.cells()[0]));
+  EXPECT_TRUE(map.just_copied(map.cells()[1]));
+  EXPECT_FALSE(map.just_copied(map.cells()[2]));
+
+  after.new_steps.clear();
+  after.details_step = 101 + BlockMap::kCopyShownSteps;
+  map.update(after);
+  EXPECT_FALSE(map.just_copied(map.cells()[1]));
+  EXPECT_EQ(map.copied_lately(), 0u);
+}
+
+TEST(BlockMap, WithoutDetailsTheCountsAreShown) {
+  BlockMap map;
+  map.update(pool({owned(1, 16), {}}));
+  EngineView remote = view_of({});
+  remote.counts = {.blocks_used = 6,
+                   .blocks_cached = 3,
+                   .blocks_free = 1,
+                   .blocks_shared = 2,
+                   .kv_tokens = 90,
+                   .wasted_tokens = 6};
+  map.update(remote);
+  EXPECT_FALSE(map.has_details());
+  EXPECT_TRUE(map.cells().empty());
+  EXPECT_EQ(map.numbers().blocks, 10u);
+  EXPECT_EQ(map.numbers().owned, 6u);
+  EXPECT_DOUBLE_EQ(map.numbers().wasted_share(), 6.0 / 96);
+}
+
+TEST(BlockMap, AnotherEngineBeginsAnew) {
+  BlockMap map;
+  StepRecord record = step(1, 1.0);
+  record.blocks_copied = 3;
+  EngineView view = pool({owned(1, 16), {}});
+  view.new_steps = {record};
+  map.update(view);
+  EngineView other = pool({{}, {}, {}});
+  other.generation = 2;
+  map.update(other);
+  EXPECT_EQ(map.copies(), 0u);
+  EXPECT_EQ(map.numbers().free, 3u);
+}
+
+TEST(BlockMap, StepsThatWereMissedDoNotMatter) {
+  BlockMap map;
+  map.update(pool({owned(1, 16), {}}));
+  EngineView later = pool({{}, owned(2, 3)});
+  later.missed_steps = 500;
+  later.details_step = 700;
+  map.update(later);
+  EXPECT_EQ(map.cells()[1].owner, 2u);
+  EXPECT_EQ(map.numbers().owned, 1u);
+  EXPECT_FALSE(map.just_copied(map.cells()[1]));
+}
+
+TEST(BlockMap, ALargePoolIsLookedThroughOnceForALook) {
+  std::vector<BlockView> blocks(65536);
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (i % 3 != 0) blocks[i] = owned(i % 64 + 1, 16);
+  EngineView view = pool(std::move(blocks));
+  BlockMap map;
+  map.update(view);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int frame = 0; frame < 1000; ++frame) map.update(view);
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 0.02);
+  EXPECT_EQ(map.numbers().owned, 65536u - 21846u);
+}
+
+}  // namespace
+}  // namespace hearth

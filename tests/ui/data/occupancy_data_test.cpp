@@ -1,0 +1,166 @@
+#include "ui/data/occupancy_data.h"
+
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+#include "tests/ui/data/step_records.h"
+
+namespace hearth {
+namespace {
+
+using test::decode;
+using test::prompt;
+using test::step;
+using test::view_of;
+using Window = OccupancyData::Window;
+
+TEST(OccupancyData, AnEmptyEngineIsIdle) {
+  OccupancyData occupancy;
+  occupancy.update({});
+  occupancy.update(view_of({}));
+  EXPECT_EQ(occupancy.sum(Window::kAll).busy_share(), 0);
+  EXPECT_EQ(occupancy.generated_per_s(), 0);
+  EXPECT_TRUE(occupancy.series(Window::kRecent).empty());
+  EXPECT_EQ(occupancy.memory().scale_bytes(), 0u);
+}
+
+// Ten steps of 8 ms in a second, each with a prompt chunk of 6, two decodes and one row of padding.
+std::vector<StepRecord> one_second() {
+  std::vector<StepRecord> steps;
+  for (uint32_t i = 0; i < 10; ++i) {
+    StepRecord record =
+        step(i + 1, 0.1 * i + 0.05, {prompt(1, 6 * i, 6), decode(2, i), decode(3, i)});
+    record.padding_tokens = 1;
+    record.counts = {.waiting = i, .running = 3, .swapped = 1};
+    steps.push_back(record);
+  }
+  return steps;
+}
+
+TEST(OccupancyData, SharesAndRatesOfASecond) {
+  OccupancyData occupancy;
+  EngineView view = view_of(one_second());
+  view.now = 1.0;
+  view.limits.max_sequences = 16;
+  occupancy.update(view);
+  const OccupancyBucket sum = occupancy.sum(Window::kAll);
+  EXPECT_NEAR(sum.steps, 10, 1e-9);
+  EXPECT_NEAR(sum.batch(), 3, 1e-9);
+  EXPECT_NEAR(sum.busy_share(), 0.08, 1e-9);
+  EXPECT_NEAR(sum.padding_share(), 1.0 / 9, 1e-9);
+  EXPECT_NEAR(sum.generated_per_s(), 20, 1e-9);
+  EXPECT_NEAR(sum.prompt_per_s(), 60, 1e-9);
+  EXPECT_EQ(occupancy.generated_per_s(), 20);
+  EXPECT_EQ(occupancy.prompt_per_s(), 60);
+  EXPECT_EQ(occupancy.steps_per_s(), 10);
+  EXPECT_EQ(occupancy.batch(), 3u);
+  EXPECT_EQ(occupancy.counts().waiting, 9u);
+  EXPECT_EQ(occupancy.max_sequences(), 16u);
+  EXPECT_EQ(sum.waiting, 9u);
+  EXPECT_EQ(sum.swapped, 1u);
+}
+
+TEST(OccupancyData, TokensPerSecondAreThoseOfTheLastSecond) {
+  OccupancyData occupancy;
+  occupancy.update(view_of(one_second()));
+  EngineView idle = view_of({});
+  idle.now = 1.5;  // steps at 0.55 and later are within a second
+  occupancy.update(idle);
+  EXPECT_EQ(occupancy.generated_per_s(), 10);
+  idle.now = 9;
+  occupancy.update(idle);
+  EXPECT_EQ(occupancy.generated_per_s(), 0);
+}
+
+TEST(OccupancyData, ALongStepIsSpreadOverItsTime) {
+  OccupancyData occupancy;
+  StepRecord slow = step(2, 3.0, {decode(1, 5)});
+  slow.run_seconds = 2;
+  occupancy.update(view_of({step(1, 0.5, {decode(1, 4)}), slow}));
+  const auto& series = occupancy.series(Window::kRecent);
+  for (const OccupancyBucket& bucket : series) {
+    EXPECT_LE(bucket.run_seconds, bucket.to - bucket.from + 1e-9);
+    if (bucket.from < 1.0 || bucket.to > 3.0) continue;
+    EXPECT_NEAR(bucket.busy_share(), 1, 1e-9) << bucket.from;
+    EXPECT_NEAR(bucket.generated_per_s(), 0.5, 1e-9) << bucket.from;
+  }
+  EXPECT_NEAR(occupancy.sum(Window::kRecent).run_seconds, 2.008, 1e-9);
+}
+
+TEST(OccupancyData, NumbersHoldWhereNothingHappens) {
+  OccupancyData occupancy;
+  StepRecord record = step(1, 0.1, {decode(1, 4)});
+  record.counts.running = 5;
+  EngineView view = view_of({record});
+  view.now = 2;
+  occupancy.update(view);
+  EXPECT_EQ(occupancy.series(Window::kRecent).back().running, 5u);
+  EXPECT_GE(occupancy.series(Window::kRecent).back().to, 2);
+  EXPECT_EQ(occupancy.series(Window::kRecent).back().generated_tokens, 0);
+}
+
+TEST(OccupancyData, WhilePausedTimeStandsStill) {
+  OccupancyData occupancy;
+  occupancy.update(view_of(one_second()));
+  EngineView paused = view_of({});
+  paused.now = 500;
+  paused.state = EngineState::kPaused;
+  occupancy.update(paused);
+  EXPECT_EQ(occupancy.generated_per_s(), 20);
+  EXPECT_NEAR(occupancy.now(), 0.95, 1e-9);
+}
+
+TEST(OccupancyData, AnotherEngineBeginsAnew) {
+  OccupancyData occupancy;
+  occupancy.update(view_of(one_second()));
+  EngineView other = view_of({step(1, 0.2, {decode(1, 1)})});
+  other.generation = 2;
+  occupancy.update(other);
+  EXPECT_NEAR(occupancy.sum(Window::kAll).steps, 1, 1e-9);
+  EXPECT_DOUBLE_EQ(occupancy.now(), 0.2);
+}
+
+TEST(OccupancyData, MissedStepsOnlyLackTheirShare) {
+  OccupancyData occupancy;
+  occupancy.update(view_of(one_second()));
+  EngineView later = view_of({step(90, 9.0, {decode(1, 1)})});
+  later.missed_steps = 79;
+  occupancy.update(later);
+  EXPECT_NEAR(occupancy.sum(Window::kAll).steps, 11, 1e-9);
+}
+
+TEST(OccupancyData, MemoryAgainstTheBudget) {
+  OccupancyData occupancy;
+  EngineView view = view_of({});
+  view.memory = {{"weights", 300}, {"KV cache", 500}};
+  view.memory_budget_bytes = 1000;
+  occupancy.update(view);
+  EXPECT_EQ(occupancy.memory().used_bytes, 800u);
+  EXPECT_EQ(occupancy.memory().scale_bytes(), 1000u);
+  view.memory_budget_bytes = 0;
+  occupancy.update(view);
+  EXPECT_EQ(occupancy.memory().scale_bytes(), 800u);
+}
+
+TEST(OccupancyData, HoursAreSummedUpInFewBuckets) {
+  OccupancyData occupancy;
+  const auto begin = std::chrono::steady_clock::now();
+  for (uint32_t i = 1; i <= 20000; ++i)
+    occupancy.update(view_of({step(i, 0.5 * i, {decode(1, i)})}));
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), 3.0);
+  EXPECT_LE(occupancy.series(Window::kAll).size(), OccupancyData::kCoarse);
+  EXPECT_LE(occupancy.series(Window::kRecent).size(), 243u);
+  EXPECT_NEAR(occupancy.sum(Window::kAll).steps, 20000, 1e-6);
+  EXPECT_NEAR(occupancy.sum(Window::kRecent).steps, 120, 1.1);
+
+  // A night without steps does not fill the memory of the recent ones.
+  EngineView idle = view_of({});
+  idle.now = 10000 + 8 * 3600;
+  occupancy.update(idle);
+  EXPECT_LE(occupancy.series(Window::kRecent).size(), 243u);
+  EXPECT_LE(occupancy.series(Window::kAll).size(), OccupancyData::kCoarse);
+}
+
+}  // namespace
+}  // namespace hearth

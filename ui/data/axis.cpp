@@ -1,0 +1,155 @@
+#include "ui/data/axis.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+
+#include <fmt/format.h>
+
+namespace hearth {
+namespace {
+
+struct Prefix {
+  double size;
+  const char* name;
+};
+
+constexpr std::array<Prefix, 5> kDecimal = {
+    {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}}};
+constexpr std::array<Prefix, 4> kSeconds = {{{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}};
+constexpr std::array<Prefix, 5> kBinary = {
+    {{1099511627776.0, "Ti"}, {1073741824.0, "Gi"}, {1048576.0, "Mi"}, {1024.0, "Ki"}, {1, ""}}};
+
+struct Scale {
+  double size = 1;
+  std::string suffix;  // "ms", "k tokens/s"
+};
+
+const char* unit_name(Unit unit) {
+  switch (unit) {
+    case Unit::kPlain:
+    case Unit::kSeconds:
+    case Unit::kShare:
+      return "";
+    case Unit::kTokens:
+      return "tokens";
+    case Unit::kTokensPerSecond:
+      return "tokens/s";
+    case Unit::kBytes:
+      return "B";
+    case Unit::kBytesPerSecond:
+      return "B/s";
+    case Unit::kFlopsPerSecond:
+      return "FLOP/s";
+    case Unit::kFlopsPerByte:
+      return "FLOP/B";
+  }
+  return "";
+}
+
+const Prefix& fitting(std::span<const Prefix> prefixes, double value) {
+  // What three digits would round up to the next prefix is written with that one: 999.7 is 1 k.
+  for (const Prefix& prefix : prefixes)
+    if (value >= 0.9995 * prefix.size) return prefix;
+  return prefixes.back();
+}
+
+Scale scale_for(double value, Unit unit) {
+  value = std::abs(value);
+  if (unit == Unit::kShare) return {0.01, "%"};
+  if (unit == Unit::kSeconds) {
+    if (value == 0) return {1, "s"};
+    const Prefix& prefix = fitting(kSeconds, value);
+    return {prefix.size, prefix.name};
+  }
+  const bool bytes = unit == Unit::kBytes || unit == Unit::kBytesPerSecond;
+  const Prefix& prefix = bytes ? fitting(kBinary, value) : fitting(kDecimal, value);
+  const std::string name = unit_name(unit);
+  // "GiB" is one word, "k tokens/s" is two.
+  const bool one_word = bytes || unit == Unit::kFlopsPerSecond;
+  const bool space = !one_word && prefix.name[0] != 0 && !name.empty();
+  return {prefix.size, prefix.name + std::string(space ? " " : "") + name};
+}
+
+std::string three_digits(double value) {
+  const double size = std::abs(value);
+  if (value == 0) return "0";
+  if (size >= 99.95) return fmt::format("{:.0f}", value);
+  if (size >= 9.995) return fmt::format("{:.1f}", value);
+  return fmt::format("{:.2f}", value);
+}
+
+std::string with_suffix(std::string number, const std::string& suffix) {
+  return suffix.empty() ? number : number + " " + suffix;
+}
+
+// 1, 2 or 5 times a power of ten, not below `value`.
+double nice_above(double value) {
+  const double power = std::pow(10, std::floor(std::log10(value)));
+  for (const double step : {1.0, 2.0, 5.0})
+    if (step * power >= value * (1 - 1e-9)) return step * power;
+  return 10 * power;
+}
+
+std::vector<AxisTick> linear_ticks(double min, double max, Unit unit, int most) {
+  Scale scale = scale_for(std::max(std::abs(min), std::abs(max)), unit);
+  double step = nice_above((max - min) / scale.size / std::max(most, 1));
+  // There are no parts of a token.
+  const bool whole = unit == Unit::kTokens || unit == Unit::kPlain;
+  if (whole && scale.size == 1) step = std::max(step, 1.0);
+  const double tiny = step * 1e-6;
+  std::vector<AxisTick> ticks;
+  for (double at = std::ceil(min / scale.size / step - 1e-6) * step; at <= max / scale.size + tiny;
+       at += step)
+    ticks.push_back({at * scale.size, fmt::format("{:.6g}", std::abs(at) < tiny ? 0.0 : at)});
+  if (!ticks.empty()) ticks.back().label = with_suffix(ticks.back().label, scale.suffix);
+  return ticks;
+}
+
+std::vector<AxisTick> log_ticks(double min, double max, Unit unit, int most) {
+  const int first = static_cast<int>(std::floor(std::log10(min) + 1e-9));
+  const int last = static_cast<int>(std::ceil(std::log10(max) - 1e-9));
+  const int every = std::max(1, (last - first + std::max(most, 1)) / std::max(most, 1));
+  std::vector<AxisTick> ticks;
+  for (int power = first; power <= last; ++power)
+    for (int digit = 1; digit < 10; ++digit) {
+      const double value = digit * std::pow(10, power);
+      if (value < min * (1 - 1e-9) || value > max * (1 + 1e-9)) continue;
+      if (digit != 1) {
+        ticks.push_back({value, ""});
+        continue;
+      }
+      const Scale scale = scale_for(value, unit);
+      const bool labelled = (power - first) % every == 0;
+      ticks.push_back(
+          {value, labelled ? with_suffix(fmt::format("{:.6g}", value / scale.size), scale.suffix)
+                           : std::string()});
+    }
+  return ticks;
+}
+
+}  // namespace
+
+std::string format_value(double value, Unit unit) {
+  if (!std::isfinite(value)) return "-";
+  const bool whole = unit == Unit::kPlain || unit == Unit::kTokens;
+  if (whole && std::abs(value) < 10000 && value == std::floor(value))
+    return with_suffix(fmt::format("{:.0f}", value), unit_name(unit));
+  if (unit == Unit::kBytes && std::abs(value) < 1024) return fmt::format("{:.0f} B", value);
+  const Scale scale = scale_for(value, unit);
+  return with_suffix(three_digits(value / scale.size), scale.suffix);
+}
+
+std::vector<AxisTick> axis_ticks(double min, double max, bool logarithmic, Unit unit, int most) {
+  if (!(min < max) || !std::isfinite(min) || !std::isfinite(max)) return {};
+  if (!logarithmic) return linear_ticks(min, max, unit, most);
+  return min > 0 ? log_ticks(min, max, unit, most) : std::vector<AxisTick>();
+}
+
+double axis_end(double value, double least) {
+  value = std::max(value, least);
+  return value > 0 && std::isfinite(value) ? nice_above(value) : 1;
+}
+
+}  // namespace hearth

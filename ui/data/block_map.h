@@ -1,0 +1,101 @@
+// What the KV panel shows: every block of the pool, the numbers about them, and the same requests
+// as they would lie in the pool if each had the blocks of its longest possible answer set aside.
+// Of the window's thread alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ui/feeds/engine_view.h"
+
+namespace hearth {
+
+struct BlockCell {
+  BlockState state = BlockState::kFree;
+  RequestId owner = 0;
+  uint32_t references = 0, filled = 0;
+  uint64_t hash = 0, last_use = 0;
+  uint64_t copied = 0;  // the step in which it became somebody's copy; 0: not seen
+
+  bool shared() const { return references > 1; }
+};
+
+// Numbers about a pool.
+struct PoolNumbers {
+  uint32_t blocks = 0, free = 0, cached = 0, owned = 0, shared = 0;
+  uint32_t withheld = 0;        // beyond a pool that was made smaller
+  uint32_t reserved = 0;        // of the owned, those without a token
+  uint64_t tokens = 0;          // in owned blocks
+  uint64_t wasted = 0;          // places in owned blocks without a token
+  uint64_t saved_blocks = 0;    // that sharing makes unnecessary
+  uint32_t free_stretches = 0;  // runs of neighbouring free blocks
+  uint32_t longest_free = 0;
+
+  double used_share() const { return share(owned, blocks); }
+  // Of the places in owned blocks, those without a token: internal fragmentation.
+  double wasted_share() const { return share(wasted, tokens + wasted); }
+
+ private:
+  static double share(uint64_t part, uint64_t whole) {
+    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+  }
+};
+
+class BlockMap {
+ public:
+  // Frames for which a copied block is drawn so.
+  static constexpr uint64_t kCopyShownSteps = 8;
+
+  void update(const EngineView& view);
+
+  bool has_details() const { return has_details_; }
+  std::span<const BlockCell> cells() const { return cells_; }
+  const PoolNumbers& numbers() const { return numbers_; }
+  uint64_t step() const { return step_; }  // the newest that the cells know of
+  uint64_t age(const BlockCell& cell) const {
+    return cell.last_use == 0 || cell.last_use > step_ ? 0 : step_ - cell.last_use;
+  }
+  bool just_copied(const BlockCell& cell) const {
+    return cell.copied != 0 && step_ < cell.copied + kCopyShownSteps;
+  }
+  uint64_t copies() const { return copies_; }  // since this engine is watched
+  uint32_t copied_lately() const { return copied_lately_; }
+
+  // The pool under reservation.
+  struct Reservation {
+    RequestId request = 0;
+    uint32_t first = 0, blocks = 0;  // of the pool, set aside
+    uint32_t filled = 0;             // of them, those with a token
+    uint32_t tokens = 0;
+  };
+  std::span<const Reservation> reservations() const { return reservations_; }
+  const PoolNumbers& reserved_numbers() const { return reserved_numbers_; }
+  uint32_t running() const { return running_; }
+  // Running requests that would have to wait.
+  uint32_t left_out() const { return left_out_; }
+  // The reservation a block would lie in, or null.
+  const Reservation* reservation_at(size_t block) const;
+
+ private:
+  bool unchanged(const EngineView& view) const;
+  void count_cells();
+  void note_copies(uint32_t copies, std::span<const BlockView> blocks);
+  void reserve(const EngineView& view);
+
+  uint64_t generation_ = 0;
+  bool has_details_ = false;
+  std::vector<BlockCell> cells_;
+  PoolNumbers numbers_, reserved_numbers_;
+  uint64_t step_ = 0, copies_ = 0, last_copy_step_ = 0;
+  uint32_t copied_lately_ = 0;
+  uint32_t pending_copies_ = 0;  // in steps that the cells do not know of yet
+  uint64_t pending_step_ = 0;
+  std::vector<uint32_t> candidates_;
+  std::vector<Reservation> reservations_;
+  uint32_t running_ = 0, left_out_ = 0;
+  size_t sequences_ = 0;
+  SchedulerCounts counts_;
+};
+
+}  // namespace hearth

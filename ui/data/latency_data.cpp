@@ -1,0 +1,241 @@
+#include "ui/data/latency_data.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hearth {
+
+const char* latency_name(LatencyKind kind) {
+  constexpr std::array<const char*, kLatencyKinds> kNames = {"TTFT", "TBT", "TPOT"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+const char* latency_about(LatencyKind kind) {
+  constexpr std::array<const char*, kLatencyKinds> kAbout = {
+      "time to first token: from a request's arrival to its first token",
+      "time between tokens: from one token of a stream to its next",
+      "time per output token: a stream's mean time between tokens, once it has ended"};
+  return kAbout[static_cast<size_t>(kind)];
+}
+
+void LatencyData::clear() {
+  now_ = 0;
+  for (Kind& kind : kinds_) kind = {};
+  recent_series_ = {};
+  all_series_ = {};
+  streams_.clear();
+  ended_.clear();
+}
+
+void LatencyData::update(const EngineView& view) {
+  if (view.generation != generation_) {
+    clear();
+    generation_ = view.generation;
+  }
+  if (view.missed_steps > 0) lose_sight();
+  for (const StepRecord& record : view.new_steps) add(record);
+  if (view.state != EngineState::kPaused) now_ = std::max(now_, view.now);
+  forget_old();
+}
+
+LatencyStream& LatencyData::stream(RequestId request) {
+  LatencyStream& stream = streams_[request];
+  stream.request = request;
+  return stream;
+}
+
+void LatencyData::add(const StepRecord& record) {
+  now_ = std::max(now_, record.end_seconds);
+  for (const StepRecord::Arrival& arrival : record.arrived) {
+    LatencyStream& arrived = stream(arrival.request);
+    arrived.arrived = arrival.seconds;
+    arrived.arrival_known = true;
+  }
+  for (const StepMember& member : record.members) {
+    if (!member.samples) continue;
+    LatencyStream& of = stream(member.request);
+    // It had ended when this step was under way already: nobody got this token.
+    if (of.finished) continue;
+    if (of.tokens == 0) {
+      of.first_token = record.end_seconds;
+      if (of.arrival_known && !of.interrupted)
+        add_sample(LatencyKind::kTtft,
+                   {record.end_seconds, record.end_seconds - of.arrived, member.request});
+    } else if (of.joined) {
+      const LatencySample sample{record.end_seconds, record.end_seconds - of.last_token,
+                                 member.request};
+      add_sample(LatencyKind::kTbt, sample);
+      of.gaps.push_back(sample);
+      if (of.gaps.size() > kStreamTokens) of.gaps.pop_front();
+    }
+    ++of.tokens;
+    of.joined = true;
+    of.last_token = record.end_seconds;
+  }
+  for (const RequestId id : record.finished) finish(id);
+}
+
+void LatencyData::add_sample(LatencyKind which, const LatencySample& sample) {
+  Kind& kind = kinds_[static_cast<size_t>(which)];
+  kind.samples.push_back(sample);
+  kind.all_values.add(sample.seconds);
+  kind.recent_values.add(sample.seconds);
+  ++kind.recent;
+  if (which != LatencyKind::kTbt) return;
+  extend(recent_series_, sample);
+  extend(all_series_, sample);
+  if (all_series_.buckets.size() > Series::kMost) widen();
+}
+
+void LatencyData::finish(RequestId request) {
+  const auto place = streams_.find(request);
+  if (place == streams_.end() || place->second.finished) return;
+  LatencyStream& stream = place->second;
+  stream.finished = true;
+  // After missed steps the number of its tokens is not known.
+  if (stream.tokens > 1 && !stream.interrupted)
+    add_sample(LatencyKind::kTpot, {stream.last_token, stream.tpot(), request});
+  let_go(stream);
+}
+
+// How many tokens there were meanwhile is not known, nor who has ended: those go in time, too, and
+// begin anew if they had not.
+void LatencyData::lose_sight() {
+  std::vector<LatencyStream*> seen;
+  for (auto& [id, stream] : streams_) seen.push_back(&stream);
+  for (LatencyStream* stream : seen) {
+    if (stream->finished) continue;
+    stream->interrupted = true;
+    stream->joined = false;
+  }
+  std::erase_if(seen, [](const LatencyStream* stream) { return stream->leaving; });
+  std::sort(seen.begin(), seen.end(),
+            [](const LatencyStream* a, const LatencyStream* b) { return a->request < b->request; });
+  for (LatencyStream* stream : seen) {
+    stream->leaving = true;
+    ended_.push_back(stream->request);
+  }
+}
+
+void LatencyData::let_go(LatencyStream& stream) {
+  if (stream.leaving) return;
+  stream.leaving = true;
+  ended_.push_back(stream.request);
+}
+
+void LatencyData::forget_old() {
+  const double recent_from = now_ - kRecentSeconds;
+  for (Kind& kind : kinds_) {
+    while (kind.recent > 0) {
+      const LatencySample& oldest = kind.samples[kind.samples.size() - kind.recent];
+      if (oldest.at >= recent_from) break;
+      kind.recent_values.remove_oldest(oldest.seconds);
+      --kind.recent;
+    }
+    while (kind.samples.size() > kKept) {
+      const LatencySample& oldest = kind.samples.front();
+      kind.all_values.remove_oldest(oldest.seconds);
+      if (kind.recent == kind.samples.size()) {
+        kind.recent_values.remove_oldest(oldest.seconds);
+        --kind.recent;
+      }
+      kind.samples.pop_front();
+      ++kind.dropped;
+    }
+  }
+  while (ended_.size() > kStreams) {
+    streams_.erase(ended_.front());
+    ended_.pop_front();
+  }
+  const auto forget_until = [](std::deque<LatencyBucket>& buckets, double until) {
+    while (!buckets.empty() && buckets.front().to < until) buckets.pop_front();
+  };
+  forget_until(recent_series_.buckets, recent_from);
+  const std::deque<LatencySample>& gaps = kinds_[static_cast<size_t>(LatencyKind::kTbt)].samples;
+  if (!gaps.empty()) forget_until(all_series_.buckets, gaps.front().at);
+}
+
+void LatencyData::settle(Series& series) {
+  LatencyBucket& last = series.buckets.back();
+  last.count = series.open.size();
+  last.p50 = quantile_of(series.open, 0.5);
+  last.p90 = quantile_of(series.open, 0.9);
+  last.p99 = quantile_of(series.open, 0.99);
+}
+
+void LatencyData::extend(Series& series, const LatencySample& sample) {
+  if (series.buckets.empty() || sample.at >= series.buckets.back().to) {
+    if (!series.buckets.empty()) settle(series);
+    series.open.clear();
+    const double from = std::floor(sample.at / series.width) * series.width;
+    series.buckets.push_back({.from = from, .to = from + series.width});
+  }
+  series.open.push_back(sample.seconds);
+}
+
+// Doubles the width of the buckets of all, from the samples themselves.
+void LatencyData::widen() {
+  Series wider{.width = all_series_.width * 2};
+  for (const LatencySample& sample : kinds_[static_cast<size_t>(LatencyKind::kTbt)].samples)
+    extend(wider, sample);
+  all_series_ = std::move(wider);
+}
+
+LatencyNumbers LatencyData::numbers(LatencyKind which, Window window) const {
+  const Kind& kind = kinds_[static_cast<size_t>(which)];
+  const Quantiles& values = window == Window::kAll ? kind.all_values : kind.recent_values;
+  return {.count = values.count(),
+          .p50 = values.quantile(0.5),
+          .p90 = values.quantile(0.9),
+          .p99 = values.quantile(0.99),
+          .mean = values.mean()};
+}
+
+std::vector<Quantiles::Bar> LatencyData::histogram(LatencyKind which, Window window,
+                                                   int per_decade) const {
+  const Kind& kind = kinds_[static_cast<size_t>(which)];
+  return (window == Window::kAll ? kind.all_values : kind.recent_values).histogram(per_decade);
+}
+
+LatencyNumbers LatencyData::numbers(const LatencyStream& stream, Window window) const {
+  std::vector<double> values;
+  LatencyNumbers numbers;
+  for (const LatencySample& gap : stream.gaps) {
+    if (gap.at < from(window)) continue;
+    values.push_back(gap.seconds);
+    numbers.mean += gap.seconds;
+  }
+  numbers.count = values.size();
+  if (values.empty()) return {};
+  numbers.mean /= static_cast<double>(values.size());
+  numbers.p50 = quantile_of(values, 0.5);
+  numbers.p90 = quantile_of(values, 0.9);
+  numbers.p99 = quantile_of(values, 0.99);
+  return numbers;
+}
+
+double LatencyData::from(Window window) const {
+  if (window == Window::kRecent) return std::max(0.0, now_ - kRecentSeconds);
+  return all_series_.buckets.empty() ? 0 : all_series_.buckets.front().from;
+}
+
+std::vector<LatencyBucket> LatencyData::series(Window window) const {
+  Series series = window == Window::kAll ? all_series_ : recent_series_;
+  if (!series.buckets.empty()) settle(series);
+  return {series.buckets.begin(), series.buckets.end()};
+}
+
+void LatencyData::streams(Window window, std::vector<const LatencyStream*>& found) const {
+  found.clear();
+  for (const auto& [id, stream] : streams_)
+    if (stream.tokens > 0 && stream.last_token >= from(window)) found.push_back(&stream);
+  std::sort(found.begin(), found.end(),
+            [](const LatencyStream* a, const LatencyStream* b) { return a->request < b->request; });
+}
+
+const LatencyStream* LatencyData::find(RequestId request) const {
+  const auto place = streams_.find(request);
+  return place == streams_.end() ? nullptr : &place->second;
+}
+
+}  // namespace hearth

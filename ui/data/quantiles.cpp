@@ -1,0 +1,87 @@
+#include "ui/data/quantiles.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hearth {
+namespace {
+
+// Which of `count` values in ascending order is the quantile, from 0.
+size_t rank_of(double q, size_t count) {
+  const double rank = std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(count) - 1e-9);
+  return std::clamp<size_t>(static_cast<size_t>(std::max(rank, 1.0)), 1, count) - 1;
+}
+
+}  // namespace
+
+size_t Quantiles::bin_of(double value) {
+  if (!(value > kLeast)) return 0;
+  const double bin = std::floor(std::log10(value / kLeast) * kBinsPerDecade);
+  return std::min(static_cast<size_t>(bin), size_t{kDecades * kBinsPerDecade - 1});
+}
+
+void Quantiles::add(double value) {
+  bins_[bin_of(value)].values.push_back(value);
+  ++count_;
+  sum_ += value;
+}
+
+void Quantiles::remove_oldest(double value) {
+  Bin& bin = bins_[bin_of(value)];
+  if (bin.count() == 0) return;
+  ++bin.head;
+  --count_;
+  sum_ = count_ == 0 ? 0 : sum_ - value;
+  if (bin.head < 64 || bin.head < bin.values.size() / 2) return;
+  bin.values.erase(bin.values.begin(), bin.values.begin() + static_cast<ptrdiff_t>(bin.head));
+  bin.head = 0;
+}
+
+void Quantiles::clear() {
+  for (Bin& bin : bins_) bin = {};
+  count_ = 0;
+  sum_ = 0;
+}
+
+double Quantiles::quantile(double q) const {
+  if (count_ == 0) return 0;
+  size_t rank = rank_of(q, count_);
+  for (const Bin& bin : bins_) {
+    if (rank >= bin.count()) {
+      rank -= bin.count();
+      continue;
+    }
+    std::vector<double> values(bin.values.begin() + static_cast<ptrdiff_t>(bin.head),
+                               bin.values.end());
+    std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(rank), values.end());
+    return values[rank];
+  }
+  return 0;
+}
+
+std::vector<Quantiles::Bar> Quantiles::histogram(int per_decade) const {
+  const auto together = static_cast<size_t>(kBinsPerDecade / std::clamp(per_decade, 1, 256));
+  std::vector<Bar> bars;
+  size_t last = 0;  // behind the last that is not empty
+  for (size_t first = 0; first < bins_.size(); first += together) {
+    Bar bar;
+    for (size_t i = first; i < std::min(first + together, bins_.size()); ++i)
+      bar.count += bins_[i].count();
+    if (bar.count == 0 && bars.empty()) continue;
+    bar.from = kLeast * std::pow(10, static_cast<double>(first) / kBinsPerDecade);
+    bar.to = kLeast * std::pow(10, static_cast<double>(first + together) / kBinsPerDecade);
+    bars.push_back(bar);
+    if (bar.count > 0) last = bars.size();
+  }
+  bars.resize(last);
+  return bars;
+}
+
+double quantile_of(std::span<double> values, double q) {
+  if (values.empty()) return 0;
+  const size_t rank = rank_of(q, values.size());
+  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(rank), values.end());
+  return values[rank];
+}
+
+}  // namespace hearth

@@ -1,0 +1,269 @@
+#include "ui/data/timeline_data.h"
+
+#include <algorithm>
+
+namespace hearth {
+
+const char* cell_state_name(CellState state) {
+  switch (state) {
+    case CellState::kNone:
+      return "";
+    case CellState::kPrompt:
+      return "prompt chunk";
+    case CellState::kDecode:
+      return "decode";
+    case CellState::kIdle:
+      return "not in this step";
+    case CellState::kWaiting:
+      return "waiting";
+    case CellState::kPreempted:
+      return "preempted";
+    case CellState::kSwapped:
+      return "swapped";
+  }
+  return "";
+}
+
+char cell_state_letter(CellState state) {
+  switch (state) {
+    case CellState::kNone:
+    case CellState::kIdle:
+      return 0;
+    case CellState::kPrompt:
+      return 'P';
+    case CellState::kDecode:
+      return 'D';
+    case CellState::kWaiting:
+      return 'w';
+    case CellState::kPreempted:
+      return 'x';
+    case CellState::kSwapped:
+      return 's';
+  }
+  return 0;
+}
+
+size_t TimelineRow::run_at(uint64_t column) const {
+  const auto next = std::upper_bound(runs_.begin(), runs_.end(), column,
+                                     [](uint64_t c, const Run& run) { return c < run.first; });
+  return next == runs_.begin() ? 0 : static_cast<size_t>(next - runs_.begin()) - 1;
+}
+
+TimelineCell TimelineRow::cell(uint64_t column) const {
+  if (column < first_column() || (!open_ && column >= end_)) return {};
+  const Run& run = runs_[run_at(column)];
+  TimelineCell cell = run.cell;
+  cell.first_position += static_cast<uint32_t>(column - run.first) * cell.tokens;
+  return cell;
+}
+
+void TimelineRow::set(uint64_t column, const TimelineCell& cell) {
+  Run& last = runs_.back();
+  const TimelineCell& old = last.cell;
+  const auto next_position =
+      old.first_position + static_cast<uint32_t>(column - last.first) * old.tokens;
+  if (old.state == cell.state && old.tokens == cell.tokens && old.samples == cell.samples &&
+      old.prefix_tokens == 0 && cell.prefix_tokens == 0 &&
+      (cell.tokens == 0 || next_position == cell.first_position))
+    return;
+  if (last.first == column)
+    last.cell = cell;
+  else
+    runs_.push_back({column, cell});
+}
+
+void TimelineData::update(const EngineView& view) {
+  if (view.generation != generation_) {
+    clear();
+    generation_ = view.generation;
+  }
+  uint64_t missed = view.missed_steps;
+  if (missed > 0) {
+    missed_ += missed;
+    lose_sight();
+  }
+  for (const StepRecord& record : view.new_steps) {
+    add(record, view, missed);
+    missed = 0;
+  }
+  if (lost_any_ && view.has_details) look_again(view);
+  if (!view.new_steps.empty()) forget_old();
+}
+
+void TimelineData::clear() {
+  columns_.clear();
+  end_column_ = 0;
+  missed_ = 0;
+  lost_any_ = false;
+  rows_.clear();
+  by_request_.clear();
+  running_.clear();
+}
+
+const TimelineRow* TimelineData::find(RequestId request) const {
+  const auto place = by_request_.find(request);
+  return place == by_request_.end() ? nullptr : place->second;
+}
+
+TimelineRow& TimelineData::open_row(RequestId request, uint64_t column) {
+  TimelineRow*& known = by_request_[request];
+  if (!known) {
+    auto row = std::make_unique<TimelineRow>();
+    row->request_ = request;
+    row->runs_.push_back({column, {.state = CellState::kWaiting}});
+    known = row.get();
+    // Ids are given in order of arrival, so this is the end nearly always.
+    const auto place =
+        std::upper_bound(rows_.begin(), rows_.end(), request,
+                         [](RequestId id, const std::unique_ptr<TimelineRow>& other) {
+                           return id < other->request();
+                         });
+    rows_.insert(place, std::move(row));
+  } else if (!known->open_) {
+    if (known->end_ < column) known->runs_.push_back({known->end_, {}});
+    known->open_ = true;
+  }
+  return *known;
+}
+
+void TimelineData::close(TimelineRow& row, uint64_t column, bool finished) {
+  row.finished_ = row.finished_ || finished;
+  if (!row.open_) return;
+  row.open_ = false;
+  // Who came and went between two steps has a cell to be seen by.
+  row.end_ = std::max(column, row.first_column() + (finished ? 1 : 0));
+}
+
+void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_t missed) {
+  const uint64_t now = end_column_++;
+  TimelineColumn& column = columns_.emplace_back();
+  column = {.step = record.step,
+            .begin_seconds = record.begin_seconds,
+            .plan_seconds = record.plan_seconds,
+            .run_seconds = record.run_seconds,
+            .wait_seconds = record.wait_seconds,
+            .end_seconds = record.end_seconds,
+            .padding_tokens = record.padding_tokens,
+            .budget_tokens = view.limits.max_step_tokens,
+            .members = static_cast<uint32_t>(record.members.size()),
+            .running = record.counts.running,
+            .waiting = record.counts.waiting,
+            .swapped = record.counts.swapped,
+            .blocks_copied = record.blocks_copied,
+            .missed_before = missed};
+
+  for (const StepRecord::Arrival& arrival : record.arrived) {
+    TimelineRow& row = open_row(arrival.request, now);
+    row.prompt_tokens_ = arrival.prompt_tokens;
+    row.max_tokens_ = arrival.max_tokens;
+  }
+  for (const RequestId id : record.preempted_recompute)
+    open_row(id, now).set(now, {.state = CellState::kPreempted});
+  for (const RequestId id : record.preempted_swap)
+    open_row(id, now).set(now, {.state = CellState::kSwapped});
+  for (const RequestId id : record.admitted) open_row(id, now);
+
+  for (const StepMember& member : record.members) {
+    TimelineRow& row = open_row(member.request, now);
+    const bool prompt = member.phase == StepPhase::kPrompt;
+    (prompt ? column.prompt_tokens : column.decode_tokens) += member.tokens;
+    TimelineCell cell{.state = prompt ? CellState::kPrompt : CellState::kDecode,
+                      .samples = member.samples,
+                      .first_position = member.first_position,
+                      .tokens = member.tokens};
+    row.set(now, cell);
+    row.member_until_ = now + 1;
+    if (row.in_running_) continue;
+    row.in_running_ = true;
+    running_.push_back(&row);
+  }
+  for (const BatchPlan::PrefixHit& hit : record.prefix_hits) {
+    const auto place = by_request_.find(hit.request);
+    if (place == by_request_.end() || hit.tokens == 0) continue;
+    TimelineRow& row = *place->second;
+    TimelineCell cell = row.cell(now);
+    cell.prefix_tokens = hit.tokens;
+    row.set(now, cell);
+  }
+
+  // A request that ended with this step may still be in the next one, which was under way already:
+  // that one closes it again.
+  for (const RequestId id : record.finished)
+    if (const auto place = by_request_.find(id); place != by_request_.end())
+      close(*place->second, std::max(place->second->member_until_, now), true);
+  std::erase_if(running_, [&](TimelineRow* row) {
+    const bool member = row->member_until_ == now + 1;
+    if (row->open_ && row->finished_) close(*row, row->member_until_, true);
+    const CellState state = row->state();
+    const bool stays = row->open_ && (member || state == CellState::kPrompt ||
+                                      state == CellState::kDecode || state == CellState::kIdle);
+    if (stays && !member) row->set(now, {.state = CellState::kIdle});
+    if (!stays) row->in_running_ = false;
+    return !stays;
+  });
+}
+
+// Steps were missed: whoever was there may have ended meanwhile. Rows are closed until something
+// tells of them again.
+void TimelineData::lose_sight() {
+  for (const std::unique_ptr<TimelineRow>& row : rows_)
+    if (row->open_) close(*row, end_column_, false);
+  for (TimelineRow* row : running_) row->in_running_ = false;
+  running_.clear();
+  lost_any_ = true;
+}
+
+void TimelineData::look_again(const EngineView& view) {
+  // What was looked at before the gap tells nothing about after it.
+  const uint64_t newest = columns_.empty() ? 0 : columns_.back().step;
+  if (view.details_step < newest || columns_.empty()) return;
+  lost_any_ = false;
+  const uint64_t now = end_column_ - 1;
+  for (const SequenceView& sequence : view.sequences) {
+    if (sequence.state == SequenceState::kEnding) continue;
+    const auto place = by_request_.find(sequence.id);
+    if (place != by_request_.end() && (place->second->open_ || place->second->finished_)) continue;
+    TimelineRow& row = open_row(sequence.id, now);
+    row.prompt_tokens_ = sequence.prompt_tokens;
+    row.max_tokens_ = sequence.max_tokens;
+    CellState state = sequence.preemptions > 0 ? CellState::kPreempted : CellState::kWaiting;
+    if (sequence.state == SequenceState::kSwapped) state = CellState::kSwapped;
+    if (sequence.state == SequenceState::kRunning) state = CellState::kIdle;
+    row.set(now, {.state = state});
+    if (state != CellState::kIdle || row.in_running_) continue;
+    row.in_running_ = true;
+    running_.push_back(&row);
+  }
+}
+
+void TimelineData::forget_old() {
+  while (columns_.size() > kColumns) columns_.pop_front();
+  const uint64_t oldest = first_column();
+  if (oldest == 0) return;
+  std::erase_if(rows_, [&](const std::unique_ptr<TimelineRow>& row) {
+    if (row->end_column(end_column_) > oldest) {
+      // Runs that nobody can see any more go when they are half of them.
+      const size_t first = row->run_at(oldest);
+      if (first > 16 && first > row->runs_.size() / 2)
+        row->runs_.erase(row->runs_.begin(), row->runs_.begin() + static_cast<ptrdiff_t>(first));
+      return false;
+    }
+    by_request_.erase(row->request());
+    return true;
+  });
+}
+
+void TimelineData::rows_between(uint64_t from, uint64_t to, std::vector<size_t>& found) const {
+  found.clear();
+  for (size_t i = 0; i < rows_.size(); ++i)
+    if (rows_[i]->first_column() < to && rows_[i]->end_column(end_column_) > from)
+      found.push_back(i);
+}
+
+size_t TimelineData::count(CellState state) const {
+  return static_cast<size_t>(std::count_if(
+      rows_.begin(), rows_.end(),
+      [&](const std::unique_ptr<TimelineRow>& row) { return row->state() == state; }));
+}
+
+}  // namespace hearth
