@@ -1,0 +1,229 @@
+#include "ui/data/request_table.h"
+
+#include <algorithm>
+
+namespace hearth {
+
+const char* request_state_name(RequestState state) {
+  switch (state) {
+    case RequestState::kWaiting:
+      return "waiting";
+    case RequestState::kPrompt:
+      return "prompt";
+    case RequestState::kDecode:
+      return "decode";
+    case RequestState::kPreempted:
+      return "preempted";
+    case RequestState::kSwapped:
+      return "swapped";
+    case RequestState::kFinished:
+      return "finished";
+    case RequestState::kCancelled:
+      return "cancelled";
+  }
+  return "";
+}
+
+float RequestRow::progress() const {
+  if (state == RequestState::kFinished) return 1;
+  return max_tokens == 0 ? 0 : static_cast<float>(computed) / static_cast<float>(max_tokens);
+}
+
+double RequestRow::waited(double now) const {
+  if (arrived < 0) return -1;
+  const double end = admitted >= 0 ? admitted : ended >= 0 ? ended : now;
+  return std::max(0.0, end - arrived);
+}
+
+double RequestRow::running(double now) const {
+  if (admitted < 0) return -1;
+  return std::max(0.0, (ended >= 0 ? ended : now) - admitted);
+}
+
+double RequestRow::total(double now) const {
+  if (arrived < 0) return -1;
+  return std::max(0.0, (ended >= 0 ? ended : now) - arrived);
+}
+
+RequestRow& RequestTable::row(RequestId id) {
+  RequestRow& row = rows_[id];
+  row.id = id;
+  return row;
+}
+
+const RequestRow* RequestTable::find(RequestId id) const {
+  const auto found = rows_.find(id);
+  return found == rows_.end() ? nullptr : &found->second;
+}
+
+size_t RequestTable::count(RequestState state) const {
+  return static_cast<size_t>(
+      std::ranges::count_if(rows_, [&](const auto& entry) { return entry.second.state == state; }));
+}
+
+void RequestTable::note_cancel(RequestId id) {
+  if (const auto found = rows_.find(id); found != rows_.end()) found->second.cancel_asked = true;
+}
+
+void RequestTable::note_priority(RequestId id, int32_t priority) {
+  if (const auto found = rows_.find(id); found != rows_.end()) found->second.priority = priority;
+}
+
+void RequestTable::update(const EngineView& view) {
+  if (view.generation != generation_) {
+    rows_.clear();
+    generation_ = view.generation;
+  }
+  for (const StepRecord& record : view.new_steps) add(record);
+  if (view.has_details) look(view);
+  forget_old();
+}
+
+void RequestTable::add(const StepRecord& record) {
+  const auto named = [&](RequestId id) -> RequestRow& {
+    RequestRow& one = row(id);
+    one.seen_step = std::max(one.seen_step, record.step);
+    return one;
+  };
+  for (const StepRecord::Arrival& arrival : record.arrived) {
+    RequestRow& one = named(arrival.request);
+    one.arrived = arrival.seconds;
+    one.prompt_tokens = arrival.prompt_tokens;
+    one.max_tokens = arrival.max_tokens;
+    one.known = std::max(one.known, arrival.prompt_tokens);
+  }
+  for (const RequestId id : record.admitted) {
+    RequestRow& one = named(id);
+    if (one.admitted < 0) one.admitted = record.begin_seconds;
+  }
+  for (const BatchPlan::PrefixHit& hit : record.prefix_hits)
+    named(hit.request).cached_tokens += hit.tokens;
+  for (const RequestId id : record.preempted_recompute) {
+    RequestRow& one = named(id);
+    one.state = RequestState::kPreempted;
+    one.computed = one.blocks = 0;
+    ++one.preemptions;
+  }
+  for (const RequestId id : record.preempted_swap) {
+    RequestRow& one = named(id);
+    one.state = RequestState::kSwapped;
+    ++one.preemptions;
+  }
+  for (const StepMember& member : record.members) {
+    RequestRow& one = named(member.request);
+    // It was there all the time, if a look had lost it.
+    if (has_ended(one.state)) one.ended = -1;
+    one.state = member.phase == StepPhase::kPrompt ? RequestState::kPrompt : RequestState::kDecode;
+    one.computed = member.first_position + member.tokens;
+    one.known = std::max(one.known, one.computed);
+    if (!member.samples) continue;
+    one.known = std::max(one.known, one.computed + 1);
+    if (one.first_token < 0) one.first_token = record.end_seconds;
+    one.last_token = record.end_seconds;
+  }
+  for (const RequestId id : record.finished) end(named(id), record.end_seconds);
+}
+
+void RequestTable::end(RequestRow& row, double seconds) {
+  row.state = row.cancel_asked || (row.admitted < 0 && row.computed == 0) ? RequestState::kCancelled
+                                                                          : RequestState::kFinished;
+  row.ended = seconds;
+  row.blocks = 0;
+}
+
+void RequestTable::look(const EngineView& view) {
+  ++looks_;
+  for (const SequenceView& sequence : view.sequences) {
+    const size_t before = rows_.size();
+    RequestRow& one = row(sequence.id);
+    const bool is_new = rows_.size() > before;
+    one.seen_look = looks_;
+    // Steps that are known by now may be younger than the look.
+    if (one.seen_step > view.details_step) continue;
+    if (is_new) one.arrived = view.now;
+    if (has_ended(one.state)) continue;
+    one.seen_step = view.details_step;
+    one.prompt_tokens = sequence.prompt_tokens;
+    one.max_tokens = sequence.max_tokens;
+    one.known = sequence.known;
+    one.computed = sequence.computed;
+    one.priority = sequence.priority;
+    one.blocks = sequence.blocks;
+    one.preemptions = sequence.preemptions;
+    switch (sequence.state) {
+      case SequenceState::kWaiting:
+        one.state = sequence.preemptions > 0 ? RequestState::kPreempted : RequestState::kWaiting;
+        break;
+      case SequenceState::kSwapped:
+        one.state = RequestState::kSwapped;
+        break;
+      case SequenceState::kRunning:
+      case SequenceState::kEnding:
+        one.state =
+            sequence.computed < sequence.prompt_tokens || sequence.known - sequence.computed > 1
+                ? RequestState::kPrompt
+                : RequestState::kDecode;
+        break;
+    }
+  }
+  // A request that ends while nothing runs is told of only by the next step.
+  for (auto& [id, one] : rows_)
+    if (!has_ended(one.state) && one.seen_step <= view.details_step && one.seen_look != looks_)
+      end(one, one.last_token >= 0 && !one.cancel_asked ? one.last_token : view.now);
+}
+
+void RequestTable::forget_old() {
+  size_t ended = static_cast<size_t>(std::ranges::count_if(
+      rows_, [](const auto& entry) { return has_ended(entry.second.state); }));
+  for (auto at = rows_.begin(); at != rows_.end() && ended > kKeptEnded;) {
+    if (!has_ended(at->second.state)) {
+      ++at;
+      continue;
+    }
+    at = rows_.erase(at);
+    --ended;
+  }
+}
+
+std::vector<const RequestRow*> RequestTable::sorted(RequestColumn column, bool descending,
+                                                    double now) const {
+  const auto value = [&](const RequestRow& row) -> double {
+    switch (column) {
+      case RequestColumn::kId:
+        return static_cast<double>(row.id);
+      case RequestColumn::kState:
+        return static_cast<double>(row.state);
+      case RequestColumn::kProgress:
+        return double{row.progress()};
+      case RequestColumn::kArrived:
+        return row.arrived;
+      case RequestColumn::kWaited:
+        return row.waited(now);
+      case RequestColumn::kTtft:
+        return row.ttft();
+      case RequestColumn::kRunning:
+        return row.running(now);
+      case RequestColumn::kPriority:
+        return row.priority;
+      case RequestColumn::kBlocks:
+        return row.blocks;
+      case RequestColumn::kPreemptions:
+        return row.preemptions;
+      case RequestColumn::kEnded:
+        return row.ended;
+    }
+    return 0;
+  };
+  std::vector<std::pair<double, const RequestRow*>> keyed;
+  keyed.reserve(rows_.size());
+  for (const auto& [id, row] : rows_) keyed.emplace_back(value(row), &row);
+  std::ranges::stable_sort(keyed, [&](const auto& a, const auto& b) {
+    return descending ? a.first > b.first : a.first < b.first;
+  });
+  std::vector<const RequestRow*> rows;
+  rows.reserve(keyed.size());
+  for (const auto& [key, row] : keyed) rows.push_back(row);
+  return rows;
+}
+
+}  // namespace hearth
