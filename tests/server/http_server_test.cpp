@@ -1,14 +1,23 @@
-// The server before it has a model: it says so, and can be left.
+// The server without a device: before it has a model, over a stand-in for one, and after losing it.
 #include "tools/server/http_server.h"
+
+#include <sstream>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/log.h"
-#include "tests/support/http_client.h"
+#include "tests/support/exposition.h"
+#include "tests/support/served_stand_in.h"
 
 namespace hearth::testing {
 namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kCompletion = "/v1/completions";
 
 TEST(HttpServer, SaysThatItLoads) {
   const ScopedLogSink quiet([](std::string_view) {});
@@ -37,6 +46,177 @@ TEST(HttpServer, SaysThatItLoads) {
 
   (*server)->drain();
   EXPECT_FALSE(HttpClient(port).connected());
+}
+
+// Greedy, so the same to the same; to the length that was asked for.
+std::string completion(const std::string& prompt, const std::string& more = {}) {
+  return R"({"temperature":0,"ignore_eos":true,"max_tokens":6,"prompt":)" + prompt + more + "}";
+}
+
+class ServedPrompts : public ServedStandIn {
+ protected:
+  // The texts of a reply, by index; each index is there exactly once.
+  static std::vector<std::string> texts(const json& choices) {
+    std::vector<std::string> all(choices.size());
+    std::vector<bool> seen(choices.size());
+    for (const json& choice : choices) {
+      const auto index = choice["index"].get<size_t>();
+      if (index >= all.size() || seen[index]) {
+        ADD_FAILURE() << choices;
+        return {};
+      }
+      seen[index] = true;
+      EXPECT_EQ(choice["finish_reason"], "length");
+      all[index] = choice["text"];
+    }
+    return all;
+  }
+  // What a stream says, as the choices of a whole reply; `usage` is its last object's.
+  static json assembled(const std::string& body, json& usage) {
+    json choices = json::array();
+    std::istringstream lines(body);
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with("data: {")) continue;
+      const json chunk = json::parse(line.substr(6));
+      if (chunk.contains("usage")) usage = chunk["usage"];
+      for (const json& part : chunk["choices"]) {
+        const auto index = part["index"].get<size_t>();
+        while (choices.size() <= index)
+          choices.push_back({{"index", choices.size()}, {"text", ""}, {"finish_reason", json()}});
+        json& choice = choices[index];
+        EXPECT_TRUE(choice["finish_reason"].is_null()) << "after its end: " << line;
+        choice["text"] = choice["text"].get<std::string>() + part["text"].get<std::string>();
+        choice["finish_reason"] = part["finish_reason"];
+      }
+    }
+    return choices;
+  }
+};
+
+TEST_F(ServedPrompts, EachOfAListIsAnsweredAsIfAlone) {
+  const std::vector<std::string> prompts = {R"("Once upon a time")", R"("The fox")", R"("A bee")"};
+  // Drawn, so that the completions of one prompt differ.
+  const std::string drawn = R"(,"temperature":1,"seed":5,"n":2)";
+  std::vector<std::string> expected;
+  uint64_t prompt_tokens = 0;
+  for (const std::string& prompt : prompts) {
+    const json alone = post(kCompletion, completion(prompt, drawn)).json();
+    for (const std::string& text : texts(alone["choices"])) expected.push_back(text);
+    prompt_tokens += alone["usage"]["prompt_tokens"].get<uint64_t>();
+  }
+  ASSERT_EQ(expected.size(), 6u);
+  EXPECT_NE(expected[0], expected[1]);
+  EXPECT_NE(expected[0], expected[2]);
+  const std::string list = "[" + prompts[0] + "," + prompts[1] + "," + prompts[2] + "]";
+  const json together = post(kCompletion, completion(list, drawn)).json();
+  EXPECT_EQ(texts(together["choices"]), expected);
+  EXPECT_EQ(together["usage"]["prompt_tokens"], prompt_tokens);
+  EXPECT_EQ(together["usage"]["completion_tokens"], 6 * 6);
+
+  const HttpAnswer stream =
+      post(kCompletion,
+           completion(list, drawn + R"(,"stream":true,"stream_options":{"include_usage":true})"));
+  EXPECT_TRUE(stream.body.ends_with("data: [DONE]\n\n"));
+  json usage;
+  EXPECT_EQ(texts(assembled(stream.body, usage)), expected);
+  EXPECT_EQ(usage["prompt_tokens"], prompt_tokens);
+  EXPECT_EQ(usage["completion_tokens"], 6 * 6);
+}
+
+TEST_F(ServedPrompts, MayBeListsOfIds) {
+  const std::string first = "[1,20,30]", second = "[40,50]";
+  const std::string a = texts(post(kCompletion, completion(first)).json()["choices"]).at(0);
+  const std::string b = texts(post(kCompletion, completion(second)).json()["choices"]).at(0);
+  EXPECT_NE(a, b);
+  const json both = post(kCompletion, completion("[" + first + "," + second + "]")).json();
+  EXPECT_EQ(texts(both["choices"]), (std::vector<std::string>{a, b}));
+  EXPECT_EQ(both["usage"]["prompt_tokens"], 5);
+}
+
+TEST_F(ServedPrompts, AllAreAcceptedOrNone) {
+  std::string many = "\"a\"";
+  for (int i = 0; i < 64; ++i) many += ",\"a\"";
+  EXPECT_EQ(post(kCompletion, completion("[" + many + "]")).status, 429);
+  std::string too_long = "1";
+  for (int i = 0; i < 300; ++i) too_long += ",1";
+  EXPECT_EQ(post(kCompletion, completion("[[1],[" + too_long + "]]")).status, 400);
+  EXPECT_EQ((*engine_)->metrics().requests_submitted.value(), 0u);
+}
+
+TEST_F(ServedPrompts, ALimitBeyondTheContextIsTheContext) {
+  const json reply =
+      post(kCompletion, R"({"prompt":[1,2,3,4],"ignore_eos":true,"max_tokens":100000})").json();
+  EXPECT_EQ(reply["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(reply["usage"]["prompt_tokens"], 4);
+  EXPECT_EQ(reply["usage"]["completion_tokens"], 252);
+  EXPECT_EQ(reply["usage"]["total_tokens"], 256);
+}
+
+TEST_F(ServedStandIn, ALostDeviceIsAnErrorToEverybody) {
+  EXPECT_EQ(get("/health").json()["status"], "ok");
+  EXPECT_EQ(post(kCompletion, completion("\"a\"")).status, 200);
+  engine_->executor().delay = std::chrono::milliseconds(5);
+  const std::string endless = R"({"prompt":"a","ignore_eos":true,"max_tokens":200)";
+  HttpClient streaming(server_->port()), waiting(server_->port());
+  streaming.send(HttpClient::post_text(kCompletion, endless + R"(,"stream":true})"));
+  ASSERT_TRUE(streaming.read_until("data: "));
+  waiting.send(HttpClient::post_text(kCompletion, endless + "}"));
+  ASSERT_TRUE(comes_true([&] { return (*engine_)->metrics().running.value() == 2; }));
+
+  engine_->executor().faults.wait.arm(1);
+  // Who waits for a whole reply gets a status; who has the beginning of a stream, an event.
+  HttpAnswer answer = waiting.read();
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.json()["error"]["type"], "server_error");
+  const std::string reason = answer.json()["error"]["message"];
+  EXPECT_THAT(reason, HasSubstr("stand-in"));
+  answer = streaming.read();
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_THAT(answer.body, HasSubstr(R"(data: {"error":)"));
+  EXPECT_THAT(answer.body, HasSubstr(reason));
+
+  answer = get("/health");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.json()["status"], "error");
+  EXPECT_EQ(answer.json()["message"], reason);
+  for (const char* path : {kCompletion, "/v1/chat/completions"}) {
+    answer = post(path, R"({"prompt":"a","messages":[{"role":"user","content":"a"}]})");
+    EXPECT_EQ(answer.status, 503) << path;
+    EXPECT_EQ(answer.json()["error"]["code"], "error") << path;
+  }
+  // What was counted can still be read, so that somebody can find out.
+  answer = get("/metrics");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_THAT(answer.body, HasSubstr("hearth_requests_finished_total{reason=\"error\"} 2\n"));
+  EXPECT_EQ(get("/v1/models").status, 200);
+  server_->drain();
+}
+
+TEST_F(ServedStandIn, ClientsAreSentAwayWhileItDrains) {
+  engine_->executor().delay = std::chrono::milliseconds(20);
+  HttpClient running(server_->port()), kept(server_->port());
+  running.send(HttpClient::post_text(
+      kCompletion, R"({"prompt":"a","ignore_eos":true,"max_tokens":100,"stream":true})"));
+  ASSERT_TRUE(running.read_until("data: "));
+  const HttpAnswer before = kept.get("/health");
+  EXPECT_EQ(before.json()["status"], "ok");
+  EXPECT_THAT(before.head, Not(HasSubstr("Connection: close")));
+  std::thread draining([&] { server_->drain(); });
+  ASSERT_TRUE(comes_true([&] { return (*engine_)->state() == EngineState::kDraining; }));
+  // Answered, and told to go: else a busy client would keep its connection to the very end.
+  const HttpAnswer after = kept.get("/health");
+  EXPECT_EQ(after.json()["status"], "draining");
+  EXPECT_THAT(after.head, HasSubstr("Connection: close"));
+  EXPECT_TRUE(kept.closed(0.5));
+  EXPECT_THAT(running.read().body, HasSubstr("data: [DONE]"));
+  draining.join();
+}
+
+TEST_F(ServedStandIn, AScrapeKeepsTheRulesOfTheFormat) {
+  EXPECT_EQ(post(kCompletion, completion("\"a\"", R"(,"n":3)")).status, 200);
+  const Exposition scrape = ExpositionReader::read(get("/metrics").body);
+  EXPECT_THAT(scrape.complaints, ::testing::IsEmpty());
+  EXPECT_GE(scrape.types.size(), 20u);
 }
 
 }  // namespace

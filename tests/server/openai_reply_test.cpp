@@ -53,7 +53,7 @@ TEST_F(OpenAiReply, AWholeChatReply) {
   Choice cut = stopped;
   cut.end.reason = FinishReason::kLength;
   cut.end.generated_tokens = 3;
-  const json reply = reply_json(chat_, std::vector{stopped, cut}, true, *tokenizer_);
+  const json reply = reply_json(chat_, std::vector{stopped, cut}, 2, true, *tokenizer_);
   EXPECT_EQ(reply["object"], "chat.completion");
   EXPECT_EQ(reply["id"], "chatcmpl-1");
   EXPECT_EQ(reply["created"], 5);
@@ -75,10 +75,27 @@ TEST_F(OpenAiReply, AWholeChatReply) {
   EXPECT_EQ(reply["usage"]["prompt_tokens_details"]["cached_tokens"], 4);
 }
 
+TEST_F(OpenAiReply, UsageCountsEveryPromptOnce) {
+  std::vector<GenerationEnd> ends(4);
+  for (size_t i = 0; i < ends.size(); ++i) {
+    ends[i].prompt_tokens = i < 2 ? 10 : 100;
+    ends[i].cached_tokens = i < 2 ? 0 : 16;
+    ends[i].generated_tokens = 1;
+  }
+  // The second of a prompt found the first's blocks; nobody asked for those twice.
+  ends[1].cached_tokens = 10;
+  const json usage = usage_json(ends, 2);
+  EXPECT_EQ(usage["prompt_tokens"], 110);
+  EXPECT_EQ(usage["completion_tokens"], 4);
+  EXPECT_EQ(usage["total_tokens"], 114);
+  EXPECT_EQ(usage["prompt_tokens_details"]["cached_tokens"], 16);
+  EXPECT_EQ(usage_json({}, 1)["total_tokens"], 0);
+}
+
 TEST_F(OpenAiReply, AWholeCompletion) {
   Choice choice{.text = " there", .tokens = {token(" there", -0.5f)}, .end = {}};
   choice.end.reason = FinishReason::kTimeLimit;
-  const json reply = reply_json(completion_, std::vector{choice}, true, *tokenizer_);
+  const json reply = reply_json(completion_, std::vector{choice}, 1, true, *tokenizer_);
   EXPECT_EQ(reply["object"], "text_completion");
   EXPECT_EQ(reply["choices"][0]["text"], " there");
   EXPECT_EQ(reply["choices"][0]["finish_reason"], "length");
@@ -87,7 +104,7 @@ TEST_F(OpenAiReply, AWholeCompletion) {
   EXPECT_EQ(logprobs["token_logprobs"].size(), 1u);
   EXPECT_TRUE(logprobs["top_logprobs"][0].contains(" there"));
   EXPECT_TRUE(
-      reply_json(completion_, std::vector{choice}, false, *tokenizer_)["choices"][0]["logprobs"]
+      reply_json(completion_, std::vector{choice}, 1, false, *tokenizer_)["choices"][0]["logprobs"]
           .is_null());
 }
 
@@ -108,7 +125,7 @@ TEST_F(OpenAiReply, PartsOfAStream) {
   end.text = "rest";
   EXPECT_EQ(last_chunk(chat_, 0, end)["choices"][0]["delta"]["content"], "rest");
   EXPECT_EQ(last_chunk(completion_, 0, end)["choices"][0]["text"], "rest");
-  const json usage = usage_chunk(chat_, std::vector{end});
+  const json usage = usage_chunk(chat_, std::vector{end}, 1);
   EXPECT_TRUE(usage["choices"].empty());
   EXPECT_TRUE(usage.contains("usage"));
 }

@@ -44,11 +44,28 @@ TEST(OpenAiRequest, ReadsMessages) {
 }
 
 TEST(OpenAiRequest, ReadsPrompts) {
-  EXPECT_EQ(std::get<std::string>(good(ApiKind::kCompletion, R"({"prompt":"Hi"})").prompt), "Hi");
-  EXPECT_EQ(std::get<std::string>(good(ApiKind::kCompletion, R"({"prompt":["Hi"]})").prompt), "Hi");
-  const std::vector<uint32_t> ids = {1, 999};
-  for (const char* body : {R"({"prompt":[1,999]})", R"({"prompt":[[1,999]]})"})
-    EXPECT_EQ(std::get<std::vector<uint32_t>>(good(ApiKind::kCompletion, body).prompt), ids);
+  using Ids = std::vector<uint32_t>;
+  const std::pair<const char*, std::vector<ApiRequest::Prompt>> cases[] = {
+      {R"({"prompt":"Hi"})", {"Hi"}},
+      {R"({"prompt":["Hi"]})", {"Hi"}},
+      {R"({"prompt":["Hi","","you"]})", {"Hi", "", "you"}},
+      {R"({"prompt":[1,999]})", {Ids{1, 999}}},
+      {R"({"prompt":[[1,999]]})", {Ids{1, 999}}},
+      {R"({"prompt":[[1],[2,3]]})", {Ids{1}, Ids{2, 3}}},
+  };
+  for (const auto& [body, prompts] : cases)
+    EXPECT_EQ(good(ApiKind::kCompletion, body).prompts, prompts) << body;
+}
+
+TEST(OpenAiRequest, LimitsWhatOneRequestMayAskFor) {
+  std::string prompts = "\"a\"";
+  for (int i = 1; i < 512; ++i) prompts += ",\"a\"";
+  EXPECT_EQ(good(ApiKind::kCompletion, "{\"n\":4,\"prompt\":[" + prompts + "]}").prompts.size(),
+            512u);
+  const auto refused =
+      parse_api_request(ApiKind::kCompletion, "{\"n\":5,\"prompt\":[" + prompts + "]}", 1000);
+  ASSERT_TRUE(std::holds_alternative<ApiError>(refused));
+  EXPECT_EQ(std::get<ApiError>(refused).param, "prompt");
 }
 
 TEST(OpenAiRequest, ReadsEveryField) {
@@ -190,8 +207,13 @@ TEST(OpenAiRequest, RefusesWrongPromptsAndMessagesByName) {
       {ApiKind::kCompletion, "prompt", R"({"prompt":[1000]})"},
       {ApiKind::kCompletion, "prompt", R"({"prompt":[-1]})"},
       {ApiKind::kCompletion, "prompt", R"({"prompt":[1.0]})"},
-      {ApiKind::kCompletion, "prompt", R"({"prompt":["a","b"]})"},
-      {ApiKind::kCompletion, "prompt", R"({"prompt":[[1],[2]]})"},
+      {ApiKind::kCompletion, "prompt", R"({"prompt":["a",1]})"},
+      {ApiKind::kCompletion, "prompt", R"({"prompt":[1,"a"]})"},
+      {ApiKind::kCompletion, "prompt", R"({"prompt":["a",[1]]})"},
+      {ApiKind::kCompletion, "prompt", R"({"prompt":[[1],"a"]})"},
+      {ApiKind::kCompletion, "prompt", R"({"prompt":[[1],[]]})"},
+      {ApiKind::kCompletion, "prompt", R"({"prompt":[[1],[1000]]})"},
+      {ApiKind::kCompletion, "prompt", R"({"prompt":[null]})"},
       {ApiKind::kCompletion, "prompt", R"({"prompt":[[[1]]]})"},
       {ApiKind::kCompletion, "logprobs", R"({"prompt":"a","logprobs":true})"},
   };

@@ -1,107 +1,126 @@
 // The text Prometheus reads: its rules, and that the dashboard asks for nothing that is not there.
 #include "tools/server/prometheus.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
-#include <sstream>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace hearth {
+#include "tests/support/exposition.h"
+
+namespace hearth::testing {
 namespace {
 
-struct Sample {
-  std::string name, labels;
-  double value;
-};
-struct Exposition {
-  std::map<std::string, std::string> types;
-  std::vector<Sample> samples;
-};
+using ::testing::HasSubstr;
 
-// What a sample belongs to: a histogram's parts are under its own name.
-std::string family(const std::string& name, const Exposition& read) {
-  for (const char* part : {"_bucket", "_sum", "_count"}) {
-    if (!name.ends_with(part)) continue;
-    const std::string base = name.substr(0, name.size() - std::string(part).size());
-    if (read.types.contains(base)) return base;
-  }
-  return name;
-}
-
-// Checks every line on the way.
 Exposition read_text(const std::string& text) {
-  static const std::regex help(R"(# HELP (hearth_[a-z0-9_]+) \S.*)");
-  static const std::regex type(R"(# TYPE (hearth_[a-z0-9_]+) (counter|gauge|histogram))");
-  static const std::regex sample(R"re((hearth_[a-z0-9_]+)(\{[a-z]+="[^"\\]*"\})? ([-+0-9.eE]+))re");
-  Exposition read;
-  std::set<std::string> helped;
-  std::string current, line;
-  EXPECT_TRUE(text.ends_with("\n"));
-  std::istringstream lines(text);
-  while (std::getline(lines, line)) {
-    std::smatch match;
-    if (std::regex_match(line, match, help)) {
-      EXPECT_TRUE(helped.insert(match[1]).second) << "twice: " << line;
-      current = match[1];
-    } else if (std::regex_match(line, match, type)) {
-      EXPECT_EQ(match[1], current) << "HELP comes first: " << line;
-      EXPECT_TRUE(read.types.emplace(match[1], match[2]).second) << line;
-    } else if (std::regex_match(line, match, sample)) {
-      EXPECT_EQ(family(match[1], read), current) << "samples stand together: " << line;
-      EXPECT_TRUE(read.types.contains(current)) << line;
-      read.samples.push_back({match[1], match[2], std::strtod(match[3].str().c_str(), nullptr)});
-    } else {
-      ADD_FAILURE() << "not a line Prometheus reads: " << line;
-    }
-  }
+  Exposition read = ExpositionReader::read(text);
+  EXPECT_THAT(read.complaints, ::testing::IsEmpty());
+  for (const auto& [name, type] : read.types) EXPECT_TRUE(name.starts_with("hearth_")) << name;
   return read;
 }
 
-double value_of(const Exposition& read, const std::string& name, const std::string& labels = {}) {
+using Labels = std::map<std::string, std::string>;
+
+double value_of(const Exposition& read, const std::string& name, const Labels& labels = {}) {
   for (const Sample& sample : read.samples)
     if (sample.name == name && sample.labels == labels) return sample.value;
-  ADD_FAILURE() << "missing: " << name << labels;
+  ADD_FAILURE() << "missing: " << name;
   return -1;
 }
 
-TEST(Prometheus, KeepsTheRulesOfTheFormat) {
-  const Metrics metrics;
-  const Exposition read = read_text(prometheus_text(metrics));
-  EXPECT_GE(read.types.size(), 20u);
-  for (const auto& [name, type] : read.types)
-    EXPECT_EQ(name.ends_with("_total"), type == "counter") << name;
+// A server that has done something of everything.
+std::string busy_text() {
+  Metrics metrics;
+  for (const double value : {0.0001, 0.02, 0.02, 1.0, 1e9}) {
+    metrics.time_to_first_token_seconds.add(value);
+    metrics.step_seconds.add(value);
+  }
+  metrics.requests_submitted.add(uint64_t{1} << 60);
+  return prometheus_text(metrics);
 }
 
-TEST(Prometheus, BucketsAreCumulativeAndEndWithAll) {
-  Metrics metrics;
-  for (const double value : {0.0001, 0.02, 0.02, 1.0, 1e9})
-    metrics.time_to_first_token_seconds.add(value);
-  const Exposition read = read_text(prometheus_text(metrics));
-  const std::string name = "hearth_time_to_first_token_seconds";
-  double last = 0, last_bound = 0, at_infinity = -1;
-  size_t buckets = 0;
-  for (const Sample& sample : read.samples) {
-    if (sample.name != name + "_bucket") continue;
-    ++buckets;
-    EXPECT_GE(sample.value, last);
-    last = sample.value;
-    if (sample.labels == R"({le="+Inf"})") {
-      at_infinity = sample.value;
-    } else {
-      EXPECT_EQ(at_infinity, -1) << "+Inf comes last";
-      const double bound = std::strtod(sample.labels.c_str() + 5, nullptr);
-      EXPECT_GT(bound, last_bound);
-      last_bound = bound;
-    }
+TEST(Prometheus, KeepsTheRulesOfTheFormat) {
+  EXPECT_GE(read_text(prometheus_text(Metrics())).types.size(), 20u);
+  read_text(busy_text());
+}
+
+// The rules above are those of promtool, which has the last word where it is installed.
+TEST(Prometheus, PromtoolAgrees) {
+  if (std::system("command -v promtool >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "promtool is not installed";
+  const std::string path = ::testing::TempDir() + "/prometheus_test.txt";
+  for (const std::string& text : {prometheus_text(Metrics()), busy_text()}) {
+    std::ofstream(path) << text;
+    EXPECT_EQ(std::system(("promtool check metrics <" + path).c_str()), 0);
   }
-  EXPECT_GT(buckets, 5u);
-  EXPECT_EQ(at_infinity, 5);
+  std::remove(path.c_str());
+}
+
+// That a rule is kept means something only if breaking it is noticed.
+TEST(Prometheus, EveryBrokenRuleIsNoticed) {
+  const std::string good =
+      "# HELP a_total Things.\n# TYPE a_total counter\na_total{kind=\"x\"} 1\na_total 2\n"
+      "# HELP b_seconds Time.\n# TYPE b_seconds histogram\nb_seconds_bucket{le=\"0.1\"} 1\n"
+      "b_seconds_bucket{le=\"+Inf\"} 3\nb_seconds_sum 1e3\nb_seconds_count 3\n";
+  EXPECT_THAT(ExpositionReader::read(good).complaints, ::testing::IsEmpty());
+  const struct {
+    const char *what, *old_text, *new_text;
+  } cases[] = {
+      {"no HELP", "# HELP a_total Things.\n", ""},
+      {"no help text", "a_total Things.", "a_total"},
+      {"a second HELP", "# TYPE a_total", "# HELP a_total Again.\n# TYPE a_total"},
+      {"no HELP or TYPE", "# TYPE a_total counter\n", ""},
+      {"a second TYPE", "a_total 2\n", "a_total 2\n# TYPE a_total counter\n"},
+      {"no such type", "a_total counter", "a_total number"},
+      {"end in _total", "a_total counter", "a_total gauge"},
+      {"end in _total", "b_seconds histogram", "b_seconds counter"},
+      {"twice", "a_total 2\n", "a_total 2\na_total 2\n"},
+      {"twice", "a_total 2", "a_total{kind=\"x\"} 2"},
+      {"not labels", "{kind=\"x\"}", "{kind=x}"},
+      {"a label twice", "{kind=\"x\"}", "{kind=\"x\",kind=\"y\"}"},
+      {"not a line", "a_total 2", "a_total two"},
+      {"not a line", "a_total 2", "a-total 2"},
+      {"not a line", "a_total 2\n", "a_total 2\n\n"},
+      {"'le' is for histograms", "{kind=\"x\"}", "{le=\"1\"}"},
+      {"not under its own", "a_total 2\n", "a_total 2\nc 5\n"},
+      {"bounds do not rise", "0.1", "+Inf"},
+      {"not cumulative", "{le=\"0.1\"} 1", "{le=\"0.1\"} 4"},
+      {"no bucket for +Inf", "b_seconds_bucket{le=\"+Inf\"} 3\n", ""},
+      {"no sum", "b_seconds_sum 1e3\n", ""},
+      {"the count is not", "b_seconds_count 3\n", ""},
+      {"the count is not", "b_seconds_count 3", "b_seconds_count 4"},
+      {"below zero", "a_total 2", "a_total -2"},
+      {"does not end", "b_seconds_count 3\n", "b_seconds_count 3"},
+  };
+  for (const auto& broken : cases) {
+    std::string text = good;
+    const size_t place = text.find(broken.old_text);
+    ASSERT_NE(place, std::string::npos) << broken.old_text;
+    text.replace(place, std::string(broken.old_text).size(), broken.new_text);
+    EXPECT_THAT(ExpositionReader::read(text).complaints,
+                ::testing::Contains(HasSubstr(broken.what)))
+        << text;
+  }
+  for (const char* name : {"a_milliseconds", "a_ms", "aB", "a:b", "a_gauge", "a_count"}) {
+    const std::string text =
+        std::string("# HELP ") + name + " A.\n# TYPE " + name + " gauge\n" + name + " 1\n";
+    EXPECT_EQ(ExpositionReader::read(text).complaints.size(), 1u) << name;
+  }
+}
+
+TEST(Prometheus, HistogramsCountWhatWasAdded) {
+  const Exposition read = read_text(busy_text());
+  const std::string name = "hearth_time_to_first_token_seconds";
+  EXPECT_EQ(value_of(read, name + "_bucket", {{"le", "0.025"}}), 3);
+  EXPECT_EQ(value_of(read, name + "_bucket", {{"le", "160"}}), 4);
+  EXPECT_EQ(value_of(read, name + "_bucket", {{"le", "+Inf"}}), 5);
   EXPECT_EQ(value_of(read, name + "_count"), 5);
   EXPECT_DOUBLE_EQ(value_of(read, name + "_sum"), 1e9 + 1.0401);
 }
@@ -115,8 +134,8 @@ TEST(Prometheus, NumbersAreWhatTheEngineCounted) {
   const Exposition read = read_text(prometheus_text(metrics));
   EXPECT_EQ(value_of(read, "hearth_requests_running"), 3);
   EXPECT_EQ(value_of(read, "hearth_generated_tokens_total"), 70);
-  EXPECT_EQ(value_of(read, "hearth_requests_finished_total", R"({reason="cancelled"})"), 2);
-  EXPECT_EQ(value_of(read, "hearth_preemptions_total", R"({kind="swap"})"), 4);
+  EXPECT_EQ(value_of(read, "hearth_requests_finished_total", {{"reason", "cancelled"}}), 2);
+  EXPECT_EQ(value_of(read, "hearth_preemptions_total", {{"kind", "swap"}}), 4);
 }
 
 std::string read_file(const std::string& path) {
@@ -154,4 +173,4 @@ TEST(Prometheus, TheManualNamesThemAll) {
 }
 
 }  // namespace
-}  // namespace hearth
+}  // namespace hearth::testing

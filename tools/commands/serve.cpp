@@ -62,8 +62,9 @@ class ServeCommand : public Command {
       return Error{
           ErrorKind::kUnsupported,
           fmt::format("{} has no vocabulary, so it cannot be served", session->file().name())};
-    session->engine();
-    server->serve(*session);
+    server->serve({.engine = session->engine(),
+                   .tokenizer = *session->tokenizer(),
+                   .chat_template = session->chat_template()});
     log_line(fmt::format("listening on http://{}:{}", server_.host, server->port()));
     signals.wait();
     log_line("draining; once more to leave at once");

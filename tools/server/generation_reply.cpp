@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <random>
+#include <span>
 #include <utility>
 
 namespace hearth {
@@ -23,18 +24,44 @@ ApiError to_api_error(const Error& error) {
   }
 }
 
-Result<std::vector<TokenId>> make_prompt(const Session& session, ApiKind kind,
-                                         const ApiRequest& request) {
-  const Tokenizer& tokenizer = *session.tokenizer();
+Result<std::vector<TokenId>> chat_prompt(const ServedModel& model,
+                                         std::span<const ChatMessage> messages) {
+  HEARTH_ASSIGN(const ChatTemplate* chat, model.chat_template);
+  Result<std::string> text = chat->apply(messages);
+  // What the template refuses is the client's to change.
+  if (!text.ok()) return Error{ErrorKind::kInvalid, text.error().message};
+  return model.tokenizer.encode(*text, {.parse_special = true});
+}
+
+// Prompt after prompt, each `n` times with seeds that count up, so that a prompt's completions are
+// the same whatever prompts came with it.
+Result<std::vector<GenerationRequest>> make_requests(const ServedModel& model, ApiKind kind,
+                                                     const ApiRequest& request) {
+  std::vector<std::vector<TokenId>> prompts;
   if (kind == ApiKind::kChat) {
-    HEARTH_ASSIGN(const ChatTemplate* chat, session.chat_template());
-    Result<std::string> text = chat->apply(request.messages);
-    // What the template refuses is the client's to change.
-    if (!text.ok()) return Error{ErrorKind::kInvalid, text.error().message};
-    return tokenizer.encode(*text, {.parse_special = true});
+    HEARTH_ASSIGN(std::vector<TokenId> prompt, chat_prompt(model, request.messages));
+    prompts.push_back(std::move(prompt));
   }
-  if (const auto* ids = std::get_if<std::vector<uint32_t>>(&request.prompt)) return *ids;
-  return tokenizer.encode(std::get<std::string>(request.prompt));
+  for (const ApiRequest::Prompt& prompt : request.prompts) {
+    const auto* ids = std::get_if<std::vector<uint32_t>>(&prompt);
+    prompts.push_back(ids != nullptr ? *ids
+                                     : model.tokenizer.encode(std::get<std::string>(prompt)));
+  }
+  GenerationRequest generation = request.generation;
+  if (!request.has_seed) {
+    std::random_device device;
+    generation.sampling.seed = (uint64_t{device()} << 32) | device();
+  }
+  std::vector<GenerationRequest> requests;
+  for (std::vector<TokenId>& prompt : prompts) {
+    generation.prompt = std::move(prompt);
+    for (uint32_t i = 0; i < request.n; ++i) {
+      GenerationRequest& one = requests.emplace_back(generation);
+      one.sampling.seed += i;
+      one.forks_first = i > 0;
+    }
+  }
+  return requests;
 }
 
 // Long enough to cost nothing, short enough that a client who left is noticed within a step.
@@ -60,26 +87,23 @@ struct GenerationReply::News {
   }
 };
 
-GenerationReply::GenerationReply(Session& session, ReplyHead head, const ApiRequest& request)
-    : session_(session),
+GenerationReply::GenerationReply(const ServedModel& model, ReplyHead head,
+                                 const ApiRequest& request)
+    : model_(model),
       head_(std::move(head)),
+      n_(request.n),
       stream_(request.stream),
       include_usage_(request.include_usage),
       logprobs_(request.logprobs),
       news_(std::make_shared<News>()) {}
 
 std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
-    Session& session, ReplyHead head, const ApiRequest& request) {
-  std::unique_ptr<GenerationReply> reply(new GenerationReply(session, std::move(head), request));
-  GenerationRequest generation = request.generation;
-  Result<std::vector<TokenId>> prompt = make_prompt(session, reply->head_.kind, request);
-  if (!prompt.ok()) return to_api_error(prompt.error());
-  generation.prompt = std::move(prompt).value();
-  if (!request.has_seed) {
-    std::random_device device;
-    generation.sampling.seed = (uint64_t{device()} << 32) | device();
-  }
-  auto streams = session.engine().submit_n(generation, request.n);
+    const ServedModel& model, ReplyHead head, const ApiRequest& request) {
+  std::unique_ptr<GenerationReply> reply(new GenerationReply(model, std::move(head), request));
+  Result<std::vector<GenerationRequest>> requests =
+      make_requests(model, reply->head_.kind, request);
+  if (!requests.ok()) return to_api_error(requests.error());
+  auto streams = model.engine.submit(std::move(requests).value());
   if (!streams.ok()) return to_api_error(streams.error());
   for (std::shared_ptr<TokenStream>& stream : *streams) {
     stream->set_notify([news = reply->news_] { news->tell(); });
@@ -92,7 +116,7 @@ std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
 
 GenerationReply::~GenerationReply() {
   for (const Part& part : parts_)
-    if (!part.closed) session_.engine().cancel(part.stream->request());
+    if (!part.closed) model_.engine.cancel(part.stream->request());
 }
 
 void GenerationReply::wait_for_news() {
@@ -112,7 +136,7 @@ std::variant<std::string, ApiError> GenerationReply::collect(const Gone& gone) {
     if (part.choice.end.reason == FinishReason::kError) return generation_error(part.choice.end);
     choices.push_back(std::move(part.choice));
   }
-  return to_text(reply_json(head_, choices, logprobs_, *session_.tokenizer()));
+  return to_text(reply_json(head_, choices, n_, logprobs_, model_.tokenizer));
 }
 
 std::optional<ApiError> GenerationReply::wait_for_start(const Gone& gone) {
@@ -127,7 +151,7 @@ bool GenerationReply::write(const Write& write, const Gone& gone) {
   for (;;) {
     std::string text = take_all();
     if (all_closed()) {
-      if (include_usage_) text += to_event(usage_chunk(head_, ends()));
+      if (include_usage_) text += to_event(usage_chunk(head_, ends(), n_));
       return write(text + "data: [DONE]\n\n");
     }
     if (!text.empty() && !write(text)) return false;
@@ -177,7 +201,7 @@ std::string GenerationReply::take(size_t index, GeneratedToken token) {
     text += to_event(first_chunk(head_, index));
   // Half a character has nothing to show yet, unless somebody counts tokens.
   if (!token.text.empty() || logprobs_)
-    text += to_event(token_chunk(head_, index, token, logprobs_, *session_.tokenizer()));
+    text += to_event(token_chunk(head_, index, token, logprobs_, model_.tokenizer));
   return text;
 }
 

@@ -1,5 +1,5 @@
-// One request to the engine on behalf of a client, and its reply: a stream of events, or one object
-// in the end. Used by one connection's thread. Who lets go of it cancels what still runs.
+// The requests to the engine on behalf of one client, and the reply: a stream of events, or one
+// object in the end. Used by one connection's thread. Who lets go of it cancels what still runs.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "engine/session.h"
 #include "tools/server/openai_reply.h"
 #include "tools/server/openai_request.h"
+#include "tools/server/served_model.h"
 
 namespace hearth {
 
@@ -21,8 +21,8 @@ class GenerationReply {
   using Gone = std::function<bool()>;  // the client is; asked every few milliseconds
   using Write = std::function<bool(std::string_view)>;  // false: the client is gone
 
-  // Turns the request into a prompt and submits it, or says why not.
-  static std::variant<std::unique_ptr<GenerationReply>, ApiError> begin(Session& session,
+  // Turns the request into prompts and submits them, or says why not. `model` outlives the reply.
+  static std::variant<std::unique_ptr<GenerationReply>, ApiError> begin(const ServedModel& model,
                                                                         ReplyHead head,
                                                                         const ApiRequest& request);
   ~GenerationReply();
@@ -44,7 +44,7 @@ class GenerationReply {
     Choice choice;
     bool opened = false, closed = false;
   };
-  GenerationReply(Session& session, ReplyHead head, const ApiRequest& request);
+  GenerationReply(const ServedModel& model, ReplyHead head, const ApiRequest& request);
   void wait_for_news();
   bool all_closed() const;
   std::vector<GenerationEnd> ends() const;
@@ -52,8 +52,9 @@ class GenerationReply {
   std::string close(size_t index);
   std::string take_all();
 
-  Session& session_;
+  const ServedModel& model_;
   const ReplyHead head_;
+  const uint32_t n_;  // completions of each prompt; parts_ are prompt after prompt
   const bool stream_, include_usage_, logprobs_;
   struct News;
   std::shared_ptr<News> news_;  // wakes this thread when any part has a token or has ended

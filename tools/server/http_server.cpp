@@ -72,14 +72,17 @@ class HttpServer::Implementation {
   }
 
   int port() const { return listener_->port(); }
-  void serve(Session& session) { session_.store(&session); }
+  void serve(const ServedModel& model) {
+    owned_ = std::make_unique<const ServedModel>(model);
+    model_.store(owned_.get());
+  }
   void fail(std::string reason) {
     const std::lock_guard lock(mutex_);
     failure_ = std::move(reason);
   }
   void drain() {
     listener_->stop_keeping_alive();
-    if (Session* session = session_.load()) session->engine().drain();
+    if (const ServedModel* model = model_.load()) model->engine.drain();
     closing_ = true;
     listener_->close();
   }
@@ -151,11 +154,11 @@ class HttpServer::Implementation {
       const std::lock_guard lock(mutex_);
       if (!failure_.empty()) return {503, "error", failure_};
     }
-    Session* const session = session_.load();
-    if (session == nullptr) return {503, "loading", "the model is being loaded"};
-    switch (session->engine().state()) {
+    const ServedModel* const model = model_.load();
+    if (model == nullptr) return {503, "loading", "the model is being loaded"};
+    switch (model->engine.state()) {
       case EngineState::kFailed:
-        return {503, "error", session->engine().failure()};
+        return {503, "error", model->engine.failure()};
       case EngineState::kDraining:
         return {503, "draining", "the server is shutting down"};
       default:
@@ -163,19 +166,19 @@ class HttpServer::Implementation {
     }
   }
 
-  // The session, if it takes requests; otherwise the reply says why not.
-  Session* ready(HttpReply& reply) const {
+  // The model, if it takes requests; otherwise the reply says why not.
+  const ServedModel* ready(HttpReply& reply) const {
     const Health health = state();
-    if (health.state == "ok") return session_.load();
+    if (health.state == "ok") return model_.load();
     refuse(
         reply,
         {.status = 503, .message = health.message, .type = "server_error", .code = health.state});
     return nullptr;
   }
-  // The session, once there is one: numbers can be looked at while it drains.
-  Session* loaded(HttpReply& reply) const {
-    Session* const session = session_.load();
-    return session != nullptr ? session : ready(reply);
+  // The model, once there is one: numbers can be looked at while it drains.
+  const ServedModel* loaded(HttpReply& reply) const {
+    const ServedModel* const model = model_.load();
+    return model != nullptr ? model : ready(reply);
   }
 
   void page(const HttpRequest&, HttpReply& reply) {
@@ -196,27 +199,27 @@ class HttpServer::Implementation {
   }
 
   void models(const HttpRequest&, HttpReply& reply) {
-    Session* const session = loaded(reply);
-    if (session == nullptr) return;
+    const ServedModel* const model = loaded(reply);
+    if (model == nullptr) return;
     send_json(reply, 200,
               {{"object", "list"},
                {"data", json::array({{{"id", options_.model_name},
                                       {"object", "model"},
                                       {"created", started_},
                                       {"owned_by", "hearth"},
-                                      {"context", session->runner().options().limits.context}}})}});
+                                      {"context", model->engine.limits().context}}})}});
   }
 
   void metrics(const HttpRequest&, HttpReply& reply) {
-    if (Session* const session = loaded(reply))
+    if (const ServedModel* const model = loaded(reply))
       reply.send(200, "text/plain; version=0.0.4; charset=utf-8",
-                 prometheus_text(session->engine().metrics()));
+                 prometheus_text(model->engine.metrics()));
   }
 
   void events(const HttpRequest&, HttpReply& reply) {
-    Session* const session = loaded(reply);
-    if (session == nullptr) return;
-    const StepRing& ring = session->engine().records();
+    const ServedModel* const model = loaded(reply);
+    if (model == nullptr) return;
+    const StepRing& ring = model->engine.records();
     uint64_t next = ring.written();
     StepRecord record;
     // The first bytes tell the client that it is connected, before the first step.
@@ -240,23 +243,23 @@ class HttpServer::Implementation {
   }
 
   void tokenize(const HttpRequest& request, HttpReply& reply) {
-    Session* const session = ready(reply);
-    if (session == nullptr) return;
+    const ServedModel* const model = ready(reply);
+    if (model == nullptr) return;
     const auto parsed = parse_tokenize_request(request.body);
     if (const ApiError* error = std::get_if<ApiError>(&parsed)) return refuse(reply, *error);
     const TokenizeRequest& asked = std::get<TokenizeRequest>(parsed);
     const EncodeOptions options{
         .add_bos = asked.add_special, .add_eos = false, .parse_special = asked.parse_special};
-    send_json(reply, 200, {{"tokens", session->tokenizer()->encode(asked.content, options)}});
+    send_json(reply, 200, {{"tokens", model->tokenizer.encode(asked.content, options)}});
   }
 
   void detokenize(const HttpRequest& request, HttpReply& reply) {
-    Session* const session = ready(reply);
-    if (session == nullptr) return;
-    const auto parsed = parse_detokenize_request(request.body, session->tokenizer()->size());
+    const ServedModel* const model = ready(reply);
+    if (model == nullptr) return;
+    const auto parsed = parse_detokenize_request(request.body, model->tokenizer.size());
     if (const ApiError* error = std::get_if<ApiError>(&parsed)) return refuse(reply, *error);
     send_json(reply, 200,
-              {{"content", session->tokenizer()->decode(std::get<std::vector<uint32_t>>(parsed))}});
+              {{"content", model->tokenizer.decode(std::get<std::vector<uint32_t>>(parsed))}});
   }
 
   void complete(const HttpRequest& request, HttpReply& reply) {
@@ -267,9 +270,9 @@ class HttpServer::Implementation {
   }
 
   void generate(ApiKind kind, const HttpRequest& request, HttpReply& reply) {
-    Session* const session = ready(reply);
-    if (session == nullptr) return;
-    auto parsed = parse_api_request(kind, request.body, session->tokenizer()->size());
+    const ServedModel* const model = ready(reply);
+    if (model == nullptr) return;
+    auto parsed = parse_api_request(kind, request.body, model->tokenizer.size());
     if (const ApiError* error = std::get_if<ApiError>(&parsed)) return refuse(reply, *error);
     ApiRequest& asked = std::get<ApiRequest>(parsed);
     asked.generation.time_limit_seconds = options_.request_seconds;
@@ -278,7 +281,7 @@ class HttpServer::Implementation {
         .id = fmt::format("{}-{:016x}", kind == ApiKind::kChat ? "chatcmpl" : "cmpl", next_id()),
         .model = options_.model_name,
         .created = unix_seconds()};
-    auto begun = GenerationReply::begin(*session, head, asked);
+    auto begun = GenerationReply::begin(*model, head, asked);
     if (const ApiError* error = std::get_if<ApiError>(&begun)) return refuse(reply, *error);
     GenerationReply& generation = *std::get<std::unique_ptr<GenerationReply>>(begun);
     const auto gone = [&reply] { return reply.client_gone(); };
@@ -301,7 +304,8 @@ class HttpServer::Implementation {
 
   const ServerOptions options_;
   const int64_t started_ = unix_seconds();
-  std::atomic<Session*> session_{nullptr};
+  std::unique_ptr<const ServedModel> owned_;
+  std::atomic<const ServedModel*> model_{nullptr};  // owned_, once it is there
   std::atomic<bool> closing_{false};
   mutable std::mutex mutex_;
   std::string failure_;
@@ -320,7 +324,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::create(const ServerOptions& opti
 }
 
 int HttpServer::port() const { return implementation_->port(); }
-void HttpServer::serve(Session& session) { implementation_->serve(session); }
+void HttpServer::serve(const ServedModel& model) { implementation_->serve(model); }
 void HttpServer::fail(std::string reason) { implementation_->fail(std::move(reason)); }
 void HttpServer::drain() { implementation_->drain(); }
 

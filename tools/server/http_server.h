@@ -1,4 +1,4 @@
-// The HTTP server over one session: OpenAI's endpoints, metrics, events, a page. Each request under
+// The HTTP server over one engine: OpenAI's endpoints, metrics, events, a page. Each request under
 // way has a thread of its own, which waits on its streams; the engine never waits for any of them.
 #pragma once
 
@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "engine/session.h"
 #include "runtime/result.h"
+#include "tools/server/served_model.h"
 
 namespace hearth {
 
@@ -26,7 +26,7 @@ struct ServerOptions {
 
 class HttpServer {
  public:
-  // Answers /health with "loading" until a session is given.
+  // Answers /health with "loading" until a model is given.
   static Result<std::unique_ptr<HttpServer>> create(const ServerOptions& options);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -34,8 +34,8 @@ class HttpServer {
 
   int port() const;
 
-  // From now on requests are served. The session outlives the server.
-  void serve(Session& session);
+  // From now on requests are served. Once; what `model` refers to outlives the server, or drain().
+  void serve(const ServedModel& model);
   // The model could not be loaded: /health says so.
   void fail(std::string reason);
   // Takes no new requests, lets those under way end, then closes. Blocks.

@@ -85,19 +85,22 @@ json error_json(const ApiError& error) {
             {"code", error.code.empty() ? json() : json(error.code)}}}};
 }
 
-json usage_json(std::span<const GenerationEnd> ends) {
-  uint64_t completion = 0, cached = 0;
-  for (const GenerationEnd& end : ends) completion += end.generated_tokens;
-  // The prompt is one, however many completions it has.
-  const uint64_t prompt = ends.empty() ? 0 : ends.front().prompt_tokens;
-  if (!ends.empty()) cached = ends.front().cached_tokens;
+json usage_json(std::span<const GenerationEnd> ends, uint32_t n) {
+  uint64_t prompt = 0, completion = 0, cached = 0;
+  for (size_t i = 0; i < ends.size(); ++i) {
+    completion += ends[i].generated_tokens;
+    // A prompt is one, however many completions it has.
+    if (i % n != 0) continue;
+    prompt += ends[i].prompt_tokens;
+    cached += ends[i].cached_tokens;
+  }
   return {{"prompt_tokens", prompt},
           {"completion_tokens", completion},
           {"total_tokens", prompt + completion},
           {"prompt_tokens_details", {{"cached_tokens", cached}}}};
 }
 
-json reply_json(const ReplyHead& head, std::span<const Choice> choices, bool logprobs,
+json reply_json(const ReplyHead& head, std::span<const Choice> choices, uint32_t n, bool logprobs,
                 const Tokenizer& tokenizer) {
   json object = object_json(head, false);
   object["choices"] = json::array();
@@ -115,7 +118,7 @@ json reply_json(const ReplyHead& head, std::span<const Choice> choices, bool log
     object["choices"].push_back(std::move(entry));
     ends.push_back(choice.end);
   }
-  object["usage"] = usage_json(ends);
+  object["usage"] = usage_json(ends, n);
   return object;
 }
 
@@ -135,10 +138,10 @@ json last_chunk(const ReplyHead& head, size_t index, const GenerationEnd& end) {
   return chunk_json(head, index, std::move(delta), api_finish_reason(end.reason), json());
 }
 
-json usage_chunk(const ReplyHead& head, std::span<const GenerationEnd> ends) {
+json usage_chunk(const ReplyHead& head, std::span<const GenerationEnd> ends, uint32_t n) {
   json object = object_json(head, true);
   object["choices"] = json::array();
-  object["usage"] = usage_json(ends);
+  object["usage"] = usage_json(ends, n);
   return object;
 }
 

@@ -29,18 +29,19 @@ struct Choice {
 };
 
 nlohmann::json error_json(const ApiError& error);
-nlohmann::json usage_json(std::span<const GenerationEnd> ends);
+// `ends` of every prompt's `n` completions, prompt after prompt.
+nlohmann::json usage_json(std::span<const GenerationEnd> ends, uint32_t n);
 
-// The whole reply at once.
-nlohmann::json reply_json(const ReplyHead& head, std::span<const Choice> choices, bool logprobs,
-                          const Tokenizer& tokenizer);
+// The whole reply at once; `choices` as in usage_json().
+nlohmann::json reply_json(const ReplyHead& head, std::span<const Choice> choices, uint32_t n,
+                          bool logprobs, const Tokenizer& tokenizer);
 
 // Parts of a stream: the first of a choice names the role; the last has the reason.
 nlohmann::json first_chunk(const ReplyHead& head, size_t index);
 nlohmann::json token_chunk(const ReplyHead& head, size_t index, const GeneratedToken& token,
                            bool logprobs, const Tokenizer& tokenizer);
 nlohmann::json last_chunk(const ReplyHead& head, size_t index, const GenerationEnd& end);
-nlohmann::json usage_chunk(const ReplyHead& head, std::span<const GenerationEnd> ends);
+nlohmann::json usage_chunk(const ReplyHead& head, std::span<const GenerationEnd> ends, uint32_t n);
 
 // As text; what is not UTF-8 becomes U+FFFD.
 std::string to_text(const nlohmann::json& json);

@@ -14,7 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint32_t kMostCompletions = 64;
+constexpr uint32_t kMostCompletions = 64;  // of one prompt
+constexpr size_t kMostChoices = 2048;      // of all
 constexpr size_t kMostStops = 16;
 
 // Reads fields of an object; remembers the first that is wrong.
@@ -169,21 +170,31 @@ void read_ids(Fields& fields, const char* name, const json& list, uint32_t vocab
   }
 }
 
-void read_prompt(Fields& fields, uint32_t vocabulary, ApiRequest& request) {
+// One text, one list of ids, or a list of either.
+void read_prompts(Fields& fields, uint32_t vocabulary, std::vector<ApiRequest::Prompt>& prompts) {
+  constexpr const char* kForms = "must be a string, a list of token ids, or a list of either";
   const json* field = fields.find("prompt");
-  if (field != nullptr && field->is_array() && field->size() == 1 && !(*field)[0].is_number())
-    field = &(*field)[0];  // a batch of one
   if (field != nullptr && field->is_string()) {
-    request.prompt = field->get<std::string>();
+    prompts.emplace_back(field->get<std::string>());
     return;
   }
   if (field == nullptr || !field->is_array() || field->empty())
-    return fields.wrong("prompt", "must be a string or a list of token ids");
-  if ((*field)[0].is_string() || (*field)[0].is_array())
-    return fields.wrong("prompt", "must be one text or one list of token ids at a time");
-  std::vector<uint32_t> ids;
-  read_ids(fields, "prompt", *field, vocabulary, ids);
-  request.prompt = std::move(ids);
+    return fields.wrong("prompt", kForms);
+  const auto add_ids = [&](const json& list) {
+    std::vector<uint32_t> ids;
+    read_ids(fields, "prompt", list, vocabulary, ids);
+    prompts.emplace_back(std::move(ids));
+  };
+  if (field->front().is_number()) return add_ids(*field);
+  const bool texts = field->front().is_string();
+  for (const json& item : *field) {
+    if (texts ? !item.is_string() : !item.is_array() || item.empty())
+      return fields.wrong("prompt", kForms);
+    if (texts)
+      prompts.emplace_back(item.get<std::string>());
+    else
+      add_ids(item);
+  }
 }
 
 void read_logprobs(Fields& fields, ApiKind kind, ApiRequest& request) {
@@ -204,7 +215,7 @@ void read_all(Fields& fields, ApiKind kind, uint32_t vocabulary, ApiRequest& req
   if (kind == ApiKind::kChat)
     read_messages(fields, request.messages);
   else
-    read_prompt(fields, vocabulary, request);
+    read_prompts(fields, vocabulary, request.prompts);
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   fields.integer("max_tokens", generation.max_tokens, 1, kMost);
   fields.integer("max_completion_tokens", generation.max_tokens, 1, kMost);
@@ -213,6 +224,9 @@ void read_all(Fields& fields, ApiKind kind, uint32_t vocabulary, ApiRequest& req
   read_stop(fields, generation.stop);
   read_logprobs(fields, kind, request);
   fields.integer("n", request.n, 1, kMostCompletions);
+  if (request.prompts.size() * request.n > kMostChoices)
+    fields.wrong("prompt",
+                 fmt::format("must, times 'n', ask for at most {} completions", kMostChoices));
   fields.integer("priority", generation.priority, -1000, 1000);
   fields.boolean("ignore_eos", generation.ignore_end);
   fields.boolean("stream", request.stream);

@@ -24,13 +24,15 @@ struct ApiError {
 };
 
 struct ApiRequest {
-  // Of /v1/chat/completions: messages; of /v1/completions: a text or ids.
+  using Prompt = std::variant<std::string, std::vector<uint32_t>>;
+
+  // Of /v1/chat/completions: messages; of /v1/completions: one or several texts or lists of ids.
   std::vector<ChatMessage> messages;
-  std::variant<std::string, std::vector<uint32_t>> prompt;
+  std::vector<Prompt> prompts;
 
   GenerationRequest generation;  // all but the prompt
   bool has_seed = false;
-  uint32_t n = 1;
+  uint32_t n = 1;  // completions of each prompt
   bool stream = false;
   bool include_usage = false;  // in a stream
   bool logprobs = false;

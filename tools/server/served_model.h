@@ -1,0 +1,18 @@
+// What the server needs of a model: an engine and its text. A session has all of it; tests make
+// their own, without a device.
+#pragma once
+
+#include "engine/engine.h"
+#include "engine/text/chat_template.h"
+#include "engine/text/tokenizer.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+struct ServedModel {
+  Engine& engine;
+  const Tokenizer& tokenizer;
+  Result<const ChatTemplate*> chat_template;  // or why there is none
+};
+
+}  // namespace hearth
