@@ -64,9 +64,12 @@ struct Chat {
   bool titled = false;  // by hand, or by its first question
   bool open = true;     // has a tab
   std::string system;
+  std::string draft;  // that is being typed
   ChatSampling sampling;
   std::vector<ChatExchange> exchanges;
 
+  // Nothing was said or typed.
+  bool blank() const { return exchanges.empty() && draft.empty(); }
   std::string shown_title() const { return title.empty() ? "New chat" : title; }
 };
 

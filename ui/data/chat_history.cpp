@@ -95,7 +95,8 @@ Chat& ChatHistory::add(Chat chat) {
 }
 
 void ChatHistory::save(const Chat& chat) {
-  if (folder_.empty() || chat.exchanges.empty()) return;
+  if (folder_.empty()) return;
+  if (chat.blank()) return files_.remove(file_of(chat.id));
   files_.write(file_of(chat.id), write_chat(chat));
 }
 

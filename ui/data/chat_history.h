@@ -28,7 +28,7 @@ class ChatHistory {
   // The oldest first.
   const std::vector<std::unique_ptr<Chat>>& chats() const { return chats_; }
   Chat* find(std::string_view id) const;
-  // Gives it an id. A conversation without a message is not written.
+  // Gives it an id. A blank conversation is not written.
   Chat& add(Chat chat);
   void save(const Chat& chat);
   // Its file is removed; restore() brings the last one back, until there is another.

@@ -125,6 +125,7 @@ Chat read_all(const Json& all) {
   chat.titled = all.value("titled", !chat.title.empty());
   chat.open = all.value("open", true);
   chat.system = all.value("system", std::string());
+  chat.draft = all.value("draft", std::string());
   chat.sampling = read_sampling(all.value("sampling", Json::object()));
   const Json& messages = all.at("messages");
   for (size_t i = 0; i + 1 < messages.size(); i += 2)
@@ -135,9 +136,13 @@ Chat read_all(const Json& all) {
 }  // namespace
 
 std::string write_chat(const Chat& chat) {
-  const Json head = {{"format", kFormat},     {"title", chat.title},
-                     {"titled", chat.titled}, {"open", chat.open},
-                     {"system", chat.system}, {"sampling", write_sampling(chat.sampling)}};
+  const Json head = {{"format", kFormat},
+                     {"title", chat.title},
+                     {"titled", chat.titled},
+                     {"open", chat.open},
+                     {"system", chat.system},
+                     {"draft", chat.draft},
+                     {"sampling", write_sampling(chat.sampling)}};
   std::string text = dump(head);
   text.pop_back();
   text += ",\"messages\":[";

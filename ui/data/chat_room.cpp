@@ -1,5 +1,6 @@
 #include "ui/data/chat_room.h"
 
+#include <iterator>
 #include <utility>
 
 namespace hearth {
@@ -16,7 +17,6 @@ void replace_reply(ChatExchange& exchange, ChatReply reply) {
 }  // namespace
 
 void ChatRoom::update(const ChatModel* model, double now) {
-  now_ = now;
   history_.load();
   const bool save_now = now - last_save_ >= kSecondsBetweenSaves || now < last_save_;
   if (save_now) last_save_ = now;
@@ -27,6 +27,13 @@ void ChatRoom::update(const ChatModel* model, double now) {
     if (ended || (news && save_now)) history_.save(chat);
     at = ended ? answers_.erase(at) : std::next(at);
   }
+  if (save_now) save_touched();
+}
+
+void ChatRoom::save_touched() {
+  for (const std::string& id : touched_)
+    if (const Chat* const chat = history_.find(id)) history_.save(*chat);
+  touched_.clear();
 }
 
 Chat& ChatRoom::begin(const Chat* like) {
@@ -146,7 +153,7 @@ void ChatRoom::rename(Chat& chat, std::string title) {
 
 void ChatRoom::close(Chat& chat) {
   drop_answer(chat);
-  if (chat.exchanges.empty()) {
+  if (chat.blank()) {
     history_.remove(chat.id);
     history_.forget_removed();
     return;
@@ -175,7 +182,8 @@ double ChatRoom::answer_seconds(const Chat& chat) const {
 }
 
 void ChatRoom::save_all() {
-  for (const auto& [id, answer] : answers_) history_.save(*history_.find(id));
+  for (const auto& [id, answer] : answers_) touched_.insert(id);
+  save_touched();
   history_.wait();
 }
 

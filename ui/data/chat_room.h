@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -41,7 +42,9 @@ class ChatRoom {
                const ChatModel& model);
   void stop(const Chat& chat, const ChatModel& model);
   void rename(Chat& chat, std::string title);
-  // Closes its tab; one without a message is gone.
+  // Its draft, system prompt or sampling was changed: it is saved within seconds.
+  void touch(const Chat& chat) { touched_.insert(chat.id); }
+  // Closes its tab; a blank one is gone.
   void close(Chat& chat);
   void remove(const Chat& chat);
 
@@ -54,12 +57,14 @@ class ChatRoom {
   void save_all();
 
  private:
+  void save_touched();
   void start(Chat& chat, const ChatModel& model, const ChatAnswer* parent = nullptr);
   void drop_answer(Chat& chat);
 
   ChatHistory history_;
   std::map<std::string, std::unique_ptr<ChatAnswer>, std::less<>> answers_;  // by the chat's id
-  double now_ = 0, last_save_ = 0;
+  std::set<std::string, std::less<>> touched_;  // since they were saved
+  double last_save_ = 0;
 };
 
 }  // namespace hearth

@@ -471,6 +471,15 @@ TEST_F(ChatRoomTest, ACrashLosesTwoSecondsAtMost) {
     return !kept.answering(chat);
   }));
   EXPECT_EQ(tokens_on_disk(), 40u) << "the end is saved at once";
+  // So is what is being typed, after a while.
+  chat.draft = "And th";
+  kept.touch(chat);
+  kept.update(&model_, 104);
+  kept.update(&model_, 107);
+  kept.history().wait();
+  ChatHistory later(folder);
+  later.wait();
+  EXPECT_EQ(later.chats().at(0)->draft, "And th");
   std::filesystem::remove_all(folder);
 }
 

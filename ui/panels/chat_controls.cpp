@@ -1,0 +1,109 @@
+#include "ui/panels/chat_controls.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "ui/panels/chat_widgets.h"
+
+namespace hearth {
+namespace {
+
+constexpr float kLabelRoom = 110;  // right of a slider, at scale 1
+constexpr float kNearlyFull = 0.9f;
+
+bool number(const char* label, float& value, float least, float most, const char* format,
+            const char* about) {
+  const bool changed =
+      ImGui::SliderFloat(label, &value, least, most, format, ImGuiSliderFlags_AlwaysClamp);
+  ImGui::SetItemTooltip("%s", about);
+  return changed;
+}
+
+bool whole_number(const char* label, std::uint32_t& value, std::uint32_t most, const char* none,
+                  const char* about) {
+  const std::uint32_t least = 0;
+  const bool changed = ImGui::SliderScalar(label, ImGuiDataType_U32, &value, &least, &most,
+                                           value == 0 ? none : "%u", ImGuiSliderFlags_AlwaysClamp);
+  ImGui::SetItemTooltip("%s", about);
+  return changed;
+}
+
+}  // namespace
+
+bool draw_system_prompt(Chat& chat, const Theme& theme) {
+  if (!ImGui::CollapsingHeader("System prompt")) return false;
+  const bool changed = text_box("##system prompt", chat.system,
+                                {-FLT_MIN, 3 * ImGui::GetTextLineHeight() + theme.px(8)});
+  ImGui::SetItemTooltip("What the model is told before the conversation");
+  return changed;
+}
+
+bool draw_sampling(ChatSampling& sampling, std::uint32_t context, const Theme& theme) {
+  if (!ImGui::CollapsingHeader("Sampling")) return false;
+  SamplingOptions& options = sampling.options;
+  ImGui::PushItemWidth(-theme.px(kLabelRoom));
+  bool changed = false;
+  changed |=
+      number("Temperature", options.temperature, 0, 2, options.temperature == 0 ? "greedy" : "%.2f",
+             "How freely tokens are drawn; 0 always takes the likeliest");
+  changed |= whole_number("Top-k", options.top_k, 200, "all", "Only the k likeliest; 0: all");
+  changed |= number("Top-p", options.top_p, 0.01f, 1, options.top_p == 1 ? "all" : "%.2f",
+                    "Only the likeliest that together have this share");
+  changed |= number("Min-p", options.min_p, 0, 1, options.min_p == 0 ? "all" : "%.2f",
+                    "Only those at least this likely beside the likeliest");
+  changed |= number("Repeat penalty", options.repetition_penalty, 1, 2,
+                    options.repetition_penalty == 1 ? "none" : "%.2f",
+                    "On tokens that were generated before");
+  changed |= whole_number("Max tokens", sampling.max_tokens, std::max(context, 64u),
+                          "until it ends", "The longest answer");
+  changed |= ImGui::InputScalar("Seed", ImGuiDataType_U64, &options.seed);
+  ImGui::SetItemTooltip("The same seed and conversation give the same answer");
+  changed |= ImGui::Checkbox("New seed for each answer", &sampling.new_seed);
+  ImGui::PopItemWidth();
+  ImGui::SameLine();
+  if (ImGui::SmallButton("Defaults")) {
+    sampling = {};
+    changed = true;
+  }
+  return changed;
+}
+
+ContextUse context_use(const Chat& chat, std::uint32_t context) {
+  if (chat.exchanges.empty()) return {.context = context};
+  const ChatReply& reply = chat.exchanges.back().reply;
+  return {.used = reply.context_tokens(), .context = context, .left_out = reply.left_out};
+}
+
+void draw_context_gauge(const ContextUse& use, float width, const Theme& theme) {
+  const float height = ImGui::GetTextLineHeight();
+  const float share =
+      use.context == 0
+          ? 0
+          : std::min(1.0f, static_cast<float>(use.used) / static_cast<float>(use.context));
+  const ImVec2 corner = ImGui::GetCursorScreenPos();
+  const std::string text = use.context == 0 ? fmt::format("{} tokens", use.used)
+                                            : fmt::format("{} of {} tokens", use.used, use.context);
+  const float label = ImGui::CalcTextSize(text.c_str()).x;
+  const float bar = std::max(theme.px(24), width - label - theme.px(8));
+  ImGui::Dummy({bar + theme.px(8) + label, height});
+  ImGui::SetItemTooltip(
+      "Tokens of the context that this conversation uses.%s",
+      use.left_out > 0
+          ? fmt::format("\nIt is full: the oldest {} messages are left out.", use.left_out).c_str()
+          : "");
+  ImDrawList& draw = *ImGui::GetWindowDrawList();
+  const float top = corner.y + height * 0.35f, bottom = corner.y + height * 0.7f;
+  const bool full = share > kNearlyFull || use.left_out > 0;
+  draw.AddRectFilled({corner.x, top}, {corner.x + bar, bottom}, style_color(ImGuiCol_FrameBg),
+                     theme.px(3));
+  if (share > 0)
+    draw.AddRectFilled({corner.x, top}, {corner.x + std::max(theme.px(3), bar * share), bottom},
+                       full ? theme.warning_color() : style_color(ImGuiCol_SliderGrab),
+                       theme.px(3));
+  draw.AddText({corner.x + bar + theme.px(8), corner.y},
+               full ? theme.warning_color() : style_color(ImGuiCol_TextDisabled), text.c_str());
+}
+
+}  // namespace hearth

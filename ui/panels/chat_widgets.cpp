@@ -1,0 +1,108 @@
+#include "ui/panels/chat_widgets.h"
+
+#include <imgui_internal.h>
+
+#include "ui/item_log.h"
+
+namespace hearth {
+namespace {
+
+struct Editing {
+  std::string& text;
+  bool entered = false;
+};
+
+int grow(ImGuiInputTextCallbackData* data) {
+  auto& editing = *static_cast<Editing*>(data->UserData);
+  if (data->EventFlag == ImGuiInputTextFlags_CallbackResize) {
+    editing.text.resize(static_cast<size_t>(data->BufTextLen));
+    data->Buf = editing.text.data();
+    return 0;
+  }
+  // A pasted line feed is text; the key alone sends.
+  if (data->EventFlag == ImGuiInputTextFlags_CallbackCharFilter && data->EventChar == '\n' &&
+      (ImGui::IsKeyPressed(ImGuiKey_Enter) || ImGui::IsKeyPressed(ImGuiKey_KeypadEnter)) &&
+      !ImGui::GetIO().KeyShift) {
+    editing.entered = true;
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+MessageBox message_box(const char* label, std::string& text, ImVec2 size, const char* hint) {
+  Editing editing{text};
+  MessageBox box;
+  // While it is active the widget has a copy of its own, so a text that was sent is cleared there.
+  if (text.empty())
+    if (ImGuiInputTextState* state = ImGui::GetInputTextState(ImGui::GetID(label)))
+      if (state->TextLen > 0) state->ReloadUserBufAndMoveToEnd();
+  box.edited = ImGui::InputTextMultiline(label, text.data(), text.capacity() + 1, size,
+                                         ImGuiInputTextFlags_CallbackResize |
+                                             ImGuiInputTextFlags_CallbackCharFilter |
+                                             ImGuiInputTextFlags_NoHorizontalScroll,
+                                         grow, &editing);
+  box.active = ImGui::IsItemActive();
+  box.entered = editing.entered;
+  if (text.empty() && hint != nullptr) {
+    const ImVec2 corner = ImGui::GetItemRectMin(), padding = ImGui::GetStyle().FramePadding;
+    ImGui::GetWindowDrawList()->AddText({corner.x + padding.x, corner.y + padding.y},
+                                        ImGui::GetColorU32(ImGuiCol_TextDisabled), hint);
+  }
+  return box;
+}
+
+bool line_box(const char* label, std::string& text) {
+  Editing editing{text};
+  return ImGui::InputText(label, text.data(), text.capacity() + 1,
+                          ImGuiInputTextFlags_CallbackResize | ImGuiInputTextFlags_EnterReturnsTrue,
+                          grow, &editing);
+}
+
+bool text_box(const char* label, std::string& text, ImVec2 size) {
+  Editing editing{text};
+  return ImGui::InputTextMultiline(label, text.data(), text.capacity() + 1, size,
+                                   ImGuiInputTextFlags_CallbackResize, grow, &editing);
+}
+
+void faint_text(const std::string& text) {
+  ImGui::PushStyleColor(ImGuiCol_Text, ImGui::GetColorU32(ImGuiCol_TextDisabled));
+  ImGui::PushTextWrapPos(0);
+  ImGui::TextUnformatted(text.c_str(), text.c_str() + text.size());
+  ImGui::PopTextWrapPos();
+  ImGui::PopStyleColor();
+}
+
+void warning_text(const Theme& theme, const std::string& text) {
+  ImGui::PushStyleColor(ImGuiCol_Text, theme.warning_color());
+  ImGui::PushTextWrapPos(0);
+  ImGui::TextUnformatted(text.c_str(), text.c_str() + text.size());
+  ImGui::PopTextWrapPos();
+  ImGui::PopStyleColor();
+}
+
+ImU32 style_color(ImGuiCol color, float opacity) { return ImGui::GetColorU32(color, opacity); }
+
+ImU32 with_opacity(ImU32 color, float opacity) {
+  ImVec4 parts = ImGui::ColorConvertU32ToFloat4(color);
+  parts.w *= opacity;
+  return ImGui::ColorConvertFloat4ToU32(parts);
+}
+
+bool is_logging() { return ImGui::GetCurrentContext()->TestEngineHookItems; }
+
+void name_item(const std::string& name) {
+  if (is_logging()) ItemLog::instance().name(ImGui::GetItemID(), name);
+}
+
+void log_place(const std::string& name, ImVec2 min, ImVec2 max) {
+  if (!is_logging()) return;
+  ImRect visible(min, max);
+  visible.ClipWith(ImGui::GetCurrentWindow()->ClipRect);
+  const ImGuiID id = ImGui::GetID(name.c_str());
+  ItemLog::instance().add(id, visible.Min, visible.Max);
+  ItemLog::instance().name(id, name);
+}
+
+}  // namespace hearth

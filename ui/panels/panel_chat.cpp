@@ -1,0 +1,496 @@
+// Chat: conversations with the model in tabs, each token of an answer with what else it could have
+// been.
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "ui/data/chat_room.h"
+#include "ui/data/settings.h"
+#include "ui/engine_host.h"
+#include "ui/panel.h"
+#include "ui/panels/chat_controls.h"
+#include "ui/panels/chat_transcript.h"
+#include "ui/panels/chat_widgets.h"
+#include "ui/theme.h"
+
+namespace hearth {
+namespace {
+
+constexpr float kLeastHeightForControls = 260;  // at scale 1
+constexpr float kNarrow = 300;
+
+// What could answer now, or why nothing can.
+struct Partner {
+  std::optional<ChatModel> model;
+  std::string name;
+  std::string reason;
+  float progress = -1;  // of loading; below 0: nothing loads
+};
+
+Partner find_partner(const PanelContext& context) {
+  Partner partner;
+  EngineHost& host = context.host;
+  if (const EngineHost::Loading loading = host.loading(); loading.active) {
+    partner.reason = fmt::format("Loading {}", loading.what);
+    partner.progress = loading.total_bytes == 0 ? 0
+                                                : static_cast<float>(loading.done_bytes) /
+                                                      static_cast<float>(loading.total_bytes);
+    return partner;
+  }
+  Session* const session = host.session();
+  Engine* const engine = host.engine();
+  if (session == nullptr || engine == nullptr) {
+    if (engine != nullptr)
+      partner.reason =
+          "The demo makes its tokens up, so there is nobody to talk to. Open a model to chat.";
+    else if (!context.view.failure.empty())
+      partner.reason = context.view.failure;
+    else if (context.view.connected)
+      partner.reason =
+          "This is an engine elsewhere: it is watched from here, and has a chat page of its own.";
+    else
+      partner.reason = "No model is open.";
+    return partner;
+  }
+  partner.name = session->file().name();
+  const Result<const ChatTemplate*> chat = session->chat_template();
+  if (!chat.ok() || session->tokenizer() == nullptr) {
+    partner.reason = chat.ok() ? "This model has no vocabulary." : chat.error().message;
+    return partner;
+  }
+  partner.model = ChatModel{.engine = engine,
+                            .tokenizer = session->tokenizer(),
+                            .chat = *chat,
+                            .context = session->runner().options().limits.context,
+                            .generation = context.view.generation};
+  return partner;
+}
+
+std::span<const char* const> examples_for(std::string_view model) {
+  static constexpr const char* kStories[] = {"Tell me a story about a fox and a kite.",
+                                             "Write a story about a girl who finds a small boat.",
+                                             "Hello! Who are you?"};
+  static constexpr const char* kQuestions[] = {"Explain how a rainbow comes about.",
+                                               "Write a short poem about the sea.",
+                                               "Which three books should everybody read, and why?"};
+  const bool tells_stories =
+      model.find("storyteller") != std::string_view::npos || model.find("tiny") != model.npos;
+  return tells_stories ? std::span<const char* const>(kStories) : kQuestions;
+}
+
+bool says_something(const std::string& text) {
+  return text.find_first_not_of(" \t\n") != std::string::npos;
+}
+
+class ChatPanel : public Panel {
+ public:
+  ChatPanel()
+      : Panel({.name = "Chat",
+               .key = "chat",
+               .region = Region::kLeft,
+               .order = 0,
+               .about = "Conversations with the model; point at a word to see what else it could "
+                        "have been"}) {}
+
+  void update(const PanelContext& context) override;
+  void draw(const PanelContext& context) override;
+  void report(ValueSink& values) const override;
+  void save() override {
+    if (room_) room_->save_all();
+  }
+
+ private:
+  Chat* shown() const { return room_ ? room_->history().find(shown_) : nullptr; }
+  void show(const Chat& chat);
+  void begin_chat();
+  void draw_tabs(const PanelContext& context);
+  void draw_tab_menu(Chat& chat);
+  void draw_history_menu();
+  void draw_chat(const PanelContext& context, Chat& chat);
+  void draw_empty(const PanelContext& context, Chat& chat);
+  void draw_transcript(const PanelContext& context, Chat& chat, float height);
+  void draw_undo();
+  void draw_gauge(const PanelContext& context, const Chat& chat);
+  void draw_input(const PanelContext& context, Chat& chat);
+  void ask(Chat& chat, std::string question);
+  void obey(const TranscriptAction& action, Chat& chat);
+
+  std::unique_ptr<ChatRoom> room_;
+  Partner partner_;
+  ChatTranscript transcript_;
+  std::string shown_;   // a chat's id
+  std::string select_;  // whose tab comes to the front
+  std::string renamed_, new_title_;
+  std::string remove_, close_;  // at the end of the frame
+  bool focus_input_ = false;
+  bool show_tokens_ = false;
+  bool began_ = false;
+};
+
+void ChatPanel::update(const PanelContext& context) {
+  if (!room_) {
+    const std::filesystem::path& folder = context.settings.folder();
+    room_ = std::make_unique<ChatRoom>(folder.empty() ? folder : folder / "chats");
+    show_tokens_ = context.settings.get("chat.show_tokens", false);
+  }
+  partner_ = find_partner(context);
+  room_->update(partner_.model ? &*partner_.model : nullptr, ImGui::GetTime());
+  if (!room_->history().load()) return;
+  const auto& chats = room_->history().chats();
+  const auto open_one = std::ranges::find_if(chats.rbegin(), chats.rend(),
+                                             [](const auto& chat) { return chat->open; });
+  if (!began_) {
+    began_ = true;
+    const Chat* const last = room_->history().find(context.settings.get("chat.shown", shown_));
+    if (last != nullptr && last->open)
+      show(*last);
+    else if (open_one != chats.rend())
+      show(**open_one);
+  }
+  // The tab that was shown is gone, or there never was one.
+  if (const Chat* const chat = shown(); chat == nullptr || !chat->open) {
+    if (open_one != chats.rend())
+      show(**open_one);
+    else
+      begin_chat();
+  }
+  context.settings.set("chat.shown", shown_);
+  context.settings.set("chat.show_tokens", show_tokens_);
+}
+
+void ChatPanel::show(const Chat& chat) {
+  shown_ = select_ = chat.id;
+  transcript_.stop_editing();
+  transcript_.show_end();
+}
+
+void ChatPanel::begin_chat() {
+  const auto& chats = room_->history().chats();
+  const Chat* const like = shown() != nullptr ? shown()
+                           : chats.empty()    ? nullptr
+                                              : chats.back().get();
+  show(room_->begin(like));
+  focus_input_ = true;
+}
+
+void ChatPanel::ask(Chat& chat, std::string question) {
+  if (!partner_.model || room_->answering(chat)) return;
+  transcript_.stop_editing();
+  transcript_.show_end();
+  room_->ask(chat, std::move(question), *partner_.model);
+  focus_input_ = true;
+}
+
+void ChatPanel::obey(const TranscriptAction& action, Chat& chat) {
+  using Kind = TranscriptAction::Kind;
+  if (action.kind == Kind::kNone || !partner_.model) return;
+  const ChatModel& model = *partner_.model;
+  switch (action.kind) {
+    case Kind::kNone:
+      return;
+    case Kind::kAnswerAgain:
+      room_->answer_again(chat, model);
+      break;
+    case Kind::kGoOn:
+      room_->go_on(chat, model);
+      break;
+    case Kind::kChangeQuestion:
+      room_->change_question(chat, action.exchange, action.question, model);
+      break;
+    case Kind::kBranch:
+      show(room_->branch(chat, action.exchange, action.token, action.alternative, model));
+      break;
+  }
+  transcript_.show_end();
+  focus_input_ = true;
+}
+
+void ChatPanel::draw(const PanelContext& context) {
+  // Another panel may have let go of the model in this frame.
+  partner_ = find_partner(context);
+  if (!room_ || !room_->history().load()) {
+    faint_text("Reading the conversations...");
+    return;
+  }
+  draw_tabs(context);
+  if (Chat* const chat = room_->history().find(close_)) room_->close(*chat);
+  if (const Chat* const chat = room_->history().find(remove_)) room_->remove(*chat);
+  close_.clear();
+  remove_.clear();
+}
+
+void ChatPanel::draw_tabs(const PanelContext& context) {
+  if (!ImGui::BeginTabBar("##chats", ImGuiTabBarFlags_FittingPolicyScroll)) return;
+  if (ImGui::TabItemButton("...", ImGuiTabItemFlags_Leading | ImGuiTabItemFlags_NoTooltip))
+    ImGui::OpenPopup("##history");
+  name_item("History");
+  ImGui::SetItemTooltip("All conversations");
+  draw_history_menu();
+  const std::string select = std::exchange(select_, {});
+  // Drawing a chat may add another.
+  for (size_t i = 0; i < room_->history().chats().size(); ++i) {
+    Chat& chat = *room_->history().chats()[i];
+    if (!chat.open) continue;
+    bool open = true;
+    const std::string label =
+        fmt::format("{}{}###{}", chat.shown_title(), room_->answering(chat) ? " ..." : "", chat.id);
+    const ImGuiTabItemFlags flags = chat.id == select ? ImGuiTabItemFlags_SetSelected : 0;
+    const bool in_front = ImGui::BeginTabItem(label.c_str(), &open, flags);
+    draw_tab_menu(chat);
+    if (in_front) {
+      // A tab that is about to come to the front is drawn from the next frame on.
+      if (select.empty() && select_.empty() && chat.id != shown_) show(chat);
+      draw_chat(context, chat);
+      ImGui::EndTabItem();
+    }
+    if (!open) close_ = chat.id;
+  }
+  if (ImGui::TabItemButton("+", ImGuiTabItemFlags_Trailing | ImGuiTabItemFlags_NoTooltip))
+    begin_chat();
+  name_item("New chat");
+  ImGui::SetItemTooltip("New chat");
+  ImGui::EndTabBar();
+}
+
+void ChatPanel::draw_tab_menu(Chat& chat) {
+  if (!ImGui::BeginPopupContextItem(chat.id.c_str())) return;
+  if (ImGui::IsWindowAppearing()) {
+    renamed_ = chat.id;
+    new_title_ = chat.shown_title();
+    ImGui::SetKeyboardFocusHere();
+  }
+  ImGui::TextUnformatted("Title");
+  if (line_box("##title", new_title_)) {
+    room_->rename(chat, new_title_);
+    ImGui::CloseCurrentPopup();
+  }
+  if (ImGui::Button("Rename")) {
+    room_->rename(chat, new_title_);
+    ImGui::CloseCurrentPopup();
+  }
+  ImGui::SameLine();
+  if (ImGui::Button("Close tab")) {
+    close_ = chat.id;
+    ImGui::CloseCurrentPopup();
+  }
+  ImGui::SameLine();
+  if (ImGui::Button("Delete")) {
+    remove_ = chat.id;
+    ImGui::CloseCurrentPopup();
+  }
+  ImGui::EndPopup();
+}
+
+void ChatPanel::draw_history_menu() {
+  if (!ImGui::BeginPopup("##history")) return;
+  const auto& chats = room_->history().chats();
+  ImGui::TextUnformatted("Conversations");
+  ImGui::Separator();
+  for (auto at = chats.rbegin(); at != chats.rend(); ++at) {
+    Chat& chat = **at;
+    if (chat.exchanges.empty()) continue;
+    ImGui::PushID(chat.id.c_str());
+    if (ImGui::Selectable(fmt::format("{}##open", chat.shown_title()).c_str(), chat.id == shown_, 0,
+                          {ImGui::GetFontSize() * 16, 0})) {
+      if (!chat.open) {
+        chat.open = true;
+        room_->touch(chat);
+      }
+      show(chat);
+      ImGui::CloseCurrentPopup();
+    }
+    ImGui::SetItemTooltip("%zu messages, begun %s", 2 * chat.exchanges.size(),
+                          chat.id.substr(0, 15).c_str());
+    ImGui::SameLine();
+    if (ImGui::SmallButton("Delete")) remove_ = chat.id;
+    ImGui::PopID();
+  }
+  const auto& broken = room_->history().broken();
+  if (!broken.empty())
+    faint_text(fmt::format("{} file{} could not be read and {} left alone.", broken.size(),
+                           broken.size() == 1 ? "" : "s", broken.size() == 1 ? "is" : "are"));
+  ImGui::EndPopup();
+}
+
+void ChatPanel::draw_undo() {
+  const Chat* const removed = room_->history().removed();
+  if (removed == nullptr) return;
+  ImGui::AlignTextToFramePadding();
+  ImGui::Text("Deleted: %s", removed->shown_title().c_str());
+  ImGui::SameLine();
+  if (ImGui::SmallButton("Undo")) {
+    show(*room_->history().restore());
+    return;
+  }
+  ImGui::SameLine();
+  if (ImGui::SmallButton("Dismiss")) room_->history().forget_removed();
+}
+
+void ChatPanel::draw_chat(const PanelContext& context, Chat& chat) {
+  const Theme& theme = context.theme;
+  ImGui::PushID(chat.id.c_str());
+  draw_undo();
+  if (ImGui::GetContentRegionAvail().y > theme.px(kLeastHeightForControls)) {
+    if (draw_system_prompt(chat, theme)) room_->touch(chat);
+    if (draw_sampling(chat.sampling, partner_.model ? partner_.model->context : 0, theme))
+      room_->touch(chat);
+  }
+  const ImGuiStyle& style = ImGui::GetStyle();
+  const float input = 3 * ImGui::GetTextLineHeight() + 2 * style.FramePadding.y;
+  const float gauge = ImGui::GetFrameHeightWithSpacing();
+  const float failure = room_->history().failure().empty() ? 0 : 2 * ImGui::GetTextLineHeight();
+  const float room =
+      ImGui::GetContentRegionAvail().y - input - gauge - failure - style.ItemSpacing.y;
+  draw_transcript(context, chat, std::max(theme.px(30), room));
+  if (failure > 0) warning_text(theme, room_->history().failure());
+  draw_gauge(context, chat);
+  draw_input(context, chat);
+  ImGui::PopID();
+}
+
+void ChatPanel::draw_transcript(const PanelContext& context, Chat& chat, float height) {
+  if (ImGui::BeginChild("##messages", {0, height}, ImGuiChildFlags_NavFlattened)) {
+    if (chat.exchanges.empty()) {
+      draw_empty(context, chat);
+    } else {
+      const RequestId request = room_->request(chat);
+      const TranscriptAction action =
+          transcript_.draw(chat,
+                           {.answering = room_->answering(chat),
+                            .answer_seconds = room_->answer_seconds(chat),
+                            .request = request,
+                            .marked = request != 0 && context.selection.marked() == request,
+                            .can_ask = partner_.model.has_value(),
+                            .can_go_on = room_->can_go_on(chat),
+                            .show_tokens = show_tokens_},
+                           context.theme);
+      if (transcript_.hovers_answer()) context.selection.next_hovered = request;
+      obey(action, chat);
+    }
+  }
+  ImGui::EndChild();
+}
+
+void ChatPanel::draw_empty(const PanelContext& context, Chat& chat) {
+  const Theme& theme = context.theme;
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const auto centered = [&](const std::string& text) {
+    const float width = ImGui::CalcTextSize(text.c_str()).x;
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (room.x - width) / 2));
+    ImGui::PushTextWrapPos(0);
+    ImGui::TextUnformatted(text.c_str());
+    ImGui::PopTextWrapPos();
+  };
+  ImGui::Dummy({0, std::max(0.0f, room.y * 0.5f - 4 * ImGui::GetFrameHeightWithSpacing())});
+  if (!partner_.model) {
+    centered(partner_.reason);
+    if (partner_.progress >= 0)
+      ImGui::ProgressBar(partner_.progress, {-FLT_MIN, 0},
+                         fmt::format("{:.0f} %", partner_.progress * 100).c_str());
+    return;
+  }
+  centered(fmt::format("Talk to {}", partner_.name));
+  ImGui::PushStyleColor(ImGuiCol_Text, style_color(ImGuiCol_TextDisabled));
+  centered("Point at a word of an answer to see what else it could have been.");
+  ImGui::PopStyleColor();
+  ImGui::Dummy({0, theme.px(6)});
+  for (const char* const example : examples_for(partner_.name)) {
+    const float width = std::min(room.x, ImGui::CalcTextSize(example).x + 2 * theme.px(12));
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (room.x - width) / 2));
+    if (ImGui::Button(example, {width, 0})) ask(chat, example);
+  }
+}
+
+void ChatPanel::draw_gauge(const PanelContext& context, const Chat& chat) {
+  const Theme& theme = context.theme;
+  const float room = ImGui::GetContentRegionAvail().x;
+  const float box = ImGui::CalcTextSize("Show tokens").x + ImGui::GetFrameHeight() + theme.px(14);
+  const bool narrow = room < theme.px(kNarrow);
+  ImGui::AlignTextToFramePadding();
+  const float y = ImGui::GetCursorPosY();
+  ImGui::SetCursorPosY(y + ImGui::GetStyle().FramePadding.y);
+  draw_context_gauge(context_use(chat, partner_.model ? partner_.model->context : 0),
+                     narrow ? room : room - box, theme);
+  if (narrow) return;
+  ImGui::SameLine();
+  ImGui::SetCursorPosY(y);
+  ImGui::Checkbox("Show tokens", &show_tokens_);
+  ImGui::SetItemTooltip("Each token in a box: the less likely it was, the stronger its shade");
+}
+
+void ChatPanel::draw_input(const PanelContext& context, Chat& chat) {
+  const Theme& theme = context.theme;
+  const bool answering = room_->answering(chat);
+  const float button = std::max(theme.px(58), ImGui::CalcTextSize("Send").x + theme.px(20));
+  const float height = std::max(ImGui::GetFrameHeight(), ImGui::GetContentRegionAvail().y);
+  const float width = std::max(
+      theme.px(60), ImGui::GetContentRegionAvail().x - button - ImGui::GetStyle().ItemSpacing.x);
+  if (answering && partner_.model && ImGui::IsKeyPressed(ImGuiKey_Escape, false) &&
+      ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows))
+    room_->stop(chat, *partner_.model);
+  if (std::exchange(focus_input_, false)) ImGui::SetKeyboardFocusHere();
+  const std::string hint =
+      partner_.model ? fmt::format("Message {}", partner_.name) : partner_.reason;
+  const MessageBox box = message_box("##message", chat.draft, {width, height}, hint.c_str());
+  if (box.edited) room_->touch(chat);
+  ImGui::SameLine();
+  bool send = box.entered;
+  if (answering) {
+    ImGui::BeginDisabled(!partner_.model);
+    if (ImGui::Button("Stop", {button, height})) {
+      room_->stop(chat, *partner_.model);
+      focus_input_ = true;
+    }
+    ImGui::EndDisabled();
+    ImGui::SetItemTooltip("Ends the answer here (Escape)");
+  } else {
+    ImGui::BeginDisabled(!partner_.model || !says_something(chat.draft));
+    send |= ImGui::Button("Send", {button, height});
+    ImGui::EndDisabled();
+    ImGui::SetItemTooltip("Enter sends, Shift and Enter begins a new line");
+  }
+  if (!send || answering || !partner_.model || !says_something(chat.draft)) return;
+  ask(chat, std::exchange(chat.draft, {}));
+}
+
+void ChatPanel::report(ValueSink& values) const {
+  if (!room_) return;
+  const auto& chats = room_->history().chats();
+  const auto open = std::ranges::count_if(chats, [](const auto& chat) { return chat->open; });
+  values.set("conversations", static_cast<double>(chats.size()));
+  values.set("tabs", static_cast<double>(open));
+  values.set("ready", partner_.model ? 1 : 0);
+  values.set("reason", partner_.reason);
+  values.set("show_tokens", show_tokens_ ? 1 : 0);
+  values.set("hovered_token", transcript_.hovered_token());
+  const Chat* const chat = shown();
+  if (chat == nullptr) return;
+  values.set("title", chat->shown_title());
+  values.set("draft", chat->draft);
+  values.set("messages", static_cast<double>(2 * chat->exchanges.size()));
+  values.set("answering", room_->answering(*chat) ? 1 : 0);
+  const ContextUse use = context_use(*chat, partner_.model ? partner_.model->context : 0);
+  values.set("context_used", use.used);
+  values.set("context", use.context);
+  values.set("left_out", use.left_out);
+  const ChatReply none;
+  const ChatReply& reply = chat->exchanges.empty() ? none : chat->exchanges.back().reply;
+  values.set("last_question", chat->exchanges.empty() ? "" : chat->exchanges.back().question);
+  values.set("last_answer", reply.text);
+  values.set("last_finish", std::string(finish_reason_name(reply.finish)));
+  values.set("last_error", reply.error);
+  values.set("tokens", static_cast<double>(reply.tokens.size()));
+  values.set("given_tokens", reply.given_tokens);
+  values.set("tokens_per_s", reply.tokens_per_s);
+  values.set("ttft_ms", reply.first_token_seconds * 1e3);
+  values.set("prompt_tokens", reply.prompt_tokens);
+  values.set("cached_tokens", reply.cached_tokens);
+}
+
+const PanelRegistration registration([] { return std::make_unique<ChatPanel>(); });
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,260 @@
+// Requests: every one there is and the last that have ended, with what it does, how far it is and
+// how long it took. Those that have not ended can be raised and cancelled.
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "ui/data/request_table.h"
+#include "ui/engine_host.h"
+#include "ui/panel.h"
+#include "ui/theme.h"
+
+namespace hearth {
+namespace {
+
+struct Column {
+  const char* name;
+  const char* about;
+  RequestColumn sort;
+  float width;  // at scale 1
+  bool shown = true;
+};
+
+constexpr Column kColumns[] = {
+    {"Request", "Its number; a click marks it in all panels", RequestColumn::kId, 58},
+    {"State", "What it is doing", RequestColumn::kState, 74},
+    {"Progress", "Tokens computed, of those it may have at most: prompt and answer",
+     RequestColumn::kProgress, 118},
+    {"Act", "Give it a higher priority, or end it", RequestColumn::kPriority, 108},
+    {"Prio", "Priority: higher goes first", RequestColumn::kPriority, 36},
+    {"Waited", "From its arrival until it first ran", RequestColumn::kWaited, 58},
+    {"TTFT", "From its arrival to its first token", RequestColumn::kTtft, 58},
+    {"Ran", "Since it first ran", RequestColumn::kRunning, 58},
+    {"Blocks", "KV blocks it has", RequestColumn::kBlocks, 46},
+    {"Preempted", "How often it had to make room", RequestColumn::kPreemptions, 64},
+    {"Arrived", "Seconds on the engine's clock", RequestColumn::kArrived, 62, false},
+    {"Ended", "Seconds on the engine's clock", RequestColumn::kEnded, 62, false},
+};
+enum ColumnIndex {
+  kRequest,
+  kState,
+  kProgress,
+  kAct,
+  kPriority,
+  kWaited,
+  kTtft,
+  kRan,
+  kBlocks,
+  kPreempted,
+  kArrived,
+  kEnded
+};
+
+std::string seconds_text(double seconds) {
+  if (seconds < 0) return "-";
+  if (seconds < 1) return fmt::format("{:.0f} ms", seconds * 1e3);
+  return seconds < 100 ? fmt::format("{:.2f} s", seconds) : fmt::format("{:.0f} s", seconds);
+}
+
+ImU32 state_color(const Theme& theme, RequestState state) {
+  switch (state) {
+    case RequestState::kWaiting:
+      return theme.phase_color(PhaseColor::kWaiting);
+    case RequestState::kPrompt:
+      return theme.phase_color(PhaseColor::kPrompt);
+    case RequestState::kDecode:
+      return theme.phase_color(PhaseColor::kDecode);
+    case RequestState::kPreempted:
+      return theme.phase_color(PhaseColor::kPreempted);
+    case RequestState::kSwapped:
+      return theme.phase_color(PhaseColor::kSwapped);
+    case RequestState::kFinished:
+    case RequestState::kCancelled:
+      break;
+  }
+  return ImGui::GetColorU32(ImGuiCol_TextDisabled);
+}
+
+void number_cell(const std::string& text) {
+  const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(text.c_str()).x;
+  if (room > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room);
+  ImGui::TextUnformatted(text.c_str());
+}
+
+class RequestsPanel : public Panel {
+ public:
+  RequestsPanel()
+      : Panel({.name = "Requests",
+               .key = "requests",
+               .region = Region::kSideBottom,
+               .order = 0,
+               .about = "Every request with its state, progress and times; raise or cancel it"}) {}
+
+  void update(const PanelContext& context) override { table_.update(context.view); }
+
+  void draw(const PanelContext& context) override {
+    now_ = context.view.now;
+    draw_counts(context);
+    if (table_.size() == 0) {
+      ImGui::TextDisabled("No requests yet.");
+      return;
+    }
+    constexpr ImGuiTableFlags kFlags =
+        ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable | ImGuiTableFlags_Hideable |
+        ImGuiTableFlags_Reorderable | ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY |
+        ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_BordersInnerV;
+    if (!ImGui::BeginTable("##requests", static_cast<int>(std::size(kColumns)), kFlags)) return;
+    draw_head(context.theme);
+    const std::vector<const RequestRow*> rows = sorted_rows();
+    ImGuiListClipper clipper;
+    clipper.Begin(static_cast<int>(rows.size()));
+    while (clipper.Step())
+      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
+        draw_row(context, *rows[static_cast<size_t>(i)]);
+    ImGui::EndTable();
+  }
+
+  void report(ValueSink& values) const override {
+    values.set("rows", static_cast<double>(table_.size()));
+    for (const RequestState state :
+         {RequestState::kWaiting, RequestState::kPrompt, RequestState::kDecode,
+          RequestState::kPreempted, RequestState::kSwapped, RequestState::kFinished,
+          RequestState::kCancelled})
+      values.set(request_state_name(state), static_cast<double>(table_.count(state)));
+    values.set("first", static_cast<double>(first_));
+  }
+
+ private:
+  void draw_counts(const PanelContext& context) const {
+    const size_t running =
+        table_.count(RequestState::kPrompt) + table_.count(RequestState::kDecode);
+    const size_t waiting = table_.count(RequestState::kWaiting);
+    const size_t out =
+        table_.count(RequestState::kPreempted) + table_.count(RequestState::kSwapped);
+    ImGui::TextDisabled("%zu running, %zu waiting, %zu put out, %llu finished in all", running,
+                        waiting, out,
+                        static_cast<unsigned long long>(context.view.totals.requests_finished));
+  }
+
+  void draw_head(const Theme& theme) {
+    ImGui::TableSetupScrollFreeze(1, 1);
+    for (size_t i = 0; i < std::size(kColumns); ++i) {
+      const Column& column = kColumns[i];
+      ImGuiTableColumnFlags flags = ImGuiTableColumnFlags_WidthFixed;
+      if (i == kRequest)
+        flags |= ImGuiTableColumnFlags_DefaultSort | ImGuiTableColumnFlags_PreferSortDescending;
+      if (i == kAct) flags |= ImGuiTableColumnFlags_NoSort;
+      if (!column.shown) flags |= ImGuiTableColumnFlags_DefaultHide;
+      ImGui::TableSetupColumn(column.name, flags, theme.px(column.width),
+                              static_cast<ImGuiID>(column.sort));
+    }
+    ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+    for (int i = 0; i < static_cast<int>(std::size(kColumns)); ++i) {
+      if (!ImGui::TableSetColumnIndex(i)) continue;
+      ImGui::TableHeader(kColumns[i].name);
+      ImGui::SetItemTooltip("%s", kColumns[i].about);
+    }
+  }
+
+  std::vector<const RequestRow*> sorted_rows() {
+    if (const ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs();
+        specs != nullptr && specs->SpecsCount > 0) {
+      column_ = static_cast<RequestColumn>(specs->Specs[0].ColumnUserID);
+      descending_ = specs->Specs[0].SortDirection == ImGuiSortDirection_Descending;
+    }
+    std::vector<const RequestRow*> rows = table_.sorted(column_, descending_, now_);
+    first_ = rows.empty() ? 0 : rows.front()->id;
+    return rows;
+  }
+
+  void draw_row(const PanelContext& context, const RequestRow& row) {
+    const Theme& theme = context.theme;
+    Selection& selection = context.selection;
+    ImGui::TableNextRow();
+    ImGui::PushID(static_cast<int>(row.id));
+    if (selection.marked() == row.id)
+      ImGui::TableSetBgColor(ImGuiTableBgTarget_RowBg1,
+                             ImGui::GetColorU32(ImGuiCol_HeaderHovered, 0.5f));
+    if (ImGui::TableSetColumnIndex(kRequest)) draw_name(theme, row, selection);
+    if (ImGui::TableSetColumnIndex(kState)) {
+      ImGui::PushStyleColor(ImGuiCol_Text, state_color(theme, row.state));
+      ImGui::TextUnformatted("\u25a0");
+      ImGui::PopStyleColor();
+      ImGui::SameLine(0, theme.px(4));
+      ImGui::TextUnformatted(request_state_name(row.state));
+    }
+    if (ImGui::TableSetColumnIndex(kProgress)) draw_progress(theme, row);
+    if (ImGui::TableSetColumnIndex(kAct)) draw_actions(context, row);
+    if (ImGui::TableSetColumnIndex(kPriority)) number_cell(fmt::format("{}", row.priority));
+    if (ImGui::TableSetColumnIndex(kWaited)) number_cell(seconds_text(row.waited(now_)));
+    if (ImGui::TableSetColumnIndex(kTtft)) number_cell(seconds_text(row.ttft()));
+    if (ImGui::TableSetColumnIndex(kRan)) number_cell(seconds_text(row.running(now_)));
+    if (ImGui::TableSetColumnIndex(kBlocks)) number_cell(fmt::format("{}", row.blocks));
+    if (ImGui::TableSetColumnIndex(kPreempted)) number_cell(fmt::format("{}", row.preemptions));
+    if (ImGui::TableSetColumnIndex(kArrived)) number_cell(fmt::format("{:.2f}", row.arrived));
+    if (ImGui::TableSetColumnIndex(kEnded))
+      number_cell(row.ended < 0 ? std::string("-") : fmt::format("{:.2f}", row.ended));
+    ImGui::PopID();
+  }
+
+  static void draw_name(const Theme& theme, const RequestRow& row, Selection& selection) {
+    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    const float mark = theme.px(4);
+    ImGui::GetWindowDrawList()->AddRectFilled(
+        corner, {corner.x + mark, corner.y + ImGui::GetTextLineHeight()},
+        theme.sequence_color(row.id), theme.px(1));
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + mark + theme.px(4));
+    if (ImGui::Selectable(fmt::format("{}##request", row.id).c_str(), selection.pinned == row.id,
+                          ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap))
+      selection.pinned = selection.pinned == row.id ? 0 : row.id;
+    if (ImGui::IsItemHovered()) selection.next_hovered = row.id;
+  }
+
+  static void draw_progress(const Theme& theme, const RequestRow& row) {
+    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    const float height = ImGui::GetTextLineHeight(), bar = theme.px(36);
+    ImDrawList& draw = *ImGui::GetWindowDrawList();
+    const float top = corner.y + height * 0.3f, bottom = corner.y + height * 0.75f;
+    draw.AddRectFilled({corner.x, top}, {corner.x + bar, bottom},
+                       ImGui::GetColorU32(ImGuiCol_FrameBg), theme.px(2));
+    draw.AddRectFilled({corner.x, top}, {corner.x + bar * std::min(1.0f, row.progress()), bottom},
+                       state_color(theme, row.state), theme.px(2));
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + bar + theme.px(6));
+    ImGui::Text("%u/%u", row.computed, row.max_tokens);
+    ImGui::SetItemTooltip(
+        "%u of %u tokens are computed\nprompt %u, %u of them from the cache\nanswer %u so far",
+        row.computed, row.max_tokens, row.prompt_tokens, row.cached_tokens, row.generated());
+  }
+
+  void draw_actions(const PanelContext& context, const RequestRow& row) {
+    if (has_ended(row.state)) return;
+    Engine* const engine = context.host.engine();
+    ImGui::BeginDisabled(engine == nullptr);
+    if (ImGui::SmallButton("Raise")) {
+      const int32_t priority = row.priority + (ImGui::GetIO().KeyShift ? -1 : 1);
+      engine->set_priority(row.id, priority);
+      table_.note_priority(row.id, priority);
+    }
+    ImGui::SetItemTooltip("A higher priority; with Shift a lower one");
+    ImGui::SameLine();
+    if (ImGui::SmallButton("Cancel")) {
+      engine->cancel(row.id);
+      table_.note_cancel(row.id);
+    }
+    ImGui::SetItemTooltip("Ends the request within a step");
+    ImGui::EndDisabled();
+  }
+
+  RequestTable table_;
+  RequestId first_ = 0;  // the uppermost
+  RequestColumn column_ = RequestColumn::kId;
+  bool descending_ = true;
+  double now_ = 0;
+};
+
+const PanelRegistration registration([] { return std::make_unique<RequestsPanel>(); });
+
+}  // namespace
+}  // namespace hearth
