@@ -324,7 +324,7 @@ TEST_F(ChatRoomTest, ABranchIntoTheEndSaysNothingMore) {
 }
 
 TEST_F(ChatRoomTest, TokensThatAreHalfACharacterBecomeOne) {
-  // A made-up character of three bytes, one token each.
+  // Characters that the vocabulary has in pieces alone.
   std::vector<TokenId> script = tokenizer_->encode("\u20ac\u20ac!", {.add_bos = false});
   options_.script = script;
   options_.vocabulary = tokenizer_->size();
@@ -338,11 +338,16 @@ TEST_F(ChatRoomTest, TokensThatAreHalfACharacterBecomeOne) {
   ASSERT_GT(script.size(), 3u) << "the vocabulary has this character whole; take another";
   EXPECT_EQ(reply.tokens[0].text, "");
   EXPECT_THAT(readable_piece(*tokenizer_, reply.tokens[0].id), HasSubstr("<E2>"));
-  // Branching within it: what was given is not lost.
-  Chat& branch = room.branch(chat, 0, 1, reply.tokens[1].alternatives.at(0), model_);
-  branch.sampling.max_tokens = 0;
-  EXPECT_EQ(branch.exchanges[0].reply.text, "");
-  ASSERT_TRUE(until_ended(branch));
+  // Going on in the middle of one: what was given of it is not lost.
+  options_.script.erase(options_.script.begin(), options_.script.begin() + 2);
+  open();
+  reply.tokens.resize(2);
+  ASSERT_TRUE(room.can_go_on(chat));
+  chat.sampling.max_tokens = static_cast<uint32_t>(script.size()) - 2;
+  room.go_on(chat, model_);
+  EXPECT_EQ(chat.exchanges[0].reply.text, "");
+  ASSERT_TRUE(until_ended(chat));
+  EXPECT_EQ(chat.exchanges[0].reply.text, "\u20ac\u20ac!");
 }
 
 TEST_F(ChatRoomTest, AFullContextLeavesOutTheOldestAndSaysSo) {
