@@ -64,7 +64,8 @@ class ServeCommand : public Command {
           fmt::format("{} has no vocabulary, so it cannot be served", session->file().name())};
     server->serve({.engine = session->engine(),
                    .tokenizer = *session->tokenizer(),
-                   .chat_template = session->chat_template()});
+                   .chat_template = session->chat_template(),
+                   .device = session->device().caps().name});
     log_line(fmt::format("listening on http://{}:{}", server_.host, server->port()));
     signals.wait();
     log_line("draining; once more to leave at once");

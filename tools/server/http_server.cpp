@@ -222,8 +222,16 @@ class HttpServer::Implementation {
     const StepRing& ring = model->engine.records();
     uint64_t next = ring.written();
     StepRecord record;
-    // The first bytes tell the client that it is connected, before the first step.
-    if (!reply.begin(kEvents) || !reply.write(": steps\n\n")) return;
+    // The client is told that it is connected, and to what, before the first step.
+    const EngineHello hello{.model = options_.model_name,
+                            .device = model->device,
+                            .limits = model->engine.limits(),
+                            .policy = model->engine.policy(),
+                            .instance = static_cast<uint64_t>(started_),
+                            .now = model->engine.seconds()};
+    if (!reply.begin(kEvents) || !reply.write(fmt::format(": steps\n\nevent: {}\n{}", kHelloEvent,
+                                                          to_event(hello_event(hello)))))
+      return;
     while (!closing_) {
       const uint64_t written = ring.written();
       if (next == written) {

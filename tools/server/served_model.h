@@ -2,6 +2,8 @@
 // their own, without a device.
 #pragma once
 
+#include <string>
+
 #include "engine/engine.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
@@ -13,6 +15,7 @@ struct ServedModel {
   Engine& engine;
   const Tokenizer& tokenizer;
   Result<const ChatTemplate*> chat_template;  // or why there is none
+  std::string device = {};                    // where it runs, for people
 };
 
 }  // namespace hearth

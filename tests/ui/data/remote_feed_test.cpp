@@ -1,0 +1,220 @@
+// The remote feed against a real server over a stand-in engine, and against what goes wrong.
+#include "ui/feeds/remote_feed.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/served_stand_in.h"
+
+namespace hearth::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr RemoteFeedOptions kQuick{.first_pause_s = 0.02, .longest_pause_s = 0.1, .connect_s = 1};
+
+std::unique_ptr<RemoteFeed> feed_of(int port, RemoteFeedOptions options = kQuick) {
+  auto feed = RemoteFeed::create("http://127.0.0.1:" + std::to_string(port), options);
+  EXPECT_TRUE(feed.ok());
+  return feed.ok() ? std::move(*feed) : nullptr;
+}
+
+class RemoteFeedTest : public ServedStandIn {
+ protected:
+  void generate(uint32_t tokens) {
+    auto stream = (*engine_)->submit(
+        {.prompt = std::vector<TokenId>(20, 5), .max_tokens = tokens, .ignore_end = true});
+    ASSERT_TRUE(stream.ok());
+    read_ids(**stream);
+  }
+  // A server of the same engine, on any port or on this one.
+  std::unique_ptr<HttpServer> another(ServerOptions options) {
+    auto server = HttpServer::create(options);
+    EXPECT_TRUE(server.ok()) << server.error().message;
+    (*server)->serve({.engine = **engine_,
+                      .tokenizer = *tokenizer_,
+                      .chat_template = chat_.get(),
+                      .device = "a device"});
+    return std::move(*server);
+  }
+  // Polls until it is so, as frames do; steps are collected.
+  template <class Condition>
+  bool frames_until(RemoteFeed& feed, Condition condition) {
+    return comes_true([&] {
+      feed.poll(view_);
+      steps_.insert(steps_.end(), view_.new_steps.begin(), view_.new_steps.end());
+      return condition();
+    });
+  }
+
+  EngineView view_;
+  std::vector<StepRecord> steps_;
+};
+
+TEST_F(RemoteFeedTest, ShowsTheStepsOfTheServer) {
+  const auto server = another({.port = 0, .model_name = "storyteller"});
+  Policy policy = *named_policy("packed");
+  (*engine_)->set_policy(policy);
+  view_.generation = 7;
+  const auto feed = feed_of(server->port());
+  ASSERT_TRUE(frames_until(*feed, [&] { return view_.connected && !view_.model.empty(); }));
+  EXPECT_EQ(view_.model, "storyteller");
+  EXPECT_EQ(view_.device, "a device");
+  EXPECT_EQ(view_.limits.pool_blocks, 256u);
+  EXPECT_EQ(view_.limits.context, 256u);
+  EXPECT_EQ(view_.policy, policy);
+  EXPECT_EQ(view_.failure, "");
+  EXPECT_FALSE(view_.has_details);
+  EXPECT_NEAR(view_.now, (*engine_)->seconds(), 1.0);
+  EXPECT_EQ(view_.generation, 7u);
+
+  generate(10);
+  ASSERT_TRUE(frames_until(*feed, [&] { return steps_.size() >= 10; }));
+  EXPECT_EQ(view_.missed_steps, 0u);
+  StepRecord record;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    ASSERT_TRUE((*engine_)->records().read(i, record));
+    EXPECT_EQ(step_event(steps_[i]), step_event(record)) << i;
+  }
+  EXPECT_EQ(view_.totals.generated_tokens, 10u);
+  EXPECT_EQ(view_.totals.prompt_tokens, 20u);
+  EXPECT_EQ(view_.totals.requests_submitted, 1u);
+  EXPECT_GE(view_.now, steps_.back().end_seconds);
+}
+
+TEST_F(RemoteFeedTest, SaysThatAKeyIsWantedAndUsesTheOneItHas) {
+  const auto server = another({.port = 0, .api_key = "open sesame"});
+  const auto without = feed_of(server->port());
+  ASSERT_TRUE(frames_until(*without, [&] { return !view_.failure.empty(); }));
+  EXPECT_THAT(view_.failure, HasSubstr("--api-key"));
+  EXPECT_EQ(view_.failure.find('\n'), std::string::npos);
+  EXPECT_FALSE(view_.connected);
+  RemoteFeedOptions options = kQuick;
+  options.api_key = "open sesame";
+  const auto with = feed_of(server->port(), options);
+  EXPECT_TRUE(frames_until(*with, [&] { return view_.connected; }));
+  EXPECT_EQ(view_.failure, "");
+}
+
+TEST_F(RemoteFeedTest, ComesBackWhenTheServerDoes) {
+  auto server = another({.port = 0});
+  const int port = server->port();
+  const auto feed = feed_of(port);
+  ASSERT_TRUE(frames_until(*feed, [&] { return view_.connected; }));
+  generate(5);
+  ASSERT_TRUE(frames_until(*feed, [&] { return steps_.size() >= 5; }));
+  server->drain();
+  server.reset();
+  ASSERT_TRUE(frames_until(*feed, [&] { return !view_.connected; }));
+  EXPECT_THAT(view_.failure, HasSubstr("trying again"));
+  (*engine_)->undrain();
+  server = another({.port = port});
+  ASSERT_TRUE(frames_until(*feed, [&] { return view_.connected; }));
+  EXPECT_EQ(view_.failure, "");
+}
+
+TEST(RemoteFeed, SaysThatNobodyIsThere) {
+  const auto feed = feed_of(1);
+  EngineView view;
+  ASSERT_TRUE(comes_true([&] {
+    feed->poll(view);
+    return !view.failure.empty();
+  }));
+  EXPECT_THAT(view.failure, HasSubstr("127.0.0.1:1"));
+  EXPECT_THAT(view.failure, HasSubstr("refused"));
+  EXPECT_FALSE(view.connected);
+}
+
+TEST(RemoteFeed, RefusesWhatIsNoAddress) {
+  EXPECT_FALSE(RemoteFeed::create("https://box", {}).ok());
+  EXPECT_FALSE(RemoteFeed::create("", {}).ok());
+  EXPECT_FALSE(RemoteFeed::create("box", {.api_key = "a\r\nX: y"}).ok());
+}
+
+// Says what it is told to whoever connects, one connection after the other.
+class CannedServer {
+ public:
+  explicit CannedServer(std::vector<std::string> replies) : replies_(std::move(replies)) {
+    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(listen(listener_, 8), 0);
+    getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] {
+      for (const std::string& reply : replies_) {
+        const int client = accept(listener_, nullptr, nullptr);
+        if (client < 0) return;
+        char request[2048];
+        static_cast<void>(recv(client, request, sizeof(request), 0));
+        static_cast<void>(::send(client, reply.data(), reply.size(), MSG_NOSIGNAL));
+        close(client);
+      }
+    });
+  }
+  ~CannedServer() {
+    shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    close(listener_);
+  }
+  int port() const { return port_; }
+
+ private:
+  std::vector<std::string> replies_;
+  int listener_ = -1, port_ = 0;
+  std::thread thread_;
+};
+
+std::string events(const std::string& body) {
+  return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + body;
+}
+
+TEST(RemoteFeed, CountsWhatItMissedAndKnowsAnotherEngine) {
+  const auto hello = [](uint64_t instance, double now) {
+    return "event: hello\ndata: " +
+           hello_event({.model = "m", .instance = instance, .now = now}).dump() + "\n\n";
+  };
+  const auto step = [](uint64_t number) {
+    return "data: " +
+           step_event({.step = number, .end_seconds = 1.0 * static_cast<double>(number)}).dump() +
+           "\n\n";
+  };
+  CannedServer server({events(hello(1, 4) + step(4) + step(5) + step(8)),
+                       events(hello(1, 10) + step(8) + step(11)), events(hello(2, 100) + step(1))});
+  const auto feed = feed_of(server.port());
+  EngineView view;
+  view.generation = 3;
+  std::vector<uint64_t> seen;
+  uint64_t missed = 0;
+  ASSERT_TRUE(comes_true([&] {
+    feed->poll(view);
+    for (const StepRecord& record : view.new_steps) seen.push_back(record.step);
+    missed += view.missed_steps;
+    return !seen.empty() && seen.back() == 1;
+  }));
+  EXPECT_EQ(view.generation, (uint64_t{1} << 32) + 3);
+  EXPECT_EQ(view.totals.requests_submitted, 0u);
+  // What came just before the restart may have been dropped unseen, but never twice or late.
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end() - 1));
+  EXPECT_LE(missed, 4u);
+}
+
+TEST(RemoteFeed, BearsServersThatSendNonsense) {
+  CannedServer server({"nonsense\r\n\r\n", "", events("data: {\"step\":-1}\n\n"),
+                       events("event: hello\ndata: [\n\n"), events("data: {\"step\":1}\n\n")});
+  const auto feed = feed_of(server.port());
+  EngineView view;
+  std::vector<std::string> failures;
+  ASSERT_TRUE(comes_true([&] {
+    feed->poll(view);
+    if (!view.failure.empty()) failures.push_back(view.failure);
+    return !view.new_steps.empty();
+  }));
+  EXPECT_THAT(failures, ::testing::Contains(HasSubstr("not HTTP")));
+}
+
+}  // namespace
+}  // namespace hearth::testing

@@ -1,0 +1,272 @@
+#include "ui/feeds/remote_feed.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace hearth {
+namespace {
+
+// A window that stands still must not fill the memory.
+constexpr size_t kMostSteps = 8192;
+
+Error io(std::string message) { return {ErrorKind::kIo, std::move(message)}; }
+
+class Socket {
+ public:
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  ~Socket() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  int get() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+// A peer that has vanished without a word is noticed within about half a minute.
+void keep_alive(int socket) {
+  const int on = 1, idle = 15, interval = 5, count = 3;
+  setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+#ifdef TCP_KEEPIDLE
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+#endif
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RemoteFeed>> RemoteFeed::create(const std::string& url,
+                                                       const RemoteFeedOptions& options) {
+  HEARTH_ASSIGN(HttpAddress address, parse_http_address(url));
+  for (const char c : options.api_key)
+    if (static_cast<unsigned char>(c) < ' ')
+      return Error{ErrorKind::kInvalid, "the API key has a line break or another odd character"};
+  std::unique_ptr<RemoteFeed> feed(new RemoteFeed(std::move(address), options));
+  if (pipe2(feed->wake_, O_CLOEXEC | O_NONBLOCK) != 0)
+    return io(fmt::format("no pipe could be made: {}", std::strerror(errno)));
+  feed->thread_ = std::thread([raw = feed.get()] { raw->loop(); });
+  return feed;
+}
+
+RemoteFeed::RemoteFeed(HttpAddress address, const RemoteFeedOptions& options)
+    : address_(std::move(address)), options_(options) {}
+
+RemoteFeed::~RemoteFeed() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  stopped_.notify_all();
+  if (wake_[1] >= 0) {
+    [[maybe_unused]] const ssize_t written = write(wake_[1], "x", 1);
+  }
+  if (thread_.joinable()) thread_.join();
+  for (const int end : wake_)
+    if (end >= 0) close(end);
+}
+
+bool RemoteFeed::stopping() const {
+  const std::lock_guard lock(mutex_);
+  return stop_;
+}
+
+void RemoteFeed::loop() {
+  double pause = options_.first_pause_s;
+  while (!stopping()) {
+    const Status status = follow();
+    std::unique_lock lock(mutex_);
+    connected_ = false;
+    if (std::exchange(begun_, false)) pause = options_.first_pause_s;
+    failure_ = fmt::format(
+        "{}: {}; trying again every {:.2g} s", address_.text,
+        status.ok() ? "the server closed the connection" : status.error().message, pause);
+    stopped_.wait_for(lock, std::chrono::duration<double>(pause), [&] { return stop_; });
+    pause = std::min(pause * 2, options_.longest_pause_s);
+  }
+}
+
+// Whether the socket is ready; false also when it is time to stop. Below 0 seconds: no limit.
+bool RemoteFeed::wait_for(int socket, short events, double seconds) const {
+  pollfd entries[] = {{.fd = socket, .events = events, .revents = 0},
+                      {.fd = wake_[0], .events = POLLIN, .revents = 0}};
+  const int limit = seconds < 0 ? -1 : static_cast<int>(seconds * 1000);
+  while (true) {
+    const int count = ::poll(entries, 2, limit);
+    if (count < 0 && errno == EINTR) continue;
+    return count > 0 && entries[1].revents == 0;
+  }
+}
+
+// Connects and reads until something goes wrong or the server closes.
+Status RemoteFeed::follow() {
+  const addrinfo hints{.ai_flags = 0,
+                       .ai_family = AF_UNSPEC,
+                       .ai_socktype = SOCK_STREAM,
+                       .ai_protocol = 0,
+                       .ai_addrlen = 0,
+                       .ai_addr = nullptr,
+                       .ai_canonname = nullptr,
+                       .ai_next = nullptr};
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(address_.host.c_str(), address_.port.c_str(), &hints, &found);
+      error != 0)
+    return io(fmt::format("no such host ({})", gai_strerror(error)));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, freeaddrinfo);
+
+  std::string problem = "nobody answers";
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    const Socket socket(::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                                 one->ai_protocol));
+    if (socket.get() < 0) continue;
+    if (connect(socket.get(), one->ai_addr, one->ai_addrlen) != 0 && errno != EINPROGRESS) {
+      problem = std::strerror(errno);
+      continue;
+    }
+    if (!wait_for(socket.get(), POLLOUT, options_.connect_s)) {
+      if (stopping()) return {};
+      problem = "nobody answers";
+      continue;
+    }
+    int error = 0;
+    socklen_t size = sizeof(error);
+    getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) {
+      problem = std::strerror(error);
+      continue;
+    }
+    keep_alive(socket.get());
+    std::string request = fmt::format(
+        "GET /events HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\n", address_.text);
+    if (!options_.api_key.empty())
+      request += fmt::format("Authorization: Bearer {}\r\n", options_.api_key);
+    request += "\r\n";
+    // So few bytes always fit the buffer of a new connection.
+    if (send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(request.size()))
+      return io("the request could not be sent");
+
+    EventReader reader;
+    std::vector<ServerEvent> events;
+    while (!reader.ended()) {
+      // The head comes at once; after it there is something to say only while the engine works.
+      if (!wait_for(socket.get(), POLLIN, reader.begun() ? -1 : options_.connect_s)) {
+        if (stopping()) return {};
+        return io("nobody answers");
+      }
+      char bytes[32768];
+      const ssize_t count = recv(socket.get(), bytes, sizeof(bytes), 0);
+      if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+      if (count < 0) return io(std::strerror(errno));
+      if (count == 0) break;
+      HEARTH_TRY(reader.push({bytes, static_cast<size_t>(count)}, events));
+      if (reader.begun()) {
+        const std::lock_guard lock(mutex_);
+        begun_ = connected_ = true;
+        failure_.clear();
+      }
+      for (const ServerEvent& event : events) take(event);
+      events.clear();
+    }
+    return {};
+  }
+  return io(problem);
+}
+
+void RemoteFeed::take(const ServerEvent& event) {
+  if (event.name == kHelloEvent) {
+    Result<EngineHello> hello = parse_hello_event(event.data);
+    const std::lock_guard lock(mutex_);
+    if (!hello.ok()) {
+      failure_ = fmt::format("{}: {}", address_.text, hello.error().message);
+      return;
+    }
+    if (hello_ && (hello->instance != hello_->instance || hello->now < last_seconds_)) {
+      ++restarts_;
+      last_step_ = 0;
+      steps_.clear();
+      missed_ = 0;
+      totals_ = {};
+      counts_ = {};
+    }
+    last_seconds_ = hello->now;
+    hello_ = std::move(*hello);
+    hello_at_ = EngineClock::now();
+    return;
+  }
+  if (!event.name.empty()) return;
+  Result<StepRecord> record = parse_step_event(event.data);
+  const std::lock_guard lock(mutex_);
+  if (!record.ok()) {
+    failure_ = fmt::format("{}: {}", address_.text, record.error().message);
+    return;
+  }
+  add(std::move(*record));
+}
+
+// REQUIRES: mutex_ is held.
+void RemoteFeed::add(StepRecord record) {
+  if (record.step <= last_step_) return;  // told before
+  if (last_step_ != 0) missed_ += record.step - last_step_ - 1;
+  last_step_ = record.step;
+  last_seconds_ = std::max(last_seconds_, record.end_seconds);
+  counts_ = record.counts;
+  totals_.requests_submitted += record.arrived.size();
+  totals_.requests_finished += record.finished.size();
+  totals_.generated_tokens += record.sampled_tokens;
+  totals_.padding_tokens += record.padding_tokens;
+  totals_.preemptions_recompute += record.preempted_recompute.size();
+  totals_.preemptions_swap += record.preempted_swap.size();
+  for (const StepMember& member : record.members)
+    if (member.phase == StepPhase::kPrompt) totals_.prompt_tokens += member.tokens;
+  for (const BatchPlan::PrefixHit& hit : record.prefix_hits)
+    totals_.prefix_hit_tokens += hit.tokens;
+  if (steps_.size() == kMostSteps) {
+    steps_.erase(steps_.begin(), steps_.begin() + kMostSteps / 2);
+    missed_ += kMostSteps / 2;
+  }
+  steps_.push_back(std::move(record));
+}
+
+void RemoteFeed::poll(EngineView& view) {
+  const std::lock_guard lock(mutex_);
+  view.new_steps.clear();
+  std::swap(view.new_steps, steps_);
+  view.missed_steps = std::exchange(missed_, 0);
+  view.connected = connected_;
+  view.failure = failure_;
+  view.generation = (view.generation & 0xffffffff) | restarts_ << 32;
+  view.state = EngineState::kRunning;
+  view.has_details = false;
+  view.counts = counts_;
+  view.totals = totals_;
+  view.now = last_seconds_;
+  if (hello_) {
+    const double since = std::chrono::duration<double>(EngineClock::now() - hello_at_).count();
+    if (connected_) view.now = std::max(last_seconds_, hello_->now + since);
+    view.model = hello_->model;
+    view.device = hello_->device;
+    view.limits = hello_->limits;
+    view.policy = hello_->policy;
+    view.source = fmt::format("{} on {}, at {}", hello_->model, hello_->device, address_.text);
+  } else {
+    // An older server: what can be told from its steps.
+    view.limits.pool_blocks = counts_.blocks_used + counts_.blocks_cached + counts_.blocks_free;
+    view.source = address_.text;
+  }
+}
+
+}  // namespace hearth
