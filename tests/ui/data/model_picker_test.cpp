@@ -1,0 +1,160 @@
+// Devices to choose from and what a model would need, without any device.
+#include "ui/data/model_picker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/open_model_file.h"
+#include "engine/session.h"
+#include "tests/support/fake_devices.h"
+#include "tests/support/stand_in_engine.h"
+
+namespace hearth::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kTiny = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+
+// With everything that Hearth needs.
+DeviceCaps device(const char* name, uint32_t index, DeviceType type, uint64_t free_bytes) {
+  DeviceCaps caps = fake_device(name, type, 32, 1024, 49152).caps;
+  caps.name = name;
+  caps.index = index;
+  caps.api_major = 1;
+  caps.api_minor = 3;
+  caps.queues.compute = 0;
+  caps.limits.timestamp_ns = 1;
+  DeviceFeatures& features = caps.features;
+  features.subgroup_arithmetic = features.storage16 = features.int64 = true;
+  features.timeline_semaphore = features.synchronization2 = true;
+  features.buffer_device_address = features.subgroup_size_control = true;
+  caps.heaps = {{.bytes = free_bytes * 2, .free_bytes = free_bytes, .device_local = true}};
+  return caps;
+}
+
+std::vector<DeviceCaps> three_devices() {
+  DeviceCaps old = device("old card", 2, DeviceType::kDiscrete, 8ull << 30);
+  old.features.storage16 = false;
+  return {device("llvmpipe", 0, DeviceType::kCpu, 16ull << 30),
+          device("card", 1, DeviceType::kDiscrete, 1ull << 30), old};
+}
+
+bool settles(ModelPicker& picker) {
+  return comes_true([&] {
+    picker.update();
+    return picker.estimate() != nullptr;
+  });
+}
+
+TEST(ModelPicker, ListsDevicesWithTheBestAndWhyOthersAreRefused) {
+  ModelPicker picker([] { return three_devices(); });
+  EXPECT_TRUE(picker.listing());
+  ASSERT_TRUE(settles(picker));
+  ASSERT_EQ(picker.devices().size(), 3u);
+  EXPECT_EQ(picker.devices()[0].type, "cpu");
+  EXPECT_EQ(picker.devices()[1].free_bytes, 1ull << 30);
+  EXPECT_EQ(picker.devices()[1].memory_bytes, 2ull << 30);
+  EXPECT_TRUE(picker.devices()[1].best);
+  EXPECT_FALSE(picker.devices()[0].best);
+  EXPECT_EQ(picker.devices()[0].refused, "");
+  EXPECT_NE(picker.devices()[2].refused, "");
+  EXPECT_EQ(picker.chosen_device(), 1u);
+  EXPECT_EQ(picker.device_option(), "") << "without a wish";
+  picker.wish.device = 0;
+  EXPECT_EQ(picker.chosen_device(), 0u);
+  EXPECT_EQ(picker.device_option(), "0");
+  picker.wish.device = 2;
+  EXPECT_EQ(picker.chosen_device(), std::nullopt);
+}
+
+TEST(ModelPicker, SaysWhyThereAreNoDevices) {
+  ModelPicker broken([]() -> Result<std::vector<DeviceCaps>> {
+    return Error{ErrorKind::kNotFound, "no Vulkan loader"};
+  });
+  broken.wish.model = kTiny;
+  ASSERT_TRUE(settles(broken));
+  EXPECT_EQ(broken.devices_failure(), "no Vulkan loader");
+  EXPECT_FALSE(broken.estimate()->fits());
+  EXPECT_GT(broken.estimate()->parameters, 0u) << "the file can be looked at all the same";
+  ModelPicker empty([] { return std::vector<DeviceCaps>(); });
+  ASSERT_TRUE(settles(empty));
+  EXPECT_NE(empty.devices_failure(), "");
+}
+
+// What a session of the same options plans.
+TEST(ModelPicker, EstimatesAsLoadingDoes) {
+  const DeviceCaps caps = device("card", 1, DeviceType::kDiscrete, 1ull << 30);
+  const auto file = open_model_file(kTiny);
+  ASSERT_TRUE(file.ok());
+  const auto plan = plan_model(**file);
+  ASSERT_TRUE(plan.ok());
+  const SessionOptions options{.context = 128, .max_sequences = 4, .kv = KvFormat::kQ8_0};
+  const MemoryPlan expected =
+      plan_memory(caps, caps.free_bytes(), *plan, {.limits = step_limits(options, caps)});
+  const ModelEstimate estimate = estimate_model(
+      {.model = kTiny, .context = 128, .sequences = 4, .kv = KvFormat::kQ8_0}, &caps);
+  EXPECT_EQ(estimate.failure, "");
+  EXPECT_EQ(estimate.memory.weight_bytes, expected.weight_bytes);
+  EXPECT_EQ(estimate.memory.activation_bytes, expected.activation_bytes);
+  EXPECT_EQ(estimate.memory.kv_blocks, expected.kv_blocks);
+  EXPECT_EQ(estimate.memory.context, 128u);
+  EXPECT_EQ(estimate.parameters, plan->parameters);
+  EXPECT_EQ(estimate.model_context, plan->config.context);
+  EXPECT_TRUE(estimate.fits());
+  EXPECT_FALSE(estimate.shortened);
+  EXPECT_EQ(estimate.kv_bytes(), expected.kv_blocks * expected.kv_bytes_per_block);
+  EXPECT_LT(estimate.memory.kv_bytes_per_token,
+            estimate_model({.model = kTiny}, &caps).memory.kv_bytes_per_token);
+}
+
+TEST(ModelPicker, AContextNobodyAskedForIsShortenedOneThatWasIsNot) {
+  // Room for weights, activations and a little KV.
+  DeviceCaps caps = device("card", 0, DeviceType::kDiscrete, 1ull << 30);
+  const ModelEstimate roomy = estimate_model({.model = kTiny}, &caps);
+  ASSERT_TRUE(roomy.fits());
+  ASSERT_GT(roomy.model_context, 256u);
+  const uint64_t needed = roomy.memory.weight_bytes + roomy.memory.activation_bytes;
+  uint64_t free_bytes = needed + 300 * roomy.memory.kv_bytes_per_token;
+  // What the plan keeps back is its own business: look for the size at which some context fits.
+  ModelEstimate tight;
+  for (int i = 0; i < 64; ++i, free_bytes += free_bytes / 64) {
+    caps.heaps[0].free_bytes = free_bytes;
+    tight = estimate_model({.model = kTiny}, &caps);
+    if (tight.fits()) break;
+  }
+  ASSERT_TRUE(tight.fits());
+  EXPECT_TRUE(tight.shortened);
+  EXPECT_LT(tight.memory.context, roomy.model_context);
+  const ModelEstimate asked =
+      estimate_model({.model = kTiny, .context = roomy.model_context}, &caps);
+  EXPECT_FALSE(asked.fits());
+  EXPECT_FALSE(asked.shortened);
+  EXPECT_GE(asked.memory.max_context, 256u);
+}
+
+TEST(ModelPicker, FollowsWhatIsWishedFor) {
+  ModelPicker picker([] { return three_devices(); });
+  picker.wish.model = "/nowhere/model.gguf";
+  ASSERT_TRUE(settles(picker));
+  EXPECT_THAT(picker.estimate()->failure, HasSubstr("/nowhere/model.gguf"));
+  picker.wish.model = kTiny;
+  EXPECT_EQ(picker.estimate(), nullptr) << "not of this one";
+  ASSERT_TRUE(settles(picker));
+  EXPECT_EQ(picker.estimate()->failure, "");
+  picker.wish.context = 64;
+  ASSERT_TRUE(settles(picker));
+  EXPECT_EQ(picker.estimate()->memory.context, 64u);
+  picker.wish = {};
+  ASSERT_TRUE(settles(picker));
+  EXPECT_EQ(picker.estimate()->failure, "") << "the embedded one";
+  for (const char* bad : {"/dev/zero", HEARTH_SOURCE_DIR "/README.md", HEARTH_SOURCE_DIR}) {
+    picker.wish.model = bad;
+    ASSERT_TRUE(settles(picker));
+    EXPECT_NE(picker.estimate()->failure, "") << bad;
+    EXPECT_EQ(picker.estimate()->failure.find('\n'), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace hearth::testing

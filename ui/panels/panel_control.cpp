@@ -1,0 +1,305 @@
+// Control: stop the engine, go step by step or slowly; every switch of the policy and every limit
+// while it runs; and requests that are made up, at a rate, in bursts or from a trace.
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "ui/data/control_data.h"
+#include "ui/data/load_generator.h"
+#include "ui/data/settings.h"
+#include "ui/draw/tiles.h"
+#include "ui/engine_host.h"
+#include "ui/panel.h"
+#include "ui/panels/chat_widgets.h"
+#include "ui/theme.h"
+
+namespace hearth {
+namespace {
+
+constexpr float kLabelRoom = 108;  // right of a slider, at scale 1
+constexpr uint32_t kMostLength = 1u << 17;
+constexpr int kMostBurst = 512;
+
+// Pressed in, if it is the one that holds now.
+bool choice_button(const char* label, bool chosen) {
+  if (chosen) {
+    ImGui::PushStyleColor(ImGuiCol_Button, ImGui::GetStyleColorVec4(ImGuiCol_ButtonActive));
+    ImGui::PushStyleColor(ImGuiCol_ButtonHovered, ImGui::GetStyleColorVec4(ImGuiCol_ButtonActive));
+  }
+  const bool pressed = ImGui::Button(label);
+  if (chosen) ImGui::PopStyleColor(2);
+  return pressed;
+}
+
+// The next button, on this line if there is room.
+bool next_button(const char* label) {
+  same_line_if_room(button_width(label));
+  return ImGui::Button(label);
+}
+
+bool length_range(const char* label, uint32_t& low, uint32_t& high, uint32_t most,
+                  const char* about) {
+  int from = static_cast<int>(low), to = static_cast<int>(high);
+  const bool changed = ImGui::DragIntRange2(label, &from, &to, 1, 1, static_cast<int>(most), "%d",
+                                            "to %d", ImGuiSliderFlags_AlwaysClamp);
+  ImGui::SetItemTooltip("%s", about);
+  low = static_cast<uint32_t>(std::max(from, 1));
+  high = static_cast<uint32_t>(std::max(to, from));
+  return changed;
+}
+
+class ControlPanel : public Panel {
+ public:
+  ControlPanel()
+      : Panel({.name = "Control",
+               .key = "control",
+               .region = Region::kSideTop,
+               .order = 0,
+               .about = "Policy, limits, pause and slow motion, and requests that are made up"}) {}
+
+  void update(const PanelContext& context) override {
+    read_settings(context.settings);
+    const Session* const session = context.host.session();
+    load_.update({.engine = context.host.engine(),
+                  .tokenizer = session != nullptr ? session->tokenizer() : nullptr,
+                  .generation = context.view.generation},
+                 ImGui::GetTime());
+    policy_ = context.view.policy;
+    limits_ = context.view.limits;
+    paused_ = context.view.state == EngineState::kPaused;
+    pace_ = context.view.pace;
+  }
+
+  void draw(const PanelContext& context) override {
+    Engine* const engine = context.host.engine();
+    if (engine == nullptr)
+      faint_text(context.view.connected
+                     ? "A remote engine can be watched; it is controlled where it runs."
+                     : "There is no engine yet.");
+    ImGui::BeginDisabled(engine == nullptr);
+    ImGui::PushItemWidth(-context.theme.px(kLabelRoom));
+    draw_run(context, engine);
+    draw_policy(engine);
+    draw_limits(engine);
+    draw_load(context);
+    draw_trace(context);
+    ImGui::PopItemWidth();
+    ImGui::EndDisabled();
+  }
+
+  void report(ValueSink& values) const override {
+    values.set("policy", std::string(policy_name(policy_)));
+    for (const SwitchRow& row : switch_rows(policy_))
+      values.set(row.name, *switch_value(policy_, row.name));
+    values.set("sequences", limits_.max_sequences);
+    values.set("step tokens", limits_.max_step_tokens);
+    values.set("pool blocks", limits_.pool_blocks);
+    values.set("paused", paused_ ? 1 : 0);
+    values.set("pace", pace_);
+    const LoadCounts& counts = load_.counts();
+    values.set("load", load_.started() ? 1 : 0);
+    values.set("submitted", static_cast<double>(counts.submitted));
+    values.set("running", static_cast<double>(counts.running));
+    values.set("ended", static_cast<double>(counts.ended));
+    values.set("refused", static_cast<double>(counts.refused));
+    values.set("trace requests", static_cast<double>(load_.trace_requests()));
+    values.set("trace submitted", static_cast<double>(load_.trace_submitted()));
+    values.set("trace failure", load_.trace_failure());
+  }
+
+ private:
+  void draw_run(const PanelContext& context, Engine* engine) {
+    ImGui::SeparatorText("Run");
+    if (ImGui::Button(paused_ ? "Resume" : "Pause")) context.host.pause(!paused_);
+    ImGui::SetItemTooltip("%s", paused_ ? "Go on" : "Nothing is computed; requests still come in");
+    same_line_if_room(button_width("Step once"));
+    ImGui::BeginDisabled(!paused_);
+    if (ImGui::Button("Step once") && engine != nullptr) engine->step_once();
+    ImGui::SetItemTooltip("One step of the engine, while it is paused");
+    ImGui::EndDisabled();
+    same_line_if_room(checkbox_width("Slow motion"));
+    bool slow = pace_ > 0;
+    if (ImGui::Checkbox("Slow motion", &slow)) context.host.set_pace(slow ? last_pace_ : 0);
+    ImGui::SetItemTooltip("So few steps a second that each can be seen");
+    if (!slow) return;
+    last_pace_ = pace_;
+    auto slider = static_cast<float>(slider_at(pace_));
+    const std::string text = fmt::format("{:.1f} a second", pace_);
+    if (ImGui::SliderFloat("Steps", &slider, 0, 1, text.c_str(), ImGuiSliderFlags_NoInput))
+      context.host.set_pace(pace_at(double{slider}));
+    ImGui::SetItemTooltip("Steps a second at most");
+  }
+
+  void draw_policy(Engine* engine) {
+    ImGui::SeparatorText("Policy");
+    const auto set = [&](const Policy& policy) {
+      if (engine != nullptr) engine->set_policy(policy);
+    };
+    const std::string_view current = policy_name(policy_);
+    bool first = true;
+    for (const std::string_view name : policy_names()) {
+      const std::string label(name);
+      if (!std::exchange(first, false)) same_line_if_room(button_width(label.c_str()));
+      if (choice_button(label.c_str(), name == current)) set(*named_policy(name));
+      ImGui::SetItemTooltip("%s", std::string(policy_about(name)).c_str());
+    }
+    faint_text(std::string(policy_about(current)));
+    for (const SwitchRow& row : switch_rows(policy_)) {
+      const std::string label(row.name);
+      if (row.values.empty()) {
+        uint32_t number = row.number;
+        const uint32_t step = 16;
+        ImGui::InputScalar(label.c_str(), ImGuiDataType_U32, &number, &step);
+        if (number != row.number) set(with_switch(policy_, row.name, std::to_string(number)));
+      } else {
+        const std::string value(row.values[row.selected]);
+        if (ImGui::BeginCombo(label.c_str(), value.c_str())) {
+          for (size_t i = 0; i < row.values.size(); ++i)
+            if (ImGui::Selectable(std::string(row.values[i]).c_str(), i == row.selected))
+              set(with_switch(policy_, row.name, row.values[i]));
+          ImGui::EndCombo();
+        }
+      }
+      ImGui::SetItemTooltip("%s", std::string(row.meaning).c_str());
+    }
+  }
+
+  void draw_limits(Engine* engine) {
+    ImGui::SeparatorText("Limits");
+    const std::vector<LimitRow> rows =
+        limit_rows(limits_, engine != nullptr ? engine->made_limits() : limits_);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const LimitRow& row = rows[i];
+      uint32_t value = row.value;
+      // A pool that has to stay larger is shown as large as it is.
+      if (ImGui::SliderScalar(std::string(row.name).c_str(), ImGuiDataType_U32, &value, &row.least,
+                              &row.most, "%u", ImGuiSliderFlags_AlwaysClamp) &&
+          engine != nullptr) {
+        const auto kind = static_cast<LimitKind>(i);
+        const SchedulerLimits wanted = with_limit(limits_, kind, value);
+        engine->set_limits(wanted.max_sequences, wanted.max_step_tokens,
+                           kind == LimitKind::kPoolBlocks ? wanted.pool_blocks : 0);
+      }
+      ImGui::SetItemTooltip("%s (at most %u)", std::string(row.meaning).c_str(), row.most);
+    }
+  }
+
+  void draw_load(const PanelContext& context) {
+    ImGui::SeparatorText("Load");
+    LoadSettings& settings = load_.settings;
+    bool changed = false;
+    auto rate = static_cast<float>(settings.rate);
+    if (ImGui::SliderFloat("Rate", &rate, 0, 50, "%.1f a second",
+                           ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_AlwaysClamp)) {
+      settings.rate = double{rate};
+      changed = true;
+    }
+    ImGui::SetItemTooltip("Requests a second on average, independently of each other");
+    const uint32_t most = std::clamp(limits_.context, 2u, kMostLength);
+    changed |= length_range("Prompt", settings.prompt_min, settings.prompt_max, most,
+                            "Tokens of a prompt, evenly from this range; cut to the context");
+    changed |= length_range("Answer", settings.generate_min, settings.generate_max, most,
+                            "Tokens to generate, evenly from this range");
+    const uint32_t none = 0;
+    changed |= ImGui::SliderScalar("Shared prefix", ImGuiDataType_U32, &settings.shared_prefix,
+                                   &none, &most, settings.shared_prefix == 0 ? "none" : "%u tokens",
+                                   ImGuiSliderFlags_AlwaysClamp);
+    ImGui::SetItemTooltip("Tokens before every prompt, the same in all of them");
+    if (ImGui::InputInt("Burst size", &burst_, 1, 8)) {
+      burst_ = std::clamp(burst_, 1, kMostBurst);
+      changed = true;
+    }
+    ImGui::SetItemTooltip("Requests that a burst brings at once");
+    if (ImGui::Button(load_.started() ? "Stop load" : "Start load")) {
+      if (load_.started())
+        load_.stop();
+      else
+        load_.start();
+    }
+    ImGui::SetItemTooltip("Requests at the rate above, until it is stopped");
+    if (next_button("Burst")) load_.burst(static_cast<uint32_t>(burst_));
+    ImGui::SetItemTooltip("So many at once");
+    if (next_button("Cancel all")) load_.cancel_all();
+    ImGui::SetItemTooltip("Ends all requests that were made up here");
+    draw_counts(context.theme);
+    if (changed) write_settings(context.settings);
+  }
+
+  void draw_counts(const Theme& theme) const {
+    const LoadCounts& counts = load_.counts();
+    const Tile tiles[] = {
+        {"under way", std::to_string(counts.running), "Submitted here and not ended"},
+        {"ended", std::to_string(counts.ended), "With all their tokens"},
+        {"refused", std::to_string(counts.refused), "The queue was full, or they could not run"},
+    };
+    draw_tiles(theme, tiles);
+    if (!load_.refusal().empty()) warning_text(theme, load_.refusal());
+  }
+
+  void draw_trace(const PanelContext& context) {
+    ImGui::SeparatorText("Trace");
+    if (line_box("Trace file", trace_)) load_.play_trace(trace_, double{trace_speed_});
+    ImGui::SetItemTooltip(
+        "An Azure CSV or Mooncake JSONL file, or\n"
+        "synthetic:rate=4,n=100,prompt=16..120,gen=8..96,prefix=0,seed=1");
+    if (ImGui::InputFloat("Speed", &trace_speed_, 0, 0, "%.1f times"))
+      trace_speed_ = std::clamp(trace_speed_, 0.01f, 1000.0f);
+    ImGui::SetItemTooltip("Arrivals come this many times as fast as they did");
+    if (load_.playing_trace() || load_.reading_trace()) {
+      if (ImGui::Button("Stop trace")) load_.stop_trace();
+    } else if (ImGui::Button("Play trace")) {
+      load_.play_trace(trace_, double{trace_speed_});
+      context.settings.set("control.trace", trace_);
+    }
+    if (load_.reading_trace()) {
+      ImGui::SameLine();
+      ImGui::TextDisabled("reading");
+    } else if (load_.trace_requests() > 0) {
+      ImGui::SameLine();
+      ImGui::Text("%zu of %zu requests", load_.trace_submitted(), load_.trace_requests());
+    }
+    if (!load_.trace_failure().empty()) warning_text(context.theme, load_.trace_failure());
+  }
+
+  void read_settings(const Settings& settings) {
+    if (std::exchange(read_, true)) return;
+    LoadSettings& load = load_.settings;
+    load.rate = std::clamp(settings.get("control.rate", load.rate), 0.0, 1000.0);
+    const auto length = [&](const char* key, uint32_t& value, uint32_t least) {
+      value = std::clamp(settings.get(key, value), least, kMostLength);
+    };
+    length("control.prompt_min", load.prompt_min, 1);
+    length("control.prompt_max", load.prompt_max, load.prompt_min);
+    length("control.generate_min", load.generate_min, 1);
+    length("control.generate_max", load.generate_max, load.generate_min);
+    length("control.shared_prefix", load.shared_prefix, 0);
+    burst_ = std::clamp(settings.get("control.burst", burst_), 1, kMostBurst);
+    trace_ = settings.get("control.trace", trace_);
+  }
+  void write_settings(Settings& settings) const {
+    const LoadSettings& load = load_.settings;
+    settings.set("control.rate", load.rate);
+    settings.set("control.prompt_min", load.prompt_min);
+    settings.set("control.prompt_max", load.prompt_max);
+    settings.set("control.generate_min", load.generate_min);
+    settings.set("control.generate_max", load.generate_max);
+    settings.set("control.shared_prefix", load.shared_prefix);
+    settings.set("control.burst", burst_);
+  }
+
+  LoadGenerator load_;
+  Policy policy_;
+  SchedulerLimits limits_;
+  bool paused_ = false, read_ = false;
+  double pace_ = 0, last_pace_ = 4;
+  int burst_ = 8;
+  std::string trace_ = "synthetic:rate=4,n=100,prompt=16..120,gen=8..96,seed=1";
+  float trace_speed_ = 1;
+};
+
+const PanelRegistration registration([] { return std::make_unique<ControlPanel>(); });
+
+}  // namespace
+}  // namespace hearth
