@@ -18,6 +18,7 @@ struct RooflineDot {
   double bytes_per_s() const { return seconds > 0 ? bytes / seconds : 0; }
   double flops_per_s() const { return seconds > 0 ? flops / seconds : 0; }
   double intensity() const { return bytes > 0 ? flops / bytes : 0; }  // FLOP a byte
+  bool operator==(const RooflineDot&) const = default;
 };
 
 struct RooflineData {
@@ -26,6 +27,7 @@ struct RooflineData {
   std::string failure;  // why there is nothing
 
   bool empty() const { return dots.empty(); }
+  bool operator==(const RooflineData&) const = default;
 };
 
 }  // namespace hearth
