@@ -40,7 +40,7 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   // What is wrong with the file is known before a device is opened.
   HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file_));
   HEARTH_TRY(open_text());
-  HEARTH_ASSIGN(instance_, Instance::create({}));
+  HEARTH_ASSIGN(instance_, Instance::create({.validation = options_.validation}));
   HEARTH_ASSIGN(device_, Device::open(*instance_, options_.device));
   HEARTH_ASSIGN(pipelines_,
                 PipelineStore::create(*device_, {.cache_directory = default_cache_directory()}));

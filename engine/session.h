@@ -36,6 +36,7 @@ struct SessionOptions {
   bool deterministic = false;
   Policy policy;
   bool start_paused = false;
+  Validation validation = Validation::kOff;
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;
 };
 
@@ -52,6 +53,8 @@ class Session {
 
   // Starts at the first call; until then runner() may be used directly.
   Engine& engine();
+  // Ends its requests; runner() may be used directly again, and engine() starts a new one.
+  void stop_engine() { engine_.reset(); }
   // What engine() starts with. Whoever wants several engines one after the other makes them over
   // runner() with this, and leaves engine() alone.
   EngineOptions engine_options() const;
@@ -64,6 +67,7 @@ class Session {
   Result<const ChatTemplate*> chat_template() const;
   StepRunner& runner() { return *runner_; }
   Device& device() { return *device_; }
+  Instance& instance() { return *instance_; }
   PipelineStore& pipelines() { return *pipelines_; }
   const MemoryPlan& memory() const { return memory_; }
   const SessionOptions& options() const { return options_; }

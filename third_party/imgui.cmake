@@ -2,7 +2,7 @@
 # where tools/setup could fetch it, else from a download. The library packages are not used,
 # because they are older (the dashboard is written for 1.92) and their Vulkan backend links with
 # libvulkan. Here the backend has no prototypes: call ImGui_ImplVulkan_LoadFunctions() before its
-# Init.
+# Init. It is built with the hooks of its test engine, which ui/item_log.cpp defines.
 hearth_use(vulkan_headers glfw)
 hearth_forget_if_gone(HEARTH_IMGUI_SOURCE)
 find_path(HEARTH_IMGUI_SOURCE NAMES backends/imgui_impl_vulkan.cpp
@@ -20,5 +20,6 @@ add_library(hearth_imgui STATIC EXCLUDE_FROM_ALL
   "${source}/backends/imgui_impl_glfw.cpp" "${source}/backends/imgui_impl_vulkan.cpp")
 add_library(hearth::imgui ALIAS hearth_imgui)
 target_include_directories(hearth_imgui SYSTEM PUBLIC "${source}" "${source}/backends")
-target_compile_definitions(hearth_imgui PUBLIC IMGUI_IMPL_VULKAN_NO_PROTOTYPES=)
+target_compile_definitions(hearth_imgui PUBLIC IMGUI_IMPL_VULKAN_NO_PROTOTYPES=
+  IMGUI_ENABLE_TEST_ENGINE=)
 target_link_libraries(hearth_imgui PUBLIC hearth::vulkan_headers hearth::glfw)

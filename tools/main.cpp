@@ -8,6 +8,9 @@
 
 #include "runtime/log.h"
 #include "tools/commands/command.h"
+#ifdef HEARTH_DASHBOARD
+#include "ui/window/display.h"
+#endif
 
 #ifndef HEARTH_VERSION
 #define HEARTH_VERSION "unknown"
@@ -17,9 +20,12 @@ namespace {
 
 constexpr int kUsageError = 2;
 
-// What `hearth` does when nothing is asked for: talk where there is a terminal, else tell a story,
-// so that the first try always ends in something to see.
+// What `hearth` does when nothing is asked for: the dashboard where there is a display, a talk
+// where there is a terminal, else a story, so that the first try always ends in something to see.
 const char* default_command_name() {
+#ifdef HEARTH_DASHBOARD
+  if (hearth::display_is_there()) return "dash";
+#endif
   return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 ? "chat" : "story";
 }
 

@@ -2,15 +2,16 @@
 // demo, or a remote server. Of the window's thread alone; loading runs on a thread of its own.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "engine/session.h"
 #include "runtime/result.h"
 #include "ui/data/roofline_data.h"
+#include "ui/feeds/engine_feed.h"
 #include "ui/feeds/engine_view.h"
 #include "ui/feeds/feed.h"
 
@@ -24,19 +25,20 @@ struct ModelChoice {
 
 class EngineHost {
  public:
-  // Measures kernels for the roofline on an idle runner; set by the command, because that code is
-  // the benchmark's.
+  // Measures kernels for the roofline, while no engine uses the session's runner; given by the
+  // command, because that code is the benchmark's. May be empty.
   using Measure = std::function<Result<RooflineData>(Session&)>;
-  explicit EngineHost(Measure measure) : measure_(std::move(measure)) {}
+  explicit EngineHost(Measure measure);
   // Waits for whatever loads or runs.
   ~EngineHost();
   EngineHost(const EngineHost&) = delete;
   EngineHost& operator=(const EngineHost&) = delete;
 
-  // Lets go of the engine there is, and opens another. What goes wrong is in view().failure.
+  // Lets go of the engine there is, and opens another. What goes wrong is in view().failure. While
+  // another one is still being loaded, nothing happens but that.
   void open(ModelChoice choice);
   void play_demo();
-  void connect(const std::string& url);
+  void connect(const std::string& url, const std::string& api_key);
 
   // Once a frame: takes what has been loaded, polls the feed.
   void update();
@@ -47,6 +49,7 @@ class EngineHost {
   // Null for the demo and a remote engine, too.
   Session* session() const { return session_.get(); }
   const ModelChoice& choice() const { return choice_; }
+  bool is_demo() const { return demo_ != nullptr; }
 
   struct Loading {
     bool active = false;
@@ -61,18 +64,27 @@ class EngineHost {
   bool measuring() const;
   const RooflineData& roofline() const { return roofline_; }
 
+  // A file that was dragged onto the window, for the panel that opens models.
+  void drop(std::string path) { dropped_ = std::move(path); }
+  std::string take_dropped() { return std::exchange(dropped_, {}); }
+
   void pause(bool paused);
   void set_pace(double steps_per_s);
 
  private:
-  struct Job;  // what a thread of its own does
+  // Something that takes long, on a thread of its own.
+  struct Job;
+  // What --demo shows.
   struct Demo;
 
+  bool busy() const { return job_ != nullptr; }
   void let_go();
-  void start(std::unique_ptr<Job> job);
-  void use(Engine& engine, std::string source);
+  void finish_job();
+  void show_session();
+  void show(Engine& engine, EngineFacts facts);
 
   Measure measure_;
+  std::string dropped_;
   ModelChoice choice_;
   EngineView view_;
   uint64_t generation_ = 0;

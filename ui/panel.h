@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ui/data/layout.h"
 #include "ui/feeds/engine_view.h"
 #include "ui/values.h"
 
@@ -16,23 +17,11 @@ class EngineHost;
 class Settings;
 struct Theme;
 
-// Where a panel is at first. Panels of one region are its tabs.
-enum class Region : uint8_t {
-  kLeft,         // a tall column: chat
-  kTop,          // the widest: timeline
-  kMiddle,       // below it: KV blocks
-  kBottomLeft,   // latency
-  kBottomRight,  // occupancy
-  kSideTop,      // a narrow column: control
-  kSideBottom,   // requests, roofline, models
-};
-inline constexpr size_t kRegions = 7;
-
 struct PanelInfo {
   std::string_view name;  // as in the menu and its tab: "Timeline"
   std::string_view key;   // before its values and in settings: "timeline"
   Region region = Region::kTop;
-  int order = 0;  // among the tabs of its region, and in the menu
+  int order = 0;           // among the tabs of its region, and in the menu
   std::string_view about;  // one line: what there is to see
 };
 

@@ -41,6 +41,8 @@ struct Theme {
   float px(float size) const { return size * scale; }
 };
 
+// Fills in the fonts. REQUIRES: ImGui's context exists, and no frame has begun.
+void load_fonts(Theme& theme);
 // Sets ImGui's colours and sizes.
 void apply_theme(const Theme& theme);
 

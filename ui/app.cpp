@@ -1,0 +1,180 @@
+#include "ui/app.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "runtime/log.h"
+#include "ui/dashboard.h"
+#include "ui/data/settings.h"
+#include "ui/item_log.h"
+#include "ui/script_player.h"
+#include "ui/theme.h"
+
+namespace hearth {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kIdleFramesPerSecond = 10;
+constexpr double kGpuFramesPerSecond = 60;
+// A window that a CPU draws takes from what the model runs on.
+constexpr double kCpuFramesPerSecond = 20;
+constexpr double kSaveEverySeconds = 5;
+
+// ImGui's context for as long as the window lives.
+struct ImGuiScope {
+  ImGuiScope() {
+    ImGui::CreateContext();
+    ImGuiIO& io = ImGui::GetIO();
+    io.IniFilename = nullptr;
+    io.ConfigFlags |= ImGuiConfigFlags_NavEnableKeyboard;
+  }
+  ~ImGuiScope() { ImGui::DestroyContext(); }
+  ImGuiScope(const ImGuiScope&) = delete;
+  ImGuiScope& operator=(const ImGuiScope&) = delete;
+};
+
+Result<std::unique_ptr<ScriptPlayer>> read_script(const AppOptions& options) {
+  std::ifstream in(options.script, std::ios::binary);
+  if (!in)
+    return Error{ErrorKind::kNotFound, fmt::format("cannot read {}", options.script.string())};
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  auto steps = parse_script(text);
+  if (!steps.ok())
+    return Error{steps.error().kind,
+                 fmt::format("{}: {}", options.script.string(), steps.error().message)};
+  return std::make_unique<ScriptPlayer>(std::move(steps).value(), options.script.string(),
+                                        options.output_folder);
+}
+
+class App {
+ public:
+  explicit App(const AppOptions& options)
+      : options_(options), settings_(options.state_folder), host_(options.measure) {}
+
+  Status run() {
+    if (!options_.script.empty()) {
+      HEARTH_ASSIGN(script_, read_script(options_));
+    }
+    load_fonts(theme_);
+    HEARTH_ASSIGN(window_, Window::create(options_.window));
+    if (options_.dark) settings_.set("dark", *options_.dark);
+    if (options_.zoom > 0) settings_.set("zoom", options_.zoom);
+    dashboard_ = std::make_unique<Dashboard>(host_, settings_, theme_);
+    ItemLog::instance().enable(script_ != nullptr);
+    open_engine();
+    const Status status = run_frames();
+    dashboard_->save();
+    HEARTH_TRY(status);
+    return check_validation();
+  }
+
+ private:
+  void open_engine() {
+    if (options_.demo)
+      host_.play_demo();
+    else if (!options_.connect.empty())
+      host_.connect(options_.connect, options_.api_key);
+    else
+      host_.open(options_.model);
+  }
+
+  Status run_frames() {
+    Clock::time_point next = Clock::now(), next_save = next;
+    for (uint32_t frame = 1; !finished(frame); ++frame) {
+      const double left = std::chrono::duration<double>(next - Clock::now()).count();
+      window_->wait_for_input(left);
+      if (window_->minimized()) {
+        window_->wait_for_input(1 / kIdleFramesPerSecond);
+        host_.update();
+      }
+      const Clock::time_point begin = Clock::now();
+      HEARTH_TRY(draw_frame(frame));
+      next = begin + std::chrono::duration_cast<Clock::duration>(
+                         std::chrono::duration<double>(1 / frames_per_second()));
+      if (begin >= next_save) {
+        dashboard_->save();
+        next_save = begin + std::chrono::duration_cast<Clock::duration>(
+                                std::chrono::duration<double>(kSaveEverySeconds));
+      }
+    }
+    return {};
+  }
+
+  bool finished(uint32_t frame) const {
+    if (window_->should_close() || dashboard_->wants_close()) return true;
+    if (script_ && script_->finished() && options_.frames == 0) return true;
+    return options_.frames != 0 && frame > options_.frames;
+  }
+
+  double frames_per_second() const {
+    if (options_.frames_per_s > 0) return options_.frames_per_s;
+    const double most = window_->drawn_by_cpu() ? kCpuFramesPerSecond : kGpuFramesPerSecond;
+    const bool calm = host_.view().new_steps.empty() && !host_.loading().active && !script_;
+    return calm ? std::min(most, kIdleFramesPerSecond) : most;
+  }
+
+  Status draw_frame(uint32_t frame) {
+    host_.update();
+    take_dropped_files();
+    ItemLog::instance().begin_frame();
+    window_->begin_frame();
+    if (script_) script_->begin_frame();
+    dashboard_->set_density(window_->density());
+    ImGui::NewFrame();
+    dashboard_->draw();
+    ImGui::Render();
+
+    std::optional<std::filesystem::path> screenshot;
+    if (script_) {
+      HEARTH_TRY(script_->advance(dashboard_->values().values(), seconds()));
+      screenshot = script_->take_screenshot();
+      if (script_->wants_close()) window_->close();
+    }
+    if (frame == options_.frames && !options_.screenshot.empty()) screenshot = options_.screenshot;
+    return window_->minimized() ? Status{} : window_->show(screenshot);
+  }
+
+  void take_dropped_files() {
+    std::vector<std::string> files = window_->take_dropped_files();
+    if (script_)
+      for (std::string& file : script_->take_dropped()) files.push_back(std::move(file));
+    if (!files.empty()) host_.drop(files.back());
+  }
+
+  Status check_validation() {
+    std::vector<std::string> messages = window_->take_validation_messages();
+    if (Session* session = host_.session())
+      for (std::string& message : session->instance().take_validation_messages())
+        messages.push_back(std::move(message));
+    if (messages.empty()) return {};
+    return Error{ErrorKind::kInternal,
+                 fmt::format("{} messages of the validation layers", messages.size())};
+  }
+
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
+
+  const AppOptions& options_;
+  const Clock::time_point began_ = Clock::now();
+  ImGuiScope imgui_;
+  Settings settings_;
+  Theme theme_;
+  std::unique_ptr<ScriptPlayer> script_;
+  EngineHost host_;
+  // Panels let go of their streams before the engine goes; the window goes first of all.
+  std::unique_ptr<Dashboard> dashboard_;
+  std::unique_ptr<Window> window_;
+};
+
+}  // namespace
+
+Status run_app(const AppOptions& options) { return App(options).run(); }
+
+}  // namespace hearth

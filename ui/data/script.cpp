@@ -1,0 +1,164 @@
+#include "ui/data/script.h"
+
+#include <array>
+#include <charconv>
+#include <functional>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace hearth {
+namespace {
+
+std::optional<double> number(std::string_view text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
+  return value;
+}
+
+// The words of a line; nothing if a quote is left open.
+std::optional<std::vector<std::string>> split_words(std::string_view line) {
+  std::vector<std::string> words;
+  size_t i = 0;
+  while (true) {
+    while (i < line.size() && (line[i] == ' ' || line[i] == '\t' || line[i] == '\r')) ++i;
+    if (i == line.size() || line[i] == '#') return words;
+    std::string word;
+    if (line[i] == '"') {
+      for (++i; i < line.size() && line[i] != '"'; ++i) {
+        if (line[i] == '\\' && i + 1 < line.size()) {
+          ++i;
+          word += line[i] == 'n' ? '\n' : line[i];
+        } else {
+          word += line[i];
+        }
+      }
+      if (i == line.size()) return std::nullopt;
+      ++i;
+    } else {
+      while (i < line.size() && line[i] != ' ' && line[i] != '\t' && line[i] != '\r')
+        word += line[i++];
+    }
+    words.push_back(std::move(word));
+  }
+}
+
+struct Form {
+  std::string_view name;
+  ScriptAction action;
+  size_t least, most;  // words after the name
+};
+constexpr std::array kForms = {
+    Form{"click", ScriptAction::kClick, 1, 1},
+    Form{"double-click", ScriptAction::kDoubleClick, 1, 1},
+    Form{"right-click", ScriptAction::kRightClick, 1, 1},
+    Form{"hover", ScriptAction::kHover, 1, 1},
+    Form{"type", ScriptAction::kType, 1, 1},
+    Form{"key", ScriptAction::kKey, 1, 1},
+    Form{"wait", ScriptAction::kWait, 3, 4},
+    Form{"expect", ScriptAction::kExpect, 3, 3},
+    Form{"wait-item", ScriptAction::kWaitItem, 1, 2},
+    Form{"frames", ScriptAction::kFrames, 1, 1},
+    Form{"seconds", ScriptAction::kSeconds, 1, 1},
+    Form{"drop", ScriptAction::kDrop, 1, 1},
+    Form{"screenshot", ScriptAction::kScreenshot, 1, 1},
+    Form{"values", ScriptAction::kValues, 1, 1},
+    Form{"close", ScriptAction::kClose, 0, 0},
+};
+
+bool is_comparison(std::string_view word) {
+  for (const std::string_view one : {"==", "!=", "<", "<=", ">", ">=", "contains"})
+    if (word == one) return true;
+  return false;
+}
+
+Result<ScriptStep> make_step(const std::vector<std::string>& words) {
+  const auto wrong = [](std::string why) { return Error{ErrorKind::kInvalid, std::move(why)}; };
+  const Form* form = nullptr;
+  for (const Form& one : kForms)
+    if (one.name == words[0]) form = &one;
+  if (form == nullptr) return wrong(fmt::format("there is no action '{}'", words[0]));
+  const size_t count = words.size() - 1;
+  if (count < form->least || count > form->most)
+    return wrong(fmt::format("'{}' takes {} words, not {}", form->name, form->least, count));
+  ScriptStep step{.action = form->action};
+  const auto take_seconds = [&](size_t place) {
+    if (place >= words.size()) return true;
+    const std::optional<double> value = number(words[place]);
+    if (!value || *value < 0) return false;
+    step.seconds = *value;
+    return true;
+  };
+  bool good = true;
+  switch (step.action) {
+    case ScriptAction::kWait:
+    case ScriptAction::kExpect:
+      if (!is_comparison(words[2]))
+        return wrong(fmt::format("'{}' is not one of == != < <= > >= contains", words[2]));
+      step.condition = {words[1], words[2], words[3]};
+      good = take_seconds(4);
+      break;
+    case ScriptAction::kFrames:
+    case ScriptAction::kSeconds:
+      good = take_seconds(1);
+      break;
+    case ScriptAction::kClose:
+      break;
+    default:
+      step.text = words[1];
+      good = take_seconds(2);
+  }
+  if (!good) return wrong(fmt::format("'{}' is not a number of seconds", words.back()));
+  return step;
+}
+
+}  // namespace
+
+Result<std::vector<ScriptStep>> parse_script(std::string_view text) {
+  std::vector<ScriptStep> steps;
+  uint32_t line = 0;
+  while (!text.empty()) {
+    ++line;
+    const size_t end = text.find('\n');
+    const auto words = split_words(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (!words)
+      return Error{ErrorKind::kInvalid, fmt::format("line {}: a quote is not closed", line)};
+    if (words->empty()) continue;
+    Result<ScriptStep> step = make_step(*words);
+    if (!step.ok())
+      return Error{step.error().kind, fmt::format("line {}: {}", line, step.error().message)};
+    step->line = line;
+    steps.push_back(std::move(step).value());
+  }
+  return steps;
+}
+
+std::string show(const Value& value) {
+  if (const double* one = std::get_if<double>(&value)) return fmt::format("{}", *one);
+  return std::get<std::string>(value);
+}
+
+bool fulfils(const std::map<std::string, Value>& values, const Condition& condition) {
+  const auto found = values.find(condition.name);
+  if (found == values.end()) return false;
+  const auto compare = [&](const auto& left, const auto& right) {
+    const std::string_view comparison = condition.comparison;
+    if (comparison == "==") return left == right;
+    if (comparison == "!=") return left != right;
+    if (comparison == "<") return left < right;
+    if (comparison == "<=") return left <= right;
+    if (comparison == ">") return left > right;
+    return comparison == ">=" && left >= right;
+  };
+  const double* left = std::get_if<double>(&found->second);
+  const std::optional<double> right = number(condition.value);
+  if (condition.comparison != "contains" && left != nullptr && right) return compare(*left, *right);
+  const std::string text = show(found->second);
+  if (condition.comparison == "contains") return text.find(condition.value) != std::string::npos;
+  return compare(text, condition.value);
+}
+
+}  // namespace hearth

@@ -1,0 +1,202 @@
+#include "ui/engine_host.h"
+
+#include <atomic>
+#include <utility>
+
+#include "engine/open_model_file.h"
+#include "runtime/memory.h"
+#include "ui/feeds/demo_executor.h"
+#include "ui/feeds/remote_feed.h"
+
+namespace hearth {
+
+// The thread writes the results before `done`; the window reads them after it.
+struct EngineHost::Job {
+  enum class Kind { kLoad, kMeasure };
+
+  Kind kind = Kind::kLoad;
+  std::string what;
+  std::atomic<uint64_t> done_bytes{0}, total_bytes{0};
+  Result<std::unique_ptr<Session>> session = std::unique_ptr<Session>();
+  Result<RooflineData> roofline = RooflineData{};
+  std::atomic<bool> done{false};
+  std::thread thread;
+
+  ~Job() {
+    if (thread.joinable()) thread.join();
+  }
+};
+
+namespace {
+
+constexpr uint32_t kDemoVocabulary = 1000;
+
+// A small machine, so that a class soon sees it run out of blocks.
+EngineOptions demo_options() {
+  EngineOptions options{.vocabulary = kDemoVocabulary};
+  options.limits = {.max_sequences = 12,
+                    .max_step_tokens = 256,
+                    .context = 1024,
+                    .pool_blocks = 320,
+                    .swap_blocks = 160};
+  return options;
+}
+
+EngineFacts facts_of(Session& session) {
+  const MemoryPlan& plan = session.memory();
+  EngineFacts facts;
+  facts.model = session.file().name();
+  facts.device = session.device().caps().name;
+  facts.source = facts.model + " on " + facts.device;
+  facts.memory = {{"weights", plan.weight_bytes},
+                  {"KV cache", plan.kv_blocks * plan.kv_bytes_per_block},
+                  {"activations", plan.activation_bytes}};
+  facts.memory_budget_bytes = session.device().caps().memory_bytes();
+  return facts;
+}
+
+}  // namespace
+
+struct EngineHost::Demo {
+  DemoExecutor executor{kDemoVocabulary, {}};
+  Engine engine{executor, nullptr, demo_options()};
+};
+
+EngineHost::EngineHost(Measure measure) : measure_(std::move(measure)) {}
+
+EngineHost::~EngineHost() {
+  job_.reset();
+  let_go();
+}
+
+void EngineHost::let_go() {
+  feed_.reset();
+  engine_ = nullptr;
+  demo_.reset();
+  session_.reset();
+  roofline_ = {};
+  view_ = {};
+}
+
+void EngineHost::open(ModelChoice choice) {
+  if (busy()) return;
+  let_go();
+  choice_ = std::move(choice);
+  job_ = std::make_unique<Job>();
+  job_->what = choice_.model.empty() ? "the embedded model" : choice_.model;
+  job_->thread = std::thread([job = job_.get(), wanted = choice_] {
+    SessionOptions options = wanted.session;
+    options.progress = [job](uint64_t done, uint64_t total) {
+      job->done_bytes = done;
+      job->total_bytes = total;
+    };
+    job->session = [&]() -> Result<std::unique_ptr<Session>> {
+      HEARTH_ASSIGN(auto file, open_model_file(wanted.model));
+      return Session::open(std::move(file), options);
+    }();
+    job->done = true;
+  });
+}
+
+void EngineHost::play_demo() {
+  if (busy()) return;
+  let_go();
+  demo_ = std::make_unique<Demo>();
+  show(demo_->engine, {.source = "demo: a real scheduler over a made-up device",
+                       .model = "demo",
+                       .device = "made-up device",
+                       .memory = {},
+                       .memory_budget_bytes = 0});
+}
+
+void EngineHost::connect(const std::string& url, const std::string& api_key) {
+  if (busy()) return;
+  let_go();
+  auto remote = RemoteFeed::create(url, {.api_key = api_key});
+  if (!remote.ok()) {
+    view_.failure = remote.error().message;
+    return;
+  }
+  view_.generation = ++generation_;
+  feed_ = std::move(remote).value();
+}
+
+void EngineHost::show(Engine& engine, EngineFacts facts) {
+  view_ = {};
+  view_.generation = ++generation_;
+  engine_ = &engine;
+  feed_ = std::make_unique<EngineFeed>(engine, std::move(facts));
+}
+
+void EngineHost::show_session() { show(session_->engine(), facts_of(*session_)); }
+
+void EngineHost::measure_roofline() {
+  if (busy() || !session_ || !measure_) return;
+  feed_.reset();
+  engine_ = nullptr;
+  session_->stop_engine();
+  job_ = std::make_unique<Job>();
+  job_->kind = Job::Kind::kMeasure;
+  job_->what = "measuring kernels";
+  job_->thread = std::thread([job = job_.get(), this] {
+    job->roofline = measure_(*session_);
+    job->done = true;
+  });
+}
+
+bool EngineHost::measuring() const { return job_ && job_->kind == Job::Kind::kMeasure; }
+
+EngineHost::Loading EngineHost::loading() const {
+  if (!job_) return {};
+  return {.active = true,
+          .what = job_->what,
+          .done_bytes = job_->done_bytes,
+          .total_bytes = job_->total_bytes};
+}
+
+void EngineHost::finish_job() {
+  const std::unique_ptr<Job> job = std::move(job_);
+  job->thread.join();
+  if (job->kind == Job::Kind::kMeasure) {
+    if (job->roofline.ok())
+      roofline_ = std::move(job->roofline).value();
+    else
+      roofline_ = {.failure = job->roofline.error().message};
+    show_session();
+    return;
+  }
+  if (!job->session.ok()) {
+    view_ = {};
+    view_.generation = ++generation_;
+    view_.failure = job->session.error().message;
+    return;
+  }
+  session_ = std::move(job->session).value();
+  show_session();
+}
+
+void EngineHost::update() {
+  if (job_ && job_->done) finish_job();
+  if (feed_) {
+    feed_->poll(view_);
+  } else {
+    view_.connected = false;
+    view_.new_steps.clear();
+  }
+}
+
+void EngineHost::pause(bool paused) {
+  if (engine_ == nullptr) return;
+  if (paused)
+    engine_->pause();
+  else
+    engine_->resume();
+}
+
+void EngineHost::set_pace(double steps_per_s) {
+  if (engine_ == nullptr) return;
+  engine_->set_pace(steps_per_s);
+  view_.pace = steps_per_s;
+}
+
+}  // namespace hearth

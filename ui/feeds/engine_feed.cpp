@@ -1,0 +1,125 @@
+#include "ui/feeds/engine_feed.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace hearth {
+namespace {
+
+constexpr std::chrono::milliseconds kLeastBetweenLooks(33);
+constexpr int kShareOfTime = 100;
+
+}  // namespace
+
+EngineFeed::EngineFeed(Engine& engine, EngineFacts facts)
+    : engine_(engine), facts_(std::move(facts)), thread_([this] { look_when_asked(); }) {}
+
+EngineFeed::~EngineFeed() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void EngineFeed::look_when_asked() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return asked_ || stopping_; });
+    if (stopping_) return;
+    asked_ = false;
+    lock.unlock();
+    const EngineClock::time_point begin = EngineClock::now();
+    EngineClock::duration spent{};
+    engine_.inspect([&](const Scheduler& scheduler) {
+      const EngineClock::time_point start = EngineClock::now();
+      scheduler.view_blocks(working_.blocks);
+      scheduler.view_sequences(working_.sequences);
+      working_.step = scheduler.totals().steps;
+      spent = EngineClock::now() - start;
+    });
+    lock.lock();
+    std::swap(newest_, working_);
+    fresh_ = true;
+    const auto next =
+        begin + std::max<EngineClock::duration>(kLeastBetweenLooks, kShareOfTime * spent);
+    changed_.wait_until(lock, next, [&] { return stopping_; });
+  }
+}
+
+void EngineFeed::poll(EngineView& view) {
+  view.connected = true;
+  view.source = facts_.source;
+  view.model = facts_.model;
+  view.device = facts_.device;
+  view.memory = facts_.memory;
+  view.memory_budget_bytes = facts_.memory_budget_bytes;
+  view.state = engine_.state();
+  view.failure = engine_.failure();
+  view.now = engine_.seconds();
+  view.policy = engine_.policy();
+  view.limits = engine_.limits();
+  read_steps(view);
+  read_metrics(view);
+  {
+    const std::lock_guard lock(mutex_);
+    if (fresh_) {
+      std::swap(view.sequences, newest_.sequences);
+      std::swap(view.blocks, newest_.blocks);
+      view.details_step = newest_.step;
+      view.has_details = true;
+      fresh_ = false;
+    }
+    asked_ = true;
+  }
+  changed_.notify_all();
+}
+
+void EngineFeed::read_steps(EngineView& view) {
+  const StepRing& records = engine_.records();
+  const uint64_t end = records.written();
+  view.missed_steps = 0;
+  size_t count = 0;
+  for (; next_record_ < end; ++next_record_) {
+    if (view.new_steps.size() == count) view.new_steps.emplace_back();
+    if (records.read(next_record_, view.new_steps[count]))
+      ++count;
+    else
+      ++view.missed_steps;
+  }
+  view.new_steps.resize(count);
+  if (count > 0) view.counts = view.new_steps.back().counts;
+}
+
+void EngineFeed::read_metrics(EngineView& view) const {
+  const Metrics& metrics = engine_.metrics();
+  view.totals = {
+      .requests_submitted = metrics.requests_submitted.value(),
+      .requests_refused = metrics.requests_refused.value(),
+      .requests_finished = metrics.finished_stop.value() + metrics.finished_length.value() +
+                           metrics.finished_cancelled.value() +
+                           metrics.finished_time_limit.value() + metrics.finished_error.value(),
+      .prompt_tokens = metrics.prompt_tokens.value(),
+      .generated_tokens = metrics.generated_tokens.value(),
+      .padding_tokens = metrics.padding_tokens.value(),
+      .prefix_query_tokens = metrics.prefix_query_tokens.value(),
+      .prefix_hit_tokens = metrics.prefix_hit_tokens.value(),
+      .preemptions_recompute = metrics.preemptions_recompute.value(),
+      .preemptions_swap = metrics.preemptions_swap.value()};
+  // Gauges follow the last end, too, after which there is no further record.
+  view.counts.running = static_cast<uint32_t>(metrics.running.value());
+  view.counts.waiting = static_cast<uint32_t>(metrics.waiting.value());
+  view.counts.swapped = static_cast<uint32_t>(metrics.swapped.value());
+  view.counts.blocks_used = static_cast<uint32_t>(metrics.kv_blocks_used.value());
+  view.counts.blocks_cached = static_cast<uint32_t>(metrics.kv_blocks_cached.value());
+  view.counts.blocks_free = static_cast<uint32_t>(metrics.kv_blocks_free.value());
+  view.ttft = metrics.time_to_first_token_seconds.snapshot();
+  view.tbt = metrics.time_between_tokens_seconds.snapshot();
+  view.tpot = metrics.time_per_output_token_seconds.snapshot();
+  view.e2e = metrics.end_to_end_seconds.snapshot();
+  view.queue = metrics.queue_seconds.snapshot();
+}
+
+}  // namespace hearth
