@@ -103,6 +103,11 @@ std::vector<AxisTick> linear_ticks(double min, double max, Unit unit, int most) 
   for (double at = std::ceil(min / scale.size / step - 1e-6) * step; at <= max / scale.size + tiny;
        at += step)
     ticks.push_back({at * scale.size, fmt::format("{:.6g}", std::abs(at) < tiny ? 0.0 : at)});
+  // "2 k" must not be read as 2.
+  if (unit == Unit::kPlain)
+    for (AxisTick& tick : ticks)
+      if (tick.value != 0 && &tick != &ticks.back())
+        tick.label = with_suffix(tick.label, scale.suffix);
   if (!ticks.empty()) ticks.back().label = with_suffix(ticks.back().label, scale.suffix);
   return ticks;
 }
@@ -116,12 +121,10 @@ std::vector<AxisTick> log_ticks(double min, double max, Unit unit, int most) {
     for (int digit = 1; digit < 10; ++digit) {
       const double value = digit * std::pow(10, power);
       if (value < min * (1 - 1e-9) || value > max * (1 + 1e-9)) continue;
-      if (digit != 1) {
-        ticks.push_back({value, ""});
-        continue;
-      }
       const Scale scale = scale_for(value, unit);
-      const bool labelled = (power - first) % every == 0;
+      // Few powers of ten leave room for numbers between them.
+      const bool between = (digit == 2 || digit == 5) && 3 * (last - first) <= most;
+      const bool labelled = digit == 1 ? (power - first) % every == 0 : between;
       ticks.push_back(
           {value, labelled ? with_suffix(fmt::format("{:.6g}", value / scale.size), scale.suffix)
                            : std::string()});

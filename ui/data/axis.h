@@ -29,8 +29,9 @@ struct AxisTick {
 };
 
 // At most about `most` labelled ticks from min to max, at 1, 2 or 5 times a power of ten of the
-// unit that fits max; on a logarithmic axis at powers of ten, with marks between. Only the last
-// label of a linear axis names the unit. Empty unless min < max, and 0 < min if logarithmic.
+// unit that fits max; on a logarithmic axis at powers of ten, with marks between, which have labels
+// too where there is room. Only the last label of a linear axis names the unit. Empty unless min <
+// max, and 0 < min if logarithmic.
 std::vector<AxisTick> axis_ticks(double min, double max, bool logarithmic, Unit unit, int most);
 
 // The end of an axis that shows `value`: the next 1, 2 or 5 times a power of ten, at least `least`.

@@ -19,7 +19,8 @@ void BlockMap::update(const EngineView& view) {
   }
   if (!view.has_details) {
     has_details_ = false;
-    cells_.clear();
+    owners_.clear();
+    just_copied_.clear();
     reservations_.clear();
     reserved_numbers_ = {};
     const SchedulerCounts& counts = view.counts;
@@ -35,21 +36,7 @@ void BlockMap::update(const EngineView& view) {
     if (!view.new_steps.empty()) step_ = view.new_steps.back().step;
   } else if (!unchanged(view)) {
     step_ = view.details_step;
-    note_copies(pending_copies_, view.blocks);
-    cells_.resize(view.blocks.size());
-    for (size_t i = 0; i < cells_.size(); ++i) {
-      const BlockView& block = view.blocks[i];
-      BlockCell& cell = cells_[i];
-      const uint64_t copied = block.state == BlockState::kOwned ? cell.copied : 0;
-      cell = {.state = block.state,
-              .owner = block.owner,
-              .references = block.references,
-              .filled = std::min(block.filled, kTokensPerBlock),
-              .hash = block.hash,
-              .last_use = block.last_use,
-              .copied = copied};
-    }
-    count_cells();
+    look_at(view.blocks);
     reserve(view);
     has_details_ = true;
     sequences_ = view.sequences.size();
@@ -60,7 +47,7 @@ void BlockMap::update(const EngineView& view) {
 
 // Whether the view has the same look at the blocks as the one before.
 bool BlockMap::unchanged(const EngineView& view) const {
-  return has_details_ && view.details_step == step_ && view.blocks.size() == cells_.size() &&
+  return has_details_ && view.details_step == step_ && view.blocks.size() == owners_.size() &&
          view.sequences.size() == sequences_ && view.counts.blocks_free == counts_.blocks_free &&
          view.counts.blocks_cached == counts_.blocks_cached;
 }
@@ -68,40 +55,47 @@ bool BlockMap::unchanged(const EngineView& view) const {
 // Steps say how many blocks were copied, not which. A copy is a block that somebody began to write
 // into with tokens before his in it: it was nobody's when looked at last, is one sequence's now,
 // and has tokens but no hash, since only full blocks have one.
-void BlockMap::note_copies(uint32_t copies, std::span<const BlockView> blocks) {
-  if (copies == 0 || pending_step_ > step_) return;
-  for (size_t i = 0; copies > 0 && i < std::min(cells_.size(), blocks.size()); ++i) {
-    const BlockView& block = blocks[i];
-    const bool before = cells_[i].state == BlockState::kOwned && cells_[i].owner == block.owner;
-    if (before || block.state != BlockState::kOwned || block.references != 1) continue;
-    if (block.filled < 2 || block.hash != 0) continue;
-    cells_[i].copied = step_;
-    --copies;
-  }
-  pending_copies_ = 0;
-}
-
-void BlockMap::count_cells() {
-  numbers_ = {.blocks = static_cast<uint32_t>(cells_.size())};
+void BlockMap::look_at(std::span<const BlockView> blocks) {
+  std::erase_if(just_copied_,
+                [&](const auto& each) { return each.second + kCopyShownSteps <= step_; });
+  uint32_t copies = owners_.size() == blocks.size() && pending_step_ <= step_ ? pending_copies_ : 0;
+  if (pending_step_ <= step_) pending_copies_ = 0;
+  owners_.resize(blocks.size());
+  numbers_ = {.blocks = static_cast<uint32_t>(blocks.size())};
   uint32_t stretch = 0;
-  for (const BlockCell& cell : cells_) {
-    if (cell.state == BlockState::kFree) {
-      ++numbers_.free;
-      if (stretch++ == 0) ++numbers_.free_stretches;
-      numbers_.longest_free = std::max(numbers_.longest_free, stretch);
-      continue;
-    }
-    stretch = 0;
-    if (cell.state == BlockState::kCached) ++numbers_.cached;
-    if (cell.state == BlockState::kWithheld) ++numbers_.withheld;
-    if (cell.state != BlockState::kOwned) continue;
-    ++numbers_.owned;
-    if (cell.filled == 0) ++numbers_.reserved;
-    numbers_.tokens += cell.filled;
-    numbers_.wasted += kTokensPerBlock - cell.filled;
-    if (cell.shared()) {
-      ++numbers_.shared;
-      numbers_.saved_blocks += cell.references - 1;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const BlockView& block = blocks[i];
+    const RequestId owner = block.state == BlockState::kOwned ? block.owner : 0;
+    const bool taken_over = owner != owners_[i];
+    owners_[i] = owner;
+    stretch = block.state == BlockState::kFree ? stretch + 1 : 0;
+    switch (block.state) {
+      case BlockState::kFree:
+        ++numbers_.free;
+        if (stretch == 1) ++numbers_.free_stretches;
+        numbers_.longest_free = std::max(numbers_.longest_free, stretch);
+        break;
+      case BlockState::kCached:
+        ++numbers_.cached;
+        break;
+      case BlockState::kWithheld:
+        ++numbers_.withheld;
+        break;
+      case BlockState::kOwned: {
+        const uint32_t filled = std::min(block.filled, kTokensPerBlock);
+        ++numbers_.owned;
+        if (filled == 0) ++numbers_.reserved;
+        numbers_.tokens += filled;
+        numbers_.wasted += kTokensPerBlock - filled;
+        if (block.references > 1) {
+          ++numbers_.shared;
+          numbers_.saved_blocks += block.references - 1;
+        } else if (copies > 0 && taken_over && filled > 1 && block.hash == 0) {
+          just_copied_[static_cast<uint32_t>(i)] = step_;
+          --copies;
+        }
+        break;
+      }
     }
   }
 }
@@ -109,7 +103,7 @@ void BlockMap::count_cells() {
 void BlockMap::reserve(const EngineView& view) {
   reservations_.clear();
   running_ = left_out_ = 0;
-  const auto pool = static_cast<uint32_t>(cells_.size()) - numbers_.withheld;
+  const auto pool = numbers_.blocks - numbers_.withheld;
   PoolNumbers& numbers = reserved_numbers_;
   numbers = {.blocks = pool + numbers_.withheld, .withheld = numbers_.withheld};
   for (const SequenceView& sequence : view.sequences) {

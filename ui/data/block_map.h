@@ -1,25 +1,16 @@
-// What the KV panel shows: every block of the pool, the numbers about them, and the same requests
-// as they would lie in the pool if each had the blocks of its longest possible answer set aside.
-// Of the window's thread alone.
+// What the KV panel shows beside the blocks themselves, which stay where the view has them: numbers
+// about the pool, which blocks are copies, and the same requests as they would lie in the pool if
+// each had the blocks of its longest possible answer set aside. Of the window's thread alone.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "ui/feeds/engine_view.h"
 
 namespace hearth {
-
-struct BlockCell {
-  BlockState state = BlockState::kFree;
-  RequestId owner = 0;
-  uint32_t references = 0, filled = 0;
-  uint64_t hash = 0, last_use = 0;
-  uint64_t copied = 0;  // the step in which it became somebody's copy; 0: not seen
-
-  bool shared() const { return references > 1; }
-};
 
 // Numbers about a pool.
 struct PoolNumbers {
@@ -44,21 +35,19 @@ struct PoolNumbers {
 
 class BlockMap {
  public:
-  // Frames for which a copied block is drawn so.
+  // Steps for which a copied block is drawn so.
   static constexpr uint64_t kCopyShownSteps = 8;
 
   void update(const EngineView& view);
 
   bool has_details() const { return has_details_; }
-  std::span<const BlockCell> cells() const { return cells_; }
   const PoolNumbers& numbers() const { return numbers_; }
-  uint64_t step() const { return step_; }  // the newest that the cells know of
-  uint64_t age(const BlockCell& cell) const {
-    return cell.last_use == 0 || cell.last_use > step_ ? 0 : step_ - cell.last_use;
+  uint64_t step() const { return step_; }  // the newest that the blocks know of
+  // Steps since it was read.
+  uint64_t age(const BlockView& block) const {
+    return block.last_use == 0 || block.last_use > step_ ? 0 : step_ - block.last_use;
   }
-  bool just_copied(const BlockCell& cell) const {
-    return cell.copied != 0 && step_ < cell.copied + kCopyShownSteps;
-  }
+  bool just_copied(uint32_t block) const { return just_copied_.contains(block); }
   uint64_t copies() const { return copies_; }  // since this engine is watched
   uint32_t copied_lately() const { return copied_lately_; }
 
@@ -79,19 +68,18 @@ class BlockMap {
 
  private:
   bool unchanged(const EngineView& view) const;
-  void count_cells();
-  void note_copies(uint32_t copies, std::span<const BlockView> blocks);
+  void look_at(std::span<const BlockView> blocks);
   void reserve(const EngineView& view);
 
   uint64_t generation_ = 0;
   bool has_details_ = false;
-  std::vector<BlockCell> cells_;
+  std::vector<RequestId> owners_;  // of each block, as of the look before; 0: nobody
   PoolNumbers numbers_, reserved_numbers_;
   uint64_t step_ = 0, copies_ = 0, last_copy_step_ = 0;
   uint32_t copied_lately_ = 0;
   uint32_t pending_copies_ = 0;  // in steps that the cells do not know of yet
   uint64_t pending_step_ = 0;
-  std::vector<uint32_t> candidates_;
+  std::unordered_map<uint32_t, uint64_t> just_copied_;  // block: step
   std::vector<Reservation> reservations_;
   uint32_t running_ = 0, left_out_ = 0;
   size_t sequences_ = 0;

@@ -20,6 +20,7 @@ const char* latency_about(LatencyKind kind) {
 
 void LatencyData::clear() {
   now_ = 0;
+  began_ = -1;
   for (Kind& kind : kinds_) kind = {};
   recent_series_ = {};
   all_series_ = {};
@@ -46,6 +47,7 @@ LatencyStream& LatencyData::stream(RequestId request) {
 
 void LatencyData::add(const StepRecord& record) {
   now_ = std::max(now_, record.end_seconds);
+  if (began_ < 0) began_ = record.begin_seconds;
   for (const StepRecord::Arrival& arrival : record.arrived) {
     LatencyStream& arrived = stream(arrival.request);
     arrived.arrived = arrival.seconds;
@@ -219,10 +221,25 @@ double LatencyData::from(Window window) const {
   return all_series_.buckets.empty() ? 0 : all_series_.buckets.front().from;
 }
 
+double LatencyData::span(Window window) const {
+  constexpr double kLeastSeconds = 5;
+  const double there = began_ < 0 ? 0 : now_ - std::max(began_, from(window));
+  return std::max(window == Window::kRecent ? std::min(there, kRecentSeconds) : there,
+                  kLeastSeconds);
+}
+
 std::vector<LatencyBucket> LatencyData::series(Window window) const {
   Series series = window == Window::kAll ? all_series_ : recent_series_;
   if (!series.buckets.empty()) settle(series);
   return {series.buckets.begin(), series.buckets.end()};
+}
+
+void LatencyData::newest(LatencyKind which, Window window, size_t most,
+                         std::vector<LatencySample>& found) const {
+  const Kind& kind = kinds_[static_cast<size_t>(which)];
+  const size_t there = window == Window::kAll ? kind.samples.size() : kind.recent;
+  found.assign(kind.samples.end() - static_cast<ptrdiff_t>(std::min(there, most)),
+               kind.samples.end());
 }
 
 void LatencyData::streams(Window window, std::vector<const LatencyStream*>& found) const {

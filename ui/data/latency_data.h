@@ -77,11 +77,16 @@ class LatencyData {
   // The window's ends on the engine's clock. While the engine is paused, time stands still.
   double from(Window window) const;
   double now() const { return now_; }
+  // How much of the window an axis shows: while there is little, no more than that.
+  double span(Window window) const;
 
   // TBT over time, without the stretches that have no token. The buckets of the recent window are a
   // quarter of a second wide; those of all double in width whenever they become too many.
   std::vector<LatencyBucket> series(Window window) const;
 
+  // The newest values of the window, at most so many, oldest first.
+  void newest(LatencyKind kind, Window window, size_t most,
+              std::vector<LatencySample>& found) const;
   // Streams with a token in the window, by request.
   void streams(Window window, std::vector<const LatencyStream*>& found) const;
   const LatencyStream* find(RequestId request) const;
@@ -99,8 +104,8 @@ class LatencyData {
     static constexpr double kFinest = 0.25;
     static constexpr size_t kMost = 1024;
     double width = kFinest;
-    std::deque<LatencyBucket> buckets;  // all but the last are final
-    std::vector<double> open;           // values of the last
+    std::deque<LatencyBucket> buckets = {};  // all but the last are final
+    std::vector<double> open = {};           // values of the last
   };
 
   void clear();
@@ -117,6 +122,7 @@ class LatencyData {
 
   uint64_t generation_ = 0;
   double now_ = 0;
+  double began_ = -1;  // when the first step ended; below 0: there was none
   std::array<Kind, kLatencyKinds> kinds_;
   Series recent_series_, all_series_;
   std::unordered_map<RequestId, LatencyStream> streams_;

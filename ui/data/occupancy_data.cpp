@@ -144,6 +144,11 @@ double OccupancyData::from(Window window) const {
   return window == Window::kAll ? first : std::max(first, now_ - kFineSpan);
 }
 
+double OccupancyData::span(Window window) const {
+  constexpr double kLeastSeconds = 5;
+  return std::max(now_ - from(window), kLeastSeconds);
+}
+
 OccupancyBucket OccupancyData::sum(Window window) const {
   const std::deque<OccupancyBucket>& buckets = series(window);
   OccupancyBucket sum;

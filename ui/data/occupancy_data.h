@@ -40,7 +40,7 @@ struct MemoryUse {
 
 class OccupancyData {
  public:
-  static constexpr double kFineSeconds = 0.25;  // buckets of the last kFineSpan
+  static constexpr double kFineSeconds = 0.5;   // buckets of the last kFineSpan
   static constexpr double kFineSpan = 60;
   static constexpr size_t kCoarse = 1024;  // buckets of everything; doubled in width when too many
 
@@ -53,6 +53,8 @@ class OccupancyData {
     return window == Window::kRecent ? fine_.buckets : coarse_.buckets;
   }
   double from(Window window) const;
+  // How much of the window an axis shows: while there is little, no more than that.
+  double span(Window window) const;
   // The engine's clock, which stands still here while it is paused.
   double now() const { return now_; }
 
@@ -69,7 +71,7 @@ class OccupancyData {
  private:
   struct Series {
     double width = kFineSeconds;
-    std::deque<OccupancyBucket> buckets;
+    std::deque<OccupancyBucket> buckets = {};
   };
   struct Recent {
     double at = 0, generated = 0, prompt = 0;

@@ -68,10 +68,11 @@ int lay_out(const Theme& theme, std::span<const LegendEntry> entries, float widt
 
 }  // namespace
 
-void draw_legend(const Theme& theme, std::span<const LegendEntry> entries) {
-  ImDrawList& draw = *ImGui::GetWindowDrawList();
-  const ImVec2 corner = ImGui::GetCursorScreenPos();
-  const float width = ImGui::GetContentRegionAvail().x;
+namespace {
+
+// Returns the height.
+float draw_entries(const Theme& theme, ImDrawList& draw, ImVec2 corner, float width,
+                   std::span<const LegendEntry> entries) {
   const float mark = mark_size(), height = line_height(theme);
   const int lines =
       lay_out(theme, entries, width, [&](const LegendEntry& entry, float x, int line) {
@@ -81,7 +82,30 @@ void draw_legend(const Theme& theme, std::span<const LegendEntry> entries) {
         draw_small_text(draw, {at.x + mark + theme.px(5), at.y + (height - extent.y) / 2},
                         faded(theme.text_color(), 0.85f), entry.text);
       });
-  ImGui::Dummy({width, static_cast<float>(lines) * height});
+  return static_cast<float>(lines) * height;
+}
+
+}  // namespace
+
+void draw_legend(const Theme& theme, std::span<const LegendEntry> entries, float width) {
+  if (width <= 0) width = ImGui::GetContentRegionAvail().x;
+  const float height =
+      draw_entries(theme, *ImGui::GetWindowDrawList(), ImGui::GetCursorScreenPos(), width, entries);
+  ImGui::Dummy({width, height});
+}
+
+void draw_legend_over(const Theme& theme, ImDrawList& draw, ImVec2 corner, float width,
+                      std::span<const LegendEntry> entries) {
+  float widest = 0;
+  const int lines = lay_out(theme, entries, width, [&](const LegendEntry& entry, float x, int) {
+    widest = std::max(widest, x + entry_width(theme, entry));
+  });
+  const float edge = theme.px(3);
+  draw.AddRectFilled(
+      {corner.x - edge, corner.y},
+      {corner.x + widest + edge, corner.y + static_cast<float>(lines) * line_height(theme)},
+      ImGui::GetColorU32(ImGuiCol_ChildBg, 0.7f), theme.px(3));
+  draw_entries(theme, draw, corner, width, entries);
 }
 
 float legend_height(const Theme& theme, std::span<const LegendEntry> entries, float width) {

@@ -19,7 +19,11 @@ struct LegendEntry {
   char letter = 0;  // inside the square, as in the cells it explains; 0: none
 };
 
-void draw_legend(const Theme& theme, std::span<const LegendEntry> entries);
+// As wide as given, or as what is left of the window.
+void draw_legend(const Theme& theme, std::span<const LegendEntry> entries, float width = 0);
+// Over what is drawn there, on a faint ground: for plots, which save the line above them.
+void draw_legend_over(const Theme& theme, ImDrawList& draw, ImVec2 corner, float width,
+                      std::span<const LegendEntry> entries);
 // What draw_legend() takes at this width.
 float legend_height(const Theme& theme, std::span<const LegendEntry> entries, float width);
 

@@ -76,9 +76,14 @@ Plot::Plot(const Theme& theme, const char* id, const PlotOptions& options)
 
 Plot::~Plot() {
   draw_->PopClipRect();
-  if (y_.title)
-    text({top_left_.x + theme_.px(5), top_left_.y + theme_.px(1)},
-         faded(theme_.text_color(), 0.85f), y_.title);
+  if (!y_.title) return;
+  // Data may lie behind it.
+  const ImVec2 at(top_left_.x + theme_.px(5), top_left_.y + theme_.px(1));
+  const ImVec2 extent = small_text_extent(y_.title);
+  draw_->AddRectFilled({at.x - theme_.px(2), at.y},
+                       {at.x + extent.x + theme_.px(2), at.y + extent.y},
+                       ImGui::GetColorU32(ImGuiCol_ChildBg, 0.75f), theme_.px(2));
+  text(at, faded(theme_.text_color(), 0.85f), y_.title);
 }
 
 float Plot::x_pixel(double value) const {
@@ -107,8 +112,9 @@ void Plot::draw_axes() {
   const float height = bottom_right_.y - top_left_.y, width = bottom_right_.x - top_left_.x;
   const float line = small_text_size();
 
-  const int most_y = std::clamp(static_cast<int>(height / (line * 2.2f)), 1, 6);
-  const std::vector<AxisTick> ys = axis_ticks(y_.min, y_.max, y_.logarithmic, y_.unit, most_y);
+  const int most_y = std::clamp(static_cast<int>(height / (line * 2.2f)), 2, 6);
+  std::vector<AxisTick> xs, ys;
+  if (y_.ticks) ys = axis_ticks(y_.min, y_.max, y_.logarithmic, y_.unit, most_y);
   for (const AxisTick& tick : ys) {
     const float y = std::round(y_pixel(tick.value));
     draw_->AddLine({top_left_.x, y}, {bottom_right_.x, y},
@@ -122,7 +128,8 @@ void Plot::draw_axes() {
 
   const int most_x = std::clamp(static_cast<int>(width / theme_.px(70)), 1, 10);
   float free_from = top_left_.x - theme_.px(8);
-  for (const AxisTick& tick : axis_ticks(x_.min, x_.max, x_.logarithmic, x_.unit, most_x)) {
+  if (x_.ticks) xs = axis_ticks(x_.min, x_.max, x_.logarithmic, x_.unit, most_x);
+  for (const AxisTick& tick : xs) {
     const float x = std::round(x_pixel(tick.value));
     draw_->AddLine({x, top_left_.y}, {x, bottom_right_.y},
                    faded(faint, tick.label.empty() ? 0.2f : 0.45f));
@@ -142,43 +149,51 @@ void Plot::line(std::span<const PlotPoint> points, ImU32 color, float thickness)
     dot(points[0], theme_.px(thickness), color);
     return;
   }
+  if (points.empty()) return;
+  const float wide = x_pixel(points.back().x) - x_pixel(points.front().x);
+  if (static_cast<float>(points.size()) > wide) return envelope(points, color, thickness);
   draw_->PathClear();
-  const auto width = static_cast<size_t>(bottom_right_.x - top_left_.x);
-  if (points.size() <= 2 * width + 2) {
-    for (const PlotPoint& point : points) draw_->PathLineTo({x_pixel(point.x), y_pixel(point.y)});
-  } else {
-    for (size_t i = 0; i < points.size();) {
-      const float column = std::floor(x_pixel(points[i].x));
-      float low = y_pixel(points[i].y), high = low;
-      const float first = low;
-      float last = low;
-      for (; i < points.size() && std::floor(x_pixel(points[i].x)) == column; ++i) {
-        last = y_pixel(points[i].y);
-        low = std::max(low, last);
-        high = std::min(high, last);
-      }
-      draw_->PathLineTo({column, first});
-      if (high < low) {
-        draw_->PathLineTo({column, low});
-        draw_->PathLineTo({column, high});
-        draw_->PathLineTo({column, last});
-      }
-    }
-  }
+  for (const PlotPoint& point : points) draw_->PathLineTo({x_pixel(point.x), y_pixel(point.y)});
   draw_->PathStroke(color, 0, theme_.px(thickness));
 }
 
-void Plot::steps(std::span<const PlotPoint> points, ImU32 color, float thickness) {
-  draw_->PathClear();
-  float before = 0;
-  for (size_t i = 0; i < points.size(); ++i) {
-    const ImVec2 at(x_pixel(points[i].x), y_pixel(points[i].y));
-    // Steps that fall on one pixel are one.
-    if (i > 0 && at.y != before) draw_->PathLineTo({at.x, before});
-    if (i == 0 || at.y != before || i + 1 == points.size()) draw_->PathLineTo(at);
-    before = at.y;
+// A line with more points than pixels: each column of pixels from its least to its greatest.
+void Plot::envelope(std::span<const PlotPoint> points, ImU32 color, float thickness) {
+  const float half = std::max(theme_.px(thickness) / 2, 0.5f);
+  float last = y_pixel(points[0].y);
+  for (size_t i = 0; i < points.size();) {
+    const float column = std::floor(x_pixel(points[i].x));
+    float low = last, high = last, next = column + 1;
+    for (; i < points.size(); ++i) {
+      const float x = x_pixel(points[i].x);
+      if (x >= column + 1) {
+        next = std::floor(x);
+        break;
+      }
+      last = y_pixel(points[i].y);
+      low = std::max(low, last);
+      high = std::min(high, last);
+    }
+    draw_->AddRectFilled({column, high - half}, {column + 1, low + half}, color);
+    // Up to the next column that has a point, where some have none.
+    if (next > column + 1)
+      draw_->AddRectFilled({column + 1, last - half}, {next, last + half}, color);
   }
-  draw_->PathStroke(color, 0, theme_.px(thickness));
+}
+
+void Plot::steps(std::span<const PlotPoint> points, ImU32 color, float thickness) {
+  // Right angles need no joints, which come out uneven where a step is small.
+  const float half = std::max(theme_.px(thickness) / 2, 0.5f);
+  for (size_t i = 0; i + 1 < points.size(); ++i) {
+    const float left = x_pixel(points[i].x), y = y_pixel(points[i].y);
+    // Neighbours of one height are one line.
+    while (i + 2 < points.size() && y_pixel(points[i + 1].y) == y) ++i;
+    const float right = x_pixel(points[i + 1].x), next = y_pixel(points[i + 1].y);
+    draw_->AddRectFilled({left - half, y - half}, {right + half, y + half}, color);
+    if (next != y)
+      draw_->AddRectFilled({right - half, std::min(y, next)}, {right + half, std::max(y, next)},
+                           color);
+  }
 }
 
 void Plot::area(std::span<const PlotPoint> top, std::span<const PlotPoint> bottom, ImU32 color) {
@@ -248,6 +263,11 @@ void Plot::marker(double x, ImU32 color, const char* name) {
   const ImVec2 extent = small_text_extent(name);
   const bool right = at + extent.x + theme_.px(4) <= bottom_right_.x;
   text({right ? at + theme_.px(3) : at - extent.x - theme_.px(3), top_left_.y}, color, name);
+}
+
+void Plot::legend(std::span<const LegendEntry> entries) {
+  const ImVec2 at(top_left_.x + theme_.px(6), top_left_.y + theme_.px(1));
+  draw_legend_over(theme_, *draw_, at, bottom_right_.x - at.x, entries);
 }
 
 void Plot::crosshair() {

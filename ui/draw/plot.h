@@ -18,6 +18,7 @@
 #include <imgui.h>
 
 #include "ui/data/axis.h"
+#include "ui/draw/legend.h"
 #include "ui/theme.h"
 
 namespace hearth {
@@ -34,6 +35,7 @@ struct PlotAxis {
   double min = 0, max = 1;
   bool logarithmic = false;  // then min > 0
   Unit unit = Unit::kPlain;
+  bool ticks = true;            // marks right across; without them no labels either
   bool labels = true;           // numbers beside the marks; without them their room is saved
   const char* title = nullptr;  // of the y axis, inside, top left: what is shown
 };
@@ -53,7 +55,7 @@ class Plot {
   Plot& operator=(const Plot&) = delete;
 
   void line(std::span<const PlotPoint> points, ImU32 color, float thickness = 1.5f);
-  // Each value holds from its point to the next one's.
+  // Each value holds from its point to the next one's; that of the last has no length.
   void steps(std::span<const PlotPoint> points, ImU32 color, float thickness = 1.5f);
   // From `bottom` up to `top`: the same x each, or an empty bottom for the axis. Stacked areas are
   // drawn by passing the one below as the bottom.
@@ -67,6 +69,9 @@ class Plot {
   void reference(double y, ImU32 color, const char* name);
   // A line from bottom to top, its name at the top.
   void marker(double x, ImU32 color, const char* name);
+
+  // Inside, top left, over the data: draw it last.
+  void legend(std::span<const LegendEntry> entries);
 
   bool hovered() const { return hovered_; }  // the mouse is between the axes
   bool clicked() const { return clicked_; }
@@ -86,6 +91,7 @@ class Plot {
 
  private:
   void draw_axes();
+  void envelope(std::span<const PlotPoint> points, ImU32 color, float thickness);
   void text(ImVec2 at, ImU32 color, const char* text);
 
   const Theme& theme_;

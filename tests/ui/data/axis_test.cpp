@@ -35,6 +35,8 @@ TEST(Axis, LinearTicksAreRoundInTheirUnit) {
             (std::vector<std::string>{"0", "1", "2", "3", "4 GiB"}));
   EXPECT_EQ(labels(axis_ticks(0, 2, false, Unit::kTokens, 8)),
             (std::vector<std::string>{"0", "1", "2 tokens"}));
+  EXPECT_EQ(labels(axis_ticks(0, 4000, false, Unit::kPlain, 2)),
+            (std::vector<std::string>{"0", "2 k", "4 k"}));
   EXPECT_EQ(labels(axis_ticks(0, 1, false, Unit::kShare, 2)),
             (std::vector<std::string>{"0", "50", "100 %"}));
 }
@@ -43,6 +45,8 @@ TEST(Axis, LogarithmicTicksAreAtPowersOfTenWithMarksBetween) {
   const std::vector<AxisTick> ticks = axis_ticks(1e-4, 0.1, true, Unit::kSeconds, 6);
   EXPECT_EQ(labels(ticks), (std::vector<std::string>{"100 us", "1 ms", "10 ms", "100 ms"}));
   EXPECT_EQ(ticks.size(), 28u);  // 3 decades of 9, and the end
+  EXPECT_EQ(labels(axis_ticks(1e-3, 0.02, true, Unit::kSeconds, 6)),
+            (std::vector<std::string>{"1 ms", "2 ms", "5 ms", "10 ms", "20 ms"}));
 }
 
 TEST(Axis, NothingOnAnAxisWithoutLength) {

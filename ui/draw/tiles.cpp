@@ -1,0 +1,45 @@
+#include "ui/draw/tiles.h"
+
+#include <algorithm>
+
+#include "ui/draw/plot.h"
+
+namespace hearth {
+
+void draw_tiles(const Theme& theme, std::span<const Tile> tiles) {
+  ImDrawList& draw = *ImGui::GetWindowDrawList();
+  const float gap = theme.px(18), small = small_text_size();
+  const float height = small + ImGui::GetFontSize() + theme.px(3);
+  const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
+  float end = 0;
+  for (size_t i = 0; i < tiles.size(); ++i) {
+    const Tile& tile = tiles[i];
+    // Numbers that become a digit longer do not push the others about.
+    const float digits = std::max(ImGui::CalcTextSize(tile.value.c_str()).x, theme.px(44));
+    const float width = std::max(small_text_extent(tile.name).x, digits);
+    if (i > 0 && end + gap + width <= right) ImGui::SameLine(0, gap);
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    draw_small_text(draw, at, faded(theme.text_color(), 0.65f), tile.name);
+    draw.AddText({at.x, at.y + small + theme.px(1)}, theme.text_color(), tile.value.c_str());
+    ImGui::Dummy({width, height});
+    if (!tile.about.empty()) ImGui::SetItemTooltip("%s", tile.about.c_str());
+    end = at.x + width;
+  }
+}
+
+void same_line_if_room(float width, float spacing) {
+  const float gap = spacing < 0 ? ImGui::GetStyle().ItemSpacing.x : spacing;
+  const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
+  if (ImGui::GetItemRectMax().x + gap + width <= right) ImGui::SameLine(0, gap);
+}
+
+float button_width(const char* label) {
+  return ImGui::CalcTextSize(label, nullptr, true).x + 2 * ImGui::GetStyle().FramePadding.x;
+}
+
+float checkbox_width(const char* label) {
+  return ImGui::GetFrameHeight() + ImGui::GetStyle().ItemInnerSpacing.x +
+         ImGui::CalcTextSize(label, nullptr, true).x;
+}
+
+}  // namespace hearth

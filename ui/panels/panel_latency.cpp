@@ -1,0 +1,321 @@
+// Latency: how long tokens take, of all streams and of each.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "ui/data/axis.h"
+#include "ui/data/latency_data.h"
+#include "ui/draw/legend.h"
+#include "ui/draw/plot.h"
+#include "ui/draw/tiles.h"
+#include "ui/panel.h"
+#include "ui/theme.h"
+
+namespace hearth {
+namespace {
+
+constexpr PanelInfo kInfo{.name = "Latency",
+                          .key = "latency",
+                          .region = Region::kBottomLeft,
+                          .order = 0,
+                          .about = "how long tokens take, of every stream and of all"};
+constexpr std::array<LatencyKind, kLatencyKinds> kKinds = {LatencyKind::kTtft, LatencyKind::kTbt,
+                                                           LatencyKind::kTpot};
+
+class LatencyPanel : public Panel {
+ public:
+  LatencyPanel() : Panel(kInfo) {}
+
+  void update(const PanelContext& context) override { data_.update(context.view); }
+
+  void draw(const PanelContext& context) override {
+    const Theme& theme = context.theme;
+    draw_controls(theme);
+    if (ImGui::GetContentRegionAvail().y >= theme.px(240))
+      draw_table(context);
+    else
+      draw_line();
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const float height = std::max(room.y, theme.px(80));
+    if (room.x >= theme.px(420)) {
+      const float right = std::clamp(room.x * 0.34f, theme.px(150), theme.px(420));
+      draw_series(context, {room.x - right - theme.px(10), height});
+      ImGui::SameLine(0, theme.px(10));
+      draw_histogram(theme, {right, height});
+    } else {
+      const float half = std::max((room.y - ImGui::GetStyle().ItemSpacing.y) / 2, theme.px(80));
+      draw_series(context, {room.x, half});
+      draw_histogram(theme, {room.x, half});
+    }
+  }
+
+  void report(ValueSink& values) const override {
+    for (const LatencyKind kind : kKinds) {
+      const LatencyNumbers numbers = data_.numbers(kind, window_);
+      std::string name = latency_name(kind);
+      for (char& letter : name) letter = static_cast<char>(letter + ('a' - 'A'));
+      values.set(name + "_count", static_cast<double>(numbers.count));
+      values.set(name + "_p50_ms", numbers.p50 * 1e3);
+      values.set(name + "_p90_ms", numbers.p90 * 1e3);
+      values.set(name + "_p99_ms", numbers.p99 * 1e3);
+    }
+    values.set("window", window_ == Window::kAll ? "all" : "recent");
+    values.set("shown", latency_name(kind_));
+    std::vector<const LatencyStream*> streams;
+    data_.streams(window_, streams);
+    values.set("streams", static_cast<double>(streams.size()));
+  }
+
+ private:
+  using Window = LatencyData::Window;
+
+  void draw_controls(const Theme& theme) {
+    if (ImGui::RadioButton("Last 30 s", window_ == Window::kRecent)) window_ = Window::kRecent;
+    same_line_if_room(checkbox_width("All tokens"));
+    if (ImGui::RadioButton("All tokens", window_ == Window::kAll)) window_ = Window::kAll;
+    ImGui::SetItemTooltip("Since this engine is watched, at most the newest %zu of each kind",
+                          LatencyData::kKept);
+    same_line_if_room(theme.px(150), theme.px(16));
+    ImGui::AlignTextToFramePadding();
+    ImGui::TextDisabled("%zu streams", streams_.size());
+  }
+
+  void draw_table(const PanelContext& context) {
+    const LatencyStream* marked = data_.find(context.selection.marked());
+    if (!ImGui::BeginTable("latency numbers", 6,
+                           ImGuiTableFlags_SizingStretchSame | ImGuiTableFlags_PadOuterX))
+      return;
+    for (const char* name : {"", "p50", "p90", "p99", "mean", "count"}) {
+      ImGui::TableNextColumn();
+      right_aligned(name, true);
+    }
+    for (const LatencyKind kind : kKinds) {
+      ImGui::TableNextColumn();
+      if (ImGui::Selectable(latency_name(kind), kind_ == kind)) kind_ = kind;
+      ImGui::SetItemTooltip("%s.\nClick: show it below", latency_about(kind));
+      numbers_row(data_.numbers(kind, window_));
+    }
+    ImGui::TableNextColumn();
+    // One line that is always there, so that nothing jumps when the mouse finds a stream.
+    if (marked && marked->tokens > 0) {
+      ImGui::Text("#%llu TBT", static_cast<unsigned long long>(marked->request));
+      numbers_row(data_.numbers(*marked, window_));
+    } else {
+      ImGui::TextDisabled("stream");
+      for (int i = 0; i < 5; ++i) {
+        ImGui::TableNextColumn();
+        right_aligned("-", true);
+      }
+    }
+    ImGui::EndTable();
+  }
+
+  // Where there is no room for the table: the chosen kind alone.
+  void draw_line() {
+    for (const LatencyKind kind : kKinds) {
+      if (kind != kKinds[0]) ImGui::SameLine();
+      const float width = ImGui::CalcTextSize(latency_name(kind)).x;
+      if (ImGui::Selectable(latency_name(kind), kind_ == kind, 0, {width, 0})) kind_ = kind;
+      ImGui::SetItemTooltip("%s", latency_about(kind));
+    }
+    const LatencyNumbers numbers = data_.numbers(kind_, window_);
+    const std::string text = fmt::format(
+        "p50 {}   p90 {}   p99 {}", format_value(numbers.p50, Unit::kSeconds),
+        format_value(numbers.p90, Unit::kSeconds), format_value(numbers.p99, Unit::kSeconds));
+    same_line_if_room(ImGui::CalcTextSize(text.c_str()).x, ImGui::GetFontSize());
+    ImGui::TextUnformatted(text.c_str());
+  }
+
+  static void right_aligned(const std::string& text, bool dim) {
+    const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(text.c_str()).x;
+    if (room > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room);
+    if (dim)
+      ImGui::TextDisabled("%s", text.c_str());
+    else
+      ImGui::TextUnformatted(text.c_str());
+  }
+
+  static void numbers_row(const LatencyNumbers& numbers) {
+    for (const double value : {numbers.p50, numbers.p90, numbers.p99, numbers.mean}) {
+      ImGui::TableNextColumn();
+      right_aligned(numbers.count == 0 ? "-" : format_value(value, Unit::kSeconds),
+                    numbers.count == 0);
+    }
+    ImGui::TableNextColumn();
+    right_aligned(format_value(static_cast<double>(numbers.count), Unit::kPlain), false);
+  }
+
+  void draw_series(const PanelContext& context, ImVec2 size) {
+    data_.streams(window_, streams_);
+    if (kind_ == LatencyKind::kTbt)
+      draw_tbt(context, size);
+    else
+      draw_requests(context, size);
+  }
+
+  PlotAxis time_axis() const {
+    // Seconds before now, so that the axis stands still while time goes on.
+    return {.min = -data_.span(window_), .max = 0, .unit = Unit::kSeconds};
+  }
+
+  void draw_tbt(const PanelContext& context, ImVec2 size) {
+    const Theme& theme = context.theme;
+    const std::vector<LatencyBucket> series = data_.series(window_);
+    double most = 0;
+    p50_.clear();
+    p90_.clear();
+    p99_.clear();
+    for (const LatencyBucket& bucket : series) {
+      const double at = (bucket.from + bucket.to) / 2 - data_.now();
+      p50_.push_back({at, bucket.p50});
+      p90_.push_back({at, bucket.p90});
+      p99_.push_back({at, bucket.p99});
+      most = std::max(most, bucket.p99);
+    }
+    Plot plot(theme, "time between tokens",
+              {.size = size,
+               .x = time_axis(),
+               .y = {.max = axis_end(most * 1.25, 1e-5), .unit = Unit::kSeconds}});
+    draw_stream_dots(context, plot);
+    plot.area(p99_, p50_, faded(theme.series_color(2), 0.12f));
+    plot.line(p50_, theme.series_color(0), 2);
+    plot.line(p90_, theme.series_color(1), 1.5f);
+    plot.line(p99_, theme.series_color(2), 1.5f);
+    using Mark = LegendEntry::Mark;
+    const LegendEntry entries[] = {
+        {"TBT p50", theme.series_color(0), Mark::kLine, 0},
+        {"p90", theme.series_color(1), Mark::kLine, 0},
+        {"p99", theme.series_color(2), Mark::kLine, 0},
+        {"streams, each its colour", theme.sequence_color(5), Mark::kDot, 0}};
+    plot.legend(entries);
+    if (!plot.hovered() || series.empty()) return;
+    plot.crosshair();
+    const double time = plot.mouse_x() + data_.now();
+    const auto near = std::min_element(series.begin(), series.end(),
+                                       [&](const LatencyBucket& a, const LatencyBucket& b) {
+                                         return std::abs(a.from - time) < std::abs(b.from - time);
+                                       });
+    ImGui::SetTooltip("%s ago: %zu tokens\np50  %s\np90  %s\np99  %s",
+                      format_value(std::max(-plot.mouse_x(), 0.0), Unit::kSeconds).c_str(),
+                      near->count, format_value(near->p50, Unit::kSeconds).c_str(),
+                      format_value(near->p90, Unit::kSeconds).c_str(),
+                      format_value(near->p99, Unit::kSeconds).c_str());
+  }
+
+  // Every stream's tokens where they are few enough to tell apart; else only the marked one's.
+  void draw_stream_dots(const PanelContext& context, Plot& plot) {
+    const Theme& theme = context.theme;
+    const RequestId marked = context.selection.marked();
+    constexpr size_t kMostDots = 4000;
+    size_t dots = 0;
+    for (const LatencyStream* stream : streams_) dots += stream->gaps.size();
+    if (dots <= kMostDots)
+      for (const LatencyStream* stream : streams_)
+        if (stream->request != marked)
+          for (const LatencySample& gap : stream->gaps)
+            dot(plot, gap, faded(theme.sequence_color(stream->request), marked ? 0.25f : 0.6f),
+                theme.px(1.5f), context);
+    const LatencyStream* stream = data_.find(marked);
+    if (!stream) return;
+    one_.clear();
+    for (const LatencySample& gap : stream->gaps)
+      if (gap.at >= data_.from(window_)) one_.push_back({gap.at - data_.now(), gap.seconds});
+    plot.line(one_, theme.sequence_color(marked), 2.5f);
+  }
+
+  void dot(Plot& plot, const LatencySample& sample, ImU32 color, float radius,
+           const PanelContext& context) {
+    const PlotPoint at{sample.at - data_.now(), sample.seconds};
+    // Small dots are squares: far fewer corners.
+    if (radius <= context.theme.px(2)) {
+      const ImVec2 center(plot.x_pixel(at.x), plot.y_pixel(at.y));
+      plot.canvas().AddRectFilled({center.x - radius, center.y - radius},
+                                  {center.x + radius, center.y + radius}, color);
+      return;
+    }
+    if (!plot.dot(at, radius, color)) return;
+    context.selection.next_hovered = sample.request;
+    if (plot.clicked())
+      context.selection.pinned = context.selection.pinned == sample.request ? 0 : sample.request;
+    ImGui::SetTooltip("#%llu: %s", static_cast<unsigned long long>(sample.request),
+                      format_value(sample.seconds, Unit::kSeconds).c_str());
+  }
+
+  // TTFT and TPOT: one value a request.
+  void draw_requests(const PanelContext& context, ImVec2 size) {
+    const Theme& theme = context.theme;
+    const LatencyNumbers numbers = data_.numbers(kind_, window_);
+    data_.newest(kind_, window_, 2000, shown_);
+    double most = 0;
+    for (const LatencySample& sample : shown_) most = std::max(most, sample.seconds);
+    Plot plot(theme, "time of requests",
+              {.size = size,
+               .x = time_axis(),
+               .y = {.max = axis_end(most * 1.25, 1e-5), .unit = Unit::kSeconds}});
+    if (numbers.count > 0) {
+      plot.reference(numbers.p50, theme.series_color(0), "p50");
+      plot.reference(numbers.p99, theme.series_color(2), "p99");
+    }
+    const RequestId marked = context.selection.marked();
+    for (const LatencySample& sample : shown_)
+      dot(plot, sample,
+          faded(theme.sequence_color(sample.request),
+                marked == 0 || marked == sample.request ? 0.9f : 0.3f),
+          theme.px(marked == sample.request ? 5 : 3), context);
+    const std::string name = fmt::format("{} of requests, each its colour", latency_name(kind_));
+    const LegendEntry entries[] = {
+        {name.c_str(), theme.sequence_color(5), LegendEntry::Mark::kDot, 0}};
+    plot.legend(entries);
+  }
+
+  void draw_histogram(const Theme& theme, ImVec2 size) {
+    const std::vector<Quantiles::Bar> bars = data_.histogram(kind_, window_, 16);
+    double least = 1e-3, most = 1e-1;
+    uint64_t highest = 1;
+    if (!bars.empty()) {
+      // At least a decade, so that equal values do not fill the width.
+      least = bars.front().from / 1.6;
+      most = std::max(bars.back().to * 1.6, least * 10);
+    }
+    bars_.clear();
+    for (const Quantiles::Bar& bar : bars) {
+      highest = std::max(highest, bar.count);
+      bars_.push_back({bar.from, bar.to, static_cast<double>(bar.count)});
+    }
+    const std::string title = fmt::format("{}, how many", latency_name(kind_));
+    Plot plot(theme, "latency histogram",
+              {.size = size,
+               .x = {.min = least, .max = most, .logarithmic = true, .unit = Unit::kSeconds},
+               .y = {.max = 1.25 * static_cast<double>(highest), .title = title.c_str()},
+               .left = theme.px(40)});
+    plot.bars(bars_, faded(theme.series_color(3), 0.85f));
+    const LatencyNumbers numbers = data_.numbers(kind_, window_);
+    if (numbers.count > 0) {
+      plot.marker(numbers.p50, theme.series_color(0), nullptr);
+      plot.marker(numbers.p90, theme.series_color(1), nullptr);
+      plot.marker(numbers.p99, theme.series_color(2), nullptr);
+    }
+    if (!plot.hovered()) return;
+    const double at = plot.mouse_x();
+    for (const Quantiles::Bar& bar : bars)
+      if (at >= bar.from && at < bar.to)
+        ImGui::SetTooltip("%s to %s: %llu", format_value(bar.from, Unit::kSeconds).c_str(),
+                          format_value(bar.to, Unit::kSeconds).c_str(),
+                          static_cast<unsigned long long>(bar.count));
+  }
+
+  LatencyData data_;
+  Window window_ = Window::kRecent;
+  LatencyKind kind_ = LatencyKind::kTbt;
+  std::vector<const LatencyStream*> streams_;
+  std::vector<LatencySample> shown_;
+  std::vector<PlotPoint> p50_, p90_, p99_, one_;
+  std::vector<PlotBar> bars_;
+};
+
+const PanelRegistration kRegistration([] { return std::make_unique<LatencyPanel>(); });
+
+}  // namespace
+}  // namespace hearth

@@ -1,0 +1,271 @@
+// Occupancy: how full the engine is, now and over time.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "ui/data/axis.h"
+#include "ui/data/occupancy_data.h"
+#include "ui/draw/legend.h"
+#include "ui/draw/plot.h"
+#include "ui/draw/tiles.h"
+#include "ui/panel.h"
+#include "ui/theme.h"
+
+namespace hearth {
+namespace {
+
+constexpr PanelInfo kInfo{.name = "Occupancy",
+                          .key = "occupancy",
+                          .region = Region::kBottomRight,
+                          .order = 0,
+                          .about = "how full the engine is: sequences, tokens, GPU, memory"};
+
+class OccupancyPanel : public Panel {
+ public:
+  OccupancyPanel() : Panel(kInfo) {}
+
+  void update(const PanelContext& context) override { data_.update(context.view); }
+
+  void draw(const PanelContext& context) override {
+    const Theme& theme = context.theme;
+    draw_numbers(theme);
+    if (ImGui::RadioButton("Last minute", window_ == Window::kRecent)) window_ = Window::kRecent;
+    same_line_if_room(checkbox_width("Whole run"));
+    if (ImGui::RadioButton("Whole run", window_ == Window::kAll)) window_ = Window::kAll;
+
+    draw_key(theme);
+    const ImVec2 room = ImGui::GetContentRegionAvail();
+    const float memory = memory_height(theme);
+    const float spacing = ImGui::GetStyle().ItemSpacing.y;
+    const bool wide = room.x >= theme.px(400);
+    const int lines = wide ? 1 : 3;
+    const float height =
+        std::max((room.y - memory - spacing) / static_cast<float>(lines) - spacing, theme.px(72));
+    const float width = wide ? (room.x - 2 * theme.px(10)) / 3 : room.x;
+    const auto next = [&] {
+      if (wide) ImGui::SameLine(0, theme.px(10));
+    };
+    collect();
+    draw_sequences(theme, {width, height});
+    next();
+    draw_rates(theme, {width, height});
+    next();
+    draw_shares(theme, {width, height});
+    draw_memory(theme);
+  }
+
+  void report(ValueSink& values) const override {
+    const OccupancyBucket sum = data_.sum(window_);
+    values.set("batch", data_.batch());
+    values.set("running", data_.counts().running);
+    values.set("waiting", data_.counts().waiting);
+    values.set("swapped", data_.counts().swapped);
+    values.set("mean_batch", sum.batch());
+    values.set("padding_share", sum.padding_share());
+    values.set("busy_share", sum.busy_share());
+    values.set("tokens_per_s", data_.generated_per_s());
+    values.set("prompt_tokens_per_s", data_.prompt_per_s());
+    values.set("steps_per_s", data_.steps_per_s());
+    values.set("memory_bytes", static_cast<double>(data_.memory().used_bytes));
+    values.set("memory_budget_bytes", static_cast<double>(data_.memory().budget_bytes));
+    values.set("window", window_ == Window::kAll ? "all" : "recent");
+  }
+
+ private:
+  using Window = OccupancyData::Window;
+
+  void draw_numbers(const Theme& theme) {
+    const OccupancyBucket sum = data_.sum(window_);
+    const SchedulerCounts& counts = data_.counts();
+    const Tile tiles[] = {
+        {"batch", std::to_string(data_.batch()),
+         fmt::format("sequences in the newest step; {:.1f} on average", sum.batch())},
+        {"running", fmt::format("{} of {}", counts.running, data_.max_sequences()),
+         "sequences that have a place and blocks"},
+        {"waiting", std::to_string(counts.waiting), "requests in the queue"},
+        {"swapped", std::to_string(counts.swapped), "put out, their blocks in host memory"},
+        {"tokens/s", format_value(data_.generated_per_s(), Unit::kPlain),
+         fmt::format("generated in the last second; {} prompt tokens were computed in it",
+                     format_value(data_.prompt_per_s(), Unit::kPlain))},
+        {"GPU busy", format_value(sum.busy_share(), Unit::kShare),
+         "share of the time in which a step ran, in the window below"},
+        {"padding", format_value(sum.padding_share(), Unit::kShare),
+         "share of computed rows that were nobody's, in the window below"},
+    };
+    draw_tiles(theme, tiles);
+  }
+
+  // One for the three plots: no colour means two things in them.
+  void draw_key(const Theme& theme) {
+    using Mark = LegendEntry::Mark;
+    const LegendEntry entries[] = {
+        {"running", theme.series_color(6), Mark::kSquare, 0},
+        {"waiting", theme.phase_color(PhaseColor::kWaiting), Mark::kLine, 0},
+        {"swapped", theme.phase_color(PhaseColor::kSwapped), Mark::kLine, 0},
+        {"in a step", theme.text_color(), Mark::kLine, 0},
+        {"generated", theme.phase_color(PhaseColor::kDecode), Mark::kLine, 0},
+        {"prompt", theme.phase_color(PhaseColor::kPrompt), Mark::kLine, 0},
+        {"GPU busy", theme.series_color(1), Mark::kLine, 0},
+        {"padding", theme.phase_color(PhaseColor::kPadding), Mark::kLine, 0}};
+    draw_legend(theme, entries);
+  }
+
+  void collect() {
+    const std::deque<OccupancyBucket>& series = data_.series(window_);
+    for (std::vector<PlotPoint>* points :
+         {&running_, &waiting_, &swapped_, &batch_, &generated_, &prompt_, &busy_, &padding_})
+      points->clear();
+    for (const OccupancyBucket& bucket : series) {
+      // The last one is under way: rates of part of a stretch would dip.
+      if (&bucket == &series.back() && series.size() > 1) break;
+      const double at = (bucket.from + bucket.to) / 2 - data_.now();
+      running_.push_back({at, static_cast<double>(bucket.running)});
+      waiting_.push_back({at, static_cast<double>(bucket.waiting)});
+      swapped_.push_back({at, static_cast<double>(bucket.swapped)});
+      batch_.push_back({at, bucket.batch()});
+      generated_.push_back({at, bucket.generated_per_s()});
+      prompt_.push_back({at, bucket.prompt_per_s()});
+      busy_.push_back({at, bucket.busy_share()});
+      padding_.push_back({at, bucket.padding_share()});
+    }
+  }
+
+  PlotAxis time_axis() const {
+    return {.min = -data_.span(window_), .max = 0, .unit = Unit::kSeconds};
+  }
+
+  static double highest(std::initializer_list<const std::vector<PlotPoint>*> lists) {
+    double most = 0;
+    for (const std::vector<PlotPoint>* list : lists)
+      for (const PlotPoint& point : *list) most = std::max(most, point.y);
+    return most;
+  }
+
+  // The bucket under the mouse, or null.
+  const OccupancyBucket* bucket_at(double seconds) const {
+    const double time = seconds + data_.now();
+    for (const OccupancyBucket& bucket : data_.series(window_))
+      if (time >= bucket.from && time < bucket.to) return &bucket;
+    return nullptr;
+  }
+
+  void draw_sequences(const Theme& theme, ImVec2 size) {
+    Plot plot(theme, "sequences over time",
+              {.size = size,
+               .x = time_axis(),
+               .y = {.max = axis_end(1.2 * highest({&running_, &waiting_, &swapped_}), 4),
+                     .title = "sequences"},
+               .left = theme.px(40)});
+    plot.area(running_, {}, faded(theme.series_color(6), 0.6f));
+    plot.steps(waiting_, theme.phase_color(PhaseColor::kWaiting), 2);
+    plot.steps(swapped_, theme.phase_color(PhaseColor::kSwapped), 2);
+    plot.line(batch_, faded(theme.text_color(), 0.8f), 1);
+    if (const OccupancyBucket* bucket = plot.hovered() ? bucket_at(plot.mouse_x()) : nullptr) {
+      plot.crosshair();
+      ImGui::SetTooltip("%s ago\n%u running, %u waiting, %u swapped\n%.1f in a step",
+                        format_value(-plot.mouse_x(), Unit::kSeconds).c_str(), bucket->running,
+                        bucket->waiting, bucket->swapped, bucket->batch());
+    }
+  }
+
+  void draw_rates(const Theme& theme, ImVec2 size) {
+    Plot plot(
+        theme, "tokens per second over time",
+        {.size = size,
+         .x = time_axis(),
+         .y = {.max = axis_end(1.2 * highest({&generated_, &prompt_}), 1), .title = "tokens/s"},
+         .left = theme.px(40)});
+    plot.line(prompt_, theme.phase_color(PhaseColor::kPrompt), 1.5f);
+    plot.area(generated_, {}, faded(theme.phase_color(PhaseColor::kDecode), 0.25f));
+    plot.line(generated_, theme.phase_color(PhaseColor::kDecode), 2);
+    if (const OccupancyBucket* bucket = plot.hovered() ? bucket_at(plot.mouse_x()) : nullptr) {
+      plot.crosshair();
+      ImGui::SetTooltip("%s ago\ngenerated %s\nprompt %s",
+                        format_value(-plot.mouse_x(), Unit::kSeconds).c_str(),
+                        format_value(bucket->generated_per_s(), Unit::kTokensPerSecond).c_str(),
+                        format_value(bucket->prompt_per_s(), Unit::kTokensPerSecond).c_str());
+    }
+  }
+
+  void draw_shares(const Theme& theme, ImVec2 size) {
+    Plot plot(theme, "shares over time",
+              {.size = size,
+               .x = time_axis(),
+               .y = {.max = 1.2, .unit = Unit::kShare, .title = "share"},
+               .left = theme.px(46)});
+    plot.area(busy_, {}, faded(theme.series_color(1), 0.25f));
+    plot.line(busy_, theme.series_color(1), 2);
+    plot.line(padding_, theme.phase_color(PhaseColor::kPadding), 2);
+    if (const OccupancyBucket* bucket = plot.hovered() ? bucket_at(plot.mouse_x()) : nullptr) {
+      plot.crosshair();
+      ImGui::SetTooltip("%s ago\nGPU busy %s\npadding %s",
+                        format_value(-plot.mouse_x(), Unit::kSeconds).c_str(),
+                        format_value(bucket->busy_share(), Unit::kShare).c_str(),
+                        format_value(bucket->padding_share(), Unit::kShare).c_str());
+    }
+  }
+
+  // Before the parts are drawn their legend is laid out: the plots above take what it leaves.
+  float memory_height(const Theme& theme) {
+    const MemoryUse& memory = data_.memory();
+    names_.clear();
+    parts_.clear();
+    if (memory.parts.empty()) return 0;
+    const auto bytes = [](uint64_t size) {
+      return format_value(static_cast<double>(size), Unit::kBytes);
+    };
+    for (const MemoryPart& part : memory.parts)
+      names_.push_back(fmt::format("{} {}", part.name, bytes(part.bytes)));
+    const std::string used = bytes(memory.used_bytes);
+    names_.push_back(memory.budget_bytes > 0
+                         ? fmt::format("memory: {} of {}", used, bytes(memory.budget_bytes))
+                         : fmt::format("memory: {}", used));
+    parts_.push_back({names_.back().c_str(), theme.phase_color(PhaseColor::kFree)});
+    for (size_t i = 0; i < memory.parts.size(); ++i)
+      parts_.push_back({names_[i].c_str(), theme.series_color(static_cast<int>(i))});
+    return theme.px(14) + ImGui::GetStyle().ItemSpacing.y +
+           legend_height(theme, parts_, ImGui::GetContentRegionAvail().x);
+  }
+
+  void draw_memory(const Theme& theme) {
+    const MemoryUse& memory = data_.memory();
+    if (memory.parts.empty()) return;
+    draw_legend(theme, parts_);
+    ImDrawList& draw = *ImGui::GetWindowDrawList();
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const ImVec2 size(std::max(ImGui::GetContentRegionAvail().x, 1.0f), theme.px(14));
+    ImGui::InvisibleButton("memory by kind", size);
+    const bool hovered = ImGui::IsItemHovered();
+    const float mouse = ImGui::GetMousePos().x;
+    const auto whole = static_cast<float>(std::max<uint64_t>(memory.scale_bytes(), 1));
+    draw.AddRectFilled(at, {at.x + size.x, at.y + size.y}, theme.phase_color(PhaseColor::kFree),
+                       theme.px(2));
+    float x = at.x;
+    for (size_t i = 0; i < memory.parts.size(); ++i) {
+      const float wide = size.x * static_cast<float>(memory.parts[i].bytes) / whole;
+      draw.AddRectFilled({x, at.y}, {x + std::max(wide - 1, 1.0f), at.y + size.y},
+                         parts_[i + 1].color);
+      if (hovered && mouse >= x && mouse < x + wide) ImGui::SetTooltip("%s", names_[i].c_str());
+      x += wide;
+    }
+    if (hovered && mouse >= x)
+      ImGui::SetTooltip(
+          "%s of the device's budget are not used by this engine",
+          format_value(static_cast<double>(memory.scale_bytes() - memory.used_bytes), Unit::kBytes)
+              .c_str());
+  }
+
+  OccupancyData data_;
+  Window window_ = Window::kRecent;
+  std::vector<PlotPoint> running_, waiting_, swapped_, batch_, generated_, prompt_, busy_, padding_;
+  std::vector<std::string> names_;
+  std::vector<LegendEntry> parts_;
+};
+
+const PanelRegistration kRegistration([] { return std::make_unique<OccupancyPanel>(); });
+
+}  // namespace
+}  // namespace hearth
