@@ -42,14 +42,14 @@ TEST(BlockMap, AnEmptyEngineHasNoBlocks) {
 
 TEST(BlockMap, NumbersOfAKnownPool) {
   BlockMap map;
-  map.update(pool({owned(1, 16, 3, 0xabc),
-                   owned(1, 4),
-                   {},
-                   {},
-                   {.state = BlockState::kCached},
-                   {},
-                   owned(2, 0),
-                   {.state = BlockState::kWithheld}});
+  const EngineView view = pool({owned(1, 16, 3, 0xabc),
+                                owned(1, 4),
+                                {},
+                                {},
+                                {.state = BlockState::kCached},
+                                {},
+                                owned(2, 0),
+                                {.state = BlockState::kWithheld}});
   map.update(view);
   const PoolNumbers& numbers = map.numbers();
   EXPECT_EQ(numbers.blocks, 8u);
