@@ -95,24 +95,24 @@ TEST(BlockMap, UnderReservationEachHasRoomForItsLongestAnswer) {
 TEST(BlockMap, ABlockThatBecameACopyIsMarkedForAWhile) {
   BlockMap map;
   map.update(pool({owned(1, 7, 2), {}, {}}));
-  // The second sequence writes into the block it shared: it has one of its own now. The third block
-  // is newly begun, and no copy.
+  // The second sequence writes into the block it shared: it has one of its own now. The block
+  // before it is newly begun, and no copy.
   StepRecord record = step(101, 1.0, {decode(2, 7)});
   record.blocks_copied = 1;
-  EngineView after = pool({owned(1, 7), owned(2, 8), owned(3, 1)});
+  EngineView after = pool({owned(1, 7), owned(3, 1), owned(2, 8)});
   after.new_steps = {record};
   after.details_step = 101;
   map.update(after);
   EXPECT_EQ(map.copies(), 1u);
   EXPECT_EQ(map.copied_lately(), 1u);
   EXPECT_FALSE(map.just_copied(0));
-  EXPECT_TRUE(map.just_copied(1));
-  EXPECT_FALSE(map.just_copied(2));
+  EXPECT_FALSE(map.just_copied(1));
+  EXPECT_TRUE(map.just_copied(2));
 
   after.new_steps.clear();
   after.details_step = 101 + BlockMap::kCopyShownSteps;
   map.update(after);
-  EXPECT_FALSE(map.just_copied(1));
+  EXPECT_FALSE(map.just_copied(2));
   EXPECT_EQ(map.copied_lately(), 0u);
 }
 
