@@ -76,7 +76,7 @@ endfunction()
 
 # hearth_download(NAME REPOSITORY TAG PACKAGE [BUILD]): fetches a pinned release and sets
 # NAME_SOURCE to its folder. With BUILD its own CMakeLists.txt is used, otherwise only the files
-# are fetched. PACKAGE is what a reader can install instead.
+# are fetched. TAG may be a commit's hash. PACKAGE is what a reader can install instead.
 function(hearth_download name repository tag package)
   if(NOT HEARTH_DOWNLOAD)
     message(FATAL_ERROR "${name} is not installed and HEARTH_DOWNLOAD is off. "
@@ -89,8 +89,13 @@ function(hearth_download name repository tag package)
     # A folder that does not exist keeps FetchContent from building anything.
     set(subdirectory SOURCE_SUBDIR files-only)
   endif()
+  # A shallow clone ends at a branch or a tag and has no other commits.
+  set(shallow ON)
+  if(tag MATCHES "^[0-9a-f]+$")
+    set(shallow OFF)
+  endif()
   FetchContent_Declare(hearth_${name}_source SYSTEM
-    GIT_REPOSITORY "${repository}" GIT_TAG "${tag}" GIT_SHALLOW ON ${subdirectory})
+    GIT_REPOSITORY "${repository}" GIT_TAG "${tag}" GIT_SHALLOW ${shallow} ${subdirectory})
   FetchContent_MakeAvailable(hearth_${name}_source)
   set(${name}_SOURCE "${hearth_${name}_source_SOURCE_DIR}" PARENT_SCOPE)
 endfunction()

@@ -6,7 +6,8 @@
 #          LD_LIBRARY_PATH and CMAKE_PREFIX_PATH: cmd:PROGRAM, header:FILE, library:FILE, layer:FILE
 #   WHO    all, or modern: distributions new enough for cooperative matrices (Debian 13, Ubuntu
 #          24.04). The others get these through the private prefix (parts.sh).
-#   NEED   needed, or optional: the command line builds and runs without it
+#   NEED   needed; optional: the command line builds and runs without it; fuzzing: only tools/fuzz
+#          and tools/test --slow want it
 package_list() {
   cat <<'LIST'
 build-essential                 cmd:g++                                all     needed
@@ -40,6 +41,8 @@ xvfb                            cmd:Xvfb                               all     o
 xauth                           cmd:xauth                              all     optional
 xz-utils                        cmd:xz                                 all     optional
 ca-certificates                 file:/etc/ssl/certs/ca-certificates.crt all    optional
+clang-19                        cmd:clang++-19                         all     fuzzing
+libclang-rt-19-dev              file:/usr/lib/llvm-19/lib/clang/19/lib/linux all fuzzing
 LIST
 }
 
@@ -95,11 +98,12 @@ wants_mesa() {
     ! compgen -G '/etc/vulkan/icd.d/*.json' >/dev/null
 }
 
-# Fills the arrays missing_needed and missing_optional.
+# Fills the arrays missing_needed, missing_optional and missing_fuzzing.
 find_missing_packages() {
   local name proof who need installed=' ' old=false
   missing_needed=()
   missing_optional=()
+  missing_fuzzing=()
   distribution_is_old && old=true
   if have dpkg-query; then
     # shellcheck disable=SC2016,SC2046
@@ -111,6 +115,7 @@ find_missing_packages() {
     [[ $who == modern ]] && $old && continue
     [[ $installed == *" $name "* ]] || proven "$proof" || case $need in
       needed) missing_needed+=("$name") ;;
+      fuzzing) missing_fuzzing+=("$name") ;;
       *) missing_optional+=("$name") ;;
     esac
   done < <(package_list)
@@ -151,4 +156,15 @@ ensure_packages() {
   elif [[ ${#missing_optional[@]} -gt 0 ]]; then
     say "going on without optional packages: ${missing_optional[*]}"
   fi
+}
+
+# The compiler that fuzzing needs; what it cannot install it only names.
+ensure_fuzzing_packages() {
+  find_missing_packages
+  [[ ${#missing_fuzzing[@]} -gt 0 ]] || return 0
+  if can_install; then
+    apt_install "${missing_fuzzing[@]}" || true
+    find_missing_packages
+  fi
+  [[ ${#missing_fuzzing[@]} -eq 0 ]] || say "no fuzzing without packages: ${missing_fuzzing[*]}"
 }
