@@ -37,8 +37,8 @@ EngineOptions demo_options() {
   options.limits = {.max_sequences = 12,
                     .max_step_tokens = 256,
                     .context = 1024,
-                    .pool_blocks = 320,
-                    .swap_blocks = 160};
+                    .pool_blocks = 192,
+                    .swap_blocks = 96};
   return options;
 }
 

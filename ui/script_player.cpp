@@ -65,7 +65,9 @@ void ScriptPlayer::begin_frame() {
 }
 
 Status ScriptPlayer::advance(const std::map<std::string, Value>& values, double seconds) {
-  if (finished()) return {};
+  // The first frames settle sizes and focus.
+  constexpr int kSettlingFrames = 8;
+  if (finished() || frames_++ < kSettlingFrames) return {};
   const ScriptStep& step = steps_[place_];
   if (began_ < 0) began_ = seconds;
   waited_ = seconds - began_;
@@ -85,6 +87,7 @@ Result<bool> ScriptPlayer::play(const ScriptStep& step,
     case ScriptAction::kDoubleClick:
     case ScriptAction::kRightClick:
     case ScriptAction::kHover:
+    case ScriptAction::kScroll:
       return press(step);
     case ScriptAction::kType:
       ImGui::GetIO().AddInputCharactersUTF8(step.text.c_str());
@@ -143,6 +146,10 @@ Result<bool> ScriptPlayer::press(const ScriptStep& step) {
     return false;
   }
   if (step.action == ScriptAction::kHover) return stage_ >= kPress;
+  if (step.action == ScriptAction::kScroll) {
+    if (stage_ == kPress) io.AddMouseWheelEvent(0, static_cast<float>(step.lines));
+    return stage_ >= kDone;
+  }
   const int button = step.action == ScriptAction::kRightClick ? 1 : 0;
   const int presses = step.action == ScriptAction::kDoubleClick ? 2 : 1;
   const int beat = stage_ - kPress;

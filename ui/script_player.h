@@ -45,6 +45,7 @@ class ScriptPlayer {
   std::string name_;
   std::filesystem::path folder_;
   size_t place_ = 0;
+  int frames_ = 0;
   double waited_ = 0;  // in the current step
   double began_ = -1;  // the current step
   int stage_ = 0;      // frames within the current step

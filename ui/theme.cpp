@@ -129,7 +129,7 @@ void load_fonts(Theme& theme) {
 
 void apply_theme(const Theme& theme) {
   ImGuiStyle style;
-  style.FontSizeBase = 15;
+  style.FontSizeBase = 13;
   style.FontScaleDpi = theme.scale;
   style.WindowPadding = {10, 8};
   style.FramePadding = {8, 4};

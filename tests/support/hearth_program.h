@@ -14,9 +14,11 @@
 
 namespace hearth::testing {
 
-inline Finished hearth(std::vector<std::string> arguments) {
+// `environment` as NAME=VALUE on top of ours.
+inline Finished hearth(std::vector<std::string> arguments,
+                       const std::vector<std::string>& environment = {}) {
   arguments.insert(arguments.begin(), {HEARTH_LAUNCHER, HEARTH_BINARY});
-  return run_program(arguments);
+  return run_program(arguments, environment);
 }
 
 // The object it prints; an empty one, and a failure, where it does not.

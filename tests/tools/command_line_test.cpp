@@ -17,7 +17,7 @@ TEST(CommandLine, DevicesNamesTheChosenOne) {
 }
 
 TEST(CommandLine, NoCommandDoesSomethingUseful) {
-  const Finished result = hearth({});
+  const Finished result = hearth({}, {"DISPLAY=", "WAYLAND_DISPLAY="});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_FALSE(result.out.empty());
 }

@@ -3,6 +3,7 @@
 #include "tools/commands/model_options.h"
 
 #ifdef HEARTH_DASHBOARD
+#include "tools/bench/roofline.h"
 #include "ui/app.h"
 #include "ui/data/settings.h"
 #endif
@@ -53,6 +54,7 @@ class DashCommand : public Command {
     if (!options_.screenshot.empty() && options_.frames == 0) options_.frames = 60;
     const Validation validation = validate_ ? Validation::kOn : Validation::kOff;
     options_.window.device.validation = options_.model.session.validation = validation;
+    options_.measure = measure_roofline;
     return run_app(options_);
   }
 

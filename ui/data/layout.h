@@ -28,9 +28,9 @@ struct Box {
 // Shares of the room, by weight; those of regions that are not used count for nothing.
 struct Splits {
   std::array<float, 3> columns = {0.27f, 0.50f, 0.23f};  // left, centre, side
-  std::array<float, 3> rows = {0.40f, 0.28f, 0.32f};     // of the centre: top, middle, bottom
+  std::array<float, 3> rows = {0.37f, 0.26f, 0.37f};     // of the centre: top, middle, bottom
   std::array<float, 2> bottom = {0.5f, 0.5f};            // left, right
-  std::array<float, 2> side = {0.52f, 0.48f};            // top, bottom
+  std::array<float, 2> side = {0.58f, 0.42f};            // top, bottom
 };
 
 // What lies between two neighbours, to be dragged.

@@ -51,10 +51,11 @@ struct Form {
   size_t least, most;  // words after the name
 };
 constexpr std::array kForms = {
-    Form{"click", ScriptAction::kClick, 1, 1},
-    Form{"double-click", ScriptAction::kDoubleClick, 1, 1},
-    Form{"right-click", ScriptAction::kRightClick, 1, 1},
-    Form{"hover", ScriptAction::kHover, 1, 1},
+    Form{"click", ScriptAction::kClick, 1, 2},
+    Form{"double-click", ScriptAction::kDoubleClick, 1, 2},
+    Form{"right-click", ScriptAction::kRightClick, 1, 2},
+    Form{"hover", ScriptAction::kHover, 1, 2},
+    Form{"scroll", ScriptAction::kScroll, 2, 2},
     Form{"type", ScriptAction::kType, 1, 1},
     Form{"key", ScriptAction::kKey, 1, 1},
     Form{"wait", ScriptAction::kWait, 3, 4},
@@ -106,6 +107,13 @@ Result<ScriptStep> make_step(const std::vector<std::string>& words) {
       break;
     case ScriptAction::kClose:
       break;
+    case ScriptAction::kScroll: {
+      const std::optional<double> lines = number(words[2]);
+      if (!lines) return wrong(fmt::format("'{}' is not a number of lines", words[2]));
+      step.text = words[1];
+      step.lines = *lines;
+      break;
+    }
     default:
       step.text = words[1];
       good = take_seconds(2);

@@ -1,7 +1,8 @@
 // What `--script` takes: one action a line, done as a person would. Words are separated by spaces;
 // a text with spaces is in double quotes, with \" \\ and \n inside. Lines of # are comments.
 //
-//   click "Label"                   also double-click, right-click, hover
+//   click "Label" [SECONDS]         also double-click, right-click, hover; waits until it is there
+//   scroll "Label" LINES            the wheel over that widget; negative: down
 //   type "text"                     into what has the focus
 //   key Ctrl+Enter
 //   wait NAME OP VALUE [SECONDS]    until a panel's value is so; OP: == != < <= > >= contains
@@ -30,6 +31,7 @@ enum class ScriptAction : uint8_t {
   kDoubleClick,
   kRightClick,
   kHover,
+  kScroll,
   kType,
   kKey,
   kWait,
@@ -53,6 +55,7 @@ struct ScriptStep {
   std::string text;     // label, text, key or file
   Condition condition;  // of wait and expect
   double seconds = 20;  // how long to wait at most, or how long to let pass; frames, too
+  double lines = 0;     // to scroll
 };
 
 // The error names the line.

@@ -18,7 +18,7 @@
 namespace hearth {
 namespace {
 
-constexpr float kLabelRoom = 108;  // right of a slider, at scale 1
+constexpr float kLabelRoom = 118;  // right of a slider, at scale 1
 constexpr uint32_t kMostLength = 1u << 17;
 constexpr int kMostBurst = 512;
 
@@ -66,6 +66,7 @@ class ControlPanel : public Panel {
                   .tokenizer = session != nullptr ? session->tokenizer() : nullptr,
                   .generation = context.view.generation},
                  ImGui::GetTime());
+    if (context.host.is_demo() && context.view.generation != demo_) begin_demo(context.view);
     policy_ = context.view.policy;
     limits_ = context.view.limits;
     paused_ = context.view.state == EngineState::kPaused;
@@ -80,11 +81,14 @@ class ControlPanel : public Panel {
                      : "There is no engine yet.");
     ImGui::BeginDisabled(engine == nullptr);
     ImGui::PushItemWidth(-context.theme.px(kLabelRoom));
+    // What is used most first; what is set now and then can be folded away.
     draw_run(context, engine);
+    draw_load(context.theme);
     draw_policy(engine);
-    draw_limits(engine);
-    draw_load(context);
-    draw_trace(context);
+    if (ImGui::CollapsingHeader("Switches")) draw_switches(engine);
+    if (ImGui::CollapsingHeader("Limits", ImGuiTreeNodeFlags_DefaultOpen)) draw_limits(engine);
+    if (ImGui::CollapsingHeader("Load settings")) draw_load_settings(context.settings);
+    if (ImGui::CollapsingHeader("Trace")) draw_trace(context);
     ImGui::PopItemWidth();
     ImGui::EndDisabled();
   }
@@ -110,6 +114,18 @@ class ControlPanel : public Panel {
   }
 
  private:
+  // The demo is there to be watched, so it begins with something to watch: more than fits.
+  void begin_demo(const EngineView& view) {
+    demo_ = view.generation;
+    load_.settings = {.rate = 9,
+                      .prompt_min = 24,
+                      .prompt_max = 260,
+                      .generate_min = 24,
+                      .generate_max = 240,
+                      .shared_prefix = 48};
+    load_.start();
+  }
+
   void draw_run(const PanelContext& context, Engine* engine) {
     ImGui::SeparatorText("Run");
     if (ImGui::Button(paused_ ? "Resume" : "Pause")) context.host.pause(!paused_);
@@ -132,33 +148,38 @@ class ControlPanel : public Panel {
     ImGui::SetItemTooltip("Steps a second at most");
   }
 
+  static void set_policy(Engine* engine, const Policy& policy) {
+    if (engine != nullptr) engine->set_policy(policy);
+  }
+
   void draw_policy(Engine* engine) {
     ImGui::SeparatorText("Policy");
-    const auto set = [&](const Policy& policy) {
-      if (engine != nullptr) engine->set_policy(policy);
-    };
     const std::string_view current = policy_name(policy_);
     bool first = true;
     for (const std::string_view name : policy_names()) {
       const std::string label(name);
       if (!std::exchange(first, false)) same_line_if_room(button_width(label.c_str()));
-      if (choice_button(label.c_str(), name == current)) set(*named_policy(name));
+      if (choice_button(label.c_str(), name == current)) set_policy(engine, *named_policy(name));
       ImGui::SetItemTooltip("%s", std::string(policy_about(name)).c_str());
     }
     faint_text(std::string(policy_about(current)));
+  }
+
+  void draw_switches(Engine* engine) {
     for (const SwitchRow& row : switch_rows(policy_)) {
       const std::string label(row.name);
       if (row.values.empty()) {
         uint32_t number = row.number;
         const uint32_t step = 16;
         ImGui::InputScalar(label.c_str(), ImGuiDataType_U32, &number, &step);
-        if (number != row.number) set(with_switch(policy_, row.name, std::to_string(number)));
+        if (number != row.number)
+          set_policy(engine, with_switch(policy_, row.name, std::to_string(number)));
       } else {
         const std::string value(row.values[row.selected]);
         if (ImGui::BeginCombo(label.c_str(), value.c_str())) {
           for (size_t i = 0; i < row.values.size(); ++i)
             if (ImGui::Selectable(std::string(row.values[i]).c_str(), i == row.selected))
-              set(with_switch(policy_, row.name, row.values[i]));
+              set_policy(engine, with_switch(policy_, row.name, row.values[i]));
           ImGui::EndCombo();
         }
       }
@@ -167,7 +188,6 @@ class ControlPanel : public Panel {
   }
 
   void draw_limits(Engine* engine) {
-    ImGui::SeparatorText("Limits");
     const std::vector<LimitRow> rows =
         limit_rows(limits_, engine != nullptr ? engine->made_limits() : limits_);
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -186,8 +206,23 @@ class ControlPanel : public Panel {
     }
   }
 
-  void draw_load(const PanelContext& context) {
+  void draw_load(const Theme& theme) {
     ImGui::SeparatorText("Load");
+    if (ImGui::Button(load_.started() ? "Stop load" : "Start load")) {
+      if (load_.started())
+        load_.stop();
+      else
+        load_.start();
+    }
+    ImGui::SetItemTooltip("%.1f requests a second, until it is stopped", load_.settings.rate);
+    if (next_button("Burst")) load_.burst(static_cast<uint32_t>(burst_));
+    ImGui::SetItemTooltip("%d requests at once", burst_);
+    if (next_button("Cancel all")) load_.cancel_all();
+    ImGui::SetItemTooltip("Ends all requests that were made up here");
+    draw_counts(theme);
+  }
+
+  void draw_load_settings(Settings& store) {
     LoadSettings& settings = load_.settings;
     bool changed = false;
     auto rate = static_cast<float>(settings.rate);
@@ -212,19 +247,7 @@ class ControlPanel : public Panel {
       changed = true;
     }
     ImGui::SetItemTooltip("Requests that a burst brings at once");
-    if (ImGui::Button(load_.started() ? "Stop load" : "Start load")) {
-      if (load_.started())
-        load_.stop();
-      else
-        load_.start();
-    }
-    ImGui::SetItemTooltip("Requests at the rate above, until it is stopped");
-    if (next_button("Burst")) load_.burst(static_cast<uint32_t>(burst_));
-    ImGui::SetItemTooltip("So many at once");
-    if (next_button("Cancel all")) load_.cancel_all();
-    ImGui::SetItemTooltip("Ends all requests that were made up here");
-    draw_counts(context.theme);
-    if (changed) write_settings(context.settings);
+    if (changed) write_settings(store);
   }
 
   void draw_counts(const Theme& theme) const {
@@ -239,12 +262,12 @@ class ControlPanel : public Panel {
   }
 
   void draw_trace(const PanelContext& context) {
-    ImGui::SeparatorText("Trace");
     if (line_box("Trace file", trace_)) load_.play_trace(trace_, double{trace_speed_});
     ImGui::SetItemTooltip(
         "An Azure CSV or Mooncake JSONL file, or\n"
         "synthetic:rate=4,n=100,prompt=16..120,gen=8..96,prefix=0,seed=1");
-    if (ImGui::InputFloat("Speed", &trace_speed_, 0, 0, "%.1f times"))
+    ImGui::InputFloat("Speed", &trace_speed_, 0, 0, "%.1f times");
+    if (ImGui::IsItemDeactivatedAfterEdit())
       trace_speed_ = std::clamp(trace_speed_, 0.01f, 1000.0f);
     ImGui::SetItemTooltip("Arrivals come this many times as fast as they did");
     if (load_.playing_trace() || load_.reading_trace()) {
@@ -290,6 +313,7 @@ class ControlPanel : public Panel {
   }
 
   LoadGenerator load_;
+  uint64_t demo_ = 0;  // the generation whose demo has begun
   Policy policy_;
   SchedulerLimits limits_;
   bool paused_ = false, read_ = false;

@@ -12,15 +12,18 @@ TEST(ScriptTest, ReadsActionsWithQuotesAndComments) {
       "type \"say \\\"hi\\\"\\nnow\"   # two lines\n"
       "wait chat.answering == 0 60\n"
       "key Ctrl+Enter\n"
+      "scroll \"Pause\" -4\n"
       "close");
   ASSERT_TRUE(steps.ok()) << steps.error().message;
-  ASSERT_EQ(steps->size(), 5u);
+  ASSERT_EQ(steps->size(), 6u);
   EXPECT_EQ((*steps)[0].text, "New chat");
   EXPECT_EQ((*steps)[0].line, 2u);
   EXPECT_EQ((*steps)[1].text, "say \"hi\"\nnow");
   EXPECT_EQ((*steps)[2].condition.name, "chat.answering");
   EXPECT_EQ((*steps)[2].seconds, 60);
-  EXPECT_EQ((*steps)[4].action, ScriptAction::kClose);
+  EXPECT_EQ((*steps)[4].text, "Pause");
+  EXPECT_EQ((*steps)[4].lines, -4);
+  EXPECT_EQ((*steps)[5].action, ScriptAction::kClose);
 }
 
 TEST(ScriptTest, WhatIsWrongIsNamedWithItsLine) {

@@ -1,0 +1,186 @@
+// The dashboard as a person uses it: under Xvfb, by scripts, with validation layers on. What panels
+// show is read from their own values.
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/display.h"
+#include "tests/support/hearth_program.h"
+
+namespace hearth::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kTiny = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+
+class DashTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { display_ = std::make_unique<Display>(); }
+  static void TearDownTestSuite() { display_.reset(); }
+
+  void SetUp() override {
+    if (display_->name().empty()) GTEST_SKIP() << "Xvfb is not installed";
+    folder_ = std::filesystem::path(::testing::TempDir()) /
+              (std::string("hearth_dash_") +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // Runs the dashboard with a script; settings and conversations are kept in the test's folder.
+  Finished play(const std::string& script, std::vector<std::string> arguments) {
+    const std::filesystem::path file = folder_ / "script.txt";
+    std::ofstream(file) << script;
+    arguments.insert(arguments.begin(), "dash");
+    for (const std::string& one :
+         {std::string("--script"), file.string(), std::string("--output"), folder_.string(),
+          std::string("--state"), (folder_ / "state").string(), std::string("--fps"),
+          std::string("30"), std::string("--validate")})
+      arguments.push_back(one);
+    return hearth(arguments, {"DISPLAY=" + display_->name(), "WAYLAND_DISPLAY="});
+  }
+
+  nlohmann::json values(const std::string& file) const {
+    std::ifstream in(folder_ / file);
+    return nlohmann::json::parse(in, nullptr, false);
+  }
+
+  static std::unique_ptr<Display> display_;
+  std::filesystem::path folder_;
+};
+
+std::unique_ptr<Display> DashTest::display_;
+
+TEST(DashWithoutDisplay, SaysSoInOneLine) {
+  const Finished result = hearth({"dash", "--demo"}, {"DISPLAY=", "WAYLAND_DISPLAY="});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("no display"));
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+}
+
+TEST_F(DashTest, EveryPanelShowsWhatTheEngineDoes) {
+  const Finished result = play(
+      "wait control.load == 1 20\n"
+      "wait requests.rows > 3 30\n"
+      "wait latency.ttft_count > 2 30\n"
+      "click \"Pause\"\n"
+      "wait control.paused == 1 10\n"
+      "frames 40\n"
+      "values paused.json\n"
+      "click \"Step once\"\n"
+      "frames 30\n"
+      "values stepped.json\n",
+      {"--demo"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto paused = values("paused.json"), stepped = values("stepped.json");
+  const auto number = [](const nlohmann::json& json, const char* name) {
+    return json.contains(name) ? json[name].get<double>() : -1;
+  };
+  // One step more, and nothing else; every panel counts the same.
+  EXPECT_EQ(number(stepped, "timeline.steps"), number(paused, "timeline.steps") + 1);
+  EXPECT_GT(number(paused, "timeline.rows"), 0);
+  EXPECT_EQ(number(paused, "kv.blocks"), 192);
+  EXPECT_EQ(number(paused, "kv.free") + number(paused, "kv.cached") + number(paused, "kv.owned"),
+            192);
+  EXPECT_GT(number(paused, "kv.owned"), 0);
+  EXPECT_EQ(number(paused, "occupancy.running"),
+            number(paused, "requests.prompt") + number(paused, "requests.decode"));
+  EXPECT_GT(number(paused, "occupancy.running"), 0);
+  EXPECT_GT(number(paused, "latency.tbt_p50_ms"), 0);
+  EXPECT_GE(number(paused, "latency.tbt_p99_ms"), number(paused, "latency.tbt_p50_ms"));
+}
+
+TEST_F(DashTest, APolicySwitchChangesTheTimeline) {
+  const Finished result = play(
+      "wait control.load == 1 20\n"
+      "wait timeline.decode > 0 20\n"
+      "expect timeline.padding == 0\n"
+      "click \"static\"\n"
+      "wait control.policy == static 10\n"
+      "wait timeline.padding > 0 30\n"
+      "click \"continuous\"\n"
+      "wait control.policy == continuous 10\n"
+      "wait timeline.padding == 0 30\n",
+      {"--demo"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+TEST_F(DashTest, ChatStreamsFromTheDefaultModelAndIsKept) {
+  const Finished result = play(
+      "wait chat.ready == 1 60\n"
+      "click \"##message\"\n"
+      "type \"Tell me a story about a fox.\"\n"
+      "key Enter\n"
+      "wait chat.tokens > 5 60\n"
+      "expect chat.answering == 1\n"
+      "expect occupancy.running == 1\n"
+      "wait chat.answering == 0 120\n"
+      "expect chat.last_finish == stop\n"
+      "expect chat.last_question contains fox\n"
+      "values first.json\n",
+      {});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string answer = values("first.json")["chat.last_answer"].get<std::string>();
+  EXPECT_GT(answer.size(), 40u) << answer;
+
+  const Finished again = play("wait chat.messages == 2 20\nvalues second.json\n", {"--demo"});
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(values("second.json")["chat.last_answer"], answer);
+}
+
+TEST_F(DashTest, ClosingInMidGenerationEndsCleanly) {
+  const Finished result = play(
+      "wait chat.ready == 1 60\n"
+      "click \"##message\"\n"
+      "type \"Tell me a long story.\"\n"
+      "key Enter\n"
+      "wait chat.tokens > 2 60\n"
+      "expect chat.answering == 1\n"
+      "close\n",
+      {"-m", kTiny});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(result.err.empty()) << result.err;
+}
+
+TEST_F(DashTest, WhatIsShownIsRememberedAndCanBeHidden) {
+  const Finished hide = play(
+      "click \"View\"\n"
+      "click \"Latency\"\n"
+      "wait latency.visible == 0 10\n"
+      "key Escape\n"
+      "click \"View\"\n"
+      "click \"Light\"\n"
+      "wait dashboard.dark == 0 10\n",
+      {"--demo"});
+  ASSERT_EQ(hide.exit_code, 0) << hide.err;
+  const Finished again =
+      play("expect latency.visible == 0\nexpect dashboard.dark == 0\n", {"--demo"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+}
+
+TEST_F(DashTest, AScriptThatIsNotFulfilledFailsWithItsLine) {
+  const Finished result =
+      play("wait dashboard.connected == 1 20\nexpect timeline.rows == 12345\n", {"--demo"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("script.txt:2: timeline.rows is "));
+  const Finished missing = play("click \"No such button\" 1\n", {"--demo"});
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("there is no \"No such button\" to be seen"));
+}
+
+TEST_F(DashTest, AModelThatCannotBeOpenedIsSaidInTheWindow) {
+  const Finished result = play(
+      "wait dashboard.failure contains nowhere.gguf 20\n"
+      "expect dashboard.connected == 0\n",
+      {"-m", "nowhere.gguf"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+}  // namespace
+}  // namespace hearth::testing
