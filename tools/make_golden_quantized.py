@@ -2,6 +2,7 @@
 """Writes tests/models/golden/quantized_perplexity.json: what llama.cpp makes of each weight format.
 
     tools/make_golden_quantized.py MODEL.gguf TEXT OUTPUT_FILE
+    tools/make_golden_quantized.py --add MODEL.gguf TEXT OUTPUT_FILE
 
 Needs llama.cpp's tools, python3-gguf and PyTorch. MODEL, a llama, is dequantized to an F32 file,
 which llama-quantize turns into every format, as a mix and with --pure; TEXT gives the perplexity of
@@ -11,6 +12,9 @@ For every file there are two numbers. `perplexity` is llama.cpp's own, which als
 to 8 bits and keys and values to F16; that moves it by up to 0.7 %, even the order of its sums by
 0.1 %. For `perplexity_exact` PyTorch runs the model in F32 with the values that python3-gguf reads
 from the file: it depends on the quantized weights alone. Have a fast BLAS installed.
+
+--add puts the exact perplexity of the first 30 chunks of another text beside those that are there,
+for the mixes.
 """
 import argparse
 import hashlib
@@ -30,6 +34,7 @@ FORMATS = ["Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K
 # A batch of one chunk: with several at a time the sums are ordered otherwise.
 PERPLEXITY = ["llama-perplexity", "-c", "256", "-b", "256", "-dev", "none", "-t", "1"]
 CHUNK = 256
+ADDED_CHUNKS = 30
 
 
 def call(*command):
@@ -157,6 +162,24 @@ def quantize(base, text, chunks, folder, name, pure, known):
     return entry
 
 
+def add_text(options, folder, base):
+    result = json.loads(options.output.read_text())
+    assert result["model"]["sha256"] == sha256(options.model)
+    chunks = chunks_of(options.model, options.text)[:ADDED_CHUNKS]
+    quantized, known = folder / "quantized.gguf", {}
+    for entry in result["quantized"]:
+        if entry["pure"]:
+            continue
+        call("llama-quantize", base, quantized, entry["format"], 1)
+        key = sha256(quantized)
+        if key not in known:
+            known[key] = exact_perplexity(quantized, chunks)
+        entry["added"] = {"file": options.text.name, "chunks": len(chunks),
+                          "perplexity_exact": known[key]}
+        print(entry["format"], entry["added"], flush=True)
+    options.output.write_text(as_text(result))
+
+
 def as_text(result):
     """JSON with a list of layers on one line."""
     return re.sub(r"\[\s+(\d[\d,\s]*?)\s+\]",
@@ -173,6 +196,7 @@ def main():
     parser.add_argument("model", type=pathlib.Path)
     parser.add_argument("text", type=pathlib.Path)
     parser.add_argument("output", type=pathlib.Path)
+    parser.add_argument("--add", action="store_true")
     options = parser.parse_args()
 
     torch.set_num_threads(1)
@@ -181,6 +205,9 @@ def main():
         folder = pathlib.Path(folder)
         base = folder / "f32.gguf"
         dequantize(options.model, base)
+        if options.add:
+            add_text(options, folder, base)
+            return
         chunks = chunks_of(options.model, options.text)
         longer = folder / "longer.txt"
         longer.write_bytes(options.text.read_bytes() + b"\n" + options.text.read_bytes()[:4000])

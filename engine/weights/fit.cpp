@@ -46,6 +46,73 @@ class BestScale {
   float scale_ = 0;
 };
 
+constexpr int kMostTurns = 4;
+constexpr float kWorthATurn = 0.999f;  // of the error before
+constexpr float kPromising = 1.1f;     // of the least error so far; others rarely catch up
+
+// Tries lines: weight = scale * q - minimum, with q as near as they get.
+class AffineSearch {
+ public:
+  AffineSearch(std::span<const float> x, int high)
+      : x_(x), importance_(x), highest_(static_cast<float>(high)) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      sum_w_ += importance_.of[i];
+      sum_x_ += importance_.of[i] * x[i];
+    }
+  }
+
+  // The weighted error of a line.
+  float error(const AffineFit& fit) const {
+    const float inverse = fit.scale > 0 ? 1 / fit.scale : 0;
+    float error = 0;
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      const float difference = fit.scale * round(x_[i], fit.minimum, inverse) - fit.minimum - x_[i];
+      error += importance_.of[i] * difference * difference;
+    }
+    return error;
+  }
+
+  // Makes `fit` the best line for the integers that are nearest on it, and returns the error with
+  // those. Infinite, and the line as it was, where there is none.
+  float improve(AffineFit& fit) const {
+    const float inverse = 1 / fit.scale;
+    std::array<float, kMaxFitWeights> q;
+    float sum_q = 0, sum_qq = 0, sum_xq = 0;
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      q[i] = round(x_[i], fit.minimum, inverse);
+      const float wq = importance_.of[i] * q[i];
+      sum_q += wq;
+      sum_qq += wq * q[i];
+      sum_xq += wq * x_[i];
+    }
+    // The best line through (q, x), or the best through the origin if that one's minimum would be
+    // negative, which the formats cannot hold.
+    const float determinant = sum_w_ * sum_qq - sum_q * sum_q;
+    if (!(determinant > 0)) return INFINITY;
+    AffineFit best{.scale = (sum_w_ * sum_xq - sum_x_ * sum_q) / determinant,
+                   .minimum = (sum_q * sum_xq - sum_qq * sum_x_) / determinant};
+    if (best.minimum < 0) best = {.scale = sum_xq / sum_qq, .minimum = 0};
+    if (!(best.scale > kTiny)) return INFINITY;
+    fit = best;
+    float error = 0;
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      const float difference = fit.scale * q[i] - fit.minimum - x_[i];
+      error += importance_.of[i] * difference * difference;
+    }
+    return error;
+  }
+
+ private:
+  float round(float x, float minimum, float inverse) const {
+    return std::clamp(round_even((x + minimum) * inverse), 0.0f, highest_);
+  }
+
+  const std::span<const float> x_;
+  const Importance importance_;
+  const float highest_;
+  float sum_w_ = 0, sum_x_ = 0;
+};
+
 }  // namespace
 
 float fit_scale(std::span<const float> x, int low, int high) {
@@ -72,49 +139,50 @@ float fit_scale(std::span<const float> x, int low, int high) {
 AffineFit fit_affine(std::span<const float> x, int high) {
   const float smallest = std::min(0.0f, *std::min_element(x.begin(), x.end()));
   const float largest = *std::max_element(x.begin(), x.end());
-  const auto highest = static_cast<float>(high);
   if (largest - smallest < kTiny) return {.scale = 0, .minimum = -smallest};
 
-  const Importance importance(x);
-  float sum_w = 0;
-  float sum_x = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    sum_w += importance.of[i];
-    sum_x += importance.of[i] * x[i];
-  }
-
-  AffineFit best{.scale = (largest - smallest) / highest, .minimum = -smallest};
+  const AffineSearch search(x, high);
+  AffineFit best{.scale = (largest - smallest) / static_cast<float>(high), .minimum = -smallest};
   float best_error = INFINITY;
   for (int step = -10; step <= 10; ++step) {
-    const float inverse = (highest + 0.1f * static_cast<float>(step)) / (largest - smallest);
-    std::array<float, kMaxFitWeights> q;
-    float sum_q = 0;
-    float sum_qq = 0;
-    float sum_xq = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      q[i] = std::clamp(round_even((x[i] - smallest) * inverse), 0.0f, highest);
-      const float wq = importance.of[i] * q[i];
-      sum_q += wq;
-      sum_qq += wq * q[i];
-      sum_xq += wq * x[i];
-    }
-    // The best line through (q, x), or the best through the origin if that one's minimum would be
-    // negative, which the formats cannot hold.
-    const float determinant = sum_w * sum_qq - sum_q * sum_q;
-    if (determinant <= 0) continue;
-    AffineFit fit{.scale = (sum_w * sum_xq - sum_x * sum_q) / determinant,
-                  .minimum = (sum_q * sum_xq - sum_qq * sum_x) / determinant};
-    if (fit.minimum < 0) fit = {.scale = sum_xq / sum_qq, .minimum = 0};
-    float error = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const float difference = fit.scale * q[i] - fit.minimum - x[i];
-      error += importance.of[i] * difference * difference;
-    }
-    if (error < best_error && fit.scale > 0) {
-      best_error = error;
-      best = fit;
+    AffineFit fit{.scale = (largest - smallest) /
+                           (static_cast<float>(high) + 0.1f * static_cast<float>(step)),
+                  .minimum = -smallest};
+    // Integers for the line, then the line for the integers, as long as that gets closer.
+    float error = INFINITY;
+    for (int turn = 0; turn < kMostTurns; ++turn) {
+      const float next = search.improve(fit);
+      if (next < best_error) {
+        best_error = next;
+        best = fit;
+      }
+      if (!(next < error * kWorthATurn && next < best_error * kPromising)) break;
+      error = next;
     }
   }
+  return best;
+}
+
+AffineSteps fit_affine_steps(std::span<const float> x, int high, const AffineFit& fit,
+                             const AffineFit& unit, int most) {
+  const auto nearest = [&](float value, float step) {
+    return step > 0 ? static_cast<int>(round_even(std::min(value / step, static_cast<float>(most))))
+                    : 0;
+  };
+  const AffineSearch search(x, high);
+  const AffineSteps middle{nearest(fit.scale, unit.scale), nearest(fit.minimum, unit.minimum)};
+  AffineSteps best = middle;
+  float best_error = INFINITY;
+  for (int scale = middle.scale - 1; scale <= middle.scale + 1; ++scale)
+    for (int minimum = middle.minimum - 1; minimum <= middle.minimum + 1; ++minimum) {
+      if (std::min(scale, minimum) < 0 || std::max(scale, minimum) > most) continue;
+      const float error = search.error({.scale = unit.scale * static_cast<float>(scale),
+                                        .minimum = unit.minimum * static_cast<float>(minimum)});
+      if (error < best_error) {
+        best_error = error;
+        best = {scale, minimum};
+      }
+    }
   return best;
 }
 

@@ -29,6 +29,14 @@ struct AffineFit {
 // `high`.
 AffineFit fit_affine(std::span<const float> x, int high);
 
+// The same where scale and minimum are whole steps of `unit`, from 0 to `most`: those around `fit`
+// with which the weights come closest. Rounding each by itself would not find them.
+struct AffineSteps {
+  int scale = 0, minimum = 0;
+};
+AffineSteps fit_affine_steps(std::span<const float> x, int high, const AffineFit& fit,
+                             const AffineFit& unit, int most);
+
 // What the nibbles of IQ4_NL and IQ4_XS stand for, ascending.
 inline constexpr std::array<std::int8_t, 16> kIq4Values = {
     -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};

@@ -79,8 +79,8 @@ AffineBlock fit_affine_block(const float* x, std::size_t group, int high, int sc
   const float d = half_to_float(block.d);
   const float dmin = half_to_float(block.dmin);
   for (std::size_t g = 0; g < groups; ++g) {
-    const int scale = d > 0 ? round_clamped(fits[g].scale / d, 0, scale_high) : 0;
-    const int minimum = dmin > 0 ? round_clamped(fits[g].minimum / dmin, 0, scale_high) : 0;
+    const auto [scale, minimum] = fit_affine_steps({x + g * group, group}, high, fits[g],
+                                                   {.scale = d, .minimum = dmin}, scale_high);
     block.scale[g] = static_cast<std::uint8_t>(scale);
     block.minimum[g] = static_cast<std::uint8_t>(minimum);
     if (scale == 0) continue;

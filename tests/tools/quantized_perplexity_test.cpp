@@ -1,6 +1,13 @@
 // Files that `hearth quantize` writes are as good as llama.cpp's: each type's perplexity is beside
 // the exact one of llama.cpp's own file of that type. What llama.cpp itself computes with that file
 // is up to 0.6 % off, because it rounds activations to 8 bits, so it is only shown.
+//
+// Two texts: stories as the model was trained on, and one that it finds 100 times as surprising,
+// where chance has a large part. Files of Q4_K_M that differ only in how a fifth of the importance
+// of weights was drawn, with errors of the weights equal to 0.1 %, lie 2 % apart there and 0.4 % on
+// stories (docs/measurements.md). So the second text has a wide limit for formats whose scales are
+// searched for, and on stories the smallest formats may differ by a tenth of what they cost. The
+// bytes of the other formats are llama.cpp's own.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -15,9 +22,23 @@ namespace hearth::testing {
 namespace {
 
 const std::string kGolden = HEARTH_SOURCE_DIR "/tests/models/golden/quantized_perplexity.json";
+const std::string kStories = HEARTH_SOURCE_DIR "/models/default/";
 const std::string kShared = HEARTH_SOURCE_DIR "/../shared/models/";
 
-TEST(QuantizedPerplexity, IsWithinHalfAPercentOfLlamaCppsFile) {
+double perplexity(const std::string& file, const std::string& text, int chunks) {
+  return hearth_json({"perplexity", "-m", file, "-f", text, "--ctx", "256", "--chunks",
+                      std::to_string(chunks)})["perplexity"]
+      .get<double>();
+}
+
+void compare(const std::string& what, double ours, double exact, double limit) {
+  fmt::print("{:<24} {:9.4f}, llama.cpp's file {:9.4f} ({:+.3f} %)\n", what, ours, exact,
+             (ours / exact - 1) * 100);
+  std::fflush(stdout);
+  EXPECT_NEAR(ours, exact, exact * limit) << what;
+}
+
+TEST(QuantizedPerplexity, IsThatOfLlamaCppsFile) {
   const auto golden = nlohmann::json::parse(std::ifstream(kGolden), nullptr, false);
   if (!golden.is_object()) GTEST_SKIP() << "no " << kGolden;
   const std::string model = kShared + golden["model"]["file"].get<std::string>();
@@ -26,22 +47,24 @@ TEST(QuantizedPerplexity, IsWithinHalfAPercentOfLlamaCppsFile) {
   const auto folder =
       std::filesystem::temp_directory_path() / fmt::format("hearth_quantized_{}", ::getpid());
   std::filesystem::create_directories(folder);
+  // Q8_0 is what the model comes in.
+  const double exact_on_stories = golden["quantized"][1]["added"]["perplexity_exact"];
   for (const auto& entry : golden["quantized"]) {
     const std::string type = entry["format"].get<std::string>();
-    if (entry["pure"].get<bool>()) continue;
+    // Llama.cpp's Q4_K is another name for Q4_K_M.
+    if (entry["pure"].get<bool>() || type == "Q4_K_M") continue;
     const std::string file = (folder / (type + ".gguf")).string();
     const Finished made = hearth({"quantize", model, file, type});
     ASSERT_EQ(made.exit_code, 0) << made.err;
-    const double perplexity =
-        hearth_json({"perplexity", "-m", file, "-f", text, "--ctx", "256"})["perplexity"]
-            .get<double>();
-    const double expected = entry["perplexity_exact"].get<double>();
-    const double by_llama_cpp = entry["perplexity"].get<double>();
-    fmt::print("{:<8} {:.4f}, exact {:.4f} ({:+.3f} %), by llama.cpp {:.4f} ({:+.3f} %)\n", type,
-               perplexity, expected, (perplexity / expected - 1) * 100, by_llama_cpp,
-               (perplexity / by_llama_cpp - 1) * 100);
-    std::fflush(stdout);
-    EXPECT_NEAR(perplexity, expected, expected * 0.005) << type;
+    const bool searched = type.find("_K") != std::string::npos || type.starts_with("IQ");
+    compare(type, perplexity(file, text, 0), entry["perplexity_exact"].get<double>(),
+            searched ? 0.025 : 0.005);
+    const auto& added = entry["added"];
+    const std::string stories = kStories + added["file"].get<std::string>();
+    const double theirs = added["perplexity_exact"].get<double>();
+    const bool small = type == "Q2_K" || type == "Q3_K" || type.starts_with("IQ");
+    compare(type + " on stories", perplexity(file, stories, added["chunks"].get<int>()), theirs,
+            0.005 + (small ? 0.1 * (theirs / exact_on_stories - 1) : 0));
     std::filesystem::remove(file);
   }
   std::filesystem::remove_all(folder);

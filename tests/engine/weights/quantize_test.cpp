@@ -67,12 +67,16 @@ INSTANTIATE_TEST_SUITE_P(Quantize, AsClose,
 TEST_P(AsClose, AsLlamaCpp) {
   const auto rows = golden_rows();
   const auto golden = golden_blocks(GetParam());
+  // Formats with a minimum have a search of their own, which is better.
+  const bool affine = GetParam() == WeightFormat::kQ2K || GetParam() == WeightFormat::kQ4K ||
+                      GetParam() == WeightFormat::kQ5K;
+  const double most = affine ? 1.0 : 1.02;
   for (std::size_t r = 0; r < rows.rows; ++r) {
     const auto theirs = std::span(golden.values).subspan(r * rows.cols, rows.cols);
     const auto ours = dequantized(GetParam(), quantized(GetParam(), rows.row(r)));
     const double their_error = rms_error(theirs, rows.row(r));
     const double our_error = rms_error(ours, rows.row(r));
-    EXPECT_LE(our_error, 1.02 * their_error) << "row " << r;
+    EXPECT_LE(our_error, most * their_error) << "row " << r;
     RecordProperty("row_" + std::to_string(r), std::to_string(our_error / their_error));
   }
 }
