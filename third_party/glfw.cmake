@@ -1,15 +1,6 @@
-# GLFW opens the dashboard's window. Only ui/ asks for it.
+# GLFW opens the dashboard's window. Only ui/ asks for it, and leaves the dashboard out where it is
+# missing: to build it from source would take the headers of a whole desktop.
 hearth_find_header(HEARTH_GLFW_INCLUDE GLFW/glfw3.h)
 hearth_find_library(HEARTH_GLFW_LIBRARY glfw)
-if(HEARTH_GLFW_INCLUDE AND HEARTH_GLFW_LIBRARY)
-  hearth_define(glfw INCLUDE "${HEARTH_GLFW_INCLUDE}" LIBRARIES "${HEARTH_GLFW_LIBRARY}"
-    DEFINES GLFW_INCLUDE_NONE=)
-else()
-  enable_language(C)
-  foreach(part IN ITEMS EXAMPLES TESTS DOCS)
-    set(GLFW_BUILD_${part} OFF CACHE BOOL "" FORCE)
-  endforeach()
-  set(GLFW_INSTALL OFF CACHE BOOL "" FORCE)
-  hearth_download(glfw https://github.com/glfw/glfw.git 3.4 libglfw3-dev BUILD)
-  hearth_define(glfw LIBRARIES glfw DEFINES GLFW_INCLUDE_NONE=)
-endif()
+hearth_define(glfw INCLUDE "${HEARTH_GLFW_INCLUDE}" LIBRARIES "${HEARTH_GLFW_LIBRARY}"
+  DEFINES GLFW_INCLUDE_NONE=)
