@@ -75,8 +75,9 @@ TEST(Logits, OfTheLastPositionOrOfAll) {
   ASSERT_EQ(last.size(), 4096u);
   const auto all = hearth_json({"logits", "-m", kTiny, "--ids", "1,5,9", "--all"})["logits"];
   ASSERT_EQ(all.size(), 3u);
+  // Three rows may run on matrix units, which take f16, and one row elsewhere.
   for (size_t i = 0; i < last.size(); ++i)
-    EXPECT_NEAR(all[2][i].get<double>(), last[i].get<double>(), 1e-3) << i;
+    EXPECT_NEAR(all[2][i].get<double>(), last[i].get<double>(), 2e-2) << i;
   EXPECT_NE(all[1], all[2]);
 }
 
@@ -218,7 +219,9 @@ TEST(Bench, ProfileTellsWhereTheTimeGoes) {
       EXPECT_GT(part["bytes"].get<double>(), 0) << part["part"];
       bytes += part["bytes"].get<double>();
     }
-    EXPECT_EQ(profile["parts"].size(), 11u);
+    // Norms and activations may be inside the products beside them.
+    EXPECT_GE(profile["parts"].size(), 9u);
+    EXPECT_LE(profile["parts"].size(), 11u);
     EXPECT_GT(bytes, 1e6);
   }
 }

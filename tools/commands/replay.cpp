@@ -69,6 +69,14 @@ class ReplayCommand : public Command {
   }
 
   Status run() override {
+    const Status status = run_all();
+    // Not with the program's globals: some drivers are gone by then.
+    session_.reset();
+    return status;
+  }
+
+ private:
+  Status run_all() {
     HEARTH_ASSIGN(trace_, read_trace(trace_name_, limit_));
     HEARTH_ASSIGN(goal_, parse_service_goal(goal_text_));
     HEARTH_ASSIGN(const std::vector<NamedPolicy> policies, chosen_policies());
@@ -93,7 +101,6 @@ class ReplayCommand : public Command {
     return {};
   }
 
- private:
   struct SwitchOption {
     std::string_view name;
     std::string value;  // empty: as the policy has it
