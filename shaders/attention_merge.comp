@@ -9,12 +9,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
+#include "common/row_form.glsl"
 #include "params/attention_work.h"
 #include "params/attention_merge.h"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kVectors = 32;  // the group size is kVectors * kParts
 layout(constant_id = 2) const uint kParts = 4;
+layout(constant_id = 3) const uint kForm = 0;  // of the result
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Merges {
   AttentionMerge at[];
@@ -39,11 +41,12 @@ void main() {
   const uint first = merge.partial * params.heads + head;
   const uint stride = merge.stride * params.heads;
   const uint head_vectors = params.head_size / 4;
-  const uint part = gl_LocalInvocationID.x / kVectors;
+  const uint lane = form_lane(kForm);
+  const uint part = lane / kVectors;
   Stats stats = Stats(params.partial_stats);
 
   for (uint base = 0; base < head_vectors; base += kVectors) {
-    const uint vector = base + gl_LocalInvocationID.x % kVectors;
+    const uint vector = base + lane % kVectors;
     vec4 sum = vec4(0);
     vec2 stat = vec2(-1e30, 0.0);
     if (vector < head_vectors) {
@@ -56,17 +59,22 @@ void main() {
     }
     if (kParts > 1) {
       barrier();  // what an earlier round wrote may still be read
-      shared_sums[gl_LocalInvocationID.x] = sum;
-      shared_stats[gl_LocalInvocationID.x] = stat;
+      shared_sums[lane] = sum;
+      shared_stats[lane] = stat;
       barrier();
       for (uint other = 1; other < kParts && part == 0; ++other) {
-        const uint at = other * kVectors + gl_LocalInvocationID.x;
+        const uint at = other * kVectors + lane;
         merge_into(sum, stat, shared_sums[at], shared_stats[at]);
       }
     }
     if (part == 0 && vector < head_vectors) {
-      const uint64_t row = uint64_t(merge.row) * params.heads + head;
-      F32x4(params.result + row * (params.head_size * 4)).at[vector] = sum * (1.0 / stat.y);
+      const uint at = merge.row * params.heads + head;
+      const vec4 value = sum * (1.0 / stat.y);
+      if (kForm == kFormFloats)
+        F32x4(params.result + uint64_t(at) * (head_vectors * 16)).at[vector] = value;
+      else
+        write_form(kForm, params.result, at * head_vectors + vector,
+                   params.rows * params.heads * head_vectors, value);
     }
   }
 }

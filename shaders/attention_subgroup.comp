@@ -21,6 +21,7 @@ layout(constant_id = 1) const uint kHeadSize = 128;
 layout(constant_id = 2) const uint kRows = 4;
 
 #include "common/attention_kv.glsl"
+layout(constant_id = 3) const uint kForm = 0;  // floats
 #include "common/attention_place.glsl"
 #include "common/attention_score.glsl"
 

@@ -31,6 +31,7 @@ layout(constant_id = 4) const uint kM = 16;  // a cooperative matrix product is 
 layout(constant_id = 5) const uint kN = 16;
 layout(constant_id = 6) const uint kK = 16;
 layout(constant_id = 7) const uint kKeys = 32;  // of a tile
+layout(constant_id = 8) const uint kForm = 0;    // kFormFloats or kFormHalves
 const uint kRows = kSubgroups * kM;
 
 #include "common/attention_kv.glsl"
@@ -39,7 +40,6 @@ const uint kRows = kSubgroups * kM;
 
 // Shared memory is counted in pieces of 16 bytes: eight halves or four floats. Rows have one more
 // than they need, so that rows below each other lie in different banks.
-const uint kHalves = 8;
 const uint kTileStride = kHeadSize / kHalves + 1;  // of a key or value
 const uint kValues = kKeys * kTileStride;          // where the values begin
 const uint kScoreStride = kKeys / 4 + 1;
@@ -92,11 +92,6 @@ void load_tile(Place place, uint first_key) {
     next_keys[load] = load_chunk(params.keys, params.key_scales, row, at.y);
     next_values[load] = load_chunk(params.values, params.value_scales, row, at.y);
   }
-}
-
-uvec4 pack_halves(vec4 low, vec4 high) {
-  return uvec4(packHalf2x16(low.xy), packHalf2x16(low.zw), packHalf2x16(high.xy),
-               packHalf2x16(high.zw));
 }
 
 void store_chunk(uint at, KvChunk chunk) {

@@ -15,5 +15,5 @@ void main() {
   if (gl_GlobalInvocationID.x >= row_vecs) return;
   const uint i = gl_WorkGroupID.y * row_vecs + gl_GlobalInvocationID.x;
   F32x4 x = F32x4(params.x);
-  U32x4(params.y).at[i] = pack_halves(within_half(x.at[2 * i]), within_half(x.at[2 * i + 1]));
+  U32x4(params.y).at[i] = pack_halves(nearest_half(x.at[2 * i]), nearest_half(x.at[2 * i + 1]));
 }

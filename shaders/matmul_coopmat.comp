@@ -7,6 +7,7 @@
 // kSplits > 1 the groups of one tile share k between
 // them and leave their sums in scratch memory, [split, row, output] with rows and outputs rounded up
 // to whole tiles, for matmul_reduce to add.
+// With kGate half of the outputs are gates of the others, and y has half as many (params/matmul.h).
 //   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
 // Rows fastest, so that groups that run together read the same weights.
 // REQUIRES: inputs a multiple of the format's block and of 8, addresses multiples of 16, full
@@ -20,6 +21,7 @@
 #include "common/kernel.glsl"
 #include "quant/glsl.h"
 #include "weight_format.h"
+#include "common/activation.glsl"
 #include "common/halves.glsl"
 #include "common/weight_unit.glsl"
 #include "params/matmul.h"
@@ -38,6 +40,9 @@ layout(constant_id = 10) const uint kFragmentInputs = 16;
 layout(constant_id = 11) const uint kSubgroups = 4;  // in a group
 layout(constant_id = 12) const uint kAhead = 1;
 layout(constant_id = 13) const uint kUnroll = 1;  // fragments along k whose loads may overlap
+layout(constant_id = 14) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1, an
+                                                        // even number of subgroups across
+layout(constant_id = 15) const uint kHalfResults = 0;   // 1: y is f16; only with gates
 
 // Shared memory is counted in 16 bytes. Rows have one more than they need, so that rows below each
 // other lie in different banks.
@@ -68,6 +73,10 @@ const uint kVecLoads = (kVecs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
 const uint kUnitSlots = kAhead * kUnitLoads;
 const uint kVecSlots = kAhead * kVecLoads;
 
+layout(buffer_reference, std430, buffer_reference_align = 8) writeonly buffer HalfQuads {
+  uvec2 at[];
+};
+
 bool is_below(uint index, uint count) {
   return count % gl_WorkGroupSize.x == 0 || index < count;
 }
@@ -78,10 +87,20 @@ struct Source {
   uint first_row, first_output;
 };
 
+// The row of the matrix that is column `column` of the tile. With gates every other subgroup has
+// gates, and the one after it their ups.
+uint weight_row(Source source, uint column) {
+  if (kGate == kGateNone) return min(source.first_output + column, params.outputs - 1);
+  const uint results = params.outputs / 2, block = column / kSubgroupOutputs;
+  const uint n =
+      source.first_output / 2 + block / 2 * kSubgroupOutputs + column % kSubgroupOutputs;
+  return min(n, results - 1) + block % 2 * results;
+}
+
 uint unit_index(Source source, uint load, uint k) {
   const uint index = gl_LocalInvocationIndex + load * gl_WorkGroupSize.x;
   const uint units = params.inputs / kUnitWeights;
-  const uint n = min(source.first_output + index / kRowUnits, params.outputs - 1);
+  const uint n = weight_row(source, index / kRowUnits);
   return n * units + min(k / kUnitWeights + index % kRowUnits, units - 1);
 }
 
@@ -172,6 +191,43 @@ void store_parts(Fragment sums[kSums], uint first_row, uint first_output) {
                    outputs / 4, gl_CooperativeMatrixLayoutRowMajor);
 }
 
+// Four neighbouring results of gates from n on.
+void store_gated_vec(uint row, uint n, vec4 value) {
+  const uint results = params.outputs / 2;
+  if (row >= params.rows || n >= results) return;
+  const uint quad = (row * results + n) / 4;
+  if (kHalfResults != 0) {
+    const vec4 halves = nearest_half(value);
+    HalfQuads(params.y).at[quad] = uvec2(packHalf2x16(halves.xy), packHalf2x16(halves.zw));
+  } else {
+    F32x4(params.y).at[quad] = value;
+  }
+}
+
+// Gates and ups meet in shared memory; each of the two subgroups takes half of the results.
+void store_gated(Fragment sums[kSums], uint first_row, uint first_output) {
+  const uint across = gl_SubgroupID % kSubgroupsAcross;
+  const uint row = first_row + gl_SubgroupID / kSubgroupsAcross * kSubgroupRows;
+  const uint column = first_output / 2 + across / 2 * kSubgroupOutputs;
+  const uint gates = (gl_SubgroupID - across % 2) * kFragmentVecs, ups = gates + kFragmentVecs;
+  const uint row_vecs = kFragmentOutputs / 4;
+  [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
+    [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j) {
+      barrier();  // what lay there may still be read
+      coopMatStore(sums[i * kFragmentsAcross + j], tiles, gl_SubgroupID * kFragmentVecs, row_vecs,
+                   gl_CooperativeMatrixLayoutRowMajor);
+      barrier();
+      const uint begin = across % 2 * (kFragmentVecs / 2);
+      for (uint v = begin + gl_SubgroupInvocationID; v < begin + kFragmentVecs / 2;
+           v += gl_SubgroupSize)
+        store_gated_vec(row + i * kFragmentRows + v / row_vecs,
+                        column + j * kFragmentOutputs + v % row_vecs * 4,
+                        activate(uintBitsToFloat(tiles[gates + v]), kGate == kGateGelu) *
+                            uintBitsToFloat(tiles[ups + v]));
+    }
+  }
+}
+
 void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
   const uint row = first_row + gl_SubgroupID / kSubgroupsAcross * kSubgroupRows;
   const uint column = first_output + gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs;
@@ -229,7 +285,9 @@ void main() {
   if (kUnitScale != 1.0) {
     [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] *= 1.0 / kUnitScale;
   }
-  if (kSplits > 1) {
+  if (kGate != kGateNone) {
+    store_gated(sums, source.first_row, source.first_output);
+  } else if (kSplits > 1) {
     store_parts(sums, source.first_row, source.first_output);
   } else {
     store_outputs(sums, source.first_row, source.first_output);

@@ -9,6 +9,8 @@
 #include "common/kernel.glsl"
 #include "quant/glsl.h"
 #include "weight_format.h"
+#include "common/activation.glsl"
+#include "common/reduce.glsl"
 #include "common/weight_chunk.glsl"
 #include "params/matmul.h"
 #include "common/matmul_output.glsl"
@@ -17,20 +19,42 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint kRows = 1;     // of x that a subgroup takes, 1 to 8
 layout(constant_id = 3) const uint kOutputs = 2;  // a subgroup
 layout(constant_id = 4) const uint kAhead = 4;    // steps along k whose loads are issued together
+layout(constant_id = 5) const uint kNorm = 0;  // 1: x is `scaled`, and `squares` are its norm's
+layout(constant_id = 6) const uint kGate = kGateNone;
+layout(constant_id = 7) const uint kEmit = 0;  // 1: leaves `scaled` and `squares` for the next norm
+
+// Of a subgroup's outputs the first half are gates and the second their ups, where there are gates.
+const uint kResults = kGate == kGateNone ? kOutputs : kOutputs / 2;
+const uint kChunkVecs = kChunkWeights / 4;
+
+// A lane's part of the sum over all groups of the kernel before. Four to a load: the list is padded.
+float own_squares() {
+  float sum = 0.0;
+  F32x4 squares = F32x4(params.squares);
+  for (uint i = gl_LocalInvocationIndex; i < (params.square_count + 3) / 4; i += gl_WorkGroupSize.x) {
+    const vec4 four = squares.at[i];
+    [[unroll]] for (uint j = 0; j < 4; ++j) sum += i * 4 + j < params.square_count ? four[j] : 0.0;
+  }
+  return sum;
+}
 
 void main() {
-  const uint first = (gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID) * kOutputs;
-  if (first >= params.outputs) return;
+  const uint results = kGate == kGateNone ? params.outputs : params.outputs / 2;
+  const uint first = (gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID) * kResults;
+  // With a norm the whole group must meet.
+  if (kNorm == 0 && kEmit == 0 && first >= results) return;
   const uint first_row = gl_WorkGroupID.y * kRows;
 
   const uint chunks = params.inputs / kChunkWeights;  // in a row
   const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
   F32x4 x = F32x4(params.x);
+  float squares = 0.0;
+  if (kNorm != 0) squares = own_squares();
 
   // Outputs and rows past the last one repeat it: loads stay inside, the sums are dropped.
   uint w_start[kOutputs];
   [[unroll]] for (uint o = 0; o < kOutputs; ++o)
-    w_start[o] = min(first + o, params.outputs - 1) * chunks;
+    w_start[o] = (min(first + o % kResults, results - 1) + o / kResults * results) * chunks;
   uint x_start[kRows];
   [[unroll]] for (uint r = 0; r < kRows; ++r)
     x_start[r] = min(first_row + r, params.rows - 1) * chunks;
@@ -49,22 +73,43 @@ void main() {
         [[unroll]] for (uint o = 0; o < kOutputs; ++o)
           sum[r * kOutputs + o] +=
               dot_chunk(w[a * kOutputs + o], x,
-                        (x_start[r] + chunk + a * gl_SubgroupSize) * (kChunkWeights / 4));
+                        (x_start[r] + chunk + a * gl_SubgroupSize) * kChunkVecs);
   }
   for (; chunk < chunks; chunk += gl_SubgroupSize) {
     [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
       const Chunk w = load_chunk(planes, w_start[o] + chunk);
       [[unroll]] for (uint r = 0; r < kRows; ++r)
-        sum[r * kOutputs + o] += dot_chunk(w, x, (x_start[r] + chunk) * (kChunkWeights / 4));
+        sum[r * kOutputs + o] += dot_chunk(w, x, (x_start[r] + chunk) * kChunkVecs);
     }
   }
 
+  float scale = 1.0;
+  if (kNorm != 0)
+    scale = inversesqrt(group_add(squares) / float(params.inputs) + params.epsilon);
+  float own = 0.0;  // squares of this lane's results
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
-    [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
-      const float total = subgroupAdd(sum[r * kOutputs + o]);
-      if (gl_SubgroupInvocationID == o % gl_SubgroupSize && first + o < params.outputs &&
-          first_row + r < params.rows)
-        store_output(first_row + r, first + o, total);
+    [[unroll]] for (uint o = 0; o < kResults; ++o) {
+      const float total = subgroupAdd(sum[r * kOutputs + o]) * scale;
+      float up = 0.0;
+      if (kGate != kGateNone) up = subgroupAdd(sum[r * kOutputs + o + kResults]) * scale;
+      const uint n = first + o;
+      if (gl_SubgroupInvocationID == o % gl_SubgroupSize && n < results &&
+          first_row + r < params.rows) {
+        if (kGate != kGateNone) {
+          F32(params.y).at[(first_row + r) * results + n] =
+              activate(total, kGate == kGateGelu) * up;
+        } else {
+          const float value = store_output(first_row + r, n, total);
+          if (kEmit != 0) {
+            F32(params.scaled).at[n] = value * F32(params.norm_weight).at[n];
+            own += value * value;
+          }
+        }
+      }
     }
+  }
+  if (kEmit != 0) {
+    const float all = group_add(own);
+    if (gl_LocalInvocationIndex == 0) F32(params.squares).at[gl_WorkGroupID.x] = all;
   }
 }

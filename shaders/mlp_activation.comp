@@ -1,7 +1,5 @@
 // Gated MLP activation: y[r, i] = act(gate[r, i]) * up[r, i]
-//   kActivation 0: SiLU, x * sigmoid(x)
-//   kActivation 1: GELU by tanh, x / 2 * (1 + tanh(u)) = x * sigmoid(2 u),
-//                  u = sqrt(2 / pi) * (x + 0.044715 x^3)
+//   kActivation 0: SiLU, 1: GELU by tanh (common/activation.glsl)
 //
 // An invocation takes kStep quads (or elements, where width is no multiple of 4) a group's width
 // apart: groups = [ceil(quads / (local size * kStep)), rows, 1]
@@ -12,6 +10,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
+#include "common/activation.glsl"
 #include "common/row_form.glsl"
 #include "params/mlp_activation.h"
 
@@ -20,11 +19,7 @@ layout(constant_id = 1) const uint kActivation = 0;
 layout(constant_id = 2) const uint kStep = 1;
 layout(constant_id = 3) const uint kForm = 0;
 
-// The exponent is bounded so that the division stays where its precision is guaranteed.
-vec4 activate(vec4 x) {
-  const vec4 u = kActivation == 0 ? x : x * (1.5957691216057308 + 0.07135481627260025 * x * x);
-  return x / (1.0 + exp(min(-u, 80.0)));
-}
+const bool kGelu = kActivation != 0;
 
 void main() {
   const uint row = gl_WorkGroupID.y;
@@ -37,7 +32,7 @@ void main() {
       const uint i = first + step * gl_WorkGroupSize.x;
       const uint quads = params.width / 4;
       if (i < quads) {
-        const vec4 value = activate(gate.at[i]) * up.at[i];
+        const vec4 value = activate(gate.at[i], kGelu) * up.at[i];
         F32x4(y_row).at[i] = value;
         write_form(kForm, params.prepared, row * quads + i, gl_NumWorkGroups.y * quads, value);
       }
@@ -46,7 +41,7 @@ void main() {
     F32 gate = F32(params.gate + offset), up = F32(params.up + offset);
     [[unroll]] for (uint step = 0; step < kStep; ++step) {
       const uint i = first + step * gl_WorkGroupSize.x;
-      if (i < params.width) F32(y_row).at[i] = activate(vec4(gate.at[i])).x * up.at[i];
+      if (i < params.width) F32(y_row).at[i] = activate(gate.at[i], kGelu) * up.at[i];
     }
   }
 }

@@ -1,9 +1,9 @@
-// RMS norm, alone or after adding a residual:
-//   x[r, i] += residual[r, i]                                    with kAdd
+// RMS norm, alone or after adding residuals, which may be the parts of a split matmul's sums:
+//   x[r, i] += sum over s < kAdd of residual[s, r, i]
 //   y[r, i] = x[r, i] / sqrt(mean over i of x[r, i]^2 + epsilon) * weight[i]
 //
 // A workgroup a row: groups = [rows, 1, 1]. Any width; rows whose width is a multiple of 4 are read
-// in vec4, and then the addresses must be multiples of 16. y may be x, or the residual.
+// in vec4, and then the addresses must be multiples of 16 and strides of 4. y may be x, or the residual.
 // kKept > 0: an invocation keeps its kKept quads of the row in registers instead of reading them
 // again. REQUIRES: width a multiple of 4 and at most 4 * kKept * local size.
 // kForm: y is written a second time, for a matmul (common/row_form.glsl). REQUIRES: width a multiple
@@ -16,7 +16,7 @@
 #include "params/rms_norm.h"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint kAdd = 0;
+layout(constant_id = 1) const uint kAdd = 0;  // residuals
 layout(constant_id = 2) const uint kKept = 0;
 layout(constant_id = 3) const uint kForm = 0;
 
@@ -25,6 +25,21 @@ void store_quad(F32x4 y, uint i, vec4 value) {
   const uint quads = params.width / 4;
   write_form(kForm, params.prepared, gl_WorkGroupID.x * quads + i, gl_NumWorkGroups.x * quads,
              value);
+}
+
+// All that is to be added to a quad, or to an element.
+vec4 addend_quad(F32x4 residual, uint i) {
+  vec4 parts[kAdd + 1];  // an array has at least one element
+  [[unroll]] for (uint s = 0; s < kAdd; ++s) parts[s] = residual.at[s * (params.part_stride / 4) + i];
+  vec4 sum = parts[0];
+  [[unroll]] for (uint s = 1; s < kAdd; ++s) sum += parts[s];
+  return sum;
+}
+
+float addend(F32 residual, uint i) {
+  float sum = 0.0;
+  for (uint s = 0; s < kAdd; ++s) sum += residual.at[s * params.part_stride + i];
+  return sum;
 }
 
 float norm_scale(float squares) {
@@ -42,7 +57,7 @@ void norm_kept(F32x4 x, F32x4 residual, F32x4 y) {
     const uint i = lane + k * lanes;
     kept[k] = i < quads ? x.at[i] : vec4(0.0);
     weights[k] = i < quads ? weight.at[i] : vec4(0.0);
-    if (kAdd != 0 && i < quads) kept[k] += residual.at[i];
+    if (kAdd != 0 && i < quads) kept[k] += addend_quad(residual, i);
   }
   float squares = 0.0;
   [[unroll]] for (uint k = 0; k < kKept; ++k) {
@@ -62,7 +77,7 @@ void norm_wide(F32x4 x, F32x4 residual, F32x4 y) {
   for (uint i = form_lane(kForm); i < params.width / 4; i += gl_WorkGroupSize.x) {
     vec4 quad = x.at[i];
     if (kAdd != 0) {
-      quad += residual.at[i];
+      quad += addend_quad(residual, i);
       x.at[i] = quad;
     }
     squares += dot(quad, quad);
@@ -78,7 +93,7 @@ void norm_narrow(F32 x, F32 residual, F32 y) {
   for (uint i = gl_LocalInvocationID.x; i < params.width; i += gl_WorkGroupSize.x) {
     float value = x.at[i];
     if (kAdd != 0) {
-      value += residual.at[i];
+      value += addend(residual, i);
       x.at[i] = value;
     }
     squares += value * value;
@@ -92,7 +107,8 @@ void norm_narrow(F32 x, F32 residual, F32 y) {
 void main() {
   const uint64_t row_bytes = uint64_t(gl_WorkGroupID.x) * params.width * 4;
   const uint64_t x = params.x + row_bytes;
-  const uint64_t residual = params.residual + row_bytes;
+  const uint64_t residual =
+      params.residual + uint64_t(gl_WorkGroupID.x) * params.residual_stride * 4;
   const uint64_t y = params.y + row_bytes;
   if (kKept > 0) {
     norm_kept(F32x4(x), F32x4(residual), F32x4(y));

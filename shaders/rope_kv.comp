@@ -17,6 +17,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
+#include "common/halves.glsl"
 #include "common/rope_angle.glsl"
 #include "params/rope_kv.h"
 
@@ -28,6 +29,10 @@ layout(constant_id = 4) const uint kRopeDims = 64;
 layout(constant_id = 5) const uint kAdjacent = 0;
 layout(constant_id = 6) const uint kHeadNorms = 0;
 layout(constant_id = 7) const uint kLaneQuads = 1;  // Q8_0: quads of a lane; 8 / subgroup at least
+// q, k and v may be parts of a split matmul's sums, to be added up here: kParts of them, so many
+// quads apart.
+layout(constant_id = 8) const uint kParts = 1;
+layout(constant_id = 9) const uint kPartQuads = 0;
 
 // Everything below counts in quads, four elements of a head.
 const uint kHeadQuads = kHeadSize / 4;
@@ -52,8 +57,16 @@ float norm_scale = 1.0;
 bool roped = false;
 uint position;
 
+vec4 input_quad(uint quad) {
+  vec4 parts[kParts];
+  [[unroll]] for (uint s = 0; s < kParts; ++s) parts[s] = head.at[s * kPartQuads + quad];
+  vec4 sum = parts[0];
+  [[unroll]] for (uint s = 1; s < kParts; ++s) sum += parts[s];
+  return sum;
+}
+
 vec4 load_quad(uint quad) {
-  vec4 x = head.at[quad];
+  const vec4 x = input_quad(quad);
   return normed ? x * norm_scale * norm_weight.at[quad] : x;
 }
 
@@ -108,7 +121,7 @@ void write_query(F32x4 to) {
 void write_cache(uint64_t cache, uint64_t scales, uint kv_row) {
   HalfQuads to = HalfQuads(cache + uint64_t(kv_row) * (kHeadSize * 2));
   for (uint i = gl_SubgroupInvocationID; i < kHeadQuads; i += gl_SubgroupSize) {
-    const vec4 x = result_quad(i);
+    const vec4 x = nearest_half(result_quad(i));
     to.at[i] = uvec2(packHalf2x16(x.xy), packHalf2x16(x.zw));
   }
 }
@@ -171,8 +184,10 @@ void main() {
 
   if (kHeadNorms != 0 && roped) {
     float squares = 0.0;
-    for (uint i = gl_SubgroupInvocationID; i < kHeadQuads; i += gl_SubgroupSize)
-      squares += dot(head.at[i], head.at[i]);
+    for (uint i = gl_SubgroupInvocationID; i < kHeadQuads; i += gl_SubgroupSize) {
+      const vec4 x = input_quad(i);
+      squares += dot(x, x);
+    }
     norm_scale = inversesqrt(subgroupAdd(squares) / float(kHeadSize) + params.epsilon);
     norm_weight = F32x4(is_query ? params.q_norm : params.k_norm);
     normed = true;

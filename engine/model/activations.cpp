@@ -43,10 +43,12 @@ AttentionShape step_attention_shape(const ModelConfig& config, KvFormat kv,
           .heads = config.heads,
           .kv_heads = config.kv_heads,
           .head_size = config.head_size,
+          .f32_only = config.f32_attention,
           .bucket = {.rows = bucket.rows,
                      .sequences = bucket.sequences,
                      .sequence_rows = bucket.sequence_rows,
-                     .sequence_tokens = context}};
+                     .sequence_tokens =
+                         bucket.short_context ? std::min(context, kShortContext) : context}};
 }
 
 std::vector<ModelMatmul> model_matmuls(const WeightTable& table, const ModelFile& file) {

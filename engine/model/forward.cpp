@@ -44,21 +44,38 @@ Status Forward::embed() {
 }
 
 Status Forward::norm(WeightRole weight, uint32_t layer) {
-  RmsNormShape shape{.rows = bucket_.rows, .width = config().width, .add_residual = addend_};
-  const Weight* reader = reader_of(weight, layer);
-  normed_form_ = reader == nullptr ? RowForm::kFloats : form_for(*reader);
-  shape.form = normed_form_;
   const Activations& buffers = context_.activations;
-  RmsNorm op{.x = rows_of(buffers.hidden, shape.width),
-             .weight = context_.weights.get(weight, layer).front().buffer.all(),
-             .y = rows_of(buffers.normed, shape.width),
+  const BufferSlice hidden = rows_of(buffers.hidden, config().width);
+  const BufferSlice norm_weight = context_.weights.get(weight, layer).front().buffer.all();
+  const Weight* reader = reader_of(weight, layer);
+  const bool begun = begun_ == Norm{weight, layer};
+  begun_.reset();
+  if (begun) return {};
+  RmsNormShape shape{.rows = bucket_.rows, .width = config().width};
+  if (reader != nullptr) shape.form = form_for(*reader);
+  normed_ = {.floats = rows_of(buffers.normed, shape.width),
+             .form = shape.form,
+             .prepared = prepared(shape.form, shape.width)};
+  RmsNorm op{.x = hidden,
+             .weight = norm_weight,
+             .y = normed_.floats,
              .shape = shape,
-             .epsilon = config().norm_epsilon};
-  if (addend_) op.residual = rows_of(buffers.projected, shape.width);
-  op.prepared = prepared(shape.form, shape.width);
+             .epsilon = config().norm_epsilon,
+             .prepared = normed_.prepared};
+  if (addend_) {
+    op.shape.residuals = 1;
+    op.residual = rows_of(buffers.projected, shape.width);
+  } else if (addend_parts_) {
+    op.shape.residuals = addend_parts_->splits;
+    op.residual = addend_parts_->slice;
+    op.residual_stride = addend_parts_->row_stride;
+    op.part_stride = addend_parts_->split_stride;
+  }
   addend_ = false;
+  addend_parts_.reset();
   recorder_.set_part(step_part::kNorm);
-  return record_rms_norm(recorder_, context_.pipelines, choose_rms_norm(context_.caps, shape), op);
+  return record_rms_norm(recorder_, context_.pipelines, choose_rms_norm(context_.caps, op.shape),
+                         op);
 }
 
 Status Forward::post_norm(WeightRole weight, uint32_t layer) {
@@ -74,14 +91,17 @@ Status Forward::post_norm(WeightRole weight, uint32_t layer) {
                           .epsilon = config().norm_epsilon});
 }
 
+MatmulPlan Forward::plan_for(const WeightSegment& segment, uint32_t rows) const {
+  return choose_matmul(
+      context_.caps,
+      {.format = segment.format, .rows = rows, .inputs = segment.cols, .outputs = segment.rows},
+      context_.deterministic);
+}
+
 RowForm Forward::form_for(const Weight& weight) const {
   std::optional<RowForm> form;
   for (const WeightSegment& segment : weight) {
-    const MatmulShape shape{.format = segment.format,
-                            .rows = bucket_.rows,
-                            .inputs = segment.cols,
-                            .outputs = segment.rows};
-    const RowForm wanted = choose_matmul(context_.caps, shape, context_.deterministic).form;
+    const RowForm wanted = plan_for(segment, bucket_.rows).form;
     if (form && *form != wanted) return RowForm::kFloats;
     form = wanted;
   }
@@ -89,17 +109,15 @@ RowForm Forward::form_for(const Weight& weight) const {
                                                                            : RowForm::kFloats;
 }
 
+bool Forward::finishes_norm(const Weight& weight) const {
+  return std::ranges::all_of(weight, [&](const WeightSegment& segment) {
+    return plan_for(segment, bucket_.rows).norm_constant.has_value();
+  });
+}
+
 BufferSlice Forward::prepared(RowForm form, uint32_t width) const {
   if (form == RowForm::kFloats) return {};
   return context_.activations.prepared.slice(0, row_form_bytes(form, bucket_.rows, width));
-}
-
-Forward::Rows Forward::normed_rows() const {
-  return {rows_of(context_.activations.normed, config().width), normed_form_};
-}
-
-Forward::Rows Forward::mlp_rows() const {
-  return {rows_of(context_.activations.mlp, config().mlp_width), mlp_form_};
 }
 
 const Weight& Forward::output_weight() const {
@@ -120,31 +138,77 @@ const Weight* Forward::reader_of(WeightRole norm, uint32_t layer) const {
   }
 }
 
+Matmul Forward::product(const WeightSegment& segment, const Rows& x, RowForm wanted,
+                        uint32_t rows) const {
+  Matmul op{
+      .weight = segment.buffer.all(),
+      .x = x.floats,
+      .scratch = context_.activations.matmul_scratch.all(),
+      .squares = x.squares,
+      .norm_epsilon = config().norm_epsilon,
+      .shape = {
+          .format = segment.format, .rows = rows, .inputs = segment.cols, .outputs = segment.rows}};
+  if (x.form != RowForm::kFloats && x.form == wanted) op.prepared = x.prepared;
+  return op;
+}
+
 Status Forward::matmul(std::string_view part, const Weight& weight, const Weight* bias,
                        const Rows& x, const Buffer& y, uint32_t rows, bool add_to_y,
                        float soft_cap) {
   recorder_.set_part(part);
   uint64_t first = 0;  // output of the segment
   for (const WeightSegment& segment : weight) {
-    const MatmulShape shape{
-        .format = segment.format, .rows = rows, .inputs = segment.cols, .outputs = segment.rows};
-    const MatmulPlan plan = choose_matmul(context_.caps, shape, context_.deterministic);
-    const BufferSlice to = y.slice(first * rows * 4, uint64_t{rows} * segment.rows * 4);
-    Matmul op{.weight = segment.buffer.all(),
-              .x = x.floats,
-              .y = to,
-              .soft_cap = soft_cap,
-              .scratch = context_.activations.matmul_scratch.all(),
-              .shape = shape};
+    const MatmulPlan plan = plan_for(segment, rows);
+    Matmul op = product(segment, x, plan.form, rows);
+    op.y = y.slice(first * rows * 4, uint64_t{rows} * segment.rows * 4);
+    op.soft_cap = soft_cap;
     if (bias != nullptr && !bias->empty())
       op.bias = bias->front().buffer.slice(first * 4, uint64_t{segment.rows} * 4);
-    if (add_to_y) op.residual = to;
-    if (x.form != RowForm::kFloats && x.form == plan.form)
-      op.prepared = prepared(x.form, segment.cols);
+    if (add_to_y) op.residual = op.y;
     HEARTH_TRY(record_matmul(recorder_, context_.pipelines, plan, op));
     first += segment.rows;
   }
   return {};
+}
+
+Result<std::optional<MatmulParts>> Forward::matmul_parts(std::string_view part,
+                                                         const Weight& weight, const Weight& bias,
+                                                         const Rows& x) {
+  std::optional<MatmulParts> parts;
+  if (weight.size() != 1 || !bias.empty()) return parts;
+  const MatmulPlan plan = plan_for(weight.front(), bucket_.rows);
+  if (!plan.reduce) return parts;
+  recorder_.set_part(part);
+  HEARTH_ASSIGN(parts, record_matmul_parts(recorder_, context_.pipelines, plan,
+                                           product(weight.front(), x, plan.form, bucket_.rows)));
+  return parts;
+}
+
+Status Forward::add_product(std::string_view part, const Weight& weight, const Weight& bias,
+                            const Rows& x, const Norm& next) {
+  HEARTH_ASSIGN(addend_parts_, matmul_parts(part, weight, bias, x));
+  if (addend_parts_) return {};
+  const Activations& buffers = context_.activations;
+  const Weight* reader = reader_of(next.role, next.layer);
+  const bool one = bucket_.rows == 1 && weight.size() == 1 && bias.empty();
+  if (one && reader != nullptr && finishes_norm(*reader)) {
+    const MatmulPlan plan = plan_for(weight.front(), 1);
+    // `projected` is not in use here: it is for norms before h is added to.
+    const uint64_t bytes = square_bytes(plan);
+    if (plan.emit_constant && bytes <= buffers.projected.bytes()) {
+      Matmul op = product(weight.front(), x, plan.form, 1);
+      op.y = rows_of(buffers.hidden, config().width);
+      op.residual = op.y;
+      op.begin_norm = {.weight = context_.weights.get(next.role, next.layer).front().buffer.all(),
+                       .scaled = rows_of(buffers.normed, config().width),
+                       .squares = buffers.projected.slice(0, bytes)};
+      normed_ = {.floats = op.begin_norm->scaled, .squares = op.begin_norm->squares};
+      begun_ = next;
+      recorder_.set_part(part);
+      return record_matmul(recorder_, context_.pipelines, plan, op);
+    }
+  }
+  return matmul(part, weight, &bias, x, context_.activations.hidden, bucket_.rows, true);
 }
 
 Forward::Columns Forward::columns(const Weight& weight, const Buffer& outputs, uint32_t first,
@@ -162,19 +226,27 @@ Forward::Columns Forward::columns(const Weight& weight, const Buffer& outputs, u
   return {};
 }
 
-Status Forward::rope_kv(uint32_t layer) {
+Status Forward::rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts) {
   const ModelConfig& model = config();
   const Weight& weight = context_.weights.get(WeightRole::kQkv, layer);
   const Buffer& qkv = context_.activations.qkv;
-  const RopeKvShape shape{.rows = bucket_.rows,
-                          .heads = model.heads,
-                          .kv_heads = model.kv_heads,
-                          .head_size = model.head_size,
-                          .rope_dims = model.rope_dims,
-                          .pairs = model.rope_pairs,
-                          .head_norms = model.head_norms,
-                          .kv = context_.kv.format()};
+  RopeKvShape shape{.rows = bucket_.rows,
+                    .heads = model.heads,
+                    .kv_heads = model.kv_heads,
+                    .head_size = model.head_size,
+                    .rope_dims = model.rope_dims,
+                    .pairs = model.rope_pairs,
+                    .head_norms = model.head_norms,
+                    .kv = context_.kv.format()};
+  if (parts) {
+    shape.parts = parts->splits;
+    shape.part_stride = parts->split_stride;
+  }
   const auto rows = [&](uint32_t first, uint32_t count) {
+    if (parts)
+      return HeadRows{.slice = parts->slice.slice(uint64_t{first} * 4,
+                                                  parts->slice.bytes - uint64_t{first} * 4),
+                      .stride = parts->row_stride};
     const Columns place = columns(weight, qkv, first, count);
     return HeadRows{.slice = place.slice, .stride = place.stride};
   };
@@ -201,10 +273,20 @@ Status Forward::rope_kv(uint32_t layer) {
 Status Forward::attention(uint32_t layer) {
   const ModelConfig& model = config();
   const Activations& buffers = context_.activations;
-  HEARTH_TRY(matmul(step_part::kQkv, context_.weights.get(WeightRole::kQkv, layer),
-                    &context_.weights.get(WeightRole::kQkvBias, layer), normed_rows(), buffers.qkv,
-                    bucket_.rows, false));
-  HEARTH_TRY(rope_kv(layer));
+  const Weight& qkv = context_.weights.get(WeightRole::kQkv, layer);
+  const Weight& bias = context_.weights.get(WeightRole::kQkvBias, layer);
+  HEARTH_ASSIGN(const auto parts, matmul_parts(step_part::kQkv, qkv, bias, normed_));
+  if (!parts)
+    HEARTH_TRY(matmul(step_part::kQkv, qkv, &bias, normed_, buffers.qkv, bucket_.rows, false));
+  HEARTH_TRY(rope_kv(layer, parts));
+
+  const RowForm form = form_for(context_.weights.get(WeightRole::kAttentionOut, layer));
+  attended_ = {.floats = rows_of(buffers.attended, model.q_width())};
+  if (form != RowForm::kFloats && can_write(attention_plan_, form)) {
+    attended_.form = form;
+    attended_.prepared =
+        buffers.attended.slice(0, row_form_bytes(form, bucket_.rows, model.q_width()));
+  }
 
   const uint32_t window = model.layer_window(layer);
   const auto which = std::ranges::find(context_.windows, window) - context_.windows.begin();
@@ -214,7 +296,7 @@ Status Forward::attention(uint32_t layer) {
   return record_attention(
       recorder_, context_.pipelines, attention_plan_,
       {.q = rows_of(buffers.queries, model.q_width()),
-       .result = rows_of(buffers.attended, model.q_width()),
+       .result = attended_.form == RowForm::kFloats ? attended_.floats : attended_.prepared,
        .cache = context_.kv.layer(layer),
        .sequences = sequences(),
        .block_tables = block_tables(),
@@ -224,59 +306,85 @@ Status Forward::attention(uint32_t layer) {
        .partials = buffers.attention_partials.all(),
        .shape = attention_shape_,
        .window = window,
+       .form = attended_.form,
        .scale = model.attention_scale,
        .soft_cap = model.attention_soft_cap});
 }
 
 Status Forward::add_attention_out(uint32_t layer) {
-  return matmul(step_part::kAttentionOut, context_.weights.get(WeightRole::kAttentionOut, layer),
-                &context_.weights.get(WeightRole::kAttentionOutBias, layer),
-                {rows_of(context_.activations.attended, config().q_width())},
-                context_.activations.hidden, bucket_.rows, true);
+  return add_product(step_part::kAttentionOut,
+                     context_.weights.get(WeightRole::kAttentionOut, layer),
+                     context_.weights.get(WeightRole::kAttentionOutBias, layer), attended_,
+                     {WeightRole::kMlpNorm, layer});
 }
 
 Status Forward::attention_out(uint32_t layer) {
   return matmul(step_part::kAttentionOut, context_.weights.get(WeightRole::kAttentionOut, layer),
-                nullptr, {rows_of(context_.activations.attended, config().q_width())},
-                context_.activations.projected, bucket_.rows, false);
+                nullptr, attended_, context_.activations.projected, bucket_.rows, false);
+}
+
+Result<bool> Forward::gated_mlp(const Weight& weight, RowForm form) {
+  const Activations& buffers = context_.activations;
+  if (weight.size() != 1 || config().mlp_width % 4 != 0 || form == RowForm::kSplit) return false;
+  const MatmulPlan plan = plan_for(weight.front(), bucket_.rows);
+  const bool halves = form == RowForm::kHalves;
+  if (!plan.gate_constant || (halves && plan.form != RowForm::kHalves)) return false;
+  Matmul op = product(weight.front(), normed_, plan.form, bucket_.rows);
+  op.gate = config().activation;
+  op.half_results = halves;
+  // Not where the normed rows lie in their second form: they are still read.
+  mlp_ = {.floats = rows_of(buffers.mlp, config().mlp_width), .form = form};
+  if (halves)
+    mlp_.prepared =
+        buffers.gate_up.slice(0, row_form_bytes(form, bucket_.rows, config().mlp_width));
+  op.y = halves ? mlp_.prepared : mlp_.floats;
+  recorder_.set_part(step_part::kGateUp);
+  HEARTH_TRY(record_matmul(recorder_, context_.pipelines, plan, op));
+  return true;
 }
 
 Status Forward::mlp(uint32_t layer) {
   const Activations& buffers = context_.activations;
   const uint32_t width = config().mlp_width;
   const Weight& weight = context_.weights.get(WeightRole::kGateUp, layer);
-  HEARTH_TRY(matmul(step_part::kGateUp, weight, nullptr, normed_rows(), buffers.gate_up,
-                    bucket_.rows, false));
-  mlp_form_ = form_for(context_.weights.get(WeightRole::kDown, layer));
+  const RowForm form = form_for(context_.weights.get(WeightRole::kDown, layer));
+  HEARTH_ASSIGN(const bool done, gated_mlp(weight, form));
+  if (done) return {};
+  HEARTH_TRY(
+      matmul(step_part::kGateUp, weight, nullptr, normed_, buffers.gate_up, bucket_.rows, false));
+  mlp_ = {.floats = rows_of(buffers.mlp, width), .form = form, .prepared = prepared(form, width)};
   const MlpShape shape{
-      .rows = bucket_.rows, .width = width, .activation = config().activation, .form = mlp_form_};
+      .rows = bucket_.rows, .width = width, .activation = config().activation, .form = form};
   const Columns gate = columns(weight, buffers.gate_up, 0, width);
   const Columns up = columns(weight, buffers.gate_up, width, width);
   recorder_.set_part(step_part::kActivation);
   return record_mlp(recorder_, context_.pipelines, choose_mlp(context_.caps, shape),
                     {.gate = gate.slice,
                      .up = up.slice,
-                     .y = rows_of(buffers.mlp, width),
+                     .y = mlp_.floats,
                      .shape = shape,
                      .stride = gate.stride,
-                     .prepared = prepared(mlp_form_, width)});
+                     .prepared = mlp_.prepared});
 }
 
 Status Forward::add_mlp_out(uint32_t layer) {
-  return matmul(step_part::kDown, context_.weights.get(WeightRole::kDown, layer), nullptr,
-                mlp_rows(), context_.activations.hidden, bucket_.rows, true);
+  static const Weight kNoBias;
+  const bool last = layer + 1 == config().layers;
+  return add_product(
+      step_part::kDown, context_.weights.get(WeightRole::kDown, layer), kNoBias, mlp_,
+      last ? Norm{WeightRole::kOutputNorm, 0} : Norm{WeightRole::kAttentionNorm, layer + 1});
 }
 
 Status Forward::mlp_out(uint32_t layer) {
-  return matmul(step_part::kDown, context_.weights.get(WeightRole::kDown, layer), nullptr,
-                mlp_rows(), context_.activations.projected, bucket_.rows, false);
+  return matmul(step_part::kDown, context_.weights.get(WeightRole::kDown, layer), nullptr, mlp_,
+                context_.activations.projected, bucket_.rows, false);
 }
 
 Status Forward::logits() {
   if (bucket_.logit_rows == 0) return {};
   const Activations& buffers = context_.activations;
   const uint32_t width = config().width;
-  Rows x = normed_rows();
+  Rows x = normed_;
   if (picks_rows()) {
     const GatherRowsShape shape{
         .rows = bucket_.logit_rows, .width = width, .source_rows = bucket_.rows};

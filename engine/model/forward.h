@@ -97,21 +97,39 @@ class Forward {
   // in the form the product wants, that too.
   struct Rows {
     BufferSlice floats;
-    RowForm form = RowForm::kFloats;  // of what activations.prepared holds of them
+    RowForm form = RowForm::kFloats;  // of `prepared`
+    BufferSlice prepared = {};
+    std::optional<BufferSlice> squares = {};  // the product is to finish the floats' norm
   };
   // The form in which all segments of a weight want their rows, if a kernel before can write it.
   RowForm form_for(const Weight& weight) const;
   BufferSlice prepared(RowForm form, uint32_t width) const;
+  MatmulPlan plan_for(const WeightSegment& segment, uint32_t rows) const;
+  // Whether all segments of a weight can finish a norm that a product began.
+  bool finishes_norm(const Weight& weight) const;
+  Matmul product(const WeightSegment& segment, const Rows& x, RowForm wanted, uint32_t rows) const;
+  // The same, where the sums are left in parts because whatever reads them adds them up: null where
+  // they are not. Only weights of one segment without a bias.
+  Result<std::optional<MatmulParts>> matmul_parts(std::string_view part, const Weight& weight,
+                                                  const Weight& bias, const Rows& x);
+  // h += weight * x. Left in parts to the norm that comes next, or that norm begun.
+  struct Norm {
+    WeightRole role;
+    uint32_t layer;
+    bool operator==(const Norm&) const = default;
+  };
+  Status add_product(std::string_view part, const Weight& weight, const Weight& bias, const Rows& x,
+                     const Norm& next);
   Status matmul(std::string_view part, const Weight& weight, const Weight* bias, const Rows& x,
                 const Buffer& y, uint32_t rows, bool add_to_y, float soft_cap = 0);
-  Rows normed_rows() const;
-  Rows mlp_rows() const;
+  // m by one kernel, where one can; false where none can.
+  Result<bool> gated_mlp(const Weight& weight, RowForm form);
   // The weight that reads what a norm leaves; null where rows are picked in between.
   const Weight* reader_of(WeightRole norm, uint32_t layer) const;
   const Weight& output_weight() const;
   // In a decode step row i is the one that is wanted of sequence i; otherwise they are picked.
   bool picks_rows() const { return bucket_.sequence_rows > 1; }
-  Status rope_kv(uint32_t layer);
+  Status rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts);
   BufferSlice rows_of(const Buffer& buffer, uint32_t width) const {
     return buffer.slice(0, uint64_t{bucket_.rows} * width * 4);
   }
@@ -127,8 +145,10 @@ class Forward {
   AttentionShape attention_shape_;
   AttentionPlan attention_plan_;
   StepLayout layout_;
-  bool addend_ = false;  // t is to be added to h
-  RowForm normed_form_ = RowForm::kFloats, mlp_form_ = RowForm::kFloats;
+  bool addend_ = false;                      // t is to be added to h
+  std::optional<MatmulParts> addend_parts_;  // are to be added to h
+  std::optional<Norm> begun_;                // normed_ is of that norm
+  Rows normed_, attended_, mlp_;             // x, a and m
 };
 
 }  // namespace hearth

@@ -40,6 +40,8 @@ Result<ModelPlan> plan_model(const ModelFile& file) {
   plan.table = plan.architecture->weight_table(plan.config);
   HEARTH_TRY(plan.table.check(file));
   plan.matmuls = model_matmuls(plan.table, file);
+  plan.config.f32_attention = std::ranges::all_of(
+      plan.matmuls, [](const ModelMatmul& matmul) { return matmul.format == WeightFormat::kF32; });
   for (const WeightSpec& spec : plan.table.specs())
     for (const SegmentPlan& segment : plan_segments(spec, file)) {
       plan.weight_bytes += segment.device_bytes();

@@ -38,6 +38,7 @@ struct ModelConfig {
 
   float attention_scale = 0;
   float attention_soft_cap = 0;  // 0: none
+  bool f32_attention = false;    // no f16 but in the cache: matrices are in F32, which is for that
   float logit_soft_cap = 0;      // 0: none
 
   uint32_t window = 0;                  // tokens a windowed layer sees

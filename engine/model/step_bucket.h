@@ -7,11 +7,15 @@
 
 namespace hearth {
 
+// Attention over so few keys is not split, on any device, and needs no kernel that merges splits.
+inline constexpr uint32_t kShortContext = 191;
+
 struct StepBucket {
   uint32_t rows = 0;  // tokens of all sequences
   uint32_t sequences = 0;
   uint32_t sequence_rows = 0;  // the most tokens one sequence has; 1: a decode step
   uint32_t logit_rows = 0;     // tokens whose logits are wanted
+  bool short_context = false;  // no sequence has more than kShortContext tokens
 
   auto operator<=>(const StepBucket&) const = default;
 };

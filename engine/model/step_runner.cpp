@@ -18,8 +18,14 @@ namespace {
 constexpr uint32_t kProfiledCommands = 8192;
 
 StepBucket batch_bucket(const StepBatch& batch) {
-  return choose_bucket(batch.rows(), static_cast<uint32_t>(batch.sequences.size()), batch.longest(),
-                       static_cast<uint32_t>(batch.logit_rows.size()));
+  StepBucket bucket =
+      choose_bucket(batch.rows(), static_cast<uint32_t>(batch.sequences.size()), batch.longest(),
+                    static_cast<uint32_t>(batch.logit_rows.size()));
+  bucket.short_context =
+      std::ranges::all_of(batch.sequences, [](const params::StepSequence& sequence) {
+        return sequence.first_position + sequence.rows <= kShortContext;
+      });
+  return bucket;
 }
 
 }  // namespace

@@ -35,11 +35,16 @@ uint64_t address_or_zero(const BufferSlice& slice) {
   return slice.buffer != nullptr ? slice.address() : 0;
 }
 
+PipelineInfo in_form(PipelineInfo info, RowForm form) {
+  info.constants.back() = static_cast<uint32_t>(form);
+  return info;
+}
+
 // One of the two lists. Buffers an op does not use count as reads of another it does, because an
 // access list has a fixed length.
 Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                    const Attention& op, const BufferSlice& items, const AttentionPlan& whole) {
-  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
+  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(in_form(plan.pipeline, op.form)));
   const bool quantized = op.shape.kv == KvFormat::kQ8_0;
   const bool splits = whole.capacity.slots > 0;
   const params::Attention params{
@@ -54,6 +59,7 @@ Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const Ke
       .items = items.address(),
       .partial_sums = splits ? op.partials.address() : 0,
       .partial_stats = splits ? op.partials.address() + sum_bytes(whole.capacity, op.shape) : 0,
+      .rows = op.shape.bucket.rows,
       .heads = op.shape.heads,
       .kv_heads = op.shape.kv_heads,
       .window = op.window,
@@ -72,12 +78,13 @@ Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const Ke
 
 Status record_merge(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                     const Attention& op, const AttentionCapacity& capacity) {
-  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
+  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(in_form(plan.pipeline, op.form)));
   const params::MergeAttention params{
       .result = op.result.address(),
       .merges = op.work.merges.address(),
       .partial_sums = op.partials.address(),
       .partial_stats = op.partials.address() + sum_bytes(capacity, op.shape),
+      .rows = op.shape.bucket.rows,
       .heads = op.shape.heads,
       .head_size = op.shape.head_size};
   recorder.dispatch({.pipeline = *pipeline,
@@ -93,12 +100,21 @@ uint64_t attention_partial_bytes(const AttentionCapacity& capacity, const Attent
   return sum_bytes(capacity, shape) + stat_bytes(capacity, shape);
 }
 
+bool can_write(const AttentionPlan& plan, RowForm form) {
+  return form == RowForm::kFloats || (form == RowForm::kHalves && plan.writes_halves) ||
+         (form == RowForm::kSplit && plan.writes_split);
+}
+
 Status record_attention(CommandRecorder& recorder, PipelineStore& pipelines,
                         const AttentionPlan& plan, const Attention& op) {
   HEARTH_TRY(check(op.shape));
   if (op.shape.kv == KvFormat::kQ8_0 &&
       (op.cache.key_scales.buffer == nullptr || op.cache.value_scales.buffer == nullptr))
     return Error{ErrorKind::kInvalid, "attention over a Q8_0 cache without scales"};
+  if (!can_write(plan, op.form) ||
+      op.result.bytes <
+          row_form_bytes(op.form, op.shape.bucket.rows, op.shape.heads * op.shape.head_size))
+    return Error{ErrorKind::kInvalid, "attention cannot write its result in that form, or there"};
   const uint64_t partial_bytes = attention_partial_bytes(plan.capacity, op.shape);
   if (op.partials.bytes < partial_bytes)
     return Error{ErrorKind::kInvalid,

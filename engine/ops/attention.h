@@ -27,7 +27,7 @@ struct AttentionWorkBuffers {
 
 struct Attention {
   BufferSlice q;             // [rows, heads, head_size] f32
-  BufferSlice result;        // [rows, heads, head_size] f32; rows of padding are not written
+  BufferSlice result;        // [rows, heads, head_size] in `form`; rows of padding are not written
   PagedKv cache;             // of the layer
   BufferSlice sequences;     // StepSequence
   BufferSlice block_tables;  // u32
@@ -35,12 +35,16 @@ struct Attention {
   BufferSlice partials;  // scratch of attention_partial_bytes(); not needed when that is 0
   AttentionShape shape;  // what the plan was made for
   uint32_t window = 0;   // 0: none
+  RowForm form = RowForm::kFloats;  // that can_write()
   float scale = 1.0f;
   float soft_cap = 0.0f;  // 0: none
 };
 
 // Scratch memory between the kernels of one record_attention.
 uint64_t attention_partial_bytes(const AttentionCapacity& capacity, const AttentionShape& shape);
+
+// Whether the plan's kernels can write their result in that form.
+bool can_write(const AttentionPlan& plan, RowForm form);
 
 // Records the kernels. Fails if the shape is outside what the kernels take, or if a kernel cannot
 // be compiled.

@@ -38,7 +38,7 @@ ListPlan choose_cpu(const DeviceCaps& caps, const AttentionShape& shape, bool on
   const Tile tile = choose_tile(shape, 4, one_token);
   return {.tokens = tile.tokens,
           .plan = {.pipeline = {.kernel = kernel_name("attention_subgroup", shape.kv),
-                                .constants = {caps.subgroup_size, shape.head_size, tile.rows},
+                                .constants = {caps.subgroup_size, shape.head_size, tile.rows, 0},
                                 .subgroup_size = caps.subgroup_size},
                    .groups = tile_groups(shape, tile)}};
 }
@@ -66,7 +66,7 @@ ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool o
   return {.tokens = tile.tokens,
           .plan = {.pipeline = {.kernel = kernel_name("attention_rows", shape.kv),
                                 .constants = {subgroups * caps.subgroup_size, caps.subgroup_size,
-                                              subgroups, shape.head_size, tile.rows, lanes, run},
+                                              subgroups, shape.head_size, tile.rows, lanes, run, 0},
                                 .subgroup_size = caps.subgroup_size},
                    .groups = tile_groups(shape, tile)}};
 }
@@ -117,12 +117,12 @@ std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const Attenti
   const Tile tile{.tokens = rows / heads_of_group(shape), .rows = rows};
   return ListPlan{
       .tokens = tile.tokens,
-      .plan = {
-          .pipeline = {.kernel = kernel_name("attention_tile", shape.kv),
-                       .constants = {subgroups * caps.subgroup_size, caps.subgroup_size, subgroups,
-                                     shape.head_size, matrix->m, matrix->n, matrix->k, tile_keys},
-                       .subgroup_size = caps.subgroup_size},
-          .groups = tile_groups(shape, tile)}};
+      .plan = {.pipeline = {.kernel = kernel_name("attention_tile", shape.kv),
+                            .constants = {subgroups * caps.subgroup_size, caps.subgroup_size,
+                                          subgroups, shape.head_size, matrix->m, matrix->n,
+                                          matrix->k, tile_keys, 0},
+                            .subgroup_size = caps.subgroup_size},
+               .groups = tile_groups(shape, tile)}};
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
                                bool deterministic) {
   const bool cpu = is_cpu(caps);
   std::optional<ListPlan> many;
-  if (!cpu && !deterministic && shape.bucket.sequence_rows > 1)
+  if (!cpu && !deterministic && !shape.f32_only && shape.bucket.sequence_rows > 1)
     many = choose_matrix_tile(caps, shape);
   const bool one_token = deterministic || many || shape.bucket.sequence_rows <= 1;
   const ListPlan few =
@@ -149,6 +149,10 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
                  .fixed_splits = deterministic}};
   plan.capacity = attention_capacity(plan.tuning, shape.bucket);
   plan.few.groups.x = plan.capacity.few;
+  // Eight lanes share a piece out, in the order in which a group of several subgroups writes.
+  plan.writes_halves = !cpu;
+  plan.writes_split = !cpu && !many && caps.subgroup_size >= 8 && shape.head_size % 32 == 0 &&
+                      few.plan.pipeline.constants[0] > caps.subgroup_size;
   if (plan.capacity.many > 0) {
     plan.many = many->plan;
     plan.many->groups.x = plan.capacity.many;
@@ -157,9 +161,9 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
     // On a CPU one part: no barrier.
     const uint32_t vectors = cpu ? caps.subgroup_size : 32;
     const uint32_t parts = cpu ? 1 : 4;
-    plan.merge = KernelPlan{
-        .pipeline = {.kernel = "attention_merge", .constants = {vectors * parts, vectors, parts}},
-        .groups = {.x = plan.capacity.merges, .y = shape.heads}};
+    plan.merge = KernelPlan{.pipeline = {.kernel = "attention_merge",
+                                         .constants = {vectors * parts, vectors, parts, 0}},
+                            .groups = {.x = plan.capacity.merges, .y = shape.heads}};
   }
   return plan;
 }

@@ -11,6 +11,9 @@ namespace {
 // record_matmul puts in what the product really ends with.
 constexpr uint32_t kNoEpilogue = 0;
 
+// Constants of matvec_float.
+constexpr size_t kMatvecOutputs = 3, kMatvecNorm = 5, kMatvecGate = 6, kMatvecEmit = 7;
+
 std::string variant(std::string_view kernel, WeightFormat format) {
   return fmt::format("{}.{}", kernel, format_info(format).header);
 }
@@ -29,13 +32,13 @@ MatmulPlan choose_cpu(const DeviceCaps& caps, const MatmulShape& shape, uint32_t
 // `ahead` steps keep the memory busy. More vectors: each weight is used more often, so registers go
 // to sums.
 KernelPlan choose_float(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
-  const uint32_t lanes = group_size(caps, 128);
+  const uint32_t lanes = group_size(caps, rows_at_once == 1 ? 256 : 128);
   const bool quantized = !format_info(shape.format).is_float();
   const bool many_outputs = shape.outputs >= 8192;
   const uint32_t outputs = rows_at_once > 2 ? 4 : many_outputs ? 2 : 1;
   const uint32_t ahead = quantized || rows_at_once > 2 || many_outputs ? 1 : 4;
   return {.pipeline = {.kernel = variant("matvec_float", shape.format),
-                       .constants = {lanes, kNoEpilogue, rows_at_once, outputs, ahead},
+                       .constants = {lanes, kNoEpilogue, rows_at_once, outputs, ahead, 0, 0, 0},
                        .subgroup_size = caps.subgroup_size},
           .groups = {.x = divide_up(shape.outputs, outputs * lanes / caps.subgroup_size),
                      .y = divide_up(shape.rows, rows_at_once)}};
@@ -64,7 +67,7 @@ constexpr uint32_t kPiecesAhead = 4;
 
 uint32_t integer_lanes(const DeviceCaps& caps, uint32_t inputs) {
   // Devices with small subgroups have few of them in a group.
-  return std::min(group_size(caps, std::min(256u, 16 * caps.subgroup_size)),
+  return std::min(group_size(caps, std::min(512u, 16 * caps.subgroup_size)),
                   divide_up(inputs / kPieceWeights, caps.subgroup_size) * caps.subgroup_size);
 }
 
@@ -187,8 +190,10 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
     // Small fragments are made of plain instructions, which had better be few.
     const uint32_t unroll = fragment->k < 16 ? 1 : tile.inputs / fragment->k;
     info.constants.insert(info.constants.end(), {fragment->m, fragment->n, fragment->k,
-                                                 tile_parts(tile), tile.ahead, unroll});
+                                                 tile_parts(tile), tile.ahead, unroll, 0, 0});
     info.subgroup_size = caps.subgroup_size;
+    if (splits == 1 && tile.outputs / tile.part_outputs % 2 == 0)
+      plan.gate_constant = info.constants.size() - 2;
   }
   plan.multiply.groups = {.x = down, .y = across, .z = splits};
   uint64_t part_bytes = 0;
@@ -198,6 +203,7 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
         .pipeline = {.kernel = "matmul_reduce",
                      .constants = {reduce_lanes, kNoEpilogue, splits, tile.rows, tile.outputs}},
         .groups = {.x = divide_up(shape.outputs, 4 * reduce_lanes), .y = shape.rows}};
+    plan.parts = {.splits = splits, .rows = down * tile.rows, .outputs = across * tile.outputs};
     part_bytes = uint64_t{splits} * down * tile.rows * across * tile.outputs * 4;
   }
   set_scratch(plan, caps, shape, part_bytes);
@@ -235,7 +241,13 @@ MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape, bool 
   const uint32_t matvec_rows = !matrices ? kMaxMatvecRows : integer ? 3 : 1;
   if (shape.rows > matvec_rows && !deterministic) return choose_tile(caps, shape);
   if (integer) return choose_integer(caps, shape, std::min(rows_at_once, 4u));
-  return {.multiply = choose_float(caps, shape, rows_at_once)};
+  MatmulPlan plan{.multiply = choose_float(caps, shape, rows_at_once)};
+  const std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
+  if (shape.rows > 1 || deterministic) return plan;
+  plan.norm_constant = kMatvecNorm;
+  plan.emit_constant = kMatvecEmit;
+  if (constants[kMatvecOutputs] % 2 == 0) plan.gate_constant = kMatvecGate;
+  return plan;
 }
 
 }  // namespace hearth

@@ -8,19 +8,22 @@ constexpr uint32_t kMostKept = 8;  // quads that an invocation keeps in register
 }  // namespace
 
 KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape) {
+  // One row waits for one group, which is done sooner when it is large.
+  const uint32_t most_lanes = shape.rows == 1 ? 1024 : 512;
   // On a CPU a group of one subgroup needs no barrier. On a GPU a row is one group, wide enough
   // that each lane reads a few vec4 at once and keeps them until the sum is known.
-  const uint32_t lanes =
-      is_cpu(caps) ? caps.subgroup_size : group_size(caps, std::clamp(shape.width / 4, 64u, 512u));
+  const uint32_t lanes = is_cpu(caps)
+                             ? caps.subgroup_size
+                             : group_size(caps, std::clamp(shape.width / 4, 64u, most_lanes));
   uint32_t kept = 0;
   if (!is_cpu(caps) && shape.width % 4 == 0) {
     kept = divide_up(shape.width / 4, lanes);
     if (kept > kMostKept) kept = 0;
   }
-  return {.pipeline = {.kernel = "rms_norm",
-                       .constants = {lanes, shape.add_residual ? 1u : 0u, kept,
-                                     static_cast<uint32_t>(shape.form)}},
-          .groups = {.x = shape.rows}};
+  return {
+      .pipeline = {.kernel = "rms_norm",
+                   .constants = {lanes, shape.residuals, kept, static_cast<uint32_t>(shape.form)}},
+      .groups = {.x = shape.rows}};
 }
 
 }  // namespace hearth

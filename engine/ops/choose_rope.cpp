@@ -12,7 +12,8 @@ KernelPlan choose_rope_kv(const DeviceCaps& caps, const RopeKvShape& shape) {
   return {.pipeline = {.kernel = "rope_kv." + std::string(kv_format_name(shape.kv)),
                        .constants = {lanes, shape.heads, shape.kv_heads, shape.head_size,
                                      shape.rope_dims, shape.pairs == RopePairs::kAdjacent ? 1u : 0u,
-                                     shape.head_norms ? 1u : 0u, lane_quads},
+                                     shape.head_norms ? 1u : 0u, lane_quads, shape.parts,
+                                     shape.part_stride / 4},
                        .subgroup_size = caps.subgroup_size},
           .groups = {.x = divide_up(shape.heads + 2 * shape.kv_heads, subgroups), .y = shape.rows}};
 }

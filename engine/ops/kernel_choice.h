@@ -24,7 +24,7 @@ bool can_write_form(const DeviceCaps& caps, RowForm form, uint32_t width);
 
 struct RmsNormShape {
   uint32_t rows = 0, width = 0;
-  bool add_residual = false;
+  uint32_t residuals = 0;           // to be added before: 0, 1, or the parts of a split product
   RowForm form = RowForm::kFloats;  // that can_write_form()
 };
 
@@ -49,6 +49,8 @@ struct RopeKvShape {
   RopePairs pairs = RopePairs::kAdjacent;
   bool head_norms = false;  // RMS norms of q and k, before rope
   KvFormat kv = KvFormat::kF16;
+  // q, k and v are parts of a split product, so many floats apart, to be added up.
+  uint32_t parts = 1, part_stride = 0;
 };
 
 KernelPlan choose_rope_kv(const DeviceCaps& caps, const RopeKvShape& shape);
@@ -95,6 +97,11 @@ std::optional<CoopmatShape> coopmat_shape(const DeviceCaps& caps);
 // Which specialization constant of a matmul kernel says what is done to the sums.
 inline constexpr size_t kEpilogueConstant = 1;
 
+// How a split product leaves its sums: [splits, rows, outputs] f32, whole tiles.
+struct PartLayout {
+  uint32_t splits = 0, rows = 0, outputs = 0;
+};
+
 struct MatmulPlan {
   RowForm form = RowForm::kFloats;    // of x, as `multiply` reads it
   std::optional<KernelPlan> prepare;  // first turns x into that, in scratch memory
@@ -104,6 +111,12 @@ struct MatmulPlan {
   uint64_t part_bytes = 0;           // and after it for parts of the sums
 
   uint64_t scratch_bytes = 0;  // of both
+
+  PartLayout parts = {};  // where there is a reduce
+  // What `multiply` can do besides (params/matmul.h): finish the norm of its row, begin the norm of
+  // its result, put the gates and ups of an MLP together. Which of its constants say so; with f16
+  // rows the one after the gate's says that the results are to be f16.
+  std::optional<size_t> norm_constant = {}, emit_constant = {}, gate_constant = {};
 };
 
 // `deterministic`: one kernel shape for any number of rows, so that a row's result is the same to
@@ -115,16 +128,19 @@ struct AttentionShape {
   KvFormat kv = KvFormat::kF16;
   uint32_t heads = 0, kv_heads = 0;  // the first a multiple of the second
   uint32_t head_size = 0;            // a multiple of kHeadSizeUnit, at most kMaxHeadSize
+  bool f32_only = false;             // no matrix units, which take queries and weights as f16
   AttentionBucket bucket = {};
 };
 inline constexpr uint32_t kHeadSizeUnit = 16;
 inline constexpr uint32_t kMaxHeadSize = 256;
 
+// The last constant of each kernel says which form the result has.
 struct AttentionPlan {
   KernelPlan few;                                   // the lists of an AttentionWork, in this order
   std::optional<KernelPlan> many = {}, merge = {};  // only where the bucket may need them
   AttentionTuning tuning;
   AttentionCapacity capacity = {};
+  bool writes_halves = false, writes_split = false;  // forms of the result besides floats
 };
 
 // `deterministic`: a row's result is the same to the last bit alone and in a batch, and however its

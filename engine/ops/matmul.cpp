@@ -9,6 +9,11 @@
 namespace hearth {
 namespace {
 
+uint32_t epilogue(const Matmul& op) {
+  return (op.bias ? params::kEpilogueBias : 0) | (op.soft_cap != 0 ? params::kEpilogueSoftCap : 0) |
+         (op.residual ? params::kEpilogueResidual : 0);
+}
+
 Status check(const MatmulPlan& plan, const Matmul& op) {
   const MatmulShape& shape = op.shape;
   const FormatInfo& format = format_info(shape.format);
@@ -18,42 +23,61 @@ Status check(const MatmulPlan& plan, const Matmul& op) {
                  fmt::format("no kernel for a product of {} x {} {} weights with {} rows: inputs "
                              "come in multiples of {}",
                              shape.outputs, shape.inputs, format.name, shape.rows, unit)};
+  if ((op.squares && !plan.norm_constant) || (op.begin_norm && !plan.emit_constant) ||
+      (op.gate && !plan.gate_constant) || (op.squares && op.begin_norm) ||
+      (op.gate && (epilogue(op) != 0 || shape.outputs % 8 != 0)))
+    return Error{ErrorKind::kInvalid, "this product cannot norm, or join gates and ups"};
   if (plan.scratch_bytes > 0 && (!op.scratch || op.scratch->bytes < plan.scratch_bytes))
     return Error{ErrorKind::kInvalid,
                  fmt::format("this product needs {} bytes of scratch", plan.scratch_bytes)};
   return {};
 }
 
-uint32_t epilogue(const Matmul& op) {
-  return (op.bias ? params::kEpilogueBias : 0) | (op.soft_cap != 0 ? params::kEpilogueSoftCap : 0) |
-         (op.residual ? params::kEpilogueResidual : 0);
-}
-
 // Dispatches one kernel of the plan: from x to y, with the op's other arguments.
-Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& kernel,
-                const Matmul& op, const BufferSlice& x, const BufferSlice& y, bool last) {
+Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
+                const KernelPlan& kernel, const Matmul& op, const BufferSlice& x,
+                const BufferSlice& y, bool last) {
   PipelineInfo info = kernel.pipeline;
   info.constants[kEpilogueConstant] = last ? epilogue(op) : 0;
+  if (op.squares) info.constants[*plan.norm_constant] = 1;
+  if (op.begin_norm) info.constants[*plan.emit_constant] = 1;
+  if (op.gate) {
+    info.constants[*plan.gate_constant] =
+        *op.gate == MlpActivation::kSilu ? params::kGateSilu : params::kGateGelu;
+    if (op.half_results) info.constants[*plan.gate_constant + 1] = 1;
+  }
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
-  const params::Matmul params{.weight = op.weight.address(),
-                              .x = x.address(),
-                              .y = y.address(),
-                              .bias = op.bias ? op.bias->address() : 0,
-                              .residual = op.residual ? op.residual->address() : 0,
-                              .rows = op.shape.rows,
-                              .inputs = op.shape.inputs,
-                              .outputs = op.shape.outputs,
-                              .soft_cap = op.soft_cap};
+  const std::optional<BufferSlice> squares = op.begin_norm ? op.begin_norm->squares : op.squares;
+  const params::Matmul params{
+      .weight = op.weight.address(),
+      .x = x.address(),
+      .y = y.address(),
+      .bias = op.bias ? op.bias->address() : 0,
+      .residual = op.residual ? op.residual->address() : 0,
+      .norm_weight = op.begin_norm ? op.begin_norm->weight.address() : 0,
+      .scaled = op.begin_norm ? op.begin_norm->scaled.address() : 0,
+      .squares = squares ? squares->address() : 0,
+      .rows = op.shape.rows,
+      .inputs = op.shape.inputs,
+      .outputs = op.shape.outputs,
+      .soft_cap = op.soft_cap,
+      .epsilon = op.norm_epsilon,
+      .square_count = squares ? static_cast<uint32_t>(squares->bytes / 4) : 0};
   recorder.dispatch(
       {.pipeline = *pipeline,
        .push = params,
        .groups = kernel.groups,
        .accesses = {reads(op.weight), reads(x), writes(y), reads(op.bias.value_or(op.weight)),
-                    reads(op.residual.value_or(op.x))}});
+                    reads(op.residual.value_or(x)), reads(op.squares.value_or(op.weight)),
+                    reads(op.begin_norm ? op.begin_norm->weight : op.weight),
+                    writes(op.begin_norm ? op.begin_norm->scaled : y),
+                    writes(op.begin_norm ? op.begin_norm->squares : y)}});
   return {};
 }
 
 }  // namespace
+
+uint64_t square_bytes(const MatmulPlan& plan) { return uint64_t{plan.multiply.groups.x} * 4; }
 
 Status record_prepare(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                       const Matmul& op, const BufferSlice& prepared) {
@@ -74,20 +98,41 @@ Status record_prepare(CommandRecorder& recorder, PipelineStore& pipelines, const
   return {};
 }
 
+namespace {
+
+// x as the plan's kernel reads it.
+Result<BufferSlice> prepared_rows(CommandRecorder& recorder, PipelineStore& pipelines,
+                                  const MatmulPlan& plan, const Matmul& op) {
+  if (!plan.prepare) return op.x;
+  if (op.prepared) return *op.prepared;
+  const BufferSlice x = op.scratch->slice(0, plan.prepared_bytes);
+  HEARTH_TRY(record_prepare(recorder, pipelines, plan, op, x));
+  return x;
+}
+
+}  // namespace
+
+Result<MatmulParts> record_matmul_parts(CommandRecorder& recorder, PipelineStore& pipelines,
+                                        const MatmulPlan& plan, const Matmul& op) {
+  HEARTH_TRY(check(plan, op));
+  HEARTH_ASSIGN(const BufferSlice x, prepared_rows(recorder, pipelines, plan, op));
+  const MatmulParts parts{.slice = op.scratch->slice(plan.prepared_bytes, plan.part_bytes),
+                          .splits = plan.parts.splits,
+                          .row_stride = plan.parts.outputs,
+                          .split_stride = plan.parts.rows * plan.parts.outputs};
+  HEARTH_TRY(dispatch(recorder, pipelines, plan, plan.multiply, op, x, parts.slice, false));
+  return parts;
+}
+
 Status record_matmul(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                      const Matmul& op) {
-  HEARTH_TRY(check(plan, op));
-  BufferSlice x = op.x;
-  if (plan.prepare && op.prepared) {
-    x = *op.prepared;
-  } else if (plan.prepare) {
-    x = op.scratch->slice(0, plan.prepared_bytes);
-    HEARTH_TRY(record_prepare(recorder, pipelines, plan, op, x));
+  if (plan.reduce) {
+    HEARTH_ASSIGN(const MatmulParts parts, record_matmul_parts(recorder, pipelines, plan, op));
+    return dispatch(recorder, pipelines, plan, *plan.reduce, op, parts.slice, op.y, true);
   }
-  if (!plan.reduce) return dispatch(recorder, pipelines, plan.multiply, op, x, op.y, true);
-  const BufferSlice parts = op.scratch->slice(plan.prepared_bytes, plan.part_bytes);
-  HEARTH_TRY(dispatch(recorder, pipelines, plan.multiply, op, x, parts, false));
-  return dispatch(recorder, pipelines, *plan.reduce, op, parts, op.y, true);
+  HEARTH_TRY(check(plan, op));
+  HEARTH_ASSIGN(const BufferSlice x, prepared_rows(recorder, pipelines, plan, op));
+  return dispatch(recorder, pipelines, plan, plan.multiply, op, x, op.y, true);
 }
 
 }  // namespace hearth

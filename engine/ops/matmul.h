@@ -12,6 +12,13 @@
 
 namespace hearth {
 
+// An RMS norm that one product begins and the next finishes, without a kernel of its own.
+struct NormBegin {
+  BufferSlice weight;   // [outputs] f32, of the norm
+  BufferSlice scaled;   // [outputs] f32, y times that
+  BufferSlice squares;  // square_bytes(plan)
+};
+
 struct Matmul {
   BufferSlice weight;                   // [outputs, inputs], device layout of shape.format
   BufferSlice x;                        // [rows, inputs] f32
@@ -21,6 +28,17 @@ struct Matmul {
   float soft_cap = 0;                   // 0: none
   std::optional<BufferSlice> scratch;   // plan.scratch_bytes, where the plan needs some
   std::optional<BufferSlice> prepared;  // x in plan.form, where a kernel before has written that
+  // The norm before this product, begun by the product before: x is its `scaled`, and these are its
+  // squares. Only with plan.norm_constant.
+  std::optional<BufferSlice> squares;
+  float norm_epsilon = 1e-5f;
+  // The norm after it; only with plan.emit_constant.
+  std::optional<NormBegin> begin_norm;
+  // The first half of the outputs are gates of the second: y[r, n] = act(y[r, n]) * y[r, n + half],
+  // [rows, outputs / 2], f32 or, with half_results, f16. Only with plan.gate_constant, and without
+  // bias, residual and soft cap.
+  std::optional<MlpActivation> gate;
+  bool half_results = false;  // REQUIRES: plan.form is kHalves
   MatmulShape shape;
 };
 
@@ -28,6 +46,20 @@ struct Matmul {
 // missing, or if a kernel cannot be compiled.
 Status record_matmul(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                      const Matmul& op);
+
+uint64_t square_bytes(const MatmulPlan& plan);
+
+// Sums of a split product that are still to be added up.
+struct MatmulParts {
+  BufferSlice slice;  // in op.scratch
+  uint32_t splits = 0;
+  uint32_t row_stride = 0, split_stride = 0;  // floats
+};
+
+// Records all but the last kernel, whose work is left to whoever reads the result. REQUIRES:
+// plan.reduce. What comes after the sum (bias, residual, soft cap) is left out.
+Result<MatmulParts> record_matmul_parts(CommandRecorder& recorder, PipelineStore& pipelines,
+                                        const MatmulPlan& plan, const Matmul& op);
 
 // Records only what turns op.x into plan.form, into `prepared`, for several products with the same
 // x. REQUIRES: plan.prepare.

@@ -6,7 +6,7 @@ namespace hearth {
 
 Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                        const RmsNorm& op) {
-  const bool add = op.shape.add_residual;
+  const bool add = op.shape.residuals > 0;
   if (add && (op.residual.buffer == nullptr || op.x.address() == op.y.address()))
     return Error{ErrorKind::kInvalid,
                  "RMS norm that adds a residual needs one, and a result apart from the sum"};
@@ -15,13 +15,16 @@ Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, cons
     return Error{ErrorKind::kInvalid, "RMS norm has no place for the second form of its result"};
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
   const BufferSlice residual = add ? op.residual : op.x;
-  const params::RmsNorm params{.x = op.x.address(),
-                               .residual = residual.address(),
-                               .weight = op.weight.address(),
-                               .y = op.y.address(),
-                               .prepared = second ? op.prepared.address() : 0,
-                               .width = op.shape.width,
-                               .epsilon = op.epsilon};
+  const params::RmsNorm params{
+      .x = op.x.address(),
+      .residual = residual.address(),
+      .weight = op.weight.address(),
+      .y = op.y.address(),
+      .prepared = second ? op.prepared.address() : 0,
+      .width = op.shape.width,
+      .residual_stride = op.residual_stride == 0 ? op.shape.width : op.residual_stride,
+      .part_stride = op.part_stride,
+      .epsilon = op.epsilon};
   recorder.dispatch(
       {.pipeline = *pipeline,
        .push = params,

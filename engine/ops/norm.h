@@ -1,5 +1,5 @@
 // RMS norm, alone or after adding a residual:
-//   x[r, i] += residual[r, i]                                  with shape.add_residual
+//   x[r, i] += sum over s < shape.residuals of residual[s, r, i]
 //   y[r, i] = x[r, i] / sqrt(mean of x[r]^2 + epsilon) * weight[i]
 #pragma once
 
@@ -12,13 +12,15 @@
 namespace hearth {
 
 struct RmsNorm {
-  BufferSlice x;       // [rows, width] f32; written too with shape.add_residual
+  BufferSlice x;       // [rows, width] f32; written too with residuals
   BufferSlice weight;  // [width] f32
   BufferSlice y;       // [rows, width] f32; may be x, or the residual
   RmsNormShape shape;
   float epsilon = 1e-5f;
-  BufferSlice residual = {};  // [rows, width] f32; only with shape.add_residual
-  BufferSlice prepared = {};  // y in shape.form, where that is another
+  BufferSlice residual = {};     // [residuals, rows, width] f32; only where there are some
+  uint32_t residual_stride = 0;  // floats from row to row; 0: width
+  uint32_t part_stride = 0;      // floats from one residual to the next
+  BufferSlice prepared = {};     // y in shape.form, where that is another
 };
 
 // Records the kernel. Fails if a residual is to be added to an x that is also y, if y's second form

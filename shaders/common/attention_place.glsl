@@ -2,9 +2,11 @@
 // go. The rows of a tile are tokens x heads of the group, heads fastest; where a tile has more than
 // kRows of them, several workgroups in y share it.
 //
-// Include after params/attention.h; needs kHeadSize and kRows.
+// Include after params/attention.h; needs kHeadSize, kRows and kForm, the form of the result
+// (common/row_form.glsl).
 #ifndef HEARTH_ATTENTION_PLACE_GLSL
 #define HEARTH_ATTENTION_PLACE_GLSL
+#include "common/row_form.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Items {
   AttentionItem at[];
@@ -69,14 +71,23 @@ uint block_rows(Place place, uint key) {
   return (block * params.kv_heads + place.kv_head) * kBlockTokens;
 }
 
+// Vector `vector` of a head of the result. `at` counts the heads of all rows.
+void write_result(uint64_t result, uint at, uint head_quads, uint vector, vec4 value) {
+  if (kForm == kFormFloats)
+    F32x4(result + uint64_t(at) * (head_quads * 16)).at[vector] = value;
+  else
+    write_form(kForm, result, at * head_quads + vector, params.rows * params.heads * head_quads,
+               value);
+}
+
 // Vector `vector` of a row's sum: the result, or what the merge kernel makes it from. `stats` are
-// the max and the sum of weights. REQUIRES: has_row().
+// the max and the sum of weights. REQUIRES: has_row(); with kFormSplit what write_form() does.
 void write_vector(Place place, uint row, uint vector, vec4 sum, vec2 stats) {
   const uint head = row_head(place, row);
   const uint token = row_token(place, row);
   if (place.item.partial == kNoPartial) {
     const uint at = (place.first_batch_row + token) * params.heads + head;
-    F32x4(params.result + uint64_t(at) * (kHeadSize * 4)).at[vector] = sum * (1.0 / stats.y);
+    write_result(params.result, at, kHeadSize / 4, vector, sum * (1.0 / stats.y));
   } else {
     const uint at = (place.item.partial + token) * params.heads + head;
     F32x4(params.partial_sums + uint64_t(at) * (kHeadSize * 4)).at[vector] = sum;

@@ -12,4 +12,11 @@ uvec4 pack_halves(vec4 low, vec4 high) {
 // Values beyond the range of f16 are cut off rather than made infinite.
 vec4 within_half(vec4 value) { return clamp(value, -65504.0, 65504.0); }
 
+// The nearest that f16 has, even on a tie: packing may also round towards zero, which costs four
+// times the error and pulls every value the same way. Halves below 2^-14 are left to the packing.
+vec4 nearest_half(vec4 value) {
+  const uvec4 bits = floatBitsToUint(within_half(value));
+  return uintBitsToFloat((bits + 0xfffu + ((bits >> 13) & 1u)) & 0xffffe000u);
+}
+
 #endif

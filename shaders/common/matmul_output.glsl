@@ -6,12 +6,13 @@
 // whole subgroup even where control flow says not to, and would read address 0.
 layout(constant_id = 1) const uint kEpilogue = 0;
 
-void store_output(uint row, uint n, float value) {
+float store_output(uint row, uint n, float value) {
   const uint place = row * params.outputs + n;
   if ((kEpilogue & kEpilogueBias) != 0) value += F32(params.bias).at[n];
   if ((kEpilogue & kEpilogueSoftCap) != 0) value = params.soft_cap * tanh(value / params.soft_cap);
   if ((kEpilogue & kEpilogueResidual) != 0) value += F32(params.residual).at[place];
   F32(params.y).at[place] = value;
+  return value;
 }
 
 // Four neighbouring outputs from n on, a multiple of 4. Those outside the result are dropped.

@@ -23,7 +23,7 @@ uint form_lane(uint form) {
 // once; subgroups of 8 or more.
 void write_form(uint form, uint64_t to, uint quad, uint quads, vec4 values) {
   if (form == kFormHalves) {
-    const vec4 halves = within_half(values);
+    const vec4 halves = nearest_half(values);
     FormHalves(to).at[quad] = uvec2(packHalf2x16(halves.xy), packHalf2x16(halves.zw));
   } else if (form == kFormSplit) {
     const vec4 sizes = abs(values);

@@ -9,16 +9,33 @@ HEARTH_CONSTANT(kEpilogueBias, 1u)
 HEARTH_CONSTANT(kEpilogueSoftCap, 2u)
 HEARTH_CONSTANT(kEpilogueResidual, 4u)
 
+// An RMS norm between two matrix-vector products of one row needs no kernel of its own. The first
+// leaves beside y
+//   scaled[n] = y[n] * norm_weight[n];  squares[g] = sum of y[n]^2 over what group g computed
+// and the second, for which x is `scaled`, multiplies its sums by
+//   1 / sqrt(sum over g of squares[g] / inputs + epsilon)
+// Besides, the outputs of a gated MLP can be put together where they are made: the first half of the
+// matrix is the gate, the second is up:
+//   y[r, n] = act(sum[r, n]) * sum[r, n + outputs / 2]
+HEARTH_CONSTANT(kGateNone, 0u)
+HEARTH_CONSTANT(kGateSilu, 1u)
+HEARTH_CONSTANT(kGateGelu, 2u)
+
 HEARTH_PARAMS(Matmul)
   address weight;    // [outputs, inputs] in the kernel's weight format, device layout
   address x;         // [rows, inputs] f32, or what split_rows made of it
   address y;         // [rows, outputs] f32
   address bias;      // [outputs] f32
   address residual;  // [rows, outputs] f32; may be y
+  address norm_weight;  // [outputs] f32
+  address scaled;       // [outputs] f32
+  address squares;      // [square_count] f32
   uint rows;
   uint inputs;
   uint outputs;
   float soft_cap;
+  float epsilon;  // of the norm
+  uint square_count;
 HEARTH_PARAMS_END
 
 #endif

@@ -2,10 +2,12 @@
 
 HEARTH_PARAMS(RmsNorm)
   address x;         // [rows, width] f32
-  address residual;  // [rows, width] f32, with kAdd
+  address residual;  // [kAdd, rows, width] f32
   address weight;    // [width] f32
   address y;         // [rows, width] f32
   address prepared;  // the same in the form kForm says
   uint width;
+  uint residual_stride;  // floats from row to row
+  uint part_stride;      // and from one residual to the next
   float epsilon;
 HEARTH_PARAMS_END

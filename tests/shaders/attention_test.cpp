@@ -46,9 +46,10 @@ class AttentionTest : public AttentionGpuTest {
     return text;
   }
 
-  void check(const AttentionCase& test, const AttentionPlan& plan) {
+  void check(const AttentionCase& test, const AttentionPlan& plan,
+             RowForm form = RowForm::kFloats) {
     const AttentionData data = make_attention_data(test, test.head_size + test.window);
-    EXPECT_LT(nmse(attend(test, data, plan), reference_attention(test, data)), limit_of(plan))
+    EXPECT_LT(nmse(attend(test, data, plan, form), reference_attention(test, data)), limit_of(plan))
         << describe(test, plan);
   }
 
@@ -74,8 +75,9 @@ class AttentionTest : public AttentionGpuTest {
     if (plan.many) plan.many->groups.x = plan.capacity.many;
     plan.merge.reset();
     if (plan.capacity.merges > 0)
-      plan.merge = KernelPlan{.pipeline = {.kernel = "attention_merge", .constants = {48, 16, 3}},
-                              .groups = {.x = plan.capacity.merges, .y = test.heads}};
+      plan.merge =
+          KernelPlan{.pipeline = {.kernel = "attention_merge", .constants = {48, 16, 3, 0}},
+                     .groups = {.x = plan.capacity.merges, .y = test.heads}};
     return plan;
   }
 };
@@ -117,6 +119,28 @@ TEST_F(AttentionTest, Windows) {
 TEST_F(AttentionTest, SoftCap) {
   for (const float cap : {1.0f, 20.0f})
     check({.head_size = 32, .sequences = {{40, 1}, {5, 20}}, .soft_cap = cap});
+}
+
+// The next product may want its rows in another form than floats.
+TEST_F(AttentionTest, FormsOfTheResult) {
+  const AttentionCase cases[] = {{.head_size = 64, .sequences = {{36, 1}, {0, 1}, {700, 1}}},
+                                 {.head_size = 32, .sequences = {{36, 1}, {0, 19}, {40, 1}}}};
+  for (const AttentionCase& test : cases) {
+    for (const DeviceCaps& caps : tiers()) {
+      if (test.head_size > most_head_size(caps)) continue;
+      const AttentionPlan plan = choose_attention(caps, shape_of(test));
+      const AttentionPlan split = with_tuning(test, plan,
+                                              {.few_tokens = plan.tuning.few_tokens,
+                                               .many_tokens = plan.tuning.many_tokens,
+                                               .split_keys = params::kBlockTokens,
+                                               .wanted_items = 7});
+      for (const RowForm form : {RowForm::kHalves, RowForm::kSplit}) {
+        if (!can_write(plan, form)) continue;
+        check(test, plan, form);
+        check(test, split, form);
+      }
+    }
+  }
 }
 
 TEST_F(AttentionTest, AChunkedPromptIsTheWholePrompt) {

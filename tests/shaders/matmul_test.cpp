@@ -7,6 +7,7 @@
 #include "tests/support/compare.h"
 #include "tests/support/gpu.h"
 #include "tests/support/reference.h"
+#include "tests/support/row_form.h"
 
 namespace hearth::testing {
 namespace {
@@ -229,7 +230,7 @@ TEST_F(MatmulTest, EveryShapeOfTheMatrixVectorKernels) {
         }
         plan.multiply.groups.x = divide_up(shape.outputs, outputs * kSubgroups);
         for (const uint32_t ahead : {1u, 3u}) {
-          plan.multiply.pipeline.constants = {lanes, 0, rows_at_once, outputs, ahead};
+          plan.multiply.pipeline.constants = {lanes, 0, rows_at_once, outputs, ahead, 0, 0, 0};
           expect_right();
         }
       }
@@ -273,6 +274,119 @@ TEST_F(MatmulTest, BiasSoftCapAndResidualInThatOrder) {
       });
       EXPECT_LT(nmse(read<float>(y_buffer), reference), limit(plan))
           << plan.multiply.pipeline.kernel;
+    }
+  }
+}
+
+// A norm between two products of one row: the first begins it, the second finishes it.
+TEST_F(MatmulTest, ANormBetweenTwoProducts) {
+  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kF32}) {
+    const MatmulShape first{.format = format, .rows = 1, .inputs = 96, .outputs = 1000};
+    const MatmulShape second{.format = format, .rows = 1, .inputs = 1000, .outputs = 70};
+    const MatmulPlan begin = choose_matmul(gpu_caps(true), first);
+    const MatmulPlan finish = choose_matmul(gpu_caps(true), second);
+    ASSERT_TRUE(begin.emit_constant && finish.norm_constant);
+    const Weights a = random_weights(format, first.outputs, first.inputs);
+    const Weights b = random_weights(format, second.outputs, second.inputs);
+    const std::vector<float> x = random_floats(first.inputs, 5, 3.0f);
+    const std::vector<float> residual = random_floats(first.outputs, 7);
+    const std::vector<float> norm = random_floats(first.outputs, 6);
+    const Buffer a_buffer = filled(a.device), b_buffer = filled(b.device), x_buffer = filled(x);
+    const Buffer norm_buffer = filled(norm), h_buffer = filled(residual);
+    const Buffer scaled = poisoned(first.outputs * 4), y_buffer = poisoned(second.outputs * 4);
+    const Buffer squares = poisoned(square_bytes(begin) + 16);
+    const BufferSlice used = squares.slice(0, square_bytes(begin));
+    run([&](CommandRecorder& recorder) -> Status {
+      HEARTH_TRY(record_matmul(
+          recorder, pipelines(), begin,
+          {.weight = a_buffer.all(),
+           .x = x_buffer.all(),
+           .y = h_buffer.all(),
+           .residual = h_buffer.all(),
+           .begin_norm =
+               NormBegin{.weight = norm_buffer.all(), .scaled = scaled.all(), .squares = used},
+           .shape = first}));
+      return record_matmul(recorder, pipelines(), finish,
+                           {.weight = b_buffer.all(),
+                            .x = scaled.all(),
+                            .y = y_buffer.all(),
+                            .squares = used,
+                            .norm_epsilon = 1e-1f,
+                            .shape = second});
+    });
+    std::vector<double> h = reference_matmul(a.values, x, 1, first.inputs, first.outputs);
+    for (size_t i = 0; i < h.size(); ++i) h[i] += residual[i];
+    EXPECT_LT(nmse(read<float>(h_buffer), h), kFloatLimit);
+    const std::vector<float> rounded(h.begin(), h.end());
+    const std::vector<double> normed = reference_rms_norm(rounded, norm, 1, second.inputs, 1e-1);
+    const std::vector<float> rows(normed.begin(), normed.end());
+    EXPECT_LT(nmse(read<float>(y_buffer),
+                   reference_matmul(b.values, rows, 1, second.inputs, second.outputs)),
+              kFloatLimit);
+  }
+}
+
+// Gates and ups are put together where they are made: by matrix-vector kernels, and by tiles.
+TEST_F(MatmulTest, GatesAndUps) {
+  const bool small_only = is_cpu(device().caps());  // slow to compile: see EveryTile
+  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0}) {
+    for (const uint32_t rows : {1u, 9u, 30u, 64u, 128u, 300u}) {
+      if (rows > 16 && small_only) continue;
+      const MatmulShape shape{.format = format, .rows = rows, .inputs = 96, .outputs = 2 * 76};
+      DeviceCaps caps = gpu_caps(true);
+      MatmulPlan plan = choose_matmul(caps, shape);
+      const bool vector = plan.form == RowForm::kFloats;
+      if (plan.form == RowForm::kSplit || (!vector && plan.form != RowForm::kHalves)) continue;
+      if (vector && rows > 1) continue;  // lavapipe at a vector width of 128 has no matrix units
+      if (vector) {
+        // Only large matrices get two outputs a subgroup, and with them this.
+        plan.multiply.pipeline.constants[3] = 2;
+        plan.gate_constant = 6;
+      }
+      ASSERT_TRUE(plan.gate_constant) << rows;
+      const Weights weights = random_weights(format, shape.outputs, shape.inputs, 0.3f);
+      const std::vector<float> x = random_floats(size_t{rows} * shape.inputs, 5);
+      const std::vector<double> sums =
+          reference_matmul(weights.values, x, rows, shape.inputs, shape.outputs);
+      const uint32_t results = shape.outputs / 2;
+      for (const MlpActivation activation : {MlpActivation::kSilu, MlpActivation::kGeluTanh}) {
+        for (const bool halves : {false, true}) {
+          if (halves && vector) continue;
+          // One of each on lavapipe, which takes seconds to compile them.
+          if (small_only && halves != (activation == MlpActivation::kGeluTanh) && !vector) continue;
+          std::vector<double> reference;
+          for (uint32_t r = 0; r < rows; ++r) {
+            for (uint32_t n = 0; n < results; ++n) {
+              const double gate = sums[r * shape.outputs + n];
+              const double u = activation == MlpActivation::kSilu
+                                   ? gate
+                                   : 1.5957691216057308 * (gate + 0.044715 * gate * gate * gate);
+              reference.push_back(gate / (1 + std::exp(-u)) *
+                                  sums[r * shape.outputs + results + n]);
+            }
+          }
+          const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
+          const Buffer scratch = poisoned(std::max<uint64_t>(plan.scratch_bytes, 16));
+          const Buffer y_buffer = poisoned(reference.size() * (halves ? 2 : 4) + 64);
+          run([&](CommandRecorder& recorder) {
+            return record_matmul(recorder, pipelines(), plan,
+                                 {.weight = weight_buffer.all(),
+                                  .x = x_buffer.all(),
+                                  .y = y_buffer.slice(0, y_buffer.bytes() - 64),
+                                  .scratch = scratch.all(),
+                                  .gate = activation,
+                                  .half_results = halves,
+                                  .shape = shape});
+          });
+          std::vector<float> y = halves ? read_form(RowForm::kHalves, read<uint32_t>(y_buffer))
+                                        : read<float>(y_buffer);
+          for (size_t i = reference.size(); i < y.size(); ++i)
+            EXPECT_TRUE(std::isnan(y[i])) << "written past the end";
+          y.resize(reference.size());
+          EXPECT_LT(nmse(y, reference), vector ? kFloatLimit : 2 * kHalfLimit)
+              << rows << (halves ? " halves" : " floats");
+        }
+      }
     }
   }
 }

@@ -23,7 +23,7 @@ class RmsNormTest : public GpuTest {
 
   // x += residual, then the norm; `over_residual`: y takes the residual's place.
   void check_add(RmsNormShape shape, const DeviceCaps& caps, bool over_residual) {
-    shape.add_residual = true;
+    shape.residuals = 1;
     const size_t count = size_t{shape.rows} * shape.width;
     const std::vector<float> x = random_floats(count, shape.width);
     const std::vector<float> residual = random_floats(count, shape.rows + 17);
@@ -89,12 +89,48 @@ TEST_F(RmsNormTest, WithResidual) {
   }
 }
 
+// The parts of a split product's sums lie in tiles that are larger than the result.
+TEST_F(RmsNormTest, AfterAddingTheParts) {
+  constexpr uint32_t kRows = 3, kParts = 5, kTileRows = 8;
+  for (const DeviceCaps& caps : {device().caps(), gpu_caps()}) {
+    for (const uint32_t width : {20u, 33u, 4096u, 20000u}) {
+      const uint32_t stride = (width + 63) / 64 * 64;
+      const RmsNormShape shape{.rows = kRows, .width = width, .residuals = kParts};
+      const std::vector<float> x = random_floats(size_t{kRows} * width, width);
+      const std::vector<float> parts = random_floats(size_t{kParts} * kTileRows * stride, 9);
+      const std::vector<float> weight = random_floats(width, 7);
+      const Buffer x_buffer = filled(x), weight_buffer = filled(weight),
+                   part_buffer = filled(parts);
+      const Buffer y_buffer = poisoned(x.size() * 4);
+      run([&](CommandRecorder& recorder) {
+        return record_rms_norm(recorder, pipelines(), choose_rms_norm(caps, shape),
+                               {.x = x_buffer.all(),
+                                .weight = weight_buffer.all(),
+                                .y = y_buffer.all(),
+                                .shape = shape,
+                                .residual = part_buffer.all(),
+                                .residual_stride = stride,
+                                .part_stride = kTileRows * stride});
+      });
+      std::vector<float> sum = x;
+      for (uint32_t r = 0; r < kRows; ++r)
+        for (uint32_t i = 0; i < width; ++i)
+          for (uint32_t s = 0; s < kParts; ++s)
+            sum[r * width + i] += parts[(s * kTileRows + r) * stride + i];
+      EXPECT_LT(nmse(read<float>(x_buffer), std::vector<double>(sum.begin(), sum.end())), kLimit);
+      EXPECT_LT(nmse(read<float>(y_buffer), reference_rms_norm(sum, weight, kRows, width, 1e-5)),
+                kLimit)
+          << width;
+    }
+  }
+}
+
 TEST_F(RmsNormTest, AlsoInTheFormAMatmulWants) {
   for (const RowForm form : {RowForm::kHalves, RowForm::kSplit}) {
     for (const auto& [rows, width] :
          {std::pair{1u, 32u}, {3u, 96u}, {2u, 1056u}, {3u, 4096u}, {2u, 20000u}}) {
       if (!can_write_form(gpu_caps(), form, width)) continue;
-      const RmsNormShape shape{.rows = rows, .width = width, .add_residual = true, .form = form};
+      const RmsNormShape shape{.rows = rows, .width = width, .residuals = 1, .form = form};
       const size_t count = size_t{rows} * width;
       const std::vector<float> x = random_floats(count, width), residual = random_floats(count, 3);
       const std::vector<float> weight = random_floats(width, 7);
@@ -133,7 +169,7 @@ TEST_F(RmsNormTest, ASecondFormNeedsAPlace) {
 
 TEST_F(RmsNormTest, AResultInPlaceOfTheSumIsRefused) {
   const Buffer any = poisoned(64);
-  const RmsNormShape shape{.rows = 1, .width = 4, .add_residual = true};
+  const RmsNormShape shape{.rows = 1, .width = 4, .residuals = 1};
   for (const BufferSlice& residual : {any.slice(16, 16), BufferSlice{}}) {
     ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
     const Status status =

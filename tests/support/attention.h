@@ -10,6 +10,7 @@
 #include "engine/ops/attention.h"
 #include "tests/support/gpu.h"
 #include "tests/support/reference_attention.h"
+#include "tests/support/row_form.h"
 
 namespace hearth::testing {
 
@@ -29,7 +30,7 @@ class AttentionGpuTest : public GpuTest {
 
   // [rows, heads, head_size]
   std::vector<float> attend(const AttentionCase& test, const AttentionData& data,
-                            const AttentionPlan& plan) {
+                            const AttentionPlan& plan, RowForm form = RowForm::kFloats) {
     std::vector<params::StepSequence> sequences;
     std::vector<uint32_t> tables;
     uint32_t blocks = 0;
@@ -74,7 +75,7 @@ class AttentionGpuTest : public GpuTest {
     };
     const Buffer few = list(work->few), many = list(work->many), merges = list(work->merges);
     const uint64_t row_bytes = uint64_t{test.heads} * test.head_size * 4;
-    const Buffer result = poisoned((row + 1) * row_bytes);
+    const Buffer result = poisoned(row_form_bytes(form, row + 1, test.heads * test.head_size));
     const Buffer partials =
         poisoned(std::max<uint64_t>(16, attention_partial_bytes(plan.capacity, shape_of(test))));
     run([&](CommandRecorder& recorder) {
@@ -92,9 +93,17 @@ class AttentionGpuTest : public GpuTest {
            .partials = partials.all(),
            .shape = shape_of(test),
            .window = test.window,
+           .form = form,
            .scale = test.scale(),
            .soft_cap = test.soft_cap});
     });
+    if (form != RowForm::kFloats) {
+      std::vector<uint32_t> words = read<uint32_t>(result);
+      clear_padding(form, words, row, test.heads * test.head_size);
+      std::vector<float> values = read_form(form, words);
+      values.resize(row * row_bytes / 4);
+      return values;
+    }
     std::vector<float> rows = read<float>(result);
     const size_t count = row * row_bytes / 4;
     for (size_t i = count; i < rows.size(); ++i)
@@ -104,6 +113,16 @@ class AttentionGpuTest : public GpuTest {
   }
 
  private:
+  // The last row is padding that nobody wrote: its pieces become zeros, which read_form() takes.
+  static void clear_padding(RowForm form, std::vector<uint32_t>& words, uint32_t row,
+                            uint32_t width) {
+    if (form != RowForm::kSplit) return;
+    const size_t pieces = words.size() / (params::kSplitPlanes * 4);
+    for (size_t plane = 0; plane < params::kSplitPlanes; ++plane)
+      for (size_t word = size_t{row} * (width / 32) * 4; word < pieces * 4; ++word)
+        words[plane * pieces * 4 + word] = 0;
+  }
+
   static void fill(const AttentionCase& test, const CachedRows& rows,
                    const std::vector<uint32_t>& table, const Buffer& buffer, const Buffer& scales) {
     const bool f16 = test.kv == KvFormat::kF16;

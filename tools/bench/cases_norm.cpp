@@ -16,7 +16,7 @@ Result<KernelCaseSet> rms_norm_cases(KernelBench& bench) {
     HEARTH_ASSIGN(const Buffer* y, add_filled(bench, set, bytes));
     HEARTH_ASSIGN(const Buffer* weight, add_filled(bench, set, uint64_t{shape.width} * 4));
     for (const bool add : {false, true}) {
-      shape.add_residual = add;
+      shape.residuals = add ? 1 : 0;
       const KernelPlan plan = choose_rms_norm(caps, shape);
       set.cases.push_back(
           {.kernel = add ? "rms_norm_add" : "rms_norm",

@@ -124,7 +124,10 @@ class GoldenTest : public GpuTest, public ::testing::WithParamInterface<std::str
 
 TEST_P(GoldenTest, EveryPositionInChunksOfAnySize) {
   load({.rows = kStepRows, .sequences = 8, .logit_rows = kStepRows});
-  for (const uint32_t chunk : {1000u, 1u, 7u, 16u}) check(chunk, 1e-6);
+  // A model in F16 runs on matrix units where there are some, which take x as f16 too: 1.6e-6 was
+  // measured on an H200.
+  const bool halves = GetParam() == "phi3_long" && !is_cpu(device().caps());
+  for (const uint32_t chunk : {1000u, 1u, 7u, 16u}) check(chunk, halves ? 1e-5 : 1e-6);
 }
 
 TEST_P(GoldenTest, WeightsInF16) {

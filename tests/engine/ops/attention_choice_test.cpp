@@ -137,6 +137,26 @@ TEST(AttentionChoice, DeterministicIsOneKernelForEveryBucket) {
   }
 }
 
+TEST(AttentionChoice, WhatMustStayInF32RunsOnNoMatrixUnits) {
+  for (const FakeDevice& device : devices()) {
+    for (AttentionShape shape : shapes(kMixed)) {
+      shape.f32_only = true;
+      EXPECT_FALSE(choose_attention(device.caps, shape).many) << device.name;
+    }
+  }
+}
+
+TEST(AttentionChoice, FormsOfTheResult) {
+  for (const FakeDevice& device : devices()) {
+    for (const AttentionShape& shape : shapes(kDecode)) {
+      const AttentionPlan plan = choose_attention(device.caps, shape);
+      const bool cpu = device.caps.type == DeviceType::kCpu;
+      EXPECT_EQ(plan.writes_halves, !cpu) << device.name;
+      EXPECT_FALSE(plan.writes_split && (cpu || shape.head_size % 32 != 0)) << device.name;
+    }
+  }
+}
+
 TEST(AttentionChoice, ShortBucketsNeedNoMerge) {
   for (const FakeDevice& device : devices()) {
     const AttentionPlan plan = choose_attention(

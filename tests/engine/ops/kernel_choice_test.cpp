@@ -81,6 +81,30 @@ TEST(KernelChoice, TilesFitTheDevice) {
   }
 }
 
+// What products can do for their neighbours is for single rows, where kernels wait for each other,
+// and for tiles that nobody else has a part of. Deterministic ones do the same at any number of
+// rows.
+TEST(KernelChoice, NormsAndGatesInsideProducts) {
+  DeviceCaps caps = kDevices.front().caps;
+  caps.features.coopmat = caps.features.float16 = true;
+  caps.coopmat_shapes = {
+      {16, 16, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32}};
+  const MatmulPlan one = choose_matmul(caps, shape_of(WeightFormat::kF16, 1, 28672));
+  EXPECT_TRUE(one.norm_constant && one.emit_constant && one.gate_constant);
+  EXPECT_FALSE(choose_matmul(caps, shape_of(WeightFormat::kF16, 1)).gate_constant);
+  for (const uint32_t rows : {8u, 32u, 64u, 256u, 2048u}) {
+    const MatmulPlan many = choose_matmul(caps, shape_of(WeightFormat::kF16, rows, 28672));
+    EXPECT_TRUE(many.gate_constant && !many.reduce) << rows;
+    EXPECT_FALSE(many.norm_constant || many.emit_constant) << rows;
+  }
+  const MatmulPlan split = choose_matmul(caps, shape_of(WeightFormat::kF16, 64, 4096));
+  ASSERT_TRUE(split.reduce && !split.gate_constant);
+  EXPECT_EQ(split.part_bytes,
+            uint64_t{split.parts.splits} * split.parts.rows * split.parts.outputs * 4);
+  const MatmulPlan fixed = choose_matmul(caps, shape_of(WeightFormat::kF16, 1, 28672), true);
+  EXPECT_FALSE(fixed.norm_constant || fixed.emit_constant || fixed.gate_constant);
+}
+
 TEST(KernelChoice, MatrixUnitsTakeOverWhereTheyAreAhead) {
   DeviceCaps caps = kDevices.front().caps;
   caps.features.coopmat = caps.features.float16 = caps.features.integer_dot = true;

@@ -40,7 +40,7 @@ TEST(RopeKvChoice, ASubgroupAHead) {
       EXPECT_EQ(plan.pipeline.kernel, kv == KvFormat::kF16 ? "rope_kv.f16" : "rope_kv.q8_0");
       expect_whole_subgroups(plan, device);
       const std::vector<uint32_t>& constants = plan.pipeline.constants;
-      ASSERT_EQ(constants.size(), 8u);
+      ASSERT_EQ(constants.size(), 10u);
       EXPECT_EQ((std::vector<uint32_t>(constants.begin() + 1, constants.begin() + 7)),
                 (std::vector<uint32_t>{32, 8, 128, 96, 0, 1}));
       EXPECT_EQ(plan.groups.y, shape.rows);
@@ -70,7 +70,7 @@ TEST(NormChoice, CpusNeedNoBarrierAndGpusReadARowOnce) {
   for (const FakeDevice& device : fake_devices()) {
     for (const uint32_t width : {1u, 63u, 288u, 4096u, 8192u, 100'000u}) {
       const KernelPlan plan =
-          choose_rms_norm(device.caps, {.rows = 5, .width = width, .add_residual = true});
+          choose_rms_norm(device.caps, {.rows = 5, .width = width, .residuals = 1});
       const std::vector<uint32_t>& constants = plan.pipeline.constants;
       ASSERT_EQ(constants.size(), 4u);
       EXPECT_EQ(plan.groups.x, 5u);
