@@ -184,7 +184,6 @@ double ChatRoom::answer_seconds(const Chat& chat) const {
 void ChatRoom::save_all() {
   for (const auto& [id, answer] : answers_) touched_.insert(id);
   save_touched();
-  history_.wait();
 }
 
 }  // namespace hearth

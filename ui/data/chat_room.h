@@ -53,7 +53,7 @@ class ChatRoom {
   RequestId request(const Chat& chat) const;
   double answer_seconds(const Chat& chat) const;
   size_t answers() const { return answers_.size(); }
-  // Everything is on the disk when it returns.
+  // Has everything written that was not yet; it is on the disk when this is gone, at the latest.
   void save_all();
 
  private:

@@ -34,6 +34,15 @@ std::string quoted(const std::string& text) { return "\"" + text + "\""; }
 
 }  // namespace
 
+ImU32 token_color(const Theme& theme, float probability) {
+  const ImVec4 sure = ImGui::ColorConvertU32ToFloat4(style_color(ImGuiCol_FrameBgHovered, 0.45f));
+  const ImVec4 doubtful =
+      ImGui::ColorConvertU32ToFloat4(with_opacity(theme.warning_color(), 0.55f));
+  const auto mix = [&](float a, float b) { return b + (a - b) * probability; };
+  return ImGui::ColorConvertFloat4ToU32({mix(sure.x, doubtful.x), mix(sure.y, doubtful.y),
+                                         mix(sure.z, doubtful.z), mix(sure.w, doubtful.w)});
+}
+
 std::optional<size_t> draw_alternatives(const Theme& theme, const ChatToken& token, bool buttons,
                                         bool enabled) {
   std::optional<size_t> clicked;
@@ -147,9 +156,13 @@ void ChatTranscript::visit_line(const ChatReply& reply, const Looks& looks, cons
     const size_t ink = std::min(to, std::max(from, lines[line].end));
     float wide = ImGui::CalcTextSize(text + from, text + ink).x;
     if (to > ink) wide += theme_->px(kLineFeedWidth);
+    const bool blank =
+        looks.token_ends[token] > to && reply.text.find_first_not_of(' ', from) >= to;
     if (from < to)
-      visit(TokenPlace{
-          .token = token, .min = {x, y}, .max = {x + wide, y + ImGui::GetTextLineHeight()}});
+      visit(TokenPlace{.token = token,
+                       .blank = blank,
+                       .min = {x, y},
+                       .max = {x + wide, y + ImGui::GetTextLineHeight()}});
     x += wide;
   }
 }
@@ -167,7 +180,6 @@ std::optional<ChatTranscript::TokenPlace> ChatTranscript::token_at(const ChatRep
   return found;
 }
 
-// The less likely a token was, the stronger it is shaded.
 void ChatTranscript::shade_tokens(const ChatReply& reply, const Looks& looks, const Bubble& bubble,
                                   bool all) const {
   if (!all && reply.given_tokens == 0 && !is_logging()) return;
@@ -175,18 +187,14 @@ void ChatTranscript::shade_tokens(const ChatReply& reply, const Looks& looks, co
   const float top = draw.GetClipRectMin().y, bottom = draw.GetClipRectMax().y;
   const auto first =
       static_cast<size_t>(std::max(0.0f, std::floor((top - bubble.text.y) / bubble.line_height)));
-  const ImU32 shade = theme_->warning_color();
   for (size_t line = first; line < looks.reply.lines().size(); ++line) {
     if (bubble.text.y + bubble.line_height * static_cast<float>(line) > bottom) break;
     visit_line(reply, looks, bubble, line, [&](const TokenPlace& place) {
       const ChatToken& token = reply.tokens[place.token];
       const ImVec2 to{place.max.x - theme_->px(1), place.max.y};
       const float rounding = theme_->px(2);
-      if (all) {
-        const float doubt = 1 - token.probability;
-        draw.AddRectFilled(place.min, to, style_color(ImGuiCol_FrameBg, 0.5f), rounding);
-        draw.AddRectFilled(place.min, to, with_opacity(shade, 0.55f * doubt), rounding);
-      }
+      if (place.blank) return;
+      if (all) draw.AddRectFilled(place.min, to, token_color(*theme_, token.probability), rounding);
       // Where a branch left the answer it came from.
       if (reply.given_tokens > 0 && place.token + 1 == reply.given_tokens)
         draw.AddRect(place.min, to, style_color(ImGuiCol_CheckMark), rounding, 0, theme_->px(1));
@@ -244,8 +252,7 @@ void ChatTranscript::draw_popup(const Chat& chat, const TranscriptOptions& optio
   ImGui::Separator();
   const auto clicked = draw_alternatives(*theme_, token, /*buttons=*/true, options.can_ask);
   ImGui::PushStyleColor(ImGuiCol_Text, style_color(ImGuiCol_TextDisabled));
-  ImGui::TextUnformatted(options.can_ask ? "Goes on from it in another tab; what comes before is "
-                                           "shared in the KV cache."
+  ImGui::TextUnformatted(options.can_ask ? "Goes on in a new tab; the KV cache is shared."
                                          : "There is no model to go on with.");
   ImGui::PopStyleColor();
   if (clicked) {
@@ -291,7 +298,8 @@ void ChatTranscript::draw_question(const Chat& chat, size_t index, const Transcr
   ChatLines& lines = looks(exchange).question;
   lay_out(lines, exchange.question, std::max(1.0f, room * kQuestionShare - 2 * padding));
   const float width = std::min(room, lines.width() + 2 * padding + 1);
-  const Bubble bubble = draw_bubble(lines, room - width, width, style_color(ImGuiCol_HeaderHovered, 0.75f));
+  const Bubble bubble =
+      draw_bubble(lines, room - width, width, style_color(ImGuiCol_HeaderHovered, 0.75f));
   draw_lines(lines, exchange.question, bubble);
   ImGui::Dummy({room, bubble.max.y - bubble.min.y});
 

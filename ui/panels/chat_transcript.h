@@ -59,6 +59,7 @@ class ChatTranscript {
   };
   struct TokenPlace {
     size_t token = 0;
+    bool blank = false;  // the blank before a word that is on the next line
     ImVec2 min, max;
   };
   struct Editing {
@@ -108,6 +109,8 @@ class ChatTranscript {
   std::string hovered_token_;
 };
 
+// Behind a token of this probability: the less likely, the stronger.
+ImU32 token_color(const Theme& theme, float probability);
 // Rows of what else could stand at a token; the index of the one that was clicked.
 std::optional<size_t> draw_alternatives(const Theme& theme, const ChatToken& token, bool buttons,
                                         bool enabled);

@@ -1,6 +1,7 @@
 // Chat: conversations with the model in tabs, each token of an answer with what else it could have
 // been.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,7 @@
 
 #include "ui/data/chat_room.h"
 #include "ui/data/settings.h"
+#include "ui/draw/legend.h"
 #include "ui/engine_host.h"
 #include "ui/panel.h"
 #include "ui/panels/chat_controls.h"
@@ -71,14 +73,24 @@ Partner find_partner(const PanelContext& context) {
 
 std::span<const char* const> examples_for(std::string_view model) {
   static constexpr const char* kStories[] = {"Tell me a story about a fox and a kite.",
-                                             "Write a story about a girl who finds a small boat.",
+                                             "Write a story about a lost boat.",
                                              "Hello! Who are you?"};
   static constexpr const char* kQuestions[] = {"Explain how a rainbow comes about.",
                                                "Write a short poem about the sea.",
-                                               "Which three books should everybody read, and why?"};
+                                               "Name three good books, and why."};
   const bool tells_stories =
-      model.find("storyteller") != std::string_view::npos || model.find("tiny") != model.npos;
+      std::ranges::any_of(std::array{"default model", "storyteller", "hearth-tiny"},
+                          [&](const char* name) { return model.find(name) != model.npos; });
   return tells_stories ? std::span<const char* const>(kStories) : kQuestions;
+}
+
+// What the boxes around tokens mean.
+std::array<LegendEntry, 3> token_legend(const Theme& theme) {
+  return {{{.text = "likely", .color = token_color(theme, 1)},
+           {.text = "unlikely", .color = token_color(theme, 0)},
+           {.text = "branched off here",
+            .color = style_color(ImGuiCol_CheckMark),
+            .mark = LegendEntry::Mark::kFrame}}};
 }
 
 bool says_something(const std::string& text) {
@@ -125,6 +137,7 @@ class ChatPanel : public Panel {
   std::string select_;  // whose tab comes to the front
   std::string renamed_, new_title_;
   std::string remove_, close_;  // at the end of the frame
+  bool undo_ = false;
   bool focus_input_ = false;
   bool show_tokens_ = false;
   bool began_ = false;
@@ -220,10 +233,12 @@ void ChatPanel::draw(const PanelContext& context) {
   if (const Chat* const chat = room_->history().find(remove_)) room_->remove(*chat);
   close_.clear();
   remove_.clear();
+  if (std::exchange(undo_, false))
+    if (const Chat* const chat = room_->history().restore()) show(*chat);
 }
 
 void ChatPanel::draw_tabs(const PanelContext& context) {
-  if (!ImGui::BeginTabBar("##chats", ImGuiTabBarFlags_FittingPolicyScroll)) return;
+  if (!ImGui::BeginTabBar("##chats")) return;
   if (ImGui::TabItemButton("...", ImGuiTabItemFlags_Leading | ImGuiTabItemFlags_NoTooltip))
     ImGui::OpenPopup("##history");
   name_item("History");
@@ -321,10 +336,7 @@ void ChatPanel::draw_undo() {
   ImGui::AlignTextToFramePadding();
   ImGui::Text("Deleted: %s", removed->shown_title().c_str());
   ImGui::SameLine();
-  if (ImGui::SmallButton("Undo")) {
-    show(*room_->history().restore());
-    return;
-  }
+  undo_ = ImGui::SmallButton("Undo");
   ImGui::SameLine();
   if (ImGui::SmallButton("Dismiss")) room_->history().forget_removed();
 }
@@ -341,11 +353,16 @@ void ChatPanel::draw_chat(const PanelContext& context, Chat& chat) {
   const ImGuiStyle& style = ImGui::GetStyle();
   const float input = 3 * ImGui::GetTextLineHeight() + 2 * style.FramePadding.y;
   const float gauge = ImGui::GetFrameHeightWithSpacing();
+  const float legend =
+      show_tokens_ ? legend_height(theme, token_legend(theme), ImGui::GetContentRegionAvail().x) +
+                         style.ItemSpacing.y
+                   : 0;
   const float failure = room_->history().failure().empty() ? 0 : 2 * ImGui::GetTextLineHeight();
   const float room =
-      ImGui::GetContentRegionAvail().y - input - gauge - failure - style.ItemSpacing.y;
+      ImGui::GetContentRegionAvail().y - input - gauge - legend - failure - style.ItemSpacing.y;
   draw_transcript(context, chat, std::max(theme.px(30), room));
   if (failure > 0) warning_text(theme, room_->history().failure());
+  if (show_tokens_) draw_legend(theme, token_legend(theme));
   draw_gauge(context, chat);
   draw_input(context, chat);
   ImGui::PopID();
@@ -394,7 +411,7 @@ void ChatPanel::draw_empty(const PanelContext& context, Chat& chat) {
   }
   centered(fmt::format("Talk to {}", partner_.name));
   ImGui::PushStyleColor(ImGuiCol_Text, style_color(ImGuiCol_TextDisabled));
-  centered("Point at a word of an answer to see what else it could have been.");
+  centered("Point at a word to see its alternatives.");
   ImGui::PopStyleColor();
   ImGui::Dummy({0, theme.px(6)});
   for (const char* const example : examples_for(partner_.name)) {

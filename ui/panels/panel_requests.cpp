@@ -23,11 +23,11 @@ struct Column {
 };
 
 constexpr Column kColumns[] = {
-    {"Request", "Its number; a click marks it in all panels", RequestColumn::kId, 58},
-    {"State", "What it is doing", RequestColumn::kState, 74},
+    {"Id", "Its number; a click marks it in all panels", RequestColumn::kId, 38},
+    {"State", "What it is doing", RequestColumn::kState, 84},
+    {"Act", "Give it a higher priority, or end it", RequestColumn::kPriority, 112},
     {"Progress", "Tokens computed, of those it may have at most: prompt and answer",
-     RequestColumn::kProgress, 118},
-    {"Act", "Give it a higher priority, or end it", RequestColumn::kPriority, 108},
+     RequestColumn::kProgress, 124},
     {"Prio", "Priority: higher goes first", RequestColumn::kPriority, 36},
     {"Waited", "From its arrival until it first ran", RequestColumn::kWaited, 58},
     {"TTFT", "From its arrival to its first token", RequestColumn::kTtft, 58},
@@ -40,8 +40,8 @@ constexpr Column kColumns[] = {
 enum ColumnIndex {
   kRequest,
   kState,
-  kProgress,
   kAct,
+  kProgress,
   kPriority,
   kWaited,
   kTtft,
@@ -133,9 +133,11 @@ class RequestsPanel : public Panel {
     const size_t waiting = table_.count(RequestState::kWaiting);
     const size_t out =
         table_.count(RequestState::kPreempted) + table_.count(RequestState::kSwapped);
-    ImGui::TextDisabled("%zu running, %zu waiting, %zu put out, %llu finished in all", running,
-                        waiting, out,
+    ImGui::PushTextWrapPos(0);
+    ImGui::TextDisabled("%zu running, %zu waiting, %zu put out, %llu finished", running, waiting,
+                        out,
                         static_cast<unsigned long long>(context.view.totals.requests_finished));
+    ImGui::PopTextWrapPos();
   }
 
   void draw_head(const Theme& theme) {
