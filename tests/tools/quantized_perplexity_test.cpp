@@ -35,10 +35,10 @@ void compare(const std::string& what, double ours, double exact, double limit) {
   fmt::print("{:<24} {:9.4f}, llama.cpp's file {:9.4f} ({:+.3f} %)\n", what, ours, exact,
              (ours / exact - 1) * 100);
   std::fflush(stdout);
-  EXPECT_NEAR(ours, exact, exact * limit) << what;
+  EXPECT_LE(ours, exact * (1 + limit)) << what;
 }
 
-TEST(QuantizedPerplexity, IsThatOfLlamaCppsFile) {
+TEST(QuantizedPerplexity, IsNoWorseThanOfLlamaCppsFile) {
   const auto golden = nlohmann::json::parse(std::ifstream(kGolden), nullptr, false);
   if (!golden.is_object()) GTEST_SKIP() << "no " << kGolden;
   const std::string model = kShared + golden["model"]["file"].get<std::string>();
