@@ -96,6 +96,13 @@ void name_item(const std::string& name) {
   if (is_logging()) ItemLog::instance().name(ImGui::GetItemID(), name);
 }
 
+bool begin_combo(const std::string& label, const std::string& preview) {
+  const bool open = ImGui::BeginCombo(label.c_str(), preview.c_str());
+  // While it is open the last item is one of its list.
+  if (!open) name_item(label);
+  return open;
+}
+
 void log_place(const std::string& name, ImVec2 min, ImVec2 max) {
   if (!is_logging()) return;
   ImRect visible(min, max);

@@ -175,8 +175,7 @@ class ControlPanel : public Panel {
         if (number != row.number)
           set_policy(engine, with_switch(policy_, row.name, std::to_string(number)));
       } else {
-        const std::string value(row.values[row.selected]);
-        if (ImGui::BeginCombo(label.c_str(), value.c_str())) {
+        if (begin_combo(label, std::string(row.values[row.selected]))) {
           for (size_t i = 0; i < row.values.size(); ++i)
             if (ImGui::Selectable(std::string(row.values[i]).c_str(), i == row.selected))
               set_policy(engine, with_switch(policy_, row.name, row.values[i]));

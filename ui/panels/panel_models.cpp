@@ -155,7 +155,7 @@ class ModelsPanel : public Panel {
     if (ImGui::InputScalar("Sequences", ImGuiDataType_U32, &wish.sequences))
       wish.sequences = std::clamp(wish.sequences, 1u, kMostSequences);
     ImGui::SetItemTooltip("That run at a time");
-    if (ImGui::BeginCombo("KV format", std::string(kv_format_name(wish.kv)).c_str())) {
+    if (begin_combo("KV format", std::string(kv_format_name(wish.kv)))) {
       for (const KvFormat format : {KvFormat::kF16, KvFormat::kQ8_0})
         if (ImGui::Selectable(std::string(kv_format_name(format)).c_str(), format == wish.kv))
           wish.kv = format;
