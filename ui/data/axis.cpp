@@ -152,7 +152,11 @@ std::vector<AxisTick> axis_ticks(double min, double max, bool logarithmic, Unit 
 
 double axis_end(double value, double least) {
   value = std::max(value, least);
-  return value > 0 && std::isfinite(value) ? nice_above(value) : 1;
+  if (!(value > 0) || !std::isfinite(value)) return 1;
+  const double power = std::pow(10, std::floor(std::log10(value)));
+  for (const double step : {1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0})
+    if (step * power >= value * (1 - 1e-9)) return step * power;
+  return 10 * power;
 }
 
 }  // namespace hearth

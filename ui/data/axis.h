@@ -34,7 +34,8 @@ struct AxisTick {
 // max, and 0 < min if logarithmic.
 std::vector<AxisTick> axis_ticks(double min, double max, bool logarithmic, Unit unit, int most);
 
-// The end of an axis that shows `value`: the next 1, 2 or 5 times a power of ten, at least `least`.
+// The end of an axis that shows `value`: a round number not far above it, so that the axis stands
+// still while values change a little. At least `least`.
 double axis_end(double value, double least);
 
 }  // namespace hearth

@@ -9,7 +9,7 @@ namespace hearth {
 namespace {
 
 float mark_size() { return std::round(small_text_size() * 0.95f); }
-float entry_gap(const Theme& theme) { return theme.px(12); }
+float entry_gap(const Theme& theme) { return theme.px(10); }
 float entry_width(const Theme& theme, const LegendEntry& entry) {
   return mark_size() + theme.px(5) + small_text_extent(entry.text).x;
 }

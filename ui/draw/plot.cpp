@@ -28,6 +28,8 @@ PlotAxis sound(PlotAxis axis) {
 
 }  // namespace
 
+float plot_label_room() { return std::ceil(small_text_size() * 4.4f); }
+
 float small_text_size() { return std::round(ImGui::GetFontSize() * 0.85f); }
 
 ImVec2 small_text_extent(const char* text) {
@@ -62,7 +64,7 @@ Plot::Plot(const Theme& theme, const char* id, const PlotOptions& options)
   const bool over = ImGui::IsItemHovered();
 
   const float line = small_text_size();
-  const float left = options.left >= 0 ? options.left : y_.labels ? theme.px(kPlotLabelRoom) : 0;
+  const float left = options.left >= 0 ? options.left : y_.labels ? plot_label_room() : 0;
   top_left_ = {corner.x + std::min(left, size.x / 2), corner.y + theme.px(2)};
   bottom_right_ = {corner.x + size.x, corner.y + size.y - (x_.labels ? line + theme.px(4) : 1)};
   bottom_right_.y = std::max(bottom_right_.y, top_left_.y + 1);

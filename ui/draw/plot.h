@@ -43,9 +43,9 @@ struct PlotAxis {
 struct PlotOptions {
   ImVec2 size{0, 0};  // 0: what is left of the window
   PlotAxis x, y;
-  float left = -1;  // room for the labels of y, to align plots; below 0: kPlotLabelRoom or none
+  float left = -1;  // room for the labels of y, to align plots; below 0: plot_label_room() or none
 };
-inline constexpr float kPlotLabelRoom = 58;  // at scale 1
+float plot_label_room();
 
 class Plot {
  public:

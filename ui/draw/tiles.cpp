@@ -8,14 +8,14 @@ namespace hearth {
 
 void draw_tiles(const Theme& theme, std::span<const Tile> tiles) {
   ImDrawList& draw = *ImGui::GetWindowDrawList();
-  const float gap = theme.px(18), small = small_text_size();
+  const float gap = theme.px(14), small = small_text_size();
   const float height = small + ImGui::GetFontSize() + theme.px(3);
   const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
   float end = 0;
   for (size_t i = 0; i < tiles.size(); ++i) {
     const Tile& tile = tiles[i];
     // Numbers that become a digit longer do not push the others about.
-    const float digits = std::max(ImGui::CalcTextSize(tile.value.c_str()).x, theme.px(44));
+    const float digits = std::max(ImGui::CalcTextSize(tile.value.c_str()).x, theme.px(36));
     const float width = std::max(small_text_extent(tile.name).x, digits);
     if (i > 0 && end + gap + width <= right) ImGui::SameLine(0, gap);
     const ImVec2 at = ImGui::GetCursorScreenPos();

@@ -1,5 +1,6 @@
 // Latency: how long tokens take, of all streams and of each.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,8 @@ class LatencyPanel : public Panel {
       draw_line();
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const float height = std::max(room.y, theme.px(80));
-    if (room.x >= theme.px(420)) {
-      const float right = std::clamp(room.x * 0.34f, theme.px(150), theme.px(420));
+    if (room.x >= theme.px(320)) {
+      const float right = std::clamp(room.x * 0.36f, theme.px(110), theme.px(420));
       draw_series(context, {room.x - right - theme.px(10), height});
       ImGui::SameLine(0, theme.px(10));
       draw_histogram(theme, {right, height});
@@ -72,22 +73,27 @@ class LatencyPanel : public Panel {
   using Window = LatencyData::Window;
 
   void draw_controls(const Theme& theme) {
-    if (ImGui::RadioButton("Last 30 s", window_ == Window::kRecent)) window_ = Window::kRecent;
-    same_line_if_room(checkbox_width("All tokens"));
-    if (ImGui::RadioButton("All tokens", window_ == Window::kAll)) window_ = Window::kAll;
-    ImGui::SetItemTooltip("Since this engine is watched, at most the newest %zu of each kind",
-                          LatencyData::kKept);
-    same_line_if_room(theme.px(150), theme.px(16));
+    bool all = window_ == Window::kAll;
+    if (ImGui::Checkbox("All tokens", &all)) window_ = all ? Window::kAll : Window::kRecent;
+    ImGui::SetItemTooltip(
+        "On: since this engine is watched, at most the newest %zu of each kind.\n"
+        "Off: the last %.0f seconds",
+        LatencyData::kKept, LatencyData::kRecentSeconds);
+    const std::string seen =
+        fmt::format("{}, {} streams", all ? "whole run" : "last 30 s", streams_.size());
+    same_line_if_room(ImGui::CalcTextSize(seen.c_str()).x, theme.px(14));
     ImGui::AlignTextToFramePadding();
-    ImGui::TextDisabled("%zu streams", streams_.size());
+    ImGui::TextDisabled("%s", seen.c_str());
   }
 
   void draw_table(const PanelContext& context) {
     const LatencyStream* marked = data_.find(context.selection.marked());
-    if (!ImGui::BeginTable("latency numbers", 6,
+    const bool wide = ImGui::GetContentRegionAvail().x >= 30 * ImGui::GetFontSize();
+    if (!ImGui::BeginTable("latency numbers", wide ? 6 : 4,
                            ImGuiTableFlags_SizingStretchSame | ImGuiTableFlags_PadOuterX))
       return;
     for (const char* name : {"", "p50", "p90", "p99", "mean", "count"}) {
+      if (!wide && ImGui::TableGetColumnIndex() == 3) break;
       ImGui::TableNextColumn();
       right_aligned(name, true);
     }
@@ -95,19 +101,17 @@ class LatencyPanel : public Panel {
       ImGui::TableNextColumn();
       if (ImGui::Selectable(latency_name(kind), kind_ == kind)) kind_ = kind;
       ImGui::SetItemTooltip("%s.\nClick: show it below", latency_about(kind));
-      numbers_row(data_.numbers(kind, window_));
+      numbers_row(data_.numbers(kind, window_), wide);
     }
     ImGui::TableNextColumn();
     // One line that is always there, so that nothing jumps when the mouse finds a stream.
     if (marked && marked->tokens > 0) {
-      ImGui::Text("#%llu TBT", static_cast<unsigned long long>(marked->request));
-      numbers_row(data_.numbers(*marked, window_));
+      ImGui::Text("#%llu", static_cast<unsigned long long>(marked->request));
+      ImGui::SetItemTooltip("time between tokens of this stream");
+      numbers_row(data_.numbers(*marked, window_), wide);
     } else {
       ImGui::TextDisabled("stream");
-      for (int i = 0; i < 5; ++i) {
-        ImGui::TableNextColumn();
-        right_aligned("-", true);
-      }
+      numbers_row({}, wide);
     }
     ImGui::EndTable();
   }
@@ -137,14 +141,16 @@ class LatencyPanel : public Panel {
       ImGui::TextUnformatted(text.c_str());
   }
 
-  static void numbers_row(const LatencyNumbers& numbers) {
+  static void numbers_row(const LatencyNumbers& numbers, bool wide) {
     for (const double value : {numbers.p50, numbers.p90, numbers.p99, numbers.mean}) {
+      if (!wide && ImGui::TableGetColumnIndex() == 3) return;
       ImGui::TableNextColumn();
       right_aligned(numbers.count == 0 ? "-" : format_value(value, Unit::kSeconds),
                     numbers.count == 0);
     }
     ImGui::TableNextColumn();
-    right_aligned(format_value(static_cast<double>(numbers.count), Unit::kPlain), false);
+    right_aligned(format_value(static_cast<double>(numbers.count), Unit::kPlain),
+                  numbers.count == 0);
   }
 
   void draw_series(const PanelContext& context, ImVec2 size) {
@@ -184,11 +190,10 @@ class LatencyPanel : public Panel {
     plot.line(p90_, theme.series_color(1), 1.5f);
     plot.line(p99_, theme.series_color(2), 1.5f);
     using Mark = LegendEntry::Mark;
-    const LegendEntry entries[] = {
-        {"TBT p50", theme.series_color(0), Mark::kLine, 0},
-        {"p90", theme.series_color(1), Mark::kLine, 0},
-        {"p99", theme.series_color(2), Mark::kLine, 0},
-        {"streams, each its colour", theme.sequence_color(5), Mark::kDot, 0}};
+    const LegendEntry entries[] = {{"TBT p50", theme.series_color(0), Mark::kLine, 0},
+                                   {"p90", theme.series_color(1), Mark::kLine, 0},
+                                   {"p99", theme.series_color(2), Mark::kLine, 0},
+                                   {"streams", theme.sequence_color(5), Mark::kDot, 0}};
     plot.legend(entries);
     if (!plot.hovered() || series.empty()) return;
     plot.crosshair();
@@ -289,7 +294,7 @@ class LatencyPanel : public Panel {
               {.size = size,
                .x = {.min = least, .max = most, .logarithmic = true, .unit = Unit::kSeconds},
                .y = {.max = 1.25 * static_cast<double>(highest), .title = title.c_str()},
-               .left = theme.px(40)});
+               .left = std::ceil(small_text_size() * 2.6f)});
     plot.bars(bars_, faded(theme.series_color(3), 0.85f));
     const LatencyNumbers numbers = data_.numbers(kind_, window_);
     if (numbers.count > 0) {

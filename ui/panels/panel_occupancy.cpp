@@ -1,6 +1,8 @@
 // Occupancy: how full the engine is, now and over time.
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,21 +34,22 @@ class OccupancyPanel : public Panel {
   void draw(const PanelContext& context) override {
     const Theme& theme = context.theme;
     draw_numbers(theme);
-    if (ImGui::RadioButton("Last minute", window_ == Window::kRecent)) window_ = Window::kRecent;
-    same_line_if_room(checkbox_width("Whole run"));
-    if (ImGui::RadioButton("Whole run", window_ == Window::kAll)) window_ = Window::kAll;
-
-    draw_key(theme);
+    same_line_if_room(checkbox_width("Whole run"), theme.px(14));
+    bool all = window_ == Window::kAll;
+    if (ImGui::Checkbox("Whole run", &all)) window_ = all ? Window::kAll : Window::kRecent;
+    ImGui::SetItemTooltip("On: since this engine is watched. Off: the last minute");
+    // Side by side with one legend, or below each other with each its own.
+    wide_ = ImGui::GetContentRegionAvail().x >= 36 * ImGui::GetFontSize();
+    if (wide_) draw_legend(theme, key(theme));
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const float memory = memory_height(theme);
     const float spacing = ImGui::GetStyle().ItemSpacing.y;
-    const bool wide = room.x >= theme.px(400);
-    const int lines = wide ? 1 : 3;
-    const float height =
-        std::max((room.y - memory - spacing) / static_cast<float>(lines) - spacing, theme.px(72));
-    const float width = wide ? (room.x - 2 * theme.px(10)) / 3 : room.x;
+    const int lines = wide_ ? 1 : 3;
+    const float height = std::max((room.y - memory - spacing) / static_cast<float>(lines) - spacing,
+                                  4.5f * small_text_size());
+    const float width = wide_ ? (room.x - 2 * theme.px(10)) / 3 : room.x;
     const auto next = [&] {
-      if (wide) ImGui::SameLine(0, theme.px(10));
+      if (wide_) ImGui::SameLine(0, theme.px(10));
     };
     collect();
     draw_sequences(theme, {width, height});
@@ -98,20 +101,24 @@ class OccupancyPanel : public Panel {
     draw_tiles(theme, tiles);
   }
 
-  // One for the three plots: no colour means two things in them.
-  void draw_key(const Theme& theme) {
+  // No colour means two things in the three plots.
+  static std::array<LegendEntry, 8> key(const Theme& theme) {
     using Mark = LegendEntry::Mark;
-    const LegendEntry entries[] = {
-        {"running", theme.series_color(6), Mark::kSquare, 0},
-        {"waiting", theme.phase_color(PhaseColor::kWaiting), Mark::kLine, 0},
-        {"swapped", theme.phase_color(PhaseColor::kSwapped), Mark::kLine, 0},
-        {"in a step", theme.text_color(), Mark::kLine, 0},
-        {"generated", theme.phase_color(PhaseColor::kDecode), Mark::kLine, 0},
-        {"prompt", theme.phase_color(PhaseColor::kPrompt), Mark::kLine, 0},
-        {"GPU busy", theme.series_color(1), Mark::kLine, 0},
-        {"padding", theme.phase_color(PhaseColor::kPadding), Mark::kLine, 0}};
-    draw_legend(theme, entries);
+    return {{{"running", theme.series_color(6), Mark::kSquare, 0},
+             {"waiting", theme.phase_color(PhaseColor::kWaiting), Mark::kLine, 0},
+             {"swapped", theme.phase_color(PhaseColor::kSwapped), Mark::kLine, 0},
+             {"in a step", theme.text_color(), Mark::kLine, 0},
+             {"generated", theme.phase_color(PhaseColor::kDecode), Mark::kLine, 0},
+             {"prompt", theme.phase_color(PhaseColor::kPrompt), Mark::kLine, 0},
+             {"GPU busy", theme.series_color(1), Mark::kLine, 0},
+             {"padding", theme.phase_color(PhaseColor::kPadding), Mark::kLine, 0}}};
   }
+  // The plot's own part of it.
+  void own_legend(const Theme& theme, Plot& plot, size_t first, size_t count) const {
+    const std::array<LegendEntry, 8> entries = key(theme);
+    if (!wide_) plot.legend(std::span(entries).subspan(first, count));
+  }
+  const char* title(const char* name) const { return wide_ ? name : nullptr; }
 
   void collect() {
     const std::deque<OccupancyBucket>& series = data_.series(window_);
@@ -133,8 +140,10 @@ class OccupancyPanel : public Panel {
     }
   }
 
-  PlotAxis time_axis() const {
-    return {.min = -data_.span(window_), .max = 0, .unit = Unit::kSeconds};
+  static float label_room() { return std::ceil(small_text_size() * 3.4f); }
+
+  PlotAxis time_axis(bool labels = true) const {
+    return {.min = -data_.span(window_), .max = 0, .unit = Unit::kSeconds, .labels = labels};
   }
 
   static double highest(std::initializer_list<const std::vector<PlotPoint>*> lists) {
@@ -153,16 +162,18 @@ class OccupancyPanel : public Panel {
   }
 
   void draw_sequences(const Theme& theme, ImVec2 size) {
-    Plot plot(theme, "sequences over time",
-              {.size = size,
-               .x = time_axis(),
-               .y = {.max = axis_end(1.2 * highest({&running_, &waiting_, &swapped_}), 4),
-                     .title = "sequences"},
-               .left = theme.px(40)});
+    Plot plot(
+        theme, "sequences over time",
+        {.size = size,
+         .x = time_axis(wide_),
+         .y = {.max = axis_end((wide_ ? 1.2 : 1.6) * highest({&running_, &waiting_, &swapped_}), 4),
+               .title = title("sequences")},
+         .left = label_room()});
     plot.area(running_, {}, faded(theme.series_color(6), 0.6f));
     plot.steps(waiting_, theme.phase_color(PhaseColor::kWaiting), 2);
     plot.steps(swapped_, theme.phase_color(PhaseColor::kSwapped), 2);
     plot.line(batch_, faded(theme.text_color(), 0.8f), 1);
+    own_legend(theme, plot, 0, 4);
     if (const OccupancyBucket* bucket = plot.hovered() ? bucket_at(plot.mouse_x()) : nullptr) {
       plot.crosshair();
       ImGui::SetTooltip("%s ago\n%u running, %u waiting, %u swapped\n%.1f in a step",
@@ -172,15 +183,16 @@ class OccupancyPanel : public Panel {
   }
 
   void draw_rates(const Theme& theme, ImVec2 size) {
-    Plot plot(
-        theme, "tokens per second over time",
-        {.size = size,
-         .x = time_axis(),
-         .y = {.max = axis_end(1.2 * highest({&generated_, &prompt_}), 1), .title = "tokens/s"},
-         .left = theme.px(40)});
+    Plot plot(theme, "tokens per second over time",
+              {.size = size,
+               .x = time_axis(wide_),
+               .y = {.max = axis_end((wide_ ? 1.2 : 1.6) * highest({&generated_, &prompt_}), 1),
+                     .title = title("tokens/s")},
+               .left = label_room()});
     plot.line(prompt_, theme.phase_color(PhaseColor::kPrompt), 1.5f);
     plot.area(generated_, {}, faded(theme.phase_color(PhaseColor::kDecode), 0.25f));
     plot.line(generated_, theme.phase_color(PhaseColor::kDecode), 2);
+    own_legend(theme, plot, 4, 2);
     if (const OccupancyBucket* bucket = plot.hovered() ? bucket_at(plot.mouse_x()) : nullptr) {
       plot.crosshair();
       ImGui::SetTooltip("%s ago\ngenerated %s\nprompt %s",
@@ -194,11 +206,12 @@ class OccupancyPanel : public Panel {
     Plot plot(theme, "shares over time",
               {.size = size,
                .x = time_axis(),
-               .y = {.max = 1.2, .unit = Unit::kShare, .title = "share"},
-               .left = theme.px(46)});
+               .y = {.max = wide_ ? 1.15 : 1.7, .unit = Unit::kShare, .title = title("share")},
+               .left = label_room()});
     plot.area(busy_, {}, faded(theme.series_color(1), 0.25f));
     plot.line(busy_, theme.series_color(1), 2);
     plot.line(padding_, theme.phase_color(PhaseColor::kPadding), 2);
+    own_legend(theme, plot, 6, 2);
     if (const OccupancyBucket* bucket = plot.hovered() ? bucket_at(plot.mouse_x()) : nullptr) {
       plot.crosshair();
       ImGui::SetTooltip("%s ago\nGPU busy %s\npadding %s",
@@ -260,6 +273,7 @@ class OccupancyPanel : public Panel {
 
   OccupancyData data_;
   Window window_ = Window::kRecent;
+  bool wide_ = true;
   std::vector<PlotPoint> running_, waiting_, swapped_, batch_, generated_, prompt_, busy_, padding_;
   std::vector<std::string> names_;
   std::vector<LegendEntry> parts_;

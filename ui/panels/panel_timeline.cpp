@@ -46,12 +46,12 @@ class TimelinePanel : public Panel {
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const float spacing = ImGui::GetStyle().ItemSpacing.y;
     const float steps_line = small_text_size() + theme.px(2);
-    left_ = theme.px(kPlotLabelRoom);
+    left_ = plot_label_room();
     corner_ = ImGui::GetCursorScreenPos();
     const float wide = room.x - left_ - ImGui::GetStyle().ScrollbarSize;
     window_.set_width(static_cast<double>(std::max(wide, 1.0f)));
 
-    float strip = std::clamp(room.y * 0.22f, theme.px(40), theme.px(96));
+    float strip = std::clamp(room.y * 0.18f, 2.6f * small_text_size(), theme.px(96));
     if (room.y < theme.px(150)) strip = 0;
     const float rows = std::max(
         room.y - 2 * (strip > 0 ? strip + spacing : 0) - steps_line - spacing, theme.px(44));
@@ -140,11 +140,8 @@ class TimelinePanel : public Panel {
         phase(PhaseColor::kWaiting, Mark::kSquare, 'w'),
         phase(PhaseColor::kPreempted, Mark::kSquare, 'x'),
         phase(PhaseColor::kSwapped, Mark::kSquare, 's'),
-        {"not in this step", faded(theme.text_color(), 0.5f), Mark::kLine, 0},
+        {"not in step", faded(theme.text_color(), 0.5f), Mark::kLine, 0},
         phase(PhaseColor::kPadding, Mark::kHatched, 0),
-        {"plan", theme.series_color(6), Mark::kSquare, 0},
-        {"GPU", theme.series_color(1), Mark::kSquare, 0},
-        {"engine waits", theme.text_color(), Mark::kLine, 0},
     };
     draw_legend(theme, entries);
   }
@@ -206,7 +203,7 @@ class TimelinePanel : public Panel {
     Plot plot(theme, "step time",
               {.size = size,
                .x = x_axis(),
-               .y = {.max = 1.2 * most, .unit = Unit::kSeconds, .title = "step time"},
+               .y = {.max = 1.35 * most, .unit = Unit::kSeconds},
                .left = left_});
     for (uint64_t c = window_.first_seen(); c < window_.end_seen(); ++c) {
       const TimelineColumn& column = data_.column(c);
@@ -226,6 +223,11 @@ class TimelinePanel : public Panel {
     if (!waits_.empty())
       waits_.push_back({static_cast<double>(window_.end_seen()), waits_.back().y});
     plot.steps(waits_, theme.text_color(), 1.5f);
+    using Mark = LegendEntry::Mark;
+    const LegendEntry entries[] = {{"step time: plan", theme.series_color(6), Mark::kSquare, 0},
+                                   {"GPU", theme.series_color(1), Mark::kSquare, 0},
+                                   {"engine waits", theme.text_color(), Mark::kLine, 0}};
+    plot.legend(entries);
     draw_missed_steps(theme, plot.canvas(), data_, window_, plot.top_left().x, plot.top_left().y,
                       plot.bottom_right().y);
     if (plot.hovered()) step_tooltip(window_.column_at(plot.mouse_x()));

@@ -130,7 +130,7 @@ void TimelineRows::draw(const PanelContext& context, const TimelineData& data,
   const Theme& theme = context.theme;
   data.rows_between(window.first_seen(), window.end_seen(), seen_);
   const float fitting = size.y / static_cast<float>(std::max<size_t>(seen_.size(), 1));
-  const float height = std::round(std::clamp(fitting, theme.px(12), theme.px(18)));
+  const float height = std::round(std::clamp(fitting, small_text_size(), theme.px(18)));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
   ImGui::BeginChild("timeline rows", size, 0,
                     ImGuiWindowFlags_AlwaysVerticalScrollbar | ImGuiWindowFlags_NoMove);

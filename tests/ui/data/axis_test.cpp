@@ -55,8 +55,9 @@ TEST(Axis, NothingOnAnAxisWithoutLength) {
 }
 
 TEST(Axis, EndsAtARoundNumber) {
-  EXPECT_DOUBLE_EQ(axis_end(37, 1), 50);
-  EXPECT_DOUBLE_EQ(axis_end(0, 4), 5);
+  EXPECT_DOUBLE_EQ(axis_end(37, 1), 40);
+  EXPECT_DOUBLE_EQ(axis_end(81, 1), 100);
+  EXPECT_DOUBLE_EQ(axis_end(0, 4), 4);
   EXPECT_DOUBLE_EQ(axis_end(0.02, 0), 0.02);
   EXPECT_DOUBLE_EQ(axis_end(0, 0), 1);
 }
