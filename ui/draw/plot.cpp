@@ -269,7 +269,9 @@ void Plot::marker(double x, ImU32 color, const char* name) {
 
 void Plot::legend(std::span<const LegendEntry> entries) {
   const ImVec2 at(top_left_.x + theme_.px(6), top_left_.y + theme_.px(1));
-  draw_legend_over(theme_, *draw_, at, bottom_right_.x - at.x, entries);
+  const float width = bottom_right_.x - at.x;
+  if (legend_height(theme_, entries, width) > (bottom_right_.y - top_left_.y) / 2) return;
+  draw_legend_over(theme_, *draw_, at, width, entries);
 }
 
 void Plot::crosshair() {

@@ -70,7 +70,7 @@ class Plot {
   // A line from bottom to top, its name at the top.
   void marker(double x, ImU32 color, const char* name);
 
-  // Inside, top left, over the data: draw it last.
+  // Inside, top left, over the data: draw it last. Left out where it would hide half of the plot.
   void legend(std::span<const LegendEntry> entries);
 
   bool hovered() const { return hovered_; }  // the mouse is between the axes

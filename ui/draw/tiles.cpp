@@ -27,10 +27,12 @@ void draw_tiles(const Theme& theme, std::span<const Tile> tiles) {
   }
 }
 
-void same_line_if_room(float width, float spacing) {
+bool same_line_if_room(float width, float spacing) {
   const float gap = spacing < 0 ? ImGui::GetStyle().ItemSpacing.x : spacing;
   const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
-  if (ImGui::GetItemRectMax().x + gap + width <= right) ImGui::SameLine(0, gap);
+  if (ImGui::GetItemRectMax().x + gap + width > right) return false;
+  ImGui::SameLine(0, gap);
+  return true;
 }
 
 float button_width(const char* label) {

@@ -18,8 +18,9 @@ struct Tile {
 
 void draw_tiles(const Theme& theme, std::span<const Tile> tiles);
 
-// The next item goes on the same line if one of this width has room there, else on a new one.
-void same_line_if_room(float width, float spacing = -1);
+// The next item goes on the same line if one of this width has room there, else on a new one:
+// false.
+bool same_line_if_room(float width, float spacing = -1);
 // What a button or checkbox with this label takes.
 float button_width(const char* label);
 float checkbox_width(const char* label);

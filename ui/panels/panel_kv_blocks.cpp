@@ -52,23 +52,24 @@ class KvBlocksPanel : public Panel {
       ImGui::TextDisabled("There is no pool yet.");
       return;
     }
-    const ImVec2 room = ImGui::GetContentRegionAvail();
+    ImVec2 room = ImGui::GetContentRegionAvail();
+    room.y = std::max(room.y, theme.px(64));
     if (!data_.has_details()) {
       ImGui::TextDisabled(
           "This engine tells counts only: cells are in order of use, not of place.");
       draw_counts(theme);
     } else if (!reservation_) {
-      draw_pool(context, {0, 0});
+      draw_pool(context, {0, room.y});
     } else if (room.x > 2.2f * room.y) {
       const float half = (room.x - theme.px(16)) / 2;
       ImGui::BeginGroup();
       draw_title(theme, "as it is", data_.numbers());
-      draw_pool(context, {half, 0});
+      draw_pool(context, {half, room.y - ImGui::GetTextLineHeightWithSpacing()});
       ImGui::EndGroup();
       ImGui::SameLine(0, theme.px(16));
       ImGui::BeginGroup();
       draw_title(theme, "under reservation", data_.reserved_numbers());
-      draw_reservation(context, {half, 0});
+      draw_reservation(context, {half, room.y - ImGui::GetTextLineHeightWithSpacing()});
       ImGui::EndGroup();
     } else {
       draw_title(theme, "as it is", data_.numbers());
@@ -77,7 +78,7 @@ class KvBlocksPanel : public Panel {
                                           2,
                                       theme.px(40))});
       draw_title(theme, "under reservation", data_.reserved_numbers());
-      draw_reservation(context, {0, 0});
+      draw_reservation(context, {0, std::max(ImGui::GetContentRegionAvail().y, theme.px(40))});
     }
   }
 
@@ -151,9 +152,8 @@ class KvBlocksPanel : public Panel {
   }
 
   void draw_title(const Theme& theme, const char* name, const PoolNumbers& numbers) {
-    std::string text =
-        fmt::format("{}: {} of {} blocks, {} of their places wasted", name, numbers.owned,
-                    numbers.blocks, format_value(numbers.wasted_share(), Unit::kShare));
+    std::string text = fmt::format("{}: {} of {}, {} wasted", name, numbers.owned, numbers.blocks,
+                                   format_value(numbers.wasted_share(), Unit::kShare));
     if (&numbers == &data_.reserved_numbers() && data_.left_out() > 0)
       text += fmt::format(", {} of {} running would wait", data_.left_out(), data_.running());
     ImGui::PushStyleColor(ImGuiCol_Text, faded(theme.text_color(), 0.8f));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -37,7 +38,7 @@ class LatencyPanel : public Panel {
     if (ImGui::GetContentRegionAvail().y >= theme.px(240))
       draw_table(context);
     else
-      draw_line();
+      draw_line(theme);
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const float height = std::max(room.y, theme.px(80));
     if (room.x >= theme.px(320)) {
@@ -81,7 +82,7 @@ class LatencyPanel : public Panel {
         LatencyData::kKept, LatencyData::kRecentSeconds);
     const std::string seen =
         fmt::format("{}, {} streams", all ? "whole run" : "last 30 s", streams_.size());
-    same_line_if_room(ImGui::CalcTextSize(seen.c_str()).x, theme.px(14));
+    if (!same_line_if_room(ImGui::CalcTextSize(seen.c_str()).x, theme.px(14))) return;
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", seen.c_str());
   }
@@ -95,7 +96,12 @@ class LatencyPanel : public Panel {
     for (const char* name : {"", "p50", "p90", "p99", "mean", "count"}) {
       if (!wide && ImGui::TableGetColumnIndex() == 3) break;
       ImGui::TableNextColumn();
-      right_aligned(name, true);
+      // In the colours of their lines below.
+      const int column = ImGui::TableGetColumnIndex();
+      const bool line = column >= 1 && column <= 3;
+      if (line) ImGui::PushStyleColor(ImGuiCol_Text, context.theme.series_color(column - 1));
+      right_aligned(name, !line);
+      if (line) ImGui::PopStyleColor();
     }
     for (const LatencyKind kind : kKinds) {
       ImGui::TableNextColumn();
@@ -117,7 +123,7 @@ class LatencyPanel : public Panel {
   }
 
   // Where there is no room for the table: the chosen kind alone.
-  void draw_line() {
+  void draw_line(const Theme& theme) {
     for (const LatencyKind kind : kKinds) {
       if (kind != kKinds[0]) ImGui::SameLine();
       const float width = ImGui::CalcTextSize(latency_name(kind)).x;
@@ -125,11 +131,18 @@ class LatencyPanel : public Panel {
       ImGui::SetItemTooltip("%s", latency_about(kind));
     }
     const LatencyNumbers numbers = data_.numbers(kind_, window_);
-    const std::string text = fmt::format(
-        "p50 {}   p90 {}   p99 {}", format_value(numbers.p50, Unit::kSeconds),
-        format_value(numbers.p90, Unit::kSeconds), format_value(numbers.p99, Unit::kSeconds));
-    same_line_if_room(ImGui::CalcTextSize(text.c_str()).x, ImGui::GetFontSize());
-    ImGui::TextUnformatted(text.c_str());
+    int line = 0;
+    for (const auto& [name, value] : {std::pair{"p50", numbers.p50}, std::pair{"p90", numbers.p90},
+                                      std::pair{"p99", numbers.p99}}) {
+      const std::string text = format_value(value, Unit::kSeconds);
+      const float width = ImGui::CalcTextSize(name).x + ImGui::CalcTextSize(text.c_str()).x;
+      same_line_if_room(width + ImGui::GetFontSize() / 3, ImGui::GetFontSize());
+      ImGui::PushStyleColor(ImGuiCol_Text, theme.series_color(line++));
+      ImGui::TextUnformatted(name);
+      ImGui::PopStyleColor();
+      ImGui::SameLine(0, ImGui::GetFontSize() / 3);
+      ImGui::TextUnformatted(text.c_str());
+    }
   }
 
   static void right_aligned(const std::string& text, bool dim) {

@@ -123,7 +123,8 @@ class TimelinePanel : public Panel {
     std::string now = fmt::format("{} running   {} waiting   {} swapped", counts.running,
                                   counts.waiting, counts.swapped);
     if (data_.missed_steps() > 0) now += fmt::format("   {} steps missed", data_.missed_steps());
-    same_line_if_room(ImGui::CalcTextSize(now.c_str()).x, context.theme.px(16));
+    // Other panels say it, too: it takes no line of its own.
+    if (!same_line_if_room(ImGui::CalcTextSize(now.c_str()).x, context.theme.px(16))) return;
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", now.c_str());
   }
@@ -140,7 +141,7 @@ class TimelinePanel : public Panel {
         phase(PhaseColor::kWaiting, Mark::kSquare, 'w'),
         phase(PhaseColor::kPreempted, Mark::kSquare, 'x'),
         phase(PhaseColor::kSwapped, Mark::kSquare, 's'),
-        {"not in step", faded(theme.text_color(), 0.5f), Mark::kLine, 0},
+        {"idle", faded(theme.text_color(), 0.5f), Mark::kLine, 0},
         phase(PhaseColor::kPadding, Mark::kHatched, 0),
     };
     draw_legend(theme, entries);
