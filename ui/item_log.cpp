@@ -16,16 +16,22 @@ void ItemLog::enable(bool enabled) { ImGui::GetCurrentContext()->TestEngineHookI
 void ItemLog::begin_frame() { items_.clear(); }
 
 void ItemLog::add(ImGuiID id, ImVec2 min, ImVec2 max) {
-  if (id != 0) items_.push_back({.id = id, .label = {}, .min = min, .max = max});
+  if (id == 0) return;
+  // A tab says its label first.
+  if (items_.empty() || items_.back().id != id || items_.back().max.x > items_.back().min.x)
+    items_.push_back({.id = id, .label = {}, .min = {}, .max = {}});
+  items_.back().min = min;
+  items_.back().max = max;
 }
 
 void ItemLog::name(ImGuiID id, std::string_view label) {
-  // The label comes right after the place, but for windows.
+  // The label comes right after the place, but for windows and tabs.
   for (auto item = items_.rbegin(); item != items_.rend(); ++item) {
     if (item->id != id) continue;
     item->label = label;
     return;
   }
+  items_.push_back({.id = id, .label = std::string(label), .min = {}, .max = {}});
 }
 
 std::optional<LoggedItem> ItemLog::find(std::string_view label) const {

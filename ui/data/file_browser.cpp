@@ -72,7 +72,8 @@ void FileBrowser::update() {
     std::error_code ignored;
     fs::path folder = fs::absolute(path, ignored).lexically_normal();
     if (!folder.has_filename()) folder = folder.parent_path();
-    if (fs::is_regular_file(folder, ignored)) folder = folder.parent_path();
+    while (!fs::is_directory(folder, ignored) && folder.has_relative_path())
+      folder = folder.parent_path();
     return list_folder(folder);
   });
 }

@@ -30,7 +30,8 @@ FolderListing list_folder(const std::filesystem::path& folder);
 
 class FileBrowser {
  public:
-  // Another folder, from the next update() on. A file's path: the folder it is in.
+  // Another folder, from the next update() on. A path that is no folder: the nearest
+  // folder above it.
   void open(const std::filesystem::path& path);
   // The folder above.
   void up();

@@ -21,7 +21,7 @@
 namespace hearth {
 namespace {
 
-constexpr float kLabelRoom = 92;  // right of a field, at scale 1
+constexpr float kLabelRoom = 104;  // right of a field, at scale 1
 constexpr const char* kBrowser = "Open a model";
 // Preempted sequences have somewhere to go, so that swapping can be seen.
 constexpr uint64_t kSwapBytes = uint64_t{256} << 20;

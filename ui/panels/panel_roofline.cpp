@@ -22,6 +22,8 @@ namespace {
 
 // The roof takes the first two colours of the series; steps go on from there.
 constexpr int kFirstStepColor = 2;
+constexpr float kLabelRoom = 98;  // left of the plot, at scale 1
+constexpr float kRoomForTable = 320;
 
 class RooflinePanel : public Panel {
  public:
@@ -101,8 +103,8 @@ class RooflinePanel : public Panel {
     draw_legend(theme, legend);
     const ImVec2 room = ImGui::GetContentRegionAvail();
     // The table has what is left, if that is enough for some rows.
-    const float height =
-        std::max({theme.px(120), room.y * 0.55f, std::min(room.x * 0.6f, room.y * 0.7f)});
+    const bool table = room.y > theme.px(kRoomForTable);
+    const float height = std::max(theme.px(100), table ? room.y * 0.6f : room.y);
     Plot plot(theme, "##roofline",
               {.size = {room.x, height},
                .x = {.min = plot_.x_min,
@@ -112,7 +114,8 @@ class RooflinePanel : public Panel {
                .y = {.min = plot_.y_min,
                      .max = plot_.y_max,
                      .logarithmic = true,
-                     .unit = Unit::kFlopsPerSecond}});
+                     .unit = Unit::kFlopsPerSecond},
+               .left = theme.px(kLabelRoom)});
     for (size_t i = 0; i < plot_.roofs.size(); ++i) {
       std::vector<PlotPoint> points;
       for (const RooflinePlot::Point& at : plot_.roofs[i].points) points.push_back({at.x, at.y});

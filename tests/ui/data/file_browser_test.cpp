@@ -62,6 +62,10 @@ TEST_F(FileBrowserTest, GoesDownAndUpAndTakesAFileForItsFolder) {
     browser.update();
     return browser.listing().folder == root_;
   }));
+  browser.open(root_ / "nowhere" / "model.gguf");
+  browser.update();
+  ASSERT_TRUE(settles(browser));
+  EXPECT_EQ(browser.listing().folder, root_);
   browser.open("/");
   browser.up();
   ASSERT_TRUE(comes_true([&] {
