@@ -217,8 +217,9 @@ std::vector<const RequestRow*> RequestTable::sorted(RequestColumn column, bool d
   std::vector<std::pair<double, const RequestRow*>> keyed;
   keyed.reserve(rows_.size());
   for (const auto& [id, row] : rows_) keyed.emplace_back(value(row), &row);
-  std::ranges::stable_sort(keyed, [&](const auto& a, const auto& b) {
-    return descending ? a.first > b.first : a.first < b.first;
+  std::ranges::sort(keyed, [&](const auto& a, const auto& b) {
+    if (a.first != b.first) return descending ? a.first > b.first : a.first < b.first;
+    return a.second->id < b.second->id;
   });
   std::vector<const RequestRow*> rows;
   rows.reserve(keyed.size());

@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-constexpr float kLabelRoom = 128;  // right of a slider, at scale 1
+constexpr float kLabelRoom = 138;  // right of a slider, at scale 1
 constexpr float kNearlyFull = 0.9f;
 
 bool number(const char* label, float& value, float least, float most, const char* format,

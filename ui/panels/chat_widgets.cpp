@@ -47,8 +47,10 @@ MessageBox message_box(const char* label, std::string& text, ImVec2 size, const 
   box.entered = editing.entered;
   if (text.empty() && hint != nullptr) {
     const ImVec2 corner = ImGui::GetItemRectMin(), padding = ImGui::GetStyle().FramePadding;
+    ImGui::PushClipRect(corner, ImGui::GetItemRectMax(), true);
     ImGui::GetWindowDrawList()->AddText({corner.x + padding.x, corner.y + padding.y},
                                         ImGui::GetColorU32(ImGuiCol_TextDisabled), hint);
+    ImGui::PopClipRect();
   }
   return box;
 }

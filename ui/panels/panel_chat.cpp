@@ -254,6 +254,7 @@ void ChatPanel::draw_tabs(const PanelContext& context) {
         fmt::format("{}{}###{}", chat.shown_title(), room_->answering(chat) ? " ..." : "", chat.id);
     const ImGuiTabItemFlags flags = chat.id == select ? ImGuiTabItemFlags_SetSelected : 0;
     const bool in_front = ImGui::BeginTabItem(label.c_str(), &open, flags);
+    name_item(chat.shown_title());
     draw_tab_menu(chat);
     if (in_front) {
       // A tab that is about to come to the front is drawn from the next frame on.
@@ -333,12 +334,14 @@ void ChatPanel::draw_history_menu() {
 void ChatPanel::draw_undo() {
   const Chat* const removed = room_->history().removed();
   if (removed == nullptr) return;
-  ImGui::AlignTextToFramePadding();
-  ImGui::Text("Deleted: %s", removed->shown_title().c_str());
-  ImGui::SameLine();
   undo_ = ImGui::SmallButton("Undo");
   ImGui::SameLine();
-  if (ImGui::SmallButton("Dismiss")) room_->history().forget_removed();
+  if (ImGui::SmallButton("Dismiss")) {
+    room_->history().forget_removed();
+    return;
+  }
+  ImGui::SameLine();
+  ImGui::Text("Deleted: %s", removed->shown_title().c_str());
 }
 
 void ChatPanel::draw_chat(const PanelContext& context, Chat& chat) {
@@ -450,7 +453,7 @@ void ChatPanel::draw_input(const PanelContext& context, Chat& chat) {
     room_->stop(chat, *partner_.model);
   if (std::exchange(focus_input_, false)) ImGui::SetKeyboardFocusHere();
   const std::string hint =
-      partner_.model ? fmt::format("Message {}", partner_.name) : partner_.reason;
+      partner_.model ? fmt::format("Message {}", partner_.name) : "Nobody to talk to";
   const MessageBox box = message_box("##message", chat.draft, {width, height}, hint.c_str());
   if (box.edited) room_->touch(chat);
   ImGui::SameLine();

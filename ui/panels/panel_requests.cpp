@@ -1,7 +1,11 @@
 // Requests: every one there is and the last that have ended, with what it does, how far it is and
 // how long it took. Those that have not ended can be raised and cancelled.
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <imgui.h>
@@ -25,7 +29,7 @@ struct Column {
 constexpr Column kColumns[] = {
     {"Id", "Its number; a click marks it in all panels", RequestColumn::kId, 38},
     {"State", "What it is doing", RequestColumn::kState, 84},
-    {"Act", "Give it a higher priority, or end it", RequestColumn::kPriority, 112},
+    {"Act", "Give it a higher priority, or end it", RequestColumn::kPriority, 118},
     {"Progress", "Tokens computed, of those it may have at most: prompt and answer",
      RequestColumn::kProgress, 124},
     {"Prio", "Priority: higher goes first", RequestColumn::kPriority, 36},
@@ -113,6 +117,7 @@ class RequestsPanel : public Panel {
     while (clipper.Step())
       for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
         draw_row(context, *rows[static_cast<size_t>(i)]);
+    hovered_ = ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem);
     ImGui::EndTable();
   }
 
@@ -160,13 +165,27 @@ class RequestsPanel : public Panel {
     }
   }
 
+  // What is under the mouse does not move away from it: new rows come last until it leaves.
+  void keep_order(std::vector<const RequestRow*>& rows) const {
+    const auto place = [&](const RequestRow* row) {
+      const auto found = order_.find(row->id);
+      return std::pair(found == order_.end() ? SIZE_MAX : found->second, row->id);
+    };
+    std::ranges::sort(rows, {}, place);
+  }
+
   std::vector<const RequestRow*> sorted_rows() {
-    if (const ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs();
+    bool changed = false;
+    if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs();
         specs != nullptr && specs->SpecsCount > 0) {
+      changed = std::exchange(specs->SpecsDirty, false);
       column_ = static_cast<RequestColumn>(specs->Specs[0].ColumnUserID);
       descending_ = specs->Specs[0].SortDirection == ImGuiSortDirection_Descending;
     }
     std::vector<const RequestRow*> rows = table_.sorted(column_, descending_, now_);
+    if (hovered_ && !changed) keep_order(rows);
+    order_.clear();
+    for (size_t i = 0; i < rows.size(); ++i) order_[rows[i]->id] = i;
     first_ = rows.empty() ? 0 : rows.front()->id;
     return rows;
   }
@@ -240,7 +259,7 @@ class RequestsPanel : public Panel {
       table_.note_priority(row.id, priority);
     }
     ImGui::SetItemTooltip("A higher priority; with Shift a lower one");
-    ImGui::SameLine();
+    ImGui::SameLine(0, context.theme.px(4));
     if (ImGui::SmallButton("Cancel")) {
       engine->cancel(row.id);
       table_.note_cancel(row.id);
@@ -250,7 +269,9 @@ class RequestsPanel : public Panel {
   }
 
   RequestTable table_;
-  RequestId first_ = 0;  // the uppermost
+  std::unordered_map<RequestId, size_t> order_;  // of the last frame
+  bool hovered_ = false;                         // in it
+  RequestId first_ = 0;                          // the uppermost
   RequestColumn column_ = RequestColumn::kId;
   bool descending_ = true;
   double now_ = 0;
