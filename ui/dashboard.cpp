@@ -89,6 +89,10 @@ void Dashboard::draw() {
   const bool restyle_after = restyle_;
   if (restyle_after) restyle();
   const PanelContext shared = context();
+  // A file on the window is for the panel that opens models.
+  if (host_.has_dropped())
+    for (Tab& tab : tabs_)
+      if (tab.panel->info().key == "models") tab.visible = tab.bring_up = true;
   for (const Tab& tab : tabs_) tab.panel->update(shared);
   press_shortcuts();
   draw_menu();

@@ -66,6 +66,7 @@ class EngineHost {
 
   // A file that was dragged onto the window, for the panel that opens models.
   void drop(std::string path) { dropped_ = std::move(path); }
+  bool has_dropped() const { return !dropped_.empty(); }
   std::string take_dropped() { return std::exchange(dropped_, {}); }
 
   void pause(bool paused);

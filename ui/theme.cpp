@@ -129,7 +129,7 @@ void load_fonts(Theme& theme) {
 
 void apply_theme(const Theme& theme) {
   ImGuiStyle style;
-  style.FontSizeBase = 13;
+  style.FontSizeBase = 15;
   style.FontScaleDpi = theme.scale;
   style.WindowPadding = {10, 8};
   style.FramePadding = {8, 4};
@@ -145,6 +145,8 @@ void apply_theme(const Theme& theme) {
   style.TabBarOverlineSize = 2;
   style.CellPadding = {6, 3};
   style.ScaleAllSizes(theme.scale);
+  // ImGui takes a new size for the next frame; within one it would put the old one back.
+  style._NextFrameFontSizeBase = style.FontSizeBase;
   ImGui::GetStyle() = style;
   if (theme.dark)
     ImGui::StyleColorsDark();
