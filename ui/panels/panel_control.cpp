@@ -98,8 +98,8 @@ class ControlPanel : public Panel {
     for (const SwitchRow& row : switch_rows(policy_))
       values.set(row.name, *switch_value(policy_, row.name));
     values.set("sequences", limits_.max_sequences);
-    values.set("step tokens", limits_.max_step_tokens);
-    values.set("pool blocks", limits_.pool_blocks);
+    values.set("step_tokens", limits_.max_step_tokens);
+    values.set("pool_blocks", limits_.pool_blocks);
     values.set("paused", paused_ ? 1 : 0);
     values.set("pace", pace_);
     const LoadCounts& counts = load_.counts();
@@ -108,9 +108,9 @@ class ControlPanel : public Panel {
     values.set("running", static_cast<double>(counts.running));
     values.set("ended", static_cast<double>(counts.ended));
     values.set("refused", static_cast<double>(counts.refused));
-    values.set("trace requests", static_cast<double>(load_.trace_requests()));
-    values.set("trace submitted", static_cast<double>(load_.trace_submitted()));
-    values.set("trace failure", load_.trace_failure());
+    values.set("trace_requests", static_cast<double>(load_.trace_requests()));
+    values.set("trace_submitted", static_cast<double>(load_.trace_submitted()));
+    values.set("trace_failure", load_.trace_failure());
   }
 
  private:

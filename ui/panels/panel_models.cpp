@@ -95,10 +95,10 @@ class ModelsPanel : public Panel {
     values.set("problem", estimate->failure);
     values.set("name", estimate->name);
     values.set("fits", estimate->fits() ? 1 : 0);
-    values.set("weight bytes", static_cast<double>(estimate->memory.weight_bytes));
-    values.set("total bytes", static_cast<double>(estimate->memory.total_bytes()));
+    values.set("weight_bytes", static_cast<double>(estimate->memory.weight_bytes));
+    values.set("total_bytes", static_cast<double>(estimate->memory.total_bytes()));
     values.set("context", estimate->memory.context);
-    values.set("largest context", estimate->memory.max_context);
+    values.set("largest_context", estimate->memory.max_context);
   }
 
  private:

@@ -71,8 +71,8 @@ class RooflinePanel : public Panel {
     values.set("dots", static_cast<double>(data_.dots.size()));
     values.set("marks", static_cast<double>(plot_.marks.size()));
     values.set("steps", static_cast<double>(plot_.steps.size()));
-    values.set("read bytes/s", data_.read_bytes_per_s);
-    values.set("flops/s", std::max(data_.flops_per_s, data_.matrix_flops_per_s));
+    values.set("read_bytes_per_s", data_.read_bytes_per_s);
+    values.set("flops_per_s", std::max(data_.flops_per_s, data_.matrix_flops_per_s));
     values.set("failure", failure_);
   }
 
