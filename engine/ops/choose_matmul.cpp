@@ -32,7 +32,9 @@ MatmulPlan choose_cpu(const DeviceCaps& caps, const MatmulShape& shape, uint32_t
 // `ahead` steps keep the memory busy. More vectors: each weight is used more often, so registers go
 // to sums.
 KernelPlan choose_float(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
-  const uint32_t lanes = group_size(caps, rows_at_once == 1 ? 256 : 128);
+  // No device promises more than 32 subgroups in a group.
+  const uint32_t most = std::min(256u, 32 * caps.subgroup_size);
+  const uint32_t lanes = group_size(caps, rows_at_once == 1 ? most : 128);
   const bool quantized = !format_info(shape.format).is_float();
   const bool many_outputs = shape.outputs >= 8192;
   const uint32_t outputs = rows_at_once > 2 ? 4 : many_outputs ? 2 : 1;

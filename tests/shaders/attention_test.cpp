@@ -207,7 +207,8 @@ TEST_F(AttentionTest, TilesOfTheRowKernel) {
     for (const auto& [subgroups, lanes, run] :
          {RowTile{1, 1, 2}, {3, 2, 1}, {1, subgroup, 4}, {3, subgroup, 2}}) {
       AttentionPlan plan = choose_attention(caps, shape_of(test));
-      plan.few.pipeline.constants = {subgroup * subgroups, subgroup, subgroups, 32, 2, lanes, run};
+      plan.few.pipeline.constants = {
+          subgroup * subgroups, subgroup, subgroups, 32, 2, lanes, run, 0};
       plan.many.reset();
       plan.few.groups.y = 2 * 3;  // 2 tokens of 3 heads in parts of 2 rows
       check(test, with_tuning(test, plan, {.few_tokens = 2, .split_keys = 64, .wanted_items = 3}));
