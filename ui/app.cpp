@@ -91,10 +91,7 @@ class App {
     for (uint32_t frame = 1; !finished(frame); ++frame) {
       const double left = std::chrono::duration<double>(next - Clock::now()).count();
       window_->wait_for_input(left);
-      if (window_->minimized()) {
-        window_->wait_for_input(1 / kIdleFramesPerSecond);
-        host_.update();
-      }
+      if (window_->minimized()) window_->wait_for_input(1 / kIdleFramesPerSecond);
       const Clock::time_point begin = Clock::now();
       HEARTH_TRY(draw_frame(frame));
       next = begin + std::chrono::duration_cast<Clock::duration>(

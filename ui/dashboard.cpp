@@ -85,9 +85,8 @@ void Dashboard::restyle() {
 }
 
 void Dashboard::draw() {
-  // Colours and sizes change between two frames only, so that one frame is of one kind.
-  const bool restyle_after = restyle_;
-  if (restyle_after) restyle();
+  // Here and not where it was clicked, so that a frame is of one kind.
+  if (restyle_) restyle();
   const PanelContext shared = context();
   // A file on the window is for the panel that opens models.
   if (host_.has_dropped())
