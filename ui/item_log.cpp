@@ -1,7 +1,5 @@
 #include "ui/item_log.h"
 
-#include <algorithm>
-
 #include <imgui_internal.h>
 
 namespace hearth {
@@ -15,13 +13,14 @@ void ItemLog::enable(bool enabled) { ImGui::GetCurrentContext()->TestEngineHookI
 
 void ItemLog::begin_frame() { items_.clear(); }
 
-void ItemLog::add(ImGuiID id, ImVec2 min, ImVec2 max) {
+void ItemLog::add(ImGuiID id, ImVec2 min, ImVec2 max, bool on_top) {
   if (id == 0) return;
   // A tab says its label first.
   if (items_.empty() || items_.back().id != id || items_.back().max.x > items_.back().min.x)
     items_.push_back({.id = id, .label = {}, .min = {}, .max = {}});
   items_.back().min = min;
   items_.back().max = max;
+  items_.back().on_top = on_top;
 }
 
 void ItemLog::name(ImGuiID id, std::string_view label) {
@@ -35,13 +34,15 @@ void ItemLog::name(ImGuiID id, std::string_view label) {
 }
 
 std::optional<LoggedItem> ItemLog::find(std::string_view label) const {
-  const auto item = std::find_if(items_.rbegin(), items_.rend(), [&](const LoggedItem& one) {
-    if (one.max.x <= one.min.x || one.max.y <= one.min.y) return false;
-    return one.label == label ||
-           std::string_view(one.label).substr(0, one.label.find("##")) == label;
-  });
-  if (item == items_.rend()) return std::nullopt;
-  return *item;
+  const LoggedItem* found = nullptr;
+  for (const LoggedItem& one : items_) {
+    if (one.max.x <= one.min.x || one.max.y <= one.min.y) continue;
+    const std::string_view visible = std::string_view(one.label).substr(0, one.label.find("##"));
+    if (one.label != label && visible != label) continue;
+    if (found == nullptr || one.on_top || !found->on_top) found = &one;
+  }
+  if (found == nullptr) return std::nullopt;
+  return *found;
 }
 
 }  // namespace hearth
@@ -51,8 +52,12 @@ std::optional<LoggedItem> ItemLog::find(std::string_view label) const {
 void ImGuiTestEngineHook_ItemAdd(ImGuiContext* context, ImGuiID id, const ImRect& place,
                                  const ImGuiLastItemData*) {
   ImRect visible = place;
-  if (context->CurrentWindow != nullptr) visible.ClipWith(context->CurrentWindow->ClipRect);
-  hearth::ItemLog::instance().add(id, visible.Min, visible.Max);
+  bool on_top = false;
+  if (const ImGuiWindow* window = context->CurrentWindow) {
+    visible.ClipWith(window->ClipRect);
+    on_top = (window->Flags & ImGuiWindowFlags_Popup) != 0;
+  }
+  hearth::ItemLog::instance().add(id, visible.Min, visible.Max, on_top);
 }
 
 void ImGuiTestEngineHook_ItemInfo(ImGuiContext*, ImGuiID id, const char* label,

@@ -13,8 +13,9 @@ namespace hearth {
 
 struct LoggedItem {
   ImGuiID id = 0;
-  std::string label;  // the visible part and what follows ##
-  ImVec2 min, max;    // as far as it is visible
+  std::string label;    // the visible part and what follows ##
+  ImVec2 min, max;      // as far as it is visible
+  bool on_top = false;  // of an open menu or popup, which lies over everything else
 };
 
 class ItemLog {
@@ -26,13 +27,13 @@ class ItemLog {
   // Before a frame; what the last one had stays until then.
   void begin_frame();
 
-  // The visible item whose label is exactly this, with or without what follows ##; the topmost of
-  // several.
+  // The visible item whose label is exactly this, with or without what follows ##; of several one
+  // of an open menu or popup, then the last.
   std::optional<LoggedItem> find(std::string_view label) const;
   const std::vector<LoggedItem>& items() const { return items_; }
 
   // For the hooks.
-  void add(ImGuiID id, ImVec2 min, ImVec2 max);
+  void add(ImGuiID id, ImVec2 min, ImVec2 max, bool on_top = false);
   void name(ImGuiID id, std::string_view label);
 
  private:
