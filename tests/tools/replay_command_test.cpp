@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/support/process.h"
 
@@ -21,7 +22,9 @@ Finished replay(std::vector<std::string> arguments) {
 }
 
 TEST(ReplayCommand, JsonAddsUpAndTheTraceFileIsRead) {
-  const std::string path = ::testing::TempDir() + "/replay_command_test.json";
+  // Two widths may run at the same time.
+  const std::string path =
+      ::testing::TempDir() + "/replay_command_test." + std::to_string(getpid()) + ".json";
   const Finished result =
       replay({"synthetic:n=6,prompt=4..20,gen=2..8,prefix=16", "--max-seqs", "2", "--compare",
               "static,continuous", "--json", "--requests", "--trace", path});
