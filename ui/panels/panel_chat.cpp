@@ -2,7 +2,6 @@
 // been.
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -14,6 +13,7 @@
 #include "ui/engine_host.h"
 #include "ui/panel.h"
 #include "ui/panels/chat_controls.h"
+#include "ui/panels/chat_partner.h"
 #include "ui/panels/chat_transcript.h"
 #include "ui/panels/chat_widgets.h"
 #include "ui/theme.h"
@@ -23,66 +23,6 @@ namespace {
 
 constexpr float kLeastHeightForControls = 260;  // at scale 1
 constexpr float kNarrow = 300;
-
-// What could answer now, or why nothing can.
-struct Partner {
-  std::optional<ChatModel> model;
-  std::string name;
-  std::string reason;
-  float progress = -1;  // of loading; below 0: nothing loads
-};
-
-Partner find_partner(const PanelContext& context) {
-  Partner partner;
-  EngineHost& host = context.host;
-  if (const EngineHost::Loading loading = host.loading(); loading.active) {
-    partner.reason = fmt::format("Loading {}", loading.what);
-    partner.progress = loading.total_bytes == 0 ? 0
-                                                : static_cast<float>(loading.done_bytes) /
-                                                      static_cast<float>(loading.total_bytes);
-    return partner;
-  }
-  Session* const session = host.session();
-  Engine* const engine = host.engine();
-  if (session == nullptr || engine == nullptr) {
-    if (engine != nullptr)
-      partner.reason =
-          "The demo makes its tokens up, so there is nobody to talk to. Open a model to chat.";
-    else if (!context.view.failure.empty())
-      partner.reason = context.view.failure;
-    else if (context.view.connected)
-      partner.reason =
-          "This is an engine elsewhere: it is watched from here, and has a chat page of its own.";
-    else
-      partner.reason = "No model is open.";
-    return partner;
-  }
-  partner.name = session->file().name();
-  const Result<const ChatTemplate*> chat = session->chat_template();
-  if (!chat.ok() || session->tokenizer() == nullptr) {
-    partner.reason = chat.ok() ? "This model has no vocabulary." : chat.error().message;
-    return partner;
-  }
-  partner.model = ChatModel{.engine = engine,
-                            .tokenizer = session->tokenizer(),
-                            .chat = *chat,
-                            .context = session->runner().options().limits.context,
-                            .generation = context.view.generation};
-  return partner;
-}
-
-std::span<const char* const> examples_for(std::string_view model) {
-  static constexpr const char* kStories[] = {"Tell me a story about a fox and a kite.",
-                                             "Write a story about a lost boat.",
-                                             "Hello! Who are you?"};
-  static constexpr const char* kQuestions[] = {"Explain how a rainbow comes about.",
-                                               "Write a short poem about the sea.",
-                                               "Name three good books, and why."};
-  const bool tells_stories =
-      std::ranges::any_of(std::array{"default model", "storyteller", "hearth-tiny"},
-                          [&](const char* name) { return model.find(name) != model.npos; });
-  return tells_stories ? std::span<const char* const>(kStories) : kQuestions;
-}
 
 // What the boxes around tokens mean.
 std::array<LegendEntry, 3> token_legend(const Theme& theme) {
@@ -131,7 +71,7 @@ class ChatPanel : public Panel {
   void obey(const TranscriptAction& action, Chat& chat);
 
   std::unique_ptr<ChatRoom> room_;
-  Partner partner_;
+  ChatPartner partner_;
   ChatTranscript transcript_;
   std::string shown_;   // a chat's id
   std::string select_;  // whose tab comes to the front
@@ -149,7 +89,7 @@ void ChatPanel::update(const PanelContext& context) {
     room_ = std::make_unique<ChatRoom>(folder.empty() ? folder : folder / "chats");
     show_tokens_ = context.settings.get("chat.show_tokens", false);
   }
-  partner_ = find_partner(context);
+  partner_ = find_chat_partner(context);
   room_->update(partner_.model ? &*partner_.model : nullptr, ImGui::GetTime());
   if (!room_->history().load()) return;
   const auto& chats = room_->history().chats();
@@ -223,7 +163,7 @@ void ChatPanel::obey(const TranscriptAction& action, Chat& chat) {
 
 void ChatPanel::draw(const PanelContext& context) {
   // Another panel may have let go of the model in this frame.
-  partner_ = find_partner(context);
+  partner_ = find_chat_partner(context);
   if (!room_ || !room_->history().load()) {
     faint_text("Reading the conversations...");
     return;
@@ -417,7 +357,7 @@ void ChatPanel::draw_empty(const PanelContext& context, Chat& chat) {
   centered("Point at a word to see its alternatives.");
   ImGui::PopStyleColor();
   ImGui::Dummy({0, theme.px(6)});
-  for (const char* const example : examples_for(partner_.name)) {
+  for (const char* const example : chat_examples(partner_.name)) {
     const float width = std::min(room.x, ImGui::CalcTextSize(example).x + 2 * theme.px(12));
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (room.x - width) / 2));
     if (ImGui::Button(example, {width, 0})) ask(chat, example);
