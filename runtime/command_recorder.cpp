@@ -98,25 +98,36 @@ Result<CommandRecorder> CommandRecorder::begin(Device& device, const RecorderOpt
   recorder.covered_stages_ = any;
   buffer.barriers_ = 0;
   if (recorder.times(Timing::kWhole)) recorder.timer_->record_begin(buffer.handle_, options.name);
+  if (options.chained && device.chain_counts()) {
+    const Buffer& counts = device.chain_counts();
+    vkCmdFillBuffer(buffer.handle_, counts.handle(), 0, counts.bytes(), 0);
+    recorder.clearing_counts_ = true;
+    recorder.chain_ = Chain(counts.address());
+  }
   return recorder;
 }
 
 void CommandRecorder::barrier(uint32_t after, uint32_t before) {
+  if (std::exchange(clearing_counts_, false)) after |= kStageTransfer;
   record_barrier(buffer_.handle_, {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2,
                                    .srcStageMask = vulkan_stages(after),
                                    .srcAccessMask = vulkan_writes(after),
                                    .dstStageMask = vulkan_stages(before),
                                    .dstAccessMask = vulkan_reads(before) | vulkan_writes(before)});
   ++buffer_.barriers_;
+  chain_.restart();
 }
 
 void CommandRecorder::begin_command(std::span<const Access> accesses, std::string_view label,
-                                    uint32_t stages) {
+                                    uint32_t stages, bool chains) {
   const bool conflict = hazards_.add(accesses);
   // A barrier is for the kinds of work that follow it; the first command of another kind needs one
   // of its own, whatever it touches.
   const bool uncovered = used_stages_ != 0 && (stages & ~covered_stages_) != 0;
-  if (conflict || uncovered || (serial_ && used_stages_ != 0)) {
+  if (conflict && chains && !uncovered && !serial_ && chain_.can_follow()) {
+    chain_.follow();
+  } else if (conflict || uncovered || (serial_ && used_stages_ != 0) ||
+             (chain_.behind() && !chains)) {
     barrier(used_stages_, stages);
     covered_stages_ = stages;
     if (!conflict) {
@@ -143,20 +154,29 @@ void CommandRecorder::end_command() {
 }
 
 void CommandRecorder::prepare(const Dispatch& dispatch, std::span<const Access> accesses,
-                              uint32_t stages) {
+                              uint32_t stages, bool chains) {
   assert(!transfer_only_ && "kernels run on the compute queue");
   begin_command(accesses, dispatch.label.empty() ? dispatch.pipeline.name() : dispatch.label,
-                stages);
+                stages, chains);
   if (bound_ != dispatch.pipeline.handle()) {
     bound_ = dispatch.pipeline.handle();
     vkCmdBindPipeline(buffer_.handle_, VK_PIPELINE_BIND_POINT_COMPUTE, bound_);
   }
+  std::array<std::byte, kPushBytes> bytes{};
+  std::memcpy(bytes.data(), dispatch.push.data.data(), dispatch.push.bytes);
+  if (chains) {
+    const ChainPush push = chain_.add(dispatch.groups.x * dispatch.groups.y * dispatch.groups.z);
+    std::memcpy(bytes.data() + kMaxPushBytes, &push, sizeof push);
+  } else {
+    chain_.add_foreign();
+  }
   vkCmdPushConstants(buffer_.handle_, dispatch.pipeline.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                     static_cast<uint32_t>(dispatch.push.bytes), dispatch.push.data.data());
+                     bytes.size(), bytes.data());
 }
 
 void CommandRecorder::dispatch(const Dispatch& dispatch) {
-  prepare(dispatch, {dispatch.accesses.begin(), dispatch.accesses.size()}, kStageCompute);
+  prepare(dispatch, {dispatch.accesses.begin(), dispatch.accesses.size()}, kStageCompute,
+          chain_.on() && dispatch.pipeline.chained());
   vkCmdDispatch(buffer_.handle_, dispatch.groups.x, dispatch.groups.y, dispatch.groups.z);
   end_command();
 }
@@ -164,7 +184,7 @@ void CommandRecorder::dispatch(const Dispatch& dispatch) {
 void CommandRecorder::dispatch_indirect(const Dispatch& dispatch, const BufferSlice& groups) {
   std::vector<Access> accesses(dispatch.accesses);
   accesses.push_back(reads(groups));
-  prepare(dispatch, accesses, kStageCompute | kStageIndirect);
+  prepare(dispatch, accesses, kStageCompute | kStageIndirect, false);  // groups are not known
   vkCmdDispatchIndirect(buffer_.handle_, groups.buffer->handle(), groups.offset);
   end_command();
 }
@@ -173,6 +193,7 @@ void CommandRecorder::copy(const BufferSlice& from, const BufferSlice& to) {
   assert(from.bytes == to.bytes);
   const Access accesses[] = {reads(from), writes(to)};
   begin_command(accesses, "copy", kStageTransfer);
+  chain_.add_foreign();
   const VkBufferCopy region{.srcOffset = from.offset, .dstOffset = to.offset, .size = from.bytes};
   vkCmdCopyBuffer(buffer_.handle_, from.buffer->handle(), to.buffer->handle(), 1, &region);
   end_command();
@@ -181,6 +202,7 @@ void CommandRecorder::copy(const BufferSlice& from, const BufferSlice& to) {
 void CommandRecorder::fill(const BufferSlice& slice, uint32_t word) {
   const Access accesses[] = {writes(slice)};
   begin_command(accesses, "fill", kStageTransfer);
+  chain_.add_foreign();
   vkCmdFillBuffer(buffer_.handle_, slice.buffer->handle(), slice.offset, slice.bytes, word);
   end_command();
 }

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/chain.h"
 #include "runtime/hazards.h"
 #include "runtime/result.h"
 #include "runtime/vulkan_handles.h"
@@ -55,8 +56,11 @@ struct GroupCount {
   uint32_t x = 1, y = 1, z = 1;
 };
 
+// Every device has this many bytes of push constants. The last are the recorder's.
+inline constexpr size_t kPushBytes = 128;
+inline constexpr size_t kMaxPushBytes = kPushBytes - sizeof(ChainPush);
+
 // The kernel's arguments: a plain struct of at most kMaxPushBytes.
-inline constexpr size_t kMaxPushBytes = 128;  // what every device has
 
 struct PushConstants {
   template <class T>
@@ -94,6 +98,8 @@ struct RecorderOptions {
   GpuTimer* timer = nullptr;
   Timing timing = Timing::kEachCommand;
   bool serial = false;  // a barrier before every command: what profiling wants
+  // Kernels wait for each other on the GPU where they can, instead of at barriers (chain.h).
+  bool chained = false;
 };
 
 class CommandRecorder {
@@ -124,8 +130,10 @@ class CommandRecorder {
  private:
   CommandRecorder(Device& device, const RecorderOptions& options)
       : device_(&device), timer_(options.timer), timing_(options.timing), serial_(options.serial) {}
-  void prepare(const Dispatch& dispatch, std::span<const Access> accesses, uint32_t stages);
-  void begin_command(std::span<const Access> accesses, std::string_view label, uint32_t stages);
+  void prepare(const Dispatch& dispatch, std::span<const Access> accesses, uint32_t stages,
+               bool chains);
+  void begin_command(std::span<const Access> accesses, std::string_view label, uint32_t stages,
+                     bool chains = false);
   void end_command();
   void barrier(uint32_t after, uint32_t before);
   bool times(Timing timing) const { return timer_ != nullptr && timing_ == timing; }
@@ -139,8 +147,10 @@ class CommandRecorder {
   std::string_view part_;
   CommandBuffer buffer_;
   Hazards hazards_;
-  uint32_t used_stages_ = 0;     // of all commands so far
-  uint32_t covered_stages_ = 0;  // that see everything from before the last barrier
+  Chain chain_;
+  bool clearing_counts_ = false;  // the chain's, since the last barrier
+  uint32_t used_stages_ = 0;      // of all commands so far
+  uint32_t covered_stages_ = 0;   // that see everything from before the last barrier
   VkPipeline bound_ = nullptr;
 };
 

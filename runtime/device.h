@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 
+#include "runtime/buffer.h"
 #include "runtime/device_caps.h"
 #include "runtime/faults.h"
 #include "runtime/result.h"
@@ -36,6 +37,8 @@ class Device {
   bool has_transfer_queue() const { return transfer_ != nullptr; }
   Memory& memory() const { return *memory_; }
   Faults& faults() { return faults_; }
+  // Where kernels on the compute queue count themselves (chain.h); null where they cannot.
+  const Buffer& chain_counts() const { return chain_counts_; }
 
   // Once lost, always lost: every later call answers with lost_error().
   bool lost() const { return lost_.load(std::memory_order_relaxed); }
@@ -68,6 +71,7 @@ class Device {
   std::atomic<bool> lost_{false};
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Queue> compute_, transfer_;
+  Buffer chain_counts_;
 };
 
 }  // namespace hearth

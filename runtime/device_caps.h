@@ -42,6 +42,7 @@ struct DeviceFeatures {
   bool synchronization2 = false;
   bool buffer_device_address = false;
   bool subgroup_size_control = false;
+  bool memory_model = false;
 
   // Used when there.
   bool float16 = false;
@@ -50,9 +51,11 @@ struct DeviceFeatures {
   bool storage8 = false;
   bool bfloat16 = false;
   bool integer_dot = false;  // packed 4 x 8 bit, in hardware
-  bool memory_model = false;
   bool coopmat = false;   // VK_KHR_cooperative_matrix
   bool coopmat2 = false;  // VK_NV_cooperative_matrix2 with workgroup scope and tensor addressing
+  // Groups start in the order of their dispatches, so that a kernel may wait for one before it
+  // (chain.h). No Vulkan feature: known of drivers, or said by the environment.
+  bool ordered_groups = false;
   bool memory_budget = false;
   bool pipeline_executable = false;
 

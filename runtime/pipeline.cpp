@@ -15,6 +15,25 @@
 #include "runtime/vulkan_private.h"
 
 namespace hearth {
+namespace {
+
+// The specialization constant of kernels that include common/chain.glsl.
+constexpr uint32_t kChainedConstant = 100;
+
+bool has_constant(std::span<const uint32_t> spirv, uint32_t id) {
+  constexpr size_t kHeaderWords = 5;
+  constexpr uint32_t kOpDecorate = 71, kSpecId = 1;
+  for (size_t at = kHeaderWords; at < spirv.size();) {
+    const uint32_t words = spirv[at] >> 16, op = spirv[at] & 0xffff;
+    if (words == 0) break;
+    if (op == kOpDecorate && words == 4 && spirv[at + 2] == kSpecId && spirv[at + 3] == id)
+      return true;
+    at += words;
+  }
+  return false;
+}
+
+}  // namespace
 
 Pipeline::~Pipeline() {
   if (handle_ != nullptr) vkDestroyPipeline(device_.handle(), handle_, nullptr);
@@ -26,7 +45,7 @@ Result<std::unique_ptr<PipelineStore>> PipelineStore::create(Device& device,
                                                              const PipelineStoreOptions& options) {
   std::unique_ptr<PipelineStore> store(new PipelineStore(device));
   const VkPushConstantRange range{.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
-                                  .size = static_cast<uint32_t>(kMaxPushBytes)};
+                                  .size = static_cast<uint32_t>(kPushBytes)};
   const VkPipelineLayoutCreateInfo info{.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                         .pushConstantRangeCount = 1,
                                         .pPushConstantRanges = &range};
@@ -65,13 +84,21 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
   if (result != VK_SUCCESS)
     return device_.note(result, fmt::format("loading kernel '{}'", info.kernel));
 
+  pipeline->chained_ = device_.chain_counts() && has_constant(shader.code, kChainedConstant);
+  std::vector<uint32_t> constants = info.constants;
   std::vector<VkSpecializationMapEntry> entries;
-  for (uint32_t i = 0; i < info.constants.size(); ++i)
+  for (uint32_t i = 0; i < constants.size(); ++i)
     entries.push_back({.constantID = i, .offset = i * 4, .size = 4});
+  if (pipeline->chained_) {
+    entries.push_back({.constantID = kChainedConstant,
+                       .offset = static_cast<uint32_t>(constants.size() * 4),
+                       .size = 4});
+    constants.push_back(1);
+  }
   const VkSpecializationInfo specialization{.mapEntryCount = static_cast<uint32_t>(entries.size()),
                                             .pMapEntries = entries.data(),
-                                            .dataSize = info.constants.size() * sizeof(uint32_t),
-                                            .pData = info.constants.data()};
+                                            .dataSize = constants.size() * sizeof(uint32_t),
+                                            .pData = constants.data()};
   const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup{
       .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
       .requiredSubgroupSize = info.subgroup_size};

@@ -37,6 +37,8 @@ class Pipeline {
   const PipelineInfo& info() const { return info_; }
   VkPipeline handle() const { return handle_; }
   VkPipelineLayout layout() const { return layout_; }
+  // Whether it can wait for others on the GPU (chain.h).
+  bool chained() const { return chained_; }
 
  private:
   friend class PipelineStore;
@@ -46,6 +48,7 @@ class Pipeline {
   PipelineInfo info_;
   VkPipeline handle_ = nullptr;
   VkPipelineLayout layout_ = nullptr;  // the store's
+  bool chained_ = false;
 };
 
 struct PipelineStoreOptions {

@@ -12,6 +12,7 @@
 #include "common/row_form.glsl"
 #include "params/attention_work.h"
 #include "params/attention_merge.h"
+#include "common/chain.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kVectors = 32;  // the group size is kVectors * kParts
@@ -21,7 +22,7 @@ layout(constant_id = 3) const uint kForm = 0;  // of the result
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Merges {
   AttentionMerge at[];
 };
-layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Stats { vec2 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate readonly buffer Stats { vec2 at[]; };
 
 shared vec4 shared_sums[kVectors * kParts];
 shared vec2 shared_stats[kVectors * kParts];
@@ -34,7 +35,7 @@ void merge_into(inout vec4 sum, inout vec2 stats, vec4 other_sum, vec2 other_sta
   stats = vec2(new_max, stats.y * shrink + other_stats.y * other_shrink);
 }
 
-void main() {
+void merge_splits() {
   const AttentionMerge merge = Merges(params.merges).at[gl_WorkGroupID.x];
   if (merge.splits == 0) return;
   const uint head = gl_WorkGroupID.y;
@@ -77,4 +78,10 @@ void main() {
                    params.rows * params.heads * head_vectors, value);
     }
   }
+}
+
+void main() {
+  chain_wait();
+  merge_splits();
+  chain_done();
 }

@@ -20,6 +20,7 @@
 #include "params/step.h"
 #include "params/attention_work.h"
 #include "params/attention.h"
+#include "common/chain.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kSubgroupSize = 32;
@@ -47,9 +48,7 @@ shared vec2 shared_stats[kSubgroups > 1 ? kSubgroups * kRows : 1];
 // and their sums are dropped.
 uint slice_chunk(uint lane, uint c) { return lane + c * kLanes; }
 
-void main() {
-  const Place place = find_place();
-  if (place.rows == 0) return;
+void attend(Place place) {
 
   const uint lane = gl_SubgroupInvocationID % kLanes;
   const uint stream = gl_SubgroupID * kStreams + gl_SubgroupInvocationID / kLanes;
@@ -225,4 +224,11 @@ void main() {
     }
     write_vector(place, r, at % kRowVectors, sum, vec2(new_max, weights));
   }
+}
+
+void main() {
+  const Place place = find_place();
+  chain_wait();
+  if (place.rows > 0) attend(place);
+  chain_done();
 }

@@ -11,9 +11,7 @@
 // of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#pragma use_vulkan_memory_model
 #extension GL_KHR_cooperative_matrix : require
-#extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_KHR_shader_subgroup_vote : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -22,6 +20,7 @@
 #include "params/step.h"
 #include "params/attention_work.h"
 #include "params/attention.h"
+#include "common/chain.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kSubgroupSize = 32;
@@ -116,9 +115,7 @@ void store_tile() {
   }
 }
 
-void main() {
-  const Place place = find_place();
-  if (place.rows == 0) return;
+void attend(Place place) {
   // Subgroups without rows of their own work along: some drivers make every barrier, also one of a
   // subgroup, a barrier of the whole group.
   const uint first_row = gl_SubgroupID * kM;
@@ -259,4 +256,11 @@ void main() {
                      row_stats[result_row]);
     }
   }
+}
+
+void main() {
+  const Place place = find_place();
+  chain_wait();
+  if (place.rows > 0) attend(place);
+  chain_done();
 }

@@ -9,10 +9,11 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
 #include "params/gather_rows.h"
+#include "common/chain.glsl"
 
 layout(local_size_x_id = 0) in;
 
-void main() {
+void gather() {
   const uint i = gl_GlobalInvocationID.x;
   const uint from = U32(params.indices).at[gl_WorkGroupID.y];
   if (from >= params.source_rows) return;
@@ -23,4 +24,10 @@ void main() {
   } else {
     if (i < params.width) F32(y_row).at[i] = F32(x_row).at[i];
   }
+}
+
+void main() {
+  chain_wait();
+  gather();
+  chain_done();
 }

@@ -7,13 +7,20 @@
 #include "common/kernel.glsl"
 #include "common/halves.glsl"
 #include "params/half_rows.h"
+#include "common/chain.glsl"
 
 layout(local_size_x_id = 0) in;
 
-void main() {
+void take_halves() {
   const uint row_vecs = params.width / kHalves;
   if (gl_GlobalInvocationID.x >= row_vecs) return;
   const uint i = gl_WorkGroupID.y * row_vecs + gl_GlobalInvocationID.x;
   F32x4 x = F32x4(params.x);
   U32x4(params.y).at[i] = pack_halves(nearest_half(x.at[2 * i]), nearest_half(x.at[2 * i + 1]));
+}
+
+void main() {
+  chain_wait();
+  take_halves();
+  chain_done();
 }

@@ -7,16 +7,19 @@
 // kSplits > 1 the groups of one tile share k between
 // them and leave their sums in scratch memory, [split, row, output] with rows and outputs rounded up
 // to whole tiles, for matmul_reduce to add.
+// With kRound > 0 the fragments of a whole step are in registers before its last products, so that
+// the next step goes to shared memory while they are multiplied, and kRound steps are written out
+// one after the other: at the end of a loop's body the compiler copies, and so waits for, what is
+// on its way. That is for large tiles, of which a multiprocessor holds only one.
 // With kGate half of the outputs are gates of the others, and y has half as many (params/matmul.h).
 //   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
 // Rows fastest, so that groups that run together read the same weights.
 // REQUIRES: inputs a multiple of the format's block and of 8, addresses multiples of 16, full
-// subgroups; kTileInputs a multiple of 32 and of kFragmentInputs.
+// subgroups; kTileInputs a multiple of 32 and of kFragmentInputs. With kRound: kAhead == 1,
+// kTileInputs a multiple of 2 * kFragmentInputs, and every split of k whole rounds of kRound steps.
 #version 460
-#pragma use_vulkan_memory_model
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require
-#extension GL_KHR_memory_scope_semantics : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #include "common/kernel.glsl"
 #include "quant/glsl.h"
@@ -25,6 +28,7 @@
 #include "common/halves.glsl"
 #include "common/weight_unit.glsl"
 #include "params/matmul.h"
+#include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 
 layout(local_size_x_id = 0) in;
@@ -43,6 +47,7 @@ layout(constant_id = 13) const uint kUnroll = 1;  // fragments along k whose loa
 layout(constant_id = 14) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1, an
                                                         // even number of subgroups across
 layout(constant_id = 15) const uint kHalfResults = 0;   // 1: y is f16; only with gates
+layout(constant_id = 16) const uint kRound = 0;
 
 // Shared memory is counted in 16 bytes. Rows have one more than they need, so that rows below each
 // other lie in different banks.
@@ -60,8 +65,14 @@ const uint kSubgroupsAcross = kTileOutputs / kSubgroupOutputs;
 const uint kFragmentsDown = kSubgroupRows / kFragmentRows;
 const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
 const uint kSums = kFragmentsDown * kFragmentsAcross;
+const uint kSlices = kTileInputs / kFragmentInputs;
 #define Fragment \
   coopmat<float, gl_ScopeSubgroup, kFragmentRows, kFragmentOutputs, gl_MatrixUseAccumulator>
+#define FragmentX \
+  coopmat<float16_t, gl_ScopeSubgroup, kFragmentRows, kFragmentInputs, gl_MatrixUseA>
+// Weights are [outputs, k]: as a K x N matrix their columns lie one after the other.
+#define FragmentW \
+  coopmat<float16_t, gl_ScopeSubgroup, kFragmentInputs, kFragmentOutputs, gl_MatrixUseB>
 
 // How the lanes share a step's loads out: each takes the same number of units of weights and of vecs
 // of x, neighbouring lanes neighbouring ones.
@@ -73,7 +84,7 @@ const uint kVecLoads = (kVecs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
 const uint kUnitSlots = kAhead * kUnitLoads;
 const uint kVecSlots = kAhead * kVecLoads;
 
-layout(buffer_reference, std430, buffer_reference_align = 8) writeonly buffer HalfQuads {
+layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonly buffer HalfQuads {
   uvec2 at[];
 };
 
@@ -85,6 +96,8 @@ bool is_below(uint index, uint count) {
 struct Source {
   Planes planes;
   uint first_row, first_output;
+  // With kRound: where each load of this lane begins, in units and vecs.
+  uint units[kUnitLoads], vecs[kVecLoads];
 };
 
 // The row of the matrix that is column `column` of the tile. With gates every other subgroup has
@@ -98,29 +111,55 @@ uint weight_row(Source source, uint column) {
 }
 
 uint unit_index(Source source, uint load, uint k) {
+  if (kRound != 0) return source.units[load] + k / kUnitWeights;
   const uint index = gl_LocalInvocationIndex + load * gl_WorkGroupSize.x;
   const uint units = params.inputs / kUnitWeights;
   const uint n = weight_row(source, index / kRowUnits);
   return n * units + min(k / kUnitWeights + index % kRowUnits, units - 1);
 }
 
-// Measured on an H200: loads that the compiler knows to be of constant data (load_16b's) are the
-// faster ones between the decoding of weights, plain ones where there is nothing to decode.
+void find_starts(inout Source source) {
+  [[unroll]] for (uint i = 0; i < kUnitLoads; ++i) {
+    const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
+    const uint n = weight_row(source, min(index / kRowUnits, kTileOutputs - 1));
+    source.units[i] = n * (params.inputs / kUnitWeights) + index % kRowUnits;
+  }
+  [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
+    const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
+    const uint row = min(source.first_row + index / kRowVecs, params.rows - 1);
+    source.vecs[i] = row * (params.inputs / kHalves) + index % kRowVecs;
+  }
+}
+
+layout(buffer_reference, std430, buffer_reference_align = 16) nonprivate restrict readonly buffer
+    ConstantU32x4 {
+  uvec4 at[];
+};
+
+// Measured on an H200: loads that the compiler knows not to meet stores of this kernel are the
+// faster ones between the decoding of weights and in rounds, plain ones elsewhere.
 uvec4 load_x(uint index) {
+  if (kRound != 0) return ConstantU32x4(params.x).at[index];
 #ifdef FORMAT_IS_FLOAT
   return U32x4(params.x).at[index];
 #else
-  return load_16b(params.x, index);
+  return ConstantU32x4(params.x).at[index];
 #endif
 }
 
 // Loads past the end of anything repeat its last element; where k ends, keep() puts zeros for x.
-void fetch(inout Unit units[kUnitSlots], inout uvec4 xs[kVecSlots], uint slot, Source source,
-           uint k) {
+void fetch_weights(inout Unit units[kUnitSlots], uint slot, Source source, uint k) {
   [[unroll]] for (uint i = 0; i < kUnitLoads; ++i)
     units[slot * kUnitLoads + i] = load_unit(source.planes, unit_index(source, i, k));
+}
+
+void fetch_x(inout uvec4 xs[kVecSlots], uint slot, Source source, uint k) {
   const uint vecs = params.inputs / kHalves;
   [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
+    if (kRound != 0) {
+      xs[slot * kVecLoads + i] = load_x(source.vecs[i] + k / kHalves);
+      continue;
+    }
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
     const uint row = min(source.first_row + index / kRowVecs, params.rows - 1);
     xs[slot * kVecLoads + i] = load_x(row * vecs + min(k / kHalves + index % kRowVecs, vecs - 1));
@@ -139,7 +178,7 @@ void keep(Unit units[kUnitSlots], uvec4 xs[kVecSlots], uint slot, Source source,
   }
   [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
-    const bool inside = k + index % kRowVecs * kHalves < params.inputs;
+    const bool inside = kRound != 0 || k + index % kRowVecs * kHalves < params.inputs;
     if (is_below(index, kVecs))
       tiles[index / kRowVecs * kStride + index % kRowVecs] =
           inside ? xs[slot * kVecLoads + i] : uvec4(0);
@@ -154,19 +193,73 @@ void multiply(inout Fragment sums[kSums]) {
   for (uint block = 0; block < kTileInputs; block += kUnroll * kFragmentInputs) {
     [[unroll]] for (uint u = 0; u < kUnroll; ++u) {
       const uint k = (block + u * kFragmentInputs) / kHalves;
-      coopmat<float16_t, gl_ScopeSubgroup, kFragmentRows, kFragmentInputs, gl_MatrixUseA>
-          x[kFragmentsDown];
+      FragmentX x[kFragmentsDown];
       [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
         coopMatLoad(x[i], tiles, x_start + i * kFragmentRows * kStride + k, kStride,
                     gl_CooperativeMatrixLayoutRowMajor);
       [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j) {
-        // Weights are [outputs, k]: as a K x N matrix their columns lie one after the other.
-        coopmat<float16_t, gl_ScopeSubgroup, kFragmentInputs, kFragmentOutputs, gl_MatrixUseB> w;
+        FragmentW w;
         coopMatLoad(w, tiles, w_start + j * kFragmentOutputs * kStride + k, kStride,
                     gl_CooperativeMatrixLayoutColumnMajor);
         [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
           sums[i * kFragmentsAcross + j] = coopMatMulAdd(x[i], w, sums[i * kFragmentsAcross + j]);
       }
+    }
+  }
+}
+
+void load_slice(out FragmentX x[kFragmentsDown], out FragmentW w[kFragmentsAcross], uint slice) {
+  const uint row = gl_SubgroupID / kSubgroupsAcross * kSubgroupRows;
+  const uint column = gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs;
+  const uint k = slice * kFragmentInputs / kHalves;
+  [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
+    coopMatLoad(x[i], tiles, (row + i * kFragmentRows) * kStride + k, kStride,
+                gl_CooperativeMatrixLayoutRowMajor);
+  [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
+    coopMatLoad(w[j], tiles, kXVecs + (column + j * kFragmentOutputs) * kStride + k, kStride,
+                gl_CooperativeMatrixLayoutColumnMajor);
+}
+
+void multiply_slice(inout Fragment sums[kSums], FragmentX x[kFragmentsDown],
+                    FragmentW w[kFragmentsAcross]) {
+  [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
+    [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
+      sums[i * kFragmentsAcross + j] =
+          coopMatMulAdd(x[i], w[j], sums[i * kFragmentsAcross + j]);
+}
+
+// The first step's operands are on their way.
+void multiply_rounds(inout Fragment sums[kSums], inout Unit units[kUnitSlots],
+                     inout uvec4 xs[kVecSlots], Source source, uint begin, uint steps) {
+  const uint last = begin + (steps - 1) * kTileInputs;
+  FragmentX even_x[kFragmentsDown], odd_x[kFragmentsDown];
+  FragmentW even_w[kFragmentsAcross], odd_w[kFragmentsAcross];
+  keep(units, xs, 0, source, begin);
+  fetch_weights(units, 0, source, min(begin + kTileInputs, last));
+  fetch_x(xs, 0, source, min(begin + kTileInputs, last));
+  barrier();
+  load_slice(even_x, even_w, 0);
+  for (uint first = 0; first < steps; first += kRound) {
+    [[unroll]] for (uint r = 0; r < kRound; ++r) {
+      const uint k = begin + (first + r) * kTileInputs;
+      [[unroll]] for (uint slice = 1; slice < kSlices; ++slice) {
+        if (slice % 2 == 1) {
+          load_slice(odd_x, odd_w, slice);
+          multiply_slice(sums, even_x, even_w);
+        } else {
+          load_slice(even_x, even_w, slice);
+          multiply_slice(sums, odd_x, odd_w);
+        }
+      }
+      barrier();  // every subgroup has its fragments
+      keep(units, xs, 0, source, k + kTileInputs);
+      const uint next = min(k + 2 * kTileInputs, last);
+      fetch_weights(units, 0, source, next);
+      fetch_x(xs, 0, source, next);
+      barrier();
+      // After the last step this loads what nobody multiplies.
+      load_slice(even_x, even_w, 0);
+      multiply_slice(sums, odd_x, odd_w);
     }
   }
 }
@@ -253,6 +346,7 @@ void main() {
   source.planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
   source.first_row = gl_WorkGroupID.x * kTileRows;
   source.first_output = gl_WorkGroupID.y * kTileOutputs;
+  if (kRound != 0) find_starts(source);
 
   // This group's part of k, in whole steps.
   const uint all_steps = (params.inputs + kTileInputs - 1) / kTileInputs;
@@ -267,9 +361,14 @@ void main() {
   Fragment sums[kSums];
   [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
 
+  // Weights are on their way before this kernel waits for x.
   [[unroll]] for (uint a = 0; a < kAhead; ++a)
-    fetch(units, xs, a, source, min(begin + a * kTileInputs, last));
-  for (uint first = 0; first < steps; first += kAhead) {
+    fetch_weights(units, a, source, min(begin + a * kTileInputs, last));
+  chain_wait();
+  [[unroll]] for (uint a = 0; a < kAhead; ++a)
+    fetch_x(xs, a, source, min(begin + a * kTileInputs, last));
+  if (kRound != 0) multiply_rounds(sums, units, xs, source, begin, steps);
+  for (uint first = 0; kRound == 0 && first < steps; first += kAhead) {
     [[unroll]] for (uint a = 0; a < kAhead; ++a) {
       const uint step = first + a;
       if (step >= steps) break;
@@ -278,7 +377,9 @@ void main() {
       keep(units, xs, a, source, k);
       // Only now, not before the barrier: measured, loads before it hold it up.
       barrier();
-      fetch(units, xs, a, source, min(k + kAhead * kTileInputs, last));
+      const uint next = min(k + kAhead * kTileInputs, last);
+      fetch_weights(units, a, source, next);
+      fetch_x(xs, a, source, next);
       multiply(sums);
     }
   }
@@ -292,4 +393,5 @@ void main() {
   } else {
     store_outputs(sums, source.first_row, source.first_output);
   }
+  chain_done();
 }

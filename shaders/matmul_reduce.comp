@@ -6,6 +6,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
 #include "params/matmul.h"
+#include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 
 layout(local_size_x_id = 0) in;
@@ -13,7 +14,7 @@ layout(constant_id = 2) const uint kSplits = 2;
 layout(constant_id = 3) const uint kTileRows = 64;
 layout(constant_id = 4) const uint kTileOutputs = 64;
 
-void main() {
+void add_up() {
   const uint row = gl_WorkGroupID.y;
   const uint n = gl_GlobalInvocationID.x * 4;
   if (n >= params.outputs) return;
@@ -26,4 +27,10 @@ void main() {
   vec4 sum = parts[0];
   [[unroll]] for (uint s = 1; s < kSplits; ++s) sum += parts[s];
   store_output_vec(row, n, sum);
+}
+
+void main() {
+  chain_wait();
+  add_up();
+  chain_done();
 }

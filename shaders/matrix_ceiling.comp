@@ -3,10 +3,8 @@
 //
 // Each subgroup runs kChains independent chains: 2 * M * N * K * kChains operations a round.
 #version 460
-#pragma use_vulkan_memory_model
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require
-#extension GL_KHR_memory_scope_semantics : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #include "common/kernel.glsl"
 #include "params/ceiling.h"

@@ -13,6 +13,7 @@
 #include "common/reduce.glsl"
 #include "common/weight_chunk.glsl"
 #include "params/matmul.h"
+#include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 
 layout(local_size_x_id = 0) in;
@@ -38,48 +39,69 @@ float own_squares() {
   return sum;
 }
 
+// Where the rows of weights and of x begin that this subgroup works on, in chunks.
+struct Rows {
+  uint w[kOutputs];
+  uint x[kRows];
+};
+
+const uint kStepChunks = kAhead * kOutputs;
+const uint kSums = kRows * kOutputs;
+
+void load_step(out Chunk w[kStepChunks], Planes planes, Rows rows, uint chunk) {
+  [[unroll]] for (uint a = 0; a < kAhead; ++a)
+    [[unroll]] for (uint o = 0; o < kOutputs; ++o)
+      w[a * kOutputs + o] = load_chunk(planes, rows.w[o] + chunk + a * gl_SubgroupSize);
+}
+
+void multiply_step(inout float sum[kSums], Chunk w[kStepChunks], Rows rows, uint chunk) {
+  [[unroll]] for (uint a = 0; a < kAhead; ++a)
+    [[unroll]] for (uint r = 0; r < kRows; ++r)
+      [[unroll]] for (uint o = 0; o < kOutputs; ++o)
+        sum[r * kOutputs + o] +=
+            dot_chunk(w[a * kOutputs + o], F32x4(params.x),
+                      (rows.x[r] + chunk + a * gl_SubgroupSize) * kChunkVecs);
+}
+
 void main() {
   const uint results = kGate == kGateNone ? params.outputs : params.outputs / 2;
   const uint first = (gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID) * kResults;
-  // With a norm the whole group must meet.
-  if (kNorm == 0 && kEmit == 0 && first >= results) return;
   const uint first_row = gl_WorkGroupID.y * kRows;
 
   const uint chunks = params.inputs / kChunkWeights;  // in a row
   const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
-  F32x4 x = F32x4(params.x);
+  // Outputs and rows past the last one repeat it: loads stay inside, the sums are dropped.
+  Rows rows;
+  [[unroll]] for (uint o = 0; o < kOutputs; ++o)
+    rows.w[o] = (min(first + o % kResults, results - 1) + o / kResults * results) * chunks;
+  [[unroll]] for (uint r = 0; r < kRows; ++r)
+    rows.x[r] = min(first_row + r, params.rows - 1) * chunks;
+
+  float sum[kSums];
+  [[unroll]] for (uint i = 0; i < kSums; ++i) sum[i] = 0.0;
+
+  // The first weights are on their way before this kernel waits for x.
+  const uint stride = kAhead * gl_SubgroupSize, reach = (kAhead - 1) * gl_SubgroupSize;
+  uint chunk = gl_SubgroupInvocationID;
+  Chunk w[kStepChunks];
+  if (chunk + reach < chunks) load_step(w, planes, rows, chunk);
+  chain_wait();
   float squares = 0.0;
   if (kNorm != 0) squares = own_squares();
-
-  // Outputs and rows past the last one repeat it: loads stay inside, the sums are dropped.
-  uint w_start[kOutputs];
-  [[unroll]] for (uint o = 0; o < kOutputs; ++o)
-    w_start[o] = (min(first + o % kResults, results - 1) + o / kResults * results) * chunks;
-  uint x_start[kRows];
-  [[unroll]] for (uint r = 0; r < kRows; ++r)
-    x_start[r] = min(first_row + r, params.rows - 1) * chunks;
-
-  float sum[kRows * kOutputs];
-  [[unroll]] for (uint i = 0; i < kRows * kOutputs; ++i) sum[i] = 0.0;
-
-  uint chunk = gl_SubgroupInvocationID;
-  for (; chunk + (kAhead - 1) * gl_SubgroupSize < chunks; chunk += kAhead * gl_SubgroupSize) {
-    Chunk w[kAhead * kOutputs];
-    [[unroll]] for (uint a = 0; a < kAhead; ++a)
-      [[unroll]] for (uint o = 0; o < kOutputs; ++o)
-        w[a * kOutputs + o] = load_chunk(planes, w_start[o] + chunk + a * gl_SubgroupSize);
-    [[unroll]] for (uint a = 0; a < kAhead; ++a)
-      [[unroll]] for (uint r = 0; r < kRows; ++r)
-        [[unroll]] for (uint o = 0; o < kOutputs; ++o)
-          sum[r * kOutputs + o] +=
-              dot_chunk(w[a * kOutputs + o], x,
-                        (x_start[r] + chunk + a * gl_SubgroupSize) * kChunkVecs);
+  if (chunk + reach < chunks) {
+    multiply_step(sum, w, rows, chunk);
+    chunk += stride;
+  }
+  for (; chunk + reach < chunks; chunk += stride) {
+    load_step(w, planes, rows, chunk);
+    multiply_step(sum, w, rows, chunk);
   }
   for (; chunk < chunks; chunk += gl_SubgroupSize) {
     [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
-      const Chunk w = load_chunk(planes, w_start[o] + chunk);
+      const Chunk last = load_chunk(planes, rows.w[o] + chunk);
       [[unroll]] for (uint r = 0; r < kRows; ++r)
-        sum[r * kOutputs + o] += dot_chunk(w, x, (x_start[r] + chunk) * kChunkVecs);
+        sum[r * kOutputs + o] +=
+            dot_chunk(last, F32x4(params.x), (rows.x[r] + chunk) * kChunkVecs);
     }
   }
 
@@ -112,4 +134,5 @@ void main() {
     const float all = group_add(own);
     if (gl_LocalInvocationIndex == 0) F32(params.squares).at[gl_WorkGroupID.x] = all;
   }
+  chain_done();
 }

@@ -13,6 +13,7 @@
 #include "quant/glsl.h"
 #include "weight_format.h"
 #include "params/matmul.h"
+#include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 
 layout(local_size_x_id = 0) in;
@@ -80,6 +81,7 @@ void main() {
     [[unroll]] for (uint i = 0; i < kPieces; ++i)
       w[o * kPieces + i] = load_piece(planes, weight_piece(first + o, lane + i * kLanes, pieces));
 
+  chain_wait();
   const uint kXPieces = kRows * kPieces;
   SplitPiece x[kXPieces];
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
@@ -118,4 +120,5 @@ void main() {
     const uint row = first_row + i % kRows, n = first + i / kRows;
     if (row < params.rows && n < params.outputs) store_output(row, n, total);
   }
+  chain_done();
 }

@@ -13,6 +13,7 @@
 #include "common/activation.glsl"
 #include "common/row_form.glsl"
 #include "params/mlp_activation.h"
+#include "common/chain.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kActivation = 0;
@@ -21,7 +22,7 @@ layout(constant_id = 3) const uint kForm = 0;
 
 const bool kGelu = kActivation != 0;
 
-void main() {
+void activate_rows() {
   const uint row = gl_WorkGroupID.y;
   const uint64_t offset = uint64_t(row) * params.stride * 4;
   const uint64_t y_row = params.y + uint64_t(row) * params.width * 4;
@@ -44,4 +45,10 @@ void main() {
       if (i < params.width) F32(y_row).at[i] = activate(gate.at[i], kGelu) * up.at[i];
     }
   }
+}
+
+void main() {
+  chain_wait();
+  activate_rows();
+  chain_done();
 }

@@ -14,6 +14,7 @@
 #include "common/reduce.glsl"
 #include "common/row_form.glsl"
 #include "params/rms_norm.h"
+#include "common/chain.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kAdd = 0;  // residuals
@@ -55,8 +56,12 @@ void norm_kept(F32x4 x, F32x4 residual, F32x4 y) {
   vec4 kept[kKept + 1], weights[kKept + 1];
   [[unroll]] for (uint k = 0; k < kKept; ++k) {
     const uint i = lane + k * lanes;
-    kept[k] = i < quads ? x.at[i] : vec4(0.0);
     weights[k] = i < quads ? weight.at[i] : vec4(0.0);
+  }
+  chain_wait();
+  [[unroll]] for (uint k = 0; k < kKept; ++k) {
+    const uint i = lane + k * lanes;
+    kept[k] = i < quads ? x.at[i] : vec4(0.0);
     if (kAdd != 0 && i < quads) kept[k] += addend_quad(residual, i);
   }
   float squares = 0.0;
@@ -111,10 +116,14 @@ void main() {
       params.residual + uint64_t(gl_WorkGroupID.x) * params.residual_stride * 4;
   const uint64_t y = params.y + row_bytes;
   if (kKept > 0) {
-    norm_kept(F32x4(x), F32x4(residual), F32x4(y));
-  } else if (params.width % 4 == 0) {
-    norm_wide(F32x4(x), F32x4(residual), F32x4(y));
+    norm_kept(F32x4(x), F32x4(residual), F32x4(y));  // waits when it has the weights
   } else {
-    norm_narrow(F32(x), F32(residual), F32(y));
+    chain_wait();
+    if (params.width % 4 == 0) {
+      norm_wide(F32x4(x), F32x4(residual), F32x4(y));
+    } else {
+      norm_narrow(F32(x), F32(residual), F32(y));
+    }
   }
+  chain_done();
 }

@@ -20,6 +20,7 @@
 #include "common/halves.glsl"
 #include "common/rope_angle.glsl"
 #include "params/rope_kv.h"
+#include "common/chain.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kHeads = 1;
@@ -33,6 +34,10 @@ layout(constant_id = 7) const uint kLaneQuads = 1;  // Q8_0: quads of a lane; 8 
 // quads apart.
 layout(constant_id = 8) const uint kParts = 1;
 layout(constant_id = 9) const uint kPartQuads = 0;
+layout(constant_id = 10) const uint kQStride = 0;  // floats from row to row
+layout(constant_id = 11) const uint kKvStride = 0;
+layout(constant_id = 12) const uint kQOutStride = 0;
+layout(constant_id = 13) const float kEpsilon = 1e-6;  // of the head norms
 
 // Everything below counts in quads, four elements of a head.
 const uint kHeadQuads = kHeadSize / 4;
@@ -42,10 +47,10 @@ const uint kHalfQuads = kRopeDims / 8;
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Sequences {
   StepSequence at[];
 };
-layout(buffer_reference, std430, buffer_reference_align = 8) writeonly buffer HalfQuads {
+layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonly buffer HalfQuads {
   uvec2 at[];
 };
-layout(buffer_reference, std430, buffer_reference_align = 2) writeonly buffer Halves {
+layout(buffer_reference, std430, buffer_reference_align = 2) nonprivate writeonly buffer Halves {
   uint16_t at[];
 };
 
@@ -166,19 +171,13 @@ void write_cache(uint64_t cache, uint64_t scales, uint kv_row) {
 }
 #endif
 
-void main() {
-  const uint row = gl_WorkGroupID.y;
-  uint which = gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID;
-  const uint owner = U32(params.row_sequences).at[row];
-  if (which >= kHeads + 2 * kKvHeads || owner == kNoSequence) return;
-  const StepSequence sequence = Sequences(params.sequences).at[owner];
-  position = sequence.first_position + (row - sequence.first_row);
-
+// One head of q, k or v, whose row is at `position` and whose KV goes to `block`.
+void take_head(uint which, uint row, uint block) {
   const bool is_query = which < kHeads;
   const bool is_key = !is_query && which < kHeads + kKvHeads;
   which -= is_query ? 0 : is_key ? kHeads : kHeads + kKvHeads;
   const uint64_t base = is_query ? params.q : is_key ? params.k : params.v;
-  const uint stride = is_query ? params.q_stride : params.kv_stride;
+  const uint stride = is_query ? kQStride : kKvStride;
   head = F32x4(base + (uint64_t(row) * stride + which * kHeadSize) * 4);
   roped = is_query || is_key;
 
@@ -188,19 +187,32 @@ void main() {
       const vec4 x = input_quad(i);
       squares += dot(x, x);
     }
-    norm_scale = inversesqrt(subgroupAdd(squares) / float(kHeadSize) + params.epsilon);
+    norm_scale = inversesqrt(subgroupAdd(squares) / float(kHeadSize) + kEpsilon);
     norm_weight = F32x4(is_query ? params.q_norm : params.k_norm);
     normed = true;
   }
 
   if (is_query) {
-    write_query(
-        F32x4(params.q_out + (uint64_t(row) * params.q_out_stride + which * kHeadSize) * 4));
+    write_query(F32x4(params.q_out + (uint64_t(row) * kQOutStride + which * kHeadSize) * 4));
   } else {
-    const uint block =
-        U32(params.block_tables).at[sequence.block_table + position / kBlockTokens];
     const uint kv_row = (block * kKvHeads + which) * kBlockTokens + position % kBlockTokens;
     write_cache(is_key ? params.keys : params.values,
                 is_key ? params.key_scales : params.value_scales, kv_row);
   }
+}
+
+void main() {
+  const uint row = gl_WorkGroupID.y;
+  const uint which = gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID;
+  const uint owner = U32(params.row_sequences).at[row];
+  const bool has_head = which < kHeads + 2 * kKvHeads && owner != kNoSequence;
+  uint block = 0;
+  if (has_head) {
+    const StepSequence sequence = Sequences(params.sequences).at[owner];
+    position = sequence.first_position + (row - sequence.first_row);
+    block = U32(params.block_tables).at[sequence.block_table + position / kBlockTokens];
+  }
+  chain_wait();
+  if (has_head) take_head(which, row, block);
+  chain_done();
 }

@@ -15,6 +15,7 @@
 #include "common/sampling_list.glsl"
 #include "common/sampling_search.glsl"
 #include "params/sample_pick.h"
+#include "common/chain.glsl"
 
 struct Pick {
   uint key;
@@ -182,7 +183,7 @@ void report(Row row, float log_sum, uint row_index, uint listed, uint reported) 
                            : TokenLogprob(kNoToken, uintBitsToFloat(0xff800000u));
 }
 
-void main() {
+void pick_token() {
   const uint lane = gl_LocalInvocationID.x;
   const uint row_index = gl_WorkGroupID.x;
   const SamplingRow wanted = SamplingRows(params.rows).at[row_index];
@@ -281,4 +282,10 @@ void main() {
   }
   if ((wanted.flags & kSamplingAppend) != 0 && wanted.history_slot != kNoHistory)
     append(wanted, pick.id);
+}
+
+void main() {
+  chain_wait();
+  pick_token();
+  chain_done();
 }

@@ -17,11 +17,12 @@
 #include "common/sampling_group.glsl"
 #include "common/sampling_views.glsl"
 #include "params/sample_scan.h"
+#include "common/chain.glsl"
 
 layout(constant_id = 1) const uint kTiles = 1;
 
 // What another lane of the group has written before a barrier.
-layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer SharedF32 {
+layout(buffer_reference, std430, buffer_reference_align = 4) workgroupcoherent buffer SharedF32 {
   float at[];
 };
 
@@ -78,7 +79,7 @@ uvec2 weigh_quad(uvec4 keys, float largest) {
   return sum;
 }
 
-void main() {
+void scan() {
   const uint lane = gl_LocalInvocationID.x;
   const uint lanes = gl_WorkGroupSize.x;
   const uint chunk = gl_WorkGroupID.x;
@@ -139,4 +140,10 @@ void main() {
   if (lane == 0)
     SamplingChunks(params.chunks).at[row_index * gl_NumWorkGroups.x + chunk] =
         SamplingChunk(chunk_key, chunk_id, lowest_key, sum.x, sum.y);
+}
+
+void main() {
+  chain_wait();
+  scan();
+  chain_done();
 }

@@ -7,10 +7,11 @@
 #include "common/kernel.glsl"
 #include "common/split.glsl"
 #include "params/split_rows.h"
+#include "common/chain.glsl"
 
 layout(local_size_x_id = 0) in;
 
-void main() {
+void split_row() {
   const uint piece = gl_GlobalInvocationID.x;
   if (piece >= params.pieces) return;
   F32x4 x = F32x4(params.x + uint64_t(piece) * 128);
@@ -39,4 +40,10 @@ void main() {
   split.at[params.pieces * 3 + piece] = uvec4(low[4], low[5], low[6], low[7]);
   split.at[params.pieces * 4 + piece] =
       floatBitsToUint(vec4(most / kLargestSplit, sums[0], sums[1], 0.0));
+}
+
+void main() {
+  chain_wait();
+  split_row();
+  chain_done();
 }

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <bit>
 #include <span>
 
 #include <fmt/format.h>
@@ -11,8 +13,9 @@ namespace {
 // record_matmul puts in what the product really ends with.
 constexpr uint32_t kNoEpilogue = 0;
 
-// Constants of matvec_float.
+// Constants of matvec_float and of matmul_coopmat.
 constexpr size_t kMatvecOutputs = 3, kMatvecNorm = 5, kMatvecGate = 6, kMatvecEmit = 7;
+constexpr size_t kCoopmatGate = 14;
 
 std::string variant(std::string_view kernel, WeightFormat format) {
   return fmt::format("{}.{}", kernel, format_info(format).header);
@@ -28,17 +31,35 @@ MatmulPlan choose_cpu(const DeviceCaps& caps, const MatmulShape& shape, uint32_t
                                   .y = divide_up(shape.rows, rows_at_once)}}};
 }
 
-// Float arithmetic. One vector: few outputs a subgroup make many subgroups, and the loads of
-// `ahead` steps keep the memory busy. More vectors: each weight is used more often, so registers go
-// to sums.
+// What a lane of matvec_float loads at once: `ahead` chunks of 16 bytes of each of `outputs` rows.
+struct FloatStep {
+  uint32_t outputs, ahead;
+};
+
+// Few vectors: few outputs a subgroup make many subgroups, and the loads of some steps keep the
+// memory busy. More: each weight is used more often, so registers go to sums. In a chain
+// (runtime/chain.h) the loads of the first step are under way while the kernel waits for x, so
+// there are more of them. Measured on an H200.
+FloatStep float_step(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
+  if (rows_at_once > 2) return {4, 1};
+  const bool many_outputs = shape.outputs >= 8192;
+  if (!format_info(shape.format).is_float()) return {many_outputs ? 2u : 1u, 1};
+  if (rows_at_once > 1 || !caps.features.ordered_groups)
+    return many_outputs ? FloatStep{2, 1} : FloatStep{1, 4};
+  if (many_outputs) return {4, 2};
+  const uint32_t chunk_weights = shape.format == WeightFormat::kF32 ? 4 : 8;
+  const uint32_t lane_chunks = shape.inputs / chunk_weights / caps.subgroup_size;
+  // With few rows there are few subgroups, which then must load more each.
+  if (shape.outputs <= 2048 && lane_chunks >= 32) return {1, 16};
+  return {2, std::clamp(std::bit_floor(lane_chunks), 1u, 8u)};
+}
+
+// Float arithmetic.
 KernelPlan choose_float(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
   // No device promises more than 32 subgroups in a group.
   const uint32_t most = std::min(256u, 32 * caps.subgroup_size);
   const uint32_t lanes = group_size(caps, rows_at_once == 1 ? most : 128);
-  const bool quantized = !format_info(shape.format).is_float();
-  const bool many_outputs = shape.outputs >= 8192;
-  const uint32_t outputs = rows_at_once > 2 ? 4 : many_outputs ? 2 : 1;
-  const uint32_t ahead = quantized || rows_at_once > 2 || many_outputs ? 1 : 4;
+  const auto [outputs, ahead] = float_step(caps, shape, rows_at_once);
   return {.pipeline = {.kernel = variant("matvec_float", shape.format),
                        .constants = {lanes, kNoEpilogue, rows_at_once, outputs, ahead, 0, 0, 0},
                        .subgroup_size = caps.subgroup_size},
@@ -103,6 +124,7 @@ struct Tile {
   uint32_t part_rows, part_outputs;  // of a subgroup (coopmat) or of a lane (scalar)
   uint32_t wanted_groups;            // to fill a large GPU: k is split where there are fewer tiles
   uint32_t ahead = 1;                // coopmat: steps whose operands are on their way
+  uint32_t round = 0;                // coopmat: steps written out one after the other
 };
 constexpr uint32_t kAnyRows = ~0u;
 
@@ -122,6 +144,9 @@ constexpr Tile kQuantizedTiles[] = {
     {96, 96, 64, 64, 48, 32, 256, 1},   {128, 128, 128, 32, 64, 64, 256, 1},
     {192, 96, 128, 32, 48, 64, 256, 1}, {kAnyRows, 128, 128, 32, 64, 64, 256, 1},
 };
+// For many rows, where k is whole rounds.
+constexpr Tile kWideFloatTile = {kAnyRows, 256, 128, 32, 64, 64, 128, 1, 8};
+constexpr Tile kWideQuantizedTile = {kAnyRows, 256, 128, 32, 64, 64, 128, 1, 2};
 constexpr Tile kScalarTiles[] = {
     {16, 16, 64, 32, 4, 4, 512},
     {32, 32, 64, 32, 4, 4, 512},
@@ -143,14 +168,17 @@ uint32_t tile_shared_bytes(const Tile& tile, const std::optional<CoopmatShape>& 
   return std::max(operands, tile_parts(tile) * fragment->m * fragment->n * 4);
 }
 
+bool fits(const DeviceCaps& caps, const Tile& tile, const std::optional<CoopmatShape>& fragment) {
+  return tile_lanes(caps, tile, fragment.has_value()) <= caps.limits.max_group_invocations &&
+         tile_shared_bytes(tile, fragment) <= caps.limits.max_shared_bytes;
+}
+
 // The first that is for so many rows, of those the device has room for; else the last of those.
 const Tile& tile_for(const DeviceCaps& caps, std::span<const Tile> tiles,
                      const std::optional<CoopmatShape>& fragment, uint32_t rows) {
   const Tile* best = &tiles.front();
   for (const Tile& tile : tiles) {
-    if (tile_lanes(caps, tile, fragment.has_value()) > caps.limits.max_group_invocations ||
-        tile_shared_bytes(tile, fragment) > caps.limits.max_shared_bytes)
-      continue;
+    if (!fits(caps, tile, fragment)) continue;
     best = &tile;
     if (rows <= tile.most_rows) break;
   }
@@ -163,6 +191,26 @@ uint32_t splits_for(uint32_t wanted_groups, uint32_t tiles, uint32_t steps) {
   return std::clamp(wanted_groups / tiles, 1u, std::clamp(steps / kFewestSteps, 1u, kMostSplits));
 }
 
+uint32_t splits_for(const Tile& tile, const MatmulShape& shape) {
+  return splits_for(tile.wanted_groups,
+                    divide_up(shape.rows, tile.rows) * divide_up(shape.outputs, tile.outputs),
+                    divide_up(shape.inputs, tile.inputs));
+}
+
+// Whether a wide tile can compute this, and is faster though it may pad more rows: on an H200 full
+// ones take 10 to 14 % less time at 2,048 rows (docs/measurements.md).
+bool is_wide_better(const DeviceCaps& caps, const Tile& wide, const Tile& narrow,
+                    const CoopmatShape& fragment, const MatmulShape& shape) {
+  constexpr uint32_t kFewestRows = 193;
+  if (shape.rows < kFewestRows || !fits(caps, wide, fragment)) return false;
+  if (wide.inputs % (2 * fragment.k) != 0) return false;
+  if (shape.inputs % (wide.inputs * wide.round * splits_for(wide, shape)) != 0) return false;
+  const auto padded = [&](const Tile& tile) {
+    return divide_up(shape.rows, tile.rows) * tile.rows;
+  };
+  return padded(wide) * 9 <= padded(narrow) * 10;
+}
+
 // Matrix units take f16, which is no loss for weights of 16 bits and fewer. Whoever keeps weights
 // in F32 wants what that is good for.
 std::optional<CoopmatShape> matrix_units(const DeviceCaps& caps, WeightFormat format) {
@@ -171,16 +219,18 @@ std::optional<CoopmatShape> matrix_units(const DeviceCaps& caps, WeightFormat fo
 
 MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
   const std::optional<CoopmatShape> fragment = matrix_units(caps, shape.format);
-  const std::span<const Tile> tiles = !fragment ? std::span<const Tile>(kScalarTiles)
-                                      : format_info(shape.format).is_float()
-                                          ? std::span<const Tile>(kFloatTiles)
-                                          : std::span<const Tile>(kQuantizedTiles);
-  const Tile& tile = tile_for(caps, tiles, fragment, shape.rows);
+  const bool is_float = format_info(shape.format).is_float();
+  const std::span<const Tile> tiles = !fragment  ? std::span<const Tile>(kScalarTiles)
+                                      : is_float ? std::span<const Tile>(kFloatTiles)
+                                                 : std::span<const Tile>(kQuantizedTiles);
+  const Tile& narrow = tile_for(caps, tiles, fragment, shape.rows);
+  const Tile& wide = is_float ? kWideFloatTile : kWideQuantizedTile;
+  const Tile& tile =
+      fragment && is_wide_better(caps, wide, narrow, *fragment, shape) ? wide : narrow;
   const uint32_t lanes = tile_lanes(caps, tile, fragment.has_value());
   const uint32_t down = divide_up(shape.rows, tile.rows);
   const uint32_t across = divide_up(shape.outputs, tile.outputs);
-  const uint32_t splits =
-      splits_for(tile.wanted_groups, down * across, divide_up(shape.inputs, tile.inputs));
+  const uint32_t splits = splits_for(tile, shape);
 
   MatmulPlan plan;
   PipelineInfo& info = plan.multiply.pipeline;
@@ -191,11 +241,11 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
     plan.form = RowForm::kHalves;
     // Small fragments are made of plain instructions, which had better be few.
     const uint32_t unroll = fragment->k < 16 ? 1 : tile.inputs / fragment->k;
-    info.constants.insert(info.constants.end(), {fragment->m, fragment->n, fragment->k,
-                                                 tile_parts(tile), tile.ahead, unroll, 0, 0});
+    info.constants.insert(info.constants.end(),
+                          {fragment->m, fragment->n, fragment->k, tile_parts(tile), tile.ahead,
+                           unroll, 0, 0, tile.round});
     info.subgroup_size = caps.subgroup_size;
-    if (splits == 1 && tile.outputs / tile.part_outputs % 2 == 0)
-      plan.gate_constant = info.constants.size() - 2;
+    if (splits == 1 && tile.outputs / tile.part_outputs % 2 == 0) plan.gate_constant = kCoopmatGate;
   }
   plan.multiply.groups = {.x = down, .y = across, .z = splits};
   uint64_t part_bytes = 0;

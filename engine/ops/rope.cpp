@@ -1,5 +1,7 @@
 #include "engine/ops/rope.h"
 
+#include <bit>
+
 #include <fmt/format.h>
 
 #include "params/rope_kv.h"
@@ -56,8 +58,14 @@ void use_fused_qkv(RopeKv& op, const BufferSlice& qkv) {
 Status record_rope_kv(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                       const RopeKv& op) {
   HEARTH_TRY(check(op));
-  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
   const RopeKvShape& shape = op.shape;
+  const uint32_t q_width = shape.heads * shape.head_size;
+  PipelineInfo info = plan.pipeline;
+  info.constants.insert(
+      info.constants.end(),
+      {stride_of(op.q, q_width), stride_of(op.k, shape.kv_heads * shape.head_size),
+       stride_of(op.q_out, q_width), std::bit_cast<uint32_t>(op.epsilon)});
+  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
   // What the kernel does not touch is stood in for by what it does.
   const bool scales = shape.kv == KvFormat::kQ8_0;
   const BufferSlice key_scales = scales ? op.cache.key_scales : op.cache.keys;
@@ -77,11 +85,7 @@ Status record_rope_kv(CommandRecorder& recorder, PipelineStore& pipelines, const
                               .value_scales = value_scales.address(),
                               .sequences = op.sequences.address(),
                               .row_sequences = op.row_sequences.address(),
-                              .block_tables = op.block_tables.address(),
-                              .q_stride = stride_of(op.q, shape.heads * shape.head_size),
-                              .kv_stride = stride_of(op.k, shape.kv_heads * shape.head_size),
-                              .q_out_stride = stride_of(op.q_out, shape.heads * shape.head_size),
-                              .epsilon = op.epsilon};
+                              .block_tables = op.block_tables.address()};
   recorder.dispatch(
       {.pipeline = *pipeline,
        .push = params,

@@ -5,8 +5,8 @@
 #ifndef HEARTH_ATTENTION_KV_GLSL
 #define HEARTH_ATTENTION_KV_GLSL
 
-layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer U32x2 { uvec2 at[]; };
-layout(buffer_reference, std430, buffer_reference_align = 2) readonly buffer KvScales {
+layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate readonly buffer U32x2 { uvec2 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 2) nonprivate readonly buffer KvScales {
   float16_t at[];
 };
 

@@ -14,7 +14,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Ite
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Sequences {
   StepSequence at[];
 };
-layout(buffer_reference, std430, buffer_reference_align = 8) writeonly buffer Stats { vec2 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonly buffer Stats { vec2 at[]; };
 
 struct Place {
   AttentionItem item;

@@ -6,8 +6,9 @@
 //     uint width;
 //   HEARTH_PARAMS_END
 //
-// C++ sees a struct hearth::params::RmsNorm, GLSL a push constant block named `params`. The members
-// are 4- and 8-byte scalars, which both languages lay out alike. HEARTH_STRUCT does the same for
+// C++ sees a struct hearth::params::RmsNorm, GLSL a push constant block named `params`, which ends
+// with a ChainPush (runtime/chain.h) that the recorder puts there. The members are 4- and 8-byte
+// scalars, which both languages lay out alike; they take at most 112 bytes. HEARTH_STRUCT does the same for
 // structs that lie in buffers, HEARTH_CONSTANT for numbers both sides need.
 #ifndef HEARTH_INTEROP_H
 #define HEARTH_INTEROP_H
@@ -39,6 +40,9 @@ using address = std::uint64_t;  // of a buffer on the device
 #define address uint64_t
 #define HEARTH_PARAMS(name) layout(push_constant, std430) uniform name {
 #define HEARTH_PARAMS_END \
+  layout(offset = 112) address chain_place; \
+  uint chain_wait; \
+  uint chain_groups; \
   } \
   params;
 #define HEARTH_STRUCT(name) struct name {

@@ -3,20 +3,23 @@
 //
 //   F32x4(params.input).at[i]      the i-th vec4 at that address
 //
-// An address must be a multiple of the view's element size.
+// An address must be a multiple of the view's element size. Views are `nonprivate`: what one kernel
+// writes through them another can read while both run, once it has waited (chain.glsl).
 #ifndef HEARTH_KERNEL_GLSL
 #define HEARTH_KERNEL_GLSL
+#pragma use_vulkan_memory_model
 
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 
-layout(buffer_reference, std430, buffer_reference_align = 4) buffer F32 { float at[]; };
-layout(buffer_reference, std430, buffer_reference_align = 16) buffer F32x4 { vec4 at[]; };
-layout(buffer_reference, std430, buffer_reference_align = 4) buffer U32 { uint at[]; };
-layout(buffer_reference, std430, buffer_reference_align = 16) buffer U32x4 { uvec4 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) nonprivate buffer F32 { float at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) nonprivate buffer F32x4 { vec4 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) nonprivate buffer U32 { uint at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) nonprivate buffer U32x4 { uvec4 at[]; };
 
 #endif

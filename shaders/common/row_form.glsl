@@ -8,7 +8,7 @@
 
 const uint kFormFloats = 0, kFormHalves = 1, kFormSplit = 2;
 
-layout(buffer_reference, std430, buffer_reference_align = 8) writeonly buffer FormHalves {
+layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonly buffer FormHalves {
   uvec2 at[];
 };
 

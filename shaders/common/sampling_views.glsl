@@ -7,7 +7,7 @@
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer SamplingRows {
   SamplingRow at[];
 };
-layout(buffer_reference, std430, buffer_reference_align = 4) buffer SamplingChunks {
+layout(buffer_reference, std430, buffer_reference_align = 4) nonprivate buffer SamplingChunks {
   SamplingChunk at[];
 };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer SamplingResults {

@@ -39,6 +39,21 @@ f16vec2 byte_pair(uint bytes) {
   return unpackFloat2x16(halves) - f16vec2(1152.0 + float(kCentre));
 }
 
+#if defined(WEIGHT_Q4_K)
+// The low nibbles of the bytes 0 and 2 of `bytes`, less kCentre.
+f16vec2 nibble_pair(uint bytes) {
+  return unpackFloat2x16((bytes & 0x000f000fu) | 0x64006400u) - f16vec2(1024.0 + float(kCentre));
+}
+
+// Four low nibbles in one go. Every other one is at hand without taking bytes apart, and halves
+// change places in one instruction.
+uvec2 decode_nibbles(uint bytes, f16vec2 scale, f16vec2 offset) {
+  const f16vec2 even = fma(nibble_pair(bytes), scale, offset);
+  const f16vec2 odd = fma(nibble_pair(bytes >> 8), scale, offset);
+  return uvec2(packFloat2x16(f16vec2(even.x, odd.x)), packFloat2x16(f16vec2(even.y, odd.y)));
+}
+#endif
+
 uvec2 decode_bytes(uint q, f16vec2 scale, f16vec2 offset) {
   const uint bytes = q ^ 0x80808080u;
   const f16vec2 low = byte_pair(bytes), high = byte_pair(bytes >> 16);
@@ -59,6 +74,15 @@ void decode_unit(Unit unit, uint index, out uvec4 halves[kUnitVecs]) {
   halves[0] = pack_halves(
       within_half(uintBitsToFloat(uvec4(even.x, odd.x, even.y, odd.y))),
       within_half(uintBitsToFloat(uvec4(even.z, odd.z, even.w, odd.w))));
+#elif defined(WEIGHT_Q4_K)
+  const vec2 pair = scale_and_offset(unit.header, index & 7u) * kUnitScale;
+  const f16vec2 scale = f16vec2(float16_t(pair.x));
+  const f16vec2 offset = f16vec2(float16_t(pair.y + float(kCentre) * pair.x));
+  [[unroll]] for (uint v = 0; v < kUnitVecs; ++v) {
+    const uint shift = v < 2 ? 0 : 4, word = v % 2 * 2;
+    halves[v] = uvec4(decode_nibbles(unit.quants[word] >> shift, scale, offset),
+                      decode_nibbles(unit.quants[word + 1] >> shift, scale, offset));
+  }
 #else
   const Piece piece = decode_piece(unit, index);
   const vec2 scale_pair = vec2(piece.scale0, piece.scale1) * kUnitScale;

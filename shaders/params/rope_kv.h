@@ -2,12 +2,12 @@
 #include "params/paged_kv.h"
 #include "params/step.h"
 
-// Exactly the 128 bytes that every device has: what a model fixes is in specialization constants.
+// Exactly the 112 bytes there are: what a model fixes is in specialization constants.
 HEARTH_PARAMS(RopeKv)
-  address q;              // [rows] rows of [heads, head_size] f32, q_stride floats apart
-  address k;              // [rows] rows of [kv_heads, head_size] f32, kv_stride floats apart
+  address q;              // [rows] rows of [heads, head_size] f32, kQStride floats apart
+  address k;              // [rows] rows of [kv_heads, head_size] f32, kKvStride floats apart
   address v;              // the same
-  address q_out;          // like q, q_out_stride floats apart
+  address q_out;          // like q, kQOutStride floats apart
   address q_norm;         // [head_size] f32, with kHeadNorms
   address k_norm;         // [head_size] f32, with kHeadNorms
   address table;          // f32 attention scale, 12 bytes unused, [rope_dims / 2] u64 turns
@@ -18,8 +18,4 @@ HEARTH_PARAMS(RopeKv)
   address sequences;      // [sequences] StepSequence
   address row_sequences;  // [rows] u32
   address block_tables;   // u32
-  uint q_stride;
-  uint kv_stride;
-  uint q_out_stride;
-  float epsilon;  // of the head norms
 HEARTH_PARAMS_END

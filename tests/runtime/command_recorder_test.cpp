@@ -62,6 +62,34 @@ TEST_F(CommandRecorderTest, SerialPutsABarrierBeforeEveryCommand) {
   ASSERT_OK(device().compute().run(commands));
 }
 
+// Runs where the device has it, and in ctest's *.chained on any.
+TEST_F(CommandRecorderTest, ChainedKernelsWaitForEachOtherWithoutBarriers) {
+  if (!device().caps().features.ordered_groups) GTEST_SKIP() << "no chains on this device";
+  const Buffer two = filled(std::vector<float>(64, 2.0f));
+  const Buffer three = filled(std::vector<float>(64, 3.0f));
+  const Buffer a = filled(std::vector<float>(64, 7.0f));
+  const Buffer b = poisoned(256), c = poisoned(256), d = poisoned(256), e = poisoned(256);
+  ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device(), {.chained = true}));
+  ASSERT_OK(norm(recorder, a, two, b));    // before the first barrier there is no chain
+  ASSERT_OK(norm(recorder, b, two, c));    // barrier
+  ASSERT_OK(norm(recorder, b, three, d));  // beside it
+  ASSERT_OK(norm(recorder, c, three, b));  // waits for both: d's kernel reads what it writes
+  ASSERT_OK(norm(recorder, b, two, e));    // waits
+  recorder.copy(e.all(), a.all());         // barrier
+  ASSERT_OK(norm(recorder, d, three, e));  // barrier: the copy reads it
+  ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
+  EXPECT_EQ(commands.dispatches(), 7u);
+  EXPECT_EQ(commands.barriers(), 3u);
+  TimelinePoint last;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_ASSIGN(last, device().compute().submit(commands));
+  }
+  ASSERT_OK(device().compute().wait(last));
+  for (const float value : read<float>(a)) EXPECT_NEAR(value, 2.0f, 1e-4f);
+  for (const float value : read<float>(b)) EXPECT_NEAR(value, 3.0f, 1e-4f);
+  for (const float value : read<float>(e)) EXPECT_NEAR(value, 3.0f, 1e-4f);
+}
+
 TEST_F(CommandRecorderTest, OneRecordingManyRunsAlsoInFlight) {
   const Buffer x = filled(std::vector<float>(64, 3.0f));
   const Buffer two = filled(std::vector<float>(64, 2.0f));

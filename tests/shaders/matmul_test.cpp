@@ -46,6 +46,19 @@ Weights random_weights(WeightFormat format, uint32_t outputs, uint32_t inputs, f
   return weights;
 }
 
+// A plan for matmul_coopmat with its loop over k in rounds: lavapipe would take minutes to compile
+// the tiles that have it, so a small tile gets it, of as few slices a step as there can be.
+MatmulPlan in_rounds(MatmulPlan plan, const MatmulShape& shape) {
+  constexpr size_t kTileInputs = 4, kSplits = 5, kFragmentInputs = 10, kAhead = 12, kRound = 16;
+  std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
+  const bool is_float = format_info(shape.format).is_float();
+  constants[kTileInputs] = std::max(2 * constants[kFragmentInputs], is_float ? 16u : 32u);
+  constants[kAhead] = 1;
+  const uint32_t steps = shape.inputs / constants[kTileInputs] / constants[kSplits];
+  constants[kRound] = is_float && steps % 2 == 0 ? 2 : 1;
+  return plan;
+}
+
 class MatmulTest : public GpuTest {
  protected:
   DeviceCaps gpu_caps(bool integer_dot) {
@@ -83,10 +96,13 @@ class MatmulTest : public GpuTest {
   }
 
   void check(const DeviceCaps& caps, const MatmulShape& shape, float weight_size = 0.05f) {
+    check_plan(choose_matmul(caps, shape), shape, weight_size);
+  }
+
+  void check_plan(const MatmulPlan& plan, const MatmulShape& shape, float weight_size = 0.05f) {
     const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs, weight_size);
     const std::vector<float> x =
         random_floats(size_t{shape.rows} * shape.inputs, shape.inputs + shape.rows);
-    const MatmulPlan plan = choose_matmul(caps, shape);
     const double error =
         nmse(multiply(plan, shape, weights, x),
              reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs));
@@ -146,6 +162,24 @@ TEST_F(MatmulTest, EveryTile) {
     check(caps, {.format = WeightFormat::kF32, .rows = 20, .inputs = 296, .outputs = 70});
     check(caps, {.format = WeightFormat::kQ4K, .rows = 33, .inputs = 512, .outputs = 65});
     check(caps, {.format = WeightFormat::kQ4K, .rows = 100, .inputs = 2048, .outputs = 300});
+  }
+}
+
+// Loops over k in rounds, with and without a split of k, ragged in rows and outputs.
+TEST_F(MatmulTest, TilesInRounds) {
+  const DeviceCaps caps = gpu_caps(true);
+  if (!coopmat_shape(caps)) GTEST_SKIP() << "no matrix units";
+  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ4K}) {
+    for (const uint32_t inputs : {256u, 1024u}) {
+      const MatmulShape shape{.format = format, .rows = 13, .inputs = inputs, .outputs = 150};
+      const MatmulPlan plan = choose_matmul(caps, shape);
+      EXPECT_EQ(plan.reduce.has_value(), inputs == 1024);
+      if (inputs == 1024 || format == WeightFormat::kF16) check_plan(in_rounds(plan, shape), shape);
+    }
+    if (is_cpu(device().caps())) continue;
+    check(caps, {.format = format, .rows = 200, .inputs = 4096, .outputs = 150});
+    check(caps, {.format = format, .rows = 200, .inputs = 256, .outputs = 8300});
+    check(caps, {.format = format, .rows = 1000, .inputs = 768, .outputs = 2100});
   }
 }
 
@@ -330,8 +364,10 @@ TEST_F(MatmulTest, ANormBetweenTwoProducts) {
 TEST_F(MatmulTest, GatesAndUps) {
   const bool small_only = is_cpu(device().caps());  // slow to compile: see EveryTile
   for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0}) {
-    for (const uint32_t rows : {1u, 9u, 30u, 64u, 128u, 300u}) {
+    for (const uint32_t rows : {1u, 9u, 10u, 30u, 64u, 128u, 300u}) {
       if (rows > 16 && small_only) continue;
+      const bool rounds = rows == 10;
+      if (rounds && small_only && format != WeightFormat::kF16) continue;
       const MatmulShape shape{.format = format, .rows = rows, .inputs = 96, .outputs = 2 * 76};
       DeviceCaps caps = gpu_caps(true);
       MatmulPlan plan = choose_matmul(caps, shape);
@@ -344,6 +380,7 @@ TEST_F(MatmulTest, GatesAndUps) {
         plan.gate_constant = 6;
       }
       ASSERT_TRUE(plan.gate_constant) << rows;
+      if (rounds) plan = in_rounds(plan, shape);
       const Weights weights = random_weights(format, shape.outputs, shape.inputs, 0.3f);
       const std::vector<float> x = random_floats(size_t{rows} * shape.inputs, 5);
       const std::vector<double> sums =

@@ -81,6 +81,78 @@ TEST(KernelChoice, TilesFitTheDevice) {
   }
 }
 
+// Where kernels wait for each other on the GPU, a product of one row loads more before it waits.
+TEST(KernelChoice, OneRowProductsInAChainLoadMoreAtOnce) {
+  DeviceCaps caps = kDevices.front().caps;
+  ASSERT_EQ(caps.subgroup_size, 32u);
+  struct Case {
+    uint32_t outputs, inputs, rows;
+    bool ordered;
+    uint32_t step_outputs, ahead;
+  };
+  for (const Case& wanted : std::initializer_list<Case>{{4096, 4096, 1, false, 1, 4},
+                                                        {28672, 4096, 1, false, 2, 1},
+                                                        {4096, 4096, 1, true, 2, 8},
+                                                        {4096, 14336, 1, true, 2, 8},
+                                                        {28672, 4096, 1, true, 4, 2},
+                                                        {2048, 8192, 1, true, 1, 16},
+                                                        {2048, 2048, 1, true, 2, 8},
+                                                        {512, 288, 1, true, 2, 1},
+                                                        {4096, 4096, 2, true, 1, 4},
+                                                        {4096, 4096, 5, true, 4, 1}}) {
+    caps.features.ordered_groups = wanted.ordered;
+    caps.features.coopmat = false;
+    const MatmulPlan plan = choose_matmul(caps, {.format = WeightFormat::kF16,
+                                                 .rows = wanted.rows,
+                                                 .inputs = wanted.inputs,
+                                                 .outputs = wanted.outputs});
+    SCOPED_TRACE(::testing::Message() << wanted.outputs << " x " << wanted.inputs);
+    EXPECT_EQ(plan.multiply.pipeline.constants[3], wanted.step_outputs);
+    EXPECT_EQ(plan.multiply.pipeline.constants[4], wanted.ahead);
+  }
+}
+
+// Many rows get the wide tile, where k is whole rounds in every part and it does not pad too much.
+TEST(KernelChoice, WideTilesForManyRows) {
+  DeviceCaps caps = kDevices.front().caps;
+  caps.features.coopmat = caps.features.float16 = true;
+  caps.coopmat_shapes = {
+      {16, 16, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32}};
+  struct Case {
+    WeightFormat format;
+    uint32_t rows, outputs, inputs;
+    uint32_t tile_rows, splits, round;
+  };
+  constexpr WeightFormat kF16 = WeightFormat::kF16, kQ4K = WeightFormat::kQ4K;
+  for (const Case& wanted :
+       std::initializer_list<Case>{{kF16, 2048, 4096, 14336, 256, 1, 8},
+                                   {kF16, 2048, 28672, 4096, 256, 1, 8},
+                                   {kQ4K, 2048, 4096, 4096, 256, 1, 2},
+                                   {kF16, 256, 4096, 4096, 256, 4, 8},
+                                   {kF16, 256, 6144, 4096, 256, 2, 8},
+                                   {kF16, 200, 28672, 4096, 256, 1, 8},
+                                   {kF16, 192, 28672, 4096, 96, 1, 0},
+                                   {kF16, 300, 28672, 4096, 128, 1, 0},    // would compute 512
+                                   {kF16, 2048, 4096, 4128, 128, 1, 0},    // not whole rounds
+                                   {kF16, 256, 3072, 2048, 128, 5, 0}}) {  // not in every part
+    const MatmulPlan plan = choose_matmul(caps, {.format = wanted.format,
+                                                 .rows = wanted.rows,
+                                                 .inputs = wanted.inputs,
+                                                 .outputs = wanted.outputs});
+    const std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
+    SCOPED_TRACE(::testing::Message()
+                 << wanted.rows << " x " << wanted.outputs << " x " << wanted.inputs);
+    EXPECT_EQ(constants[2], wanted.tile_rows);
+    EXPECT_EQ(constants[5], wanted.splits);
+    EXPECT_EQ(constants[16], wanted.round);
+    EXPECT_EQ(plan.gate_constant.has_value(), wanted.splits == 1);
+    if (wanted.round == 0) continue;
+    EXPECT_EQ(wanted.inputs % (constants[4] * wanted.round * wanted.splits), 0u);
+  }
+  caps.limits.max_shared_bytes = 24 * 1024;
+  EXPECT_EQ(choose_matmul(caps, shape_of(kF16, 2048)).multiply.pipeline.constants[2], 128u);
+}
+
 // What products can do for their neighbours is for single rows, where kernels wait for each other,
 // and for tiles that nobody else has a part of. Deterministic ones do the same at any number of
 // rows.

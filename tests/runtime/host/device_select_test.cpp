@@ -21,6 +21,7 @@ DeviceCaps usable(uint32_t index, const char* name, DeviceType type, uint64_t gi
   DeviceFeatures& f = caps.features;
   f.subgroup_arithmetic = f.storage16 = f.int64 = f.timeline_semaphore = true;
   f.synchronization2 = f.buffer_device_address = f.subgroup_size_control = true;
+  f.memory_model = true;
   return caps;
 }
 
@@ -43,6 +44,7 @@ TEST(DeviceSelect, EveryMissingThingIsNamed) {
       {"synchronization2", [](DeviceCaps& c) { c.features.synchronization2 = false; }},
       {"buffer device addresses", [](DeviceCaps& c) { c.features.buffer_device_address = false; }},
       {"subgroup size control", [](DeviceCaps& c) { c.features.subgroup_size_control = false; }},
+      {"memory model", [](DeviceCaps& c) { c.features.memory_model = false; }},
       {"subgroup size from 4 to 64 (it has 128)", [](DeviceCaps& c) { c.subgroup_size = 128; }},
   };
   for (const Case& item : cases) {

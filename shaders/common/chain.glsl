@@ -1,0 +1,54 @@
+// Waiting for earlier dispatches inside the kernel instead of at a barrier before it: runtime/chain.h
+// says when and why. A kernel that includes this calls chain_wait() before it reads what a dispatch
+// before it wrote, or writes anything, and chain_done() as the last thing; every invocation must get
+// to both. Weights and what the host wrote for the step may be read before.
+// Expects the kernel's params.
+#ifndef HEARTH_CHAIN_GLSL
+#define HEARTH_CHAIN_GLSL
+
+layout(constant_id = 100) const uint kChained = 0;  // the pipeline store knows whether
+
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer ChainCount { uint value; };
+
+const uint kChainStride = 256;  // bytes of a link
+
+uint chain_add(uint64_t place) {
+  return atomicAdd(ChainCount(place).value, 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
+}
+
+// What the group has written or will read, as seen by its own first invocation, which alone deals
+// with other groups: a fence of the whole queue by every invocation costs more.
+void chain_meet() {
+  controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer,
+                 gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);
+}
+
+void chain_fence() {
+  memoryBarrier(gl_ScopeQueueFamily, gl_StorageSemanticsBuffer,
+                gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);
+}
+
+void chain_wait() {
+  if (kChained == 0 || params.chain_wait == 0) return;
+  if (gl_LocalInvocationIndex == 0) {
+    ChainCount before = ChainCount((params.chain_place & ~uint64_t(kChainStride - 1)) - kChainStride);
+    while (atomicLoad(before.value, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed) <
+           params.chain_wait) {}
+    chain_fence();
+  }
+  chain_meet();
+}
+
+void chain_done() {
+  if (kChained == 0 || params.chain_place == 0) return;
+  chain_meet();
+  if (gl_LocalInvocationIndex != 0) return;
+  chain_fence();
+  const uint before = chain_add(params.chain_place);
+  if (before + 1 == params.chain_groups) {
+    chain_fence();
+    chain_add(params.chain_place & ~uint64_t(kChainStride - 1));
+  }
+}
+
+#endif
