@@ -46,10 +46,6 @@ class BestScale {
   float scale_ = 0;
 };
 
-constexpr int kMostTurns = 4;
-constexpr float kWorthATurn = 0.999f;  // of the error before
-constexpr float kPromising = 1.1f;     // of the least error so far; others rarely catch up
-
 // Tries lines: weight = scale * q - minimum, with q as near as they get.
 class AffineSearch {
  public:
@@ -143,21 +139,18 @@ AffineFit fit_affine(std::span<const float> x, int high) {
 
   const AffineSearch search(x, high);
   AffineFit best{.scale = (largest - smallest) / static_cast<float>(high), .minimum = -smallest};
-  float best_error = INFINITY;
+  float best_error = search.error(best);
   for (int step = -10; step <= 10; ++step) {
-    AffineFit fit{.scale = (largest - smallest) /
-                           (static_cast<float>(high) + 0.1f * static_cast<float>(step)),
-                  .minimum = -smallest};
-    // Integers for the line, then the line for the integers, as long as that gets closer.
-    float error = INFINITY;
-    for (int turn = 0; turn < kMostTurns; ++turn) {
-      const float next = search.improve(fit);
-      if (next < best_error) {
-        best_error = next;
-        best = fit;
-      }
-      if (!(next < error * kWorthATurn && next < best_error * kPromising)) break;
-      error = next;
+    // Each try starts at the best minimum so far: that finds closer lines than always starting at
+    // the smallest weight.
+    const float range = largest + best.minimum;
+    if (range < kTiny) break;
+    AffineFit fit{.scale = range / (static_cast<float>(high) + 0.1f * static_cast<float>(step)),
+                  .minimum = best.minimum};
+    const float error = search.improve(fit);
+    if (error < best_error) {
+      best_error = error;
+      best = fit;
     }
   }
   return best;

@@ -3,11 +3,10 @@
 // is up to 0.6 % off, because it rounds activations to 8 bits, so it is only shown.
 //
 // Two texts: stories as the model was trained on, and one that it finds 100 times as surprising,
-// where chance has a large part. Files of Q4_K_M that differ only in how a fifth of the importance
-// of weights was drawn, with errors of the weights equal to 0.1 %, lie 2 % apart there and 0.4 % on
-// stories (docs/measurements.md). So the second text has a wide limit for formats whose scales are
-// searched for, and on stories the smallest formats may differ by a tenth of what they cost. The
-// bytes of the other formats are llama.cpp's own.
+// where chance has a large part: files that differ only in the draw of their roundings lie 2 %
+// apart there, and 0.4 % on stories (docs/measurements.md). The aim is 0.5 %; Q4_K is close to it
+// on the second text. Q2_K and the IQ formats miss it and have a wider limit. The bytes of formats
+// without a search are llama.cpp's own.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -31,11 +30,14 @@ double perplexity(const std::string& file, const std::string& text, int chunks) 
       .get<double>();
 }
 
+// What the arithmetic of a device may add; model_commands_test holds it to that.
+constexpr double kArithmetic = 0.0005;
+
 void compare(const std::string& what, double ours, double exact, double limit) {
   fmt::print("{:<24} {:9.4f}, llama.cpp's file {:9.4f} ({:+.3f} %)\n", what, ours, exact,
              (ours / exact - 1) * 100);
   std::fflush(stdout);
-  EXPECT_LE(ours, exact * (1 + limit)) << what;
+  EXPECT_LE(ours, exact * (1 + limit + kArithmetic)) << what;
 }
 
 TEST(QuantizedPerplexity, IsNoWorseThanOfLlamaCppsFile) {
@@ -47,8 +49,6 @@ TEST(QuantizedPerplexity, IsNoWorseThanOfLlamaCppsFile) {
   const auto folder =
       std::filesystem::temp_directory_path() / fmt::format("hearth_quantized_{}", ::getpid());
   std::filesystem::create_directories(folder);
-  // Q8_0 is what the model comes in.
-  const double exact_on_stories = golden["quantized"][1]["added"]["perplexity_exact"];
   for (const auto& entry : golden["quantized"]) {
     const std::string type = entry["format"].get<std::string>();
     // Llama.cpp's Q4_K is another name for Q4_K_M.
@@ -56,16 +56,13 @@ TEST(QuantizedPerplexity, IsNoWorseThanOfLlamaCppsFile) {
     const std::string file = (folder / (type + ".gguf")).string();
     const Finished made = hearth({"quantize", model, file, type});
     ASSERT_EQ(made.exit_code, 0) << made.err;
-    const bool searched = type.find("_K") != std::string::npos || type.starts_with("IQ");
-    compare(type, perplexity(file, text, 0), entry["perplexity_exact"].get<double>(),
-            searched ? 0.025 : 0.005);
-    if (searched) {
+    const double limit = type == "Q2_K" || type.starts_with("IQ") ? 0.015 : 0.005;
+    compare(type, perplexity(file, text, 0), entry["perplexity_exact"].get<double>(), limit);
+    if (type.find("_K") != std::string::npos || type.starts_with("IQ")) {
       const auto& added = entry["added"];
       const std::string stories = kStories + added["file"].get<std::string>();
-      const double theirs = added["perplexity_exact"].get<double>();
-      const bool small = type == "Q2_K" || type == "Q3_K" || type.starts_with("IQ");
-      compare(type + " on stories", perplexity(file, stories, added["chunks"].get<int>()), theirs,
-              0.005 + (small ? 0.1 * (theirs / exact_on_stories - 1) : 0));
+      compare(type + " on stories", perplexity(file, stories, added["chunks"].get<int>()),
+              added["perplexity_exact"].get<double>(), limit);
     }
     std::filesystem::remove(file);
   }

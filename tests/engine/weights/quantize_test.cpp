@@ -96,6 +96,17 @@ TEST_P(EveryFormat, KeepsZerosAndSurvivesExtremes) {
   }
 }
 
+// The sums of the search for a minimum cancel almost wholly here.
+TEST_P(EveryFormat, KeepsWeightsThatAreNearlyEqual) {
+  std::vector<float> row(512);
+  for (const float value : {-1.0f, 1.0f}) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      row[i] = value * (1 + 1e-6f * static_cast<float>(i % 5));
+    for (const float back : dequantized(GetParam(), quantized(GetParam(), row)))
+      ASSERT_NEAR(back, value, 0.02f);
+  }
+}
+
 TEST(Quantize, NamesTheWeightThatIsNotFinite) {
   std::vector<float> row(256, 1.0f);
   row[77] = std::numeric_limits<float>::infinity();
