@@ -1,6 +1,7 @@
 // The server without a device: before it has a model, over a stand-in for one, and after losing it.
 #include "tools/server/http_server.h"
 
+#include <future>
 #include <sstream>
 #include <thread>
 
@@ -210,6 +211,45 @@ TEST_F(ServedStandIn, ClientsAreSentAwayWhileItDrains) {
   EXPECT_TRUE(kept.closed(0.5));
   EXPECT_THAT(running.read().body, HasSubstr("data: [DONE]"));
   draining.join();
+}
+
+// The engine is paused, so that nothing but the server could end what its clients wait for.
+TEST_F(ServedStandIn, GoesAwayUnderItsClientsWithoutADrain) {
+  engine_->executor().delay = std::chrono::milliseconds(20);
+  const int port = server_->port();
+  const std::string endless = R"({"prompt":"a","ignore_eos":true,"max_tokens":200)";
+  HttpClient watching(port), streaming(port), waiting(port), queued(port);
+  watching.send("GET /events HTTP/1.1\r\nHost: test\r\n\r\n");
+  ASSERT_TRUE(watching.read_until("event: "));
+  streaming.send(HttpClient::post_text(kCompletion, endless + R"(,"stream":true})"));
+  ASSERT_TRUE(streaming.read_until("data: "));
+  waiting.send(HttpClient::post_text(kCompletion, endless + "}"));
+  ASSERT_TRUE(comes_true([&] { return (*engine_)->metrics().running.value() == 2; }));
+  (*engine_)->pause();
+  queued.send(HttpClient::post_text(kCompletion, endless + R"(,"stream":true})"));
+  ASSERT_TRUE(comes_true([&] { return (*engine_)->metrics().requests_submitted.value() == 3; }));
+
+  auto gone = std::async(std::launch::async, [this] { server_.reset(); });
+  const bool in_time = gone.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+  EXPECT_TRUE(in_time) << "the server waits for its clients";
+  if (!in_time) {  // they leave, so that it can go
+    for (HttpClient* client : {&watching, &streaming, &waiting, &queued}) client->finish_sending();
+    return gone.wait();
+  }
+  EXPECT_TRUE(watching.read().body.ends_with("\n\n"));
+  const HttpAnswer cut_off = streaming.read();
+  EXPECT_EQ(cut_off.status, 200);
+  EXPECT_THAT(cut_off.body, HasSubstr(R"(data: {"error":)"));
+  EXPECT_THAT(cut_off.body, Not(HasSubstr("[DONE]")));
+  for (HttpClient* client : {&waiting, &queued}) {
+    const HttpAnswer refused = client->read();
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_EQ(refused.json()["error"]["code"], "draining");
+  }
+  for (HttpClient* client : {&watching, &streaming, &waiting, &queued})
+    EXPECT_TRUE(client->closed(1));
+  (*engine_)->resume();
+  EXPECT_TRUE(comes_true([&] { return (*engine_)->metrics().running.value() == 0; }));
 }
 
 TEST_F(ServedStandIn, AScrapeKeepsTheRulesOfTheFormat) {

@@ -45,11 +45,23 @@ int64_t unix_seconds() {
       .count();
 }
 
+const ApiError kShutDown{.status = 503,
+                         .message = "the server has shut down",
+                         .type = "server_error",
+                         .code = "draining"};
+
 }  // namespace
 
 class HttpServer::Implementation {
  public:
   explicit Implementation(ServerOptions options) : options_(std::move(options)) {}
+  // The listener goes next and waits for its threads, so each is told to end first.
+  ~Implementation() {
+    cut_off_ = true;
+    events_end_ = true;
+  }
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
 
   Status listen() {
     HEARTH_ASSIGN(
@@ -83,7 +95,7 @@ class HttpServer::Implementation {
   void drain() {
     listener_->stop_keeping_alive();
     if (const ServedModel* model = model_.load()) model->engine.drain();
-    closing_ = true;
+    events_end_ = true;
     listener_->close();
   }
 
@@ -232,7 +244,7 @@ class HttpServer::Implementation {
     if (!reply.begin(kEvents) || !reply.write(fmt::format(": steps\n\nevent: {}\n{}", kHelloEvent,
                                                           to_event(hello_event(hello)))))
       return;
-    while (!closing_) {
+    while (!events_end_) {
       const uint64_t written = ring.written();
       if (next == written) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -292,16 +304,20 @@ class HttpServer::Implementation {
     auto begun = GenerationReply::begin(*model, head, asked);
     if (const ApiError* error = std::get_if<ApiError>(&begun)) return refuse(reply, *error);
     GenerationReply& generation = *std::get<std::unique_ptr<GenerationReply>>(begun);
-    const auto gone = [&reply] { return reply.client_gone(); };
+    const auto gone = [this, &reply] { return cut_off_ || reply.client_gone(); };
+    const auto refuse_for = [this, &reply](const ApiError& error) {
+      refuse(reply, cut_off_ ? kShutDown : error);
+    };
     if (!asked.stream) {
       const auto whole = generation.collect(gone);
-      if (const ApiError* error = std::get_if<ApiError>(&whole)) return refuse(reply, *error);
+      if (const ApiError* error = std::get_if<ApiError>(&whole)) return refuse_for(*error);
       return reply.send(200, kJson, std::get<std::string>(whole));
     }
     // Until the first token an error still has a status of its own.
-    if (const auto error = generation.wait_for_start(gone)) return refuse(reply, *error);
+    if (const auto error = generation.wait_for_start(gone)) return refuse_for(*error);
     if (!reply.begin(kEvents)) return;
-    if (generation.write([&reply](std::string_view text) { return reply.write(text); }, gone))
+    if (generation.write([&reply](std::string_view text) { return reply.write(text); }, gone) ||
+        (cut_off_ && reply.write(to_event(error_json(kShutDown)))))
       reply.end();
   }
 
@@ -314,7 +330,8 @@ class HttpServer::Implementation {
   const int64_t started_ = unix_seconds();
   std::unique_ptr<const ServedModel> owned_;
   std::atomic<const ServedModel*> model_{nullptr};  // owned_, once it is there
-  std::atomic<bool> closing_{false};
+  std::atomic<bool> events_end_{false};             // nobody is told of steps any more
+  std::atomic<bool> cut_off_{false};                // nor waits for tokens that are still to come
   mutable std::mutex mutex_;
   std::string failure_;
   std::mt19937_64 random_{std::random_device{}()};

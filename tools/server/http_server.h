@@ -28,6 +28,8 @@ class HttpServer {
  public:
   // Answers /health with "loading" until a model is given.
   static Result<std::unique_ptr<HttpServer>> create(const ServerOptions& options);
+  // Without drain(): requests under way are cancelled and their clients told so, readers of /events
+  // get an end. Waits no longer than a client may take to send or to read.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
