@@ -10,25 +10,67 @@ namespace {
 constexpr double kLimit = 1e-6;      // NMSE
 constexpr double kTileLimit = 1e-5;  // queries and weights are f16 in the cooperative-matrix kernel
 
+// A test takes as long as its pipelines take to compile, seconds each; running them costs nothing.
+// So what is no part of a pipeline (lengths, windows, caps, splits) is tried in every way on the
+// small heads that all kernels share, and what is one (heads, formats, forms, tiles) in pairs.
+constexpr uint32_t kSmallHead = 16, kOddHead = 80;
+
 class AttentionTest : public AttentionGpuTest {
  protected:
-  // As this device is, and as a GPU would be served with its subgroup size.
+  // As this device is, and as GPUs with its subgroup size would be served: without cooperative
+  // matrices, and with them where it has them.
   std::vector<DeviceCaps> tiers() {
-    DeviceCaps gpu = device().caps();
-    gpu.type = DeviceType::kDiscrete;
-    DeviceCaps plain = gpu;
-    plain.features.coopmat = plain.features.coopmat2 = false;
-    plain.coopmat_shapes.clear();
-    std::vector<DeviceCaps> all{device().caps(), plain};
-    if (gpu.features.coopmat) all.push_back(gpu);
+    std::vector<DeviceCaps> all{device().caps(), plain_gpu()};
+    if (on_cpu() && device().caps().features.coopmat) all.push_back(gpu());
     return all;
   }
+  DeviceCaps gpu() {
+    DeviceCaps caps = device().caps();
+    caps.type = DeviceType::kDiscrete;
+    return caps;
+  }
+  DeviceCaps plain_gpu() {
+    DeviceCaps plain = gpu();
+    plain.features.coopmat = plain.features.coopmat2 = false;
+    plain.coopmat_shapes.clear();
+    return plain;
+  }
+  bool on_cpu() { return device().caps().type == DeviceType::kCpu; }
 
-  // Kernels made for GPUs take a CPU driver up to minutes to compile, the more the larger the head.
-  uint32_t most_head_size(const DeviceCaps& tier) {
-    if (device().caps().type != DeviceType::kCpu || tier.type == DeviceType::kCpu)
-      return kMaxHeadSize;
-    return tier.features.coopmat ? 32 : 80;
+  // Kernels made for GPUs take a CPU driver up to minutes to compile, the more the larger the head:
+  // there the plain one gets one odd size besides the small one, and the one of matrices that.
+  bool takes(const DeviceCaps& tier, uint32_t head_size) {
+    return !on_cpu() || tier.type == DeviceType::kCpu || head_size == kSmallHead ||
+           (head_size == kOddHead && !tier.features.coopmat);
+  }
+
+  // A batch of the heads that most tests share for a format.
+  static AttentionCase small(std::vector<AttentionSequence> sequences,
+                             KvFormat kv = KvFormat::kF16) {
+    const bool f16 = kv == KvFormat::kF16;
+    return {.kv = kv,
+            .heads = f16 ? 4u : 14u,
+            .kv_heads = 2,
+            .head_size = kSmallHead,
+            .sequences = std::move(sequences)};
+  }
+
+  // What is chosen, but for the keys of a tile on a CPU driver, which takes the longer to compile
+  // the more there are: two blocks of the cache for F16, so that a tile spans more than one.
+  AttentionPlan choose(const DeviceCaps& caps, const AttentionCase& test,
+                       bool deterministic = false, uint32_t key_blocks = 0) {
+    AttentionPlan plan = choose_attention(caps, shape_of(test), deterministic);
+    if (key_blocks == 0) key_blocks = test.kv == KvFormat::kF16 ? 2 : 1;
+    if (on_cpu() && plan.many) plan.many->pipeline.constants[7] = key_blocks * params::kBlockTokens;
+    return plan;
+  }
+  // The same with splits as small as they get.
+  static AttentionPlan split_most(const AttentionCase& test, const AttentionPlan& plan) {
+    return with_tuning(test, plan,
+                       {.few_tokens = plan.tuning.few_tokens,
+                        .many_tokens = plan.tuning.many_tokens,
+                        .split_keys = params::kBlockTokens,
+                        .wanted_items = 7});
   }
 
   static double limit_of(const AttentionPlan& plan) {
@@ -53,18 +95,15 @@ class AttentionTest : public AttentionGpuTest {
         << describe(test, plan);
   }
 
+  void check_both(const AttentionCase& test, const AttentionPlan& plan,
+                  RowForm form = RowForm::kFloats) {
+    check(test, plan, form);
+    check(test, split_most(test, plan), form);
+  }
   // On every tier, as chosen and with splits as small as they get.
   void check(const AttentionCase& test) {
-    for (const DeviceCaps& caps : tiers()) {
-      if (test.head_size > most_head_size(caps)) continue;
-      AttentionPlan plan = choose_attention(caps, shape_of(test));
-      check(test, plan);
-      check(test, with_tuning(test, plan,
-                              {.few_tokens = plan.tuning.few_tokens,
-                               .many_tokens = plan.tuning.many_tokens,
-                               .split_keys = params::kBlockTokens,
-                               .wanted_items = 7}));
-    }
+    for (const DeviceCaps& caps : tiers())
+      if (takes(caps, test.head_size)) check_both(test, choose(caps, test));
   }
 
   static AttentionPlan with_tuning(const AttentionCase& test, AttentionPlan plan,
@@ -82,72 +121,78 @@ class AttentionTest : public AttentionGpuTest {
   }
 };
 
-TEST_F(AttentionTest, HeadSizes) {
-  for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
-    for (const uint32_t head_size : {32u, 64u, 80u, 96u, 128u, 256u})
-      check({.kv = kv, .head_size = head_size, .sequences = {{36, 1}, {0, 19}, {40, 1}}});
-  }
-}
-
-TEST_F(AttentionTest, GroupsOfHeads) {
-  for (const auto& [heads, kv_heads] :
-       {std::pair{1u, 1u}, {3u, 3u}, {6u, 2u}, {8u, 2u}, {8u, 1u}, {14u, 2u}, {12u, 1u}})
-    check({.heads = heads,
+// Sizes of heads, heads of a group and formats of the cache in pairs.
+TEST_F(AttentionTest, HeadsAndGroups) {
+  const std::vector<AttentionSequence> sequences = {{36, 1}, {0, 19}, {17, 9}, {40, 1}, {0, 1}};
+  check(small(sequences));
+  check(small(sequences, KvFormat::kQ8_0));
+  struct Heads {
+    KvFormat kv;
+    uint32_t head_size, heads, kv_heads;
+  };
+  for (const auto& [kv, head_size, heads, kv_heads] : {Heads{KvFormat::kF16, 32, 3, 3},
+                                                       {KvFormat::kF16, 64, 1, 1},
+                                                       {KvFormat::kQ8_0, kOddHead, 6, 2},
+                                                       {KvFormat::kF16, 96, 3, 1},
+                                                       {KvFormat::kQ8_0, 128, 6, 2},
+                                                       {KvFormat::kF16, 256, 12, 4}})
+    check({.kv = kv,
+           .heads = heads,
            .kv_heads = kv_heads,
-           .head_size = 32,
-           .sequences = {{20, 1}, {17, 9}, {0, 1}}});
+           .head_size = head_size,
+           .sequences = sequences});
 }
 
 TEST_F(AttentionTest, SequencesOfManyLengthsInOneBatch) {
   for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0})
-    check({.kv = kv,
-           .head_size = 64,
-           .sequences = {{0, 1}, {14, 1}, {15, 1}, {16, 1}, {99, 1}, {999, 1}}});
+    check(small({{0, 1}, {14, 1}, {15, 1}, {16, 1}, {99, 1}, {999, 1}}, kv));
 }
 
 TEST_F(AttentionTest, Prompts) {
   for (const uint32_t tokens : {1u, 15u, 16u, 17u, 100u})
-    check({.head_size = 32, .sequences = {{0, tokens}, {tokens, 3}, {3, tokens}}});
-  check({.heads = 2, .kv_heads = 1, .head_size = 32, .sequences = {{900, 100}}});
+    check(small({{0, tokens}, {tokens, 3}, {3, tokens}}));
+  check(small({{900, 100}}, KvFormat::kQ8_0));
 }
 
 TEST_F(AttentionTest, Windows) {
-  for (const uint32_t window : {1u, 5u, 16u, 17u, 50u, 1000u})
-    check({.head_size = 32, .sequences = {{70, 1}, {0, 33}, {100, 40}, {3, 1}}, .window = window});
-}
-
-TEST_F(AttentionTest, SoftCap) {
-  for (const float cap : {1.0f, 20.0f})
-    check({.head_size = 32, .sequences = {{40, 1}, {5, 20}}, .soft_cap = cap});
-}
-
-// The next product may want its rows in another form than floats.
-TEST_F(AttentionTest, FormsOfTheResult) {
-  const AttentionCase cases[] = {{.head_size = 64, .sequences = {{36, 1}, {0, 1}, {700, 1}}},
-                                 {.head_size = 32, .sequences = {{36, 1}, {0, 19}, {40, 1}}}};
-  for (const AttentionCase& test : cases) {
-    for (const DeviceCaps& caps : tiers()) {
-      if (test.head_size > most_head_size(caps)) continue;
-      const AttentionPlan plan = choose_attention(caps, shape_of(test));
-      const AttentionPlan split = with_tuning(test, plan,
-                                              {.few_tokens = plan.tuning.few_tokens,
-                                               .many_tokens = plan.tuning.many_tokens,
-                                               .split_keys = params::kBlockTokens,
-                                               .wanted_items = 7});
-      for (const RowForm form : {RowForm::kHalves, RowForm::kSplit}) {
-        if (!can_write(plan, form)) continue;
-        check(test, plan, form);
-        check(test, split, form);
-      }
+  for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
+    for (const uint32_t window : {1u, 5u, 16u, 17u, 50u, 1000u}) {
+      AttentionCase test = small({{70, 1}, {0, 33}, {100, 40}, {3, 1}}, kv);
+      // Groups of two, so that an item has several tokens: the list of items alone keeps the first
+      // key of a single one.
+      test.heads = 4;
+      test.window = window;
+      check(test);
     }
   }
 }
 
+TEST_F(AttentionTest, SoftCap) {
+  for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
+    for (const float cap : {1.0f, 20.0f}) {
+      AttentionCase test = small({{40, 1}, {5, 20}}, kv);
+      test.soft_cap = cap;
+      check(test);
+    }
+  }
+}
+
+// The next product may want its rows in another form than floats. Every kernel writes every form
+// it has once; the last sequence is long enough to be merged as chosen, too.
+TEST_F(AttentionTest, FormsOfTheResult) {
+  const AttentionCase mixed = small({{36, 1}, {0, 19}, {40, 1}, {700, 1}});
+  check_both(mixed, choose(gpu(), mixed, false, 1), RowForm::kHalves);
+  // Pieces of split rows are 32 wide, so heads are.
+  const AttentionCase wide{.head_size = 32, .sequences = {{36, 1}, {0, 1}, {700, 1}}};
+  const AttentionPlan plan = choose(plain_gpu(), wide);
+  if (can_write(plan, RowForm::kSplit)) check_both(wide, plan, RowForm::kSplit);
+}
+
 TEST_F(AttentionTest, AChunkedPromptIsTheWholePrompt) {
-  const AttentionCase whole{.head_size = 32, .sequences = {{0, 50}}};
+  const AttentionCase whole = small({{0, 50}});
   const AttentionData data = make_attention_data(whole, 1);
   for (const DeviceCaps& caps : tiers()) {
-    const AttentionPlan whole_plan = choose_attention(caps, shape_of(whole));
+    const AttentionPlan whole_plan = choose(caps, whole);
     const std::vector<float> at_once = attend(whole, data, whole_plan);
     const std::vector<double> expected(at_once.begin(), at_once.end());
     for (const uint32_t chunk : {1u, 7u, 16u}) {
@@ -156,7 +201,7 @@ TEST_F(AttentionTest, AChunkedPromptIsTheWholePrompt) {
         AttentionCase piece = whole;
         piece.sequences = {{begin, std::min(chunk, 50 - begin)}};
         const std::vector<float> rows =
-            attend(piece, make_attention_data(piece, 1), choose_attention(caps, shape_of(piece)));
+            attend(piece, make_attention_data(piece, 1), choose(caps, piece));
         pieces.insert(pieces.end(), rows.begin(), rows.end());
       }
       EXPECT_LT(nmse(pieces, expected), limit_of(whole_plan)) << "chunks of " << chunk;
@@ -168,10 +213,10 @@ TEST_F(AttentionTest, AChunkedPromptIsTheWholePrompt) {
 TEST_F(AttentionTest, DeterministicRowsAreTheSameBitsInEveryBatch) {
   for (const DeviceCaps& caps : tiers()) {
     for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
-      AttentionCase batch{
-          .kv = kv, .head_size = 64, .sequences = {{75, 5}, {0, 30}, {111, 1}}, .window = 60};
+      AttentionCase batch = small({{75, 5}, {0, 30}, {111, 1}}, kv);
+      batch.window = 60;
       const auto plan_for = [&](const AttentionCase& test) {
-        AttentionPlan plan = choose_attention(caps, shape_of(test), true);
+        AttentionPlan plan = choose(caps, test, true);
         plan.tuning.split_keys = 32;  // so that these short sequences are split
         return with_tuning(test, plan, plan.tuning);
       };
@@ -196,23 +241,23 @@ TEST_F(AttentionTest, DeterministicRowsAreTheSameBitsInEveryBatch) {
 
 TEST_F(AttentionTest, TilesOfTheRowKernel) {
   const uint32_t subgroup = device().caps().subgroup_size;
-  AttentionCase test{.heads = 6, .kv_heads = 2, .head_size = 32, .sequences = {{50, 3}, {90, 1}}};
-  DeviceCaps caps = device().caps();
-  caps.type = DeviceType::kDiscrete;
+  AttentionCase test{
+      .heads = 6, .kv_heads = 2, .head_size = kSmallHead, .sequences = {{50, 3}, {90, 1}}};
   struct RowTile {
+    KvFormat kv;
     uint32_t subgroups, lanes, run;
   };
-  for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
+  for (const auto& [kv, subgroups, lanes, run] : {RowTile{KvFormat::kF16, 1, 1, 2},
+                                                  {KvFormat::kQ8_0, 3, 2, 1},
+                                                  {KvFormat::kQ8_0, 1, subgroup, 4},
+                                                  {KvFormat::kF16, 3, subgroup, 2}}) {
     test.kv = kv;
-    for (const auto& [subgroups, lanes, run] :
-         {RowTile{1, 1, 2}, {3, 2, 1}, {1, subgroup, 4}, {3, subgroup, 2}}) {
-      AttentionPlan plan = choose_attention(caps, shape_of(test));
-      plan.few.pipeline.constants = {
-          subgroup * subgroups, subgroup, subgroups, 32, 2, lanes, run, 0};
-      plan.many.reset();
-      plan.few.groups.y = 2 * 3;  // 2 tokens of 3 heads in parts of 2 rows
-      check(test, with_tuning(test, plan, {.few_tokens = 2, .split_keys = 64, .wanted_items = 3}));
-    }
+    AttentionPlan plan = choose(gpu(), test);
+    plan.few.pipeline.constants = {
+        subgroup * subgroups, subgroup, subgroups, kSmallHead, 2, lanes, run, 0};
+    plan.many.reset();
+    plan.few.groups.y = 2 * 3;  // 2 tokens of 3 heads in parts of 2 rows
+    check(test, with_tuning(test, plan, {.few_tokens = 2, .split_keys = 64, .wanted_items = 3}));
   }
 }
 

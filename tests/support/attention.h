@@ -100,9 +100,9 @@ class AttentionGpuTest : public GpuTest {
     if (form != RowForm::kFloats) {
       std::vector<uint32_t> words = read<uint32_t>(result);
       clear_padding(form, words, row, test.heads * test.head_size);
-      std::vector<float> values = read_form(form, words);
-      values.resize(row * row_bytes / 4);
-      return values;
+      std::vector<float> numbers = read_form(form, words);
+      numbers.resize(row * row_bytes / 4);
+      return numbers;
     }
     std::vector<float> rows = read<float>(result);
     const size_t count = row * row_bytes / 4;
