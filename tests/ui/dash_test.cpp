@@ -174,6 +174,36 @@ TEST_F(DashTest, AScriptThatIsNotFulfilledFailsWithItsLine) {
   EXPECT_THAT(missing.err, HasSubstr("there is no \"No such button\" to be seen"));
 }
 
+TEST_F(DashTest, ADroppedModelIsEstimatedLoadedAndMeasured) {
+  const Finished result = play(
+      "wait dashboard.connected == 1 20\n"
+      "drop " +
+          kTiny +
+          "\n"
+          "wait models.front == 1 20\n"
+          "wait models.estimated == 1 60\n"
+          "expect models.model contains hearth-tiny\n"
+          "expect models.fits == 1\n"
+          "expect dashboard.source contains demo\n"
+          "scroll \"Embedded model\" -40\n"
+          "click \"Load model\"\n"
+          "wait chat.ready == 1 60\n"
+          "expect dashboard.source contains hearth-tiny\n"
+          "click \"Roofline\"\n"
+          "expect roofline.dots == 0\n"
+          "click \"Measure\"\n"
+          "wait roofline.dots > 5 120\n"
+          "wait chat.ready == 1 20\n"
+          "values all.json\n",
+      {"--demo"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto all = values("all.json");
+  // What is said to be needed is about what is used.
+  const double used = all["occupancy.memory_bytes"].get<double>();
+  EXPECT_NEAR(all["models.total_bytes"].get<double>(), used, 0.05 * used);
+  EXPECT_GT(all["roofline.read_bytes_per_s"].get<double>(), 1e8);
+}
+
 TEST_F(DashTest, AModelThatCannotBeOpenedIsSaidInTheWindow) {
   const Finished result = play(
       "wait dashboard.failure contains nowhere.gguf 20\n"
