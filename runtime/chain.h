@@ -4,14 +4,14 @@
 // groups before them are done (shaders/common/chain.glsl).
 //
 // A chain is made of links: dispatches of one link do not depend on each other and share a place in
-// memory; those of the next link wait until all of them have arrived there. Who has waited for a link
-// has waited for all links before it. The groups of a small dispatch arrive one by one; those of a
-// large one are counted beside the place, and the last of them arrives for all, so that many groups
-// that count do not meet many that look.
+// memory; those of the next link wait until all of them have arrived there. Who has waited for a
+// link has waited for all links before it. The groups of a small dispatch arrive one by one; those
+// of a large one are counted beside the place, and the last of them arrives for all, so that many
+// groups that count do not meet many that look.
 //
 // Only for devices that start groups in the order of their dispatches (DeviceFeatures::
-// ordered_groups): else waiting groups could keep out those they wait for. Vulkan itself promises no
-// such order.
+// ordered_groups): else waiting groups could keep out those they wait for. Vulkan itself promises
+// no such order.
 //
 // Pure bookkeeping, like Hazards: knows no Vulkan. One recorder, one thread.
 #pragma once

@@ -51,8 +51,8 @@ struct DeviceFeatures {
   bool storage8 = false;
   bool bfloat16 = false;
   bool integer_dot = false;  // packed 4 x 8 bit, in hardware
-  bool coopmat = false;   // VK_KHR_cooperative_matrix
-  bool coopmat2 = false;  // VK_NV_cooperative_matrix2 with workgroup scope and tensor addressing
+  bool coopmat = false;      // VK_KHR_cooperative_matrix
+  bool coopmat2 = false;     // VK_NV_cooperative_matrix2 with workgroup scope and tensor addressing
   // Groups start in the order of their dispatches, so that a kernel may wait for one before it
   // (chain.h). No Vulkan feature: known of drivers, or said by the environment.
   bool ordered_groups = false;

@@ -23,6 +23,7 @@ struct PipelineInfo {
   std::string kernel;               // a name of shader_library()
   std::vector<uint32_t> constants;  // specialization constants 0, 1, 2, ...
   uint32_t subgroup_size = 0;       // 0: whatever the driver likes
+  bool chains = true;               // waits for others on the GPU where kernel and device can
 
   auto operator<=>(const PipelineInfo&) const = default;
 };
@@ -37,7 +38,7 @@ class Pipeline {
   const PipelineInfo& info() const { return info_; }
   VkPipeline handle() const { return handle_; }
   VkPipelineLayout layout() const { return layout_; }
-  // Whether it can wait for others on the GPU (chain.h).
+  // Whether it waits for others on the GPU (chain.h).
   bool chained() const { return chained_; }
 
  private:

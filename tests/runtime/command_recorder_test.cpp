@@ -90,6 +90,27 @@ TEST_F(CommandRecorderTest, ChainedKernelsWaitForEachOtherWithoutBarriers) {
   for (const float value : read<float>(e)) EXPECT_NEAR(value, 3.0f, 1e-4f);
 }
 
+TEST_F(CommandRecorderTest, WhoDoesNotChainGetsBarriers) {
+  if (!device().caps().features.ordered_groups) GTEST_SKIP() << "no chains on this device";
+  const Buffer two = filled(std::vector<float>(64, 2.0f));
+  const Buffer a = filled(std::vector<float>(64, 7.0f));
+  const Buffer b = poisoned(256), c = poisoned(256);
+  const RmsNormShape shape{.rows = 1, .width = 64};
+  KernelPlan alone = choose_rms_norm(device().caps(), shape);
+  alone.pipeline.chains = false;
+  ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device(), {.chained = true}));
+  ASSERT_OK(norm(recorder, a, two, b));
+  ASSERT_OK(norm(recorder, b, two, c));  // barrier, as always before the second
+  ASSERT_OK(norm(recorder, c, two, b));  // waits
+  ASSERT_OK(record_rms_norm(recorder, pipelines(), alone,
+                            {.x = b.all(), .weight = two.all(), .y = c.all(), .shape = shape}));
+  ASSERT_OK(norm(recorder, c, two, b));  // barrier, as before the one above
+  ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
+  EXPECT_EQ(commands.barriers(), 3u);
+  ASSERT_OK(device().compute().run(commands));
+  for (const float value : read<float>(b)) EXPECT_NEAR(value, 2.0f, 1e-4f);
+}
+
 TEST_F(CommandRecorderTest, OneRecordingManyRunsAlsoInFlight) {
   const Buffer x = filled(std::vector<float>(64, 3.0f));
   const Buffer two = filled(std::vector<float>(64, 2.0f));

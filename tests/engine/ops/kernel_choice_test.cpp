@@ -112,6 +112,18 @@ TEST(KernelChoice, OneRowProductsInAChainLoadMoreAtOnce) {
   }
 }
 
+TEST(KernelChoice, IntegerProductsOfManyGroupsStayOutOfChains) {
+  DeviceCaps caps = kDevices.front().caps;
+  caps.features.integer_dot = true;
+  for (const auto& [outputs, chains] : {std::pair{2048u, true}, {4096u, false}, {28672u, false}}) {
+    const MatmulPlan plan = choose_matmul(caps, shape_of(WeightFormat::kQ4K, 1, outputs));
+    ASSERT_EQ(plan.multiply.pipeline.kernel, "matvec_integer.q4_k");
+    EXPECT_EQ(plan.multiply.pipeline.chains, chains) << outputs;
+    EXPECT_TRUE(
+        choose_matmul(caps, shape_of(WeightFormat::kF16, 1, outputs)).multiply.pipeline.chains);
+  }
+}
+
 // Many rows get the wide tile, where k is whole rounds in every part and it does not pad too much.
 TEST(KernelChoice, WideTilesForManyRows) {
   DeviceCaps caps = kDevices.front().caps;

@@ -1,6 +1,5 @@
 #include "ui/data/timeline_data.h"
 
-#include <chrono>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -212,24 +211,16 @@ TEST(TimelineData, RowsOfSomeColumnsOnly) {
   EXPECT_EQ(seen, (std::vector<size_t>{0}));
 }
 
-// 16 times the steps cost about 16 times the time, and runs that go on cost no memory.
-TEST(TimelineData, CostIsThatOfTheMembers) {
-  const auto seconds_for = [](uint64_t steps) {
-    TimelineData timeline;
-    const auto begin = std::chrono::steady_clock::now();
-    for (uint64_t i = 0; i < steps; ++i) {
-      StepRecord record = step(i, 0.01 * static_cast<double>(i));
-      for (RequestId id = 1; id <= 64; ++id)
-        record.members.push_back(decode(id, static_cast<uint32_t>(i)));
-      timeline.update(view_of({record}));
-    }
-    EXPECT_EQ(timeline.rows(), 64u);
-    EXPECT_EQ(timeline.row(0).runs().size(), 1u);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  };
-  const double few = seconds_for(512), many = seconds_for(2 * 4096);
-  EXPECT_LT(many, 100 * few + 0.2);
-  EXPECT_LT(many, 2.0) << "8,192 steps of 64";
+TEST(TimelineData, RunsThatGoOnCostNoMemory) {
+  TimelineData timeline;
+  for (uint64_t i = 0; i < 4096; ++i) {
+    StepRecord record = step(i, 0.01 * static_cast<double>(i));
+    for (RequestId id = 1; id <= 64; ++id)
+      record.members.push_back(decode(id, static_cast<uint32_t>(i)));
+    timeline.update(view_of({record}));
+  }
+  EXPECT_EQ(timeline.rows(), 64u);
+  EXPECT_EQ(timeline.row(0).runs().size(), 1u);
 }
 
 }  // namespace
