@@ -61,7 +61,6 @@ inline constexpr size_t kPushBytes = 128;
 inline constexpr size_t kMaxPushBytes = kPushBytes - sizeof(ChainPush);
 
 // The kernel's arguments: a plain struct of at most kMaxPushBytes.
-
 struct PushConstants {
   template <class T>
   PushConstants(const T& value) : bytes(sizeof(T)) {

@@ -10,7 +10,7 @@ layout(constant_id = 100) const uint kChained = 0;  // the pipeline store knows 
 
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer ChainCount { uint value; };
 
-const uint kChainStride = 256;  // bytes of a link
+const uint kChainStride = 256;  // bytes of a link, as in runtime/chain.h
 
 uint chain_add(uint64_t place) {
   return atomicAdd(ChainCount(place).value, 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);

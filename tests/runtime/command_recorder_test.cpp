@@ -111,6 +111,25 @@ TEST_F(CommandRecorderTest, WhoDoesNotChainGetsBarriers) {
   for (const float value : read<float>(b)) EXPECT_NEAR(value, 2.0f, 1e-4f);
 }
 
+// What it reads was written two links before, and nothing of the open link is in its way.
+TEST_F(CommandRecorderTest, WhoDoesNotChainWaitsForEveryLink) {
+  if (!device().caps().features.ordered_groups) GTEST_SKIP() << "no chains on this device";
+  const Buffer two = filled(std::vector<float>(64, 2.0f));
+  const Buffer a = filled(std::vector<float>(64, 7.0f));
+  const Buffer b = poisoned(256), c = poisoned(256), d = poisoned(256), e = poisoned(256);
+  const RmsNormShape shape{.rows = 1, .width = 64};
+  KernelPlan alone = choose_rms_norm(device().caps(), shape);
+  alone.pipeline.chains = false;
+  ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device(), {.chained = true}));
+  ASSERT_OK(norm(recorder, a, two, b));
+  ASSERT_OK(norm(recorder, b, two, c));  // barrier, as always before the second
+  ASSERT_OK(norm(recorder, c, two, d));  // waits
+  ASSERT_OK(record_rms_norm(recorder, pipelines(), alone,
+                            {.x = c.all(), .weight = two.all(), .y = e.all(), .shape = shape}));
+  ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
+  EXPECT_EQ(commands.barriers(), 2u);
+}
+
 TEST_F(CommandRecorderTest, OneRecordingManyRunsAlsoInFlight) {
   const Buffer x = filled(std::vector<float>(64, 3.0f));
   const Buffer two = filled(std::vector<float>(64, 2.0f));
