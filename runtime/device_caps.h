@@ -69,7 +69,8 @@ struct DeviceLimits {
   std::array<uint32_t, 3> max_group_count = {65535, 65535, 65535};
   uint64_t max_allocation_bytes = 1ull << 30;
   uint64_t max_storage_range_bytes = 1ull << 27;
-  double timestamp_ns = 0;  // a GPU clock tick in nanoseconds; 0: no timestamps
+  double timestamp_ns = 0;       // a GPU clock tick in nanoseconds; 0: no timestamps
+  uint32_t multiprocessors = 0;  // that run groups; 0: the driver does not tell
 };
 
 struct QueueFamilies {

@@ -14,6 +14,7 @@ constexpr const char* kUsefulExtensions[] = {
     VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
     VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME,
     VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME,
+    VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME,
 #ifdef VK_NV_cooperative_matrix2
     VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME,
 #endif
@@ -209,8 +210,12 @@ static bool starts_groups_in_order(uint32_t vendor_id) {
 }
 
 DeviceCaps query_device(VkPhysicalDevice device, uint32_t index) {
+  const std::vector<const char*> extensions = useful_extensions(device);
+  VkPhysicalDeviceShaderSMBuiltinsPropertiesNV sm{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
   VkPhysicalDeviceVulkan13Properties p13{
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES};
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES,
+      .pNext = contains(extensions, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME) ? &sm : nullptr};
   VkPhysicalDeviceVulkan12Properties p12{
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES, .pNext = &p13};
   VkPhysicalDeviceVulkan11Properties p11{
@@ -220,7 +225,6 @@ DeviceCaps query_device(VkPhysicalDevice device, uint32_t index) {
   vkGetPhysicalDeviceProperties2(device, &properties);
   const VkPhysicalDeviceProperties& core = properties.properties;
 
-  const std::vector<const char*> extensions = useful_extensions(device);
   FeatureChain chain(extensions);
   vkGetPhysicalDeviceFeatures2(device, &chain.core);
 
@@ -289,6 +293,7 @@ DeviceCaps query_device(VkPhysicalDevice device, uint32_t index) {
   // maxBufferSize bounds a buffer, maxMemoryAllocationSize the memory below it.
   limits.max_allocation_bytes = std::min(p11.maxMemoryAllocationSize, p13.maxBufferSize);
   limits.max_storage_range_bytes = core.limits.maxStorageBufferRange;
+  limits.multiprocessors = sm.shaderSMCount;
   limits.timestamp_ns =
       core.limits.timestampComputeAndGraphics ? double{core.limits.timestampPeriod} : 0.0;
 

@@ -42,7 +42,7 @@ void merge_splits() {
   const uint first = merge.partial * params.heads + head;
   const uint stride = merge.stride * params.heads;
   const uint head_vectors = params.head_size / 4;
-  const uint lane = form_lane(kForm);
+  const uint lane = gl_LocalInvocationID.x;
   const uint part = lane / kVectors;
   Stats stats = Stats(params.partial_stats);
 
@@ -74,8 +74,7 @@ void merge_splits() {
       if (kForm == kFormFloats)
         F32x4(params.result + uint64_t(at) * (head_vectors * 16)).at[vector] = value;
       else
-        write_form(kForm, params.result, at * head_vectors + vector,
-                   params.rows * params.heads * head_vectors, value);
+        write_halves(params.result, at * head_vectors + vector, value);
     }
   }
 }

@@ -29,8 +29,7 @@ layout(constant_id = 3) const uint kHeadSize = 128;
 layout(constant_id = 4) const uint kRows = 4;   // query rows of a group
 layout(constant_id = 5) const uint kLanes = 16;  // of a stream, a power of two
 layout(constant_id = 6) const uint kRun = 8;    // keys whose loads a stream issues together
-layout(constant_id = 7) const uint kForm = 0;   // REQUIRES of kFormSplit: kSubgroups > 1, heads in
-                                                // multiples of 32
+layout(constant_id = 7) const uint kForm = 0;   // of the result
 
 #include "common/attention_kv.glsl"
 #include "common/attention_place.glsl"
@@ -208,7 +207,7 @@ void attend(Place place) {
     }
   }
   barrier();
-  for (uint at = form_lane(kForm); at < kRows * kRowVectors; at += gl_WorkGroupSize.x) {
+  for (uint at = gl_LocalInvocationID.x; at < kRows * kRowVectors; at += gl_WorkGroupSize.x) {
     const uint r = at / kRowVectors;
     if (!has_row(place, r)) break;
     float new_max = kNoMax;

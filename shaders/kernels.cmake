@@ -24,7 +24,6 @@ set(quantized_formats q8_0,q4_0,q4_1,q5_0,q5_1,q2_k,q3_k,q4_k,q5_k,q6_k,iq4_nl,i
 hearth_kernel(matvec_float AXES weight=${weight_formats})
 hearth_kernel(matvec_integer AXES weight=${quantized_formats} NEEDS integer_dot)
 hearth_kernel(matmul_invocation AXES weight=${weight_formats})
-hearth_kernel(split_rows)
 hearth_kernel(matmul_tile AXES weight=${weight_formats})
 hearth_kernel(matmul_coopmat AXES weight=f16,bf16,${quantized_formats} NEEDS coopmat)
 hearth_kernel(half_rows)

@@ -45,7 +45,7 @@ layout(constant_id = 11) const uint kSubgroups = 4;  // in a group
 layout(constant_id = 12) const uint kAhead = 1;
 layout(constant_id = 13) const uint kUnroll = 1;  // fragments along k whose loads may overlap
 layout(constant_id = 14) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1, an
-                                                        // even number of subgroups across
+                                                        // even number of fragments across
 layout(constant_id = 15) const uint kHalfResults = 0;   // 1: y is f16; only with gates
 layout(constant_id = 16) const uint kRound = 0;
 
@@ -56,14 +56,15 @@ const uint kStride = kRowVecs + 1;
 const uint kXVecs = kTileRows * kStride;
 const uint kOperandVecs = kXVecs + kTileOutputs * kStride;
 const uint kFragmentVecs = kFragmentRows * kFragmentOutputs / 4;  // of sums
-// Operands: x [kTileRows, kTileInputs], then weights [kTileOutputs, kTileInputs]. In the end a
-// fragment of sums a subgroup, on their way out.
-const uint kSumVecs = kSubgroups * kFragmentVecs;
-shared uvec4 tiles[kOperandVecs > kSumVecs ? kOperandVecs : kSumVecs];
-
 const uint kSubgroupsAcross = kTileOutputs / kSubgroupOutputs;
 const uint kFragmentsDown = kSubgroupRows / kFragmentRows;
 const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
+// Operands: x [kTileRows, kTileInputs], then weights [kTileOutputs, kTileInputs]. In the end a
+// fragment of sums a subgroup, on their way out; with gates a row of fragments.
+const uint kOutFragments = kGate == kGateNone ? 1 : kFragmentsAcross;  // of a subgroup
+const uint kSumVecs = kSubgroups * kOutFragments * kFragmentVecs;
+shared uvec4 tiles[kOperandVecs > kSumVecs ? kOperandVecs : kSumVecs];
+
 const uint kSums = kFragmentsDown * kFragmentsAcross;
 const uint kSlices = kTileInputs / kFragmentInputs;
 #define Fragment \
@@ -100,13 +101,13 @@ struct Source {
   uint units[kUnitLoads], vecs[kVecLoads];
 };
 
-// The row of the matrix that is column `column` of the tile. With gates every other subgroup has
+// The row of the matrix that is column `column` of the tile. With gates every other fragment has
 // gates, and the one after it their ups.
 uint weight_row(Source source, uint column) {
   if (kGate == kGateNone) return min(source.first_output + column, params.outputs - 1);
-  const uint results = params.outputs / 2, block = column / kSubgroupOutputs;
+  const uint results = params.outputs / 2, block = column / kFragmentOutputs;
   const uint n =
-      source.first_output / 2 + block / 2 * kSubgroupOutputs + column % kSubgroupOutputs;
+      source.first_output / 2 + block / 2 * kFragmentOutputs + column % kFragmentOutputs;
   return min(n, results - 1) + block % 2 * results;
 }
 
@@ -297,26 +298,26 @@ void store_gated_vec(uint row, uint n, vec4 value) {
   }
 }
 
-// Gates and ups meet in shared memory; each of the two subgroups takes half of the results.
+// Gates and ups meet in shared memory, a row of fragments at a time, where any lane takes any pair.
 void store_gated(Fragment sums[kSums], uint first_row, uint first_output) {
-  const uint across = gl_SubgroupID % kSubgroupsAcross;
-  const uint row = first_row + gl_SubgroupID / kSubgroupsAcross * kSubgroupRows;
-  const uint column = first_output / 2 + across / 2 * kSubgroupOutputs;
-  const uint gates = (gl_SubgroupID - across % 2) * kFragmentVecs, ups = gates + kFragmentVecs;
   const uint row_vecs = kFragmentOutputs / 4;
+  const uint row_pairs = kSubgroupsAcross * kFragmentsAcross / 2;  // in a row of subgroups
+  const uint pair_vecs = kSubgroups * kFragmentsAcross / 2 * kFragmentVecs;
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
-    [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j) {
-      barrier();  // what lay there may still be read
-      coopMatStore(sums[i * kFragmentsAcross + j], tiles, gl_SubgroupID * kFragmentVecs, row_vecs,
+    barrier();  // what lay there may still be read
+    [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
+      coopMatStore(sums[i * kFragmentsAcross + j], tiles,
+                   (gl_SubgroupID * kFragmentsAcross + j) * kFragmentVecs, row_vecs,
                    gl_CooperativeMatrixLayoutRowMajor);
-      barrier();
-      const uint begin = across % 2 * (kFragmentVecs / 2);
-      for (uint v = begin + gl_SubgroupInvocationID; v < begin + kFragmentVecs / 2;
-           v += gl_SubgroupSize)
-        store_gated_vec(row + i * kFragmentRows + v / row_vecs,
-                        column + j * kFragmentOutputs + v % row_vecs * 4,
-                        activate(uintBitsToFloat(tiles[gates + v]), kGate == kGateGelu) *
-                            uintBitsToFloat(tiles[ups + v]));
+    barrier();
+    for (uint at = gl_LocalInvocationIndex; at < pair_vecs; at += gl_WorkGroupSize.x) {
+      const uint pair = at / kFragmentVecs, v = at % kFragmentVecs;
+      const uint gate = pair * 2 * kFragmentVecs + v;
+      store_gated_vec(
+          first_row + pair / row_pairs * kSubgroupRows + i * kFragmentRows + v / row_vecs,
+          first_output / 2 + pair % row_pairs * kFragmentOutputs + v % row_vecs * 4,
+          activate(uintBitsToFloat(tiles[gate]), kGate == kGateGelu) *
+              uintBitsToFloat(tiles[gate + kFragmentVecs]));
     }
   }
 }

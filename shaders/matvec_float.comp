@@ -17,6 +17,7 @@
 #include "common/matmul_output.glsl"
 
 layout(local_size_x_id = 0) in;
+#include "common/matmul_norm.glsl"
 layout(constant_id = 2) const uint kRows = 1;     // of x that a subgroup takes, 1 to 8
 layout(constant_id = 3) const uint kOutputs = 2;  // a subgroup
 layout(constant_id = 4) const uint kAhead = 4;    // steps along k whose loads are issued together
@@ -27,17 +28,6 @@ layout(constant_id = 7) const uint kEmit = 0;  // 1: leaves `scaled` and `square
 // Of a subgroup's outputs the first half are gates and the second their ups, where there are gates.
 const uint kResults = kGate == kGateNone ? kOutputs : kOutputs / 2;
 const uint kChunkVecs = kChunkWeights / 4;
-
-// A lane's part of the sum over all groups of the kernel before. Four to a load: the list is padded.
-float own_squares() {
-  float sum = 0.0;
-  F32x4 squares = F32x4(params.squares);
-  for (uint i = gl_LocalInvocationIndex; i < (params.square_count + 3) / 4; i += gl_WorkGroupSize.x) {
-    const vec4 four = squares.at[i];
-    [[unroll]] for (uint j = 0; j < 4; ++j) sum += i * 4 + j < params.square_count ? four[j] : 0.0;
-  }
-  return sum;
-}
 
 // Where the rows of weights and of x begin that this subgroup works on, in chunks.
 struct Rows {
@@ -106,8 +96,7 @@ void main() {
   }
 
   float scale = 1.0;
-  if (kNorm != 0)
-    scale = inversesqrt(group_add(squares) / float(params.inputs) + params.epsilon);
+  if (kNorm != 0) scale = norm_scale(squares);
   float own = 0.0;  // squares of this lane's results
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
     [[unroll]] for (uint o = 0; o < kResults; ++o) {
@@ -122,17 +111,11 @@ void main() {
               activate(total, kGate == kGateGelu) * up;
         } else {
           const float value = store_output(first_row + r, n, total);
-          if (kEmit != 0) {
-            F32(params.scaled).at[n] = value * F32(params.norm_weight).at[n];
-            own += value * value;
-          }
+          if (kEmit != 0) own += emit_scaled(n, value);
         }
       }
     }
   }
-  if (kEmit != 0) {
-    const float all = group_add(own);
-    if (gl_LocalInvocationIndex == 0) F32(params.squares).at[gl_WorkGroupID.x] = all;
-  }
+  if (kEmit != 0) emit_squares(own);
   chain_done();
 }

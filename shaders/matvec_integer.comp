@@ -1,49 +1,44 @@
 // Matrix times a few vectors, for GPUs with packed 8-bit dot products. The formula is in
-// params/matmul.h; x is what split_rows made of it, 15 bits of each float, and each piece of weights
-// is summed exactly, in integers.
+// params/matmul.h.
 //
-// A group computes kOutputs neighbouring outputs for kRows rows of x. Its lanes share k out, kPieces
-// pieces of 32 weights each, and load all their weights at once; sums meet in shared memory.
-//   groups = [ceil(outputs / kOutputs), ceil(rows / kRows), 1]
-// REQUIRES: a quantized format, full subgroups, inputs <= 32 * kPieces * group size.
+// A group computes kRounds * kOutputs neighbouring outputs for kRows rows of x. Its lanes share k
+// out, kPieces pieces of 32 weights each. x becomes integers of 15 bits once (common/split.glsl) and
+// stays in registers; each piece of weights is then summed exactly. While one round's weights are
+// multiplied the next one's are on their way, and the first ones before this kernel waits for x.
+//   groups = [ceil(results / (kRounds * kResults)), ceil(rows / kRows), 1]
+// REQUIRES: a quantized format, full subgroups of 8 or more, kOutputs a power of two of at most as
+// many, inputs <= 32 * kPieces * group size.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_integer_dot_product : require
 #include "common/kernel.glsl"
 #include "quant/glsl.h"
 #include "weight_format.h"
+#include "common/activation.glsl"
+#include "common/reduce.glsl"
 #include "params/matmul.h"
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 
 layout(local_size_x_id = 0) in;
+#include "common/matmul_norm.glsl"
 layout(constant_id = 2) const uint kRows = 1;     // of x, 1 to 8
-layout(constant_id = 3) const uint kOutputs = 4;  // of a group
+layout(constant_id = 3) const uint kOutputs = 4;  // of a round
 layout(constant_id = 4) const uint kPieces = 1;   // of a lane
 layout(constant_id = 5) const uint kSubgroups = 4;
-
-// 32 elements of a row of x: value = scale * (256 * high + low).
-struct SplitPiece {
-  uint high[8];
-  uint low[8];
-  float scale;
-  float sum0, sum1;  // of the first and the last 16 elements
-};
+layout(constant_id = 6) const uint kRounds = 1;
+layout(constant_id = 7) const uint kNorm = 0;  // 1: x is `scaled`, and `squares` are its norm's
+layout(constant_id = 8) const uint kGate = kGateNone;  // REQUIRES otherwise: kOutputs even
+layout(constant_id = 9) const uint kEmit = 0;  // 1: leaves `scaled` and `squares` for the next norm
 
 const uint kLanes = gl_WorkGroupSize.x;
-const uint kSums = kOutputs * kRows;
-const uint kPartials = kSums * kSubgroups;
-shared float partials[kPartials];  // [output, row, subgroup]
+const uint kWidth = kLanes / kSubgroups;
+#include "common/split.glsl"
 
-SplitPiece load_split(uint index, uint count) {
-  U32x4 split = U32x4(params.x);
-  const uvec4 h0 = split.at[index], h1 = split.at[count + index];
-  const uvec4 l0 = split.at[2 * count + index], l1 = split.at[3 * count + index];
-  const vec4 rest = uintBitsToFloat(split.at[4 * count + index]);
-  return SplitPiece(uint[8](h0.x, h0.y, h0.z, h0.w, h1.x, h1.y, h1.z, h1.w),
-                    uint[8](l0.x, l0.y, l0.z, l0.w, l1.x, l1.y, l1.z, l1.w), rest.x, rest.y,
-                    rest.z);
-}
+// Of a round's outputs the first half are gates and the second their ups, where there are gates.
+const uint kResults = kGate == kGateNone ? kOutputs : kOutputs / 2;
+const uint kPartials = kRounds * kOutputs * kRows * kSubgroups;
+shared float partials[kPartials];  // [round, output, row, subgroup]
 
 float dot_piece(Piece w, SplitPiece x) {
   int high0 = 0, high1 = 0, low0 = 0, low1 = 0;
@@ -53,72 +48,123 @@ float dot_piece(Piece w, SplitPiece x) {
     high1 += dotPacked4x8EXT(int(w.q[i + 4]), int(x.high[i + 4]));
     low1 += dotPacked4x8EXT(int(w.q[i + 4]), int(x.low[i + 4]));
   }
-  float sum = kPieceScales == 1
-                  ? w.scale0 * x.scale * float((high0 + high1) * 256 + low0 + low1)
-                  : x.scale * (w.scale0 * float(high0 * 256 + low0) +
+  if (kPieceScales == 1) {
+    const float sum = w.scale0 * x.scale * float((high0 + high1) * 256 + low0 + low1);
+    return kHasOffset ? sum + w.offset0 * (x.sum0 + x.sum1) : sum;
+  }
+  const float sum = x.scale * (w.scale0 * float(high0 * 256 + low0) +
                                w.scale1 * float(high1 * 256 + low1));
-  if (kHasOffset) sum += w.offset0 * x.sum0 + w.offset1 * x.sum1;
+  return kHasOffset ? sum + w.offset0 * x.sum0 + w.offset1 * x.sum1 : sum;
+}
+
+uint result_count() { return kGate == kGateNone ? params.outputs : params.outputs / 2; }
+
+const uint kRoundPieces = kOutputs * kPieces;
+
+// Outputs and pieces past the last one repeat it, so that loads stay inside: the sums of the former
+// are dropped, and to the latter x is 0.
+void load_round(out RawPiece w[kRoundPieces], Planes planes, uint first, uint lane) {
+  const uint pieces = params.inputs / kPieceWeights, results = result_count();
+  [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
+    const uint n = min(first + o % kResults, results - 1) + o / kResults * results;
+    [[unroll]] for (uint i = 0; i < kPieces; ++i)
+      w[o * kPieces + i] = load_piece(planes, n * pieces + min(lane + i * kLanes, pieces - 1));
+  }
+}
+
+// Adds up each of the values over the subgroup: lane l is left with all of value l % kOutputs. Lanes
+// give away half of their values at every step, so that it takes fewer than a sum each.
+float add_lanes(float values[kOutputs]) {
+  [[unroll]] for (uint distance = 1, left = kOutputs / 2; left > 0; distance *= 2, left /= 2) {
+    const bool odd = (gl_SubgroupInvocationID & distance) != 0;
+    [[unroll]] for (uint i = 0; i < left; ++i) {
+      const float kept = odd ? values[2 * i + 1] : values[2 * i];
+      const float given = odd ? values[2 * i] : values[2 * i + 1];
+      values[i] = kept + subgroupShuffleXor(given, distance);
+    }
+  }
+  float sum = values[0];
+  [[unroll]] for (uint distance = kOutputs; distance < kWidth; distance *= 2)
+    sum += subgroupShuffleXor(sum, distance);
   return sum;
 }
 
-// Piece `place` of output n, or the last there is.
-uint weight_piece(uint n, uint place, uint pieces) {
-  return min(n, params.outputs - 1) * pieces + min(place, pieces - 1);
+const uint kXPieces = kRows * kPieces;
+const uint kSums = kRows * kOutputs;
+
+void multiply_round(RawPiece w[kRoundPieces], SplitPiece x[kXPieces], uint round, uint lane) {
+  float sums[kSums];
+  [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
+    [[unroll]] for (uint r = 0; r < kRows; ++r) sums[r * kOutputs + o] = 0.0;
+    [[unroll]] for (uint i = 0; i < kPieces; ++i) {
+      // Rows are whole blocks: a piece's place in its block is the same in each of them.
+      const Piece piece = decode_piece(w[o * kPieces + i], lane + i * kLanes);
+      [[unroll]] for (uint r = 0; r < kRows; ++r)
+        sums[r * kOutputs + o] += dot_piece(piece, x[r * kPieces + i]);
+    }
+  }
+  [[unroll]] for (uint r = 0; r < kRows; ++r) {
+    float row_sums[kOutputs];
+    [[unroll]] for (uint o = 0; o < kOutputs; ++o) row_sums[o] = sums[r * kOutputs + o];
+    const float sum = add_lanes(row_sums);
+    if (gl_SubgroupInvocationID < kOutputs)
+      partials[((round * kOutputs + gl_SubgroupInvocationID) * kRows + r) * kSubgroups +
+               gl_SubgroupID] = sum;
+  }
+}
+
+float group_sum(uint round, uint o, uint r) {
+  float sum = 0.0;
+  [[unroll]] for (uint s = 0; s < kSubgroups; ++s)
+    sum += partials[((round * kOutputs + o) * kRows + r) * kSubgroups + s];
+  return sum;
 }
 
 void main() {
-  const uint lane = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
-  const uint first = gl_WorkGroupID.x * kOutputs;
+  const uint lane = gl_SubgroupID * kWidth + gl_SubgroupInvocationID;
+  const uint first = gl_WorkGroupID.x * kRounds * kResults;
   const uint first_row = gl_WorkGroupID.y * kRows;
   const uint pieces = params.inputs / kPieceWeights;  // in a row
   const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
 
-  // Pieces, outputs and rows past the last one repeat it: loads stay inside. Pieces then count for
-  // nothing, and the sums of outputs and rows are dropped.
-  const uint kSlots = kOutputs * kPieces;
-  RawPiece w[kSlots];
-  [[unroll]] for (uint o = 0; o < kOutputs; ++o)
-    [[unroll]] for (uint i = 0; i < kPieces; ++i)
-      w[o * kPieces + i] = load_piece(planes, weight_piece(first + o, lane + i * kLanes, pieces));
-
+  RawPiece w[kRoundPieces];
+  load_round(w, planes, first, lane);
   chain_wait();
-  const uint kXPieces = kRows * kPieces;
+  float squares = 0.0;
+  if (kNorm != 0) squares = own_squares();
   SplitPiece x[kXPieces];
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
-    [[unroll]] for (uint i = 0; i < kPieces; ++i) {
-      const uint row = min(first_row + r, params.rows - 1), place = lane + i * kLanes;
-      SplitPiece piece = load_split(row * pieces + min(place, pieces - 1), params.rows * pieces);
-      if (place >= pieces) {
-        piece.scale = 0.0;
-        piece.sum0 = 0.0;
-        piece.sum1 = 0.0;
-      }
-      x[r * kPieces + i] = piece;
-    }
+    const uint row = min(first_row + r, params.rows - 1);
+    [[unroll]] for (uint i = 0; i < kPieces; ++i)
+      x[r * kPieces + i] = split_piece(params.x + uint64_t(row) * params.inputs * 4,
+                                       i * kLanes + gl_SubgroupID * kWidth, pieces);
   }
 
-  // An output at a time: the branch at its end keeps compilers from loading weights late.
-  [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
-    float sum[kRows];
-    [[unroll]] for (uint r = 0; r < kRows; ++r) sum[r] = 0.0;
-    [[unroll]] for (uint i = 0; i < kPieces; ++i) {
-      const Piece piece = decode_piece(w[o * kPieces + i],
-                                       weight_piece(first + o, lane + i * kLanes, pieces));
-      [[unroll]] for (uint r = 0; r < kRows; ++r) sum[r] += dot_piece(piece, x[r * kPieces + i]);
-    }
-    [[unroll]] for (uint r = 0; r < kRows; ++r) {
-      const float total = subgroupAdd(sum[r]);
-      if (gl_SubgroupInvocationID == 0)
-        partials[(o * kRows + r) * kSubgroups + gl_SubgroupID] = total;
-    }
+  [[dont_unroll]] for (uint round = 0; round < kRounds; ++round) {
+    RawPiece next[kRoundPieces];
+    if (round + 1 < kRounds) load_round(next, planes, first + (round + 1) * kResults, lane);
+    multiply_round(w, x, round, lane);
+    [[unroll]] for (uint i = 0; i < kRoundPieces; ++i) w[i] = next[i];
   }
 
-  barrier();
-  for (uint i = lane; i < kSums; i += kLanes) {
-    float total = 0.0;
-    [[unroll]] for (uint s = 0; s < kSubgroups; ++s) total += partials[i * kSubgroups + s];
-    const uint row = first_row + i % kRows, n = first + i / kRows;
-    if (row < params.rows && n < params.outputs) store_output(row, n, total);
+  float scale = 1.0;
+  if (kNorm != 0) scale = norm_scale(squares);
+  barrier();  // partials
+  const uint results = result_count();
+  float own = 0.0;  // squares of this lane's results
+  for (uint i = lane; i < kRounds * kResults * kRows; i += kLanes) {
+    const uint r = i % kRows, row = first_row + r, n = first + i / kRows;
+    const uint round = i / kRows / kResults, o = i / kRows % kResults;
+    if (row >= params.rows || n >= results) continue;
+    const float total = group_sum(round, o, r) * scale;
+    if (kGate != kGateNone) {
+      const float up = group_sum(round, o + kResults, r) * scale;
+      F32(params.y).at[row * results + n] = activate(total, kGate == kGateGelu) * up;
+    } else {
+      const float value = store_output(row, n, total);
+      if (kEmit != 0) own += emit_scaled(n, value);
+    }
   }
+  if (kEmit != 0) emit_squares(own);
   chain_done();
 }

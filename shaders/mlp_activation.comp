@@ -6,7 +6,7 @@
 // y may be gate or up where stride is width. REQUIRES: with a width that is a multiple of 4, a
 // stride that is one too and addresses that are multiples of 16.
 // kForm: y is written a second time, for a matmul (common/row_form.glsl). REQUIRES: width a multiple
-// of 8, with kFormSplit of 32; full subgroups.
+// of 8.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -26,7 +26,7 @@ void activate_rows() {
   const uint row = gl_WorkGroupID.y;
   const uint64_t offset = uint64_t(row) * params.stride * 4;
   const uint64_t y_row = params.y + uint64_t(row) * params.width * 4;
-  const uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * kStep + form_lane(kForm);
+  const uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * kStep + gl_LocalInvocationID.x;
   if (params.width % 4 == 0) {
     F32x4 gate = F32x4(params.gate + offset), up = F32x4(params.up + offset);
     [[unroll]] for (uint step = 0; step < kStep; ++step) {
@@ -35,7 +35,7 @@ void activate_rows() {
       if (i < quads) {
         const vec4 value = activate(gate.at[i], kGelu) * up.at[i];
         F32x4(y_row).at[i] = value;
-        write_form(kForm, params.prepared, row * quads + i, gl_NumWorkGroups.y * quads, value);
+        if (kForm == kFormHalves) write_halves(params.prepared, row * quads + i, value);
       }
     }
   } else {

@@ -7,7 +7,7 @@
 // kKept > 0: an invocation keeps its kKept quads of the row in registers instead of reading them
 // again. REQUIRES: width a multiple of 4 and at most 4 * kKept * local size.
 // kForm: y is written a second time, for a matmul (common/row_form.glsl). REQUIRES: width a multiple
-// of 8, with kFormSplit of 32; full subgroups.
+// of 8.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -24,8 +24,7 @@ layout(constant_id = 3) const uint kForm = 0;
 void store_quad(F32x4 y, uint i, vec4 value) {
   y.at[i] = value;
   const uint quads = params.width / 4;
-  write_form(kForm, params.prepared, gl_WorkGroupID.x * quads + i, gl_NumWorkGroups.x * quads,
-             value);
+  if (kForm == kFormHalves) write_halves(params.prepared, gl_WorkGroupID.x * quads + i, value);
 }
 
 // All that is to be added to a quad, or to an element.
@@ -48,7 +47,7 @@ float norm_scale(float squares) {
 }
 
 void norm_kept(F32x4 x, F32x4 residual, F32x4 y) {
-  const uint lane = form_lane(kForm);
+  const uint lane = gl_LocalInvocationID.x;
   const uint lanes = gl_WorkGroupSize.x;
   const uint quads = params.width / 4;
   F32x4 weight = F32x4(params.weight);
@@ -79,7 +78,7 @@ void norm_kept(F32x4 x, F32x4 residual, F32x4 y) {
 
 void norm_wide(F32x4 x, F32x4 residual, F32x4 y) {
   float squares = 0.0;
-  for (uint i = form_lane(kForm); i < params.width / 4; i += gl_WorkGroupSize.x) {
+  for (uint i = gl_LocalInvocationID.x; i < params.width / 4; i += gl_WorkGroupSize.x) {
     vec4 quad = x.at[i];
     if (kAdd != 0) {
       quad += addend_quad(residual, i);
@@ -89,7 +88,7 @@ void norm_wide(F32x4 x, F32x4 residual, F32x4 y) {
   }
   const float scale = norm_scale(squares);
   F32x4 weight = F32x4(params.weight);
-  for (uint i = form_lane(kForm); i < params.width / 4; i += gl_WorkGroupSize.x)
+  for (uint i = gl_LocalInvocationID.x; i < params.width / 4; i += gl_WorkGroupSize.x)
     store_quad(y, i, x.at[i] * scale * weight.at[i]);
 }
 

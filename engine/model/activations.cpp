@@ -77,9 +77,7 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
   sizes.gate_up = rows * 2 * config.mlp_width * 4;
   sizes.mlp = rows * config.mlp_width * 4;
   const uint32_t widest = std::max(config.width, config.mlp_width);
-  for (const RowForm form : {RowForm::kHalves, RowForm::kSplit})
-    sizes.prepared =
-        std::max(sizes.prepared, row_form_bytes(form, static_cast<uint32_t>(rows), widest));
+  sizes.prepared = row_form_bytes(RowForm::kHalves, static_cast<uint32_t>(rows), widest);
   sizes.logits = logit_rows * config.vocabulary * 4;
   sizes.matmul_scratch = matmul_scratch(caps, matmuls, limits);
   sizes.attention_partials = partial_bytes(caps, config, limits);

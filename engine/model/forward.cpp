@@ -105,8 +105,7 @@ RowForm Forward::form_for(const Weight& weight) const {
     if (form && *form != wanted) return RowForm::kFloats;
     form = wanted;
   }
-  return form && can_write_form(context_.caps, *form, weight.front().cols) ? *form
-                                                                           : RowForm::kFloats;
+  return form && can_write_form(*form, weight.front().cols) ? *form : RowForm::kFloats;
 }
 
 bool Forward::finishes_norm(const Weight& weight) const {
@@ -325,7 +324,7 @@ Status Forward::attention_out(uint32_t layer) {
 
 Result<bool> Forward::gated_mlp(const Weight& weight, RowForm form) {
   const Activations& buffers = context_.activations;
-  if (weight.size() != 1 || config().mlp_width % 4 != 0 || form == RowForm::kSplit) return false;
+  if (weight.size() != 1 || config().mlp_width % 4 != 0) return false;
   const MatmulPlan plan = plan_for(weight.front(), bucket_.rows);
   const bool halves = form == RowForm::kHalves;
   if (!plan.gate_constant || (halves && plan.form != RowForm::kHalves)) return false;

@@ -101,8 +101,7 @@ uint64_t attention_partial_bytes(const AttentionCapacity& capacity, const Attent
 }
 
 bool can_write(const AttentionPlan& plan, RowForm form) {
-  return form == RowForm::kFloats || (form == RowForm::kHalves && plan.writes_halves) ||
-         (form == RowForm::kSplit && plan.writes_split);
+  return form == RowForm::kFloats || plan.writes_halves;
 }
 
 Status record_attention(CommandRecorder& recorder, PipelineStore& pipelines,

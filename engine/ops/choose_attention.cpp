@@ -149,10 +149,7 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
                  .fixed_splits = deterministic}};
   plan.capacity = attention_capacity(plan.tuning, shape.bucket);
   plan.few.groups.x = plan.capacity.few;
-  // Eight lanes share a piece out, in the order in which a group of several subgroups writes.
   plan.writes_halves = !cpu;
-  plan.writes_split = !cpu && !many && caps.subgroup_size >= 8 && shape.head_size % 32 == 0 &&
-                      few.plan.pipeline.constants[0] > caps.subgroup_size;
   if (plan.capacity.many > 0) {
     plan.many = many->plan;
     plan.many->groups.x = plan.capacity.many;

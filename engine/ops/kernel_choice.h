@@ -13,14 +13,14 @@
 
 namespace hearth {
 
-// How a matmul wants rows of x: as they are; as f16; as integers (params/split_rows.h). Kernels
-// that make rows can write them in such a form too, beside the floats.
-enum class RowForm : uint8_t { kFloats, kHalves, kSplit };
+// How a matmul wants rows of x: as they are, or as f16. Kernels that make rows can write them in
+// such a form too, beside the floats.
+enum class RowForm : uint8_t { kFloats, kHalves };
 
 uint64_t row_form_bytes(RowForm form, uint32_t rows, uint32_t width);
 
 // Whether RMS norm and MLP activation can write rows of this width in this form.
-bool can_write_form(const DeviceCaps& caps, RowForm form, uint32_t width);
+bool can_write_form(RowForm form, uint32_t width);
 
 struct RmsNormShape {
   uint32_t rows = 0, width = 0;
@@ -140,7 +140,7 @@ struct AttentionPlan {
   std::optional<KernelPlan> many = {}, merge = {};  // only where the bucket may need them
   AttentionTuning tuning;
   AttentionCapacity capacity = {};
-  bool writes_halves = false, writes_split = false;  // forms of the result besides floats
+  bool writes_halves = false;  // besides floats
 };
 
 // `deterministic`: a row's result is the same to the last bit alone and in a batch, and however its

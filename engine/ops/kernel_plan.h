@@ -20,6 +20,12 @@ inline uint32_t divide_up(uint32_t a, uint32_t b) { return a / b + (a % b != 0 ?
 // CPU-type devices get kernels of their own: no barriers, wide loads, an invocation a row.
 inline bool is_cpu(const DeviceCaps& caps) { return caps.type == DeviceType::kCpu; }
 
+// How many groups' worth of units the device runs side by side. Where a driver does not tell, as on
+// a large GPU.
+inline uint32_t multiprocessors(const DeviceCaps& caps) {
+  return caps.limits.multiprocessors > 0 ? caps.limits.multiprocessors : 128;
+}
+
 // The largest multiple of the subgroup size that is no more than `wanted` and than the device's
 // limit.
 inline uint32_t group_size(const DeviceCaps& caps, uint32_t wanted) {

@@ -4,7 +4,6 @@
 
 #include "params/half_rows.h"
 #include "params/matmul.h"
-#include "params/split_rows.h"
 
 namespace hearth {
 namespace {
@@ -82,19 +81,12 @@ uint64_t square_bytes(const MatmulPlan& plan) { return uint64_t{plan.multiply.gr
 Status record_prepare(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                       const Matmul& op, const BufferSlice& prepared) {
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.prepare->pipeline));
-  const auto dispatch = [&](const auto& params) {
-    recorder.dispatch({.pipeline = *pipeline,
-                       .push = params,
-                       .groups = plan.prepare->groups,
-                       .accesses = {reads(op.x), writes(prepared)}});
-  };
-  if (plan.form == RowForm::kSplit)
-    dispatch(params::SplitRows{.x = op.x.address(),
-                               .split = prepared.address(),
-                               .pieces = op.shape.rows * (op.shape.inputs / kPieceWeights)});
-  else
-    dispatch(
-        params::HalfRows{.x = op.x.address(), .y = prepared.address(), .width = op.shape.inputs});
+  recorder.dispatch(
+      {.pipeline = *pipeline,
+       .push =
+           params::HalfRows{.x = op.x.address(), .y = prepared.address(), .width = op.shape.inputs},
+       .groups = plan.prepare->groups,
+       .accesses = {reads(op.x), writes(prepared)}});
   return {};
 }
 

@@ -76,12 +76,11 @@ void write_result(uint64_t result, uint at, uint head_quads, uint vector, vec4 v
   if (kForm == kFormFloats)
     F32x4(result + uint64_t(at) * (head_quads * 16)).at[vector] = value;
   else
-    write_form(kForm, result, at * head_quads + vector, params.rows * params.heads * head_quads,
-               value);
+    write_halves(result, at * head_quads + vector, value);
 }
 
 // Vector `vector` of a row's sum: the result, or what the merge kernel makes it from. `stats` are
-// the max and the sum of weights. REQUIRES: has_row(); with kFormSplit what write_form() does.
+// the max and the sum of weights. REQUIRES: has_row().
 void write_vector(Place place, uint row, uint vector, vec4 sum, vec2 stats) {
   const uint head = row_head(place, row);
   const uint token = row_token(place, row);

@@ -1,18 +1,81 @@
-// How floats become the integers of params/split_rows.h.
+// Rows of x for packed 8-bit dot products. Each piece of 32 floats becomes integers of 16 bits with
+// one scale, and these a high and a low byte, both signed:
+//   value = scale * (256 * high + low)
+// so that integer dots keep 15 bits of x. Expects kLanes and kWidth, the sizes of the group and of
+// its subgroups, which are whole and of 8 lanes or more.
 #ifndef HEARTH_SPLIT_GLSL
 #define HEARTH_SPLIT_GLSL
+#extension GL_KHR_shader_subgroup_shuffle : require
+
+struct SplitPiece {
+  uint high[8];  // element 4*i+b is byte b of word i
+  uint low[8];
+  float scale;
+  float sum0, sum1;  // of the first and the last 16 elements
+};
 
 const float kLargestSplit = 32512.0;  // 127 * 256: the high byte must not round up past 127
 
-uint pack_bytes(ivec4 q) {
-  return uint(q.x & 255) | uint(q.y & 255) << 8 | uint(q.z & 255) << 16 | uint(q.w) << 24;
+// Four floats, `factor` times as large: x = their high bytes, y = their low ones. Adding 1.5 * 2^23
+// leaves a rounded integer in the low bits of a float.
+uvec2 split_quad(vec4 values, float factor) {
+  const uvec4 low = floatBitsToUint(values * factor + 12582912.0), high = low + 128;
+  return uvec2((high.x >> 8 & 0xffu) | (high.y & 0xff00u) | (high.z & 0xff00u) << 8 |
+                   (high.w & 0xff00u) << 16,
+               (low.x & 0xffu) | (low.y & 0xffu) << 8 | (low.z & 0xffu) << 16 | low.w << 24);
 }
 
-// Four elements of a piece whose largest is `most`: x = their high bytes, y = their low ones.
-uvec2 split_quad(vec4 values, float most) {
-  const ivec4 q = ivec4(round(values * (most > 0.0 ? kLargestSplit / most : 0.0)));
-  const ivec4 high = (q + 128) >> 8;
-  return uvec2(pack_bytes(high), pack_bytes(q - high * 256));
+const uint kSplitWords = kLanes * 8;
+shared uint split_words[kSplitWords];  // [lane, word]
+shared vec4 split_scales[kLanes];      // scale and sums
+
+void split_barrier() {
+  controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared,
+                 gl_SemanticsAcquireRelease);
+}
+
+// What a lane's words, written in the order of the row, are to the lane whose piece they belong to.
+void exchange_words(uint from[8], out uint to[8]) {
+  const uint base = gl_SubgroupID * kWidth, lane = gl_SubgroupInvocationID;
+  split_barrier();  // what lay there may still be read
+  [[unroll]] for (uint i = 0; i < 8; ++i) split_words[base * 8 + i * kWidth + lane] = from[i];
+  split_barrier();
+  [[unroll]] for (uint i = 0; i < 8; ++i) to[i] = split_words[(base + lane) * 8 + i];
+}
+
+// Piece `first` + lane of the row at x, 0 past the last. Neighbouring lanes load neighbouring floats,
+// eight of them find the scale of a piece, and then each takes the whole of its own.
+SplitPiece split_piece(uint64_t x, uint first, uint pieces) {
+  const uint base = gl_SubgroupID * kWidth, lane = gl_SubgroupInvocationID;
+  vec4 values[8];
+  [[unroll]] for (uint i = 0; i < 8; ++i) {
+    const uint quad = first * 8 + i * kWidth + lane;
+    values[i] = quad < pieces * 8 ? F32x4(x).at[quad] : vec4(0.0);
+  }
+  uint high[8], low[8];
+  [[unroll]] for (uint i = 0; i < 8; ++i) {
+    const vec4 sizes = abs(values[i]);
+    float most = max(max(sizes.x, sizes.y), max(sizes.z, sizes.w));
+    float sum = dot(values[i], vec4(1.0));
+    [[unroll]] for (uint distance = 1; distance < 8; distance *= 2)
+      most = max(most, subgroupShuffleXor(most, distance));
+    [[unroll]] for (uint distance = 1; distance < 4; distance *= 2)
+      sum += subgroupShuffleXor(sum, distance);
+    const uvec2 split = split_quad(values[i], most > 0.0 ? kLargestSplit / most : 0.0);
+    high[i] = split.x;
+    low[i] = split.y;
+    const uint piece = base + i * (kWidth / 8) + lane / 8;
+    if (lane % 8 == 0) split_scales[piece].xy = vec2(most / kLargestSplit, sum);
+    if (lane % 8 == 4) split_scales[piece].z = sum;
+  }
+  SplitPiece piece;
+  exchange_words(high, piece.high);
+  const vec4 scale = split_scales[base + lane];
+  exchange_words(low, piece.low);
+  piece.scale = scale.x;
+  piece.sum0 = scale.y;
+  piece.sum1 = scale.z;
+  return piece;
 }
 
 #endif

@@ -108,13 +108,12 @@ QUANT_INLINE Piece subtract_all(Piece piece, uint centre) {
 // as in the file: x = d and dmin as halves; y and z = a byte each for scale and minimum of pieces 0
 // to 3, whose high two bits belong to those of pieces 4 to 7; w = the low four bits of these.
 QUANT_INLINE vec2 scale_and_offset(uvec4 header, uint index) {
-  uint shift = 8u * (index & 3u);
-  uint scale = header.y >> shift;
-  uint minimum = header.z >> shift;
-  uint low = header.w >> shift;
   bool upper = index >= 4u;
-  scale = upper ? (low & 15u) | ((scale >> 2) & 48u) : scale & 63u;
-  minimum = upper ? ((low >> 4) & 15u) | ((minimum >> 2) & 48u) : minimum & 63u;
+  uint shift = 8u * (index & 3u);
+  uint low = upper ? 15u : 63u, high = upper ? 48u : 0u;
+  uint scale = (((upper ? header.w : header.y) >> shift) & low) | ((header.y >> (shift + 2u)) & high);
+  uint minimum = (((upper ? header.w >> 4 : header.z) >> shift) & low) |
+                 ((header.z >> (shift + 2u)) & high);
   vec2 d = unpackHalf2x16(header.x);
   return vec2(d.x * float(scale), -(d.y * float(minimum)));
 }

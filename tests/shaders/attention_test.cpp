@@ -182,10 +182,6 @@ TEST_F(AttentionTest, SoftCap) {
 TEST_F(AttentionTest, FormsOfTheResult) {
   const AttentionCase mixed = small({{36, 1}, {0, 19}, {40, 1}, {700, 1}});
   check_both(mixed, choose(gpu(), mixed, false, 1), RowForm::kHalves);
-  // Pieces of split rows are 32 wide, so heads are.
-  const AttentionCase wide{.head_size = 32, .sequences = {{36, 1}, {0, 1}, {700, 1}}};
-  const AttentionPlan plan = choose(plain_gpu(), wide);
-  if (can_write(plan, RowForm::kSplit)) check_both(wide, plan, RowForm::kSplit);
 }
 
 TEST_F(AttentionTest, AChunkedPromptIsTheWholePrompt) {

@@ -98,9 +98,7 @@ class AttentionGpuTest : public GpuTest {
            .soft_cap = test.soft_cap});
     });
     if (form != RowForm::kFloats) {
-      std::vector<uint32_t> words = read<uint32_t>(result);
-      clear_padding(form, words, row, test.heads * test.head_size);
-      std::vector<float> numbers = read_form(form, words);
+      std::vector<float> numbers = read_halves(read<uint32_t>(result));
       numbers.resize(row * row_bytes / 4);
       return numbers;
     }
@@ -113,16 +111,6 @@ class AttentionGpuTest : public GpuTest {
   }
 
  private:
-  // The last row is padding that nobody wrote: its pieces become zeros, which read_form() takes.
-  static void clear_padding(RowForm form, std::vector<uint32_t>& words, uint32_t row,
-                            uint32_t width) {
-    if (form != RowForm::kSplit) return;
-    const size_t pieces = words.size() / (params::kSplitPlanes * 4);
-    for (size_t plane = 0; plane < params::kSplitPlanes; ++plane)
-      for (size_t word = size_t{row} * (width / 32) * 4; word < pieces * 4; ++word)
-        words[plane * pieces * 4 + word] = 0;
-  }
-
   static void fill(const AttentionCase& test, const CachedRows& rows,
                    const std::vector<uint32_t>& table, const Buffer& buffer, const Buffer& scales) {
     const bool f16 = test.kv == KvFormat::kF16;
