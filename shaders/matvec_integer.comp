@@ -6,8 +6,8 @@
 // stays in registers; each piece of weights is then summed exactly. While one round's weights are
 // multiplied the next one's are on their way, and the first ones before this kernel waits for x.
 //   groups = [ceil(results / (kRounds * kResults)), ceil(rows / kRows), 1]
-// REQUIRES: a quantized format, full subgroups of 8 or more, kOutputs a power of two of at most as
-// many, inputs <= 32 * kPieces * group size.
+// REQUIRES: a quantized format, full subgroups of 8 or more, kOutputs * kRows a power of two of at most
+// as many, inputs <= 32 * kPieces * group size.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_integer_dot_product : require
@@ -22,7 +22,7 @@
 
 layout(local_size_x_id = 0) in;
 #include "common/matmul_norm.glsl"
-layout(constant_id = 2) const uint kRows = 1;     // of x, 1 to 8
+layout(constant_id = 2) const uint kRows = 1;     // of x
 layout(constant_id = 3) const uint kOutputs = 4;  // of a round
 layout(constant_id = 4) const uint kPieces = 1;   // of a lane
 layout(constant_id = 5) const uint kSubgroups = 4;
@@ -61,62 +61,67 @@ uint result_count() { return kGate == kGateNone ? params.outputs : params.output
 
 const uint kRoundPieces = kOutputs * kPieces;
 
-// Outputs and pieces past the last one repeat it, so that loads stay inside: the sums of the former
-// are dropped, and to the latter x is 0.
-void load_round(out RawPiece w[kRoundPieces], Planes planes, uint first, uint lane) {
+// Piece `place` of output o of a round. Outputs and pieces past the last one repeat it, so that loads
+// stay inside: the sums of the former are dropped, and to the latter x is 0.
+uint weight_piece(uint first, uint o, uint place) {
   const uint pieces = params.inputs / kPieceWeights, results = result_count();
-  [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
-    const uint n = min(first + o % kResults, results - 1) + o / kResults * results;
-    [[unroll]] for (uint i = 0; i < kPieces; ++i)
-      w[o * kPieces + i] = load_piece(planes, n * pieces + min(lane + i * kLanes, pieces - 1));
-  }
+  const uint n = min(first + o % kResults, results - 1) + o / kResults * results;
+  return n * pieces + min(place, pieces - 1);
 }
 
-// Adds up each of the values over the subgroup: lane l is left with all of value l % kOutputs. Lanes
-// give away half of their values at every step, so that it takes fewer than a sum each.
-float add_lanes(float values[kOutputs]) {
-  [[unroll]] for (uint distance = 1, left = kOutputs / 2; left > 0; distance *= 2, left /= 2) {
+void load_round(out RawPiece w[kRoundPieces], Planes planes, uint first, uint lane) {
+  [[unroll]] for (uint o = 0; o < kOutputs; ++o)
+    [[unroll]] for (uint i = 0; i < kPieces; ++i)
+      w[o * kPieces + i] = load_piece(planes, weight_piece(first, o, lane + i * kLanes));
+}
+
+const uint kXPieces = kRows * kPieces;
+const uint kSums = kOutputs * kRows;
+
+// Adds up each of the values over the subgroup: lane l is left with all of value l % kSums. Lanes give
+// away half of their values at every step, so that it takes fewer than a sum each.
+float add_lanes(float values[kSums]) {
+  uint left = kSums;
+  [[unroll]] for (uint distance = 1; distance < kSums; distance *= 2) {
+    left /= 2;
     const bool odd = (gl_SubgroupInvocationID & distance) != 0;
-    [[unroll]] for (uint i = 0; i < left; ++i) {
-      const float kept = odd ? values[2 * i + 1] : values[2 * i];
-      const float given = odd ? values[2 * i] : values[2 * i + 1];
-      values[i] = kept + subgroupShuffleXor(given, distance);
+    [[unroll]] for (uint i = 0; i < kSums / 2; ++i) {
+      if (i < left) {
+        const float kept = odd ? values[2 * i + 1] : values[2 * i];
+        const float given = odd ? values[2 * i] : values[2 * i + 1];
+        values[i] = kept + subgroupShuffleXor(given, distance);
+      }
     }
   }
   float sum = values[0];
-  [[unroll]] for (uint distance = kOutputs; distance < kWidth; distance *= 2)
+  [[unroll]] for (uint distance = kSums; distance < kWidth; distance *= 2)
     sum += subgroupShuffleXor(sum, distance);
   return sum;
 }
 
-const uint kXPieces = kRows * kPieces;
-const uint kSums = kRows * kOutputs;
-
-void multiply_round(RawPiece w[kRoundPieces], SplitPiece x[kXPieces], uint round, uint lane) {
-  float sums[kSums];
+void multiply_round(RawPiece w[kRoundPieces], SplitPiece x[kXPieces], uint round, uint first,
+                    uint lane) {
+  float sums[kSums];  // [output, row]
   [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
-    [[unroll]] for (uint r = 0; r < kRows; ++r) sums[r * kOutputs + o] = 0.0;
+    [[unroll]] for (uint r = 0; r < kRows; ++r) sums[o * kRows + r] = 0.0;
     [[unroll]] for (uint i = 0; i < kPieces; ++i) {
-      // Rows are whole blocks: a piece's place in its block is the same in each of them.
-      const Piece piece = decode_piece(w[o * kPieces + i], lane + i * kLanes);
+      const uint place = lane + i * kLanes;
+      // Where blocks have several pieces, one's place in its block is the same in every row.
+      const uint index = kBlockWeights > kPieceWeights ? place : weight_piece(first, o, place);
+      const Piece piece = decode_piece(w[o * kPieces + i], index);
       [[unroll]] for (uint r = 0; r < kRows; ++r)
-        sums[r * kOutputs + o] += dot_piece(piece, x[r * kPieces + i]);
+        sums[o * kRows + r] += dot_piece(piece, x[r * kPieces + i]);
     }
   }
-  [[unroll]] for (uint r = 0; r < kRows; ++r) {
-    float row_sums[kOutputs];
-    [[unroll]] for (uint o = 0; o < kOutputs; ++o) row_sums[o] = sums[r * kOutputs + o];
-    const float sum = add_lanes(row_sums);
-    if (gl_SubgroupInvocationID < kOutputs)
-      partials[((round * kOutputs + gl_SubgroupInvocationID) * kRows + r) * kSubgroups +
-               gl_SubgroupID] = sum;
-  }
+  const float sum = add_lanes(sums);
+  if (gl_SubgroupInvocationID < kSums)
+    partials[(round * kSums + gl_SubgroupInvocationID) * kSubgroups + gl_SubgroupID] = sum;
 }
 
 float group_sum(uint round, uint o, uint r) {
   float sum = 0.0;
   [[unroll]] for (uint s = 0; s < kSubgroups; ++s)
-    sum += partials[((round * kOutputs + o) * kRows + r) * kSubgroups + s];
+    sum += partials[(round * kSums + o * kRows + r) * kSubgroups + s];
   return sum;
 }
 
@@ -143,7 +148,7 @@ void main() {
   [[dont_unroll]] for (uint round = 0; round < kRounds; ++round) {
     RawPiece next[kRoundPieces];
     if (round + 1 < kRounds) load_round(next, planes, first + (round + 1) * kResults, lane);
-    multiply_round(w, x, round, lane);
+    multiply_round(w, x, round, first + round * kResults, lane);
     [[unroll]] for (uint i = 0; i < kRoundPieces; ++i) w[i] = next[i];
   }
 

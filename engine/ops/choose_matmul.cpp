@@ -87,7 +87,9 @@ bool integer_fits(const DeviceCaps& caps, uint32_t inputs) {
 
 // A group has x as integers in its registers, so it had better use them for many outputs; but there
 // must be groups for all multiprocessors, some on each so that one loads while another waits.
-MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
+MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows) {
+  constexpr uint32_t kMostRows = 4;
+  const uint32_t rows_at_once = std::bit_ceil(std::min(rows, kMostRows));
   const uint32_t row_pieces = shape.inputs / kPieceWeights;
   const uint32_t pieces = divide_up(row_pieces, integer_lanes(caps, shape.inputs));
   // As few lanes as that number of pieces each needs.
@@ -119,12 +121,12 @@ MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape, bool 
   if (is_cpu(caps)) return choose_cpu(caps, shape, rows_at_once);
 
   // Matrix units are ahead from two rows on, though most of their tile is empty; of integer dot
-  // products from four on.
+  // products from three on.
   const bool integer = quantized && caps.features.integer_dot && integer_fits(caps, shape.inputs);
   const bool matrices = matrix_units(caps, shape.format).has_value();
-  const uint32_t matvec_rows = !matrices ? kMaxMatvecRows : integer ? 3 : 1;
+  const uint32_t matvec_rows = !matrices ? kMaxMatvecRows : integer ? 2 : 1;
   if (shape.rows > matvec_rows && !deterministic) return choose_tile(caps, shape);
-  MatmulPlan plan = integer ? choose_integer(caps, shape, std::min(rows_at_once, 4u))
+  MatmulPlan plan = integer ? choose_integer(caps, shape, rows_at_once)
                             : MatmulPlan{.multiply = choose_float(caps, shape, rows_at_once)};
   if (shape.rows > 1 || deterministic) return plan;
   plan.norm_constant = integer ? kIntegerNorm : kFloatNorm;

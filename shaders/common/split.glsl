@@ -1,8 +1,8 @@
 // Rows of x for packed 8-bit dot products. Each piece of 32 floats becomes integers of 16 bits with
 // one scale, and these a high and a low byte, both signed:
 //   value = scale * (256 * high + low)
-// so that integer dots keep 15 bits of x. Expects kLanes and kWidth, the sizes of the group and of
-// its subgroups, which are whole and of 8 lanes or more.
+// so that integer dots keep 15 bits of x. Expects kHasOffset of a weight format, and kLanes and kWidth,
+// the sizes of the group and of its subgroups, which are whole and of 8 lanes or more.
 #ifndef HEARTH_SPLIT_GLSL
 #define HEARTH_SPLIT_GLSL
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -11,7 +11,7 @@ struct SplitPiece {
   uint high[8];  // element 4*i+b is byte b of word i
   uint low[8];
   float scale;
-  float sum0, sum1;  // of the first and the last 16 elements
+  float sum0, sum1;  // of the first and the last 16 elements, where weights have offsets
 };
 
 const float kLargestSplit = 32512.0;  // 127 * 256: the high byte must not round up past 127
@@ -25,9 +25,9 @@ uvec2 split_quad(vec4 values, float factor) {
                (low.x & 0xffu) | (low.y & 0xffu) << 8 | (low.z & 0xffu) << 16 | low.w << 24);
 }
 
-const uint kSplitWords = kLanes * 8;
-shared uint split_words[kSplitWords];  // [lane, word]
-shared vec4 split_scales[kLanes];      // scale and sums
+const uint kSplitWords = kLanes * 8, kSplitScales = kLanes * 4;
+shared uint split_words[kSplitWords];     // [lane, word]
+shared float split_scales[kSplitScales];  // [lane]: scale, sum0, sum1, nothing
 
 void split_barrier() {
   controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared,
@@ -56,25 +56,26 @@ SplitPiece split_piece(uint64_t x, uint first, uint pieces) {
   [[unroll]] for (uint i = 0; i < 8; ++i) {
     const vec4 sizes = abs(values[i]);
     float most = max(max(sizes.x, sizes.y), max(sizes.z, sizes.w));
-    float sum = dot(values[i], vec4(1.0));
     [[unroll]] for (uint distance = 1; distance < 8; distance *= 2)
       most = max(most, subgroupShuffleXor(most, distance));
-    [[unroll]] for (uint distance = 1; distance < 4; distance *= 2)
-      sum += subgroupShuffleXor(sum, distance);
     const uvec2 split = split_quad(values[i], most > 0.0 ? kLargestSplit / most : 0.0);
     high[i] = split.x;
     low[i] = split.y;
-    const uint piece = base + i * (kWidth / 8) + lane / 8;
-    if (lane % 8 == 0) split_scales[piece].xy = vec2(most / kLargestSplit, sum);
-    if (lane % 8 == 4) split_scales[piece].z = sum;
+    const uint place = (base + i * (kWidth / 8) + lane / 8) * 4;
+    if (lane % 8 == 0) split_scales[place] = most / kLargestSplit;
+    if (kHasOffset) {
+      float sum = dot(values[i], vec4(1.0));
+      [[unroll]] for (uint distance = 1; distance < 4; distance *= 2)
+        sum += subgroupShuffleXor(sum, distance);
+      if (lane % 4 == 0) split_scales[place + 1 + lane / 4 % 2] = sum;
+    }
   }
   SplitPiece piece;
   exchange_words(high, piece.high);
-  const vec4 scale = split_scales[base + lane];
+  piece.scale = split_scales[(base + lane) * 4];
+  piece.sum0 = split_scales[(base + lane) * 4 + 1];
+  piece.sum1 = split_scales[(base + lane) * 4 + 2];
   exchange_words(low, piece.low);
-  piece.scale = scale.x;
-  piece.sum0 = scale.y;
-  piece.sum1 = scale.z;
   return piece;
 }
 

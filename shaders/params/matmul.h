@@ -23,7 +23,7 @@ HEARTH_CONSTANT(kGateGelu, 2u)
 
 HEARTH_PARAMS(Matmul)
   address weight;    // [outputs, inputs] in the kernel's weight format, device layout
-  address x;         // [rows, inputs] f32, or what split_rows made of it
+  address x;         // [rows, inputs] f32, or f16 as half_rows makes it
   address y;         // [rows, outputs] f32
   address bias;      // [outputs] f32
   address residual;  // [rows, outputs] f32; may be y

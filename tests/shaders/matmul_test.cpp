@@ -115,6 +115,7 @@ class MatmulTest : public GpuTest {
     for (const FormatInfo& info : all_formats()) {
       const uint32_t block = std::max(info.block_weights, 32u);
       check(caps, {.format = info.format, .rows = 1, .inputs = block, .outputs = 1});
+      check(caps, {.format = info.format, .rows = 2, .inputs = block * 3, .outputs = 37});
       check(caps, {.format = info.format, .rows = 3, .inputs = block * 3, .outputs = 37});
       check(caps, {.format = info.format, .rows = 8, .inputs = 1024, .outputs = 130});
       check(caps, {.format = info.format, .rows = 13, .inputs = 512, .outputs = 19});
@@ -133,6 +134,9 @@ class MatmulTest : public GpuTest {
       caps.features.coopmat = false;
       check(caps, {.format = format, .rows = 1, .inputs = 256, .outputs = 1});
       check(caps, {.format = format, .rows = 2, .inputs = 768, .outputs = 37});
+      // Two pieces share a word of scales, and rows have an odd number of them.
+      if (integer_dot)
+        check(caps, {.format = WeightFormat::kMxfp4, .rows = 2, .inputs = 96, .outputs = 37});
     }
   }
 };

@@ -158,25 +158,18 @@ TEST(KernelChoice, TilesFillTheDevice) {
     uint32_t tile_rows, tile_outputs, splits, round;
   };
   constexpr WeightFormat kF16 = WeightFormat::kF16, kQ4K = WeightFormat::kQ4K;
-  for (const Case& wanted :
-       std::initializer_list<Case>{{kF16, 8, 4096, 4096, 16, 64, 8, 4},
-                                   {kF16, 32, 4096, 14336, 32, 128, 8, 4},
-                                   {kF16, 64, 28672, 4096, 64, 224, 1, 4},
-                                   {kF16, 64, 4096, 14336, 64, 256, 8, 0},
-                                   {kF16, 65, 28672, 4096, 80, 224, 1, 0},
-                                   {kF16, 96, 4096, 4096, 96, 128, 4, 8},
-                                   {kF16, 129, 28672, 4096, 160, 128, 1, 8},
-                                   {kF16, 192, 28672, 4096, 192, 128, 1, 0},
-                                   {kF16, 256, 4096, 4096, 128, 128, 2, 8},
-                                   {kF16, 256, 6144, 4096, 128, 192, 2, 8},
-                                   {kF16, 320, 28672, 4096, 160, 128, 1, 8},
-                                   {kF16, 2048, 4096, 14336, 128, 128, 1, 8},
-                                   {kQ4K, 64, 28672, 4096, 64, 224, 1, 2},
-                                   {kQ4K, 96, 6144, 4096, 96, 192, 4, 2},
-                                   {kQ4K, 2048, 6144, 4096, 192, 128, 1, 2},
-                                   {kQ4K, 512, 28672, 4096, 128, 192, 1, 2},
-                                   {kF16, 2048, 4096, 4160, 128, 128, 1, 0},     // not whole rounds
-                                   {kF16, 256, 28672, 4224, 128, 128, 1, 2}}) {  // of 8
+  for (const Case& wanted : std::initializer_list<Case>{
+           {kF16, 8, 4096, 4096, 16, 64, 8, 4},      {kF16, 32, 4096, 14336, 32, 128, 8, 4},
+           {kF16, 64, 28672, 4096, 64, 224, 1, 4},   {kF16, 64, 4096, 14336, 64, 256, 8, 0},
+           {kF16, 65, 28672, 4096, 80, 224, 1, 0},   {kF16, 96, 4096, 4096, 96, 128, 4, 8},
+           {kF16, 97, 28672, 4096, 112, 224, 1, 8},  {kF16, 145, 28672, 4096, 160, 128, 1, 8},
+           {kF16, 192, 28672, 4096, 192, 128, 1, 0}, {kF16, 224, 28672, 4096, 112, 224, 1, 8},
+           {kF16, 256, 4096, 4096, 128, 128, 2, 8},  {kF16, 256, 6144, 4096, 128, 192, 2, 8},
+           {kF16, 320, 28672, 4096, 112, 224, 1, 8}, {kF16, 2048, 4096, 14336, 128, 128, 1, 8},
+           {kQ4K, 64, 28672, 4096, 64, 224, 1, 2},   {kQ4K, 96, 6144, 4096, 96, 192, 4, 2},
+           {kQ4K, 2048, 6144, 4096, 192, 128, 1, 2}, {kQ4K, 512, 28672, 4096, 128, 192, 1, 2},
+           {kF16, 2048, 4096, 4160, 128, 128, 1, 0},     // not whole rounds
+           {kF16, 256, 28672, 4224, 128, 128, 1, 2}}) {  // of 8
     const MatmulPlan plan = choose_matmul(caps, {.format = wanted.format,
                                                  .rows = wanted.rows,
                                                  .inputs = wanted.inputs,
@@ -231,8 +224,8 @@ TEST(KernelChoice, MatrixUnitsTakeOverWhereTheyAreAhead) {
   };
   EXPECT_EQ(kernel(WeightFormat::kF16, 1), "matvec_float.f16");
   EXPECT_EQ(kernel(WeightFormat::kF16, 2), "matmul_coopmat.f16");
-  EXPECT_EQ(kernel(WeightFormat::kQ4K, 3), "matvec_integer.q4_k");
-  EXPECT_EQ(kernel(WeightFormat::kQ4K, 4), "matmul_coopmat.q4_k");
+  EXPECT_EQ(kernel(WeightFormat::kQ4K, 2), "matvec_integer.q4_k");
+  EXPECT_EQ(kernel(WeightFormat::kQ4K, 3), "matmul_coopmat.q4_k");
   // F32 weights keep their precision.
   EXPECT_EQ(kernel(WeightFormat::kF32, 8), "matvec_float.f32");
   EXPECT_EQ(kernel(WeightFormat::kF32, 9), "matmul_tile.f32");
