@@ -177,8 +177,9 @@ Result<ModelTime> ModelBench::decode(uint32_t batch) {
   const Cost step = whole_step_cost(session_.model().plan(), session_.file(), session_.options().kv,
                                     bench_step(batch, middle, 1));
   for (uint32_t i = 0; i < options_.tokens; ++i) cost += step;
-  constexpr uint32_t kWarmUpTokens = 8;
-  HEARTH_TRY(decode_seconds(batch, std::min(options_.tokens, kWarmUpTokens)));
+  // A whole repetition: as streams grow they meet longer and longer steps, each of which is recorded,
+  // and its kernels compiled, when it is first met.
+  HEARTH_TRY(decode_seconds(batch, options_.tokens));
   return repeat({.test = "decode", .batch = batch, .tokens = batch * options_.tokens}, cost,
                 [&] { return decode_seconds(batch, options_.tokens); });
 }
