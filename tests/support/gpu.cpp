@@ -18,12 +18,6 @@ struct Shared {
   std::unique_ptr<PipelineStore> pipelines;
 };
 
-Validation wanted_validation() {
-  const std::string wish = environment("HEARTH_TEST_VALIDATION", "on");
-  if (wish == "off") return Validation::kOff;
-  return wish == "gpu" ? Validation::kGpuAssisted : Validation::kOn;
-}
-
 Result<Shared> open_shared() {
   Shared shared;
   HEARTH_ASSIGN(shared.instance, Instance::create({.application = "hearth tests",
@@ -57,6 +51,12 @@ SharedEnvironment* const shared_environment =
     static_cast<SharedEnvironment*>(::testing::AddGlobalTestEnvironment(new SharedEnvironment));
 
 }  // namespace
+
+Validation wanted_validation() {
+  const std::string wish = environment("HEARTH_TEST_VALIDATION", "on");
+  if (wish == "off") return Validation::kOff;
+  return wish == "gpu" ? Validation::kGpuAssisted : Validation::kOn;
+}
 
 Instance& instance() { return *shared_environment->shared.instance; }
 

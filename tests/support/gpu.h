@@ -33,6 +33,9 @@ namespace hearth::testing {
       << HEARTH_UNIQUE(assigned_, __LINE__).error().message; \
   target = std::move(HEARTH_UNIQUE(assigned_, __LINE__)).value()
 
+// What HEARTH_TEST_VALIDATION says; core and synchronization checks unless it does.
+Validation wanted_validation();
+
 // The instance every test of the process shares.
 Instance& instance();
 

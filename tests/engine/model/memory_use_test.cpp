@@ -4,6 +4,7 @@
 #include "engine/open_model_file.h"
 #include "engine/session.h"
 #include "runtime/memory.h"
+#include "tests/support/gpu.h"
 
 namespace hearth::testing {
 namespace {
@@ -46,7 +47,7 @@ TEST(MemoryUse, ASessionTakesWhatItsPlanSays) {
                                                     .max_sequences = test.sequences,
                                                     .max_step_tokens = test.step_tokens,
                                                     .kv = test.kv,
-                                                    .validation = Validation::kOff});
+                                                    .validation = wanted_validation()});
     ASSERT_TRUE(session.ok()) << session.error().message;
     run_some(**session, 70);
     const auto planned = static_cast<double>((*session)->memory().total_bytes());
@@ -54,6 +55,8 @@ TEST(MemoryUse, ASessionTakesWhatItsPlanSays) {
     EXPECT_NEAR(used / planned, 1.0, 0.03)
         << "context " << test.context << ", " << test.sequences << " sequences: planned "
         << format_bytes((*session)->memory().total_bytes());
+    for (const std::string& message : (*session)->instance().take_validation_messages())
+      ADD_FAILURE() << "validation: " << message;
   }
 }
 
