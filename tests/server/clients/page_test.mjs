@@ -11,11 +11,12 @@ const browser = await chromium.launch({ executablePath: 'chromium', args: ['--no
   .catch(async () => chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] }));
 try {
   const page = await browser.newPage({ viewport: { width: 900, height: 700 } });
+  page.setDefaultTimeout(90000);  // other tests may have the cores
   const errors = [], foreign = [];
   page.on('pageerror', error => errors.push(error.message));
   page.on('request', request => { if (!request.url().startsWith(address)) foreign.push(request.url()); });
   await page.goto(address + '/#key=test-key');
-  await page.waitForFunction(() => document.querySelector('#model').textContent.includes('tiny'));
+  await page.waitForFunction(() => document.querySelector('#model').textContent.includes('storyteller'));
 
   // A message is answered to its end.
   await page.fill('#text', 'Tell me a story about a dog.');
