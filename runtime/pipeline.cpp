@@ -84,8 +84,7 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
   if (result != VK_SUCCESS)
     return device_.note(result, fmt::format("loading kernel '{}'", info.kernel));
 
-  pipeline->chained_ =
-      info.chains && device_.chain_counts() && has_constant(shader.code, kChainedConstant);
+  pipeline->chained_ = device_.chain_counts() && has_constant(shader.code, kChainedConstant);
   std::vector<uint32_t> constants = info.constants;
   std::vector<VkSpecializationMapEntry> entries;
   for (uint32_t i = 0; i < constants.size(); ++i)

@@ -23,7 +23,6 @@ struct PipelineInfo {
   std::string kernel;               // a name of shader_library()
   std::vector<uint32_t> constants;  // specialization constants 0, 1, 2, ...
   uint32_t subgroup_size = 0;       // 0: whatever the driver likes
-  bool chains = true;               // waits for others on the GPU where kernel and device can
 
   auto operator<=>(const PipelineInfo&) const = default;
 };

@@ -1,25 +1,16 @@
 #include <algorithm>
 #include <bit>
 
-#include <fmt/format.h>
-
 #include "engine/ops/choose_tile.h"
 #include "engine/ops/kernel_choice.h"
 
 namespace hearth {
 namespace {
 
-// record_matmul puts in what the product really ends with.
-constexpr uint32_t kNoEpilogue = 0;
-
 // Constants of matvec_float and of matvec_integer.
 constexpr size_t kMatvecOutputs = 3;
 constexpr size_t kFloatNorm = 5, kFloatGate = 6, kFloatEmit = 7;
 constexpr size_t kIntegerNorm = 7, kIntegerGate = 8, kIntegerEmit = 9;
-
-std::string variant(std::string_view kernel, WeightFormat format) {
-  return fmt::format("{}.{}", kernel, format_info(format).header);
-}
 
 // An invocation a row of the matrix: no barrier, no reduction. Few rows of x at a time, so that
 // their sums stay in registers.

@@ -11,8 +11,6 @@
 namespace hearth {
 namespace {
 
-// record_matmul puts in what the product really ends with.
-constexpr uint32_t kNoEpilogue = 0;
 constexpr size_t kCoopmatGate = 14;  // constant of matmul_coopmat
 
 // A tile of sums that a group computes, and how its subgroups or lanes share it.
@@ -168,6 +166,10 @@ Choice choose(const DeviceCaps& caps, const MatmulShape& shape,
 
 }  // namespace
 
+std::string variant(std::string_view kernel, WeightFormat format) {
+  return fmt::format("{}.{}", kernel, format_info(format).header);
+}
+
 std::optional<CoopmatShape> coopmat_shape(const DeviceCaps& caps) {
   std::optional<CoopmatShape> best;
   if (!caps.features.coopmat || !caps.features.float16) return best;
@@ -195,8 +197,7 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
 
   MatmulPlan plan;
   PipelineInfo& info = plan.multiply.pipeline;
-  info.kernel = fmt::format("{}.{}", fragment ? "matmul_coopmat" : "matmul_tile",
-                            format_info(shape.format).header);
+  info.kernel = variant(fragment ? "matmul_coopmat" : "matmul_tile", shape.format);
   info.constants = {lanes,       kNoEpilogue, tile.rows,      tile.outputs,
                     tile.inputs, splits,      tile.part_rows, tile.part_outputs};
   if (fragment) {

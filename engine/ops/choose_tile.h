@@ -2,10 +2,17 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "engine/ops/kernel_choice.h"
 
 namespace hearth {
+
+// record_matmul puts in what the product really ends with.
+inline constexpr uint32_t kNoEpilogue = 0;
+
+std::string variant(std::string_view kernel, WeightFormat format);  // "matmul_tile.f32"
 
 // The cooperative matrix for weights of this format, where there is one.
 std::optional<CoopmatShape> matrix_units(const DeviceCaps& caps, WeightFormat format);
