@@ -10,14 +10,16 @@
 // has, with a softmax of its own. Streams are merged at the end: in registers within a subgroup, in
 // shared memory across subgroups. A group of one subgroup meets no barrier.
 //   groups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
+// With kRoped q is as the projection left it, and k and v lie after it: the kernel does what
+// rope_kv.comp does for its rows, and whoever sees the last key puts key and value into the cache.
 // REQUIRES: full subgroups of kSubgroupSize, a multiple of kLanes; kRun divides kBlockTokens;
-// addresses are multiples of 16, head_size of 16.
+// addresses are multiples of 16, head_size of 16. With kRoped also what rope_kv.comp does, tiles of
+// one token, and one group for all heads that share a KV head.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "common/kernel.glsl"
 #include "params/paged_kv.h"
-#include "params/step.h"
 #include "params/attention_work.h"
 #include "params/attention.h"
 #include "common/chain.glsl"
@@ -29,26 +31,75 @@ layout(constant_id = 3) const uint kHeadSize = 128;
 layout(constant_id = 4) const uint kRows = 4;   // query rows of a group
 layout(constant_id = 5) const uint kLanes = 16;  // of a stream, a power of two
 layout(constant_id = 6) const uint kRun = 8;    // keys whose loads a stream issues together
-layout(constant_id = 7) const uint kForm = 0;   // of the result
+layout(constant_id = 7) const uint kForm = 0;  // of the result
+layout(constant_id = 8) const uint kHeads = 1;
+layout(constant_id = 9) const uint kKvHeads = 1;
+layout(constant_id = 10) const float kScale = 1.0;
+layout(constant_id = 11) const uint kRoped = 0;
+// With kRoped, as in rope_kv.comp:
+layout(constant_id = 12) const uint kRopeDims = 64;
+layout(constant_id = 13) const uint kAdjacent = 0;
+layout(constant_id = 14) const uint kHeadNorms = 0;
+layout(constant_id = 15) const uint kLaneQuads = 1;
+layout(constant_id = 16) const uint kParts = 1;
+layout(constant_id = 17) const uint kPartQuads = 0;
+layout(constant_id = 18) const uint kQStride = 0;
+layout(constant_id = 19) const uint kKStride = 0;
+layout(constant_id = 20) const uint kVStride = 0;
+layout(constant_id = 21) const float kEpsilon = 1e-6;
+layout(constant_id = 22) const uint kKQuads = 0;  // where k and v begin, in quads from q
+layout(constant_id = 23) const uint kVQuads = 0;
 
 #include "common/attention_kv.glsl"
 #include "common/attention_place.glsl"
 #include "common/attention_score.glsl"
+#include "common/attention_merge.glsl"
+#include "common/rope_head.glsl"
 
 const uint kSliceChunks = (kRowChunks + kLanes - 1) / kLanes;
 const uint kSliceVectors = kSliceChunks * kChunkVectors;
-const uint kRowVectors = kHeadSize / 4;
 const uint kStreams = kSubgroupSize / kLanes;  // of a subgroup
 
 shared vec4 shared_sums[kSubgroups > 1 ? kSubgroups * kRows * kRowVectors : 1];
 shared vec2 shared_stats[kSubgroups > 1 ? kSubgroups * kRows : 1];
+shared vec4 shared_q[kRoped != 0 ? kRows * kRowVectors : 1];
+
+// The place's queries into shared memory, its token's key and value into the cache: a subgroup a
+// head.
+void rope_token(Place place) {
+  position = place.item.first_position;
+  const uint64_t row = place.item.first_row;
+  const uint tasks = kGroup + (place.item.key_end > position ? 2 : 0);
+  for (uint task = gl_SubgroupID; task < tasks; task += kSubgroups) {
+    if (task < kGroup) {
+      const uint first = row_head(place, task) * kHeadSize;
+      open_head(params.q + (row * kQStride + first) * 4, true, params.q_norm);
+      for (uint i = gl_SubgroupInvocationID; i < kRowVectors; i += kSubgroupSize)
+        shared_q[task * kRowVectors + i] = result_quad(i);
+      continue;
+    }
+    const bool is_key = task == kGroup;
+    const uint first = place.kv_head * kHeadSize;
+    const uint64_t begin = params.q + uint64_t(is_key ? kKQuads : kVQuads) * 16;
+    open_head(begin + (row * (is_key ? kKStride : kVStride) + first) * 4, is_key, params.k_norm);
+    write_cache(is_key ? params.keys : params.values,
+                is_key ? params.key_scales : params.value_scales,
+                block_rows(place, position) + position % kBlockTokens);
+  }
+  meet_group();
+}
 
 // Lanes past the end of a row repeat its last chunk, which is in the cache; their queries are zero
 // and their sums are dropped.
 uint slice_chunk(uint lane, uint c) { return lane + c * kLanes; }
 
-void attend(Place place) {
+// Vector `vector` of a row's query.
+vec4 query_vector(Place place, uint row, uint vector) {
+  if (kRoped != 0) return shared_q[min(row, kGroup - 1) * kRowVectors + vector];
+  return query_row(place, row).at[vector];
+}
 
+void attend(Place place) {
   const uint lane = gl_SubgroupInvocationID % kLanes;
   const uint stream = gl_SubgroupID * kStreams + gl_SubgroupInvocationID / kLanes;
 
@@ -58,12 +109,12 @@ void attend(Place place) {
   const float scale = query_scale();
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
     visible[r] = row_keys(place, r);
-    F32x4 row = query_row(place, r);
     [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
       const uint chunk = slice_chunk(lane, c);
       [[unroll]] for (uint i = 0; i < kChunkVectors; ++i) {
         q[r * kSliceVectors + c * kChunkVectors + i] =
-            chunk < kRowChunks ? row.at[chunk * kChunkVectors + i] * scale : vec4(0);
+            chunk < kRowChunks ? query_vector(place, r, chunk * kChunkVectors + i) * scale
+                               : vec4(0);
       }
     }
   }
@@ -176,9 +227,8 @@ void attend(Place place) {
   }
 
   if (kSubgroups == 1) {
-    if (stream != 0) return;
     [[unroll]] for (uint r = 0; r < kRows; ++r) {
-      if (!has_row(place, r)) break;
+      if (stream != 0 || !has_row(place, r)) break;
       [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
         const uint chunk = slice_chunk(lane, c);
         if (chunk >= kRowChunks) break;
@@ -228,6 +278,10 @@ void attend(Place place) {
 void main() {
   const Place place = find_place();
   chain_wait();
-  if (place.rows > 0) attend(place);
+  if (place.rows > 0) {
+    if (kRoped != 0) rope_token(place);
+    attend(place);
+    merge_splits(place);
+  }
   chain_done();
 }

@@ -12,7 +12,6 @@
 #extension GL_KHR_shader_subgroup_ballot : require
 #include "common/kernel.glsl"
 #include "params/paged_kv.h"
-#include "params/step.h"
 #include "params/attention_work.h"
 #include "params/attention.h"
 
@@ -20,13 +19,18 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kHeadSize = 128;
 layout(constant_id = 2) const uint kRows = 4;
 
-#include "common/attention_kv.glsl"
 layout(constant_id = 3) const uint kForm = 0;  // floats
+layout(constant_id = 4) const uint kHeads = 1;
+layout(constant_id = 5) const uint kKvHeads = 1;
+layout(constant_id = 6) const float kScale = 1.0;
+const uint kSubgroups = 1;  // of a group
+
+#include "common/attention_kv.glsl"
 #include "common/attention_place.glsl"
 #include "common/attention_score.glsl"
+#include "common/attention_merge.glsl"
 
 const uint kSubgroupSize = gl_WorkGroupSize.x;
-const uint kRowVectors = kHeadSize / 4;
 const uint kUnits = (kRowVectors + kSubgroupSize - 1) / kSubgroupSize;
 
 void main() {
@@ -100,4 +104,5 @@ void main() {
       if (vector < kRowVectors) write_vector(place, r, vector, sums[r * kUnits + u], stats);
     }
   }
+  merge_splits(place);
 }

@@ -17,7 +17,6 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #include "common/kernel.glsl"
 #include "params/paged_kv.h"
-#include "params/step.h"
 #include "params/attention_work.h"
 #include "params/attention.h"
 #include "common/chain.glsl"
@@ -30,12 +29,16 @@ layout(constant_id = 4) const uint kM = 16;  // a cooperative matrix product is 
 layout(constant_id = 5) const uint kN = 16;
 layout(constant_id = 6) const uint kK = 16;
 layout(constant_id = 7) const uint kKeys = 32;  // of a tile
-layout(constant_id = 8) const uint kForm = 0;    // kFormFloats or kFormHalves
+layout(constant_id = 8) const uint kForm = 0;   // kFormFloats or kFormHalves
+layout(constant_id = 9) const uint kHeads = 1;
+layout(constant_id = 10) const uint kKvHeads = 1;
+layout(constant_id = 11) const float kScale = 1.0;
 const uint kRows = kSubgroups * kM;
 
 #include "common/attention_kv.glsl"
 #include "common/attention_place.glsl"
 #include "common/attention_score.glsl"
+#include "common/attention_merge.glsl"
 
 // Shared memory is counted in pieces of 16 bytes: eight halves or four floats. Rows have one more
 // than they need, so that rows below each other lie in different banks.
@@ -261,6 +264,9 @@ void attend(Place place) {
 void main() {
   const Place place = find_place();
   chain_wait();
-  if (place.rows > 0) attend(place);
+  if (place.rows > 0) {
+    attend(place);
+    merge_splits(place);
+  }
   chain_done();
 }

@@ -33,7 +33,6 @@ hearth_kernel(matmul_reduce)
 hearth_kernel(attention_rows AXES kv=f16,q8_0)
 hearth_kernel(attention_tile AXES kv=f16,q8_0 NEEDS coopmat)
 hearth_kernel(attention_subgroup AXES kv=f16,q8_0)
-hearth_kernel(attention_merge)
 
 # Sampling.
 hearth_kernel(sample_scan)

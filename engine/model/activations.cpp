@@ -4,8 +4,10 @@
 #include <set>
 
 #include "engine/ops/attention.h"
+#include "runtime/command_recorder.h"
 #include "runtime/device.h"
 #include "runtime/memory.h"
+#include "runtime/queue.h"
 
 namespace hearth {
 namespace {
@@ -24,15 +26,16 @@ uint64_t matmul_scratch(const DeviceCaps& caps, std::span<const ModelMatmul> mat
   return bytes;
 }
 
-uint64_t partial_bytes(const DeviceCaps& caps, const ModelConfig& config,
-                       const StepLimits& limits) {
-  uint64_t bytes = 0;
+void add_attention(const DeviceCaps& caps, const ModelConfig& config, const StepLimits& limits,
+                   ActivationSizes& sizes) {
   for_step_buckets(limits, [&](const StepBucket& bucket) {
     const AttentionShape shape = step_attention_shape(config, limits.kv, bucket, limits.context);
     const AttentionPlan plan = choose_attention(caps, shape, limits.deterministic);
-    bytes = std::max(bytes, attention_partial_bytes(plan.capacity, shape));
+    sizes.attention_partials =
+        std::max(sizes.attention_partials, attention_partial_bytes(plan.capacity, shape));
+    sizes.attention_counts =
+        std::max(sizes.attention_counts, attention_count_bytes(plan.capacity, shape));
   });
-  return bytes;
 }
 
 }  // namespace
@@ -47,8 +50,7 @@ AttentionShape step_attention_shape(const ModelConfig& config, KvFormat kv,
           .bucket = {.rows = bucket.rows,
                      .sequences = bucket.sequences,
                      .sequence_rows = bucket.sequence_rows,
-                     .sequence_tokens =
-                         bucket.short_context ? std::min(context, kShortContext) : context}};
+                     .sequence_tokens = std::min(context, bucket.context)}};
 }
 
 std::vector<ModelMatmul> model_matmuls(const WeightTable& table, const ModelFile& file) {
@@ -80,7 +82,7 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
   sizes.prepared = row_form_bytes(RowForm::kHalves, static_cast<uint32_t>(rows), widest);
   sizes.logits = logit_rows * config.vocabulary * 4;
   sizes.matmul_scratch = matmul_scratch(caps, matmuls, limits);
-  sizes.attention_partials = partial_bytes(caps, config, limits);
+  add_attention(caps, config, limits, sizes);
   for_bucket_sizes(static_cast<uint32_t>(logit_rows), [&](uint32_t count) {
     sizes.sampling_scratch = std::max(
         sizes.sampling_scratch,
@@ -109,8 +111,13 @@ Result<Activations> Activations::allocate(Device& device, const ActivationSizes&
   HEARTH_TRY(allocate(buffers.prepared, sizes.prepared, "prepared"));
   HEARTH_TRY(allocate(buffers.logits, sizes.logits, "logits"));
   HEARTH_TRY(allocate(buffers.matmul_scratch, sizes.matmul_scratch, "matmul scratch"));
-  HEARTH_TRY(allocate(buffers.attention_partials, sizes.attention_partials, "attention partials"));
   HEARTH_TRY(allocate(buffers.sampling_scratch, sizes.sampling_scratch, "sampling scratch"));
+  HEARTH_TRY(allocate(buffers.attention_partials, sizes.attention_partials, "attention partials"));
+  HEARTH_TRY(allocate(buffers.attention_counts, sizes.attention_counts, "attention counts"));
+  HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device, {.name = "clear counts"}));
+  recorder.fill(buffers.attention_counts.all(), 0);
+  HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());
+  HEARTH_TRY(device.compute().run(commands));
   return buffers;
 }
 

@@ -72,11 +72,12 @@ struct ActivationSizes {
   uint64_t mlp = 0;        // [rows, mlp_width] f32
   uint64_t prepared = 0;   // [rows, width or mlp_width] in the form a product wants them
   uint64_t logits = 0;     // [logit rows, vocabulary] f32
-  uint64_t matmul_scratch = 0, attention_partials = 0, sampling_scratch = 0;
+  uint64_t matmul_scratch = 0, sampling_scratch = 0;
+  uint64_t attention_partials = 0, attention_counts = 0;
 
   uint64_t total() const {
     return hidden + normed + projected + qkv + queries + attended + gate_up + mlp + prepared +
-           logits + matmul_scratch + attention_partials + sampling_scratch;
+           logits + matmul_scratch + sampling_scratch + attention_partials + attention_counts;
   }
 };
 
@@ -87,7 +88,8 @@ struct Activations {
   static Result<Activations> allocate(Device& device, const ActivationSizes& sizes);
 
   Buffer hidden, normed, projected, qkv, queries, attended, gate_up, mlp, prepared, logits;
-  Buffer matmul_scratch, attention_partials, sampling_scratch;
+  Buffer matmul_scratch, sampling_scratch;
+  Buffer attention_partials, attention_counts;  // the counts are zero between steps
 };
 
 }  // namespace hearth

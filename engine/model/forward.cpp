@@ -7,7 +7,6 @@
 #include "engine/ops/gather_rows.h"
 #include "engine/ops/mlp.h"
 #include "engine/ops/norm.h"
-#include "engine/ops/rope.h"
 #include "params/attention_work.h"
 
 namespace hearth {
@@ -225,7 +224,7 @@ Forward::Columns Forward::columns(const Weight& weight, const Buffer& outputs, u
   return {};
 }
 
-Status Forward::rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts) {
+RopeKv Forward::rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts) const {
   const ModelConfig& model = config();
   const Weight& weight = context_.weights.get(WeightRole::kQkv, layer);
   const Buffer& qkv = context_.activations.qkv;
@@ -265,8 +264,7 @@ Status Forward::rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts)
     op.q_norm = context_.weights.get(WeightRole::kQNorm, layer).front().buffer.all();
     op.k_norm = context_.weights.get(WeightRole::kKNorm, layer).front().buffer.all();
   }
-  recorder_.set_part(step_part::kRope);
-  return record_rope_kv(recorder_, context_.pipelines, choose_rope_kv(context_.caps, shape), op);
+  return op;
 }
 
 Status Forward::attention(uint32_t layer) {
@@ -277,7 +275,12 @@ Status Forward::attention(uint32_t layer) {
   HEARTH_ASSIGN(const auto parts, matmul_parts(step_part::kQkv, qkv, bias, normed_));
   if (!parts)
     HEARTH_TRY(matmul(step_part::kQkv, qkv, &bias, normed_, buffers.qkv, bucket_.rows, false));
-  HEARTH_TRY(rope_kv(layer, parts));
+  const RopeKv rope = rope_kv(layer, parts);
+  if (!attention_plan_.ropes) {
+    recorder_.set_part(step_part::kRope);
+    HEARTH_TRY(record_rope_kv(recorder_, context_.pipelines,
+                              choose_rope_kv(context_.caps, rope.shape), rope));
+  }
 
   const RowForm form = form_for(context_.weights.get(WeightRole::kAttentionOut, layer));
   attended_ = {.floats = rows_of(buffers.attended, model.q_width())};
@@ -294,20 +297,20 @@ Status Forward::attention(uint32_t layer) {
   recorder_.set_part(step_part::kAttention);
   return record_attention(
       recorder_, context_.pipelines, attention_plan_,
-      {.q = rows_of(buffers.queries, model.q_width()),
+      {.q = rope.q_out.slice,
        .result = attended_.form == RowForm::kFloats ? attended_.floats : attended_.prepared,
        .cache = context_.kv.layer(layer),
-       .sequences = sequences(),
        .block_tables = block_tables(),
        .work = {.few = input(lists.few, capacity.few * sizeof(params::AttentionItem)),
-                .many = input(lists.many, capacity.many * sizeof(params::AttentionItem)),
-                .merges = input(lists.merges, capacity.merges * sizeof(params::AttentionMerge))},
+                .many = input(lists.many, capacity.many * sizeof(params::AttentionItem))},
        .partials = buffers.attention_partials.all(),
+       .counts = buffers.attention_counts.all(),
        .shape = attention_shape_,
        .window = window,
        .form = attended_.form,
        .scale = model.attention_scale,
-       .soft_cap = model.attention_soft_cap});
+       .soft_cap = model.attention_soft_cap,
+       .rope = attention_plan_.ropes ? &rope : nullptr});
 }
 
 Status Forward::add_attention_out(uint32_t layer) {

@@ -21,6 +21,7 @@
 #include "engine/model/step_inputs.h"
 #include "engine/ops/attention.h"
 #include "engine/ops/matmul.h"
+#include "engine/ops/rope.h"
 #include "runtime/command_recorder.h"
 #include "runtime/pipeline.h"
 #include "runtime/result.h"
@@ -129,7 +130,7 @@ class Forward {
   const Weight& output_weight() const;
   // In a decode step row i is the one that is wanted of sequence i; otherwise they are picked.
   bool picks_rows() const { return bucket_.sequence_rows > 1; }
-  Status rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts);
+  RopeKv rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts) const;
   BufferSlice rows_of(const Buffer& buffer, uint32_t width) const {
     return buffer.slice(0, uint64_t{bucket_.rows} * width * 4);
   }

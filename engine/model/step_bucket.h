@@ -1,21 +1,20 @@
 // The sizes a step is recorded for. A step with fewer of everything fits in, the rest is padding.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <compare>
 #include <cstdint>
+#include <limits>
 
 namespace hearth {
-
-// Attention over so few keys is not split, on any device, and needs no kernel that merges splits.
-inline constexpr uint32_t kShortContext = 191;
 
 struct StepBucket {
   uint32_t rows = 0;  // tokens of all sequences
   uint32_t sequences = 0;
   uint32_t sequence_rows = 0;  // the most tokens one sequence has; 1: a decode step
   uint32_t logit_rows = 0;     // tokens whose logits are wanted
-  bool short_context = false;  // no sequence has more than kShortContext tokens
+  uint32_t context = std::numeric_limits<uint32_t>::max();  // the most tokens a sequence has had
 
   auto operator<=>(const StepBucket&) const = default;
 };
@@ -26,6 +25,14 @@ inline uint32_t bucket_size(uint32_t count) {
   if (count <= 8) return count;
   const uint32_t unit = std::bit_floor(count - 1) / 8 == 0 ? 1 : std::bit_floor(count - 1) / 8;
   return (count + unit - 1) / unit * unit;
+}
+
+// The next context that steps are recorded for. Room for the splits of attention goes by it, and
+// room that is not used costs groups that do nothing; under the first no device splits at all.
+inline uint32_t bucket_context(uint32_t tokens) {
+  uint64_t end = 192;
+  while (tokens >= end) end *= 4;
+  return static_cast<uint32_t>(std::min<uint64_t>(end - 1, std::numeric_limits<uint32_t>::max()));
 }
 
 // The bucket of a step of these sizes. `identity`: sequence i has the one row i and wants its

@@ -53,8 +53,7 @@ StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capaci
   layout.sampling = placer.place<params::SamplingRow>(bucket.logit_rows);
   for (size_t i = 0; i < windows; ++i)
     layout.attention[i] = {.few = placer.place<params::AttentionItem>(capacity.few),
-                           .many = placer.place<params::AttentionItem>(capacity.many),
-                           .merges = placer.place<params::AttentionMerge>(capacity.merges)};
+                           .many = placer.place<params::AttentionItem>(capacity.many)};
   layout.block_tables = placer.place<uint32_t>(0);
   return layout;
 }
@@ -121,7 +120,6 @@ Result<uint64_t> StepInputs::write(size_t copy, const StepBatch& batch, const St
     HEARTH_TRY(planner_.plan(batch.sequences, windows[i], plan.tuning, plan.capacity));
     put(base, layout.attention[i].few, planner_.work().few);
     put(base, layout.attention[i].many, planner_.work().many);
-    put(base, layout.attention[i].merges, planner_.work().merges);
   }
   put(base, layout.block_tables, batch.block_tables);
   HEARTH_TRY(staging.flush());

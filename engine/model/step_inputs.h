@@ -30,7 +30,7 @@ struct StepLayout {
   uint64_t logit_rows = 0;     // [logit rows] u32
   uint64_t sampling = 0;       // [logit rows] SamplingRow
   struct Lists {
-    uint64_t few = 0, many = 0, merges = 0;
+    uint64_t few = 0, many = 0;
   };
   std::array<Lists, 2> attention = {};  // by window: see StepInputs::windows()
   uint64_t block_tables = 0;            // u32, the last: as many as there are

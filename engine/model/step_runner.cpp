@@ -26,10 +26,10 @@ StepBucket batch_bucket(const StepBatch& batch) {
   StepBucket bucket =
       choose_bucket(batch.rows(), static_cast<uint32_t>(batch.sequences.size()), batch.longest(),
                     static_cast<uint32_t>(batch.logit_rows.size()));
-  bucket.short_context =
-      std::ranges::all_of(batch.sequences, [](const params::StepSequence& sequence) {
-        return sequence.first_position + sequence.rows <= kShortContext;
-      });
+  uint32_t longest = 0;
+  for (const params::StepSequence& sequence : batch.sequences)
+    longest = std::max(longest, sequence.first_position + sequence.rows);
+  bucket.context = bucket_context(longest);
   return bucket;
 }
 

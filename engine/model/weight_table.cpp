@@ -32,15 +32,6 @@ Status check_part(const WeightSpec& spec, const WeightPart& part, const ModelTen
   return {};
 }
 
-// Rope wants rows of k as far apart as rows of v: if these are of two formats, as in most mixes, k
-// cannot share a segment with q either.
-bool keys_and_values_differ(const WeightSpec& spec, const ModelFile& file) {
-  if (spec.role != WeightRole::kQkv || spec.parts.size() != 3) return false;
-  const ModelTensor* keys = file.find(spec.parts[1].tensor);
-  const ModelTensor* values = file.find(spec.parts[2].tensor);
-  return keys != nullptr && values != nullptr && keys->format != values->format;
-}
-
 }  // namespace
 
 std::string layer_tensor(uint32_t layer, std::string_view name) {
@@ -92,12 +83,11 @@ uint64_t SegmentPlan::device_bytes() const {
 
 std::vector<SegmentPlan> plan_segments(const WeightSpec& spec, const ModelFile& file) {
   std::vector<SegmentPlan> segments;
-  const bool apart = keys_and_values_differ(spec, file);
   for (const WeightPart& part : spec.parts) {
     const ModelTensor* tensor = file.find(part.tensor);
     if (tensor == nullptr) return {};
     const WeightFormat format = spec.is_vector ? WeightFormat::kF32 : tensor->format;
-    if (segments.empty() || apart || (!spec.is_vector && segments.back().format != format))
+    if (segments.empty() || (!spec.is_vector && segments.back().format != format))
       segments.push_back({.format = format, .cols = spec.is_vector ? 0 : spec.cols});
     SegmentPlan& segment = segments.back();
     segment.tensors.push_back(tensor);

@@ -11,7 +11,6 @@ namespace hearth {
 namespace {
 
 using params::AttentionItem;
-using params::AttentionMerge;
 using params::StepSequence;
 
 uint32_t round_up(uint32_t value, uint32_t unit) { return divide_up(value, unit) * unit; }
@@ -56,25 +55,24 @@ AttentionCapacity attention_capacity(const AttentionTuning& tuning, const Attent
     const uint32_t splits = divide_up(bucket.sequence_tokens, tuning.split_keys);
     capacity.few *= splits;
     capacity.many *= splits;
-    if (splits > 1) {
+    if (splits > 1)
       capacity.slots =
           capacity.few * tuning.few_tokens + capacity.many * std::max(tuning.many_tokens, 1u);
-      capacity.merges = bucket.rows;
-    }
     return capacity;
   }
   // A tile of k keys becomes round(k / split) items, or one. Since the splits are no shorter than
   // all keys / wanted, that is no more than `wanted` beyond one a tile; and only tiles of at least
   // 1.5 splits are split, so that no more than 4/3 * wanted items have partial results.
   if (bucket.sequence_tokens >= tuning.split_keys + tuning.split_keys / 2) {
-    const uint32_t partial_items = tuning.wanted_items + divide_up(tuning.wanted_items, 3);
-    capacity.few += tuning.wanted_items;
-    capacity.slots = partial_items * std::min(tuning.few_tokens, bucket.sequence_rows);
-    if (many_tiles > 0) {
-      capacity.many += tuning.wanted_items;
-      capacity.slots += partial_items * std::min(tuning.many_tokens, bucket.sequence_rows);
-    }
-    capacity.merges = std::min(bucket.rows, capacity.slots / 2);
+    const uint32_t most_splits = divide_up(bucket.sequence_tokens, tuning.split_keys);
+    const auto add_splits = [&](uint32_t tiles, uint32_t tile_tokens) {
+      const uint32_t wanted = tuning.wanted_items;
+      capacity.slots += std::min(wanted + divide_up(wanted, 3), tiles * most_splits) *
+                        std::min(tile_tokens, bucket.sequence_rows);
+      return tiles + std::min(wanted, tiles * (most_splits - 1));
+    };
+    capacity.few = add_splits(few_tiles, tuning.few_tokens);
+    if (many_tiles > 0) capacity.many = add_splits(many_tiles, tuning.many_tokens);
   }
   return capacity;
 }
@@ -83,16 +81,15 @@ void AttentionPlanner::cut_into_tiles(std::span<const StepSequence> sequences, u
                                       const AttentionTuning& tuning, bool few) {
   tiles_.clear();
   const uint32_t tile_tokens = few ? tuning.few_tokens : tuning.many_tokens;
-  for (uint32_t i = 0; i < sequences.size(); ++i) {
-    const StepSequence& sequence = sequences[i];
+  for (const StepSequence& sequence : sequences) {
     if (is_few(sequence, tuning) != few) continue;
     for (uint32_t token = 0; token < sequence.rows; token += tile_tokens) {
       const uint32_t tokens = std::min(tile_tokens, sequence.rows - token);
       const uint32_t first_end = sequence.first_position + token + 1;
-      tiles_.push_back({.sequence = i,
-                        .first_row = sequence.first_row + token,
-                        .first_token = token,
+      tiles_.push_back({.first_row = sequence.first_row + token,
+                        .first_position = sequence.first_position + token,
                         .tokens = tokens,
+                        .block_table = sequence.block_table,
                         .key_begin = window == 0 ? 0 : first_end - std::min(window, first_end),
                         .key_end = first_end + tokens - 1});
     }
@@ -117,33 +114,28 @@ void AttentionPlanner::add_tiles(const AttentionTuning& tuning, std::vector<Atte
 void AttentionPlanner::add_tile(const Tile& tile, const AttentionTuning& tuning,
                                 uint32_t split_keys, std::vector<AttentionItem>& items) {
   const Splits splits = splits_of(tile.key_begin, tile.key_end, tuning.fixed_splits, split_keys);
-  const bool direct = splits.first >= tile.key_end;
-  const uint32_t first_slot = slots_;
-  uint32_t count = 0;
-  for (uint32_t begin = tile.key_begin, end = splits.first; begin < tile.key_end;
-       begin = end, end += splits.length) {
+  const uint32_t count =
+      splits.first >= tile.key_end ? 1 : 1 + divide_up(tile.key_end - splits.first, splits.length);
+  uint32_t begin = tile.key_begin, end = splits.first;
+  for (uint32_t split = 0; split < count; ++split, begin = end, end += splits.length) {
     end = std::min(end, tile.key_end);
-    items.push_back({.sequence = tile.sequence,
-                     .first_token = tile.first_token,
+    items.push_back({.first_row = tile.first_row,
+                     .first_position = tile.first_position,
                      .tokens = tile.tokens,
+                     .block_table = tile.block_table,
                      .key_begin = begin,
                      .key_end = end,
-                     .partial = direct ? params::kNoPartial : slots_});
-    if (!direct) slots_ += tile.tokens;
-    ++count;
+                     .splits = count,
+                     .split = split,
+                     .partial = count == 1 ? 0 : slots_});
   }
-  for (uint32_t token = 0; token < tile.tokens && !direct; ++token)
-    work_.merges.push_back({.row = tile.first_row + token,
-                            .partial = first_slot + token,
-                            .stride = tile.tokens,
-                            .splits = count});
+  if (count > 1) slots_ += count * tile.tokens;
 }
 
 Status AttentionPlanner::plan(std::span<const StepSequence> sequences, uint32_t window,
                               const AttentionTuning& tuning, const AttentionCapacity& capacity) {
   work_.few.clear();
   work_.many.clear();
-  work_.merges.clear();
   slots_ = 0;
   cut_into_tiles(sequences, window, tuning, true);
   add_tiles(tuning, work_.few);
@@ -152,15 +144,14 @@ Status AttentionPlanner::plan(std::span<const StepSequence> sequences, uint32_t 
     add_tiles(tuning, work_.many);
   }
   if (work_.few.size() > capacity.few || work_.many.size() > capacity.many ||
-      work_.merges.size() > capacity.merges || slots_ > capacity.slots)
+      slots_ > capacity.slots)
     return Error{ErrorKind::kInvalid,
-                 fmt::format("attention work of {} and {} items, {} merges and {} slots is more "
-                             "than the bucket's {}, {}, {} and {}",
-                             work_.few.size(), work_.many.size(), work_.merges.size(), slots_,
-                             capacity.few, capacity.many, capacity.merges, capacity.slots)};
+                 fmt::format("attention work of {} and {} items and {} slots is more than the "
+                             "bucket's {}, {} and {}",
+                             work_.few.size(), work_.many.size(), slots_, capacity.few,
+                             capacity.many, capacity.slots)};
   work_.few.resize(capacity.few);
   work_.many.resize(capacity.many);
-  work_.merges.resize(capacity.merges);
   return {};
 }
 

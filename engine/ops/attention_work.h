@@ -5,7 +5,8 @@
 // Sequences with few rows in the step (one, when decoding) go to the list `few`, prompt chunks to
 // `many`; each list has a kernel of its own. A sequence is cut into tiles of neighbouring tokens,
 // and a tile's keys into splits, until there is work for the whole device. Tiles of one split write
-// the result themselves; the others leave partial results that the merge kernel puts together.
+// the result at once; splits of the others leave partial results, and the last one puts them
+// together.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,7 @@ struct AttentionBucket {
 // The lengths of the lists, and the slots of partial results they may use. Enough for every step
 // within the bucket.
 struct AttentionCapacity {
-  uint32_t few = 0, many = 0, merges = 0, slots = 0;
+  uint32_t few = 0, many = 0, slots = 0;
 
   bool operator==(const AttentionCapacity&) const = default;
 };
@@ -54,7 +55,6 @@ AttentionCapacity attention_capacity(const AttentionTuning& tuning, const Attent
 
 struct AttentionWork {
   std::vector<params::AttentionItem> few, many;  // capacity.few and .many of them
-  std::vector<params::AttentionMerge> merges;    // capacity.merges of them
 };
 
 // Makes the lists of a step, and keeps their memory for the next: planning a step of a size seen
@@ -71,7 +71,7 @@ class AttentionPlanner {
  private:
   // A tile and all the keys that any of its tokens sees.
   struct Tile {
-    uint32_t sequence, first_row, first_token, tokens, key_begin, key_end;
+    uint32_t first_row, first_position, tokens, block_table, key_begin, key_end;
     uint32_t keys() const { return key_end - key_begin; }
   };
   void cut_into_tiles(std::span<const params::StepSequence> sequences, uint32_t window,

@@ -38,7 +38,7 @@ ListPlan choose_cpu(const DeviceCaps& caps, const AttentionShape& shape, bool on
   const Tile tile = choose_tile(shape, 4, one_token);
   return {.tokens = tile.tokens,
           .plan = {.pipeline = {.kernel = kernel_name("attention_subgroup", shape.kv),
-                                .constants = {caps.subgroup_size, shape.head_size, tile.rows, 0},
+                                .constants = {caps.subgroup_size, shape.head_size, tile.rows},
                                 .subgroup_size = caps.subgroup_size},
                    .groups = tile_groups(shape, tile)}};
 }
@@ -66,7 +66,7 @@ ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool o
   return {.tokens = tile.tokens,
           .plan = {.pipeline = {.kernel = kernel_name("attention_rows", shape.kv),
                                 .constants = {subgroups * caps.subgroup_size, caps.subgroup_size,
-                                              subgroups, shape.head_size, tile.rows, lanes, run, 0},
+                                              subgroups, shape.head_size, tile.rows, lanes, run},
                                 .subgroup_size = caps.subgroup_size},
                    .groups = tile_groups(shape, tile)}};
 }
@@ -120,7 +120,7 @@ std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const Attenti
       .plan = {.pipeline = {.kernel = kernel_name("attention_tile", shape.kv),
                             .constants = {subgroups * caps.subgroup_size, caps.subgroup_size,
                                           subgroups, shape.head_size, matrix->m, matrix->n,
-                                          matrix->k, tile_keys, 0},
+                                          matrix->k, tile_keys},
                             .subgroup_size = caps.subgroup_size},
                .groups = tile_groups(shape, tile)}};
 }
@@ -150,17 +150,12 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
   plan.capacity = attention_capacity(plan.tuning, shape.bucket);
   plan.few.groups.x = plan.capacity.few;
   plan.writes_halves = !cpu;
+  // Rope then runs in one kernel only, so that it cannot differ by the last bit between two.
+  plan.ropes = !cpu && !deterministic && shape.bucket.sequence_rows <= 1 &&
+               plan.few.groups.y == shape.kv_heads;
   if (plan.capacity.many > 0) {
     plan.many = many->plan;
     plan.many->groups.x = plan.capacity.many;
-  }
-  if (plan.capacity.merges > 0) {
-    // On a CPU one part: no barrier.
-    const uint32_t vectors = cpu ? caps.subgroup_size : 32;
-    const uint32_t parts = cpu ? 1 : 4;
-    plan.merge = KernelPlan{.pipeline = {.kernel = "attention_merge",
-                                         .constants = {vectors * parts, vectors, parts, 0}},
-                            .groups = {.x = plan.capacity.merges, .y = shape.heads}};
   }
   return plan;
 }

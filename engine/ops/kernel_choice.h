@@ -55,6 +55,12 @@ struct RopeKvShape {
 
 KernelPlan choose_rope_kv(const DeviceCaps& caps, const RopeKvShape& shape);
 
+// The quads of a head that a lane takes: a run that shares a scale in a Q8_0 cache is 8, and must
+// not be wider than a subgroup.
+constexpr uint32_t rope_lane_quads(uint32_t subgroup_size) {
+  return subgroup_size >= 8 ? 1 : 8 / subgroup_size;
+}
+
 enum class MlpActivation : uint8_t { kSilu, kGeluTanh };
 
 struct MlpShape {
@@ -134,13 +140,13 @@ struct AttentionShape {
 inline constexpr uint32_t kHeadSizeUnit = 16;
 inline constexpr uint32_t kMaxHeadSize = 256;
 
-// The last constant of each kernel says which form the result has.
 struct AttentionPlan {
-  KernelPlan few;                                   // the lists of an AttentionWork, in this order
-  std::optional<KernelPlan> many = {}, merge = {};  // only where the bucket may need them
+  KernelPlan few;                       // the lists of an AttentionWork, in this order
+  std::optional<KernelPlan> many = {};  // only where the bucket may need it
   AttentionTuning tuning;
   AttentionCapacity capacity = {};
   bool writes_halves = false;  // besides floats
+  bool ropes = false;          // takes q, k and v as the projection leaves them
 };
 
 // `deterministic`: a row's result is the same to the last bit alone and in a batch, and however its

@@ -15,7 +15,18 @@ uint32_t stride_of(const HeadRows& rows, uint32_t width) {
   return rows.stride == 0 ? width : rows.stride;
 }
 
-Status check(const RopeKv& op) {
+}  // namespace
+
+RopeStrides strides_of(const RopeKv& op) {
+  const uint32_t q_width = op.shape.heads * op.shape.head_size;
+  const uint32_t kv_width = op.shape.kv_heads * op.shape.head_size;
+  return {.q = stride_of(op.q, q_width),
+          .k = stride_of(op.k, kv_width),
+          .v = stride_of(op.v, kv_width),
+          .q_out = stride_of(op.q_out, q_width)};
+}
+
+Status check_rope_kv(const RopeKv& op) {
   const RopeKvShape& shape = op.shape;
   if (shape.rows == 0 || shape.heads == 0 || shape.kv_heads == 0 || shape.head_size == 0 ||
       shape.head_size % 16 != 0 || shape.rope_dims % 8 != 0 || shape.rope_dims > shape.head_size)
@@ -27,19 +38,17 @@ Status check(const RopeKv& op) {
                     shape.rows, shape.heads, shape.kv_heads, shape.head_size, shape.rope_dims)};
   const uint32_t q_width = shape.heads * shape.head_size;
   const uint32_t kv_width = shape.kv_heads * shape.head_size;
-  const uint32_t q = stride_of(op.q, q_width), q_out = stride_of(op.q_out, q_width);
-  const uint32_t k = stride_of(op.k, kv_width), v = stride_of(op.v, kv_width);
-  if (q % 4 != 0 || q_out % 4 != 0 || k % 4 != 0 || q < q_width || q_out < q_width ||
-      k < kv_width || k != v)
-    return Error{
-        ErrorKind::kInvalid,
-        fmt::format("rope with rows {}, {}, {}, {} floats apart (q, k, v, q out): "
-                    "multiples of 4, no less than a row, and k's equal to v's are possible",
-                    q, k, v, q_out)};
+  const RopeStrides strides = strides_of(op);
+  const bool aligned =
+      strides.q % 4 == 0 && strides.k % 4 == 0 && strides.v % 4 == 0 && strides.q_out % 4 == 0;
+  if (!aligned || strides.q < q_width || strides.q_out < q_width || strides.k < kv_width ||
+      strides.v < kv_width)
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("rope with rows {}, {}, {}, {} floats apart (q, k, v, q out): "
+                             "multiples of 4, no less than a row, are possible",
+                             strides.q, strides.k, strides.v, strides.q_out)};
   return {};
 }
-
-}  // namespace
 
 void use_fused_qkv(RopeKv& op, const BufferSlice& qkv) {
   const uint64_t rows = op.shape.rows;
@@ -57,14 +66,12 @@ void use_fused_qkv(RopeKv& op, const BufferSlice& qkv) {
 
 Status record_rope_kv(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                       const RopeKv& op) {
-  HEARTH_TRY(check(op));
+  HEARTH_TRY(check_rope_kv(op));
   const RopeKvShape& shape = op.shape;
-  const uint32_t q_width = shape.heads * shape.head_size;
+  const RopeStrides strides = strides_of(op);
   PipelineInfo info = plan.pipeline;
-  info.constants.insert(
-      info.constants.end(),
-      {stride_of(op.q, q_width), stride_of(op.k, shape.kv_heads * shape.head_size),
-       stride_of(op.q_out, q_width), std::bit_cast<uint32_t>(op.epsilon)});
+  info.constants.insert(info.constants.end(), {strides.q, strides.k, strides.v, strides.q_out,
+                                               std::bit_cast<uint32_t>(op.epsilon)});
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
   // What the kernel does not touch is stood in for by what it does.
   const bool scales = shape.kv == KvFormat::kQ8_0;

@@ -34,6 +34,15 @@ struct RopeKv {
 // them: fills in op.q, op.k and op.v, and makes q_out the same as q. REQUIRES: op.shape is set.
 void use_fused_qkv(RopeKv& op, const BufferSlice& qkv);
 
+// Floats from row to row.
+struct RopeStrides {
+  uint32_t q = 0, k = 0, v = 0, q_out = 0;
+};
+RopeStrides strides_of(const RopeKv& op);
+
+// Whether the kernel, or another that does the same, can take such shapes and strides.
+Status check_rope_kv(const RopeKv& op);
+
 // Records the kernel. Fails on shapes it cannot do (see RopeKvShape), on strides that are too short
 // or not aligned, or if the kernel cannot be compiled.
 Status record_rope_kv(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,

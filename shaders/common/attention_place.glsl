@@ -2,27 +2,23 @@
 // go. The rows of a tile are tokens x heads of the group, heads fastest; where a tile has more than
 // kRows of them, several workgroups in y share it.
 //
-// Include after params/attention.h; needs kHeadSize, kRows and kForm, the form of the result
-// (common/row_form.glsl).
+// Include after params/attention.h; needs kHeadSize, kRows, kHeads, kKvHeads and kForm, the form of
+// the result (common/row_form.glsl).
 #ifndef HEARTH_ATTENTION_PLACE_GLSL
 #define HEARTH_ATTENTION_PLACE_GLSL
 #include "common/row_form.glsl"
 
+const uint kGroup = kHeads / kKvHeads;  // heads that share a KV head
+const uint kRowVectors = kHeadSize / 4;
+
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Items {
   AttentionItem at[];
 };
-layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Sequences {
-  StepSequence at[];
-};
-layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonly buffer Stats { vec2 at[]; };
 
 struct Place {
   AttentionItem item;
-  uint first_batch_row;  // of the tile
-  uint first_position;   // of the tile
   uint64_t block_table;
   uint kv_head;
-  uint group;      // heads that share the KV head
   uint first_row;  // of this workgroup, in the tile
   uint rows;       // of the tile; 0: there is nothing to do
 };
@@ -30,37 +26,32 @@ struct Place {
 Place find_place() {
   Place place;
   place.item = Items(params.items).at[gl_WorkGroupID.x];
-  const uint parts = gl_NumWorkGroups.y / params.kv_heads;
+  place.block_table = params.block_tables + uint64_t(place.item.block_table) * 4;
+  const uint parts = gl_NumWorkGroups.y / kKvHeads;
   place.kv_head = gl_WorkGroupID.y / parts;
-  place.group = params.heads / params.kv_heads;
   place.first_row = gl_WorkGroupID.y % parts * kRows;
-  place.rows = place.item.tokens * place.group;
+  place.rows = place.item.tokens * kGroup;
   if (place.first_row >= place.rows) place.rows = 0;
-  if (place.rows == 0) return place;
-  const StepSequence sequence = Sequences(params.sequences).at[place.item.sequence];
-  place.first_batch_row = sequence.first_row + place.item.first_token;
-  place.first_position = sequence.first_position + place.item.first_token;
-  place.block_table = params.block_tables + uint64_t(sequence.block_table) * 4;
   return place;
 }
 
 bool has_row(Place place, uint row) { return place.first_row + row < place.rows; }
-uint row_token(Place place, uint row) { return (place.first_row + row) / place.group; }
+uint row_token(Place place, uint row) { return (place.first_row + row) / kGroup; }
 uint row_head(Place place, uint row) {
-  return place.kv_head * place.group + (place.first_row + row) % place.group;
+  return place.kv_head * kGroup + (place.first_row + row) % kGroup;
 }
 
 // The row's query. Rows past the last repeat it, so that loads stay inside.
 F32x4 query_row(Place place, uint row) {
   const uint last = place.rows - 1 - place.first_row;
-  const uint at = (place.first_batch_row + row_token(place, min(row, last))) * params.heads +
+  const uint at = (place.item.first_row + row_token(place, min(row, last))) * kHeads +
                   row_head(place, min(row, last));
   return F32x4(params.q + uint64_t(at) * (kHeadSize * 4));
 }
 
 // The keys of the item that the row sees: [x, y).
 uvec2 row_keys(Place place, uint row) {
-  const uint end = place.first_position + row_token(place, row) + 1;
+  const uint end = place.item.first_position + row_token(place, row) + 1;
   const uint begin = params.window == 0 || params.window >= end ? 0 : end - params.window;
   return uvec2(max(begin, place.item.key_begin), min(end, place.item.key_end));
 }
@@ -68,29 +59,33 @@ uvec2 row_keys(Place place, uint row) {
 // The first of the kBlockTokens KV rows of the block that holds `key`.
 uint block_rows(Place place, uint key) {
   const uint block = U32(place.block_table).at[key / kBlockTokens];
-  return (block * params.kv_heads + place.kv_head) * kBlockTokens;
+  return (block * kKvHeads + place.kv_head) * kBlockTokens;
 }
 
-// Vector `vector` of a head of the result. `at` counts the heads of all rows.
-void write_result(uint64_t result, uint at, uint head_quads, uint vector, vec4 value) {
+void write_result(Place place, uint row, uint vector, vec4 value) {
+  const uint at = (place.item.first_row + row_token(place, row)) * kHeads + row_head(place, row);
   if (kForm == kFormFloats)
-    F32x4(result + uint64_t(at) * (head_quads * 16)).at[vector] = value;
+    F32x4(params.result + uint64_t(at) * (kHeadSize * 4)).at[vector] = value;
   else
-    write_halves(result, at * head_quads + vector, value);
+    write_halves(params.result, at * kRowVectors + vector, value);
 }
 
-// Vector `vector` of a row's sum: the result, or what the merge kernel makes it from. `stats` are
-// the max and the sum of weights. REQUIRES: has_row().
+// What a split of the place's tile leaves of a row: its sum, and after it max and sum of weights.
+F32x4 partial_row(Place place, uint split, uint row) {
+  const uint slot = place.item.partial + split * place.item.tokens + row_token(place, row);
+  const uint at = slot * kHeads + row_head(place, row);
+  return F32x4(params.partials + uint64_t(at) * ((kRowVectors + 1) * 16));
+}
+
+// Vector `vector` of a row's sum: the result, or this split's part of it. `stats` are the max and
+// the sum of weights. REQUIRES: has_row().
 void write_vector(Place place, uint row, uint vector, vec4 sum, vec2 stats) {
-  const uint head = row_head(place, row);
-  const uint token = row_token(place, row);
-  if (place.item.partial == kNoPartial) {
-    const uint at = (place.first_batch_row + token) * params.heads + head;
-    write_result(params.result, at, kHeadSize / 4, vector, sum * (1.0 / stats.y));
+  if (place.item.splits == 1) {
+    write_result(place, row, vector, sum * (1.0 / stats.y));
   } else {
-    const uint at = (place.item.partial + token) * params.heads + head;
-    F32x4(params.partial_sums + uint64_t(at) * (kHeadSize * 4)).at[vector] = sum;
-    if (vector == 0) Stats(params.partial_stats).at[at] = stats;
+    F32x4 to = partial_row(place, place.item.split, row);
+    to.at[vector] = sum;
+    if (vector == 0) to.at[kRowVectors] = vec4(stats, 0.0, 0.0);
   }
 }
 

@@ -1,5 +1,5 @@
 // What every attention kernel does to a score. Scores are kept in units of log2, so that a weight
-// is a bare exp2.
+// is a bare exp2. Needs kScale.
 #ifndef HEARTH_ATTENTION_SCORE_GLSL
 #define HEARTH_ATTENTION_SCORE_GLSL
 
@@ -13,7 +13,7 @@ const float kMasked = -1.0 / 0.0;
 // What a query is multiplied with before its products with keys. With a soft cap, cap_scores()
 // makes scores of the products; without one they are scores already.
 float query_scale() {
-  return params.soft_cap == 0.0 ? params.scale * kLog2E : params.scale / params.soft_cap;
+  return params.soft_cap == 0.0 ? kScale * kLog2E : kScale / params.soft_cap;
 }
 
 // tanh from one exp2 that may overflow or vanish without harm. REQUIRES: a soft cap.

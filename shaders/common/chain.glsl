@@ -5,6 +5,7 @@
 // Expects the kernel's params.
 #ifndef HEARTH_CHAIN_GLSL
 #define HEARTH_CHAIN_GLSL
+#include "common/fences.glsl"
 
 layout(constant_id = 100) const uint kChained = 0;  // the pipeline store knows whether
 
@@ -16,37 +17,25 @@ uint chain_add(uint64_t place) {
   return atomicAdd(ChainCount(place).value, 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
 }
 
-// What the group has written or will read, as seen by its own first invocation, which alone deals
-// with other groups: a fence of the whole queue by every invocation costs more.
-void chain_meet() {
-  controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer,
-                 gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);
-}
-
-void chain_fence() {
-  memoryBarrier(gl_ScopeQueueFamily, gl_StorageSemanticsBuffer,
-                gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);
-}
-
 void chain_wait() {
   if (kChained == 0 || params.chain_wait == 0) return;
   if (gl_LocalInvocationIndex == 0) {
     ChainCount before = ChainCount((params.chain_place & ~uint64_t(kChainStride - 1)) - kChainStride);
     while (atomicLoad(before.value, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed) <
            params.chain_wait) {}
-    chain_fence();
+    fence_queue();
   }
-  chain_meet();
+  meet_group();
 }
 
 void chain_done() {
   if (kChained == 0 || params.chain_place == 0) return;
-  chain_meet();
+  meet_group();
   if (gl_LocalInvocationIndex != 0) return;
-  chain_fence();
+  fence_queue();
   const uint before = chain_add(params.chain_place);
   if (before + 1 == params.chain_groups) {
-    chain_fence();
+    fence_queue();
     chain_add(params.chain_place & ~uint64_t(kChainStride - 1));
   }
 }

@@ -6,24 +6,18 @@
 #include "common/interop.h"
 
 // A tile of neighbouring query tokens of one sequence against a range of its keys, for one KV head
-// and the query heads that share it.
+// and the query heads that share it. Where the keys that a tile sees are split over several items,
+// each leaves partial results, and whichever is done last puts them together.
 HEARTH_STRUCT(AttentionItem)
-  uint sequence;     // index of its StepSequence
-  uint first_token;  // of the tile, counted from the sequence's first row in this step
-  uint tokens;       // of the tile; 0: padding of the bucket, to be skipped
-  uint key_begin;    // the range of positions; what a token must not see in it is masked
+  uint first_row;       // of the tile, in the batch
+  uint first_position;  // of the tile, in its sequence
+  uint tokens;          // of the tile; 0: padding of the bucket, to be skipped
+  uint block_table;     // where its sequence's block ids begin in the array of all block tables
+  uint key_begin;       // the range of positions; what a token must not see in it is masked
   uint key_end;
-  uint partial;      // where its partial results begin, a slot a token; kNoPartial: it sees every
-                     // key there is, and writes the result itself
-HEARTH_STRUCT_END
-HEARTH_CONSTANT(kNoPartial, 0xffffffffu)
-
-// A token whose keys were split over several items.
-HEARTH_STRUCT(AttentionMerge)
-  uint row;      // in the batch
-  uint partial;  // the slot of its first split
-  uint stride;   // slots from one split to the next
-  uint splits;   // 0: padding of the bucket, to be skipped
+  uint splits;          // items of the tile; 1: this one sees every key there is
+  uint split;           // which of them this is
+  uint partial;         // where the tile's partial results begin: a slot a token, split after split
 HEARTH_STRUCT_END
 
 #endif

@@ -5,8 +5,8 @@
 // Exactly the 112 bytes there are: what a model fixes is in specialization constants.
 HEARTH_PARAMS(RopeKv)
   address q;              // [rows] rows of [heads, head_size] f32, kQStride floats apart
-  address k;              // [rows] rows of [kv_heads, head_size] f32, kKvStride floats apart
-  address v;              // the same
+  address k;              // [rows] rows of [kv_heads, head_size] f32, kKStride floats apart
+  address v;              // the same, kVStride floats apart
   address q_out;          // like q, kQOutStride floats apart
   address q_norm;         // [head_size] f32, with kHeadNorms
   address k_norm;         // [head_size] f32, with kHeadNorms

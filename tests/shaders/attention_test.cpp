@@ -112,11 +112,6 @@ class AttentionTest : public AttentionGpuTest {
     plan.capacity = attention_capacity(tuning, shape_of(test).bucket);
     plan.few.groups.x = plan.capacity.few;
     if (plan.many) plan.many->groups.x = plan.capacity.many;
-    plan.merge.reset();
-    if (plan.capacity.merges > 0)
-      plan.merge =
-          KernelPlan{.pipeline = {.kernel = "attention_merge", .constants = {48, 16, 3, 0}},
-                     .groups = {.x = plan.capacity.merges, .y = test.heads}};
     return plan;
   }
 };
@@ -250,7 +245,7 @@ TEST_F(AttentionTest, TilesOfTheRowKernel) {
     test.kv = kv;
     AttentionPlan plan = choose(gpu(), test);
     plan.few.pipeline.constants = {
-        subgroup * subgroups, subgroup, subgroups, kSmallHead, 2, lanes, run, 0};
+        subgroup * subgroups, subgroup, subgroups, kSmallHead, 2, lanes, run};
     plan.many.reset();
     plan.few.groups.y = 2 * 3;  // 2 tokens of 3 heads in parts of 2 rows
     check(test, with_tuning(test, plan, {.few_tokens = 2, .split_keys = 64, .wanted_items = 3}));
@@ -271,10 +266,10 @@ TEST_F(AttentionTest, ShapesTheKernelsCannotTakeAreRefused) {
         {.q = any.all(),
          .result = any.all(),
          .cache = {.keys = any.all(), .values = any.all(), .key_scales = {}, .value_scales = {}},
-         .sequences = any.all(),
          .block_tables = any.all(),
-         .work = {.few = any.all(), .many = {}, .merges = {}},
+         .work = {.few = any.all(), .many = {}},
          .partials = {},
+         .counts = {},
          .shape = shape});
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().kind, ErrorKind::kInvalid);

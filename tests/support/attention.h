@@ -69,15 +69,17 @@ class AttentionGpuTest : public GpuTest {
     auto work = plan_attention(sequences, test.window, plan.tuning, plan.capacity);
     EXPECT_TRUE(work.ok()) << work.error().message;
     if (!work.ok()) return {};
-    const Buffer q = filled(data.q), sequence_buffer = filled(sequences), table = filled(tables);
+    const Buffer q = filled(data.q), table = filled(tables);
     const auto list = [&](const auto& items) {
       return items.empty() ? poisoned(16) : filled(items);
     };
-    const Buffer few = list(work->few), many = list(work->many), merges = list(work->merges);
+    const Buffer few = list(work->few), many = list(work->many);
     const uint64_t row_bytes = uint64_t{test.heads} * test.head_size * 4;
     const Buffer result = poisoned(row_form_bytes(form, row + 1, test.heads * test.head_size));
     const Buffer partials =
         poisoned(std::max<uint64_t>(16, attention_partial_bytes(plan.capacity, shape_of(test))));
+    const Buffer counts = filled(std::vector<uint32_t>(
+        std::max<uint64_t>(4, attention_count_bytes(plan.capacity, shape_of(test)) / 4)));
     run([&](CommandRecorder& recorder) {
       return record_attention(
           recorder, pipelines(), plan,
@@ -87,16 +89,19 @@ class AttentionGpuTest : public GpuTest {
                      .values = values.all(),
                      .key_scales = key_scales.all(),
                      .value_scales = value_scales.all()},
-           .sequences = sequence_buffer.all(),
            .block_tables = table.all(),
-           .work = {.few = few.all(), .many = many.all(), .merges = merges.all()},
+           .work = {.few = few.all(), .many = many.all()},
            .partials = partials.all(),
+           .counts = counts.all(),
            .shape = shape_of(test),
            .window = test.window,
            .form = form,
            .scale = test.scale(),
            .soft_cap = test.soft_cap});
     });
+    const std::vector<uint32_t> counted = read<uint32_t>(counts);
+    EXPECT_TRUE(std::ranges::all_of(counted, [](uint32_t count) { return count == 0; }))
+        << "the next step would count on from there";
     if (form != RowForm::kFloats) {
       std::vector<float> numbers = read_halves(read<uint32_t>(result));
       numbers.resize(row * row_bytes / 4);

@@ -66,11 +66,9 @@ Result<KernelCase> make_case(KernelBench& bench, KernelCaseSet& set, Transfer& t
   Attention op;
   op.shape = shape;
   op.scale = 0.088f;
-  HEARTH_ASSIGN(op.sequences, add_uploaded(bench, set, transfer, sequences));
   HEARTH_ASSIGN(op.block_tables, add_uploaded(bench, set, transfer, tables));
   HEARTH_ASSIGN(op.work.few, add_uploaded(bench, set, transfer, work.few));
   HEARTH_ASSIGN(op.work.many, add_uploaded(bench, set, transfer, work.many));
-  HEARTH_ASSIGN(op.work.merges, add_uploaded(bench, set, transfer, work.merges));
   const uint64_t block_bytes = kv_block_bytes(batch.kv, kKvHeads, kHeadSize);
   const uint64_t scale_bytes = kv_block_scale_bytes(batch.kv, kKvHeads, kHeadSize);
   HEARTH_ASSIGN(op.cache.keys, add_scratch(bench, set, tables.size() * block_bytes));
@@ -82,6 +80,9 @@ Result<KernelCase> make_case(KernelBench& bench, KernelCaseSet& set, Transfer& t
   HEARTH_ASSIGN(op.result, add_scratch(bench, set, shape.bucket.rows * row_bytes));
   HEARTH_ASSIGN(op.partials,
                 add_scratch(bench, set, attention_partial_bytes(plan.capacity, shape)));
+  HEARTH_ASSIGN(op.counts, add_uploaded(bench, set, transfer,
+                                        std::vector<uint32_t>(
+                                            attention_count_bytes(plan.capacity, shape) / 4)));
 
   // A product with the key and one with the value for every pair of a row and a key it sees.
   double pairs = 0;
@@ -110,10 +111,13 @@ Result<KernelCaseSet> attention_cases(KernelBench& bench) {
       batches.push_back({8, 255, 1, kv});
       batches.push_back({1, 0, 128, kv});
     } else {
+      batches.push_back({1, 511, 1, kv});
       batches.push_back({1, 2047, 1, kv});
       batches.push_back({1, 32767, 1, kv});
       batches.push_back({8, 2047, 1, kv});
+      batches.push_back({64, 191, 1, kv});
       batches.push_back({64, 2047, 1, kv});
+      batches.push_back({256, 191, 1, kv});
       batches.push_back({1, 0, 2048, kv});
       batches.push_back({8, 0, 512, kv});
     }

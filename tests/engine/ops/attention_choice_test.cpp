@@ -156,16 +156,32 @@ TEST(AttentionChoice, FormsOfTheResult) {
   }
 }
 
-TEST(AttentionChoice, ShortBucketsNeedNoMerge) {
+TEST(AttentionChoice, ShortBucketsAreNotSplit) {
   for (const FakeDevice& device : devices()) {
     const AttentionPlan plan = choose_attention(
         device.caps,
         {.heads = 8,
          .kv_heads = 2,
          .head_size = 64,
-         .bucket = {.rows = 8, .sequences = 8, .sequence_rows = 1, .sequence_tokens = 128}});
-    EXPECT_FALSE(plan.merge) << device.name;
-    EXPECT_EQ(plan.capacity.slots, 0u) << device.name;
+         .bucket = {.rows = 8, .sequences = 8, .sequence_rows = 1, .sequence_tokens = 191}});
+    EXPECT_EQ(plan.capacity, (AttentionCapacity{.few = 8})) << device.name;
+  }
+}
+
+// A GPU ropes single tokens on the way, where one group has all heads that share a KV head.
+TEST(AttentionChoice, Ropes) {
+  for (const FakeDevice& device : devices()) {
+    for (const AttentionShape& shape : shapes(kDecode)) {
+      const AttentionPlan plan = choose_attention(device.caps, shape);
+      const bool one_group = plan.few.groups.y == shape.kv_heads;
+      EXPECT_EQ(plan.ropes, device.caps.type != DeviceType::kCpu && one_group) << device.name;
+      if (shape.heads / shape.kv_heads <= 4 && shape.head_size <= 128) {
+        EXPECT_TRUE(one_group) << device.name;
+      }
+      EXPECT_FALSE(choose_attention(device.caps, shape, true).ropes) << device.name;
+    }
+    for (const AttentionShape& shape : shapes(kMixed))
+      EXPECT_FALSE(choose_attention(device.caps, shape).ropes) << device.name;
   }
 }
 

@@ -40,31 +40,24 @@ Batch random_batch(std::mt19937& generator) {
   return batch;
 }
 
-// Every key that a row sees is in exactly one item; rows of several items are merged, the others
-// written at once; partial results do not overlap.
+// Every key that a row sees is in exactly one item; the items of a tile know of each other; partial
+// results do not overlap.
 void expect_complete(const Batch& batch, uint32_t window, const AttentionTuning& tuning,
                      const AttentionWork& work, const AttentionCapacity& capacity) {
-  std::map<uint32_t, std::vector<std::pair<AttentionItem, uint32_t>>> of_row;  // item, token in it
+  std::map<uint32_t, std::vector<AttentionItem>> of_row;
   std::set<uint32_t> slots;
   for (const auto* items : {&work.few, &work.many}) {
     for (const AttentionItem& item : *items) {
       if (item.tokens == 0) continue;
       ASSERT_LE(item.tokens, items == &work.few ? tuning.few_tokens : tuning.many_tokens);
       ASSERT_LT(item.key_begin, item.key_end);
-      const StepSequence& sequence = batch.sequences[item.sequence];
-      ASSERT_LE(item.first_token + item.tokens, sequence.rows);
       for (uint32_t token = 0; token < item.tokens; ++token) {
-        of_row[sequence.first_row + item.first_token + token].emplace_back(item, token);
-        if (item.partial == params::kNoPartial) continue;
-        ASSERT_LT(item.partial + token, capacity.slots);
-        ASSERT_TRUE(slots.insert(item.partial + token).second) << "a slot used twice";
+        of_row[item.first_row + token].push_back(item);
+        if (item.splits == 1) continue;
+        const uint32_t slot = item.partial + item.split * item.tokens + token;
+        ASSERT_LT(slot, capacity.slots);
+        ASSERT_TRUE(slots.insert(slot).second) << "a slot used twice";
       }
-    }
-  }
-  std::map<uint32_t, params::AttentionMerge> merges;
-  for (const params::AttentionMerge& merge : work.merges) {
-    if (merge.splits > 0) {
-      ASSERT_TRUE(merges.emplace(merge.row, merge).second);
     }
   }
   for (const StepSequence& sequence : batch.sequences) {
@@ -73,22 +66,22 @@ void expect_complete(const Batch& batch, uint32_t window, const AttentionTuning&
       uint32_t next = window == 0 ? 0 : end - std::min(window, end);
       const auto& items = of_row[sequence.first_row + i];
       ASSERT_FALSE(items.empty());
-      ASSERT_LE(items.front().first.key_begin, next);
+      ASSERT_LE(items.front().key_begin, next);
       for (size_t split = 0; split < items.size(); ++split) {
-        const auto& [item, token] = items[split];
+        const AttentionItem& item = items[split];
         if (split > 0) {
-          ASSERT_EQ(item.key_begin, items[split - 1].first.key_end);
+          ASSERT_EQ(item.key_begin, items[split - 1].key_end);
         }
-        ASSERT_EQ(item.partial == params::kNoPartial, items.size() == 1);
-        if (items.size() > 1) {
-          const params::AttentionMerge& merge = merges.at(sequence.first_row + i);
-          ASSERT_EQ(merge.splits, items.size());
-          ASSERT_EQ(merge.partial + split * merge.stride, item.partial + token);
-        }
+        ASSERT_EQ(item.first_position - sequence.first_position,
+                  item.first_row - sequence.first_row);
+        ASSERT_LE(item.first_row + item.tokens, sequence.first_row + sequence.rows);
+        ASSERT_EQ(item.block_table, sequence.block_table);
+        ASSERT_EQ(item.splits, items.size());
+        ASSERT_EQ(item.split, split);
+        ASSERT_EQ(item.partial, items.front().partial);
         next = std::max(next, item.key_end);
       }
       ASSERT_GE(next, end);
-      ASSERT_EQ(merges.count(sequence.first_row + i), items.size() > 1 ? 1u : 0u);
     }
   }
 }
@@ -112,7 +105,6 @@ TEST(AttentionWork, CoversEveryKeyOnceWithinTheCapacity) {
         ASSERT_TRUE(work.ok()) << work.error().message;
         ASSERT_EQ(work->few.size(), capacity.few);
         ASSERT_EQ(work->many.size(), capacity.many);
-        ASSERT_EQ(work->merges.size(), capacity.merges);
         expect_complete(batch, window, tuning, *work, capacity);
         if (HasFatalFailure()) return;
       }
@@ -137,6 +129,15 @@ TEST(AttentionWork, OneLongSequenceIsSplitForTheWholeDevice) {
   EXPECT_EQ(items, 64u);
 }
 
+// Items that have nothing to do cost groups.
+TEST(AttentionWork, RoomForSplitsGoesByTheLongestSequence) {
+  const AttentionTuning tuning{.few_tokens = 1, .split_keys = 128, .wanted_items = 128};
+  AttentionBucket bucket{.rows = 1, .sequences = 1, .sequence_rows = 1, .sequence_tokens = 767};
+  EXPECT_EQ(attention_capacity(tuning, bucket), (AttentionCapacity{.few = 6, .slots = 6}));
+  bucket.sequence_tokens = 1 << 20;
+  EXPECT_EQ(attention_capacity(tuning, bucket), (AttentionCapacity{.few = 129, .slots = 171}));
+}
+
 TEST(AttentionWork, ShortSequencesAreNotSplit) {
   std::vector<StepSequence> sequences;
   for (uint32_t i = 0; i < 8; ++i)
@@ -145,7 +146,7 @@ TEST(AttentionWork, ShortSequencesAreNotSplit) {
   const AttentionTuning tuning{.few_tokens = 1, .split_keys = 256, .wanted_items = 64};
   const AttentionCapacity capacity = attention_capacity(
       tuning, {.rows = 8, .sequences = 8, .sequence_rows = 1, .sequence_tokens = 383});
-  EXPECT_EQ(capacity, (AttentionCapacity{.few = 8})) << "no merge is recorded at all";
+  EXPECT_EQ(capacity, (AttentionCapacity{.few = 8})) << "and have no room for it";
 }
 
 TEST(AttentionWork, TheLongestWorkComesFirst) {
@@ -156,9 +157,9 @@ TEST(AttentionWork, TheLongestWorkComesFirst) {
   const AttentionTuning tuning{.few_tokens = 1, .wanted_items = 4};
   const auto work = plan_attention(sequences, 0, tuning, {.few = 3});
   ASSERT_TRUE(work.ok());
-  EXPECT_EQ(work->few[0].sequence, 1u);
-  EXPECT_EQ(work->few[1].sequence, 2u);
-  EXPECT_EQ(work->few[2].sequence, 0u);
+  EXPECT_EQ(work->few[0].first_row, 1u);
+  EXPECT_EQ(work->few[1].first_row, 2u);
+  EXPECT_EQ(work->few[2].first_row, 0u);
 }
 
 // A row's splits are the same whatever else is in the batch, and whatever chunk it is in.
@@ -181,7 +182,7 @@ TEST(AttentionWork, FixedSplitsDependOnTheRowAlone) {
     for (const AttentionItem& item : single->few)
       if (item.tokens > 0) expected.emplace_back(item.key_begin, item.key_end);
     for (const AttentionItem& item : together->few)
-      if (item.tokens > 0 && item.sequence == 1 && item.first_token == row)
+      if (item.tokens > 0 && item.first_row == 10 + row)
         found.emplace_back(item.key_begin, item.key_end);
     EXPECT_EQ(found, expected) << row;
   }

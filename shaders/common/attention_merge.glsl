@@ -1,0 +1,78 @@
+// Puts together what the splits of a tile left, in whichever of their groups is done last:
+//
+//   m = max over splits of max[s];  weight[s] = 2^(max[s] - m)
+//   result = (sum over s of weight[s] * sums[s]) / (sum over s of weight[s] * sum[s])
+//
+// No group waits for another, and the order of the sum is that of the splits, so that the result
+// does not depend on which was last.
+//
+// Include after attention_place.glsl and attention_score.glsl; needs kSubgroups, in a group.
+#ifndef HEARTH_ATTENTION_MERGE_GLSL
+#define HEARTH_ATTENTION_MERGE_GLSL
+#include "common/fences.glsl"
+
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Counts { uint at[]; };
+
+shared uint shared_before;
+
+// Whether all other splits of the tile have counted themselves; the count then starts anew. Tiles
+// have rows of their own, and as many groups as heads at most for each.
+bool is_last_split(Place place) {
+  Counts counts = Counts(params.counts);
+  const uint at = place.item.first_row * kHeads + gl_WorkGroupID.y;
+  if (kSubgroups == 1) {
+    // Every lane counts, and no barrier is needed.
+    fence_queue();
+    const uint before = subgroupMax(
+        atomicAdd(counts.at[at], 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed));
+    const bool last = before + 1 == place.item.splits * gl_WorkGroupSize.x;
+    if (last) atomicStore(counts.at[at], 0u, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
+    fence_queue();
+    return last;
+  }
+  meet_group();
+  if (gl_LocalInvocationIndex == 0) {
+    fence_queue();
+    shared_before = atomicAdd(counts.at[at], 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
+    if (shared_before + 1 == place.item.splits)
+      atomicStore(counts.at[at], 0u, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
+    fence_queue();
+  }
+  meet_group();
+  return shared_before + 1 == place.item.splits;
+}
+
+// To be called by every invocation of a group that has written its vectors.
+void merge_splits(Place place) {
+  if (place.item.splits == 1 || !is_last_split(place)) return;
+  const uint kAtOnce = 8;  // splits whose loads are under way together
+  for (uint i = gl_LocalInvocationIndex; i < kRows * kRowVectors; i += gl_WorkGroupSize.x) {
+    const uint row = i / kRowVectors, vector = i % kRowVectors;
+    if (!has_row(place, row)) break;
+    vec4 sum = vec4(0);
+    float max_score = kNoMax, weight_sum = 0.0;
+    for (uint first = 0; first < place.item.splits; first += kAtOnce) {
+      vec4 sums[kAtOnce];
+      vec2 stats[kAtOnce];
+      [[unroll]] for (uint s = 0; s < kAtOnce; ++s) {
+        F32x4 from = partial_row(place, min(first + s, place.item.splits - 1), row);
+        sums[s] = from.at[vector];
+        stats[s] = from.at[kRowVectors].xy;
+      }
+      float new_max = max_score;
+      [[unroll]] for (uint s = 0; s < kAtOnce; ++s) new_max = max(new_max, stats[s].x);
+      const float shrink = exp2(max_score - new_max);
+      max_score = new_max;
+      sum *= shrink;
+      weight_sum *= shrink;
+      [[unroll]] for (uint s = 0; s < kAtOnce; ++s) {
+        const float weight = first + s < place.item.splits ? exp2(stats[s].x - new_max) : 0.0;
+        sum += weight * sums[s];
+        weight_sum += weight * stats[s].y;
+      }
+    }
+    write_result(place, row, vector, sum * (1.0 / weight_sum));
+  }
+}
+
+#endif

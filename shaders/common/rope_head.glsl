@@ -1,0 +1,140 @@
+// What is done to a head of q, k or v between the qkv projection and attention, by a subgroup whose
+// lanes walk along it; rope_kv.comp has the formulas.
+//
+// Include after params with a rope table; needs kHeadSize, kRopeDims, kAdjacent, kHeadNorms,
+// kLaneQuads, kParts, kPartQuads and kEpsilon, as rope_kv.comp has them.
+#ifndef HEARTH_ROPE_HEAD_GLSL
+#define HEARTH_ROPE_HEAD_GLSL
+#include "common/halves.glsl"
+#include "common/rope_angle.glsl"
+
+// Everything below counts in quads, four elements of a head.
+const uint kHeadQuads = kHeadSize / 4;
+const uint kRopeQuads = kRopeDims / 4;
+const uint kHalfQuads = kRopeDims / 8;
+
+layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonly buffer HalfQuads {
+  uvec2 at[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 2) nonprivate writeonly buffer Halves {
+  uint16_t at[];
+};
+
+// The head this subgroup works on, and its place in the sequence.
+F32x4 head;
+F32x4 norm_weight;
+bool normed = false;
+float norm_scale = 1.0;
+bool roped = false;
+uint position;
+
+vec4 input_quad(uint quad) {
+  vec4 parts[kParts];
+  [[unroll]] for (uint s = 0; s < kParts; ++s) parts[s] = head.at[s * kPartQuads + quad];
+  vec4 sum = parts[0];
+  [[unroll]] for (uint s = 1; s < kParts; ++s) sum += parts[s];
+  return sum;
+}
+
+vec4 load_quad(uint quad) {
+  const vec4 x = input_quad(quad);
+  return normed ? x * norm_scale * norm_weight.at[quad] : x;
+}
+
+// Scaled cosines and sines for the elements of a quad of the rotated part.
+void quad_angles(uint quad, out vec4 cosine, out vec4 sine) {
+  U32x4 turns = U32x4(params.table + 16);
+  uvec4 turn;
+  if (kAdjacent != 0) {
+    const uvec4 t = turns.at[quad];
+    turn.xy = uvec2(turn_at(position, t.x, t.y));
+    turn.zw = uvec2(turn_at(position, t.z, t.w));
+  } else {
+    const uint pairs = (quad < kHalfQuads ? quad : quad - kHalfQuads) * 2;
+    const uvec4 t = turns.at[pairs], u = turns.at[pairs + 1];
+    turn = uvec4(turn_at(position, t.x, t.y), turn_at(position, t.z, t.w),
+                 turn_at(position, u.x, u.y), turn_at(position, u.z, u.w));
+  }
+  cos_sin(turn, cosine, sine);
+  const float scale = F32(params.table).at[0];
+  cosine *= scale;
+  sine *= scale;
+}
+
+// A quad of the result, on its own.
+vec4 result_quad(uint quad) {
+  const vec4 x = load_quad(quad);
+  if (!roped || quad >= kRopeQuads) return x;
+  vec4 cosine, sine;
+  quad_angles(quad, cosine, sine);
+  if (kAdjacent != 0) return x * cosine + vec4(-x.y, x.x, -x.w, x.z) * sine;
+  if (quad < kHalfQuads) return x * cosine - load_quad(quad + kHalfQuads) * sine;
+  return x * cosine + load_quad(quad - kHalfQuads) * sine;
+}
+
+// Takes up a head: one of q or k, to be rotated and its norm weighted by `weight`, or one of v.
+void open_head(uint64_t at, bool is_roped, uint64_t weight) {
+  head = F32x4(at);
+  roped = is_roped;
+  normed = false;
+  if (kHeadNorms == 0 || !is_roped) return;
+  float squares = 0.0;
+  for (uint i = gl_SubgroupInvocationID; i < kHeadQuads; i += gl_SubgroupSize) {
+    const vec4 x = input_quad(i);
+    squares += dot(x, x);
+  }
+  norm_scale = inversesqrt(subgroupAdd(squares) / float(kHeadSize) + kEpsilon);
+  norm_weight = F32x4(weight);
+  normed = true;
+}
+
+#ifdef KV_F16
+void write_cache(uint64_t cache, uint64_t scales, uint kv_row) {
+  HalfQuads to = HalfQuads(cache + uint64_t(kv_row) * (kHeadSize * 2));
+  for (uint i = gl_SubgroupInvocationID; i < kHeadQuads; i += gl_SubgroupSize) {
+    const vec4 x = nearest_half(result_quad(i));
+    to.at[i] = uvec2(packHalf2x16(x.xy), packHalf2x16(x.zw));
+  }
+}
+#endif
+
+#ifdef KV_Q8_0
+uint pack_quad(vec4 x, float inverse) {
+  const ivec4 q = ivec4(clamp(round(x * inverse), -127.0, 127.0)) & 255;
+  return uint(q.x | q.y << 8 | q.z << 16 | q.w << 24);
+}
+
+void write_cache(uint64_t cache, uint64_t scales, uint kv_row) {
+  const uint run_lanes = kScaleWeights / 4 / kLaneQuads;
+  const uint head_runs = (kHeadSize + kScaleWeights - 1) / kScaleWeights;
+  const uint own_run = gl_SubgroupInvocationID / run_lanes;
+  U32 to = U32(cache + uint64_t(kv_row) * kHeadSize);
+  Halves scale_of = Halves(scales + uint64_t(kv_row) * (head_runs * 2));
+  for (uint begin = 0; begin < kHeadQuads; begin += gl_SubgroupSize * kLaneQuads) {
+    const uint first = begin + gl_SubgroupInvocationID * kLaneQuads;
+    vec4 x[kLaneQuads];
+    float most = 0.0;
+    [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) {
+      x[i] = first + i < kHeadQuads ? result_quad(first + i) : vec4(0.0);
+      const vec4 magnitude = abs(x[i]);
+      most = max(most, max(max(magnitude.x, magnitude.y), max(magnitude.z, magnitude.w)));
+    }
+    // Runs are shorter than a subgroup: the subgroup's maximum, once for each of its runs.
+    float run_most = 0.0;
+    for (uint run = 0; run < gl_SubgroupSize / run_lanes; ++run) {
+      const float largest = subgroupMax(own_run == run ? most : 0.0);
+      run_most = own_run == run ? largest : run_most;
+    }
+    // By the scale as it is stored: its rounding then costs no accuracy.
+    const uint d_bits = packHalf2x16(vec2(run_most / 127.0, 0.0));
+    const float d = unpackHalf2x16(d_bits).x;
+    const float inverse = d > 0.0 ? 1.0 / d : 0.0;
+    [[unroll]] for (uint i = 0; i < kLaneQuads; ++i)
+      if (first + i < kHeadQuads) to.at[first + i] = pack_quad(x[i], inverse);
+    if (first < kHeadQuads && gl_SubgroupInvocationID % run_lanes == 0)
+      scale_of.at[first / (kScaleWeights / 4)] = uint16_t(d_bits);
+  }
+}
+#endif
+
+#endif

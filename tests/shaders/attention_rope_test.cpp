@@ -1,0 +1,264 @@
+// Attention that ropes single tokens on its way gives what rope_kv and attention after it give, in
+// the result and in the cache.
+#include <numeric>
+#include <random>
+
+#include "engine/ops/attention.h"
+#include "engine/ops/rope.h"
+#include "engine/ops/rope_table.h"
+#include "tests/support/compare.h"
+#include "tests/support/gpu.h"
+
+namespace hearth::testing {
+namespace {
+
+// Where the two round a key to one side and the other, which a driver's choice of instructions
+// decides, results differ by more than f32 would have them.
+constexpr double kLimit = 1e-7;  // NMSE
+
+// Tokens in the cache before the step, a sequence each: none, up to a block's end, many.
+const std::vector<uint32_t> kBefore = {0, 14, 15, 16, 250, 71};
+
+struct RopeCase {
+  RopeKvShape shape;
+  bool values_apart = false;  // v in a segment of its own, as where its weights have a format
+  bool split = false;         // into many small splits
+  uint32_t window = 0;
+};
+
+class AttentionRopeTest : public GpuTest {
+ protected:
+  DeviceCaps gpu() {
+    DeviceCaps caps = device().caps();
+    caps.type = DeviceType::kDiscrete;
+    return caps;
+  }
+
+  // The cache, in which every bit is a number that no other place has.
+  struct Cache {
+    Buffer keys, values, key_scales, value_scales;
+    PagedKv slices() const {
+      return {keys.all(), values.all(), key_scales.all(), value_scales.all()};
+    }
+  };
+  Cache make_cache(const RopeKvShape& shape, uint64_t blocks) {
+    const auto rows = [&](uint32_t seed) {
+      const uint64_t bytes = blocks * kv_block_bytes(shape.kv, shape.kv_heads, shape.head_size);
+      if (shape.kv == KvFormat::kF16) return filled(to_half(random_floats(bytes / 2, seed)));
+      std::vector<int8_t> numbers;
+      for (const float x : random_floats(bytes, seed))
+        numbers.push_back(static_cast<int8_t>(std::clamp(x * 50, -127.0f, 127.0f)));
+      return filled(numbers);
+    };
+    const auto scales = [&](uint32_t seed) {
+      const uint64_t bytes =
+          blocks * kv_block_scale_bytes(shape.kv, shape.kv_heads, shape.head_size);
+      return filled(to_half(random_floats(std::max<uint64_t>(bytes / 2, 8), seed)));
+    };
+    return {rows(11), rows(12), scales(13), scales(14)};
+  }
+  std::vector<float> numbers_of(const Buffer& rows, KvFormat kv) {
+    std::vector<float> numbers;
+    if (kv == KvFormat::kF16)
+      for (const uint16_t half : read<uint16_t>(rows)) numbers.push_back(from_half(half));
+    else
+      for (const int8_t byte : read<int8_t>(rows)) numbers.push_back(byte);
+    return numbers;
+  }
+  static void expect_alike(const std::vector<float>& found, const std::vector<float>& expected,
+                           const char* what) {
+    EXPECT_LT(nmse(found, std::vector<double>(expected.begin(), expected.end())), kLimit) << what;
+  }
+
+  void check(const RopeCase& test) {
+    RopeKvShape shape = test.shape;
+    SCOPED_TRACE(::testing::Message()
+                 << shape.heads << " heads over " << shape.kv_heads << " of " << shape.head_size
+                 << ", rotated " << shape.rope_dims
+                 << (shape.pairs == RopePairs::kAdjacent ? " adjacent " : " halves ")
+                 << kv_format_name(shape.kv) << (shape.head_norms ? ", normed" : "")
+                 << (test.split ? ", split" : "") << ", window " << test.window);
+    const auto rows = static_cast<uint32_t>(kBefore.size());
+    shape.rows = rows + 1;  // the last is padding
+    const uint32_t q_width = shape.heads * shape.head_size;
+    const uint32_t kv_width = shape.kv_heads * shape.head_size;
+
+    std::vector<params::StepSequence> sequences;
+    std::vector<uint32_t> owners, tables;
+    for (uint32_t i = 0; i < rows; ++i) {
+      sequences.push_back({.first_row = i,
+                           .rows = 1,
+                           .first_position = kBefore[i],
+                           .block_table = static_cast<uint32_t>(tables.size())});
+      owners.push_back(i);
+      tables.resize(tables.size() + kBefore[i] / params::kBlockTokens + 1);
+    }
+    owners.push_back(params::kNoSequence);
+    std::iota(tables.begin(), tables.end(), 1u);
+    std::shuffle(tables.begin(), tables.end(), std::mt19937(1));
+    const uint64_t blocks = tables.size() + 2;
+
+    const AttentionShape attention_shape{
+        .kv = shape.kv,
+        .heads = shape.heads,
+        .kv_heads = shape.kv_heads,
+        .head_size = shape.head_size,
+        .bucket = {
+            .rows = shape.rows, .sequences = shape.rows, .sequence_rows = 1, .sequence_tokens = 251}};
+    AttentionPlan plan = choose_attention(gpu(), attention_shape);
+    ASSERT_TRUE(plan.ropes);
+    if (test.split) plan.tuning.split_keys = params::kBlockTokens;
+    plan.capacity = attention_capacity(plan.tuning, attention_shape.bucket);
+    plan.few.groups.x = plan.capacity.few;
+    ASSERT_ASSIGN(const AttentionWork work,
+                  plan_attention(sequences, test.window, plan.tuning, plan.capacity));
+
+    // What the projection leaves: whole, or as parts to be added up.
+    const uint32_t floats = shape.rows * (q_width + 2 * kv_width);
+    shape.part_stride = shape.parts > 1 ? floats : 0;
+    const Buffer qkv = filled(random_floats(size_t{floats} * shape.parts, 1));
+    ASSERT_ASSIGN(const RopeTable table, make_rope_table({.dims = shape.rope_dims}));
+    const Buffer table_buffer = filled(rope_table_words(table));
+    const Buffer q_norm = filled(random_floats(shape.head_size, 2));
+    const Buffer k_norm = filled(random_floats(shape.head_size, 3));
+    const Buffer sequence_buffer = filled(sequences), owner_buffer = filled(owners);
+    const Buffer block_tables = filled(tables), items = filled(work.few);
+    const Buffer queries = poisoned(uint64_t{shape.rows} * q_width * 4);
+    const Cache apart = make_cache(shape, blocks), together = make_cache(shape, blocks);
+
+    RopeKv rope{.q = {},
+                .k = {},
+                .v = {},
+                .q_out = {},
+                .q_norm = q_norm.all(),
+                .k_norm = k_norm.all(),
+                .table = table_buffer.all(),
+                .cache = apart.slices(),
+                .sequences = sequence_buffer.all(),
+                .row_sequences = owner_buffer.all(),
+                .block_tables = block_tables.all(),
+                .shape = shape};
+    use_fused_qkv(rope, qkv.all());
+    if (test.values_apart) {
+      rope.q.stride = rope.k.stride = q_width + kv_width;
+      rope.v = {qkv.slice(uint64_t{shape.rows} * rope.q.stride * 4,
+                          uint64_t{shape.rows} * kv_width * 4)};
+    }
+    rope.q_out = {queries.all()};
+
+    const Buffer partials =
+        poisoned(std::max<uint64_t>(16, attention_partial_bytes(plan.capacity, attention_shape)));
+    const Buffer counts = filled(std::vector<uint32_t>(
+        std::max<uint64_t>(4, attention_count_bytes(plan.capacity, attention_shape) / 4)));
+    const Buffer expected = poisoned(queries.bytes()), result = poisoned(queries.bytes());
+    Attention op{.q = queries.all(),
+                 .result = expected.all(),
+                 .cache = apart.slices(),
+                 .block_tables = block_tables.all(),
+                 .work = {.few = items.all(), .many = {}},
+                 .partials = partials.all(),
+                 .counts = counts.all(),
+                 .shape = attention_shape,
+                 .window = test.window,
+                 .scale = 0.3f};
+    run([&](CommandRecorder& recorder) -> Status {
+      HEARTH_TRY(record_rope_kv(recorder, pipelines(), choose_rope_kv(gpu(), shape), rope));
+      return record_attention(recorder, pipelines(), plan, op);
+    });
+    op.result = result.all();
+    op.cache = rope.cache = together.slices();
+    op.rope = &rope;
+    run([&](CommandRecorder& recorder) {
+      return record_attention(recorder, pipelines(), plan, op);
+    });
+
+    std::vector<float> found_rows = read<float>(result), expected_rows = read<float>(expected);
+    for (uint32_t i = 0; i < q_width; ++i)
+      EXPECT_TRUE(std::isnan(found_rows[rows * q_width + i])) << "a row of padding was written";
+    found_rows.resize(size_t{rows} * q_width);
+    expected_rows.resize(found_rows.size());
+    expect_alike(found_rows, expected_rows, "result");
+    expect_alike(numbers_of(together.keys, shape.kv), numbers_of(apart.keys, shape.kv), "keys");
+    expect_alike(numbers_of(together.values, shape.kv), numbers_of(apart.values, shape.kv),
+                 "values");
+    expect_alike(numbers_of(together.key_scales, KvFormat::kF16),
+                 numbers_of(apart.key_scales, KvFormat::kF16), "scales of keys");
+    expect_alike(numbers_of(together.value_scales, KvFormat::kF16),
+                 numbers_of(apart.value_scales, KvFormat::kF16), "scales of values");
+  }
+};
+
+// Compiling a variant takes a CPU driver seconds: what differs between models, in pairs.
+TEST_F(AttentionRopeTest, EveryKindOfModel) {
+  check({.shape = {.heads = 4, .kv_heads = 2, .head_size = 16, .rope_dims = 16}});
+  check({.shape = {.heads = 3,
+                   .kv_heads = 1,
+                   .head_size = 32,
+                   .rope_dims = 16,
+                   .pairs = RopePairs::kHalves,
+                   .head_norms = true,
+                   .kv = KvFormat::kQ8_0},
+         .values_apart = true});
+  check({.shape = {.heads = 2,
+                   .kv_heads = 2,
+                   .head_size = 80,
+                   .rope_dims = 80,
+                   .pairs = RopePairs::kHalves,
+                   .kv = KvFormat::kF16,
+                   .parts = 3}});
+}
+
+TEST_F(AttentionRopeTest, SplitsAndWindows) {
+  for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0})
+    for (const uint32_t window : {0u, 1u, 20u})
+      check({.shape = {.heads = 4, .kv_heads = 2, .head_size = 16, .rope_dims = 8, .kv = kv},
+             .split = true,
+             .window = window});
+}
+
+TEST_F(AttentionRopeTest, WhatItCannotRopeIsRefused) {
+  const Buffer any = poisoned(1 << 16), other = poisoned(1 << 16);
+  const AttentionShape shape{
+      .heads = 2,
+      .kv_heads = 1,
+      .head_size = 16,
+      .bucket = {.rows = 1, .sequences = 1, .sequence_rows = 1, .sequence_tokens = 64}};
+  RopeKv rope{.q = {},
+              .k = {},
+              .v = {},
+              .q_out = {},
+              .q_norm = {},
+              .k_norm = {},
+              .table = any.all(),
+              .cache = {any.all(), any.all(), {}, {}},
+              .sequences = any.all(),
+              .row_sequences = any.all(),
+              .block_tables = any.all(),
+              .shape = {.rows = 1, .heads = 2, .kv_heads = 1, .head_size = 16, .rope_dims = 16}};
+  use_fused_qkv(rope, any.all());
+  const auto status_of = [&](const AttentionPlan& plan, const RopeKv& op) -> Status {
+    HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
+    return record_attention(recorder, pipelines(), plan,
+                            {.q = any.all(),
+                             .result = other.all(),
+                             .cache = op.cache,
+                             .block_tables = any.all(),
+                             .work = {.few = any.all(), .many = {}},
+                             .partials = {},
+                             .counts = {},
+                             .shape = shape,
+                             .rope = &op});
+  };
+  const AttentionPlan plan = choose_attention(gpu(), shape);
+  EXPECT_TRUE(status_of(plan, rope).ok());
+  EXPECT_FALSE(status_of(choose_attention(gpu(), shape, true), rope).ok());
+  RopeKv elsewhere = rope;
+  elsewhere.v.slice = other.all();
+  EXPECT_FALSE(status_of(plan, elsewhere).ok());
+  RopeKv other_heads = rope;
+  other_heads.shape.kv_heads = 2;
+  EXPECT_FALSE(status_of(plan, other_heads).ok());
+}
+
+}  // namespace
+}  // namespace hearth::testing
