@@ -54,44 +54,11 @@ layout(constant_id = 23) const uint kVQuads = 0;
 #include "common/attention_place.glsl"
 #include "common/attention_score.glsl"
 #include "common/attention_merge.glsl"
-#include "common/rope_head.glsl"
-
-const uint kSliceChunks = (kRowChunks + kLanes - 1) / kLanes;
-const uint kSliceVectors = kSliceChunks * kChunkVectors;
-const uint kStreams = kSubgroupSize / kLanes;  // of a subgroup
+#include "common/attention_run.glsl"
+#include "common/attention_rope.glsl"
 
 shared vec4 shared_sums[kSubgroups > 1 ? kSubgroups * kRows * kRowVectors : 1];
 shared vec2 shared_stats[kSubgroups > 1 ? kSubgroups * kRows : 1];
-shared vec4 shared_q[kRoped != 0 ? kRows * kRowVectors : 1];
-
-// The place's queries into shared memory, its token's key and value into the cache: a subgroup a
-// head.
-void rope_token(Place place) {
-  position = place.item.first_position;
-  const uint64_t row = place.item.first_row;
-  const uint tasks = kGroup + (place.item.key_end > position ? 2 : 0);
-  for (uint task = gl_SubgroupID; task < tasks; task += kSubgroups) {
-    if (task < kGroup) {
-      const uint first = row_head(place, task) * kHeadSize;
-      open_head(params.q + (row * kQStride + first) * 4, true, params.q_norm);
-      for (uint i = gl_SubgroupInvocationID; i < kRowVectors; i += kSubgroupSize)
-        shared_q[task * kRowVectors + i] = result_quad(i);
-      continue;
-    }
-    const bool is_key = task == kGroup;
-    const uint first = place.kv_head * kHeadSize;
-    const uint64_t begin = params.q + uint64_t(is_key ? kKQuads : kVQuads) * 16;
-    open_head(begin + (row * (is_key ? kKStride : kVStride) + first) * 4, is_key, params.k_norm);
-    write_cache(is_key ? params.keys : params.values,
-                is_key ? params.key_scales : params.value_scales,
-                block_rows(place, position) + position % kBlockTokens);
-  }
-  meet_group();
-}
-
-// Lanes past the end of a row repeat its last chunk, which is in the cache; their queries are zero
-// and their sums are dropped.
-uint slice_chunk(uint lane, uint c) { return lane + c * kLanes; }
 
 // Vector `vector` of a row's query.
 vec4 query_vector(Place place, uint row, uint vector) {
@@ -110,7 +77,7 @@ void attend(Place place) {
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
     visible[r] = row_keys(place, r);
     [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
-      const uint chunk = slice_chunk(lane, c);
+      const uint chunk = slice_chunk(c);
       [[unroll]] for (uint i = 0; i < kChunkVectors; ++i) {
         q[r * kSliceVectors + c * kChunkVectors + i] =
             chunk < kRowChunks ? query_vector(place, r, chunk * kChunkVectors + i) * scale
@@ -128,35 +95,10 @@ void attend(Place place) {
     weight_sum[r] = 0.0;
   }
 
-  // Runs begin at multiples of kRun, so that a run has one block. A subgroup's streams go on as
-  // long as its first has a run; keys outside the item repeat one inside it, and are masked.
+  // A subgroup's streams go on as long as its first has a run.
   const uint last_key = place.item.key_end - 1;
-  const uint first_run = place.item.key_begin / kRun * kRun;
-  const uint step = kSubgroups * kStreams * kRun;
-  uint run = first_run + stream * kRun;
-  uint next_kv_row = block_rows(place, min(run, last_key));
-  for (uint base = first_run + gl_SubgroupID * kStreams * kRun; base <= last_key;
-       base += step, run += step) {
-    const uint first_kv_row = next_kv_row;
-    KvChunk keys[kRun * kSliceChunks];
-    KvChunk values[kRun * kSliceChunks];
-    [[unroll]] for (uint k = 0; k < kRun; ++k) {
-      const uint row =
-          first_kv_row + clamp(run + k, place.item.key_begin, last_key) % kBlockTokens;
-      [[unroll]] for (uint c = 0; c < kSliceChunks; ++c)
-        keys[k * kSliceChunks + c] = load_chunk(params.keys, params.key_scales, row,
-                                                min(slice_chunk(lane, c), kRowChunks - 1));
-    }
-    [[unroll]] for (uint k = 0; k < kRun; ++k) {
-      const uint row =
-          first_kv_row + clamp(run + k, place.item.key_begin, last_key) % kBlockTokens;
-      [[unroll]] for (uint c = 0; c < kSliceChunks; ++c)
-        values[k * kSliceChunks + c] = load_chunk(params.values, params.value_scales, row,
-                                                  min(slice_chunk(lane, c), kRowChunks - 1));
-    }
-
-    next_kv_row = block_rows(place, min(run + step, last_key));
-
+  for (uint base = place.item.key_begin / kRun * kRun + gl_SubgroupID * kStreams * kRun;
+       base <= last_key; base += kStep) {
     float score[kRun * kRows];
     [[unroll]] for (uint i = 0; i < kRun * kRows; ++i) score[i] = 0.0;
     [[unroll]] for (uint k = 0; k < kRun; ++k) {
@@ -209,6 +151,9 @@ void attend(Place place) {
         }
       }
     }
+
+    run += kStep;
+    if (base + kStep <= last_key) load_run(place);
   }
 
   // The subgroup's streams become one.
@@ -230,7 +175,7 @@ void attend(Place place) {
     [[unroll]] for (uint r = 0; r < kRows; ++r) {
       if (stream != 0 || !has_row(place, r)) break;
       [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
-        const uint chunk = slice_chunk(lane, c);
+        const uint chunk = slice_chunk(c);
         if (chunk >= kRowChunks) break;
         [[unroll]] for (uint i = 0; i < kChunkVectors; ++i)
           write_vector(place, r, chunk * kChunkVectors + i,
@@ -247,7 +192,7 @@ void attend(Place place) {
       const uint row = gl_SubgroupID * kRows + r;
       if (lane == 0) shared_stats[row] = vec2(max_score[r], weight_sum[r]);
       [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
-        const uint chunk = slice_chunk(lane, c);
+        const uint chunk = slice_chunk(c);
         if (chunk < kRowChunks) {
           [[unroll]] for (uint i = 0; i < kChunkVectors; ++i)
             shared_sums[row * kRowVectors + chunk * kChunkVectors + i] =
@@ -277,9 +222,13 @@ void attend(Place place) {
 
 void main() {
   const Place place = find_place();
+  if (kRoped != 0 && place.rows > 0) begin_token(place);
   chain_wait();
   if (place.rows > 0) {
-    if (kRoped != 0) rope_token(place);
+    if (kRoped != 0)
+      rope_token(place);
+    else
+      load_first_run(place);
     attend(place);
     merge_splits(place);
   }

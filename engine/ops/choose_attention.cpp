@@ -43,7 +43,19 @@ ListPlan choose_cpu(const DeviceCaps& caps, const AttentionShape& shape, bool on
                    .groups = tile_groups(shape, tile)}};
 }
 
-ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool one_token) {
+// How many subgroups of a GPU share the keys of an item, as measured on an H200. Over short contexts
+// beginning and end count: few sequences are done sooner with many subgroups, many sequences with
+// few, some 1,024 in all. Over long ones it is how much a subgroup can keep under way.
+uint32_t choose_subgroups(const AttentionShape& shape, bool deterministic) {
+  constexpr uint32_t kUsual = 4;
+  const uint32_t pairs = shape.bucket.sequences * shape.kv_heads;  // each an item at least
+  if (deterministic || shape.bucket.sequence_rows > 1 || shape.bucket.sequence_tokens > 767)
+    return kUsual;
+  return std::bit_floor(std::clamp(1024 / std::max(1u, pairs), 2u, 16u));
+}
+
+ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool one_token,
+                     uint32_t most_subgroups) {
   const uint32_t chunk_elements = shape.kv == KvFormat::kF16 ? 8 : 16;
   const uint32_t chunks = std::max(1u, shape.head_size / chunk_elements);
   const uint32_t lanes = std::min(caps.subgroup_size, std::bit_ceil(chunks));
@@ -59,10 +71,11 @@ ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool o
       std::bit_floor(std::clamp(std::min(in_flight / slice_chunks, 32 / tile.rows), 1u, 8u));
 
   const uint32_t subgroup_bytes = tile.rows * (shape.head_size + 2) * 4;
+  const uint32_t query_bytes = tile.rows * shape.head_size * 4;
   const uint32_t subgroups =
-      std::clamp(std::min(group_size(caps, 256) / caps.subgroup_size,
-                          caps.limits.max_shared_bytes / std::max(1u, subgroup_bytes)),
-                 1u, 4u);
+      std::clamp(std::min(group_size(caps, 512) / caps.subgroup_size,
+                          (caps.limits.max_shared_bytes - query_bytes) / subgroup_bytes),
+                 1u, most_subgroups);
   return {.tokens = tile.tokens,
           .plan = {.pipeline = {.kernel = kernel_name("attention_rows", shape.kv),
                                 .constants = {subgroups * caps.subgroup_size, caps.subgroup_size,
@@ -134,23 +147,25 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
   if (!cpu && !deterministic && !shape.f32_only && shape.bucket.sequence_rows > 1)
     many = choose_matrix_tile(caps, shape);
   const bool one_token = deterministic || many || shape.bucket.sequence_rows <= 1;
+  const uint32_t subgroups = choose_subgroups(shape, deterministic);
   const ListPlan few =
-      cpu ? choose_cpu(caps, shape, one_token) : choose_rows(caps, shape, one_token);
+      cpu ? choose_cpu(caps, shape, one_token) : choose_rows(caps, shape, one_token, subgroups);
 
-  // Groups enough to fill the device several times over, so that the last ones to end leave little
-  // of it idle; prompts bring many of their own. A CPU has few cores.
-  const uint32_t wanted_groups = cpu ? 16 : many ? 512 : 1024;
+  // Subgroups enough to fill the device several times over, so that the last ones to end leave
+  // little of it idle; prompts bring many of their own. A CPU has few cores.
+  const uint32_t wanted_groups = cpu ? 16 : many ? 512 : 4096 / subgroups;
+  const uint32_t split_keys = deterministic ? 2048 : cpu ? 1024 : subgroups < 4 ? 256 : 128;
   AttentionPlan plan{
       .few = few.plan,
       .tuning = {.few_tokens = few.tokens,
                  .many_tokens = many ? many->tokens : 0,
-                 .split_keys = deterministic ? 2048u : (cpu ? 1024u : 128u),
+                 .split_keys = split_keys,
                  .wanted_items = divide_up(wanted_groups, std::max(1u, shape.kv_heads)),
                  .fixed_splits = deterministic}};
   plan.capacity = attention_capacity(plan.tuning, shape.bucket);
   plan.few.groups.x = plan.capacity.few;
   plan.writes_halves = !cpu;
-  // Rope then runs in one kernel only, so that it cannot differ by the last bit between two.
+  // Not where it must not differ by the last bit from rope_kv, which is for prompts.
   plan.ropes = !cpu && !deterministic && shape.bucket.sequence_rows <= 1 &&
                plan.few.groups.y == shape.kv_heads;
   if (plan.capacity.many > 0) {

@@ -105,7 +105,8 @@ TEST(AttentionChoice, WhatKernelsRequireHolds) {
           EXPECT_LE(c[0], caps.limits.max_group_invocations);
           EXPECT_TRUE(std::has_single_bit(c[5]) && c[5] <= caps.subgroup_size) << "lanes";
           EXPECT_EQ(params::kBlockTokens % c[6], 0u) << "run";
-          EXPECT_LE(c[2] * c[4] * (shape.head_size + 2) * 4, caps.limits.max_shared_bytes);
+          EXPECT_LE((c[2] * (shape.head_size + 2) + shape.head_size) * c[4] * 4,
+                    caps.limits.max_shared_bytes);
           EXPECT_GE(plan.few.groups.y * c[4], shape.kv_heads * plan.tuning.few_tokens * group);
         }
         if (!plan.many) continue;
@@ -166,6 +167,30 @@ TEST(AttentionChoice, ShortBucketsAreNotSplit) {
          .bucket = {.rows = 8, .sequences = 8, .sequence_rows = 1, .sequence_tokens = 191}});
     EXPECT_EQ(plan.capacity, (AttentionCapacity{.few = 8})) << device.name;
   }
+}
+
+// Subgroups that share an item's keys, by what there is to do in a step of an 8 B model.
+TEST(AttentionChoice, SubgroupsOfAnItem) {
+  const auto subgroups = [](uint32_t sequences, uint32_t tokens, uint32_t rows = 1) {
+    const FakeDevice nvidia = devices()[0];
+    const AttentionShape shape{.heads = 32,
+                               .kv_heads = 8,
+                               .head_size = 128,
+                               .bucket = {.rows = sequences * rows,
+                                          .sequences = sequences,
+                                          .sequence_rows = rows,
+                                          .sequence_tokens = tokens}};
+    return choose_attention(nvidia.caps, shape).few.pipeline.constants[2];
+  };
+  EXPECT_EQ(subgroups(1, 767), 16u);
+  EXPECT_EQ(subgroups(8, 767), 16u);
+  EXPECT_EQ(subgroups(16, 767), 8u);
+  EXPECT_EQ(subgroups(24, 767), 4u);
+  EXPECT_EQ(subgroups(64, 767), 2u);
+  EXPECT_EQ(subgroups(256, 191), 2u);
+  EXPECT_EQ(subgroups(1, 3071), 4u);
+  EXPECT_EQ(subgroups(64, 3071), 4u);
+  EXPECT_EQ(subgroups(1, 191, 128), 4u);
 }
 
 // A GPU ropes single tokens on the way, where one group has all heads that share a KV head.

@@ -1,0 +1,52 @@
+// What rope_kv.comp does, by the workgroup of attention_rows.comp that needs it: for a token that is
+// its sequence's only one in the step, and all heads that share a KV head.
+//
+// Include after attention_run.glsl; needs kRoped and what rope_head.glsl needs, kQStride, kKStride,
+// kVStride, and kKQuads and kVQuads, where k and v begin, in quads from q.
+#ifndef HEARTH_ATTENTION_ROPE_GLSL
+#define HEARTH_ATTENTION_ROPE_GLSL
+#include "common/fences.glsl"
+#include "common/rope_head.glsl"
+
+shared vec4 shared_q[kRoped != 0 ? kRows * kRowVectors : 1];
+
+uint token_row;  // where the token's key and value go in the cache
+
+// All that need not wait for the projection: what is in the cache from earlier steps, too.
+void begin_token(Place place) {
+  position = place.item.first_position;
+  token_row = block_rows(place, position) + position % kBlockTokens;
+  load_first_run(place);
+}
+
+// The place's queries into shared memory, its token's key and value into the cache: a subgroup a
+// head.
+void rope_token(Place place) {
+  const uint64_t row = place.item.first_row;
+  const uint tasks = kGroup + (place.item.key_end > position ? 2 : 0);
+  for (uint task = gl_SubgroupID; task < tasks; task += kSubgroups) {
+    if (task < kGroup) {
+      const uint first = row_head(place, task) * kHeadSize;
+      open_head(params.q + (row * kQStride + first) * 4, true, params.q_norm);
+      for (uint i = gl_SubgroupInvocationID; i < kRowVectors; i += kSubgroupSize)
+        shared_q[task * kRowVectors + i] = result_quad(i);
+      continue;
+    }
+    const bool is_key = task == kGroup;
+    const uint first = place.kv_head * kHeadSize;
+    const uint64_t begin = params.q + uint64_t(is_key ? kKQuads : kVQuads) * 16;
+    open_head(begin + (row * (is_key ? kKStride : kVStride) + first) * 4, is_key, params.k_norm);
+    write_cache(is_key ? params.keys : params.values,
+                is_key ? params.key_scales : params.value_scales, token_row);
+  }
+  meet_group();
+  // Where it is in the first run, it was not there yet when that was loaded.
+  [[unroll]] for (uint k = 0; k < kRun; ++k) {
+    if (min(run + k, place.item.key_end - 1) == position) {
+      load_key(k, token_row);
+      load_value(k, token_row);
+    }
+  }
+}
+
+#endif

@@ -1,0 +1,55 @@
+// How a stream of attention_rows.comp, kLanes neighbouring lanes, gets its keys and values: in runs
+// of kRun keys, each lane kSliceChunks chunks of every one. A run's loads are all under way together.
+//
+// Include after attention_kv.glsl and attention_place.glsl; needs kSubgroupSize, kSubgroups, kLanes
+// and kRun.
+#ifndef HEARTH_ATTENTION_RUN_GLSL
+#define HEARTH_ATTENTION_RUN_GLSL
+
+const uint kSliceChunks = (kRowChunks + kLanes - 1) / kLanes;
+const uint kSliceVectors = kSliceChunks * kChunkVectors;
+const uint kStreams = kSubgroupSize / kLanes;  // of a subgroup
+const uint kStep = kSubgroups * kStreams * kRun;  // keys from a stream's run to its next
+
+// The stream's next run: where it begins, its keys and values, and the block of the one after it.
+// Keys outside the item repeat one inside it, and are masked.
+uint run;
+KvChunk keys[kRun * kSliceChunks];
+KvChunk values[kRun * kSliceChunks];
+uint next_kv_row;
+
+// Lanes past the end of a row repeat its last chunk, which is in the cache; their queries are zero
+// and their sums are dropped.
+uint slice_chunk(uint c) { return gl_SubgroupInvocationID % kLanes + c * kLanes; }
+
+void load_key(uint k, uint kv_row) {
+  [[unroll]] for (uint c = 0; c < kSliceChunks; ++c)
+    keys[k * kSliceChunks + c] = load_chunk(params.keys, params.key_scales, kv_row,
+                                            min(slice_chunk(c), kRowChunks - 1));
+}
+
+void load_value(uint k, uint kv_row) {
+  [[unroll]] for (uint c = 0; c < kSliceChunks; ++c)
+    values[k * kSliceChunks + c] = load_chunk(params.values, params.value_scales, kv_row,
+                                              min(slice_chunk(c), kRowChunks - 1));
+}
+
+void load_run(Place place) {
+  const uint first_kv_row = next_kv_row;
+  const uint last_key = place.item.key_end - 1;
+  [[unroll]] for (uint k = 0; k < kRun; ++k)
+    load_key(k, first_kv_row + clamp(run + k, place.item.key_begin, last_key) % kBlockTokens);
+  [[unroll]] for (uint k = 0; k < kRun; ++k)
+    load_value(k, first_kv_row + clamp(run + k, place.item.key_begin, last_key) % kBlockTokens);
+  next_kv_row = block_rows(place, min(run + kStep, last_key));
+}
+
+// Runs begin at multiples of kRun, so that a run has one block.
+void load_first_run(Place place) {
+  const uint stream = gl_SubgroupID * kStreams + gl_SubgroupInvocationID / kLanes;
+  run = place.item.key_begin / kRun * kRun + stream * kRun;
+  next_kv_row = block_rows(place, min(run, place.item.key_end - 1));
+  load_run(place);
+}
+
+#endif
