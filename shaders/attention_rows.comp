@@ -42,13 +42,15 @@ layout(constant_id = 13) const uint kAdjacent = 0;
 layout(constant_id = 14) const uint kHeadNorms = 0;
 layout(constant_id = 15) const uint kLaneQuads = 1;
 layout(constant_id = 16) const uint kParts = 1;
-layout(constant_id = 17) const uint kPartQuads = 0;
-layout(constant_id = 18) const uint kQStride = 0;
-layout(constant_id = 19) const uint kKStride = 0;
-layout(constant_id = 20) const uint kVStride = 0;
-layout(constant_id = 21) const float kEpsilon = 1e-6;
-layout(constant_id = 22) const uint kKQuads = 0;  // where k and v begin, in quads from q
-layout(constant_id = 23) const uint kVQuads = 0;
+layout(constant_id = 17) const uint kQStride = 0;
+layout(constant_id = 18) const uint kKStride = 0;
+layout(constant_id = 19) const uint kVStride = 0;
+layout(constant_id = 20) const float kEpsilon = 1e-6;
+// Where k and v are: in a row of their segment, and how many floats a row the segments before have.
+layout(constant_id = 21) const uint kKColumn = 0;
+layout(constant_id = 22) const uint kKBehind = 0;
+layout(constant_id = 23) const uint kVColumn = 0;
+layout(constant_id = 24) const uint kVBehind = 0;
 
 #include "common/attention_kv.glsl"
 #include "common/attention_place.glsl"

@@ -40,6 +40,7 @@ layout(constant_id = 12) const uint kVStride = 0;
 layout(constant_id = 13) const uint kQOutStride = 0;
 layout(constant_id = 14) const float kEpsilon = 1e-6;  // of the head norms
 
+uint part_quads() { return kPartQuads; }
 #include "common/rope_head.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Sequences {

@@ -36,6 +36,7 @@ void add_attention(const DeviceCaps& caps, const ModelConfig& config, const Step
     sizes.attention_counts =
         std::max(sizes.attention_counts, attention_count_bytes(plan.capacity, shape));
   });
+  sizes.attention_counts = (sizes.attention_counts + 15) / 16 * 16;
 }
 
 }  // namespace
@@ -112,10 +113,12 @@ Result<Activations> Activations::allocate(Device& device, const ActivationSizes&
   HEARTH_TRY(allocate(buffers.logits, sizes.logits, "logits"));
   HEARTH_TRY(allocate(buffers.matmul_scratch, sizes.matmul_scratch, "matmul scratch"));
   HEARTH_TRY(allocate(buffers.sampling_scratch, sizes.sampling_scratch, "sampling scratch"));
-  HEARTH_TRY(allocate(buffers.attention_partials, sizes.attention_partials, "attention partials"));
-  HEARTH_TRY(allocate(buffers.attention_counts, sizes.attention_counts, "attention counts"));
+  HEARTH_TRY(allocate(buffers.attention_scratch, sizes.attention_counts + sizes.attention_partials,
+                      "attention scratch"));
+  buffers.attention_count_bytes = sizes.attention_counts;
+  if (sizes.attention_counts == 0) return buffers;
   HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device, {.name = "clear counts"}));
-  recorder.fill(buffers.attention_counts.all(), 0);
+  recorder.fill(buffers.attention_counts(), 0);
   HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());
   HEARTH_TRY(device.compute().run(commands));
   return buffers;

@@ -73,11 +73,11 @@ struct ActivationSizes {
   uint64_t prepared = 0;   // [rows, width or mlp_width] in the form a product wants them
   uint64_t logits = 0;     // [logit rows, vocabulary] f32
   uint64_t matmul_scratch = 0, sampling_scratch = 0;
-  uint64_t attention_partials = 0, attention_counts = 0;
+  uint64_t attention_counts = 0, attention_partials = 0;
 
   uint64_t total() const {
     return hidden + normed + projected + qkv + queries + attended + gate_up + mlp + prepared +
-           logits + matmul_scratch + sampling_scratch + attention_partials + attention_counts;
+           logits + matmul_scratch + sampling_scratch + attention_counts + attention_partials;
   }
 };
 
@@ -89,7 +89,14 @@ struct Activations {
 
   Buffer hidden, normed, projected, qkv, queries, attended, gate_up, mlp, prepared, logits;
   Buffer matmul_scratch, sampling_scratch;
-  Buffer attention_partials, attention_counts;  // the counts are zero between steps
+  // Counts, which are zero between steps, then partial results.
+  Buffer attention_scratch;
+  uint64_t attention_count_bytes = 0;
+  BufferSlice attention_counts() const { return attention_scratch.slice(0, attention_count_bytes); }
+  BufferSlice attention_partials() const {
+    return attention_scratch.slice(attention_count_bytes,
+                                   attention_scratch.bytes() - attention_count_bytes);
+  }
 };
 
 }  // namespace hearth

@@ -216,7 +216,7 @@ Forward::Columns Forward::columns(const Weight& weight, const Buffer& outputs, u
     if (first < begin + segment.rows) {
       const uint64_t offset = uint64_t{begin} * bucket_.rows + (first - begin);
       const uint64_t floats = uint64_t{segment.rows} * (bucket_.rows - 1) + count;
-      return {outputs.slice(offset * 4, floats * 4), segment.rows};
+      return {outputs.slice(offset * 4, floats * 4), segment.rows, first - begin};
     }
     begin += segment.rows;
   }
@@ -244,9 +244,10 @@ RopeKv Forward::rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts)
     if (parts)
       return HeadRows{.slice = parts->slice.slice(uint64_t{first} * 4,
                                                   parts->slice.bytes - uint64_t{first} * 4),
-                      .stride = parts->row_stride};
+                      .stride = parts->row_stride,
+                      .column = first};
     const Columns place = columns(weight, qkv, first, count);
-    return HeadRows{.slice = place.slice, .stride = place.stride};
+    return HeadRows{.slice = place.slice, .stride = place.stride, .column = place.first};
   };
   const bool windowed = model.layer_is_windowed(layer);
   RopeKv op{.q = rows(0, model.q_width()),
@@ -303,8 +304,8 @@ Status Forward::attention(uint32_t layer) {
        .block_tables = block_tables(),
        .work = {.few = input(lists.few, capacity.few * sizeof(params::AttentionItem)),
                 .many = input(lists.many, capacity.many * sizeof(params::AttentionItem))},
-       .partials = buffers.attention_partials.all(),
-       .counts = buffers.attention_counts.all(),
+       .counts = buffers.attention_counts(),
+       .partials = buffers.attention_partials(),
        .shape = attention_shape_,
        .window = window,
        .form = attended_.form,

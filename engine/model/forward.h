@@ -91,6 +91,7 @@ class Forward {
   struct Columns {
     BufferSlice slice;    // from row 0 to the last
     uint32_t stride = 0;  // floats from row to row
+    uint32_t first = 0;   // of the segment's
   };
   Columns columns(const Weight& weight, const Buffer& outputs, uint32_t first,
                   uint32_t count) const;

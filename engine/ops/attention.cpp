@@ -1,6 +1,7 @@
 #include "engine/ops/attention.h"
 
 #include <bit>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -30,52 +31,45 @@ uint64_t address_or_zero(const BufferSlice& slice) {
   return slice.buffer != nullptr ? slice.address() : 0;
 }
 
-// Where k or v begins, in quads from where q does.
-uint32_t quads_after(const BufferSlice& q, const BufferSlice& other) {
-  return static_cast<uint32_t>((other.offset - q.offset) / 16);
+// Rows from part to part, or from segment to segment.
+uint32_t part_rows(const RopeKv& rope) {
+  return rope.shape.parts > 1 ? rope.shape.part_stride / strides_of(rope).q : rope.shape.rows;
+}
+
+// Floats from where q's segment begins to where that of `other` does; nothing if that is before, or
+// in another buffer.
+std::optional<uint64_t> floats_behind(const HeadRows& q, const HeadRows& other) {
+  const uint64_t begin = q.slice.offset - uint64_t{q.column} * 4;
+  const uint64_t other_begin = other.slice.offset - uint64_t{other.column} * 4;
+  if (other.slice.buffer != q.slice.buffer || other_begin < begin) return std::nullopt;
+  return (other_begin - begin) / 4;
 }
 
 Status check_rope(const AttentionPlan& plan, const Attention& op) {
   HEARTH_TRY(check_rope_kv(*op.rope));
-  const RopeKvShape& shape = op.rope->shape;
-  const BufferSlice& q = op.rope->q.slice;
-  const auto lies_after = [&](const BufferSlice& other) {
-    return other.buffer == q.buffer && other.offset >= q.offset &&
-           (other.offset - q.offset) % 16 == 0 && other.offset - q.offset < uint64_t{1} << 32;
-  };
+  const RopeKv& rope = *op.rope;
+  const RopeKvShape& shape = rope.shape;
   const bool same = shape.heads == op.shape.heads && shape.kv_heads == op.shape.kv_heads &&
                     shape.head_size == op.shape.head_size && shape.kv == op.shape.kv &&
                     shape.rows == op.shape.bucket.rows;
-  if (!plan.ropes || !same || !lies_after(op.rope->k.slice) || !lies_after(op.rope->v.slice))
+  const auto is_segment = [&](const HeadRows& rows) {
+    const std::optional<uint64_t> behind = floats_behind(rope.q, rows);
+    return behind && *behind % part_rows(rope) == 0 && rows.column % 4 == 0;
+  };
+  if (!plan.ropes || !same || rope.q.column != 0 || !is_segment(rope.k) || !is_segment(rope.v))
     return Error{ErrorKind::kInvalid, "attention cannot rope such rows on its own"};
   return {};
 }
 
-// What follows the constants that say how a kernel cuts up its work.
-void add_constants(PipelineInfo& info, const Attention& op) {
-  std::vector<uint32_t>& constants = info.constants;
-  constants.insert(constants.end(),
-                   {static_cast<uint32_t>(op.form), op.shape.heads, op.shape.kv_heads,
-                    std::bit_cast<uint32_t>(op.scale)});
-  if (op.rope == nullptr) return;
-  const RopeKv& rope = *op.rope;
-  const RopeStrides strides = strides_of(rope);
-  constants.insert(
-      constants.end(),
-      {1, rope.shape.rope_dims, rope.shape.pairs == RopePairs::kAdjacent ? 1u : 0u,
-       rope.shape.head_norms ? 1u : 0u, rope_lane_quads(info.subgroup_size), rope.shape.parts,
-       rope.shape.part_stride / 4, strides.q, strides.k, strides.v,
-       std::bit_cast<uint32_t>(rope.epsilon), quads_after(rope.q.slice, rope.k.slice),
-       quads_after(rope.q.slice, rope.v.slice)});
+uint32_t partials_after(const Attention& op) {
+  return static_cast<uint32_t>(op.partials.offset - op.counts.offset);
 }
 
 // One of the two lists. Buffers an op does not use count as reads of another it does, because an
 // access list has a fixed length.
 Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                    const Attention& op, const BufferSlice& items, bool splits) {
-  PipelineInfo info = plan.pipeline;
-  add_constants(info, op);
-  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
+  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(attention_pipeline(plan, op)));
   const bool quantized = op.shape.kv == KvFormat::kQ8_0;
   const RopeKv* const rope = op.rope;
   const bool norms = rope != nullptr && rope->shape.head_norms;
@@ -91,11 +85,12 @@ Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const Ke
                                  .value_scales = address_or_zero(op.cache.value_scales),
                                  .block_tables = op.block_tables.address(),
                                  .items = items.address(),
-                                 .partials = splits ? op.partials.address() : 0,
                                  .counts = splits ? op.counts.address() : 0,
                                  .table = table.address(),
                                  .q_norm = q_norm.address(),
                                  .k_norm = k_norm.address(),
+                                 .partials = splits ? partials_after(op) : 0,
+                                 .part_rows = rope != nullptr ? part_rows(*rope) : 0,
                                  .window = op.window,
                                  .soft_cap = op.soft_cap};
   const auto cached = [&](const BufferSlice& slice) {
@@ -126,6 +121,27 @@ uint64_t attention_count_bytes(const AttentionCapacity& capacity, const Attentio
   return capacity.slots == 0 ? 0 : uint64_t{shape.bucket.rows} * shape.heads * 4;
 }
 
+PipelineInfo attention_pipeline(const KernelPlan& list, const Attention& op) {
+  PipelineInfo info = list.pipeline;
+  std::vector<uint32_t>& constants = info.constants;
+  constants.insert(constants.end(),
+                   {static_cast<uint32_t>(op.form), op.shape.heads, op.shape.kv_heads,
+                    std::bit_cast<uint32_t>(op.scale)});
+  if (op.rope == nullptr) return info;
+  const RopeKv& rope = *op.rope;
+  const RopeStrides strides = strides_of(rope);
+  const auto behind = [&](const HeadRows& rows) {
+    return static_cast<uint32_t>(floats_behind(rope.q, rows).value_or(0) / part_rows(rope));
+  };
+  constants.insert(constants.end(),
+                   {1, rope.shape.rope_dims, rope.shape.pairs == RopePairs::kAdjacent ? 1u : 0u,
+                    rope.shape.head_norms ? 1u : 0u, rope_lane_quads(info.subgroup_size),
+                    rope.shape.parts, strides.q, strides.k, strides.v,
+                    std::bit_cast<uint32_t>(rope.epsilon), rope.k.column, behind(rope.k),
+                    rope.v.column, behind(rope.v)});
+  return info;
+}
+
 bool can_write(const AttentionPlan& plan, RowForm form) {
   return form == RowForm::kFloats || plan.writes_halves;
 }
@@ -147,6 +163,9 @@ Status record_attention(CommandRecorder& recorder, PipelineStore& pipelines,
                  fmt::format("attention needs {} bytes of partial results and {} of counts, and "
                              "was given {} and {}",
                              partial_bytes, count_bytes, op.partials.bytes, op.counts.bytes)};
+  if (partial_bytes > 0 &&
+      (op.partials.buffer != op.counts.buffer || op.partials.offset < op.counts.offset))
+    return Error{ErrorKind::kInvalid, "attention wants its partial results after its counts"};
   if (op.rope != nullptr) HEARTH_TRY(check_rope(plan, op));
   const bool splits = plan.capacity.slots > 0;
   HEARTH_TRY(record_list(recorder, pipelines, plan.few, op, op.work.few, splits));

@@ -32,16 +32,17 @@ struct Attention {
   PagedKv cache;             // of the layer
   BufferSlice block_tables;  // u32
   AttentionWorkBuffers work;
-  // Scratch of attention_partial_bytes(), and attention_count_bytes() that are zero before and after
-  // each use. Neither is needed where the plan has no slots.
-  BufferSlice partials, counts;
+  // attention_count_bytes() that are zero before and after each use, and somewhere after them in
+  // the same buffer scratch of attention_partial_bytes(). Not needed where the plan has no slots.
+  BufferSlice counts, partials;
   AttentionShape shape;  // what the plan was made for
   uint32_t window = 0;   // 0: none
   RowForm form = RowForm::kFloats;  // that can_write()
   float scale = 1.0f;
   float soft_cap = 0.0f;  // 0: none
   // What is between the projection and attention, to be done on the way. Only where the plan ropes,
-  // and where k and v lie after q in one buffer. Its q_out is not used.
+  // and where q, k and v are segments of one buffer, one after the other, or parts of one. Its q_out
+  // is not used.
   const RopeKv* rope = nullptr;
 };
 
@@ -51,6 +52,9 @@ uint64_t attention_count_bytes(const AttentionCapacity& capacity, const Attentio
 
 // Whether the plan's kernels can write their result in that form.
 bool can_write(const AttentionPlan& plan, RowForm form);
+
+// The pipeline for a list of an op: the same for steps of many sizes, since compiling takes long.
+PipelineInfo attention_pipeline(const KernelPlan& list, const Attention& op);
 
 // Records the kernels. Fails if the shape is outside what the kernels take, or if a kernel cannot
 // be compiled.

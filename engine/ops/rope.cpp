@@ -57,7 +57,8 @@ void use_fused_qkv(RopeKv& op, const BufferSlice& qkv) {
   const uint32_t stride = q_width + 2 * kv_width;
   // Up to the last element of the last row that belongs to the part.
   const auto part = [&](uint32_t first, uint32_t width) {
-    return HeadRows{qkv.slice(uint64_t{first} * 4, ((rows - 1) * stride + width) * 4), stride};
+    return HeadRows{qkv.slice(uint64_t{first} * 4, ((rows - 1) * stride + width) * 4), stride,
+                    first};
   };
   op.q = op.q_out = part(0, q_width);
   op.k = part(q_width, kv_width);

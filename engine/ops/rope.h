@@ -15,6 +15,7 @@ namespace hearth {
 struct HeadRows {
   BufferSlice slice;    // from the first element of row 0 to the last of the last row
   uint32_t stride = 0;  // floats from row to row; a multiple of 4; 0: rows follow each other
+  uint32_t column = 0;  // of the matrix, where the heads begin
 };
 
 struct RopeKv {

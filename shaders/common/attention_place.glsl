@@ -74,7 +74,7 @@ void write_result(Place place, uint row, uint vector, vec4 value) {
 F32x4 partial_row(Place place, uint split, uint row) {
   const uint slot = place.item.partial + split * place.item.tokens + row_token(place, row);
   const uint at = slot * kHeads + row_head(place, row);
-  return F32x4(params.partials + uint64_t(at) * ((kRowVectors + 1) * 16));
+  return F32x4(params.counts + params.partials + uint64_t(at) * ((kRowVectors + 1) * 16));
 }
 
 // Vector `vector` of a row's sum: the result, or this split's part of it. `stats` are the max and

@@ -1,11 +1,13 @@
 // What rope_kv.comp does, by the workgroup of attention_rows.comp that needs it: for a token that is
 // its sequence's only one in the step, and all heads that share a KV head.
 //
-// Include after attention_run.glsl; needs kRoped and what rope_head.glsl needs, kQStride, kKStride,
-// kVStride, and kKQuads and kVQuads, where k and v begin, in quads from q.
+// Include after attention_run.glsl; needs kRoped, what rope_head.glsl needs, and the strides and
+// places of q, k and v as attention_rows.comp has them.
 #ifndef HEARTH_ATTENTION_ROPE_GLSL
 #define HEARTH_ATTENTION_ROPE_GLSL
 #include "common/fences.glsl"
+
+uint part_quads() { return params.part_rows * (kQStride / 4); }
 #include "common/rope_head.glsl"
 
 shared vec4 shared_q[kRoped != 0 ? kRows * kRowVectors : 1];
@@ -33,9 +35,10 @@ void rope_token(Place place) {
       continue;
     }
     const bool is_key = task == kGroup;
-    const uint first = place.kv_head * kHeadSize;
-    const uint64_t begin = params.q + uint64_t(is_key ? kKQuads : kVQuads) * 16;
-    open_head(begin + (row * (is_key ? kKStride : kVStride) + first) * 4, is_key, params.k_norm);
+    const uint64_t segment = uint64_t(params.part_rows) * (is_key ? kKBehind : kVBehind);
+    const uint first = (is_key ? kKColumn : kVColumn) + place.kv_head * kHeadSize;
+    open_head(params.q + (segment + row * (is_key ? kKStride : kVStride) + first) * 4, is_key,
+              params.k_norm);
     write_cache(is_key ? params.keys : params.values,
                 is_key ? params.key_scales : params.value_scales, token_row);
   }

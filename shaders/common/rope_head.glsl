@@ -2,7 +2,7 @@
 // lanes walk along it; rope_kv.comp has the formulas.
 //
 // Include after params with a rope table; needs kHeadSize, kRopeDims, kAdjacent, kHeadNorms,
-// kLaneQuads, kParts, kPartQuads and kEpsilon, as rope_kv.comp has them.
+// kLaneQuads, kParts and kEpsilon as rope_kv.comp has them, and part_quads(), from part to part.
 #ifndef HEARTH_ROPE_HEAD_GLSL
 #define HEARTH_ROPE_HEAD_GLSL
 #include "common/halves.glsl"
@@ -30,7 +30,7 @@ uint position;
 
 vec4 input_quad(uint quad) {
   vec4 parts[kParts];
-  [[unroll]] for (uint s = 0; s < kParts; ++s) parts[s] = head.at[s * kPartQuads + quad];
+  [[unroll]] for (uint s = 0; s < kParts; ++s) parts[s] = head.at[s * part_quads() + quad];
   vec4 sum = parts[0];
   [[unroll]] for (uint s = 1; s < kParts; ++s) sum += parts[s];
   return sum;

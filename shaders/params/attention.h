@@ -10,12 +10,14 @@ HEARTH_PARAMS(Attention)
   address value_scales;
   address block_tables;   // u32
   address items;          // AttentionItem, one a workgroup in x
-  address partials;       // [slots, heads] of head_size f32: sum of 2^(score - max) * value; and
-                          // four more: max, sum of 2^(score - max), two unused
   address counts;         // [rows, heads] u32, zero: splits of a tile that are done
   address table;          // with kRoped: as in rope_kv.h
   address q_norm;
   address k_norm;
+  uint partials;          // where they begin, in bytes from the counts: [slots, heads] of head_size
+                          // f32, the sum of 2^(score - max) * value, and four more: max, sum of
+                          // 2^(score - max), two unused
+  uint part_rows;         // with kRoped: rows of q, k and v from part to part, or segment to segment
   uint window;            // a row at p sees keys above p - window; 0: every key up to p
   float soft_cap;         // score = soft_cap * tanh(score / soft_cap); 0: none
 HEARTH_PARAMS_END

@@ -6,8 +6,7 @@
 #include "engine/ops/attention.h"
 #include "engine/ops/rope.h"
 #include "engine/ops/rope_table.h"
-#include "tests/support/compare.h"
-#include "tests/support/gpu.h"
+#include "tests/support/attention.h"
 
 namespace hearth::testing {
 namespace {
@@ -26,7 +25,7 @@ struct RopeCase {
   uint32_t window = 0;
 };
 
-class AttentionRopeTest : public GpuTest {
+class AttentionRopeTest : public AttentionGpuTest {
  protected:
   DeviceCaps gpu() {
     DeviceCaps caps = device().caps();
@@ -141,23 +140,20 @@ class AttentionRopeTest : public GpuTest {
     use_fused_qkv(rope, qkv.all());
     if (test.values_apart) {
       rope.q.stride = rope.k.stride = q_width + kv_width;
-      rope.v = {qkv.slice(uint64_t{shape.rows} * rope.q.stride * 4,
+      rope.v = {.slice = qkv.slice(uint64_t{shape.rows} * rope.q.stride * 4,
                           uint64_t{shape.rows} * kv_width * 4)};
     }
     rope.q_out = {queries.all()};
 
-    const Buffer partials =
-        poisoned(std::max<uint64_t>(16, attention_partial_bytes(plan.capacity, attention_shape)));
-    const Buffer counts = filled(std::vector<uint32_t>(
-        std::max<uint64_t>(4, attention_count_bytes(plan.capacity, attention_shape) / 4)));
+    const AttentionScratch scratch = attention_scratch(plan.capacity, attention_shape);
     const Buffer expected = poisoned(queries.bytes()), result = poisoned(queries.bytes());
     Attention op{.q = queries.all(),
                  .result = expected.all(),
                  .cache = apart.slices(),
                  .block_tables = block_tables.all(),
                  .work = {.few = items.all(), .many = {}},
-                 .partials = partials.all(),
-                 .counts = counts.all(),
+                 .counts = scratch.counts(),
+                 .partials = scratch.partials(),
                  .shape = attention_shape,
                  .window = test.window,
                  .scale = 0.3f};
@@ -244,8 +240,8 @@ TEST_F(AttentionRopeTest, WhatItCannotRopeIsRefused) {
                              .cache = op.cache,
                              .block_tables = any.all(),
                              .work = {.few = any.all(), .many = {}},
-                             .partials = {},
                              .counts = {},
+                             .partials = {},
                              .shape = shape,
                              .rope = &op});
   };

@@ -268,8 +268,8 @@ TEST_F(AttentionTest, ShapesTheKernelsCannotTakeAreRefused) {
          .cache = {.keys = any.all(), .values = any.all(), .key_scales = {}, .value_scales = {}},
          .block_tables = any.all(),
          .work = {.few = any.all(), .many = {}},
-         .partials = {},
          .counts = {},
+         .partials = {},
          .shape = shape});
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().kind, ErrorKind::kInvalid);

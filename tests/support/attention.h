@@ -16,6 +16,29 @@ namespace hearth::testing {
 
 class AttentionGpuTest : public GpuTest {
  protected:
+  // Counts that are zero, and partial results.
+  struct AttentionScratch {
+    Buffer buffer;
+    uint64_t count_bytes;
+    BufferSlice counts() const { return buffer.slice(0, count_bytes); }
+    BufferSlice partials() const {
+      return buffer.slice(count_bytes, buffer.bytes() - count_bytes);
+    }
+  };
+  AttentionScratch attention_scratch(const AttentionCapacity& capacity,
+                                     const AttentionShape& shape) {
+    const uint64_t counts = (attention_count_bytes(capacity, shape) + 15) / 16 * 16;
+    std::vector<uint32_t> words(counts / 4 + attention_partial_bytes(capacity, shape) / 4 + 4,
+                                0xffffffff);
+    std::fill_n(words.begin(), counts / 4, 0);
+    return {filled(words), counts};
+  }
+  void expect_counted_out(const AttentionScratch& scratch) {
+    const std::vector<uint32_t> words = read<uint32_t>(scratch.buffer);
+    for (uint64_t i = 0; i < scratch.count_bytes / 4; ++i)
+      ASSERT_EQ(words[i], 0u) << "the next step would count on from there";
+  }
+
   static AttentionShape shape_of(const AttentionCase& test) {
     return {.kv = test.kv,
             .heads = test.heads,
@@ -76,10 +99,7 @@ class AttentionGpuTest : public GpuTest {
     const Buffer few = list(work->few), many = list(work->many);
     const uint64_t row_bytes = uint64_t{test.heads} * test.head_size * 4;
     const Buffer result = poisoned(row_form_bytes(form, row + 1, test.heads * test.head_size));
-    const Buffer partials =
-        poisoned(std::max<uint64_t>(16, attention_partial_bytes(plan.capacity, shape_of(test))));
-    const Buffer counts = filled(std::vector<uint32_t>(
-        std::max<uint64_t>(4, attention_count_bytes(plan.capacity, shape_of(test)) / 4)));
+    const AttentionScratch scratch = attention_scratch(plan.capacity, shape_of(test));
     run([&](CommandRecorder& recorder) {
       return record_attention(
           recorder, pipelines(), plan,
@@ -91,17 +111,15 @@ class AttentionGpuTest : public GpuTest {
                      .value_scales = value_scales.all()},
            .block_tables = table.all(),
            .work = {.few = few.all(), .many = many.all()},
-           .partials = partials.all(),
-           .counts = counts.all(),
+           .counts = scratch.counts(),
+           .partials = scratch.partials(),
            .shape = shape_of(test),
            .window = test.window,
            .form = form,
            .scale = test.scale(),
            .soft_cap = test.soft_cap});
     });
-    const std::vector<uint32_t> counted = read<uint32_t>(counts);
-    EXPECT_TRUE(std::ranges::all_of(counted, [](uint32_t count) { return count == 0; }))
-        << "the next step would count on from there";
+    expect_counted_out(scratch);
     if (form != RowForm::kFloats) {
       std::vector<float> numbers = read_halves(read<uint32_t>(result));
       numbers.resize(row * row_bytes / 4);

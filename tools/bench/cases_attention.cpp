@@ -78,11 +78,14 @@ Result<KernelCase> make_case(KernelBench& bench, KernelCaseSet& set, Transfer& t
   const uint64_t row_bytes = uint64_t{kHeads} * kHeadSize * 4;
   HEARTH_ASSIGN(op.q, add_scratch(bench, set, shape.bucket.rows * row_bytes));
   HEARTH_ASSIGN(op.result, add_scratch(bench, set, shape.bucket.rows * row_bytes));
-  HEARTH_ASSIGN(op.partials,
-                add_scratch(bench, set, attention_partial_bytes(plan.capacity, shape)));
-  HEARTH_ASSIGN(op.counts, add_uploaded(bench, set, transfer,
-                                        std::vector<uint32_t>(
-                                            attention_count_bytes(plan.capacity, shape) / 4)));
+  // Zeros, of which only the counts need be.
+  const uint64_t counts = attention_count_bytes(plan.capacity, shape);
+  const uint64_t partials = attention_partial_bytes(plan.capacity, shape);
+  HEARTH_ASSIGN(const BufferSlice scratch,
+                add_uploaded(bench, set, transfer,
+                             std::vector<uint32_t>((counts + partials) / 4)));
+  op.counts = scratch.slice(0, counts);
+  op.partials = scratch.slice(counts, partials);
 
   // A product with the key and one with the value for every pair of a row and a key it sees.
   double pairs = 0;

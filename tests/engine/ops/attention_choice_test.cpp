@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/ops/attention.h"
 #include "engine/ops/kernel_choice.h"
 
 namespace hearth {
@@ -207,6 +208,40 @@ TEST(AttentionChoice, Ropes) {
     }
     for (const AttentionShape& shape : shapes(kMixed))
       EXPECT_FALSE(choose_attention(device.caps, shape).ropes) << device.name;
+  }
+}
+
+// Compiling takes long, and a model meets many sizes of steps.
+TEST(AttentionChoice, StepsOfManySizesShareAPipeline) {
+  const FakeDevice nvidia = devices()[0];
+  const Buffer qkv;
+  const auto pipeline = [&](uint32_t rows, uint32_t parts, bool values_apart) {
+    const AttentionShape shape{
+        .heads = 32,
+        .kv_heads = 8,
+        .head_size = 128,
+        .bucket = {.rows = rows, .sequences = rows, .sequence_rows = 1, .sequence_tokens = 3071}};
+    const AttentionPlan plan = choose_attention(nvidia.caps, shape);
+    const uint32_t padded = (rows + 15) / 16 * 16;
+    RopeKv rope;
+    rope.shape = {.rows = rows, .heads = 32, .kv_heads = 8, .head_size = 128, .rope_dims = 128};
+    rope.shape.parts = parts;
+    rope.shape.part_stride = padded * 6144;
+    const BufferSlice all = qkv.slice(0, uint64_t{parts} * padded * 6144 * 4);
+    use_fused_qkv(rope, all);
+    if (values_apart) {
+      rope.q.stride = rope.k.stride = 5120;
+      rope.v = {.slice = all.slice(uint64_t{rows} * 5120 * 4, uint64_t{rows} * 1024 * 4)};
+    }
+    Attention op;
+    op.shape = shape;
+    op.rope = &rope;
+    return attention_pipeline(plan.few, op);
+  };
+  for (const auto& [parts, apart] : {std::pair{1u, false}, {4u, false}, {1u, true}}) {
+    const PipelineInfo first = pipeline(9, parts, apart);
+    for (uint32_t rows = 10; rows <= 64; ++rows)
+      EXPECT_EQ(pipeline(rows, parts, apart), first) << rows << " rows, " << parts << " parts";
   }
 }
 
