@@ -51,7 +51,9 @@ uint32_t choose_subgroups(const AttentionShape& shape, bool deterministic) {
   const uint32_t pairs = shape.bucket.sequences * shape.kv_heads;  // each an item at least
   if (deterministic || shape.bucket.sequence_rows > 1 || shape.bucket.sequence_tokens > 767)
     return kUsual;
-  return std::bit_floor(std::clamp(1024 / std::max(1u, pairs), 2u, 16u));
+  // Bytes are unpacked with more registers, of which a large group has fewer for each lane.
+  const uint32_t most = shape.kv == KvFormat::kF16 ? 8 : kUsual;
+  return std::bit_floor(std::clamp(1024 / std::max(1u, pairs), 2u, most));
 }
 
 ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool one_token,
@@ -73,7 +75,7 @@ ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool o
   const uint32_t subgroup_bytes = tile.rows * (shape.head_size + 2) * 4;
   const uint32_t query_bytes = tile.rows * shape.head_size * 4;
   const uint32_t subgroups =
-      std::clamp(std::min(group_size(caps, 512) / caps.subgroup_size,
+      std::clamp(std::min(group_size(caps, 256) / caps.subgroup_size,
                           (caps.limits.max_shared_bytes - query_bytes) / subgroup_bytes),
                  1u, most_subgroups);
   return {.tokens = tile.tokens,

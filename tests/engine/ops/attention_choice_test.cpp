@@ -172,9 +172,11 @@ TEST(AttentionChoice, ShortBucketsAreNotSplit) {
 
 // Subgroups that share an item's keys, by what there is to do in a step of an 8 B model.
 TEST(AttentionChoice, SubgroupsOfAnItem) {
-  const auto subgroups = [](uint32_t sequences, uint32_t tokens, uint32_t rows = 1) {
+  const auto subgroups = [](uint32_t sequences, uint32_t tokens, uint32_t rows = 1,
+                            KvFormat kv = KvFormat::kF16) {
     const FakeDevice nvidia = devices()[0];
-    const AttentionShape shape{.heads = 32,
+    const AttentionShape shape{.kv = kv,
+                               .heads = 32,
                                .kv_heads = 8,
                                .head_size = 128,
                                .bucket = {.rows = sequences * rows,
@@ -183,8 +185,8 @@ TEST(AttentionChoice, SubgroupsOfAnItem) {
                                           .sequence_tokens = tokens}};
     return choose_attention(nvidia.caps, shape).few.pipeline.constants[2];
   };
-  EXPECT_EQ(subgroups(1, 767), 16u);
-  EXPECT_EQ(subgroups(8, 767), 16u);
+  EXPECT_EQ(subgroups(1, 767), 8u);
+  EXPECT_EQ(subgroups(8, 767), 8u);
   EXPECT_EQ(subgroups(16, 767), 8u);
   EXPECT_EQ(subgroups(24, 767), 4u);
   EXPECT_EQ(subgroups(64, 767), 2u);
@@ -192,6 +194,7 @@ TEST(AttentionChoice, SubgroupsOfAnItem) {
   EXPECT_EQ(subgroups(1, 3071), 4u);
   EXPECT_EQ(subgroups(64, 3071), 4u);
   EXPECT_EQ(subgroups(1, 191, 128), 4u);
+  EXPECT_EQ(subgroups(1, 191, 1, KvFormat::kQ8_0), 4u);
 }
 
 // A GPU ropes single tokens on the way, where one group has all heads that share a KV head.
