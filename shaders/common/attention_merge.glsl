@@ -45,7 +45,7 @@ bool is_last_split(Place place) {
 // To be called by every invocation of a group that has written its vectors.
 void merge_splits(Place place) {
   if (place.item.splits == 1 || !is_last_split(place)) return;
-  const uint kAtOnce = 8;  // splits whose loads are under way together
+  const uint kAtOnce = 16;  // splits whose loads are under way together
   for (uint i = gl_LocalInvocationIndex; i < kRows * kRowVectors; i += gl_WorkGroupSize.x) {
     const uint row = i / kRowVectors, vector = i % kRowVectors;
     if (!has_row(place, row)) break;
