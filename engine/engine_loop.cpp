@@ -225,13 +225,19 @@ void Engine::make_batch(const BatchPlan& plan, UnderWay& step) {
         request.sampling_row(member.slot, member.first_position + member.tokens));
     step.sampled.push_back(member.request);
   }
-  batch_.padding_rows = plan.padding_tokens;
-  // A padded decode computes the logits of all its rows, as a rectangle does: in a small model they
-  // are most of the work. Nothing is sampled from those of nobody.
-  if (batch_.longest() > 1) return;
+  if (batch_.longest() > 1 || plan.padding_tokens == 0) {
+    batch_.padding_rows = plan.padding_tokens;
+    return;
+  }
+  // A padded decode is a rectangle: all its rows go through attention as the longest member's does,
+  // and to logits, which are most of the work in a small model. Nothing is sampled from those of
+  // nobody.
+  const params::StepSequence longest = *std::ranges::max_element(
+      batch_.sequences, {}, [](const params::StepSequence& member) { return member.first_position; });
   for (uint32_t i = 0; i < plan.padding_tokens; ++i) {
-    batch_.logit_rows.push_back(static_cast<uint32_t>(batch_.ids.size()) + i);
+    batch_.logit_rows.push_back(batch_.rows());
     batch_.sampling.push_back({});
+    batch_.add_padding(longest);
   }
 }
 

@@ -15,8 +15,10 @@ namespace hearth {
 struct StepBatch {
   // By row, a row a token. With params::kSampledId it is the slot whose sampled id is meant.
   std::vector<uint32_t> ids;
-  // Sequences own neighbouring rows, in order, without gaps.
+  // Sequences own neighbouring rows, in order, without gaps. The last `padding_sequences` of them are
+  // rows of padding that see the keys before them, of whoever has them; nothing of theirs is kept.
   std::vector<params::StepSequence> sequences;
+  uint32_t padding_sequences = 0;
   std::vector<uint32_t> block_tables;  // of all sequences, one after the other
   // The rows whose logits are wanted, and how each is sampled: as many of both. A default
   // SamplingRow is not sampled.
@@ -27,6 +29,7 @@ struct StepBatch {
   void clear() {
     ids.clear();
     sequences.clear();
+    padding_sequences = 0;
     block_tables.clear();
     logit_rows.clear();
     sampling.clear();
@@ -53,6 +56,21 @@ struct StepBatch {
     block_tables.insert(block_tables.end(), std::begin(blocks), std::end(blocks));
   }
 
+  // Adds a row of padding that sees what `member` saw before this step, if that is anything.
+  // REQUIRES: it is the same member for all of them, and no sequence is added after them.
+  void add_padding(const params::StepSequence& member) {
+    if (member.first_position > 0) {
+      sequences.push_back({.first_row = rows(),
+                           .rows = 1,
+                           .first_position = member.first_position,
+                           .block_table = member.block_table});
+      ++padding_sequences;
+    }
+    ++padding_rows;
+  }
+
+  // Those that are no padding.
+  size_t members() const { return sequences.size() - padding_sequences; }
   uint32_t rows() const { return static_cast<uint32_t>(ids.size()) + padding_rows; }
   uint32_t longest() const {
     uint32_t most = 0;

@@ -108,7 +108,7 @@ Result<uint64_t> StepInputs::write(size_t copy, const StepBatch& batch, const St
   pad(base, layout.ids, batch.ids.size(), bucket.rows, 0u);
   uint32_t* const owners = reinterpret_cast<uint32_t*>(base + layout.row_sequences);
   std::fill(owners, owners + bucket.rows, params::kNoSequence);
-  for (uint32_t i = 0; i < batch.sequences.size(); ++i)
+  for (uint32_t i = 0; i < batch.members(); ++i)
     std::fill_n(owners + batch.sequences[i].first_row, batch.sequences[i].rows, i);
   put(base, layout.sequences, batch.sequences);
   pad(base, layout.sequences, batch.sequences.size(), bucket.sequences, params::StepSequence{});
@@ -117,7 +117,8 @@ Result<uint64_t> StepInputs::write(size_t copy, const StepBatch& batch, const St
   put(base, layout.sampling, batch.sampling);
   pad(base, layout.sampling, batch.sampling.size(), bucket.logit_rows, params::SamplingRow{});
   for (size_t i = 0; i < windows.size(); ++i) {
-    HEARTH_TRY(planner_.plan(batch.sequences, windows[i], plan.tuning, plan.capacity));
+    HEARTH_TRY(planner_.plan(batch.sequences, batch.members(), windows[i], plan.tuning,
+                             plan.capacity));
     put(base, layout.attention[i].few, planner_.work().few);
     put(base, layout.attention[i].many, planner_.work().many);
   }

@@ -77,15 +77,16 @@ AttentionCapacity attention_capacity(const AttentionTuning& tuning, const Attent
   return capacity;
 }
 
-void AttentionPlanner::cut_into_tiles(std::span<const StepSequence> sequences, uint32_t window,
-                                      const AttentionTuning& tuning, bool few) {
+void AttentionPlanner::cut_into_tiles(std::span<const StepSequence> sequences, size_t members,
+                                      uint32_t window, const AttentionTuning& tuning, bool few) {
   tiles_.clear();
   const uint32_t tile_tokens = few ? tuning.few_tokens : tuning.many_tokens;
-  for (const StepSequence& sequence : sequences) {
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const StepSequence& sequence = sequences[i];
     if (is_few(sequence, tuning) != few) continue;
     for (uint32_t token = 0; token < sequence.rows; token += tile_tokens) {
       const uint32_t tokens = std::min(tile_tokens, sequence.rows - token);
-      const uint32_t first_end = sequence.first_position + token + 1;
+      const uint32_t first_end = sequence.first_position + token + (i < members ? 1 : 0);
       tiles_.push_back({.first_row = sequence.first_row + token,
                         .first_position = sequence.first_position + token,
                         .tokens = tokens,
@@ -132,15 +133,16 @@ void AttentionPlanner::add_tile(const Tile& tile, const AttentionTuning& tuning,
   if (count > 1) slots_ += count * tile.tokens;
 }
 
-Status AttentionPlanner::plan(std::span<const StepSequence> sequences, uint32_t window,
-                              const AttentionTuning& tuning, const AttentionCapacity& capacity) {
+Status AttentionPlanner::plan(std::span<const StepSequence> sequences, size_t members,
+                              uint32_t window, const AttentionTuning& tuning,
+                              const AttentionCapacity& capacity) {
   work_.few.clear();
   work_.many.clear();
   slots_ = 0;
-  cut_into_tiles(sequences, window, tuning, true);
+  cut_into_tiles(sequences, members, window, tuning, true);
   add_tiles(tuning, work_.few);
   if (tuning.many_tokens != 0) {
-    cut_into_tiles(sequences, window, tuning, false);
+    cut_into_tiles(sequences, members, window, tuning, false);
     add_tiles(tuning, work_.many);
   }
   if (work_.few.size() > capacity.few || work_.many.size() > capacity.many ||
@@ -159,7 +161,7 @@ Result<AttentionWork> plan_attention(std::span<const StepSequence> sequences, ui
                                      const AttentionTuning& tuning,
                                      const AttentionCapacity& capacity) {
   AttentionPlanner planner;
-  HEARTH_TRY(planner.plan(sequences, window, tuning, capacity));
+  HEARTH_TRY(planner.plan(sequences, sequences.size(), window, tuning, capacity));
   return planner.work();
 }
 

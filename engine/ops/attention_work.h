@@ -61,9 +61,10 @@ struct AttentionWork {
 // before allocates nothing. One thread.
 class AttentionPlanner {
  public:
-  // Layers with different windows need lists of their own. Fails if the sequences are outside the
-  // bucket that `capacity` was made for.
-  Status plan(std::span<const params::StepSequence> sequences, uint32_t window,
+  // Sequences after the first `members` are padding: they see the keys before them, but not their
+  // own, which nobody keeps. Layers with different windows need lists of their own. Fails if the
+  // sequences are outside the bucket that `capacity` was made for.
+  Status plan(std::span<const params::StepSequence> sequences, size_t members, uint32_t window,
               const AttentionTuning& tuning, const AttentionCapacity& capacity);
 
   const AttentionWork& work() const { return work_; }
@@ -74,8 +75,8 @@ class AttentionPlanner {
     uint32_t first_row, first_position, tokens, block_table, key_begin, key_end;
     uint32_t keys() const { return key_end - key_begin; }
   };
-  void cut_into_tiles(std::span<const params::StepSequence> sequences, uint32_t window,
-                      const AttentionTuning& tuning, bool few);
+  void cut_into_tiles(std::span<const params::StepSequence> sequences, size_t members,
+                      uint32_t window, const AttentionTuning& tuning, bool few);
   void add_tiles(const AttentionTuning& tuning, std::vector<params::AttentionItem>& items);
   void add_tile(const Tile& tile, const AttentionTuning& tuning, uint32_t split_keys,
                 std::vector<params::AttentionItem>& items);
@@ -85,7 +86,7 @@ class AttentionPlanner {
   uint32_t slots_ = 0;
 };
 
-// The same for one step on its own.
+// The same for one step on its own, without padding.
 Result<AttentionWork> plan_attention(std::span<const params::StepSequence> sequences,
                                      uint32_t window, const AttentionTuning& tuning,
                                      const AttentionCapacity& capacity);

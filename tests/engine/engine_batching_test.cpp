@@ -85,6 +85,22 @@ TEST(EngineBatching, SameIdsAfterPreemption) {
     }
 }
 
+// The rows of those that have ended go through attention too, in every step that decodes.
+TEST(EngineBatching, PaddingOfADecodeIsReallyComputed) {
+  StandInEngine engine({.limits = kRoomy}, *named_policy("static"), nullptr, true);
+  std::vector<GenerationRequest> requests;
+  for (uint32_t i = 0; i < 4; ++i)
+    requests.push_back({.prompt = made_up_prompt(9, i), .max_tokens = 5 * (i + 1)});
+  auto streams = engine->submit(requests);
+  ASSERT_TRUE(streams.ok());
+  engine->resume();
+  for (size_t i = 0; i < requests.size(); ++i)
+    EXPECT_EQ(read_ids(*(*streams)[i]), engine.alone(requests[i]));
+  // Alone from its first token to its last, beside a first that was sampled with the prompt.
+  EXPECT_EQ(engine.executor().padding_rows, 5u + 10 + 15);
+  EXPECT_EQ(engine.executor().seeing_padding_rows, engine.executor().padding_rows);
+}
+
 TEST(EngineBatching, SharedBeginningsAreFound) {
   StandInEngine engine({.limits = kRoomy});
   GenerationRequest request{.prompt = made_up_prompt(64, 1), .max_tokens = 3};

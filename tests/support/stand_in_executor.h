@@ -129,12 +129,14 @@ class StandInExecutor final : public StepExecutor {
   } faults;
   std::atomic<std::chrono::microseconds> delay{std::chrono::microseconds(0)};  // of every step
   std::atomic<uint64_t> steps{0}, moves{0}, swaps{0}, rows{0};
+  std::atomic<uint64_t> padding_rows{0}, seeing_padding_rows{0};  // of which the latter see keys
 
   Result<StepTicket> submit(const StepBatch& batch) override {
     if (faults.submit.strikes()) break_down();
     if (broken_) return take_error("the stand-in could not submit");
     check(batch);
-    for (const params::StepSequence& sequence : batch.sequences)
+    look_at_padding(batch);
+    for (const params::StepSequence& sequence : members(batch))
       for (uint32_t i = 0; i < sequence.rows; ++i) {
         const uint32_t given = batch.ids[sequence.first_row + i];
         const bool on_device = (given & params::kSampledId) != 0;
@@ -212,6 +214,26 @@ class StandInExecutor final : public StepExecutor {
     EXPECT_EQ(batch.logit_rows.size(), batch.sampling.size());
   }
 
+  static std::span<const params::StepSequence> members(const StepBatch& batch) {
+    return std::span(batch.sequences).first(batch.members());
+  }
+
+  // What rows of padding see was computed before, and nobody else's row is theirs.
+  void look_at_padding(const StepBatch& batch) {
+    padding_rows += batch.padding_rows;
+    uint32_t row = static_cast<uint32_t>(batch.ids.size());
+    for (const params::StepSequence& padding :
+         std::span(batch.sequences).subspan(batch.members())) {
+      EXPECT_EQ(padding.first_row, row);
+      row += padding.rows;
+      seeing_padding_rows += padding.rows;
+      EXPECT_GT(padding.first_position, 0u);
+      for (uint32_t i = 0; i < padding.first_position; ++i)
+        EXPECT_NE(place(batch, padding, i), kNothing);
+    }
+    EXPECT_LE(row, batch.rows());
+  }
+
   TokenId& place(const StepBatch& batch, const params::StepSequence& sequence, uint32_t position) {
     const uint32_t block = batch.block_tables.at(sequence.block_table + position / kTokensPerBlock);
     return pool_.at(size_t{block} * kTokensPerBlock + position % kTokensPerBlock);
@@ -219,7 +241,7 @@ class StandInExecutor final : public StepExecutor {
 
   TokenId sample(const StepBatch& batch, uint32_t row, const params::SamplingRow& sampling) {
     const params::StepSequence* owner = nullptr;
-    for (const params::StepSequence& sequence : batch.sequences)
+    for (const params::StepSequence& sequence : members(batch))
       if (row >= sequence.first_row && row < sequence.first_row + sequence.rows) owner = &sequence;
     if (owner == nullptr) {
       ADD_FAILURE() << "row " << row << " belongs to no sequence";

@@ -149,6 +149,21 @@ TEST(AttentionWork, ShortSequencesAreNotSplit) {
   EXPECT_EQ(capacity, (AttentionCapacity{.few = 8})) << "and have no room for it";
 }
 
+// Rows that nobody keeps: their own key is in no cache, and must not be put there.
+TEST(AttentionWork, PaddingSeesTheKeysBeforeIt) {
+  const std::vector<StepSequence> sequences{
+      {.first_row = 0, .rows = 1, .first_position = 40, .block_table = 3},
+      {.first_row = 1, .rows = 1, .first_position = 40, .block_table = 3}};
+  AttentionPlanner planner;
+  ASSERT_TRUE(planner.plan(sequences, 1, 0, {.few_tokens = 1, .wanted_items = 4}, {.few = 2}).ok());
+  const std::vector<AttentionItem>& items = planner.work().few;
+  EXPECT_EQ(items[0].first_row, 0u);
+  EXPECT_EQ(items[0].key_end, 41u);
+  EXPECT_EQ(items[1].first_row, 1u);
+  EXPECT_EQ(items[1].first_position, 40u);
+  EXPECT_EQ(items[1].key_end, 40u);
+}
+
 TEST(AttentionWork, TheLongestWorkComesFirst) {
   const std::vector<StepSequence> sequences{
       {.first_row = 0, .rows = 1, .first_position = 9, .block_table = 0},
