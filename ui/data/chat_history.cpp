@@ -52,6 +52,11 @@ bool ChatHistory::load() {
   if (!loading_.valid()) return true;
   if (loading_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
   Loaded loaded = loading_.get();
+  // Chats begun since may have been written before the folder was read.
+  std::erase_if(loaded.chats, [&](const auto& chat) {
+    return find(chat->id) != nullptr || std::ranges::count(removed_early_, chat->id) > 0;
+  });
+  removed_early_.clear();
   chats_.insert(chats_.begin(), std::make_move_iterator(loaded.chats.begin()),
                 std::make_move_iterator(loaded.chats.end()));
   broken_ = std::move(loaded.broken);
@@ -104,6 +109,7 @@ void ChatHistory::remove(std::string_view id) {
   const auto found = std::ranges::find_if(chats_, [&](const auto& chat) { return chat->id == id; });
   if (found == chats_.end()) return;
   if (!folder_.empty()) files_.remove(file_of(id));
+  if (loading_.valid()) removed_early_.emplace_back(id);
   removed_ = std::move(*found);
   chats_.erase(found);
 }

@@ -55,6 +55,7 @@ class ChatHistory {
   std::vector<std::unique_ptr<Chat>> chats_;
   std::vector<std::string> broken_;
   std::unique_ptr<Chat> removed_;
+  std::vector<std::string> removed_early_;  // before all was read
   std::future<Loaded> loading_;
   ChatFiles files_;
 };

@@ -22,9 +22,9 @@ void ChatRoom::update(const ChatModel* model, double now) {
   if (save_now) last_save_ = now;
   for (auto at = answers_.begin(); at != answers_.end();) {
     Chat& chat = *history_.find(at->first);
-    const bool news = at->second->take(chat.exchanges.back().reply, model);
+    if (at->second->take(chat.exchanges.back().reply, model)) touch(chat);
     const bool ended = at->second->ended();
-    if (ended || (news && save_now)) history_.save(chat);
+    if (ended) history_.save(chat);
     at = ended ? answers_.erase(at) : std::next(at);
   }
   if (save_now) save_touched();
