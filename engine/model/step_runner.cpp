@@ -198,11 +198,6 @@ Result<const StepRunner::Recorded*> StepRunner::recorded(const StepBucket& bucke
   return &place->second;
 }
 
-Status StepRunner::prepare(const StepBucket& bucket) {
-  HEARTH_TRY(recorded(bucket));
-  return {};
-}
-
 Status StepRunner::check(const StepBatch& batch) const {
   const StepLimits& limits = options_.limits;
   if (batch.rows() > limits.rows || batch.sequences.size() > limits.sequences ||

@@ -61,9 +61,6 @@ class StepRunner final : public StepExecutor {
   // "part: kernel" with the parts of forward.h. REQUIRES: no other step is under way.
   Result<std::vector<GpuSpan>> profile(const StepBatch& batch);
 
-  // Compiles and records what steps of this size need, so that none of them waits for it later.
-  Status prepare(const StepBucket& bucket);
-
   const KvCache& kv() const { return kv_; }
   const StepRunnerOptions& options() const { return options_; }
   size_t recorded_steps() const { return recorded_.size(); }
