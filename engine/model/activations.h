@@ -38,14 +38,21 @@ void for_bucket_sizes(uint32_t most, Visit visit) {
   visit(bucket_size(most));
 }
 
-// Calls visit(bucket) for buckets that need as much as any within the limits.
+// Calls visit(bucket) for buckets that need as much as any within the limits. Each for every
+// context: attention over a short one may be cut into more items than over a long one.
 template <class Visit>
 void for_step_buckets(const StepLimits& limits, Visit visit) {
+  const auto visit_contexts = [&](StepBucket bucket) {
+    for (uint64_t tokens = 1; tokens <= limits.context; tokens = uint64_t{bucket.context} + 1) {
+      bucket.context = bucket_context(static_cast<uint32_t>(tokens));
+      visit(bucket);
+    }
+  };
   for_bucket_sizes(limits.sequences,
-                   [&](uint32_t size) { visit(choose_bucket(size, size, 1, size)); });
+                   [&](uint32_t size) { visit_contexts(choose_bucket(size, size, 1, size)); });
   for_bucket_sizes(limits.rows, [&](uint32_t size) {
-    visit(choose_bucket(size, std::min(size, limits.sequences), size,
-                        std::min(size, limits.logit_rows)));
+    visit_contexts(choose_bucket(size, std::min(size, limits.sequences), size,
+                                 std::min(size, limits.logit_rows)));
   });
 }
 

@@ -1,0 +1,50 @@
+// What is set aside for steps is enough for each of them, whatever its size and its context.
+#include <gtest/gtest.h>
+
+#include "engine/model/activations.h"
+#include "engine/model/step_inputs.h"
+#include "engine/ops/attention.h"
+#include "tests/support/fake_devices.h"
+
+namespace hearth::testing {
+namespace {
+
+ModelConfig config_of(uint32_t heads, uint32_t kv_heads) {
+  ModelConfig config;
+  config.layers = 1;
+  config.width = config.mlp_width = heads * 64;
+  config.heads = heads;
+  config.kv_heads = kv_heads;
+  config.head_size = 64;
+  config.vocabulary = 100;
+  return config;
+}
+
+TEST(StepMemory, IsEnoughForStepsOfEverySizeAndContext) {
+  const StepLimits limits{.rows = 600, .sequences = 600, .logit_rows = 600, .context = 5000};
+  for (const FakeDevice& device : fake_devices()) {
+    for (const auto& [heads, kv_heads] : {std::pair{32u, 8u}, {8u, 1u}, {16u, 2u}}) {
+      const ModelConfig config = config_of(heads, kv_heads);
+      const ActivationSizes sizes = activation_sizes(device.caps, config, {}, limits);
+      const uint64_t input_bytes = step_input_bytes(device.caps, config, limits, 1);
+      for (uint32_t count = 1; count <= limits.sequences; count += 7) {
+        for (const uint32_t tokens : {1u, 191u, 192u, 700u, 800u, 3500u, 5000u}) {
+          StepBucket bucket = choose_bucket(count, count, 1, count);
+          bucket.context = bucket_context(tokens);
+          const AttentionShape shape =
+              step_attention_shape(config, limits.kv, bucket, limits.context);
+          const AttentionCapacity capacity = choose_attention(device.caps, shape).capacity;
+          ASSERT_LE(attention_partial_bytes(capacity, shape), sizes.attention_partials)
+              << device.name << ", " << count << " sequences of " << tokens;
+          ASSERT_LE(attention_count_bytes(capacity, shape), sizes.attention_counts) << device.name;
+          const uint64_t blocks = divide_up(limits.context, params::kBlockTokens);
+          ASSERT_LE(step_layout(bucket, capacity, 1).block_tables + count * blocks * 4, input_bytes)
+              << device.name << ", " << count << " sequences of " << tokens;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth::testing
