@@ -233,7 +233,8 @@ void Engine::make_batch(const BatchPlan& plan, UnderWay& step) {
   // and to logits, which are most of the work in a small model. Nothing is sampled from those of
   // nobody.
   const params::StepSequence longest = *std::ranges::max_element(
-      batch_.sequences, {}, [](const params::StepSequence& member) { return member.first_position; });
+      batch_.sequences, {},
+      [](const params::StepSequence& member) { return member.first_position; });
   for (uint32_t i = 0; i < plan.padding_tokens; ++i) {
     batch_.logit_rows.push_back(batch_.rows());
     batch_.sampling.push_back({});

@@ -15,8 +15,9 @@ namespace hearth {
 struct StepBatch {
   // By row, a row a token. With params::kSampledId it is the slot whose sampled id is meant.
   std::vector<uint32_t> ids;
-  // Sequences own neighbouring rows, in order, without gaps. The last `padding_sequences` of them are
-  // rows of padding that see the keys before them, of whoever has them; nothing of theirs is kept.
+  // Sequences own neighbouring rows, in order, without gaps. The last `padding_sequences` of them
+  // are rows of padding that see the keys before them, of whoever has them; nothing of theirs is
+  // kept.
   std::vector<params::StepSequence> sequences;
   uint32_t padding_sequences = 0;
   std::vector<uint32_t> block_tables;  // of all sequences, one after the other

@@ -117,8 +117,8 @@ Result<uint64_t> StepInputs::write(size_t copy, const StepBatch& batch, const St
   put(base, layout.sampling, batch.sampling);
   pad(base, layout.sampling, batch.sampling.size(), bucket.logit_rows, params::SamplingRow{});
   for (size_t i = 0; i < windows.size(); ++i) {
-    HEARTH_TRY(planner_.plan(batch.sequences, batch.members(), windows[i], plan.tuning,
-                             plan.capacity));
+    HEARTH_TRY(
+        planner_.plan(batch.sequences, batch.members(), windows[i], plan.tuning, plan.capacity));
     put(base, layout.attention[i].few, planner_.work().few);
     put(base, layout.attention[i].many, planner_.work().many);
   }

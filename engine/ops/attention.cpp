@@ -100,14 +100,13 @@ Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const Ke
       {.pipeline = *pipeline,
        .push = params,
        .groups = plan.groups,
-       .accesses = {reads(q), reads(rope != nullptr ? rope->k.slice : q),
-                    reads(rope != nullptr ? rope->v.slice : q), cached(op.cache.keys),
-                    cached(op.cache.values),
-                    cached(quantized ? op.cache.key_scales : op.cache.keys),
-                    cached(quantized ? op.cache.value_scales : op.cache.values),
-                    reads(op.block_tables), reads(items), reads(table), reads(q_norm),
-                    reads(k_norm), writes(op.result), writes(splits ? op.partials : op.result),
-                    writes(splits ? op.counts : op.result)}});
+       .accesses = {
+           reads(q), reads(rope != nullptr ? rope->k.slice : q),
+           reads(rope != nullptr ? rope->v.slice : q), cached(op.cache.keys),
+           cached(op.cache.values), cached(quantized ? op.cache.key_scales : op.cache.keys),
+           cached(quantized ? op.cache.value_scales : op.cache.values), reads(op.block_tables),
+           reads(items), reads(table), reads(q_norm), reads(k_norm), writes(op.result),
+           writes(splits ? op.partials : op.result), writes(splits ? op.counts : op.result)}});
   return {};
 }
 
@@ -124,21 +123,20 @@ uint64_t attention_count_bytes(const AttentionCapacity& capacity, const Attentio
 PipelineInfo attention_pipeline(const KernelPlan& list, const Attention& op) {
   PipelineInfo info = list.pipeline;
   std::vector<uint32_t>& constants = info.constants;
-  constants.insert(constants.end(),
-                   {static_cast<uint32_t>(op.form), op.shape.heads, op.shape.kv_heads,
-                    std::bit_cast<uint32_t>(op.scale)});
+  constants.insert(constants.end(), {static_cast<uint32_t>(op.form), op.shape.heads,
+                                     op.shape.kv_heads, std::bit_cast<uint32_t>(op.scale)});
   if (op.rope == nullptr) return info;
   const RopeKv& rope = *op.rope;
   const RopeStrides strides = strides_of(rope);
   const auto behind = [&](const HeadRows& rows) {
     return static_cast<uint32_t>(floats_behind(rope.q, rows).value_or(0) / part_rows(rope));
   };
-  constants.insert(constants.end(),
-                   {1, rope.shape.rope_dims, rope.shape.pairs == RopePairs::kAdjacent ? 1u : 0u,
-                    rope.shape.head_norms ? 1u : 0u, rope_lane_quads(info.subgroup_size),
-                    rope.shape.parts, strides.q, strides.k, strides.v,
-                    std::bit_cast<uint32_t>(rope.epsilon), rope.k.column, behind(rope.k),
-                    rope.v.column, behind(rope.v)});
+  constants.insert(
+      constants.end(),
+      {1, rope.shape.rope_dims, rope.shape.pairs == RopePairs::kAdjacent ? 1u : 0u,
+       rope.shape.head_norms ? 1u : 0u, rope_lane_quads(info.subgroup_size), rope.shape.parts,
+       strides.q, strides.k, strides.v, std::bit_cast<uint32_t>(rope.epsilon), rope.k.column,
+       behind(rope.k), rope.v.column, behind(rope.v)});
   return info;
 }
 

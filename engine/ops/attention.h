@@ -35,14 +35,14 @@ struct Attention {
   // attention_count_bytes() that are zero before and after each use, and somewhere after them in
   // the same buffer scratch of attention_partial_bytes(). Not needed where the plan has no slots.
   BufferSlice counts, partials;
-  AttentionShape shape;  // what the plan was made for
-  uint32_t window = 0;   // 0: none
+  AttentionShape shape;             // what the plan was made for
+  uint32_t window = 0;              // 0: none
   RowForm form = RowForm::kFloats;  // that can_write()
   float scale = 1.0f;
   float soft_cap = 0.0f;  // 0: none
   // What is between the projection and attention, to be done on the way. Only where the plan ropes,
-  // and where q, k and v are segments of one buffer, one after the other, or parts of one. Its q_out
-  // is not used.
+  // and where q, k and v are segments of one buffer, one after the other, or parts of one. Its
+  // q_out is not used.
   const RopeKv* rope = nullptr;
 };
 

@@ -43,9 +43,10 @@ ListPlan choose_cpu(const DeviceCaps& caps, const AttentionShape& shape, bool on
                    .groups = tile_groups(shape, tile)}};
 }
 
-// How many subgroups of a GPU share the keys of an item, as measured on an H200. Over short contexts
-// beginning and end count: few sequences are done sooner with many subgroups, many sequences with
-// few, some 1,024 in all. Over long ones it is how much a subgroup can keep under way.
+// How many subgroups of a GPU share the keys of an item, as measured on an H200. Over short
+// contexts beginning and end count: few sequences are done sooner with many subgroups, many
+// sequences with few, some 1,024 in all. Over long ones it is how much a subgroup can keep under
+// way.
 uint32_t choose_subgroups(const AttentionShape& shape, bool deterministic) {
   constexpr uint32_t kUsual = 4;
   const uint32_t pairs = shape.bucket.sequences * shape.kv_heads;  // each an item at least
@@ -132,12 +133,12 @@ std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const Attenti
   const Tile tile{.tokens = rows / heads_of_group(shape), .rows = rows};
   return ListPlan{
       .tokens = tile.tokens,
-      .plan = {.pipeline = {.kernel = kernel_name("attention_tile", shape.kv),
-                            .constants = {subgroups * caps.subgroup_size, caps.subgroup_size,
-                                          subgroups, shape.head_size, matrix->m, matrix->n,
-                                          matrix->k, tile_keys},
-                            .subgroup_size = caps.subgroup_size},
-               .groups = tile_groups(shape, tile)}};
+      .plan = {
+          .pipeline = {.kernel = kernel_name("attention_tile", shape.kv),
+                       .constants = {subgroups * caps.subgroup_size, caps.subgroup_size, subgroups,
+                                     shape.head_size, matrix->m, matrix->n, matrix->k, tile_keys},
+                       .subgroup_size = caps.subgroup_size},
+          .groups = tile_groups(shape, tile)}};
 }
 
 }  // namespace

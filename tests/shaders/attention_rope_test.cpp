@@ -99,13 +99,14 @@ class AttentionRopeTest : public AttentionGpuTest {
     std::shuffle(tables.begin(), tables.end(), std::mt19937(1));
     const uint64_t blocks = tables.size() + 2;
 
-    const AttentionShape attention_shape{
-        .kv = shape.kv,
-        .heads = shape.heads,
-        .kv_heads = shape.kv_heads,
-        .head_size = shape.head_size,
-        .bucket = {
-            .rows = shape.rows, .sequences = shape.rows, .sequence_rows = 1, .sequence_tokens = 251}};
+    const AttentionShape attention_shape{.kv = shape.kv,
+                                         .heads = shape.heads,
+                                         .kv_heads = shape.kv_heads,
+                                         .head_size = shape.head_size,
+                                         .bucket = {.rows = shape.rows,
+                                                    .sequences = shape.rows,
+                                                    .sequence_rows = 1,
+                                                    .sequence_tokens = 251}};
     AttentionPlan plan = choose_attention(gpu(), attention_shape);
     ASSERT_TRUE(plan.ropes);
     if (test.split) plan.tuning.split_keys = params::kBlockTokens;
@@ -143,7 +144,7 @@ class AttentionRopeTest : public AttentionGpuTest {
     if (test.values_apart) {
       rope.q.stride = rope.k.stride = q_width + kv_width;
       rope.v = {.slice = qkv.slice(uint64_t{shape.rows} * rope.q.stride * 4,
-                          uint64_t{shape.rows} * kv_width * 4)};
+                                   uint64_t{shape.rows} * kv_width * 4)};
     }
     rope.q_out = {queries.all()};
 

@@ -21,9 +21,7 @@ class AttentionGpuTest : public GpuTest {
     Buffer buffer;
     uint64_t count_bytes;
     BufferSlice counts() const { return buffer.slice(0, count_bytes); }
-    BufferSlice partials() const {
-      return buffer.slice(count_bytes, buffer.bytes() - count_bytes);
-    }
+    BufferSlice partials() const { return buffer.slice(count_bytes, buffer.bytes() - count_bytes); }
   };
   AttentionScratch attention_scratch(const AttentionCapacity& capacity,
                                      const AttentionShape& shape) {
@@ -101,23 +99,22 @@ class AttentionGpuTest : public GpuTest {
     const Buffer result = poisoned(row_form_bytes(form, row + 1, test.heads * test.head_size));
     const AttentionScratch scratch = attention_scratch(plan.capacity, shape_of(test));
     run([&](CommandRecorder& recorder) {
-      return record_attention(
-          recorder, pipelines(), plan,
-          {.q = q.all(),
-           .result = result.all(),
-           .cache = {.keys = keys.all(),
-                     .values = values.all(),
-                     .key_scales = key_scales.all(),
-                     .value_scales = value_scales.all()},
-           .block_tables = table.all(),
-           .work = {.few = few.all(), .many = many.all()},
-           .counts = scratch.counts(),
-           .partials = scratch.partials(),
-           .shape = shape_of(test),
-           .window = test.window,
-           .form = form,
-           .scale = test.scale(),
-           .soft_cap = test.soft_cap});
+      return record_attention(recorder, pipelines(), plan,
+                              {.q = q.all(),
+                               .result = result.all(),
+                               .cache = {.keys = keys.all(),
+                                         .values = values.all(),
+                                         .key_scales = key_scales.all(),
+                                         .value_scales = value_scales.all()},
+                               .block_tables = table.all(),
+                               .work = {.few = few.all(), .many = many.all()},
+                               .counts = scratch.counts(),
+                               .partials = scratch.partials(),
+                               .shape = shape_of(test),
+                               .window = test.window,
+                               .form = form,
+                               .scale = test.scale(),
+                               .soft_cap = test.soft_cap});
     });
     expect_counted_out(scratch);
     if (form != RowForm::kFloats) {

@@ -82,8 +82,7 @@ Result<KernelCase> make_case(KernelBench& bench, KernelCaseSet& set, Transfer& t
   const uint64_t counts = attention_count_bytes(plan.capacity, shape);
   const uint64_t partials = attention_partial_bytes(plan.capacity, shape);
   HEARTH_ASSIGN(const BufferSlice scratch,
-                add_uploaded(bench, set, transfer,
-                             std::vector<uint32_t>((counts + partials) / 4)));
+                add_uploaded(bench, set, transfer, std::vector<uint32_t>((counts + partials) / 4)));
   op.counts = scratch.slice(0, counts);
   op.partials = scratch.slice(counts, partials);
 
