@@ -22,9 +22,13 @@ void ChatRoom::update(const ChatModel* model, double now) {
   if (save_now) last_save_ = now;
   for (auto at = answers_.begin(); at != answers_.end();) {
     Chat& chat = *history_.find(at->first);
-    if (at->second->take(chat.exchanges.back().reply, model)) touch(chat);
+    const bool news = at->second->take(chat.exchanges.back().reply, model);
     const bool ended = at->second->ended();
-    if (ended) history_.save(chat);
+    if (ended) {
+      history_.save(chat);
+    } else if (news) {
+      touch(chat);
+    }
     at = ended ? answers_.erase(at) : std::next(at);
   }
   if (save_now) save_touched();
