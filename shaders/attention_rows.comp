@@ -28,29 +28,30 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kSubgroupSize = 32;
 layout(constant_id = 2) const uint kSubgroups = 4;  // in a group
 layout(constant_id = 3) const uint kHeadSize = 128;
-layout(constant_id = 4) const uint kRows = 4;   // query rows of a group
+layout(constant_id = 4) const uint kRows = 4;    // query rows of a group
 layout(constant_id = 5) const uint kLanes = 16;  // of a stream, a power of two
-layout(constant_id = 6) const uint kRun = 8;    // keys whose loads a stream issues together
-layout(constant_id = 7) const uint kForm = 0;  // of the result
-layout(constant_id = 8) const uint kHeads = 1;
-layout(constant_id = 9) const uint kKvHeads = 1;
-layout(constant_id = 10) const float kScale = 1.0;
-layout(constant_id = 11) const uint kRoped = 0;
+layout(constant_id = 6) const uint kRun = 8;     // keys whose loads a stream issues together
+layout(constant_id = 7) const uint kOverlap = 0;  // 1: the next run is loaded while one is used
+layout(constant_id = 8) const uint kForm = 0;     // of the result
+layout(constant_id = 9) const uint kHeads = 1;
+layout(constant_id = 10) const uint kKvHeads = 1;
+layout(constant_id = 11) const float kScale = 1.0;
+layout(constant_id = 12) const uint kRoped = 0;
 // With kRoped, as in rope_kv.comp:
-layout(constant_id = 12) const uint kRopeDims = 64;
-layout(constant_id = 13) const uint kAdjacent = 0;
-layout(constant_id = 14) const uint kHeadNorms = 0;
-layout(constant_id = 15) const uint kLaneQuads = 1;
-layout(constant_id = 16) const uint kParts = 1;
-layout(constant_id = 17) const uint kQStride = 0;
-layout(constant_id = 18) const uint kKStride = 0;
-layout(constant_id = 19) const uint kVStride = 0;
-layout(constant_id = 20) const float kEpsilon = 1e-6;
+layout(constant_id = 13) const uint kRopeDims = 64;
+layout(constant_id = 14) const uint kAdjacent = 0;
+layout(constant_id = 15) const uint kHeadNorms = 0;
+layout(constant_id = 16) const uint kLaneQuads = 1;
+layout(constant_id = 17) const uint kParts = 1;
+layout(constant_id = 18) const uint kQStride = 0;
+layout(constant_id = 19) const uint kKStride = 0;
+layout(constant_id = 20) const uint kVStride = 0;
+layout(constant_id = 21) const float kEpsilon = 1e-6;
 // Where k and v are: in a row of their segment, and how many floats a row the segments before have.
-layout(constant_id = 21) const uint kKColumn = 0;
-layout(constant_id = 22) const uint kKBehind = 0;
-layout(constant_id = 23) const uint kVColumn = 0;
-layout(constant_id = 24) const uint kVBehind = 0;
+layout(constant_id = 22) const uint kKColumn = 0;
+layout(constant_id = 23) const uint kKBehind = 0;
+layout(constant_id = 24) const uint kVColumn = 0;
+layout(constant_id = 25) const uint kVBehind = 0;
 
 #include "common/attention_kv.glsl"
 #include "common/attention_place.glsl"
@@ -58,6 +59,7 @@ layout(constant_id = 24) const uint kVBehind = 0;
 #include "common/attention_merge.glsl"
 #include "common/attention_run.glsl"
 #include "common/attention_rope.glsl"
+#include "common/attention_softmax.glsl"
 
 shared vec4 shared_sums[kSubgroups > 1 ? kSubgroups * kRows * kRowVectors : 1];
 shared vec2 shared_stats[kSubgroups > 1 ? kSubgroups * kRows : 1];
@@ -68,110 +70,52 @@ vec4 query_vector(Place place, uint row, uint vector) {
   return query_row(place, row).at[vector];
 }
 
-void attend(Place place) {
+// Takes every key of the item that is this stream's. `run` is the first.
+void take_item(Place place, Run run, Rows rows, inout Softmax soft) {
+  // A subgroup's streams go on as long as its first has a run.
+  const uint last_key = place.item.key_end - 1;
+  uint base = place.item.key_begin / kRun * kRun + gl_SubgroupID * kStreams * kRun;
+  if (kOverlap != 0) {
+    for (; base <= last_key; base += 2 * kStep) {
+      Run next;
+      load_run(place, run.first + kStep, next);
+      take_run(run, rows, soft);
+      if (base + kStep > last_key) break;
+      load_run(place, next.first + kStep, run);
+      take_run(next, rows, soft);
+    }
+  } else if (base <= last_key) {
+    take_run(run, rows, soft);
+    for (base += kStep; base <= last_key; base += kStep) {
+      load_run(place, run.first + kStep, run);
+      take_run(run, rows, soft);
+    }
+  }
+}
+
+void attend(Place place, Run run) {
   const uint lane = gl_SubgroupInvocationID % kLanes;
   const uint stream = gl_SubgroupID * kStreams + gl_SubgroupInvocationID / kLanes;
 
   // The queries' slices, and what each row may see.
-  vec4 q[kRows * kSliceVectors];
-  uvec2 visible[kRows];
+  Rows rows;
   const float scale = query_scale();
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
-    visible[r] = row_keys(place, r);
+    rows.visible[r] = row_keys(place, r);
     [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
       const uint chunk = slice_chunk(c);
       [[unroll]] for (uint i = 0; i < kChunkVectors; ++i) {
-        q[r * kSliceVectors + c * kChunkVectors + i] =
+        rows.q[r * kSliceVectors + c * kChunkVectors + i] =
             chunk < kRowChunks ? query_vector(place, r, chunk * kChunkVectors + i) * scale
                                : vec4(0);
       }
     }
   }
 
-  vec4 sums[kRows * kSliceVectors];
-  float max_score[kRows];
-  float weight_sum[kRows];
-  [[unroll]] for (uint i = 0; i < kRows * kSliceVectors; ++i) sums[i] = vec4(0);
-  [[unroll]] for (uint r = 0; r < kRows; ++r) {
-    max_score[r] = kNoMax;
-    weight_sum[r] = 0.0;
-  }
-
-  // A subgroup's streams go on as long as its first has a run.
-  const uint last_key = place.item.key_end - 1;
-  for (uint base = place.item.key_begin / kRun * kRun + gl_SubgroupID * kStreams * kRun;
-       base <= last_key; base += kStep) {
-    float score[kRun * kRows];
-    [[unroll]] for (uint i = 0; i < kRun * kRows; ++i) score[i] = 0.0;
-    [[unroll]] for (uint k = 0; k < kRun; ++k) {
-      [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
-        const KvChunk chunk = keys[k * kSliceChunks + c];
-        float dots[kRows];
-        [[unroll]] for (uint r = 0; r < kRows; ++r) dots[r] = 0.0;
-        [[unroll]] for (uint i = 0; i < kChunkVectors; ++i) {
-          const vec4 key = chunk_vector(chunk, i);
-          [[unroll]] for (uint r = 0; r < kRows; ++r)
-            dots[r] += dot(q[r * kSliceVectors + c * kChunkVectors + i], key);
-        }
-        [[unroll]] for (uint r = 0; r < kRows; ++r)
-          score[k * kRows + r] += dots[r] * chunk_scale(chunk);
-      }
-    }
-    [[unroll]] for (uint offset = 1; offset < kLanes; offset *= 2) {
-      [[unroll]] for (uint i = 0; i < kRun * kRows; ++i)
-        score[i] += subgroupShuffleXor(score[i], offset);
-    }
-
-    if (params.soft_cap != 0.0) {
-      [[unroll]] for (uint i = 0; i < kRun * kRows; ++i) score[i] = cap_score(score[i]);
-    }
-
-    [[unroll]] for (uint r = 0; r < kRows; ++r) {
-      float new_max = max_score[r];
-      [[unroll]] for (uint k = 0; k < kRun; ++k) {
-        const uint key = run + k;
-        const bool sees = key >= visible[r].x && key < visible[r].y;
-        score[k * kRows + r] = sees ? score[k * kRows + r] : kMasked;
-        new_max = max(new_max, score[k * kRows + r]);
-      }
-      const float shrink = exp2(max_score[r] - new_max);
-      max_score[r] = new_max;
-      weight_sum[r] *= shrink;
-      [[unroll]] for (uint i = 0; i < kSliceVectors; ++i) sums[r * kSliceVectors + i] *= shrink;
-      [[unroll]] for (uint k = 0; k < kRun; ++k) {
-        score[k * kRows + r] = exp2(score[k * kRows + r] - new_max);
-        weight_sum[r] += score[k * kRows + r];
-      }
-    }
-    [[unroll]] for (uint k = 0; k < kRun; ++k) {
-      [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
-        const KvChunk chunk = values[k * kSliceChunks + c];
-        [[unroll]] for (uint i = 0; i < kChunkVectors; ++i) {
-          const vec4 value = chunk_vector(chunk, i) * chunk_scale(chunk);
-          [[unroll]] for (uint r = 0; r < kRows; ++r)
-            sums[r * kSliceVectors + c * kChunkVectors + i] += score[k * kRows + r] * value;
-        }
-      }
-    }
-
-    run += kStep;
-    if (base + kStep <= last_key) load_run(place);
-  }
-
-  // The subgroup's streams become one.
-  [[unroll]] for (uint offset = kLanes; offset < kSubgroupSize; offset *= 2) {
-    [[unroll]] for (uint r = 0; r < kRows; ++r) {
-      const float new_max = max(max_score[r], subgroupShuffleXor(max_score[r], offset));
-      const float shrink = exp2(max_score[r] - new_max);
-      max_score[r] = new_max;
-      weight_sum[r] *= shrink;
-      weight_sum[r] += subgroupShuffleXor(weight_sum[r], offset);
-      [[unroll]] for (uint i = 0; i < kSliceVectors; ++i) {
-        vec4 sum = sums[r * kSliceVectors + i] * shrink;
-        sums[r * kSliceVectors + i] = sum + subgroupShuffleXor(sum, offset);
-      }
-    }
-  }
+  Softmax soft;
+  begin_softmax(soft);
+  take_item(place, run, rows, soft);
+  join_streams(soft);
 
   if (kSubgroups == 1) {
     [[unroll]] for (uint r = 0; r < kRows; ++r) {
@@ -181,8 +125,8 @@ void attend(Place place) {
         if (chunk >= kRowChunks) break;
         [[unroll]] for (uint i = 0; i < kChunkVectors; ++i)
           write_vector(place, r, chunk * kChunkVectors + i,
-                       sums[r * kSliceVectors + c * kChunkVectors + i],
-                       vec2(max_score[r], weight_sum[r]));
+                       soft.sums[r * kSliceVectors + c * kChunkVectors + i],
+                       vec2(soft.max_score[r], soft.weight_sum[r]));
       }
     }
     return;
@@ -192,13 +136,13 @@ void attend(Place place) {
   if (gl_SubgroupInvocationID < kLanes) {
     [[unroll]] for (uint r = 0; r < kRows; ++r) {
       const uint row = gl_SubgroupID * kRows + r;
-      if (lane == 0) shared_stats[row] = vec2(max_score[r], weight_sum[r]);
+      if (lane == 0) shared_stats[row] = vec2(soft.max_score[r], soft.weight_sum[r]);
       [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
         const uint chunk = slice_chunk(c);
         if (chunk < kRowChunks) {
           [[unroll]] for (uint i = 0; i < kChunkVectors; ++i)
             shared_sums[row * kRowVectors + chunk * kChunkVectors + i] =
-                sums[r * kSliceVectors + c * kChunkVectors + i];
+                soft.sums[r * kSliceVectors + c * kChunkVectors + i];
         }
       }
     }
@@ -224,14 +168,15 @@ void attend(Place place) {
 
 void main() {
   const Place place = find_place();
-  if (kRoped != 0 && place.rows > 0) begin_token(place);
+  Run run;
+  if (kRoped != 0 && place.rows > 0) begin_token(place, run);
   chain_wait();
   if (place.rows > 0) {
     if (kRoped != 0)
-      rope_token(place);
+      rope_token(place, run);
     else
-      load_first_run(place);
-    attend(place);
+      load_first_run(place, run);
+    attend(place, run);
     merge_splits(place);
   }
   chain_done();

@@ -45,6 +45,21 @@ std::optional<uint64_t> floats_behind(const HeadRows& q, const HeadRows& other) 
   return (other_begin - begin) / 4;
 }
 
+// Where the kernel finds rows: floats from one to the next, to its heads, and before its segment
+// for every row there is.
+struct RowPlace {
+  uint32_t stride, column, behind;
+};
+
+RowPlace place_of(const RopeKv& rope, const HeadRows& rows, uint32_t stride) {
+  const auto behind =
+      static_cast<uint32_t>(floats_behind(rope.q, rows).value_or(0) / part_rows(rope));
+  // A single row has no next, and a segment before is so many columns. So layers whose products are
+  // not the same share a pipeline: a step of one row waits for instructions, too.
+  if (rope.shape.rows == 1 && rope.shape.parts == 1) return {.column = rows.column + behind};
+  return {.stride = stride, .column = rows.column, .behind = behind};
+}
+
 Status check_rope(const AttentionPlan& plan, const Attention& op) {
   HEARTH_TRY(check_rope_kv(*op.rope));
   const RopeKv& rope = *op.rope;
@@ -128,15 +143,13 @@ PipelineInfo attention_pipeline(const KernelPlan& list, const Attention& op) {
   if (op.rope == nullptr) return info;
   const RopeKv& rope = *op.rope;
   const RopeStrides strides = strides_of(rope);
-  const auto behind = [&](const HeadRows& rows) {
-    return static_cast<uint32_t>(floats_behind(rope.q, rows).value_or(0) / part_rows(rope));
-  };
-  constants.insert(
-      constants.end(),
-      {1, rope.shape.rope_dims, rope.shape.pairs == RopePairs::kAdjacent ? 1u : 0u,
-       rope.shape.head_norms ? 1u : 0u, rope_lane_quads(info.subgroup_size), rope.shape.parts,
-       strides.q, strides.k, strides.v, std::bit_cast<uint32_t>(rope.epsilon), rope.k.column,
-       behind(rope.k), rope.v.column, behind(rope.v)});
+  const RowPlace q = place_of(rope, rope.q, strides.q), k = place_of(rope, rope.k, strides.k),
+                 v = place_of(rope, rope.v, strides.v);
+  constants.insert(constants.end(),
+                   {1, rope.shape.rope_dims, rope.shape.pairs == RopePairs::kAdjacent ? 1u : 0u,
+                    rope.shape.head_norms ? 1u : 0u, rope_lane_quads(info.subgroup_size),
+                    rope.shape.parts, q.stride, k.stride, v.stride,
+                    std::bit_cast<uint32_t>(rope.epsilon), k.column, k.behind, v.column, v.behind});
   return info;
 }
 

@@ -6,6 +6,8 @@
 namespace hearth {
 namespace {
 
+constexpr uint32_t kShortContext = 767;  // tokens: the end of a class of step buckets
+
 std::string kernel_name(const char* kernel, KvFormat kv) {
   return std::string(kernel) + "." + std::string(kv_format_name(kv));
 }
@@ -43,22 +45,30 @@ ListPlan choose_cpu(const DeviceCaps& caps, const AttentionShape& shape, bool on
                    .groups = tile_groups(shape, tile)}};
 }
 
-// How many subgroups of a GPU share the keys of an item, as measured on an H200. Over short
-// contexts beginning and end count: few sequences are done sooner with many subgroups, many
-// sequences with few, some 1,024 in all. Over long ones it is how much a subgroup can keep under
-// way.
-uint32_t choose_subgroups(const AttentionShape& shape, bool deterministic) {
-  constexpr uint32_t kUsual = 4;
+// How a workgroup of attention_rows goes over the keys of an item.
+struct Pace {
+  uint32_t subgroups;  // that share the keys
+  uint32_t in_flight;  // chunks of keys that a lane loads together
+  bool overlap;        // whether it loads the next ones while it uses them
+};
+
+// As measured on an H200 (docs/measurements.md). Over short contexts beginning and end count: few
+// sequences are done sooner with many subgroups, many sequences with few, some 1,024 in all, which
+// then load ahead. Over long ones many subgroups with little each are the best.
+Pace choose_pace(const AttentionShape& shape, bool deterministic) {
+  const bool halves = shape.kv == KvFormat::kF16;
+  const uint32_t usual = halves ? 4 : 8;  // more halves cost more registers than they bring
+  if (deterministic || shape.bucket.sequence_rows > 1) return {4, usual, false};
+  if (shape.bucket.sequence_tokens > kShortContext) return {8, halves ? 2 : usual, false};
   const uint32_t pairs = shape.bucket.sequences * shape.kv_heads;  // each an item at least
-  if (deterministic || shape.bucket.sequence_rows > 1 || shape.bucket.sequence_tokens > 767)
-    return kUsual;
+  const uint32_t share = 1024 / std::max(1u, pairs);
   // Bytes are unpacked with more registers, of which a large group has fewer for each lane.
-  const uint32_t most = shape.kv == KvFormat::kF16 ? 8 : kUsual;
-  return std::bit_floor(std::clamp(1024 / std::max(1u, pairs), 2u, most));
+  if (!halves) return {std::bit_floor(std::clamp(share, 2u, 4u)), usual, false};
+  return {std::bit_floor(std::clamp(share, 2u, 8u)), share >= 4 ? 2u : usual, true};
 }
 
 ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool one_token,
-                     uint32_t most_subgroups) {
+                     const Pace& pace) {
   const uint32_t chunk_elements = shape.kv == KvFormat::kF16 ? 8 : 16;
   const uint32_t chunks = std::max(1u, shape.head_size / chunk_elements);
   const uint32_t lanes = std::min(caps.subgroup_size, std::bit_ceil(chunks));
@@ -68,21 +78,20 @@ ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool o
   // values, a score for every row and key.
   const uint32_t most_rows = std::clamp(64 / (slice_chunks * chunk_elements), 1u, 8u);
   const Tile tile = choose_tile(shape, most_rows, one_token);
-  // More halves in flight cost more registers than they bring; bytes need more to keep up.
-  const uint32_t in_flight = shape.kv == KvFormat::kF16 ? 4 : 8;
   const uint32_t run =
-      std::bit_floor(std::clamp(std::min(in_flight / slice_chunks, 32 / tile.rows), 1u, 8u));
+      std::bit_floor(std::clamp(std::min(pace.in_flight / slice_chunks, 32 / tile.rows), 1u, 8u));
 
   const uint32_t subgroup_bytes = tile.rows * (shape.head_size + 2) * 4;
   const uint32_t query_bytes = tile.rows * shape.head_size * 4;
   const uint32_t subgroups =
       std::clamp(std::min(group_size(caps, 256) / caps.subgroup_size,
                           (caps.limits.max_shared_bytes - query_bytes) / subgroup_bytes),
-                 1u, most_subgroups);
+                 1u, pace.subgroups);
   return {.tokens = tile.tokens,
           .plan = {.pipeline = {.kernel = kernel_name("attention_rows", shape.kv),
                                 .constants = {subgroups * caps.subgroup_size, caps.subgroup_size,
-                                              subgroups, shape.head_size, tile.rows, lanes, run},
+                                              subgroups, shape.head_size, tile.rows, lanes, run,
+                                              pace.overlap ? 1u : 0u},
                                 .subgroup_size = caps.subgroup_size},
                    .groups = tile_groups(shape, tile)}};
 }
@@ -150,14 +159,14 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
   if (!cpu && !deterministic && !shape.f32_only && shape.bucket.sequence_rows > 1)
     many = choose_matrix_tile(caps, shape);
   const bool one_token = deterministic || many || shape.bucket.sequence_rows <= 1;
-  const uint32_t subgroups = choose_subgroups(shape, deterministic);
+  const Pace pace = choose_pace(shape, deterministic);
   const ListPlan few =
-      cpu ? choose_cpu(caps, shape, one_token) : choose_rows(caps, shape, one_token, subgroups);
+      cpu ? choose_cpu(caps, shape, one_token) : choose_rows(caps, shape, one_token, pace);
 
-  // Subgroups enough to fill the device several times over, so that the last ones to end leave
-  // little of it idle; prompts bring many of their own. A CPU has few cores.
-  const uint32_t wanted_groups = cpu ? 16 : many ? 512 : 4096 / subgroups;
-  const uint32_t split_keys = deterministic ? 2048 : cpu ? 1024 : subgroups < 4 ? 256 : 128;
+  // Subgroups enough to fill the device, and no more, because every split is to be merged; prompts
+  // bring many of their own. A CPU has few cores.
+  const uint32_t wanted_groups = cpu ? 16 : many ? 512 : 2048 / pace.subgroups;
+  const uint32_t split_keys = deterministic ? 2048 : cpu ? 1024 : pace.subgroups < 4 ? 256 : 128;
   AttentionPlan plan{
       .few = few.plan,
       .tuning = {.few_tokens = few.tokens,

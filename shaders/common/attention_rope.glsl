@@ -15,15 +15,15 @@ shared vec4 shared_q[kRoped != 0 ? kRows * kRowVectors : 1];
 uint token_row;  // where the token's key and value go in the cache
 
 // All that need not wait for the projection: what is in the cache from earlier steps, too.
-void begin_token(Place place) {
+void begin_token(Place place, out Run run) {
   position = place.item.first_position;
   token_row = block_rows(place, position) + position % kBlockTokens;
-  load_first_run(place);
+  load_first_run(place, run);
 }
 
 // The place's queries into shared memory, its token's key and value into the cache: a subgroup a
 // head.
-void rope_token(Place place) {
+void rope_token(Place place, inout Run run) {
   const uint64_t row = place.item.first_row;
   const uint tasks = kGroup + (place.item.key_end > position ? 2 : 0);
   for (uint task = gl_SubgroupID; task < tasks; task += kSubgroups) {
@@ -45,9 +45,9 @@ void rope_token(Place place) {
   meet_group();
   // Where it is in the first run, it was not there yet when that was loaded.
   [[unroll]] for (uint k = 0; k < kRun; ++k) {
-    if (min(run + k, place.item.key_end - 1) == position) {
-      load_key(k, token_row);
-      load_value(k, token_row);
+    if (min(run.first + k, place.item.key_end - 1) == position) {
+      load_key(run, k, token_row);
+      load_value(run, k, token_row);
     }
   }
 }

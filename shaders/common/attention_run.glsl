@@ -11,45 +11,49 @@ const uint kSliceVectors = kSliceChunks * kChunkVectors;
 const uint kStreams = kSubgroupSize / kLanes;  // of a subgroup
 const uint kStep = kSubgroups * kStreams * kRun;  // keys from a stream's run to its next
 
-// The stream's next run: where it begins, its keys and values, and the block of the one after it.
-// Keys outside the item repeat one inside it, and are masked.
-uint run;
-KvChunk keys[kRun * kSliceChunks];
-KvChunk values[kRun * kSliceChunks];
-uint next_kv_row;
+// A stream's run: where it begins, its keys and values. Keys outside the item repeat one inside it,
+// and are masked.
+struct Run {
+  uint first;
+  KvChunk keys[kRun * kSliceChunks];
+  KvChunk values[kRun * kSliceChunks];
+};
+
+uint next_kv_row;  // of the block that the run to be loaded next is in
 
 // Lanes past the end of a row repeat its last chunk, which is in the cache; their queries are zero
 // and their sums are dropped.
 uint slice_chunk(uint c) { return gl_SubgroupInvocationID % kLanes + c * kLanes; }
 
-void load_key(uint k, uint kv_row) {
+void load_key(inout Run run, uint k, uint kv_row) {
   [[unroll]] for (uint c = 0; c < kSliceChunks; ++c)
-    keys[k * kSliceChunks + c] = load_chunk(params.keys, params.key_scales, kv_row,
-                                            min(slice_chunk(c), kRowChunks - 1));
+    run.keys[k * kSliceChunks + c] = load_chunk(params.keys, params.key_scales, kv_row,
+                                                min(slice_chunk(c), kRowChunks - 1));
 }
 
-void load_value(uint k, uint kv_row) {
+void load_value(inout Run run, uint k, uint kv_row) {
   [[unroll]] for (uint c = 0; c < kSliceChunks; ++c)
-    values[k * kSliceChunks + c] = load_chunk(params.values, params.value_scales, kv_row,
-                                              min(slice_chunk(c), kRowChunks - 1));
+    run.values[k * kSliceChunks + c] = load_chunk(params.values, params.value_scales, kv_row,
+                                                  min(slice_chunk(c), kRowChunks - 1));
 }
 
-void load_run(Place place) {
+void load_run(Place place, uint first, out Run run) {
+  run.first = first;
   const uint first_kv_row = next_kv_row;
   const uint last_key = place.item.key_end - 1;
   [[unroll]] for (uint k = 0; k < kRun; ++k)
-    load_key(k, first_kv_row + clamp(run + k, place.item.key_begin, last_key) % kBlockTokens);
+    load_key(run, k, first_kv_row + clamp(first + k, place.item.key_begin, last_key) % kBlockTokens);
   [[unroll]] for (uint k = 0; k < kRun; ++k)
-    load_value(k, first_kv_row + clamp(run + k, place.item.key_begin, last_key) % kBlockTokens);
-  next_kv_row = block_rows(place, min(run + kStep, last_key));
+    load_value(run, k, first_kv_row + clamp(first + k, place.item.key_begin, last_key) % kBlockTokens);
+  next_kv_row = block_rows(place, min(first + kStep, last_key));
 }
 
 // Runs begin at multiples of kRun, so that a run has one block.
-void load_first_run(Place place) {
+void load_first_run(Place place, out Run run) {
   const uint stream = gl_SubgroupID * kStreams + gl_SubgroupInvocationID / kLanes;
-  run = place.item.key_begin / kRun * kRun + stream * kRun;
-  next_kv_row = block_rows(place, min(run, place.item.key_end - 1));
-  load_run(place);
+  const uint first = place.item.key_begin / kRun * kRun + stream * kRun;
+  next_kv_row = block_rows(place, min(first, place.item.key_end - 1));
+  load_run(place, first, run);
 }
 
 #endif

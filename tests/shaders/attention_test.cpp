@@ -236,16 +236,17 @@ TEST_F(AttentionTest, TilesOfTheRowKernel) {
       .heads = 6, .kv_heads = 2, .head_size = kSmallHead, .sequences = {{50, 3}, {90, 1}}};
   struct RowTile {
     KvFormat kv;
-    uint32_t subgroups, lanes, run;
+    uint32_t subgroups, lanes, run, overlap;
   };
-  for (const auto& [kv, subgroups, lanes, run] : {RowTile{KvFormat::kF16, 1, 1, 2},
-                                                  {KvFormat::kQ8_0, 3, 2, 1},
-                                                  {KvFormat::kQ8_0, 1, subgroup, 4},
-                                                  {KvFormat::kF16, 3, subgroup, 2}}) {
+  for (const auto& [kv, subgroups, lanes, run, overlap] : {RowTile{KvFormat::kF16, 1, 1, 2, 0},
+                                                           {KvFormat::kQ8_0, 3, 2, 1, 1},
+                                                           {KvFormat::kQ8_0, 1, subgroup, 4, 0},
+                                                           {KvFormat::kF16, 3, subgroup, 2, 1},
+                                                           {KvFormat::kF16, 1, 2, 1, 1}}) {
     test.kv = kv;
     AttentionPlan plan = choose(gpu(), test);
     plan.few.pipeline.constants = {
-        subgroup * subgroups, subgroup, subgroups, kSmallHead, 2, lanes, run};
+        subgroup * subgroups, subgroup, subgroups, kSmallHead, 2, lanes, run, overlap};
     plan.many.reset();
     plan.few.groups.y = 2 * 3;  // 2 tokens of 3 heads in parts of 2 rows
     check(test, with_tuning(test, plan, {.few_tokens = 2, .split_keys = 64, .wanted_items = 3}));

@@ -115,6 +115,7 @@ Result<KernelCaseSet> attention_cases(KernelBench& bench) {
     } else {
       batches.push_back({1, 511, 1, kv});
       batches.push_back({1, 2047, 1, kv});
+      batches.push_back({1, 16383, 1, kv});
       batches.push_back({1, 32767, 1, kv});
       batches.push_back({8, 2047, 1, kv});
       batches.push_back({64, 191, 1, kv});

@@ -170,10 +170,14 @@ TEST(AttentionChoice, ShortBucketsAreNotSplit) {
   }
 }
 
-// Subgroups that share an item's keys, by what there is to do in a step of an 8 B model.
-TEST(AttentionChoice, SubgroupsOfAnItem) {
-  const auto subgroups = [](uint32_t sequences, uint32_t tokens, uint32_t rows = 1,
-                            KvFormat kv = KvFormat::kF16) {
+// How an item's keys are gone over, by what there is to do in a step of an 8 B model.
+TEST(AttentionChoice, PaceOfAnItem) {
+  struct Pace {
+    uint32_t subgroups, run, overlap;
+    bool operator==(const Pace&) const = default;
+  };
+  const auto pace = [](uint32_t sequences, uint32_t tokens, KvFormat kv = KvFormat::kF16,
+                       uint32_t rows = 1) {
     const FakeDevice nvidia = devices()[0];
     const AttentionShape shape{.kv = kv,
                                .heads = 32,
@@ -183,18 +187,20 @@ TEST(AttentionChoice, SubgroupsOfAnItem) {
                                           .sequences = sequences,
                                           .sequence_rows = rows,
                                           .sequence_tokens = tokens}};
-    return choose_attention(nvidia.caps, shape).few.pipeline.constants[2];
+    const auto c = choose_attention(nvidia.caps, shape).few.pipeline.constants;
+    return Pace{c[2], c[6], c[7]};
   };
-  EXPECT_EQ(subgroups(1, 767), 8u);
-  EXPECT_EQ(subgroups(8, 767), 8u);
-  EXPECT_EQ(subgroups(16, 767), 8u);
-  EXPECT_EQ(subgroups(24, 767), 4u);
-  EXPECT_EQ(subgroups(64, 767), 2u);
-  EXPECT_EQ(subgroups(256, 191), 2u);
-  EXPECT_EQ(subgroups(1, 3071), 4u);
-  EXPECT_EQ(subgroups(64, 3071), 4u);
-  EXPECT_EQ(subgroups(1, 191, 128), 4u);
-  EXPECT_EQ(subgroups(1, 191, 1, KvFormat::kQ8_0), 4u);
+  EXPECT_EQ(pace(1, 767), (Pace{8, 2, 1}));
+  EXPECT_EQ(pace(16, 767), (Pace{8, 2, 1}));
+  EXPECT_EQ(pace(24, 767), (Pace{4, 2, 1}));
+  EXPECT_EQ(pace(64, 767), (Pace{2, 4, 1}));
+  EXPECT_EQ(pace(256, 191), (Pace{2, 4, 1}));
+  EXPECT_EQ(pace(1, 3071), (Pace{8, 2, 0}));
+  EXPECT_EQ(pace(64, 3071), (Pace{8, 2, 0}));
+  EXPECT_EQ(pace(1, 191, KvFormat::kF16, 128), (Pace{4, 4, 0}));
+  EXPECT_EQ(pace(1, 191, KvFormat::kQ8_0), (Pace{4, 8, 0}));
+  EXPECT_EQ(pace(64, 191, KvFormat::kQ8_0), (Pace{2, 8, 0}));
+  EXPECT_EQ(pace(64, 3071, KvFormat::kQ8_0), (Pace{8, 8, 0}));
 }
 
 // A GPU ropes single tokens on the way, where one group has all heads that share a KV head.
@@ -246,6 +252,7 @@ TEST(AttentionChoice, StepsOfManySizesShareAPipeline) {
     for (uint32_t rows = 10; rows <= 64; ++rows)
       EXPECT_EQ(pipeline(rows, parts, apart), first) << rows << " rows, " << parts << " parts";
   }
+  EXPECT_EQ(pipeline(1, 1, true), pipeline(1, 1, false)) << "one row, whatever the product";
 }
 
 }  // namespace
