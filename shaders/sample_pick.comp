@@ -1,10 +1,11 @@
 // The second half of sampling: filters, the draw, log-probabilities, a row a group. sample_scan has
 // run before. The definition of all of it is engine/sampling/README.md.
 //
-// groups = [rows, 1, 1]. Where few tokens can be chosen (top_k) they are listed, sorted and walked
-// in shared memory; otherwise places are found in the whole row. Every sum is one of integers and
-// every order is complete, so the chosen token depends on the row's logits and parameters alone,
-// not on the number of rows, lanes or subgroups.
+// groups = [any number, rows, 1]. Where few tokens can be chosen (top_k) they are listed, sorted and
+// walked in shared memory, by the first group of a row; otherwise places are found in the whole row,
+// of which the first look is shared out to all its groups. Every sum is one of integers and every
+// order is complete, so the chosen token depends on the row's logits and parameters alone, not on
+// the number of rows, groups, lanes or subgroups.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -14,6 +15,7 @@
 #include "common/sampling_views.glsl"
 #include "common/sampling_list.glsl"
 #include "common/sampling_search.glsl"
+#include "common/sampling_tally.glsl"
 #include "params/sample_pick.h"
 #include "common/chain.glsl"
 
@@ -51,12 +53,16 @@ RowSummary summarize(uint64_t chunks_at) {
     row.lowest_key = min(row.lowest_key, bin_high[c]);
   }
   if (row.best_key <= kMinusInfinityKey) return row;
-  precise float sum = 0.0;
-  for (uint c = 0; c < params.chunk_count; ++c) {
-    if (list_keys[c] <= kMinusInfinityKey) continue;
+  for (uint c = gl_LocalInvocationID.x; c < params.chunk_count; c += gl_WorkGroupSize.x) {
     precise const float distance = key_logit(row.best_key) - key_logit(list_keys[c]);
-    if (distance < kFarthest) sum += uintBitsToFloat(list_ids[c]) * exp_minus(distance);
+    const bool counts = list_keys[c] > kMinusInfinityKey && distance < kFarthest;
+    precise const float part =
+        counts ? uintBitsToFloat(list_ids[c]) * exp_minus(distance) : 0.0;
+    list_ids[c] = floatBitsToUint(part);
   }
+  barrier();
+  precise float sum = 0.0;
+  for (uint c = 0; c < params.chunk_count; ++c) sum += uintBitsToFloat(list_ids[c]);
   row.log_sum = log(sum);
   return row;
 }
@@ -118,7 +124,8 @@ Pick pick_from_list(Row row, SamplingRow wanted, uint count) {
   }
   const uint floor_key = min_p_key(row, wanted);
   uint kept = 1;
-  while (kept < count && list_keys[kept] >= floor_key) ++kept;
+  for (uint i = 1; i < count; ++i)
+    if (list_keys[i] >= floor_key) kept = i + 1;
   if (wanted.inverse_temperature != 1.0)
     weigh_list(kept, row.top_logit, wanted.inverse_temperature);
   uint64_t total = 0;
@@ -185,25 +192,34 @@ void report(Row row, float log_sum, uint row_index, uint listed, uint reported) 
 
 void pick_token() {
   const uint lane = gl_LocalInvocationID.x;
-  const uint row_index = gl_WorkGroupID.x;
+  const uint row_index = gl_WorkGroupID.y;
   const SamplingRow wanted = SamplingRows(params.rows).at[row_index];
   if ((wanted.flags & kSamplingActive) == 0) return;
-
-  const RowSummary summary =
-      summarize(params.chunks + uint64_t(row_index) * params.chunk_count * 20);
-  const bool any = summary.best_key > kMinusInfinityKey;
-  Row row;
-  row.logits = params.logits + uint64_t(row_index) * params.vocab * 4;
-  row.segments = params.segments + uint64_t(row_index) * params.segment_count * 4;
-  row.vocab = params.vocab;
-  row.segment_count = params.segment_count;
-  row.top_logit = key_logit(summary.best_key);
-  row.lowest_key = summary.lowest_key;
 
   const bool greedy = (wanted.flags & kSamplingGreedy) != 0 || wanted.top_k == 1;
   const bool few = !greedy && wanted.top_k > 0 && wanted.top_k <= kListTokens / 2;
   const uint reported = min(wanted.top_logprobs, kMaxTopLogprobs);
   const uint first = max(reported, few ? wanted.top_k : 0);  // tokens to list
+  // Whether the first look is one for weights, to be shared out.
+  bool shared_out = gl_NumWorkGroups.x > 1 && !greedy && first == 0 &&
+                    next_goal(kListAll, wanted) > kTopK;
+  if (!shared_out && gl_WorkGroupID.x > 0) return;
+
+  const RowSummary summary =
+      summarize(params.chunks + uint64_t(row_index) * params.chunk_count * 20);
+  const bool any = summary.best_key > kMinusInfinityKey;
+  if (!any && gl_WorkGroupID.x > 0) return;
+  Row row;
+  row.logits = params.logits + uint64_t(row_index) * params.vocab * 4;
+  row.segments = params.segments + uint64_t(row_index) * params.segment_count * 4;
+  row.vocab = params.vocab;
+  row.segment_count = params.segment_count;
+  row.first_segment = 0;
+  row.end_segment = params.segment_count;
+  row.top_logit = key_logit(summary.best_key);
+  row.lowest_key = summary.lowest_key;
+  if (shared_out) take_share(row);
+
   Pick pick = Pick(summary.best_key, summary.best_id, 1);
   if (!any) {
     pick = Pick(kMinusInfinityKey, 0, 0);
@@ -232,7 +248,13 @@ void pick_token() {
       first_bin = 0;
       last_bin = goal == kList ? last_bin_of_first(row, first, search) : kBins - 1;
     }
-    const Look look = look_at_row(row, search, fill_bins, first_bin, last_bin);
+    Look look = look_at_row(row, search, fill_bins, first_bin, last_bin);
+    if (shared_out) {
+      if (!join_looks(Tally(params.tallies + uint64_t(row_index) * kTallyWords * 4), look)) return;
+      shared_out = false;
+      row.first_segment = 0;
+      row.end_segment = row.segment_count;
+    }
     if (fill_bins) {
       fill_bins = false;
       const uint64_t total = sum_bins();

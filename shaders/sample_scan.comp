@@ -6,6 +6,7 @@
 //                                                 for tokens in the row's history
 //   chunks[r, c]   = largest logit and its lowest id, smallest logit, sum of exp(logit - largest)
 //   segments[r, s] = key of the largest logit
+//   tallies[r]     = 0, for sample_pick
 //
 // groups = [chunks, rows, 1]; a group takes kTiles segments a lane, one after the other, and at
 // most 8191 logits, so that the sums fit 32 bits. Any vocab; where it is a multiple of 4 the logits
@@ -20,6 +21,9 @@
 #include "common/chain.glsl"
 
 layout(constant_id = 1) const uint kTiles = 1;
+layout(constant_id = 2) const uint kStaged = 0;  // 1: the one segment of a lane is in shared memory
+// Otherwise it is held in registers; several are read twice.
+const bool kHeld = kTiles == 1 && kStaged == 0;
 
 // What another lane of the group has written before a barrier.
 layout(buffer_reference, std430, buffer_reference_align = 4) workgroupcoherent buffer SharedF32 {
@@ -79,6 +83,32 @@ uvec2 weigh_quad(uvec4 keys, float largest) {
   return sum;
 }
 
+// With kStaged a lane's segment is loaded at once, and then lies here, [quad, lane], for the lane
+// alone. Loops over it are short: a step runs this kernel once, and waits for its instructions.
+shared uvec4 staged[kStaged != 0 ? gl_WorkGroupSize.x * kSegmentQuads : 1];
+
+void stage_segment(uint64_t row_logits, uint segment) {
+  const uint lanes = gl_WorkGroupSize.x;
+  if (params.vocab % 4 == 0) {
+    uvec4 quads[kSegmentQuads];
+    [[unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
+      quads[j] = load_quad(row_logits, segment_quad(segment, j, lanes), params.vocab);
+    [[unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
+      staged[j * lanes + gl_LocalInvocationID.x] = quads[j];
+  } else {
+    [[dont_unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
+      staged[j * lanes + gl_LocalInvocationID.x] =
+          load_quad(row_logits, segment_quad(segment, j, lanes), params.vocab);
+  }
+}
+
+// Quad j of a segment: of the staged one, where there is one.
+uvec4 segment_keys(uint64_t row_logits, uint segment, uint j) {
+  const uint lanes = gl_WorkGroupSize.x;
+  if (kStaged != 0) return quad_keys(staged[j * lanes + gl_LocalInvocationID.x]);
+  return quad_keys(load_quad(row_logits, segment_quad(segment, j, lanes), params.vocab));
+}
+
 void scan() {
   const uint lane = gl_LocalInvocationID.x;
   const uint lanes = gl_WorkGroupSize.x;
@@ -96,26 +126,30 @@ void scan() {
     adjust(applied, row_logits, chunk * chunk_size, (chunk + 1) * chunk_size);
   }
 
+  U32 tally = U32(params.tallies + uint64_t(row_index) * params.tally_words * 4);
+  for (uint i = chunk * lanes + lane; i < params.tally_words; i += gl_NumWorkGroups.x * lanes)
+    tally.at[i] = 0;
+
   U32 segments =
       U32(params.segments + uint64_t(row_index) * gl_NumWorkGroups.x * lanes * kTiles * 4);
-  uvec4 keys[kSegmentQuads];
+  const uint first = chunk * kTiles * lanes + lane;
+  uvec4 keys[kSegmentQuads];  // with kHeld
+  if (kStaged != 0) stage_segment(row_logits, first);
   Best best = Best(0, 0, 0xffffffffu);
   for (uint tile = 0; tile < kTiles; ++tile) {
-    const uint segment = (chunk * kTiles + tile) * lanes + lane;
+    const uint segment = first + tile * lanes;
     uint segment_key = 0;
-    if (kTiles == 1) {
-      // All loads are under way before the first is looked at, and stay in registers.
+    if (kHeld) {
+      // All loads are under way before the first is looked at.
       [[unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
-        keys[j] = load_keys(row_logits, segment_quad(segment, j, lanes), params.vocab);
+        keys[j] = segment_keys(row_logits, segment, j);
       [[unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
         segment_key =
             max(segment_key, look_at_quad(keys[j], segment_quad(segment, j, lanes), best));
     } else {
-      [[dont_unroll]] for (uint j = 0; j < kSegmentQuads; ++j) {
-        const uint quad = segment_quad(segment, j, lanes);
-        const uvec4 quad_keys = load_keys(row_logits, quad, params.vocab);
-        segment_key = max(segment_key, look_at_quad(quad_keys, quad, best));
-      }
+      [[dont_unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
+        segment_key = max(segment_key, look_at_quad(segment_keys(row_logits, segment, j),
+                                                    segment_quad(segment, j, lanes), best));
     }
     segments.at[segment] = segment_key;
   }
@@ -126,14 +160,13 @@ void scan() {
   uvec2 sum = uvec2(0);
   if (chunk_key > kMinusInfinityKey) {
     const float largest = key_logit(chunk_key);
-    if (kTiles == 1) {
+    if (kHeld) {
       [[unroll]] for (uint j = 0; j < kSegmentQuads; ++j) sum += weigh_quad(keys[j], largest);
     } else {
-      const uint first = chunk * kTiles * lanes + lane;
-      [[dont_unroll]] for (uint i = 0; i < kTiles * kSegmentQuads; ++i) {
-        const uint quad = segment_quad(first + i / kSegmentQuads * lanes, i % kSegmentQuads, lanes);
-        sum += weigh_quad(load_keys(row_logits, quad, params.vocab), largest);
-      }
+      [[dont_unroll]] for (uint i = 0; i < kTiles * kSegmentQuads; ++i)
+        sum += weigh_quad(segment_keys(row_logits, first + i / kSegmentQuads * lanes,
+                                       i % kSegmentQuads),
+                          largest);
     }
   }
   sum = uvec2(group_sum(sum.x), group_sum(sum.y));

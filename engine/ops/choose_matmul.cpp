@@ -47,8 +47,10 @@ FloatStep float_step(const DeviceCaps& caps, const MatmulShape& shape, uint32_t 
 
 // Float arithmetic.
 KernelPlan choose_float(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
-  // No device promises more than 32 subgroups in a group.
-  const uint32_t most = std::min(256u, 32 * caps.subgroup_size);
+  // Few large groups have less to count each other for; but of much work they leave more of the
+  // device idle in the end. No device promises more than 32 subgroups in a group.
+  const bool small = std::min(shape.inputs, shape.outputs) <= 2048;
+  const uint32_t most = std::min(small ? 512u : 256u, 32 * caps.subgroup_size);
   const uint32_t lanes = group_size(caps, rows_at_once == 1 ? most : 128);
   const auto [outputs, ahead] = float_step(caps, shape, rows_at_once);
   return {.pipeline = {.kernel = variant("matvec_float", shape.format),

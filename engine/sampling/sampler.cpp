@@ -84,6 +84,11 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
   HEARTH_ASSIGN(const Pipeline* pick, pipelines.get(plan.pick.pipeline));
   const BufferSlice chunks = op.scratch.slice(0, plan.chunk_bytes);
   const BufferSlice segments = op.scratch.slice(plan.chunk_bytes, plan.segment_bytes);
+  // Where there are no tallies, something stands in for them that the kernels touch anyway.
+  const BufferSlice tallies =
+      plan.tally_bytes > 0
+          ? op.scratch.slice(plan.chunk_bytes + plan.segment_bytes, plan.tally_bytes)
+          : chunks;
 
   const params::SampleScan scan_params{.logits = op.logits.address(),
                                        .rows = op.rows.address(),
@@ -92,14 +97,16 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
                                        .history = op.history.address(),
                                        .chunks = chunks.address(),
                                        .segments = segments.address(),
+                                       .tallies = tallies.address(),
                                        .vocab = op.shape.vocab,
-                                       .history_capacity = op.history_capacity};
+                                       .history_capacity = op.history_capacity,
+                                       .tally_words = plan.tally_words};
   recorder.dispatch({.pipeline = *scan,
                      .push = scan_params,
                      .groups = plan.scan.groups,
                      .accesses = {reads_writes(op.logits), reads(op.rows), reads(op.biases),
                                   reads(op.history_lengths), reads(op.history), writes(chunks),
-                                  writes(segments)}});
+                                  writes(segments), writes(tallies)}});
 
   const params::SamplePick pick_params{.logits = op.logits.address(),
                                        .rows = op.rows.address(),
@@ -107,6 +114,7 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
                                        .history = op.history.address(),
                                        .chunks = chunks.address(),
                                        .segments = segments.address(),
+                                       .tallies = tallies.address(),
                                        .ids = op.ids.address(),
                                        .results = op.results.address(),
                                        .top = op.top.address(),
@@ -119,8 +127,8 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
        .push = pick_params,
        .groups = plan.pick.groups,
        .accesses = {reads(op.logits), reads(op.rows), reads_writes(op.history_lengths),
-                    reads_writes(op.history), reads(chunks), reads(segments), writes(op.ids),
-                    writes(op.results), writes(op.top)}});
+                    reads_writes(op.history), reads(chunks), reads(segments), reads_writes(tallies),
+                    writes(op.ids), writes(op.results), writes(op.top)}});
   return {};
 }
 

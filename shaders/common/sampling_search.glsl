@@ -28,6 +28,7 @@ struct Row {
   uint64_t segments;
   uint vocab;
   uint segment_count;
+  uint first_segment, end_segment;  // those to look at
   float top_logit;
   uint lowest_key;
 };
@@ -82,8 +83,9 @@ struct Look {
   uint low, high;  // their keys
 };
 
-// Looks at every token of the search: fills the histogram, or lists the tokens of the bins from
-// first_bin to last_bin. Compilers copy it to where it is called, and it is long: call it once.
+// Looks at every token of the search in the row's segments: fills the histogram, or lists the tokens
+// of the bins from first_bin to last_bin. Compilers copy it to where it is called, and it is long:
+// call it once.
 Look look_at_row(Row row, Search search, bool fill_bins, uint first_bin, uint last_bin) {
   if (fill_bins) {
     clear_bins();
@@ -91,11 +93,15 @@ Look look_at_row(Row row, Search search, bool fill_bins, uint first_bin, uint la
     clear_list();
   }
   Look look = Look(0, 0xffffffffu, 0);
-  for (uint s = gl_LocalInvocationID.x; s < row.segment_count; s += gl_WorkGroupSize.x) {
+  for (uint s = row.first_segment + gl_LocalInvocationID.x; s < row.end_segment;
+       s += gl_WorkGroupSize.x) {
     if (U32(row.segments).at[s] < search.low) continue;
+    uvec4 next = load_quad(row.logits, segment_quad(s, 0, kScanLanes), row.vocab);
     [[dont_unroll]] for (uint j = 0; j < kSegmentQuads; ++j) {
       const uint quad = segment_quad(s, j, kScanLanes);
-      const uvec4 keys = load_keys(row.logits, quad, row.vocab);
+      const uvec4 keys = quad_keys(next);
+      if (j + 1 < kSegmentQuads)
+        next = load_quad(row.logits, segment_quad(s, j + 1, kScanLanes), row.vocab);
       [[unroll]] for (uint c = 0; c < 4; ++c) {
         const uint key = keys[c], id = quad * 4 + c;
         if (key < search.low || key > search.high || !is_kept(search.cut, key, id)) continue;

@@ -23,8 +23,8 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer TokenCounts 
   TokenCount at[];
 };
 
-// The keys of four neighbouring logits; what is past the end of the row is no candidate.
-uvec4 load_keys(uint64_t row_logits, uint quad, uint vocab) {
+// Four neighbouring logits; what is past the end of the row is no candidate.
+uvec4 load_quad(uint64_t row_logits, uint quad, uint vocab) {
   uvec4 bits = uvec4(0xff800000u);
   if (vocab % 4 == 0) {
     if (quad < vocab / 4) bits = U32x4(row_logits).at[quad];
@@ -32,6 +32,10 @@ uvec4 load_keys(uint64_t row_logits, uint quad, uint vocab) {
     [[unroll]] for (uint c = 0; c < 4; ++c)
       if (quad * 4 + c < vocab) bits[c] = U32(row_logits).at[quad * 4 + c];
   }
+  return bits;
+}
+
+uvec4 quad_keys(uvec4 bits) {
   return uvec4(logit_key(bits.x), logit_key(bits.y), logit_key(bits.z), logit_key(bits.w));
 }
 

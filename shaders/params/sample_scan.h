@@ -8,6 +8,8 @@ HEARTH_PARAMS(SampleScan)
   address history;          // [slots, history_capacity] TokenCount
   address chunks;           // [rows, chunks] SamplingChunk
   address segments;         // [rows, segments] u32: the largest key of each
+  address tallies;          // [rows, tally_words] u32, see sample_pick.h
   uint vocab;
   uint history_capacity;
+  uint tally_words;         // 0: there are none
 HEARTH_PARAMS_END

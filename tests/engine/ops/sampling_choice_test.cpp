@@ -20,16 +20,22 @@ TEST(SamplingChoice, ChunksCoverTheVocabularyAndFitTheirSums) {
       const uint32_t lanes = plan.scan.pipeline.constants[0],
                      tiles = plan.scan.pipeline.constants[1];
       const uint32_t chunk = lanes * tiles * params::kSegmentQuads * 4;
+      const bool staged = plan.scan.pipeline.constants[2] != 0;
+      EXPECT_LE((staged ? chunk * 4 : 0) + 1024, device.caps.limits.max_shared_bytes)
+          << device.name;
       EXPECT_LE(chunk, 8191u) << device.name << ": the sums of sample_scan overflow";
       EXPECT_GE(plan.chunks * chunk, vocab) << device.name;
       EXPECT_LT((plan.chunks - 1) * chunk, vocab) << device.name << ": an idle group";
       EXPECT_EQ(plan.segments, plan.chunks * lanes * tiles) << device.name;
       EXPECT_EQ(plan.scan.groups.x, plan.chunks) << device.name;
       EXPECT_EQ(plan.scan.groups.y, 3u) << device.name;
-      EXPECT_EQ(plan.pick.groups.x, 3u) << device.name;
+      EXPECT_EQ(plan.pick.groups.y, 3u) << device.name;
+      EXPECT_EQ(plan.pick.groups.x > 1, !device.cpu()) << device.name;
       EXPECT_EQ(plan.pick.pipeline.constants[3], lanes) << device.name << ": segments are misread";
       EXPECT_GE(plan.chunk_bytes, 3ull * plan.chunks * sizeof(params::SamplingChunk));
       EXPECT_GE(plan.segment_bytes, 3ull * plan.segments * 4);
+      EXPECT_EQ(plan.tally_words > 0, plan.pick.groups.x > 1) << device.name;
+      EXPECT_GE(plan.tally_bytes, 3ull * plan.tally_words * 4) << device.name;
     }
   }
 }
@@ -59,13 +65,29 @@ TEST(SamplingChoice, CpuDevicesGetGroupsOfOneSubgroup) {
   }
 }
 
-TEST(SamplingChoice, TheKernelsAreTheSameForAnyNumberOfRows) {
+// A row's sums then are the same, too.
+TEST(SamplingChoice, ChunksAreTheSameForAnyNumberOfRows) {
   for (const FakeDevice& device : kDevices) {
     const SamplingPlan one = choose_sampling(device.caps, {1, 128256});
     const SamplingPlan many = choose_sampling(device.caps, {256, 128256});
-    EXPECT_EQ(one.scan.pipeline, many.scan.pipeline) << device.name;
+    for (const size_t lanes_and_tiles : {0, 1})
+      EXPECT_EQ(one.scan.pipeline.constants[lanes_and_tiles],
+                many.scan.pipeline.constants[lanes_and_tiles])
+          << device.name;
     EXPECT_EQ(one.pick.pipeline, many.pick.pipeline) << device.name;
     EXPECT_EQ(one.chunks, many.chunks) << device.name;
+  }
+}
+
+// Many rows are enough for a GPU.
+TEST(SamplingChoice, GroupsThatShareALook) {
+  for (const FakeDevice& device : kDevices) {
+    const auto shares = [&](uint32_t rows) {
+      return choose_sampling(device.caps, {rows, 128256}).pick.groups.x;
+    };
+    EXPECT_EQ(shares(1), device.cpu() ? 1u : 8u) << device.name;
+    EXPECT_LE(shares(64), shares(16)) << device.name;
+    EXPECT_EQ(shares(1024), 1u) << device.name;
   }
 }
 

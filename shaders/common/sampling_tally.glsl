@@ -1,0 +1,60 @@
+// The first look at a row, shared out to all groups in x: each takes a part of the segments, and what
+// they found adds up in memory. Sums are of integers, so that it is what one group would have found.
+// Every invocation of the group must call these functions.
+//
+// Include after sampling_search.glsl.
+#ifndef HEARTH_SAMPLING_TALLY_GLSL
+#define HEARTH_SAMPLING_TALLY_GLSL
+#include "common/fences.glsl"
+
+layout(buffer_reference, std430, buffer_reference_align = 4) nonprivate buffer Tally {
+  uint groups;  // that have added their look
+  uint tokens;
+  uint bins[];  // low words, then high words
+};
+const uint kTallyWords = 2 + 2 * kBins;
+
+shared uint groups_before;
+
+uint add_to_tally(Tally tally, uint bin, uint amount) {
+  return atomicAdd(tally.bins[bin], amount, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
+}
+
+// This group's part of the segments.
+void take_share(inout Row row) {
+  const uint share = (row.segment_count + gl_NumWorkGroups.x - 1) / gl_NumWorkGroups.x;
+  row.first_segment = min(gl_WorkGroupID.x * share, row.segment_count);
+  row.end_segment = min(row.first_segment + share, row.segment_count);
+}
+
+// Adds up what the groups found. The last of them gets all of it, in its bins and in `look`, and
+// `true`; it is the one to go on.
+bool join_looks(Tally tally, inout Look look) {
+  const uint lane = gl_LocalInvocationID.x;
+  barrier();
+  for (uint i = lane; i < kBins; i += gl_WorkGroupSize.x) {
+    const uint low = bin_low[i], high = bin_high[i];
+    if ((low | high) == 0) continue;
+    const uint before = add_to_tally(tally, i, low);
+    const uint rest = high + (before + low < before ? 1u : 0u);
+    if (rest != 0) add_to_tally(tally, kBins + i, rest);
+  }
+  if (lane == 0) atomicAdd(tally.tokens, look.tokens, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
+  meet_group();
+  if (lane == 0) {
+    fence_queue();
+    groups_before = atomicAdd(tally.groups, 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
+    fence_queue();
+  }
+  meet_group();
+  if (groups_before + 1 < gl_NumWorkGroups.x) return false;
+  for (uint i = lane; i < kBins; i += gl_WorkGroupSize.x) {
+    bin_low[i] = tally.bins[i];
+    bin_high[i] = tally.bins[kBins + i];
+  }
+  look.tokens = tally.tokens;
+  barrier();
+  return true;
+}
+
+#endif
