@@ -22,6 +22,7 @@ struct RopeCase {
   RopeKvShape shape;
   bool values_apart = false;  // v in a segment of its own, as where its weights have a format
   bool split = false;         // into many small splits
+  bool one_row = false;       // a single sequence, and no padding
   uint32_t window = 0;
 };
 
@@ -77,8 +78,11 @@ class AttentionRopeTest : public AttentionGpuTest {
                  << (shape.pairs == RopePairs::kAdjacent ? " adjacent " : " halves ")
                  << kv_format_name(shape.kv) << (shape.head_norms ? ", normed" : "")
                  << (test.split ? ", split" : "") << ", window " << test.window);
-    const auto rows = static_cast<uint32_t>(kBefore.size());
-    shape.rows = rows + 2;  // the last two are padding, one of which sees keys
+    const std::vector<uint32_t> before(test.one_row ? kBefore.end() - 1 : kBefore.begin(),
+                                       kBefore.end());
+    const auto rows = static_cast<uint32_t>(before.size());
+    const uint32_t padding = test.one_row ? 0 : 2;  // one row of it sees keys
+    shape.rows = rows + padding;
     const uint32_t q_width = shape.heads * shape.head_size;
     const uint32_t kv_width = shape.kv_heads * shape.head_size;
 
@@ -87,14 +91,16 @@ class AttentionRopeTest : public AttentionGpuTest {
     for (uint32_t i = 0; i < rows; ++i) {
       sequences.push_back({.first_row = i,
                            .rows = 1,
-                           .first_position = kBefore[i],
+                           .first_position = before[i],
                            .block_table = static_cast<uint32_t>(tables.size())});
       owners.push_back(i);
-      tables.resize(tables.size() + kBefore[i] / params::kBlockTokens + 1);
+      tables.resize(tables.size() + before[i] / params::kBlockTokens + 1);
     }
     owners.resize(shape.rows, params::kNoSequence);
-    sequences.push_back(sequences[4]);
-    sequences.back().first_row = rows;
+    if (padding > 0) {
+      sequences.push_back(sequences[4]);
+      sequences.back().first_row = rows;
+    }
     std::iota(tables.begin(), tables.end(), 1u);
     std::shuffle(tables.begin(), tables.end(), std::mt19937(1));
     const uint64_t blocks = tables.size() + 2;
@@ -172,7 +178,7 @@ class AttentionRopeTest : public AttentionGpuTest {
     });
 
     std::vector<float> found_rows = read<float>(result), expected_rows = read<float>(expected);
-    for (uint32_t i = 0; i < q_width; ++i) {
+    for (uint32_t i = 0; padding > 0 && i < q_width; ++i) {
       if (test.window != 1) {  // its own key would be all it sees, and is nowhere
         EXPECT_FALSE(std::isnan(found_rows[rows * q_width + i])) << "padding did not see keys";
       }
@@ -202,6 +208,9 @@ TEST_F(AttentionRopeTest, EveryKindOfModel) {
                    .head_norms = true,
                    .kv = KvFormat::kQ8_0},
          .values_apart = true});
+  check({.shape = {.heads = 4, .kv_heads = 2, .head_size = 16, .rope_dims = 16},
+         .values_apart = true,
+         .one_row = true});
   check({.shape = {.heads = 2,
                    .kv_heads = 2,
                    .head_size = 80,

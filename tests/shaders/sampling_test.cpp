@@ -365,6 +365,33 @@ TEST_F(SamplingTest, ARowIsTheSameAloneAndAmongOthersAndInEveryShapeOfKernel) {
   }
 }
 
+// One token is far ahead, and all others together weigh more: sums of many small weights, in which
+// a lost carry would move the draw by thousands of tokens.
+TEST_F(SamplingTest, GroupsThatShareALookFindWhatOneFinds) {
+  constexpr uint32_t kVocab = 60007, kRows = 24;
+  const SamplingShape shape{.rows = kRows, .vocab = kVocab};
+  const SamplingPlan shared = gpu_plan(shape);
+  SamplingPlan alone = shared;
+  ASSERT_GT(shared.pick.groups.x, 1u);
+  alone.pick.groups.x = 1;
+  auto logits = random_floats(size_t{kRows} * kVocab, 20, 0.01f);
+  std::vector<ReferenceRow> rows;
+  for (uint32_t r = 0; r < kRows; ++r) {
+    logits[r * kVocab + 100 * r] = 10.0f;
+    rows.push_back({.options = {.seed = r}, .counter = r});
+    if (r % 3 == 1) rows.back().options.top_p = 0.9f;
+    if (r % 3 == 2) rows.back().options.min_p = 1e-6f;
+  }
+  const Sampled a = sample(shared, kVocab, logits, rows), b = sample(alone, kVocab, logits, rows);
+  uint32_t small = 0;
+  for (uint32_t r = 0; r < kRows; ++r) {
+    EXPECT_EQ(a.results[r].id, b.results[r].id) << "row " << r;
+    EXPECT_EQ(a.results[r].kept, b.results[r].kept) << "row " << r;
+    small += a.results[r].id != 100 * r ? 1 : 0;
+  }
+  EXPECT_GT(small, kRows / 3);
+}
+
 TEST_F(SamplingTest, DrawsFollowTheDistribution) {
   constexpr uint32_t kVocab = 120, kDraws = 20480;
   constexpr double kFits = 1e-3, kDoesNot = 1e-6;
