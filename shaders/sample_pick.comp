@@ -124,8 +124,7 @@ Pick pick_from_list(Row row, SamplingRow wanted, uint count) {
   }
   const uint floor_key = min_p_key(row, wanted);
   uint kept = 1;
-  for (uint i = 1; i < count; ++i)
-    if (list_keys[i] >= floor_key) kept = i + 1;
+  while (kept < count && list_keys[kept] >= floor_key) ++kept;
   if (wanted.inverse_temperature != 1.0)
     weigh_list(kept, row.top_logit, wanted.inverse_temperature);
   uint64_t total = 0;

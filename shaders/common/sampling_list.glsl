@@ -61,23 +61,19 @@ struct BinPlace {
   uint64_t before;  // the sum of the bins before it
 };
 
-// Without a way out of the loops: so compilers have several loads under way.
 // REQUIRES: target < sum_bins().
 BinPlace locate_in_bins(uint64_t target) {
-  uint64_t sum = 0, before = 0;
-  uint block = 0;  // all blocks before it sum up to the target at most
-  for (uint i = 0; i < kBins / kBlockBins; ++i) {
-    sum += join(list_keys[i], list_ids[i]);
-    if (sum <= target) {
-      block = i + 1;
-      before = sum;
-    }
+  BinPlace place = BinPlace(0, 0);
+  uint block = 0;
+  for (; block + 1 < kBins / kBlockBins; ++block) {
+    const uint64_t next = place.before + join(list_keys[block], list_ids[block]);
+    if (next > target) break;
+    place.before = next;
   }
-  BinPlace place = BinPlace(block * kBlockBins, before);
-  sum = before;
-  for (uint i = block * kBlockBins; i < (block + 1) * kBlockBins; ++i) {
-    sum += join(bin_low[i], bin_high[i]);
-    if (sum <= target) place = BinPlace(i + 1, sum);
+  for (place.bin = block * kBlockBins; place.bin + 1 < (block + 1) * kBlockBins; ++place.bin) {
+    const uint64_t next = place.before + join(bin_low[place.bin], bin_high[place.bin]);
+    if (next > target) break;
+    place.before = next;
   }
   return place;
 }
@@ -133,12 +129,11 @@ void weigh_list(uint count, float top_logit, float inverse_temperature) {
 // The place where the sum of weights passes the target. REQUIRES: it does so before `count`.
 uint walk_list(uint count, uint64_t target) {
   uint64_t sum = 0;
-  uint place = 0;
-  for (uint i = 0; i < count; ++i) {
+  for (uint i = 0; i + 1 < count; ++i) {
     sum += listed_weight(i);
-    if (sum <= target) place = i + 1;
+    if (sum > target) return i;
   }
-  return min(place, count - 1);
+  return count - 1;
 }
 
 #endif
