@@ -8,6 +8,7 @@ namespace {
 // groups for a whole GPU.
 constexpr uint32_t kChunkLogits = 4096;
 constexpr uint32_t kMostShares = 8;  // of a look at a row
+constexpr uint32_t kCpuGroups = 4;   // enough for the cores that there are at least
 constexpr uint32_t kFewRows = 16;    // for which a kernel had better be short
 constexpr uint32_t kSegmentLogits = params::kSegmentQuads * 4;
 
@@ -40,12 +41,10 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
   const uint32_t pick_lanes =
       is_cpu(caps) ? caps.subgroup_size : group_size(caps, std::min(1024u, tables.list_tokens));
 
-  // A row without top_k is looked at as a whole: by several groups of a GPU, if rows are few. A
-  // multiprocessor has room for two.
-  const uint32_t shares =
-      is_cpu(caps)
-          ? 1
-          : std::clamp(2 * multiprocessors(caps) / std::max(1u, shape.rows), 1u, kMostShares);
+  // A row without top_k is looked at as a whole: by several groups, if rows are few. A
+  // multiprocessor of a GPU has room for two.
+  const uint32_t room = is_cpu(caps) ? kCpuGroups : 2 * multiprocessors(caps);
+  const uint32_t shares = std::clamp(room / std::max(1u, shape.rows), 1u, kMostShares);
 
   SamplingPlan plan;
   plan.chunks = std::max(1u, divide_up(shape.vocab, scan_lanes * tiles * kSegmentLogits));
