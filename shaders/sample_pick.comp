@@ -2,8 +2,8 @@
 // run before. The definition of all of it is engine/sampling/README.md.
 //
 // groups = [any number, rows, 1]. Where few tokens can be chosen (top_k) they are listed, sorted and
-// walked in shared memory, by the first group of a row; otherwise places are found in the whole row,
-// of which the first look is shared out to all its groups. Every sum is one of integers and every
+// drawn from in shared memory, by the first group of a row; otherwise from the whole row, of which
+// the first look is shared out to all its groups. Every sum is one of integers and every
 // order is complete, so the chosen token depends on the row's logits and parameters alone, not on
 // the number of rows, groups, lanes or subgroups.
 #version 460
@@ -17,6 +17,7 @@
 #include "common/sampling_search.glsl"
 #include "common/sampling_tally.glsl"
 #include "params/sample_pick.h"
+#include "common/sampling_draw.glsl"
 #include "common/chain.glsl"
 
 struct Pick {
@@ -79,7 +80,7 @@ uint last_bin_of_first(Row row, uint count, inout Search search) {
   for (uint s = gl_LocalInvocationID.x; s < row.segment_count; s += gl_WorkGroupSize.x) {
     const uint key = U32(row.segments).at[s];
     if (key > kMinusInfinityKey)
-      atomicAdd(bin_low[distance_bin(distance_of(row, search, key), search.scale)], 1);
+      atomicAdd(bin_low[distance_bin(distance_of(row, key), search.scale)], 1);
   }
   if (sum_bins() <= count - 1) return kBins - 1;
   const uint last_bin = locate_in_bins(count - 1).bin;
@@ -129,7 +130,7 @@ Pick pick_from_list(Row row, SamplingRow wanted, uint count) {
     weigh_list(kept, row.top_logit, wanted.inverse_temperature);
   uint64_t total = 0;
   for (uint i = 0; i < kept; ++i) total += listed_weight(i);
-  const uint at = walk_list(kept, draw(wanted, total));
+  const uint at = walk_list_by_id(kept, draw(wanted, total));
   return Pick(list_keys[at], list_ids[at], kept);
 }
 
@@ -157,8 +158,8 @@ const uint kList = 0;       // the first tokens, and as few more as bins allow
 const uint kListPlace = 1;  // the last of the first tokens, where kList found too many
 const uint kListAll = 2;    // the first tokens, up to that one
 const uint kTopK = 3;       // the last token that top_k keeps, of the whole row
-const uint kTopP = 4;
-const uint kDraw = 5;
+const uint kTopP = 4;       // the last that top_p keeps of what is left
+const uint kDraw = 5;       // no look: what is left is drawn from
 const uint kDone = 6;
 
 uint next_goal(uint goal, SamplingRow wanted) {
@@ -168,17 +169,11 @@ uint next_goal(uint goal, SamplingRow wanted) {
   return goal;
 }
 
-Search start_search(Row row, Cut cut, uint goal, SamplingRow wanted) {
-  return start_search(row, cut, goal == kTopP || goal == kDraw,
-                      goal == kDraw ? wanted.inverse_temperature : 1.0);
-}
-
 // The place that is looked for. `total` is the sum over all tokens that are left.
 uint64_t target_of(uint goal, uint64_t total, uint first, SamplingRow wanted) {
   if (goal == kListPlace) return first - 1;
   if (goal == kTopK) return wanted.top_k - 1;
-  if (goal == kTopP) return max(nucleus(total, wanted.top_p), 1ul) - 1;
-  return draw(wanted, total);
+  return max(nucleus(total, wanted.top_p), 1ul) - 1;
 }
 
 // Writes the most probable tokens, of which the list has `listed`.
@@ -204,13 +199,14 @@ void pick_token() {
                     next_goal(kListAll, wanted) > kTopK;
   if (!shared_out && gl_WorkGroupID.x > 0) return;
 
-  const RowSummary summary =
-      summarize(params.chunks + uint64_t(row_index) * params.chunk_count * 20);
+  const uint64_t chunks = params.chunks + uint64_t(row_index) * params.chunk_count * 20;
+  const RowSummary summary = summarize(chunks);
   const bool any = summary.best_key > kMinusInfinityKey;
   if (!any && gl_WorkGroupID.x > 0) return;
   Row row;
   row.logits = params.logits + uint64_t(row_index) * params.vocab * 4;
   row.segments = params.segments + uint64_t(row_index) * params.segment_count * 4;
+  row.chunks = chunks;
   row.vocab = params.vocab;
   row.segment_count = params.segment_count;
   row.first_segment = 0;
@@ -225,6 +221,7 @@ void pick_token() {
     report(row, summary.log_sum, row_index, 0, reported);
   }
 
+  Tally tally = Tally(params.tallies + uint64_t(row_index) * kTallyWords * 4);
   // Each turn looks at the row once, for the goal of the moment, among the tokens the cut keeps.
   uint goal = kDone;
   if (any && first > 0) {
@@ -237,19 +234,18 @@ void pick_token() {
   uint64_t target = 0;
   Cut cut = kEverything;
   Search search;
-  while (goal != kDone) {
+  while (goal < kDraw) {
     const bool first_look = begins;
     if (begins) {
       begins = false;
-      if (goal == kDraw) cut = keep_min_p(row, wanted, cut);
-      search = start_search(row, cut, goal, wanted);
+      search = start_search(row, cut, goal == kTopP);
       fill_bins = goal != kList && goal != kListAll;
       first_bin = 0;
       last_bin = goal == kList ? last_bin_of_first(row, first, search) : kBins - 1;
     }
     Look look = look_at_row(row, search, fill_bins, first_bin, last_bin);
     if (shared_out) {
-      if (!join_looks(Tally(params.tallies + uint64_t(row_index) * kTallyWords * 4), look)) return;
+      if (!join_groups(tally, look.tokens)) return;
       shared_out = false;
       row.first_segment = 0;
       row.end_segment = row.segment_count;
@@ -258,7 +254,6 @@ void pick_token() {
       fill_bins = false;
       const uint64_t total = sum_bins();
       if (first_look) target = target_of(goal, total, first, wanted);
-      if (goal == kDraw && first_look) pick.kept = look.tokens;
       if (target < total) {
         const BinPlace place = locate_in_bins(target);
         target -= place.before;
@@ -287,12 +282,18 @@ void pick_token() {
         cut = Cut(list_keys[at], list_ids[at]);
       }
     }
-    if (goal == kDraw) {
-      pick.key = cut.key;
-      pick.id = cut.id;
-    }
     goal = next_goal(goal, wanted);
     begins = true;
+  }
+  if (goal == kDraw) {
+    const Weighing weighing =
+        Weighing(row, keep_min_p(row, wanted, cut), wanted.inverse_temperature);
+    pick.kept = weigh_blocks(weighing, shared_out ? gl_WorkGroupID.x : 0,
+                             shared_out ? gl_NumWorkGroups.x : 1);
+    if (shared_out && !join_groups(tally, pick.kept)) return;
+    const Drawn drawn = draw_token(weighing, draw(wanted, sum_bins()));
+    pick.key = drawn.key;
+    pick.id = drawn.id;
   }
 
   if (lane == 0) {

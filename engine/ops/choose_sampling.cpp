@@ -47,7 +47,8 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
   const uint32_t shares = std::clamp(room / std::max(1u, shape.rows), 1u, kMostShares);
 
   SamplingPlan plan;
-  plan.chunks = std::max(1u, divide_up(shape.vocab, scan_lanes * tiles * kSegmentLogits));
+  plan.chunk_tokens = scan_lanes * tiles * kSegmentLogits;
+  plan.chunks = std::max(1u, divide_up(shape.vocab, plan.chunk_tokens));
   plan.segments = plan.chunks * scan_lanes * tiles;
   plan.scan = {
       .pipeline = {.kernel = "sample_scan", .constants = {scan_lanes, tiles, staged ? 1u : 0u}},

@@ -163,10 +163,11 @@ inline constexpr uint32_t kMaxSamplingVocab = 262144;
 struct SamplingPlan {
   KernelPlan scan, pick;
   uint32_t chunks = 0, segments = 0;  // a row
-  uint32_t tally_words = 0;           // a row; 0: one group looks at it
-  uint64_t chunk_bytes = 0;           // of scratch for what is known of chunks,
-  uint64_t segment_bytes = 0;         // after them for segments,
-  uint64_t tally_bytes = 0;           // and for what groups find together
+  uint32_t chunk_tokens = 0;
+  uint32_t tally_words = 0;    // a row; 0: one group looks at it
+  uint64_t chunk_bytes = 0;    // of scratch for what is known of chunks,
+  uint64_t segment_bytes = 0;  // after them for segments,
+  uint64_t tally_bytes = 0;    // and for what groups find together
 
   uint64_t scratch_bytes() const { return chunk_bytes + segment_bytes + tally_bytes; }
 };

@@ -136,4 +136,18 @@ uint walk_list(uint count, uint64_t target) {
   return count - 1;
 }
 
+shared uint drawn_place;
+
+// The same in the order of ids, whatever the list's own is.
+uint walk_list_by_id(uint count, uint64_t target) {
+  for (uint i = gl_LocalInvocationID.x; i < count; i += gl_WorkGroupSize.x) {
+    uint64_t before = 0;
+    for (uint j = 0; j < count; ++j)
+      if (list_ids[j] < list_ids[i]) before += listed_weight(j);
+    if (before <= target && target < before + listed_weight(i)) drawn_place = i;
+  }
+  barrier();
+  return drawn_place;
+}
+
 #endif

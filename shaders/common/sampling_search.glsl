@@ -26,6 +26,7 @@ bool is_kept(Cut cut, uint key, uint id) {
 struct Row {
   uint64_t logits;
   uint64_t segments;
+  uint64_t chunks;
   uint vocab;
   uint segment_count;
   uint first_segment, end_segment;  // those to look at
@@ -38,7 +39,6 @@ const uint kByDistance = 0, kByKey = 1, kById = 2;
 struct Search {
   Cut cut;         // only tokens kept by this
   bool weighted;   // places are sums of weights, else counts
-  float inverse_temperature;
   uint divided_by;
   float scale;        // bins to a unit of distance
   uint low, high;     // the keys that are divided
@@ -46,8 +46,8 @@ struct Search {
   uint ids_per_bin;   // kById
 };
 
-float distance_of(Row row, Search search, uint key) {
-  precise const float distance = (row.top_logit - key_logit(key)) * search.inverse_temperature;
+float distance_of(Row row, uint key) {
+  precise const float distance = row.top_logit - key_logit(key);
   return distance;
 }
 
@@ -62,17 +62,16 @@ uint bin_of(Search search, uint key, uint id, float distance) {
   return id / search.ids_per_bin;
 }
 
-Search start_search(Row row, Cut cut, bool weighted, float inverse_temperature) {
+Search start_search(Row row, Cut cut, bool weighted) {
   Search search;
   search.cut = cut;
   search.weighted = weighted;
-  search.inverse_temperature = inverse_temperature;
   search.divided_by = kByDistance;
   search.low = max(cut.key, row.lowest_key);
   search.high = 0xffffffffu;
   search.shift = 0;
   search.ids_per_bin = (row.vocab + kBins - 1) / kBins;
-  const float span = min(distance_of(row, search, search.low), kFarthest);
+  const float span = min(distance_of(row, search.low), kFarthest);
   search.scale = span > 1e-30 ? float(kBins) / span : 0.0;
   return search;
 }
@@ -106,7 +105,7 @@ Look look_at_row(Row row, Search search, bool fill_bins, uint first_bin, uint la
         const uint key = keys[c], id = quad * 4 + c;
         if (key < search.low || key > search.high || !is_kept(search.cut, key, id)) continue;
         if (fill_bins) ++look.tokens;
-        const float distance = distance_of(row, search, key);
+        const float distance = distance_of(row, key);
         if (search.weighted && !(distance < kFarthest)) continue;
         const uint bin = bin_of(search, key, id, distance);
         if (fill_bins) {
@@ -148,7 +147,7 @@ Search divide_bin(Search search, Look look) {
 // REQUIRES: the list is sorted and has it.
 uint place_in_list(Row row, Search search, uint count, uint64_t target) {
   if (!search.weighted) return uint(target);
-  weigh_list(count, row.top_logit, search.inverse_temperature);
+  weigh_list(count, row.top_logit, 1.0);
   return walk_list(count, target);
 }
 

@@ -1,5 +1,5 @@
-// The first look at a row, shared out to all groups in x: each takes a part of the segments, and what
-// they found adds up in memory. Sums are of integers, so that it is what one group would have found.
+// The first look at a row, shared out to all groups in x: each takes a part of it, and what they
+// found adds up in memory. Sums are of integers, so that it is what one group would have found.
 // Every invocation of the group must call these functions.
 //
 // Include after sampling_search.glsl.
@@ -27,9 +27,9 @@ void take_share(inout Row row) {
   row.end_segment = min(row.first_segment + share, row.segment_count);
 }
 
-// Adds up what the groups found. The last of them gets all of it, in its bins and in `look`, and
-// `true`; it is the one to go on.
-bool join_looks(Tally tally, inout Look look) {
+// Adds up the bins of the groups, and their tokens. The last of them gets all of it and `true`; it is
+// the one to go on.
+bool join_groups(Tally tally, inout uint tokens) {
   const uint lane = gl_LocalInvocationID.x;
   barrier();
   for (uint i = lane; i < kBins; i += gl_WorkGroupSize.x) {
@@ -39,7 +39,7 @@ bool join_looks(Tally tally, inout Look look) {
     const uint rest = high + (before + low < before ? 1u : 0u);
     if (rest != 0) add_to_tally(tally, kBins + i, rest);
   }
-  if (lane == 0) atomicAdd(tally.tokens, look.tokens, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
+  if (lane == 0) atomicAdd(tally.tokens, tokens, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
   meet_group();
   if (lane == 0) {
     fence_queue();
@@ -52,7 +52,7 @@ bool join_looks(Tally tally, inout Look look) {
     bin_low[i] = tally.bins[i];
     bin_high[i] = tally.bins[kBins + i];
   }
-  look.tokens = tally.tokens;
+  tokens = tally.tokens;
   barrier();
   return true;
 }

@@ -14,7 +14,7 @@
 //      min_p:  of these, the ones with probability >= min_p times the first one's
 //      temperature: weights exp((l - largest) / temperature) of what is left
 //   7. the draw: u = 64 random bits / 2^64 of Philox 4x32-10, key = seed, counter = the row's; the
-//      token at which the running sum of weights, in this order, first exceeds u * their total
+//      token at which the running sum of weights, by ids, first exceeds u * their total
 #pragma once
 
 #include <algorithm>
@@ -22,6 +22,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -134,16 +135,21 @@ inline ReferenceSample reference_sample(std::span<const float> logits, const Ref
       {row.counter, 0, 0, 0},
       {static_cast<uint32_t>(options.seed), static_cast<uint32_t>(options.seed >> 32)});
   const double u = std::ldexp(random[1], -32) + std::ldexp(random[0], -64);
+  std::vector<size_t> by_id(kept);
+  std::iota(by_id.begin(), by_id.end(), size_t{0});
+  std::sort(by_id.begin(), by_id.end(),
+            [&](size_t a, size_t b) { return candidates[a].id < candidates[b].id; });
   double before = 0;
   bool found = false;
-  for (size_t i = 0; i < kept; ++i) {
+  for (size_t place = 0; place < kept; ++place) {
+    const size_t i = by_id[place];
     candidates[i].share = weight(i) / total;
     const double after = before + candidates[i].share;
-    if (!found && (u < after || i + 1 == kept)) {
+    if (!found && (u < after || place + 1 == kept)) {
       found = true;
       sample.id = candidates[i].id;
       sample.logprob = candidates[i].logprob;
-      const double below = i == 0 ? 1 : u - before, above = i + 1 == kept ? 1 : after - u;
+      const double below = place == 0 ? 1 : u - before, above = place + 1 == kept ? 1 : after - u;
       sample.draw_margin = std::min(below, above);
     }
     before = after;

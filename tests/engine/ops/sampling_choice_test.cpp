@@ -23,6 +23,8 @@ TEST(SamplingChoice, ChunksCoverTheVocabularyAndFitTheirSums) {
       const bool staged = plan.scan.pipeline.constants[2] != 0;
       EXPECT_LE((staged ? chunk * 4 : 0) + 1024, device.caps.limits.max_shared_bytes)
           << device.name;
+      EXPECT_EQ(plan.chunk_tokens, chunk) << device.name;
+      EXPECT_GE(chunk, 1024u) << device.name << ": a block is in three chunks";
       EXPECT_LE(chunk, 8191u) << device.name << ": the sums of sample_scan overflow";
       EXPECT_GE(plan.chunks * chunk, vocab) << device.name;
       EXPECT_LT((plan.chunks - 1) * chunk, vocab) << device.name << ": an idle group";
@@ -47,6 +49,7 @@ TEST(SamplingChoice, TablesFitSharedMemoryAndWhatIsPutThere) {
     EXPECT_LE(bins * 8 + tokens * 8 + 1024 + 4, device.caps.limits.max_shared_bytes) << device.name;
     EXPECT_LE(lanes, tokens) << device.name;
     EXPECT_LE(tokens, bins) << device.name;
+    EXPECT_GE(bins, 256u) << device.name << ": blocks, and quads of a block";
     EXPECT_LE(plan.chunks, tokens) << device.name << ": chunks are joined in the list's memory";
     EXPECT_LE((kMaxSamplingVocab + bins - 1) / bins, tokens) << device.name << ": a bin of ids";
     EXPECT_GE(tokens, params::kMaxTopLogprobs) << device.name;

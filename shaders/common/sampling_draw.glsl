@@ -1,0 +1,99 @@
+// A token drawn from all of a row that a cut keeps, in the order of ids: the sums of weights of blocks
+// of ids say in which block it is, those of the block's quads in which quad. Nothing is sorted, and no
+// two lanes add to one sum. Every invocation of the group must call these functions.
+//
+// Include after sampling_search.glsl and params/sample_pick.h; the bins of sampling_list.glsl hold the
+// sums. REQUIRES: kBins is 256 or more; chunks are no smaller than blocks.
+#ifndef HEARTH_SAMPLING_DRAW_GLSL
+#define HEARTH_SAMPLING_DRAW_GLSL
+
+const uint kBlockQuads = 256;  // so that 262,144 tokens are 256 blocks
+
+// Weights are those of a row's tokens at a temperature, and nothing for those that are not kept.
+struct Weighing {
+  Row row;
+  Cut cut;
+  float inverse_temperature;
+};
+
+uvec2 token_weight(Weighing weighing, uint key, uint id) {
+  if (!is_kept(weighing.cut, key, id)) return uvec2(0);
+  precise const float distance =
+      distance_of(weighing.row, key) * weighing.inverse_temperature;
+  return weight_limbs(distance);
+}
+
+// The limbs of a quad's weights, and how many of its tokens are kept.
+uvec3 weigh_quad(Weighing weighing, uint quad) {
+  const uvec4 keys = quad_keys(load_quad(weighing.row.logits, quad, weighing.row.vocab));
+  uvec3 sum = uvec3(0);
+  [[unroll]] for (uint c = 0; c < 4; ++c) {
+    const uint id = quad * 4 + c;
+    sum += uvec3(token_weight(weighing, keys[c], id),
+                 is_kept(weighing.cut, keys[c], id) ? 1u : 0u);
+  }
+  return sum;
+}
+
+// No token of the block has a larger key: what sample_scan found in its chunk, or in both of its two.
+uint largest_key(Row row, uint block) {
+  const uint tokens = kBlockQuads * 4, last = params.chunk_count - 1;
+  SamplingChunks chunks = SamplingChunks(row.chunks);
+  return max(chunks.at[min(block * tokens / params.chunk_tokens, last)].best_key,
+             chunks.at[min((block * tokens + tokens - 1) / params.chunk_tokens, last)].best_key);
+}
+
+void set_bin(uint bin, uvec2 limbs) {
+  const uint64_t weight = (uint64_t(limbs.x) << kLimbBits) + limbs.y;
+  bin_low[bin] = uint(weight);
+  bin_high[bin] = uint(weight >> 32);
+}
+
+// The sums of every `groups`-th subgroup's blocks, beginning with those of group `group`, in the bins
+// of that number; all others are 0. Returns how many tokens are kept.
+uint weigh_blocks(Weighing weighing, uint group, uint groups) {
+  clear_bins();
+  uint tokens = 0;
+  const uint blocks = (weighing.row.vocab + kBlockQuads * 4 - 1) / (kBlockQuads * 4);
+  for (uint block = group * gl_NumSubgroups + gl_SubgroupID; block < blocks;
+       block += groups * gl_NumSubgroups) {
+    if (largest_key(weighing.row, block) < weighing.cut.key) continue;
+    uvec3 sum = uvec3(0);
+    [[dont_unroll]] for (uint q = gl_SubgroupInvocationID; q < kBlockQuads; q += gl_SubgroupSize)
+      sum += weigh_quad(weighing, block * kBlockQuads + q);
+    const uvec2 limbs = uvec2(subgroupAdd(sum.x), subgroupAdd(sum.y));
+    if (subgroupElect()) set_bin(block, limbs);
+    tokens += sum.z;
+  }
+  return group_sum(tokens);
+}
+
+struct Drawn {
+  uint key, id;
+};
+
+// The token at which the sum of weights passes the target. REQUIRES: the bins hold the sums of all
+// blocks, and were added up.
+Drawn draw_token(Weighing weighing, uint64_t target) {
+  const BinPlace block = locate_in_bins(target);
+  target -= block.before;
+  const uint first = block.bin * kBlockQuads;
+  clear_bins();
+  for (uint q = gl_LocalInvocationID.x; q < kBlockQuads; q += gl_WorkGroupSize.x)
+    set_bin(q, weigh_quad(weighing, first + q).xy);
+  sum_bins();
+  const BinPlace place = locate_in_bins(target);
+  target -= place.before;
+  const uint quad = first + place.bin;
+  const uvec4 keys = quad_keys(load_quad(weighing.row.logits, quad, weighing.row.vocab));
+  uint c = 0;
+  for (; c < 3; ++c) {
+    const uvec2 limbs = token_weight(weighing, keys[c], quad * 4 + c);
+    const uint64_t weight = (uint64_t(limbs.x) << kLimbBits) + limbs.y;
+    if (target < weight) break;
+    target -= weight;
+  }
+  return Drawn(keys[c], quad * 4 + c);
+}
+
+#endif
