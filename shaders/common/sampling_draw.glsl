@@ -49,14 +49,14 @@ void set_bin(uint bin, uvec2 limbs) {
   bin_high[bin] = uint(weight >> 32);
 }
 
-// The sums of every `groups`-th subgroup's blocks, beginning with those of group `group`, in the bins
-// of that number; all others are 0. Returns how many tokens are kept.
+// The sums of every `groups`-th block from `group` on, a subgroup a block, in the bins of the same
+// number; all others are 0. Returns how many of their tokens are kept.
 uint weigh_blocks(Weighing weighing, uint group, uint groups) {
   clear_bins();
   uint tokens = 0;
   const uint blocks = (weighing.row.vocab + kBlockQuads * 4 - 1) / (kBlockQuads * 4);
-  for (uint block = group * gl_NumSubgroups + gl_SubgroupID; block < blocks;
-       block += groups * gl_NumSubgroups) {
+  for (uint block = gl_SubgroupID * groups + group; block < blocks;
+       block += gl_NumSubgroups * groups) {
     if (largest_key(weighing.row, block) < weighing.cut.key) continue;
     uvec3 sum = uvec3(0);
     [[dont_unroll]] for (uint q = gl_SubgroupInvocationID; q < kBlockQuads; q += gl_SubgroupSize)
