@@ -72,6 +72,14 @@ float logprob_of(Row row, float log_sum, uint key) {
   return (key_logit(key) - row.top_logit) - log_sum;
 }
 
+// Segments of which all is in later bins are not read. The edge is rounded, hence one bin more.
+// REQUIRES: bins go by distance.
+void read_down_to(inout Search search, Row row, uint bin) {
+  if (bin + 1 >= kBins) return;
+  const float edge = row.top_logit - float(bin + 2) / search.scale;
+  search.low = max(search.low, logit_key(floatBitsToUint(edge)));
+}
+
 // The bins whose tokens are at least the first `count` of the row's order, and `search` over them.
 // The count-th largest of the segments' largest logits is no larger than the count-th largest
 // logit, and hardly smaller: bins up to its own hold what is wanted and little more.
@@ -84,11 +92,7 @@ uint last_bin_of_first(Row row, uint count, inout Search search) {
   }
   if (sum_bins() <= count - 1) return kBins - 1;
   const uint last_bin = locate_in_bins(count - 1).bin;
-  if (last_bin + 1 < kBins) {
-    // Segments below are not read. The edge is rounded, hence one bin more.
-    const float edge = row.top_logit - float(last_bin + 2) / search.scale;
-    search.low = max(search.low, logit_key(floatBitsToUint(edge)));
-  }
+  read_down_to(search, row, last_bin);
   return last_bin;
 }
 
@@ -258,6 +262,7 @@ void pick_token() {
         const BinPlace place = locate_in_bins(target);
         target -= place.before;
         first_bin = last_bin = place.bin;
+        if (search.divided_by == kByDistance) read_down_to(search, row, place.bin);
         continue;
       }
       // There are not that many: the cut stays.
