@@ -44,7 +44,7 @@ uint largest_key(Row row, uint block) {
 }
 
 void set_bin(uint bin, uvec2 limbs) {
-  const uint64_t weight = (uint64_t(limbs.x) << kLimbBits) + limbs.y;
+  const uint64_t weight = join_limbs(limbs);
   bin_low[bin] = uint(weight);
   bin_high[bin] = uint(weight >> 32);
 }
@@ -54,12 +54,14 @@ void set_bin(uint bin, uvec2 limbs) {
 uint weigh_blocks(Weighing weighing, uint group, uint groups) {
   clear_bins();
   uint tokens = 0;
+  // Of the lanes that are there: subgroups need not be as large as gl_SubgroupSize says.
+  const uint lanes = subgroupAdd(1u), lane = subgroupExclusiveAdd(1u);
   const uint blocks = (weighing.row.vocab + kBlockQuads * 4 - 1) / (kBlockQuads * 4);
   for (uint block = gl_SubgroupID * groups + group; block < blocks;
        block += gl_NumSubgroups * groups) {
     if (largest_key(weighing.row, block) < weighing.cut.key) continue;
     uvec3 sum = uvec3(0);
-    [[dont_unroll]] for (uint q = gl_SubgroupInvocationID; q < kBlockQuads; q += gl_SubgroupSize)
+    [[dont_unroll]] for (uint q = lane; q < kBlockQuads; q += lanes)
       sum += weigh_quad(weighing, block * kBlockQuads + q);
     const uvec2 limbs = uvec2(subgroupAdd(sum.x), subgroupAdd(sum.y));
     if (subgroupElect()) set_bin(block, limbs);
@@ -88,8 +90,7 @@ Drawn draw_token(Weighing weighing, uint64_t target) {
   const uvec4 keys = quad_keys(load_quad(weighing.row.logits, quad, weighing.row.vocab));
   uint c = 0;
   for (; c < 3; ++c) {
-    const uvec2 limbs = token_weight(weighing, keys[c], quad * 4 + c);
-    const uint64_t weight = (uint64_t(limbs.x) << kLimbBits) + limbs.y;
+    const uint64_t weight = join_limbs(token_weight(weighing, keys[c], quad * 4 + c));
     if (target < weight) break;
     target -= weight;
   }

@@ -51,10 +51,9 @@ uvec2 weight_limbs(float distance) {
   return uvec2(high, uint(int(rest)));
 }
 
-uint64_t weight_of(float distance) {
-  const uvec2 limbs = weight_limbs(distance);
-  return (uint64_t(limbs.x) << kLimbBits) + limbs.y;
-}
+uint64_t join_limbs(uvec2 limbs) { return (uint64_t(limbs.x) << kLimbBits) + limbs.y; }
+
+uint64_t weight_of(float distance) { return join_limbs(weight_limbs(distance)); }
 
 // The high 64 bits of the product.
 uint64_t multiply_high(uint64_t a, uint64_t b) {
