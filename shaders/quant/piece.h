@@ -61,36 +61,49 @@ QUANT_INLINE Piece scale_piece(Piece piece, float scale, float offset) {
 }
 
 // Four-bit fields of a piece, 16 bytes: byte j is weight j in its low and weight 16+j in its high
-// nibble. Gives q of 0 to 15; the scales are the caller's.
-QUANT_INLINE Piece nibble_piece(uvec4 nibbles) {
+// nibble. Gives q of 0 to 15, shifted up by `position`, 0 to 4; the scales are the caller's.
+QUANT_INLINE Piece nibble_piece_at(uvec4 nibbles, int position) {
+  uint mask = 0x0f0f0f0fu << position;
   Piece piece;
-  piece.q[0] = nibbles.x & 0x0f0f0f0fu;
-  piece.q[1] = nibbles.y & 0x0f0f0f0fu;
-  piece.q[2] = nibbles.z & 0x0f0f0f0fu;
-  piece.q[3] = nibbles.w & 0x0f0f0f0fu;
-  piece.q[4] = (nibbles.x >> 4) & 0x0f0f0f0fu;
-  piece.q[5] = (nibbles.y >> 4) & 0x0f0f0f0fu;
-  piece.q[6] = (nibbles.z >> 4) & 0x0f0f0f0fu;
-  piece.q[7] = (nibbles.w >> 4) & 0x0f0f0f0fu;
+  piece.q[0] = (nibbles.x << position) & mask;
+  piece.q[1] = (nibbles.y << position) & mask;
+  piece.q[2] = (nibbles.z << position) & mask;
+  piece.q[3] = (nibbles.w << position) & mask;
+  piece.q[4] = (nibbles.x >> (4 - position)) & mask;
+  piece.q[5] = (nibbles.y >> (4 - position)) & mask;
+  piece.q[6] = (nibbles.z >> (4 - position)) & mask;
+  piece.q[7] = (nibbles.w >> (4 - position)) & mask;
   return scale_piece(piece, 0.0f, 0.0f);
 }
 
+QUANT_INLINE Piece nibble_piece(uvec4 nibbles) { return nibble_piece_at(nibbles, 0); }
+
 // Two-bit fields of a piece, 8 bytes: byte b of word k has weights 16*k + 4*i + b, i = 0..3, from
-// its low bits up. Gives q of 0 to 3.
-QUANT_INLINE Piece two_bit_piece(uvec2 fields) {
+// its low bits up. Gives q of 0 to 3, shifted up by `position`, 0 or 6.
+QUANT_INLINE Piece two_bit_piece_at(uvec2 fields, int position) {
+  uint mask = 0x03030303u << position;
   Piece piece;
   QUANT_UNROLL for (int i = 0; i < 4; ++i) {
-    piece.q[i] = (fields.x >> (2 * i)) & 0x03030303u;
-    piece.q[i + 4] = (fields.y >> (2 * i)) & 0x03030303u;
+    piece.q[i] = (position == 0 ? fields.x >> (2 * i) : fields.x << (6 - 2 * i)) & mask;
+    piece.q[i + 4] = (position == 0 ? fields.y >> (2 * i) : fields.y << (6 - 2 * i)) & mask;
   }
   return scale_piece(piece, 0.0f, 0.0f);
 }
+
+QUANT_INLINE Piece two_bit_piece(uvec2 fields) { return two_bit_piece_at(fields, 0); }
 
 // One-bit fields of a piece are a slice, 4 bytes: bit i of byte b is weight 4*i+b. Puts that bit of
 // word i's weights at bit `position` of their bytes.
 QUANT_INLINE uint slice_bits(uint slice, int i, int position) {
   uint moved = i < position ? slice << (position - i) : slice >> (i - position);
   return moved & (0x01010101u << position);
+}
+
+// q - 128 in each byte, where q is 0 to 255. Formats centred on half of their range shift q up until
+// it fills the byte, and so need nothing else to be signed; their scales make up for it.
+QUANT_INLINE Piece subtract_half_range(Piece piece) {
+  QUANT_UNROLL for (int i = 0; i < 8; ++i) piece.q[i] ^= 0x80808080u;
+  return piece;
 }
 
 // q - centre in each byte, where q is 0 to 127 and centre at most 128. The detour through the sign

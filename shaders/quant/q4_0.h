@@ -41,8 +41,8 @@ QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
 }
 
 QUANT_INLINE Piece decode_piece(RawPiece raw, uint) {
-  Piece result = subtract_all(nibble_piece(raw.quants), 8u);
-  return scale_piece(result, half_to_float(raw.d), 0.0f);
+  Piece result = subtract_half_range(nibble_piece_at(raw.quants, 4));
+  return scale_piece(result, half_to_float(raw.d) / 16.0f, 0.0f);
 }
 
 QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {

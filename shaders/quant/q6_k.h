@@ -52,12 +52,12 @@ QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
 }
 
 QUANT_INLINE Piece decode_piece(RawPiece raw, uint) {
-  Piece result = nibble_piece(raw.quants);
-  Piece high = two_bit_piece(raw.high);
-  QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= high.q[i] << 4;
-  result = subtract_all(result, 32u);
+  Piece result = nibble_piece_at(raw.quants, 2);
+  Piece high = two_bit_piece_at(raw.high, 6);
+  QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= high.q[i];
+  result = subtract_half_range(result);
   int scales = int(raw.scales);
-  float d = half_to_float(raw.d);
+  float d = half_to_float(raw.d) / 4.0f;
   result.scale0 = d * float(bitfieldExtract(scales, 0, 8));
   result.scale1 = d * float(bitfieldExtract(scales, 8, 8));
   return result;
