@@ -1,13 +1,14 @@
 // Matrix times a few vectors, for GPUs with packed 8-bit dot products. The formula is in
 // params/matmul.h.
 //
-// A group computes kRounds * kOutputs neighbouring outputs for kRows rows of x. Its lanes share k
-// out, kPieces pieces of 32 weights each. x becomes integers of 15 bits once (common/split.glsl) and
-// stays in registers; each piece of weights is then summed exactly. While one round's weights are
+// A group computes kRounds * kTeams * kOutputs neighbouring outputs for kRows rows of x: in a round
+// each of its teams takes kOutputs. The lanes of a team share k out, kPieces pieces of 32 weights each.
+// The group makes integers of 15 bits of x once (common/split.glsl), for all of its teams, and they
+// stay in registers; each piece of weights is then summed exactly. While one round's weights are
 // multiplied the next one's are on their way, and the first ones before this kernel waits for x.
-//   groups = [ceil(results / (kRounds * kResults)), ceil(rows / kRows), 1]
+//   groups = [ceil(results / (kRounds * kTeams * kResults)), ceil(rows / kRows), 1]
 // REQUIRES: a quantized format, full subgroups of 8 or more, kOutputs * kRows a power of two of at most
-// as many, inputs <= 32 * kPieces * group size.
+// as many, teams of whole subgroups, kTeams 1, 2, 4 or 8, inputs <= 32 * kPieces * lanes of a team.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_integer_dot_product : require
@@ -23,16 +24,18 @@
 layout(local_size_x_id = 0) in;
 #include "common/matmul_norm.glsl"
 layout(constant_id = 2) const uint kRows = 1;     // of x
-layout(constant_id = 3) const uint kOutputs = 4;  // of a round
+layout(constant_id = 3) const uint kOutputs = 4;  // of a team in a round
 layout(constant_id = 4) const uint kPieces = 1;   // of a lane
 layout(constant_id = 5) const uint kSubgroups = 4;
 layout(constant_id = 6) const uint kRounds = 1;
 layout(constant_id = 7) const uint kNorm = 0;  // 1: x is `scaled`, and `squares` are its norm's
 layout(constant_id = 8) const uint kGate = kGateNone;  // REQUIRES otherwise: kOutputs even
 layout(constant_id = 9) const uint kEmit = 0;  // 1: leaves `scaled` and `squares` for the next norm
+layout(constant_id = 10) const uint kTeams = 1;
 
 const uint kLanes = gl_WorkGroupSize.x;
 const uint kWidth = kLanes / kSubgroups;
+const uint kTeamLanes = kLanes / kTeams, kTeamSubgroups = kSubgroups / kTeams;
 #include "common/split.glsl"
 
 // Of a round's outputs the first half are gates and the second their ups, where there are gates.
@@ -72,7 +75,7 @@ uint weight_piece(uint first, uint o, uint place) {
 void load_round(out RawPiece w[kRoundPieces], Planes planes, uint first, uint lane) {
   [[unroll]] for (uint o = 0; o < kOutputs; ++o)
     [[unroll]] for (uint i = 0; i < kPieces; ++i)
-      w[o * kPieces + i] = load_piece(planes, weight_piece(first, o, lane + i * kLanes));
+      w[o * kPieces + i] = load_piece(planes, weight_piece(first, o, lane + i * kTeamLanes));
 }
 
 const uint kXPieces = kRows * kPieces;
@@ -105,7 +108,7 @@ void multiply_round(RawPiece w[kRoundPieces], SplitPiece x[kXPieces], uint round
   [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
     [[unroll]] for (uint r = 0; r < kRows; ++r) sums[o * kRows + r] = 0.0;
     [[unroll]] for (uint i = 0; i < kPieces; ++i) {
-      const uint place = lane + i * kLanes;
+      const uint place = lane + i * kTeamLanes;
       // Where blocks have several pieces, one's place in its block is the same in every row.
       const uint index = kBlockWeights > kPieceWeights ? place : weight_piece(first, o, place);
       const Piece piece = decode_piece(w[o * kPieces + i], index);
@@ -118,22 +121,24 @@ void multiply_round(RawPiece w[kRoundPieces], SplitPiece x[kXPieces], uint round
     partials[(round * kSums + gl_SubgroupInvocationID) * kSubgroups + gl_SubgroupID] = sum;
 }
 
-float group_sum(uint round, uint o, uint r) {
+float team_sum(uint round, uint team, uint o, uint r) {
   float sum = 0.0;
-  [[unroll]] for (uint s = 0; s < kSubgroups; ++s)
-    sum += partials[(round * kSums + o * kRows + r) * kSubgroups + s];
+  const uint first = (round * kSums + o * kRows + r) * kSubgroups + team * kTeamSubgroups;
+  [[unroll]] for (uint s = 0; s < kTeamSubgroups; ++s) sum += partials[first + s];
   return sum;
 }
 
 void main() {
-  const uint lane = gl_SubgroupID * kWidth + gl_SubgroupInvocationID;
-  const uint first = gl_WorkGroupID.x * kRounds * kResults;
+  const uint lane = gl_SubgroupID * kWidth + gl_SubgroupInvocationID, team_lane = lane % kTeamLanes;
+  const uint round_results = kTeams * kResults;
+  const uint group_first = gl_WorkGroupID.x * kRounds * round_results;
+  const uint first = group_first + lane / kTeamLanes * kResults;
   const uint first_row = gl_WorkGroupID.y * kRows;
   const uint pieces = params.inputs / kPieceWeights;  // in a row
   const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
 
   RawPiece w[kRoundPieces];
-  load_round(w, planes, first, lane);
+  load_round(w, planes, first, team_lane);
   chain_wait();
   float squares = 0.0;
   if (kNorm != 0) squares = own_squares();
@@ -141,14 +146,15 @@ void main() {
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
     const uint row = min(first_row + r, params.rows - 1);
     [[unroll]] for (uint i = 0; i < kPieces; ++i)
-      x[r * kPieces + i] = split_piece(params.x + uint64_t(row) * params.inputs * 4,
-                                       i * kLanes + gl_SubgroupID * kWidth, pieces);
+      x[r * kPieces + i] = split_piece(params.x + uint64_t(row) * params.inputs * 4, i * kTeamLanes,
+                                       pieces, team_lane);
   }
 
   [[dont_unroll]] for (uint round = 0; round < kRounds; ++round) {
     RawPiece next[kRoundPieces];
-    if (round + 1 < kRounds) load_round(next, planes, first + (round + 1) * kResults, lane);
-    multiply_round(w, x, round, first + round * kResults, lane);
+    if (round + 1 < kRounds)
+      load_round(next, planes, first + (round + 1) * round_results, team_lane);
+    multiply_round(w, x, round, first + round * round_results, team_lane);
     [[unroll]] for (uint i = 0; i < kRoundPieces; ++i) w[i] = next[i];
   }
 
@@ -157,13 +163,13 @@ void main() {
   barrier();  // partials
   const uint results = result_count();
   float own = 0.0;  // squares of this lane's results
-  for (uint i = lane; i < kRounds * kResults * kRows; i += kLanes) {
-    const uint r = i % kRows, row = first_row + r, n = first + i / kRows;
-    const uint round = i / kRows / kResults, o = i / kRows % kResults;
+  for (uint i = lane; i < kRounds * round_results * kRows; i += kLanes) {
+    const uint r = i % kRows, row = first_row + r, place = i / kRows, n = group_first + place;
+    const uint round = place / round_results, team = place / kResults % kTeams, o = place % kResults;
     if (row >= params.rows || n >= results) continue;
-    const float total = group_sum(round, o, r) * scale;
+    const float total = team_sum(round, team, o, r) * scale;
     if (kGate != kGateNone) {
-      const float up = group_sum(round, o + kResults, r) * scale;
+      const float up = team_sum(round, team, o + kResults, r) * scale;
       F32(params.y).at[row * results + n] = activate(total, kGate == kGateGelu) * up;
     } else {
       const float value = store_output(row, n, total);

@@ -64,9 +64,15 @@ KernelPlan choose_float(const DeviceCaps& caps, const MatmulShape& shape, uint32
 // The most pieces of 32 elements of x that a lane of matvec_integer keeps in registers.
 constexpr uint32_t kMostPieces = 4;
 
+// The most lanes of a group of matvec_integer. Devices with small subgroups have few of them in
+// one.
+uint32_t integer_lanes(const DeviceCaps& caps) {
+  return group_size(caps, std::min(512u, 16 * caps.subgroup_size));
+}
+
+// The most lanes that can share a row of weights out.
 uint32_t integer_lanes(const DeviceCaps& caps, uint32_t inputs) {
-  // Devices with small subgroups have few of them in a group.
-  return std::min(group_size(caps, std::min(512u, 16 * caps.subgroup_size)),
+  return std::min(integer_lanes(caps),
                   divide_up(inputs / kPieceWeights, caps.subgroup_size) * caps.subgroup_size);
 }
 
@@ -79,27 +85,36 @@ bool integer_fits(const DeviceCaps& caps, uint32_t inputs) {
          lanes * kLaneSharedBytes <= caps.limits.max_shared_bytes;
 }
 
-// A group has x as integers in its registers, so it had better use them for many outputs; but there
-// must be groups for all multiprocessors, some on each so that one loads while another waits.
+// A group makes integers of x, so it had better use them for many outputs, in several teams if a
+// row takes few lanes; but there must be groups for all multiprocessors, two on each so that one
+// loads while another waits. Numbers as measured on an H200.
 MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows) {
   constexpr uint32_t kMostRows = 4;
   const uint32_t rows_at_once = std::bit_ceil(std::min(rows, kMostRows));
   const uint32_t row_pieces = shape.inputs / kPieceWeights;
   const uint32_t pieces = divide_up(row_pieces, integer_lanes(caps, shape.inputs));
   // As few lanes as that number of pieces each needs.
-  const uint32_t lanes =
+  const uint32_t team =
       divide_up(divide_up(row_pieces, pieces), caps.subgroup_size) * caps.subgroup_size;
-  // Measured on an H200, as are the two numbers below.
-  const uint32_t outputs = std::max(1u, (rows_at_once > 2 || lanes > 256 ? 2 : 4) / pieces);
-  constexpr uint32_t kLanesAtOnce = 512, kMostRounds = 16;  // of a multiprocessor; of a group
-  const uint32_t groups = multiprocessors(caps) * std::max(2u, kLanesAtOnce / lanes);
-  const uint32_t rounds = std::clamp(divide_up(shape.outputs, outputs * groups), 1u, kMostRounds);
-  return {.multiply = {.pipeline = {.kernel = variant("matvec_integer", shape.format),
-                                    .constants = {lanes, kNoEpilogue, rows_at_once, outputs, pieces,
-                                                  lanes / caps.subgroup_size, rounds, 0, 0, 0},
-                                    .subgroup_size = caps.subgroup_size},
-                       .groups = {.x = divide_up(shape.outputs, outputs * rounds),
-                                  .y = divide_up(shape.rows, rows_at_once)}}};
+  constexpr uint32_t kGroupLanes = 256, kMostTeams = 8;
+  const uint32_t teams =
+      std::bit_floor(std::clamp(std::min(kGroupLanes, integer_lanes(caps)) / team, 1u, kMostTeams));
+  const bool large = team > kGroupLanes;
+  const uint32_t outputs = std::max(1u, (rows_at_once > 2 || large ? 2 : 4) / pieces);
+  // A multiprocessor has registers for one large group of several rows.
+  const uint32_t resident = large && rows_at_once > 1 ? 1 : 2;
+  constexpr uint32_t kMostRounds = 16;
+  const uint32_t rounds =
+      std::clamp(divide_up(shape.outputs, outputs * teams * multiprocessors(caps) * resident), 1u,
+                 kMostRounds);
+  const uint32_t lanes = team * teams;
+  return {
+      .multiply = {.pipeline = {.kernel = variant("matvec_integer", shape.format),
+                                .constants = {lanes, kNoEpilogue, rows_at_once, outputs, pieces,
+                                              lanes / caps.subgroup_size, rounds, 0, 0, 0, teams},
+                                .subgroup_size = caps.subgroup_size},
+                   .groups = {.x = divide_up(shape.outputs, outputs * teams * rounds),
+                              .y = divide_up(shape.rows, rows_at_once)}}};
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 // Rows of x for packed 8-bit dot products. Each piece of 32 floats becomes integers of 16 bits with
 // one scale, and these a high and a low byte, both signed:
 //   value = scale * (256 * high + low)
-// so that integer dots keep 15 bits of x. Expects kHasOffset of a weight format, and kLanes and kWidth,
-// the sizes of the group and of its subgroups, which are whole and of 8 lanes or more.
+// so that integer dots keep 15 bits of x. A group is kTeams teams of kTeamSubgroups subgroups, kTeamLanes
+// lanes, that all need the same pieces of x, and splits them once. Expects those, kWidth, the size of its
+// subgroups, which are whole and of 8 lanes or more, and kHasOffset of a weight format.
 #ifndef HEARTH_SPLIT_GLSL
 #define HEARTH_SPLIT_GLSL
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -25,35 +26,49 @@ uvec2 split_quad(vec4 values, float factor) {
                (low.x & 0xffu) | (low.y & 0xffu) << 8 | (low.z & 0xffu) << 16 | low.w << 24);
 }
 
-const uint kSplitWords = kLanes * 8, kSplitScales = kLanes * 4;
-shared uint split_words[kSplitWords];     // [lane, word]
-shared float split_scales[kSplitScales];  // [lane]: scale, sum0, sum1, nothing
+const uint kSplitWords = kTeamLanes * 8, kSplitScales = kTeamLanes * 4;
+shared uint split_words[kSplitWords];     // [piece, word]
+shared float split_scales[kSplitScales];  // [piece]: scale, sum0, sum1, nothing
 
+const uint kLaneQuads = 8 / kTeams;  // that a lane splits
+
+// For those who split the same pieces: the subgroups in the same place of each team.
 void split_barrier() {
-  controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared,
-                 gl_SemanticsAcquireRelease);
+  if (kTeams > 1) {
+    barrier();
+  } else {
+    controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared,
+                   gl_SemanticsAcquireRelease);
+  }
 }
 
-// What a lane's words, written in the order of the row, are to the lane whose piece they belong to.
-void exchange_words(uint from[8], out uint to[8]) {
-  const uint base = gl_SubgroupID * kWidth, lane = gl_SubgroupInvocationID;
+// Of the quads of a team's pieces, the first that this lane splits; the others follow kWidth apart.
+uint first_quad() {
+  const uint team = gl_SubgroupID / kTeamSubgroups, place = gl_SubgroupID % kTeamSubgroups;
+  return (place * 8 + team * kLaneQuads) * kWidth + gl_SubgroupInvocationID;
+}
+
+// What the lanes' words, written in the order of the row, are to the lane whose piece they belong to.
+void exchange_words(uint from[kLaneQuads], uint piece, out uint to[8]) {
+  const uint first = first_quad();
   split_barrier();  // what lay there may still be read
-  [[unroll]] for (uint i = 0; i < 8; ++i) split_words[base * 8 + i * kWidth + lane] = from[i];
+  [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) split_words[first + i * kWidth] = from[i];
   split_barrier();
-  [[unroll]] for (uint i = 0; i < 8; ++i) to[i] = split_words[(base + lane) * 8 + i];
+  [[unroll]] for (uint i = 0; i < 8; ++i) to[i] = split_words[piece * 8 + i];
 }
 
-// Piece `first` + lane of the row at x, 0 past the last. Neighbouring lanes load neighbouring floats,
-// eight of them find the scale of a piece, and then each takes the whole of its own.
-SplitPiece split_piece(uint64_t x, uint first, uint pieces) {
-  const uint base = gl_SubgroupID * kWidth, lane = gl_SubgroupInvocationID;
-  vec4 values[8];
-  [[unroll]] for (uint i = 0; i < 8; ++i) {
-    const uint quad = first * 8 + i * kWidth + lane;
+// Piece `first` + `own` of the row at x, 0 past the last; `own` is the lane's number in its team.
+// Neighbouring lanes load neighbouring floats, eight of them find the scale of a piece, and then each
+// takes the whole of its own. All of the group must call it.
+SplitPiece split_piece(uint64_t x, uint first, uint pieces, uint own) {
+  const uint lane = gl_SubgroupInvocationID;
+  vec4 values[kLaneQuads];
+  [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) {
+    const uint quad = first * 8 + first_quad() + i * kWidth;
     values[i] = quad < pieces * 8 ? F32x4(x).at[quad] : vec4(0.0);
   }
-  uint high[8], low[8];
-  [[unroll]] for (uint i = 0; i < 8; ++i) {
+  uint high[kLaneQuads], low[kLaneQuads];
+  [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) {
     const vec4 sizes = abs(values[i]);
     float most = max(max(sizes.x, sizes.y), max(sizes.z, sizes.w));
     [[unroll]] for (uint distance = 1; distance < 8; distance *= 2)
@@ -61,7 +76,7 @@ SplitPiece split_piece(uint64_t x, uint first, uint pieces) {
     const uvec2 split = split_quad(values[i], most > 0.0 ? kLargestSplit / most : 0.0);
     high[i] = split.x;
     low[i] = split.y;
-    const uint place = (base + i * (kWidth / 8) + lane / 8) * 4;
+    const uint place = (first_quad() + i * kWidth) / 8 * 4;
     if (lane % 8 == 0) split_scales[place] = most / kLargestSplit;
     if (kHasOffset) {
       float sum = dot(values[i], vec4(1.0));
@@ -71,11 +86,11 @@ SplitPiece split_piece(uint64_t x, uint first, uint pieces) {
     }
   }
   SplitPiece piece;
-  exchange_words(high, piece.high);
-  piece.scale = split_scales[(base + lane) * 4];
-  piece.sum0 = split_scales[(base + lane) * 4 + 1];
-  piece.sum1 = split_scales[(base + lane) * 4 + 2];
-  exchange_words(low, piece.low);
+  exchange_words(high, own, piece.high);
+  piece.scale = split_scales[own * 4];
+  piece.sum0 = split_scales[own * 4 + 1];
+  piece.sum1 = split_scales[own * 4 + 2];
+  exchange_words(low, own, piece.low);
   return piece;
 }
 

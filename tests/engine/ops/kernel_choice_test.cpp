@@ -119,18 +119,20 @@ TEST(KernelChoice, IntegerGroupsFillTheDeviceOnce) {
   caps.features.integer_dot = true;
   caps.limits.multiprocessors = 132;
   struct Case {
-    uint32_t outputs, inputs, lanes, step_outputs, rounds;
+    uint32_t rows, outputs, inputs, lanes, teams, step_outputs, rounds;
   };
-  for (const Case& wanted : std::initializer_list<Case>{{1024, 4096, 128, 4, 1},
-                                                        {4096, 4096, 128, 4, 2},
-                                                        {6144, 4096, 128, 4, 3},
-                                                        {28672, 4096, 128, 4, 14},
-                                                        {128256, 4096, 128, 4, 16},
-                                                        {4096, 14336, 448, 2, 8},
-                                                        {16384, 2048, 64, 4, 4},
-                                                        {4096, 28672, 448, 1, 16}}) {
+  for (const Case& wanted : std::initializer_list<Case>{{1, 1024, 4096, 256, 2, 4, 1},
+                                                        {1, 4096, 4096, 256, 2, 4, 2},
+                                                        {1, 6144, 4096, 256, 2, 4, 3},
+                                                        {1, 28672, 4096, 256, 2, 4, 14},
+                                                        {1, 128256, 4096, 256, 2, 4, 16},
+                                                        {1, 4096, 14336, 448, 1, 2, 8},
+                                                        {2, 4096, 14336, 448, 1, 2, 16},
+                                                        {1, 16384, 2048, 256, 4, 4, 4},
+                                                        {1, 4096, 256, 256, 8, 4, 1},
+                                                        {1, 4096, 28672, 448, 1, 1, 16}}) {
     const KernelPlan plan = choose_matmul(caps, {.format = WeightFormat::kQ4K,
-                                                 .rows = 1,
+                                                 .rows = wanted.rows,
                                                  .inputs = wanted.inputs,
                                                  .outputs = wanted.outputs})
                                 .multiply;
@@ -138,7 +140,9 @@ TEST(KernelChoice, IntegerGroupsFillTheDeviceOnce) {
     EXPECT_EQ(plan.pipeline.constants[0], wanted.lanes);
     EXPECT_EQ(plan.pipeline.constants[3], wanted.step_outputs);
     EXPECT_EQ(plan.pipeline.constants[6], wanted.rounds);
-    EXPECT_EQ(plan.groups.x, divide_up(wanted.outputs, wanted.step_outputs * wanted.rounds));
+    EXPECT_EQ(plan.pipeline.constants[10], wanted.teams);
+    EXPECT_EQ(plan.groups.x,
+              divide_up(wanted.outputs, wanted.step_outputs * wanted.teams * wanted.rounds));
   }
 }
 
@@ -245,10 +249,13 @@ TEST(KernelChoice, IntegerGroupsShareARowOut) {
           continue;
         }
         const auto& constants = plan.pipeline.constants;
-        EXPECT_GE(constants[0] * constants[4] * kPieceWeights, inputs) << device.name;
+        const uint32_t teams = constants[10], team_lanes = constants[0] / teams;
+        EXPECT_EQ(8 % teams, 0u) << device.name;
+        EXPECT_EQ(team_lanes % device.caps.subgroup_size, 0u) << device.name;
+        EXPECT_GE(team_lanes * constants[4] * kPieceWeights, inputs) << device.name;
         EXPECT_LE(constants[0], device.caps.limits.max_group_invocations) << device.name;
         EXPECT_EQ(constants[5] * device.caps.subgroup_size, constants[0]) << device.name;
-        EXPECT_GE(plan.groups.x * constants[3] * constants[6], 1000u) << device.name;
+        EXPECT_GE(plan.groups.x * constants[3] * teams * constants[6], 1000u) << device.name;
         EXPECT_GE(plan.groups.y * constants[2], rows) << device.name;
       }
     }
