@@ -153,7 +153,7 @@ Matmul Forward::product(const WeightSegment& segment, const Rows& x, RowForm wan
 Status Forward::matmul(std::string_view part, const Weight& weight, const Weight* bias,
                        const Rows& x, const Buffer& y, uint32_t rows, bool add_to_y,
                        float soft_cap) {
-  recorder_.set_part(part);
+  std::vector<PlannedMatmul> products;
   uint64_t first = 0;  // output of the segment
   for (const WeightSegment& segment : weight) {
     const MatmulPlan plan = plan_for(segment, rows);
@@ -163,10 +163,12 @@ Status Forward::matmul(std::string_view part, const Weight& weight, const Weight
     if (bias != nullptr && !bias->empty())
       op.bias = bias->front().buffer.slice(first * 4, uint64_t{segment.rows} * 4);
     if (add_to_y) op.residual = op.y;
-    HEARTH_TRY(record_matmul(recorder_, context_.pipelines, plan, op));
+    products.push_back({plan, op});
     first += segment.rows;
   }
-  return {};
+  recorder_.set_part(part);
+  return record_matmuls(recorder_, context_.pipelines, products,
+                        context_.activations.matmul_scratch.all());
 }
 
 Result<std::optional<MatmulParts>> Forward::matmul_parts(std::string_view part,

@@ -1,5 +1,7 @@
 #include "engine/ops/matmul.h"
 
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "params/half_rows.h"
@@ -116,15 +118,56 @@ Result<MatmulParts> record_matmul_parts(CommandRecorder& recorder, PipelineStore
   return parts;
 }
 
-Status record_matmul(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
-                     const Matmul& op) {
+namespace {
+
+// All but the sum of parts, where there are some.
+Result<std::optional<MatmulParts>> record_product(CommandRecorder& recorder,
+                                                  PipelineStore& pipelines, const MatmulPlan& plan,
+                                                  const Matmul& op) {
+  std::optional<MatmulParts> parts;
   if (plan.reduce) {
-    HEARTH_ASSIGN(const MatmulParts parts, record_matmul_parts(recorder, pipelines, plan, op));
-    return dispatch(recorder, pipelines, plan, *plan.reduce, op, parts.slice, op.y, true);
+    HEARTH_ASSIGN(parts, record_matmul_parts(recorder, pipelines, plan, op));
+    return parts;
   }
   HEARTH_TRY(check(plan, op));
   HEARTH_ASSIGN(const BufferSlice x, prepared_rows(recorder, pipelines, plan, op));
-  return dispatch(recorder, pipelines, plan, plan.multiply, op, x, op.y, true);
+  HEARTH_TRY(dispatch(recorder, pipelines, plan, plan.multiply, op, x, op.y, true));
+  return parts;
+}
+
+Status record_sum(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
+                  const Matmul& op, const MatmulParts& parts) {
+  return dispatch(recorder, pipelines, plan, *plan.reduce, op, parts.slice, op.y, true);
+}
+
+}  // namespace
+
+Status record_matmul(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
+                     const Matmul& op) {
+  HEARTH_ASSIGN(const auto parts, record_product(recorder, pipelines, plan, op));
+  return parts ? record_sum(recorder, pipelines, plan, op, *parts) : Status{};
+}
+
+Status record_matmuls(CommandRecorder& recorder, PipelineStore& pipelines,
+                      std::span<const PlannedMatmul> matmuls, const BufferSlice& scratch) {
+  for (size_t first = 0; first < matmuls.size();) {
+    // As many as there is scratch for, and their sums after all of them.
+    std::vector<std::optional<MatmulParts>> parts;
+    uint64_t used = 0;
+    for (const auto& [plan, op] : matmuls.subspan(first)) {
+      if (!parts.empty() && used + plan.scratch_bytes > scratch.bytes) break;
+      Matmul placed = op;
+      placed.scratch = scratch.slice(used, plan.scratch_bytes);
+      HEARTH_ASSIGN(parts.emplace_back(), record_product(recorder, pipelines, plan, placed));
+      used += (plan.scratch_bytes + 15) / 16 * 16;
+    }
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const auto& [plan, op] = matmuls[first + i];
+      if (parts[i]) HEARTH_TRY(record_sum(recorder, pipelines, plan, op, *parts[i]));
+    }
+    first += parts.size();
+  }
+  return {};
 }
 
 }  // namespace hearth

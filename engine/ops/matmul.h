@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "engine/ops/kernel_choice.h"
 #include "runtime/buffer.h"
@@ -46,6 +47,15 @@ struct Matmul {
 // missing, or if a kernel cannot be compiled.
 Status record_matmul(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                      const Matmul& op);
+
+// Products that do not depend on each other: they run side by side as long as `scratch`, which
+// takes the place of their ops', has room for the next one's.
+struct PlannedMatmul {
+  MatmulPlan plan;
+  Matmul op;
+};
+Status record_matmuls(CommandRecorder& recorder, PipelineStore& pipelines,
+                      std::span<const PlannedMatmul> matmuls, const BufferSlice& scratch);
 
 uint64_t square_bytes(const MatmulPlan& plan);
 

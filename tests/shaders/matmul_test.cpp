@@ -1,5 +1,7 @@
 #include "engine/ops/matmul.h"
 
+#include <deque>
+
 #include <gmock/gmock.h>
 
 #include "engine/weights/quantize.h"
@@ -317,6 +319,50 @@ TEST_F(MatmulTest, BiasSoftCapAndResidualInThatOrder) {
           << plan.multiply.pipeline.kernel;
     }
   }
+}
+
+// Products of the same rows that do not depend on each other, with scratch for all and for one.
+TEST_F(MatmulTest, ProductsSideBySide) {
+  constexpr uint32_t kRows = 9, kInputs = 1024;
+  const std::vector<float> x = random_floats(kRows * kInputs, 2);
+  const Buffer x_buffer = filled(x);
+  std::vector<PlannedMatmul> products;
+  std::vector<Weights> weights;
+  std::deque<Buffer> buffers, results;  // slices point to them
+  uint64_t all = 0, most = 0;
+  for (const uint32_t outputs : {50u, 20u, 36u}) {
+    const MatmulShape shape{
+        .format = WeightFormat::kF16, .rows = kRows, .inputs = kInputs, .outputs = outputs};
+    const MatmulPlan plan = choose_matmul(gpu_caps(true), shape);
+    ASSERT_TRUE(plan.reduce);
+    weights.push_back(random_weights(shape.format, outputs, kInputs));
+    buffers.push_back(filled(weights.back().device));
+    results.push_back(poisoned(kRows * outputs * 4));
+    products.push_back({plan,
+                        {.weight = buffers.back().all(),
+                         .x = x_buffer.all(),
+                         .y = results.back().all(),
+                         .shape = shape}});
+    all += (plan.scratch_bytes + 15) / 16 * 16;
+    most = std::max(most, plan.scratch_bytes);
+  }
+  const auto barriers_with = [&](uint64_t scratch_bytes) {
+    const Buffer scratch = poisoned(scratch_bytes);
+    auto recorder = CommandRecorder::begin(device());
+    EXPECT_TRUE(recorder.ok());
+    EXPECT_TRUE(record_matmuls(*recorder, pipelines(), products, scratch.all()).ok());
+    const auto commands = recorder->finish();
+    EXPECT_TRUE(commands.ok());
+    EXPECT_TRUE(device().compute().run(*commands).ok());
+    for (size_t i = 0; i < products.size(); ++i) {
+      const auto& [plan, op] = products[i];
+      EXPECT_LT(nmse(read<float>(results[i]),
+                     reference_matmul(weights[i].values, x, kRows, kInputs, op.shape.outputs)),
+                limit(plan));
+    }
+    return commands->barriers();
+  };
+  EXPECT_LT(barriers_with(all), barriers_with(most));
 }
 
 // A norm between two products of one row: the first begins it, the second finishes it.
