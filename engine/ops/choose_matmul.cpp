@@ -100,13 +100,17 @@ MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint
   const uint32_t teams =
       std::bit_floor(std::clamp(std::min(kGroupLanes, integer_lanes(caps)) / team, 1u, kMostTeams));
   const bool large = team > kGroupLanes;
-  const uint32_t outputs = std::max(1u, (rows_at_once > 2 || large ? 2 : 4) / pieces);
   // A multiprocessor has registers for one large group of several rows.
   const uint32_t resident = large && rows_at_once > 1 ? 1 : 2;
+  const uint32_t all_teams = teams * multiprocessors(caps) * resident;
+  uint32_t outputs = std::max(1u, (rows_at_once > 2 || large ? 2 : 4) / pieces);
+  // Pieces of Q4_0 are so few words that there are registers for more, where that leaves rounds.
+  if (shape.format == WeightFormat::kQ4_0 && rows_at_once == 1 && outputs == 4 &&
+      shape.outputs > 16 * all_teams)
+    outputs = 8;
   constexpr uint32_t kMostRounds = 16;
   const uint32_t rounds =
-      std::clamp(divide_up(shape.outputs, outputs * teams * multiprocessors(caps) * resident), 1u,
-                 kMostRounds);
+      std::clamp(divide_up(shape.outputs, outputs * all_teams), 1u, kMostRounds);
   const uint32_t lanes = team * teams;
   return {
       .multiply = {.pipeline = {.kernel = variant("matvec_integer", shape.format),

@@ -34,6 +34,14 @@ QUANT_INLINE Plane next_plane(Plane plane, uint blocks, uint bytes) {
 
 QUANT_INLINE float half_to_float(uint bits) { return unpackHalf2x16(bits).x; }
 
+// Halves of neighbouring pieces are loaded in pairs: measured on an H200, a word is there sooner than
+// 16 bits are.
+QUANT_INLINE uint load_pair(Plane halves, uint piece) { return load_u32(halves, piece >> 1); }
+
+QUANT_INLINE float half_of_pair(uint pair, uint piece) {
+  return half_to_float(pair >> (16u * (piece & 1u)));
+}
+
 QUANT_INLINE vec4 bytes_to_floats(uint q, float scale, float offset) {
   return vec4(scale * float(bitfieldExtract(int(q), 0, 8)) + offset,
               scale * float(bitfieldExtract(int(q), 8, 8)) + offset,

@@ -247,6 +247,7 @@ TEST_F(MatmulTest, EveryShapeOfTheMatrixVectorKernels) {
     WeightFormat format;
     uint32_t rows_at_once, outputs;
     uint32_t last;  // steps ahead of the float kernel, rounds of the integer one
+    uint32_t teams = 1;
   };
   for (const Case& test : std::initializer_list<Case>{{WeightFormat::kF16, 1, 1, 1},
                                                       {WeightFormat::kF16, 1, 3, 3},
@@ -254,20 +255,24 @@ TEST_F(MatmulTest, EveryShapeOfTheMatrixVectorKernels) {
                                                       {WeightFormat::kF16, 2, 3, 1},
                                                       {WeightFormat::kQ8_0, 1, 4, 3},
                                                       {WeightFormat::kQ8_0, 2, 1, 1},
-                                                      {WeightFormat::kQ4K, 2, 4, 3}}) {
+                                                      {WeightFormat::kQ8_0, 1, 2, 2, 2},
+                                                      {WeightFormat::kQ4_0, 1, 8, 2, 2},
+                                                      {WeightFormat::kQ4K, 2, 4, 3},
+                                                      {WeightFormat::kQ4K, 2, 2, 1, 4}}) {
     const bool integer = !format_info(test.format).is_float();
     if (integer && subgroup < 8) continue;
     const MatmulShape shape{.format = test.format, .rows = 5, .inputs = 1280, .outputs = 37};
     const Weights weights = random_weights(test.format, shape.outputs, shape.inputs);
     const std::vector<float> x = random_floats(size_t{shape.rows} * shape.inputs, 1);
     MatmulPlan plan = choose_matmul(caps, shape);
-    const uint32_t lanes = subgroup * kSubgroups;
+    const uint32_t team_lanes = subgroup * kSubgroups, lanes = team_lanes * test.teams;
     plan.multiply.groups.y = divide_up(shape.rows, test.rows_at_once);
     if (integer) {
-      const uint32_t pieces = divide_up(shape.inputs / kPieceWeights, lanes);
+      const uint32_t pieces = divide_up(shape.inputs / kPieceWeights, team_lanes);
       plan.multiply.pipeline.constants = {
-          lanes, 0, test.rows_at_once, test.outputs, pieces, kSubgroups, test.last, 0, 0, 0};
-      plan.multiply.groups.x = divide_up(shape.outputs, test.outputs * test.last);
+          lanes, 0, test.rows_at_once, test.outputs, pieces, kSubgroups * test.teams, test.last, 0,
+          0,     0, test.teams};
+      plan.multiply.groups.x = divide_up(shape.outputs, test.outputs * test.last * test.teams);
     } else {
       plan.multiply.pipeline.constants = {lanes, 0, test.rows_at_once, test.outputs, test.last, 0,
                                           0,     0};
@@ -277,7 +282,7 @@ TEST_F(MatmulTest, EveryShapeOfTheMatrixVectorKernels) {
                    reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs)),
               kIntegerLimit)
         << format_info(test.format).name << ": " << test.rows_at_once << " rows, " << test.outputs
-        << " outputs";
+        << " outputs, " << test.teams << " teams";
   }
 }
 

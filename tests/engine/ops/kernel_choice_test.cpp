@@ -146,6 +146,20 @@ TEST(KernelChoice, IntegerGroupsFillTheDeviceOnce) {
   }
 }
 
+TEST(KernelChoice, IntegerGroupsTakeMoreSmallPiecesAtOnce) {
+  DeviceCaps caps = kDevices.front().caps;
+  caps.features.integer_dot = true;
+  caps.limits.multiprocessors = 132;
+  const auto outputs_of = [&](WeightFormat format, uint32_t rows, uint32_t outputs) {
+    return choose_matmul(caps, {.format = format, .rows = rows, .inputs = 4096, .outputs = outputs})
+        .multiply.pipeline.constants[3];
+  };
+  EXPECT_EQ(outputs_of(WeightFormat::kQ4_0, 1, 14336), 8u);
+  EXPECT_EQ(outputs_of(WeightFormat::kQ4_0, 1, 4096), 4u);  // one round would be all
+  EXPECT_EQ(outputs_of(WeightFormat::kQ4_0, 2, 14336), 4u);
+  EXPECT_EQ(outputs_of(WeightFormat::kQ4K, 1, 14336), 4u);
+}
+
 // The tiles of llama-8b's products on a device of 132 multiprocessors, as they were measured: one
 // group on each of them where that can be, and few parts of k.
 TEST(KernelChoice, TilesFillTheDevice) {
