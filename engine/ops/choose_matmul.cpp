@@ -12,10 +12,21 @@ constexpr size_t kMatvecOutputs = 3;
 constexpr size_t kFloatNorm = 5, kFloatGate = 6, kFloatEmit = 7;
 constexpr size_t kIntegerNorm = 7, kIntegerGate = 8, kIntegerEmit = 9;
 
-// An invocation a row of the matrix: no barrier, no reduction. Few rows of x at a time, so that
-// their sums stay in registers.
+// How many rows of x an invocation of matmul_invocation takes. Decoding its weights takes a CPU as
+// long as multiplying 2.4 rows by them (measured, 32000 x 288 weights of Q8_0); few sizes, so that
+// few kernels have to be compiled.
+uint32_t cpu_rows_at_once(uint32_t rows) {
+  constexpr uint32_t kSizes[] = {1, 2, 3, 4, 6, 8, 12, 16};
+  return *std::ranges::min_element(
+      kSizes, {}, [&](uint32_t size) { return divide_up(rows, size) * (5 * size + 12); });
+}
+
+// An invocation a row of the matrix: no barrier, no reduction. Small matrices get small groups, so
+// that there are some for every core.
 MatmulPlan choose_cpu(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
-  const uint32_t lanes = group_size(caps, 64);
+  constexpr uint32_t kGroups = 16;
+  uint32_t lanes = group_size(caps, 64);
+  while (lanes > caps.subgroup_size && divide_up(shape.outputs, lanes) < kGroups) lanes /= 2;
   return {.multiply = {.pipeline = {.kernel = variant("matmul_invocation", shape.format),
                                     .constants = {lanes, kNoEpilogue, rows_at_once}},
                        .groups = {.x = divide_up(shape.outputs, lanes),
@@ -127,11 +138,13 @@ MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape, bool 
   // A row's result depends on the kernel and its constants, so one fixed shape makes it the same
   // alone and in a batch.
   constexpr uint32_t kDeterministicRows = 4;
+  if (is_cpu(caps))
+    return choose_cpu(caps, shape,
+                      deterministic ? kDeterministicRows : cpu_rows_at_once(shape.rows));
+
   const bool quantized = !format_info(shape.format).is_float();
-  const uint32_t most = is_cpu(caps) ? 4 : kMaxMatvecRows;
   const uint32_t rows_at_once =
-      deterministic ? kDeterministicRows : std::clamp(shape.rows, 1u, most);
-  if (is_cpu(caps)) return choose_cpu(caps, shape, rows_at_once);
+      deterministic ? kDeterministicRows : std::clamp(shape.rows, 1u, kMaxMatvecRows);
 
   // Matrix units are ahead from two rows on, though most of their tile is empty; of integer dot
   // products from three on.

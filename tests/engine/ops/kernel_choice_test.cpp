@@ -112,6 +112,39 @@ TEST(KernelChoice, OneRowProductsInAChainLoadMoreAtOnce) {
   }
 }
 
+// A CPU takes rows together as far as few are padding, and has work for every core.
+TEST(KernelChoice, CpuTakesRowsTogether) {
+  const auto cpu = std::ranges::find(kDevices, DeviceType::kCpu,
+                                     [](const FakeDevice& device) { return device.caps.type; });
+  ASSERT_NE(cpu, std::end(kDevices));
+  const auto plan = [&](uint32_t rows, uint32_t outputs) {
+    return choose_matmul(
+               cpu->caps,
+               {.format = WeightFormat::kQ8_0, .rows = rows, .inputs = 288, .outputs = outputs})
+        .multiply;
+  };
+  struct Case {
+    uint32_t rows, at_once;
+  };
+  for (const Case& wanted : std::initializer_list<Case>{{1, 1},
+                                                        {3, 3},
+                                                        {4, 4},
+                                                        {5, 6},
+                                                        {8, 8},
+                                                        {9, 12},
+                                                        {16, 16},
+                                                        {18, 6},
+                                                        {24, 12},
+                                                        {512, 16}}) {
+    EXPECT_EQ(plan(wanted.rows, 32000).pipeline.constants[2], wanted.at_once) << wanted.rows;
+    EXPECT_EQ(plan(wanted.rows, 32000).groups.y, divide_up(wanted.rows, wanted.at_once));
+  }
+  EXPECT_EQ(plan(1, 32000).pipeline.constants[0], 64u);
+  EXPECT_EQ(plan(1, 288).pipeline.constants[0], 16u);
+  EXPECT_EQ(plan(1, 288).groups.x, 18u);
+  EXPECT_EQ(plan(1, 8).pipeline.constants[0], cpu->caps.subgroup_size);
+}
+
 // There are groups for every multiprocessor, and no more of them than that needs: each first makes
 // integers of x.
 TEST(KernelChoice, IntegerGroupsFillTheDeviceOnce) {
