@@ -34,6 +34,7 @@ Engine::Engine(StepExecutor& executor, const Tokenizer* tokenizer, const EngineO
   }
   finished_.reserve(sequences);
   arrived_.reserve(sequences);
+  show_counts(scheduler_.counts());
   thread_ = std::thread([this] { loop(); });
 }
 
@@ -68,6 +69,11 @@ Result<std::unique_ptr<ActiveRequest>> Engine::make_request(GenerationRequest re
   if (request.biases.size() > StepExecutor::kMaxBiases)
     return invalid(fmt::format("{} logit biases are more than the {} a request may have",
                                request.biases.size(), StepExecutor::kMaxBiases));
+  // Two for one token would be added at the same time.
+  std::ranges::sort(request.biases, {}, &params::TokenBias::token);
+  const auto twice = std::ranges::adjacent_find(request.biases, {}, &params::TokenBias::token);
+  if (twice != request.biases.end())
+    return invalid(fmt::format("token {} has two logit biases", twice->token));
   HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(request.sampling, {}));
   const RequestId id = next_id_++;
   auto stream = std::make_shared<TokenStream>(id, max_new);
@@ -83,6 +89,10 @@ Result<std::vector<std::shared_ptr<TokenStream>>> Engine::submit(
     if (!failure_.empty()) return Error{ErrorKind::kDeviceLost, failure_};
     if (control_.draining || control_.closing)
       return Error{ErrorKind::kUnsupported, "the engine is shutting down and takes no requests"};
+    if (requests.size() > limits_.max_queue)
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("{} requests at once are more than the queue of {} takes",
+                               requests.size(), limits_.max_queue)};
     if (queued_ + requests.size() > limits_.max_queue)
       return Error{ErrorKind::kBusy,
                    fmt::format("{} requests wait already, and the queue takes {}; try again later",
@@ -177,6 +187,7 @@ void Engine::set_limits(uint32_t max_sequences, uint32_t max_step_tokens, uint32
     if (pool_blocks != 0) limits_.pool_blocks = std::min(limits_.pool_blocks, pool_blocks);
     errands_.push_back([this, limits = limits_, pool_blocks] {
       scheduler_.set_limits(limits.max_sequences, limits.max_step_tokens, pool_blocks);
+      show_counts(scheduler_.counts());
       const std::lock_guard inner(mutex_);
       limits_.pool_blocks = scheduler_.limits().pool_blocks;
     });

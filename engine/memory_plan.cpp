@@ -37,9 +37,10 @@ MemoryPlan plan_memory(const DeviceCaps& caps, uint64_t free_bytes, const ModelP
 
   const auto usable = static_cast<uint64_t>(static_cast<double>(free_bytes) * kUsableShare);
   const uint64_t fixed = plan.weight_bytes + plan.activation_bytes;
-  const uint64_t room = fixed < usable && plan.kv_bytes_per_block > 0
-                            ? (usable - fixed) / plan.kv_bytes_per_block
-                            : 0;
+  uint64_t room = 0;
+  if (fixed < usable && plan.kv_bytes_per_block > 0)
+    room = std::min((usable - fixed) / plan.kv_bytes_per_block,
+                    most_kv_blocks(config, limits.kv, caps.limits.max_allocation_bytes));
   plan.max_context =
       static_cast<uint32_t>(std::min<uint64_t>(room * kTokensPerBlock, config.context));
   plan.fits = plan.max_context >= limits.context;

@@ -1,4 +1,4 @@
-// What a Vulkan device can do, as plain data: filled in from a driver by instance.cpp, or written
+// What a Vulkan device can do, as plain data: filled in from a driver by device_query.cpp, or written
 // down by hand in tests. Device selection and kernel choice decide on this and nothing else.
 #pragma once
 
@@ -49,15 +49,17 @@ struct DeviceFeatures {
   bool int8 = false;
   bool int16 = false;
   bool storage8 = false;
-  bool bfloat16 = false;
   bool integer_dot = false;  // packed 4 x 8 bit, in hardware
   bool coopmat = false;      // VK_KHR_cooperative_matrix
-  bool coopmat2 = false;     // VK_NV_cooperative_matrix2 with workgroup scope and tensor addressing
   // Groups start in the order of their dispatches, so that a kernel may wait for one before it
   // (chain.h). No Vulkan feature: known of drivers, or said by the environment.
   bool ordered_groups = false;
   bool memory_budget = false;
   bool pipeline_executable = false;
+
+  // Only shown by hearth devices.
+  bool bfloat16 = false;
+  bool coopmat2 = false;  // VK_NV_cooperative_matrix2 with workgroup scope and tensor addressing
 
   bool operator==(const DeviceFeatures&) const = default;
 };

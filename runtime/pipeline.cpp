@@ -102,10 +102,14 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
   const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup{
       .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
       .requiredSubgroupSize = info.subgroup_size};
+  VkPipelineShaderStageCreateFlags full_subgroups = 0;
+  if (info.subgroup_size != 0)
+    full_subgroups = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
   const VkComputePipelineCreateInfo pipeline_info{
       .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
       .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                 .pNext = info.subgroup_size != 0 ? &subgroup : nullptr,
+                .flags = full_subgroups,
                 .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                 .module = module,
                 .pName = "main",

@@ -1,5 +1,5 @@
-// Attention over the paged cache, a few query rows at a time: decoding on every device, and prompt
-// chunks too where attention_tile cannot run.
+// Attention over the paged cache, a few query rows at a time: decoding on GPUs, and prompt chunks
+// there too where attention_tile cannot run.
 //
 //   result[t, h] = sum over keys j that t sees of softmax(score[t, h, j]) * value[j, h / group]
 //   score[t, h, j] = scale * q[t, h] . key[j, h / group], soft-capped where asked for

@@ -1,4 +1,4 @@
-// Multiply-adds in f32 and nothing else: the arithmetic no scalar kernel here can beat.
+// Multiply-adds in f32 and nothing else: the arithmetic no scalar kernel can beat on a GPU.
 //
 // Each invocation runs kChains independent chains of vec4 multiply-adds: 8 * kChains operations a
 // round.

@@ -4,13 +4,12 @@
 // A group computes a tile of kTileRows x kTileOutputs sums, kSubgroupRows x kSubgroupOutputs a
 // subgroup, walking along k in steps of kTileInputs. The operands of kAhead steps are on their way
 // from memory to registers while those of one step are multiplied out of shared memory. With
-// kSplits > 1 the groups of one tile share k between
-// them and leave their sums in scratch memory, [split, row, output] with rows and outputs rounded up
-// to whole tiles, for matmul_reduce to add.
+// kSplits > 1 the groups of one tile share k between them and leave their sums in scratch memory,
+// [split, row, output] with rows and outputs rounded up to whole tiles, for matmul_reduce to add.
 // With kRound > 0 the fragments of a whole step are in registers before its last products, so that
 // the next step goes to shared memory while they are multiplied, and kRound steps are written out
 // one after the other: at the end of a loop's body the compiler copies, and so waits for, what is
-// on its way. That is for large tiles, of which a multiprocessor holds only one.
+// on its way. Which tiles gain by it is in choose_tile.cpp.
 // With kGate half of the outputs are gates of the others, and y has half as many (params/matmul.h).
 //   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
 // Rows fastest, so that groups that run together read the same weights.

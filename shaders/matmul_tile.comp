@@ -1,4 +1,5 @@
-// Matrix times many vectors, for GPUs without matrix units. The formula is in params/matmul.h.
+// Matrix times many vectors, for GPUs without matrix units, and for F32 weights on any GPU. The
+// formula is in params/matmul.h.
 //
 // A group computes a tile of kTileRows x kTileOutputs sums, kLaneRows x kLaneOutputs a lane, walking
 // along k in steps of kTileInputs: the next step's operands are fetched into registers while this
@@ -7,8 +8,7 @@
 // outputs rounded up to whole tiles, for matmul_reduce to add.
 //   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
 // Rows fastest, so that groups that run together read the same weights.
-// REQUIRES: inputs a multiple of the format's block and of 8, addresses multiples of 16, full
-// subgroups.
+// REQUIRES: inputs a multiple of the format's block and of 8, addresses multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"

@@ -3,12 +3,12 @@
 //
 // A group computes kRounds * kTeams * kOutputs neighbouring outputs for kRows rows of x: in a round
 // each of its teams takes kOutputs. The lanes of a team share k out, kPieces pieces of 32 weights each.
-// The group makes integers of 15 bits of x once (common/split.glsl), for all of its teams, and they
-// stay in registers; each piece of weights is then summed exactly. While one round's weights are
+// The group makes integers of 15 bits and a sign of x once (common/split.glsl), for all of its teams,
+// and they stay in registers; each piece of weights is then summed exactly. While one round's weights are
 // multiplied the next one's are on their way, and the first ones before this kernel waits for x.
 //   groups = [ceil(results / (kRounds * kTeams * kResults)), ceil(rows / kRows), 1]
-// REQUIRES: a quantized format, full subgroups of 8 or more, kOutputs * kRows a power of two of at most
-// as many, teams of whole subgroups, kTeams 1, 2, 4 or 8, inputs <= 32 * kPieces * lanes of a team.
+// REQUIRES: a quantized format, full subgroups of 8 or more, kOutputs * kRows a power of two and at most
+// the size of a subgroup, teams of whole subgroups, kTeams 1, 2, 4 or 8, inputs <= 32 * kPieces * lanes of a team.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_integer_dot_product : require

@@ -2,6 +2,7 @@
 // any other failure, each failure with one line on stderr.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <exception>
 #include <string>
 
 #include <unistd.h>
@@ -29,8 +30,18 @@ const char* default_command_name() {
   return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 ? "chat" : "story";
 }
 
+// Libraries may throw what no command expects, as when memory runs out: that ends it like any
+// error.
+hearth::Status outcome_of(hearth::Command& command) {
+  try {
+    return command.run();
+  } catch (const std::exception& error) {
+    return hearth::Error{hearth::ErrorKind::kInternal, error.what()};
+  }
+}
+
 int run(hearth::Command& command) {
-  const hearth::Status status = command.run();
+  const hearth::Status status = outcome_of(command);
   if (status.ok()) return 0;
   hearth::log_line(status.error().message);
   return 1;

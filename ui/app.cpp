@@ -43,7 +43,8 @@ struct ImGuiScope {
 
 Result<std::unique_ptr<ScriptPlayer>> read_script(const AppOptions& options) {
   std::ifstream in(options.script, std::ios::binary);
-  if (!in)
+  std::error_code ignored;  // a folder can be opened, but not read
+  if (!in || std::filesystem::is_directory(options.script, ignored))
     return Error{ErrorKind::kNotFound, fmt::format("cannot read {}", options.script.string())};
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   auto steps = parse_script(text);

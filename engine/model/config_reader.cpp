@@ -1,5 +1,6 @@
 #include "engine/model/config_reader.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -7,6 +8,11 @@
 #include <fmt/format.h>
 
 namespace hearth {
+namespace {
+
+constexpr uint32_t kMostLayers = 4096;  // far above any model
+
+}  // namespace
 
 std::string ConfigReader::full(std::string_view key) const {
   return fmt::format("{}.{}", architecture_, key);
@@ -59,12 +65,16 @@ std::vector<float> ConfigReader::numbers(std::string_view key) {
   return values ? std::vector<float>(values->begin(), values->end()) : std::vector<float>{};
 }
 
-std::vector<bool> ConfigReader::flags(std::string_view key) {
-  const MetadataValue* value = file_.metadata().find(full(key));
-  if (value == nullptr) return {};
-  if (const auto* list = std::get_if<std::vector<bool>>(value)) return *list;
-  fail(fmt::format("key {} is no list of truth values", full(key)));
-  return {};
+std::vector<bool> ConfigReader::window_pattern(uint32_t layers) {
+  constexpr std::string_view kKey = "attention.sliding_window_pattern";
+  const auto period = file_.metadata().unsigned_integer(full(kKey));
+  if (!period.ok())
+    return take(file_.metadata().booleans(full(kKey))).value_or(std::vector<bool>{});
+  if (!*period) return {};
+  std::vector<bool> windowed(std::min(layers, kMostLayers));
+  for (size_t layer = 0; layer < windowed.size(); ++layer)
+    windowed[layer] = **period == 0 || (layer + 1) % **period != 0;
+  return windowed;
 }
 
 std::vector<float> ConfigReader::tensor(std::string_view name) {
@@ -83,14 +93,17 @@ RopeConfig ConfigReader::rope() {
   RopeConfig rope;
   RopeTableInfo& info = rope.info;
   info.base = number("rope.freq_base", 10000.0);
-  info.factor = number("rope.scaling.factor", 1.0);
+  info.factor = number("rope.scaling.factor", number("rope.scale_linear", 1.0));
+  if (info.factor == 0) info.factor = 1;  // so do some files say "none"
   info.original_context = count("rope.scaling.original_context_length", 0);
   const double attention_factor = number("rope.scaling.attn_factor", 0.0);
   info.model_context = count("context_length", 0);
 
   rope.factors = tensor("rope_freqs.weight");
   if (!rope.factors.empty()) info.scaling = RopeScaling::kFactors;
-  const std::string type = text("rope.scaling.type", "none");
+  // Files older than the type have a factor alone.
+  const bool old = info.factor != 1 && rope.factors.empty();
+  const std::string type = text("rope.scaling.type", old ? "linear" : "none");
   if (type == "linear") {
     info.scaling = RopeScaling::kLinear;
   } else if (type == "llama3") {
@@ -99,6 +112,7 @@ RopeConfig ConfigReader::rope() {
     info.high_freq_factor = number("rope.scaling.high_freq_factor", 4.0);
   } else if (type == "yarn") {
     info.scaling = RopeScaling::kYarn;
+    if (info.original_context == 0) info.original_context = info.model_context;
     info.ext_factor = number("rope.scaling.yarn_ext_factor", 1.0);
     info.beta_fast = number("rope.scaling.yarn_beta_fast", 32.0);
     info.beta_slow = number("rope.scaling.yarn_beta_slow", 1.0);
@@ -142,7 +156,7 @@ ModelConfig ConfigReader::common() {
   config.attention_scale =
       config.head_size == 0 ? 0 : 1.0f / std::sqrt(static_cast<float>(config.head_size));
   config.window = count("attention.sliding_window", 0);
-  config.windowed = flags("attention.sliding_window_pattern");
+  config.windowed = window_pattern(config.layers);
   if (config.windowed.empty() && config.window > 0) config.windowed.assign(config.layers, true);
 
   // A file without tensors still has a vocabulary.
@@ -159,7 +173,7 @@ Result<ModelConfig> ConfigReader::finish(ModelConfig config) const {
   };
   // Bounds far above any model, so that sizes computed from these numbers cannot overflow.
   const auto within = [](uint32_t value, uint32_t most) { return value > 0 && value <= most; };
-  if (!within(config.layers, 4096) || !within(config.width, 1u << 20) ||
+  if (!within(config.layers, kMostLayers) || !within(config.width, 1u << 20) ||
       !within(config.mlp_width, 1u << 22) || !within(config.heads, 4096) ||
       !within(config.kv_heads, 4096) || !within(config.context, 1u << 28))
     return bad(

@@ -25,7 +25,9 @@ class ConfigReader {
   double number(std::string_view key, double otherwise);
   std::string text(std::string_view key, std::string_view otherwise);
   std::vector<float> numbers(std::string_view key);  // empty where it is missing
-  std::vector<bool> flags(std::string_view key);     // likewise
+  // Which layers have a window: a list of truth values, or the period N of those that have none.
+  // Empty where the file does not say.
+  std::vector<bool> window_pattern(uint32_t layers);
   // The values of an F32 tensor; empty where it is missing.
   std::vector<float> tensor(std::string_view name);
 

@@ -32,6 +32,11 @@ uint64_t kv_bytes_per_block(const ModelConfig& config, KvFormat format) {
   return bytes * config.layers;
 }
 
+uint64_t most_kv_blocks(const ModelConfig& config, KvFormat format, uint64_t allocation_bytes) {
+  const uint64_t plane = std::ranges::max(layer_planes(config, format));
+  return plane == 0 ? 0 : allocation_bytes / kAlignment * kAlignment / plane;
+}
+
 Result<KvCache> KvCache::create(Device& device, const ModelConfig& config, const Options& options) {
   KvCache cache;
   cache.format_ = options.format;

@@ -16,6 +16,9 @@ class Device;
 
 // Of one block in all layers, keys, values and scales.
 uint64_t kv_bytes_per_block(const ModelConfig& config, KvFormat format);
+// The most blocks there can be where an allocation has at most so many bytes: each of a layer's
+// planes is in one.
+uint64_t most_kv_blocks(const ModelConfig& config, KvFormat format, uint64_t allocation_bytes);
 
 class KvCache {
  public:

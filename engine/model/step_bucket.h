@@ -24,7 +24,8 @@ struct StepBucket {
 inline uint32_t bucket_size(uint32_t count) {
   if (count <= 8) return count;
   const uint32_t unit = std::bit_floor(count - 1) / 8 == 0 ? 1 : std::bit_floor(count - 1) / 8;
-  return (count + unit - 1) / unit * unit;
+  return static_cast<uint32_t>(std::min<uint64_t>((uint64_t{count} + unit - 1) / unit * unit,
+                                                  std::numeric_limits<uint32_t>::max()));
 }
 
 // The next context that steps are recorded for. Room for the splits of attention goes by it, and
@@ -35,8 +36,8 @@ inline uint32_t bucket_context(uint32_t tokens) {
   return static_cast<uint32_t>(std::min<uint64_t>(end - 1, std::numeric_limits<uint32_t>::max()));
 }
 
-// The bucket of a step of these sizes. `identity`: sequence i has the one row i and wants its
-// logits, as in decode steps, which need no gathering.
+// The bucket of a step of these sizes. In a decode step sequence i has the one row i and wants its
+// logits, so that nothing is gathered.
 inline StepBucket choose_bucket(uint32_t rows, uint32_t sequences, uint32_t longest,
                                 uint32_t logit_rows) {
   if (longest <= 1 && rows == sequences && logit_rows == rows) {

@@ -32,7 +32,7 @@ struct StepLayout {
   struct Lists {
     uint64_t few = 0, many = 0;
   };
-  std::array<Lists, 2> attention = {};  // by window: see StepInputs::windows()
+  std::array<Lists, 2> attention = {};  // by window: see attention_windows()
   uint64_t block_tables = 0;            // u32, the last: as many as there are
 };
 

@@ -15,14 +15,26 @@ inline void set_gemma_basics(ModelConfig& config, const ModelFile& file) {
   config.activation = MlpActivation::kGeluTanh;
 }
 
-// Where the file does not say: the window, and that all but every `period`-th layer have it.
-inline void set_default_windows(ModelConfig& config, ConfigReader& reader, uint32_t window,
-                                uint32_t period) {
+// Where a GGUF file does not say: the window, and that all but every `period`-th layer have it. In
+// a Hugging Face folder the configuration's defaults are settled, and silence means none.
+inline void set_default_windows(ModelConfig& config, ConfigReader& reader, const ModelFile& file,
+                                uint32_t window, uint32_t period) {
+  if (file.kind() == FileKind::kHuggingFace) return;
   config.window = reader.count("attention.sliding_window", window);
-  if (!reader.flags("attention.sliding_window_pattern").empty()) return;
+  if (!reader.window_pattern(config.layers).empty()) return;
   config.windowed.clear();
   for (uint32_t layer = 0; layer < config.layers; ++layer)
     config.windowed.push_back((layer + 1) % period != 0);
+}
+
+// The soft caps; a GGUF file that does not say has these.
+inline void set_soft_caps(ModelConfig& config, ConfigReader& reader, const ModelFile& file,
+                          double attention, double logits) {
+  const bool settled = file.kind() == FileKind::kHuggingFace;
+  config.attention_soft_cap =
+      static_cast<float>(reader.number("attn_logit_softcapping", settled ? 0 : attention));
+  config.logit_soft_cap =
+      static_cast<float>(reader.number("final_logit_softcapping", settled ? 0 : logits));
 }
 
 // The factor on scores. The largest of a family, told by its layers, divides by the width a head

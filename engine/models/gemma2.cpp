@@ -16,9 +16,8 @@ class Gemma2 final : public Architecture {
     ConfigReader reader(file, name());
     ModelConfig config = reader.common();
     set_gemma_basics(config, file);
-    config.attention_soft_cap = static_cast<float>(reader.number("attn_logit_softcapping", 50.0));
-    config.logit_soft_cap = static_cast<float>(reader.number("final_logit_softcapping", 30.0));
-    set_default_windows(config, reader, 4096, 2);
+    set_soft_caps(config, reader, file, 50, 30);
+    set_default_windows(config, reader, file, 4096, 2);
     set_query_scale(config, reader, 46);
     return reader.finish(config);
   }

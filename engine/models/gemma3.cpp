@@ -17,7 +17,8 @@ class Gemma3 final : public Architecture {
     ModelConfig config = reader.common();
     set_gemma_basics(config, file);
     config.head_norms = true;
-    set_default_windows(config, reader, 1024, 6);
+    set_soft_caps(config, reader, file, 0, 0);
+    set_default_windows(config, reader, file, 1024, 6);
     // Windowed layers keep the rope of short contexts.
     RopeConfig local;
     local.info.base = reader.number("rope.freq_base_swa", 10000.0);

@@ -19,9 +19,10 @@ struct PickTables {
   uint32_t bins, list_tokens;
 };
 
-PickTables pick_tables(const DeviceCaps& caps) {
+// A bin of ids must fit the list: kMaxSamplingVocab is what the smallest of these can hold.
+PickTables pick_tables(const DeviceCaps& caps, uint32_t vocab) {
   // Bins cost a CPU time, as it clears and adds them up with few lanes.
-  if (is_cpu(caps)) return {512, 512};
+  if (is_cpu(caps)) return vocab <= 512 * 512 ? PickTables{512, 512} : PickTables{1024, 512};
   return much_shared(caps) ? PickTables{2048, 1024} : PickTables{1024, 512};
 }
 
@@ -37,7 +38,7 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
   // Only for few rows: with shared memory fewer groups run at once, presumably. On an H200 one row
   // takes 13.6 us instead of 20, but 64 rows 65 instead of 39.
   const bool staged = tiles == 1 && shape.rows <= kFewRows && much_shared(caps);
-  const PickTables tables = pick_tables(caps);
+  const PickTables tables = pick_tables(caps, shape.vocab);
   const uint32_t pick_lanes =
       is_cpu(caps) ? caps.subgroup_size : group_size(caps, std::min(1024u, tables.list_tokens));
 

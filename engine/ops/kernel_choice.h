@@ -157,7 +157,7 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
 struct SamplingShape {
   uint32_t rows = 0, vocab = 0;
 };
-inline constexpr uint32_t kMaxSamplingVocab = 262144;
+inline constexpr uint32_t kMaxSamplingVocab = 524288;
 
 // A row's sampled token does not depend on the plan.
 struct SamplingPlan {

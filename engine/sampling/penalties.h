@@ -16,9 +16,10 @@ enum class PenaltyScope {
 };
 
 // The entries for a request that begins, or comes back: what the host writes into the slot. From
-// then on sample_pick appends. In order of first appearance; pure.
+// then on sample_pick appends. A slot may be too small for all of them, so generated tokens come
+// first, and those of the prompt are left out where they change nothing. Pure.
 std::vector<params::TokenCount> count_tokens(std::span<const uint32_t> prompt,
                                              std::span<const uint32_t> generated,
-                                             PenaltyScope scope);
+                                             PenaltyScope scope, float repetition_penalty);
 
 }  // namespace hearth

@@ -124,8 +124,8 @@ class SentencePiece final : public Tokenizer {
                     std::vector<std::uint32_t>& ids) const override {
     std::string marked;
     marked.reserve(text.size() + text.size() / 2);
-    const bool once = vocabulary_.space_prefix_once;
-    if (vocabulary_.add_space_prefix && (!once || (first && !text.starts_with(' '))))
+    if (vocabulary_.add_space_prefix && (first || !vocabulary_.space_prefix_once) &&
+        (vocabulary_.space_prefix_doubles || !text.starts_with(' ')))
       marked += kSpaceMark;
     for (const char c : text) {
       if (c == ' ')

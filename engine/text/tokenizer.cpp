@@ -30,7 +30,6 @@ Status check_ids(const Vocabulary& vocabulary) {
   HEARTH_TRY(check("BOS", vocabulary.bos));
   HEARTH_TRY(check("EOS", vocabulary.eos));
   HEARTH_TRY(check("unknown", vocabulary.unknown));
-  HEARTH_TRY(check("padding", vocabulary.padding));
   for (const std::uint32_t id : vocabulary.end_of_generation)
     HEARTH_TRY(check("end of generation", id));
   return {};

@@ -11,6 +11,7 @@
 namespace hearth {
 namespace {
 
+// Tokens that end a turn whatever a file says of them: some files call them normal.
 constexpr std::array<std::string_view, 9> kTurnEnds = {
     "<|eot_id|>",      "<|im_end|>",    "<end_of_turn>",
     "<|end|>",         "<|endoftext|>", "<|eom_id|>",
@@ -23,8 +24,10 @@ void find_end_of_generation(Vocabulary& vocabulary) {
   if (vocabulary.eos) ends.push_back(*vocabulary.eos);
   for (std::uint32_t id = 0; id < vocabulary.tokens.size(); ++id) {
     const VocabularyToken& token = vocabulary.tokens[id];
-    if ((token.kind == TokenKind::kControl || token.kind == TokenKind::kUserDefined) &&
-        std::ranges::find(kTurnEnds, token.text) != kTurnEnds.end())
+    const bool special = token.kind == TokenKind::kControl || token.kind == TokenKind::kUserDefined;
+    // "</s>" may as well be a piece of HTML.
+    const bool normal = token.kind == TokenKind::kNormal && token.text != "</s>";
+    if ((special || normal) && std::ranges::find(kTurnEnds, token.text) != kTurnEnds.end())
       ends.push_back(id);
   }
   std::ranges::sort(ends);

@@ -34,12 +34,13 @@ struct Vocabulary {
   // "left right", best first. SentencePiece has them instead of scores in Hugging Face files.
   std::vector<std::string> merges;
   std::string pretokenizer;  // "llama-bpe", "qwen2", ...: names as in GGUF
-  std::optional<std::uint32_t> bos, eos, unknown, padding;
+  std::optional<std::uint32_t> bos, eos, unknown;
   std::vector<std::uint32_t> end_of_generation;  // eos, end of turn, ...
   bool add_bos = false, add_eos = false;         // to a text that starts a conversation
   bool add_space_prefix = true;                  // SentencePiece: a text starts as if after a space
-  bool space_prefix_once = false;  // ... but not what follows a special token, nor " text"
-  bool normalize_nfc = false;      // texts are composed (NFC) first; they do not come back as given
+  bool space_prefix_once = false;                // ... but not what follows a special token
+  bool space_prefix_doubles = true;              // ... and " text" gets a second one
+  bool normalize_nfc = false;  // texts are composed (NFC) first; they do not come back as given
   bool ignore_merges = false;  // a word that is in the vocabulary is one token, whatever the merges
   std::string chat_template;   // Jinja; empty: the model brings none
 };

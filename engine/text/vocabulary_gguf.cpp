@@ -63,7 +63,6 @@ Status read_ids(const Metadata& metadata, Vocabulary& vocabulary) {
   HEARTH_ASSIGN(vocabulary.bos, read_id(metadata, "bos", count));
   HEARTH_ASSIGN(vocabulary.eos, read_id(metadata, "eos", count));
   HEARTH_ASSIGN(vocabulary.unknown, read_id(metadata, "unknown", count));
-  HEARTH_ASSIGN(vocabulary.padding, read_id(metadata, "padding", count));
   for (const char* name : {"eot", "eom"}) {
     HEARTH_ASSIGN(const auto id, read_id(metadata, name, count));
     if (id) vocabulary.end_of_generation.push_back(*id);

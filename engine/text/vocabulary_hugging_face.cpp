@@ -132,6 +132,7 @@ Status read_sentence_piece(const std::vector<const Json*>& normalizers,
     vocabulary.add_space_prefix =
         scheme.empty() ? flag_member(*metaspace, "add_prefix_space", true) : scheme != "never";
     vocabulary.space_prefix_once = scheme == "first";
+    vocabulary.space_prefix_doubles = false;
   }
   if (flag_member(model, "byte_fallback", false))
     for (VocabularyToken& token : vocabulary.tokens)
@@ -192,12 +193,16 @@ Status read_rules(const Json& root, const Json& config, const Metadata& metadata
                   Vocabulary& vocabulary) {
   vocabulary.bos = named_token(vocabulary, config, "bos_token");
   vocabulary.eos = named_token(vocabulary, config, "eos_token");
-  vocabulary.padding = named_token(vocabulary, config, "pad_token");
   vocabulary.unknown = named_token(vocabulary, member(root, "model"), "unk_token");
   const std::size_t count = vocabulary.tokens.size();
   if (!vocabulary.eos) {
     HEARTH_ASSIGN(vocabulary.eos, id_from(metadata, "tokenizer.ggml.eos_token_id", count));
   }
+  // generation_config.json may list several.
+  HEARTH_ASSIGN(const auto ends, metadata.numbers("tokenizer.ggml.eos_token_ids"));
+  for (const double id : ends.value_or(std::vector<double>()))
+    if (id >= 0 && id < static_cast<double>(count))
+      vocabulary.end_of_generation.push_back(static_cast<std::uint32_t>(id));
   if (!vocabulary.bos && config.empty()) {
     HEARTH_ASSIGN(vocabulary.bos, id_from(metadata, "tokenizer.ggml.bos_token_id", count));
   }

@@ -80,6 +80,28 @@ TEST(Engine, SeveralAreTakenAllOrNone) {
   EXPECT_EQ(engine->submit(std::vector<GenerationRequest>{}).value().size(), 0u);
 }
 
+TEST(Engine, MoreAtOnceThanTheQueueTakesIsNoMatterOfTime) {
+  StandInEngine engine({.limits = kLimits});
+  const auto refused = engine->submit(std::vector<GenerationRequest>(6, small_request(1)));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kInvalid);
+  EXPECT_THAT(refused.error().message, HasSubstr("queue of 5"));
+}
+
+TEST(Engine, ATokenHasOneLogitBias) {
+  StandInEngine engine({.limits = kLimits});
+  GenerationRequest request = small_request(1);
+  request.biases = {{.token = 5, .bias = 50}, {.token = 6, .bias = 1}, {.token = 5, .bias = -50}};
+  const Error error = refusal(engine, request);
+  EXPECT_EQ(error.kind, ErrorKind::kInvalid);
+  EXPECT_THAT(error.message, HasSubstr("token 5"));
+}
+
+TEST(Engine, AllBlocksAreFreeBeforeTheFirstStep) {
+  StandInEngine engine({.limits = kLimits});
+  EXPECT_EQ(engine->metrics().kv_blocks_free.value(), 64);
+}
+
 TEST(Engine, AFullQueueIsBusyAndTakesMoreLater) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
   std::vector<Stream> streams;

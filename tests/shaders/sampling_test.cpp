@@ -200,7 +200,7 @@ TEST_F(SamplingTest, LargeVocabularies) {
       {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f},
       {.top_p = 0.9f},
   };
-  for (const uint32_t vocab : {128256u, 151936u, 262144u}) {
+  for (const uint32_t vocab : {128256u, 151936u, 262144u, 262208u}) {
     const SamplingShape shape{.rows = 3, .vocab = vocab};
     const auto logits = random_floats(options.size() * vocab, vocab, 3.0f);
     const auto rows = rows_of(options, vocab);

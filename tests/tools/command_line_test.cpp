@@ -59,6 +59,15 @@ TEST(CommandLine, AWrongWordIsAUsageErrorInOneLine) {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"frobnicate"},
                                                     {"devices", "--frobnicate"},
                                                     {"bench", "--filter", "x"},
+                                                    {"serve", "--port", "70000"},
+                                                    {"serve", "--api-key", ""},
+                                                    {"serve", "--max-seqs", "0"},
+                                                    {"serve", "--max-queue", "0"},
+                                                    {"serve", "--policy", "best"},
+                                                    {"info", "--max-step-tokens", "4294967295"},
+                                                    {"run", "-p", "x", "--top-p", "2"},
+                                                    {"run", "-p", "x", "--logprobs", "3"},
+                                                    {"detokenize", "one"},
                                                     {"devices", "-d"}}) {
     const Finished result = hearth(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments[0];

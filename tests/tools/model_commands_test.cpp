@@ -233,11 +233,16 @@ TEST(ModelCommands, ABadFileIsOneLine) {
   const auto file = std::filesystem::temp_directory_path() / "hearth_cut_off.gguf";
   std::filesystem::copy_file(kTiny, file, std::filesystem::copy_options::overwrite_existing);
   std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+  const std::string folder = std::filesystem::temp_directory_path().string();
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"info", "-m", file.string()},
         {"run", "-p", "x", "-m", file.string()},
         {"logits", "--ids", "1", "-m", "/no/such/file.gguf"},
         {"perplexity", "-f", kHeldOut, "-m", kHeldOut},
+        {"perplexity", "-f", folder},
+        {"tokenize", "--file", folder},
+        {"detokenize", "--file", folder},
+        {"chat", "--load", folder},
         {"bench", "-m", file.string()}}) {
     const Finished result = hearth(arguments);
     EXPECT_EQ(result.exit_code, 1) << arguments[0];
@@ -245,6 +250,24 @@ TEST(ModelCommands, ABadFileIsOneLine) {
     EXPECT_TRUE(result.out.empty()) << result.out;
   }
   std::filesystem::remove(file);
+}
+
+TEST(ModelCommands, ANameThatIsNoTextIsStillAName) {
+  const auto file = std::filesystem::temp_directory_path() / "hearth_\xff.gguf";
+  std::filesystem::copy_file(kTiny, file, std::filesystem::copy_options::overwrite_existing);
+  const Finished result = hearth({"info", "--json", "-m", file.string()});
+  std::filesystem::remove(file);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(nlohmann::json::accept(result.out)) << result.out;
+}
+
+TEST(ModelCommands, IdsFromAFileAreWhatTokenizeGave) {
+  const auto file = std::filesystem::temp_directory_path() / "hearth_ids.txt";
+  std::ofstream(file) << hearth({"tokenize", "-m", kTiny, "Once upon a time"}).out;
+  const Finished result = hearth({"detokenize", "-m", kTiny, "--file", file.string()});
+  std::filesystem::remove(file);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Once upon a time"));
 }
 
 TEST(ModelCommands, AnUnknownArchitectureListsThoseThatAreKnown) {

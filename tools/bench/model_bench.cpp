@@ -45,6 +45,7 @@ SessionOptions bench_session_options(SessionOptions options, const ModelBenchOpt
     context = std::max(context, tokens);
     blocks = std::max(blocks, batch * (blocks_of(tokens) + 1));
     options.max_sequences = std::max(options.max_sequences, batch);
+    options.max_queue = std::max(options.max_queue, batch);
   }
   if (options.context == 0) options.context = context;
   options.kv_blocks = std::max(options.kv_blocks, blocks);

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/read_text.h"
+
 namespace hearth {
 
 std::string Conversation::undo() {
@@ -81,9 +83,8 @@ Result<Conversation> Conversation::load(const std::filesystem::path& path) {
   const auto error = [&](std::string_view what) {
     return Error{ErrorKind::kInvalid, fmt::format("{}: {}", path.string(), what)};
   };
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return error("cannot open");
-  const auto all = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  HEARTH_ASSIGN(const std::string text, read_text_file(path));
+  const auto all = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!all.is_object() || !all.contains("messages") || !all["messages"].is_array())
     return error("no conversation that hearth chat saved");
   Conversation conversation;

@@ -50,7 +50,8 @@ class BenchCommand : public Command {
         ->check(CLI::Range(1u, 1000u))
         ->capture_default_str();
     app.add_option("--step-tokens", model_.session.max_step_tokens,
-                   "Tokens a step; 0: what suits the device");
+                   "Tokens a step; 0: what suits the device")
+        ->check(CLI::Range(0u, 1u << 20));
     app.add_flag("--json", json_, "One JSON object on stdout");
   }
 
@@ -111,7 +112,7 @@ class BenchCommand : public Command {
                                         {"model", session->file().name()},
                                         {"ceilings", to_json(ceilings)},
                                         {profile_ ? "profiles" : "results", list}}
-                             .dump(2));
+                             .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return {};
   }
 

@@ -20,7 +20,8 @@ class DashCommand : public Command {
 #ifdef HEARTH_DASHBOARD
   void declare(CLI::App& app) override {
     model_.declare(app);
-    app.add_option("--max-seqs", model_.session.max_sequences, "Sequences that run at a time");
+    app.add_option("--max-seqs", model_.session.max_sequences, "Sequences that run at a time")
+        ->check(CLI::Range(1u, 4096u));
     app.add_flag("--demo", options_.demo, "A real scheduler over a made-up device: no model");
     app.add_option("--connect", options_.connect, "Shows a `hearth serve`, as http://host:port");
     app.add_option("--api-key", options_.api_key, "Of that server");

@@ -1,6 +1,5 @@
 // hearth detokenize: ids to text.
 #include <charconv>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -8,6 +7,7 @@
 #include "engine/open_model_file.h"
 #include "engine/text/tokenizer.h"
 #include "tools/commands/command.h"
+#include "tools/read_text.h"
 
 namespace hearth {
 namespace {
@@ -34,7 +34,10 @@ class DetokenizeCommand : public Command {
 
   void declare(CLI::App& app) override {
     app.add_option("-m,--model", model_, "A .gguf file or a Hugging Face folder");
-    app.add_option("ids", words_, "Ids, between spaces or commas; without any, standard input");
+    auto* ids =
+        app.add_option("ids", words_, "Ids, between spaces or commas; without any, standard input")
+            ->check(check_ids, "IDS");
+    app.add_option("--file", file_, "Take the ids from a file")->excludes(ids);
     app.add_flag("--special", special_, "Show tokens that are no text");
     app.add_flag("--json", json_, "One JSON object on stdout");
   }
@@ -42,8 +45,11 @@ class DetokenizeCommand : public Command {
   Status run() override {
     std::vector<std::uint32_t> ids;
     for (const std::string& word : words_) HEARTH_TRY(append_ids(word, ids));
-    if (words_.empty())
-      HEARTH_TRY(append_ids(std::string{std::istreambuf_iterator<char>(std::cin), {}}, ids));
+    if (words_.empty()) {
+      HEARTH_ASSIGN(const std::string text,
+                    file_.empty() ? read_standard_input() : read_text_file(file_));
+      HEARTH_TRY(append_ids(text, ids));
+    }
     HEARTH_ASSIGN(const auto model, open_model_file(model_));
     HEARTH_ASSIGN(Vocabulary vocabulary, read_vocabulary(*model));
     if (vocabulary.kind == VocabularyKind::kNone)
@@ -64,7 +70,13 @@ class DetokenizeCommand : public Command {
   }
 
  private:
-  std::string model_;
+  static std::string check_ids(const std::string& word) {
+    std::vector<std::uint32_t> ids;
+    const Status status = append_ids(word, ids);
+    return status.ok() ? std::string() : status.error().message;
+  }
+
+  std::string model_, file_;
   std::vector<std::string> words_;
   bool special_ = false, json_ = false;
 };

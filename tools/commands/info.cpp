@@ -129,7 +129,8 @@ class InfoCommand : public Command {
         ->check(CLI::Range(1u, 65536u))
         ->capture_default_str();
     app.add_option("--max-step-tokens", model_.session.max_step_tokens,
-                   "Tokens a step; 0: what suits the device");
+                   "Tokens a step; 0: what suits the device")
+        ->check(CLI::Range(0u, 1u << 20));
     app.add_flag("--json", json_, "One JSON object on stdout");
   }
 
@@ -137,7 +138,8 @@ class InfoCommand : public Command {
     HEARTH_ASSIGN(const auto file, model_.open_file());
     HEARTH_ASSIGN(const ModelFacts facts, model_facts(*file, model_.session_options()));
     if (json_) {
-      fmt::print("{}\n", to_json(facts).dump(2));
+      fmt::print("{}\n",
+                 to_json(facts).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
       return {};
     }
     print_model(facts);

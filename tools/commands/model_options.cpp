@@ -46,8 +46,10 @@ void ModelOptionsGroup::declare(CLI::App& app) {
   app.add_option("-c,--ctx", session.context, "Tokens a sequence may have; 0: as many as possible");
   app.add_option("--kv", kv, "Format of the KV cache")->check(CLI::IsMember({"f16", "q8_0"}));
   app.add_option("--kv-blocks", session.kv_blocks, "Blocks of 16 tokens in the KV cache");
-  app.add_option("--swap", session.swap_bytes, "Host memory for swapped sequences, as 512MB")
-      ->transform(CLI::AsSizeValue(false));
+  swap_ = app.add_option("--swap", session.swap_bytes,
+                         "Swap sequences out where blocks run short, into this much host memory, "
+                         "as 512MB; otherwise they are computed again")
+              ->transform(CLI::AsSizeValue(false));
   app.add_flag("--deterministic", session.deterministic,
                "The same tokens whatever else is in the batch");
 }
@@ -59,6 +61,8 @@ Result<std::unique_ptr<ModelFile>> ModelOptionsGroup::open_file() const {
 SessionOptions ModelOptionsGroup::session_options() const {
   SessionOptions options = session;
   options.kv = kv == "q8_0" ? KvFormat::kQ8_0 : KvFormat::kF16;
+  if (swap_ != nullptr && swap_->count() > 0 && options.swap_bytes > 0)
+    options.policy.preemption = Preemption::kSwap;
   return options;
 }
 
@@ -76,20 +80,27 @@ Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFi
 }
 
 void SamplingOptionsGroup::declare(CLI::App& app) {
+  const CLI::Range share(0.0f, 1.0f), penalty(-1e3f, 1e3f);  // as make_sampling_row has them
   app.add_option("--temp", options.temperature, "Temperature; 0 takes the likeliest token")
+      ->check(CLI::Range(0.0f, 1e6f))
       ->capture_default_str();
   app.add_option("--top-k", options.top_k, "Only the k likeliest tokens; 0: all")
       ->capture_default_str();
   app.add_option("--top-p", options.top_p, "Only the likeliest tokens that make up this share")
+      ->check(share)
       ->capture_default_str();
   app.add_option("--min-p", options.min_p, "Only tokens this likely beside the likeliest")
+      ->check(share)
       ->capture_default_str();
   app.add_option("--repeat-penalty", options.repetition_penalty, "On tokens that were there before")
+      ->check(CLI::Range(1e-3f, 1e3f))
       ->capture_default_str();
   app.add_option("--presence-penalty", options.presence_penalty, "On tokens generated before")
+      ->check(penalty)
       ->capture_default_str();
   app.add_option("--frequency-penalty", options.frequency_penalty,
                  "On tokens generated before, for each time")
+      ->check(penalty)
       ->capture_default_str();
   declare_seed(app);
   app.add_option("--stop", stop, "Ends the text where this string begins; may be given again")

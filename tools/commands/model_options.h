@@ -22,11 +22,14 @@ struct ModelOptionsGroup {
   void declare(CLI::App& app);
 
   Result<std::unique_ptr<ModelFile>> open_file() const;
-  // As they were given.
+  // As they were given; with --swap, whoever is preempted is swapped out.
   SessionOptions session_options() const;
   // Loads the model, with a progress bar on stderr where that is a terminal.
   Result<std::unique_ptr<Session>> open() const;
   Result<std::unique_ptr<Session>> open(std::unique_ptr<ModelFile> file) const;
+
+ private:
+  const CLI::Option* swap_ = nullptr;
 };
 
 struct SamplingOptionsGroup {

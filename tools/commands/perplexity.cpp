@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -18,6 +16,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/model_options.h"
 #include "tools/commands/sequence_logits.h"
+#include "tools/read_text.h"
 
 namespace hearth {
 namespace {
@@ -58,7 +57,8 @@ class PerplexityCommand : public Command {
     app.add_option("-f,--file", file_, "The text")->required();
     app.add_option("--chunks", most_chunks_, "Only so many chunks; 0: all");
     app.add_option("--step-tokens", model_.session.max_step_tokens,
-                   "Tokens a step, several chunks side by side");
+                   "Tokens a step, several chunks side by side")
+        ->check(CLI::Range(0u, 1u << 20));
     app.add_flag("--json", json_, "One JSON object on stdout");
   }
 
@@ -105,10 +105,7 @@ class PerplexityCommand : public Command {
 
   // The text's tokens, the first of each chunk already replaced.
   Result<std::vector<uint32_t>> read_ids(const ModelFile& file) const {
-    std::ifstream stream(file_, std::ios::binary);
-    if (!stream) return Error{ErrorKind::kNotFound, fmt::format("cannot open {}", file_)};
-    std::string text{std::istreambuf_iterator<char>(stream), {}};
-    if (stream.bad()) return Error{ErrorKind::kIo, fmt::format("cannot read {}", file_)};
+    HEARTH_ASSIGN(std::string text, read_text_file(file_));
     // So does llama.cpp with the last line of a file.
     if (text.ends_with('\n')) text.pop_back();
 

@@ -65,7 +65,7 @@ class QuantizeCommand : public Command {
           {"formats", formats},
           {"seconds", seconds},
       };
-      fmt::print("{}\n", json.dump(2));
+      fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
       return;
     }
     fmt::print("{}: {}, {} tensors, {:.2f} bits a weight, {:.1f} MB from {:.1f} MB in {:.1f} s\n",

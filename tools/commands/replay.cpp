@@ -12,6 +12,7 @@
 #include "engine/session.h"
 #include "tools/commands/command.h"
 #include "tools/commands/model_options.h"
+#include "tools/commands/policy_options.h"
 #include "tools/replay/perfetto_trace.h"
 #include "tools/replay/prompt_maker.h"
 #include "tools/replay/replay_report.h"
@@ -28,15 +29,6 @@ struct NamedPolicy {
   std::string label;
   Policy policy;
 };
-
-// --kv is the format of the cache already.
-std::string option_name(std::string_view switch_name) {
-  return switch_name == "kv" ? "kv-allocation" : std::string(switch_name);
-}
-
-std::vector<std::string> to_strings(std::span<const std::string_view> names) {
-  return {names.begin(), names.end()};
-}
 
 class ReplayCommand : public Command {
  public:
@@ -101,11 +93,6 @@ class ReplayCommand : public Command {
     return {};
   }
 
-  struct SwitchOption {
-    std::string_view name;
-    std::string value;  // empty: as the policy has it
-  };
-
   static std::string check_trace(const std::string& text) {
     if (!text.starts_with(kSyntheticScheme)) return {};
     const Result<Trace> trace = make_synthetic_trace(text, 1);
@@ -117,7 +104,7 @@ class ReplayCommand : public Command {
   }
 
   void declare_policy(CLI::App& app) {
-    const std::vector<std::string> names = to_strings(policy_names());
+    const std::vector<std::string> names = named_policies();
     auto* one = app.add_option("--policy", policy_name_, "Which scheduling scheme")
                     ->capture_default_str()
                     ->check(CLI::IsMember(names));
@@ -126,16 +113,7 @@ class ReplayCommand : public Command {
         ->allow_extra_args(false)
         ->check(CLI::IsMember(names))
         ->excludes(one);
-    for (const PolicySwitch& entry : policy_switches()) switches_.push_back({entry.name, {}});
-    for (size_t i = 0; i < switches_.size(); ++i) {
-      const PolicySwitch& entry = policy_switches()[i];
-      auto* option = app.add_option("--" + option_name(entry.name), switches_[i].value,
-                                    std::string(entry.meaning));
-      if (entry.values.empty())
-        option->check(CLI::TypeValidator<uint32_t>("TOKENS"));
-      else
-        option->check(CLI::IsMember(to_strings(entry.values)));
-    }
+    switches_.declare(app);
   }
 
   // The named ones, each with the switches that were given on top.
@@ -144,15 +122,8 @@ class ReplayCommand : public Command {
     if (names.empty()) names.push_back(policy_name_);
     std::vector<NamedPolicy> policies;
     for (const std::string& name : names) {
-      NamedPolicy named{.label = name, .policy = *named_policy(name)};
-      for (const SwitchOption& option : switches_) {
-        if (option.value.empty()) continue;
-        const Policy before = named.policy;
-        if (const auto wrong = set_switch(named.policy, option.name, option.value))
-          return Error{ErrorKind::kInvalid, *wrong};
-        if (named.policy != before)
-          named.label += fmt::format(" {}={}", option_name(option.name), option.value);
-      }
+      NamedPolicy named{.label = name, .policy = {}};
+      HEARTH_ASSIGN(named.policy, switches_.apply(*named_policy(name), named.label));
       policies.push_back(std::move(named));
     }
     return policies;
@@ -240,7 +211,7 @@ class ReplayCommand : public Command {
   std::string trace_name_, policy_name_ = "continuous", goal_text_ = "ttft=1,tbt=0.1";
   std::string perfetto_path_;
   std::vector<std::string> compare_;
-  std::vector<SwitchOption> switches_;
+  PolicySwitchOptions switches_;
   ModelOptionsGroup model_;
   double speed_ = 1, length_scale_ = 1;
   size_t limit_ = 0;

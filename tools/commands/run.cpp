@@ -22,10 +22,11 @@ class RunCommand : public Command {
         ->capture_default_str();
     app.add_flag("--chat", chat_, "The prompt is a message, answered through the chat template");
     app.add_option("--system", system_, "With --chat: the system prompt");
-    app.add_option("--logprobs", logprobs_, "Show this many likely tokens beside each")
-        ->check(CLI::Range(0u, params::kMaxTopLogprobs));
     app.add_flag("--ignore-eos", ignore_end_, "Go on after the model says it is done");
-    app.add_flag("--json", json_, "One JSON object on stdout");
+    auto* json = app.add_flag("--json", json_, "One JSON object on stdout");
+    app.add_option("--logprobs", logprobs_, "With --json: this many likely tokens beside each")
+        ->check(CLI::Range(0u, params::kMaxTopLogprobs))
+        ->needs(json);
   }
 
   Status run() override {

@@ -9,6 +9,7 @@
 #include "runtime/log.h"
 #include "tools/commands/command.h"
 #include "tools/commands/model_options.h"
+#include "tools/commands/policy_options.h"
 #include "tools/server/http_server.h"
 #include "tools/server/shutdown_signals.h"
 
@@ -18,8 +19,10 @@ namespace {
 Result<std::string> read_key(const std::string& path) {
   std::ifstream file(path);
   std::string key;
-  if (!std::getline(file, key) || key.empty())
-    return Error{ErrorKind::kIo, fmt::format("{}: no key in its first line", path)};
+  std::getline(file, key);
+  // Clients cannot send these: the ends of a header's value are cut off.
+  key.erase(key.find_last_not_of(" \t\r") + 1);
+  if (key.empty()) return Error{ErrorKind::kIo, fmt::format("{}: no key in its first line", path)};
   return key;
 }
 
@@ -32,17 +35,30 @@ class ServeCommand : public Command {
   void declare(CLI::App& app) override {
     model_.declare(app);
     app.add_option("--host", server_.host, "Address to listen on")->capture_default_str();
-    app.add_option("--port", server_.port, "Port to listen on; 0: any")->capture_default_str();
-    app.add_option("--api-key", server_.api_key, "Key that clients must send");
+    app.add_option("--port", server_.port, "Port to listen on; 0: any")
+        ->check(CLI::Range(0, 65535))
+        ->capture_default_str();
+    // An empty one, as from a variable that is not set, would let everyone in.
+    app.add_option("--api-key", server_.api_key, "Key that clients must send")
+        ->check([](const std::string& key) { return key.empty() ? "the key is empty" : ""; },
+                "KEY");
     app.add_option("--api-key-file", key_file_, "File with the key in its first line");
     app.add_option("--cors", server_.cors_origin, "Origin that browsers may call from, or *");
     app.add_option("--name", server_.model_name, "What the model is called in replies");
     app.add_option("--max-seqs", model_.session.max_sequences, "Requests in the batch at most")
+        ->check(CLI::Range(1u, 4096u))
         ->capture_default_str();
-    app.add_option("--max-step-tokens", model_.session.max_step_tokens, "Tokens a step at most")
-        ->capture_default_str();
+    app.add_option("--max-step-tokens", model_.session.max_step_tokens,
+                   "Tokens a step at most; 0: what suits the device")
+        ->capture_default_str()
+        ->check(CLI::Range(0u, 1u << 20));
     app.add_option("--max-queue", model_.session.max_queue, "Requests that may wait")
+        ->check(CLI::Range(1u, 1u << 20))
         ->capture_default_str();
+    app.add_option("--policy", policy_name_, "Which scheduling scheme")
+        ->capture_default_str()
+        ->check(CLI::IsMember(named_policies()));
+    switches_.declare(app);
     app.add_option("--time-limit", server_.request_seconds, "Seconds a request may take; 0: any")
         ->capture_default_str();
     app.add_option("--max-body", server_.most_body_bytes, "Largest request body, as 8MB")
@@ -53,6 +69,8 @@ class ServeCommand : public Command {
     if (!key_file_.empty()) {
       HEARTH_ASSIGN(server_.api_key, read_key(key_file_));
     }
+    std::string label;
+    HEARTH_ASSIGN(model_.session.policy, switches_.apply(*named_policy(policy_name_), label));
     if (!model_.model.empty() && server_.model_name == "hearth")
       server_.model_name = std::filesystem::path(model_.model).stem().string();
     ShutdownSignals signals;
@@ -76,6 +94,8 @@ class ServeCommand : public Command {
  private:
   ModelOptionsGroup model_;
   ServerOptions server_;
+  PolicySwitchOptions switches_;
+  std::string policy_name_ = "continuous";
   std::string key_file_;
 };
 

@@ -1,7 +1,4 @@
 // hearth tokenize: text to ids.
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -10,15 +7,10 @@
 #include "engine/open_model_file.h"
 #include "engine/text/tokenizer.h"
 #include "tools/commands/command.h"
+#include "tools/read_text.h"
 
 namespace hearth {
 namespace {
-
-Result<std::string> read_all(std::istream& stream, const std::string& name) {
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (stream.bad()) return Error{ErrorKind::kIo, fmt::format("cannot read {}", name)};
-  return text;
-}
 
 class TokenizeCommand : public Command {
  public:
@@ -53,10 +45,7 @@ class TokenizeCommand : public Command {
  private:
   Result<std::string> read_text() const {
     if (text_option_->count() > 0) return text_;
-    if (file_.empty()) return read_all(std::cin, "standard input");
-    std::ifstream file(file_, std::ios::binary);
-    if (!file) return Error{ErrorKind::kNotFound, fmt::format("cannot open {}", file_)};
-    return read_all(file, file_);
+    return file_.empty() ? read_standard_input() : read_text_file(file_);
   }
 
   std::string model_, text_, file_;

@@ -34,7 +34,6 @@ libedit-dev                     header:editline/readline.h             all     o
 libglfw3-dev                    header:GLFW/glfw3.h                    all     optional
 libpng-dev                      header:png.h                           all     optional
 fonts-dejavu-core               file:/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf all optional
-libbenchmark-dev                header:benchmark/benchmark.h           all     optional
 ccache                          cmd:ccache                             all     optional
 mold                            cmd:mold                               all     optional
 xvfb                            cmd:Xvfb                               all     optional

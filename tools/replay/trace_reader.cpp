@@ -55,14 +55,32 @@ std::string_view take_field(std::string_view& line) {
   return field;
 }
 
-// "2023-11-16 18:15:46.6805900" in seconds since 1970; leap seconds are not looked up.
+// Whether the text begins as `form` says, in which d is any digit.
+bool begins_like(std::string_view text, std::string_view form) {
+  if (text.size() < form.size()) return false;
+  return std::equal(form.begin(), form.end(), text.begin(), [](char wanted, char c) {
+    return wanted == 'd' ? c >= '0' && c <= '9' : c == wanted;
+  });
+}
+
+// Takes "Z", "+02:00" or the like off the end; seconds ahead of universal time.
+double take_zone(std::string_view& text) {
+  if (text.ends_with('Z')) text.remove_suffix(1);
+  constexpr size_t kSize = 6;
+  if (text.size() < kSize) return 0;
+  const std::string_view zone = text.substr(text.size() - kSize);
+  if (!begins_like(zone, "+dd:dd") && !begins_like(zone, "-dd:dd")) return 0;
+  text.remove_suffix(kSize);
+  const double seconds = *parse_number<uint32_t>(zone.substr(1, 2)) * 3600.0 +
+                         *parse_number<uint32_t>(zone.substr(4, 2)) * 60.0;
+  return zone[0] == '-' ? -seconds : seconds;
+}
+
+// "2023-11-16 18:15:46.6805900", also with a zone as "2024-05-10 00:00:00.009930+00:00", in seconds
+// since 1970; leap seconds are not looked up.
 std::optional<double> parse_time(std::string_view text) {
   constexpr std::string_view kForm = "dddd-dd-dd dd:dd:dd";
-  if (text.size() < kForm.size()) return std::nullopt;
-  for (size_t i = 0; i < kForm.size(); ++i) {
-    const bool digit = text[i] >= '0' && text[i] <= '9';
-    if (kForm[i] == 'd' ? !digit : text[i] != kForm[i]) return std::nullopt;
-  }
+  if (!begins_like(text, kForm)) return std::nullopt;
   const auto number = [&](size_t from, size_t digits) {
     return *parse_number<uint32_t>(text.substr(from, digits));
   };
@@ -72,8 +90,9 @@ std::optional<double> parse_time(std::string_view text) {
   const uint32_t hour = number(11, 2), minute = number(14, 2), second = number(17, 2);
   if (!date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
   double fraction = 0;
-  if (text.size() > kForm.size()) {
-    const std::string_view rest = text.substr(kForm.size());
+  std::string_view rest = text.substr(kForm.size());
+  const double zone = take_zone(rest);
+  if (!rest.empty()) {
     const auto digits =
         rest.size() > 1 && rest[0] == '.' ? parse_number<uint64_t>(rest.substr(1)) : std::nullopt;
     if (!digits) return std::nullopt;
@@ -81,7 +100,8 @@ std::optional<double> parse_time(std::string_view text) {
     for (size_t i = 1; i < rest.size(); ++i) fraction /= 10;
   }
   const auto days = std::chrono::sys_days(date).time_since_epoch().count();
-  return static_cast<double>(days) * 86400.0 + hour * 3600.0 + minute * 60.0 + second + fraction;
+  return static_cast<double>(days) * 86400.0 + hour * 3600.0 + minute * 60.0 + second + fraction -
+         zone;
 }
 
 Result<uint32_t> parse_tokens(const LineReader& lines, std::string_view field,

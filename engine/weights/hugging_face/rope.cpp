@@ -30,7 +30,7 @@ class RopeTranslation {
     HEARTH_ASSIGN(const auto full, parameters->object("full_attention"));
     HEARTH_ASSIGN(const auto sliding, parameters->object("sliding_attention"));
     const ConfigReader main = full.value_or(*parameters);
-    HEARTH_TRY(base(main, "rope_theta", "rope.freq_base"));
+    HEARTH_TRY(base(main.has("rope_theta") ? main : config_, "rope_theta", "rope.freq_base"));
     if (sliding) {
       HEARTH_TRY(base(*sliding, "rope_theta", "rope.freq_base_swa"));
       HEARTH_ASSIGN(const auto type, scaling_type(*sliding));

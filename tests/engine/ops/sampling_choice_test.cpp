@@ -15,7 +15,7 @@ const std::vector<FakeDevice> kDevices = fake_devices();
 
 TEST(SamplingChoice, ChunksCoverTheVocabularyAndFitTheirSums) {
   for (const FakeDevice& device : kDevices) {
-    for (const uint32_t vocab : {1u, 7u, 1000u, 32000u, 128256u, 262144u}) {
+    for (const uint32_t vocab : {1u, 7u, 1000u, 32000u, 128256u, 262144u, 262208u}) {
       const SamplingPlan plan = choose_sampling(device.caps, {3, vocab});
       const uint32_t lanes = plan.scan.pipeline.constants[0],
                      tiles = plan.scan.pipeline.constants[1];

@@ -193,7 +193,12 @@ TEST(SentencePiece, SpaceBeforeATextIsNotPartOfIt) {
   vocabulary.space_prefix_once = true;
   EXPECT_THAT(make(vocabulary)->encode("a</s>a", {.parse_special = true}),
               ElementsAre(259, 2, 262));
+  EXPECT_THAT(make(vocabulary)->encode(" a"), ElementsAre(264, 259));
+  vocabulary.space_prefix_doubles = false;
   EXPECT_THAT(make(vocabulary)->encode(" a"), ElementsAre(259));
+  vocabulary.space_prefix_once = false;
+  EXPECT_THAT(make(vocabulary)->encode(" a</s> a", {.parse_special = true}),
+              ElementsAre(259, 2, 259));
   vocabulary.add_space_prefix = false;
   EXPECT_THAT(make(vocabulary)->encode("a"), ElementsAre(262));
   EXPECT_EQ(make(vocabulary)->decode(Ids{259}), " a");

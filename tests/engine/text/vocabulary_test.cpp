@@ -41,6 +41,18 @@ TEST(GgufVocabulary, SentencePieceWithItsDefaults) {
   EXPECT_THAT(vocabulary->end_of_generation, ElementsAre(2, 6));
 }
 
+TEST(GgufVocabulary, WhatEndsATurnMayBeCalledNormal) {
+  Gguf file("llama");
+  file.set("tokenizer.ggml.token_type", std::vector<std::int64_t>{2, 3, 1, 1, 1, 1, 1})
+      .set("tokenizer.ggml.eos_token_id", std::uint64_t{1})
+      .set("tokenizer.ggml.padding_token_id", std::uint64_t{7});  // nobody's
+  const auto vocabulary = read_vocabulary(file);
+  ASSERT_TRUE(vocabulary.ok()) << vocabulary.error().message;
+  EXPECT_THAT(vocabulary->end_of_generation, ElementsAre(1, 6));
+  EXPECT_EQ(vocabulary->tokens[6].kind, TokenKind::kControl);
+  EXPECT_EQ(vocabulary->tokens[2].kind, TokenKind::kNormal) << "</s> may be a piece of HTML";
+}
+
 TEST(GgufVocabulary, WhatTheFileSaysCounts) {
   Gguf file("llama");
   file.set("tokenizer.ggml.bos_token_id", std::uint64_t{3})
@@ -216,8 +228,21 @@ TEST(HuggingFaceVocabulary, WhereTheSpaceGoes) {
   mistral["pre_tokenizer"] = {{"type", "Metaspace"}, {"prepend_scheme", "first"}};
   EXPECT_TRUE(read_json(mistral)->add_space_prefix);
   EXPECT_TRUE(read_json(mistral)->space_prefix_once);
+  EXPECT_FALSE(read_json(mistral)->space_prefix_doubles);
+  mistral["pre_tokenizer"]["prepend_scheme"] = "always";
+  EXPECT_FALSE(read_json(mistral)->space_prefix_once);
+  EXPECT_FALSE(read_json(mistral)->space_prefix_doubles);
   mistral["pre_tokenizer"]["prepend_scheme"] = "never";
   EXPECT_FALSE(read_json(mistral)->add_space_prefix);
+}
+
+TEST(HuggingFaceVocabulary, EveryEndThatIsListedCounts) {
+  MadeUpFile file(FileKind::kHuggingFace);
+  file.tokenizer(byte_level().dump(), R"({"eos_token": "<|im_end|>"})");
+  file.set("tokenizer.ggml.eos_token_ids", std::vector<std::uint64_t>{5, 3, 1000});
+  const auto vocabulary = read_vocabulary(file);
+  ASSERT_TRUE(vocabulary.ok()) << vocabulary.error().message;
+  EXPECT_THAT(vocabulary->end_of_generation, ElementsAre(3, 5));
 }
 
 TEST(HuggingFaceVocabulary, ChatTemplateAsTextOrList) {

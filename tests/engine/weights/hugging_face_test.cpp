@@ -83,6 +83,7 @@ TEST(HuggingFaceConfig, LlamaThreeRopeInBothSpellings) {
   json parameters = scaling;
   parameters["rope_theta"] = 500000.0;
   for (const json& more : {json{{"rope_theta", 500000.0}, {"rope_scaling", scaling}},
+                           json{{"rope_theta", 500000.0}, {"rope_parameters", scaling}},
                            json{{"rope_parameters", parameters}}}) {
     const Metadata m = translated(config("llama", more));
     EXPECT_EQ(number(m, "llama.rope.freq_base"), 500000);

@@ -183,7 +183,7 @@ TEST_F(ConversationTest, ABrokenFileIsOneClearLine) {
     EXPECT_FALSE(loaded.ok());
     return loaded.ok() ? std::string() : loaded.error().message;
   };
-  EXPECT_THAT(complaint((folder_ / "none").string()), HasSubstr("none: cannot open"));
+  EXPECT_THAT(complaint((folder_ / "none").string()), HasSubstr("cannot open"));
   const char* const no_conversation = "file.json: no conversation that hearth chat saved";
   const char* const no_content = "file.json: a message has no role or no content";
   const char* const no_turns = "file.json: user and assistant do not take turns";

@@ -52,6 +52,19 @@ TEST(AzureCsv, ReadsTimesAndLengths) {
   EXPECT_EQ(trace->generated_tokens(), 160u);
 }
 
+TEST(AzureCsv, TimesMayHaveAZone) {
+  const auto trace = azure(std::string(kHeader) +
+                           "2024-05-10 00:00:00.500000+00:00,10,5\n"
+                           "2024-05-10 00:00:01.500000Z,10,5\n"
+                           "2024-05-10 02:00:02+02:00,10,5\n"
+                           "2024-05-09 23:30:02.75-00:30,10,5\n");
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  EXPECT_NEAR(trace->requests[1].arrival_seconds, 1.0, 1e-6);
+  EXPECT_NEAR(trace->requests[2].arrival_seconds, 1.5, 1e-6);
+  EXPECT_NEAR(trace->requests[3].arrival_seconds, 2.25, 1e-6);
+  expect_wrong(azure(std::string(kHeader) + "2024-05-10 00:00:00+1,10,5\n"), {"TIMESTAMP"});
+}
+
 TEST(AzureCsv, TheLimitEndsTheReading) {
   const auto trace = azure(std::string(kHeader) + "2023-11-16 18:15:46,1,2\nnonsense\n", 1);
   ASSERT_TRUE(trace.ok()) << trace.error().message;

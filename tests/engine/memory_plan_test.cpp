@@ -1,0 +1,39 @@
+#include "engine/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/model/kv_cache.h"
+#include "engine/open_model_file.h"
+#include "tests/support/fake_devices.h"
+
+namespace hearth::testing {
+namespace {
+
+constexpr const char* kTiny = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+
+// Each plane of a layer is in one allocation, however much memory there is.
+TEST(MemoryPlan, NoPlaneIsLargerThanAnAllocation) {
+  const auto file = open_model_file(kTiny);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  const auto model = plan_model(**file);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  DeviceCaps caps = fake_devices().front().caps;
+  for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
+    const MemoryRequest request{
+        .limits = {.rows = 64, .sequences = 64, .logit_rows = 64, .context = 0, .kv = kv}};
+    const auto blocks = [&](uint64_t allocation_bytes) {
+      caps.limits.max_allocation_bytes = allocation_bytes;
+      return plan_memory(caps, uint64_t{64} << 30, *model, request).kv_blocks;
+    };
+    const uint32_t roomy = blocks(uint64_t{1} << 40);
+    ASSERT_GT(roomy, 100u);
+    const uint64_t plane_bytes =
+        kv_bytes_per_block(model->config, kv) / model->config.layers / 2;  // and scales, if any
+    EXPECT_LT(blocks(roomy * plane_bytes / 2), roomy);
+    EXPECT_EQ(blocks(roomy * plane_bytes / 2),
+              most_kv_blocks(model->config, kv, roomy * plane_bytes / 2));
+  }
+}
+
+}  // namespace
+}  // namespace hearth::testing
