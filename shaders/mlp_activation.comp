@@ -5,8 +5,8 @@
 // apart: groups = [ceil(quads / (local size * kStep)), rows, 1]
 // y may be gate or up where stride is width. REQUIRES: with a width that is a multiple of 4, a
 // stride that is one too and addresses that are multiples of 16.
-// kForm: y is written a second time, for a matmul (common/row_form.glsl). REQUIRES: width a multiple
-// of 8.
+// kForm: what y is written in, for a matmul (common/row_form.glsl). REQUIRES for halves: width a
+// multiple of 8, y not gate and not up.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -34,8 +34,11 @@ void activate_rows() {
       const uint quads = params.width / 4;
       if (i < quads) {
         const vec4 value = activate(gate.at[i], kGelu) * up.at[i];
-        F32x4(y_row).at[i] = value;
-        if (kForm == kFormHalves) write_halves(params.prepared, row * quads + i, value);
+        if (kForm == kFormHalves) {
+          write_halves(params.y, row * quads + i, value);
+        } else {
+          F32x4(y_row).at[i] = value;
+        }
       }
     }
   } else {

@@ -6,8 +6,8 @@
 // in vec4, and then the addresses must be multiples of 16 and strides of 4. y may be x, or the residual.
 // kKept > 0: an invocation keeps its kKept quads of the row in registers instead of reading them
 // again. REQUIRES: width a multiple of 4 and at most 4 * kKept * local size.
-// kForm: y is written a second time, for a matmul (common/row_form.glsl). REQUIRES: width a multiple
-// of 8.
+// kForm: what y is written in, for a matmul (common/row_form.glsl). REQUIRES for halves: width a
+// multiple of 8, y not x and not the residual.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -22,9 +22,12 @@ layout(constant_id = 2) const uint kKept = 0;
 layout(constant_id = 3) const uint kForm = 0;
 
 void store_quad(F32x4 y, uint i, vec4 value) {
-  y.at[i] = value;
   const uint quads = params.width / 4;
-  if (kForm == kFormHalves) write_halves(params.prepared, gl_WorkGroupID.x * quads + i, value);
+  if (kForm == kFormHalves) {
+    write_halves(params.y, gl_WorkGroupID.x * quads + i, value);
+  } else {
+    y.at[i] = value;
+  }
 }
 
 // All that is to be added to a quad, or to an element.

@@ -79,8 +79,6 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
   sizes.queries = sizes.attended = rows * config.q_width() * 4;
   sizes.gate_up = rows * 2 * config.mlp_width * 4;
   sizes.mlp = rows * config.mlp_width * 4;
-  const uint32_t widest = std::max(config.width, config.mlp_width);
-  sizes.prepared = row_form_bytes(RowForm::kHalves, static_cast<uint32_t>(rows), widest);
   sizes.logits = logit_rows * config.vocabulary * 4;
   sizes.matmul_scratch = matmul_scratch(caps, matmuls, limits);
   add_attention(caps, config, limits, sizes);
@@ -109,7 +107,6 @@ Result<Activations> Activations::allocate(Device& device, const ActivationSizes&
   HEARTH_TRY(allocate(buffers.attended, sizes.attended, "attended"));
   HEARTH_TRY(allocate(buffers.gate_up, sizes.gate_up, "gate and up"));
   HEARTH_TRY(allocate(buffers.mlp, sizes.mlp, "mlp"));
-  HEARTH_TRY(allocate(buffers.prepared, sizes.prepared, "prepared"));
   HEARTH_TRY(allocate(buffers.logits, sizes.logits, "logits"));
   HEARTH_TRY(allocate(buffers.matmul_scratch, sizes.matmul_scratch, "matmul scratch"));
   HEARTH_TRY(allocate(buffers.sampling_scratch, sizes.sampling_scratch, "sampling scratch"));

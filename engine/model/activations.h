@@ -70,21 +70,20 @@ std::vector<ModelMatmul> model_matmuls(const WeightTable& table, const ModelFile
 
 struct ActivationSizes {
   uint64_t hidden = 0;     // [rows, width] f32
-  uint64_t normed = 0;     // [rows, width] f32
+  uint64_t normed = 0;     // [rows, width] f32, or less in the form a product wants
   uint64_t projected = 0;  // [rows or logit rows, width] f32
   uint64_t qkv = 0;        // [rows, q + k + v] f32
   uint64_t queries = 0;    // [rows, heads, head_size] f32, after rope
-  uint64_t attended = 0;   // [rows, heads, head_size] f32
+  uint64_t attended = 0;   // [rows, heads, head_size] f32, or less
   uint64_t gate_up = 0;    // [rows, 2 * mlp_width] f32
-  uint64_t mlp = 0;        // [rows, mlp_width] f32
-  uint64_t prepared = 0;   // [rows, width or mlp_width] in the form a product wants them
+  uint64_t mlp = 0;        // [rows, mlp_width] f32, or less
   uint64_t logits = 0;     // [logit rows, vocabulary] f32
   uint64_t matmul_scratch = 0, sampling_scratch = 0;
   uint64_t attention_counts = 0, attention_partials = 0;
 
   uint64_t total() const {
-    return hidden + normed + projected + qkv + queries + attended + gate_up + mlp + prepared +
-           logits + matmul_scratch + sampling_scratch + attention_counts + attention_partials;
+    return hidden + normed + projected + qkv + queries + attended + gate_up + mlp + logits +
+           matmul_scratch + sampling_scratch + attention_counts + attention_partials;
   }
 };
 
@@ -94,7 +93,7 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
 struct Activations {
   static Result<Activations> allocate(Device& device, const ActivationSizes& sizes);
 
-  Buffer hidden, normed, projected, qkv, queries, attended, gate_up, mlp, prepared, logits;
+  Buffer hidden, normed, projected, qkv, queries, attended, gate_up, mlp, logits;
   Buffer matmul_scratch, sampling_scratch;
   // Counts, which are zero between steps, then partial results.
   Buffer attention_scratch;

@@ -51,16 +51,15 @@ Status Forward::norm(WeightRole weight, uint32_t layer) {
   begun_.reset();
   if (begun) return {};
   RmsNormShape shape{.rows = bucket_.rows, .width = config().width};
-  if (reader != nullptr) shape.form = form_for(*reader);
-  normed_ = {.floats = rows_of(buffers.normed, shape.width),
-             .form = shape.form,
-             .prepared = prepared(shape.form, shape.width)};
+  const uint32_t reader_rows =
+      weight == WeightRole::kOutputNorm ? bucket_.logit_rows : bucket_.rows;
+  if (reader != nullptr) shape.form = form_for(*reader, reader_rows);
+  normed_ = {.slice = rows_in(shape.form, buffers.normed, shape.width), .form = shape.form};
   RmsNorm op{.x = hidden,
              .weight = norm_weight,
-             .y = normed_.floats,
+             .y = normed_.slice,
              .shape = shape,
-             .epsilon = config().norm_epsilon,
-             .prepared = normed_.prepared};
+             .epsilon = config().norm_epsilon};
   if (addend_) {
     op.shape.residuals = 1;
     op.residual = rows_of(buffers.projected, shape.width);
@@ -97,10 +96,10 @@ MatmulPlan Forward::plan_for(const WeightSegment& segment, uint32_t rows) const 
       context_.deterministic);
 }
 
-RowForm Forward::form_for(const Weight& weight) const {
+RowForm Forward::form_for(const Weight& weight, uint32_t rows) const {
   std::optional<RowForm> form;
   for (const WeightSegment& segment : weight) {
-    const RowForm wanted = plan_for(segment, bucket_.rows).form;
+    const RowForm wanted = plan_for(segment, rows).form;
     if (form && *form != wanted) return RowForm::kFloats;
     form = wanted;
   }
@@ -113,9 +112,9 @@ bool Forward::finishes_norm(const Weight& weight) const {
   });
 }
 
-BufferSlice Forward::prepared(RowForm form, uint32_t width) const {
-  if (form == RowForm::kFloats) return {};
-  return context_.activations.prepared.slice(0, row_form_bytes(form, bucket_.rows, width));
+BufferSlice Forward::rows_in(RowForm form, const Buffer& buffer, uint32_t width) const {
+  if (form == RowForm::kFloats) return rows_of(buffer, width);
+  return buffer.slice(0, row_form_bytes(form, bucket_.rows, width));
 }
 
 const Weight& Forward::output_weight() const {
@@ -136,17 +135,16 @@ const Weight* Forward::reader_of(WeightRole norm, uint32_t layer) const {
   }
 }
 
-Matmul Forward::product(const WeightSegment& segment, const Rows& x, RowForm wanted,
-                        uint32_t rows) const {
+Matmul Forward::product(const WeightSegment& segment, const Rows& x, uint32_t rows) const {
   Matmul op{
       .weight = segment.buffer.all(),
-      .x = x.floats,
+      .x = x.slice,
       .scratch = context_.activations.matmul_scratch.all(),
       .squares = x.squares,
       .norm_epsilon = config().norm_epsilon,
       .shape = {
           .format = segment.format, .rows = rows, .inputs = segment.cols, .outputs = segment.rows}};
-  if (x.form != RowForm::kFloats && x.form == wanted) op.prepared = x.prepared;
+  if (x.form != RowForm::kFloats) op.prepared = x.slice;
   return op;
 }
 
@@ -157,7 +155,7 @@ Status Forward::matmul(std::string_view part, const Weight& weight, const Weight
   uint64_t first = 0;  // output of the segment
   for (const WeightSegment& segment : weight) {
     const MatmulPlan plan = plan_for(segment, rows);
-    Matmul op = product(segment, x, plan.form, rows);
+    Matmul op = product(segment, x, rows);
     op.y = y.slice(first * rows * 4, uint64_t{rows} * segment.rows * 4);
     op.soft_cap = soft_cap;
     if (bias != nullptr && !bias->empty())
@@ -180,7 +178,7 @@ Result<std::optional<MatmulParts>> Forward::matmul_parts(std::string_view part,
   if (!plan.reduce) return parts;
   recorder_.set_part(part);
   HEARTH_ASSIGN(parts, record_matmul_parts(recorder_, context_.pipelines, plan,
-                                           product(weight.front(), x, plan.form, bucket_.rows)));
+                                           product(weight.front(), x, bucket_.rows)));
   return parts;
 }
 
@@ -196,13 +194,13 @@ Status Forward::add_product(std::string_view part, const Weight& weight, const W
     // `projected` is not in use here: it is for norms before h is added to.
     const uint64_t bytes = square_bytes(plan);
     if (plan.emit_constant && bytes <= buffers.projected.bytes()) {
-      Matmul op = product(weight.front(), x, plan.form, 1);
+      Matmul op = product(weight.front(), x, 1);
       op.y = rows_of(buffers.hidden, config().width);
       op.residual = op.y;
       op.begin_norm = {.weight = context_.weights.get(next.role, next.layer).front().buffer.all(),
                        .scaled = rows_of(buffers.normed, config().width),
                        .squares = buffers.projected.slice(0, bytes)};
-      normed_ = {.floats = op.begin_norm->scaled, .squares = op.begin_norm->squares};
+      normed_ = {.slice = op.begin_norm->scaled, .squares = op.begin_norm->squares};
       begun_ = next;
       recorder_.set_part(part);
       return record_matmul(recorder_, context_.pipelines, plan, op);
@@ -285,13 +283,10 @@ Status Forward::attention(uint32_t layer) {
                               choose_rope_kv(context_.caps, rope.shape), rope));
   }
 
-  const RowForm form = form_for(context_.weights.get(WeightRole::kAttentionOut, layer));
-  attended_ = {.floats = rows_of(buffers.attended, model.q_width())};
-  if (form != RowForm::kFloats && can_write(attention_plan_, form)) {
-    attended_.form = form;
-    attended_.prepared =
-        buffers.attended.slice(0, row_form_bytes(form, bucket_.rows, model.q_width()));
-  }
+  const RowForm form =
+      form_for(context_.weights.get(WeightRole::kAttentionOut, layer), bucket_.rows);
+  attended_.form = can_write(attention_plan_, form) ? form : RowForm::kFloats;
+  attended_.slice = rows_in(attended_.form, buffers.attended, model.q_width());
 
   const uint32_t window = model.layer_window(layer);
   const auto which = std::ranges::find(context_.windows, window) - context_.windows.begin();
@@ -301,7 +296,7 @@ Status Forward::attention(uint32_t layer) {
   return record_attention(
       recorder_, context_.pipelines, attention_plan_,
       {.q = rope.q_out.slice,
-       .result = attended_.form == RowForm::kFloats ? attended_.floats : attended_.prepared,
+       .result = attended_.slice,
        .cache = context_.kv.layer(layer),
        .block_tables = block_tables(),
        .work = {.few = input(lists.few, capacity.few * sizeof(params::AttentionItem)),
@@ -334,15 +329,11 @@ Result<bool> Forward::gated_mlp(const Weight& weight, RowForm form) {
   const MatmulPlan plan = plan_for(weight.front(), bucket_.rows);
   const bool halves = form == RowForm::kHalves;
   if (!plan.gate_constant || (halves && plan.form != RowForm::kHalves)) return false;
-  Matmul op = product(weight.front(), normed_, plan.form, bucket_.rows);
+  Matmul op = product(weight.front(), normed_, bucket_.rows);
   op.gate = config().activation;
   op.half_results = halves;
-  // Not where the normed rows lie in their second form: they are still read.
-  mlp_ = {.floats = rows_of(buffers.mlp, config().mlp_width), .form = form};
-  if (halves)
-    mlp_.prepared =
-        buffers.gate_up.slice(0, row_form_bytes(form, bucket_.rows, config().mlp_width));
-  op.y = halves ? mlp_.prepared : mlp_.floats;
+  mlp_ = {.slice = rows_in(form, buffers.mlp, config().mlp_width), .form = form};
+  op.y = mlp_.slice;
   recorder_.set_part(step_part::kGateUp);
   HEARTH_TRY(record_matmul(recorder_, context_.pipelines, plan, op));
   return true;
@@ -352,24 +343,20 @@ Status Forward::mlp(uint32_t layer) {
   const Activations& buffers = context_.activations;
   const uint32_t width = config().mlp_width;
   const Weight& weight = context_.weights.get(WeightRole::kGateUp, layer);
-  const RowForm form = form_for(context_.weights.get(WeightRole::kDown, layer));
+  const RowForm form = form_for(context_.weights.get(WeightRole::kDown, layer), bucket_.rows);
   HEARTH_ASSIGN(const bool done, gated_mlp(weight, form));
   if (done) return {};
   HEARTH_TRY(
       matmul(step_part::kGateUp, weight, nullptr, normed_, buffers.gate_up, bucket_.rows, false));
-  mlp_ = {.floats = rows_of(buffers.mlp, width), .form = form, .prepared = prepared(form, width)};
+  mlp_ = {.slice = rows_in(form, buffers.mlp, width), .form = form};
   const MlpShape shape{
       .rows = bucket_.rows, .width = width, .activation = config().activation, .form = form};
   const Columns gate = columns(weight, buffers.gate_up, 0, width);
   const Columns up = columns(weight, buffers.gate_up, width, width);
   recorder_.set_part(step_part::kActivation);
-  return record_mlp(recorder_, context_.pipelines, choose_mlp(context_.caps, shape),
-                    {.gate = gate.slice,
-                     .up = up.slice,
-                     .y = mlp_.floats,
-                     .shape = shape,
-                     .stride = gate.stride,
-                     .prepared = mlp_.prepared});
+  return record_mlp(
+      recorder_, context_.pipelines, choose_mlp(context_.caps, shape),
+      {.gate = gate.slice, .up = up.slice, .y = mlp_.slice, .shape = shape, .stride = gate.stride});
 }
 
 Status Forward::add_mlp_out(uint32_t layer) {
@@ -397,7 +384,7 @@ Status Forward::logits() {
     recorder_.set_part(step_part::kLogits);
     HEARTH_TRY(record_gather_rows(
         recorder_, context_.pipelines, choose_gather_rows(context_.caps, shape),
-        {.x = x.floats,
+        {.x = x.slice,
          .indices = input(layout_.logit_rows, bucket_.logit_rows * sizeof(uint32_t)),
          .y = picked,
          .shape = shape}));

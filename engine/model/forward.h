@@ -95,21 +95,19 @@ class Forward {
   };
   Columns columns(const Weight& weight, const Buffer& outputs, uint32_t first,
                   uint32_t count) const;
-  // Rows that go into a product: floats, and where the kernel that made them could also write them
-  // in the form the product wants, that too.
+  // Rows that go into a product, in the form it wants where the kernel that makes them can write
+  // it.
   struct Rows {
-    BufferSlice floats;
-    RowForm form = RowForm::kFloats;  // of `prepared`
-    BufferSlice prepared = {};
+    BufferSlice slice;
+    RowForm form = RowForm::kFloats;
     std::optional<BufferSlice> squares = {};  // the product is to finish the floats' norm
   };
-  // The form in which all segments of a weight want their rows, if a kernel before can write it.
-  RowForm form_for(const Weight& weight) const;
-  BufferSlice prepared(RowForm form, uint32_t width) const;
+  // The form in which all segments of a weight want so many rows, if a kernel before can write it.
+  RowForm form_for(const Weight& weight, uint32_t rows) const;
   MatmulPlan plan_for(const WeightSegment& segment, uint32_t rows) const;
   // Whether all segments of a weight can finish a norm that a product began.
   bool finishes_norm(const Weight& weight) const;
-  Matmul product(const WeightSegment& segment, const Rows& x, RowForm wanted, uint32_t rows) const;
+  Matmul product(const WeightSegment& segment, const Rows& x, uint32_t rows) const;
   // The same, where the sums are left in parts because whatever reads them adds them up: null where
   // they are not. Only weights of one segment without a bias.
   Result<std::optional<MatmulParts>> matmul_parts(std::string_view part, const Weight& weight,
@@ -132,6 +130,8 @@ class Forward {
   // In a decode step row i is the one that is wanted of sequence i; otherwise they are picked.
   bool picks_rows() const { return bucket_.sequence_rows > 1; }
   RopeKv rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts) const;
+  // The step's rows in a buffer of activations, as `form` or as floats.
+  BufferSlice rows_in(RowForm form, const Buffer& buffer, uint32_t width) const;
   BufferSlice rows_of(const Buffer& buffer, uint32_t width) const {
     return buffer.slice(0, uint64_t{bucket_.rows} * width * 4);
   }

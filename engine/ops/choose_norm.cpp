@@ -8,8 +8,9 @@ constexpr uint32_t kMostKept = 8;  // quads that an invocation keeps in register
 }  // namespace
 
 KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape) {
-  // One row waits for one group, which is done sooner when it is large.
-  const uint32_t most_lanes = shape.rows == 1 ? 1024 : 512;
+  // A row waits for one group, which is done sooner when it is large and has the multiprocessor to
+  // itself.
+  const uint32_t most_lanes = shape.rows <= multiprocessors(caps) ? 1024 : 512;
   // On a CPU a group of one subgroup needs no barrier. On a GPU a row is one group, wide enough
   // that each lane reads a few vec4 at once and keeps them until the sum is known.
   const uint32_t lanes = is_cpu(caps)

@@ -23,22 +23,16 @@ Status record_mlp(CommandRecorder& recorder, PipelineStore& pipelines, const Ker
     return Error{
         ErrorKind::kInvalid,
         fmt::format("MLP activation of width {} with rows {} floats apart", width, stride)};
-  const bool second = op.shape.form != RowForm::kFloats;
-  if (second && op.prepared.buffer == nullptr)
-    return Error{ErrorKind::kInvalid,
-                 "MLP activation has no place for the second form of its result"};
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
   const params::MlpActivation params{.gate = op.gate.address(),
                                      .up = op.up.address(),
                                      .y = op.y.address(),
-                                     .prepared = second ? op.prepared.address() : 0,
                                      .width = width,
                                      .stride = stride};
   recorder.dispatch({.pipeline = *pipeline,
                      .push = params,
                      .groups = plan.groups,
-                     .accesses = {reads(op.gate), reads(op.up), writes(op.y),
-                                  writes(second ? op.prepared : op.y)}});
+                     .accesses = {reads(op.gate), reads(op.up), writes(op.y)}});
   return {};
 }
 

@@ -11,10 +11,10 @@ namespace hearth {
 
 struct Mlp {
   BufferSlice gate, up;  // [rows, width] f32, rows `stride` apart
-  BufferSlice y;         // [rows, width] f32; may be gate or up where stride is width
+  // [rows, width] in shape.form; floats may be gate or up where stride is width.
+  BufferSlice y;
   MlpShape shape;
-  uint32_t stride = 0;        // floats; 0: width
-  BufferSlice prepared = {};  // y in shape.form, where that is another
+  uint32_t stride = 0;  // floats; 0: width
 };
 
 // gate and up as one [rows, 2 * width] matrix, gate first, as a fused projection leaves them.
@@ -22,7 +22,7 @@ struct Mlp {
 void use_fused_gate_up(Mlp& op, const BufferSlice& gate_up);
 
 // Records the kernel. Fails if the stride is shorter than a row or, where width is a multiple of 4,
-// not one too, if y's second form has no place, or if the kernel cannot be compiled.
+// not one too, or if the kernel cannot be compiled.
 Status record_mlp(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                   const Mlp& op);
 

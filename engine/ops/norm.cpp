@@ -10,9 +10,6 @@ Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, cons
   if (add && (op.residual.buffer == nullptr || op.x.address() == op.y.address()))
     return Error{ErrorKind::kInvalid,
                  "RMS norm that adds a residual needs one, and a result apart from the sum"};
-  const bool second = op.shape.form != RowForm::kFloats;
-  if (second && op.prepared.buffer == nullptr)
-    return Error{ErrorKind::kInvalid, "RMS norm has no place for the second form of its result"};
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
   const BufferSlice residual = add ? op.residual : op.x;
   const params::RmsNorm params{
@@ -20,17 +17,15 @@ Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, cons
       .residual = residual.address(),
       .weight = op.weight.address(),
       .y = op.y.address(),
-      .prepared = second ? op.prepared.address() : 0,
       .width = op.shape.width,
       .residual_stride = op.residual_stride == 0 ? op.shape.width : op.residual_stride,
       .part_stride = op.part_stride,
       .epsilon = op.epsilon};
-  recorder.dispatch(
-      {.pipeline = *pipeline,
-       .push = params,
-       .groups = plan.groups,
-       .accesses = {add ? reads_writes(op.x) : reads(op.x), reads(residual), reads(op.weight),
-                    writes(op.y), writes(second ? op.prepared : op.y)}});
+  recorder.dispatch({.pipeline = *pipeline,
+                     .push = params,
+                     .groups = plan.groups,
+                     .accesses = {add ? reads_writes(op.x) : reads(op.x), reads(residual),
+                                  reads(op.weight), writes(op.y)}});
   return {};
 }
 

@@ -14,17 +14,16 @@ namespace hearth {
 struct RmsNorm {
   BufferSlice x;       // [rows, width] f32; written too with residuals
   BufferSlice weight;  // [width] f32
-  BufferSlice y;       // [rows, width] f32; may be x, or the residual
+  BufferSlice y;       // [rows, width] in shape.form; floats may be x, or the residual
   RmsNormShape shape;
   float epsilon = 1e-5f;
   BufferSlice residual = {};     // [residuals, rows, width] f32; only where there are some
   uint32_t residual_stride = 0;  // floats from row to row; 0: width
   uint32_t part_stride = 0;      // floats from one residual to the next
-  BufferSlice prepared = {};     // y in shape.form, where that is another
 };
 
-// Records the kernel. Fails if a residual is to be added to an x that is also y, if y's second form
-// has no place, or if the kernel cannot be compiled.
+// Records the kernel. Fails if a residual is to be added to an x that is also y, or if the kernel
+// cannot be compiled.
 Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                        const RmsNorm& op);
 

@@ -1,5 +1,5 @@
-// A second result of kernels that make rows for matmuls: the rows in the form the matmul wants
-// (RowForm in engine/ops/kernel_choice.h), so that no kernel is needed in between.
+// What kernels that make rows for matmuls write: the rows in the form the matmul wants (RowForm in
+// engine/ops/kernel_choice.h), so that no kernel is needed in between.
 #ifndef HEARTH_ROW_FORM_GLSL
 #define HEARTH_ROW_FORM_GLSL
 #include "common/halves.glsl"

@@ -1,10 +1,9 @@
 #include "common/interop.h"
 
 HEARTH_PARAMS(MlpActivation)
-  address gate;      // [rows, width] f32, rows `stride` floats apart
-  address up;        // the same
-  address y;         // [rows, width] f32
-  address prepared;  // the same in the form kForm says
+  address gate;  // [rows, width] f32, rows `stride` floats apart
+  address up;    // the same
+  address y;     // [rows, width] in the form kForm says
   uint width;
   uint stride;
 HEARTH_PARAMS_END

@@ -4,8 +4,7 @@ HEARTH_PARAMS(RmsNorm)
   address x;         // [rows, width] f32
   address residual;  // [kAdd, rows, width] f32
   address weight;    // [width] f32
-  address y;         // [rows, width] f32
-  address prepared;  // the same in the form kForm says
+  address y;         // [rows, width] in the form kForm says
   uint width;
   uint residual_stride;  // floats from row to row
   uint part_stride;      // and from one residual to the next
