@@ -13,13 +13,17 @@ if(HEARTH_GTEST_INCLUDE MATCHES "^/usr/" AND HEARTH_GMOCK_INCLUDE MATCHES "^/usr
 endif()
 
 hearth_forget_if_gone(HEARTH_GTEST_SOURCE)
-set(places /usr/src)
+# Sources of the same installation as the headers: those of another may be of another version.
+set(places)
 foreach(include IN ITEMS "${HEARTH_GTEST_INCLUDE}" "${HEARTH_GMOCK_INCLUDE}")
   if(include)
     get_filename_component(prefix "${include}" DIRECTORY)
-    list(PREPEND places "${prefix}/src")
+    list(APPEND places "${prefix}/src")
   endif()
 endforeach()
+if(NOT places)
+  set(places /usr/src)
+endif()
 find_path(HEARTH_GTEST_SOURCE NAMES googlemock/src/gmock-all.cc PATHS ${places}
   PATH_SUFFIXES googletest NO_DEFAULT_PATH)
 mark_as_advanced(HEARTH_GTEST_SOURCE)
