@@ -8,9 +8,9 @@ constexpr uint32_t kMostKept = 8;  // quads that an invocation keeps in register
 }  // namespace
 
 KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape) {
-  // A row waits for one group, which is done sooner when it is large and has the multiprocessor to
-  // itself.
-  const uint32_t most_lanes = shape.rows <= multiprocessors(caps) ? 1024 : 512;
+  // One row waits for one group, which is done sooner when it is large. Of several rows each is
+  // done sooner with fewer lanes (64 rows of 4096 on an H200: 2.8 us with 512, 3.3 with 1024).
+  const uint32_t most_lanes = shape.rows == 1 ? 1024 : 512;
   // On a CPU a group of one subgroup needs no barrier. On a GPU a row is one group, wide enough
   // that each lane reads a few vec4 at once and keeps them until the sum is known.
   const uint32_t lanes = is_cpu(caps)
