@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Tiles of matmul_coopmat for one product, a line each, for matmul_sweep.
+
+    tile_variants.py FORMAT ROWS OUTPUTS INPUTS [--gate] [--rounds 0,2,4] [--widths 64,128,192]
+
+For up to 112 rows a tile holds them all; more rows get tiles of 96 to 256. Of the ways to split k
+among groups, the one that choose_tile.cpp's cost() likes best.
+"""
+import argparse
+
+FRAGMENT = 16
+STEP = 64            # inputs
+MOST_SHARED = 48 * 1024
+BOTH_FIT = 32 * 1024  # two groups of this much shared memory run side by side, on an H200
+MOST_SPLITS, FEWEST_STEPS, PART_INPUTS = 16, 4, 256
+
+
+def divide_up(a, b):
+    return -(-a // b)
+
+
+def resident(tile_rows, tile_outputs):
+    """How many groups a multiprocessor runs at once."""
+    shared = (tile_rows + tile_outputs) * (STEP // 8 + 1) * 16
+    return max(1, 2 * BOTH_FIT // shared) if shared <= BOTH_FIT else 1
+
+
+def best_splits(options, tile_rows, tile_outputs, round_steps):
+    """The cheapest number of parts of k, or None where rounds are not whole."""
+    steps = divide_up(options.inputs, STEP)
+    tiles = divide_up(options.rows, tile_rows) * divide_up(options.outputs, tile_outputs)
+    at_once = options.multiprocessors * resident(tile_rows, tile_outputs)
+    choices = []
+    for splits in range(1, 2 if options.gate else MOST_SPLITS + 1):
+        if splits > 1 and (steps // splits < FEWEST_STEPS or tiles * splits > at_once):
+            break
+        if round_steps and steps % (round_steps * splits):
+            continue
+        share = divide_up(steps, splits) * STEP + (PART_INPUTS if splits > 1 else 0)
+        choices.append((divide_up(tiles * splits, at_once) * share, splits))
+    return min(choices)[1] if choices else None
+
+
+def parts(tile_rows, tile_outputs):
+    """Ways to share a tile among 2 to 16 subgroups, each with at most 128 registers of sums."""
+    for rows in range(FRAGMENT, tile_rows + 1, FRAGMENT):
+        for outputs in range(FRAGMENT, tile_outputs + 1, FRAGMENT):
+            if tile_rows % rows or tile_outputs % outputs:
+                continue
+            subgroups = tile_rows // rows * (tile_outputs // outputs)
+            if 2 <= subgroups <= 16 and 256 <= rows * outputs <= 128 * 32:
+                yield rows, outputs, subgroups
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("format", help="F16, Q8_0, Q4_K, ...")
+    parser.add_argument("rows", type=int)
+    parser.add_argument("outputs", type=int)
+    parser.add_argument("inputs", type=int)
+    parser.add_argument("--gate", action="store_true", help="gate and up in one product")
+    parser.add_argument("--rounds", default="0,2,4", help="steps written out")
+    parser.add_argument("--widths", help="outputs of a tile")
+    parser.add_argument("--multiprocessors", type=int, default=132)
+    parser.add_argument("--subgroup", type=int, default=32)
+    options = parser.parse_args()
+
+    one_tile = options.rows <= 112
+    heights = [divide_up(options.rows, FRAGMENT) * FRAGMENT] if one_tile else range(96, 257, 32)
+    widths = list(map(int, options.widths.split(","))) if options.widths else range(64, 257, 32)
+    for rows in heights:
+        for outputs in widths:
+            if (rows + outputs) * (STEP // 8 + 1) * 16 > MOST_SHARED:
+                continue
+            for part_rows, part_outputs, subgroups in parts(rows, outputs):
+                if options.gate and outputs // FRAGMENT % 2:
+                    continue
+                for round_steps in map(int, options.rounds.split(",")):
+                    splits = best_splits(options, rows, outputs, round_steps)
+                    if splits is None:
+                        continue
+                    gate = int(options.gate)
+                    constants = [subgroups * options.subgroup, 0, rows, outputs, STEP, splits,
+                                 part_rows, part_outputs, FRAGMENT, FRAGMENT, FRAGMENT, subgroups,
+                                 1, STEP // FRAGMENT, gate, gate, round_steps]
+                    print(f"matmul_coopmat.{options.format.lower()}", options.rows, options.outputs,
+                          options.inputs, divide_up(options.rows, rows),
+                          divide_up(options.outputs, outputs), splits, *constants)
+
+
+if __name__ == "__main__":
+    main()
