@@ -57,6 +57,10 @@ TEST(Pretokenize, EachCutsInItsWay) {
   EXPECT_THAT(split("deepseek-v3", "a.bc 1234 語"),
               ElementsAre("a", ".bc", " ", "123", "4", " ", "語"));
   EXPECT_THAT(split("tekken", "HelloWorld 12"), ElementsAre("Hello", "World", " ", "1", "2"));
+  EXPECT_THAT(split("gpt-4o", text),
+              ElementsAre("I'LL", " pay", " ", "123", "4", " €!!\n\n", " ", " ok"));
+  EXPECT_THAT(split("gpt-4o", "HelloWorld it'S ÀÉclair_x//\n y"),
+              ElementsAre("Hello", "World", " it'S", " ÀÉclair", "_x", "//\n", " y"));
   EXPECT_EQ(split("command-r", text), split("refact", text));
   EXPECT_EQ(split("mpt", text), split("gpt-2", text));
   EXPECT_EQ(split("phi", text), split("gpt-2", text));
@@ -92,7 +96,7 @@ TEST(Pretokenize, EveryByteIsInOneWord) {
 
 TEST(Pretokenize, TimeGrowsWithTheText) {
   for (const std::string& name : every_name()) {
-    for (const char* part : {" ", "\n", " \n", "a", "1", "'", "\t ", "a ", "語", "!"}) {
+    for (const char* part : {" ", "\n", " \n", "a", "A", "1", "'", "\t ", "a ", "語", "!"}) {
       std::string text;
       while (text.size() < 200'000) text += part;
       const auto start = std::chrono::steady_clock::now();
