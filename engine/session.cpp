@@ -1,6 +1,7 @@
 #include "engine/session.h"
 
 #include <algorithm>
+#include <bit>
 
 #include <fmt/format.h>
 
@@ -13,9 +14,11 @@ StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps) {
   // A CPU is as fast with few rows as with many; a GPU wants many at once.
   const uint32_t suits = is_cpu(caps) ? 512 : 2048;
   const uint32_t tokens = options.max_step_tokens != 0 ? options.max_step_tokens : suits;
-  return {.rows = std::max(tokens, options.max_sequences),
+  // Kernels have a group or more for every row, and rows are rounded up to a bucket's.
+  const uint32_t most = std::bit_floor(*std::ranges::min_element(caps.limits.max_group_count));
+  return {.rows = std::min(std::max(tokens, options.max_sequences), most),
           .sequences = options.max_sequences,
-          .logit_rows = std::max(options.logit_rows, options.max_sequences),
+          .logit_rows = std::min(std::max(options.logit_rows, options.max_sequences), most),
           .context = options.context,
           .kv = options.kv,
           .deterministic = options.deterministic};

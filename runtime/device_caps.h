@@ -67,10 +67,8 @@ struct DeviceFeatures {
 struct DeviceLimits {
   uint32_t max_group_invocations = 128;
   uint32_t max_shared_bytes = 16384;
-  uint32_t max_push_bytes = 128;
   std::array<uint32_t, 3> max_group_count = {65535, 65535, 65535};
   uint64_t max_allocation_bytes = 1ull << 30;
-  uint64_t max_storage_range_bytes = 1ull << 27;
   double timestamp_ns = 0;       // a GPU clock tick in nanoseconds; 0: no timestamps
   uint32_t multiprocessors = 0;  // that run groups; 0: the driver does not tell
 };

@@ -287,12 +287,10 @@ DeviceCaps query_device(VkPhysicalDevice device, uint32_t index) {
   DeviceLimits& limits = caps.limits;
   limits.max_group_invocations = core.limits.maxComputeWorkGroupInvocations;
   limits.max_shared_bytes = core.limits.maxComputeSharedMemorySize;
-  limits.max_push_bytes = core.limits.maxPushConstantsSize;
   for (size_t i = 0; i < 3; ++i)
     limits.max_group_count[i] = core.limits.maxComputeWorkGroupCount[i];
   // maxBufferSize bounds a buffer, maxMemoryAllocationSize the memory below it.
   limits.max_allocation_bytes = std::min(p11.maxMemoryAllocationSize, p13.maxBufferSize);
-  limits.max_storage_range_bytes = core.limits.maxStorageBufferRange;
   limits.multiprocessors = sm.shaderSMCount;
   limits.timestamp_ns =
       core.limits.timestampComputeAndGraphics ? double{core.limits.timestampPeriod} : 0.0;

@@ -1,5 +1,5 @@
 # The shader compiler and its companions, as cache variables:
-#   HEARTH_GLSLANG  HEARTH_SPIRV_VAL  HEARTH_SPIRV_DIS  HEARTH_SPIRV_OPT
+#   HEARTH_GLSLANG  HEARTH_SPIRV_VAL  HEARTH_SPIRV_DIS
 # They come from CMAKE_PREFIX_PATH, then the private prefix's bin, then PATH. glslang 13 and
 # SPIRV-Tools 2023.3 are the first that know cooperative matrices; older ones would compile or pass
 # such a shader wrongly, so they are refused. There is no download: tools/setup fetches them.
@@ -41,7 +41,6 @@ endfunction()
 hearth_find_shader_tool(HEARTH_GLSLANG glslang glslangValidator)
 hearth_find_shader_tool(HEARTH_SPIRV_VAL spirv-val)
 hearth_find_shader_tool(HEARTH_SPIRV_DIS spirv-dis)
-hearth_find_shader_tool(HEARTH_SPIRV_OPT spirv-opt)
 hearth_check_shader_tool(HEARTH_GLSLANG "Glslang Version: [0-9]+:([0-9.]+)" ${minimum_glslang})
 hearth_check_shader_tool(HEARTH_SPIRV_VAL "SPIRV-Tools v([0-9.]+)" ${minimum_spirv_tools})
 add_library(hearth_glslang INTERFACE)

@@ -1,20 +1,11 @@
-// The unit in which lanes fetch weights for matrix units: eight of a float format, so that
+// The unit in which lanes fetch weights for matrix units: eight of F16 or BF16, so that
 // neighbouring lanes read neighbouring bytes, or a piece of 32 quantized ones. A unit is kept as it
 // lies in memory until its turn comes, so that nothing waits for a load that is under way.
 // Expects quant/glsl.h, weight_format.h and common/halves.glsl.
 #ifndef HEARTH_WEIGHT_UNIT_GLSL
 #define HEARTH_WEIGHT_UNIT_GLSL
 
-#if defined(WEIGHT_F32)
-const uint kUnitWeights = 8;
-struct Unit {
-  uvec4 low;
-  uvec4 high;
-};
-Unit load_unit(Planes planes, uint index) {
-  return Unit(load_16b(planes.values, index * 2), load_16b(planes.values, index * 2 + 1));
-}
-#elif defined(WEIGHT_F16) || defined(WEIGHT_BF16)
+#ifdef FORMAT_IS_FLOAT
 const uint kUnitWeights = 8;
 #define Unit uvec4
 Unit load_unit(Planes planes, uint index) { return load_16b(planes.values, index); }
@@ -64,10 +55,7 @@ uvec2 decode_bytes(uint q, f16vec2 scale, f16vec2 offset) {
 
 // The unit as halves, kUnitScale times its weights. `index` is what it was loaded with.
 void decode_unit(Unit unit, uint index, out uvec4 halves[kUnitVecs]) {
-#if defined(WEIGHT_F32)
-  halves[0] = pack_halves(within_half(uintBitsToFloat(unit.low)),
-                          within_half(uintBitsToFloat(unit.high)));
-#elif defined(WEIGHT_F16)
+#if defined(WEIGHT_F16)
   halves[0] = unit;
 #elif defined(WEIGHT_BF16)
   const uvec4 even = unit << 16, odd = unit & 0xffff0000u;

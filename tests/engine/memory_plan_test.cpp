@@ -4,6 +4,7 @@
 
 #include "engine/model/kv_cache.h"
 #include "engine/open_model_file.h"
+#include "engine/session.h"
 #include "tests/support/fake_devices.h"
 
 namespace hearth::testing {
@@ -33,6 +34,17 @@ TEST(MemoryPlan, NoPlaneIsLargerThanAnAllocation) {
     EXPECT_EQ(blocks(roomy * plane_bytes / 2),
               most_kv_blocks(model->config, kv, roomy * plane_bytes / 2));
   }
+}
+
+// A row is a group, whatever somebody asks for.
+TEST(MemoryPlan, NoStepHasMoreRowsThanTheDeviceRunsGroups) {
+  DeviceCaps caps = fake_devices().front().caps;
+  caps.limits.max_group_count = {1u << 31, 65535, 65535};
+  const StepLimits limits =
+      step_limits({.max_step_tokens = 1'000'000, .logit_rows = 1'000'000}, caps);
+  EXPECT_EQ(limits.rows, 32768u);
+  EXPECT_EQ(limits.logit_rows, 32768u);
+  EXPECT_EQ(step_limits({.max_step_tokens = 5000}, caps).rows, 5000u);
 }
 
 }  // namespace

@@ -76,7 +76,6 @@ class Plot {
   bool hovered() const { return hovered_; }  // the mouse is between the axes
   bool clicked() const { return clicked_; }
   double mouse_x() const { return x_value(ImGui::GetMousePos().x); }
-  double mouse_y() const { return y_value(ImGui::GetMousePos().y); }
   // Thin lines through the mouse.
   void crosshair();
 
