@@ -134,14 +134,22 @@ TEST_F(DashTest, ChatStreamsFromTheDefaultModelAndIsKept) {
   EXPECT_EQ(values("second.json")["chat.last_answer"], answer);
 }
 
+// Step by step, so that the answer is not over before somebody looks.
 TEST_F(DashTest, ClosingInMidGenerationEndsCleanly) {
   const Finished result = play(
       "wait chat.ready == 1 60\n"
+      "click \"Pause\"\n"
+      "wait control.paused == 1 10\n"
       "click \"##message\"\n"
       "type \"Tell me a long story.\"\n"
       "key Enter\n"
-      "wait chat.tokens > 2 60\n"
+      "wait chat.answering == 1 10\n"
+      "click \"Step once\"\n"
+      "wait chat.tokens > 0 60\n"
+      "click \"Step once\"\n"
+      "wait chat.tokens > 1 60\n"
       "expect chat.answering == 1\n"
+      "click \"Resume\"\n"
       "close\n",
       {"-m", kTiny});
   EXPECT_EQ(result.exit_code, 0) << result.err;
