@@ -5,8 +5,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/support/display.h"
 #include "tests/support/hearth_program.h"
@@ -26,8 +28,8 @@ class DashTest : public ::testing::Test {
   void SetUp() override {
     if (display_->name().empty()) GTEST_SKIP() << "Xvfb is not installed";
     folder_ = std::filesystem::path(::testing::TempDir()) /
-              (std::string("hearth_dash_") +
-               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+              fmt::format("hearth_dash_{}_{}", getpid(),
+                          ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
