@@ -126,6 +126,7 @@ TEST_F(HttpListenerTest, NewcomersTakeThePlaceOfTheIdle) {
   start({.most_connections = 3});
   HttpClient oldest(listener_->port());
   EXPECT_EQ(oldest.post("/echo", "x").status, 200);
+  std::this_thread::sleep_for(200ms);  // it is idle a moment after its reply
   std::vector<std::unique_ptr<HttpClient>> others;
   for (int i = 0; i < 3; ++i) {
     others.push_back(std::make_unique<HttpClient>(listener_->port()));
