@@ -9,18 +9,20 @@
 // With kRound > 0 the fragments of a whole step are in registers before its last products, so that
 // the next step goes to shared memory while they are multiplied, and kRound steps are written out
 // one after the other: at the end of a loop's body the compiler copies, and so waits for, what is
-// on its way. Which tiles gain by it is in choose_tile.cpp.
+// on its way. Of x only one step's are ahead then. Which tiles gain by it is in choose_tile.cpp.
 // With kGate half of the outputs are gates of the others, and y has half as many (params/matmul.h).
 //   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
 // Rows fastest, so that groups that run together read the same weights.
 // REQUIRES: inputs a multiple of the format's block and of 8, addresses multiples of 16, full
-// subgroups; kTileInputs a multiple of 32 and of kFragmentInputs. With kRound: kAhead == 1,
-// kTileInputs a multiple of 2 * kFragmentInputs, and every split of k whole rounds of kRound steps.
+// subgroups; kTileInputs a multiple of 32 and of kFragmentInputs. With kRound, which must be a
+// multiple of kAhead: kTileInputs a multiple of 2 * kFragmentInputs, and every split of k whole
+// rounds of kRound steps.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #include "common/kernel.glsl"
+#define HALVES_ALONE  // see quant/piece.h
 #include "quant/glsl.h"
 #include "weight_format.h"
 #include "common/activation.glsl"
@@ -64,6 +66,7 @@ const uint kOutFragments = kGate == kGateNone ? 1 : kFragmentsAcross;  // of a s
 const uint kSumVecs = kSubgroups * kOutFragments * kFragmentVecs;
 shared uvec4 tiles[kOperandVecs > kSumVecs ? kOperandVecs : kSumVecs];
 
+const uint kWidth = gl_WorkGroupSize.x / kSubgroups;  // of a subgroup
 const uint kSums = kFragmentsDown * kFragmentsAcross;
 const uint kSlices = kTileInputs / kFragmentInputs;
 #define Fragment \
@@ -82,7 +85,8 @@ const uint kUnitLoads = (kUnits + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
 const uint kVecs = kTileRows * kRowVecs;
 const uint kVecLoads = (kVecs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
 const uint kUnitSlots = kAhead * kUnitLoads;
-const uint kVecSlots = kAhead * kVecLoads;
+const uint kVecsAhead = kRound != 0 ? 1 : kAhead;  // x comes from a cache, not from memory
+const uint kVecSlots = kVecsAhead * kVecLoads;
 
 layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonly buffer HalfQuads {
   uvec2 at[];
@@ -166,7 +170,7 @@ void fetch_x(inout uvec4 xs[kVecSlots], uint slot, Source source, uint k) {
   }
 }
 
-void keep(Unit units[kUnitSlots], uvec4 xs[kVecSlots], uint slot, Source source, uint k) {
+void keep_weights(Unit units[kUnitSlots], uint slot, Source source, uint k) {
   [[unroll]] for (uint i = 0; i < kUnitLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
     if (is_below(index, kUnits)) {
@@ -176,6 +180,9 @@ void keep(Unit units[kUnitSlots], uvec4 xs[kVecSlots], uint slot, Source source,
       [[unroll]] for (uint v = 0; v < kUnitVecs; ++v) tiles[place + v] = halves[v];
     }
   }
+}
+
+void keep_x(uvec4 xs[kVecSlots], uint slot, uint k) {
   [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
     const bool inside = kRound != 0 || k + index % kRowVecs * kHalves < params.inputs;
@@ -234,8 +241,9 @@ void multiply_rounds(inout Fragment sums[kSums], inout Unit units[kUnitSlots],
   const uint last = begin + (steps - 1) * kTileInputs;
   FragmentX even_x[kFragmentsDown], odd_x[kFragmentsDown];
   FragmentW even_w[kFragmentsAcross], odd_w[kFragmentsAcross];
-  keep(units, xs, 0, source, begin);
-  fetch_weights(units, 0, source, min(begin + kTileInputs, last));
+  keep_weights(units, 0, source, begin);
+  keep_x(xs, 0, begin);
+  fetch_weights(units, 0, source, min(begin + kAhead * kTileInputs, last));
   fetch_x(xs, 0, source, min(begin + kTileInputs, last));
   barrier();
   load_slice(even_x, even_w, 0);
@@ -252,10 +260,11 @@ void multiply_rounds(inout Fragment sums[kSums], inout Unit units[kUnitSlots],
         }
       }
       barrier();  // every subgroup has its fragments
-      keep(units, xs, 0, source, k + kTileInputs);
-      const uint next = min(k + 2 * kTileInputs, last);
-      fetch_weights(units, 0, source, next);
-      fetch_x(xs, 0, source, next);
+      const uint slot = (r + 1) % kAhead;
+      keep_weights(units, slot, source, k + kTileInputs);
+      keep_x(xs, 0, k + kTileInputs);
+      fetch_weights(units, slot, source, min(k + (kAhead + 1) * kTileInputs, last));
+      fetch_x(xs, 0, source, min(k + 2 * kTileInputs, last));
       barrier();
       // After the last step this loads what nobody multiplies.
       load_slice(even_x, even_w, 0);
@@ -326,16 +335,27 @@ void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
   const uint column = first_output + gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs;
   const uint slot = gl_SubgroupID * kFragmentVecs;
   const uint row_vecs = kFragmentOutputs / 4;
+  const uint lane_vecs = (kFragmentVecs + kWidth - 1) / kWidth;
   barrier();  // the operands may still be read
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
+    // The residuals of a row of fragments come together, so that they are waited for once.
+    vec4 residuals[kFragmentsAcross * lane_vecs];
+    [[unroll]] for (uint at = 0; at < kFragmentsAcross * lane_vecs; ++at) {
+      const uint j = at / lane_vecs, v = gl_SubgroupInvocationID + at % lane_vecs * kWidth;
+      residuals[at] = load_residual(row + i * kFragmentRows + v / row_vecs,
+                                    column + j * kFragmentOutputs + v % row_vecs * 4);
+    }
     [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j) {
       coopMatStore(sums[i * kFragmentsAcross + j], tiles, slot, row_vecs,
                    gl_CooperativeMatrixLayoutRowMajor);
       subgroup_shared_barrier();
-      for (uint v = gl_SubgroupInvocationID; v < kFragmentVecs; v += gl_SubgroupSize)
-        store_output_vec(row + i * kFragmentRows + v / row_vecs,
-                         column + j * kFragmentOutputs + v % row_vecs * 4,
-                         uintBitsToFloat(tiles[slot + v]));
+      [[unroll]] for (uint at = 0; at < lane_vecs; ++at) {
+        const uint v = gl_SubgroupInvocationID + at * kWidth;
+        if (v < kFragmentVecs)
+          store_output_vec(row + i * kFragmentRows + v / row_vecs,
+                           column + j * kFragmentOutputs + v % row_vecs * 4,
+                           uintBitsToFloat(tiles[slot + v]), residuals[j * lane_vecs + at]);
+      }
       subgroup_shared_barrier();
     }
   }
@@ -365,7 +385,7 @@ void main() {
   [[unroll]] for (uint a = 0; a < kAhead; ++a)
     fetch_weights(units, a, source, min(begin + a * kTileInputs, last));
   chain_wait();
-  [[unroll]] for (uint a = 0; a < kAhead; ++a)
+  [[unroll]] for (uint a = 0; a < kVecsAhead; ++a)
     fetch_x(xs, a, source, min(begin + a * kTileInputs, last));
   if (kRound != 0) multiply_rounds(sums, units, xs, source, begin, steps);
   for (uint first = 0; kRound == 0 && first < steps; first += kAhead) {
@@ -374,7 +394,8 @@ void main() {
       if (step >= steps) break;
       const uint k = begin + step * kTileInputs;
       barrier();  // the last step's operands may still be read
-      keep(units, xs, a, source, k);
+      keep_weights(units, a, source, k);
+      keep_x(xs, a, k);
       // Only now, not before the barrier: measured, loads before it hold it up.
       barrier();
       const uint next = min(k + kAhead * kTileInputs, last);

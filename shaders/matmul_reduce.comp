@@ -21,12 +21,13 @@ void add_up() {
   const uint rows = (params.rows + kTileRows - 1) / kTileRows * kTileRows;
   const uint outputs = (params.outputs + kTileOutputs - 1) / kTileOutputs * kTileOutputs;
   F32x4 partial = F32x4(params.x);
+  const vec4 residual = load_residual(row, n);
   vec4 parts[kSplits];
   [[unroll]] for (uint s = 0; s < kSplits; ++s)
     parts[s] = partial.at[((s * rows + row) * outputs + n) / 4];
   vec4 sum = parts[0];
   [[unroll]] for (uint s = 1; s < kSplits; ++s) sum += parts[s];
-  store_output_vec(row, n, sum);
+  store_output_vec(row, n, sum, residual);
 }
 
 void main() {

@@ -97,8 +97,8 @@ bool integer_fits(const DeviceCaps& caps, uint32_t inputs) {
 }
 
 // A group makes integers of x, so it had better use them for many outputs, in several teams if a
-// row takes few lanes; but there must be groups for all multiprocessors, two on each so that one
-// loads while another waits. Numbers as measured on an H200.
+// row takes few lanes; but there must be groups for all multiprocessors, two small ones on each so
+// that one loads while another waits. Numbers as measured on an H200.
 MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows) {
   constexpr uint32_t kMostRows = 4;
   const uint32_t rows_at_once = std::bit_ceil(std::min(rows, kMostRows));
@@ -110,11 +110,12 @@ MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint
   constexpr uint32_t kGroupLanes = 256, kMostTeams = 8;
   const uint32_t teams =
       std::bit_floor(std::clamp(std::min(kGroupLanes, integer_lanes(caps)) / team, 1u, kMostTeams));
+  // A multiprocessor has registers for one large group, which then loads much at once.
   const bool large = team > kGroupLanes;
-  // A multiprocessor has registers for one large group of several rows.
-  const uint32_t resident = large && rows_at_once > 1 ? 1 : 2;
+  const uint32_t resident = large ? 1 : 2;
   const uint32_t all_teams = teams * multiprocessors(caps) * resident;
-  uint32_t outputs = std::max(1u, (rows_at_once > 2 || large ? 2 : 4) / pieces);
+  const uint32_t most_rows = large ? 1 : 2;
+  uint32_t outputs = std::max(1u, (rows_at_once > most_rows ? 2 : 4) / pieces);
   // Pieces of Q4_0 are so few words that there are registers for more, where that leaves rounds.
   if (shape.format == WeightFormat::kQ4_0 && rows_at_once == 1 && outputs == 4 &&
       shape.outputs > 16 * all_teams)
@@ -149,7 +150,7 @@ MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape, bool 
   // Matrix units are ahead from two rows on, though most of their tile is empty; of integer dot
   // products from three on.
   const bool integer = quantized && caps.features.integer_dot && integer_fits(caps, shape.inputs);
-  const bool matrices = matrix_units(caps, shape.format).has_value();
+  const bool matrices = matrix_units(caps, shape.format);
   const uint32_t matvec_rows = !matrices ? kMaxMatvecRows : integer ? 2 : 1;
   if (shape.rows > matvec_rows && !deterministic) return choose_tile(caps, shape);
   MatmulPlan plan = integer ? choose_integer(caps, shape, rows_at_once)

@@ -1,7 +1,6 @@
 // Products of many rows, part of choose_matmul().
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,8 +13,8 @@ inline constexpr uint32_t kNoEpilogue = 0;
 
 std::string variant(std::string_view kernel, WeightFormat format);  // "matmul_tile.f32"
 
-// The cooperative matrix for weights of this format, where there is one.
-std::optional<CoopmatShape> matrix_units(const DeviceCaps& caps, WeightFormat format);
+// Whether matrix units take weights of this format.
+bool matrix_units(const DeviceCaps& caps, WeightFormat format);
 
 // A group computes a tile of the result.
 MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape);

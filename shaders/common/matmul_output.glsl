@@ -15,8 +15,15 @@ float store_output(uint row, uint n, float value) {
   return value;
 }
 
+// What store_output_vec() wants to be given, which may be loaded long before.
+vec4 load_residual(uint row, uint n) {
+  if ((kEpilogue & kEpilogueResidual) == 0 || params.outputs % 4 != 0) return vec4(0.0);
+  const uint place = min(row, params.rows - 1) * params.outputs + min(n, params.outputs - 4);
+  return F32x4(params.residual).at[place / 4];
+}
+
 // Four neighbouring outputs from n on, a multiple of 4. Those outside the result are dropped.
-void store_output_vec(uint row, uint n, vec4 value) {
+void store_output_vec(uint row, uint n, vec4 value, vec4 residual) {
   if (row >= params.rows || n >= params.outputs) return;
   if (params.outputs % 4 != 0) {
     [[unroll]] for (uint i = 0; i < 4; ++i)
@@ -26,7 +33,7 @@ void store_output_vec(uint row, uint n, vec4 value) {
   const uint place = (row * params.outputs + n) / 4;
   if ((kEpilogue & kEpilogueBias) != 0) value += F32x4(params.bias).at[n / 4];
   if ((kEpilogue & kEpilogueSoftCap) != 0) value = params.soft_cap * tanh(value / params.soft_cap);
-  if ((kEpilogue & kEpilogueResidual) != 0) value += F32x4(params.residual).at[place];
+  if ((kEpilogue & kEpilogueResidual) != 0) value += residual;
   F32x4(params.y).at[place] = value;
 }
 

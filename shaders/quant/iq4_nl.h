@@ -30,18 +30,18 @@ QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
 
 struct RawPiece {
   uvec4 quants;
-  uint d;  // and the neighbour's
+  uint d;  // see load_half()
 };
 
 QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
   RawPiece raw;
   raw.quants = load_16b(planes.quants, piece);
-  raw.d = load_pair(planes.d, piece);
+  raw.d = load_half(planes.d, piece);
   return raw;
 }
 
 QUANT_INLINE Piece decode_piece(RawPiece raw, uint piece) {
-  return scale_piece(iq4_piece(raw.quants), half_of_pair(raw.d, piece), 0.0f);
+  return scale_piece(iq4_piece(raw.quants), own_half(raw.d, piece), 0.0f);
 }
 
 QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {

@@ -30,19 +30,19 @@ QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
 
 struct RawPiece {
   uvec4 quants;
-  uint d;  // and the neighbour's
+  uint d;  // see load_half()
 };
 
 QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
   RawPiece raw;
   raw.quants = load_16b(planes.quants, piece);
-  raw.d = load_pair(planes.d, piece);
+  raw.d = load_half(planes.d, piece);
   return raw;
 }
 
 QUANT_INLINE Piece decode_piece(RawPiece raw, uint piece) {
   Piece result = subtract_half_range(nibble_piece_at(raw.quants, 4));
-  return scale_piece(result, half_of_pair(raw.d, piece) / 16.0f, 0.0f);
+  return scale_piece(result, own_half(raw.d, piece) / 16.0f, 0.0f);
 }
 
 QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {

@@ -35,21 +35,21 @@ QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
 struct RawPiece {
   uvec4 quants;
   uint high;
-  uint d;  // and the neighbour's
+  uint d;  // see load_half()
 };
 
 QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
   RawPiece raw;
   raw.quants = load_16b(planes.quants, piece);
   raw.high = load_u32(planes.high, piece);
-  raw.d = load_pair(planes.d, piece);
+  raw.d = load_half(planes.d, piece);
   return raw;
 }
 
 QUANT_INLINE Piece decode_piece(RawPiece raw, uint piece) {
   Piece result = nibble_piece(raw.quants);
   QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= slice_bits(raw.high, i, 4);
-  return scale_piece(subtract_all(result, 16u), half_of_pair(raw.d, piece), 0.0f);
+  return scale_piece(subtract_all(result, 16u), own_half(raw.d, piece), 0.0f);
 }
 
 QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {

@@ -31,14 +31,14 @@ QUANT_INLINE Planes planes_at(Plane base, uint blocks) {
 struct RawPiece {
   uvec4 low;
   uvec4 high;
-  uint d;  // and the neighbour's
+  uint d;  // see load_half()
 };
 
 QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
   RawPiece raw;
   raw.low = load_16b(planes.quants, piece * 2u);
   raw.high = load_16b(planes.quants, piece * 2u + 1u);
-  raw.d = load_pair(planes.d, piece);
+  raw.d = load_half(planes.d, piece);
   return raw;
 }
 
@@ -52,7 +52,7 @@ QUANT_INLINE Piece decode_piece(RawPiece raw, uint piece) {
   result.q[5] = raw.high.y;
   result.q[6] = raw.high.z;
   result.q[7] = raw.high.w;
-  return scale_piece(result, half_of_pair(raw.d, piece), 0.0f);
+  return scale_piece(result, own_half(raw.d, piece), 0.0f);
 }
 
 QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {

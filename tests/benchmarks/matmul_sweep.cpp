@@ -103,6 +103,7 @@ KernelCase make_case(KernelBench& bench, const Variant& variant, const Operands&
                  .push = params::Matmul{.weight = weight.address(),
                                         .x = operands.x->address(),
                                         .y = operands.y->address(),
+                                        .residual = operands.y->address(),
                                         .rows = variant.rows,
                                         .inputs = variant.inputs,
                                         .outputs = variant.outputs},

@@ -49,15 +49,15 @@ Weights random_weights(WeightFormat format, uint32_t outputs, uint32_t inputs, f
 }
 
 // A plan for matmul_coopmat with its loop over k in rounds: lavapipe would take minutes to compile
-// the tiles that have it, so a small tile gets it, of as few slices a step as there can be.
+// the tiles that have it, so a small tile gets it, of as few slices a step as there can be. Where a
+// round is of two steps, the weights of two are on their way.
 MatmulPlan in_rounds(MatmulPlan plan, const MatmulShape& shape) {
   constexpr size_t kTileInputs = 4, kSplits = 5, kFragmentInputs = 10, kAhead = 12, kRound = 16;
   std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
   const bool is_float = format_info(shape.format).is_float();
   constants[kTileInputs] = std::max(2 * constants[kFragmentInputs], is_float ? 16u : 32u);
-  constants[kAhead] = 1;
   const uint32_t steps = shape.inputs / constants[kTileInputs] / constants[kSplits];
-  constants[kRound] = is_float && steps % 2 == 0 ? 2 : 1;
+  constants[kRound] = constants[kAhead] = is_float && steps % 2 == 0 ? 2 : 1;
   return plan;
 }
 
@@ -294,25 +294,35 @@ TEST_F(MatmulTest, EveryShapeOfTheMatrixVectorKernels) {
 
 TEST_F(MatmulTest, BiasSoftCapAndResidualInThatOrder) {
   constexpr float kCap = 2.0f;
-  constexpr uint32_t kInputs = 1024, kOutputs = 50;
   DeviceCaps lanes_only = gpu_caps(true);
   lanes_only.features.coopmat = false;
-  const Weights weights = random_weights(WeightFormat::kF16, kOutputs, kInputs);
-  const std::vector<float> bias = random_floats(kOutputs, 3);
-  const Buffer weight_buffer = filled(weights.device), bias_buffer = filled(bias);
-  // Few rows run matrix-vector kernels, more run tiles whose parts of k are added up in the end.
-  for (const uint32_t rows : {1u, 9u}) {
+  struct Case {
+    uint32_t rows, inputs, outputs;
+    bool reduced;
+  };
+  // Few rows run matrix-vector kernels, more run tiles, whose parts of k, if there are any, are
+  // added up in the end. Where outputs are a multiple of four, four are stored together.
+  for (const auto& [rows, inputs, outputs, reduced] :
+       std::initializer_list<Case>{{1, 1024, 50, false},
+                                   {9, 1024, 50, true},
+                                   {9, 1024, 52, true},
+                                   {9, 64, 50, false},
+                                   {9, 64, 52, false}}) {
+    SCOPED_TRACE(::testing::Message() << rows << " x " << outputs << " x " << inputs);
+    const Weights weights = random_weights(WeightFormat::kF16, outputs, inputs);
+    const std::vector<float> bias = random_floats(outputs, 3);
+    const Buffer weight_buffer = filled(weights.device), bias_buffer = filled(bias);
     const MatmulShape shape{
-        .format = WeightFormat::kF16, .rows = rows, .inputs = kInputs, .outputs = kOutputs};
-    const std::vector<float> x = random_floats(rows * kInputs, 2, 2.0f);
-    const std::vector<float> residual = random_floats(rows * kOutputs, 4);
-    std::vector<double> reference = reference_matmul(weights.values, x, rows, kInputs, kOutputs);
+        .format = WeightFormat::kF16, .rows = rows, .inputs = inputs, .outputs = outputs};
+    const std::vector<float> x = random_floats(rows * inputs, 2, 2.0f);
+    const std::vector<float> residual = random_floats(rows * outputs, 4);
+    std::vector<double> reference = reference_matmul(weights.values, x, rows, inputs, outputs);
     for (size_t i = 0; i < reference.size(); ++i)
-      reference[i] = kCap * std::tanh((reference[i] + bias[i % kOutputs]) / kCap) + residual[i];
+      reference[i] = kCap * std::tanh((reference[i] + bias[i % outputs]) / kCap) + residual[i];
     const Buffer x_buffer = filled(x);
     for (const DeviceCaps& caps : {device().caps(), lanes_only, gpu_caps(true)}) {
       const MatmulPlan plan = choose_matmul(caps, shape);
-      EXPECT_EQ(plan.reduce.has_value(), rows == 9 && !is_cpu(caps));
+      EXPECT_EQ(plan.reduce.has_value(), reduced && !is_cpu(caps));
       const Buffer scratch = poisoned(std::max<uint64_t>(plan.scratch_bytes, 16));
       const Buffer y_buffer = filled(residual);  // the residual is added in place
       run([&](CommandRecorder& recorder) {

@@ -159,11 +159,11 @@ TEST(KernelChoice, IntegerGroupsFillTheDeviceOnce) {
                                                         {1, 6144, 4096, 256, 2, 4, 3},
                                                         {1, 28672, 4096, 256, 2, 4, 14},
                                                         {1, 128256, 4096, 256, 2, 4, 16},
-                                                        {1, 4096, 14336, 448, 1, 2, 8},
+                                                        {1, 4096, 14336, 448, 1, 4, 8},
                                                         {2, 4096, 14336, 448, 1, 2, 16},
                                                         {1, 16384, 2048, 256, 4, 4, 4},
                                                         {1, 4096, 256, 256, 8, 4, 1},
-                                                        {1, 4096, 28672, 448, 1, 1, 16}}) {
+                                                        {1, 4096, 28672, 448, 1, 2, 16}}) {
     const KernelPlan plan = choose_matmul(caps, {.format = WeightFormat::kQ4K,
                                                  .rows = wanted.rows,
                                                  .inputs = wanted.inputs,
@@ -183,13 +183,16 @@ TEST(KernelChoice, IntegerGroupsTakeMoreSmallPiecesAtOnce) {
   DeviceCaps caps = kDevices.front().caps;
   caps.features.integer_dot = true;
   caps.limits.multiprocessors = 132;
-  const auto outputs_of = [&](WeightFormat format, uint32_t rows, uint32_t outputs) {
-    return choose_matmul(caps, {.format = format, .rows = rows, .inputs = 4096, .outputs = outputs})
+  const auto outputs_of = [&](WeightFormat format, uint32_t rows, uint32_t outputs,
+                              uint32_t inputs = 4096) {
+    return choose_matmul(caps,
+                         {.format = format, .rows = rows, .inputs = inputs, .outputs = outputs})
         .multiply.pipeline.constants[3];
   };
   EXPECT_EQ(outputs_of(WeightFormat::kQ4_0, 1, 14336), 8u);
   EXPECT_EQ(outputs_of(WeightFormat::kQ4_0, 1, 4096), 4u);  // one round would be all
   EXPECT_EQ(outputs_of(WeightFormat::kQ4_0, 2, 14336), 4u);
+  EXPECT_EQ(outputs_of(WeightFormat::kQ4_0, 1, 4096, 14336), 8u);
   EXPECT_EQ(outputs_of(WeightFormat::kQ4K, 1, 14336), 4u);
 }
 
@@ -202,43 +205,51 @@ TEST(KernelChoice, TilesFillTheDevice) {
   caps.limits.max_group_invocations = 1024;
   caps.limits.multiprocessors = 132;
   caps.coopmat_shapes = {
-      {16, 16, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32}};
+      {16, 16, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32},
+      {16, 8, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32}};
   struct Case {
     WeightFormat format;
     uint32_t rows, outputs, inputs;
-    uint32_t tile_rows, tile_outputs, splits, round;
+    uint32_t tile_rows, tile_outputs, splits, ahead, round;
   };
   constexpr WeightFormat kF16 = WeightFormat::kF16, kQ4K = WeightFormat::kQ4K;
   for (const Case& wanted :
-       std::initializer_list<Case>{{kF16, 8, 4096, 4096, 16, 64, 8, 2},
-                                   {kF16, 32, 4096, 14336, 32, 128, 8, 2},
-                                   {kF16, 32, 6144, 4096, 32, 96, 4, 2},
-                                   {kF16, 48, 4096, 4096, 48, 192, 6, 0},
-                                   {kF16, 64, 28672, 4096, 64, 224, 1, 2},
-                                   {kF16, 64, 4096, 14336, 64, 256, 8, 2},
-                                   {kF16, 64, 6144, 4096, 64, 192, 4, 2},
-                                   {kF16, 64, 4096, 4096, 64, 192, 6, 0},
-                                   {kF16, 65, 28672, 4096, 80, 224, 1, 2},
-                                   {kF16, 80, 6144, 4096, 80, 192, 4, 0},
-                                   {kF16, 80, 4096, 14336, 80, 256, 8, 2},
-                                   {kF16, 96, 4096, 4096, 96, 128, 4, 2},
-                                   {kF16, 97, 28672, 4096, 112, 224, 1, 8},
-                                   {kF16, 145, 28672, 4096, 160, 128, 1, 8},
-                                   {kF16, 192, 28672, 4096, 192, 128, 1, 0},
-                                   {kF16, 224, 28672, 4096, 112, 224, 1, 8},
-                                   {kF16, 256, 4096, 4096, 128, 128, 2, 8},
-                                   {kF16, 256, 6144, 4096, 128, 192, 2, 2},
-                                   {kF16, 320, 28672, 4096, 112, 224, 1, 8},
-                                   {kF16, 2048, 4096, 14336, 128, 128, 1, 8},
-                                   {kQ4K, 64, 28672, 4096, 64, 224, 1, 2},
-                                   {kQ4K, 64, 4096, 4096, 64, 256, 8, 2},
-                                   {kQ4K, 64, 6144, 4096, 64, 192, 4, 2},
-                                   {kQ4K, 64, 1024, 4096, 64, 128, 16, 2},
-                                   {kQ4K, 96, 6144, 4096, 96, 192, 4, 2},
-                                   {kQ4K, 512, 28672, 4096, 128, 192, 1, 2},
-                                   {kQ4K, 2048, 6144, 4096, 192, 128, 1, 2},
-                                   {kF16, 2048, 4096, 4160, 128, 128, 1, 0},     // not whole rounds
-                                   {kF16, 256, 28672, 4224, 128, 128, 1, 2}}) {  // of 8
+       std::initializer_list<Case>{{kF16, 8, 4096, 4096, 16, 64, 8, 1, 2},
+                                   {kF16, 32, 4096, 14336, 32, 128, 8, 1, 2},
+                                   {kF16, 32, 6144, 4096, 32, 64, 4, 1, 2},
+                                   {kF16, 32, 128256, 4096, 32, 128, 1, 1, 2},
+                                   {kF16, 48, 4096, 4096, 48, 96, 6, 1, 0},
+                                   {kF16, 64, 28672, 4096, 64, 224, 1, 1, 2},
+                                   {kF16, 64, 4096, 14336, 64, 256, 8, 1, 2},
+                                   {kF16, 64, 6144, 4096, 64, 96, 4, 1, 2},
+                                   {kF16, 64, 4096, 4096, 64, 96, 6, 1, 0},
+                                   {kF16, 65, 28672, 4096, 80, 224, 1, 1, 2},
+                                   {kF16, 80, 6144, 4096, 80, 192, 4, 1, 0},
+                                   {kF16, 80, 4096, 14336, 80, 256, 8, 1, 2},
+                                   {kF16, 96, 28672, 4096, 96, 224, 1, 2, 2},
+                                   {kF16, 96, 4096, 4096, 96, 128, 4, 1, 2},
+                                   {kF16, 97, 28672, 4096, 112, 224, 1, 1, 8},
+                                   {kF16, 145, 28672, 4096, 160, 128, 1, 1, 8},
+                                   {kF16, 192, 28672, 4096, 192, 128, 1, 2, 2},
+                                   {kF16, 224, 28672, 4096, 112, 224, 1, 1, 8},
+                                   {kF16, 256, 28672, 4096, 128, 160, 1, 1, 2},
+                                   {kF16, 256, 4096, 4096, 128, 128, 2, 1, 8},
+                                   {kF16, 256, 6144, 4096, 128, 192, 2, 2, 2},
+                                   {kF16, 320, 28672, 4096, 112, 224, 1, 1, 8},
+                                   {kF16, 2048, 28672, 4096, 192, 128, 1, 2, 2},
+                                   {kF16, 2048, 4096, 14336, 128, 128, 1, 1, 8},
+                                   {kQ4K, 48, 28672, 4096, 48, 224, 1, 2, 2},
+                                   {kQ4K, 64, 28672, 4096, 64, 224, 1, 1, 2},
+                                   {kQ4K, 64, 4096, 4096, 64, 96, 6, 1, 0},
+                                   {kQ4K, 64, 4096, 14336, 64, 256, 8, 1, 2},
+                                   {kQ4K, 64, 6144, 4096, 64, 96, 4, 1, 2},
+                                   {kQ4K, 64, 1024, 4096, 64, 128, 16, 1, 2},
+                                   {kQ4K, 96, 6144, 4096, 96, 192, 4, 1, 2},
+                                   {kQ4K, 256, 4096, 14336, 128, 128, 2, 2, 2},
+                                   {kQ4K, 512, 28672, 4096, 128, 192, 1, 1, 2},
+                                   {kQ4K, 2048, 6144, 4096, 192, 128, 1, 2, 2},
+                                   {kF16, 2048, 4096, 4160, 128, 128, 1, 1, 0},  // not whole rounds
+                                   {kF16, 2048, 4096, 4224, 128, 128, 1, 1, 2}}) {  // of 8
     const MatmulPlan plan = choose_matmul(caps, {.format = wanted.format,
                                                  .rows = wanted.rows,
                                                  .inputs = wanted.inputs,
@@ -249,11 +260,41 @@ TEST(KernelChoice, TilesFillTheDevice) {
     EXPECT_EQ(constants[2], wanted.tile_rows);
     EXPECT_EQ(constants[3], wanted.tile_outputs);
     EXPECT_EQ(constants[5], wanted.splits);
+    EXPECT_EQ(constants[12], wanted.ahead);
     EXPECT_EQ(constants[16], wanted.round);
+    EXPECT_EQ(constants[7] % constants[9], 0u);  // parts of whole fragments
     EXPECT_EQ(plan.gate_constant.has_value(), wanted.splits == 1);
     if (wanted.round == 0) continue;
+    EXPECT_EQ(wanted.round % wanted.ahead, 0u);
     EXPECT_EQ(wanted.inputs % (constants[4] * wanted.round * wanted.splits), 0u);
   }
+}
+
+// Fragments of half the width make tiles possible that eight subgroups share evenly; where the
+// device has none, another tile has to do.
+TEST(KernelChoice, FragmentsDivideTheParts) {
+  DeviceCaps caps = kDevices.front().caps;
+  caps.features.coopmat = caps.features.float16 = true;
+  caps.limits.max_shared_bytes = 48 * 1024;
+  caps.limits.multiprocessors = 132;
+  const auto fragment_outputs = [&](uint32_t rows, uint32_t outputs) {
+    const std::vector<uint32_t> constants =
+        choose_matmul(caps, shape_of(WeightFormat::kF16, rows, outputs))
+            .multiply.pipeline.constants;
+    EXPECT_EQ(constants[6] % constants[8], 0u) << rows;
+    EXPECT_EQ(constants[7] % constants[9], 0u) << rows;
+    return constants[9];
+  };
+  const CoopmatShape wide{
+      16, 16, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32};
+  CoopmatShape narrow = wide;
+  narrow.n = 8;
+  caps.coopmat_shapes = {wide, narrow};
+  EXPECT_EQ(fragment_outputs(64, 28672), 8u);
+  EXPECT_EQ(fragment_outputs(64, 4096), 16u);
+  caps.coopmat_shapes = {wide};
+  EXPECT_EQ(fragment_outputs(64, 28672), 16u);
+  EXPECT_EQ(fragment_outputs(96, 28672), 16u);
 }
 
 // What products can do for their neighbours is for single rows, where kernels wait for each other,
