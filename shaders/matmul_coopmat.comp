@@ -6,17 +6,21 @@
 // from memory to registers while those of one step are multiplied out of shared memory. With
 // kSplits > 1 the groups of one tile share k between them and leave their sums in scratch memory,
 // [split, row, output] with rows and outputs rounded up to whole tiles, for matmul_reduce to add.
+// With kShare > 1 the tiles from params.whole_tiles on are shared in that way by kShare groups each,
+// for which the others would leave no more than part of the device: the group that is done last adds
+// up what the others left, in the order of k, and goes on as if it had done all of it.
 // With kRound > 0 the fragments of a whole step are in registers before its last products, so that
 // the next step goes to shared memory while they are multiplied, and kRound steps are written out
 // one after the other: at the end of a loop's body the compiler copies, and so waits for, what is
 // on its way. Of x only one step's are ahead then. Which tiles gain by it is in choose_tile.cpp.
 // With kGate half of the outputs are gates of the others, and y has half as many (params/matmul.h).
-//   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
+//   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]; with kShare > 1
+//            [whole tiles + kShare * shared tiles, 1, 1]
 // Rows fastest, so that groups that run together read the same weights.
 // REQUIRES: inputs a multiple of the format's block and of 8, addresses multiples of 16, full
 // subgroups; kTileInputs a multiple of 32 and of kFragmentInputs. With kRound, which must be a
-// multiple of kAhead: kTileInputs a multiple of 2 * kFragmentInputs, and every split of k whole
-// rounds of kRound steps.
+// multiple of kAhead: kTileInputs a multiple of 2 * kFragmentInputs, and k whole rounds of kRound
+// steps. kSplits or kShare is 1, and neither more than there are steps, or rounds.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require
@@ -49,6 +53,7 @@ layout(constant_id = 14) const uint kGate = kGateNone;  // REQUIRES otherwise: k
                                                         // even number of fragments across
 layout(constant_id = 15) const uint kHalfResults = 0;   // 1: y is f16; only with gates
 layout(constant_id = 16) const uint kRound = 0;
+layout(constant_id = 17) const uint kShare = 1;
 
 // Shared memory is counted in 16 bytes. Rows have one more than they need, so that rows below each
 // other lie in different banks.
@@ -88,12 +93,28 @@ const uint kUnitSlots = kAhead * kUnitLoads;
 const uint kVecsAhead = kRound != 0 ? 1 : kAhead;  // x comes from a cache, not from memory
 const uint kVecSlots = kVecsAhead * kVecLoads;
 
-layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonly buffer HalfQuads {
-  uvec2 at[];
-};
-
 bool is_below(uint index, uint count) {
   return count % gl_WorkGroupSize.x == 0 || index < count;
+}
+
+// What a group is to do: one of `splits` shares of the k of a tile.
+struct Place {
+  uint row_tile, output_tile;
+  uint split, splits;
+  uint shared_tile;  // where kShare > 1 and splits is
+};
+
+Place find_place() {
+  Place place = Place(gl_WorkGroupID.x, gl_WorkGroupID.y, gl_WorkGroupID.z, kSplits, 0);
+  if (kShare > 1) {
+    const uint beyond = max(gl_WorkGroupID.x, params.whole_tiles) - params.whole_tiles;
+    const uint tile = min(gl_WorkGroupID.x, params.whole_tiles + beyond / kShare);
+    const uint row_tiles = (params.rows + kTileRows - 1) / kTileRows;
+    const bool whole = tile < params.whole_tiles;
+    place = Place(tile % row_tiles, tile / row_tiles, whole ? 0 : beyond % kShare,
+                  whole ? 1 : kShare, beyond / kShare);
+  }
+  return place;
 }
 
 // What the loads of this group need to know.
@@ -273,108 +294,23 @@ void multiply_rounds(inout Fragment sums[kSums], inout Unit units[kUnitSlots],
   }
 }
 
-// Orders shared memory within the subgroup.
-void subgroup_shared_barrier() {
-  controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared,
-                 gl_SemanticsAcquireRelease);
-}
-
-void store_parts(Fragment sums[kSums], uint first_row, uint first_output) {
-  const uint outputs = gl_NumWorkGroups.y * kTileOutputs;
-  const uint rows = gl_NumWorkGroups.x * kTileRows;
-  const uint row = gl_WorkGroupID.z * rows + first_row +
-                   gl_SubgroupID / kSubgroupsAcross * kSubgroupRows;
-  const uint column = first_output + gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs;
-  F32x4 parts = F32x4(params.y);
-  [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
-    [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
-      coopMatStore(sums[i * kFragmentsAcross + j], parts.at,
-                   ((row + i * kFragmentRows) * outputs + column + j * kFragmentOutputs) / 4,
-                   outputs / 4, gl_CooperativeMatrixLayoutRowMajor);
-}
-
-// Four neighbouring results of gates from n on.
-void store_gated_vec(uint row, uint n, vec4 value) {
-  const uint results = params.outputs / 2;
-  if (row >= params.rows || n >= results) return;
-  const uint quad = (row * results + n) / 4;
-  if (kHalfResults != 0) {
-    const vec4 halves = nearest_half(value);
-    HalfQuads(params.y).at[quad] = uvec2(packHalf2x16(halves.xy), packHalf2x16(halves.zw));
-  } else {
-    F32x4(params.y).at[quad] = value;
-  }
-}
-
-// Gates and ups meet in shared memory, a row of fragments at a time, where any lane takes any pair.
-void store_gated(Fragment sums[kSums], uint first_row, uint first_output) {
-  const uint row_vecs = kFragmentOutputs / 4;
-  const uint row_pairs = kSubgroupsAcross * kFragmentsAcross / 2;  // in a row of subgroups
-  const uint pair_vecs = kSubgroups * kFragmentsAcross / 2 * kFragmentVecs;
-  [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
-    barrier();  // what lay there may still be read
-    [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
-      coopMatStore(sums[i * kFragmentsAcross + j], tiles,
-                   (gl_SubgroupID * kFragmentsAcross + j) * kFragmentVecs, row_vecs,
-                   gl_CooperativeMatrixLayoutRowMajor);
-    barrier();
-    for (uint at = gl_LocalInvocationIndex; at < pair_vecs; at += gl_WorkGroupSize.x) {
-      const uint pair = at / kFragmentVecs, v = at % kFragmentVecs;
-      const uint gate = pair * 2 * kFragmentVecs + v;
-      store_gated_vec(
-          first_row + pair / row_pairs * kSubgroupRows + i * kFragmentRows + v / row_vecs,
-          first_output / 2 + pair % row_pairs * kFragmentOutputs + v % row_vecs * 4,
-          activate(uintBitsToFloat(tiles[gate]), kGate == kGateGelu) *
-              uintBitsToFloat(tiles[gate + kFragmentVecs]));
-    }
-  }
-}
-
-void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
-  const uint row = first_row + gl_SubgroupID / kSubgroupsAcross * kSubgroupRows;
-  const uint column = first_output + gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs;
-  const uint slot = gl_SubgroupID * kFragmentVecs;
-  const uint row_vecs = kFragmentOutputs / 4;
-  const uint lane_vecs = (kFragmentVecs + kWidth - 1) / kWidth;
-  barrier();  // the operands may still be read
-  [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
-    // The residuals of a row of fragments come together, so that they are waited for once.
-    vec4 residuals[kFragmentsAcross * lane_vecs];
-    [[unroll]] for (uint at = 0; at < kFragmentsAcross * lane_vecs; ++at) {
-      const uint j = at / lane_vecs, v = gl_SubgroupInvocationID + at % lane_vecs * kWidth;
-      residuals[at] = load_residual(row + i * kFragmentRows + v / row_vecs,
-                                    column + j * kFragmentOutputs + v % row_vecs * 4);
-    }
-    [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j) {
-      coopMatStore(sums[i * kFragmentsAcross + j], tiles, slot, row_vecs,
-                   gl_CooperativeMatrixLayoutRowMajor);
-      subgroup_shared_barrier();
-      [[unroll]] for (uint at = 0; at < lane_vecs; ++at) {
-        const uint v = gl_SubgroupInvocationID + at * kWidth;
-        if (v < kFragmentVecs)
-          store_output_vec(row + i * kFragmentRows + v / row_vecs,
-                           column + j * kFragmentOutputs + v % row_vecs * 4,
-                           uintBitsToFloat(tiles[slot + v]), residuals[j * lane_vecs + at]);
-      }
-      subgroup_shared_barrier();
-    }
-  }
-}
+#include "common/coopmat_store.glsl"
 
 void main() {
+  const Place place = find_place();
   Source source;
   source.planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
-  source.first_row = gl_WorkGroupID.x * kTileRows;
-  source.first_output = gl_WorkGroupID.y * kTileOutputs;
+  source.first_row = place.row_tile * kTileRows;
+  source.first_output = place.output_tile * kTileOutputs;
   if (kRound != 0) find_starts(source);
 
-  // This group's part of k, in whole steps.
-  const uint all_steps = (params.inputs + kTileInputs - 1) / kTileInputs;
-  const uint share = (all_steps + kSplits - 1) / kSplits;
-  const uint first_step = min(gl_WorkGroupID.z * share, all_steps);
-  const uint steps = min(share, all_steps - first_step);
-  const uint begin = first_step * kTileInputs;
-  const uint last = begin + (max(steps, 1) - 1) * kTileInputs;
+  // This group's part of k, in whole steps, or rounds of them.
+  const uint unit = max(kRound, 1) * kTileInputs;
+  const uint units_of_k = (params.inputs + unit - 1) / unit;
+  const uint begin = units_of_k * place.split / place.splits * unit;
+  const uint end = min(units_of_k * (place.split + 1) / place.splits * unit, params.inputs);
+  const uint steps = (end - begin + kTileInputs - 1) / kTileInputs;
+  const uint last = begin + (steps - 1) * kTileInputs;
 
   Unit units[kUnitSlots];
   uvec4 xs[kVecSlots];
@@ -407,12 +343,6 @@ void main() {
   if (kUnitScale != 1.0) {
     [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] *= 1.0 / kUnitScale;
   }
-  if (kGate != kGateNone) {
-    store_gated(sums, source.first_row, source.first_output);
-  } else if (kSplits > 1) {
-    store_parts(sums, source.first_row, source.first_output);
-  } else {
-    store_outputs(sums, source.first_row, source.first_output);
-  }
+  store(sums, place, source.first_row, source.first_output);
   chain_done();
 }

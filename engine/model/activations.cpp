@@ -12,18 +12,19 @@
 namespace hearth {
 namespace {
 
-uint64_t matmul_scratch(const DeviceCaps& caps, std::span<const ModelMatmul> matmuls,
-                        const StepLimits& limits) {
-  uint64_t bytes = 0;
+void add_matmuls(const DeviceCaps& caps, std::span<const ModelMatmul> matmuls,
+                 const StepLimits& limits, ActivationSizes& sizes) {
   for (const ModelMatmul& matmul : matmuls)
     for_bucket_sizes(matmul.of_logits ? limits.logit_rows : limits.rows, [&](uint32_t rows) {
       const MatmulShape shape{.format = matmul.format,
                               .rows = rows,
                               .inputs = matmul.inputs,
                               .outputs = matmul.outputs};
-      bytes = std::max(bytes, choose_matmul(caps, shape, limits.deterministic).scratch_bytes);
+      const MatmulPlan plan = choose_matmul(caps, shape, limits.deterministic);
+      sizes.matmul_scratch = std::max(sizes.matmul_scratch, plan.scratch_bytes);
+      if (plan.shared)
+        sizes.matmul_counts = std::max(sizes.matmul_counts, plan.shared->count_bytes);
     });
-  return bytes;
 }
 
 void add_attention(const DeviceCaps& caps, const ModelConfig& config, const StepLimits& limits,
@@ -80,7 +81,7 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
   sizes.gate_up = rows * 2 * config.mlp_width * 4;
   sizes.mlp = rows * config.mlp_width * 4;
   sizes.logits = logit_rows * config.vocabulary * 4;
-  sizes.matmul_scratch = matmul_scratch(caps, matmuls, limits);
+  add_matmuls(caps, matmuls, limits, sizes);
   add_attention(caps, config, limits, sizes);
   for_bucket_sizes(static_cast<uint32_t>(logit_rows), [&](uint32_t count) {
     sizes.sampling_scratch = std::max(
@@ -109,13 +110,14 @@ Result<Activations> Activations::allocate(Device& device, const ActivationSizes&
   HEARTH_TRY(allocate(buffers.mlp, sizes.mlp, "mlp"));
   HEARTH_TRY(allocate(buffers.logits, sizes.logits, "logits"));
   HEARTH_TRY(allocate(buffers.matmul_scratch, sizes.matmul_scratch, "matmul scratch"));
+  HEARTH_TRY(allocate(buffers.matmul_counts, sizes.matmul_counts, "matmul counts"));
   HEARTH_TRY(allocate(buffers.sampling_scratch, sizes.sampling_scratch, "sampling scratch"));
   HEARTH_TRY(allocate(buffers.attention_scratch, sizes.attention_counts + sizes.attention_partials,
                       "attention scratch"));
   buffers.attention_count_bytes = sizes.attention_counts;
-  if (sizes.attention_counts == 0) return buffers;
   HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device, {.name = "clear counts"}));
-  recorder.fill(buffers.attention_counts(), 0);
+  recorder.fill(buffers.matmul_counts.all(), 0);
+  if (sizes.attention_counts > 0) recorder.fill(buffers.attention_counts(), 0);
   HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());
   HEARTH_TRY(device.compute().run(commands));
   return buffers;

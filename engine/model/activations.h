@@ -78,12 +78,13 @@ struct ActivationSizes {
   uint64_t gate_up = 0;    // [rows, 2 * mlp_width] f32
   uint64_t mlp = 0;        // [rows, mlp_width] f32, or less
   uint64_t logits = 0;     // [logit rows, vocabulary] f32
-  uint64_t matmul_scratch = 0, sampling_scratch = 0;
+  uint64_t matmul_scratch = 0, matmul_counts = 0, sampling_scratch = 0;
   uint64_t attention_counts = 0, attention_partials = 0;
 
   uint64_t total() const {
     return hidden + normed + projected + qkv + queries + attended + gate_up + mlp + logits +
-           matmul_scratch + sampling_scratch + attention_counts + attention_partials;
+           matmul_scratch + matmul_counts + sampling_scratch + attention_counts +
+           attention_partials;
   }
 };
 
@@ -95,6 +96,7 @@ struct Activations {
 
   Buffer hidden, normed, projected, qkv, queries, attended, gate_up, mlp, logits;
   Buffer matmul_scratch, sampling_scratch;
+  Buffer matmul_counts;  // zero between products
   // Counts, which are zero between steps, then partial results.
   Buffer attention_scratch;
   uint64_t attention_count_bytes = 0;

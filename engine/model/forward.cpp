@@ -140,6 +140,7 @@ Matmul Forward::product(const WeightSegment& segment, const Rows& x, uint32_t ro
       .weight = segment.buffer.all(),
       .x = x.slice,
       .scratch = context_.activations.matmul_scratch.all(),
+      .counts = context_.activations.matmul_counts.all(),
       .squares = x.squares,
       .norm_epsilon = config().norm_epsilon,
       .shape = {

@@ -3,78 +3,16 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "engine/ops/tile_table.h"
+
 namespace hearth {
 namespace {
 
-constexpr size_t kCoopmatGate = 14;  // constant of matmul_coopmat
-
-// A tile of sums that a group computes, and how its subgroups or lanes share it.
-struct Tile {
-  uint32_t rows, outputs, inputs;
-  uint32_t part_rows, part_outputs;  // of a subgroup (coopmat) or of a lane (scalar)
-  uint32_t resident = 1;             // groups that a multiprocessor runs at once
-  uint32_t ahead = 1;                // coopmat: steps whose weights are on their way
-  uint32_t round = 0;                // coopmat: steps written out one after the other
-  uint32_t percent = 100;  // time of a sum while that many groups run, of what the best of many
-                           // rows takes
-};
-
-// Up to the largest tile a product's rows fit in one, so that the weights are read once. More rows
-// take the tiles from kManyRows on. Of several tiles for the same rows the outputs decide. Found by
-// timing some 5,000 tiles on an H200: docs/measurements.md.
-constexpr uint32_t kManyRows = 112;
-constexpr Tile kFloatTiles[] = {
-    {16, 64, 64, 16, 16, 4, 1, 2},         {32, 128, 64, 32, 32, 2, 1, 2},
-    {32, 64, 64, 32, 16, 3, 1, 2, 138},    {48, 96, 64, 48, 32, 2, 1, 2, 191},
-    {48, 96, 64, 48, 32, 2, 1, 0, 206},    {48, 224, 64, 48, 32, 1, 1, 2},
-    {48, 256, 64, 48, 32, 1, 1, 2},        {64, 96, 64, 32, 32, 2, 1, 2, 186},
-    {64, 96, 64, 32, 32, 2, 1, 0, 206},    {64, 224, 64, 32, 56, 1, 1, 2},
-    {64, 256, 64, 32, 64, 1, 1, 2},        {80, 192, 64, 80, 32, 1, 1, 0, 104},
-    {80, 224, 64, 80, 32, 1, 1, 2},        {80, 256, 64, 80, 32, 1, 1, 2},
-    {96, 128, 64, 48, 32, 1, 1, 2},        {96, 192, 64, 96, 32, 1, 1, 0},
-    {96, 224, 64, 48, 56, 1, 2, 2},        {112, 224, 64, 112, 32, 1, 1, 8, 118},
-    {112, 192, 64, 112, 32, 1, 1, 0, 118}, {128, 128, 64, 32, 64, 1, 1, 8, 110},
-    {128, 160, 64, 32, 80, 1, 1, 2, 114},  {128, 192, 64, 64, 48, 1, 2, 2, 101},
-    {144, 128, 64, 48, 32, 1, 1, 8, 125},  {160, 128, 64, 80, 32, 1, 1, 8, 110},
-    {192, 128, 64, 48, 64, 1, 2, 2},
-};
-// Decoding takes registers, and there are fewer bytes to wait for.
-constexpr Tile kQuantizedTiles[] = {
-    {16, 64, 64, 16, 16, 4, 1, 2},         {32, 128, 64, 32, 32, 2, 2, 0},
-    {32, 64, 64, 32, 16, 3, 1, 2, 138},    {48, 224, 64, 48, 32, 1, 2, 2},
-    {48, 256, 64, 48, 32, 1, 2, 2},        {64, 96, 64, 32, 32, 2, 1, 2, 182},
-    {64, 96, 64, 32, 32, 2, 1, 0, 204},    {64, 128, 64, 32, 32, 1, 1, 2, 122},
-    {64, 224, 64, 32, 56, 1, 1, 2},        {64, 256, 64, 32, 32, 1, 1, 2},
-    {96, 224, 64, 48, 56, 1, 1, 2},        {96, 192, 64, 48, 32, 1, 1, 2},
-    {96, 128, 64, 48, 32, 1, 1, 2},        {112, 224, 64, 112, 32, 1, 1, 2, 138},
-    {112, 192, 64, 112, 16, 1, 1, 2, 143}, {112, 128, 64, 112, 16, 1, 1, 2, 158},
-    {128, 128, 64, 64, 32, 1, 2, 2, 126},  {128, 160, 64, 32, 80, 1, 1, 2, 133},
-    {128, 192, 64, 64, 32, 1, 1, 2, 112},  {144, 128, 64, 48, 32, 1, 1, 2, 131},
-    {160, 128, 64, 80, 32, 1, 1, 2, 111},  {192, 128, 64, 48, 64, 1, 2, 2},
-};
-// For devices with less shared memory than the largest of those take. Not measured.
-constexpr uint32_t kMuchShared = 48 * 1024;
-constexpr Tile kSmallTiles[] = {
-    {16, 64, 64, 16, 16, 4, 2}, {32, 128, 64, 32, 16, 2, 1}, {48, 64, 64, 48, 16, 2, 2},
-    {64, 64, 64, 64, 16, 2, 2}, {96, 64, 64, 48, 32, 2, 1},  {128, 128, 32, 64, 64, 2, 1},
-};
-constexpr Tile kScalarTiles[] = {
-    {16, 64, 32, 4, 4, 4},
-    {32, 64, 32, 4, 4, 4},
-    {64, 64, 32, 4, 4, 2},
-};
-
-std::span<const Tile> tiles_for(const DeviceCaps& caps, WeightFormat format, bool coopmat) {
-  if (!coopmat) return kScalarTiles;
-  if (caps.limits.max_shared_bytes < kMuchShared) return kSmallTiles;
-  return format_info(format).is_float() ? std::span<const Tile>(kFloatTiles)
-                                        : std::span<const Tile>(kQuantizedTiles);
-}
+constexpr size_t kCoopmatGate = 14, kCoopmatShare = 17;  // constants of matmul_coopmat
 
 uint32_t tile_parts(const Tile& tile) {
   return tile.rows / tile.part_rows * (tile.outputs / tile.part_outputs);
@@ -102,7 +40,8 @@ std::optional<CoopmatShape> fragment_of(const DeviceCaps& caps, uint32_t part_ou
 uint32_t tile_shared_bytes(const Tile& tile, const std::optional<CoopmatShape>& fragment) {
   if (!fragment) return (tile.rows + tile.outputs) * (tile.inputs / 4 + 2) * 16;
   const uint32_t operands = (tile.rows + tile.outputs) * (tile.inputs / 8 + 1) * 16;
-  return std::max(operands, tile_parts(tile) * fragment->m * tile.part_outputs * 4);
+  constexpr uint32_t kMore = 16;
+  return std::max(operands, tile_parts(tile) * fragment->m * tile.part_outputs * 4) + kMore;
 }
 
 bool fits(const DeviceCaps& caps, const Tile& tile, bool coopmat) {
@@ -121,31 +60,66 @@ uint32_t round_for(const DeviceCaps& caps, const Tile& tile, uint32_t inputs) {
   return round > 1 ? round : 0;
 }
 
-// A tile, and how many groups share the k of each.
+// A tile, and how many groups share the k of each, or only of those that come last.
 struct Choice {
   Tile tile = {};
-  uint32_t splits = 1;
+  uint32_t splits = 1, last_splits = 1;
 };
 
-uint32_t groups(const MatmulShape& shape, const Choice& choice) {
-  return divide_up(shape.rows, choice.tile.rows) * divide_up(shape.outputs, choice.tile.outputs) *
-         choice.splits;
+uint32_t tile_count(const MatmulShape& shape, const Tile& tile) {
+  return divide_up(shape.rows, tile.rows) * divide_up(shape.outputs, tile.outputs);
 }
 
 uint32_t groups_at_once(const DeviceCaps& caps, const Tile& tile) {
   return multiprocessors(caps) * tile.resident;
 }
 
+// What k is shared out in: steps, or rounds of them.
+uint32_t unit_inputs(const Tile& tile) { return tile.inputs * std::max(1u, tile.round); }
+
+// The inputs of the largest of several shares of k.
+uint64_t share_inputs(const MatmulShape& shape, const Tile& tile, uint32_t splits) {
+  const uint32_t units = divide_up(shape.inputs, unit_inputs(tile));
+  return uint64_t{divide_up(units, splits)} * unit_inputs(tile);
+}
+
 // The time a product takes, but for a factor: how often every multiprocessor has to run a group, by
-// the work of one. To write parts of sums and to read them again takes as long as kPartInputs more.
+// the work of one. To write parts of sums and to read them again takes as long as kPartInputs more,
+// and where the last of a tile's groups reads them alone kLastInputs and kEachInputs for each.
 uint64_t cost(const DeviceCaps& caps, const MatmulShape& shape, const Choice& choice) {
-  constexpr uint64_t kPartInputs = 256;
-  const Tile& tile = choice.tile;
-  const uint64_t turns = divide_up(groups(shape, choice), groups_at_once(caps, tile));
-  const uint64_t share =
-      uint64_t{divide_up(divide_up(shape.inputs, tile.inputs), choice.splits)} * tile.inputs;
-  return turns * tile.rows * tile.outputs * (share + (choice.splits > 1 ? kPartInputs : 0)) *
-         tile.percent;
+  constexpr uint64_t kPartInputs = 256, kLastInputs = 256, kEachInputs = 160;
+  const auto& [tile, splits, last_splits] = choice;
+  const uint32_t groups = tile_count(shape, tile) * splits;
+  uint64_t inputs = divide_up(groups, groups_at_once(caps, tile)) *
+                    (share_inputs(shape, tile, splits) + (splits > 1 ? kPartInputs : 0));
+  if (last_splits > 1)
+    inputs = groups / groups_at_once(caps, tile) * share_inputs(shape, tile, 1) +
+             share_inputs(shape, tile, last_splits) + kLastInputs + kEachInputs * last_splits;
+  return inputs * tile.rows * tile.outputs * tile.percent;
+}
+
+// The ways to share k out among groups: where there are too few tiles for the device that of every
+// tile, otherwise that of those that are left after the last full turn. Products of few rows, which
+// wait for memory more than for sums, were timed with equal shares only.
+std::vector<Choice> ways_to_split(const DeviceCaps& caps, const MatmulShape& shape,
+                                  const Tile& tile, bool coopmat) {
+  constexpr uint32_t kMostSplits = 16, kMostLastSplits = 8, kFewestSteps = 4;
+  const uint32_t tiles = tile_count(shape, tile), at_once = groups_at_once(caps, tile);
+  const uint32_t steps = divide_up(shape.inputs, tile.inputs);
+  const auto most = [&](uint32_t shared_tiles, uint32_t limit) {
+    return std::min({at_once / shared_tiles, steps / kFewestSteps,
+                     divide_up(shape.inputs, unit_inputs(tile)), limit});
+  };
+  const bool many = tile.rows >= kManyRows;
+  std::vector<Choice> ways = {{.tile = tile}};
+  for (uint32_t splits = 2; splits <= most(tiles, kMostSplits); ++splits)
+    if (many || tile.round == 0 || steps % (tile.round * splits) == 0)
+      ways.push_back({.tile = tile, .splits = splits});
+  const uint32_t left = tiles % at_once;
+  if (!coopmat || !many || tiles < at_once || left == 0) return ways;
+  for (uint32_t splits = 2; splits <= most(left, kMostLastSplits); ++splits)
+    ways.push_back({.tile = tile, .last_splits = splits});
+  return ways;
 }
 
 // The tiles that the device has room for and the product may take: those of the fewest rows that
@@ -164,18 +138,11 @@ std::vector<Tile> candidates(const DeviceCaps& caps, const MatmulShape& shape, b
 }
 
 Choice choose(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
-  constexpr uint32_t kMostSplits = 16, kFewestSteps = 4;
   Choice best;
   uint64_t least = std::numeric_limits<uint64_t>::max();
   for (Tile tile : candidates(caps, shape, coopmat)) {
     tile.round = coopmat ? round_for(caps, tile, shape.inputs) : 0;
-    const uint32_t steps = divide_up(shape.inputs, tile.inputs);
-    const uint32_t most = std::clamp(steps / kFewestSteps, 1u, kMostSplits);
-    for (uint32_t splits = 1; splits <= most; ++splits) {
-      if (tile.round > 0 && steps % (tile.round * splits) != 0) continue;
-      const Choice choice{.tile = tile, .splits = splits};
-      // Only where there are too few tiles for the device.
-      if (splits > 1 && groups(shape, choice) > groups_at_once(caps, tile)) break;
+    for (const Choice& choice : ways_to_split(caps, shape, tile, coopmat)) {
       const uint64_t time = cost(caps, shape, choice);
       if (time >= least) continue;
       least = time;
@@ -201,7 +168,7 @@ bool matrix_units(const DeviceCaps& caps, WeightFormat format) {
 
 MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
   const bool coopmat = matrix_units(caps, shape.format);
-  const auto [tile, splits] = choose(caps, shape, coopmat);
+  const auto [tile, splits, last_splits] = choose(caps, shape, coopmat);
   const uint32_t lanes = tile_lanes(caps, tile, coopmat);
   const uint32_t down = divide_up(shape.rows, tile.rows);
   const uint32_t across = divide_up(shape.outputs, tile.outputs);
@@ -217,7 +184,7 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
     const uint32_t unroll = fragment->k < 16 ? 1 : tile.inputs / fragment->k;
     info.constants.insert(info.constants.end(),
                           {fragment->m, fragment->n, fragment->k, tile_parts(tile), tile.ahead,
-                           unroll, 0, 0, tile.round});
+                           unroll, 0, 0, tile.round, 1});
     info.subgroup_size = caps.subgroup_size;
     if (splits == 1 && tile.outputs / fragment->n % 2 == 0) plan.gate_constant = kCoopmatGate;
     const uint32_t row_lanes = group_size(caps, 128);
@@ -236,6 +203,15 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
         .groups = {.x = divide_up(shape.outputs, 4 * reduce_lanes), .y = shape.rows}};
     plan.parts = {.splits = splits, .rows = down * tile.rows, .outputs = across * tile.outputs};
     plan.part_bytes = uint64_t{splits} * plan.parts.rows * plan.parts.outputs * 4;
+  }
+  if (last_splits > 1) {
+    const uint32_t left = down * across % groups_at_once(caps, tile);
+    const uint32_t whole = down * across - left;
+    plan.shared = {.multiply = {.pipeline = info, .groups = {.x = whole + left * last_splits}},
+                   .whole_tiles = whole,
+                   .count_bytes = uint64_t{left} * 4};
+    plan.shared->multiply.pipeline.constants[kCoopmatShare] = last_splits;
+    plan.part_bytes = uint64_t{left} * last_splits * tile.rows * tile.outputs * 4;
   }
   plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;
   return plan;

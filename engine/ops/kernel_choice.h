@@ -108,13 +108,22 @@ struct PartLayout {
   uint32_t splits = 0, rows = 0, outputs = 0;
 };
 
+// A product whose last tiles are shared by several groups each, so that they, too, keep the whole
+// device busy: the last of a tile's groups adds up their parts, and counts tell it that it is.
+struct SharedTiles {
+  KernelPlan multiply;
+  uint32_t whole_tiles = 0;  // that are not shared
+  uint64_t count_bytes = 0;
+};
+
 struct MatmulPlan {
   RowForm form = RowForm::kFloats;    // of x, as `multiply` reads it
   std::optional<KernelPlan> prepare;  // first turns x into that, in scratch memory
   KernelPlan multiply;
-  std::optional<KernelPlan> reduce;  // in the end adds up parts of the sums, from scratch memory
-  uint64_t prepared_bytes = 0;       // of scratch memory for x,
-  uint64_t part_bytes = 0;           // and after it for parts of the sums
+  std::optional<SharedTiles> shared;  // instead, for an op that brings counts
+  std::optional<KernelPlan> reduce;   // in the end adds up parts of the sums, from scratch memory
+  uint64_t prepared_bytes = 0;        // of scratch memory for x,
+  uint64_t part_bytes = 0;            // and after it for parts of the sums
 
   uint64_t scratch_bytes = 0;  // of both
 

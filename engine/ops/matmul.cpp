@@ -34,6 +34,10 @@ Status check(const MatmulPlan& plan, const Matmul& op) {
   return {};
 }
 
+bool shares_tiles(const MatmulPlan& plan, const Matmul& op) {
+  return plan.shared && op.counts && op.counts->bytes >= plan.shared->count_bytes;
+}
+
 // Dispatches one kernel of the plan: from x to y, with the op's other arguments.
 Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                 const KernelPlan& kernel, const Matmul& op, const BufferSlice& x,
@@ -48,6 +52,9 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
     if (op.half_results) info.constants[*plan.gate_constant + 1] = 1;
   }
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
+  // Where tiles are shared the scratch for parts is theirs.
+  const bool shared = shares_tiles(plan, op);
+  const BufferSlice parts = shared ? op.scratch->slice(plan.prepared_bytes, plan.part_bytes) : y;
   const std::optional<BufferSlice> squares = op.begin_norm ? op.begin_norm->squares : op.squares;
   const params::Matmul params{
       .weight = op.weight.address(),
@@ -58,12 +65,15 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
       .norm_weight = op.begin_norm ? op.begin_norm->weight.address() : 0,
       .scaled = op.begin_norm ? op.begin_norm->scaled.address() : 0,
       .squares = squares ? squares->address() : 0,
+      .counts = shared ? op.counts->address() : 0,
+      .shared_parts = shared ? parts.address() : 0,
       .rows = op.shape.rows,
       .inputs = op.shape.inputs,
       .outputs = op.shape.outputs,
       .soft_cap = op.soft_cap,
       .epsilon = op.norm_epsilon,
-      .square_count = squares ? static_cast<uint32_t>(squares->bytes / 4) : 0};
+      .square_count = squares ? static_cast<uint32_t>(squares->bytes / 4) : 0,
+      .whole_tiles = shared ? plan.shared->whole_tiles : 0};
   recorder.dispatch(
       {.pipeline = *pipeline,
        .push = params,
@@ -72,7 +82,8 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
                     reads(op.residual.value_or(x)), reads(op.squares.value_or(op.weight)),
                     reads(op.begin_norm ? op.begin_norm->weight : op.weight),
                     writes(op.begin_norm ? op.begin_norm->scaled : y),
-                    writes(op.begin_norm ? op.begin_norm->squares : y)}});
+                    writes(op.begin_norm ? op.begin_norm->squares : y), writes(parts),
+                    writes(shared ? *op.counts : y)}});
   return {};
 }
 
@@ -131,7 +142,8 @@ Result<std::optional<MatmulParts>> record_product(CommandRecorder& recorder,
   }
   HEARTH_TRY(check(plan, op));
   HEARTH_ASSIGN(const BufferSlice x, prepared_rows(recorder, pipelines, plan, op));
-  HEARTH_TRY(dispatch(recorder, pipelines, plan, plan.multiply, op, x, op.y, true));
+  const KernelPlan& multiply = shares_tiles(plan, op) ? plan.shared->multiply : plan.multiply;
+  HEARTH_TRY(dispatch(recorder, pipelines, plan, multiply, op, x, op.y, true));
   return parts;
 }
 
@@ -157,6 +169,7 @@ Status record_matmuls(CommandRecorder& recorder, PipelineStore& pipelines,
     for (const auto& [plan, op] : matmuls.subspan(first)) {
       if (!parts.empty() && used + plan.scratch_bytes > scratch.bytes) break;
       Matmul placed = op;
+      if (matmuls.size() > 1) placed.counts.reset();  // products side by side would all count there
       placed.scratch = scratch.slice(used, plan.scratch_bytes);
       HEARTH_ASSIGN(parts.emplace_back(), record_product(recorder, pipelines, plan, placed));
       used += (plan.scratch_bytes + 15) / 16 * 16;

@@ -29,6 +29,8 @@ struct Matmul {
   float soft_cap = 0;                   // 0: none
   std::optional<BufferSlice> scratch;   // plan.scratch_bytes, where the plan needs some
   std::optional<BufferSlice> prepared;  // x in plan.form, where a kernel before has written that
+  // plan.shared->count_bytes, zero before the product and after it; without them no tile is shared.
+  std::optional<BufferSlice> counts;
   // The norm before this product, begun by the product before: x is its `scaled`, and these are its
   // squares. Only with plan.norm_constant.
   std::optional<BufferSlice> squares;

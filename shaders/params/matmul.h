@@ -30,12 +30,15 @@ HEARTH_PARAMS(Matmul)
   address norm_weight;  // [outputs] f32
   address scaled;       // [outputs] f32
   address squares;      // [square_count] f32
+  address counts;       // of shared tiles: a u32 each, zero: groups that are done
+  address shared_parts; // [shared tiles, groups of each, rows of a tile, outputs of a tile] f32
   uint rows;
   uint inputs;
   uint outputs;
   float soft_cap;
   float epsilon;  // of the norm
   uint square_count;
+  uint whole_tiles;  // that have a group each; the others are shared
 HEARTH_PARAMS_END
 
 #endif

@@ -31,12 +31,23 @@ struct Variant {
     return device_layout(format->format, uint64_t{outputs} * inputs / format->block_weights)
         .total_bytes;
   }
+  uint32_t constant(size_t i) const {
+    return i < pipeline.constants.size() ? pipeline.constants[i] : 0;
+  }
+  uint64_t tile_bytes() const { return uint64_t{constant(2)} * constant(3) * 4; }
   // Results, or with a split k parts of whole tiles, whose size the second and third constant are.
   uint64_t result_bytes() const {
     if (groups.z == 1) return uint64_t{rows} * outputs * 4;
-    return uint64_t{groups.x} * pipeline.constants[2] * groups.y * pipeline.constants[3] *
-           groups.z * 4;
+    return tile_bytes() * groups.x * groups.y * groups.z;
   }
+  // How many groups share a tile of matmul_coopmat, and how many tiles nobody shares.
+  uint32_t share() const { return std::max(1u, constant(17)); }
+  uint32_t whole_tiles() const {
+    if (share() == 1) return 0;
+    const uint32_t tiles = divide_up(rows, constant(2)) * divide_up(outputs, constant(3));
+    return (tiles * share() - groups.x) / (share() - 1);
+  }
+  uint64_t shared_bytes() const { return share() == 1 ? 0 : tile_bytes() * groups.x; }
 };
 
 Result<Variant> parse(const std::string& line, uint32_t subgroup_size) {
@@ -66,22 +77,26 @@ Result<std::vector<Variant>> read_variants(const DeviceCaps& caps) {
 
 // Buffers that hold any of the products. Weights rotate, so that no cache holds them.
 struct Operands {
-  const Buffer *weights = nullptr, *x = nullptr, *y = nullptr;
+  const Buffer *weights = nullptr, *x = nullptr, *y = nullptr, *parts = nullptr, *counts = nullptr;
   uint64_t rotation = 0;
 };
 
 Result<Operands> make_operands(KernelBench& bench, KernelCaseSet& set,
                                std::span<const Variant> variants) {
-  uint64_t weights = 0, x = 0, y = 0;
+  uint64_t weights = 0, x = 0, y = 0, parts = 4, counts = 4;
   for (const Variant& variant : variants) {
     weights = std::max(weights, variant.weight_bytes());
     x = std::max(x, uint64_t{variant.rows} * variant.inputs * 4);
     y = std::max(y, variant.result_bytes());
+    parts = std::max(parts, variant.shared_bytes());
+    counts = std::max(counts, uint64_t{variant.groups.x} * 4);
   }
   Operands operands{.rotation = is_cpu(bench.device().caps()) ? 64ull << 20 : 1ull << 30};
   HEARTH_ASSIGN(operands.weights, add_filled(bench, set, operands.rotation + weights));
   HEARTH_ASSIGN(operands.x, add_filled(bench, set, x));
   HEARTH_ASSIGN(operands.y, add_filled(bench, set, y));
+  HEARTH_ASSIGN(operands.parts, add_filled(bench, set, parts));
+  HEARTH_ASSIGN(operands.counts, add_filled(bench, set, counts, 0));
   return operands;
 }
 
@@ -104,11 +119,15 @@ KernelCase make_case(KernelBench& bench, const Variant& variant, const Operands&
                                         .x = operands.x->address(),
                                         .y = operands.y->address(),
                                         .residual = operands.y->address(),
+                                        .counts = operands.counts->address(),
+                                        .shared_parts = operands.parts->address(),
                                         .rows = variant.rows,
                                         .inputs = variant.inputs,
-                                        .outputs = variant.outputs},
+                                        .outputs = variant.outputs,
+                                        .whole_tiles = variant.whole_tiles()},
                  .groups = variant.groups,
-                 .accesses = {reads(weight), reads(operands.x->all()), writes(operands.y->all())}});
+                 .accesses = {reads(weight), reads(operands.x->all()), writes(operands.y->all()),
+                              writes(operands.parts->all()), writes(operands.counts->all())}});
             return {};
           }};
 }

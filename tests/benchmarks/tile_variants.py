@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Tiles of matmul_coopmat for one product, a line each, for matmul_sweep.
 
-    tile_variants.py FORMAT ROWS OUTPUTS INPUTS [--gate] [--rounds 0,2,4] [--widths 64,128,192]
+    tile_variants.py FORMAT ROWS OUTPUTS INPUTS [--gate] [--rounds 0,2,4] [--ahead 1,2]
+                     [--widths 64,128,192] [--fragment 8]
 
 For up to 112 rows a tile holds them all; more rows get tiles of 96 to 256. Of the ways to split k
-among groups, the one that choose_tile.cpp's cost() likes best.
+among groups, the one that choose_tile.cpp's cost() likes best. Tiles that need more shared memory
+than there is are left out: a device may hang on them.
 """
 import argparse
 
@@ -41,13 +43,16 @@ def best_splits(options, tile_rows, tile_outputs, round_steps):
     return min(choices)[1] if choices else None
 
 
-def parts(tile_rows, tile_outputs):
+def parts(tile_rows, tile_outputs, options):
     """Ways to share a tile among 2 to 16 subgroups, each with at most 128 registers of sums."""
     for rows in range(FRAGMENT, tile_rows + 1, FRAGMENT):
-        for outputs in range(FRAGMENT, tile_outputs + 1, FRAGMENT):
+        for outputs in range(options.fragment, tile_outputs + 1, options.fragment):
             if tile_rows % rows or tile_outputs % outputs:
                 continue
             subgroups = tile_rows // rows * (tile_outputs // outputs)
+            # Gates meet their ups in shared memory, a row of fragments a subgroup.
+            if options.gate and subgroups * outputs * FRAGMENT * 4 > MOST_SHARED:
+                continue
             if 2 <= subgroups <= 16 and 256 <= rows * outputs <= 128 * 32:
                 yield rows, outputs, subgroups
 
@@ -60,6 +65,8 @@ def main():
     parser.add_argument("inputs", type=int)
     parser.add_argument("--gate", action="store_true", help="gate and up in one product")
     parser.add_argument("--rounds", default="0,2,4", help="steps written out")
+    parser.add_argument("--ahead", default="1", help="steps whose weights are on their way")
+    parser.add_argument("--fragment", type=int, default=FRAGMENT, help="outputs of a fragment")
     parser.add_argument("--widths", help="outputs of a tile")
     parser.add_argument("--multiprocessors", type=int, default=132)
     parser.add_argument("--subgroup", type=int, default=32)
@@ -68,21 +75,23 @@ def main():
     one_tile = options.rows <= 112
     heights = [divide_up(options.rows, FRAGMENT) * FRAGMENT] if one_tile else range(96, 257, 32)
     widths = list(map(int, options.widths.split(","))) if options.widths else range(64, 257, 32)
+    loops = [(int(ahead), int(rounds)) for ahead in options.ahead.split(",")
+             for rounds in options.rounds.split(",") if int(rounds) % int(ahead) == 0]
     for rows in heights:
         for outputs in widths:
             if (rows + outputs) * (STEP // 8 + 1) * 16 > MOST_SHARED:
                 continue
-            for part_rows, part_outputs, subgroups in parts(rows, outputs):
-                if options.gate and outputs // FRAGMENT % 2:
-                    continue
-                for round_steps in map(int, options.rounds.split(",")):
+            if options.gate and outputs // options.fragment % 2:
+                continue
+            for part_rows, part_outputs, subgroups in parts(rows, outputs, options):
+                for ahead, round_steps in loops:
                     splits = best_splits(options, rows, outputs, round_steps)
                     if splits is None:
                         continue
                     gate = int(options.gate)
                     constants = [subgroups * options.subgroup, 0, rows, outputs, STEP, splits,
-                                 part_rows, part_outputs, FRAGMENT, FRAGMENT, FRAGMENT, subgroups,
-                                 1, STEP // FRAGMENT, gate, gate, round_steps]
+                                 part_rows, part_outputs, FRAGMENT, options.fragment, FRAGMENT,
+                                 subgroups, ahead, STEP // FRAGMENT, gate, gate, round_steps]
                     print(f"matmul_coopmat.{options.format.lower()}", options.rows, options.outputs,
                           options.inputs, divide_up(options.rows, rows),
                           divide_up(options.outputs, outputs), splits, *constants)

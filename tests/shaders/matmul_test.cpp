@@ -75,6 +75,8 @@ class MatmulTest : public GpuTest {
                               const Weights& weights, const std::vector<float>& x) {
     const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
     const Buffer scratch = poisoned(std::max<uint64_t>(plan.scratch_bytes, 16));
+    const Buffer counts =
+        filled(std::vector<uint32_t>(plan.shared ? plan.shared->count_bytes / 4 : 1, 0));
     const size_t count = size_t{shape.rows} * shape.outputs;
     const Buffer y_buffer = poisoned((count + shape.outputs) * 4);
     run([&](CommandRecorder& recorder) {
@@ -83,6 +85,7 @@ class MatmulTest : public GpuTest {
                             .x = x_buffer.all(),
                             .y = y_buffer.slice(0, count * 4),
                             .scratch = scratch.all(),
+                            .counts = counts.all(),
                             .shape = shape});
     });
     std::vector<float> y = read<float>(y_buffer);
@@ -195,7 +198,81 @@ TEST_F(MatmulTest, TilesInRounds) {
     check(caps, {.format = format, .rows = 200, .inputs = 4096, .outputs = 150});
     check(caps, {.format = format, .rows = 200, .inputs = 256, .outputs = 8300});
     check(caps, {.format = format, .rows = 1000, .inputs = 768, .outputs = 2100});
+    // Some tiles more than multiprocessors, which are then shared.
+    const MatmulShape more{.format = format,
+                           .rows = 130,
+                           .inputs = 2048,
+                           .outputs = 128 * multiprocessors(caps) + 1000};
+    EXPECT_TRUE(choose_matmul(caps, more).shared);
+    check(caps, more);
   }
+}
+
+// The last tiles shared by several groups each: small ones, so that lavapipe can compile them, with
+// shares of k that are not equal, ragged in rows and outputs, and with a residual or gates after
+// the sum. Twice, because counts must be zero again.
+TEST_F(MatmulTest, SharedTiles) {
+  constexpr size_t kTileRows = 2, kTileOutputs = 3, kTileInputs = 4, kFragmentInputs = 10;
+  constexpr size_t kShare = 17;
+  constexpr uint32_t kWhole = 1, kGroups = 3;
+  const DeviceCaps caps = gpu_caps(true);
+  if (!coopmat_shape(caps)) GTEST_SKIP() << "no matrix units";
+  const MatmulShape shape{.format = WeightFormat::kF16, .rows = 13, .inputs = 256, .outputs = 152};
+  const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs, 0.3f);
+  const std::vector<float> x = random_floats(size_t{shape.rows} * shape.inputs, 5);
+  const std::vector<double> sums =
+      reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs);
+  MatmulPlan plan = choose_matmul(caps, shape);
+  ASSERT_FALSE(plan.reduce || plan.shared);
+  SharedTiles shared{.multiply = plan.multiply, .whole_tiles = kWhole};
+  std::vector<uint32_t>& constants = shared.multiply.pipeline.constants;
+  constants[kTileInputs] = 2 * constants[kFragmentInputs];  // four rounds or more
+  constants[kShare] = kGroups;
+  const uint32_t left = plan.multiply.groups.x * plan.multiply.groups.y - kWhole;
+  ASSERT_GT(left, 0u);
+  shared.multiply.groups = {.x = kWhole + left * kGroups};
+  shared.count_bytes = uint64_t{left} * 4;
+  plan.part_bytes = uint64_t{left} * kGroups * constants[kTileRows] * constants[kTileOutputs] * 4;
+  plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;
+  plan.shared = shared;
+
+  const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
+  const Buffer scratch = poisoned(plan.scratch_bytes);
+  const Buffer counts = filled(std::vector<uint32_t>(left, 0));
+  for (const bool gates : {false, true}) {
+    const uint32_t results = gates ? shape.outputs / 2 : shape.outputs;
+    std::vector<double> reference;
+    for (uint32_t r = 0; r < shape.rows; ++r) {
+      for (uint32_t n = 0; n < results; ++n) {
+        const double sum = sums[r * shape.outputs + n];
+        reference.push_back(gates
+                                ? sum / (1 + std::exp(-sum)) * sums[r * shape.outputs + results + n]
+                                : sum + x[n % shape.inputs]);
+      }
+    }
+    std::vector<float> residual;
+    for (uint32_t i = 0; i < shape.rows * results; ++i)
+      residual.push_back(x[i % results % shape.inputs]);
+    const Buffer residual_buffer = filled(residual);
+    const Buffer y_buffer = poisoned(reference.size() * 4);
+    for (const bool again : {false, true}) {
+      Matmul op{.weight = weight_buffer.all(),
+                .x = x_buffer.all(),
+                .y = y_buffer.all(),
+                .scratch = scratch.all(),
+                .counts = counts.all(),
+                .shape = shape};
+      if (gates)
+        op.gate = MlpActivation::kSilu;
+      else
+        op.residual = residual_buffer.all();
+      run([&](CommandRecorder& recorder) {
+        return record_matmul(recorder, pipelines(), plan, op);
+      });
+      EXPECT_LT(nmse(read<float>(y_buffer), reference), limit(plan)) << gates << again;
+    }
+  }
+  EXPECT_EQ(read<uint32_t>(counts), std::vector<uint32_t>(left, 0));
 }
 
 // Scales that f16 has only as subnormal numbers, or not at all.
@@ -442,7 +519,6 @@ TEST_F(MatmulTest, GatesAndUps) {
     for (const uint32_t rows : {1u, 9u, 10u, 30u, 64u, 128u, 300u}) {
       if (rows > 16 && small_only) continue;
       const bool rounds = rows == 10;
-      if (rounds && small_only && format != WeightFormat::kF16) continue;
       const MatmulShape shape{.format = format, .rows = rows, .inputs = 96, .outputs = 2 * 76};
       DeviceCaps caps = gpu_caps(true);
       MatmulPlan plan = choose_matmul(caps, shape);
@@ -465,8 +541,8 @@ TEST_F(MatmulTest, GatesAndUps) {
           if (halves && vector) continue;
           // One of each on lavapipe, which takes seconds to compile them; decoding is the same.
           if (small_only && !vector &&
-              (halves != (activation == MlpActivation::kGeluTanh) ||
-               (halves && format != WeightFormat::kF16)))
+              (halves != (activation == MlpActivation::kGeluTanh) || (halves && rounds) ||
+               format != WeightFormat::kF16))
             continue;
           std::vector<double> reference;
           for (uint32_t r = 0; r < rows; ++r) {

@@ -34,11 +34,12 @@ std::string variant_name(const PipelineInfo& info) {
   return fmt::format("{}[{}]", info.kernel, fmt::join(info.constants, ","));
 }
 
-Result<const Buffer*> add_filled(KernelBench& bench, KernelCaseSet& set, uint64_t bytes) {
+Result<const Buffer*> add_filled(KernelBench& bench, KernelCaseSet& set, uint64_t bytes,
+                                 uint32_t word) {
   HEARTH_ASSIGN(Buffer buffer,
                 bench.device().memory().allocate({.bytes = bytes, .name = "bench data"}));
   HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(bench.device()));
-  recorder.fill(buffer.all(), 0x3a663a66);
+  recorder.fill(buffer.all(), word);
   HEARTH_ASSIGN(const CommandBuffer fill, recorder.finish());
   HEARTH_TRY(bench.device().compute().run(fill));
   set.buffers.push_back(std::make_unique<Buffer>(std::move(buffer)));

@@ -40,7 +40,9 @@ class KernelCases {
 // "matvec_subgroup.f16[128,1,2,4]": the kernel and its specialization constants.
 std::string variant_name(const PipelineInfo& info);
 
-// A buffer with every 16-bit half a small number: as f16 or f32 data, never zero, never denormal.
-Result<const Buffer*> add_filled(KernelBench& bench, KernelCaseSet& set, uint64_t bytes);
+// A buffer of equal words; unless another is named every 16-bit half is a small number: as f16 or
+// f32 data, never zero, never denormal.
+Result<const Buffer*> add_filled(KernelBench& bench, KernelCaseSet& set, uint64_t bytes,
+                                 uint32_t word = 0x3a663a66);
 
 }  // namespace hearth

@@ -14,6 +14,7 @@ Result<MatmulBuffers> MatmulBuffers::make(KernelBench& bench, KernelCaseSet& set
   HEARTH_ASSIGN(buffers.x, add_filled(bench, set, uint64_t{rows} * inputs * 4));
   HEARTH_ASSIGN(buffers.y, add_filled(bench, set, uint64_t{rows} * outputs * 4));
   HEARTH_ASSIGN(buffers.scratch, add_filled(bench, set, cpu ? 16ull << 20 : 128ull << 20));
+  HEARTH_ASSIGN(buffers.counts, add_filled(bench, set, 64 << 10, 0));
   return buffers;
 }
 
@@ -28,7 +29,7 @@ KernelCase matmul_case(KernelBench& bench, std::string kernel, const MatmulShape
   const uint64_t matrices = buffers.rotation_bytes / matrix_bytes + 1;
   return {
       .kernel = std::move(kernel),
-      .variant = variant_name(plan.multiply.pipeline),
+      .variant = variant_name((plan.shared ? plan.shared->multiply : plan.multiply).pipeline),
       .shape = fmt::format("{} {} x {} x {}", format.name, shape.rows, shape.outputs, shape.inputs),
       .bytes =
           static_cast<double>(matrix_bytes) + 4.0 * shape.rows * (shape.inputs + shape.outputs),
@@ -40,6 +41,7 @@ KernelCase matmul_case(KernelBench& bench, std::string kernel, const MatmulShape
                   .x = buffers.x->slice(0, uint64_t{shape.rows} * shape.inputs * 4),
                   .y = buffers.y->slice(0, uint64_t{shape.rows} * shape.outputs * 4),
                   .scratch = buffers.scratch->all(),
+                  .counts = buffers.counts->all(),
                   .shape = shape};
         if (plan.prepare) op.prepared = buffers.x->slice(0, plan.prepared_bytes);
         return record_matmul(recorder, bench.pipelines(), plan, op);

@@ -12,6 +12,7 @@ namespace hearth {
 // any cache, as the layers of a model are.
 struct MatmulBuffers {
   const Buffer *weight = nullptr, *x = nullptr, *y = nullptr, *scratch = nullptr;
+  const Buffer* counts = nullptr;  // zero
   uint64_t rotation_bytes = 0;
 
   // For products of up to so many rows, inputs and outputs.

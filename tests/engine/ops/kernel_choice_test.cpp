@@ -196,6 +196,24 @@ TEST(KernelChoice, IntegerGroupsTakeMoreSmallPiecesAtOnce) {
   EXPECT_EQ(outputs_of(WeightFormat::kQ4K, 1, 14336), 4u);
 }
 
+// All full turns are whole tiles, and the groups of the others fit into one more.
+void check_shared(const MatmulPlan& plan, uint32_t last_splits) {
+  constexpr uint32_t kAtOnce = 132;
+  const auto& [multiply, whole, count_bytes] = *plan.shared;
+  const std::vector<uint32_t>& constants = multiply.pipeline.constants;
+  const uint32_t left = plan.multiply.groups.x * plan.multiply.groups.y - whole;
+  EXPECT_EQ(constants[17], last_splits);
+  EXPECT_EQ(plan.multiply.pipeline.constants[17], 1u);
+  EXPECT_EQ(whole % kAtOnce, 0u);
+  EXPECT_GT(whole, 0u);
+  EXPECT_LE(left * last_splits, kAtOnce);
+  EXPECT_EQ(multiply.groups.x, whole + left * last_splits);
+  EXPECT_EQ(multiply.groups.y * multiply.groups.z, 1u);
+  EXPECT_EQ(count_bytes, left * 4);
+  EXPECT_EQ(plan.part_bytes, uint64_t{left} * last_splits * constants[2] * constants[3] * 4);
+  EXPECT_FALSE(plan.reduce);
+}
+
 // The tiles of llama-8b's products on a device of 132 multiprocessors, as they were measured: one
 // group on each of them where that can be, and few parts of k.
 TEST(KernelChoice, TilesFillTheDevice) {
@@ -210,7 +228,7 @@ TEST(KernelChoice, TilesFillTheDevice) {
   struct Case {
     WeightFormat format;
     uint32_t rows, outputs, inputs;
-    uint32_t tile_rows, tile_outputs, splits, ahead, round;
+    uint32_t tile_rows, tile_outputs, splits, ahead, round, last_splits = 1;
   };
   constexpr WeightFormat kF16 = WeightFormat::kF16, kQ4K = WeightFormat::kQ4K;
   for (const Case& wanted :
@@ -232,12 +250,15 @@ TEST(KernelChoice, TilesFillTheDevice) {
                                    {kF16, 145, 28672, 4096, 160, 128, 1, 1, 8},
                                    {kF16, 192, 28672, 4096, 192, 128, 1, 2, 2},
                                    {kF16, 224, 28672, 4096, 112, 224, 1, 1, 8},
-                                   {kF16, 256, 28672, 4096, 128, 160, 1, 1, 2},
-                                   {kF16, 256, 4096, 4096, 128, 128, 2, 1, 8},
+                                   {kF16, 256, 28672, 4096, 128, 192, 1, 2, 2, 3},
+                                   {kF16, 128, 28672, 4096, 128, 192, 1, 2, 2, 4},
+                                   {kF16, 128, 4096, 14336, 128, 192, 6, 2, 2},
+                                   {kF16, 128, 4096, 4096, 128, 128, 4, 1, 8},
+                                   {kF16, 256, 4096, 14336, 128, 192, 3, 2, 2},
                                    {kF16, 256, 6144, 4096, 128, 192, 2, 2, 2},
-                                   {kF16, 320, 28672, 4096, 112, 224, 1, 1, 8},
-                                   {kF16, 2048, 28672, 4096, 192, 128, 1, 2, 2},
-                                   {kF16, 2048, 4096, 14336, 128, 128, 1, 1, 8},
+                                   {kF16, 320, 28672, 4096, 160, 128, 1, 1, 8, 2},
+                                   {kF16, 2048, 28672, 4096, 128, 192, 1, 2, 2, 4},
+                                   {kF16, 2048, 4096, 14336, 192, 128, 1, 2, 2},
                                    {kQ4K, 48, 28672, 4096, 48, 224, 1, 2, 2},
                                    {kQ4K, 64, 28672, 4096, 64, 224, 1, 1, 2},
                                    {kQ4K, 64, 4096, 4096, 64, 96, 6, 1, 0},
@@ -245,11 +266,12 @@ TEST(KernelChoice, TilesFillTheDevice) {
                                    {kQ4K, 64, 6144, 4096, 64, 96, 4, 1, 2},
                                    {kQ4K, 64, 1024, 4096, 64, 128, 16, 1, 2},
                                    {kQ4K, 96, 6144, 4096, 96, 192, 4, 1, 2},
-                                   {kQ4K, 256, 4096, 14336, 128, 128, 2, 2, 2},
-                                   {kQ4K, 512, 28672, 4096, 128, 192, 1, 1, 2},
+                                   {kQ4K, 256, 28672, 4096, 128, 192, 1, 1, 2, 3},
+                                   {kQ4K, 256, 4096, 14336, 128, 192, 3, 1, 2},
+                                   {kQ4K, 512, 28672, 4096, 192, 128, 1, 2, 2, 4},
                                    {kQ4K, 2048, 6144, 4096, 192, 128, 1, 2, 2},
-                                   {kF16, 2048, 4096, 4160, 128, 128, 1, 1, 0},  // not whole rounds
-                                   {kF16, 2048, 4096, 4224, 128, 128, 1, 1, 2}}) {  // of 8
+                                   {kF16, 160, 4096, 4160, 160, 128, 4, 1, 0},     // not whole
+                                   {kF16, 160, 4096, 4224, 160, 128, 4, 1, 2}}) {  // rounds of 8
     const MatmulPlan plan = choose_matmul(caps, {.format = wanted.format,
                                                  .rows = wanted.rows,
                                                  .inputs = wanted.inputs,
@@ -264,9 +286,11 @@ TEST(KernelChoice, TilesFillTheDevice) {
     EXPECT_EQ(constants[16], wanted.round);
     EXPECT_EQ(constants[7] % constants[9], 0u);  // parts of whole fragments
     EXPECT_EQ(plan.gate_constant.has_value(), wanted.splits == 1);
+    ASSERT_EQ(plan.shared.has_value(), wanted.last_splits > 1);
+    if (plan.shared) check_shared(plan, wanted.last_splits);
     if (wanted.round == 0) continue;
     EXPECT_EQ(wanted.round % wanted.ahead, 0u);
-    EXPECT_EQ(wanted.inputs % (constants[4] * wanted.round * wanted.splits), 0u);
+    EXPECT_EQ(wanted.inputs % (constants[4] * wanted.round), 0u);
   }
 }
 

@@ -1,0 +1,179 @@
+// Where the sums of a tile of matmul_coopmat.comp go: into the result, with what params/matmul.h says
+// done to them, into parts for matmul_reduce.comp, or, where groups share the tile, first to the one
+// of them that is done last.
+//
+// Include after everything else of that kernel: expects its constants, its Place and its `tiles`.
+#ifndef HEARTH_COOPMAT_STORE_GLSL
+#define HEARTH_COOPMAT_STORE_GLSL
+
+layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonly buffer HalfQuads {
+  uvec2 at[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Counts { uint at[]; };
+
+// Orders shared memory within the subgroup.
+void subgroup_shared_barrier() {
+  controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared,
+                 gl_SemanticsAcquireRelease);
+}
+
+// Fragment f of the subgroup's, in a matrix of `stride` floats a row that begins with the tile.
+uint fragment_vec(uint f, uint stride) {
+  const uint row = gl_SubgroupID / kSubgroupsAcross * kSubgroupRows +
+                   f / kFragmentsAcross * kFragmentRows;
+  const uint column = gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs +
+                      f % kFragmentsAcross * kFragmentOutputs;
+  return (row * stride + column) / 4;
+}
+
+// `first` is where the tile begins, in floats.
+void store_parts(Fragment sums[kSums], uint64_t to, uint first, uint stride) {
+  F32x4 parts = F32x4(to);
+  [[unroll]] for (uint f = 0; f < kSums; ++f)
+    coopMatStore(sums[f], parts.at, first / 4 + fragment_vec(f, stride), stride / 4,
+                 gl_CooperativeMatrixLayoutRowMajor);
+}
+
+shared uint shared_before;
+
+// Whether all others that share the tile have counted themselves; the count then starts anew.
+bool is_last(uint tile) {
+  meet_group();
+  if (gl_LocalInvocationIndex == 0) {
+    Counts counts = Counts(params.counts);
+    fence_queue();
+    shared_before = atomicAdd(counts.at[tile], 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
+    if (shared_before + 1 == kShare)
+      atomicStore(counts.at[tile], 0u, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
+    fence_queue();
+  }
+  meet_group();
+  return shared_before + 1 == kShare;
+}
+
+// Four neighbouring results of gates from n on.
+void store_gated_vec(uint row, uint n, vec4 value) {
+  const uint results = params.outputs / 2;
+  if (row >= params.rows || n >= results) return;
+  const uint quad = (row * results + n) / 4;
+  if (kHalfResults != 0) {
+    const vec4 halves = nearest_half(value);
+    HalfQuads(params.y).at[quad] = uvec2(packHalf2x16(halves.xy), packHalf2x16(halves.zw));
+  } else {
+    F32x4(params.y).at[quad] = value;
+  }
+}
+
+// Gates and ups meet in shared memory, a row of fragments at a time, where any lane takes any pair.
+void store_gated(Fragment sums[kSums], uint first_row, uint first_output) {
+  const uint row_vecs = kFragmentOutputs / 4;
+  const uint row_pairs = kSubgroupsAcross * kFragmentsAcross / 2;  // in a row of subgroups
+  const uint pair_vecs = kSubgroups * kFragmentsAcross / 2 * kFragmentVecs;
+  [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
+    barrier();  // what lay there may still be read
+    [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
+      coopMatStore(sums[i * kFragmentsAcross + j], tiles,
+                   (gl_SubgroupID * kFragmentsAcross + j) * kFragmentVecs, row_vecs,
+                   gl_CooperativeMatrixLayoutRowMajor);
+    barrier();
+    for (uint at = gl_LocalInvocationIndex; at < pair_vecs; at += gl_WorkGroupSize.x) {
+      const uint pair = at / kFragmentVecs, v = at % kFragmentVecs;
+      const uint gate = pair * 2 * kFragmentVecs + v;
+      store_gated_vec(
+          first_row + pair / row_pairs * kSubgroupRows + i * kFragmentRows + v / row_vecs,
+          first_output / 2 + pair % row_pairs * kFragmentOutputs + v % row_vecs * 4,
+          activate(uintBitsToFloat(tiles[gate]), kGate == kGateGelu) *
+              uintBitsToFloat(tiles[gate + kFragmentVecs]));
+    }
+  }
+}
+
+void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
+  const uint row = first_row + gl_SubgroupID / kSubgroupsAcross * kSubgroupRows;
+  const uint column = first_output + gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs;
+  const uint slot = gl_SubgroupID * kFragmentVecs;
+  const uint row_vecs = kFragmentOutputs / 4;
+  const uint lane_vecs = (kFragmentVecs + kWidth - 1) / kWidth;
+  barrier();  // the operands may still be read
+  [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
+    // The residuals of a row of fragments come together, so that they are waited for once.
+    vec4 residuals[kFragmentsAcross * lane_vecs];
+    [[unroll]] for (uint at = 0; at < kFragmentsAcross * lane_vecs; ++at) {
+      const uint j = at / lane_vecs, v = gl_SubgroupInvocationID + at % lane_vecs * kWidth;
+      residuals[at] = load_residual(row + i * kFragmentRows + v / row_vecs,
+                                    column + j * kFragmentOutputs + v % row_vecs * 4);
+    }
+    [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j) {
+      coopMatStore(sums[i * kFragmentsAcross + j], tiles, slot, row_vecs,
+                   gl_CooperativeMatrixLayoutRowMajor);
+      subgroup_shared_barrier();
+      [[unroll]] for (uint at = 0; at < lane_vecs; ++at) {
+        const uint v = gl_SubgroupInvocationID + at * kWidth;
+        if (v < kFragmentVecs)
+          store_output_vec(row + i * kFragmentRows + v / row_vecs,
+                           column + j * kFragmentOutputs + v % row_vecs * 4,
+                           uintBitsToFloat(tiles[slot + v]), residuals[j * lane_vecs + at]);
+      }
+      subgroup_shared_barrier();
+    }
+  }
+}
+
+// A shared tile's sums, four neighbouring ones: those of its groups added up in the order of k.
+vec4 add_parts(uint first, uint vec) {
+  F32x4 parts = F32x4(params.shared_parts);
+  vec4 sum = vec4(0.0);
+  [[unroll]] for (uint s = 0; s < kShare; ++s)
+    sum += parts.at[first + s * (kTileRows * kTileOutputs / 4) + vec];
+  return sum;
+}
+
+// Leaves this group's part of a shared tile to the last of its groups, which makes results of all.
+void store_shared(Fragment sums[kSums], Place place, uint first_row, uint first_output) {
+  const uint tile_vecs = kTileRows * kTileOutputs / 4;
+  const uint first = place.shared_tile * kShare * tile_vecs;
+  store_parts(sums, params.shared_parts, (first + place.split * tile_vecs) * 4, kTileOutputs);
+  if (!is_last(place.shared_tile)) return;
+  const bool gated = kGate != kGateNone;
+  const uint fragment_vecs = kFragmentOutputs / 4;  // in a row
+  const uint row_vecs = kTileOutputs / (gated ? 8 : 4), vecs = kTileRows * row_vecs;
+  const uint kAtOnce = 4;  // results whose loads are under way together
+  for (uint base = gl_LocalInvocationIndex; base < vecs; base += kAtOnce * gl_WorkGroupSize.x) {
+    vec4 values[kAtOnce], others[kAtOnce];  // and ups or residuals
+    [[unroll]] for (uint i = 0; i < kAtOnce; ++i) {
+      const uint at = min(base + i * gl_WorkGroupSize.x, vecs - 1);
+      const uint row = at / row_vecs, column = at % row_vecs;
+      // Gates are in every other fragment, their ups in the one after it.
+      const uint vec = gated ? row * row_vecs * 2 + column + column / fragment_vecs * fragment_vecs
+                             : at;
+      values[i] = add_parts(first, vec);
+      others[i] = gated ? add_parts(first, vec + fragment_vecs)
+                        : load_residual(first_row + row, first_output + column * 4);
+    }
+    [[unroll]] for (uint i = 0; i < kAtOnce; ++i) {
+      const uint at = base + i * gl_WorkGroupSize.x;
+      const uint row = first_row + at / row_vecs, column = at % row_vecs * 4;
+      if (at >= vecs) break;
+      if (gated)
+        store_gated_vec(row, first_output / 2 + column,
+                        activate(values[i], kGate == kGateGelu) * others[i]);
+      else
+        store_output_vec(row, first_output + column, values[i], others[i]);
+    }
+  }
+}
+
+void store(Fragment sums[kSums], Place place, uint first_row, uint first_output) {
+  if (kShare > 1 && place.splits > 1) {
+    store_shared(sums, place, first_row, first_output);
+  } else if (kGate != kGateNone) {
+    store_gated(sums, first_row, first_output);
+  } else if (kSplits > 1) {
+    const uint rows = gl_NumWorkGroups.x * kTileRows, outputs = gl_NumWorkGroups.y * kTileOutputs;
+    store_parts(sums, params.y, (place.split * rows + first_row) * outputs + first_output, outputs);
+  } else {
+    store_outputs(sums, first_row, first_output);
+  }
+}
+
+#endif
