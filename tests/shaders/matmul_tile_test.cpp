@@ -1,0 +1,279 @@
+// Products of many rows: the tiles, and what only they do.
+#include <tuple>
+
+#include "tests/support/matmul.h"
+#include "tests/support/row_form.h"
+
+namespace hearth::testing {
+namespace {
+
+using MatmulTileTest = MatmulFixture;
+
+// A plan for matmul_coopmat with its loop over k in rounds: lavapipe would take minutes to compile
+// the tiles that have it, so a small tile gets it, of as few slices a step as there can be. Where a
+// round is of two steps, the weights of two are on their way.
+MatmulPlan in_rounds(MatmulPlan plan, const MatmulShape& shape) {
+  constexpr size_t kTileInputs = 4, kSplits = 5, kFragmentInputs = 10, kAhead = 12, kRound = 16;
+  std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
+  const bool is_float = format_info(shape.format).is_float();
+  constants[kTileInputs] = std::max(2 * constants[kFragmentInputs], is_float ? 16u : 32u);
+  const uint32_t steps = shape.inputs / constants[kTileInputs] / constants[kSplits];
+  constants[kRound] = constants[kAhead] = is_float && steps % 2 == 0 ? 2 : 1;
+  return plan;
+}
+
+// Every tile with and without matrix units, ragged in every direction, with and without a split of
+// k.
+TEST_F(MatmulTileTest, EveryTile) {
+  for (const bool coopmat : {false, true}) {
+    DeviceCaps caps = gpu_caps(true);
+    if (coopmat && !caps.features.coopmat) continue;  // lavapipe at a vector width of 128
+    caps.features.coopmat = coopmat;
+    // Lavapipe takes seconds to compile a tile, and a minute the large ones of matrix units it does
+    // not have. There a format that is decoded gets one tile of each kind.
+    const bool slow = is_cpu(device().caps()), small_only = coopmat && slow;
+    for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0}) {
+      for (const uint32_t rows : {9u, 16u, 31u, 40u, 64u, 90u, 130u, 260u}) {
+        if ((small_only && rows > 16) ||
+            (slow && !coopmat && rows != 31 && rows != 260 && format == WeightFormat::kQ8_0))
+          continue;
+        check(caps, {.format = format, .rows = rows, .inputs = 96, .outputs = 150});
+      }
+    }
+    check(caps, {.format = WeightFormat::kF16, .rows = 10, .inputs = 1000, .outputs = 70});
+    if (small_only) continue;
+    check(caps, {.format = WeightFormat::kF32, .rows = 20, .inputs = 296, .outputs = 70});
+    check(caps, {.format = WeightFormat::kQ4K, .rows = 100, .inputs = 2048, .outputs = 300});
+    if (slow) continue;
+    check(caps, {.format = WeightFormat::kF16, .rows = 20, .inputs = 1000, .outputs = 70});
+    check(caps, {.format = WeightFormat::kQ4K, .rows = 13, .inputs = 1280, .outputs = 65});
+    check(caps, {.format = WeightFormat::kQ4K, .rows = 33, .inputs = 512, .outputs = 65});
+  }
+}
+
+// Loops over k in rounds, with and without a split of k, ragged in rows and outputs.
+TEST_F(MatmulTileTest, TilesInRounds) {
+  const DeviceCaps caps = gpu_caps(true);
+  if (!coopmat_shape(caps)) GTEST_SKIP() << "no matrix units";
+  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ4K}) {
+    for (const uint32_t inputs : {256u, 1024u}) {
+      const MatmulShape shape{.format = format, .rows = 13, .inputs = inputs, .outputs = 150};
+      const MatmulPlan plan = choose_matmul(caps, shape);
+      EXPECT_EQ(plan.reduce.has_value(), inputs == 1024);
+      // Lavapipe compiles those without a split once, for GatesAndUps.
+      if (inputs == 1024 || !is_cpu(device().caps())) check_plan(in_rounds(plan, shape), shape);
+    }
+    if (is_cpu(device().caps())) continue;
+    check(caps, {.format = format, .rows = 200, .inputs = 4096, .outputs = 150});
+    check(caps, {.format = format, .rows = 200, .inputs = 256, .outputs = 8300});
+    check(caps, {.format = format, .rows = 1000, .inputs = 768, .outputs = 2100});
+  }
+}
+
+// The tiles that large models get, at every number of rows there is one for: wide ones, narrow
+// fragments, and some tiles more than multiprocessors, which are then shared. Some outputs are
+// looked at; all would take a CPU minutes.
+TEST_F(MatmulTileTest, LargeProducts) {
+  const DeviceCaps& caps = device().caps();
+  if (is_cpu(caps) || !coopmat_shape(caps)) GTEST_SKIP() << "for devices with matrix units";
+  constexpr uint32_t kEvery = 61;
+  for (const auto& [format, outputs, inputs] :
+       std::initializer_list<std::tuple<WeightFormat, uint32_t, uint32_t>>{
+           {WeightFormat::kF16, 28672, 512},
+           {WeightFormat::kF16, 4096, 4096},
+           {WeightFormat::kF16, 19000, 2048},
+           {WeightFormat::kQ8_0, 28672, 512},
+           {WeightFormat::kQ4K, 28672, 512}}) {
+    const Weights weights = random_weights(format, outputs, inputs);
+    std::vector<float> values;  // of the outputs looked at
+    for (uint32_t n = 0; n < outputs; n += kEvery)
+      values.insert(values.end(), weights.values.begin() + size_t{n} * inputs,
+                    weights.values.begin() + size_t{n + 1} * inputs);
+    for (const uint32_t rows :
+         {1u, 2u, 16u, 30u, 48u, 64u, 80u, 96u, 112u, 128u, 144u, 160u, 192u, 256u, 400u}) {
+      const MatmulShape shape{.format = format, .rows = rows, .inputs = inputs, .outputs = outputs};
+      const MatmulPlan plan = choose_matmul(caps, shape);
+      const std::vector<float> x = random_floats(size_t{rows} * inputs, inputs + rows);
+      const std::vector<float> y = multiply(plan, shape, weights, x);
+      std::vector<float> some;
+      for (uint32_t r = 0; r < rows; ++r)
+        for (uint32_t n = 0; n < outputs; n += kEvery) some.push_back(y[size_t{r} * outputs + n]);
+      EXPECT_LT(nmse(some, reference_matmul(values, x, rows, inputs, divide_up(outputs, kEvery))),
+                limit(plan))
+          << plan.multiply.pipeline.kernel << ": " << rows << " x " << outputs << " x " << inputs;
+    }
+  }
+}
+
+// The last tiles shared by several groups each: small ones, so that lavapipe can compile them, with
+// shares of k that are not equal, ragged in rows and outputs, and with a residual or gates after
+// the sum. Twice, because counts must be zero again.
+TEST_F(MatmulTileTest, SharedTiles) {
+  constexpr size_t kTileRows = 2, kTileOutputs = 3, kTileInputs = 4, kFragmentInputs = 10;
+  constexpr size_t kShare = 17;
+  constexpr uint32_t kWhole = 1, kGroups = 3;
+  const DeviceCaps caps = gpu_caps(true);
+  if (!coopmat_shape(caps)) GTEST_SKIP() << "no matrix units";
+  const MatmulShape shape{.format = WeightFormat::kF16, .rows = 13, .inputs = 256, .outputs = 152};
+  const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs, 0.3f);
+  const std::vector<float> x = random_floats(size_t{shape.rows} * shape.inputs, 5);
+  const std::vector<double> sums =
+      reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs);
+  MatmulPlan plan = choose_matmul(caps, shape);
+  ASSERT_FALSE(plan.reduce || plan.shared);
+  SharedTiles shared{.multiply = plan.multiply, .whole_tiles = kWhole};
+  std::vector<uint32_t>& constants = shared.multiply.pipeline.constants;
+  constants[kTileInputs] = 2 * constants[kFragmentInputs];  // four rounds or more
+  constants[kShare] = kGroups;
+  const uint32_t left = plan.multiply.groups.x * plan.multiply.groups.y - kWhole;
+  ASSERT_GT(left, 0u);
+  shared.multiply.groups = {.x = kWhole + left * kGroups};
+  shared.count_bytes = uint64_t{left} * 4;
+  plan.part_bytes = uint64_t{left} * kGroups * constants[kTileRows] * constants[kTileOutputs] * 4;
+  plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;
+  plan.shared = shared;
+
+  const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
+  const Buffer scratch = poisoned(plan.scratch_bytes);
+  const Buffer counts = filled(std::vector<uint32_t>(left, 0));
+  for (const bool gates : {false, true}) {
+    const uint32_t results = gates ? shape.outputs / 2 : shape.outputs;
+    std::vector<double> reference;
+    for (uint32_t r = 0; r < shape.rows; ++r) {
+      for (uint32_t n = 0; n < results; ++n) {
+        const double sum = sums[r * shape.outputs + n];
+        reference.push_back(gates
+                                ? sum / (1 + std::exp(-sum)) * sums[r * shape.outputs + results + n]
+                                : sum + x[n % shape.inputs]);
+      }
+    }
+    std::vector<float> residual;
+    for (uint32_t i = 0; i < shape.rows * results; ++i)
+      residual.push_back(x[i % results % shape.inputs]);
+    const Buffer residual_buffer = filled(residual);
+    const Buffer y_buffer = poisoned(reference.size() * 4);
+    for (const bool again : {false, true}) {
+      Matmul op{.weight = weight_buffer.all(),
+                .x = x_buffer.all(),
+                .y = y_buffer.all(),
+                .scratch = scratch.all(),
+                .counts = counts.all(),
+                .shape = shape};
+      if (gates)
+        op.gate = MlpActivation::kSilu;
+      else
+        op.residual = residual_buffer.all();
+      run([&](CommandRecorder& recorder) {
+        return record_matmul(recorder, pipelines(), plan, op);
+      });
+      EXPECT_LT(nmse(read<float>(y_buffer), reference), limit(plan)) << gates << again;
+    }
+  }
+  EXPECT_EQ(read<uint32_t>(counts), std::vector<uint32_t>(left, 0));
+}
+
+// Scales that f16 has only as subnormal numbers, or not at all.
+TEST_F(MatmulTileTest, SmallWeightsKeepTheirPrecision) {
+  DeviceCaps caps = gpu_caps(true);
+  if (!coopmat_shape(caps)) GTEST_SKIP() << "no matrix units";
+  check(caps, {.format = WeightFormat::kQ8_0, .rows = 9, .inputs = 96, .outputs = 150}, 1e-4f);
+}
+
+// A kernel that ran before may have left x as the plan wants it.
+TEST_F(MatmulTileTest, PreparedRowsAreUsedAsTheyAre) {
+  const MatmulShape shape{.format = WeightFormat::kQ8_0, .rows = 9, .inputs = 96, .outputs = 150};
+  const MatmulPlan plan = choose_matmul(gpu_caps(true), shape);
+  if (!plan.prepare) GTEST_SKIP() << "no matrix units";
+  const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs);
+  const std::vector<float> x = random_floats(size_t{shape.rows} * shape.inputs, 5);
+  const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
+  const Buffer scratch = poisoned(plan.scratch_bytes), prepared = poisoned(plan.prepared_bytes);
+  const Buffer y_buffer = poisoned(size_t{shape.rows} * shape.outputs * 4);
+  const Matmul op{.weight = weight_buffer.all(),
+                  .x = x_buffer.all(),
+                  .y = y_buffer.all(),
+                  .scratch = scratch.all(),
+                  .shape = shape};
+  run([&](CommandRecorder& recorder) -> Status {
+    HEARTH_TRY(record_prepare(recorder, pipelines(), plan, op, prepared.all()));
+    Matmul with = op;
+    with.x = scratch.all();  // not looked at
+    with.prepared = prepared.all();
+    return record_matmul(recorder, pipelines(), plan, with);
+  });
+  EXPECT_LT(nmse(read<float>(y_buffer),
+                 reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs)),
+            limit(plan));
+}
+
+// Gates and ups are put together where they are made: by matrix-vector kernels, and by tiles.
+TEST_F(MatmulTileTest, GatesAndUps) {
+  const bool small_only = is_cpu(device().caps());  // slow to compile: see EveryTile
+  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0}) {
+    for (const uint32_t rows : {1u, 9u, 10u, 30u, 64u, 128u, 300u}) {
+      if (rows > 16 && small_only) continue;
+      const bool rounds = rows == 10;
+      const MatmulShape shape{.format = format, .rows = rows, .inputs = 96, .outputs = 2 * 76};
+      DeviceCaps caps = gpu_caps(true);
+      MatmulPlan plan = choose_matmul(caps, shape);
+      const bool vector = plan.form == RowForm::kFloats;
+      if (vector && rows > 1) continue;  // lavapipe at a vector width of 128 has no matrix units
+      if (vector && !plan.gate_constant) {
+        // Only large matrices get two outputs a subgroup, and with them this.
+        plan.multiply.pipeline.constants[3] = 2;
+        plan.gate_constant = 6;
+      }
+      ASSERT_TRUE(plan.gate_constant) << rows;
+      if (rounds) plan = in_rounds(plan, shape);
+      const Weights weights = random_weights(format, shape.outputs, shape.inputs, 0.3f);
+      const std::vector<float> x = random_floats(size_t{rows} * shape.inputs, 5);
+      const std::vector<double> sums =
+          reference_matmul(weights.values, x, rows, shape.inputs, shape.outputs);
+      const uint32_t results = shape.outputs / 2;
+      for (const MlpActivation activation : {MlpActivation::kSilu, MlpActivation::kGeluTanh}) {
+        for (const bool halves : {false, true}) {
+          if (halves && vector) continue;
+          // One of each on lavapipe, which takes seconds to compile them; decoding is the same.
+          if (small_only && !vector &&
+              (halves != (activation == MlpActivation::kGeluTanh) || (halves && rounds) ||
+               format != WeightFormat::kF16))
+            continue;
+          std::vector<double> reference;
+          for (uint32_t r = 0; r < rows; ++r) {
+            for (uint32_t n = 0; n < results; ++n) {
+              const double gate = sums[r * shape.outputs + n];
+              const double u = activation == MlpActivation::kSilu
+                                   ? gate
+                                   : 1.5957691216057308 * (gate + 0.044715 * gate * gate * gate);
+              reference.push_back(gate / (1 + std::exp(-u)) *
+                                  sums[r * shape.outputs + results + n]);
+            }
+          }
+          const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
+          const Buffer scratch = poisoned(std::max<uint64_t>(plan.scratch_bytes, 16));
+          const Buffer y_buffer = poisoned(reference.size() * (halves ? 2 : 4) + 64);
+          run([&](CommandRecorder& recorder) {
+            return record_matmul(recorder, pipelines(), plan,
+                                 {.weight = weight_buffer.all(),
+                                  .x = x_buffer.all(),
+                                  .y = y_buffer.slice(0, y_buffer.bytes() - 64),
+                                  .scratch = scratch.all(),
+                                  .gate = activation,
+                                  .half_results = halves,
+                                  .shape = shape});
+          });
+          std::vector<float> y =
+              halves ? read_halves(read<uint32_t>(y_buffer)) : read<float>(y_buffer);
+          for (size_t i = reference.size(); i < y.size(); ++i)
+            EXPECT_TRUE(std::isnan(y[i])) << "written past the end";
+          y.resize(reference.size());
+          EXPECT_LT(nmse(y, reference), vector ? 2 * limit(plan) : 2 * kHalfLimit)
+              << rows << (halves ? " halves" : " floats");
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearth::testing

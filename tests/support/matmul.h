@@ -1,0 +1,109 @@
+// Matrix products with random weights, against the reference.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "engine/ops/matmul.h"
+#include "engine/weights/quantize.h"
+#include "engine/weights/repack.h"
+#include "tests/support/compare.h"
+#include "tests/support/gpu.h"
+#include "tests/support/reference.h"
+
+namespace hearth::testing {
+
+// NMSE. Products of halves are exact in f32; integer kernels keep 15 bits of x.
+inline constexpr double kFloatLimit = 1e-10;
+inline constexpr double kIntegerLimit = 1e-7;
+inline constexpr double kHalfLimit = 1e-6;  // matrix units take x, and weights, as f16
+
+// A random matrix in device layout, and the values it stands for.
+struct Weights {
+  std::vector<std::byte> device;
+  std::vector<float> values;
+};
+
+inline Weights random_weights(WeightFormat format, uint32_t outputs, uint32_t inputs,
+                              float size = 0.05f) {
+  const FormatInfo& info = format_info(format);
+  const std::vector<float> floats =
+      random_floats(size_t{outputs} * inputs, outputs * 31 + inputs, size);
+  const uint64_t blocks = uint64_t{outputs} * inputs / info.block_weights;
+  std::vector<std::byte> file(blocks * info.block_bytes);
+  const size_t row_bytes = file.size() / outputs;
+  for (uint32_t n = 0; n < outputs; ++n) {
+    const Status status =
+        quantize_row(format, std::span(floats).subspan(size_t{n} * inputs, inputs),
+                     std::span(file).subspan(n * row_bytes, row_bytes));
+    EXPECT_TRUE(status.ok());
+  }
+  Weights weights;
+  weights.device.resize(device_layout(format, blocks).total_bytes);
+  repack_matrix(format, file, weights.device);
+  weights.values.resize(floats.size());
+  for (uint32_t n = 0; n < outputs; ++n)
+    dequantize_row(format, weights.device.data(), {outputs, inputs}, n,
+                   weights.values.data() + size_t{n} * inputs);
+  return weights;
+}
+
+class MatmulFixture : public GpuTest {
+ protected:
+  DeviceCaps gpu_caps(bool integer_dot) {
+    DeviceCaps caps = device().caps();
+    caps.type = DeviceType::kDiscrete;
+    caps.features.integer_dot = integer_dot;
+    return caps;
+  }
+
+  // Runs the product and returns y, having checked that nothing past its end was written.
+  std::vector<float> multiply(const MatmulPlan& plan, const MatmulShape& shape,
+                              const Weights& weights, const std::vector<float>& x) {
+    const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
+    const Buffer scratch = poisoned(std::max<uint64_t>(plan.scratch_bytes, 16));
+    const Buffer counts =
+        filled(std::vector<uint32_t>(plan.shared ? plan.shared->count_bytes / 4 : 1, 0));
+    const size_t count = size_t{shape.rows} * shape.outputs;
+    const Buffer y_buffer = poisoned((count + shape.outputs) * 4);
+    run([&](CommandRecorder& recorder) {
+      return record_matmul(recorder, pipelines(), plan,
+                           {.weight = weight_buffer.all(),
+                            .x = x_buffer.all(),
+                            .y = y_buffer.slice(0, count * 4),
+                            .scratch = scratch.all(),
+                            .counts = counts.all(),
+                            .shape = shape});
+    });
+    std::vector<float> y = read<float>(y_buffer);
+    for (size_t i = count; i < y.size(); ++i)
+      EXPECT_TRUE(std::isnan(y[i])) << "written past the end";
+    y.resize(count);
+    return y;
+  }
+
+  static double limit(const MatmulPlan& plan) {
+    const std::string& kernel = plan.multiply.pipeline.kernel;
+    if (kernel.starts_with("matmul_coopmat")) return kHalfLimit;
+    return kernel.starts_with("matvec_integer") ? kIntegerLimit : kFloatLimit;
+  }
+
+  void check(const DeviceCaps& caps, const MatmulShape& shape, float weight_size = 0.05f) {
+    check_plan(choose_matmul(caps, shape), shape, weight_size);
+  }
+
+  void check_plan(const MatmulPlan& plan, const MatmulShape& shape, float weight_size = 0.05f) {
+    const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs, weight_size);
+    const std::vector<float> x =
+        random_floats(size_t{shape.rows} * shape.inputs, shape.inputs + shape.rows);
+    const double error =
+        nmse(multiply(plan, shape, weights, x),
+             reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs));
+    EXPECT_LT(error, limit(plan)) << plan.multiply.pipeline.kernel << ": " << shape.rows << " x "
+                                  << shape.outputs << " x " << shape.inputs;
+  }
+};
+
+}  // namespace hearth::testing
