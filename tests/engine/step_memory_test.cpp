@@ -46,5 +46,33 @@ TEST(StepMemory, IsEnoughForStepsOfEverySizeAndContext) {
   }
 }
 
+// Scratch and counts of products, whose last tiles are shared at some sizes of step.
+TEST(StepMemory, IsEnoughForTheProductsOfEverySize) {
+  DeviceCaps caps = fake_devices().front().caps;
+  caps.features.coopmat = caps.features.float16 = true;
+  caps.coopmat_shapes = {
+      {16, 16, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32}};
+  caps.limits.max_shared_bytes = 48 * 1024;
+  caps.limits.multiprocessors = 132;
+  const StepLimits limits{.rows = 600, .sequences = 600, .logit_rows = 600, .context = 5000};
+  const std::vector<ModelMatmul> matmuls = {
+      {.format = WeightFormat::kF16, .inputs = 4096, .outputs = 28672},
+      {.format = WeightFormat::kQ4K, .inputs = 14336, .outputs = 4096}};
+  const ActivationSizes sizes = activation_sizes(caps, config_of(32, 8), matmuls, limits);
+  uint32_t shared = 0;
+  for (uint32_t count = 1; count <= limits.rows; ++count) {
+    for (const auto& [format, inputs, outputs, of_logits] : matmuls) {
+      const MatmulPlan plan = choose_matmul(
+          caps,
+          {.format = format, .rows = bucket_size(count), .inputs = inputs, .outputs = outputs});
+      ASSERT_LE(plan.scratch_bytes, sizes.matmul_scratch) << count;
+      if (!plan.shared) continue;
+      ++shared;
+      ASSERT_LE(plan.shared->count_bytes, sizes.matmul_counts) << count;
+    }
+  }
+  EXPECT_GT(shared, 0u);
+}
+
 }  // namespace
 }  // namespace hearth::testing
