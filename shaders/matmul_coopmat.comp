@@ -6,13 +6,13 @@
 // from memory to registers while those of one step are multiplied out of shared memory. With
 // kSplits > 1 the groups of one tile share k between them and leave their sums in scratch memory,
 // [split, row, output] with rows and outputs rounded up to whole tiles, for matmul_reduce to add.
-// With kShare > 1 the tiles from params.whole_tiles on are shared in that way by kShare groups each,
-// for which the others would leave no more than part of the device: the group that is done last adds
-// up what the others left, in the order of k, and goes on as if it had done all of it.
+// With kShare > 1 the tiles from params.whole_tiles on, which alone would leave most of the device
+// idle, are shared in that way by kShare groups each: the one that is done last adds up what all of
+// them left, in the order of k, and makes results of it.
 // With kRound > 0 the fragments of a whole step are in registers before its last products, so that
 // the next step goes to shared memory while they are multiplied, and kRound steps are written out
 // one after the other: at the end of a loop's body the compiler copies, and so waits for, what is
-// on its way. Of x only one step's are ahead then. Which tiles gain by it is in choose_tile.cpp.
+// on its way. Of x only one step's are ahead then. Which tiles gain by it is in tile_table.cpp.
 // With kGate half of the outputs are gates of the others, and y has half as many (params/matmul.h).
 //   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]; with kShare > 1
 //            [whole tiles + kShare * shared tiles, 1, 1]
