@@ -9,18 +9,14 @@
 // Include after attention_place.glsl and attention_score.glsl; needs kSubgroups, in a group.
 #ifndef HEARTH_ATTENTION_MERGE_GLSL
 #define HEARTH_ATTENTION_MERGE_GLSL
-#include "common/fences.glsl"
-
-layout(buffer_reference, std430, buffer_reference_align = 4) buffer Counts { uint at[]; };
-
-shared uint shared_before;
+#include "common/last_group.glsl"
 
 // Whether all other splits of the tile have counted themselves; the count then starts anew. Tiles
 // have rows of their own, and as many groups as heads at most for each.
 bool is_last_split(Place place) {
-  Counts counts = Counts(params.counts);
   const uint at = place.item.first_row * kHeads + gl_WorkGroupID.y;
   if (kSubgroups == 1) {
+    Counts counts = Counts(params.counts);
     // Every lane counts, and no barrier is needed.
     fence_queue();
     const uint before = subgroupMax(
@@ -30,16 +26,7 @@ bool is_last_split(Place place) {
     fence_queue();
     return last;
   }
-  meet_group();
-  if (gl_LocalInvocationIndex == 0) {
-    fence_queue();
-    shared_before = atomicAdd(counts.at[at], 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
-    if (shared_before + 1 == place.item.splits)
-      atomicStore(counts.at[at], 0u, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
-    fence_queue();
-  }
-  meet_group();
-  return shared_before + 1 == place.item.splits;
+  return is_last_group(params.counts, at, place.item.splits);
 }
 
 // To be called by every invocation of a group that has written its vectors.

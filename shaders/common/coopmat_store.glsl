@@ -5,11 +5,11 @@
 // Include after everything else of that kernel: expects its constants, its Place and its `tiles`.
 #ifndef HEARTH_COOPMAT_STORE_GLSL
 #define HEARTH_COOPMAT_STORE_GLSL
+#include "common/last_group.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonly buffer HalfQuads {
   uvec2 at[];
 };
-layout(buffer_reference, std430, buffer_reference_align = 4) buffer Counts { uint at[]; };
 
 // Orders shared memory within the subgroup.
 void subgroup_shared_barrier() {
@@ -32,23 +32,6 @@ void store_parts(Fragment sums[kSums], uint64_t to, uint first, uint stride) {
   [[unroll]] for (uint f = 0; f < kSums; ++f)
     coopMatStore(sums[f], parts.at, first / 4 + fragment_vec(f, stride), stride / 4,
                  gl_CooperativeMatrixLayoutRowMajor);
-}
-
-shared uint shared_before;
-
-// Whether all others that share the tile have counted themselves; the count then starts anew.
-bool is_last(uint tile) {
-  meet_group();
-  if (gl_LocalInvocationIndex == 0) {
-    Counts counts = Counts(params.counts);
-    fence_queue();
-    shared_before = atomicAdd(counts.at[tile], 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
-    if (shared_before + 1 == kShare)
-      atomicStore(counts.at[tile], 0u, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
-    fence_queue();
-  }
-  meet_group();
-  return shared_before + 1 == kShare;
 }
 
 // Four neighbouring results of gates from n on.
@@ -133,7 +116,7 @@ void store_shared(Fragment sums[kSums], Place place, uint first_row, uint first_
   const uint tile_vecs = kTileRows * kTileOutputs / 4;
   const uint first = place.shared_tile * kShare * tile_vecs;
   store_parts(sums, params.shared_parts, (first + place.split * tile_vecs) * 4, kTileOutputs);
-  if (!is_last(place.shared_tile)) return;
+  if (!is_last_group(params.counts, place.shared_tile, kShare)) return;
   const bool gated = kGate != kGateNone;
   const uint fragment_vecs = kFragmentOutputs / 4;  // in a row
   const uint row_vecs = kTileOutputs / (gated ? 8 : 4), vecs = kTileRows * row_vecs;

@@ -48,11 +48,7 @@ TEST(StepMemory, IsEnoughForStepsOfEverySizeAndContext) {
 
 // Scratch and counts of products, whose last tiles are shared at some sizes of step.
 TEST(StepMemory, IsEnoughForTheProductsOfEverySize) {
-  DeviceCaps caps = fake_devices().front().caps;
-  caps.features.coopmat = caps.features.float16 = true;
-  caps.coopmat_shapes = {
-      {16, 16, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32}};
-  caps.limits.max_shared_bytes = 48 * 1024;
+  DeviceCaps caps = with_matrices(fake_devices().front().caps);
   caps.limits.multiprocessors = 132;
   const StepLimits limits{.rows = 600, .sequences = 600, .logit_rows = 600, .context = 5000};
   const std::vector<ModelMatmul> matmuls = {

@@ -1,6 +1,7 @@
 // Capabilities of devices we do not have, for tables of kernel choice.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "runtime/device_caps.h"
@@ -21,6 +22,19 @@ inline FakeDevice fake_device(const char* name, DeviceType type, uint32_t subgro
   caps.limits.max_group_invocations = max_group_invocations;
   caps.limits.max_shared_bytes = max_shared_bytes;
   return {name, caps};
+}
+
+// Products of f16 matrices with f32 sums, m and k 16.
+inline CoopmatShape half_fragments(uint32_t n = 16) {
+  return {16, n, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32};
+}
+
+// The same device with matrix units.
+inline DeviceCaps with_matrices(DeviceCaps caps,
+                                std::vector<CoopmatShape> shapes = {half_fragments()}) {
+  caps.features.coopmat = caps.features.float16 = true;
+  caps.coopmat_shapes = std::move(shapes);
+  return caps;
 }
 
 inline std::vector<FakeDevice> fake_devices() {

@@ -10,6 +10,8 @@ namespace {
 
 using testing::fake_devices;
 using testing::FakeDevice;
+using testing::half_fragments;
+using testing::with_matrices;
 
 const std::vector<FakeDevice> kDevices = fake_devices();
 
@@ -52,8 +54,7 @@ TEST(KernelChoice, TilesFitTheDevice) {
     if (device.caps.type == DeviceType::kCpu) continue;
     for (const bool coopmat : {false, true}) {
       device.caps.features.coopmat = device.caps.features.float16 = coopmat;
-      device.caps.coopmat_shapes = {
-          {16, 16, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32}};
+      device.caps.coopmat_shapes = {half_fragments()};
       for (const uint32_t rows : {9u, 16u, 17u, 64u, 65u, 128u, 129u, 2048u}) {
         const MatmulPlan plan = choose_matmul(device.caps, shape_of(WeightFormat::kQ4K, rows));
         const auto& constants = plan.multiply.pipeline.constants;
@@ -217,14 +218,8 @@ void check_shared(const MatmulPlan& plan, uint32_t last_splits) {
 // The tiles of llama-8b's products on a device of 132 multiprocessors, as they were measured: one
 // group on each of them where that can be, and few parts of k.
 TEST(KernelChoice, TilesFillTheDevice) {
-  DeviceCaps caps = kDevices.front().caps;
-  caps.features.coopmat = caps.features.float16 = true;
-  caps.limits.max_shared_bytes = 48 * 1024;
-  caps.limits.max_group_invocations = 1024;
+  DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
   caps.limits.multiprocessors = 132;
-  caps.coopmat_shapes = {
-      {16, 16, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32},
-      {16, 8, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32}};
   struct Case {
     WeightFormat format;
     uint32_t rows, outputs, inputs;
@@ -297,9 +292,7 @@ TEST(KernelChoice, TilesFillTheDevice) {
 // Fragments of half the width make tiles possible that eight subgroups share evenly; where the
 // device has none, another tile has to do.
 TEST(KernelChoice, FragmentsDivideTheParts) {
-  DeviceCaps caps = kDevices.front().caps;
-  caps.features.coopmat = caps.features.float16 = true;
-  caps.limits.max_shared_bytes = 48 * 1024;
+  DeviceCaps caps = with_matrices(kDevices.front().caps);
   caps.limits.multiprocessors = 132;
   const auto fragment_outputs = [&](uint32_t rows, uint32_t outputs) {
     const std::vector<uint32_t> constants =
@@ -309,14 +302,10 @@ TEST(KernelChoice, FragmentsDivideTheParts) {
     EXPECT_EQ(constants[7] % constants[9], 0u) << rows;
     return constants[9];
   };
-  const CoopmatShape wide{
-      16, 16, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32};
-  CoopmatShape narrow = wide;
-  narrow.n = 8;
-  caps.coopmat_shapes = {wide, narrow};
+  caps.coopmat_shapes = {half_fragments(), half_fragments(8)};
   EXPECT_EQ(fragment_outputs(64, 28672), 8u);
   EXPECT_EQ(fragment_outputs(64, 4096), 16u);
-  caps.coopmat_shapes = {wide};
+  caps.coopmat_shapes = {half_fragments()};
   EXPECT_EQ(fragment_outputs(64, 28672), 16u);
   EXPECT_EQ(fragment_outputs(96, 28672), 16u);
 }
@@ -325,10 +314,7 @@ TEST(KernelChoice, FragmentsDivideTheParts) {
 // and for tiles that nobody else has a part of. Deterministic ones do the same at any number of
 // rows.
 TEST(KernelChoice, NormsAndGatesInsideProducts) {
-  DeviceCaps caps = kDevices.front().caps;
-  caps.features.coopmat = caps.features.float16 = true;
-  caps.coopmat_shapes = {
-      {16, 16, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32}};
+  DeviceCaps caps = with_matrices(kDevices.front().caps);
   const MatmulPlan one = choose_matmul(caps, shape_of(WeightFormat::kF16, 1, 28672));
   EXPECT_TRUE(one.norm_constant && one.emit_constant && one.gate_constant);
   EXPECT_FALSE(choose_matmul(caps, shape_of(WeightFormat::kF16, 1)).gate_constant);
@@ -351,8 +337,7 @@ TEST(KernelChoice, NormsAndGatesInsideProducts) {
 TEST(KernelChoice, MatrixUnitsTakeOverWhereTheyAreAhead) {
   DeviceCaps caps = kDevices.front().caps;
   caps.features.coopmat = caps.features.float16 = caps.features.integer_dot = true;
-  caps.coopmat_shapes = {
-      {16, 16, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32}};
+  caps.coopmat_shapes = {half_fragments()};
   const auto kernel = [&](WeightFormat format, uint32_t rows) {
     return choose_matmul(caps, shape_of(format, rows)).multiply.pipeline.kernel;
   };

@@ -1,0 +1,27 @@
+// Groups that make one thing together without waiting for each other: each leaves its part and counts
+// itself, and the last to do so goes on with all of them.
+#ifndef HEARTH_LAST_GROUP_GLSL
+#define HEARTH_LAST_GROUP_GLSL
+#include "common/fences.glsl"
+
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Counts { uint at[]; };
+
+shared uint shared_before;
+
+// Whether all but this one of `groups` groups have counted themselves at `at`; the count, which must
+// be zero before the first, then starts anew. All of the group must call it.
+bool is_last_group(uint64_t counts, uint at, uint groups) {
+  meet_group();
+  if (gl_LocalInvocationIndex == 0) {
+    fence_queue();
+    shared_before =
+        atomicAdd(Counts(counts).at[at], 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
+    if (shared_before + 1 == groups)
+      atomicStore(Counts(counts).at[at], 0u, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
+    fence_queue();
+  }
+  meet_group();
+  return shared_before + 1 == groups;
+}
+
+#endif
