@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-enum class AccessMode { kRead, kWrite, kReadWrite };
+enum class AccessMode { kRead, kWrite, kReadWrite, kWriteAlong };
 
 struct Access {
   BufferSlice slice;
@@ -23,6 +23,9 @@ struct Access {
 inline Access reads(BufferSlice slice) { return {slice, AccessMode::kRead}; }
 inline Access writes(BufferSlice slice) { return {slice, AccessMode::kWrite}; }
 inline Access reads_writes(BufferSlice slice) { return {slice, AccessMode::kReadWrite}; }
+// Writes bytes of a slice of which a command before, that `writes` it, does not: the two do not
+// meet.
+inline Access writes_along(BufferSlice slice) { return {slice, AccessMode::kWriteAlong}; }
 
 class Hazards {
  public:

@@ -5,7 +5,8 @@
 // subgroup, walking along k in steps of kTileInputs. The operands of kAhead steps are on their way
 // from memory to registers while those of one step are multiplied out of shared memory. With
 // kSplits > 1 the groups of one tile share k between them and leave their sums in scratch memory,
-// [split, row, output] with rows and outputs rounded up to whole tiles, for matmul_reduce to add.
+// [split, row, output] with rows rounded up to whole tiles and outputs to whole fragments, for
+// matmul_reduce to add.
 // With kShare > 1 the tiles from params.whole_tiles on, which alone would leave most of the device
 // idle, are shared in that way by kShare groups each: the one that is done last adds up what all of
 // them left, in the order of k, and makes results of it.

@@ -75,5 +75,6 @@ void main() {
     }
   }
   [[unroll]] for (uint r = 0; r < kRows; ++r)
-    if (first_row + r < params.rows) store_output(first_row + r, n, sum[r]);
+    if (first_row + r < params.rows)
+      store_output(first_row + r, n, sum[r], load_residual(first_row + r, n));
 }

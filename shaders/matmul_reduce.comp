@@ -1,7 +1,8 @@
 // Adds up what the groups of a split matmul left: sum over splits of partial[split, row, output],
 // and does to the sum what params/matmul.h says. An invocation four outputs.
 //   groups = [ceil(outputs / (4 * group size)), rows, 1]
-//   x is partial, [kSplits, rows, outputs] f32, rows and outputs rounded up to whole tiles
+//   x is partial, [kSplits, rows] rows of f32, params.part_stride apart; rows are rounded up to whole
+//   tiles of kTileRows
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -12,19 +13,17 @@
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint kSplits = 2;
 layout(constant_id = 3) const uint kTileRows = 64;
-layout(constant_id = 4) const uint kTileOutputs = 64;
 
 void add_up() {
   const uint row = gl_WorkGroupID.y;
   const uint n = gl_GlobalInvocationID.x * 4;
   if (n >= params.outputs) return;
   const uint rows = (params.rows + kTileRows - 1) / kTileRows * kTileRows;
-  const uint outputs = (params.outputs + kTileOutputs - 1) / kTileOutputs * kTileOutputs;
   F32x4 partial = F32x4(params.x);
-  const vec4 residual = load_residual(row, n);
+  const vec4 residual = load_residual_vec(row, n);
   vec4 parts[kSplits];
   [[unroll]] for (uint s = 0; s < kSplits; ++s)
-    parts[s] = partial.at[((s * rows + row) * outputs + n) / 4];
+    parts[s] = partial.at[((s * rows + row) * params.part_stride + n) / 4];
   vec4 sum = parts[0];
   [[unroll]] for (uint s = 1; s < kSplits; ++s) sum += parts[s];
   store_output_vec(row, n, sum, residual);

@@ -4,8 +4,8 @@
 // A group computes a tile of kTileRows x kTileOutputs sums, kLaneRows x kLaneOutputs a lane, walking
 // along k in steps of kTileInputs: the next step's operands are fetched into registers while this
 // step's are multiplied, from f32 tiles in shared memory. With kSplits > 1 the groups of one tile
-// share k between them and leave their sums in scratch memory, [split, row, output] with rows and
-// outputs rounded up to whole tiles, for matmul_reduce to add.
+// share k between them and leave their sums in scratch memory, [split, row, output] with rows
+// rounded up to whole tiles, for matmul_reduce to add.
 //   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
 // Rows fastest, so that groups that run together read the same weights.
 // REQUIRES: inputs a multiple of the format's block and of 8, addresses multiples of 16.
@@ -36,10 +36,10 @@ shared vec4 w_tile[kTileOutputs * kTileStride];
 void store_sum(uint row, uint n, float value) {
   if (row >= params.rows || n >= params.outputs) return;
   if (kSplits == 1) {
-    store_output(row, n, value);
+    store_output(row, n, value, load_residual(row, n));
   } else {
-    const uint rows = gl_NumWorkGroups.x * kTileRows, outputs = gl_NumWorkGroups.y * kTileOutputs;
-    F32(params.y).at[(gl_WorkGroupID.z * rows + row) * outputs + n] = value;
+    const uint part_row = gl_WorkGroupID.z * gl_NumWorkGroups.x * kTileRows + row;
+    F32(params.y).at[part_row * params.part_stride + n] = value;
   }
 }
 

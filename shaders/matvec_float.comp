@@ -3,7 +3,8 @@
 // A subgroup computes kOutputs neighbouring outputs for kRows rows of x; its lanes walk along k,
 // a chunk of weights each, and keep kAhead * kOutputs chunks in flight.
 //   groups = [ceil(outputs / (kOutputs * subgroups in a group)), ceil(rows / kRows), 1]
-// REQUIRES: inputs a multiple of the chunk, addresses multiples of 16, full subgroups.
+// REQUIRES: inputs a multiple of the chunk, addresses multiples of 16, full subgroups of kOutputs
+// lanes or more.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -78,6 +79,12 @@ void main() {
   chain_wait();
   float squares = 0.0;
   if (kNorm != 0) squares = own_squares();
+  // What the results end with, of which lane o has the one of output o: it is there when they are.
+  const uint own_output = first + gl_SubgroupInvocationID;
+  float residuals[kRows], norm_weight = 0.0;
+  [[unroll]] for (uint r = 0; r < kRows; ++r)
+    residuals[r] = load_residual(first_row + r, own_output);
+  if (kEmit != 0) norm_weight = load_norm_weight(own_output);
   if (chunk + reach < chunks) {
     multiply_step(sum, w, rows, chunk);
     chunk += stride;
@@ -104,14 +111,13 @@ void main() {
       float up = 0.0;
       if (kGate != kGateNone) up = subgroupAdd(sum[r * kOutputs + o + kResults]) * scale;
       const uint n = first + o;
-      if (gl_SubgroupInvocationID == o % gl_SubgroupSize && n < results &&
-          first_row + r < params.rows) {
+      if (gl_SubgroupInvocationID == o && n < results && first_row + r < params.rows) {
         if (kGate != kGateNone) {
           F32(params.y).at[(first_row + r) * results + n] =
               activate(total, kGate == kGateGelu) * up;
         } else {
-          const float value = store_output(first_row + r, n, total);
-          if (kEmit != 0) own += emit_scaled(n, value);
+          const float value = store_output(first_row + r, n, total, residuals[r]);
+          if (kEmit != 0) own += emit_scaled(n, value, norm_weight);
         }
       }
     }

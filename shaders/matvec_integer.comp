@@ -128,6 +128,9 @@ float team_sum(uint round, uint team, uint o, uint r) {
   return sum;
 }
 
+// The results that a lane finishes.
+const uint kOwn = (kRounds * kTeams * kResults * kRows + kLanes - 1) / kLanes;
+
 void main() {
   const uint lane = gl_SubgroupID * kWidth + gl_SubgroupInvocationID, team_lane = lane % kTeamLanes;
   const uint round_results = kTeams * kResults;
@@ -142,6 +145,13 @@ void main() {
   chain_wait();
   float squares = 0.0;
   if (kNorm != 0) squares = own_squares();
+  // What the results end with, which is then there when they are.
+  float residuals[kOwn], norm_weights[kOwn];
+  [[unroll]] for (uint own = 0; own < kOwn; ++own) {
+    const uint i = lane + own * kLanes, n = group_first + i / kRows;
+    residuals[own] = load_residual(first_row + i % kRows, n);
+    norm_weights[own] = kEmit != 0 ? load_norm_weight(n) : 0.0;
+  }
   SplitPiece x[kXPieces];
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
     const uint row = min(first_row + r, params.rows - 1);
@@ -162,20 +172,22 @@ void main() {
   if (kNorm != 0) scale = norm_scale(squares);
   barrier();  // partials
   const uint results = result_count();
-  float own = 0.0;  // squares of this lane's results
-  for (uint i = lane; i < kRounds * round_results * kRows; i += kLanes) {
+  float own_squared = 0.0;
+  [[unroll]] for (uint own = 0; own < kOwn; ++own) {
+    const uint i = lane + own * kLanes;
     const uint r = i % kRows, row = first_row + r, place = i / kRows, n = group_first + place;
     const uint round = place / round_results, team = place / kResults % kTeams, o = place % kResults;
-    if (row >= params.rows || n >= results) continue;
-    const float total = team_sum(round, team, o, r) * scale;
-    if (kGate != kGateNone) {
-      const float up = team_sum(round, team, o + kResults, r) * scale;
-      F32(params.y).at[row * results + n] = activate(total, kGate == kGateGelu) * up;
-    } else {
-      const float value = store_output(row, n, total);
-      if (kEmit != 0) own += emit_scaled(n, value);
+    if (round < kRounds && row < params.rows && n < results) {
+      const float total = team_sum(round, team, o, r) * scale;
+      if (kGate != kGateNone) {
+        const float up = team_sum(round, team, o + kResults, r) * scale;
+        F32(params.y).at[row * results + n] = activate(total, kGate == kGateGelu) * up;
+      } else {
+        const float value = store_output(row, n, total, residuals[own]);
+        if (kEmit != 0) own_squared += emit_scaled(n, value, norm_weights[own]);
+      }
     }
   }
-  if (kEmit != 0) emit_squares(own);
+  if (kEmit != 0) emit_squares(own_squared);
   chain_done();
 }

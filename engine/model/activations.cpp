@@ -19,7 +19,8 @@ void add_matmuls(const DeviceCaps& caps, std::span<const ModelMatmul> matmuls,
       const MatmulShape shape{.format = matmul.format,
                               .rows = rows,
                               .inputs = matmul.inputs,
-                              .outputs = matmul.outputs};
+                              .outputs = matmul.outputs,
+                              .beside = matmul.beside};
       const MatmulPlan plan = choose_matmul(caps, shape, limits.deterministic);
       sizes.matmul_scratch = std::max(sizes.matmul_scratch, plan.scratch_bytes);
       if (plan.shared)
@@ -59,11 +60,15 @@ std::vector<ModelMatmul> model_matmuls(const WeightTable& table, const ModelFile
   std::set<ModelMatmul> matmuls;
   for (const WeightSpec& spec : table.specs()) {
     if (spec.is_vector) continue;
+    const std::vector<SegmentPlan> segments = plan_segments(spec, file);
+    uint64_t outputs = 0;
+    for (const SegmentPlan& segment : segments) outputs += segment.rows;
     // A tied embedding is the output matrix too.
-    for (const SegmentPlan& segment : plan_segments(spec, file))
+    for (const SegmentPlan& segment : segments)
       matmuls.insert({.format = segment.format,
                       .inputs = static_cast<uint32_t>(segment.cols),
                       .outputs = static_cast<uint32_t>(segment.rows),
+                      .beside = static_cast<uint32_t>(outputs - segment.rows),
                       .of_logits = spec.role < kFirstLayerRole});
   }
   return {matmuls.begin(), matmuls.end()};

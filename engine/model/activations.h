@@ -60,6 +60,7 @@ void for_step_buckets(const StepLimits& limits, Visit visit) {
 struct ModelMatmul {
   WeightFormat format = WeightFormat::kF32;
   uint32_t inputs = 0, outputs = 0;
+  uint32_t beside = 0;     // outputs of the weight's other segments
   bool of_logits = false;  // runs over logit rows only
 
   auto operator<=>(const ModelMatmul&) const = default;

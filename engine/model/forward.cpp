@@ -89,17 +89,23 @@ Status Forward::post_norm(WeightRole weight, uint32_t layer) {
                           .epsilon = config().norm_epsilon});
 }
 
-MatmulPlan Forward::plan_for(const WeightSegment& segment, uint32_t rows) const {
-  return choose_matmul(
-      context_.caps,
-      {.format = segment.format, .rows = rows, .inputs = segment.cols, .outputs = segment.rows},
-      context_.deterministic);
+MatmulPlan Forward::plan_for(const Weight& weight, const WeightSegment& segment,
+                             uint32_t rows) const {
+  uint32_t outputs = 0;
+  for (const WeightSegment& each : weight) outputs += each.rows;
+  return choose_matmul(context_.caps,
+                       {.format = segment.format,
+                        .rows = rows,
+                        .inputs = segment.cols,
+                        .outputs = segment.rows,
+                        .beside = outputs - segment.rows},
+                       context_.deterministic);
 }
 
 RowForm Forward::form_for(const Weight& weight, uint32_t rows) const {
   std::optional<RowForm> form;
   for (const WeightSegment& segment : weight) {
-    const RowForm wanted = plan_for(segment, rows).form;
+    const RowForm wanted = plan_for(weight, segment, rows).form;
     if (form && *form != wanted) return RowForm::kFloats;
     form = wanted;
   }
@@ -108,7 +114,7 @@ RowForm Forward::form_for(const Weight& weight, uint32_t rows) const {
 
 bool Forward::finishes_norm(const Weight& weight) const {
   return std::ranges::all_of(weight, [&](const WeightSegment& segment) {
-    return plan_for(segment, bucket_.rows).norm_constant.has_value();
+    return plan_for(weight, segment, bucket_.rows).norm_constant.has_value();
   });
 }
 
@@ -155,7 +161,7 @@ Status Forward::matmul(std::string_view part, const Weight& weight, const Weight
   std::vector<PlannedMatmul> products;
   uint64_t first = 0;  // output of the segment
   for (const WeightSegment& segment : weight) {
-    const MatmulPlan plan = plan_for(segment, rows);
+    const MatmulPlan plan = plan_for(weight, segment, rows);
     Matmul op = product(segment, x, rows);
     op.y = y.slice(first * rows * 4, uint64_t{rows} * segment.rows * 4);
     op.soft_cap = soft_cap;
@@ -173,14 +179,14 @@ Status Forward::matmul(std::string_view part, const Weight& weight, const Weight
 Result<std::optional<MatmulParts>> Forward::matmul_parts(std::string_view part,
                                                          const Weight& weight, const Weight& bias,
                                                          const Rows& x) {
-  std::optional<MatmulParts> parts;
-  if (weight.size() != 1 || !bias.empty()) return parts;
-  const MatmulPlan plan = plan_for(weight.front(), bucket_.rows);
-  if (!plan.reduce) return parts;
+  if (!bias.empty()) return std::optional<MatmulParts>();
+  std::vector<PlannedMatmul> products;
+  for (const WeightSegment& segment : weight)
+    products.push_back(
+        {plan_for(weight, segment, bucket_.rows), product(segment, x, bucket_.rows)});
   recorder_.set_part(part);
-  HEARTH_ASSIGN(parts, record_matmul_parts(recorder_, context_.pipelines, plan,
-                                           product(weight.front(), x, bucket_.rows)));
-  return parts;
+  return record_matmul_parts(recorder_, context_.pipelines, products,
+                             context_.activations.matmul_scratch.all());
 }
 
 Status Forward::add_product(std::string_view part, const Weight& weight, const Weight& bias,
@@ -191,7 +197,7 @@ Status Forward::add_product(std::string_view part, const Weight& weight, const W
   const Weight* reader = reader_of(next.role, next.layer);
   const bool one = bucket_.rows == 1 && weight.size() == 1 && bias.empty();
   if (one && reader != nullptr && finishes_norm(*reader)) {
-    const MatmulPlan plan = plan_for(weight.front(), 1);
+    const MatmulPlan plan = plan_for(weight, weight.front(), 1);
     // `projected` is not in use here: it is for norms before h is added to.
     const uint64_t bytes = square_bytes(plan);
     if (plan.emit_constant && bytes <= buffers.projected.bytes()) {
@@ -327,7 +333,7 @@ Status Forward::attention_out(uint32_t layer) {
 Result<bool> Forward::gated_mlp(const Weight& weight, RowForm form) {
   const Activations& buffers = context_.activations;
   if (weight.size() != 1 || config().mlp_width % 4 != 0) return false;
-  const MatmulPlan plan = plan_for(weight.front(), bucket_.rows);
+  const MatmulPlan plan = plan_for(weight, weight.front(), bucket_.rows);
   const bool halves = form == RowForm::kHalves;
   if (!plan.gate_constant || (halves && plan.form != RowForm::kHalves)) return false;
   Matmul op = product(weight.front(), normed_, bucket_.rows);

@@ -104,12 +104,12 @@ class Forward {
   };
   // The form in which all segments of a weight want so many rows, if a kernel before can write it.
   RowForm form_for(const Weight& weight, uint32_t rows) const;
-  MatmulPlan plan_for(const WeightSegment& segment, uint32_t rows) const;
+  MatmulPlan plan_for(const Weight& weight, const WeightSegment& segment, uint32_t rows) const;
   // Whether all segments of a weight can finish a norm that a product began.
   bool finishes_norm(const Weight& weight) const;
   Matmul product(const WeightSegment& segment, const Rows& x, uint32_t rows) const;
-  // The same, where the sums are left in parts because whatever reads them adds them up: null where
-  // they are not. Only weights of one segment without a bias.
+  // The products of all segments, where the sums are left in parts because whatever reads them adds
+  // them up: null where they are not. Only weights without a bias.
   Result<std::optional<MatmulParts>> matmul_parts(std::string_view part, const Weight& weight,
                                                   const Weight& bias, const Rows& x);
   // h += weight * x. Left in parts to the norm that comes next, or that norm begun.

@@ -115,14 +115,14 @@ MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint
   const uint32_t resident = large ? 1 : 2;
   const uint32_t all_teams = teams * multiprocessors(caps) * resident;
   const uint32_t most_rows = large ? 1 : 2;
+  const uint32_t all_outputs = shape.outputs + shape.beside;
   uint32_t outputs = std::max(1u, (rows_at_once > most_rows ? 2 : 4) / pieces);
   // Pieces of Q4_0 are so few words that there are registers for more, where that leaves rounds.
   if (shape.format == WeightFormat::kQ4_0 && rows_at_once == 1 && outputs == 4 &&
-      shape.outputs > 16 * all_teams)
+      all_outputs > 16 * all_teams)
     outputs = 8;
   constexpr uint32_t kMostRounds = 16;
-  const uint32_t rounds =
-      std::clamp(divide_up(shape.outputs, outputs * all_teams), 1u, kMostRounds);
+  const uint32_t rounds = std::clamp(divide_up(all_outputs, outputs * all_teams), 1u, kMostRounds);
   const uint32_t lanes = team * teams;
   return {
       .multiply = {.pipeline = {.kernel = variant("matvec_integer", shape.format),

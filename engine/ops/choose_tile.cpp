@@ -66,8 +66,10 @@ struct Choice {
   uint32_t splits = 1, last_splits = 1;
 };
 
+// Those of products beside this one, too: they run together, and choose alike.
 uint32_t tile_count(const MatmulShape& shape, const Tile& tile) {
-  return divide_up(shape.rows, tile.rows) * divide_up(shape.outputs, tile.outputs);
+  return divide_up(shape.rows, tile.rows) *
+         (divide_up(shape.outputs, tile.outputs) + divide_up(shape.beside, tile.outputs));
 }
 
 uint32_t groups_at_once(const DeviceCaps& caps, const Tile& tile) {
@@ -116,7 +118,7 @@ std::vector<Choice> ways_to_split(const DeviceCaps& caps, const MatmulShape& sha
     if (many || tile.round == 0 || steps % (tile.round * splits) == 0)
       ways.push_back({.tile = tile, .splits = splits});
   const uint32_t left = tiles % at_once;
-  if (!coopmat || !many || tiles < at_once || left == 0) return ways;
+  if (!coopmat || !many || tiles < at_once || left == 0 || shape.beside > 0) return ways;
   for (uint32_t splits = 2; splits <= most(left, kMostLastSplits); ++splits)
     ways.push_back({.tile = tile, .last_splits = splits});
   return ways;
@@ -197,11 +199,13 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
   plan.multiply.groups = {.x = down, .y = across, .z = splits};
   if (splits > 1) {
     const uint32_t reduce_lanes = group_size(caps, 256);
-    plan.reduce = KernelPlan{
-        .pipeline = {.kernel = "matmul_reduce",
-                     .constants = {reduce_lanes, kNoEpilogue, splits, tile.rows, tile.outputs}},
-        .groups = {.x = divide_up(shape.outputs, 4 * reduce_lanes), .y = shape.rows}};
-    plan.parts = {.splits = splits, .rows = down * tile.rows, .outputs = across * tile.outputs};
+    plan.reduce =
+        KernelPlan{.pipeline = {.kernel = "matmul_reduce",
+                                .constants = {reduce_lanes, kNoEpilogue, splits, tile.rows}},
+                   .groups = {.x = divide_up(shape.outputs, 4 * reduce_lanes), .y = shape.rows}};
+    plan.parts = {.splits = splits,
+                  .rows = down * tile.rows,
+                  .outputs = divide_up(shape.outputs, kPartUnit) * kPartUnit};
     plan.part_bytes = uint64_t{splits} * plan.parts.rows * plan.parts.outputs * 4;
   }
   if (last_splits > 1) {

@@ -92,6 +92,7 @@ struct MatmulShape {
   uint32_t rows = 0;    // of x
   uint32_t inputs = 0;  // a multiple of the format's block, or of kFloatInputUnit
   uint32_t outputs = 0;
+  uint32_t beside = 0;  // outputs of products with the same x that run at the same time
 };
 inline constexpr uint32_t kFloatInputUnit = 8;
 inline constexpr uint32_t kMaxMatvecRows = 8;  // that a matrix-vector kernel takes at once
@@ -103,10 +104,12 @@ std::optional<CoopmatShape> coopmat_shape(const DeviceCaps& caps);
 // Which specialization constant of a matmul kernel says what is done to the sums.
 inline constexpr size_t kEpilogueConstant = 1;
 
-// How a split product leaves its sums: [splits, rows, outputs] f32, whole tiles.
+// How a split product leaves its sums: [splits, rows, outputs] f32, with the rows of whole tiles
+// and outputs rounded up to kPartUnit, which whole fragments divide.
 struct PartLayout {
   uint32_t splits = 0, rows = 0, outputs = 0;
 };
+inline constexpr uint32_t kPartUnit = 16;
 
 // A product whose last tiles are shared by several groups each, so that they, too, keep the whole
 // device busy: the last of a tile's groups adds up their parts, and counts tell it that it is.

@@ -1,5 +1,6 @@
 #include "engine/ops/matmul.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
@@ -38,10 +39,11 @@ bool shares_tiles(const MatmulPlan& plan, const Matmul& op) {
   return plan.shared && op.counts && op.counts->bytes >= plan.shared->count_bytes;
 }
 
-// Dispatches one kernel of the plan: from x to y, with the op's other arguments.
+// Dispatches one kernel of the plan: from x to what it writes, with the op's other arguments.
 Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                 const KernelPlan& kernel, const Matmul& op, const BufferSlice& x,
-                const BufferSlice& y, bool last) {
+                const Access& written, uint32_t part_stride, bool last) {
+  const BufferSlice& y = written.slice;
   PipelineInfo info = kernel.pipeline;
   info.constants[kEpilogueConstant] = last ? epilogue(op) : 0;
   if (op.squares) info.constants[*plan.norm_constant] = 1;
@@ -73,17 +75,18 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
       .soft_cap = op.soft_cap,
       .epsilon = op.norm_epsilon,
       .square_count = squares ? static_cast<uint32_t>(squares->bytes / 4) : 0,
-      .whole_tiles = shared ? plan.shared->whole_tiles : 0};
+      .whole_tiles = shared ? plan.shared->whole_tiles : 0,
+      .part_stride = part_stride};
   recorder.dispatch(
       {.pipeline = *pipeline,
        .push = params,
        .groups = kernel.groups,
-       .accesses = {reads(op.weight), reads(x), writes(y), reads(op.bias.value_or(op.weight)),
+       .accesses = {reads(op.weight), reads(x), written, reads(op.bias.value_or(op.weight)),
                     reads(op.residual.value_or(x)), reads(op.squares.value_or(op.weight)),
                     reads(op.begin_norm ? op.begin_norm->weight : op.weight),
-                    writes(op.begin_norm ? op.begin_norm->scaled : y),
-                    writes(op.begin_norm ? op.begin_norm->squares : y), writes(parts),
-                    writes(shared ? *op.counts : y)}});
+                    op.begin_norm ? writes(op.begin_norm->scaled) : written,
+                    op.begin_norm ? writes(op.begin_norm->squares) : written,
+                    shared ? writes(parts) : written, shared ? writes(*op.counts) : written}});
   return {};
 }
 
@@ -117,15 +120,55 @@ Result<BufferSlice> prepared_rows(CommandRecorder& recorder, PipelineStore& pipe
 
 }  // namespace
 
-Result<MatmulParts> record_matmul_parts(CommandRecorder& recorder, PipelineStore& pipelines,
-                                        const MatmulPlan& plan, const Matmul& op) {
-  HEARTH_TRY(check(plan, op));
-  HEARTH_ASSIGN(const BufferSlice x, prepared_rows(recorder, pipelines, plan, op));
-  const MatmulParts parts{.slice = op.scratch->slice(plan.prepared_bytes, plan.part_bytes),
-                          .splits = plan.parts.splits,
-                          .row_stride = plan.parts.outputs,
-                          .split_stride = plan.parts.rows * plan.parts.outputs};
-  HEARTH_TRY(dispatch(recorder, pipelines, plan, plan.multiply, op, x, parts.slice, false));
+namespace {
+
+// Where products leave their sums: one matrix for all, `offset` bytes into scratch.
+MatmulParts place_parts(std::span<const PlannedMatmul> matmuls, const BufferSlice& scratch,
+                        uint64_t offset) {
+  const PartLayout& layout = matmuls.front().plan.parts;
+  MatmulParts parts{.splits = layout.splits};
+  for (const PlannedMatmul& matmul : matmuls) parts.row_stride += matmul.plan.parts.outputs;
+  parts.split_stride = layout.rows * parts.row_stride;
+  parts.slice = scratch.slice(offset, uint64_t{parts.splits} * parts.split_stride * 4);
+  return parts;
+}
+
+bool split_alike(std::span<const PlannedMatmul> matmuls) {
+  const PartLayout& first = matmuls.front().plan.parts;
+  return std::ranges::all_of(matmuls, [&](const PlannedMatmul& matmul) {
+    const auto& [plan, op] = matmul;
+    return plan.reduce && plan.parts.splits == first.splits && plan.parts.rows == first.rows &&
+           (matmuls.size() == 1 || plan.parts.outputs == op.shape.outputs);
+  });
+}
+
+}  // namespace
+
+Result<std::optional<MatmulParts>> record_matmul_parts(CommandRecorder& recorder,
+                                                       PipelineStore& pipelines,
+                                                       std::span<const PlannedMatmul> matmuls,
+                                                       const BufferSlice& scratch) {
+  std::optional<MatmulParts> parts;
+  if (!split_alike(matmuls)) return parts;
+  uint64_t prepared = 0, needed = 0;  // of scratch: for x, and for all
+  for (const auto& [plan, op] : matmuls) {
+    prepared += plan.prepared_bytes;
+    needed += plan.scratch_bytes;
+  }
+  if (needed > scratch.bytes) return parts;
+  parts = place_parts(matmuls, scratch, prepared);
+  uint64_t used = 0, column = 0;
+  for (const auto& [plan, op] : matmuls) {
+    Matmul placed = op;
+    placed.scratch = scratch.slice(used, scratch.bytes - used);
+    HEARTH_TRY(check(plan, placed));
+    HEARTH_ASSIGN(const BufferSlice x, prepared_rows(recorder, pipelines, plan, placed));
+    const BufferSlice y = parts->slice.slice(column * 4, parts->slice.bytes - column * 4);
+    HEARTH_TRY(dispatch(recorder, pipelines, plan, plan.multiply, placed, x,
+                        column == 0 ? writes(y) : writes_along(y), parts->row_stride, false));
+    used += plan.prepared_bytes;
+    column += plan.parts.outputs;
+  }
   return parts;
 }
 
@@ -136,20 +179,21 @@ Result<std::optional<MatmulParts>> record_product(CommandRecorder& recorder,
                                                   PipelineStore& pipelines, const MatmulPlan& plan,
                                                   const Matmul& op) {
   std::optional<MatmulParts> parts;
-  if (plan.reduce) {
-    HEARTH_ASSIGN(parts, record_matmul_parts(recorder, pipelines, plan, op));
-    return parts;
-  }
   HEARTH_TRY(check(plan, op));
+  if (plan.reduce) {
+    const PlannedMatmul one[] = {{plan, op}};
+    return record_matmul_parts(recorder, pipelines, one, *op.scratch);
+  }
   HEARTH_ASSIGN(const BufferSlice x, prepared_rows(recorder, pipelines, plan, op));
   const KernelPlan& multiply = shares_tiles(plan, op) ? plan.shared->multiply : plan.multiply;
-  HEARTH_TRY(dispatch(recorder, pipelines, plan, multiply, op, x, op.y, true));
+  HEARTH_TRY(dispatch(recorder, pipelines, plan, multiply, op, x, writes(op.y), 0, true));
   return parts;
 }
 
 Status record_sum(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                   const Matmul& op, const MatmulParts& parts) {
-  return dispatch(recorder, pipelines, plan, *plan.reduce, op, parts.slice, op.y, true);
+  return dispatch(recorder, pipelines, plan, *plan.reduce, op, parts.slice, writes(op.y),
+                  parts.row_stride, true);
 }
 
 }  // namespace

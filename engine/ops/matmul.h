@@ -50,28 +50,34 @@ struct Matmul {
 Status record_matmul(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                      const Matmul& op);
 
-// Products that do not depend on each other: they run side by side as long as `scratch`, which
-// takes the place of their ops', has room for the next one's.
 struct PlannedMatmul {
   MatmulPlan plan;
   Matmul op;
 };
+
+// Products that do not depend on each other: they run side by side as long as `scratch`, which
+// takes the place of their ops', has room for the next one's.
 Status record_matmuls(CommandRecorder& recorder, PipelineStore& pipelines,
                       std::span<const PlannedMatmul> matmuls, const BufferSlice& scratch);
 
 uint64_t square_bytes(const MatmulPlan& plan);
 
-// Sums of a split product that are still to be added up.
+// Sums of split products that are still to be added up: one matrix, in which the outputs of each
+// product come after those of the one before.
 struct MatmulParts {
-  BufferSlice slice;  // in op.scratch
+  BufferSlice slice;  // in the scratch
   uint32_t splits = 0;
   uint32_t row_stride = 0, split_stride = 0;  // floats
 };
 
-// Records all but the last kernel, whose work is left to whoever reads the result. REQUIRES:
-// plan.reduce. What comes after the sum (bias, residual, soft cap) is left out.
-Result<MatmulParts> record_matmul_parts(CommandRecorder& recorder, PipelineStore& pipelines,
-                                        const MatmulPlan& plan, const Matmul& op);
+// Records all but the last kernels of products with the same x, and leaves the work of those to
+// whoever reads the results: what comes after the sums (bias, residual, soft cap) is left out.
+// Null, and nothing recorded, where not all are split, and in the same way, or where `scratch`,
+// which takes the place of their ops', has no room for them side by side.
+Result<std::optional<MatmulParts>> record_matmul_parts(CommandRecorder& recorder,
+                                                       PipelineStore& pipelines,
+                                                       std::span<const PlannedMatmul> matmuls,
+                                                       const BufferSlice& scratch);
 
 // Records only what turns op.x into plan.form, into `prepared`, for several products with the same
 // x. REQUIRES: plan.prepare.

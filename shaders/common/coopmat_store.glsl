@@ -17,21 +17,18 @@ void subgroup_shared_barrier() {
                  gl_SemanticsAcquireRelease);
 }
 
-// Fragment f of the subgroup's, in a matrix of `stride` floats a row that begins with the tile.
-uint fragment_vec(uint f, uint stride) {
-  const uint row = gl_SubgroupID / kSubgroupsAcross * kSubgroupRows +
-                   f / kFragmentsAcross * kFragmentRows;
-  const uint column = gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs +
-                      f % kFragmentsAcross * kFragmentOutputs;
-  return (row * stride + column) / 4;
-}
-
-// `first` is where the tile begins, in floats.
-void store_parts(Fragment sums[kSums], uint64_t to, uint first, uint stride) {
+// `first` is where the tile begins, in floats. Fragments from column `end` of the tile on are dropped.
+void store_parts(Fragment sums[kSums], uint64_t to, uint first, uint stride, uint end) {
   F32x4 parts = F32x4(to);
-  [[unroll]] for (uint f = 0; f < kSums; ++f)
-    coopMatStore(sums[f], parts.at, first / 4 + fragment_vec(f, stride), stride / 4,
-                 gl_CooperativeMatrixLayoutRowMajor);
+  [[unroll]] for (uint f = 0; f < kSums; ++f) {
+    const uint row = gl_SubgroupID / kSubgroupsAcross * kSubgroupRows +
+                     f / kFragmentsAcross * kFragmentRows;
+    const uint column = gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs +
+                        f % kFragmentsAcross * kFragmentOutputs;
+    if (column < end)
+      coopMatStore(sums[f], parts.at, (first + row * stride + column) / 4, stride / 4,
+                   gl_CooperativeMatrixLayoutRowMajor);
+  }
 }
 
 // Four neighbouring results of gates from n on.
@@ -83,7 +80,7 @@ void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
     vec4 residuals[kFragmentsAcross * lane_vecs];
     [[unroll]] for (uint at = 0; at < kFragmentsAcross * lane_vecs; ++at) {
       const uint j = at / lane_vecs, v = gl_SubgroupInvocationID + at % lane_vecs * kWidth;
-      residuals[at] = load_residual(row + i * kFragmentRows + v / row_vecs,
+      residuals[at] = load_residual_vec(row + i * kFragmentRows + v / row_vecs,
                                     column + j * kFragmentOutputs + v % row_vecs * 4);
     }
     [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j) {
@@ -115,7 +112,8 @@ vec4 add_parts(uint first, uint vec) {
 void store_shared(Fragment sums[kSums], Place place, uint first_row, uint first_output) {
   const uint tile_vecs = kTileRows * kTileOutputs / 4;
   const uint first = place.shared_tile * kShare * tile_vecs;
-  store_parts(sums, params.shared_parts, (first + place.split * tile_vecs) * 4, kTileOutputs);
+  store_parts(sums, params.shared_parts, (first + place.split * tile_vecs) * 4, kTileOutputs,
+              kTileOutputs);
   if (!is_last_group(params.counts, place.shared_tile, kShare)) return;
   const bool gated = kGate != kGateNone;
   const uint fragment_vecs = kFragmentOutputs / 4;  // in a row
@@ -131,7 +129,7 @@ void store_shared(Fragment sums[kSums], Place place, uint first_row, uint first_
                              : at;
       values[i] = add_parts(first, vec);
       others[i] = gated ? add_parts(first, vec + fragment_vecs)
-                        : load_residual(first_row + row, first_output + column * 4);
+                        : load_residual_vec(first_row + row, first_output + column * 4);
     }
     [[unroll]] for (uint i = 0; i < kAtOnce; ++i) {
       const uint at = base + i * gl_WorkGroupSize.x;
@@ -152,8 +150,9 @@ void store(Fragment sums[kSums], Place place, uint first_row, uint first_output)
   } else if (kGate != kGateNone) {
     store_gated(sums, first_row, first_output);
   } else if (kSplits > 1) {
-    const uint rows = gl_NumWorkGroups.x * kTileRows, outputs = gl_NumWorkGroups.y * kTileOutputs;
-    store_parts(sums, params.y, (place.split * rows + first_row) * outputs + first_output, outputs);
+    const uint part_row = place.split * gl_NumWorkGroups.x * kTileRows + first_row;
+    store_parts(sums, params.y, part_row * params.part_stride + first_output, params.part_stride,
+                params.outputs - first_output);
   } else {
     store_outputs(sums, first_row, first_output);
   }

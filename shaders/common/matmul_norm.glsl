@@ -20,9 +20,12 @@ float norm_scale(float squares) {
   return inversesqrt(group_add(squares) / float(params.inputs) + params.epsilon);
 }
 
+// What emit_scaled() wants to be given. Any n does.
+float load_norm_weight(uint n) { return F32(params.norm_weight).at[min(n, params.outputs - 1)]; }
+
 // Leaves output n for the next product; its square.
-float emit_scaled(uint n, float value) {
-  F32(params.scaled).at[n] = value * F32(params.norm_weight).at[n];
+float emit_scaled(uint n, float value, float weight) {
+  F32(params.scaled).at[n] = value * weight;
   return value * value;
 }
 

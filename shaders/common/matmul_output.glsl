@@ -6,17 +6,23 @@
 // whole subgroup even where control flow says not to, and would read address 0.
 layout(constant_id = 1) const uint kEpilogue = 0;
 
-float store_output(uint row, uint n, float value) {
-  const uint place = row * params.outputs + n;
+// What store_output() wants to be given, which may be loaded long before. Any row and n do.
+float load_residual(uint row, uint n) {
+  if ((kEpilogue & kEpilogueResidual) == 0) return 0.0;
+  const uint place = min(row, params.rows - 1) * params.outputs + min(n, params.outputs - 1);
+  return F32(params.residual).at[place];
+}
+
+float store_output(uint row, uint n, float value, float residual) {
   if ((kEpilogue & kEpilogueBias) != 0) value += F32(params.bias).at[n];
   if ((kEpilogue & kEpilogueSoftCap) != 0) value = params.soft_cap * tanh(value / params.soft_cap);
-  if ((kEpilogue & kEpilogueResidual) != 0) value += F32(params.residual).at[place];
-  F32(params.y).at[place] = value;
+  if ((kEpilogue & kEpilogueResidual) != 0) value += residual;
+  F32(params.y).at[row * params.outputs + n] = value;
   return value;
 }
 
-// What store_output_vec() wants to be given, which may be loaded long before.
-vec4 load_residual(uint row, uint n) {
+// The same for store_output_vec().
+vec4 load_residual_vec(uint row, uint n) {
   if ((kEpilogue & kEpilogueResidual) == 0 || params.outputs % 4 != 0) return vec4(0.0);
   const uint place = min(row, params.rows - 1) * params.outputs + min(n, params.outputs - 4);
   return F32x4(params.residual).at[place / 4];
@@ -27,7 +33,7 @@ void store_output_vec(uint row, uint n, vec4 value, vec4 residual) {
   if (row >= params.rows || n >= params.outputs) return;
   if (params.outputs % 4 != 0) {
     [[unroll]] for (uint i = 0; i < 4; ++i)
-      if (n + i < params.outputs) store_output(row, n + i, value[i]);
+      if (n + i < params.outputs) store_output(row, n + i, value[i], load_residual(row, n + i));
     return;
   }
   const uint place = (row * params.outputs + n) / 4;

@@ -39,6 +39,7 @@ HEARTH_PARAMS(Matmul)
   float epsilon;  // of the norm
   uint square_count;
   uint whole_tiles;  // that have a group each; the others are shared
+  uint part_stride;  // of a split product: floats from row to row of its parts
 HEARTH_PARAMS_END
 
 #endif

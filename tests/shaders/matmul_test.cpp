@@ -204,6 +204,80 @@ TEST_F(MatmulTest, ProductsSideBySide) {
   EXPECT_LT(barriers_with(all), barriers_with(most));
 }
 
+// Split products of the same rows, in different formats: one matrix of parts for both.
+TEST_F(MatmulTest, PartsOfSeveralProductsInOneMatrix) {
+  constexpr uint32_t kRows = 9, kInputs = 1024, kFirst = 80, kSecond = 48;
+  const std::vector<float> x = random_floats(kRows * kInputs, 2);
+  const Buffer x_buffer = filled(x);
+  const auto shape_of = [](WeightFormat format, uint32_t outputs, uint32_t beside) {
+    return MatmulShape{
+        .format = format, .rows = kRows, .inputs = kInputs, .outputs = outputs, .beside = beside};
+  };
+  const Weights first = random_weights(WeightFormat::kQ8_0, kFirst, kInputs);
+  const Weights second = random_weights(WeightFormat::kQ4K, kSecond, kInputs);
+  const Buffer first_buffer = filled(first.device), second_buffer = filled(second.device);
+  const MatmulShape shapes[] = {shape_of(WeightFormat::kQ8_0, kFirst, kSecond),
+                                shape_of(WeightFormat::kQ4K, kSecond, kFirst)};
+  std::vector<PlannedMatmul> products;
+  uint64_t needed = 0;
+  for (const auto& [shape, weight] :
+       {std::pair(shapes[0], &first_buffer), std::pair(shapes[1], &second_buffer)}) {
+    products.push_back({choose_matmul(gpu_caps(true), shape),
+                        {.weight = weight->all(), .x = x_buffer.all(), .shape = shape}});
+    needed += products.back().plan.scratch_bytes;
+  }
+  const double most = limit(products.front().plan);
+
+  const Buffer scratch = poisoned(needed);
+  MatmulParts parts;
+  run([&](CommandRecorder& recorder) -> Status {
+    HEARTH_ASSIGN(const auto recorded,
+                  record_matmul_parts(recorder, pipelines(), products, scratch.all()));
+    EXPECT_TRUE(recorded.has_value());
+    parts = recorded.value_or(MatmulParts{});
+    return {};
+  });
+  ASSERT_GT(parts.splits, 1u);
+  ASSERT_EQ(parts.row_stride, kFirst + kSecond);
+  const std::vector<float> left = read<float>(scratch);
+  const auto sums = [&](uint32_t column, uint32_t outputs) {
+    std::vector<float> values;
+    for (uint32_t r = 0; r < kRows; ++r)
+      for (uint32_t n = 0; n < outputs; ++n) {
+        float sum = 0;
+        for (uint32_t s = 0; s < parts.splits; ++s)
+          sum += left[parts.slice.offset / 4 + s * parts.split_stride + r * parts.row_stride +
+                      column + n];
+        values.push_back(sum);
+      }
+    return values;
+  };
+  EXPECT_LT(nmse(sums(0, kFirst), reference_matmul(first.values, x, kRows, kInputs, kFirst)), most);
+  EXPECT_LT(
+      nmse(sums(kFirst, kSecond), reference_matmul(second.values, x, kRows, kInputs, kSecond)),
+      most);
+
+  // Where they cannot be beside each other nothing is recorded.
+  const auto records = [&](std::span<const PlannedMatmul> matmuls, const BufferSlice& room) {
+    auto recorder = CommandRecorder::begin(device());
+    EXPECT_TRUE(recorder.ok());
+    const auto recorded = record_matmul_parts(*recorder, pipelines(), matmuls, room);
+    EXPECT_TRUE(recorded.ok());
+    const auto commands = recorder->finish();
+    EXPECT_TRUE(commands.ok());
+    EXPECT_EQ(commands->dispatches() > 0, recorded->has_value());
+    return recorded->has_value();
+  };
+  EXPECT_TRUE(records(products, scratch.all()));
+  EXPECT_FALSE(records(products, scratch.slice(0, needed - 16)));
+  std::vector<PlannedMatmul> unlike = products;
+  ++unlike.back().plan.parts.splits;
+  EXPECT_FALSE(records(unlike, scratch.all()));
+  std::vector<PlannedMatmul> whole = products;
+  whole.back().plan.reduce.reset();
+  EXPECT_FALSE(records(whole, scratch.all()));
+}
+
 // A norm between two products of one row: the first begins it, the second finishes it.
 TEST_F(MatmulTest, ANormBetweenTwoProducts) {
   for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kF32, WeightFormat::kQ8_0}) {

@@ -289,6 +289,37 @@ TEST(KernelChoice, TilesFillTheDevice) {
   }
 }
 
+// Products that run at the same time on the same rows are chosen as one: the segments of a qkv
+// whose values are in another format have the same tiles and splits, and together fit the device at
+// once.
+TEST(KernelChoice, ProductsSideBySideAreSplitAlike) {
+  DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
+  caps.limits.multiprocessors = 132;
+  caps.features.integer_dot = true;
+  const auto plan = [&](WeightFormat format, uint32_t rows, uint32_t outputs, uint32_t beside) {
+    return choose_matmul(
+        caps,
+        {.format = format, .rows = rows, .inputs = 4096, .outputs = outputs, .beside = beside});
+  };
+  for (uint32_t rows = 3; rows <= 512; ++rows) {
+    const MatmulPlan first = plan(WeightFormat::kQ4K, rows, 5120, 1024);
+    const MatmulPlan second = plan(WeightFormat::kQ6K, rows, 1024, 5120);
+    EXPECT_EQ(first.multiply.pipeline.constants, second.multiply.pipeline.constants) << rows;
+    EXPECT_EQ(first.reduce.has_value(), second.reduce.has_value()) << rows;
+    EXPECT_FALSE(first.shared || second.shared) << rows;
+    if (first.reduce) {
+      EXPECT_EQ(first.parts.rows, second.parts.rows) << rows;
+    }
+  }
+  const auto groups = [&](uint32_t rows) {
+    const GroupCount first = plan(WeightFormat::kQ4K, rows, 5120, 1024).multiply.groups;
+    const GroupCount second = plan(WeightFormat::kQ6K, rows, 1024, 5120).multiply.groups;
+    return first.x * first.y * first.z + second.x * second.y * second.z;
+  };
+  EXPECT_LE(groups(64), 2 * 132u);
+  EXPECT_LE(groups(1), 2 * 132u);
+}
+
 // Fragments of half the width make tiles possible that eight subgroups share evenly; where the
 // device has none, another tile has to do.
 TEST(KernelChoice, FragmentsDivideTheParts) {

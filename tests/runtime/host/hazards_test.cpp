@@ -61,6 +61,15 @@ TEST_F(HazardsTest, ABarrierSettlesAllThatCameBefore) {
 
 TEST_F(HazardsTest, ACommandDoesNotMeetItself) { EXPECT_FALSE(add({reads(a()), writes(a())})); }
 
+TEST_F(HazardsTest, AWriterAlongAnotherMeetsReadersOnly) {
+  EXPECT_FALSE(add({writes(a())}));
+  EXPECT_FALSE(add({writes_along(a(10, 50))}));
+  EXPECT_FALSE(add({writes_along(a(20, 50))}));
+  EXPECT_TRUE(add({reads(a(60, 1))}));
+  EXPECT_TRUE(add({writes_along(a())})) << "it was read";
+  EXPECT_TRUE(add({writes(a(10, 1))}));
+}
+
 TEST_F(HazardsTest, ClearForgets) {
   EXPECT_FALSE(add({writes(a())}));
   hazards_.clear();
