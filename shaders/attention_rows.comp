@@ -169,11 +169,12 @@ void attend(Place place, Run run) {
 void main() {
   const Place place = find_place();
   Run run;
-  if (kRoped != 0 && place.rows > 0) begin_token(place, run);
+  Turns turns;
+  if (kRoped != 0 && place.rows > 0) begin_token(place, turns, run);
   chain_wait();
   if (place.rows > 0) {
     if (kRoped != 0)
-      rope_token(place, run);
+      rope_token(place, turns, run);
     else
       load_first_run(place, run);
     attend(place, run);

@@ -76,8 +76,14 @@ void take_head(uint which, uint row, uint block) {
     write_query(F32x4(params.q_out + (uint64_t(row) * kQOutStride + which * kHeadSize) * 4));
   } else {
     const uint kv_row = (block * kKvHeads + which) * kBlockTokens + position % kBlockTokens;
-    write_cache(is_key ? params.keys : params.values,
-                is_key ? params.key_scales : params.value_scales, kv_row);
+    for (uint begin = 0; begin < kHeadQuads; begin += gl_SubgroupSize * kLaneQuads) {
+      const uint first = begin + gl_SubgroupInvocationID * kLaneQuads;
+      vec4 quads[kLaneQuads];
+      [[unroll]] for (uint i = 0; i < kLaneQuads; ++i)
+        quads[i] = first + i < kHeadQuads ? result_quad(first + i) : vec4(0.0);
+      write_cache(is_key ? params.keys : params.values,
+                  is_key ? params.key_scales : params.value_scales, kv_row, first, quads);
+    }
   }
 }
 

@@ -61,15 +61,22 @@ void quad_angles(uint quad, out vec4 cosine, out vec4 sine) {
   sine *= scale;
 }
 
+// The quad whose elements are paired with those of one of the rotated part, where they are not its
+// own.
+uint other_quad(uint quad) { return quad < kHalfQuads ? quad + kHalfQuads : quad - kHalfQuads; }
+
+vec4 rotate_quad(uint quad, vec4 x, vec4 other, vec4 cosine, vec4 sine) {
+  if (kAdjacent != 0) return x * cosine + vec4(-x.y, x.x, -x.w, x.z) * sine;
+  return quad < kHalfQuads ? x * cosine - other * sine : x * cosine + other * sine;
+}
+
 // A quad of the result, on its own.
 vec4 result_quad(uint quad) {
   const vec4 x = load_quad(quad);
   if (!roped || quad >= kRopeQuads) return x;
   vec4 cosine, sine;
   quad_angles(quad, cosine, sine);
-  if (kAdjacent != 0) return x * cosine + vec4(-x.y, x.x, -x.w, x.z) * sine;
-  if (quad < kHalfQuads) return x * cosine - load_quad(quad + kHalfQuads) * sine;
-  return x * cosine + load_quad(quad - kHalfQuads) * sine;
+  return rotate_quad(quad, x, kAdjacent != 0 ? x : load_quad(other_quad(quad)), cosine, sine);
 }
 
 // Takes up a head: one of q or k, to be rotated and its norm weighted by `weight`, or one of v.
@@ -88,12 +95,15 @@ void open_head(uint64_t at, bool is_roped, uint64_t weight) {
   normed = true;
 }
 
+// Writes kLaneQuads quads a lane of a head of k or v. This lane has those from `first` on, and the
+// next one those after them.
 #ifdef KV_F16
-void write_cache(uint64_t cache, uint64_t scales, uint kv_row) {
+void write_cache(uint64_t cache, uint64_t scales, uint kv_row, uint first, vec4 quads[kLaneQuads]) {
   HalfQuads to = HalfQuads(cache + uint64_t(kv_row) * (kHeadSize * 2));
-  for (uint i = gl_SubgroupInvocationID; i < kHeadQuads; i += gl_SubgroupSize) {
-    const vec4 x = nearest_half(result_quad(i));
-    to.at[i] = uvec2(packHalf2x16(x.xy), packHalf2x16(x.zw));
+  [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) {
+    const vec4 x = nearest_half(quads[i]);
+    if (first + i < kHeadQuads)
+      to.at[first + i] = uvec2(packHalf2x16(x.xy), packHalf2x16(x.zw));
   }
 }
 #endif
@@ -104,36 +114,31 @@ uint pack_quad(vec4 x, float inverse) {
   return uint(q.x | q.y << 8 | q.z << 16 | q.w << 24);
 }
 
-void write_cache(uint64_t cache, uint64_t scales, uint kv_row) {
+void write_cache(uint64_t cache, uint64_t scales, uint kv_row, uint first, vec4 quads[kLaneQuads]) {
   const uint run_lanes = kScaleWeights / 4 / kLaneQuads;
   const uint head_runs = (kHeadSize + kScaleWeights - 1) / kScaleWeights;
   const uint own_run = gl_SubgroupInvocationID / run_lanes;
-  U32 to = U32(cache + uint64_t(kv_row) * kHeadSize);
-  Halves scale_of = Halves(scales + uint64_t(kv_row) * (head_runs * 2));
-  for (uint begin = 0; begin < kHeadQuads; begin += gl_SubgroupSize * kLaneQuads) {
-    const uint first = begin + gl_SubgroupInvocationID * kLaneQuads;
-    vec4 x[kLaneQuads];
-    float most = 0.0;
-    [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) {
-      x[i] = first + i < kHeadQuads ? result_quad(first + i) : vec4(0.0);
-      const vec4 magnitude = abs(x[i]);
-      most = max(most, max(max(magnitude.x, magnitude.y), max(magnitude.z, magnitude.w)));
-    }
-    // Runs are shorter than a subgroup: the subgroup's maximum, once for each of its runs.
-    float run_most = 0.0;
-    for (uint run = 0; run < gl_SubgroupSize / run_lanes; ++run) {
-      const float largest = subgroupMax(own_run == run ? most : 0.0);
-      run_most = own_run == run ? largest : run_most;
-    }
-    // By the scale as it is stored: its rounding then costs no accuracy.
-    const uint d_bits = packHalf2x16(vec2(run_most / 127.0, 0.0));
-    const float d = unpackHalf2x16(d_bits).x;
-    const float inverse = d > 0.0 ? 1.0 / d : 0.0;
-    [[unroll]] for (uint i = 0; i < kLaneQuads; ++i)
-      if (first + i < kHeadQuads) to.at[first + i] = pack_quad(x[i], inverse);
-    if (first < kHeadQuads && gl_SubgroupInvocationID % run_lanes == 0)
-      scale_of.at[first / (kScaleWeights / 4)] = uint16_t(d_bits);
+  float most = 0.0;
+  [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) {
+    const vec4 magnitude = first + i < kHeadQuads ? abs(quads[i]) : vec4(0.0);
+    most = max(most, max(max(magnitude.x, magnitude.y), max(magnitude.z, magnitude.w)));
   }
+  // Runs are shorter than a subgroup: the subgroup's maximum, once for each of its runs.
+  float run_most = 0.0;
+  for (uint run = 0; run < gl_SubgroupSize / run_lanes; ++run) {
+    const float largest = subgroupMax(own_run == run ? most : 0.0);
+    run_most = own_run == run ? largest : run_most;
+  }
+  // By the scale as it is stored: its rounding then costs no accuracy.
+  const uint d_bits = packHalf2x16(vec2(run_most / 127.0, 0.0));
+  const float d = unpackHalf2x16(d_bits).x;
+  const float inverse = d > 0.0 ? 1.0 / d : 0.0;
+  U32 to = U32(cache + uint64_t(kv_row) * kHeadSize);
+  [[unroll]] for (uint i = 0; i < kLaneQuads; ++i)
+    if (first + i < kHeadQuads) to.at[first + i] = pack_quad(quads[i], inverse);
+  if (first < kHeadQuads && gl_SubgroupInvocationID % run_lanes == 0)
+    Halves(scales + uint64_t(kv_row) * (head_runs * 2)).at[first / (kScaleWeights / 4)] =
+        uint16_t(d_bits);
 }
 #endif
 
