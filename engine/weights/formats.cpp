@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cctype>
+#include <utility>
 
 #include "shaders/quant/cpp.h"
 
@@ -216,6 +217,7 @@ WeightPiece unpack_piece(WeightFormat format, const std::byte* device, const Mat
       decode(matrix_of(format, device, shape), static_cast<std::uint32_t>(piece));
   WeightPiece result{{}, {unpacked.scale0, unpacked.scale1}, {unpacked.offset0, unpacked.offset1}};
   std::memcpy(result.q, unpacked.q, sizeof(result.q));
+  for (std::size_t i = 0; i < kPieceWeights; i += 4) std::swap(result.q[i + 1], result.q[i + 2]);
   return result;
 }
 

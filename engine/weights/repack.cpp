@@ -72,6 +72,18 @@ void copy_bytes(const FieldMove& move) {
   }
 }
 
+// Exchanges the two bytes in the middle of a word (shaders/quant/piece.h says why).
+std::uint32_t cross(std::uint32_t word) {
+  return (word & 0xff0000ffu) | ((word << 8) & 0x00ff0000u) | ((word >> 8) & 0x0000ff00u);
+}
+
+// In place, in all blocks that a move has written.
+void cross_words(const FieldMove& move) {
+  for (std::size_t i = 0; i < move.blocks; ++i)
+    for (std::byte *at = move.to + i * move.to_stride, *end = at + move.bytes; at < end; at += 4)
+      store(at, cross(load<std::uint32_t>(at)));
+}
+
 // Exchanges the bits of a above each masked bit, `distance` up, with the masked bits of b.
 void exchange_bits(std::uint64_t& a, std::uint64_t& b, int distance, std::uint64_t mask) {
   const std::uint64_t first = (a & mask) | ((b & mask) << distance);
@@ -172,21 +184,21 @@ void one_bits(const FieldMove& move) {
   });
 }
 
-// Bit 4i+b of the file's word is bit i of byte b on the device. The products move the bits of a
-// nibble to four bytes and back without meeting each other.
+// Bit 4i+b of the file's word is bit i of byte b on the device, which is then crossed. The products
+// move the bits of a nibble to four bytes and back without meeting each other.
 void word_bits_to_device(const FieldMove& move) {
   for_blocks(move, [](const std::byte* from, std::byte* to) {
     const auto bits = load<std::uint32_t>(from);
     std::uint32_t slice = 0;
     for (int i = 0; i < 8; ++i)
       slice |= ((((bits >> (4 * i)) & 15u) * 0x00204081u) & 0x01010101u) << i;
-    store(to, slice);
+    store(to, cross(slice));
   });
 }
 
 void word_bits_to_file(const FieldMove& move) {
   for_blocks(move, [](const std::byte* from, std::byte* to) {
-    const auto slice = load<std::uint32_t>(from);
+    const std::uint32_t slice = cross(load<std::uint32_t>(from));
     std::uint32_t bits = 0;
     for (int i = 0; i < 8; ++i)
       bits |= (((((slice >> i) & 0x01010101u) * 0x01020408u) >> 24) & 15u) << (4 * i);
@@ -194,18 +206,22 @@ void word_bits_to_file(const FieldMove& move) {
   });
 }
 
+// What moves bits between the same bytes of words does not care whether these are crossed before or
+// after: either way `crosses` is the last thing.
 struct OrderMoves {
   FieldOrder order;
+  bool crosses;
   void (*to_device)(const FieldMove&);
   void (*to_file)(const FieldMove&);
 };
 constexpr std::array<OrderMoves, quant::kFieldOrderCount> kOrders = {{
-    {FieldOrder::kBytes, copy_bytes, copy_bytes},
-    {FieldOrder::kNibblePairs, nibble_pairs, nibble_pairs},
-    {FieldOrder::kNibbleFours, nibble_fours_to_device, nibble_fours_to_file},
-    {FieldOrder::kTwoBits, two_bits_to_device, two_bits_to_file},
-    {FieldOrder::kOneBits, one_bits, one_bits},
-    {FieldOrder::kWordBits, word_bits_to_device, word_bits_to_file},
+    {FieldOrder::kBytes, false, copy_bytes, copy_bytes},
+    {FieldOrder::kWeightBytes, true, copy_bytes, copy_bytes},
+    {FieldOrder::kNibblePairs, true, nibble_pairs, nibble_pairs},
+    {FieldOrder::kNibbleFours, true, nibble_fours_to_device, nibble_fours_to_file},
+    {FieldOrder::kTwoBits, true, two_bits_to_device, two_bits_to_file},
+    {FieldOrder::kOneBits, true, one_bits, one_bits},
+    {FieldOrder::kWordBits, false, word_bits_to_device, word_bits_to_file},
 }};
 
 const OrderMoves& moves_of(const Field& field) {
@@ -233,14 +249,17 @@ void repack_blocks(WeightFormat format, std::span<const std::byte> file,
   for_batches(info, file.size() / info.block_bytes, [&](std::size_t first, std::size_t count) {
     for (const Field& field : info.fields) {
       const std::size_t stride = info.plane_bytes[field.plane];
-      moves_of(field).to_device({
+      const FieldMove move{
           .from = file.data() + first * info.block_bytes + field.file_offset,
           .from_stride = info.block_bytes,
           .to = planes[field.plane] + first * stride + field.plane_offset,
           .to_stride = stride,
           .blocks = count,
           .bytes = field.bytes,
-      });
+      };
+      const OrderMoves& moves = moves_of(field);
+      moves.to_device(move);
+      if (moves.crosses) cross_words(move);
     }
   });
 }
@@ -252,14 +271,17 @@ void unrepack_blocks(WeightFormat format, std::span<const std::byte* const> plan
   for_batches(info, file.size() / info.block_bytes, [&](std::size_t first, std::size_t count) {
     for (const Field& field : info.fields) {
       const std::size_t stride = info.plane_bytes[field.plane];
-      moves_of(field).to_file({
+      const FieldMove move{
           .from = planes[field.plane] + first * stride + field.plane_offset,
           .from_stride = stride,
           .to = file.data() + first * info.block_bytes + field.file_offset,
           .to_stride = info.block_bytes,
           .blocks = count,
           .bytes = field.bytes,
-      });
+      };
+      const OrderMoves& moves = moves_of(field);
+      moves.to_file(move);
+      if (moves.crosses) cross_words(move);
     }
   });
 }

@@ -2,7 +2,7 @@
 //
 // In the file a block is its fields one after the other, 17 to 210 bytes; on the device each field
 // lies in a plane with those of all other blocks (formats.h: DeviceLayout), aligned for the wide
-// loads of a kernel, and its bits are in weight order (shaders/quant/README.md). Blocks are
+// loads of a kernel, and its bits are in the order of pieces (shaders/quant/README.md). Blocks are
 // independent, so that ranges of them may be repacked by several threads, and as they arrive.
 #pragma once
 

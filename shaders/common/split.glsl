@@ -9,7 +9,7 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 
 struct SplitPiece {
-  uint high[8];  // element 4*i+b is byte b of word i
+  uint high[8];  // elements 4*i to 4*i+3 are the bytes of word i, crossed (quant/piece.h)
   uint low[8];
   float scale;
   float sum0, sum1;  // of the first and the last 16 elements, where weights have offsets
@@ -17,13 +17,13 @@ struct SplitPiece {
 
 const float kLargestSplit = 32512.0;  // 127 * 256: the high byte must not round up past 127
 
-// Four floats, `factor` times as large: x = their high bytes, y = their low ones. Adding 1.5 * 2^23
+// Four floats, `factor` times as large: x = their high bytes, y = their low ones, crossed. Adding 1.5 * 2^23
 // leaves a rounded integer in the low bits of a float.
 uvec2 split_quad(vec4 values, float factor) {
   const uvec4 low = floatBitsToUint(values * factor + 12582912.0), high = low + 128;
-  return uvec2((high.x >> 8 & 0xffu) | (high.y & 0xff00u) | (high.z & 0xff00u) << 8 |
+  return uvec2((high.x >> 8 & 0xffu) | (high.z & 0xff00u) | (high.y & 0xff00u) << 8 |
                    (high.w & 0xff00u) << 16,
-               (low.x & 0xffu) | (low.y & 0xffu) << 8 | (low.z & 0xffu) << 16 | low.w << 24);
+               (low.x & 0xffu) | (low.z & 0xffu) << 8 | (low.y & 0xffu) << 16 | low.w << 24);
 }
 
 const uint kSplitWords = kTeamLanes * 8, kSplitScales = kTeamLanes * 4;

@@ -23,11 +23,10 @@ const float kUnitScale = 1.0;
 #else
 const float kUnitScale = 64.0;
 
-// The signed bytes 0 and 1 of `bytes`, which come xor 128, less kCentre: a half of 1024 + n has the
-// integer n in its low bits.
+// The signed bytes 0 and 2 of `bytes`, which come xor 128, less kCentre: a half of 1024 + n has the
+// integer n in its low bits. In a crossed word (quant/piece.h) they are neighbours.
 f16vec2 byte_pair(uint bytes) {
-  const uint halves = (bytes & 0xffu) | ((bytes << 8) & 0xff0000u) | 0x64006400u;
-  return unpackFloat2x16(halves) - f16vec2(1152.0 + float(kCentre));
+  return unpackFloat2x16((bytes & 0x00ff00ffu) | 0x64006400u) - f16vec2(1152.0 + float(kCentre));
 }
 
 #if defined(WEIGHT_Q4_K)
@@ -36,18 +35,15 @@ f16vec2 nibble_pair(uint bytes) {
   return unpackFloat2x16((bytes & 0x000f000fu) | 0x64006400u) - f16vec2(1024.0 + float(kCentre));
 }
 
-// Four low nibbles in one go. Every other one is at hand without taking bytes apart, and halves
-// change places in one instruction.
 uvec2 decode_nibbles(uint bytes, f16vec2 scale, f16vec2 offset) {
-  const f16vec2 even = fma(nibble_pair(bytes), scale, offset);
-  const f16vec2 odd = fma(nibble_pair(bytes >> 8), scale, offset);
-  return uvec2(packFloat2x16(f16vec2(even.x, odd.x)), packFloat2x16(f16vec2(even.y, odd.y)));
+  return uvec2(packFloat2x16(fma(nibble_pair(bytes), scale, offset)),
+               packFloat2x16(fma(nibble_pair(bytes >> 8), scale, offset)));
 }
 #endif
 
 uvec2 decode_bytes(uint q, f16vec2 scale, f16vec2 offset) {
   const uint bytes = q ^ 0x80808080u;
-  const f16vec2 low = byte_pair(bytes), high = byte_pair(bytes >> 16);
+  const f16vec2 low = byte_pair(bytes), high = byte_pair(bytes >> 8);
   if (!kHasOffset) return uvec2(packFloat2x16(low * scale), packFloat2x16(high * scale));
   return uvec2(packFloat2x16(fma(low, scale, offset)), packFloat2x16(fma(high, scale, offset)));
 }

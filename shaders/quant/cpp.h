@@ -69,10 +69,11 @@ inline int bitfieldExtract(int value, int offset, int bits) {
   return static_cast<int>(static_cast<uint>(value) << (32 - offset - bits)) >> (32 - bits);
 }
 
-// How the bits of a field lie in the file. On the device the quants of every format are in weight
-// order (piece.h); engine/weights/repack.cpp has the way there and back for each order.
+// How the bits of a field lie in the file. On the device the quants of every format are in the order
+// that piece.h says; engine/weights/repack.cpp has the way there and back for each order.
 enum class FieldOrder {
-  kBytes,        // as on the device
+  kBytes,        // as on the device: scales and the like
+  kWeightBytes,  // as on the device but for the order of bytes in a word
   kNibblePairs,  // 32 bytes hold pieces 0 and 1: low nibbles, high nibbles
   kNibbleFours,  // 64 bytes hold four pieces: low nibbles of the first 32 bytes, of the last 32,
                  // high nibbles of the first, of the last
@@ -80,7 +81,7 @@ enum class FieldOrder {
   kOneBits,      // 32 bytes hold eight pieces, one bit of each byte to a piece
   kWordBits,     // 4 bytes hold one piece, bit i for weight i
 };
-inline constexpr std::size_t kFieldOrderCount = 6;
+inline constexpr std::size_t kFieldOrderCount = 7;
 
 // One field of a block: where it is in the file's block and in its plane's element.
 struct Field {

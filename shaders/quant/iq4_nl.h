@@ -11,7 +11,7 @@ QUANT_CONST uint kCentre = 0u;
 constexpr const char* kName = "IQ4_NL";
 constexpr uint kGgmlType = 20u;
 constexpr Field kFields[] = {
-    {0u, 0u, 2u, 16u, FieldOrder::kBytes},
+    {0u, 0u, 2u, 16u, FieldOrder::kWeightBytes},
     {1u, 0u, 0u, 2u, FieldOrder::kBytes},
 };
 #endif

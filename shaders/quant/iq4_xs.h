@@ -13,7 +13,7 @@ QUANT_CONST uint kCentre = 0u;
 constexpr const char* kName = "IQ4_XS";
 constexpr uint kGgmlType = 23u;
 constexpr Field kFields[] = {
-    {0u, 0u, 8u, 128u, FieldOrder::kBytes},
+    {0u, 0u, 8u, 128u, FieldOrder::kWeightBytes},
     {1u, 0u, 0u, 8u, FieldOrder::kBytes},
 };
 #endif

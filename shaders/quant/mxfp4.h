@@ -12,7 +12,7 @@ QUANT_CONST uint kCentre = 0u;
 constexpr const char* kName = "MXFP4";
 constexpr uint kGgmlType = 39u;
 constexpr Field kFields[] = {
-    {0u, 0u, 1u, 16u, FieldOrder::kBytes},
+    {0u, 0u, 1u, 16u, FieldOrder::kWeightBytes},
     {1u, 0u, 0u, 1u, FieldOrder::kBytes},
 };
 #endif

@@ -1,8 +1,10 @@
 // What every weight format unpacks to, and the bit tricks the formats share. Read by GLSL and C++,
 // through glsl.h and cpp.h.
 //
-// A piece is 32 consecutive weights of a row. Words in weight order: weight 4*i+b of the piece is
-// byte b of word i. All of this works on four or more weights at a time, without branches.
+// A piece is 32 consecutive weights of a row. Word i has weights 4*i to 4*i+3, crossed: bytes 0, 1, 2
+// and 3 are weights 4*i, 4*i+2, 4*i+1 and 4*i+3, so that one mask takes two neighbours apart, each
+// into the low bits of a half word. All of this works on four or more weights at a time, without
+// branches.
 #ifndef HEARTH_QUANT_PIECE_H
 #define HEARTH_QUANT_PIECE_H
 
@@ -13,7 +15,7 @@ namespace hearth::quant {
 QUANT_CONST uint kPieceWeights = 32u;
 
 // weight = scale * q + offset, with scale0 and offset0 for the first 16 weights and scale1 and
-// offset1 for the last 16. q holds signed bytes in weight order.
+// offset1 for the last 16. q holds signed bytes, crossed.
 struct Piece {
   uint q[8];
   float scale0;
@@ -48,10 +50,11 @@ QUANT_INLINE float own_half(uint bits, uint piece) {
 }
 #endif
 
+// Of a crossed word, in weight order.
 QUANT_INLINE vec4 bytes_to_floats(uint q, float scale, float offset) {
   return vec4(scale * float(bitfieldExtract(int(q), 0, 8)) + offset,
-              scale * float(bitfieldExtract(int(q), 8, 8)) + offset,
               scale * float(bitfieldExtract(int(q), 16, 8)) + offset,
+              scale * float(bitfieldExtract(int(q), 8, 8)) + offset,
               scale * float(bitfieldExtract(int(q), 24, 8)) + offset);
 }
 
@@ -74,8 +77,8 @@ QUANT_INLINE Piece scale_piece(Piece piece, float scale, float offset) {
   return piece;
 }
 
-// Four-bit fields of a piece, 16 bytes: byte j is weight j in its low and weight 16+j in its high
-// nibble. Gives q of 0 to 15, shifted up by `position`, 0 to 4; the scales are the caller's.
+// Four-bit fields of a piece, 16 bytes, crossed words: a byte that would be weight j has it in its low
+// and weight 16+j in its high nibble. Gives q of 0 to 15, shifted up by `position`, 0 to 4; the scales are the caller's.
 QUANT_INLINE Piece nibble_piece_at(uvec4 nibbles, int position) {
   uint mask = 0x0f0f0f0fu << position;
   Piece piece;
@@ -92,8 +95,8 @@ QUANT_INLINE Piece nibble_piece_at(uvec4 nibbles, int position) {
 
 QUANT_INLINE Piece nibble_piece(uvec4 nibbles) { return nibble_piece_at(nibbles, 0); }
 
-// Two-bit fields of a piece, 8 bytes: byte b of word k has weights 16*k + 4*i + b, i = 0..3, from
-// its low bits up. Gives q of 0 to 3, shifted up by `position`, 0 or 6.
+// Two-bit fields of a piece, 8 bytes, crossed words: a byte that would be weight 16*k + b has weights
+// 16*k + 4*i + b, i = 0..3, from its low bits up. Gives q of 0 to 3, shifted up by `position`, 0 or 6.
 QUANT_INLINE Piece two_bit_piece_at(uvec2 fields, int position) {
   uint mask = 0x03030303u << position;
   Piece piece;
@@ -106,8 +109,8 @@ QUANT_INLINE Piece two_bit_piece_at(uvec2 fields, int position) {
 
 QUANT_INLINE Piece two_bit_piece(uvec2 fields) { return two_bit_piece_at(fields, 0); }
 
-// One-bit fields of a piece are a slice, 4 bytes: bit i of byte b is weight 4*i+b. Puts that bit of
-// word i's weights at bit `position` of their bytes.
+// One-bit fields of a piece are a slice, 4 bytes, a crossed word: bits i are those of word i. Puts that
+// bit of word i's weights at bit `position` of their bytes.
 QUANT_INLINE uint slice_bits(uint slice, int i, int position) {
   uint moved = i < position ? slice << (position - i) : slice >> (i - position);
   return moved & (0x01010101u << position);

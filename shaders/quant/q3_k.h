@@ -1,6 +1,6 @@
 // Q3_K: weight = d * (scale - 32) * (q - 4), 256 weights a block, a six-bit scale for 16.
 // File: 32 bytes with bit 2 of q; 64 bytes with the low two bits of q; 12 bytes of scales; half d.
-// On the device q's bits are in weight order, 8 and 4 bytes a piece; the scales are split into
+// On the device q's bits are in the order of piece.h, 8 and 4 bytes a piece; the scales are split into
 // their 8 bytes of low nibbles and 4 bytes of high bits.
 QUANT_CONST uint kBlockWeights = 256u;
 QUANT_CONST uint kBlockBytes = 110u;

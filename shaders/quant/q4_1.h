@@ -11,7 +11,7 @@ QUANT_CONST uint kCentre = 8u;
 constexpr const char* kName = "Q4_1";
 constexpr uint kGgmlType = 3u;
 constexpr Field kFields[] = {
-    {0u, 0u, 4u, 16u, FieldOrder::kBytes},
+    {0u, 0u, 4u, 16u, FieldOrder::kWeightBytes},
     {1u, 0u, 0u, 4u, FieldOrder::kBytes},
 };
 #endif

@@ -12,7 +12,7 @@ QUANT_CONST uint kCentre = 0u;
 constexpr const char* kName = "Q5_0";
 constexpr uint kGgmlType = 6u;
 constexpr Field kFields[] = {
-    {0u, 0u, 6u, 16u, FieldOrder::kBytes},
+    {0u, 0u, 6u, 16u, FieldOrder::kWeightBytes},
     {1u, 0u, 2u, 4u, FieldOrder::kWordBits},
     {2u, 0u, 0u, 2u, FieldOrder::kBytes},
 };

@@ -13,7 +13,7 @@ QUANT_CONST uint kCentre = 16u;
 constexpr const char* kName = "Q5_1";
 constexpr uint kGgmlType = 7u;
 constexpr Field kFields[] = {
-    {0u, 0u, 8u, 16u, FieldOrder::kBytes},
+    {0u, 0u, 8u, 16u, FieldOrder::kWeightBytes},
     {1u, 0u, 0u, 4u, FieldOrder::kBytes},
     {1u, 4u, 4u, 4u, FieldOrder::kWordBits},
 };

@@ -1,7 +1,7 @@
 // Q5_K: weight = d * scale * q - dmin * minimum, 256 weights a block, six-bit scale and minimum
 // for 32.
 // File: half d; half dmin; 12 bytes of scales and minima; 32 bytes with bit 4 of q; 128 bytes with
-// the low nibbles of q. On the device q's bits are in weight order, 16 and 4 bytes a piece;
+// the low nibbles of q. On the device q's bits are in the order of piece.h, 16 and 4 bytes a piece;
 // scale_and_offset reads the first 16 bytes as they are.
 QUANT_CONST uint kBlockWeights = 256u;
 QUANT_CONST uint kBlockBytes = 176u;

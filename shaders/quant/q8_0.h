@@ -11,7 +11,7 @@ QUANT_CONST uint kCentre = 0u;
 constexpr const char* kName = "Q8_0";
 constexpr uint kGgmlType = 8u;
 constexpr Field kFields[] = {
-    {0u, 0u, 2u, 32u, FieldOrder::kBytes},
+    {0u, 0u, 2u, 32u, FieldOrder::kWeightBytes},
     {1u, 0u, 0u, 2u, FieldOrder::kBytes},
 };
 #endif
