@@ -3,8 +3,10 @@
 //
 // A workgroup takes an AttentionItem, one KV head and kRows rows, kM a subgroup. It goes over the
 // keys in tiles of kKeys, which all subgroups share; the loads of the next tile are under way while
-// one is worked on. A subgroup finds the scores of its rows, turns them into weights in a corner of
-// shared memory of its own, and adds weights times values to sums that stay in registers.
+// one is worked on. A subgroup finds the scores of its rows, turns them into weights and adds weights
+// times values to sums that stay in registers. Scores go through a corner of shared memory of its own,
+// where lanes know which row and key they are of; with kDirect only those that must: of tiles that not
+// all rows see, and where a row's max grows. The others become weights where they are.
 //   groups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
 // REQUIRES: full subgroups of kSubgroupSize, a multiple of kM; head_size a multiple of kN, kK and
 // 16; kKeys a multiple of kN, kK, kBlockTokens and 8 * kSubgroupSize / kM; addresses are multiples
@@ -29,10 +31,11 @@ layout(constant_id = 4) const uint kM = 16;  // a cooperative matrix product is 
 layout(constant_id = 5) const uint kN = 16;
 layout(constant_id = 6) const uint kK = 16;
 layout(constant_id = 7) const uint kKeys = 32;  // of a tile
-layout(constant_id = 8) const uint kForm = 0;   // kFormFloats or kFormHalves
-layout(constant_id = 9) const uint kHeads = 1;
-layout(constant_id = 10) const uint kKvHeads = 1;
-layout(constant_id = 11) const float kScale = 1.0;
+layout(constant_id = 8) const uint kDirect = 0;  // 1: REQUIRES f16 sums of kM x kN
+layout(constant_id = 9) const uint kForm = 0;    // kFormFloats or kFormHalves
+layout(constant_id = 10) const uint kHeads = 1;
+layout(constant_id = 11) const uint kKvHeads = 1;
+layout(constant_id = 12) const float kScale = 1.0;
 const uint kRows = kSubgroups * kM;
 
 #include "common/attention_kv.glsl"
@@ -45,12 +48,11 @@ const uint kRows = kSubgroups * kM;
 const uint kTileStride = kHeadSize / kHalves + 1;  // of a key or value
 const uint kValues = kKeys * kTileStride;          // where the values begin
 const uint kScoreStride = kKeys / 4 + 1;
-const uint kWeightStride = kKeys / kHalves + 1;
 
 shared uvec4 tile[2 * kKeys * kTileStride];  // keys, then values
-shared vec4 scores[kRows * kScoreStride];
-shared uvec4 weights[kRows * kWeightStride];
+shared uvec4 scores[kRows * kScoreStride];   // as floats, then, at the same place, weights as halves
 shared float shrinks[kRows];
+shared float row_maxes[kRows];
 shared vec2 row_stats[kRows];
 
 const uint kDepth = kHeadSize / kK;
@@ -60,6 +62,7 @@ const uint kThreads = kSubgroups * kSubgroupSize;
 const uint kLoads = (kKeys * kRowChunks + kThreads - 1) / kThreads;  // of keys, by an invocation
 const uint kRowLanes = kSubgroupSize / kM;
 const uint kLanePieces = kKeys / kHalves / kRowLanes;  // of a row's weights, by a lane
+const uint kLaneVectors = 2 * kLanePieces;             // of its scores
 
 // A row keeps its max until a score is this much above it, so that sums are rarely rescaled. A
 // weight is then at most 2^kSlack, well inside f16.
@@ -68,6 +71,7 @@ const float kSlack = 8.0;
 #define MatrixA coopmat<float16_t, gl_ScopeSubgroup, kM, kK, gl_MatrixUseA>
 #define MatrixB coopmat<float16_t, gl_ScopeSubgroup, kK, kN, gl_MatrixUseB>
 #define MatrixSum coopmat<float, gl_ScopeSubgroup, kM, kN, gl_MatrixUseAccumulator>
+#define MatrixHalf coopmat<float16_t, gl_ScopeSubgroup, kM, kN, gl_MatrixUseAccumulator>
 
 // Orders shared memory and nothing else, so that loads of the next tile stay under way.
 void subgroup_shared_barrier() {
@@ -118,16 +122,17 @@ void store_tile() {
   }
 }
 
-void attend(Place place) {
-  // Subgroups without rows of their own work along: some drivers make every barrier, also one of a
-  // subgroup, a barrier of the whole group.
-  const uint first_row = gl_SubgroupID * kM;
+// A row's softmax, as each of the kRowLanes lanes that share it has it. A lane takes the `part`th part
+// of the keys of a tile.
+struct Row {
+  uint index, part;
+  uvec2 visible;  // the keys it may see
+  float max_score;
+  float weight_sum;  // over the lane's keys
+};
 
-  load_tile(place, place.item.key_begin / kBlockTokens * kBlockTokens);
-
-  // The queries go into registers through the subgroup's part of the weights, kKeys columns at a
-  // time.
-  MatrixA q[kDepth];
+// The queries of a subgroup's rows, through its part of the scores, kKeys columns at a time.
+void load_queries(Place place, uint first_row, out MatrixA q[kDepth]) {
   const float scale = query_scale();
   const uint row_pieces = kKeys / kHalves;
   [[unroll]] for (uint column = 0; column < kHeadSize; column += kKeys) {
@@ -137,111 +142,101 @@ void attend(Place place) {
       const uint vector = column / 4 + 2 * piece;
       if (vector < kHeadSize / 4) {
         F32x4 query = query_row(place, row);
-        weights[row * kWeightStride + piece] =
+        scores[row * kScoreStride + piece] =
             pack_halves(query.at[vector] * scale, query.at[vector + 1] * scale);
       }
     }
     subgroup_shared_barrier();
     [[unroll]] for (uint k = 0; k < kKeys / kK; ++k) {
       if (column + k * kK < kHeadSize)
-        coopMatLoad(q[column / kK + k], weights, first_row * kWeightStride + k * (kK / kHalves),
-                    kWeightStride, gl_CooperativeMatrixLayoutRowMajor);
+        coopMatLoad(q[column / kK + k], scores, first_row * kScoreStride + k * (kK / kHalves),
+                    kScoreStride, gl_CooperativeMatrixLayoutRowMajor);
     }
     subgroup_shared_barrier();
   }
+}
 
-  MatrixSum sums[kColumns];
-  [[unroll]] for (uint n = 0; n < kColumns; ++n) sums[n] = MatrixSum(0.0);
-
-  // A lane's row, and its part of the keys of a tile.
-  const uint row = first_row + gl_SubgroupInvocationID / kRowLanes;
-  const uint part = gl_SubgroupInvocationID % kRowLanes;
-  const uvec2 visible = row_keys(place, row);
-  // Tiles inside this need no mask: every row of the group sees all of it.
-  const uvec2 seen_by_all = uvec2(row_keys(place, kRows - 1).x, row_keys(place, 0).y);
-  float max_score = kNoMax;
-  float weight_sum = 0.0;
-
-  for (uint first_key = place.item.key_begin / kBlockTokens * kBlockTokens;
-       first_key < place.item.key_end; first_key += kKeys) {
-    barrier();  // the last tile may still be read
-    store_tile();
-    barrier();
-    if (first_key + kKeys < place.item.key_end) load_tile(place, first_key + kKeys);
-
-    MatrixSum products[kKeyColumns];
-    [[unroll]] for (uint n = 0; n < kKeyColumns; ++n) products[n] = MatrixSum(0.0);
-    [[unroll]] for (uint d = 0; d < kDepth; ++d) {
-      [[unroll]] for (uint n = 0; n < kKeyColumns; ++n) {
-        MatrixB keys;
-        coopMatLoad(keys, tile, n * kN * kTileStride + d * (kK / kHalves), kTileStride,
-                    gl_CooperativeMatrixLayoutColumnMajor);
-        products[n] = coopMatMulAdd(q[d], keys, products[n]);
-      }
+void multiply_keys(MatrixA q[kDepth], out MatrixSum products[kKeyColumns]) {
+  [[unroll]] for (uint n = 0; n < kKeyColumns; ++n) products[n] = MatrixSum(0.0);
+  [[unroll]] for (uint d = 0; d < kDepth; ++d) {
+    [[unroll]] for (uint n = 0; n < kKeyColumns; ++n) {
+      MatrixB keys;
+      coopMatLoad(keys, tile, n * kN * kTileStride + d * (kK / kHalves), kTileStride,
+                  gl_CooperativeMatrixLayoutColumnMajor);
+      products[n] = coopMatMulAdd(q[d], keys, products[n]);
     }
-    [[unroll]] for (uint n = 0; n < kKeyColumns; ++n)
-      coopMatStore(products[n], scores, first_row * kScoreStride + n * (kN / 4), kScoreStride,
-                   gl_CooperativeMatrixLayoutRowMajor);
-    subgroup_shared_barrier();
+  }
+}
 
-    // Scores to weights.
-    vec4 score[2 * kLanePieces];
-    const uint first_vector = part * 2 * kLanePieces;
-    [[unroll]] for (uint i = 0; i < 2 * kLanePieces; ++i)
-      score[i] = scores[row * kScoreStride + first_vector + i];
-    if (params.soft_cap != 0.0) {
-      [[unroll]] for (uint i = 0; i < 2 * kLanePieces; ++i) score[i] = cap_scores(score[i]);
-    }
-    if (first_key < seen_by_all.x || first_key + kKeys > seen_by_all.y) {
-      [[unroll]] for (uint i = 0; i < 2 * kLanePieces; ++i) {
-        const uvec4 key = first_key + (first_vector + i) * 4 + uvec4(0, 1, 2, 3);
-        score[i] = mix(score[i], vec4(kMasked),
-                       bvec4(uvec4(lessThan(key, uvec4(visible.x))) |
-                             uvec4(greaterThanEqual(key, uvec4(visible.y)))));
-      }
-    }
-    vec4 largest_of = vec4(kNoMax);
-    [[unroll]] for (uint i = 0; i < 2 * kLanePieces; ++i) largest_of = max(largest_of, score[i]);
-    float largest = max(max(largest_of.x, largest_of.y), max(largest_of.z, largest_of.w));
-    [[unroll]] for (uint offset = 1; offset < kRowLanes; offset *= 2)
-      largest = max(largest, subgroupShuffleXor(largest, offset));
-    const bool grows = largest > max_score + kSlack;
-    const float shrink = grows ? exp2(max_score - largest) : 1.0;
-    if (grows) max_score = largest;
-    weight_sum *= shrink;
-    [[unroll]] for (uint i = 0; i < kLanePieces; ++i) {
-      const vec4 low = exp2(score[2 * i] - max_score);
-      const vec4 high = exp2(score[2 * i + 1] - max_score);
-      weight_sum += dot(low + high, vec4(1));
-      weights[row * kWeightStride + part * kLanePieces + i] = pack_halves(low, high);
-    }
-    const bool any_grows = subgroupAny(grows);
-    if (any_grows && part == 0) shrinks[row] = shrink;
-    subgroup_shared_barrier();
-
-    if (any_grows) {
-      // Every column of this matrix is the rows' shrinks.
-      MatrixSum factors;
-      coopMatLoad(factors, shrinks, first_row, 0, gl_CooperativeMatrixLayoutColumnMajor);
-      [[unroll]] for (uint n = 0; n < kColumns; ++n) sums[n] *= factors;
-    }
-    [[unroll]] for (uint k = 0; k < kKeys / kK; ++k) {
-      MatrixA weight;
-      coopMatLoad(weight, weights, first_row * kWeightStride + k * (kK / kHalves), kWeightStride,
+void add_values(uint first_row, inout MatrixSum sums[kColumns]) {
+  [[unroll]] for (uint k = 0; k < kKeys / kK; ++k) {
+    MatrixA weight;
+    coopMatLoad(weight, scores, first_row * kScoreStride + k * (kK / kHalves), kScoreStride,
+                gl_CooperativeMatrixLayoutRowMajor);
+    [[unroll]] for (uint n = 0; n < kColumns; ++n) {
+      MatrixB values;
+      coopMatLoad(values, tile, kValues + k * kK * kTileStride + n * (kN / kHalves), kTileStride,
                   gl_CooperativeMatrixLayoutRowMajor);
-      [[unroll]] for (uint n = 0; n < kColumns; ++n) {
-        MatrixB values;
-        coopMatLoad(values, tile, kValues + k * kK * kTileStride + n * (kN / kHalves), kTileStride,
-                    gl_CooperativeMatrixLayoutRowMajor);
-        sums[n] = coopMatMulAdd(weight, values, sums[n]);
-      }
+      sums[n] = coopMatMulAdd(weight, values, sums[n]);
     }
   }
+}
 
-  // The sums go through the scores' memory to where they belong.
+// How far a lane's scores are above the maxes of their rows, at most.
+float most_above(MatrixSum products[kKeyColumns], MatrixSum maxes) {
+  float most = kNoMax;
+  [[unroll]] for (uint n = 0; n < kKeyColumns; ++n) {
+    [[unroll]] for (uint i = 0; i < maxes.length(); ++i) most = max(most, products[n][i] - maxes[i]);
+  }
+  return most;
+}
+
+// Scores to weights, where they are. Adds the weights up, column by column.
+void weigh_products(MatrixSum products[kKeyColumns], MatrixSum maxes, uint first_row,
+                    inout MatrixSum weight_sums) {
+  [[unroll]] for (uint n = 0; n < kKeyColumns; ++n) {
+    [[unroll]] for (uint i = 0; i < maxes.length(); ++i)
+      products[n][i] = exp2(products[n][i] - maxes[i]);
+    weight_sums += products[n];
+    coopMatStore(MatrixHalf(products[n]), scores, first_row * kScoreStride + n * (kN / kHalves),
+                 kScoreStride, gl_CooperativeMatrixLayoutRowMajor);
+  }
+}
+
+// Scores to weights, by the lanes of their rows. Returns what sums of the row are to be multiplied
+// with: less than 1 where its max grows.
+float weigh_scores(vec4 score[kLaneVectors], uint first_key, bool masked, inout Row row) {
+  if (params.soft_cap != 0.0) {
+    [[unroll]] for (uint i = 0; i < kLaneVectors; ++i) score[i] = cap_scores(score[i]);
+  }
+  if (masked) {
+    [[unroll]] for (uint i = 0; i < kLaneVectors; ++i) {
+      const uvec4 key = first_key + (row.part * kLaneVectors + i) * 4 + uvec4(0, 1, 2, 3);
+      score[i] = mix(score[i], vec4(kMasked),
+                     bvec4(uvec4(lessThan(key, uvec4(row.visible.x))) |
+                           uvec4(greaterThanEqual(key, uvec4(row.visible.y)))));
+    }
+  }
+  vec4 largest_of = vec4(kNoMax);
+  [[unroll]] for (uint i = 0; i < kLaneVectors; ++i) largest_of = max(largest_of, score[i]);
+  float largest = max(max(largest_of.x, largest_of.y), max(largest_of.z, largest_of.w));
   [[unroll]] for (uint offset = 1; offset < kRowLanes; offset *= 2)
-    weight_sum += subgroupShuffleXor(weight_sum, offset);
-  if (part == 0) row_stats[row] = vec2(max_score, weight_sum);
+    largest = max(largest, subgroupShuffleXor(largest, offset));
+  const bool grows = largest > row.max_score + kSlack;
+  const float shrink = grows ? exp2(row.max_score - largest) : 1.0;
+  if (grows) row.max_score = largest;
+  row.weight_sum *= shrink;
+  [[unroll]] for (uint i = 0; i < kLanePieces; ++i) {
+    const vec4 low = exp2(score[2 * i] - row.max_score);
+    const vec4 high = exp2(score[2 * i + 1] - row.max_score);
+    row.weight_sum += dot(low + high, vec4(1));
+    scores[row.index * kScoreStride + row.part * kLanePieces + i] = pack_halves(low, high);
+  }
+  return shrink;
+}
+
+// The sums go through the scores' memory to where they belong, kKeyColumns fragments at a time.
+void write_sums(Place place, uint first_row, MatrixSum sums[kColumns]) {
   [[unroll]] for (uint first = 0; first < kColumns; first += kKeyColumns) {
     subgroup_shared_barrier();
     [[unroll]] for (uint n = 0; n < kKeyColumns; ++n) {
@@ -251,14 +246,96 @@ void attend(Place place) {
     }
     subgroup_shared_barrier();
     for (uint at = gl_SubgroupInvocationID; at < kM * (kKeys / 4); at += kSubgroupSize) {
-      const uint result_row = first_row + at / (kKeys / 4);
+      const uint row = first_row + at / (kKeys / 4);
       const uint column = at % (kKeys / 4);
       const uint vector = first * (kN / 4) + column;
-      if (has_row(place, result_row) && vector < kHeadSize / 4)
-        write_vector(place, result_row, vector, scores[result_row * kScoreStride + column],
-                     row_stats[result_row]);
+      if (has_row(place, row) && vector < kHeadSize / 4)
+        write_vector(place, row, vector, uintBitsToFloat(scores[row * kScoreStride + column]),
+                     row_stats[row]);
     }
   }
+}
+
+void attend(Place place) {
+  // Subgroups without rows of their own work along, and those that go the direct way meet at every
+  // barrier: some drivers make every barrier, also one of a subgroup, a barrier of the whole group.
+  const uint first_row = gl_SubgroupID * kM;
+  const uint first_tile = place.item.key_begin / kBlockTokens * kBlockTokens;
+  load_tile(place, first_tile);
+  MatrixA q[kDepth];
+  load_queries(place, first_row, q);
+
+  MatrixSum sums[kColumns];
+  [[unroll]] for (uint n = 0; n < kColumns; ++n) sums[n] = MatrixSum(0.0);
+  Row row;
+  row.index = first_row + gl_SubgroupInvocationID / kRowLanes;
+  row.part = gl_SubgroupInvocationID % kRowLanes;
+  row.visible = row_keys(place, row.index);
+  row.max_score = kNoMax;
+  row.weight_sum = 0.0;
+  // The direct way: the rows' maxes in every column, and weights that lanes do not have in their sums.
+  MatrixSum maxes = MatrixSum(kNoMax), weight_sums = MatrixSum(0.0);
+  // Tiles inside this need no mask: every row of the group sees all of it.
+  const uvec2 seen_by_all = uvec2(row_keys(place, kRows - 1).x, row_keys(place, 0).y);
+
+  for (uint first_key = first_tile; first_key < place.item.key_end; first_key += kKeys) {
+    barrier();  // the last tile may still be read
+    store_tile();
+    barrier();
+    if (first_key + kKeys < place.item.key_end) load_tile(place, first_key + kKeys);
+
+    MatrixSum products[kKeyColumns];
+    multiply_keys(q, products);
+    const bool masked = first_key < seen_by_all.x || first_key + kKeys > seen_by_all.y;
+    bool direct = kDirect != 0 && !masked && params.soft_cap == 0.0;
+    if (direct) direct = !subgroupAny(most_above(products, maxes) > kSlack);
+
+    if (!direct) {
+      [[unroll]] for (uint n = 0; n < kKeyColumns; ++n)
+        coopMatStore(products[n], scores, first_row * kScoreStride + n * (kN / 4), kScoreStride,
+                     gl_CooperativeMatrixLayoutRowMajor);
+    }
+    subgroup_shared_barrier();
+    vec4 score[kLaneVectors];
+    [[unroll]] for (uint i = 0; i < kLaneVectors; ++i)
+      score[i] = uintBitsToFloat(scores[row.index * kScoreStride + row.part * kLaneVectors + i]);
+    subgroup_shared_barrier();  // weights go where scores were
+    bool any_grows = false;
+    if (direct) {
+      weigh_products(products, maxes, first_row, weight_sums);
+    } else {
+      const float shrink = weigh_scores(score, first_key, masked, row);
+      any_grows = subgroupAny(shrink < 1.0);
+      if (any_grows && row.part == 0) {
+        shrinks[row.index] = shrink;
+        row_maxes[row.index] = row.max_score;
+      }
+    }
+    subgroup_shared_barrier();
+
+    if (any_grows) {
+      // Every column of these matrices is the rows'.
+      MatrixSum factors;
+      coopMatLoad(factors, shrinks, first_row, 0, gl_CooperativeMatrixLayoutColumnMajor);
+      [[unroll]] for (uint n = 0; n < kColumns; ++n) sums[n] *= factors;
+      weight_sums *= factors;
+      coopMatLoad(maxes, row_maxes, first_row, 0, gl_CooperativeMatrixLayoutColumnMajor);
+    }
+    add_values(first_row, sums);
+  }
+
+  if (kDirect != 0) {
+    subgroup_shared_barrier();
+    coopMatStore(weight_sums, scores, first_row * kScoreStride, kScoreStride,
+                 gl_CooperativeMatrixLayoutRowMajor);
+    subgroup_shared_barrier();
+    for (uint i = row.part; i < kN / 4; i += kRowLanes)
+      row.weight_sum += dot(uintBitsToFloat(scores[row.index * kScoreStride + i]), vec4(1));
+  }
+  [[unroll]] for (uint offset = 1; offset < kRowLanes; offset *= 2)
+    row.weight_sum += subgroupShuffleXor(row.weight_sum, offset);
+  if (row.part == 0) row_stats[row.index] = vec2(row.max_score, row.weight_sum);
+  write_sums(place, first_row, sums);
 }
 
 void main() {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <string>
 
@@ -115,9 +116,8 @@ std::optional<CoopmatShape> choose_matrix(const DeviceCaps& caps, uint32_t head_
 
 // The tiled kernel's shared memory, as it declares it.
 uint32_t tile_shared_bytes(uint32_t rows, uint32_t keys, uint32_t head_size) {
-  const uint32_t pieces =
-      2 * keys * (head_size / 8 + 1) + rows * (keys / 4 + 1) + rows * (keys / 8 + 1);
-  return pieces * 16 + rows * (4 + 8);
+  const uint32_t pieces = 2 * keys * (head_size / 8 + 1) + rows * (keys / 4 + 1);
+  return pieces * 16 + rows * (4 + 4 + 8);
 }
 
 std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const AttentionShape& shape) {
@@ -139,15 +139,18 @@ std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const Attenti
     tile_keys = keys;
   }
   if (tile_keys == 0) return std::nullopt;
+  CoopmatShape halves = *matrix;
+  halves.c = halves.result = ScalarType::kF16;
+  const bool direct = std::ranges::find(caps.coopmat_shapes, halves) != caps.coopmat_shapes.end();
   const Tile tile{.tokens = rows / heads_of_group(shape), .rows = rows};
   return ListPlan{
       .tokens = tile.tokens,
-      .plan = {
-          .pipeline = {.kernel = kernel_name("attention_tile", shape.kv),
-                       .constants = {subgroups * caps.subgroup_size, caps.subgroup_size, subgroups,
-                                     shape.head_size, matrix->m, matrix->n, matrix->k, tile_keys},
-                       .subgroup_size = caps.subgroup_size},
-          .groups = tile_groups(shape, tile)}};
+      .plan = {.pipeline = {.kernel = kernel_name("attention_tile", shape.kv),
+                            .constants = {subgroups * caps.subgroup_size, caps.subgroup_size,
+                                          subgroups, shape.head_size, matrix->m, matrix->n,
+                                          matrix->k, tile_keys, direct ? 1u : 0u},
+                            .subgroup_size = caps.subgroup_size},
+               .groups = tile_groups(shape, tile)}};
 }
 
 }  // namespace

@@ -213,11 +213,11 @@ TEST_F(MatmulTest, PartsOfSeveralProductsInOneMatrix) {
     return MatmulShape{
         .format = format, .rows = kRows, .inputs = kInputs, .outputs = outputs, .beside = beside};
   };
-  const Weights first = random_weights(WeightFormat::kQ8_0, kFirst, kInputs);
-  const Weights second = random_weights(WeightFormat::kQ4K, kSecond, kInputs);
+  const Weights first = random_weights(WeightFormat::kF16, kFirst, kInputs);
+  const Weights second = random_weights(WeightFormat::kBf16, kSecond, kInputs);
   const Buffer first_buffer = filled(first.device), second_buffer = filled(second.device);
-  const MatmulShape shapes[] = {shape_of(WeightFormat::kQ8_0, kFirst, kSecond),
-                                shape_of(WeightFormat::kQ4K, kSecond, kFirst)};
+  const MatmulShape shapes[] = {shape_of(WeightFormat::kF16, kFirst, kSecond),
+                                shape_of(WeightFormat::kBf16, kSecond, kFirst)};
   std::vector<PlannedMatmul> products;
   uint64_t needed = 0;
   for (const auto& [shape, weight] :

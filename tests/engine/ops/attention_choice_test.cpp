@@ -88,6 +88,19 @@ TEST(AttentionChoice, Table) {
   }
 }
 
+// Weights are made where scores are only on devices whose matrix units have f16 sums of that size.
+TEST(AttentionChoice, DirectWeightsNeedHalfSums) {
+  const CoopmatShape sums = half_matrix(16, 16, 16);
+  const auto direct = [&](const std::vector<CoopmatShape>& matrices) {
+    const FakeDevice device = fake("", DeviceType::kDiscrete, 32, 49152, matrices, 16);
+    const AttentionShape shape{.heads = 32, .kv_heads = 8, .head_size = 128, .bucket = kMixed};
+    return choose_attention(device.caps, shape).many->pipeline.constants[8];
+  };
+  EXPECT_EQ(direct({half_matrix(16, 16, 16, ScalarType::kF16), sums}), 1u);
+  EXPECT_EQ(direct({half_matrix(16, 8, 16, ScalarType::kF16), sums}), 0u);
+  EXPECT_EQ(direct({sums}), 0u);
+}
+
 TEST(AttentionChoice, WhatKernelsRequireHolds) {
   for (const FakeDevice& device : devices()) {
     const DeviceCaps& caps = device.caps;
