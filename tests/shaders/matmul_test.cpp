@@ -204,28 +204,26 @@ TEST_F(MatmulTest, ProductsSideBySide) {
   EXPECT_LT(barriers_with(all), barriers_with(most));
 }
 
-// Split products of the same rows, in different formats: one matrix of parts for both.
+// Split products of the same rows: one matrix of parts for both.
 TEST_F(MatmulTest, PartsOfSeveralProductsInOneMatrix) {
   constexpr uint32_t kRows = 9, kInputs = 1024, kFirst = 80, kSecond = 48;
   const std::vector<float> x = random_floats(kRows * kInputs, 2);
   const Buffer x_buffer = filled(x);
-  const auto shape_of = [](WeightFormat format, uint32_t outputs, uint32_t beside) {
-    return MatmulShape{
-        .format = format, .rows = kRows, .inputs = kInputs, .outputs = outputs, .beside = beside};
-  };
   const Weights first = random_weights(WeightFormat::kF16, kFirst, kInputs);
-  const Weights second = random_weights(WeightFormat::kBf16, kSecond, kInputs);
+  const Weights second = random_weights(WeightFormat::kF16, kSecond, kInputs);
   const Buffer first_buffer = filled(first.device), second_buffer = filled(second.device);
-  const MatmulShape shapes[] = {shape_of(WeightFormat::kF16, kFirst, kSecond),
-                                shape_of(WeightFormat::kBf16, kSecond, kFirst)};
-  std::vector<PlannedMatmul> products;
-  uint64_t needed = 0;
-  for (const auto& [shape, weight] :
-       {std::pair(shapes[0], &first_buffer), std::pair(shapes[1], &second_buffer)}) {
-    products.push_back({choose_matmul(gpu_caps(true), shape),
-                        {.weight = weight->all(), .x = x_buffer.all(), .shape = shape}});
-    needed += products.back().plan.scratch_bytes;
-  }
+  const auto planned = [&](const Buffer& weight, uint32_t outputs, uint32_t beside) {
+    const MatmulShape shape{.format = WeightFormat::kF16,
+                            .rows = kRows,
+                            .inputs = kInputs,
+                            .outputs = outputs,
+                            .beside = beside};
+    return PlannedMatmul{choose_matmul(gpu_caps(true), shape),
+                         {.weight = weight.all(), .x = x_buffer.all(), .shape = shape}};
+  };
+  const std::vector<PlannedMatmul> products = {planned(first_buffer, kFirst, kSecond),
+                                               planned(second_buffer, kSecond, kFirst)};
+  const uint64_t needed = products[0].plan.scratch_bytes + products[1].plan.scratch_bytes;
   const double most = limit(products.front().plan);
 
   const Buffer scratch = poisoned(needed);
