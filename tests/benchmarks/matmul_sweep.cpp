@@ -144,7 +144,6 @@ Status run() {
   KernelBench bench(*device, *pipelines);
   KernelCaseSet set;
   HEARTH_ASSIGN(const Operands operands, make_operands(bench, set, variants));
-  HEARTH_TRY(bench.warm_up());
   for (const Variant& variant : variants) {
     HEARTH_ASSIGN(const KernelTime time, bench.measure(make_case(bench, variant, operands), {}));
     fmt::print("{:9.2f} {:7.1f} {:7.0f}  {}\n", time.seconds * 1e6, time.flops_per_s / 1e12,

@@ -1,7 +1,7 @@
 #include "tools/bench/kernel_bench.h"
 
 #include <algorithm>
-#include <chrono>
+#include <utility>
 
 #include "engine/ops/kernel_choice.h"
 #include "params/ceiling.h"
@@ -14,16 +14,32 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kSamples = 7;
+constexpr size_t kSamples = 7;
 constexpr double kSampleSeconds = 0.02;  // how long one sample should last at least
 constexpr double kWarmUpSeconds = 0.5;
+constexpr double kRestSeconds = 0.1;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 }  // namespace
+
+bool KernelBench::has_rested() const {
+  return !is_cpu(device_.caps()) && seconds_since(last_run_) > kRestSeconds;
+}
+
+Status KernelBench::warm_up(const CommandBuffer& commands) {
+  const Clock::time_point begin = Clock::now();
+  while (seconds_since(begin) < kWarmUpSeconds) HEARTH_TRY(device_.compute().run(commands));
+  return {};
+}
 
 Result<double> KernelBench::time(const std::function<Status(CommandRecorder&, uint32_t)>& record) {
   HEARTH_ASSIGN(const auto timer, GpuTimer::create(device_, 1));
   // Doubles the repetitions until a sample is long enough to be worth reading. The first round also
-  // compiles the pipeline.
+  // compiles the pipeline; clocks are warmed up by the first that is long enough.
+  bool cold = false;
   for (uint32_t repetitions = 1;; repetitions *= 2) {
     HEARTH_ASSIGN(CommandRecorder recorder,
                   CommandRecorder::begin(
@@ -31,12 +47,17 @@ Result<double> KernelBench::time(const std::function<Status(CommandRecorder&, ui
     for (uint32_t i = 0; i < repetitions; ++i) HEARTH_TRY(record(recorder, i));
     HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());
 
+    cold |= has_rested();
     std::vector<double> seconds;
-    for (int sample = 0; sample < kSamples; ++sample) {
+    while (seconds.size() < kSamples) {
       HEARTH_TRY(device_.compute().run(commands));
+      last_run_ = Clock::now();
       HEARTH_ASSIGN(const auto spans, timer->read());
       seconds.push_back(spans[0].seconds);
       if (seconds.back() < kSampleSeconds / 2) break;  // too short: more repetitions
+      if (!std::exchange(cold, false)) continue;
+      HEARTH_TRY(warm_up(commands));
+      seconds.clear();
     }
     if (seconds.size() < kSamples && repetitions < 65536) continue;
     std::nth_element(seconds.begin(), seconds.begin() + seconds.size() / 2, seconds.end());
@@ -95,13 +116,6 @@ Result<Ceilings> KernelBench::measure_ceilings() {
     ceilings.matrix_flops_per_s = matrix_done / matrix_seconds;
   }
   return ceilings;
-}
-
-Status KernelBench::warm_up() {
-  const auto begin = Clock::now();
-  while (std::chrono::duration<double>(Clock::now() - begin).count() < kWarmUpSeconds)
-    HEARTH_TRY(measure_ceilings());
-  return {};
 }
 
 Result<KernelTime> KernelBench::measure(const KernelCase& item, const Ceilings& ceilings) {

@@ -1,6 +1,7 @@
 // Times kernels on the GPU's own clock, beside what the device can do at most, in one run.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -39,8 +40,6 @@ class KernelBench {
  public:
   KernelBench(Device& device, PipelineStore& pipelines) : device_(device), pipelines_(pipelines) {}
 
-  // Keeps the device busy for a while: clocks of an idle GPU are several times too low.
-  Status warm_up();
   Result<Ceilings> measure_ceilings();
   Result<KernelTime> measure(const KernelCase& item, const Ceilings& ceilings);
 
@@ -50,9 +49,15 @@ class KernelBench {
  private:
   // Median seconds of one repetition, repetitions in a row as a step runs them.
   Result<double> time(const std::function<Status(CommandRecorder&, uint32_t)>& record);
+  // Whether the clocks of a GPU may have gone down, by several times, since it ran something: it
+  // rests while pipelines are compiled.
+  bool has_rested() const;
+  // Runs the commands for a while.
+  Status warm_up(const CommandBuffer& commands);
 
   Device& device_;
   PipelineStore& pipelines_;
+  std::chrono::steady_clock::time_point last_run_ = {};
 };
 
 }  // namespace hearth

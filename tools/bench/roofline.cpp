@@ -40,7 +40,6 @@ std::vector<Step> steps_to_measure(const StepRunnerOptions& runner) {
 
 Result<RooflineData> measure_roofline(Session& session) {
   KernelBench bench(session.device(), session.pipelines());
-  HEARTH_TRY(bench.warm_up());
   HEARTH_ASSIGN(const Ceilings ceilings, bench.measure_ceilings());
   RooflineData data{.read_bytes_per_s = ceilings.read_bytes_per_s,
                     .flops_per_s = ceilings.flops_per_s,

@@ -64,7 +64,6 @@ class BenchCommand : public Command {
     HEARTH_ASSIGN(const auto pipelines,
                   PipelineStore::create(*device, {.cache_directory = default_cache_directory()}));
     KernelBench bench(*device, *pipelines);
-    HEARTH_TRY(bench.warm_up());
     HEARTH_ASSIGN(const Ceilings ceilings, bench.measure_ceilings());
     if (!json_) {
       print_ceilings(device->caps(), ceilings);
@@ -101,7 +100,6 @@ class BenchCommand : public Command {
     HEARTH_TRY(check_room(*session));
 
     KernelBench kernel_bench(session->device(), session->pipelines());
-    HEARTH_TRY(kernel_bench.warm_up());
     HEARTH_ASSIGN(const Ceilings ceilings, kernel_bench.measure_ceilings());
     if (!json_) print_ceilings(session->device().caps(), ceilings);
     nlohmann::json list = nlohmann::json::array();
