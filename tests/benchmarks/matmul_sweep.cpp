@@ -35,7 +35,10 @@ struct Variant {
     return i < pipeline.constants.size() ? pipeline.constants[i] : 0;
   }
   uint64_t tile_bytes() const { return uint64_t{constant(2)} * constant(3) * 4; }
-  // Results, or with a split k parts of whole tiles, whose size the second and third constant are.
+  // Floats from row to row of the parts of a split k.
+  uint32_t part_stride() const { return divide_up(outputs, kPartUnit) * kPartUnit; }
+  // Results, or with a split k at most parts of whole tiles, whose size the second and third
+  // constant are.
   uint64_t result_bytes() const {
     if (groups.z == 1) return uint64_t{rows} * outputs * 4;
     return tile_bytes() * groups.x * groups.y * groups.z;
@@ -124,7 +127,8 @@ KernelCase make_case(KernelBench& bench, const Variant& variant, const Operands&
                                         .rows = variant.rows,
                                         .inputs = variant.inputs,
                                         .outputs = variant.outputs,
-                                        .whole_tiles = variant.whole_tiles()},
+                                        .whole_tiles = variant.whole_tiles(),
+                                        .part_stride = variant.part_stride()},
                  .groups = variant.groups,
                  .accesses = {reads(weight), reads(operands.x->all()), writes(operands.y->all()),
                               writes(operands.parts->all()), writes(operands.counts->all())}});
