@@ -115,23 +115,27 @@ TEST_F(MatmulTest, BiasSoftCapAndResidualInThatOrder) {
   DeviceCaps lanes_only = gpu_caps(true);
   lanes_only.features.coopmat = false;
   struct Case {
+    WeightFormat format;
     uint32_t rows, inputs, outputs;
     bool reduced;
   };
+  constexpr WeightFormat kF16 = WeightFormat::kF16, kQ8 = WeightFormat::kQ8_0;
   // Few rows run matrix-vector kernels, more run tiles, whose parts of k, if there are any, are
   // added up in the end. Where outputs are a multiple of four, four are stored together.
-  for (const auto& [rows, inputs, outputs, reduced] :
-       std::initializer_list<Case>{{1, 1024, 50, false},
-                                   {9, 1024, 50, true},
-                                   {9, 1024, 52, true},
-                                   {9, 64, 50, false},
-                                   {9, 64, 52, false}}) {
-    SCOPED_TRACE(::testing::Message() << rows << " x " << outputs << " x " << inputs);
-    const Weights weights = random_weights(WeightFormat::kF16, outputs, inputs);
+  for (const auto& [format, rows, inputs, outputs, reduced] :
+       std::initializer_list<Case>{{kF16, 1, 1024, 50, false},
+                                   {kF16, 3, 64, 50, false},
+                                   {kF16, 9, 1024, 50, true},
+                                   {kF16, 9, 1024, 52, true},
+                                   {kF16, 9, 64, 50, false},
+                                   {kF16, 9, 64, 52, false},
+                                   {kQ8, 2, 256, 50, false}}) {
+    SCOPED_TRACE(::testing::Message() << format_info(format).name << ", " << rows << " x "
+                                      << outputs << " x " << inputs);
+    const Weights weights = random_weights(format, outputs, inputs);
     const std::vector<float> bias = random_floats(outputs, 3);
     const Buffer weight_buffer = filled(weights.device), bias_buffer = filled(bias);
-    const MatmulShape shape{
-        .format = WeightFormat::kF16, .rows = rows, .inputs = inputs, .outputs = outputs};
+    const MatmulShape shape{.format = format, .rows = rows, .inputs = inputs, .outputs = outputs};
     const std::vector<float> x = random_floats(rows * inputs, 2, 2.0f);
     const std::vector<float> residual = random_floats(rows * outputs, 4);
     std::vector<double> reference = reference_matmul(weights.values, x, rows, inputs, outputs);
