@@ -91,7 +91,8 @@ struct MatrixShape {
 void dequantize_row(WeightFormat format, const std::byte* device, const MatrixShape& shape,
                     std::uint64_t row, float* out);
 
-// 32 weights as integer kernels see them, in order: weight i = scale[i / 16] * q[i] + offset[i / 16].
+// 32 weights as integer kernels see them, in order: weight i = scale[i / 16] * q[i] + offset[i /
+// 16].
 struct WeightPiece {
   std::int8_t q[kPieceWeights];
   float scale[2];
