@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/fragment_check.h"
 #include "runtime/memory.h"
 #include "runtime/pipeline_cache.h"
 
@@ -47,6 +48,7 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   HEARTH_ASSIGN(device_, Device::open(*instance_, options_.device));
   HEARTH_ASSIGN(pipelines_,
                 PipelineStore::create(*device_, {.cache_directory = default_cache_directory()}));
+  HEARTH_TRY(check_fragments(*device_, *pipelines_));
 
   StepLimits limits = step_limits(options_, device_->caps());
   const uint64_t free_bytes = device_->memory().use().device_left_bytes();

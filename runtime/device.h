@@ -31,6 +31,8 @@ class Device {
   Device& operator=(const Device&) = delete;
 
   const DeviceCaps& caps() const { return caps_; }
+  // For check_fragments(): before anybody else looks at the capabilities.
+  void set_lane_fragments(bool value) { caps_.features.lane_fragments = value; }
   Queue& compute() const { return *compute_; }
   // A queue that copies beside the kernels, or compute() where the device has no such queue.
   Queue& transfer() const { return transfer_ ? *transfer_ : *compute_; }

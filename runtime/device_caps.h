@@ -1,5 +1,6 @@
-// What a Vulkan device can do, as plain data: filled in from a driver by device_query.cpp, or written
-// down by hand in tests. Device selection and kernel choice decide on this and nothing else.
+// What a Vulkan device can do, as plain data: filled in from a driver by device_query.cpp, or
+// written down by hand in tests. Device selection and kernel choice decide on this and nothing
+// else.
 #pragma once
 
 #include <array>
@@ -54,6 +55,9 @@ struct DeviceFeatures {
   // Groups start in the order of their dispatches, so that a kernel may wait for one before it
   // (chain.h). No Vulkan feature: known of drivers, or said by the environment.
   bool ordered_groups = false;
+  // Lanes hold cooperative matrices as shaders/common/fragment_lanes.glsl says. No Vulkan feature
+  // either: known once check_fragments() has tried it.
+  bool lane_fragments = false;
   bool memory_budget = false;
   bool pipeline_executable = false;
 

@@ -98,12 +98,7 @@ bool is_below(uint index, uint count) {
   return count % gl_WorkGroupSize.x == 0 || index < count;
 }
 
-// What a group is to do: one of `splits` shares of the k of a tile.
-struct Place {
-  uint row_tile, output_tile;
-  uint split, splits;
-  uint shared_tile;  // where kShare > 1 and splits is
-};
+#include "common/coopmat_tile.glsl"
 
 Place find_place() {
   Place place = Place(gl_WorkGroupID.x, gl_WorkGroupID.y, gl_WorkGroupID.z, kSplits, 0);
@@ -126,28 +121,18 @@ struct Source {
   uint units[kUnitLoads], vecs[kVecLoads];
 };
 
-// The row of the matrix that is column `column` of the tile. With gates every other fragment has
-// gates, and the one after it their ups.
-uint weight_row(Source source, uint column) {
-  if (kGate == kGateNone) return min(source.first_output + column, params.outputs - 1);
-  const uint results = params.outputs / 2, block = column / kFragmentOutputs;
-  const uint n =
-      source.first_output / 2 + block / 2 * kFragmentOutputs + column % kFragmentOutputs;
-  return min(n, results - 1) + block % 2 * results;
-}
-
 uint unit_index(Source source, uint load, uint k) {
   if (kRound != 0) return source.units[load] + k / kUnitWeights;
   const uint index = gl_LocalInvocationIndex + load * gl_WorkGroupSize.x;
   const uint units = params.inputs / kUnitWeights;
-  const uint n = weight_row(source, index / kRowUnits);
+  const uint n = weight_row(source.first_output, index / kRowUnits);
   return n * units + min(k / kUnitWeights + index % kRowUnits, units - 1);
 }
 
 void find_starts(inout Source source) {
   [[unroll]] for (uint i = 0; i < kUnitLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
-    const uint n = weight_row(source, min(index / kRowUnits, kTileOutputs - 1));
+    const uint n = weight_row(source.first_output, min(index / kRowUnits, kTileOutputs - 1));
     source.units[i] = n * (params.inputs / kUnitWeights) + index % kRowUnits;
   }
   [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
@@ -156,11 +141,6 @@ void find_starts(inout Source source) {
     source.vecs[i] = row * (params.inputs / kHalves) + index % kRowVecs;
   }
 }
-
-layout(buffer_reference, std430, buffer_reference_align = 16) nonprivate restrict readonly buffer
-    ConstantU32x4 {
-  uvec4 at[];
-};
 
 // Measured on an H200: loads that the compiler knows not to meet stores of this kernel are the
 // faster ones between the decoding of weights and in rounds, plain ones elsewhere.

@@ -13,6 +13,8 @@ namespace hearth {
 namespace {
 
 constexpr size_t kCoopmatGate = 14, kCoopmatShare = 17;  // constants of matmul_coopmat
+constexpr size_t kDirectGate = 8;                        // and of matmul_direct
+constexpr uint32_t kDirectFragment = 8;                  // outputs
 
 uint32_t tile_parts(const Tile& tile) {
   return tile.rows / tile.part_rows * (tile.outputs / tile.part_outputs);
@@ -37,6 +39,11 @@ std::optional<CoopmatShape> fragment_of(const DeviceCaps& caps, uint32_t part_ou
 }
 
 // What the kernels declare as shared, at most.
+uint32_t direct_shared_bytes(const Tile& tile) {
+  constexpr uint32_t kMore = 16;
+  return std::max(tile.direct * tile.rows * tile.inputs * 2, tile.outputs * 16 * 4) + kMore;
+}
+
 uint32_t tile_shared_bytes(const Tile& tile, const std::optional<CoopmatShape>& fragment) {
   if (!fragment) return (tile.rows + tile.outputs) * (tile.inputs / 4 + 2) * 16;
   const uint32_t operands = (tile.rows + tile.outputs) * (tile.inputs / 8 + 1) * 16;
@@ -44,7 +51,14 @@ uint32_t tile_shared_bytes(const Tile& tile, const std::optional<CoopmatShape>& 
   return std::max(operands, tile_parts(tile) * fragment->m * tile.part_outputs * 4) + kMore;
 }
 
-bool fits(const DeviceCaps& caps, const Tile& tile, bool coopmat) {
+bool fits_direct(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile) {
+  return caps.features.lane_fragments && shape.inputs % tile.inputs == 0 &&
+         tile_lanes(caps, tile, true) <= caps.limits.max_group_invocations &&
+         direct_shared_bytes(tile) <= caps.limits.max_shared_bytes;
+}
+
+bool fits(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile, bool coopmat) {
+  if (tile.direct != 0) return fits_direct(caps, shape, tile);
   const std::optional<CoopmatShape> fragment =
       coopmat ? fragment_of(caps, tile.part_outputs) : std::nullopt;
   return fragment.has_value() == coopmat &&
@@ -54,7 +68,8 @@ bool fits(const DeviceCaps& caps, const Tile& tile, bool coopmat) {
 
 // As many steps as the tile wants written out, or as k comes in whole rounds of.
 uint32_t round_for(const DeviceCaps& caps, const Tile& tile, uint32_t inputs) {
-  if (tile.inputs % (2 * fragment_of(caps, tile.part_outputs)->k) != 0) return 0;
+  if (tile.direct != 0 || tile.inputs % (2 * fragment_of(caps, tile.part_outputs)->k) != 0)
+    return 0;
   uint32_t round = tile.round;
   while (round > 1 && inputs % (tile.inputs * round) != 0) round /= 2;
   return round > 1 ? round : 0;
@@ -129,7 +144,7 @@ std::vector<Choice> ways_to_split(const DeviceCaps& caps, const MatmulShape& sha
 std::vector<Tile> candidates(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
   std::vector<Tile> tiles;
   std::ranges::copy_if(tiles_for(caps, shape.format, coopmat), std::back_inserter(tiles),
-                       [&](const Tile& tile) { return fits(caps, tile, coopmat); });
+                       [&](const Tile& tile) { return fits(caps, shape, tile, coopmat); });
   const auto holding =
       std::ranges::find_if(tiles, [&](const Tile& tile) { return tile.rows >= shape.rows; });
   const bool one = holding != tiles.end();
@@ -154,6 +169,34 @@ Choice choose(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
   return best;
 }
 
+PipelineInfo scalar_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
+                           uint32_t splits) {
+  return {.kernel = variant("matmul_tile", shape.format),
+          .constants = {tile_lanes(caps, tile, false), kNoEpilogue, tile.rows, tile.outputs,
+                        tile.inputs, splits, tile.part_rows, tile.part_outputs}};
+}
+
+PipelineInfo coopmat_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
+                            uint32_t splits) {
+  const std::optional<CoopmatShape> fragment = fragment_of(caps, tile.part_outputs);
+  // Small fragments are made of plain instructions, which had better be few.
+  const uint32_t unroll = fragment->k < 16 ? 1 : tile.inputs / fragment->k;
+  return {
+      .kernel = variant("matmul_coopmat", shape.format),
+      .constants = {tile_lanes(caps, tile, true), kNoEpilogue, tile.rows, tile.outputs, tile.inputs,
+                    splits, tile.part_rows, tile.part_outputs, fragment->m, fragment->n,
+                    fragment->k, tile_parts(tile), tile.ahead, unroll, 0, 0, tile.round, 1},
+      .subgroup_size = caps.subgroup_size};
+}
+
+PipelineInfo direct_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
+                           uint32_t splits) {
+  return {.kernel = variant("matmul_direct", shape.format),
+          .constants = {tile_lanes(caps, tile, true), kNoEpilogue, tile.rows, tile.outputs,
+                        tile.direct, splits, tile.part_outputs, tile_parts(tile), 0, 0},
+          .subgroup_size = caps.subgroup_size};
+}
+
 }  // namespace
 
 std::string variant(std::string_view kernel, WeightFormat format) {
@@ -171,24 +214,18 @@ bool matrix_units(const DeviceCaps& caps, WeightFormat format) {
 MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
   const bool coopmat = matrix_units(caps, shape.format);
   const auto [tile, splits, last_splits] = choose(caps, shape, coopmat);
-  const uint32_t lanes = tile_lanes(caps, tile, coopmat);
   const uint32_t down = divide_up(shape.rows, tile.rows);
   const uint32_t across = divide_up(shape.outputs, tile.outputs);
 
   MatmulPlan plan;
-  PipelineInfo& info = plan.multiply.pipeline;
-  info.kernel = variant(coopmat ? "matmul_coopmat" : "matmul_tile", shape.format);
-  info.constants = {lanes,       kNoEpilogue, tile.rows,      tile.outputs,
-                    tile.inputs, splits,      tile.part_rows, tile.part_outputs};
+  plan.multiply.pipeline = !coopmat           ? scalar_kernel(caps, shape, tile, splits)
+                           : tile.direct != 0 ? direct_kernel(caps, shape, tile, splits)
+                                              : coopmat_kernel(caps, shape, tile, splits);
   if (coopmat) {
-    const std::optional<CoopmatShape> fragment = fragment_of(caps, tile.part_outputs);
-    // Small fragments are made of plain instructions, which had better be few.
-    const uint32_t unroll = fragment->k < 16 ? 1 : tile.inputs / fragment->k;
-    info.constants.insert(info.constants.end(),
-                          {fragment->m, fragment->n, fragment->k, tile_parts(tile), tile.ahead,
-                           unroll, 0, 0, tile.round, 1});
-    info.subgroup_size = caps.subgroup_size;
-    if (splits == 1 && tile.outputs / fragment->n % 2 == 0) plan.gate_constant = kCoopmatGate;
+    const uint32_t fragment =
+        tile.direct != 0 ? kDirectFragment : fragment_of(caps, tile.part_outputs)->n;
+    if (splits == 1 && tile.outputs / fragment % 2 == 0)
+      plan.gate_constant = tile.direct != 0 ? kDirectGate : kCoopmatGate;
     const uint32_t row_lanes = group_size(caps, 128);
     plan.form = RowForm::kHalves;
     plan.prepare =
@@ -211,7 +248,8 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
   if (last_splits > 1) {
     const uint32_t left = down * across % groups_at_once(caps, tile);
     const uint32_t whole = down * across - left;
-    plan.shared = {.multiply = {.pipeline = info, .groups = {.x = whole + left * last_splits}},
+    plan.shared = {.multiply = {.pipeline = plan.multiply.pipeline,
+                                .groups = {.x = whole + left * last_splits}},
                    .whole_tiles = whole,
                    .count_bytes = uint64_t{left} * 4};
     plan.shared->multiply.pipeline.constants[kCoopmatShare] = last_splits;

@@ -18,6 +18,7 @@ struct Tile {
   uint32_t round = 0;                // coopmat: steps written out one after the other
   uint32_t percent = 100;  // time of a sum while that many groups run, of what the best of many
                            // rows takes
+  uint32_t direct = 0;     // blocks of x in shared memory, where it is one of matmul_direct
 };
 
 // Products of more rows than the largest tile take the tiles from this one on.

@@ -1,8 +1,8 @@
-// Where the sums of a tile of matmul_coopmat.comp go: into the result, with what params/matmul.h says
-// done to them, into parts for matmul_reduce.comp, or, where groups share the tile, first to the one
-// of them that is done last.
+// Where the sums of a tile of matmul_coopmat.comp or matmul_direct.comp go: into the result, with what
+// params/matmul.h says done to them, into parts for matmul_reduce.comp, or, where groups share the
+// tile, first to the one of them that is done last.
 //
-// Include after everything else of that kernel: expects its constants, its Place and its `tiles`.
+// Include after everything else of such a kernel: expects its constants, its Place and its `tiles`.
 #ifndef HEARTH_COOPMAT_STORE_GLSL
 #define HEARTH_COOPMAT_STORE_GLSL
 #include "common/last_group.glsl"
@@ -11,19 +11,13 @@ layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonl
   uvec2 at[];
 };
 
-// Orders shared memory within the subgroup.
-void subgroup_shared_barrier() {
-  controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared,
-                 gl_SemanticsAcquireRelease);
-}
-
 // `first` is where the tile begins, in floats. Fragments from column `end` of the tile on are dropped.
 void store_parts(Fragment sums[kSums], uint64_t to, uint first, uint stride, uint end) {
   F32x4 parts = F32x4(to);
   [[unroll]] for (uint f = 0; f < kSums; ++f) {
-    const uint row = gl_SubgroupID / kSubgroupsAcross * kSubgroupRows +
+    const uint row = own_subgroup() / kSubgroupsAcross * kSubgroupRows +
                      f / kFragmentsAcross * kFragmentRows;
-    const uint column = gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs +
+    const uint column = own_subgroup() % kSubgroupsAcross * kSubgroupOutputs +
                         f % kFragmentsAcross * kFragmentOutputs;
     if (column < end)
       coopMatStore(sums[f], parts.at, (first + row * stride + column) / 4, stride / 4,
@@ -53,7 +47,7 @@ void store_gated(Fragment sums[kSums], uint first_row, uint first_output) {
     barrier();  // what lay there may still be read
     [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
       coopMatStore(sums[i * kFragmentsAcross + j], tiles,
-                   (gl_SubgroupID * kFragmentsAcross + j) * kFragmentVecs, row_vecs,
+                   (own_subgroup() * kFragmentsAcross + j) * kFragmentVecs, row_vecs,
                    gl_CooperativeMatrixLayoutRowMajor);
     barrier();
     for (uint at = gl_LocalInvocationIndex; at < pair_vecs; at += gl_WorkGroupSize.x) {
@@ -69,9 +63,9 @@ void store_gated(Fragment sums[kSums], uint first_row, uint first_output) {
 }
 
 void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
-  const uint row = first_row + gl_SubgroupID / kSubgroupsAcross * kSubgroupRows;
-  const uint column = first_output + gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs;
-  const uint slot = gl_SubgroupID * kFragmentVecs;
+  const uint row = first_row + own_subgroup() / kSubgroupsAcross * kSubgroupRows;
+  const uint column = first_output + own_subgroup() % kSubgroupsAcross * kSubgroupOutputs;
+  const uint slot = own_subgroup() * kFragmentVecs;
   const uint row_vecs = kFragmentOutputs / 4;
   const uint lane_vecs = (kFragmentVecs + kWidth - 1) / kWidth;
   barrier();  // the operands may still be read
@@ -79,7 +73,7 @@ void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
     // The residuals of a row of fragments come together, so that they are waited for once.
     vec4 residuals[kFragmentsAcross * lane_vecs];
     [[unroll]] for (uint at = 0; at < kFragmentsAcross * lane_vecs; ++at) {
-      const uint j = at / lane_vecs, v = gl_SubgroupInvocationID + at % lane_vecs * kWidth;
+      const uint j = at / lane_vecs, v = own_lane() + at % lane_vecs * kWidth;
       residuals[at] = load_residual_vec(row + i * kFragmentRows + v / row_vecs,
                                     column + j * kFragmentOutputs + v % row_vecs * 4);
     }
@@ -88,7 +82,7 @@ void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
                    gl_CooperativeMatrixLayoutRowMajor);
       subgroup_shared_barrier();
       [[unroll]] for (uint at = 0; at < lane_vecs; ++at) {
-        const uint v = gl_SubgroupInvocationID + at * kWidth;
+        const uint v = own_lane() + at * kWidth;
         if (v < kFragmentVecs)
           store_output_vec(row + i * kFragmentRows + v / row_vecs,
                            column + j * kFragmentOutputs + v % row_vecs * 4,

@@ -83,7 +83,8 @@ TEST_F(MatmulTileTest, LargeProducts) {
            {WeightFormat::kF16, 4096, 4096},
            {WeightFormat::kF16, 19000, 2048},
            {WeightFormat::kQ8_0, 28672, 512},
-           {WeightFormat::kQ4K, 28672, 512}}) {
+           {WeightFormat::kQ4K, 28672, 512},
+           {WeightFormat::kQ6K, 4096, 4096}}) {
     const Weights weights = random_weights(format, outputs, inputs);
     std::vector<float> values;  // of the outputs looked at
     for (uint32_t n = 0; n < outputs; n += kEvery)

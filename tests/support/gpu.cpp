@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "runtime/fragment_check.h"
+
 namespace hearth::testing {
 namespace {
 
@@ -25,6 +27,7 @@ Result<Shared> open_shared() {
   HEARTH_ASSIGN(shared.device,
                 Device::open(*shared.instance, environment("HEARTH_TEST_DEVICE", "")));
   HEARTH_ASSIGN(shared.pipelines, PipelineStore::create(*shared.device));
+  HEARTH_TRY(check_fragments(*shared.device, *shared.pipelines));
   return shared;
 }
 

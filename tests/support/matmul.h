@@ -86,7 +86,8 @@ class MatmulFixture : public GpuTest {
 
   static double limit(const MatmulPlan& plan) {
     const std::string& kernel = plan.multiply.pipeline.kernel;
-    if (kernel.starts_with("matmul_coopmat")) return kHalfLimit;
+    if (kernel.starts_with("matmul_coopmat") || kernel.starts_with("matmul_direct"))
+      return kHalfLimit;
     return kernel.starts_with("matvec_integer") ? kIntegerLimit : kFloatLimit;
   }
 

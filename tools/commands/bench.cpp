@@ -7,6 +7,7 @@
 
 #include "engine/scheduling/batch_plan.h"
 #include "runtime/device.h"
+#include "runtime/fragment_check.h"
 #include "runtime/instance.h"
 #include "runtime/pipeline_cache.h"
 #include "tools/bench/kernel_bench.h"
@@ -63,6 +64,7 @@ class BenchCommand : public Command {
     HEARTH_ASSIGN(const auto device, Device::open(*instance, model_.session.device));
     HEARTH_ASSIGN(const auto pipelines,
                   PipelineStore::create(*device, {.cache_directory = default_cache_directory()}));
+    HEARTH_TRY(check_fragments(*device, *pipelines));
     KernelBench bench(*device, *pipelines);
     HEARTH_ASSIGN(const Ceilings ceilings, bench.measure_ceilings());
     if (!json_) {

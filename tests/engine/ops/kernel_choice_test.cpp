@@ -381,6 +381,46 @@ TEST(KernelChoice, MatrixUnitsTakeOverWhereTheyAreAhead) {
   EXPECT_EQ(kernel(WeightFormat::kF32, 9), "matmul_tile.f32");
 }
 
+// Where lanes are known to hold fragments, few rows of quantized weights go straight into them, and
+// of halves where that is ahead: not those of gate and up, whose tiles fill the device.
+TEST(KernelChoice, FewRowsGoStraightIntoFragments) {
+  DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
+  caps.features.integer_dot = true;
+  caps.limits.multiprocessors = 132;
+  const auto plan = [&](WeightFormat format, uint32_t rows, uint32_t outputs, uint32_t inputs) {
+    return choose_matmul(caps,
+                         {.format = format, .rows = rows, .inputs = inputs, .outputs = outputs});
+  };
+  const auto kernel = [&](WeightFormat format, uint32_t rows, uint32_t outputs, uint32_t inputs) {
+    return plan(format, rows, outputs, inputs).multiply.pipeline.kernel;
+  };
+  EXPECT_EQ(kernel(WeightFormat::kQ4K, 64, 4096, 14336), "matmul_coopmat.q4_k");
+  caps.features.lane_fragments = true;
+  for (const uint32_t rows : {3u, 16u, 17u, 32u, 40u, 48u, 64u}) {
+    EXPECT_EQ(kernel(WeightFormat::kQ4K, rows, 28672, 4096), "matmul_direct.q4_k") << rows;
+    EXPECT_EQ(kernel(WeightFormat::kQ6K, rows, 4096, 14336), "matmul_direct.q6_k") << rows;
+  }
+  EXPECT_EQ(kernel(WeightFormat::kQ4K, 65, 28672, 4096), "matmul_coopmat.q4_k");
+  EXPECT_EQ(kernel(WeightFormat::kF16, 64, 28672, 4096), "matmul_coopmat.f16");
+  EXPECT_EQ(kernel(WeightFormat::kF16, 64, 4096, 14336), "matmul_direct.f16");
+  // Its blocks are of 128 inputs.
+  EXPECT_EQ(kernel(WeightFormat::kQ8_0, 64, 4096, 4096 + 32), "matmul_coopmat.q8_0");
+
+  const MatmulPlan gates = plan(WeightFormat::kQ4K, 64, 28672, 4096);
+  const MatmulPlan split = plan(WeightFormat::kQ4K, 64, 4096, 14336);
+  EXPECT_EQ(gates.gate_constant, 8u);
+  EXPECT_FALSE(gates.reduce.has_value());
+  ASSERT_TRUE(split.reduce.has_value());
+  EXPECT_FALSE(split.gate_constant.has_value());
+  for (const MatmulPlan& each : {gates, split}) {
+    const auto& constants = each.multiply.pipeline.constants;
+    EXPECT_EQ(constants[0], 32 * constants[7]);
+    EXPECT_EQ(constants[3], constants[6] * constants[7]);
+    EXPECT_EQ(constants[5], each.multiply.groups.z);
+    EXPECT_EQ(each.form, RowForm::kHalves);
+  }
+}
+
 TEST(KernelChoice, IntegerGroupsShareARowOut) {
   for (FakeDevice device : kDevices) {
     if (device.caps.type == DeviceType::kCpu) continue;

@@ -1,0 +1,59 @@
+// Fragments of plain values, laid out in lanes as fragment_lanes.glsl says, and what kernels do with
+// cooperative matrices: for subgroups of 32 that are made of whatever the device has. Every invocation
+// of the group, of which there are at most kMostInvocations, must get to every product.
+#ifndef HEARTH_FRAGMENT_MODEL_GLSL
+#define HEARTH_FRAGMENT_MODEL_GLSL
+
+uint own_subgroup() { return gl_LocalInvocationIndex / 32; }
+uint own_lane() { return gl_LocalInvocationIndex % 32; }
+void subgroup_shared_barrier() { barrier(); }
+
+#define Fragment vec4  // outputs 2 * (l % 4) and the next, of row l / 4 and of the one 8 further on
+#define FragmentX uvec4
+#define FragmentW uvec2
+
+void set_x(out FragmentX x, uvec4 words) { x = words; }
+void set_w(out FragmentW w, uvec2 words) { w = words; }
+
+const uint kMostInvocations = 128;
+shared uvec4 model_x[kMostInvocations];
+shared uvec2 model_w[kMostInvocations];
+
+Fragment coopMatMulAdd(FragmentX x, FragmentW w, Fragment sums) {
+  barrier();  // the last product's may still be read
+  model_x[gl_LocalInvocationIndex] = x;
+  model_w[gl_LocalInvocationIndex] = w;
+  barrier();
+  const uint first = own_subgroup() * 32, row = own_lane() / 4, output_pair = own_lane() % 4;
+  for (uint k = 0; k < 4; ++k) {
+    const uvec4 words = model_x[first + row * 4 + k];
+    for (uint n = 0; n < 2; ++n) {
+      const uvec2 weights = model_w[first + (output_pair * 2 + n) * 4 + k];
+      const vec2 low = unpackHalf2x16(weights.x), high = unpackHalf2x16(weights.y);
+      sums[n] += dot(unpackHalf2x16(words.x), low) + dot(unpackHalf2x16(words.z), high);
+      sums[n + 2] += dot(unpackHalf2x16(words.y), low) + dot(unpackHalf2x16(words.w), high);
+    }
+  }
+  return sums;
+}
+
+uint as_element(uvec4 like, float value) { return floatBitsToUint(value); }
+float as_element(vec4 like, float value) { return value; }
+
+#define gl_CooperativeMatrixLayoutRowMajor 0
+// A lane's two outputs are one half of a vec of four, and their components constants: with others the
+// whole vec may be written back.
+#define coopMatStore(fragment, to, start, stride, layout)                              \
+  for (uint half_of = 0; half_of < 2; ++half_of) {                                     \
+    const uint at_row = own_lane() / 4 + half_of * 8;                                  \
+    const uint at_vec = (start) + at_row * (stride) + own_lane() % 4 / 2;              \
+    if (own_lane() % 2 == 0) {                                                         \
+      to[at_vec].x = as_element(to[at_vec], fragment[2 * half_of]);                    \
+      to[at_vec].y = as_element(to[at_vec], fragment[2 * half_of + 1]);                \
+    } else {                                                                           \
+      to[at_vec].z = as_element(to[at_vec], fragment[2 * half_of]);                    \
+      to[at_vec].w = as_element(to[at_vec], fragment[2 * half_of + 1]);                \
+    }                                                                                  \
+  }
+
+#endif

@@ -1,0 +1,181 @@
+// The kernel of matmul_direct.comp, whose comment says what it does, and of matmul_direct_model.comp.
+#ifndef HEARTH_MATMUL_DIRECT_GLSL
+#define HEARTH_MATMUL_DIRECT_GLSL
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#include "common/kernel.glsl"
+#define HALVES_ALONE  // see quant/piece.h
+#include "quant/glsl.h"
+#include "weight_format.h"
+#include "common/activation.glsl"
+#include "common/halves.glsl"
+#include "common/weight_unit.glsl"
+#include "params/matmul.h"
+#include "common/chain.glsl"
+#include "common/matmul_output.glsl"
+#include "common/fragment_lanes.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 2) const uint kTileRows = 64;
+layout(constant_id = 3) const uint kTileOutputs = 128;
+layout(constant_id = 4) const uint kBuffers = 1;  // blocks of x in shared memory, 1 or 2
+layout(constant_id = 5) const uint kSplits = 1;
+layout(constant_id = 6) const uint kSubgroupOutputs = 32;
+layout(constant_id = 7) const uint kSubgroups = 4;  // in a group
+layout(constant_id = 8) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1, an even
+                                                       // number of fragments across
+layout(constant_id = 9) const uint kHalfResults = 0;   // 1: y is f16; only with gates
+
+// As coopmat_store.glsl names them: a tile is one row of subgroups, and no tile is shared.
+const uint kShare = 1;
+const uint kSubgroupRows = kTileRows;
+const uint kSubgroupsAcross = kSubgroups;
+const uint kFragmentRows = 16, kFragmentOutputs = 8;
+const uint kFragmentsDown = kTileRows / kFragmentRows;
+const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
+const uint kFragmentVecs = kFragmentRows * kFragmentOutputs / 4;  // of sums
+const uint kSums = kFragmentsDown * kFragmentsAcross;
+const uint kWidth = 32;  // of a subgroup
+
+// Four lanes share a block of a row out, kLaneVecs of 16 bytes each as halves, or a piece: vec by vec
+// in turn where weights are halves, so that neighbours read neighbouring bytes, else piece by piece.
+const uint kLaneVecs = 4;
+const uint kBlock = 4 * kLaneVecs * kHalves;  // inputs
+const bool kInTurn = kUnitWeights == kHalves;
+const uint kLaneUnits = kLaneVecs / kUnitVecs;  // of weights, for each output
+const uint kUnits = kFragmentsAcross * kLaneUnits;
+const uint kWeightVecs = kFragmentsAcross * kLaneVecs;
+
+// Shared memory is counted in 16 bytes: the words of a lane and a fragment. A block of x is
+// [rows / 16, fragments along k, lanes]. In the end a fragment of sums a subgroup, on their way out;
+// with gates a row of fragments.
+const uint kFragmentsAlong = 2 * kLaneVecs;
+const uint kXVecs = kFragmentsDown * kFragmentsAlong * kWidth;
+const uint kOutFragments = kGate == kGateNone ? 1 : kFragmentsAcross;  // of a subgroup
+const uint kSumVecs = kSubgroups * kOutFragments * kFragmentVecs;
+shared uvec4 tiles[kBuffers * kXVecs > kSumVecs ? kBuffers * kXVecs : kSumVecs];
+
+// An invocation brings vecs of x in pairs, of rows eight apart.
+const uint kPairs = kXVecs / 2;
+const uint kPairLoads = (kPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+const uint kVecLoads = 2 * kPairLoads;
+
+#include "common/coopmat_tile.glsl"
+
+// Which vecs the pair is of: x = the first row, y = of the four lanes, z = of that lane's vecs.
+// Neighbours differ in the lane, then in the row: their words lie side by side in shared memory.
+uvec3 pair_place(uint pair) {
+  const uint vec = pair / 8 % kLaneVecs;
+  const uint row = pair / (8 * kLaneVecs) * 2 + pair / 4 % 2;  // not counting those eight further on
+  return uvec3(row / 8 * 16 + row % 8, pair % 4, vec);
+}
+
+// Where this invocation's loads begin, in units and vecs.
+struct Source {
+  Planes planes;
+  uint units[kFragmentsAcross], vecs[kVecLoads];
+};
+
+void find_source(out Source source, uint first_row, uint first_output) {
+  source.planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
+  const uint lane_output = own_subgroup() * kSubgroupOutputs + own_lane() / 4;
+  [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
+    source.units[j] = weight_row(first_output, lane_output + j * kFragmentOutputs) *
+                          (params.inputs / kUnitWeights) +
+                      own_lane() % 4;
+  [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
+    const uvec3 at = pair_place(gl_LocalInvocationIndex + i / 2 * gl_WorkGroupSize.x);
+    const uint row = min(first_row + at.x + i % 2 * 8, params.rows - 1);
+    source.vecs[i] = row * (params.inputs / kHalves) + (kInTurn ? at.z * 4 + at.y
+                                                                : at.y * kLaneVecs + at.z);
+  }
+}
+
+uint unit_index(Source source, uint unit, uint k) {
+  return source.units[unit / kLaneUnits] + k / kUnitWeights + unit % kLaneUnits * 4;
+}
+
+void fetch_weights(out Unit units[kUnits], Source source, uint k) {
+  [[unroll]] for (uint u = 0; u < kUnits; ++u)
+    units[u] = load_unit(source.planes, unit_index(source, u, k));
+}
+
+void fetch_x(out uvec4 xs[kVecLoads], Source source, uint k) {
+  [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
+    xs[i] = ConstantU32x4(params.x).at[source.vecs[i] + k / kHalves];
+}
+
+void decode(Unit units[kUnits], Source source, uint k, out uvec4 weights[kWeightVecs]) {
+  [[unroll]] for (uint u = 0; u < kUnits; ++u) {
+    uvec4 halves[kUnitVecs];
+    decode_unit(units[u], unit_index(source, u, k), halves);
+    [[unroll]] for (uint v = 0; v < kUnitVecs; ++v) weights[u * kUnitVecs + v] = halves[v];
+  }
+}
+
+void keep_x(uvec4 xs[kVecLoads], uint start) {
+  [[unroll]] for (uint i = 0; i < kPairLoads; ++i) {
+    const uint pair = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
+    const uvec3 at = pair_place(pair);
+    const uint fragment = at.x / 16 * kFragmentsAlong + 2 * at.z;
+    const uint place = start + fragment * kWidth + at.x % 8 * 4 + at.y;
+    const uvec4 upper = xs[2 * i], lower = xs[2 * i + 1];
+    if (kPairs % gl_WorkGroupSize.x == 0 || pair < kPairs) {
+      tiles[place] = words_of_x(upper.xy, lower.xy);
+      tiles[place + kWidth] = words_of_x(upper.zw, lower.zw);
+    }
+  }
+}
+
+void multiply(inout Fragment sums[kSums], uvec4 weights[kWeightVecs], uint start) {
+  [[unroll]] for (uint slice = 0; slice < kFragmentsAlong; ++slice) {
+    FragmentX x[kFragmentsDown];
+    [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
+      set_x(x[i], tiles[start + (i * kFragmentsAlong + slice) * kWidth + own_lane()]);
+    [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j) {
+      const uvec4 vec = weights[j * kLaneVecs + slice / 2];
+      FragmentW w;
+      set_w(w, slice % 2 == 0 ? vec.xy : vec.zw);
+      [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
+        sums[i * kFragmentsAcross + j] = coopMatMulAdd(x[i], w, sums[i * kFragmentsAcross + j]);
+    }
+  }
+}
+
+#include "common/coopmat_store.glsl"
+
+void main() {
+  const Place place = Place(gl_WorkGroupID.x, gl_WorkGroupID.y, gl_WorkGroupID.z, kSplits, 0);
+  const uint first_row = place.row_tile * kTileRows;
+  const uint first_output = place.output_tile * kTileOutputs;
+  Source source;
+  find_source(source, first_row, first_output);
+  const uint blocks = params.inputs / kBlock;
+  const uint begin = blocks * place.split / kSplits * kBlock;
+  const uint last = (blocks * (place.split + 1) / kSplits - 1) * kBlock;
+
+  Unit units[kUnits];
+  uvec4 xs[kVecLoads];
+  Fragment sums[kSums];
+  [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
+  fetch_weights(units, source, begin);  // on their way before this kernel waits for x
+  chain_wait();
+  fetch_x(xs, source, begin);
+  for (uint k = begin; k <= last; k += kBlock) {
+    const uint start = kBuffers == 1 ? 0 : k / kBlock % 2 * kXVecs;
+    if (kBuffers == 1) barrier();  // the last block may still be read
+    keep_x(xs, start);
+    barrier();
+    uvec4 weights[kWeightVecs];
+    decode(units, source, k, weights);
+    fetch_weights(units, source, min(k + kBlock, last));
+    fetch_x(xs, source, min(k + kBlock, last));
+    multiply(sums, weights, start);
+  }
+  if (kUnitScale != 1.0) {
+    [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] *= 1.0 / kUnitScale;
+  }
+  store(sums, place, first_row, first_output);
+  chain_done();
+}
+
+#endif

@@ -1,0 +1,25 @@
+// A product of two fragments that are made of registers: right if lanes hold fragments as
+// common/fragment_lanes.glsl says.
+//   groups = [1, 1, 1], of one subgroup of 32
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#include "common/kernel.glsl"
+#include "params/fragment_lanes.h"
+#include "common/fragment_lanes.glsl"
+
+layout(local_size_x = 32) in;
+
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Quads { uvec2 at[]; };
+
+void main() {
+  // Four neighbouring inputs a lane, which is not where the fragments' layout would have them.
+  const uint row = gl_SubgroupInvocationID / 4, quad = gl_SubgroupInvocationID % 4;
+  FragmentX x;
+  FragmentW w;
+  set_x(x, words_of_x(Quads(params.x).at[row * 4 + quad], Quads(params.x).at[(row + 8) * 4 + quad]));
+  set_w(w, Quads(params.weight).at[row * 4 + quad]);
+  const Fragment sums = coopMatMulAdd(x, w, Fragment(0.0));
+  coopMatStore(sums, F32x4(params.y).at, 0, 2, gl_CooperativeMatrixLayoutRowMajor);
+}
