@@ -7,7 +7,15 @@
 namespace hearth::testing {
 namespace {
 
-using MatmulTileTest = MatmulFixture;
+class MatmulTileTest : public MatmulFixture {
+ protected:
+  // For tests that change the constants of matmul_coopmat: no product takes matmul_direct.
+  DeviceCaps coopmat_caps() {
+    DeviceCaps caps = gpu_caps(true);
+    caps.features.lane_fragments = false;
+    return caps;
+  }
+};
 
 // A plan for matmul_coopmat with its loop over k in rounds: lavapipe would take minutes to compile
 // the tiles that have it, so a small tile gets it, of as few slices a step as there can be. Where a
@@ -53,7 +61,7 @@ TEST_F(MatmulTileTest, EveryTile) {
 
 // Loops over k in rounds, with and without a split of k, ragged in rows and outputs.
 TEST_F(MatmulTileTest, TilesInRounds) {
-  const DeviceCaps caps = gpu_caps(true);
+  const DeviceCaps caps = coopmat_caps();
   if (!coopmat_shape(caps)) GTEST_SKIP() << "no matrix units";
   for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ4K}) {
     for (const uint32_t inputs : {256u, 1024u}) {
@@ -113,7 +121,7 @@ TEST_F(MatmulTileTest, SharedTiles) {
   constexpr size_t kTileRows = 2, kTileOutputs = 3, kTileInputs = 4, kFragmentInputs = 10;
   constexpr size_t kShare = 17;
   constexpr uint32_t kWhole = 1, kGroups = 3;
-  const DeviceCaps caps = gpu_caps(true);
+  const DeviceCaps caps = coopmat_caps();
   if (!coopmat_shape(caps)) GTEST_SKIP() << "no matrix units";
   const MatmulShape shape{.format = WeightFormat::kF16, .rows = 13, .inputs = 256, .outputs = 152};
   const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs, 0.3f);
@@ -215,7 +223,7 @@ TEST_F(MatmulTileTest, GatesAndUps) {
       if (rows > 16 && small_only) continue;
       const bool rounds = rows == 10;
       const MatmulShape shape{.format = format, .rows = rows, .inputs = 96, .outputs = 2 * 76};
-      DeviceCaps caps = gpu_caps(true);
+      const DeviceCaps caps = coopmat_caps();
       MatmulPlan plan = choose_matmul(caps, shape);
       const bool vector = plan.form == RowForm::kFloats;
       if (vector && rows > 1) continue;  // lavapipe at a vector width of 128 has no matrix units
