@@ -193,9 +193,20 @@ Result<const StepRunner::Recorded*> StepRunner::recorded(const StepBucket& bucke
   auto place = recorded_.find(bucket);
   if (place == recorded_.end()) {
     HEARTH_ASSIGN(Recorded step, record(bucket));
+    make_room_for_recording();
     place = recorded_.emplace(bucket, std::move(step)).first;
   }
+  place->second.last_use = ++steps_;
   return &place->second;
+}
+
+void StepRunner::make_room_for_recording() {
+  if (recorded_.size() < options_.most_recordings) return;
+  const auto oldest = std::ranges::min_element(
+      recorded_, {}, [](const auto& entry) { return entry.second.last_use; });
+  Timeline& timeline = device_.compute().timeline();
+  timeline.release_after(timeline.last_submitted(), std::move(oldest->second.commands));
+  recorded_.erase(oldest);
 }
 
 Status StepRunner::check(const StepBatch& batch) const {

@@ -33,6 +33,9 @@ struct StepRunnerOptions {
   uint32_t kv_blocks = 0;
   uint32_t swap_blocks = 0;          // in host memory
   uint32_t history_capacity = 4096;  // tokens of a slot that penalties can see
+  // Steps of mixed sizes fall into thousands of buckets. Of more than this the one that was not
+  // used for longest is given up, and recorded anew when its size comes again.
+  size_t most_recordings = 512;
 };
 
 class StepRunner final : public StepExecutor {
@@ -70,12 +73,14 @@ class StepRunner final : public StepExecutor {
     CommandBuffer commands;
     AttentionPlan attention;
     StepLayout layout;
+    uint64_t last_use = 0;  // counted in steps
   };
   StepRunner(Device& device, PipelineStore& pipelines, const Model& model,
              const StepRunnerOptions& options);
   Status allocate();
   Status record_downloads();
   Result<const Recorded*> recorded(const StepBucket& bucket);
+  void make_room_for_recording();
   // With a timer: for profiling.
   Result<Recorded> record(const StepBucket& bucket, GpuTimer* timer = nullptr);
   Result<StepTicket> submit(const StepBatch& batch, const StepBucket& bucket, const Recorded& step);
@@ -104,6 +109,7 @@ class StepRunner final : public StepExecutor {
   std::unique_ptr<ForwardContext> context_;
   std::unique_ptr<BlockMover> forks_, swaps_out_, swaps_in_;
   std::map<StepBucket, Recorded> recorded_;
+  uint64_t steps_ = 0;
   std::array<TimelinePoint, StepInputs::kStagingCopies> last_use_;
   size_t next_copy_ = 0;
 };

@@ -3,6 +3,9 @@
 
     tile_variants.py FORMAT ROWS OUTPUTS INPUTS [--gate] [--rounds 0,2,4] [--ahead 1,2]
                      [--widths 64,128,192] [--fragment 8]
+    tile_variants.py FORMAT ROWS OUTPUTS INPUTS [--gate] --direct
+
+The second form is for matmul_direct: parts of 8, 16 and 32 outputs in groups of 4 to 16 subgroups.
 
 For up to 112 rows a tile holds them all; more rows get tiles of 96 to 256. Of the ways to split k
 among groups, the one that choose_tile.cpp's cost() likes best. Tiles that need more shared memory
@@ -57,6 +60,31 @@ def parts(tile_rows, tile_outputs, options):
                 yield rows, outputs, subgroups
 
 
+def print_direct(options):
+    """Tiles of matmul_direct, with k shared by as many groups as one and two a multiprocessor make."""
+    block, fragment = 128, 8
+    rows = divide_up(options.rows, FRAGMENT) * FRAGMENT
+    for part in (8, 16, 32):
+        for subgroups in (4, 7, 8, 14, 16):
+            outputs = part * subgroups
+            tiles = divide_up(options.outputs, outputs)
+            if rows * part > 96 * options.subgroup or (options.gate and outputs // fragment % 2):
+                continue
+            for buffers in (1, 2):
+                sums = outputs * FRAGMENT * 4 if options.gate else 0
+                if max(rows * block * 2 * buffers, sums) > MOST_SHARED - 16:
+                    continue
+                wanted = {1} if options.gate else {max(1, options.multiprocessors * groups // tiles)
+                                                   for groups in (1, 2)}
+                for splits in sorted(wanted):
+                    if splits > min(MOST_SPLITS, options.inputs // block):
+                        continue
+                    gate = int(options.gate)
+                    print(f"matmul_direct.{options.format.lower()}", options.rows, options.outputs,
+                          options.inputs, 1, tiles, splits, subgroups * options.subgroup, 0, rows,
+                          outputs, buffers, splits, part, subgroups, gate, gate)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("format", help="F16, Q8_0, Q4_K, ...")
@@ -70,7 +98,11 @@ def main():
     parser.add_argument("--widths", help="outputs of a tile")
     parser.add_argument("--multiprocessors", type=int, default=132)
     parser.add_argument("--subgroup", type=int, default=32)
+    parser.add_argument("--direct", action="store_true", help="tiles of matmul_direct")
     options = parser.parse_args()
+    if options.direct:
+        print_direct(options)
+        return
 
     one_tile = options.rows <= 112
     heights = [divide_up(options.rows, FRAGMENT) * FRAGMENT] if one_tile else range(96, 257, 32)
