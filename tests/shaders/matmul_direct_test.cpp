@@ -62,7 +62,7 @@ TEST_F(MatmulDirectTest, Products) {
 // Gates and ups in one product.
 TEST_F(MatmulDirectTest, GatesAndUps) {
   const MatmulShape shape{.format = WeightFormat::kQ4K, .rows = 11, .inputs = 256, .outputs = 152};
-  const MatmulPlan plan = direct_plan(shape, 8, 2, 1);
+  const MatmulPlan plan = direct_plan(shape, 16, 2, 1);
   const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs, 0.3f);
   const std::vector<float> x = random_floats(size_t{shape.rows} * shape.inputs, 5);
   const std::vector<double> sums =
