@@ -1,6 +1,7 @@
 // Fragments of plain values, laid out in lanes as fragment_lanes.glsl says, and what kernels do with
 // cooperative matrices: for subgroups of 32 that are made of whatever the device has. Every invocation
-// of the group, of which there are at most kMostInvocations, must get to every product.
+// of the group, of which there are at most kMostInvocations, must get to every product. Expects the
+// kernel's params.
 #ifndef HEARTH_FRAGMENT_MODEL_GLSL
 #define HEARTH_FRAGMENT_MODEL_GLSL
 
@@ -25,7 +26,8 @@ Fragment coopMatMulAdd(FragmentX x, FragmentW w, Fragment sums) {
   model_w[gl_LocalInvocationIndex] = w;
   barrier();
   const uint first = own_subgroup() * 32, row = own_lane() / 4, output_pair = own_lane() % 4;
-  for (uint k = 0; k < 4; ++k) {
+  const uint lanes = min(params.inputs, 4);  // always 4, but lavapipe writes no loop out for it
+  for (uint k = 0; k < lanes; ++k) {
     const uvec4 words = model_x[first + row * 4 + k];
     for (uint n = 0; n < 2; ++n) {
       const uvec2 weights = model_w[first + (output_pair * 2 + n) * 4 + k];

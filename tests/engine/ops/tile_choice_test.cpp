@@ -1,0 +1,241 @@
+// Which tiles products of many rows get, on devices we do not have.
+#include <gtest/gtest.h>
+
+#include "engine/ops/kernel_choice.h"
+#include "tests/support/fake_devices.h"
+
+namespace hearth {
+namespace {
+
+using testing::fake_devices;
+using testing::FakeDevice;
+using testing::half_fragments;
+using testing::with_matrices;
+
+const std::vector<FakeDevice> kDevices = fake_devices();
+
+MatmulShape shape_of(WeightFormat format, uint32_t rows, uint32_t outputs = 4096) {
+  return {.format = format, .rows = rows, .inputs = 4096, .outputs = outputs};
+}
+
+TEST(TileChoice, TilesFitTheDevice) {
+  for (FakeDevice device : kDevices) {
+    if (device.caps.type == DeviceType::kCpu) continue;
+    for (const bool coopmat : {false, true}) {
+      device.caps.features.coopmat = device.caps.features.float16 = coopmat;
+      device.caps.coopmat_shapes = {half_fragments()};
+      for (const uint32_t rows : {9u, 16u, 17u, 64u, 65u, 128u, 129u, 2048u}) {
+        const MatmulPlan plan = choose_matmul(device.caps, shape_of(WeightFormat::kQ4K, rows));
+        const auto& constants = plan.multiply.pipeline.constants;
+        EXPECT_EQ(plan.multiply.pipeline.kernel,
+                  coopmat ? "matmul_coopmat.q4_k" : "matmul_tile.q4_k");
+        EXPECT_GE(plan.multiply.groups.x * constants[2], rows);
+        EXPECT_GE(plan.multiply.groups.y * constants[3], 4096u);
+        EXPECT_EQ(plan.multiply.groups.z, constants[5]);
+        EXPECT_EQ(plan.reduce.has_value(), constants[5] > 1);
+        const uint64_t sums =
+            uint64_t{plan.multiply.groups.x} * constants[2] * plan.multiply.groups.y * constants[3];
+        EXPECT_EQ(plan.part_bytes, constants[5] > 1 ? constants[5] * sums * 4 : 0);
+        EXPECT_EQ(plan.form, coopmat ? RowForm::kHalves : RowForm::kFloats);
+        EXPECT_EQ(plan.scratch_bytes, plan.part_bytes + (coopmat ? rows * 4096 * 2 : 0));
+        EXPECT_LE(constants[0], device.caps.limits.max_group_invocations) << device.name;
+        const uint32_t tile = constants[2] + constants[3];
+        EXPECT_LE(coopmat ? tile * (constants[4] / 8 + 1) * 16 : tile * (constants[4] / 4 + 2) * 16,
+                  device.caps.limits.max_shared_bytes)
+            << device.name;
+        if (rows <= 64 && device.caps.limits.max_group_invocations >= 256) {
+          EXPECT_EQ(plan.multiply.groups.x, 1u) << "the weights are read once";
+        }
+      }
+    }
+  }
+}
+
+// All full turns are whole tiles, and the groups of the others fit into one more.
+void check_shared(const MatmulPlan& plan, uint32_t last_splits) {
+  constexpr uint32_t kAtOnce = 132;
+  const auto& [multiply, whole, count_bytes] = *plan.shared;
+  const std::vector<uint32_t>& constants = multiply.pipeline.constants;
+  const uint32_t left = plan.multiply.groups.x * plan.multiply.groups.y - whole;
+  EXPECT_EQ(constants[17], last_splits);
+  EXPECT_EQ(plan.multiply.pipeline.constants[17], 1u);
+  EXPECT_EQ(whole % kAtOnce, 0u);
+  EXPECT_GT(whole, 0u);
+  EXPECT_LE(left * last_splits, kAtOnce);
+  EXPECT_EQ(multiply.groups.x, whole + left * last_splits);
+  EXPECT_EQ(multiply.groups.y * multiply.groups.z, 1u);
+  EXPECT_EQ(count_bytes, left * 4);
+  EXPECT_EQ(plan.part_bytes, uint64_t{left} * last_splits * constants[2] * constants[3] * 4);
+  EXPECT_FALSE(plan.reduce);
+}
+
+// The tiles of llama-8b's products on a device of 132 multiprocessors, as they were measured: one
+// group on each of them where that can be, and few parts of k.
+TEST(TileChoice, TilesFillTheDevice) {
+  DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
+  caps.limits.multiprocessors = 132;
+  struct Case {
+    WeightFormat format;
+    uint32_t rows, outputs, inputs;
+    uint32_t tile_rows, tile_outputs, splits, ahead, round, last_splits = 1;
+  };
+  constexpr WeightFormat kF16 = WeightFormat::kF16, kQ4K = WeightFormat::kQ4K;
+  for (const Case& wanted :
+       std::initializer_list<Case>{{kF16, 8, 4096, 4096, 16, 64, 8, 1, 2},
+                                   {kF16, 32, 4096, 14336, 32, 128, 8, 1, 2},
+                                   {kF16, 32, 6144, 4096, 32, 64, 4, 1, 2},
+                                   {kF16, 32, 128256, 4096, 32, 128, 1, 1, 2},
+                                   {kF16, 48, 4096, 4096, 48, 96, 6, 1, 0},
+                                   {kF16, 64, 28672, 4096, 64, 224, 1, 1, 2},
+                                   {kF16, 64, 4096, 14336, 64, 256, 8, 1, 2},
+                                   {kF16, 64, 6144, 4096, 64, 96, 4, 1, 2},
+                                   {kF16, 64, 4096, 4096, 64, 96, 6, 1, 0},
+                                   {kF16, 65, 28672, 4096, 80, 224, 1, 1, 2},
+                                   {kF16, 80, 6144, 4096, 80, 192, 4, 1, 0},
+                                   {kF16, 80, 4096, 14336, 80, 256, 8, 1, 2},
+                                   {kF16, 96, 28672, 4096, 96, 224, 1, 2, 2},
+                                   {kF16, 96, 4096, 4096, 96, 128, 4, 1, 2},
+                                   {kF16, 97, 28672, 4096, 112, 224, 1, 1, 8},
+                                   {kF16, 145, 28672, 4096, 160, 128, 1, 1, 8},
+                                   {kF16, 192, 28672, 4096, 192, 128, 1, 2, 2},
+                                   {kF16, 224, 28672, 4096, 112, 224, 1, 1, 8},
+                                   {kF16, 256, 28672, 4096, 128, 192, 1, 2, 2, 3},
+                                   {kF16, 128, 28672, 4096, 128, 192, 1, 2, 2, 4},
+                                   {kF16, 128, 4096, 14336, 128, 192, 6, 2, 2},
+                                   {kF16, 128, 4096, 4096, 128, 128, 4, 1, 8},
+                                   {kF16, 256, 4096, 14336, 128, 192, 3, 2, 2},
+                                   {kF16, 256, 6144, 4096, 128, 192, 2, 2, 2},
+                                   {kF16, 320, 28672, 4096, 160, 128, 1, 1, 8, 2},
+                                   {kF16, 2048, 28672, 4096, 128, 192, 1, 2, 2, 4},
+                                   {kF16, 2048, 4096, 14336, 192, 128, 1, 2, 2},
+                                   {kQ4K, 48, 28672, 4096, 48, 224, 1, 2, 2},
+                                   {kQ4K, 64, 28672, 4096, 64, 224, 1, 1, 2},
+                                   {kQ4K, 64, 4096, 4096, 64, 96, 6, 1, 0},
+                                   {kQ4K, 64, 4096, 14336, 64, 256, 8, 1, 2},
+                                   {kQ4K, 64, 6144, 4096, 64, 96, 4, 1, 2},
+                                   {kQ4K, 64, 1024, 4096, 64, 128, 16, 1, 2},
+                                   {kQ4K, 96, 6144, 4096, 96, 192, 4, 1, 2},
+                                   {kQ4K, 256, 28672, 4096, 128, 192, 1, 1, 2, 3},
+                                   {kQ4K, 256, 4096, 14336, 128, 192, 3, 1, 2},
+                                   {kQ4K, 512, 28672, 4096, 192, 128, 1, 2, 2, 4},
+                                   {kQ4K, 2048, 6144, 4096, 192, 128, 1, 2, 2},
+                                   {kF16, 160, 4096, 4160, 160, 128, 4, 1, 0},     // not whole
+                                   {kF16, 160, 4096, 4224, 160, 128, 4, 1, 2}}) {  // rounds of 8
+    const MatmulPlan plan = choose_matmul(caps, {.format = wanted.format,
+                                                 .rows = wanted.rows,
+                                                 .inputs = wanted.inputs,
+                                                 .outputs = wanted.outputs});
+    const std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
+    SCOPED_TRACE(::testing::Message()
+                 << wanted.rows << " x " << wanted.outputs << " x " << wanted.inputs);
+    EXPECT_EQ(constants[2], wanted.tile_rows);
+    EXPECT_EQ(constants[3], wanted.tile_outputs);
+    EXPECT_EQ(constants[5], wanted.splits);
+    EXPECT_EQ(constants[12], wanted.ahead);
+    EXPECT_EQ(constants[16], wanted.round);
+    EXPECT_EQ(constants[7] % constants[9], 0u);  // parts of whole fragments
+    EXPECT_EQ(plan.gate_constant.has_value(), wanted.splits == 1);
+    ASSERT_EQ(plan.shared.has_value(), wanted.last_splits > 1);
+    if (plan.shared) check_shared(plan, wanted.last_splits);
+    if (wanted.round == 0) continue;
+    EXPECT_EQ(wanted.round % wanted.ahead, 0u);
+    EXPECT_EQ(wanted.inputs % (constants[4] * wanted.round), 0u);
+  }
+}
+
+// Products that run at the same time on the same rows are chosen as one: the segments of a qkv
+// whose values are in another format have the same tiles and splits, and together fit the device at
+// once.
+TEST(TileChoice, ProductsSideBySideAreSplitAlike) {
+  DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
+  caps.limits.multiprocessors = 132;
+  caps.features.integer_dot = true;
+  const auto plan = [&](WeightFormat format, uint32_t rows, uint32_t outputs, uint32_t beside) {
+    return choose_matmul(
+        caps,
+        {.format = format, .rows = rows, .inputs = 4096, .outputs = outputs, .beside = beside});
+  };
+  for (uint32_t i = 2 * 3; i <= 2 * 512; ++i) {
+    const uint32_t rows = i / 2;
+    caps.features.lane_fragments = i % 2 != 0;
+    const MatmulPlan first = plan(WeightFormat::kQ4K, rows, 5120, 1024);
+    const MatmulPlan second = plan(WeightFormat::kQ6K, rows, 1024, 5120);
+    EXPECT_EQ(first.multiply.pipeline.constants, second.multiply.pipeline.constants) << rows;
+    EXPECT_EQ(first.reduce.has_value(), second.reduce.has_value()) << rows;
+    EXPECT_FALSE(first.shared || second.shared) << rows;
+    if (first.reduce) {
+      EXPECT_EQ(first.parts.rows, second.parts.rows) << rows;
+    }
+  }
+  const auto groups = [&](uint32_t rows) {
+    const GroupCount first = plan(WeightFormat::kQ4K, rows, 5120, 1024).multiply.groups;
+    const GroupCount second = plan(WeightFormat::kQ6K, rows, 1024, 5120).multiply.groups;
+    return first.x * first.y * first.z + second.x * second.y * second.z;
+  };
+  EXPECT_LE(groups(64), 2 * 132u);
+  EXPECT_LE(groups(1), 2 * 132u);
+}
+
+// Fragments of half the width make tiles possible that eight subgroups share evenly; where the
+// device has none, another tile has to do.
+TEST(TileChoice, FragmentsDivideTheParts) {
+  DeviceCaps caps = with_matrices(kDevices.front().caps);
+  caps.limits.multiprocessors = 132;
+  const auto fragment_outputs = [&](uint32_t rows, uint32_t outputs) {
+    const std::vector<uint32_t> constants =
+        choose_matmul(caps, shape_of(WeightFormat::kF16, rows, outputs))
+            .multiply.pipeline.constants;
+    EXPECT_EQ(constants[6] % constants[8], 0u) << rows;
+    EXPECT_EQ(constants[7] % constants[9], 0u) << rows;
+    return constants[9];
+  };
+  caps.coopmat_shapes = {half_fragments(), half_fragments(8)};
+  EXPECT_EQ(fragment_outputs(64, 28672), 8u);
+  EXPECT_EQ(fragment_outputs(64, 4096), 16u);
+  caps.coopmat_shapes = {half_fragments()};
+  EXPECT_EQ(fragment_outputs(64, 28672), 16u);
+  EXPECT_EQ(fragment_outputs(96, 28672), 16u);
+}
+
+// Where lanes are known to hold fragments, few rows of quantized weights go straight into them, and
+// of halves where that is ahead: not those of gate and up, whose tiles fill the device.
+TEST(TileChoice, FewRowsGoStraightIntoFragments) {
+  DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
+  caps.features.integer_dot = true;
+  caps.limits.multiprocessors = 132;
+  const auto plan = [&](WeightFormat format, uint32_t rows, uint32_t outputs, uint32_t inputs) {
+    return choose_matmul(caps,
+                         {.format = format, .rows = rows, .inputs = inputs, .outputs = outputs});
+  };
+  const auto kernel = [&](WeightFormat format, uint32_t rows, uint32_t outputs, uint32_t inputs) {
+    return plan(format, rows, outputs, inputs).multiply.pipeline.kernel;
+  };
+  EXPECT_EQ(kernel(WeightFormat::kQ4K, 64, 4096, 14336), "matmul_coopmat.q4_k");
+  caps.features.lane_fragments = true;
+  for (const uint32_t rows : {3u, 16u, 17u, 32u, 40u, 48u, 64u}) {
+    EXPECT_EQ(kernel(WeightFormat::kQ4K, rows, 28672, 4096), "matmul_direct.q4_k") << rows;
+    EXPECT_EQ(kernel(WeightFormat::kQ6K, rows, 4096, 14336), "matmul_direct.q6_k") << rows;
+  }
+  EXPECT_EQ(kernel(WeightFormat::kQ4K, 65, 28672, 4096), "matmul_coopmat.q4_k");
+  EXPECT_EQ(kernel(WeightFormat::kF16, 64, 28672, 4096), "matmul_coopmat.f16");
+  EXPECT_EQ(kernel(WeightFormat::kF16, 64, 4096, 14336), "matmul_direct.f16");
+  // Its blocks are of 128 inputs.
+  EXPECT_EQ(kernel(WeightFormat::kQ8_0, 64, 4096, 4096 + 32), "matmul_coopmat.q8_0");
+
+  const MatmulPlan gates = plan(WeightFormat::kQ4K, 64, 28672, 4096);
+  const MatmulPlan split = plan(WeightFormat::kQ4K, 64, 4096, 14336);
+  EXPECT_EQ(gates.gate_constant, 8u);
+  EXPECT_FALSE(gates.reduce.has_value());
+  ASSERT_TRUE(split.reduce.has_value());
+  EXPECT_FALSE(split.gate_constant.has_value());
+  for (const MatmulPlan& each : {gates, split}) {
+    const auto& constants = each.multiply.pipeline.constants;
+    EXPECT_EQ(constants[0], 32 * constants[7]);
+    EXPECT_EQ(constants[3], constants[6] * constants[7]);
+    EXPECT_EQ(constants[5], each.multiply.groups.z);
+    EXPECT_EQ(each.form, RowForm::kHalves);
+  }
+}
+
+}  // namespace
+}  // namespace hearth
