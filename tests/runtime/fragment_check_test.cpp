@@ -1,5 +1,8 @@
 #include "runtime/fragment_check.h"
 
+#include <span>
+#include <utility>
+
 #include "tests/support/gpu.h"
 
 namespace hearth::testing {
@@ -14,6 +17,42 @@ TEST_F(FragmentCheckTest, NeedsTheFragments) {
   EXPECT_EQ(device().caps().features, before);
   if (!before.coopmat || device().caps().subgroup_size != 32) {
     EXPECT_FALSE(before.lane_fragments);
+  }
+}
+
+// Rows, outputs or inputs that change places, in one operand only, change the result: no lane can
+// hold another's unnoticed.
+TEST(FragmentProduct, TellsLanesApart) {
+  using Product = FragmentProduct;
+  const Product right = Product::draw();
+  const auto expect_other = [&](const Product& swapped, const char* what, uint32_t a, uint32_t b) {
+    EXPECT_NE(swapped.result(), right.result()) << what << ' ' << a << ' ' << b;
+  };
+  // Columns for as many rows as the operand has.
+  const auto swap_inputs = [](std::span<uint32_t> operand, uint32_t a, uint32_t b) {
+    for (size_t row = 0; row < operand.size(); row += Product::kInputs)
+      std::swap(operand[row + a], operand[row + b]);
+  };
+  const auto swap_rows = [](std::span<uint32_t> operand, uint32_t a, uint32_t b) {
+    for (uint32_t k = 0; k < Product::kInputs; ++k)
+      std::swap(operand[a * Product::kInputs + k], operand[b * Product::kInputs + k]);
+  };
+  for (uint32_t a = 0; a < 16; ++a) {
+    for (uint32_t b = 0; b < a; ++b) {
+      Product product = right;
+      swap_inputs(product.x, a, b);
+      expect_other(product, "inputs of x", a, b);
+      product = right;
+      swap_inputs(product.weight, a, b);
+      expect_other(product, "inputs of weights", a, b);
+      product = right;
+      swap_rows(product.x, a, b);
+      expect_other(product, "rows", a, b);
+      if (a >= Product::kOutputs) continue;
+      product = right;
+      swap_rows(product.weight, a, b);
+      expect_other(product, "outputs", a, b);
+    }
   }
 }
 

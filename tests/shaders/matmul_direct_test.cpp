@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/matmul.h"
+#include "tests/support/reference_mlp.h"
 
 namespace hearth::testing {
 namespace {
@@ -67,14 +68,8 @@ TEST_F(MatmulDirectTest, GatesAndUps) {
   const std::vector<float> x = random_floats(size_t{shape.rows} * shape.inputs, 5);
   const std::vector<double> sums =
       reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs);
-  const uint32_t results = shape.outputs / 2;
-  std::vector<double> reference;
-  for (uint32_t r = 0; r < shape.rows; ++r) {
-    for (uint32_t n = 0; n < results; ++n) {
-      const double gate = sums[r * shape.outputs + n];
-      reference.push_back(gate / (1 + std::exp(-gate)) * sums[r * shape.outputs + results + n]);
-    }
-  }
+  const std::vector<double> reference =
+      reference_gated(sums, shape.rows, shape.outputs, MlpActivation::kSilu);
   const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
   const Buffer scratch = poisoned(plan.scratch_bytes);
   const Buffer y_buffer = poisoned(reference.size() * 4 + 64);

@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include "tests/support/matmul.h"
+#include "tests/support/reference_mlp.h"
 #include "tests/support/row_form.h"
 
 namespace hearth::testing {
@@ -238,7 +239,6 @@ TEST_F(MatmulTileTest, GatesAndUps) {
       const std::vector<float> x = random_floats(size_t{rows} * shape.inputs, 5);
       const std::vector<double> sums =
           reference_matmul(weights.values, x, rows, shape.inputs, shape.outputs);
-      const uint32_t results = shape.outputs / 2;
       for (const MlpActivation activation : {MlpActivation::kSilu, MlpActivation::kGeluTanh}) {
         for (const bool halves : {false, true}) {
           if (halves && vector) continue;
@@ -247,17 +247,8 @@ TEST_F(MatmulTileTest, GatesAndUps) {
               (halves != (activation == MlpActivation::kGeluTanh) || (halves && rounds) ||
                format != WeightFormat::kF16))
             continue;
-          std::vector<double> reference;
-          for (uint32_t r = 0; r < rows; ++r) {
-            for (uint32_t n = 0; n < results; ++n) {
-              const double gate = sums[r * shape.outputs + n];
-              const double u = activation == MlpActivation::kSilu
-                                   ? gate
-                                   : 1.5957691216057308 * (gate + 0.044715 * gate * gate * gate);
-              reference.push_back(gate / (1 + std::exp(-u)) *
-                                  sums[r * shape.outputs + results + n]);
-            }
-          }
+          const std::vector<double> reference =
+              reference_gated(sums, rows, shape.outputs, activation);
           const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
           const Buffer scratch = poisoned(std::max<uint64_t>(plan.scratch_bytes, 16));
           const Buffer y_buffer = poisoned(reference.size() * (halves ? 2 : 4) + 64);
