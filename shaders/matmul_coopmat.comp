@@ -67,8 +67,9 @@ const uint kSubgroupsAcross = kTileOutputs / kSubgroupOutputs;
 const uint kFragmentsDown = kSubgroupRows / kFragmentRows;
 const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
 // Operands: x [kTileRows, kTileInputs], then weights [kTileOutputs, kTileInputs]. In the end a
-// fragment of sums a subgroup, on their way out; with gates a row of fragments.
-const uint kOutFragments = kGate == kGateNone ? 1 : kFragmentsAcross;  // of a subgroup
+// fragment of sums a subgroup, on their way out; a row of them where gates and ups meet.
+const uint kMetFragments = kFragmentsAcross % 2 == 0 ? 1 : kFragmentsAcross;  // of a subgroup
+const uint kOutFragments = kGate == kGateNone ? 1 : kMetFragments;
 const uint kSumVecs = kSubgroups * kOutFragments * kFragmentVecs;
 shared uvec4 tiles[kOperandVecs > kSumVecs ? kOperandVecs : kSumVecs];
 
@@ -99,19 +100,6 @@ bool is_below(uint index, uint count) {
 }
 
 #include "common/coopmat_tile.glsl"
-
-Place find_place() {
-  Place place = Place(gl_WorkGroupID.x, gl_WorkGroupID.y, gl_WorkGroupID.z, kSplits, 0);
-  if (kShare > 1) {
-    const uint beyond = max(gl_WorkGroupID.x, params.whole_tiles) - params.whole_tiles;
-    const uint tile = min(gl_WorkGroupID.x, params.whole_tiles + beyond / kShare);
-    const uint row_tiles = (params.rows + kTileRows - 1) / kTileRows;
-    const bool whole = tile < params.whole_tiles;
-    place = Place(tile % row_tiles, tile / row_tiles, whole ? 0 : beyond % kShare,
-                  whole ? 1 : kShare, beyond / kShare);
-  }
-  return place;
-}
 
 // What the loads of this group need to know.
 struct Source {

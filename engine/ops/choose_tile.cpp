@@ -12,16 +12,25 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kCoopmatGate = 14, kCoopmatShare = 17;  // constants of matmul_coopmat
-constexpr size_t kDirectGate = 8;                        // and of matmul_direct
-constexpr uint32_t kDirectFragment = 8;                  // outputs
+// Where kernels have the constants that say how half of the outputs gate the others, and how many
+// groups share the last tiles.
+size_t gate_constant(TileKernel kernel) {
+  return kernel == TileKernel::kDirect ? 8 : kernel == TileKernel::kWide ? 9 : 14;
+}
+size_t share_constant(TileKernel kernel) { return kernel == TileKernel::kWide ? 5 : 17; }
+
+// Whether lanes make fragments themselves, of 16 rows and this many outputs.
+bool lanes_make_fragments(const Tile& tile) {
+  return tile.kernel == TileKernel::kDirect || tile.kernel == TileKernel::kWide;
+}
+constexpr uint32_t kLaneFragment = 8;
 
 uint32_t tile_parts(const Tile& tile) {
   return tile.rows / tile.part_rows * (tile.outputs / tile.part_outputs);
 }
 
-uint32_t tile_lanes(const DeviceCaps& caps, const Tile& tile, bool coopmat) {
-  return tile_parts(tile) * (coopmat ? caps.subgroup_size : 1);
+uint32_t tile_lanes(const DeviceCaps& caps, const Tile& tile) {
+  return tile_parts(tile) * (tile.kernel == TileKernel::kScalar ? 1 : caps.subgroup_size);
 }
 
 // The fragments that a subgroup makes its part of: the largest that the device has.
@@ -38,37 +47,44 @@ std::optional<CoopmatShape> fragment_of(const DeviceCaps& caps, uint32_t part_ou
   return best;
 }
 
-// What the kernels declare as shared, at most.
-uint32_t direct_shared_bytes(const Tile& tile) {
-  constexpr uint32_t kMore = 16;
-  return std::max(tile.direct * tile.rows * tile.inputs * 2, tile.outputs * 16 * 4) + kMore;
+// What the kernels declare as shared, at most: operands, or where gates meet their ups a row of
+// fragments of sums a subgroup. `fragment_rows` is 0 where there are no fragments.
+uint32_t tile_shared_bytes(const Tile& tile, uint32_t fragment_rows) {
+  const uint32_t both = tile.rows + tile.outputs;
+  const uint32_t sums = tile_parts(tile) * fragment_rows * tile.part_outputs * 4;
+  switch (tile.kernel) {
+    case TileKernel::kScalar:
+      return both * (tile.inputs / 4 + 2) * 16;
+    case TileKernel::kCoopmat:
+      return std::max(both * (tile.inputs / 8 + 1) * 16, sums);
+    case TileKernel::kDirect:
+      return tile.buffers * tile.rows * tile.inputs * 2;
+    case TileKernel::kWide:
+      return both * tile.inputs * 2;
+  }
+  return 0;
 }
 
-uint32_t tile_shared_bytes(const Tile& tile, const std::optional<CoopmatShape>& fragment) {
-  if (!fragment) return (tile.rows + tile.outputs) * (tile.inputs / 4 + 2) * 16;
-  const uint32_t operands = (tile.rows + tile.outputs) * (tile.inputs / 8 + 1) * 16;
-  constexpr uint32_t kMore = 16;
-  return std::max(operands, tile_parts(tile) * fragment->m * tile.part_outputs * 4) + kMore;
+// The rows of a tile's fragments, 0 where it has none, or nothing where the device lacks them.
+std::optional<uint32_t> fragment_rows(const DeviceCaps& caps, const Tile& tile) {
+  if (tile.kernel == TileKernel::kScalar) return 0;
+  if (lanes_make_fragments(tile))
+    return caps.features.lane_fragments ? std::optional<uint32_t>(16) : std::nullopt;
+  const std::optional<CoopmatShape> fragment = fragment_of(caps, tile.part_outputs);
+  return fragment ? std::optional<uint32_t>(fragment->m) : std::nullopt;
 }
 
-bool fits_direct(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile) {
-  return caps.features.lane_fragments && shape.inputs % tile.inputs == 0 &&
-         tile_lanes(caps, tile, true) <= caps.limits.max_group_invocations &&
-         direct_shared_bytes(tile) <= caps.limits.max_shared_bytes;
-}
-
-bool fits(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile, bool coopmat) {
-  if (tile.direct != 0) return fits_direct(caps, shape, tile);
-  const std::optional<CoopmatShape> fragment =
-      coopmat ? fragment_of(caps, tile.part_outputs) : std::nullopt;
-  return fragment.has_value() == coopmat &&
-         tile_lanes(caps, tile, coopmat) <= caps.limits.max_group_invocations &&
-         tile_shared_bytes(tile, fragment) <= caps.limits.max_shared_bytes;
+bool fits(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile) {
+  const std::optional<uint32_t> rows = fragment_rows(caps, tile);
+  return rows && (!lanes_make_fragments(tile) || shape.inputs % tile.inputs == 0) &&
+         tile_lanes(caps, tile) <= caps.limits.max_group_invocations &&
+         tile_shared_bytes(tile, *rows) <= caps.limits.max_shared_bytes;
 }
 
 // As many steps as the tile wants written out, or as k comes in whole rounds of.
 uint32_t round_for(const DeviceCaps& caps, const Tile& tile, uint32_t inputs) {
-  if (tile.direct != 0 || tile.inputs % (2 * fragment_of(caps, tile.part_outputs)->k) != 0)
+  if (tile.kernel != TileKernel::kCoopmat ||
+      tile.inputs % (2 * fragment_of(caps, tile.part_outputs)->k) != 0)
     return 0;
   uint32_t round = tile.round;
   while (round > 1 && inputs % (tile.inputs * round) != 0) round /= 2;
@@ -103,8 +119,9 @@ uint64_t share_inputs(const MatmulShape& shape, const Tile& tile, uint32_t split
 // The time a product takes, but for a factor: how often every multiprocessor has to run a group, by
 // the work of one. To write parts of sums and to read them again takes as long as kPartInputs more,
 // and where the last of a tile's groups reads them alone kLastInputs and kEachInputs for each.
+// Weights that several tiles read cost kAgainPercent.
 uint64_t cost(const DeviceCaps& caps, const MatmulShape& shape, const Choice& choice) {
-  constexpr uint64_t kPartInputs = 256, kLastInputs = 256, kEachInputs = 160;
+  constexpr uint64_t kPartInputs = 256, kLastInputs = 256, kEachInputs = 160, kAgainPercent = 3;
   const auto& [tile, splits, last_splits] = choice;
   const uint32_t groups = tile_count(shape, tile) * splits;
   uint64_t inputs = divide_up(groups, groups_at_once(caps, tile)) *
@@ -112,14 +129,15 @@ uint64_t cost(const DeviceCaps& caps, const MatmulShape& shape, const Choice& ch
   if (last_splits > 1)
     inputs = groups / groups_at_once(caps, tile) * share_inputs(shape, tile, 1) +
              share_inputs(shape, tile, last_splits) + kLastInputs + kEachInputs * last_splits;
-  return inputs * tile.rows * tile.outputs * tile.percent;
+  const uint64_t percent = tile.percent + (shape.rows > tile.rows ? kAgainPercent : 0);
+  return inputs * tile.rows * tile.outputs * percent;
 }
 
 // The ways to share k out among groups: where there are too few tiles for the device that of every
 // tile, otherwise that of those that are left after the last full turn. Products of few rows, which
 // wait for memory more than for sums, were timed with equal shares only.
 std::vector<Choice> ways_to_split(const DeviceCaps& caps, const MatmulShape& shape,
-                                  const Tile& tile, bool coopmat) {
+                                  const Tile& tile) {
   constexpr uint32_t kMostSplits = 16, kMostLastSplits = 8, kFewestSteps = 4;
   const uint32_t tiles = tile_count(shape, tile), at_once = groups_at_once(caps, tile);
   const uint32_t steps = divide_up(shape.inputs, tile.inputs);
@@ -133,7 +151,9 @@ std::vector<Choice> ways_to_split(const DeviceCaps& caps, const MatmulShape& sha
     if (many || tile.round == 0 || steps % (tile.round * splits) == 0)
       ways.push_back({.tile = tile, .splits = splits});
   const uint32_t left = tiles % at_once;
-  if (!coopmat || !many || tiles < at_once || left == 0 || shape.beside > 0) return ways;
+  if (tile.kernel == TileKernel::kScalar || !many || tiles < at_once || left == 0 ||
+      shape.beside > 0)
+    return ways;
   for (uint32_t splits = 2; splits <= most(left, kMostLastSplits); ++splits)
     ways.push_back({.tile = tile, .last_splits = splits});
   return ways;
@@ -144,11 +164,12 @@ std::vector<Choice> ways_to_split(const DeviceCaps& caps, const MatmulShape& sha
 std::vector<Tile> candidates(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
   std::vector<Tile> tiles;
   std::ranges::copy_if(tiles_for(caps, shape.format, coopmat), std::back_inserter(tiles),
-                       [&](const Tile& tile) { return fits(caps, shape, tile, coopmat); });
+                       [&](const Tile& tile) { return fits(caps, shape, tile); });
+  const uint32_t many = std::min(kManyRows, tiles.back().rows);
   const auto holding =
       std::ranges::find_if(tiles, [&](const Tile& tile) { return tile.rows >= shape.rows; });
-  const bool one = holding != tiles.end();
-  const uint32_t rows = one ? holding->rows : std::min(kManyRows, tiles.back().rows);
+  const bool one = shape.rows <= many && holding != tiles.end();
+  const uint32_t rows = one ? holding->rows : many;
   std::erase_if(tiles,
                 [&](const Tile& tile) { return one ? tile.rows != rows : tile.rows < rows; });
   return tiles;
@@ -158,8 +179,8 @@ Choice choose(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
   Choice best;
   uint64_t least = std::numeric_limits<uint64_t>::max();
   for (Tile tile : candidates(caps, shape, coopmat)) {
-    tile.round = coopmat ? round_for(caps, tile, shape.inputs) : 0;
-    for (const Choice& choice : ways_to_split(caps, shape, tile, coopmat)) {
+    tile.round = round_for(caps, tile, shape.inputs);
+    for (const Choice& choice : ways_to_split(caps, shape, tile)) {
       const uint64_t time = cost(caps, shape, choice);
       if (time >= least) continue;
       least = time;
@@ -172,8 +193,8 @@ Choice choose(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
 PipelineInfo scalar_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
                            uint32_t splits) {
   return {.kernel = variant("matmul_tile", shape.format),
-          .constants = {tile_lanes(caps, tile, false), kNoEpilogue, tile.rows, tile.outputs,
-                        tile.inputs, splits, tile.part_rows, tile.part_outputs}};
+          .constants = {tile_lanes(caps, tile), kNoEpilogue, tile.rows, tile.outputs, tile.inputs,
+                        splits, tile.part_rows, tile.part_outputs}};
 }
 
 PipelineInfo coopmat_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
@@ -181,20 +202,42 @@ PipelineInfo coopmat_kernel(const DeviceCaps& caps, const MatmulShape& shape, co
   const std::optional<CoopmatShape> fragment = fragment_of(caps, tile.part_outputs);
   // Small fragments are made of plain instructions, which had better be few.
   const uint32_t unroll = fragment->k < 16 ? 1 : tile.inputs / fragment->k;
-  return {
-      .kernel = variant("matmul_coopmat", shape.format),
-      .constants = {tile_lanes(caps, tile, true), kNoEpilogue, tile.rows, tile.outputs, tile.inputs,
-                    splits, tile.part_rows, tile.part_outputs, fragment->m, fragment->n,
-                    fragment->k, tile_parts(tile), tile.ahead, unroll, 0, 0, tile.round, 1},
-      .subgroup_size = caps.subgroup_size};
+  return {.kernel = variant("matmul_coopmat", shape.format),
+          .constants = {tile_lanes(caps, tile), kNoEpilogue, tile.rows, tile.outputs, tile.inputs,
+                        splits, tile.part_rows, tile.part_outputs, fragment->m, fragment->n,
+                        fragment->k, tile_parts(tile), tile.ahead, unroll, 0, 0, tile.round, 1},
+          .subgroup_size = caps.subgroup_size};
 }
 
 PipelineInfo direct_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
                            uint32_t splits) {
   return {.kernel = variant("matmul_direct", shape.format),
-          .constants = {tile_lanes(caps, tile, true), kNoEpilogue, tile.rows, tile.outputs,
-                        tile.direct, splits, tile.part_outputs, tile_parts(tile), 0, 0},
+          .constants = {tile_lanes(caps, tile), kNoEpilogue, tile.rows, tile.outputs, tile.buffers,
+                        splits, tile.part_outputs, tile_parts(tile), 0, 0},
           .subgroup_size = caps.subgroup_size};
+}
+
+PipelineInfo wide_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
+                         uint32_t splits) {
+  return {.kernel = variant("matmul_wide", shape.format),
+          .constants = {tile_lanes(caps, tile), kNoEpilogue, tile.rows, tile.outputs, splits, 1,
+                        tile.part_rows, tile.part_outputs, tile_parts(tile), 0, 0},
+          .subgroup_size = caps.subgroup_size};
+}
+
+PipelineInfo tile_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
+                         uint32_t splits) {
+  switch (tile.kernel) {
+    case TileKernel::kCoopmat:
+      return coopmat_kernel(caps, shape, tile, splits);
+    case TileKernel::kDirect:
+      return direct_kernel(caps, shape, tile, splits);
+    case TileKernel::kWide:
+      return wide_kernel(caps, shape, tile, splits);
+    case TileKernel::kScalar:
+      break;
+  }
+  return scalar_kernel(caps, shape, tile, splits);
 }
 
 }  // namespace
@@ -218,14 +261,12 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
   const uint32_t across = divide_up(shape.outputs, tile.outputs);
 
   MatmulPlan plan;
-  plan.multiply.pipeline = !coopmat           ? scalar_kernel(caps, shape, tile, splits)
-                           : tile.direct != 0 ? direct_kernel(caps, shape, tile, splits)
-                                              : coopmat_kernel(caps, shape, tile, splits);
+  plan.multiply.pipeline = tile_kernel(caps, shape, tile, splits);
   if (coopmat) {
     const uint32_t fragment =
-        tile.direct != 0 ? kDirectFragment : fragment_of(caps, tile.part_outputs)->n;
+        lanes_make_fragments(tile) ? kLaneFragment : fragment_of(caps, tile.part_outputs)->n;
     if (splits == 1 && tile.outputs / fragment % 2 == 0)
-      plan.gate_constant = tile.direct != 0 ? kDirectGate : kCoopmatGate;
+      plan.gate_constant = gate_constant(tile.kernel);
     const uint32_t row_lanes = group_size(caps, 128);
     plan.form = RowForm::kHalves;
     plan.prepare =
@@ -252,7 +293,7 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
                                 .groups = {.x = whole + left * last_splits}},
                    .whole_tiles = whole,
                    .count_bytes = uint64_t{left} * 4};
-    plan.shared->multiply.pipeline.constants[kCoopmatShare] = last_splits;
+    plan.shared->multiply.pipeline.constants[share_constant(tile.kernel)] = last_splits;
     plan.part_bytes = uint64_t{left} * last_splits * tile.rows * tile.outputs * 4;
   }
   plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;

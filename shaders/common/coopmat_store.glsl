@@ -1,10 +1,11 @@
-// Where the sums of a tile of matmul_coopmat.comp or matmul_direct.comp go: into the result, with what
+// Where the sums of a tile of matmul_coopmat, matmul_direct or matmul_wide go: into the result, with what
 // params/matmul.h says done to them, into parts for matmul_reduce.comp, or, where groups share the
 // tile, first to the one of them that is done last.
 //
 // Include after everything else of such a kernel: expects its constants, its Place and its `tiles`.
 #ifndef HEARTH_COOPMAT_STORE_GLSL
 #define HEARTH_COOPMAT_STORE_GLSL
+#define SHARED_BEFORE tiles[0].x
 #include "common/last_group.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonly buffer HalfQuads {
@@ -38,8 +39,32 @@ void store_gated_vec(uint row, uint n, vec4 value) {
   }
 }
 
-// Gates and ups meet in shared memory, a row of fragments at a time, where any lane takes any pair.
+// A gate and its up are the same element of neighbouring fragments, so that a lane has both. Results
+// lie where the gates were, and go out through shared memory, a fragment at a time.
 void store_gated(Fragment sums[kSums], uint first_row, uint first_output) {
+  const uint row = first_row + own_subgroup() / kSubgroupsAcross * kSubgroupRows;
+  const uint column =
+      (first_output + own_subgroup() % kSubgroupsAcross * kSubgroupOutputs) / 2;
+  const uint slot = own_subgroup() * kFragmentVecs;
+  const uint row_vecs = kFragmentOutputs / 4;
+  barrier();  // the operands may still be read
+  [[unroll]] for (uint f = 0; f < kSums; f += 2) {
+    Fragment results = sums[f];
+    [[unroll]] for (uint e = 0; e < results.length(); ++e)
+      results[e] = activate(sums[f][e], kGate == kGateGelu) * sums[f + 1][e];
+    coopMatStore(results, tiles, slot, row_vecs, gl_CooperativeMatrixLayoutRowMajor);
+    subgroup_shared_barrier();
+    for (uint v = own_lane(); v < kFragmentVecs; v += kWidth)
+      store_gated_vec(row + f / kFragmentsAcross * kFragmentRows + v / row_vecs,
+                      column + f % kFragmentsAcross / 2 * kFragmentOutputs + v % row_vecs * 4,
+                      uintBitsToFloat(tiles[slot + v]));
+    subgroup_shared_barrier();
+  }
+}
+
+// The same where subgroups have an odd number of fragments across, so that some gates are another's
+// than their ups: they meet in shared memory, a row of fragments at a time.
+void store_met_gates(Fragment sums[kSums], uint first_row, uint first_output) {
   const uint row_vecs = kFragmentOutputs / 4;
   const uint row_pairs = kSubgroupsAcross * kFragmentsAcross / 2;  // in a row of subgroups
   const uint pair_vecs = kSubgroups * kFragmentsAcross / 2 * kFragmentVecs;
@@ -141,6 +166,8 @@ void store_shared(Fragment sums[kSums], Place place, uint first_row, uint first_
 void store(Fragment sums[kSums], Place place, uint first_row, uint first_output) {
   if (kShare > 1 && place.splits > 1) {
     store_shared(sums, place, first_row, first_output);
+  } else if (kGate != kGateNone && kFragmentsAcross % 2 != 0) {
+    store_met_gates(sums, first_row, first_output);
   } else if (kGate != kGateNone) {
     store_gated(sums, first_row, first_output);
   } else if (kSplits > 1) {

@@ -1,4 +1,4 @@
-// What kernels that make tiles of fragments share. Expects kGate, kFragmentOutputs and the params, and
+// What kernels that make tiles of fragments share. Expects their constants and params, and
 // fragment_model.glsl before it where fragments are modelled.
 #ifndef HEARTH_COOPMAT_TILE_GLSL
 #define HEARTH_COOPMAT_TILE_GLSL
@@ -20,6 +20,19 @@ struct Place {
   uint split, splits;
   uint shared_tile;  // where kShare > 1 and splits is
 };
+
+Place find_place() {
+  Place place = Place(gl_WorkGroupID.x, gl_WorkGroupID.y, gl_WorkGroupID.z, kSplits, 0);
+  if (kShare > 1) {
+    const uint beyond = max(gl_WorkGroupID.x, params.whole_tiles) - params.whole_tiles;
+    const uint tile = min(gl_WorkGroupID.x, params.whole_tiles + beyond / kShare);
+    const uint row_tiles = (params.rows + kTileRows - 1) / kTileRows;
+    const bool whole = tile < params.whole_tiles;
+    place = Place(tile % row_tiles, tile / row_tiles, whole ? 0 : beyond % kShare,
+                  whole ? 1 : kShare, beyond / kShare);
+  }
+  return place;
+}
 
 // The row of the matrix that is column `column` of the tile from `first_output` on. With gates every
 // other fragment has gates, and the one after it their ups.

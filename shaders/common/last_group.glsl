@@ -6,7 +6,11 @@
 
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Counts { uint at[]; };
 
+// A word of shared memory that nobody uses between two meetings, where a kernel has no room for more.
+#ifndef SHARED_BEFORE
 shared uint shared_before;
+#define SHARED_BEFORE shared_before
+#endif
 
 // Whether all but this one of `groups` groups have counted themselves at `at`; the count, which must
 // be zero before the first, then starts anew. All of the group must call it.
@@ -14,14 +18,15 @@ bool is_last_group(uint64_t counts, uint at, uint groups) {
   meet_group();
   if (gl_LocalInvocationIndex == 0) {
     fence_queue();
-    shared_before =
+    const uint before =
         atomicAdd(Counts(counts).at[at], 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
-    if (shared_before + 1 == groups)
+    SHARED_BEFORE = before;
+    if (before + 1 == groups)
       atomicStore(Counts(counts).at[at], 0u, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
     fence_queue();
   }
   meet_group();
-  return shared_before + 1 == groups;
+  return SHARED_BEFORE + 1 == groups;
 }
 
 #endif

@@ -46,12 +46,10 @@ const uint kUnits = kFragmentsAcross * kLaneUnits;
 const uint kWeightVecs = kFragmentsAcross * kLaneVecs;
 
 // Shared memory is counted in 16 bytes: the words of a lane and a fragment. A block of x is
-// [rows / 16, fragments along k, lanes]. In the end a fragment of sums a subgroup, on their way out;
-// with gates a row of fragments.
+// [rows / 16, fragments along k, lanes]. In the end a fragment of sums a subgroup, on their way out.
 const uint kFragmentsAlong = 2 * kLaneVecs;
 const uint kXVecs = kFragmentsDown * kFragmentsAlong * kWidth;
-const uint kOutFragments = kGate == kGateNone ? 1 : kFragmentsAcross;  // of a subgroup
-const uint kSumVecs = kSubgroups * kOutFragments * kFragmentVecs;
+const uint kSumVecs = kSubgroups * kFragmentVecs;
 shared uvec4 tiles[kBuffers * kXVecs > kSumVecs ? kBuffers * kXVecs : kSumVecs];
 
 // An invocation brings vecs of x in pairs, of rows eight apart.
@@ -144,7 +142,7 @@ void multiply(inout Fragment sums[kSums], uvec4 weights[kWeightVecs], uint start
 #include "common/coopmat_store.glsl"
 
 void main() {
-  const Place place = Place(gl_WorkGroupID.x, gl_WorkGroupID.y, gl_WorkGroupID.z, kSplits, 0);
+  const Place place = find_place();
   const uint first_row = place.row_tile * kTileRows;
   const uint first_output = place.output_tile * kTileOutputs;
   Source source;

@@ -43,8 +43,13 @@ struct Variant {
     if (groups.z == 1) return uint64_t{rows} * outputs * 4;
     return tile_bytes() * groups.x * groups.y * groups.z;
   }
-  // How many groups share a tile of matmul_coopmat, and how many tiles nobody shares.
-  uint32_t share() const { return std::max(1u, constant(17)); }
+  // How many groups share a tile of matmul_coopmat or matmul_wide, and how many tiles nobody
+  // shares.
+  uint32_t share() const {
+    const bool wide = pipeline.kernel.starts_with("matmul_wide");
+    const bool coopmat = pipeline.kernel.starts_with("matmul_coopmat");
+    return std::max(1u, wide ? constant(5) : coopmat ? constant(17) : 1);
+  }
   uint32_t whole_tiles() const {
     if (share() == 1) return 0;
     const uint32_t tiles = divide_up(rows, constant(2)) * divide_up(outputs, constant(3));

@@ -4,8 +4,10 @@
     tile_variants.py FORMAT ROWS OUTPUTS INPUTS [--gate] [--rounds 0,2,4] [--ahead 1,2]
                      [--widths 64,128,192] [--fragment 8]
     tile_variants.py FORMAT ROWS OUTPUTS INPUTS [--gate] --direct
+    tile_variants.py FORMAT ROWS OUTPUTS INPUTS [--gate] --wide
 
-The second form is for matmul_direct: parts of 8, 16 and 32 outputs in groups of 4 to 16 subgroups.
+The second form is for matmul_direct: parts of 8, 16 and 32 outputs in groups of 4 to 16 subgroups; the
+third for matmul_wide, with the splits and shares of k that leave the fewest multiprocessors idle.
 
 For up to 112 rows a tile holds them all; more rows get tiles of 96 to 256. Of the ways to split k
 among groups, the one that choose_tile.cpp's cost() likes best. Tiles that need more shared memory
@@ -53,8 +55,9 @@ def parts(tile_rows, tile_outputs, options):
             if tile_rows % rows or tile_outputs % outputs:
                 continue
             subgroups = tile_rows // rows * (tile_outputs // outputs)
-            # Gates meet their ups in shared memory, a row of fragments a subgroup.
-            if options.gate and subgroups * outputs * FRAGMENT * 4 > MOST_SHARED:
+            # Some gates meet their ups in shared memory, a row of fragments a subgroup.
+            meet = options.gate and outputs // options.fragment % 2
+            if meet and subgroups * outputs * FRAGMENT * 4 > MOST_SHARED:
                 continue
             if 2 <= subgroups <= 16 and 256 <= rows * outputs <= 128 * 32:
                 yield rows, outputs, subgroups
@@ -71,8 +74,7 @@ def print_direct(options):
             if rows * part > 96 * options.subgroup or (options.gate and outputs // fragment % 2):
                 continue
             for buffers in (1, 2):
-                sums = outputs * FRAGMENT * 4 if options.gate else 0
-                if max(rows * block * 2 * buffers, sums) > MOST_SHARED - 16:
+                if rows * block * 2 * buffers > MOST_SHARED:
                     continue
                 wanted = {1} if options.gate else {max(1, options.multiprocessors * groups // tiles)
                                                    for groups in (1, 2)}
@@ -83,6 +85,53 @@ def print_direct(options):
                     print(f"matmul_direct.{options.format.lower()}", options.rows, options.outputs,
                           options.inputs, 1, tiles, splits, subgroups * options.subgroup, 0, rows,
                           outputs, buffers, splits, part, subgroups, gate, gate)
+
+
+def wide_shares(options, tiles, steps):
+    """(splits, share) of every tile's k or the last tiles', and the turns that the device takes."""
+    at_once = options.multiprocessors
+    yield 1, 1, divide_up(tiles, at_once)
+    for splits in range(2, MOST_SPLITS + 1):
+        if not options.gate and tiles * splits <= at_once and steps // splits >= FEWEST_STEPS:
+            yield splits, 1, 1 / splits + PART_INPUTS / options.inputs
+    left = tiles % at_once
+    for share in range(2, 9):
+        if tiles > at_once and left and left * share <= at_once:
+            yield 1, share, tiles // at_once + 1 / share + (256 + 160 * share) / options.inputs
+
+
+def print_wide(options):
+    """Tiles of matmul_wide of up to 128 registers of sums, with the best one or two ways to share k."""
+    steps = options.inputs // STEP
+    heights = [r for r in range(64, 257, 16) if r >= min(options.rows, 96)]
+    if options.rows <= 128:
+        heights = [divide_up(options.rows, FRAGMENT) * FRAGMENT]
+    for rows in heights:
+        for outputs in range(64, 385, 32):
+            if (rows + outputs) * STEP * 2 > MOST_SHARED or rows * outputs < 64 * 128:
+                continue
+            tiles = divide_up(options.rows, rows) * divide_up(options.outputs, outputs)
+            ways = sorted(wide_shares(options, tiles, steps), key=lambda way: way[2])[:1]
+            for part_rows in range(FRAGMENT, rows + 1, FRAGMENT):
+                for part_outputs in range(FRAGMENT, outputs + 1, FRAGMENT):
+                    if rows % part_rows or outputs % part_outputs:
+                        continue
+                    subgroups = rows // part_rows * (outputs // part_outputs)
+                    sums = part_rows * part_outputs // options.subgroup
+                    # Few fragments of either operand, in groups that four schedulers share evenly.
+                    if subgroups not in options.subgroups or not 48 <= sums <= 144:
+                        continue
+                    if max(part_rows, part_outputs) > 4 * min(part_rows, part_outputs):
+                        continue
+                    for splits, share, _ in ways:
+                        left = tiles % options.multiprocessors
+                        groups = ((tiles - left + left * share, 1, 1) if share > 1 else
+                                  (divide_up(options.rows, rows), divide_up(options.outputs, outputs),
+                                   splits))
+                        gate = int(options.gate)
+                        print(f"matmul_wide.{options.format.lower()}", options.rows, options.outputs,
+                              options.inputs, *groups, subgroups * options.subgroup, 0, rows, outputs,
+                              splits, share, part_rows, part_outputs, subgroups, gate, gate)
 
 
 def main():
@@ -99,7 +148,13 @@ def main():
     parser.add_argument("--multiprocessors", type=int, default=132)
     parser.add_argument("--subgroup", type=int, default=32)
     parser.add_argument("--direct", action="store_true", help="tiles of matmul_direct")
+    parser.add_argument("--wide", action="store_true", help="tiles of matmul_wide")
+    parser.add_argument("--subgroups", default="8", help="in a group, for --wide")
     options = parser.parse_args()
+    options.subgroups = list(map(int, options.subgroups.split(",")))
+    if options.wide:
+        print_wide(options)
+        return
     if options.direct:
         print_direct(options)
         return

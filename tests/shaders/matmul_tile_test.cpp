@@ -10,7 +10,7 @@ namespace {
 
 class MatmulTileTest : public MatmulFixture {
  protected:
-  // For tests that change the constants of matmul_coopmat: no product takes matmul_direct.
+  // For tests that change the constants of matmul_coopmat: every product takes it.
   DeviceCaps coopmat_caps() {
     DeviceCaps caps = gpu_caps(true);
     caps.features.lane_fragments = false;

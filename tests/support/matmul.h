@@ -86,8 +86,7 @@ class MatmulFixture : public GpuTest {
 
   static double limit(const MatmulPlan& plan) {
     const std::string& kernel = plan.multiply.pipeline.kernel;
-    if (kernel.starts_with("matmul_coopmat") || kernel.starts_with("matmul_direct"))
-      return kHalfLimit;
+    if (plan.form == RowForm::kHalves) return kHalfLimit;
     return kernel.starts_with("matvec_integer") ? kIntegerLimit : kFloatLimit;
   }
 

@@ -237,5 +237,55 @@ TEST(TileChoice, FewRowsGoStraightIntoFragments) {
   }
 }
 
+// Where lanes are known to hold fragments, products of many rows get tiles that shared memory has
+// no room for with padding.
+TEST(TileChoice, ManyRowsGetWideTiles) {
+  DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
+  caps.limits.multiprocessors = 132;
+  caps.limits.max_shared_bytes = 48 * 1024;
+  caps.features.lane_fragments = true;
+  struct Case {
+    WeightFormat format;
+    uint32_t rows, outputs, inputs;
+    uint32_t tile_rows, tile_outputs, splits;
+  };
+  constexpr WeightFormat kF16 = WeightFormat::kF16, kQ4K = WeightFormat::kQ4K;
+  const auto plan = [&](const Case& wanted) {
+    return choose_matmul(caps, {.format = wanted.format,
+                                .rows = wanted.rows,
+                                .inputs = wanted.inputs,
+                                .outputs = wanted.outputs});
+  };
+  for (const Case& wanted : std::initializer_list<Case>{{kF16, 128, 28672, 4096, 128, 256, 1},
+                                                        {kF16, 128, 4096, 14336, 128, 256, 8},
+                                                        {kF16, 256, 28672, 4096, 256, 112, 1},
+                                                        {kF16, 256, 4096, 14336, 256, 128, 4},
+                                                        {kF16, 256, 4096, 4096, 256, 128, 4},
+                                                        {kF16, 2048, 28672, 4096, 128, 256, 1},
+                                                        {kF16, 2048, 4096, 14336, 128, 256, 1},
+                                                        {kQ4K, 256, 4096, 14336, 256, 128, 4},
+                                                        {kQ4K, 2048, 28672, 4096, 256, 128, 1}}) {
+    const MatmulPlan chosen = plan(wanted);
+    const std::vector<uint32_t>& constants = chosen.multiply.pipeline.constants;
+    SCOPED_TRACE(::testing::Message()
+                 << wanted.rows << " x " << wanted.outputs << " x " << wanted.inputs);
+    ASSERT_TRUE(chosen.multiply.pipeline.kernel.starts_with("matmul_wide."));
+    EXPECT_EQ(constants[0], 32 * constants[8]);
+    EXPECT_EQ(constants[2], wanted.tile_rows);
+    EXPECT_EQ(constants[3], wanted.tile_outputs);
+    EXPECT_EQ(constants[4], wanted.splits);
+    EXPECT_EQ(constants[2] / constants[6] * (constants[3] / constants[7]), constants[8]);
+    EXPECT_LE((constants[2] + constants[3]) * 64 * 2, caps.limits.max_shared_bytes);
+    EXPECT_EQ(chosen.gate_constant, wanted.splits == 1 ? std::optional<size_t>(9) : std::nullopt);
+  }
+  const auto kernel = [&](const Case& wanted) { return plan(wanted).multiply.pipeline.kernel; };
+  EXPECT_EQ(kernel({kF16, 2048, 4096, 4096 + 32}), "matmul_coopmat.f16");  // no whole steps
+  caps.limits.max_shared_bytes = 32 * 1024;
+  EXPECT_EQ(kernel({kF16, 2048, 4096, 4096}), "matmul_coopmat.f16");
+  caps.limits.max_shared_bytes = 48 * 1024;
+  caps.features.lane_fragments = false;
+  EXPECT_EQ(kernel({kF16, 2048, 4096, 4096}), "matmul_coopmat.f16");
+}
+
 }  // namespace
 }  // namespace hearth

@@ -1,0 +1,237 @@
+// The kernel of matmul_wide.comp, whose comment says what it does, and of matmul_wide_model.comp.
+#ifndef HEARTH_MATMUL_WIDE_GLSL
+#define HEARTH_MATMUL_WIDE_GLSL
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#include "common/kernel.glsl"
+#define HALVES_ALONE  // see quant/piece.h
+#include "quant/glsl.h"
+#include "weight_format.h"
+#include "common/activation.glsl"
+#include "common/halves.glsl"
+#include "common/weight_unit.glsl"
+#include "params/matmul.h"
+#include "common/chain.glsl"
+#include "common/matmul_output.glsl"
+#include "common/fragment_lanes.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 2) const uint kTileRows = 128;
+layout(constant_id = 3) const uint kTileOutputs = 256;
+layout(constant_id = 4) const uint kSplits = 1;
+layout(constant_id = 5) const uint kShare = 1;
+layout(constant_id = 6) const uint kSubgroupRows = 64;
+layout(constant_id = 7) const uint kSubgroupOutputs = 64;
+layout(constant_id = 8) const uint kSubgroups = 8;     // in a group
+layout(constant_id = 9) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1
+layout(constant_id = 10) const uint kHalfResults = 0;  // 1: y is f16; only with gates
+
+const uint kFragmentRows = 16, kFragmentOutputs = 8;
+const uint kSubgroupsAcross = kTileOutputs / kSubgroupOutputs;
+const uint kFragmentsDown = kSubgroupRows / kFragmentRows;
+const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
+const uint kPairsAcross = kFragmentsAcross / 2;
+const uint kFragmentVecs = kFragmentRows * kFragmentOutputs / 4;  // of sums
+const uint kSums = kFragmentsDown * kFragmentsAcross;
+const uint kWidth = 32;  // of a subgroup
+
+// A row has kStepVecs of 16 bytes a step, eight inputs each. Four lanes read them, each one of the
+// first four and one of the others; either makes its inputs of two fragments along k, or slices.
+const uint kStep = 64;  // inputs
+const uint kStepVecs = kStep / kHalves;
+const uint kSlices = kStep / 16;
+
+// Shared memory is counted in 16 bytes: a lane's words of a fragment of x, or of a pair of weights'.
+// Both operands are [rows or outputs / 16, slices, places of lanes]. In the end a fragment of sums a
+// subgroup, on their way out.
+const uint kXVecs = kTileRows / 16 * kSlices * kWidth;
+const uint kOperandVecs = kXVecs + kTileOutputs / 16 * kSlices * kWidth;
+const uint kSumVecs = kSubgroups * kFragmentVecs;
+shared uvec4 tiles[kOperandVecs > kSumVecs ? kOperandVecs : kSumVecs];
+
+// The words of lane 4 * row + lane lie at this place, in slices of the second four vecs at this one
+// xor kSecond. So no two of eight neighbouring invocations meet in a bank, whether they read, or store
+// the vecs of a row, or the same one of eight rows, or of four in either half of a step.
+const uint kSecond = 3;
+uint place_of(uint row, uint lane) {
+  return row / 2 * 8 + (lane ^ row / 2 % 2 * 2 ^ row / 4) * 2 + row % 2;
+}
+
+// Invocations bring what lies in rows eight apart together: units of weights, and vecs of x.
+const uint kRowUnits = kStep / kUnitWeights;
+const uint kUnitPairs = kTileOutputs / 2 * kRowUnits;
+const uint kUnitLoads = 2 * ((kUnitPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x);
+const uint kVecPairs = kTileRows / 2 * kStepVecs;
+const uint kVecLoads = 2 * ((kVecPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x);
+
+#include "common/coopmat_tile.glsl"
+
+// The first row of the pair that this invocation's load i and the next one are of, and its place in
+// the row, with `count` to a row and a step.
+uvec2 pair_of(uint i, uint count) {
+  const uint pair = gl_LocalInvocationIndex + i / 2 * gl_WorkGroupSize.x;
+  return uvec2(pair / count / 8 * 16 + pair / count % 8, pair % count);
+}
+
+// Where this invocation's loads begin, in units and vecs.
+struct Source {
+  Planes planes;
+  uint units[kUnitLoads], vecs[kVecLoads];
+};
+
+void find_source(out Source source, uint first_row, uint first_output) {
+  source.planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
+  [[unroll]] for (uint i = 0; i < kUnitLoads; ++i) {
+    const uvec2 at = pair_of(i, kRowUnits);
+    const uint column = min(at.x + i % 2 * 8, kTileOutputs - 1);
+    source.units[i] =
+        weight_row(first_output, column) * (params.inputs / kUnitWeights) + at.y;
+  }
+  [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
+    const uvec2 at = pair_of(i, kStepVecs);
+    const uint row = min(first_row + at.x + i % 2 * 8, params.rows - 1);
+    source.vecs[i] = row * (params.inputs / kHalves) + at.y;
+  }
+}
+
+void fetch_weights(out Unit units[kUnitLoads], Source source, uint k) {
+  [[unroll]] for (uint i = 0; i < kUnitLoads; ++i)
+    units[i] = load_unit(source.planes, source.units[i] + k / kUnitWeights);
+}
+
+void fetch_x(out uvec4 xs[kVecLoads], Source source, uint k) {
+  [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
+    xs[i] = ConstantU32x4(params.x).at[source.vecs[i] + k / kHalves];
+}
+
+// Where in shared memory an operand has the words of row `row` and vec `vec` of a step: those of the
+// slice after it are kWidth further on.
+uint words_at(uint row, uint vec) {
+  return (row / 16 * kSlices + vec / 4 * 2) * kWidth +
+         (place_of(row % 8, vec % 4) ^ vec / 4 * kSecond);
+}
+
+void keep_weights(Unit units[kUnitLoads], Source source, uint k) {
+  [[unroll]] for (uint i = 0; i < kUnitLoads; i += 2) {
+    const uvec2 at = pair_of(i, kRowUnits);
+    uvec4 upper[kUnitVecs], lower[kUnitVecs];
+    decode_unit(units[i], source.units[i] + k / kUnitWeights, upper);
+    decode_unit(units[i + 1], source.units[i + 1] + k / kUnitWeights, lower);
+    if (kUnitPairs % gl_WorkGroupSize.x == 0 || at.x < kTileOutputs) {
+      [[unroll]] for (uint v = 0; v < kUnitVecs; ++v) {
+        const uint place = kXVecs + words_at(at.x, at.y * kUnitVecs + v);
+        tiles[place] = uvec4(upper[v].xy, lower[v].xy);
+        tiles[place + kWidth] = uvec4(upper[v].zw, lower[v].zw);
+      }
+    }
+  }
+}
+
+void keep_x(uvec4 xs[kVecLoads]) {
+  [[unroll]] for (uint i = 0; i < kVecLoads; i += 2) {
+    const uvec2 at = pair_of(i, kStepVecs);
+    if (kVecPairs % gl_WorkGroupSize.x == 0 || at.x < kTileRows) {
+      const uint place = words_at(at.x, at.y);
+      tiles[place] = words_of_x(xs[i].xy, xs[i + 1].xy);
+      tiles[place + kWidth] = words_of_x(xs[i].zw, xs[i + 1].zw);
+    }
+  }
+}
+
+// A lane's words of fragment `i` of its subgroup's rows, and of pair `pair` of its weights.
+uint fragment_at(uint index, uint slice) {
+  const uint place = place_of(own_lane() / 4, own_lane() % 4);
+  return (index * kSlices + slice) * kWidth + (place ^ slice / 2 * kSecond);
+}
+
+uvec4 x_words(uint slice, uint i) {
+  const uint first = own_subgroup() / kSubgroupsAcross * kFragmentsDown;
+  return tiles[fragment_at(first + i, slice)];
+}
+
+uvec4 weight_words(uint slice, uint pair) {
+  const uint first = own_subgroup() % kSubgroupsAcross * kPairsAcross;
+  return tiles[kXVecs + fragment_at(first + pair, slice)];
+}
+
+void multiply_pair(inout Fragment sums[kSums], uvec4 x[kFragmentsDown], uvec4 weights, uint pair) {
+  FragmentW left, right;
+  set_w(left, weights.xy);
+  set_w(right, weights.zw);
+  [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
+    const uint at = i * kFragmentsAcross + 2 * pair;
+    FragmentX fragment;
+    set_x(fragment, x[i]);
+    sums[at] = coopMatMulAdd(fragment, left, sums[at]);
+    sums[at + 1] = coopMatMulAdd(fragment, right, sums[at + 1]);
+  }
+}
+
+// All products of a step but those of the last slice, whose words are left in x and weights. Each
+// pair's are loaded while the one before it is multiplied, and with it some of the next slice's x.
+void multiply_slices(inout Fragment sums[kSums], out uvec4 x[kFragmentsDown],
+                     out uvec4 weights[kPairsAcross]) {
+  [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) x[i] = x_words(0, i);
+  weights[0] = weight_words(0, 0);
+  [[unroll]] for (uint slice = 0; slice + 1 < kSlices; ++slice) {
+    uvec4 next_x[kFragmentsDown];
+    [[unroll]] for (uint pair = 0; pair < kPairsAcross; ++pair) {
+      const bool more = pair + 1 < kPairsAcross;
+      const uvec4 next = weight_words(more ? slice : slice + 1, more ? pair + 1 : 0);
+      [[unroll]] for (uint i = pair * kFragmentsDown / kPairsAcross;
+                      i < (pair + 1) * kFragmentsDown / kPairsAcross; ++i)
+        next_x[i] = x_words(slice + 1, i);
+      multiply_pair(sums, x, weights[0], pair);
+      weights[0] = next;
+    }
+    [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) x[i] = next_x[i];
+  }
+  [[unroll]] for (uint pair = 1; pair < kPairsAcross; ++pair)
+    weights[pair] = weight_words(kSlices - 1, pair);
+}
+
+#include "common/coopmat_store.glsl"
+
+void main() {
+  const Place place = find_place();
+  const uint first_row = place.row_tile * kTileRows;
+  const uint first_output = place.output_tile * kTileOutputs;
+  Source source;
+  find_source(source, first_row, first_output);
+  const uint steps = params.inputs / kStep;
+  const uint begin = steps * place.split / place.splits * kStep;
+  const uint last = (steps * (place.split + 1) / place.splits - 1) * kStep;
+
+  Unit units[kUnitLoads];
+  uvec4 xs[kVecLoads];
+  Fragment sums[kSums];
+  [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
+  fetch_weights(units, source, begin);  // on their way before this kernel waits for x
+  chain_wait();
+  fetch_x(xs, source, begin);
+  keep_weights(units, source, begin);
+  keep_x(xs);
+  barrier();
+  for (uint k = begin; k <= last; k += kStep) {
+    // The next step's, or after the last one what nobody multiplies.
+    const uint next = min(k + kStep, last);
+    fetch_weights(units, source, next);
+    fetch_x(xs, source, next);
+    uvec4 x[kFragmentsDown], weights[kPairsAcross];
+    multiply_slices(sums, x, weights);
+    barrier();  // every subgroup has its words
+    keep_weights(units, source, next);
+    keep_x(xs);
+    [[unroll]] for (uint pair = 0; pair < kPairsAcross / 2; ++pair)
+      multiply_pair(sums, x, weights[pair], pair);
+    barrier();
+    [[unroll]] for (uint pair = kPairsAcross / 2; pair < kPairsAcross; ++pair)
+      multiply_pair(sums, x, weights[pair], pair);
+  }
+  if (kUnitScale != 1.0) {
+    [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] *= 1.0 / kUnitScale;
+  }
+  store(sums, place, first_row, first_output);
+  chain_done();
+}
+
+#endif

@@ -1,0 +1,59 @@
+// Both operands through shared memory in the order of fragments. Where a device has no such
+// fragments, the kernel runs with a model of them: what it loads, and where it puts it, is the
+// same.
+#include "tests/support/matmul_fragments.h"
+
+namespace hearth::testing {
+namespace {
+
+class MatmulWideTest : public FragmentsFixture {
+ protected:
+  // The product in tiles of four subgroups, `down` of them below each other, which lavapipe
+  // compiles in seconds.
+  MatmulPlan wide_plan(const MatmulShape& shape, uint32_t down, uint32_t part_rows,
+                       uint32_t part_outputs, uint32_t splits) {
+    constexpr uint32_t kSubgroups = 4;
+    const FragmentsTile tile{down * part_rows, kSubgroups / down * part_outputs, splits};
+    MatmulPlan plan = fragments_plan("matmul_wide", shape, tile,
+                                     {kSubgroups * kLanes, 0, tile.rows, tile.outputs, splits, 1,
+                                      part_rows, part_outputs, kSubgroups, 0, 0});
+    plan.gate_constant = 9;
+    return plan;
+  }
+
+  // All tiles after the first shared by three groups each.
+  static void share_tiles(MatmulPlan& plan) {
+    constexpr uint32_t kWhole = 1, kGroups = 3;
+    SharedTiles shared{.multiply = plan.multiply, .whole_tiles = kWhole};
+    std::vector<uint32_t>& constants = shared.multiply.pipeline.constants;
+    constants[5] = kGroups;
+    const uint32_t left = plan.multiply.groups.x * plan.multiply.groups.y - kWhole;
+    ASSERT_GT(left, 0u);
+    shared.multiply.groups = {.x = kWhole + left * kGroups};
+    shared.count_bytes = uint64_t{left} * 4;
+    plan.part_bytes = uint64_t{left} * kGroups * constants[2] * constants[3] * 4;
+    plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;
+    plan.shared = shared;
+  }
+};
+
+// Several tiles either way, the last of them ragged: with shares of k that are not equal, and with
+// loads that do not go up in the group's invocations.
+TEST_F(MatmulWideTest, Products) {
+  const MatmulShape halves{.format = WeightFormat::kF16, .rows = 45, .inputs = 320, .outputs = 70};
+  check_plan(wide_plan(halves, 2, 16, 32, 3), halves);
+  const MatmulShape nibbles{.format = WeightFormat::kQ4K, .rows = 61, .inputs = 512, .outputs = 70};
+  check_plan(wide_plan(nibbles, 1, 48, 16, 1), nibbles);
+}
+
+// Gates and ups in one product, and in tiles of which all but the first are shared.
+TEST_F(MatmulWideTest, GatesAndUps) {
+  const MatmulShape shape{.format = WeightFormat::kF16, .rows = 45, .inputs = 320, .outputs = 152};
+  MatmulPlan plan = wide_plan(shape, 2, 16, 16, 1);
+  check_gates(plan, shape);
+  share_tiles(plan);
+  check_gates(plan, shape);
+}
+
+}  // namespace
+}  // namespace hearth::testing
