@@ -16,6 +16,7 @@ uvec4 words_of_x(uvec2 upper, uvec2 lower) {
 #ifdef MODEL_FRAGMENTS
 #include "common/fragment_model.glsl"
 #else
+#define WRITTEN_OUT [[unroll]]
 #define Fragment coopmat<float, gl_ScopeSubgroup, 16, 8, gl_MatrixUseAccumulator>
 #define FragmentX coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA>
 #define FragmentW coopmat<float16_t, gl_ScopeSubgroup, 16, 8, gl_MatrixUseB>

@@ -9,6 +9,7 @@ uint own_subgroup() { return gl_LocalInvocationIndex / 32; }
 uint own_lane() { return gl_LocalInvocationIndex % 32; }
 void subgroup_shared_barrier() { barrier(); }
 
+#define WRITTEN_OUT  // a loop of products that is written out elsewhere: so they compile in time
 #define Fragment vec4  // outputs 2 * (l % 4) and the next, of row l / 4 and of the one 8 further on
 #define FragmentX uvec4
 #define FragmentW uvec2

@@ -125,7 +125,7 @@ void keep_x(uvec4 xs[kVecLoads], uint start) {
 }
 
 void multiply(inout Fragment sums[kSums], uvec4 weights[kWeightVecs], uint start) {
-  [[unroll]] for (uint slice = 0; slice < kFragmentsAlong; ++slice) {
+  WRITTEN_OUT for (uint slice = 0; slice < kFragmentsAlong; ++slice) {
     FragmentX x[kFragmentsDown];
     [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
       set_x(x[i], tiles[start + (i * kFragmentsAlong + slice) * kWidth + own_lane()]);

@@ -172,7 +172,7 @@ void multiply_slices(inout Fragment sums[kSums], out uvec4 x[kFragmentsDown],
                      out uvec4 weights[kPairsAcross]) {
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) x[i] = x_words(0, i);
   weights[0] = weight_words(0, 0);
-  [[unroll]] for (uint slice = 0; slice + 1 < kSlices; ++slice) {
+  WRITTEN_OUT for (uint slice = 0; slice + 1 < kSlices; ++slice) {
     uvec4 next_x[kFragmentsDown];
     [[unroll]] for (uint pair = 0; pair < kPairsAcross; ++pair) {
       const bool more = pair + 1 < kPairsAcross;
