@@ -49,7 +49,7 @@ TEST_F(MatmulWideTest, Products) {
 // Gates and ups in one product, and in tiles of which all but the first are shared.
 TEST_F(MatmulWideTest, GatesAndUps) {
   const MatmulShape shape{.format = WeightFormat::kF16, .rows = 45, .inputs = 320, .outputs = 152};
-  MatmulPlan plan = wide_plan(shape, 2, 16, 16, 1);
+  MatmulPlan plan = wide_plan(shape, 2, 16, 32, 1);
   check_gates(plan, shape);
   share_tiles(plan);
   check_gates(plan, shape);
