@@ -39,12 +39,11 @@ void store_gated_vec(uint row, uint n, vec4 value) {
   }
 }
 
-// A gate and its up are the same element of neighbouring fragments, so that a lane has both. Results
-// lie where the gates were, and go out through shared memory, a fragment at a time.
+// A gate and its up are the same element of neighbouring fragments, which hold theirs alike: a lane has
+// both. Results lie where the gates were, and go out through shared memory, a fragment at a time.
 void store_gated(Fragment sums[kSums], uint first_row, uint first_output) {
   const uint row = first_row + own_subgroup() / kSubgroupsAcross * kSubgroupRows;
-  const uint column =
-      (first_output + own_subgroup() % kSubgroupsAcross * kSubgroupOutputs) / 2;
+  const uint column = (first_output + own_subgroup() % kSubgroupsAcross * kSubgroupOutputs) / 2;
   const uint slot = own_subgroup() * kFragmentVecs;
   const uint row_vecs = kFragmentOutputs / 4;
   barrier();  // the operands may still be read

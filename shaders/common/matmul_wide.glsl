@@ -53,7 +53,7 @@ shared uvec4 tiles[kOperandVecs > kSumVecs ? kOperandVecs : kSumVecs];
 // the vecs of a row, or the same one of eight rows, or of four in either half of a step.
 const uint kSecond = 3;
 uint place_of(uint row, uint lane) {
-  return row / 2 * 8 + (lane ^ row / 2 % 2 * 2 ^ row / 4) * 2 + row % 2;
+  return row / 2 * 8 + (lane ^ (row / 2 % 2 * 2) ^ (row / 4)) * 2 + row % 2;
 }
 
 // Invocations bring what lies in rows eight apart together: units of weights, and vecs of x.
@@ -83,8 +83,7 @@ void find_source(out Source source, uint first_row, uint first_output) {
   [[unroll]] for (uint i = 0; i < kUnitLoads; ++i) {
     const uvec2 at = pair_of(i, kRowUnits);
     const uint column = min(at.x + i % 2 * 8, kTileOutputs - 1);
-    source.units[i] =
-        weight_row(first_output, column) * (params.inputs / kUnitWeights) + at.y;
+    source.units[i] = weight_row(first_output, column) * (params.inputs / kUnitWeights) + at.y;
   }
   [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
     const uvec2 at = pair_of(i, kStepVecs);
@@ -137,7 +136,7 @@ void keep_x(uvec4 xs[kVecLoads]) {
   }
 }
 
-// A lane's words of fragment `i` of its subgroup's rows, and of pair `pair` of its weights.
+// Where an operand has a lane's words of fragment, or pair, `index`.
 uint fragment_at(uint index, uint slice) {
   const uint place = place_of(own_lane() / 4, own_lane() % 4);
   return (index * kSlices + slice) * kWidth + (place ^ slice / 2 * kSecond);
@@ -211,6 +210,8 @@ void main() {
   keep_weights(units, source, begin);
   keep_x(xs);
   barrier();
+  // Loads at the beginning and stores at the end: what is on its way where a loop begins anew, the
+  // compiler copies, and so waits for; and short of registers it moves loads to where they are needed.
   for (uint k = begin; k <= last; k += kStep) {
     // The next step's, or after the last one what nobody multiplies.
     const uint next = min(k + kStep, last);
