@@ -100,38 +100,38 @@ def wide_shares(options, tiles, steps):
             yield 1, share, tiles // at_once + 1 / share + (256 + 160 * share) / options.inputs
 
 
+def wide_parts(tile_rows, tile_outputs, options):
+    """Ways to share a tile among subgroups: few fragments of either operand, and registers for sums."""
+    for rows in range(FRAGMENT, tile_rows + 1, FRAGMENT):
+        for outputs in range(FRAGMENT, tile_outputs + 1, FRAGMENT):
+            subgroups = tile_rows // rows * (tile_outputs // outputs)
+            if tile_rows % rows or tile_outputs % outputs or subgroups not in options.subgroups:
+                continue
+            even = max(rows, outputs) <= 4 * min(rows, outputs)
+            if even and 48 <= rows * outputs // options.subgroup <= 144:
+                yield rows, outputs, subgroups
+
+
 def print_wide(options):
-    """Tiles of matmul_wide of up to 128 registers of sums, with the best one or two ways to share k."""
-    steps = options.inputs // STEP
-    heights = [r for r in range(64, 257, 16) if r >= min(options.rows, 96)]
-    if options.rows <= 128:
-        heights = [divide_up(options.rows, FRAGMENT) * FRAGMENT]
+    """Tiles of matmul_wide, each with the way to share k out that takes the fewest turns."""
+    one_tile = options.rows <= 128
+    heights = [divide_up(options.rows, FRAGMENT) * FRAGMENT] if one_tile else range(96, 257, 16)
+    gate = int(options.gate)
     for rows in heights:
-        for outputs in range(64, 385, 32):
+        for outputs in range(64, 385, 16):
             if (rows + outputs) * STEP * 2 > MOST_SHARED or rows * outputs < 64 * 128:
                 continue
-            tiles = divide_up(options.rows, rows) * divide_up(options.outputs, outputs)
-            ways = sorted(wide_shares(options, tiles, steps), key=lambda way: way[2])[:1]
-            for part_rows in range(FRAGMENT, rows + 1, FRAGMENT):
-                for part_outputs in range(FRAGMENT, outputs + 1, FRAGMENT):
-                    if rows % part_rows or outputs % part_outputs:
-                        continue
-                    subgroups = rows // part_rows * (outputs // part_outputs)
-                    sums = part_rows * part_outputs // options.subgroup
-                    # Few fragments of either operand, in groups that four schedulers share evenly.
-                    if subgroups not in options.subgroups or not 48 <= sums <= 144:
-                        continue
-                    if max(part_rows, part_outputs) > 4 * min(part_rows, part_outputs):
-                        continue
-                    for splits, share, _ in ways:
-                        left = tiles % options.multiprocessors
-                        groups = ((tiles - left + left * share, 1, 1) if share > 1 else
-                                  (divide_up(options.rows, rows), divide_up(options.outputs, outputs),
-                                   splits))
-                        gate = int(options.gate)
-                        print(f"matmul_wide.{options.format.lower()}", options.rows, options.outputs,
-                              options.inputs, *groups, subgroups * options.subgroup, 0, rows, outputs,
-                              splits, share, part_rows, part_outputs, subgroups, gate, gate)
+            down, across = divide_up(options.rows, rows), divide_up(options.outputs, outputs)
+            splits, share, _ = min(wide_shares(options, down * across, options.inputs // STEP),
+                                   key=lambda way: way[2])
+            left = down * across % options.multiprocessors
+            groups = (down, across, splits)
+            if share > 1:
+                groups = (down * across - left + left * share, 1, 1)
+            for part_rows, part_outputs, subgroups in wide_parts(rows, outputs, options):
+                print(f"matmul_wide.{options.format.lower()}", options.rows, options.outputs,
+                      options.inputs, *groups, subgroups * options.subgroup, 0, rows, outputs,
+                      splits, share, part_rows, part_outputs, subgroups, gate, gate)
 
 
 def main():
