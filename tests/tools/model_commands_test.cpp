@@ -152,11 +152,12 @@ std::vector<uint32_t> tokens_of(const std::string& text) {
       .get<std::vector<uint32_t>>();
 }
 
-// llama.cpp rounds activations to 8 bits, which moves logits by up to a tenth. Where two tokens are
-// closer than that, either is right; what follows then differs. That is so in the second text at
-// token 47: "The" is ahead of "S" by 0.0332 here, by 0.0329 in double precision, and by 0.029 in
-// llama.cpp with the same weights as F32, whose activations are not rounded; with the Q8_0 file
-// llama.cpp has "S" ahead by 0.112.
+// llama.cpp's CPU kernels round activations to 8 bits, and attention's sums to f16, which moves
+// logits by up to a tenth; with both tried here all three texts were equal (docs/measurements.md).
+// Where two tokens are closer than that, either is right; what follows then differs. That is so in
+// the second text at token 47: "The" is ahead of "S" by 0.0332 here, by 0.0329 in double precision,
+// and by 0.029 in llama.cpp with the same weights as F32; with the Q8_0 file llama.cpp has "S"
+// ahead by 0.112.
 void expect_a_tie(std::vector<uint32_t> ours, const std::vector<uint32_t>& theirs) {
   const size_t common = static_cast<size_t>(std::ranges::mismatch(ours, theirs).in1 - ours.begin());
   ASSERT_LT(common, std::min(ours.size(), theirs.size()));
