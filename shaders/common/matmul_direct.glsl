@@ -1,20 +1,8 @@
 // The kernel of matmul_direct.comp, whose comment says what it does, and of matmul_direct_model.comp.
 #ifndef HEARTH_MATMUL_DIRECT_GLSL
 #define HEARTH_MATMUL_DIRECT_GLSL
-#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#include "common/kernel.glsl"
-#define HALVES_ALONE  // see quant/piece.h
-#include "quant/glsl.h"
-#include "weight_format.h"
-#include "common/activation.glsl"
-#include "common/halves.glsl"
-#include "common/weight_unit.glsl"
-#include "params/matmul.h"
-#include "common/chain.glsl"
-#include "common/matmul_output.glsl"
-#include "common/fragment_lanes.glsl"
+#include "common/matmul_lanes.glsl"
 
-layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint kTileRows = 64;
 layout(constant_id = 3) const uint kTileOutputs = 128;
 layout(constant_id = 4) const uint kBuffers = 1;  // blocks of x in shared memory, 1 or 2
@@ -29,12 +17,9 @@ layout(constant_id = 9) const uint kHalfResults = 0;   // 1: y is f16; only with
 const uint kShare = 1;
 const uint kSubgroupRows = kTileRows;
 const uint kSubgroupsAcross = kSubgroups;
-const uint kFragmentRows = 16, kFragmentOutputs = 8;
 const uint kFragmentsDown = kTileRows / kFragmentRows;
 const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
-const uint kFragmentVecs = kFragmentRows * kFragmentOutputs / 4;  // of sums
 const uint kSums = kFragmentsDown * kFragmentsAcross;
-const uint kWidth = 32;  // of a subgroup
 
 // Four lanes share a block of a row out, kLaneVecs of 16 bytes each as halves, or a piece: vec by vec
 // in turn where weights are halves, so that neighbours read neighbouring bytes, else piece by piece.

@@ -1,20 +1,8 @@
 // The kernel of matmul_wide.comp, whose comment says what it does, and of matmul_wide_model.comp.
 #ifndef HEARTH_MATMUL_WIDE_GLSL
 #define HEARTH_MATMUL_WIDE_GLSL
-#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#include "common/kernel.glsl"
-#define HALVES_ALONE  // see quant/piece.h
-#include "quant/glsl.h"
-#include "weight_format.h"
-#include "common/activation.glsl"
-#include "common/halves.glsl"
-#include "common/weight_unit.glsl"
-#include "params/matmul.h"
-#include "common/chain.glsl"
-#include "common/matmul_output.glsl"
-#include "common/fragment_lanes.glsl"
+#include "common/matmul_lanes.glsl"
 
-layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint kTileRows = 128;
 layout(constant_id = 3) const uint kTileOutputs = 256;
 layout(constant_id = 4) const uint kSplits = 1;
@@ -25,14 +13,11 @@ layout(constant_id = 8) const uint kSubgroups = 8;     // in a group
 layout(constant_id = 9) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1
 layout(constant_id = 10) const uint kHalfResults = 0;  // 1: y is f16; only with gates
 
-const uint kFragmentRows = 16, kFragmentOutputs = 8;
 const uint kSubgroupsAcross = kTileOutputs / kSubgroupOutputs;
 const uint kFragmentsDown = kSubgroupRows / kFragmentRows;
 const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
 const uint kPairsAcross = kFragmentsAcross / 2;
-const uint kFragmentVecs = kFragmentRows * kFragmentOutputs / 4;  // of sums
 const uint kSums = kFragmentsDown * kFragmentsAcross;
-const uint kWidth = 32;  // of a subgroup
 
 // A row has kStepVecs of 16 bytes a step, eight inputs each. Four lanes read them, each one of the
 // first four and one of the others; either makes its inputs of two fragments along k, or slices.

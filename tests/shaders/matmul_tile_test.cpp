@@ -2,8 +2,6 @@
 #include <tuple>
 
 #include "tests/support/matmul.h"
-#include "tests/support/reference_mlp.h"
-#include "tests/support/row_form.h"
 
 namespace hearth::testing {
 namespace {
@@ -28,6 +26,17 @@ MatmulPlan in_rounds(MatmulPlan plan, const MatmulShape& shape) {
   constants[kTileInputs] = std::max(2 * constants[kFragmentInputs], is_float ? 16u : 32u);
   const uint32_t steps = shape.inputs / constants[kTileInputs] / constants[kSplits];
   constants[kRound] = constants[kAhead] = is_float && steps % 2 == 0 ? 2 : 1;
+  return plan;
+}
+
+// One fragment across for each subgroup of matmul_coopmat, so that its gates are another's than
+// their ups.
+MatmulPlan in_single_fragments(MatmulPlan plan, uint32_t subgroup_size) {
+  constexpr size_t kLanes = 0, kPartOutputs = 7, kFragmentOutputs = 9, kSubgroups = 11;
+  std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
+  constants[kSubgroups] *= constants[kPartOutputs] / constants[kFragmentOutputs];
+  constants[kLanes] = constants[kSubgroups] * subgroup_size;
+  constants[kPartOutputs] = constants[kFragmentOutputs];
   return plan;
 }
 
@@ -119,9 +128,7 @@ TEST_F(MatmulTileTest, LargeProducts) {
 // shares of k that are not equal, ragged in rows and outputs, and with a residual or gates after
 // the sum. Twice, because counts must be zero again.
 TEST_F(MatmulTileTest, SharedTiles) {
-  constexpr size_t kTileRows = 2, kTileOutputs = 3, kTileInputs = 4, kFragmentInputs = 10;
-  constexpr size_t kShare = 17;
-  constexpr uint32_t kWhole = 1, kGroups = 3;
+  constexpr size_t kTileInputs = 4, kFragmentInputs = 10, kShare = 17;
   const DeviceCaps caps = coopmat_caps();
   if (!coopmat_shape(caps)) GTEST_SKIP() << "no matrix units";
   const MatmulShape shape{.format = WeightFormat::kF16, .rows = 13, .inputs = 256, .outputs = 152};
@@ -130,22 +137,13 @@ TEST_F(MatmulTileTest, SharedTiles) {
   const std::vector<double> sums =
       reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs);
   MatmulPlan plan = choose_matmul(caps, shape);
-  ASSERT_FALSE(plan.reduce || plan.shared);
-  SharedTiles shared{.multiply = plan.multiply, .whole_tiles = kWhole};
-  std::vector<uint32_t>& constants = shared.multiply.pipeline.constants;
+  std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
   constants[kTileInputs] = 2 * constants[kFragmentInputs];  // four rounds or more
-  constants[kShare] = kGroups;
-  const uint32_t left = plan.multiply.groups.x * plan.multiply.groups.y - kWhole;
-  ASSERT_GT(left, 0u);
-  shared.multiply.groups = {.x = kWhole + left * kGroups};
-  shared.count_bytes = uint64_t{left} * 4;
-  plan.part_bytes = uint64_t{left} * kGroups * constants[kTileRows] * constants[kTileOutputs] * 4;
-  plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;
-  plan.shared = shared;
+  share_tiles(plan, kShare);
 
   const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
   const Buffer scratch = poisoned(plan.scratch_bytes);
-  const Buffer counts = filled(std::vector<uint32_t>(left, 0));
+  const Buffer counts = zero_counts(plan);
   for (const bool gates : {false, true}) {
     const uint32_t results = gates ? shape.outputs / 2 : shape.outputs;
     std::vector<double> reference;
@@ -179,7 +177,7 @@ TEST_F(MatmulTileTest, SharedTiles) {
       EXPECT_LT(nmse(read<float>(y_buffer), reference), limit(plan)) << gates << again;
     }
   }
-  EXPECT_EQ(read<uint32_t>(counts), std::vector<uint32_t>(left, 0));
+  EXPECT_EQ(read<uint32_t>(counts), read<uint32_t>(zero_counts(plan)));
 }
 
 // Scales that f16 has only as subnormal numbers, or not at all.
@@ -235,10 +233,6 @@ TEST_F(MatmulTileTest, GatesAndUps) {
       }
       ASSERT_TRUE(plan.gate_constant) << rows;
       if (rounds) plan = in_rounds(plan, shape);
-      const Weights weights = random_weights(format, shape.outputs, shape.inputs, 0.3f);
-      const std::vector<float> x = random_floats(size_t{rows} * shape.inputs, 5);
-      const std::vector<double> sums =
-          reference_matmul(weights.values, x, rows, shape.inputs, shape.outputs);
       for (const MlpActivation activation : {MlpActivation::kSilu, MlpActivation::kGeluTanh}) {
         for (const bool halves : {false, true}) {
           if (halves && vector) continue;
@@ -247,28 +241,9 @@ TEST_F(MatmulTileTest, GatesAndUps) {
               (halves != (activation == MlpActivation::kGeluTanh) || (halves && rounds) ||
                format != WeightFormat::kF16))
             continue;
-          const std::vector<double> reference =
-              reference_gated(sums, rows, shape.outputs, activation);
-          const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
-          const Buffer scratch = poisoned(std::max<uint64_t>(plan.scratch_bytes, 16));
-          const Buffer y_buffer = poisoned(reference.size() * (halves ? 2 : 4) + 64);
-          run([&](CommandRecorder& recorder) {
-            return record_matmul(recorder, pipelines(), plan,
-                                 {.weight = weight_buffer.all(),
-                                  .x = x_buffer.all(),
-                                  .y = y_buffer.slice(0, y_buffer.bytes() - 64),
-                                  .scratch = scratch.all(),
-                                  .gate = activation,
-                                  .half_results = halves,
-                                  .shape = shape});
-          });
-          std::vector<float> y =
-              halves ? read_halves(read<uint32_t>(y_buffer)) : read<float>(y_buffer);
-          for (size_t i = reference.size(); i < y.size(); ++i)
-            EXPECT_TRUE(std::isnan(y[i])) << "written past the end";
-          y.resize(reference.size());
-          EXPECT_LT(nmse(y, reference), vector ? 2 * limit(plan) : 2 * kHalfLimit)
-              << rows << (halves ? " halves" : " floats");
+          check_gates(plan, shape, activation, halves);
+          if (rows == 9 && !halves)
+            check_gates(in_single_fragments(plan, caps.subgroup_size), shape, activation);
         }
       }
     }

@@ -20,21 +20,6 @@ class MatmulWideTest : public FragmentsFixture {
     plan.gate_constant = 9;
     return plan;
   }
-
-  // All tiles after the first shared by three groups each.
-  static void share_tiles(MatmulPlan& plan) {
-    constexpr uint32_t kWhole = 1, kGroups = 3;
-    SharedTiles shared{.multiply = plan.multiply, .whole_tiles = kWhole};
-    std::vector<uint32_t>& constants = shared.multiply.pipeline.constants;
-    constants[5] = kGroups;
-    const uint32_t left = plan.multiply.groups.x * plan.multiply.groups.y - kWhole;
-    ASSERT_GT(left, 0u);
-    shared.multiply.groups = {.x = kWhole + left * kGroups};
-    shared.count_bytes = uint64_t{left} * 4;
-    plan.part_bytes = uint64_t{left} * kGroups * constants[2] * constants[3] * 4;
-    plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;
-    plan.shared = shared;
-  }
 };
 
 // Several tiles either way, the last of them ragged: with shares of k that are not equal, and with
@@ -50,7 +35,7 @@ TEST_F(MatmulWideTest, Products) {
 TEST_F(MatmulWideTest, GatesAndUps) {
   const MatmulShape shape{.format = WeightFormat::kF16, .rows = 45, .inputs = 320, .outputs = 152};
   MatmulPlan plan = wide_plan(shape, 2, 16, 32, 1);
-  share_tiles(plan);
+  share_tiles(plan, 5);
   check_gates(plan, shape);
 }
 

@@ -1,6 +1,7 @@
 // Matrix products with random weights, against the reference.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "tests/support/compare.h"
 #include "tests/support/gpu.h"
 #include "tests/support/reference.h"
+#include "tests/support/reference_mlp.h"
+#include "tests/support/row_form.h"
 
 namespace hearth::testing {
 
@@ -64,8 +67,7 @@ class MatmulFixture : public GpuTest {
                               const Weights& weights, const std::vector<float>& x) {
     const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
     const Buffer scratch = poisoned(std::max<uint64_t>(plan.scratch_bytes, 16));
-    const Buffer counts =
-        filled(std::vector<uint32_t>(plan.shared ? plan.shared->count_bytes / 4 : 1, 0));
+    const Buffer counts = zero_counts(plan);
     const size_t count = size_t{shape.rows} * shape.outputs;
     const Buffer y_buffer = poisoned((count + shape.outputs) * 4);
     run([&](CommandRecorder& recorder) {
@@ -103,6 +105,58 @@ class MatmulFixture : public GpuTest {
              reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs));
     EXPECT_LT(error, limit(plan)) << plan.multiply.pipeline.kernel << ": " << shape.rows << " x "
                                   << shape.outputs << " x " << shape.inputs;
+  }
+
+  // The same with half of the outputs as gates of the others.
+  void check_gates(const MatmulPlan& plan, const MatmulShape& shape,
+                   MlpActivation activation = MlpActivation::kSilu, bool halves = false) {
+    const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs, 0.3f);
+    const std::vector<float> x = random_floats(size_t{shape.rows} * shape.inputs, 5);
+    const std::vector<double> reference = reference_gated(
+        reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs), shape.rows,
+        shape.outputs, activation);
+    const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
+    const Buffer scratch = poisoned(std::max<uint64_t>(plan.scratch_bytes, 16));
+    const Buffer counts = zero_counts(plan);
+    const Buffer y_buffer = poisoned(reference.size() * (halves ? 2 : 4) + 64);
+    run([&](CommandRecorder& recorder) {
+      return record_matmul(recorder, pipelines(), plan,
+                           {.weight = weight_buffer.all(),
+                            .x = x_buffer.all(),
+                            .y = y_buffer.slice(0, y_buffer.bytes() - 64),
+                            .scratch = scratch.all(),
+                            .counts = counts.all(),
+                            .gate = activation,
+                            .half_results = halves,
+                            .shape = shape});
+    });
+    std::vector<float> y = halves ? read_halves(read<uint32_t>(y_buffer)) : read<float>(y_buffer);
+    for (size_t i = reference.size(); i < y.size(); ++i)
+      EXPECT_TRUE(std::isnan(y[i])) << "written past the end";
+    y.resize(reference.size());
+    EXPECT_LT(nmse(y, reference), 2 * limit(plan))
+        << shape.rows << (halves ? " halves" : " floats");
+  }
+
+  // All tiles after the first shared by three groups each. `share` is the kernel's constant for it.
+  static void share_tiles(MatmulPlan& plan, size_t share) {
+    constexpr uint32_t kWhole = 1, kGroups = 3;
+    ASSERT_FALSE(plan.reduce || plan.shared);
+    SharedTiles shared{.multiply = plan.multiply, .whole_tiles = kWhole};
+    std::vector<uint32_t>& constants = shared.multiply.pipeline.constants;
+    constants[share] = kGroups;
+    const uint32_t left = plan.multiply.groups.x * plan.multiply.groups.y - kWhole;
+    ASSERT_GT(left, 0u);
+    shared.multiply.groups = {.x = kWhole + left * kGroups};
+    shared.count_bytes = uint64_t{left} * 4;
+    plan.part_bytes = uint64_t{left} * kGroups * constants[2] * constants[3] * 4;
+    plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;
+    plan.shared = shared;
+  }
+
+  // What groups that share tiles count in.
+  Buffer zero_counts(const MatmulPlan& plan) {
+    return filled(std::vector<uint32_t>(plan.shared ? plan.shared->count_bytes / 4 : 1, 0));
   }
 };
 

@@ -2,14 +2,11 @@
 // where the device has no such fragments.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "tests/support/matmul.h"
-#include "tests/support/reference_mlp.h"
 
 namespace hearth::testing {
 
@@ -51,36 +48,6 @@ class FragmentsFixture : public MatmulFixture {
     }
     plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;
     return plan;
-  }
-
-  // Half of the outputs as gates of the others.
-  void check_gates(const MatmulPlan& plan, const MatmulShape& shape) {
-    const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs, 0.3f);
-    const std::vector<float> x = random_floats(size_t{shape.rows} * shape.inputs, 5);
-    const std::vector<double> sums =
-        reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs);
-    const std::vector<double> reference =
-        reference_gated(sums, shape.rows, shape.outputs, MlpActivation::kSilu);
-    const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
-    const Buffer scratch = poisoned(plan.scratch_bytes);
-    const uint64_t count_bytes = plan.shared ? plan.shared->count_bytes : 4;
-    const Buffer counts = filled(std::vector<uint32_t>(count_bytes / 4, 0));
-    const Buffer y_buffer = poisoned(reference.size() * 4 + 64);
-    run([&](CommandRecorder& recorder) {
-      return record_matmul(recorder, pipelines(), plan,
-                           {.weight = weight_buffer.all(),
-                            .x = x_buffer.all(),
-                            .y = y_buffer.slice(0, y_buffer.bytes() - 64),
-                            .scratch = scratch.all(),
-                            .counts = counts.all(),
-                            .gate = MlpActivation::kSilu,
-                            .shape = shape});
-    });
-    std::vector<float> y = read<float>(y_buffer);
-    for (size_t i = reference.size(); i < y.size(); ++i)
-      EXPECT_TRUE(std::isnan(y[i])) << "written past the end";
-    y.resize(reference.size());
-    EXPECT_LT(nmse(y, reference), 2 * kHalfLimit);
   }
 };
 

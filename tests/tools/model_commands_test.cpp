@@ -162,7 +162,10 @@ void expect_a_tie(std::vector<uint32_t> ours, const std::vector<uint32_t>& their
   const size_t common = static_cast<size_t>(std::ranges::mismatch(ours, theirs).in1 - ours.begin());
   ASSERT_LT(common, std::min(ours.size(), theirs.size()));
   std::string ids;
-  for (size_t i = 0; i < common; ++i) ids += (i > 0 ? "," : "") + std::to_string(ours[i]);
+  for (size_t i = 0; i < common; ++i) {
+    if (i > 0) ids += ',';
+    ids += std::to_string(ours[i]);
+  }
   const auto logits = hearth_json({"logits", "-m", kStories, "--ids", ids})["logits"];
   EXPECT_NEAR(logits[ours[common]].get<double>(), logits[theirs[common]].get<double>(), 0.05)
       << "token " << common;

@@ -51,14 +51,15 @@ TEST(TileChoice, TilesFitTheDevice) {
   }
 }
 
-// All full turns are whole tiles, and the groups of the others fit into one more.
-void check_shared(const MatmulPlan& plan, uint32_t last_splits) {
+// All full turns are whole tiles, and the groups of the others fit into one more. `share` is the
+// kernel's constant for how many there are of each.
+void check_shared(const MatmulPlan& plan, size_t share, uint32_t last_splits) {
   constexpr uint32_t kAtOnce = 132;
   const auto& [multiply, whole, count_bytes] = *plan.shared;
   const std::vector<uint32_t>& constants = multiply.pipeline.constants;
   const uint32_t left = plan.multiply.groups.x * plan.multiply.groups.y - whole;
-  EXPECT_EQ(constants[17], last_splits);
-  EXPECT_EQ(plan.multiply.pipeline.constants[17], 1u);
+  EXPECT_EQ(constants[share], last_splits);
+  EXPECT_EQ(plan.multiply.pipeline.constants[share], 1u);
   EXPECT_EQ(whole % kAtOnce, 0u);
   EXPECT_GT(whole, 0u);
   EXPECT_LE(left * last_splits, kAtOnce);
@@ -136,7 +137,7 @@ TEST(TileChoice, TilesFillTheDevice) {
     EXPECT_EQ(constants[7] % constants[9], 0u);  // parts of whole fragments
     EXPECT_EQ(plan.gate_constant.has_value(), wanted.splits == 1);
     ASSERT_EQ(plan.shared.has_value(), wanted.last_splits > 1);
-    if (plan.shared) check_shared(plan, wanted.last_splits);
+    if (plan.shared) check_shared(plan, 17, wanted.last_splits);
     if (wanted.round == 0) continue;
     EXPECT_EQ(wanted.round % wanted.ahead, 0u);
     EXPECT_EQ(wanted.inputs % (constants[4] * wanted.round), 0u);
@@ -247,7 +248,7 @@ TEST(TileChoice, ManyRowsGetWideTiles) {
   struct Case {
     WeightFormat format;
     uint32_t rows, outputs, inputs;
-    uint32_t tile_rows, tile_outputs, splits;
+    uint32_t tile_rows, tile_outputs, splits, last_splits = 1;
   };
   constexpr WeightFormat kF16 = WeightFormat::kF16, kQ4K = WeightFormat::kQ4K;
   const auto plan = [&](const Case& wanted) {
@@ -263,6 +264,7 @@ TEST(TileChoice, ManyRowsGetWideTiles) {
                                                         {kF16, 256, 4096, 4096, 256, 128, 4},
                                                         {kF16, 2048, 28672, 4096, 128, 256, 1},
                                                         {kF16, 2048, 4096, 14336, 128, 256, 1},
+                                                        {kF16, 1024, 5120, 4096, 128, 256, 1, 4},
                                                         {kQ4K, 256, 4096, 14336, 256, 128, 4},
                                                         {kQ4K, 2048, 28672, 4096, 256, 128, 1}}) {
     const MatmulPlan chosen = plan(wanted);
@@ -277,6 +279,8 @@ TEST(TileChoice, ManyRowsGetWideTiles) {
     EXPECT_EQ(constants[2] / constants[6] * (constants[3] / constants[7]), constants[8]);
     EXPECT_LE((constants[2] + constants[3]) * 64 * 2, caps.limits.max_shared_bytes);
     EXPECT_EQ(chosen.gate_constant, wanted.splits == 1 ? std::optional<size_t>(9) : std::nullopt);
+    ASSERT_EQ(chosen.shared.has_value(), wanted.last_splits > 1);
+    if (chosen.shared) check_shared(chosen, 5, wanted.last_splits);
   }
   const auto kernel = [&](const Case& wanted) { return plan(wanted).multiply.pipeline.kernel; };
   EXPECT_EQ(kernel({kF16, 2048, 4096, 4096 + 32}), "matmul_coopmat.f16");  // no whole steps

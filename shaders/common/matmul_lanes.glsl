@@ -1,0 +1,23 @@
+// What matmul_direct and matmul_wide begin with: weights, x as halves, and fragments that lanes make.
+#ifndef HEARTH_MATMUL_LANES_GLSL
+#define HEARTH_MATMUL_LANES_GLSL
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#include "common/kernel.glsl"
+#define HALVES_ALONE  // see quant/piece.h
+#include "quant/glsl.h"
+#include "weight_format.h"
+#include "common/activation.glsl"
+#include "common/halves.glsl"
+#include "common/weight_unit.glsl"
+#include "params/matmul.h"
+#include "common/chain.glsl"
+#include "common/matmul_output.glsl"
+#include "common/fragment_lanes.glsl"
+
+layout(local_size_x_id = 0) in;
+
+const uint kFragmentRows = 16, kFragmentOutputs = 8;
+const uint kFragmentVecs = kFragmentRows * kFragmentOutputs / 4;  // of sums
+const uint kWidth = 32;                                           // of a subgroup
+
+#endif
