@@ -105,15 +105,14 @@ Result<Ceilings> KernelBench::measure_ceilings() {
   Ceilings ceilings{.read_bytes_per_s = static_cast<double>(bytes) / read_seconds,
                     .flops_per_s = flops_done / flops_seconds};
   if (const auto shape = coopmat_shape(device_.caps()); shape && !cpu) {
-    constexpr uint32_t kSide = 4, kSubgroups = 4;
     const uint32_t subgroup = device_.caps().subgroup_size;
-    HEARTH_ASSIGN(const Pipeline* matrix,
-                  pipelines_.get({"matrix_ceiling",
-                                  {subgroup * kSubgroups, kSide, shape->m, shape->n, shape->k},
-                                  subgroup}));
+    HEARTH_ASSIGN(
+        const Pipeline* matrix,
+        pipelines_.get(
+            {"matrix_ceiling", {subgroup * 4, kChains, shape->m, shape->n, shape->k}, subgroup}));
     HEARTH_ASSIGN(const double matrix_seconds, run(*matrix));
     const double matrix_done =
-        2.0 * shape->m * shape->n * shape->k * kSide * kSide * params.rounds * kSubgroups * groups;
+        2.0 * shape->m * shape->n * shape->k * kChains * params.rounds * 4 * groups;
     ceilings.matrix_flops_per_s = matrix_done / matrix_seconds;
   }
   return ceilings;
