@@ -18,9 +18,9 @@ namespace {
 constexpr uint32_t kProfiledCommands = 8192;
 
 // The most rows of a step whose kernels wait for each other on the GPU (runtime/chain.h). Measured
-// on an H200, llama-8b: 9 % faster at 1 row, 3 % at 64, but 1 % slower at 256 and 2 % at 2,048,
-// where kernels are long and waiting groups are in the way.
-constexpr uint32_t kChainedRows = 128;
+// on an H200, llama-8b: 9 % faster at 1 row, 3 % at 64, 1 % at 192, 0.4 % at 256, but 2 % slower at
+// 2,048, where kernels are long and waiting groups are in the way.
+constexpr uint32_t kChainedRows = 256;
 
 StepBucket batch_bucket(const StepBatch& batch) {
   StepBucket bucket =

@@ -119,9 +119,8 @@ uint64_t share_inputs(const MatmulShape& shape, const Tile& tile, uint32_t split
 // The time a product takes, but for a factor: how often every multiprocessor has to run a group, by
 // the work of one. To write parts of sums and to read them again takes as long as kPartInputs more,
 // and where the last of a tile's groups reads them alone kLastInputs and kEachInputs for each.
-// Weights that several tiles read cost kAgainPercent.
 uint64_t cost(const DeviceCaps& caps, const MatmulShape& shape, const Choice& choice) {
-  constexpr uint64_t kPartInputs = 256, kLastInputs = 256, kEachInputs = 160, kAgainPercent = 3;
+  constexpr uint64_t kPartInputs = 256, kLastInputs = 256, kEachInputs = 160;
   const auto& [tile, splits, last_splits] = choice;
   const uint32_t groups = tile_count(shape, tile) * splits;
   uint64_t inputs = divide_up(groups, groups_at_once(caps, tile)) *
@@ -129,7 +128,7 @@ uint64_t cost(const DeviceCaps& caps, const MatmulShape& shape, const Choice& ch
   if (last_splits > 1)
     inputs = groups / groups_at_once(caps, tile) * share_inputs(shape, tile, 1) +
              share_inputs(shape, tile, last_splits) + kLastInputs + kEachInputs * last_splits;
-  const uint64_t percent = tile.percent + (shape.rows > tile.rows ? kAgainPercent : 0);
+  const uint64_t percent = tile.percent + (shape.rows > tile.rows ? tile.again_percent : 0);
   return inputs * tile.rows * tile.outputs * percent;
 }
 

@@ -17,14 +17,15 @@ constexpr Tile direct(uint32_t rows, uint32_t outputs, uint32_t part_outputs, ui
 }
 
 constexpr Tile wide(uint32_t rows, uint32_t outputs, uint32_t part_rows, uint32_t part_outputs,
-                    uint32_t percent) {
+                    uint32_t percent, uint32_t again_percent = 3) {
   return {.rows = rows,
           .outputs = outputs,
           .inputs = 64,
           .part_rows = part_rows,
           .part_outputs = part_outputs,
           .percent = percent,
-          .kernel = TileKernel::kWide};
+          .kernel = TileKernel::kWide,
+          .again_percent = again_percent};
 }
 
 constexpr Tile scalar(uint32_t rows, uint32_t outputs, uint32_t resident) {
@@ -63,6 +64,7 @@ constexpr Tile kFloatTiles[] = {
     {128, 128, 64, 32, 64, 1, 1, 8, 113},
     {128, 160, 64, 32, 80, 1, 1, 2, 114},
     {128, 192, 64, 64, 48, 1, 2, 2, 101},
+    wide(128, 192, 64, 48, 89, 12),
     wide(128, 256, 64, 64, 90),
     {144, 128, 64, 48, 32, 1, 1, 8, 125},
     {160, 128, 64, 80, 32, 1, 1, 8, 113},
@@ -85,6 +87,7 @@ constexpr Tile kQuantizedTiles[] = {
     {112, 224, 64, 112, 32, 1, 1, 2, 138}, {112, 192, 64, 112, 16, 1, 1, 2, 143},
     {112, 128, 64, 112, 16, 1, 1, 2, 158}, {128, 128, 64, 64, 32, 1, 2, 2, 126},
     {128, 160, 64, 32, 80, 1, 1, 2, 133},  {128, 192, 64, 64, 32, 1, 1, 2, 112},
+    wide(128, 192, 32, 96, 109, 12),       wide(128, 224, 32, 112, 126, 12),
     {144, 128, 64, 48, 32, 1, 1, 2, 131},  {160, 128, 64, 80, 32, 1, 1, 2, 111},
     {192, 128, 64, 48, 64, 1, 2, 2},       wide(256, 128, 64, 64, 98),
 };

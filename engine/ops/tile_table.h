@@ -28,6 +28,7 @@ struct Tile {
                            // tile of many rows takes
   TileKernel kernel = TileKernel::kCoopmat;
   uint32_t buffers = 1;  // direct: blocks of x in shared memory
+  uint32_t again_percent = 3;  // more, where several tiles of rows read the same weights
 };
 
 // Products of more rows take any of the tiles from this one on.
