@@ -41,13 +41,13 @@ void fill(const Buffer& buffer, std::span<const uint32_t> integers) {
 
 Result<bool> product_is_right(Device& device, const Pipeline& pipeline) {
   const FragmentProduct product = FragmentProduct::draw();
-  const auto result = product.result();
+  const auto result = product.result(), by_lanes = product.result_by_lanes();
   const auto allocate = [&](uint64_t bytes, MemoryIntent intent) {
     return device.memory().allocate({.bytes = bytes, .intent = intent, .name = "fragment check"});
   };
   HEARTH_ASSIGN(const Buffer x, allocate(product.x.size() * 2, MemoryIntent::kUpload));
   HEARTH_ASSIGN(const Buffer weight, allocate(product.weight.size() * 2, MemoryIntent::kUpload));
-  HEARTH_ASSIGN(const Buffer y, allocate(result.size() * 4, MemoryIntent::kReadback));
+  HEARTH_ASSIGN(const Buffer y, allocate(2 * result.size() * 4, MemoryIntent::kReadback));
   fill(x, product.x);
   fill(weight, product.weight);
   HEARTH_TRY(x.flush());
@@ -62,7 +62,9 @@ Result<bool> product_is_right(Device& device, const Pipeline& pipeline) {
   HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());
   HEARTH_TRY(device.compute().run(commands));
   HEARTH_TRY(y.invalidate());
-  return std::ranges::equal(y.view<float>().first(result.size()), result);
+  const std::span<const float> sums = y.view<float>();
+  return std::ranges::equal(sums.first(result.size()), result) &&
+         std::ranges::equal(sums.subspan(result.size(), by_lanes.size()), by_lanes);
 }
 
 }  // namespace
@@ -83,6 +85,17 @@ std::array<float, FragmentProduct::kRows * FragmentProduct::kOutputs> FragmentPr
       for (uint32_t k = 0; k < kInputs; ++k)
         sums[r * kOutputs + n] += static_cast<float>(x[r * kInputs + k] * weight[n * kInputs + k]);
   return sums;
+}
+
+std::array<float, FragmentProduct::kRows * FragmentProduct::kOutputs>
+FragmentProduct::result_by_lanes() const {
+  const auto sums = result();
+  std::array<float, kRows * kOutputs> elements = {};
+  for (uint32_t i = 0; i < elements.size(); ++i) {
+    const uint32_t lane = i / 4, row = lane / 4 + i % 4 / 2 * 8, output = lane % 4 * 2 + i % 2;
+    elements[i] = sums[row * kOutputs + output];
+  }
+  return elements;
 }
 
 Status check_fragments(Device& device, PipelineStore& pipelines) {

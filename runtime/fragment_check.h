@@ -25,7 +25,8 @@ struct FragmentProduct {
   std::array<uint32_t, kOutputs * kInputs> weight;  // [outputs, inputs], 0 to 7
 
   static FragmentProduct draw();
-  std::array<float, kRows * kOutputs> result() const;  // [rows, outputs]
+  std::array<float, kRows * kOutputs> result() const;           // [rows, outputs]
+  std::array<float, kRows * kOutputs> result_by_lanes() const;  // [lanes, elements of each]
 };
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// A product of two fragments that are made of registers: right if lanes hold fragments as
-// common/fragment_lanes.glsl says.
+// A product of two fragments that are made of registers, as a matrix and then as lanes have it: right
+// if lanes hold fragments as common/fragment_lanes.glsl says.
 //   groups = [1, 1, 1], of one subgroup of 32
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -20,6 +20,9 @@ void main() {
   FragmentW w;
   set_x(x, words_of_x(Quads(params.x).at[row * 4 + quad], Quads(params.x).at[(row + 8) * 4 + quad]));
   set_w(w, Quads(params.weight).at[row * 4 + quad]);
-  const Fragment sums = coopMatMulAdd(x, w, Fragment(0.0));
+  Fragment sums = coopMatMulAdd(x, w, Fragment(0.0));
   coopMatStore(sums, F32x4(params.y).at, 0, 2, gl_CooperativeMatrixLayoutRowMajor);
+  vec4 elements = vec4(-1.0);  // no sum is negative
+  if (sums.length() == 4) elements = vec4(sums[0], sums[1], sums[2], sums[3]);
+  F32x4(params.y).at[32 + gl_SubgroupInvocationID] = elements;
 }

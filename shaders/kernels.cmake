@@ -35,6 +35,10 @@ hearth_kernel(matmul_reduce)
 # Attention over the paged KV cache.
 hearth_kernel(attention_rows AXES kv=f16,q8_0)
 hearth_kernel(attention_tile AXES kv=f16,q8_0 NEEDS coopmat)
+hearth_kernel(attention_direct AXES kv=f16,q8_0 NEEDS coopmat)
+hearth_kernel(attention_direct_model AXES kv=f16,q8_0)
+hearth_kernel(attention_lanes AXES kv=f16,q8_0 NEEDS coopmat)
+hearth_kernel(attention_lanes_model AXES kv=f16,q8_0)
 hearth_kernel(attention_subgroup AXES kv=f16,q8_0)
 
 # Sampling.

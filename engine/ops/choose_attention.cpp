@@ -31,6 +31,9 @@ Tile choose_tile(const AttentionShape& shape, uint32_t most_rows, bool one_token
 struct ListPlan {
   uint32_t tokens;  // of a tile
   KernelPlan plan;  // but for the number of items
+  // Groups that fill the device; more have only more splits to merge. Prompts bring many anyway.
+  uint32_t wanted_groups = 512;
+  uint32_t split_keys = 128;  // the fewest
 };
 
 GroupCount tile_groups(const AttentionShape& shape, const Tile& tile) {
@@ -43,7 +46,9 @@ ListPlan choose_cpu(const DeviceCaps& caps, const AttentionShape& shape, bool on
           .plan = {.pipeline = {.kernel = kernel_name("attention_subgroup", shape.kv),
                                 .constants = {caps.subgroup_size, shape.head_size, tile.rows},
                                 .subgroup_size = caps.subgroup_size},
-                   .groups = tile_groups(shape, tile)}};
+                   .groups = tile_groups(shape, tile)},
+          .wanted_groups = 16,  // there are few cores
+          .split_keys = 1024};
 }
 
 // How a workgroup of attention_rows goes over the keys of an item.
@@ -51,6 +56,7 @@ struct Pace {
   uint32_t subgroups;  // that share the keys
   uint32_t in_flight;  // chunks of keys that a lane loads together
   bool overlap;        // whether it loads the next ones while it uses them
+  uint32_t split_keys() const { return subgroups < 4 ? 256 : 128; }
 };
 
 // As measured on an H200 (docs/measurements.md). Over short contexts beginning and end count: few
@@ -94,7 +100,40 @@ ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool o
                                               subgroups, shape.head_size, tile.rows, lanes, run,
                                               pace.overlap ? 1u : 0u},
                                 .subgroup_size = caps.subgroup_size},
-                   .groups = tile_groups(shape, tile)}};
+                   .groups = tile_groups(shape, tile)},
+          .wanted_groups = 2048 / pace.subgroups,
+          .split_keys = pace.split_keys()};
+}
+
+// The same for attention_direct: some 1,024 subgroups in all, of which few fit on a multiprocessor.
+Pace choose_direct_pace(const AttentionShape& shape) {
+  const uint32_t pairs = std::max(1u, shape.bucket.sequences * shape.kv_heads);
+  if (shape.bucket.sequence_tokens > kShortContext) return {pairs < 512 ? 4u : 2u, 0, true};
+  return {std::bit_floor(std::clamp(1024 / pairs, 1u, 8u)), 0, true};
+}
+
+// Where it is known how lanes hold fragments: single tokens, if the heads of a group fit half of
+// one.
+std::optional<ListPlan> choose_direct(const DeviceCaps& caps, const AttentionShape& shape) {
+  const Pace pace = choose_direct_pace(shape);
+  constexpr uint32_t kLanes = 32, kKeyLanes = 4, kRunKeys = 16, kMostRows = 8;
+  const Tile tile = choose_tile(shape, kMostRows, true);
+  const uint32_t query_bytes = tile.rows * shape.head_size * 4;
+  const uint32_t subgroup_bytes = tile.rows * (shape.head_size + 2) * 4;
+  if (!caps.features.lane_fragments || shape.f32_only || shape.head_size % 64 != 0 ||
+      shape.head_size > 128 || heads_of_group(shape) > kMostRows ||
+      query_bytes + pace.subgroups * subgroup_bytes > caps.limits.max_shared_bytes ||
+      pace.subgroups * kLanes > caps.limits.max_group_invocations)
+    return std::nullopt;
+  return ListPlan{.tokens = tile.tokens,
+                  .plan = {.pipeline = {.kernel = kernel_name("attention_direct", shape.kv),
+                                        .constants = {pace.subgroups * kLanes, kLanes,
+                                                      pace.subgroups, shape.head_size, tile.rows,
+                                                      kKeyLanes, kRunKeys, pace.overlap ? 1u : 0u},
+                                        .subgroup_size = kLanes},
+                           .groups = tile_groups(shape, tile)},
+                  .wanted_groups = 1024 / pace.subgroups,
+                  .split_keys = pace.split_keys()};
 }
 
 // The cooperative matrix product that attention_tile runs on: f16 into f32, the shape with the most
@@ -120,7 +159,25 @@ uint32_t tile_shared_bytes(uint32_t rows, uint32_t keys, uint32_t head_size) {
   return pieces * 16 + rows * (4 + 4 + 8);
 }
 
+// Where it is known how lanes hold fragments: heads whose queries and sums fit in registers.
+std::optional<ListPlan> choose_lanes(const DeviceCaps& caps, const AttentionShape& shape) {
+  constexpr uint32_t kSubgroups = 4, kLanes = 32, kRows = kSubgroups * 16, kKeys = 32;
+  const uint32_t shared_bytes = 2 * kKeys * shape.head_size * 2 + 16;
+  if (!caps.features.lane_fragments || shape.head_size % 32 != 0 || shape.head_size > 128 ||
+      heads_of_group(shape) > kRows || shared_bytes > caps.limits.max_shared_bytes ||
+      kSubgroups * kLanes > caps.limits.max_group_invocations)
+    return std::nullopt;
+  const Tile tile{.tokens = kRows / heads_of_group(shape), .rows = kRows};
+  return ListPlan{.tokens = tile.tokens,
+                  .plan = {.pipeline = {.kernel = kernel_name("attention_lanes", shape.kv),
+                                        .constants = {kSubgroups * kLanes, kLanes, kSubgroups,
+                                                      shape.head_size, 16, 8, 16, kKeys, 0},
+                                        .subgroup_size = kLanes},
+                           .groups = tile_groups(shape, tile)}};
+}
+
 std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const AttentionShape& shape) {
+  if (const std::optional<ListPlan> lanes = choose_lanes(caps, shape)) return lanes;
   const std::optional<CoopmatShape> matrix = choose_matrix(caps, shape.head_size);
   if (!matrix) return std::nullopt;
   const uint32_t subgroups = std::min(8u, group_size(caps, 256) / caps.subgroup_size);
@@ -153,6 +210,14 @@ std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const Attenti
                .groups = tile_groups(shape, tile)}};
 }
 
+ListPlan choose_few(const DeviceCaps& caps, const AttentionShape& shape, bool one_token,
+                    bool deterministic) {
+  if (is_cpu(caps)) return choose_cpu(caps, shape, one_token);
+  if (one_token && !deterministic)
+    if (const std::optional<ListPlan> direct = choose_direct(caps, shape)) return *direct;
+  return choose_rows(caps, shape, one_token, choose_pace(shape, deterministic));
+}
+
 }  // namespace
 
 AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& shape,
@@ -162,19 +227,13 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
   if (!cpu && !deterministic && !shape.f32_only && shape.bucket.sequence_rows > 1)
     many = choose_matrix_tile(caps, shape);
   const bool one_token = deterministic || many || shape.bucket.sequence_rows <= 1;
-  const Pace pace = choose_pace(shape, deterministic);
-  const ListPlan few =
-      cpu ? choose_cpu(caps, shape, one_token) : choose_rows(caps, shape, one_token, pace);
-
-  // Subgroups enough to fill the device, and no more, because every split is to be merged; prompts
-  // bring many of their own. A CPU has few cores.
-  const uint32_t wanted_groups = cpu ? 16 : many ? 512 : 2048 / pace.subgroups;
-  const uint32_t split_keys = deterministic ? 2048 : cpu ? 1024 : pace.subgroups < 4 ? 256 : 128;
+  const ListPlan few = choose_few(caps, shape, one_token, deterministic);
+  const uint32_t wanted_groups = many ? many->wanted_groups : few.wanted_groups;
   AttentionPlan plan{
       .few = few.plan,
       .tuning = {.few_tokens = few.tokens,
                  .many_tokens = many ? many->tokens : 0,
-                 .split_keys = split_keys,
+                 .split_keys = deterministic ? 2048 : few.split_keys,
                  .wanted_items = divide_up(wanted_groups, std::max(1u, shape.kv_heads)),
                  .fixed_splits = deterministic}};
   plan.capacity = attention_capacity(plan.tuning, shape.bucket);

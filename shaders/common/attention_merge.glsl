@@ -14,7 +14,7 @@
 // Whether all other splits of the tile have counted themselves; the count then starts anew. Tiles
 // have rows of their own, and as many groups as heads at most for each.
 bool is_last_split(Place place) {
-  const uint at = place.item.first_row * kHeads + gl_WorkGroupID.y;
+  const uint at = place.item.first_row * kHeads + place.share;
   if (kSubgroups == 1) {
     Counts counts = Counts(params.counts);
     // Every lane counts, and no barrier is needed.

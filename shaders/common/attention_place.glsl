@@ -18,6 +18,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Ite
 struct Place {
   AttentionItem item;
   uint64_t block_table;
+  uint share;  // of the item, which has as many as the dispatch is high
   uint kv_head;
   uint first_row;  // of this workgroup, in the tile
   uint rows;       // of the tile; 0: there is nothing to do
@@ -25,11 +26,15 @@ struct Place {
 
 Place find_place() {
   Place place;
-  place.item = Items(params.items).at[gl_WorkGroupID.x];
+  // Groups start in the order of their numbers, and the longest items come first in the list: all
+  // heads of an item before the next one, so that the last groups to start are short.
+  const uint number = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+  place.item = Items(params.items).at[number / gl_NumWorkGroups.y];
   place.block_table = params.block_tables + uint64_t(place.item.block_table) * 4;
   const uint parts = gl_NumWorkGroups.y / kKvHeads;
-  place.kv_head = gl_WorkGroupID.y / parts;
-  place.first_row = gl_WorkGroupID.y % parts * kRows;
+  place.share = number % gl_NumWorkGroups.y;
+  place.kv_head = place.share / parts;
+  place.first_row = place.share % parts * kRows;
   place.rows = place.item.tokens * kGroup;
   if (place.first_row >= place.rows) place.rows = 0;
   return place;

@@ -1,8 +1,7 @@
-// What rope_kv.comp does, by the workgroup of attention_rows.comp that needs it: for a token that is
-// its sequence's only one in the step, and all heads that share a KV head.
+// What rope_kv.comp does, by the workgroup of attention that needs it: for a token that is its
+// sequence's only one in the step, and all heads that share a KV head.
 //
-// Include after attention_run.glsl; needs kRoped, what rope_head.glsl needs, and the strides and
-// places of q, k and v as attention_rows.comp has them.
+// Include after attention_constants.glsl, attention_kv.glsl and attention_place.glsl.
 #ifndef HEARTH_ATTENTION_ROPE_GLSL
 #define HEARTH_ATTENTION_ROPE_GLSL
 #include "common/fences.glsl"
@@ -12,9 +11,16 @@ uint part_quads() { return params.part_rows * (kQStride / 4); }
 
 shared vec4 shared_q[kRoped != 0 ? kRows * kRowVectors : 1];
 
-// A subgroup a task: the heads of q, then the token's key and its value.
+// Vector `vector` of a row's query.
+vec4 query_vector(Place place, uint row, uint vector) {
+  if (kRoped != 0) return shared_q[min(row, kGroup - 1) * kRowVectors + vector];
+  return query_row(place, row).at[vector];
+}
+
+// A subgroup of the device a task: the heads of q, then the token's key and its value.
 const uint kKeyTask = kGroup, kTasks = kGroup + 2;
-const uint kOwnTasks = (kTasks + kSubgroups - 1) / kSubgroups;  // of a subgroup
+const uint kTaskSubgroups = gl_WorkGroupSize.x / kSubgroupSize;
+const uint kOwnTasks = (kTasks + kTaskSubgroups - 1) / kTaskSubgroups;
 
 // A lane's quads of a head, kLaneQuads a step. Those from kHeadQuads on are not there.
 const uint kStepQuads = kSubgroupSize * kLaneQuads;
@@ -32,11 +38,10 @@ struct Turns {
 
 uint token_row;  // where the token's key and value go in the cache
 
-// All that need not wait for the projection: what is in the cache from earlier steps, too.
-void begin_token(Place place, out Turns turns, out Run run) {
+// All that need not wait for the projection.
+void begin_token(Place place, out Turns turns) {
   position = place.item.first_position;
   token_row = block_rows(place, position) + position % kBlockTokens;
-  load_first_run(place, run);
   [[unroll]] for (uint i = 0; i < kOwnQuads; ++i) {
     turns.cosines[i] = vec4(1.0);
     turns.sines[i] = vec4(0.0);
@@ -105,12 +110,12 @@ void keep_token(Quads quads, bool is_key) {
 }
 
 // The place's queries into shared memory, its token's key and value into the cache.
-void rope_token(Place place, Turns turns, inout Run run) {
+void rope_token(Place place, Turns turns) {
   Quads heads[kOwnTasks];  // all on their way before the first is used
   [[unroll]] for (uint t = 0; t < kOwnTasks; ++t)
-    load_quads(task_head(place, min(gl_SubgroupID + t * kSubgroups, kTasks - 1)), heads[t]);
+    load_quads(task_head(place, min(gl_SubgroupID + t * kTaskSubgroups, kTasks - 1)), heads[t]);
   [[unroll]] for (uint t = 0; t < kOwnTasks; ++t) {
-    const uint task = gl_SubgroupID + t * kSubgroups;
+    const uint task = gl_SubgroupID + t * kTaskSubgroups;
     const bool is_key = task == kKeyTask;
     if (task <= kKeyTask) {
       if (kHeadNorms != 0) norm_quads(heads[t], F32x4(is_key ? params.k_norm : params.q_norm));
@@ -122,13 +127,6 @@ void rope_token(Place place, Turns turns, inout Run run) {
       keep_token(heads[t], is_key);
   }
   meet_group();
-  // Where it is in the first run, it was not there yet when that was loaded.
-  [[unroll]] for (uint k = 0; k < kRun; ++k) {
-    if (min(run.first + k, place.item.key_end - 1) == position) {
-      load_key(run, k, token_row);
-      load_value(run, k, token_row);
-    }
-  }
 }
 
 #endif

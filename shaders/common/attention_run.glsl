@@ -1,8 +1,7 @@
 // How a stream of attention_rows.comp, kLanes neighbouring lanes, gets its keys and values: in runs
 // of kRun keys, each lane kSliceChunks chunks of every one. A run's loads are all under way together.
 //
-// Include after attention_kv.glsl and attention_place.glsl; needs kSubgroupSize, kSubgroups, kLanes
-// and kRun.
+// Include after attention_rope.glsl.
 #ifndef HEARTH_ATTENTION_RUN_GLSL
 #define HEARTH_ATTENTION_RUN_GLSL
 
@@ -48,12 +47,25 @@ void load_run(Place place, uint first, out Run run) {
   next_kv_row = block_rows(place, min(first + kStep, last_key));
 }
 
-// Runs begin at multiples of kRun, so that a run has one block.
+// Runs begin at multiples of kRun, so that a run has one block. The first of the subgroup's: its streams
+// go on as long as their first has a run.
+uint run_base(Place place) {
+  return place.item.key_begin / kRun * kRun + gl_SubgroupID * kStreams * kRun;
+}
+
 void load_first_run(Place place, out Run run) {
-  const uint stream = gl_SubgroupID * kStreams + gl_SubgroupInvocationID / kLanes;
-  const uint first = place.item.key_begin / kRun * kRun + stream * kRun;
+  const uint first = run_base(place) + gl_SubgroupInvocationID / kLanes * kRun;
   next_kv_row = block_rows(place, min(first, place.item.key_end - 1));
   load_run(place, first, run);
+}
+
+void load_token(Place place, inout Run run) {
+  [[unroll]] for (uint k = 0; k < kRun; ++k) {
+    if (min(run.first + k, place.item.key_end - 1) == position) {
+      load_key(run, k, token_row);
+      load_value(run, k, token_row);
+    }
+  }
 }
 
 #endif

@@ -1,7 +1,8 @@
 // Fragments made of registers, where it is known which elements a lane holds: as NVIDIA's devices have
 // it. Lane l has rows l / 4 and l / 4 + 8 of a fragment of x, 16 x 16, and output l / 4 of one of
 // weights, 16 x 8; of the 16 inputs of either it has 2 * (l % 4), the next one, and the two that are 8
-// further on. Vulkan says nothing of that: runtime/fragment_check.h tries it out.
+// further on. Of sums, 16 x 8, it has outputs 2 * (l % 4) and the next one, of row l / 4 and then of
+// l / 4 + 8. Vulkan says nothing of that: runtime/fragment_check.h tries it out.
 //
 // It does not matter which 16 inputs those are, as long as both fragments have the same: a lane may
 // bring any four neighbouring ones.

@@ -1,7 +1,7 @@
 // Fragments of plain values, laid out in lanes as fragment_lanes.glsl says, and what kernels do with
 // cooperative matrices: for subgroups of 32 that are made of whatever the device has. Every invocation
-// of the group, of which there are at most kMostInvocations, must get to every product. Expects the
-// kernel's params.
+// of the group, of which there are at most kMostInvocations, must get to every product, and to every
+// exchange between lanes.
 #ifndef HEARTH_FRAGMENT_MODEL_GLSL
 #define HEARTH_FRAGMENT_MODEL_GLSL
 
@@ -9,7 +9,7 @@ uint own_subgroup() { return gl_LocalInvocationIndex / 32; }
 uint own_lane() { return gl_LocalInvocationIndex % 32; }
 void subgroup_shared_barrier() { barrier(); }
 
-#define WRITTEN_OUT  // a loop of products that is written out elsewhere: so they compile in time
+#define WRITTEN_OUT [[dont_unroll]]  // what is written out elsewhere: so kernels compile in time
 #define Fragment vec4  // outputs 2 * (l % 4) and the next, of row l / 4 and of the one 8 further on
 #define FragmentX uvec4
 #define FragmentW uvec2
@@ -27,7 +27,7 @@ Fragment coopMatMulAdd(FragmentX x, FragmentW w, Fragment sums) {
   model_w[gl_LocalInvocationIndex] = w;
   barrier();
   const uint first = own_subgroup() * 32, row = own_lane() / 4, output_pair = own_lane() % 4;
-  const uint lanes = min(params.inputs, 4);  // always 4, but lavapipe writes no loop out for it
+  const uint lanes = min(gl_NumWorkGroups.x + 3, 4);  // is 4, but lavapipe writes no loop out for it
   for (uint k = 0; k < lanes; ++k) {
     const uvec4 words = model_x[first + row * 4 + k];
     for (uint n = 0; n < 2; ++n) {
@@ -38,6 +38,16 @@ Fragment coopMatMulAdd(FragmentX x, FragmentW w, Fragment sums) {
     }
   }
   return sums;
+}
+
+shared float model_values[kMostInvocations];
+
+// The value of the lane whose number differs in the bits of `mask`.
+float model_exchange(float value, uint mask) {
+  barrier();  // the last one's may still be read
+  model_values[gl_LocalInvocationIndex] = value;
+  barrier();
+  return model_values[gl_LocalInvocationIndex ^ mask];
 }
 
 uint as_element(uvec4 like, float value) { return floatBitsToUint(value); }

@@ -19,4 +19,10 @@ vec4 nearest_half(vec4 value) {
   return uintBitsToFloat((bits + 0xfffu + ((bits >> 13) & 1u)) & 0xffffe000u);
 }
 
+// The halves `at` of two of them, 0 to 7, in one word.
+uint pair_word(uvec4 first, uvec4 second, uint at) {
+  const uint a = first[at / 2], b = second[at / 2];
+  return at % 2 == 0 ? (a & 0xffffu) | b << 16 : a >> 16 | (b & 0xffff0000u);
+}
+
 #endif

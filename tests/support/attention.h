@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "engine/ops/attention.h"
 #include "tests/support/gpu.h"
 #include "tests/support/reference_attention.h"
@@ -47,6 +49,21 @@ class AttentionGpuTest : public GpuTest {
                        .sequences = static_cast<uint32_t>(test.sequences.size()) + 1,
                        .sequence_rows = test.most_rows(),
                        .sequence_tokens = test.most_tokens()}};
+  }
+
+  // attention_direct, or where a device has no fragments that lanes make, its model: what it loads,
+  // and where it puts it, is the same.
+  KernelPlan direct_kernel(const AttentionShape& shape, bool overlap) {
+    constexpr uint32_t kSubgroups = 2, kLanes = 32;
+    const DeviceCaps& caps = device().caps();
+    return {.pipeline = {.kernel = fmt::format("attention_direct{}.{}",
+                                               caps.features.lane_fragments ? "" : "_model",
+                                               kv_format_name(shape.kv)),
+                         .constants = {kSubgroups * kLanes, caps.subgroup_size, kSubgroups,
+                                       shape.head_size, shape.heads / shape.kv_heads, 4, 16,
+                                       overlap ? 1u : 0u},
+                         .subgroup_size = caps.subgroup_size},
+            .groups = {.x = 0, .y = shape.kv_heads}};
   }
 
   // [rows, heads, head_size]

@@ -33,6 +33,9 @@ FakeDevice fake(const char* name, DeviceType type, uint32_t subgroup, uint32_t s
 }
 
 std::vector<FakeDevice> devices() {
+  FakeDevice lanes = fake("nvidia, lanes make fragments", DeviceType::kDiscrete, 32, 49152,
+                          {half_matrix(16, 16, 16), half_matrix(16, 8, 16)}, 16);
+  lanes.caps.features.lane_fragments = true;
   return {
       fake("nvidia", DeviceType::kDiscrete, 32, 49152,
            {half_matrix(16, 8, 8), half_matrix(16, 16, 16, ScalarType::kF16),
@@ -47,6 +50,7 @@ std::vector<FakeDevice> devices() {
       fake("smallest", DeviceType::kIntegrated, 16, 16384, {}, 0),
       fake("lavapipe 256", DeviceType::kCpu, 8, 32768, {half_matrix(8, 8, 8)}, 0),
       fake("lavapipe 128", DeviceType::kCpu, 4, 32768, {}, 0),
+      lanes,
   };
 }
 
@@ -69,22 +73,36 @@ std::vector<AttentionShape> shapes(const AttentionBucket& bucket) {
   return all;
 }
 
+// Single tokens go straight into fragments where lanes make them, of some heads; prompts of some
+// more.
+std::string few_kernel(const DeviceCaps& caps, const AttentionShape& shape) {
+  if (caps.type == DeviceType::kCpu) return "attention_subgroup.";
+  const bool direct = caps.features.lane_fragments && shape.heads / shape.kv_heads <= 8 &&
+                      (shape.head_size == 64 || shape.head_size == 128);
+  return direct ? "attention_direct." : "attention_rows.";
+}
+std::string many_kernel(const DeviceCaps& caps, const AttentionShape& shape) {
+  const bool lanes = caps.features.lane_fragments && shape.head_size != 80 && shape.head_size < 256;
+  return lanes ? "attention_lanes." : "attention_tile.";
+}
+
 TEST(AttentionChoice, Table) {
   for (const FakeDevice& device : devices()) {
     for (const AttentionShape& shape : shapes(kMixed)) {
-      const bool cpu = device.caps.type == DeviceType::kCpu;
       const std::string kv(kv_format_name(shape.kv));
       const AttentionPlan plan = choose_attention(device.caps, shape);
-      EXPECT_EQ(plan.few.pipeline.kernel, (cpu ? "attention_subgroup." : "attention_rows.") + kv)
-          << device.name;
+      EXPECT_EQ(plan.few.pipeline.kernel, few_kernel(device.caps, shape) + kv) << device.name;
       ASSERT_EQ(plan.many.has_value(), device.matrix_rows > 0) << device.name;
       if (plan.many) {
-        EXPECT_EQ(plan.many->pipeline.kernel, "attention_tile." + kv);
+        EXPECT_EQ(plan.many->pipeline.kernel, many_kernel(device.caps, shape) + kv);
         EXPECT_EQ(plan.many->pipeline.constants[4], device.matrix_rows) << device.name;
       }
     }
-    for (const AttentionShape& shape : shapes(kDecode))
-      EXPECT_FALSE(choose_attention(device.caps, shape).many) << device.name;
+    for (const AttentionShape& shape : shapes(kDecode)) {
+      const AttentionPlan plan = choose_attention(device.caps, shape);
+      EXPECT_TRUE(plan.few.pipeline.kernel.starts_with(few_kernel(device.caps, shape)));
+      EXPECT_FALSE(plan.many) << device.name;
+    }
   }
 }
 
@@ -156,7 +174,9 @@ TEST(AttentionChoice, WhatMustStayInF32RunsOnNoMatrixUnits) {
   for (const FakeDevice& device : devices()) {
     for (AttentionShape shape : shapes(kMixed)) {
       shape.f32_only = true;
-      EXPECT_FALSE(choose_attention(device.caps, shape).many) << device.name;
+      const AttentionPlan plan = choose_attention(device.caps, shape);
+      EXPECT_FALSE(plan.many || plan.few.pipeline.kernel.starts_with("attention_direct"))
+          << device.name;
     }
   }
 }
@@ -189,9 +209,9 @@ TEST(AttentionChoice, PaceOfAnItem) {
     uint32_t subgroups, run, overlap;
     bool operator==(const Pace&) const = default;
   };
-  const auto pace = [](uint32_t sequences, uint32_t tokens, KvFormat kv = KvFormat::kF16,
-                       uint32_t rows = 1) {
-    const FakeDevice nvidia = devices()[0];
+  FakeDevice nvidia = devices()[0];
+  const auto pace = [&](uint32_t sequences, uint32_t tokens, KvFormat kv = KvFormat::kF16,
+                        uint32_t rows = 1) {
     const AttentionShape shape{.kv = kv,
                                .heads = 32,
                                .kv_heads = 8,
@@ -214,6 +234,15 @@ TEST(AttentionChoice, PaceOfAnItem) {
   EXPECT_EQ(pace(1, 191, KvFormat::kQ8_0), (Pace{4, 8, 0}));
   EXPECT_EQ(pace(64, 191, KvFormat::kQ8_0), (Pace{2, 8, 0}));
   EXPECT_EQ(pace(64, 3071, KvFormat::kQ8_0), (Pace{8, 8, 0}));
+  nvidia = devices().back();
+  for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
+    EXPECT_EQ(pace(1, 767, kv), (Pace{8, 16, 1}));
+    EXPECT_EQ(pace(32, 767, kv), (Pace{4, 16, 1}));
+    EXPECT_EQ(pace(64, 767, kv), (Pace{2, 16, 1}));
+    EXPECT_EQ(pace(256, 767, kv), (Pace{1, 16, 1}));
+    EXPECT_EQ(pace(1, 3071, kv), (Pace{4, 16, 1}));
+    EXPECT_EQ(pace(64, 3071, kv), (Pace{2, 16, 1}));
+  }
 }
 
 // A GPU ropes single tokens on the way, where one group has all heads that share a KV head.

@@ -1,0 +1,211 @@
+// The kernel of attention_direct.comp, whose comment says what it does, and of attention_direct_model.comp.
+#ifndef HEARTH_ATTENTION_DIRECT_GLSL
+#define HEARTH_ATTENTION_DIRECT_GLSL
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#include "common/kernel.glsl"
+#include "params/paged_kv.h"
+#include "params/attention_work.h"
+#include "params/attention.h"
+#include "common/chain.glsl"
+#include "common/halves.glsl"
+#include "common/fragment_lanes.glsl"
+#include "common/attention_constants.glsl"
+#include "common/attention_kv.glsl"
+#include "common/attention_place.glsl"
+#include "common/attention_score.glsl"
+#include "common/attention_merge.glsl"
+#include "common/attention_join.glsl"
+#include "common/attention_rope.glsl"
+#include "common/attention_fragments.glsl"
+
+// Lane l has of every sixteen keys l / 4 and the one eight further on, and of those chunks l % 4 and
+// every fourth after it: four elements of a chunk make a fragment, with those of the other lanes. Of
+// values it has four, of keys 2 * (l % 4), the next, and the two eight further on, and of those chunks
+// l / 4 and every eighth after it. An element of a chunk is then in a column of its own: column l / 4 of
+// as many fragments as a chunk has elements.
+const uint kSlices = kHeadSize / 16;  // fragments along a head
+const uint kKeyChunks = kRowChunks / 4;
+const uint kChunkSlices = kChunkElements / 4;
+const uint kValueChunks = (kRowChunks + 7) / 8;
+const uint kColumns = kValueChunks * kChunkElements;  // fragments across it
+const uint kStep = kSubgroups * kRun;  // keys from a subgroup's run to its next
+
+// A run's loads are all under way together.
+struct Run {
+  uint first;
+  KvChunk keys[2 * kKeyChunks];
+  KvChunk values[4 * kValueChunks];
+};
+
+uint next_kv_row;  // of the block that the run to be loaded next is in
+
+// Which of a run's sixteen a lane's keys and values are.
+uint own_key(uint i) { return own_lane() / 4 + i * 8; }
+uint own_value(uint i) { return own_lane() % 4 * 2 + i % 2 + i / 2 * 8; }
+
+// Keys outside the item repeat one inside it, and are masked.
+uint inside(Place place, uint key) {
+  return clamp(key, place.item.key_begin, place.item.key_end - 1);
+}
+
+void load_key(inout Run run, uint i, uint kv_row) {
+  WRITTEN_OUT for (uint c = 0; c < kKeyChunks; ++c)
+    run.keys[i * kKeyChunks + c] =
+        load_chunk(params.keys, params.key_scales, kv_row, c * 4 + own_lane() % 4);
+}
+
+// Lanes past the end of a row repeat its last chunk, and their sums are dropped.
+void load_value(inout Run run, uint i, uint kv_row) {
+  WRITTEN_OUT for (uint c = 0; c < kValueChunks; ++c)
+    run.values[i * kValueChunks + c] =
+        load_chunk(params.values, params.value_scales, kv_row,
+                   min(c * 8 + own_lane() / 4, kRowChunks - 1));
+}
+
+void load_run(Place place, uint first, out Run run) {
+  run.first = first;
+  const uint kv_row = next_kv_row;
+  WRITTEN_OUT for (uint i = 0; i < 2; ++i)
+    load_key(run, i, kv_row + inside(place, first + own_key(i)) % kBlockTokens);
+  WRITTEN_OUT for (uint i = 0; i < 4; ++i)
+    load_value(run, i, kv_row + inside(place, first + own_value(i)) % kBlockTokens);
+  next_kv_row = block_rows(place, min(first + kStep, place.item.key_end - 1));
+}
+
+uint first_run(Place place) { return place.item.key_begin / kRun * kRun; }
+
+// The first key of the subgroup's, which goes on as long as there are any. In the model all do as long
+// as the first has one.
+uint run_base(Place place) {
+#ifdef MODEL_FRAGMENTS
+  return first_run(place);
+#else
+  return first_run(place) + own_subgroup() * kRun;
+#endif
+}
+
+void load_first_run(Place place, out Run run) {
+  const uint first = first_run(place) + own_subgroup() * kRun;
+  next_kv_row = block_rows(place, min(first, place.item.key_end - 1));
+  load_run(place, first, run);
+}
+
+void load_token(Place place, inout Run run) {
+  WRITTEN_OUT for (uint i = 0; i < 2; ++i)
+    if (inside(place, run.first + own_key(i)) == position) load_key(run, i, token_row);
+  WRITTEN_OUT for (uint i = 0; i < 4; ++i)
+    if (inside(place, run.first + own_value(i)) == position) load_value(run, i, token_row);
+}
+
+// A lane has one row's four elements of every fragment along the head, or none.
+struct Rows {
+  uvec2 q[kSlices];
+  uvec2 visible;  // the keys that all of them see
+};
+
+void find_rows(Place place, out Rows rows) {
+  rows.visible = row_keys(place, 0);
+  const float scale = query_scale();
+  const uint row = own_lane() / 4;
+  WRITTEN_OUT for (uint s = 0; s < kSlices; ++s) {
+    const uint chunk = s / kChunkSlices * 4 + own_lane() % 4;
+    const vec4 q = query_vector(place, min(row, kRows - 1), chunk * kChunkSlices + s % kChunkSlices);
+    rows.q[s] = row < kRows ? pack_halves(q * scale, vec4(0.0)).xy : uvec2(0);
+  }
+}
+
+struct Softmax {
+  Fragment sums[kColumns];
+  float max_score, weight_sum;  // of the lane's row; the sum over the lane's keys
+};
+
+void begin_softmax(out Softmax soft) {
+  [[unroll]] for (uint n = 0; n < kColumns; ++n) soft.sums[n] = Fragment(0.0);
+  soft.max_score = kNoMax;
+  soft.weight_sum = 0.0;
+}
+
+// The scores of keys 2 * (l % 4) and the next, and of the two eight further on, for row l / 4.
+vec4 multiply_keys(Run run, Rows rows) {
+  Fragment scores[2];
+  [[unroll]] for (uint i = 0; i < 2; ++i) scores[i] = Fragment(0.0);
+  WRITTEN_OUT for (uint s = 0; s < kSlices; ++s) {
+    FragmentX x;
+    set_x(x, words_of_x(rows.q[s], uvec2(0)));
+    WRITTEN_OUT for (uint i = 0; i < 2; ++i) {
+      const uint at = s % kChunkSlices;
+      const uvec4 halves = chunk_halves(run.keys[i * kKeyChunks + s / kChunkSlices], at / 2);
+      FragmentW w;
+      set_w(w, at % 2 == 0 ? halves.xy : halves.zw);
+      scores[i] = coopMatMulAdd(x, w, scores[i]);
+    }
+  }
+  return vec4(scores[0][0], scores[0][1], scores[1][0], scores[1][1]);
+}
+
+// Scores to weights. Sums of rows whose max grows are rescaled.
+vec4 weigh(vec4 scores, Rows rows, uint first, inout Softmax soft) {
+  if (params.soft_cap != 0.0) scores = cap_scores(scores);
+  if (first < rows.visible.x || first + kRun > rows.visible.y) {
+    [[unroll]] for (uint i = 0; i < 4; ++i) {
+      const uint key = first + own_value(i);
+      if (key < rows.visible.x || key >= rows.visible.y) scores[i] = kMasked;
+    }
+  }
+  const float largest =
+      quad_max(max(kNoMax, max(max(scores.x, scores.y), max(scores.z, scores.w))));
+  const bool grows = largest > soft.max_score + kSlack;
+  if (any_lane(grows)) {
+    const float shrink = grows ? exp2(soft.max_score - largest) : 1.0;
+    if (grows) soft.max_score = largest;
+    soft.weight_sum *= shrink;
+    [[unroll]] for (uint n = 0; n < kColumns; ++n)
+      [[unroll]] for (uint e = 0; e < 2; ++e) soft.sums[n][e] *= shrink;
+  }
+  const vec4 weights = exp2(scores - soft.max_score);
+  soft.weight_sum += weights.x + weights.y + weights.z + weights.w;
+  return weights;
+}
+
+void add_values(Run run, vec4 weights, inout Softmax soft) {
+  FragmentX x;
+  set_x(x, words_of_x(pack_halves(weights, vec4(0.0)).xy, uvec2(0)));
+  WRITTEN_OUT for (uint c = 0; c < kValueChunks * kChunkVecs; ++c) {
+    uvec4 halves[4];
+    [[unroll]] for (uint i = 0; i < 4; ++i)
+      halves[i] = chunk_halves(run.values[i * kValueChunks + c / kChunkVecs], c % kChunkVecs);
+    WRITTEN_OUT for (uint d = 0; d < kHalves; ++d) {
+      FragmentW w;
+      set_w(w, uvec2(pair_word(halves[0], halves[1], d), pair_word(halves[2], halves[3], d)));
+      soft.sums[c * kHalves + d] = coopMatMulAdd(x, w, soft.sums[c * kHalves + d]);
+    }
+  }
+}
+
+void take_run(Run run, Rows rows, inout Softmax soft) {
+  const vec4 weights = weigh(multiply_keys(run, rows), rows, run.first, soft);
+  add_values(run, weights, soft);
+}
+
+// A lane has two columns of its row, and so two whole chunks of every eight.
+void leave_rows(Place place, Softmax soft) {
+  const vec2 stats = vec2(soft.max_score, quad_sum(soft.weight_sum));
+  const uint row = own_lane() / 4;
+  if (row >= kRows) return;
+  WRITTEN_OUT for (uint c = 0; c < kValueChunks * kChunkVecs; ++c) {
+    WRITTEN_OUT for (uint e = 0; e < 2; ++e) {
+      const uint chunk = c / kChunkVecs * 8 + own_lane() % 4 * 2 + e;
+      if (chunk >= kRowChunks) continue;
+      [[unroll]] for (uint v = 0; v < 2; ++v) {
+        vec4 sum;
+        [[unroll]] for (uint d = 0; d < 4; ++d) sum[d] = soft.sums[c * kHalves + v * 4 + d][e];
+        leave_vector(place, own_subgroup(), row,
+                     chunk * kChunkVectors + c % kChunkVecs * 2 + v, sum, stats);
+      }
+    }
+  }
+}
+
+#include "common/attention_item.glsl"
+
+#endif

@@ -1,0 +1,44 @@
+// Chunks of the cache as halves, and what lanes that hold rows of fragments do with each other: for
+// attention_lanes.comp and attention_direct.comp.
+//
+// Include after attention_kv.glsl, halves.glsl and fragment_lanes.glsl.
+#ifndef HEARTH_ATTENTION_FRAGMENTS_GLSL
+#define HEARTH_ATTENTION_FRAGMENTS_GLSL
+
+const uint kChunkVecs = kChunkElements / kHalves;  // of 16 bytes
+
+// Eight elements of a chunk as halves.
+uvec4 chunk_halves(KvChunk chunk, uint vec) {
+#ifdef KV_Q8_0
+  return pack_halves(chunk_vector(chunk, 2 * vec) * chunk.scale,
+                     chunk_vector(chunk, 2 * vec + 1) * chunk.scale);
+#else
+  return chunk.bits;
+#endif
+}
+
+// A row keeps its max until a score is this much above it, so that sums are rarely rescaled. A
+// weight is then at most 2^kSlack, well inside f16.
+const float kSlack = 8.0;
+
+#ifdef MODEL_FRAGMENTS
+float from_lane(float value, uint mask) { return model_exchange(value, mask); }
+bool any_lane(bool value) { return value; }  // for what lanes may also do each for itself
+#else
+uint own_subgroup() { return gl_SubgroupID; }
+uint own_lane() { return gl_SubgroupInvocationID; }
+float from_lane(float value, uint mask) { return subgroupShuffleXor(value, mask); }
+bool any_lane(bool value) { return subgroupAny(value); }
+#endif
+
+// Over the four lanes that share rows.
+float quad_max(float value) {
+  value = max(value, from_lane(value, 1));
+  return max(value, from_lane(value, 2));
+}
+float quad_sum(float value) {
+  value += from_lane(value, 1);
+  return value + from_lane(value, 2);
+}
+
+#endif

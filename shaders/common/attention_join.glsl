@@ -1,0 +1,44 @@
+// The subgroups of a group, each with a softmax of its own keys, become one in shared memory. A group
+// of one subgroup meets no barrier.
+//
+// Include after attention_place.glsl and attention_score.glsl; needs kSubgroups and kRows.
+#ifndef HEARTH_ATTENTION_JOIN_GLSL
+#define HEARTH_ATTENTION_JOIN_GLSL
+
+shared vec4 shared_sums[kSubgroups > 1 ? kSubgroups * kRows * kRowVectors : 1];
+shared vec2 shared_stats[kSubgroups > 1 ? kSubgroups * kRows : 1];
+
+// Vector `vector` of what a subgroup has of a row; `stats` are its max and its sum of weights.
+void leave_vector(Place place, uint subgroup, uint row, uint vector, vec4 sum, vec2 stats) {
+  if (kSubgroups == 1) {
+    if (has_row(place, row)) write_vector(place, row, vector, sum, stats);
+    return;
+  }
+  const uint at = subgroup * kRows + row;
+  shared_sums[at * kRowVectors + vector] = sum;
+  if (vector == 0) shared_stats[at] = stats;
+}
+
+// To be called by every invocation, after all vectors of the rows were left.
+void join_subgroups(Place place) {
+  if (kSubgroups == 1) return;
+  barrier();
+  for (uint at = gl_LocalInvocationID.x; at < kRows * kRowVectors; at += gl_WorkGroupSize.x) {
+    const uint r = at / kRowVectors;
+    if (!has_row(place, r)) break;
+    float new_max = kNoMax;
+    [[unroll]] for (uint s = 0; s < kSubgroups; ++s)
+      new_max = max(new_max, shared_stats[s * kRows + r].x);
+    vec4 sum = vec4(0);
+    float weights = 0.0;
+    [[unroll]] for (uint s = 0; s < kSubgroups; ++s) {
+      const vec2 stats = shared_stats[s * kRows + r];
+      const float shrink = exp2(stats.x - new_max);
+      weights += stats.y * shrink;
+      sum += shared_sums[s * kRows * kRowVectors + at] * shrink;
+    }
+    write_vector(place, r, at % kRowVectors, sum, vec2(new_max, weights));
+  }
+}
+
+#endif

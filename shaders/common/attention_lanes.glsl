@@ -1,0 +1,298 @@
+// The kernel of attention_lanes.comp, whose comment says what it does, and of attention_lanes_model.comp.
+#ifndef HEARTH_ATTENTION_LANES_GLSL
+#define HEARTH_ATTENTION_LANES_GLSL
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#include "common/kernel.glsl"
+#include "params/paged_kv.h"
+#include "params/attention_work.h"
+#include "params/attention.h"
+#include "common/chain.glsl"
+#include "common/halves.glsl"
+#include "common/fragment_lanes.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 2) const uint kSubgroups = 4;  // in a group
+layout(constant_id = 3) const uint kHeadSize = 128;
+layout(constant_id = 7) const uint kKeys = 32;   // of a tile
+layout(constant_id = 9) const uint kForm = 0;    // kFormFloats or kFormHalves
+layout(constant_id = 10) const uint kHeads = 1;
+layout(constant_id = 11) const uint kKvHeads = 1;
+layout(constant_id = 12) const float kScale = 1.0;
+const uint kWidth = 32;  // of a subgroup
+const uint kRows = kSubgroups * 16;
+
+#include "common/attention_kv.glsl"
+#include "common/attention_place.glsl"
+#include "common/attention_score.glsl"
+#include "common/attention_merge.glsl"
+#include "common/attention_fragments.glsl"
+
+const uint kSlices = kHeadSize / 16;  // fragments along a head
+const uint kColumns = kHeadSize / 8;  // and across it
+const uint kBlocks = kKeys / 16;
+const uint kScores = kKeys / 8;  // fragments across a tile's keys
+const uint kThreads = kSubgroups * kWidth;
+
+// Shared memory is counted in 16 bytes, a lane's words. Keys are [16 keys, slices, places of lanes], as
+// matmul_wide has its weights: words of a key, and of the one eight further on. Values are [32 keys,
+// columns, places of lanes]: a lane's words of the first and of the second sixteen keys, in columns
+// from the ninth on the other way round.
+const uint kKeyVecs = kBlocks * kSlices * kWidth;
+shared uvec4 tile[kKeyVecs + kBlocks / 2 * kColumns * kWidth];
+
+// Where a key's words lie that lane 4 * key + lane reads; in every other pair of slices xor kSecond.
+const uint kSecond = 3;
+uint place_of(uint key, uint lane) {
+  return key / 2 * 8 + (lane ^ (key / 2 % 2 * 2) ^ (key / 4)) * 2 + key % 2;
+}
+
+// An invocation brings chunks of keys eight apart together, and of the four values that a lane has of
+// sixteen: of keys 2 * lane and the next, and of the two that are eight further on.
+const uint kPairs = kKeys / 2 * kRowChunks, kQuads = kKeys / 4 * kRowChunks;
+const uint kPairLoads = (kPairs + kThreads - 1) / kThreads;
+const uint kQuadLoads = (kQuads + kThreads - 1) / kThreads;
+const uint kKeyLoads = 2 * kPairLoads, kValueLoads = 4 * kQuadLoads;
+
+// x = the first key of the pair, y = chunk.
+uvec2 pair_place(uint i) {
+  const uint pair = gl_LocalInvocationIndex + i * kThreads, row = pair / kRowChunks;
+  return uvec2(row / 8 * 16 + row % 8, pair % kRowChunks);
+}
+
+// x = which sixteen keys, y = chunk, z = lane.
+uvec3 quad_place(uint i) {
+  const uint quad = gl_LocalInvocationIndex + i * kThreads, rest = quad / kRowChunks;
+  return uvec3(rest % kBlocks, quad % kRowChunks, rest / kBlocks);
+}
+
+// Keys outside the item repeat one inside it, and are masked.
+uint inside(Place place, uint key) {
+  return clamp(key, place.item.key_begin, place.item.key_end - 1);
+}
+
+// The first rows of the blocks of the cache that an invocation's loads of a tile are in.
+const uint kOwnBlocks = kPairLoads + kQuadLoads;
+void find_blocks(out uint blocks[kOwnBlocks], Place place, uint first_key) {
+  [[unroll]] for (uint i = 0; i < kPairLoads; ++i)
+    blocks[i] = block_rows(place, inside(place, first_key + pair_place(i).x));
+  [[unroll]] for (uint i = 0; i < kQuadLoads; ++i)
+    blocks[kPairLoads + i] = block_rows(place, inside(place, first_key + quad_place(i).x * 16));
+}
+
+void load_tile(out KvChunk keys[kKeyLoads], out KvChunk values[kValueLoads],
+               uint blocks[kOwnBlocks], Place place, uint first_key) {
+  WRITTEN_OUT for (uint i = 0; i < kKeyLoads; ++i) {
+    const uvec2 at = pair_place(i / 2);
+    const uint slot = inside(place, first_key + at.x + i % 2 * 8) % kBlockTokens;
+    keys[i] = load_chunk(params.keys, params.key_scales, blocks[i / 2] + slot, at.y);
+  }
+  WRITTEN_OUT for (uint i = 0; i < kValueLoads; ++i) {
+    const uvec3 at = quad_place(i / 4);
+    const uint key = at.x * 16 + at.z * 2 + i % 2 + i % 4 / 2 * 8;
+    const uint slot = inside(place, first_key + key) % kBlockTokens;
+    values[i] =
+        load_chunk(params.values, params.value_scales, blocks[kPairLoads + i / 4] + slot, at.y);
+  }
+}
+
+void store_keys(KvChunk keys[kKeyLoads]) {
+  WRITTEN_OUT for (uint i = 0; i < kPairLoads; ++i) {
+    const uvec2 at = pair_place(i);
+    if (kPairs % kThreads != 0 && at.x >= kKeys) continue;
+    WRITTEN_OUT for (uint v = 0; v < kChunkVecs; ++v) {
+      const uint vec = at.y * kChunkVecs + v;
+      const uint place = (at.x / 16 * kSlices + vec / 4 * 2) * kWidth +
+                         (place_of(at.x % 8, vec % 4) ^ (vec / 4 % 2 * kSecond));
+      const uvec4 upper = chunk_halves(keys[2 * i], v), lower = chunk_halves(keys[2 * i + 1], v);
+      tile[place] = uvec4(upper.xy, lower.xy);
+      tile[place + kWidth] = uvec4(upper.zw, lower.zw);
+    }
+  }
+}
+
+void store_values(KvChunk values[kValueLoads]) {
+  WRITTEN_OUT for (uint i = 0; i < kQuadLoads; ++i) {
+    const uvec3 at = quad_place(i);
+    if (kQuads % kThreads != 0 && at.z >= 4) continue;
+    WRITTEN_OUT for (uint v = 0; v < kChunkVecs; ++v) {
+      const uint column = at.y * kChunkVecs + v;
+      const uint start = kKeyVecs + (at.x / 2 * kColumns + column) * kWidth;
+      const bool first = at.x % 2 == column / 8 % 2;
+      uvec4 vecs[4];
+      WRITTEN_OUT for (uint k = 0; k < 4; ++k) vecs[k] = chunk_halves(values[4 * i + k], v);
+      WRITTEN_OUT for (uint d = 0; d < 8; ++d) {
+        const uvec2 words = uvec2(pair_word(vecs[0], vecs[1], d), pair_word(vecs[2], vecs[3], d));
+        const uint place = start + ((d * 4 + at.z) ^ column % 8);
+        if (first) tile[place].xy = words;
+        else tile[place].zw = words;
+      }
+    }
+  }
+}
+
+// A lane's two rows: its own, and the one eight further on.
+struct Rows {
+  uint first;
+  uvec2 visible[2];  // the keys they may see
+  float max_score[2];
+  float weight_sum[2];  // over the lane's keys
+};
+
+void load_queries(Place place, uint first, out uvec4 q[kSlices]) {
+  const float scale = query_scale();
+  F32x4 upper = query_row(place, first), lower = query_row(place, first + 8);
+  [[unroll]] for (uint s = 0; s < kSlices; ++s) {
+    const uint vector = s / 2 * 8 + own_lane() % 4 * 2 + s % 2;
+    const uvec2 high = pack_halves(upper.at[vector] * scale, vec4(0.0)).xy;
+    const uvec2 low = pack_halves(lower.at[vector] * scale, vec4(0.0)).xy;
+    q[s] = words_of_x(high, low);
+  }
+}
+
+void multiply_keys(uvec4 q[kSlices], out Fragment scores[kScores]) {
+  const uint place = place_of(own_lane() / 4, own_lane() % 4);
+  [[unroll]] for (uint j = 0; j < kScores; ++j) scores[j] = Fragment(0.0);
+  WRITTEN_OUT for (uint s = 0; s < kSlices; ++s) {
+    FragmentX x;
+    set_x(x, q[s]);
+    WRITTEN_OUT for (uint b = 0; b < kBlocks; ++b) {
+      const uvec4 words = tile[(b * kSlices + s) * kWidth + (place ^ (s / 2 % 2 * kSecond))];
+      FragmentW left, right;
+      set_w(left, words.xy);
+      set_w(right, words.zw);
+      scores[2 * b] = coopMatMulAdd(x, left, scores[2 * b]);
+      scores[2 * b + 1] = coopMatMulAdd(x, right, scores[2 * b + 1]);
+    }
+  }
+}
+
+// Scores to weights. Sums of rows whose max grows are rescaled.
+void weigh(inout Fragment scores[kScores], inout Fragment sums[kColumns], inout Rows rows,
+           uint first_key, bool masked) {
+  if (params.soft_cap != 0.0) {
+    [[unroll]] for (uint j = 0; j < kScores; ++j)
+      [[unroll]] for (uint e = 0; e < 4; ++e) scores[j][e] = cap_score(scores[j][e]);
+  }
+  if (masked) {
+    [[unroll]] for (uint j = 0; j < kScores; ++j) {
+      [[unroll]] for (uint e = 0; e < 4; ++e) {
+        const uint key = first_key + j * 8 + own_lane() % 4 * 2 + e % 2;
+        const uvec2 visible = rows.visible[e / 2];
+        if (key < visible.x || key >= visible.y) scores[j][e] = kMasked;
+      }
+    }
+  }
+  float largest[2] = float[2](kNoMax, kNoMax);
+  [[unroll]] for (uint j = 0; j < kScores; ++j)
+    [[unroll]] for (uint e = 0; e < 4; ++e) largest[e / 2] = max(largest[e / 2], scores[j][e]);
+  float shrink[2];
+  [[unroll]] for (uint r = 0; r < 2; ++r) {
+    largest[r] = quad_max(largest[r]);
+    const bool grows = largest[r] > rows.max_score[r] + kSlack;
+    shrink[r] = grows ? exp2(rows.max_score[r] - largest[r]) : 1.0;
+    if (grows) rows.max_score[r] = largest[r];
+    rows.weight_sum[r] *= shrink[r];
+  }
+  if (any_lane(min(shrink[0], shrink[1]) < 1.0)) {
+    [[unroll]] for (uint n = 0; n < kColumns; ++n)
+      [[unroll]] for (uint e = 0; e < 4; ++e) sums[n][e] *= shrink[e / 2];
+  }
+  [[unroll]] for (uint j = 0; j < kScores; ++j) {
+    [[unroll]] for (uint e = 0; e < 4; ++e) {
+      scores[j][e] = exp2(scores[j][e] - rows.max_score[e / 2]);
+      rows.weight_sum[e / 2] += scores[j][e];
+    }
+  }
+}
+
+void add_values(Fragment scores[kScores], inout Fragment sums[kColumns]) {
+  FragmentX weights[kBlocks];
+  [[unroll]] for (uint b = 0; b < kBlocks; ++b) {
+    uvec4 words;
+    [[unroll]] for (uint i = 0; i < 4; ++i) {
+      const uint j = 2 * b + i / 2, e = i % 2 * 2;
+      words[i] = packHalf2x16(vec2(scores[j][e], scores[j][e + 1]));
+    }
+    set_x(weights[b], words);
+  }
+  WRITTEN_OUT for (uint n = 0; n < kColumns; ++n) {
+    WRITTEN_OUT for (uint b = 0; b < kBlocks; b += 2) {
+      const uvec4 words =
+          tile[kKeyVecs + (b / 2 * kColumns + n) * kWidth + (own_lane() ^ n % 8)];
+      FragmentW first, second;
+      set_w(first, n / 8 % 2 == 0 ? words.xy : words.zw);
+      set_w(second, n / 8 % 2 == 0 ? words.zw : words.xy);
+      sums[n] = coopMatMulAdd(weights[b], first, sums[n]);
+      sums[n] = coopMatMulAdd(weights[b + 1], second, sums[n]);
+    }
+  }
+}
+
+// Two neighbouring lanes have four neighbouring elements of both rows: one writes the upper's, the
+// other the lower's.
+void write_sums(Place place, Fragment sums[kColumns], Rows rows) {
+  const uint odd = own_lane() % 2, row = rows.first + odd * 8;
+  const vec2 stats = vec2(rows.max_score[odd], rows.weight_sum[odd]);
+  WRITTEN_OUT for (uint n = 0; n < kColumns; ++n) {
+    const vec2 upper = vec2(sums[n][0], sums[n][1]), lower = vec2(sums[n][2], sums[n][3]);
+    const vec2 given = odd == 0 ? lower : upper;
+    const vec2 taken = vec2(from_lane(given.x, 1), from_lane(given.y, 1));
+    const vec4 value = odd == 0 ? vec4(upper, taken) : vec4(taken, lower);
+    if (has_row(place, row))
+      write_vector(place, row, n * 2 + own_lane() % 4 / 2, value, stats);
+  }
+}
+
+void attend(Place place) {
+  const uint first_tile = place.item.key_begin / kBlockTokens * kBlockTokens;
+  KvChunk keys[kKeyLoads], values[kValueLoads];
+  uint blocks[kOwnBlocks];
+  find_blocks(blocks, place, first_tile);
+  load_tile(keys, values, blocks, place, first_tile);
+  find_blocks(blocks, place, first_tile + kKeys);
+  Rows rows;
+  rows.first = own_subgroup() * 16 + own_lane() / 4;
+  [[unroll]] for (uint r = 0; r < 2; ++r) {
+    rows.visible[r] = row_keys(place, rows.first + r * 8);
+    rows.max_score[r] = kNoMax;
+    rows.weight_sum[r] = 0.0;
+  }
+  uvec4 q[kSlices];
+  load_queries(place, rows.first, q);
+  Fragment sums[kColumns];
+  [[unroll]] for (uint n = 0; n < kColumns; ++n) sums[n] = Fragment(0.0);
+  // Tiles inside this need no mask: every row of the group sees all of it.
+  const uvec2 seen_by_all = uvec2(row_keys(place, kRows - 1).x, row_keys(place, 0).y);
+  store_keys(keys);
+  store_values(values);
+  barrier();
+  for (uint first_key = first_tile; first_key < place.item.key_end; first_key += kKeys) {
+    // The next tile's, or after the last one what nobody uses. matmul_wide says why loads are at the
+    // beginning and stores at the end.
+    load_tile(keys, values, blocks, place, first_key + kKeys);
+    find_blocks(blocks, place, first_key + 2 * kKeys);
+    Fragment scores[kScores];
+    multiply_keys(q, scores);
+    const bool masked = first_key < seen_by_all.x || first_key + kKeys > seen_by_all.y;
+    weigh(scores, sums, rows, first_key, masked);
+    add_values(scores, sums);
+    barrier();
+    store_keys(keys);
+    store_values(values);
+    barrier();
+  }
+  [[unroll]] for (uint r = 0; r < 2; ++r) rows.weight_sum[r] = quad_sum(rows.weight_sum[r]);
+  write_sums(place, sums, rows);
+}
+
+void main() {
+  const Place place = find_place();
+  chain_wait();
+  if (place.rows > 0) {
+    attend(place);
+    merge_splits(place);
+  }
+  chain_done();
+}
+
+#endif

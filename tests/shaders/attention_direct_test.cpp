@@ -1,0 +1,63 @@
+// Attention of single tokens whose keys and values go straight into fragments.
+#include "tests/support/attention.h"
+
+namespace hearth::testing {
+namespace {
+
+constexpr double kLimit = 1e-5;  // NMSE; queries and weights are f16
+
+class AttentionDirectTest : public AttentionGpuTest {
+ protected:
+  AttentionPlan direct_plan(const AttentionCase& test, uint32_t split_keys, bool overlap) {
+    const AttentionShape shape = shape_of(test);
+    AttentionPlan plan{.few = direct_kernel(shape, overlap),
+                       .tuning = {.split_keys = split_keys, .wanted_items = 1000}};
+    plan.capacity = attention_capacity(plan.tuning, shape.bucket);
+    plan.few.groups.x = plan.capacity.few;
+    plan.writes_halves = true;
+    return plan;
+  }
+
+  void check(const AttentionCase& test, uint32_t split_keys, bool overlap,
+             RowForm form = RowForm::kFloats) {
+    const AttentionData data = make_attention_data(test, test.head_size + test.window);
+    const AttentionPlan plan = direct_plan(test, split_keys, overlap);
+    EXPECT_LT(nmse(attend(test, data, plan, form), reference_attention(test, data)), kLimit)
+        << plan.few.pipeline.kernel << " window " << test.window << " cap " << test.soft_cap
+        << " splits of " << split_keys << (overlap ? ", overlapped" : "");
+  }
+};
+
+const std::vector<AttentionSequence> kSequences = {{36, 1}, {0, 1},   {15, 1},
+                                                   {16, 1}, {250, 1}, {31, 1}};
+
+TEST_F(AttentionDirectTest, EveryWay) {
+  AttentionCase test{
+      .kv = KvFormat::kF16, .heads = 6, .kv_heads = 2, .head_size = 64, .sequences = kSequences};
+  check(test, 1024, false);
+  check(test, params::kBlockTokens, false);
+  test.window = 21;
+  check(test, 1024, false);
+  test.window = 0;
+  test.soft_cap = 5.0f;
+  check(test, 48, false);
+}
+
+TEST_F(AttentionDirectTest, TwoRunsAtOnce) {
+  const AttentionCase test{
+      .kv = KvFormat::kF16, .heads = 8, .kv_heads = 1, .head_size = 128, .sequences = kSequences};
+  check(test, 1024, true, RowForm::kHalves);
+}
+
+TEST_F(AttentionDirectTest, CacheOfBytes) {
+  for (const uint32_t head_size : {64u, 128u})
+    check({.kv = KvFormat::kQ8_0,
+           .heads = 2,
+           .kv_heads = 1,
+           .head_size = head_size,
+           .sequences = kSequences},
+          128, false);
+}
+
+}  // namespace
+}  // namespace hearth::testing

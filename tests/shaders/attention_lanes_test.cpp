@@ -1,0 +1,78 @@
+// Attention of prompts whose scores stay in their lanes. Where a device has no fragments that lanes
+// make, the kernel runs with a model of them: what it loads, and where it puts it, is the same.
+#include <fmt/format.h>
+
+#include "tests/support/attention.h"
+
+namespace hearth::testing {
+namespace {
+
+constexpr double kLimit = 1e-5;  // NMSE; queries and weights are f16
+
+class AttentionLanesTest : public AttentionGpuTest {
+ protected:
+  // Prompts by this kernel with so many keys a tile, in splits of `split_keys`.
+  AttentionPlan lanes_plan(const AttentionCase& test, uint32_t keys, uint32_t split_keys) {
+    constexpr uint32_t kSubgroups = 4, kLanes = 32, kRows = kSubgroups * 16;
+    const AttentionShape shape = shape_of(test);
+    const bool real = device().caps().features.lane_fragments;
+    DeviceCaps caps = device().caps();
+    caps.features.coopmat = false;
+    AttentionPlan plan = choose_attention(caps, shape, false);
+    const uint32_t group = test.heads / test.kv_heads;
+    plan.tuning.many_tokens = kRows / group;
+    plan.tuning.split_keys = split_keys;
+    plan.capacity = attention_capacity(plan.tuning, shape.bucket);
+    plan.few.groups.x = plan.capacity.few;
+    plan.writes_halves = true;  // of prompts
+    plan.many = KernelPlan{
+        .pipeline = {.kernel = fmt::format("attention_lanes{}.{}", real ? "" : "_model",
+                                           test.kv == KvFormat::kF16 ? "f16" : "q8_0"),
+                     .constants = {kSubgroups * kLanes, kLanes, kSubgroups, test.head_size, 16, 8,
+                                   16, keys, 0},
+                     .subgroup_size = real ? kLanes : 0},
+        .groups = {.x = plan.capacity.many,
+                   .y = test.kv_heads * divide_up(plan.tuning.many_tokens * group, kRows)}};
+    return plan;
+  }
+
+  void check(const AttentionCase& test, uint32_t keys, uint32_t split_keys,
+             RowForm form = RowForm::kFloats) {
+    const AttentionData data = make_attention_data(test, test.head_size + test.window);
+    const AttentionPlan plan = lanes_plan(test, keys, split_keys);
+    EXPECT_LT(nmse(attend(test, data, plan, form), reference_attention(test, data)), kLimit)
+        << plan.many->pipeline.kernel << " window " << test.window << " cap " << test.soft_cap
+        << " splits of " << split_keys;
+  }
+};
+
+// Prompts that begin and end anywhere, and single tokens beside them; windows, caps, splits, forms.
+TEST_F(AttentionLanesTest, EveryWay) {
+  AttentionCase test{.kv = KvFormat::kF16,
+                     .heads = 6,
+                     .kv_heads = 2,
+                     .head_size = 96,
+                     .sequences = {{36, 1}, {0, 40}, {17, 9}, {60, 31}, {0, 1}}};
+  check(test, 32, 1024);
+  check(test, 32, params::kBlockTokens);
+  AttentionCase prompts = test;
+  std::erase_if(prompts.sequences, [](const auto& sequence) { return sequence.rows == 1; });
+  check(prompts, 32, 1024, RowForm::kHalves);
+  test.window = 21;
+  check(test, 32, 1024);
+  test.window = 0;
+  test.soft_cap = 5.0f;
+  check(test, 32, 1024);
+}
+
+TEST_F(AttentionLanesTest, CacheOfBytes) {
+  const AttentionCase test{.kv = KvFormat::kQ8_0,
+                           .heads = 2,
+                           .kv_heads = 1,
+                           .head_size = 32,
+                           .sequences = {{0, 70}, {33, 20}}};
+  check(test, 32, 1024);
+}
+
+}  // namespace
+}  // namespace hearth::testing
