@@ -159,21 +159,27 @@ uint32_t tile_shared_bytes(uint32_t rows, uint32_t keys, uint32_t head_size) {
   return pieces * 16 + rows * (4 + 4 + 8);
 }
 
-// Where it is known how lanes hold fragments: heads whose queries and sums fit in registers.
+// Where it is known how lanes hold fragments: heads whose queries and sums fit in registers. Two
+// small groups of a multiprocessor do not wait at the same time; but bytes have to be made halves
+// by each.
 std::optional<ListPlan> choose_lanes(const DeviceCaps& caps, const AttentionShape& shape) {
-  constexpr uint32_t kSubgroups = 4, kLanes = 32, kRows = kSubgroups * 16, kKeys = 32;
-  const uint32_t shared_bytes = 2 * kKeys * shape.head_size * 2 + 16;
+  constexpr uint32_t kLanes = 32, kSubgroupRows = 16;
+  const bool halves = shape.kv == KvFormat::kF16;
+  const uint32_t subgroups = halves ? 4 : 8, keys = halves ? 32 : 64;
+  const uint32_t shared_bytes = 2 * keys * shape.head_size * 2 + 16;
+  const Tile tile{.tokens = subgroups * kSubgroupRows / heads_of_group(shape),
+                  .rows = subgroups * kSubgroupRows};
   if (!caps.features.lane_fragments || shape.head_size % 32 != 0 || shape.head_size > 128 ||
-      heads_of_group(shape) > kRows || shared_bytes > caps.limits.max_shared_bytes ||
-      kSubgroups * kLanes > caps.limits.max_group_invocations)
+      tile.tokens == 0 || shared_bytes > caps.limits.max_shared_bytes ||
+      subgroups * kLanes > caps.limits.max_group_invocations)
     return std::nullopt;
-  const Tile tile{.tokens = kRows / heads_of_group(shape), .rows = kRows};
-  return ListPlan{.tokens = tile.tokens,
-                  .plan = {.pipeline = {.kernel = kernel_name("attention_lanes", shape.kv),
-                                        .constants = {kSubgroups * kLanes, kLanes, kSubgroups,
-                                                      shape.head_size, 16, 8, 16, kKeys, 0},
-                                        .subgroup_size = kLanes},
-                           .groups = tile_groups(shape, tile)}};
+  return ListPlan{
+      .tokens = tile.tokens,
+      .plan = {.pipeline = {.kernel = kernel_name("attention_lanes", shape.kv),
+                            .constants = {subgroups * kLanes, kLanes, subgroups, shape.head_size,
+                                          kSubgroupRows, 8, 16, keys, 0},
+                            .subgroup_size = kLanes},
+               .groups = tile_groups(shape, tile)}};
 }
 
 std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const AttentionShape& shape) {

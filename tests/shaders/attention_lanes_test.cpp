@@ -13,14 +13,16 @@ class AttentionLanesTest : public AttentionGpuTest {
  protected:
   // Prompts by this kernel with so many keys a tile, in splits of `split_keys`.
   AttentionPlan lanes_plan(const AttentionCase& test, uint32_t keys, uint32_t split_keys) {
-    constexpr uint32_t kSubgroups = 4, kLanes = 32, kRows = kSubgroups * 16;
+    constexpr uint32_t kLanes = 32;
     const AttentionShape shape = shape_of(test);
     const bool real = device().caps().features.lane_fragments;
+    const uint32_t subgroups = real && keys > 32 ? 8 : 4;  // a model has room for four
+    const uint32_t rows = subgroups * 16;
     DeviceCaps caps = device().caps();
     caps.features.coopmat = false;
     AttentionPlan plan = choose_attention(caps, shape, false);
     const uint32_t group = test.heads / test.kv_heads;
-    plan.tuning.many_tokens = kRows / group;
+    plan.tuning.many_tokens = rows / group;
     plan.tuning.split_keys = split_keys;
     plan.capacity = attention_capacity(plan.tuning, shape.bucket);
     plan.few.groups.x = plan.capacity.few;
@@ -28,11 +30,11 @@ class AttentionLanesTest : public AttentionGpuTest {
     plan.many = KernelPlan{
         .pipeline = {.kernel = fmt::format("attention_lanes{}.{}", real ? "" : "_model",
                                            test.kv == KvFormat::kF16 ? "f16" : "q8_0"),
-                     .constants = {kSubgroups * kLanes, kLanes, kSubgroups, test.head_size, 16, 8,
-                                   16, keys, 0},
+                     .constants = {subgroups * kLanes, kLanes, subgroups, test.head_size, 16, 8, 16,
+                                   keys, 0},
                      .subgroup_size = real ? kLanes : 0},
         .groups = {.x = plan.capacity.many,
-                   .y = test.kv_heads * divide_up(plan.tuning.many_tokens * group, kRows)}};
+                   .y = test.kv_heads * divide_up(plan.tuning.many_tokens * group, rows)}};
     return plan;
   }
 
@@ -71,7 +73,7 @@ TEST_F(AttentionLanesTest, CacheOfBytes) {
                            .kv_heads = 1,
                            .head_size = 32,
                            .sequences = {{0, 70}, {33, 20}}};
-  check(test, 32, 1024);
+  check(test, 64, 1024);
 }
 
 }  // namespace

@@ -95,6 +95,9 @@ TEST(AttentionChoice, Table) {
       ASSERT_EQ(plan.many.has_value(), device.matrix_rows > 0) << device.name;
       if (plan.many) {
         EXPECT_EQ(plan.many->pipeline.kernel, many_kernel(device.caps, shape) + kv);
+        if (plan.many->pipeline.kernel.starts_with("attention_lanes")) {
+          EXPECT_EQ(plan.many->pipeline.constants[2], shape.kv == KvFormat::kF16 ? 4u : 8u);
+        }
         EXPECT_EQ(plan.many->pipeline.constants[4], device.matrix_rows) << device.name;
       }
     }
