@@ -54,7 +54,7 @@ TEST_F(AttentionLanesTest, EveryWay) {
                      .heads = 6,
                      .kv_heads = 2,
                      .head_size = 96,
-                     .sequences = {{36, 1}, {0, 40}, {17, 9}, {60, 31}, {0, 1}}};
+                     .sequences = {{36, 1}, {0, 40}, {17, 9}, {60, 31}, {30, 3}, {0, 1}}};
   check(test, 32, 1024);
   check(test, 32, params::kBlockTokens);
   AttentionCase prompts = test;
