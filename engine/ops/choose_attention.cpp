@@ -112,8 +112,7 @@ Pace choose_direct_pace(const AttentionShape& shape) {
   return {std::bit_floor(std::clamp(1024 / pairs, 1u, 8u)), 0, true};
 }
 
-// Where it is known how lanes hold fragments: single tokens, if the heads of a group fit half of
-// one.
+// Where it is known how lanes hold fragments: single tokens, if a group's heads fit half of one.
 std::optional<ListPlan> choose_direct(const DeviceCaps& caps, const AttentionShape& shape) {
   const Pace pace = choose_direct_pace(shape);
   constexpr uint32_t kLanes = 32, kKeyLanes = 4, kRunKeys = 16, kMostRows = 8;
@@ -160,8 +159,8 @@ uint32_t tile_shared_bytes(uint32_t rows, uint32_t keys, uint32_t head_size) {
 }
 
 // Where it is known how lanes hold fragments: heads whose queries and sums fit in registers. Two
-// small groups of a multiprocessor do not wait at the same time; but bytes have to be made halves
-// by each.
+// small groups of a multiprocessor wait at different times; but each makes halves of a cache's
+// bytes.
 std::optional<ListPlan> choose_lanes(const DeviceCaps& caps, const AttentionShape& shape) {
   constexpr uint32_t kLanes = 32, kSubgroupRows = 16;
   const bool halves = shape.kv == KvFormat::kF16;

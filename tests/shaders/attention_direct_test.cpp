@@ -8,9 +8,10 @@ constexpr double kLimit = 1e-5;  // NMSE; queries and weights are f16
 
 class AttentionDirectTest : public AttentionGpuTest {
  protected:
-  AttentionPlan direct_plan(const AttentionCase& test, uint32_t split_keys, bool overlap) {
+  AttentionPlan direct_plan(const AttentionCase& test, uint32_t split_keys, bool overlap,
+                            uint32_t subgroups) {
     const AttentionShape shape = shape_of(test);
-    AttentionPlan plan{.few = direct_kernel(shape, overlap),
+    AttentionPlan plan{.few = direct_kernel(shape, overlap, subgroups),
                        .tuning = {.split_keys = split_keys, .wanted_items = 1000}};
     plan.capacity = attention_capacity(plan.tuning, shape.bucket);
     plan.few.groups.x = plan.capacity.few;
@@ -19,12 +20,13 @@ class AttentionDirectTest : public AttentionGpuTest {
   }
 
   void check(const AttentionCase& test, uint32_t split_keys, bool overlap,
-             RowForm form = RowForm::kFloats) {
+             RowForm form = RowForm::kFloats, uint32_t subgroups = 2) {
     const AttentionData data = make_attention_data(test, test.head_size + test.window);
-    const AttentionPlan plan = direct_plan(test, split_keys, overlap);
+    const AttentionPlan plan = direct_plan(test, split_keys, overlap, subgroups);
     EXPECT_LT(nmse(attend(test, data, plan, form), reference_attention(test, data)), kLimit)
         << plan.few.pipeline.kernel << " window " << test.window << " cap " << test.soft_cap
-        << " splits of " << split_keys << (overlap ? ", overlapped" : "");
+        << " splits of " << split_keys << (overlap ? ", overlapped, " : ", ") << subgroups
+        << " subgroups";
   }
 };
 
@@ -48,6 +50,16 @@ TEST_F(AttentionDirectTest, TwoRunsAtOnce) {
   const AttentionCase test{
       .kv = KvFormat::kF16, .heads = 8, .kv_heads = 1, .head_size = 128, .sequences = kSequences};
   check(test, 1024, true, RowForm::kHalves);
+}
+
+// As few and as many as are chosen. A model has one in several of the device, which cannot count
+// splits on their own, and room for four.
+TEST_F(AttentionDirectTest, Subgroups) {
+  const AttentionCase test{
+      .kv = KvFormat::kF16, .heads = 4, .kv_heads = 2, .head_size = 64, .sequences = kSequences};
+  const bool real = device().caps().features.lane_fragments;
+  check(test, real ? 48 : 1024, true, RowForm::kFloats, 1);
+  check(test, 1024, true, RowForm::kFloats, real ? 8 : 4);
 }
 
 TEST_F(AttentionDirectTest, CacheOfBytes) {

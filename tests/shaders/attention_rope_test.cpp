@@ -24,7 +24,7 @@ struct RopeCase {
   bool split = false;         // into many small splits
   bool one_row = false;       // a single sequence, and no padding
   uint32_t window = 0;
-  bool direct = false;  // by attention_direct, or a model of it
+  uint32_t direct = 0;  // subgroups of attention_direct, or of a model of it
 };
 
 class AttentionRopeTest : public AttentionGpuTest {
@@ -116,7 +116,10 @@ class AttentionRopeTest : public AttentionGpuTest {
                                                     .sequence_tokens = 251}};
     AttentionPlan plan = choose_attention(gpu(), attention_shape);
     ASSERT_TRUE(plan.ropes);
-    if (test.direct) plan.few = direct_kernel(attention_shape, false);
+    if (test.direct > 0) {
+      plan.few = direct_kernel(attention_shape, false, test.direct);
+      plan.tuning.split_keys = 1024;  // a model of one subgroup cannot count splits
+    }
     if (test.split) plan.tuning.split_keys = params::kBlockTokens;
     plan.capacity = attention_capacity(plan.tuning, attention_shape.bucket);
     plan.few.groups.x = plan.capacity.few;
@@ -225,7 +228,8 @@ TEST_F(AttentionRopeTest, EveryKindOfModel) {
 TEST_F(AttentionRopeTest, StraightIntoFragments) {
   const RopeKvShape shape{.heads = 3, .kv_heads = 1, .head_size = 64, .rope_dims = 64};
   for (const uint32_t window : {0u, 1u, 20u})
-    check({.shape = shape, .split = window == 0, .window = window, .direct = true});
+    check({.shape = shape, .split = window == 0, .window = window, .direct = 2});
+  check({.shape = shape, .direct = 1});
 }
 
 TEST_F(AttentionRopeTest, SplitsAndWindows) {

@@ -53,13 +53,13 @@ class AttentionGpuTest : public GpuTest {
 
   // attention_direct, or where a device has no fragments that lanes make, its model: what it loads,
   // and where it puts it, is the same.
-  KernelPlan direct_kernel(const AttentionShape& shape, bool overlap) {
-    constexpr uint32_t kSubgroups = 2, kLanes = 32;
+  KernelPlan direct_kernel(const AttentionShape& shape, bool overlap, uint32_t subgroups = 2) {
+    constexpr uint32_t kLanes = 32;
     const DeviceCaps& caps = device().caps();
     return {.pipeline = {.kernel = fmt::format("attention_direct{}.{}",
                                                caps.features.lane_fragments ? "" : "_model",
                                                kv_format_name(shape.kv)),
-                         .constants = {kSubgroups * kLanes, caps.subgroup_size, kSubgroups,
+                         .constants = {subgroups * kLanes, caps.subgroup_size, subgroups,
                                        shape.head_size, shape.heads / shape.kv_heads, 4, 16,
                                        overlap ? 1u : 0u},
                          .subgroup_size = caps.subgroup_size},

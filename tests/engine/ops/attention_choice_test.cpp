@@ -73,7 +73,7 @@ std::vector<AttentionShape> shapes(const AttentionBucket& bucket) {
   return all;
 }
 
-// Single tokens go straight into fragments where lanes make them, of some heads; prompts of some
+// Where lanes make fragments, single tokens of some heads go straight into them; prompts of some
 // more.
 std::string few_kernel(const DeviceCaps& caps, const AttentionShape& shape) {
   if (caps.type == DeviceType::kCpu) return "attention_subgroup.";
