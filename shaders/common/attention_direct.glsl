@@ -43,11 +43,6 @@ uint next_kv_row;  // of the block that the run to be loaded next is in
 uint own_key(uint i) { return own_lane() / 4 + i * 8; }
 uint own_value(uint i) { return own_lane() % 4 * 2 + i % 2 + i / 2 * 8; }
 
-// Keys outside the item repeat one inside it, and are masked.
-uint inside(Place place, uint key) {
-  return clamp(key, place.item.key_begin, place.item.key_end - 1);
-}
-
 void load_key(inout Run run, uint i, uint kv_row) {
   WRITTEN_OUT for (uint c = 0; c < kKeyChunks; ++c)
     run.keys[i * kKeyChunks + c] =

@@ -65,11 +65,6 @@ uvec3 quad_place(uint i) {
   return uvec3(rest % kBlocks, quad % kRowChunks, rest / kBlocks);
 }
 
-// Keys outside the item repeat one inside it, and are masked.
-uint inside(Place place, uint key) {
-  return clamp(key, place.item.key_begin, place.item.key_end - 1);
-}
-
 // The first rows of the blocks of the cache that an invocation's loads of a tile are in.
 const uint kOwnBlocks = kPairLoads + kQuadLoads;
 void find_blocks(out uint blocks[kOwnBlocks], Place place, uint first_key) {

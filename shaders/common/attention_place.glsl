@@ -61,6 +61,11 @@ uvec2 row_keys(Place place, uint row) {
   return uvec2(max(begin, place.item.key_begin), min(end, place.item.key_end));
 }
 
+// The key, or where it is outside the item the nearest one inside: loads stay there, and are masked.
+uint inside(Place place, uint key) {
+  return clamp(key, place.item.key_begin, place.item.key_end - 1);
+}
+
 // The first of the kBlockTokens KV rows of the block that holds `key`.
 uint block_rows(Place place, uint key) {
   const uint block = U32(place.block_table).at[key / kBlockTokens];
