@@ -59,9 +59,9 @@ FloatStep float_step(const DeviceCaps& caps, const MatmulShape& shape, uint32_t 
 // Float arithmetic.
 KernelPlan choose_float(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
   // Large groups are few, so that the next kernel has fewer to wait for; but where there is much to
-  // do they leave more of the device idle in the end (measured on an H200). No device promises more
-  // than 32 subgroups in a group.
-  const bool small = std::min(shape.inputs, shape.outputs) <= 2048;
+  // do, or much for each lane, they leave more of the device idle in the end (measured on an H200).
+  // No device promises more than 32 subgroups in a group.
+  const bool small = shape.inputs <= 2048 && shape.outputs <= 16384;
   const uint32_t most = std::min(small ? 512u : 256u, 32 * caps.subgroup_size);
   const uint32_t lanes = group_size(caps, rows_at_once == 1 ? most : 128);
   const auto [outputs, ahead] = float_step(caps, shape, rows_at_once);

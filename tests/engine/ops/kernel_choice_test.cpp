@@ -80,6 +80,22 @@ TEST(KernelChoice, OneRowProductsInAChainLoadMoreAtOnce) {
   }
 }
 
+// Where there is little to do groups are large, so that few are waited for.
+TEST(KernelChoice, SmallProductsOfOneRowHaveLargeGroups) {
+  DeviceCaps caps = kDevices.front().caps;
+  caps.features.ordered_groups = true;
+  const auto lanes = [&](uint32_t outputs, uint32_t inputs) {
+    const MatmulShape shape{
+        .format = WeightFormat::kF16, .rows = 1, .inputs = inputs, .outputs = outputs};
+    return choose_matmul(caps, shape).multiply.pipeline.constants[0];
+  };
+  EXPECT_EQ(lanes(2048, 2048), 512u);
+  EXPECT_EQ(lanes(16384, 2048), 512u);
+  EXPECT_EQ(lanes(128256, 2048), 256u);
+  EXPECT_EQ(lanes(2048, 8192), 256u);
+  EXPECT_EQ(lanes(4096, 4096), 256u);
+}
+
 // A CPU takes rows together as far as few are padding, and has work for every core.
 TEST(KernelChoice, CpuTakesRowsTogether) {
   const auto cpu = std::ranges::find(kDevices, DeviceType::kCpu,
