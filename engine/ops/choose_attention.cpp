@@ -112,6 +112,14 @@ Pace choose_direct_pace(const AttentionShape& shape) {
   return {std::bit_floor(std::clamp(1024 / pairs, 1u, 8u)), 0, true};
 }
 
+// A step of one token runs through little but code. attention_direct has so much of it that
+// quantized models, with kernels of several formats, ran 5 % slower on an H200, and it brings
+// something only over many bytes.
+bool too_little_for_direct(const AttentionShape& shape) {
+  return shape.bucket.sequences == 1 && shape.bucket.sequence_rows == 1 &&
+         (shape.kv == KvFormat::kF16 || shape.bucket.sequence_tokens <= kShortContext);
+}
+
 // Where it is known how lanes hold fragments: single tokens, if a group's heads fit half of one.
 std::optional<ListPlan> choose_direct(const DeviceCaps& caps, const AttentionShape& shape) {
   const Pace pace = choose_direct_pace(shape);
@@ -218,7 +226,7 @@ std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const Attenti
 ListPlan choose_few(const DeviceCaps& caps, const AttentionShape& shape, bool one_token,
                     bool deterministic) {
   if (is_cpu(caps)) return choose_cpu(caps, shape, one_token);
-  if (one_token && !deterministic)
+  if (one_token && !deterministic && !too_little_for_direct(shape))
     if (const std::optional<ListPlan> direct = choose_direct(caps, shape)) return *direct;
   return choose_rows(caps, shape, one_token, choose_pace(shape, deterministic));
 }

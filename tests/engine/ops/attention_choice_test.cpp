@@ -109,6 +109,29 @@ TEST(AttentionChoice, Table) {
   }
 }
 
+// attention_direct is long, which a step of one token feels.
+TEST(AttentionChoice, OneStreamRunsTheShorterKernelUnlessThereIsMuchToRead) {
+  DeviceCaps caps = devices().front().caps;
+  caps.features.lane_fragments = true;
+  const auto direct = [&](KvFormat kv, uint32_t sequences, uint32_t tokens) {
+    const AttentionShape shape{.kv = kv,
+                               .heads = 32,
+                               .kv_heads = 8,
+                               .head_size = 128,
+                               .bucket = {.rows = sequences,
+                                          .sequences = sequences,
+                                          .sequence_rows = 1,
+                                          .sequence_tokens = tokens}};
+    return choose_attention(caps, shape).few.pipeline.kernel.starts_with("attention_direct");
+  };
+  EXPECT_FALSE(direct(KvFormat::kF16, 1, 767));
+  EXPECT_FALSE(direct(KvFormat::kF16, 1, 16384));
+  EXPECT_FALSE(direct(KvFormat::kQ8_0, 1, 767));
+  EXPECT_TRUE(direct(KvFormat::kQ8_0, 1, 768));
+  EXPECT_TRUE(direct(KvFormat::kF16, 2, 767));
+  EXPECT_TRUE(direct(KvFormat::kQ8_0, 2, 767));
+}
+
 // Weights are made where scores are only on devices whose matrix units have f16 sums of that size.
 TEST(AttentionChoice, DirectWeightsNeedHalfSums) {
   const CoopmatShape sums = half_matrix(16, 16, 16);
@@ -239,11 +262,11 @@ TEST(AttentionChoice, PaceOfAnItem) {
   EXPECT_EQ(pace(64, 3071, KvFormat::kQ8_0), (Pace{8, 8, 0}));
   nvidia = devices().back();
   for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
-    EXPECT_EQ(pace(1, 767, kv), (Pace{8, 16, 1}));
+    EXPECT_EQ(pace(2, 767, kv), (Pace{8, 16, 1}));
     EXPECT_EQ(pace(32, 767, kv), (Pace{4, 16, 1}));
     EXPECT_EQ(pace(64, 767, kv), (Pace{2, 16, 1}));
     EXPECT_EQ(pace(256, 767, kv), (Pace{1, 16, 1}));
-    EXPECT_EQ(pace(1, 3071, kv), (Pace{4, 16, 1}));
+    EXPECT_EQ(pace(2, 3071, kv), (Pace{4, 16, 1}));
     EXPECT_EQ(pace(64, 3071, kv), (Pace{2, 16, 1}));
   }
 }
