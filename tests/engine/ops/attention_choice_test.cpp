@@ -113,14 +113,14 @@ TEST(AttentionChoice, Table) {
 TEST(AttentionChoice, OneStreamRunsTheShorterKernelUnlessThereIsMuchToRead) {
   DeviceCaps caps = devices().front().caps;
   caps.features.lane_fragments = true;
-  const auto direct = [&](KvFormat kv, uint32_t sequences, uint32_t tokens) {
+  const auto direct = [&](KvFormat kv, uint32_t sequences, uint32_t tokens, uint32_t rows = 1) {
     const AttentionShape shape{.kv = kv,
                                .heads = 32,
                                .kv_heads = 8,
                                .head_size = 128,
-                               .bucket = {.rows = sequences,
+                               .bucket = {.rows = sequences * rows,
                                           .sequences = sequences,
-                                          .sequence_rows = 1,
+                                          .sequence_rows = rows,
                                           .sequence_tokens = tokens}};
     return choose_attention(caps, shape).few.pipeline.kernel.starts_with("attention_direct");
   };
@@ -130,6 +130,7 @@ TEST(AttentionChoice, OneStreamRunsTheShorterKernelUnlessThereIsMuchToRead) {
   EXPECT_TRUE(direct(KvFormat::kQ8_0, 1, 768));
   EXPECT_TRUE(direct(KvFormat::kF16, 2, 767));
   EXPECT_TRUE(direct(KvFormat::kQ8_0, 2, 767));
+  EXPECT_TRUE(direct(KvFormat::kF16, 1, 767, 128));  // a prompt's list of single tokens
 }
 
 // Weights are made where scores are only on devices whose matrix units have f16 sums of that size.
