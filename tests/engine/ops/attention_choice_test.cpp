@@ -109,20 +109,25 @@ TEST(AttentionChoice, Table) {
   }
 }
 
+// A step of an 8 B model with `rows` tokens of each sequence.
+AttentionShape large_model(uint32_t sequences, uint32_t tokens, KvFormat kv, uint32_t rows) {
+  return {.kv = kv,
+          .heads = 32,
+          .kv_heads = 8,
+          .head_size = 128,
+          .bucket = {.rows = sequences * rows,
+                     .sequences = sequences,
+                     .sequence_rows = rows,
+                     .sequence_tokens = tokens}};
+}
+
 // attention_direct is long, which a step of one token feels.
 TEST(AttentionChoice, OneStreamRunsTheShorterKernelUnlessThereIsMuchToRead) {
   DeviceCaps caps = devices().front().caps;
   caps.features.lane_fragments = true;
   const auto direct = [&](KvFormat kv, uint32_t sequences, uint32_t tokens, uint32_t rows = 1) {
-    const AttentionShape shape{.kv = kv,
-                               .heads = 32,
-                               .kv_heads = 8,
-                               .head_size = 128,
-                               .bucket = {.rows = sequences * rows,
-                                          .sequences = sequences,
-                                          .sequence_rows = rows,
-                                          .sequence_tokens = tokens}};
-    return choose_attention(caps, shape).few.pipeline.kernel.starts_with("attention_direct");
+    return choose_attention(caps, large_model(sequences, tokens, kv, rows))
+        .few.pipeline.kernel.starts_with("attention_direct");
   };
   EXPECT_FALSE(direct(KvFormat::kF16, 1, 767));
   EXPECT_FALSE(direct(KvFormat::kF16, 1, 16384));
@@ -239,15 +244,8 @@ TEST(AttentionChoice, PaceOfAnItem) {
   FakeDevice nvidia = devices()[0];
   const auto pace = [&](uint32_t sequences, uint32_t tokens, KvFormat kv = KvFormat::kF16,
                         uint32_t rows = 1) {
-    const AttentionShape shape{.kv = kv,
-                               .heads = 32,
-                               .kv_heads = 8,
-                               .head_size = 128,
-                               .bucket = {.rows = sequences * rows,
-                                          .sequences = sequences,
-                                          .sequence_rows = rows,
-                                          .sequence_tokens = tokens}};
-    const auto c = choose_attention(nvidia.caps, shape).few.pipeline.constants;
+    const auto c = choose_attention(nvidia.caps, large_model(sequences, tokens, kv, rows))
+                       .few.pipeline.constants;
     return Pace{c[2], c[6], c[7]};
   };
   EXPECT_EQ(pace(1, 767), (Pace{8, 2, 1}));
@@ -270,6 +268,7 @@ TEST(AttentionChoice, PaceOfAnItem) {
     EXPECT_EQ(pace(2, 3071, kv), (Pace{4, 16, 1}));
     EXPECT_EQ(pace(64, 3071, kv), (Pace{2, 16, 1}));
   }
+  EXPECT_EQ(pace(1, 3071, KvFormat::kQ8_0), (Pace{4, 16, 1}));
 }
 
 // A GPU ropes single tokens on the way, where one group has all heads that share a KV head.
