@@ -16,32 +16,42 @@
 #include "quant/glsl.h"
 #include "weight_format.h"
 #include "common/activation.glsl"
-#include "common/reduce.glsl"
 #include "params/matmul.h"
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 
 layout(local_size_x_id = 0) in;
-#include "common/matmul_norm.glsl"
 layout(constant_id = 2) const uint kRows = 1;     // of x
 layout(constant_id = 3) const uint kOutputs = 4;  // of a team in a round
 layout(constant_id = 4) const uint kPieces = 1;   // of a lane
 layout(constant_id = 5) const uint kSubgroups = 4;
 layout(constant_id = 6) const uint kRounds = 1;
-layout(constant_id = 7) const uint kNorm = 0;  // 1: x is `scaled`, and `squares` are its norm's
+layout(constant_id = 7) const uint kNorm = 0;  // 1: x, one row, is normed first
 layout(constant_id = 8) const uint kGate = kGateNone;  // REQUIRES otherwise: kOutputs even
-layout(constant_id = 9) const uint kEmit = 0;  // 1: leaves `scaled` and `squares` for the next norm
-layout(constant_id = 10) const uint kTeams = 1;
+layout(constant_id = 9) const uint kTeams = 1;
 
 const uint kLanes = gl_WorkGroupSize.x;
 const uint kWidth = kLanes / kSubgroups;
 const uint kTeamLanes = kLanes / kTeams, kTeamSubgroups = kSubgroups / kTeams;
+
+// A quad of x as it is split: with kNorm times the norm's weights, and what the norm multiplies by is
+// left to the sums.
+float row_squares = 0.0;  // of the quads that this lane has loaded
+vec4 x_quad(uint64_t x, uint quad) {
+  vec4 values = F32x4(x).at[quad];
+  if (kNorm != 0) {
+    row_squares += dot(values, values);
+    values *= F32x4(params.norm_weight).at[quad];
+  }
+  return values;
+}
 #include "common/split.glsl"
 
 // Of a round's outputs the first half are gates and the second their ups, where there are gates.
 const uint kResults = kGate == kGateNone ? kOutputs : kOutputs / 2;
 const uint kPartials = kRounds * kOutputs * kRows * kSubgroups;
 shared float partials[kPartials];  // [round, output, row, subgroup]
+shared float squares_of[kSubgroups];
 
 float dot_piece(Piece w, SplitPiece x) {
   int high0 = 0, high1 = 0, low0 = 0, low1 = 0;
@@ -143,14 +153,11 @@ void main() {
   RawPiece w[kRoundPieces];
   load_round(w, planes, first, team_lane);
   chain_wait();
-  float squares = 0.0;
-  if (kNorm != 0) squares = own_squares();
   // What the results end with, which is then there when they are.
-  float residuals[kOwn], norm_weights[kOwn];
+  float residuals[kOwn];
   [[unroll]] for (uint own = 0; own < kOwn; ++own) {
-    const uint i = lane + own * kLanes, n = group_first + i / kRows;
-    residuals[own] = load_residual(first_row + i % kRows, n);
-    norm_weights[own] = kEmit != 0 ? load_norm_weight(n) : 0.0;
+    const uint i = lane + own * kLanes;
+    residuals[own] = load_residual(first_row + i % kRows, group_first + i / kRows);
   }
   SplitPiece x[kXPieces];
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
@@ -168,11 +175,18 @@ void main() {
     [[unroll]] for (uint i = 0; i < kRoundPieces; ++i) w[i] = next[i];
   }
 
+  if (kNorm != 0) {
+    const float squares = subgroupAdd(row_squares);
+    if (gl_SubgroupInvocationID == 0) squares_of[gl_SubgroupID] = squares;
+  }
+  barrier();  // they, and partials
   float scale = 1.0;
-  if (kNorm != 0) scale = norm_scale(squares);
-  barrier();  // partials
+  if (kNorm != 0) {
+    float squares = 0.0;
+    [[unroll]] for (uint s = 0; s < kSubgroups; ++s) squares += squares_of[s];
+    scale = inversesqrt(squares / float(params.inputs) + params.epsilon);
+  }
   const uint results = result_count();
-  float own_squared = 0.0;
   [[unroll]] for (uint own = 0; own < kOwn; ++own) {
     const uint i = lane + own * kLanes;
     const uint r = i % kRows, row = first_row + r, place = i / kRows, n = group_first + place;
@@ -183,11 +197,9 @@ void main() {
         const float up = team_sum(round, team, o + kResults, r) * scale;
         F32(params.y).at[row * results + n] = activate(total, kGate == kGateGelu) * up;
       } else {
-        const float value = store_output(row, n, total, residuals[own]);
-        if (kEmit != 0) own_squared += emit_scaled(n, value, norm_weights[own]);
+        store_output(row, n, total, residuals[own]);
       }
     }
   }
-  if (kEmit != 0) emit_squares(own_squared);
   chain_done();
 }

@@ -50,6 +50,10 @@ Status Forward::norm(WeightRole weight, uint32_t layer) {
   const bool begun = begun_ == Norm{weight, layer};
   begun_.reset();
   if (begun) return {};
+  if (reader != nullptr && !addend_ && !addend_parts_ && norms_row(*reader)) {
+    normed_ = {.slice = hidden, .norm_weight = norm_weight};
+    return {};
+  }
   RmsNormShape shape{.rows = bucket_.rows, .width = config().width};
   const uint32_t reader_rows =
       weight == WeightRole::kOutputNorm ? bucket_.logit_rows : bucket_.rows;
@@ -112,9 +116,15 @@ RowForm Forward::form_for(const Weight& weight, uint32_t rows) const {
   return form && can_write_form(*form, weight.front().cols) ? *form : RowForm::kFloats;
 }
 
+bool Forward::norms_row(const Weight& weight) const {
+  return bucket_.rows == 1 && std::ranges::all_of(weight, [&](const WeightSegment& segment) {
+           return plan_for(weight, segment, 1).norm_constant.has_value();
+         });
+}
+
 bool Forward::finishes_norm(const Weight& weight) const {
   return std::ranges::all_of(weight, [&](const WeightSegment& segment) {
-    return plan_for(weight, segment, bucket_.rows).norm_constant.has_value();
+    return plan_for(weight, segment, bucket_.rows).finish_constant.has_value();
   });
 }
 
@@ -147,6 +157,7 @@ Matmul Forward::product(const WeightSegment& segment, const Rows& x, uint32_t ro
       .x = x.slice,
       .scratch = context_.activations.matmul_scratch.all(),
       .counts = context_.activations.matmul_counts.all(),
+      .norm_weight = x.norm_weight,
       .squares = x.squares,
       .norm_epsilon = config().norm_epsilon,
       .shape = {
@@ -200,7 +211,7 @@ Status Forward::add_product(std::string_view part, const Weight& weight, const W
     const MatmulPlan plan = plan_for(weight, weight.front(), 1);
     // `projected` is not in use here: it is for norms before h is added to.
     const uint64_t bytes = square_bytes(plan);
-    if (plan.emit_constant && bytes <= buffers.projected.bytes()) {
+    if (plan.begin_constant && bytes <= buffers.projected.bytes()) {
       Matmul op = product(weight.front(), x, 1);
       op.y = rows_of(buffers.hidden, config().width);
       op.residual = op.y;

@@ -100,12 +100,14 @@ class Forward {
   struct Rows {
     BufferSlice slice;
     RowForm form = RowForm::kFloats;
-    std::optional<BufferSlice> squares = {};  // the product is to finish the floats' norm
+    std::optional<BufferSlice> squares = {};      // the product is to finish the floats' norm
+    std::optional<BufferSlice> norm_weight = {};  // or to norm them
   };
   // The form in which all segments of a weight want so many rows, if a kernel before can write it.
   RowForm form_for(const Weight& weight, uint32_t rows) const;
   MatmulPlan plan_for(const Weight& weight, const WeightSegment& segment, uint32_t rows) const;
-  // Whether all segments of a weight can finish a norm that a product began.
+  // Whether all segments of a weight can norm a single row, or finish a norm that a product began.
+  bool norms_row(const Weight& weight) const;
   bool finishes_norm(const Weight& weight) const;
   Matmul product(const WeightSegment& segment, const Rows& x, uint32_t rows) const;
   // The products of all segments, where the sums are left in parts because whatever reads them adds

@@ -9,8 +9,8 @@ namespace {
 
 // Constants of matvec_float and of matvec_integer.
 constexpr size_t kMatvecOutputs = 3;
-constexpr size_t kFloatNorm = 5, kFloatGate = 6, kFloatEmit = 7;
-constexpr size_t kIntegerNorm = 7, kIntegerGate = 8, kIntegerEmit = 9;
+constexpr size_t kFloatFinish = 5, kFloatGate = 6, kFloatBegin = 7;
+constexpr size_t kIntegerNorm = 7, kIntegerGate = 8;
 
 // How many rows of x an invocation of matmul_invocation takes. Decoding its weights takes a CPU as
 // long as multiplying 2.4 rows by them (measured, 32000 x 288 weights of Q8_0); few sizes, so that
@@ -124,13 +124,12 @@ MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint
   constexpr uint32_t kMostRounds = 16;
   const uint32_t rounds = std::clamp(divide_up(all_outputs, outputs * all_teams), 1u, kMostRounds);
   const uint32_t lanes = team * teams;
-  return {
-      .multiply = {.pipeline = {.kernel = variant("matvec_integer", shape.format),
-                                .constants = {lanes, kNoEpilogue, rows_at_once, outputs, pieces,
-                                              lanes / caps.subgroup_size, rounds, 0, 0, 0, teams},
-                                .subgroup_size = caps.subgroup_size},
-                   .groups = {.x = divide_up(shape.outputs, outputs * teams * rounds),
-                              .y = divide_up(shape.rows, rows_at_once)}}};
+  return {.multiply = {.pipeline = {.kernel = variant("matvec_integer", shape.format),
+                                    .constants = {lanes, kNoEpilogue, rows_at_once, outputs, pieces,
+                                                  lanes / caps.subgroup_size, rounds, 0, 0, teams},
+                                    .subgroup_size = caps.subgroup_size},
+                       .groups = {.x = divide_up(shape.outputs, outputs * teams * rounds),
+                                  .y = divide_up(shape.rows, rows_at_once)}}};
 }
 
 }  // namespace
@@ -156,8 +155,12 @@ MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape, bool 
   MatmulPlan plan = integer ? choose_integer(caps, shape, rows_at_once)
                             : MatmulPlan{.multiply = choose_float(caps, shape, rows_at_once)};
   if (shape.rows > 1 || deterministic) return plan;
-  plan.norm_constant = integer ? kIntegerNorm : kFloatNorm;
-  plan.emit_constant = integer ? kIntegerEmit : kFloatEmit;
+  if (integer) {
+    plan.norm_constant = kIntegerNorm;
+  } else {
+    plan.finish_constant = kFloatFinish;
+    plan.begin_constant = kFloatBegin;
+  }
   if (plan.multiply.pipeline.constants[kMatvecOutputs] % 2 == 0)
     plan.gate_constant = integer ? kIntegerGate : kFloatGate;
   return plan;

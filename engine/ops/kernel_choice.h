@@ -131,10 +131,11 @@ struct MatmulPlan {
   uint64_t scratch_bytes = 0;  // of both
 
   PartLayout parts = {};  // where there is a reduce
-  // What `multiply` can do besides (params/matmul.h): finish the norm of its row, begin the norm of
-  // its result, put the gates and ups of an MLP together. Which of its constants say so; with f16
-  // rows the one after the gate's says that the results are to be f16.
-  std::optional<size_t> norm_constant = {}, emit_constant = {}, gate_constant = {};
+  // What `multiply` can do besides (params/matmul.h): norm its row, or finish a norm that was begun;
+  // begin the norm of its result; put the gates and ups of an MLP together. Which of its constants
+  // say so; with f16 rows the one after the gate's says that the results are to be f16.
+  std::optional<size_t> norm_constant = {}, finish_constant = {}, begin_constant = {};
+  std::optional<size_t> gate_constant = {};
 };
 
 // `deterministic`: one kernel shape for any number of rows, so that a row's result is the same to

@@ -31,11 +31,14 @@ struct Matmul {
   std::optional<BufferSlice> prepared;  // x in plan.form, where a kernel before has written that
   // plan.shared->count_bytes, zero before the product and after it; without them no tile is shared.
   std::optional<BufferSlice> counts;
+  // The norm before this product, of which these are the weights, [inputs] f32: x is normed on the
+  // way. Only with plan.norm_constant.
+  std::optional<BufferSlice> norm_weight;
   // The norm before this product, begun by the product before: x is its `scaled`, and these are its
-  // squares. Only with plan.norm_constant.
+  // squares. Only with plan.finish_constant.
   std::optional<BufferSlice> squares;
   float norm_epsilon = 1e-5f;
-  // The norm after it; only with plan.emit_constant.
+  // The norm after it; only with plan.begin_constant.
   std::optional<NormBegin> begin_norm;
   // The first half of the outputs are gates of the second: y[r, n] = act(y[r, n]) * y[r, n + half],
   // [rows, outputs / 2], f32 or, with half_results, f16. Only with plan.gate_constant, and without

@@ -3,7 +3,7 @@
 //   value = scale * (256 * high + low)
 // so that integer dots keep 15 bits of x. A group is kTeams teams of kTeamSubgroups subgroups, kTeamLanes
 // lanes, that all need the same pieces of x, and splits them once. Expects those, kWidth, the size of its
-// subgroups, which are whole and of 8 lanes or more, and kHasOffset of a weight format.
+// subgroups, which are whole and of 8 lanes or more, kHasOffset of a weight format, and x_quad(x, quad).
 #ifndef HEARTH_SPLIT_GLSL
 #define HEARTH_SPLIT_GLSL
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -65,7 +65,8 @@ SplitPiece split_piece(uint64_t x, uint first, uint pieces, uint own) {
   vec4 values[kLaneQuads];
   [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) {
     const uint quad = first * 8 + first_quad() + i * kWidth;
-    values[i] = quad < pieces * 8 ? F32x4(x).at[quad] : vec4(0.0);
+    values[i] = vec4(0.0);
+    if (quad < pieces * 8) values[i] = x_quad(x, quad);
   }
   uint high[kLaneQuads], low[kLaneQuads];
   [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) {

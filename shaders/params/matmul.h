@@ -9,8 +9,8 @@ HEARTH_CONSTANT(kEpilogueBias, 1u)
 HEARTH_CONSTANT(kEpilogueSoftCap, 2u)
 HEARTH_CONSTANT(kEpilogueResidual, 4u)
 
-// An RMS norm between two matrix-vector products of one row needs no kernel of its own. The first
-// leaves beside y
+// An RMS norm between two matrix-vector products of one row needs no kernel of its own. Kernels that make
+// integers of x norm it on the way; of two others the first leaves beside y
 //   scaled[n] = y[n] * norm_weight[n];  squares[g] = sum of y[n]^2 over what group g computed
 // and the second, for which x is `scaled`, multiplies its sums by
 //   1 / sqrt(sum over g of squares[g] / inputs + epsilon)
@@ -27,7 +27,7 @@ HEARTH_PARAMS(Matmul)
   address y;         // [rows, outputs] f32
   address bias;      // [outputs] f32
   address residual;  // [rows, outputs] f32; may be y
-  address norm_weight;  // [outputs] f32
+  address norm_weight;  // [outputs] f32, or [inputs] of those that norm x on the way
   address scaled;       // [outputs] f32
   address squares;      // [square_count] f32
   address counts;       // of shared tiles: a u32 each, zero: groups that are done

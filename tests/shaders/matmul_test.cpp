@@ -94,7 +94,7 @@ TEST_F(MatmulTest, EveryShapeOfTheMatrixVectorKernels) {
     if (integer) {
       const uint32_t pieces = divide_up(shape.inputs / kPieceWeights, team_lanes);
       plan.multiply.pipeline.constants = {
-          lanes, 0, test.rows_at_once, test.outputs, pieces, kSubgroups * test.teams, test.last, 0,
+          lanes, 0, test.rows_at_once, test.outputs, pieces, kSubgroups * test.teams, test.last,
           0,     0, test.teams};
       plan.multiply.groups.x = divide_up(shape.outputs, test.outputs * test.last * test.teams);
     } else {
@@ -282,13 +282,13 @@ TEST_F(MatmulTest, PartsOfSeveralProductsInOneMatrix) {
 
 // A norm between two products of one row: the first begins it, the second finishes it.
 TEST_F(MatmulTest, ANormBetweenTwoProducts) {
-  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kF32, WeightFormat::kQ8_0}) {
-    const uint32_t width = format == WeightFormat::kQ8_0 ? 1024 : 1000;
+  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kF32}) {
+    const uint32_t width = 1000;
     const MatmulShape first{.format = format, .rows = 1, .inputs = 96, .outputs = width};
     const MatmulShape second{.format = format, .rows = 1, .inputs = width, .outputs = 70};
     const MatmulPlan begin = choose_matmul(gpu_caps(true), first);
     const MatmulPlan finish = choose_matmul(gpu_caps(true), second);
-    ASSERT_TRUE(begin.emit_constant && finish.norm_constant);
+    ASSERT_TRUE(begin.begin_constant && finish.finish_constant);
     const Weights a = random_weights(format, first.outputs, first.inputs);
     const Weights b = random_weights(format, second.outputs, second.inputs);
     const std::vector<float> x = random_floats(first.inputs, 5, 3.0f);
@@ -327,6 +327,38 @@ TEST_F(MatmulTest, ANormBetweenTwoProducts) {
                    reference_matmul(b.values, rows, 1, second.inputs, second.outputs)),
               limit(finish));
   }
+}
+
+// Where integers are made of x it is normed on the way; rows of one piece and of many, teams of any
+// size.
+TEST_F(MatmulTest, ANormOnTheWay) {
+  if (device().caps().subgroup_size < 8) GTEST_SKIP() << "no integers of x in subgroups this small";
+  for (const WeightFormat format : {WeightFormat::kQ8_0, WeightFormat::kQ4K})
+    for (const uint32_t inputs : {256u, 1280u, 4352u}) {
+      const MatmulShape shape{.format = format, .rows = 1, .inputs = inputs, .outputs = 70};
+      const MatmulPlan plan = choose_matmul(gpu_caps(true), shape);
+      ASSERT_TRUE(plan.norm_constant);
+      const Weights weights = random_weights(format, shape.outputs, inputs);
+      const std::vector<float> x = random_floats(inputs, 5, 3.0f), norm = random_floats(inputs, 6);
+      const Buffer weight = filled(weights.device), x_buffer = filled(x),
+                   norm_buffer = filled(norm);
+      const Buffer y = poisoned(shape.outputs * 4);
+      run([&](CommandRecorder& recorder) {
+        return record_matmul(recorder, pipelines(), plan,
+                             {.weight = weight.all(),
+                              .x = x_buffer.all(),
+                              .y = y.all(),
+                              .norm_weight = norm_buffer.all(),
+                              .norm_epsilon = 1e-1f,
+                              .shape = shape});
+      });
+      const std::vector<double> normed = reference_rms_norm(x, norm, 1, inputs, 1e-1);
+      const std::vector<float> rows(normed.begin(), normed.end());
+      EXPECT_LT(
+          nmse(read<float>(y), reference_matmul(weights.values, rows, 1, inputs, shape.outputs)),
+          limit(plan))
+          << inputs;
+    }
 }
 
 TEST_F(MatmulTest, DeterministicRowsAreBitEqualAloneAndInABatch) {

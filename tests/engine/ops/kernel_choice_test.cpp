@@ -157,7 +157,7 @@ TEST(KernelChoice, IntegerGroupsFillTheDeviceOnce) {
     EXPECT_EQ(plan.pipeline.constants[0], wanted.lanes);
     EXPECT_EQ(plan.pipeline.constants[3], wanted.step_outputs);
     EXPECT_EQ(plan.pipeline.constants[6], wanted.rounds);
-    EXPECT_EQ(plan.pipeline.constants[10], wanted.teams);
+    EXPECT_EQ(plan.pipeline.constants[9], wanted.teams);
     EXPECT_EQ(plan.groups.x,
               divide_up(wanted.outputs, wanted.step_outputs * wanted.teams * wanted.rounds));
   }
@@ -186,12 +186,13 @@ TEST(KernelChoice, IntegerGroupsTakeMoreSmallPiecesAtOnce) {
 TEST(KernelChoice, NormsAndGatesInsideProducts) {
   DeviceCaps caps = with_matrices(kDevices.front().caps);
   const MatmulPlan one = choose_matmul(caps, shape_of(WeightFormat::kF16, 1, 28672));
-  EXPECT_TRUE(one.norm_constant && one.emit_constant && one.gate_constant);
+  EXPECT_TRUE(one.finish_constant && one.begin_constant && one.gate_constant);
+  EXPECT_FALSE(one.norm_constant);
   EXPECT_FALSE(choose_matmul(caps, shape_of(WeightFormat::kF16, 1)).gate_constant);
   for (const uint32_t rows : {8u, 32u, 64u, 256u, 2048u}) {
     const MatmulPlan many = choose_matmul(caps, shape_of(WeightFormat::kF16, rows, 28672));
     EXPECT_TRUE(many.gate_constant && !many.reduce) << rows;
-    EXPECT_FALSE(many.norm_constant || many.emit_constant) << rows;
+    EXPECT_FALSE(many.norm_constant || many.finish_constant || many.begin_constant) << rows;
   }
   const MatmulPlan split = choose_matmul(caps, shape_of(WeightFormat::kF16, 64, 4096));
   ASSERT_TRUE(split.reduce && !split.gate_constant);
@@ -199,9 +200,11 @@ TEST(KernelChoice, NormsAndGatesInsideProducts) {
             uint64_t{split.parts.splits} * split.parts.rows * split.parts.outputs * 4);
   caps.features.integer_dot = true;
   const MatmulPlan integer = choose_matmul(caps, shape_of(WeightFormat::kQ4K, 1));
-  EXPECT_TRUE(integer.norm_constant && integer.emit_constant && integer.gate_constant);
+  EXPECT_TRUE(integer.norm_constant && integer.gate_constant);
+  EXPECT_FALSE(integer.finish_constant || integer.begin_constant);
   const MatmulPlan fixed = choose_matmul(caps, shape_of(WeightFormat::kF16, 1, 28672), true);
-  EXPECT_FALSE(fixed.norm_constant || fixed.emit_constant || fixed.gate_constant);
+  EXPECT_FALSE(fixed.norm_constant || fixed.finish_constant || fixed.begin_constant ||
+               fixed.gate_constant);
 }
 
 TEST(KernelChoice, MatrixUnitsTakeOverWhereTheyAreAhead) {
@@ -234,7 +237,7 @@ TEST(KernelChoice, IntegerGroupsShareARowOut) {
           continue;
         }
         const auto& constants = plan.pipeline.constants;
-        const uint32_t teams = constants[10], team_lanes = constants[0] / teams;
+        const uint32_t teams = constants[9], team_lanes = constants[0] / teams;
         EXPECT_EQ(8 % teams, 0u) << device.name;
         EXPECT_EQ(team_lanes % device.caps.subgroup_size, 0u) << device.name;
         EXPECT_GE(team_lanes * constants[4] * kPieceWeights, inputs) << device.name;
