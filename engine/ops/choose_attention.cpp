@@ -112,11 +112,12 @@ Pace choose_direct_pace(const AttentionShape& shape) {
   return {std::bit_floor(std::clamp(1024 / pairs, 1u, 8u)), 0, true};
 }
 
-// A step of one token waits for instructions, too. With those of attention_direct all kernels of 8b
-// Q4_K_M took longer on an H200 (513 tokens/s; 538 with attention_rows, in another run), and it
-// brings something only over many bytes.
+// A step of one token waits for instructions, too. With those of attention_direct for heads of 128
+// all kernels take longer, and it brings something only over many bytes. Both ways in one run on an
+// H200: 8b Q4_K_M 530 tokens/s and 542 with attention_rows, Q8_0 415 and 429, F16 239.6 and 242.0;
+// but 1b, whose heads are of 64, 1,854 and 1,792, 1,684 and 1,661, 1,133 and 1,128.
 bool too_little_for_direct(const AttentionShape& shape) {
-  return shape.bucket.sequences == 1 && shape.bucket.sequence_rows == 1 &&
+  return shape.bucket.sequences == 1 && shape.bucket.sequence_rows == 1 && shape.head_size > 64 &&
          (shape.kv == KvFormat::kF16 || shape.bucket.sequence_tokens <= kShortContext);
 }
 

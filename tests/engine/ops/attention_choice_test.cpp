@@ -136,6 +136,10 @@ TEST(AttentionChoice, OneStreamRunsTheShorterKernelUnlessThereIsMuchToRead) {
   EXPECT_TRUE(direct(KvFormat::kF16, 2, 767));
   EXPECT_TRUE(direct(KvFormat::kQ8_0, 2, 767));
   EXPECT_TRUE(direct(KvFormat::kF16, 1, 767, 128));  // a prompt's list of single tokens
+  AttentionShape small_heads = large_model(1, 767, KvFormat::kF16, 1);
+  small_heads.head_size = 64;
+  EXPECT_TRUE(
+      choose_attention(caps, small_heads).few.pipeline.kernel.starts_with("attention_direct"));
 }
 
 // Weights are made where scores are only on devices whose matrix units have f16 sums of that size.
