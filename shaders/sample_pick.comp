@@ -8,6 +8,7 @@
 // the number of rows, groups, lanes or subgroups.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 #include "common/kernel.glsl"
 #include "common/random.glsl"
 #include "common/sampling_key.glsl"
@@ -31,39 +32,41 @@ struct RowSummary {
   float log_sum;  // ln of the sum of exp(logit - largest)
 };
 
-// Joins what sample_scan found in the chunks, the lists' memory as scratch: one order for all
-// lanes, so that the sum's last bit does not depend on how many they are.
-RowSummary summarize(uint64_t chunks_at) {
-  SamplingChunks chunks = SamplingChunks(chunks_at);
+// What sample_scan found in a chunk, or of one that is not there, which changes nothing.
+SamplingChunk chunk_at(uint64_t chunks, uint c) {
+  const SamplingChunk chunk = SamplingChunks(chunks).at[min(c, params.chunk_count - 1)];
+  return c < params.chunk_count ? chunk : SamplingChunk(0, 0xffffffffu, 0xffffffffu, 0, 0);
+}
+
+// Joins what sample_scan found in the chunks. Every subgroup does all of it, so that none waits for
+// another, and in one order, so that the sum's last bit does not depend on how many lanes it has.
+RowSummary summarize(uint64_t chunks) {
+  const uint lane = gl_SubgroupInvocationID, lanes = gl_SubgroupSize;
   RowSummary row = RowSummary(0, 0xffffffffu, 0xffffffffu, 0.0);
-  for (uint c = gl_LocalInvocationID.x; c < params.chunk_count; c += gl_WorkGroupSize.x) {
-    const SamplingChunk chunk = chunks.at[c];
-    list_keys[c] = chunk.best_key;
-    const float sum = float(chunk.sum_high) + float(chunk.sum_low) / float(1u << kLimbBits);
-    list_ids[c] = floatBitsToUint(sum / float(1u << kLimbBits));
-    bin_low[c] = chunk.best_id;
-    bin_high[c] = chunk.lowest_key;
-  }
-  barrier();
-  for (uint c = 0; c < params.chunk_count; ++c) {
+  SamplingChunk chunk;
+  for (uint first = 0; first < params.chunk_count; first += lanes) {
+    chunk = chunk_at(chunks, first + lane);
+    const uint best_key = subgroupMax(chunk.best_key);
+    const uint best_id = subgroupMin(chunk.best_key == best_key ? chunk.best_id : 0xffffffffu);
     // Ids rise from chunk to chunk.
-    if (list_keys[c] > row.best_key) {
-      row.best_key = list_keys[c];
-      row.best_id = bin_low[c];
+    if (best_key > row.best_key) {
+      row.best_key = best_key;
+      row.best_id = best_id;
     }
-    row.lowest_key = min(row.lowest_key, bin_high[c]);
+    row.lowest_key = min(row.lowest_key, subgroupMin(chunk.lowest_key));
   }
   if (row.best_key <= kMinusInfinityKey) return row;
-  for (uint c = gl_LocalInvocationID.x; c < params.chunk_count; c += gl_WorkGroupSize.x) {
-    precise const float distance = key_logit(row.best_key) - key_logit(list_keys[c]);
-    const bool counts = list_keys[c] > kMinusInfinityKey && distance < kFarthest;
-    precise const float part =
-        counts ? uintBitsToFloat(list_ids[c]) * exp_minus(distance) : 0.0;
-    list_ids[c] = floatBitsToUint(part);
-  }
-  barrier();
   precise float sum = 0.0;
-  for (uint c = 0; c < params.chunk_count; ++c) sum += uintBitsToFloat(list_ids[c]);
+  for (uint first = 0; first < params.chunk_count; first += lanes) {
+    if (params.chunk_count > lanes) chunk = chunk_at(chunks, first + lane);
+    const float limbs = float(chunk.sum_high) + float(chunk.sum_low) / float(1u << kLimbBits);
+    precise const float distance = key_logit(row.best_key) - key_logit(chunk.best_key);
+    const bool counts = chunk.best_key > kMinusInfinityKey && distance < kFarthest;
+    precise const float part =
+        counts ? limbs / float(1u << kLimbBits) * exp_minus(distance) : 0.0;
+    const uint end = min(lanes, params.chunk_count - first);
+    for (uint c = 0; c < end; ++c) sum += subgroupShuffle(part, c);
+  }
   row.log_sum = log(sum);
   return row;
 }
@@ -188,10 +191,9 @@ void report(Row row, float log_sum, uint row_index, uint listed, uint reported) 
                            : TokenLogprob(kNoToken, uintBitsToFloat(0xff800000u));
 }
 
-void pick_token() {
+void pick_token(SamplingRow wanted) {
   const uint lane = gl_LocalInvocationID.x;
   const uint row_index = gl_WorkGroupID.y;
-  const SamplingRow wanted = SamplingRows(params.rows).at[row_index];
   if ((wanted.flags & kSamplingActive) == 0) return;
 
   const bool greedy = (wanted.flags & kSamplingGreedy) != 0 || wanted.top_k == 1;
@@ -312,7 +314,8 @@ void pick_token() {
 }
 
 void main() {
+  const SamplingRow wanted = SamplingRows(params.rows).at[gl_WorkGroupID.y];
   chain_wait();
-  pick_token();
+  pick_token(wanted);
   chain_done();
 }

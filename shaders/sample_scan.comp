@@ -109,12 +109,11 @@ uvec4 segment_keys(uint64_t row_logits, uint segment, uint j) {
   return quad_keys(load_quad(row_logits, segment_quad(segment, j, lanes), params.vocab));
 }
 
-void scan() {
+void scan(SamplingRow row) {
   const uint lane = gl_LocalInvocationID.x;
   const uint lanes = gl_WorkGroupSize.x;
   const uint chunk = gl_WorkGroupID.x;
   const uint row_index = gl_WorkGroupID.y;
-  const SamplingRow row = SamplingRows(params.rows).at[row_index];
   if ((row.flags & kSamplingActive) == 0) return;
   const uint64_t row_logits = params.logits + uint64_t(row_index) * params.vocab * 4;
   const uint chunk_size = lanes * kTiles * kSegmentQuads * 4;
@@ -176,7 +175,8 @@ void scan() {
 }
 
 void main() {
+  const SamplingRow row = SamplingRows(params.rows).at[gl_WorkGroupID.y];
   chain_wait();
-  scan();
+  scan(row);
   chain_done();
 }
