@@ -17,7 +17,7 @@ bool lives_on_device(MemoryIntent intent) {
   return intent != MemoryIntent::kUpload && intent != MemoryIntent::kReadback;
 }
 
-VmaAllocationCreateInfo placement(MemoryIntent intent, bool unified) {
+VmaAllocationCreateInfo placement(MemoryIntent intent, bool host_writes, bool unified) {
   VmaAllocationCreateInfo info{};
   switch (intent) {
     case MemoryIntent::kWeights:
@@ -29,6 +29,9 @@ VmaAllocationCreateInfo placement(MemoryIntent intent, bool unified) {
       if (unified)
         info.flags |=
             VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT | VMA_ALLOCATION_CREATE_MAPPED_BIT;
+      else if (host_writes)
+        info.flags |= VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT |
+                      VMA_ALLOCATION_CREATE_MAPPED_BIT;
       break;
     case MemoryIntent::kUpload:
       info.usage = VMA_MEMORY_USAGE_AUTO_PREFER_HOST;
@@ -127,7 +130,8 @@ Result<Buffer> Memory::allocate(const BufferInfo& info) {
       .queueFamilyIndexCount = shared ? 2u : 0u,
       .pQueueFamilyIndices = families,
   };
-  const VmaAllocationCreateInfo where = placement(info.intent, device_.caps().unified_memory());
+  const VmaAllocationCreateInfo where =
+      placement(info.intent, info.host_writes, device_.caps().unified_memory());
 
   Buffer buffer;
   VmaAllocationInfo got{};

@@ -26,6 +26,9 @@ struct BufferInfo {
   uint64_t bytes = 0;
   MemoryIntent intent = MemoryIntent::kActivations;
   std::string_view name = "buffer";  // in error messages, captures and VMA's statistics
+  // The host writes it, from the first byte on, and kernels read it: device memory that is mapped,
+  // or host memory where a device has none of that. For the intents that live on the device.
+  bool host_writes = false;
 };
 
 struct IntentUse {

@@ -15,7 +15,6 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-constexpr uint64_t kLeastUpload = 4096;
 
 // Hands out places one after the other.
 struct Placer {
@@ -81,29 +80,24 @@ std::vector<uint32_t> attention_windows(const ModelConfig& config) {
 
 Result<StepInputs> StepInputs::create(Device& device, uint64_t bytes) {
   StepInputs inputs;
-  // Uploads are rounded up to a power of two.
-  bytes = std::bit_ceil(bytes);
-  HEARTH_ASSIGN(inputs.device_buffer_,
-                device.memory().allocate(
-                    {.bytes = bytes, .intent = MemoryIntent::kActivations, .name = "step inputs"}));
-  for (Buffer& staging : inputs.staging_) {
-    HEARTH_ASSIGN(staging, device.memory().allocate({.bytes = bytes,
-                                                     .intent = MemoryIntent::kUpload,
-                                                     .name = "step inputs, staging"}));
+  for (Buffer& copy : inputs.copies_) {
+    HEARTH_ASSIGN(copy, device.memory().allocate({.bytes = bytes,
+                                                  .intent = MemoryIntent::kActivations,
+                                                  .name = "step inputs",
+                                                  .host_writes = true}));
   }
-  HEARTH_TRY(inputs.record_uploads(device));
   return inputs;
 }
 
-Result<uint64_t> StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& bucket,
-                                   const StepLayout& layout, const AttentionPlan& plan,
-                                   const std::vector<uint32_t>& windows) {
-  const Buffer& staging = staging_[copy];
+Status StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& bucket,
+                         const StepLayout& layout, const AttentionPlan& plan,
+                         const std::vector<uint32_t>& windows) {
+  const Buffer& buffer = copies_[copy];
   const uint64_t bytes = layout.block_tables + batch.block_tables.size() * sizeof(uint32_t);
-  if (bytes > staging.bytes())
+  if (bytes > buffer.bytes())
     return Error{ErrorKind::kInvalid, fmt::format("a step with inputs of {} bytes does not fit {}",
-                                                  bytes, staging.bytes())};
-  std::byte* const base = staging.mapped();
+                                                  bytes, buffer.bytes())};
+  std::byte* const base = buffer.mapped();
   put(base, layout.ids, batch.ids);
   pad(base, layout.ids, batch.ids.size(), bucket.rows, 0u);
   uint32_t* const owners = reinterpret_cast<uint32_t*>(base + layout.row_sequences);
@@ -123,29 +117,7 @@ Result<uint64_t> StepInputs::write(size_t copy, const StepBatch& batch, const St
     put(base, layout.attention[i].many, planner_.work().many);
   }
   put(base, layout.block_tables, batch.block_tables);
-  HEARTH_TRY(staging.flush());
-  return bytes;
-}
-
-Status StepInputs::record_uploads(Device& device) {
-  for (size_t copy = 0; copy < kStagingCopies; ++copy) {
-    uint64_t size = 0;
-    do {
-      size = std::min(size == 0 ? kLeastUpload : size * 2, device_buffer_.bytes());
-      HEARTH_ASSIGN(CommandRecorder recorder,
-                    CommandRecorder::begin(device, {.name = "step upload"}));
-      recorder.copy(staging_[copy].slice(0, size), device_buffer_.slice(0, size));
-      HEARTH_ASSIGN(CommandBuffer commands, recorder.finish());
-      uploads_[copy].push_back(std::move(commands));
-    } while (size < device_buffer_.bytes());
-  }
-  return {};
-}
-
-const CommandBuffer& StepInputs::upload(size_t copy, uint64_t bytes) const {
-  size_t which = 0;
-  for (uint64_t size = kLeastUpload; size < bytes; size *= 2) ++which;
-  return uploads_[copy][which];
+  return buffer.flush();
 }
 
 }  // namespace hearth

@@ -1,7 +1,7 @@
-// Everything that changes from step to step, in one device buffer: ids, sequences, block tables,
-// sampling parameters, attention's work lists. The host writes one of two staging copies while the
-// GPU may still read the other; a recorded copy brings it over. Kernels see fixed places, so that
-// recorded steps can be replayed.
+// Everything that changes from step to step, in one buffer: ids, sequences, block tables, sampling
+// parameters, attention's work lists. The host writes it straight to the device, one of two copies
+// while the GPU may still read the other. Kernels see fixed places of a copy, so that recorded
+// steps can be replayed.
 #pragma once
 
 #include <array>
@@ -15,7 +15,6 @@
 #include "engine/model/step_bucket.h"
 #include "engine/ops/attention.h"
 #include "runtime/buffer.h"
-#include "runtime/command_recorder.h"
 #include "runtime/result.h"
 
 namespace hearth {
@@ -47,28 +46,21 @@ std::vector<uint32_t> attention_windows(const ModelConfig& config);
 
 class StepInputs {
  public:
-  static constexpr size_t kStagingCopies = 2;
+  static constexpr size_t kCopies = 2;
 
   // `bytes` is the most that any step takes: layout and block tables.
   static Result<StepInputs> create(Device& device, uint64_t bytes);
 
-  // Writes a step into staging copy `copy` and returns the bytes to be brought over.
+  // Writes a step into a copy.
   // REQUIRES: the GPU no longer reads that copy; the batch fits the bucket.
-  Result<uint64_t> write(size_t copy, const StepBatch& batch, const StepBucket& bucket,
-                         const StepLayout& layout, const AttentionPlan& plan,
-                         const std::vector<uint32_t>& windows);
-  // Commands that bring over at least `bytes` of a copy: the next power of two.
-  const CommandBuffer& upload(size_t copy, uint64_t bytes) const;
+  Status write(size_t copy, const StepBatch& batch, const StepBucket& bucket,
+               const StepLayout& layout, const AttentionPlan& plan,
+               const std::vector<uint32_t>& windows);
 
-  const Buffer& buffer() const { return device_buffer_; }
+  const Buffer& buffer(size_t copy) const { return copies_[copy]; }
 
  private:
-  Status record_uploads(Device& device);
-
-  Buffer device_buffer_;
-  std::array<Buffer, kStagingCopies> staging_;
-  // For sizes that double, all recorded at once, so that no step has to.
-  std::array<std::vector<CommandBuffer>, kStagingCopies> uploads_;
+  std::array<Buffer, kCopies> copies_;
   AttentionPlanner planner_;
 };
 

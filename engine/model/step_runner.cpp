@@ -52,25 +52,26 @@ Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineS
                                                        const StepRunnerOptions& options) {
   std::unique_ptr<StepRunner> runner(new StepRunner(device, pipelines, model, options));
   HEARTH_TRY(runner->allocate());
-  HEARTH_TRY(runner->record_downloads());
   HEARTH_ASSIGN(runner->forks_, BlockMover::create(device, pipelines, runner->kv_, runner->kv_));
   HEARTH_ASSIGN(runner->swaps_out_,
                 BlockMover::create(device, pipelines, runner->kv_, runner->host_kv_));
   HEARTH_ASSIGN(runner->swaps_in_,
                 BlockMover::create(device, pipelines, runner->host_kv_, runner->kv_));
-  runner->context_.reset(new ForwardContext{.caps = device.caps(),
-                                            .pipelines = pipelines,
-                                            .config = model.config(),
-                                            .weights = model.weights(),
-                                            .rope_table = model.rope_table(),
-                                            .window_rope_table = model.window_rope_table(),
-                                            .activations = runner->activations_,
-                                            .kv = runner->kv_,
-                                            .inputs = runner->inputs_.buffer(),
-                                            .sampled_ids = runner->sampled_ids_,
-                                            .windows = runner->windows_,
-                                            .context = runner->options_.limits.context,
-                                            .deterministic = options.limits.deterministic});
+  for (size_t copy = 0; copy < StepInputs::kCopies; ++copy)
+    runner->contexts_[copy].reset(
+        new ForwardContext{.caps = device.caps(),
+                           .pipelines = pipelines,
+                           .config = model.config(),
+                           .weights = model.weights(),
+                           .rope_table = model.rope_table(),
+                           .window_rope_table = model.window_rope_table(),
+                           .activations = runner->activations_,
+                           .kv = runner->kv_,
+                           .inputs = runner->inputs_.buffer(copy),
+                           .sampled_ids = runner->sampled_ids_,
+                           .windows = runner->windows_,
+                           .context = runner->options_.limits.context,
+                           .deterministic = options.limits.deterministic});
   return runner;
 }
 
@@ -94,10 +95,10 @@ Status StepRunner::allocate() {
   HEARTH_ASSIGN(inputs_, StepInputs::create(device_, step_input_bytes(device_.caps(), config,
                                                                       limits, windows_.size())));
 
-  const auto allocate = [&](Buffer& buffer, uint64_t bytes, const char* name) -> Status {
+  const auto allocate = [&](Buffer& buffer, uint64_t bytes, const char* name,
+                            MemoryIntent intent = MemoryIntent::kActivations) -> Status {
     HEARTH_ASSIGN(buffer,
-                  device_.memory().allocate(
-                      {.bytes = bytes, .intent = MemoryIntent::kActivations, .name = name}));
+                  device_.memory().allocate({.bytes = bytes, .intent = intent, .name = name}));
     return {};
   };
   const uint64_t rows = std::bit_ceil(limits.logit_rows);
@@ -108,16 +109,11 @@ Status StepRunner::allocate() {
       "history"));
   HEARTH_TRY(allocate(biases_, uint64_t{options_.slots} * kMaxBiases * sizeof(params::TokenBias),
                       "biases"));
-  HEARTH_TRY(allocate(results_, rows * sizeof(params::SamplingResult), "sampled"));
-  HEARTH_TRY(allocate(top_, rows * params::kMaxTopLogprobs * sizeof(params::TokenLogprob),
-                      "top log-probabilities"));
-  for (Readback& readback : readback_) {
-    HEARTH_ASSIGN(readback.results, device_.memory().allocate({.bytes = results_.bytes(),
-                                                               .intent = MemoryIntent::kReadback,
-                                                               .name = "sampled, readback"}));
-    HEARTH_ASSIGN(readback.top, device_.memory().allocate({.bytes = top_.bytes(),
-                                                           .intent = MemoryIntent::kReadback,
-                                                           .name = "top, readback"}));
+  for (Sampled& sampled : sampled_) {
+    HEARTH_TRY(allocate(sampled.results, rows * sizeof(params::SamplingResult), "sampled",
+                        MemoryIntent::kReadback));
+    HEARTH_TRY(allocate(sampled.top, rows * params::kMaxTopLogprobs * sizeof(params::TokenLogprob),
+                        "top log-probabilities", MemoryIntent::kReadback));
   }
   // Rows of padding read these, and a history is only as long as its length says.
   HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device_, {.name = "clear"}));
@@ -127,25 +123,11 @@ Status StepRunner::allocate() {
   return device_.compute().run(commands);
 }
 
-Status StepRunner::record_downloads() {
-  const auto record = [&](const Readback& readback, bool with_top) -> Result<CommandBuffer> {
-    HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device_, {.name = "sampled"}));
-    recorder.copy(results_.all(), readback.results.all());
-    if (with_top) recorder.copy(top_.all(), readback.top.all());
-    return recorder.finish();
-  };
-  for (Readback& readback : readback_) {
-    HEARTH_ASSIGN(readback.download, record(readback, false));
-    HEARTH_ASSIGN(readback.download_with_top, record(readback, true));
-  }
-  return {};
-}
-
 Status StepRunner::record_sampling(CommandRecorder& recorder, const StepBucket& bucket,
-                                   const StepLayout& layout) {
+                                   const StepLayout& layout, size_t copy) {
   if (bucket.logit_rows == 0) return {};
   const SamplingShape shape{.rows = bucket.logit_rows, .vocab = model_.config().vocabulary};
-  const Buffer& inputs = inputs_.buffer();
+  const Buffer& inputs = inputs_.buffer(copy);
   return hearth::record_sampling(
       recorder, pipelines_, choose_sampling(device_.caps(), shape),
       {.logits = activations_.logits.slice(0, uint64_t{shape.rows} * shape.vocab * 4),
@@ -155,44 +137,50 @@ Status StepRunner::record_sampling(CommandRecorder& recorder, const StepBucket& 
        .history = history_.all(),
        .scratch = activations_.sampling_scratch.all(),
        .ids = sampled_ids_.all(),
-       .results = results_.all(),
-       .top = top_.all(),
+       .results = sampled_[copy].results.all(),
+       .top = sampled_[copy].top.all(),
        .shape = shape,
        .history_capacity = options_.history_capacity});
 }
 
-Result<StepRunner::Recorded> StepRunner::record(const StepBucket& bucket, GpuTimer* timer) {
-  const ModelConfig& config = model_.config();
+StepRunner::Recorded StepRunner::plan(const StepBucket& bucket) const {
   Recorded step;
   step.attention = choose_attention(
-      device_.caps(), step_attention_shape(config, kv_.format(), bucket, options_.limits.context),
+      device_.caps(),
+      step_attention_shape(model_.config(), kv_.format(), bucket, options_.limits.context),
       options_.limits.deterministic);
   step.layout = step_layout(bucket, step.attention.capacity, windows_.size());
+  return step;
+}
 
+Result<CommandBuffer> StepRunner::record(const StepBucket& bucket, const StepLayout& layout,
+                                         size_t copy, GpuTimer* timer) {
   HEARTH_ASSIGN(CommandRecorder recorder,
                 CommandRecorder::begin(
                     device_, {.name = "step",
                               .timer = timer,
                               .serial = timer != nullptr,
                               .chained = timer == nullptr && bucket.rows <= kChainedRows}));
-  Forward forward(*context_, recorder, bucket);
+  Forward forward(*contexts_[copy], recorder, bucket);
   HEARTH_TRY(forward.embed());
-  for (uint32_t layer = 0; layer < config.layers; ++layer)
+  for (uint32_t layer = 0; layer < model_.config().layers; ++layer)
     HEARTH_TRY(model_.architecture().record_layer(forward, layer));
   if (bucket.logit_rows > 0) {
     HEARTH_TRY(forward.norm(WeightRole::kOutputNorm));
     HEARTH_TRY(forward.logits());
     recorder.set_part(step_part::kSampling);
-    HEARTH_TRY(record_sampling(recorder, bucket, step.layout));
+    HEARTH_TRY(record_sampling(recorder, bucket, layout, copy));
   }
-  HEARTH_ASSIGN(step.commands, recorder.finish());
-  return step;
+  return recorder.finish();
 }
 
 Result<const StepRunner::Recorded*> StepRunner::recorded(const StepBucket& bucket) {
   auto place = recorded_.find(bucket);
   if (place == recorded_.end()) {
-    HEARTH_ASSIGN(Recorded step, record(bucket));
+    Recorded step = plan(bucket);
+    for (size_t copy = 0; copy < StepInputs::kCopies; ++copy) {
+      HEARTH_ASSIGN(step.commands[copy], record(bucket, step.layout, copy));
+    }
     make_room_for_recording();
     place = recorded_.emplace(bucket, std::move(step)).first;
   }
@@ -205,7 +193,8 @@ void StepRunner::make_room_for_recording() {
   const auto oldest = std::ranges::min_element(
       recorded_, {}, [](const auto& entry) { return entry.second.last_use; });
   Timeline& timeline = device_.compute().timeline();
-  timeline.release_after(timeline.last_submitted(), std::move(oldest->second.commands));
+  for (CommandBuffer& commands : oldest->second.commands)
+    timeline.release_after(timeline.last_submitted(), std::move(commands));
   recorded_.erase(oldest);
 }
 
@@ -239,7 +228,8 @@ Result<std::vector<GpuSpan>> StepRunner::profile(const StepBatch& batch) {
   HEARTH_TRY(check(batch));
   const StepBucket bucket = batch_bucket(batch);
   HEARTH_ASSIGN(const auto timer, GpuTimer::create(device_, kProfiledCommands));
-  HEARTH_ASSIGN(const Recorded step, record(bucket, timer.get()));
+  Recorded step = plan(bucket);
+  HEARTH_ASSIGN(step.commands[next_copy_], record(bucket, step.layout, next_copy_, timer.get()));
   HEARTH_ASSIGN(const StepTicket ticket, submit(batch, bucket, step));
   HEARTH_TRY(wait(ticket));
   return timer->read();
@@ -253,29 +243,24 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch, const StepBucket& 
   Queue& queue = device_.compute();
   if (last_use_[ticket.copy].timeline != nullptr) HEARTH_TRY(queue.wait(last_use_[ticket.copy]));
 
-  HEARTH_ASSIGN(const uint64_t bytes,
-                inputs_.write(ticket.copy, batch, bucket, step.layout, step.attention, windows_));
-  const Readback& readback = readback_[ticket.copy];
-  const CommandBuffer* const commands[] = {
-      &inputs_.upload(ticket.copy, bytes), &step.commands,
-      ticket.with_top ? &readback.download_with_top : &readback.download};
-  HEARTH_ASSIGN(ticket.done, queue.submit(commands));
+  HEARTH_TRY(inputs_.write(ticket.copy, batch, bucket, step.layout, step.attention, windows_));
+  HEARTH_ASSIGN(ticket.done, queue.submit(step.commands[ticket.copy]));
   last_use_[ticket.copy] = ticket.done;
   // Only now: after a step that failed, the other copy may still be waited for.
-  next_copy_ = (next_copy_ + 1) % StepInputs::kStagingCopies;
+  next_copy_ = (next_copy_ + 1) % StepInputs::kCopies;
   return ticket;
 }
 
 Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
   HEARTH_TRY(device_.compute().wait(ticket.done));
-  const Readback& readback = readback_[ticket.copy];
-  HEARTH_TRY(readback.results.invalidate());
-  if (ticket.with_top) HEARTH_TRY(readback.top.invalidate());
+  const Sampled& sampled = sampled_[ticket.copy];
+  HEARTH_TRY(sampled.results.invalidate());
+  if (ticket.with_top) HEARTH_TRY(sampled.top.invalidate());
   StepOutcome outcome;
-  outcome.sampled = readback.results.view<const params::SamplingResult>().first(ticket.logit_rows);
+  outcome.sampled = sampled.results.view<const params::SamplingResult>().first(ticket.logit_rows);
   if (ticket.with_top)
-    outcome.top = readback.top.view<const params::TokenLogprob>().first(size_t{ticket.logit_rows} *
-                                                                        params::kMaxTopLogprobs);
+    outcome.top = sampled.top.view<const params::TokenLogprob>().first(size_t{ticket.logit_rows} *
+                                                                       params::kMaxTopLogprobs);
   return outcome;
 }
 

@@ -1,5 +1,5 @@
-// Runs steps of a model: keeps the KV pool, the activations, and a recorded command buffer for each
-// bucket of step sizes, which is replayed from then on. One thread. Steps run in the order of
+// Runs steps of a model: keeps the KV pool, the activations, and recorded command buffers for each
+// bucket of step sizes, which are replayed from then on. One thread. Steps run in the order of
 // submission, and two may be under way: the next one is made while the last one runs.
 #pragma once
 
@@ -70,7 +70,7 @@ class StepRunner final : public StepExecutor {
 
  private:
   struct Recorded {
-    CommandBuffer commands;
+    std::array<CommandBuffer, StepInputs::kCopies> commands;
     AttentionPlan attention;
     StepLayout layout;
     uint64_t last_use = 0;  // counted in steps
@@ -78,14 +78,16 @@ class StepRunner final : public StepExecutor {
   StepRunner(Device& device, PipelineStore& pipelines, const Model& model,
              const StepRunnerOptions& options);
   Status allocate();
-  Status record_downloads();
   Result<const Recorded*> recorded(const StepBucket& bucket);
   void make_room_for_recording();
+  // All but the commands.
+  Recorded plan(const StepBucket& bucket) const;
   // With a timer: for profiling.
-  Result<Recorded> record(const StepBucket& bucket, GpuTimer* timer = nullptr);
-  Result<StepTicket> submit(const StepBatch& batch, const StepBucket& bucket, const Recorded& step);
+  Result<CommandBuffer> record(const StepBucket& bucket, const StepLayout& layout, size_t copy,
+                               GpuTimer* timer = nullptr);
   Status record_sampling(CommandRecorder& recorder, const StepBucket& bucket,
-                         const StepLayout& layout);
+                         const StepLayout& layout, size_t copy);
+  Result<StepTicket> submit(const StepBatch& batch, const StepBucket& bucket, const Recorded& step);
   Status check(const StepBatch& batch) const;
   // Copies to a place on the device, before the next step.
   Status upload(const BufferSlice& to, std::span<const std::byte> bytes);
@@ -100,17 +102,16 @@ class StepRunner final : public StepExecutor {
   Activations activations_;
   StepInputs inputs_;
   Buffer sampled_ids_, history_lengths_, history_, biases_;
-  Buffer results_, top_;  // [logit rows]
-  struct Readback {
+  // What was sampled, [logit rows], in host memory: the step's last kernel writes there.
+  struct Sampled {
     Buffer results, top;
-    CommandBuffer download, download_with_top;
   };
-  std::array<Readback, StepInputs::kStagingCopies> readback_;
-  std::unique_ptr<ForwardContext> context_;
+  std::array<Sampled, StepInputs::kCopies> sampled_;
+  std::array<std::unique_ptr<ForwardContext>, StepInputs::kCopies> contexts_;
   std::unique_ptr<BlockMover> forks_, swaps_out_, swaps_in_;
   std::map<StepBucket, Recorded> recorded_;
   uint64_t steps_ = 0;
-  std::array<TimelinePoint, StepInputs::kStagingCopies> last_use_;
+  std::array<TimelinePoint, StepInputs::kCopies> last_use_;
   size_t next_copy_ = 0;
 };
 

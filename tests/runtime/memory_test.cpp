@@ -44,6 +44,17 @@ TEST_F(MemoryTest, HostSeesUploadAndReadback) {
   }
 }
 
+TEST_F(MemoryTest, HostSeesDeviceMemoryThatItWrites) {
+  for (const MemoryIntent intent :
+       {MemoryIntent::kWeights, MemoryIntent::kKv, MemoryIntent::kActivations}) {
+    ASSERT_ASSIGN(const Buffer buffer,
+                  device().memory().allocate(
+                      {.bytes = 64, .intent = intent, .name = "written", .host_writes = true}));
+    ASSERT_NE(buffer.mapped(), nullptr);
+    ASSERT_OK(buffer.flush());
+  }
+}
+
 TEST_F(MemoryTest, MovingABufferMovesItsCount) {
   ASSERT_ASSIGN(Buffer first, device().memory().allocate({.bytes = 64, .name = "first"}));
   ASSERT_ASSIGN(Buffer second, device().memory().allocate({.bytes = 32, .name = "second"}));
