@@ -43,9 +43,8 @@ SamplingChunk chunk_at(uint64_t chunks, uint c) {
 RowSummary summarize(uint64_t chunks) {
   const uint lane = gl_SubgroupInvocationID, lanes = gl_SubgroupSize;
   RowSummary row = RowSummary(0, 0xffffffffu, 0xffffffffu, 0.0);
-  SamplingChunk chunk;
   for (uint first = 0; first < params.chunk_count; first += lanes) {
-    chunk = chunk_at(chunks, first + lane);
+    const SamplingChunk chunk = chunk_at(chunks, first + lane);
     const uint best_key = subgroupMax(chunk.best_key);
     const uint best_id = subgroupMin(chunk.best_key == best_key ? chunk.best_id : 0xffffffffu);
     // Ids rise from chunk to chunk.
@@ -58,7 +57,7 @@ RowSummary summarize(uint64_t chunks) {
   if (row.best_key <= kMinusInfinityKey) return row;
   precise float sum = 0.0;
   for (uint first = 0; first < params.chunk_count; first += lanes) {
-    if (params.chunk_count > lanes) chunk = chunk_at(chunks, first + lane);
+    const SamplingChunk chunk = chunk_at(chunks, first + lane);
     const float limbs = float(chunk.sum_high) + float(chunk.sum_low) / float(1u << kLimbBits);
     precise const float distance = key_logit(row.best_key) - key_logit(chunk.best_key);
     const bool counts = chunk.best_key > kMinusInfinityKey && distance < kFarthest;

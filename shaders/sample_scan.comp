@@ -8,9 +8,9 @@
 //   segments[r, s] = key of the largest logit
 //   tallies[r]     = 0, for sample_pick
 //
-// groups = [chunks, rows, 1]; a group takes kTiles segments a lane, one after the other, and at
-// most 8191 logits, so that the sums fit 32 bits. Any vocab; where it is a multiple of 4 the logits
-// must be at a multiple of 16. Tokens that are not in the vocabulary are passed over.
+// groups = [chunks, rows, 1]; a group takes kTiles segments for every kParts lanes, one after the
+// other, and at most 8191 logits, so that the sums fit 32 bits. Any vocab; where it is a multiple of
+// 4 the logits must be at a multiple of 16. Tokens that are not in the vocabulary are passed over.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -21,9 +21,12 @@
 #include "common/chain.glsl"
 
 layout(constant_id = 1) const uint kTiles = 1;
-layout(constant_id = 2) const uint kStaged = 0;  // 1: the one segment of a lane is in shared memory
-// Otherwise it is held in registers; several are read twice.
-const bool kHeld = kTiles == 1 && kStaged == 0;
+// Lanes that share a segment out, so that a row that is alone is soon done.
+// REQUIRES: 1, or a divisor of kSegmentQuads with kTiles == 1.
+layout(constant_id = 2) const uint kParts = 1;
+const uint kSegments = gl_WorkGroupSize.x / kParts;  // at once
+const uint kLaneQuads = kSegmentQuads / kParts;
+const bool kHeld = kTiles == 1;  // in registers; several segments are read twice
 
 // What another lane of the group has written before a barrier.
 layout(buffer_reference, std430, buffer_reference_align = 4) workgroupcoherent buffer SharedF32 {
@@ -83,30 +86,10 @@ uvec2 weigh_quad(uvec4 keys, float largest) {
   return sum;
 }
 
-// With kStaged a lane's segment is loaded at once, and then lies here, [quad, lane], for the lane
-// alone. Loops over it are short: a step runs this kernel once, and waits for its instructions.
-shared uvec4 staged[kStaged != 0 ? gl_WorkGroupSize.x * kSegmentQuads : 1];
+shared uint part_keys[kParts > 1 ? gl_WorkGroupSize.x : 1];  // the largest of each lane
 
-void stage_segment(uint64_t row_logits, uint segment) {
-  const uint lanes = gl_WorkGroupSize.x;
-  if (params.vocab % 4 == 0) {
-    uvec4 quads[kSegmentQuads];
-    [[unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
-      quads[j] = load_quad(row_logits, segment_quad(segment, j, lanes), params.vocab);
-    [[unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
-      staged[j * lanes + gl_LocalInvocationID.x] = quads[j];
-  } else {
-    [[dont_unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
-      staged[j * lanes + gl_LocalInvocationID.x] =
-          load_quad(row_logits, segment_quad(segment, j, lanes), params.vocab);
-  }
-}
-
-// Quad j of a segment: of the staged one, where there is one.
 uvec4 segment_keys(uint64_t row_logits, uint segment, uint j) {
-  const uint lanes = gl_WorkGroupSize.x;
-  if (kStaged != 0) return quad_keys(staged[j * lanes + gl_LocalInvocationID.x]);
-  return quad_keys(load_quad(row_logits, segment_quad(segment, j, lanes), params.vocab));
+  return quad_keys(load_quad(row_logits, segment_quad(segment, j, kSegments), params.vocab));
 }
 
 void scan(SamplingRow row) {
@@ -116,7 +99,7 @@ void scan(SamplingRow row) {
   const uint row_index = gl_WorkGroupID.y;
   if ((row.flags & kSamplingActive) == 0) return;
   const uint64_t row_logits = params.logits + uint64_t(row_index) * params.vocab * 4;
-  const uint chunk_size = lanes * kTiles * kSegmentQuads * 4;
+  const uint chunk_size = kSegments * kTiles * kSegmentQuads * 4;
   const bool penalties = row.history_slot != kNoHistory &&
                          (row.repetition != 1.0 || row.presence != 0.0 || row.frequency != 0.0);
   if (row.bias_count > 0 || penalties) {
@@ -130,48 +113,59 @@ void scan(SamplingRow row) {
     tally.at[i] = 0;
 
   U32 segments =
-      U32(params.segments + uint64_t(row_index) * gl_NumWorkGroups.x * lanes * kTiles * 4);
-  const uint first = chunk * kTiles * lanes + lane;
-  uvec4 keys[kSegmentQuads];  // with kHeld
-  if (kStaged != 0) stage_segment(row_logits, first);
+      U32(params.segments + uint64_t(row_index) * gl_NumWorkGroups.x * kSegments * kTiles * 4);
+  const uint first = chunk * kTiles * kSegments + lane % kSegments;
+  const uint first_quad = lane / kSegments * kLaneQuads;  // of the segment
+  uvec4 keys[kLaneQuads];                                 // with kHeld
   Best best = Best(0, 0, 0xffffffffu);
   for (uint tile = 0; tile < kTiles; ++tile) {
-    const uint segment = first + tile * lanes;
+    const uint segment = first + tile * kSegments;
     uint segment_key = 0;
     if (kHeld) {
       // All loads are under way before the first is looked at.
-      [[unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
-        keys[j] = segment_keys(row_logits, segment, j);
-      [[unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
-        segment_key =
-            max(segment_key, look_at_quad(keys[j], segment_quad(segment, j, lanes), best));
+      [[unroll]] for (uint j = 0; j < kLaneQuads; ++j)
+        keys[j] = segment_keys(row_logits, segment, first_quad + j);
+      [[unroll]] for (uint j = 0; j < kLaneQuads; ++j)
+        segment_key = max(
+            segment_key,
+            look_at_quad(keys[j], segment_quad(segment, first_quad + j, kSegments), best));
     } else {
       [[dont_unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
         segment_key = max(segment_key, look_at_quad(segment_keys(row_logits, segment, j),
-                                                    segment_quad(segment, j, lanes), best));
+                                                    segment_quad(segment, j, kSegments), best));
     }
-    segments.at[segment] = segment_key;
+    if (kParts == 1) segments.at[segment] = segment_key;
+  }
+  if (kParts > 1) {
+    part_keys[lane] = best.key;
+    barrier();
+    if (lane < kSegments) {
+      uint segment_key = 0;
+      [[unroll]] for (uint i = 0; i < kParts; ++i)
+        segment_key = max(segment_key, part_keys[lane + i * kSegments]);
+      segments.at[first] = segment_key;
+    }
   }
   const uint chunk_key = group_max(best.key);
-  const uint chunk_id = group_min(best.key == chunk_key ? best.id : 0xffffffffu);
-  const uint lowest_key = group_min(best.lowest_key);
+  const uvec2 least =
+      group_min(uvec2(best.key == chunk_key ? best.id : 0xffffffffu, best.lowest_key));
 
   uvec2 sum = uvec2(0);
   if (chunk_key > kMinusInfinityKey) {
     const float largest = key_logit(chunk_key);
     if (kHeld) {
-      [[unroll]] for (uint j = 0; j < kSegmentQuads; ++j) sum += weigh_quad(keys[j], largest);
+      [[unroll]] for (uint j = 0; j < kLaneQuads; ++j) sum += weigh_quad(keys[j], largest);
     } else {
       [[dont_unroll]] for (uint i = 0; i < kTiles * kSegmentQuads; ++i)
-        sum += weigh_quad(segment_keys(row_logits, first + i / kSegmentQuads * lanes,
+        sum += weigh_quad(segment_keys(row_logits, first + i / kSegmentQuads * kSegments,
                                        i % kSegmentQuads),
                           largest);
     }
   }
-  sum = uvec2(group_sum(sum.x), group_sum(sum.y));
+  sum = group_sum(sum);
   if (lane == 0)
     SamplingChunks(params.chunks).at[row_index * gl_NumWorkGroups.x + chunk] =
-        SamplingChunk(chunk_key, chunk_id, lowest_key, sum.x, sum.y);
+        SamplingChunk(chunk_key, least.x, least.y, sum.x, sum.y);
 }
 
 void main() {

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <bit>
+
 #include "engine/ops/kernel_choice.h"
 #include "params/sampling.h"
 
@@ -35,9 +38,10 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
   const uint32_t scan_lanes =
       is_cpu(caps) ? caps.subgroup_size : group_size(caps, kChunkLogits / kSegmentLogits);
   const uint32_t tiles = std::max(1u, kChunkLogits / kSegmentLogits / scan_lanes);
-  // Only for few rows: with shared memory fewer groups run at once, presumably. On an H200 one row
-  // takes 13.6 us instead of 20, but 64 rows 65 instead of 39.
-  const bool staged = tiles == 1 && shape.rows <= kFewRows && much_shared(caps);
+  // Rows that are few have the device to themselves: more lanes, and less for each to do.
+  const uint32_t most_parts = caps.limits.max_group_invocations / std::max(1u, scan_lanes);
+  const uint32_t parts =
+      tiles == 1 && shape.rows <= kFewRows ? std::bit_floor(std::clamp(most_parts, 1u, 4u)) : 1;
   const PickTables tables = pick_tables(caps, shape.vocab);
   const uint32_t pick_lanes =
       is_cpu(caps) ? caps.subgroup_size : group_size(caps, std::min(1024u, tables.list_tokens));
@@ -52,7 +56,7 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
   plan.chunks = std::max(1u, divide_up(shape.vocab, plan.chunk_tokens));
   plan.segments = plan.chunks * scan_lanes * tiles;
   plan.scan = {
-      .pipeline = {.kernel = "sample_scan", .constants = {scan_lanes, tiles, staged ? 1u : 0u}},
+      .pipeline = {.kernel = "sample_scan", .constants = {scan_lanes * parts, tiles, parts}},
       .groups = {.x = plan.chunks, .y = shape.rows}};
   plan.pick = {.pipeline = {.kernel = "sample_pick",
                             .constants = {pick_lanes, tables.bins, tables.list_tokens, scan_lanes}},

@@ -7,10 +7,17 @@ layout(local_size_x_id = 0) in;
 
 // A slot a subgroup: enough for 1024 invocations in subgroups of 4.
 shared uint group_slots[256];
+shared uvec2 group_pairs[256];
 
 void share_with_group(uint value) {
   barrier();  // slots may still be read by an earlier call
   if (subgroupElect()) group_slots[gl_SubgroupID] = value;
+  barrier();
+}
+
+void share_with_group(uvec2 value) {
+  barrier();
+  if (subgroupElect()) group_pairs[gl_SubgroupID] = value;
   barrier();
 }
 
@@ -31,6 +38,24 @@ uint group_sum(uint value) {
   share_with_group(value);
   value = 0;
   for (uint i = 0; i < gl_NumSubgroups; ++i) value += group_slots[i];
+  return value;
+}
+
+uvec2 group_min(uvec2 value) {
+  value = subgroupMin(value);
+  if (gl_NumSubgroups == 1) return value;
+  share_with_group(value);
+  value = uvec2(0xffffffffu);
+  for (uint i = 0; i < gl_NumSubgroups; ++i) value = min(value, group_pairs[i]);
+  return value;
+}
+
+uvec2 group_sum(uvec2 value) {
+  value = subgroupAdd(value);
+  if (gl_NumSubgroups == 1) return value;
+  share_with_group(value);
+  value = uvec2(0);
+  for (uint i = 0; i < gl_NumSubgroups; ++i) value += group_pairs[i];
   return value;
 }
 

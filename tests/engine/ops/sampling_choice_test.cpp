@@ -17,12 +17,14 @@ TEST(SamplingChoice, ChunksCoverTheVocabularyAndFitTheirSums) {
   for (const FakeDevice& device : kDevices) {
     for (const uint32_t vocab : {1u, 7u, 1000u, 32000u, 128256u, 262144u, 262208u}) {
       const SamplingPlan plan = choose_sampling(device.caps, {3, vocab});
-      const uint32_t lanes = plan.scan.pipeline.constants[0],
-                     tiles = plan.scan.pipeline.constants[1];
+      const auto& constants = plan.scan.pipeline.constants;
+      const uint32_t tiles = constants[1], parts = constants[2], lanes = constants[0] / parts;
       const uint32_t chunk = lanes * tiles * params::kSegmentQuads * 4;
-      const bool staged = plan.scan.pipeline.constants[2] != 0;
-      EXPECT_LE((staged ? chunk * 4 : 0) + 1024, device.caps.limits.max_shared_bytes)
-          << device.name;
+      EXPECT_EQ(lanes * parts, constants[0]) << device.name;
+      EXPECT_EQ(params::kSegmentQuads % parts, 0u) << device.name;
+      EXPECT_TRUE(parts == 1 || tiles == 1) << device.name;
+      EXPECT_LE(constants[0], device.caps.limits.max_group_invocations) << device.name;
+      EXPECT_LE(constants[0] * 4 + 3072, device.caps.limits.max_shared_bytes) << device.name;
       EXPECT_EQ(plan.chunk_tokens, chunk) << device.name;
       EXPECT_GE(chunk, 1024u) << device.name << ": a block is in three chunks";
       EXPECT_LE(chunk, 8191u) << device.name << ": the sums of sample_scan overflow";
@@ -50,7 +52,6 @@ TEST(SamplingChoice, TablesFitSharedMemoryAndWhatIsPutThere) {
     EXPECT_LE(lanes, tokens) << device.name;
     EXPECT_LE(tokens, bins) << device.name;
     EXPECT_GE(bins, 256u) << device.name << ": blocks, and quads of a block";
-    EXPECT_LE(plan.chunks, tokens) << device.name << ": chunks are joined in the list's memory";
     EXPECT_LE((kMaxSamplingVocab + bins - 1) / bins, tokens) << device.name << ": a bin of ids";
     EXPECT_GE(tokens, params::kMaxTopLogprobs) << device.name;
     EXPECT_EQ(lanes % device.caps.subgroup_size, 0u) << device.name;
@@ -72,12 +73,21 @@ TEST(SamplingChoice, ChunksAreTheSameForAnyNumberOfRows) {
   for (const FakeDevice& device : kDevices) {
     const SamplingPlan one = choose_sampling(device.caps, {1, 128256});
     const SamplingPlan many = choose_sampling(device.caps, {256, 128256});
-    for (const size_t lanes_and_tiles : {0, 1})
-      EXPECT_EQ(one.scan.pipeline.constants[lanes_and_tiles],
-                many.scan.pipeline.constants[lanes_and_tiles])
-          << device.name;
+    EXPECT_EQ(one.chunk_tokens, many.chunk_tokens) << device.name;
     EXPECT_EQ(one.pick.pipeline, many.pick.pipeline) << device.name;
     EXPECT_EQ(one.chunks, many.chunks) << device.name;
+  }
+}
+
+// A row that is alone has more lanes.
+TEST(SamplingChoice, FewRowsShareSegmentsOut) {
+  for (const FakeDevice& device : kDevices) {
+    const auto parts = [&](uint32_t rows) {
+      return choose_sampling(device.caps, {rows, 128256}).scan.pipeline.constants[2];
+    };
+    EXPECT_EQ(parts(64), 1u) << device.name;
+    EXPECT_EQ(parts(1) > 1, !device.cpu() && device.caps.limits.max_group_invocations >= 256)
+        << device.name;
   }
 }
 
