@@ -20,6 +20,7 @@ hearth_kernel(block_copy)
 # Matmul.
 set(quantized_formats q8_0,q4_0,q4_1,q5_0,q5_1,q2_k,q3_k,q4_k,q5_k,q6_k,iq4_nl,iq4_xs,mxfp4)
 hearth_kernel(matvec_float AXES weight=${weight_formats})
+hearth_kernel(matvec_team AXES weight=f32,f16,bf16)
 hearth_kernel(matvec_integer AXES weight=${quantized_formats} NEEDS integer_dot)
 hearth_kernel(matmul_invocation AXES weight=${weight_formats})
 hearth_kernel(matmul_tile AXES weight=${weight_formats})

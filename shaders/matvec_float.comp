@@ -11,20 +11,16 @@
 #include "quant/glsl.h"
 #include "weight_format.h"
 #include "common/activation.glsl"
-#include "common/reduce.glsl"
 #include "common/weight_chunk.glsl"
 #include "params/matmul.h"
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 
 layout(local_size_x_id = 0) in;
-#include "common/matmul_norm.glsl"
 layout(constant_id = 2) const uint kRows = 1;     // of x that a subgroup takes, 1 to 8
 layout(constant_id = 3) const uint kOutputs = 2;  // a subgroup
 layout(constant_id = 4) const uint kAhead = 4;    // steps along k whose loads are issued together
-layout(constant_id = 5) const uint kNorm = 0;  // 1: x is `scaled`, and `squares` are its norm's
-layout(constant_id = 6) const uint kGate = kGateNone;
-layout(constant_id = 7) const uint kEmit = 0;  // 1: leaves `scaled` and `squares` for the next norm
+layout(constant_id = 5) const uint kGate = kGateNone;
 
 // Of a subgroup's outputs the first half are gates and the second their ups, where there are gates.
 const uint kResults = kGate == kGateNone ? kOutputs : kOutputs / 2;
@@ -77,14 +73,11 @@ void main() {
   Chunk w[kStepChunks];
   if (chunk + reach < chunks) load_step(w, planes, rows, chunk);
   chain_wait();
-  float squares = 0.0;
-  if (kNorm != 0) squares = own_squares();
   // What the results end with, of which lane o has the one of output o: it is there when they are.
   const uint own_output = first + gl_SubgroupInvocationID;
-  float residuals[kRows], norm_weight = 0.0;
+  float residuals[kRows];
   [[unroll]] for (uint r = 0; r < kRows; ++r)
     residuals[r] = load_residual(first_row + r, own_output);
-  if (kEmit != 0) norm_weight = load_norm_weight(own_output);
   if (chunk + reach < chunks) {
     multiply_step(sum, w, rows, chunk);
     chunk += stride;
@@ -102,26 +95,21 @@ void main() {
     }
   }
 
-  float scale = 1.0;
-  if (kNorm != 0) scale = norm_scale(squares);
-  float own = 0.0;  // squares of this lane's results
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
     [[unroll]] for (uint o = 0; o < kResults; ++o) {
-      const float total = subgroupAdd(sum[r * kOutputs + o]) * scale;
+      const float total = subgroupAdd(sum[r * kOutputs + o]);
       float up = 0.0;
-      if (kGate != kGateNone) up = subgroupAdd(sum[r * kOutputs + o + kResults]) * scale;
+      if (kGate != kGateNone) up = subgroupAdd(sum[r * kOutputs + o + kResults]);
       const uint n = first + o;
       if (gl_SubgroupInvocationID == o && n < results && first_row + r < params.rows) {
         if (kGate != kGateNone) {
           F32(params.y).at[(first_row + r) * results + n] =
               activate(total, kGate == kGateGelu) * up;
         } else {
-          const float value = store_output(first_row + r, n, total, residuals[r]);
-          if (kEmit != 0) own += emit_scaled(n, value, norm_weight);
+          store_output(first_row + r, n, total, residuals[r]);
         }
       }
     }
   }
-  if (kEmit != 0) emit_squares(own);
   chain_done();
 }

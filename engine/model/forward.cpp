@@ -47,9 +47,6 @@ Status Forward::norm(WeightRole weight, uint32_t layer) {
   const BufferSlice hidden = rows_of(buffers.hidden, config().width);
   const BufferSlice norm_weight = context_.weights.get(weight, layer).front().buffer.all();
   const Weight* reader = reader_of(weight, layer);
-  const bool begun = begun_ == Norm{weight, layer};
-  begun_.reset();
-  if (begun) return {};
   if (reader != nullptr && !addend_ && !addend_parts_ && norms_row(*reader)) {
     normed_ = {.slice = hidden, .norm_weight = norm_weight};
     return {};
@@ -122,12 +119,6 @@ bool Forward::norms_row(const Weight& weight) const {
          });
 }
 
-bool Forward::finishes_norm(const Weight& weight) const {
-  return std::ranges::all_of(weight, [&](const WeightSegment& segment) {
-    return plan_for(weight, segment, bucket_.rows).finish_constant.has_value();
-  });
-}
-
 BufferSlice Forward::rows_in(RowForm form, const Buffer& buffer, uint32_t width) const {
   if (form == RowForm::kFloats) return rows_of(buffer, width);
   return buffer.slice(0, row_form_bytes(form, bucket_.rows, width));
@@ -158,7 +149,6 @@ Matmul Forward::product(const WeightSegment& segment, const Rows& x, uint32_t ro
       .scratch = context_.activations.matmul_scratch.all(),
       .counts = context_.activations.matmul_counts.all(),
       .norm_weight = x.norm_weight,
-      .squares = x.squares,
       .norm_epsilon = config().norm_epsilon,
       .shape = {
           .format = segment.format, .rows = rows, .inputs = segment.cols, .outputs = segment.rows}};
@@ -201,29 +191,9 @@ Result<std::optional<MatmulParts>> Forward::matmul_parts(std::string_view part,
 }
 
 Status Forward::add_product(std::string_view part, const Weight& weight, const Weight& bias,
-                            const Rows& x, const Norm& next) {
+                            const Rows& x) {
   HEARTH_ASSIGN(addend_parts_, matmul_parts(part, weight, bias, x));
   if (addend_parts_) return {};
-  const Activations& buffers = context_.activations;
-  const Weight* reader = reader_of(next.role, next.layer);
-  const bool one = bucket_.rows == 1 && weight.size() == 1 && bias.empty();
-  if (one && reader != nullptr && finishes_norm(*reader)) {
-    const MatmulPlan plan = plan_for(weight, weight.front(), 1);
-    // `projected` is not in use here: it is for norms before h is added to.
-    const uint64_t bytes = square_bytes(plan);
-    if (plan.begin_constant && bytes <= buffers.projected.bytes()) {
-      Matmul op = product(weight.front(), x, 1);
-      op.y = rows_of(buffers.hidden, config().width);
-      op.residual = op.y;
-      op.begin_norm = {.weight = context_.weights.get(next.role, next.layer).front().buffer.all(),
-                       .scaled = rows_of(buffers.normed, config().width),
-                       .squares = buffers.projected.slice(0, bytes)};
-      normed_ = {.slice = op.begin_norm->scaled, .squares = op.begin_norm->squares};
-      begun_ = next;
-      recorder_.set_part(part);
-      return record_matmul(recorder_, context_.pipelines, plan, op);
-    }
-  }
   return matmul(part, weight, &bias, x, context_.activations.hidden, bucket_.rows, true);
 }
 
@@ -332,8 +302,7 @@ Status Forward::attention(uint32_t layer) {
 Status Forward::add_attention_out(uint32_t layer) {
   return add_product(step_part::kAttentionOut,
                      context_.weights.get(WeightRole::kAttentionOut, layer),
-                     context_.weights.get(WeightRole::kAttentionOutBias, layer), attended_,
-                     {WeightRole::kMlpNorm, layer});
+                     context_.weights.get(WeightRole::kAttentionOutBias, layer), attended_);
 }
 
 Status Forward::attention_out(uint32_t layer) {
@@ -379,10 +348,8 @@ Status Forward::mlp(uint32_t layer) {
 
 Status Forward::add_mlp_out(uint32_t layer) {
   static const Weight kNoBias;
-  const bool last = layer + 1 == config().layers;
-  return add_product(
-      step_part::kDown, context_.weights.get(WeightRole::kDown, layer), kNoBias, mlp_,
-      last ? Norm{WeightRole::kOutputNorm, 0} : Norm{WeightRole::kAttentionNorm, layer + 1});
+  return add_product(step_part::kDown, context_.weights.get(WeightRole::kDown, layer), kNoBias,
+                     mlp_);
 }
 
 Status Forward::mlp_out(uint32_t layer) {

@@ -100,28 +100,21 @@ class Forward {
   struct Rows {
     BufferSlice slice;
     RowForm form = RowForm::kFloats;
-    std::optional<BufferSlice> squares = {};      // the product is to finish the floats' norm
-    std::optional<BufferSlice> norm_weight = {};  // or to norm them
+    std::optional<BufferSlice> norm_weight = {};  // the product is to norm them
   };
   // The form in which all segments of a weight want so many rows, if a kernel before can write it.
   RowForm form_for(const Weight& weight, uint32_t rows) const;
   MatmulPlan plan_for(const Weight& weight, const WeightSegment& segment, uint32_t rows) const;
-  // Whether all segments of a weight can norm a single row, or finish a norm that a product began.
+  // Whether there is a single row that all segments of a weight can norm.
   bool norms_row(const Weight& weight) const;
-  bool finishes_norm(const Weight& weight) const;
   Matmul product(const WeightSegment& segment, const Rows& x, uint32_t rows) const;
   // The products of all segments, where the sums are left in parts because whatever reads them adds
   // them up: null where they are not. Only weights without a bias.
   Result<std::optional<MatmulParts>> matmul_parts(std::string_view part, const Weight& weight,
                                                   const Weight& bias, const Rows& x);
-  // h += weight * x. Left in parts to the norm that comes next, or that norm begun.
-  struct Norm {
-    WeightRole role;
-    uint32_t layer;
-    bool operator==(const Norm&) const = default;
-  };
-  Status add_product(std::string_view part, const Weight& weight, const Weight& bias, const Rows& x,
-                     const Norm& next);
+  // h += weight * x, or left in parts to the norm that comes next.
+  Status add_product(std::string_view part, const Weight& weight, const Weight& bias,
+                     const Rows& x);
   Status matmul(std::string_view part, const Weight& weight, const Weight* bias, const Rows& x,
                 const Buffer& y, uint32_t rows, bool add_to_y, float soft_cap = 0);
   // m by one kernel, where one can; false where none can.
@@ -151,7 +144,6 @@ class Forward {
   StepLayout layout_;
   bool addend_ = false;                      // t is to be added to h
   std::optional<MatmulParts> addend_parts_;  // are to be added to h
-  std::optional<Norm> begun_;                // normed_ is of that norm
   Rows normed_, attended_, mlp_;             // x, a and m
 };
 

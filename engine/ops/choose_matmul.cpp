@@ -3,14 +3,18 @@
 
 #include "engine/ops/choose_tile.h"
 #include "engine/ops/kernel_choice.h"
+#include "params/matmul.h"
 
 namespace hearth {
 namespace {
 
-// Constants of matvec_float and of matvec_integer.
+// Constants of the matrix-vector kernels, and of those whose groups are of teams.
 constexpr size_t kMatvecOutputs = 3;
-constexpr size_t kFloatFinish = 5, kFloatGate = 6, kFloatBegin = 7;
-constexpr size_t kIntegerNorm = 7, kIntegerGate = 8;
+constexpr size_t kFloatGate = 5;
+constexpr size_t kTeamNorm = 7, kTeamGate = 8;
+
+// No device promises more subgroups in a group.
+constexpr uint32_t kMostSubgroups = 32;
 
 // How many rows of x an invocation of matmul_invocation takes. Decoding its weights takes a CPU as
 // long as multiplying 2.4 rows by them (measured, 32000 x 288 weights of Q8_0); few sizes, so that
@@ -39,37 +43,75 @@ struct FloatStep {
 };
 
 // Few vectors: few outputs a subgroup make many subgroups, and the loads of some steps keep the
-// memory busy. More: each weight is used more often, so registers go to sums. In a chain
-// (runtime/chain.h) the loads of the first step are under way while the kernel waits for x, so
-// there are more of them. Measured on an H200.
-FloatStep float_step(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
+// memory busy. More: each weight is used more often, so registers go to sums.
+FloatStep float_step(const MatmulShape& shape, uint32_t rows_at_once) {
   if (rows_at_once > 2) return {4, 1};
   const bool many_outputs = shape.outputs >= 8192;
   if (!format_info(shape.format).is_float()) return {many_outputs ? 2u : 1u, 1};
-  if (rows_at_once > 1 || !caps.features.ordered_groups)
-    return many_outputs ? FloatStep{2, 1} : FloatStep{1, 4};
-  if (many_outputs) return {4, 2};
-  const uint32_t chunk_weights = shape.format == WeightFormat::kF32 ? 4 : 8;
-  const uint32_t lane_chunks = shape.inputs / chunk_weights / caps.subgroup_size;
-  // With few rows there are few subgroups, which then must load more each.
-  if (shape.outputs <= 2048 && lane_chunks >= 32) return {1, 16};
-  return {2, std::clamp(std::bit_floor(lane_chunks), 1u, 8u)};
+  return many_outputs ? FloatStep{2, 1} : FloatStep{1, 4};
 }
 
-// Float arithmetic.
-KernelPlan choose_float(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
-  // Large groups are few, so that the next kernel has fewer to wait for; but where there is much to
-  // do, or much for each lane, they leave more of the device idle in the end (measured on an H200).
-  // No device promises more than 32 subgroups in a group.
-  const bool small = shape.inputs <= 2048 && shape.outputs <= 16384;
-  const uint32_t most = std::min(small ? 512u : 256u, 32 * caps.subgroup_size);
-  const uint32_t lanes = group_size(caps, rows_at_once == 1 ? most : 128);
-  const auto [outputs, ahead] = float_step(caps, shape, rows_at_once);
-  return {.pipeline = {.kernel = variant("matvec_float", shape.format),
-                       .constants = {lanes, kNoEpilogue, rows_at_once, outputs, ahead, 0, 0, 0},
-                       .subgroup_size = caps.subgroup_size},
-          .groups = {.x = divide_up(shape.outputs, outputs * lanes / caps.subgroup_size),
-                     .y = divide_up(shape.rows, rows_at_once)}};
+// Float arithmetic, a subgroup a row of weights.
+MatmulPlan choose_float(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
+  const uint32_t lanes = group_size(
+      caps, std::min(rows_at_once == 1 ? 256u : 128u, kMostSubgroups * caps.subgroup_size));
+  const auto [outputs, ahead] = float_step(shape, rows_at_once);
+  return {
+      .multiply = {.pipeline = {.kernel = variant("matvec_float", shape.format),
+                                .constants = {lanes, kNoEpilogue, rows_at_once, outputs, ahead,
+                                              params::kGateNone},
+                                .subgroup_size = caps.subgroup_size},
+                   .groups = {.x = divide_up(shape.outputs, outputs * lanes / caps.subgroup_size),
+                              .y = divide_up(shape.rows, rows_at_once)}}};
+}
+
+// How the lanes of a team of matvec_team share a row of float weights out: a chunk is a load.
+struct TeamStep {
+  uint32_t lanes, lane_chunks;
+};
+
+TeamStep team_step(const DeviceCaps& caps, uint32_t chunks, uint32_t most_lanes) {
+  const uint32_t lane_chunks = divide_up(chunks, most_lanes);
+  return {divide_up(divide_up(chunks, lane_chunks), caps.subgroup_size) * caps.subgroup_size,
+          lane_chunks};
+}
+
+// One vector in float arithmetic. Numbers as measured on an H200: where kernels wait for each other
+// a multiprocessor is best filled by one group, whose lanes have eight loads under way each, and
+// which stays for as many rounds as there are; then there are few groups to wait for, and all are
+// done at about the same time. With too many rounds for that, smaller groups follow each other.
+// Null where a lane would have too much of a row.
+std::optional<MatmulPlan> choose_team(const DeviceCaps& caps, const MatmulShape& shape) {
+  constexpr uint32_t kLoads = 8, kLargeLanes = 1024, kSmallLanes = 256;
+  constexpr uint32_t kMostRounds = 14, kSmallRounds = 8;  // sums of more take over 16 KiB
+  const uint32_t chunks = shape.inputs / (shape.format == WeightFormat::kF32 ? 4 : 8);
+  const auto fit = [&](uint32_t lanes) {
+    return group_size(caps, std::min(lanes, kMostSubgroups * caps.subgroup_size));
+  };
+  const auto outputs_of = [&](const TeamStep& team) {
+    return std::bit_floor(
+        std::min({std::max(kLoads / team.lane_chunks, 1u), caps.subgroup_size, shape.outputs}));
+  };
+  uint32_t most = fit(caps.features.ordered_groups ? kLargeLanes : kSmallLanes);
+  TeamStep team = team_step(caps, chunks, most);
+  if (team.lane_chunks > kLoads) return std::nullopt;
+  const uint32_t device_groups = multiprocessors(caps) * (kLargeLanes / most);
+  uint32_t rounds =
+      divide_up(shape.outputs, outputs_of(team) * (most / team.lanes) * device_groups);
+  if (rounds > kMostRounds) {
+    most = std::min(most, fit(std::max(chunks / 2, kSmallLanes)));
+    team = team_step(caps, chunks, most);
+    rounds = kSmallRounds;
+  }
+  const uint32_t outputs = outputs_of(team), teams = most / team.lanes;
+  const uint32_t lanes = team.lanes * teams;
+  return MatmulPlan{
+      .multiply = {.pipeline = {.kernel = variant("matvec_team", shape.format),
+                                .constants = {lanes, kNoEpilogue, 1, outputs, shape.inputs,
+                                              lanes / caps.subgroup_size, rounds, 0,
+                                              params::kGateNone, teams},
+                                .subgroup_size = caps.subgroup_size},
+                   .groups = {.x = divide_up(shape.outputs, outputs * teams * rounds)}}};
 }
 
 // The most pieces of 32 elements of x that a lane of matvec_integer keeps in registers.
@@ -121,6 +163,7 @@ MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint
   if (shape.format == WeightFormat::kQ4_0 && rows_at_once == 1 && outputs == 4 &&
       all_outputs > 16 * all_teams)
     outputs = 8;
+  outputs = std::bit_floor(std::min(outputs, shape.outputs));
   constexpr uint32_t kMostRounds = 16;
   const uint32_t rounds = std::clamp(divide_up(all_outputs, outputs * all_teams), 1u, kMostRounds);
   const uint32_t lanes = team * teams;
@@ -152,17 +195,18 @@ MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape, bool 
   const bool matrices = matrix_units(caps, shape.format);
   const uint32_t matvec_rows = !matrices ? kMaxMatvecRows : integer ? 2 : 1;
   if (shape.rows > matvec_rows && !deterministic) return choose_tile(caps, shape);
-  MatmulPlan plan = integer ? choose_integer(caps, shape, rows_at_once)
-                            : MatmulPlan{.multiply = choose_float(caps, shape, rows_at_once)};
-  if (shape.rows > 1 || deterministic) return plan;
+  const bool one = shape.rows == 1 && !deterministic;
+  std::optional<MatmulPlan> teams;
   if (integer) {
-    plan.norm_constant = kIntegerNorm;
-  } else {
-    plan.finish_constant = kFloatFinish;
-    plan.begin_constant = kFloatBegin;
+    teams = choose_integer(caps, shape, rows_at_once);
+  } else if (one && !quantized) {
+    teams = choose_team(caps, shape);
   }
+  MatmulPlan plan = teams ? *teams : choose_float(caps, shape, rows_at_once);
+  if (!one) return plan;
+  if (teams) plan.norm_constant = kTeamNorm;
   if (plan.multiply.pipeline.constants[kMatvecOutputs] % 2 == 0)
-    plan.gate_constant = integer ? kIntegerGate : kFloatGate;
+    plan.gate_constant = teams ? kTeamGate : kFloatGate;
   return plan;
 }
 

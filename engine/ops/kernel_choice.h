@@ -131,10 +131,10 @@ struct MatmulPlan {
   uint64_t scratch_bytes = 0;  // of both
 
   PartLayout parts = {};  // where there is a reduce
-  // What `multiply` can do besides (params/matmul.h): norm its row, or finish a norm that was begun;
-  // begin the norm of its result; put the gates and ups of an MLP together. Which of its constants
-  // say so; with f16 rows the one after the gate's says that the results are to be f16.
-  std::optional<size_t> norm_constant = {}, finish_constant = {}, begin_constant = {};
+  // What `multiply` can do besides (params/matmul.h): norm its row; put the gates and ups of an MLP
+  // together. Which of its constants say so; with f16 rows the one after the gate's says that the
+  // results are to be f16.
+  std::optional<size_t> norm_constant = {};
   std::optional<size_t> gate_constant = {};
 };
 

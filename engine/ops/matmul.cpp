@@ -25,9 +25,8 @@ Status check(const MatmulPlan& plan, const Matmul& op) {
                  fmt::format("no kernel for a product of {} x {} {} weights with {} rows: inputs "
                              "come in multiples of {}",
                              shape.outputs, shape.inputs, format.name, shape.rows, unit)};
-  if ((op.norm_weight && !plan.norm_constant) || (op.squares && !plan.finish_constant) ||
-      (op.begin_norm && !plan.begin_constant) || (op.gate && !plan.gate_constant) ||
-      (op.squares && op.begin_norm) || (op.gate && (epilogue(op) != 0 || shape.outputs % 8 != 0)))
+  if ((op.norm_weight && !plan.norm_constant) || (op.gate && !plan.gate_constant) ||
+      (op.gate && (epilogue(op) != 0 || shape.outputs % 8 != 0)))
     return Error{ErrorKind::kInvalid, "this product cannot norm, or join gates and ups"};
   if (plan.scratch_bytes > 0 && (!op.scratch || op.scratch->bytes < plan.scratch_bytes))
     return Error{ErrorKind::kInvalid,
@@ -47,8 +46,6 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
   PipelineInfo info = kernel.pipeline;
   info.constants[kEpilogueConstant] = last ? epilogue(op) : 0;
   if (op.norm_weight) info.constants[*plan.norm_constant] = 1;
-  if (op.squares) info.constants[*plan.finish_constant] = 1;
-  if (op.begin_norm) info.constants[*plan.begin_constant] = 1;
   if (op.gate) {
     info.constants[*plan.gate_constant] =
         *op.gate == MlpActivation::kSilu ? params::kGateSilu : params::kGateGelu;
@@ -58,43 +55,33 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
   // Where tiles are shared the scratch for parts is theirs.
   const bool shared = shares_tiles(plan, op);
   const BufferSlice parts = shared ? op.scratch->slice(plan.prepared_bytes, plan.part_bytes) : y;
-  const std::optional<BufferSlice> squares = op.begin_norm ? op.begin_norm->squares : op.squares;
-  const BufferSlice norm_weight =
-      op.begin_norm ? op.begin_norm->weight : op.norm_weight.value_or(op.weight);
-  const params::Matmul params{
-      .weight = op.weight.address(),
-      .x = x.address(),
-      .y = y.address(),
-      .bias = op.bias ? op.bias->address() : 0,
-      .residual = op.residual ? op.residual->address() : 0,
-      .norm_weight = norm_weight.address(),
-      .scaled = op.begin_norm ? op.begin_norm->scaled.address() : 0,
-      .squares = squares ? squares->address() : 0,
-      .counts = shared ? op.counts->address() : 0,
-      .shared_parts = shared ? parts.address() : 0,
-      .rows = op.shape.rows,
-      .inputs = op.shape.inputs,
-      .outputs = op.shape.outputs,
-      .soft_cap = op.soft_cap,
-      .epsilon = op.norm_epsilon,
-      .square_count = squares ? static_cast<uint32_t>(squares->bytes / 4) : 0,
-      .whole_tiles = shared ? plan.shared->whole_tiles : 0,
-      .part_stride = part_stride};
+  const BufferSlice norm_weight = op.norm_weight.value_or(op.weight);
+  const params::Matmul params{.weight = op.weight.address(),
+                              .x = x.address(),
+                              .y = y.address(),
+                              .bias = op.bias ? op.bias->address() : 0,
+                              .residual = op.residual ? op.residual->address() : 0,
+                              .norm_weight = norm_weight.address(),
+                              .counts = shared ? op.counts->address() : 0,
+                              .shared_parts = shared ? parts.address() : 0,
+                              .rows = op.shape.rows,
+                              .inputs = op.shape.inputs,
+                              .outputs = op.shape.outputs,
+                              .soft_cap = op.soft_cap,
+                              .epsilon = op.norm_epsilon,
+                              .whole_tiles = shared ? plan.shared->whole_tiles : 0,
+                              .part_stride = part_stride};
   recorder.dispatch(
       {.pipeline = *pipeline,
        .push = params,
        .groups = kernel.groups,
        .accesses = {reads(op.weight), reads(x), written, reads(op.bias.value_or(op.weight)),
-                    reads(op.residual.value_or(x)), reads(op.squares.value_or(op.weight)),
-                    reads(norm_weight), op.begin_norm ? writes(op.begin_norm->scaled) : written,
-                    op.begin_norm ? writes(op.begin_norm->squares) : written,
+                    reads(op.residual.value_or(x)), reads(norm_weight),
                     shared ? writes(parts) : written, shared ? writes(*op.counts) : written}});
   return {};
 }
 
 }  // namespace
-
-uint64_t square_bytes(const MatmulPlan& plan) { return uint64_t{plan.multiply.groups.x} * 4; }
 
 Status record_prepare(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                       const Matmul& op, const BufferSlice& prepared) {

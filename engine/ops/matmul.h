@@ -13,13 +13,6 @@
 
 namespace hearth {
 
-// An RMS norm that one product begins and the next finishes, without a kernel of its own.
-struct NormBegin {
-  BufferSlice weight;   // [outputs] f32, of the norm
-  BufferSlice scaled;   // [outputs] f32, y times that
-  BufferSlice squares;  // square_bytes(plan)
-};
-
 struct Matmul {
   BufferSlice weight;                   // [outputs, inputs], device layout of shape.format
   BufferSlice x;                        // [rows, inputs] f32
@@ -34,12 +27,7 @@ struct Matmul {
   // The norm before this product, of which these are the weights, [inputs] f32: x is normed on the
   // way. Only with plan.norm_constant.
   std::optional<BufferSlice> norm_weight;
-  // The norm before this product, begun by the product before: x is its `scaled`, and these are its
-  // squares. Only with plan.finish_constant.
-  std::optional<BufferSlice> squares;
   float norm_epsilon = 1e-5f;
-  // The norm after it; only with plan.begin_constant.
-  std::optional<NormBegin> begin_norm;
   // The first half of the outputs are gates of the second: y[r, n] = act(y[r, n]) * y[r, n + half],
   // [rows, outputs / 2], f32 or, with half_results, f16. Only with plan.gate_constant, and without
   // bias, residual and soft cap.
@@ -62,8 +50,6 @@ struct PlannedMatmul {
 // takes the place of their ops', has room for the next one's.
 Status record_matmuls(CommandRecorder& recorder, PipelineStore& pipelines,
                       std::span<const PlannedMatmul> matmuls, const BufferSlice& scratch);
-
-uint64_t square_bytes(const MatmulPlan& plan);
 
 // Sums of split products that are still to be added up: one matrix, in which the outputs of each
 // product come after those of the one before.

@@ -9,11 +9,8 @@ HEARTH_CONSTANT(kEpilogueBias, 1u)
 HEARTH_CONSTANT(kEpilogueSoftCap, 2u)
 HEARTH_CONSTANT(kEpilogueResidual, 4u)
 
-// An RMS norm between two matrix-vector products of one row needs no kernel of its own. Kernels that make
-// integers of x norm it on the way; of two others the first leaves beside y
-//   scaled[n] = y[n] * norm_weight[n];  squares[g] = sum of y[n]^2 over what group g computed
-// and the second, for which x is `scaled`, multiplies its sums by
-//   1 / sqrt(sum over g of squares[g] / inputs + epsilon)
+// An RMS norm before a product of one row needs no kernel of its own where the product norms x on the way:
+//   x[k] * norm_weight[k] / sqrt(sum over k of x[k]^2 / inputs + epsilon)
 // Besides, the outputs of a gated MLP can be put together where they are made: the first half of the
 // matrix is the gate, the second is up:
 //   y[r, n] = act(sum[r, n]) * sum[r, n + outputs / 2]
@@ -27,9 +24,7 @@ HEARTH_PARAMS(Matmul)
   address y;         // [rows, outputs] f32
   address bias;      // [outputs] f32
   address residual;  // [rows, outputs] f32; may be y
-  address norm_weight;  // [outputs] f32, or [inputs] of those that norm x on the way
-  address scaled;       // [outputs] f32
-  address squares;      // [square_count] f32
+  address norm_weight;  // [inputs] f32
   address counts;       // of shared tiles: a u32 each, zero: groups that are done
   address shared_parts; // [shared tiles, groups of each, rows of a tile, outputs of a tile] f32
   uint rows;
@@ -37,7 +32,6 @@ HEARTH_PARAMS(Matmul)
   uint outputs;
   float soft_cap;
   float epsilon;  // of the norm
-  uint square_count;
   uint whole_tiles;  // that have a group each; the others are shared
   uint part_stride;  // of a split product: floats from row to row of its parts
 HEARTH_PARAMS_END

@@ -98,8 +98,7 @@ TEST_F(MatmulTest, EveryShapeOfTheMatrixVectorKernels) {
           0,     0, test.teams};
       plan.multiply.groups.x = divide_up(shape.outputs, test.outputs * test.last * test.teams);
     } else {
-      plan.multiply.pipeline.constants = {lanes, 0, test.rows_at_once, test.outputs, test.last, 0,
-                                          0,     0};
+      plan.multiply.pipeline.constants = {lanes, 0, test.rows_at_once, test.outputs, test.last, 0};
       plan.multiply.groups.x = divide_up(shape.outputs, test.outputs * kSubgroups);
     }
     EXPECT_LT(nmse(multiply(plan, shape, weights, x),
@@ -280,60 +279,83 @@ TEST_F(MatmulTest, PartsOfSeveralProductsInOneMatrix) {
   EXPECT_FALSE(records(whole, scratch.all()));
 }
 
-// A norm between two products of one row: the first begins it, the second finishes it.
-TEST_F(MatmulTest, ANormBetweenTwoProducts) {
-  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kF32}) {
-    const uint32_t width = 1000;
-    const MatmulShape first{.format = format, .rows = 1, .inputs = 96, .outputs = width};
-    const MatmulShape second{.format = format, .rows = 1, .inputs = width, .outputs = 70};
-    const MatmulPlan begin = choose_matmul(gpu_caps(true), first);
-    const MatmulPlan finish = choose_matmul(gpu_caps(true), second);
-    ASSERT_TRUE(begin.begin_constant && finish.finish_constant);
-    const Weights a = random_weights(format, first.outputs, first.inputs);
-    const Weights b = random_weights(format, second.outputs, second.inputs);
-    const std::vector<float> x = random_floats(first.inputs, 5, 3.0f);
-    const std::vector<float> residual = random_floats(first.outputs, 7);
-    const std::vector<float> norm = random_floats(first.outputs, 6);
-    const Buffer a_buffer = filled(a.device), b_buffer = filled(b.device), x_buffer = filled(x);
-    const Buffer norm_buffer = filled(norm), h_buffer = filled(residual);
-    const Buffer scaled = poisoned(first.outputs * 4), y_buffer = poisoned(second.outputs * 4);
-    const Buffer squares = poisoned(square_bytes(begin) + 16);
-    const BufferSlice used = squares.slice(0, square_bytes(begin));
-    run([&](CommandRecorder& recorder) -> Status {
-      HEARTH_TRY(record_matmul(
-          recorder, pipelines(), begin,
-          {.weight = a_buffer.all(),
-           .x = x_buffer.all(),
-           .y = h_buffer.all(),
-           .residual = h_buffer.all(),
-           .begin_norm =
-               NormBegin{.weight = norm_buffer.all(), .scaled = scaled.all(), .squares = used},
-           .shape = first}));
-      return record_matmul(recorder, pipelines(), finish,
-                           {.weight = b_buffer.all(),
-                            .x = scaled.all(),
-                            .y = y_buffer.all(),
-                            .squares = used,
-                            .norm_epsilon = 1e-1f,
-                            .shape = second});
-    });
-    std::vector<double> h = reference_matmul(a.values, x, 1, first.inputs, first.outputs);
-    for (size_t i = 0; i < h.size(); ++i) h[i] += residual[i];
-    EXPECT_LT(nmse(read<float>(h_buffer), h), limit(begin));
-    const std::vector<float> rounded(h.begin(), h.end());
-    const std::vector<double> normed = reference_rms_norm(rounded, norm, 1, second.inputs, 1e-1);
-    const std::vector<float> rows(normed.begin(), normed.end());
-    EXPECT_LT(nmse(read<float>(y_buffer),
-                   reference_matmul(b.values, rows, 1, second.inputs, second.outputs)),
-              limit(finish));
+// Rows that lanes have several chunks of, or that leave lanes without any; outputs that end in the
+// middle of a team's. A result that two teams stored would have its residual added twice.
+TEST_F(MatmulTest, TeamsShareARowOfFloatsOut) {
+  struct Case {
+    WeightFormat format;
+    uint32_t inputs, outputs, team_subgroups, teams, step_outputs, rounds;
+    bool gate;
+  };
+  constexpr WeightFormat kF32 = WeightFormat::kF32, kF16 = WeightFormat::kF16,
+                         kBf16 = WeightFormat::kBf16;
+  for (const Case& test : std::initializer_list<Case>{{kF16, 328, 37, 3, 2, 4, 3, false},
+                                                      {kF16, 328, 40, 3, 2, 4, 3, true},
+                                                      {kF16, 384, 5, 6, 1, 4, 1, false},
+                                                      {kF32, 40, 37, 3, 3, 2, 2, false},
+                                                      {kBf16, 96, 40, 2, 2, 2, 4, true},
+                                                      {kBf16, 8, 3, 1, 4, 1, 1, false}}) {
+    SCOPED_TRACE(::testing::Message()
+                 << format_info(test.format).name << ", " << test.outputs << " x " << test.inputs);
+    const MatmulShape shape{
+        .format = test.format, .rows = 1, .inputs = test.inputs, .outputs = test.outputs};
+    MatmulPlan plan = choose_matmul(gpu_caps(true), shape);
+    ASSERT_TRUE(plan.norm_constant);
+    const uint32_t subgroups = test.team_subgroups * test.teams;
+    plan.gate_constant = *plan.norm_constant + 1;
+    plan.multiply.pipeline.constants = {subgroups * device().caps().subgroup_size,
+                                        0,
+                                        1,
+                                        test.step_outputs,
+                                        test.inputs,
+                                        subgroups,
+                                        test.rounds,
+                                        0,
+                                        0,
+                                        test.teams};
+    plan.multiply.groups.x = divide_up(test.outputs, test.step_outputs * test.teams * test.rounds);
+    const Weights weights = random_weights(test.format, test.outputs, test.inputs);
+    const std::vector<float> x = random_floats(test.inputs, 5, 3.0f);
+    const std::vector<float> norm = random_floats(test.inputs, 6);
+    const std::vector<float> residual = random_floats(test.outputs, 7);
+    const Buffer weight = filled(weights.device), x_buffer = filled(x), norm_buffer = filled(norm);
+    const Buffer y = filled(residual);
+    Matmul op{.weight = weight.all(),
+              .x = x_buffer.all(),
+              .y = y.all(),
+              .norm_weight = norm_buffer.all(),
+              .norm_epsilon = 1e-1f,
+              .shape = shape};
+    if (test.gate) {
+      op.gate = MlpActivation::kSilu;
+    } else {
+      op.residual = y.all();
+    }
+    run([&](CommandRecorder& recorder) { return record_matmul(recorder, pipelines(), plan, op); });
+    const std::vector<double> normed = reference_rms_norm(x, norm, 1, test.inputs, 1e-1);
+    const std::vector<float> row(normed.begin(), normed.end());
+    std::vector<double> wanted =
+        reference_matmul(weights.values, row, 1, test.inputs, test.outputs);
+    const uint32_t half = test.outputs / 2;
+    for (uint32_t n = 0; n < test.outputs; ++n) {
+      if (!test.gate) {
+        wanted[n] += residual[n];
+      } else if (n < half) {
+        wanted[n] *= wanted[n + half] / (1 + std::exp(-wanted[n]));
+      } else {
+        wanted[n] = residual[n];  // not touched
+      }
+    }
+    EXPECT_LT(nmse(read<float>(y), wanted), limit(plan));
   }
 }
 
-// Where integers are made of x it is normed on the way; rows of one piece and of many, teams of any
-// size.
+// The norm of a row that one product reads; rows of one piece and of many, teams of any size.
 TEST_F(MatmulTest, ANormOnTheWay) {
-  if (device().caps().subgroup_size < 8) GTEST_SKIP() << "no integers of x in subgroups this small";
-  for (const WeightFormat format : {WeightFormat::kQ8_0, WeightFormat::kQ4K})
+  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0, WeightFormat::kQ4K}) {
+    // Eight lanes make integers of a piece of x.
+    const bool integer = !format_info(format).is_float();
+    if (integer && device().caps().subgroup_size < 8) continue;
     for (const uint32_t inputs : {256u, 1280u, 4352u}) {
       const MatmulShape shape{.format = format, .rows = 1, .inputs = inputs, .outputs = 70};
       const MatmulPlan plan = choose_matmul(gpu_caps(true), shape);
@@ -359,6 +381,7 @@ TEST_F(MatmulTest, ANormOnTheWay) {
           limit(plan))
           << inputs;
     }
+  }
 }
 
 TEST_F(MatmulTest, DeterministicRowsAreBitEqualAloneAndInABatch) {

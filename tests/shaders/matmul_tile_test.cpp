@@ -229,7 +229,7 @@ TEST_F(MatmulTileTest, GatesAndUps) {
       if (vector && !plan.gate_constant) {
         // Only large matrices get two outputs a subgroup, and with them this.
         plan.multiply.pipeline.constants[3] = 2;
-        plan.gate_constant = 6;
+        plan.gate_constant = 5;
       }
       ASSERT_TRUE(plan.gate_constant) << rows;
       if (rounds) plan = in_rounds(plan, shape);

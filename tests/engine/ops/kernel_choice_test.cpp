@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/ops/choose_tile.h"
 #include "tests/support/fake_devices.h"
 
 namespace hearth {
@@ -23,7 +24,7 @@ TEST(KernelChoice, CpuDevicesGetTheTierWithoutBarriers) {
   for (const FakeDevice& device : kDevices) {
     const bool cpu = device.caps.type == DeviceType::kCpu;
     const MatmulPlan matmul = choose_matmul(device.caps, shape_of(WeightFormat::kF16, 1));
-    EXPECT_EQ(matmul.multiply.pipeline.kernel, cpu ? "matmul_invocation.f16" : "matvec_float.f16")
+    EXPECT_EQ(matmul.multiply.pipeline.kernel, cpu ? "matmul_invocation.f16" : "matvec_team.f16")
         << device.name;
     const KernelPlan norm = choose_rms_norm(device.caps, {1, 4096});
     if (cpu) {
@@ -49,51 +50,79 @@ TEST(KernelChoice, IntegerDotsServeQuantizedWeightsWhereTheyAreFast) {
   }
 }
 
-// Where kernels wait for each other on the GPU, a product of one row loads more before it waits.
-TEST(KernelChoice, OneRowProductsInAChainLoadMoreAtOnce) {
-  DeviceCaps caps = kDevices.front().caps;
+// Where kernels wait for each other on the GPU, one group on every multiprocessor takes all rounds;
+// of very many outputs smaller groups follow each other.
+TEST(KernelChoice, OneRowOfFloatsFillsTheDeviceOnce) {
+  DeviceCaps caps = with_matrices(kDevices.front().caps);
   ASSERT_EQ(caps.subgroup_size, 32u);
+  caps.limits.multiprocessors = 132;
   struct Case {
-    uint32_t outputs, inputs, rows;
+    WeightFormat format;
+    uint32_t outputs, inputs;
     bool ordered;
-    uint32_t step_outputs, ahead;
+    uint32_t lanes, teams, step_outputs, rounds;
   };
-  for (const Case& wanted : std::initializer_list<Case>{{4096, 4096, 1, false, 1, 4},
-                                                        {28672, 4096, 1, false, 2, 1},
-                                                        {4096, 4096, 1, true, 2, 8},
-                                                        {4096, 14336, 1, true, 2, 8},
-                                                        {28672, 4096, 1, true, 4, 2},
-                                                        {2048, 8192, 1, true, 1, 16},
-                                                        {2048, 2048, 1, true, 2, 8},
-                                                        {512, 288, 1, true, 2, 1},
-                                                        {4096, 4096, 2, true, 1, 4},
-                                                        {4096, 4096, 5, true, 4, 1}}) {
+  constexpr WeightFormat kF16 = WeightFormat::kF16, kF32 = WeightFormat::kF32;
+  for (const Case& wanted : std::initializer_list<Case>{{kF16, 6144, 4096, true, 1024, 2, 8, 3},
+                                                        {kF16, 4096, 4096, true, 1024, 2, 8, 2},
+                                                        {kF16, 28672, 4096, true, 1024, 2, 8, 14},
+                                                        {kF16, 4096, 14336, true, 896, 1, 4, 8},
+                                                        {kF16, 128256, 4096, true, 256, 1, 4, 8},
+                                                        {kF16, 3072, 2048, true, 1024, 4, 8, 1},
+                                                        {kF16, 16384, 2048, true, 1024, 4, 8, 4},
+                                                        {kF16, 2048, 8192, true, 1024, 1, 8, 2},
+                                                        {kF16, 128256, 2048, true, 256, 1, 8, 8},
+                                                        {kF16, 57344, 8192, true, 512, 1, 4, 8},
+                                                        {kF32, 2048, 8192, true, 1024, 1, 4, 4},
+                                                        {kF16, 3, 2048, true, 1024, 4, 2, 1},
+                                                        {kF16, 288, 288, true, 1024, 16, 8, 1},
+                                                        {kF16, 4096, 4096, false, 256, 1, 4, 2}}) {
     caps.features.ordered_groups = wanted.ordered;
-    caps.features.coopmat = false;
-    const MatmulPlan plan = choose_matmul(caps, {.format = WeightFormat::kF16,
-                                                 .rows = wanted.rows,
+    const KernelPlan plan = choose_matmul(caps, {.format = wanted.format,
+                                                 .rows = 1,
                                                  .inputs = wanted.inputs,
-                                                 .outputs = wanted.outputs});
+                                                 .outputs = wanted.outputs})
+                                .multiply;
     SCOPED_TRACE(::testing::Message() << wanted.outputs << " x " << wanted.inputs);
-    EXPECT_EQ(plan.multiply.pipeline.constants[3], wanted.step_outputs);
-    EXPECT_EQ(plan.multiply.pipeline.constants[4], wanted.ahead);
+    EXPECT_EQ(plan.pipeline.kernel, variant("matvec_team", wanted.format));
+    EXPECT_EQ(plan.pipeline.constants[0], wanted.lanes);
+    EXPECT_EQ(plan.pipeline.constants[3], wanted.step_outputs);
+    EXPECT_EQ(plan.pipeline.constants[4], wanted.inputs);
+    EXPECT_EQ(plan.pipeline.constants[5], wanted.lanes / 32);
+    EXPECT_EQ(plan.pipeline.constants[6], wanted.rounds);
+    EXPECT_EQ(plan.pipeline.constants[9], wanted.teams);
+    EXPECT_EQ(plan.groups.x,
+              divide_up(wanted.outputs, wanted.step_outputs * wanted.teams * wanted.rounds));
   }
 }
 
-// Where there is little to do groups are large, so that few are waited for.
-TEST(KernelChoice, SmallProductsOfOneRowHaveLargeGroups) {
-  DeviceCaps caps = kDevices.front().caps;
-  caps.features.ordered_groups = true;
-  const auto lanes = [&](uint32_t outputs, uint32_t inputs) {
-    const MatmulShape shape{
-        .format = WeightFormat::kF16, .rows = 1, .inputs = inputs, .outputs = outputs};
-    return choose_matmul(caps, shape).multiply.pipeline.constants[0];
-  };
-  EXPECT_EQ(lanes(2048, 2048), 512u);
-  EXPECT_EQ(lanes(16384, 2048), 512u);
-  EXPECT_EQ(lanes(128256, 2048), 256u);
-  EXPECT_EQ(lanes(2048, 8192), 256u);
-  EXPECT_EQ(lanes(4096, 4096), 256u);
+TEST(KernelChoice, TeamsOfFloatsFitAnyDevice) {
+  for (const FakeDevice& device : kDevices) {
+    if (device.caps.type == DeviceType::kCpu) continue;
+    for (const uint32_t inputs : {8u, 288u, 4096u, 14336u, 53248u, 131072u})
+      for (const uint32_t outputs : {1u, 1000u, 256000u}) {
+        SCOPED_TRACE(::testing::Message() << device.name << ", " << outputs << " x " << inputs);
+        const MatmulPlan plan = choose_matmul(
+            device.caps,
+            {.format = WeightFormat::kF16, .rows = 1, .inputs = inputs, .outputs = outputs});
+        const auto& constants = plan.multiply.pipeline.constants;
+        if (plan.multiply.pipeline.kernel == "matvec_float.f16") {
+          EXPECT_GT(inputs, 8 * 8 * std::min(128u, 32 * device.caps.subgroup_size));
+          EXPECT_FALSE(plan.norm_constant);
+          continue;
+        }
+        const uint32_t lanes = constants[0], teams = constants[9];
+        EXPECT_LE(lanes, device.caps.limits.max_group_invocations);
+        EXPECT_LE(constants[5], 32u);
+        EXPECT_EQ(lanes, constants[5] * device.caps.subgroup_size);
+        EXPECT_EQ(lanes / teams % device.caps.subgroup_size, 0u);
+        EXPECT_LE(divide_up(inputs / 8, lanes / teams), 8u);
+        EXPECT_LE(constants[3], std::min(outputs, device.caps.subgroup_size));
+        EXPECT_LE((constants[6] * constants[3] + 1) * constants[5] * 4, 16384u);  // shared bytes
+        const uint32_t per_group = constants[3] * teams * constants[6];
+        EXPECT_EQ(plan.multiply.groups.x, divide_up(outputs, per_group));
+      }
+  }
 }
 
 // A CPU takes rows together as far as few are padding, and has work for every core.
@@ -186,13 +215,13 @@ TEST(KernelChoice, IntegerGroupsTakeMoreSmallPiecesAtOnce) {
 TEST(KernelChoice, NormsAndGatesInsideProducts) {
   DeviceCaps caps = with_matrices(kDevices.front().caps);
   const MatmulPlan one = choose_matmul(caps, shape_of(WeightFormat::kF16, 1, 28672));
-  EXPECT_TRUE(one.finish_constant && one.begin_constant && one.gate_constant);
-  EXPECT_FALSE(one.norm_constant);
-  EXPECT_FALSE(choose_matmul(caps, shape_of(WeightFormat::kF16, 1)).gate_constant);
+  EXPECT_TRUE(one.norm_constant && one.gate_constant);
+  const MatmulPlan single = choose_matmul(caps, shape_of(WeightFormat::kF16, 1, 1));
+  EXPECT_TRUE(single.norm_constant && !single.gate_constant);
   for (const uint32_t rows : {8u, 32u, 64u, 256u, 2048u}) {
     const MatmulPlan many = choose_matmul(caps, shape_of(WeightFormat::kF16, rows, 28672));
     EXPECT_TRUE(many.gate_constant && !many.reduce) << rows;
-    EXPECT_FALSE(many.norm_constant || many.finish_constant || many.begin_constant) << rows;
+    EXPECT_FALSE(many.norm_constant) << rows;
   }
   const MatmulPlan split = choose_matmul(caps, shape_of(WeightFormat::kF16, 64, 4096));
   ASSERT_TRUE(split.reduce && !split.gate_constant);
@@ -201,10 +230,8 @@ TEST(KernelChoice, NormsAndGatesInsideProducts) {
   caps.features.integer_dot = true;
   const MatmulPlan integer = choose_matmul(caps, shape_of(WeightFormat::kQ4K, 1));
   EXPECT_TRUE(integer.norm_constant && integer.gate_constant);
-  EXPECT_FALSE(integer.finish_constant || integer.begin_constant);
   const MatmulPlan fixed = choose_matmul(caps, shape_of(WeightFormat::kF16, 1, 28672), true);
-  EXPECT_FALSE(fixed.norm_constant || fixed.finish_constant || fixed.begin_constant ||
-               fixed.gate_constant);
+  EXPECT_FALSE(fixed.norm_constant || fixed.gate_constant);
 }
 
 TEST(KernelChoice, MatrixUnitsTakeOverWhereTheyAreAhead) {
@@ -214,7 +241,7 @@ TEST(KernelChoice, MatrixUnitsTakeOverWhereTheyAreAhead) {
   const auto kernel = [&](WeightFormat format, uint32_t rows) {
     return choose_matmul(caps, shape_of(format, rows)).multiply.pipeline.kernel;
   };
-  EXPECT_EQ(kernel(WeightFormat::kF16, 1), "matvec_float.f16");
+  EXPECT_EQ(kernel(WeightFormat::kF16, 1), "matvec_team.f16");
   EXPECT_EQ(kernel(WeightFormat::kF16, 2), "matmul_coopmat.f16");
   EXPECT_EQ(kernel(WeightFormat::kQ4K, 2), "matvec_integer.q4_k");
   EXPECT_EQ(kernel(WeightFormat::kQ4K, 3), "matmul_coopmat.q4_k");
@@ -282,7 +309,7 @@ TEST(KernelChoice, GroupsAreWholeSubgroupsWithinTheLimit) {
 TEST(KernelChoice, MatrixVectorGroupsCoverEveryOutputAndRow) {
   for (const FakeDevice& device : kDevices) {
     for (const uint32_t outputs : {1u, 7u, 32u, 1000u, 128256u}) {
-      for (const uint32_t rows : {1u, 3u, 8u}) {
+      for (const uint32_t rows : {2u, 3u, 8u}) {
         const KernelPlan plan =
             choose_matmul(device.caps, shape_of(WeightFormat::kF16, rows, outputs)).multiply;
         const bool cpu = device.caps.type == DeviceType::kCpu;

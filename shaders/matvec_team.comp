@@ -1,0 +1,111 @@
+// Matrix times one vector, for GPUs, in float arithmetic. The formula is in params/matmul.h.
+//
+// A group of teams (common/team.glsl) whose lanes each have kChunks chunks of k: so a lane loads only that
+// part of x, once, and norms it on the way. As soon as a chunk of weights is multiplied the next round's
+// is under way into the same registers, and the first round's are before this kernel waits for x.
+//   groups = [ceil(results / (kRounds * kTeams * kResults)), 1, 1]
+// REQUIRES: one row of x, a float format, inputs a multiple of the chunk, addresses multiples of 16.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "common/kernel.glsl"
+#include "quant/glsl.h"
+#include "weight_format.h"
+#include "common/activation.glsl"
+#include "common/weight_chunk.glsl"
+#include "params/matmul.h"
+#include "common/chain.glsl"
+#include "common/matmul_output.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 4) const uint kInputs = 2048;
+const uint kRows = 1;
+#include "common/team.glsl"
+
+const uint kRowChunks = kInputs / kChunkWeights;
+const uint kChunks = (kRowChunks + kTeamLanes - 1) / kTeamLanes;
+const uint kRoundChunks = kOutputs * kChunks;
+const uint kChunkVecs = kChunkWeights / 4, kXVecs = kChunks * kChunkVecs;
+
+// Where a lane's weights of a round begin, for the first result and for its up. What else it has is
+// multiples of a row or of kTeamLanes chunks further on: as inputs are a constant, so is that, and loads
+// take no instructions to find their addresses.
+struct Places {
+  uint64_t result, up;
+};
+
+Places places_of(uint first, uint chunk) {
+  Places places;
+  places.result = params.weight + uint64_t(first * kRowChunks + chunk) * 16;
+  places.up = places.result + uint64_t(result_count() * kRowChunks) * 16;
+  return places;
+}
+
+// The lane's c-th chunk of output o; `chunk` is its first. Those past the end of a row repeat the last, so
+// that loads stay inside; to them x is 0.
+Chunk weight_at(Places places, uint o, uint c, uint chunk) {
+  uint further = c * kTeamLanes;
+  if ((c + 1) * kTeamLanes > kRowChunks) further = min(chunk + further, kRowChunks - 1) - chunk;
+  return load_16b(o < kResults ? places.result : places.up, o % kResults * kRowChunks + further);
+}
+
+// Quad i of the lane's part of the inputs.
+uint quad_of(uint i, uint team_lane) {
+  const uint chunk = min(team_lane + i / kChunkVecs * kTeamLanes, kRowChunks - 1);
+  return chunk * kChunkVecs + i % kChunkVecs;
+}
+
+float dot_weight(Chunk w, vec4 x[kXVecs], uint c) {
+  float sum = 0.0;
+  [[unroll]] for (uint i = 0; i < kChunkVecs; ++i) sum += dot(chunk_vec(w, i), x[c * kChunkVecs + i]);
+  return sum;
+}
+
+void main() {
+  const uint team_lane = group_lane() % kTeamLanes, chunk = min(team_lane, kRowChunks - 1);
+
+  Places places = places_of(team_first(0, own_team()), chunk);
+  Chunk w[kRoundChunks];
+  [[unroll]] for (uint o = 0; o < kOutputs; ++o)
+    [[unroll]] for (uint c = 0; c < kChunks; ++c) w[o * kChunks + c] = weight_at(places, o, c, chunk);
+  vec4 norm[kXVecs];
+  [[unroll]] for (uint i = 0; i < kXVecs; ++i)
+    if (kNorm != 0) norm[i] = F32x4(params.norm_weight).at[quad_of(i, team_lane)];
+  chain_wait();
+  vec4 x[kXVecs];
+  [[unroll]] for (uint i = 0; i < kXVecs; ++i) {
+    x[i] = F32x4(params.x).at[quad_of(i, team_lane)];
+    if (team_lane + i / kChunkVecs * kTeamLanes >= kRowChunks) x[i] = vec4(0.0);
+  }
+  float residuals[kOwn];
+  load_residuals(residuals, 0);
+  if (kNorm != 0) {
+    float squares = 0.0;
+    [[unroll]] for (uint i = 0; i < kXVecs; ++i) {
+      squares += dot(x[i], x[i]);
+      x[i] *= norm[i];
+    }
+    keep_squares(squares);
+  }
+
+  float sums[kSums];
+  [[dont_unroll]] for (uint round = 0; round + 1 < kRounds; ++round) {
+    places = places_of(team_first(round + 1, own_team()), chunk);
+    [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
+      sums[o] = 0.0;
+      [[unroll]] for (uint c = 0; c < kChunks; ++c) {
+        sums[o] += dot_weight(w[o * kChunks + c], x, c);
+        w[o * kChunks + c] = weight_at(places, o, c, chunk);
+      }
+    }
+    keep_sums(sums, round);
+  }
+  [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
+    sums[o] = 0.0;
+    [[unroll]] for (uint c = 0; c < kChunks; ++c) sums[o] += dot_weight(w[o * kChunks + c], x, c);
+  }
+  keep_sums(sums, kRounds - 1);
+
+  barrier();  // sums, and squares
+  store_results(kNorm != 0 ? norm_scale(kTeamSubgroups) : 1.0, residuals, 0);
+  chain_done();
+}
