@@ -255,9 +255,10 @@ TEST(KernelChoice, IntegerGroupsShareARowOut) {
     if (device.caps.type == DeviceType::kCpu) continue;
     device.caps.features.integer_dot = true;
     for (const uint32_t inputs : {256u, 768u, 4096u, 14336u, 28672u, 131072u}) {
-      for (const uint32_t rows : {1u, 2u, 3u, 8u}) {
+      for (const auto& [rows, outputs] : std::initializer_list<std::pair<uint32_t, uint32_t>>{
+               {1, 1000}, {2, 1000}, {3, 1000}, {8, 1000}, {1, 3}, {2, 1}}) {
         const MatmulShape shape{
-            .format = WeightFormat::kQ4K, .rows = rows, .inputs = inputs, .outputs = 1000};
+            .format = WeightFormat::kQ4K, .rows = rows, .inputs = inputs, .outputs = outputs};
         const KernelPlan plan = choose_matmul(device.caps, shape).multiply;
         if (plan.pipeline.kernel == "matvec_float.q4_k") {
           EXPECT_TRUE(inputs > 4096 || device.caps.subgroup_size < 8) << device.name;
@@ -270,7 +271,8 @@ TEST(KernelChoice, IntegerGroupsShareARowOut) {
         EXPECT_GE(team_lanes * constants[4] * kPieceWeights, inputs) << device.name;
         EXPECT_LE(constants[0], device.caps.limits.max_group_invocations) << device.name;
         EXPECT_EQ(constants[5] * device.caps.subgroup_size, constants[0]) << device.name;
-        EXPECT_GE(plan.groups.x * constants[3] * teams * constants[6], 1000u) << device.name;
+        EXPECT_GE(plan.groups.x * constants[3] * teams * constants[6], outputs) << device.name;
+        EXPECT_LE(constants[3], outputs) << device.name;
         EXPECT_GE(plan.groups.y * constants[2], rows) << device.name;
       }
     }
