@@ -83,7 +83,7 @@ TeamStep team_step(const DeviceCaps& caps, uint32_t chunks, uint32_t most_lanes)
 // Null where a lane would have too much of a row.
 std::optional<MatmulPlan> choose_team(const DeviceCaps& caps, const MatmulShape& shape) {
   constexpr uint32_t kLoads = 8, kLargeLanes = 1024, kSmallLanes = 256;
-  constexpr uint32_t kMostRounds = 14, kSmallRounds = 8;  // sums of more take over 16 KiB
+  constexpr uint32_t kMostRounds = 14, kSmallRounds = 8;  // their sums fit into 16 KiB
   const uint32_t chunks = shape.inputs / (shape.format == WeightFormat::kF32 ? 4 : 8);
   const auto fit = [&](uint32_t lanes) {
     return group_size(caps, std::min(lanes, kMostSubgroups * caps.subgroup_size));
