@@ -1,6 +1,7 @@
 #include "engine/model/activations.h"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "engine/ops/attention.h"
@@ -14,8 +15,11 @@ namespace {
 
 void add_matmuls(const DeviceCaps& caps, std::span<const ModelMatmul> matmuls,
                  const StepLimits& limits, ActivationSizes& sizes) {
+  const auto most_rows = [&](const ModelMatmul& matmul) {
+    return matmul.of_logits ? std::bit_ceil(limits.logit_rows) : limits.rows;
+  };
   for (const ModelMatmul& matmul : matmuls)
-    for_bucket_sizes(matmul.of_logits ? limits.logit_rows : limits.rows, [&](uint32_t rows) {
+    for_bucket_sizes(most_rows(matmul), [&](uint32_t rows) {
       const MatmulShape shape{.format = matmul.format,
                               .rows = rows,
                               .inputs = matmul.inputs,
@@ -79,8 +83,8 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
   const uint64_t rows = bucket_size(limits.rows);
   const uint64_t logit_rows = std::bit_ceil(limits.logit_rows);
   ActivationSizes sizes;
-  sizes.hidden = sizes.normed = rows * config.width * 4;
-  sizes.projected = std::max(rows, logit_rows) * config.width * 4;
+  sizes.hidden = sizes.normed = sizes.projected = rows * config.width * 4;
+  sizes.picked = logit_rows * config.width * 4;
   sizes.qkv = rows * (config.q_width() + 2 * config.kv_width()) * 4;
   sizes.queries = sizes.attended = rows * config.q_width() * 4;
   sizes.gate_up = rows * 2 * config.mlp_width * 4;
@@ -108,6 +112,7 @@ Result<Activations> Activations::allocate(Device& device, const ActivationSizes&
   HEARTH_TRY(allocate(buffers.hidden, sizes.hidden, "hidden"));
   HEARTH_TRY(allocate(buffers.normed, sizes.normed, "normed"));
   HEARTH_TRY(allocate(buffers.projected, sizes.projected, "projected"));
+  HEARTH_TRY(allocate(buffers.picked, sizes.picked, "picked"));
   HEARTH_TRY(allocate(buffers.qkv, sizes.qkv, "qkv"));
   HEARTH_TRY(allocate(buffers.queries, sizes.queries, "queries"));
   HEARTH_TRY(allocate(buffers.attended, sizes.attended, "attended"));

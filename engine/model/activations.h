@@ -72,7 +72,8 @@ std::vector<ModelMatmul> model_matmuls(const WeightTable& table, const ModelFile
 struct ActivationSizes {
   uint64_t hidden = 0;     // [rows, width] f32
   uint64_t normed = 0;     // [rows, width] f32, or less in the form a product wants
-  uint64_t projected = 0;  // [rows or logit rows, width] f32
+  uint64_t projected = 0;  // [rows, width] f32
+  uint64_t picked = 0;     // [logit rows, width] f32
   uint64_t qkv = 0;        // [rows, q + k + v] f32
   uint64_t queries = 0;    // [rows, heads, head_size] f32, after rope
   uint64_t attended = 0;   // [rows, heads, head_size] f32, or less
@@ -83,8 +84,8 @@ struct ActivationSizes {
   uint64_t attention_counts = 0, attention_partials = 0;
 
   uint64_t total() const {
-    return hidden + normed + projected + qkv + queries + attended + gate_up + mlp + logits +
-           matmul_scratch + matmul_counts + sampling_scratch + attention_counts +
+    return hidden + normed + projected + picked + qkv + queries + attended + gate_up + mlp +
+           logits + matmul_scratch + matmul_counts + sampling_scratch + attention_counts +
            attention_partials;
   }
 };
@@ -95,7 +96,7 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
 struct Activations {
   static Result<Activations> allocate(Device& device, const ActivationSizes& sizes);
 
-  Buffer hidden, normed, projected, qkv, queries, attended, gate_up, mlp, logits;
+  Buffer hidden, normed, projected, picked, qkv, queries, attended, gate_up, mlp, logits;
   Buffer matmul_scratch, sampling_scratch;
   Buffer matmul_counts;  // zero between products
   // Counts, which are zero between steps, then partial results.

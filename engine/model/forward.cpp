@@ -18,7 +18,9 @@ Forward::Forward(const ForwardContext& context, CommandRecorder& recorder, const
       attention_shape_(
           step_attention_shape(context.config, context.kv.format(), bucket, context.context)),
       attention_plan_(choose_attention(context.caps, attention_shape_, context.deterministic)),
-      layout_(step_layout(bucket, attention_plan_.capacity, context.windows.size())) {}
+      layout_(step_layout(bucket, attention_plan_.capacity, context.windows.size())),
+      rows_(bucket.rows),
+      hidden_(&context.activations.hidden) {}
 
 BufferSlice Forward::sequences() const {
   return input(layout_.sequences, bucket_.sequences * sizeof(params::StepSequence));
@@ -31,30 +33,28 @@ BufferSlice Forward::block_tables() const {
 Status Forward::embed() {
   const WeightSegment& table = context_.weights.get(WeightRole::kEmbedding).front();
   const EmbedShape shape{
-      .format = table.format, .rows = bucket_.rows, .width = table.cols, .vocabulary = table.rows};
+      .format = table.format, .rows = rows_, .width = table.cols, .vocabulary = table.rows};
   recorder_.set_part(step_part::kEmbed);
   return record_embed(recorder_, context_.pipelines, choose_embed(context_.caps, shape),
-                      {.ids = input(layout_.ids, bucket_.rows * sizeof(uint32_t)),
+                      {.ids = input(layout_.ids, rows_ * sizeof(uint32_t)),
                        .sampled = context_.sampled_ids.all(),
                        .weight = table.buffer.all(),
-                       .y = rows_of(context_.activations.hidden, shape.width),
+                       .y = rows_of(*hidden_, shape.width),
                        .shape = shape,
                        .scale = config().embed_scale});
 }
 
 Status Forward::norm(WeightRole weight, uint32_t layer) {
   const Activations& buffers = context_.activations;
-  const BufferSlice hidden = rows_of(buffers.hidden, config().width);
+  const BufferSlice hidden = rows_of(*hidden_, config().width);
   const BufferSlice norm_weight = context_.weights.get(weight, layer).front().buffer.all();
   const Weight* reader = reader_of(weight, layer);
   if (reader != nullptr && !addend_ && !addend_parts_ && norms_row(*reader)) {
     normed_ = {.slice = hidden, .norm_weight = norm_weight};
     return {};
   }
-  RmsNormShape shape{.rows = bucket_.rows, .width = config().width};
-  const uint32_t reader_rows =
-      weight == WeightRole::kOutputNorm ? bucket_.logit_rows : bucket_.rows;
-  if (reader != nullptr) shape.form = form_for(*reader, reader_rows);
+  RmsNormShape shape{.rows = rows_, .width = config().width};
+  if (reader != nullptr) shape.form = form_for(*reader);
   normed_ = {.slice = rows_in(shape.form, buffers.normed, shape.width), .form = shape.form};
   RmsNorm op{.x = hidden,
              .weight = norm_weight,
@@ -78,7 +78,7 @@ Status Forward::norm(WeightRole weight, uint32_t layer) {
 }
 
 Status Forward::post_norm(WeightRole weight, uint32_t layer) {
-  const RmsNormShape shape{.rows = bucket_.rows, .width = config().width};
+  const RmsNormShape shape{.rows = rows_, .width = config().width};
   const BufferSlice t = rows_of(context_.activations.projected, shape.width);
   addend_ = true;
   recorder_.set_part(step_part::kNorm);
@@ -90,23 +90,22 @@ Status Forward::post_norm(WeightRole weight, uint32_t layer) {
                           .epsilon = config().norm_epsilon});
 }
 
-MatmulPlan Forward::plan_for(const Weight& weight, const WeightSegment& segment,
-                             uint32_t rows) const {
+MatmulPlan Forward::plan_for(const Weight& weight, const WeightSegment& segment) const {
   uint32_t outputs = 0;
   for (const WeightSegment& each : weight) outputs += each.rows;
   return choose_matmul(context_.caps,
                        {.format = segment.format,
-                        .rows = rows,
+                        .rows = rows_,
                         .inputs = segment.cols,
                         .outputs = segment.rows,
                         .beside = outputs - segment.rows},
                        context_.deterministic);
 }
 
-RowForm Forward::form_for(const Weight& weight, uint32_t rows) const {
+RowForm Forward::form_for(const Weight& weight) const {
   std::optional<RowForm> form;
   for (const WeightSegment& segment : weight) {
-    const RowForm wanted = plan_for(weight, segment, rows).form;
+    const RowForm wanted = plan_for(weight, segment).form;
     if (form && *form != wanted) return RowForm::kFloats;
     form = wanted;
   }
@@ -114,14 +113,14 @@ RowForm Forward::form_for(const Weight& weight, uint32_t rows) const {
 }
 
 bool Forward::norms_row(const Weight& weight) const {
-  return bucket_.rows == 1 && std::ranges::all_of(weight, [&](const WeightSegment& segment) {
-           return plan_for(weight, segment, 1).norm_constant.has_value();
+  return rows_ == 1 && std::ranges::all_of(weight, [&](const WeightSegment& segment) {
+           return plan_for(weight, segment).norm_constant.has_value();
          });
 }
 
 BufferSlice Forward::rows_in(RowForm form, const Buffer& buffer, uint32_t width) const {
   if (form == RowForm::kFloats) return rows_of(buffer, width);
-  return buffer.slice(0, row_form_bytes(form, bucket_.rows, width));
+  return buffer.slice(0, row_form_bytes(form, rows_, width));
 }
 
 const Weight& Forward::output_weight() const {
@@ -136,35 +135,35 @@ const Weight* Forward::reader_of(WeightRole norm, uint32_t layer) const {
     case WeightRole::kMlpNorm:
       return &context_.weights.get(WeightRole::kGateUp, layer);
     case WeightRole::kOutputNorm:
-      return picks_rows() ? nullptr : &output_weight();
+      return &output_weight();
     default:
       return nullptr;
   }
 }
 
-Matmul Forward::product(const WeightSegment& segment, const Rows& x, uint32_t rows) const {
-  Matmul op{
-      .weight = segment.buffer.all(),
-      .x = x.slice,
-      .scratch = context_.activations.matmul_scratch.all(),
-      .counts = context_.activations.matmul_counts.all(),
-      .norm_weight = x.norm_weight,
-      .norm_epsilon = config().norm_epsilon,
-      .shape = {
-          .format = segment.format, .rows = rows, .inputs = segment.cols, .outputs = segment.rows}};
+Matmul Forward::product(const WeightSegment& segment, const Rows& x) const {
+  Matmul op{.weight = segment.buffer.all(),
+            .x = x.slice,
+            .scratch = context_.activations.matmul_scratch.all(),
+            .counts = context_.activations.matmul_counts.all(),
+            .norm_weight = x.norm_weight,
+            .norm_epsilon = config().norm_epsilon,
+            .shape = {.format = segment.format,
+                      .rows = rows_,
+                      .inputs = segment.cols,
+                      .outputs = segment.rows}};
   if (x.form != RowForm::kFloats) op.prepared = x.slice;
   return op;
 }
 
 Status Forward::matmul(std::string_view part, const Weight& weight, const Weight* bias,
-                       const Rows& x, const Buffer& y, uint32_t rows, bool add_to_y,
-                       float soft_cap) {
+                       const Rows& x, const Buffer& y, bool add_to_y, float soft_cap) {
   std::vector<PlannedMatmul> products;
   uint64_t first = 0;  // output of the segment
   for (const WeightSegment& segment : weight) {
-    const MatmulPlan plan = plan_for(weight, segment, rows);
-    Matmul op = product(segment, x, rows);
-    op.y = y.slice(first * rows * 4, uint64_t{rows} * segment.rows * 4);
+    const MatmulPlan plan = plan_for(weight, segment);
+    Matmul op = product(segment, x);
+    op.y = y.slice(first * rows_ * 4, uint64_t{rows_} * segment.rows * 4);
     op.soft_cap = soft_cap;
     if (bias != nullptr && !bias->empty())
       op.bias = bias->front().buffer.slice(first * 4, uint64_t{segment.rows} * 4);
@@ -183,8 +182,7 @@ Result<std::optional<MatmulParts>> Forward::matmul_parts(std::string_view part,
   if (!bias.empty()) return std::optional<MatmulParts>();
   std::vector<PlannedMatmul> products;
   for (const WeightSegment& segment : weight)
-    products.push_back(
-        {plan_for(weight, segment, bucket_.rows), product(segment, x, bucket_.rows)});
+    products.push_back({plan_for(weight, segment), product(segment, x)});
   recorder_.set_part(part);
   return record_matmul_parts(recorder_, context_.pipelines, products,
                              context_.activations.matmul_scratch.all());
@@ -194,7 +192,7 @@ Status Forward::add_product(std::string_view part, const Weight& weight, const W
                             const Rows& x) {
   HEARTH_ASSIGN(addend_parts_, matmul_parts(part, weight, bias, x));
   if (addend_parts_) return {};
-  return matmul(part, weight, &bias, x, context_.activations.hidden, bucket_.rows, true);
+  return matmul(part, weight, &bias, x, *hidden_, true);
 }
 
 Forward::Columns Forward::columns(const Weight& weight, const Buffer& outputs, uint32_t first,
@@ -202,8 +200,8 @@ Forward::Columns Forward::columns(const Weight& weight, const Buffer& outputs, u
   uint32_t begin = 0;
   for (const WeightSegment& segment : weight) {
     if (first < begin + segment.rows) {
-      const uint64_t offset = uint64_t{begin} * bucket_.rows + (first - begin);
-      const uint64_t floats = uint64_t{segment.rows} * (bucket_.rows - 1) + count;
+      const uint64_t offset = uint64_t{begin} * rows_ + (first - begin);
+      const uint64_t floats = uint64_t{segment.rows} * (rows_ - 1) + count;
       return {outputs.slice(offset * 4, floats * 4), segment.rows, first - begin};
     }
     begin += segment.rows;
@@ -216,7 +214,7 @@ RopeKv Forward::rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts)
   const ModelConfig& model = config();
   const Weight& weight = context_.weights.get(WeightRole::kQkv, layer);
   const Buffer& qkv = context_.activations.qkv;
-  RopeKvShape shape{.rows = bucket_.rows,
+  RopeKvShape shape{.rows = rows_,
                     .heads = model.heads,
                     .kv_heads = model.kv_heads,
                     .head_size = model.head_size,
@@ -244,7 +242,7 @@ RopeKv Forward::rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts)
             .table = (windowed ? context_.window_rope_table : context_.rope_table).all(),
             .cache = context_.kv.layer(layer),
             .sequences = sequences(),
-            .row_sequences = input(layout_.row_sequences, bucket_.rows * sizeof(uint32_t)),
+            .row_sequences = input(layout_.row_sequences, rows_ * sizeof(uint32_t)),
             .block_tables = block_tables(),
             .shape = shape,
             .epsilon = model.norm_epsilon};
@@ -262,8 +260,7 @@ Status Forward::attention(uint32_t layer) {
   const Weight& qkv = context_.weights.get(WeightRole::kQkv, layer);
   const Weight& bias = context_.weights.get(WeightRole::kQkvBias, layer);
   HEARTH_ASSIGN(const auto parts, matmul_parts(step_part::kQkv, qkv, bias, normed_));
-  if (!parts)
-    HEARTH_TRY(matmul(step_part::kQkv, qkv, &bias, normed_, buffers.qkv, bucket_.rows, false));
+  if (!parts) HEARTH_TRY(matmul(step_part::kQkv, qkv, &bias, normed_, buffers.qkv, false));
   const RopeKv rope = rope_kv(layer, parts);
   if (!attention_plan_.ropes) {
     recorder_.set_part(step_part::kRope);
@@ -271,8 +268,13 @@ Status Forward::attention(uint32_t layer) {
                               choose_rope_kv(context_.caps, rope.shape), rope));
   }
 
+  const bool picks = picks_rows(layer);
+  if (picks && bucket_.logit_rows == 0) {
+    rows_ = 0;
+    return {};
+  }
   const RowForm form =
-      form_for(context_.weights.get(WeightRole::kAttentionOut, layer), bucket_.rows);
+      picks ? RowForm::kFloats : form_for(context_.weights.get(WeightRole::kAttentionOut, layer));
   attended_.form = can_write(attention_plan_, form) ? form : RowForm::kFloats;
   attended_.slice = rows_in(attended_.form, buffers.attended, model.q_width());
 
@@ -281,7 +283,7 @@ Status Forward::attention(uint32_t layer) {
   const StepLayout::Lists& lists = layout_.attention[which];
   const AttentionCapacity& capacity = attention_plan_.capacity;
   recorder_.set_part(step_part::kAttention);
-  return record_attention(
+  HEARTH_TRY(record_attention(
       recorder_, context_.pipelines, attention_plan_,
       {.q = rope.q_out.slice,
        .result = attended_.slice,
@@ -296,7 +298,30 @@ Status Forward::attention(uint32_t layer) {
        .form = attended_.form,
        .scale = model.attention_scale,
        .soft_cap = model.attention_soft_cap,
-       .rope = attention_plan_.ropes ? &rope : nullptr});
+       .rope = attention_plan_.ropes ? &rope : nullptr}));
+  return picks ? pick_rows() : Status();
+}
+
+Status Forward::pick_rows() {
+  const Activations& buffers = context_.activations;
+  const BufferSlice indices = input(layout_.logit_rows, bucket_.logit_rows * sizeof(uint32_t));
+  const auto pick = [&](const BufferSlice& from, const Buffer& to, uint32_t width) {
+    const GatherRowsShape shape{
+        .rows = bucket_.logit_rows, .width = width, .source_rows = bucket_.rows};
+    return record_gather_rows(recorder_, context_.pipelines,
+                              choose_gather_rows(context_.caps, shape),
+                              {.x = from,
+                               .indices = indices,
+                               .y = to.slice(0, uint64_t{shape.rows} * width * 4),
+                               .shape = shape});
+  };
+  recorder_.set_part(step_part::kAttentionOut);
+  HEARTH_TRY(pick(rows_of(*hidden_, config().width), buffers.picked, config().width));
+  HEARTH_TRY(pick(attended_.slice, buffers.queries, config().q_width()));
+  rows_ = bucket_.logit_rows;
+  hidden_ = &buffers.picked;
+  attended_ = {.slice = rows_of(buffers.queries, config().q_width())};
+  return {};
 }
 
 Status Forward::add_attention_out(uint32_t layer) {
@@ -307,16 +332,16 @@ Status Forward::add_attention_out(uint32_t layer) {
 
 Status Forward::attention_out(uint32_t layer) {
   return matmul(step_part::kAttentionOut, context_.weights.get(WeightRole::kAttentionOut, layer),
-                nullptr, attended_, context_.activations.projected, bucket_.rows, false);
+                nullptr, attended_, context_.activations.projected, false);
 }
 
 Result<bool> Forward::gated_mlp(const Weight& weight, RowForm form) {
   const Activations& buffers = context_.activations;
   if (weight.size() != 1 || config().mlp_width % 4 != 0) return false;
-  const MatmulPlan plan = plan_for(weight, weight.front(), bucket_.rows);
+  const MatmulPlan plan = plan_for(weight, weight.front());
   const bool halves = form == RowForm::kHalves;
   if (!plan.gate_constant || (halves && plan.form != RowForm::kHalves)) return false;
-  Matmul op = product(weight.front(), normed_, bucket_.rows);
+  Matmul op = product(weight.front(), normed_);
   op.gate = config().activation;
   op.half_results = halves;
   mlp_ = {.slice = rows_in(form, buffers.mlp, config().mlp_width), .form = form};
@@ -330,14 +355,13 @@ Status Forward::mlp(uint32_t layer) {
   const Activations& buffers = context_.activations;
   const uint32_t width = config().mlp_width;
   const Weight& weight = context_.weights.get(WeightRole::kGateUp, layer);
-  const RowForm form = form_for(context_.weights.get(WeightRole::kDown, layer), bucket_.rows);
+  const RowForm form = form_for(context_.weights.get(WeightRole::kDown, layer));
   HEARTH_ASSIGN(const bool done, gated_mlp(weight, form));
   if (done) return {};
-  HEARTH_TRY(
-      matmul(step_part::kGateUp, weight, nullptr, normed_, buffers.gate_up, bucket_.rows, false));
+  HEARTH_TRY(matmul(step_part::kGateUp, weight, nullptr, normed_, buffers.gate_up, false));
   mlp_ = {.slice = rows_in(form, buffers.mlp, width), .form = form};
   const MlpShape shape{
-      .rows = bucket_.rows, .width = width, .activation = config().activation, .form = form};
+      .rows = rows_, .width = width, .activation = config().activation, .form = form};
   const Columns gate = columns(weight, buffers.gate_up, 0, width);
   const Columns up = columns(weight, buffers.gate_up, width, width);
   recorder_.set_part(step_part::kActivation);
@@ -354,28 +378,11 @@ Status Forward::add_mlp_out(uint32_t layer) {
 
 Status Forward::mlp_out(uint32_t layer) {
   return matmul(step_part::kDown, context_.weights.get(WeightRole::kDown, layer), nullptr, mlp_,
-                context_.activations.projected, bucket_.rows, false);
+                context_.activations.projected, false);
 }
 
 Status Forward::logits() {
-  if (bucket_.logit_rows == 0) return {};
-  const Activations& buffers = context_.activations;
-  const uint32_t width = config().width;
-  Rows x = normed_;
-  if (picks_rows()) {
-    const GatherRowsShape shape{
-        .rows = bucket_.logit_rows, .width = width, .source_rows = bucket_.rows};
-    const BufferSlice picked = buffers.projected.slice(0, uint64_t{shape.rows} * width * 4);
-    recorder_.set_part(step_part::kLogits);
-    HEARTH_TRY(record_gather_rows(
-        recorder_, context_.pipelines, choose_gather_rows(context_.caps, shape),
-        {.x = x.slice,
-         .indices = input(layout_.logit_rows, bucket_.logit_rows * sizeof(uint32_t)),
-         .y = picked,
-         .shape = shape}));
-    x = {picked};
-  }
-  return matmul(step_part::kLogits, output_weight(), nullptr, x, buffers.logits, bucket_.logit_rows,
+  return matmul(step_part::kLogits, output_weight(), nullptr, normed_, context_.activations.logits,
                 false, config().logit_soft_cap);
 }
 

@@ -7,6 +7,9 @@
 //   a  [rows, heads, head_size]   what attention found
 //   m  [rows, mlp_width]          inside the MLP
 //   t  [rows, width]              a projection that is normed once more before it is added to h
+//
+// In the last layer nobody needs more of what attention found than the rows whose logits are
+// wanted: from there on they are all the rows there are.
 #pragma once
 
 #include <cstdint>
@@ -65,12 +68,15 @@ class Forward {
   Forward(const ForwardContext& context, CommandRecorder& recorder, const StepBucket& bucket);
 
   const ModelConfig& config() const { return context_.config; }
+  // Whether anything after attention is needed: not in the last layer where no logits are wanted.
+  bool has_rows() const { return rows_ > 0; }
 
   // h = embedding[ids]
   Status embed();
   // x = norm(h), where what post_norm() left is added to h before.
   Status norm(WeightRole weight, uint32_t layer = 0);
-  // a = attention(rope(q), rope(k), v) with q, k, v from x; keys and values go to the cache.
+  // a = attention(rope(q), rope(k), v) with q, k, v from x; keys and values go to the cache. In the
+  // last layer h and a are then left with the rows that are wanted.
   Status attention(uint32_t layer);
   // h += weight * a
   Status add_attention_out(uint32_t layer);
@@ -83,7 +89,7 @@ class Forward {
   Status attention_out(uint32_t layer);
   Status mlp_out(uint32_t layer);
   Status post_norm(WeightRole weight, uint32_t layer);
-  // Logits of the rows that are wanted, from x.
+  // Logits of all rows there are by then, from x.
   Status logits();
 
  private:
@@ -102,12 +108,12 @@ class Forward {
     RowForm form = RowForm::kFloats;
     std::optional<BufferSlice> norm_weight = {};  // the product is to norm them
   };
-  // The form in which all segments of a weight want so many rows, if a kernel before can write it.
-  RowForm form_for(const Weight& weight, uint32_t rows) const;
-  MatmulPlan plan_for(const Weight& weight, const WeightSegment& segment, uint32_t rows) const;
+  // The form in which all segments of a weight want rows, if a kernel before can write it.
+  RowForm form_for(const Weight& weight) const;
+  MatmulPlan plan_for(const Weight& weight, const WeightSegment& segment) const;
   // Whether there is a single row that all segments of a weight can norm.
   bool norms_row(const Weight& weight) const;
-  Matmul product(const WeightSegment& segment, const Rows& x, uint32_t rows) const;
+  Matmul product(const WeightSegment& segment, const Rows& x) const;
   // The products of all segments, where the sums are left in parts because whatever reads them adds
   // them up: null where they are not. Only weights without a bias.
   Result<std::optional<MatmulParts>> matmul_parts(std::string_view part, const Weight& weight,
@@ -116,19 +122,23 @@ class Forward {
   Status add_product(std::string_view part, const Weight& weight, const Weight& bias,
                      const Rows& x);
   Status matmul(std::string_view part, const Weight& weight, const Weight* bias, const Rows& x,
-                const Buffer& y, uint32_t rows, bool add_to_y, float soft_cap = 0);
+                const Buffer& y, bool add_to_y, float soft_cap = 0);
   // m by one kernel, where one can; false where none can.
   Result<bool> gated_mlp(const Weight& weight, RowForm form);
-  // The weight that reads what a norm leaves; null where rows are picked in between.
+  // The weight that reads what a norm leaves.
   const Weight* reader_of(WeightRole norm, uint32_t layer) const;
   const Weight& output_weight() const;
   // In a decode step row i is the one that is wanted of sequence i; otherwise they are picked.
-  bool picks_rows() const { return bucket_.sequence_rows > 1; }
+  bool picks_rows(uint32_t layer) const {
+    return bucket_.sequence_rows > 1 && layer + 1 == config().layers;
+  }
+  // Leaves h and a with the rows that are wanted.
+  Status pick_rows();
   RopeKv rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts) const;
-  // The step's rows in a buffer of activations, as `form` or as floats.
+  // All rows in a buffer of activations, as `form` or as floats.
   BufferSlice rows_in(RowForm form, const Buffer& buffer, uint32_t width) const;
   BufferSlice rows_of(const Buffer& buffer, uint32_t width) const {
-    return buffer.slice(0, uint64_t{bucket_.rows} * width * 4);
+    return buffer.slice(0, uint64_t{rows_} * width * 4);
   }
   BufferSlice input(uint64_t offset, uint64_t bytes) const {
     return context_.inputs.slice(offset, bytes);
@@ -142,6 +152,8 @@ class Forward {
   AttentionShape attention_shape_;
   AttentionPlan attention_plan_;
   StepLayout layout_;
+  uint32_t rows_;                            // that h has
+  const Buffer* hidden_;                     // h
   bool addend_ = false;                      // t is to be added to h
   std::optional<MatmulParts> addend_parts_;  // are to be added to h
   Rows normed_, attended_, mlp_;             // x, a and m

@@ -13,7 +13,7 @@ struct StepBucket {
   uint32_t rows = 0;  // tokens of all sequences
   uint32_t sequences = 0;
   uint32_t sequence_rows = 0;  // the most tokens one sequence has; 1: a decode step
-  uint32_t logit_rows = 0;     // tokens whose logits are wanted
+  uint32_t logit_rows = 0;     // tokens whose logits are wanted: `rows` at most
   uint32_t context = std::numeric_limits<uint32_t>::max();  // the most tokens a sequence has had
 
   auto operator<=>(const StepBucket&) const = default;
@@ -49,7 +49,7 @@ inline StepBucket choose_bucket(uint32_t rows, uint32_t sequences, uint32_t long
   return {.rows = size,
           .sequences = std::bit_ceil(sequences),
           .sequence_rows = size,
-          .logit_rows = std::bit_ceil(logit_rows)};
+          .logit_rows = logit_rows == 0 ? 0 : std::min(std::bit_ceil(logit_rows), size)};
 }
 
 }  // namespace hearth

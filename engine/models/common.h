@@ -71,6 +71,7 @@ inline void add_post_norms(WeightTable& table, const ModelConfig& config, uint32
 inline Status record_pre_norm_layer(Forward& forward, uint32_t layer) {
   HEARTH_TRY(forward.norm(WeightRole::kAttentionNorm, layer));
   HEARTH_TRY(forward.attention(layer));
+  if (!forward.has_rows()) return {};
   HEARTH_TRY(forward.add_attention_out(layer));
   HEARTH_TRY(forward.norm(WeightRole::kMlpNorm, layer));
   HEARTH_TRY(forward.mlp(layer));
@@ -81,6 +82,7 @@ inline Status record_pre_norm_layer(Forward& forward, uint32_t layer) {
 inline Status record_sandwich_norm_layer(Forward& forward, uint32_t layer) {
   HEARTH_TRY(forward.norm(WeightRole::kAttentionNorm, layer));
   HEARTH_TRY(forward.attention(layer));
+  if (!forward.has_rows()) return {};
   HEARTH_TRY(forward.attention_out(layer));
   HEARTH_TRY(forward.post_norm(WeightRole::kAttentionPostNorm, layer));
   HEARTH_TRY(forward.norm(WeightRole::kMlpNorm, layer));

@@ -72,5 +72,30 @@ TEST(StepMemory, IsEnoughForTheProductsOfEverySize) {
   EXPECT_GT(shared, 0u);
 }
 
+// Lists of wanted rows are filled up to a power of two, or to all rows there are.
+TEST(StepMemory, IsEnoughForLogitsOfEveryNumberOfRows) {
+  DeviceCaps caps = with_matrices(fake_devices().front().caps);
+  caps.limits.multiprocessors = 132;
+  const StepLimits limits{.rows = 600, .sequences = 300, .logit_rows = 300, .context = 5000};
+  const ModelMatmul matmul{
+      .format = WeightFormat::kF16, .inputs = 4096, .outputs = 4096, .of_logits = true};
+  const ModelConfig config = config_of(32, 8);
+  const ActivationSizes sizes =
+      activation_sizes(caps, config, std::span<const ModelMatmul>(&matmul, 1), limits);
+  for (uint32_t count = 1; count <= limits.rows; ++count) {
+    const uint32_t wanted = std::min(count, limits.logit_rows);
+    const StepBucket bucket = choose_bucket(count, 1, count + 1, wanted);
+    ASSERT_GE(bucket.logit_rows, wanted);
+    ASSERT_LE(bucket.logit_rows, bucket.rows) << count;
+    ASSERT_LE(uint64_t{bucket.logit_rows} * config.width * 4, sizes.picked) << count;
+    const MatmulPlan plan = choose_matmul(caps, {.format = matmul.format,
+                                                 .rows = bucket.logit_rows,
+                                                 .inputs = matmul.inputs,
+                                                 .outputs = matmul.outputs});
+    ASSERT_LE(plan.scratch_bytes, sizes.matmul_scratch) << count;
+  }
+  EXPECT_EQ(choose_bucket(8, 1, 8, 0).logit_rows, 0u);
+}
+
 }  // namespace
 }  // namespace hearth::testing

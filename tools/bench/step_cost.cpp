@@ -39,6 +39,26 @@ std::string_view part_of(WeightRole role) {
 
 struct StepSize {
   double rows = 0, logit_rows = 0;
+  uint32_t layers = 0;
+
+  // In the last layer all that follows attention is done for the rows that are wanted.
+  double after_attention(uint32_t layer) const { return layer + 1 < layers ? rows : logit_rows; }
+  double rows_of(const WeightSpec& spec) const {
+    switch (spec.role) {
+      case WeightRole::kEmbedding:
+      case WeightRole::kOutputNorm:
+      case WeightRole::kOutput:
+        return logit_rows;
+      case WeightRole::kAttentionNorm:
+      case WeightRole::kQkv:
+      case WeightRole::kQkvBias:
+      case WeightRole::kQNorm:
+      case WeightRole::kKNorm:
+        return rows;
+      default:
+        return after_attention(spec.layer);
+    }
+  }
 };
 
 // Each weight is read once; activations are what the part itself reads and writes.
@@ -58,20 +78,20 @@ void add_weights(const ModelPlan& model, const ModelFile& file, const StepSize& 
         activations[step_part::kEmbed] += {.bytes = size.rows * inputs * 4};
         if (!tied) continue;
       }
-      if (part == step_part::kLogits && size.logit_rows == 0) continue;
+      const double rows = size.rows_of(spec);
+      if (rows == 0) continue;
       weights[part] += {.bytes = static_cast<double>(segment.device_bytes())};
       if (part == step_part::kNorm) {
-        activations[part] += {.bytes = 8 * size.rows * inputs, .flops = 4 * size.rows * inputs};
+        activations[part] += {.bytes = 8 * rows * inputs, .flops = 4 * rows * inputs};
       } else if (!spec.is_vector) {
-        const double rows = part == step_part::kLogits ? size.logit_rows : size.rows;
         weights[part].flops += 2 * rows * inputs * outputs;
         activations[part] += {.bytes = 4 * rows * (inputs + outputs)};
       }
     }
 }
 
-void add_attention(const ModelConfig& config, KvFormat kv, const StepBatch& batch,
-                   StepCosts& costs) {
+void add_attention(const ModelConfig& config, KvFormat kv, const StepSize& size,
+                   const StepBatch& batch, StepCosts& costs) {
   const double token_bytes =
       static_cast<double>(kv_bytes_per_block(config, kv)) / kTokensPerBlock / config.layers;
   for (const params::StepSequence& sequence : batch.sequences)
@@ -87,19 +107,23 @@ void add_attention(const ModelConfig& config, KvFormat kv, const StepBatch& batc
       // What any of the rows sees is read once.
       const double end = sequence.first_position + sequence.rows;
       const double tokens = end - (sequence.first_position + 1 - first);
+      costs[step_part::kRope] += {.bytes = sequence.rows * token_bytes};
+      if (size.after_attention(layer) == 0) continue;
       costs[step_part::kAttention] +=
           {.bytes = tokens * token_bytes, .flops = 4 * pairs * config.q_width()};
-      costs[step_part::kRope] += {.bytes = sequence.rows * token_bytes};
     }
 }
 
 void add_small_parts(const ModelConfig& config, const StepSize& size, StepCosts& activations) {
-  const double layers = config.layers;
-  activations[step_part::kAttention] += {.bytes = layers * 8 * size.rows * config.q_width()};
-  activations[step_part::kRope] +=
-      {.bytes = layers * 4 * size.rows * 2 * (config.q_width() + config.kv_width())};
-  activations[step_part::kActivation] += {.bytes = layers * 12 * size.rows * config.mlp_width,
-                                          .flops = layers * 6 * size.rows * config.mlp_width};
+  for (uint32_t layer = 0; layer < config.layers; ++layer) {
+    const double mlp_rows = size.after_attention(layer);
+    activations[step_part::kRope] +=
+        {.bytes = 4 * size.rows * 2 * (config.q_width() + config.kv_width())};
+    if (mlp_rows == 0) continue;
+    activations[step_part::kAttention] += {.bytes = 8 * size.rows * config.q_width()};
+    activations[step_part::kActivation] +=
+        {.bytes = 12 * mlp_rows * config.mlp_width, .flops = 6 * mlp_rows * config.mlp_width};
+  }
   if (size.logit_rows > 0)
     activations[step_part::kSampling] += {.bytes = 4 * size.logit_rows * config.vocabulary};
 }
@@ -111,10 +135,11 @@ struct SplitCosts {
 SplitCosts split_costs(const ModelPlan& model, const ModelFile& file, KvFormat kv,
                        const StepBatch& batch) {
   const StepSize size{.rows = static_cast<double>(batch.ids.size()),
-                      .logit_rows = static_cast<double>(batch.logit_rows.size())};
+                      .logit_rows = static_cast<double>(batch.logit_rows.size()),
+                      .layers = model.config.layers};
   SplitCosts costs;
   add_weights(model, file, size, costs.memory, costs.activations);
-  add_attention(model.config, kv, batch, costs.memory);
+  add_attention(model.config, kv, size, batch, costs.memory);
   add_small_parts(model.config, size, costs.activations);
   return costs;
 }

@@ -1,4 +1,7 @@
+#include <array>
 #include <map>
+#include <numeric>
+#include <span>
 
 #include "tests/support/gpu.h"
 #include "tests/support/tiny_model.h"
@@ -40,6 +43,65 @@ TEST_F(StepRunnerTest, FewRecordingsAreKept) {
     EXPECT_EQ(logits.try_emplace(tokens, these).first->second, these) << tokens;
   }
   EXPECT_NE(logits.at(1), logits.at(2));
+}
+
+// The last layer goes on with the rows that are wanted, and none at all fill the cache just so.
+TEST_F(StepRunnerTest, WantedRowsAreThoseOfAStepThatWantsAll) {
+  constexpr uint32_t kTokens = 9;
+  ASSERT_ASSIGN(const TinyModel tiny, TinyModel::open(device(), pipelines(),
+                                                      {.limits = {.rows = 2 * kTokens,
+                                                                  .sequences = 2,
+                                                                  .logit_rows = 2 * kTokens,
+                                                                  .context = 64,
+                                                                  .deterministic = true},
+                                                       .slots = 2,
+                                                       .kv_blocks = 8}));
+  const size_t vocabulary = tiny.model->config().vocabulary;
+  const std::array prompts = {tiny.prompt(kTokens, 0), tiny.prompt(kTokens, 1)};
+  // Logits of some rows of a step that goes on with two sequences, `begin` tokens of which are
+  // done.
+  const auto logits = [&](uint32_t begin, const std::vector<uint32_t>& rows) {
+    StepBatch batch;
+    for (uint32_t i = 0; i < 2; ++i)
+      batch.add_sequence(begin, std::span(prompts[i]).subspan(begin), std::vector<BlockId>{i});
+    batch.logit_rows = rows;
+    batch.sampling.resize(rows.size());
+    auto ticket = tiny.runner->submit(batch);
+    EXPECT_TRUE(ticket.ok() && tiny.runner->wait(*ticket).ok());
+    auto read = tiny.runner->read_logits(static_cast<uint32_t>(rows.size()));
+    EXPECT_TRUE(read.ok());
+    return read.ok() ? std::move(read).value() : std::vector<float>();
+  };
+  const auto row_of = [&](const std::vector<float>& all, size_t row) {
+    return std::vector(all.begin() + row * vocabulary, all.begin() + (row + 1) * vocabulary);
+  };
+
+  std::vector<uint32_t> every(2 * kTokens);
+  std::iota(every.begin(), every.end(), 0u);
+  const std::vector<float> all = logits(0, every);
+  ASSERT_EQ(all.size(), every.size() * vocabulary);
+  EXPECT_NE(row_of(all, 8), row_of(all, 17));
+  for (const std::vector<uint32_t>& wanted :
+       {std::vector<uint32_t>{17}, {8, 17}, {3, 8, 17}, {0, 2, 5, 8, 9, 11, 12, 14, 15, 16, 17}}) {
+    const std::vector<float> some = logits(0, wanted);
+    ASSERT_EQ(some.size(), wanted.size() * vocabulary);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      EXPECT_EQ(row_of(some, i), row_of(all, wanted[i])) << wanted[i];
+  }
+
+  // Other keys and values lie there by now; a step of all but the last tokens puts them right.
+  StepBatch other, first;
+  for (uint32_t i = 0; i < 2; ++i) {
+    other.add_sequence(0, tiny.prompt(kTokens, i + 7), std::vector<BlockId>{i});
+    first.add_sequence(0, std::span(prompts[i]).first(kTokens - 1), std::vector<BlockId>{i});
+  }
+  for (const StepBatch* batch : {&other, &first}) {
+    ASSERT_ASSIGN(const StepTicket ticket, tiny.runner->submit(*batch));
+    ASSERT_OK(tiny.runner->wait(ticket));
+  }
+  const std::vector<float> last = logits(kTokens - 1, {0, 1});
+  EXPECT_EQ(row_of(last, 0), row_of(all, 8));
+  EXPECT_EQ(row_of(last, 1), row_of(all, 17));
 }
 
 }  // namespace
