@@ -66,11 +66,13 @@ const uint kFragmentVecs = kFragmentRows * kFragmentOutputs / 4;  // of sums
 const uint kSubgroupsAcross = kTileOutputs / kSubgroupOutputs;
 const uint kFragmentsDown = kSubgroupRows / kFragmentRows;
 const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
-// Operands: x [kTileRows, kTileInputs], then weights [kTileOutputs, kTileInputs]. In the end a
-// fragment of sums a subgroup, on their way out; a row of them where gates and ups meet.
+const uint kSlotFragments = 1;
+#include "common/coopmat_slot.glsl"
+// Operands: x [kTileRows, kTileInputs], then weights [kTileOutputs, kTileInputs]. In the end slots, for
+// results on their way out, or a row of fragments of sums a subgroup where gates and ups meet.
 const uint kMetFragments = kFragmentsAcross % 2 == 0 ? 1 : kFragmentsAcross;  // of a subgroup
 const uint kOutFragments = kGate == kGateNone ? 1 : kMetFragments;
-const uint kSumVecs = kSubgroups * kOutFragments * kFragmentVecs;
+const uint kSumVecs = kSubgroups * kOutFragments * kSlotVecs;
 shared uvec4 tiles[kOperandVecs > kSumVecs ? kOperandVecs : kSumVecs];
 
 const uint kWidth = gl_WorkGroupSize.x / kSubgroups;  // of a subgroup

@@ -2,7 +2,8 @@
 // params/matmul.h says done to them, into parts for matmul_reduce.comp, or, where groups share the
 // tile, first to the one of them that is done last.
 //
-// Include after everything else of such a kernel: expects its constants, its Place and its `tiles`.
+// Include after everything else of such a kernel: expects its constants, coopmat_slot.glsl, its Place
+// and its `tiles`, which have room for a slot a subgroup.
 #ifndef HEARTH_COOPMAT_STORE_GLSL
 #define HEARTH_COOPMAT_STORE_GLSL
 #define SHARED_BEFORE tiles[0].x
@@ -39,24 +40,34 @@ void store_gated_vec(uint row, uint n, vec4 value) {
   }
 }
 
+// Where this subgroup's slot has four neighbouring results of a row.
+uint slot_vec(uint row, uint vec) { return own_subgroup() * kSlotVecs + row * kSlotStride + vec; }
+
+void store_in_slot(Fragment results, uint fragment) {
+  coopMatStore(results, tiles, slot_vec(0, fragment * kFragmentOutputs / 4), kSlotStride,
+               gl_CooperativeMatrixLayoutRowMajor);
+}
+
 // A gate and its up are the same element of neighbouring fragments, which hold theirs alike: a lane has
-// both. Results lie where the gates were, and go out through shared memory, a fragment at a time.
+// both. Results go out through the subgroup's slot.
 void store_gated(Fragment sums[kSums], uint first_row, uint first_output) {
   const uint row = first_row + own_subgroup() / kSubgroupsAcross * kSubgroupRows;
   const uint column = (first_output + own_subgroup() % kSubgroupsAcross * kSubgroupOutputs) / 2;
-  const uint slot = own_subgroup() * kFragmentVecs;
-  const uint row_vecs = kFragmentOutputs / 4;
   barrier();  // the operands may still be read
-  [[unroll]] for (uint f = 0; f < kSums; f += 2) {
-    Fragment results = sums[f];
-    [[unroll]] for (uint e = 0; e < results.length(); ++e)
-      results[e] = activate(sums[f][e], kGate == kGateGelu) * sums[f + 1][e];
-    coopMatStore(results, tiles, slot, row_vecs, gl_CooperativeMatrixLayoutRowMajor);
+  [[unroll]] for (uint first = 0; first < kSums; first += 2 * kSlotFragments) {
+    const uint i = first / kFragmentsAcross, j = first % kFragmentsAcross / 2;
+    [[unroll]] for (uint g = 0; g < kSlotFragments; ++g) {
+      const uint f = first + 2 * g;
+      Fragment results = sums[f];
+      [[unroll]] for (uint e = 0; e < results.length(); ++e)
+        results[e] = activate(sums[f][e], kGate == kGateGelu) * sums[f + 1][e];
+      store_in_slot(results, g);
+    }
     subgroup_shared_barrier();
-    for (uint v = own_lane(); v < kFragmentVecs; v += kWidth)
-      store_gated_vec(row + f / kFragmentsAcross * kFragmentRows + v / row_vecs,
-                      column + f % kFragmentsAcross / 2 * kFragmentOutputs + v % row_vecs * 4,
-                      uintBitsToFloat(tiles[slot + v]));
+    for (uint v = own_lane(); v < kSlotResults; v += kWidth)
+      store_gated_vec(row + i * kFragmentRows + v / kSlotRowVecs,
+                      column + j * kFragmentOutputs + v % kSlotRowVecs * 4,
+                      uintBitsToFloat(tiles[slot_vec(v / kSlotRowVecs, v % kSlotRowVecs)]));
     subgroup_shared_barrier();
   }
 }
@@ -89,28 +100,29 @@ void store_met_gates(Fragment sums[kSums], uint first_row, uint first_output) {
 void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
   const uint row = first_row + own_subgroup() / kSubgroupsAcross * kSubgroupRows;
   const uint column = first_output + own_subgroup() % kSubgroupsAcross * kSubgroupOutputs;
-  const uint slot = own_subgroup() * kFragmentVecs;
-  const uint row_vecs = kFragmentOutputs / 4;
-  const uint lane_vecs = (kFragmentVecs + kWidth - 1) / kWidth;
+  const uint slots = kFragmentsAcross / kSlotFragments;  // that a row of fragments fills
+  const uint lane_vecs = (kSlotResults + kWidth - 1) / kWidth;
   barrier();  // the operands may still be read
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
     // The residuals of a row of fragments come together, so that they are waited for once.
-    vec4 residuals[kFragmentsAcross * lane_vecs];
-    [[unroll]] for (uint at = 0; at < kFragmentsAcross * lane_vecs; ++at) {
-      const uint j = at / lane_vecs, v = own_lane() + at % lane_vecs * kWidth;
-      residuals[at] = load_residual_vec(row + i * kFragmentRows + v / row_vecs,
-                                    column + j * kFragmentOutputs + v % row_vecs * 4);
+    vec4 residuals[slots * lane_vecs];
+    [[unroll]] for (uint at = 0; at < slots * lane_vecs; ++at) {
+      const uint j = at / lane_vecs * kSlotFragments, v = own_lane() + at % lane_vecs * kWidth;
+      residuals[at] = load_residual_vec(row + i * kFragmentRows + v / kSlotRowVecs,
+                                        column + j * kFragmentOutputs + v % kSlotRowVecs * 4);
     }
-    [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j) {
-      coopMatStore(sums[i * kFragmentsAcross + j], tiles, slot, row_vecs,
-                   gl_CooperativeMatrixLayoutRowMajor);
+    [[unroll]] for (uint slot = 0; slot < slots; ++slot) {
+      const uint j = slot * kSlotFragments;
+      [[unroll]] for (uint f = 0; f < kSlotFragments; ++f)
+        store_in_slot(sums[i * kFragmentsAcross + j + f], f);
       subgroup_shared_barrier();
       [[unroll]] for (uint at = 0; at < lane_vecs; ++at) {
         const uint v = own_lane() + at * kWidth;
-        if (v < kFragmentVecs)
-          store_output_vec(row + i * kFragmentRows + v / row_vecs,
-                           column + j * kFragmentOutputs + v % row_vecs * 4,
-                           uintBitsToFloat(tiles[slot + v]), residuals[j * lane_vecs + at]);
+        if (v < kSlotResults)
+          store_output_vec(row + i * kFragmentRows + v / kSlotRowVecs,
+                           column + j * kFragmentOutputs + v % kSlotRowVecs * 4,
+                           uintBitsToFloat(tiles[slot_vec(v / kSlotRowVecs, v % kSlotRowVecs)]),
+                           residuals[slot * lane_vecs + at]);
       }
       subgroup_shared_barrier();
     }

@@ -31,11 +31,13 @@ const uint kUnits = kFragmentsAcross * kLaneUnits;
 const uint kWeightVecs = kFragmentsAcross * kLaneVecs;
 
 // Shared memory is counted in 16 bytes: the words of a lane and a fragment. A block of x is
-// [rows / 16, fragments along k, lanes]. In the end a fragment of sums a subgroup, on their way out.
+// [rows / 16, fragments along k, lanes]. In the end slots, for results on their way out.
 const uint kFragmentsAlong = 2 * kLaneVecs;
 const uint kXVecs = kFragmentsDown * kFragmentsAlong * kWidth;
-const uint kSumVecs = kSubgroups * kFragmentVecs;
-shared uvec4 tiles[kBuffers * kXVecs > kSumVecs ? kBuffers * kXVecs : kSumVecs];
+const uint kSlotFragments = 1;
+#include "common/coopmat_slot.glsl"
+const uint kAllSlotVecs = kSubgroups * kSlotVecs;
+shared uvec4 tiles[kBuffers * kXVecs > kAllSlotVecs ? kBuffers * kXVecs : kAllSlotVecs];
 
 // An invocation brings vecs of x in pairs, of rows eight apart.
 const uint kPairs = kXVecs / 2;

@@ -12,6 +12,7 @@ layout(constant_id = 7) const uint kSubgroupOutputs = 64;
 layout(constant_id = 8) const uint kSubgroups = 8;     // in a group
 layout(constant_id = 9) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1
 layout(constant_id = 10) const uint kHalfResults = 0;  // 1: y is f16; only with gates
+layout(constant_id = 11) const uint kInputs = 0;       // where all tiles are whole; 0: who knows
 
 const uint kSubgroupsAcross = kTileOutputs / kSubgroupOutputs;
 const uint kFragmentsDown = kSubgroupRows / kFragmentRows;
@@ -26,12 +27,15 @@ const uint kStepVecs = kStep / kHalves;
 const uint kSlices = kStep / 16;
 
 // Shared memory is counted in 16 bytes: a lane's words of a fragment of x, or of a pair of weights'.
-// Both operands are [rows or outputs / 16, slices, places of lanes]. In the end a fragment of sums a
-// subgroup, on their way out.
+// Both operands are [rows or outputs / 16, slices, places of lanes]. In the end slots, for results on
+// their way out.
 const uint kXVecs = kTileRows / 16 * kSlices * kWidth;
 const uint kOperandVecs = kXVecs + kTileOutputs / 16 * kSlices * kWidth;
-const uint kSumVecs = kSubgroups * kFragmentVecs;
-shared uvec4 tiles[kOperandVecs > kSumVecs ? kOperandVecs : kSumVecs];
+const uint kResultsAcross = kGate == kGateNone ? kFragmentsAcross : kFragmentsAcross / 2;
+const uint kSlotFragments = kResultsAcross % 4 == 0 ? 4 : kResultsAcross % 2 == 0 ? 2 : 1;
+#include "common/coopmat_slot.glsl"
+const uint kAllSlotVecs = kSubgroups * kSlotVecs;
+shared uvec4 tiles[kOperandVecs > kAllSlotVecs ? kOperandVecs : kAllSlotVecs];
 
 // The words of lane 4 * row + lane lie at this place, in slices of the second four vecs at this one
 // xor kSecond. So no two of eight neighbouring invocations meet in a bank, whether they read, or store
@@ -57,11 +61,20 @@ uvec2 pair_of(uint i, uint count) {
   return uvec2(pair / count / 8 * 16 + pair / count % 8, pair % count);
 }
 
-// Where this invocation's loads begin, in units and vecs.
+// Where this invocation's loads begin, in units and vecs, and the addresses of the first pairs'.
 struct Source {
   Planes planes;
   uint units[kUnitLoads], vecs[kVecLoads];
+  uint64_t weights[2], x;
 };
+
+// From whole tiles, with as much for every invocation to load, loads are at constant distances from a
+// pair's: then an address takes no instruction, and no register. Quantized weights lie in planes.
+const uint kPairRows = 2 * gl_WorkGroupSize.x / kStepVecs;  // from an invocation's pair to its next
+const bool kWholeX = kInputs != 0 && kVecPairs % gl_WorkGroupSize.x == 0;
+#ifdef FORMAT_IS_FLOAT
+const bool kWholeWeights = kInputs != 0 && kUnitPairs % gl_WorkGroupSize.x == 0;
+#endif
 
 void find_source(out Source source, uint first_row, uint first_output) {
   source.planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
@@ -75,16 +88,34 @@ void find_source(out Source source, uint first_row, uint first_output) {
     const uint row = min(first_row + at.x + i % 2 * 8, params.rows - 1);
     source.vecs[i] = row * (params.inputs / kHalves) + at.y;
   }
+  [[unroll]] for (uint i = 0; i < 2; ++i)
+    source.weights[i] = params.weight + uint64_t(source.units[i]) * 16;
+  source.x = params.x + uint64_t(source.vecs[0]) * 16;
 }
 
 void fetch_weights(out Unit units[kUnitLoads], Source source, uint k) {
+#ifdef FORMAT_IS_FLOAT
+  if (kWholeWeights) {
+    const uint pair_rows = kGate == kGateNone ? kPairRows : kPairRows / 2;
+    [[unroll]] for (uint i = 0; i < kUnitLoads; ++i)
+      units[i] = ConstantU32x4(source.weights[i % 2] + uint64_t(k) * 2)
+                     .at[i / 2 * pair_rows * (kInputs / kUnitWeights)];
+    return;
+  }
+#endif
   [[unroll]] for (uint i = 0; i < kUnitLoads; ++i)
     units[i] = load_unit(source.planes, source.units[i] + k / kUnitWeights);
 }
 
 void fetch_x(out uvec4 xs[kVecLoads], Source source, uint k) {
-  [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
-    xs[i] = ConstantU32x4(params.x).at[source.vecs[i] + k / kHalves];
+  [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
+    if (kWholeX) {
+      xs[i] = ConstantU32x4(source.x + uint64_t(k) * 2)
+                  .at[(i / 2 * kPairRows + i % 2 * 8) * (kInputs / kHalves)];
+    } else {
+      xs[i] = ConstantU32x4(params.x).at[source.vecs[i] + k / kHalves];
+    }
+  }
 }
 
 // Where in shared memory an operand has the words of row `row` and vec `vec` of a step: those of the

@@ -128,10 +128,12 @@ def print_wide(options):
             groups = (down, across, splits)
             if share > 1:
                 groups = (down * across - left + left * share, 1, 1)
+            whole = options.rows % rows == 0 and options.outputs % outputs == 0
             for part_rows, part_outputs, subgroups in wide_parts(rows, outputs, options):
                 print(f"matmul_wide.{options.format.lower()}", options.rows, options.outputs,
                       options.inputs, *groups, subgroups * options.subgroup, 0, rows, outputs,
-                      splits, share, part_rows, part_outputs, subgroups, gate, gate)
+                      splits, share, part_rows, part_outputs, subgroups, gate, gate,
+                      options.inputs if whole else 0)
 
 
 def main():

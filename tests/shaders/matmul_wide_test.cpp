@@ -14,9 +14,11 @@ class MatmulWideTest : public FragmentsFixture {
                        uint32_t part_outputs, uint32_t splits) {
     constexpr uint32_t kSubgroups = 4;
     const FragmentsTile tile{down * part_rows, kSubgroups / down * part_outputs, splits};
-    MatmulPlan plan = fragments_plan("matmul_wide", shape, tile,
-                                     {kSubgroups * kLanes, 0, tile.rows, tile.outputs, splits, 1,
-                                      part_rows, part_outputs, kSubgroups, 0, 0});
+    const bool whole = shape.rows % tile.rows == 0 && shape.outputs % tile.outputs == 0;
+    MatmulPlan plan =
+        fragments_plan("matmul_wide", shape, tile,
+                       {kSubgroups * kLanes, 0, tile.rows, tile.outputs, splits, 1, part_rows,
+                        part_outputs, kSubgroups, 0, 0, whole ? shape.inputs : 0});
     plan.gate_constant = 9;
     return plan;
   }
@@ -37,6 +39,17 @@ TEST_F(MatmulWideTest, GatesAndUps) {
   MatmulPlan plan = wide_plan(shape, 2, 16, 32, 1);
   share_tiles(plan, 5);
   check_gates(plan, shape);
+}
+
+// Every invocation has several loads of x or of weights, at constant distances where they can be,
+// and a row of fragments leaves in several slots.
+TEST_F(MatmulWideTest, WholeTiles) {
+  const MatmulShape halves{.format = WeightFormat::kF16, .rows = 64, .inputs = 192, .outputs = 256};
+  check_sum(wide_plan(halves, 2, 16, 64, 1), halves);
+  const MatmulShape gates{.format = WeightFormat::kF16, .rows = 64, .inputs = 192, .outputs = 384};
+  check_gates(wide_plan(gates, 2, 16, 96, 1), gates, MlpActivation::kSilu, true);
+  const MatmulShape nibbles{.format = WeightFormat::kQ4K, .rows = 64, .inputs = 512, .outputs = 96};
+  check_plan(wide_plan(nibbles, 2, 32, 16, 2), nibbles);
 }
 
 }  // namespace

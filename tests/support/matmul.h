@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -62,22 +63,27 @@ class MatmulFixture : public GpuTest {
     return caps;
   }
 
-  // Runs the product and returns y, having checked that nothing past its end was written.
+  // Runs the product and returns y, having checked that nothing past its end was written. What y is
+  // to be added to lies there before.
   std::vector<float> multiply(const MatmulPlan& plan, const MatmulShape& shape,
-                              const Weights& weights, const std::vector<float>& x) {
+                              const Weights& weights, const std::vector<float>& x,
+                              const std::vector<float>& residual = {}) {
     const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
     const Buffer scratch = poisoned(std::max<uint64_t>(plan.scratch_bytes, 16));
     const Buffer counts = zero_counts(plan);
     const size_t count = size_t{shape.rows} * shape.outputs;
-    const Buffer y_buffer = poisoned((count + shape.outputs) * 4);
+    std::vector<float> before(count + shape.outputs, std::numeric_limits<float>::quiet_NaN());
+    std::ranges::copy(residual, before.begin());
+    const Buffer y_buffer = filled(before);
     run([&](CommandRecorder& recorder) {
-      return record_matmul(recorder, pipelines(), plan,
-                           {.weight = weight_buffer.all(),
-                            .x = x_buffer.all(),
-                            .y = y_buffer.slice(0, count * 4),
-                            .scratch = scratch.all(),
-                            .counts = counts.all(),
-                            .shape = shape});
+      Matmul op{.weight = weight_buffer.all(),
+                .x = x_buffer.all(),
+                .y = y_buffer.slice(0, count * 4),
+                .scratch = scratch.all(),
+                .counts = counts.all(),
+                .shape = shape};
+      if (!residual.empty()) op.residual = op.y;
+      return record_matmul(recorder, pipelines(), plan, op);
     });
     std::vector<float> y = read<float>(y_buffer);
     for (size_t i = count; i < y.size(); ++i)
@@ -105,6 +111,17 @@ class MatmulFixture : public GpuTest {
              reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs));
     EXPECT_LT(error, limit(plan)) << plan.multiply.pipeline.kernel << ": " << shape.rows << " x "
                                   << shape.outputs << " x " << shape.inputs;
+  }
+
+  // The same added to what lies there.
+  void check_sum(const MatmulPlan& plan, const MatmulShape& shape) {
+    const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs, 0.05f);
+    const std::vector<float> x = random_floats(size_t{shape.rows} * shape.inputs, 3);
+    const std::vector<float> residual = random_floats(size_t{shape.rows} * shape.outputs, 4);
+    std::vector<double> reference =
+        reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs);
+    for (size_t i = 0; i < reference.size(); ++i) reference[i] += residual[i];
+    EXPECT_LT(nmse(multiply(plan, shape, weights, x, residual), reference), limit(plan));
   }
 
   // The same with half of the outputs as gates of the others.

@@ -284,10 +284,13 @@ TEST(TileChoice, ManyRowsGetWideTiles) {
     EXPECT_EQ(constants[4], wanted.splits);
     EXPECT_EQ(constants[2] / constants[6] * (constants[3] / constants[7]), constants[8]);
     EXPECT_LE((constants[2] + constants[3]) * 64 * 2, caps.limits.max_shared_bytes);
+    const bool whole = wanted.rows % constants[2] == 0 && wanted.outputs % constants[3] == 0;
+    EXPECT_EQ(constants[11], whole ? wanted.inputs : 0);
     EXPECT_EQ(chosen.gate_constant, wanted.splits == 1 ? std::optional<size_t>(9) : std::nullopt);
     ASSERT_EQ(chosen.shared.has_value(), wanted.last_splits > 1);
     if (chosen.shared) check_shared(chosen, 5, wanted.last_splits);
   }
+  EXPECT_EQ(plan({kF16, 2000, 4096, 4096}).multiply.pipeline.constants[11], 0u);  // ragged
   const auto kernel = [&](const Case& wanted) { return plan(wanted).multiply.pipeline.kernel; };
   EXPECT_EQ(kernel({kF16, 2048, 4096, 4096 + 32}), "matmul_coopmat.f16");  // no whole steps
   caps.limits.max_shared_bytes = 32 * 1024;
