@@ -218,11 +218,13 @@ PipelineInfo direct_kernel(const DeviceCaps& caps, const MatmulShape& shape, con
 
 PipelineInfo wide_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
                          uint32_t splits) {
+  // Inputs are a constant where that was measured to be ahead: with more weights to load than x.
   const bool whole = shape.rows % tile.rows == 0 && shape.outputs % tile.outputs == 0;
+  const bool constant = whole && tile.outputs > tile.rows && format_info(shape.format).is_float();
   return {.kernel = variant("matmul_wide", shape.format),
           .constants = {tile_lanes(caps, tile), kNoEpilogue, tile.rows, tile.outputs, splits, 1,
                         tile.part_rows, tile.part_outputs, tile_parts(tile), 0, 0,
-                        whole ? shape.inputs : 0},
+                        constant ? shape.inputs : 0},
           .subgroup_size = caps.subgroup_size};
 }
 

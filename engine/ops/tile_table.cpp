@@ -68,9 +68,13 @@ constexpr Tile kFloatTiles[] = {
     wide(128, 256, 64, 64, 90),
     {144, 128, 64, 48, 32, 1, 1, 8, 125},
     {160, 128, 64, 80, 32, 1, 1, 8, 113},
+    wide(160, 128, 32, 64, 100, 12),
+    wide(160, 192, 80, 48, 90, 12),
     {192, 128, 64, 48, 64, 1, 2, 2},
-    wide(256, 112, 32, 112, 102),
-    wide(256, 128, 64, 64, 92),
+    wide(192, 128, 48, 64, 98, 12),
+    wide(192, 192, 48, 96, 88, 12),
+    wide(256, 112, 32, 112, 107),
+    wide(256, 128, 64, 64, 94),
 };
 // Decoding takes registers, and there are fewer bytes to wait for. Few rows are ahead where weights
 // go straight into fragments; the other tiles of up to 64 rows are for devices where they cannot.

@@ -12,7 +12,7 @@ layout(constant_id = 7) const uint kSubgroupOutputs = 64;
 layout(constant_id = 8) const uint kSubgroups = 8;     // in a group
 layout(constant_id = 9) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1
 layout(constant_id = 10) const uint kHalfResults = 0;  // 1: y is f16; only with gates
-layout(constant_id = 11) const uint kInputs = 0;       // where all tiles are whole; 0: who knows
+layout(constant_id = 11) const uint kInputs = 0;       // of floats in whole tiles; 0: who knows
 
 const uint kSubgroupsAcross = kTileOutputs / kSubgroupOutputs;
 const uint kFragmentsDown = kSubgroupRows / kFragmentRows;
@@ -65,15 +65,17 @@ uvec2 pair_of(uint i, uint count) {
 struct Source {
   Planes planes;
   uint units[kUnitLoads], vecs[kVecLoads];
+#ifdef FORMAT_IS_FLOAT
   uint64_t weights[2], x;
+#endif
 };
 
-// From whole tiles, with as much for every invocation to load, loads are at constant distances from a
-// pair's: then an address takes no instruction, and no register. Quantized weights lie in planes.
-const uint kPairRows = 2 * gl_WorkGroupSize.x / kStepVecs;  // from an invocation's pair to its next
-const bool kWholeX = kInputs != 0 && kVecPairs % gl_WorkGroupSize.x == 0;
+// With kInputs, loads are at constant distances from a pair's: then an address takes no instruction, and
+// no register.
 #ifdef FORMAT_IS_FLOAT
-const bool kWholeWeights = kInputs != 0 && kUnitPairs % gl_WorkGroupSize.x == 0;
+const uint kPairRows = 2 * gl_WorkGroupSize.x / kStepVecs;  // from an invocation's pair to its next
+const uint kUneven = kVecPairs % gl_WorkGroupSize.x + kUnitPairs % gl_WorkGroupSize.x;
+const bool kWhole = kInputs != 0 && kUneven == 0;
 #endif
 
 void find_source(out Source source, uint first_row, uint first_output) {
@@ -88,14 +90,16 @@ void find_source(out Source source, uint first_row, uint first_output) {
     const uint row = min(first_row + at.x + i % 2 * 8, params.rows - 1);
     source.vecs[i] = row * (params.inputs / kHalves) + at.y;
   }
+#ifdef FORMAT_IS_FLOAT
   [[unroll]] for (uint i = 0; i < 2; ++i)
     source.weights[i] = params.weight + uint64_t(source.units[i]) * 16;
   source.x = params.x + uint64_t(source.vecs[0]) * 16;
+#endif
 }
 
 void fetch_weights(out Unit units[kUnitLoads], Source source, uint k) {
 #ifdef FORMAT_IS_FLOAT
-  if (kWholeWeights) {
+  if (kWhole) {
     const uint pair_rows = kGate == kGateNone ? kPairRows : kPairRows / 2;
     [[unroll]] for (uint i = 0; i < kUnitLoads; ++i)
       units[i] = ConstantU32x4(source.weights[i % 2] + uint64_t(k) * 2)
@@ -108,14 +112,16 @@ void fetch_weights(out Unit units[kUnitLoads], Source source, uint k) {
 }
 
 void fetch_x(out uvec4 xs[kVecLoads], Source source, uint k) {
-  [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
-    if (kWholeX) {
+#ifdef FORMAT_IS_FLOAT
+  if (kWhole) {
+    [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
       xs[i] = ConstantU32x4(source.x + uint64_t(k) * 2)
                   .at[(i / 2 * kPairRows + i % 2 * 8) * (kInputs / kHalves)];
-    } else {
-      xs[i] = ConstantU32x4(params.x).at[source.vecs[i] + k / kHalves];
-    }
+    return;
   }
+#endif
+  [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
+    xs[i] = ConstantU32x4(params.x).at[source.vecs[i] + k / kHalves];
 }
 
 // Where in shared memory an operand has the words of row `row` and vec `vec` of a step: those of the

@@ -48,8 +48,8 @@ TEST_F(MatmulWideTest, WholeTiles) {
   check_sum(wide_plan(halves, 2, 16, 64, 1), halves);
   const MatmulShape gates{.format = WeightFormat::kF16, .rows = 64, .inputs = 192, .outputs = 384};
   check_gates(wide_plan(gates, 2, 16, 96, 1), gates, MlpActivation::kSilu, true);
-  const MatmulShape nibbles{.format = WeightFormat::kQ4K, .rows = 64, .inputs = 512, .outputs = 96};
-  check_plan(wide_plan(nibbles, 2, 32, 16, 2), nibbles);
+  const MatmulShape rows{.format = WeightFormat::kF16, .rows = 64, .inputs = 192, .outputs = 64};
+  check_plan(wide_plan(rows, 2, 32, 16, 1), rows);
 }
 
 }  // namespace
