@@ -137,10 +137,12 @@ Result<double> ModelBench::decode_seconds(uint32_t batch, uint32_t tokens) {
 template <class Once>
 Result<ModelTime> ModelBench::repeat(ModelTime time, const Cost& cost, Once once) const {
   // As streams grow they meet longer and longer steps, each of which is recorded, and its kernels
-  // compiled, when it is first met; meanwhile the GPU's clock falls.
+  // compiled, when it is first met; meanwhile the GPU's clock falls. So the first run does not
+  // count as warming it up.
   constexpr double kWarmUpSeconds = 0.5;
-  constexpr uint32_t kMostWarmUps = 32;
-  double warm = 0;
+  constexpr uint32_t kMostWarmUps = 64;
+  HEARTH_TRY(once());
+  double warm = is_cpu(session_.device().caps()) ? kWarmUpSeconds : 0;
   for (uint32_t i = 0; warm < kWarmUpSeconds && i < kMostWarmUps; ++i) {
     HEARTH_ASSIGN(const double taken, once());
     warm += taken;
