@@ -1,0 +1,48 @@
+// What a step must at least do: of every token up to the last layer's attention, from there on of
+// those whose logits are wanted.
+#include "tools/bench/step_cost.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "engine/model/forward.h"
+
+namespace hearth::testing {
+namespace {
+
+TEST(StepCost, TheLastLayerGoesOnWithTheWantedRows) {
+  const auto opened = ModelFile::open(std::filesystem::path(HEARTH_SOURCE_DIR) / "models" /
+                                      "default" / "hearth-tiny-Q8_0.gguf");
+  ASSERT_TRUE(opened.ok());
+  const ModelFile& file = **opened;
+  const auto planned = plan_model(file);
+  ASSERT_TRUE(planned.ok());
+  const ModelPlan& plan = *planned;
+  const ModelConfig& config = plan.config;
+  constexpr uint32_t kRows = 9;
+  const double width = config.width, heads = config.q_width(), mlp = config.mlp_width;
+  double attention = 0;  // of a step that wants all rows
+  for (const uint32_t wanted : {kRows, 2u, 0u}) {
+    StepBatch batch;
+    batch.add_sequence(0, std::vector<uint32_t>(kRows), std::vector<uint32_t>{0});
+    for (uint32_t i = 0; i < wanted; ++i) batch.logit_rows.push_back(kRows - wanted + i);
+    StepCosts costs = step_costs(plan, file, KvFormat::kF16, batch);
+    const double layers = config.layers, rows = (layers - 1) * kRows + wanted;
+    EXPECT_EQ(costs[step_part::kQkv].flops,
+              2 * layers * kRows * width * (heads + 2 * config.kv_width()));
+    EXPECT_EQ(costs[step_part::kAttentionOut].flops, 2 * rows * heads * width);
+    EXPECT_EQ(costs[step_part::kGateUp].flops, 4 * rows * width * mlp);
+    EXPECT_EQ(costs[step_part::kDown].flops, 2 * rows * mlp * width);
+    EXPECT_EQ(costs[step_part::kLogits].flops, 2.0 * wanted * width * config.vocabulary);
+    if (wanted == kRows) attention = costs[step_part::kAttention].flops;
+    EXPECT_EQ(costs[step_part::kAttention].flops * layers,
+              attention * (wanted > 0 ? layers : layers - 1));
+    // One step reads what another reads, but for what nobody needs.
+    EXPECT_EQ(costs[step_part::kLogits].bytes > 0, wanted > 0);
+  }
+  EXPECT_GT(attention, 0);
+}
+
+}  // namespace
+}  // namespace hearth::testing
