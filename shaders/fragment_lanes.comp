@@ -16,10 +16,10 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Qua
 void main() {
   // Four neighbouring inputs a lane, which is not where the fragments' layout would have them.
   const uint row = gl_SubgroupInvocationID / 4, quad = gl_SubgroupInvocationID % 4;
-  FragmentX x;
-  FragmentW w;
-  set_x(x, words_of_x(Quads(params.x).at[row * 4 + quad], Quads(params.x).at[(row + 8) * 4 + quad]));
-  set_w(w, Quads(params.weight).at[row * 4 + quad]);
+  FragmentA x;
+  FragmentB w;
+  set_a(x, words_of_a(Quads(params.x).at[row * 4 + quad], Quads(params.x).at[(row + 8) * 4 + quad]));
+  set_b(w, Quads(params.weight).at[row * 4 + quad]);
   Fragment sums = coopMatMulAdd(x, w, Fragment(0.0));
   coopMatStore(sums, F32x4(params.y).at, 0, 2, gl_CooperativeMatrixLayoutRowMajor);
   vec4 elements = vec4(-1.0);  // no sum is negative

@@ -257,6 +257,26 @@ bool matrix_units(const DeviceCaps& caps, WeightFormat format) {
   return format != WeightFormat::kF32 && coopmat_shape(caps).has_value();
 }
 
+void take_halves(const DeviceCaps& caps, const MatmulShape& shape, MatmulPlan& plan) {
+  const uint32_t lanes = group_size(caps, 128);
+  plan.form = RowForm::kHalves;
+  plan.prepare = KernelPlan{.pipeline = {.kernel = "half_rows", .constants = {lanes}},
+                            .groups = {.x = divide_up(shape.inputs / 8, lanes), .y = shape.rows}};
+  plan.prepared_bytes = row_form_bytes(plan.form, shape.rows, shape.inputs);
+}
+
+void leave_parts(const DeviceCaps& caps, const MatmulShape& shape, uint32_t splits,
+                 uint32_t tile_rows, MatmulPlan& plan) {
+  const uint32_t lanes = group_size(caps, 256);
+  plan.reduce = KernelPlan{
+      .pipeline = {.kernel = "matmul_reduce", .constants = {lanes, kNoEpilogue, splits, tile_rows}},
+      .groups = {.x = divide_up(shape.outputs, 4 * lanes), .y = shape.rows}};
+  plan.parts = {.splits = splits,
+                .rows = divide_up(shape.rows, tile_rows) * tile_rows,
+                .outputs = divide_up(shape.outputs, kPartUnit) * kPartUnit};
+  plan.part_bytes = uint64_t{splits} * plan.parts.rows * plan.parts.outputs * 4;
+}
+
 MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
   const bool coopmat = matrix_units(caps, shape.format);
   const auto [tile, splits, last_splits] = choose(caps, shape, coopmat);
@@ -270,25 +290,10 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
         lanes_make_fragments(tile) ? kLaneFragment : fragment_of(caps, tile.part_outputs)->n;
     if (splits == 1 && tile.outputs / fragment % 2 == 0)
       plan.gate_constant = gate_constant(tile.kernel);
-    const uint32_t row_lanes = group_size(caps, 128);
-    plan.form = RowForm::kHalves;
-    plan.prepare =
-        KernelPlan{.pipeline = {.kernel = "half_rows", .constants = {row_lanes}},
-                   .groups = {.x = divide_up(shape.inputs / 8, row_lanes), .y = shape.rows}};
-    plan.prepared_bytes = row_form_bytes(plan.form, shape.rows, shape.inputs);
+    take_halves(caps, shape, plan);
   }
   plan.multiply.groups = {.x = down, .y = across, .z = splits};
-  if (splits > 1) {
-    const uint32_t reduce_lanes = group_size(caps, 256);
-    plan.reduce =
-        KernelPlan{.pipeline = {.kernel = "matmul_reduce",
-                                .constants = {reduce_lanes, kNoEpilogue, splits, tile.rows}},
-                   .groups = {.x = divide_up(shape.outputs, 4 * reduce_lanes), .y = shape.rows}};
-    plan.parts = {.splits = splits,
-                  .rows = down * tile.rows,
-                  .outputs = divide_up(shape.outputs, kPartUnit) * kPartUnit};
-    plan.part_bytes = uint64_t{splits} * plan.parts.rows * plan.parts.outputs * 4;
-  }
+  if (splits > 1) leave_parts(caps, shape, splits, tile.rows, plan);
   if (last_splits > 1) {
     const uint32_t left = down * across % groups_at_once(caps, tile);
     const uint32_t whole = down * across - left;

@@ -125,13 +125,13 @@ vec4 multiply_keys(Run run, Rows rows) {
   Fragment scores[2];
   [[unroll]] for (uint i = 0; i < 2; ++i) scores[i] = Fragment(0.0);
   WRITTEN_OUT for (uint s = 0; s < kSlices; ++s) {
-    FragmentX x;
-    set_x(x, words_of_x(rows.q[s], uvec2(0)));
+    FragmentA x;
+    set_a(x, words_of_a(rows.q[s], uvec2(0)));
     WRITTEN_OUT for (uint i = 0; i < 2; ++i) {
       const uint at = s % kChunkSlices;
       const uvec4 halves = chunk_halves(run.keys[i * kKeyChunks + s / kChunkSlices], at / 2);
-      FragmentW w;
-      set_w(w, at % 2 == 0 ? halves.xy : halves.zw);
+      FragmentB w;
+      set_b(w, at % 2 == 0 ? halves.xy : halves.zw);
       scores[i] = coopMatMulAdd(x, w, scores[i]);
     }
   }
@@ -163,15 +163,15 @@ vec4 weigh(vec4 scores, Rows rows, uint first, inout Softmax soft) {
 }
 
 void add_values(Run run, vec4 weights, inout Softmax soft) {
-  FragmentX x;
-  set_x(x, words_of_x(pack_halves(weights, vec4(0.0)).xy, uvec2(0)));
+  FragmentA x;
+  set_a(x, words_of_a(pack_halves(weights, vec4(0.0)).xy, uvec2(0)));
   WRITTEN_OUT for (uint c = 0; c < kValueChunks * kChunkVecs; ++c) {
     uvec4 halves[4];
     [[unroll]] for (uint i = 0; i < 4; ++i)
       halves[i] = chunk_halves(run.values[i * kValueChunks + c / kChunkVecs], c % kChunkVecs);
     WRITTEN_OUT for (uint d = 0; d < kHalves; ++d) {
-      FragmentW w;
-      set_w(w, uvec2(pair_word(halves[0], halves[1], d), pair_word(halves[2], halves[3], d)));
+      FragmentB w;
+      set_b(w, uvec2(pair_word(halves[0], halves[1], d), pair_word(halves[2], halves[3], d)));
       soft.sums[c * kHalves + d] = coopMatMulAdd(x, w, soft.sums[c * kHalves + d]);
     }
   }

@@ -4,6 +4,7 @@
 // Include after attention_kv.glsl, halves.glsl and fragment_lanes.glsl.
 #ifndef HEARTH_ATTENTION_FRAGMENTS_GLSL
 #define HEARTH_ATTENTION_FRAGMENTS_GLSL
+#include "common/own_lane.glsl"
 
 const uint kChunkVecs = kChunkElements / kHalves;  // of 16 bytes
 
@@ -25,8 +26,6 @@ const float kSlack = 8.0;
 float from_lane(float value, uint mask) { return model_exchange(value, mask); }
 bool any_lane(bool value) { return value; }  // for what lanes may also do each for itself
 #else
-uint own_subgroup() { return gl_SubgroupID; }
-uint own_lane() { return gl_SubgroupInvocationID; }
 float from_lane(float value, uint mask) { return subgroupShuffleXor(value, mask); }
 bool any_lane(bool value) { return subgroupAny(value); }
 #endif

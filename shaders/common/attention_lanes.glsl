@@ -140,7 +140,7 @@ void load_queries(Place place, uint first, out uvec4 q[kSlices]) {
     const uint vector = s / 2 * 8 + own_lane() % 4 * 2 + s % 2;
     const uvec2 high = pack_halves(upper.at[vector] * scale, vec4(0.0)).xy;
     const uvec2 low = pack_halves(lower.at[vector] * scale, vec4(0.0)).xy;
-    q[s] = words_of_x(high, low);
+    q[s] = words_of_a(high, low);
   }
 }
 
@@ -148,13 +148,13 @@ void multiply_keys(uvec4 q[kSlices], out Fragment scores[kScores]) {
   const uint place = place_of(own_lane() / 4, own_lane() % 4);
   [[unroll]] for (uint j = 0; j < kScores; ++j) scores[j] = Fragment(0.0);
   WRITTEN_OUT for (uint s = 0; s < kSlices; ++s) {
-    FragmentX x;
-    set_x(x, q[s]);
+    FragmentA x;
+    set_a(x, q[s]);
     WRITTEN_OUT for (uint b = 0; b < kBlocks; ++b) {
       const uvec4 words = tile[(b * kSlices + s) * kWidth + (place ^ (s / 2 % 2 * kSecond))];
-      FragmentW left, right;
-      set_w(left, words.xy);
-      set_w(right, words.zw);
+      FragmentB left, right;
+      set_b(left, words.xy);
+      set_b(right, words.zw);
       scores[2 * b] = coopMatMulAdd(x, left, scores[2 * b]);
       scores[2 * b + 1] = coopMatMulAdd(x, right, scores[2 * b + 1]);
     }
@@ -201,22 +201,22 @@ void weigh(inout Fragment scores[kScores], inout Fragment sums[kColumns], inout 
 }
 
 void add_values(Fragment scores[kScores], inout Fragment sums[kColumns]) {
-  FragmentX weights[kBlocks];
+  FragmentA weights[kBlocks];
   [[unroll]] for (uint b = 0; b < kBlocks; ++b) {
     uvec4 words;
     [[unroll]] for (uint i = 0; i < 4; ++i) {
       const uint j = 2 * b + i / 2, e = i % 2 * 2;
       words[i] = packHalf2x16(vec2(scores[j][e], scores[j][e + 1]));
     }
-    set_x(weights[b], words);
+    set_a(weights[b], words);
   }
   WRITTEN_OUT for (uint n = 0; n < kColumns; ++n) {
     WRITTEN_OUT for (uint b = 0; b < kBlocks; b += 2) {
       const uvec4 words =
           tile[kKeyVecs + (b / 2 * kColumns + n) * kWidth + (own_lane() ^ n % 8)];
-      FragmentW first, second;
-      set_w(first, n / 8 % 2 == 0 ? words.xy : words.zw);
-      set_w(second, n / 8 % 2 == 0 ? words.zw : words.xy);
+      FragmentB first, second;
+      set_b(first, n / 8 % 2 == 0 ? words.xy : words.zw);
+      set_b(second, n / 8 % 2 == 0 ? words.zw : words.xy);
       sums[n] = coopMatMulAdd(weights[b], first, sums[n]);
       sums[n] = coopMatMulAdd(weights[b + 1], second, sums[n]);
     }

@@ -3,10 +3,9 @@
 #ifndef HEARTH_COOPMAT_TILE_GLSL
 #define HEARTH_COOPMAT_TILE_GLSL
 
-#ifndef MODEL_FRAGMENTS
-uint own_subgroup() { return gl_SubgroupID; }
-uint own_lane() { return gl_SubgroupInvocationID; }
+#include "common/own_lane.glsl"
 
+#ifndef MODEL_FRAGMENTS
 // Orders shared memory within the subgroup.
 void subgroup_shared_barrier() {
   controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared,

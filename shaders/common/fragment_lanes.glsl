@@ -1,16 +1,17 @@
 // Fragments made of registers, where it is known which elements a lane holds: as NVIDIA's devices have
-// it. Lane l has rows l / 4 and l / 4 + 8 of a fragment of x, 16 x 16, and output l / 4 of one of
-// weights, 16 x 8; of the 16 inputs of either it has 2 * (l % 4), the next one, and the two that are 8
-// further on. Of sums, 16 x 8, it has outputs 2 * (l % 4) and the next one, of row l / 4 and then of
-// l / 4 + 8. Vulkan says nothing of that: runtime/fragment_check.h tries it out.
+// it. Lane l has rows l / 4 and l / 4 + 8 of a fragment A, 16 x 16, and column l / 4 of a fragment B,
+// 16 x 8; of the 16 inputs of either it has 2 * (l % 4), the next one, and the two that are 8 further on.
+// Of sums, 16 x 8, it has columns 2 * (l % 4) and the next one, of row l / 4 and then of l / 4 + 8. Vulkan
+// says nothing of that: runtime/fragment_check.h tries it out. Rows are rows of x and columns outputs, or
+// the other way round.
 //
 // It does not matter which 16 inputs those are, as long as both fragments have the same: a lane may
 // bring any four neighbouring ones.
 #ifndef HEARTH_FRAGMENT_LANES_GLSL
 #define HEARTH_FRAGMENT_LANES_GLSL
 
-// A lane's words of a fragment of x, each two halves, from its four inputs of each of its two rows.
-uvec4 words_of_x(uvec2 upper, uvec2 lower) {
+// A lane's words of a fragment A, each two halves, from its four inputs of each of its two rows.
+uvec4 words_of_a(uvec2 upper, uvec2 lower) {
   return uvec4(upper.x, lower.x, upper.y, lower.y);
 }
 
@@ -19,25 +20,25 @@ uvec4 words_of_x(uvec2 upper, uvec2 lower) {
 #else
 #define WRITTEN_OUT [[unroll]]
 #define Fragment coopmat<float, gl_ScopeSubgroup, 16, 8, gl_MatrixUseAccumulator>
-#define FragmentX coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA>
-#define FragmentW coopmat<float16_t, gl_ScopeSubgroup, 16, 8, gl_MatrixUseB>
+#define FragmentA coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA>
+#define FragmentB coopmat<float16_t, gl_ScopeSubgroup, 16, 8, gl_MatrixUseB>
 
 // In the order in which the registers of a fragment lie, so that the words are loaded right there.
-void set_x(out FragmentX x, uvec4 words) {
+void set_a(out FragmentA a, uvec4 words) {
   const uvec4 elements = words.xzyw;
   [[unroll]] for (uint i = 0; i < 4; ++i) {
     const f16vec2 pair = unpackFloat2x16(elements[i]);
-    x[2 * i] = pair.x;
-    x[2 * i + 1] = pair.y;
+    a[2 * i] = pair.x;
+    a[2 * i + 1] = pair.y;
   }
 }
 
-// From a lane's four inputs of its output.
-void set_w(out FragmentW w, uvec2 words) {
+// From a lane's four inputs of its column.
+void set_b(out FragmentB b, uvec2 words) {
   [[unroll]] for (uint i = 0; i < 2; ++i) {
     const f16vec2 pair = unpackFloat2x16(words[i]);
-    w[2 * i] = pair.x;
-    w[2 * i + 1] = pair.y;
+    b[2 * i] = pair.x;
+    b[2 * i + 1] = pair.y;
   }
 }
 #endif

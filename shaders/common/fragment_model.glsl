@@ -10,29 +10,29 @@ uint own_lane() { return gl_LocalInvocationIndex % 32; }
 void subgroup_shared_barrier() { barrier(); }
 
 #define WRITTEN_OUT [[dont_unroll]]  // what is written out elsewhere: so kernels compile in time
-#define Fragment vec4  // outputs 2 * (l % 4) and the next, of row l / 4 and of the one 8 further on
-#define FragmentX uvec4
-#define FragmentW uvec2
+#define Fragment vec4  // columns 2 * (l % 4) and the next, of row l / 4 and of the one 8 further on
+#define FragmentA uvec4
+#define FragmentB uvec2
 
-void set_x(out FragmentX x, uvec4 words) { x = words; }
-void set_w(out FragmentW w, uvec2 words) { w = words; }
+void set_a(out FragmentA a, uvec4 words) { a = words; }
+void set_b(out FragmentB b, uvec2 words) { b = words; }
 
 const uint kMostInvocations = 128;
-shared uvec4 model_x[kMostInvocations];
-shared uvec2 model_w[kMostInvocations];
+shared uvec4 model_a[kMostInvocations];
+shared uvec2 model_b[kMostInvocations];
 
-Fragment coopMatMulAdd(FragmentX x, FragmentW w, Fragment sums) {
+Fragment coopMatMulAdd(FragmentA a, FragmentB b, Fragment sums) {
   barrier();  // the last product's may still be read
-  model_x[gl_LocalInvocationIndex] = x;
-  model_w[gl_LocalInvocationIndex] = w;
+  model_a[gl_LocalInvocationIndex] = a;
+  model_b[gl_LocalInvocationIndex] = b;
   barrier();
-  const uint first = own_subgroup() * 32, row = own_lane() / 4, output_pair = own_lane() % 4;
+  const uint first = own_subgroup() * 32, row = own_lane() / 4, pair = own_lane() % 4;
   const uint lanes = min(gl_NumWorkGroups.x + 3, 4);  // is 4, but lavapipe writes no loop out for it
   for (uint k = 0; k < lanes; ++k) {
-    const uvec4 words = model_x[first + row * 4 + k];
+    const uvec4 words = model_a[first + row * 4 + k];
     for (uint n = 0; n < 2; ++n) {
-      const uvec2 weights = model_w[first + (output_pair * 2 + n) * 4 + k];
-      const vec2 low = unpackHalf2x16(weights.x), high = unpackHalf2x16(weights.y);
+      const uvec2 column = model_b[first + (pair * 2 + n) * 4 + k];
+      const vec2 low = unpackHalf2x16(column.x), high = unpackHalf2x16(column.y);
       sums[n] += dot(unpackHalf2x16(words.x), low) + dot(unpackHalf2x16(words.z), high);
       sums[n + 2] += dot(unpackHalf2x16(words.y), low) + dot(unpackHalf2x16(words.w), high);
     }

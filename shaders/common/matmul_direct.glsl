@@ -105,21 +105,21 @@ void keep_x(uvec4 xs[kVecLoads], uint start) {
     const uint place = start + fragment * kWidth + at.x % 8 * 4 + at.y;
     const uvec4 upper = xs[2 * i], lower = xs[2 * i + 1];
     if (kPairs % gl_WorkGroupSize.x == 0 || pair < kPairs) {
-      tiles[place] = words_of_x(upper.xy, lower.xy);
-      tiles[place + kWidth] = words_of_x(upper.zw, lower.zw);
+      tiles[place] = words_of_a(upper.xy, lower.xy);
+      tiles[place + kWidth] = words_of_a(upper.zw, lower.zw);
     }
   }
 }
 
 void multiply(inout Fragment sums[kSums], uvec4 weights[kWeightVecs], uint start) {
   WRITTEN_OUT for (uint slice = 0; slice < kFragmentsAlong; ++slice) {
-    FragmentX x[kFragmentsDown];
+    FragmentA x[kFragmentsDown];
     [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
-      set_x(x[i], tiles[start + (i * kFragmentsAlong + slice) * kWidth + own_lane()]);
+      set_a(x[i], tiles[start + (i * kFragmentsAlong + slice) * kWidth + own_lane()]);
     [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j) {
       const uvec4 vec = weights[j * kLaneVecs + slice / 2];
-      FragmentW w;
-      set_w(w, slice % 2 == 0 ? vec.xy : vec.zw);
+      FragmentB w;
+      set_b(w, slice % 2 == 0 ? vec.xy : vec.zw);
       [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
         sums[i * kFragmentsAcross + j] = coopMatMulAdd(x[i], w, sums[i * kFragmentsAcross + j]);
     }

@@ -1,4 +1,4 @@
-// What matmul_direct and matmul_wide begin with: weights, x as halves, and fragments that lanes make.
+// What matmul_team, matmul_direct and matmul_wide begin with: weights, x as halves, and fragments that lanes make.
 #ifndef HEARTH_MATMUL_LANES_GLSL
 #define HEARTH_MATMUL_LANES_GLSL
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require

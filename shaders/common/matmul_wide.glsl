@@ -152,8 +152,8 @@ void keep_x(uvec4 xs[kVecLoads]) {
     const uvec2 at = pair_of(i, kStepVecs);
     if (kVecPairs % gl_WorkGroupSize.x == 0 || at.x < kTileRows) {
       const uint place = words_at(at.x, at.y);
-      tiles[place] = words_of_x(xs[i].xy, xs[i + 1].xy);
-      tiles[place + kWidth] = words_of_x(xs[i].zw, xs[i + 1].zw);
+      tiles[place] = words_of_a(xs[i].xy, xs[i + 1].xy);
+      tiles[place + kWidth] = words_of_a(xs[i].zw, xs[i + 1].zw);
     }
   }
 }
@@ -175,13 +175,13 @@ uvec4 weight_words(uint slice, uint pair) {
 }
 
 void multiply_pair(inout Fragment sums[kSums], uvec4 x[kFragmentsDown], uvec4 weights, uint pair) {
-  FragmentW left, right;
-  set_w(left, weights.xy);
-  set_w(right, weights.zw);
+  FragmentB left, right;
+  set_b(left, weights.xy);
+  set_b(right, weights.zw);
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
     const uint at = i * kFragmentsAcross + 2 * pair;
-    FragmentX fragment;
-    set_x(fragment, x[i]);
+    FragmentA fragment;
+    set_a(fragment, x[i]);
     sums[at] = coopMatMulAdd(fragment, left, sums[at]);
     sums[at + 1] = coopMatMulAdd(fragment, right, sums[at + 1]);
   }

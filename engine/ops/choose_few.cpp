@@ -1,0 +1,69 @@
+#include "engine/ops/choose_few.h"
+
+#include <algorithm>
+
+#include "engine/ops/choose_tile.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint32_t kLanes = 32;      // of a subgroup
+constexpr uint32_t kBlock = 128;     // inputs that a subgroup multiplies at once
+constexpr uint32_t kColumnRows = 8;  // of x in a fragment
+constexpr uint32_t kRoundOutputs = 16;
+constexpr size_t kGateConstant = 7;
+
+// The subgroups that a multiprocessor has registers for, and the blocks of x that each of them
+// keeps.
+struct Team {
+  uint32_t subgroups, blocks;
+};
+
+// As measured on an H200: many subgroups decode quantized weights while others wait. Floats have
+// nothing to wait for but loads, of which a subgroup had better have many under way; with a second
+// column there are no registers left for them, and tiles are ahead.
+std::optional<Team> team_for(WeightFormat format, uint32_t columns) {
+  const bool floats = format_info(format).is_float();
+  if (columns == 1) return floats ? Team{16, 2} : Team{32, 1};
+  if (columns == 2 && !floats) return Team{16, 2};
+  return std::nullopt;
+}
+
+// [round % 2, subgroup, column, lane] of four floats.
+uint32_t partial_bytes(uint32_t subgroups, uint32_t columns) {
+  return 2 * subgroups * columns * kLanes * 16;
+}
+
+}  // namespace
+
+std::optional<MatmulPlan> choose_few(const DeviceCaps& caps, const MatmulShape& shape) {
+  const uint32_t columns = divide_up(shape.rows, kColumnRows);
+  const std::optional<Team> team = team_for(shape.format, columns);
+  if (!team || !caps.features.lane_fragments || !matrix_units(caps, shape.format) ||
+      shape.inputs % kBlock != 0 || team->subgroups * kLanes > caps.limits.max_group_invocations ||
+      partial_bytes(team->subgroups, columns) > caps.limits.max_shared_bytes)
+    return std::nullopt;
+
+  const uint32_t blocks = shape.inputs / kBlock;
+  const uint32_t splits = divide_up(blocks, team->subgroups * team->blocks);
+  // As few subgroups as that needs, but enough to store results.
+  const uint32_t subgroups = std::max(divide_up(blocks, splits * team->blocks), 2 * columns);
+  const uint32_t at_once = multiprocessors(caps) * (team->subgroups / subgroups);
+  const uint32_t all_rounds = divide_up(shape.outputs + shape.beside, kRoundOutputs);
+  const uint32_t rounds = divide_up(all_rounds * splits, at_once);
+
+  MatmulPlan plan;
+  plan.multiply = {
+      .pipeline = {.kernel = variant("matmul_team", shape.format),
+                   .constants = {subgroups * kLanes, kNoEpilogue, shape.inputs, splits, subgroups,
+                                 rounds, columns, 0, 0},
+                   .subgroup_size = caps.subgroup_size},
+      .groups = {.x = 1, .y = divide_up(shape.outputs, rounds * kRoundOutputs), .z = splits}};
+  if (splits == 1) plan.gate_constant = kGateConstant;
+  take_halves(caps, shape, plan);
+  if (splits > 1) leave_parts(caps, shape, splits, columns * kColumnRows, plan);
+  plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;
+  return plan;
+}
+
+}  // namespace hearth

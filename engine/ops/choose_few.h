@@ -1,0 +1,14 @@
+// Products of a few rows, part of choose_matmul().
+#pragma once
+
+#include <optional>
+
+#include "engine/ops/kernel_choice.h"
+
+namespace hearth {
+
+// A group holds x in registers while weights go by. Null where there are too many rows for that,
+// or where the device has no fragments that lanes can make, or no room for such groups.
+std::optional<MatmulPlan> choose_few(const DeviceCaps& caps, const MatmulShape& shape);
+
+}  // namespace hearth

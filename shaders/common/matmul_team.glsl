@@ -1,0 +1,222 @@
+// The kernel of matmul_team.comp, whose comment says what it does, and of matmul_team_model.comp.
+#ifndef HEARTH_MATMUL_TEAM_GLSL
+#define HEARTH_MATMUL_TEAM_GLSL
+#include "common/matmul_lanes.glsl"
+#include "common/own_lane.glsl"
+
+layout(constant_id = 2) const uint kInputs = 4096;
+layout(constant_id = 3) const uint kSplits = 1;
+layout(constant_id = 4) const uint kSubgroups = 16;  // in a group
+layout(constant_id = 5) const uint kRounds = 1;
+layout(constant_id = 6) const uint kColumns = 1;  // 1 or 2 fragments of x
+layout(constant_id = 7) const uint kGate = kGateNone;
+layout(constant_id = 8) const uint kHalfResults = 0;  // 1: y is f16; only with gates
+
+// Weights are the fragments of 16 rows here, and x, in columns of 8 rows, the others. A lane has weights
+// of two outputs, eight apart, or of a gate and its up.
+const uint kColumnRows = 8, kRows = kColumns * kColumnRows;
+const uint kRoundResults = kGate == kGateNone ? 16 : 8;
+
+// Four lanes share a block of a row out, kLaneVecs of 16 bytes each as halves, or a piece: vec by vec
+// in turn where weights are halves, so that neighbours read neighbouring bytes, else piece by piece.
+const uint kLaneVecs = 4;
+const uint kBlock = 4 * kLaneVecs * kHalves;  // inputs
+const bool kInTurn = kUnitWeights == kHalves;
+const uint kLaneUnits = kLaneVecs / kUnitVecs;  // of a block, for each output
+
+// A subgroup's share of k. Blocks past the end repeat the last, so that loads stay inside; to them x is 0.
+const uint kRowBlocks = kInputs / kBlock;
+const uint kShares = kSplits * kSubgroups;
+const uint kBlocks = (kRowBlocks + kShares - 1) / kShares;
+const bool kWhole = kRowBlocks % kShares == 0;
+const uint kColumnVecs = kBlocks * kLaneVecs, kXVecs = kColumns * kColumnVecs;
+const uint kUnits = kBlocks * kLaneUnits;  // for each output
+
+uint own_share() { return gl_WorkGroupID.z * kSubgroups + own_subgroup(); }
+bool past_end(uint b) { return !kWhole && own_share() * kBlocks + b >= kRowBlocks; }
+uint own_block(uint b) { return past_end(b) ? kRowBlocks - 1 : own_share() * kBlocks + b; }
+
+uint result_count() { return kGate == kGateNone ? params.outputs : params.outputs / 2; }
+uint first_result(uint round) { return (gl_WorkGroupID.y * kRounds + round) * kRoundResults; }
+
+// Of a row of weights, in units, the lane's u-th.
+uint unit_in_row(uint u) {
+  return (own_block(u / kLaneUnits) * kLaneUnits + u % kLaneUnits) * 4 + own_lane() % 4;
+}
+
+// Of a row of x, in vecs, the lane's v-th.
+uint vec_in_row(uint v) {
+  const uint lane = own_lane() % 4, i = v % kLaneVecs;
+  return own_block(v / kLaneVecs) * 4 * kLaneVecs + (kInTurn ? i * 4 + lane : lane * kLaneVecs + i);
+}
+
+void load_x(out uvec4 x[kXVecs]) {
+  [[unroll]] for (uint i = 0; i < kXVecs; ++i) {
+    const uint row = min(i / kColumnVecs * kColumnRows + own_lane() / 4, params.rows - 1);
+    const uint v = i % kColumnVecs;
+    x[i] = U32x4(params.x).at[row * (kInputs / kHalves) + vec_in_row(v)];
+    if (past_end(v / kLaneVecs)) x[i] = uvec4(0);
+  }
+}
+
+// Of the lane's two outputs.
+struct Weights {
+  Unit upper[kUnits], lower[kUnits];
+};
+
+// Where their rows begin in a round, in units. After the last round there is nothing to load, but to
+// leave the loads out would make two paths, and what is under way is waited for where paths meet: so
+// all load the first row once more, which is in a cache.
+uvec2 unit_rows(uint round) {
+  const uint n = first_result(round) + own_lane() / 4, last = result_count() - 1;
+  uvec2 outputs = kGate == kGateNone ? uvec2(min(n, last), min(n + 8, last))
+                                     : min(n, last) + uvec2(0, result_count());
+  if (round == kRounds) outputs = uvec2(0);
+  return outputs * (kInputs / kUnitWeights);
+}
+
+// Floats are at constant distances from one place, so that loads need not find their addresses.
+Unit fetch(Planes planes, uint row, uint u) {
+#ifdef FORMAT_IS_FLOAT
+  const uint first = unit_in_row(0);
+  return load_16b(planes.values + uint64_t(row + first) * 16, kWhole ? u * 4 : unit_in_row(u) - first);
+#else
+  return load_unit(planes, row + unit_in_row(u));
+#endif
+}
+
+void fetch_unit(inout Weights weights, Planes planes, uvec2 rows, uint u) {
+  weights.upper[u] = fetch(planes, rows.x, u);
+  weights.lower[u] = fetch(planes, rows.y, u);
+}
+
+// Two for each column, so that one product need not wait for the one before.
+const uint kSums = 2 * kColumns;
+
+void multiply_unit(Weights weights, uvec4 x[kXVecs], uint u, uvec2 rows, inout Fragment sums[kSums]) {
+  uvec4 upper[kUnitVecs], lower[kUnitVecs];
+  const uint at = unit_in_row(u);
+  decode_unit(weights.upper[u], rows.x + at, upper);
+  decode_unit(weights.lower[u], rows.y + at, lower);
+  WRITTEN_OUT for (uint v = 0; v < kUnitVecs; ++v) {
+    FragmentA low, high;
+    set_a(low, words_of_a(upper[v].xy, lower[v].xy));
+    set_a(high, words_of_a(upper[v].zw, lower[v].zw));
+    [[unroll]] for (uint c = 0; c < kColumns; ++c) {
+      const uvec4 words = x[c * kColumnVecs + u * kUnitVecs + v];
+      FragmentB column;
+      set_b(column, words.xy);
+      sums[2 * c] = coopMatMulAdd(low, column, sums[2 * c]);
+      set_b(column, words.zw);
+      sums[2 * c + 1] = coopMatMulAdd(high, column, sums[2 * c + 1]);
+    }
+  }
+}
+
+// Sums of the subgroups, as lanes hold them. Those of a round are still read while the next are written.
+shared vec4 partials[2 * kSubgroups * kColumns * kWidth];
+
+uint partial_place(uint round, uint subgroup, uint column, uint lane) {
+  return ((round % 2 * kSubgroups + subgroup) * kColumns + column) * kWidth + lane;
+}
+
+void keep_sums(Fragment sums[kSums], uint round) {
+  [[unroll]] for (uint c = 0; c < kColumns; ++c) {
+    const Fragment both = sums[2 * c] + sums[2 * c + 1];
+    partials[partial_place(round, own_subgroup(), c, own_lane())] =
+        vec4(both[0], both[1], both[2], both[3]);
+  }
+}
+
+// A few subgroups, in turn, make results of a round's sums: a lane has those of a row and two outputs.
+const uint kStorers = 2 * kColumns;
+bool stores(uint round) { return own_subgroup() / kStorers == round % (kSubgroups / kStorers); }
+
+struct Results {
+  uint row, n;  // the second n is eight further on
+  vec2 residuals;
+};
+
+Results find_results(uint round) {
+  const uint pair = own_subgroup() % kStorers * kWidth + own_lane();
+  Results results;
+  results.row = pair / (8 * kColumnRows) * kColumnRows + pair % kColumnRows;
+  results.n = first_result(round) + pair / kColumnRows % 8;
+  results.residuals = vec2(0.0);
+  if (kSplits == 1 && kGate == kGateNone && stores(round))
+    results.residuals = vec2(load_residual(results.row, results.n),
+                             load_residual(results.row, results.n + 8));
+  return results;
+}
+
+vec2 add_partials(uint round, Results results) {
+  const uint column = results.row / kColumnRows, row = results.row % kColumnRows;
+  const uint lane = (results.n - first_result(round)) * 4 + row / 2;
+  vec2 sum = vec2(0.0);
+  [[unroll]] for (uint s = 0; s < kSubgroups; ++s) {
+    const uint place = partial_place(round, s, column, lane);
+    sum += vec2(partials[place][row % 2], partials[place][row % 2 + 2]);
+  }
+  return sum * (1.0 / kUnitScale);
+}
+
+layout(buffer_reference, std430, buffer_reference_align = 2) nonprivate writeonly buffer Half {
+  uint16_t at[];
+};
+
+void store_gated(uint row, uint n, float value) {
+  if (row >= params.rows || n >= result_count()) return;
+  const uint place = row * result_count() + n;
+  if (kHalfResults != 0) {
+    Half(params.y).at[place] = uint16_t(packHalf2x16(nearest_half(vec4(value)).xy));
+  } else {
+    F32(params.y).at[place] = value;
+  }
+}
+
+void store_plain(uint row, uint n, float value, float residual) {
+  if (row >= params.rows || n >= params.outputs) return;
+  if (kSplits > 1) {
+    F32(params.y).at[(gl_WorkGroupID.z * kRows + row) * params.part_stride + n] = value;
+  } else {
+    store_output(row, n, value, residual);
+  }
+}
+
+void store_results(uint round, Results results) {
+  const vec2 sums = add_partials(round, results);
+  if (kGate != kGateNone) {
+    store_gated(results.row, results.n, activate(sums.x, kGate == kGateGelu) * sums.y);
+  } else {
+    store_plain(results.row, results.n, sums.x, results.residuals.x);
+    store_plain(results.row, results.n + 8, sums.y, results.residuals.y);
+  }
+}
+
+void main() {
+  const Planes planes = planes_at(params.weight, params.outputs * (kInputs / kBlockWeights));
+  uvec2 rows = unit_rows(0);
+  Weights weights;
+  [[unroll]] for (uint u = 0; u < kUnits; ++u) fetch_unit(weights, planes, rows, u);
+  chain_wait();
+  uvec4 x[kXVecs];
+  load_x(x);
+
+  [[dont_unroll]] for (uint round = 0; round < kRounds; ++round) {
+    const uvec2 next_rows = unit_rows(round + 1);
+    const Results results = find_results(round);  // residuals are under way while weights are multiplied
+    Fragment sums[kSums];
+    [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
+    [[unroll]] for (uint u = 0; u < kUnits; ++u) {
+      multiply_unit(weights, x, u, rows, sums);
+      fetch_unit(weights, planes, next_rows, u);
+    }
+    rows = next_rows;
+    keep_sums(sums, round);
+    barrier();
+    if (stores(round)) store_results(round, results);
+  }
+  chain_done();
+}
+
+#endif

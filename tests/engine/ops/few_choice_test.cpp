@@ -1,0 +1,100 @@
+// How products of a few rows are shared out, on devices we do not have.
+#include <gtest/gtest.h>
+
+#include "engine/ops/kernel_choice.h"
+#include "tests/support/fake_devices.h"
+
+namespace hearth {
+namespace {
+
+using testing::fake_devices;
+using testing::half_fragments;
+using testing::with_matrices;
+
+constexpr WeightFormat kF16 = WeightFormat::kF16, kQ4K = WeightFormat::kQ4K;
+
+DeviceCaps with_lane_fragments() {
+  DeviceCaps caps =
+      with_matrices(fake_devices().front().caps, {half_fragments(), half_fragments(8)});
+  caps.limits.multiprocessors = 132;
+  caps.features.integer_dot = caps.features.lane_fragments = true;
+  return caps;
+}
+
+// The products of llama-8b and llama-1b as they were measured: k in as few parts as registers
+// allow, and one turn of groups that stay to the end.
+TEST(FewChoice, GroupsFillTheDevice) {
+  const DeviceCaps caps = with_lane_fragments();
+  struct Case {
+    WeightFormat format;
+    uint32_t rows, outputs, inputs;
+    uint32_t subgroups, splits, rounds, groups;  // groups: for each share of k
+  };
+  for (const Case& wanted : std::initializer_list<Case>{{kQ4K, 2, 28672, 4096, 32, 1, 14, 128},
+                                                        {kQ4K, 8, 4096, 14336, 28, 4, 8, 32},
+                                                        {kQ4K, 8, 6144, 4096, 32, 1, 3, 128},
+                                                        {kQ4K, 8, 4096, 4096, 32, 1, 2, 128},
+                                                        {kQ4K, 9, 28672, 4096, 16, 1, 14, 128},
+                                                        {kQ4K, 16, 4096, 14336, 14, 4, 8, 32},
+                                                        {kF16, 2, 28672, 4096, 16, 1, 14, 128},
+                                                        {kF16, 8, 4096, 14336, 14, 4, 8, 32},
+                                                        {kF16, 8, 128256, 4096, 16, 1, 61, 132},
+                                                        {kF16, 8, 16384, 2048, 8, 1, 4, 256},
+                                                        {kF16, 8, 48, 128, 2, 1, 1, 3}}) {
+    const MatmulPlan plan = choose_matmul(caps, {.format = wanted.format,
+                                                 .rows = wanted.rows,
+                                                 .inputs = wanted.inputs,
+                                                 .outputs = wanted.outputs});
+    const std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
+    SCOPED_TRACE(::testing::Message()
+                 << wanted.rows << " x " << wanted.outputs << " x " << wanted.inputs);
+    ASSERT_TRUE(plan.multiply.pipeline.kernel.starts_with("matmul_team."));
+    EXPECT_EQ(constants[0], 32 * wanted.subgroups);
+    EXPECT_EQ(constants[2], wanted.inputs);
+    EXPECT_EQ(constants[3], wanted.splits);
+    EXPECT_EQ(constants[4], wanted.subgroups);
+    EXPECT_EQ(constants[5], wanted.rounds);
+    EXPECT_EQ(constants[6], wanted.rows > 8 ? 2u : 1u);
+    EXPECT_EQ(plan.multiply.groups.x, 1u);
+    EXPECT_EQ(plan.multiply.groups.y, wanted.groups);
+    EXPECT_EQ(plan.multiply.groups.z, wanted.splits);
+    EXPECT_EQ(plan.form, RowForm::kHalves);
+    EXPECT_EQ(plan.gate_constant, wanted.splits == 1 ? std::optional<size_t>(7) : std::nullopt);
+    EXPECT_FALSE(plan.norm_constant);
+    ASSERT_EQ(plan.reduce.has_value(), wanted.splits > 1);
+    EXPECT_EQ(plan.parts.rows, wanted.splits == 1 ? 0 : constants[6] * 8);
+    EXPECT_EQ(
+        plan.part_bytes,
+        wanted.splits == 1 ? 0 : uint64_t{4} * wanted.splits * plan.parts.rows * wanted.outputs);
+    EXPECT_EQ(plan.scratch_bytes, plan.part_bytes + wanted.rows * wanted.inputs * 2);
+  }
+}
+
+TEST(FewChoice, OnlyWhereItIsAheadAndFits) {
+  DeviceCaps caps = with_lane_fragments();
+  const auto few = [&](WeightFormat format, uint32_t rows, uint32_t inputs = 4096) {
+    const MatmulShape shape{.format = format, .rows = rows, .inputs = inputs, .outputs = 4096};
+    return choose_matmul(caps, shape).multiply.pipeline.kernel.starts_with("matmul_team.");
+  };
+  EXPECT_FALSE(few(kF16, 1) || few(kQ4K, 1));
+  EXPECT_TRUE(few(kF16, 8) && few(kQ4K, 16) && few(WeightFormat::kBf16, 2));
+  EXPECT_FALSE(few(kF16, 9) || few(kQ4K, 17));
+  EXPECT_FALSE(few(WeightFormat::kF32, 4));
+  EXPECT_FALSE(few(kF16, 4, 4096 + 32)) << "no whole blocks";
+  caps.limits.max_group_invocations = 512;
+  EXPECT_TRUE(few(kF16, 4) && !few(kQ4K, 4) && few(kQ4K, 12));
+  caps.limits.max_group_invocations = 1024;
+  caps.limits.max_shared_bytes = 16 * 1024;
+  EXPECT_TRUE(few(kF16, 4) && !few(kQ4K, 4) && !few(kQ4K, 12));
+  caps = with_lane_fragments();
+  caps.features.lane_fragments = false;
+  EXPECT_FALSE(few(kF16, 4) || few(kQ4K, 4));
+  caps = with_lane_fragments();
+  EXPECT_EQ(choose_matmul(caps, {.format = kF16, .rows = 4, .inputs = 4096, .outputs = 64}, true)
+                .multiply.pipeline.kernel,
+            "matvec_float.f16")
+      << "deterministic";
+}
+
+}  // namespace
+}  // namespace hearth
