@@ -20,6 +20,11 @@ struct Batch {
 
 constexpr uint32_t kHeads = 32, kKvHeads = 8, kHeadSize = 128;
 
+bool on_matrix_units(const PipelineInfo& pipeline) {
+  return !pipeline.kernel.starts_with("attention_rows") &&
+         !pipeline.kernel.starts_with("attention_subgroup");
+}
+
 template <class T>
 Result<BufferSlice> add_uploaded(KernelBench& bench, KernelCaseSet& set, Transfer& transfer,
                                  const std::vector<T>& values) {
@@ -89,14 +94,15 @@ Result<KernelCase> make_case(KernelBench& bench, KernelCaseSet& set, Transfer& t
   // A product with the key and one with the value for every pair of a row and a key it sees.
   double pairs = 0;
   for (uint32_t row = 0; row < batch.rows; ++row) pairs += batch.before + row + 1;
+  const PipelineInfo& pipeline = plan.many ? plan.many->pipeline : plan.few.pipeline;
   return KernelCase{
       .kernel = batch.rows == 1 ? "attention_decode" : "attention_prompt",
-      .variant = variant_name(plan.many ? plan.many->pipeline : plan.few.pipeline),
+      .variant = variant_name(pipeline),
       .shape = fmt::format("{} x {} {}", batch.sequences, tokens, kv_format_name(batch.kv)),
       .bytes = static_cast<double>(2 * tables.size() * (block_bytes + scale_bytes) +
                                    2 * shape.bucket.rows * row_bytes),
       .flops = 4.0 * pairs * batch.sequences * kHeads * kHeadSize,
-      .matrix_units = plan.many && plan.many->pipeline.kernel.starts_with("attention_tile"),
+      .matrix_units = on_matrix_units(pipeline),
       .record = [=, &bench](CommandRecorder& recorder, uint32_t) {
         return record_attention(recorder, bench.pipelines(), plan, op);
       }};
