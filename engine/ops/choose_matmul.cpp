@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "engine/ops/choose_few.h"
+#include "engine/ops/choose_few_rows.h"
 #include "engine/ops/choose_tile.h"
 #include "engine/ops/kernel_choice.h"
 #include "params/matmul.h"
@@ -191,7 +191,7 @@ MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape, bool 
       deterministic ? kDeterministicRows : std::clamp(shape.rows, 1u, kMaxMatvecRows);
 
   if (shape.rows > 1 && !deterministic) {
-    if (const std::optional<MatmulPlan> few = choose_few(caps, shape)) return *few;
+    if (const std::optional<MatmulPlan> few = choose_few_rows(caps, shape)) return *few;
   }
   // Matrix units are ahead from two rows on, though most of their tile is empty; of integer dot
   // products from three on.

@@ -9,6 +9,6 @@ namespace hearth {
 
 // A group holds x in registers while weights go by. Null where there are too many rows for that,
 // or where the device has no fragments that lanes can make, or no room for such groups.
-std::optional<MatmulPlan> choose_few(const DeviceCaps& caps, const MatmulShape& shape);
+std::optional<MatmulPlan> choose_few_rows(const DeviceCaps& caps, const MatmulShape& shape);
 
 }  // namespace hearth

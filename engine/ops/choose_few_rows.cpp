@@ -1,4 +1,4 @@
-#include "engine/ops/choose_few.h"
+#include "engine/ops/choose_few_rows.h"
 
 #include <algorithm>
 
@@ -36,7 +36,7 @@ uint32_t partial_bytes(uint32_t subgroups, uint32_t columns) {
 
 }  // namespace
 
-std::optional<MatmulPlan> choose_few(const DeviceCaps& caps, const MatmulShape& shape) {
+std::optional<MatmulPlan> choose_few_rows(const DeviceCaps& caps, const MatmulShape& shape) {
   const uint32_t columns = divide_up(shape.rows, kColumnRows);
   const std::optional<Team> team = team_for(shape.format, columns);
   if (!team || !caps.features.lane_fragments || !matrix_units(caps, shape.format) ||

@@ -23,7 +23,7 @@ DeviceCaps with_lane_fragments() {
 
 // The products of llama-8b and llama-1b as they were measured: k in as few parts as registers
 // allow, and one turn of groups that stay to the end.
-TEST(FewChoice, GroupsFillTheDevice) {
+TEST(FewRowsChoice, GroupsFillTheDevice) {
   const DeviceCaps caps = with_lane_fragments();
   struct Case {
     WeightFormat format;
@@ -70,7 +70,7 @@ TEST(FewChoice, GroupsFillTheDevice) {
   }
 }
 
-TEST(FewChoice, OnlyWhereItIsAheadAndFits) {
+TEST(FewRowsChoice, OnlyWhereItIsAheadAndFits) {
   DeviceCaps caps = with_lane_fragments();
   const auto few = [&](WeightFormat format, uint32_t rows, uint32_t inputs = 4096) {
     const MatmulShape shape{.format = format, .rows = rows, .inputs = inputs, .outputs = 4096};
