@@ -48,9 +48,10 @@ std::optional<MatmulPlan> choose_few_rows(const DeviceCaps& caps, const MatmulSh
   const uint32_t splits = divide_up(blocks, team->subgroups * team->blocks);
   // As few subgroups as that needs, but enough to store results.
   const uint32_t subgroups = std::max(divide_up(blocks, splits * team->blocks), 2 * columns);
+  // All groups run at once, so that none is left for a turn of its own.
   const uint32_t at_once = multiprocessors(caps) * (team->subgroups / subgroups);
   const uint32_t all_rounds = divide_up(shape.outputs + shape.beside, kRoundOutputs);
-  const uint32_t rounds = divide_up(all_rounds * splits, at_once);
+  const uint32_t rounds = divide_up(all_rounds, std::max(1u, at_once / splits));
 
   MatmulPlan plan;
   plan.multiply = {

@@ -38,7 +38,7 @@ constexpr Tile scalar(uint32_t rows, uint32_t outputs, uint32_t resident) {
           .kernel = TileKernel::kScalar};
 }
 
-// Found by timing some 5,000 tiles on an H200: docs/learnt.md.
+// Found by timing some 5,000 tiles on an H200: docs/measurements.md.
 constexpr Tile kFloatTiles[] = {
     {16, 64, 64, 16, 16, 4, 1, 2},
     {32, 128, 64, 32, 32, 2, 1, 2},
@@ -76,8 +76,8 @@ constexpr Tile kFloatTiles[] = {
     wide(256, 112, 32, 112, 107),
     wide(256, 128, 64, 64, 94),
 };
-// Decoding takes registers, and there are fewer bytes to wait for. Up to 64 rows are ahead where
-// weights go straight into fragments; the other tiles of so many are for devices where they cannot.
+// Decoding takes registers, and there are fewer bytes to wait for. Up to 64 rows are mostly ahead
+// where weights go straight into fragments.
 constexpr Tile kQuantizedTiles[] = {
     {16, 64, 64, 16, 16, 4, 1, 2},
     {32, 128, 64, 32, 32, 2, 2, 0},

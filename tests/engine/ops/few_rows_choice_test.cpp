@@ -39,6 +39,7 @@ TEST(FewRowsChoice, GroupsFillTheDevice) {
                                                         {kF16, 2, 28672, 4096, 16, 1, 14, 128},
                                                         {kF16, 8, 4096, 14336, 14, 4, 8, 32},
                                                         {kF16, 8, 128256, 4096, 16, 1, 61, 132},
+                                                        {kQ4K, 8, 8192, 28672, 32, 7, 29, 18},
                                                         {kF16, 8, 16384, 2048, 8, 1, 4, 256},
                                                         {kF16, 8, 48, 128, 2, 1, 1, 3}}) {
     const MatmulPlan plan = choose_matmul(caps, {.format = wanted.format,
@@ -58,6 +59,8 @@ TEST(FewRowsChoice, GroupsFillTheDevice) {
     EXPECT_EQ(plan.multiply.groups.x, 1u);
     EXPECT_EQ(plan.multiply.groups.y, wanted.groups);
     EXPECT_EQ(plan.multiply.groups.z, wanted.splits);
+    const uint32_t resident = (wanted.format == kQ4K && wanted.rows <= 8 ? 32 : 16) / constants[4];
+    EXPECT_LE(wanted.groups * wanted.splits, 132 * resident);
     EXPECT_EQ(plan.form, RowForm::kHalves);
     EXPECT_EQ(plan.gate_constant, wanted.splits == 1 ? std::optional<size_t>(7) : std::nullopt);
     EXPECT_FALSE(plan.norm_constant);
