@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "runtime/log.h"
+#include "tools/commands/check_numbers.h"
 #include "tools/commands/command.h"
+#include "tools/standard_streams.h"
 #ifdef HEARTH_DASHBOARD
 #include "ui/window/display.h"
 #endif
@@ -25,7 +27,7 @@ constexpr int kUsageError = 2;
 // where there is a terminal, else a story, so that the first try always ends in something to see.
 const char* default_command_name() {
 #ifdef HEARTH_DASHBOARD
-  if (hearth::display_is_there()) return "dash";
+  if (hearth::display_answers()) return "dash";
 #endif
   return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 ? "chat" : "story";
 }
@@ -40,11 +42,15 @@ hearth::Status outcome_of(hearth::Command& command) {
   }
 }
 
-int run(hearth::Command& command) {
-  const hearth::Status status = outcome_of(command);
+int exit_code(const hearth::Status& status, int failure = 1) {
   if (status.ok()) return 0;
   hearth::log_line(status.error().message);
-  return 1;
+  return failure;
+}
+
+int run(hearth::Command& command) {
+  const int code = exit_code(outcome_of(command));
+  return code != 0 ? code : exit_code(hearth::finish_standard_output());
 }
 
 // CLI11 says some things in several lines; a user gets one.
@@ -53,6 +59,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 }  // namespace
 
 int main(int argc, char** argv) {
+  hearth::open_standard_streams();
   CLI::App app{"Hearth runs language models on the GPU you already own.", "hearth"};
   app.set_version_flag("--version", "hearth " HEARTH_VERSION);
   app.require_subcommand(0, 1);
@@ -63,19 +70,23 @@ int main(int argc, char** argv) {
 
   try {
     app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
-  } catch (const CLI::CallForVersion& version) {
-    return app.exit(version);
+  } catch (const CLI::Success& asked) {  // for help, or for the version
+    app.exit(asked);
+    return exit_code(hearth::finish_standard_output());
   } catch (const CLI::ParseError& error) {
     hearth::log_line(first_line(error.what()) + " (see hearth --help)");
     return kUsageError;
   }
 
-  const bool nothing_asked = app.get_subcommands().empty();
+  std::string wanted = "";
+  if (app.get_subcommands().empty()) {
+    wanted = default_command_name();
+  } else {
+    const CLI::App& chosen = *app.get_subcommands().front();
+    if (const int code = exit_code(hearth::check_numbers(chosen), kUsageError)) return code;
+    wanted = chosen.get_name();
+  }
   for (hearth::Command* command : hearth::Command::all())
-    if (nothing_asked ? command->name() == default_command_name()
-                      : app.got_subcommand(command->name()))
-      return run(*command);
+    if (command->name() == wanted) return run(*command);
   return kUsageError;
 }

@@ -1,19 +1,29 @@
 #include "tools/read_text.h"
 
-#include <fstream>
-#include <iostream>
-#include <iterator>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
 
 #include <fmt/format.h>
 
 namespace hearth {
 namespace {
 
-Result<std::string> read_all(std::istream& stream, const std::string& name) {
-  std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (stream.bad()) return Error{ErrorKind::kIo, fmt::format("cannot read {}", name)};
+Result<std::string> read_all(std::FILE* file, const std::string& name) {
+  std::string text;
+  std::array<char, 65536> piece;
+  while (const size_t bytes = std::fread(piece.data(), 1, piece.size(), file))
+    text.append(piece.data(), bytes);
+  if (std::ferror(file) != 0)
+    return Error{ErrorKind::kIo, fmt::format("cannot read {}: {}", name, std::strerror(errno))};
   return text;
 }
+
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
 
 }  // namespace
 
@@ -21,11 +31,11 @@ Result<std::string> read_text_file(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     return Error{ErrorKind::kInvalid, fmt::format("{} is a folder", path.string())};
-  std::ifstream file(path, std::ios::binary);
+  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
   if (!file) return Error{ErrorKind::kNotFound, fmt::format("cannot open {}", path.string())};
-  return read_all(file, path.string());
+  return read_all(file.get(), path.string());
 }
 
-Result<std::string> read_standard_input() { return read_all(std::cin, "standard input"); }
+Result<std::string> read_standard_input() { return read_all(stdin, "standard input"); }
 
 }  // namespace hearth

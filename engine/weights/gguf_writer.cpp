@@ -143,6 +143,10 @@ Error GgufWriter::failed() const {
 
 Result<GgufWriter> GgufWriter::create(std::filesystem::path path, const GgufKeys& keys,
                                       std::vector<GgufTensorPlan> tensors) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{}: is there, and no plain file", path.string())};
   GgufWriter writer(std::move(path), std::move(tensors));
   writer.file_.reset(std::fopen(writer.temporary_.c_str(), "wb"));
   if (writer.file_ == nullptr) return writer.failed();

@@ -51,11 +51,14 @@ class RowConverter {
   std::vector<std::byte> out_;
 };
 
+Status stopped() { return Error{ErrorKind::kInvalid, "stopped, nothing was written"}; }
+
 // Each thread converts a batch of rows; then they are written in their order.
 Status convert_tensor(const ModelTensor& tensor, WeightFormat to, GgufWriter& writer,
-                      std::vector<RowConverter>& converters) {
+                      std::vector<RowConverter>& converters, const std::function<bool()>& goes_on) {
   const std::uint64_t batch = std::max<std::uint64_t>(1, kBatchWeights / tensor.cols);
   for (std::uint64_t first = 0; first < tensor.rows; first += batch * converters.size()) {
+    if (!goes_on()) return stopped();
     std::vector<std::optional<Status>> done(converters.size());
     {
       std::vector<std::jthread> threads;
@@ -129,11 +132,12 @@ Result<QuantizeReport> quantize_file(const GgufFile& model, const std::filesyste
   std::vector<RowConverter> converters(threads);
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const ModelTensor& tensor = model.tensors()[i];
-    if (progress) progress(tensor, plans[i].format, i);
+    const auto goes_on = [&] { return !progress || progress(tensor, plans[i].format, i); };
+    if (!goes_on()) return stopped().error();
     if (plans[i].format == tensor.format) {
       HEARTH_TRY(writer.write(tensor.bytes));
     } else {
-      const Status status = convert_tensor(tensor, plans[i].format, writer, converters);
+      const Status status = convert_tensor(tensor, plans[i].format, writer, converters, goes_on);
       if (!status.ok())
         return Error{status.error().kind,
                      fmt::format("{}: {}", model.name(), status.error().message)};

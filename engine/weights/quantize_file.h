@@ -19,9 +19,10 @@ struct QuantizeReport {
   std::map<std::string_view, std::uint64_t> formats = {};  // how many tensors have which
 };
 
-// Called before each tensor.
+// Called before each tensor, and before each of the pieces that it is converted in: whether to go
+// on.
 using QuantizeProgress =
-    std::function<void(const ModelTensor& tensor, WeightFormat to, std::uint64_t index)>;
+    std::function<bool(const ModelTensor& tensor, WeightFormat to, std::uint64_t index)>;
 
 // Weights that are quantized already are decoded and quantized again, except to what they are.
 // `out` appears when it is whole; it must not be (a part of) the model itself. Takes memory for

@@ -56,19 +56,29 @@ TEST(CommandLine, BenchKernelsJsonHasWhatScriptsRelyOn) {
 }
 
 TEST(CommandLine, AWrongWordIsAUsageErrorInOneLine) {
-  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"frobnicate"},
-                                                    {"devices", "--frobnicate"},
-                                                    {"bench", "--filter", "x"},
-                                                    {"serve", "--port", "70000"},
-                                                    {"serve", "--api-key", ""},
-                                                    {"serve", "--max-seqs", "0"},
-                                                    {"serve", "--max-queue", "0"},
-                                                    {"serve", "--policy", "best"},
-                                                    {"info", "--max-step-tokens", "4294967295"},
-                                                    {"run", "-p", "x", "--top-p", "2"},
-                                                    {"run", "-p", "x", "--logprobs", "3"},
-                                                    {"detokenize", "one"},
-                                                    {"devices", "-d"}}) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"frobnicate"},
+        {"devices", "--frobnicate"},
+        {"bench", "--filter", "x"},
+        {"serve", "--port", "70000"},
+        {"serve", "--api-key", ""},
+        {"serve", "--max-seqs", "0"},
+        {"serve", "--max-queue", "0"},
+        {"serve", "--policy", "best"},
+        {"info", "--max-step-tokens", "4294967295"},
+        {"run", "-p", "x", "--top-p", "2"},
+        {"run", "-p", "x", "--temp", "nan"},
+        {"run", "-p", "x", "--seed", "-1"},
+        {"run", "-p", "x", "--seed", "99999999999999999999"},
+        {"run", "-p", "x", "-n", ""},
+        {"run", "-p", "x", "--swap", "-1"},
+        {"logits", "--ids", ""},
+        {"bench", "-p", "4294967295"},
+        {"serve", "--max-body", "-1"},
+        {"serve", "--time-limit", "-1"},
+        {"run", "-p", "x", "--logprobs", "3"},
+        {"detokenize", "one"},
+        {"devices", "-d"}}) {
     const Finished result = hearth(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments[0];
     expect_one_line(result.err);
@@ -81,6 +91,38 @@ TEST(CommandLine, ADeviceThatIsNotThereIsAFailureInOneLine) {
   EXPECT_EQ(result.exit_code, 1);
   expect_one_line(result.err);
   EXPECT_THAT(result.err, HasSubstr("no such card"));
+}
+
+TEST(CommandLine, ADeviceThatIsNotThereHasNoFacts) {
+  const Finished result = hearth({"info", "-d", "no such card"});
+  EXPECT_EQ(result.exit_code, 1);
+  expect_one_line(result.err);
+}
+
+// Through a shell, which closes and redirects what programs begin with.
+Finished in_shell(const std::string& command) {
+  return run_program({"/bin/sh", "-c", "\"$0\" \"$1\" " + command, HEARTH_LAUNCHER, HEARTH_BINARY});
+}
+
+TEST(CommandLine, WhatCannotBePrintedIsAFailureInOneLine) {
+  for (const char* command : {"--version >/dev/full", "--help >/dev/full",
+                              "tokenize hello >/dev/full", "tokenize hello >&-"}) {
+    const Finished result = in_shell(command);
+    EXPECT_EQ(result.exit_code, 1) << command;
+    expect_one_line(result.err);
+    EXPECT_THAT(result.err, HasSubstr("standard output")) << command;
+  }
+}
+
+TEST(CommandLine, WhatCannotBeReadIsAFailureInOneLine) {
+  for (const char* command : {"tokenize </", "tokenize --file /proc/self/mem"}) {
+    const Finished result = in_shell(command);
+    EXPECT_EQ(result.exit_code, 1) << command;
+    expect_one_line(result.err);
+    EXPECT_THAT(result.err, HasSubstr("cannot read")) << command;
+  }
+  // Nothing to read is no failure, and no file that a driver opened is read instead.
+  EXPECT_EQ(in_shell("chat -n 1 <&-").exit_code, 0);
 }
 
 TEST(CommandLine, HelpAndVersion) {

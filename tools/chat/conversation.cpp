@@ -65,6 +65,9 @@ Status Conversation::save(const std::filesystem::path& path) const {
   const auto error = [&](const char* what) {
     return Error{ErrorKind::kIo, fmt::format("{}: cannot {}", path.string(), what)};
   };
+  std::error_code failed, ignored;
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
+    return error("replace what is no plain file");
   std::filesystem::path draft = path;
   draft += ".new";
   {
@@ -72,7 +75,6 @@ Status Conversation::save(const std::filesystem::path& path) const {
     file << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
     if (!file.flush()) return error("write");
   }
-  std::error_code failed, ignored;
   std::filesystem::rename(draft, path, failed);
   if (!failed) return {};
   std::filesystem::remove(draft, ignored);

@@ -22,6 +22,7 @@ namespace hearth {
 namespace {
 
 constexpr uint32_t kMostTokens = 4000;  // the engine remembers its last 4096 steps
+constexpr uint32_t kMostContext = 1u << 24;
 
 class BenchCommand : public Command {
  public:
@@ -37,6 +38,7 @@ class BenchCommand : public Command {
         ->excludes(kernels);
     prompt_ =
         app.add_option("-p,--prompt", bench_.prompt, "Tokens of the prompt; 0: leave that test out")
+            ->check(CLI::Range(0u, kMostContext))
             ->capture_default_str();
     app.add_option("-n,--tokens", bench_.tokens, "Tokens to generate; 0: leave that test out")
         ->check(CLI::Range(0u, kMostTokens))
@@ -46,6 +48,7 @@ class BenchCommand : public Command {
         ->check(CLI::Range(1u, 65536u))
         ->capture_default_str();
     app.add_option("--context", bench_.context, "Tokens that streams have before they are timed")
+        ->check(CLI::Range(0u, kMostContext))
         ->capture_default_str();
     app.add_option("--reps", bench_.repetitions, "How often each test is run")
         ->check(CLI::Range(1u, 1000u))

@@ -6,6 +6,7 @@
 
 #include "engine/open_model_file.h"
 #include "engine/text/tokenizer.h"
+#include "engine/weights/in_quotes.h"
 #include "tools/commands/command.h"
 #include "tools/read_text.h"
 
@@ -22,7 +23,7 @@ Status append_ids(std::string_view text, std::vector<std::uint32_t>& ids) {
     std::uint32_t id = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size())
-      return Error{ErrorKind::kInvalid, fmt::format("'{}' is not a token id", word)};
+      return Error{ErrorKind::kInvalid, fmt::format("{} is not a token id", in_quotes(word))};
     ids.push_back(id);
     text.remove_prefix(word.size());
   }

@@ -84,7 +84,8 @@ void print_model(const ModelFacts& facts) {
   fmt::print("   vocabulary:   {}, {} chat template\n", vocabulary_text(facts),
              facts.chat_template ? "with a" : "no");
   if (!facts.plan) {
-    fmt::print("   tensors:      none; the file is a vocabulary only\n");
+    fmt::print("   tensors:      none{}\n",
+               facts.vocabulary == VocabularyKind::kNone ? "" : "; the file is a vocabulary only");
     return;
   }
   const ModelConfig& config = facts.plan->config;

@@ -42,6 +42,7 @@ Result<ModelFacts> model_facts(const ModelFile& file, const SessionOptions& opti
   }
   Result<DeviceCaps> device = find_device(options.device);
   if (!device.ok()) {
+    if (!options.device.empty()) return device.error();
     facts.no_device = device.error().message;
     return facts;
   }

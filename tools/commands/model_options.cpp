@@ -49,7 +49,8 @@ void ModelOptionsGroup::declare(CLI::App& app) {
   swap_ = app.add_option("--swap", session.swap_bytes,
                          "Swap sequences out where blocks run short, into this much host memory, "
                          "as 512MB; otherwise they are computed again")
-              ->transform(CLI::AsSizeValue(false));
+              ->transform(CLI::AsSizeValue(false))
+              ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 50));
   app.add_flag("--deterministic", session.deterministic,
                "The same tokens whatever else is in the batch");
 }

@@ -1,5 +1,6 @@
 // hearth quantize IN OUT TYPE: a GGUF file in another format.
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -12,6 +13,14 @@
 
 namespace hearth {
 namespace {
+
+// Ctrl-C leaves no half of a file behind; a second one ends the program where it is.
+volatile std::sig_atomic_t interrupted = 0;
+
+extern "C" void interrupt(int signal) {
+  interrupted = 1;
+  std::signal(signal, SIG_DFL);
+}
 
 class QuantizeCommand : public Command {
  public:
@@ -34,11 +43,16 @@ class QuantizeCommand : public Command {
     const QuantizeType type = *find_quantize_type(type_);
     HEARTH_ASSIGN(const auto model, GgufFile::open(in_));
     const bool terminal = ::isatty(STDERR_FILENO) != 0;
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, interrupt);
+    std::uint64_t shown = 0;
     const auto progress = [&](const ModelTensor& tensor, WeightFormat to, std::uint64_t index) {
-      if (!terminal) return;
-      fmt::print(stderr, "\r\033[K{}/{} {} {}", index + 1, model->tensors().size(), tensor.name,
-                 format_info(to).name);
-      std::fflush(stderr);
+      if (terminal && index + 1 != shown) {
+        shown = index + 1;
+        fmt::print(stderr, "\r\033[K{}/{} {} {}", shown, model->tensors().size(), tensor.name,
+                   format_info(to).name);
+        std::fflush(stderr);
+      }
+      return interrupted == 0;
     };
     const auto report = quantize_file(*model, out_, type, threads_, progress);
     if (terminal) fmt::print(stderr, "\r\033[K");

@@ -38,10 +38,10 @@ Status check(const Session& session, std::span<const std::span<const uint32_t>> 
 SessionOptions evaluation_options(SessionOptions options, uint32_t sequences, uint32_t tokens,
                                   bool logits_of_all) {
   if (options.max_step_tokens == 0) options.max_step_tokens = kEvaluationStepTokens;
-  options.context = std::max(options.context, tokens);
+  if (options.context == 0) options.context = tokens;
   options.max_sequences = sequences;
   options.logit_rows = logits_of_all ? options.max_step_tokens : sequences;
-  options.kv_blocks = sequences * blocks_of(tokens);
+  if (options.kv_blocks == 0) options.kv_blocks = sequences * blocks_of(tokens);
   return options;
 }
 

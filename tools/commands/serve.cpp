@@ -18,6 +18,7 @@ namespace {
 
 Result<std::string> read_key(const std::string& path) {
   std::ifstream file(path);
+  if (!file) return Error{ErrorKind::kNotFound, fmt::format("cannot open {}", path)};
   std::string key;
   std::getline(file, key);
   // Clients cannot send these: the ends of a header's value are cut off.
@@ -60,9 +61,11 @@ class ServeCommand : public Command {
         ->check(CLI::IsMember(named_policies()));
     switches_.declare(app);
     app.add_option("--time-limit", server_.request_seconds, "Seconds a request may take; 0: any")
+        ->check(CLI::Range(0.0, 1e9))
         ->capture_default_str();
     app.add_option("--max-body", server_.most_body_bytes, "Largest request body, as 8MB")
-        ->transform(CLI::AsSizeValue(false));
+        ->transform(CLI::AsSizeValue(false))
+        ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40));
   }
 
   Status run() override {

@@ -31,7 +31,7 @@ bool write_file(const std::string& path, std::string_view contents) {
 
 Status write_atomically(const std::filesystem::path& path, std::string_view contents) {
   std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
   const std::string beside = path.string() + ".new";
   if (!error && write_file(beside, contents)) {
     std::filesystem::rename(beside, path, error);

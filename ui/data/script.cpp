@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <optional>
 
@@ -14,7 +15,8 @@ std::optional<double> number(std::string_view text) {
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
+  if (text.empty() || error != std::errc{} || stop != end || !std::isfinite(value))
+    return std::nullopt;
   return value;
 }
 

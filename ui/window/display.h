@@ -6,4 +6,7 @@ namespace hearth {
 // A window could be opened here, as far as the environment says.
 bool display_is_there();
 
+// And the display answers.
+bool display_answers();
+
 }  // namespace hearth

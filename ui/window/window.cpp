@@ -30,6 +30,12 @@ std::string glfw_reason() {
 
 bool display_is_there() { return has_value("DISPLAY") || has_value("WAYLAND_DISPLAY"); }
 
+bool display_answers() {
+  if (!display_is_there() || glfwInit() == GLFW_FALSE) return false;
+  glfwTerminate();
+  return true;
+}
+
 Result<std::unique_ptr<Window>> Window::create(const WindowOptions& options) {
   std::unique_ptr<Window> window(new Window);
   HEARTH_TRY(window->open(options));

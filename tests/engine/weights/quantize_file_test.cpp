@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "engine/weights/quantize.h"
 #include "engine/weights/repack.h"
@@ -191,6 +192,28 @@ TEST_F(QuantizeFile, LeavesNothingBehindWhenItFails) {
   EXPECT_FALSE(run(in_, folder_ / "absent" / "out.gguf", "Q4_0").ok());
   const auto entries = std::filesystem::directory_iterator(folder_.path());
   EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
+}
+
+TEST_F(QuantizeFile, StopsWhenItIsToldTo) {
+  write_model();
+  const auto model = GgufFile::open(in_);
+  ASSERT_TRUE(model.ok());
+  int calls = 0;
+  const auto report = quantize_file(**model, out_, *find_quantize_type("Q4_0"), 1,
+                                    [&](const auto&, auto, auto) { return ++calls < 3; });
+  ASSERT_FALSE(report.ok());
+  EXPECT_THAT(report.error().message, HasSubstr("stopped"));
+  EXPECT_EQ(calls, 3);
+  const auto entries = std::filesystem::directory_iterator(folder_.path());
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
+}
+
+TEST_F(QuantizeFile, ReplacesNothingButPlainFiles) {
+  write_model();
+  const auto pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(run(in_, pipe, "Q4_0").error().message, HasSubstr("no plain file"));
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
 }  // namespace

@@ -36,6 +36,8 @@ TEST(ScriptTest, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_EQ(error_of("click"), "line 1: 'click' takes 1 words, not 0");
   EXPECT_EQ(error_of("wait a ~ 3"), "line 1: '~' is not one of == != < <= > >= contains");
   EXPECT_EQ(error_of("frames many"), "line 1: 'many' is not a number of seconds");
+  EXPECT_FALSE(error_of("seconds nan").empty());
+  EXPECT_FALSE(error_of("wait a == 1 nan").empty());
 }
 
 TEST(ScriptTest, ValuesAreComparedAsNumbersWhereBothAre) {
