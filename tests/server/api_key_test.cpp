@@ -7,9 +7,10 @@ namespace {
 
 TEST(ApiKey, OnlyTheWholeKeyLetsIn) {
   EXPECT_TRUE(has_api_key("Bearer secret", "secret"));
+  EXPECT_TRUE(has_api_key("bearer secret", "secret"));
   for (const char* wrong :
        {"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secrets", "Bearer Secret",
-        "bearer secret", "Bearer  secret", "Basic secret", "Bearer secretsecret", "Bearer tecret"})
+        "bearersecret", "Bearer  secret", "Basic secret", "Bearer secretsecret", "Bearer tecret"})
     EXPECT_FALSE(has_api_key(wrong, "secret")) << wrong;
 }
 

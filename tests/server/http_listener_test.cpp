@@ -186,6 +186,18 @@ TEST_F(HttpListenerTest, ClosingLetsRepliesUnderWayEnd) {
   EXPECT_FALSE(HttpClient(listener_->port()).connected());
 }
 
+// Nothing is to be finished for who has sent half a request.
+TEST_F(HttpListenerTest, ClosingDoesNotWaitForRequestsThatHaveNotCome) {
+  start();
+  HttpClient slow(listener_->port());
+  slow.send("POST /echo HTTP/1.1\r\nHo");
+  std::this_thread::sleep_for(50ms);
+  const auto began = std::chrono::steady_clock::now();
+  listener_->close();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);  // of 30 that it may take to send
+  EXPECT_TRUE(slow.closed(5));
+}
+
 TEST_F(HttpListenerTest, OldClientsGetAStreamThatEndsWithTheConnection) {
   start();
   let_end_ = true;

@@ -38,6 +38,8 @@ TEST(HttpParser, ReadsRequestsInAnyPieces) {
   const Case cases[] = {
       {"GET / HTTP/1.1\r\n" + host + "\r\n", "GET", "/", "", "", true},
       {"\r\nGET /a?b=c?d HTTP/1.1\r\nhOST:a\r\nX:\ty \r\n\r\n", "GET", "/a", "b=c?d", "", true},
+      {"GET http://a:1/b?c HTTP/1.1\r\n" + host + "\r\n", "GET", "/b", "c", "", true},
+      {"GET http://a HTTP/1.1\r\n" + host + "\r\n", "GET", "/", "", "", true},
       {"GET / HTTP/1.0\r\n\r\n", "GET", "/", "", "", false},
       {"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", "GET", "/", "", "", true},
       {"GET / HTTP/1.1\r\nConnection: x, Close\r\n" + host + "\r\n", "GET", "/", "", "", false},

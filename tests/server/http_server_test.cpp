@@ -140,8 +140,27 @@ TEST_F(ServedPrompts, AllAreAcceptedOrNone) {
   EXPECT_EQ(post(kCompletion, completion("[" + many + "]")).status, 400) << "the queue takes 64";
   std::string too_long = "1";
   for (int i = 0; i < 300; ++i) too_long += ",1";
-  EXPECT_EQ(post(kCompletion, completion("[[1],[" + too_long + "]]")).status, 400);
+  const HttpAnswer refused = post(kCompletion, completion("[[1],[" + too_long + "]]"));
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(refused.json()["error"]["param"], "prompt");
+  EXPECT_EQ(refused.json()["error"]["code"], "context_length_exceeded");
   EXPECT_EQ((*engine_)->metrics().requests_submitted.value(), 0u);
+}
+
+// Of the tokens that make up a text, neither those of a stop string nor what ends it are any.
+TEST_F(ServedPrompts, LogprobsAreOfTheTextsTokens) {
+  const auto reply = [&](const std::string& more) {
+    return post(kCompletion, completion("\"a\"", R"(,"logprobs":1)" + more)).json()["choices"][0];
+  };
+  const json whole = reply("");
+  const json& tokens = whole["logprobs"]["tokens"];
+  ASSERT_EQ(tokens.size(), 6u) << whole;
+  const json stopped = reply(R"(,"stop":)" + tokens[3].dump());
+  const json& kept = stopped["logprobs"]["tokens"];
+  ASSERT_LE(kept.size(), 3u) << stopped;
+  std::string text;
+  for (const json& token : kept) text += token.get<std::string>();
+  EXPECT_EQ(text, stopped["text"]);
 }
 
 TEST_F(ServedPrompts, ALimitBeyondTheContextIsTheContext) {
@@ -250,6 +269,14 @@ TEST_F(ServedStandIn, GoesAwayUnderItsClientsWithoutADrain) {
     EXPECT_TRUE(client->closed(1));
   (*engine_)->resume();
   EXPECT_TRUE(comes_true([&] { return (*engine_)->metrics().running.value() == 0; }));
+}
+
+TEST_F(ServedStandIn, TheModelIsFoundByItsName) {
+  const std::string name = get("/v1/models").json()["data"][0]["id"];
+  EXPECT_EQ(get("/v1/models/" + name).json()["id"], name);
+  const HttpAnswer other = get("/v1/models/another");
+  EXPECT_EQ(other.status, 404);
+  EXPECT_EQ(other.json()["error"]["code"], "model_not_found");
 }
 
 TEST_F(ServedStandIn, AScrapeKeepsTheRulesOfTheFormat) {

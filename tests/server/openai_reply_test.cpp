@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/text/tokenizer.h"
+#include "engine/text/utf8.h"
 #include "engine/text/vocabulary.h"
 #include "engine/weights/model_file.h"
 
@@ -108,15 +109,44 @@ TEST_F(OpenAiReply, AWholeCompletion) {
           .is_null());
 }
 
+// A token that was drawn is among the likeliest, and those that are half a character differ.
+TEST_F(OpenAiReply, LogprobsOfACompletionCanBeLookedUp) {
+  GeneratedToken drawn = token(" there", -3);
+  uint32_t id = 0;
+  for (params::TokenLogprob& top : drawn.top) {  // two that are no text of their own
+    while (utf8_valid_prefix(tokenizer_->piece(id, true)) > 0 ||
+           tokenizer_->piece(id, true).empty())
+      ++id;
+    top.id = id++;
+    top.logprob = -1;
+  }
+  const Choice choice{.text = " there", .tokens = {drawn, drawn}, .end = {}};
+  const json logprobs =
+      reply_json(completion_, std::vector{choice}, 1, true, *tokenizer_)["choices"][0]["logprobs"];
+  const json& top = logprobs["top_logprobs"][1];
+  EXPECT_EQ(top.size(), 3u) << top;
+  EXPECT_EQ(top[logprobs["tokens"][1].get<std::string>()], -3);
+  EXPECT_EQ(logprobs["text_offset"], (json{0, 6}));
+  for (const auto& [key, value] : top.items())
+    EXPECT_TRUE(key == " there" || key.starts_with("bytes:\\x")) << key;
+}
+
 TEST_F(OpenAiReply, PartsOfAStream) {
   const json first = first_chunk(chat_, 1);
   EXPECT_EQ(first["object"], "chat.completion.chunk");
   EXPECT_EQ(first["choices"][0]["index"], 1);
   EXPECT_EQ(first["choices"][0]["delta"]["role"], "assistant");
-  const json middle = token_chunk(chat_, 0, token(" there", -1), true, *tokenizer_);
+  size_t offset = 0;
+  const json middle = token_chunk(chat_, 0, token(" there", -1), *tokenizer_, offset);
   EXPECT_EQ(middle["choices"][0]["delta"]["content"], " there");
   EXPECT_TRUE(middle["choices"][0]["finish_reason"].is_null());
   EXPECT_EQ(middle["choices"][0]["logprobs"]["content"].size(), 1u);
+  EXPECT_TRUE(token_chunk(chat_, 0, token(" there", -1))["choices"][0]["logprobs"].is_null());
+  // Of a completion they say where in the text they are.
+  for (const int at : {0, 6}) {
+    const json chunk = token_chunk(completion_, 0, token(" there", -1), *tokenizer_, offset);
+    EXPECT_EQ(chunk["choices"][0]["logprobs"]["text_offset"], json{at});
+  }
   GenerationEnd end;
   end.reason = FinishReason::kStop;
   EXPECT_EQ(last_chunk(chat_, 0, end)["choices"][0]["finish_reason"], "stop");

@@ -111,6 +111,11 @@ TEST(OpenAiRequest, WhatIsMissingOrNullIsLeftAsItIs) {
     EXPECT_FLOAT_EQ(request->generation.sampling.temperature, 1);
   }
   EXPECT_EQ(good(ApiKind::kChat, chat(R"("max_completion_tokens":9)")).generation.max_tokens, 9u);
+  EXPECT_FALSE(
+      good(ApiKind::kChat, chat(R"("stream_options":{"include_usage":null})")).include_usage);
+  // More than there can be is no mistake: it is cut to what there can.
+  EXPECT_EQ(good(ApiKind::kChat, chat(R"("max_tokens":4294967297)")).generation.max_tokens,
+            2147483647u);
   EXPECT_EQ(good(ApiKind::kChat, chat(R"("stop":"x")")).generation.stop.size(), 1u);
   const ApiRequest logprobs = good(ApiKind::kCompletion, completion(R"("logprobs":0)"));
   EXPECT_TRUE(logprobs.logprobs);
@@ -127,7 +132,6 @@ TEST(OpenAiRequest, RefusesWrongFieldsByName) {
       {"max_tokens", R"("max_tokens":0)"},
       {"max_tokens", R"("max_tokens":-1)"},
       {"max_tokens", R"("max_tokens":1.5)"},
-      {"max_tokens", R"("max_tokens":4294967297)"},
       {"max_tokens", R"("max_tokens":18446744073709551615)"},
       {"max_completion_tokens", R"("max_completion_tokens":[])"},
       {"temperature", R"("temperature":"hot")"},

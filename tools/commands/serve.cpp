@@ -1,9 +1,11 @@
 // hearth serve: the HTTP server.
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include "engine/session.h"
 #include "runtime/log.h"
@@ -25,6 +27,15 @@ Result<std::string> read_key(const std::string& path) {
   key.erase(key.find_last_not_of(" \t\r") + 1);
   if (key.empty()) return Error{ErrorKind::kIo, fmt::format("{}: no key in its first line", path)};
   return key;
+}
+
+// As many connections as the server takes need as many descriptors, and shells give 1,024.
+void raise_descriptor_limit() {
+  constexpr rlim_t kEnough = 8192;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kEnough) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kEnough);
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 class ServeCommand : public Command {
@@ -76,6 +87,7 @@ class ServeCommand : public Command {
     HEARTH_ASSIGN(model_.session.policy, switches_.apply(*named_policy(policy_name_), label));
     if (!model_.model.empty() && server_.model_name == "hearth")
       server_.model_name = std::filesystem::path(model_.model).stem().string();
+    raise_descriptor_limit();
     ShutdownSignals signals;
     HEARTH_ASSIGN(const auto server, HttpServer::create(server_));
     HEARTH_ASSIGN(const auto session, model_.open());

@@ -33,10 +33,8 @@ Result<std::vector<TokenId>> chat_prompt(const ServedModel& model,
   return model.tokenizer.encode(*text, {.parse_special = true});
 }
 
-// Prompt after prompt, each `n` times with seeds that count up, so that a prompt's completions are
-// the same whatever prompts came with it.
-Result<std::vector<GenerationRequest>> make_requests(const ServedModel& model, ApiKind kind,
-                                                     const ApiRequest& request) {
+Result<std::vector<std::vector<TokenId>>> read_prompts(const ServedModel& model, ApiKind kind,
+                                                       const ApiRequest& request) {
   std::vector<std::vector<TokenId>> prompts;
   if (kind == ApiKind::kChat) {
     HEARTH_ASSIGN(std::vector<TokenId> prompt, chat_prompt(model, request.messages));
@@ -47,13 +45,31 @@ Result<std::vector<GenerationRequest>> make_requests(const ServedModel& model, A
     prompts.push_back(ids != nullptr ? *ids
                                      : model.tokenizer.encode(std::get<std::string>(prompt)));
   }
+  return prompts;
+}
+
+// Prompt after prompt, each `n` times with seeds that count up, so that a prompt's completions are
+// the same whatever prompts came with it.
+std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const ServedModel& model,
+                                                                     ApiKind kind,
+                                                                     const ApiRequest& request) {
+  Result<std::vector<std::vector<TokenId>>> prompts = read_prompts(model, kind, request);
+  if (!prompts.ok()) return to_api_error(prompts.error());
+  // Before it is copied: a prompt may be far longer than any that can run.
+  const SchedulerLimits limits = model.engine.limits();
+  for (const std::vector<TokenId>& prompt : *prompts)
+    if (AddResult fit = check_request(limits, {.prompt = prompt, .max_new_tokens = 1});
+        !fit.accepted())
+      return ApiError{.message = std::move(fit.message),
+                      .param = kind == ApiKind::kChat ? "messages" : "prompt",
+                      .code = fit.refusal == Refusal::kTooLong ? "context_length_exceeded" : ""};
   GenerationRequest generation = request.generation;
   if (!request.has_seed) {
     std::random_device device;
     generation.sampling.seed = (uint64_t{device()} << 32) | device();
   }
   std::vector<GenerationRequest> requests;
-  for (std::vector<TokenId>& prompt : prompts) {
+  for (std::vector<TokenId>& prompt : *prompts) {
     generation.prompt = std::move(prompt);
     for (uint32_t i = 0; i < request.n; ++i) {
       GenerationRequest& one = requests.emplace_back(generation);
@@ -68,6 +84,14 @@ Result<std::vector<GenerationRequest>> make_requests(const ServedModel& model, A
 constexpr auto kPatience = std::chrono::milliseconds(10);
 
 const ApiError kClientGone{.status = 499, .message = "the client is gone", .type = "server_error"};
+
+// Tokens of a stop string are no part of the text that ends before it.
+void drop_beyond(Choice& choice, const Tokenizer& tokenizer) {
+  size_t bytes = 0, kept = 0;
+  for (; kept < choice.tokens.size() && bytes < choice.text.size(); ++kept)
+    bytes += tokenizer.piece(choice.tokens[kept].id, true).size();
+  choice.tokens.resize(kept);
+}
 
 ApiError generation_error(const GenerationEnd& end) {
   return {.status = 503, .message = end.message, .type = "server_error"};
@@ -95,15 +119,16 @@ GenerationReply::GenerationReply(const ServedModel& model, ReplyHead head,
       stream_(request.stream),
       include_usage_(request.include_usage),
       logprobs_(request.logprobs),
+      ignore_end_(request.generation.ignore_end),
+      has_stops_(!request.generation.stop.empty()),
       news_(std::make_shared<News>()) {}
 
 std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
     const ServedModel& model, ReplyHead head, const ApiRequest& request) {
   std::unique_ptr<GenerationReply> reply(new GenerationReply(model, std::move(head), request));
-  Result<std::vector<GenerationRequest>> requests =
-      make_requests(model, reply->head_.kind, request);
-  if (!requests.ok()) return to_api_error(requests.error());
-  auto streams = model.engine.submit(std::move(requests).value());
+  auto requests = make_requests(model, reply->head_.kind, request);
+  if (ApiError* error = std::get_if<ApiError>(&requests)) return std::move(*error);
+  auto streams = model.engine.submit(std::move(std::get<std::vector<GenerationRequest>>(requests)));
   if (!streams.ok()) return to_api_error(streams.error());
   for (std::shared_ptr<TokenStream>& stream : *streams) {
     stream->set_notify([news = reply->news_] { news->tell(); });
@@ -188,20 +213,28 @@ std::string GenerationReply::take_all() {
   return text;
 }
 
+// All but the token that ends a text.
+bool GenerationReply::is_text(const GeneratedToken& token) const {
+  return ignore_end_ || !model_.tokenizer.ends_generation(token.id);
+}
+
 // What a token adds to the reply.
 std::string GenerationReply::take(size_t index, GeneratedToken token) {
   Part& part = parts_[index];
+  const bool counts = logprobs_ && is_text(token);
   if (!stream_) {
     part.choice.text += token.text;
-    if (logprobs_) part.choice.tokens.push_back(std::move(token));
+    if (counts) part.choice.tokens.push_back(std::move(token));
     return {};
   }
   std::string text;
   if (!std::exchange(part.opened, true) && head_.kind == ApiKind::kChat)
     text += to_event(first_chunk(head_, index));
   // Half a character has nothing to show yet, unless somebody counts tokens.
-  if (!token.text.empty() || logprobs_)
-    text += to_event(token_chunk(head_, index, token, logprobs_, model_.tokenizer));
+  if (counts)
+    text += to_event(token_chunk(head_, index, token, model_.tokenizer, part.offset));
+  else if (!token.text.empty())
+    text += to_event(token_chunk(head_, index, token));
   return text;
 }
 
@@ -210,7 +243,11 @@ std::string GenerationReply::close(size_t index) {
   part.closed = true;
   part.choice.end = part.stream->end();
   part.choice.text += part.choice.end.text;
-  if (!stream_) return {};
+  if (!stream_) {
+    if (has_stops_ && part.choice.end.reason == FinishReason::kStop)
+      drop_beyond(part.choice, model_.tokenizer);
+    return {};
+  }
   if (part.choice.end.reason == FinishReason::kError)
     return to_event(error_json(generation_error(part.choice.end)));
   std::string text;

@@ -42,12 +42,14 @@ class GenerationReply {
     std::shared_ptr<TokenStream> stream;
     std::optional<GeneratedToken> first;  // taken by wait_for_start
     Choice choice;
+    size_t offset = 0;  // characters of the tokens that were written
     bool opened = false, closed = false;
   };
   GenerationReply(const ServedModel& model, ReplyHead head, const ApiRequest& request);
   void wait_for_news();
   bool all_closed() const;
   std::vector<GenerationEnd> ends() const;
+  bool is_text(const GeneratedToken& token) const;
   std::string take(size_t index, GeneratedToken token);
   std::string close(size_t index);
   std::string take_all();
@@ -55,7 +57,7 @@ class GenerationReply {
   const ServedModel& model_;
   const ReplyHead head_;
   const uint32_t n_;  // completions of each prompt; parts_ are prompt after prompt
-  const bool stream_, include_usage_, logprobs_;
+  const bool stream_, include_usage_, logprobs_, ignore_end_, has_stops_;
   struct News;
   std::shared_ptr<News> news_;  // wakes this thread when any part has a token or has ended
   std::vector<Part> parts_;

@@ -1,5 +1,6 @@
 #include "tools/server/http_connection.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -32,7 +33,8 @@ HttpConnection::HttpConnection(int socket, std::string peer)
 HttpConnection::~HttpConnection() { close(socket_); }
 
 std::variant<HttpRequest, HttpError, HttpConnection::Closed> HttpConnection::read(
-    const HttpLimits& limits, HttpClock::duration time) {
+    const HttpLimits& limits, HttpClock::duration time, const std::atomic<bool>& closing) {
+  constexpr std::chrono::milliseconds kGlance{100};  // how often it looks whether to go on
   const HttpClock::time_point deadline = HttpClock::now() + time;
   HttpParser parser(limits);
   bool told_to_continue = false;
@@ -50,8 +52,8 @@ std::variant<HttpRequest, HttpError, HttpConnection::Closed> HttpConnection::rea
     } else if (count == 0) {
       return Closed{};
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      if (!wait_for(socket_, POLLIN, deadline))
-        return HttpError{408, "the request did not come in time"};
+      if (closing) return Closed{};
+      wait_for(socket_, POLLIN, std::min(deadline, HttpClock::now() + kGlance));
     } else if (errno != EINTR) {
       return Closed{};
     }

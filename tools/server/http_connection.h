@@ -2,6 +2,7 @@
 // one thread at a time.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -27,8 +28,10 @@ class HttpConnection {
 
   struct Closed {};  // there is nobody to reply to
   // The next request. All of it has to be there in time: who sends a byte now and then is told so.
+  // Once `closing` is true what has not come yet is not waited for.
   std::variant<HttpRequest, HttpError, Closed> read(const HttpLimits& limits,
-                                                    HttpClock::duration time);
+                                                    HttpClock::duration time,
+                                                    const std::atomic<bool>& closing);
   // Bytes of the next request are here already.
   bool has_more() const { return !input_.empty(); }
 

@@ -116,6 +116,8 @@ void HttpListener::close() {
     [[maybe_unused]] const ssize_t written = ::write(wake_, &one, sizeof(one));
     watcher_.join();
   }
+  // Who comes now is refused at once instead of waiting for nobody.
+  if (listener_ >= 0) ::close(std::exchange(listener_, -1));
   {
     std::unique_lock lock(mutex_);
     work_ready_.notify_all();
@@ -123,7 +125,7 @@ void HttpListener::close() {
     idle_.clear();
     queue_.clear();
   }
-  for (int* socket : {&listener_, &events_, &wake_})
+  for (int* socket : {&events_, &wake_})
     if (*socket >= 0) ::close(std::exchange(*socket, -1));
 }
 
@@ -135,10 +137,13 @@ void HttpListener::watch() {
         epoll_wait(events_, ready.data(), static_cast<int>(ready.size()), kSweepMilliseconds);
     for (int i = 0; i < count; ++i) {
       const int socket = ready[static_cast<size_t>(i)].data.fd;
-      if (socket == listener_)
-        accept_all();
-      else if (socket != wake_)
-        start_serving(socket);
+      try {
+        if (socket == listener_)
+          accept_all();
+        else if (socket != wake_)
+          start_serving(socket);
+      } catch (const std::bad_alloc&) {  // the client's trouble, not everybody's
+      }
     }
     const HttpClock::time_point now = HttpClock::now();
     if (now - swept >= std::chrono::milliseconds(kSweepMilliseconds)) {
@@ -242,17 +247,29 @@ void HttpListener::work() {
 }
 
 void HttpListener::serve(std::unique_ptr<HttpConnection> connection) {
-  while (serve_one(*connection)) {
-    if (connection->has_more()) continue;
-    return keep(std::move(connection));
+  try {
+    while (serve_one(*connection)) {
+      if (connection->has_more()) continue;
+      return keep(std::move(connection));
+    }
+  } catch (const std::exception&) {  // not even memory for saying so
   }
   connection.reset();
   const std::lock_guard lock(mutex_);
   --connections_;
 }
 
+std::variant<HttpRequest, HttpError, HttpConnection::Closed> HttpListener::read(
+    HttpConnection& connection) const {
+  try {
+    return connection.read(options_.limits, options_.read_time, closing_);
+  } catch (const std::bad_alloc&) {
+    return HttpError{503, "there is no memory for the request"};
+  }
+}
+
 bool HttpListener::serve_one(HttpConnection& connection) {
-  const auto read = connection.read(options_.limits, options_.read_time);
+  const auto read = this->read(connection);
   const HttpClock::time_point began = HttpClock::now();
   if (std::holds_alternative<HttpConnection::Closed>(read)) return false;
   // One line a request, never what was in it.

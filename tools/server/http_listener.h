@@ -72,6 +72,8 @@ class HttpListener {
   void serve(std::unique_ptr<HttpConnection> connection);
   // False: the connection is at its end.
   bool serve_one(HttpConnection& connection);
+  std::variant<HttpRequest, HttpError, HttpConnection::Closed> read(
+      HttpConnection& connection) const;
   void call_handler(const HttpRequest& request, HttpReply& reply) const;
 
   const HttpListenerOptions options_;

@@ -23,6 +23,16 @@ bool is_token(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char);
 }
 
+// Clients of proxies send a whole address; what counts here is what comes after the host.
+std::string_view without_host(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!target.starts_with(scheme)) continue;
+    const size_t path = target.find_first_of("/?", scheme.size());
+    return path == std::string_view::npos || target[path] == '?' ? "/" : target.substr(path);
+  }
+  return target;
+}
+
 bool is_target(std::string_view text) {
   return !text.empty() && text.front() == '/' &&
          std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
@@ -120,7 +130,8 @@ bool HttpParser::read_request_line(std::string_view line) {
     return false;
   }
   const std::string_view method = line.substr(0, method_end);
-  const std::string_view target = line.substr(method_end + 1, target_end - method_end - 1);
+  const std::string_view target =
+      without_host(line.substr(method_end + 1, target_end - method_end - 1));
   const std::string_view version = line.substr(target_end + 1);
   if (!is_token(method) || method.size() > 32) {
     fail(400, "the request line is broken");
@@ -265,6 +276,8 @@ std::string_view http_status_text(int status) {
       return "URI Too Long";
     case 415:
       return "Unsupported Media Type";
+    case 499:
+      return "Client Closed Request";
     case 429:
       return "Too Many Requests";
     case 431:

@@ -74,7 +74,8 @@ class HttpServer::Implementation {
              .read_time = std::chrono::duration_cast<HttpClock::duration>(
                  std::chrono::duration<double>(options_.read_seconds))},
             [this](const HttpRequest& request, HttpReply& reply) { handle(request, reply); },
-            [](const HttpError& error, HttpReply& reply) {
+            [this](const HttpError& error, HttpReply& reply) {
+              allow_origin(reply);
               refuse(reply,
                      {.status = error.status,
                       .message = error.message,
@@ -105,6 +106,10 @@ class HttpServer::Implementation {
     std::string_view method, path;
     Method handler;
     bool open = false;  // to everybody: costs nothing and tells nothing
+
+    bool answers(std::string_view address) const {
+      return address == path || (path.ends_with('/') && path != "/" && address.starts_with(path));
+    }
   };
 
   static std::span<const Route> routes() {
@@ -113,6 +118,7 @@ class HttpServer::Implementation {
         {"GET", "/docs", &Implementation::docs, true},
         {"GET", "/health", &Implementation::health, true},
         {"GET", "/v1/models", &Implementation::models},
+        {"GET", "/v1/models/", &Implementation::model},  // and its name
         {"GET", "/metrics", &Implementation::metrics},
         {"GET", "/events", &Implementation::events},
         {"POST", "/tokenize", &Implementation::tokenize},
@@ -123,22 +129,25 @@ class HttpServer::Implementation {
     return kRoutes;
   }
 
+  void allow_origin(HttpReply& reply) const {
+    if (options_.cors_origin.empty()) return;
+    reply.header("Access-Control-Allow-Origin", options_.cors_origin);
+    if (options_.cors_origin != "*") reply.header("Vary", "Origin");
+  }
+
   void handle(const HttpRequest& request, HttpReply& reply) {
-    if (!options_.cors_origin.empty()) {
-      reply.header("Access-Control-Allow-Origin", options_.cors_origin);
-      if (options_.cors_origin != "*") reply.header("Vary", "Origin");
-      if (request.method == "OPTIONS") {
-        // Clients of the API send headers about themselves, so any is allowed.
-        reply.header("Access-Control-Allow-Headers", "Authorization, *");
-        reply.header("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
-        return reply.send(204, {}, {});
-      }
+    allow_origin(reply);
+    if (!options_.cors_origin.empty() && request.method == "OPTIONS") {
+      // Clients of the API send headers about themselves, so any is allowed.
+      reply.header("Access-Control-Allow-Headers", "Authorization, *");
+      reply.header("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+      return reply.send(204, {}, {});
     }
     const std::string_view method =
         request.method == "HEAD" ? std::string_view("GET") : std::string_view(request.method);
     const Route* found = nullptr;
     for (const Route& route : routes())
-      if (route.path == request.path && (found == nullptr || route.method == method))
+      if (route.answers(request.path) && (found == nullptr || route.method == method))
         found = &route;
     // Without the key nobody learns what is here.
     if ((found == nullptr || !found->open) &&
@@ -210,16 +219,28 @@ class HttpServer::Implementation {
     send_json(reply, health.status, body);
   }
 
+  json model_json(const ServedModel& model) const {
+    return {{"id", options_.model_name},
+            {"object", "model"},
+            {"created", started_},
+            {"owned_by", "hearth"},
+            {"context", model.engine.limits().context}};
+  }
+
   void models(const HttpRequest&, HttpReply& reply) {
+    if (const ServedModel* const model = loaded(reply))
+      send_json(reply, 200, {{"object", "list"}, {"data", json::array({model_json(*model)})}});
+  }
+
+  void model(const HttpRequest& request, HttpReply& reply) {
     const ServedModel* const model = loaded(reply);
     if (model == nullptr) return;
-    send_json(reply, 200,
-              {{"object", "list"},
-               {"data", json::array({{{"id", options_.model_name},
-                                      {"object", "model"},
-                                      {"created", started_},
-                                      {"owned_by", "hearth"},
-                                      {"context", model->engine.limits().context}}})}});
+    if (request.path.substr(request.path.rfind('/') + 1) == options_.model_name)
+      return send_json(reply, 200, model_json(*model));
+    refuse(reply, {.status = 404,
+                   .message = fmt::format("the model here is {}", options_.model_name),
+                   .param = "model",
+                   .code = "model_not_found"});
   }
 
   void metrics(const HttpRequest&, HttpReply& reply) {

@@ -1,5 +1,11 @@
 #include "tools/server/openai_reply.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "engine/text/utf8.h"
+
 namespace hearth {
 namespace {
 
@@ -36,23 +42,46 @@ json chat_logprobs(std::span<const GeneratedToken> tokens, const Tokenizer& toke
   return {{"content", std::move(content)}};
 }
 
-json completion_logprobs(std::span<const GeneratedToken> tokens, const Tokenizer& tokenizer) {
+// A token as a key: those that are no whole characters would all read the same.
+std::string token_key(uint32_t id, const Tokenizer& tokenizer) {
+  const std::string piece = tokenizer.piece(id, true);
+  if (utf8_valid_prefix(piece) == piece.size()) return piece;
+  std::string key = "bytes:";
+  for (const char c : piece) key += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  return key;
+}
+
+size_t characters(std::string_view text) {
+  return static_cast<size_t>(
+      std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+// `offset`: characters of the tokens before, and in the end of these, too.
+json completion_logprobs(std::span<const GeneratedToken> tokens, const Tokenizer& tokenizer,
+                         size_t& offset) {
   json texts = json::array(), values = json::array(), tops = json::array();
+  json offsets = json::array();
   for (const GeneratedToken& token : tokens) {
-    texts.push_back(tokenizer.piece(token.id, true));
+    texts.push_back(token_key(token.id, tokenizer));
     values.push_back(token.logprob);
     json top = json::object();
     for (const params::TokenLogprob& entry : token.top)
-      if (entry.id != params::kNoToken) top[tokenizer.piece(entry.id, true)] = entry.logprob;
+      if (entry.id != params::kNoToken) top[token_key(entry.id, tokenizer)] = entry.logprob;
+    top[token_key(token.id, tokenizer)] = token.logprob;  // also where others are likelier
     tops.push_back(std::move(top));
+    offsets.push_back(offset);
+    offset += characters(tokenizer.piece(token.id, true));
   }
-  return {{"tokens", texts}, {"token_logprobs", values}, {"top_logprobs", tops}};
+  return {{"tokens", texts},
+          {"token_logprobs", values},
+          {"top_logprobs", tops},
+          {"text_offset", offsets}};
 }
 
-json logprobs_json(ApiKind kind, std::span<const GeneratedToken> tokens,
-                   const Tokenizer& tokenizer) {
+json logprobs_json(ApiKind kind, std::span<const GeneratedToken> tokens, const Tokenizer& tokenizer,
+                   size_t& offset) {
   return kind == ApiKind::kChat ? chat_logprobs(tokens, tokenizer)
-                                : completion_logprobs(tokens, tokenizer);
+                                : completion_logprobs(tokens, tokenizer, offset);
 }
 
 json object_json(const ReplyHead& head, bool chunk) {
@@ -107,10 +136,11 @@ json reply_json(const ReplyHead& head, std::span<const Choice> choices, uint32_t
   std::vector<GenerationEnd> ends;
   for (size_t i = 0; i < choices.size(); ++i) {
     const Choice& choice = choices[i];
-    json entry = {
-        {"index", i},
-        {"finish_reason", api_finish_reason(choice.end.reason)},
-        {"logprobs", logprobs ? logprobs_json(head.kind, choice.tokens, tokenizer) : json()}};
+    size_t offset = 0;
+    json entry = {{"index", i},
+                  {"finish_reason", api_finish_reason(choice.end.reason)},
+                  {"logprobs",
+                   logprobs ? logprobs_json(head.kind, choice.tokens, tokenizer, offset) : json()}};
     if (head.kind == ApiKind::kChat)
       entry["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", json()}};
     else
@@ -126,10 +156,14 @@ json first_chunk(const ReplyHead& head, size_t index) {
   return chunk_json(head, index, {{"role", "assistant"}, {"content", ""}}, json(), json());
 }
 
-json token_chunk(const ReplyHead& head, size_t index, const GeneratedToken& token, bool logprobs,
-                 const Tokenizer& tokenizer) {
+json token_chunk(const ReplyHead& head, size_t index, const GeneratedToken& token) {
+  return chunk_json(head, index, {{"content", token.text}}, json(), json());
+}
+
+json token_chunk(const ReplyHead& head, size_t index, const GeneratedToken& token,
+                 const Tokenizer& tokenizer, size_t& offset) {
   return chunk_json(head, index, {{"content", token.text}}, json(),
-                    logprobs ? logprobs_json(head.kind, std::span(&token, 1), tokenizer) : json());
+                    logprobs_json(head.kind, std::span(&token, 1), tokenizer, offset));
 }
 
 json last_chunk(const ReplyHead& head, size_t index, const GenerationEnd& end) {

@@ -38,8 +38,10 @@ nlohmann::json reply_json(const ReplyHead& head, std::span<const Choice> choices
 
 // Parts of a stream: the first of a choice names the role; the last has the reason.
 nlohmann::json first_chunk(const ReplyHead& head, size_t index);
+nlohmann::json token_chunk(const ReplyHead& head, size_t index, const GeneratedToken& token);
+// With log-probabilities; `offset` counts the characters of a choice's tokens, from 0 on.
 nlohmann::json token_chunk(const ReplyHead& head, size_t index, const GeneratedToken& token,
-                           bool logprobs, const Tokenizer& tokenizer);
+                           const Tokenizer& tokenizer, size_t& offset);
 nlohmann::json last_chunk(const ReplyHead& head, size_t index, const GenerationEnd& end);
 nlohmann::json usage_chunk(const ReplyHead& head, std::span<const GenerationEnd> ends, uint32_t n);
 

@@ -216,9 +216,12 @@ void read_all(Fields& fields, ApiKind kind, uint32_t vocabulary, ApiRequest& req
     read_messages(fields, request.messages);
   else
     read_prompts(fields, vocabulary, request.prompts);
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  fields.integer("max_tokens", generation.max_tokens, 1, kMost);
-  fields.integer("max_completion_tokens", generation.max_tokens, 1, kMost);
+  // More than a sequence can have is cut to what it can.
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (const char* name : {"max_tokens", "max_completion_tokens"})
+    if (int64_t tokens = 0; fields.integer(name, tokens, 1, kMost))
+      generation.max_tokens =
+          static_cast<uint32_t>(std::min<int64_t>(tokens, std::numeric_limits<int32_t>::max()));
   read_sampling(fields, request);
   read_logit_bias(fields, vocabulary, generation.biases);
   read_stop(fields, generation.stop);
@@ -235,9 +238,10 @@ void read_all(Fields& fields, ApiKind kind, uint32_t vocabulary, ApiRequest& req
   if (const json* options = fields.find("stream_options")) {
     if (!options->is_object()) return fields.wrong("stream_options", "must be an object");
     const auto usage = options->find("include_usage");
-    if (usage != options->end() && !usage->is_boolean())
+    const bool given = usage != options->end() && !usage->is_null();
+    if (given && !usage->is_boolean())
       return fields.wrong("stream_options.include_usage", "must be true or false");
-    request.include_usage = usage != options->end() && usage->get<bool>();
+    request.include_usage = given && usage->get<bool>();
   }
 }
 
