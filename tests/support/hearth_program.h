@@ -22,9 +22,10 @@ inline Finished hearth(std::vector<std::string> arguments,
 }
 
 // The object it prints; an empty one, and a failure, where it does not.
-inline nlohmann::json hearth_json(std::vector<std::string> arguments) {
+inline nlohmann::json hearth_json(std::vector<std::string> arguments,
+                                  const std::vector<std::string>& environment = {}) {
   arguments.push_back("--json");
-  const Finished result = hearth(arguments);
+  const Finished result = hearth(arguments, environment);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   auto json = nlohmann::json::parse(result.out, nullptr, false);
   EXPECT_TRUE(json.is_object()) << result.out;
