@@ -4,6 +4,7 @@
 
 #include "engine/model/kv_cache.h"
 #include "engine/model/step_inputs.h"
+#include "engine/model/step_runner.h"
 #include "engine/scheduling/batch_plan.h"
 
 namespace hearth {
@@ -31,7 +32,9 @@ MemoryPlan plan_memory(const DeviceCaps& caps, uint64_t free_bytes, const ModelP
   MemoryPlan plan{
       .weight_bytes = model.weight_bytes, .free_bytes = free_bytes, .context = limits.context};
   plan.activation_bytes = activation_sizes(caps, config, model.matmuls, limits).total() +
-                          step_input_bytes(caps, config, limits, attention_windows(config).size());
+                          StepInputs::kCopies * step_input_bytes(caps, config, limits,
+                                                                 attention_windows(config).size()) +
+                          limits.sequences * slot_bytes();
   plan.kv_bytes_per_block = kv_bytes_per_block(config, limits.kv);
   plan.kv_bytes_per_token = plan.kv_bytes_per_block / kTokensPerBlock;
 

@@ -53,7 +53,9 @@ Status Timeline::wait(uint64_t value, std::chrono::nanoseconds limit) const {
 
 void Timeline::collect() {
   const Result<uint64_t> now = reached();
-  // With the device lost nothing runs any more, so everything may go.
+  // With the device lost nothing runs any more, so everything may go; otherwise, as when there is no
+  // memory to ask with, what runs is not known.
+  if (!now.ok() && !device_.lost()) return;
   const uint64_t value = now.ok() ? *now : UINT64_MAX;
   std::vector<Entry> done;  // destroyed after the lock is given back
   {

@@ -74,7 +74,7 @@ Status Transfer::upload(const BufferSlice& to, const Fill& fill) {
     return to.buffer->flush();
   }
   for (uint64_t offset = 0; offset < to.bytes;) {
-    const uint64_t bytes = std::min(to.bytes - offset, options_.chunk_bytes);
+    const uint64_t bytes = std::min(to.bytes - offset, options_.chunk_bytes), head = head_;
     HEARTH_ASSIGN(const uint64_t place, reserve(bytes));
     const auto copied = [&]() -> Result<TimelinePoint> {
       HEARTH_TRY(fill(offset, {ring_.mapped() + place, static_cast<size_t>(bytes)}));
@@ -82,9 +82,10 @@ Status Transfer::upload(const BufferSlice& to, const Fill& fill) {
       return copy(ring_.slice(place, bytes), to.slice(offset, bytes));
     }();
     if (!copied.ok()) {
-      // The piece never left, so nothing will ever signal that it arrived.
+      // The piece never left, so nothing will ever signal that it arrived. It may have begun the
+      // ring anew; the next one is not to be placed as if this one had gone.
       used_ -= flights_.back().bytes;
-      head_ = place;
+      head_ = head;
       flights_.pop_back();
       return copied.error();
     }

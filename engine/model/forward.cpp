@@ -73,8 +73,8 @@ Status Forward::norm(WeightRole weight, uint32_t layer) {
   addend_ = false;
   addend_parts_.reset();
   recorder_.set_part(step_part::kNorm);
-  return record_rms_norm(recorder_, context_.pipelines, choose_rms_norm(context_.caps, op.shape),
-                         op);
+  return record_rms_norm(recorder_, context_.pipelines,
+                         choose_rms_norm(context_.caps, op.shape, context_.deterministic), op);
 }
 
 Status Forward::post_norm(WeightRole weight, uint32_t layer) {
@@ -82,7 +82,8 @@ Status Forward::post_norm(WeightRole weight, uint32_t layer) {
   const BufferSlice t = rows_of(context_.activations.projected, shape.width);
   addend_ = true;
   recorder_.set_part(step_part::kNorm);
-  return record_rms_norm(recorder_, context_.pipelines, choose_rms_norm(context_.caps, shape),
+  return record_rms_norm(recorder_, context_.pipelines,
+                         choose_rms_norm(context_.caps, shape, context_.deterministic),
                          {.x = t,
                           .weight = context_.weights.get(weight, layer).front().buffer.all(),
                           .y = t,

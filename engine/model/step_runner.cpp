@@ -47,6 +47,11 @@ StepRunner::StepRunner(Device& device, PipelineStore& pipelines, const Model& mo
   options_.limits.context = std::min(options_.limits.context, model.context());
 }
 
+uint64_t slot_bytes(uint32_t history_capacity) {
+  return 2 * sizeof(uint32_t) + history_capacity * sizeof(params::TokenCount) +
+         StepExecutor::kMaxBiases * sizeof(params::TokenBias);
+}
+
 Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineStore& pipelines,
                                                        const Model& model,
                                                        const StepRunnerOptions& options) {

@@ -38,6 +38,9 @@ struct StepRunnerOptions {
   size_t most_recordings = 512;
 };
 
+// Device memory for what a running sequence has sampled, and for its biases.
+uint64_t slot_bytes(uint32_t history_capacity = StepRunnerOptions{}.history_capacity);
+
 class StepRunner final : public StepExecutor {
  public:
   static Result<std::unique_ptr<StepRunner>> create(Device& device, PipelineStore& pipelines,

@@ -7,10 +7,11 @@ constexpr uint32_t kMostKept = 8;  // quads that an invocation keeps in register
 
 }  // namespace
 
-KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape) {
+KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape, bool deterministic) {
   // One row waits for one group, which is done sooner when it is large. Of several rows each is
-  // done sooner with fewer lanes (64 rows of 4096 on an H200: 2.8 us with 512, 3.3 with 1024).
-  const uint32_t most_lanes = shape.rows == 1 ? 1024 : 512;
+  // done sooner with fewer lanes (64 rows of 4096 on an H200: 2.8 us with 512, 3.3 with 1024). The
+  // order of the sum depends on it.
+  const uint32_t most_lanes = shape.rows == 1 && !deterministic ? 1024 : 512;
   // On a CPU a group of one subgroup needs no barrier. On a GPU a row is one group, wide enough
   // that each lane reads a few vec4 at once and keeps them until the sum is known.
   const uint32_t lanes = is_cpu(caps)

@@ -28,7 +28,9 @@ struct RmsNormShape {
   RowForm form = RowForm::kFloats;  // that can_write_form()
 };
 
-KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape);
+// `deterministic`: a row has the same result whatever rows are beside it.
+KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape,
+                           bool deterministic = false);
 
 struct EmbedShape {
   WeightFormat format = WeightFormat::kF16;

@@ -152,7 +152,8 @@ TEST(EngineBatching, UsageCountsABeginningOnceThoughPreempted) {
     EXPECT_EQ(stream->end().cached_tokens, 0u);
   }
   EXPECT_GT(engine->metrics().preemptions_recompute.value(), 0u);
-  EXPECT_GT(engine->metrics().prefix_hit_tokens.value(), 0u) << "nobody found anything";
+  EXPECT_EQ(engine->metrics().prefix_query_tokens.value(), 3 * 33u) << "each looks once";
+  EXPECT_EQ(engine->metrics().prefix_hit_tokens.value(), 0u) << "of others there is nothing";
 }
 
 TEST(EngineBatching, SameIdsWhileSwitchesAreTurned) {

@@ -77,7 +77,8 @@ TEST_P(TransferTest, BytesMadeOnTheFlyComeInOrder) {
 }
 
 TEST_P(TransferTest, AFillThatFailsLeavesTheTransferUsable) {
-  ASSERT_ASSIGN(const auto transfer, Transfer::create(device(), options(3000, 1000)));
+  // The one that fails begins the ring anew, whose end is too short for it.
+  ASSERT_ASSIGN(const auto transfer, Transfer::create(device(), options(2500, 1000)));
   ASSERT_ASSIGN(const Buffer buffer,
                 device().memory().allocate(
                     {.bytes = 9000, .intent = MemoryIntent::kWeights, .name = "target"}));

@@ -91,6 +91,15 @@ TEST(NormChoice, CpusNeedNoBarrierAndGpusReadARowOnce) {
   }
 }
 
+// The squares of a row are added in the order that its lanes make.
+TEST(NormChoice, DeterministicRowsAreSummedAlike) {
+  for (const FakeDevice& device : fake_devices())
+    for (const uint32_t width : {288u, 2304u, 4096u, 8192u})
+      EXPECT_EQ(choose_rms_norm(device.caps, {.rows = 1, .width = width}, true).pipeline.constants,
+                choose_rms_norm(device.caps, {.rows = 7, .width = width}, true).pipeline.constants)
+          << device.name << ", " << width;
+}
+
 TEST(MlpChoice, GroupsCoverTheWidth) {
   for (const FakeDevice& device : fake_devices()) {
     for (const uint32_t rows : {1u, 64u, 2048u}) {
