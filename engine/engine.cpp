@@ -47,7 +47,23 @@ Engine::~Engine() {
   thread_.join();
 }
 
-Result<std::unique_ptr<ActiveRequest>> Engine::make_request(GenerationRequest request) {
+Status Engine::check_room(size_t requests) const {
+  if (!failure_.empty()) return Error{ErrorKind::kDeviceLost, failure_};
+  if (control_.draining || control_.closing)
+    return Error{ErrorKind::kUnsupported, "the engine is shutting down and takes no requests"};
+  if (requests > limits_.max_queue)
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{} requests at once are more than the queue of {} takes", requests,
+                             limits_.max_queue)};
+  if (queued_ + requests > limits_.max_queue)
+    return Error{ErrorKind::kBusy,
+                 fmt::format("{} requests wait already, and the queue takes {}; try again later",
+                             queued_, limits_.max_queue)};
+  return {};
+}
+
+Result<std::unique_ptr<ActiveRequest>> Engine::make_request(GenerationRequest request, RequestId id,
+                                                            const SchedulerLimits& limits) const {
   const auto invalid = [](std::string message) {
     return Error{ErrorKind::kInvalid, std::move(message)};
   };
@@ -58,12 +74,12 @@ Result<std::unique_ptr<ActiveRequest>> Engine::make_request(GenerationRequest re
       return invalid(fmt::format("token id {} is not in the vocabulary of {}", id, ids));
   const auto prompt = static_cast<uint32_t>(request.prompt.size());
   // Without a limit of its own a request may fill what is left of the context and of the pool.
-  const uint64_t pool_tokens = uint64_t{limits_.pool_blocks} * kTokensPerBlock;
-  const uint64_t longest = std::min<uint64_t>(limits_.context, pool_tokens);
+  const uint64_t pool_tokens = uint64_t{limits.pool_blocks} * kTokensPerBlock;
+  const uint64_t longest = std::min<uint64_t>(limits.context, pool_tokens);
   const uint32_t left = prompt < longest ? static_cast<uint32_t>(longest - prompt) : 1;
   const uint32_t max_new = request.max_tokens == 0 ? left : std::min(request.max_tokens, left);
   if (const AddResult fit =
-          check_request(limits_, {.prompt = request.prompt, .max_new_tokens = max_new});
+          check_request(limits, {.prompt = request.prompt, .max_new_tokens = max_new});
       !fit.accepted())
     return invalid(fit.message);
   if (request.biases.size() > StepExecutor::kMaxBiases)
@@ -75,7 +91,6 @@ Result<std::unique_ptr<ActiveRequest>> Engine::make_request(GenerationRequest re
   if (twice != request.biases.end())
     return invalid(fmt::format("token {} has two logit biases", twice->token));
   HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(request.sampling, {}));
-  const RequestId id = next_id_++;
   auto stream = std::make_shared<TokenStream>(id, max_new);
   return std::make_unique<ActiveRequest>(std::move(request), tokenizer_, sampling, max_new,
                                          std::move(stream), EngineClock::now());
@@ -83,36 +98,36 @@ Result<std::unique_ptr<ActiveRequest>> Engine::make_request(GenerationRequest re
 
 Result<std::vector<std::shared_ptr<TokenStream>>> Engine::submit(
     std::vector<GenerationRequest> requests) {
+  const size_t count = requests.size();
   std::vector<std::shared_ptr<TokenStream>> streams;
   const auto queue = [&]() -> Status {
-    const std::lock_guard lock(mutex_);
-    if (!failure_.empty()) return Error{ErrorKind::kDeviceLost, failure_};
-    if (control_.draining || control_.closing)
-      return Error{ErrorKind::kUnsupported, "the engine is shutting down and takes no requests"};
-    if (requests.size() > limits_.max_queue)
-      return Error{ErrorKind::kInvalid,
-                   fmt::format("{} requests at once are more than the queue of {} takes",
-                               requests.size(), limits_.max_queue)};
-    if (queued_ + requests.size() > limits_.max_queue)
-      return Error{ErrorKind::kBusy,
-                   fmt::format("{} requests wait already, and the queue takes {}; try again later",
-                               queued_, limits_.max_queue)};
+    SchedulerLimits limits;
+    RequestId id = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      HEARTH_TRY(check_room(count));
+      limits = limits_;
+      id = next_id_;
+      next_id_ += count;
+    }
+    // Without the lock, which every step needs, too: there may be many, with long prompts.
     std::vector<std::unique_ptr<ActiveRequest>> made;
-    if (!requests.empty()) requests.front().forks_first = false;  // of whom
+    if (count > 0) requests.front().forks_first = false;  // of whom
     for (GenerationRequest& request : requests) {
-      HEARTH_ASSIGN(std::unique_ptr<ActiveRequest> active, make_request(std::move(request)));
+      HEARTH_ASSIGN(std::unique_ptr<ActiveRequest> active,
+                    make_request(std::move(request), id++, limits));
+      streams.push_back(active->stream());
       made.push_back(std::move(active));
     }
-    for (std::unique_ptr<ActiveRequest>& active : made) {
-      streams.push_back(active->stream());
-      new_requests_.push_back(std::move(active));
-    }
-    queued_ += streams.size();
-    unfinished_ += streams.size();
+    const std::lock_guard lock(mutex_);
+    HEARTH_TRY(check_room(count));  // others may have come meanwhile
+    for (std::unique_ptr<ActiveRequest>& active : made) new_requests_.push_back(std::move(active));
+    queued_ += count;
+    unfinished_ += count;
     return {};
   };
   const Status status = queue();
-  (status.ok() ? metrics_.requests_submitted : metrics_.requests_refused).add(requests.size());
+  (status.ok() ? metrics_.requests_submitted : metrics_.requests_refused).add(count);
   if (!status.ok()) return status.error();
   wake_.notify_all();
   return streams;

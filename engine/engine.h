@@ -110,8 +110,10 @@ class Engine {
     StepRecord record;
   };
 
-  // REQUIRES: mutex_ is held.
-  Result<std::unique_ptr<ActiveRequest>> make_request(GenerationRequest request);
+  // Whether so many more requests may come now. REQUIRES: mutex_ is held.
+  Status check_room(size_t requests) const;
+  Result<std::unique_ptr<ActiveRequest>> make_request(GenerationRequest request, RequestId id,
+                                                      const SchedulerLimits& limits) const;
   template <class Change>
   void change_control(Change change);
   // Runs on the engine thread between two steps; returns when it has.
