@@ -62,6 +62,12 @@ Status Engine::check_room(size_t requests) const {
   return {};
 }
 
+AddResult Engine::check_prompt(std::span<const TokenId> prompt, size_t requests) {
+  AddResult fit = check_request(limits(), {.prompt = prompt, .max_new_tokens = 1});
+  if (!fit.accepted()) metrics_.requests_refused.add(requests);
+  return fit;
+}
+
 Result<std::unique_ptr<ActiveRequest>> Engine::make_request(GenerationRequest request, RequestId id,
                                                             const SchedulerLimits& limits) const {
   const auto invalid = [](std::string message) {

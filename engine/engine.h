@@ -70,6 +70,10 @@ class Engine {
 
   void set_policy(const Policy& policy);
   Policy policy() const;
+  // Whether a prompt could run at all, for who would copy it first; if not, so many requests count
+  // as refused.
+  AddResult check_prompt(std::span<const TokenId> prompt, size_t requests);
+
   // At most what the engine was made for: see made_limits(). pool_blocks 0: as it is. Blocks beyond
   // a smaller pool are withheld, and requests put out for it if need be; it stays as large as the
   // largest request that is there needs. What has come of it is in limits() before the next step.

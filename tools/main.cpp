@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
     return kUsageError;
   }
 
-  std::string wanted = "";
+  std::string wanted;
   if (app.get_subcommands().empty()) {
     wanted = default_command_name();
   } else {

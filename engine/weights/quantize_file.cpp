@@ -51,7 +51,7 @@ class RowConverter {
   std::vector<std::byte> out_;
 };
 
-Status stopped() { return Error{ErrorKind::kInvalid, "stopped, nothing was written"}; }
+Error stopped() { return {ErrorKind::kInvalid, "stopped, nothing was written"}; }
 
 // Each thread converts a batch of rows; then they are written in their order.
 Status convert_tensor(const ModelTensor& tensor, WeightFormat to, GgufWriter& writer,
@@ -133,7 +133,7 @@ Result<QuantizeReport> quantize_file(const GgufFile& model, const std::filesyste
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const ModelTensor& tensor = model.tensors()[i];
     const auto goes_on = [&] { return !progress || progress(tensor, plans[i].format, i); };
-    if (!goes_on()) return stopped().error();
+    if (!goes_on()) return stopped();
     if (plans[i].format == tensor.format) {
       HEARTH_TRY(writer.write(tensor.bytes));
     } else {

@@ -145,6 +145,7 @@ TEST_F(ServedPrompts, AllAreAcceptedOrNone) {
   EXPECT_EQ(refused.json()["error"]["param"], "prompt");
   EXPECT_EQ(refused.json()["error"]["code"], "context_length_exceeded");
   EXPECT_EQ((*engine_)->metrics().requests_submitted.value(), 0u);
+  EXPECT_EQ((*engine_)->metrics().requests_refused.value(), 65u + 2u);
 }
 
 // Of the tokens that make up a text, neither those of a stop string nor what ends it are any.

@@ -56,9 +56,8 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const Serve
   Result<std::vector<std::vector<TokenId>>> prompts = read_prompts(model, kind, request);
   if (!prompts.ok()) return to_api_error(prompts.error());
   // Before it is copied: a prompt may be far longer than any that can run.
-  const SchedulerLimits limits = model.engine.limits();
   for (const std::vector<TokenId>& prompt : *prompts)
-    if (AddResult fit = check_request(limits, {.prompt = prompt, .max_new_tokens = 1});
+    if (AddResult fit = model.engine.check_prompt(prompt, prompts->size() * request.n);
         !fit.accepted())
       return ApiError{.message = std::move(fit.message),
                       .param = kind == ApiKind::kChat ? "messages" : "prompt",

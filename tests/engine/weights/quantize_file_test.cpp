@@ -199,11 +199,16 @@ TEST_F(QuantizeFile, StopsWhenItIsToldTo) {
   const auto model = GgufFile::open(in_);
   ASSERT_TRUE(model.ok());
   int calls = 0;
-  const auto report = quantize_file(**model, out_, *find_quantize_type("Q4_0"), 1,
-                                    [&](const auto&, auto, auto) { return ++calls < 3; });
+  std::uint64_t reached = 0;
+  const auto progress = [&](const auto&, auto, std::uint64_t index) {
+    reached = index;
+    return ++calls < 3;
+  };
+  const auto report = quantize_file(**model, out_, *find_quantize_type("Q4_0"), 1, progress);
   ASSERT_FALSE(report.ok());
   EXPECT_THAT(report.error().message, HasSubstr("stopped"));
   EXPECT_EQ(calls, 3);
+  EXPECT_EQ(reached, 1u) << "it asks within a tensor, too";
   const auto entries = std::filesystem::directory_iterator(folder_.path());
   EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
 }
