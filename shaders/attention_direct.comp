@@ -2,8 +2,8 @@
 // whose lanes hold fragments as common/fragment_lanes.glsl says. Keys and values go from the cache
 // straight into fragments. Queries and weights enter the products as f16, sums are f32.
 //
-// A workgroup takes an AttentionItem and one KV head; its rows are the heads that share it, in
-// fragments of 16 of which the first kRows are used. A subgroup takes sixteen keys at a time, which no
+// A workgroup takes an AttentionItem and one KV head; its rows are the heads that share it, the first
+// kRows of the rows of fragments of scores, and of the columns of fragments of sums. A subgroup takes sixteen keys at a time, which no
 // other has, with a softmax of its own; subgroups are joined at the end, in shared memory.
 //   groups = [items, kv_heads, 1]
 // With kRoped as attention_rows.comp.

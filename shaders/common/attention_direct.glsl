@@ -21,13 +21,15 @@
 // Lane l has of every sixteen keys l / 4 and the one eight further on, and of those chunks l % 4 and
 // every fourth after it: four elements of a chunk make a fragment, with those of the other lanes. Of
 // values it has four, of keys 2 * (l % 4), the next, and the two eight further on, and of those chunks
-// l / 4 and every eighth after it. An element of a chunk is then in a column of its own: column l / 4 of
-// as many fragments as a chunk has elements.
+// l / 4 and every eighth after it: two elements of a chunk make rows l / 4 and l / 4 + 8 of a fragment.
+// Scores have a row for each query and a column for each key. Of sums it is columns that are queries':
+// values are the first factor and weights the second, which takes half the products and registers, and
+// weights are in the lanes that have to have them either way.
 const uint kSlices = kHeadSize / 16;  // fragments along a head
 const uint kKeyChunks = kRowChunks / 4;
 const uint kChunkSlices = kChunkElements / 4;
 const uint kValueChunks = (kRowChunks + 7) / 8;
-const uint kColumns = kValueChunks * kChunkElements;  // fragments across it
+const uint kSums = kValueChunks * kChunkElements / 2;  // fragments of values
 const uint kStep = kSubgroups * kRun;  // keys from a subgroup's run to its next
 
 // A run's loads are all under way together.
@@ -110,12 +112,12 @@ void find_rows(Place place, out Rows rows) {
 }
 
 struct Softmax {
-  Fragment sums[kColumns];
-  float max_score, weight_sum;  // of the lane's row; the sum over the lane's keys
+  Fragment sums[kSums];         // of queries 2 * (l % 4) and the next
+  float max_score, weight_sum;  // of query l / 4; the sum over the lane's keys
 };
 
 void begin_softmax(out Softmax soft) {
-  [[unroll]] for (uint n = 0; n < kColumns; ++n) soft.sums[n] = Fragment(0.0);
+  [[unroll]] for (uint n = 0; n < kSums; ++n) soft.sums[n] = Fragment(0.0);
   soft.max_score = kNoMax;
   soft.weight_sum = 0.0;
 }
@@ -138,7 +140,13 @@ vec4 multiply_keys(Run run, Rows rows) {
   return vec4(scores[0][0], scores[0][1], scores[1][0], scores[1][1]);
 }
 
-// Scores to weights. Sums of rows whose max grows are rescaled.
+// The two queries that the lane has sums of, and what lanes that have scores of them know.
+uint sum_query(uint e) { return own_lane() % 4 * 2 + e; }
+vec2 of_sum_queries(float value) {
+  return vec2(of_lane(value, sum_query(0) * 4), of_lane(value, sum_query(1) * 4));
+}
+
+// Scores to weights. Sums of queries whose max grows are rescaled.
 vec4 weigh(vec4 scores, Rows rows, uint first, inout Softmax soft) {
   if (params.soft_cap != 0.0) scores = cap_scores(scores);
   if (first < rows.visible.x || first + kRun > rows.visible.y) {
@@ -154,8 +162,9 @@ vec4 weigh(vec4 scores, Rows rows, uint first, inout Softmax soft) {
     const float shrink = grows ? exp2(soft.max_score - largest) : 1.0;
     if (grows) soft.max_score = largest;
     soft.weight_sum *= shrink;
-    [[unroll]] for (uint n = 0; n < kColumns; ++n)
-      [[unroll]] for (uint e = 0; e < 2; ++e) soft.sums[n][e] *= shrink;
+    const vec2 sum_shrink = of_sum_queries(shrink);
+    [[unroll]] for (uint n = 0; n < kSums; ++n)
+      [[unroll]] for (uint e = 0; e < 4; ++e) soft.sums[n][e] *= sum_shrink[e % 2];
   }
   const vec4 weights = exp2(scores - soft.max_score);
   soft.weight_sum += weights.x + weights.y + weights.z + weights.w;
@@ -163,16 +172,20 @@ vec4 weigh(vec4 scores, Rows rows, uint first, inout Softmax soft) {
 }
 
 void add_values(Run run, vec4 weights, inout Softmax soft) {
-  FragmentA x;
-  set_a(x, words_of_a(pack_halves(weights, vec4(0.0)).xy, uvec2(0)));
+  FragmentB w;
+  set_b(w, pack_halves(weights, vec4(0.0)).xy);
   WRITTEN_OUT for (uint c = 0; c < kValueChunks * kChunkVecs; ++c) {
     uvec4 halves[4];
     [[unroll]] for (uint i = 0; i < 4; ++i)
       halves[i] = chunk_halves(run.values[i * kValueChunks + c / kChunkVecs], c % kChunkVecs);
-    WRITTEN_OUT for (uint d = 0; d < kHalves; ++d) {
-      FragmentB w;
-      set_b(w, uvec2(pair_word(halves[0], halves[1], d), pair_word(halves[2], halves[3], d)));
-      soft.sums[c * kHalves + d] = coopMatMulAdd(x, w, soft.sums[c * kHalves + d]);
+    WRITTEN_OUT for (uint d = 0; d < kHalves; d += 2) {
+      uvec2 rows[2];
+      [[unroll]] for (uint e = 0; e < 2; ++e)
+        rows[e] = uvec2(pair_word(halves[0], halves[1], d + e), pair_word(halves[2], halves[3], d + e));
+      FragmentA values;
+      set_a(values, words_of_a(rows[0], rows[1]));
+      const uint n = (c * kHalves + d) / 2;
+      soft.sums[n] = coopMatMulAdd(values, w, soft.sums[n]);
     }
   }
 }
@@ -182,18 +195,21 @@ void take_run(Run run, Rows rows, inout Softmax soft) {
   add_values(run, weights, soft);
 }
 
-// A lane has two columns of its row, and so two whole chunks of every eight.
+// A lane has a whole chunk of every eight, of two queries.
 void leave_rows(Place place, Softmax soft) {
-  const vec2 stats = vec2(soft.max_score, quad_sum(soft.weight_sum));
-  const uint row = own_lane() / 4;
-  if (row >= kRows) return;
-  WRITTEN_OUT for (uint c = 0; c < kValueChunks * kChunkVecs; ++c) {
-    WRITTEN_OUT for (uint e = 0; e < 2; ++e) {
-      const uint chunk = c / kChunkVecs * 8 + own_lane() % 4 * 2 + e;
+  const vec2 max_scores = of_sum_queries(soft.max_score);
+  const vec2 weight_sums = of_sum_queries(quad_sum(soft.weight_sum));
+  [[unroll]] for (uint e = 0; e < 2; ++e) {
+    const uint row = sum_query(e);
+    const vec2 stats = vec2(max_scores[e], weight_sums[e]);
+    if (row >= kRows) continue;
+    WRITTEN_OUT for (uint c = 0; c < kValueChunks * kChunkVecs; ++c) {
+      const uint chunk = c / kChunkVecs * 8 + own_lane() / 4;
       if (chunk >= kRowChunks) continue;
       [[unroll]] for (uint v = 0; v < 2; ++v) {
-        vec4 sum;
-        [[unroll]] for (uint d = 0; d < 4; ++d) sum[d] = soft.sums[c * kHalves + v * 4 + d][e];
+        const uint n = (c * kHalves + v * 4) / 2;
+        const vec4 sum = vec4(soft.sums[n][e], soft.sums[n][e + 2], soft.sums[n + 1][e],
+                              soft.sums[n + 1][e + 2]);
         leave_vector(place, own_subgroup(), row,
                      chunk * kChunkVectors + c % kChunkVecs * 2 + v, sum, stats);
       }

@@ -23,10 +23,12 @@ uvec4 chunk_halves(KvChunk chunk, uint vec) {
 const float kSlack = 8.0;
 
 #ifdef MODEL_FRAGMENTS
-float from_lane(float value, uint mask) { return model_exchange(value, mask); }
-bool any_lane(bool value) { return value; }  // for what lanes may also do each for itself
+float from_lane(float value, uint mask) { return model_value_of(value, own_lane() ^ mask); }
+float of_lane(float value, uint lane) { return model_value_of(value, lane); }
+bool any_lane(bool value) { return true; }  // for what does no harm where it is not needed
 #else
 float from_lane(float value, uint mask) { return subgroupShuffleXor(value, mask); }
+float of_lane(float value, uint lane) { return subgroupShuffle(value, lane); }
 bool any_lane(bool value) { return subgroupAny(value); }
 #endif
 

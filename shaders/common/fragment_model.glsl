@@ -42,12 +42,12 @@ Fragment coopMatMulAdd(FragmentA a, FragmentB b, Fragment sums) {
 
 shared float model_values[kMostInvocations];
 
-// The value of the lane whose number differs in the bits of `mask`.
-float model_exchange(float value, uint mask) {
+// The value of a lane of the subgroup.
+float model_value_of(float value, uint lane) {
   barrier();  // the last one's may still be read
   model_values[gl_LocalInvocationIndex] = value;
   barrier();
-  return model_values[gl_LocalInvocationIndex ^ mask];
+  return model_values[own_subgroup() * 32 + lane];
 }
 
 uint as_element(uvec4 like, float value) { return floatBitsToUint(value); }

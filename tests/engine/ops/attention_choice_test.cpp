@@ -130,7 +130,7 @@ TEST(AttentionChoice, OneStreamRunsTheShorterKernelUnlessThereIsMuchToRead) {
         .few.pipeline.kernel.starts_with("attention_direct");
   };
   EXPECT_FALSE(direct(KvFormat::kF16, 1, 767));
-  EXPECT_FALSE(direct(KvFormat::kF16, 1, 16384));
+  EXPECT_TRUE(direct(KvFormat::kF16, 1, 768));
   EXPECT_FALSE(direct(KvFormat::kQ8_0, 1, 767));
   EXPECT_TRUE(direct(KvFormat::kQ8_0, 1, 768));
   EXPECT_TRUE(direct(KvFormat::kF16, 2, 767));
