@@ -91,10 +91,13 @@ uint32_t round_for(const DeviceCaps& caps, const Tile& tile, uint32_t inputs) {
   return round > 1 ? round : 0;
 }
 
-// A tile, and how many groups share the k of each, or only of those that come last.
+// A tile, and how many groups share the k of each, or only of those that come last; or how many
+// tiles across there are, and which are beside them.
 struct Choice {
   Tile tile = {};
   uint32_t splits = 1, last_splits = 1;
+  uint32_t across = 0;
+  std::optional<Tile> rest = {};
 };
 
 // Those of products beside this one, too: they run together, and choose alike.
@@ -118,18 +121,25 @@ uint64_t share_inputs(const MatmulShape& shape, const Tile& tile, uint32_t split
 
 // The time a product takes, but for a factor: how often every multiprocessor has to run a group, by
 // the work of one. To write parts of sums and to read them again takes as long as kPartInputs more,
-// and where the last of a tile's groups reads them alone kLastInputs and kEachInputs for each.
+// twice that where tiles lie below each other, and where the last of a tile's groups reads them
+// alone kLastInputs and kEachInputs for each.
 uint64_t cost(const DeviceCaps& caps, const MatmulShape& shape, const Choice& choice) {
   constexpr uint64_t kPartInputs = 256, kLastInputs = 256, kEachInputs = 160;
-  const auto& [tile, splits, last_splits] = choice;
+  const auto& [tile, splits, last_splits, across, rest] = choice;
   const uint32_t groups = tile_count(shape, tile) * splits;
+  const bool again = shape.rows > tile.rows;
+  const uint64_t part_inputs = splits == 1 ? 0 : again ? 2 * kPartInputs : kPartInputs;
   uint64_t inputs = divide_up(groups, groups_at_once(caps, tile)) *
-                    (share_inputs(shape, tile, splits) + (splits > 1 ? kPartInputs : 0));
+                    (share_inputs(shape, tile, splits) + part_inputs);
   if (last_splits > 1)
     inputs = groups / groups_at_once(caps, tile) * share_inputs(shape, tile, 1) +
              share_inputs(shape, tile, last_splits) + kLastInputs + kEachInputs * last_splits;
-  const uint64_t percent = tile.percent + (shape.rows > tile.rows ? tile.again_percent : 0);
-  return inputs * tile.rows * tile.outputs * percent;
+  const auto weigh = [&](uint64_t tile_inputs, const Tile& of) {
+    const uint64_t percent = of.percent + (again ? of.again_percent : 0);
+    return tile_inputs * of.rows * of.outputs * percent;
+  };
+  if (!rest) return weigh(inputs, tile);
+  return weigh(share_inputs(shape, tile, 1), tile) + weigh(share_inputs(shape, *rest, 1), *rest);
 }
 
 // The ways to share k out among groups: where there are too few tiles for the device that of every
@@ -158,6 +168,28 @@ std::vector<Choice> ways_to_split(const DeviceCaps& caps, const MatmulShape& sha
   return ways;
 }
 
+// A turn of a tile, and one of a smaller one for the outputs that are left: if need be at the
+// expense of some tiles of the first, so that all are whole. Of more turns it did not shorten the
+// last.
+std::optional<Choice> beside_rest(const DeviceCaps& caps, const MatmulShape& shape,
+                                  const Tile& tile, const Tile& rest) {
+  const uint32_t tiles = tile_count(shape, tile), at_once = groups_at_once(caps, tile);
+  if (tile.kernel != TileKernel::kWide || rest.kernel != TileKernel::kWide ||
+      rest.rows != tile.rows || rest.outputs >= tile.outputs || tiles <= at_once ||
+      shape.beside > 0)
+    return std::nullopt;
+  const uint32_t down = divide_up(shape.rows, tile.rows);
+  const auto left = [&](uint32_t across) { return shape.outputs - across * tile.outputs; };
+  const auto one_turn = [&](uint32_t across) {
+    return across > 0 && divide_up(left(across), rest.outputs) * down <= at_once;
+  };
+  const uint32_t most = at_once / down;
+  if (!one_turn(most)) return std::nullopt;
+  uint32_t across = most;
+  while (one_turn(across) && left(across) % rest.outputs != 0) --across;
+  return Choice{.tile = tile, .across = one_turn(across) ? across : most, .rest = rest};
+}
+
 // The tiles that the device has room for and the product may take: those of the fewest rows that
 // hold it, or all large ones.
 std::vector<Tile> candidates(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
@@ -177,9 +209,13 @@ std::vector<Tile> candidates(const DeviceCaps& caps, const MatmulShape& shape, b
 Choice choose(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
   Choice best;
   uint64_t least = std::numeric_limits<uint64_t>::max();
-  for (Tile tile : candidates(caps, shape, coopmat)) {
+  const std::vector<Tile> tiles = candidates(caps, shape, coopmat);
+  for (Tile tile : tiles) {
     tile.round = round_for(caps, tile, shape.inputs);
-    for (const Choice& choice : ways_to_split(caps, shape, tile)) {
+    std::vector<Choice> ways = ways_to_split(caps, shape, tile);
+    for (const Tile& rest : tiles)
+      if (const auto way = beside_rest(caps, shape, tile, rest)) ways.push_back(*way);
+    for (const Choice& choice : ways) {
       const uint64_t time = cost(caps, shape, choice);
       if (time >= least) continue;
       least = time;
@@ -279,17 +315,27 @@ void leave_parts(const DeviceCaps& caps, const MatmulShape& shape, uint32_t spli
 
 MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
   const bool coopmat = matrix_units(caps, shape.format);
-  const auto [tile, splits, last_splits] = choose(caps, shape, coopmat);
+  const auto [tile, splits, last_splits, columns, rest] = choose(caps, shape, coopmat);
   const uint32_t down = divide_up(shape.rows, tile.rows);
-  const uint32_t across = divide_up(shape.outputs, tile.outputs);
+  const uint32_t across = rest ? columns : divide_up(shape.outputs, tile.outputs);
 
   MatmulPlan plan;
-  plan.multiply.pipeline = tile_kernel(caps, shape, tile, splits);
+  MatmulShape part = shape;  // that a kernel is for
+  if (rest) {
+    const uint32_t first = across * tile.outputs;
+    part.outputs = shape.outputs - first;
+    plan.rest = {.multiply = {.pipeline = tile_kernel(caps, part, *rest, 1),
+                              .groups = {.x = down, .y = divide_up(part.outputs, rest->outputs)}},
+                 .first_output = first};
+    part.outputs = first;
+  }
+  plan.multiply.pipeline = tile_kernel(caps, part, tile, splits);
   if (coopmat) {
     const uint32_t fragment =
         lanes_make_fragments(tile) ? kLaneFragment : fragment_of(caps, tile.part_outputs)->n;
-    if (splits == 1 && tile.outputs / fragment % 2 == 0)
-      plan.gate_constant = gate_constant(tile.kernel);
+    const bool even =
+        tile.outputs / fragment % 2 == 0 && (!rest || rest->outputs / fragment % 2 == 0);
+    if (splits == 1 && even) plan.gate_constant = gate_constant(tile.kernel);
     take_halves(caps, shape, plan);
   }
   plan.multiply.groups = {.x = down, .y = across, .z = splits};

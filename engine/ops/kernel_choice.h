@@ -121,10 +121,18 @@ struct SharedTiles {
   uint64_t count_bytes = 0;
 };
 
+// A product whose last turn would leave much of the device idle: the outputs that whole turns do
+// not take are in smaller tiles, of which one turn takes them all.
+struct RestTiles {
+  KernelPlan multiply;
+  uint32_t first_output = 0;
+};
+
 struct MatmulPlan {
   RowForm form = RowForm::kFloats;    // of x, as `multiply` reads it
   std::optional<KernelPlan> prepare;  // first turns x into that, in scratch memory
   KernelPlan multiply;
+  std::optional<RestTiles> rest;      // beside it
   std::optional<SharedTiles> shared;  // instead, for an op that brings counts
   std::optional<KernelPlan> reduce;   // in the end adds up parts of the sums, from scratch memory
   uint64_t prepared_bytes = 0;        // of scratch memory for x,

@@ -38,10 +38,20 @@ bool shares_tiles(const MatmulPlan& plan, const Matmul& op) {
   return plan.shared && op.counts && op.counts->bytes >= plan.shared->count_bytes;
 }
 
-// Dispatches one kernel of the plan: from x to what it writes, with the op's other arguments.
+// One kernel of a plan: from x to what it writes.
+struct Stage {
+  const KernelPlan& kernel;
+  BufferSlice x;
+  Access written;
+  uint32_t part_stride = 0;
+  uint32_t first_output = 0;
+  bool last = true;  // and so does what comes after the sums
+};
+
+// Dispatches it, with the op's other arguments.
 Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
-                const KernelPlan& kernel, const Matmul& op, const BufferSlice& x,
-                const Access& written, uint32_t part_stride, bool last) {
+                const Matmul& op, const Stage& stage) {
+  const auto& [kernel, x, written, part_stride, first_output, last] = stage;
   const BufferSlice& y = written.slice;
   PipelineInfo info = kernel.pipeline;
   info.constants[kEpilogueConstant] = last ? epilogue(op) : 0;
@@ -70,7 +80,8 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
                               .soft_cap = op.soft_cap,
                               .epsilon = op.norm_epsilon,
                               .whole_tiles = shared ? plan.shared->whole_tiles : 0,
-                              .part_stride = part_stride};
+                              .part_stride = part_stride,
+                              .first_output = first_output};
   recorder.dispatch(
       {.pipeline = *pipeline,
        .push = params,
@@ -153,8 +164,12 @@ Result<std::optional<MatmulParts>> record_matmul_parts(CommandRecorder& recorder
     HEARTH_TRY(check(plan, placed));
     HEARTH_ASSIGN(const BufferSlice x, prepared_rows(recorder, pipelines, plan, placed));
     const BufferSlice y = parts->slice.slice(column * 4, parts->slice.bytes - column * 4);
-    HEARTH_TRY(dispatch(recorder, pipelines, plan, plan.multiply, placed, x,
-                        column == 0 ? writes(y) : writes_along(y), parts->row_stride, false));
+    HEARTH_TRY(dispatch(recorder, pipelines, plan, placed,
+                        {.kernel = plan.multiply,
+                         .x = x,
+                         .written = column == 0 ? writes(y) : writes_along(y),
+                         .part_stride = parts->row_stride,
+                         .last = false}));
     used += plan.prepared_bytes;
     column += plan.parts.outputs;
   }
@@ -175,14 +190,24 @@ Result<std::optional<MatmulParts>> record_product(CommandRecorder& recorder,
   }
   HEARTH_ASSIGN(const BufferSlice x, prepared_rows(recorder, pipelines, plan, op));
   const KernelPlan& multiply = shares_tiles(plan, op) ? plan.shared->multiply : plan.multiply;
-  HEARTH_TRY(dispatch(recorder, pipelines, plan, multiply, op, x, writes(op.y), 0, true));
+  HEARTH_TRY(dispatch(recorder, pipelines, plan, op,
+                      {.kernel = multiply, .x = x, .written = writes(op.y)}));
+  if (plan.rest)
+    HEARTH_TRY(dispatch(recorder, pipelines, plan, op,
+                        {.kernel = plan.rest->multiply,
+                         .x = x,
+                         .written = writes_along(op.y),
+                         .first_output = plan.rest->first_output}));
   return parts;
 }
 
 Status record_sum(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                   const Matmul& op, const MatmulParts& parts) {
-  return dispatch(recorder, pipelines, plan, *plan.reduce, op, parts.slice, writes(op.y),
-                  parts.row_stride, true);
+  return dispatch(recorder, pipelines, plan, op,
+                  {.kernel = *plan.reduce,
+                   .x = parts.slice,
+                   .written = writes(op.y),
+                   .part_stride = parts.row_stride});
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ constexpr Tile kFloatTiles[] = {
     wide(256, 112, 32, 112, 107),
     wide(256, 128, 64, 64, 94),
 };
-// Decoding takes registers, and there are fewer bytes to wait for. Up to 64 rows are mostly ahead
+// Decoding takes registers, and there are fewer bytes to wait for. Up to 96 rows are mostly ahead
 // where weights go straight into fragments.
 constexpr Tile kQuantizedTiles[] = {
     {16, 64, 64, 16, 16, 4, 1, 2},
@@ -93,6 +93,7 @@ constexpr Tile kQuantizedTiles[] = {
     {64, 256, 64, 32, 32, 1, 1, 2},
     direct(64, 128, 32, 2, 155, 1),
     direct(64, 224, 32, 1, 87, 2),
+    direct(96, 256, 32, 1, 80, 1),
     {96, 224, 64, 48, 56, 1, 1, 2},
     {96, 192, 64, 48, 32, 1, 1, 2},
     {96, 128, 64, 48, 32, 1, 1, 2},

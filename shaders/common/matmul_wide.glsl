@@ -215,7 +215,7 @@ void multiply_slices(inout Fragment sums[kSums], out uvec4 x[kFragmentsDown],
 void main() {
   const Place place = find_place();
   const uint first_row = place.row_tile * kTileRows;
-  const uint first_output = place.output_tile * kTileOutputs;
+  const uint first_output = params.first_output + place.output_tile * kTileOutputs;
   Source source;
   find_source(source, first_row, first_output);
   const uint steps = params.inputs / kStep;

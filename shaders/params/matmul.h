@@ -34,6 +34,7 @@ HEARTH_PARAMS(Matmul)
   float epsilon;  // of the norm
   uint whole_tiles;  // that have a group each; the others are shared
   uint part_stride;  // of a split product: floats from row to row of its parts
+  uint first_output; // of matmul_wide's first tile; those before are another dispatch's
 HEARTH_PARAMS_END
 
 #endif

@@ -52,5 +52,21 @@ TEST_F(MatmulWideTest, WholeTiles) {
   check_plan(wide_plan(rows, 2, 32, 16, 1), rows);
 }
 
+// The first outputs in large tiles, the rest beside them in smaller ones, of which the last is
+// ragged.
+TEST_F(MatmulWideTest, RestInSmallerTiles) {
+  const auto with_rest = [&](const MatmulShape& shape, uint32_t first_output) {
+    MatmulShape first = shape, rest = shape;
+    first.outputs = first_output;
+    rest.outputs = shape.outputs - first_output;
+    MatmulPlan plan = wide_plan(first, 2, 16, 64, 1);
+    plan.rest = {.multiply = wide_plan(rest, 2, 16, 32, 1).multiply, .first_output = first_output};
+    return plan;
+  };
+  const MatmulShape shape{.format = WeightFormat::kF16, .rows = 64, .inputs = 192, .outputs = 216};
+  check_sum(with_rest(shape, 128), shape);
+  check_gates(with_rest(shape, 128), shape);
+}
+
 }  // namespace
 }  // namespace hearth::testing

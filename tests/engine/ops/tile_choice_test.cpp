@@ -198,8 +198,8 @@ TEST(TileChoice, FragmentsDivideTheParts) {
   EXPECT_EQ(fragment_outputs(96, 28672), 16u);
 }
 
-// Where lanes are known to hold fragments, up to 64 rows of quantized weights go straight into them,
-// and of halves where that is ahead: not those of gate and up, whose tiles fill the device.
+// Where lanes are known to hold fragments, up to 64 rows of quantized weights go straight into
+// them, and of halves where that is ahead: not those of gate and up, whose tiles fill the device.
 TEST(TileChoice, WeightsGoStraightIntoFragments) {
   DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
   caps.features.integer_dot = true;
@@ -213,11 +213,13 @@ TEST(TileChoice, WeightsGoStraightIntoFragments) {
   };
   EXPECT_EQ(kernel(WeightFormat::kQ4K, 64, 4096, 14336), "matmul_coopmat.q4_k");
   caps.features.lane_fragments = true;
-  for (const uint32_t rows : {17u, 32u, 40u, 48u, 64u}) {
+  for (const uint32_t rows : {17u, 32u, 40u, 48u, 64u, 65u, 96u}) {
     EXPECT_EQ(kernel(WeightFormat::kQ4K, rows, 28672, 4096), "matmul_direct.q4_k") << rows;
     EXPECT_EQ(kernel(WeightFormat::kQ6K, rows, 4096, 14336), "matmul_direct.q6_k") << rows;
   }
-  EXPECT_EQ(kernel(WeightFormat::kQ4K, 65, 28672, 4096), "matmul_coopmat.q4_k");
+  EXPECT_EQ(kernel(WeightFormat::kQ4K, 96, 4096, 4096), "matmul_direct.q4_k");
+  EXPECT_EQ(kernel(WeightFormat::kQ4K, 96, 6144, 4096), "matmul_direct.q4_k");
+  EXPECT_EQ(kernel(WeightFormat::kQ4K, 97, 28672, 4096), "matmul_coopmat.q4_k");
   EXPECT_EQ(kernel(WeightFormat::kF16, 64, 28672, 4096), "matmul_coopmat.f16");
   EXPECT_EQ(kernel(WeightFormat::kF16, 64, 4096, 14336), "matmul_direct.f16");
   // Its blocks are of 128 inputs.
@@ -264,8 +266,8 @@ TEST(TileChoice, ManyRowsGetWideTiles) {
            {kF16, 160, 6144, 4096, 160, 192, 4},     {kF16, 160, 4096, 4096, 160, 128, 4},
            {kF16, 192, 28672, 4096, 192, 192, 1, 5}, {kF16, 192, 4096, 14336, 192, 192, 6},
            {kF16, 192, 6144, 4096, 192, 192, 4},     {kF16, 192, 4096, 4096, 192, 128, 4},
-           {kF16, 256, 28672, 4096, 128, 256, 1},    {kF16, 256, 4096, 14336, 128, 256, 4},
-           {kF16, 256, 4096, 4096, 128, 256, 4},     {kF16, 2048, 28672, 4096, 128, 256, 1},
+           {kF16, 256, 128256, 4096, 128, 256, 1},   {kF16, 256, 4096, 14336, 256, 128, 4},
+           {kF16, 256, 4096, 4096, 256, 128, 4},     {kF16, 2048, 28672, 4096, 128, 256, 1},
            {kF16, 2048, 4096, 14336, 128, 256, 1},   {kF16, 2048, 6144, 4096, 128, 256, 1},
            {kF16, 2048, 4096, 4096, 128, 256, 1},    {kF16, 1024, 5120, 4096, 128, 256, 1, 4},
            {kQ4K, 128, 28672, 4096, 128, 224, 1},    {kQ4K, 128, 4096, 14336, 128, 192, 6},
@@ -287,6 +289,7 @@ TEST(TileChoice, ManyRowsGetWideTiles) {
     EXPECT_EQ(chosen.gate_constant, wanted.splits == 1 ? std::optional<size_t>(9) : std::nullopt);
     ASSERT_EQ(chosen.shared.has_value(), wanted.last_splits > 1);
     if (chosen.shared) check_shared(chosen, 5, wanted.last_splits);
+    EXPECT_FALSE(chosen.rest.has_value());
   }
   EXPECT_EQ(plan({kF16, 2000, 4096, 4096}).multiply.pipeline.constants[11], 0u);  // ragged
   const auto kernel = [&](const Case& wanted) { return plan(wanted).multiply.pipeline.kernel; };
@@ -296,6 +299,54 @@ TEST(TileChoice, ManyRowsGetWideTiles) {
   caps.limits.max_shared_bytes = 48 * 1024;
   caps.features.lane_fragments = false;
   EXPECT_EQ(kernel({kF16, 2048, 4096, 4096}), "matmul_coopmat.f16");
+}
+
+// One turn of large tiles and one of smaller ones, where two of the large ones would be half empty.
+TEST(TileChoice, SmallerTilesForTheRest) {
+  DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
+  caps.limits.multiprocessors = 132;
+  caps.limits.max_shared_bytes = 48 * 1024;
+  caps.features.lane_fragments = true;
+  const auto plan = [&](uint32_t rows, uint32_t outputs, uint32_t beside = 0) {
+    return choose_matmul(caps, {.format = WeightFormat::kF16,
+                                .rows = rows,
+                                .inputs = 4096,
+                                .outputs = outputs,
+                                .beside = beside});
+  };
+  const auto tile = [](const KernelPlan& kernel) {
+    const std::vector<uint32_t>& constants = kernel.pipeline.constants;
+    return std::array{constants[2], constants[3], constants[11]};  // and inputs of whole tiles
+  };
+  const auto groups = [](const KernelPlan& kernel) {
+    return std::array{kernel.groups.x, kernel.groups.y, kernel.groups.z};
+  };
+  const MatmulPlan whole = plan(256, 28672);  // 64 * 256 + 64 * 192
+  ASSERT_TRUE(whole.rest.has_value());
+  EXPECT_EQ(tile(whole.multiply), (std::array{128u, 256u, 4096u}));
+  EXPECT_EQ(groups(whole.multiply), (std::array{2u, 64u, 1u}));
+  EXPECT_EQ(tile(whole.rest->multiply), (std::array{128u, 192u, 4096u}));
+  EXPECT_EQ(groups(whole.rest->multiply), (std::array{2u, 64u, 1u}));
+  EXPECT_EQ(whole.rest->first_output, 64u * 256);
+  EXPECT_EQ(whole.gate_constant, 9u);
+  EXPECT_FALSE(whole.shared || whole.reduce);
+
+  const MatmulPlan partly = plan(256, 28680);
+  ASSERT_TRUE(partly.rest.has_value());
+  EXPECT_EQ(tile(partly.multiply), (std::array{128u, 256u, 4096u}));
+  EXPECT_EQ(tile(partly.rest->multiply), (std::array{128u, 192u, 0u}));
+  const MatmulPlan ragged = plan(250, 28680);  // no sum of both: as many large ones as there can be
+  ASSERT_TRUE(ragged.rest.has_value());
+  EXPECT_EQ(tile(ragged.multiply), (std::array{128u, 256u, 0u}));
+  EXPECT_EQ(groups(ragged.multiply), (std::array{2u, 66u, 1u}));
+  EXPECT_EQ(tile(ragged.rest->multiply), (std::array{128u, 192u, 0u}));
+  EXPECT_EQ(groups(ragged.rest->multiply), (std::array{2u, 62u, 1u}));
+  EXPECT_EQ(ragged.rest->first_output, 66u * 256);
+
+  EXPECT_FALSE(plan(256, 66 * 256).rest.has_value());   // one full turn
+  EXPECT_FALSE(plan(256, 132 * 256).rest.has_value());  // two
+  EXPECT_FALSE(plan(256, 131 * 256).rest.has_value());  // what is left needs a turn of large ones
+  EXPECT_FALSE(plan(256, 28672, 4096).rest.has_value());
 }
 
 }  // namespace
