@@ -11,10 +11,26 @@
 
 namespace hearth {
 
-StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps) {
+namespace {
+
+// Deterministic attention has an item and room for a part of the result for every split of every
+// row: rows that keep both within bounds. How a prompt is cut into steps makes no difference there.
+uint32_t deterministic_rows(uint32_t context) {
+  constexpr uint32_t kMostItems = 16384;
+  return std::max(1u, kMostItems / divide_up(context, kDeterministicSplit));
+}
+
+}  // namespace
+
+StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
+                       uint32_t model_context) {
   // A CPU is as fast with few rows as with many; a GPU wants many at once.
   const uint32_t suits = is_cpu(caps) ? 512 : 2048;
-  const uint32_t tokens = options.max_step_tokens != 0 ? options.max_step_tokens : suits;
+  uint32_t tokens = options.max_step_tokens != 0 ? options.max_step_tokens : suits;
+  if (options.deterministic) {
+    const uint32_t context = options.context == 0 ? model_context : options.context;
+    tokens = std::min(tokens, deterministic_rows(std::min(context, model_context)));
+  }
   // Kernels have a group or more for every row, and rows are rounded up to a bucket's.
   const uint32_t most = std::bit_floor(*std::ranges::min_element(caps.limits.max_group_count));
   return {.rows = std::min(std::max(tokens, options.max_sequences), most),
@@ -50,7 +66,7 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
                 PipelineStore::create(*device_, {.cache_directory = default_cache_directory()}));
   HEARTH_TRY(check_fragments(*device_, *pipelines_));
 
-  StepLimits limits = step_limits(options_, device_->caps());
+  StepLimits limits = step_limits(options_, device_->caps(), plan.config.context);
   const uint64_t free_bytes = device_->memory().use().device_left_bytes();
   memory_ = plan_memory(device_->caps(), free_bytes, plan,
                         {.limits = limits, .kv_blocks = options_.kv_blocks});

@@ -40,8 +40,10 @@ struct SessionOptions {
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;
 };
 
-// What a runner for these options is made for, before the model has its say.
-StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps);
+// What a runner for these options and a model of this context is made for, before memory has its
+// say.
+StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
+                       uint32_t model_context);
 
 class Session {
  public:

@@ -247,7 +247,7 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
       .few = few.plan,
       .tuning = {.few_tokens = few.tokens,
                  .many_tokens = many ? many->tokens : 0,
-                 .split_keys = deterministic ? 2048 : few.split_keys,
+                 .split_keys = deterministic ? kDeterministicSplit : few.split_keys,
                  .wanted_items = divide_up(wanted_groups, std::max(1u, shape.kv_heads)),
                  .fixed_splits = deterministic}};
   plan.capacity = attention_capacity(plan.tuning, shape.bucket);

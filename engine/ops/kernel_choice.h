@@ -162,6 +162,7 @@ struct AttentionShape {
 };
 inline constexpr uint32_t kHeadSizeUnit = 16;
 inline constexpr uint32_t kMaxHeadSize = 256;
+inline constexpr uint32_t kDeterministicSplit = 2048;  // keys of a split of deterministic attention
 
 struct AttentionPlan {
   KernelPlan few;                       // the lists of an AttentionWork, in this order

@@ -41,10 +41,34 @@ TEST(MemoryPlan, NoStepHasMoreRowsThanTheDeviceRunsGroups) {
   DeviceCaps caps = fake_devices().front().caps;
   caps.limits.max_group_count = {1u << 31, 65535, 65535};
   const StepLimits limits =
-      step_limits({.max_step_tokens = 1'000'000, .logit_rows = 1'000'000}, caps);
+      step_limits({.max_step_tokens = 1'000'000, .logit_rows = 1'000'000}, caps, 4096);
   EXPECT_EQ(limits.rows, 32768u);
   EXPECT_EQ(limits.logit_rows, 32768u);
-  EXPECT_EQ(step_limits({.max_step_tokens = 5000}, caps).rows, 5000u);
+  EXPECT_EQ(step_limits({.max_step_tokens = 5000}, caps, 4096).rows, 5000u);
+}
+
+// Splits of deterministic attention are items of every row, whether it is so long or not.
+TEST(MemoryPlan, DeterministicStepsOfLongContextsAreShort) {
+  DeviceCaps caps = fake_devices().front().caps;
+  caps.limits.max_group_count = {65535, 65535, 65535};
+  const auto rows = [&](uint32_t context, uint32_t model_context, bool deterministic = true) {
+    return step_limits({.context = context, .deterministic = deterministic}, caps, model_context)
+        .rows;
+  };
+  EXPECT_EQ(rows(0, 131072), 256u);
+  EXPECT_EQ(rows(0, 131072, false), 2048u);
+  EXPECT_EQ(rows(16384, 131072), 2048u);
+  EXPECT_EQ(rows(1'000'000, 32768), 1024u);
+  const auto file = open_model_file(kTiny);
+  ASSERT_TRUE(file.ok());
+  const auto model = plan_model(**file);
+  ASSERT_TRUE(model.ok());
+  const StepLimits limits{.rows = rows(0, 131072), .context = 131072, .deterministic = true};
+  for_step_buckets(limits, [&](const StepBucket& bucket) {
+    const AttentionPlan plan = choose_attention(
+        caps, step_attention_shape(model->config, limits.kv, bucket, limits.context), true);
+    EXPECT_LE(plan.few.groups.x, 65535u) << bucket.rows << " rows";
+  });
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ Result<ModelFacts> model_facts(const ModelFile& file, const SessionOptions& opti
   }
   facts.device = *std::move(device);
   if (facts.plan) {
-    facts.limits = step_limits(options, *facts.device);
+    facts.limits = step_limits(options, *facts.device, facts.plan->config.context);
     facts.memory = plan_memory(*facts.device, facts.device->free_bytes(), *facts.plan,
                                {.limits = facts.limits, .kv_blocks = options.kv_blocks});
   }

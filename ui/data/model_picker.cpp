@@ -37,7 +37,7 @@ Status fill_in(const DeviceCaps* device, ModelEstimate& estimate) {
   estimate.has_device = true;
   const SessionOptions options{
       .context = wish.context, .max_sequences = wish.sequences, .kv = wish.kv};
-  StepLimits limits = step_limits(options, *device);
+  StepLimits limits = step_limits(options, *device, plan.config.context);
   const auto plan_for = [&] {
     return plan_memory(*device, device->free_bytes(), plan, {.limits = limits});
   };

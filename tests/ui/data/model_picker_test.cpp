@@ -91,8 +91,8 @@ TEST(ModelPicker, EstimatesAsLoadingDoes) {
   const auto plan = plan_model(**file);
   ASSERT_TRUE(plan.ok());
   const SessionOptions options{.context = 128, .max_sequences = 4, .kv = KvFormat::kQ8_0};
-  const MemoryPlan expected =
-      plan_memory(caps, caps.free_bytes(), *plan, {.limits = step_limits(options, caps)});
+  const MemoryPlan expected = plan_memory(
+      caps, caps.free_bytes(), *plan, {.limits = step_limits(options, caps, plan->config.context)});
   const ModelEstimate estimate = estimate_model(
       {.model = kTiny, .context = 128, .sequences = 4, .kv = KvFormat::kQ8_0}, &caps);
   EXPECT_EQ(estimate.failure, "");
