@@ -1,5 +1,5 @@
 // The kernels built into the program, as SPIR-V. A kernel compiled along several axes is listed
-// once for each combination, with the values behind its name: "matvec.f16".
+// once for each combination, with the values behind its name: "matvec_team.f16".
 #pragma once
 
 #include <cstdint>

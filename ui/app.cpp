@@ -47,6 +47,13 @@ Result<std::unique_ptr<ScriptPlayer>> read_script(const AppOptions& options) {
   if (!in || std::filesystem::is_directory(options.script, ignored))
     return Error{ErrorKind::kNotFound, fmt::format("cannot read {}", options.script.string())};
   const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!options.output_folder.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(options.output_folder, error);
+    if (error)
+      return Error{ErrorKind::kIo, fmt::format("cannot make the folder {}: {}",
+                                               options.output_folder.string(), error.message())};
+  }
   auto steps = parse_script(text);
   if (!steps.ok())
     return Error{steps.error().kind,

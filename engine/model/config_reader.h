@@ -1,5 +1,5 @@
 // Reads the keys of an architecture from a file's metadata: "<architecture>.block_count" and so on,
-// in GGUF's vocabulary (engine/weights/README.md). Collects the first error, so that a list of keys
+// in GGUF's vocabulary (engine/weights/hugging_face/README.md). Collects the first error, so that a list of keys
 // reads as a list.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What most architectures have in common: the usual tensors, and the layer that norms before
-// attention and before the MLP.
+// What most architectures have in common: the usual tensors, and the two kinds of layer, with norms
+// before attention and the MLP, and with norms before and after them.
 #pragma once
 
 #include "engine/model/architecture.h"

@@ -37,7 +37,7 @@ std::optional<Policy> named_policy(std::string_view name);
 // The name of exactly this combination, or "custom".
 std::string_view policy_name(const Policy& policy);
 
-// A switch as command lines and the dashboard spell it.
+// A switch as command lines and the dashboard spell it; only "kv" is --kv-allocation on the former.
 struct PolicySwitch {
   std::string_view name;                     // "admission", ..., "prefix-cache", "max-chunk"
   std::span<const std::string_view> values;  // empty: a number

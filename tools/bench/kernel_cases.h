@@ -37,7 +37,7 @@ class KernelCases {
   Make make_;
 };
 
-// "matvec_subgroup.f16[128,1,2,4]": the kernel and its specialization constants.
+// "matmul_reduce[256,0,8,64]": the kernel and its specialization constants.
 std::string variant_name(const PipelineInfo& info);
 
 // A buffer of equal words; unless another is named every 16-bit half is a small number: as f16 or

@@ -34,7 +34,8 @@ class DetokenizeCommand : public Command {
   DetokenizeCommand() : Command("detokenize", "Token ids to text") {}
 
   void declare(CLI::App& app) override {
-    app.add_option("-m,--model", model_, "A .gguf file or a Hugging Face folder");
+    app.add_option("-m,--model", model_,
+                   "A .gguf file or a Hugging Face folder; without it, the embedded model");
     auto* ids =
         app.add_option("ids", words_, "Ids, between spaces or commas; without any, standard input")
             ->check(check_ids, "IDS");

@@ -17,7 +17,8 @@ class TokenizeCommand : public Command {
   TokenizeCommand() : Command("tokenize", "Text to token ids") {}
 
   void declare(CLI::App& app) override {
-    app.add_option("-m,--model", model_, "A .gguf file or a Hugging Face folder");
+    app.add_option("-m,--model", model_,
+                   "A .gguf file or a Hugging Face folder; without it, the embedded model");
     auto* text = app.add_option("text", text_, "The text; without it and --file, standard input");
     app.add_option("--file", file_, "Take the text from a file")->excludes(text);
     app.add_flag("--add-bos", add_bos_, "Begin with the token that begins a text");
