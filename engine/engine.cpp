@@ -75,9 +75,9 @@ Result<std::unique_ptr<ActiveRequest>> Engine::make_request(GenerationRequest re
   };
   // Ids with the bit kSampledId mean something else to the device.
   const uint32_t ids = options_.vocabulary != 0 ? options_.vocabulary : params::kSampledId;
-  for (const TokenId id : request.prompt)
-    if (id >= ids)
-      return invalid(fmt::format("token id {} is not in the vocabulary of {}", id, ids));
+  for (const TokenId token : request.prompt)
+    if (token >= ids)
+      return invalid(fmt::format("token id {} is not in the vocabulary of {}", token, ids));
   const auto prompt = static_cast<uint32_t>(request.prompt.size());
   // Without a limit of its own a request may fill what is left of the context and of the pool.
   const uint64_t pool_tokens = uint64_t{limits.pool_blocks} * kTokensPerBlock;

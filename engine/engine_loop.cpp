@@ -90,6 +90,7 @@ EngineClock::time_point Engine::next_turn() const {
 // Sleeps until a caller wants something. With requests there and nothing to do, the engine is
 // paused or in slow motion; a time limit may pass meanwhile, or a stream be let go of.
 void Engine::wait_for_work() {
+  show_counts(scheduler_.counts());  // of what changed since the last step
   constexpr auto kLongestSleep = std::chrono::milliseconds(5);
   std::unique_lock lock(mutex_);
   const auto called = [&] {

@@ -56,7 +56,7 @@ struct Metrics {
   Counter preemptions_recompute, preemptions_swap;
   Counter blocks_copied, blocks_swapped_out, blocks_swapped_in;
 
-  // Gauges: as things stood after the last step was planned.
+  // Gauges: as things stood after the last step was planned or, while none runs, as they stand.
   Counter running, waiting, swapped;
   Counter kv_blocks_used, kv_blocks_cached, kv_blocks_free;
 

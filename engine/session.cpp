@@ -41,6 +41,12 @@ StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
           .deterministic = options.deterministic};
 }
 
+uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
+                            const SessionOptions& options) {
+  // What is swapped out is elsewhere only where the device has memory of its own.
+  return caps.unified_memory() ? free_bytes - std::min(free_bytes, options.swap_bytes) : free_bytes;
+}
+
 Result<std::unique_ptr<Session>> Session::open(std::unique_ptr<ModelFile> file,
                                                const SessionOptions& options) {
   std::unique_ptr<Session> session(new Session(options));
@@ -67,7 +73,8 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   HEARTH_TRY(check_fragments(*device_, *pipelines_));
 
   StepLimits limits = step_limits(options_, device_->caps(), plan.config.context);
-  const uint64_t free_bytes = device_->memory().use().device_left_bytes();
+  const uint64_t free_bytes =
+      bytes_to_plan_with(device_->caps(), device_->memory().use().device_left_bytes(), options_);
   memory_ = plan_memory(device_->caps(), free_bytes, plan,
                         {.limits = limits, .kv_blocks = options_.kv_blocks});
   // A context nobody asked for may be shorter than the model's.
@@ -94,7 +101,9 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
       .limits = limits,
       .slots = options_.max_sequences,
       .kv_blocks = memory_.kv_blocks,
-      .swap_blocks = static_cast<uint32_t>(options_.swap_bytes / memory_.kv_bytes_per_block)};
+      .swap_blocks = static_cast<uint32_t>(std::min(
+          options_.swap_bytes / memory_.kv_bytes_per_block,
+          most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes)))};
   HEARTH_ASSIGN(runner_, StepRunner::create(*device_, *pipelines_, *model_, runner_options));
   return {};
 }
@@ -114,15 +123,18 @@ Result<const ChatTemplate*> Session::chat_template() const {
 
 EngineOptions Session::engine_options() const {
   const StepRunnerOptions& runner = runner_->options();
+  // Who wants shorter steps than there must be room for gets them.
+  const uint32_t wanted = options_.max_step_tokens;
   EngineOptions options{.policy = options_.policy,
                         .vocabulary = model_->config().vocabulary,
                         .start_paused = options_.start_paused};
-  options.limits = {.max_sequences = runner.slots,
-                    .max_step_tokens = runner.limits.rows,
-                    .context = runner.limits.context,
-                    .pool_blocks = runner.kv_blocks,
-                    .swap_blocks = runner.swap_blocks,
-                    .max_queue = options_.max_queue};
+  options.limits = {
+      .max_sequences = runner.slots,
+      .max_step_tokens = wanted == 0 ? runner.limits.rows : std::min(wanted, runner.limits.rows),
+      .context = runner.limits.context,
+      .pool_blocks = runner.kv_blocks,
+      .swap_blocks = runner.swap_blocks,
+      .max_queue = options_.max_queue};
   return options;
 }
 

@@ -45,6 +45,10 @@ struct SessionOptions {
 StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
                        uint32_t model_context);
 
+// What a session of these options may plan with where so much of the device's memory is free.
+uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
+                            const SessionOptions& options);
+
 class Session {
  public:
   static Result<std::unique_ptr<Session>> open(std::unique_ptr<ModelFile> file,

@@ -137,8 +137,10 @@ void Scheduler::start(Sequence& sequence, const Start& start) {
       blocks_.share(block);
       sequence.blocks.push_back(block);
     }
-    // What comes back looks for itself, and finds itself; that says nothing of shared prefixes.
-    if (policy_.prefix_cache && !sequence.preempted) totals_.prefix_query_tokens += sequence.known;
+    // What comes back looks for itself, and finds itself; that says nothing of shared prefixes. What
+    // shares the memory of another request does not look.
+    if (policy_.prefix_cache && !sequence.preempted && start.parent == nullptr)
+      totals_.prefix_query_tokens += sequence.known;
     if (start.hit_blocks > 0) {
       if (!sequence.preempted) totals_.prefix_hit_tokens += start.computed;
       plan_.prefix_hits.push_back({.request = sequence.id, .tokens = start.computed});

@@ -150,6 +150,13 @@ Value trim(ArgumentsValue& arguments) {
   return std::string(stripped(arguments.args[0].to_str()));
 }
 
+// What templates of thinking models take of what comes before "</think>".
+Value first(ArgumentsValue& arguments) {
+  if (arguments.args.size() != 1 || !arguments.kwargs.empty() || !arguments.args[0].is_array())
+    refuse("first takes one list");
+  return arguments.args[0].empty() ? Value() : arguments.args[0].at(0);
+}
+
 // The function of that name, which is only called with small numbers.
 void bound_numbers(Context& context, const char* name) {
   const Value inner = context.get(Value(name));
@@ -192,6 +199,7 @@ std::shared_ptr<Context> limited_context(const TemplateLimits& limits, std::time
       [=](ArgumentsValue& arguments) { return limiter->copy(arguments.args.at(0)); });
   add("range", [](ArgumentsValue& arguments) { return range(arguments); });
   add("trim", [](ArgumentsValue& arguments) { return trim(arguments); });
+  add("first", [](ArgumentsValue& arguments) { return first(arguments); });
   add("strftime_now", [now](ArgumentsValue& arguments) { return time_text(arguments, now); });
   bound_numbers(*context, "tojson");
   bound_numbers(*context, "indent");

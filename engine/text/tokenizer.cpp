@@ -110,8 +110,7 @@ std::vector<std::uint32_t> Tokenizer::encode(std::string_view text,
       ids.push_back(*part.token);
     first = false;
   });
-  if (options.add_eos.value_or(vocabulary_.add_eos) && vocabulary_.eos)
-    ids.push_back(*vocabulary_.eos);
+  if (options.add_eos && vocabulary_.eos) ids.push_back(*vocabulary_.eos);
   return ids;
 }
 

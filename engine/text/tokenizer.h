@@ -17,8 +17,10 @@ namespace hearth {
 class SpecialTokens;
 
 struct EncodeOptions {
-  // Nothing: as the vocabulary says.
-  std::optional<bool> add_bos = {}, add_eos = {};
+  std::optional<bool> add_bos = {};  // nothing: as the vocabulary says
+  // Whatever the vocabulary says: what is asked to go on must not have ended. Fine-tuned models
+  // often come with the flag their training wanted.
+  bool add_eos = false;
   // "<|im_end|>" in the text becomes that token. Off for what users type: they must not be able to
   // end their turn by writing so.
   bool parse_special = false;

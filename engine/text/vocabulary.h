@@ -36,7 +36,7 @@ struct Vocabulary {
   std::string pretokenizer;  // "llama-bpe", "qwen2", ...: names as in GGUF
   std::optional<std::uint32_t> bos, eos, unknown;
   std::vector<std::uint32_t> end_of_generation;  // eos, end of turn, ...
-  bool add_bos = false, add_eos = false;         // to a text that starts a conversation
+  bool add_bos = false;                          // to a text that starts a conversation
   bool add_space_prefix = true;                  // SentencePiece: a text starts as if after a space
   bool space_prefix_once = false;                // ... but not what follows a special token
   bool space_prefix_doubles = true;              // ... and " text" gets a second one

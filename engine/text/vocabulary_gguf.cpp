@@ -123,7 +123,6 @@ Result<Vocabulary> read_gguf_vocabulary(const Metadata& metadata) {
   }
   const bool starts_with_bos = !byte_pair || vocabulary.pretokenizer.starts_with("llama");
   HEARTH_ASSIGN(vocabulary.add_bos, read_flag(metadata, "add_bos_token", starts_with_bos));
-  HEARTH_ASSIGN(vocabulary.add_eos, read_flag(metadata, "add_eos_token", false));
   HEARTH_ASSIGN(vocabulary.add_space_prefix, read_flag(metadata, "add_space_prefix", !byte_pair));
   HEARTH_ASSIGN(const auto architecture, metadata.text("general.architecture"));
   if (!byte_pair && architecture == "phi3") mark_phi3(vocabulary);

@@ -163,13 +163,9 @@ void read_post_processor(const Json& root, Vocabulary& vocabulary) {
   if (!processor) return;
   const Json& single = member(*processor, "single");
   if (!single.is_array() || single.empty()) return;
-  const auto special = [&](const Json& item) {
-    return id_of(vocabulary, text_member(member(item, "SpecialToken"), "id"));
-  };
-  const auto first = special(single.front()), last = special(single.back());
+  const auto first = id_of(vocabulary, text_member(member(single.front(), "SpecialToken"), "id"));
   if (first && !vocabulary.bos) vocabulary.bos = first;
   vocabulary.add_bos = first.has_value() && first == vocabulary.bos;
-  vocabulary.add_eos = single.size() > 1 && last.has_value() && last == vocabulary.eos;
 }
 
 Result<std::optional<std::uint32_t>> id_from(const Metadata& metadata, const char* key,
@@ -208,7 +204,6 @@ Status read_rules(const Json& root, const Json& config, const Metadata& metadata
   }
   read_post_processor(root, vocabulary);
   vocabulary.add_bos = flag_member(config, "add_bos_token", vocabulary.add_bos);
-  vocabulary.add_eos = flag_member(config, "add_eos_token", vocabulary.add_eos);
   if (vocabulary.unknown) vocabulary.tokens[*vocabulary.unknown].kind = TokenKind::kUnknown;
   HEARTH_ASSIGN(const auto chat, metadata.text("tokenizer.chat_template"));
   vocabulary.chat_template = chat ? std::string(*chat) : chat_template(config);

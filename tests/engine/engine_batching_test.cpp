@@ -135,6 +135,7 @@ TEST(EngineBatching, CompletionsOfOnePromptShareItsBlocks) {
     EXPECT_LT(scheduler.totals().prompt_tokens, 60u + 5 * 2);
   });
   EXPECT_EQ(engine->metrics().blocks_copied.value(), 5u);
+  EXPECT_EQ(engine->metrics().prefix_query_tokens.value(), 60u) << "the others have not looked";
 }
 
 TEST(EngineBatching, UsageCountsABeginningOnceThoughPreempted) {

@@ -478,6 +478,37 @@ TEST(Engine, PausedItStepsOneByOne) {
   EXPECT_EQ(engine->state(), EngineState::kRunning);
 }
 
+// While no step runs that would tell, gauges are of the moment, for whoever looks at a paused
+// engine.
+TEST(Engine, GaugesFollowWhatHappensBetweenSteps) {
+  StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
+  const Metrics& metrics = engine->metrics();
+  // The engine has slept once more when it has done two errands.
+  const auto settle = [&] {
+    for (int i = 0; i < 2; ++i) engine->inspect([](const Scheduler&) {});
+  };
+  std::vector<Stream> streams;
+  for (uint32_t i = 0; i < 3; ++i) {
+    auto stream = engine->submit({.prompt = made_up_prompt(40, i), .max_tokens = 4});
+    ASSERT_TRUE(stream.ok());
+    streams.push_back(*stream);
+  }
+  settle();
+  EXPECT_EQ(metrics.waiting.value(), 3);
+  engine->cancel(streams[0]->request());
+  settle();
+  EXPECT_EQ(metrics.waiting.value(), 2);
+  engine->resume();
+  for (const Stream& stream : streams) read_ids(*stream);
+  settle();
+  EXPECT_GT(metrics.kv_blocks_cached.value(), 0);
+  Policy policy = engine->policy();
+  policy.prefix_cache = false;
+  engine->set_policy(policy);
+  settle();
+  EXPECT_EQ(metrics.kv_blocks_cached.value(), 0);
+}
+
 TEST(Engine, SlowMotionKeepsItsPaceAndStillAnswers) {
   StandInEngine engine({.limits = kLimits});
   engine->set_pace(50);

@@ -81,6 +81,37 @@ TEST(ReplayCommand, TheTableNamesThePolicyAndWhatWasCut) {
   EXPECT_THAT(result.out, HasSubstr("throughput"));
 }
 
+// Blocks run short: what --preemption and --swap say is what happens then, and the former has the
+// last word. A step is as short as it is asked to be.
+TEST(ReplayCommand, SwapsWhereItIsAskedTo) {
+  struct Case {
+    std::vector<std::string> arguments;
+    bool swaps;
+  };
+  for (const auto& [arguments, swaps] :
+       {Case{{}, false}, Case{{"--preemption", "swap"}, true}, Case{{"--swap", "4MB"}, true},
+        Case{{"--swap", "4MB", "--preemption", "recompute"}, false}}) {
+    std::vector<std::string> all = {"synthetic:n=4,prompt=20,gen=40",
+                                    "--ideal",
+                                    "--max-seqs",
+                                    "4",
+                                    "--max-step-tokens",
+                                    "3",
+                                    "--kv-blocks",
+                                    "8",
+                                    "--json"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Finished result = replay(all);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto json = nlohmann::json::parse(result.out, nullptr, false);
+    ASSERT_FALSE(json.is_discarded()) << result.out;
+    const auto& policy = json["policies"][0];
+    EXPECT_EQ(policy["preemptions_swap"].get<int>() > 0, swaps) << policy;
+    EXPECT_EQ(policy["preemptions_recompute"].get<int>() > 0, !swaps) << policy;
+    EXPECT_EQ(json["max_step_tokens"], 3);
+  }
+}
+
 TEST(ReplayCommand, WrongArgumentsAreUsageErrors) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{},

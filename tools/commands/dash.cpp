@@ -14,7 +14,7 @@ namespace {
 class DashCommand : public Command {
  public:
   DashCommand() : Command("dash", "The dashboard: chat, and see the engine think") {
-    model_.session.swap_bytes = uint64_t{256} << 20;
+    model_.session.swap_bytes = kUsualSwapBytes;
   }
 
 #ifdef HEARTH_DASHBOARD

@@ -49,8 +49,9 @@ Result<ModelFacts> model_facts(const ModelFile& file, const SessionOptions& opti
   facts.device = *std::move(device);
   if (facts.plan) {
     facts.limits = step_limits(options, *facts.device, facts.plan->config.context);
-    facts.memory = plan_memory(*facts.device, facts.device->free_bytes(), *facts.plan,
-                               {.limits = facts.limits, .kv_blocks = options.kv_blocks});
+    facts.memory = plan_memory(
+        *facts.device, bytes_to_plan_with(*facts.device, facts.device->free_bytes(), options),
+        *facts.plan, {.limits = facts.limits, .kv_blocks = options.kv_blocks});
   }
   return facts;
 }

@@ -48,7 +48,8 @@ void ModelOptionsGroup::declare(CLI::App& app) {
   app.add_option("--kv-blocks", session.kv_blocks, "Blocks of 16 tokens in the KV cache");
   swap_ = app.add_option("--swap", session.swap_bytes,
                          "Swap sequences out where blocks run short, into this much host memory, "
-                         "as 512MB; otherwise they are computed again")
+                         "as 512MB; otherwise they are computed again. With --preemption swap "
+                         "alone it is 256MB")
               ->transform(CLI::AsSizeValue(false))
               ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 50));
   app.add_flag("--deterministic", session.deterministic,
@@ -62,9 +63,24 @@ Result<std::unique_ptr<ModelFile>> ModelOptionsGroup::open_file() const {
 SessionOptions ModelOptionsGroup::session_options() const {
   SessionOptions options = session;
   options.kv = kv == "q8_0" ? KvFormat::kQ8_0 : KvFormat::kF16;
-  if (swap_ != nullptr && swap_->count() > 0 && options.swap_bytes > 0)
-    options.policy.preemption = Preemption::kSwap;
+  if (!policy_taken_) options.policy = before_switches(options.policy);
   return options;
+}
+
+bool ModelOptionsGroup::wants_swap() const {
+  return swap_ != nullptr && swap_->count() > 0 && session.swap_bytes > 0;
+}
+
+Policy ModelOptionsGroup::before_switches(Policy policy) const {
+  if (wants_swap()) policy.preemption = Preemption::kSwap;
+  return policy;
+}
+
+void ModelOptionsGroup::take_policy(const Policy& policy) {
+  session.policy = policy;
+  policy_taken_ = true;
+  if (policy.preemption == Preemption::kSwap && swap_->count() == 0)
+    session.swap_bytes = std::max(session.swap_bytes, kUsualSwapBytes);
 }
 
 Result<std::unique_ptr<Session>> ModelOptionsGroup::open() const {

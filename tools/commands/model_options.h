@@ -11,6 +11,8 @@
 
 namespace hearth {
 
+inline constexpr uint64_t kUsualSwapBytes = uint64_t{256} << 20;
+
 struct ModelOptionsGroup {
   std::string model;  // empty: the embedded one
   SessionOptions session;
@@ -22,14 +24,22 @@ struct ModelOptionsGroup {
   void declare(CLI::App& app);
 
   Result<std::unique_ptr<ModelFile>> open_file() const;
-  // As they were given; with --swap, whoever is preempted is swapped out.
+  // As they were given; with --swap, whoever is preempted is swapped out, unless the command has
+  // taken a policy of its own.
   SessionOptions session_options() const;
+  // For commands that have: what a named policy is before its switches are applied, and room for
+  // one that swaps where --swap gave none.
+  Policy before_switches(Policy policy) const;
+  void take_policy(const Policy& policy);
   // Loads the model, with a progress bar on stderr where that is a terminal.
   Result<std::unique_ptr<Session>> open() const;
   Result<std::unique_ptr<Session>> open(std::unique_ptr<ModelFile> file) const;
 
  private:
+  bool wants_swap() const;
+
   const CLI::Option* swap_ = nullptr;
+  bool policy_taken_ = false;
 };
 
 struct SamplingOptionsGroup {

@@ -72,6 +72,7 @@ class ReplayCommand : public Command {
     HEARTH_ASSIGN(trace_, read_trace(trace_name_, limit_));
     HEARTH_ASSIGN(goal_, parse_service_goal(goal_text_));
     HEARTH_ASSIGN(const std::vector<NamedPolicy> policies, chosen_policies());
+    for (const NamedPolicy& policy : policies) model_.take_policy(policy.policy);
     if (length_scale_ != 1) scale_lengths(trace_, length_scale_);
     if (ideal_)
       arrive_at_once(trace_);
@@ -123,7 +124,8 @@ class ReplayCommand : public Command {
     std::vector<NamedPolicy> policies;
     for (const std::string& name : names) {
       NamedPolicy named{.label = name, .policy = {}};
-      HEARTH_ASSIGN(named.policy, switches_.apply(*named_policy(name), named.label));
+      HEARTH_ASSIGN(named.policy,
+                    switches_.apply(model_.before_switches(*named_policy(name)), named.label));
       policies.push_back(std::move(named));
     }
     return policies;

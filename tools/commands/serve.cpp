@@ -84,7 +84,9 @@ class ServeCommand : public Command {
       HEARTH_ASSIGN(server_.api_key, read_key(key_file_));
     }
     std::string label;
-    HEARTH_ASSIGN(model_.session.policy, switches_.apply(*named_policy(policy_name_), label));
+    HEARTH_ASSIGN(const Policy policy,
+                  switches_.apply(model_.before_switches(*named_policy(policy_name_)), label));
+    model_.take_policy(policy);
     if (!model_.model.empty() && server_.model_name == "hearth")
       server_.model_name = std::filesystem::path(model_.model).stem().string();
     raise_descriptor_limit();

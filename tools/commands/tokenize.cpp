@@ -34,8 +34,7 @@ class TokenizeCommand : public Command {
       return Error{ErrorKind::kInvalid, fmt::format("{} has no vocabulary", model->name())};
     HEARTH_ASSIGN(const auto tokenizer, Tokenizer::create(std::move(vocabulary)));
     HEARTH_ASSIGN(const std::string text, read_text());
-    const auto ids =
-        tokenizer->encode(text, {.add_bos = add_bos_, .add_eos = false, .parse_special = special_});
+    const auto ids = tokenizer->encode(text, {.add_bos = add_bos_, .parse_special = special_});
     if (json_)
       fmt::print("{}\n", nlohmann::json{{"ids", ids}}.dump());
     else

@@ -289,8 +289,7 @@ class HttpServer::Implementation {
     const auto parsed = parse_tokenize_request(request.body);
     if (const ApiError* error = std::get_if<ApiError>(&parsed)) return refuse(reply, *error);
     const TokenizeRequest& asked = std::get<TokenizeRequest>(parsed);
-    const EncodeOptions options{
-        .add_bos = asked.add_special, .add_eos = false, .parse_special = asked.parse_special};
+    const EncodeOptions options{.add_bos = asked.add_special, .parse_special = asked.parse_special};
     send_json(reply, 200, {{"tokens", model->tokenizer.encode(asked.content, options)}});
   }
 

@@ -154,6 +154,8 @@ TEST(ChatTemplate, DoesWhatTemplatesDo) {
   EXPECT_EQ(
       run("{{ 'a</think>b'.split('</think>')[-1] }}{{ 7 % 2 }}{{ bos_token }}{{ eos_token }}"),
       "b1<s></s>");
+  EXPECT_EQ(run("{{ ('<think>a\n</think>b'.split('</think>')|first).rstrip('\n') }}{{ []|first }}"),
+            "<think>a");
   EXPECT_EQ(run("{% for m in messages %}{{ loop.index0 if not loop.last else 'end' }}{% endfor %}",
                 kConversation),
             "012end");

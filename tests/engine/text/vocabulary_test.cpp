@@ -35,7 +35,6 @@ TEST(GgufVocabulary, SentencePieceWithItsDefaults) {
   EXPECT_EQ(vocabulary->bos, 1u);
   EXPECT_EQ(vocabulary->eos, 2u);
   EXPECT_TRUE(vocabulary->add_bos);
-  EXPECT_FALSE(vocabulary->add_eos);
   EXPECT_TRUE(vocabulary->add_space_prefix);
   EXPECT_EQ(vocabulary->tokens[6].kind, TokenKind::kControl) << "it ends a turn";
   EXPECT_THAT(vocabulary->end_of_generation, ElementsAre(2, 6));
@@ -66,7 +65,6 @@ TEST(GgufVocabulary, WhatTheFileSaysCounts) {
   ASSERT_TRUE(vocabulary.ok()) << vocabulary.error().message;
   EXPECT_EQ(vocabulary->bos, 3u);
   EXPECT_FALSE(vocabulary->add_bos);
-  EXPECT_TRUE(vocabulary->add_eos);
   EXPECT_FALSE(vocabulary->add_space_prefix);
   EXPECT_EQ(vocabulary->tokens[4].score, -2);
   EXPECT_EQ(vocabulary->chat_template, "{{ messages }}");
@@ -161,7 +159,6 @@ TEST(HuggingFaceVocabulary, ByteLevel) {
   EXPECT_EQ(vocabulary->bos, 4u);
   EXPECT_EQ(vocabulary->eos, 5u);
   EXPECT_TRUE(vocabulary->add_bos);
-  EXPECT_FALSE(vocabulary->add_eos);
   EXPECT_TRUE(vocabulary->normalize_nfc);
   EXPECT_EQ(vocabulary->tokens[4].kind, TokenKind::kControl);
   EXPECT_EQ(vocabulary->tokens[6].kind, TokenKind::kUserDefined);
