@@ -33,6 +33,7 @@ Engine::Engine(StepExecutor& executor, const Tokenizer* tokenizer, const EngineO
     step.record.reserve(sequences);
   }
   finished_.reserve(sequences);
+  cancelled_ones_.reserve(sequences);
   arrived_.reserve(sequences);
   show_counts(scheduler_.counts());
   thread_ = std::thread([this] { loop(); });

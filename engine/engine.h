@@ -94,6 +94,9 @@ class Engine {
 
   EngineState state() const;
   std::string failure() const;  // why, in state kFailed
+  // What of the scheduler's counts metrics() has as gauges, which follow between steps, too:
+  // requests, and blocks that are used, cached and free.
+  void read_gauges(SchedulerCounts& counts) const;
   const Metrics& metrics() const { return metrics_; }
   const StepRing& records() const { return records_; }
   double seconds() const;  // since the engine began, as StepRecords count
@@ -181,7 +184,8 @@ class Engine {
   UnderWay steps_[StepExecutor::kStepsUnderWay];
   size_t first_step_ = 0, steps_under_way_ = 0;
   EngineClock::time_point last_begin_ = {}, last_end_ = {};
-  std::vector<RequestId> finished_;  // since the last record
+  std::vector<RequestId> finished_,
+      cancelled_ones_;  // since the last record; all, and some of them
   std::vector<StepRecord::Arrival> arrived_;
   std::vector<RequestId> failed_members_;
   RequestId first_of_batch_ = 0;  // what the completions after it fork from

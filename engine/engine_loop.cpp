@@ -311,6 +311,8 @@ void Engine::end_step() {
 void Engine::publish(StepRecord& record) {
   std::swap(record.finished, finished_);
   finished_.clear();
+  std::swap(record.cancelled, cancelled_ones_);
+  cancelled_ones_.clear();
   std::swap(record.arrived, arrived_);
   arrived_.clear();
   metrics_.steps.add();
@@ -340,6 +342,16 @@ void Engine::show_counts(const SchedulerCounts& counts) {
   metrics_.kv_blocks_free.set(counts.blocks_free);
 }
 
+void Engine::read_gauges(SchedulerCounts& counts) const {
+  const auto read = [](const auto& gauge) { return static_cast<uint32_t>(gauge.value()); };
+  counts.running = read(metrics_.running);
+  counts.waiting = read(metrics_.waiting);
+  counts.swapped = read(metrics_.swapped);
+  counts.blocks_used = read(metrics_.kv_blocks_used);
+  counts.blocks_cached = read(metrics_.kv_blocks_cached);
+  counts.blocks_free = read(metrics_.kv_blocks_free);
+}
+
 void Engine::end_request(RequestId id, FinishReason reason, std::string message) {
   const auto place = active_.find(id);
   if (place == active_.end()) return;
@@ -347,6 +359,7 @@ void Engine::end_request(RequestId id, FinishReason reason, std::string message)
   active_.erase(place);
   scheduler_.finish(id);
   finished_.push_back(id);
+  if (reason == FinishReason::kCancelled) cancelled_ones_.push_back(id);
   request->stop_clock(EngineClock::now());
   // Who sees the end of the stream sees it counted, too.
   count_end(*request, reason);

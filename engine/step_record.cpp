@@ -6,7 +6,8 @@ namespace hearth {
 
 void StepRecord::reserve(size_t sequences) {
   members.reserve(sequences);
-  for (std::vector<RequestId>* list : {&admitted, &preempted_recompute, &preempted_swap, &finished})
+  for (std::vector<RequestId>* list :
+       {&admitted, &preempted_recompute, &preempted_swap, &finished, &cancelled})
     list->reserve(sequences);
   prefix_hits.reserve(sequences);
   arrived.reserve(sequences);
@@ -14,7 +15,8 @@ void StepRecord::reserve(size_t sequences) {
 
 void StepRecord::clear() {
   members.clear();
-  for (std::vector<RequestId>* list : {&admitted, &preempted_recompute, &preempted_swap, &finished})
+  for (std::vector<RequestId>* list :
+       {&admitted, &preempted_recompute, &preempted_swap, &finished, &cancelled})
     list->clear();
   prefix_hits.clear();
   arrived.clear();

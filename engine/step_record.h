@@ -55,6 +55,7 @@ struct StepRecord {
   // than the first it is a member of.
   std::vector<Arrival> arrived;
   std::vector<RequestId> admitted, preempted_recompute, preempted_swap, finished;
+  std::vector<RequestId> cancelled;  // those of the finished that somebody ended
   std::vector<BatchPlan::PrefixHit> prefix_hits;
   uint32_t blocks_swapped_out = 0, blocks_swapped_in = 0, blocks_copied = 0;
   SchedulerCounts counts;  // after planning

@@ -39,6 +39,8 @@ struct SchedulerCounts {
   std::uint32_t swap_used = 0, swap_total = 0;
   std::uint64_t kv_tokens = 0;  // in the blocks of running sequences, shared ones counted each time
   std::uint64_t wasted_tokens = 0;  // places in running sequences' blocks without a token
+
+  bool operator==(const SchedulerCounts&) const = default;
 };
 
 // Since the beginning.

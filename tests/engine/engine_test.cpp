@@ -193,15 +193,20 @@ TEST(Engine, ARecordTellsWhoArrivedNoLaterThanItsFirstStep) {
   ASSERT_TRUE(comes_true([&] { return engine->records().written() == 6 + 2; }));
 
   std::vector<StepRecord::Arrival> arrived;
+  std::vector<RequestId> finished, cancelled;
   StepRecord record;
   for (uint64_t i = 0; i < engine->records().written(); ++i) {
     ASSERT_TRUE(engine->records().read(i, record));
     arrived.insert(arrived.end(), record.arrived.begin(), record.arrived.end());
+    finished.insert(finished.end(), record.finished.begin(), record.finished.end());
+    cancelled.insert(cancelled.end(), record.cancelled.begin(), record.cancelled.end());
     for (const StepMember& member : record.members)
       EXPECT_TRUE(std::any_of(arrived.begin(), arrived.end(),
                               [&](const auto& one) { return one.request == member.request; }));
   }
   ASSERT_EQ(arrived.size(), 4u) << "each once, also who was cancelled, not who was refused";
+  EXPECT_EQ(finished.size(), 4u);
+  EXPECT_EQ(cancelled, std::vector<RequestId>{streams[1]->request()});
   for (uint32_t i = 0; i < 3; ++i) {
     EXPECT_EQ(arrived[i].request, streams[i]->request());
     EXPECT_GE(arrived[i].seconds, before);

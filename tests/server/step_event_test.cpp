@@ -36,6 +36,7 @@ StepRecord full_record() {
   record.preempted_recompute = {8, 9};
   record.preempted_swap = {10};
   record.finished = {6, 7};
+  record.cancelled = {7};
   record.prefix_hits = {{.request = 11, .tokens = 16}};
   record.blocks_swapped_out = 1;
   record.blocks_swapped_in = 2;
@@ -159,6 +160,18 @@ TEST(StepEvent, BearsWhateverComes) {
   }
   EXPECT_GT(read, 100u);
   EXPECT_GT(refused, 10000u);
+}
+
+TEST(CountsEvent, SaysWhatItKnowsAndLeavesTheRest) {
+  const SchedulerCounts before{.running = 3, .blocks_used = 9, .blocks_shared = 4};
+  const SchedulerCounts now{.waiting = 2, .swapped = 1, .blocks_cached = 5, .blocks_free = 7};
+  const auto parsed = parse_counts_event(counts_event(now).dump(), before);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  SchedulerCounts expected = now;
+  expected.blocks_shared = 4;
+  EXPECT_EQ(*parsed, expected);
+  EXPECT_FALSE(parse_counts_event("[", before).ok());
+  EXPECT_FALSE(parse_counts_event(R"({"blocks": {"used": "all"}})", before).ok());
 }
 
 }  // namespace

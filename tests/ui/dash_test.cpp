@@ -136,6 +136,24 @@ TEST_F(DashTest, ChatStreamsFromTheDefaultModelAndIsKept) {
   EXPECT_EQ(values("second.json")["chat.last_answer"], answer);
 }
 
+// Escape stops the answer, and nothing else; all of Unicode can be typed.
+TEST_F(DashTest, WhatIsTypedMeanwhileStays) {
+  const Finished result = play(
+      "wait chat.ready == 1 60\n"
+      "click \"##message\"\n"
+      "type \"Tell me a story about a \U0001F98A.\"\n"
+      "key Enter\n"
+      "wait chat.tokens > 3 60\n"
+      "type \"And what came next\"\n"
+      "key Escape\n"
+      "wait chat.answering == 0 20\n"
+      "expect chat.draft == \"And what came next\"\n"
+      "values typed.json\n",
+      {});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(values("typed.json")["chat.last_question"], "Tell me a story about a \U0001F98A.");
+}
+
 // Step by step, so that the answer is not over before somebody looks.
 TEST_F(DashTest, ClosingInMidGenerationEndsCleanly) {
   const Finished result = play(

@@ -265,19 +265,31 @@ class HttpServer::Implementation {
     if (!reply.begin(kEvents) || !reply.write(fmt::format(": steps\n\nevent: {}\n{}", kHelloEvent,
                                                           to_event(hello_event(hello)))))
       return;
+    // Requests end after the last step, too, or come while none runs: that is told after a while.
+    constexpr int kQuietLooks = 5;
+    int quiet = 0;
+    SchedulerCounts told;
     while (!events_end_) {
       const uint64_t written = ring.written();
       if (next == written) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         if (reply.client_gone()) return;
+        SchedulerCounts counts = told;
+        model->engine.read_gauges(counts);
+        if (++quiet < kQuietLooks || counts == told) continue;
+        told = counts;
+        if (!reply.write(fmt::format("event: {}\n{}", kCountsEvent, to_event(counts_event(told)))))
+          return;
         continue;
       }
+      quiet = 0;
       // A reader that is too slow misses records rather than holding anybody up.
       if (!ring.read(next, record)) {
         next = std::max(next + 1, written > 64 ? written - 64 : 0);
         continue;
       }
       ++next;
+      told = record.counts;
       if (!reply.write(to_event(step_event(record)))) return;
     }
     reply.end();

@@ -143,6 +143,7 @@ Result<StepRecord> parse_step_event(std::string_view text) {
   });
   step.read("admitted", record.admitted);
   step.read("finished", record.finished);
+  step.read("cancelled", record.cancelled);
   step.read("preempted_recompute", record.preempted_recompute);
   step.read("preempted_swap", record.preempted_swap);
   step.read_list("prefix_hits", record.prefix_hits, [](Fields& fields, BatchPlan::PrefixHit& hit) {
@@ -172,6 +173,25 @@ Result<StepRecord> parse_step_event(std::string_view text) {
   step.read("wasted_tokens", counts.wasted_tokens);
   if (!wrong.empty()) return Error{ErrorKind::kInvalid, std::move(wrong)};
   return record;
+}
+
+Result<SchedulerCounts> parse_counts_event(std::string_view text, SchedulerCounts before) {
+  HEARTH_ASSIGN(const json object, parse_object(text));
+  SchedulerCounts counts = before;
+  std::string wrong;
+  Fields fields(object, "counts", wrong);
+  fields.read_object("blocks", [&](Fields& blocks) {
+    blocks.read("used", counts.blocks_used);
+    blocks.read("cached", counts.blocks_cached);
+    blocks.read("free", counts.blocks_free);
+  });
+  fields.read_object("requests", [&](Fields& requests) {
+    requests.read("running", counts.running);
+    requests.read("waiting", counts.waiting);
+    requests.read("swapped", counts.swapped);
+  });
+  if (!wrong.empty()) return Error{ErrorKind::kInvalid, std::move(wrong)};
+  return counts;
 }
 
 Result<EngineHello> parse_hello_event(std::string_view text) {

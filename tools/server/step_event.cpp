@@ -36,6 +36,7 @@ nlohmann::json step_event(const StepRecord& record) {
           {"arrived", std::move(arrived)},
           {"admitted", record.admitted},
           {"finished", record.finished},
+          {"cancelled", record.cancelled},
           {"preempted_recompute", record.preempted_recompute},
           {"preempted_swap", record.preempted_swap},
           {"prefix_hits", std::move(hits)},
@@ -57,6 +58,16 @@ nlohmann::json step_event(const StepRecord& record) {
             {"ending", counts.ending}}},
           {"kv_tokens", counts.kv_tokens},
           {"wasted_tokens", counts.wasted_tokens}};
+}
+
+nlohmann::json counts_event(const SchedulerCounts& counts) {
+  return {
+      {"blocks",
+       {{"used", counts.blocks_used},
+        {"cached", counts.blocks_cached},
+        {"free", counts.blocks_free}}},
+      {"requests",
+       {{"running", counts.running}, {"waiting", counts.waiting}, {"swapped", counts.swapped}}}};
 }
 
 nlohmann::json hello_event(const EngineHello& hello) {

@@ -22,12 +22,18 @@ struct EngineHello {
   double now = 0;         // seconds on the engine's clock, which those of its steps count on
 };
 
+// One of the name kCountsEvent tells of requests and blocks where no step follows that would.
+inline constexpr std::string_view kCountsEvent = "counts";
+
 nlohmann::json hello_event(const EngineHello& hello);
+nlohmann::json counts_event(const SchedulerCounts& counts);
 nlohmann::json step_event(const StepRecord& record);
 
 // The inverse: all but the times of kernels comes back. What is missing is 0 or empty, so that
 // other versions can be read; what is there must be of its kind, or the error names it in one line.
 Result<EngineHello> parse_hello_event(std::string_view text);
 Result<StepRecord> parse_step_event(std::string_view text);
+// What it does not tell stays as it was.
+Result<SchedulerCounts> parse_counts_event(std::string_view text, SchedulerCounts before);
 
 }  // namespace hearth

@@ -61,6 +61,13 @@ void retell(ChatReply& reply, const Tokenizer& tokenizer) {
   }
 }
 
+bool tells_the_same(std::span<const ChatToken> tokens, const Tokenizer& tokenizer) {
+  ChatReply again;
+  again.tokens.assign(tokens.begin(), tokens.end());
+  retell(again, tokenizer);
+  return std::ranges::equal(tokens, again.tokens, {}, &ChatToken::text, &ChatToken::text);
+}
+
 Result<ChatPrompt> chat_prompt(const Chat& chat, size_t exchange, const ChatModel& model) {
   Conversation conversation;
   conversation.set_system(chat.system);

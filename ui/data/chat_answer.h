@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,9 @@ Result<ChatPrompt> chat_prompt(const Chat& chat, size_t exchange, const ChatMode
 std::string readable_piece(const Tokenizer& tokenizer, std::uint32_t id);
 // Its given tokens' texts, and its own from them.
 void retell(ChatReply& reply, const Tokenizer& tokenizer);
+// Whether the tokens mean to this tokenizer what they meant when they were generated: a chat that
+// was kept may be another model's.
+bool tells_the_same(std::span<const ChatToken> tokens, const Tokenizer& tokenizer);
 
 class ChatAnswer {
  public:

@@ -103,7 +103,7 @@ bool ChatRoom::can_go_on(const Chat& chat) const {
 }
 
 void ChatRoom::go_on(Chat& chat, const ChatModel& model) {
-  if (!can_go_on(chat)) return;
+  if (!can_go_on(chat) || !is_own(chat, chat.exchanges.size() - 1, model)) return;
   ChatReply reply;
   reply.tokens = chat.exchanges.back().reply.tokens;
   retell(reply, *model.tokenizer);
@@ -111,8 +111,16 @@ void ChatRoom::go_on(Chat& chat, const ChatModel& model) {
   start(chat, model);
 }
 
-Chat& ChatRoom::branch(const Chat& chat, size_t exchange, size_t token,
+bool ChatRoom::is_own(Chat& chat, size_t exchange, const ChatModel& model) {
+  ChatReply& reply = chat.exchanges[exchange].reply;
+  if (tells_the_same(reply.tokens, *model.tokenizer)) return true;
+  reply.error = "This is another model's answer. It can be asked for again, but not gone on with.";
+  return false;
+}
+
+Chat* ChatRoom::branch(Chat& chat, size_t exchange, size_t token,
                        const ChatAlternative& alternative, const ChatModel& model) {
+  if (!is_own(chat, exchange, model)) return nullptr;
   Chat copy = chat;
   copy.title = title_of_branch(chat.shown_title());
   copy.titled = true;
@@ -141,7 +149,7 @@ Chat& ChatRoom::branch(const Chat& chat, size_t exchange, size_t token,
   const bool shares = running != answers_.end() && exchange + 1 == chat.exchanges.size();
   Chat& added = history_.add(std::move(copy));
   if (!ends) start(added, model, shares ? running->second.get() : nullptr);
-  return added;
+  return &added;
 }
 
 void ChatRoom::stop(const Chat& chat, const ChatModel& model) {

@@ -33,12 +33,14 @@ class ChatRoom {
   void ask(Chat& chat, std::string question, const ChatModel& model);
   void change_question(Chat& chat, size_t exchange, std::string question, const ChatModel& model);
   void answer_again(Chat& chat, const ChatModel& model);
-  // Goes on with the last reply where it was stopped or cut off.
+  // Goes on with the last reply where it was stopped or cut off. Of another model's it stays as it
+  // is, with an error; so does one that is branched from.
   void go_on(Chat& chat, const ChatModel& model);
   bool can_go_on(const Chat& chat) const;
   // Another conversation that is the same up to this token, has the alternative there, and goes on
-  // from it. If the reply is still being generated, the two share its KV blocks.
-  Chat& branch(const Chat& chat, size_t exchange, size_t token, const ChatAlternative& alternative,
+  // from it. If the reply is still being generated, the two share its KV blocks. Null: there is
+  // none.
+  Chat* branch(Chat& chat, size_t exchange, size_t token, const ChatAlternative& alternative,
                const ChatModel& model);
   void stop(const Chat& chat, const ChatModel& model);
   void rename(Chat& chat, std::string title);
@@ -60,6 +62,8 @@ class ChatRoom {
   void save_touched();
   void start(Chat& chat, const ChatModel& model, const ChatAnswer* parent = nullptr);
   void drop_answer(Chat& chat);
+  // Whether the model could have given the reply; else the reply's error says so.
+  static bool is_own(Chat& chat, size_t exchange, const ChatModel& model);
 
   ChatHistory history_;
   std::map<std::string, std::unique_ptr<ChatAnswer>, std::less<>> answers_;  // by the chat's id

@@ -110,6 +110,9 @@ void ModelPicker::update() {
       devices_failure_ = found->error().message;
     choices_ = device_choices(caps_);
     if (found->ok() && caps_.empty()) devices_failure_ = "there is no Vulkan device";
+    if (const Result<size_t> wanted = select_device(caps_, device_wanted);
+        !device_wanted.empty() && wanted.ok())
+      wish.device = static_cast<int>(*wanted);
   }
   if (std::optional<ModelEstimate> done = estimating_.take()) estimate_ = *std::move(done);
   if (!listed_ || estimating_.busy() || estimate() != nullptr) return;

@@ -57,7 +57,8 @@ class ModelPicker {
   // Without `list`, the devices of this machine.
   explicit ModelPicker(ListDevices list = {});
 
-  ModelWish wish;  // change it at will
+  ModelWish wish;             // change it at will
+  std::string device_wanted;  // as -d takes it: the wish once devices are listed
 
   // Once a frame: what changed is looked at again.
   void update();

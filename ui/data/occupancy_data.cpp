@@ -49,6 +49,14 @@ void OccupancyData::update(const EngineView& view) {
   if (!coarse_.buckets.empty()) {
     reach(fine_, now_);
     reach(coarse_, now_);
+    // No step tells that the last request has ended.
+    if (view.new_steps.empty())
+      for (Series* series : {&fine_, &coarse_}) {
+        OccupancyBucket& last = series->buckets.back();
+        last.running = counts_.running;
+        last.waiting = counts_.waiting;
+        last.swapped = counts_.swapped;
+      }
   }
   while (!fine_.buckets.empty() && fine_.buckets.front().to < now_ - kFineSpan)
     fine_.buckets.pop_front();

@@ -40,7 +40,7 @@ struct MemoryUse {
 
 class OccupancyData {
  public:
-  static constexpr double kFineSeconds = 0.5;   // buckets of the last kFineSpan
+  static constexpr double kFineSeconds = 0.5;  // buckets of the last kFineSpan
   static constexpr double kFineSpan = 60;
   static constexpr size_t kCoarse = 1024;  // buckets of everything; doubled in width when too many
 

@@ -74,6 +74,10 @@ void RequestTable::update(const EngineView& view) {
     rows_.clear();
     generation_ = view.generation;
   }
+  // Whoever ended in steps that nobody told of is never named again; who did not comes back.
+  if (view.missed_steps > 0 && !view.has_details)
+    for (auto& [id, one] : rows_)
+      if (!has_ended(one.state)) end(one, one.last_token >= 0 ? one.last_token : view.now);
   for (const StepRecord& record : view.new_steps) add(record);
   if (view.has_details) look(view);
   forget_old();
@@ -121,6 +125,7 @@ void RequestTable::add(const StepRecord& record) {
     if (one.first_token < 0) one.first_token = record.end_seconds;
     one.last_token = record.end_seconds;
   }
+  for (const RequestId id : record.cancelled) named(id).cancel_asked = true;
   for (const RequestId id : record.finished) end(named(id), record.end_seconds);
 }
 

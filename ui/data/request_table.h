@@ -19,7 +19,7 @@ enum class RequestState : uint8_t {
   kPreempted,  // waits again, and lost its blocks
   kSwapped,    // waits again, its blocks in host memory
   kFinished,
-  kCancelled,  // from here, or before it ever ran
+  kCancelled,  // by somebody, or before it ever ran
 };
 const char* request_state_name(RequestState state);
 inline bool has_ended(RequestState state) { return state >= RequestState::kFinished; }

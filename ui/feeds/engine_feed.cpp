@@ -109,12 +109,7 @@ void EngineFeed::read_metrics(EngineView& view) const {
       .preemptions_recompute = metrics.preemptions_recompute.value(),
       .preemptions_swap = metrics.preemptions_swap.value()};
   // Gauges follow the last end, too, after which there is no further record.
-  view.counts.running = static_cast<uint32_t>(metrics.running.value());
-  view.counts.waiting = static_cast<uint32_t>(metrics.waiting.value());
-  view.counts.swapped = static_cast<uint32_t>(metrics.swapped.value());
-  view.counts.blocks_used = static_cast<uint32_t>(metrics.kv_blocks_used.value());
-  view.counts.blocks_cached = static_cast<uint32_t>(metrics.kv_blocks_cached.value());
-  view.counts.blocks_free = static_cast<uint32_t>(metrics.kv_blocks_free.value());
+  engine_.read_gauges(view.counts);
   view.ttft = metrics.time_to_first_token_seconds.snapshot();
   view.tbt = metrics.time_between_tokens_seconds.snapshot();
   view.tpot = metrics.time_per_output_token_seconds.snapshot();

@@ -207,6 +207,15 @@ void RemoteFeed::take(const ServerEvent& event) {
     hello_at_ = EngineClock::now();
     return;
   }
+  if (event.name == kCountsEvent) {
+    const std::lock_guard lock(mutex_);
+    const Result<SchedulerCounts> counts = parse_counts_event(event.data, counts_);
+    if (counts.ok())
+      counts_ = *counts;
+    else
+      failure_ = fmt::format("{}: {}", address_.text, counts.error().message);
+    return;
+  }
   if (!event.name.empty()) return;
   Result<StepRecord> record = parse_step_event(event.data);
   const std::lock_guard lock(mutex_);

@@ -101,8 +101,7 @@ void ChatTranscript::lay_out(ChatLines& lines, std::string_view text, float widt
   ImFontBaked* const font = ImGui::GetFontBaked();
   const float scale = ImGui::GetFontSize() / font->Size;
   lines.layout(text, width, [&](char32_t character) {
-    return scale * font->GetCharAdvance(character <= 0xffff ? static_cast<ImWchar>(character)
-                                                            : ImWchar{0xfffd});
+    return scale * font->GetCharAdvance(static_cast<ImWchar>(character));
   });
 }
 

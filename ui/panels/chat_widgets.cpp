@@ -29,9 +29,16 @@ int grow(ImGuiInputTextCallbackData* data) {
   return 0;
 }
 
+// Escape leaves a text as it was when one began to type. Here it stops an answer, and what was
+// typed meanwhile stays.
+bool undone_by_escape() {
+  return ImGui::IsItemDeactivated() && ImGui::IsKeyPressed(ImGuiKey_Escape, false);
+}
+
 }  // namespace
 
 MessageBox message_box(const char* label, std::string& text, ImVec2 size, const char* hint) {
+  const std::string before = text;
   Editing editing{text};
   MessageBox box;
   // While it is active the widget has a copy of its own, so a text that was sent is cleared there.
@@ -43,6 +50,10 @@ MessageBox message_box(const char* label, std::string& text, ImVec2 size, const 
                                              ImGuiInputTextFlags_CallbackCharFilter |
                                              ImGuiInputTextFlags_NoHorizontalScroll,
                                          grow, &editing);
+  if (box.edited && undone_by_escape()) {
+    text = before;
+    box.edited = false;
+  }
   box.active = ImGui::IsItemActive();
   box.entered = editing.entered;
   if (text.empty() && hint != nullptr) {
@@ -63,9 +74,13 @@ bool line_box(const char* label, std::string& text) {
 }
 
 bool text_box(const char* label, std::string& text, ImVec2 size) {
+  const std::string before = text;
   Editing editing{text};
-  return ImGui::InputTextMultiline(label, text.data(), text.capacity() + 1, size,
-                                   ImGuiInputTextFlags_CallbackResize, grow, &editing);
+  const bool edited = ImGui::InputTextMultiline(label, text.data(), text.capacity() + 1, size,
+                                                ImGuiInputTextFlags_CallbackResize, grow, &editing);
+  if (!edited || !undone_by_escape()) return edited;
+  text = before;
+  return false;
 }
 
 void faint_text(const std::string& text) {

@@ -154,7 +154,9 @@ void ChatPanel::obey(const TranscriptAction& action, Chat& chat) {
       room_->change_question(chat, action.exchange, action.question, model);
       break;
     case Kind::kBranch:
-      show(room_->branch(chat, action.exchange, action.token, action.alternative, model));
+      if (Chat* made =
+              room_->branch(chat, action.exchange, action.token, action.alternative, model))
+        show(*made);
       break;
   }
   transcript_.show_end();

@@ -54,8 +54,10 @@ class ModelsPanel : public Panel {
 
   void update(const PanelContext& context) override {
     if (!std::exchange(read_, true)) {
-      path_ = context.settings.get("models.path", context.host.choice().model);
+      path_ = context.host.choice().model;
+      if (path_.empty()) path_ = context.settings.get("models.path", std::string());
       picker_.wish.model = context.host.choice().model;
+      picker_.device_wanted = context.host.choice().session.device;
       picker_.wish.sequences = context.host.choice().session.max_sequences;
       picker_.wish.context = context.host.choice().session.context;
       picker_.wish.kv = context.host.choice().session.kv;

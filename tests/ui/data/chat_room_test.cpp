@@ -253,7 +253,7 @@ TEST_F(ChatRoomTest, ABranchOfARunningAnswerSharesItsBlocks) {
   const ChatToken token = chat.exchanges[0].reply.tokens[12];
   const ChatAlternative other = token.alternatives.at(2);
   ASSERT_NE(other.id, token.id);
-  Chat& branch = room.branch(chat, 0, 12, other, model_);
+  Chat& branch = *room.branch(chat, 0, 12, other, model_);
   EXPECT_EQ(branch.title, chat.title + " (branch)");
   EXPECT_TRUE(room.answering(chat));
   EXPECT_TRUE(room.answering(branch));
@@ -293,7 +293,7 @@ TEST_F(ChatRoomTest, ABranchOfAnEndedAnswerFindsItsBlocksInTheCache) {
   room.ask(chat, "And then?", model_);
   ASSERT_TRUE(until_ended(chat));
   const ChatAlternative other = chat.exchanges[0].reply.tokens[30].alternatives.at(1);
-  Chat& branch = room.branch(chat, 0, 30, other, model_);
+  Chat& branch = *room.branch(chat, 0, 30, other, model_);
   ASSERT_TRUE(until_ended(branch));
   ASSERT_EQ(branch.exchanges.size(), 1u);
   std::vector<TokenId> prompt = prompt_of(chat, 0);
@@ -313,7 +313,7 @@ TEST_F(ChatRoomTest, ABranchIntoTheEndSaysNothingMore) {
   ASSERT_TRUE(until_ended(chat));
   TokenId end = 0;
   while (!tokenizer_->ends_generation(end)) ++end;
-  Chat& branch = room.branch(chat, 0, 3, {.id = end, .text = "<|end|>", .probability = 0}, model_);
+  Chat& branch = *room.branch(chat, 0, 3, {.id = end, .text = "<|end|>", .probability = 0}, model_);
   EXPECT_FALSE(room.answering(branch));
   const ChatReply& reply = branch.exchanges[0].reply;
   EXPECT_EQ(reply.finish, FinishReason::kStop);
@@ -491,6 +491,27 @@ TEST_F(ChatRoomTest, ACrashLosesTwoSecondsAtMost) {
   later.wait();
   EXPECT_EQ(later.chats().at(0)->draft, "And th");
   std::filesystem::remove_all(folder);
+}
+
+// A chat that was kept, and a model with other words for the same numbers.
+TEST_F(ChatRoomTest, AnotherModelsAnswerStaysAsItIs) {
+  Chat& chat = room.begin(nullptr);
+  room.ask(chat, "Go on and on.", model_);
+  ASSERT_TRUE(until_tokens(chat, 5));
+  room.stop(chat, model_);
+  ASSERT_TRUE(until_ended(chat));
+  ChatReply& reply = chat.exchanges[0].reply;
+  reply.tokens[1].text = "other";
+  reply.text = "Some other text";
+  const size_t chats = room.history().chats().size();
+  room.go_on(chat, model_);
+  EXPECT_FALSE(room.answering(chat));
+  EXPECT_EQ(room.branch(chat, 0, 2, {.id = 1, .text = "x", .probability = 0.5f}, model_), nullptr);
+  EXPECT_EQ(room.history().chats().size(), chats);
+  EXPECT_EQ(reply.text, "Some other text");
+  EXPECT_THAT(reply.error, HasSubstr("another model"));
+  room.answer_again(chat, model_);
+  EXPECT_TRUE(room.answering(chat));
 }
 
 }  // namespace

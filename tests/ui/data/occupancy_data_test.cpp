@@ -71,6 +71,22 @@ TEST(OccupancyData, TokensPerSecondAreThoseOfTheLastSecond) {
   EXPECT_EQ(occupancy.generated_per_s(), 0);
 }
 
+// The last step was planned with whom it ended; gauges know better.
+TEST(OccupancyData, NobodyRunsAfterTheLastStep) {
+  OccupancyData occupancy;
+  occupancy.update(view_of(one_second()));
+  EXPECT_GT(occupancy.series(Window::kRecent).back().waiting, 0u);
+  EngineView idle = view_of({});
+  idle.counts = {};
+  for (const double now : {1.5, 9.0}) {
+    idle.now = now;
+    occupancy.update(idle);
+    EXPECT_EQ(occupancy.series(Window::kRecent).back().running, 0u) << now;
+    EXPECT_EQ(occupancy.series(Window::kRecent).back().waiting, 0u) << now;
+    EXPECT_EQ(occupancy.series(Window::kAll).back().waiting, 0u) << now;
+  }
+}
+
 TEST(OccupancyData, ALongStepIsSpreadOverItsTime) {
   OccupancyData occupancy;
   StepRecord slow = step(2, 3.0, {decode(1, 5)});

@@ -202,6 +202,23 @@ TEST(RemoteFeed, CountsWhatItMissedAndKnowsAnotherEngine) {
   EXPECT_LE(missed, 4u);
 }
 
+// An engine that has nothing more to do makes no steps that would say so.
+TEST(RemoteFeed, CountsFollowWithoutSteps) {
+  StepRecord last{.step = 1};
+  last.counts = {.running = 2, .blocks_used = 19, .blocks_shared = 3};
+  CannedServer server({events("data: " + step_event(last).dump() + "\n\nevent: counts\ndata: " +
+                              counts_event({.blocks_cached = 19}).dump() + "\n\n")});
+  const auto feed = feed_of(server.port());
+  EngineView view;
+  ASSERT_TRUE(comes_true([&] {
+    feed->poll(view);
+    return view.counts.blocks_cached == 19;
+  }));
+  EXPECT_EQ(view.counts.running, 0u);
+  EXPECT_EQ(view.counts.blocks_used, 0u);
+  EXPECT_EQ(view.counts.blocks_shared, 3u);
+}
+
 TEST(RemoteFeed, BearsServersThatSendNonsense) {
   CannedServer server({"nonsense\r\n\r\n", "", events("data: {\"step\":-1}\n\n"),
                        events("event: hello\ndata: [\n\n"), events("data: {\"step\":1}\n\n")});

@@ -242,5 +242,34 @@ TEST_F(RequestTableTest, KeepsTheLastTwoHundredThatEndedAndAllThatHaveNot) {
   EXPECT_EQ(table.size(), 0u) << "another engine";
 }
 
+// Also where it was not this window that ended it: an answer that was stopped, a client that went.
+TEST_F(RequestTableTest, WhoWasEndedIsNotFinished) {
+  StepRecord first = step(1), second = step(2);
+  first.members = {decode(1, 9), decode(2, 9)};
+  second.members = {decode(1, 10)};
+  second.finished = {1, 2};
+  second.cancelled = {2};
+  show({first, second});
+  EXPECT_EQ(table.find(1)->state, RequestState::kFinished);
+  EXPECT_EQ(table.find(2)->state, RequestState::kCancelled);
+}
+
+// Without looks at the scheduler: whoever was there when steps were missed may have ended in them.
+TEST_F(RequestTableTest, WhoIsNotSeenAgainAfterAGapHasEnded) {
+  StepRecord before = step(1), after = step(9);
+  before.members = {decode(1, 9), decode(2, 9)};
+  after.members = {decode(2, 16)};
+  show({before});
+  EngineView view;
+  view.connected = true;
+  view.generation = generation;
+  view.missed_steps = 7;
+  view.new_steps = {after};
+  table.update(view);
+  EXPECT_EQ(table.find(1)->state, RequestState::kFinished);
+  EXPECT_EQ(table.find(2)->state, RequestState::kDecode);
+  EXPECT_LT(table.find(2)->ended, 0);
+}
+
 }  // namespace
 }  // namespace hearth::testing
