@@ -139,7 +139,7 @@ class RequestsPanel : public Panel {
     const size_t out =
         table_.count(RequestState::kPreempted) + table_.count(RequestState::kSwapped);
     ImGui::PushTextWrapPos(0);
-    ImGui::TextDisabled("%zu running, %zu waiting, %zu put out, %llu finished", running, waiting,
+    ImGui::TextDisabled("%zu running, %zu waiting, %zu put out, %llu ended", running, waiting,
                         out,
                         static_cast<unsigned long long>(context.view.totals.requests_finished));
     ImGui::PopTextWrapPos();
