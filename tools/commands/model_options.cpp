@@ -48,8 +48,7 @@ void ModelOptionsGroup::declare(CLI::App& app) {
   app.add_option("--kv-blocks", session.kv_blocks, "Blocks of 16 tokens in the KV cache");
   swap_ = app.add_option("--swap", session.swap_bytes,
                          "Swap sequences out where blocks run short, into this much host memory, "
-                         "as 512MB; otherwise they are computed again. With --preemption swap "
-                         "alone it is 256MB")
+                         "as 512MB; otherwise they are computed again")
               ->transform(CLI::AsSizeValue(false))
               ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 50));
   app.add_flag("--deterministic", session.deterministic,
