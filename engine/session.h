@@ -23,6 +23,8 @@
 
 namespace hearth {
 
+inline constexpr uint64_t kUsualSwapBytes = uint64_t{256} << 20;  // where somebody wants some
+
 struct SessionOptions {
   std::string device;    // what -d takes; empty: the best one
   uint32_t context = 0;  // tokens a sequence; 0: what the model was made for, or what fits

@@ -11,8 +11,6 @@
 
 namespace hearth {
 
-inline constexpr uint64_t kUsualSwapBytes = uint64_t{256} << 20;
-
 struct ModelOptionsGroup {
   std::string model;  // empty: the embedded one
   SessionOptions session;

@@ -107,6 +107,20 @@ class Fields {
   std::string& wrong_;
 };
 
+// What steps and counts both tell.
+void read_gauges(Fields& event, SchedulerCounts& counts) {
+  event.read_object("blocks", [&](Fields& blocks) {
+    blocks.read("used", counts.blocks_used);
+    blocks.read("cached", counts.blocks_cached);
+    blocks.read("free", counts.blocks_free);
+  });
+  event.read_object("requests", [&](Fields& requests) {
+    requests.read("running", counts.running);
+    requests.read("waiting", counts.waiting);
+    requests.read("swapped", counts.swapped);
+  });
+}
+
 }  // namespace
 
 Result<StepRecord> parse_step_event(std::string_view text) {
@@ -151,10 +165,8 @@ Result<StepRecord> parse_step_event(std::string_view text) {
     fields.read("tokens", hit.tokens);
   });
   SchedulerCounts& counts = record.counts;
+  read_gauges(step, counts);
   step.read_object("blocks", [&](Fields& blocks) {
-    blocks.read("used", counts.blocks_used);
-    blocks.read("cached", counts.blocks_cached);
-    blocks.read("free", counts.blocks_free);
     blocks.read("shared", counts.blocks_shared);
     blocks.read("reserved", counts.blocks_reserved);
     blocks.read("swap_used", counts.swap_used);
@@ -163,12 +175,7 @@ Result<StepRecord> parse_step_event(std::string_view text) {
     blocks.read("swapped_out", record.blocks_swapped_out);
     blocks.read("swapped_in", record.blocks_swapped_in);
   });
-  step.read_object("requests", [&](Fields& requests) {
-    requests.read("running", counts.running);
-    requests.read("waiting", counts.waiting);
-    requests.read("swapped", counts.swapped);
-    requests.read("ending", counts.ending);
-  });
+  step.read_object("requests", [&](Fields& requests) { requests.read("ending", counts.ending); });
   step.read("kv_tokens", counts.kv_tokens);
   step.read("wasted_tokens", counts.wasted_tokens);
   if (!wrong.empty()) return Error{ErrorKind::kInvalid, std::move(wrong)};
@@ -180,16 +187,7 @@ Result<SchedulerCounts> parse_counts_event(std::string_view text, SchedulerCount
   SchedulerCounts counts = before;
   std::string wrong;
   Fields fields(object, "counts", wrong);
-  fields.read_object("blocks", [&](Fields& blocks) {
-    blocks.read("used", counts.blocks_used);
-    blocks.read("cached", counts.blocks_cached);
-    blocks.read("free", counts.blocks_free);
-  });
-  fields.read_object("requests", [&](Fields& requests) {
-    requests.read("running", counts.running);
-    requests.read("waiting", counts.waiting);
-    requests.read("swapped", counts.swapped);
-  });
+  read_gauges(fields, counts);
   if (!wrong.empty()) return Error{ErrorKind::kInvalid, std::move(wrong)};
   return counts;
 }

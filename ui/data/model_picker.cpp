@@ -35,11 +35,14 @@ Status fill_in(const DeviceCaps* device, ModelEstimate& estimate) {
   estimate.model_context = plan.config.context;
   if (device == nullptr) return {};
   estimate.has_device = true;
-  const SessionOptions options{
-      .context = wish.context, .max_sequences = wish.sequences, .kv = wish.kv};
+  const SessionOptions options{.context = wish.context,
+                               .max_sequences = wish.sequences,
+                               .swap_bytes = wish.swap_bytes,
+                               .kv = wish.kv};
   StepLimits limits = step_limits(options, *device, plan.config.context);
   const auto plan_for = [&] {
-    return plan_memory(*device, device->free_bytes(), plan, {.limits = limits});
+    return plan_memory(*device, bytes_to_plan_with(*device, device->free_bytes(), options), plan,
+                       {.limits = limits});
   };
   estimate.memory = plan_for();
   constexpr uint32_t kShortestContext = 256;  // as a session has it

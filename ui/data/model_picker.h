@@ -30,6 +30,7 @@ struct ModelWish {
   uint32_t context = 0;  // 0: what the model was made for, or what fits
   uint32_t sequences = 16;
   KvFormat kv = KvFormat::kF16;
+  uint64_t swap_bytes = 0;  // of host memory
   bool operator==(const ModelWish&) const = default;
 };
 

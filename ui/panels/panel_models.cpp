@@ -23,8 +23,6 @@ namespace {
 
 constexpr float kLabelRoom = 104;  // right of a field, at scale 1
 constexpr const char* kBrowser = "Open a model";
-// Preempted sequences have somewhere to go, so that swapping can be seen.
-constexpr uint64_t kSwapBytes = uint64_t{256} << 20;
 constexpr uint32_t kMostSequences = 256;
 
 std::string home_folder() {
@@ -61,6 +59,9 @@ class ModelsPanel : public Panel {
       picker_.wish.sequences = context.host.choice().session.max_sequences;
       picker_.wish.context = context.host.choice().session.context;
       picker_.wish.kv = context.host.choice().session.kv;
+      // Preempted sequences have somewhere to go, so that swapping can be seen.
+      const uint64_t swap_bytes = context.host.choice().session.swap_bytes;
+      picker_.wish.swap_bytes = swap_bytes != 0 ? swap_bytes : kUsualSwapBytes;
     }
     if (std::string dropped = context.host.take_dropped(); !dropped.empty()) {
       path_ = std::move(dropped);
@@ -265,7 +266,7 @@ class ModelsPanel : public Panel {
     session.max_sequences = picker_.wish.sequences;
     session.kv = picker_.wish.kv;
     session.kv_blocks = 0;
-    if (session.swap_bytes == 0) session.swap_bytes = kSwapBytes;
+    session.swap_bytes = picker_.wish.swap_bytes;
     context.settings.set("models.path", path_);
     context.host.open(std::move(choice));
   }

@@ -107,6 +107,15 @@ TEST(ModelPicker, EstimatesAsLoadingDoes) {
   EXPECT_EQ(estimate.kv_bytes(), expected.kv_blocks * expected.kv_bytes_per_block);
   EXPECT_LT(estimate.memory.kv_bytes_per_token,
             estimate_model({.model = kTiny}, &caps).memory.kv_bytes_per_token);
+
+  // What is to be swapped out has to be somewhere.
+  const auto free_bytes = [&](DeviceType type, uint64_t swap_bytes) {
+    const DeviceCaps one = device("one", 1, type, 1ull << 30);
+    return estimate_model({.model = kTiny, .swap_bytes = swap_bytes}, &one).memory.free_bytes;
+  };
+  EXPECT_EQ(free_bytes(DeviceType::kDiscrete, 1 << 20), 1ull << 30);
+  EXPECT_EQ(free_bytes(DeviceType::kIntegrated, 1 << 20), (1ull << 30) - (1 << 20));
+  EXPECT_EQ(free_bytes(DeviceType::kCpu, 2ull << 30), 0u);
 }
 
 TEST(ModelPicker, AContextNobodyAskedForIsShortenedOneThatWasIsNot) {
