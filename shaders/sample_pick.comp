@@ -17,6 +17,7 @@
 #include "common/sampling_list.glsl"
 #include "common/sampling_search.glsl"
 #include "common/sampling_tally.glsl"
+#include "common/sampling_summary.glsl"
 #include "params/sample_pick.h"
 #include "common/sampling_draw.glsl"
 #include "common/chain.glsl"
@@ -26,49 +27,6 @@ struct Pick {
   uint id;
   uint kept;
 };
-
-struct RowSummary {
-  uint best_key, best_id, lowest_key;
-  float log_sum;  // ln of the sum of exp(logit - largest)
-};
-
-// What sample_scan found in a chunk, or of one that is not there, which changes nothing.
-SamplingChunk chunk_at(uint64_t chunks, uint c) {
-  const SamplingChunk chunk = SamplingChunks(chunks).at[min(c, params.chunk_count - 1)];
-  return c < params.chunk_count ? chunk : SamplingChunk(0, 0xffffffffu, 0xffffffffu, 0, 0);
-}
-
-// Joins what sample_scan found in the chunks. Every subgroup does all of it, so that none waits for
-// another, and in one order, so that the sum's last bit does not depend on how many lanes it has.
-RowSummary summarize(uint64_t chunks) {
-  const uint lane = gl_SubgroupInvocationID, lanes = gl_SubgroupSize;
-  RowSummary row = RowSummary(0, 0xffffffffu, 0xffffffffu, 0.0);
-  for (uint first = 0; first < params.chunk_count; first += lanes) {
-    const SamplingChunk chunk = chunk_at(chunks, first + lane);
-    const uint best_key = subgroupMax(chunk.best_key);
-    const uint best_id = subgroupMin(chunk.best_key == best_key ? chunk.best_id : 0xffffffffu);
-    // Ids rise from chunk to chunk.
-    if (best_key > row.best_key) {
-      row.best_key = best_key;
-      row.best_id = best_id;
-    }
-    row.lowest_key = min(row.lowest_key, subgroupMin(chunk.lowest_key));
-  }
-  if (row.best_key <= kMinusInfinityKey) return row;
-  precise float sum = 0.0;
-  for (uint first = 0; first < params.chunk_count; first += lanes) {
-    const SamplingChunk chunk = chunk_at(chunks, first + lane);
-    const float limbs = float(chunk.sum_high) + float(chunk.sum_low) / float(1u << kLimbBits);
-    precise const float distance = key_logit(row.best_key) - key_logit(chunk.best_key);
-    const bool counts = chunk.best_key > kMinusInfinityKey && distance < kFarthest;
-    precise const float part =
-        counts ? limbs / float(1u << kLimbBits) * exp_minus(distance) : 0.0;
-    const uint end = min(lanes, params.chunk_count - first);
-    for (uint c = 0; c < end; ++c) sum += subgroupShuffle(part, c);
-  }
-  row.log_sum = log(sum);
-  return row;
-}
 
 float logprob_of(Row row, float log_sum, uint key) {
   return (key_logit(key) - row.top_logit) - log_sum;
@@ -205,7 +163,7 @@ void pick_token(SamplingRow wanted) {
   if (!shared_out && gl_WorkGroupID.x > 0) return;
 
   const uint64_t chunks = params.chunks + uint64_t(row_index) * params.chunk_count * 20;
-  const RowSummary summary = summarize(chunks);
+  const RowSummary summary = summarize(chunks, params.chunk_count);
   const bool any = summary.best_key > kMinusInfinityKey;
   if (!any && gl_WorkGroupID.x > 0) return;
   Row row;

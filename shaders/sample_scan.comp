@@ -1,4 +1,4 @@
-// The first half of sampling: one read of all logits.
+// The first half of sampling, and all of it for rows that are greedy: one read of all logits.
 //
 //   logit[r, v] += bias                           for tokens in the row's bias list
 //   logit[r, v]  = logit > 0 ? logit / repetition : logit * repetition, then
@@ -7,23 +7,29 @@
 //   chunks[r, c]   = largest logit and its lowest id, smallest logit, sum of exp(logit - largest)
 //   segments[r, s] = key of the largest logit
 //   tallies[r]     = 0, for sample_pick
+//   results[r]     = the first token of its order, with kPicks, by the group of the row that is last
 //
 // groups = [chunks, rows, 1]; a group takes kTiles segments for every kParts lanes, one after the
 // other, and at most 8191 logits, so that the sums fit 32 bits. Any vocab; where it is a multiple of
 // 4 the logits must be at a multiple of 16. Tokens that are not in the vocabulary are passed over.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 #include "common/kernel.glsl"
 #include "common/sampling_key.glsl"
 #include "common/sampling_group.glsl"
 #include "common/sampling_views.glsl"
+#include "common/sampling_summary.glsl"
 #include "params/sample_scan.h"
+#include "common/last_group.glsl"
 #include "common/chain.glsl"
 
 layout(constant_id = 1) const uint kTiles = 1;
 // Lanes that share a segment out, so that a row that is alone is soon done.
 // REQUIRES: 1, or a divisor of kSegmentQuads with kTiles == 1.
 layout(constant_id = 2) const uint kParts = 1;
+// Every row is greedy and wants nothing else: sample_pick does not run.
+layout(constant_id = 3) const uint kPicks = 0;
 const uint kSegments = gl_WorkGroupSize.x / kParts;  // at once
 const uint kLaneQuads = kSegmentQuads / kParts;
 const bool kHeld = kTiles == 1;  // in registers; several segments are read twice
@@ -90,6 +96,17 @@ shared uint part_keys[kParts > 1 ? gl_WorkGroupSize.x : 1];  // the largest of e
 
 uvec4 segment_keys(uint64_t row_logits, uint segment, uint j) {
   return quad_keys(load_quad(row_logits, segment_quad(segment, j, kSegments), params.vocab));
+}
+
+// The first token of the row's order, once all its chunks are known. By one subgroup.
+void pick_first(SamplingRow row, uint row_index, uint64_t chunks) {
+  const RowSummary summary = summarize(chunks, gl_NumWorkGroups.x);
+  const bool any = summary.best_key > kMinusInfinityKey;
+  if (!subgroupElect()) return;
+  const uint id = any ? summary.best_id : 0;
+  U32(params.ids).at[row.id_index] = id;
+  SamplingResults(params.results).at[row_index] = SamplingResult(
+      id, any ? 0.0 - summary.log_sum : uintBitsToFloat(0xff800000u), any ? 1 : 0);
 }
 
 void scan(SamplingRow row) {
@@ -163,9 +180,12 @@ void scan(SamplingRow row) {
     }
   }
   sum = group_sum(sum);
+  const uint64_t chunks = params.chunks + uint64_t(row_index) * gl_NumWorkGroups.x * 20;
   if (lane == 0)
-    SamplingChunks(params.chunks).at[row_index * gl_NumWorkGroups.x + chunk] =
-        SamplingChunk(chunk_key, least.x, least.y, sum.x, sum.y);
+    SamplingChunks(chunks).at[chunk] = SamplingChunk(chunk_key, least.x, least.y, sum.x, sum.y);
+  if (kPicks != 0 && is_last_group(params.counts, row_index, gl_NumWorkGroups.x) &&
+      gl_SubgroupID == 0)
+    pick_first(row, row_index, chunks);
 }
 
 void main() {

@@ -90,6 +90,7 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
   sizes.gate_up = rows * 2 * config.mlp_width * 4;
   sizes.mlp = rows * config.mlp_width * 4;
   sizes.logits = logit_rows * config.vocabulary * 4;
+  sizes.sampling_counts = logit_rows * 4;
   add_matmuls(caps, matmuls, limits, sizes);
   add_attention(caps, config, limits, sizes);
   for_bucket_sizes(static_cast<uint32_t>(logit_rows), [&](uint32_t count) {
@@ -122,11 +123,13 @@ Result<Activations> Activations::allocate(Device& device, const ActivationSizes&
   HEARTH_TRY(allocate(buffers.matmul_scratch, sizes.matmul_scratch, "matmul scratch"));
   HEARTH_TRY(allocate(buffers.matmul_counts, sizes.matmul_counts, "matmul counts"));
   HEARTH_TRY(allocate(buffers.sampling_scratch, sizes.sampling_scratch, "sampling scratch"));
+  HEARTH_TRY(allocate(buffers.sampling_counts, sizes.sampling_counts, "sampling counts"));
   HEARTH_TRY(allocate(buffers.attention_scratch, sizes.attention_counts + sizes.attention_partials,
                       "attention scratch"));
   buffers.attention_count_bytes = sizes.attention_counts;
   HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device, {.name = "clear counts"}));
   recorder.fill(buffers.matmul_counts.all(), 0);
+  recorder.fill(buffers.sampling_counts.all(), 0);
   if (sizes.attention_counts > 0) recorder.fill(buffers.attention_counts(), 0);
   HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());
   HEARTH_TRY(device.compute().run(commands));

@@ -15,6 +15,7 @@ struct StepBucket {
   uint32_t sequence_rows = 0;  // the most tokens one sequence has; 1: a decode step
   uint32_t logit_rows = 0;     // tokens whose logits are wanted: `rows` at most
   uint32_t context = std::numeric_limits<uint32_t>::max();  // the most tokens a sequence has had
+  bool greedy = false;  // no row wants more than its largest logit
 
   auto operator<=>(const StepBucket&) const = default;
 };

@@ -30,6 +30,7 @@ StepBucket batch_bucket(const StepBatch& batch) {
   for (const params::StepSequence& sequence : batch.sequences)
     longest = std::max(longest, sequence.first_position + sequence.rows);
   bucket.context = bucket_context(longest);
+  bucket.greedy = std::ranges::all_of(batch.sampling, is_plainly_greedy);
   return bucket;
 }
 
@@ -131,7 +132,8 @@ Status StepRunner::allocate() {
 Status StepRunner::record_sampling(CommandRecorder& recorder, const StepBucket& bucket,
                                    const StepLayout& layout, size_t copy) {
   if (bucket.logit_rows == 0) return {};
-  const SamplingShape shape{.rows = bucket.logit_rows, .vocab = model_.config().vocabulary};
+  const SamplingShape shape{
+      .rows = bucket.logit_rows, .vocab = model_.config().vocabulary, .greedy = bucket.greedy};
   const Buffer& inputs = inputs_.buffer(copy);
   return hearth::record_sampling(
       recorder, pipelines_, choose_sampling(device_.caps(), shape),
@@ -141,6 +143,7 @@ Status StepRunner::record_sampling(CommandRecorder& recorder, const StepBucket& 
        .history_lengths = history_lengths_.all(),
        .history = history_.all(),
        .scratch = activations_.sampling_scratch.all(),
+       .counts = activations_.sampling_counts.all(),
        .ids = sampled_ids_.all(),
        .results = sampled_[copy].results.all(),
        .top = sampled_[copy].top.all(),

@@ -55,16 +55,18 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
   plan.chunk_tokens = scan_lanes * tiles * kSegmentLogits;
   plan.chunks = std::max(1u, divide_up(shape.vocab, plan.chunk_tokens));
   plan.segments = plan.chunks * scan_lanes * tiles;
-  plan.scan = {
-      .pipeline = {.kernel = "sample_scan", .constants = {scan_lanes * parts, tiles, parts}},
-      .groups = {.x = plan.chunks, .y = shape.rows}};
-  plan.pick = {.pipeline = {.kernel = "sample_pick",
-                            .constants = {pick_lanes, tables.bins, tables.list_tokens, scan_lanes}},
-               .groups = {.x = shares, .y = shape.rows}};
+  plan.scan = {.pipeline = {.kernel = "sample_scan",
+                            .constants = {scan_lanes * parts, tiles, parts, shape.greedy}},
+               .groups = {.x = plan.chunks, .y = shape.rows}};
+  if (!shape.greedy)
+    plan.pick = {
+        .pipeline = {.kernel = "sample_pick",
+                     .constants = {pick_lanes, tables.bins, tables.list_tokens, scan_lanes}},
+        .groups = {.x = shares, .y = shape.rows}};
   const auto rounded = [](uint64_t bytes) { return (bytes + 255) / 256 * 256; };
   plan.chunk_bytes = rounded(uint64_t{shape.rows} * plan.chunks * sizeof(params::SamplingChunk));
   plan.segment_bytes = rounded(uint64_t{shape.rows} * plan.segments * 4);
-  plan.tally_words = shares > 1 ? 2 + 2 * tables.bins : 0;
+  plan.tally_words = shares > 1 && !shape.greedy ? 2 + 2 * tables.bins : 0;
   plan.tally_bytes = rounded(uint64_t{shape.rows} * plan.tally_words * 4);
   return plan;
 }

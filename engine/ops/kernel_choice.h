@@ -180,12 +180,14 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
 
 struct SamplingShape {
   uint32_t rows = 0, vocab = 0;
+  bool greedy = false;  // is_plainly_greedy() of every row (engine/sampling/sampler.h)
 };
 inline constexpr uint32_t kMaxSamplingVocab = 524288;
 
 // A row's sampled token does not depend on the plan.
 struct SamplingPlan {
-  KernelPlan scan, pick;
+  KernelPlan scan;
+  std::optional<KernelPlan> pick;     // none where all rows are greedy: the scan picks
   uint32_t chunks = 0, segments = 0;  // a row
   uint32_t chunk_tokens = 0;
   uint32_t tally_words = 0;    // a row; 0: one group looks at it

@@ -33,7 +33,7 @@ Status check(const SamplingPlan& plan, const Sampling& op) {
       op.rows.bytes < rows * sizeof(params::SamplingRow) ||
       op.results.bytes < rows * sizeof(params::SamplingResult) ||
       op.top.bytes < rows * params::kMaxTopLogprobs * sizeof(params::TokenLogprob) ||
-      op.scratch.bytes < plan.scratch_bytes())
+      op.scratch.bytes < plan.scratch_bytes() || op.counts.bytes < rows * sizeof(uint32_t))
     return Error{
         ErrorKind::kInvalid,
         fmt::format("a buffer for sampling {} rows of {} is too small", shape.rows, shape.vocab)};
@@ -77,11 +77,16 @@ Result<params::SamplingRow> make_sampling_row(const SamplingOptions& options,
       .top_logprobs = options.top_logprobs};
 }
 
+bool is_plainly_greedy(const params::SamplingRow& row) {
+  if ((row.flags & params::kSamplingActive) == 0) return true;
+  const bool greedy = (row.flags & params::kSamplingGreedy) != 0 || row.top_k == 1;
+  return greedy && row.top_logprobs == 0 && row.history_slot == params::kNoHistory;
+}
+
 Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
                        const SamplingPlan& plan, const Sampling& op) {
   HEARTH_TRY(check(plan, op));
   HEARTH_ASSIGN(const Pipeline* scan, pipelines.get(plan.scan.pipeline));
-  HEARTH_ASSIGN(const Pipeline* pick, pipelines.get(plan.pick.pipeline));
   const BufferSlice chunks = op.scratch.slice(0, plan.chunk_bytes);
   const BufferSlice segments = op.scratch.slice(plan.chunk_bytes, plan.segment_bytes);
   // Where there are no tallies, something stands in for them that the kernels touch anyway.
@@ -98,16 +103,22 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
                                        .chunks = chunks.address(),
                                        .segments = segments.address(),
                                        .tallies = tallies.address(),
+                                       .counts = op.counts.address(),
+                                       .ids = op.ids.address(),
+                                       .results = op.results.address(),
                                        .vocab = op.shape.vocab,
                                        .history_capacity = op.history_capacity,
                                        .tally_words = plan.tally_words};
-  recorder.dispatch({.pipeline = *scan,
-                     .push = scan_params,
-                     .groups = plan.scan.groups,
-                     .accesses = {reads_writes(op.logits), reads(op.rows), reads(op.biases),
-                                  reads(op.history_lengths), reads(op.history), writes(chunks),
-                                  writes(segments), writes(tallies)}});
+  recorder.dispatch(
+      {.pipeline = *scan,
+       .push = scan_params,
+       .groups = plan.scan.groups,
+       .accesses = {reads_writes(op.logits), reads(op.rows), reads(op.biases),
+                    reads(op.history_lengths), reads(op.history), writes(chunks), writes(segments),
+                    writes(tallies), reads_writes(op.counts), writes(op.ids), writes(op.results)}});
+  if (!plan.pick) return {};
 
+  HEARTH_ASSIGN(const Pipeline* pick, pipelines.get(plan.pick->pipeline));
   const params::SamplePick pick_params{.logits = op.logits.address(),
                                        .rows = op.rows.address(),
                                        .history_lengths = op.history_lengths.address(),
@@ -126,7 +137,7 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
   recorder.dispatch(
       {.pipeline = *pick,
        .push = pick_params,
-       .groups = plan.pick.groups,
+       .groups = plan.pick->groups,
        .accesses = {reads(op.logits), reads(op.rows), reads_writes(op.history_lengths),
                     reads_writes(op.history), reads(chunks), reads(segments), reads_writes(tallies),
                     writes(op.ids), writes(op.results), writes(op.top)}});

@@ -40,8 +40,11 @@ struct SamplingPlace {
 Result<params::SamplingRow> make_sampling_row(const SamplingOptions& options,
                                               const SamplingPlace& place);
 
-// Every slice needs a buffer, also where no row uses it; rows and vocab are what the plan was made
-// for. `ids`, `results` and `top` may be memory the host reads.
+// Whether the row wants its largest logit and nothing besides, or is one of padding.
+bool is_plainly_greedy(const params::SamplingRow& row);
+
+// Every slice needs a buffer, also where no row uses it; rows and vocab are what the plan was
+// made for. `ids`, `results` and `top` may be memory the host reads.
 struct Sampling {
   BufferSlice logits;           // [rows, vocab] f32; biases and penalties are applied in place
   BufferSlice rows;             // [rows] SamplingRow
@@ -49,6 +52,7 @@ struct Sampling {
   BufferSlice history_lengths;  // [slots] u32
   BufferSlice history;          // [slots, history_capacity] TokenCount
   BufferSlice scratch;          // plan.scratch_bytes()
+  BufferSlice counts;           // [rows] u32, zero before and after
   BufferSlice ids;              // u32, written at each row's id_index
   BufferSlice results;          // [rows] SamplingResult
   BufferSlice top;              // [rows, kMaxTopLogprobs] TokenLogprob

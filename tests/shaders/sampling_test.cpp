@@ -62,7 +62,7 @@ class SamplingTest : public GpuTest {
     const Buffer logits_buffer = filled(logits), rows_buffer = filled(row_params);
     const Buffer biases_buffer = filled(biases), history_buffer = filled(history);
     const Buffer lengths_buffer = filled(lengths), scratch = poisoned(plan.scratch_bytes());
-    const Buffer ids = poisoned(count * 4);
+    const Buffer ids = poisoned(count * 4), counts = filled(std::vector<uint32_t>(count, 0));
     const Buffer results = poisoned(count * sizeof(params::SamplingResult));
     const Buffer top =
         poisoned(uint64_t{count} * params::kMaxTopLogprobs * sizeof(params::TokenLogprob));
@@ -75,6 +75,7 @@ class SamplingTest : public GpuTest {
                                     .history_lengths = lengths_buffer.all(),
                                     .history = history_buffer.all(),
                                     .scratch = scratch.all(),
+                                    .counts = counts.all(),
                                     .ids = ids.all(),
                                     .results = results.all(),
                                     .top = top.all(),
@@ -116,7 +117,7 @@ class SamplingTest : public GpuTest {
     for (size_t r = 0; r < rows.size(); ++r) {
       SCOPED_TRACE(::testing::Message()
                    << "row " << r << " of " << rows.size() << ", vocab " << vocab << ", "
-                   << plan.pick.pipeline.constants[0] << " lanes");
+                   << plan.pick.value_or(plan.scan).pipeline.constants[0] << " lanes");
       const auto row_logits = std::span(logits).subspan(r * vocab, vocab);
       const ReferenceSample reference = reference_sample(row_logits, rows[r]);
       const params::SamplingResult& result = sampled.results[r];
@@ -192,6 +193,42 @@ TEST_F(SamplingTest, EveryCombinationOnEveryShape) {
     }
   }
   EXPECT_LT(close, rows / 20) << "too little was compared";
+}
+
+// Where all rows are greedy one kernel does it: with biases and penalties, without candidates, with
+// equal logits in several chunks, in each chunk, and twice, for what the first run leaves behind.
+TEST_F(SamplingTest, GreedyRowsAreTheSameInOneKernel) {
+  constexpr uint32_t kRows = 20;
+  for (const uint32_t vocab : {1u, 7u, 1000u, 4097u, 40001u}) {
+    auto logits = random_floats(size_t{kRows} * vocab, vocab, 2.5f);
+    std::vector<ReferenceRow> rows(kRows);
+    for (uint32_t r = 0; r < kRows; ++r) {
+      rows[r].options.temperature = r % 2 == 0 ? 0.0f : 1.0f;
+      rows[r].options.top_k = r % 2;
+      logits[size_t{r} * vocab + uint64_t{vocab - 1} * r / (kRows - 1)] = 20.0f;
+    }
+    logits[size_t{4} * vocab] = logits[size_t{5} * vocab + vocab / 2] = 20.0f;
+    std::fill_n(logits.begin() + size_t{6} * vocab, vocab, -kInfinity);
+    std::fill_n(logits.begin() + size_t{7} * vocab, vocab, kNan);
+    rows[8].biases = {{.token = vocab - 1, .bias = 100.0f}};
+    rows[9].biases = {{.token = vocab / 2, .bias = -kInfinity}};
+    rows[10].history = {{.token = vocab / 2, .count = 1}};
+    rows[10].options.repetition_penalty = 10.0f;
+    const SamplingShape shape{.rows = kRows, .vocab = vocab, .greedy = true};
+    for (const SamplingPlan& plan :
+         {choose_sampling(device().caps(), shape), gpu_plan(shape), gpu_plan(shape, 16384, 64)}) {
+      ASSERT_FALSE(plan.pick);
+      EXPECT_EQ(check(plan, vocab, logits, rows), 0);
+    }
+    // Biases and penalties are applied in place, so rows 8 to 10 are not for a second time.
+    rows[8] = rows[9] = rows[10] = rows[0];
+    const Sampled twice = sample(gpu_plan(shape), vocab, logits, rows, 2);
+    const Sampled picked = sample(gpu_plan({.rows = kRows, .vocab = vocab}), vocab, logits, rows);
+    for (uint32_t r = 0; r < kRows; ++r) {
+      EXPECT_EQ(twice.results[r].id, picked.results[r].id) << "row " << r;
+      EXPECT_EQ(twice.results[r].logprob, picked.results[r].logprob) << "row " << r;
+    }
+  }
 }
 
 TEST_F(SamplingTest, LargeVocabularies) {
@@ -372,8 +409,8 @@ TEST_F(SamplingTest, GroupsThatShareALookFindWhatOneFinds) {
   const SamplingShape shape{.rows = kRows, .vocab = kVocab};
   const SamplingPlan shared = gpu_plan(shape);
   SamplingPlan alone = shared;
-  ASSERT_GT(shared.pick.groups.x, 1u);
-  alone.pick.groups.x = 1;
+  ASSERT_GT(shared.pick->groups.x, 1u);
+  alone.pick->groups.x = 1;
   auto logits = random_floats(size_t{kRows} * kVocab, 20, 0.01f);
   std::vector<ReferenceRow> rows;
   for (uint32_t r = 0; r < kRows; ++r) {
@@ -445,34 +482,38 @@ TEST_F(SamplingTest, SeedsAndCountersGiveDifferentDraws) {
 
 TEST_F(SamplingTest, RowsOfPaddingAreLeftAlone) {
   constexpr uint32_t kVocab = 64;
-  const SamplingShape shape{.rows = 3, .vocab = kVocab};
-  const SamplingPlan plan = choose_sampling(device().caps(), shape);
-  ASSERT_ASSIGN(const params::SamplingRow row,
-                make_sampling_row({.temperature = 0}, {.id_index = 1}));
-  const Buffer rows = filled(std::vector<params::SamplingRow>{{}, row, {}});
-  const Buffer logits = filled(random_floats(3 * kVocab, 1)), unused = poisoned(64);
-  const Buffer scratch = poisoned(plan.scratch_bytes()), ids = poisoned(12);
-  const Buffer results = poisoned(3 * sizeof(params::SamplingResult));
-  const Buffer top = poisoned(3 * params::kMaxTopLogprobs * sizeof(params::TokenLogprob));
-  run([&](CommandRecorder& recorder) {
-    return record_sampling(recorder, pipelines(), plan,
-                           {.logits = logits.all(),
-                            .rows = rows.all(),
-                            .biases = unused.all(),
-                            .history_lengths = unused.all(),
-                            .history = unused.all(),
-                            .scratch = scratch.all(),
-                            .ids = ids.all(),
-                            .results = results.all(),
-                            .top = top.all(),
-                            .shape = shape});
-  });
-  const auto written = read<uint32_t>(ids);
-  EXPECT_EQ(written[0], 0xffffffffu);
-  EXPECT_LT(written[1], kVocab);
-  EXPECT_EQ(written[2], 0xffffffffu);
-  EXPECT_EQ(read<params::SamplingResult>(results)[0].id, 0xffffffffu);
-  EXPECT_EQ(read<params::SamplingResult>(results)[2].id, 0xffffffffu);
+  for (const bool greedy : {false, true}) {
+    const SamplingShape shape{.rows = 3, .vocab = kVocab, .greedy = greedy};
+    const SamplingPlan plan = choose_sampling(device().caps(), shape);
+    const Buffer counts = filled(std::vector<uint32_t>(3, 0));
+    ASSERT_ASSIGN(const params::SamplingRow row,
+                  make_sampling_row({.temperature = 0}, {.id_index = 1}));
+    const Buffer rows = filled(std::vector<params::SamplingRow>{{}, row, {}});
+    const Buffer logits = filled(random_floats(3 * kVocab, 1)), unused = poisoned(64);
+    const Buffer scratch = poisoned(plan.scratch_bytes()), ids = poisoned(12);
+    const Buffer results = poisoned(3 * sizeof(params::SamplingResult));
+    const Buffer top = poisoned(3 * params::kMaxTopLogprobs * sizeof(params::TokenLogprob));
+    run([&](CommandRecorder& recorder) {
+      return record_sampling(recorder, pipelines(), plan,
+                             {.logits = logits.all(),
+                              .rows = rows.all(),
+                              .biases = unused.all(),
+                              .history_lengths = unused.all(),
+                              .history = unused.all(),
+                              .scratch = scratch.all(),
+                              .counts = counts.all(),
+                              .ids = ids.all(),
+                              .results = results.all(),
+                              .top = top.all(),
+                              .shape = shape});
+    });
+    const auto written = read<uint32_t>(ids);
+    EXPECT_EQ(written[0], 0xffffffffu);
+    EXPECT_LT(written[1], kVocab);
+    EXPECT_EQ(written[2], 0xffffffffu);
+    EXPECT_EQ(read<params::SamplingResult>(results)[0].id, 0xffffffffu);
+    EXPECT_EQ(read<params::SamplingResult>(results)[2].id, 0xffffffffu);
+  }
 }
 
 TEST_F(SamplingTest, ShapesTheKernelsCannotTakeAreRefused) {
@@ -487,6 +528,7 @@ TEST_F(SamplingTest, ShapesTheKernelsCannotTakeAreRefused) {
                          .history_lengths = any.all(),
                          .history = any.all(),
                          .scratch = any.all(),
+                         .counts = any.all(),
                          .ids = any.all(),
                          .results = any.all(),
                          .top = any.all(),

@@ -68,15 +68,17 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
   HEARTH_ASSIGN(const Buffer* history, add_data(bench, set, std::as_bytes(std::span(entries))));
   const std::vector<uint32_t> full(most_rows, kHistory);
   HEARTH_ASSIGN(const Buffer* lengths, add_data(bench, set, std::as_bytes(std::span(full))));
+  const std::vector<uint32_t> none(most_rows, 0);
+  HEARTH_ASSIGN(const Buffer* counts, add_data(bench, set, std::as_bytes(std::span(none))));
   HEARTH_ASSIGN(const Buffer* out,
                 add_filled(bench, set, most_rows * (16 + params::kMaxTopLogprobs * 8)));
 
   for (const uint32_t rows : {1u, 16u, 64u}) {
     if (rows > most_rows) continue;
-    const SamplingShape shape{.rows = rows, .vocab = vocab};
-    const SamplingPlan plan = choose_sampling(caps, shape);
-    HEARTH_ASSIGN(const Buffer* scratch, add_filled(bench, set, plan.scratch_bytes()));
     for (const auto& [name, options] : kOptions) {
+      const SamplingShape shape{.rows = rows, .vocab = vocab, .greedy = options.temperature == 0};
+      const SamplingPlan plan = choose_sampling(caps, shape);
+      HEARTH_ASSIGN(const Buffer* scratch, add_filled(bench, set, plan.scratch_bytes()));
       std::vector<params::SamplingRow> row_params;
       for (uint32_t r = 0; r < rows; ++r) {
         HEARTH_ASSIGN(
@@ -91,7 +93,8 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
       const uint64_t batches = logits->bytes() / batch_bytes;
       set.cases.push_back(
           {.kernel = "sampling",
-           .variant = fmt::format("{} {}", name, variant_name(plan.pick.pipeline)),
+           .variant =
+               fmt::format("{} {}", name, variant_name(plan.pick.value_or(plan.scan).pipeline)),
            .shape = fmt::format("{} x {}", rows, vocab),
            .bytes = static_cast<double>(batch_bytes),
            .flops = 20.0 * rows * vocab,
@@ -104,6 +107,7 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
                   .history_lengths = lengths->all(),
                   .history = history->all(),
                   .scratch = scratch->all(),
+                  .counts = counts->all(),
                   .ids = out->slice(0, rows * 4),
                   .results = out->slice(rows * 4, rows * 12),
                   .top = out->slice(rows * 16, rows * params::kMaxTopLogprobs * 8),

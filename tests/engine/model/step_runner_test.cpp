@@ -3,6 +3,7 @@
 #include <numeric>
 #include <span>
 
+#include "engine/sampling/sampler.h"
 #include "tests/support/gpu.h"
 #include "tests/support/tiny_model.h"
 
@@ -102,6 +103,43 @@ TEST_F(StepRunnerTest, WantedRowsAreThoseOfAStepThatWantsAll) {
   const std::vector<float> last = logits(kTokens - 1, {0, 1});
   EXPECT_EQ(row_of(last, 0), row_of(all, 8));
   EXPECT_EQ(row_of(last, 1), row_of(all, 17));
+}
+
+// One kernel samples where all rows are greedy, two where one is not, or wants more.
+TEST_F(StepRunnerTest, AGreedyRowIsTheSameBesideOneThatIsNot) {
+  constexpr uint32_t kTokens = 5;
+  ASSERT_ASSIGN(const TinyModel tiny,
+                TinyModel::open(device(), pipelines(),
+                                {.limits = {.rows = 2 * kTokens, .sequences = 2, .context = 64},
+                                 .slots = 2,
+                                 .kv_blocks = 4}));
+  const auto sampled = [&](const SamplingOptions& other) {
+    StepBatch batch;
+    for (uint32_t i = 0; i < 2; ++i)
+      batch.add_sequence(0, tiny.prompt(kTokens, i), std::vector<BlockId>{i});
+    batch.logit_rows = {kTokens - 1, 2 * kTokens - 1};
+    batch.sampling = {make_sampling_row({.temperature = 0}, {.id_index = 0}).value(),
+                      make_sampling_row(other, {.id_index = 1}).value()};
+    auto ticket = tiny.runner->submit(batch);
+    auto outcome = tiny.runner->wait(*ticket);
+    EXPECT_TRUE(outcome.ok());
+    return std::vector(outcome->sampled.begin(), outcome->sampled.end());
+  };
+  const std::vector<params::SamplingResult> alone = sampled({.temperature = 0});
+  EXPECT_EQ(tiny.runner->recorded_steps(), 1u);
+  const std::vector<params::SamplingResult> beside = sampled({.top_k = 40, .seed = 7});
+  EXPECT_EQ(tiny.runner->recorded_steps(), 2u) << "the same kernels for both";
+  const std::vector<params::SamplingResult> logprobs =
+      sampled({.temperature = 0, .top_logprobs = 2});
+  EXPECT_EQ(tiny.runner->recorded_steps(), 2u);
+  for (const auto* other : {&beside, &logprobs}) {
+    EXPECT_EQ(alone[0].id, (*other)[0].id);
+    EXPECT_EQ(alone[0].logprob, (*other)[0].logprob);
+    EXPECT_EQ(alone[0].kept, 1u);
+  }
+  EXPECT_EQ(alone[1].id, logprobs[1].id);
+  EXPECT_EQ(alone[1].logprob, logprobs[1].logprob);
+  EXPECT_LT(alone[0].logprob, 0.0f);
 }
 
 }  // namespace

@@ -270,7 +270,7 @@ TEST(AttentionChoice, PaceOfAnItem) {
     EXPECT_EQ(pace(64, 767, kv), (Pace{2, 16, 1}));
     EXPECT_EQ(pace(256, 767, kv), (Pace{1, 16, 1}));
     EXPECT_EQ(pace(2, 3071, kv), (Pace{4, 16, 1}));
-    EXPECT_EQ(pace(64, 3071, kv), (Pace{2, 16, 1}));
+    EXPECT_EQ(pace(64, 3071, kv), (Pace{kv == KvFormat::kF16 ? 2u : 4u, 16, 1}));
   }
   EXPECT_EQ(pace(1, 3071, KvFormat::kQ8_0), (Pace{4, 16, 1}));
 }

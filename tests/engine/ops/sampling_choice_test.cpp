@@ -33,12 +33,29 @@ TEST(SamplingChoice, ChunksCoverTheVocabularyAndFitTheirSums) {
       EXPECT_EQ(plan.segments, plan.chunks * lanes * tiles) << device.name;
       EXPECT_EQ(plan.scan.groups.x, plan.chunks) << device.name;
       EXPECT_EQ(plan.scan.groups.y, 3u) << device.name;
-      EXPECT_EQ(plan.pick.groups.y, 3u) << device.name;
-      EXPECT_EQ(plan.pick.pipeline.constants[3], lanes) << device.name << ": segments are misread";
+      EXPECT_EQ(plan.pick->groups.y, 3u) << device.name;
+      EXPECT_EQ(plan.pick->pipeline.constants[3], lanes) << device.name << ": segments are misread";
       EXPECT_GE(plan.chunk_bytes, 3ull * plan.chunks * sizeof(params::SamplingChunk));
       EXPECT_GE(plan.segment_bytes, 3ull * plan.segments * 4);
-      EXPECT_EQ(plan.tally_words > 0, plan.pick.groups.x > 1) << device.name;
+      EXPECT_EQ(plan.tally_words > 0, plan.pick->groups.x > 1) << device.name;
       EXPECT_GE(plan.tally_bytes, 3ull * plan.tally_words * 4) << device.name;
+    }
+  }
+}
+
+// The same chunks, so that a log-probability is the same to the last bit in a batch that is not.
+TEST(SamplingChoice, GreedyRowsAreScannedAsOthersAreAndNotPicked) {
+  for (const FakeDevice& device : kDevices) {
+    for (const uint32_t rows : {1u, 64u}) {
+      const SamplingPlan plan = choose_sampling(device.caps, {rows, 128256});
+      const SamplingPlan greedy =
+          choose_sampling(device.caps, {.rows = rows, .vocab = 128256, .greedy = true});
+      EXPECT_FALSE(greedy.pick) << device.name;
+      EXPECT_EQ(greedy.chunk_tokens, plan.chunk_tokens) << device.name;
+      EXPECT_EQ(greedy.scan.groups.x, plan.scan.groups.x) << device.name;
+      EXPECT_EQ(greedy.scan.pipeline.constants[3], 1u) << device.name;
+      EXPECT_EQ(plan.scan.pipeline.constants[3], 0u) << device.name;
+      EXPECT_LE(greedy.scratch_bytes(), plan.scratch_bytes()) << device.name;
     }
   }
 }
@@ -46,7 +63,7 @@ TEST(SamplingChoice, ChunksCoverTheVocabularyAndFitTheirSums) {
 TEST(SamplingChoice, TablesFitSharedMemoryAndWhatIsPutThere) {
   for (const FakeDevice& device : kDevices) {
     const SamplingPlan plan = choose_sampling(device.caps, {1, kMaxSamplingVocab});
-    const auto& constants = plan.pick.pipeline.constants;
+    const auto& constants = plan.pick->pipeline.constants;
     const uint32_t lanes = constants[0], bins = constants[1], tokens = constants[2];
     EXPECT_LE(bins * 8 + tokens * 8 + 1024 + 4, device.caps.limits.max_shared_bytes) << device.name;
     EXPECT_LE(lanes, tokens) << device.name;
@@ -64,7 +81,7 @@ TEST(SamplingChoice, CpuDevicesGetGroupsOfOneSubgroup) {
     const SamplingPlan plan = choose_sampling(device.caps, {4, 32000});
     if (!device.cpu()) continue;
     EXPECT_EQ(plan.scan.pipeline.constants[0], device.caps.subgroup_size) << device.name;
-    EXPECT_EQ(plan.pick.pipeline.constants[0], device.caps.subgroup_size) << device.name;
+    EXPECT_EQ(plan.pick->pipeline.constants[0], device.caps.subgroup_size) << device.name;
   }
 }
 
@@ -74,7 +91,7 @@ TEST(SamplingChoice, ChunksAreTheSameForAnyNumberOfRows) {
     const SamplingPlan one = choose_sampling(device.caps, {1, 128256});
     const SamplingPlan many = choose_sampling(device.caps, {256, 128256});
     EXPECT_EQ(one.chunk_tokens, many.chunk_tokens) << device.name;
-    EXPECT_EQ(one.pick.pipeline, many.pick.pipeline) << device.name;
+    EXPECT_EQ(one.pick->pipeline, many.pick->pipeline) << device.name;
     EXPECT_EQ(one.chunks, many.chunks) << device.name;
   }
 }
@@ -95,7 +112,7 @@ TEST(SamplingChoice, FewRowsShareSegmentsOut) {
 TEST(SamplingChoice, GroupsThatShareALook) {
   for (const FakeDevice& device : kDevices) {
     const auto shares = [&](uint32_t rows) {
-      return choose_sampling(device.caps, {rows, 128256}).pick.groups.x;
+      return choose_sampling(device.caps, {rows, 128256}).pick->groups.x;
     };
     EXPECT_EQ(shares(1), device.cpu() ? 4u : 8u) << device.name;
     EXPECT_EQ(shares(4), device.cpu() ? 1u : 8u) << device.name;

@@ -71,6 +71,21 @@ TEST(Penalties, TokensAreCountedOnceEach) {
   EXPECT_TRUE(count_tokens({}, {}, PenaltyScope::kAll, 1.1f).empty());
 }
 
+TEST(Sampler, IsPlainlyGreedyWhereItsLargestLogitIsAllItWants) {
+  const auto greedy = [](const SamplingOptions& options, const SamplingPlace& place = {}) {
+    return is_plainly_greedy(make_sampling_row(options, place).value());
+  };
+  EXPECT_TRUE(greedy({.temperature = 0}));
+  EXPECT_TRUE(greedy({.temperature = 0, .top_k = 40, .top_p = 0.9f}));
+  EXPECT_TRUE(greedy({.top_k = 1}));
+  EXPECT_TRUE(greedy({.temperature = 0}, {.bias_count = 3}));
+  EXPECT_TRUE(is_plainly_greedy({})) << "a row of padding";
+  EXPECT_FALSE(greedy({}));
+  EXPECT_FALSE(greedy({.top_k = 2}));
+  EXPECT_FALSE(greedy({.temperature = 0, .top_logprobs = 1}));
+  EXPECT_FALSE(greedy({.temperature = 0}, {.history_slot = 0})) << "the token is to be counted";
+}
+
 TEST(ReferenceSampling, PhiloxGivesTheNumbersItsAuthorsPublished) {
   // Known answers of the Random123 distribution, philox4x32 with 10 rounds.
   using Words = std::array<uint32_t, 4>;
