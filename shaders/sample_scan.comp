@@ -5,8 +5,7 @@
 //   logit[r, v] -= frequency * count + (count > 0 ? presence : 0)
 //                                                 for tokens in the row's history
 //   chunks[r, c]   = largest logit and its lowest id, smallest logit, sum of exp(logit - largest)
-//   segments[r, s] = key of the largest logit
-//   tallies[r]     = 0, for sample_pick
+//   segments[r, s] = key of the largest logit, and tallies[r] = 0, for sample_pick
 //   results[r]     = the first token of its order, with kPicks, by the group of the row that is last
 //
 // groups = [chunks, rows, 1]; a group takes kTiles segments for every kParts lanes, one after the
@@ -151,9 +150,9 @@ void scan(SamplingRow row) {
         segment_key = max(segment_key, look_at_quad(segment_keys(row_logits, segment, j),
                                                     segment_quad(segment, j, kSegments), best));
     }
-    if (kParts == 1) segments.at[segment] = segment_key;
+    if (kParts == 1 && kPicks == 0) segments.at[segment] = segment_key;
   }
-  if (kParts > 1) {
+  if (kParts > 1 && kPicks == 0) {
     part_keys[lane] = best.key;
     barrier();
     if (lane < kSegments) {

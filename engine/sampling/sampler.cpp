@@ -28,6 +28,8 @@ Status check(const SamplingPlan& plan, const Sampling& op) {
   if (shape.rows > kMaxRows)
     return Error{ErrorKind::kInvalid,
                  fmt::format("cannot sample {} rows at once (at most {})", shape.rows, kMaxRows)};
+  if (shape.greedy == plan.pick.has_value())
+    return Error{ErrorKind::kInvalid, "rows are to be sampled by a plan for others"};
   const uint64_t rows = shape.rows;
   if (op.logits.bytes < rows * shape.vocab * 4 ||
       op.rows.bytes < rows * sizeof(params::SamplingRow) ||
@@ -80,7 +82,8 @@ Result<params::SamplingRow> make_sampling_row(const SamplingOptions& options,
 bool is_plainly_greedy(const params::SamplingRow& row) {
   if ((row.flags & params::kSamplingActive) == 0) return true;
   const bool greedy = (row.flags & params::kSamplingGreedy) != 0 || row.top_k == 1;
-  return greedy && row.top_logprobs == 0 && row.history_slot == params::kNoHistory;
+  const bool counted = (row.flags & params::kSamplingAppend) != 0;
+  return greedy && row.top_logprobs == 0 && !(counted && row.history_slot != params::kNoHistory);
 }
 
 Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,

@@ -43,8 +43,8 @@ Result<params::SamplingRow> make_sampling_row(const SamplingOptions& options,
 // Whether the row wants its largest logit and nothing besides, or is one of padding.
 bool is_plainly_greedy(const params::SamplingRow& row);
 
-// Every slice needs a buffer, also where no row uses it; rows and vocab are what the plan was
-// made for. `ids`, `results` and `top` may be memory the host reads.
+// Every slice needs a buffer, also where no row uses it; the shape is what the plan was made
+// for. `ids`, `results` and `top` may be memory the host reads.
 struct Sampling {
   BufferSlice logits;           // [rows, vocab] f32; biases and penalties are applied in place
   BufferSlice rows;             // [rows] SamplingRow

@@ -9,7 +9,7 @@ HEARTH_PARAMS(SampleScan)
   address chunks;           // [rows, chunks] SamplingChunk
   address segments;         // [rows, segments] u32: the largest key of each
   address tallies;          // [rows, tally_words] u32, see sample_pick.h
-  address counts;           // [rows] u32, zero before and after; from here on with kPicks only
+  address counts;           // [rows] u32, zero before and after; this and the next two with kPicks
   address ids;              // u32, written at each row's id_index
   address results;          // [rows] SamplingResult
   uint vocab;

@@ -88,6 +88,12 @@ TEST(StepMemory, IsEnoughForLogitsOfEveryNumberOfRows) {
     ASSERT_GE(bucket.logit_rows, wanted);
     ASSERT_LE(bucket.logit_rows, bucket.rows) << count;
     ASSERT_LE(uint64_t{bucket.logit_rows} * config.width * 4, sizes.picked) << count;
+    ASSERT_LE(uint64_t{bucket.logit_rows} * 4, sizes.sampling_counts) << count;
+    for (const bool greedy : {false, true}) {
+      const SamplingShape shape{
+          .rows = bucket.logit_rows, .vocab = config.vocabulary, .greedy = greedy};
+      ASSERT_LE(choose_sampling(caps, shape).scratch_bytes(), sizes.sampling_scratch) << count;
+    }
     const MatmulPlan plan = choose_matmul(caps, {.format = matmul.format,
                                                  .rows = bucket.logit_rows,
                                                  .inputs = matmul.inputs,

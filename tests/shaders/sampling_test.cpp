@@ -51,7 +51,8 @@ class SamplingTest : public GpuTest {
                             .counter = rows[r].counter,
                             .bias_offset = static_cast<uint32_t>(biases.size()),
                             .bias_count = static_cast<uint32_t>(rows[r].biases.size()),
-                            .history_slot = r});
+                            .history_slot = r,
+                            .append = plan.pick.has_value()});
       EXPECT_TRUE(row.ok()) << row.error().message;
       row_params.push_back(*row);
       biases.insert(biases.end(), rows[r].biases.begin(), rows[r].biases.end());
@@ -79,7 +80,7 @@ class SamplingTest : public GpuTest {
                                     .ids = ids.all(),
                                     .results = results.all(),
                                     .top = top.all(),
-                                    .shape = {.rows = count, .vocab = vocab},
+                                    .shape = {.rows = count, .vocab = vocab, .greedy = !plan.pick},
                                     .history_capacity = kHistoryCapacity}));
       return {};
     });
@@ -88,6 +89,7 @@ class SamplingTest : public GpuTest {
                     .top = read<params::TokenLogprob>(top),
                     .history = read<params::TokenCount>(history_buffer),
                     .history_lengths = read<uint32_t>(lengths_buffer)};
+    EXPECT_EQ(read<uint32_t>(counts), std::vector<uint32_t>(count, 0));
     std::reverse(sampled.ids.begin(), sampled.ids.end());
     return sampled;
   }
@@ -195,17 +197,23 @@ TEST_F(SamplingTest, EveryCombinationOnEveryShape) {
   EXPECT_LT(close, rows / 20) << "too little was compared";
 }
 
-// Where all rows are greedy one kernel does it: with biases and penalties, without candidates, with
-// equal logits in several chunks, in each chunk, and twice, for what the first run leaves behind.
+// Where all rows are greedy one kernel does it, few rows with more lanes for each: with biases and
+// penalties, without candidates, with equal logits in several chunks, in each chunk, and twice, for
+// what the first run leaves behind.
 TEST_F(SamplingTest, GreedyRowsAreTheSameInOneKernel) {
-  constexpr uint32_t kRows = 20;
-  for (const uint32_t vocab : {1u, 7u, 1000u, 4097u, 40001u}) {
-    auto logits = random_floats(size_t{kRows} * vocab, vocab, 2.5f);
-    std::vector<ReferenceRow> rows(kRows);
-    for (uint32_t r = 0; r < kRows; ++r) {
+  for (const auto& [count, vocab] : {std::pair{20u, 1u},
+                                     {12u, 7u},
+                                     {20u, 1000u},
+                                     {12u, 4097u},
+                                     {20u, 4097u},
+                                     {12u, 40001u},
+                                     {20u, 40001u}}) {
+    auto logits = random_floats(size_t{count} * vocab, vocab, 2.5f);
+    std::vector<ReferenceRow> rows(count);
+    for (uint32_t r = 0; r < count; ++r) {
       rows[r].options.temperature = r % 2 == 0 ? 0.0f : 1.0f;
       rows[r].options.top_k = r % 2;
-      logits[size_t{r} * vocab + uint64_t{vocab - 1} * r / (kRows - 1)] = 20.0f;
+      logits[size_t{r} * vocab + uint64_t{vocab - 1} * r / (count - 1)] = 20.0f;
     }
     logits[size_t{4} * vocab] = logits[size_t{5} * vocab + vocab / 2] = 20.0f;
     std::fill_n(logits.begin() + size_t{6} * vocab, vocab, -kInfinity);
@@ -214,7 +222,8 @@ TEST_F(SamplingTest, GreedyRowsAreTheSameInOneKernel) {
     rows[9].biases = {{.token = vocab / 2, .bias = -kInfinity}};
     rows[10].history = {{.token = vocab / 2, .count = 1}};
     rows[10].options.repetition_penalty = 10.0f;
-    const SamplingShape shape{.rows = kRows, .vocab = vocab, .greedy = true};
+    const SamplingShape shape{.rows = count, .vocab = vocab, .greedy = true};
+    EXPECT_EQ(gpu_plan(shape).scan.pipeline.constants[2] > 1, count < 16);
     for (const SamplingPlan& plan :
          {choose_sampling(device().caps(), shape), gpu_plan(shape), gpu_plan(shape, 16384, 64)}) {
       ASSERT_FALSE(plan.pick);
@@ -223,8 +232,8 @@ TEST_F(SamplingTest, GreedyRowsAreTheSameInOneKernel) {
     // Biases and penalties are applied in place, so rows 8 to 10 are not for a second time.
     rows[8] = rows[9] = rows[10] = rows[0];
     const Sampled twice = sample(gpu_plan(shape), vocab, logits, rows, 2);
-    const Sampled picked = sample(gpu_plan({.rows = kRows, .vocab = vocab}), vocab, logits, rows);
-    for (uint32_t r = 0; r < kRows; ++r) {
+    const Sampled picked = sample(gpu_plan({.rows = count, .vocab = vocab}), vocab, logits, rows);
+    for (uint32_t r = 0; r < count; ++r) {
       EXPECT_EQ(twice.results[r].id, picked.results[r].id) << "row " << r;
       EXPECT_EQ(twice.results[r].logprob, picked.results[r].logprob) << "row " << r;
     }
@@ -513,6 +522,7 @@ TEST_F(SamplingTest, RowsOfPaddingAreLeftAlone) {
     EXPECT_EQ(written[2], 0xffffffffu);
     EXPECT_EQ(read<params::SamplingResult>(results)[0].id, 0xffffffffu);
     EXPECT_EQ(read<params::SamplingResult>(results)[2].id, 0xffffffffu);
+    EXPECT_EQ(read<uint32_t>(counts), std::vector<uint32_t>(3, 0));
   }
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <span>
@@ -75,10 +76,10 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
 
   for (const uint32_t rows : {1u, 16u, 64u}) {
     if (rows > most_rows) continue;
+    // Enough for greedy rows, too.
+    const uint64_t scratch_bytes = choose_sampling(caps, {rows, vocab}).scratch_bytes();
+    HEARTH_ASSIGN(const Buffer* scratch, add_filled(bench, set, scratch_bytes));
     for (const auto& [name, options] : kOptions) {
-      const SamplingShape shape{.rows = rows, .vocab = vocab, .greedy = options.temperature == 0};
-      const SamplingPlan plan = choose_sampling(caps, shape);
-      HEARTH_ASSIGN(const Buffer* scratch, add_filled(bench, set, plan.scratch_bytes()));
       std::vector<params::SamplingRow> row_params;
       for (uint32_t r = 0; r < rows; ++r) {
         HEARTH_ASSIGN(
@@ -89,6 +90,10 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
       }
       HEARTH_ASSIGN(const Buffer* parameters,
                     add_data(bench, set, std::as_bytes(std::span(row_params))));
+      const SamplingShape shape{.rows = rows,
+                                .vocab = vocab,
+                                .greedy = std::ranges::all_of(row_params, is_plainly_greedy)};
+      const SamplingPlan plan = choose_sampling(caps, shape);
       const uint64_t row_bytes = uint64_t{vocab} * 4, batch_bytes = rows * row_bytes;
       const uint64_t batches = logits->bytes() / batch_bytes;
       set.cases.push_back(

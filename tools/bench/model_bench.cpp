@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/sampling/sampler.h"
 #include "engine/scheduling/batch_plan.h"
 
 namespace hearth {
@@ -69,10 +70,7 @@ StepBatch bench_step(uint32_t batch, uint32_t position, uint32_t rows) {
     for (uint32_t block = 0; block < blocks; ++block) table[block] = i * blocks + block;
     step.add_sequence(position, ids, table);
     step.logit_rows.push_back((i + 1) * rows - 1);
-    step.sampling.push_back({.flags = params::kSamplingActive | params::kSamplingGreedy,
-                             .id_index = i,
-                             .repetition = 1.0f,
-                             .history_slot = params::kNoHistory});
+    step.sampling.push_back(*make_sampling_row({.temperature = 0}, {.id_index = i}));
   }
   return step;
 }

@@ -79,6 +79,7 @@ TEST(Sampler, IsPlainlyGreedyWhereItsLargestLogitIsAllItWants) {
   EXPECT_TRUE(greedy({.temperature = 0, .top_k = 40, .top_p = 0.9f}));
   EXPECT_TRUE(greedy({.top_k = 1}));
   EXPECT_TRUE(greedy({.temperature = 0}, {.bias_count = 3}));
+  EXPECT_TRUE(greedy({.temperature = 0}, {.history_slot = 0, .append = false}));
   EXPECT_TRUE(is_plainly_greedy({})) << "a row of padding";
   EXPECT_FALSE(greedy({}));
   EXPECT_FALSE(greedy({.top_k = 2}));
