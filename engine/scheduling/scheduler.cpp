@@ -51,6 +51,10 @@ AddResult check_request(const SchedulerLimits& limits, const NewRequest& request
   if (request.prompt.empty()) return refuse(Refusal::kInvalid, "the prompt has no tokens");
   if (request.max_new_tokens == 0)
     return refuse(Refusal::kInvalid, "no tokens are asked for; at least 1 must be");
+  if (request.prompt.size() >= limits.context)
+    return refuse(Refusal::kTooLong, "a prompt of " + count(request.prompt.size(), "token") +
+                                         " leaves no room for a new one; the context holds " +
+                                         std::to_string(limits.context));
   if (tokens > limits.context)
     return refuse(Refusal::kTooLong, "a prompt of " + count(request.prompt.size(), "token") +
                                          " and up to " +

@@ -134,6 +134,17 @@ TEST(HttpParser, RefusesWhatIsBrokenOrTooLarge) {
   }
 }
 
+TEST(HttpParser, EscapesOfAPathAreBytes) {
+  EXPECT_EQ(percent_decoded("org%2Fmy%20model"), "org/my model");
+  EXPECT_EQ(percent_decoded("%e2%9C%93a"),
+            "\xe2\x9c\x93"
+            "a");
+  EXPECT_EQ(percent_decoded(""), "");
+  for (const char* other : {"%", "%2", "a%", "%zz", "%-1", "%+1", "% 1", "a+b", "%%"})
+    EXPECT_EQ(percent_decoded(other), other);
+  EXPECT_EQ(percent_decoded("%%41%4"), "%A%4");
+}
+
 TEST(HttpParser, SaysWhenTheClientWaitsToContinue) {
   HttpParser parser(kLimits);
   std::string input =

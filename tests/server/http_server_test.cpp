@@ -5,6 +5,7 @@
 #include <sstream>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -275,6 +276,9 @@ TEST_F(ServedStandIn, GoesAwayUnderItsClientsWithoutADrain) {
 TEST_F(ServedStandIn, TheModelIsFoundByItsName) {
   const std::string name = get("/v1/models").json()["data"][0]["id"];
   EXPECT_EQ(get("/v1/models/" + name).json()["id"], name);
+  EXPECT_EQ(get("/v1/models/%" + fmt::format("{:02x}", name.front()) + name.substr(1)).status, 200);
+  for (const std::string& longer : {"folder/" + name, name + "/", name + "%", std::string()})
+    EXPECT_EQ(get("/v1/models/" + longer).status, 404) << longer;
   const HttpAnswer other = get("/v1/models/another");
   EXPECT_EQ(other.status, 404);
   EXPECT_EQ(other.json()["error"]["code"], "model_not_found");

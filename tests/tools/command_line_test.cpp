@@ -77,6 +77,7 @@ TEST(CommandLine, AWrongWordIsAUsageErrorInOneLine) {
         {"serve", "--max-body", "-1"},
         {"serve", "--time-limit", "-1"},
         {"run", "-p", "x", "--logprobs", "3"},
+        {"run", "-p", "x", "--system", "y"},
         {"detokenize", "one"},
         {"devices", "-d"}}) {
     const Finished result = hearth(arguments);
@@ -91,6 +92,17 @@ TEST(CommandLine, ADeviceThatIsNotThereIsAFailureInOneLine) {
   EXPECT_EQ(result.exit_code, 1);
   expect_one_line(result.err);
   EXPECT_THAT(result.err, HasSubstr("no such card"));
+}
+
+TEST(CommandLine, NothingToTimeIsAFailureInOneLine) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"bench", "--kernels", "--filter", "no such family"},
+        {"bench", "-p", "0", "-n", "0"}}) {
+    const Finished result = hearth(arguments);
+    EXPECT_EQ(result.exit_code, 1);
+    expect_one_line(result.err);
+    EXPECT_TRUE(result.out.empty());
+  }
 }
 
 TEST(CommandLine, ADeviceThatIsNotThereHasNoFacts) {

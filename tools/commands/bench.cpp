@@ -62,7 +62,14 @@ class BenchCommand : public Command {
   Status run() override { return kernels_ ? run_kernels() : run_model(); }
 
  private:
+  bool wants(const KernelCases& family) const {
+    return family.family().find(filter_) != std::string::npos;
+  }
+
   Status run_kernels() {
+    if (std::ranges::none_of(KernelCases::all(), [&](const auto* each) { return wants(*each); }))
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("no family of kernels has '{}' in its name", filter_)};
     HEARTH_ASSIGN(const auto instance, Instance::create({}));
     HEARTH_ASSIGN(const auto device, Device::open(*instance, model_.session.device));
     HEARTH_ASSIGN(const auto pipelines,
@@ -76,7 +83,7 @@ class BenchCommand : public Command {
     }
     nlohmann::json list = nlohmann::json::array();
     for (const KernelCases* family : KernelCases::all()) {
-      if (family->family().find(filter_) == std::string::npos) continue;
+      if (!wants(*family)) continue;
       HEARTH_ASSIGN(const KernelCaseSet set, family->make(bench));
       for (const KernelCase& item : set.cases) {
         HEARTH_ASSIGN(const KernelTime time, bench.measure(item, ceilings));
@@ -99,6 +106,8 @@ class BenchCommand : public Command {
     // The usual prompt is too long for some small models.
     if (prompt_->count() == 0) bench_.prompt = std::min(bench_.prompt, plan.config.context - 1);
     if (bench_.tokens == 0) bench_.batches.clear();
+    if (bench_.prompt == 0 && bench_.batches.empty())
+      return Error{ErrorKind::kInvalid, "with -p 0 and -n 0 there is nothing to time"};
     model_.session.max_sequences = 1;
     model_.session = bench_session_options(model_.session, bench_);
     HEARTH_ASSIGN(const auto session, model_.open(std::move(file)));

@@ -20,8 +20,9 @@ class RunCommand : public Command {
     app.add_option("-p,--prompt", prompt_, "The text to go on with")->required();
     app.add_option("-n,--tokens", tokens_, "Tokens to generate; 0: until the model ends")
         ->capture_default_str();
-    app.add_flag("--chat", chat_, "The prompt is a message, answered through the chat template");
-    app.add_option("--system", system_, "With --chat: the system prompt");
+    auto* chat = app.add_flag("--chat", chat_,
+                              "The prompt is a message, answered through the chat template");
+    app.add_option("--system", system_, "With --chat: the system prompt")->needs(chat);
     app.add_flag("--ignore-eos", ignore_end_, "Go on after the model says it is done");
     auto* json = app.add_flag("--json", json_, "One JSON object on stdout");
     app.add_option("--logprobs", logprobs_, "With --json: this many likely tokens beside each")
@@ -78,7 +79,6 @@ class RunCommand : public Command {
     sampling_.settle_seed();
     sampling_.options.top_logprobs = logprobs_;
     GenerationRequest request{.sampling = sampling_.options,
-                              .penalty_scope = PenaltyScope::kAll,
                               .max_tokens = tokens_,
                               .stop = sampling_.stop,
                               .ignore_end = ignore_end_};

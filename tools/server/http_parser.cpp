@@ -72,6 +72,21 @@ constexpr std::string_view kLineEnd = "\r\n";
 
 }  // namespace
 
+std::string percent_decoded(std::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    unsigned char byte = 0;
+    const std::string_view digits = text.substr(i, 3);
+    const auto [end, error] =
+        std::from_chars(digits.data() + 1, digits.data() + digits.size(), byte, 16);
+    const bool escape = digits.size() == 3 && digits[0] == '%' &&
+                        end == digits.data() + digits.size() && error == std::errc();
+    decoded += escape ? static_cast<char>(byte) : text[i];
+    if (escape) i += 2;
+  }
+  return decoded;
+}
+
 std::string_view HttpRequest::header(std::string_view name) const {
   for (const auto& [key, value] : headers)
     if (key == name) return value;

@@ -23,6 +23,9 @@ struct HttpRequest {
   std::string_view header(std::string_view name) const;
 };
 
+// A part of a path with its %XX as the bytes they stand for. What is no such escape stays.
+std::string percent_decoded(std::string_view text);
+
 struct HttpLimits {
   size_t target_bytes = 4096;
   size_t head_bytes = 16384;  // request line and headers together

@@ -28,6 +28,7 @@ using nlohmann::json;
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kEvents = "text/event-stream";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
+constexpr std::string_view kModelPath = "/v1/models/";
 
 void send_json(HttpReply& reply, int status, const json& body) {
   reply.send(status, kJson, to_text(body));
@@ -118,7 +119,7 @@ class HttpServer::Implementation {
         {"GET", "/docs", &Implementation::docs, true},
         {"GET", "/health", &Implementation::health, true},
         {"GET", "/v1/models", &Implementation::models},
-        {"GET", "/v1/models/", &Implementation::model},  // and its name
+        {"GET", kModelPath, &Implementation::model},  // and its name
         {"GET", "/metrics", &Implementation::metrics},
         {"GET", "/events", &Implementation::events},
         {"POST", "/tokenize", &Implementation::tokenize},
@@ -235,7 +236,9 @@ class HttpServer::Implementation {
   void model(const HttpRequest& request, HttpReply& reply) {
     const ServedModel* const model = loaded(reply);
     if (model == nullptr) return;
-    if (request.path.substr(request.path.rfind('/') + 1) == options_.model_name)
+    // A name may have slashes of its own.
+    const std::string_view name = std::string_view(request.path).substr(kModelPath.size());
+    if (percent_decoded(name) == options_.model_name)
       return send_json(reply, 200, model_json(*model));
     refuse(reply, {.status = 404,
                    .message = fmt::format("the model here is {}", options_.model_name),
