@@ -124,10 +124,11 @@ void read_sampling(Fields& fields, ApiRequest& request) {
   sampling.seed = static_cast<uint64_t>(seed);
 }
 
-// The text of a message: a string, or a list of text parts.
-bool read_content(const json& message, std::string& text) {
+// The text of a message: a string, or a list of text parts. An answer may have none: one that calls
+// a function, say.
+bool read_content(const json& message, std::string_view role, std::string& text) {
   const auto content = message.find("content");
-  if (content == message.end() || content->is_null()) return true;
+  if (content == message.end() || content->is_null()) return role == "assistant";
   if (content->is_string()) {
     text = content->get<std::string>();
     return true;
@@ -155,7 +156,7 @@ void read_messages(Fields& fields, std::vector<ChatMessage>& messages) {
       return fields.wrong(name + ".role", "must be a string");
     ChatMessage read{.role = role->get<std::string>(), .content = {}};
     if (read.role == "developer") read.role = "system";
-    if (!read_content(message, read.content))
+    if (!read_content(message, read.role, read.content))
       return fields.wrong(name + ".content", "must be a string or a list of text parts");
     messages.push_back(std::move(read));
   }
