@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/sampling/penalties.h"
 #include "engine/sampling/sampler.h"
 #include "engine/scheduling/scheduler.h"
 #include "params/sampling.h"
@@ -18,7 +17,6 @@ namespace hearth {
 struct GenerationRequest {
   std::vector<TokenId> prompt;
   SamplingOptions sampling;
-  PenaltyScope penalty_scope = PenaltyScope::kGenerated;
   std::vector<params::TokenBias> biases;  // a token at most once
   uint32_t max_tokens = 0;                // to generate; 0: until the context is full
   std::vector<std::string> stop;          // ends the text, and is not part of it

@@ -6,7 +6,7 @@ namespace hearth {
 
 std::vector<params::TokenCount> count_tokens(std::span<const uint32_t> prompt,
                                              std::span<const uint32_t> generated,
-                                             PenaltyScope scope, float repetition_penalty) {
+                                             float repetition_penalty) {
   std::vector<params::TokenCount> entries;
   std::unordered_map<uint32_t, size_t> places;
   const auto add = [&](uint32_t token, uint32_t count) {
@@ -15,8 +15,8 @@ std::vector<params::TokenCount> count_tokens(std::span<const uint32_t> prompt,
     entries[place->second].count += count;
   };
   for (const uint32_t token : generated) add(token, 1);
-  if (scope == PenaltyScope::kAll || repetition_penalty != 1.0f)
-    for (const uint32_t token : prompt) add(token, scope == PenaltyScope::kAll ? 1 : 0);
+  if (repetition_penalty != 1.0f)
+    for (const uint32_t token : prompt) add(token, 0);
   return entries;
 }
 

@@ -78,7 +78,7 @@ inline GenerationRequest mixed_request(uint32_t number) {
   request.sampling.temperature = number % 2 == 0 ? 0.0f : 1.0f;
   request.sampling.seed = number * 1000;
   if (number % 5 == 1) request.sampling.repetition_penalty = 1.2f;
-  if (number % 7 == 2) request.penalty_scope = PenaltyScope::kAll;
+  if (number % 7 == 2) request.sampling.presence_penalty = 0.5f;
   if (number % 4 == 3) request.biases = {{.token = number, .bias = 2.0f}, {.token = 8, .bias = -1}};
   return request;
 }

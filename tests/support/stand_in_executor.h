@@ -94,8 +94,7 @@ inline std::vector<TokenId> generate_alone(const StandInOptions& options,
   const bool penalties = sampling.repetition_penalty != 1.0f || sampling.presence_penalty != 0.0f ||
                          sampling.frequency_penalty != 0.0f;
   std::vector<params::TokenCount> history;
-  if (penalties)
-    history = count_tokens(request.prompt, {}, request.penalty_scope, sampling.repetition_penalty);
+  if (penalties) history = count_tokens(request.prompt, {}, sampling.repetition_penalty);
   uint64_t read = 0;
   for (const TokenId token : request.prompt) read = StandInSampler::mix(read, token);
   std::vector<TokenId> ids;

@@ -57,18 +57,17 @@ TEST(Sampler, ARowSaysWhatWasAskedFor) {
 
 TEST(Penalties, TokensAreCountedOnceEach) {
   const uint32_t prompt[] = {5, 9, 5, 1}, generated[] = {9, 2, 2};
-  const auto counts = [&](PenaltyScope scope, float repetition) {
+  const auto counts = [&](float repetition) {
     std::vector<std::pair<uint32_t, uint32_t>> pairs;
-    for (const auto& entry : count_tokens(prompt, generated, scope, repetition))
+    for (const auto& entry : count_tokens(prompt, generated, repetition))
       pairs.emplace_back(entry.token, entry.count);
     return pairs;
   };
   using Pairs = std::vector<std::pair<uint32_t, uint32_t>>;
-  EXPECT_EQ(counts(PenaltyScope::kAll, 1), (Pairs{{9, 2}, {2, 2}, {5, 2}, {1, 1}}));
-  EXPECT_EQ(counts(PenaltyScope::kGenerated, 1.1f), (Pairs{{9, 1}, {2, 2}, {5, 0}, {1, 0}}));
+  EXPECT_EQ(counts(1.1f), (Pairs{{9, 1}, {2, 2}, {5, 0}, {1, 0}}));
   // A long prompt that counts for nothing would fill the slot.
-  EXPECT_EQ(counts(PenaltyScope::kGenerated, 1), (Pairs{{9, 1}, {2, 2}}));
-  EXPECT_TRUE(count_tokens({}, {}, PenaltyScope::kAll, 1.1f).empty());
+  EXPECT_EQ(counts(1), (Pairs{{9, 1}, {2, 2}}));
+  EXPECT_TRUE(count_tokens({}, {}, 1.1f).empty());
 }
 
 TEST(Sampler, IsPlainlyGreedyWhereItsLargestLogitIsAllItWants) {
