@@ -106,8 +106,7 @@ ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool o
 }
 
 // The same for attention_direct: some 1,024 subgroups in all, of which few fit on a multiprocessor.
-// Over long contexts of bytes 2 are too few for a group: 64 x 2048 tokens take 164 us then, 121
-// with 4.
+// Of bytes, over long contexts, 2 are too few: 64 x 2048 tokens take 164 us then, and 121 with 4.
 Pace choose_direct_pace(const AttentionShape& shape) {
   const uint32_t pairs = std::max(1u, shape.bucket.sequences * shape.kv_heads);
   if (shape.bucket.sequence_tokens > kShortContext)
