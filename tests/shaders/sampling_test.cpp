@@ -502,7 +502,7 @@ TEST_F(SamplingTest, RowsOfPaddingAreLeftAlone) {
     const Buffer scratch = poisoned(plan.scratch_bytes()), ids = poisoned(12);
     const Buffer results = poisoned(3 * sizeof(params::SamplingResult));
     const Buffer top = poisoned(3 * params::kMaxTopLogprobs * sizeof(params::TokenLogprob));
-    run([&](CommandRecorder& recorder) {
+    const auto record = [&](CommandRecorder& recorder, const SamplingShape& wanted) {
       return record_sampling(recorder, pipelines(), plan,
                              {.logits = logits.all(),
                               .rows = rows.all(),
@@ -514,7 +514,12 @@ TEST_F(SamplingTest, RowsOfPaddingAreLeftAlone) {
                               .ids = ids.all(),
                               .results = results.all(),
                               .top = top.all(),
-                              .shape = shape});
+                              .shape = wanted});
+    };
+    run([&](CommandRecorder& recorder) -> Status {
+      const SamplingShape other{.rows = 3, .vocab = kVocab, .greedy = !greedy};
+      EXPECT_FALSE(record(recorder, other).ok()) << "a plan for other rows";
+      return record(recorder, shape);
     });
     const auto written = read<uint32_t>(ids);
     EXPECT_EQ(written[0], 0xffffffffu);
