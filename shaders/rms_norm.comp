@@ -6,6 +6,7 @@
 // in vec4, and then the addresses must be multiples of 16 and strides of 4. y may be x, or the residual.
 // kKept > 0: an invocation keeps its kKept quads of the row in registers instead of reading them
 // again. REQUIRES: width a multiple of 4 and at most 4 * kKept * local size.
+// kKeepScales: what a row was multiplied by, but for the weight, is written down.
 // kForm: what y is written in, for a matmul (common/row_form.glsl). REQUIRES for halves: width a
 // multiple of 8, y not x and not the residual.
 #version 460
@@ -20,6 +21,7 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kAdd = 0;  // residuals
 layout(constant_id = 2) const uint kKept = 0;
 layout(constant_id = 3) const uint kForm = 0;
+layout(constant_id = 4) const uint kKeepScales = 0;
 
 void store_quad(F32x4 y, uint i, vec4 value) {
   const uint quads = params.width / 4;
@@ -46,7 +48,10 @@ float addend(F32 residual, uint i) {
 }
 
 float norm_scale(float squares) {
-  return inversesqrt(group_add(squares) / float(params.width) + params.epsilon);
+  const float scale = inversesqrt(group_add(squares) / float(params.width) + params.epsilon);
+  if (kKeepScales != 0 && gl_LocalInvocationIndex == 0)
+    F32(params.scales).at[gl_WorkGroupID.x] = scale;
+  return scale;
 }
 
 void norm_kept(F32x4 x, F32x4 residual, F32x4 y) {

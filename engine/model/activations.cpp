@@ -27,6 +27,8 @@ void add_matmuls(const DeviceCaps& caps, std::span<const ModelMatmul> matmuls,
                               .beside = matmul.beside};
       const MatmulPlan plan = choose_matmul(caps, shape, limits.deterministic);
       sizes.matmul_scratch = std::max(sizes.matmul_scratch, plan.scratch_bytes);
+      if (plan.norm_part_constant)
+        sizes.norm_state = std::max(sizes.norm_state, norm_state_bytes(plan.multiply.groups.y));
       if (plan.shared)
         sizes.matmul_counts = std::max(sizes.matmul_counts, plan.shared->count_bytes);
     });
@@ -124,6 +126,7 @@ Result<Activations> Activations::allocate(Device& device, const ActivationSizes&
   HEARTH_TRY(allocate(buffers.matmul_counts, sizes.matmul_counts, "matmul counts"));
   HEARTH_TRY(allocate(buffers.sampling_scratch, sizes.sampling_scratch, "sampling scratch"));
   HEARTH_TRY(allocate(buffers.sampling_counts, sizes.sampling_counts, "sampling counts"));
+  HEARTH_TRY(allocate(buffers.norm_state, sizes.norm_state, "norm state"));
   HEARTH_TRY(allocate(buffers.attention_scratch, sizes.attention_counts + sizes.attention_partials,
                       "attention scratch"));
   buffers.attention_count_bytes = sizes.attention_counts;

@@ -81,12 +81,13 @@ struct ActivationSizes {
   uint64_t mlp = 0;        // [rows, mlp_width] f32, or less
   uint64_t logits = 0;     // [logit rows, vocabulary] f32
   uint64_t matmul_scratch = 0, matmul_counts = 0, sampling_scratch = 0, sampling_counts = 0;
+  uint64_t norm_state = 0;
   uint64_t attention_counts = 0, attention_partials = 0;
 
   uint64_t total() const {
     return hidden + normed + projected + picked + qkv + queries + attended + gate_up + mlp +
            logits + matmul_scratch + matmul_counts + sampling_scratch + sampling_counts +
-           attention_counts + attention_partials;
+           norm_state + attention_counts + attention_partials;
   }
 };
 
@@ -98,6 +99,7 @@ struct Activations {
 
   Buffer hidden, normed, projected, picked, qkv, queries, attended, gate_up, mlp, logits;
   Buffer matmul_scratch, sampling_scratch;
+  Buffer norm_state;                      // of a norm that two products have parts in
   Buffer matmul_counts, sampling_counts;  // zero between uses
   // Counts, which are zero between steps, then partial results.
   Buffer attention_scratch;

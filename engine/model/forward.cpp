@@ -53,6 +53,11 @@ Status Forward::norm(WeightRole weight, uint32_t layer) {
     normed_ = {.slice = hidden, .norm_weight = norm_weight};
     return {};
   }
+  if (begun_) {
+    normed_ = {.slice = begun_->rows, .form = RowForm::kHalves, .begun = begun_};
+    begun_.reset();
+    return {};
+  }
   RmsNormShape shape{.rows = rows_, .width = config().width};
   if (reader != nullptr) shape.form = form_for(*reader);
   normed_ = {.slice = rows_in(shape.form, buffers.normed, shape.width), .form = shape.form};
@@ -70,6 +75,8 @@ Status Forward::norm(WeightRole weight, uint32_t layer) {
     op.residual_stride = addend_parts_->row_stride;
     op.part_stride = addend_parts_->split_stride;
   }
+  if (weight == WeightRole::kAttentionNorm && norm_between(layer))
+    op.scales = buffers.norm_state.slice(0, uint64_t{rows_} * 4);
   addend_ = false;
   addend_parts_.reset();
   recorder_.set_part(step_part::kNorm);
@@ -119,6 +126,23 @@ bool Forward::norms_row(const Weight& weight) const {
          });
 }
 
+std::optional<NormBetween> Forward::norm_between(uint32_t layer) const {
+  const Weight& first = context_.weights.get(WeightRole::kAttentionOut, layer);
+  const Weight& second = context_.weights.get(WeightRole::kGateUp, layer);
+  if (picks_rows(layer) || first.size() != 1 || second.size() != 1) return std::nullopt;
+  const MatmulPlan plan = plan_for(first, first.front());
+  if (!plan.norm_part_constant || !plan_for(second, second.front()).norm_part_constant)
+    return std::nullopt;
+  const Activations& buffers = context_.activations;
+  const uint32_t groups = plan.multiply.groups.y;
+  return NormBetween{
+      .weight = context_.weights.get(WeightRole::kMlpNorm, layer).front().buffer.all(),
+      .rows = rows_in(RowForm::kHalves, buffers.normed, config().width),
+      .state = buffers.norm_state.slice(0, norm_state_bytes(groups)),
+      .groups = groups,
+      .epsilon = config().norm_epsilon};
+}
+
 BufferSlice Forward::rows_in(RowForm form, const Buffer& buffer, uint32_t width) const {
   if (form == RowForm::kFloats) return rows_of(buffer, width);
   return buffer.slice(0, row_form_bytes(form, rows_, width));
@@ -149,6 +173,7 @@ Matmul Forward::product(const WeightSegment& segment, const Rows& x) const {
             .counts = context_.activations.matmul_counts.all(),
             .norm_weight = x.norm_weight,
             .norm_epsilon = config().norm_epsilon,
+            .norm_before = x.begun,
             .shape = {.format = segment.format,
                       .rows = rows_,
                       .inputs = segment.cols,
@@ -168,7 +193,10 @@ Status Forward::matmul(std::string_view part, const Weight& weight, const Weight
     op.soft_cap = soft_cap;
     if (bias != nullptr && !bias->empty())
       op.bias = bias->front().buffer.slice(first * 4, uint64_t{segment.rows} * 4);
-    if (add_to_y) op.residual = op.y;
+    if (add_to_y) {
+      op.residual = op.y;
+      op.norm_after = begun_;
+    }
     products.push_back({plan, op});
     first += segment.rows;
   }
@@ -326,6 +354,7 @@ Status Forward::pick_rows() {
 }
 
 Status Forward::add_attention_out(uint32_t layer) {
+  begun_ = norm_between(layer);
   return add_product(step_part::kAttentionOut,
                      context_.weights.get(WeightRole::kAttentionOut, layer),
                      context_.weights.get(WeightRole::kAttentionOutBias, layer), attended_);

@@ -106,13 +106,16 @@ class Forward {
   struct Rows {
     BufferSlice slice;
     RowForm form = RowForm::kFloats;
-    std::optional<BufferSlice> norm_weight = {};  // the product is to norm them
+    std::optional<BufferSlice> norm_weight = {};  // the product is to norm them,
+    std::optional<NormBetween> begun = {};        // or to end the norm that another began
   };
   // The form in which all segments of a weight want rows, if a kernel before can write it.
   RowForm form_for(const Weight& weight) const;
   MatmulPlan plan_for(const Weight& weight, const WeightSegment& segment) const;
   // Whether there is a single row that all segments of a weight can norm.
   bool norms_row(const Weight& weight) const;
+  // The norm between attention's output and the MLP, where both products take a part in it.
+  std::optional<NormBetween> norm_between(uint32_t layer) const;
   Matmul product(const WeightSegment& segment, const Rows& x) const;
   // The products of all segments, where the sums are left in parts because whatever reads them adds
   // them up: null where they are not. Only weights without a bias.
@@ -156,6 +159,7 @@ class Forward {
   const Buffer* hidden_;                     // h
   bool addend_ = false;                      // t is to be added to h
   std::optional<MatmulParts> addend_parts_;  // are to be added to h
+  std::optional<NormBetween> begun_;         // by the product that was added to h last
   Rows normed_, attended_, mlp_;             // x, a and m
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/ops/choose_tile.h"
+#include "params/matmul.h"
 
 namespace hearth {
 namespace {
@@ -11,7 +12,7 @@ constexpr uint32_t kLanes = 32;      // of a subgroup
 constexpr uint32_t kBlock = 128;     // inputs that a subgroup multiplies at once
 constexpr uint32_t kColumnRows = 8;  // of x in a fragment
 constexpr uint32_t kRoundOutputs = 16;
-constexpr size_t kGateConstant = 7;
+constexpr size_t kGateConstant = 7, kNormPartConstant = 9;
 
 // The subgroups that a multiprocessor has registers for, and the blocks of x that each of them
 // keeps.
@@ -29,19 +30,23 @@ std::optional<Team> team_for(WeightFormat format, uint32_t columns) {
   return std::nullopt;
 }
 
-// [round % 2, subgroup, column, lane] of four floats.
-uint32_t partial_bytes(uint32_t subgroups, uint32_t columns) {
-  return 2 * subgroups * columns * kLanes * 16;
+// [round % 2, subgroup, column, lane] of four floats, and what the parts of a norm take.
+uint32_t shared_bytes(uint32_t subgroups, uint32_t columns) {
+  return 2 * subgroups * columns * kLanes * 16 + (subgroups + columns) * kColumnRows * 4;
 }
 
 }  // namespace
+
+uint64_t norm_state_bytes(uint32_t groups) {
+  return uint64_t{params::kMostNormRows} * (1 + groups) * 4;
+}
 
 std::optional<MatmulPlan> choose_few_rows(const DeviceCaps& caps, const MatmulShape& shape) {
   const uint32_t columns = divide_up(shape.rows, kColumnRows);
   const std::optional<Team> team = team_for(shape.format, columns);
   if (!team || !caps.features.lane_fragments || !matrix_units(caps, shape.format) ||
       shape.inputs % kBlock != 0 || team->subgroups * kLanes > caps.limits.max_group_invocations ||
-      partial_bytes(team->subgroups, columns) > caps.limits.max_shared_bytes)
+      shared_bytes(team->subgroups, columns) > caps.limits.max_shared_bytes)
     return std::nullopt;
 
   const uint32_t blocks = shape.inputs / kBlock;
@@ -57,10 +62,13 @@ std::optional<MatmulPlan> choose_few_rows(const DeviceCaps& caps, const MatmulSh
   plan.multiply = {
       .pipeline = {.kernel = variant("matmul_team", shape.format),
                    .constants = {subgroups * kLanes, kNoEpilogue, shape.inputs, splits, subgroups,
-                                 rounds, columns, 0, 0},
+                                 rounds, columns, 0, 0, params::kNormNone, 1},
                    .subgroup_size = caps.subgroup_size},
       .groups = {.x = 1, .y = divide_up(shape.outputs, rounds * kRoundOutputs), .z = splits}};
-  if (splits == 1) plan.gate_constant = kGateConstant;
+  if (splits == 1) {
+    plan.gate_constant = kGateConstant;
+    plan.norm_part_constant = kNormPartConstant;
+  }
   take_halves(caps, shape, plan);
   if (splits > 1) leave_parts(caps, shape, splits, columns * kColumnRows, plan);
   plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;

@@ -22,10 +22,10 @@ KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape, bo
     kept = divide_up(shape.width / 4, lanes);
     if (kept > kMostKept) kept = 0;
   }
-  return {
-      .pipeline = {.kernel = "rms_norm",
-                   .constants = {lanes, shape.residuals, kept, static_cast<uint32_t>(shape.form)}},
-      .groups = {.x = shape.rows}};
+  return {.pipeline = {.kernel = "rms_norm",
+                       .constants = {lanes, shape.residuals, kept,
+                                     static_cast<uint32_t>(shape.form), 0}},
+          .groups = {.x = shape.rows}};
 }
 
 }  // namespace hearth

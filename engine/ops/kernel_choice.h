@@ -146,7 +146,13 @@ struct MatmulPlan {
   // results are to be f16.
   std::optional<size_t> norm_constant = {};
   std::optional<size_t> gate_constant = {};
+  // Begin the norm after it, or end the one before it; the next constant is the number of groups of
+  // the product that began it.
+  std::optional<size_t> norm_part_constant = {};
 };
+
+// Of what two products that have a norm between them know of it, the first in so many groups.
+uint64_t norm_state_bytes(uint32_t groups);
 
 // `deterministic`: one kernel shape for any number of rows, so that a row's result is the same to
 // the last bit alone and in a batch.

@@ -25,6 +25,10 @@ Status check(const MatmulPlan& plan, const Matmul& op) {
                  fmt::format("no kernel for a product of {} x {} {} weights with {} rows: inputs "
                              "come in multiples of {}",
                              shape.outputs, shape.inputs, format.name, shape.rows, unit)};
+  const bool norm_part = op.norm_after || op.norm_before;
+  if ((norm_part && !plan.norm_part_constant) || (op.norm_after && (op.norm_before || op.gate)) ||
+      (op.norm_before && !op.prepared))
+    return Error{ErrorKind::kInvalid, "this product cannot have a part in a norm"};
   if ((op.norm_weight && !plan.norm_constant) || (op.gate && !plan.gate_constant) ||
       (op.gate && (epilogue(op) != 0 || shape.outputs % 8 != 0)))
     return Error{ErrorKind::kInvalid, "this product cannot norm, or join gates and ups"};
@@ -32,6 +36,13 @@ Status check(const MatmulPlan& plan, const Matmul& op) {
     return Error{ErrorKind::kInvalid,
                  fmt::format("this product needs {} bytes of scratch", plan.scratch_bytes)};
   return {};
+}
+
+// The part of a product in a norm.
+uint32_t norm_part(const Matmul& op) {
+  return op.norm_after    ? params::kNormBegins
+         : op.norm_before ? params::kNormEnds
+                          : params::kNormNone;
 }
 
 bool shares_tiles(const MatmulPlan& plan, const Matmul& op) {
@@ -61,11 +72,16 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
         *op.gate == MlpActivation::kSilu ? params::kGateSilu : params::kGateGelu;
     if (op.half_results) info.constants[*plan.gate_constant + 1] = 1;
   }
+  const std::optional<NormBetween>& norm = op.norm_after ? op.norm_after : op.norm_before;
+  if (norm) {
+    info.constants[*plan.norm_part_constant] = norm_part(op);
+    info.constants[*plan.norm_part_constant + 1] = norm->groups;
+  }
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
   // Where tiles are shared the scratch for parts is theirs.
   const bool shared = shares_tiles(plan, op);
   const BufferSlice parts = shared ? op.scratch->slice(plan.prepared_bytes, plan.part_bytes) : y;
-  const BufferSlice norm_weight = op.norm_weight.value_or(op.weight);
+  const BufferSlice norm_weight = norm ? norm->weight : op.norm_weight.value_or(op.weight);
   const params::Matmul params{.weight = op.weight.address(),
                               .x = x.address(),
                               .y = y.address(),
@@ -74,11 +90,13 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
                               .norm_weight = norm_weight.address(),
                               .counts = shared ? op.counts->address() : 0,
                               .shared_parts = shared ? parts.address() : 0,
+                              .norm_state = norm ? norm->state.address() : 0,
+                              .begun = norm ? norm->rows.address() : 0,
                               .rows = op.shape.rows,
                               .inputs = op.shape.inputs,
                               .outputs = op.shape.outputs,
                               .soft_cap = op.soft_cap,
-                              .epsilon = op.norm_epsilon,
+                              .epsilon = norm ? norm->epsilon : op.norm_epsilon,
                               .whole_tiles = shared ? plan.shared->whole_tiles : 0,
                               .part_stride = part_stride,
                               .first_output = first_output};
@@ -88,7 +106,11 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
        .groups = kernel.groups,
        .accesses = {reads(op.weight), reads(x), written, reads(op.bias.value_or(op.weight)),
                     reads(op.residual.value_or(x)), reads(norm_weight),
-                    shared ? writes(parts) : written, shared ? writes(*op.counts) : written}});
+                    shared ? writes(parts) : written, shared ? writes(*op.counts) : written,
+                    op.norm_after    ? reads_writes(norm->state)
+                    : op.norm_before ? reads(norm->state)
+                                     : written,
+                    op.norm_after ? writes(norm->rows) : written}});
   return {};
 }
 

@@ -13,6 +13,18 @@
 
 namespace hearth {
 
+// A norm between two products that both have a part in it, so that it needs no kernel of its own
+// (params/matmul.h says how).
+struct NormBetween {
+  BufferSlice weight;  // [outputs of the first] f32
+  BufferSlice rows;  // [rows, outputs of the first] f16: what the first leaves and the second reads
+  // norm_state_bytes(groups). REQUIRES: it begins with the scales of a norm of the same rows
+  // before.
+  BufferSlice state;
+  uint32_t groups = 0;  // of the first product
+  float epsilon = 1e-5f;
+};
+
 struct Matmul {
   BufferSlice weight;                   // [outputs, inputs], device layout of shape.format
   BufferSlice x;                        // [rows, inputs] f32
@@ -28,6 +40,9 @@ struct Matmul {
   // way. Only with plan.norm_constant.
   std::optional<BufferSlice> norm_weight;
   float norm_epsilon = 1e-5f;
+  // Only with plan.norm_part_constant, and of the two only one. x, where there is a norm before, is
+  // given by `prepared`.
+  std::optional<NormBetween> norm_after, norm_before;
   // The first half of the outputs are gates of the second: y[r, n] = act(y[r, n]) * y[r, n + half],
   // [rows, outputs / 2], f32 or, with half_results, f16. Only with plan.gate_constant, and without
   // bias, residual and soft cap.

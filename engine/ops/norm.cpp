@@ -3,6 +3,11 @@
 #include "params/rms_norm.h"
 
 namespace hearth {
+namespace {
+
+constexpr size_t kKeepScalesConstant = 4;
+
+}  // namespace
 
 Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                        const RmsNorm& op) {
@@ -10,22 +15,26 @@ Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, cons
   if (add && (op.residual.buffer == nullptr || op.x.address() == op.y.address()))
     return Error{ErrorKind::kInvalid,
                  "RMS norm that adds a residual needs one, and a result apart from the sum"};
-  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
+  PipelineInfo info = plan.pipeline;
+  if (op.scales) info.constants[kKeepScalesConstant] = 1;
+  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
   const BufferSlice residual = add ? op.residual : op.x;
   const params::RmsNorm params{
       .x = op.x.address(),
       .residual = residual.address(),
       .weight = op.weight.address(),
       .y = op.y.address(),
+      .scales = op.scales ? op.scales->address() : 0,
       .width = op.shape.width,
       .residual_stride = op.residual_stride == 0 ? op.shape.width : op.residual_stride,
       .part_stride = op.part_stride,
       .epsilon = op.epsilon};
-  recorder.dispatch({.pipeline = *pipeline,
-                     .push = params,
-                     .groups = plan.groups,
-                     .accesses = {add ? reads_writes(op.x) : reads(op.x), reads(residual),
-                                  reads(op.weight), writes(op.y)}});
+  recorder.dispatch(
+      {.pipeline = *pipeline,
+       .push = params,
+       .groups = plan.groups,
+       .accesses = {add ? reads_writes(op.x) : reads(op.x), reads(residual), reads(op.weight),
+                    writes(op.y), op.scales ? writes(*op.scales) : reads(op.weight)}});
   return {};
 }
 

@@ -3,6 +3,8 @@
 //   y[r, i] = x[r, i] / sqrt(mean of x[r]^2 + epsilon) * weight[i]
 #pragma once
 
+#include <optional>
+
 #include "engine/ops/kernel_choice.h"
 #include "runtime/buffer.h"
 #include "runtime/command_recorder.h"
@@ -20,6 +22,8 @@ struct RmsNorm {
   BufferSlice residual = {};     // [residuals, rows, width] f32; only where there are some
   uint32_t residual_stride = 0;  // floats from row to row; 0: width
   uint32_t part_stride = 0;      // floats from one residual to the next
+  // [rows] f32: what rows were multiplied by, but for the weight, where somebody wants to know.
+  std::optional<BufferSlice> scales = {};
 };
 
 // Records the kernel. Fails if a residual is to be added to an x that is also y, or if the kernel

@@ -4,7 +4,7 @@
 // Include after attention_kv.glsl, halves.glsl and fragment_lanes.glsl.
 #ifndef HEARTH_ATTENTION_FRAGMENTS_GLSL
 #define HEARTH_ATTENTION_FRAGMENTS_GLSL
-#include "common/own_lane.glsl"
+#include "common/lane_exchange.glsl"
 
 const uint kChunkVecs = kChunkElements / kHalves;  // of 16 bytes
 
@@ -21,16 +21,6 @@ uvec4 chunk_halves(KvChunk chunk, uint vec) {
 // A row keeps its max until a score is this much above it, so that sums are rarely rescaled. A
 // weight is then at most 2^kSlack, well inside f16.
 const float kSlack = 8.0;
-
-#ifdef MODEL_FRAGMENTS
-float from_lane(float value, uint mask) { return model_value_of(value, own_lane() ^ mask); }
-float of_lane(float value, uint lane) { return model_value_of(value, lane); }
-bool any_lane(bool value) { return true; }  // for what does no harm where it is not needed
-#else
-float from_lane(float value, uint mask) { return subgroupShuffleXor(value, mask); }
-float of_lane(float value, uint lane) { return subgroupShuffle(value, lane); }
-bool any_lane(bool value) { return subgroupAny(value); }
-#endif
 
 // Over the four lanes that share rows.
 float quad_max(float value) {

@@ -13,11 +13,13 @@ float load_residual(uint row, uint n) {
   return F32(params.residual).at[place];
 }
 
-void store_output(uint row, uint n, float value, float residual) {
+// Gives back what it stored.
+float store_output(uint row, uint n, float value, float residual) {
   if ((kEpilogue & kEpilogueBias) != 0) value += F32(params.bias).at[n];
   if ((kEpilogue & kEpilogueSoftCap) != 0) value = params.soft_cap * tanh(value / params.soft_cap);
   if ((kEpilogue & kEpilogueResidual) != 0) value += residual;
   F32(params.y).at[row * params.outputs + n] = value;
+  return value;
 }
 
 // The same for store_output_vec().

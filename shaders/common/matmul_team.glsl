@@ -2,7 +2,7 @@
 #ifndef HEARTH_MATMUL_TEAM_GLSL
 #define HEARTH_MATMUL_TEAM_GLSL
 #include "common/matmul_lanes.glsl"
-#include "common/own_lane.glsl"
+#include "common/lane_exchange.glsl"
 
 layout(constant_id = 2) const uint kInputs = 4096;
 layout(constant_id = 3) const uint kSplits = 1;
@@ -11,6 +11,8 @@ layout(constant_id = 5) const uint kRounds = 1;
 layout(constant_id = 6) const uint kColumns = 1;  // 1 or 2 fragments of x
 layout(constant_id = 7) const uint kGate = kGateNone;
 layout(constant_id = 8) const uint kHalfResults = 0;  // 1: y is f16; only with gates
+layout(constant_id = 9) const uint kNorm = kNormNone;
+layout(constant_id = 10) const uint kNormGroups = 1;  // of the product that began the norm this one ends
 
 // Weights are the fragments of 16 rows here, and x, in columns of 8 rows, the others. A lane has weights
 // of two outputs, eight apart, or of a gate and its up.
@@ -130,11 +132,15 @@ void keep_sums(Fragment sums[kSums], uint round) {
 
 // A few subgroups, in turn, make results of a round's sums: a lane has those of a row and two outputs.
 const uint kStorers = 2 * kColumns;
+uint column_of(uint subgroup) { return subgroup % kStorers / 2; }
 bool stores(uint round) { return own_subgroup() / kStorers == round % (kSubgroups / kStorers); }
+
+#include "common/matmul_norm.glsl"
 
 struct Results {
   uint row, n;  // the second n is eight further on
   vec2 residuals;
+  vec2 norm;  // what begun results are multiplied by
 };
 
 Results find_results(uint round) {
@@ -142,10 +148,11 @@ Results find_results(uint round) {
   Results results;
   results.row = pair / (8 * kColumnRows) * kColumnRows + pair % kColumnRows;
   results.n = first_result(round) + pair / kColumnRows % 8;
-  results.residuals = vec2(0.0);
+  results.residuals = results.norm = vec2(0.0);
   if (kSplits == 1 && kGate == kGateNone && stores(round))
     results.residuals = vec2(load_residual(results.row, results.n),
                              load_residual(results.row, results.n + 8));
+  if (kNorm == kNormBegins && stores(round)) results.norm = begun_scales(results.row, results.n);
   return results;
 }
 
@@ -160,36 +167,39 @@ vec2 add_partials(uint round, Results results) {
   return sum * (1.0 / kUnitScale);
 }
 
-layout(buffer_reference, std430, buffer_reference_align = 2) nonprivate writeonly buffer Half {
-  uint16_t at[];
-};
-
 void store_gated(uint row, uint n, float value) {
   if (row >= params.rows || n >= result_count()) return;
   const uint place = row * result_count() + n;
   if (kHalfResults != 0) {
-    Half(params.y).at[place] = uint16_t(packHalf2x16(nearest_half(vec4(value)).xy));
+    store_half(params.y, place, value);
   } else {
     F32(params.y).at[place] = value;
   }
 }
 
-void store_plain(uint row, uint n, float value, float residual) {
-  if (row >= params.rows || n >= params.outputs) return;
-  if (kSplits > 1) {
-    F32(params.y).at[(gl_WorkGroupID.z * kRows + row) * params.part_stride + n] = value;
-  } else {
-    store_output(row, n, value, residual);
-  }
+// Gives back what it stored.
+float store_plain(uint row, uint n, float value, float residual) {
+  if (row >= params.rows || n >= params.outputs) return 0.0;
+  if (kSplits == 1) return store_output(row, n, value, residual);
+  F32(params.y).at[(gl_WorkGroupID.z * kRows + row) * params.part_stride + n] = value;
+  return value;
 }
 
-void store_results(uint round, Results results) {
-  const vec2 sums = add_partials(round, results);
+// Where a norm is begun, squares are added to what this lane knows of its row.
+void store_results(uint round, Results results, inout float squares) {
+  vec2 sums = add_partials(round, results);
+  if (kNorm == kNormEnds) sums *= norm_factors[results.row];
   if (kGate != kGateNone) {
     store_gated(results.row, results.n, activate(sums.x, kGate == kGateGelu) * sums.y);
   } else {
-    store_plain(results.row, results.n, sums.x, results.residuals.x);
-    store_plain(results.row, results.n + 8, sums.y, results.residuals.y);
+    const vec2 stored =
+        vec2(store_plain(results.row, results.n, sums.x, results.residuals.x),
+             store_plain(results.row, results.n + 8, sums.y, results.residuals.y));
+    if (kNorm == kNormBegins) {
+      store_begun(results.row, results.n, stored.x * results.norm.x);
+      store_begun(results.row, results.n + 8, stored.y * results.norm.y);
+      squares += dot(stored, stored);
+    }
   }
 }
 
@@ -201,7 +211,9 @@ void main() {
   chain_wait();
   uvec4 x[kXVecs];
   load_x(x);
+  if (kNorm == kNormEnds) find_norm_factors();
 
+  float squares = 0.0;
   [[dont_unroll]] for (uint round = 0; round < kRounds; ++round) {
     const uvec2 next_rows = unit_rows(round + 1);
     const Results results = find_results(round);  // residuals are under way while weights are multiplied
@@ -214,8 +226,9 @@ void main() {
     rows = next_rows;
     keep_sums(sums, round);
     barrier();
-    if (stores(round)) store_results(round, results);
+    if (stores(round)) store_results(round, results, squares);
   }
+  if (kNorm == kNormBegins) store_squares(squares);
   chain_done();
 }
 

@@ -11,6 +11,18 @@ HEARTH_CONSTANT(kEpilogueResidual, 4u)
 
 // An RMS norm before a product of one row needs no kernel of its own where the product norms x on the way:
 //   x[k] * norm_weight[k] / sqrt(sum over k of x[k]^2 / inputs + epsilon)
+// Between two products of a few rows neither needs a kernel of its own for the norm of what the first leaves.
+// The first begins it: besides y it writes
+//   begun[r, n] = y[r, n] * norm_weight[n] * guess[r], as f16
+// where the guess is what a norm before multiplied that row by, and so keeps halves within their range.
+// The second, whose x they are, ends it: it multiplies its sums by
+//   1 / sqrt(sum over k of y[r, k]^2 / inputs + epsilon) / guess[r]
+// Guesses, [kMostNormRows] f32, are the first of norm_state; after them come the squares that the groups
+// of the first product found, [kMostNormRows, groups] f32.
+HEARTH_CONSTANT(kNormNone, 0u)
+HEARTH_CONSTANT(kNormBegins, 1u)
+HEARTH_CONSTANT(kNormEnds, 2u)
+HEARTH_CONSTANT(kMostNormRows, 16u)
 // Besides, the outputs of a gated MLP can be put together where they are made: the first half of the
 // matrix is the gate, the second is up:
 //   y[r, n] = act(sum[r, n]) * sum[r, n + outputs / 2]
@@ -24,9 +36,11 @@ HEARTH_PARAMS(Matmul)
   address y;         // [rows, outputs] f32
   address bias;      // [outputs] f32
   address residual;  // [rows, outputs] f32; may be y
-  address norm_weight;  // [inputs] f32
+  address norm_weight;  // [inputs] f32; where a norm is begun [outputs]
   address counts;       // of shared tiles: a u32 each, zero: groups that are done
   address shared_parts; // [shared tiles, groups of each, rows of a tile, outputs of a tile] f32
+  address norm_state;
+  address begun;  // [rows, outputs] f16
   uint rows;
   uint inputs;
   uint outputs;

@@ -15,9 +15,81 @@ class MatmulTeamTest : public FragmentsFixture {
     const FragmentsTile tile{columns * 8, rounds * 16, splits};
     MatmulPlan plan = fragments_plan(
         "matmul_team", shape, tile,
-        {subgroups * kLanes, 0, shape.inputs, splits, subgroups, rounds, columns, 0, 0});
-    if (splits == 1) plan.gate_constant = 7;
+        {subgroups * kLanes, 0, shape.inputs, splits, subgroups, rounds, columns, 0, 0, 0, 1});
+    if (splits == 1) {
+      plan.gate_constant = 7;
+      plan.norm_part_constant = 9;
+    }
     return plan;
+  }
+
+  // y = residual + first * x, whose norm goes through gates: the first product begins the norm, the
+  // second ends it. `grown`: how much larger rows are than the one that the guess is of.
+  void check_norm(const MatmulPlan& first_plan, const MatmulShape& first,
+                  const MatmulPlan& second_plan, const MatmulShape& second, float grown) {
+    const Weights first_weights = random_weights(first.format, first.outputs, first.inputs);
+    const Weights second_weights = random_weights(second.format, second.outputs, second.inputs);
+    const std::vector<float> x = random_floats(size_t{first.rows} * first.inputs, 3);
+    const std::vector<float> norm_weight = random_floats(first.outputs, 5);
+    std::vector<float> sum = random_floats(size_t{first.rows} * first.outputs, 4);
+    const Buffer y = filled(sum);
+    const std::vector<double> product =
+        reference_matmul(first_weights.values, x, first.rows, first.inputs, first.outputs);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<float>(product[i]);
+
+    // Of each row another guess; squares are what the first product is to find.
+    const uint32_t groups = first_plan.multiply.groups.y;
+    std::vector<float> state(norm_state_bytes(groups) / 4, std::numeric_limits<float>::quiet_NaN());
+    for (uint32_t row = 0; row < first.rows; ++row)
+      state[row] = static_cast<float>(1 + row) * grown;
+    const Buffer state_buffer = filled(state);
+    const Buffer rows = poisoned(row_form_bytes(RowForm::kHalves, first.rows, first.outputs) + 64);
+    const Buffer result = poisoned(uint64_t{second.rows} * second.outputs / 2 * 4 + 64);
+    const Buffer first_weight = filled(first_weights.device), x_buffer = filled(x);
+    const Buffer second_weight = filled(second_weights.device), norm = filled(norm_weight);
+    const Buffer scratch = poisoned(first_plan.scratch_bytes + second_plan.scratch_bytes);
+    const NormBetween between{.weight = norm.all(),
+                              .rows = rows.slice(0, rows.bytes() - 64),
+                              .state = state_buffer.all(),
+                              .groups = groups,
+                              .epsilon = 1e-2f};
+    run([&](CommandRecorder& recorder) -> Status {
+      HEARTH_TRY(record_matmul(recorder, pipelines(), first_plan,
+                               {.weight = first_weight.all(),
+                                .x = x_buffer.all(),
+                                .y = y.all(),
+                                .residual = y.all(),
+                                .scratch = scratch.all(),
+                                .norm_after = between,
+                                .shape = first}));
+      return record_matmul(recorder, pipelines(), second_plan,
+                           {.weight = second_weight.all(),
+                            .x = between.rows,
+                            .y = result.slice(0, result.bytes() - 64),
+                            .scratch = scratch.all(),
+                            .prepared = between.rows,
+                            .norm_before = between,
+                            .gate = MlpActivation::kSilu,
+                            .shape = second});
+    });
+    EXPECT_LT(nmse(read<float>(y), std::vector<double>(sum.begin(), sum.end())), kHalfLimit);
+    const std::vector<double> normed =
+        reference_rms_norm(sum, norm_weight, first.rows, first.outputs, double{between.epsilon});
+    const std::vector<double> wanted = reference_gated(
+        reference_matmul(second_weights.values, std::vector<float>(normed.begin(), normed.end()),
+                         second.rows, second.inputs, second.outputs),
+        second.rows, second.outputs, MlpActivation::kSilu);
+    // Two products, and the gates of the second.
+    EXPECT_LT(nmse(up_to(wanted.size(), read<float>(result)), wanted), 4 * kHalfLimit) << grown;
+    up_to(sum.size(), read_halves(read<uint32_t>(rows)));
+  }
+
+  // So many values; the rest must have been left as they were.
+  static std::vector<float> up_to(size_t count, std::vector<float> values) {
+    for (size_t i = count; i < values.size(); ++i)
+      EXPECT_TRUE(std::isnan(values[i])) << "written past the end";
+    values.resize(count);
+    return values;
   }
 };
 
@@ -45,6 +117,18 @@ TEST_F(MatmulTeamTest, GatesAndUps) {
   const MatmulShape columns{
       .format = WeightFormat::kF16, .rows = 16, .inputs = 256, .outputs = 152};
   check_gates(team_plan(columns, 4, 3, 1), columns, MlpActivation::kGeluTanh, true);
+}
+
+// A norm with a part in two products, in rounds that end past the outputs, with one column and two:
+// whether the guess was good or not.
+TEST_F(MatmulTeamTest, NormsBetweenProducts) {
+  const MatmulShape first{.format = WeightFormat::kF16, .rows = 5, .inputs = 384, .outputs = 256};
+  const MatmulShape second{.format = WeightFormat::kF16, .rows = 5, .inputs = 256, .outputs = 152};
+  for (const float grown : {1.0f, 300.0f})
+    check_norm(team_plan(first, 4, 3, 1), first, team_plan(second, 2, 2, 1), second, grown);
+  const MatmulShape wide{.format = WeightFormat::kQ4K, .rows = 13, .inputs = 512, .outputs = 256};
+  const MatmulShape gates{.format = WeightFormat::kQ4K, .rows = 13, .inputs = 256, .outputs = 80};
+  check_norm(team_plan(wide, 4, 5, 1), wide, team_plan(gates, 4, 1, 1), gates, 1.0f);
 }
 
 }  // namespace

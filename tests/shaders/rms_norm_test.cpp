@@ -179,6 +179,34 @@ TEST_F(RmsNormTest, GroupsOfSeveralSubgroups) {
   }
 }
 
+// What rows were multiplied by, but for the weight, whichever way a row is read.
+TEST_F(RmsNormTest, KeepsScales) {
+  for (const DeviceCaps& caps : {device().caps(), gpu_caps()}) {
+    for (const uint32_t width : {33u, 256u, 20000u}) {
+      const RmsNormShape shape{.rows = 3, .width = width};
+      const std::vector<float> x = random_floats(size_t{shape.rows} * width, width);
+      const Buffer x_buffer = filled(x), y_buffer = poisoned(x.size() * 4);
+      const Buffer weight_buffer = filled(random_floats(width, 7));
+      const Buffer scales = poisoned(4 * 4);
+      run([&](CommandRecorder& recorder) {
+        return record_rms_norm(recorder, pipelines(), choose_rms_norm(caps, shape),
+                               {.x = x_buffer.all(),
+                                .weight = weight_buffer.all(),
+                                .y = y_buffer.all(),
+                                .shape = shape,
+                                .epsilon = 0.5f,
+                                .scales = scales.slice(0, shape.rows * 4)});
+      });
+      const std::vector<float> kept = read<float>(scales);
+      const std::vector<float> ones(width, 1.0f);
+      const std::vector<double> normed = reference_rms_norm(x, ones, shape.rows, width, 0.5);
+      for (uint32_t row = 0; row < shape.rows; ++row)
+        EXPECT_NEAR(kept[row] * x[row * width], normed[row * width], 1e-5) << width;
+      EXPECT_TRUE(std::isnan(kept[shape.rows])) << "written past the end";
+    }
+  }
+}
+
 TEST_F(RmsNormTest, EpsilonCountsForSmallRows) {
   check({2, 64}, choose_rms_norm(device().caps(), {2, 64}), 10.0f);
 }

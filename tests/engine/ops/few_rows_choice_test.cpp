@@ -64,6 +64,8 @@ TEST(FewRowsChoice, GroupsFillTheDevice) {
     EXPECT_EQ(plan.form, RowForm::kHalves);
     EXPECT_EQ(plan.gate_constant, wanted.splits == 1 ? std::optional<size_t>(7) : std::nullopt);
     EXPECT_FALSE(plan.norm_constant);
+    EXPECT_EQ(plan.norm_part_constant,
+              wanted.splits == 1 ? std::optional<size_t>(9) : std::nullopt);
     ASSERT_EQ(plan.reduce.has_value(), wanted.splits > 1);
     EXPECT_EQ(plan.parts.rows, wanted.splits == 1 ? 0 : constants[6] * 8);
     EXPECT_EQ(
@@ -87,7 +89,7 @@ TEST(FewRowsChoice, OnlyWhereItIsAheadAndFits) {
   caps.limits.max_group_invocations = 512;
   EXPECT_TRUE(few(kF16, 4) && !few(kQ4K, 4) && few(kQ4K, 12));
   caps.limits.max_group_invocations = 1024;
-  caps.limits.max_shared_bytes = 16 * 1024;
+  caps.limits.max_shared_bytes = 17 * 1024;
   EXPECT_TRUE(few(kF16, 4) && !few(kQ4K, 4) && !few(kQ4K, 12));
   caps = with_lane_fragments();
   caps.features.lane_fragments = false;
