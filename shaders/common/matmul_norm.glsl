@@ -19,7 +19,7 @@ uint square_place(uint row, uint group, uint groups) { return kMostNormRows + ro
 vec2 begun_scales(uint row, uint n) {
   F32 weight = F32(params.norm_weight);
   const uint last = params.outputs - 1;
-  return vec2(weight.at[min(n, last)], weight.at[min(n + 8, last)]) * norm_guess(min(row, params.rows - 1));
+  return vec2(weight.at[min(n, last)], weight.at[min(n + 8, last)]) * norm_guess(row);
 }
 
 void store_begun(uint row, uint n, float value) {
@@ -46,16 +46,15 @@ shared float norm_factors[kRows];  // of sums, where a norm is ended; to be read
 
 void find_norm_factors() {
   [[unroll]] for (uint first = 0; first < kRows; first += kSubgroups) {
-    const uint row = min(first + own_subgroup(), params.rows - 1);
+    const uint row = min(first + own_subgroup(), kRows - 1);
     float squares = 0.0;
     [[unroll]] for (uint group = 0; group < kNormGroups; group += kWidth) {
       const uint own = group + own_lane();
       if (own < kNormGroups) squares += F32(params.norm_state).at[square_place(row, own, kNormGroups)];
     }
     [[unroll]] for (uint mask = 1; mask < kWidth; mask *= 2) squares += from_lane(squares, mask);
-    if (own_lane() == 0 && first + own_subgroup() < kRows)
-      norm_factors[first + own_subgroup()] =
-          inversesqrt(squares / float(kInputs) + params.epsilon) / norm_guess(row);
+    if (own_lane() == 0)  // those past the last row all write the same
+      norm_factors[row] = inversesqrt(squares / float(kInputs) + params.epsilon) / norm_guess(row);
   }
 }
 

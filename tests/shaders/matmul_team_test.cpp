@@ -129,6 +129,10 @@ TEST_F(MatmulTeamTest, NormsBetweenProducts) {
   const MatmulShape wide{.format = WeightFormat::kQ4K, .rows = 13, .inputs = 512, .outputs = 256};
   const MatmulShape gates{.format = WeightFormat::kQ4K, .rows = 13, .inputs = 256, .outputs = 80};
   check_norm(team_plan(wide, 4, 5, 1), wide, team_plan(gates, 4, 1, 1), gates, 1.0f);
+  // In more groups than a subgroup has lanes.
+  const MatmulShape many{.format = WeightFormat::kF16, .rows = 2, .inputs = 128, .outputs = 640};
+  const MatmulShape after{.format = WeightFormat::kF16, .rows = 2, .inputs = 640, .outputs = 48};
+  check_norm(team_plan(many, 2, 1, 1), many, team_plan(after, 3, 1, 1), after, 1.0f);
 }
 
 }  // namespace
