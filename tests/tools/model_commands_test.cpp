@@ -45,6 +45,17 @@ TEST(Info, TellsWhatAModelNeeds) {
               static_cast<double>(file_bytes) * 0.01);
 }
 
+TEST(Info, NoSequenceIsLongerThanThePoolOrTheModel) {
+  const auto json = hearth_json({"info", "-m", kTiny, "--ctx", "512", "--kv-blocks", "20"});
+  EXPECT_EQ(json["kv_blocks"], 20);
+  EXPECT_EQ(json["max_context"], 320);
+  EXPECT_EQ(json["fits"], false);
+  const Finished longer = hearth({"info", "-m", kTiny, "--ctx", "5000"});
+  EXPECT_EQ(longer.exit_code, 0) << longer.err;
+  EXPECT_THAT(longer.out, HasSubstr("fits with a context of 1024"));
+  EXPECT_THAT(longer.out, HasSubstr("not 5000"));
+}
+
 TEST(Info, TheEmbeddedModelIsTheDefault) {
   const Finished result = hearth({"info"});
   EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -117,6 +117,8 @@ void print_fit(const ModelFacts& facts) {
              format_bytes(memory.activation_bytes), facts.limits.rows, facts.limits.sequences);
   fmt::print("   {} with a context of {}: {}\n", memory.fits ? "fits" : "does not fit",
              memory.context, format_bytes(needed_bytes(memory)));
+  if (facts.asked_context > memory.context)
+    fmt::print("   not {}, which is longer than the model was made for\n", facts.asked_context);
   fmt::print("   longest context that fits: {}\n", memory.max_context);
 }
 

@@ -1,5 +1,7 @@
 #include "tools/commands/model_facts.h"
 
+#include <algorithm>
+
 #include "engine/model/kv_cache.h"
 #include "engine/scheduling/batch_plan.h"
 #include "runtime/device_select.h"
@@ -23,10 +25,17 @@ Status add_vocabulary(const ModelFile& file, ModelFacts& facts) {
   return {};
 }
 
+// Where somebody has said how large the pool is to be, no sequence is longer.
+void keep_to_pool(MemoryPlan& memory) {
+  memory.max_context = std::min(memory.max_context, memory.kv_blocks * kTokensPerBlock);
+  memory.fits = memory.max_context >= memory.context;
+}
+
 }  // namespace
 
 Result<ModelFacts> model_facts(const ModelFile& file, const SessionOptions& options) {
   ModelFacts facts{.name = file.name(), .tensors = file.tensors().size()};
+  facts.asked_context = options.context;
   HEARTH_ASSIGN(const auto architecture, file.metadata().text("general.architecture"));
   facts.architecture = architecture.value_or("unknown");
   for (const ModelTensor& tensor : file.tensors()) {
@@ -52,6 +61,7 @@ Result<ModelFacts> model_facts(const ModelFile& file, const SessionOptions& opti
     facts.memory = plan_memory(
         *facts.device, bytes_to_plan_with(*facts.device, facts.device->free_bytes(), options),
         *facts.plan, {.limits = facts.limits, .kv_blocks = options.kv_blocks});
+    if (options.kv_blocks != 0) keep_to_pool(*facts.memory);
   }
   return facts;
 }

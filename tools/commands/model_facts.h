@@ -37,7 +37,8 @@ struct ModelFacts {
   std::optional<DeviceCaps> device;
   std::string no_device;
   std::optional<MemoryPlan> memory;
-  StepLimits limits;  // that the memory was planned for
+  StepLimits limits;           // that the memory was planned for
+  uint32_t asked_context = 0;  // which may be more than the model was made for
 };
 
 // Fails for a file that could not be loaded on any device.

@@ -72,9 +72,10 @@ TEST(NormChoice, CpusNeedNoBarrierAndGpusReadARowOnce) {
       const KernelPlan plan =
           choose_rms_norm(device.caps, {.rows = 5, .width = width, .residuals = 1});
       const std::vector<uint32_t>& constants = plan.pipeline.constants;
-      ASSERT_EQ(constants.size(), 4u);
+      ASSERT_EQ(constants.size(), 5u);
       EXPECT_EQ(plan.groups.x, 5u);
       EXPECT_EQ(constants[1], 1u) << "the residual";
+      EXPECT_EQ(constants[4], 0u) << "nobody wants scales, unless the op says so";
       expect_whole_subgroups(plan, device);
       if (device.cpu()) {
         EXPECT_EQ(constants[0], device.caps.subgroup_size) << device.name;
