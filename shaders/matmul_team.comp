@@ -7,10 +7,11 @@
 // their ups, and leave them in shared memory, where a few of them, in turn, add them up and store them.
 // As soon as weights are multiplied the next round's are under way into the same registers, and the
 // first round's are before this kernel waits for x. With kSplits > 1 several groups share k between
-// them, and leave their sums as matmul_coopmat does.
+// them, and leave their sums as matmul_coopmat does. With kNorm it begins the norm after it, or ends the
+// one before it (common/matmul_norm.glsl).
 //   groups = [1, ceil(results / (kRounds * kRoundResults)), kSplits]
-// REQUIRES: at most 8 * kColumns rows, kInputs a multiple of kBlock, kSubgroups >= 2 * kColumns, gates only
-// with kSplits == 1, addresses multiples of 16, full subgroups of 32.
+// REQUIRES: at most 8 * kColumns rows, kInputs a multiple of kBlock, kSubgroups >= 2 * kColumns, gates and
+// norms only with kSplits == 1, addresses multiples of 16, full subgroups of 32.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require

@@ -3,14 +3,6 @@
 #ifndef HEARTH_MATMUL_NORM_GLSL
 #define HEARTH_MATMUL_NORM_GLSL
 
-layout(buffer_reference, std430, buffer_reference_align = 2) nonprivate writeonly buffer Half {
-  uint16_t at[];
-};
-
-void store_half(uint64_t to, uint place, float value) {
-  Half(to).at[place] = uint16_t(packHalf2x16(nearest_half(vec4(value)).xy));
-}
-
 float norm_guess(uint row) { return F32(params.norm_state).at[row]; }
 
 uint square_place(uint row, uint group, uint groups) { return kMostNormRows + row * groups + group; }

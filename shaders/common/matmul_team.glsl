@@ -135,6 +135,14 @@ const uint kStorers = 2 * kColumns;
 uint column_of(uint subgroup) { return subgroup % kStorers / 2; }
 bool stores(uint round) { return own_subgroup() / kStorers == round % (kSubgroups / kStorers); }
 
+layout(buffer_reference, std430, buffer_reference_align = 2) nonprivate writeonly buffer Half {
+  uint16_t at[];
+};
+
+void store_half(uint64_t to, uint place, float value) {
+  Half(to).at[place] = uint16_t(packHalf2x16(nearest_half(vec4(value)).xy));
+}
+
 #include "common/matmul_norm.glsl"
 
 struct Results {
