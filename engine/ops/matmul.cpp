@@ -16,6 +16,11 @@ uint32_t epilogue(const Matmul& op) {
          (op.residual ? params::kEpilogueResidual : 0);
 }
 
+// The norm that a product has a part in, after it or before it.
+const std::optional<NormBetween>& norm_beside(const Matmul& op) {
+  return op.norm_after ? op.norm_after : op.norm_before;
+}
+
 Status check(const MatmulPlan& plan, const Matmul& op) {
   const MatmulShape& shape = op.shape;
   const FormatInfo& format = format_info(shape.format);
@@ -25,9 +30,9 @@ Status check(const MatmulPlan& plan, const Matmul& op) {
                  fmt::format("no kernel for a product of {} x {} {} weights with {} rows: inputs "
                              "come in multiples of {}",
                              shape.outputs, shape.inputs, format.name, shape.rows, unit)};
-  const bool norm_part = op.norm_after || op.norm_before;
-  if ((norm_part && !plan.norm_part_constant) || (op.norm_after && (op.norm_before || op.gate)) ||
-      (op.norm_before && !op.prepared))
+  if (const auto& norm = norm_beside(op);
+      norm && (!plan.norm_part_constant || norm->state.bytes < norm_state_bytes(norm->groups) ||
+               (op.norm_after && (op.norm_before || op.gate)) || (op.norm_before && !op.prepared)))
     return Error{ErrorKind::kInvalid, "this product cannot have a part in a norm"};
   if ((op.norm_weight && !plan.norm_constant) || (op.gate && !plan.gate_constant) ||
       (op.gate && (epilogue(op) != 0 || shape.outputs % 8 != 0)))
@@ -36,13 +41,6 @@ Status check(const MatmulPlan& plan, const Matmul& op) {
     return Error{ErrorKind::kInvalid,
                  fmt::format("this product needs {} bytes of scratch", plan.scratch_bytes)};
   return {};
-}
-
-// The part of a product in a norm.
-uint32_t norm_part(const Matmul& op) {
-  return op.norm_after    ? params::kNormBegins
-         : op.norm_before ? params::kNormEnds
-                          : params::kNormNone;
 }
 
 bool shares_tiles(const MatmulPlan& plan, const Matmul& op) {
@@ -72,9 +70,10 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
         *op.gate == MlpActivation::kSilu ? params::kGateSilu : params::kGateGelu;
     if (op.half_results) info.constants[*plan.gate_constant + 1] = 1;
   }
-  const std::optional<NormBetween>& norm = op.norm_after ? op.norm_after : op.norm_before;
+  const std::optional<NormBetween>& norm = norm_beside(op);
   if (norm) {
-    info.constants[*plan.norm_part_constant] = norm_part(op);
+    info.constants[*plan.norm_part_constant] =
+        op.norm_after ? params::kNormBegins : params::kNormEnds;
     info.constants[*plan.norm_part_constant + 1] = norm->groups;
   }
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
@@ -107,9 +106,7 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
        .accesses = {reads(op.weight), reads(x), written, reads(op.bias.value_or(op.weight)),
                     reads(op.residual.value_or(x)), reads(norm_weight),
                     shared ? writes(parts) : written, shared ? writes(*op.counts) : written,
-                    op.norm_after    ? reads_writes(norm->state)
-                    : op.norm_before ? reads(norm->state)
-                                     : written,
+                    op.norm_after ? reads_writes(norm->state) : reads(norm ? norm->state : x),
                     op.norm_after ? writes(norm->rows) : written}});
   return {};
 }

@@ -11,8 +11,8 @@ HEARTH_CONSTANT(kEpilogueResidual, 4u)
 
 // An RMS norm before a product of one row needs no kernel of its own where the product norms x on the way:
 //   x[k] * norm_weight[k] / sqrt(sum over k of x[k]^2 / inputs + epsilon)
-// Between two products of a few rows neither needs a kernel of its own for the norm of what the first leaves.
-// The first begins it: besides y it writes
+// Nor does one between two products of a few rows, which both have a part in it. The first begins it: besides
+// y it writes
 //   begun[r, n] = y[r, n] * norm_weight[n] * guess[r], as f16
 // where the guess is what a norm before multiplied that row by, and so keeps halves within their range.
 // The second, whose x they are, ends it: it multiplies its sums by
@@ -39,8 +39,8 @@ HEARTH_PARAMS(Matmul)
   address norm_weight;  // [inputs] f32; where a norm is begun [outputs]
   address counts;       // of shared tiles: a u32 each, zero: groups that are done
   address shared_parts; // [shared tiles, groups of each, rows of a tile, outputs of a tile] f32
-  address norm_state;
-  address begun;  // [rows, outputs] f16
+  address norm_state;   // of a norm that is begun or ended
+  address begun;        // [rows, outputs] f16
   uint rows;
   uint inputs;
   uint outputs;

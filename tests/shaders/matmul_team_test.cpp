@@ -135,5 +135,34 @@ TEST_F(MatmulTeamTest, NormsBetweenProducts) {
   check_norm(team_plan(many, 2, 1, 1), many, team_plan(after, 3, 1, 1), after, 1.0f);
 }
 
+// By a plan that cannot, without rows that were begun, or with too little room for what is known.
+TEST_F(MatmulTeamTest, PartsInANormThatAProductCannotHaveAreRefused) {
+  const MatmulShape shape{.format = WeightFormat::kF16, .rows = 2, .inputs = 128, .outputs = 16};
+  const MatmulPlan plan = team_plan(shape, 2, 1, 1);
+  MatmulPlan without = plan;
+  without.norm_part_constant.reset();
+  const Buffer any = poisoned(16384);
+  const NormBetween norm{.weight = any.all(), .rows = any.all(), .state = any.all(), .groups = 1};
+  NormBetween small = norm;
+  small.state = any.slice(0, norm_state_bytes(1) - 4);
+  const Matmul op{
+      .weight = any.all(), .x = any.all(), .y = any.all(), .scratch = any.all(), .shape = shape};
+  const auto refused = [&](const MatmulPlan& by, std::optional<NormBetween> after,
+                           std::optional<NormBetween> before) {
+    Matmul with = op;
+    with.norm_after = after;
+    with.norm_before = before;
+    auto recorder = CommandRecorder::begin(device());
+    const Status status = record_matmul(*recorder, pipelines(), by, with);
+    EXPECT_TRUE(recorder->finish().ok());
+    return !status.ok() && status.error().kind == ErrorKind::kInvalid;
+  };
+  EXPECT_FALSE(refused(plan, norm, {}));
+  EXPECT_TRUE(refused(without, norm, {}));
+  EXPECT_TRUE(refused(plan, small, {}));
+  EXPECT_TRUE(refused(plan, norm, norm));
+  EXPECT_TRUE(refused(plan, {}, norm)) << "rows that nobody has begun";
+}
+
 }  // namespace
 }  // namespace hearth::testing

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "engine/sampling/sampler.h"
+#include "tests/support/compare.h"
 #include "tests/support/gpu.h"
 #include "tests/support/tiny_model.h"
 
@@ -103,6 +104,44 @@ TEST_F(StepRunnerTest, WantedRowsAreThoseOfAStepThatWantsAll) {
   const std::vector<float> last = logits(kTokens - 1, {0, 1});
   EXPECT_EQ(row_of(last, 0), row_of(all, 8));
   EXPECT_EQ(row_of(last, 1), row_of(all, 17));
+}
+
+// Deterministic steps take other kernels, and the same ones for any number of rows: what is folded
+// into a neighbour for one or for a few must not change what a model says. Prompts of three tokens,
+// then a token each.
+TEST_F(StepRunnerTest, AnyNumberOfRowsIsCloseToDeterministicSteps) {
+  constexpr uint32_t kMost = 40, kTokens = 3;
+  const auto open = [&](bool deterministic) {
+    return TinyModel::open(device(), pipelines(),
+                           {.limits = {.rows = kMost * kTokens,
+                                       .sequences = kMost,
+                                       .logit_rows = kMost,
+                                       .context = 64,
+                                       .deterministic = deterministic},
+                            .slots = kMost,
+                            .kv_blocks = kMost});
+  };
+  ASSERT_ASSIGN(const TinyModel fast, open(false));
+  ASSERT_ASSIGN(const TinyModel exact, open(true));
+  const auto logits = [](const TinyModel& tiny, uint32_t sequences) {
+    StepBatch prompts, next;
+    for (uint32_t i = 0; i < sequences; ++i) {
+      const std::vector<TokenId> ids = tiny.prompt(kTokens + 1, i);
+      prompts.add_sequence(0, std::span(ids).first(kTokens), std::vector<BlockId>{i});
+      next.add_sequence(kTokens, std::span(ids).last(1), std::vector<BlockId>{i});
+      next.logit_rows.push_back(i);
+    }
+    next.sampling.resize(sequences);
+    for (const StepBatch* batch : {&prompts, &next})
+      EXPECT_TRUE(tiny.runner->wait(tiny.runner->submit(*batch).value()).ok());
+    return tiny.runner->read_logits(sequences).value();
+  };
+  for (const uint32_t sequences : {1u, 2u, 5u, 8u, 13u, kMost}) {
+    const std::vector<float> wanted = logits(exact, sequences);
+    EXPECT_LT(nmse(logits(fast, sequences), std::vector<double>(wanted.begin(), wanted.end())),
+              2e-5)
+        << sequences;
+  }
 }
 
 // One kernel samples where all rows are greedy, two where one is not, or wants more.
