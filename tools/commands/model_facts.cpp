@@ -27,7 +27,8 @@ Status add_vocabulary(const ModelFile& file, ModelFacts& facts) {
 
 // Where somebody has said how large the pool is to be, no sequence is longer.
 void keep_to_pool(MemoryPlan& memory) {
-  memory.max_context = std::min(memory.max_context, memory.kv_blocks * kTokensPerBlock);
+  memory.max_context = static_cast<uint32_t>(
+      std::min<uint64_t>(memory.max_context, uint64_t{memory.kv_blocks} * kTokensPerBlock));
   memory.fits = memory.max_context >= memory.context;
 }
 

@@ -129,17 +129,23 @@ TEST_F(StepRunnerTest, AnyNumberOfRowsIsCloseToDeterministicSteps) {
       const std::vector<TokenId> ids = tiny.prompt(kTokens + 1, i);
       prompts.add_sequence(0, std::span(ids).first(kTokens), std::vector<BlockId>{i});
       next.add_sequence(kTokens, std::span(ids).last(1), std::vector<BlockId>{i});
+      prompts.logit_rows.push_back(i * kTokens + kTokens - 1);
       next.logit_rows.push_back(i);
     }
-    next.sampling.resize(sequences);
-    for (const StepBatch* batch : {&prompts, &next})
+    std::vector<float> both;
+    for (StepBatch* batch : {&prompts, &next}) {
+      batch->sampling.resize(sequences);
       EXPECT_TRUE(tiny.runner->wait(tiny.runner->submit(*batch).value()).ok());
-    return tiny.runner->read_logits(sequences).value();
+      const std::vector<float> found = tiny.runner->read_logits(sequences).value();
+      both.insert(both.end(), found.begin(), found.end());
+    }
+    return both;
   };
-  for (const uint32_t sequences : {1u, 2u, 5u, 8u, 13u, kMost}) {
+  // The many first, so that a few find nothing that others left.
+  for (const uint32_t sequences : {kMost, 13u, 8u, 5u, 2u, 1u}) {
     const std::vector<float> wanted = logits(exact, sequences);
     EXPECT_LT(nmse(logits(fast, sequences), std::vector<double>(wanted.begin(), wanted.end())),
-              2e-5)
+              1e-4)
         << sequences;
   }
 }
