@@ -28,7 +28,7 @@ layout(constant_id = 4) const uint kPieces = 1;  // of a lane
 // left to the sums.
 float row_squares = 0.0;  // of the quads that this lane has loaded
 vec4 x_quad(uint64_t x, uint quad) {
-  vec4 values = F32x4(x).at[quad];
+  vec4 values = FreshF32x4(x).at[quad];
   if (kNorm != 0) {
     row_squares += dot(values, values);
     values *= F32x4(params.norm_weight).at[quad];
@@ -97,7 +97,7 @@ void main() {
 
   RawPiece w[kRoundPieces];
   load_round(w, planes, team_first(0, own_team()), team_lane);
-  chain_wait();
+  chain_wait_fresh();
   float residuals[kOwn];
   load_residuals(residuals, first_row);
   SplitPiece x[kXPieces];

@@ -70,10 +70,10 @@ void main() {
   vec4 norm[kXVecs];
   [[unroll]] for (uint i = 0; i < kXVecs; ++i)
     if (kNorm != 0) norm[i] = F32x4(params.norm_weight).at[quad_of(i, team_lane)];
-  chain_wait();
+  chain_wait_fresh();
   vec4 x[kXVecs];
   [[unroll]] for (uint i = 0; i < kXVecs; ++i) {
-    x[i] = F32x4(params.x).at[quad_of(i, team_lane)];
+    x[i] = FreshF32x4(params.x).at[quad_of(i, team_lane)];
     if (team_lane + i / kChunkVecs * kTeamLanes >= kRowChunks) x[i] = vec4(0.0);
   }
   float residuals[kOwn];

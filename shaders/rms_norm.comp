@@ -33,7 +33,7 @@ void store_quad(F32x4 y, uint i, vec4 value) {
 }
 
 // All that is to be added to a quad, or to an element.
-vec4 addend_quad(F32x4 residual, uint i) {
+vec4 addend_quad(FreshF32x4 residual, uint i) {
   vec4 parts[kAdd + 1];  // an array has at least one element
   [[unroll]] for (uint s = 0; s < kAdd; ++s) parts[s] = residual.at[s * (params.part_stride / 4) + i];
   vec4 sum = parts[0];
@@ -54,7 +54,7 @@ float norm_scale(float squares) {
   return scale;
 }
 
-void norm_kept(F32x4 x, F32x4 residual, F32x4 y) {
+void norm_kept(FreshF32x4 x, FreshF32x4 residual, F32x4 y) {
   const uint lane = gl_LocalInvocationID.x;
   const uint lanes = gl_WorkGroupSize.x;
   const uint quads = params.width / 4;
@@ -65,7 +65,7 @@ void norm_kept(F32x4 x, F32x4 residual, F32x4 y) {
     const uint i = lane + k * lanes;
     weights[k] = i < quads ? weight.at[i] : vec4(0.0);
   }
-  chain_wait();
+  chain_wait_fresh();
   [[unroll]] for (uint k = 0; k < kKept; ++k) {
     const uint i = lane + k * lanes;
     kept[k] = i < quads ? x.at[i] : vec4(0.0);
@@ -74,7 +74,7 @@ void norm_kept(F32x4 x, F32x4 residual, F32x4 y) {
   float squares = 0.0;
   [[unroll]] for (uint k = 0; k < kKept; ++k) {
     const uint i = lane + k * lanes;
-    if (kAdd != 0 && i < quads) x.at[i] = kept[k];
+    if (kAdd != 0 && i < quads) F32x4(uint64_t(x)).at[i] = kept[k];
     squares += dot(kept[k], kept[k]);
   }
   const float scale = norm_scale(squares);
@@ -84,7 +84,7 @@ void norm_kept(F32x4 x, F32x4 residual, F32x4 y) {
   }
 }
 
-void norm_wide(F32x4 x, F32x4 residual, F32x4 y) {
+void norm_wide(F32x4 x, FreshF32x4 residual, F32x4 y) {
   float squares = 0.0;
   for (uint i = gl_LocalInvocationID.x; i < params.width / 4; i += gl_WorkGroupSize.x) {
     vec4 quad = x.at[i];
@@ -123,11 +123,11 @@ void main() {
       params.residual + uint64_t(gl_WorkGroupID.x) * params.residual_stride * 4;
   const uint64_t y = params.y + row_bytes;
   if (kKept > 0) {
-    norm_kept(F32x4(x), F32x4(residual), F32x4(y));  // waits when it has the weights
+    norm_kept(FreshF32x4(x), FreshF32x4(residual), F32x4(y));  // waits when it has the weights
   } else {
     chain_wait();
     if (params.width % 4 == 0) {
-      norm_wide(F32x4(x), F32x4(residual), F32x4(y));
+      norm_wide(F32x4(x), FreshF32x4(residual), F32x4(y));
     } else {
       norm_narrow(F32(x), F32(residual), F32(y));
     }

@@ -38,7 +38,11 @@ void main() {
     load_first_run(place, run);
     begin_token(place, turns);
   }
-  chain_wait();
+  if (kRoped != 0) {
+    chain_wait_fresh();  // all it reads of this step is the token's row of q, k and v
+  } else {
+    chain_wait();
+  }
   if (place.rows > 0) {
     if (kRoped != 0) {
       rope_token(place, turns);

@@ -65,7 +65,7 @@ struct Quads {
 };
 
 void load_quads(uint64_t at, out Quads quads) {
-  head = F32x4(at);
+  head = FreshF32x4(at);
   [[unroll]] for (uint i = 0; i < kOwnQuads; ++i) {
     const uint quad = min(own_quad(i), kHeadQuads - 1);
     quads.x[i] = input_quad(quad);

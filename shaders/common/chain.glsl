@@ -17,14 +17,29 @@ uint chain_add(uint64_t place) {
   return atomicAdd(ChainCount(place).value, 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
 }
 
+// By one invocation of the group.
+void await_arrivals() {
+  ChainCount before = ChainCount((params.chain_place & ~uint64_t(kChainStride - 1)) - kChainStride);
+  while (atomicLoad(before.value, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed) < params.chain_wait) {}
+}
+
 void chain_wait() {
   if (kChained == 0 || params.chain_wait == 0) return;
   if (gl_LocalInvocationIndex == 0) {
-    ChainCount before = ChainCount((params.chain_place & ~uint64_t(kChainStride - 1)) - kChainStride);
-    while (atomicLoad(before.value, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed) <
-           params.chain_wait) {}
+    await_arrivals();
     fence_queue();
   }
+  meet_group();
+}
+
+// Waits for kernels that read what dispatches before wrote through fresh views alone (kernel.glsl), each
+// element by few invocations. Vulkan's model wants an acquire here as well. Drivers make a trip to memory
+// and back of it, 0.3 us a link on an H200, for what is so anyway where chains run: nobody passes the
+// meeting before the count has come, and loads that begin after it, past the caches in between, find what
+// was sent out before the count was.
+void chain_wait_fresh() {
+  if (kChained == 0 || params.chain_wait == 0) return;
+  if (gl_LocalInvocationIndex == 0) await_arrivals();
   meet_group();
 }
 

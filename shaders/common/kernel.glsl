@@ -22,4 +22,16 @@ layout(buffer_reference, std430, buffer_reference_align = 16) nonprivate buffer 
 layout(buffer_reference, std430, buffer_reference_align = 4) nonprivate buffer U32 { uint at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) nonprivate buffer U32x4 { uvec4 at[]; };
 
+// Fresh views, which load past the caches that groups have of their own. A kernel that reads through
+// them alone what others of its chain wrote need not empty those caches: chain_wait_fresh().
+layout(buffer_reference, std430, buffer_reference_align = 4) queuefamilycoherent readonly buffer FreshF32 {
+  float at[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 16) queuefamilycoherent readonly buffer FreshF32x4 {
+  vec4 at[];
+};
+layout(buffer_reference, std430, buffer_reference_align = 16) queuefamilycoherent readonly buffer FreshU32x4 {
+  uvec4 at[];
+};
+
 #endif

@@ -3,7 +3,7 @@
 #ifndef HEARTH_MATMUL_NORM_GLSL
 #define HEARTH_MATMUL_NORM_GLSL
 
-float norm_guess(uint row) { return F32(params.norm_state).at[row]; }
+float norm_guess(uint row) { return FreshF32(params.norm_state).at[row]; }
 
 uint square_place(uint row, uint group, uint groups) { return kMostNormRows + row * groups + group; }
 
@@ -42,7 +42,7 @@ void find_norm_factors() {
     float squares = 0.0;
     [[unroll]] for (uint group = 0; group < kNormGroups; group += kWidth) {
       const uint own = group + own_lane();
-      if (own < kNormGroups) squares += F32(params.norm_state).at[square_place(row, own, kNormGroups)];
+      if (own < kNormGroups) squares += FreshF32(params.norm_state).at[square_place(row, own, kNormGroups)];
     }
     [[unroll]] for (uint mask = 1; mask < kWidth; mask *= 2) squares += from_lane(squares, mask);
     if (own_lane() == 0)  // those past the last row all write the same

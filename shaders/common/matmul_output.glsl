@@ -10,7 +10,7 @@ layout(constant_id = 1) const uint kEpilogue = 0;
 float load_residual(uint row, uint n) {
   if ((kEpilogue & kEpilogueResidual) == 0) return 0.0;
   const uint place = min(row, params.rows - 1) * params.outputs + min(n, params.outputs - 1);
-  return F32(params.residual).at[place];
+  return FreshF32(params.residual).at[place];
 }
 
 // Gives back what it stored.
@@ -26,7 +26,7 @@ float store_output(uint row, uint n, float value, float residual) {
 vec4 load_residual_vec(uint row, uint n) {
   if ((kEpilogue & kEpilogueResidual) == 0 || params.outputs % 4 != 0) return vec4(0.0);
   const uint place = min(row, params.rows - 1) * params.outputs + min(n, params.outputs - 4);
-  return F32x4(params.residual).at[place / 4];
+  return FreshF32x4(params.residual).at[place / 4];
 }
 
 // Four neighbouring outputs from n on, a multiple of 4. Those outside the result are dropped.

@@ -56,7 +56,7 @@ void load_x(out uvec4 x[kXVecs]) {
   [[unroll]] for (uint i = 0; i < kXVecs; ++i) {
     const uint row = min(i / kColumnVecs * kColumnRows + own_lane() / 4, params.rows - 1);
     const uint v = i % kColumnVecs;
-    x[i] = U32x4(params.x).at[row * (kInputs / kHalves) + vec_in_row(v)];
+    x[i] = FreshU32x4(params.x).at[row * (kInputs / kHalves) + vec_in_row(v)];
     if (past_end(v / kLaneVecs)) x[i] = uvec4(0);
   }
 }
@@ -216,7 +216,7 @@ void main() {
   uvec2 rows = unit_rows(0);
   Weights weights;
   [[unroll]] for (uint u = 0; u < kUnits; ++u) fetch_unit(weights, planes, rows, u);
-  chain_wait();
+  chain_wait_fresh();
   uvec4 x[kXVecs];
   load_x(x);
   if (kNorm == kNormEnds) find_norm_factors();

@@ -21,7 +21,7 @@ layout(buffer_reference, std430, buffer_reference_align = 2) nonprivate writeonl
 };
 
 // The head this subgroup works on, and its place in the sequence.
-F32x4 head;
+FreshF32x4 head;
 F32x4 norm_weight;
 bool normed = false;
 float norm_scale = 1.0;
@@ -81,7 +81,7 @@ vec4 result_quad(uint quad) {
 
 // Takes up a head: one of q or k, to be rotated and its norm weighted by `weight`, or one of v.
 void open_head(uint64_t at, bool is_roped, uint64_t weight) {
-  head = F32x4(at);
+  head = FreshF32x4(at);
   roped = is_roped;
   normed = false;
   if (kHeadNorms == 0 || !is_roped) return;
