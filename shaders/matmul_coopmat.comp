@@ -135,11 +135,11 @@ void find_starts(inout Source source) {
 // Measured on an H200: loads that the compiler knows not to meet stores of this kernel are the
 // faster ones between the decoding of weights and in rounds, plain ones elsewhere.
 uvec4 load_x(uint index) {
-  if (kRound != 0) return ConstantU32x4(params.x).at[index];
+  if (kRound != 0) return FreshX(params.x).at[index];
 #ifdef FORMAT_IS_FLOAT
-  return U32x4(params.x).at[index];
+  return FreshU32x4(params.x).at[index];
 #else
-  return ConstantU32x4(params.x).at[index];
+  return FreshX(params.x).at[index];
 #endif
 }
 
@@ -291,7 +291,7 @@ void main() {
   // Weights are on their way before this kernel waits for x.
   [[unroll]] for (uint a = 0; a < kAhead; ++a)
     fetch_weights(units, a, source, min(begin + a * kTileInputs, last));
-  chain_wait();
+  chain_wait_fresh();
   [[unroll]] for (uint a = 0; a < kVecsAhead; ++a)
     fetch_x(xs, a, source, min(begin + a * kTileInputs, last));
   if (kRound != 0) multiply_rounds(sums, units, xs, source, begin, steps);

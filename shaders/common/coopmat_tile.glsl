@@ -42,9 +42,9 @@ uint weight_row(uint first_output, uint column) {
   return min(n, results - 1) + block % 2 * results;
 }
 
-// For loads that meet no stores of the kernel.
-layout(buffer_reference, std430, buffer_reference_align = 16) nonprivate restrict readonly buffer
-    ConstantU32x4 {
+// Of x, for loads that meet no stores of the kernel.
+layout(buffer_reference, std430, buffer_reference_align = 16) queuefamilycoherent restrict readonly buffer
+    FreshX {
   uvec4 at[];
 };
 

@@ -86,7 +86,7 @@ void fetch_weights(out Unit units[kUnits], Source source, uint k) {
 
 void fetch_x(out uvec4 xs[kVecLoads], Source source, uint k) {
   [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
-    xs[i] = ConstantU32x4(params.x).at[source.vecs[i] + k / kHalves];
+    xs[i] = FreshX(params.x).at[source.vecs[i] + k / kHalves];
 }
 
 void decode(Unit units[kUnits], Source source, uint k, out uvec4 weights[kWeightVecs]) {
@@ -143,7 +143,7 @@ void main() {
   Fragment sums[kSums];
   [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
   fetch_weights(units, source, begin);  // on their way before this kernel waits for x
-  chain_wait();
+  chain_wait_fresh();
   fetch_x(xs, source, begin);
   for (uint k = begin; k <= last; k += kBlock) {
     const uint start = kBuffers == 1 ? 0 : k / kBlock % 2 * kXVecs;

@@ -102,8 +102,8 @@ void fetch_weights(out Unit units[kUnitLoads], Source source, uint k) {
   if (kWhole) {
     const uint pair_rows = kGate == kGateNone ? kPairRows : kPairRows / 2;
     [[unroll]] for (uint i = 0; i < kUnitLoads; ++i)
-      units[i] = ConstantU32x4(source.weights[i % 2] + uint64_t(k) * 2)
-                     .at[i / 2 * pair_rows * (kInputs / kUnitWeights)];
+      units[i] = load_16b(source.weights[i % 2] + uint64_t(k) * 2,
+                          i / 2 * pair_rows * (kInputs / kUnitWeights));
     return;
   }
 #endif
@@ -115,13 +115,13 @@ void fetch_x(out uvec4 xs[kVecLoads], Source source, uint k) {
 #ifdef FORMAT_IS_FLOAT
   if (kWhole) {
     [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
-      xs[i] = ConstantU32x4(source.x + uint64_t(k) * 2)
+      xs[i] = FreshX(source.x + uint64_t(k) * 2)
                   .at[(i / 2 * kPairRows + i % 2 * 8) * (kInputs / kHalves)];
     return;
   }
 #endif
   [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
-    xs[i] = ConstantU32x4(params.x).at[source.vecs[i] + k / kHalves];
+    xs[i] = FreshX(params.x).at[source.vecs[i] + k / kHalves];
 }
 
 // Where in shared memory an operand has the words of row `row` and vec `vec` of a step: those of the
@@ -227,7 +227,7 @@ void main() {
   Fragment sums[kSums];
   [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
   fetch_weights(units, source, begin);  // on their way before this kernel waits for x
-  chain_wait();
+  chain_wait_fresh();
   fetch_x(xs, source, begin);
   keep_weights(units, source, begin);
   keep_x(xs);
