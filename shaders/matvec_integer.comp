@@ -118,5 +118,5 @@ void main() {
   if (kNorm != 0) keep_squares(row_squares);
   barrier();  // they, and sums
   store_results(kNorm != 0 ? norm_scale(kSubgroups) : 1.0, residuals, first_row);
-  chain_done();
+  results_done();
 }

@@ -107,5 +107,5 @@ void main() {
 
   barrier();  // sums, and squares
   store_results(kNorm != 0 ? norm_scale(kTeamSubgroups) : 1.0, residuals, 0);
-  chain_done();
+  results_done();
 }

@@ -43,16 +43,28 @@ void chain_wait_fresh() {
   meet_group();
 }
 
-void chain_done() {
-  if (kChained == 0 || params.chain_place == 0) return;
-  meet_group();
-  if (gl_LocalInvocationIndex != 0) return;
+// By one invocation, which knows of all that the group wrote.
+void arrive() {
   fence_queue();
   const uint before = chain_add(params.chain_place);
   if (before + 1 == params.chain_groups) {
     fence_queue();
     chain_add(params.chain_place & ~uint64_t(kChainStride - 1));
   }
+}
+
+void chain_done() {
+  if (kChained == 0 || params.chain_place == 0) return;
+  meet_group();
+  if (gl_LocalInvocationIndex == 0) arrive();
+}
+
+// The same for a group that has met when all was read, and since then only its first subgroup wrote.
+void chain_done_alone() {
+  if (kChained == 0 || params.chain_place == 0 || gl_SubgroupID != 0) return;
+  controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsBuffer,
+                 gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);
+  if (gl_SubgroupInvocationID == 0) arrive();
 }
 
 #endif

@@ -4,7 +4,8 @@
 // of its teams takes kOutputs. A lane has a part of each of its team's sums, and here is what happens to
 // them: they are added up over the lanes of a subgroup round by round, and over the subgroups of a team in
 // the end. There are as many outputs as a team takes in a round, or more.
-// Expects kRows, the group's size, params/matmul.h, common/activation.glsl and common/matmul_output.glsl.
+// Expects kRows, the group's size, params/matmul.h, common/activation.glsl, common/chain.glsl and
+// common/matmul_output.glsl.
 // REQUIRES: full subgroups, teams of whole ones, kOutputs * kRows a power of two and at most their size.
 #ifndef HEARTH_TEAM_GLSL
 #define HEARTH_TEAM_GLSL
@@ -117,6 +118,15 @@ void store_results(float scale, float residuals[kOwn], uint first_row) {
         store_output(row, n, total, residuals[own]);
       }
     }
+  }
+}
+
+// The end of the kernel, after store_results().
+void results_done() {
+  if (kGroupResults * kRows <= kWidth) {
+    chain_done_alone();
+  } else {
+    chain_done();
   }
 }
 
