@@ -32,11 +32,11 @@ void chain_wait() {
   meet_group();
 }
 
-// Waits for kernels that read what dispatches before wrote through fresh views alone (kernel.glsl), each
-// element by few invocations. Vulkan's model wants an acquire here as well. Drivers make a trip to memory
-// and back of it, 0.3 us a link on an H200, for what is so anyway where chains run: nobody passes the
-// meeting before the count has come, and loads that begin after it, past the caches in between, find what
-// was sent out before the count was.
+// The same for a kernel that reads what dispatches before wrote through fresh views alone (kernel.glsl),
+// each element a few times at most. Vulkan's model wants an acquire here as well. Drivers make a trip to
+// memory and back of it, 0.3 us a link on an H200, for what is so anyway where chains run: nobody passes
+// the meeting before the count has come, and loads that begin after it, past the caches in between, find
+// what was sent out before the count was.
 void chain_wait_fresh() {
   if (kChained == 0 || params.chain_wait == 0) return;
   if (gl_LocalInvocationIndex == 0) await_arrivals();
