@@ -71,7 +71,7 @@ class App {
     if (!options_.script.empty()) {
       HEARTH_ASSIGN(script_, read_script(options_));
     }
-    load_fonts(theme_);
+    load_fonts();
     HEARTH_ASSIGN(window_, Window::create(options_.window));
     if (options_.dark) settings_.set("dark", *options_.dark);
     if (options_.zoom > 0) settings_.set("zoom", options_.zoom);

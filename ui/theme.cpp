@@ -73,30 +73,55 @@ void set_colors(const Palette& p) {
        ImGuiCol_ScrollbarGrabActive, ImGuiCol_DragDropTarget});
 }
 
-// The first of these files that is there; without one ImGui's own small font is used.
-ImFont* load_font(std::span<const char* const> files) {
-  for (const char* file : files) {
-    std::error_code error;
-    if (std::filesystem::exists(file, error))
-      if (ImFont* font = ImGui::GetIO().Fonts->AddFontFromFileTTF(file)) return font;
-  }
-  return nullptr;
-}
+constexpr float kTextSize = 15;
+
+struct FontFile {
+  const char* path;
+  uint32_t number = 0;  // of the fonts in the file
+  float scale = 1;      // that makes its letters as large as the others', whose lines are lower
+};
 
 constexpr std::array kTextFonts = {
-    "/usr/share/fonts/truetype/inter/Inter-Regular.ttf",
-    "/usr/share/fonts/truetype/noto/NotoSans-Regular.ttf",
-    "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
-    "/usr/share/fonts/TTF/DejaVuSans.ttf",
-    "/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf",
-    "/usr/share/fonts/truetype/ubuntu/Ubuntu-R.ttf",
+    FontFile{"/usr/share/fonts/truetype/inter/Inter-Regular.ttf"},
+    FontFile{"/usr/share/fonts/truetype/noto/NotoSans-Regular.ttf"},
+    FontFile{"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"},
+    FontFile{"/usr/share/fonts/TTF/DejaVuSans.ttf"},
+    FontFile{"/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf"},
+    FontFile{"/usr/share/fonts/truetype/ubuntu/Ubuntu-R.ttf"},
 };
-constexpr std::array kMonoFonts = {
-    "/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf",
-    "/usr/share/fonts/TTF/DejaVuSansMono.ttf",
-    "/usr/share/fonts/dejavu-sans-mono-fonts/DejaVuSansMono.ttf",
-    "/usr/share/fonts/truetype/noto/NotoSansMono-Regular.ttf",
+
+// For what those lack: Chinese, Japanese and Korean. The third of Noto's collection draws
+// characters that they share as simplified Chinese does.
+constexpr std::array kEastAsianFonts = {
+    FontFile{"/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", 2, 1.25f},
+    FontFile{"/usr/share/fonts/noto-cjk/NotoSansCJK-Regular.ttc", 2, 1.25f},
+    FontFile{"/usr/share/fonts/google-noto-cjk/NotoSansCJK-Regular.ttc", 2, 1.25f},
+    FontFile{"/usr/share/fonts/truetype/wqy/wqy-microhei.ttc"},
+    FontFile{"/usr/share/fonts/truetype/wqy/wqy-zenhei.ttc"},
+    FontFile{"/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf"},
 };
+
+constexpr std::array kSymbolFonts = {
+    FontFile{"/usr/share/fonts/truetype/ancient-scripts/Symbola_hint.ttf"},
+    FontFile{"/usr/share/fonts/gdouros-symbola/Symbola.ttf"},
+    FontFile{"/usr/share/fonts/google-noto-emoji/NotoEmoji-Regular.ttf"},
+};
+
+// The first of these files that is there, as a font or, with `merge`, as a part of the last one.
+// False: there is none.
+bool load_font(std::span<const FontFile> files, bool merge) {
+  for (const FontFile& file : files) {
+    std::error_code error;
+    if (!std::filesystem::exists(file.path, error)) continue;
+    ImFontConfig config;
+    config.MergeMode = merge;
+    config.FontNo = file.number;
+    if (ImGui::GetIO().Fonts->AddFontFromFileTTF(file.path, file.scale * kTextSize, &config) !=
+        nullptr)
+      return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -120,16 +145,15 @@ ImU32 Theme::text_color() const { return ImGui::GetColorU32(ImGuiCol_Text); }
 ImU32 Theme::faint_color() const { return ImGui::GetColorU32(ImGuiCol_Border); }
 ImU32 Theme::warning_color() const { return rgb(dark ? 0xe8743b : 0xd55e00); }
 
-void load_fonts(Theme& theme) {
-  theme.text = load_font(kTextFonts);
-  if (theme.text == nullptr) theme.text = ImGui::GetIO().Fonts->AddFontDefault();
-  theme.mono = load_font(kMonoFonts);
-  if (theme.mono == nullptr) theme.mono = theme.text;
+void load_fonts() {
+  if (!load_font(kTextFonts, false)) ImGui::GetIO().Fonts->AddFontDefault();
+  load_font(kEastAsianFonts, true);
+  load_font(kSymbolFonts, true);
 }
 
 void apply_theme(const Theme& theme) {
   ImGuiStyle style;
-  style.FontSizeBase = 15;
+  style.FontSizeBase = kTextSize;
   style.FontScaleDpi = theme.scale;
   style.WindowPadding = {10, 8};
   style.FramePadding = {8, 4};

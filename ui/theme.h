@@ -28,8 +28,6 @@ const char* phase_name(PhaseColor phase);  // "prompt chunk"
 struct Theme {
   bool dark = true;
   float scale = 1;  // of everything, for dense screens
-  ImFont* text = nullptr;
-  ImFont* mono = nullptr;
 
   ImU32 phase_color(PhaseColor phase) const;
   // The same for a request wherever it is drawn.
@@ -41,8 +39,9 @@ struct Theme {
   float px(float size) const { return size * scale; }
 };
 
-// Fills in the fonts. REQUIRES: ImGui's context exists, and no frame has begun.
-void load_fonts(Theme& theme);
+// The fonts of all text, of those that are installed. REQUIRES: ImGui's context exists, and no
+// frame has begun.
+void load_fonts();
 // Sets ImGui's colours and sizes.
 void apply_theme(const Theme& theme);
 
