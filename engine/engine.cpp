@@ -48,6 +48,11 @@ Engine::~Engine() {
   thread_.join();
 }
 
+Engine::QueuePlaces::~QueuePlaces() {
+  const std::lock_guard lock(engine.mutex_);
+  engine.queued_ -= count;
+}
+
 Status Engine::check_room(size_t requests) const {
   if (!failure_.empty()) return Error{ErrorKind::kDeviceLost, failure_};
   if (control_.draining || control_.closing)
@@ -110,14 +115,18 @@ Result<std::vector<std::shared_ptr<TokenStream>>> Engine::submit(
   const auto queue = [&]() -> Status {
     SchedulerLimits limits;
     RequestId id = 0;
+    QueuePlaces places{.engine = *this};
     {
       const std::lock_guard lock(mutex_);
       HEARTH_TRY(check_room(count));
+      places.count = count;
+      queued_ += count;
       limits = limits_;
       id = next_id_;
       next_id_ += count;
     }
-    // Without the lock, which every step needs, too: there may be many, with long prompts.
+    // Without the lock, which every step needs, too: there may be many, with long prompts. They
+    // have their places already, so that no more are ever made than the queue takes.
     std::vector<std::unique_ptr<ActiveRequest>> made;
     if (count > 0) requests.front().forks_first = false;  // of whom
     for (GenerationRequest& request : requests) {
@@ -127,9 +136,10 @@ Result<std::vector<std::shared_ptr<TokenStream>>> Engine::submit(
       made.push_back(std::move(active));
     }
     const std::lock_guard lock(mutex_);
-    HEARTH_TRY(check_room(count));  // others may have come meanwhile
-    for (std::unique_ptr<ActiveRequest>& active : made) new_requests_.push_back(std::move(active));
-    queued_ += count;
+    HEARTH_TRY(check_room(0));  // the engine may have ended meanwhile
+    new_requests_.insert(new_requests_.end(), std::make_move_iterator(made.begin()),
+                         std::make_move_iterator(made.end()));
+    places.count = 0;
     unfinished_ += count;
     return {};
   };

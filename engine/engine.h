@@ -117,6 +117,13 @@ class Engine {
     StepRecord record;
   };
 
+  // Places in the queue that are taken and not used yet; they are given back.
+  struct QueuePlaces {
+    Engine& engine;
+    size_t count = 0;
+    ~QueuePlaces();
+  };
+
   // Whether so many more requests may come now. REQUIRES: mutex_ is held.
   Status check_room(size_t requests) const;
   Result<std::unique_ptr<ActiveRequest>> make_request(GenerationRequest request, RequestId id,
@@ -169,7 +176,7 @@ class Engine {
   Control control_;
   Policy policy_;
   SchedulerLimits limits_;
-  size_t queued_ = 0;      // requests that were accepted and not yet admitted once
+  size_t queued_ = 0;      // requests that have a place in the queue and were not yet admitted once
   size_t unfinished_ = 0;  // requests that were accepted and have not ended
   std::string failure_;
   RequestId next_id_ = 1;

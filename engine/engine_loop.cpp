@@ -195,10 +195,10 @@ Status Engine::prepare_slots(const BatchPlan& plan, EngineClock::time_point now)
     const uint32_t slot = scheduler_.sequence(id)->slot;
     if (request.uses_history()) {
       const std::span<const TokenId> tokens(request.tokens());
-      HEARTH_TRY(
-          executor_.set_history(slot, count_tokens(tokens.first(request.prompt_tokens()),
-                                                   tokens.subspan(request.prompt_tokens()),
-                                                   request.request().sampling.repetition_penalty)));
+      HEARTH_TRY(executor_.set_history(
+          slot, count_tokens(
+                    tokens.first(request.prompt_tokens()), tokens.subspan(request.prompt_tokens()),
+                    request.request().sampling.repetition_penalty, StepExecutor::kHistoryTokens)));
     }
     if (!request.request().biases.empty())
       HEARTH_TRY(executor_.set_biases(slot, request.request().biases));

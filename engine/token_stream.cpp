@@ -6,7 +6,7 @@
 namespace hearth {
 
 TokenStream::TokenStream(RequestId request, uint32_t room) : request_(request) {
-  constexpr uint32_t kMostRoom = 4096;
+  constexpr uint32_t kMostRoom = 512;  // a reader is seldom further behind, and many may wait
   ring_.resize(std::clamp(room, 1u, kMostRoom));
 }
 

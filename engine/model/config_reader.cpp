@@ -141,6 +141,10 @@ ModelConfig ConfigReader::common() {
   ModelConfig config;
   config.architecture = architecture_;
   config.layers = count("block_count");
+  if (config.layers > kMostLayers) {  // before there is a list of them
+    fail(fmt::format("{} layers are no model", config.layers));
+    config.layers = 0;
+  }
   config.width = count("embedding_length");
   config.mlp_width = count("feed_forward_length");
   config.heads = count("attention.head_count");

@@ -33,6 +33,8 @@ class StepExecutor {
   static constexpr size_t kStepsUnderWay = 2;
   // Biases a slot can have; those of slot s begin at s * kMaxBiases.
   static constexpr uint32_t kMaxBiases = 512;
+  // Distinct tokens of a slot that penalties can see. A list that is full counts on what is in it.
+  static constexpr uint32_t kHistoryTokens = 4096;
 
   virtual ~StepExecutor() = default;
 

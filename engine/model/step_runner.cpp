@@ -48,8 +48,8 @@ StepRunner::StepRunner(Device& device, PipelineStore& pipelines, const Model& mo
   options_.limits.context = std::min(options_.limits.context, model.context());
 }
 
-uint64_t slot_bytes(uint32_t history_capacity) {
-  return 2 * sizeof(uint32_t) + history_capacity * sizeof(params::TokenCount) +
+uint64_t slot_bytes() {
+  return 2 * sizeof(uint32_t) + StepExecutor::kHistoryTokens * sizeof(params::TokenCount) +
          StepExecutor::kMaxBiases * sizeof(params::TokenBias);
 }
 
@@ -111,8 +111,7 @@ Status StepRunner::allocate() {
   HEARTH_TRY(allocate(sampled_ids_, options_.slots * sizeof(uint32_t), "sampled ids"));
   HEARTH_TRY(allocate(history_lengths_, options_.slots * sizeof(uint32_t), "history lengths"));
   HEARTH_TRY(allocate(
-      history_, uint64_t{options_.slots} * options_.history_capacity * sizeof(params::TokenCount),
-      "history"));
+      history_, uint64_t{options_.slots} * kHistoryTokens * sizeof(params::TokenCount), "history"));
   HEARTH_TRY(allocate(biases_, uint64_t{options_.slots} * kMaxBiases * sizeof(params::TokenBias),
                       "biases"));
   for (Sampled& sampled : sampled_) {
@@ -148,7 +147,7 @@ Status StepRunner::record_sampling(CommandRecorder& recorder, const StepBucket& 
        .results = sampled_[copy].results.all(),
        .top = sampled_[copy].top.all(),
        .shape = shape,
-       .history_capacity = options_.history_capacity});
+       .history_capacity = kHistoryTokens});
 }
 
 StepRunner::Recorded StepRunner::plan(const StepBucket& bucket) const {
@@ -298,14 +297,13 @@ Status StepRunner::upload(const BufferSlice& to, std::span<const std::byte> byte
 }
 
 Status StepRunner::set_history(uint32_t slot, std::span<const params::TokenCount> tokens) {
-  tokens = tokens.first(std::min<size_t>(tokens.size(), options_.history_capacity));
+  tokens = tokens.first(std::min<size_t>(tokens.size(), kHistoryTokens));
   const auto length = static_cast<uint32_t>(tokens.size());
   HEARTH_TRY(upload(history_lengths_.slice(slot * sizeof(uint32_t), sizeof(uint32_t)),
                     std::as_bytes(std::span(&length, 1))));
-  return upload(
-      history_.slice(uint64_t{slot} * options_.history_capacity * sizeof(params::TokenCount),
-                     tokens.size_bytes()),
-      std::as_bytes(tokens));
+  return upload(history_.slice(uint64_t{slot} * kHistoryTokens * sizeof(params::TokenCount),
+                               tokens.size_bytes()),
+                std::as_bytes(tokens));
 }
 
 Status StepRunner::set_biases(uint32_t slot, std::span<const params::TokenBias> biases) {

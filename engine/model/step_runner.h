@@ -31,15 +31,14 @@ struct StepRunnerOptions {
   StepLimits limits;
   uint32_t slots = 16;  // sequences that can be running: each has a place for its ids
   uint32_t kv_blocks = 0;
-  uint32_t swap_blocks = 0;          // in host memory
-  uint32_t history_capacity = 4096;  // tokens of a slot that penalties can see
+  uint32_t swap_blocks = 0;  // in host memory
   // Steps of mixed sizes fall into thousands of buckets. Of more than this the one that was not
   // used for longest is given up, and recorded anew when its size comes again.
   size_t most_recordings = 512;
 };
 
 // Device memory for what a running sequence has sampled, and for its biases.
-uint64_t slot_bytes(uint32_t history_capacity = StepRunnerOptions{}.history_capacity);
+uint64_t slot_bytes();
 
 class StepRunner final : public StepExecutor {
  public:

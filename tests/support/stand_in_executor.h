@@ -82,7 +82,8 @@ inline void count_token(std::vector<params::TokenCount>& history, TokenId token)
     ++entry.count;
     return;
   }
-  history.push_back({.token = token, .count = 1});
+  if (history.size() < StepExecutor::kHistoryTokens)
+    history.push_back({.token = token, .count = 1});
 }
 
 // What the request generates if it runs to its length with nobody else there.
@@ -94,7 +95,9 @@ inline std::vector<TokenId> generate_alone(const StandInOptions& options,
   const bool penalties = sampling.repetition_penalty != 1.0f || sampling.presence_penalty != 0.0f ||
                          sampling.frequency_penalty != 0.0f;
   std::vector<params::TokenCount> history;
-  if (penalties) history = count_tokens(request.prompt, {}, sampling.repetition_penalty);
+  if (penalties)
+    history =
+        count_tokens(request.prompt, {}, sampling.repetition_penalty, StepExecutor::kHistoryTokens);
   uint64_t read = 0;
   for (const TokenId token : request.prompt) read = StandInSampler::mix(read, token);
   std::vector<TokenId> ids;

@@ -88,7 +88,7 @@ const ApiError kClientGone{.status = 499, .message = "the client is gone", .type
 void drop_beyond(Choice& choice, const Tokenizer& tokenizer) {
   size_t bytes = 0, kept = 0;
   for (; kept < choice.tokens.size() && bytes < choice.text.size(); ++kept)
-    bytes += tokenizer.piece(choice.tokens[kept].id, true).size();
+    bytes += tokenizer.piece(choice.tokens[kept].id, false).size();
   choice.tokens.resize(kept);
 }
 

@@ -70,7 +70,7 @@ json completion_logprobs(std::span<const GeneratedToken> tokens, const Tokenizer
     top[token_key(token.id, tokenizer)] = token.logprob;  // also where others are likelier
     tops.push_back(std::move(top));
     offsets.push_back(offset);
-    offset += characters(tokenizer.piece(token.id, true));
+    offset += characters(tokenizer.piece(token.id, false));  // as it is in the text
   }
   return {{"tokens", texts},
           {"token_logprobs", values},

@@ -101,7 +101,8 @@ void RequestTable::add(const StepRecord& record) {
     if (one.admitted < 0) one.admitted = record.begin_seconds;
   }
   for (const BatchPlan::PrefixHit& hit : record.prefix_hits)
-    named(hit.request).cached_tokens += hit.tokens;
+    // Who comes back after a preemption finds what was its own.
+    if (RequestRow& one = named(hit.request); one.preemptions == 0) one.cached_tokens += hit.tokens;
   for (const RequestId id : record.preempted_recompute) {
     RequestRow& one = named(id);
     one.state = RequestState::kPreempted;
@@ -115,6 +116,7 @@ void RequestTable::add(const StepRecord& record) {
   }
   for (const StepMember& member : record.members) {
     RequestRow& one = named(member.request);
+    if (one.told_end) continue;  // this step was under way already
     // It was there all the time, if a look had lost it.
     if (has_ended(one.state)) one.ended = -1;
     one.state = member.phase == StepPhase::kPrompt ? RequestState::kPrompt : RequestState::kDecode;
@@ -126,7 +128,11 @@ void RequestTable::add(const StepRecord& record) {
     one.last_token = record.end_seconds;
   }
   for (const RequestId id : record.cancelled) named(id).cancel_asked = true;
-  for (const RequestId id : record.finished) end(named(id), record.end_seconds);
+  for (const RequestId id : record.finished) {
+    RequestRow& one = named(id);
+    one.told_end = true;
+    end(one, record.end_seconds);
+  }
 }
 
 void RequestTable::end(RequestRow& row, double seconds) {

@@ -49,6 +49,7 @@ struct RequestRow {
   uint64_t seen_step = 0;  // the last step, or look, that named it
   uint64_t seen_look = 0;
   bool cancel_asked = false;
+  bool told_end = false;  // by a step, and not only by its absence
 };
 
 enum class RequestColumn : uint8_t {

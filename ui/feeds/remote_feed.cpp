@@ -200,6 +200,7 @@ void RemoteFeed::take(const ServerEvent& event) {
       steps_.clear();
       missed_ = 0;
       totals_ = {};
+      put_out_.clear();
       counts_ = {};
     }
     last_seconds_ = hello->now;
@@ -241,8 +242,11 @@ void RemoteFeed::add(StepRecord record) {
   totals_.preemptions_swap += record.preempted_swap.size();
   for (const StepMember& member : record.members)
     if (member.phase == StepPhase::kPrompt) totals_.prompt_tokens += member.tokens;
+  // Who comes back after a preemption finds what was its own.
   for (const BatchPlan::PrefixHit& hit : record.prefix_hits)
-    totals_.prefix_hit_tokens += hit.tokens;
+    if (!put_out_.contains(hit.request)) totals_.prefix_hit_tokens += hit.tokens;
+  put_out_.insert(record.preempted_recompute.begin(), record.preempted_recompute.end());
+  for (const RequestId id : record.finished) put_out_.erase(id);
   if (steps_.size() == kMostSteps) {
     steps_.erase(steps_.begin(), steps_.begin() + kMostSteps / 2);
     missed_ += kMostSteps / 2;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <unordered_set>
 #include <vector>
 
 #include "runtime/result.h"
@@ -67,6 +68,7 @@ class RemoteFeed final : public Feed {
   double last_seconds_ = 0;
   SchedulerCounts counts_;
   EngineTotals totals_;
+  std::unordered_set<RequestId> put_out_;  // and to be computed again, if they have not ended
 
   std::thread thread_;
 };

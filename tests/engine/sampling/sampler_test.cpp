@@ -59,15 +59,39 @@ TEST(Penalties, TokensAreCountedOnceEach) {
   const uint32_t prompt[] = {5, 9, 5, 1}, generated[] = {9, 2, 2};
   const auto counts = [&](float repetition) {
     std::vector<std::pair<uint32_t, uint32_t>> pairs;
-    for (const auto& entry : count_tokens(prompt, generated, repetition))
+    for (const auto& entry : count_tokens(prompt, generated, repetition, 8))
       pairs.emplace_back(entry.token, entry.count);
     return pairs;
   };
   using Pairs = std::vector<std::pair<uint32_t, uint32_t>>;
-  EXPECT_EQ(counts(1.1f), (Pairs{{9, 1}, {2, 2}, {5, 0}, {1, 0}}));
-  // A long prompt that counts for nothing would fill the slot.
+  EXPECT_EQ(counts(1.1f), (Pairs{{1, 0}, {5, 0}, {9, 1}, {2, 2}}));
+  // A prompt that counts for nothing takes no room.
   EXPECT_EQ(counts(1), (Pairs{{9, 1}, {2, 2}}));
-  EXPECT_TRUE(count_tokens({}, {}, 1.1f).empty());
+  EXPECT_TRUE(count_tokens({}, {}, 1.1f, 8).empty());
+}
+
+// A slot is filled once and then appended to, or filled again after a preemption.
+TEST(Penalties, AFullSlotIsTheSameHoweverItWasFilled) {
+  constexpr size_t kRoom = 8;
+  const std::vector<uint32_t> prompt = {1, 2, 3, 4, 5, 6, 7, 6};
+  const std::vector<uint32_t> generated = {6, 20, 21, 1, 22, 23, 20, 24, 5, 25};
+  std::vector<params::TokenCount> appended = count_tokens(prompt, {}, 1.1f, kRoom);
+  EXPECT_EQ(appended.size(), kRoom / 2);
+  EXPECT_EQ(appended.back().token, 4u) << "the last tokens of the prompt";
+  for (size_t i = 0; i < generated.size(); ++i) {
+    const auto place = std::ranges::find(appended, generated[i], &params::TokenCount::token);
+    if (place != appended.end())
+      ++place->count;
+    else if (appended.size() < kRoom)
+      appended.push_back({.token = generated[i], .count = 1});
+    const auto filled = count_tokens(prompt, std::span(generated).first(i + 1), 1.1f, kRoom);
+    ASSERT_EQ(filled.size(), appended.size()) << i;
+    for (size_t k = 0; k < filled.size(); ++k) {
+      EXPECT_EQ(filled[k].token, appended[k].token) << i;
+      EXPECT_EQ(filled[k].count, appended[k].count) << i;
+    }
+  }
+  EXPECT_EQ(appended.size(), kRoom);
 }
 
 TEST(Sampler, IsPlainlyGreedyWhereItsLargestLogitIsAllItWants) {

@@ -255,6 +255,31 @@ TEST_F(RequestTableTest, WhoWasEndedIsNotFinished) {
 }
 
 // Without looks at the scheduler: whoever was there when steps were missed may have ended in them.
+// The step after was given to the device before anybody knew.
+TEST_F(RequestTableTest, AStepThatWasUnderWayDoesNotBringWhoEndedBack) {
+  StepRecord first = step(1), second = step(2), third = step(3);
+  first.arrived = {{.request = 7, .seconds = 0.25, .prompt_tokens = 4, .max_tokens = 50}};
+  first.admitted = {7};
+  first.members = {prompt(7, 0, 4, true)};
+  second.members = {decode(7, 4)};
+  second.finished = {7};
+  third.members = {decode(7, 5)};
+  show({first, second, third});
+  EXPECT_EQ(table.find(7)->state, RequestState::kFinished);
+  EXPECT_EQ(table.find(7)->ended, 3);
+  EXPECT_EQ(table.find(7)->generated(), 2u);
+  EXPECT_EQ(table.count(RequestState::kDecode), 0u);
+}
+
+TEST_F(RequestTableTest, WhatWhoComesBackFindsOfItselfIsNoHit) {
+  StepRecord first = step(1), second = step(2), third = step(3);
+  first.prefix_hits = {{.request = 7, .tokens = 32}};
+  second.preempted_recompute = {7};
+  third.prefix_hits = {{.request = 7, .tokens = 48}};
+  show({first, second, third});
+  EXPECT_EQ(table.find(7)->cached_tokens, 32u);
+}
+
 TEST_F(RequestTableTest, WhoIsNotSeenAgainAfterAGapHasEnded) {
   StepRecord before = step(1), after = step(9);
   before.members = {decode(1, 9), decode(2, 9)};
