@@ -141,6 +141,7 @@ Result<std::vector<std::shared_ptr<TokenStream>>> Engine::submit(
                          std::make_move_iterator(made.end()));
     places.count = 0;
     unfinished_ += count;
+    metrics_.waiting.set(metrics_.waiting.value() + count);
     return {};
   };
   const Status status = queue();

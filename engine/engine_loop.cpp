@@ -61,6 +61,7 @@ void Engine::handle_messages() {
   leaving_.clear();
   for (const std::function<void()>& errand : running_errands_) errand();
   running_errands_.clear();
+  show_counts(scheduler_.counts());
 }
 
 void Engine::take_and_handle_messages() {
@@ -168,6 +169,7 @@ bool Engine::begin_step() {
   step.record.plan_seconds = seconds_between(begin, submitted);
   step.record.submit_seconds = seconds_between(began_, submitted);
   last_begin_ = begin;
+  show_counts(scheduler_.counts());
   return true;
 }
 
@@ -333,8 +335,9 @@ void Engine::publish(StepRecord& record) {
 }
 
 void Engine::show_counts(const SchedulerCounts& counts) {
+  const std::lock_guard lock(mutex_);
   metrics_.running.set(counts.running);
-  metrics_.waiting.set(counts.waiting);
+  metrics_.waiting.set(counts.waiting + new_requests_.size());
   metrics_.swapped.set(counts.swapped);
   metrics_.kv_blocks_used.set(counts.blocks_used);
   metrics_.kv_blocks_cached.set(counts.blocks_cached);
@@ -362,7 +365,7 @@ void Engine::end_request(RequestId id, FinishReason reason, std::string message)
   request->stop_clock(EngineClock::now());
   // Who sees the end of the stream sees it counted, too.
   count_end(*request, reason);
-  if (active_.empty()) show_counts(scheduler_.counts());
+  show_counts(scheduler_.counts());
   if (!request->admitted_before()) {
     const std::lock_guard lock(mutex_);
     --queued_;

@@ -53,4 +53,8 @@ class ChatTemplate {
   Source source_ = Source::kChatMl;
 };
 
+// For the person at the terminal, of a template whose source is kChatMl.
+inline constexpr std::string_view kChatMlNotice =
+    "this model brings no chat template; ChatML is used";
+
 }  // namespace hearth

@@ -21,8 +21,8 @@ struct EncodeOptions {
   // Whatever the vocabulary says: what is asked to go on must not have ended. Fine-tuned models
   // often come with the flag their training wanted.
   bool add_eos = false;
-  // "<|im_end|>" in the text becomes that token. Off for what users type: they must not be able to
-  // end their turn by writing so.
+  // "<|im_end|>" in the text becomes that token. On for what a chat template made, which has the
+  // messages in it as they were written: who writes so ends a turn, as with other runtimes.
   bool parse_special = false;
 };
 

@@ -497,6 +497,7 @@ TEST(Engine, GaugesFollowWhatHappensBetweenSteps) {
     auto stream = engine->submit({.prompt = made_up_prompt(40, i), .max_tokens = 4});
     ASSERT_TRUE(stream.ok());
     streams.push_back(*stream);
+    EXPECT_EQ(metrics.waiting.value(), i + 1);
   }
   settle();
   EXPECT_EQ(metrics.waiting.value(), 3);

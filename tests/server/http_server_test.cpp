@@ -89,6 +89,8 @@ class ServedPrompts : public ServedStandIn {
         EXPECT_TRUE(choice["finish_reason"].is_null()) << "after its end: " << line;
         choice["text"] = choice["text"].get<std::string>() + part["text"].get<std::string>();
         choice["finish_reason"] = part["finish_reason"];
+        if (part["logprobs"].is_null()) continue;
+        for (const json& token : part["logprobs"]["tokens"]) choice["tokens"].push_back(token);
       }
     }
     return choices;
@@ -163,6 +165,23 @@ TEST_F(ServedPrompts, LogprobsAreOfTheTextsTokens) {
   std::string text;
   for (const json& token : kept) text += token.get<std::string>();
   EXPECT_EQ(text, stopped["text"]);
+}
+
+TEST_F(ServedPrompts, AStreamHasTheLogprobsOfTheWholeReply) {
+  const auto ask = [&](const std::string& more) {
+    return post(kCompletion, completion("\"a\"", R"(,"logprobs":1)" + more));
+  };
+  const std::string end = ask("").json()["choices"][0]["logprobs"]["tokens"][3];
+  // A stop string that comes, one that begins in the middle of a token, and one that never comes.
+  for (const std::string& stop : {end, end.substr(end.size() / 2), std::string("never")}) {
+    const std::string stopping = R"(,"stop":)" + json(stop).dump();
+    const json whole = ask(stopping).json()["choices"][0];
+    json usage;
+    const json streamed = assembled(ask(stopping + R"(,"stream":true)").body, usage)[0];
+    EXPECT_EQ(streamed["text"], whole["text"]) << stop;
+    EXPECT_EQ(streamed.value("tokens", json::array()), whole["logprobs"]["tokens"]) << stop;
+    EXPECT_EQ(streamed["finish_reason"], whole["finish_reason"]) << stop;
+  }
 }
 
 TEST_F(ServedPrompts, ALimitBeyondTheContextIsTheContext) {

@@ -176,5 +176,11 @@ TEST_F(ChatCommand, SeveralLinesAreOneQuestion) {
   EXPECT_EQ(saved("kept")["messages"][2]["content"], "Hello \nthere");
 }
 
+TEST_F(ChatCommand, ATextInQuotesIsNoCommand) {
+  const Finished result = chat("\"\"\"\n/quit\n\"\"\"\n/save " + path("kept") + "\n");
+  EXPECT_THAT(lines_of(result.out), SizeIs(1)) << result.out;
+  EXPECT_EQ(saved("kept")["messages"][0]["content"], "/quit\n");
+}
+
 }  // namespace
 }  // namespace hearth::testing

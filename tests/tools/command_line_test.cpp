@@ -71,6 +71,8 @@ TEST(CommandLine, AWrongWordIsAUsageErrorInOneLine) {
         {"run", "-p", "x", "--seed", "-1"},
         {"run", "-p", "x", "--seed", "99999999999999999999"},
         {"run", "-p", "x", "-n", ""},
+        {"run", "-p", "x", "-n", "010"},
+        {"logits", "--ids", "1,007"},
         {"run", "-p", "x", "--swap", "-1"},
         {"logits", "--ids", ""},
         {"bench", "-p", "4294967295"},

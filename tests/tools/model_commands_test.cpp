@@ -54,6 +54,10 @@ TEST(Info, NoSequenceIsLongerThanThePoolOrTheModel) {
   EXPECT_EQ(longer.exit_code, 0) << longer.err;
   EXPECT_THAT(longer.out, HasSubstr("fits with a context of 1024"));
   EXPECT_THAT(longer.out, HasSubstr("not 5000"));
+  const auto told = hearth_json({"info", "-m", kTiny, "--ctx", "5000"});
+  EXPECT_EQ(told["asked_context"], 5000);
+  EXPECT_EQ(told["planned_context"], 1024);
+  EXPECT_EQ(told["fits"], false);
 }
 
 TEST(Info, TheEmbeddedModelIsTheDefault) {

@@ -404,6 +404,12 @@ TEST_F(Server, FiveThousandMalformedRequestsHarmNobody) {
   EXPECT_EQ(server_->get("/health").json()["status"], "ok");
 }
 
+TEST(ServerWithAName, IsCalledSo) {
+  Serving server({"--name", "hearth"});
+  ASSERT_NE(server.port(), 0) << server.log();
+  EXPECT_EQ(server.get("/v1/models").json()["data"][0]["id"], "hearth");
+}
+
 TEST(ServerWithAKey, LetsInWhoHasIt) {
   Serving server({"--api-key", "open sesame", "--cors", "http://page"});
   ASSERT_NE(server.port(), 0) << server.log();

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "runtime/log.h"
 #include "runtime/memory.h"
 #include "tools/chat/interrupt.h"
 
@@ -95,7 +96,7 @@ Status ChatLoop::run() {
       continue;
     }
     if (input.text.find_first_not_of(" \t\n") == std::string::npos) continue;
-    if (input.text.front() == '/') {
+    if (input.text.front() == '/' && !input.quoted) {
       obey(input.text);
     } else {
       if (!edited.empty()) conversation_.undo();
@@ -112,8 +113,7 @@ Status ChatLoop::run() {
 void ChatLoop::greet() const {
   say(fmt::format("{} on {}, context of {} tokens. /help lists commands.", session_.file().name(),
                   session_.device().caps().name, session_.runner().options().limits.context));
-  if (chat_.source() == ChatTemplate::Source::kChatMl)
-    say("This model brings no chat template; ChatML is used.");
+  if (chat_.source() == ChatTemplate::Source::kChatMl) log_line(kChatMlNotice);
 }
 
 void ChatLoop::say(std::string_view line) const { fmt::print(stderr, "{}\n", line); }

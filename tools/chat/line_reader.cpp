@@ -86,7 +86,6 @@ std::optional<std::string> LineReader::read_line(const std::string& prompt,
 
 LineReader::Input LineReader::read(const std::string& prompt, const std::string& initial) {
   Input input;
-  bool quoted = false;
   std::string next_prompt = prompt, next_initial = initial;
   while (true) {
     const std::optional<std::string> line = read_line(next_prompt, next_initial);
@@ -96,16 +95,19 @@ LineReader::Input LineReader::read(const std::string& prompt, const std::string&
       std::cin.clear();
       return {.end = End::kInterrupted};
     }
-    if (!line) return {.end = input.text.empty() ? End::kClosed : End::kText, .text = input.text};
+    if (!line) {
+      if (input.text.empty()) input.end = End::kClosed;
+      return input;
+    }
     next_prompt = "... ";
     next_initial.clear();
     if (*line == kQuote) {
-      if (quoted) return input;
-      quoted = true;
+      if (input.quoted) return input;
+      input.quoted = true;
       continue;
     }
     input.text += *line;
-    if (quoted) {
+    if (input.quoted) {
       input.text += '\n';
     } else if (!input.text.empty() && input.text.back() == '\\') {
       input.text.back() = '\n';

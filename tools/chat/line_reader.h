@@ -24,6 +24,7 @@ class LineReader {
   struct Input {
     End end = End::kText;
     std::string text;
+    bool quoted = false;  // between """, where a command is a text like any other
   };
   // `initial` is there to be edited, on a terminal.
   Input read(const std::string& prompt, const std::string& initial = {});

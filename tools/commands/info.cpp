@@ -68,9 +68,11 @@ nlohmann::json to_json(const ModelFacts& facts) {
     json["no_device"] = facts.no_device;
   if (facts.memory) {
     json["activation_bytes"] = facts.memory->activation_bytes;
-    json["fits"] = facts.memory->fits;
+    const uint32_t planned = facts.memory->context;
+    json["fits"] = facts.memory->fits && facts.asked_context <= planned;
     json["max_context"] = facts.memory->max_context;
-    json["asked_context"] = facts.memory->context;
+    json["asked_context"] = std::max(facts.asked_context, planned);
+    json["planned_context"] = planned;
     json["needed_bytes"] = needed_bytes(*facts.memory);
     json["free_bytes"] = facts.memory->free_bytes;
     json["kv_blocks"] = facts.memory->kv_blocks;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "engine/session.h"
+#include "runtime/log.h"
 #include "tools/commands/command.h"
 #include "tools/commands/model_options.h"
 
@@ -85,6 +86,7 @@ class RunCommand : public Command {
     std::string text = prompt_;
     if (chat_) {
       HEARTH_ASSIGN(const ChatTemplate* chat, session.chat_template());
+      if (chat->source() == ChatTemplate::Source::kChatMl) log_line(kChatMlNotice);
       std::vector<ChatMessage> messages;
       if (!system_.empty()) messages.push_back({"system", system_});
       messages.push_back({"user", prompt_});

@@ -12,6 +12,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/model_options.h"
 #include "tools/commands/policy_options.h"
+#include "tools/server/http_listener.h"
 #include "tools/server/http_server.h"
 #include "tools/server/shutdown_signals.h"
 
@@ -38,6 +39,12 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Of a file, or of a folder, which may have dots in its name and a slash behind it.
+std::string name_of(const std::filesystem::path& model) {
+  const std::filesystem::path last = model.has_filename() ? model : model.parent_path();
+  return (last.extension() == ".gguf" ? last.stem() : last.filename()).string();
+}
+
 class ServeCommand : public Command {
  public:
   ServeCommand() : Command("serve", "Serve a model over HTTP, as OpenAI's API") {
@@ -56,7 +63,7 @@ class ServeCommand : public Command {
                 "KEY");
     app.add_option("--api-key-file", key_file_, "File with the key in its first line");
     app.add_option("--cors", server_.cors_origin, "Origin that browsers may call from, or *");
-    app.add_option("--name", server_.model_name, "What the model is called in replies");
+    name_ = app.add_option("--name", server_.model_name, "What the model is called in replies");
     app.add_option("--max-seqs", model_.session.max_sequences, "Requests in the batch at most")
         ->check(CLI::Range(1u, 4096u))
         ->capture_default_str();
@@ -87,8 +94,7 @@ class ServeCommand : public Command {
     HEARTH_ASSIGN(const Policy policy,
                   switches_.apply(model_.before_switches(*named_policy(policy_name_)), label));
     model_.take_policy(policy);
-    if (!model_.model.empty() && server_.model_name == "hearth")
-      server_.model_name = std::filesystem::path(model_.model).stem().string();
+    if (!model_.model.empty() && name_->count() == 0) server_.model_name = name_of(model_.model);
     raise_descriptor_limit();
     ShutdownSignals signals;
     HEARTH_ASSIGN(const auto server, HttpServer::create(server_));
@@ -97,11 +103,14 @@ class ServeCommand : public Command {
       return Error{
           ErrorKind::kUnsupported,
           fmt::format("{} has no vocabulary, so it cannot be served", session->file().name())};
+    const Result<const ChatTemplate*> chat = session->chat_template();
+    if (chat.ok() && (*chat)->source() == ChatTemplate::Source::kChatMl) log_line(kChatMlNotice);
+    signals.defer();
     server->serve({.engine = session->engine(),
                    .tokenizer = *session->tokenizer(),
                    .chat_template = session->chat_template(),
                    .device = session->device().caps().name});
-    log_line(fmt::format("listening on http://{}:{}", server_.host, server->port()));
+    log_line(fmt::format("listening on http://{}", host_and_port(server_.host, server->port())));
     signals.wait();
     log_line("draining; once more to leave at once");
     server->drain();
@@ -112,6 +121,7 @@ class ServeCommand : public Command {
   ModelOptionsGroup model_;
   ServerOptions server_;
   PolicySwitchOptions switches_;
+  CLI::Option* name_ = nullptr;
   std::string policy_name_ = "continuous";
   std::string key_file_;
 };

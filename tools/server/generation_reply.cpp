@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <random>
 #include <span>
@@ -229,12 +230,37 @@ std::string GenerationReply::take(size_t index, GeneratedToken token) {
   std::string text;
   if (!std::exchange(part.opened, true) && head_.kind == ApiKind::kChat)
     text += to_event(first_chunk(head_, index));
+  if (counts && has_stops_) {
+    std::string shown = std::exchange(token.text, std::string());
+    part.held.push_back(std::move(token));
+    return text + tell_held(index, std::move(shown), false);
+  }
+  part.shown += token.text.size();
   // Half a character has nothing to show yet, unless somebody counts tokens.
   if (counts)
     text += to_event(token_chunk(head_, index, token, model_.tokenizer, part.offset));
   else if (!token.text.empty())
     text += to_event(token_chunk(head_, index, token));
   return text;
+}
+
+// `text`, and of the tokens that were held back those whose text has been shown, or, with `begun`,
+// a part of it.
+std::string GenerationReply::tell_held(size_t index, std::string text, bool begun) {
+  Part& part = parts_[index];
+  part.shown += text.size();
+  std::string events;
+  auto token = part.held.begin();
+  for (; token != part.held.end(); ++token) {
+    const size_t end = part.told + model_.tokenizer.piece(token->id, false).size();
+    if (begun ? part.told >= part.shown : end > part.shown) break;
+    part.told = end;
+    token->text = std::exchange(text, std::string());
+    events += to_event(token_chunk(head_, index, *token, model_.tokenizer, part.offset));
+  }
+  part.held.erase(part.held.begin(), token);
+  if (!text.empty()) events += to_event(token_chunk(head_, index, {.text = std::move(text)}));
+  return events;
 }
 
 std::string GenerationReply::close(size_t index) {
@@ -252,6 +278,11 @@ std::string GenerationReply::close(size_t index) {
   std::string text;
   // A choice that ended before its first token has a role all the same.
   if (!part.opened && head_.kind == ApiKind::kChat) text = to_event(first_chunk(head_, index));
+  // What is still held back belongs to a stop string from its first byte on, or to nothing.
+  part.shown = part.choice.end.reason == FinishReason::kStop
+                   ? part.shown + part.choice.end.text.size()
+                   : std::numeric_limits<size_t>::max();
+  text += tell_held(index, {}, true);
   return text + to_event(last_chunk(head_, index, part.choice.end));
 }
 

@@ -43,6 +43,9 @@ class GenerationReply {
     std::optional<GeneratedToken> first;  // taken by wait_for_start
     Choice choice;
     size_t offset = 0;  // characters of the tokens that were written
+    // With stop strings: tokens that are not written yet, since their text is not; bytes of both.
+    std::vector<GeneratedToken> held;
+    size_t told = 0, shown = 0;
     bool opened = false, closed = false;
   };
   GenerationReply(const ServedModel& model, ReplyHead head, const ApiRequest& request);
@@ -51,6 +54,7 @@ class GenerationReply {
   std::vector<GenerationEnd> ends() const;
   bool is_text(const GeneratedToken& token) const;
   std::string take(size_t index, GeneratedToken token);
+  std::string tell_held(size_t index, std::string text, bool begun);
   std::string close(size_t index);
   std::string take_all();
 

@@ -67,6 +67,11 @@ int listen_at(const addrinfo& address) {
 HttpListener::HttpListener(const HttpListenerOptions& options, Handler handler, Refusal refusal)
     : options_(options), handler_(std::move(handler)), refusal_(std::move(refusal)) {}
 
+std::string host_and_port(const std::string& host, int port) {
+  return host.find(':') != std::string::npos ? fmt::format("[{}]:{}", host, port)
+                                             : fmt::format("{}:{}", host, port);
+}
+
 HttpListener::~HttpListener() { close(); }
 
 Result<std::unique_ptr<HttpListener>> HttpListener::create(const HttpListenerOptions& options,
@@ -83,16 +88,18 @@ Status HttpListener::open_socket() {
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   const std::string port = fmt::format("{}", options_.port);
   if (const int failed = getaddrinfo(options_.host.c_str(), port.c_str(), &hints, &found))
-    return Error{ErrorKind::kInvalid, fmt::format("cannot listen on {}:{}: {}", options_.host,
-                                                  options_.port, gai_strerror(failed))};
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("cannot listen on {}: {}", host_and_port(options_.host, options_.port),
+                             gai_strerror(failed))};
   for (const addrinfo* address = found; address != nullptr && listener_ < 0;
        address = address->ai_next)
     listener_ = listen_at(*address);
   const int failure = errno;
   freeaddrinfo(found);
   if (listener_ < 0)
-    return Error{ErrorKind::kIo, fmt::format("cannot listen on {}:{}: {}", options_.host,
-                                             options_.port, std::strerror(failure))};
+    return Error{ErrorKind::kIo,
+                 fmt::format("cannot listen on {}: {}", host_and_port(options_.host, options_.port),
+                             std::strerror(failure))};
   port_ = port_of(listener_);
   return {};
 }

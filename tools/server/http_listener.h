@@ -28,6 +28,9 @@ struct HttpListenerOptions {
   HttpClock::duration write_time = std::chrono::seconds(30);  // without the client reading
 };
 
+// As it stands in a URL, where a host of numbers and colons is in brackets.
+std::string host_and_port(const std::string& host, int port);
+
 class HttpListener {
  public:
   // Called on any thread, several at once.

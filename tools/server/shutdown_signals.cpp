@@ -9,10 +9,11 @@ namespace hearth {
 namespace {
 
 int wake_pipe[2] = {-1, -1};
-volatile std::sig_atomic_t asked = 0;
+volatile std::sig_atomic_t deferred = 0, asked = 0;
 struct sigaction previous_term, previous_int;
 
-void on_signal(int) {
+void on_signal(int signal) {
+  if (deferred == 0) _exit(128 + signal);
   if (asked != 0) _exit(1);
   asked = 1;
   const char byte = 0;
@@ -41,8 +42,11 @@ ShutdownSignals::~ShutdownSignals() {
     close(end);
     end = -1;
   }
+  deferred = 0;
   asked = 0;
 }
+
+void ShutdownSignals::defer() { deferred = 1; }
 
 void ShutdownSignals::wait() {
   char byte = 0;

@@ -1,5 +1,5 @@
-// SIGTERM and SIGINT as something to wait for. The first one asks to finish, the second ends the
-// program at once.
+// SIGTERM and SIGINT as something to wait for. Once there is something to finish, the first one
+// asks to do so, and the second ends the program at once.
 #pragma once
 
 namespace hearth {
@@ -12,6 +12,8 @@ class ShutdownSignals {
   ShutdownSignals(const ShutdownSignals&) = delete;
   ShutdownSignals& operator=(const ShutdownSignals&) = delete;
 
+  // From now on; until then the first one ends the program at once, too.
+  void defer();
   // Until the first signal.
   void wait();
 };
