@@ -12,6 +12,7 @@ namespace hearth::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class SmallModel : public MadeUpFile {
@@ -58,6 +59,18 @@ TEST(Gemma, SilenceMeansNoneOnlyInFolders) {
     EXPECT_EQ(folder.attention_soft_cap, 0) << name;
     EXPECT_EQ(folder.logit_soft_cap, 0) << name;
     EXPECT_THAT(folder.windowed, IsEmpty()) << name;
+  }
+}
+
+// Refused before lists of so many layers are made, which would take seconds and 512 MB.
+TEST(Layers, AreBounded) {
+  for (const std::string name : {"llama", "gemma2", "gemma3"}) {
+    SmallModel file(name);
+    file.set(name + ".block_count", uint64_t{4294967295})
+        .set(name + ".attention.sliding_window", uint64_t{512});
+    const auto config = (*find_architecture(file))->read_config(file);
+    ASSERT_FALSE(config.ok()) << name;
+    EXPECT_THAT(config.error().message, HasSubstr("4294967295 layers are no model"));
   }
 }
 
