@@ -68,6 +68,17 @@ TEST(Engine, WhatCanNeverRunIsRefusedWithTheNumbers) {
   EXPECT_EQ(engine->metrics().requests_submitted.value(), 0u);
 }
 
+TEST(Engine, WhoIsRefusedKeepsNoPlaceInTheQueue) {
+  StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
+  GenerationRequest request = small_request(1);
+  request.prompt[3] = 5000;
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(refusal(engine, request).kind, ErrorKind::kInvalid);
+  std::vector<Stream> streams;
+  for (uint32_t i = 0; i < 5; ++i) streams.push_back(submitted(engine, small_request(i)));
+  engine->resume();
+  for (const Stream& stream : streams) read_ids(*stream);
+}
+
 TEST(Engine, SeveralAreTakenAllOrNone) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
   std::vector<GenerationRequest> requests(3, small_request(1));

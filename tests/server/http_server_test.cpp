@@ -184,6 +184,37 @@ TEST_F(ServedPrompts, AStreamHasTheLogprobsOfTheWholeReply) {
   }
 }
 
+class ServedScript : public ServedPrompts {
+ protected:
+  std::vector<TokenId> script() const override {
+    return tokenizer_->encode("Once<|end|> upon<|end|> a time, there was a fox",
+                              {.add_bos = false, .parse_special = true});
+  }
+};
+
+// A token that ends nothing, since that is ignored, and shows nothing.
+TEST_F(ServedScript, LogprobsCountWhatTheTextShows) {
+  const auto ask = [&](const std::string& more) {
+    return post(kCompletion, R"({"temperature":0,"ignore_eos":true,"max_tokens":9,"prompt":"a",
+                                 "logprobs":0,"stop":"there")" +
+                                 more + "}");
+  };
+  const json whole = ask("").json()["choices"][0];
+  const std::string text = whole["text"];
+  EXPECT_EQ(text, "Once upon a time, ");
+  const json& tokens = whole["logprobs"]["tokens"];
+  std::string shown;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    EXPECT_EQ(whole["logprobs"]["text_offset"][i], shown.size()) << tokens;
+    if (tokens[i] != "<|end|>") shown += tokens[i].get<std::string>();
+  }
+  EXPECT_EQ(shown.substr(0, text.size()), text) << tokens;
+  json usage;
+  const json streamed = assembled(ask(R"(,"stream":true)").body, usage)[0];
+  EXPECT_EQ(streamed["text"], text);
+  EXPECT_EQ(streamed["tokens"], tokens);
+}
+
 TEST_F(ServedPrompts, ALimitBeyondTheContextIsTheContext) {
   const json reply =
       post(kCompletion, R"({"prompt":[1,2,3,4],"ignore_eos":true,"max_tokens":100000})").json();

@@ -30,6 +30,7 @@ class ServedStandIn : public ::testing::Test {
                                       .pool_blocks = 256,
                                       .max_queue = 64}};
     options.vocabulary = tokenizer_->size();
+    options.script = script();
     engine_ = std::make_unique<StandInEngine>(options, Policy{}, tokenizer_.get());
     auto server = HttpServer::create({.port = 0});
     ASSERT_TRUE(server.ok()) << server.error().message;
@@ -37,6 +38,8 @@ class ServedStandIn : public ::testing::Test {
     server_->serve({.engine = **engine_, .tokenizer = *tokenizer_, .chat_template = chat_.get()});
   }
   void TearDown() override { server_.reset(); }
+  // What every reply says; empty: made-up tokens.
+  virtual std::vector<TokenId> script() const { return {}; }
 
   HttpAnswer get(const std::string& path) const { return HttpClient(server_->port()).get(path); }
   HttpAnswer post(const std::string& path, const std::string& body) const {

@@ -202,6 +202,24 @@ TEST(RemoteFeed, CountsWhatItMissedAndKnowsAnotherEngine) {
   EXPECT_LE(missed, 4u);
 }
 
+TEST(RemoteFeed, WhatWhoComesBackFindsOfItselfIsNoHit) {
+  const auto step = [](StepRecord record) { return "data: " + step_event(record).dump() + "\n\n"; };
+  CannedServer server(
+      {events("event: hello\ndata: " + hello_event({.model = "m", .instance = 1, .now = 1}).dump() +
+              "\n\n" + step({.step = 1, .prefix_hits = {{.request = 7, .tokens = 32}}}) +
+              step({.step = 2, .preempted_recompute = {7}}) +
+              step({.step = 3, .prefix_hits = {{.request = 7, .tokens = 48}}}))});
+  const auto feed = feed_of(server.port());
+  EngineView view;
+  uint64_t steps = 0;
+  ASSERT_TRUE(comes_true([&] {
+    feed->poll(view);
+    steps += view.new_steps.size();
+    return steps == 3;
+  }));
+  EXPECT_EQ(view.totals.prefix_hit_tokens, 32u);
+}
+
 // An engine that has nothing more to do makes no steps that would say so.
 TEST(RemoteFeed, CountsFollowWithoutSteps) {
   StepRecord last{.step = 1};
