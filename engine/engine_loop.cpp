@@ -61,7 +61,6 @@ void Engine::handle_messages() {
   leaving_.clear();
   for (const std::function<void()>& errand : running_errands_) errand();
   running_errands_.clear();
-  show_counts(scheduler_.counts());
 }
 
 void Engine::take_and_handle_messages() {

@@ -74,7 +74,7 @@ void norm_kept(FreshF32x4 x, FreshF32x4 residual, F32x4 y) {
   float squares = 0.0;
   [[unroll]] for (uint k = 0; k < kKept; ++k) {
     const uint i = lane + k * lanes;
-    if (kAdd != 0 && i < quads) F32x4(uint64_t(x)).at[i] = kept[k];
+    if (kAdd != 0 && i < quads) F32x4(uint64_t(x)).at[i] = kept[k];  // fresh views are for reading
     squares += dot(kept[k], kept[k]);
   }
   const float scale = norm_scale(squares);

@@ -526,6 +526,19 @@ TEST(Engine, GaugesFollowWhatHappensBetweenSteps) {
   EXPECT_EQ(metrics.kv_blocks_cached.value(), 0);
 }
 
+// While the first step is under way, which may take a second on a slow device.
+TEST(Engine, GaugesShowWhoRunsBeforeItsFirstStepIsDone) {
+  StandInEngine engine({.limits = kLimits});
+  engine.executor().delay = milliseconds(500);
+  const Stream stream = submitted(engine, small_request(1, 2));
+  const Metrics& metrics = engine->metrics();
+  EXPECT_TRUE(comes_true([&] { return metrics.running.value() == 1; }));
+  EXPECT_EQ(metrics.steps.value(), 0u);
+  EXPECT_EQ(metrics.waiting.value(), 0);
+  engine.executor().delay = milliseconds(0);
+  read_ids(*stream);
+}
+
 TEST(Engine, SlowMotionKeepsItsPaceAndStillAnswers) {
   StandInEngine engine({.limits = kLimits});
   engine->set_pace(50);
