@@ -16,6 +16,7 @@
 #include "tools/bench/reports.h"
 #include "tools/bench/step_profile.h"
 #include "tools/commands/command.h"
+#include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
 
 namespace hearth {
@@ -28,35 +29,39 @@ class BenchCommand : public Command {
  public:
   BenchCommand() : Command("bench", "How fast this machine is") {}
 
-  void declare(CLI::App& app) override {
-    model_.declare(app);
-    auto* kernels = app.add_flag("--kernels", kernels_,
-                                 "Time every kernel instead of a model, beside the ceilings");
-    app.add_option("--filter", filter_, "With --kernels: only families whose name contains this")
-        ->needs(kernels);
-    app.add_flag("--profile", profile_, "Show where the time of steps goes instead")
-        ->excludes(kernels);
-    prompt_ =
-        app.add_option("-p,--prompt", bench_.prompt, "Tokens of the prompt; 0: leave that test out")
-            ->check(CLI::Range(0u, kMostContext))
-            ->capture_default_str();
-    app.add_option("-n,--tokens", bench_.tokens, "Tokens to generate; 0: leave that test out")
-        ->check(CLI::Range(0u, kMostTokens))
-        ->capture_default_str();
-    app.add_option("--batch", bench_.batches, "Streams side by side, as 1,8,64")
-        ->delimiter(',')
-        ->check(CLI::Range(1u, 65536u))
-        ->capture_default_str();
-    app.add_option("--context", bench_.context, "Tokens that streams have before they are timed")
-        ->check(CLI::Range(0u, kMostContext))
-        ->capture_default_str();
-    app.add_option("--reps", bench_.repetitions, "How often each test is run")
-        ->check(CLI::Range(1u, 1000u))
-        ->capture_default_str();
-    app.add_option("--step-tokens", model_.session.max_step_tokens,
-                   "Tokens a step; 0: what suits the device")
-        ->check(CLI::Range(0u, 1u << 20));
-    app.add_flag("--json", json_, "One JSON object on stdout");
+  void declare(Options& options) override {
+    options.example("hearth bench -m model.gguf");
+    options.example("hearth bench -p 512 -n 128 --batch 1,8,64");
+    options.group("Test");
+    prompt_ = &options
+                   .add("-p,--prompt N", &bench_.prompt,
+                        "Length of the prompt to time, in tokens; 0 skips the prompt test")
+                   .range(0, kMostContext);
+    options
+        .add("-n,--tokens N", &bench_.tokens,
+             "Tokens to generate per sequence; 0 skips the decode tests")
+        .range(0, kMostTokens);
+    options.add("--batch LIST", &bench_.batches, "Batch sizes to time decoding at")
+        .separator(',')
+        .range(1, 65536);
+    options
+        .add("--context N", &bench_.context, "Tokens each sequence already has when timing starts")
+        .range(0, kMostContext);
+    options.add("--reps N", &bench_.repetitions, "Repetitions of each test").range(1, 1000);
+    Option& kernels =
+        options.add("--kernels", &kernels_, "Time every kernel on its own instead of a model");
+    options.add("--filter TEXT", &filter_, "Only kernel families whose name contains TEXT")
+        .needs(kernels);
+    options.add("--profile", &profile_, "Show where the time of a step goes instead of tokens/s")
+        .excludes(kernels);
+    options.group("Output");
+    add_json_option(options, &json_);
+    model_.declare(options);
+    options
+        .add("--step-tokens N", &model_.session.max_step_tokens,
+             "Most tokens per step; 0 picks what suits the device")
+        .range(0, 1u << 20)
+        .advanced();
   }
 
   Status run() override { return kernels_ ? run_kernels() : run_model(); }
@@ -104,7 +109,7 @@ class BenchCommand : public Command {
     HEARTH_ASSIGN(std::unique_ptr<ModelFile> file, model_.open_file());
     HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
     // The usual prompt is too long for some small models.
-    if (prompt_->count() == 0) bench_.prompt = std::min(bench_.prompt, plan.config.context - 1);
+    if (!prompt_->given()) bench_.prompt = std::min(bench_.prompt, plan.config.context - 1);
     if (bench_.tokens == 0) bench_.batches.clear();
     if (bench_.prompt == 0 && bench_.batches.empty())
       return Error{ErrorKind::kInvalid, "with -p 0 and -n 0 there is nothing to time"};
@@ -175,7 +180,7 @@ class BenchCommand : public Command {
 
   ModelOptionsGroup model_;
   ModelBenchOptions bench_;
-  CLI::Option* prompt_ = nullptr;
+  const Option* prompt_ = nullptr;
   bool kernels_ = false, profile_ = false, json_ = false;
   std::string filter_;
 };

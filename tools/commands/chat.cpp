@@ -11,12 +11,14 @@ class ChatCommand : public Command {
  public:
   ChatCommand() : Command("chat", "Talk to a model in the terminal") {}
 
-  void declare(CLI::App& app) override {
-    model_.declare(app);
-    sampling_.declare(app);
-    app.add_option("--system", system_, "The system prompt");
-    app.add_option("-n,--tokens", tokens_, "The longest answer; 0: until the model ends");
-    app.add_option("--load", load_, "Go on with a conversation that /save wrote");
+  void declare(Options& options) override {
+    options.example("hearth chat -m model.gguf --system \"Answer in one sentence.\"");
+    options.group("Conversation");
+    options.add("--system TEXT", &system_, "System prompt");
+    options.add("-n,--tokens N", &tokens_, "Longest answer in tokens; 0 lets the model decide");
+    options.add("--load FILE", &load_, "Continue a conversation that /save wrote");
+    model_.declare(options);
+    sampling_.declare(options);
   }
 
   Status run() override {

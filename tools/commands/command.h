@@ -1,12 +1,12 @@
-// A command of the `hearth` program. One file a command: it defines a class and one static object
-// of it, and main finds it by itself.
+// A command of the `hearth` program. Each command is one file with a class and one static object of
+// it; main finds the object by itself.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "runtime/result.h"
+#include "tools/options/options.h"
 
 namespace hearth {
 
@@ -20,12 +20,12 @@ class Command {
   const std::string& name() const { return name_; }
   const std::string& about() const { return about_; }
 
-  // Declares options, bound to members.
-  virtual void declare(CLI::App& app) = 0;
-  // Runs after parsing. What the user asked for goes to stdout, all else to stderr.
+  // Declares options and the members they set.
+  virtual void declare(Options& options) = 0;
+  // Called once the members are set. Prints what the user asked for to stdout, all else to stderr.
   virtual Status run() = 0;
 
-  // Every command of the program, by name.
+  // All commands, sorted by name.
   static std::vector<Command*> all();
 
  private:

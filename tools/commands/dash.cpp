@@ -1,4 +1,6 @@
 // hearth dash: the dashboard.
+#include <limits>
+
 #include "tools/commands/command.h"
 #include "tools/commands/model_options.h"
 
@@ -18,37 +20,48 @@ class DashCommand : public Command {
   }
 
 #ifdef HEARTH_DASHBOARD
-  void declare(CLI::App& app) override {
-    model_.declare(app);
-    app.add_option("--max-seqs", model_.session.max_sequences, "Sequences that run at a time")
-        ->check(CLI::Range(1u, 4096u));
-    app.add_flag("--demo", options_.demo, "A real scheduler over a made-up device: no model");
-    app.add_option("--connect", options_.connect, "Shows a `hearth serve`, as http://host:port");
-    app.add_option("--api-key", options_.api_key, "Of that server");
-    app.add_option("--window-device", options_.window.device.device,
-                   "The device that draws the window; otherwise the best that can");
-    app.add_option("--width", options_.window.width, "Of the window")
-        ->check(CLI::Range(200, 16384));
-    app.add_option("--height", options_.window.height, "Of the window")
-        ->check(CLI::Range(150, 16384));
-    app.add_option("--zoom", options_.zoom, "Size of everything: 0.75 to 2")
-        ->check(CLI::Range(0.75, 2.0));
-    app.add_flag("--dark,!--light", dark_, "Colours; otherwise as last time");
-    app.add_option("--fps", options_.frames_per_s, "Frames a second at most")
-        ->check(CLI::PositiveNumber);
-    app.add_option("--state", state_, "Where settings and chats are kept; \"none\": nowhere");
-    app.add_option("--script", options_.script, "Acts out a file (docs/dashboard.md)");
-    app.add_option("--output", options_.output_folder, "Where the script's files go");
-    app.add_option("--screenshot", options_.screenshot, "A PNG of the last of --frames frames");
-    app.add_option("--frames", options_.frames, "Ends after so many");
-    app.add_flag("--validate", validate_,
-                 "With Vulkan's validation layers: a message is a failure");
-    app_ = &app;
+  void declare(Options& options) override {
+    options.example("hearth dash -m model.gguf");
+    options.example("hearth dash --connect http://localhost:8080");
+    options.group("What to show");
+    options.add("--demo", &options_.demo, "A real scheduler on a simulated device; needs no model");
+    options.add("--connect URL", &options_.connect,
+                "A running hearth serve, such as http://host:8080");
+    options.add("--api-key KEY", &options_.api_key, "API key of that server");
+    options
+        .add("--max-seqs N", &model_.session.max_sequences, "Most sequences in the batch at once")
+        .range(1, 4096);
+    options.group("Window");
+    options.add("--width N", &options_.window.width, "Width in pixels").range(200, 16384);
+    options.add("--height N", &options_.window.height, "Height in pixels").range(150, 16384);
+    options.add("--zoom X", &options_.zoom, "Size of text and panels, 0.75 to 2").range(0.75, 2);
+    theme_ = &options.add("--dark,!--light", &dark_, "Colours; by default as last time");
+    options.add("--fps X", &options_.frames_per_s, "Most frames per second")
+        .range(std::numeric_limits<double>::min(), 1e9)
+        .advanced();
+    options
+        .add("--window-device NAME", &options_.window.device.device,
+             "Device that draws the window, by index or part of its name")
+        .advanced();
+    options.group("Files and scripts");
+    options.add("--state FOLDER", &state_,
+                "Where settings and chats are kept; \"none\" keeps nothing");
+    options.add("--script FILE", &options_.script, "Run a script (docs/dashboard.md)").advanced();
+    options.add("--output FOLDER", &options_.output_folder, "Where the script's files go")
+        .advanced();
+    options.add("--screenshot FILE", &options_.screenshot,
+                "Save the last frame as a PNG, and exit");
+    options.add("--frames N", &options_.frames, "Exit after N frames").advanced();
+    options
+        .add("--validate", &validate_,
+             "Turn on Vulkan's validation layers; any message is a failure")
+        .advanced();
+    model_.declare(options);
   }
 
   Status run() override {
     options_.model = {.model = model_.model, .session = model_.session_options()};
-    if (app_->count("--dark") > 0) options_.dark = dark_;
+    if (theme_->given()) options_.dark = dark_;
     options_.state_folder = state_ == "none" ? std::filesystem::path()
                             : state_.empty() ? default_state_folder()
                                              : std::filesystem::path(state_);
@@ -62,11 +75,11 @@ class DashCommand : public Command {
  private:
   ModelOptionsGroup model_;
   AppOptions options_;
-  CLI::App* app_ = nullptr;
+  const Option* theme_ = nullptr;
   std::string state_;
   bool dark_ = true, validate_ = false;
 #else
-  void declare(CLI::App& app) override { app.allow_extras(); }
+  void declare(Options& options) override { options.ignore_unknown(); }
   Status run() override {
     return Error{ErrorKind::kUnsupported,
                  "this hearth was built without the dashboard: it needs libglfw3-dev, libpng-dev "

@@ -8,6 +8,7 @@
 #include "engine/text/tokenizer.h"
 #include "engine/weights/in_quotes.h"
 #include "tools/commands/command.h"
+#include "tools/commands/common_options.h"
 #include "tools/read_text.h"
 
 namespace hearth {
@@ -33,15 +34,17 @@ class DetokenizeCommand : public Command {
  public:
   DetokenizeCommand() : Command("detokenize", "Token ids to text") {}
 
-  void declare(CLI::App& app) override {
-    app.add_option("-m,--model", model_,
-                   "A .gguf file or a Hugging Face folder; without it, the embedded model");
-    auto* ids =
-        app.add_option("ids", words_, "Ids, between spaces or commas; without any, standard input")
-            ->check(check_ids, "IDS");
-    app.add_option("--file", file_, "Take the ids from a file")->excludes(ids);
-    app.add_flag("--special", special_, "Show tokens that are no text");
-    app.add_flag("--json", json_, "One JSON object on stdout");
+  void declare(Options& options) override {
+    options.example("hearth detokenize 404 1023 7");
+    options.example("hearth tokenize \"a fox\" | hearth detokenize");
+    Option& ids = options
+                      .add("IDS...", &words_,
+                           "Token ids, separated by spaces or commas; without any, standard input")
+                      .check(check_ids);
+    add_model_option(options, &model_);
+    options.add("-f,--file FILE", &file_, "Read the ids from a file").excludes(ids);
+    options.add("--special", &special_, "Show special tokens such as <|im_end|>");
+    add_json_option(options, &json_);
   }
 
   Status run() override {

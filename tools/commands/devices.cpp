@@ -10,6 +10,7 @@
 #include "runtime/instance.h"
 #include "runtime/memory.h"
 #include "tools/commands/command.h"
+#include "tools/commands/common_options.h"
 
 namespace hearth {
 namespace {
@@ -75,9 +76,9 @@ class DevicesCommand : public Command {
   DevicesCommand()
       : Command("devices", "Vulkan devices, what they can do, which one would be chosen") {}
 
-  void declare(CLI::App& app) override {
-    app.add_flag("--json", json_, "One JSON object on stdout");
-    app.add_option("-d,--device", wanted_, "The device to choose: an index or part of a name");
+  void declare(Options& options) override {
+    options.add("-d,--device NAME", &wanted_, "Device to choose, by index or part of its name");
+    add_json_option(options, &json_);
   }
 
   Status run() override {

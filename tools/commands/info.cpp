@@ -5,6 +5,7 @@
 
 #include "runtime/memory.h"
 #include "tools/commands/command.h"
+#include "tools/commands/common_options.h"
 #include "tools/commands/model_facts.h"
 #include "tools/commands/model_options.h"
 
@@ -128,15 +129,19 @@ class InfoCommand : public Command {
  public:
   InfoCommand() : Command("info", "What a model is, and whether it fits the device") {}
 
-  void declare(CLI::App& app) override {
-    model_.declare(app);
-    app.add_option("--max-seqs", model_.session.max_sequences, "Sequences side by side")
-        ->check(CLI::Range(1u, 65536u))
-        ->capture_default_str();
-    app.add_option("--max-step-tokens", model_.session.max_step_tokens,
-                   "Tokens a step; 0: what suits the device")
-        ->check(CLI::Range(0u, 1u << 20));
-    app.add_flag("--json", json_, "One JSON object on stdout");
+  void declare(Options& options) override {
+    options.example("hearth info -m model.gguf --ctx 8192");
+    model_.declare(options);
+    options
+        .add("--max-seqs N", &model_.session.max_sequences, "Most sequences in the batch at once")
+        .range(1, 65536);
+    options
+        .add("--max-step-tokens N", &model_.session.max_step_tokens,
+             "Most tokens per step; 0 picks what suits the device")
+        .range(0, 1u << 20)
+        .advanced();
+    options.group("Output");
+    add_json_option(options, &json_);
   }
 
   Status run() override {

@@ -16,16 +16,18 @@ class LogitsCommand : public Command {
  public:
   LogitsCommand() : Command("logits", "Logits after given tokens") {}
 
-  void declare(CLI::App& app) override {
-    model_.declare(app);
-    CLI::Option_group& input = *app.add_option_group("input");
-    input.add_option("--ids", ids_, "Token ids, as 1,2,3")->delimiter(',')->expected(1, -1);
-    input.add_option("-p,--prompt", prompt_, "A text instead of ids");
-    input.require_option(1);
-    app.add_flag("--all", all_, "Of every position, not only of the last");
-    app.add_option("--top", top_, "Without --json: the largest few of a position; 0: all, by id")
-        ->capture_default_str();
-    app.add_flag("--json", json_, "One JSON object on stdout");
+  void declare(Options& options) override {
+    options.example("hearth logits -p \"Once upon a\" --top 5");
+    options.example("hearth logits --ids 1,2,3 --json");
+    options.group("Input");
+    const Option& ids = options.add("--ids LIST", &ids_, "Token ids, such as 1,2,3").separator(',');
+    const Option& prompt = options.add("-p,--prompt TEXT", &prompt_, "A text instead of ids");
+    options.exactly_one({&ids, &prompt});
+    options.group("Output");
+    options.add("--all", &all_, "Logits after every token, not only the last");
+    options.add("--top N", &top_, "Show the N largest logits; 0 shows all, by id");
+    options.add("--json", &json_, "Print one JSON object with all logits");
+    model_.declare(options);
   }
 
   Status run() override {

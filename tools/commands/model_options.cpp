@@ -8,6 +8,7 @@
 
 #include "engine/open_model_file.h"
 #include "runtime/memory.h"
+#include "tools/commands/common_options.h"
 
 namespace hearth {
 namespace {
@@ -35,24 +36,32 @@ class ProgressBar {
 
 }  // namespace
 
-void ModelOptionsGroup::declare_model(CLI::App& app) {
-  app.add_option("-m,--model", model,
-                 "A .gguf file or a Hugging Face folder; without it, the embedded model");
+void ModelOptionsGroup::declare_model(Options& options) {
+  options.group("Model");
+  add_model_option(options, &model);
 }
 
-void ModelOptionsGroup::declare(CLI::App& app) {
-  declare_model(app);
-  app.add_option("-d,--device", session.device, "The device: an index or part of a name");
-  app.add_option("-c,--ctx", session.context, "Tokens a sequence may have; 0: as many as possible");
-  app.add_option("--kv", kv, "Format of the KV cache")->check(CLI::IsMember({"f16", "q8_0"}));
-  app.add_option("--kv-blocks", session.kv_blocks, "Blocks of 16 tokens in the KV cache");
-  swap_ = app.add_option("--swap", session.swap_bytes,
-                         "Swap sequences out where blocks run short, into this much host memory, "
-                         "as 512MB; otherwise they are computed again")
-              ->transform(CLI::AsSizeValue(false))
-              ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 50));
-  app.add_flag("--deterministic", session.deterministic,
-               "The same tokens whatever else is in the batch");
+void ModelOptionsGroup::declare(Options& options) {
+  declare_model(options);
+  add_device_option(options, &session.device);
+  options.add("-c,--ctx N", &session.context,
+              "Longest sequence in tokens; 0 means as long as the model and the memory allow");
+  options.add("--kv FORMAT", &kv, "Format of the KV cache").one_of({"f16", "q8_0"}).advanced();
+  options
+      .add("--kv-blocks N", &session.kv_blocks,
+           "KV blocks of 16 tokens to allocate; 0 uses the free memory")
+      .advanced();
+  swap_ = &options
+               .add("--swap SIZE", &session.swap_bytes,
+                    "Host memory for swapping out preempted sequences; without it they are "
+                    "recomputed")
+               .bytes()
+               .range(0, 0x1p50)
+               .advanced();
+  options
+      .add("--deterministic", &session.deterministic,
+           "Give a sequence the same tokens whatever else is in the batch")
+      .advanced();
 }
 
 Result<std::unique_ptr<ModelFile>> ModelOptionsGroup::open_file() const {
@@ -67,7 +76,7 @@ SessionOptions ModelOptionsGroup::session_options() const {
 }
 
 bool ModelOptionsGroup::wants_swap() const {
-  return swap_ != nullptr && swap_->count() > 0 && session.swap_bytes > 0;
+  return swap_ != nullptr && swap_->given() && session.swap_bytes > 0;
 }
 
 Policy ModelOptionsGroup::before_switches(Policy policy) const {
@@ -78,7 +87,7 @@ Policy ModelOptionsGroup::before_switches(Policy policy) const {
 void ModelOptionsGroup::take_policy(const Policy& policy) {
   session.policy = policy;
   policy_taken_ = true;
-  if (policy.preemption == Preemption::kSwap && swap_->count() == 0)
+  if (policy.preemption == Preemption::kSwap && !swap_->given())
     session.swap_bytes = std::max(session.swap_bytes, kUsualSwapBytes);
 }
 
@@ -95,40 +104,45 @@ Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFi
   return Session::open(std::move(file), options);
 }
 
-void SamplingOptionsGroup::declare(CLI::App& app) {
-  const CLI::Range share(0.0f, 1.0f), penalty(-1e3f, 1e3f);  // as make_sampling_row has them
-  app.add_option("--temp", options.temperature, "Temperature; 0 takes the likeliest token")
-      ->check(CLI::Range(0.0f, 1e6f))
-      ->capture_default_str();
-  app.add_option("--top-k", options.top_k, "Only the k likeliest tokens; 0: all")
-      ->capture_default_str();
-  app.add_option("--top-p", options.top_p, "Only the likeliest tokens that make up this share")
-      ->check(share)
-      ->capture_default_str();
-  app.add_option("--min-p", options.min_p, "Only tokens this likely beside the likeliest")
-      ->check(share)
-      ->capture_default_str();
-  app.add_option("--repeat-penalty", options.repetition_penalty, "On tokens that were there before")
-      ->check(CLI::Range(1e-3f, 1e3f))
-      ->capture_default_str();
-  app.add_option("--presence-penalty", options.presence_penalty, "On tokens generated before")
-      ->check(penalty)
-      ->capture_default_str();
-  app.add_option("--frequency-penalty", options.frequency_penalty,
-                 "On tokens generated before, for each time")
-      ->check(penalty)
-      ->capture_default_str();
-  declare_seed(app);
-  app.add_option("--stop", stop, "Ends the text where this string begins; may be given again")
-      ->allow_extra_args(false);
+void SamplingOptionsGroup::declare(Options& options) {
+  SamplingOptions& values = this->options;
+  options.group("Sampling");  // the same ranges as make_sampling_row
+  options.add("--temp T", &values.temperature, "Randomness; 0 always takes the most likely token")
+      .range(0, 1e6);
+  options.add("--top-k K", &values.top_k, "Keep only the K most likely tokens; 0 keeps all");
+  options
+      .add("--top-p P", &values.top_p,
+           "Keep only the most likely tokens that together have probability P")
+      .range(0, 1);
+  options
+      .add("--min-p P", &values.min_p, "Drop tokens less likely than P times the most likely one")
+      .range(0, 1);
+  options
+      .add("--repeat-penalty X", &values.repetition_penalty,
+           "Divide the score of tokens that occurred before by X; 1 does nothing")
+      .range(1e-3, 1e3)
+      .advanced();
+  options
+      .add("--presence-penalty X", &values.presence_penalty,
+           "Subtract X from the score of tokens generated before")
+      .range(-1e3, 1e3)
+      .advanced();
+  options
+      .add("--frequency-penalty X", &values.frequency_penalty,
+           "Subtract X from a token's score for each time it was generated")
+      .range(-1e3, 1e3)
+      .advanced();
+  declare_seed(options);
+  options.add("--stop TEXT", &stop, "Stop before this text; may be given several times");
 }
 
-void SamplingOptionsGroup::declare_seed(CLI::App& app) {
-  seed_ = app.add_option("--seed", options.seed, "The same seed gives the same text");
+void SamplingOptionsGroup::declare_seed(Options& options) {
+  seed_ = &options.add("--seed N", &this->options.seed,
+                       "Seed of the random numbers; the same seed gives the same text");
 }
 
 void SamplingOptionsGroup::settle_seed() {
-  if (seed_ != nullptr && seed_->count() > 0) return;
+  if (seed_ != nullptr && seed_->given()) return;
   std::random_device device;
   options.seed = (uint64_t{device()} << 32) | device();
 }

@@ -1,13 +1,13 @@
 // The options that every command with a model has, and opening one with them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
 #include "engine/session.h"
 #include "engine/weights/model_file.h"
 #include "runtime/result.h"
+#include "tools/options/options.h"
 
 namespace hearth {
 
@@ -17,9 +17,9 @@ struct ModelOptionsGroup {
   std::string kv = "f16";
 
   // -m, --model.
-  void declare_model(CLI::App& app);
+  void declare_model(Options& options);
   // -m, -d, --ctx, --kv, --kv-blocks, --swap, --deterministic.
-  void declare(CLI::App& app);
+  void declare(Options& options);
 
   Result<std::unique_ptr<ModelFile>> open_file() const;
   // As they were given; with --swap, whoever is preempted is swapped out, unless the command has
@@ -36,7 +36,7 @@ struct ModelOptionsGroup {
  private:
   bool wants_swap() const;
 
-  const CLI::Option* swap_ = nullptr;
+  const Option* swap_ = nullptr;
   bool policy_taken_ = false;
 };
 
@@ -46,13 +46,13 @@ struct SamplingOptionsGroup {
 
   // --temp --top-k --top-p --min-p --repeat-penalty --presence-penalty --frequency-penalty --seed
   // --stop.
-  void declare(CLI::App& app);
-  void declare_seed(CLI::App& app);
+  void declare(Options& options);
+  void declare_seed(Options& options);
   // Without --seed, one that nobody can guess.
   void settle_seed();
 
  private:
-  CLI::Option* seed_ = nullptr;
+  const Option* seed_ = nullptr;
 };
 
 }  // namespace hearth

@@ -14,6 +14,7 @@
 
 #include "engine/model/worker_pool.h"
 #include "tools/commands/command.h"
+#include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
 #include "tools/commands/sequence_logits.h"
 #include "tools/read_text.h"
@@ -51,15 +52,21 @@ class PerplexityCommand : public Command {
  public:
   PerplexityCommand() : Command("perplexity", "How surprised a model is by a text") {}
 
-  void declare(CLI::App& app) override {
-    model_.declare(app);
-    app.get_option("--ctx")->description("Tokens in a chunk; 0: 512, or the model's context");
-    app.add_option("-f,--file", file_, "The text")->required();
-    app.add_option("--chunks", most_chunks_, "Only so many chunks; 0: all");
-    app.add_option("--step-tokens", model_.session.max_step_tokens,
-                   "Tokens a step, several chunks side by side")
-        ->check(CLI::Range(0u, 1u << 20));
-    app.add_flag("--json", json_, "One JSON object on stdout");
+  void declare(Options& options) override {
+    options.example("hearth perplexity -m model.gguf -f wiki.test.raw --ctx 2048");
+    options.group("Text");
+    options.add("-f,--file FILE", &file_, "The text to read").required();
+    options.add("--chunks N", &most_chunks_, "Stop after N chunks; 0 reads the whole text");
+    options.group("Output");
+    add_json_option(options, &json_);
+    model_.declare(options);
+    options.at("--ctx").help(
+        "Tokens per chunk; 0 means 512, or the model's context if that is shorter");
+    options
+        .add("--step-tokens N", &model_.session.max_step_tokens,
+             "Most tokens per step; several short chunks share a step")
+        .range(0, 1u << 20)
+        .advanced();
   }
 
   Status run() override {

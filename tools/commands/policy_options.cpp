@@ -13,20 +13,27 @@ std::vector<std::string> to_strings(std::span<const std::string_view> names) {
   return {names.begin(), names.end()};
 }
 
+std::string check_number(const std::string& text) {
+  uint32_t number = 0;
+  return store_value(&number, text, std::nullopt).value_or("");
+}
+
 }  // namespace
 
 std::vector<std::string> named_policies() { return to_strings(policy_names()); }
 
-void PolicySwitchOptions::declare(CLI::App& app) {
+void PolicySwitchOptions::declare(Options& options) {
   for (const PolicySwitch& entry : policy_switches()) switches_.push_back({entry.name, {}});
   for (size_t i = 0; i < switches_.size(); ++i) {
     const PolicySwitch& entry = policy_switches()[i];
-    auto* option = app.add_option("--" + option_name(entry.name), switches_[i].value,
-                                  std::string(entry.meaning));
+    Option& option = options.add(
+        fmt::format("--{} {}", option_name(entry.name), entry.values.empty() ? "N" : "WORD"),
+        &switches_[i].value, std::string(entry.meaning));
     if (entry.values.empty())
-      option->check(CLI::TypeValidator<uint32_t>("TOKENS"));
+      option.check(check_number);
     else
-      option->check(CLI::IsMember(to_strings(entry.values)));
+      option.one_of(to_strings(entry.values));
+    option.advanced();
   }
 }
 

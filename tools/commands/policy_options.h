@@ -1,23 +1,23 @@
 // The switches of a scheduling policy as options.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/scheduling/policy.h"
 #include "runtime/result.h"
+#include "tools/options/options.h"
 
 namespace hearth {
 
-// What CLI::IsMember takes.
+// For Option::one_of().
 std::vector<std::string> named_policies();
 
 class PolicySwitchOptions {
  public:
   // --admission, --layout and so on; --kv-allocation for `kv`, as --kv is the format of the cache.
-  void declare(CLI::App& app);
+  void declare(Options& options);
 
   // The policy with the switches that were given on top. Those that change it are added to `label`.
   Result<Policy> apply(Policy policy, std::string& label) const;

@@ -10,6 +10,7 @@
 
 #include "engine/weights/quantize_file.h"
 #include "tools/commands/command.h"
+#include "tools/commands/common_options.h"
 
 namespace hearth {
 namespace {
@@ -26,16 +27,17 @@ class QuantizeCommand : public Command {
  public:
   QuantizeCommand() : Command("quantize", "A GGUF file in another format") {}
 
-  void declare(CLI::App& app) override {
-    app.add_option("IN", in_, "The model: a .gguf file, or any file of a split set")->required();
-    app.add_option("OUT", out_, "The file to write")->required();
-    app.add_option("TYPE", type_, "One of " + quantize_type_names())
-        ->required()
-        ->check([](const std::string& name) {
+  void declare(Options& options) override {
+    options.example("hearth quantize model-F16.gguf model-Q4_K_M.gguf Q4_K_M");
+    options.add("IN", &in_, "Model to read: a .gguf file, or any file of a split set").required();
+    options.add("OUT", &out_, "File to write").required();
+    options.add("TYPE", &type_, "One of " + quantize_type_names())
+        .required()
+        .check([](const std::string& name) {
           return find_quantize_type(name) ? "" : "no type " + name + ": " + quantize_type_names();
         });
-    app.add_option("--threads", threads_, "How many cores to use")->check(CLI::Range(1, 1024));
-    app.add_flag("--json", json_, "One JSON object on stdout");
+    options.add("--threads N", &threads_, "CPU threads to use").range(1, 1024);
+    add_json_option(options, &json_);
   }
 
   Status run() override {

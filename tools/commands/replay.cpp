@@ -11,6 +11,7 @@
 
 #include "engine/session.h"
 #include "tools/commands/command.h"
+#include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
 #include "tools/commands/policy_options.h"
 #include "tools/replay/perfetto_trace.h"
@@ -34,30 +35,38 @@ class ReplayCommand : public Command {
  public:
   ReplayCommand() : Command("replay", "Run a request trace under scheduling policies") {}
 
-  void declare(CLI::App& app) override {
-    app.add_option("workload", trace_name_,
-                   "An Azure CSV or Mooncake JSONL file, or "
-                   "synthetic:rate=4,n=100,prompt=16..120,gen=8..96,prefix=0,seed=1")
-        ->required()
-        ->check(check_trace, "TRACE");
-    model_.declare(app);
-    app.add_option("--max-seqs", model_.session.max_sequences, "Sequences that run at a time")
-        ->capture_default_str()
-        ->check(CLI::Range(1u, 4096u));
-    app.add_option("--max-step-tokens", model_.session.max_step_tokens,
-                   "Tokens a step at most; 0: what suits the device")
-        ->check(CLI::Range(0u, 1u << 20));
-    declare_policy(app);
-    const auto positive = CLI::Range(std::numeric_limits<double>::min(), 1e9);
-    app.add_option("--speed", speed_, "Arrivals come this many times as fast")->check(positive);
-    app.add_flag("--ideal", ideal_, "All requests arrive at once");
-    app.add_option("--limit", limit_, "Only the first requests; 0: all");
-    app.add_option("--length-scale", length_scale_, "Multiplies all lengths")->check(positive);
-    app.add_option("--slo", goal_text_, "What counts for goodput, in seconds, as ttft=1,tbt=0.1")
-        ->check(check_goal, "GOAL");
-    app.add_option("--trace", perfetto_path_, "Write a Chrome/Perfetto trace to this file");
-    app.add_flag("--json", json_, "One JSON object on stdout");
-    app.add_flag("--requests", list_requests_, "With --json: the times of every request");
+  void declare(Options& options) override {
+    constexpr double kPositive = std::numeric_limits<double>::min();
+    options.example("hearth replay synthetic:rate=4,n=100 --compare static,continuous");
+    options.example("hearth replay trace.csv --limit 200 --trace steps.json");
+    options
+        .add("TRACE", &trace_name_,
+             "An Azure CSV or Mooncake JSONL file, or "
+             "synthetic:rate=4,n=100,prompt=16..120,gen=8..96,prefix=0,seed=1")
+        .required()
+        .check(check_trace);
+    options.group("Trace");
+    options.add("--speed X", &speed_, "Requests arrive X times as fast").range(kPositive, 1e9);
+    options.add("--ideal", &ideal_, "All requests arrive at once");
+    options.add("--limit N", &limit_, "Only the first N requests; 0 takes all");
+    options.add("--length-scale X", &length_scale_, "Multiply all lengths by X")
+        .range(kPositive, 1e9);
+    options.group("Scheduling");
+    declare_policy(options);
+    options
+        .add("--max-seqs N", &model_.session.max_sequences, "Most sequences in the batch at once")
+        .range(1, 4096);
+    options
+        .add("--max-step-tokens N", &model_.session.max_step_tokens,
+             "Most tokens per step; 0 picks what suits the device")
+        .range(0, 1u << 20);
+    options.group("Output");
+    options.add("--slo GOAL", &goal_text_, "Targets in seconds that count as goodput")
+        .check(check_goal);
+    options.add("--trace FILE", &perfetto_path_, "Write a Chrome/Perfetto trace");
+    add_json_option(options, &json_);
+    options.add("--requests", &list_requests_, "With --json, add the times of every request");
+    model_.declare(options);
   }
 
   Status run() override {
@@ -104,17 +113,15 @@ class ReplayCommand : public Command {
     return goal.ok() ? std::string() : goal.error().message;
   }
 
-  void declare_policy(CLI::App& app) {
+  void declare_policy(Options& options) {
     const std::vector<std::string> names = named_policies();
-    auto* one = app.add_option("--policy", policy_name_, "Which scheduling scheme")
-                    ->capture_default_str()
-                    ->check(CLI::IsMember(names));
-    app.add_option("--compare", compare_, "Several, one after the other, in one table")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->check(CLI::IsMember(names))
-        ->excludes(one);
-    switches_.declare(app);
+    const Option& one =
+        options.add("--policy NAME", &policy_name_, "Scheduling policy").one_of(names);
+    options.add("--compare LIST", &compare_, "Run several policies and compare them in one table")
+        .separator(',')
+        .one_of(names)
+        .excludes(one);
+    switches_.declare(options);
   }
 
   // The named ones, each with the switches that were given on top.

@@ -6,6 +6,7 @@
 #include "engine/session.h"
 #include "runtime/log.h"
 #include "tools/commands/command.h"
+#include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
 
 namespace hearth {
@@ -15,20 +16,25 @@ class RunCommand : public Command {
  public:
   RunCommand() : Command("run", "Complete a text") {}
 
-  void declare(CLI::App& app) override {
-    model_.declare(app);
-    sampling_.declare(app);
-    app.add_option("-p,--prompt", prompt_, "The text to go on with")->required();
-    app.add_option("-n,--tokens", tokens_, "Tokens to generate; 0: until the model ends")
-        ->capture_default_str();
-    auto* chat = app.add_flag("--chat", chat_,
-                              "The prompt is a message, answered through the chat template");
-    app.add_option("--system", system_, "With --chat: the system prompt")->needs(chat);
-    app.add_flag("--ignore-eos", ignore_end_, "Go on after the model says it is done");
-    auto* json = app.add_flag("--json", json_, "One JSON object on stdout");
-    app.add_option("--logprobs", logprobs_, "With --json: this many likely tokens beside each")
-        ->check(CLI::Range(0u, params::kMaxTopLogprobs))
-        ->needs(json);
+  void declare(Options& options) override {
+    options.example("hearth run -p \"Once upon a time\" -n 100");
+    options.example("hearth run -m model.gguf --chat -p \"Why is the sky blue?\"");
+    options.group("Prompt");
+    options.add("-p,--prompt TEXT", &prompt_, "The text to continue").required();
+    const Option& chat = options.add(
+        "--chat", &chat_, "Answer the prompt as a chat message, through the chat template");
+    options.add("--system TEXT", &system_, "With --chat: the system prompt").needs(chat);
+    options.group("Output");
+    options.add("-n,--tokens N", &tokens_, "Most tokens to generate; 0 lets the model decide");
+    const Option& json = add_json_option(options, &json_);
+    options
+        .add("--logprobs N", &logprobs_, "With --json: the N most likely tokens at each position")
+        .range(0, params::kMaxTopLogprobs)
+        .needs(json)
+        .advanced();
+    options.add("--ignore-eos", &ignore_end_, "Continue after the model's end token").advanced();
+    model_.declare(options);
+    sampling_.declare(options);
   }
 
   Status run() override {

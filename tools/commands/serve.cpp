@@ -51,39 +51,38 @@ class ServeCommand : public Command {
     model_.session.max_sequences = 64;
   }
 
-  void declare(CLI::App& app) override {
-    model_.declare(app);
-    app.add_option("--host", server_.host, "Address to listen on")->capture_default_str();
-    app.add_option("--port", server_.port, "Port to listen on; 0: any")
-        ->check(CLI::Range(0, 65535))
-        ->capture_default_str();
-    // An empty one, as from a variable that is not set, would let everyone in.
-    app.add_option("--api-key", server_.api_key, "Key that clients must send")
-        ->check([](const std::string& key) { return key.empty() ? "the key is empty" : ""; },
-                "KEY");
-    app.add_option("--api-key-file", key_file_, "File with the key in its first line");
-    app.add_option("--cors", server_.cors_origin, "Origin that browsers may call from, or *");
-    name_ = app.add_option("--name", server_.model_name, "What the model is called in replies");
-    app.add_option("--max-seqs", model_.session.max_sequences, "Requests in the batch at most")
-        ->check(CLI::Range(1u, 4096u))
-        ->capture_default_str();
-    app.add_option("--max-step-tokens", model_.session.max_step_tokens,
-                   "Tokens a step at most; 0: what suits the device")
-        ->capture_default_str()
-        ->check(CLI::Range(0u, 1u << 20));
-    app.add_option("--max-queue", model_.session.max_queue, "Requests that may wait")
-        ->check(CLI::Range(1u, 1u << 20))
-        ->capture_default_str();
-    app.add_option("--policy", policy_name_, "Which scheduling scheme")
-        ->capture_default_str()
-        ->check(CLI::IsMember(named_policies()));
-    switches_.declare(app);
-    app.add_option("--time-limit", server_.request_seconds, "Seconds a request may take; 0: any")
-        ->check(CLI::Range(0.0, 1e9))
-        ->capture_default_str();
-    app.add_option("--max-body", server_.most_body_bytes, "Largest request body, as 8MB")
-        ->transform(CLI::AsSizeValue(false))
-        ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40));
+  void declare(Options& options) override {
+    options.example("hearth serve -m model.gguf");
+    options.example("hearth serve --host 0.0.0.0 --api-key-file key.txt --max-seqs 128");
+    options.group("Server");
+    options.add("--host ADDRESS", &server_.host, "Address to listen on");
+    options.add("--port N", &server_.port, "Port to listen on; 0 picks a free one").range(0, 65535);
+    // An empty key, as from an unset variable, would let everyone in.
+    options.add("--api-key KEY", &server_.api_key, "API key that clients must send")
+        .check([](const std::string& key) { return key.empty() ? "the key is empty" : ""; });
+    options.add("--api-key-file FILE", &key_file_, "Read the API key from a file's first line");
+    options.add("--cors ORIGIN", &server_.cors_origin, "Origin that browsers may call from, or *");
+    name_ = &options.add("--name NAME", &server_.model_name, "What replies call the model");
+    options.add("--time-limit S", &server_.request_seconds, "Seconds per request; 0 sets no limit")
+        .range(0, 1e9)
+        .advanced();
+    options.add("--max-body SIZE", &server_.most_body_bytes, "Largest request body")
+        .bytes()
+        .range(0, 0x1p40)
+        .advanced();
+    options.group("Scheduling");
+    options.add("--max-seqs N", &model_.session.max_sequences, "Most requests in the batch at once")
+        .range(1, 4096);
+    options.add("--max-queue N", &model_.session.max_queue, "Most requests that may wait")
+        .range(1, 1u << 20);
+    options
+        .add("--max-step-tokens N", &model_.session.max_step_tokens,
+             "Most tokens per step; 0 picks what suits the device")
+        .range(0, 1u << 20)
+        .advanced();
+    options.add("--policy NAME", &policy_name_, "Scheduling policy").one_of(named_policies());
+    switches_.declare(options);
+    model_.declare(options);
   }
 
   Status run() override {
@@ -94,7 +93,7 @@ class ServeCommand : public Command {
     HEARTH_ASSIGN(const Policy policy,
                   switches_.apply(model_.before_switches(*named_policy(policy_name_)), label));
     model_.take_policy(policy);
-    if (!model_.model.empty() && name_->count() == 0) server_.model_name = name_of(model_.model);
+    if (!model_.model.empty() && !name_->given()) server_.model_name = name_of(model_.model);
     raise_descriptor_limit();
     ShutdownSignals signals;
     HEARTH_ASSIGN(const auto server, HttpServer::create(server_));
@@ -121,7 +120,7 @@ class ServeCommand : public Command {
   ModelOptionsGroup model_;
   ServerOptions server_;
   PolicySwitchOptions switches_;
-  CLI::Option* name_ = nullptr;
+  const Option* name_ = nullptr;
   std::string policy_name_ = "continuous";
   std::string key_file_;
 };

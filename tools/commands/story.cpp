@@ -4,6 +4,7 @@
 
 #include "engine/session.h"
 #include "tools/commands/command.h"
+#include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
 
 namespace hearth {
@@ -13,11 +14,12 @@ class StoryCommand : public Command {
  public:
   StoryCommand() : Command("story", "Tell one short story") {}
 
-  void declare(CLI::App& app) override {
-    app.add_option("--about", about_, "What it is about")->capture_default_str();
-    app.add_option("-d,--device", model_.session.device, "The device: an index or part of a name");
+  void declare(Options& options) override {
+    options.example("hearth story --about \"a dragon who cooks\"");
+    options.add("--about TEXT", &about_, "What the story is about");
     sampling_.options = {.temperature = 0.7f, .min_p = 0.05f};
-    sampling_.declare_seed(app);
+    sampling_.declare_seed(options);
+    add_device_option(options, &model_.session.device);
   }
 
   Status run() override {

@@ -7,6 +7,7 @@
 #include "engine/open_model_file.h"
 #include "engine/text/tokenizer.h"
 #include "tools/commands/command.h"
+#include "tools/commands/common_options.h"
 #include "tools/read_text.h"
 
 namespace hearth {
@@ -16,15 +17,15 @@ class TokenizeCommand : public Command {
  public:
   TokenizeCommand() : Command("tokenize", "Text to token ids") {}
 
-  void declare(CLI::App& app) override {
-    app.add_option("-m,--model", model_,
-                   "A .gguf file or a Hugging Face folder; without it, the embedded model");
-    auto* text = app.add_option("text", text_, "The text; without it and --file, standard input");
-    app.add_option("--file", file_, "Take the text from a file")->excludes(text);
-    app.add_flag("--add-bos", add_bos_, "Begin with the token that begins a text");
-    app.add_flag("--special", special_, "\"<|im_end|>\" and its like are tokens, not text");
-    app.add_flag("--json", json_, "One JSON object on stdout");
-    text_option_ = text;
+  void declare(Options& options) override {
+    options.example("hearth tokenize -m model.gguf \"Once upon a time\"");
+    Option& text = options.add("TEXT", &text_, "The text; without it, standard input");
+    add_model_option(options, &model_);
+    options.add("-f,--file FILE", &file_, "Read the text from a file").excludes(text);
+    options.add("--add-bos", &add_bos_, "Put the beginning-of-text token first");
+    options.add("--special", &special_, "Read <|im_end|> and the like as tokens, not as text");
+    add_json_option(options, &json_);
+    text_option_ = &text;
   }
 
   Status run() override {
@@ -44,13 +45,13 @@ class TokenizeCommand : public Command {
 
  private:
   Result<std::string> read_text() const {
-    if (text_option_->count() > 0) return text_;
+    if (text_option_->given()) return text_;
     return file_.empty() ? read_standard_input() : read_text_file(file_);
   }
 
   std::string model_, text_, file_;
   bool add_bos_ = false, special_ = false, json_ = false;
-  CLI::Option* text_option_ = nullptr;
+  const Option* text_option_ = nullptr;
 };
 
 TokenizeCommand tokenize_command;

@@ -1,0 +1,23 @@
+// Options that mean the same in every command that has them.
+#pragma once
+
+#include <string>
+
+#include "tools/options/options.h"
+
+namespace hearth {
+
+inline Option& add_model_option(Options& options, std::string* model) {
+  return options.add("-m,--model MODEL", model,
+                     "A .gguf file or a Hugging Face folder; without it, the built-in model");
+}
+
+inline Option& add_device_option(Options& options, std::string* device) {
+  return options.add("-d,--device NAME", device, "Device to run on, by index or part of its name");
+}
+
+inline Option& add_json_option(Options& options, bool* json) {
+  return options.add("--json", json, "Print one JSON object");
+}
+
+}  // namespace hearth

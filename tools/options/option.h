@@ -1,0 +1,68 @@
+// One option or positional argument of a command: what it is called, which variable it sets, what
+// is asked of its value and what help says about it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/options/option_value.h"
+
+namespace hearth {
+
+class Option {
+ public:
+  // Returns what is wrong with a value; empty if nothing is.
+  using Check = std::function<std::string(const std::string& value)>;
+
+  // See Options::add().
+  Option(std::string_view names, OptionTarget target, std::string help);
+
+  // What is asked of it. Each returns *this, so that a declaration is one expression.
+  Option& required();
+  Option& range(double lowest, double highest);  // both included
+  Option& one_of(std::vector<std::string> values);
+  Option& check(Check check);
+  Option& bytes();                // "512MB"; REQUIRES: a uint64_t
+  Option& separator(char split);  // "1,8,64" is three values; REQUIRES: a vector
+  Option& needs(const Option& other);
+  Option& excludes(const Option& other);
+  // Left out of --help; --help-all shows it.
+  Option& advanced();
+  Option& help(std::string text);
+
+  // True once the command line has named it.
+  bool given() const { return count_ > 0; }
+
+ private:
+  friend class Options;
+  friend class HelpPage;
+
+  bool positional() const { return names_.empty(); }
+  bool named(std::string_view name) const;
+  // As errors call it: the long name, or the positional's metavariable.
+  const std::string& name() const;
+  bool takes_value() const { return !is_flag(target_); }
+  // Stores one argument; what is wrong otherwise.
+  std::optional<std::string> take(const std::string& text);
+  void take_flag(std::string_view name);
+  // Fails where the options it needs or excludes say so.
+  std::optional<std::string> conflict() const;
+
+  std::vector<std::string> names_;  // "-p", "--prompt"; none: positional
+  std::string off_name_;            // sets a flag to false: "--light"
+  std::string metavariable_;        // "TEXT"
+  OptionTarget target_;
+  std::string help_, default_text_, group_;
+  std::vector<std::string> values_;  // the only ones allowed; empty: any
+  std::optional<OptionRange> range_;
+  Check check_;
+  std::vector<const Option*> needs_, excludes_;
+  char separator_ = '\0';
+  bool required_ = false, bytes_ = false, advanced_ = false;
+  size_t count_ = 0;
+};
+
+}  // namespace hearth

@@ -1,0 +1,200 @@
+#include "tools/options/option_value.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "engine/weights/in_quotes.h"
+
+namespace hearth {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool has_leading_zero(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return text.size() > 1 && text[0] == '0' && is_digit(text[1]);
+}
+
+template <class Number, class... Format>
+std::optional<Number> read_all(std::string_view text, Format... format) {
+  Number number{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, format...);
+  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+template <class Number>
+std::optional<Number> read_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  if constexpr (std::is_integral_v<Number>) {
+    if (text.starts_with("0x")) return read_all<Number>(text.substr(2), 16);
+    if (has_leading_zero(text)) return std::nullopt;
+    return read_all<Number>(text);
+  } else {
+    const std::optional<Number> number = read_all<Number>(text);
+    return number && std::isfinite(*number) ? number : std::nullopt;
+  }
+}
+
+template <class Number>
+std::string what_is_wrong(std::string_view text) {
+  if constexpr (std::is_integral_v<Number>) {
+    if (const auto wide = read_number<double>(text); wide && std::floor(*wide) == *wide) {
+      if (*wide < 0 && std::is_unsigned_v<Number>) return "must not be negative";
+      if (std::abs(*wide) > static_cast<double>(std::numeric_limits<Number>::max()))
+        return fmt::format("{} is too large", text);
+      if (has_leading_zero(text)) return fmt::format("write {} without the leading zero", text);
+    }
+    return fmt::format("{} is not a whole number", in_quotes(text));
+  } else {
+    return fmt::format("{} is not a number", in_quotes(text));
+  }
+}
+
+template <class Number>
+std::optional<std::string> out_of_range(Number number, const std::optional<OptionRange>& range) {
+  const auto wide = static_cast<double>(number);
+  if (!range || (wide >= range->lowest && wide <= range->highest)) return std::nullopt;
+  // Some limits are there only to keep out zero or nonsense; naming them would not help.
+  if (range->highest >= 1e9)
+    return range->lowest > 0 && range->lowest < 1e-6
+               ? fmt::format("{} is out of range: it must be more than 0", number)
+               : fmt::format("{} is out of range: it must be {} or a reasonable number above",
+                             number, range->lowest);
+  return fmt::format("{} is out of range: it must be {} to {}", number, range->lowest,
+                     range->highest);
+}
+
+template <class Number>
+std::optional<std::string> store_number(Number& variable, std::string_view text,
+                                        const std::optional<OptionRange>& range) {
+  const std::optional<Number> number = read_number<Number>(text);
+  if (!number) return what_is_wrong<Number>(text);
+  if (auto wrong = out_of_range(*number, range)) return wrong;
+  variable = *number;
+  return std::nullopt;
+}
+
+constexpr std::string_view kSizeLetters = "kmgt";
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// The factor of "", "b", "k", "MB", "GiB" and so on.
+std::optional<double> unit_bytes(std::string_view unit) {
+  if (unit.empty()) return 1;
+  double factor = 1;
+  if (const size_t letter = kSizeLetters.find(lower(unit[0])); letter != std::string_view::npos) {
+    factor = std::pow(1024.0, static_cast<double>(letter + 1));
+    unit.remove_prefix(1);
+    if (unit.size() == 2 && lower(unit[0]) == 'i') unit.remove_prefix(1);
+  }
+  if (unit.empty() || (unit.size() == 1 && lower(unit[0]) == 'b')) return factor;
+  return std::nullopt;
+}
+
+std::optional<double> read_size(std::string_view text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  std::string_view unit = text.substr(digits);
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  const auto number = read_all<double>(text.substr(0, digits), std::chars_format::fixed);
+  const auto factor = unit_bytes(unit);
+  if (!number || !factor || has_leading_zero(text)) return std::nullopt;
+  return *number * *factor;
+}
+
+}  // namespace
+
+bool is_flag(const OptionTarget& target) { return std::holds_alternative<bool*>(target); }
+
+bool is_list(const OptionTarget& target) {
+  return std::holds_alternative<std::vector<std::string>*>(target) ||
+         std::holds_alternative<std::vector<uint32_t>*>(target);
+}
+
+bool is_number(const OptionTarget& target) {
+  return std::visit(
+      [](auto* variable) {
+        using Value = std::remove_pointer_t<decltype(variable)>;
+        return std::is_same_v<Value, std::vector<uint32_t>> ||
+               (std::is_arithmetic_v<Value> && !std::is_same_v<Value, bool>);
+      },
+      target);
+}
+
+void clear_list(const OptionTarget& target) {
+  if (const auto* words = std::get_if<std::vector<std::string>*>(&target)) (*words)->clear();
+  if (const auto* numbers = std::get_if<std::vector<uint32_t>*>(&target)) (*numbers)->clear();
+}
+
+std::optional<std::string> store_value(const OptionTarget& target, std::string_view text,
+                                       const std::optional<OptionRange>& range) {
+  return std::visit(
+      [&](auto* variable) -> std::optional<std::string> {
+        using Value = std::remove_pointer_t<decltype(variable)>;
+        if constexpr (std::is_same_v<Value, bool>) {
+          return "takes no value";
+        } else if constexpr (std::is_arithmetic_v<Value>) {
+          return store_number(*variable, text, range);
+        } else if constexpr (std::is_same_v<Value, std::vector<uint32_t>>) {
+          uint32_t number = 0;
+          if (auto wrong = store_number(number, text, range)) return wrong;
+          variable->push_back(number);
+        } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+          variable->emplace_back(text);
+        } else {
+          *variable = std::string(text);
+        }
+        return std::nullopt;
+      },
+      target);
+}
+
+std::optional<std::string> store_size(const OptionTarget& target, std::string_view text,
+                                      const std::optional<OptionRange>& range) {
+  const std::optional<double> bytes = read_size(text);
+  constexpr double kMost = 0x1p53;
+  if (!bytes) return fmt::format("{} is not a size such as 512MB", in_quotes(text));
+  if (*bytes > (range ? range->highest : kMost)) return fmt::format("{} is too large", text);
+  if (range && *bytes < range->lowest) return fmt::format("{} is too small", text);
+  *std::get<uint64_t*>(target) = static_cast<uint64_t>(*bytes);
+  return std::nullopt;
+}
+
+std::string value_text(const OptionTarget& target) {
+  return std::visit(
+      [](auto* variable) -> std::string {
+        using Value = std::remove_pointer_t<decltype(variable)>;
+        if constexpr (std::is_same_v<Value, bool>)
+          return {};
+        else if constexpr (std::is_arithmetic_v<Value>)
+          return *variable == Value{} ? std::string() : fmt::format("{}", *variable);
+        else if constexpr (std::is_same_v<Value, std::string>)
+          return *variable;
+        else if constexpr (std::is_same_v<Value, std::filesystem::path>)
+          return variable->string();
+        else
+          return fmt::format("{}", fmt::join(*variable, ","));
+      },
+      target);
+}
+
+std::string size_text(const OptionTarget& target) {
+  uint64_t bytes = *std::get<uint64_t*>(target);
+  if (bytes == 0) return {};
+  size_t letter = 0;
+  constexpr std::array<std::string_view, 5> kUnits = {"", "KB", "MB", "GB", "TB"};
+  while (letter + 1 < kUnits.size() && bytes % 1024 == 0) {
+    bytes /= 1024;
+    ++letter;
+  }
+  return fmt::format("{}{}", bytes, kUnits[letter]);
+}
+
+}  // namespace hearth
