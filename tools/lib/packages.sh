@@ -20,7 +20,6 @@ libvulkan1                      library:libvulkan.so.1                 all     n
 libgtest-dev                    header:gtest/gtest.h                   all     needed
 libgmock-dev                    header:gmock/gmock.h                   all     needed
 nlohmann-json3-dev              header:nlohmann/json.hpp               all     needed
-libcli11-dev                    header:CLI/CLI.hpp                     all     needed
 libfmt-dev                      header:fmt/format.h                    all     needed
 libpcre2-dev                    header:pcre2.h                         all     needed
 libutf8proc-dev                 header:utf8proc.h                      all     needed
