@@ -26,6 +26,11 @@ struct Error {
   std::string message;
 };
 
+inline Error invalid(std::string message) { return {ErrorKind::kInvalid, std::move(message)}; }
+inline Error unsupported(std::string message) {
+  return {ErrorKind::kUnsupported, std::move(message)};
+}
+
 // Either a T or an Error. Look before you take: value() on an error is a programmer's mistake.
 template <class T>
 class [[nodiscard]] Result {

@@ -21,5 +21,5 @@ add_library(hearth_imgui STATIC EXCLUDE_FROM_ALL
 add_library(hearth::imgui ALIAS hearth_imgui)
 target_include_directories(hearth_imgui SYSTEM PUBLIC "${source}" "${source}/backends")
 target_compile_definitions(hearth_imgui PUBLIC IMGUI_IMPL_VULKAN_NO_PROTOTYPES=
-  IMGUI_ENABLE_TEST_ENGINE= IMGUI_USE_WCHAR32=)
+  IMGUI_ENABLE_TEST_ENGINE= IMGUI_USE_WCHAR32= IMGUI_DISABLE_DEMO_WINDOWS=)
 target_link_libraries(hearth_imgui PUBLIC hearth::vulkan_headers hearth::glfw)

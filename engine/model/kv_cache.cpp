@@ -11,8 +11,8 @@ namespace hearth {
 namespace {
 
 // Planes begin where every kernel can load its widest vectors.
-constexpr uint64_t kAlignment = 256;
-uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+constexpr uint64_t kKvAlignment = 256;
+uint64_t aligned(uint64_t bytes) { return (bytes + kKvAlignment - 1) / kKvAlignment * kKvAlignment; }
 
 // The planes of a layer: keys, values, and their scales where there are some.
 std::vector<uint32_t> layer_planes(const ModelConfig& config, KvFormat format) {
@@ -34,7 +34,7 @@ uint64_t kv_bytes_per_block(const ModelConfig& config, KvFormat format) {
 
 uint64_t most_kv_blocks(const ModelConfig& config, KvFormat format, uint64_t allocation_bytes) {
   const uint64_t plane = std::ranges::max(layer_planes(config, format));
-  return plane == 0 ? 0 : allocation_bytes / kAlignment * kAlignment / plane;
+  return plane == 0 ? 0 : allocation_bytes / kKvAlignment * kKvAlignment / plane;
 }
 
 Result<KvCache> KvCache::create(Device& device, const ModelConfig& config, const Options& options) {
@@ -61,7 +61,7 @@ Result<KvCache> KvCache::create(Device& device, const ModelConfig& config, const
     }
   }
   for (const uint64_t bytes : sizes) {
-    HEARTH_ASSIGN(Buffer buffer, device.memory().allocate({.bytes = std::max(bytes, kAlignment),
+    HEARTH_ASSIGN(Buffer buffer, device.memory().allocate({.bytes = std::max(bytes, kKvAlignment),
                                                            .intent = options.intent,
                                                            .name = "KV blocks"}));
     cache.allocations_.push_back(std::move(buffer));

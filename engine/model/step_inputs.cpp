@@ -14,14 +14,14 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kInputAlignment = 64;
 
 // Hands out places one after the other.
 struct Placer {
   uint64_t end = 0;
   template <class T>
   uint64_t place(uint64_t count) {
-    const uint64_t offset = (end + kAlignment - 1) / kAlignment * kAlignment;
+    const uint64_t offset = (end + kInputAlignment - 1) / kInputAlignment * kInputAlignment;
     end = offset + count * sizeof(T);
     return offset;
   }

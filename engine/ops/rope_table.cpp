@@ -14,32 +14,32 @@ constexpr double kTurn = 2.0 * std::numbers::pi;  // in radians
 
 bool positive(double value) { return std::isfinite(value) && value > 0.0; }
 
-Error invalid(std::string message) { return {ErrorKind::kInvalid, "rope: " + std::move(message)}; }
+Error invalid_rope(std::string message) { return {ErrorKind::kInvalid, "rope: " + std::move(message)}; }
 
 Status check_factors(const RopeTableInfo& info, std::span<const float> factors) {
   if (factors.size() != info.dims / 2)
-    return invalid(fmt::format("{} frequency factors where {} dimensions need {}", factors.size(),
+    return invalid_rope(fmt::format("{} frequency factors where {} dimensions need {}", factors.size(),
                                info.dims, info.dims / 2));
   if (!std::all_of(factors.begin(), factors.end(), [](float f) { return positive(double{f}); }))
-    return invalid("a frequency factor is not a positive number");
+    return invalid_rope("a frequency factor is not a positive number");
   return {};
 }
 
 Status check(const RopeTableInfo& info) {
   if (info.dims == 0 || info.dims % 2 != 0)
-    return invalid(fmt::format("{} dimensions; a positive even number is possible", info.dims));
+    return invalid_rope(fmt::format("{} dimensions; a positive even number is possible", info.dims));
   if (!positive(info.base) || info.base <= 1.0)
-    return invalid(fmt::format("base {}; it must be more than 1", info.base));
+    return invalid_rope(fmt::format("base {}; it must be more than 1", info.base));
   if (!std::isfinite(info.attention_factor) || info.attention_factor < 0.0)
-    return invalid(fmt::format("attention factor {}", info.attention_factor));
+    return invalid_rope(fmt::format("attention factor {}", info.attention_factor));
   const bool scaled = info.scaling == RopeScaling::kLinear ||
                       info.scaling == RopeScaling::kLlama3 || info.scaling == RopeScaling::kYarn;
-  if (scaled && !positive(info.factor)) return invalid(fmt::format("factor {}", info.factor));
+  if (scaled && !positive(info.factor)) return invalid_rope(fmt::format("factor {}", info.factor));
   const bool stretches = info.scaling == RopeScaling::kLlama3 ||
                          info.scaling == RopeScaling::kYarn ||
                          info.scaling == RopeScaling::kLongRope;
   if (stretches && info.original_context < 2)
-    return invalid("this scaling needs the original context length");
+    return invalid_rope("this scaling needs the original context length");
   switch (info.scaling) {
     case RopeScaling::kNone:
     case RopeScaling::kLinear:
@@ -49,12 +49,12 @@ Status check(const RopeTableInfo& info) {
     case RopeScaling::kLlama3:
       if (!positive(info.low_freq_factor) || !positive(info.high_freq_factor) ||
           info.high_freq_factor <= info.low_freq_factor)
-        return invalid(fmt::format("low and high frequency factors {} and {}", info.low_freq_factor,
+        return invalid_rope(fmt::format("low and high frequency factors {} and {}", info.low_freq_factor,
                                    info.high_freq_factor));
       return {};
     case RopeScaling::kYarn:
       if (!positive(info.beta_fast) || !positive(info.beta_slow) || !std::isfinite(info.ext_factor))
-        return invalid(fmt::format("YaRN with beta {} to {} and ext factor {}", info.beta_fast,
+        return invalid_rope(fmt::format("YaRN with beta {} to {} and ext factor {}", info.beta_fast,
                                    info.beta_slow, info.ext_factor));
       return {};
     case RopeScaling::kLongRope:

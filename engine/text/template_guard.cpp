@@ -29,8 +29,6 @@ constexpr std::size_t kMaxBlocks = 48;
 constexpr std::string_view kLandmark =
     "{#a.b not in true null == ~ + * or and if else recursive {{}}#}";
 
-Error wrong(std::string message) { return {ErrorKind::kInvalid, std::move(message)}; }
-
 template <std::size_t N>
 bool is_one_of(const TemplateToken& token, const std::array<std::string_view, N>& words) {
   return token.kind == Kind::kWord && std::ranges::find(words, token.text) != words.end();
@@ -55,15 +53,15 @@ class Guard {
 
   Result<std::string> run() {
     if (source_.size() > kMaxTemplateBytes)
-      return wrong(fmt::format("it has {} bytes, more than {}", source_.size(), kMaxTemplateBytes));
+      return invalid(fmt::format("it has {} bytes, more than {}", source_.size(), kMaxTemplateBytes));
     while (at_ < source_.size()) {
       const Status status = step();
       if (status.ok()) continue;
       const auto line = std::count(source_.begin(), source_.begin() + at_, '\n') + 1;
-      return wrong(fmt::format("line {}: {}", line, status.error().message));
+      return invalid(fmt::format("line {}: {}", line, status.error().message));
     }
     if (!blocks_.empty())
-      return wrong(fmt::format("a block {} does not end", in_quotes(blocks_.back())));
+      return invalid(fmt::format("a block {} does not end", in_quotes(blocks_.back())));
     return std::move(result_);
   }
 
@@ -88,7 +86,7 @@ class Guard {
     std::size_t run = 0;
     for (const char c : text) {
       run = std::isspace(static_cast<unsigned char>(c)) ? run + 1 : 0;
-      if (run > kMaxSpaceBytes) return wrong("too much white space in a row");
+      if (run > kMaxSpaceBytes) return invalid("too much white space in a row");
     }
     return {};
   }
@@ -96,7 +94,7 @@ class Guard {
   // Only its line breaks are kept, for the sake of line numbers.
   Status comment() {
     const std::size_t end = source_.find("#}", at_ + 2);
-    if (end == std::string_view::npos) return wrong("a comment does not end");
+    if (end == std::string_view::npos) return invalid("a comment does not end");
     std::string_view inside = source_.substr(at_ + 2, end - at_ - 2);
     const auto mark = [](char c) { return c == '-' || c == '~'; };
     result_ += "{#";
@@ -105,7 +103,7 @@ class Guard {
       inside.remove_prefix(1);
     }
     const auto lines = static_cast<std::size_t>(std::ranges::count(inside, '\n'));
-    if (lines > kMaxSpaceBytes) return wrong("a comment has too many lines");
+    if (lines > kMaxSpaceBytes) return invalid("a comment has too many lines");
     result_ += ' ';
     result_.append(lines, '\n');
     if (!inside.empty() && mark(inside.back())) result_ += inside.back();
@@ -120,7 +118,7 @@ class Guard {
     if (begin < source_.size() && (source_[begin] == '-' || source_[begin] == '~')) ++begin;
     HEARTH_ASSIGN(TemplateTag read, lex_template_tag(source_, begin, close));
     HEARTH_TRY(check_space(source_.substr(at_, read.end - at_)));
-    if (read.tokens.empty()) return wrong("an empty tag");
+    if (read.tokens.empty()) return invalid("an empty tag");
     HEARTH_TRY(check_tokens(read.tokens));
     return read;
   }
@@ -153,7 +151,7 @@ class Guard {
     const Tokens rest = Tokens(read.tokens).subspan(1);
     if (keyword.starts_with("end")) {
       if (blocks_.empty() || blocks_.back() != keyword.substr(3))
-        return wrong(fmt::format("{} ends nothing", in_quotes(keyword)));
+        return invalid(fmt::format("{} ends nothing", in_quotes(keyword)));
       blocks_.pop_back();
     } else if (keyword == "if" || keyword == "filter") {
       HEARTH_TRY(wrap(rest, "hearth_check"));
@@ -171,7 +169,7 @@ class Guard {
     } else if (keyword == "generation") {
       HEARTH_TRY(open(keyword));
     } else if (keyword != "else" && keyword != "break" && keyword != "continue") {
-      return wrong(fmt::format("a tag {} is not supported", in_quotes(keyword)));
+      return invalid(fmt::format("a tag {} is not supported", in_quotes(keyword)));
     }
     copy_to(read.end);
     result_ += source_[at_ - 3] == '-' ? kLandmark.substr(0, kLandmark.size() - 2) : kLandmark;
@@ -181,7 +179,7 @@ class Guard {
 
   Status open(std::string_view keyword) {
     if (blocks_.size() == kMaxBlocks)
-      return wrong(fmt::format("more than {} blocks in each other", kMaxBlocks));
+      return invalid(fmt::format("more than {} blocks in each other", kMaxBlocks));
     blocks_.push_back(keyword);
     return {};
   }
@@ -194,16 +192,16 @@ class Guard {
       return [word](const TemplateToken& token) { return token.depth == 0 && token.is(word); };
     };
     const auto in = std::ranges::find_if(rest, top("in"));
-    if (in == rest.end()) return wrong("a loop without 'in'");
+    if (in == rest.end()) return invalid("a loop without 'in'");
     const auto end = std::find_if(in, rest.end(), top("if"));
     if (std::find_if(in, rest.end(), top("recursive")) != rest.end())
-      return wrong("recursive loops are not supported");
+      return invalid("recursive loops are not supported");
     for (const TemplateToken& token : rest)
-      if (changes_list(token)) return wrong("a loop that changes a list while it goes over it");
+      if (changes_list(token)) return invalid("a loop that changes a list while it goes over it");
     // What is called while minja goes over a list might change it.
     for (auto token = end; token != rest.end(); ++token)
       if (token->is("|") || (token->is("(") && ends_value(token[-1])))
-        return wrong("a loop's condition may not call anything");
+        return invalid("a loop's condition may not call anything");
     return wrap({in + 1, end}, "hearth_items");
   }
 
@@ -217,10 +215,10 @@ class Guard {
 
   Status macro(Tokens rest) {
     // A macro made in a loop or in another one would keep itself alive for ever.
-    if (inside("for") || inside("macro")) return wrong("a macro inside a loop or another macro");
+    if (inside("for") || inside("macro")) return invalid("a macro inside a loop or another macro");
     for (std::size_t i = 2; i < rest.size(); ++i)
       if (rest[i].is("|") || (rest[i].is("(") && ends_value(rest[i - 1])))
-        return wrong("a macro's default values may not call anything");
+        return invalid("a macro's default values may not call anything");
     return {};
   }
 
@@ -238,29 +236,29 @@ class Guard {
       const bool binary = i > 0 && ends_value(tokens[i - 1]);
       if (token.is("*") && binary &&
           (++products > 1 || i + 1 == tokens.size() || !is_small_integer(tokens[i + 1])))
-        return wrong("'*' is supported only with a small number behind it, once in a tag");
-      if (token.is("**") && binary) return wrong("'**' is not supported");
+        return invalid("'*' is supported only with a small number behind it, once in a tag");
+      if (token.is("**") && binary) return invalid("'**' is not supported");
       if (token.is("/") || token.is("//") || token.is("%")) {
         if (i + 1 == tokens.size() || !is_small_integer(tokens[i + 1]) ||
             tokens[i + 1].text.find_first_not_of('0') == std::string_view::npos ||
             symbol(i + 2, ".") || symbol(i + 2, "[") || symbol(i + 2, "("))
-          return wrong("a division by anything but a small number");
+          return invalid("a division by anything but a small number");
       }
       if (token.is("loop") && !(i > 0 && tokens[i - 1].is("."))) {
         constexpr std::array<std::string_view, 9> kKnown = {"index",     "index0",   "revindex",
                                                             "revindex0", "first",    "last",
                                                             "length",    "previtem", "nextitem"};
         if (!symbol(i + 1, ".") || i + 2 >= tokens.size() || !is_one_of(tokens[i + 2], kKnown))
-          return wrong("'loop' is supported only as loop.index, loop.first and their like");
+          return invalid("'loop' is supported only as loop.index, loop.first and their like");
       }
       const bool called = i > 0 && tokens[i - 1].is(".") && symbol(i + 1, "(");
       if (called && (token.is("split") || token.is("replace")) &&
           (i + 2 >= tokens.size() || tokens[i + 2].kind != Kind::kString ||
            tokens[i + 2].text.size() <= 2))
-        return wrong(fmt::format("{} without a text to look for", in_quotes(token.text)));
+        return invalid(fmt::format("{} without a text to look for", in_quotes(token.text)));
       if (token.is("[")) HEARTH_TRY(check_slice(tokens.subspan(i)));
       if (changes_list(token)) {
-        if (inside("macro")) return wrong("a macro that changes a list");
+        if (inside("macro")) return invalid("a macro that changes a list");
         if (called) HEARTH_TRY(copy_argument(tokens.subspan(i)));
       }
     }
@@ -280,7 +278,7 @@ class Guard {
     if (inner[0].is(":") && inner[1].is(":") && inner.size() == number + 1 &&
         is_small_integer(inner[number]))
       return {};
-    return wrong("a step is supported only over a whole list, as in [::-1]");
+    return invalid("a step is supported only over a whole list, as in [::-1]");
   }
 
   // tokens: append ( argument ), or insert ( index , argument ).
@@ -296,17 +294,17 @@ class Guard {
       });
       if (begin != close) ++begin;
     }
-    if (begin == close) return wrong(fmt::format("{} of nothing", in_quotes(tokens[0].text)));
+    if (begin == close) return invalid(fmt::format("{} of nothing", in_quotes(tokens[0].text)));
     insert_before(*begin, "hearth_copy(");
     insert_before(*close, ")");
     return {};
   }
 
   Status wrap(Tokens tokens, std::string_view function) {
-    if (tokens.empty()) return wrong("an expression is missing");
+    if (tokens.empty()) return invalid("an expression is missing");
     for (const TemplateToken& token : tokens)
       if (token.depth == 0 && (token.is(",") || token.is("=") || token.is(":")))
-        return wrong(fmt::format("a {} where none can be", in_quotes(token.text)));
+        return invalid(fmt::format("a {} where none can be", in_quotes(token.text)));
     insert_before(tokens.front(), fmt::format("{}(hearth_tick(), ", function));
     const std::string_view last = tokens.back().text;
     insertions_.push_back({position(last) + last.size(), ")"});

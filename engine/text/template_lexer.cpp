@@ -21,8 +21,6 @@ constexpr std::size_t kMaxDigits = 9;
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-Error wrong(std::string message) { return {ErrorKind::kInvalid, std::move(message)}; }
-
 class Lexer {
  public:
   Lexer(std::string_view source, std::size_t at, std::string_view close)
@@ -31,10 +29,10 @@ class Lexer {
   Result<TemplateTag> run() {
     while (true) {
       while (at_ < source_.size() && std::isspace(static_cast<unsigned char>(source_[at_]))) ++at_;
-      if (at_ == source_.size()) return wrong("a tag does not end");
+      if (at_ == source_.size()) return invalid("a tag does not end");
       if (open_.empty() && at_end()) break;
       if (tag_.tokens.size() == kMaxTokens)
-        return wrong(fmt::format("a tag has more than {} parts", kMaxTokens));
+        return invalid(fmt::format("a tag has more than {} parts", kMaxTokens));
       HEARTH_TRY(next());
     }
     tag_.end = at_ + (source_.substr(at_).starts_with(close_) ? 0 : 1) + close_.size();
@@ -64,7 +62,7 @@ class Lexer {
   Status string(char quote) {
     std::size_t end = at_ + 1;
     while (end < source_.size() && source_[end] != quote) end += source_[end] == '\\' ? 2 : 1;
-    if (end >= source_.size()) return wrong("a text in quotes does not end");
+    if (end >= source_.size()) return invalid("a text in quotes does not end");
     push(Kind::kString, end + 1 - at_);
     return {};
   }
@@ -74,8 +72,8 @@ class Lexer {
     while (end < source_.size() && is_digit(source_[end])) ++end;
     if (end + 1 < source_.size() && source_[end] == '.' && is_digit(source_[end + 1]))
       for (++end; end < source_.size() && is_digit(source_[end]);) ++end;
-    if (end - at_ > kMaxDigits) return wrong("a number is too long");
-    if (end < source_.size() && is_word(source_[end])) return wrong("a number ends in a letter");
+    if (end - at_ > kMaxDigits) return invalid("a number is too long");
+    if (end < source_.size() && is_word(source_[end])) return invalid("a number ends in a letter");
     push(Kind::kNumber, end - at_);
     return {};
   }
@@ -85,7 +83,7 @@ class Lexer {
     while (end < source_.size() && is_word(source_[end])) ++end;
     const std::string_view text = source_.substr(at_, end - at_);
     if (text.size() > kMaxWordBytes || text.starts_with("hearth_"))
-      return wrong(fmt::format("a name that cannot be used: {}", in_quotes(text)));
+      return invalid(fmt::format("a name that cannot be used: {}", in_quotes(text)));
     push(Kind::kWord, text.size());
     return {};
   }
@@ -100,20 +98,20 @@ class Lexer {
     }
     if (const auto kind = kOpening.find(c); kind != std::string_view::npos) {
       if (open_.size() == kMaxDepth)
-        return wrong(fmt::format("more than {} brackets in each other", kMaxDepth));
+        return invalid(fmt::format("more than {} brackets in each other", kMaxDepth));
       push(Kind::kSymbol, 1);
       open_ += kClosing[kind];
       return {};
     }
     if (kClosing.find(c) != std::string_view::npos) {
       if (open_.empty() || open_.back() != c)
-        return wrong(fmt::format("a '{}' that closes nothing", c));
+        return invalid(fmt::format("a '{}' that closes nothing", c));
       open_.pop_back();
       push(Kind::kSymbol, 1);
       return {};
     }
     if (std::string_view("+-*/%|~,.:=<>").find(c) == std::string_view::npos)
-      return wrong(fmt::format("{} has no meaning in a tag", in_quotes({&c, 1})));
+      return invalid(fmt::format("{} has no meaning in a tag", in_quotes({&c, 1})));
     push(Kind::kSymbol, 1);
     return {};
   }

@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kMaxTime = std::chrono::seconds(2);
 constexpr std::size_t kMaxStackBytes = 1 << 20;
-constexpr int kMaxDepth = 32;
+constexpr int kMaxListDepth = 32;
 constexpr std::size_t kMaxNodes = 1 << 22;       // values looked at, over the whole run
 constexpr std::size_t kMaxTextBytes = 64 << 20;  // per megabyte of input
 constexpr std::int64_t kMaxInteger = std::int64_t{1} << 40;
@@ -42,7 +42,7 @@ class Limiter {
   // Containers hold no functions: those of a loop do not outlive it.
   void check(const Value& value, int depth = 0) {
     if (nodes_++ > kMaxNodes) refuse("the template handles too many values");
-    if (depth > kMaxDepth) refuse("the template makes a list in a list too often");
+    if (depth > kMaxListDepth) refuse("the template makes a list in a list too often");
     if (value.is_callable()) {
       if (depth > 0) refuse("the template keeps a function");
     } else if (value.is_array()) {

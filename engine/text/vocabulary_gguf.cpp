@@ -8,8 +8,6 @@
 namespace hearth {
 namespace {
 
-Error invalid(std::string message) { return {ErrorKind::kInvalid, std::move(message)}; }
-
 Result<TokenKind> token_kind(double number) {
   if (number == 1) return TokenKind::kNormal;
   if (number == 2) return TokenKind::kUnknown;

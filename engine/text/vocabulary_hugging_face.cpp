@@ -15,10 +15,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-Error invalid(std::string message) {
+Error invalid_tokenizer(std::string message) {
   return {ErrorKind::kInvalid, "tokenizer.json: " + std::move(message)};
 }
-Error unsupported(std::string message) {
+Error unsupported_tokenizer(std::string message) {
   return {ErrorKind::kUnsupported, "tokenizer.json: " + std::move(message)};
 }
 
@@ -49,13 +49,13 @@ const Json* component_of_type(const std::vector<const Json*>& parts, std::string
 // Holes between ids are tokens that nothing stands for; more holes than tokens are a mistake.
 Status place(Vocabulary& vocabulary, std::string text, std::uint64_t id, std::uint64_t limit) {
   if (id >= limit)
-    return invalid(fmt::format("token {} has the id {}, far beyond the number of tokens",
+    return invalid_tokenizer(fmt::format("token {} has the id {}, far beyond the number of tokens",
                                in_quotes(text), id));
   if (id >= vocabulary.tokens.size())
     vocabulary.tokens.resize(id + 1, {.text = {}, .kind = TokenKind::kUnused});
   VocabularyToken& token = vocabulary.tokens[id];
   if (!token.text.empty() && token.text != text)
-    return invalid(fmt::format("tokens {} and {} have the same id {}", in_quotes(token.text),
+    return invalid_tokenizer(fmt::format("tokens {} and {} have the same id {}", in_quotes(token.text),
                                in_quotes(text), id));
   token.text = std::move(text);
   return {};
@@ -63,12 +63,12 @@ Status place(Vocabulary& vocabulary, std::string text, std::uint64_t id, std::ui
 
 Status read_added_tokens(const Json& added, Vocabulary& vocabulary, std::uint64_t limit) {
   if (added.is_null()) return {};
-  if (!added.is_array()) return invalid("added_tokens is not a list");
+  if (!added.is_array()) return invalid_tokenizer("added_tokens is not a list");
   for (const Json& entry : added) {
     const Json& id = member(entry, "id");
     const std::string text = text_member(entry, "content");
     if (!id.is_number_unsigned() || text.empty())
-      return invalid("added_tokens has an entry without id or content");
+      return invalid_tokenizer("added_tokens has an entry without id or content");
     HEARTH_TRY(place(vocabulary, text, id.get<std::uint64_t>(), limit));
     VocabularyToken& token = vocabulary.tokens[id.get<std::uint64_t>()];
     token.kind =
@@ -80,7 +80,7 @@ Status read_added_tokens(const Json& added, Vocabulary& vocabulary, std::uint64_
 }
 
 Status read_tokens(TokenizerJson& file, Vocabulary& vocabulary) {
-  if (file.vocabulary.empty()) return invalid("model.vocab is missing or empty");
+  if (file.vocabulary.empty()) return invalid_tokenizer("model.vocab is missing or empty");
   const Json& added = member(file.rest, "added_tokens");
   const std::uint64_t limit = 2 * (file.vocabulary.size() + added.size()) + 1024;
   vocabulary.tokens.reserve(file.vocabulary.size() + added.size());
@@ -103,21 +103,21 @@ Status read_pretokenizer(const std::vector<const Json*>& parts, Vocabulary& voca
     const std::string type = text_member(*part, "type");
     if (type == "Split") {
       if (text_member(*part, "behavior") != "Isolated" && !flag_member(*part, "invert", false))
-        return unsupported("pre_tokenizer Split does not isolate its matches");
+        return unsupported_tokenizer("pre_tokenizer Split does not isolate its matches");
       patterns.push_back(text_member(member(*part, "pattern"), "Regex"));
     } else if (type == "Digits") {
       patterns.emplace_back(flag_member(*part, "individual_digits", false) ? "\\p{N}" : "\\p{N}+");
     } else if (type == "ByteLevel") {
       if (flag_member(*part, "add_prefix_space", false))
-        return unsupported("pre_tokenizer ByteLevel adds a space before texts");
+        return unsupported_tokenizer("pre_tokenizer ByteLevel adds a space before texts");
       if (flag_member(*part, "use_regex", true)) patterns.emplace_back(gpt2_pattern());
     } else {
-      return unsupported(fmt::format("pre_tokenizer is of type {}", in_quotes(type)));
+      return unsupported_tokenizer(fmt::format("pre_tokenizer is of type {}", in_quotes(type)));
     }
   }
   vocabulary.pretokenizer = pretokenizer_name(patterns);
   if (!vocabulary.pretokenizer.empty()) return {};
-  return unsupported(
+  return unsupported_tokenizer(
       fmt::format("pre_tokenizer has patterns of none that is known ({})", pretokenizer_names()));
 }
 
@@ -137,7 +137,7 @@ Status read_sentence_piece(const std::vector<const Json*>& normalizers,
   if (flag_member(model, "byte_fallback", false))
     for (VocabularyToken& token : vocabulary.tokens)
       if (is_byte_token(token.text)) token.kind = TokenKind::kByte;
-  if (vocabulary.merges.empty()) return invalid("model.merges is missing or empty");
+  if (vocabulary.merges.empty()) return invalid_tokenizer("model.merges is missing or empty");
   return {};
 }
 
@@ -223,7 +223,7 @@ Result<Vocabulary> read_hugging_face_vocabulary(std::string_view tokenizer,
   const Json& model = member(file.rest, "model");
   const std::string type = text_member(model, "type");
   if (!type.empty() && type != "BPE")
-    return unsupported(fmt::format("model.type is {}; supported is BPE", in_quotes(type)));
+    return unsupported_tokenizer(fmt::format("model.type is {}; supported is BPE", in_quotes(type)));
   Vocabulary vocabulary;
   HEARTH_TRY(read_tokens(file, vocabulary));
   vocabulary.merges = std::move(file.merges);
@@ -238,7 +238,7 @@ Result<Vocabulary> read_hugging_face_vocabulary(std::string_view tokenizer,
              component_of_type(pretokenizers, "Metaspace")) {
     HEARTH_TRY(read_sentence_piece(normalizers, pretokenizers, model, vocabulary));
   } else {
-    return unsupported("neither byte-level BPE nor SentencePiece's form of it");
+    return unsupported_tokenizer("neither byte-level BPE nor SentencePiece's form of it");
   }
   HEARTH_TRY(read_rules(file.rest, config, metadata, vocabulary));
   find_end_of_generation(vocabulary);

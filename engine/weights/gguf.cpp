@@ -58,8 +58,6 @@ std::optional<NumberType> number_type(GgufType type) {
   return std::nullopt;
 }
 
-Error invalid(std::string message) { return {ErrorKind::kInvalid, std::move(message)}; }
-
 Result<std::string_view> read_string(ByteReader& reader, std::string_view what) {
   HEARTH_ASSIGN(const auto length, reader.number<std::uint64_t>(what));
   HEARTH_ASSIGN(const auto bytes, reader.take(length, what));

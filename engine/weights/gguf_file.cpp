@@ -14,10 +14,6 @@ namespace {
 // Names count to 99999.
 constexpr std::uint64_t kMaxParts = 99999;
 
-Error in_file(const std::filesystem::path& path, Error error) {
-  return {error.kind, fmt::format("{}: {}", path.string(), error.message)};
-}
-
 std::string part_suffix(std::uint64_t index, std::uint64_t count) {
   return fmt::format("-{:05}-of-{:05}.gguf", index + 1, count);
 }

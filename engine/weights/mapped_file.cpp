@@ -63,4 +63,8 @@ std::string_view MappedFile::text() const {
   return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
 }
 
+Error in_file(const std::filesystem::path& path, const Error& error) {
+  return {error.kind, path.string() + ": " + error.message};
+}
+
 }  // namespace hearth

@@ -30,4 +30,7 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
+// The same error with the file named in front of it.
+Error in_file(const std::filesystem::path& path, const Error& error);
+
 }  // namespace hearth

@@ -3,8 +3,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 
 namespace hearth {
+
+// Copies a field of a block into its place, which may be unaligned.
+template <class T>
+void put(std::byte* to, const T& value) {
+  std::memcpy(to, &value, sizeof(value));
+}
 
 using QuantizeBlock = void (*)(const float* x, std::byte* block);
 

@@ -12,14 +12,9 @@
 namespace hearth {
 namespace {
 
-constexpr std::size_t kWeights = 256;
+constexpr std::size_t kSuperBlock = 256;
 constexpr std::size_t kMaxGroups = 16;
-using Quants = std::array<std::uint8_t, kWeights>;
-
-template <class T>
-void put(std::byte* to, const T& value) {
-  std::memcpy(to, &value, sizeof(value));
-}
+using SuperQuants = std::array<std::uint8_t, kSuperBlock>;
 
 int round_clamped(float x, int low, int high) {
   return static_cast<int>(
@@ -28,7 +23,7 @@ int round_clamped(float x, int low, int high) {
 
 // Bits 2*shift and up of q, two of them: byte l of each 32 has those of weights l, 32+l, 64+l and
 // 96+l of its 128.
-void put_two_bits(std::byte* to, const Quants& q, int shift) {
+void put_two_bits(std::byte* to, const SuperQuants& q, int shift) {
   for (std::size_t half = 0; half < 2; ++half)
     for (std::size_t l = 0; l < 32; ++l) {
       int bits = 0;
@@ -39,7 +34,7 @@ void put_two_bits(std::byte* to, const Quants& q, int shift) {
 }
 
 // Bit `shift` of q: byte l has those of weights l, 32+l, ... 224+l.
-void put_one_bits(std::byte* to, const Quants& q, int shift) {
+void put_one_bits(std::byte* to, const SuperQuants& q, int shift) {
   for (std::size_t l = 0; l < 32; ++l) {
     int bits = 0;
     for (std::size_t t = 0; t < 8; ++t) bits |= ((q[32 * t + l] >> shift) & 1) << t;
@@ -48,8 +43,8 @@ void put_one_bits(std::byte* to, const Quants& q, int shift) {
 }
 
 // Low nibbles of q: byte l of each `distance` has weights l and distance+l.
-void put_nibbles(std::byte* to, const Quants& q, std::size_t distance) {
-  for (std::size_t first = 0; first < kWeights; first += 2 * distance)
+void put_nibbles(std::byte* to, const SuperQuants& q, std::size_t distance) {
+  for (std::size_t first = 0; first < kSuperBlock; first += 2 * distance)
     for (std::size_t l = 0; l < distance; ++l)
       to[first / 2 + l] =
           static_cast<std::byte>((q[first + l] & 15) | (q[first + distance + l] & 15) << 4);
@@ -60,12 +55,12 @@ struct AffineBlock {
   std::uint16_t dmin = 0;
   std::array<std::uint8_t, kMaxGroups> scale{};
   std::array<std::uint8_t, kMaxGroups> minimum{};
-  Quants q{};
+  SuperQuants q{};
 };
 
 // weight = d * scale * q - dmin * minimum, q from 0 to `high`, scale and minimum to `scale_high`.
 AffineBlock fit_affine_block(const float* x, std::size_t group, int high, int scale_high) {
-  const std::size_t groups = kWeights / group;
+  const std::size_t groups = kSuperBlock / group;
   std::array<AffineFit, kMaxGroups> fits;
   AffineFit largest;
   for (std::size_t g = 0; g < groups; ++g) {
@@ -109,11 +104,11 @@ struct BlockScales {
 };
 
 // weight = d * scale * (q + low), 16 weights a scale.
-BlockScales fit_scaled_block(const float* x, int low, int high, int scale_low, Quants& q) {
+BlockScales fit_scaled_block(const float* x, int low, int high, int scale_low, SuperQuants& q) {
   std::array<float, kMaxGroups> fits{};
   for (std::size_t g = 0; g < kMaxGroups; ++g) fits[g] = fit_scale({x + 16 * g, 16}, low, high);
   const BlockScales scales(fits, scale_low, -scale_low - 1);
-  for (std::size_t i = 0; i < kWeights; ++i)
+  for (std::size_t i = 0; i < kSuperBlock; ++i)
     q[i] = static_cast<std::uint8_t>(round_clamped(x[i] * scales.inverse[i / 16], low, high) - low);
   return scales;
 }
@@ -141,7 +136,7 @@ void quantize_q2_k(const float* x, std::byte* block) {
 }
 
 void quantize_q3_k(const float* x, std::byte* block) {
-  Quants q;
+  SuperQuants q;
   const BlockScales scales = fit_scaled_block(x, -4, 3, -32, q);
   put_one_bits(block, q, 2);
   put_two_bits(block + 32, q, 0);
@@ -174,7 +169,7 @@ void quantize_q5_k(const float* x, std::byte* block) {
 }
 
 void quantize_q6_k(const float* x, std::byte* block) {
-  Quants q;
+  SuperQuants q;
   const BlockScales scales = fit_scaled_block(x, -32, 31, -128, q);
   put_nibbles(block, q, 64);
   put_two_bits(block + 128, q, 4);

@@ -12,24 +12,19 @@
 namespace hearth {
 namespace {
 
-constexpr std::size_t kWeights = 32;
-using Quants = std::array<std::uint8_t, kWeights>;
-
-template <class T>
-void put(std::byte* to, const T& value) {
-  std::memcpy(to, &value, sizeof(value));
-}
+constexpr std::size_t kSmallBlock = 32;
+using SmallQuants = std::array<std::uint8_t, kSmallBlock>;
 
 // Weight j in the low and weight 16+j in the high nibble of byte j.
-void put_nibbles(std::byte* to, const Quants& q) {
-  for (std::size_t j = 0; j < kWeights / 2; ++j)
+void put_nibbles(std::byte* to, const SmallQuants& q) {
+  for (std::size_t j = 0; j < kSmallBlock / 2; ++j)
     to[j] = static_cast<std::byte>((q[j] & 15) | (q[j + 16] & 15) << 4);
 }
 
 // Bit 4 of weight i is bit i.
-void put_fifth_bits(std::byte* to, const Quants& q) {
+void put_fifth_bits(std::byte* to, const SmallQuants& q) {
   std::uint32_t bits = 0;
-  for (std::size_t i = 0; i < kWeights; ++i) bits |= std::uint32_t{(q[i] >> 4) & 1u} << i;
+  for (std::size_t i = 0; i < kSmallBlock; ++i) bits |= std::uint32_t{(q[i] >> 4) & 1u} << i;
   put(to, bits);
 }
 
@@ -41,15 +36,15 @@ float reciprocal(float x) {
 
 struct Symmetric {
   float d;
-  Quants q;  // counted from zero, so that `half` stands for weight 0
+  SmallQuants q;  // counted from zero, so that `half` stands for weight 0
 };
 
 // weight = d * (q - half): the weight of largest magnitude becomes q = 0.
 Symmetric round_symmetric(const float* x, int half) {
   Symmetric result;
-  result.d = largest_magnitude({x, kWeights}) / static_cast<float>(-half);
+  result.d = largest_magnitude({x, kSmallBlock}) / static_cast<float>(-half);
   const float inverse = reciprocal(result.d);
-  for (std::size_t i = 0; i < kWeights; ++i) {
+  for (std::size_t i = 0; i < kSmallBlock; ++i) {
     const int q = static_cast<int>(x[i] * inverse + (static_cast<float>(half) + 0.5f));
     result.q[i] = static_cast<std::uint8_t>(std::min(q, 2 * half - 1));
   }
@@ -59,17 +54,17 @@ Symmetric round_symmetric(const float* x, int half) {
 struct Affine {
   float d;
   float m;
-  Quants q;
+  SmallQuants q;
 };
 
 // weight = d * q + m, from the smallest weight at q = 0 to the largest at q = high.
 Affine round_affine(const float* x, int high) {
-  const auto [smallest, largest] = std::minmax_element(x, x + kWeights);
+  const auto [smallest, largest] = std::minmax_element(x, x + kSmallBlock);
   Affine result;
   result.m = *smallest;
   result.d = (*largest - *smallest) / static_cast<float>(high);
   const float inverse = reciprocal(result.d);
-  for (std::size_t i = 0; i < kWeights; ++i) {
+  for (std::size_t i = 0; i < kSmallBlock; ++i) {
     const int q = static_cast<int>((x[i] - result.m) * inverse + 0.5f);
     result.q[i] = static_cast<std::uint8_t>(std::min(q, high));
   }
@@ -83,11 +78,11 @@ void quantize_f16(const float* x, std::byte* block) { put(block, float_to_half(*
 void quantize_bf16(const float* x, std::byte* block) { put(block, float_to_bfloat16(*x)); }
 
 void quantize_q8_0(const float* x, std::byte* block) {
-  const float largest = std::fabs(largest_magnitude({x, kWeights}));
+  const float largest = std::fabs(largest_magnitude({x, kSmallBlock}));
   const float d = largest / 127;
   const float inverse = reciprocal(d);
   put(block, float_to_half(d));
-  for (std::size_t i = 0; i < kWeights; ++i)
+  for (std::size_t i = 0; i < kSmallBlock; ++i)
     block[2 + i] = static_cast<std::byte>(static_cast<int>(std::round(x[i] * inverse)));
 }
 
@@ -120,10 +115,10 @@ void quantize_q5_1(const float* x, std::byte* block) {
 }
 
 void quantize_iq4_nl(const float* x, std::byte* block) {
-  const std::uint16_t d = float_to_half(fit_iq4_scale({x, kWeights}));
+  const std::uint16_t d = float_to_half(fit_iq4_scale({x, kSmallBlock}));
   const float inverse = reciprocal(half_to_float(d));
-  Quants q;
-  for (std::size_t i = 0; i < kWeights; ++i)
+  SmallQuants q;
+  for (std::size_t i = 0; i < kSmallBlock; ++i)
     q[i] = static_cast<std::uint8_t>(nearest_iq4(x[i] * inverse));
   put(block, d);
   put_nibbles(block + 2, q);
@@ -131,12 +126,12 @@ void quantize_iq4_nl(const float* x, std::byte* block) {
 
 void quantize_mxfp4(const float* x, std::byte* block) {
   constexpr std::array<int, 16> kValues = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-  const float largest = std::fabs(largest_magnitude({x, kWeights}));
+  const float largest = std::fabs(largest_magnitude({x, kSmallBlock}));
   // The largest four-bit float is 6, between 2^2 and 2^3; the values above are twice the floats.
   const int exponent = largest > 0 ? std::clamp(std::ilogb(largest) - 2, -127, 127) : -127;
   const float scale = std::ldexp(0.5f, exponent);
-  Quants q{};
-  for (std::size_t i = 0; i < kWeights; ++i) {
+  SmallQuants q{};
+  for (std::size_t i = 0; i < kSmallBlock; ++i) {
     float least = INFINITY;
     for (std::size_t v = 0; v < kValues.size(); ++v) {
       const float error = std::fabs(scale * static_cast<float>(kValues[v]) - x[i]);

@@ -24,7 +24,7 @@ struct FieldMove {
 };
 
 template <class T>
-T load(const std::byte* from) {
+T load_unaligned(const std::byte* from) {
   T value;
   std::memcpy(&value, from, sizeof(T));
   return value;
@@ -81,7 +81,7 @@ std::uint32_t cross(std::uint32_t word) {
 void cross_words(const FieldMove& move) {
   for (std::size_t i = 0; i < move.blocks; ++i)
     for (std::byte *at = move.to + i * move.to_stride, *end = at + move.bytes; at < end; at += 4)
-      store(at, cross(load<std::uint32_t>(at)));
+      store(at, cross(load_unaligned<std::uint32_t>(at)));
 }
 
 // Exchanges the bits of a above each masked bit, `distance` up, with the masked bits of b.
@@ -97,8 +97,8 @@ void exchange_bits(std::uint64_t& a, std::uint64_t& b, int distance, std::uint64
 void exchange_nibbles(const std::byte* from0, const std::byte* from1, std::byte* to0,
                       std::byte* to1) {
   for (std::size_t i = 0; i < 16; i += 8) {
-    auto a = load<std::uint64_t>(from0 + i);
-    auto b = load<std::uint64_t>(from1 + i);
+    auto a = load_unaligned<std::uint64_t>(from0 + i);
+    auto b = load_unaligned<std::uint64_t>(from1 + i);
     exchange_bits(a, b, 4, 0x0f0f0f0f0f0f0f0full);
     store(to0 + i, a);
     store(to1 + i, b);
@@ -150,8 +150,8 @@ void two_bits_to_device(const FieldMove& move) {
     for (std::size_t i = 0; i < move.bytes; i += 32) {
       std::array<std::uint64_t, 4> words;
       for (std::size_t s = 0; s < 4; ++s)
-        words[s] = load<std::uint32_t>(from + i + 4 * s) |
-                   std::uint64_t{load<std::uint32_t>(from + i + 16 + 4 * s)} << 32;
+        words[s] = load_unaligned<std::uint32_t>(from + i + 4 * s) |
+                   std::uint64_t{load_unaligned<std::uint32_t>(from + i + 16 + 4 * s)} << 32;
       transpose_two_bits(words);
       std::memcpy(to + i, words.data(), 32);
     }
@@ -188,7 +188,7 @@ void one_bits(const FieldMove& move) {
 // move the bits of a nibble to four bytes and back without meeting each other.
 void word_bits_to_device(const FieldMove& move) {
   for_blocks(move, [](const std::byte* from, std::byte* to) {
-    const auto bits = load<std::uint32_t>(from);
+    const auto bits = load_unaligned<std::uint32_t>(from);
     std::uint32_t slice = 0;
     for (int i = 0; i < 8; ++i)
       slice |= ((((bits >> (4 * i)) & 15u) * 0x00204081u) & 0x01010101u) << i;
@@ -198,7 +198,7 @@ void word_bits_to_device(const FieldMove& move) {
 
 void word_bits_to_file(const FieldMove& move) {
   for_blocks(move, [](const std::byte* from, std::byte* to) {
-    const std::uint32_t slice = cross(load<std::uint32_t>(from));
+    const std::uint32_t slice = cross(load_unaligned<std::uint32_t>(from));
     std::uint32_t bits = 0;
     for (int i = 0; i < 8; ++i)
       bits |= (((((slice >> i) & 0x01010101u) * 0x01020408u) >> 24) & 15u) << (4 * i);

@@ -1,3 +1,5 @@
+#ifndef HEARTH_PARAMS_ATTENTION_H
+#define HEARTH_PARAMS_ATTENTION_H
 #include "common/interop.h"
 
 // Exactly the 112 bytes there are: what a model fixes is in specialization constants.
@@ -21,3 +23,5 @@ HEARTH_PARAMS(Attention)
   uint window;            // a row at p sees keys above p - window; 0: every key up to p
   float soft_cap;         // score = soft_cap * tanh(score / soft_cap); 0: none
 HEARTH_PARAMS_END
+
+#endif

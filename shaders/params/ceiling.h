@@ -1,3 +1,5 @@
+#ifndef HEARTH_PARAMS_CEILING_H
+#define HEARTH_PARAMS_CEILING_H
 #include "common/interop.h"
 
 HEARTH_PARAMS(Ceiling)
@@ -6,3 +8,5 @@ HEARTH_PARAMS(Ceiling)
   uint chunks;     // read_ceiling: 16-byte chunks to read, a multiple of kAhead * invocations
   uint rounds;     // flops_ceiling, matrix_ceiling: rounds of multiply-adds
 HEARTH_PARAMS_END
+
+#endif

@@ -1,3 +1,5 @@
+#ifndef HEARTH_PARAMS_DEQUANTIZE_H
+#define HEARTH_PARAMS_DEQUANTIZE_H
 #include "common/interop.h"
 
 HEARTH_PARAMS(Dequantize)
@@ -6,3 +8,5 @@ HEARTH_PARAMS(Dequantize)
   uint rows;
   uint cols;
 HEARTH_PARAMS_END
+
+#endif

@@ -1,3 +1,5 @@
+#ifndef HEARTH_PARAMS_EMBED_H
+#define HEARTH_PARAMS_EMBED_H
 #include "common/interop.h"
 
 // In an id: the rest of it is an index into `sampled`, where the last step left the real one.
@@ -12,3 +14,5 @@ HEARTH_PARAMS(Embed)
   uint vocabulary;
   float scale;
 HEARTH_PARAMS_END
+
+#endif

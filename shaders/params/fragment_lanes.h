@@ -1,3 +1,5 @@
+#ifndef HEARTH_PARAMS_FRAGMENT_LANES_H
+#define HEARTH_PARAMS_FRAGMENT_LANES_H
 #include "common/interop.h"
 
 // y[r, n] = sum over k of weight[n, k] * x[r, k], 16 rows, 8 outputs, 16 inputs.
@@ -6,3 +8,5 @@ HEARTH_PARAMS(FragmentLanes)
   address weight;  // [8, 16] f16
   address y;       // [16, 8] f32
 HEARTH_PARAMS_END
+
+#endif

@@ -1,3 +1,5 @@
+#ifndef HEARTH_PARAMS_GATHER_ROWS_H
+#define HEARTH_PARAMS_GATHER_ROWS_H
 #include "common/interop.h"
 #include "params/step.h"
 
@@ -8,3 +10,5 @@ HEARTH_PARAMS(GatherRows)
   uint width;
   uint source_rows;
 HEARTH_PARAMS_END
+
+#endif

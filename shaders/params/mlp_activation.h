@@ -1,3 +1,5 @@
+#ifndef HEARTH_PARAMS_MLP_ACTIVATION_H
+#define HEARTH_PARAMS_MLP_ACTIVATION_H
 #include "common/interop.h"
 
 HEARTH_PARAMS(MlpActivation)
@@ -7,3 +9,5 @@ HEARTH_PARAMS(MlpActivation)
   uint width;
   uint stride;
 HEARTH_PARAMS_END
+
+#endif

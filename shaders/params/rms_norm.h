@@ -1,3 +1,5 @@
+#ifndef HEARTH_PARAMS_RMS_NORM_H
+#define HEARTH_PARAMS_RMS_NORM_H
 #include "common/interop.h"
 
 HEARTH_PARAMS(RmsNorm)
@@ -11,3 +13,5 @@ HEARTH_PARAMS(RmsNorm)
   uint part_stride;      // and from one residual to the next
   float epsilon;
 HEARTH_PARAMS_END
+
+#endif

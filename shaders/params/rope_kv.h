@@ -1,3 +1,5 @@
+#ifndef HEARTH_PARAMS_ROPE_KV_H
+#define HEARTH_PARAMS_ROPE_KV_H
 #include "common/interop.h"
 #include "params/paged_kv.h"
 #include "params/step.h"
@@ -19,3 +21,5 @@ HEARTH_PARAMS(RopeKv)
   address row_sequences;  // [rows] u32
   address block_tables;   // u32
 HEARTH_PARAMS_END
+
+#endif

@@ -1,3 +1,5 @@
+#ifndef HEARTH_PARAMS_SAMPLE_PICK_H
+#define HEARTH_PARAMS_SAMPLE_PICK_H
 #include "common/interop.h"
 
 HEARTH_PARAMS(SamplePick)
@@ -18,3 +20,5 @@ HEARTH_PARAMS(SamplePick)
   uint chunk_tokens;
   uint segment_count;
 HEARTH_PARAMS_END
+
+#endif

@@ -1,3 +1,5 @@
+#ifndef HEARTH_PARAMS_SAMPLE_SCAN_H
+#define HEARTH_PARAMS_SAMPLE_SCAN_H
 #include "common/interop.h"
 
 HEARTH_PARAMS(SampleScan)
@@ -16,3 +18,5 @@ HEARTH_PARAMS(SampleScan)
   uint history_capacity;
   uint tally_words;         // 0: there are none
 HEARTH_PARAMS_END
+
+#endif

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kAzureHeader = "TIMESTAMP,ContextTokens,GeneratedTokens";
 constexpr uint32_t kMooncakeTokensPerId = 512;
-constexpr uint32_t kMostTokens = 16'000'000;
+constexpr uint32_t kMaxLineTokens = 16'000'000;
 constexpr size_t kShownBytes = 40;  // of a value, in messages
 
 // Hands out lines and says where they are.
@@ -107,7 +107,7 @@ std::optional<double> parse_time(std::string_view text) {
 Result<uint32_t> parse_tokens(const LineReader& lines, std::string_view field,
                               std::string_view value) {
   const auto tokens = parse_number<uint32_t>(value);
-  if (!tokens || *tokens < 1 || *tokens > kMostTokens)
+  if (!tokens || *tokens < 1 || *tokens > kMaxLineTokens)
     return lines.wrong_field(field, value, "is not a number of tokens from 1 on");
   return *tokens;
 }
@@ -199,9 +199,9 @@ Result<Trace> read_mooncake_jsonl(std::istream& text, const std::string& name, s
     constexpr uint64_t kLongestMilliseconds = uint64_t{1} << 53;
     HEARTH_ASSIGN(const uint64_t time,
                   get_number(lines, object, "timestamp", 0, kLongestMilliseconds));
-    HEARTH_ASSIGN(const uint64_t prompt, get_number(lines, object, "input_length", 1, kMostTokens));
+    HEARTH_ASSIGN(const uint64_t prompt, get_number(lines, object, "input_length", 1, kMaxLineTokens));
     HEARTH_ASSIGN(const uint64_t output,
-                  get_number(lines, object, "output_length", 1, kMostTokens));
+                  get_number(lines, object, "output_length", 1, kMaxLineTokens));
     TraceRequest request;
     request.prompt_tokens = static_cast<uint32_t>(prompt);
     request.generated_tokens = static_cast<uint32_t>(output);

@@ -31,7 +31,7 @@ struct OccupancyBucket {
   double prompt_per_s() const { return to > from ? prompt_tokens / (to - from) : 0; }
 };
 
-struct MemoryUse {
+struct MemoryBar {
   std::vector<MemoryPart> parts;
   uint64_t used_bytes = 0, budget_bytes = 0;  // budget 0: not known
   // The whole of the bar that shows it.
@@ -66,7 +66,7 @@ class OccupancyData {
   uint32_t batch() const { return batch_; }
   const SchedulerCounts& counts() const { return counts_; }
   uint32_t max_sequences() const { return max_sequences_; }
-  const MemoryUse& memory() const { return memory_; }
+  const MemoryBar& memory() const { return memory_; }
 
  private:
   struct Series {
@@ -90,7 +90,7 @@ class OccupancyData {
   Recent second_;
   uint32_t batch_ = 0, max_sequences_ = 0;
   SchedulerCounts counts_;
-  MemoryUse memory_;
+  MemoryBar memory_;
 };
 
 }  // namespace hearth

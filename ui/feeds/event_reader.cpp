@@ -9,8 +9,6 @@
 namespace hearth {
 namespace {
 
-Error invalid(std::string message) { return {ErrorKind::kInvalid, std::move(message)}; }
-
 std::string lower(std::string_view text) {
   std::string result(text);
   std::ranges::transform(result, result.begin(), [](char c) {

@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-constexpr float kLabelRoom = 138;  // right of a slider, at scale 1
+constexpr float kChatControlsLabelRoom = 138;  // right of a slider, at scale 1
 constexpr float kNearlyFull = 0.9f;
 
 bool number(const char* label, float& value, float least, float most, const char* format,
@@ -43,7 +43,7 @@ bool draw_system_prompt(Chat& chat, const Theme& theme) {
 bool draw_sampling(ChatSampling& sampling, std::uint32_t context, const Theme& theme) {
   if (!ImGui::CollapsingHeader("Sampling")) return false;
   SamplingOptions& options = sampling.options;
-  ImGui::PushItemWidth(-theme.px(kLabelRoom));
+  ImGui::PushItemWidth(-theme.px(kChatControlsLabelRoom));
   bool changed = false;
   changed |=
       number("Temperature", options.temperature, 0, 2, options.temperature == 0 ? "greedy" : "%.2f",

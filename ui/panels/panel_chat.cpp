@@ -452,7 +452,7 @@ void ChatPanel::report(ValueSink& values) const {
   values.set("cached_tokens", reply.cached_tokens);
 }
 
-const PanelRegistration registration([] { return std::make_unique<ChatPanel>(); });
+const PanelRegistration kChatRegistration([] { return std::make_unique<ChatPanel>(); });
 
 }  // namespace
 }  // namespace hearth

@@ -18,7 +18,7 @@
 namespace hearth {
 namespace {
 
-constexpr float kLabelRoom = 118;  // right of a slider, at scale 1
+constexpr float kControlLabelRoom = 118;  // right of a slider, at scale 1
 constexpr uint32_t kMostLength = 1u << 17;
 constexpr int kMostBurst = 512;
 
@@ -80,7 +80,7 @@ class ControlPanel : public Panel {
                      ? "A remote engine can be watched; it is controlled where it runs."
                      : "There is no engine yet.");
     ImGui::BeginDisabled(engine == nullptr);
-    ImGui::PushItemWidth(-context.theme.px(kLabelRoom));
+    ImGui::PushItemWidth(-context.theme.px(kControlLabelRoom));
     // What is used most first; what is set now and then can be folded away.
     draw_run(context, engine);
     draw_load(context.theme);
@@ -322,7 +322,7 @@ class ControlPanel : public Panel {
   float trace_speed_ = 1;
 };
 
-const PanelRegistration registration([] { return std::make_unique<ControlPanel>(); });
+const PanelRegistration kControlRegistration([] { return std::make_unique<ControlPanel>(); });
 
 }  // namespace
 }  // namespace hearth

@@ -19,7 +19,7 @@
 namespace hearth {
 namespace {
 
-constexpr PanelInfo kInfo{.name = "KV blocks",
+constexpr PanelInfo kKvBlocksInfo{.name = "KV blocks",
                           .key = "kv",
                           .region = Region::kMiddle,
                           .order = 0,
@@ -27,7 +27,7 @@ constexpr PanelInfo kInfo{.name = "KV blocks",
 
 class KvBlocksPanel : public Panel {
  public:
-  KvBlocksPanel() : Panel(kInfo) {}
+  KvBlocksPanel() : Panel(kKvBlocksInfo) {}
 
   void update(const PanelContext& context) override {
     data_.update(context.view);
@@ -413,7 +413,7 @@ class KvBlocksPanel : public Panel {
   ImU32 hover_color_ = 0;
 };
 
-const PanelRegistration kRegistration([] { return std::make_unique<KvBlocksPanel>(); });
+const PanelRegistration kKvBlocksRegistration([] { return std::make_unique<KvBlocksPanel>(); });
 
 }  // namespace
 }  // namespace hearth

@@ -18,7 +18,7 @@
 namespace hearth {
 namespace {
 
-constexpr PanelInfo kInfo{.name = "Latency",
+constexpr PanelInfo kLatencyInfo{.name = "Latency",
                           .key = "latency",
                           .region = Region::kBottomLeft,
                           .order = 0,
@@ -28,7 +28,7 @@ constexpr std::array<LatencyKind, kLatencyKinds> kKinds = {LatencyKind::kTtft, L
 
 class LatencyPanel : public Panel {
  public:
-  LatencyPanel() : Panel(kInfo) {}
+  LatencyPanel() : Panel(kLatencyInfo) {}
 
   void update(const PanelContext& context) override { data_.update(context.view); }
 
@@ -333,7 +333,7 @@ class LatencyPanel : public Panel {
   std::vector<PlotBar> bars_;
 };
 
-const PanelRegistration kRegistration([] { return std::make_unique<LatencyPanel>(); });
+const PanelRegistration kLatencyRegistration([] { return std::make_unique<LatencyPanel>(); });
 
 }  // namespace
 }  // namespace hearth

@@ -21,7 +21,7 @@
 namespace hearth {
 namespace {
 
-constexpr float kLabelRoom = 104;  // right of a field, at scale 1
+constexpr float kModelsLabelRoom = 104;  // right of a field, at scale 1
 constexpr const char* kBrowser = "Open a model";
 constexpr uint32_t kMostSequences = 256;
 
@@ -76,7 +76,7 @@ class ModelsPanel : public Panel {
 
   void draw(const PanelContext& context) override {
     shown_ = true;
-    ImGui::PushItemWidth(-context.theme.px(kLabelRoom));
+    ImGui::PushItemWidth(-context.theme.px(kModelsLabelRoom));
     draw_devices(context.theme);
     draw_model();
     draw_estimate(context.theme);
@@ -330,7 +330,7 @@ class ModelsPanel : public Panel {
   bool shown_ = false, read_ = false, chosen_ = false;
 };
 
-const PanelRegistration registration([] { return std::make_unique<ModelsPanel>(); });
+const PanelRegistration kModelsRegistration([] { return std::make_unique<ModelsPanel>(); });
 
 }  // namespace
 }  // namespace hearth

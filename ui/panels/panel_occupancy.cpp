@@ -19,7 +19,7 @@
 namespace hearth {
 namespace {
 
-constexpr PanelInfo kInfo{.name = "Occupancy",
+constexpr PanelInfo kOccupancyInfo{.name = "Occupancy",
                           .key = "occupancy",
                           .region = Region::kBottomRight,
                           .order = 0,
@@ -27,7 +27,7 @@ constexpr PanelInfo kInfo{.name = "Occupancy",
 
 class OccupancyPanel : public Panel {
  public:
-  OccupancyPanel() : Panel(kInfo) {}
+  OccupancyPanel() : Panel(kOccupancyInfo) {}
 
   void update(const PanelContext& context) override { data_.update(context.view); }
 
@@ -223,7 +223,7 @@ class OccupancyPanel : public Panel {
 
   // Before the parts are drawn their legend is laid out: the plots above take what it leaves.
   float memory_height(const Theme& theme) {
-    const MemoryUse& memory = data_.memory();
+    const MemoryBar& memory = data_.memory();
     names_.clear();
     parts_.clear();
     if (memory.parts.empty()) return 0;
@@ -244,7 +244,7 @@ class OccupancyPanel : public Panel {
   }
 
   void draw_memory(const Theme& theme) {
-    const MemoryUse& memory = data_.memory();
+    const MemoryBar& memory = data_.memory();
     if (memory.parts.empty()) return;
     draw_legend(theme, parts_);
     ImDrawList& draw = *ImGui::GetWindowDrawList();
@@ -279,7 +279,7 @@ class OccupancyPanel : public Panel {
   std::vector<LegendEntry> parts_;
 };
 
-const PanelRegistration kRegistration([] { return std::make_unique<OccupancyPanel>(); });
+const PanelRegistration kOccupancyRegistration([] { return std::make_unique<OccupancyPanel>(); });
 
 }  // namespace
 }  // namespace hearth

@@ -277,7 +277,7 @@ class RequestsPanel : public Panel {
   double now_ = 0;
 };
 
-const PanelRegistration registration([] { return std::make_unique<RequestsPanel>(); });
+const PanelRegistration kRequestsRegistration([] { return std::make_unique<RequestsPanel>(); });
 
 }  // namespace
 }  // namespace hearth

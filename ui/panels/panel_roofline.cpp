@@ -22,7 +22,7 @@ namespace {
 
 // The roof takes the first two colours of the series; steps go on from there.
 constexpr int kFirstStepColor = 2;
-constexpr float kLabelRoom = 98;  // left of the plot, at scale 1
+constexpr float kRooflineLabelRoom = 98;  // left of the plot, at scale 1
 constexpr float kRoomForTable = 320;
 
 class RooflinePanel : public Panel {
@@ -115,7 +115,7 @@ class RooflinePanel : public Panel {
                      .max = plot_.y_max,
                      .logarithmic = true,
                      .unit = Unit::kFlopsPerSecond},
-               .left = theme.px(kLabelRoom)});
+               .left = theme.px(kRooflineLabelRoom)});
     for (size_t i = 0; i < plot_.roofs.size(); ++i) {
       std::vector<PlotPoint> points;
       for (const RooflinePlot::Point& at : plot_.roofs[i].points) points.push_back({at.x, at.y});
@@ -186,7 +186,7 @@ class RooflinePanel : public Panel {
   int hovered_ = -1;  // in the plot
 };
 
-const PanelRegistration registration([] { return std::make_unique<RooflinePanel>(); });
+const PanelRegistration kRooflineRegistration([] { return std::make_unique<RooflinePanel>(); });
 
 }  // namespace
 }  // namespace hearth

@@ -18,7 +18,7 @@
 namespace hearth {
 namespace {
 
-constexpr PanelInfo kInfo{.name = "Timeline",
+constexpr PanelInfo kTimelineInfo{.name = "Timeline",
                           .key = "timeline",
                           .region = Region::kTop,
                           .order = 0,
@@ -26,7 +26,7 @@ constexpr PanelInfo kInfo{.name = "Timeline",
 
 class TimelinePanel : public Panel {
  public:
-  TimelinePanel() : Panel(kInfo) {}
+  TimelinePanel() : Panel(kTimelineInfo) {}
 
   void update(const PanelContext& context) override {
     data_.update(context.view);
@@ -323,7 +323,7 @@ class TimelinePanel : public Panel {
   float left_ = 0;
 };
 
-const PanelRegistration kRegistration([] { return std::make_unique<TimelinePanel>(); });
+const PanelRegistration kTimelineRegistration([] { return std::make_unique<TimelinePanel>(); });
 
 }  // namespace
 }  // namespace hearth

@@ -13,9 +13,6 @@ namespace {
 // No model has more, and a list of layers is made from it.
 constexpr std::uint64_t kMaxLayers = 4096;
 
-Error invalid(std::string message) { return {ErrorKind::kInvalid, std::move(message)}; }
-Error unsupported(std::string message) { return {ErrorKind::kUnsupported, std::move(message)}; }
-
 // The text model's part of config.json, its family, and the metadata under the family's name.
 class Translation {
  public:

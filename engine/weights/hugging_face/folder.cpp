@@ -21,10 +21,6 @@ using hugging_face::Config;
 constexpr const char* kIndexFile = "model.safetensors.index.json";
 constexpr const char* kSingleFile = "model.safetensors";
 
-Error in_file(const std::filesystem::path& path, const Error& error) {
-  return {error.kind, fmt::format("{}: {}", path.string(), error.message)};
-}
-
 // Nothing where there is no such file.
 Result<std::optional<nlohmann::json>> read_json(const std::filesystem::path& path) {
   auto file = MappedFile::open(path);

@@ -10,8 +10,6 @@
 namespace hearth::hugging_face {
 namespace {
 
-Error invalid(std::string message) { return {ErrorKind::kInvalid, std::move(message)}; }
-
 class RopeTranslation {
  public:
   RopeTranslation(const ConfigReader& config, const Family& family, const RopeShape& shape,
