@@ -1,14 +1,14 @@
 // Causal attention over the paged KV cache for one ragged batch of prompt chunks and single tokens:
 //
-//   result[t, h] = sum over keys j that t sees of softmax(score[t, h, j]) * value[j, h / group]
+//   result[t, h] = sum over the visible keys j of softmax(score[t, h, j]) * value[j, h / group]
 //   score[t, h, j] = scale * q[t, h] . key[j, h / group], then soft_cap * tanh(score / soft_cap)
 //
-// A token at position p sees the keys at 0..p of its own sequence, with a window w those above
-// p - w. The keys and values of this step's tokens must be in the cache already, unless attention
-// does what comes before it too (Attention::rope).
+// A token at position p sees the keys at positions 0..p of its own sequence, or with a window w
+// those above p - w. The keys and values of this step's tokens must be in the cache already, unless
+// attention also does rope and the KV write (Attention::rope).
 //
-// How it is used: choose_attention() once for a bucket; record_attention() once for a layer of it;
-// plan_attention() (attention_work.h) for every step, its lists uploaded into `work`.
+// Usage: choose_attention() once per bucket; record_attention() once per layer of it;
+// plan_attention() (attention_work.h) for every step, with its lists uploaded into `work`.
 #pragma once
 
 #include "engine/ops/kernel_choice.h"
@@ -29,31 +29,32 @@ struct AttentionWorkBuffers {
 struct Attention {
   BufferSlice q;             // [rows, heads, head_size] f32; not used with `rope`
   BufferSlice result;        // [rows, heads, head_size] in `form`; rows of padding are not written
-  PagedKv cache;             // of the layer
+  PagedKv cache;             // the layer's
   BufferSlice block_tables;  // u32
   AttentionWorkBuffers work;
-  // attention_count_bytes() that are zero before and after each use, and somewhere after them in
-  // the same buffer scratch of attention_partial_bytes(). Not needed where the plan has no slots.
+  // `counts`: attention_count_bytes() that are zero before and after each use. `partials`: scratch
+  // memory of attention_partial_bytes(), after them in the same buffer. Not needed if the plan has
+  // no slots.
   BufferSlice counts, partials;
-  AttentionShape shape;             // what the plan was made for
+  AttentionShape shape;             // as given to choose_attention()
   uint32_t window = 0;              // 0: none
-  RowForm form = RowForm::kFloats;  // that can_write()
+  RowForm form = RowForm::kFloats;  // REQUIRES: can_write()
   float scale = 1.0f;
   float soft_cap = 0.0f;  // 0: none
-  // What is between the projection and attention, to be done on the way. Only where the plan ropes,
-  // and where q, k and v are segments of one buffer, one after the other, or parts of one. Its
-  // q_out is not used.
+  // Rope and KV write, if attention is to do them. Only if plan.ropes, and if q, k and v are
+  // consecutive segments of one buffer or partial sums in one. Its q_out is not used.
   const RopeKv* rope = nullptr;
 };
 
-// Memory between the groups of one record_attention.
+// Memory that the workgroups of one record_attention() share.
 uint64_t attention_partial_bytes(const AttentionCapacity& capacity, const AttentionShape& shape);
 uint64_t attention_count_bytes(const AttentionCapacity& capacity, const AttentionShape& shape);
 
-// Whether the plan's kernels can write their result in that form.
+// Whether the plan's kernels can write their result in this form.
 bool can_write(const AttentionPlan& plan, RowForm form);
 
-// The pipeline for a list of an op: the same for steps of many sizes, since compiling takes long.
+// The pipeline for one list of an op. It is the same for steps of many sizes, because compiling is
+// slow.
 PipelineInfo attention_pipeline(const KernelPlan& list, const Attention& op);
 
 // Records the kernels. Fails if the shape is outside what the kernels take, or if a kernel cannot

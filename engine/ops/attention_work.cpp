@@ -19,14 +19,14 @@ bool is_few(const StepSequence& sequence, const AttentionTuning& tuning) {
   return tuning.many_tokens == 0 || sequence.rows <= tuning.few_tokens;
 }
 
-// Where the splits of a tile end: at `first` and every `length` keys after it, the last at key_end.
+// Where the splits of a tile end: at `first`, then every `length` keys, and the last at key_end.
 struct Splits {
   uint32_t first, length;
 };
 
 Splits splits_of(uint32_t key_begin, uint32_t key_end, bool fixed, uint32_t split_keys) {
   if (fixed) return {round_up(key_begin + 1, split_keys), split_keys};
-  // The nearest number of splits, all of about the same length, cut where blocks begin.
+  // The nearest number of splits of about equal length, each beginning at a block boundary.
   const uint32_t count = std::max(1u, (key_end - key_begin + split_keys / 2) / split_keys);
   const uint32_t begin = key_begin / params::kBlockTokens * params::kBlockTokens;
   const uint32_t length = round_up(divide_up(key_end - begin, count), params::kBlockTokens);
@@ -38,7 +38,7 @@ Splits splits_of(uint32_t key_begin, uint32_t key_end, bool fixed, uint32_t spli
 AttentionCapacity attention_capacity(const AttentionTuning& tuning, const AttentionBucket& bucket) {
   const uint32_t sequences = std::min(bucket.sequences, bucket.rows);
   const auto most_tiles = [&](uint32_t tile_tokens, uint32_t tiled_sequences) {
-    // Every sequence may end in a tile that is not full.
+    // Every sequence may end with a partial tile.
     return std::min(bucket.rows, bucket.rows / tile_tokens + tiled_sequences);
   };
   uint32_t few_tiles = sequences, many_tiles = 0;
@@ -95,7 +95,7 @@ void AttentionPlanner::cut_into_tiles(std::span<const StepSequence> sequences, s
                         .key_end = first_end + tokens - 1});
     }
   }
-  // The longest first, so that none of them is started when the others are nearly done.
+  // The longest first, so that none of them starts when the others are nearly done.
   std::sort(tiles_.begin(), tiles_.end(), [](const Tile& a, const Tile& b) {
     return a.keys() != b.keys() ? a.keys() > b.keys() : a.first_row < b.first_row;
   });

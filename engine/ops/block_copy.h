@@ -1,5 +1,5 @@
-// Copies blocks of the KV cache in every plane (keys, values, scales, of any number of layers) at
-// once: a fork within the pool, a swap out to host memory, a swap in from there.
+// Copies KV blocks in all planes (keys, values, scales of any number of layers) at once: within the
+// pool for a fork, or to and from host memory for a swap.
 #pragma once
 
 #include "engine/ops/kernel_choice.h"
@@ -11,16 +11,16 @@
 namespace hearth {
 
 struct BlockCopy {
-  // The memory that the planes' sources and targets lie in. A pool spread over several allocations
-  // takes a BlockCopy for each.
+  // The allocations that contain the sources and targets. A pool with several allocations needs one
+  // BlockCopy for each.
   BufferSlice from, to;
   BufferSlice planes;  // [planes] params::CopyPlane, with addresses inside from and to
   BufferSlice pairs;   // [pairs] params::CopyPair; from = params::kNoBlock: unused
   BlockCopyShape shape;
 };
 
-// Records the kernel. Fails if block_bytes is no multiple of 16, or the kernel cannot be compiled.
-// REQUIRES: at the time it runs, no block is the target of one pair and part of another.
+// Records the kernel. Fails if block_bytes is not a multiple of 16, or the kernel cannot be
+// compiled. REQUIRES: when it runs, no block is the target of one pair and part of another.
 Status record_block_copy(CommandRecorder& recorder, PipelineStore& pipelines,
                          const KernelPlan& plan, const BlockCopy& op);
 

@@ -7,18 +7,18 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kShortContext = 767;  // tokens: the end of a class of step buckets
+constexpr uint32_t kShortContext = 767;  // tokens; the end of a range of step buckets
 
 std::string kernel_name(const char* kernel, KvFormat kv) {
   return std::string(kernel) + "." + std::string(kv_format_name(kv));
 }
 
-// The heads that share a KV head; of a shape that record_attention() will refuse, any number.
+// The query heads per KV head; any number for a shape that record_attention() will refuse.
 uint32_t heads_of_group(const AttentionShape& shape) {
   return std::max(1u, shape.heads / std::max(1u, shape.kv_heads));
 }
 
-// How many tokens of a sequence a workgroup takes, and of how many rows: tokens x heads of a group.
+// How many tokens of a sequence a workgroup computes, for tokens x query heads per KV head rows.
 struct Tile {
   uint32_t tokens, rows;
 };
@@ -29,9 +29,10 @@ Tile choose_tile(const AttentionShape& shape, uint32_t most_rows, bool one_token
 }
 
 struct ListPlan {
-  uint32_t tokens;  // of a tile
-  KernelPlan plan;  // but for the number of items
-  // Groups that fill the device; more have only more splits to merge. Prompts bring many anyway.
+  uint32_t tokens;  // per tile
+  KernelPlan plan;  // except the number of items
+  // Workgroups that fill the device; more would only mean more splits to merge. Prompts have many
+  // anyway.
   uint32_t wanted_groups = 512;
   uint32_t split_keys = 128;  // the fewest
 };
@@ -53,23 +54,24 @@ ListPlan choose_cpu(const DeviceCaps& caps, const AttentionShape& shape, bool on
 
 // How a workgroup of attention_rows goes over the keys of an item.
 struct Pace {
-  uint32_t subgroups;  // that share the keys
+  uint32_t subgroups;  // that divide the keys
   uint32_t in_flight;  // chunks of keys that a lane loads together
-  bool overlap;        // whether it loads the next ones while it uses them
+  bool overlap;        // whether it loads the next ones meanwhile
   uint32_t split_keys() const { return subgroups < 4 ? 256 : 128; }
 };
 
-// As measured on an H200 (docs/lab/tuning_attention.md). Over short contexts beginning and end count: few
-// sequences are done sooner with many subgroups, many sequences with few, some 1,024 in all, which
-// then load ahead. Over long ones many subgroups with little each are the best.
+// As measured on an H200 (docs/lab/tuning_attention.md). Over short contexts, start and end
+// dominate: few sequences finish sooner with many subgroups, many sequences with few (about 1,024
+// in all), which then load ahead. Over long contexts, many subgroups with little work each are
+// best.
 Pace choose_pace(const AttentionShape& shape, bool deterministic) {
   const bool halves = shape.kv == KvFormat::kF16;
-  const uint32_t usual = halves ? 4 : 8;  // more halves cost more registers than they bring
+  const uint32_t usual = halves ? 4 : 8;  // more halves need more registers than they gain
   if (deterministic || shape.bucket.sequence_rows > 1) return {4, usual, false};
   if (shape.bucket.sequence_tokens > kShortContext) return {8, halves ? 2 : usual, false};
-  const uint32_t pairs = shape.bucket.sequences * shape.kv_heads;  // each an item at least
+  const uint32_t pairs = shape.bucket.sequences * shape.kv_heads;  // at least one item each
   const uint32_t share = 1024 / std::max(1u, pairs);
-  // Bytes are unpacked with more registers, of which a large group has fewer for each lane.
+  // Unpacking Q8_0 needs more registers, of which a large workgroup has fewer per lane.
   if (!halves) return {std::bit_floor(std::clamp(share, 2u, 4u)), usual, false};
   return {std::bit_floor(std::clamp(share, 2u, 8u)), share >= 4 ? 2u : usual, true};
 }
@@ -105,8 +107,9 @@ ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool o
           .split_keys = pace.split_keys()};
 }
 
-// The same for attention_direct: some 1,024 subgroups in all, of which few fit on a multiprocessor.
-// Of bytes, over long contexts, 2 are too few: 64 x 2048 tokens take 164 us then, and 121 with 4.
+// The same for attention_direct: about 1,024 subgroups in all, of which few fit on a
+// multiprocessor. With Q8_0 and long contexts 2 per item are too few: 64 x 2048 tokens take 164 us,
+// and 121 with 4.
 Pace choose_direct_pace(const AttentionShape& shape) {
   const uint32_t pairs = std::max(1u, shape.bucket.sequences * shape.kv_heads);
   if (shape.bucket.sequence_tokens > kShortContext)
@@ -114,16 +117,18 @@ Pace choose_direct_pace(const AttentionShape& shape) {
   return {std::bit_floor(std::clamp(1024 / pairs, 1u, 8u)), 0, true};
 }
 
-// A step of one token waits for instructions, too. With those of attention_direct for heads of 128
-// all kernels take longer, and over few keys it brings nothing. Both ways in one run on an H200, 16
-// layers of 8b Q4_K_M: 979 tokens/s and 1,008 with attention_rows after none, 780 and 758 after
-// 16,000; 1b, whose heads are of 64, 1,276 and 1,243 after none.
+// A step of one token also waits for instructions to be fetched. The large code of attention_direct
+// for heads of 128 slows all kernels down, and over few keys it gains nothing. Measured in one run
+// on an H200, tokens/s with attention_direct and attention_rows: 16 layers of 8b Q4_K_M 979 and
+// 1,008 from an empty context, 780 and 758 after 16,000 tokens; 1b, with heads of 64, 1,276 and
+// 1,243 from an empty context.
 bool too_little_for_direct(const AttentionShape& shape) {
   return shape.bucket.sequences == 1 && shape.bucket.sequence_rows == 1 && shape.head_size > 64 &&
          shape.bucket.sequence_tokens <= kShortContext;
 }
 
-// Where it is known how lanes hold fragments: single tokens, if a group's heads fit half of one.
+// For devices with a known fragment layout: single tokens, if the heads of a KV head fit into half
+// a fragment.
 std::optional<ListPlan> choose_direct(const DeviceCaps& caps, const AttentionShape& shape) {
   const Pace pace = choose_direct_pace(shape);
   constexpr uint32_t kLanes = 32, kKeyLanes = 4, kRunKeys = 16, kMostRows = 8;
@@ -146,8 +151,8 @@ std::optional<ListPlan> choose_direct(const DeviceCaps& caps, const AttentionSha
                   .split_keys = pace.split_keys()};
 }
 
-// The cooperative matrix product that attention_tile runs on: f16 into f32, the shape with the most
-// work in it that a subgroup's lanes can share out by rows.
+// The fragment that attention_tile uses: f16 into f32, the largest one that a subgroup's lanes can
+// divide by rows.
 std::optional<CoopmatShape> choose_matrix(const DeviceCaps& caps, uint32_t head_size) {
   std::optional<CoopmatShape> best;
   if (!caps.features.coopmat || !caps.features.float16) return best;
@@ -163,15 +168,15 @@ std::optional<CoopmatShape> choose_matrix(const DeviceCaps& caps, uint32_t head_
   return best;
 }
 
-// The tiled kernel's shared memory, as it declares it.
+// The shared memory that the tiled kernel declares.
 uint32_t tile_shared_bytes(uint32_t rows, uint32_t keys, uint32_t head_size) {
   const uint32_t pieces = 2 * keys * (head_size / 8 + 1) + rows * (keys / 4 + 1);
   return pieces * 16 + rows * (4 + 4 + 8);
 }
 
-// Where it is known how lanes hold fragments: heads whose queries and sums fit in registers. Two
-// small groups of a multiprocessor wait at different times; but each makes halves of a cache's
-// bytes.
+// For devices with a known fragment layout: heads whose queries and sums fit into registers. Two
+// small workgroups per multiprocessor wait at different times, but each has to convert a Q8_0 cache
+// to halves.
 std::optional<ListPlan> choose_lanes(const DeviceCaps& caps, const AttentionShape& shape) {
   constexpr uint32_t kLanes = 32, kSubgroupRows = 16;
   const bool halves = shape.kv == KvFormat::kF16;
@@ -199,8 +204,8 @@ std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const Attenti
   const uint32_t subgroups = std::min(8u, group_size(caps, 256) / caps.subgroup_size);
   const uint32_t rows = subgroups * matrix->m;
   if (heads_of_group(shape) > rows) return std::nullopt;
-  // The smallest tile of keys that the lanes can share out, or the largest whose products are few
-  // enough to be unrolled.
+  // The smallest tile of keys that the lanes can divide, or the largest with few enough products to
+  // be unrolled.
   constexpr uint32_t kMostProducts = 16;
   const uint32_t row_lanes = caps.subgroup_size / matrix->m;
   uint32_t tile_keys = 0;
@@ -255,7 +260,7 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
   plan.capacity = attention_capacity(plan.tuning, shape.bucket);
   plan.few.groups.x = plan.capacity.few;
   plan.writes_halves = !cpu;
-  // Not where it must not differ by the last bit from rope_kv, which is for prompts.
+  // Not if the result must equal, to the last bit, that of rope_kv, which prompts use.
   plan.ropes = !cpu && !deterministic && shape.bucket.sequence_rows <= 1 &&
                plan.few.groups.y == shape.kv_heads;
   if (plan.capacity.many > 0) {

@@ -8,21 +8,20 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kLanes = 32;      // of a subgroup
-constexpr uint32_t kBlock = 128;     // inputs that a subgroup multiplies at once
-constexpr uint32_t kColumnRows = 8;  // of x in a fragment
+constexpr uint32_t kLanes = 32;      // per subgroup
+constexpr uint32_t kBlock = 128;     // inputs that a subgroup multiplies at a time
+constexpr uint32_t kColumnRows = 8;  // rows of x per fragment
 constexpr uint32_t kRoundOutputs = 16;
 constexpr size_t kGateConstant = 7, kNormPartConstant = 9;
 
-// The subgroups that a multiprocessor has registers for, and the blocks of x that each of them
-// keeps.
+// The subgroups for which a multiprocessor has registers, and the blocks of x that each keeps.
 struct Team {
   uint32_t subgroups, blocks;
 };
 
-// As measured on an H200: many subgroups decode quantized weights while others wait. Floats have
-// nothing to wait for but loads, of which a subgroup had better have many under way; with a second
-// column there are no registers left for them, and tiles are ahead.
+// As measured on an H200: with quantized weights, many subgroups let some decode while others wait.
+// Floats only wait for loads, so a subgroup should have many in flight; a second column leaves no
+// registers for that, and tiles are faster.
 std::optional<Team> team_for(WeightFormat format, uint32_t columns) {
   const bool floats = format_info(format).is_float();
   if (columns == 1) return floats ? Team{16, 2} : Team{32, 1};
@@ -30,7 +29,7 @@ std::optional<Team> team_for(WeightFormat format, uint32_t columns) {
   return std::nullopt;
 }
 
-// [round % 2, subgroup, column, lane] of four floats, and what the parts of a norm take.
+// [round % 2, subgroup, column, lane] of four floats, plus the memory for a shared norm.
 uint32_t shared_bytes(uint32_t subgroups, uint32_t columns) {
   return 2 * subgroups * columns * kLanes * 16 + (subgroups + columns) * kColumnRows * 4;
 }
@@ -51,11 +50,11 @@ std::optional<MatmulPlan> choose_few_rows(const DeviceCaps& caps, const MatmulSh
 
   const uint32_t blocks = shape.inputs / kBlock;
   const uint32_t splits = divide_up(blocks, team->subgroups * team->blocks);
-  // As few subgroups as that needs, but enough to store results.
+  // No more subgroups than needed, but enough to store results.
   const uint32_t subgroups = std::max(divide_up(blocks, splits * team->blocks), 2 * columns);
-  // All groups run at once, so that none is left for a turn of its own.
+  // All workgroups run at once, so there is no second wave.
   const uint32_t at_once = multiprocessors(caps) * (team->subgroups / subgroups);
-  const uint32_t all_rounds = divide_up(shape.outputs + shape.beside, kRoundOutputs);
+  const uint32_t all_rounds = divide_up(shape.outputs + shape.sibling_outputs, kRoundOutputs);
   const uint32_t rounds = divide_up(all_rounds, std::max(1u, at_once / splits));
 
   MatmulPlan plan;

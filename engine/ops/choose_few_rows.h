@@ -7,9 +7,9 @@
 
 namespace hearth {
 
-// A group holds x in registers while weights go by. Null where there are too many rows for that, or
-// inputs not in whole blocks, where weights are F32, or where the device has no fragments that
-// lanes can make or no room for such groups. REQUIRES: two rows or more.
+// A plan in which workgroups keep x in registers while they read the weights. Empty if there are
+// too many rows, if inputs are not whole blocks, if weights are F32, or if the device's fragment
+// layout is not known or its workgroups are too small. REQUIRES: two rows or more.
 std::optional<MatmulPlan> choose_few_rows(const DeviceCaps& caps, const MatmulShape& shape);
 
 }  // namespace hearth

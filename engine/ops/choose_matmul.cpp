@@ -9,25 +9,25 @@
 namespace hearth {
 namespace {
 
-// Constants of the matrix-vector kernels, and of those whose groups are of teams.
+// Indices of constants of the matrix-vector kernels, and of those with teams.
 constexpr size_t kMatvecOutputs = 3;
 constexpr size_t kFloatGate = 5;
 constexpr size_t kTeamNorm = 7, kTeamGate = 8;
 
-// No device promises more subgroups in a group.
+// No device guarantees more subgroups per workgroup.
 constexpr uint32_t kMostSubgroups = 32;
 
-// How many rows of x an invocation of matmul_invocation takes. Decoding its weights takes a CPU as
-// long as multiplying 2.4 rows by them (measured, 32000 x 288 weights of Q8_0); few sizes, so that
-// few kernels have to be compiled.
+// How many rows of x an invocation of matmul_invocation computes. Decoding weights takes a CPU as
+// long as multiplying 2.4 rows by them (measured, 32000 x 288 weights of Q8_0). There are few
+// sizes, so that few kernels have to be compiled.
 uint32_t cpu_rows_at_once(uint32_t rows) {
   constexpr uint32_t kSizes[] = {1, 2, 3, 4, 6, 8, 12, 16};
   return *std::ranges::min_element(
       kSizes, {}, [&](uint32_t size) { return divide_up(rows, size) * (5 * size + 12); });
 }
 
-// An invocation a row of the matrix: no barrier, no reduction. Small matrices get small groups, so
-// that there are some for every core.
+// One invocation per row of the matrix: no barrier, no reduction. Small matrices get small
+// workgroups, so that there are some for every core.
 MatmulPlan choose_cpu(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
   constexpr uint32_t kGroups = 16;
   uint32_t lanes = group_size(caps, 64);
@@ -38,13 +38,14 @@ MatmulPlan choose_cpu(const DeviceCaps& caps, const MatmulShape& shape, uint32_t
                                   .y = divide_up(shape.rows, rows_at_once)}}};
 }
 
-// What a lane of matvec_float loads at once: `ahead` chunks of 16 bytes of each of `outputs` rows.
+// What a lane of matvec_float loads at a time: `ahead` chunks of 16 bytes from each of `outputs`
+// rows.
 struct FloatStep {
   uint32_t outputs, ahead;
 };
 
-// Few vectors: few outputs a subgroup make many subgroups, and the loads of some steps keep the
-// memory busy. More: each weight is used more often, so registers go to sums.
+// With few vectors, few outputs per subgroup give many subgroups, whose loads keep the memory busy.
+// With more, each weight is used more often, so registers go to sums.
 FloatStep float_step(const MatmulShape& shape, uint32_t rows_at_once) {
   if (rows_at_once > 2) return {4, 1};
   const bool many_outputs = shape.outputs >= 8192;
@@ -52,7 +53,7 @@ FloatStep float_step(const MatmulShape& shape, uint32_t rows_at_once) {
   return many_outputs ? FloatStep{2, 1} : FloatStep{1, 4};
 }
 
-// Float arithmetic, a subgroup a row of weights.
+// Float arithmetic, one subgroup per row of weights.
 MatmulPlan choose_float(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows_at_once) {
   const uint32_t lanes = group_size(
       caps, std::min(rows_at_once == 1 ? 256u : 128u, kMostSubgroups * caps.subgroup_size));
@@ -66,7 +67,7 @@ MatmulPlan choose_float(const DeviceCaps& caps, const MatmulShape& shape, uint32
                               .y = divide_up(shape.rows, rows_at_once)}}};
 }
 
-// How the lanes of a team of matvec_team share a row of float weights out: a chunk is a load.
+// How the lanes of a team of matvec_team divide a row of float weights; a chunk is one load.
 struct TeamStep {
   uint32_t lanes, lane_chunks;
 };
@@ -77,14 +78,14 @@ TeamStep team_step(const DeviceCaps& caps, uint32_t chunks, uint32_t most_lanes)
           lane_chunks};
 }
 
-// One vector in float arithmetic. Numbers as measured on an H200: where kernels wait for each other
-// a multiprocessor is best filled by one group, whose lanes have eight loads under way each, and
-// which stays for as many rounds as there are; then there are few groups to wait for, and all are
-// done at about the same time. With too many rounds for that, smaller groups follow each other.
-// Null where a lane would have too much of a row.
+// One vector in float arithmetic. Numbers as measured on an H200: in a chain it is best to fill a
+// multiprocessor with one workgroup that stays for all rounds, with eight loads in flight per lane;
+// then there are few workgroups to wait for, and all finish at about the same time. If that takes
+// too many rounds, smaller workgroups follow each other. Empty if a lane's part of a row would be
+// too large.
 std::optional<MatmulPlan> choose_team(const DeviceCaps& caps, const MatmulShape& shape) {
   constexpr uint32_t kLoads = 8, kLargeLanes = 1024, kSmallLanes = 256;
-  constexpr uint32_t kMostRounds = 14, kSmallRounds = 8;  // their sums fit into 16 KiB
+  constexpr uint32_t kMaxRounds = 14, kSmallRounds = 8;  // their sums fit into 16 KiB
   const uint32_t chunks = shape.inputs / (shape.format == WeightFormat::kF32 ? 4 : 8);
   const auto fit = [&](uint32_t lanes) {
     return group_size(caps, std::min(lanes, kMostSubgroups * caps.subgroup_size));
@@ -99,7 +100,7 @@ std::optional<MatmulPlan> choose_team(const DeviceCaps& caps, const MatmulShape&
   const uint32_t device_groups = multiprocessors(caps) * (kLargeLanes / most);
   uint32_t rounds =
       divide_up(shape.outputs, outputs_of(team) * (most / team.lanes) * device_groups);
-  if (rounds > kMostRounds) {
+  if (rounds > kMaxRounds) {
     most = std::min(most, fit(std::max(chunks / 2, kSmallLanes)));
     team = team_step(caps, chunks, most);
     rounds = kSmallRounds;
@@ -118,55 +119,54 @@ std::optional<MatmulPlan> choose_team(const DeviceCaps& caps, const MatmulShape&
 // The most pieces of 32 elements of x that a lane of matvec_integer keeps in registers.
 constexpr uint32_t kMostPieces = 4;
 
-// The most lanes of a group of matvec_integer. Devices with small subgroups have few of them in
-// one.
+// The most lanes per workgroup of matvec_integer. Devices with small subgroups have few of them.
 uint32_t integer_lanes(const DeviceCaps& caps) {
   return group_size(caps, std::min(512u, 16 * caps.subgroup_size));
 }
 
-// The most lanes that can share a row of weights out.
+// The most lanes that can divide a row of weights among them.
 uint32_t integer_lanes(const DeviceCaps& caps, uint32_t inputs) {
   return std::min(integer_lanes(caps),
                   divide_up(inputs / kPieceWeights, caps.subgroup_size) * caps.subgroup_size);
 }
 
-// Whether the lanes of one group can share a row of weights out; eight of a subgroup find the scale
-// of a piece of x.
+// Whether the lanes of one workgroup can divide a row of weights among them. Eight lanes of a
+// subgroup find the scale of a piece of x together.
 bool integer_fits(const DeviceCaps& caps, uint32_t inputs) {
-  constexpr uint32_t kLaneSharedBytes = 64;  // and to spare for sums
+  constexpr uint32_t kLaneSharedBytes = 64;  // includes room for sums
   const uint32_t lanes = integer_lanes(caps, inputs);
   return caps.subgroup_size >= 8 && inputs / kPieceWeights <= lanes * kMostPieces &&
          lanes * kLaneSharedBytes <= caps.limits.max_shared_bytes;
 }
 
-// A group makes integers of x, so it had better use them for many outputs, in several teams if a
-// row takes few lanes; but there must be groups for all multiprocessors, two small ones on each so
-// that one loads while another waits. Numbers as measured on an H200.
+// A workgroup converts x to integers, so it should use them for many outputs, in several teams if a
+// row needs few lanes. But there must be workgroups for all multiprocessors, and two small ones on
+// each, so that one loads while the other waits. Numbers as measured on an H200.
 MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint32_t rows) {
   constexpr uint32_t kMostRows = 4;
   const uint32_t rows_at_once = std::bit_ceil(std::min(rows, kMostRows));
   const uint32_t row_pieces = shape.inputs / kPieceWeights;
   const uint32_t pieces = divide_up(row_pieces, integer_lanes(caps, shape.inputs));
-  // As few lanes as that number of pieces each needs.
+  // No more lanes than needed with that number of pieces each.
   const uint32_t team =
       divide_up(divide_up(row_pieces, pieces), caps.subgroup_size) * caps.subgroup_size;
   constexpr uint32_t kGroupLanes = 256, kMostTeams = 8;
   const uint32_t teams =
       std::bit_floor(std::clamp(std::min(kGroupLanes, integer_lanes(caps)) / team, 1u, kMostTeams));
-  // A multiprocessor has registers for one large group, which then loads much at once.
+  // A multiprocessor has registers for only one large workgroup, which then loads more at a time.
   const bool large = team > kGroupLanes;
   const uint32_t resident = large ? 1 : 2;
   const uint32_t all_teams = teams * multiprocessors(caps) * resident;
   const uint32_t most_rows = large ? 1 : 2;
-  const uint32_t all_outputs = shape.outputs + shape.beside;
+  const uint32_t all_outputs = shape.outputs + shape.sibling_outputs;
   uint32_t outputs = std::max(1u, (rows_at_once > most_rows ? 2 : 4) / pieces);
-  // Pieces of Q4_0 are so few words that there are registers for more, where that leaves rounds.
+  // Pieces of Q4_0 have so few words that there are registers for more, if enough rounds are left.
   if (shape.format == WeightFormat::kQ4_0 && rows_at_once == 1 && outputs == 4 &&
       all_outputs > 16 * all_teams)
     outputs = 8;
   outputs = std::bit_floor(std::min(outputs, shape.outputs));
-  constexpr uint32_t kMostRounds = 16;
-  const uint32_t rounds = std::clamp(divide_up(all_outputs, outputs * all_teams), 1u, kMostRounds);
+  constexpr uint32_t kMaxRounds = 16;
+  const uint32_t rounds = std::clamp(divide_up(all_outputs, outputs * all_teams), 1u, kMaxRounds);
   const uint32_t lanes = team * teams;
   return {.multiply = {.pipeline = {.kernel = variant("matvec_integer", shape.format),
                                     .constants = {lanes, kNoEpilogue, rows_at_once, outputs, pieces,
@@ -179,7 +179,7 @@ MatmulPlan choose_integer(const DeviceCaps& caps, const MatmulShape& shape, uint
 }  // namespace
 
 MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape, bool deterministic) {
-  // A row's result depends on the kernel and its constants, so one fixed shape makes it the same
+  // A row's result depends on the kernel and its constants, so a fixed shape makes it the same
   // alone and in a batch.
   constexpr uint32_t kDeterministicRows = 4;
   if (is_cpu(caps))
@@ -193,8 +193,8 @@ MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape, bool 
   if (shape.rows > 1 && !deterministic) {
     if (const std::optional<MatmulPlan> few = choose_few_rows(caps, shape)) return *few;
   }
-  // Matrix units are ahead from two rows on, though most of their tile is empty; of integer dot
-  // products from three on.
+  // Matrix units are faster from two rows on, although most of the tile is empty; compared with
+  // integer dot products, from three rows on.
   const bool integer = quantized && caps.features.integer_dot && integer_fits(caps, shape.inputs);
   const bool matrices = matrix_units(caps, shape.format);
   const uint32_t matvec_rows = !matrices ? kMaxMatvecRows : integer ? 2 : 1;

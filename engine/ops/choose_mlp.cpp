@@ -5,7 +5,7 @@ namespace hearth {
 KernelPlan choose_mlp(const DeviceCaps& caps, const MlpShape& shape) {
   const uint32_t units = shape.width % 4 == 0 ? shape.width / 4 : shape.width;
   const uint32_t lanes = group_size(caps, is_cpu(caps) ? 64 : 256);
-  // Where there are rows enough to fill the device, longer groups are fewer groups to start.
+  // If there are enough rows to fill the device, larger workgroups mean fewer to start.
   const uint32_t step = is_cpu(caps) ? 4 : shape.rows >= 64 ? 2 : 1;
   return {.pipeline = {.kernel = "mlp_activation",
                        .constants = {lanes, static_cast<uint32_t>(shape.activation), step,

@@ -3,17 +3,17 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostKept = 8;  // quads that an invocation keeps in registers
+constexpr uint32_t kMostKept = 8;  // vec4 values that an invocation keeps in registers
 
 }  // namespace
 
 KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape, bool deterministic) {
-  // One row waits for one group, which is done sooner when it is large. Of several rows each is
-  // done sooner with fewer lanes (64 rows of 4096 on an H200: 2.8 us with 512, 3.3 with 1024). The
-  // order of the sum depends on it.
+  // A single row finishes sooner with a large workgroup. Several rows finish sooner with fewer
+  // lanes each (64 rows of 4096 on an H200: 2.8 us with 512, 3.3 with 1024). The order of the sum
+  // depends on this.
   const uint32_t most_lanes = shape.rows == 1 && !deterministic ? 1024 : 512;
-  // On a CPU a group of one subgroup needs no barrier. On a GPU a row is one group, wide enough
-  // that each lane reads a few vec4 at once and keeps them until the sum is known.
+  // On a CPU a workgroup of one subgroup needs no barrier. On a GPU each row has one workgroup,
+  // wide enough that each lane reads a few vec4 at once and keeps them until the sum is known.
   const uint32_t lanes = is_cpu(caps)
                              ? caps.subgroup_size
                              : group_size(caps, std::clamp(shape.width / 4, 64u, most_lanes));

@@ -7,24 +7,24 @@
 namespace hearth {
 namespace {
 
-// What sample_scan's 32-bit sums of a chunk can hold, and little enough that a vocabulary makes
-// groups for a whole GPU.
+// Small enough for sample_scan's 32-bit sums of a chunk, and for a vocabulary to give a whole GPU
+// enough workgroups.
 constexpr uint32_t kChunkLogits = 4096;
-constexpr uint32_t kMostShares = 8;  // of a look at a row
-constexpr uint32_t kCpuGroups = 4;   // enough for the cores that there are at least
-constexpr uint32_t kFewRows = 16;    // for which a kernel had better be short
+constexpr uint32_t kMostShares = 8;  // workgroups that share the first pass over a row
+constexpr uint32_t kCpuGroups = 4;   // enough for a few cores
+constexpr uint32_t kFewRows = 16;    // for which a short kernel is better
 constexpr uint32_t kSegmentLogits = params::kSegmentQuads * 4;
 
 bool much_shared(const DeviceCaps& caps) { return caps.limits.max_shared_bytes >= 32768; }
 
-// The shared memory of sample_pick: 8 bytes a bin, 8 a listed token, and a little more.
+// The shared memory of sample_pick: 8 bytes per bin, 8 per listed token, and a little more.
 struct PickTables {
   uint32_t bins, list_tokens;
 };
 
-// A bin of ids must fit the list: kMaxSamplingVocab is what the smallest of these can hold.
+// A bin of ids must fit into the list; kMaxSamplingVocab follows from the smallest list.
 PickTables pick_tables(const DeviceCaps& caps, uint32_t vocab) {
-  // Bins cost a CPU time, as it clears and adds them up with few lanes.
+  // Bins are slow on a CPU, which clears and adds them up with few lanes.
   if (is_cpu(caps)) return vocab <= 512 * 512 ? PickTables{512, 512} : PickTables{1024, 512};
   return much_shared(caps) ? PickTables{2048, 1024} : PickTables{1024, 512};
 }
@@ -32,13 +32,13 @@ PickTables pick_tables(const DeviceCaps& caps, uint32_t vocab) {
 }  // namespace
 
 SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape) {
-  // On a CPU a group is one subgroup, for which barriers cost nothing. On a GPU the lanes of a
-  // chunk each hold one segment, and a row's search runs on as many lanes as a group may have. The
-  // chunk is the same at any number of rows: sums then are, too, to the last bit.
+  // On a CPU a workgroup is one subgroup, for which barriers cost nothing. On a GPU each lane of a
+  // chunk has one segment, and a row's search uses as many lanes as a workgroup may have. The chunk
+  // size does not depend on the number of rows, so sums do not either, to the last bit.
   const uint32_t scan_lanes =
       is_cpu(caps) ? caps.subgroup_size : group_size(caps, kChunkLogits / kSegmentLogits);
   const uint32_t tiles = std::max(1u, kChunkLogits / kSegmentLogits / scan_lanes);
-  // Rows that are few have the device to themselves: more lanes, and less for each to do.
+  // Few rows have the device to themselves: use more lanes with less work each.
   const uint32_t most_parts = caps.limits.max_group_invocations / std::max(1u, scan_lanes);
   const uint32_t parts =
       tiles == 1 && shape.rows <= kFewRows ? std::bit_floor(std::clamp(most_parts, 1u, 4u)) : 1;
@@ -46,8 +46,8 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
   const uint32_t pick_lanes =
       is_cpu(caps) ? caps.subgroup_size : group_size(caps, std::min(1024u, tables.list_tokens));
 
-  // A row without top_k is looked at as a whole: by several groups, if rows are few. A
-  // multiprocessor of a GPU has room for two.
+  // A row without top_k is read completely, by several workgroups if rows are few. A multiprocessor
+  // of a GPU has room for two.
   const uint32_t room = is_cpu(caps) ? kCpuGroups : 2 * multiprocessors(caps);
   const uint32_t shares = std::clamp(room / std::max(1u, shape.rows), 1u, kMostShares);
 

@@ -12,14 +12,14 @@
 namespace hearth {
 namespace {
 
-// Where kernels have the constants that say how half of the outputs gate the others, and how many
-// groups share the last tiles.
+// The indices of the constants for gating (half of the outputs gate the others) and for the number
+// of workgroups that share the last tiles.
 size_t gate_constant(TileKernel kernel) {
   return kernel == TileKernel::kDirect ? 8 : kernel == TileKernel::kWide ? 9 : 14;
 }
 size_t share_constant(TileKernel kernel) { return kernel == TileKernel::kWide ? 5 : 17; }
 
-// Whether lanes make fragments themselves, of 16 rows and this many outputs.
+// Whether lanes fill fragments of 16 rows and this many outputs themselves.
 bool lanes_make_fragments(const Tile& tile) {
   return tile.kernel == TileKernel::kDirect || tile.kernel == TileKernel::kWide;
 }
@@ -33,7 +33,7 @@ uint32_t tile_lanes(const DeviceCaps& caps, const Tile& tile) {
   return tile_parts(tile) * (tile.kernel == TileKernel::kScalar ? 1 : caps.subgroup_size);
 }
 
-// The fragments that a subgroup makes its part of: the largest that the device has.
+// The fragments that a subgroup's part of a tile consists of: the largest of the device.
 std::optional<CoopmatShape> fragment_of(const DeviceCaps& caps, uint32_t part_outputs) {
   std::optional<CoopmatShape> best;
   if (!caps.features.coopmat || !caps.features.float16) return best;
@@ -47,8 +47,8 @@ std::optional<CoopmatShape> fragment_of(const DeviceCaps& caps, uint32_t part_ou
   return best;
 }
 
-// What the kernels declare as shared, at most: operands, or where gates meet their ups a row of
-// fragments of sums a subgroup. `fragment_rows` is 0 where there are no fragments.
+// The most shared memory that the kernels declare: operands or, for combining gate and up, one row
+// of result fragments per subgroup. `fragment_rows` is 0 if there are no fragments.
 uint32_t tile_shared_bytes(const Tile& tile, uint32_t fragment_rows) {
   const uint32_t both = tile.rows + tile.outputs;
   const uint32_t sums = tile_parts(tile) * fragment_rows * tile.part_outputs * 4;
@@ -65,7 +65,7 @@ uint32_t tile_shared_bytes(const Tile& tile, uint32_t fragment_rows) {
   return 0;
 }
 
-// The rows of a tile's fragments, 0 where it has none, or nothing where the device lacks them.
+// The rows of a tile's fragments; 0 if it has none; empty if the device lacks them.
 std::optional<uint32_t> fragment_rows(const DeviceCaps& caps, const Tile& tile) {
   if (tile.kernel == TileKernel::kScalar) return 0;
   if (lanes_make_fragments(tile))
@@ -81,7 +81,7 @@ bool fits(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile) {
          tile_shared_bytes(tile, *rows) <= caps.limits.max_shared_bytes;
 }
 
-// As many steps as the tile wants written out, or as k comes in whole rounds of.
+// The number of unrolled steps: the tile's, or fewer so that k is a multiple of it.
 uint32_t round_for(const DeviceCaps& caps, const Tile& tile, uint32_t inputs) {
   if (tile.kernel != TileKernel::kCoopmat ||
       tile.inputs % (2 * fragment_of(caps, tile.part_outputs)->k) != 0)
@@ -91,8 +91,8 @@ uint32_t round_for(const DeviceCaps& caps, const Tile& tile, uint32_t inputs) {
   return round > 1 ? round : 0;
 }
 
-// A tile, and how many groups share the k of each, or only of those that come last; or how many
-// tiles across there are, and which are beside them.
+// A tile, and into how many splits k is divided, for all tiles or only for the last ones; or the
+// number of tiles across, and the smaller tile for the outputs that are left.
 struct Choice {
   Tile tile = {};
   uint32_t splits = 1, last_splits = 1;
@@ -100,51 +100,51 @@ struct Choice {
   std::optional<Tile> rest = {};
 };
 
-// Those of products beside this one, too: they run together, and choose alike.
+// Includes the tiles of sibling products, which run at the same time and use the same tiles.
 uint32_t tile_count(const MatmulShape& shape, const Tile& tile) {
   return divide_up(shape.rows, tile.rows) *
-         (divide_up(shape.outputs, tile.outputs) + divide_up(shape.beside, tile.outputs));
+         (divide_up(shape.outputs, tile.outputs) + divide_up(shape.sibling_outputs, tile.outputs));
 }
 
 uint32_t groups_at_once(const DeviceCaps& caps, const Tile& tile) {
   return multiprocessors(caps) * tile.resident;
 }
 
-// What k is shared out in: steps, or rounds of them.
+// The unit in which k is split: steps, or rounds of unrolled steps.
 uint32_t unit_inputs(const Tile& tile) { return tile.inputs * std::max(1u, tile.round); }
 
-// The inputs of the largest of several shares of k.
+// The inputs of the largest split of k.
 uint64_t share_inputs(const MatmulShape& shape, const Tile& tile, uint32_t splits) {
   const uint32_t units = divide_up(shape.inputs, unit_inputs(tile));
   return uint64_t{divide_up(units, splits)} * unit_inputs(tile);
 }
 
-// The time a product takes, but for a factor: how often every multiprocessor has to run a group, by
-// the work of one. To write parts of sums and to read them again takes as long as kPartInputs more,
-// twice that where tiles lie below each other, and where the last of a tile's groups reads them
-// alone kLastInputs and kEachInputs for each.
+// The time of a product, up to a factor: the number of waves times the work of one workgroup.
+// Writing and reading partial sums takes as long as kPartInputs more inputs, twice that if there
+// are several tiles of rows; if the last workgroup of a tile adds them up, kLastInputs and
+// kEachInputs per split.
 uint64_t cost(const DeviceCaps& caps, const MatmulShape& shape, const Choice& choice) {
   constexpr uint64_t kPartInputs = 256, kLastInputs = 256, kEachInputs = 160;
   const auto& [tile, splits, last_splits, across, rest] = choice;
   const uint32_t groups = tile_count(shape, tile) * splits;
-  const bool again = shape.rows > tile.rows;
-  const uint64_t part_inputs = splits == 1 ? 0 : again ? 2 * kPartInputs : kPartInputs;
+  const bool rereads_weights = shape.rows > tile.rows;
+  const uint64_t part_inputs = splits == 1 ? 0 : rereads_weights ? 2 * kPartInputs : kPartInputs;
   uint64_t inputs = divide_up(groups, groups_at_once(caps, tile)) *
                     (share_inputs(shape, tile, splits) + part_inputs);
   if (last_splits > 1)
     inputs = groups / groups_at_once(caps, tile) * share_inputs(shape, tile, 1) +
              share_inputs(shape, tile, last_splits) + kLastInputs + kEachInputs * last_splits;
   const auto weigh = [&](uint64_t tile_inputs, const Tile& of) {
-    const uint64_t percent = of.percent + (again ? of.again_percent : 0);
+    const uint64_t percent = of.percent + (rereads_weights ? of.reread_percent : 0);
     return tile_inputs * of.rows * of.outputs * percent;
   };
   if (!rest) return weigh(inputs, tile);
   return weigh(share_inputs(shape, tile, 1), tile) + weigh(share_inputs(shape, *rest, 1), *rest);
 }
 
-// The ways to share k out among groups: where there are too few tiles for the device that of every
-// tile, otherwise that of those that are left after the last full turn. Products of few rows, which
-// wait for memory more than for sums, were timed with equal shares only.
+// The ways to split k: for all tiles if there are too few for the device, otherwise only for those
+// after the last full wave. Products of few rows, which are limited by memory rather than
+// arithmetic, were only timed with equal splits.
 std::vector<Choice> ways_to_split(const DeviceCaps& caps, const MatmulShape& shape,
                                   const Tile& tile) {
   constexpr uint32_t kMostSplits = 16, kMostLastSplits = 8, kFewestSteps = 4;
@@ -161,37 +161,37 @@ std::vector<Choice> ways_to_split(const DeviceCaps& caps, const MatmulShape& sha
       ways.push_back({.tile = tile, .splits = splits});
   const uint32_t left = tiles % at_once;
   if (tile.kernel == TileKernel::kScalar || !many || tiles < at_once || left == 0 ||
-      shape.beside > 0)
+      shape.sibling_outputs > 0)
     return ways;
   for (uint32_t splits = 2; splits <= most(left, kMostLastSplits); ++splits)
     ways.push_back({.tile = tile, .last_splits = splits});
   return ways;
 }
 
-// A turn of a tile, and one of a smaller one for the outputs that are left: if need be at the
-// expense of some tiles of the first, so that all are whole. Of more turns it did not shorten the
-// last.
-std::optional<Choice> beside_rest(const DeviceCaps& caps, const MatmulShape& shape,
-                                  const Tile& tile, const Tile& rest) {
+// One wave of `tile` and one of the smaller `rest` for the outputs that are left, if necessary with
+// fewer tiles of the first so that all are whole. With more waves this did not shorten the last
+// one.
+std::optional<Choice> with_smaller_rest(const DeviceCaps& caps, const MatmulShape& shape,
+                                        const Tile& tile, const Tile& rest) {
   const uint32_t tiles = tile_count(shape, tile), at_once = groups_at_once(caps, tile);
   if (tile.kernel != TileKernel::kWide || rest.kernel != TileKernel::kWide ||
       rest.rows != tile.rows || rest.outputs >= tile.outputs || tiles <= at_once ||
-      shape.beside > 0)
+      shape.sibling_outputs > 0)
     return std::nullopt;
   const uint32_t down = divide_up(shape.rows, tile.rows);
   const auto left = [&](uint32_t across) { return shape.outputs - across * tile.outputs; };
-  const auto one_turn = [&](uint32_t across) {
+  const auto one_wave = [&](uint32_t across) {
     return across > 0 && divide_up(left(across), rest.outputs) * down <= at_once;
   };
   const uint32_t most = at_once / down;
-  if (!one_turn(most)) return std::nullopt;
+  if (!one_wave(most)) return std::nullopt;
   uint32_t across = most;
-  while (one_turn(across) && left(across) % rest.outputs != 0) --across;
-  return Choice{.tile = tile, .across = one_turn(across) ? across : most, .rest = rest};
+  while (one_wave(across) && left(across) % rest.outputs != 0) --across;
+  return Choice{.tile = tile, .across = one_wave(across) ? across : most, .rest = rest};
 }
 
-// The tiles that the device has room for and the product may take: those of the fewest rows that
-// hold it, or all large ones.
+// The tiles that fit on the device and suit the product: those with the fewest rows that hold it,
+// or all large ones.
 std::vector<Tile> candidates(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
   std::vector<Tile> tiles;
   std::ranges::copy_if(tiles_for(caps, shape.format, coopmat), std::back_inserter(tiles),
@@ -214,7 +214,7 @@ Choice choose(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
     tile.round = round_for(caps, tile, shape.inputs);
     std::vector<Choice> ways = ways_to_split(caps, shape, tile);
     for (const Tile& rest : tiles)
-      if (const auto way = beside_rest(caps, shape, tile, rest)) ways.push_back(*way);
+      if (const auto way = with_smaller_rest(caps, shape, tile, rest)) ways.push_back(*way);
     for (const Choice& choice : ways) {
       const uint64_t time = cost(caps, shape, choice);
       if (time >= least) continue;
@@ -235,7 +235,7 @@ PipelineInfo scalar_kernel(const DeviceCaps& caps, const MatmulShape& shape, con
 PipelineInfo coopmat_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
                             uint32_t splits) {
   const std::optional<CoopmatShape> fragment = fragment_of(caps, tile.part_outputs);
-  // Small fragments are made of plain instructions, which had better be few.
+  // Small fragments consist of plain instructions, of which there should be few.
   const uint32_t unroll = fragment->k < 16 ? 1 : tile.inputs / fragment->k;
   return {.kernel = variant("matmul_coopmat", shape.format),
           .constants = {tile_lanes(caps, tile), kNoEpilogue, tile.rows, tile.outputs, tile.inputs,
@@ -254,7 +254,7 @@ PipelineInfo direct_kernel(const DeviceCaps& caps, const MatmulShape& shape, con
 
 PipelineInfo wide_kernel(const DeviceCaps& caps, const MatmulShape& shape, const Tile& tile,
                          uint32_t splits) {
-  // Inputs are a constant where that was measured to be ahead: with more weights to load than x.
+  // Inputs are a constant where that was measured to be faster: with more weights than x to load.
   const bool whole = shape.rows % tile.rows == 0 && shape.outputs % tile.outputs == 0;
   const bool constant = whole && tile.outputs > tile.rows && format_info(shape.format).is_float();
   return {.kernel = variant("matmul_wide", shape.format),
@@ -287,8 +287,8 @@ std::string variant(std::string_view kernel, WeightFormat format) {
 
 std::optional<CoopmatShape> coopmat_shape(const DeviceCaps& caps) { return fragment_of(caps, 16); }
 
-// Matrix units take f16, which is no loss for weights of 16 bits and fewer. Whoever keeps weights
-// in F32 wants what that is good for.
+// Matrix units use f16, which loses nothing for weights of 16 bits or fewer. F32 weights keep their
+// precision.
 bool matrix_units(const DeviceCaps& caps, WeightFormat format) {
   return format != WeightFormat::kF32 && coopmat_shape(caps).has_value();
 }
@@ -320,7 +320,7 @@ MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
   const uint32_t across = rest ? columns : divide_up(shape.outputs, tile.outputs);
 
   MatmulPlan plan;
-  MatmulShape part = shape;  // that a kernel is for
+  MatmulShape part = shape;  // the part that a kernel computes
   if (rest) {
     const uint32_t first = across * tile.outputs;
     part.outputs = shape.outputs - first;

@@ -10,17 +10,17 @@
 namespace hearth {
 
 struct Embed {
-  // [rows] u32; one past the vocabulary reads its last row. With the bit params::kSampledId it is
-  // an index into `sampled`.
+  // [rows] u32; an id beyond the vocabulary reads its last row. With the bit params::kSampledId it
+  // is an index into `sampled`.
   BufferSlice ids;
-  BufferSlice sampled;  // u32; where no id has the bit, any buffer will do
+  BufferSlice sampled;  // u32; any buffer if no id has the bit
   BufferSlice weight;   // [vocabulary, width] in shape.format, device layout
   BufferSlice y;        // [rows, width] f32
   EmbedShape shape;
   float scale = 1.0f;  // sqrt(width) for gemma
 };
 
-// Records the kernel. Fails if the width is no whole number of the format's blocks, the table has
+// Records the kernel. Fails if the width is not a multiple of the format's block, the table has
 // 2^32 weights or more, or the kernel cannot be compiled.
 Status record_embed(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                     const Embed& op);

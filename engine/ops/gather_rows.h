@@ -1,4 +1,4 @@
-// Picks rows: y[r] = x[indices[r]]; logits are computed for these only.
+// Gathers rows: y[r] = x[indices[r]], so that logits are computed only for these.
 #pragma once
 
 #include "engine/ops/kernel_choice.h"
@@ -11,7 +11,7 @@ namespace hearth {
 
 struct GatherRows {
   BufferSlice x;        // [source_rows, width] f32
-  BufferSlice indices;  // [rows] u32; params::kNoSequence leaves its row of y as it was
+  BufferSlice indices;  // [rows] u32; params::kNoSequence leaves that row of y unchanged
   BufferSlice y;        // [rows, width] f32; not x
   GatherRowsShape shape;
 };

@@ -1,6 +1,6 @@
-// Which kernel runs a piece of work, with which tile and on how many groups: a pure function of
-// what the device can do and of the shape. One choose_<family>.cpp a kernel family; tables in
-// tests/engine/ops pin it down for devices we do not have.
+// Which kernel runs an operation, with which tile and how many workgroups: a pure function of the
+// device's capabilities and the shape. There is one choose_<family>.cpp per kernel family; tables
+// in tests/engine/ops test the choices for devices we do not have.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace hearth {
 
-// How a matmul wants rows of x: as they are, or as f16. Kernels that make rows can write them in
-// such a form too, beside the floats.
+// The form in which a matmul reads rows of x: floats or f16. Kernels that compute rows can write
+// f16 in addition to floats.
 enum class RowForm : uint8_t { kFloats, kHalves };
 
 uint64_t row_form_bytes(RowForm form, uint32_t rows, uint32_t width);
@@ -24,11 +24,11 @@ bool can_write_form(RowForm form, uint32_t width);
 
 struct RmsNormShape {
   uint32_t rows = 0, width = 0;
-  uint32_t residuals = 0;           // to be added before: 0, 1, or the parts of a split product
-  RowForm form = RowForm::kFloats;  // that can_write_form()
+  uint32_t residuals = 0;           // added to x first: 0, 1, or the number of splits of a product
+  RowForm form = RowForm::kFloats;  // REQUIRES: can_write_form()
 };
 
-// `deterministic`: a row has the same result whatever rows are beside it.
+// `deterministic`: a row's result does not depend on the other rows.
 KernelPlan choose_rms_norm(const DeviceCaps& caps, const RmsNormShape& shape,
                            bool deterministic = false);
 
@@ -47,18 +47,19 @@ struct RopeKvShape {
   uint32_t rows = 0;
   uint32_t heads = 0, kv_heads = 0;
   uint32_t head_size = 0;  // a multiple of 16
-  uint32_t rope_dims = 0;  // that are rotated, from the first on; a multiple of 8
+  uint32_t rope_dims = 0;  // rotated elements, from the first on; a multiple of 8
   RopePairs pairs = RopePairs::kAdjacent;
   bool head_norms = false;  // RMS norms of q and k, before rope
   KvFormat kv = KvFormat::kF16;
-  // q, k and v are parts of a split product, so many floats apart, to be added up.
+  // With several `parts`, q, k and v are partial sums of a split product, part_stride floats apart,
+  // which are added up.
   uint32_t parts = 1, part_stride = 0;
 };
 
 KernelPlan choose_rope_kv(const DeviceCaps& caps, const RopeKvShape& shape);
 
-// The quads of a head that a lane takes: a run that shares a scale in a Q8_0 cache is 8, and must
-// not be wider than a subgroup.
+// How many groups of four elements of a head a lane takes. In a Q8_0 cache 8 of them share a scale
+// and must not be spread over more than a subgroup.
 constexpr uint32_t rope_lane_quads(uint32_t subgroup_size) {
   return subgroup_size >= 8 ? 1 : 8 / subgroup_size;
 }
@@ -68,7 +69,7 @@ enum class MlpActivation : uint8_t { kSilu, kGeluTanh };
 struct MlpShape {
   uint32_t rows = 0, width = 0;
   MlpActivation activation = MlpActivation::kSilu;
-  RowForm form = RowForm::kFloats;  // that can_write_form()
+  RowForm form = RowForm::kFloats;  // REQUIRES: can_write_form()
 };
 
 KernelPlan choose_mlp(const DeviceCaps& caps, const MlpShape& shape);
@@ -82,9 +83,9 @@ struct GatherRowsShape {
 KernelPlan choose_gather_rows(const DeviceCaps& caps, const GatherRowsShape& shape);
 
 struct BlockCopyShape {
-  uint32_t pairs = 0;        // the list's capacity
-  uint32_t planes = 0;       // arrays of blocks to copy in: keys, values and scales of every layer
-  uint32_t block_bytes = 0;  // the largest of a plane; a multiple of 16
+  uint32_t pairs = 0;        // capacity of the list
+  uint32_t planes = 0;       // arrays of blocks: keys, values and scales of every layer
+  uint32_t block_bytes = 0;  // largest block of any plane; a multiple of 16
 };
 
 KernelPlan choose_block_copy(const DeviceCaps& caps, const BlockCopyShape& shape);
@@ -94,93 +95,94 @@ struct MatmulShape {
   uint32_t rows = 0;    // of x
   uint32_t inputs = 0;  // a multiple of the format's block, or of kFloatInputUnit
   uint32_t outputs = 0;
-  uint32_t beside = 0;  // outputs of products with the same x that run at the same time
+  uint32_t sibling_outputs = 0;  // of products with the same x that run at the same time
 };
 inline constexpr uint32_t kFloatInputUnit = 8;
-inline constexpr uint32_t kMaxMatvecRows = 8;  // that a matrix-vector kernel takes at once
+inline constexpr uint32_t kMaxMatvecRows = 8;  // of a matrix-vector kernel
 
-// The cooperative matrix that matmuls use, f16 operands and f32 sums: the largest fragment the
-// device has that divides our tiles.
+// The fragment that matmuls use, with f16 operands and f32 sums: the largest one of the device that
+// divides our tiles.
 std::optional<CoopmatShape> coopmat_shape(const DeviceCaps& caps);
 
-// Which specialization constant of a matmul kernel says what is done to the sums.
+// The specialization constant of matmul kernels that says what is done to the sums.
 inline constexpr size_t kEpilogueConstant = 1;
 
-// How a split product leaves its sums: [splits, rows, outputs] f32, with the rows of whole tiles
-// and outputs rounded up to kPartUnit, which whole fragments divide.
+// The partial sums of a split product: [splits, rows, outputs] f32, with rows rounded up to whole
+// tiles and outputs to kPartUnit, a multiple of all fragment widths.
 struct PartLayout {
   uint32_t splits = 0, rows = 0, outputs = 0;
 };
 inline constexpr uint32_t kPartUnit = 16;
 
-// A product whose last tiles are shared by several groups each, so that they, too, keep the whole
-// device busy: the last of a tile's groups adds up their parts, and counts tell it that it is.
+// A product whose last tiles are computed by several workgroups each (split-k), so that the last
+// wave keeps the whole device busy, too. The last workgroup of a tile to finish, recognized by a
+// counter, adds up the partial sums.
 struct SharedTiles {
   KernelPlan multiply;
-  uint32_t whole_tiles = 0;  // that are not shared
+  uint32_t whole_tiles = 0;  // tiles that are not shared
   uint64_t count_bytes = 0;
 };
 
-// A product whose last turn would leave much of the device idle: the outputs that whole turns do
-// not take are in smaller tiles, of which one turn takes them all.
+// A product whose last wave would leave much of the device idle: the outputs that full waves do not
+// cover are computed in one wave of smaller tiles.
 struct RestTiles {
   KernelPlan multiply;
   uint32_t first_output = 0;
 };
 
 struct MatmulPlan {
-  RowForm form = RowForm::kFloats;    // of x, as `multiply` reads it
-  std::optional<KernelPlan> prepare;  // first turns x into that, in scratch memory
+  RowForm form = RowForm::kFloats;    // of x, for `multiply`
+  std::optional<KernelPlan> prepare;  // converts x to that form, in scratch memory
   KernelPlan multiply;
-  std::optional<RestTiles> rest;      // beside it
-  std::optional<SharedTiles> shared;  // instead, for an op that brings counts
-  std::optional<KernelPlan> reduce;   // in the end adds up parts of the sums, from scratch memory
-  uint64_t prepared_bytes = 0;        // of scratch memory for x,
-  uint64_t part_bytes = 0;            // and after it for parts of the sums
+  std::optional<RestTiles> rest;      // runs in addition to it
+  std::optional<SharedTiles> shared;  // replaces it for an op with counters
+  std::optional<KernelPlan> reduce;   // finally adds up partial sums from scratch memory
+  uint64_t prepared_bytes = 0;        // scratch memory for x
+  uint64_t part_bytes = 0;            // then, for partial sums
 
-  uint64_t scratch_bytes = 0;  // of both
+  uint64_t scratch_bytes = 0;  // both together
 
-  PartLayout parts = {};  // where there is a reduce
-  // What `multiply` can do besides (params/matmul.h): norm its row; put the gates and ups of an MLP
-  // together. Which of its constants say so; with f16 rows the one after the gate's says that the
-  // results are to be f16.
+  PartLayout parts = {};  // if there is a reduce
+  // Optional extra work of `multiply` (params/matmul.h), as the constant that turns it on: norming
+  // its row, and combining gate and up of an MLP. With f16 rows, the constant after the gate's
+  // makes the results f16.
   std::optional<size_t> norm_constant = {};
   std::optional<size_t> gate_constant = {};
-  // Begin the norm after it, or end the one before it; the next constant is the number of groups of
-  // the product that began it.
+  // Beginning the norm after the product, or finishing the one before it; the next constant is the
+  // number of workgroups of the product that began it.
   std::optional<size_t> norm_part_constant = {};
 };
 
-// Of what two products that have a norm between them know of it, the first in so many groups.
+// Memory that two products use for a norm between them, if the first has `groups` workgroups.
 uint64_t norm_state_bytes(uint32_t groups);
 
-// `deterministic`: one kernel shape for any number of rows, so that a row's result is the same to
-// the last bit alone and in a batch.
+// `deterministic`: uses one kernel shape for any number of rows, so that a row's result is the
+// same, to the last bit, alone and in a batch.
 MatmulPlan choose_matmul(const DeviceCaps& caps, const MatmulShape& shape,
                          bool deterministic = false);
 
 struct AttentionShape {
   KvFormat kv = KvFormat::kF16;
-  uint32_t heads = 0, kv_heads = 0;  // the first a multiple of the second
+  uint32_t heads = 0, kv_heads = 0;  // heads is a multiple of kv_heads
   uint32_t head_size = 0;            // a multiple of kHeadSizeUnit, at most kMaxHeadSize
-  bool f32_only = false;             // no matrix units, which take queries and weights as f16
+  bool f32_only = false;             // avoids matrix units, which need queries and weights as f16
   AttentionBucket bucket = {};
 };
 inline constexpr uint32_t kHeadSizeUnit = 16;
 inline constexpr uint32_t kMaxHeadSize = 256;
-inline constexpr uint32_t kDeterministicSplit = 2048;  // keys of a split of deterministic attention
+inline constexpr uint32_t kDeterministicSplit = 2048;  // keys per split in deterministic attention
 
 struct AttentionPlan {
-  KernelPlan few;                       // the lists of an AttentionWork, in this order
-  std::optional<KernelPlan> many = {};  // only where the bucket may need it
+  KernelPlan few;                       // for AttentionWork::few
+  std::optional<KernelPlan> many = {};  // for AttentionWork::many; only if the bucket may need it
   AttentionTuning tuning;
   AttentionCapacity capacity = {};
-  bool writes_halves = false;  // besides floats
-  bool ropes = false;          // takes q, k and v as the projection leaves them
+  bool writes_halves = false;  // in addition to floats
+  bool ropes = false;          // does rope and the KV write itself
 };
 
-// `deterministic`: a row's result is the same to the last bit alone and in a batch, and however its
-// prompt is cut into chunks.
+// `deterministic`: a row's result is the same, to the last bit, alone and in a batch, and however
+// its prompt is chunked.
 AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& shape,
                                bool deterministic = false);
 
@@ -193,13 +195,13 @@ inline constexpr uint32_t kMaxSamplingVocab = 524288;
 // A row's sampled token does not depend on the plan.
 struct SamplingPlan {
   KernelPlan scan;
-  std::optional<KernelPlan> pick;     // none where all rows are greedy: the scan picks
-  uint32_t chunks = 0, segments = 0;  // a row
+  std::optional<KernelPlan> pick;     // none if all rows are greedy: the scan picks
+  uint32_t chunks = 0, segments = 0;  // per row
   uint32_t chunk_tokens = 0;
-  uint32_t tally_words = 0;    // a row; 0: one group looks at it
-  uint64_t chunk_bytes = 0;    // of scratch for what is known of chunks,
-  uint64_t segment_bytes = 0;  // after them for segments,
-  uint64_t tally_bytes = 0;    // and for what groups find together
+  uint32_t tally_words = 0;    // per row; 0: one workgroup reads the row
+  uint64_t chunk_bytes = 0;    // scratch memory for chunks,
+  uint64_t segment_bytes = 0;  // then for segments,
+  uint64_t tally_bytes = 0;    // then for counts that workgroups share
 
   uint64_t scratch_bytes() const { return chunk_bytes + segment_bytes + tally_bytes; }
 };

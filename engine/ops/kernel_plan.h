@@ -1,4 +1,4 @@
-// What kernel choice answers with, and the arithmetic its functions share.
+// The result of kernel choice, and arithmetic that its functions share.
 #pragma once
 
 #include <algorithm>
@@ -17,17 +17,15 @@ struct KernelPlan {
 
 inline uint32_t divide_up(uint32_t a, uint32_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
-// CPU-type devices get kernels of their own: no barriers, wide loads, an invocation a row.
+// CPU-type devices get kernels of their own: no barriers, wide loads, one invocation per row.
 inline bool is_cpu(const DeviceCaps& caps) { return caps.type == DeviceType::kCpu; }
 
-// How many groups' worth of units the device runs side by side. Where a driver does not tell, as on
-// a large GPU.
+// The number of multiprocessors. If the driver does not say, that of a large GPU.
 inline uint32_t multiprocessors(const DeviceCaps& caps) {
   return caps.limits.multiprocessors > 0 ? caps.limits.multiprocessors : 128;
 }
 
-// The largest multiple of the subgroup size that is no more than `wanted` and than the device's
-// limit.
+// The largest multiple of the subgroup size that is at most `wanted` and within the device's limit.
 inline uint32_t group_size(const DeviceCaps& caps, uint32_t wanted) {
   const uint32_t most = std::min(wanted, caps.limits.max_group_invocations);
   return std::max(1u, most / caps.subgroup_size) * caps.subgroup_size;

@@ -16,7 +16,7 @@ uint32_t epilogue(const Matmul& op) {
          (op.residual ? params::kEpilogueResidual : 0);
 }
 
-// The norm that a product has a part in, after it or before it.
+// The norm that a product shares, after it or before it.
 const std::optional<NormBetween>& norm_beside(const Matmul& op) {
   return op.norm_after ? op.norm_after : op.norm_before;
 }
@@ -47,14 +47,14 @@ bool shares_tiles(const MatmulPlan& plan, const Matmul& op) {
   return plan.shared && op.counts && op.counts->bytes >= plan.shared->count_bytes;
 }
 
-// One kernel of a plan: from x to what it writes.
+// One kernel of a plan, with its input and output.
 struct Stage {
   const KernelPlan& kernel;
   BufferSlice x;
   Access written;
   uint32_t part_stride = 0;
   uint32_t first_output = 0;
-  bool last = true;  // and so does what comes after the sums
+  bool last = true;  // also does what comes after the sums
 };
 
 // Dispatches it, with the op's other arguments.
@@ -77,7 +77,7 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
     info.constants[*plan.norm_part_constant + 1] = norm->groups;
   }
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
-  // Where tiles are shared the scratch for parts is theirs.
+  // Shared tiles use the scratch memory for partial sums.
   const bool shared = shares_tiles(plan, op);
   const BufferSlice parts = shared ? op.scratch->slice(plan.prepared_bytes, plan.part_bytes) : y;
   const BufferSlice norm_weight = norm ? norm->weight : op.norm_weight.value_or(op.weight);
@@ -127,7 +127,7 @@ Status record_prepare(CommandRecorder& recorder, PipelineStore& pipelines, const
 
 namespace {
 
-// x as the plan's kernel reads it.
+// x in the form that the plan's kernel reads.
 Result<BufferSlice> prepared_rows(CommandRecorder& recorder, PipelineStore& pipelines,
                                   const MatmulPlan& plan, const Matmul& op) {
   if (!plan.prepare) return op.x;
@@ -197,7 +197,7 @@ Result<std::optional<MatmulParts>> record_matmul_parts(CommandRecorder& recorder
 
 namespace {
 
-// All but the sum of parts, where there are some.
+// Everything except adding up partial sums.
 Result<std::optional<MatmulParts>> record_product(CommandRecorder& recorder,
                                                   PipelineStore& pipelines, const MatmulPlan& plan,
                                                   const Matmul& op) {
@@ -240,13 +240,13 @@ Status record_matmul(CommandRecorder& recorder, PipelineStore& pipelines, const 
 Status record_matmuls(CommandRecorder& recorder, PipelineStore& pipelines,
                       std::span<const PlannedMatmul> matmuls, const BufferSlice& scratch) {
   for (size_t first = 0; first < matmuls.size();) {
-    // As many as there is scratch for, and their sums after all of them.
+    // As many products as there is scratch for, then the kernels that add up their partial sums.
     std::vector<std::optional<MatmulParts>> parts;
     uint64_t used = 0;
     for (const auto& [plan, op] : matmuls.subspan(first)) {
       if (!parts.empty() && used + plan.scratch_bytes > scratch.bytes) break;
       Matmul placed = op;
-      if (matmuls.size() > 1) placed.counts.reset();  // products side by side would all count there
+      if (matmuls.size() > 1) placed.counts.reset();  // they would share the counters
       placed.scratch = scratch.slice(used, plan.scratch_bytes);
       HEARTH_ASSIGN(parts.emplace_back(), record_product(recorder, pipelines, plan, placed));
       used += (plan.scratch_bytes + 15) / 16 * 16;

@@ -11,18 +11,18 @@ namespace hearth {
 
 struct Mlp {
   BufferSlice gate, up;  // [rows, width] f32, rows `stride` apart
-  // [rows, width] in shape.form; floats may be gate or up where stride is width.
+  // [rows, width] in shape.form; as floats it may be gate or up if stride is width.
   BufferSlice y;
   MlpShape shape;
   uint32_t stride = 0;  // floats; 0: width
 };
 
-// gate and up as one [rows, 2 * width] matrix, gate first, as a fused projection leaves them.
-// REQUIRES: op.shape is set.
+// Sets gate and up to the halves of one [rows, 2 * width] matrix, as a fused projection writes
+// them. REQUIRES: op.shape is set.
 void use_fused_gate_up(Mlp& op, const BufferSlice& gate_up);
 
-// Records the kernel. Fails if the stride is shorter than a row or, where width is a multiple of 4,
-// not one too, or if the kernel cannot be compiled.
+// Records the kernel. Fails if the stride is shorter than a row, if width is a multiple of 4 but
+// the stride is not, or if the kernel cannot be compiled.
 Status record_mlp(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                   const Mlp& op);
 

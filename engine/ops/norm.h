@@ -14,15 +14,15 @@
 namespace hearth {
 
 struct RmsNorm {
-  BufferSlice x;       // [rows, width] f32; written too with residuals
+  BufferSlice x;       // [rows, width] f32; also written if there are residuals
   BufferSlice weight;  // [width] f32
-  BufferSlice y;       // [rows, width] in shape.form; floats may be x, or the residual
+  BufferSlice y;       // [rows, width] in shape.form; as floats it may be x or the residual
   RmsNormShape shape;
   float epsilon = 1e-5f;
-  BufferSlice residual = {};     // [residuals, rows, width] f32; only where there are some
+  BufferSlice residual = {};     // [residuals, rows, width] f32; only if there are any
   uint32_t residual_stride = 0;  // floats from row to row; 0: width
   uint32_t part_stride = 0;      // floats from one residual to the next
-  // [rows] f32: what rows were multiplied by, but for the weight, where somebody wants to know.
+  // [rows] f32: if set, receives the factor of each row, without the weight.
   std::optional<BufferSlice> scales = {};
 };
 

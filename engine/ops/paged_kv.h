@@ -11,17 +11,17 @@ namespace hearth {
 
 enum class KvFormat : uint8_t { kF16, kQ8_0 };
 
-// As the kernels' axis `kv` spells it.
+// The name of the format in the kernels' axis `kv`.
 inline std::string_view kv_format_name(KvFormat format) {
   return format == KvFormat::kF16 ? "f16" : "q8_0";
 }
 
 struct PagedKv {
   BufferSlice keys, values;              // [blocks, kv_heads, kBlockTokens, head_size]
-  BufferSlice key_scales, value_scales;  // only with Q8_0: f16, a scale for kScaleWeights elements
+  BufferSlice key_scales, value_scales;  // f16, one per kScaleWeights elements; only with Q8_0
 };
 
-// Bytes of keys (or values) and of their scales that a block of one layer takes.
+// Bytes of the keys (or values) and of their scales, per block and layer.
 inline uint64_t kv_block_bytes(KvFormat format, uint32_t kv_heads, uint32_t head_size) {
   const uint64_t elements = uint64_t{kv_heads} * params::kBlockTokens * head_size;
   return format == KvFormat::kF16 ? elements * 2 : elements;

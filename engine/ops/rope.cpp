@@ -74,7 +74,7 @@ Status record_rope_kv(CommandRecorder& recorder, PipelineStore& pipelines, const
   info.constants.insert(info.constants.end(), {strides.q, strides.k, strides.v, strides.q_out,
                                                std::bit_cast<uint32_t>(op.epsilon)});
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
-  // What the kernel does not touch is stood in for by what it does.
+  // Buffers that the kernel does not use are replaced by ones that it does.
   const bool scales = shape.kv == KvFormat::kQ8_0;
   const BufferSlice key_scales = scales ? op.cache.key_scales : op.cache.keys;
   const BufferSlice value_scales = scales ? op.cache.value_scales : op.cache.values;

@@ -1,5 +1,5 @@
-// Rope, head norms and the write into the paged KV cache: all that lies between the qkv projection
-// and attention, in one kernel. shaders/rope_kv.comp has the formulas.
+// Rope, head norms and the write into the paged KV cache: everything between the qkv projection and
+// attention, in one kernel. shaders/rope_kv.comp has the formulas.
 #pragma once
 
 #include "engine/ops/kernel_choice.h"
@@ -11,18 +11,18 @@
 
 namespace hearth {
 
-// Rows of heads that may lie inside the rows of a wider matrix.
+// Rows of heads, possibly inside the rows of a wider matrix.
 struct HeadRows {
   BufferSlice slice;    // from the first element of row 0 to the last of the last row
   uint32_t stride = 0;  // floats from row to row; a multiple of 4; 0: rows follow each other
-  uint32_t column = 0;  // of the matrix, where the heads begin
+  uint32_t column = 0;  // column of the matrix where the heads begin
 };
 
 struct RopeKv {
   HeadRows q, k, v;            // [rows, heads, head_size], twice [rows, kv_heads, head_size] f32
   HeadRows q_out;              // [rows, heads, head_size] f32; may be q
   BufferSlice q_norm, k_norm;  // [head_size] f32; only with shape.head_norms
-  BufferSlice table;           // rope_table_words() of rope_dims dimensions
+  BufferSlice table;           // rope_table_words() for rope_dims
   PagedKv cache;
   BufferSlice sequences;      // [sequences] params::StepSequence
   BufferSlice row_sequences;  // [rows] u32
@@ -31,8 +31,8 @@ struct RopeKv {
   float epsilon = 1e-6f;  // of the head norms
 };
 
-// q, k and v as one [rows, (heads + 2 kv_heads) * head_size] matrix, as a fused projection leaves
-// them: fills in op.q, op.k and op.v, and makes q_out the same as q. REQUIRES: op.shape is set.
+// Sets op.q, op.k and op.v to parts of one [rows, (heads + 2 kv_heads) * head_size] matrix, as a
+// fused projection writes them, and q_out to q. REQUIRES: op.shape is set.
 void use_fused_qkv(RopeKv& op, const BufferSlice& qkv);
 
 // Floats from row to row.
@@ -41,11 +41,11 @@ struct RopeStrides {
 };
 RopeStrides strides_of(const RopeKv& op);
 
-// Whether the kernel, or another that does the same, can take such shapes and strides.
+// Whether the kernel, or another that does the same work, supports these shapes and strides.
 Status check_rope_kv(const RopeKv& op);
 
-// Records the kernel. Fails on shapes it cannot do (see RopeKvShape), on strides that are too short
-// or not aligned, or if the kernel cannot be compiled.
+// Records the kernel. Fails if the shape is not supported (see RopeKvShape), if a stride is too
+// short or not aligned, or if the kernel cannot be compiled.
 Status record_rope_kv(CommandRecorder& recorder, PipelineStore& pipelines, const KernelPlan& plan,
                       const RopeKv& op);
 

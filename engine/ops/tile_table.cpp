@@ -17,7 +17,7 @@ constexpr Tile direct(uint32_t rows, uint32_t outputs, uint32_t part_outputs, ui
 }
 
 constexpr Tile wide(uint32_t rows, uint32_t outputs, uint32_t part_rows, uint32_t part_outputs,
-                    uint32_t percent, uint32_t again_percent = 3) {
+                    uint32_t percent, uint32_t reread_percent = 3) {
   return {.rows = rows,
           .outputs = outputs,
           .inputs = 64,
@@ -25,7 +25,7 @@ constexpr Tile wide(uint32_t rows, uint32_t outputs, uint32_t part_rows, uint32_
           .part_outputs = part_outputs,
           .percent = percent,
           .kernel = TileKernel::kWide,
-          .again_percent = again_percent};
+          .reread_percent = reread_percent};
 }
 
 constexpr Tile scalar(uint32_t rows, uint32_t outputs, uint32_t resident) {
@@ -38,7 +38,7 @@ constexpr Tile scalar(uint32_t rows, uint32_t outputs, uint32_t resident) {
           .kernel = TileKernel::kScalar};
 }
 
-// Found by timing some 5,000 tiles on an H200: docs/lab/kernels_h200.md.
+// Found by timing about 5,000 tiles on an H200: docs/lab/kernels_h200.md.
 constexpr Tile kFloatTiles[] = {
     {16, 64, 64, 16, 16, 4, 1, 2},
     {32, 128, 64, 32, 32, 2, 1, 2},
@@ -76,8 +76,8 @@ constexpr Tile kFloatTiles[] = {
     wide(256, 112, 32, 112, 107),
     wide(256, 128, 64, 64, 94),
 };
-// Decoding takes registers, and there are fewer bytes to wait for. Up to 96 rows are mostly ahead
-// where weights go straight into fragments.
+// Decoding needs registers, and there are fewer bytes to wait for. Up to 96 rows are mostly faster
+// with weights straight into fragments.
 constexpr Tile kQuantizedTiles[] = {
     {16, 64, 64, 16, 16, 4, 1, 2},
     {32, 128, 64, 32, 32, 2, 2, 0},
@@ -110,7 +110,7 @@ constexpr Tile kQuantizedTiles[] = {
     {192, 128, 64, 48, 64, 1, 2, 2},
     wide(256, 128, 64, 64, 98),
 };
-// For devices with less shared memory than the largest of those take. Not measured.
+// For devices with too little shared memory for the largest of those. Not measured.
 constexpr uint32_t kMuchShared = 48 * 1024;
 constexpr Tile kSmallTiles[] = {
     {16, 64, 64, 16, 16, 4, 2}, {32, 128, 64, 32, 16, 2, 1}, {48, 64, 64, 48, 16, 2, 2},

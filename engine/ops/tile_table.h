@@ -1,4 +1,4 @@
-// The tiles that products of many rows are made of.
+// The tiles that products of many rows use.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +9,33 @@
 
 namespace hearth {
 
-// The kernel that makes it. Direct and wide ones need to know how lanes hold fragments.
+// The kernel of a tile. kDirect and kWide need a known fragment layout.
 enum class TileKernel : uint8_t {
   kScalar,   // matmul_tile
   kCoopmat,  // matmul_coopmat
-  kDirect,   // matmul_direct: few rows, weights past shared memory
+  kDirect,   // matmul_direct: few rows; weights bypass shared memory
   kWide,     // matmul_wide: many rows, large tiles
 };
 
-// A tile of sums that a group computes, and how its subgroups or lanes share it.
+// The tile of results that a workgroup computes, and how its subgroups or lanes divide it.
 struct Tile {
   uint32_t rows, outputs, inputs;
-  uint32_t part_rows, part_outputs;  // of a subgroup, or of a lane (scalar)
-  uint32_t resident = 1;             // groups that a multiprocessor runs at once
-  uint32_t ahead = 1;                // coopmat: steps whose weights are on their way
-  uint32_t round = 0;                // coopmat: steps written out one after the other
-  uint32_t percent = 100;  // time of a sum while that many groups run, of what the best coopmat
-                           // tile of many rows takes
+  uint32_t part_rows, part_outputs;  // per subgroup, or per lane (scalar)
+  uint32_t resident = 1;             // workgroups per multiprocessor
+  uint32_t ahead = 1;                // coopmat: steps whose weights are in flight
+  uint32_t round = 0;                // coopmat: unrolled steps
+  // Time per result with `resident` workgroups, relative to the best coopmat tile of many rows.
+  uint32_t percent = 100;
   TileKernel kernel = TileKernel::kCoopmat;
-  uint32_t buffers = 1;  // direct: blocks of x in shared memory
-  uint32_t again_percent = 3;  // more, where several tiles of rows read the same weights
+  uint32_t buffers = 1;         // direct: blocks of x in shared memory
+  uint32_t reread_percent = 3;  // added if several tiles of rows read the same weights
 };
 
-// Products of more rows take any of the tiles from this one on.
+// Products of more rows use any of the tiles from this row count on.
 inline constexpr uint32_t kManyRows = 112;
 
-// By rows. Fewer rows than kManyRows fit in one tile, so that the weights are read once; of several
-// tiles for the same rows the outputs decide.
+// Sorted by rows. Fewer rows than kManyRows fit into one tile, so the weights are read once; among
+// tiles with the same rows the outputs decide.
 std::span<const Tile> tiles_for(const DeviceCaps& caps, WeightFormat format, bool coopmat);
 
 }  // namespace hearth

@@ -57,12 +57,12 @@ TEST(StepMemory, IsEnoughForTheProductsOfEverySize) {
   const ActivationSizes sizes = activation_sizes(caps, config_of(32, 8), matmuls, limits);
   uint32_t shared = 0;
   for (uint32_t count = 1; count <= limits.rows; ++count) {
-    for (const auto& [format, inputs, outputs, beside, of_logits] : matmuls) {
+    for (const auto& [format, inputs, outputs, sibling_outputs, of_logits] : matmuls) {
       const MatmulPlan plan = choose_matmul(caps, {.format = format,
                                                    .rows = bucket_size(count),
                                                    .inputs = inputs,
                                                    .outputs = outputs,
-                                                   .beside = beside});
+                                                   .sibling_outputs = sibling_outputs});
       ASSERT_LE(plan.scratch_bytes, sizes.matmul_scratch) << count;
       if (!plan.shared) continue;
       ++shared;

@@ -220,7 +220,7 @@ TEST_F(MatmulTest, PartsOfSeveralProductsInOneMatrix) {
                             .rows = kRows,
                             .inputs = kInputs,
                             .outputs = outputs,
-                            .beside = beside};
+                            .sibling_outputs = beside};
     return PlannedMatmul{choose_matmul(gpu_caps(true), shape),
                          {.weight = weight.all(), .x = x_buffer.all(), .shape = shape}};
   };

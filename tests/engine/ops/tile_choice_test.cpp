@@ -151,10 +151,13 @@ TEST(TileChoice, ProductsSideBySideAreSplitAlike) {
   DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
   caps.limits.multiprocessors = 132;
   caps.features.integer_dot = true;
-  const auto plan = [&](WeightFormat format, uint32_t rows, uint32_t outputs, uint32_t beside) {
-    return choose_matmul(
-        caps,
-        {.format = format, .rows = rows, .inputs = 4096, .outputs = outputs, .beside = beside});
+  const auto plan = [&](WeightFormat format, uint32_t rows, uint32_t outputs,
+                        uint32_t sibling_outputs) {
+    return choose_matmul(caps, {.format = format,
+                                .rows = rows,
+                                .inputs = 4096,
+                                .outputs = outputs,
+                                .sibling_outputs = sibling_outputs});
   };
   for (uint32_t i = 2 * 3; i <= 2 * 512; ++i) {
     const uint32_t rows = i / 2;
@@ -307,12 +310,12 @@ TEST(TileChoice, SmallerTilesForTheRest) {
   caps.limits.multiprocessors = 132;
   caps.limits.max_shared_bytes = 48 * 1024;
   caps.features.lane_fragments = true;
-  const auto plan = [&](uint32_t rows, uint32_t outputs, uint32_t beside = 0) {
+  const auto plan = [&](uint32_t rows, uint32_t outputs, uint32_t sibling_outputs = 0) {
     return choose_matmul(caps, {.format = WeightFormat::kF16,
                                 .rows = rows,
                                 .inputs = 4096,
                                 .outputs = outputs,
-                                .beside = beside});
+                                .sibling_outputs = sibling_outputs});
   };
   const auto tile = [](const KernelPlan& kernel) {
     const std::vector<uint32_t>& constants = kernel.pipeline.constants;
