@@ -1,4 +1,4 @@
-// What architectures read from files of either kind, where files differ or say nothing.
+// What architectures read from both kinds of files, where the files differ or lack keys.
 #include "engine/model/config_reader.h"
 
 #include <gmock/gmock.h>
@@ -49,8 +49,8 @@ TEST(Windows, AreAListOrAPeriod) {
   EXPECT_THAT(config_of(SmallModel("gemma2")).windowed, ElementsAre(true, false, true, false));
 }
 
-// In a folder the configuration's own defaults are settled: what is not there was null.
-TEST(Gemma, SilenceMeansNoneOnlyInFolders) {
+// In a Hugging Face folder the defaults have been applied, so an absent key means null.
+TEST(Gemma, AnAbsentKeyMeansNoneOnlyInFolders) {
   const ModelConfig file = config_of(SmallModel("gemma2"));
   EXPECT_EQ(file.attention_soft_cap, 50);
   EXPECT_EQ(file.logit_soft_cap, 30);
@@ -62,7 +62,7 @@ TEST(Gemma, SilenceMeansNoneOnlyInFolders) {
   }
 }
 
-// Refused before lists of so many layers are made, which would take seconds and 512 MB.
+// Refused before lists with one entry per layer are made, which would take seconds and 512 MB.
 TEST(Layers, AreBounded) {
   for (const std::string name : {"llama", "gemma2", "gemma3"}) {
     SmallModel file(name);
@@ -74,7 +74,7 @@ TEST(Layers, AreBounded) {
   }
 }
 
-TEST(Rope, OldFilesHaveAFactorAlone) {
+TEST(Rope, OldFilesHaveAFactorButNoType) {
   SmallModel old("llama");
   old.set("llama.rope.scale_linear", 4.0);
   EXPECT_EQ(config_of(old).rope.info.scaling, RopeScaling::kLinear);
@@ -85,7 +85,7 @@ TEST(Rope, OldFilesHaveAFactorAlone) {
   EXPECT_EQ(config_of(none).rope.info.factor, 1);
 }
 
-TEST(Rope, YarnStretchesTheModelsContextWhereNoOtherIsNamed) {
+TEST(Rope, YarnExtendsTheModelsContextUnlessAnotherIsGiven) {
   SmallModel file("llama");
   file.set("llama.rope.scaling.type", std::string("yarn")).set("llama.rope.scaling.factor", 4.0);
   EXPECT_EQ(config_of(file).rope.info.original_context, 2048u);

@@ -1,5 +1,5 @@
-// A step of a decode batch allocates nothing on the host, as far as the engine is concerned. The
-// same on a device: model/decode_replay_test.cpp.
+// Decode steps do not allocate on the host, on the engine's side. model/decode_replay_test.cpp
+// tests the same on a device.
 #include <gtest/gtest.h>
 
 #include "tests/support/count_allocations.h"
@@ -21,7 +21,7 @@ TEST(DecodeAllocation, CounterCountsOnThisThreadOnly) {
   allocations = 0;
 }
 
-TEST(DecodeAllocation, DecodeStepsAllocateNothing) {
+TEST(DecodeAllocation, DecodeStepsDoNotAllocate) {
   StandInOptions stand_in{.limits = {.max_sequences = kSequences,
                                      .max_step_tokens = 256,
                                      .context = 2048,

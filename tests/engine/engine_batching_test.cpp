@@ -1,6 +1,6 @@
-// A request gets the same ids whoever runs beside it and however it is scheduled: under every
-// policy, in chunks, preempted, swapped, forked, with shared beginnings, and while the switches are
-// turned. On the stand-in, whose answer is wrong if one block is.
+// A request gets the same ids whatever else is in the batch and however it is scheduled: under
+// every policy, in chunks, preempted, swapped, forked, with shared prefixes, and while switches
+// change. On the stand-in executor, whose answer is wrong if a single block is.
 #include <random>
 
 #include <gtest/gtest.h>
@@ -12,12 +12,12 @@ namespace {
 
 constexpr SchedulerLimits kRoomy{
     .max_sequences = 8, .max_step_tokens = 64, .context = 128, .pool_blocks = 512};
-// The longest request takes 7 blocks.
+// The longest request needs 7 blocks.
 constexpr SchedulerLimits kTight{
     .max_sequences = 8, .max_step_tokens = 64, .context = 128, .pool_blocks = 8, .swap_blocks = 12};
 
-// Submits `count` requests, every sixth as three completions of one prompt, and checks all they
-// generate. `meanwhile` is called until the last has ended.
+// Submits `count` requests, every sixth as three completions of one prompt, and checks all
+// generated ids. Calls `meanwhile` repeatedly until the last request has ended.
 template <class Meanwhile>
 void run_mixed(StandInEngine& engine, uint32_t count, Meanwhile meanwhile) {
   std::vector<std::pair<GenerationRequest, Stream>> asked;
@@ -85,7 +85,7 @@ TEST(EngineBatching, SameIdsAfterPreemption) {
     }
 }
 
-// The rows of those that have ended go through attention too, in every step that decodes.
+// Rows of members that have ended also go through attention, in every decode step.
 TEST(EngineBatching, PaddingOfADecodeIsReallyComputed) {
   StandInEngine engine({.limits = kRoomy}, *named_policy("static"), nullptr, true);
   std::vector<GenerationRequest> requests;
@@ -96,22 +96,22 @@ TEST(EngineBatching, PaddingOfADecodeIsReallyComputed) {
   engine->resume();
   for (size_t i = 0; i < requests.size(); ++i)
     EXPECT_EQ(read_ids(*(*streams)[i]), engine.alone(requests[i]));
-  // Alone from its first token to its last, beside a first that was sampled with the prompt.
+  // A member that has ended is a padding row until the longest one has ended.
   EXPECT_EQ(engine.executor().padding_rows, 5u + 10 + 15);
   EXPECT_EQ(engine.executor().seeing_padding_rows, engine.executor().padding_rows);
 }
 
-TEST(EngineBatching, SharedBeginningsAreFound) {
+TEST(EngineBatching, SharedPrefixesAreFound) {
   StandInEngine engine({.limits = kRoomy});
   GenerationRequest request{.prompt = made_up_prompt(64, 1), .max_tokens = 3};
   for (int round = 0; round < 3; ++round) {
     auto stream = engine->submit(request);
     ASSERT_TRUE(stream.ok());
     EXPECT_EQ(read_ids(**stream), engine.alone(request));
-    // All but the block with the newest token.
+    // All blocks except the one with the newest token.
     EXPECT_EQ((*stream)->end().cached_tokens, round == 0 ? 0u : 48u);
   }
-  // Another salt is another tenant.
+  // Requests with another salt share nothing.
   request.cache_salt = 5;
   auto stream = engine->submit(request);
   ASSERT_TRUE(stream.ok());
@@ -130,16 +130,18 @@ TEST(EngineBatching, CompletionsOfOnePromptShareItsBlocks) {
   }
   engine->inspect([](const Scheduler& scheduler) {
     EXPECT_EQ(scheduler.totals().forks, 5u);
-    // The block in the middle of which the prompt ends: for all but the last writer.
+    // The block in which the prompt ends is copied for every writer but the last.
     EXPECT_EQ(scheduler.totals().copies, 5u);
     EXPECT_LT(scheduler.totals().prompt_tokens, 60u + 5 * 2);
   });
   EXPECT_EQ(engine->metrics().blocks_copied.value(), 5u);
-  EXPECT_EQ(engine->metrics().prefix_query_tokens.value(), 60u) << "the others have not looked";
+  EXPECT_EQ(engine->metrics().prefix_query_tokens.value(), 60u)
+      << "the others did not query the cache";
 }
 
-TEST(EngineBatching, UsageCountsABeginningOnceThoughPreempted) {
-  // Two that fill the pool: the younger is put out and finds its own blocks when it comes back.
+TEST(EngineBatching, CachedTokensAreNotCountedAgainAfterPreemption) {
+  // Two requests fill the pool: the younger one is preempted and finds its own blocks when it
+  // returns.
   StandInEngine engine(
       {.limits = {.max_sequences = 4, .max_step_tokens = 64, .context = 128, .pool_blocks = 8}});
   std::vector<Stream> streams;
@@ -153,11 +155,12 @@ TEST(EngineBatching, UsageCountsABeginningOnceThoughPreempted) {
     EXPECT_EQ(stream->end().cached_tokens, 0u);
   }
   EXPECT_GT(engine->metrics().preemptions_recompute.value(), 0u);
-  EXPECT_EQ(engine->metrics().prefix_query_tokens.value(), 3 * 33u) << "each looks once";
-  EXPECT_EQ(engine->metrics().prefix_hit_tokens.value(), 0u) << "of others there is nothing";
+  EXPECT_EQ(engine->metrics().prefix_query_tokens.value(), 3 * 33u) << "each queries once";
+  EXPECT_EQ(engine->metrics().prefix_hit_tokens.value(), 0u)
+      << "there are no other requests' blocks";
 }
 
-TEST(EngineBatching, SameIdsWhileSwitchesAreTurned) {
+TEST(EngineBatching, SameIdsWhileSwitchesChange) {
   std::mt19937 random(1);
   for (const SchedulerLimits& limits : {kRoomy, kTight}) {
     StandInEngine engine({.limits = limits});

@@ -1,5 +1,6 @@
-// What fails ends whom: a lost device all, with the reason; a step that could not be begun its own
-// members. The process lives and nothing wrong is remembered.
+// Which requests a failure ends: a lost device ends all of them, with the reason; a step that could
+// not be submitted ends its own members. The process continues, and no wrong prefix stays in the
+// cache.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ constexpr SchedulerLimits kTight{.max_sequences = 4,
 
 enum class Call { kSubmit, kWait };
 
-// Six requests, of which two wait; the n-th call loses the device.
+// Six requests, two of them waiting; the device is lost at the n-th call.
 void lose_device(Call call, int n) {
   SCOPED_TRACE((call == Call::kSubmit ? "submit " : "wait ") + std::to_string(n));
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
@@ -45,13 +46,13 @@ void lose_device(Call call, int n) {
       EXPECT_THAT(end.message, HasSubstr("the stand-in could not"));
       right.resize(ids.size());
     }
-    EXPECT_EQ(ids, right) << "what came before was right";
+    EXPECT_EQ(ids, right) << "tokens before the failure are right";
   }
   EXPECT_GT(ended_with_error, 0u);
   EXPECT_EQ(engine->metrics().finished_error.value(), ended_with_error);
   EXPECT_EQ(engine->state(), EngineState::kFailed);
   EXPECT_THAT(engine->failure(), HasSubstr("the stand-in could not"));
-  // It refuses from now on, and everything else still answers.
+  // From now on it refuses requests, and all other functions still work.
   const auto refused = engine->submit({.prompt = {1}, .max_tokens = 1});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, ErrorKind::kDeviceLost);
@@ -65,15 +66,15 @@ void lose_device(Call call, int n) {
   engine->inspect([](const Scheduler& scheduler) { EXPECT_TRUE(scheduler.idle()); });
 }
 
-TEST(EngineFailure, ALostDeviceEndsEveryoneAtAnySubmission) {
+TEST(EngineFailure, ALostDeviceEndsAllRequestsAtAnySubmission) {
   for (int n = 1; n <= 12; ++n) lose_device(Call::kSubmit, n);
 }
 
-TEST(EngineFailure, ALostDeviceEndsEveryoneAtAnyWait) {
+TEST(EngineFailure, ALostDeviceEndsAllRequestsAtAnyWait) {
   for (int n = 1; n <= 12; ++n) lose_device(Call::kWait, n);
 }
 
-TEST(EngineFailure, AStepThatCannotBeginEndsItsMembersOnly) {
+TEST(EngineFailure, AStepThatCannotBeSubmittedEndsOnlyItsMembers) {
   for (int n = 1; n <= 12; ++n) {
     SCOPED_TRACE(n);
     StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
@@ -102,9 +103,9 @@ TEST(EngineFailure, AStepThatCannotBeginEndsItsMembersOnly) {
       EXPECT_EQ(ids, right);
     }
     EXPECT_GE(failed, 1u);
-    EXPECT_LE(failed, 4u) << "four can be in a step";
+    EXPECT_LE(failed, 4u) << "at most four are in a step";
     EXPECT_EQ(engine->state(), EngineState::kRunning);
-    // The same prompts again: nothing that was never computed is found.
+    // The same prompts again: the prefix cache has nothing that was never computed.
     for (const GenerationRequest& request : requests) {
       auto stream = engine->submit(request);
       ASSERT_TRUE(stream.ok());
@@ -113,7 +114,7 @@ TEST(EngineFailure, AStepThatCannotBeginEndsItsMembersOnly) {
   }
 }
 
-TEST(EngineFailure, AStepWhosePreparationsFailEndsWhomTheyWereFor) {
+TEST(EngineFailure, FailedPreparationsEndTheRequestsTheyWereFor) {
   for (const bool of_slots : {false, true})
     for (int n = 1; n <= 10; ++n) {
       SCOPED_TRACE(n);
@@ -149,7 +150,7 @@ TEST(EngineFailure, AStepWhosePreparationsFailEndsWhomTheyWereFor) {
       EXPECT_LE(failed, 8u);
       EXPECT_EQ(engine->state(), EngineState::kRunning);
       EXPECT_EQ(engine->metrics().waiting.value(), 0u);
-      // The queue is as empty as it was.
+      // The queue is empty again.
       engine->pause();
       std::vector<Stream> queued;
       while (auto stream = engine->submit({.prompt = {1, 2}, .max_tokens = 2}))

@@ -1,5 +1,5 @@
-// Many threads do everything the engine offers at once, for a few seconds. Every request ends, the
-// counts add up, and ThreadSanitizer, under which this runs, has nothing to say.
+// Many threads use all of the engine's functions at once, for a few seconds. Every request ends,
+// the counts add up, and ThreadSanitizer, under which this also runs, finds nothing.
 #include <atomic>
 #include <random>
 #include <thread>
@@ -49,7 +49,7 @@ class Storm {
     start(&Storm::drain);
     std::this_thread::sleep_for(duration);
     over_ = true;
-    // Who reads a stream may wait for an engine that somebody paused last.
+    // A reader may be waiting for an engine that another thread has paused.
     engine_->set_pace(0);
     engine_->resume();
     for (std::thread& thread : threads) {
@@ -90,7 +90,7 @@ class Storm {
     }
   }
 
-  // Reads to the end, or some tokens and then cancels or lets go.
+  // Reads to the end, or reads some tokens and then cancels or releases the stream.
   void finish(const GenerationRequest& request, Stream stream, uint32_t what) {
     std::vector<TokenId> ids;
     if (what == 0) {
@@ -130,7 +130,7 @@ class Storm {
         set_switch(policy, entry.name, entry.values[random() % entry.values.size()]);
     policy.max_chunk_tokens = below(random, 32);
     engine_->set_policy(policy);
-    // Every request of the storm fits 7 blocks.
+    // Every request of this test fits into 7 blocks.
     if (below(random, 4) == 0)
       engine_->set_limits(1 + below(random, 8), 1 + below(random, 60),
                           7 + below(random, kLimits.pool_blocks - 7 + 1));
@@ -194,7 +194,7 @@ TEST(EngineStorm, EveryRequestEndsAndCountsAddUp) {
   EXPECT_EQ(metrics.requests_submitted.value(), totals.submitted);
   EXPECT_EQ(metrics.requests_refused.value(), totals.refused);
   EXPECT_EQ(metrics.finished_error.value(), 0u);
-  // Some that were let go of may have had an end already.
+  // Some of the released streams may have ended already.
   EXPECT_EQ(metrics.finished_length.value() + metrics.finished_cancelled.value() +
                 metrics.finished_time_limit.value(),
             totals.submitted);
@@ -209,7 +209,7 @@ TEST(EngineStorm, EveryRequestEndsAndCountsAddUp) {
   });
 }
 
-TEST(EngineStorm, EnginesComeAndGoUnderLoad) {
+TEST(EngineStorm, EnginesAreCreatedAndDestroyedUnderLoad) {
   for (uint32_t round = 0; round < 30; ++round) {
     StandInEngine engine({.limits = kLimits});
     std::vector<Stream> streams;

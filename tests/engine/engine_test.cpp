@@ -1,5 +1,5 @@
-// The life of requests and of the engine, on the stand-in: refusals, ends, streams, stop strings,
-// cancellation, time limits, pausing, slow motion, draining.
+// Requests and the engine from start to end, on the stand-in executor: refusals, ends, streams,
+// stop strings, cancellation, time limits, pausing, slow motion, draining.
 #include "engine/engine.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ GenerationRequest small_request(uint32_t seed, uint32_t max_tokens = 10) {
   return {.prompt = made_up_prompt(5, seed), .max_tokens = max_tokens};
 }
 
-// Submits what must be accepted.
+// Submits a request that must be accepted.
 Stream submitted(StandInEngine& engine, GenerationRequest request) {
   auto stream = engine->submit(std::move(request));
   EXPECT_TRUE(stream.ok()) << stream.error().message;
@@ -34,7 +34,7 @@ Error refusal(StandInEngine& engine, GenerationRequest request) {
   return stream.ok() ? Error{} : stream.error();
 }
 
-// Steps until the request has no more to say, which must be within `most`.
+// Steps until the request has ended, which must take at most `most` steps.
 void step_to_end(StandInEngine& engine, TokenStream& stream, uint32_t most = 1000) {
   for (uint32_t i = 0; i < most && !stream.ended(); ++i) {
     engine->step_once();
@@ -44,7 +44,7 @@ void step_to_end(StandInEngine& engine, TokenStream& stream, uint32_t most = 100
   EXPECT_TRUE(stream.ended());
 }
 
-TEST(Engine, WhatCanNeverRunIsRefusedWithTheNumbers) {
+TEST(Engine, ARequestThatCanNeverRunIsRefusedWithTheNumbers) {
   StandInEngine engine({.limits = {.context = 4096, .pool_blocks = 8}});
   EXPECT_EQ(refusal(engine, {}).kind, ErrorKind::kInvalid);
   const Error error = refusal(engine, {.prompt = made_up_prompt(200, 1)});
@@ -55,7 +55,7 @@ TEST(Engine, WhatCanNeverRunIsRefusedWithTheNumbers) {
   GenerationRequest request = small_request(1);
   request.prompt[3] = 5000;
   EXPECT_THAT(refusal(engine, request).message, HasSubstr("token id 5000"));
-  // It would mean another request's token.
+  // The id would refer to another request's sampled token.
   request.prompt[3] = params::kSampledId | 1;
   EXPECT_EQ(refusal(engine, request).kind, ErrorKind::kInvalid);
   request = small_request(1);
@@ -68,7 +68,7 @@ TEST(Engine, WhatCanNeverRunIsRefusedWithTheNumbers) {
   EXPECT_EQ(engine->metrics().requests_submitted.value(), 0u);
 }
 
-TEST(Engine, WhoIsRefusedKeepsNoPlaceInTheQueue) {
+TEST(Engine, ARefusedRequestKeepsNoPlaceInTheQueue) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
   GenerationRequest request = small_request(1);
   request.prompt[3] = 5000;
@@ -79,7 +79,7 @@ TEST(Engine, WhoIsRefusedKeepsNoPlaceInTheQueue) {
   for (const Stream& stream : streams) read_ids(*stream);
 }
 
-TEST(Engine, SeveralAreTakenAllOrNone) {
+TEST(Engine, SeveralAreAcceptedAllOrNone) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
   std::vector<GenerationRequest> requests(3, small_request(1));
   requests[2].prompt.clear();
@@ -91,7 +91,7 @@ TEST(Engine, SeveralAreTakenAllOrNone) {
   EXPECT_EQ(engine->submit(std::vector<GenerationRequest>{}).value().size(), 0u);
 }
 
-TEST(Engine, MoreAtOnceThanTheQueueTakesIsNoMatterOfTime) {
+TEST(Engine, MoreAtOnceThanTheQueueHoldsIsInvalidNotBusy) {
   StandInEngine engine({.limits = kLimits});
   const auto refused = engine->submit(std::vector<GenerationRequest>(6, small_request(1)));
   ASSERT_FALSE(refused.ok());
@@ -113,19 +113,19 @@ TEST(Engine, AllBlocksAreFreeBeforeTheFirstStep) {
   EXPECT_EQ(engine->metrics().kv_blocks_free.value(), 64);
 }
 
-TEST(Engine, AFullQueueIsBusyAndTakesMoreLater) {
+TEST(Engine, AFullQueueIsBusyAndAcceptsMoreLater) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
   std::vector<Stream> streams;
   for (uint32_t i = 0; i < 5; ++i) streams.push_back(submitted(engine, small_request(i)));
   const Error error = refusal(engine, small_request(9));
   EXPECT_EQ(error.kind, ErrorKind::kBusy);
   EXPECT_THAT(error.message, HasSubstr("5"));
-  // Four begin to run.
+  // Four start running.
   engine->step_once();
   EXPECT_TRUE(comes_true([&] { return engine->metrics().running.value() == 4; }));
   for (uint32_t i = 0; i < 4; ++i) streams.push_back(submitted(engine, small_request(10 + i)));
   EXPECT_EQ(refusal(engine, small_request(9)).kind, ErrorKind::kBusy);
-  // A cancelled one makes room, too.
+  // A cancelled request also frees its place.
   engine->cancel(streams.back()->request());
   read_ids(*streams.back());
   streams.push_back(submitted(engine, small_request(20)));
@@ -154,9 +154,9 @@ TEST(Engine, EndsAndCountsAddUp) {
   EXPECT_LE(end.times.admitted, end.times.first_token);
   EXPECT_LT(end.times.first_token, end.times.last_token);
   EXPECT_LE(end.times.last_token, end.times.finished);
-  EXPECT_FALSE(stream->next().has_value()) << "the end stays the end";
+  EXPECT_FALSE(stream->next().has_value()) << "the stream stays at its end";
 
-  // The last step is published after its tokens were given out.
+  // The last step is published after its tokens were delivered.
   EXPECT_TRUE(comes_true([&] { return engine->records().written() == 10; }));
   const Metrics& metrics = engine->metrics();
   EXPECT_EQ(metrics.generated_tokens.value(), 10u);
@@ -184,7 +184,7 @@ TEST(Engine, EndsAndCountsAddUp) {
   EXPECT_FALSE(engine->records().read(10, record));
 }
 
-TEST(Engine, ARecordTellsWhoArrivedNoLaterThanItsFirstStep) {
+TEST(Engine, ArrivalsAreRecordedNoLaterThanTheFirstStep) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
   const double before = engine->seconds();
   std::vector<Stream> streams;
@@ -215,7 +215,7 @@ TEST(Engine, ARecordTellsWhoArrivedNoLaterThanItsFirstStep) {
       EXPECT_TRUE(std::any_of(arrived.begin(), arrived.end(),
                               [&](const auto& one) { return one.request == member.request; }));
   }
-  ASSERT_EQ(arrived.size(), 4u) << "each once, also who was cancelled, not who was refused";
+  ASSERT_EQ(arrived.size(), 4u) << "each once; cancelled ones too, but not refused ones";
   EXPECT_EQ(finished.size(), 4u);
   EXPECT_EQ(cancelled, std::vector<RequestId>{streams[1]->request()});
   for (uint32_t i = 0; i < 3; ++i) {
@@ -267,16 +267,16 @@ TEST(Engine, ThePoolCanBeMadeSmallerAndLargerAgain) {
   ASSERT_TRUE(stream.ok());
   engine->set_limits(4, 32, 1);
   settle();
-  EXPECT_EQ(engine->limits().pool_blocks, 4u) << "59 tokens to keep";
+  EXPECT_EQ(engine->limits().pool_blocks, 4u) << "the request needs room for 59 tokens";
   engine->resume();
   EXPECT_EQ(read_ids(**stream), engine.alone(request));
 }
 
-TEST(Engine, CancelAtEveryStepOfALife) {
+TEST(Engine, CancelAtEveryStepOfARequest) {
   for (const bool by_letting_go : {false, true})
     for (uint32_t steps = 0; steps <= 14; ++steps) {
       SCOPED_TRACE(steps);
-      // Chunks of 2: three steps of prompt, then decodes; another request goes on.
+      // Chunks of 2: three prompt steps, then decodes, while another request runs.
       StandInEngine engine({.limits = kLimits}, {.max_chunk_tokens = 2}, nullptr, true);
       const GenerationRequest other = small_request(7, 30);
       const Stream companion = submitted(engine, other);
@@ -297,7 +297,7 @@ TEST(Engine, CancelAtEveryStepOfALife) {
                   steps < 12 ? FinishReason::kCancelled : FinishReason::kLength);
         EXPECT_EQ(stream->end().generated_tokens, ids.size());
       }
-      // Its blocks are free without another step.
+      // Its blocks are freed without another step.
       EXPECT_TRUE(comes_true([&] {
         uint32_t left = 0;
         engine->inspect([&](const Scheduler& scheduler) {
@@ -312,7 +312,7 @@ TEST(Engine, CancelAtEveryStepOfALife) {
     }
 }
 
-TEST(Engine, CancellingNobodyIsIgnored) {
+TEST(Engine, CancellingAnUnknownRequestIsIgnored) {
   StandInEngine engine({.limits = kLimits});
   engine->cancel(0);
   engine->cancel(99);
@@ -325,7 +325,7 @@ TEST(Engine, CancellingNobodyIsIgnored) {
 
 TEST(Engine, ATimeLimitEndsARequestWhereverItIs) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
-  // Waiting, while nothing else happens.
+  // While waiting, with nothing else going on.
   GenerationRequest request = small_request(1, 100);
   request.time_limit_seconds = 0.02;
   const Stream waiting = submitted(engine, request);
@@ -333,14 +333,14 @@ TEST(Engine, ATimeLimitEndsARequestWhereverItIs) {
   EXPECT_EQ(waiting->end().reason, FinishReason::kTimeLimit);
   EXPECT_THAT(waiting->end().message, HasSubstr("time limit"));
   EXPECT_GE(waiting->end().times.finished, 0.02);
-  // In slow motion, between two steps that are far apart.
+  // In slow motion, between two steps.
   engine->set_pace(0.2);
   engine->resume();
   EXPECT_TRUE(submitted(engine, small_request(3, 1))->next().has_value());
   const Stream slow = submitted(engine, request);
   EXPECT_EQ(read_ids(*slow).size(), 0u);
   EXPECT_LT(slow->end().times.finished, 2.0);
-  // Running; the others go on.
+  // While running; the others continue.
   engine->set_pace(0);
   engine.executor().delay = std::chrono::microseconds(2000);
   const Stream other = submitted(engine, small_request(2, 100));
@@ -351,15 +351,15 @@ TEST(Engine, ATimeLimitEndsARequestWhereverItIs) {
   EXPECT_EQ(engine->metrics().finished_time_limit.value(), 3u);
 }
 
-TEST(Engine, ASlowReaderHoldsUpNobody) {
+TEST(Engine, ASlowReaderDelaysNoOther) {
   StandInEngine engine({.limits = kLimits});
   const Stream slow = submitted(engine, small_request(1, 100));
   EXPECT_EQ(read_ids(*submitted(engine, small_request(2, 100))).size(), 100u);
   EXPECT_TRUE(comes_true([&] { return engine->metrics().finished_length.value() == 2; }));
-  EXPECT_EQ(read_ids(*slow), engine.alone(small_request(1, 100))) << "and loses nothing";
+  EXPECT_EQ(read_ids(*slow), engine.alone(small_request(1, 100))) << "nothing is lost";
 }
 
-TEST(Engine, NotifyTellsOfEveryTokenAndTheEnd) {
+TEST(Engine, NotifyIsCalledForEveryTokenAndTheEnd) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
   std::atomic<int> told = 0;
   const Stream stream = submitted(engine, small_request(1));
@@ -367,14 +367,14 @@ TEST(Engine, NotifyTellsOfEveryTokenAndTheEnd) {
   EXPECT_EQ(told, 0);
   engine->resume();
   EXPECT_TRUE(comes_true([&] { return told == 11; }));
-  // What is there already is told at once.
+  // The callback is called immediately for what is already there.
   told = 0;
   stream->set_notify([&] { ++told; });
   EXPECT_EQ(told, 1);
   read_ids(*stream);
 }
 
-TEST(Engine, ASlowCallbackCostsTimeOnly) {
+TEST(Engine, ASlowCallbackOnlyCostsTime) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
   const Stream slow = submitted(engine, small_request(1)),
                other = submitted(engine, small_request(2));
@@ -417,7 +417,7 @@ class TextTest : public ::testing::Test {
     tokenizer_ = std::move(tokenizer).value();
   }
 
-  // An engine that says these letters; '.' is </s>.
+  // An engine that generates these letters; '.' is </s>.
   StandInEngine says(const std::string& text) {
     StandInOptions options{.limits = kLimits, .vocabulary = 29};
     for (const char letter : text)
@@ -444,7 +444,7 @@ TEST_F(TextTest, StopStringsSpanTokens) {
   EXPECT_EQ(said.text, "one");
   EXPECT_EQ(said.end.reason, FinishReason::kStop);
   EXPECT_EQ(said.end.generated_tokens, 7u);
-  // The first of several; a beginning that comes to nothing is not lost.
+  // The first of several stop strings; the partial match of another is not lost.
   said = ask(says("onestopmore"), {.max_tokens = 11, .stop = {"stopx", "opm", "more"}});
   EXPECT_EQ(said.text, "onest");
   said = ask(says("abcab"), {.max_tokens = 5, .stop = {"abd"}});
@@ -453,7 +453,7 @@ TEST_F(TextTest, StopStringsSpanTokens) {
   EXPECT_EQ(said.end.reason, FinishReason::kLength);
 }
 
-TEST_F(TextTest, TheModelSaysItIsDone) {
+TEST_F(TextTest, EndTokensEndARequest) {
   Said said = ask(says("ab.cd"), {.max_tokens = 5});
   EXPECT_EQ(said.text, "ab");
   EXPECT_EQ(said.end.reason, FinishReason::kStop);
@@ -463,7 +463,7 @@ TEST_F(TextTest, TheModelSaysItIsDone) {
   EXPECT_EQ(said.end.reason, FinishReason::kLength);
 }
 
-TEST_F(TextTest, ACancelledRequestGivesOutWhatItHeldBack) {
+TEST_F(TextTest, ACancelledRequestDeliversHeldBackText) {
   StandInEngine engine = says("abcabcabcabc");
   engine->pause();
   const Stream stream = submitted(engine, {.prompt = {3}, .max_tokens = 100, .stop = {"abcd"}});
@@ -473,10 +473,10 @@ TEST_F(TextTest, ACancelledRequestGivesOutWhatItHeldBack) {
   EXPECT_EQ(read_text(*stream), "ab");
 }
 
-TEST(Engine, PausedItStepsOneByOne) {
+TEST(Engine, APausedEngineStepsOneByOne) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
   EXPECT_EQ(engine->state(), EngineState::kPaused);
-  engine->step_once();  // nothing to do, nothing kept
+  engine->step_once();  // without work it does nothing, and is not kept for later
   engine->inspect([](const Scheduler&) {});
   const Stream stream = submitted(engine, small_request(1));
   EXPECT_FALSE(stream->next(milliseconds(30)).has_value());
@@ -494,12 +494,11 @@ TEST(Engine, PausedItStepsOneByOne) {
   EXPECT_EQ(engine->state(), EngineState::kRunning);
 }
 
-// While no step runs that would tell, gauges are of the moment, for whoever looks at a paused
-// engine.
+// Gauges are current even if no step runs, for observers of a paused engine.
 TEST(Engine, GaugesFollowWhatHappensBetweenSteps) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
   const Metrics& metrics = engine->metrics();
-  // The engine has slept once more when it has done two errands.
+  // After two tasks the engine has gone to sleep at least once in between.
   const auto settle = [&] {
     for (int i = 0; i < 2; ++i) engine->inspect([](const Scheduler&) {});
   };
@@ -526,8 +525,8 @@ TEST(Engine, GaugesFollowWhatHappensBetweenSteps) {
   EXPECT_EQ(metrics.kv_blocks_cached.value(), 0);
 }
 
-// While the first step is under way, which may take a second on a slow device.
-TEST(Engine, GaugesShowWhoRunsBeforeItsFirstStepIsDone) {
+// Checked while the first step is in flight, which may take a second on a slow device.
+TEST(Engine, GaugesShowARunningRequestBeforeItsFirstStepIsDone) {
   StandInEngine engine({.limits = kLimits});
   engine.executor().delay = milliseconds(500);
   const Stream stream = submitted(engine, small_request(1, 2));
@@ -539,13 +538,13 @@ TEST(Engine, GaugesShowWhoRunsBeforeItsFirstStepIsDone) {
   read_ids(*stream);
 }
 
-TEST(Engine, SlowMotionKeepsItsPaceAndStillAnswers) {
+TEST(Engine, SlowMotionKeepsItsPaceAndStaysResponsive) {
   StandInEngine engine({.limits = kLimits});
   engine->set_pace(50);
   const double begin = engine->seconds();
   EXPECT_EQ(read_ids(*submitted(engine, small_request(1))).size(), 10u);
   EXPECT_GE(engine->seconds() - begin, 9 * 0.02);
-  // At a step every five seconds nobody waits for the step to be heard.
+  // At one step every five seconds, calls do not have to wait for the next step.
   engine->set_pace(0.2);
   const double before = engine->seconds();
   const Stream stream = submitted(engine, small_request(2));
@@ -561,7 +560,7 @@ TEST(Engine, SlowMotionKeepsItsPaceAndStillAnswers) {
   EXPECT_EQ(read_ids(*submitted(engine, small_request(4))).size(), 10u);
 }
 
-TEST(Engine, DrainsAndTakesRequestsAgain) {
+TEST(Engine, DrainsAndAcceptsRequestsAgain) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
   std::vector<Stream> streams;
   for (uint32_t i = 0; i < 5; ++i) streams.push_back(submitted(engine, small_request(i, 50)));
@@ -576,7 +575,7 @@ TEST(Engine, DrainsAndTakesRequestsAgain) {
   EXPECT_EQ(read_ids(*submitted(engine, small_request(1))).size(), 10u);
 }
 
-TEST(Engine, ShutDownEndsWhatIsInFlight) {
+TEST(Engine, ShuttingDownEndsRequestsInFlight) {
   for (const bool paused : {false, true}) {
     StandInEngine engine({.limits = kLimits}, {}, nullptr, paused);
     engine.executor().delay = std::chrono::microseconds(300);
@@ -592,7 +591,7 @@ TEST(Engine, ShutDownEndsWhatIsInFlight) {
   }
 }
 
-TEST(Engine, ARingOfStepsForgetsTheOldest) {
+TEST(Engine, AStepRingOverwritesTheOldest) {
   StepRing ring(4, 2);
   for (uint64_t i = 0; i < 6; ++i)
     ring.publish([&](StepRecord& record) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kTiny = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
 
-// Each plane of a layer is in one allocation, however much memory there is.
+// Each plane of a layer must fit into one allocation, however much memory there is.
 TEST(MemoryPlan, NoPlaneIsLargerThanAnAllocation) {
   const auto file = open_model_file(kTiny);
   ASSERT_TRUE(file.ok()) << file.error().message;
@@ -36,8 +36,8 @@ TEST(MemoryPlan, NoPlaneIsLargerThanAnAllocation) {
   }
 }
 
-// A row is a group, whatever somebody asks for.
-TEST(MemoryPlan, NoStepHasMoreRowsThanTheDeviceRunsGroups) {
+// A row needs a workgroup, so the device's limit bounds the rows of a step.
+TEST(MemoryPlan, NoStepHasMoreRowsThanTheDeviceAllowsWorkgroups) {
   DeviceCaps caps = fake_devices().front().caps;
   caps.limits.max_group_count = {1u << 31, 65535, 65535};
   const StepLimits limits =
@@ -47,7 +47,7 @@ TEST(MemoryPlan, NoStepHasMoreRowsThanTheDeviceRunsGroups) {
   EXPECT_EQ(step_limits({.max_step_tokens = 5000}, caps, 4096).rows, 5000u);
 }
 
-// Splits of deterministic attention are items of every row, whether it is so long or not.
+// Deterministic attention has an item per split and row, even for short sequences.
 TEST(MemoryPlan, DeterministicStepsOfLongContextsAreShort) {
   DeviceCaps caps = fake_devices().front().caps;
   caps.limits.max_group_count = {65535, 65535, 65535};

@@ -1,4 +1,4 @@
-// What is set aside for steps is enough for each of them, whatever its size and its context.
+// The memory allocated for steps is enough for each of them, whatever its size and context.
 #include <gtest/gtest.h>
 
 #include "engine/model/activations.h"
@@ -46,7 +46,7 @@ TEST(StepMemory, IsEnoughForStepsOfEverySizeAndContext) {
   }
 }
 
-// Scratch and counts of products, whose last tiles are shared at some sizes of step.
+// Scratch memory and counters of products, whose last tiles are shared at some step sizes.
 TEST(StepMemory, IsEnoughForTheProductsOfEverySize) {
   DeviceCaps caps = with_matrices(fake_devices().front().caps);
   caps.limits.multiprocessors = 132;
@@ -72,7 +72,7 @@ TEST(StepMemory, IsEnoughForTheProductsOfEverySize) {
   EXPECT_GT(shared, 0u);
 }
 
-// Lists of wanted rows are filled up to a power of two, or to all rows there are.
+// Lists of wanted rows are padded to a power of two, or to the number of rows.
 TEST(StepMemory, IsEnoughForLogitsOfEveryNumberOfRows) {
   DeviceCaps caps = with_matrices(fake_devices().front().caps);
   caps.limits.multiprocessors = 132;

@@ -1,4 +1,4 @@
-// Chat templates: whatever the text, they end, with a prompt or with an error.
+// Chat templates: any text ends in a prompt or an error, in bounded time.
 #include "engine/text/chat_template.h"
 #include "tests/fuzz/fuzz.h"
 

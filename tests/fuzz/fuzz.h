@@ -1,5 +1,5 @@
-// What a fuzz target defines. libFuzzer calls the first for every input it makes up; seeds.cpp
-// writes the inputs of the second where tools/fuzz wants them, for libFuzzer to begin with.
+// The two functions that a fuzz target defines. libFuzzer calls the first for every input it
+// generates; seeds.cpp writes the inputs of the second, from which libFuzzer starts.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-// Must end, whatever the bytes, without a crash or a finding of the sanitizers. Returns 0.
+// Must return 0 for any bytes, without a crash or a sanitizer error.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace hearth::fuzz {
 
-// Small inputs that get past the first checks: bytes, however few.
+// Small inputs that pass the first checks.
 std::vector<std::string> seeds();
 
 }  // namespace hearth::fuzz

@@ -1,4 +1,4 @@
-// A GGUF file: opened, and every value and tensor looked at, as a loader would.
+// GGUF files: opens one and reads every value and tensor, as a loader would.
 #include <array>
 
 #include "engine/weights/gguf_writer.h"
@@ -20,7 +20,7 @@ void look_at(const Metadata& metadata) {
   }
 }
 
-// The first and last byte of each tensor, so that one outside the file is noticed.
+// Reads the first and last byte of each tensor, so that one outside the file is noticed.
 unsigned look_at(std::span<const ModelTensor> tensors) {
   unsigned sum = 0;
   for (const ModelTensor& tensor : tensors)

@@ -1,4 +1,4 @@
-// What a Hugging Face folder holds besides its tokenizer: a safetensors file, its index, and
+// The files of a Hugging Face folder except its tokenizer: a safetensors file, its index, and
 // config.json. Each reader gets every input; all but one stop at the first byte.
 #include <cstring>
 

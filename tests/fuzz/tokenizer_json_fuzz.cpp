@@ -1,4 +1,4 @@
-// tokenizer.json: read, built into a tokenizer, and used both ways.
+// tokenizer.json: reads it, builds a tokenizer, encodes and decodes with it.
 #include "engine/text/tokenizer.h"
 #include "engine/text/vocabulary_parts.h"
 #include "engine/weights/metadata.h"
@@ -28,7 +28,7 @@ std::vector<std::string> fuzz::seeds() {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace hearth;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  // The same bytes as the other file, too: it has fewer rules, and any JSON is read.
+  // Also uses the bytes as tokenizer_config.json, which has fewer rules: any JSON is read.
   auto vocabulary = read_hugging_face_vocabulary(text, {}, Metadata{});
   if (!vocabulary.ok()) return 0;
   const auto with_config = read_hugging_face_vocabulary(text, text, Metadata{});

@@ -1,8 +1,9 @@
-// With `deterministic`, a request gets exactly the same ids and log-probabilities whatever runs
-// beside it and however it is cut, put out, swapped, shared or forked. Without it, logits agree.
+// With `deterministic`, a request gets exactly the same ids and log-probabilities whatever else is
+// in the batch and however it is chunked, preempted, swapped, shared or forked. Without it, logits
+// agree approximately.
 //
-// Lavapipe's kernels happen to give these answers without `deterministic`, too; those of GPUs,
-// which split keys and choose tiles by the batch, do not.
+// lavapipe's kernels happen to give these answers without `deterministic`, too; those for GPUs,
+// whose splits and tiles depend on the batch, do not.
 #include <map>
 
 #include "tests/support/compare.h"
@@ -37,7 +38,7 @@ Answer read_answer(TokenStream& stream) {
   return answer;
 }
 
-// One runner for all tests: steps once recorded are replayed by the engines that follow.
+// One runner for all tests, so that later engines replay the steps that earlier ones recorded.
 class BatchInvarianceTest : public GpuTest {
  protected:
   static constexpr uint32_t kSequences = 64;
@@ -57,7 +58,7 @@ class BatchInvarianceTest : public GpuTest {
   }
   static void TearDownTestSuite() { tiny_ = {}; }
 
-  // The two that are looked at.
+  // The two requests that are checked.
   GenerationRequest greedy() const {
     GenerationRequest request{.prompt = tiny_.prompt(37, 1), .max_tokens = 24};
     request.sampling.temperature = 0;
@@ -71,7 +72,7 @@ class BatchInvarianceTest : public GpuTest {
     request.sampling.seed = seed;
     return request;
   }
-  // Others, of all lengths.
+  // Other requests, of various lengths.
   GenerationRequest other(uint32_t number) const {
     GenerationRequest request{.prompt = tiny_.prompt(1 + number * 11 % 61, 100 + number),
                               .max_tokens = 4 + number * 5 % 17};
@@ -97,7 +98,7 @@ class BatchInvarianceTest : public GpuTest {
     return answer;
   }
 
-  // Submits all at once and checks the last two, which are greedy() and sampled().
+  // Submits all at once and checks the last two, greedy() and sampled().
   std::vector<Answer> run(Engine& engine, uint32_t others) {
     std::vector<GenerationRequest> requests;
     for (uint32_t i = 0; i < others; ++i) requests.push_back(other(i));
@@ -115,7 +116,7 @@ class BatchInvarianceTest : public GpuTest {
   static inline TinyModel tiny_;
 };
 
-TEST_F(BatchInvarianceTest, AmongSixtyThreeOthers) {
+TEST_F(BatchInvarianceTest, WithSixtyThreeOthers) {
   EXPECT_NE(greedy_alone().ids, sampled_alone().ids);
   run(*tiny_.engine(), kSequences - 2);
 }
@@ -134,13 +135,13 @@ TEST_F(BatchInvarianceTest, UnderEveryNamedPolicy) {
   }
 }
 
-TEST_F(BatchInvarianceTest, PutOutOfAPoolOfEightBlocks) {
+TEST_F(BatchInvarianceTest, PreemptedFromAPoolOfEightBlocks) {
   for (const Preemption preemption : {Preemption::kRecompute, Preemption::kSwap}) {
     SCOPED_TRACE(preemption == Preemption::kSwap ? "swap" : "recompute");
     const auto engine =
         tiny_.engine({.preemption = preemption, .prefix_cache = false}, /*pool_blocks=*/8);
     run(*engine, 2);
-    // The last to come is put out first.
+    // The last one to arrive is preempted first.
     const auto& metrics = engine->metrics();
     EXPECT_GT(
         (preemption == Preemption::kSwap ? metrics.preemptions_swap : metrics.preemptions_recompute)
@@ -156,7 +157,7 @@ TEST_F(BatchInvarianceTest, PutOutOfAPoolOfEightBlocks) {
   }
 }
 
-TEST_F(BatchInvarianceTest, WithABeginningThatWasThereBefore) {
+TEST_F(BatchInvarianceTest, WithACachedPrefix) {
   const auto engine = tiny_.engine();
   run(*engine, 1);
   const std::vector<Answer> answers = run(*engine, 1);
@@ -178,8 +179,8 @@ TEST_F(BatchInvarianceTest, Forked) {
   engine->inspect([](const Scheduler& scheduler) { EXPECT_EQ(scheduler.totals().forks, 2u); });
 }
 
-// Without `deterministic` other kernels may run for other sizes: logits agree closely, and ids
-// wherever two tokens are not all but equally likely, which no test relies on.
+// Without `deterministic`, other kernels may run for other sizes: logits agree closely, and so do
+// ids, except where two tokens are almost equally likely; no test relies on those.
 TEST_F(BatchInvarianceTest, LogitsAgreeWithoutDeterministic) {
   ASSERT_ASSIGN(const TinyModel tiny,
                 TinyModel::open(device(), pipelines(),
@@ -187,7 +188,7 @@ TEST_F(BatchInvarianceTest, LogitsAgreeWithoutDeterministic) {
                                  .slots = 16,
                                  .kv_blocks = 16 * 5}));
   const std::vector<TokenId> prompt = tiny.prompt(45, 1);
-  // Logits after the prompt, which takes part in `others` + 1 prompts' steps, in chunks.
+  // Logits after the prompt, computed in chunks together with `others` other prompts.
   const auto logits = [&](uint32_t chunk, uint32_t others) -> std::vector<float> {
     for (uint32_t done = 0; done < prompt.size();) {
       const uint32_t count = std::min(chunk, static_cast<uint32_t>(prompt.size()) - done);
@@ -196,7 +197,7 @@ TEST_F(BatchInvarianceTest, LogitsAgreeWithoutDeterministic) {
         std::vector<BlockId> blocks(5);
         for (uint32_t b = 0; b < 5; ++b) blocks[b] = b * 16 + (15 - i);
         const std::vector<TokenId> tokens = i == others ? prompt : tiny.prompt(45, 50 + i);
-        // The others have fewer tokens in the step, the first ones a single one.
+        // The other prompts have fewer tokens in the step, the first ones only one.
         const uint32_t part = i == others ? count : std::min(count, i + 1);
         batch.add_sequence(done, std::span(tokens).subspan(done, part), blocks);
       }

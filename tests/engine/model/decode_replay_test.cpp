@@ -1,5 +1,5 @@
-// On a device, a step of a decode batch records nothing and allocates nothing on the host. Without
-// validation layers, which allocate on the thread that calls them.
+// On a device, decode steps record nothing and do not allocate on the host. Runs without validation
+// layers, which allocate on the calling thread.
 #include <cstdlib>
 #include <thread>
 
@@ -17,7 +17,7 @@ constexpr uint32_t kSequences = 16;
 
 using DecodeReplayTest = GpuTest;
 
-TEST_F(DecodeReplayTest, DecodeStepsRecordAndAllocateNothing) {
+TEST_F(DecodeReplayTest, DecodeStepsNeitherRecordNorAllocate) {
   ASSERT_ASSIGN(const TinyModel tiny,
                 TinyModel::open(device(), pipelines(),
                                 {.limits = {.rows = 256, .sequences = kSequences, .context = 512},
@@ -43,7 +43,7 @@ TEST_F(DecodeReplayTest, DecodeStepsRecordAndAllocateNothing) {
     recorded = tiny.runner->recorded_steps();
     counting = true;
   });
-  // From one block a sequence to six.
+  // From one block per sequence to six.
   run_steps(80);
   uint64_t counted = 0;
   engine->inspect([&](const Scheduler& scheduler) {

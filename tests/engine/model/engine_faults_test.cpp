@@ -1,5 +1,5 @@
-// What can go wrong with a model on a device, made to go wrong: every allocation while it is opened
-// and while it runs, and the device itself.
+// Injected faults with a model on a device: every allocation fails once, while opening and while
+// running, and the device is lost.
 #include <gmock/gmock.h>
 
 #include "runtime/faults.h"
@@ -19,14 +19,14 @@ constexpr StepRunnerOptions kOptions{
 
 class EngineFaultsTest : public GpuTest {
  protected:
-  // Beyond what the device has from the start.
+  // In addition to the buffers the device has from the start.
   static uint64_t buffers_in_use(const Device& device) {
     uint64_t count = 0;
     for (const IntentUse& use : device.memory().use().by_intent) count += use.buffers;
     return count - (device.chain_counts() ? 1 : 0);
   }
 
-  // With penalties: setting a slot's history allocates.
+  // With penalties, because setting a slot's history allocates.
   static GenerationRequest request(const TinyModel& tiny, uint32_t number) {
     GenerationRequest request{.prompt = tiny.prompt(10 + 9 * number, number), .max_tokens = 12};
     request.sampling.presence_penalty = 0.3f;
@@ -43,7 +43,7 @@ class EngineFaultsTest : public GpuTest {
       return count;
     }
   };
-  // Five requests in a pool of 8 blocks, of which four can run at a time.
+  // Five requests in a pool of 8 blocks; four can run at a time.
   static Run run(Engine& engine, const TinyModel& tiny) {
     std::vector<std::shared_ptr<TokenStream>> streams;
     for (uint32_t i = 0; i < 5; ++i) {
@@ -114,7 +114,7 @@ TEST_F(EngineFaultsTest, EveryAllocationMayFailWhileRunning) {
         }
         EXPECT_EQ(failed.ids[i], ids) << "request " << i;
       }
-      // Nobody else has noticed, and the same requests run now.
+      // The other requests are not affected, and the same requests now succeed.
       EXPECT_EQ(engine->state(), EngineState::kRunning);
       EXPECT_EQ(run(*engine, tiny).ids, right.ids);
     }
@@ -125,13 +125,13 @@ TEST_F(EngineFaultsTest, EveryAllocationMayFailWhileRunning) {
   }
 }
 
-TEST_F(EngineFaultsTest, AStepThatFailsLeavesTheResultsOfTheOneBefore) {
+TEST_F(EngineFaultsTest, AFailedStepKeepsTheResultsOfThePreviousOne) {
   ASSERT_ASSIGN(const TinyModel tiny, TinyModel::open(device(), pipelines(), kOptions));
   const auto step = [&](uint32_t seed, uint32_t tokens) {
     StepBatch batch;
     batch.add_sequence(0, tiny.prompt(tokens, seed), std::vector<BlockId>{seed, seed + 4});
     batch.logit_rows = {tokens - 1};
-    // A draw: greedy answers of a tiny model are often the same.
+    // Sampled, because greedy answers of a tiny model are often the same.
     SamplingOptions options{.seed = seed};
     batch.sampling = {make_sampling_row(options, {.id_index = seed}).value()};
     return batch;
@@ -155,7 +155,7 @@ TEST_F(EngineFaultsTest, AStepThatFailsLeavesTheResultsOfTheOneBefore) {
   EXPECT_EQ(tiny.runner->wait(next)->sampled[0].id, second_id);
 }
 
-TEST_F(EngineFaultsTest, ALostDeviceEndsEveryRequestAndTheProcessLives) {
+TEST_F(EngineFaultsTest, ALostDeviceEndsEveryRequestButNotTheProcess) {
   for (const int n : {1, 2, 7, 20}) {
     SCOPED_TRACE(n);
     ASSERT_ASSIGN(const auto own, open_device());
@@ -172,7 +172,7 @@ TEST_F(EngineFaultsTest, ALostDeviceEndsEveryRequestAndTheProcessLives) {
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().kind, ErrorKind::kDeviceLost);
   }
-  // Another device is as good as ever.
+  // Another device still works.
   ASSERT_ASSIGN(const TinyModel tiny, TinyModel::open(device(), pipelines(), kOptions));
   EXPECT_EQ(run(*tiny.engine(), tiny).errors(), 0u);
 }

@@ -1,6 +1,6 @@
-// Every architecture against the logits that PyTorch and transformers computed for it, through the
-// paged path: prompts of different lengths in one ragged batch, whole, in chunks and token by
-// token; with weights as they are and in F16, with KV in F16 and in Q8_0.
+// Compares every architecture with logits computed by PyTorch and transformers, using the paged KV
+// cache: prompts of different lengths in one ragged batch, whole, in chunks and token by token;
+// with the weights as they are and in F16, with the KV cache in F16 and in Q8_0.
 #include "tests/support/golden.h"
 
 #include <filesystem>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kStepRows = 160;
 
-// A copy of a model with its matrices in F16, where the weights of golden models are exact.
+// A copy of a model with its matrices in F16, in which the weights of golden models are exact.
 class HalfModel : public ModelFile {
  public:
   explicit HalfModel(const ModelFile& file) : ModelFile(file.kind(), file.name() + " in F16") {
@@ -70,7 +70,7 @@ class GoldenTest : public GpuTest, public ::testing::WithParamInterface<std::str
     for (const auto& prompt : golden_.prompts)
       options.kv_blocks += static_cast<uint32_t>(prompt.size() / kTokensPerBlock + 1);
     ASSERT_ASSIGN(runner_, StepRunner::create(device(), pipelines(), *model_, options));
-    // Blocks in an order that no kernel can guess: from the pool's end, prompts taking turns.
+    // Assigns blocks in an unusual order: from the end of the pool, alternating between prompts.
     tables_.assign(golden_.prompts.size(), {});
     uint32_t next = options.kv_blocks;
     for (uint32_t round = 0; next > 0; ++round)
@@ -78,12 +78,12 @@ class GoldenTest : public GpuTest, public ::testing::WithParamInterface<std::str
         if (round <= golden_.prompts[p].size() / kTokensPerBlock) tables_[p].push_back(--next);
   }
 
-  // Runs all prompts, `chunk` tokens of each in a step, and compares every position.
+  // Runs all prompts, `chunk` tokens of each per step, and compares every position.
   void check(uint32_t chunk, double limit) {
     std::vector<uint32_t> done(golden_.prompts.size(), 0);
     while (true) {
       StepBatch batch;
-      std::vector<std::pair<size_t, uint32_t>> expected;  // prompt and position by logit row
+      std::vector<std::pair<size_t, uint32_t>> expected;  // prompt and position of each logit row
       for (size_t p = 0; p < golden_.prompts.size(); ++p) {
         const std::vector<uint32_t>& prompt = golden_.prompts[p];
         const auto count =
@@ -124,7 +124,7 @@ class GoldenTest : public GpuTest, public ::testing::WithParamInterface<std::str
 
 TEST_P(GoldenTest, EveryPositionInChunksOfAnySize) {
   load({.rows = kStepRows, .sequences = 8, .logit_rows = kStepRows});
-  // A model in F16 runs on matrix units where there are some, which take x as f16 too: 1.6e-6 was
+  // A model in F16 uses matrix units if there are any, which also round x to f16; 1.6e-6 was
   // measured on an H200.
   const bool halves = GetParam() == "phi3_long" && !is_cpu(device().caps());
   for (const uint32_t chunk : {1000u, 1u, 7u, 16u}) check(chunk, halves ? 1e-5 : 1e-6);
@@ -133,12 +133,12 @@ TEST_P(GoldenTest, EveryPositionInChunksOfAnySize) {
 TEST_P(GoldenTest, WeightsInF16) {
   load({.rows = kStepRows, .sequences = 8, .logit_rows = kStepRows}, /*in_half=*/true);
   EXPECT_EQ(static_cast<const HalfModel&>(*file_).converted() > 0, GetParam() != "phi3_long")
-      << "which is in F16 already";
+      << "it is in F16 already";
   for (const uint32_t chunk : {1000u, 1u}) check(chunk, 1e-4);
 }
 
-// Keys and values rounded to eight bits: the limit is what that costs. Grouped queries, heads of
-// 48, a window on some layers.
+// Keys and values are rounded to eight bits; the limit is the error of that. Models with grouped
+// queries, heads of 48, and a window in some layers.
 using GoldenKvTest = GoldenTest;
 
 TEST_P(GoldenKvTest, KvInQ8_0) {

@@ -1,4 +1,4 @@
-// What `hearth info` foretells from a file's header is what a session then takes.
+// The memory that `hearth info` predicts from a file's header is what a session then uses.
 #include <gtest/gtest.h>
 
 #include "engine/open_model_file.h"
@@ -9,7 +9,7 @@
 namespace hearth::testing {
 namespace {
 
-// Of the device's own memory, at most so far.
+// Peak use of the device's own memory so far.
 uint64_t peak_bytes(const MemoryUse& use) {
   return use.of(MemoryIntent::kWeights).peak_bytes + use.of(MemoryIntent::kKv).peak_bytes +
          use.of(MemoryIntent::kActivations).peak_bytes;
@@ -33,7 +33,7 @@ void run_some(Session& session, uint32_t prompt_tokens) {
   }
 }
 
-TEST(MemoryUse, ASessionTakesWhatItsPlanSays) {
+TEST(MemoryUse, ASessionUsesWhatItsPlanSays) {
   struct Case {
     uint32_t context, sequences, step_tokens;
     KvFormat kv;

@@ -13,7 +13,7 @@ namespace {
 
 class StepRunnerTest : public GpuTest {
  protected:
-  // A prompt of so many tokens, whose last logits are wanted.
+  // A prompt of `tokens` tokens that wants the logits of the last.
   static StepBatch prompt_step(const TinyModel& tiny, uint32_t tokens) {
     StepBatch batch;
     batch.add_sequence(0, tiny.prompt(tokens, 0), std::vector<BlockId>{0});
@@ -23,9 +23,9 @@ class StepRunnerTest : public GpuTest {
   }
 };
 
-// Of more sizes than are kept, the one that was not used for longest is given up, even while a step
-// of it still runs, and is there again when it is needed.
-TEST_F(StepRunnerTest, FewRecordingsAreKept) {
+// With more step sizes than recordings are kept, the least recently used one is dropped, even while
+// its step is in flight, and is recorded again when it is needed.
+TEST_F(StepRunnerTest, TheLeastRecentlyUsedRecordingIsDropped) {
   constexpr size_t kMost = 2;
   ASSERT_ASSIGN(const TinyModel tiny,
                 TinyModel::open(device(), pipelines(),
@@ -33,10 +33,10 @@ TEST_F(StepRunnerTest, FewRecordingsAreKept) {
                                  .slots = 1,
                                  .kv_blocks = 4,
                                  .most_recordings = kMost}));
-  std::map<uint32_t, std::vector<float>> logits;  // by the tokens of a step
+  std::map<uint32_t, std::vector<float>> logits;  // by number of tokens in the step
   for (const uint32_t tokens : {1u, 2u, 3u, 1u, 2u, 3u}) {
     StepTicket last;
-    for (const uint32_t more : {1u, 2u, 0u}) {  // the one that is looked at comes last
+    for (const uint32_t more : {1u, 2u, 0u}) {  // the one that is checked comes last
       ASSERT_ASSIGN(last, tiny.runner->submit(prompt_step(tiny, (tokens + more - 1) % 3 + 1)));
       EXPECT_LE(tiny.runner->recorded_steps(), kMost);
     }
@@ -47,8 +47,9 @@ TEST_F(StepRunnerTest, FewRecordingsAreKept) {
   EXPECT_NE(logits.at(1), logits.at(2));
 }
 
-// The last layer goes on with the rows that are wanted, and none at all fill the cache just so.
-TEST_F(StepRunnerTest, WantedRowsAreThoseOfAStepThatWantsAll) {
+// The last layer continues with the wanted rows only; a step that wants none still fills the cache
+// correctly.
+TEST_F(StepRunnerTest, WantedRowsEqualThoseOfAStepThatWantsAll) {
   constexpr uint32_t kTokens = 9;
   ASSERT_ASSIGN(const TinyModel tiny, TinyModel::open(device(), pipelines(),
                                                       {.limits = {.rows = 2 * kTokens,
@@ -60,8 +61,7 @@ TEST_F(StepRunnerTest, WantedRowsAreThoseOfAStepThatWantsAll) {
                                                        .kv_blocks = 8}));
   const size_t vocabulary = tiny.model->config().vocabulary;
   const std::array prompts = {tiny.prompt(kTokens, 0), tiny.prompt(kTokens, 1)};
-  // Logits of some rows of a step that goes on with two sequences, `begin` tokens of which are
-  // done.
+  // Logits of some rows of a step that continues two sequences after `begin` tokens.
   const auto logits = [&](uint32_t begin, const std::vector<uint32_t>& rows) {
     StepBatch batch;
     for (uint32_t i = 0; i < 2; ++i)
@@ -91,7 +91,7 @@ TEST_F(StepRunnerTest, WantedRowsAreThoseOfAStepThatWantsAll) {
       EXPECT_EQ(row_of(some, i), row_of(all, wanted[i])) << wanted[i];
   }
 
-  // Other keys and values lie there by now; a step of all but the last tokens puts them right.
+  // By now the cache has other keys and values; a step with all but the last tokens restores them.
   StepBatch other, first;
   for (uint32_t i = 0; i < 2; ++i) {
     other.add_sequence(0, tiny.prompt(kTokens, i + 7), std::vector<BlockId>{i});
@@ -106,9 +106,8 @@ TEST_F(StepRunnerTest, WantedRowsAreThoseOfAStepThatWantsAll) {
   EXPECT_EQ(row_of(last, 1), row_of(all, 17));
 }
 
-// Deterministic steps take other kernels, and the same ones for any number of rows: what is folded
-// into a neighbour for one or for a few must not change what a model says. Prompts of three tokens,
-// then a token each.
+// Deterministic steps use other kernels, the same for any number of rows: fusion for one or a few
+// rows must not change a model's results. Prompts of three tokens, then one token each.
 TEST_F(StepRunnerTest, AnyNumberOfRowsIsCloseToDeterministicSteps) {
   constexpr uint32_t kMost = 40, kTokens = 3;
   const auto open = [&](bool deterministic) {
@@ -141,7 +140,7 @@ TEST_F(StepRunnerTest, AnyNumberOfRowsIsCloseToDeterministicSteps) {
     }
     return both;
   };
-  // The many first, so that a few find nothing that others left.
+  // From many rows to few, so that no step finds results of a smaller one in memory.
   for (const uint32_t sequences : {kMost, 13u, 8u, 5u, 2u, 1u}) {
     const std::vector<float> wanted = logits(exact, sequences);
     EXPECT_LT(nmse(logits(fast, sequences), std::vector<double>(wanted.begin(), wanted.end())),
@@ -150,8 +149,8 @@ TEST_F(StepRunnerTest, AnyNumberOfRowsIsCloseToDeterministicSteps) {
   }
 }
 
-// One kernel samples where all rows are greedy, two where one is not, or wants more.
-TEST_F(StepRunnerTest, AGreedyRowIsTheSameBesideOneThatIsNot) {
+// One kernel samples if all rows are greedy, two if one row is not or needs more.
+TEST_F(StepRunnerTest, AGreedyRowIsTheSameInAMixedBatch) {
   constexpr uint32_t kTokens = 5;
   ASSERT_ASSIGN(const TinyModel tiny,
                 TinyModel::open(device(), pipelines(),
@@ -171,12 +170,12 @@ TEST_F(StepRunnerTest, AGreedyRowIsTheSameBesideOneThatIsNot) {
   };
   const std::vector<params::SamplingResult> alone = sampled({.temperature = 0});
   EXPECT_EQ(tiny.runner->recorded_steps(), 1u);
-  const std::vector<params::SamplingResult> beside = sampled({.top_k = 40, .seed = 7});
+  const std::vector<params::SamplingResult> mixed = sampled({.top_k = 40, .seed = 7});
   EXPECT_EQ(tiny.runner->recorded_steps(), 2u) << "the same kernels for both";
   const std::vector<params::SamplingResult> logprobs =
       sampled({.temperature = 0, .top_logprobs = 2});
   EXPECT_EQ(tiny.runner->recorded_steps(), 2u);
-  for (const auto* other : {&beside, &logprobs}) {
+  for (const auto* other : {&mixed, &logprobs}) {
     EXPECT_EQ(alone[0].id, (*other)[0].id);
     EXPECT_EQ(alone[0].logprob, (*other)[0].logprob);
   }

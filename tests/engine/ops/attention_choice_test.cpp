@@ -16,7 +16,7 @@ CoopmatShape half_matrix(uint32_t m, uint32_t n, uint32_t k, ScalarType sum = Sc
 struct FakeDevice {
   const char* name;
   DeviceCaps caps;
-  uint32_t matrix_rows;  // of the cooperative matrices it should get; 0: none
+  uint32_t matrix_rows;  // rows of the fragments it should get; 0: none
 };
 
 FakeDevice fake(const char* name, DeviceType type, uint32_t subgroup, uint32_t shared_bytes,
@@ -73,8 +73,8 @@ std::vector<AttentionShape> shapes(const AttentionBucket& bucket) {
   return all;
 }
 
-// Where lanes make fragments, single tokens of some heads go straight into them; prompts of some
-// more.
+// With a known fragment layout, single tokens of some head sizes use attention_direct, and prompts
+// of some more use attention_lanes.
 std::string few_kernel(const DeviceCaps& caps, const AttentionShape& shape) {
   if (caps.type == DeviceType::kCpu) return "attention_subgroup.";
   const bool direct = caps.features.lane_fragments && shape.heads / shape.kv_heads <= 8 &&
@@ -109,7 +109,7 @@ TEST(AttentionChoice, Table) {
   }
 }
 
-// A step of an 8 B model with `rows` tokens of each sequence.
+// A step of an 8B model with `rows` tokens per sequence.
 AttentionShape large_model(uint32_t sequences, uint32_t tokens, KvFormat kv, uint32_t rows) {
   return {.kv = kv,
           .heads = 32,
@@ -121,8 +121,8 @@ AttentionShape large_model(uint32_t sequences, uint32_t tokens, KvFormat kv, uin
                      .sequence_tokens = tokens}};
 }
 
-// attention_direct is long, which a step of one token feels.
-TEST(AttentionChoice, OneStreamRunsTheShorterKernelUnlessThereIsMuchToRead) {
+// The code of attention_direct is long, which slows down a step of one token.
+TEST(AttentionChoice, OneStreamUsesTheShorterKernelOverShortContexts) {
   DeviceCaps caps = devices().front().caps;
   caps.features.lane_fragments = true;
   const auto direct = [&](KvFormat kv, uint32_t sequences, uint32_t tokens, uint32_t rows = 1) {
@@ -142,7 +142,7 @@ TEST(AttentionChoice, OneStreamRunsTheShorterKernelUnlessThereIsMuchToRead) {
       choose_attention(caps, small_heads).few.pipeline.kernel.starts_with("attention_direct"));
 }
 
-// Weights are made where scores are only on devices whose matrix units have f16 sums of that size.
+// Scores become weights in place only on devices whose matrix units have f16 sums of that size.
 TEST(AttentionChoice, DirectWeightsNeedHalfSums) {
   const CoopmatShape sums = half_matrix(16, 16, 16);
   const auto direct = [&](const std::vector<CoopmatShape>& matrices) {
@@ -155,7 +155,7 @@ TEST(AttentionChoice, DirectWeightsNeedHalfSums) {
   EXPECT_EQ(direct({sums}), 0u);
 }
 
-TEST(AttentionChoice, WhatKernelsRequireHolds) {
+TEST(AttentionChoice, PlansMeetTheKernelsRequirements) {
   for (const FakeDevice& device : devices()) {
     const DeviceCaps& caps = device.caps;
     for (const AttentionBucket& bucket : {kDecode, kMixed}) {
@@ -206,7 +206,7 @@ TEST(AttentionChoice, DeterministicIsOneKernelForEveryBucket) {
   }
 }
 
-TEST(AttentionChoice, WhatMustStayInF32RunsOnNoMatrixUnits) {
+TEST(AttentionChoice, F32AttentionAvoidsMatrixUnits) {
   for (const FakeDevice& device : devices()) {
     for (AttentionShape shape : shapes(kMixed)) {
       shape.f32_only = true;
@@ -239,8 +239,8 @@ TEST(AttentionChoice, ShortBucketsAreNotSplit) {
   }
 }
 
-// How an item's keys are gone over, by what there is to do in a step of an 8 B model.
-TEST(AttentionChoice, PaceOfAnItem) {
+// How a workgroup goes over the keys of an item, for different steps of an 8B model.
+TEST(AttentionChoice, LoopOverAnItemsKeys) {
   struct Pace {
     uint32_t subgroups, run, overlap;
     bool operator==(const Pace&) const = default;
@@ -275,7 +275,8 @@ TEST(AttentionChoice, PaceOfAnItem) {
   EXPECT_EQ(pace(1, 3071, KvFormat::kQ8_0), (Pace{4, 16, 1}));
 }
 
-// A GPU ropes single tokens on the way, where one group has all heads that share a KV head.
+// On a GPU, attention applies rope to single tokens itself, if one workgroup has all heads of a KV
+// head.
 TEST(AttentionChoice, Ropes) {
   for (const FakeDevice& device : devices()) {
     for (const AttentionShape& shape : shapes(kDecode)) {
@@ -292,7 +293,7 @@ TEST(AttentionChoice, Ropes) {
   }
 }
 
-// Compiling takes long, and a model meets many sizes of steps.
+// Compiling is slow, and a model runs steps of many sizes.
 TEST(AttentionChoice, StepsOfManySizesShareAPipeline) {
   const FakeDevice nvidia = devices()[0];
   const Buffer qkv;

@@ -40,8 +40,8 @@ Batch random_batch(std::mt19937& generator) {
   return batch;
 }
 
-// Every key that a row sees is in exactly one item; the items of a tile know of each other; partial
-// results do not overlap.
+// Checks that every key a row sees is in exactly one item, that the items of a tile refer to each
+// other, and that partial results do not overlap.
 void expect_complete(const Batch& batch, uint32_t window, const AttentionTuning& tuning,
                      const AttentionWork& work, const AttentionCapacity& capacity) {
   std::map<uint32_t, std::vector<AttentionItem>> of_row;
@@ -129,8 +129,8 @@ TEST(AttentionWork, OneLongSequenceIsSplitForTheWholeDevice) {
   EXPECT_EQ(items, 64u);
 }
 
-// Items that have nothing to do cost groups.
-TEST(AttentionWork, RoomForSplitsGoesByTheLongestSequence) {
+// Items without work still cost workgroups.
+TEST(AttentionWork, RoomForSplitsDependsOnTheLongestSequence) {
   const AttentionTuning tuning{.few_tokens = 1, .split_keys = 128, .wanted_items = 128};
   AttentionBucket bucket{.rows = 1, .sequences = 1, .sequence_rows = 1, .sequence_tokens = 767};
   EXPECT_EQ(attention_capacity(tuning, bucket), (AttentionCapacity{.few = 6, .slots = 6}));
@@ -146,10 +146,10 @@ TEST(AttentionWork, ShortSequencesAreNotSplit) {
   const AttentionTuning tuning{.few_tokens = 1, .split_keys = 256, .wanted_items = 64};
   const AttentionCapacity capacity = attention_capacity(
       tuning, {.rows = 8, .sequences = 8, .sequence_rows = 1, .sequence_tokens = 383});
-  EXPECT_EQ(capacity, (AttentionCapacity{.few = 8})) << "and have no room for it";
+  EXPECT_EQ(capacity, (AttentionCapacity{.few = 8})) << "and no room is reserved for it";
 }
 
-// Rows that nobody keeps: their own key is in no cache, and must not be put there.
+// Padding rows have no key of their own in the cache, and must not write one.
 TEST(AttentionWork, PaddingSeesTheKeysBeforeIt) {
   const std::vector<StepSequence> sequences{
       {.first_row = 0, .rows = 1, .first_position = 40, .block_table = 3},
@@ -177,8 +177,8 @@ TEST(AttentionWork, TheLongestWorkComesFirst) {
   EXPECT_EQ(work->few[2].first_row, 0u);
 }
 
-// A row's splits are the same whatever else is in the batch, and whatever chunk it is in.
-TEST(AttentionWork, FixedSplitsDependOnTheRowAlone) {
+// A row's splits do not depend on the batch or on the chunk the row is in.
+TEST(AttentionWork, FixedSplitsDependOnlyOnTheRow) {
   const AttentionTuning tuning{.few_tokens = 1, .split_keys = 64, .fixed_splits = true};
   const AttentionBucket bucket{
       .rows = 40, .sequences = 2, .sequence_rows = 30, .sequence_tokens = 500};

@@ -1,4 +1,4 @@
-// How products of a few rows are shared out, on devices we do not have.
+// How products of a few rows are divided into workgroups, for devices we do not have.
 #include <gtest/gtest.h>
 
 #include "engine/ops/kernel_choice.h"
@@ -21,14 +21,14 @@ DeviceCaps with_lane_fragments() {
   return caps;
 }
 
-// The products of llama-8b and llama-1b as they were measured: k in as few parts as registers
-// allow, and one turn of groups that stay to the end.
-TEST(FewRowsChoice, GroupsFillTheDevice) {
+// The products of llama-8b and llama-1b as they were measured: k in as few splits as registers
+// allow, and one wave of workgroups that stay to the end.
+TEST(FewRowsChoice, WorkgroupsFillTheDevice) {
   const DeviceCaps caps = with_lane_fragments();
   struct Case {
     WeightFormat format;
     uint32_t rows, outputs, inputs;
-    uint32_t subgroups, splits, rounds, groups;  // groups: for each share of k
+    uint32_t subgroups, splits, rounds, groups;  // groups: per split of k
   };
   for (const Case& wanted : std::initializer_list<Case>{{kQ4K, 2, 28672, 4096, 32, 1, 14, 128},
                                                         {kQ4K, 8, 4096, 14336, 28, 4, 8, 32},
@@ -75,7 +75,7 @@ TEST(FewRowsChoice, GroupsFillTheDevice) {
   }
 }
 
-TEST(FewRowsChoice, OnlyWhereItIsAheadAndFits) {
+TEST(FewRowsChoice, OnlyWhereItIsFasterAndFits) {
   DeviceCaps caps = with_lane_fragments();
   const auto few = [&](WeightFormat format, uint32_t rows, uint32_t inputs = 4096) {
     const MatmulShape shape{.format = format, .rows = rows, .inputs = inputs, .outputs = 4096};
@@ -85,7 +85,7 @@ TEST(FewRowsChoice, OnlyWhereItIsAheadAndFits) {
   EXPECT_TRUE(few(kF16, 8) && few(kQ4K, 16) && few(WeightFormat::kBf16, 2));
   EXPECT_FALSE(few(kF16, 9) || few(kQ4K, 17));
   EXPECT_FALSE(few(WeightFormat::kF32, 4));
-  EXPECT_FALSE(few(kF16, 4, 4096 + 32)) << "no whole blocks";
+  EXPECT_FALSE(few(kF16, 4, 4096 + 32)) << "not whole blocks";
   caps.limits.max_group_invocations = 512;
   EXPECT_TRUE(few(kF16, 4) && !few(kQ4K, 4) && few(kQ4K, 12));
   caps.limits.max_group_invocations = 1024;

@@ -1,4 +1,4 @@
-// Kernel choice for devices we do not have, pinned down as tables.
+// Tables of kernel choices for devices we do not have.
 #include "engine/ops/kernel_choice.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ MatmulShape shape_of(WeightFormat format, uint32_t rows, uint32_t outputs = 4096
   return {.format = format, .rows = rows, .inputs = 4096, .outputs = outputs};
 }
 
-TEST(KernelChoice, CpuDevicesGetTheTierWithoutBarriers) {
+TEST(KernelChoice, CpuDevicesGetKernelsWithoutBarriers) {
   for (const FakeDevice& device : kDevices) {
     const bool cpu = device.caps.type == DeviceType::kCpu;
     const MatmulPlan matmul = choose_matmul(device.caps, shape_of(WeightFormat::kF16, 1));
@@ -33,7 +33,7 @@ TEST(KernelChoice, CpuDevicesGetTheTierWithoutBarriers) {
   }
 }
 
-TEST(KernelChoice, IntegerDotsServeQuantizedWeightsWhereTheyAreFast) {
+TEST(KernelChoice, IntegerDotsAreUsedForQuantizedWeightsWhereFast) {
   for (FakeDevice device : kDevices) {
     const bool cpu = device.caps.type == DeviceType::kCpu;
     for (const bool fast : {false, true}) {
@@ -50,8 +50,8 @@ TEST(KernelChoice, IntegerDotsServeQuantizedWeightsWhereTheyAreFast) {
   }
 }
 
-// Where kernels wait for each other on the GPU, one group on every multiprocessor takes all rounds;
-// of very many outputs smaller groups follow each other.
+// In a chain, one workgroup per multiprocessor runs all rounds; with very many outputs, smaller
+// workgroups follow each other.
 TEST(KernelChoice, OneRowOfFloatsFillsTheDeviceOnce) {
   DeviceCaps caps = with_matrices(kDevices.front().caps);
   ASSERT_EQ(caps.subgroup_size, 32u);
@@ -96,7 +96,7 @@ TEST(KernelChoice, OneRowOfFloatsFillsTheDeviceOnce) {
   }
 }
 
-TEST(KernelChoice, TeamsOfFloatsFitAnyDevice) {
+TEST(KernelChoice, FloatTeamsFitAnyDevice) {
   for (const FakeDevice& device : kDevices) {
     if (device.caps.type == DeviceType::kCpu) continue;
     for (const uint32_t inputs : {8u, 288u, 4096u, 14336u, 53248u, 131072u})
@@ -125,8 +125,8 @@ TEST(KernelChoice, TeamsOfFloatsFitAnyDevice) {
   }
 }
 
-// A CPU takes rows together as far as few are padding, and has work for every core.
-TEST(KernelChoice, CpuTakesRowsTogether) {
+// A CPU computes rows together as long as little of it is padding, with work for every core.
+TEST(KernelChoice, CpusComputeRowsTogether) {
   const auto cpu = std::ranges::find(kDevices, DeviceType::kCpu,
                                      [](const FakeDevice& device) { return device.caps.type; });
   ASSERT_NE(cpu, std::end(kDevices));
@@ -158,9 +158,9 @@ TEST(KernelChoice, CpuTakesRowsTogether) {
   EXPECT_EQ(plan(1, 8).pipeline.constants[0], cpu->caps.subgroup_size);
 }
 
-// There are groups for every multiprocessor, and no more of them than that needs: each first makes
-// integers of x.
-TEST(KernelChoice, IntegerGroupsFillTheDeviceOnce) {
+// There are workgroups for every multiprocessor but no more than needed, because each first
+// converts x to integers.
+TEST(KernelChoice, IntegerWorkgroupsFillTheDeviceOnce) {
   DeviceCaps caps = kDevices.front().caps;
   caps.features.integer_dot = true;
   caps.limits.multiprocessors = 132;
@@ -192,7 +192,7 @@ TEST(KernelChoice, IntegerGroupsFillTheDeviceOnce) {
   }
 }
 
-TEST(KernelChoice, IntegerGroupsTakeMoreSmallPiecesAtOnce) {
+TEST(KernelChoice, IntegerWorkgroupsLoadMoreSmallPiecesAtOnce) {
   DeviceCaps caps = kDevices.front().caps;
   caps.features.integer_dot = true;
   caps.limits.multiprocessors = 132;
@@ -203,15 +203,14 @@ TEST(KernelChoice, IntegerGroupsTakeMoreSmallPiecesAtOnce) {
         .multiply.pipeline.constants[3];
   };
   EXPECT_EQ(outputs_of(WeightFormat::kQ4_0, 1, 14336), 8u);
-  EXPECT_EQ(outputs_of(WeightFormat::kQ4_0, 1, 4096), 4u);  // one round would be all
+  EXPECT_EQ(outputs_of(WeightFormat::kQ4_0, 1, 4096), 4u);  // there would be only one round
   EXPECT_EQ(outputs_of(WeightFormat::kQ4_0, 2, 14336), 4u);
   EXPECT_EQ(outputs_of(WeightFormat::kQ4_0, 1, 4096, 14336), 8u);
   EXPECT_EQ(outputs_of(WeightFormat::kQ4K, 1, 14336), 4u);
 }
 
-// What products can do for their neighbours is for single rows, where kernels wait for each other,
-// and for tiles that nobody else has a part of. Deterministic ones do the same at any number of
-// rows.
+// Products do the work of neighbouring kernels for single rows in a chain, and for tiles that are
+// not split. Deterministic products do the same for any number of rows.
 TEST(KernelChoice, NormsAndGatesInsideProducts) {
   DeviceCaps caps = with_matrices(kDevices.front().caps);
   const MatmulPlan one = choose_matmul(caps, shape_of(WeightFormat::kF16, 1, 28672));
@@ -234,7 +233,7 @@ TEST(KernelChoice, NormsAndGatesInsideProducts) {
   EXPECT_FALSE(fixed.norm_constant || fixed.gate_constant);
 }
 
-TEST(KernelChoice, MatrixUnitsTakeOverWhereTheyAreAhead) {
+TEST(KernelChoice, MatrixUnitsAreUsedWhereTheyAreFaster) {
   DeviceCaps caps = kDevices.front().caps;
   caps.features.coopmat = caps.features.float16 = caps.features.integer_dot = true;
   caps.coopmat_shapes = {half_fragments()};
@@ -250,7 +249,7 @@ TEST(KernelChoice, MatrixUnitsTakeOverWhereTheyAreAhead) {
   EXPECT_EQ(kernel(WeightFormat::kF32, 9), "matmul_tile.f32");
 }
 
-TEST(KernelChoice, IntegerGroupsShareARowOut) {
+TEST(KernelChoice, IntegerWorkgroupsDivideARow) {
   for (FakeDevice device : kDevices) {
     if (device.caps.type == DeviceType::kCpu) continue;
     device.caps.features.integer_dot = true;
@@ -297,7 +296,7 @@ TEST(KernelChoice, DeterministicIsOneShapeForAnyNumberOfRows) {
   }
 }
 
-TEST(KernelChoice, GroupsAreWholeSubgroupsWithinTheLimit) {
+TEST(KernelChoice, WorkgroupsAreWholeSubgroupsWithinTheLimit) {
   for (const FakeDevice& device : kDevices) {
     for (const uint32_t width : {1u, 63u, 288u, 4096u, 16384u}) {
       const uint32_t lanes = choose_rms_norm(device.caps, {5, width}).pipeline.constants[0];
@@ -308,7 +307,7 @@ TEST(KernelChoice, GroupsAreWholeSubgroupsWithinTheLimit) {
   }
 }
 
-TEST(KernelChoice, MatrixVectorGroupsCoverEveryOutputAndRow) {
+TEST(KernelChoice, MatrixVectorWorkgroupsCoverEveryOutputAndRow) {
   for (const FakeDevice& device : kDevices) {
     for (const uint32_t outputs : {1u, 7u, 32u, 1000u, 128256u}) {
       for (const uint32_t rows : {2u, 3u, 8u}) {

@@ -1,5 +1,5 @@
-// Kernel choice between the matmuls (embedding, norm, rope, MLP activation, rows and blocks moved
-// about) for devices we do not have.
+// Choices of the small kernels (embedding, norm, rope, MLP activation, gathering rows, copying
+// blocks) for devices we do not have.
 #include <gtest/gtest.h>
 
 #include "engine/ops/kernel_choice.h"
@@ -11,7 +11,7 @@ namespace {
 using testing::fake_devices;
 using testing::FakeDevice;
 
-// Groups along x cover `units`, a group doing `per_group`, and none is idle.
+// Checks that workgroups along x, with `per_group` units each, cover `units` and that none is idle.
 void expect_cover(const KernelPlan& plan, uint32_t per_group, uint32_t units, const char* device) {
   EXPECT_GE(uint64_t{plan.groups.x} * per_group, units) << device << ": " << plan.pipeline.kernel;
   EXPECT_LT(uint64_t{plan.groups.x - 1} * per_group, units)
@@ -25,7 +25,7 @@ void expect_whole_subgroups(const KernelPlan& plan, const FakeDevice& device) {
   EXPECT_LE(lanes, device.caps.limits.max_group_invocations) << device.name;
 }
 
-TEST(RopeKvChoice, ASubgroupAHead) {
+TEST(RopeKvChoice, OneSubgroupPerHead) {
   for (const FakeDevice& device : fake_devices()) {
     for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
       const RopeKvShape shape{.rows = 3,
@@ -45,14 +45,14 @@ TEST(RopeKvChoice, ASubgroupAHead) {
                 (std::vector<uint32_t>{32, 8, 128, 96, 0, 1}));
       EXPECT_EQ(plan.groups.y, shape.rows);
       expect_cover(plan, constants[0] / device.caps.subgroup_size, 32 + 2 * 8, device.name);
-      // The kernel counts on subgroups of the planned size, and on runs of 8 quads within one.
+      // The kernel relies on subgroups of the planned size, and on runs of 8 vec4 within one.
       EXPECT_EQ(plan.pipeline.subgroup_size, device.caps.subgroup_size) << device.name;
       EXPECT_GE(constants[7] * device.caps.subgroup_size, 8u) << device.name;
     }
   }
 }
 
-TEST(EmbedChoice, APieceAnInvocation) {
+TEST(EmbedChoice, OneInvocationPerPiece) {
   for (const FakeDevice& device : fake_devices()) {
     for (const uint32_t width : {32u, 288u, 2048u, 2087u, 4096u, 8192u}) {
       const KernelPlan plan = choose_embed(
@@ -75,7 +75,7 @@ TEST(NormChoice, CpusNeedNoBarrierAndGpusReadARowOnce) {
       ASSERT_EQ(constants.size(), 5u);
       EXPECT_EQ(plan.groups.x, 5u);
       EXPECT_EQ(constants[1], 1u) << "the residual";
-      EXPECT_EQ(constants[4], 0u) << "nobody wants scales, unless the op says so";
+      EXPECT_EQ(constants[4], 0u) << "no scales unless the op asks for them";
       expect_whole_subgroups(plan, device);
       if (device.cpu()) {
         EXPECT_EQ(constants[0], device.caps.subgroup_size) << device.name;
@@ -92,8 +92,8 @@ TEST(NormChoice, CpusNeedNoBarrierAndGpusReadARowOnce) {
   }
 }
 
-// The squares of a row are added in the order that its lanes make.
-TEST(NormChoice, DeterministicRowsAreSummedAlike) {
+// The order in which the squares of a row are added depends on its lanes.
+TEST(NormChoice, DeterministicRowsAreSummedInTheSameOrder) {
   for (const FakeDevice& device : fake_devices())
     for (const uint32_t width : {288u, 2304u, 4096u, 8192u})
       EXPECT_EQ(choose_rms_norm(device.caps, {.rows = 1, .width = width}, true).pipeline.constants,

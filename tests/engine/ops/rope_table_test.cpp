@@ -1,5 +1,4 @@
-// Frequencies against formulas written apart from the code, and against numbers that were published
-// with models.
+// Compares frequencies with independently written formulas and with numbers published with models.
 #include "engine/ops/rope_table.h"
 
 #include <bit>
@@ -20,8 +19,8 @@ RopeTable table_of(const RopeTableInfo& info) {
   return table.ok() ? std::move(table).value() : RopeTable{};
 }
 
-// The angle that the kernel's arithmetic has at a position, and the true one, as a difference in
-// radians between minus and plus half a turn.
+// The difference between the kernel's angle at a position and the true one, in radians from minus
+// to plus half a turn.
 double angle_error(uint64_t turns, double frequency, uint32_t position) {
   const double ours = std::ldexp(static_cast<double>(turns * position), -64);
   const double truth = std::fmod(frequency / (2 * kPi) * position, 1.0);
@@ -44,7 +43,7 @@ TEST(RopeTable, PlainFrequenciesFallGeometrically) {
   EXPECT_EQ(table_of({.dims = 64}).attention_scale, 1.0f);
 }
 
-TEST(RopeTable, TurnsKeepTheAngleAtEveryPosition) {
+TEST(RopeTable, AnglesAreExactAtEveryPosition) {
   const RopeTableInfo info{.dims = 128, .base = 500000.0};
   const RopeTable table = table_of(info);
   const std::vector<double> frequencies = rope_frequencies(info);
@@ -71,7 +70,7 @@ TEST(RopeTable, Linear) {
   EXPECT_EQ(table_of(info).attention_scale, 1.0f);
 }
 
-// Llama 3.1 and 3.2 as their config.json has it. The factors between are those of the files'
+// Llama 3.1 and 3.2 according to their config.json. The factors in between are those of the files'
 // rope_freqs tensor: in the 3.1 files 1 up to pair 28 and 8 from pair 35 on.
 TEST(RopeTable, Llama3) {
   for (const auto& [dims, factor] : {std::pair{128u, 8.0}, {64u, 32.0}}) {
@@ -119,9 +118,9 @@ RopeTableInfo yarn(uint32_t dims, double base, double factor, uint32_t original)
           .original_context = original};
 }
 
-// DeepSeek-V2's rope (64 dimensions, base 10000, original context 4096) is known to keep the pairs
-// to 10 and to divide those from 23 on.
-TEST(RopeTable, YarnRampLiesWhereItWasPublished) {
+// DeepSeek-V2's rope (64 dimensions, base 10000, original context 4096) keeps the pairs up to 10
+// and divides those from 23 on.
+TEST(RopeTable, YarnRampIsWhereItWasPublished) {
   const RopeTableInfo info = yarn(64, 10000.0, 40.0, 4096);
   const std::vector<double> plain = rope_frequencies({.dims = 64});
   const std::vector<double> scaled = rope_frequencies(info);
@@ -167,7 +166,7 @@ TEST(RopeTable, YarnWithoutExtrapolationIsLinear) {
   for (size_t i = 0; i < 64; ++i) EXPECT_DOUBLE_EQ(scaled[i], plain[i] / 16.0);
 }
 
-// Phi-3-mini-128k: 4096 stretched to 131072, attention factor 1.19024.
+// Phi-3-mini-128k: 4096 extended to 131072, attention factor 1.19024.
 TEST(RopeTable, LongRope) {
   std::vector<float> factors, long_factors;
   for (int i = 0; i < 48; ++i) {
@@ -194,7 +193,7 @@ TEST(RopeTable, LongRope) {
   EXPECT_EQ(table_of(info).attention_scale, 1.0f);
 }
 
-TEST(RopeTable, NonsenseIsRefused) {
+TEST(RopeTable, InvalidParametersAreRefused) {
   const std::vector<float> three(3, 1.0f), zero(4, 0.0f), ones(4, 1.0f);
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const RopeTableInfo bad[] = {

@@ -26,15 +26,16 @@ TEST(SamplingChoice, ChunksCoverTheVocabularyAndFitTheirSums) {
       EXPECT_LE(constants[0], device.caps.limits.max_group_invocations) << device.name;
       EXPECT_LE(constants[0] * 4 + 3072, device.caps.limits.max_shared_bytes) << device.name;
       EXPECT_EQ(plan.chunk_tokens, chunk) << device.name;
-      EXPECT_GE(chunk, 1024u) << device.name << ": a block is in three chunks";
-      EXPECT_LE(chunk, 8191u) << device.name << ": the sums of sample_scan overflow";
+      EXPECT_GE(chunk, 1024u) << device.name << ": a block would be in three chunks";
+      EXPECT_LE(chunk, 8191u) << device.name << ": the sums of sample_scan would overflow";
       EXPECT_GE(plan.chunks * chunk, vocab) << device.name;
-      EXPECT_LT((plan.chunks - 1) * chunk, vocab) << device.name << ": an idle group";
+      EXPECT_LT((plan.chunks - 1) * chunk, vocab) << device.name << ": an idle workgroup";
       EXPECT_EQ(plan.segments, plan.chunks * lanes * tiles) << device.name;
       EXPECT_EQ(plan.scan.groups.x, plan.chunks) << device.name;
       EXPECT_EQ(plan.scan.groups.y, 3u) << device.name;
       EXPECT_EQ(plan.pick->groups.y, 3u) << device.name;
-      EXPECT_EQ(plan.pick->pipeline.constants[3], lanes) << device.name << ": segments are misread";
+      EXPECT_EQ(plan.pick->pipeline.constants[3], lanes)
+          << device.name << ": segments would be misread";
       EXPECT_GE(plan.chunk_bytes, 3ull * plan.chunks * sizeof(params::SamplingChunk));
       EXPECT_GE(plan.segment_bytes, 3ull * plan.segments * 4);
       EXPECT_EQ(plan.tally_words > 0, plan.pick->groups.x > 1) << device.name;
@@ -43,8 +44,9 @@ TEST(SamplingChoice, ChunksCoverTheVocabularyAndFitTheirSums) {
   }
 }
 
-// The same chunks, so that a log-probability is the same to the last bit in a batch that is not.
-TEST(SamplingChoice, GreedyRowsAreScannedAsOthersAreAndNotPicked) {
+// The same chunks, so that a log-probability is the same, to the last bit, in a batch that is not
+// all greedy.
+TEST(SamplingChoice, GreedyRowsAreScannedLikeOthersAndNotPicked) {
   for (const FakeDevice& device : kDevices) {
     for (const uint32_t rows : {1u, 64u}) {
       const SamplingPlan plan = choose_sampling(device.caps, {rows, 128256});
@@ -60,7 +62,7 @@ TEST(SamplingChoice, GreedyRowsAreScannedAsOthersAreAndNotPicked) {
   }
 }
 
-TEST(SamplingChoice, TablesFitSharedMemoryAndWhatIsPutThere) {
+TEST(SamplingChoice, TablesFitIntoSharedMemoryAndAreLargeEnough) {
   for (const FakeDevice& device : kDevices) {
     const SamplingPlan plan = choose_sampling(device.caps, {1, kMaxSamplingVocab});
     const auto& constants = plan.pick->pipeline.constants;
@@ -68,7 +70,7 @@ TEST(SamplingChoice, TablesFitSharedMemoryAndWhatIsPutThere) {
     EXPECT_LE(bins * 8 + tokens * 8 + 1024 + 4, device.caps.limits.max_shared_bytes) << device.name;
     EXPECT_LE(lanes, tokens) << device.name;
     EXPECT_LE(tokens, bins) << device.name;
-    EXPECT_GE(bins, 256u) << device.name << ": blocks, and quads of a block";
+    EXPECT_GE(bins, 256u) << device.name << ": for blocks, and for vec4 of a block";
     EXPECT_LE((kMaxSamplingVocab + bins - 1) / bins, tokens) << device.name << ": a bin of ids";
     EXPECT_GE(tokens, params::kMaxTopLogprobs) << device.name;
     EXPECT_EQ(lanes % device.caps.subgroup_size, 0u) << device.name;
@@ -76,7 +78,7 @@ TEST(SamplingChoice, TablesFitSharedMemoryAndWhatIsPutThere) {
   }
 }
 
-TEST(SamplingChoice, CpuDevicesGetGroupsOfOneSubgroup) {
+TEST(SamplingChoice, CpuDevicesGetWorkgroupsOfOneSubgroup) {
   for (const FakeDevice& device : kDevices) {
     const SamplingPlan plan = choose_sampling(device.caps, {4, 32000});
     if (!device.cpu()) continue;
@@ -85,7 +87,7 @@ TEST(SamplingChoice, CpuDevicesGetGroupsOfOneSubgroup) {
   }
 }
 
-// A row's sums then are the same, too.
+// This makes a row's sums the same, too.
 TEST(SamplingChoice, ChunksAreTheSameForAnyNumberOfRows) {
   for (const FakeDevice& device : kDevices) {
     const SamplingPlan one = choose_sampling(device.caps, {1, 128256});
@@ -96,8 +98,8 @@ TEST(SamplingChoice, ChunksAreTheSameForAnyNumberOfRows) {
   }
 }
 
-// A row that is alone has more lanes.
-TEST(SamplingChoice, FewRowsShareSegmentsOut) {
+// A single row gets more lanes.
+TEST(SamplingChoice, FewRowsDivideTheirSegments) {
   for (const FakeDevice& device : kDevices) {
     const auto parts = [&](uint32_t rows) {
       return choose_sampling(device.caps, {rows, 128256}).scan.pipeline.constants[2];
@@ -108,8 +110,8 @@ TEST(SamplingChoice, FewRowsShareSegmentsOut) {
   }
 }
 
-// Many rows are groups enough.
-TEST(SamplingChoice, GroupsThatShareALook) {
+// Many rows give enough workgroups.
+TEST(SamplingChoice, WorkgroupsThatShareTheFirstPass) {
   for (const FakeDevice& device : kDevices) {
     const auto shares = [&](uint32_t rows) {
       return choose_sampling(device.caps, {rows, 128256}).pick->groups.x;

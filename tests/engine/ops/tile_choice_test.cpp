@@ -51,8 +51,8 @@ TEST(TileChoice, TilesFitTheDevice) {
   }
 }
 
-// All full turns are whole tiles, and the groups of the others fit into one more. `share` is the
-// kernel's constant for how many there are of each.
+// Checks that all full waves are whole tiles, and that the workgroups of the other tiles fit into
+// one more. `share` is the kernel's constant for the number of workgroups per shared tile.
 void check_shared(const MatmulPlan& plan, size_t share, uint32_t last_splits) {
   constexpr uint32_t kAtOnce = 132;
   const auto& [multiply, whole, count_bytes] = *plan.shared;
@@ -70,8 +70,8 @@ void check_shared(const MatmulPlan& plan, size_t share, uint32_t last_splits) {
   EXPECT_FALSE(plan.reduce);
 }
 
-// The tiles of llama-8b's products on a device of 132 multiprocessors, as they were measured: one
-// group on each of them where that can be, and few parts of k.
+// The tiles of llama-8b's products on a device with 132 multiprocessors, as measured: one workgroup
+// per multiprocessor where possible, and few splits of k.
 TEST(TileChoice, TilesFillTheDevice) {
   DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
   caps.limits.multiprocessors = 132;
@@ -134,7 +134,7 @@ TEST(TileChoice, TilesFillTheDevice) {
     EXPECT_EQ(constants[5], wanted.splits);
     EXPECT_EQ(constants[12], wanted.ahead);
     EXPECT_EQ(constants[16], wanted.round);
-    EXPECT_EQ(constants[7] % constants[9], 0u);  // parts of whole fragments
+    EXPECT_EQ(constants[7] % constants[9], 0u);  // parts consist of whole fragments
     EXPECT_EQ(plan.gate_constant.has_value(), wanted.splits == 1);
     ASSERT_EQ(plan.shared.has_value(), wanted.last_splits > 1);
     if (plan.shared) check_shared(plan, 17, wanted.last_splits);
@@ -144,10 +144,10 @@ TEST(TileChoice, TilesFillTheDevice) {
   }
 }
 
-// Products that run at the same time on the same rows are chosen as one: the segments of a qkv
-// whose values are in another format have the same tiles and splits, and together fit the device at
-// once.
-TEST(TileChoice, ProductsSideBySideAreSplitAlike) {
+// Products that run at the same time on the same rows are planned as one: the segments of a qkv
+// whose values are in another format have the same tiles and splits, and together fit on the device
+// at once.
+TEST(TileChoice, SiblingProductsAreSplitInTheSameWay) {
   DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
   caps.limits.multiprocessors = 132;
   caps.features.integer_dot = true;
@@ -180,8 +180,8 @@ TEST(TileChoice, ProductsSideBySideAreSplitAlike) {
   EXPECT_LE(groups(1), 2 * 132u);
 }
 
-// Fragments of half the width make tiles possible that eight subgroups share evenly; where the
-// device has none, another tile has to do.
+// Fragments of half the width allow tiles that eight subgroups divide evenly; devices without them
+// use another tile.
 TEST(TileChoice, FragmentsDivideTheParts) {
   DeviceCaps caps = with_matrices(kDevices.front().caps);
   caps.limits.multiprocessors = 132;
@@ -201,8 +201,8 @@ TEST(TileChoice, FragmentsDivideTheParts) {
   EXPECT_EQ(fragment_outputs(96, 28672), 16u);
 }
 
-// Where lanes are known to hold fragments, up to 64 rows of quantized weights go straight into
-// them, and of halves where that is ahead: not those of gate and up, whose tiles fill the device.
+// With a known fragment layout, up to 64 rows of quantized weights go straight into fragments, and
+// f16 weights where that is faster: not gate and up, whose tiles fill the device.
 TEST(TileChoice, WeightsGoStraightIntoFragments) {
   DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
   caps.features.integer_dot = true;
@@ -225,7 +225,7 @@ TEST(TileChoice, WeightsGoStraightIntoFragments) {
   EXPECT_EQ(kernel(WeightFormat::kQ4K, 97, 28672, 4096), "matmul_coopmat.q4_k");
   EXPECT_EQ(kernel(WeightFormat::kF16, 64, 28672, 4096), "matmul_coopmat.f16");
   EXPECT_EQ(kernel(WeightFormat::kF16, 64, 4096, 14336), "matmul_direct.f16");
-  // Its blocks are of 128 inputs.
+  // Its blocks have 128 inputs.
   EXPECT_EQ(kernel(WeightFormat::kQ8_0, 64, 4096, 4096 + 32), "matmul_coopmat.q8_0");
 
   const MatmulPlan gates = plan(WeightFormat::kQ4K, 64, 28672, 4096);
@@ -243,8 +243,8 @@ TEST(TileChoice, WeightsGoStraightIntoFragments) {
   }
 }
 
-// Where lanes are known to hold fragments, products of many rows get tiles that shared memory has
-// no room for with padding.
+// With a known fragment layout, products of many rows get tiles that would not fit into shared
+// memory with padding.
 TEST(TileChoice, ManyRowsGetWideTiles) {
   DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
   caps.limits.multiprocessors = 132;
@@ -296,7 +296,7 @@ TEST(TileChoice, ManyRowsGetWideTiles) {
   }
   EXPECT_EQ(plan({kF16, 2000, 4096, 4096}).multiply.pipeline.constants[11], 0u);  // ragged
   const auto kernel = [&](const Case& wanted) { return plan(wanted).multiply.pipeline.kernel; };
-  EXPECT_EQ(kernel({kF16, 2048, 4096, 4096 + 32}), "matmul_coopmat.f16");  // no whole steps
+  EXPECT_EQ(kernel({kF16, 2048, 4096, 4096 + 32}), "matmul_coopmat.f16");  // not whole steps
   caps.limits.max_shared_bytes = 32 * 1024;
   EXPECT_EQ(kernel({kF16, 2048, 4096, 4096}), "matmul_coopmat.f16");
   caps.limits.max_shared_bytes = 48 * 1024;
@@ -304,7 +304,8 @@ TEST(TileChoice, ManyRowsGetWideTiles) {
   EXPECT_EQ(kernel({kF16, 2048, 4096, 4096}), "matmul_coopmat.f16");
 }
 
-// One turn of large tiles and one of smaller ones, where two of the large ones would be half empty.
+// One wave of large tiles and one of smaller ones, where two waves of large ones would be half
+// empty.
 TEST(TileChoice, SmallerTilesForTheRest) {
   DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
   caps.limits.multiprocessors = 132;
@@ -338,7 +339,7 @@ TEST(TileChoice, SmallerTilesForTheRest) {
   ASSERT_TRUE(partly.rest.has_value());
   EXPECT_EQ(tile(partly.multiply), (std::array{128u, 256u, 4096u}));
   EXPECT_EQ(tile(partly.rest->multiply), (std::array{128u, 192u, 0u}));
-  const MatmulPlan ragged = plan(250, 28680);  // no sum of both: as many large ones as there can be
+  const MatmulPlan ragged = plan(250, 28680);  // not a sum of both: as many large ones as possible
   ASSERT_TRUE(ragged.rest.has_value());
   EXPECT_EQ(tile(ragged.multiply), (std::array{128u, 256u, 0u}));
   EXPECT_EQ(groups(ragged.multiply), (std::array{2u, 66u, 1u}));
@@ -346,9 +347,9 @@ TEST(TileChoice, SmallerTilesForTheRest) {
   EXPECT_EQ(groups(ragged.rest->multiply), (std::array{2u, 62u, 1u}));
   EXPECT_EQ(ragged.rest->first_output, 66u * 256);
 
-  EXPECT_FALSE(plan(256, 66 * 256).rest.has_value());   // one full turn
+  EXPECT_FALSE(plan(256, 66 * 256).rest.has_value());   // one full wave
   EXPECT_FALSE(plan(256, 132 * 256).rest.has_value());  // two
-  EXPECT_FALSE(plan(256, 131 * 256).rest.has_value());  // what is left needs a turn of large ones
+  EXPECT_FALSE(plan(256, 131 * 256).rest.has_value());  // the rest needs a wave of large ones
   EXPECT_FALSE(plan(256, 28672, 4096).rest.has_value());
 }
 

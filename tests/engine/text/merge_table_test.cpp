@@ -1,4 +1,4 @@
-// Merging against the plainest way to do it.
+// Compares merging with the simplest implementation.
 #include "engine/text/merge_table.h"
 
 #include <map>
@@ -28,14 +28,14 @@ std::vector<std::uint32_t> plainly(std::vector<std::uint32_t> symbols, const Mer
   }
 }
 
-TEST(MergeTable, EqualsThePlainWayAtEveryLength) {
+TEST(MergeTable, EqualsTheSimplestImplementationAtEveryLength) {
   std::mt19937 random(11);
   for (int round = 0; round < 400; ++round) {
     Merges merges;
     std::uint32_t next = 4;
     for (int i = 0; i < 40; ++i) {
       const std::pair<std::uint32_t, std::uint32_t> pair = {random() % next, random() % next};
-      // Some ranks are equal: the leftmost of those comes first.
+      // Some ranks are equal; the leftmost of those merges first.
       if (merges.emplace(pair, Merge{static_cast<std::uint32_t>(i / 2), next}).second) ++next;
     }
     MergeTable table(merges.size());

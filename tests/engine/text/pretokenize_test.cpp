@@ -1,4 +1,4 @@
-// Where each pre-tokenizer cuts, and that no text makes it slow.
+// Where each pre-tokenizer splits, and that no text makes it slow.
 #include "engine/text/pretokenize.h"
 
 #include <chrono>
@@ -38,7 +38,7 @@ std::vector<std::string> every_name() {
   return names;
 }
 
-TEST(Pretokenize, EachCutsInItsWay) {
+TEST(Pretokenize, EachSplitsInItsOwnWay) {
   const std::string text = "I'LL pay 1234 €!!\n\n  ok";
   EXPECT_THAT(split("gpt-2", text),
               ElementsAre("I", "'", "LL", " pay", " 1234", " €!!", "\n\n ", " ok"));
@@ -66,13 +66,13 @@ TEST(Pretokenize, EachCutsInItsWay) {
   EXPECT_EQ(split("phi", text), split("gpt-2", text));
 }
 
-TEST(Pretokenize, WhiteSpaceIsUnicodes) {
+TEST(Pretokenize, WhiteSpaceFollowsUnicode) {
   EXPECT_THAT(split("gpt-2", "a\u3000b"), ElementsAre("a", "\u3000", "b"));
-  // U+180E is none, whatever a regular expression library thinks.
+  // U+180E is not white space, although PCRE counts it as such.
   EXPECT_THAT(split("gpt-2", "a \u180e!"), ElementsAre("a", " \u180e!"));
 }
 
-TEST(Pretokenize, BytesThatAreNoCharactersAreWordsOfTheirOwn) {
+TEST(Pretokenize, InvalidBytesAreWordsOfTheirOwn) {
   EXPECT_THAT(split("gpt-2", "ab\xFF\xFE cd\xE2\x82"),
               ElementsAre("ab", "\xFF\xFE", " cd", "\xE2\x82"));
 }
@@ -107,7 +107,7 @@ TEST(Pretokenize, TimeGrowsWithTheText) {
   }
 }
 
-TEST(Pretokenize, AnUnknownOneIsRefusedWithTheListOfOthers) {
+TEST(Pretokenize, AnUnknownNameIsRefusedWithTheKnownOnes) {
   EXPECT_THAT(error_of(Pretokenizer::create("klingon")),
               ::testing::HasSubstr("known are gpt-2, phi"));
 }

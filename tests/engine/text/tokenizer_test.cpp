@@ -1,4 +1,4 @@
-// Text to ids and back: the published cases to the id, and the rules around them.
+// Text to ids and back: published cases with their exact ids, and the rules around them.
 #include "engine/text/tokenizer.h"
 
 #include <chrono>
@@ -29,12 +29,12 @@ class Published : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     tokenizer_ = published(GetParam());
-    if (!tokenizer_) GTEST_SKIP() << "no vocabulary " << GetParam() << " beside the project";
+    if (!tokenizer_) GTEST_SKIP() << "no vocabulary " << GetParam() << " in ../shared";
   }
   std::unique_ptr<Tokenizer> tokenizer_;
 };
 
-TEST_P(Published, EveryTextGivesItsIdsAndComesBack) {
+TEST_P(Published, EveryTextHasItsIdsAndRoundTrips) {
   const auto cases = published_cases(GetParam());
   ASSERT_GT(cases.size(), 40u);
   for (const auto& [text, ids] : cases) {
@@ -43,7 +43,7 @@ TEST_P(Published, EveryTextGivesItsIdsAndComesBack) {
   }
 }
 
-TEST_P(Published, AnyBytesComeBack) {
+TEST_P(Published, AnyBytesRoundTrip) {
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {
     std::string text;
@@ -75,7 +75,7 @@ TEST_P(Published, StreamingNeverEmitsHalfACharacter) {
       streamed += text;
     }
     streamed += stream.finish();
-    // The same text, with U+FFFD for what is no character.
+    // The same text, with U+FFFD for invalid bytes.
     std::string expected;
     for (std::string_view left = whole; !left.empty();) {
       const Utf8Step step = utf8_step(left);
@@ -94,8 +94,8 @@ TEST_P(Published, OneRepeatedCharacterIsNotSlow) {
     const auto start = std::chrono::steady_clock::now();
     const auto ids = tokenizer_->encode(text, {.add_bos = false});
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    // The goal is one second; what this must catch is time that grows with the square, which is
-    // minutes, on machines that are busy or run sanitizers.
+    // The goal is one second. This must catch quadratic time, which would be minutes, also on busy
+    // machines and under sanitizers.
     EXPECT_LT(taken.count(), 20) << character;
     EXPECT_EQ(tokenizer_->decode(ids), text);
     text += "x";
@@ -111,22 +111,22 @@ INSTANTIATE_TEST_SUITE_P(Vocabularies, Published,
                            return name;
                          });
 
-TEST(SpecialTokens, CountOnlyWhereAskedFor) {
+TEST(SpecialTokens, ControlTokensAreParsedOnlyOnRequest) {
   const auto tokenizer = make(small_byte_pair());
   EXPECT_THAT(tokenizer->encode("ab<|im_end|>c", {.parse_special = true}), ElementsAre(4, 7, 2));
-  // As text, its characters have no tokens in this vocabulary.
+  // As plain text its characters have no tokens in this vocabulary.
   const Ids plain = tokenizer->encode("ab<|im_end|>c");
   EXPECT_EQ(plain.size(), 12u);
   EXPECT_EQ(std::count(plain.begin(), plain.end(), 7u), 0);
 }
 
-TEST(SpecialTokens, AddedOnesAlwaysCount) {
+TEST(SpecialTokens, AddedTokensAreAlwaysParsed) {
   const auto tokenizer = make(small_byte_pair());
   EXPECT_THAT(tokenizer->encode("a<think>b"), ElementsAre(0, 8, 1));
   EXPECT_EQ(tokenizer->decode(Ids{0, 8, 1}), "a<think>b");
 }
 
-TEST(SpecialTokens, TheLongestOfThoseThatBeginFirstWins) {
+TEST(SpecialTokens, TheLeftmostLongestTokenWins) {
   Vocabulary vocabulary = small_byte_pair();
   vocabulary.tokens.push_back({.text = "<|im", .kind = TokenKind::kControl});
   vocabulary.tokens.push_back({.text = "<|im_end|>c", .kind = TokenKind::kControl});
@@ -135,7 +135,7 @@ TEST(SpecialTokens, TheLongestOfThoseThatBeginFirstWins) {
               ElementsAre(11, 1, 7, 1));
 }
 
-TEST(SpecialTokens, TakeTheSpaceBesideThemWhereTheyAreSaidTo) {
+TEST(SpecialTokens, AbsorbAdjacentSpaceIfConfigured) {
   Vocabulary vocabulary = small_byte_pair();
   vocabulary.tokens[7].takes_space_after = true;
   const auto tokenizer = make(vocabulary);
@@ -143,7 +143,7 @@ TEST(SpecialTokens, TakeTheSpaceBesideThemWhereTheyAreSaidTo) {
               ElementsAre(0, 3, 7, 0));
 }
 
-TEST(SpecialTokens, StandForNothingUnlessAskedFor) {
+TEST(SpecialTokens, DecodeToNothingUnlessRequested) {
   const auto tokenizer = make(small_byte_pair());
   EXPECT_EQ(tokenizer->decode(Ids{0, 7, 1}), "ab");
   EXPECT_EQ(tokenizer->decode(Ids{0, 7, 1}, true), "a<|im_end|>b");
@@ -167,14 +167,14 @@ TEST(SentencePiece, MergesByScoreAndFallsBackToBytes) {
   Vocabulary vocabulary = small_sentence_piece();
   vocabulary.add_bos = false;
   const auto tokenizer = make(vocabulary);
-  // "▁a" has a better score than "ab", so it is made first, and then "▁ab" of it.
+  // "▁a" has a better score than "ab", so it is merged first, and then "▁ab" from it.
   EXPECT_THAT(tokenizer->encode("ab"), ElementsAre(261));
   EXPECT_THAT(tokenizer->encode("cab"), ElementsAre(264, 265, 260));
   EXPECT_THAT(tokenizer->encode("é"), ElementsAre(264, 3 + 0xC3, 3 + 0xA9));
   EXPECT_THAT(tokenizer->encode("\xFF"), ElementsAre(264, 3 + 0xFF));
 }
 
-TEST(SentencePiece, UnknownWhereThereAreNoBytes) {
+TEST(SentencePiece, UnknownTokenIfThereAreNoBytes) {
   Vocabulary vocabulary = small_sentence_piece();
   vocabulary.add_bos = false;
   std::erase_if(vocabulary.tokens,
@@ -182,12 +182,12 @@ TEST(SentencePiece, UnknownWhereThereAreNoBytes) {
   EXPECT_THAT(make(vocabulary)->encode("é"), ElementsAre(8, 0));
 }
 
-TEST(SentencePiece, SpaceBeforeATextIsNotPartOfIt) {
+TEST(SentencePiece, TheAddedSpaceIsNotPartOfTheText) {
   Vocabulary vocabulary = small_sentence_piece();
   vocabulary.add_bos = false;
   EXPECT_EQ(make(vocabulary)->decode(Ids{1, 259, 263}), "ab");
   EXPECT_EQ(make(vocabulary)->decode(Ids{264, 259, 263}), " ab");
-  // After a special token too, as the files of this kind are used.
+  // After a special token, too, as is usual for such files.
   EXPECT_THAT(make(vocabulary)->encode("a</s>a", {.parse_special = true}),
               ElementsAre(259, 2, 259));
   vocabulary.space_prefix_once = true;
@@ -204,7 +204,7 @@ TEST(SentencePiece, SpaceBeforeATextIsNotPartOfIt) {
   EXPECT_EQ(make(vocabulary)->decode(Ids{259}), " a");
 }
 
-TEST(SentencePiece, WordsThatATokenJoinsAreNotCutApart) {
+TEST(SentencePiece, TokensThatSpanWordsAreFound) {
   Vocabulary vocabulary = small_sentence_piece();
   vocabulary.add_bos = false;
   vocabulary.tokens.push_back({.text = "b\u2581", .score = 10});
@@ -219,7 +219,7 @@ TEST(BytePair, MergesByRank) {
   EXPECT_THAT(tokenizer->encode("bc"), ElementsAre(1, 2));
 }
 
-TEST(BytePair, AWholeWordIsOneTokenWhereMergesAreIgnored) {
+TEST(BytePair, AWholeWordIsOneTokenIfMergesAreIgnored) {
   Vocabulary vocabulary = small_byte_pair();
   vocabulary.tokens.push_back({.text = "bc"});
   EXPECT_THAT(make(vocabulary)->encode("bc"), ElementsAre(1, 2));
@@ -227,7 +227,7 @@ TEST(BytePair, AWholeWordIsOneTokenWhereMergesAreIgnored) {
   EXPECT_THAT(make(vocabulary)->encode("bc"), ElementsAre(10));
 }
 
-TEST(BytePair, ComposesWhereTheVocabularyWasTrainedSo) {
+TEST(BytePair, NormalizesToNfcIfTheVocabularySaysSo) {
   Vocabulary vocabulary = small_byte_pair();
   vocabulary.tokens.push_back({.text = "\u00c3"});
   vocabulary.tokens.push_back({.text = "\u00a9"});
@@ -242,7 +242,7 @@ TEST(NoVocabulary, HasNoText) {
   EXPECT_EQ(tokenizer->decode(Ids{1, 2}), "");
 }
 
-TEST(BadVocabulary, IsNamedInOneLine) {
+TEST(BadVocabulary, IsReportedInOneLine) {
   const auto broken = [](auto change) {
     Vocabulary vocabulary = small_byte_pair();
     change(vocabulary);
@@ -252,8 +252,10 @@ TEST(BadVocabulary, IsNamedInOneLine) {
   EXPECT_THAT(broken([](auto& v) { v.merges.push_back(" a"); }), HasSubstr("not two tokens"));
   EXPECT_THAT(broken([](auto& v) { v.merges.push_back("a "); }), HasSubstr("not two tokens"));
   EXPECT_THAT(broken([](auto& v) { v.merges.push_back(""); }), HasSubstr("not two tokens"));
-  EXPECT_THAT(broken([](auto& v) { v.merges.push_back("a z"); }), HasSubstr("joins tokens that are not"));
-  EXPECT_THAT(broken([](auto& v) { v.merges.push_back("c c"); }), HasSubstr("gives a token that is not"));
+  EXPECT_THAT(broken([](auto& v) { v.merges.push_back("a z"); }),
+              HasSubstr("joins tokens that are not"));
+  EXPECT_THAT(broken([](auto& v) { v.merges.push_back("c c"); }),
+              HasSubstr("gives a token that is not"));
   EXPECT_THAT(broken([](auto& v) { v.tokens.push_back({.text = "ab"}); }), HasSubstr("twice"));
   EXPECT_THAT(broken([](auto& v) { v.bos = 100; }), HasSubstr("BOS token is 100"));
   EXPECT_THAT(broken([](auto& v) { v.end_of_generation = {100}; }), HasSubstr("100"));

@@ -1,4 +1,4 @@
-// Vocabularies to test with: the published ones beside the project, and small ones made here.
+// Vocabularies for tests: the published ones in ../shared, and small ones made here.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ inline std::string read_text(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A model file that never lay on disk.
+// A model file that exists only in memory.
 class MadeUpFile : public ModelFile {
  public:
   explicit MadeUpFile(FileKind kind = FileKind::kGguf) : ModelFile(kind, "made-up") {}
@@ -48,7 +48,7 @@ class MadeUpFile : public ModelFile {
   std::string json_, config_;
 };
 
-// The message of what must fail, in one line.
+// The message of an error that must occur; checks that it is one line.
 template <class T>
 std::string error_of(const Result<T>& result) {
   if (result.ok()) return "(no error)";
@@ -56,8 +56,8 @@ std::string error_of(const Result<T>& result) {
   return result.error().message;
 }
 
-// The published vocabularies by the names of their cases; null, with the test skipped, where they
-// are not beside the project.
+// A published vocabulary by the name of its test cases; null, so that the test is skipped, if
+// ../shared is missing.
 inline std::unique_ptr<Tokenizer> published(const std::string& name) {
   const auto folder = shared_vocabularies();
   const auto make = [&](const ModelFile& file) -> std::unique_ptr<Tokenizer> {

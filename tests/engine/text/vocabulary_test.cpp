@@ -1,4 +1,4 @@
-// Vocabularies from both kinds of files, and what is said about those that are wrong.
+// Vocabularies from both kinds of files, and error messages for bad ones.
 #include "engine/text/vocabulary.h"
 
 #include <nlohmann/json.hpp>
@@ -40,11 +40,11 @@ TEST(GgufVocabulary, SentencePieceWithItsDefaults) {
   EXPECT_THAT(vocabulary->end_of_generation, ElementsAre(2, 6));
 }
 
-TEST(GgufVocabulary, WhatEndsATurnMayBeCalledNormal) {
+TEST(GgufVocabulary, EndOfTurnTokensMayBeDeclaredNormal) {
   Gguf file("llama");
   file.set("tokenizer.ggml.token_type", std::vector<std::int64_t>{2, 3, 1, 1, 1, 1, 1})
       .set("tokenizer.ggml.eos_token_id", std::uint64_t{1})
-      .set("tokenizer.ggml.padding_token_id", std::uint64_t{7});  // nobody's
+      .set("tokenizer.ggml.padding_token_id", std::uint64_t{7});  // unused
   const auto vocabulary = read_vocabulary(file);
   ASSERT_TRUE(vocabulary.ok()) << vocabulary.error().message;
   EXPECT_THAT(vocabulary->end_of_generation, ElementsAre(1, 6));
@@ -52,7 +52,7 @@ TEST(GgufVocabulary, WhatEndsATurnMayBeCalledNormal) {
   EXPECT_EQ(vocabulary->tokens[2].kind, TokenKind::kNormal) << "</s> may be a piece of HTML";
 }
 
-TEST(GgufVocabulary, WhatTheFileSaysCounts) {
+TEST(GgufVocabulary, TheFileOverridesDefaults) {
   Gguf file("llama");
   file.set("tokenizer.ggml.bos_token_id", std::uint64_t{3})
       .set("tokenizer.ggml.eot_token_id", std::uint64_t{5})
@@ -91,7 +91,7 @@ TEST(GgufVocabulary, Phi3TokensTakeTheSpaceAfterThem) {
   EXPECT_TRUE(read_vocabulary(file)->tokens[6].takes_space_after);
 }
 
-TEST(GgufVocabulary, NoneIsNoError) {
+TEST(GgufVocabulary, AMissingVocabularyIsNoError) {
   for (const char* model : {"no_vocab", "none"}) {
     MadeUpFile file;
     file.set("tokenizer.ggml.model", std::string(model));
@@ -101,7 +101,7 @@ TEST(GgufVocabulary, NoneIsNoError) {
   EXPECT_EQ(read_vocabulary(MadeUpFile(FileKind::kHuggingFace))->kind, VocabularyKind::kNone);
 }
 
-TEST(GgufVocabulary, BadOnesAreNamed) {
+TEST(GgufVocabulary, ErrorsNameTheProblem) {
   const auto broken = [](const char* key, MetadataValue value, const char* model = "gpt2") {
     Gguf file(model);
     file.set(std::string("tokenizer.ggml.") + key, std::move(value));
@@ -168,13 +168,13 @@ TEST(HuggingFaceVocabulary, ByteLevel) {
   EXPECT_FALSE(read_json(byte_level(), {{"add_bos_token", false}})->add_bos);
 }
 
-TEST(HuggingFaceVocabulary, MergesAsPairsAreTheSame) {
+TEST(HuggingFaceVocabulary, MergesMayBePairs) {
   Json json = byte_level();
   json["model"]["merges"] = Json::parse(R"([["a", "b"], ["ab", "b"]])");
   EXPECT_THAT(read_json(json)->merges, ElementsAre("a b", "ab b"));
 }
 
-TEST(HuggingFaceVocabulary, PretokenizersAreKnownByTheirPatterns) {
+TEST(HuggingFaceVocabulary, PretokenizersAreRecognizedByTheirPatterns) {
   Json json = byte_level();
   json["pre_tokenizer"] = {{"type", "ByteLevel"}, {"add_prefix_space", false}};
   EXPECT_EQ(read_json(json)->pretokenizer, "gpt-2");
@@ -233,7 +233,7 @@ TEST(HuggingFaceVocabulary, WhereTheSpaceGoes) {
   EXPECT_FALSE(read_json(mistral)->add_space_prefix);
 }
 
-TEST(HuggingFaceVocabulary, EveryEndThatIsListedCounts) {
+TEST(HuggingFaceVocabulary, AllListedEndTokensCount) {
   MadeUpFile file(FileKind::kHuggingFace);
   file.tokenizer(byte_level().dump(), R"({"eos_token": "<|im_end|>"})");
   file.set("tokenizer.ggml.eos_token_ids", std::vector<std::uint64_t>{5, 3, 1000});
@@ -253,7 +253,7 @@ TEST(HuggingFaceVocabulary, ChatTemplateAsTextOrList) {
   EXPECT_EQ(chat(nullptr), "");
 }
 
-TEST(HuggingFaceVocabulary, BadOnesAreNamed) {
+TEST(HuggingFaceVocabulary, ErrorsNameTheProblem) {
   const auto broken = [](auto change) {
     Json json = byte_level();
     change(json);

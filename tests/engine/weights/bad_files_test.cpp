@@ -1,6 +1,6 @@
-// Files cut off, with bits turned over, and made to lie: each is opened or refused with one line,
-// and opening takes no more memory than twice the file. The counter below is why this is a program
-// of its own.
+// Truncated files, files with flipped bits and files with false headers: each is opened or refused
+// with a one-line message, and opening takes at most twice the file's size in memory. This is a
+// program of its own because it replaces the allocator to count memory.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -52,10 +52,10 @@ using test::small_keys;
 using test::small_tensors;
 using ::testing::HasSubstr;
 
-// What a header of a few keys takes, however small the file.
+// Memory for a header of a few keys, however small the file.
 constexpr std::size_t kSmallChange = 32 * 1024;
 
-// The most memory that the object of this scope saw in use, beyond what was there before it.
+// The peak memory use during the lifetime of this object, beyond what was in use before.
 class PeakMemory {
  public:
   PeakMemory() : before_(live_bytes) { peak_bytes = before_; }
@@ -65,7 +65,7 @@ class PeakMemory {
   std::size_t before_;
 };
 
-// Opens a file from memory. What is wrong with it, or nothing.
+// Opens a file in memory. Returns what is wrong with it, or an empty string.
 std::string opened(std::string_view gguf) {
   const PeakMemory memory;
   auto file = ModelFile::from_memory(bytes_of(gguf), "x.gguf");
@@ -84,14 +84,14 @@ void put(std::string& file, std::size_t at, std::uint64_t value, std::size_t byt
   std::memcpy(file.data() + at, &value, bytes);
 }
 
-// Where the bytes of a text are, for changing what stands beside it.
+// The offset of a text in the file, for changing the bytes next to it.
 std::size_t after(const std::string& file, std::string_view text) {
   const std::size_t at = file.find(text);
   EXPECT_NE(at, std::string::npos);
   return at + text.size();
 }
 
-// Cuts the file at every fiftieth of its length. All tensors but padding are needed, so that every
+// Truncates the file at every fiftieth of its length. Everything but padding is needed, so every
 // cut must be noticed.
 void cut_off(const std::string& file) {
   for (std::size_t i = 0; i < 50; ++i) {
@@ -100,7 +100,7 @@ void cut_off(const std::string& file) {
   }
 }
 
-// Turns over single bits, mostly of the first `header` bytes; says how many files stayed valid.
+// Flips single bits, mostly in the first `header` bytes; returns how many files stayed valid.
 int flip_bits(std::string file, std::size_t header, int flips) {
   std::mt19937 random(20240704);
   int valid = 0;
@@ -125,14 +125,14 @@ TEST(BadFiles, CutOffSharedModel) {
 TEST(BadFiles, TenThousandChangedBytes) {
   const std::string file = small_gguf();
   const int valid = flip_bits(file, gguf_header(small_keys(), small_tensors()).size(), 10000);
-  // A change inside a name or a number gives another valid file; one of a length must not.
+  // A change inside a name or a number gives another valid file; a changed length must not.
   EXPECT_GT(valid, 1000);
   EXPECT_LT(valid, 9000);
 }
 
 TEST(BadFiles, ChangedBytesOfTheSharedModel) {
   if (!std::filesystem::exists(test::shared_model())) GTEST_SKIP() << "no shared model here";
-  // The keys before the vocabulary, where nearly every byte counts.
+  // The keys before the vocabulary, where nearly every byte matters.
   EXPECT_GT(flip_bits(test::read_file(test::shared_model()), 1024, 200), 0);
 }
 
@@ -261,7 +261,7 @@ TEST(BadFiles, BrokenTensors) {
               HasSubstr("tensor 'token_embd.weight' occurs twice"));
 }
 
-// Files of nothing but what costs most: still no more than twice their size.
+// Files that consist of the most expensive elements still take at most twice their size.
 TEST(BadFiles, WhatCostsMost) {
   const std::vector<std::string_view> empty(100000);
   GgufKeys keys;

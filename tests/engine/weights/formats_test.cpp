@@ -1,5 +1,5 @@
-// Golden blocks through repack and the shared headers: what is checked here is the code that
-// kernels compile. Bytes come from llama.cpp and from a random generator, values from python3-gguf.
+// Decodes golden blocks through repack and the shared headers, which are the code that kernels
+// compile. Bytes come from llama.cpp and from a random generator, values from python3-gguf.
 #include "engine/weights/formats.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::vector<std::byte> on_device(WeightFormat format, const GoldenBlocks& golden
   return device;
 }
 
-// The golden blocks as three rows, so that rows after the first are tried too.
+// The golden blocks as three rows, so that rows after the first are tested, too.
 MatrixShape three_rows(const GoldenBlocks& golden) {
   EXPECT_EQ(golden.blocks() % 3, 0u);
   return {.rows = 3, .cols = golden.values.size() / 3};
@@ -64,7 +64,7 @@ TEST_P(Format, GoldenBlocksDecodeExactly) {
   }
 }
 
-// What integer kernels compute with: the same weights, and what the table promises of scales.
+// What integer kernels use: the same weights, with scales as the table promises.
 TEST_P(QuantizedFormat, PiecesHoldTheWeights) {
   const FormatInfo& info = format_info(GetParam());
   const GoldenBlocks golden = golden_blocks(GetParam());
@@ -85,7 +85,7 @@ TEST_P(QuantizedFormat, PiecesHoldTheWeights) {
   EXPECT_EQ(halves_differ, info.piece_scales == 2);
 }
 
-// The golden blocks are of use only if they hold every integer a format has.
+// The golden blocks are useful only if they contain every integer of a format.
 TEST(Formats, GoldenBlocksHoldEveryNibbleOfTheTables) {
   for (const WeightFormat format :
        {WeightFormat::kIq4Nl, WeightFormat::kIq4Xs, WeightFormat::kMxfp4}) {
@@ -96,7 +96,7 @@ TEST(Formats, GoldenBlocksHoldEveryNibbleOfTheTables) {
       for (const std::int8_t q : unpack_piece(format, device.data(), three_rows(golden), p).q)
         seen[q + 128] = true;
     const auto count = std::count(std::begin(seen), std::end(seen), true);
-    EXPECT_EQ(count, format == WeightFormat::kMxfp4 ? 15 : 16);  // plus and minus zero are one
+    EXPECT_EQ(count, format == WeightFormat::kMxfp4 ? 15 : 16);  // plus and minus zero are the same
   }
 }
 
@@ -115,7 +115,7 @@ TEST(Formats, FloatRowsNeedNotBeWholePieces) {
 }
 
 TEST(Formats, UnknownOnesAreNotFound) {
-  EXPECT_EQ(format_from_ggml_type(4), std::nullopt);  // a type ggml gave up
+  EXPECT_EQ(format_from_ggml_type(4), std::nullopt);  // a type that ggml removed
   EXPECT_EQ(format_from_ggml_type(0xffffffffu), std::nullopt);
   EXPECT_EQ(parse_format("Q4"), std::nullopt);
   EXPECT_EQ(parse_format(""), std::nullopt);

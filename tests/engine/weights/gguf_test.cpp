@@ -79,11 +79,11 @@ TEST(Gguf, ReadsAnotherAlignment) {
 TEST(Gguf, ReadsAFileWithoutTensors) {
   std::string gguf = gguf_header(small_keys(), {});
   EXPECT_EQ(problem_of(gguf), "");
-  gguf.resize(gguf.find_last_not_of('\0') + 4);  // without the padding, too
+  gguf.resize(gguf.find_last_not_of('\0') + 4);  // without the padding
   EXPECT_EQ(problem_of(gguf), "");
 }
 
-TEST(Gguf, KeysOfTheWrongKindAreNamed) {
+TEST(Gguf, KeysOfTheWrongTypeAreNamed) {
   const std::string gguf = small_gguf();
   const auto file = ModelFile::from_memory(bytes_of(gguf), "x.gguf");
   ASSERT_TRUE(file.ok());
@@ -100,7 +100,7 @@ TEST(Gguf, KeysOfTheWrongKindAreNamed) {
   EXPECT_FALSE(metadata.text("absent")->has_value());
 }
 
-TEST(Gguf, NumbersAreConvertedWhereNothingIsLost) {
+TEST(Gguf, NumbersAreConvertedIfNothingIsLost) {
   Metadata metadata;
   metadata.set("negative", std::int64_t{-1});
   metadata.set("half", 0.5);
@@ -116,7 +116,7 @@ TEST(Gguf, NumbersAreConvertedWhereNothingIsLost) {
   EXPECT_THAT(**metadata.booleans("flags"), ElementsAre(true, false));
 }
 
-// A set of three files: the first has the keys, two have the tensors.
+// A set of three files: the first has the keys, the other two the tensors.
 class SplitGguf : public ::testing::Test {
  protected:
   static std::string name(int part) { return "m-0000" + std::to_string(part) + "-of-00003.gguf"; }
@@ -180,7 +180,7 @@ TEST_F(SplitGguf, APartInMemoryIsRefused) {
   EXPECT_THAT(problem_of(test::read_file(folder_ / name(1))), HasSubstr("one of 3 files"));
 }
 
-TEST(GgufWriter, WritesUnderItsNameOnlyWhenWhole) {
+TEST(GgufWriter, TheFileAppearsOnlyWhenComplete) {
   const test::TemporaryFolder folder;
   const auto path = folder / "x.gguf";
   const std::vector<GgufTensorPlan> tensors = {
@@ -192,7 +192,7 @@ TEST(GgufWriter, WritesUnderItsNameOnlyWhenWhole) {
     ASSERT_TRUE(writer.ok());
     ASSERT_TRUE(writer->write(bytes_of(data).subspan(0, 12)).ok());
     EXPECT_FALSE(writer->finish().ok());
-    EXPECT_FALSE(writer->write(bytes_of(data).subspan(0, 12)).ok());  // more than b has
+    EXPECT_FALSE(writer->write(bytes_of(data).subspan(0, 12)).ok());  // more bytes than b has
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   {
@@ -211,7 +211,7 @@ TEST(GgufWriter, WritesUnderItsNameOnlyWhenWhole) {
   EXPECT_FALSE((*file)->consists_of(folder / "y.gguf"));
 }
 
-TEST(GgufWriter, KeysOfAnotherFileStayAsTheyAre) {
+TEST(GgufWriter, KeysOfAnotherFileAreCopiedUnchanged) {
   const std::string gguf = small_gguf();
   const auto file = GgufFile::from_memory(bytes_of(gguf), "x.gguf");
   ASSERT_TRUE(file.ok());

@@ -50,7 +50,7 @@ class GoldenReader {
   template <class T>
   std::vector<T> take(std::size_t count) {
     std::vector<T> items(count);
-    EXPECT_LE(count * sizeof(T), content_.size() - at_) << "golden file cut short";
+    EXPECT_LE(count * sizeof(T), content_.size() - at_) << "golden file is truncated";
     if (count * sizeof(T) <= content_.size() - at_)
       std::memcpy(items.data(), content_.data() + at_, count * sizeof(T));
     at_ += count * sizeof(T);

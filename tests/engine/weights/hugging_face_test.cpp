@@ -65,7 +65,7 @@ TEST(HuggingFaceConfig, Llama) {
   EXPECT_FALSE(m.has("llama.rope.scaling.type"));
 }
 
-TEST(HuggingFaceConfig, HeadsOfTheirOwnWidthAndNoSharedOnes) {
+TEST(HuggingFaceConfig, ExplicitHeadSizeAndOneKeyHeadPerQueryHead) {
   json c = config("llama", {{"head_dim", 24}});
   c.erase("num_key_value_heads");
   const Metadata m = translated(c);
@@ -108,7 +108,7 @@ TEST(HuggingFaceConfig, Yarn) {
   EXPECT_DOUBLE_EQ(number(m, "qwen2.rope.scaling.attn_factor"), 2 / (0.1 * std::log(4.0) + 1));
 }
 
-TEST(HuggingFaceConfig, MistralHasWindowsEverywhere) {
+TEST(HuggingFaceConfig, MistralHasAWindowInEveryLayer) {
   const Metadata m = translated(config("mistral", {{"sliding_window", 128}}));
   EXPECT_EQ(**m.text("general.architecture"), "llama");
   EXPECT_EQ(number(m, "llama.attention.sliding_window"), 128);
@@ -118,7 +118,7 @@ TEST(HuggingFaceConfig, MistralHasWindowsEverywhere) {
                    .has("llama.attention.sliding_window"));
 }
 
-TEST(HuggingFaceConfig, QwenHasWindowsWhereItSaysSo) {
+TEST(HuggingFaceConfig, QwenHasWindowsWhereConfigured) {
   const json off = {
       {"sliding_window", 128}, {"use_sliding_window", false}, {"max_window_layers", 2}};
   EXPECT_FALSE(translated(config("qwen2", off)).has("qwen2.attention.sliding_window"));
@@ -145,8 +145,8 @@ TEST(HuggingFaceConfig, GemmaTwo) {
               ElementsAre(true, false, true, false));
 }
 
-// As published: next to nothing in the text half, the rest is the library's defaults.
-TEST(HuggingFaceConfig, GemmaThreeThatSeesImages) {
+// As published: the text model's settings are nearly all left to the library's defaults.
+TEST(HuggingFaceConfig, GemmaThreeMultimodal) {
   const json published = json::parse(R"({"model_type": "gemma3", "eos_token_id": [1, 106],
     "text_config": {"hidden_size": 2560, "intermediate_size": 10240, "model_type": "gemma3_text",
       "num_hidden_layers": 7, "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
@@ -198,7 +198,7 @@ TEST(HuggingFaceConfig, PhiThreeLongRope) {
   EXPECT_EQ(number(m, "phi3.attention.sliding_window"), 2047);
 }
 
-TEST(HuggingFaceConfig, SaysWhatIsWrong) {
+TEST(HuggingFaceConfig, ErrorsNameTheProblem) {
   EXPECT_THAT(config_problem(config("mamba")),
               HasSubstr("'mamba' is not supported; the supported ones are "));
   EXPECT_THAT(config_problem(json::array()), HasSubstr("not an object"));
@@ -254,7 +254,7 @@ TEST(HuggingFaceNames, Tensors) {
   EXPECT_EQ(gguf_tensor_name("model.layers.1.mlp.gate_up_proj.weight", phi), "blk.1.ffn_up.weight");
   EXPECT_EQ(gguf_tensor_name("model.layers.1.self_attn.qkv_proj.weight", phi),
             "blk.1.attn_qkv.weight");
-  // What is no part of the text model, and what nobody knows.
+  // Tensors that are not part of the text model, and unknown ones.
   EXPECT_EQ(gguf_tensor_name("vision_tower.vision_model.x.weight", gemma), std::nullopt);
   EXPECT_EQ(gguf_tensor_name("multi_modal_projector.x.weight", gemma), std::nullopt);
   EXPECT_EQ(gguf_tensor_name("model.layers.0.self_attn.rotary_emb.inv_freq", llama), std::nullopt);
@@ -333,7 +333,7 @@ TEST_F(HuggingFaceFolderTest, TiedEmbeddings) {
   EXPECT_THAT(problem_of(open()), HasSubstr("'lm_head.weight' is missing"));
 }
 
-TEST_F(HuggingFaceFolderTest, WithoutWeightsThereIsStillText) {
+TEST_F(HuggingFaceFolderTest, WithoutWeightsTheTokenizerStillWorks) {
   folder_.write("tokenizer.json", "{}");
   EXPECT_EQ(problem_of(open()), "");
   std::filesystem::remove(folder_ / "config.json");
@@ -342,7 +342,7 @@ TEST_F(HuggingFaceFolderTest, WithoutWeightsThereIsStillText) {
   EXPECT_THAT(problem_of(open()), HasSubstr("config.json"));
 }
 
-TEST_F(HuggingFaceFolderTest, SaysWhatIsWrong) {
+TEST_F(HuggingFaceFolderTest, ErrorsNameTheProblem) {
   folder_.write("pytorch_model.bin", "x");
   EXPECT_THAT(problem_of(open()), HasSubstr("only *.safetensors"));
   folder_.write("model.safetensors", "x");

@@ -1,4 +1,4 @@
-// Files to open: small models made here, folders that go away again, and the shared models.
+// Files for tests: small models made here, temporary folders, and the models in ../shared.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace hearth::test {
 
-// A folder of its own, removed with everything in it.
+// A temporary folder, removed with everything in it.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -55,7 +55,7 @@ inline std::filesystem::path shared_model() {
   return std::filesystem::path(HEARTH_SOURCE_DIR) / "../shared/models/stories15M-Q8_0.gguf";
 }
 
-// The keys of a small model, one of each kind.
+// The keys of a small model, one of each type.
 inline GgufKeys small_keys() {
   static constexpr std::array<std::string_view, 4> kTokens = {"<unk>", "<s>", "", "a\nb"};
   static constexpr std::array<float, 4> kScores = {0, 0.5f, -1, -2.25f};
@@ -109,7 +109,8 @@ inline std::string safetensors(std::string_view header, std::size_t data_bytes) 
   return file;
 }
 
-// What is wrong with a file; empty if nothing is. A message is one line that begins with the file.
+// The error of opening a file; empty if there is none. Checks that it is one line that begins with
+// the file's name.
 inline std::string problem_of(const Result<std::unique_ptr<ModelFile>>& file) {
   if (file.ok()) return {};
   const std::string& message = file.error().message;

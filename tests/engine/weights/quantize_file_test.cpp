@@ -37,7 +37,7 @@ TEST(QuantizeMix, NamesOfTypes) {
   EXPECT_THAT(quantize_type_names(), HasSubstr("Q4_K_S, Q4_K_M"));
 }
 
-// What llama-quantize gives a model of 8 layers.
+// The formats that llama-quantize gives a model of 8 layers.
 TEST(QuantizeMix, TensorsThatMatterGetMoreBits) {
   const MixModel model{.layers = 8, .heads_per_kv_head = 2, .has_output = true};
   std::string down, value, small_down, small_value;
@@ -69,7 +69,7 @@ TEST(QuantizeMix, ATiedEmbeddingIsTheOutput) {
   EXPECT_EQ(mixed("Q4_K_M", tied, "token_embd.weight", 288), "Q8_0");
 }
 
-TEST(QuantizeMix, RowsThatNoBlockDivides) {
+TEST(QuantizeMix, RowsThatAreNotAMultipleOfABlock) {
   const MixModel model{.layers = 8, .has_output = true};
   EXPECT_EQ(mixed("Q4_K_M", model, "blk.1.ffn_up.weight", 288), "Q5_0");
   EXPECT_EQ(mixed("Q5_K_S", model, "blk.1.ffn_up.weight", 288), "Q5_1");
@@ -80,7 +80,7 @@ TEST(QuantizeMix, RowsThatNoBlockDivides) {
   EXPECT_EQ(mixed("Q4_K_M", model, "blk.1.ffn_up.weight", 40), "F16");
 }
 
-TEST(QuantizeMix, VectorsAndNormsStay) {
+TEST(QuantizeMix, VectorsAndNormsKeepTheirFormat) {
   const QuantizeType type = *find_quantize_type("Q4_K_M");
   for (const ModelTensor& kept :
        {tensor("output_norm.weight", 1, 512), tensor("blk.0.attn_q_norm.weight", 2, 512),
@@ -88,7 +88,7 @@ TEST(QuantizeMix, VectorsAndNormsStay) {
     EXPECT_EQ(mixed_format(type, {}, kept), WeightFormat::kF32) << kept.name;
 }
 
-// A model of random weights, with tensors of all kinds.
+// A model with random weights and tensors of all kinds.
 class QuantizeFile : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -120,7 +120,7 @@ class QuantizeFile : public ::testing::Test {
 
   test::TemporaryFolder folder_;
   std::filesystem::path in_ = folder_ / "in.gguf", out_ = folder_ / "out.gguf";
-  // The first takes several batches of rows, the last one not a whole one.
+  // The first needs several batches of rows, the last one less than one.
   std::vector<GgufTensorPlan> tensors_ = {
       {.name = "token_embd.weight", .format = WeightFormat::kF32, .rows = 10001, .cols = 256},
       {.name = "blk.0.ffn_down.weight", .format = WeightFormat::kF32, .rows = 3, .cols = 288},
@@ -159,14 +159,14 @@ TEST_F(QuantizeFile, GivesTheBytesOfQuantizeRow) {
   EXPECT_EQ((**(*out)->metadata().texts("tokenizer.ggml.tokens"))[3], "a\nb");
 }
 
-TEST_F(QuantizeFile, SaysTheSameWithAnyNumberOfThreads) {
+TEST_F(QuantizeFile, IsTheSameWithAnyNumberOfThreads) {
   write_model();
   ASSERT_TRUE(run(in_, out_, "Q8_0", 1).ok());
   ASSERT_TRUE(run(in_, folder_ / "three.gguf", "Q8_0", 3).ok());
   EXPECT_EQ(test::read_file(out_), test::read_file(folder_ / "three.gguf"));
 }
 
-TEST_F(QuantizeFile, BackAndForthLosesNothingTwice) {
+TEST_F(QuantizeFile, QuantizingAgainLosesNothingMore) {
   write_model();
   ASSERT_TRUE(run(in_, out_, "Q8_0").ok());
   ASSERT_TRUE(run(out_, folder_ / "f32.gguf", "F32").ok());
@@ -194,7 +194,7 @@ TEST_F(QuantizeFile, LeavesNothingBehindWhenItFails) {
   EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
 }
 
-TEST_F(QuantizeFile, StopsWhenItIsToldTo) {
+TEST_F(QuantizeFile, StopsOnRequest) {
   write_model();
   const auto model = GgufFile::open(in_);
   ASSERT_TRUE(model.ok());
@@ -208,12 +208,12 @@ TEST_F(QuantizeFile, StopsWhenItIsToldTo) {
   ASSERT_FALSE(report.ok());
   EXPECT_THAT(report.error().message, HasSubstr("stopped"));
   EXPECT_EQ(calls, 3);
-  EXPECT_EQ(reached, 1u) << "it asks within a tensor, too";
+  EXPECT_EQ(reached, 1u) << "it also asks within a tensor";
   const auto entries = std::filesystem::directory_iterator(folder_.path());
   EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
 }
 
-TEST_F(QuantizeFile, ReplacesNothingButPlainFiles) {
+TEST_F(QuantizeFile, ReplacesOnlyRegularFiles) {
   write_model();
   const auto pipe = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Quantize, AsClose,
 TEST_P(AsClose, AsLlamaCpp) {
   const auto rows = golden_rows();
   const auto golden = golden_blocks(GetParam());
-  // Formats with a minimum have a search of their own, which is better.
+  // Formats with a minimum have their own search, which is better.
   const bool affine = GetParam() == WeightFormat::kQ2K || GetParam() == WeightFormat::kQ4K ||
                       GetParam() == WeightFormat::kQ5K;
   const double most = affine ? 1.0 : 1.02;
@@ -96,7 +96,7 @@ TEST_P(EveryFormat, KeepsZerosAndSurvivesExtremes) {
   }
 }
 
-// The sums of the search for a minimum cancel almost wholly here.
+// Here the sums of the search for a minimum cancel almost completely.
 TEST_P(EveryFormat, KeepsWeightsThatAreNearlyEqual) {
   std::vector<float> row(512);
   for (const float value : {-1.0f, 1.0f}) {

@@ -1,5 +1,5 @@
-// That repacking loses nothing and writes where it should. That it brings the bits into the order
-// which the shared headers read is what the golden blocks of formats_test show.
+// Repacking loses nothing and writes where it should. formats_test checks, with golden blocks, that
+// the bits are in the order that the shared headers read.
 #include "engine/weights/repack.h"
 
 #include <array>
@@ -17,7 +17,7 @@ INSTANTIATE_TEST_SUITE_P(Weights, Repack, testing::ValuesIn(test::every_format()
                          test::FormatName());
 
 constexpr std::byte kPoison{0xa5};
-constexpr std::size_t kBlocks = 1237;  // more than a batch of any format, and no round number
+constexpr std::size_t kBlocks = 1237;  // more than a batch of any format, and not a multiple of one
 
 std::vector<std::byte> random_file(const FormatInfo& info, std::size_t blocks) {
   std::mt19937 random(7);
@@ -53,8 +53,8 @@ TEST_P(Repack, FillsTheLayoutAndNothingElse) {
   for (std::size_t i = layout.total_bytes; i < device.size(); ++i) ASSERT_EQ(device[i], kPoison);
 }
 
-// As a loader does it: ranges of blocks as they come, each into its place in every plane.
-TEST_P(Repack, RangesOfBlocksMakeTheWhole) {
+// As a loader does it: ranges of blocks, each into its place in every plane.
+TEST_P(Repack, RangesOfBlocksGiveTheWhole) {
   const FormatInfo& info = format_info(GetParam());
   const auto file = random_file(info, kBlocks);
   const DeviceLayout layout = device_layout(GetParam(), kBlocks);
@@ -99,7 +99,7 @@ TEST(Repack, FloatFormatsAreUnchanged) {
   }
 }
 
-TEST(Repack, NoBlocksAreFine) {
+TEST(Repack, ZeroBlocksAreFine) {
   repack_matrix(WeightFormat::kQ4K, {}, {});
   EXPECT_EQ(device_layout(WeightFormat::kQ4K, 0).total_bytes, 0u);
 }

@@ -20,7 +20,7 @@ std::string problem_of(std::string_view header, std::size_t data_bytes,
   return tensors.ok() ? "" : tensors.error().message;
 }
 
-// The middle of {"a": ...}, for what may be wrong with one tensor.
+// Builds {"a": ...} with the given fields, for errors in one tensor.
 std::string entry_problem(std::string_view entry) {
   return problem_of(R"({"a":)" + std::string(entry) + "}", 16);
 }
@@ -53,7 +53,7 @@ TEST(Safetensors, ReadsTensors) {
   EXPECT_EQ((*tensors)[3].rows, 6u);
 }
 
-TEST(Safetensors, LeavesOutWhatItIsTold) {
+TEST(Safetensors, LeavesOutTensorsOnRequest) {
   const auto not_a = [](std::string_view name) {
     return name == "a" ? std::nullopt : std::optional("x." + std::string(name));
   };
@@ -66,7 +66,7 @@ TEST(Safetensors, LeavesOutWhatItIsTold) {
   EXPECT_EQ(tensors->front().name, "x.b");
 }
 
-TEST(Safetensors, SaysWhatIsWrongWithATensor) {
+TEST(Safetensors, NamesTheErrorInATensor) {
   EXPECT_EQ(entry_problem(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,16]})"), "");
   EXPECT_THAT(entry_problem(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,12]})"),
               HasSubstr("tensor 'a' has 12 bytes instead of 16"));
@@ -100,14 +100,14 @@ TEST(Safetensors, SaysWhatIsWrongWithATensor) {
   EXPECT_THAT(entry_problem("null"), HasSubstr("null where none belongs"));
 }
 
-TEST(Safetensors, SaysWhereTensorsOverlap) {
+TEST(Safetensors, NamesOverlappingTensors) {
   EXPECT_THAT(problem_of(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},)"
                          R"("b":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}})",
                          16),
               HasSubstr("tensors 'a' and 'b' overlap"));
 }
 
-TEST(Safetensors, SaysWhatIsWrongWithTheHeader) {
+TEST(Safetensors, NamesTheErrorInTheHeader) {
   EXPECT_THAT(problem_of(R"({"a":{"dtype":"F32",)", 0), HasSubstr("byte 2"));
   EXPECT_THAT(problem_of(R"({"a":{"dtype":"F32",)", 0), HasSubstr("not valid JSON"));
   EXPECT_THAT(problem_of("[]", 0), HasSubstr("does not begin with {"));
