@@ -26,13 +26,13 @@
 
 #include "common/attention_constants.glsl"
 #include "common/attention_kv.glsl"
-#include "common/attention_place.glsl"
+#include "common/attention_work.glsl"
 #include "common/attention_score.glsl"
-#include "common/attention_merge.glsl"
+#include "common/attention_merge_splits.glsl"
 #include "common/attention_rope.glsl"
 #include "common/attention_run.glsl"
 #include "common/attention_softmax.glsl"
-#include "common/attention_join.glsl"
+#include "common/attention_merge_subgroups.glsl"
 
 void find_rows(Place place, out Rows rows) {
   const float scale = query_scale();
@@ -49,15 +49,15 @@ void find_rows(Place place, out Rows rows) {
   }
 }
 
-void leave_rows(Place place, inout Softmax soft) {
-  join_streams(soft);
+void emit_rows(Place place, inout Softmax soft) {
+  merge_streams(soft);
   if (gl_SubgroupInvocationID >= kLanes) return;
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
     [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
       const uint chunk = slice_chunk(c);
       if (chunk >= kRowChunks) break;
       [[unroll]] for (uint i = 0; i < kChunkVectors; ++i)
-        leave_vector(place, gl_SubgroupID, r, chunk * kChunkVectors + i,
+        emit_quad(place, gl_SubgroupID, r, chunk * kChunkVectors + i,
                      soft.sums[r * kSliceVectors + c * kChunkVectors + i],
                      vec2(soft.max_score[r], soft.weight_sum[r]));
     }

@@ -26,9 +26,9 @@ layout(constant_id = 6) const float kScale = 1.0;
 const uint kSubgroups = 1;  // of a group
 
 #include "common/attention_kv.glsl"
-#include "common/attention_place.glsl"
+#include "common/attention_work.glsl"
 #include "common/attention_score.glsl"
-#include "common/attention_merge.glsl"
+#include "common/attention_merge_splits.glsl"
 
 const uint kSubgroupSize = gl_WorkGroupSize.x;
 const uint kUnits = (kRowVectors + kSubgroupSize - 1) / kSubgroupSize;

@@ -39,13 +39,13 @@ layout(constant_id = 12) const float kScale = 1.0;
 const uint kRows = kSubgroups * kM;
 
 #include "common/attention_kv.glsl"
-#include "common/attention_place.glsl"
+#include "common/attention_work.glsl"
 #include "common/attention_score.glsl"
-#include "common/attention_merge.glsl"
+#include "common/attention_merge_splits.glsl"
 
 // Shared memory is counted in pieces of 16 bytes: eight halves or four floats. Rows have one more
 // than they need, so that rows below each other lie in different banks.
-const uint kTileStride = kHeadSize / kHalves + 1;  // of a key or value
+const uint kTileStride = kHeadSize / kVecHalves + 1;  // of a key or value
 const uint kValues = kKeys * kTileStride;          // where the values begin
 const uint kScoreStride = kKeys / 4 + 1;
 
@@ -58,10 +58,10 @@ shared vec2 row_stats[kRows];
 const uint kDepth = kHeadSize / kK;
 const uint kColumns = kHeadSize / kN;
 const uint kKeyColumns = kKeys / kN;
-const uint kThreads = kSubgroups * kSubgroupSize;
-const uint kLoads = (kKeys * kRowChunks + kThreads - 1) / kThreads;  // of keys, by an invocation
+const uint kInvocations = kSubgroups * kSubgroupSize;
+const uint kLoads = (kKeys * kRowChunks + kInvocations - 1) / kInvocations;  // of keys, by an invocation
 const uint kRowLanes = kSubgroupSize / kM;
-const uint kLanePieces = kKeys / kHalves / kRowLanes;  // of a row's weights, by a lane
+const uint kLanePieces = kKeys / kVecHalves / kRowLanes;  // of a row's weights, by a lane
 const uint kLaneVectors = 2 * kLanePieces;             // of its scores
 
 // A row keeps its max until a score is this much above it, so that sums are rarely rescaled. A
@@ -85,7 +85,7 @@ KvChunk next_values[kLoads];
 
 // Which chunk of the tile an invocation loads: x = key, y = chunk of the row.
 uvec2 load_place(uint load) {
-  const uint at = load * kThreads + gl_LocalInvocationID.x;
+  const uint at = load * kInvocations + gl_LocalInvocationID.x;
   return uvec2(at / kRowChunks, at % kRowChunks);
 }
 
@@ -115,7 +115,7 @@ void store_tile() {
   [[unroll]] for (uint load = 0; load < kLoads; ++load) {
     const uvec2 at = load_place(load);
     if (at.x < kKeys) {
-      const uint piece = at.x * kTileStride + at.y * (kChunkElements / kHalves);
+      const uint piece = at.x * kTileStride + at.y * (kChunkElements / kVecHalves);
       store_chunk(piece, next_keys[load]);
       store_chunk(kValues + piece, next_values[load]);
     }
@@ -134,7 +134,7 @@ struct Row {
 // The queries of a subgroup's rows, through its part of the scores, kKeys columns at a time.
 void load_queries(Place place, uint first_row, out MatrixA q[kDepth]) {
   const float scale = query_scale();
-  const uint row_pieces = kKeys / kHalves;
+  const uint row_pieces = kKeys / kVecHalves;
   [[unroll]] for (uint column = 0; column < kHeadSize; column += kKeys) {
     for (uint at = gl_SubgroupInvocationID; at < kM * row_pieces; at += kSubgroupSize) {
       const uint row = first_row + at / row_pieces;
@@ -149,7 +149,7 @@ void load_queries(Place place, uint first_row, out MatrixA q[kDepth]) {
     subgroup_shared_barrier();
     [[unroll]] for (uint k = 0; k < kKeys / kK; ++k) {
       if (column + k * kK < kHeadSize)
-        coopMatLoad(q[column / kK + k], scores, first_row * kScoreStride + k * (kK / kHalves),
+        coopMatLoad(q[column / kK + k], scores, first_row * kScoreStride + k * (kK / kVecHalves),
                     kScoreStride, gl_CooperativeMatrixLayoutRowMajor);
     }
     subgroup_shared_barrier();
@@ -161,7 +161,7 @@ void multiply_keys(MatrixA q[kDepth], out MatrixSum products[kKeyColumns]) {
   [[unroll]] for (uint d = 0; d < kDepth; ++d) {
     [[unroll]] for (uint n = 0; n < kKeyColumns; ++n) {
       MatrixB keys;
-      coopMatLoad(keys, tile, n * kN * kTileStride + d * (kK / kHalves), kTileStride,
+      coopMatLoad(keys, tile, n * kN * kTileStride + d * (kK / kVecHalves), kTileStride,
                   gl_CooperativeMatrixLayoutColumnMajor);
       products[n] = coopMatMulAdd(q[d], keys, products[n]);
     }
@@ -171,11 +171,11 @@ void multiply_keys(MatrixA q[kDepth], out MatrixSum products[kKeyColumns]) {
 void add_values(uint first_row, inout MatrixSum sums[kColumns]) {
   [[unroll]] for (uint k = 0; k < kKeys / kK; ++k) {
     MatrixA weight;
-    coopMatLoad(weight, scores, first_row * kScoreStride + k * (kK / kHalves), kScoreStride,
+    coopMatLoad(weight, scores, first_row * kScoreStride + k * (kK / kVecHalves), kScoreStride,
                 gl_CooperativeMatrixLayoutRowMajor);
     [[unroll]] for (uint n = 0; n < kColumns; ++n) {
       MatrixB values;
-      coopMatLoad(values, tile, kValues + k * kK * kTileStride + n * (kN / kHalves), kTileStride,
+      coopMatLoad(values, tile, kValues + k * kK * kTileStride + n * (kN / kVecHalves), kTileStride,
                   gl_CooperativeMatrixLayoutRowMajor);
       sums[n] = coopMatMulAdd(weight, values, sums[n]);
     }
@@ -198,7 +198,7 @@ void weigh_products(MatrixSum products[kKeyColumns], MatrixSum maxes, uint first
     [[unroll]] for (uint i = 0; i < maxes.length(); ++i)
       products[n][i] = exp2(products[n][i] - maxes[i]);
     weight_sums += products[n];
-    coopMatStore(MatrixHalf(products[n]), scores, first_row * kScoreStride + n * (kN / kHalves),
+    coopMatStore(MatrixHalf(products[n]), scores, first_row * kScoreStride + n * (kN / kVecHalves),
                  kScoreStride, gl_CooperativeMatrixLayoutRowMajor);
   }
 }

@@ -11,8 +11,8 @@
 
 layout(local_size_x_id = 0) in;
 
-void take_halves() {
-  const uint row_vecs = params.width / kHalves;
+void convert_row() {
+  const uint row_vecs = params.width / kVecHalves;
   if (gl_GlobalInvocationID.x >= row_vecs) return;
   const uint i = gl_WorkGroupID.y * row_vecs + gl_GlobalInvocationID.x;
   F32x4 x = F32x4(params.x);
@@ -21,6 +21,6 @@ void take_halves() {
 
 void main() {
   chain_wait();
-  take_halves();
+  convert_row();
   chain_done();
 }

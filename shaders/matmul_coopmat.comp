@@ -27,12 +27,12 @@
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #include "common/kernel.glsl"
-#define HALVES_ALONE  // see quant/piece.h
+#define LOAD_HALVES_SINGLY  // see quant/piece.h
 #include "quant/glsl.h"
 #include "weight_format.h"
 #include "common/activation.glsl"
 #include "common/halves.glsl"
-#include "common/weight_unit.glsl"
+#include "common/weight_chunk_f16.glsl"
 #include "params/matmul.h"
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
@@ -58,7 +58,7 @@ layout(constant_id = 17) const uint kShare = 1;
 
 // Shared memory is counted in 16 bytes. Rows have one more than they need, so that rows below each
 // other lie in different banks.
-const uint kRowVecs = kTileInputs / kHalves;
+const uint kRowVecs = kTileInputs / kVecHalves;
 const uint kStride = kRowVecs + 1;
 const uint kXVecs = kTileRows * kStride;
 const uint kOperandVecs = kXVecs + kTileOutputs * kStride;
@@ -67,7 +67,7 @@ const uint kSubgroupsAcross = kTileOutputs / kSubgroupOutputs;
 const uint kFragmentsDown = kSubgroupRows / kFragmentRows;
 const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
 const uint kSlotFragments = 1;
-#include "common/coopmat_slot.glsl"
+#include "common/coopmat_staging.glsl"
 // Operands: x [kTileRows, kTileInputs], then weights [kTileOutputs, kTileInputs]. In the end slots, for
 // results on their way out, or a row of fragments of sums a subgroup where gates and ups meet.
 const uint kMetFragments = kFragmentsAcross % 2 == 0 ? 1 : kFragmentsAcross;  // of a subgroup
@@ -75,7 +75,7 @@ const uint kOutFragments = kGate == kGateNone ? 1 : kMetFragments;
 const uint kSumVecs = kSubgroups * kOutFragments * kSlotVecs;
 shared uvec4 tiles[kOperandVecs > kSumVecs ? kOperandVecs : kSumVecs];
 
-const uint kWidth = gl_WorkGroupSize.x / kSubgroups;  // of a subgroup
+const uint kSubgroupSize = gl_WorkGroupSize.x / kSubgroups;  // of a subgroup
 const uint kSums = kFragmentsDown * kFragmentsAcross;
 const uint kSlices = kTileInputs / kFragmentInputs;
 #define Fragment \
@@ -128,7 +128,7 @@ void find_starts(inout Source source) {
   [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
     const uint row = min(source.first_row + index / kRowVecs, params.rows - 1);
-    source.vecs[i] = row * (params.inputs / kHalves) + index % kRowVecs;
+    source.vecs[i] = row * (params.inputs / kVecHalves) + index % kRowVecs;
   }
 }
 
@@ -150,19 +150,19 @@ void fetch_weights(inout Unit units[kUnitSlots], uint slot, Source source, uint 
 }
 
 void fetch_x(inout uvec4 xs[kVecSlots], uint slot, Source source, uint k) {
-  const uint vecs = params.inputs / kHalves;
+  const uint vecs = params.inputs / kVecHalves;
   [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
     if (kRound != 0) {
-      xs[slot * kVecLoads + i] = load_x(source.vecs[i] + k / kHalves);
+      xs[slot * kVecLoads + i] = load_x(source.vecs[i] + k / kVecHalves);
       continue;
     }
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
     const uint row = min(source.first_row + index / kRowVecs, params.rows - 1);
-    xs[slot * kVecLoads + i] = load_x(row * vecs + min(k / kHalves + index % kRowVecs, vecs - 1));
+    xs[slot * kVecLoads + i] = load_x(row * vecs + min(k / kVecHalves + index % kRowVecs, vecs - 1));
   }
 }
 
-void keep_weights(Unit units[kUnitSlots], uint slot, Source source, uint k) {
+void stage_weights(Unit units[kUnitSlots], uint slot, Source source, uint k) {
   [[unroll]] for (uint i = 0; i < kUnitLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
     if (is_below(index, kUnits)) {
@@ -174,10 +174,10 @@ void keep_weights(Unit units[kUnitSlots], uint slot, Source source, uint k) {
   }
 }
 
-void keep_x(uvec4 xs[kVecSlots], uint slot, uint k) {
+void stage_x(uvec4 xs[kVecSlots], uint slot, uint k) {
   [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
-    const bool inside = kRound != 0 || k + index % kRowVecs * kHalves < params.inputs;
+    const bool inside = kRound != 0 || k + index % kRowVecs * kVecHalves < params.inputs;
     if (is_below(index, kVecs))
       tiles[index / kRowVecs * kStride + index % kRowVecs] =
           inside ? xs[slot * kVecLoads + i] : uvec4(0);
@@ -191,7 +191,7 @@ void multiply(inout Fragment sums[kSums]) {
   const uint w_start = kXVecs + column * kStride;
   for (uint block = 0; block < kTileInputs; block += kUnroll * kFragmentInputs) {
     [[unroll]] for (uint u = 0; u < kUnroll; ++u) {
-      const uint k = (block + u * kFragmentInputs) / kHalves;
+      const uint k = (block + u * kFragmentInputs) / kVecHalves;
       FragmentX x[kFragmentsDown];
       [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
         coopMatLoad(x[i], tiles, x_start + i * kFragmentRows * kStride + k, kStride,
@@ -210,7 +210,7 @@ void multiply(inout Fragment sums[kSums]) {
 void load_slice(out FragmentX x[kFragmentsDown], out FragmentW w[kFragmentsAcross], uint slice) {
   const uint row = gl_SubgroupID / kSubgroupsAcross * kSubgroupRows;
   const uint column = gl_SubgroupID % kSubgroupsAcross * kSubgroupOutputs;
-  const uint k = slice * kFragmentInputs / kHalves;
+  const uint k = slice * kFragmentInputs / kVecHalves;
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
     coopMatLoad(x[i], tiles, (row + i * kFragmentRows) * kStride + k, kStride,
                 gl_CooperativeMatrixLayoutRowMajor);
@@ -233,8 +233,8 @@ void multiply_rounds(inout Fragment sums[kSums], inout Unit units[kUnitSlots],
   const uint last = begin + (steps - 1) * kTileInputs;
   FragmentX even_x[kFragmentsDown], odd_x[kFragmentsDown];
   FragmentW even_w[kFragmentsAcross], odd_w[kFragmentsAcross];
-  keep_weights(units, 0, source, begin);
-  keep_x(xs, 0, begin);
+  stage_weights(units, 0, source, begin);
+  stage_x(xs, 0, begin);
   fetch_weights(units, 0, source, min(begin + kAhead * kTileInputs, last));
   fetch_x(xs, 0, source, min(begin + kTileInputs, last));
   barrier();
@@ -253,8 +253,8 @@ void multiply_rounds(inout Fragment sums[kSums], inout Unit units[kUnitSlots],
       }
       barrier();  // every subgroup has its fragments
       const uint slot = (r + 1) % kAhead;
-      keep_weights(units, slot, source, k + kTileInputs);
-      keep_x(xs, 0, k + kTileInputs);
+      stage_weights(units, slot, source, k + kTileInputs);
+      stage_x(xs, 0, k + kTileInputs);
       fetch_weights(units, slot, source, min(k + (kAhead + 1) * kTileInputs, last));
       fetch_x(xs, 0, source, min(k + 2 * kTileInputs, last));
       barrier();
@@ -301,8 +301,8 @@ void main() {
       if (step >= steps) break;
       const uint k = begin + step * kTileInputs;
       barrier();  // the last step's operands may still be read
-      keep_weights(units, a, source, k);
-      keep_x(xs, a, k);
+      stage_weights(units, a, source, k);
+      stage_x(xs, a, k);
       // Only now, not before the barrier: measured, loads before it hold it up.
       barrier();
       const uint next = min(k + kAhead * kTileInputs, last);

@@ -14,7 +14,7 @@
 #include "common/kernel.glsl"
 #include "quant/glsl.h"
 #include "weight_format.h"
-#include "common/weight_chunk.glsl"
+#include "common/weight_chunk_f32.glsl"
 #include "params/matmul.h"
 #include "common/matmul_output.glsl"
 

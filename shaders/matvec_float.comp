@@ -11,7 +11,7 @@
 #include "quant/glsl.h"
 #include "weight_format.h"
 #include "common/activation.glsl"
-#include "common/weight_chunk.glsl"
+#include "common/weight_chunk_f32.glsl"
 #include "params/matmul.h"
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"

@@ -2,7 +2,7 @@
 // params/matmul.h.
 //
 // A group of teams (common/team.glsl) whose lanes each have kPieces pieces of 32 weights. The group makes
-// integers of 15 bits and a sign of x once (common/split.glsl), for all of its teams, and they stay in
+// integers of 15 bits and a sign of x once (common/quantize_x.glsl), for all of its teams, and they stay in
 // registers; each piece of weights is then summed exactly. While one round's weights are multiplied the
 // next one's are on their way, and the first ones before this kernel waits for x.
 //   groups = [ceil(results / (kRounds * kTeams * kResults)), ceil(rows / kRows), 1]
@@ -35,7 +35,7 @@ vec4 x_quad(uint64_t x, uint quad) {
   }
   return values;
 }
-#include "common/split.glsl"
+#include "common/quantize_x.glsl"
 
 float dot_piece(Piece w, SplitPiece x) {
   int high0 = 0, high1 = 0, low0 = 0, low1 = 0;
@@ -86,11 +86,11 @@ void multiply_round(RawPiece w[kRoundPieces], SplitPiece x[kXPieces], uint round
         sums[o * kRows + r] += dot_piece(piece, x[r * kPieces + i]);
     }
   }
-  keep_sums(sums, round);
+  stage_sums(sums, round);
 }
 
 void main() {
-  const uint team_lane = group_lane() % kTeamLanes;
+  const uint team_lane = workgroup_lane() % kTeamLanes;
   const uint first_row = gl_WorkGroupID.y * kRows;
   const uint pieces = params.inputs / kPieceWeights;  // in a row
   const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
@@ -115,7 +115,7 @@ void main() {
     [[unroll]] for (uint i = 0; i < kRoundPieces; ++i) w[i] = next[i];
   }
 
-  if (kNorm != 0) keep_squares(row_squares);
+  if (kNorm != 0) stage_squares(row_squares);
   barrier();  // they, and sums
   store_results(kNorm != 0 ? norm_scale(kSubgroups) : 1.0, residuals, first_row);
   results_done();

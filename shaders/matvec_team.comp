@@ -11,7 +11,7 @@
 #include "quant/glsl.h"
 #include "weight_format.h"
 #include "common/activation.glsl"
-#include "common/weight_chunk.glsl"
+#include "common/weight_chunk_f32.glsl"
 #include "params/matmul.h"
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
@@ -61,7 +61,7 @@ float dot_weight(Chunk w, vec4 x[kXVecs], uint c) {
 }
 
 void main() {
-  const uint team_lane = group_lane() % kTeamLanes, chunk = min(team_lane, kRowChunks - 1);
+  const uint team_lane = workgroup_lane() % kTeamLanes, chunk = min(team_lane, kRowChunks - 1);
 
   Places places = places_of(team_first(0, own_team()), chunk);
   Chunk w[kRoundChunks];
@@ -84,7 +84,7 @@ void main() {
       squares += dot(x[i], x[i]);
       x[i] *= norm[i];
     }
-    keep_squares(squares);
+    stage_squares(squares);
   }
 
   float sums[kSums];
@@ -97,13 +97,13 @@ void main() {
         w[o * kChunks + c] = weight_at(places, o, c, chunk);
       }
     }
-    keep_sums(sums, round);
+    stage_sums(sums, round);
   }
   [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
     sums[o] = 0.0;
     [[unroll]] for (uint c = 0; c < kChunks; ++c) sums[o] += dot_weight(w[o * kChunks + c], x, c);
   }
-  keep_sums(sums, kRounds - 1);
+  stage_sums(sums, kRounds - 1);
 
   barrier();  // sums, and squares
   store_results(kNorm != 0 ? norm_scale(kTeamSubgroups) : 1.0, residuals, 0);

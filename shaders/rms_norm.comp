@@ -48,7 +48,7 @@ float addend(F32 residual, uint i) {
 }
 
 float norm_scale(float squares) {
-  const float scale = inversesqrt(group_add(squares) / float(params.width) + params.epsilon);
+  const float scale = inversesqrt(workgroup_add(squares) / float(params.width) + params.epsilon);
   if (kKeepScales != 0 && gl_LocalInvocationIndex == 0)
     F32(params.scales).at[gl_WorkGroupID.x] = scale;
   return scale;

@@ -64,7 +64,7 @@ void write_query(F32x4 to) {
 }
 
 // One head of q, k or v, whose row is at `position` and whose KV goes to `block`.
-void take_head(uint which, uint row, uint block) {
+void process_head(uint which, uint row, uint block) {
   const bool is_query = which < kHeads;
   const bool is_key = !is_query && which < kHeads + kKvHeads;
   which -= is_query ? 0 : is_key ? kHeads : kHeads + kKvHeads;
@@ -99,6 +99,6 @@ void main() {
     block = U32(params.block_tables).at[sequence.block_table + position / kBlockTokens];
   }
   chain_wait();
-  if (has_head) take_head(which, row, block);
+  if (has_head) process_head(which, row, block);
   chain_done();
 }

@@ -107,7 +107,7 @@ void append(SamplingRow wanted, uint token) {
   uint at = length;
   for (uint i = gl_LocalInvocationID.x; i < length; i += gl_WorkGroupSize.x)
     if (history.at[i].token == token) at = i;
-  at = group_min(at);
+  at = workgroup_min(at);
   if (gl_LocalInvocationID.x != 0) return;
   if (at < length) {
     ++history.at[at].count;
@@ -208,7 +208,7 @@ void pick_token(SamplingRow wanted) {
     }
     Look look = look_at_row(row, search, fill_bins, first_bin, last_bin);
     if (shared_out) {
-      if (!join_groups(tally, look.tokens)) return;
+      if (!merge_workgroups(tally, look.tokens)) return;
       shared_out = false;
       row.first_segment = 0;
       row.end_segment = row.segment_count;
@@ -254,7 +254,7 @@ void pick_token(SamplingRow wanted) {
         Weighing(row, keep_min_p(row, wanted, cut), wanted.inverse_temperature);
     pick.kept = weigh_blocks(weighing, shared_out ? gl_WorkGroupID.x : 0,
                              shared_out ? gl_NumWorkGroups.x : 1);
-    if (shared_out && !join_groups(tally, pick.kept)) return;
+    if (shared_out && !merge_workgroups(tally, pick.kept)) return;
     const Drawn drawn = draw_token(weighing, draw(wanted, sum_bins()));
     pick.key = drawn.key;
     pick.id = drawn.id;

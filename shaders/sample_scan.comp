@@ -20,7 +20,7 @@
 #include "common/sampling_views.glsl"
 #include "common/sampling_summary.glsl"
 #include "params/sample_scan.h"
-#include "common/last_group.glsl"
+#include "common/last_workgroup.glsl"
 #include "common/chain.glsl"
 
 layout(constant_id = 1) const uint kTiles = 1;
@@ -162,9 +162,9 @@ void scan(SamplingRow row) {
       segments.at[first] = segment_key;
     }
   }
-  const uint chunk_key = group_max(best.key);
+  const uint chunk_key = workgroup_max(best.key);
   const uvec2 least =
-      group_min(uvec2(best.key == chunk_key ? best.id : 0xffffffffu, best.lowest_key));
+      workgroup_min(uvec2(best.key == chunk_key ? best.id : 0xffffffffu, best.lowest_key));
 
   uvec2 sum = uvec2(0);
   if (chunk_key > kMinusInfinityKey) {
@@ -178,11 +178,11 @@ void scan(SamplingRow row) {
                           largest);
     }
   }
-  sum = group_sum(sum);
+  sum = workgroup_sum(sum);
   const uint64_t chunks = params.chunks + uint64_t(row_index) * gl_NumWorkGroups.x * 20;
   if (lane == 0)
     SamplingChunks(chunks).at[chunk] = SamplingChunk(chunk_key, least.x, least.y, sum.x, sum.y);
-  if (kPicks != 0 && is_last_group(params.counts, row_index, gl_NumWorkGroups.x) &&
+  if (kPicks != 0 && is_last_workgroup(params.counts, row_index, gl_NumWorkGroups.x) &&
       gl_SubgroupID == 0)
     pick_first(row, row_index, chunks);
 }

@@ -1,4 +1,4 @@
-// The kernel of attention_direct.comp, whose comment says what it does, and of attention_direct_model.comp.
+// The kernel of attention_direct.comp, whose comment says what it does, and of attention_direct_emulated.comp.
 #ifndef HEARTH_ATTENTION_DIRECT_GLSL
 #define HEARTH_ATTENTION_DIRECT_GLSL
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -11,10 +11,10 @@
 #include "common/fragment_lanes.glsl"
 #include "common/attention_constants.glsl"
 #include "common/attention_kv.glsl"
-#include "common/attention_place.glsl"
+#include "common/attention_work.glsl"
 #include "common/attention_score.glsl"
-#include "common/attention_merge.glsl"
-#include "common/attention_join.glsl"
+#include "common/attention_merge_splits.glsl"
+#include "common/attention_merge_subgroups.glsl"
 #include "common/attention_rope.glsl"
 #include "common/attention_fragments.glsl"
 
@@ -42,29 +42,29 @@ struct Run {
 uint next_kv_row;  // of the block that the run to be loaded next is in
 
 // Which of a run's sixteen a lane's keys and values are.
-uint own_key(uint i) { return own_lane() / 4 + i * 8; }
-uint own_value(uint i) { return own_lane() % 4 * 2 + i % 2 + i / 2 * 8; }
+uint own_key(uint i) { return lane_id() / 4 + i * 8; }
+uint own_value(uint i) { return lane_id() % 4 * 2 + i % 2 + i / 2 * 8; }
 
 void load_key(inout Run run, uint i, uint kv_row) {
-  WRITTEN_OUT for (uint c = 0; c < kKeyChunks; ++c)
+  UNROLL for (uint c = 0; c < kKeyChunks; ++c)
     run.keys[i * kKeyChunks + c] =
-        load_chunk(params.keys, params.key_scales, kv_row, c * 4 + own_lane() % 4);
+        load_chunk(params.keys, params.key_scales, kv_row, c * 4 + lane_id() % 4);
 }
 
 // Lanes past the end of a row repeat its last chunk, and their sums are dropped.
 void load_value(inout Run run, uint i, uint kv_row) {
-  WRITTEN_OUT for (uint c = 0; c < kValueChunks; ++c)
+  UNROLL for (uint c = 0; c < kValueChunks; ++c)
     run.values[i * kValueChunks + c] =
         load_chunk(params.values, params.value_scales, kv_row,
-                   min(c * 8 + own_lane() / 4, kRowChunks - 1));
+                   min(c * 8 + lane_id() / 4, kRowChunks - 1));
 }
 
 void load_run(Place place, uint first, out Run run) {
   run.first = first;
   const uint kv_row = next_kv_row;
-  WRITTEN_OUT for (uint i = 0; i < 2; ++i)
+  UNROLL for (uint i = 0; i < 2; ++i)
     load_key(run, i, kv_row + inside(place, first + own_key(i)) % kBlockTokens);
-  WRITTEN_OUT for (uint i = 0; i < 4; ++i)
+  UNROLL for (uint i = 0; i < 4; ++i)
     load_value(run, i, kv_row + inside(place, first + own_value(i)) % kBlockTokens);
   next_kv_row = block_rows(place, min(first + kStep, place.item.key_end - 1));
 }
@@ -74,23 +74,23 @@ uint first_run(Place place) { return place.item.key_begin / kRun * kRun; }
 // The first key of the subgroup's, which goes on as long as there are any. In the model all do as long
 // as the first has one.
 uint run_base(Place place) {
-#ifdef MODEL_FRAGMENTS
+#ifdef EMULATE_FRAGMENTS
   return first_run(place);
 #else
-  return first_run(place) + own_subgroup() * kRun;
+  return first_run(place) + subgroup_id() * kRun;
 #endif
 }
 
 void load_first_run(Place place, out Run run) {
-  const uint first = first_run(place) + own_subgroup() * kRun;
+  const uint first = first_run(place) + subgroup_id() * kRun;
   next_kv_row = block_rows(place, min(first, place.item.key_end - 1));
   load_run(place, first, run);
 }
 
 void load_token(Place place, inout Run run) {
-  WRITTEN_OUT for (uint i = 0; i < 2; ++i)
+  UNROLL for (uint i = 0; i < 2; ++i)
     if (inside(place, run.first + own_key(i)) == position) load_key(run, i, token_row);
-  WRITTEN_OUT for (uint i = 0; i < 4; ++i)
+  UNROLL for (uint i = 0; i < 4; ++i)
     if (inside(place, run.first + own_value(i)) == position) load_value(run, i, token_row);
 }
 
@@ -103,9 +103,9 @@ struct Rows {
 void find_rows(Place place, out Rows rows) {
   rows.visible = row_keys(place, 0);
   const float scale = query_scale();
-  const uint row = own_lane() / 4;
-  WRITTEN_OUT for (uint s = 0; s < kSlices; ++s) {
-    const uint chunk = s / kChunkSlices * 4 + own_lane() % 4;
+  const uint row = lane_id() / 4;
+  UNROLL for (uint s = 0; s < kSlices; ++s) {
+    const uint chunk = s / kChunkSlices * 4 + lane_id() % 4;
     const vec4 q = query_vector(place, min(row, kRows - 1), chunk * kChunkSlices + s % kChunkSlices);
     rows.q[s] = row < kRows ? pack_halves(q * scale, vec4(0.0)).xy : uvec2(0);
   }
@@ -126,10 +126,10 @@ void begin_softmax(out Softmax soft) {
 vec4 multiply_keys(Run run, Rows rows) {
   Fragment scores[2];
   [[unroll]] for (uint i = 0; i < 2; ++i) scores[i] = Fragment(0.0);
-  WRITTEN_OUT for (uint s = 0; s < kSlices; ++s) {
+  UNROLL for (uint s = 0; s < kSlices; ++s) {
     FragmentA x;
     set_a(x, words_of_a(rows.q[s], uvec2(0)));
-    WRITTEN_OUT for (uint i = 0; i < 2; ++i) {
+    UNROLL for (uint i = 0; i < 2; ++i) {
       const uint at = s % kChunkSlices;
       const uvec4 halves = chunk_halves(run.keys[i * kKeyChunks + s / kChunkSlices], at / 2);
       FragmentB w;
@@ -141,9 +141,9 @@ vec4 multiply_keys(Run run, Rows rows) {
 }
 
 // The two queries that the lane has sums of, and what lanes that have scores of them know.
-uint sum_query(uint e) { return own_lane() % 4 * 2 + e; }
+uint sum_query(uint e) { return lane_id() % 4 * 2 + e; }
 vec2 of_sum_queries(float value) {
-  return vec2(of_lane(value, sum_query(0) * 4), of_lane(value, sum_query(1) * 4));
+  return vec2(shuffle_from(value, sum_query(0) * 4), shuffle_from(value, sum_query(1) * 4));
 }
 
 // Scores to weights. Sums of queries whose max grows are rescaled.
@@ -174,43 +174,43 @@ vec4 weigh(vec4 scores, Rows rows, uint first, inout Softmax soft) {
 void add_values(Run run, vec4 weights, inout Softmax soft) {
   FragmentB w;
   set_b(w, pack_halves(weights, vec4(0.0)).xy);
-  WRITTEN_OUT for (uint c = 0; c < kValueChunks * kChunkVecs; ++c) {
+  UNROLL for (uint c = 0; c < kValueChunks * kChunkVecs; ++c) {
     uvec4 halves[4];
     [[unroll]] for (uint i = 0; i < 4; ++i)
       halves[i] = chunk_halves(run.values[i * kValueChunks + c / kChunkVecs], c % kChunkVecs);
-    WRITTEN_OUT for (uint d = 0; d < kHalves; d += 2) {
+    UNROLL for (uint d = 0; d < kVecHalves; d += 2) {
       uvec2 rows[2];
       [[unroll]] for (uint e = 0; e < 2; ++e)
         rows[e] = uvec2(pair_word(halves[0], halves[1], d + e), pair_word(halves[2], halves[3], d + e));
       FragmentA values;
       set_a(values, words_of_a(rows[0], rows[1]));
-      const uint n = (c * kHalves + d) / 2;
+      const uint n = (c * kVecHalves + d) / 2;
       soft.sums[n] = coopMatMulAdd(values, w, soft.sums[n]);
     }
   }
 }
 
-void take_run(Run run, Rows rows, inout Softmax soft) {
+void process_run(Run run, Rows rows, inout Softmax soft) {
   const vec4 weights = weigh(multiply_keys(run, rows), rows, run.first, soft);
   add_values(run, weights, soft);
 }
 
 // A lane has a whole chunk of every eight, of two queries.
-void leave_rows(Place place, Softmax soft) {
+void emit_rows(Place place, Softmax soft) {
   const vec2 max_scores = of_sum_queries(soft.max_score);
   const vec2 weight_sums = of_sum_queries(quad_sum(soft.weight_sum));
   [[unroll]] for (uint e = 0; e < 2; ++e) {
     const uint row = sum_query(e);
     const vec2 stats = vec2(max_scores[e], weight_sums[e]);
     if (row >= kRows) continue;
-    WRITTEN_OUT for (uint c = 0; c < kValueChunks * kChunkVecs; ++c) {
-      const uint chunk = c / kChunkVecs * 8 + own_lane() / 4;
+    UNROLL for (uint c = 0; c < kValueChunks * kChunkVecs; ++c) {
+      const uint chunk = c / kChunkVecs * 8 + lane_id() / 4;
       if (chunk >= kRowChunks) continue;
       [[unroll]] for (uint v = 0; v < 2; ++v) {
-        const uint n = (c * kHalves + v * 4) / 2;
+        const uint n = (c * kVecHalves + v * 4) / 2;
         const vec4 sum = vec4(soft.sums[n][e], soft.sums[n][e + 2], soft.sums[n + 1][e],
                               soft.sums[n + 1][e + 2]);
-        leave_vector(place, own_subgroup(), row,
+        emit_quad(place, subgroup_id(), row,
                      chunk * kChunkVectors + c % kChunkVecs * 2 + v, sum, stats);
       }
     }

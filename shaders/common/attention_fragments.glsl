@@ -6,7 +6,7 @@
 #define HEARTH_ATTENTION_FRAGMENTS_GLSL
 #include "common/lane_exchange.glsl"
 
-const uint kChunkVecs = kChunkElements / kHalves;  // of 16 bytes
+const uint kChunkVecs = kChunkElements / kVecHalves;  // of 16 bytes
 
 // Eight elements of a chunk as halves.
 uvec4 chunk_halves(KvChunk chunk, uint vec) {
@@ -24,12 +24,12 @@ const float kSlack = 8.0;
 
 // Over the four lanes that share rows.
 float quad_max(float value) {
-  value = max(value, from_lane(value, 1));
-  return max(value, from_lane(value, 2));
+  value = max(value, shuffle_xor(value, 1));
+  return max(value, shuffle_xor(value, 2));
 }
 float quad_sum(float value) {
-  value += from_lane(value, 1);
-  return value + from_lane(value, 2);
+  value += shuffle_xor(value, 1);
+  return value + shuffle_xor(value, 2);
 }
 
 #endif

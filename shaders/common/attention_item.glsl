@@ -2,29 +2,29 @@
 // roped, where that is to be done, every subgroup takes its runs of keys, and what they have is joined.
 //
 // Include last; needs Run, Rows and Softmax, and what a kernel does with them: load_first_run(),
-// load_run(), load_token(), run_base(), find_rows(), begin_softmax(), take_run(), leave_rows(); kStep,
+// load_run(), load_token(), run_base(), find_rows(), begin_softmax(), process_run(), emit_rows(); kStep,
 // the keys from a run to the next.
 #ifndef HEARTH_ATTENTION_ITEM_GLSL
 #define HEARTH_ATTENTION_ITEM_GLSL
 
 // Takes every key of the item that is the subgroup's. `run` is the first.
-void take_item(Place place, Run run, Rows rows, inout Softmax soft) {
+void process_item(Place place, Run run, Rows rows, inout Softmax soft) {
   const uint last_key = place.item.key_end - 1;
   uint base = run_base(place);
   if (kOverlap != 0) {
     for (; base <= last_key; base += 2 * kStep) {
       Run next;
       load_run(place, run.first + kStep, next);
-      take_run(run, rows, soft);
+      process_run(run, rows, soft);
       if (base + kStep > last_key) break;
       load_run(place, next.first + kStep, run);
-      take_run(next, rows, soft);
+      process_run(next, rows, soft);
     }
   } else if (base <= last_key) {
-    take_run(run, rows, soft);
+    process_run(run, rows, soft);
     for (base += kStep; base <= last_key; base += kStep) {
       load_run(place, run.first + kStep, run);
-      take_run(run, rows, soft);
+      process_run(run, rows, soft);
     }
   }
 }
@@ -54,9 +54,9 @@ void main() {
     find_rows(place, rows);
     Softmax soft;
     begin_softmax(soft);
-    take_item(place, run, rows, soft);
-    leave_rows(place, soft);
-    join_subgroups(place);
+    process_item(place, run, rows, soft);
+    emit_rows(place, soft);
+    merge_subgroups(place);
     merge_splits(place);
   }
   chain_done();

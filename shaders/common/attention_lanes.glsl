@@ -1,4 +1,4 @@
-// The kernel of attention_lanes.comp, whose comment says what it does, and of attention_lanes_model.comp.
+// The kernel of attention_lanes.comp, whose comment says what it does, and of attention_lanes_emulated.comp.
 #ifndef HEARTH_ATTENTION_LANES_GLSL
 #define HEARTH_ATTENTION_LANES_GLSL
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -18,27 +18,27 @@ layout(constant_id = 9) const uint kForm = 0;    // kFormFloats or kFormHalves
 layout(constant_id = 10) const uint kHeads = 1;
 layout(constant_id = 11) const uint kKvHeads = 1;
 layout(constant_id = 12) const float kScale = 1.0;
-const uint kWidth = 32;  // of a subgroup
+const uint kSubgroupSize = 32;  // of a subgroup
 const uint kRows = kSubgroups * 16;
 
 #include "common/attention_kv.glsl"
-#include "common/attention_place.glsl"
+#include "common/attention_work.glsl"
 #include "common/attention_score.glsl"
-#include "common/attention_merge.glsl"
+#include "common/attention_merge_splits.glsl"
 #include "common/attention_fragments.glsl"
 
 const uint kSlices = kHeadSize / 16;  // fragments along a head
 const uint kColumns = kHeadSize / 8;  // and across it
 const uint kBlocks = kKeys / 16;
 const uint kScores = kKeys / 8;  // fragments across a tile's keys
-const uint kThreads = kSubgroups * kWidth;
+const uint kInvocations = kSubgroups * kSubgroupSize;
 
 // Shared memory is counted in 16 bytes, a lane's words. Keys are [16 keys, slices, places of lanes], as
 // matmul_wide has its weights: words of a key, and of the one eight further on. Values are [32 keys,
 // columns, places of lanes]: a lane's words of the first and of the second sixteen keys, in columns
 // from the ninth on the other way round.
-const uint kKeyVecs = kBlocks * kSlices * kWidth;
-shared uvec4 tile[kKeyVecs + kBlocks / 2 * kColumns * kWidth];
+const uint kKeyVecs = kBlocks * kSlices * kSubgroupSize;
+shared uvec4 tile[kKeyVecs + kBlocks / 2 * kColumns * kSubgroupSize];
 
 // Where a key's words lie that lane 4 * key + lane reads; in every other pair of slices xor kSecond.
 const uint kSecond = 3;
@@ -49,19 +49,19 @@ uint place_of(uint key, uint lane) {
 // An invocation brings chunks of keys eight apart together, and of the four values that a lane has of
 // sixteen: of keys 2 * lane and the next, and of the two that are eight further on.
 const uint kPairs = kKeys / 2 * kRowChunks, kQuads = kKeys / 4 * kRowChunks;
-const uint kPairLoads = (kPairs + kThreads - 1) / kThreads;
-const uint kQuadLoads = (kQuads + kThreads - 1) / kThreads;
+const uint kPairLoads = (kPairs + kInvocations - 1) / kInvocations;
+const uint kQuadLoads = (kQuads + kInvocations - 1) / kInvocations;
 const uint kKeyLoads = 2 * kPairLoads, kValueLoads = 4 * kQuadLoads;
 
 // x = the first key of the pair, y = chunk.
 uvec2 pair_place(uint i) {
-  const uint pair = gl_LocalInvocationIndex + i * kThreads, row = pair / kRowChunks;
+  const uint pair = gl_LocalInvocationIndex + i * kInvocations, row = pair / kRowChunks;
   return uvec2(row / 8 * 16 + row % 8, pair % kRowChunks);
 }
 
 // x = which sixteen keys, y = chunk, z = lane.
 uvec3 quad_place(uint i) {
-  const uint quad = gl_LocalInvocationIndex + i * kThreads, rest = quad / kRowChunks;
+  const uint quad = gl_LocalInvocationIndex + i * kInvocations, rest = quad / kRowChunks;
   return uvec3(rest % kBlocks, quad % kRowChunks, rest / kBlocks);
 }
 
@@ -76,12 +76,12 @@ void find_blocks(out uint blocks[kOwnBlocks], Place place, uint first_key) {
 
 void load_tile(out KvChunk keys[kKeyLoads], out KvChunk values[kValueLoads],
                uint blocks[kOwnBlocks], Place place, uint first_key) {
-  WRITTEN_OUT for (uint i = 0; i < kKeyLoads; ++i) {
+  UNROLL for (uint i = 0; i < kKeyLoads; ++i) {
     const uvec2 at = pair_place(i / 2);
     const uint slot = inside(place, first_key + at.x + i % 2 * 8) % kBlockTokens;
     keys[i] = load_chunk(params.keys, params.key_scales, blocks[i / 2] + slot, at.y);
   }
-  WRITTEN_OUT for (uint i = 0; i < kValueLoads; ++i) {
+  UNROLL for (uint i = 0; i < kValueLoads; ++i) {
     const uvec3 at = quad_place(i / 4);
     const uint key = at.x * 16 + at.z * 2 + i % 2 + i % 4 / 2 * 8;
     const uint slot = inside(place, first_key + key) % kBlockTokens;
@@ -91,31 +91,31 @@ void load_tile(out KvChunk keys[kKeyLoads], out KvChunk values[kValueLoads],
 }
 
 void store_keys(KvChunk keys[kKeyLoads]) {
-  WRITTEN_OUT for (uint i = 0; i < kPairLoads; ++i) {
+  UNROLL for (uint i = 0; i < kPairLoads; ++i) {
     const uvec2 at = pair_place(i);
-    if (kPairs % kThreads != 0 && at.x >= kKeys) continue;
-    WRITTEN_OUT for (uint v = 0; v < kChunkVecs; ++v) {
+    if (kPairs % kInvocations != 0 && at.x >= kKeys) continue;
+    UNROLL for (uint v = 0; v < kChunkVecs; ++v) {
       const uint vec = at.y * kChunkVecs + v;
-      const uint place = (at.x / 16 * kSlices + vec / 4 * 2) * kWidth +
+      const uint place = (at.x / 16 * kSlices + vec / 4 * 2) * kSubgroupSize +
                          (place_of(at.x % 8, vec % 4) ^ (vec / 4 % 2 * kSecond));
       const uvec4 upper = chunk_halves(keys[2 * i], v), lower = chunk_halves(keys[2 * i + 1], v);
       tile[place] = uvec4(upper.xy, lower.xy);
-      tile[place + kWidth] = uvec4(upper.zw, lower.zw);
+      tile[place + kSubgroupSize] = uvec4(upper.zw, lower.zw);
     }
   }
 }
 
 void store_values(KvChunk values[kValueLoads]) {
-  WRITTEN_OUT for (uint i = 0; i < kQuadLoads; ++i) {
+  UNROLL for (uint i = 0; i < kQuadLoads; ++i) {
     const uvec3 at = quad_place(i);
-    if (kQuads % kThreads != 0 && at.z >= 4) continue;
-    WRITTEN_OUT for (uint v = 0; v < kChunkVecs; ++v) {
+    if (kQuads % kInvocations != 0 && at.z >= 4) continue;
+    UNROLL for (uint v = 0; v < kChunkVecs; ++v) {
       const uint column = at.y * kChunkVecs + v;
-      const uint start = kKeyVecs + (at.x / 2 * kColumns + column) * kWidth;
+      const uint start = kKeyVecs + (at.x / 2 * kColumns + column) * kSubgroupSize;
       const bool first = at.x % 2 == column / 8 % 2;
       uvec4 vecs[4];
-      WRITTEN_OUT for (uint k = 0; k < 4; ++k) vecs[k] = chunk_halves(values[4 * i + k], v);
-      WRITTEN_OUT for (uint d = 0; d < 8; ++d) {
+      UNROLL for (uint k = 0; k < 4; ++k) vecs[k] = chunk_halves(values[4 * i + k], v);
+      UNROLL for (uint d = 0; d < 8; ++d) {
         const uvec2 words = uvec2(pair_word(vecs[0], vecs[1], d), pair_word(vecs[2], vecs[3], d));
         const uint place = start + ((d * 4 + at.z) ^ column % 8);
         if (first) tile[place].xy = words;
@@ -137,7 +137,7 @@ void load_queries(Place place, uint first, out uvec4 q[kSlices]) {
   const float scale = query_scale();
   F32x4 upper = query_row(place, first), lower = query_row(place, first + 8);
   [[unroll]] for (uint s = 0; s < kSlices; ++s) {
-    const uint vector = s / 2 * 8 + own_lane() % 4 * 2 + s % 2;
+    const uint vector = s / 2 * 8 + lane_id() % 4 * 2 + s % 2;
     const uvec2 high = pack_halves(upper.at[vector] * scale, vec4(0.0)).xy;
     const uvec2 low = pack_halves(lower.at[vector] * scale, vec4(0.0)).xy;
     q[s] = words_of_a(high, low);
@@ -145,13 +145,13 @@ void load_queries(Place place, uint first, out uvec4 q[kSlices]) {
 }
 
 void multiply_keys(uvec4 q[kSlices], out Fragment scores[kScores]) {
-  const uint place = place_of(own_lane() / 4, own_lane() % 4);
+  const uint place = place_of(lane_id() / 4, lane_id() % 4);
   [[unroll]] for (uint j = 0; j < kScores; ++j) scores[j] = Fragment(0.0);
-  WRITTEN_OUT for (uint s = 0; s < kSlices; ++s) {
+  UNROLL for (uint s = 0; s < kSlices; ++s) {
     FragmentA x;
     set_a(x, q[s]);
-    WRITTEN_OUT for (uint b = 0; b < kBlocks; ++b) {
-      const uvec4 words = tile[(b * kSlices + s) * kWidth + (place ^ (s / 2 % 2 * kSecond))];
+    UNROLL for (uint b = 0; b < kBlocks; ++b) {
+      const uvec4 words = tile[(b * kSlices + s) * kSubgroupSize + (place ^ (s / 2 % 2 * kSecond))];
       FragmentB left, right;
       set_b(left, words.xy);
       set_b(right, words.zw);
@@ -171,7 +171,7 @@ void weigh(inout Fragment scores[kScores], inout Fragment sums[kColumns], inout 
   if (masked) {
     [[unroll]] for (uint j = 0; j < kScores; ++j) {
       [[unroll]] for (uint e = 0; e < 4; ++e) {
-        const uint key = first_key + j * 8 + own_lane() % 4 * 2 + e % 2;
+        const uint key = first_key + j * 8 + lane_id() % 4 * 2 + e % 2;
         const uvec2 visible = rows.visible[e / 2];
         if (key < visible.x || key >= visible.y) scores[j][e] = kMasked;
       }
@@ -210,10 +210,10 @@ void add_values(Fragment scores[kScores], inout Fragment sums[kColumns]) {
     }
     set_a(weights[b], words);
   }
-  WRITTEN_OUT for (uint n = 0; n < kColumns; ++n) {
-    WRITTEN_OUT for (uint b = 0; b < kBlocks; b += 2) {
+  UNROLL for (uint n = 0; n < kColumns; ++n) {
+    UNROLL for (uint b = 0; b < kBlocks; b += 2) {
       const uvec4 words =
-          tile[kKeyVecs + (b / 2 * kColumns + n) * kWidth + (own_lane() ^ n % 8)];
+          tile[kKeyVecs + (b / 2 * kColumns + n) * kSubgroupSize + (lane_id() ^ n % 8)];
       FragmentB first, second;
       set_b(first, n / 8 % 2 == 0 ? words.xy : words.zw);
       set_b(second, n / 8 % 2 == 0 ? words.zw : words.xy);
@@ -226,15 +226,15 @@ void add_values(Fragment scores[kScores], inout Fragment sums[kColumns]) {
 // Two neighbouring lanes have four neighbouring elements of both rows: one writes the upper's, the
 // other the lower's.
 void write_sums(Place place, Fragment sums[kColumns], Rows rows) {
-  const uint odd = own_lane() % 2, row = rows.first + odd * 8;
+  const uint odd = lane_id() % 2, row = rows.first + odd * 8;
   const vec2 stats = vec2(rows.max_score[odd], rows.weight_sum[odd]);
-  WRITTEN_OUT for (uint n = 0; n < kColumns; ++n) {
+  UNROLL for (uint n = 0; n < kColumns; ++n) {
     const vec2 upper = vec2(sums[n][0], sums[n][1]), lower = vec2(sums[n][2], sums[n][3]);
     const vec2 given = odd == 0 ? lower : upper;
-    const vec2 taken = vec2(from_lane(given.x, 1), from_lane(given.y, 1));
+    const vec2 taken = vec2(shuffle_xor(given.x, 1), shuffle_xor(given.y, 1));
     const vec4 value = odd == 0 ? vec4(upper, taken) : vec4(taken, lower);
     if (has_row(place, row))
-      write_vector(place, row, n * 2 + own_lane() % 4 / 2, value, stats);
+      write_vector(place, row, n * 2 + lane_id() % 4 / 2, value, stats);
   }
 }
 
@@ -246,7 +246,7 @@ void attend(Place place) {
   load_tile(keys, values, blocks, place, first_tile);
   find_blocks(blocks, place, first_tile + kKeys);
   Rows rows;
-  rows.first = own_subgroup() * 16 + own_lane() / 4;
+  rows.first = subgroup_id() * 16 + lane_id() / 4;
   [[unroll]] for (uint r = 0; r < 2; ++r) {
     rows.visible[r] = row_keys(place, rows.first + r * 8);
     rows.max_score[r] = kNoMax;

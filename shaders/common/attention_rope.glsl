@@ -1,7 +1,7 @@
 // What rope_kv.comp does, by the workgroup of attention that needs it: for a token that is its
 // sequence's only one in the step, and all heads that share a KV head.
 //
-// Include after attention_constants.glsl, attention_kv.glsl and attention_place.glsl.
+// Include after attention_constants.glsl, attention_kv.glsl and attention_work.glsl.
 #ifndef HEARTH_ATTENTION_ROPE_GLSL
 #define HEARTH_ATTENTION_ROPE_GLSL
 #include "common/fences.glsl"
@@ -13,12 +13,12 @@ shared vec4 shared_q[kRoped != 0 ? kRows * kRowVectors : 1];
 
 // Vector `vector` of a row's query.
 vec4 query_vector(Place place, uint row, uint vector) {
-  if (kRoped != 0) return shared_q[min(row, kGroup - 1) * kRowVectors + vector];
+  if (kRoped != 0) return shared_q[min(row, kHeadsPerKvHead - 1) * kRowVectors + vector];
   return query_row(place, row).at[vector];
 }
 
 // A subgroup of the device a task: the heads of q, then the token's key and its value.
-const uint kKeyTask = kGroup, kTasks = kGroup + 2;
+const uint kKeyTask = kHeadsPerKvHead, kTasks = kHeadsPerKvHead + 2;
 const uint kTaskSubgroups = gl_WorkGroupSize.x / kSubgroupSize;
 const uint kOwnTasks = (kTasks + kTaskSubgroups - 1) / kTaskSubgroups;
 
@@ -94,12 +94,12 @@ void rope_quads(inout Quads quads, Turns turns) {
   }
 }
 
-void keep_query(Quads quads, uint task) {
+void stage_query(Quads quads, uint task) {
   [[unroll]] for (uint i = 0; i < kOwnQuads; ++i)
     if (own_quad(i) < kHeadQuads) shared_q[task * kRowVectors + own_quad(i)] = quads.x[i];
 }
 
-void keep_token(Quads quads, bool is_key) {
+void write_token(Quads quads, bool is_key) {
   [[unroll]] for (uint step = 0; step < kSteps; ++step) {
     vec4 x[kLaneQuads];
     [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) x[i] = quads.x[step * kLaneQuads + i];
@@ -122,11 +122,11 @@ void rope_token(Place place, Turns turns) {
       rope_quads(heads[t], turns);
     }
     if (task < kKeyTask)
-      keep_query(heads[t], task);
+      stage_query(heads[t], task);
     else if (task < kTasks && place.item.key_end > position)
-      keep_token(heads[t], is_key);
+      write_token(heads[t], is_key);
   }
-  meet_group();
+  sync_workgroup();
 }
 
 #endif

@@ -19,7 +19,7 @@ struct Softmax {
 };
 
 // Takes the keys and values of a run into account.
-void take_run(Run run, Rows rows, inout Softmax soft) {
+void process_run(Run run, Rows rows, inout Softmax soft) {
   float score[kRun * kRows];
   [[unroll]] for (uint i = 0; i < kRun * kRows; ++i) score[i] = 0.0;
   [[unroll]] for (uint k = 0; k < kRun; ++k) {
@@ -83,7 +83,7 @@ void begin_softmax(out Softmax soft) {
 }
 
 // The streams of a subgroup become one.
-void join_streams(inout Softmax soft) {
+void merge_streams(inout Softmax soft) {
   [[unroll]] for (uint offset = kLanes; offset < kSubgroupSize; offset *= 2) {
     [[unroll]] for (uint r = 0; r < kRows; ++r) {
       const float new_max = max(soft.max_score[r], subgroupShuffleXor(soft.max_score[r], offset));

@@ -18,7 +18,7 @@ uint chain_add(uint64_t place) {
 }
 
 // By one invocation of the group.
-void await_arrivals() {
+void wait_for_arrivals() {
   ChainCount before = ChainCount((params.chain_place & ~uint64_t(kChainStride - 1)) - kChainStride);
   while (atomicLoad(before.value, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed) < params.chain_wait) {}
 }
@@ -26,10 +26,10 @@ void await_arrivals() {
 void chain_wait() {
   if (kChained == 0 || params.chain_wait == 0) return;
   if (gl_LocalInvocationIndex == 0) {
-    await_arrivals();
+    wait_for_arrivals();
     fence_queue();
   }
-  meet_group();
+  sync_workgroup();
 }
 
 // The same for a kernel that reads what dispatches before wrote through fresh views alone (kernel.glsl),
@@ -39,8 +39,8 @@ void chain_wait() {
 // what was sent out before the count was.
 void chain_wait_fresh() {
   if (kChained == 0 || params.chain_wait == 0) return;
-  if (gl_LocalInvocationIndex == 0) await_arrivals();
-  meet_group();
+  if (gl_LocalInvocationIndex == 0) wait_for_arrivals();
+  sync_workgroup();
 }
 
 // By one invocation, which knows of all that the group wrote.
@@ -55,7 +55,7 @@ void arrive() {
 
 void chain_done() {
   if (kChained == 0 || params.chain_place == 0) return;
-  meet_group();
+  sync_workgroup();
   if (gl_LocalInvocationIndex == 0) arrive();
 }
 

@@ -2,12 +2,12 @@
 // params/matmul.h says done to them, into parts for matmul_reduce.comp, or, where groups share the
 // tile, first to the one of them that is done last.
 //
-// Include after everything else of such a kernel: expects its constants, coopmat_slot.glsl, its Place
+// Include after everything else of such a kernel: expects its constants, coopmat_staging.glsl, its Place
 // and its `tiles`, which have room for a slot a subgroup.
 #ifndef HEARTH_COOPMAT_STORE_GLSL
 #define HEARTH_COOPMAT_STORE_GLSL
-#define SHARED_BEFORE tiles[0].x
-#include "common/last_group.glsl"
+#define LAST_WORKGROUP_SCRATCH tiles[0].x
+#include "common/last_workgroup.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonly buffer HalfQuads {
   uvec2 at[];
@@ -17,9 +17,9 @@ layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonl
 void store_parts(Fragment sums[kSums], uint64_t to, uint first, uint stride, uint end) {
   F32x4 parts = F32x4(to);
   [[unroll]] for (uint f = 0; f < kSums; ++f) {
-    const uint row = own_subgroup() / kSubgroupsAcross * kSubgroupRows +
+    const uint row = subgroup_id() / kSubgroupsAcross * kSubgroupRows +
                      f / kFragmentsAcross * kFragmentRows;
-    const uint column = own_subgroup() % kSubgroupsAcross * kSubgroupOutputs +
+    const uint column = subgroup_id() % kSubgroupsAcross * kSubgroupOutputs +
                         f % kFragmentsAcross * kFragmentOutputs;
     if (column < end)
       coopMatStore(sums[f], parts.at, (first + row * stride + column) / 4, stride / 4,
@@ -41,7 +41,7 @@ void store_gated_vec(uint row, uint n, vec4 value) {
 }
 
 // Where this subgroup's slot has four neighbouring results of a row.
-uint slot_vec(uint row, uint vec) { return own_subgroup() * kSlotVecs + row * kSlotStride + vec; }
+uint slot_vec(uint row, uint vec) { return subgroup_id() * kSlotVecs + row * kSlotStride + vec; }
 
 void store_in_slot(Fragment results, uint fragment) {
   coopMatStore(results, tiles, slot_vec(0, fragment * kFragmentOutputs / 4), kSlotStride,
@@ -51,8 +51,8 @@ void store_in_slot(Fragment results, uint fragment) {
 // A gate and its up are the same element of neighbouring fragments, which hold theirs alike: a lane has
 // both. Results go out through the subgroup's slot.
 void store_gated(Fragment sums[kSums], uint first_row, uint first_output) {
-  const uint row = first_row + own_subgroup() / kSubgroupsAcross * kSubgroupRows;
-  const uint column = (first_output + own_subgroup() % kSubgroupsAcross * kSubgroupOutputs) / 2;
+  const uint row = first_row + subgroup_id() / kSubgroupsAcross * kSubgroupRows;
+  const uint column = (first_output + subgroup_id() % kSubgroupsAcross * kSubgroupOutputs) / 2;
   barrier();  // the operands may still be read
   [[unroll]] for (uint first = 0; first < kSums; first += 2 * kSlotFragments) {
     const uint i = first / kFragmentsAcross, j = first % kFragmentsAcross / 2;
@@ -64,7 +64,7 @@ void store_gated(Fragment sums[kSums], uint first_row, uint first_output) {
       store_in_slot(results, g);
     }
     subgroup_shared_barrier();
-    for (uint v = own_lane(); v < kSlotResults; v += kWidth)
+    for (uint v = lane_id(); v < kSlotResults; v += kSubgroupSize)
       store_gated_vec(row + i * kFragmentRows + v / kSlotRowVecs,
                       column + j * kFragmentOutputs + v % kSlotRowVecs * 4,
                       uintBitsToFloat(tiles[slot_vec(v / kSlotRowVecs, v % kSlotRowVecs)]));
@@ -82,7 +82,7 @@ void store_met_gates(Fragment sums[kSums], uint first_row, uint first_output) {
     barrier();  // what lay there may still be read
     [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
       coopMatStore(sums[i * kFragmentsAcross + j], tiles,
-                   (own_subgroup() * kFragmentsAcross + j) * kFragmentVecs, row_vecs,
+                   (subgroup_id() * kFragmentsAcross + j) * kFragmentVecs, row_vecs,
                    gl_CooperativeMatrixLayoutRowMajor);
     barrier();
     for (uint at = gl_LocalInvocationIndex; at < pair_vecs; at += gl_WorkGroupSize.x) {
@@ -98,16 +98,16 @@ void store_met_gates(Fragment sums[kSums], uint first_row, uint first_output) {
 }
 
 void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
-  const uint row = first_row + own_subgroup() / kSubgroupsAcross * kSubgroupRows;
-  const uint column = first_output + own_subgroup() % kSubgroupsAcross * kSubgroupOutputs;
+  const uint row = first_row + subgroup_id() / kSubgroupsAcross * kSubgroupRows;
+  const uint column = first_output + subgroup_id() % kSubgroupsAcross * kSubgroupOutputs;
   const uint slots = kFragmentsAcross / kSlotFragments;  // that a row of fragments fills
-  const uint lane_vecs = (kSlotResults + kWidth - 1) / kWidth;
+  const uint lane_vecs = (kSlotResults + kSubgroupSize - 1) / kSubgroupSize;
   barrier();  // the operands may still be read
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
     // The residuals of a row of fragments come together, so that they are waited for once.
     vec4 residuals[slots * lane_vecs];
     [[unroll]] for (uint at = 0; at < slots * lane_vecs; ++at) {
-      const uint j = at / lane_vecs * kSlotFragments, v = own_lane() + at % lane_vecs * kWidth;
+      const uint j = at / lane_vecs * kSlotFragments, v = lane_id() + at % lane_vecs * kSubgroupSize;
       residuals[at] = load_residual_vec(row + i * kFragmentRows + v / kSlotRowVecs,
                                         column + j * kFragmentOutputs + v % kSlotRowVecs * 4);
     }
@@ -117,7 +117,7 @@ void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
         store_in_slot(sums[i * kFragmentsAcross + j + f], f);
       subgroup_shared_barrier();
       [[unroll]] for (uint at = 0; at < lane_vecs; ++at) {
-        const uint v = own_lane() + at * kWidth;
+        const uint v = lane_id() + at * kSubgroupSize;
         if (v < kSlotResults)
           store_output_vec(row + i * kFragmentRows + v / kSlotRowVecs,
                            column + j * kFragmentOutputs + v % kSlotRowVecs * 4,
@@ -144,7 +144,7 @@ void store_shared(Fragment sums[kSums], Place place, uint first_row, uint first_
   const uint first = place.shared_tile * kShare * tile_vecs;
   store_parts(sums, params.shared_parts, (first + place.split * tile_vecs) * 4, kTileOutputs,
               kTileOutputs);
-  if (!is_last_group(params.counts, place.shared_tile, kShare)) return;
+  if (!is_last_workgroup(params.counts, place.shared_tile, kShare)) return;
   const bool gated = kGate != kGateNone;
   const uint fragment_vecs = kFragmentOutputs / 4;  // in a row
   const uint row_vecs = kTileOutputs / (gated ? 8 : 4), vecs = kTileRows * row_vecs;

@@ -1,11 +1,11 @@
 // What kernels that make tiles of fragments share. Expects their constants and params, and
-// fragment_model.glsl before it where fragments are modelled.
+// fragment_emulation.glsl before it where fragments are modelled.
 #ifndef HEARTH_COOPMAT_TILE_GLSL
 #define HEARTH_COOPMAT_TILE_GLSL
 
-#include "common/own_lane.glsl"
+#include "common/lane_id.glsl"
 
-#ifndef MODEL_FRAGMENTS
+#ifndef EMULATE_FRAGMENTS
 // Orders shared memory within the subgroup.
 void subgroup_shared_barrier() {
   controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared,

@@ -5,7 +5,7 @@
 #define HEARTH_FENCES_GLSL
 
 // All invocations of the group meet; what each wrote to buffers or shared memory, all see.
-void meet_group() {
+void sync_workgroup() {
   controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup,
                  gl_StorageSemanticsBuffer | gl_StorageSemanticsShared,
                  gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);

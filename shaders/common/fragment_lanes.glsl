@@ -15,10 +15,10 @@ uvec4 words_of_a(uvec2 upper, uvec2 lower) {
   return uvec4(upper.x, lower.x, upper.y, lower.y);
 }
 
-#ifdef MODEL_FRAGMENTS
-#include "common/fragment_model.glsl"
+#ifdef EMULATE_FRAGMENTS
+#include "common/fragment_emulation.glsl"
 #else
-#define WRITTEN_OUT [[unroll]]
+#define UNROLL [[unroll]]
 #define Fragment coopmat<float, gl_ScopeSubgroup, 16, 8, gl_MatrixUseAccumulator>
 #define FragmentA coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA>
 #define FragmentB coopmat<float16_t, gl_ScopeSubgroup, 16, 8, gl_MatrixUseB>

@@ -2,7 +2,7 @@
 #ifndef HEARTH_HALVES_GLSL
 #define HEARTH_HALVES_GLSL
 
-const uint kHalves = 8;
+const uint kVecHalves = 8;
 
 uvec4 pack_halves(vec4 low, vec4 high) {
   return uvec4(packHalf2x16(low.xy), packHalf2x16(low.zw), packHalf2x16(high.xy),

@@ -1,4 +1,4 @@
-// The kernel of matmul_direct.comp, whose comment says what it does, and of matmul_direct_model.comp.
+// The kernel of matmul_direct.comp, whose comment says what it does, and of matmul_direct_emulated.comp.
 #ifndef HEARTH_MATMUL_DIRECT_GLSL
 #define HEARTH_MATMUL_DIRECT_GLSL
 #include "common/matmul_lanes.glsl"
@@ -24,8 +24,8 @@ const uint kSums = kFragmentsDown * kFragmentsAcross;
 // Four lanes share a block of a row out, kLaneVecs of 16 bytes each as halves, or a piece: vec by vec
 // in turn where weights are halves, so that neighbours read neighbouring bytes, else piece by piece.
 const uint kLaneVecs = 4;
-const uint kBlock = 4 * kLaneVecs * kHalves;  // inputs
-const bool kInTurn = kUnitWeights == kHalves;
+const uint kBlock = 4 * kLaneVecs * kVecHalves;  // inputs
+const bool kInTurn = kUnitWeights == kVecHalves;
 const uint kLaneUnits = kLaneVecs / kUnitVecs;  // of weights, for each output
 const uint kUnits = kFragmentsAcross * kLaneUnits;
 const uint kWeightVecs = kFragmentsAcross * kLaneVecs;
@@ -33,9 +33,9 @@ const uint kWeightVecs = kFragmentsAcross * kLaneVecs;
 // Shared memory is counted in 16 bytes: the words of a lane and a fragment. A block of x is
 // [rows / 16, fragments along k, lanes]. In the end slots, for results on their way out.
 const uint kFragmentsAlong = 2 * kLaneVecs;
-const uint kXVecs = kFragmentsDown * kFragmentsAlong * kWidth;
+const uint kXVecs = kFragmentsDown * kFragmentsAlong * kSubgroupSize;
 const uint kSlotFragments = 1;
-#include "common/coopmat_slot.glsl"
+#include "common/coopmat_staging.glsl"
 const uint kAllSlotVecs = kSubgroups * kSlotVecs;
 shared uvec4 tiles[kBuffers * kXVecs > kAllSlotVecs ? kBuffers * kXVecs : kAllSlotVecs];
 
@@ -62,15 +62,15 @@ struct Source {
 
 void find_source(out Source source, uint first_row, uint first_output) {
   source.planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
-  const uint lane_output = own_subgroup() * kSubgroupOutputs + own_lane() / 4;
+  const uint lane_output = subgroup_id() * kSubgroupOutputs + lane_id() / 4;
   [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
     source.units[j] = weight_row(first_output, lane_output + j * kFragmentOutputs) *
                           (params.inputs / kUnitWeights) +
-                      own_lane() % 4;
+                      lane_id() % 4;
   [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
     const uvec3 at = pair_place(gl_LocalInvocationIndex + i / 2 * gl_WorkGroupSize.x);
     const uint row = min(first_row + at.x + i % 2 * 8, params.rows - 1);
-    source.vecs[i] = row * (params.inputs / kHalves) + (kInTurn ? at.z * 4 + at.y
+    source.vecs[i] = row * (params.inputs / kVecHalves) + (kInTurn ? at.z * 4 + at.y
                                                                 : at.y * kLaneVecs + at.z);
   }
 }
@@ -86,7 +86,7 @@ void fetch_weights(out Unit units[kUnits], Source source, uint k) {
 
 void fetch_x(out uvec4 xs[kVecLoads], Source source, uint k) {
   [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
-    xs[i] = FreshX(params.x).at[source.vecs[i] + k / kHalves];
+    xs[i] = FreshX(params.x).at[source.vecs[i] + k / kVecHalves];
 }
 
 void decode(Unit units[kUnits], Source source, uint k, out uvec4 weights[kWeightVecs]) {
@@ -97,25 +97,25 @@ void decode(Unit units[kUnits], Source source, uint k, out uvec4 weights[kWeight
   }
 }
 
-void keep_x(uvec4 xs[kVecLoads], uint start) {
+void stage_x(uvec4 xs[kVecLoads], uint start) {
   [[unroll]] for (uint i = 0; i < kPairLoads; ++i) {
     const uint pair = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
     const uvec3 at = pair_place(pair);
     const uint fragment = at.x / 16 * kFragmentsAlong + 2 * at.z;
-    const uint place = start + fragment * kWidth + at.x % 8 * 4 + at.y;
+    const uint place = start + fragment * kSubgroupSize + at.x % 8 * 4 + at.y;
     const uvec4 upper = xs[2 * i], lower = xs[2 * i + 1];
     if (kPairs % gl_WorkGroupSize.x == 0 || pair < kPairs) {
       tiles[place] = words_of_a(upper.xy, lower.xy);
-      tiles[place + kWidth] = words_of_a(upper.zw, lower.zw);
+      tiles[place + kSubgroupSize] = words_of_a(upper.zw, lower.zw);
     }
   }
 }
 
 void multiply(inout Fragment sums[kSums], uvec4 weights[kWeightVecs], uint start) {
-  WRITTEN_OUT for (uint slice = 0; slice < kFragmentsAlong; ++slice) {
+  UNROLL for (uint slice = 0; slice < kFragmentsAlong; ++slice) {
     FragmentA x[kFragmentsDown];
     [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
-      set_a(x[i], tiles[start + (i * kFragmentsAlong + slice) * kWidth + own_lane()]);
+      set_a(x[i], tiles[start + (i * kFragmentsAlong + slice) * kSubgroupSize + lane_id()]);
     [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j) {
       const uvec4 vec = weights[j * kLaneVecs + slice / 2];
       FragmentB w;
@@ -148,7 +148,7 @@ void main() {
   for (uint k = begin; k <= last; k += kBlock) {
     const uint start = kBuffers == 1 ? 0 : k / kBlock % 2 * kXVecs;
     if (kBuffers == 1) barrier();  // the last block may still be read
-    keep_x(xs, start);
+    stage_x(xs, start);
     barrier();
     uvec4 weights[kWeightVecs];
     decode(units, source, k, weights);

@@ -22,9 +22,9 @@ shared float subgroup_squares[kSubgroups * kColumnRows];
 
 // The squares of all results that the group stored, row by row.
 void store_squares(float squares) {
-  squares += from_lane(squares, 8);
-  squares += from_lane(squares, 16);
-  if (own_lane() < kColumnRows) subgroup_squares[own_subgroup() * kColumnRows + own_lane()] = squares;
+  squares += shuffle_xor(squares, 8);
+  squares += shuffle_xor(squares, 16);
+  if (lane_id() < kColumnRows) subgroup_squares[subgroup_id() * kColumnRows + lane_id()] = squares;
   barrier();
   const uint row = gl_LocalInvocationIndex;
   if (row >= min(kRows, params.rows)) return;
@@ -38,14 +38,14 @@ shared float norm_factors[kRows];  // of sums, where a norm is ended; to be read
 
 void find_norm_factors() {
   [[unroll]] for (uint first = 0; first < kRows; first += kSubgroups) {
-    const uint row = min(first + own_subgroup(), kRows - 1);
+    const uint row = min(first + subgroup_id(), kRows - 1);
     float squares = 0.0;
-    [[unroll]] for (uint group = 0; group < kNormGroups; group += kWidth) {
-      const uint own = group + own_lane();
+    [[unroll]] for (uint group = 0; group < kNormGroups; group += kSubgroupSize) {
+      const uint own = group + lane_id();
       if (own < kNormGroups) squares += FreshF32(params.norm_state).at[square_place(row, own, kNormGroups)];
     }
-    [[unroll]] for (uint mask = 1; mask < kWidth; mask *= 2) squares += from_lane(squares, mask);
-    if (own_lane() == 0)  // those past the last row all write the same
+    [[unroll]] for (uint mask = 1; mask < kSubgroupSize; mask *= 2) squares += shuffle_xor(squares, mask);
+    if (lane_id() == 0)  // those past the last row all write the same
       norm_factors[row] = inversesqrt(squares / float(kInputs) + params.epsilon) / norm_guess(row);
   }
 }

@@ -1,4 +1,4 @@
-// The kernel of matmul_team.comp, whose comment says what it does, and of matmul_team_model.comp.
+// The kernel of matmul_team.comp, whose comment says what it does, and of matmul_team_emulated.comp.
 #ifndef HEARTH_MATMUL_TEAM_GLSL
 #define HEARTH_MATMUL_TEAM_GLSL
 #include "common/matmul_lanes.glsl"
@@ -22,8 +22,8 @@ const uint kRoundResults = kGate == kGateNone ? 16 : 8;
 // Four lanes share a block of a row out, kLaneVecs of 16 bytes each as halves, or a piece: vec by vec
 // in turn where weights are halves, so that neighbours read neighbouring bytes, else piece by piece.
 const uint kLaneVecs = 4;
-const uint kBlock = 4 * kLaneVecs * kHalves;  // inputs
-const bool kInTurn = kUnitWeights == kHalves;
+const uint kBlock = 4 * kLaneVecs * kVecHalves;  // inputs
+const bool kInTurn = kUnitWeights == kVecHalves;
 const uint kLaneUnits = kLaneVecs / kUnitVecs;  // of a block, for each output
 
 // A subgroup's share of k. Blocks past the end repeat the last, so that loads stay inside; to them x is 0.
@@ -34,7 +34,7 @@ const bool kWhole = kRowBlocks % kShares == 0;
 const uint kColumnVecs = kBlocks * kLaneVecs, kXVecs = kColumns * kColumnVecs;
 const uint kUnits = kBlocks * kLaneUnits;  // for each output
 
-uint own_share() { return gl_WorkGroupID.z * kSubgroups + own_subgroup(); }
+uint own_share() { return gl_WorkGroupID.z * kSubgroups + subgroup_id(); }
 bool past_end(uint b) { return !kWhole && own_share() * kBlocks + b >= kRowBlocks; }
 uint own_block(uint b) { return past_end(b) ? kRowBlocks - 1 : own_share() * kBlocks + b; }
 
@@ -43,20 +43,20 @@ uint first_result(uint round) { return (gl_WorkGroupID.y * kRounds + round) * kR
 
 // Of a row of weights, in units, the lane's u-th.
 uint unit_in_row(uint u) {
-  return (own_block(u / kLaneUnits) * kLaneUnits + u % kLaneUnits) * 4 + own_lane() % 4;
+  return (own_block(u / kLaneUnits) * kLaneUnits + u % kLaneUnits) * 4 + lane_id() % 4;
 }
 
 // Of a row of x, in vecs, the lane's v-th.
 uint vec_in_row(uint v) {
-  const uint lane = own_lane() % 4, i = v % kLaneVecs;
+  const uint lane = lane_id() % 4, i = v % kLaneVecs;
   return own_block(v / kLaneVecs) * 4 * kLaneVecs + (kInTurn ? i * 4 + lane : lane * kLaneVecs + i);
 }
 
 void load_x(out uvec4 x[kXVecs]) {
   [[unroll]] for (uint i = 0; i < kXVecs; ++i) {
-    const uint row = min(i / kColumnVecs * kColumnRows + own_lane() / 4, params.rows - 1);
+    const uint row = min(i / kColumnVecs * kColumnRows + lane_id() / 4, params.rows - 1);
     const uint v = i % kColumnVecs;
-    x[i] = FreshU32x4(params.x).at[row * (kInputs / kHalves) + vec_in_row(v)];
+    x[i] = FreshU32x4(params.x).at[row * (kInputs / kVecHalves) + vec_in_row(v)];
     if (past_end(v / kLaneVecs)) x[i] = uvec4(0);
   }
 }
@@ -70,7 +70,7 @@ struct Weights {
 // leave the loads out would make two paths, and what is under way is waited for where paths meet: so
 // all load the first row once more, which is in a cache.
 uvec2 unit_rows(uint round) {
-  const uint n = first_result(round) + own_lane() / 4, last = result_count() - 1;
+  const uint n = first_result(round) + lane_id() / 4, last = result_count() - 1;
   uvec2 outputs = kGate == kGateNone ? uvec2(min(n, last), min(n + 8, last))
                                      : min(n, last) + uvec2(0, result_count());
   if (round == kRounds) outputs = uvec2(0);
@@ -100,7 +100,7 @@ void multiply_unit(Weights weights, uvec4 x[kXVecs], uint u, uvec2 rows, inout F
   const uint at = unit_in_row(u);
   decode_unit(weights.upper[u], rows.x + at, upper);
   decode_unit(weights.lower[u], rows.y + at, lower);
-  WRITTEN_OUT for (uint v = 0; v < kUnitVecs; ++v) {
+  UNROLL for (uint v = 0; v < kUnitVecs; ++v) {
     FragmentA low, high;
     set_a(low, words_of_a(upper[v].xy, lower[v].xy));
     set_a(high, words_of_a(upper[v].zw, lower[v].zw));
@@ -116,16 +116,16 @@ void multiply_unit(Weights weights, uvec4 x[kXVecs], uint u, uvec2 rows, inout F
 }
 
 // Sums of the subgroups, as lanes hold them. Those of a round are still read while the next are written.
-shared vec4 partials[2 * kSubgroups * kColumns * kWidth];
+shared vec4 partials[2 * kSubgroups * kColumns * kSubgroupSize];
 
 uint partial_place(uint round, uint subgroup, uint column, uint lane) {
-  return ((round % 2 * kSubgroups + subgroup) * kColumns + column) * kWidth + lane;
+  return ((round % 2 * kSubgroups + subgroup) * kColumns + column) * kSubgroupSize + lane;
 }
 
-void keep_sums(Fragment sums[kSums], uint round) {
+void stage_sums(Fragment sums[kSums], uint round) {
   [[unroll]] for (uint c = 0; c < kColumns; ++c) {
     const Fragment both = sums[2 * c] + sums[2 * c + 1];
-    partials[partial_place(round, own_subgroup(), c, own_lane())] =
+    partials[partial_place(round, subgroup_id(), c, lane_id())] =
         vec4(both[0], both[1], both[2], both[3]);
   }
 }
@@ -133,7 +133,7 @@ void keep_sums(Fragment sums[kSums], uint round) {
 // A few subgroups, in turn, make results of a round's sums: a lane has those of a row and two outputs.
 const uint kStorers = 2 * kColumns;
 uint column_of(uint subgroup) { return subgroup % kStorers / 2; }
-bool stores(uint round) { return own_subgroup() / kStorers == round % (kSubgroups / kStorers); }
+bool stores(uint round) { return subgroup_id() / kStorers == round % (kSubgroups / kStorers); }
 
 layout(buffer_reference, std430, buffer_reference_align = 2) nonprivate writeonly buffer Half {
   uint16_t at[];
@@ -152,7 +152,7 @@ struct Results {
 };
 
 Results find_results(uint round) {
-  const uint pair = own_subgroup() % kStorers * kWidth + own_lane();
+  const uint pair = subgroup_id() % kStorers * kSubgroupSize + lane_id();
   Results results;
   results.row = pair / (8 * kColumnRows) * kColumnRows + pair % kColumnRows;
   results.n = first_result(round) + pair / kColumnRows % 8;
@@ -232,7 +232,7 @@ void main() {
       fetch_unit(weights, planes, next_rows, u);
     }
     rows = next_rows;
-    keep_sums(sums, round);
+    stage_sums(sums, round);
     barrier();
     if (stores(round)) store_results(round, results, squares);
   }

@@ -1,4 +1,4 @@
-// The kernel of matmul_wide.comp, whose comment says what it does, and of matmul_wide_model.comp.
+// The kernel of matmul_wide.comp, whose comment says what it does, and of matmul_wide_emulated.comp.
 #ifndef HEARTH_MATMUL_WIDE_GLSL
 #define HEARTH_MATMUL_WIDE_GLSL
 #include "common/matmul_lanes.glsl"
@@ -23,17 +23,17 @@ const uint kSums = kFragmentsDown * kFragmentsAcross;
 // A row has kStepVecs of 16 bytes a step, eight inputs each. Four lanes read them, each one of the
 // first four and one of the others; either makes its inputs of two fragments along k, or slices.
 const uint kStep = 64;  // inputs
-const uint kStepVecs = kStep / kHalves;
+const uint kStepVecs = kStep / kVecHalves;
 const uint kSlices = kStep / 16;
 
 // Shared memory is counted in 16 bytes: a lane's words of a fragment of x, or of a pair of weights'.
 // Both operands are [rows or outputs / 16, slices, places of lanes]. In the end slots, for results on
 // their way out.
-const uint kXVecs = kTileRows / 16 * kSlices * kWidth;
-const uint kOperandVecs = kXVecs + kTileOutputs / 16 * kSlices * kWidth;
+const uint kXVecs = kTileRows / 16 * kSlices * kSubgroupSize;
+const uint kOperandVecs = kXVecs + kTileOutputs / 16 * kSlices * kSubgroupSize;
 const uint kResultsAcross = kGate == kGateNone ? kFragmentsAcross : kFragmentsAcross / 2;
 const uint kSlotFragments = kResultsAcross % 4 == 0 ? 4 : kResultsAcross % 2 == 0 ? 2 : 1;
-#include "common/coopmat_slot.glsl"
+#include "common/coopmat_staging.glsl"
 const uint kAllSlotVecs = kSubgroups * kSlotVecs;
 shared uvec4 tiles[kOperandVecs > kAllSlotVecs ? kOperandVecs : kAllSlotVecs];
 
@@ -88,7 +88,7 @@ void find_source(out Source source, uint first_row, uint first_output) {
   [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
     const uvec2 at = pair_of(i, kStepVecs);
     const uint row = min(first_row + at.x + i % 2 * 8, params.rows - 1);
-    source.vecs[i] = row * (params.inputs / kHalves) + at.y;
+    source.vecs[i] = row * (params.inputs / kVecHalves) + at.y;
   }
 #ifdef FORMAT_IS_FLOAT
   [[unroll]] for (uint i = 0; i < 2; ++i)
@@ -116,22 +116,22 @@ void fetch_x(out uvec4 xs[kVecLoads], Source source, uint k) {
   if (kWhole) {
     [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
       xs[i] = FreshX(source.x + uint64_t(k) * 2)
-                  .at[(i / 2 * kPairRows + i % 2 * 8) * (kInputs / kHalves)];
+                  .at[(i / 2 * kPairRows + i % 2 * 8) * (kInputs / kVecHalves)];
     return;
   }
 #endif
   [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
-    xs[i] = FreshX(params.x).at[source.vecs[i] + k / kHalves];
+    xs[i] = FreshX(params.x).at[source.vecs[i] + k / kVecHalves];
 }
 
 // Where in shared memory an operand has the words of row `row` and vec `vec` of a step: those of the
-// slice after it are kWidth further on.
+// slice after it are kSubgroupSize further on.
 uint words_at(uint row, uint vec) {
-  return (row / 16 * kSlices + vec / 4 * 2) * kWidth +
+  return (row / 16 * kSlices + vec / 4 * 2) * kSubgroupSize +
          (place_of(row % 8, vec % 4) ^ vec / 4 * kSecond);
 }
 
-void keep_weights(Unit units[kUnitLoads], Source source, uint k) {
+void stage_weights(Unit units[kUnitLoads], Source source, uint k) {
   [[unroll]] for (uint i = 0; i < kUnitLoads; i += 2) {
     const uvec2 at = pair_of(i, kRowUnits);
     uvec4 upper[kUnitVecs], lower[kUnitVecs];
@@ -141,36 +141,36 @@ void keep_weights(Unit units[kUnitLoads], Source source, uint k) {
       [[unroll]] for (uint v = 0; v < kUnitVecs; ++v) {
         const uint place = kXVecs + words_at(at.x, at.y * kUnitVecs + v);
         tiles[place] = uvec4(upper[v].xy, lower[v].xy);
-        tiles[place + kWidth] = uvec4(upper[v].zw, lower[v].zw);
+        tiles[place + kSubgroupSize] = uvec4(upper[v].zw, lower[v].zw);
       }
     }
   }
 }
 
-void keep_x(uvec4 xs[kVecLoads]) {
+void stage_x(uvec4 xs[kVecLoads]) {
   [[unroll]] for (uint i = 0; i < kVecLoads; i += 2) {
     const uvec2 at = pair_of(i, kStepVecs);
     if (kVecPairs % gl_WorkGroupSize.x == 0 || at.x < kTileRows) {
       const uint place = words_at(at.x, at.y);
       tiles[place] = words_of_a(xs[i].xy, xs[i + 1].xy);
-      tiles[place + kWidth] = words_of_a(xs[i].zw, xs[i + 1].zw);
+      tiles[place + kSubgroupSize] = words_of_a(xs[i].zw, xs[i + 1].zw);
     }
   }
 }
 
 // Where an operand has a lane's words of fragment, or pair, `index`.
 uint fragment_at(uint index, uint slice) {
-  const uint place = place_of(own_lane() / 4, own_lane() % 4);
-  return (index * kSlices + slice) * kWidth + (place ^ slice / 2 * kSecond);
+  const uint place = place_of(lane_id() / 4, lane_id() % 4);
+  return (index * kSlices + slice) * kSubgroupSize + (place ^ slice / 2 * kSecond);
 }
 
 uvec4 x_words(uint slice, uint i) {
-  const uint first = own_subgroup() / kSubgroupsAcross * kFragmentsDown;
+  const uint first = subgroup_id() / kSubgroupsAcross * kFragmentsDown;
   return tiles[fragment_at(first + i, slice)];
 }
 
 uvec4 weight_words(uint slice, uint pair) {
-  const uint first = own_subgroup() % kSubgroupsAcross * kPairsAcross;
+  const uint first = subgroup_id() % kSubgroupsAcross * kPairsAcross;
   return tiles[kXVecs + fragment_at(first + pair, slice)];
 }
 
@@ -193,7 +193,7 @@ void multiply_slices(inout Fragment sums[kSums], out uvec4 x[kFragmentsDown],
                      out uvec4 weights[kPairsAcross]) {
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) x[i] = x_words(0, i);
   weights[0] = weight_words(0, 0);
-  WRITTEN_OUT for (uint slice = 0; slice + 1 < kSlices; ++slice) {
+  UNROLL for (uint slice = 0; slice + 1 < kSlices; ++slice) {
     uvec4 next_x[kFragmentsDown];
     [[unroll]] for (uint pair = 0; pair < kPairsAcross; ++pair) {
       const bool more = pair + 1 < kPairsAcross;
@@ -229,8 +229,8 @@ void main() {
   fetch_weights(units, source, begin);  // on their way before this kernel waits for x
   chain_wait_fresh();
   fetch_x(xs, source, begin);
-  keep_weights(units, source, begin);
-  keep_x(xs);
+  stage_weights(units, source, begin);
+  stage_x(xs);
   barrier();
   // Loads at the beginning and stores at the end: what is on its way where a loop begins anew, the
   // compiler copies, and so waits for; and short of registers it moves loads to where they are needed.
@@ -242,8 +242,8 @@ void main() {
     uvec4 x[kFragmentsDown], weights[kPairsAcross];
     multiply_slices(sums, x, weights);
     barrier();  // every subgroup has its words
-    keep_weights(units, source, next);
-    keep_x(xs);
+    stage_weights(units, source, next);
+    stage_x(xs);
     [[unroll]] for (uint pair = 0; pair < kPairsAcross / 2; ++pair)
       multiply_pair(sums, x, weights[pair], pair);
     barrier();

@@ -7,7 +7,7 @@ shared float reduce_slots[256];
 
 // The sum over the group, in every invocation. No barrier where the group is one subgroup, which is
 // how CPU-type devices run.
-float group_add(float value) {
+float workgroup_add(float value) {
   value = subgroupAdd(value);
   if (gl_NumSubgroups == 1) return value;
   barrier();  // slots may still be read by an earlier call

@@ -67,7 +67,7 @@ uint weigh_blocks(Weighing weighing, uint group, uint groups) {
     if (subgroupElect()) set_bin(block, limbs);
     tokens += sum.z;
   }
-  return group_sum(tokens);
+  return workgroup_sum(tokens);
 }
 
 struct Drawn {

@@ -9,51 +9,51 @@ layout(local_size_x_id = 0) in;
 shared uint group_slots[256];
 shared uvec2 group_pairs[256];
 
-void share_with_group(uint value) {
+void share_with_workgroup(uint value) {
   barrier();  // slots may still be read by an earlier call
   if (subgroupElect()) group_slots[gl_SubgroupID] = value;
   barrier();
 }
 
-void share_with_group(uvec2 value) {
+void share_with_workgroup(uvec2 value) {
   barrier();
   if (subgroupElect()) group_pairs[gl_SubgroupID] = value;
   barrier();
 }
 
-uint group_max(uint value) {
+uint workgroup_max(uint value) {
   value = subgroupMax(value);
   if (gl_NumSubgroups == 1) return value;
-  share_with_group(value);
+  share_with_workgroup(value);
   value = 0;
   for (uint i = 0; i < gl_NumSubgroups; ++i) value = max(value, group_slots[i]);
   return value;
 }
 
-uint group_min(uint value) { return ~group_max(~value); }
+uint workgroup_min(uint value) { return ~workgroup_max(~value); }
 
-uint group_sum(uint value) {
+uint workgroup_sum(uint value) {
   value = subgroupAdd(value);
   if (gl_NumSubgroups == 1) return value;
-  share_with_group(value);
+  share_with_workgroup(value);
   value = 0;
   for (uint i = 0; i < gl_NumSubgroups; ++i) value += group_slots[i];
   return value;
 }
 
-uvec2 group_min(uvec2 value) {
+uvec2 workgroup_min(uvec2 value) {
   value = subgroupMin(value);
   if (gl_NumSubgroups == 1) return value;
-  share_with_group(value);
+  share_with_workgroup(value);
   value = uvec2(0xffffffffu);
   for (uint i = 0; i < gl_NumSubgroups; ++i) value = min(value, group_pairs[i]);
   return value;
 }
 
-uvec2 group_sum(uvec2 value) {
+uvec2 workgroup_sum(uvec2 value) {
   value = subgroupAdd(value);
   if (gl_NumSubgroups == 1) return value;
-  share_with_group(value);
+  share_with_workgroup(value);
   value = uvec2(0);
   for (uint i = 0; i < gl_NumSubgroups; ++i) value += group_pairs[i];
   return value;

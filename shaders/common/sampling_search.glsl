@@ -123,10 +123,10 @@ Look look_at_row(Row row, Search search, bool fill_bins, uint first_bin, uint la
       }
     }
   }
-  look.tokens = group_sum(look.tokens);
+  look.tokens = workgroup_sum(look.tokens);
   if (!fill_bins) {
-    look.low = group_min(look.low);
-    look.high = group_max(look.high);
+    look.low = workgroup_min(look.low);
+    look.high = workgroup_max(look.high);
   }
   return look;
 }

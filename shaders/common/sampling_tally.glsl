@@ -29,7 +29,7 @@ void take_share(inout Row row) {
 
 // Adds up the bins of the groups, and their tokens. The last of them gets all of it and `true`; it is
 // the one to go on.
-bool join_groups(Tally tally, inout uint tokens) {
+bool merge_workgroups(Tally tally, inout uint tokens) {
   const uint lane = gl_LocalInvocationID.x;
   barrier();
   for (uint i = lane; i < kBins; i += gl_WorkGroupSize.x) {
@@ -40,13 +40,13 @@ bool join_groups(Tally tally, inout uint tokens) {
     if (rest != 0) add_to_tally(tally, kBins + i, rest);
   }
   if (lane == 0) atomicAdd(tally.tokens, tokens, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
-  meet_group();
+  sync_workgroup();
   if (lane == 0) {
     fence_queue();
     groups_before = atomicAdd(tally.groups, 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
     fence_queue();
   }
-  meet_group();
+  sync_workgroup();
   if (groups_before + 1 < gl_NumWorkGroups.x) return false;
   for (uint i = lane; i < kBins; i += gl_WorkGroupSize.x) {
     bin_low[i] = tally.bins[i];

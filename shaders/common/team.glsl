@@ -19,26 +19,26 @@ layout(constant_id = 8) const uint kGate = kGateNone;  // REQUIRES otherwise: kO
 layout(constant_id = 9) const uint kTeams = 1;
 
 const uint kLanes = gl_WorkGroupSize.x;
-const uint kWidth = kLanes / kSubgroups;  // of a subgroup
+const uint kSubgroupSize = kLanes / kSubgroups;  // of a subgroup
 const uint kTeamLanes = kLanes / kTeams, kTeamSubgroups = kSubgroups / kTeams;
 
 // Of a round's outputs the first half are gates and the second their ups, where there are gates.
 const uint kResults = kGate == kGateNone ? kOutputs : kOutputs / 2;
-const uint kRoundResults = kTeams * kResults, kGroupResults = kRounds * kRoundResults;
+const uint kRoundResults = kTeams * kResults, kWorkgroupResults = kRounds * kRoundResults;
 const uint kSums = kOutputs * kRows;  // of a round: [output, row]
 
 const uint kPartials = kRounds * kSums * kSubgroups;
 shared float partials[kPartials];  // [round, output, row, subgroup]
 shared float squares_of[kSubgroups];
 
-uint group_lane() { return gl_SubgroupID * kWidth + gl_SubgroupInvocationID; }
+uint workgroup_lane() { return gl_SubgroupID * kSubgroupSize + gl_SubgroupInvocationID; }
 uint own_team() { return gl_SubgroupID / kTeamSubgroups; }
 
 uint result_count() { return kGate == kGateNone ? params.outputs : params.outputs / 2; }
 
 // The first result of a team in a round. Past the end it is moved to where all of the team's exist.
 uint team_first(uint round, uint team) {
-  const uint first = gl_WorkGroupID.x * kGroupResults + round * kRoundResults + team * kResults;
+  const uint first = gl_WorkGroupID.x * kWorkgroupResults + round * kRoundResults + team * kResults;
   return min(first, result_count() - kResults);
 }
 
@@ -58,19 +58,19 @@ float add_lanes(float values[kSums]) {
     }
   }
   float sum = values[0];
-  [[unroll]] for (uint distance = kSums; distance < kWidth; distance *= 2)
+  [[unroll]] for (uint distance = kSums; distance < kSubgroupSize; distance *= 2)
     sum += subgroupShuffleXor(sum, distance);
   return sum;
 }
 
-void keep_sums(float sums[kSums], uint round) {
+void stage_sums(float sums[kSums], uint round) {
   const float sum = add_lanes(sums);
   if (gl_SubgroupInvocationID < kSums)
     partials[(round * kSums + gl_SubgroupInvocationID) * kSubgroups + gl_SubgroupID] = sum;
 }
 
 // Of what a lane has of x, before it is normed.
-void keep_squares(float own) {
+void stage_squares(float own) {
   const float squares = subgroupAdd(own);
   if (gl_SubgroupInvocationID == 0) squares_of[gl_SubgroupID] = squares;
 }
@@ -90,13 +90,13 @@ float team_sum(uint round, uint team, uint o, uint r) {
 }
 
 // The results that a lane finishes: [result, row], kLanes apart.
-const uint kOwn = (kGroupResults * kRows + kLanes - 1) / kLanes;
+const uint kOwn = (kWorkgroupResults * kRows + kLanes - 1) / kLanes;
 
 // What they end with, to be loaded long before.
 void load_residuals(out float residuals[kOwn], uint first_row) {
   [[unroll]] for (uint own = 0; own < kOwn; ++own) {
-    const uint i = group_lane() + own * kLanes;
-    residuals[own] = load_residual(first_row + i % kRows, gl_WorkGroupID.x * kGroupResults + i / kRows);
+    const uint i = workgroup_lane() + own * kLanes;
+    residuals[own] = load_residual(first_row + i % kRows, gl_WorkGroupID.x * kWorkgroupResults + i / kRows);
   }
 }
 
@@ -104,10 +104,10 @@ void load_residuals(out float residuals[kOwn], uint first_row) {
 void store_results(float scale, float residuals[kOwn], uint first_row) {
   const uint results = result_count();
   [[unroll]] for (uint own = 0; own < kOwn; ++own) {
-    const uint i = group_lane() + own * kLanes;
+    const uint i = workgroup_lane() + own * kLanes;
     const uint r = i % kRows, row = first_row + r;
-    const uint place = i / kRows, n = gl_WorkGroupID.x * kGroupResults + place;
-    if (place < kGroupResults && row < params.rows && n < results) {
+    const uint place = i / kRows, n = gl_WorkGroupID.x * kWorkgroupResults + place;
+    if (place < kWorkgroupResults && row < params.rows && n < results) {
       const uint round = place / kRoundResults, team = place / kResults % kTeams;
       const uint o = n - team_first(round, team);
       const float total = team_sum(round, team, o, r) * scale;
@@ -123,7 +123,7 @@ void store_results(float scale, float residuals[kOwn], uint first_row) {
 
 // The end of the kernel, after store_results().
 void results_done() {
-  if (kGroupResults * kRows <= kWidth) {
+  if (kWorkgroupResults * kRows <= kSubgroupSize) {
     chain_done_alone();
   } else {
     chain_done();

@@ -38,9 +38,9 @@ QUANT_INLINE float half_to_float(uint bits) { return unpackHalf2x16(bits).x; }
 
 // The half of a piece, to be kept as load_half() gives it. It comes with its neighbour's: measured on
 // an H200, a word is there sooner than 16 bits are. Kernels for many rows, which would have to
-// remember for longer which half is theirs, define HALVES_ALONE: 2048 rows of Q8_0 take 17 % longer
+// remember for longer which half is theirs, define LOAD_HALVES_SINGLY: 2048 rows of Q8_0 take 17 % longer
 // without.
-#ifdef HALVES_ALONE
+#ifdef LOAD_HALVES_SINGLY
 QUANT_INLINE uint load_half(Plane halves, uint piece) { return load_u16(halves, piece); }
 QUANT_INLINE float own_half(uint bits, uint) { return half_to_float(bits); }
 #else

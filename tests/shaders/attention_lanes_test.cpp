@@ -28,7 +28,7 @@ class AttentionLanesTest : public AttentionGpuTest {
     plan.few.groups.x = plan.capacity.few;
     plan.writes_halves = true;  // of prompts
     plan.many = KernelPlan{
-        .pipeline = {.kernel = fmt::format("attention_lanes{}.{}", real ? "" : "_model",
+        .pipeline = {.kernel = fmt::format("attention_lanes{}.{}", real ? "" : "_emulated",
                                            test.kv == KvFormat::kF16 ? "f16" : "q8_0"),
                      .constants = {subgroups * kLanes, kLanes, subgroups, test.head_size, 16, 8, 16,
                                    keys, 0},

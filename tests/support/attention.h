@@ -57,7 +57,7 @@ class AttentionGpuTest : public GpuTest {
     constexpr uint32_t kLanes = 32;
     const DeviceCaps& caps = device().caps();
     return {.pipeline = {.kernel = fmt::format("attention_direct{}.{}",
-                                               caps.features.lane_fragments ? "" : "_model",
+                                               caps.features.lane_fragments ? "" : "_emulated",
                                                kv_format_name(shape.kv)),
                          .constants = {subgroups * kLanes, caps.subgroup_size, subgroups,
                                        shape.head_size, shape.heads / shape.kv_heads, 4, 16,

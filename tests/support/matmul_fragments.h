@@ -29,7 +29,7 @@ class FragmentsFixture : public MatmulFixture {
         .prepare =
             KernelPlan{.pipeline = {.kernel = "half_rows", .constants = {kLanes}},
                        .groups = {.x = divide_up(shape.inputs / 8, kLanes), .y = shape.rows}},
-        .multiply = {.pipeline = {.kernel = fmt::format("{}{}.{}", kernel, real ? "" : "_model",
+        .multiply = {.pipeline = {.kernel = fmt::format("{}{}.{}", kernel, real ? "" : "_emulated",
                                                         format_info(shape.format).header),
                                   .constants = std::move(constants),
                                   .subgroup_size = real ? kLanes : 0},

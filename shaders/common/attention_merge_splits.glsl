@@ -6,10 +6,10 @@
 // No group waits for another, and the order of the sum is that of the splits, so that the result
 // does not depend on which was last.
 //
-// Include after attention_place.glsl and attention_score.glsl; needs kSubgroups, in a group.
-#ifndef HEARTH_ATTENTION_MERGE_GLSL
-#define HEARTH_ATTENTION_MERGE_GLSL
-#include "common/last_group.glsl"
+// Include after attention_work.glsl and attention_score.glsl; needs kSubgroups, in a group.
+#ifndef HEARTH_ATTENTION_MERGE_SPLITS_GLSL
+#define HEARTH_ATTENTION_MERGE_SPLITS_GLSL
+#include "common/last_workgroup.glsl"
 
 // Whether all other splits of the tile have counted themselves; the count then starts anew. Tiles
 // have rows of their own, and as many groups as heads at most for each.
@@ -26,7 +26,7 @@ bool is_last_split(Place place) {
     fence_queue();
     return last;
   }
-  return is_last_group(params.counts, at, place.item.splits);
+  return is_last_workgroup(params.counts, at, place.item.splits);
 }
 
 // To be called by every invocation of a group that has written its vectors.

@@ -4,11 +4,11 @@
 //
 // Include after params/attention.h; needs kHeadSize, kRows, kHeads, kKvHeads and kForm, the form of
 // the result (common/row_form.glsl).
-#ifndef HEARTH_ATTENTION_PLACE_GLSL
-#define HEARTH_ATTENTION_PLACE_GLSL
+#ifndef HEARTH_ATTENTION_WORK_GLSL
+#define HEARTH_ATTENTION_WORK_GLSL
 #include "common/row_form.glsl"
 
-const uint kGroup = kHeads / kKvHeads;  // heads that share a KV head
+const uint kHeadsPerKvHead = kHeads / kKvHeads;  // heads that share a KV head
 const uint kRowVectors = kHeadSize / 4;
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Items {
@@ -35,15 +35,15 @@ Place find_place() {
   place.share = number % gl_NumWorkGroups.y;
   place.kv_head = place.share / parts;
   place.first_row = place.share % parts * kRows;
-  place.rows = place.item.tokens * kGroup;
+  place.rows = place.item.tokens * kHeadsPerKvHead;
   if (place.first_row >= place.rows) place.rows = 0;
   return place;
 }
 
 bool has_row(Place place, uint row) { return place.first_row + row < place.rows; }
-uint row_token(Place place, uint row) { return (place.first_row + row) / kGroup; }
+uint row_token(Place place, uint row) { return (place.first_row + row) / kHeadsPerKvHead; }
 uint row_head(Place place, uint row) {
-  return place.kv_head * kGroup + (place.first_row + row) % kGroup;
+  return place.kv_head * kHeadsPerKvHead + (place.first_row + row) % kHeadsPerKvHead;
 }
 
 // The row's query. Rows past the last repeat it, so that loads stay inside.

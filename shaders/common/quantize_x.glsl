@@ -2,10 +2,10 @@
 // one scale, and these a high and a low byte, both signed:
 //   value = scale * (256 * high + low)
 // so that integer dots keep 15 bits of x. A group is kTeams teams of kTeamSubgroups subgroups, kTeamLanes
-// lanes, that all need the same pieces of x, and splits them once. Expects those, kWidth, the size of its
+// lanes, that all need the same pieces of x, and splits them once. Expects those, kSubgroupSize, the size of its
 // subgroups, which are whole and of 8 lanes or more, kHasOffset of a weight format, and x_quad(x, quad).
-#ifndef HEARTH_SPLIT_GLSL
-#define HEARTH_SPLIT_GLSL
+#ifndef HEARTH_QUANTIZE_X_GLSL
+#define HEARTH_QUANTIZE_X_GLSL
 #extension GL_KHR_shader_subgroup_shuffle : require
 
 struct SplitPiece {
@@ -42,17 +42,17 @@ void split_barrier() {
   }
 }
 
-// Of the quads of a team's pieces, the first that this lane splits; the others follow kWidth apart.
+// Of the quads of a team's pieces, the first that this lane splits; the others follow kSubgroupSize apart.
 uint first_quad() {
   const uint team = gl_SubgroupID / kTeamSubgroups, place = gl_SubgroupID % kTeamSubgroups;
-  return (place * 8 + team * kLaneQuads) * kWidth + gl_SubgroupInvocationID;
+  return (place * 8 + team * kLaneQuads) * kSubgroupSize + gl_SubgroupInvocationID;
 }
 
 // What the lanes' words, written in the order of the row, are to the lane whose piece they belong to.
 void exchange_words(uint from[kLaneQuads], uint piece, out uint to[8]) {
   const uint first = first_quad();
   split_barrier();  // what lay there may still be read
-  [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) split_words[first + i * kWidth] = from[i];
+  [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) split_words[first + i * kSubgroupSize] = from[i];
   split_barrier();
   [[unroll]] for (uint i = 0; i < 8; ++i) to[i] = split_words[piece * 8 + i];
 }
@@ -64,7 +64,7 @@ SplitPiece split_piece(uint64_t x, uint first, uint pieces, uint own) {
   const uint lane = gl_SubgroupInvocationID;
   vec4 values[kLaneQuads];
   [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) {
-    const uint quad = first * 8 + first_quad() + i * kWidth;
+    const uint quad = first * 8 + first_quad() + i * kSubgroupSize;
     values[i] = vec4(0.0);
     if (quad < pieces * 8) values[i] = x_quad(x, quad);
   }
@@ -77,7 +77,7 @@ SplitPiece split_piece(uint64_t x, uint first, uint pieces, uint own) {
     const uvec2 split = split_quad(values[i], most > 0.0 ? kLargestSplit / most : 0.0);
     high[i] = split.x;
     low[i] = split.y;
-    const uint place = (first_quad() + i * kWidth) / 8 * 4;
+    const uint place = (first_quad() + i * kSubgroupSize) / 8 * 4;
     if (lane % 8 == 0) split_scales[place] = most / kLargestSplit;
     if (kHasOffset) {
       float sum = dot(values[i], vec4(1.0));

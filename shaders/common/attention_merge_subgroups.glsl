@@ -1,15 +1,15 @@
 // The subgroups of a group, each with a softmax of its own keys, become one in shared memory. A group
 // of one subgroup meets no barrier.
 //
-// Include after attention_place.glsl and attention_score.glsl; needs kSubgroups and kRows.
-#ifndef HEARTH_ATTENTION_JOIN_GLSL
-#define HEARTH_ATTENTION_JOIN_GLSL
+// Include after attention_work.glsl and attention_score.glsl; needs kSubgroups and kRows.
+#ifndef HEARTH_ATTENTION_MERGE_SUBGROUPS_GLSL
+#define HEARTH_ATTENTION_MERGE_SUBGROUPS_GLSL
 
 shared vec4 shared_sums[kSubgroups > 1 ? kSubgroups * kRows * kRowVectors : 1];
 shared vec2 shared_stats[kSubgroups > 1 ? kSubgroups * kRows : 1];
 
 // Vector `vector` of what a subgroup has of a row; `stats` are its max and its sum of weights.
-void leave_vector(Place place, uint subgroup, uint row, uint vector, vec4 sum, vec2 stats) {
+void emit_quad(Place place, uint subgroup, uint row, uint vector, vec4 sum, vec2 stats) {
   if (kSubgroups == 1) {
     if (has_row(place, row)) write_vector(place, row, vector, sum, stats);
     return;
@@ -20,7 +20,7 @@ void leave_vector(Place place, uint subgroup, uint row, uint vector, vec4 sum, v
 }
 
 // To be called by every invocation, after all vectors of the rows were left.
-void join_subgroups(Place place) {
+void merge_subgroups(Place place) {
   if (kSubgroups == 1) return;
   barrier();
   for (uint at = gl_LocalInvocationID.x; at < kRows * kRowVectors; at += gl_WorkGroupSize.x) {

@@ -1,32 +1,32 @@
 // Groups that make one thing together without waiting for each other: each leaves its part and counts
 // itself, and the last to do so goes on with all of them.
-#ifndef HEARTH_LAST_GROUP_GLSL
-#define HEARTH_LAST_GROUP_GLSL
+#ifndef HEARTH_LAST_WORKGROUP_GLSL
+#define HEARTH_LAST_WORKGROUP_GLSL
 #include "common/fences.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Counts { uint at[]; };
 
 // A word of shared memory that nobody uses between two meetings, where a kernel has no room for more.
-#ifndef SHARED_BEFORE
-shared uint shared_before;
-#define SHARED_BEFORE shared_before
+#ifndef LAST_WORKGROUP_SCRATCH
+shared uint last_workgroup_scratch;
+#define LAST_WORKGROUP_SCRATCH last_workgroup_scratch
 #endif
 
 // Whether all but this one of `groups` groups have counted themselves at `at`; the count, which must
 // be zero before the first, then starts anew. All of the group must call it.
-bool is_last_group(uint64_t counts, uint at, uint groups) {
-  meet_group();
+bool is_last_workgroup(uint64_t counts, uint at, uint groups) {
+  sync_workgroup();
   if (gl_LocalInvocationIndex == 0) {
     fence_queue();
     const uint before =
         atomicAdd(Counts(counts).at[at], 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
-    SHARED_BEFORE = before;
+    LAST_WORKGROUP_SCRATCH = before;
     if (before + 1 == groups)
       atomicStore(Counts(counts).at[at], 0u, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
     fence_queue();
   }
-  meet_group();
-  return SHARED_BEFORE + 1 == groups;
+  sync_workgroup();
+  return LAST_WORKGROUP_SCRATCH + 1 == groups;
 }
 
 #endif

@@ -2,8 +2,8 @@
 // neighbouring lanes read neighbouring bytes, or a piece of 32 quantized ones. A unit is kept as it
 // lies in memory until its turn comes, so that nothing waits for a load that is under way.
 // Expects quant/glsl.h, weight_format.h and common/halves.glsl.
-#ifndef HEARTH_WEIGHT_UNIT_GLSL
-#define HEARTH_WEIGHT_UNIT_GLSL
+#ifndef HEARTH_WEIGHT_CHUNK_F16_GLSL
+#define HEARTH_WEIGHT_CHUNK_F16_GLSL
 
 #ifdef FORMAT_IS_FLOAT
 const uint kUnitWeights = 8;
@@ -14,7 +14,7 @@ const uint kUnitWeights = 32;
 #define Unit RawPiece
 Unit load_unit(Planes planes, uint index) { return load_piece(planes, index); }
 #endif
-const uint kUnitVecs = kUnitWeights / kHalves;
+const uint kUnitVecs = kUnitWeights / kVecHalves;
 
 // Quantized weights are decoded in f16, where conversions are cheap, and this much larger, so that
 // scales stay clear of subnormal halves.

@@ -2,14 +2,14 @@
 // cooperative matrices: for subgroups of 32 that are made of whatever the device has. Every invocation
 // of the group, of which there are at most kMostInvocations, must get to every product, and to every
 // exchange between lanes.
-#ifndef HEARTH_FRAGMENT_MODEL_GLSL
-#define HEARTH_FRAGMENT_MODEL_GLSL
+#ifndef HEARTH_FRAGMENT_EMULATION_GLSL
+#define HEARTH_FRAGMENT_EMULATION_GLSL
 
-uint own_subgroup() { return gl_LocalInvocationIndex / 32; }
-uint own_lane() { return gl_LocalInvocationIndex % 32; }
+uint subgroup_id() { return gl_LocalInvocationIndex / 32; }
+uint lane_id() { return gl_LocalInvocationIndex % 32; }
 void subgroup_shared_barrier() { barrier(); }
 
-#define WRITTEN_OUT [[dont_unroll]]  // what is written out elsewhere: so kernels compile in time
+#define UNROLL [[dont_unroll]]  // what is written out elsewhere: so kernels compile in time
 #define Fragment vec4  // columns 2 * (l % 4) and the next, of row l / 4 and of the one 8 further on
 #define FragmentA uvec4
 #define FragmentB uvec2
@@ -18,20 +18,20 @@ void set_a(out FragmentA a, uvec4 words) { a = words; }
 void set_b(out FragmentB b, uvec2 words) { b = words; }
 
 const uint kMostInvocations = 128;
-shared uvec4 model_a[kMostInvocations];
-shared uvec2 model_b[kMostInvocations];
+shared uvec4 emulated_a[kMostInvocations];
+shared uvec2 emulated_b[kMostInvocations];
 
 Fragment coopMatMulAdd(FragmentA a, FragmentB b, Fragment sums) {
   barrier();  // the last product's may still be read
-  model_a[gl_LocalInvocationIndex] = a;
-  model_b[gl_LocalInvocationIndex] = b;
+  emulated_a[gl_LocalInvocationIndex] = a;
+  emulated_b[gl_LocalInvocationIndex] = b;
   barrier();
-  const uint first = own_subgroup() * 32, row = own_lane() / 4, pair = own_lane() % 4;
+  const uint first = subgroup_id() * 32, row = lane_id() / 4, pair = lane_id() % 4;
   const uint lanes = min(gl_NumWorkGroups.x + 3, 4);  // is 4, but lavapipe writes no loop out for it
   for (uint k = 0; k < lanes; ++k) {
-    const uvec4 words = model_a[first + row * 4 + k];
+    const uvec4 words = emulated_a[first + row * 4 + k];
     for (uint n = 0; n < 2; ++n) {
-      const uvec2 column = model_b[first + (pair * 2 + n) * 4 + k];
+      const uvec2 column = emulated_b[first + (pair * 2 + n) * 4 + k];
       const vec2 low = unpackHalf2x16(column.x), high = unpackHalf2x16(column.y);
       sums[n] += dot(unpackHalf2x16(words.x), low) + dot(unpackHalf2x16(words.z), high);
       sums[n + 2] += dot(unpackHalf2x16(words.y), low) + dot(unpackHalf2x16(words.w), high);
@@ -40,14 +40,14 @@ Fragment coopMatMulAdd(FragmentA a, FragmentB b, Fragment sums) {
   return sums;
 }
 
-shared float model_values[kMostInvocations];
+shared float emulated_values[kMostInvocations];
 
 // The value of a lane of the subgroup.
-float model_value_of(float value, uint lane) {
+float emulated_shuffle(float value, uint lane) {
   barrier();  // the last one's may still be read
-  model_values[gl_LocalInvocationIndex] = value;
+  emulated_values[gl_LocalInvocationIndex] = value;
   barrier();
-  return model_values[own_subgroup() * 32 + lane];
+  return emulated_values[subgroup_id() * 32 + lane];
 }
 
 uint as_element(uvec4 like, float value) { return floatBitsToUint(value); }
@@ -58,9 +58,9 @@ float as_element(vec4 like, float value) { return value; }
 // whole vec may be written back.
 #define coopMatStore(fragment, to, start, stride, layout)                              \
   for (uint half_of = 0; half_of < 2; ++half_of) {                                     \
-    const uint at_row = own_lane() / 4 + half_of * 8;                                  \
-    const uint at_vec = (start) + at_row * (stride) + own_lane() % 4 / 2;              \
-    if (own_lane() % 2 == 0) {                                                         \
+    const uint at_row = lane_id() / 4 + half_of * 8;                                  \
+    const uint at_vec = (start) + at_row * (stride) + lane_id() % 4 / 2;              \
+    if (lane_id() % 2 == 0) {                                                         \
       to[at_vec].x = as_element(to[at_vec], fragment[2 * half_of]);                    \
       to[at_vec].y = as_element(to[at_vec], fragment[2 * half_of + 1]);                \
     } else {                                                                           \
