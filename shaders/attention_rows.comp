@@ -6,7 +6,7 @@
 //
 // A workgroup takes an AttentionItem and one KV head; its rows are tokens x heads of the group, so
 // that a key is read once for all of them. kLanes neighbouring lanes make a stream: each holds
-// kSliceChunks chunks of the head, and a stream goes over runs of kRun keys that no other stream
+// kLaneChunks chunks of the head, and a stream goes over runs of kRun keys that no other stream
 // has, with a softmax of its own. Streams are merged at the end: in registers within a subgroup, in
 // shared memory across subgroups. A group of one subgroup meets no barrier.
 //   groups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
@@ -34,31 +34,31 @@
 #include "common/attention_softmax.glsl"
 #include "common/attention_merge_subgroups.glsl"
 
-void find_rows(Place place, out Rows rows) {
+void find_rows(Work work, out Rows rows) {
   const float scale = query_scale();
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
-    rows.visible[r] = row_keys(place, r);
-    [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
-      const uint chunk = slice_chunk(c);
-      [[unroll]] for (uint i = 0; i < kChunkVectors; ++i) {
-        rows.q[r * kSliceVectors + c * kChunkVectors + i] =
-            chunk < kRowChunks ? query_vector(place, r, chunk * kChunkVectors + i) * scale
+    rows.visible[r] = row_keys(work, r);
+    [[unroll]] for (uint c = 0; c < kLaneChunks; ++c) {
+      const uint chunk = lane_chunk(c);
+      [[unroll]] for (uint i = 0; i < kChunkQuads; ++i) {
+        rows.q[r * kLaneChunkQuads + c * kChunkQuads + i] =
+            chunk < kRowChunks ? query_quad(work, r, chunk * kChunkQuads + i) * scale
                                : vec4(0);
       }
     }
   }
 }
 
-void emit_rows(Place place, inout Softmax soft) {
+void emit_rows(Work work, inout Softmax soft) {
   merge_streams(soft);
   if (gl_SubgroupInvocationID >= kLanes) return;
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
-    [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
-      const uint chunk = slice_chunk(c);
+    [[unroll]] for (uint c = 0; c < kLaneChunks; ++c) {
+      const uint chunk = lane_chunk(c);
       if (chunk >= kRowChunks) break;
-      [[unroll]] for (uint i = 0; i < kChunkVectors; ++i)
-        emit_quad(place, gl_SubgroupID, r, chunk * kChunkVectors + i,
-                     soft.sums[r * kSliceVectors + c * kChunkVectors + i],
+      [[unroll]] for (uint i = 0; i < kChunkQuads; ++i)
+        emit_quad(work, gl_SubgroupID, r, chunk * kChunkQuads + i,
+                     soft.sums[r * kLaneChunkQuads + c * kChunkQuads + i],
                      vec2(soft.max_score[r], soft.weight_sum[r]));
     }
   }

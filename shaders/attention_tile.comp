@@ -3,7 +3,7 @@
 //
 // A workgroup takes an AttentionItem, one KV head and kRows rows, kM a subgroup. It goes over the
 // keys in tiles of kKeys, which all subgroups share; the loads of the next tile are under way while
-// one is worked on. A subgroup finds the scores of its rows, turns them into weights and adds weights
+// one is worked on. A subgroup finds the scores of its rows, rotation them into weights and adds weights
 // times values to sums that stay in registers. Scores go through a corner of shared memory of its own,
 // where lanes know which row and key they are of; with kDirect only those that must: of tiles that not
 // all rows see, and where a row's max grows. The others become weights where they are.
@@ -61,8 +61,8 @@ const uint kKeyColumns = kKeys / kN;
 const uint kInvocations = kSubgroups * kSubgroupSize;
 const uint kLoads = (kKeys * kRowChunks + kInvocations - 1) / kInvocations;  // of keys, by an invocation
 const uint kRowLanes = kSubgroupSize / kM;
-const uint kLanePieces = kKeys / kVecHalves / kRowLanes;  // of a row's weights, by a lane
-const uint kLaneVectors = 2 * kLanePieces;             // of its scores
+const uint kLaneVecs = kKeys / kVecHalves / kRowLanes;  // of a row's weights, by a lane
+const uint kLaneQuads = 2 * kLaneVecs;             // of its scores
 
 // A row keeps its max until a score is this much above it, so that sums are rarely rescaled. A
 // weight is then at most 2^kSlack, well inside f16.
@@ -90,11 +90,11 @@ uvec2 load_place(uint load) {
 }
 
 // Keys outside the item repeat one inside it, and are masked.
-void load_tile(Place place, uint first_key) {
+void load_tile(Work work, uint first_key) {
   [[unroll]] for (uint load = 0; load < kLoads; ++load) {
     const uvec2 at = load_place(load);
-    const uint key = clamp(first_key + at.x, place.item.key_begin, place.item.key_end - 1);
-    const uint row = block_rows(place, key) + key % kBlockTokens;
+    const uint key = clamp(first_key + at.x, work.item.key_begin, work.item.key_end - 1);
+    const uint row = block_rows(work, key) + key % kBlockTokens;
     next_keys[load] = load_chunk(params.keys, params.key_scales, row, at.y);
     next_values[load] = load_chunk(params.values, params.value_scales, row, at.y);
   }
@@ -103,9 +103,9 @@ void load_tile(Place place, uint first_key) {
 void store_chunk(uint at, KvChunk chunk) {
 #ifdef KV_Q8_0
   tile[at] =
-      pack_halves(chunk_vector(chunk, 0) * chunk.scale, chunk_vector(chunk, 1) * chunk.scale);
+      pack_halves(chunk_quad(chunk, 0) * chunk.scale, chunk_quad(chunk, 1) * chunk.scale);
   tile[at + 1] =
-      pack_halves(chunk_vector(chunk, 2) * chunk.scale, chunk_vector(chunk, 3) * chunk.scale);
+      pack_halves(chunk_quad(chunk, 2) * chunk.scale, chunk_quad(chunk, 3) * chunk.scale);
 #else
   tile[at] = chunk.bits;
 #endif
@@ -115,9 +115,9 @@ void store_tile() {
   [[unroll]] for (uint load = 0; load < kLoads; ++load) {
     const uvec2 at = load_place(load);
     if (at.x < kKeys) {
-      const uint piece = at.x * kTileStride + at.y * (kChunkElements / kVecHalves);
-      store_chunk(piece, next_keys[load]);
-      store_chunk(kValues + piece, next_values[load]);
+      const uint vec = at.x * kTileStride + at.y * (kChunkElements / kVecHalves);
+      store_chunk(vec, next_keys[load]);
+      store_chunk(kValues + vec, next_values[load]);
     }
   }
 }
@@ -132,18 +132,18 @@ struct Row {
 };
 
 // The queries of a subgroup's rows, through its part of the scores, kKeys columns at a time.
-void load_queries(Place place, uint first_row, out MatrixA q[kDepth]) {
+void load_queries(Work work, uint first_row, out MatrixA q[kDepth]) {
   const float scale = query_scale();
-  const uint row_pieces = kKeys / kVecHalves;
+  const uint row_vecs = kKeys / kVecHalves;
   [[unroll]] for (uint column = 0; column < kHeadSize; column += kKeys) {
-    for (uint at = gl_SubgroupInvocationID; at < kM * row_pieces; at += kSubgroupSize) {
-      const uint row = first_row + at / row_pieces;
-      const uint piece = at % row_pieces;
-      const uint vector = column / 4 + 2 * piece;
-      if (vector < kHeadSize / 4) {
-        F32x4 query = query_row(place, row);
-        scores[row * kScoreStride + piece] =
-            pack_halves(query.at[vector] * scale, query.at[vector + 1] * scale);
+    for (uint at = gl_SubgroupInvocationID; at < kM * row_vecs; at += kSubgroupSize) {
+      const uint row = first_row + at / row_vecs;
+      const uint vec = at % row_vecs;
+      const uint quad = column / 4 + 2 * vec;
+      if (quad < kHeadSize / 4) {
+        F32x4 query = query_row(work, row);
+        scores[row * kScoreStride + vec] =
+            pack_halves(query.at[quad] * scale, query.at[quad + 1] * scale);
       }
     }
     subgroup_shared_barrier();
@@ -205,20 +205,20 @@ void weigh_products(MatrixSum products[kKeyColumns], MatrixSum maxes, uint first
 
 // Scores to weights, by the lanes of their rows. Returns what sums of the row are to be multiplied
 // with: less than 1 where its max grows.
-float weigh_scores(vec4 score[kLaneVectors], uint first_key, bool masked, inout Row row) {
+float weigh_scores(vec4 score[kLaneQuads], uint first_key, bool masked, inout Row row) {
   if (params.soft_cap != 0.0) {
-    [[unroll]] for (uint i = 0; i < kLaneVectors; ++i) score[i] = cap_scores(score[i]);
+    [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) score[i] = cap_scores(score[i]);
   }
   if (masked) {
-    [[unroll]] for (uint i = 0; i < kLaneVectors; ++i) {
-      const uvec4 key = first_key + (row.part * kLaneVectors + i) * 4 + uvec4(0, 1, 2, 3);
+    [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) {
+      const uvec4 key = first_key + (row.part * kLaneQuads + i) * 4 + uvec4(0, 1, 2, 3);
       score[i] = mix(score[i], vec4(kMasked),
                      bvec4(uvec4(lessThan(key, uvec4(row.visible.x))) |
                            uvec4(greaterThanEqual(key, uvec4(row.visible.y)))));
     }
   }
   vec4 largest_of = vec4(kNoMax);
-  [[unroll]] for (uint i = 0; i < kLaneVectors; ++i) largest_of = max(largest_of, score[i]);
+  [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) largest_of = max(largest_of, score[i]);
   float largest = max(max(largest_of.x, largest_of.y), max(largest_of.z, largest_of.w));
   [[unroll]] for (uint offset = 1; offset < kRowLanes; offset *= 2)
     largest = max(largest, subgroupShuffleXor(largest, offset));
@@ -226,17 +226,17 @@ float weigh_scores(vec4 score[kLaneVectors], uint first_key, bool masked, inout 
   const float shrink = grows ? exp2(row.max_score - largest) : 1.0;
   if (grows) row.max_score = largest;
   row.weight_sum *= shrink;
-  [[unroll]] for (uint i = 0; i < kLanePieces; ++i) {
+  [[unroll]] for (uint i = 0; i < kLaneVecs; ++i) {
     const vec4 low = exp2(score[2 * i] - row.max_score);
     const vec4 high = exp2(score[2 * i + 1] - row.max_score);
     row.weight_sum += dot(low + high, vec4(1));
-    scores[row.index * kScoreStride + row.part * kLanePieces + i] = pack_halves(low, high);
+    scores[row.index * kScoreStride + row.part * kLaneVecs + i] = pack_halves(low, high);
   }
   return shrink;
 }
 
 // The sums go through the scores' memory to where they belong, kKeyColumns fragments at a time.
-void write_sums(Place place, uint first_row, MatrixSum sums[kColumns]) {
+void write_sums(Work work, uint first_row, MatrixSum sums[kColumns]) {
   [[unroll]] for (uint first = 0; first < kColumns; first += kKeyColumns) {
     subgroup_shared_barrier();
     [[unroll]] for (uint n = 0; n < kKeyColumns; ++n) {
@@ -248,41 +248,41 @@ void write_sums(Place place, uint first_row, MatrixSum sums[kColumns]) {
     for (uint at = gl_SubgroupInvocationID; at < kM * (kKeys / 4); at += kSubgroupSize) {
       const uint row = first_row + at / (kKeys / 4);
       const uint column = at % (kKeys / 4);
-      const uint vector = first * (kN / 4) + column;
-      if (has_row(place, row) && vector < kHeadSize / 4)
-        write_vector(place, row, vector, uintBitsToFloat(scores[row * kScoreStride + column]),
+      const uint quad = first * (kN / 4) + column;
+      if (has_row(work, row) && quad < kHeadSize / 4)
+        write_quad(work, row, quad, uintBitsToFloat(scores[row * kScoreStride + column]),
                      row_stats[row]);
     }
   }
 }
 
-void attend(Place place) {
+void attend(Work work) {
   // Subgroups without rows of their own work along, and those that go the direct way meet at every
   // barrier: some drivers make every barrier, also one of a subgroup, a barrier of the whole group.
   const uint first_row = gl_SubgroupID * kM;
-  const uint first_tile = place.item.key_begin / kBlockTokens * kBlockTokens;
-  load_tile(place, first_tile);
+  const uint first_tile = work.item.key_begin / kBlockTokens * kBlockTokens;
+  load_tile(work, first_tile);
   MatrixA q[kDepth];
-  load_queries(place, first_row, q);
+  load_queries(work, first_row, q);
 
   MatrixSum sums[kColumns];
   [[unroll]] for (uint n = 0; n < kColumns; ++n) sums[n] = MatrixSum(0.0);
   Row row;
   row.index = first_row + gl_SubgroupInvocationID / kRowLanes;
   row.part = gl_SubgroupInvocationID % kRowLanes;
-  row.visible = row_keys(place, row.index);
+  row.visible = row_keys(work, row.index);
   row.max_score = kNoMax;
   row.weight_sum = 0.0;
   // The direct way: the rows' maxes in every column, and weights that lanes do not have in their sums.
   MatrixSum maxes = MatrixSum(kNoMax), weight_sums = MatrixSum(0.0);
   // Tiles inside this need no mask: every row of the group sees all of it.
-  const uvec2 seen_by_all = uvec2(row_keys(place, kRows - 1).x, row_keys(place, 0).y);
+  const uvec2 seen_by_all = uvec2(row_keys(work, kRows - 1).x, row_keys(work, 0).y);
 
-  for (uint first_key = first_tile; first_key < place.item.key_end; first_key += kKeys) {
+  for (uint first_key = first_tile; first_key < work.item.key_end; first_key += kKeys) {
     barrier();  // the last tile may still be read
     store_tile();
     barrier();
-    if (first_key + kKeys < place.item.key_end) load_tile(place, first_key + kKeys);
+    if (first_key + kKeys < work.item.key_end) load_tile(work, first_key + kKeys);
 
     MatrixSum products[kKeyColumns];
     multiply_keys(q, products);
@@ -296,9 +296,9 @@ void attend(Place place) {
                      gl_CooperativeMatrixLayoutRowMajor);
     }
     subgroup_shared_barrier();
-    vec4 score[kLaneVectors];
-    [[unroll]] for (uint i = 0; i < kLaneVectors; ++i)
-      score[i] = uintBitsToFloat(scores[row.index * kScoreStride + row.part * kLaneVectors + i]);
+    vec4 score[kLaneQuads];
+    [[unroll]] for (uint i = 0; i < kLaneQuads; ++i)
+      score[i] = uintBitsToFloat(scores[row.index * kScoreStride + row.part * kLaneQuads + i]);
     subgroup_shared_barrier();  // weights go where scores were
     bool any_grows = false;
     if (direct) {
@@ -335,15 +335,15 @@ void attend(Place place) {
   [[unroll]] for (uint offset = 1; offset < kRowLanes; offset *= 2)
     row.weight_sum += subgroupShuffleXor(row.weight_sum, offset);
   if (row.part == 0) row_stats[row.index] = vec2(row.max_score, row.weight_sum);
-  write_sums(place, first_row, sums);
+  write_sums(work, first_row, sums);
 }
 
 void main() {
-  const Place place = find_place();
+  const Work work = find_work();
   chain_wait();
-  if (place.rows > 0) {
-    attend(place);
-    merge_splits(place);
+  if (work.rows > 0) {
+    attend(work);
+    merge_splits(work);
   }
   chain_done();
 }

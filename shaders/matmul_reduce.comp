@@ -20,13 +20,13 @@ void add_up() {
   if (n >= params.outputs) return;
   const uint rows = (params.rows + kTileRows - 1) / kTileRows * kTileRows;
   F32x4 partial = F32x4(params.x);
-  const vec4 residual = load_residual_vec(row, n);
+  const vec4 residual = load_residual_quad(row, n);
   vec4 parts[kSplits];
   [[unroll]] for (uint s = 0; s < kSplits; ++s)
     parts[s] = partial.at[((s * rows + row) * params.part_stride + n) / 4];
   vec4 sum = parts[0];
   [[unroll]] for (uint s = 1; s < kSplits; ++s) sum += parts[s];
-  store_output_vec(row, n, sum, residual);
+  store_output_quad(row, n, sum, residual);
 }
 
 void main() {

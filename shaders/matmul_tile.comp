@@ -83,14 +83,14 @@ void store_sums(Sums, uint first_row, uint first_output) {
 // of x, neighbouring lanes neighbouring ones.
 const uint kRowChunks = kTileInputs / kChunkWeights;
 const uint kWeightLoads = (kTileOutputs * kRowChunks + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
-const uint kRowVecs = kTileInputs / 4;
-const uint kXLoads = (kTileRows * kRowVecs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+const uint kRowQuads = kTileInputs / 4;
+const uint kXLoads = (kTileRows * kRowQuads + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
 
 // Operands on their way from memory to the tiles.
 #define Fetched Chunk weights[kWeightLoads], inout vec4 xs[kXLoads]
 
 // Loads past the end of anything repeat its last element; past the end of k their place is taken by
-// zeros in keep().
+// zeros in stage().
 void fetch(inout Fetched, Planes planes, uint first_row, uint first_output, uint k) {
   const uint chunks = params.inputs / kChunkWeights;
   [[unroll]] for (uint i = 0; i < kWeightLoads; ++i) {
@@ -100,30 +100,30 @@ void fetch(inout Fetched, Planes planes, uint first_row, uint first_output, uint
     weights[i] = load_chunk(planes, n * chunks + chunk);
   }
   F32x4 x = F32x4(params.x);
-  const uint vecs = params.inputs / 4;
+  const uint quads = params.inputs / 4;
   [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
-    const uint row = min(first_row + index / kRowVecs, params.rows - 1);
-    const uint vec = min(k / 4 + index % kRowVecs, vecs - 1);
-    xs[i] = x.at[row * vecs + vec];
+    const uint row = min(first_row + index / kRowQuads, params.rows - 1);
+    const uint quad = min(k / 4 + index % kRowQuads, quads - 1);
+    xs[i] = x.at[row * quads + quad];
   }
 }
 
-void keep(inout Fetched, uint k) {
+void stage(inout Fetched, uint k) {
   [[unroll]] for (uint i = 0; i < kWeightLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
     const uint place = index / kRowChunks * kTileStride + index % kRowChunks * (kChunkWeights / 4);
     const bool inside = k + index % kRowChunks * kChunkWeights < params.inputs;
     if (index < kTileOutputs * kRowChunks) {
       [[unroll]] for (uint v = 0; v < kChunkWeights / 4; ++v)
-        w_tile[place + v] = inside ? chunk_vec(weights[i], v) : vec4(0.0);
+        w_tile[place + v] = inside ? chunk_quad(weights[i], v) : vec4(0.0);
     }
   }
   [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
-    const bool inside = k + index % kRowVecs * 4 < params.inputs;
-    if (index < kTileRows * kRowVecs)
-      x_tile[index / kRowVecs * kTileStride + index % kRowVecs] = inside ? xs[i] : vec4(0.0);
+    const bool inside = k + index % kRowQuads * 4 < params.inputs;
+    if (index < kTileRows * kRowQuads)
+      x_tile[index / kRowQuads * kTileStride + index % kRowQuads] = inside ? xs[i] : vec4(0.0);
   }
 }
 
@@ -144,7 +144,7 @@ void main() {
   clear_sums(sums);
   if (begin < end) fetch(weights, xs, planes, first_row, first_output, begin);
   for (uint k = begin; k < end; k += kTileInputs) {
-    keep(weights, xs, k);
+    stage(weights, xs, k);
     barrier();
     if (k + kTileInputs < end)
       fetch(weights, xs, planes, first_row, first_output, k + kTileInputs);

@@ -9,11 +9,11 @@
 // from its beginning, while those before it are multiplied, to its end, when they are stored. Of the
 // last fragments along k, which every subgroup has in registers by then, half of the products are
 // done between the two barriers around that, and half after them.
-// kSplits, kShare and kGate are as in matmul_coopmat. kInputs spares addresses where every tile is whole.
-//   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]; with kShare > 1
-//            [whole tiles + kShare * shared tiles, 1, 1]
+// kSplits, kTailSplits and kGate are as in matmul_coopmat. kInputs spares addresses where every tile is whole.
+//   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]; with kTailSplits > 1
+//            [whole tiles + kTailSplits * shared tiles, 1, 1]
 // REQUIRES: inputs a multiple of kStep and of the format's block, addresses multiples of 16, full
-// subgroups of 32; kSubgroupRows and kSubgroupOutputs multiples of 16; kSplits or kShare is 1, and
+// subgroups of 32; kSubgroupRows and kSubgroupOutputs multiples of 16; kSplits or kTailSplits is 1, and
 // neither more than there are steps.
 #version 460
 #extension GL_GOOGLE_include_directive : require

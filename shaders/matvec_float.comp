@@ -24,7 +24,7 @@ layout(constant_id = 5) const uint kGate = kGateNone;
 
 // Of a subgroup's outputs the first half are gates and the second their ups, where there are gates.
 const uint kResults = kGate == kGateNone ? kOutputs : kOutputs / 2;
-const uint kChunkVecs = kChunkWeights / 4;
+const uint kChunkQuads = kChunkWeights / 4;
 
 // Where the rows of weights and of x begin that this subgroup works on, in chunks.
 struct Rows {
@@ -47,7 +47,7 @@ void multiply_step(inout float sum[kSums], Chunk w[kStepChunks], Rows rows, uint
       [[unroll]] for (uint o = 0; o < kOutputs; ++o)
         sum[r * kOutputs + o] +=
             dot_chunk(w[a * kOutputs + o], F32x4(params.x),
-                      (rows.x[r] + chunk + a * gl_SubgroupSize) * kChunkVecs);
+                      (rows.x[r] + chunk + a * gl_SubgroupSize) * kChunkQuads);
 }
 
 void main() {
@@ -91,7 +91,7 @@ void main() {
       const Chunk last = load_chunk(planes, rows.w[o] + chunk);
       [[unroll]] for (uint r = 0; r < kRows; ++r)
         sum[r * kOutputs + o] +=
-            dot_chunk(last, F32x4(params.x), (rows.x[r] + chunk) * kChunkVecs);
+            dot_chunk(last, F32x4(params.x), (rows.x[r] + chunk) * kChunkQuads);
     }
   }
 

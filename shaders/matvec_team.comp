@@ -24,7 +24,7 @@ const uint kRows = 1;
 const uint kRowChunks = kInputs / kChunkWeights;
 const uint kChunks = (kRowChunks + kTeamLanes - 1) / kTeamLanes;
 const uint kRoundChunks = kOutputs * kChunks;
-const uint kChunkVecs = kChunkWeights / 4, kXVecs = kChunks * kChunkVecs;
+const uint kChunkQuads = kChunkWeights / 4, kXQuads = kChunks * kChunkQuads;
 
 // Where a lane's weights of a round begin, for the first result and for its up. What else it has is
 // multiples of a row or of kTeamLanes chunks further on: as inputs are a constant, so is that, and loads
@@ -50,13 +50,13 @@ Chunk weight_at(Places places, uint o, uint c, uint chunk) {
 
 // Quad i of the lane's part of the inputs.
 uint quad_of(uint i, uint team_lane) {
-  const uint chunk = min(team_lane + i / kChunkVecs * kTeamLanes, kRowChunks - 1);
-  return chunk * kChunkVecs + i % kChunkVecs;
+  const uint chunk = min(team_lane + i / kChunkQuads * kTeamLanes, kRowChunks - 1);
+  return chunk * kChunkQuads + i % kChunkQuads;
 }
 
-float dot_weight(Chunk w, vec4 x[kXVecs], uint c) {
+float dot_weight(Chunk w, vec4 x[kXQuads], uint c) {
   float sum = 0.0;
-  [[unroll]] for (uint i = 0; i < kChunkVecs; ++i) sum += dot(chunk_vec(w, i), x[c * kChunkVecs + i]);
+  [[unroll]] for (uint i = 0; i < kChunkQuads; ++i) sum += dot(chunk_quad(w, i), x[c * kChunkQuads + i]);
   return sum;
 }
 
@@ -67,20 +67,20 @@ void main() {
   Chunk w[kRoundChunks];
   [[unroll]] for (uint o = 0; o < kOutputs; ++o)
     [[unroll]] for (uint c = 0; c < kChunks; ++c) w[o * kChunks + c] = weight_at(places, o, c, chunk);
-  vec4 norm[kXVecs];
-  [[unroll]] for (uint i = 0; i < kXVecs; ++i)
+  vec4 norm[kXQuads];
+  [[unroll]] for (uint i = 0; i < kXQuads; ++i)
     if (kNorm != 0) norm[i] = F32x4(params.norm_weight).at[quad_of(i, team_lane)];
   chain_wait_fresh();
-  vec4 x[kXVecs];
-  [[unroll]] for (uint i = 0; i < kXVecs; ++i) {
+  vec4 x[kXQuads];
+  [[unroll]] for (uint i = 0; i < kXQuads; ++i) {
     x[i] = FreshF32x4(params.x).at[quad_of(i, team_lane)];
-    if (team_lane + i / kChunkVecs * kTeamLanes >= kRowChunks) x[i] = vec4(0.0);
+    if (team_lane + i / kChunkQuads * kTeamLanes >= kRowChunks) x[i] = vec4(0.0);
   }
   float residuals[kOwn];
   load_residuals(residuals, 0);
   if (kNorm != 0) {
     float squares = 0.0;
-    [[unroll]] for (uint i = 0; i < kXVecs; ++i) {
+    [[unroll]] for (uint i = 0; i < kXQuads; ++i) {
       squares += dot(x[i], x[i]);
       x[i] *= norm[i];
     }

@@ -59,39 +59,39 @@ void load_value(inout Run run, uint i, uint kv_row) {
                    min(c * 8 + lane_id() / 4, kRowChunks - 1));
 }
 
-void load_run(Place place, uint first, out Run run) {
+void load_run(Work work, uint first, out Run run) {
   run.first = first;
   const uint kv_row = next_kv_row;
   UNROLL for (uint i = 0; i < 2; ++i)
-    load_key(run, i, kv_row + inside(place, first + own_key(i)) % kBlockTokens);
+    load_key(run, i, kv_row + inside(work, first + own_key(i)) % kBlockTokens);
   UNROLL for (uint i = 0; i < 4; ++i)
-    load_value(run, i, kv_row + inside(place, first + own_value(i)) % kBlockTokens);
-  next_kv_row = block_rows(place, min(first + kStep, place.item.key_end - 1));
+    load_value(run, i, kv_row + inside(work, first + own_value(i)) % kBlockTokens);
+  next_kv_row = block_rows(work, min(first + kStep, work.item.key_end - 1));
 }
 
-uint first_run(Place place) { return place.item.key_begin / kRun * kRun; }
+uint first_run(Work work) { return work.item.key_begin / kRun * kRun; }
 
 // The first key of the subgroup's, which goes on as long as there are any. In the model all do as long
 // as the first has one.
-uint run_base(Place place) {
+uint run_base(Work work) {
 #ifdef EMULATE_FRAGMENTS
-  return first_run(place);
+  return first_run(work);
 #else
-  return first_run(place) + subgroup_id() * kRun;
+  return first_run(work) + subgroup_id() * kRun;
 #endif
 }
 
-void load_first_run(Place place, out Run run) {
-  const uint first = first_run(place) + subgroup_id() * kRun;
-  next_kv_row = block_rows(place, min(first, place.item.key_end - 1));
-  load_run(place, first, run);
+void load_first_run(Work work, out Run run) {
+  const uint first = first_run(work) + subgroup_id() * kRun;
+  next_kv_row = block_rows(work, min(first, work.item.key_end - 1));
+  load_run(work, first, run);
 }
 
-void load_token(Place place, inout Run run) {
+void load_token(Work work, inout Run run) {
   UNROLL for (uint i = 0; i < 2; ++i)
-    if (inside(place, run.first + own_key(i)) == position) load_key(run, i, token_row);
+    if (inside(work, run.first + own_key(i)) == position) load_key(run, i, token_row);
   UNROLL for (uint i = 0; i < 4; ++i)
-    if (inside(place, run.first + own_value(i)) == position) load_value(run, i, token_row);
+    if (inside(work, run.first + own_value(i)) == position) load_value(run, i, token_row);
 }
 
 // A lane has one row's four elements of every fragment along the head, or none.
@@ -100,13 +100,13 @@ struct Rows {
   uvec2 visible;  // the keys that all of them see
 };
 
-void find_rows(Place place, out Rows rows) {
-  rows.visible = row_keys(place, 0);
+void find_rows(Work work, out Rows rows) {
+  rows.visible = row_keys(work, 0);
   const float scale = query_scale();
   const uint row = lane_id() / 4;
   UNROLL for (uint s = 0; s < kSlices; ++s) {
     const uint chunk = s / kChunkSlices * 4 + lane_id() % 4;
-    const vec4 q = query_vector(place, min(row, kRows - 1), chunk * kChunkSlices + s % kChunkSlices);
+    const vec4 q = query_quad(work, min(row, kRows - 1), chunk * kChunkSlices + s % kChunkSlices);
     rows.q[s] = row < kRows ? pack_halves(q * scale, vec4(0.0)).xy : uvec2(0);
   }
 }
@@ -156,7 +156,7 @@ vec4 weigh(vec4 scores, Rows rows, uint first, inout Softmax soft) {
     }
   }
   const float largest =
-      quad_max(max(kNoMax, max(max(scores.x, scores.y), max(scores.z, scores.w))));
+      row_max(max(kNoMax, max(max(scores.x, scores.y), max(scores.z, scores.w))));
   const bool grows = largest > soft.max_score + kSlack;
   if (any_lane(grows)) {
     const float shrink = grows ? exp2(soft.max_score - largest) : 1.0;
@@ -196,9 +196,9 @@ void process_run(Run run, Rows rows, inout Softmax soft) {
 }
 
 // A lane has a whole chunk of every eight, of two queries.
-void emit_rows(Place place, Softmax soft) {
+void emit_rows(Work work, Softmax soft) {
   const vec2 max_scores = of_sum_queries(soft.max_score);
-  const vec2 weight_sums = of_sum_queries(quad_sum(soft.weight_sum));
+  const vec2 weight_sums = of_sum_queries(row_sum(soft.weight_sum));
   [[unroll]] for (uint e = 0; e < 2; ++e) {
     const uint row = sum_query(e);
     const vec2 stats = vec2(max_scores[e], weight_sums[e]);
@@ -210,8 +210,8 @@ void emit_rows(Place place, Softmax soft) {
         const uint n = (c * kVecHalves + v * 4) / 2;
         const vec4 sum = vec4(soft.sums[n][e], soft.sums[n][e + 2], soft.sums[n + 1][e],
                               soft.sums[n + 1][e + 2]);
-        emit_quad(place, subgroup_id(), row,
-                     chunk * kChunkVectors + c % kChunkVecs * 2 + v, sum, stats);
+        emit_quad(work, subgroup_id(), row,
+                     chunk * kChunkQuads + c % kChunkVecs * 2 + v, sum, stats);
       }
     }
   }

@@ -11,8 +11,8 @@ const uint kChunkVecs = kChunkElements / kVecHalves;  // of 16 bytes
 // Eight elements of a chunk as halves.
 uvec4 chunk_halves(KvChunk chunk, uint vec) {
 #ifdef KV_Q8_0
-  return pack_halves(chunk_vector(chunk, 2 * vec) * chunk.scale,
-                     chunk_vector(chunk, 2 * vec + 1) * chunk.scale);
+  return pack_halves(chunk_quad(chunk, 2 * vec) * chunk.scale,
+                     chunk_quad(chunk, 2 * vec + 1) * chunk.scale);
 #else
   return chunk.bits;
 #endif
@@ -23,11 +23,11 @@ uvec4 chunk_halves(KvChunk chunk, uint vec) {
 const float kSlack = 8.0;
 
 // Over the four lanes that share rows.
-float quad_max(float value) {
+float row_max(float value) {
   value = max(value, shuffle_xor(value, 1));
   return max(value, shuffle_xor(value, 2));
 }
-float quad_sum(float value) {
+float row_sum(float value) {
   value += shuffle_xor(value, 1);
   return value + shuffle_xor(value, 2);
 }

@@ -8,56 +8,56 @@
 #define HEARTH_ATTENTION_ITEM_GLSL
 
 // Takes every key of the item that is the subgroup's. `run` is the first.
-void process_item(Place place, Run run, Rows rows, inout Softmax soft) {
-  const uint last_key = place.item.key_end - 1;
-  uint base = run_base(place);
+void process_item(Work work, Run run, Rows rows, inout Softmax soft) {
+  const uint last_key = work.item.key_end - 1;
+  uint base = run_base(work);
   if (kOverlap != 0) {
     for (; base <= last_key; base += 2 * kStep) {
       Run next;
-      load_run(place, run.first + kStep, next);
+      load_run(work, run.first + kStep, next);
       process_run(run, rows, soft);
       if (base + kStep > last_key) break;
-      load_run(place, next.first + kStep, run);
+      load_run(work, next.first + kStep, run);
       process_run(next, rows, soft);
     }
   } else if (base <= last_key) {
     process_run(run, rows, soft);
     for (base += kStep; base <= last_key; base += kStep) {
-      load_run(place, run.first + kStep, run);
+      load_run(work, run.first + kStep, run);
       process_run(run, rows, soft);
     }
   }
 }
 
 void main() {
-  const Place place = find_place();
+  const Work work = find_work();
   Run run;
-  Turns turns;
+  Rotation rotation;
   // What is in the cache from earlier steps need not wait.
-  if (kRoped != 0 && place.rows > 0) {
-    load_first_run(place, run);
-    begin_token(place, turns);
+  if (kRoped != 0 && work.rows > 0) {
+    load_first_run(work, run);
+    begin_token(work, rotation);
   }
   if (kRoped != 0) {
     chain_wait_fresh();  // all it reads of this step is the token's row of q, k and v
   } else {
     chain_wait();
   }
-  if (place.rows > 0) {
+  if (work.rows > 0) {
     if (kRoped != 0) {
-      rope_token(place, turns);
-      load_token(place, run);  // where it is in the first run, it was not in the cache yet
+      rope_token(work, rotation);
+      load_token(work, run);  // where it is in the first run, it was not in the cache yet
     } else {
-      load_first_run(place, run);
+      load_first_run(work, run);
     }
     Rows rows;
-    find_rows(place, rows);
+    find_rows(work, rows);
     Softmax soft;
     begin_softmax(soft);
-    process_item(place, run, rows, soft);
-    emit_rows(place, soft);
-    merge_subgroups(place);
-    merge_splits(place);
+    process_item(work, run, rows, soft);
+    emit_rows(work, soft);
+    merge_subgroups(work);
+    merge_splits(work);
   }
   chain_done();
 }

@@ -13,38 +13,38 @@
 
 // Whether all other splits of the tile have counted themselves; the count then starts anew. Tiles
 // have rows of their own, and as many groups as heads at most for each.
-bool is_last_split(Place place) {
-  const uint at = place.item.first_row * kHeads + place.share;
+bool is_last_split(Work work) {
+  const uint at = work.item.first_row * kHeads + work.share;
   if (kSubgroups == 1) {
     Counts counts = Counts(params.counts);
     // Every lane counts, and no barrier is needed.
     fence_queue();
     const uint before = subgroupMax(
         atomicAdd(counts.at[at], 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed));
-    const bool last = before + 1 == place.item.splits * gl_WorkGroupSize.x;
+    const bool last = before + 1 == work.item.splits * gl_WorkGroupSize.x;
     if (last) atomicStore(counts.at[at], 0u, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
     fence_queue();
     return last;
   }
-  return is_last_workgroup(params.counts, at, place.item.splits);
+  return is_last_workgroup(params.counts, at, work.item.splits);
 }
 
 // To be called by every invocation of a group that has written its vectors.
-void merge_splits(Place place) {
-  if (place.item.splits == 1 || !is_last_split(place)) return;
+void merge_splits(Work work) {
+  if (work.item.splits == 1 || !is_last_split(work)) return;
   const uint kAtOnce = 16;  // splits whose loads are under way together
-  for (uint i = gl_LocalInvocationIndex; i < kRows * kRowVectors; i += gl_WorkGroupSize.x) {
-    const uint row = i / kRowVectors, vector = i % kRowVectors;
-    if (!has_row(place, row)) break;
+  for (uint i = gl_LocalInvocationIndex; i < kRows * kRowQuads; i += gl_WorkGroupSize.x) {
+    const uint row = i / kRowQuads, quad = i % kRowQuads;
+    if (!has_row(work, row)) break;
     vec4 sum = vec4(0);
     float max_score = kNoMax, weight_sum = 0.0;
-    for (uint first = 0; first < place.item.splits; first += kAtOnce) {
+    for (uint first = 0; first < work.item.splits; first += kAtOnce) {
       vec4 sums[kAtOnce];
       vec2 stats[kAtOnce];
       [[unroll]] for (uint s = 0; s < kAtOnce; ++s) {
-        F32x4 from = partial_row(place, min(first + s, place.item.splits - 1), row);
-        sums[s] = from.at[vector];
-        stats[s] = from.at[kRowVectors].xy;
+        F32x4 from = partial_row(work, min(first + s, work.item.splits - 1), row);
+        sums[s] = from.at[quad];
+        stats[s] = from.at[kRowQuads].xy;
       }
       float new_max = max_score;
       [[unroll]] for (uint s = 0; s < kAtOnce; ++s) new_max = max(new_max, stats[s].x);
@@ -53,12 +53,12 @@ void merge_splits(Place place) {
       sum *= shrink;
       weight_sum *= shrink;
       [[unroll]] for (uint s = 0; s < kAtOnce; ++s) {
-        const float weight = first + s < place.item.splits ? exp2(stats[s].x - new_max) : 0.0;
+        const float weight = first + s < work.item.splits ? exp2(stats[s].x - new_max) : 0.0;
         sum += weight * sums[s];
         weight_sum += weight * stats[s].y;
       }
     }
-    write_result(place, row, vector, sum * (1.0 / weight_sum));
+    write_result(work, row, quad, sum * (1.0 / weight_sum));
   }
 }
 

@@ -5,27 +5,27 @@
 #ifndef HEARTH_ATTENTION_MERGE_SUBGROUPS_GLSL
 #define HEARTH_ATTENTION_MERGE_SUBGROUPS_GLSL
 
-shared vec4 shared_sums[kSubgroups > 1 ? kSubgroups * kRows * kRowVectors : 1];
+shared vec4 shared_sums[kSubgroups > 1 ? kSubgroups * kRows * kRowQuads : 1];
 shared vec2 shared_stats[kSubgroups > 1 ? kSubgroups * kRows : 1];
 
-// Vector `vector` of what a subgroup has of a row; `stats` are its max and its sum of weights.
-void emit_quad(Place place, uint subgroup, uint row, uint vector, vec4 sum, vec2 stats) {
+// Vector `quad` of what a subgroup has of a row; `stats` are its max and its sum of weights.
+void emit_quad(Work work, uint subgroup, uint row, uint quad, vec4 sum, vec2 stats) {
   if (kSubgroups == 1) {
-    if (has_row(place, row)) write_vector(place, row, vector, sum, stats);
+    if (has_row(work, row)) write_quad(work, row, quad, sum, stats);
     return;
   }
   const uint at = subgroup * kRows + row;
-  shared_sums[at * kRowVectors + vector] = sum;
-  if (vector == 0) shared_stats[at] = stats;
+  shared_sums[at * kRowQuads + quad] = sum;
+  if (quad == 0) shared_stats[at] = stats;
 }
 
 // To be called by every invocation, after all vectors of the rows were left.
-void merge_subgroups(Place place) {
+void merge_subgroups(Work work) {
   if (kSubgroups == 1) return;
   barrier();
-  for (uint at = gl_LocalInvocationID.x; at < kRows * kRowVectors; at += gl_WorkGroupSize.x) {
-    const uint r = at / kRowVectors;
-    if (!has_row(place, r)) break;
+  for (uint at = gl_LocalInvocationID.x; at < kRows * kRowQuads; at += gl_WorkGroupSize.x) {
+    const uint r = at / kRowQuads;
+    if (!has_row(work, r)) break;
     float new_max = kNoMax;
     [[unroll]] for (uint s = 0; s < kSubgroups; ++s)
       new_max = max(new_max, shared_stats[s * kRows + r].x);
@@ -35,9 +35,9 @@ void merge_subgroups(Place place) {
       const vec2 stats = shared_stats[s * kRows + r];
       const float shrink = exp2(stats.x - new_max);
       weights += stats.y * shrink;
-      sum += shared_sums[s * kRows * kRowVectors + at] * shrink;
+      sum += shared_sums[s * kRows * kRowQuads + at] * shrink;
     }
-    write_vector(place, r, at % kRowVectors, sum, vec2(new_max, weights));
+    write_quad(work, r, at % kRowQuads, sum, vec2(new_max, weights));
   }
 }
 

@@ -7,13 +7,13 @@
 
 // The lane's slices of the queries, and the keys each row may see.
 struct Rows {
-  vec4 q[kRows * kSliceVectors];
+  vec4 q[kRows * kLaneChunkQuads];
   uvec2 visible[kRows];
 };
 
 // A stream's softmax so far: the lane's slices of the sums of values, weighted by 2^(score - max).
 struct Softmax {
-  vec4 sums[kRows * kSliceVectors];
+  vec4 sums[kRows * kLaneChunkQuads];
   float max_score[kRows];
   float weight_sum[kRows];
 };
@@ -23,14 +23,14 @@ void process_run(Run run, Rows rows, inout Softmax soft) {
   float score[kRun * kRows];
   [[unroll]] for (uint i = 0; i < kRun * kRows; ++i) score[i] = 0.0;
   [[unroll]] for (uint k = 0; k < kRun; ++k) {
-    [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
-      const KvChunk chunk = run.keys[k * kSliceChunks + c];
+    [[unroll]] for (uint c = 0; c < kLaneChunks; ++c) {
+      const KvChunk chunk = run.keys[k * kLaneChunks + c];
       float dots[kRows];
       [[unroll]] for (uint r = 0; r < kRows; ++r) dots[r] = 0.0;
-      [[unroll]] for (uint i = 0; i < kChunkVectors; ++i) {
-        const vec4 key = chunk_vector(chunk, i);
+      [[unroll]] for (uint i = 0; i < kChunkQuads; ++i) {
+        const vec4 key = chunk_quad(chunk, i);
         [[unroll]] for (uint r = 0; r < kRows; ++r)
-          dots[r] += dot(rows.q[r * kSliceVectors + c * kChunkVectors + i], key);
+          dots[r] += dot(rows.q[r * kLaneChunkQuads + c * kChunkQuads + i], key);
       }
       [[unroll]] for (uint r = 0; r < kRows; ++r)
         score[k * kRows + r] += dots[r] * chunk_scale(chunk);
@@ -56,26 +56,26 @@ void process_run(Run run, Rows rows, inout Softmax soft) {
     const float shrink = exp2(soft.max_score[r] - new_max);
     soft.max_score[r] = new_max;
     soft.weight_sum[r] *= shrink;
-    [[unroll]] for (uint i = 0; i < kSliceVectors; ++i) soft.sums[r * kSliceVectors + i] *= shrink;
+    [[unroll]] for (uint i = 0; i < kLaneChunkQuads; ++i) soft.sums[r * kLaneChunkQuads + i] *= shrink;
     [[unroll]] for (uint k = 0; k < kRun; ++k) {
       score[k * kRows + r] = exp2(score[k * kRows + r] - new_max);
       soft.weight_sum[r] += score[k * kRows + r];
     }
   }
   [[unroll]] for (uint k = 0; k < kRun; ++k) {
-    [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
-      const KvChunk chunk = run.values[k * kSliceChunks + c];
-      [[unroll]] for (uint i = 0; i < kChunkVectors; ++i) {
-        const vec4 value = chunk_vector(chunk, i) * chunk_scale(chunk);
+    [[unroll]] for (uint c = 0; c < kLaneChunks; ++c) {
+      const KvChunk chunk = run.values[k * kLaneChunks + c];
+      [[unroll]] for (uint i = 0; i < kChunkQuads; ++i) {
+        const vec4 value = chunk_quad(chunk, i) * chunk_scale(chunk);
         [[unroll]] for (uint r = 0; r < kRows; ++r)
-          soft.sums[r * kSliceVectors + c * kChunkVectors + i] += score[k * kRows + r] * value;
+          soft.sums[r * kLaneChunkQuads + c * kChunkQuads + i] += score[k * kRows + r] * value;
       }
     }
   }
 }
 
 void begin_softmax(out Softmax soft) {
-  [[unroll]] for (uint i = 0; i < kRows * kSliceVectors; ++i) soft.sums[i] = vec4(0);
+  [[unroll]] for (uint i = 0; i < kRows * kLaneChunkQuads; ++i) soft.sums[i] = vec4(0);
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
     soft.max_score[r] = kNoMax;
     soft.weight_sum[r] = 0.0;
@@ -91,9 +91,9 @@ void merge_streams(inout Softmax soft) {
       soft.max_score[r] = new_max;
       soft.weight_sum[r] *= shrink;
       soft.weight_sum[r] += subgroupShuffleXor(soft.weight_sum[r], offset);
-      [[unroll]] for (uint i = 0; i < kSliceVectors; ++i) {
-        vec4 sum = soft.sums[r * kSliceVectors + i] * shrink;
-        soft.sums[r * kSliceVectors + i] = sum + subgroupShuffleXor(sum, offset);
+      [[unroll]] for (uint i = 0; i < kLaneChunkQuads; ++i) {
+        vec4 sum = soft.sums[r * kLaneChunkQuads + i] * shrink;
+        soft.sums[r * kLaneChunkQuads + i] = sum + subgroupShuffleXor(sum, offset);
       }
     }
   }

@@ -14,23 +14,23 @@ void subgroup_shared_barrier() {
 #endif
 
 // What a group is to do: one of `splits` shares of the k of a tile.
-struct Place {
+struct Work {
   uint row_tile, output_tile;
   uint split, splits;
-  uint shared_tile;  // where kShare > 1 and splits is
+  uint tail_tile;  // where kTailSplits > 1 and splits is
 };
 
-Place find_place() {
-  Place place = Place(gl_WorkGroupID.x, gl_WorkGroupID.y, gl_WorkGroupID.z, kSplits, 0);
-  if (kShare > 1) {
+Work find_work() {
+  Work work = Work(gl_WorkGroupID.x, gl_WorkGroupID.y, gl_WorkGroupID.z, kSplits, 0);
+  if (kTailSplits > 1) {
     const uint beyond = max(gl_WorkGroupID.x, params.whole_tiles) - params.whole_tiles;
-    const uint tile = min(gl_WorkGroupID.x, params.whole_tiles + beyond / kShare);
+    const uint tile = min(gl_WorkGroupID.x, params.whole_tiles + beyond / kTailSplits);
     const uint row_tiles = (params.rows + kTileRows - 1) / kTileRows;
     const bool whole = tile < params.whole_tiles;
-    place = Place(tile % row_tiles, tile / row_tiles, whole ? 0 : beyond % kShare,
-                  whole ? 1 : kShare, beyond / kShare);
+    work = Work(tile % row_tiles, tile / row_tiles, whole ? 0 : beyond % kTailSplits,
+                  whole ? 1 : kTailSplits, beyond / kTailSplits);
   }
-  return place;
+  return work;
 }
 
 // The row of the matrix that is column `column` of the tile from `first_output` on. With gates every

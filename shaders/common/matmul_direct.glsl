@@ -14,7 +14,7 @@ layout(constant_id = 8) const uint kGate = kGateNone;  // REQUIRES otherwise: kS
 layout(constant_id = 9) const uint kHalfResults = 0;   // 1: y is f16; only with gates
 
 // As coopmat_store.glsl names them: a tile is one row of subgroups, and no tile is shared.
-const uint kShare = 1;
+const uint kTailSplits = 1;
 const uint kSubgroupRows = kTileRows;
 const uint kSubgroupsAcross = kSubgroups;
 const uint kFragmentsDown = kTileRows / kFragmentRows;
@@ -25,24 +25,24 @@ const uint kSums = kFragmentsDown * kFragmentsAcross;
 // in turn where weights are halves, so that neighbours read neighbouring bytes, else piece by piece.
 const uint kLaneVecs = 4;
 const uint kBlock = 4 * kLaneVecs * kVecHalves;  // inputs
-const bool kInTurn = kUnitWeights == kVecHalves;
-const uint kLaneUnits = kLaneVecs / kUnitVecs;  // of weights, for each output
-const uint kUnits = kFragmentsAcross * kLaneUnits;
+const bool kInTurn = kChunkWeights == kVecHalves;
+const uint kOutputChunks = kLaneVecs / kChunkVecs;  // of weights, for each output
+const uint kLaneChunks = kFragmentsAcross * kOutputChunks;
 const uint kWeightVecs = kFragmentsAcross * kLaneVecs;
 
 // Shared memory is counted in 16 bytes: the words of a lane and a fragment. A block of x is
 // [rows / 16, fragments along k, lanes]. In the end slots, for results on their way out.
 const uint kFragmentsAlong = 2 * kLaneVecs;
 const uint kXVecs = kFragmentsDown * kFragmentsAlong * kSubgroupSize;
-const uint kSlotFragments = 1;
+const uint kStagingFragments = 1;
 #include "common/coopmat_staging.glsl"
-const uint kAllSlotVecs = kSubgroups * kSlotVecs;
-shared uvec4 tiles[kBuffers * kXVecs > kAllSlotVecs ? kBuffers * kXVecs : kAllSlotVecs];
+const uint kAllStagingVecs = kSubgroups * kStagingVecs;
+shared uvec4 tiles[kBuffers * kXVecs > kAllStagingVecs ? kBuffers * kXVecs : kAllStagingVecs];
 
 // An invocation brings vecs of x in pairs, of rows eight apart.
 const uint kPairs = kXVecs / 2;
 const uint kPairLoads = (kPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
-const uint kVecLoads = 2 * kPairLoads;
+const uint kXLoads = 2 * kPairLoads;
 
 #include "common/coopmat_tile.glsl"
 
@@ -57,17 +57,17 @@ uvec3 pair_place(uint pair) {
 // Where this invocation's loads begin, in units and vecs.
 struct Source {
   Planes planes;
-  uint units[kFragmentsAcross], vecs[kVecLoads];
+  uint chunks[kFragmentsAcross], vecs[kXLoads];
 };
 
 void find_source(out Source source, uint first_row, uint first_output) {
   source.planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
   const uint lane_output = subgroup_id() * kSubgroupOutputs + lane_id() / 4;
   [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
-    source.units[j] = weight_row(first_output, lane_output + j * kFragmentOutputs) *
-                          (params.inputs / kUnitWeights) +
+    source.chunks[j] = weight_row(first_output, lane_output + j * kFragmentOutputs) *
+                          (params.inputs / kChunkWeights) +
                       lane_id() % 4;
-  [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
+  [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
     const uvec3 at = pair_place(gl_LocalInvocationIndex + i / 2 * gl_WorkGroupSize.x);
     const uint row = min(first_row + at.x + i % 2 * 8, params.rows - 1);
     source.vecs[i] = row * (params.inputs / kVecHalves) + (kInTurn ? at.z * 4 + at.y
@@ -75,29 +75,29 @@ void find_source(out Source source, uint first_row, uint first_output) {
   }
 }
 
-uint unit_index(Source source, uint unit, uint k) {
-  return source.units[unit / kLaneUnits] + k / kUnitWeights + unit % kLaneUnits * 4;
+uint chunk_index(Source source, uint chunk, uint k) {
+  return source.chunks[chunk / kOutputChunks] + k / kChunkWeights + chunk % kOutputChunks * 4;
 }
 
-void fetch_weights(out Unit units[kUnits], Source source, uint k) {
-  [[unroll]] for (uint u = 0; u < kUnits; ++u)
-    units[u] = load_unit(source.planes, unit_index(source, u, k));
+void fetch_weights(out RawChunk chunks[kLaneChunks], Source source, uint k) {
+  [[unroll]] for (uint u = 0; u < kLaneChunks; ++u)
+    chunks[u] = load_raw_chunk(source.planes, chunk_index(source, u, k));
 }
 
-void fetch_x(out uvec4 xs[kVecLoads], Source source, uint k) {
-  [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
+void fetch_x(out uvec4 xs[kXLoads], Source source, uint k) {
+  [[unroll]] for (uint i = 0; i < kXLoads; ++i)
     xs[i] = FreshX(params.x).at[source.vecs[i] + k / kVecHalves];
 }
 
-void decode(Unit units[kUnits], Source source, uint k, out uvec4 weights[kWeightVecs]) {
-  [[unroll]] for (uint u = 0; u < kUnits; ++u) {
-    uvec4 halves[kUnitVecs];
-    decode_unit(units[u], unit_index(source, u, k), halves);
-    [[unroll]] for (uint v = 0; v < kUnitVecs; ++v) weights[u * kUnitVecs + v] = halves[v];
+void decode(RawChunk chunks[kLaneChunks], Source source, uint k, out uvec4 weights[kWeightVecs]) {
+  [[unroll]] for (uint u = 0; u < kLaneChunks; ++u) {
+    uvec4 halves[kChunkVecs];
+    decode_chunk(chunks[u], chunk_index(source, u, k), halves);
+    [[unroll]] for (uint v = 0; v < kChunkVecs; ++v) weights[u * kChunkVecs + v] = halves[v];
   }
 }
 
-void stage_x(uvec4 xs[kVecLoads], uint start) {
+void stage_x(uvec4 xs[kXLoads], uint start) {
   [[unroll]] for (uint i = 0; i < kPairLoads; ++i) {
     const uint pair = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
     const uvec3 at = pair_place(pair);
@@ -129,20 +129,20 @@ void multiply(inout Fragment sums[kSums], uvec4 weights[kWeightVecs], uint start
 #include "common/coopmat_store.glsl"
 
 void main() {
-  const Place place = find_place();
-  const uint first_row = place.row_tile * kTileRows;
-  const uint first_output = place.output_tile * kTileOutputs;
+  const Work work = find_work();
+  const uint first_row = work.row_tile * kTileRows;
+  const uint first_output = work.output_tile * kTileOutputs;
   Source source;
   find_source(source, first_row, first_output);
   const uint blocks = params.inputs / kBlock;
-  const uint begin = blocks * place.split / kSplits * kBlock;
-  const uint last = (blocks * (place.split + 1) / kSplits - 1) * kBlock;
+  const uint begin = blocks * work.split / kSplits * kBlock;
+  const uint last = (blocks * (work.split + 1) / kSplits - 1) * kBlock;
 
-  Unit units[kUnits];
-  uvec4 xs[kVecLoads];
+  RawChunk chunks[kLaneChunks];
+  uvec4 xs[kXLoads];
   Fragment sums[kSums];
   [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
-  fetch_weights(units, source, begin);  // on their way before this kernel waits for x
+  fetch_weights(chunks, source, begin);  // on their way before this kernel waits for x
   chain_wait_fresh();
   fetch_x(xs, source, begin);
   for (uint k = begin; k <= last; k += kBlock) {
@@ -151,15 +151,15 @@ void main() {
     stage_x(xs, start);
     barrier();
     uvec4 weights[kWeightVecs];
-    decode(units, source, k, weights);
-    fetch_weights(units, source, min(k + kBlock, last));
+    decode(chunks, source, k, weights);
+    fetch_weights(chunks, source, min(k + kBlock, last));
     fetch_x(xs, source, min(k + kBlock, last));
     multiply(sums, weights, start);
   }
-  if (kUnitScale != 1.0) {
-    [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] *= 1.0 / kUnitScale;
+  if (kDecodeScale != 1.0) {
+    [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] *= 1.0 / kDecodeScale;
   }
-  store(sums, place, first_row, first_output);
+  store(sums, work, first_row, first_output);
   chain_done();
 }
 

@@ -17,7 +17,7 @@
 layout(local_size_x_id = 0) in;
 
 const uint kFragmentRows = 16, kFragmentOutputs = 8;
-const uint kFragmentVecs = kFragmentRows * kFragmentOutputs / 4;  // of sums
+const uint kFragmentQuads = kFragmentRows * kFragmentOutputs / 4;  // of sums
 const uint kSubgroupSize = 32;                                           // of a subgroup
 
 #endif

@@ -22,15 +22,15 @@ float store_output(uint row, uint n, float value, float residual) {
   return value;
 }
 
-// The same for store_output_vec().
-vec4 load_residual_vec(uint row, uint n) {
+// The same for store_output_quad().
+vec4 load_residual_quad(uint row, uint n) {
   if ((kEpilogue & kEpilogueResidual) == 0 || params.outputs % 4 != 0) return vec4(0.0);
   const uint place = min(row, params.rows - 1) * params.outputs + min(n, params.outputs - 4);
   return FreshF32x4(params.residual).at[place / 4];
 }
 
 // Four neighbouring outputs from n on, a multiple of 4. Those outside the result are dropped.
-void store_output_vec(uint row, uint n, vec4 value, vec4 residual) {
+void store_output_quad(uint row, uint n, vec4 value, vec4 residual) {
   if (row >= params.rows || n >= params.outputs) return;
   if (params.outputs % 4 != 0) {
     [[unroll]] for (uint i = 0; i < 4; ++i)

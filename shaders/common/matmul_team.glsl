@@ -23,8 +23,8 @@ const uint kRoundResults = kGate == kGateNone ? 16 : 8;
 // in turn where weights are halves, so that neighbours read neighbouring bytes, else piece by piece.
 const uint kLaneVecs = 4;
 const uint kBlock = 4 * kLaneVecs * kVecHalves;  // inputs
-const bool kInTurn = kUnitWeights == kVecHalves;
-const uint kLaneUnits = kLaneVecs / kUnitVecs;  // of a block, for each output
+const bool kInTurn = kChunkWeights == kVecHalves;
+const uint kOutputChunks = kLaneVecs / kChunkVecs;  // of a block, for each output
 
 // A subgroup's share of k. Blocks past the end repeat the last, so that loads stay inside; to them x is 0.
 const uint kRowBlocks = kInputs / kBlock;
@@ -32,7 +32,7 @@ const uint kShares = kSplits * kSubgroups;
 const uint kBlocks = (kRowBlocks + kShares - 1) / kShares;
 const bool kWhole = kRowBlocks % kShares == 0;
 const uint kColumnVecs = kBlocks * kLaneVecs, kXVecs = kColumns * kColumnVecs;
-const uint kUnits = kBlocks * kLaneUnits;  // for each output
+const uint kLaneChunks = kBlocks * kOutputChunks;  // for each output
 
 uint own_share() { return gl_WorkGroupID.z * kSubgroups + subgroup_id(); }
 bool past_end(uint b) { return !kWhole && own_share() * kBlocks + b >= kRowBlocks; }
@@ -42,8 +42,8 @@ uint result_count() { return kGate == kGateNone ? params.outputs : params.output
 uint first_result(uint round) { return (gl_WorkGroupID.y * kRounds + round) * kRoundResults; }
 
 // Of a row of weights, in units, the lane's u-th.
-uint unit_in_row(uint u) {
-  return (own_block(u / kLaneUnits) * kLaneUnits + u % kLaneUnits) * 4 + lane_id() % 4;
+uint chunk_in_row(uint u) {
+  return (own_block(u / kOutputChunks) * kOutputChunks + u % kOutputChunks) * 4 + lane_id() % 4;
 }
 
 // Of a row of x, in vecs, the lane's v-th.
@@ -63,31 +63,31 @@ void load_x(out uvec4 x[kXVecs]) {
 
 // Of the lane's two outputs.
 struct Weights {
-  Unit upper[kUnits], lower[kUnits];
+  RawChunk upper[kLaneChunks], lower[kLaneChunks];
 };
 
 // Where their rows begin in a round, in units. After the last round there is nothing to load, but to
 // leave the loads out would make two paths, and what is under way is waited for where paths meet: so
 // all load the first row once more, which is in a cache.
-uvec2 unit_rows(uint round) {
+uvec2 weight_rows(uint round) {
   const uint n = first_result(round) + lane_id() / 4, last = result_count() - 1;
   uvec2 outputs = kGate == kGateNone ? uvec2(min(n, last), min(n + 8, last))
                                      : min(n, last) + uvec2(0, result_count());
   if (round == kRounds) outputs = uvec2(0);
-  return outputs * (kInputs / kUnitWeights);
+  return outputs * (kInputs / kChunkWeights);
 }
 
 // Floats are at constant distances from one place, so that loads need not find their addresses.
-Unit fetch(Planes planes, uint row, uint u) {
+RawChunk fetch(Planes planes, uint row, uint u) {
 #ifdef FORMAT_IS_FLOAT
-  const uint first = unit_in_row(0);
-  return load_16b(planes.values + uint64_t(row + first) * 16, kWhole ? u * 4 : unit_in_row(u) - first);
+  const uint first = chunk_in_row(0);
+  return load_16b(planes.values + uint64_t(row + first) * 16, kWhole ? u * 4 : chunk_in_row(u) - first);
 #else
-  return load_unit(planes, row + unit_in_row(u));
+  return load_raw_chunk(planes, row + chunk_in_row(u));
 #endif
 }
 
-void fetch_unit(inout Weights weights, Planes planes, uvec2 rows, uint u) {
+void fetch_chunk(inout Weights weights, Planes planes, uvec2 rows, uint u) {
   weights.upper[u] = fetch(planes, rows.x, u);
   weights.lower[u] = fetch(planes, rows.y, u);
 }
@@ -95,17 +95,17 @@ void fetch_unit(inout Weights weights, Planes planes, uvec2 rows, uint u) {
 // Two for each column, so that one product need not wait for the one before.
 const uint kSums = 2 * kColumns;
 
-void multiply_unit(Weights weights, uvec4 x[kXVecs], uint u, uvec2 rows, inout Fragment sums[kSums]) {
-  uvec4 upper[kUnitVecs], lower[kUnitVecs];
-  const uint at = unit_in_row(u);
-  decode_unit(weights.upper[u], rows.x + at, upper);
-  decode_unit(weights.lower[u], rows.y + at, lower);
-  UNROLL for (uint v = 0; v < kUnitVecs; ++v) {
+void multiply_chunk(Weights weights, uvec4 x[kXVecs], uint u, uvec2 rows, inout Fragment sums[kSums]) {
+  uvec4 upper[kChunkVecs], lower[kChunkVecs];
+  const uint at = chunk_in_row(u);
+  decode_chunk(weights.upper[u], rows.x + at, upper);
+  decode_chunk(weights.lower[u], rows.y + at, lower);
+  UNROLL for (uint v = 0; v < kChunkVecs; ++v) {
     FragmentA low, high;
     set_a(low, words_of_a(upper[v].xy, lower[v].xy));
     set_a(high, words_of_a(upper[v].zw, lower[v].zw));
     [[unroll]] for (uint c = 0; c < kColumns; ++c) {
-      const uvec4 words = x[c * kColumnVecs + u * kUnitVecs + v];
+      const uvec4 words = x[c * kColumnVecs + u * kChunkVecs + v];
       FragmentB column;
       set_b(column, words.xy);
       sums[2 * c] = coopMatMulAdd(low, column, sums[2 * c]);
@@ -172,7 +172,7 @@ vec2 add_partials(uint round, Results results) {
     const uint place = partial_place(round, s, column, lane);
     sum += vec2(partials[place][row % 2], partials[place][row % 2 + 2]);
   }
-  return sum * (1.0 / kUnitScale);
+  return sum * (1.0 / kDecodeScale);
 }
 
 void store_gated(uint row, uint n, float value) {
@@ -213,9 +213,9 @@ void store_results(uint round, Results results, inout float squares) {
 
 void main() {
   const Planes planes = planes_at(params.weight, params.outputs * (kInputs / kBlockWeights));
-  uvec2 rows = unit_rows(0);
+  uvec2 rows = weight_rows(0);
   Weights weights;
-  [[unroll]] for (uint u = 0; u < kUnits; ++u) fetch_unit(weights, planes, rows, u);
+  [[unroll]] for (uint u = 0; u < kLaneChunks; ++u) fetch_chunk(weights, planes, rows, u);
   chain_wait_fresh();
   uvec4 x[kXVecs];
   load_x(x);
@@ -223,13 +223,13 @@ void main() {
 
   float squares = 0.0;
   [[dont_unroll]] for (uint round = 0; round < kRounds; ++round) {
-    const uvec2 next_rows = unit_rows(round + 1);
+    const uvec2 next_rows = weight_rows(round + 1);
     const Results results = find_results(round);  // residuals are under way while weights are multiplied
     Fragment sums[kSums];
     [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
-    [[unroll]] for (uint u = 0; u < kUnits; ++u) {
-      multiply_unit(weights, x, u, rows, sums);
-      fetch_unit(weights, planes, next_rows, u);
+    [[unroll]] for (uint u = 0; u < kLaneChunks; ++u) {
+      multiply_chunk(weights, x, u, rows, sums);
+      fetch_chunk(weights, planes, next_rows, u);
     }
     rows = next_rows;
     stage_sums(sums, round);

@@ -6,7 +6,7 @@
 layout(constant_id = 2) const uint kTileRows = 128;
 layout(constant_id = 3) const uint kTileOutputs = 256;
 layout(constant_id = 4) const uint kSplits = 1;
-layout(constant_id = 5) const uint kShare = 1;
+layout(constant_id = 5) const uint kTailSplits = 1;
 layout(constant_id = 6) const uint kSubgroupRows = 64;
 layout(constant_id = 7) const uint kSubgroupOutputs = 64;
 layout(constant_id = 8) const uint kSubgroups = 8;     // in a group
@@ -32,25 +32,25 @@ const uint kSlices = kStep / 16;
 const uint kXVecs = kTileRows / 16 * kSlices * kSubgroupSize;
 const uint kOperandVecs = kXVecs + kTileOutputs / 16 * kSlices * kSubgroupSize;
 const uint kResultsAcross = kGate == kGateNone ? kFragmentsAcross : kFragmentsAcross / 2;
-const uint kSlotFragments = kResultsAcross % 4 == 0 ? 4 : kResultsAcross % 2 == 0 ? 2 : 1;
+const uint kStagingFragments = kResultsAcross % 4 == 0 ? 4 : kResultsAcross % 2 == 0 ? 2 : 1;
 #include "common/coopmat_staging.glsl"
-const uint kAllSlotVecs = kSubgroups * kSlotVecs;
-shared uvec4 tiles[kOperandVecs > kAllSlotVecs ? kOperandVecs : kAllSlotVecs];
+const uint kAllStagingVecs = kSubgroups * kStagingVecs;
+shared uvec4 tiles[kOperandVecs > kAllStagingVecs ? kOperandVecs : kAllStagingVecs];
 
 // The words of lane 4 * row + lane lie at this place, in slices of the second four vecs at this one
-// xor kSecond. So no two of eight neighbouring invocations meet in a bank, whether they read, or store
+// xor kSwizzleFlip. So no two of eight neighbouring invocations meet in a bank, whether they read, or store
 // the vecs of a row, or the same one of eight rows, or of four in either half of a step.
-const uint kSecond = 3;
-uint place_of(uint row, uint lane) {
+const uint kSwizzleFlip = 3;
+uint swizzle(uint row, uint lane) {
   return row / 2 * 8 + (lane ^ (row / 2 % 2 * 2) ^ (row / 4)) * 2 + row % 2;
 }
 
 // Invocations bring what lies in rows eight apart together: units of weights, and vecs of x.
-const uint kRowUnits = kStep / kUnitWeights;
-const uint kUnitPairs = kTileOutputs / 2 * kRowUnits;
-const uint kUnitLoads = 2 * ((kUnitPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x);
+const uint kRowChunks = kStep / kChunkWeights;
+const uint kChunkPairs = kTileOutputs / 2 * kRowChunks;
+const uint kWeightLoads = 2 * ((kChunkPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x);
 const uint kVecPairs = kTileRows / 2 * kStepVecs;
-const uint kVecLoads = 2 * ((kVecPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x);
+const uint kXLoads = 2 * ((kVecPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x);
 
 #include "common/coopmat_tile.glsl"
 
@@ -64,7 +64,7 @@ uvec2 pair_of(uint i, uint count) {
 // Where this invocation's loads begin, in units and vecs, and the addresses of the first pairs'.
 struct Source {
   Planes planes;
-  uint units[kUnitLoads], vecs[kVecLoads];
+  uint chunks[kWeightLoads], vecs[kXLoads];
 #ifdef FORMAT_IS_FLOAT
   uint64_t weights[2], x;
 #endif
@@ -74,53 +74,53 @@ struct Source {
 // no register.
 #ifdef FORMAT_IS_FLOAT
 const uint kPairRows = 2 * gl_WorkGroupSize.x / kStepVecs;  // from an invocation's pair to its next
-const uint kUneven = kVecPairs % gl_WorkGroupSize.x + kUnitPairs % gl_WorkGroupSize.x;
+const uint kUneven = kVecPairs % gl_WorkGroupSize.x + kChunkPairs % gl_WorkGroupSize.x;
 const bool kWhole = kInputs != 0 && kUneven == 0;
 #endif
 
 void find_source(out Source source, uint first_row, uint first_output) {
   source.planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
-  [[unroll]] for (uint i = 0; i < kUnitLoads; ++i) {
-    const uvec2 at = pair_of(i, kRowUnits);
+  [[unroll]] for (uint i = 0; i < kWeightLoads; ++i) {
+    const uvec2 at = pair_of(i, kRowChunks);
     const uint column = min(at.x + i % 2 * 8, kTileOutputs - 1);
-    source.units[i] = weight_row(first_output, column) * (params.inputs / kUnitWeights) + at.y;
+    source.chunks[i] = weight_row(first_output, column) * (params.inputs / kChunkWeights) + at.y;
   }
-  [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
+  [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
     const uvec2 at = pair_of(i, kStepVecs);
     const uint row = min(first_row + at.x + i % 2 * 8, params.rows - 1);
     source.vecs[i] = row * (params.inputs / kVecHalves) + at.y;
   }
 #ifdef FORMAT_IS_FLOAT
   [[unroll]] for (uint i = 0; i < 2; ++i)
-    source.weights[i] = params.weight + uint64_t(source.units[i]) * 16;
+    source.weights[i] = params.weight + uint64_t(source.chunks[i]) * 16;
   source.x = params.x + uint64_t(source.vecs[0]) * 16;
 #endif
 }
 
-void fetch_weights(out Unit units[kUnitLoads], Source source, uint k) {
+void fetch_weights(out RawChunk chunks[kWeightLoads], Source source, uint k) {
 #ifdef FORMAT_IS_FLOAT
   if (kWhole) {
     const uint pair_rows = kGate == kGateNone ? kPairRows : kPairRows / 2;
-    [[unroll]] for (uint i = 0; i < kUnitLoads; ++i)
-      units[i] = load_16b(source.weights[i % 2] + uint64_t(k) * 2,
-                          i / 2 * pair_rows * (kInputs / kUnitWeights));
+    [[unroll]] for (uint i = 0; i < kWeightLoads; ++i)
+      chunks[i] = load_16b(source.weights[i % 2] + uint64_t(k) * 2,
+                          i / 2 * pair_rows * (kInputs / kChunkWeights));
     return;
   }
 #endif
-  [[unroll]] for (uint i = 0; i < kUnitLoads; ++i)
-    units[i] = load_unit(source.planes, source.units[i] + k / kUnitWeights);
+  [[unroll]] for (uint i = 0; i < kWeightLoads; ++i)
+    chunks[i] = load_raw_chunk(source.planes, source.chunks[i] + k / kChunkWeights);
 }
 
-void fetch_x(out uvec4 xs[kVecLoads], Source source, uint k) {
+void fetch_x(out uvec4 xs[kXLoads], Source source, uint k) {
 #ifdef FORMAT_IS_FLOAT
   if (kWhole) {
-    [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
+    [[unroll]] for (uint i = 0; i < kXLoads; ++i)
       xs[i] = FreshX(source.x + uint64_t(k) * 2)
                   .at[(i / 2 * kPairRows + i % 2 * 8) * (kInputs / kVecHalves)];
     return;
   }
 #endif
-  [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
+  [[unroll]] for (uint i = 0; i < kXLoads; ++i)
     xs[i] = FreshX(params.x).at[source.vecs[i] + k / kVecHalves];
 }
 
@@ -128,18 +128,18 @@ void fetch_x(out uvec4 xs[kVecLoads], Source source, uint k) {
 // slice after it are kSubgroupSize further on.
 uint words_at(uint row, uint vec) {
   return (row / 16 * kSlices + vec / 4 * 2) * kSubgroupSize +
-         (place_of(row % 8, vec % 4) ^ vec / 4 * kSecond);
+         (swizzle(row % 8, vec % 4) ^ vec / 4 * kSwizzleFlip);
 }
 
-void stage_weights(Unit units[kUnitLoads], Source source, uint k) {
-  [[unroll]] for (uint i = 0; i < kUnitLoads; i += 2) {
-    const uvec2 at = pair_of(i, kRowUnits);
-    uvec4 upper[kUnitVecs], lower[kUnitVecs];
-    decode_unit(units[i], source.units[i] + k / kUnitWeights, upper);
-    decode_unit(units[i + 1], source.units[i + 1] + k / kUnitWeights, lower);
-    if (kUnitPairs % gl_WorkGroupSize.x == 0 || at.x < kTileOutputs) {
-      [[unroll]] for (uint v = 0; v < kUnitVecs; ++v) {
-        const uint place = kXVecs + words_at(at.x, at.y * kUnitVecs + v);
+void stage_weights(RawChunk chunks[kWeightLoads], Source source, uint k) {
+  [[unroll]] for (uint i = 0; i < kWeightLoads; i += 2) {
+    const uvec2 at = pair_of(i, kRowChunks);
+    uvec4 upper[kChunkVecs], lower[kChunkVecs];
+    decode_chunk(chunks[i], source.chunks[i] + k / kChunkWeights, upper);
+    decode_chunk(chunks[i + 1], source.chunks[i + 1] + k / kChunkWeights, lower);
+    if (kChunkPairs % gl_WorkGroupSize.x == 0 || at.x < kTileOutputs) {
+      [[unroll]] for (uint v = 0; v < kChunkVecs; ++v) {
+        const uint place = kXVecs + words_at(at.x, at.y * kChunkVecs + v);
         tiles[place] = uvec4(upper[v].xy, lower[v].xy);
         tiles[place + kSubgroupSize] = uvec4(upper[v].zw, lower[v].zw);
       }
@@ -147,8 +147,8 @@ void stage_weights(Unit units[kUnitLoads], Source source, uint k) {
   }
 }
 
-void stage_x(uvec4 xs[kVecLoads]) {
-  [[unroll]] for (uint i = 0; i < kVecLoads; i += 2) {
+void stage_x(uvec4 xs[kXLoads]) {
+  [[unroll]] for (uint i = 0; i < kXLoads; i += 2) {
     const uvec2 at = pair_of(i, kStepVecs);
     if (kVecPairs % gl_WorkGroupSize.x == 0 || at.x < kTileRows) {
       const uint place = words_at(at.x, at.y);
@@ -160,8 +160,8 @@ void stage_x(uvec4 xs[kVecLoads]) {
 
 // Where an operand has a lane's words of fragment, or pair, `index`.
 uint fragment_at(uint index, uint slice) {
-  const uint place = place_of(lane_id() / 4, lane_id() % 4);
-  return (index * kSlices + slice) * kSubgroupSize + (place ^ slice / 2 * kSecond);
+  const uint place = swizzle(lane_id() / 4, lane_id() % 4);
+  return (index * kSlices + slice) * kSubgroupSize + (place ^ slice / 2 * kSwizzleFlip);
 }
 
 uvec4 x_words(uint slice, uint i) {
@@ -213,23 +213,23 @@ void multiply_slices(inout Fragment sums[kSums], out uvec4 x[kFragmentsDown],
 #include "common/coopmat_store.glsl"
 
 void main() {
-  const Place place = find_place();
-  const uint first_row = place.row_tile * kTileRows;
-  const uint first_output = params.first_output + place.output_tile * kTileOutputs;
+  const Work work = find_work();
+  const uint first_row = work.row_tile * kTileRows;
+  const uint first_output = params.first_output + work.output_tile * kTileOutputs;
   Source source;
   find_source(source, first_row, first_output);
   const uint steps = params.inputs / kStep;
-  const uint begin = steps * place.split / place.splits * kStep;
-  const uint last = (steps * (place.split + 1) / place.splits - 1) * kStep;
+  const uint begin = steps * work.split / work.splits * kStep;
+  const uint last = (steps * (work.split + 1) / work.splits - 1) * kStep;
 
-  Unit units[kUnitLoads];
-  uvec4 xs[kVecLoads];
+  RawChunk chunks[kWeightLoads];
+  uvec4 xs[kXLoads];
   Fragment sums[kSums];
   [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
-  fetch_weights(units, source, begin);  // on their way before this kernel waits for x
+  fetch_weights(chunks, source, begin);  // on their way before this kernel waits for x
   chain_wait_fresh();
   fetch_x(xs, source, begin);
-  stage_weights(units, source, begin);
+  stage_weights(chunks, source, begin);
   stage_x(xs);
   barrier();
   // Loads at the beginning and stores at the end: what is on its way where a loop begins anew, the
@@ -237,12 +237,12 @@ void main() {
   for (uint k = begin; k <= last; k += kStep) {
     // The next step's, or after the last one what nobody multiplies.
     const uint next = min(k + kStep, last);
-    fetch_weights(units, source, next);
+    fetch_weights(chunks, source, next);
     fetch_x(xs, source, next);
     uvec4 x[kFragmentsDown], weights[kPairsAcross];
     multiply_slices(sums, x, weights);
     barrier();  // every subgroup has its words
-    stage_weights(units, source, next);
+    stage_weights(chunks, source, next);
     stage_x(xs);
     [[unroll]] for (uint pair = 0; pair < kPairsAcross / 2; ++pair)
       multiply_pair(sums, x, weights[pair], pair);
@@ -250,10 +250,10 @@ void main() {
     [[unroll]] for (uint pair = kPairsAcross / 2; pair < kPairsAcross; ++pair)
       multiply_pair(sums, x, weights[pair], pair);
   }
-  if (kUnitScale != 1.0) {
-    [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] *= 1.0 / kUnitScale;
+  if (kDecodeScale != 1.0) {
+    [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] *= 1.0 / kDecodeScale;
   }
-  store(sums, place, first_row, first_output);
+  store(sums, work, first_row, first_output);
   chain_done();
 }
 

@@ -6,22 +6,22 @@
 #define HEARTH_WEIGHT_CHUNK_F16_GLSL
 
 #ifdef FORMAT_IS_FLOAT
-const uint kUnitWeights = 8;
-#define Unit uvec4
-Unit load_unit(Planes planes, uint index) { return load_16b(planes.values, index); }
+const uint kChunkWeights = 8;
+#define RawChunk uvec4
+RawChunk load_raw_chunk(Planes planes, uint index) { return load_16b(planes.values, index); }
 #else
-const uint kUnitWeights = 32;
-#define Unit RawPiece
-Unit load_unit(Planes planes, uint index) { return load_piece(planes, index); }
+const uint kChunkWeights = 32;
+#define RawChunk RawPiece
+RawChunk load_raw_chunk(Planes planes, uint index) { return load_piece(planes, index); }
 #endif
-const uint kUnitVecs = kUnitWeights / kVecHalves;
+const uint kChunkVecs = kChunkWeights / kVecHalves;
 
 // Quantized weights are decoded in f16, where conversions are cheap, and this much larger, so that
 // scales stay clear of subnormal halves.
 #ifdef FORMAT_IS_FLOAT
-const float kUnitScale = 1.0;
+const float kDecodeScale = 1.0;
 #else
-const float kUnitScale = 64.0;
+const float kDecodeScale = 64.0;
 
 // The signed bytes 0 and 2 of `bytes`, which come xor 128, less kCentre: a half of 1024 + n has the
 // integer n in its low bits. In a crossed word (quant/piece.h) they are neighbours.
@@ -49,32 +49,32 @@ uvec2 decode_bytes(uint q, f16vec2 scale, f16vec2 offset) {
 }
 #endif
 
-// The unit as halves, kUnitScale times its weights. `index` is what it was loaded with.
-void decode_unit(Unit unit, uint index, out uvec4 halves[kUnitVecs]) {
+// The unit as halves, kDecodeScale times its weights. `index` is what it was loaded with.
+void decode_chunk(RawChunk chunk, uint index, out uvec4 halves[kChunkVecs]) {
 #if defined(WEIGHT_F16)
-  halves[0] = unit;
+  halves[0] = chunk;
 #elif defined(WEIGHT_BF16)
-  const uvec4 even = unit << 16, odd = unit & 0xffff0000u;
+  const uvec4 even = chunk << 16, odd = chunk & 0xffff0000u;
   halves[0] = pack_halves(
       within_half(uintBitsToFloat(uvec4(even.x, odd.x, even.y, odd.y))),
       within_half(uintBitsToFloat(uvec4(even.z, odd.z, even.w, odd.w))));
 #elif defined(WEIGHT_Q4_K)
-  const vec2 pair = scale_and_offset(unit.header, index & 7u) * kUnitScale;
+  const vec2 pair = scale_and_offset(chunk.header, index & 7u) * kDecodeScale;
   const f16vec2 scale = f16vec2(float16_t(pair.x));
   const f16vec2 offset = f16vec2(float16_t(pair.y + float(kCentre) * pair.x));
-  [[unroll]] for (uint v = 0; v < kUnitVecs; ++v) {
+  [[unroll]] for (uint v = 0; v < kChunkVecs; ++v) {
     const uint shift = v < 2 ? 0 : 4, word = v % 2 * 2;
-    halves[v] = uvec4(decode_nibbles(unit.quants[word] >> shift, scale, offset),
-                      decode_nibbles(unit.quants[word + 1] >> shift, scale, offset));
+    halves[v] = uvec4(decode_nibbles(chunk.quants[word] >> shift, scale, offset),
+                      decode_nibbles(chunk.quants[word + 1] >> shift, scale, offset));
   }
 #else
-  const Piece piece = decode_piece(unit, index);
-  const vec2 scale_pair = vec2(piece.scale0, piece.scale1) * kUnitScale;
-  const vec2 offset_pair = vec2(piece.offset0, piece.offset1) * kUnitScale;
+  const Piece piece = decode_piece(chunk, index);
+  const vec2 scale_pair = vec2(piece.scale0, piece.scale1) * kDecodeScale;
+  const vec2 offset_pair = vec2(piece.offset0, piece.offset1) * kDecodeScale;
   // Around the centre both terms are small, and so is what rounding them to f16 costs.
   const f16vec2 scales = f16vec2(scale_pair);
   const f16vec2 offsets = f16vec2(offset_pair + float(kCentre) * scale_pair);
-  [[unroll]] for (uint v = 0; v < kUnitVecs; ++v) {
+  [[unroll]] for (uint v = 0; v < kChunkVecs; ++v) {
     const f16vec2 scale = v < 2 ? scales.xx : scales.yy, offset = v < 2 ? offsets.xx : offsets.yy;
     halves[v] = uvec4(decode_bytes(piece.q[2 * v], scale, offset),
                       decode_bytes(piece.q[2 * v + 1], scale, offset));
