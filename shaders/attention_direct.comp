@@ -6,7 +6,7 @@
 // kRows rows of a fragment of scores, and columns of one of sums. A subgroup takes sixteen keys at a
 // time, which no other has, with a softmax of its own; subgroups are joined at the end, in shared memory.
 //   groups = [items, kv_heads, 1]
-// With kRoped as attention_rows.comp.
+// With kFuseRope as attention_rows.comp.
 // REQUIRES: full subgroups of 32; kRows at most 8; head_size a multiple of 64; kLanes 4 and kRun 16,
 // which divides kBlockTokens; tiles of one token; addresses are multiples of 16.
 #version 460

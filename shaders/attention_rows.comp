@@ -5,15 +5,15 @@
 //   score[t, h, j] = scale * q[t, h] . key[j, h / group], soft-capped where asked for
 //
 // A workgroup takes an AttentionItem and one KV head; its rows are tokens x heads of the group, so
-// that a key is read once for all of them. kLanes neighbouring lanes make a stream: each holds
+// that a key is read once for all of them. kStreamLanes neighbouring lanes make a stream: each holds
 // kLaneChunks chunks of the head, and a stream goes over runs of kRun keys that no other stream
 // has, with a softmax of its own. Streams are merged at the end: in registers within a subgroup, in
 // shared memory across subgroups. A group of one subgroup meets no barrier.
 //   groups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
-// With kRoped q is as the projection left it, and k and v lie after it: the kernel does what
+// With kFuseRope q is as the projection left it, and k and v lie after it: the kernel does what
 // rope_kv.comp does for its rows, and whoever sees the last key puts key and value into the cache.
-// REQUIRES: full subgroups of kSubgroupSize, a multiple of kLanes; kRun divides kBlockTokens;
-// addresses are multiples of 16, head_size of 16. With kRoped also what rope_kv.comp does, tiles of
+// REQUIRES: full subgroups of kSubgroupSize, a multiple of kStreamLanes; kRun divides kBlockTokens;
+// addresses are multiples of 16, head_size of 16. With kFuseRope also what rope_kv.comp does, tiles of
 // one token, and one group for all heads that share a KV head.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -51,7 +51,7 @@ void find_rows(Work work, out Rows rows) {
 
 void emit_rows(Work work, inout Softmax soft) {
   merge_streams(soft);
-  if (gl_SubgroupInvocationID >= kLanes) return;
+  if (gl_SubgroupInvocationID >= kStreamLanes) return;
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
     [[unroll]] for (uint c = 0; c < kLaneChunks; ++c) {
       const uint chunk = lane_chunk(c);

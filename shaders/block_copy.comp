@@ -26,18 +26,18 @@ void main() {
   const CopyPair pair = Pairs(params.pairs).at[gl_WorkGroupID.y];
   if (pair.from == kNoBlock) return;
   const CopyPlane plane = Planes(params.planes).at[gl_WorkGroupID.z];
-  const uint chunks = plane.block_bytes / 16;
+  const uint vecs = plane.block_bytes / 16;
   U32x4 from = U32x4(plane.from + uint64_t(pair.from) * plane.block_bytes);
   U32x4 to = U32x4(plane.to + uint64_t(pair.to) * plane.block_bytes);
 
   const uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * kAhead + gl_LocalInvocationID.x;
-  uvec4 chunk[kAhead];
+  uvec4 vec[kAhead];
   [[unroll]] for (uint a = 0; a < kAhead; ++a) {
     const uint i = first + a * gl_WorkGroupSize.x;
-    if (i < chunks) chunk[a] = from.at[i];
+    if (i < vecs) vec[a] = from.at[i];
   }
   [[unroll]] for (uint a = 0; a < kAhead; ++a) {
     const uint i = first + a * gl_WorkGroupSize.x;
-    if (i < chunks) to.at[i] = chunk[a];
+    if (i < vecs) to.at[i] = vec[a];
   }
 }

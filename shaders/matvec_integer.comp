@@ -37,7 +37,7 @@ vec4 x_quad(uint64_t x, uint quad) {
 }
 #include "common/quantize_x.glsl"
 
-float dot_piece(Piece w, SplitPiece x) {
+float dot_piece(Piece w, QuantizedPiece x) {
   int high0 = 0, high1 = 0, low0 = 0, low1 = 0;
   [[unroll]] for (uint i = 0; i < 4; ++i) {
     high0 += dotPacked4x8EXT(int(w.q[i]), int(x.high[i]));
@@ -72,7 +72,7 @@ void load_round(out RawPiece w[kRoundPieces], Planes planes, uint first, uint la
 
 const uint kXPieces = kRows * kPieces;
 
-void multiply_round(RawPiece w[kRoundPieces], SplitPiece x[kXPieces], uint round, uint first,
+void multiply_round(RawPiece w[kRoundPieces], QuantizedPiece x[kXPieces], uint round, uint first,
                     uint lane) {
   float sums[kSums];  // [output, row]
   [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
@@ -96,22 +96,22 @@ void main() {
   const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
 
   RawPiece w[kRoundPieces];
-  load_round(w, planes, team_first(0, own_team()), team_lane);
+  load_round(w, planes, team_first_result(0, team_id()), team_lane);
   chain_wait_fresh();
-  float residuals[kOwn];
+  float residuals[kLaneResults];
   load_residuals(residuals, first_row);
-  SplitPiece x[kXPieces];
+  QuantizedPiece x[kXPieces];
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
     const uint row = min(first_row + r, params.rows - 1);
     [[unroll]] for (uint i = 0; i < kPieces; ++i)
-      x[r * kPieces + i] = split_piece(params.x + uint64_t(row) * params.inputs * 4, i * kTeamLanes,
+      x[r * kPieces + i] = quantize_piece(params.x + uint64_t(row) * params.inputs * 4, i * kTeamLanes,
                                        pieces, team_lane);
   }
 
   [[dont_unroll]] for (uint round = 0; round < kRounds; ++round) {
     RawPiece next[kRoundPieces];
-    if (round + 1 < kRounds) load_round(next, planes, team_first(round + 1, own_team()), team_lane);
-    multiply_round(w, x, round, team_first(round, own_team()), team_lane);
+    if (round + 1 < kRounds) load_round(next, planes, team_first_result(round + 1, team_id()), team_lane);
+    multiply_round(w, x, round, team_first_result(round, team_id()), team_lane);
     [[unroll]] for (uint i = 0; i < kRoundPieces; ++i) w[i] = next[i];
   }
 

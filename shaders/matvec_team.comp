@@ -27,29 +27,29 @@ const uint kRoundChunks = kOutputs * kChunks;
 const uint kChunkQuads = kChunkWeights / 4, kXQuads = kChunks * kChunkQuads;
 
 // Where a lane's weights of a round begin, for the first result and for its up. What else it has is
-// multiples of a row or of kTeamLanes chunks further on: as inputs are a constant, so is that, and loads
+// multiples of a row or of kTeamLanes chunks offset on: as inputs are a constant, so is that, and loads
 // take no instructions to find their addresses.
-struct Places {
+struct WeightAddresses {
   uint64_t result, up;
 };
 
-Places places_of(uint first, uint chunk) {
-  Places places;
-  places.result = params.weight + uint64_t(first * kRowChunks + chunk) * 16;
-  places.up = places.result + uint64_t(result_count() * kRowChunks) * 16;
-  return places;
+WeightAddresses weight_addresses(uint first, uint chunk) {
+  WeightAddresses addresses;
+  addresses.result = params.weight + uint64_t(first * kRowChunks + chunk) * 16;
+  addresses.up = addresses.result + uint64_t(result_count() * kRowChunks) * 16;
+  return addresses;
 }
 
 // The lane's c-th chunk of output o; `chunk` is its first. Those past the end of a row repeat the last, so
 // that loads stay inside; to them x is 0.
-Chunk weight_at(Places places, uint o, uint c, uint chunk) {
-  uint further = c * kTeamLanes;
-  if ((c + 1) * kTeamLanes > kRowChunks) further = min(chunk + further, kRowChunks - 1) - chunk;
-  return load_16b(o < kResults ? places.result : places.up, o % kResults * kRowChunks + further);
+Chunk weight_at(WeightAddresses addresses, uint o, uint c, uint chunk) {
+  uint offset = c * kTeamLanes;
+  if ((c + 1) * kTeamLanes > kRowChunks) offset = min(chunk + offset, kRowChunks - 1) - chunk;
+  return load_16b(o < kResults ? addresses.result : addresses.up, o % kResults * kRowChunks + offset);
 }
 
 // Quad i of the lane's part of the inputs.
-uint quad_of(uint i, uint team_lane) {
+uint lane_quad(uint i, uint team_lane) {
   const uint chunk = min(team_lane + i / kChunkQuads * kTeamLanes, kRowChunks - 1);
   return chunk * kChunkQuads + i % kChunkQuads;
 }
@@ -63,20 +63,20 @@ float dot_weight(Chunk w, vec4 x[kXQuads], uint c) {
 void main() {
   const uint team_lane = workgroup_lane() % kTeamLanes, chunk = min(team_lane, kRowChunks - 1);
 
-  Places places = places_of(team_first(0, own_team()), chunk);
+  WeightAddresses addresses = weight_addresses(team_first_result(0, team_id()), chunk);
   Chunk w[kRoundChunks];
   [[unroll]] for (uint o = 0; o < kOutputs; ++o)
-    [[unroll]] for (uint c = 0; c < kChunks; ++c) w[o * kChunks + c] = weight_at(places, o, c, chunk);
+    [[unroll]] for (uint c = 0; c < kChunks; ++c) w[o * kChunks + c] = weight_at(addresses, o, c, chunk);
   vec4 norm[kXQuads];
   [[unroll]] for (uint i = 0; i < kXQuads; ++i)
-    if (kNorm != 0) norm[i] = F32x4(params.norm_weight).at[quad_of(i, team_lane)];
+    if (kNorm != 0) norm[i] = F32x4(params.norm_weight).at[lane_quad(i, team_lane)];
   chain_wait_fresh();
   vec4 x[kXQuads];
   [[unroll]] for (uint i = 0; i < kXQuads; ++i) {
-    x[i] = FreshF32x4(params.x).at[quad_of(i, team_lane)];
+    x[i] = FreshF32x4(params.x).at[lane_quad(i, team_lane)];
     if (team_lane + i / kChunkQuads * kTeamLanes >= kRowChunks) x[i] = vec4(0.0);
   }
-  float residuals[kOwn];
+  float residuals[kLaneResults];
   load_residuals(residuals, 0);
   if (kNorm != 0) {
     float squares = 0.0;
@@ -89,12 +89,12 @@ void main() {
 
   float sums[kSums];
   [[dont_unroll]] for (uint round = 0; round + 1 < kRounds; ++round) {
-    places = places_of(team_first(round + 1, own_team()), chunk);
+    addresses = weight_addresses(team_first_result(round + 1, team_id()), chunk);
     [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
       sums[o] = 0.0;
       [[unroll]] for (uint c = 0; c < kChunks; ++c) {
         sums[o] += dot_weight(w[o * kChunks + c], x, c);
-        w[o * kChunks + c] = weight_at(places, o, c, chunk);
+        w[o * kChunks + c] = weight_at(addresses, o, c, chunk);
       }
     }
     stage_sums(sums, round);

@@ -30,17 +30,17 @@ layout(constant_id = 4) const uint kRopeDims = 64;
 layout(constant_id = 5) const uint kAdjacent = 0;
 layout(constant_id = 6) const uint kHeadNorms = 0;
 layout(constant_id = 7) const uint kLaneQuads = 1;  // Q8_0: quads of a lane; 8 / subgroup at least
-// q, k and v may be parts of a split matmul's sums, to be added up here: kParts of them, so many
+// q, k and v may be parts of a split matmul's sums, to be added up here: kPartials of them, so many
 // quads apart.
-layout(constant_id = 8) const uint kParts = 1;
-layout(constant_id = 9) const uint kPartQuads = 0;
+layout(constant_id = 8) const uint kPartials = 1;
+layout(constant_id = 9) const uint kPartialQuads = 0;
 layout(constant_id = 10) const uint kQStride = 0;  // floats from row to row
 layout(constant_id = 11) const uint kKStride = 0;
 layout(constant_id = 12) const uint kVStride = 0;
 layout(constant_id = 13) const uint kQOutStride = 0;
 layout(constant_id = 14) const float kEpsilon = 1e-6;  // of the head norms
 
-uint part_quads() { return kPartQuads; }
+uint partial_quads() { return kPartialQuads; }
 #include "common/rope_head.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Sequences {

@@ -51,7 +51,7 @@ uint last_bin_of_first(Row row, uint count, inout Search search) {
       atomicAdd(bin_low[distance_bin(distance_of(row, key), search.scale)], 1);
   }
   if (sum_bins() <= count - 1) return kBins - 1;
-  const uint last_bin = locate_in_bins(count - 1).bin;
+  const uint last_bin = find_bin(count - 1).bin;
   read_down_to(search, row, last_bin);
   return last_bin;
 }
@@ -75,7 +75,7 @@ Cut keep_min_p(Row row, SamplingRow wanted, Cut cut) {
 uint64_t draw(SamplingRow wanted, uint64_t total) {
   const uvec4 random =
       philox(uvec4(wanted.counter, 0, 0, 0), uvec2(wanted.seed_low, wanted.seed_high));
-  return multiply_high(total, join(random.x, random.y));
+  return multiply_high(total, join_words(random.x, random.y));
 }
 
 // From the list, when all that top_k keeps is there.
@@ -158,9 +158,9 @@ void pick_token(SamplingRow wanted) {
   const uint reported = min(wanted.top_logprobs, kMaxTopLogprobs);
   const uint first = max(reported, few ? wanted.top_k : 0);  // tokens to list
   // Whether the first look is one for weights, to be shared out.
-  bool shared_out = gl_NumWorkGroups.x > 1 && !greedy && first == 0 &&
+  bool spread = gl_NumWorkGroups.x > 1 && !greedy && first == 0 &&
                     next_goal(kListAll, wanted) > kTopK;
-  if (!shared_out && gl_WorkGroupID.x > 0) return;
+  if (!spread && gl_WorkGroupID.x > 0) return;
 
   const uint64_t chunks = params.chunks + uint64_t(row_index) * params.chunk_count * 20;
   const RowSummary summary = summarize(chunks, params.chunk_count);
@@ -176,7 +176,7 @@ void pick_token(SamplingRow wanted) {
   row.end_segment = params.segment_count;
   row.top_logit = key_logit(summary.best_key);
   row.lowest_key = summary.lowest_key;
-  if (shared_out) take_share(row);
+  if (spread) take_segments(row);
 
   Pick pick = Pick(summary.best_key, summary.best_id, 1);
   if (!any) {
@@ -198,7 +198,7 @@ void pick_token(SamplingRow wanted) {
   Cut cut = kEverything;
   Search search;
   while (goal < kDraw) {
-    const bool first_look = begins;
+    const bool first_pass = begins;
     if (begins) {
       begins = false;
       search = start_search(row, cut, goal == kTopP);
@@ -206,43 +206,43 @@ void pick_token(SamplingRow wanted) {
       first_bin = 0;
       last_bin = goal == kList ? last_bin_of_first(row, first, search) : kBins - 1;
     }
-    Look look = look_at_row(row, search, fill_bins, first_bin, last_bin);
-    if (shared_out) {
-      if (!merge_workgroups(tally, look.tokens)) return;
-      shared_out = false;
+    Pass pass = pass_over_row(row, search, fill_bins, first_bin, last_bin);
+    if (spread) {
+      if (!merge_workgroups(tally, pass.tokens)) return;
+      spread = false;
       row.first_segment = 0;
       row.end_segment = row.segment_count;
     }
     if (fill_bins) {
       fill_bins = false;
       const uint64_t total = sum_bins();
-      if (first_look) target = target_of(goal, total, first, wanted);
+      if (first_pass) target = target_of(goal, total, first, wanted);
       if (target < total) {
-        const BinPlace place = locate_in_bins(target);
+        const BinPosition place = find_bin(target);
         target -= place.before;
         first_bin = last_bin = place.bin;
         if (search.divided_by == kByDistance) read_down_to(search, row, place.bin);
         continue;
       }
       // There are not that many: the cut stays.
-    } else if (look.tokens > kListTokens) {
+    } else if (pass.tokens > kListTokens) {
       if (goal == kList) {
         goal = kListPlace;  // too many alike: the exact place decides
         begins = true;
       } else {
-        search = divide_bin(search, look);
+        search = divide_bin(search, pass);
         fill_bins = true;
       }
       continue;
     } else {
-      sort_list(look.tokens);
+      sort_list(pass.tokens);
       if (goal == kList || goal == kListAll) {
-        report(row, summary.log_sum, row_index, look.tokens, reported);
-        if (few) pick = pick_from_list(row, wanted, min(wanted.top_k, look.tokens));
+        report(row, summary.log_sum, row_index, pass.tokens, reported);
+        if (few) pick = pick_from_list(row, wanted, min(wanted.top_k, pass.tokens));
         if (few || greedy) break;
         cut = kEverything;
       } else {
-        const uint at = place_in_list(row, search, look.tokens, target);
+        const uint at = place_in_list(row, search, pass.tokens, target);
         cut = Cut(list_keys[at], list_ids[at]);
       }
     }
@@ -250,12 +250,12 @@ void pick_token(SamplingRow wanted) {
     begins = true;
   }
   if (goal == kDraw) {
-    const Weighing weighing =
-        Weighing(row, keep_min_p(row, wanted, cut), wanted.inverse_temperature);
-    pick.kept = weigh_blocks(weighing, shared_out ? gl_WorkGroupID.x : 0,
-                             shared_out ? gl_NumWorkGroups.x : 1);
-    if (shared_out && !merge_workgroups(tally, pick.kept)) return;
-    const Drawn drawn = draw_token(weighing, draw(wanted, sum_bins()));
+    const Distribution distribution =
+        Distribution(row, keep_min_p(row, wanted, cut), wanted.inverse_temperature);
+    pick.kept = weigh_blocks(distribution, spread ? gl_WorkGroupID.x : 0,
+                             spread ? gl_NumWorkGroups.x : 1);
+    if (spread && !merge_workgroups(tally, pick.kept)) return;
+    const Drawn drawn = draw_token(distribution, draw(wanted, sum_bins()));
     pick.key = drawn.key;
     pick.id = drawn.id;
   }

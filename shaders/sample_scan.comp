@@ -6,9 +6,9 @@
 //                                                 for tokens in the row's history
 //   chunks[r, c]   = largest logit and its lowest id, smallest logit, sum of exp(logit - largest)
 //   segments[r, s] = key of the largest logit, and tallies[r] = 0, for sample_pick
-//   results[r]     = the first token of its order, with kPicks, by the group of the row that is last
+//   results[r]     = the first token of its order, with kPickGreedy, by the group of the row that is last
 //
-// groups = [chunks, rows, 1]; a group takes kTiles segments for every kParts lanes, one after the
+// groups = [chunks, rows, 1]; a group takes kLaneSegments segments for every kSegmentLanes lanes, one after the
 // other, and at most 8191 logits, so that the sums fit 32 bits. Any vocab; where it is a multiple of
 // 4 the logits must be at a multiple of 16. Tokens that are not in the vocabulary are passed over.
 #version 460
@@ -23,15 +23,15 @@
 #include "common/last_workgroup.glsl"
 #include "common/chain.glsl"
 
-layout(constant_id = 1) const uint kTiles = 1;
+layout(constant_id = 1) const uint kLaneSegments = 1;
 // Lanes that share a segment out, so that a row that is alone is soon done.
-// REQUIRES: 1, or a divisor of kSegmentQuads with kTiles == 1.
-layout(constant_id = 2) const uint kParts = 1;
+// REQUIRES: 1, or a divisor of kSegmentQuads with kLaneSegments == 1.
+layout(constant_id = 2) const uint kSegmentLanes = 1;
 // Every row is greedy and wants nothing else: sample_pick does not run.
-layout(constant_id = 3) const uint kPicks = 0;
-const uint kSegments = gl_WorkGroupSize.x / kParts;  // at once
-const uint kLaneQuads = kSegmentQuads / kParts;
-const bool kHeld = kTiles == 1;  // in registers; several segments are read twice
+layout(constant_id = 3) const uint kPickGreedy = 0;
+const uint kSegments = gl_WorkGroupSize.x / kSegmentLanes;  // at once
+const uint kLaneQuads = kSegmentQuads / kSegmentLanes;
+const bool kInRegisters = kLaneSegments == 1;  // in registers; several segments are read twice
 
 // What another lane of the group has written before a barrier.
 layout(buffer_reference, std430, buffer_reference_align = 4) workgroupcoherent buffer SharedF32 {
@@ -74,7 +74,7 @@ struct Best {
 
 // Takes four tokens into account and returns their largest key. Ids rise from quad to quad, so the
 // first of equal logits is the one with the lowest id.
-uint look_at_quad(uvec4 keys, uint quad, inout Best best) {
+uint reduce_quad(uvec4 keys, uint quad, inout Best best) {
   [[unroll]] for (uint c = 0; c < 4; ++c) {
     if (keys[c] > kMinusInfinityKey) best.lowest_key = min(best.lowest_key, keys[c]);
     if (keys[c] > best.key) {
@@ -91,14 +91,14 @@ uvec2 weigh_quad(uvec4 keys, float largest) {
   return sum;
 }
 
-shared uint part_keys[kParts > 1 ? gl_WorkGroupSize.x : 1];  // the largest of each lane
+shared uint lane_keys[kSegmentLanes > 1 ? gl_WorkGroupSize.x : 1];  // the largest of each lane
 
 uvec4 segment_keys(uint64_t row_logits, uint segment, uint j) {
   return quad_keys(load_quad(row_logits, segment_quad(segment, j, kSegments), params.vocab));
 }
 
 // The first token of the row's order, once all its chunks are known. By one subgroup.
-void pick_first(SamplingRow row, uint row_index, uint64_t chunks) {
+void pick_greedy(SamplingRow row, uint row_index, uint64_t chunks) {
   const RowSummary summary = summarize(chunks, gl_NumWorkGroups.x);
   const bool any = summary.best_key > kMinusInfinityKey;
   if (!subgroupElect()) return;
@@ -115,7 +115,7 @@ void scan(SamplingRow row) {
   const uint row_index = gl_WorkGroupID.y;
   if ((row.flags & kSamplingActive) == 0) return;
   const uint64_t row_logits = params.logits + uint64_t(row_index) * params.vocab * 4;
-  const uint chunk_size = kSegments * kTiles * kSegmentQuads * 4;
+  const uint chunk_size = kSegments * kLaneSegments * kSegmentQuads * 4;
   const bool penalties = row.history_slot != kNoHistory &&
                          (row.repetition != 1.0 || row.presence != 0.0 || row.frequency != 0.0);
   if (row.bias_count > 0 || penalties) {
@@ -129,36 +129,36 @@ void scan(SamplingRow row) {
     tally.at[i] = 0;
 
   U32 segments =
-      U32(params.segments + uint64_t(row_index) * gl_NumWorkGroups.x * kSegments * kTiles * 4);
-  const uint first = chunk * kTiles * kSegments + lane % kSegments;
+      U32(params.segments + uint64_t(row_index) * gl_NumWorkGroups.x * kSegments * kLaneSegments * 4);
+  const uint first = chunk * kLaneSegments * kSegments + lane % kSegments;
   const uint first_quad = lane / kSegments * kLaneQuads;  // of the segment
-  uvec4 keys[kLaneQuads];                                 // with kHeld
+  uvec4 keys[kLaneQuads];                                 // with kInRegisters
   Best best = Best(0, 0, 0xffffffffu);
-  for (uint tile = 0; tile < kTiles; ++tile) {
-    const uint segment = first + tile * kSegments;
+  for (uint s = 0; s < kLaneSegments; ++s) {
+    const uint segment = first + s * kSegments;
     uint segment_key = 0;
-    if (kHeld) {
+    if (kInRegisters) {
       // All loads are under way before the first is looked at.
       [[unroll]] for (uint j = 0; j < kLaneQuads; ++j)
         keys[j] = segment_keys(row_logits, segment, first_quad + j);
       [[unroll]] for (uint j = 0; j < kLaneQuads; ++j)
         segment_key = max(
             segment_key,
-            look_at_quad(keys[j], segment_quad(segment, first_quad + j, kSegments), best));
+            reduce_quad(keys[j], segment_quad(segment, first_quad + j, kSegments), best));
     } else {
       [[dont_unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
-        segment_key = max(segment_key, look_at_quad(segment_keys(row_logits, segment, j),
+        segment_key = max(segment_key, reduce_quad(segment_keys(row_logits, segment, j),
                                                     segment_quad(segment, j, kSegments), best));
     }
-    if (kParts == 1 && kPicks == 0) segments.at[segment] = segment_key;
+    if (kSegmentLanes == 1 && kPickGreedy == 0) segments.at[segment] = segment_key;
   }
-  if (kParts > 1 && kPicks == 0) {
-    part_keys[lane] = best.key;
+  if (kSegmentLanes > 1 && kPickGreedy == 0) {
+    lane_keys[lane] = best.key;
     barrier();
     if (lane < kSegments) {
       uint segment_key = 0;
-      [[unroll]] for (uint i = 0; i < kParts; ++i)
-        segment_key = max(segment_key, part_keys[lane + i * kSegments]);
+      [[unroll]] for (uint i = 0; i < kSegmentLanes; ++i)
+        segment_key = max(segment_key, lane_keys[lane + i * kSegments]);
       segments.at[first] = segment_key;
     }
   }
@@ -169,10 +169,10 @@ void scan(SamplingRow row) {
   uvec2 sum = uvec2(0);
   if (chunk_key > kMinusInfinityKey) {
     const float largest = key_logit(chunk_key);
-    if (kHeld) {
+    if (kInRegisters) {
       [[unroll]] for (uint j = 0; j < kLaneQuads; ++j) sum += weigh_quad(keys[j], largest);
     } else {
-      [[dont_unroll]] for (uint i = 0; i < kTiles * kSegmentQuads; ++i)
+      [[dont_unroll]] for (uint i = 0; i < kLaneSegments * kSegmentQuads; ++i)
         sum += weigh_quad(segment_keys(row_logits, first + i / kSegmentQuads * kSegments,
                                        i % kSegmentQuads),
                           largest);
@@ -182,9 +182,9 @@ void scan(SamplingRow row) {
   const uint64_t chunks = params.chunks + uint64_t(row_index) * gl_NumWorkGroups.x * 20;
   if (lane == 0)
     SamplingChunks(chunks).at[chunk] = SamplingChunk(chunk_key, least.x, least.y, sum.x, sum.y);
-  if (kPicks != 0 && is_last_workgroup(params.counts, row_index, gl_NumWorkGroups.x) &&
+  if (kPickGreedy != 0 && is_last_workgroup(params.counts, row_index, gl_NumWorkGroups.x) &&
       gl_SubgroupID == 0)
-    pick_first(row, row_index, chunks);
+    pick_greedy(row, row_index, chunks);
 }
 
 void main() {

@@ -11,7 +11,7 @@
 void process_item(Work work, Run run, Rows rows, inout Softmax soft) {
   const uint last_key = work.item.key_end - 1;
   uint base = run_base(work);
-  if (kOverlap != 0) {
+  if (kDoubleBuffer != 0) {
     for (; base <= last_key; base += 2 * kStep) {
       Run next;
       load_run(work, run.first + kStep, next);
@@ -34,17 +34,17 @@ void main() {
   Run run;
   Rotation rotation;
   // What is in the cache from earlier steps need not wait.
-  if (kRoped != 0 && work.rows > 0) {
+  if (kFuseRope != 0 && work.rows > 0) {
     load_first_run(work, run);
     begin_token(work, rotation);
   }
-  if (kRoped != 0) {
+  if (kFuseRope != 0) {
     chain_wait_fresh();  // all it reads of this step is the token's row of q, k and v
   } else {
     chain_wait();
   }
   if (work.rows > 0) {
-    if (kRoped != 0) {
+    if (kFuseRope != 0) {
       rope_token(work, rotation);
       load_token(work, run);  // where it is in the first run, it was not in the cache yet
     } else {

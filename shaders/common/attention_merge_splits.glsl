@@ -14,7 +14,7 @@
 // Whether all other splits of the tile have counted themselves; the count then starts anew. Tiles
 // have rows of their own, and as many groups as heads at most for each.
 bool is_last_split(Work work) {
-  const uint at = work.item.first_row * kHeads + work.share;
+  const uint at = work.item.first_row * kHeads + work.workgroup;
   if (kSubgroups == 1) {
     Counts counts = Counts(params.counts);
     // Every lane counts, and no barrier is needed.

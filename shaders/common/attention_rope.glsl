@@ -6,14 +6,14 @@
 #define HEARTH_ATTENTION_ROPE_GLSL
 #include "common/fences.glsl"
 
-uint part_quads() { return params.part_rows * (kQStride / 4); }
+uint partial_quads() { return params.part_rows * (kQStride / 4); }
 #include "common/rope_head.glsl"
 
-shared vec4 shared_q[kRoped != 0 ? kRows * kRowQuads : 1];
+shared vec4 shared_q[kFuseRope != 0 ? kRows * kRowQuads : 1];
 
 // Vector `quad` of a row's query.
 vec4 query_quad(Work work, uint row, uint quad) {
-  if (kRoped != 0) return shared_q[min(row, kHeadsPerKvHead - 1) * kRowQuads + quad];
+  if (kFuseRope != 0) return shared_q[min(row, kHeadsPerKvHead - 1) * kRowQuads + quad];
   return query_row(work, row).at[quad];
 }
 
@@ -53,7 +53,7 @@ uint64_t task_head(Work work, uint task) {
   const uint64_t row = work.item.first_row;
   if (task < kKeyTask) return params.q + (row * kQStride + row_head(work, task) * kHeadSize) * 4;
   const bool is_key = task == kKeyTask;
-  const uint64_t segment = uint64_t(params.part_rows) * (is_key ? kKBehind : kVBehind);
+  const uint64_t segment = uint64_t(params.part_rows) * (is_key ? kKFloatsBefore : kVFloatsBefore);
   const uint first = (is_key ? kKColumn : kVColumn) + work.kv_head * kHeadSize;
   return params.q + (segment + row * (is_key ? kKStride : kVStride) + first) * 4;
 }

@@ -1,13 +1,13 @@
-// How a stream of attention_rows.comp, kLanes neighbouring lanes, gets its keys and values: in runs
+// How a stream of attention_rows.comp, kStreamLanes neighbouring lanes, gets its keys and values: in runs
 // of kRun keys, each lane kLaneChunks chunks of every one. A run's loads are all under way together.
 //
 // Include after attention_rope.glsl.
 #ifndef HEARTH_ATTENTION_RUN_GLSL
 #define HEARTH_ATTENTION_RUN_GLSL
 
-const uint kLaneChunks = (kRowChunks + kLanes - 1) / kLanes;
+const uint kLaneChunks = (kRowChunks + kStreamLanes - 1) / kStreamLanes;
 const uint kLaneChunkQuads = kLaneChunks * kChunkQuads;
-const uint kStreams = kSubgroupSize / kLanes;  // of a subgroup
+const uint kStreams = kSubgroupSize / kStreamLanes;  // of a subgroup
 const uint kStep = kSubgroups * kStreams * kRun;  // keys from a stream's run to its next
 
 // A stream's run: where it begins, its keys and values. Keys outside the item repeat one inside it,
@@ -22,7 +22,7 @@ uint next_kv_row;  // of the block that the run to be loaded next is in
 
 // Lanes past the end of a row repeat its last chunk, which is in the cache; their queries are zero
 // and their sums are dropped.
-uint lane_chunk(uint c) { return gl_SubgroupInvocationID % kLanes + c * kLanes; }
+uint lane_chunk(uint c) { return gl_SubgroupInvocationID % kStreamLanes + c * kStreamLanes; }
 
 void load_key(inout Run run, uint k, uint kv_row) {
   [[unroll]] for (uint c = 0; c < kLaneChunks; ++c)
@@ -54,7 +54,7 @@ uint run_base(Work work) {
 }
 
 void load_first_run(Work work, out Run run) {
-  const uint first = run_base(work) + gl_SubgroupInvocationID / kLanes * kRun;
+  const uint first = run_base(work) + gl_SubgroupInvocationID / kStreamLanes * kRun;
   next_kv_row = block_rows(work, min(first, work.item.key_end - 1));
   load_run(work, first, run);
 }

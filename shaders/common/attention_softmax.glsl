@@ -36,7 +36,7 @@ void process_run(Run run, Rows rows, inout Softmax soft) {
         score[k * kRows + r] += dots[r] * chunk_scale(chunk);
     }
   }
-  [[unroll]] for (uint offset = 1; offset < kLanes; offset *= 2) {
+  [[unroll]] for (uint offset = 1; offset < kStreamLanes; offset *= 2) {
     [[unroll]] for (uint i = 0; i < kRun * kRows; ++i)
       score[i] += subgroupShuffleXor(score[i], offset);
   }
@@ -84,7 +84,7 @@ void begin_softmax(out Softmax soft) {
 
 // The streams of a subgroup become one.
 void merge_streams(inout Softmax soft) {
-  [[unroll]] for (uint offset = kLanes; offset < kSubgroupSize; offset *= 2) {
+  [[unroll]] for (uint offset = kStreamLanes; offset < kSubgroupSize; offset *= 2) {
     [[unroll]] for (uint r = 0; r < kRows; ++r) {
       const float new_max = max(soft.max_score[r], subgroupShuffleXor(soft.max_score[r], offset));
       const float shrink = exp2(soft.max_score[r] - new_max);

@@ -18,7 +18,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Ite
 struct Work {
   AttentionItem item;
   uint64_t block_table;
-  uint share;  // of the item, which has as many as the dispatch is high
+  uint workgroup;  // of the item, which has as many as the dispatch is high
   uint kv_head;
   uint first_row;  // of this workgroup, in the tile
   uint rows;       // of the tile; 0: there is nothing to do
@@ -32,9 +32,9 @@ Work find_work() {
   work.item = Items(params.items).at[number / gl_NumWorkGroups.y];
   work.block_table = params.block_tables + uint64_t(work.item.block_table) * 4;
   const uint parts = gl_NumWorkGroups.y / kKvHeads;
-  work.share = number % gl_NumWorkGroups.y;
-  work.kv_head = work.share / parts;
-  work.first_row = work.share % parts * kRows;
+  work.workgroup = number % gl_NumWorkGroups.y;
+  work.kv_head = work.workgroup / parts;
+  work.first_row = work.workgroup % parts * kRows;
   work.rows = work.item.tokens * kHeadsPerKvHead;
   if (work.first_row >= work.rows) work.rows = 0;
   return work;

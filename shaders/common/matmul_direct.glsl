@@ -25,7 +25,7 @@ const uint kSums = kFragmentsDown * kFragmentsAcross;
 // in turn where weights are halves, so that neighbours read neighbouring bytes, else piece by piece.
 const uint kLaneVecs = 4;
 const uint kBlock = 4 * kLaneVecs * kVecHalves;  // inputs
-const bool kInTurn = kChunkWeights == kVecHalves;
+const bool kInterleaved = kChunkWeights == kVecHalves;
 const uint kOutputChunks = kLaneVecs / kChunkVecs;  // of weights, for each output
 const uint kLaneChunks = kFragmentsAcross * kOutputChunks;
 const uint kWeightVecs = kFragmentsAcross * kLaneVecs;
@@ -40,15 +40,15 @@ const uint kAllStagingVecs = kSubgroups * kStagingVecs;
 shared uvec4 tiles[kBuffers * kXVecs > kAllStagingVecs ? kBuffers * kXVecs : kAllStagingVecs];
 
 // An invocation brings vecs of x in pairs, of rows eight apart.
-const uint kPairs = kXVecs / 2;
-const uint kPairLoads = (kPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
-const uint kXLoads = 2 * kPairLoads;
+const uint kXPairs = kXVecs / 2;
+const uint kXPairLoads = (kXPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+const uint kXLoads = 2 * kXPairLoads;
 
 #include "common/coopmat_tile.glsl"
 
 // Which vecs the pair is of: x = the first row, y = of the four lanes, z = of that lane's vecs.
 // Neighbours differ in the lane, then in the row: their words lie side by side in shared memory.
-uvec3 pair_place(uint pair) {
+uvec3 x_pair_at(uint pair) {
   const uint vec = pair / 8 % kLaneVecs;
   const uint row = pair / (8 * kLaneVecs) * 2 + pair / 4 % 2;  // not counting those eight further on
   return uvec3(row / 8 * 16 + row % 8, pair % 4, vec);
@@ -68,9 +68,9 @@ void find_source(out Source source, uint first_row, uint first_output) {
                           (params.inputs / kChunkWeights) +
                       lane_id() % 4;
   [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
-    const uvec3 at = pair_place(gl_LocalInvocationIndex + i / 2 * gl_WorkGroupSize.x);
+    const uvec3 at = x_pair_at(gl_LocalInvocationIndex + i / 2 * gl_WorkGroupSize.x);
     const uint row = min(first_row + at.x + i % 2 * 8, params.rows - 1);
-    source.vecs[i] = row * (params.inputs / kVecHalves) + (kInTurn ? at.z * 4 + at.y
+    source.vecs[i] = row * (params.inputs / kVecHalves) + (kInterleaved ? at.z * 4 + at.y
                                                                 : at.y * kLaneVecs + at.z);
   }
 }
@@ -98,13 +98,13 @@ void decode(RawChunk chunks[kLaneChunks], Source source, uint k, out uvec4 weigh
 }
 
 void stage_x(uvec4 xs[kXLoads], uint start) {
-  [[unroll]] for (uint i = 0; i < kPairLoads; ++i) {
+  [[unroll]] for (uint i = 0; i < kXPairLoads; ++i) {
     const uint pair = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
-    const uvec3 at = pair_place(pair);
+    const uvec3 at = x_pair_at(pair);
     const uint fragment = at.x / 16 * kFragmentsAlong + 2 * at.z;
     const uint place = start + fragment * kSubgroupSize + at.x % 8 * 4 + at.y;
     const uvec4 upper = xs[2 * i], lower = xs[2 * i + 1];
-    if (kPairs % gl_WorkGroupSize.x == 0 || pair < kPairs) {
+    if (kXPairs % gl_WorkGroupSize.x == 0 || pair < kXPairs) {
       tiles[place] = words_of_a(upper.xy, lower.xy);
       tiles[place + kSubgroupSize] = words_of_a(upper.zw, lower.zw);
     }

@@ -5,16 +5,16 @@
 
 float norm_guess(uint row) { return FreshF32(params.norm_state).at[row]; }
 
-uint square_place(uint row, uint group, uint groups) { return kMostNormRows + row * groups + group; }
+uint square_at(uint row, uint group, uint groups) { return kMostNormRows + row * groups + group; }
 
 // What results n and n + 8 of a row are multiplied by where the norm after this product is begun.
-vec2 begun_scales(uint row, uint n) {
+vec2 prescale_factors(uint row, uint n) {
   F32 weight = F32(params.norm_weight);
   const uint last = params.outputs - 1;
   return vec2(weight.at[min(n, last)], weight.at[min(n + 8, last)]) * norm_guess(row);
 }
 
-void store_begun(uint row, uint n, float value) {
+void store_prescaled(uint row, uint n, float value) {
   if (row < params.rows && n < params.outputs) store_half(params.begun, row * params.outputs + n, value);
 }
 
@@ -31,7 +31,7 @@ void store_squares(float squares) {
   float sum = 0.0;
   for (uint s = 0; s < kSubgroups; ++s)
     if (column_of(s) == row / kColumnRows) sum += subgroup_squares[s * kColumnRows + row % kColumnRows];
-  F32(params.norm_state).at[square_place(row, gl_WorkGroupID.y, gl_NumWorkGroups.y)] = sum;
+  F32(params.norm_state).at[square_at(row, gl_WorkGroupID.y, gl_NumWorkGroups.y)] = sum;
 }
 
 shared float norm_factors[kRows];  // of sums, where a norm is ended; to be read after a barrier
@@ -42,7 +42,7 @@ void find_norm_factors() {
     float squares = 0.0;
     [[unroll]] for (uint group = 0; group < kNormGroups; group += kSubgroupSize) {
       const uint own = group + lane_id();
-      if (own < kNormGroups) squares += FreshF32(params.norm_state).at[square_place(row, own, kNormGroups)];
+      if (own < kNormGroups) squares += FreshF32(params.norm_state).at[square_at(row, own, kNormGroups)];
     }
     [[unroll]] for (uint mask = 1; mask < kSubgroupSize; mask *= 2) squares += shuffle_xor(squares, mask);
     if (lane_id() == 0)  // those past the last row all write the same

@@ -23,20 +23,20 @@ const uint kRoundResults = kGate == kGateNone ? 16 : 8;
 // in turn where weights are halves, so that neighbours read neighbouring bytes, else piece by piece.
 const uint kLaneVecs = 4;
 const uint kBlock = 4 * kLaneVecs * kVecHalves;  // inputs
-const bool kInTurn = kChunkWeights == kVecHalves;
+const bool kInterleaved = kChunkWeights == kVecHalves;
 const uint kOutputChunks = kLaneVecs / kChunkVecs;  // of a block, for each output
 
 // A subgroup's share of k. Blocks past the end repeat the last, so that loads stay inside; to them x is 0.
 const uint kRowBlocks = kInputs / kBlock;
-const uint kShares = kSplits * kSubgroups;
-const uint kBlocks = (kRowBlocks + kShares - 1) / kShares;
-const bool kWhole = kRowBlocks % kShares == 0;
+const uint kKSplits = kSplits * kSubgroups;
+const uint kBlocks = (kRowBlocks + kKSplits - 1) / kKSplits;
+const bool kWhole = kRowBlocks % kKSplits == 0;
 const uint kColumnVecs = kBlocks * kLaneVecs, kXVecs = kColumns * kColumnVecs;
 const uint kLaneChunks = kBlocks * kOutputChunks;  // for each output
 
-uint own_share() { return gl_WorkGroupID.z * kSubgroups + subgroup_id(); }
-bool past_end(uint b) { return !kWhole && own_share() * kBlocks + b >= kRowBlocks; }
-uint own_block(uint b) { return past_end(b) ? kRowBlocks - 1 : own_share() * kBlocks + b; }
+uint k_split() { return gl_WorkGroupID.z * kSubgroups + subgroup_id(); }
+bool past_end(uint b) { return !kWhole && k_split() * kBlocks + b >= kRowBlocks; }
+uint own_block(uint b) { return past_end(b) ? kRowBlocks - 1 : k_split() * kBlocks + b; }
 
 uint result_count() { return kGate == kGateNone ? params.outputs : params.outputs / 2; }
 uint first_result(uint round) { return (gl_WorkGroupID.y * kRounds + round) * kRoundResults; }
@@ -49,7 +49,7 @@ uint chunk_in_row(uint u) {
 // Of a row of x, in vecs, the lane's v-th.
 uint vec_in_row(uint v) {
   const uint lane = lane_id() % 4, i = v % kLaneVecs;
-  return own_block(v / kLaneVecs) * 4 * kLaneVecs + (kInTurn ? i * 4 + lane : lane * kLaneVecs + i);
+  return own_block(v / kLaneVecs) * 4 * kLaneVecs + (kInterleaved ? i * 4 + lane : lane * kLaneVecs + i);
 }
 
 void load_x(out uvec4 x[kXVecs]) {
@@ -118,14 +118,14 @@ void multiply_chunk(Weights weights, uvec4 x[kXVecs], uint u, uvec2 rows, inout 
 // Sums of the subgroups, as lanes hold them. Those of a round are still read while the next are written.
 shared vec4 partials[2 * kSubgroups * kColumns * kSubgroupSize];
 
-uint partial_place(uint round, uint subgroup, uint column, uint lane) {
+uint partial_at(uint round, uint subgroup, uint column, uint lane) {
   return ((round % 2 * kSubgroups + subgroup) * kColumns + column) * kSubgroupSize + lane;
 }
 
 void stage_sums(Fragment sums[kSums], uint round) {
   [[unroll]] for (uint c = 0; c < kColumns; ++c) {
     const Fragment both = sums[2 * c] + sums[2 * c + 1];
-    partials[partial_place(round, subgroup_id(), c, lane_id())] =
+    partials[partial_at(round, subgroup_id(), c, lane_id())] =
         vec4(both[0], both[1], both[2], both[3]);
   }
 }
@@ -160,7 +160,7 @@ Results find_results(uint round) {
   if (kSplits == 1 && kGate == kGateNone && stores(round))
     results.residuals = vec2(load_residual(results.row, results.n),
                              load_residual(results.row, results.n + 8));
-  if (kNorm == kNormBegins && stores(round)) results.norm = begun_scales(results.row, results.n);
+  if (kNorm == kNormBegins && stores(round)) results.norm = prescale_factors(results.row, results.n);
   return results;
 }
 
@@ -169,7 +169,7 @@ vec2 add_partials(uint round, Results results) {
   const uint lane = (results.n - first_result(round)) * 4 + row / 2;
   vec2 sum = vec2(0.0);
   [[unroll]] for (uint s = 0; s < kSubgroups; ++s) {
-    const uint place = partial_place(round, s, column, lane);
+    const uint place = partial_at(round, s, column, lane);
     sum += vec2(partials[place][row % 2], partials[place][row % 2 + 2]);
   }
   return sum * (1.0 / kDecodeScale);
@@ -204,8 +204,8 @@ void store_results(uint round, Results results, inout float squares) {
         vec2(store_plain(results.row, results.n, sums.x, results.residuals.x),
              store_plain(results.row, results.n + 8, sums.y, results.residuals.y));
     if (kNorm == kNormBegins) {
-      store_begun(results.row, results.n, stored.x * results.norm.x);
-      store_begun(results.row, results.n + 8, stored.y * results.norm.y);
+      store_prescaled(results.row, results.n, stored.x * results.norm.x);
+      store_prescaled(results.row, results.n + 8, stored.y * results.norm.y);
       squares += dot(stored, stored);
     }
   }

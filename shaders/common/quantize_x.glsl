@@ -8,32 +8,32 @@
 #define HEARTH_QUANTIZE_X_GLSL
 #extension GL_KHR_shader_subgroup_shuffle : require
 
-struct SplitPiece {
+struct QuantizedPiece {
   uint high[8];  // elements 4*i to 4*i+3 are the bytes of word i, crossed (quant/piece.h)
   uint low[8];
   float scale;
   float sum0, sum1;  // of the first and the last 16 elements, where weights have offsets
 };
 
-const float kLargestSplit = 32512.0;  // 127 * 256: the high byte must not round up past 127
+const float kLargestQuantized = 32512.0;  // 127 * 256: the high byte must not round up past 127
 
 // Four floats, `factor` times as large: x = their high bytes, y = their low ones, crossed. Adding 1.5 * 2^23
 // leaves a rounded integer in the low bits of a float.
-uvec2 split_quad(vec4 values, float factor) {
+uvec2 quantize_quad(vec4 values, float factor) {
   const uvec4 low = floatBitsToUint(values * factor + 12582912.0), high = low + 128;
   return uvec2((high.x >> 8 & 0xffu) | (high.z & 0xff00u) | (high.y & 0xff00u) << 8 |
                    (high.w & 0xff00u) << 16,
                (low.x & 0xffu) | (low.z & 0xffu) << 8 | (low.y & 0xffu) << 16 | low.w << 24);
 }
 
-const uint kSplitWords = kTeamLanes * 8, kSplitScales = kTeamLanes * 4;
-shared uint split_words[kSplitWords];     // [piece, word]
-shared float split_scales[kSplitScales];  // [piece]: scale, sum0, sum1, nothing
+const uint kXWords = kTeamLanes * 8, kXScales = kTeamLanes * 4;
+shared uint x_words[kXWords];     // [piece, word]
+shared float x_scales[kXScales];  // [piece]: scale, sum0, sum1, nothing
 
 const uint kLaneQuads = 8 / kTeams;  // that a lane splits
 
 // For those who split the same pieces: the subgroups in the same place of each team.
-void split_barrier() {
+void quantize_barrier() {
   if (kTeams > 1) {
     barrier();
   } else {
@@ -51,16 +51,16 @@ uint first_quad() {
 // What the lanes' words, written in the order of the row, are to the lane whose piece they belong to.
 void exchange_words(uint from[kLaneQuads], uint piece, out uint to[8]) {
   const uint first = first_quad();
-  split_barrier();  // what lay there may still be read
-  [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) split_words[first + i * kSubgroupSize] = from[i];
-  split_barrier();
-  [[unroll]] for (uint i = 0; i < 8; ++i) to[i] = split_words[piece * 8 + i];
+  quantize_barrier();  // what lay there may still be read
+  [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) x_words[first + i * kSubgroupSize] = from[i];
+  quantize_barrier();
+  [[unroll]] for (uint i = 0; i < 8; ++i) to[i] = x_words[piece * 8 + i];
 }
 
 // Piece `first` + `own` of the row at x, 0 past the last; `own` is the lane's number in its team.
 // Neighbouring lanes load neighbouring floats, eight of them find the scale of a piece, and then each
 // takes the whole of its own. All of the group must call it.
-SplitPiece split_piece(uint64_t x, uint first, uint pieces, uint own) {
+QuantizedPiece quantize_piece(uint64_t x, uint first, uint pieces, uint own) {
   const uint lane = gl_SubgroupInvocationID;
   vec4 values[kLaneQuads];
   [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) {
@@ -74,23 +74,23 @@ SplitPiece split_piece(uint64_t x, uint first, uint pieces, uint own) {
     float most = max(max(sizes.x, sizes.y), max(sizes.z, sizes.w));
     [[unroll]] for (uint distance = 1; distance < 8; distance *= 2)
       most = max(most, subgroupShuffleXor(most, distance));
-    const uvec2 split = split_quad(values[i], most > 0.0 ? kLargestSplit / most : 0.0);
-    high[i] = split.x;
-    low[i] = split.y;
+    const uvec2 bytes = quantize_quad(values[i], most > 0.0 ? kLargestQuantized / most : 0.0);
+    high[i] = bytes.x;
+    low[i] = bytes.y;
     const uint place = (first_quad() + i * kSubgroupSize) / 8 * 4;
-    if (lane % 8 == 0) split_scales[place] = most / kLargestSplit;
+    if (lane % 8 == 0) x_scales[place] = most / kLargestQuantized;
     if (kHasOffset) {
       float sum = dot(values[i], vec4(1.0));
       [[unroll]] for (uint distance = 1; distance < 4; distance *= 2)
         sum += subgroupShuffleXor(sum, distance);
-      if (lane % 4 == 0) split_scales[place + 1 + lane / 4 % 2] = sum;
+      if (lane % 4 == 0) x_scales[place + 1 + lane / 4 % 2] = sum;
     }
   }
-  SplitPiece piece;
+  QuantizedPiece piece;
   exchange_words(high, own, piece.high);
-  piece.scale = split_scales[own * 4];
-  piece.sum0 = split_scales[own * 4 + 1];
-  piece.sum1 = split_scales[own * 4 + 2];
+  piece.scale = x_scales[own * 4];
+  piece.sum0 = x_scales[own * 4 + 1];
+  piece.sum1 = x_scales[own * 4 + 2];
   exchange_words(low, own, piece.low);
   return piece;
 }

@@ -2,7 +2,7 @@
 // lanes walk along it; rope_kv.comp has the formulas.
 //
 // Include after params with a rope table; needs kHeadSize, kRopeDims, kAdjacent, kHeadNorms,
-// kLaneQuads, kParts and kEpsilon as rope_kv.comp has them, and part_quads(), from part to part.
+// kLaneQuads, kPartials and kEpsilon as rope_kv.comp has them, and partial_quads(), from part to part.
 #ifndef HEARTH_ROPE_HEAD_GLSL
 #define HEARTH_ROPE_HEAD_GLSL
 #include "common/halves.glsl"
@@ -29,10 +29,10 @@ bool roped = false;
 uint position;
 
 vec4 input_quad(uint quad) {
-  vec4 parts[kParts];
-  [[unroll]] for (uint s = 0; s < kParts; ++s) parts[s] = head.at[s * part_quads() + quad];
+  vec4 parts[kPartials];
+  [[unroll]] for (uint s = 0; s < kPartials; ++s) parts[s] = head.at[s * partial_quads() + quad];
   vec4 sum = parts[0];
-  [[unroll]] for (uint s = 1; s < kParts; ++s) sum += parts[s];
+  [[unroll]] for (uint s = 1; s < kPartials; ++s) sum += parts[s];
   return sum;
 }
 
@@ -115,29 +115,29 @@ uint pack_quad(vec4 x, float inverse) {
 }
 
 void write_cache(uint64_t cache, uint64_t scales, uint kv_row, uint first, vec4 quads[kLaneQuads]) {
-  const uint run_lanes = kScaleWeights / 4 / kLaneQuads;
-  const uint head_runs = (kHeadSize + kScaleWeights - 1) / kScaleWeights;
-  const uint own_run = gl_SubgroupInvocationID / run_lanes;
-  float most = 0.0;
+  const uint group_lanes = kScaleWeights / 4 / kLaneQuads;
+  const uint head_groups = (kHeadSize + kScaleWeights - 1) / kScaleWeights;
+  const uint own_group = gl_SubgroupInvocationID / group_lanes;
+  float lane_max = 0.0;
   [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) {
     const vec4 magnitude = first + i < kHeadQuads ? abs(quads[i]) : vec4(0.0);
-    most = max(most, max(max(magnitude.x, magnitude.y), max(magnitude.z, magnitude.w)));
+    lane_max = max(lane_max, max(max(magnitude.x, magnitude.y), max(magnitude.z, magnitude.w)));
   }
   // Runs are shorter than a subgroup: the subgroup's maximum, once for each of its runs.
-  float run_most = 0.0;
-  for (uint run = 0; run < gl_SubgroupSize / run_lanes; ++run) {
-    const float largest = subgroupMax(own_run == run ? most : 0.0);
-    run_most = own_run == run ? largest : run_most;
+  float group_max = 0.0;
+  for (uint group = 0; group < gl_SubgroupSize / group_lanes; ++group) {
+    const float largest = subgroupMax(own_group == group ? lane_max : 0.0);
+    group_max = own_group == group ? largest : group_max;
   }
   // By the scale as it is stored: its rounding then costs no accuracy.
-  const uint d_bits = packHalf2x16(vec2(run_most / 127.0, 0.0));
+  const uint d_bits = packHalf2x16(vec2(group_max / 127.0, 0.0));
   const float d = unpackHalf2x16(d_bits).x;
   const float inverse = d > 0.0 ? 1.0 / d : 0.0;
   U32 to = U32(cache + uint64_t(kv_row) * kHeadSize);
   [[unroll]] for (uint i = 0; i < kLaneQuads; ++i)
     if (first + i < kHeadQuads) to.at[first + i] = pack_quad(quads[i], inverse);
-  if (first < kHeadQuads && gl_SubgroupInvocationID % run_lanes == 0)
-    Halves(scales + uint64_t(kv_row) * (head_runs * 2)).at[first / (kScaleWeights / 4)] =
+  if (first < kHeadQuads && gl_SubgroupInvocationID % group_lanes == 0)
+    Halves(scales + uint64_t(kv_row) * (head_groups * 2)).at[first / (kScaleWeights / 4)] =
         uint16_t(d_bits);
 }
 #endif

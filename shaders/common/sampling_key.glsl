@@ -12,7 +12,7 @@
 const uint kMinusInfinityKey = 0x007fffffu;  // keys up to this are no candidates
 const uint kLimbBits = 19;                   // a weight is two limbs: 2^19 high + low
 const uint kWeightBits = 2 * kLimbBits;
-const float kFarthest = 26.5;  // weights at this distance and beyond are zero
+const float kMaxDistance = 26.5;  // weights at this distance and beyond are zero
 
 uint logit_key(uint bits) {
   const uint magnitude = bits & 0x7fffffffu;
@@ -26,7 +26,7 @@ float key_logit(uint key) {
   return uintBitsToFloat((key & 0x80000000u) != 0 ? key & 0x7fffffffu : ~key);
 }
 
-// exp(-distance) for 0 <= distance <= kFarthest, to about 1e-7 of its value. Written out, and
+// exp(-distance) for 0 <= distance <= kMaxDistance, to about 1e-7 of its value. Written out, and
 // `precise`, because two kernels on one device must agree to the last bit.
 float exp_minus(float distance) {
   precise const float n = floor(distance * 1.44269504 + 0.5);
@@ -45,7 +45,7 @@ float exp_minus(float distance) {
 // The weight as limbs (high, low), of any distance. No branches, and conversions go through int:
 // so CPUs do many at a time.
 uvec2 weight_limbs(float distance) {
-  const float scaled = exp_minus(min(distance, kFarthest)) * float(1u << kLimbBits);
+  const float scaled = exp_minus(min(distance, kMaxDistance)) * float(1u << kLimbBits);
   const uint high = uint(int(scaled));
   precise const float rest = (scaled - float(high)) * float(1u << kLimbBits);
   return uvec2(high, uint(int(rest)));

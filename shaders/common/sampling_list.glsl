@@ -17,7 +17,7 @@ shared uint list_keys[kListTokens];  // largest first once sorted; before that t
 shared uint list_ids[kListTokens];
 shared uint list_count;  // tokens that were added; more than kListTokens: some were dropped
 
-uint64_t join(uint low, uint high) { return (uint64_t(high) << 32) | low; }
+uint64_t join_words(uint low, uint high) { return (uint64_t(high) << 32) | low; }
 
 void clear_bins() {
   barrier();
@@ -36,7 +36,7 @@ void add_to_bin(uint bin, uint64_t amount) {
   if (high != 0) atomicAdd(bin_high[bin], high);
 }
 
-// Adds up the bins; locate_in_bins() needs it done.
+// Adds up the bins; find_bin() needs it done.
 uint64_t sum_bins() {
   barrier();
   const uint blocks = kBins / kBlockBins;
@@ -45,33 +45,33 @@ uint64_t sum_bins() {
     for (uint i = 0; i < kBlockBins; ++i) {
       // Each lane begins elsewhere in its block: the lanes would meet in one memory bank.
       const uint bin = block * kBlockBins + (i + block) % kBlockBins;
-      sum += join(bin_low[bin], bin_high[bin]);
+      sum += join_words(bin_low[bin], bin_high[bin]);
     }
     list_keys[block] = uint(sum);
     list_ids[block] = uint(sum >> 32);
   }
   barrier();
   uint64_t total = 0;
-  for (uint block = 0; block < blocks; ++block) total += join(list_keys[block], list_ids[block]);
+  for (uint block = 0; block < blocks; ++block) total += join_words(list_keys[block], list_ids[block]);
   return total;
 }
 
-struct BinPlace {
+struct BinPosition {
   uint bin;         // the first whose sum, with all bins before it, is more than the target
   uint64_t before;  // the sum of the bins before it
 };
 
 // REQUIRES: target < sum_bins().
-BinPlace locate_in_bins(uint64_t target) {
-  BinPlace place = BinPlace(0, 0);
+BinPosition find_bin(uint64_t target) {
+  BinPosition place = BinPosition(0, 0);
   uint block = 0;
   for (; block + 1 < kBins / kBlockBins; ++block) {
-    const uint64_t next = place.before + join(list_keys[block], list_ids[block]);
+    const uint64_t next = place.before + join_words(list_keys[block], list_ids[block]);
     if (next > target) break;
     place.before = next;
   }
   for (place.bin = block * kBlockBins; place.bin + 1 < (block + 1) * kBlockBins; ++place.bin) {
-    const uint64_t next = place.before + join(bin_low[place.bin], bin_high[place.bin]);
+    const uint64_t next = place.before + join_words(bin_low[place.bin], bin_high[place.bin]);
     if (next > target) break;
     place.before = next;
   }
@@ -113,7 +113,7 @@ void sort_list(uint count) {
 }
 
 // The list's weights are kept where the bins were.
-uint64_t listed_weight(uint i) { return join(bin_low[i], bin_high[i]); }
+uint64_t listed_weight(uint i) { return join_words(bin_low[i], bin_high[i]); }
 
 void weigh_list(uint count, float top_logit, float inverse_temperature) {
   barrier();

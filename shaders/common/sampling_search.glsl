@@ -71,13 +71,13 @@ Search start_search(Row row, Cut cut, bool weighted) {
   search.high = 0xffffffffu;
   search.shift = 0;
   search.ids_per_bin = (row.vocab + kBins - 1) / kBins;
-  const float span = min(distance_of(row, search.low), kFarthest);
+  const float span = min(distance_of(row, search.low), kMaxDistance);
   search.scale = span > 1e-30 ? float(kBins) / span : 0.0;
   return search;
 }
 
 // What a look at the row found, the same in every lane.
-struct Look {
+struct Pass {
   uint tokens;     // that are in the search
   uint low, high;  // their keys
 };
@@ -85,13 +85,13 @@ struct Look {
 // Looks at every token of the search in the row's segments: fills the histogram, or lists the tokens
 // of the bins from first_bin to last_bin. Compilers copy it to where it is called, and it is long:
 // call it once.
-Look look_at_row(Row row, Search search, bool fill_bins, uint first_bin, uint last_bin) {
+Pass pass_over_row(Row row, Search search, bool fill_bins, uint first_bin, uint last_bin) {
   if (fill_bins) {
     clear_bins();
   } else {
     clear_list();
   }
-  Look look = Look(0, 0xffffffffu, 0);
+  Pass pass = Pass(0, 0xffffffffu, 0);
   for (uint s = row.first_segment + gl_LocalInvocationID.x; s < row.end_segment;
        s += gl_WorkGroupSize.x) {
     if (U32(row.segments).at[s] < search.low) continue;
@@ -104,9 +104,9 @@ Look look_at_row(Row row, Search search, bool fill_bins, uint first_bin, uint la
       [[unroll]] for (uint c = 0; c < 4; ++c) {
         const uint key = keys[c], id = quad * 4 + c;
         if (key < search.low || key > search.high || !is_kept(search.cut, key, id)) continue;
-        if (fill_bins) ++look.tokens;
+        if (fill_bins) ++pass.tokens;
         const float distance = distance_of(row, key);
-        if (search.weighted && !(distance < kFarthest)) continue;
+        if (search.weighted && !(distance < kMaxDistance)) continue;
         const uint bin = bin_of(search, key, id, distance);
         if (fill_bins) {
           if (search.weighted) {
@@ -115,30 +115,30 @@ Look look_at_row(Row row, Search search, bool fill_bins, uint first_bin, uint la
             atomicAdd(bin_low[bin], 1);
           }
         } else if (bin >= first_bin && bin <= last_bin) {
-          ++look.tokens;
-          look.low = min(look.low, key);
-          look.high = max(look.high, key);
+          ++pass.tokens;
+          pass.low = min(pass.low, key);
+          pass.high = max(pass.high, key);
           add_to_list(key, id);
         }
       }
     }
   }
-  look.tokens = workgroup_sum(look.tokens);
+  pass.tokens = workgroup_sum(pass.tokens);
   if (!fill_bins) {
-    look.low = workgroup_min(look.low);
-    look.high = workgroup_max(look.high);
+    pass.low = workgroup_min(pass.low);
+    pass.high = workgroup_max(pass.high);
   }
-  return look;
+  return pass;
 }
 
 // The search among the tokens of one bin, which a look has found to be too many for the list.
-Search divide_bin(Search search, Look look) {
-  search.low = look.low;
-  search.high = look.high;
+Search divide_bin(Search search, Pass pass) {
+  search.low = pass.low;
+  search.high = pass.high;
   search.divided_by = kById;
-  if (look.low < look.high) {
+  if (pass.low < pass.high) {
     search.divided_by = kByKey;
-    search.shift = uint(max(findMSB(look.high - look.low) - findMSB(kBins) + 1, 0));
+    search.shift = uint(max(findMSB(pass.high - pass.low) - findMSB(kBins) + 1, 0));
   }
   return search;
 }

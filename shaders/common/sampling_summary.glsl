@@ -37,7 +37,7 @@ RowSummary summarize(uint64_t chunks, uint count) {
     const SamplingChunk chunk = chunk_at(chunks, count, first + lane);
     const float limbs = float(chunk.sum_high) + float(chunk.sum_low) / float(1u << kLimbBits);
     precise const float distance = key_logit(row.best_key) - key_logit(chunk.best_key);
-    const bool counts = chunk.best_key > kMinusInfinityKey && distance < kFarthest;
+    const bool counts = chunk.best_key > kMinusInfinityKey && distance < kMaxDistance;
     precise const float part =
         counts ? limbs / float(1u << kLimbBits) * exp_minus(distance) : 0.0;
     const uint end = min(lanes, count - first);

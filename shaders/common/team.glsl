@@ -18,9 +18,9 @@ layout(constant_id = 7) const uint kNorm = 0;          // 1: x, one row, is norm
 layout(constant_id = 8) const uint kGate = kGateNone;  // REQUIRES otherwise: kOutputs even
 layout(constant_id = 9) const uint kTeams = 1;
 
-const uint kLanes = gl_WorkGroupSize.x;
-const uint kSubgroupSize = kLanes / kSubgroups;  // of a subgroup
-const uint kTeamLanes = kLanes / kTeams, kTeamSubgroups = kSubgroups / kTeams;
+const uint kInvocations = gl_WorkGroupSize.x;
+const uint kSubgroupSize = kInvocations / kSubgroups;  // of a subgroup
+const uint kTeamLanes = kInvocations / kTeams, kTeamSubgroups = kSubgroups / kTeams;
 
 // Of a round's outputs the first half are gates and the second their ups, where there are gates.
 const uint kResults = kGate == kGateNone ? kOutputs : kOutputs / 2;
@@ -32,12 +32,12 @@ shared float partials[kPartials];  // [round, output, row, subgroup]
 shared float squares_of[kSubgroups];
 
 uint workgroup_lane() { return gl_SubgroupID * kSubgroupSize + gl_SubgroupInvocationID; }
-uint own_team() { return gl_SubgroupID / kTeamSubgroups; }
+uint team_id() { return gl_SubgroupID / kTeamSubgroups; }
 
 uint result_count() { return kGate == kGateNone ? params.outputs : params.outputs / 2; }
 
 // The first result of a team in a round. Past the end it is moved to where all of the team's exist.
-uint team_first(uint round, uint team) {
+uint team_first_result(uint round, uint team) {
   const uint first = gl_WorkGroupID.x * kWorkgroupResults + round * kRoundResults + team * kResults;
   return min(first, result_count() - kResults);
 }
@@ -89,33 +89,33 @@ float team_sum(uint round, uint team, uint o, uint r) {
   return sum;
 }
 
-// The results that a lane finishes: [result, row], kLanes apart.
-const uint kOwn = (kWorkgroupResults * kRows + kLanes - 1) / kLanes;
+// The results that a lane finishes: [result, row], kInvocations apart.
+const uint kLaneResults = (kWorkgroupResults * kRows + kInvocations - 1) / kInvocations;
 
 // What they end with, to be loaded long before.
-void load_residuals(out float residuals[kOwn], uint first_row) {
-  [[unroll]] for (uint own = 0; own < kOwn; ++own) {
-    const uint i = workgroup_lane() + own * kLanes;
-    residuals[own] = load_residual(first_row + i % kRows, gl_WorkGroupID.x * kWorkgroupResults + i / kRows);
+void load_residuals(out float residuals[kLaneResults], uint first_row) {
+  [[unroll]] for (uint k = 0; k < kLaneResults; ++k) {
+    const uint i = workgroup_lane() + k * kInvocations;
+    residuals[k] = load_residual(first_row + i % kRows, gl_WorkGroupID.x * kWorkgroupResults + i / kRows);
   }
 }
 
 // REQUIRES: a barrier since all sums were kept.
-void store_results(float scale, float residuals[kOwn], uint first_row) {
+void store_results(float scale, float residuals[kLaneResults], uint first_row) {
   const uint results = result_count();
-  [[unroll]] for (uint own = 0; own < kOwn; ++own) {
-    const uint i = workgroup_lane() + own * kLanes;
+  [[unroll]] for (uint k = 0; k < kLaneResults; ++k) {
+    const uint i = workgroup_lane() + k * kInvocations;
     const uint r = i % kRows, row = first_row + r;
     const uint place = i / kRows, n = gl_WorkGroupID.x * kWorkgroupResults + place;
     if (place < kWorkgroupResults && row < params.rows && n < results) {
       const uint round = place / kRoundResults, team = place / kResults % kTeams;
-      const uint o = n - team_first(round, team);
+      const uint o = n - team_first_result(round, team);
       const float total = team_sum(round, team, o, r) * scale;
       if (kGate != kGateNone) {
         const float up = team_sum(round, team, o + kResults, r) * scale;
         F32(params.y).at[row * results + n] = activate(total, kGate == kGateGelu) * up;
       } else {
-        store_output(row, n, total, residuals[own]);
+        store_output(row, n, total, residuals[k]);
       }
     }
   }

@@ -4,7 +4,7 @@
 
 // Exactly the 112 bytes there are: what a model fixes is in specialization constants.
 HEARTH_PARAMS(Attention)
-  address q;              // [rows, heads, head_size] f32; with kRoped as the projection left them
+  address q;              // [rows, heads, head_size] f32; with kFuseRope as the projection left them
   address result;         // [rows, heads, head_size] in the form kForm says
   address keys;           // the cache, see paged_kv.h
   address values;
@@ -13,13 +13,13 @@ HEARTH_PARAMS(Attention)
   address block_tables;   // u32
   address items;          // AttentionItem, one a workgroup in x
   address counts;         // [rows, heads] u32, zero: splits of a tile that are done
-  address table;          // with kRoped: as in rope_kv.h
+  address table;          // with kFuseRope: as in rope_kv.h
   address q_norm;
   address k_norm;
   uint partials;          // where they begin, in bytes from the counts: [slots, heads] of head_size
                           // f32, the sum of 2^(score - max) * value, and four more: max, sum of
                           // 2^(score - max), two unused
-  uint part_rows;         // with kRoped: rows of q, k and v from part to part, or segment to segment
+  uint part_rows;         // with kFuseRope: rows of q, k and v from part to part, or segment to segment
   uint window;            // a row at p sees keys above p - window; 0: every key up to p
   float soft_cap;         // score = soft_cap * tanh(score / soft_cap); 0: none
 HEARTH_PARAMS_END

@@ -4,10 +4,10 @@
 
 HEARTH_PARAMS(RmsNorm)
   address x;         // [rows, width] f32
-  address residual;  // [kAdd, rows, width] f32
+  address residual;  // [kResiduals, rows, width] f32
   address weight;    // [width] f32
   address y;         // [rows, width] in the form kForm says
-  address scales;    // [rows] f32, only with kKeepScales: what rows were multiplied by, but for the weight
+  address scales;    // [rows] f32, only with kWriteScales: what rows were multiplied by, but for the weight
   uint width;
   uint residual_stride;  // floats from row to row
   uint part_stride;      // and from one residual to the next
