@@ -1,4 +1,4 @@
-// attention_lanes with fragments of plain values, as matmul_direct_emulated is matmul_direct.
+// attention_lanes with emulated fragments, for tests on any device: see matmul_direct_emulated.comp.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define EMULATE_FRAGMENTS

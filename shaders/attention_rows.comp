@@ -1,20 +1,22 @@
-// Attention over the paged cache, a few query rows at a time: decoding on GPUs, and prompt chunks
-// there too where attention_tile cannot run.
+// Attention over the paged KV cache, a few query rows at a time: decoding on GPUs, and prompt chunks
+// on GPUs where attention_tile cannot run.
 //
-//   result[t, h] = sum over keys j that t sees of softmax(score[t, h, j]) * value[j, h / group]
-//   score[t, h, j] = scale * q[t, h] . key[j, h / group], soft-capped where asked for
+//   result[t, h] = sum over keys j visible to t of softmax(score[t, h, j]) * value[j, h / group]
+//   score[t, h, j] = scale * q[t, h] . key[j, h / group], soft-capped if params.soft_cap is not 0
 //
-// A workgroup takes an AttentionItem and one KV head; its rows are tokens x heads of the group, so
-// that a key is read once for all of them. kStreamLanes neighbouring lanes make a stream: each holds
-// kLaneChunks chunks of the head, and a stream goes over runs of kRun keys that no other stream
-// has, with a softmax of its own. Streams are merged at the end: in registers within a subgroup, in
-// shared memory across subgroups. A group of one subgroup meets no barrier.
-//   groups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
-// With kFuseRope q is as the projection left it, and k and v lie after it: the kernel does what
-// rope_kv.comp does for its rows, and whoever sees the last key puts key and value into the cache.
+// where group = heads / kv_heads. A workgroup processes one AttentionItem and one KV head. Its rows are
+// tokens x the query heads that share the KV head, so a key is read once for all of them. A stream is
+// kStreamLanes neighbouring lanes; each lane holds kLaneChunks chunks of the head. A stream processes
+// runs of kRun keys that no other stream has, with its own online softmax. Streams are merged at the
+// end: in registers within a subgroup, in shared memory across subgroups. A workgroup of one subgroup
+// executes no barrier.
+//   workgroups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
+// With kFuseRope, q is as the projection left it, and k and v follow it in memory: the kernel also does
+// rope_kv.comp's work for its rows, and the workgroup that sees the last key writes key and value to
+// the cache.
 // REQUIRES: full subgroups of kSubgroupSize, a multiple of kStreamLanes; kRun divides kBlockTokens;
-// addresses are multiples of 16, head_size of 16. With kFuseRope also what rope_kv.comp does, tiles of
-// one token, and one group for all heads that share a KV head.
+// addresses and head_size are multiples of 16. With kFuseRope also rope_kv.comp's requirements, tiles
+// of one token, and one workgroup for all heads that share a KV head.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require

@@ -1,12 +1,12 @@
-// Attention over the paged cache for CPU-type devices (the formula is in attention_rows.comp).
+// Attention over the paged KV cache for CPU-type devices (the formula is in attention_rows.comp).
 //
-// A workgroup is one subgroup and meets no barrier. It takes an AttentionItem, one KV head and up
-// to kRows rows, and goes over kSubgroupSize keys at a time: each lane finds the scores of a key of
-// its own, so that products need no exchange between lanes; then the lanes take the values one
-// after the other, each kLaneQuads groups of four elements of the head.
-//   groups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
-// REQUIRES: full subgroups of kSubgroupSize, which divides kBlockTokens; addresses are multiples of
-// 16, head_size of 16.
+// A workgroup is one subgroup and executes no barrier. It processes one AttentionItem, one KV head and
+// up to kRows rows, kSubgroupSize keys at a time. Each lane first computes the scores of its own key,
+// so that products need no exchange between lanes; then all lanes go through the values one by one,
+// each lane with kLaneQuads quads of the head.
+//   workgroups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
+// REQUIRES: full subgroups of kSubgroupSize, which divides kBlockTokens; addresses and head_size are
+// multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_ballot : require

@@ -1,13 +1,15 @@
-// Attention over the paged cache for prompt chunks, on cooperative matrices (the formula is in
-// attention_rows.comp). Queries, keys, values and weights enter the products as f16, sums are f32.
+// Attention over the paged KV cache for prompt chunks, on cooperative matrices (the formula is in
+// attention_rows.comp). Queries, keys, values and softmax weights enter the products as f16; sums are
+// f32.
 //
-// A workgroup takes an AttentionItem, one KV head and kRows rows, kM a subgroup. It goes over the
-// keys in tiles of kKeys, which all subgroups share; the loads of the next tile are under way while
-// one is worked on. A subgroup finds the scores of its rows, rotation them into weights and adds weights
-// times values to sums that stay in registers. Scores go through a corner of shared memory of its own,
-// where lanes know which row and key they are of; with kDirect only those that must: of tiles that not
-// all rows see, and where a row's max grows. The others become weights where they are.
-//   groups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
+// A workgroup processes one AttentionItem, one KV head and kRows rows, kM per subgroup. It goes over
+// the keys in tiles of kKeys, shared by all subgroups; the next tile's loads are in flight while one
+// tile is multiplied. A subgroup computes the scores of its rows, turns them into weights and adds
+// weights times values to sums that stay in registers. Because Vulkan does not say which elements a
+// lane holds, scores pass through the subgroup's own part of shared memory, where their row and key
+// are known. With kDirect only those that must take this path: tiles that some row does not see
+// completely, and tiles in which a row's max grows. All others become weights in their registers.
+//   workgroups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
 // REQUIRES: full subgroups of kSubgroupSize, a multiple of kM; head_size a multiple of kN, kK and
 // 16; kKeys a multiple of kN, kK, kBlockTokens and 8 * kSubgroupSize / kM; addresses are multiples
 // of 16.

@@ -1,12 +1,12 @@
-// Embedding lookup: y[r, i] = weight[id, i] * scale, where id is ids[r], or what `sampled` holds at
-// that place if the bit kSampledId is set: the token that the last step sampled, which the host has
-// not seen yet.
+// Embedding lookup: y[r, i] = weight[id, i] * scale. id is ids[r]; if its bit kSampledId is set, the
+// other bits are an index into `sampled`, which holds the token that the previous step sampled and
+// that the host has not seen yet.
 //
-// An id past the vocabulary, which padding may hold, reads the last row instead.
-// An invocation takes a piece of 32 weights:
-//   groups = [ceil(ceil(width / 32) / local size), rows, 1]
-// REQUIRES: weight and y multiples of 16; width a multiple of the format's block, which for the
-// float formats is one weight; vocabulary * width below 2^32.
+// An id past the vocabulary, which padding rows may hold, reads the last row instead.
+// One invocation per piece of 32 weights:
+//   workgroups = [ceil(ceil(width / 32) / local size), rows, 1]
+// REQUIRES: the addresses of weight and y are multiples of 16; width a multiple of the format's block,
+// which is one weight for the float formats; vocabulary * width below 2^32.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"

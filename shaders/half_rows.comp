@@ -1,6 +1,6 @@
-// Rows of x as halves, for kernels on matrix units: y[r, i] = x[r, i], cut off where f16 ends.
+// Converts rows of x to f16 for kernels on matrix units: y[r, i] = x[r, i], clamped to the range of f16.
 //
-// An invocation eight elements: groups = [ceil(width / (8 * group size)), rows, 1].
+// One invocation per vec of eight elements: workgroups = [ceil(width / (8 * local size)), rows, 1].
 // REQUIRES: width a multiple of 8, addresses multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require

@@ -1,27 +1,29 @@
 // Matrix times many vectors on VK_KHR_cooperative_matrix: f16 operands, f32 sums. The formula is in
-// params/matmul.h; x is f16, as half_rows makes it.
+// params/matmul.h; x is f16, as half_rows writes it.
 //
-// A group computes a tile of kTileRows x kTileOutputs sums, kSubgroupRows x kSubgroupOutputs a
-// subgroup, walking along k in steps of kTileInputs. The operands of kAhead steps are on their way
-// from memory to registers while those of one step are multiplied out of shared memory. With
-// kSplits > 1 the groups of one tile share k between them and leave their sums in scratch memory,
-// [split, row, output] with rows rounded up to whole tiles and outputs to whole fragments, for
-// matmul_reduce to add.
-// With kTailSplits > 1 the tiles from params.whole_tiles on, which alone would leave most of the device
-// idle, are shared in that way by kTailSplits groups each: the one that is done last adds up what all of
-// them left, in the order of k, and makes results of it.
-// With kUnrolledSteps > 0 the fragments of a whole step are in registers before its last products, so that
-// the next step goes to shared memory while they are multiplied, and kUnrolledSteps steps are written out
-// one after the other: at the end of a loop's body the compiler copies, and so waits for, what is
-// on its way. Of x only one step's are ahead then. Which tiles gain by it is in tile_table.cpp.
-// With kGate half of the outputs are gates of the others, and y has half as many (params/matmul.h).
-//   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]; with kTailSplits > 1
-//            [whole tiles + kTailSplits * shared tiles, 1, 1]
-// Rows fastest, so that groups that run together read the same weights.
+// A workgroup computes a tile of kTileRows x kTileOutputs sums, each subgroup kSubgroupRows x
+// kSubgroupOutputs of them, in steps of kTileInputs along k. While one step's operands are multiplied
+// out of shared memory, those of the next kAhead steps are in flight to registers.
+// kSplits > 1 is split-k: the kSplits workgroups of a tile each take a part of k and write partial sums
+// to scratch memory, [split, row, output] with rows rounded up to whole tiles and outputs to whole
+// fragments, for matmul_reduce to add.
+// kTailSplits > 1 is split-k for the tail tiles only: the tiles from params.whole_tiles on, too few to
+// fill the device. Each of them has kTailSplits workgroups, and the last to finish adds up the partial
+// sums of all of them, in the order of k, and stores the results.
+// With kUnrolledSteps > 0 a step's fragments are all in registers before its last products, so that the
+// next step is written to shared memory while those are multiplied. kUnrolledSteps steps are unrolled,
+// because at the end of a loop body the compiler copies values that are in flight, and so waits for
+// them. Only one step of x is then loaded ahead. tile_table.cpp says which tiles gain from this.
+// With kGate one half of the outputs are gates for the other half, and y has half as many
+// (params/matmul.h).
+//   workgroups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]; with kTailSplits > 1
+//                [whole tiles + kTailSplits * tail tiles, 1, 1]
+// Rows vary fastest, so that workgroups that run at the same time read the same weights.
 // REQUIRES: inputs a multiple of the format's block and of 8, addresses multiples of 16, full
 // subgroups; kTileInputs a multiple of 32 and of kFragmentInputs. With kUnrolledSteps, which must be a
-// multiple of kAhead: kTileInputs a multiple of 2 * kFragmentInputs, and k whole rounds of kUnrolledSteps
-// steps. kSplits or kTailSplits is 1, and neither more than there are steps, or rounds.
+// multiple of kAhead: kTileInputs a multiple of 2 * kFragmentInputs, and k a multiple of
+// kUnrolledSteps * kTileInputs. kSplits or kTailSplits is 1, and neither is larger than the number of
+// steps, or of unrolled groups of steps.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require

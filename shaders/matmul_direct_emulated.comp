@@ -1,6 +1,6 @@
-// matmul_direct with fragments of plain values instead of cooperative matrices: the same loads, places
-// and stores on any device, however slow, which is how tests look at them where no device has such
-// fragments. groups, constants and params as there.
+// matmul_direct with fragments emulated by plain values instead of cooperative matrices: the same loads,
+// indices and stores, on any device, but slow. Tests use it to check them on devices whose lanes do not
+// hold such fragments. Workgroups, constants and params are those of matmul_direct.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define EMULATE_FRAGMENTS

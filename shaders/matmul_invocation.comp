@@ -1,8 +1,8 @@
 // Matrix times vectors, for CPU-type devices. The formula is in params/matmul.h.
 //
-// An invocation computes one output for kRows rows of x, alone: no barrier, no subgroup operation,
-// 16-byte loads along its own row of the matrix.
-//   groups = [ceil(outputs / group size), ceil(rows / kRows), 1]
+// Each invocation computes one output for kRows rows of x on its own: no barrier, no subgroup
+// operation, 16-byte loads along its row of the matrix.
+//   workgroups = [ceil(outputs / local size), ceil(rows / kRows), 1]
 // REQUIRES: inputs a multiple of the format's block and of 4, addresses multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require

@@ -1,8 +1,8 @@
-// Adds up what the groups of a split matmul left: sum over splits of partial[split, row, output],
-// and does to the sum what params/matmul.h says. An invocation four outputs.
-//   groups = [ceil(outputs / (4 * group size)), rows, 1]
-//   x is partial, [kSplits, rows] rows of f32, params.part_stride apart; rows are rounded up to whole
-//   tiles of kTileRows
+// Adds up the partial sums of a split-k matmul, sum over splits of partial[split, row, output], and
+// applies the epilogue of params/matmul.h. One invocation per four outputs.
+//   workgroups = [ceil(outputs / (4 * local size)), rows, 1]
+//   x holds the partial sums: [kSplits, rows] rows of f32, params.part_stride floats apart; rows are
+//   rounded up to whole tiles of kTileRows
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"

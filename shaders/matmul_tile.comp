@@ -1,13 +1,13 @@
 // Matrix times many vectors, for GPUs without matrix units, and for F32 weights on any GPU. The
 // formula is in params/matmul.h.
 //
-// A group computes a tile of kTileRows x kTileOutputs sums, kLaneRows x kLaneOutputs a lane, walking
-// along k in steps of kTileInputs: the next step's operands are fetched into registers while this
-// step's are multiplied, from f32 tiles in shared memory. With kSplits > 1 the groups of one tile
-// share k between them and leave their sums in scratch memory, [split, row, output] with rows
-// rounded up to whole tiles, for matmul_reduce to add.
-//   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
-// Rows fastest, so that groups that run together read the same weights.
+// A workgroup computes a tile of kTileRows x kTileOutputs sums, each lane a register block of kLaneRows x
+// kLaneOutputs, in steps of kTileInputs along k: the next step's operands are loaded into registers
+// while this step's are multiplied, from f32 tiles in shared memory. kSplits > 1 is split-k: the
+// workgroups of a tile each take a part of k and write partial sums to scratch memory, [split, row,
+// output] with rows rounded up to whole tiles, for matmul_reduce to add.
+//   workgroups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
+// Rows vary fastest, so that workgroups that run at the same time read the same weights.
 // REQUIRES: inputs a multiple of the format's block and of 8, addresses multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require

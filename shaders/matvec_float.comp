@@ -1,8 +1,8 @@
 // Matrix times a few vectors, for GPUs, in float arithmetic. The formula is in params/matmul.h.
 //
-// A subgroup computes kOutputs neighbouring outputs for kRows rows of x; its lanes walk along k,
-// a chunk of weights each, and keep kAhead * kOutputs chunks in flight.
-//   groups = [ceil(outputs / (kOutputs * subgroups in a group)), ceil(rows / kRows), 1]
+// A subgroup computes kOutputs neighbouring outputs for kRows rows of x; its lanes go along k, one chunk
+// of weights each, with kAhead * kOutputs chunks in flight.
+//   workgroups = [ceil(outputs / (kOutputs * subgroups per workgroup)), ceil(rows / kRows), 1]
 // REQUIRES: inputs a multiple of the chunk, addresses multiples of 16, full subgroups of kOutputs
 // lanes or more.
 #version 460

@@ -1,11 +1,11 @@
 // Matrix times a few vectors, for GPUs with packed 8-bit dot products. The formula is in
 // params/matmul.h.
 //
-// A group of teams (common/team.glsl) whose lanes each have kPieces pieces of 32 weights. The group makes
-// integers of 15 bits and a sign of x once (common/quantize_x.glsl), for all of its teams, and they stay in
-// registers; each piece of weights is then summed exactly. While one round's weights are multiplied the
-// next one's are on their way, and the first ones before this kernel waits for x.
-//   groups = [ceil(results / (kRounds * kTeams * kResults)), ceil(rows / kRows), 1]
+// A workgroup of teams (common/team.glsl) in which each lane has kPieces pieces of 32 weights. The
+// workgroup quantizes x once, for all of its teams, to 15 bits and a sign (common/quantize_x.glsl), and
+// holds it in registers; each piece of weights is then summed exactly. The next round's weights are in
+// flight while one round's are multiplied, and the first round's before this kernel waits for x.
+//   workgroups = [ceil(results / (kRounds * kTeams * kResults)), ceil(rows / kRows), 1]
 // REQUIRES: a quantized format, subgroups of 8 or more, kTeams 1, 2, 4 or 8, inputs <= 32 * kPieces * lanes
 // of a team.
 #version 460

@@ -1,9 +1,10 @@
 // Matrix times one vector, for GPUs, in float arithmetic. The formula is in params/matmul.h.
 //
-// A group of teams (common/team.glsl) whose lanes each have kChunks chunks of k: so a lane loads only that
-// part of x, once, and norms it on the way. As soon as a chunk of weights is multiplied the next round's
-// is under way into the same registers, and the first round's are before this kernel waits for x.
-//   groups = [ceil(results / (kRounds * kTeams * kResults)), 1, 1]
+// A workgroup of teams (common/team.glsl) in which each lane has kChunks chunks of k: a lane loads only
+// that part of x, once, and applies the RMS norm to it. As soon as a chunk of weights has been multiplied,
+// the next round's is loaded into the same registers; the first round's are in flight before this kernel
+// waits for x.
+//   workgroups = [ceil(results / (kRounds * kTeams * kResults)), 1, 1]
 // REQUIRES: one row of x, a float format, inputs a multiple of the chunk, addresses multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require

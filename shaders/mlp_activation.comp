@@ -1,12 +1,12 @@
 // Gated MLP activation: y[r, i] = act(gate[r, i]) * up[r, i]
 //   kActivation 0: SiLU, 1: GELU by tanh (common/activation.glsl)
 //
-// An invocation takes kUnroll quads (or elements, where width is no multiple of 4) a group's width
-// apart: groups = [ceil(quads / (local size * kUnroll)), rows, 1]
-// y may be gate or up where stride is width. REQUIRES: with a width that is a multiple of 4, a
-// stride that is one too and addresses that are multiples of 16.
-// kForm: what y is written in, for a matmul (common/row_form.glsl). REQUIRES for halves: width a
-// multiple of 8, y not gate and not up.
+// An invocation processes kUnroll quads (elements if width is not a multiple of 4), local size apart:
+//   workgroups = [ceil(quads / (local size * kUnroll)), rows, 1]
+// y may be gate or up if stride == width. REQUIRES: if width is a multiple of 4, so is stride, and
+// addresses are multiples of 16.
+// kForm is the form of y (common/row_form.glsl). REQUIRES for f16: width a multiple of 8, y neither gate
+// nor up.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"

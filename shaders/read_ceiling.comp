@@ -1,7 +1,7 @@
-// Reads memory and does nothing else: the bytes per second no kernel here can beat.
+// Reads memory and does nothing else: an upper bound for the bytes per second of any kernel.
 //
-// GPUs: neighbouring invocations read neighbouring chunks, kAhead 16-byte loads in flight each.
-// CPU-type devices (kContiguous): an invocation walks along a stretch of its own.
+// GPUs: neighbouring invocations read neighbouring vecs, each with kAhead 16-byte loads in flight.
+// CPU-type devices (kContiguous): each invocation reads a contiguous range of its own.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"

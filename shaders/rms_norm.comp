@@ -1,14 +1,15 @@
-// RMS norm, alone or after adding residuals, which may be the partials of a split matmul's sums:
+// RMS norm, optionally after adding residuals, which may be the partial sums of a split-k matmul:
 //   x[r, i] += sum over s < kResiduals of residual[s, r, i]
 //   y[r, i] = x[r, i] / sqrt(mean over i of x[r, i]^2 + epsilon) * weight[i]
 //
-// A workgroup a row: groups = [rows, 1, 1]. Any width; rows whose width is a multiple of 4 are read
-// in vec4, and then the addresses must be multiples of 16 and strides of 4. y may be x, or the residual.
-// kRegisterQuads > 0: an invocation keeps its kRegisterQuads quads of the row in registers instead of reading them
-// again. REQUIRES: width a multiple of 4 and at most 4 * kRegisterQuads * local size.
-// kWriteScales: what a row was multiplied by, but for the weight, is written down.
-// kForm: what y is written in, for a matmul (common/row_form.glsl). REQUIRES for halves: width a
-// multiple of 8, y not x and not the residual.
+// One workgroup per row: workgroups = [rows, 1, 1]. Any width. If width is a multiple of 4, rows are
+// read in quads, and addresses must be multiples of 16 and strides multiples of 4. y may be x or the
+// residual.
+// kRegisterQuads > 0: each invocation holds its quads of the row in registers instead of reading them
+// twice. REQUIRES: width a multiple of 4 and at most 4 * kRegisterQuads * local size.
+// kWriteScales: each row's 1 / sqrt(...) is also written to params.scales.
+// kForm is the form of y (common/row_form.glsl). REQUIRES for f16: width a multiple of 8, y neither x nor
+// the residual.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"

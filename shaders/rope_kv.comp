@@ -1,21 +1,21 @@
-// What lies between the qkv projection and attention, in one pass over q, k and v:
+// Everything between the qkv projection and attention, in one pass over q, k and v:
 //
-//   u = x * norm_weight / sqrt(mean of x^2 + epsilon)   for a head x of q or k, with kHeadNorms
+//   u = x * norm_weight / sqrt(mean of x^2 + epsilon)   for each head x of q and k, if kHeadNorms
 //   r = u with its first kRopeDims elements rotated     by position * frequency, for q and k
 //   q_out[row, head] = r;  keys[slot of the row, head] = r;  values[slot of the row, head] = v
 //
-// A rotation takes the pair (a, b) to scale * (a cos - b sin, b cos + a sin). Pair i is elements
-// (2i, 2i + 1) with kAdjacent, otherwise (i, i + kRopeDims / 2).
-// KV=q8_0: each run of 32 elements gets d = f16(max |x| / 127) and q = round(x / d).
+// A rotation maps the pair (a, b) to scale * (a cos - b sin, b cos + a sin). Pair i is elements
+// (2i, 2i + 1) if kAdjacent, otherwise (i, i + kRopeDims / 2).
+// KV=q8_0: each scale group of 32 elements gets d = f16(max |x| / 127) and q = round(x / d).
 // A row without a sequence is padding: nothing is written for it.
 //
-// attention_rows.comp does the same on its own where every sequence has one row.
+// attention_rows.comp does this itself (kFuseRope) if every sequence has exactly one row.
 //
-// A subgroup a head of a row, no barriers: its lanes walk along the head, four elements each.
-//   groups = [ceil((heads + 2 kv_heads) / subgroups in a group), rows, 1]
-// q_out may be q: whatever reads an element of q has written it only after.
-// REQUIRES: full subgroups of the planned size; head_size a multiple of 16; kRopeDims at most that
-// and a multiple of 8; strides multiples of 4; addresses multiples of 16.
+// One subgroup per head of a row, no barriers: the lanes go along the head, one quad each.
+//   workgroups = [ceil((heads + 2 kv_heads) / subgroups per workgroup), rows, 1]
+// q_out may be q: the lane that writes an element has read everything it needs before.
+// REQUIRES: full subgroups of the planned size; head_size a multiple of 16; kRopeDims at most
+// head_size and a multiple of 8; strides multiples of 4; addresses multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"

@@ -1,11 +1,11 @@
-// The second half of sampling: filters, the draw, log-probabilities, a row a group. sample_scan has
-// run before. The definition of all of it is engine/sampling/README.md.
+// The second of the two sampling kernels: filters, the draw, and log-probabilities. Runs after
+// sample_scan. engine/sampling/README.md defines what it computes.
 //
-// groups = [any number, rows, 1]. Where few tokens can be chosen (top_k) they are listed, sorted and
-// drawn from in shared memory, by the first group of a row; otherwise from the whole row, of which
-// the first look is shared out to all its groups. Every sum is one of integers and every
-// order is complete, so the chosen token depends on the row's logits and parameters alone, not on
-// the number of rows, groups, lanes or subgroups.
+// workgroups = [any number, rows, 1]. If top_k leaves few tokens, the first workgroup of a row lists,
+// sorts and draws from them in shared memory. Otherwise it draws from the whole row, and the first
+// pass over the row is spread over all of the row's workgroups. All sums are integer sums and every
+// order is total, so the chosen token depends only on the row's logits and parameters, not on the
+// number of rows, workgroups, lanes or subgroups.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require

@@ -1,4 +1,4 @@
-// The first half of sampling, and all of it for rows that are greedy: one read of all logits.
+// The first of the two sampling kernels, and the only one if all rows are greedy. Reads all logits once.
 //
 //   logit[r, v] += bias                           for tokens in the row's bias list
 //   logit[r, v]  = logit > 0 ? logit / repetition : logit * repetition, then
@@ -6,11 +6,12 @@
 //                                                 for tokens in the row's history
 //   chunks[r, c]   = largest logit and its lowest id, smallest logit, sum of exp(logit - largest)
 //   segments[r, s] = key of the largest logit, and tallies[r] = 0, for sample_pick
-//   results[r]     = the first token of its order, with kPickGreedy, by the group of the row that is last
+//   results[r]     = with kPickGreedy: the token with the largest logit, by the row's last workgroup
 //
-// groups = [chunks, rows, 1]; a group takes kLaneSegments segments for every kSegmentLanes lanes, one after the
-// other, and at most 8191 logits, so that the sums fit 32 bits. Any vocab; where it is a multiple of
-// 4 the logits must be at a multiple of 16. Tokens that are not in the vocabulary are passed over.
+// workgroups = [chunks, rows, 1]. Every kSegmentLanes lanes process kLaneSegments segments one after
+// the other; a workgroup's chunk is at most 8191 logits, so that the sums fit 32 bits. Any vocab; if it
+// is a multiple of 4, the logits' address must be a multiple of 16. Tokens outside the vocabulary are
+// ignored.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require

@@ -1,5 +1,5 @@
-// The constants of the kernels that take single tokens and may rope them: attention_rows.comp and
-// attention_direct.comp.
+// The constants of the kernels that process single tokens and can apply rope to them:
+// attention_rows.comp and attention_direct.comp.
 #ifndef HEARTH_ATTENTION_CONSTANTS_GLSL
 #define HEARTH_ATTENTION_CONSTANTS_GLSL
 

@@ -1,4 +1,4 @@
-// The kernel of attention_direct.comp, whose comment says what it does, and of attention_direct_emulated.comp.
+// The body of attention_direct.comp, which describes it, and of attention_direct_emulated.comp.
 #ifndef HEARTH_ATTENTION_DIRECT_GLSL
 #define HEARTH_ATTENTION_DIRECT_GLSL
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require

@@ -1,4 +1,4 @@
-// Chunks of the cache as halves, and what lanes that hold rows of fragments do with each other: for
+// Chunks of the cache as halves, and reductions over the lanes that hold the same row of a fragment: for
 // attention_lanes.comp and attention_direct.comp.
 //
 // Include after attention_kv.glsl, halves.glsl and fragment_lanes.glsl.

@@ -1,7 +1,7 @@
-// An item of attention_rows.comp or attention_direct.comp from its beginning to its end: the token is
-// roped, where that is to be done, every subgroup takes its runs of keys, and what they have is joined.
+// One AttentionItem from start to end, for attention_rows.comp and attention_direct.comp: applies rope to
+// the token if asked to, lets every subgroup process its runs of keys, and merges the subgroups.
 //
-// Include last; needs Run, Rows and Softmax, and what a kernel does with them: load_first_run(),
+// Include last; needs Run, Rows and Softmax and the kernel's functions on them: load_first_run(),
 // load_run(), load_token(), run_base(), find_rows(), begin_softmax(), process_run(), emit_rows(); kStep,
 // the keys from a run to the next.
 #ifndef HEARTH_ATTENTION_ITEM_GLSL

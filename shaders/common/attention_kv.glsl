@@ -1,5 +1,5 @@
-// The paged cache in 16-byte chunks, for the axis kv=f16,q8_0. A chunk is kChunkElements
-// neighbouring elements of a KV row; unpacked, an element is chunk_scale() times a component.
+// The paged cache in chunks of 16 bytes, for the axis kv=f16,q8_0. A chunk is kChunkElements
+// neighbouring elements of a KV row; an element is chunk_scale() times a component of chunk_quad().
 //
 // Include after params/paged_kv.h and common/kernel.glsl; needs kHeadSize.
 #ifndef HEARTH_ATTENTION_KV_GLSL

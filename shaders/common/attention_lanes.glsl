@@ -1,4 +1,4 @@
-// The kernel of attention_lanes.comp, whose comment says what it does, and of attention_lanes_emulated.comp.
+// The body of attention_lanes.comp, which describes it, and of attention_lanes_emulated.comp.
 #ifndef HEARTH_ATTENTION_LANES_GLSL
 #define HEARTH_ATTENTION_LANES_GLSL
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require

@@ -1,12 +1,12 @@
-// Puts together what the splits of a tile left, in whichever of their groups is done last:
+// Merges the partial results of a tile's splits, in whichever of their workgroups finishes last:
 //
 //   m = max over splits of max[s];  weight[s] = 2^(max[s] - m)
 //   result = (sum over s of weight[s] * sums[s]) / (sum over s of weight[s] * sum[s])
 //
-// No group waits for another, and the order of the sum is that of the splits, so that the result
-// does not depend on which was last.
+// No workgroup waits for another, and splits are added in their order, so that the result does not
+// depend on which one was last.
 //
-// Include after attention_work.glsl and attention_score.glsl; needs kSubgroups, in a group.
+// Include after attention_work.glsl and attention_score.glsl; needs kSubgroups, per workgroup.
 #ifndef HEARTH_ATTENTION_MERGE_SPLITS_GLSL
 #define HEARTH_ATTENTION_MERGE_SPLITS_GLSL
 #include "common/last_workgroup.glsl"

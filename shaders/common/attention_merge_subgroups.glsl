@@ -1,5 +1,5 @@
-// The subgroups of a group, each with a softmax of its own keys, become one in shared memory. A group
-// of one subgroup meets no barrier.
+// Merges the subgroups of a workgroup, each with a softmax over its own keys, in shared memory. A
+// workgroup of one subgroup executes no barrier.
 //
 // Include after attention_work.glsl and attention_score.glsl; needs kSubgroups and kRows.
 #ifndef HEARTH_ATTENTION_MERGE_SUBGROUPS_GLSL

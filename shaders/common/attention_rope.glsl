@@ -1,5 +1,5 @@
-// What rope_kv.comp does, by the workgroup of attention that needs it: for a token that is its
-// sequence's only one in the step, and all heads that share a KV head.
+// rope_kv.comp's work, done by the attention workgroup that needs it: for a token that is its
+// sequence's only one in the step, and all query heads that share a KV head.
 //
 // Include after attention_constants.glsl, attention_kv.glsl and attention_work.glsl.
 #ifndef HEARTH_ATTENTION_ROPE_GLSL

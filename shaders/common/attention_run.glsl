@@ -1,5 +1,5 @@
-// How a stream of attention_rows.comp, kStreamLanes neighbouring lanes, gets its keys and values: in runs
-// of kRun keys, each lane kLaneChunks chunks of every one. A run's loads are all under way together.
+// How a stream of attention_rows.comp, kStreamLanes neighbouring lanes, loads keys and values: in runs of
+// kRun keys, of which each lane has kLaneChunks chunks. All loads of a run are in flight together.
 //
 // Include after attention_rope.glsl.
 #ifndef HEARTH_ATTENTION_RUN_GLSL

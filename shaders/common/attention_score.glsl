@@ -1,5 +1,5 @@
-// What every attention kernel does to a score. Scores are kept in units of log2, so that a weight
-// is a bare exp2. Needs kScale.
+// Scaling and capping of scores, for all attention kernels. Scores are in units of log2, so that a
+// softmax weight is a bare exp2. Needs kScale.
 #ifndef HEARTH_ATTENTION_SCORE_GLSL
 #define HEARTH_ATTENTION_SCORE_GLSL
 

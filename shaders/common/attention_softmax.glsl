@@ -1,5 +1,5 @@
-// The softmax of a stream of attention_rows.comp: run after run of keys and values, each score
-// weighed against the largest so far.
+// The online softmax of a stream of attention_rows.comp: run after run of keys and values, each score
+// relative to the largest so far.
 //
 // Include after attention_run.glsl and attention_score.glsl; needs kRows and kSubgroupSize.
 #ifndef HEARTH_ATTENTION_SOFTMAX_GLSL

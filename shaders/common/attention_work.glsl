@@ -1,6 +1,6 @@
-// Where a workgroup of attention is: its item, its KV head, its query rows, and where their results
-// go. The rows of a tile are tokens x heads of the group, heads fastest; where a tile has more than
-// kRows of them, several workgroups in y share it.
+// What a workgroup of attention works on: its item, its KV head, its query rows, and where their results
+// go. The rows of a tile are tokens x the query heads that share the KV head, heads fastest; if a tile
+// has more than kRows of them, several workgroups in y process it.
 //
 // Include after params/attention.h; needs kHeadSize, kRows, kHeads, kKvHeads and kForm, the form of
 // the result (common/row_form.glsl).

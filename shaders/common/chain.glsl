@@ -1,7 +1,7 @@
-// Waiting for earlier dispatches inside the kernel instead of at a barrier before it: runtime/chain.h
-// says when and why. A kernel that includes this calls chain_wait() before it reads what a dispatch
-// before it wrote, or writes anything, and chain_done() as the last thing; every invocation must get
-// to both. Weights and what the host wrote for the step may be read before.
+// Waits for earlier dispatches inside the kernel instead of at a barrier before it: runtime/chain.h says
+// when and why. A kernel that includes this calls chain_wait() before it reads what an earlier dispatch
+// wrote, or writes anything, and calls chain_done() last; every invocation must reach both. Weights, and
+// what the host wrote for the step, may be read before chain_wait().
 // Expects the kernel's params.
 #ifndef HEARTH_CHAIN_GLSL
 #define HEARTH_CHAIN_GLSL

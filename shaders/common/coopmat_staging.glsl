@@ -1,6 +1,6 @@
-// A subgroup's slot of shared memory, through which results leave fragments for memory: as many
-// neighbouring fragments as kStagingFragments says, so that rows of them are whole lines. Counted in 16
-// bytes. Expects kStagingFragments, kFragmentRows and kFragmentOutputs.
+// A subgroup's staging area in shared memory, through which results go from fragments to memory:
+// kStagingFragments neighbouring fragments, so that their rows fill whole cache lines. Counted in vecs
+// (16 bytes). Expects kStagingFragments, kFragmentRows and kFragmentOutputs.
 #ifndef HEARTH_COOPMAT_STAGING_GLSL
 #define HEARTH_COOPMAT_STAGING_GLSL
 

@@ -1,9 +1,9 @@
-// Where the sums of a tile of matmul_coopmat, matmul_direct or matmul_wide go: into the result, with what
-// params/matmul.h says done to them, into parts for matmul_reduce.comp, or, where groups share the
-// tile, first to the one of them that is done last.
+// Stores the sums of a tile of matmul_coopmat, matmul_direct or matmul_wide: as results, with the epilogue
+// of params/matmul.h; as partial sums for matmul_reduce.comp; or, for a tail tile, as partial sums for
+// the last of its workgroups.
 //
-// Include after everything else of such a kernel: expects its constants, coopmat_staging.glsl, its Work
-// and its `tiles`, which have room for a slot a subgroup.
+// Include after everything else in such a kernel: expects its constants, coopmat_staging.glsl, its Work
+// and its shared array `tiles`, which must have room for every subgroup's staging area.
 #ifndef HEARTH_COOPMAT_STORE_GLSL
 #define HEARTH_COOPMAT_STORE_GLSL
 #define LAST_WORKGROUP_SCRATCH tiles[0].x

@@ -1,5 +1,5 @@
-// What kernels that make tiles of fragments share. Expects their constants and params, and
-// fragment_emulation.glsl before it where fragments are modelled.
+// Shared by kernels that compute tiles of fragments. Expects their constants and params, and
+// fragment_emulation.glsl before it if fragments are emulated.
 #ifndef HEARTH_COOPMAT_TILE_GLSL
 #define HEARTH_COOPMAT_TILE_GLSL
 

@@ -1,6 +1,6 @@
-// What groups that run at the same time need to pass memory on to each other: one invocation deals
-// with other groups, between a meeting of its own group before and one after. A fence of the whole
-// queue by every invocation costs more.
+// How workgroups that run at the same time pass memory to each other: one invocation synchronizes with
+// the other workgroups, between a barrier of its own workgroup before and one after. A queue-wide fence
+// by every invocation costs more.
 #ifndef HEARTH_FENCES_GLSL
 #define HEARTH_FENCES_GLSL
 

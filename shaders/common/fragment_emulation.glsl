@@ -1,7 +1,7 @@
-// Fragments of plain values, laid out in lanes as fragment_lanes.glsl says, and what kernels do with
-// cooperative matrices: for subgroups of 32 that are made of whatever the device has. Every invocation
-// of the group, of which there are at most kMostInvocations, must get to every product, and to every
-// exchange between lanes.
+// Fragments emulated by plain values, with the lane layout of fragment_lanes.glsl, and the operations that
+// kernels use on cooperative matrices. Subgroups of 32 are emulated too, whatever size the device has.
+// Every invocation of the workgroup, of which there are at most kMostInvocations, must reach every
+// product and every exchange between lanes.
 #ifndef HEARTH_FRAGMENT_EMULATION_GLSL
 #define HEARTH_FRAGMENT_EMULATION_GLSL
 

@@ -1,4 +1,4 @@
-// Eight halves in 16 bytes: how operands of matrix units lie in memory.
+// Vecs of eight halves in 16 bytes: how operands of matrix units are stored in memory.
 #ifndef HEARTH_HALVES_GLSL
 #define HEARTH_HALVES_GLSL
 

@@ -1,4 +1,4 @@
-// The kernel of matmul_direct.comp, whose comment says what it does, and of matmul_direct_emulated.comp.
+// The body of matmul_direct.comp, which describes it, and of matmul_direct_emulated.comp.
 #ifndef HEARTH_MATMUL_DIRECT_GLSL
 #define HEARTH_MATMUL_DIRECT_GLSL
 #include "common/matmul_lanes.glsl"

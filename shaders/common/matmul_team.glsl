@@ -1,4 +1,4 @@
-// The kernel of matmul_team.comp, whose comment says what it does, and of matmul_team_emulated.comp.
+// The body of matmul_team.comp, which describes it, and of matmul_team_emulated.comp.
 #ifndef HEARTH_MATMUL_TEAM_GLSL
 #define HEARTH_MATMUL_TEAM_GLSL
 #include "common/matmul_lanes.glsl"

@@ -1,4 +1,4 @@
-// The kernel of matmul_wide.comp, whose comment says what it does, and of matmul_wide_emulated.comp.
+// The body of matmul_wide.comp, which describes it, and of matmul_wide_emulated.comp.
 #ifndef HEARTH_MATMUL_WIDE_GLSL
 #define HEARTH_MATMUL_WIDE_GLSL
 #include "common/matmul_lanes.glsl"
