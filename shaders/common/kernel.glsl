@@ -1,4 +1,11 @@
-// What every kernel includes right after its #version and #extension GL_GOOGLE_include_directive:
+// Every kernel includes this right after its #version and #extension GL_GOOGLE_include_directive: the
+// extensions that Hearth requires of a device, and typed views of memory by address.
+//
+//   F32x4(params.input).at[i]      the i-th vec4 at that address
+//
+// An address must be a multiple of the view's element size. Views are `nonprivate`: another kernel that
+// runs at the same time may read what is written through them once it has waited (chain.glsl).
+#version and #extension GL_GOOGLE_include_directive:
 // the extensions Hearth requires of a device, and typed views of memory by address.
 //
 //   F32x4(params.input).at[i]      the i-th vec4 at that address

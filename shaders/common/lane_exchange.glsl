@@ -1,4 +1,4 @@
-// What lanes of a subgroup tell each other, as fragments count lanes. Include after fragment_lanes.glsl.
+// Exchanges between the lanes of a subgroup, real or emulated. Include after fragment_lanes.glsl.
 #ifndef HEARTH_LANE_EXCHANGE_GLSL
 #define HEARTH_LANE_EXCHANGE_GLSL
 #extension GL_KHR_shader_subgroup_shuffle : require

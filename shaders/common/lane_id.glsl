@@ -1,4 +1,4 @@
-// Which subgroup and lane this is, as fragments count them; fragment_emulation.glsl has its own.
+// This invocation's subgroup and lane, real ones; fragment_emulation.glsl has the emulated ones.
 #ifndef HEARTH_LANE_ID_GLSL
 #define HEARTH_LANE_ID_GLSL
 #ifndef EMULATE_FRAGMENTS

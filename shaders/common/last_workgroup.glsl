@@ -1,5 +1,5 @@
-// Groups that make one thing together without waiting for each other: each leaves its part and counts
-// itself, and the last to do so goes on with all of them.
+// Lets workgroups compute one result together without waiting for each other: each writes its part and
+// increments a counter, and the last one to do so finishes the result from all parts.
 #ifndef HEARTH_LAST_WORKGROUP_GLSL
 #define HEARTH_LAST_WORKGROUP_GLSL
 #include "common/fences.glsl"

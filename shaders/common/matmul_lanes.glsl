@@ -1,4 +1,5 @@
-// What matmul_team, matmul_direct and matmul_wide begin with: weights, x as halves, and fragments that lanes make.
+// The common start of matmul_team, matmul_direct and matmul_wide: weights, x as halves, and fragments
+// filled from registers.
 #ifndef HEARTH_MATMUL_LANES_GLSL
 #define HEARTH_MATMUL_LANES_GLSL
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require

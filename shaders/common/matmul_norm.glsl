@@ -1,5 +1,6 @@
-// Norms that matmul_team begins and ends (params/matmul.h). A lane that stores results has those of one row,
-// lane % 8 of its column. Expects what matmul_team.glsl has before it is included.
+// The two halves of an RMS norm that matmul_team can do (params/matmul.h). A lane that stores results
+// stores those of one row, lane % 8 of its column. Expects what matmul_team.glsl declares before
+// including this.
 #ifndef HEARTH_MATMUL_NORM_GLSL
 #define HEARTH_MATMUL_NORM_GLSL
 

@@ -1,4 +1,4 @@
-// What happens to a finished sum before it is stored. Expects params/matmul.h.
+// The epilogue of a finished sum, and its store. Expects params/matmul.h.
 #ifndef HEARTH_MATMUL_OUTPUT_GLSL
 #define HEARTH_MATMUL_OUTPUT_GLSL
 

@@ -1,9 +1,10 @@
-// Rows of x for packed 8-bit dot products. Each piece of 32 floats becomes integers of 16 bits with
-// one scale, and these a high and a low byte, both signed:
+// Quantizes rows of x for packed 8-bit dot products. Each piece of 32 floats becomes 16-bit integers with
+// one scale, each stored as a high and a low byte, both signed:
 //   value = scale * (256 * high + low)
-// so that integer dots keep 15 bits of x. A group is kTeams teams of kTeamSubgroups subgroups, kTeamLanes
-// lanes, that all need the same pieces of x, and splits them once. Expects those, kSubgroupSize, the size of its
-// subgroups, which are whole and of 8 lanes or more, kHasOffset of a weight format, and x_quad(x, quad).
+// so that integer dot products keep 15 bits of x. All kTeams teams of a workgroup, of kTeamSubgroups
+// subgroups or kTeamLanes lanes each, need the same pieces of x, so the workgroup quantizes them once.
+// Expects these constants, kSubgroupSize, kHasOffset of a weight format, and x_quad(x, quad).
+// REQUIRES: full subgroups of 8 lanes or more.
 #ifndef HEARTH_QUANTIZE_X_GLSL
 #define HEARTH_QUANTIZE_X_GLSL
 #extension GL_KHR_shader_subgroup_shuffle : require

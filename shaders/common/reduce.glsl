@@ -1,4 +1,4 @@
-// Sums over a workgroup at any subgroup size. Every invocation of the group must call them.
+// A sum over a workgroup, at any subgroup size. Every invocation of the workgroup must call it.
 #ifndef HEARTH_REDUCE_GLSL
 #define HEARTH_REDUCE_GLSL
 

@@ -1,8 +1,8 @@
-// Cosine and sine of an angle given as the fraction of a full turn, in units of 2^-32.
+// Cosine and sine of an angle given as a fraction of a full turn, in units of 2^-32.
 //
-// Vulkan lets a driver's own functions be off by 2^-11 even for small arguments; these are off by
-// 2e-7 at most, on every device. The angle is exact however large it once was: whole turns have
-// wrapped away.
+// Vulkan allows a driver's own functions an error of 2^-11 even for small arguments; the error of these
+// is at most 2e-7 on every device. The angle is exact at any position, because whole turns wrap away in
+// integer arithmetic.
 #ifndef HEARTH_ROPE_ANGLE_GLSL
 #define HEARTH_ROPE_ANGLE_GLSL
 

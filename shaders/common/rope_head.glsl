@@ -1,8 +1,9 @@
-// What is done to a head of q, k or v between the qkv projection and attention, by a subgroup whose
-// lanes walk along it; rope_kv.comp has the formulas.
+// Norm and rotation of one head of q or k, and the write of k and v to the cache, by a subgroup whose
+// lanes go along the head; rope_kv.comp has the formulas.
 //
 // Include after params with a rope table; needs kHeadSize, kRopeDims, kAdjacent, kHeadNorms,
-// kLaneQuads, kPartials and kEpsilon as rope_kv.comp has them, and partial_quads(), from part to part.
+// kLaneQuads, kPartials and kEpsilon as in rope_kv.comp, and partial_quads(), the quads from one partial
+// sum to the next.
 #ifndef HEARTH_ROPE_HEAD_GLSL
 #define HEARTH_ROPE_HEAD_GLSL
 #include "common/halves.glsl"

@@ -1,6 +1,6 @@
-// A token drawn from all of a row that a cut keeps, in the order of ids: the sums of weights of blocks
-// of ids say in which block it is, those of the block's quads in which quad. Nothing is sorted, and no
-// two lanes add to one sum. Every invocation of the group must call these functions.
+// Draws a token from all tokens of a row that a cut keeps, in the order of ids: the sums of weights of
+// blocks of ids tell which block it is in, the sums of the block's quads which quad. Nothing is sorted,
+// and no two lanes add to the same sum. Every invocation of the workgroup must call these functions.
 //
 // Include after sampling_search.glsl and params/sample_pick.h; the bins of sampling_list.glsl hold the
 // sums. REQUIRES: kBins is 256 or more; chunks are no smaller than blocks.

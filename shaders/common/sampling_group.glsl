@@ -1,5 +1,5 @@
-// Integers reduced over a workgroup at any subgroup size. Every invocation of the group must call
-// them. Where the group is one subgroup, as on CPU-type devices, they need no barrier.
+// Integer reductions over a workgroup, at any subgroup size. Every invocation of the workgroup must call
+// them. If the workgroup is one subgroup, as on CPU-type devices, they execute no barrier.
 #ifndef HEARTH_SAMPLING_GROUP_GLSL
 #define HEARTH_SAMPLING_GROUP_GLSL
 

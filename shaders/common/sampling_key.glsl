@@ -1,11 +1,10 @@
-// Logits as integers, so that comparing and adding them up gives the same bits in any order and at
-// any group size.
+// Logits and weights as integers, so that comparing and adding them gives the same bits in any order and
+// at any workgroup size.
 //
-// A key is a logit whose order is that of unsigned integers. NaN counts as -infinity, +infinity as
-// the largest float, -0 as 0. A weight is exp(-distance) in units of 2^-kWeightBits, where the
-// distance is how far a logit lies below the row's largest one; a sum of weights of a whole
-// vocabulary fits 64 bits. What is below a unit is lost: of the probability of a row at most
-// 2^18 * 2^-38.
+// A key is an unsigned integer that orders as its logit does. NaN counts as -infinity, +infinity as the
+// largest float, -0 as 0. A weight is exp(-distance) in units of 2^-kWeightBits, where distance is how
+// far a logit is below the row's largest; the sum of the weights of a whole vocabulary fits 64 bits.
+// Anything below one unit is lost: at most 2^18 * 2^-38 of a row's probability.
 #ifndef HEARTH_SAMPLING_KEY_GLSL
 #define HEARTH_SAMPLING_KEY_GLSL
 

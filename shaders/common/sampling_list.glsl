@@ -1,8 +1,8 @@
-// A short list of a row's tokens in shared memory, and the histogram that says which tokens to put
-// there. Every invocation of the group must call these functions, with the same arguments.
+// A short list of a row's tokens in shared memory, and the histogram that decides which tokens to put
+// there. Every invocation of the workgroup must call these functions, with the same arguments.
 //
-// The kernel's specialization constants 1 and 2 size them. The histogram's memory is also the
-// list's scratch, so a list and a histogram are never needed at the same time.
+// The kernel's specialization constants 1 and 2 are their sizes. The list uses the histogram's memory as
+// scratch, so a list and a histogram are never needed at the same time.
 // REQUIRES: lanes <= kListTokens <= kBins, powers of two.
 #ifndef HEARTH_SAMPLING_LIST_GLSL
 #define HEARTH_SAMPLING_LIST_GLSL

@@ -1,11 +1,10 @@
-// Finds tokens by their place in a row's order: largest logit first, lowest id first among equals.
-// The place is a count of tokens, or a sum of weights, and may be anywhere in the vocabulary.
+// Finds a token by its rank in a row's order: largest logit first, lowest id first among equals. The
+// rank is a count of tokens or a sum of weights, and may be anywhere in the vocabulary.
 //
-// One look at the row fills a histogram, a second lists the tokens of the bin that holds the place;
-// where they are too many, the bin is divided again: first by distance below the largest logit,
-// then by key, and among equal keys by id, which always fit. Segments whose largest logit is out of
-// the search are not read. Every invocation of the group must call these functions, with the same
-// arguments.
+// One pass over the row fills a histogram; a second lists the tokens of the bin that holds the rank. If
+// they are too many, the bin is divided again: first by distance below the largest logit, then by key,
+// and among equal keys by id, which always fits. Segments whose largest logit is outside the search are
+// not read. Every invocation of the workgroup must call these functions, with the same arguments.
 #ifndef HEARTH_SAMPLING_SEARCH_GLSL
 #define HEARTH_SAMPLING_SEARCH_GLSL
 

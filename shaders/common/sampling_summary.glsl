@@ -1,4 +1,4 @@
-// What sample_scan found in the chunks of a row, put together.
+// Combines what sample_scan found in the chunks of a row.
 //
 // Include after sampling_key.glsl and sampling_views.glsl; needs GL_KHR_shader_subgroup_shuffle.
 #ifndef HEARTH_SAMPLING_SUMMARY_GLSL

@@ -1,6 +1,6 @@
-// The first look at a row, shared out to all groups in x: each takes a part of it, and what they
-// found adds up in memory. Sums are of integers, so that it is what one group would have found.
-// Every invocation of the group must call these functions.
+// Spreads the first pass over a row over all workgroups in x: each processes a range of segments, and
+// their histograms add up in memory (the tally). The sums are of integers, so the total is what one
+// workgroup alone would have found. Every invocation of the workgroup must call these functions.
 //
 // Include after sampling_search.glsl.
 #ifndef HEARTH_SAMPLING_TALLY_GLSL

@@ -1,4 +1,5 @@
-// Typed views of the buffers sampling kernels share, and how the logits of a row are walked.
+// Typed views of the buffers that the sampling kernels share, and the order in which they read a row's
+// logits.
 #ifndef HEARTH_SAMPLING_VIEWS_GLSL
 #define HEARTH_SAMPLING_VIEWS_GLSL
 

@@ -1,12 +1,13 @@
-// A group whose lanes share k out, for matrix-vector products (matvec_team, matvec_integer).
+// A workgroup whose lanes split k, for matrix-vector products (matvec_team, matvec_integer).
 //
-// A group computes kRounds * kTeams * kOutputs neighbouring outputs for kRows rows of x: in a round each
-// of its teams takes kOutputs. A lane has a part of each of its team's sums, and here is what happens to
-// them: they are added up over the lanes of a subgroup round by round, and over the subgroups of a team in
-// the end. There are as many outputs as a team takes in a round, or more.
-// Expects kRows, the group's size, params/matmul.h, common/activation.glsl, common/chain.glsl and
+// A workgroup computes kRounds * kTeams * kOutputs neighbouring outputs for kRows rows of x: in a round
+// each of its teams computes kOutputs. Every lane has a part of each of its team's sums; this file adds
+// the parts up, over the lanes of a subgroup after every round and over the subgroups of a team at the
+// end, and stores the results.
+// Expects kRows, the workgroup's size, params/matmul.h, common/activation.glsl, common/chain.glsl and
 // common/matmul_output.glsl.
-// REQUIRES: full subgroups, teams of whole ones, kOutputs * kRows a power of two and at most their size.
+// REQUIRES: full subgroups, teams of whole subgroups, kOutputs * kRows a power of two and at most the
+// subgroup size, and at least as many outputs as a team computes in a round.
 #ifndef HEARTH_TEAM_GLSL
 #define HEARTH_TEAM_GLSL
 #extension GL_KHR_shader_subgroup_shuffle : require

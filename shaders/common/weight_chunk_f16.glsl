@@ -1,6 +1,6 @@
-// The unit in which lanes fetch weights for matrix units: eight of F16 or BF16, so that
-// neighbouring lanes read neighbouring bytes, or a piece of 32 quantized ones. A unit is kept as it
-// lies in memory until its turn comes, so that nothing waits for a load that is under way.
+// A chunk of weights for matrix units, what one lane loads at a time: eight weights of F16 or BF16, so
+// that neighbouring lanes read neighbouring bytes, or a piece of 32 quantized weights. A chunk stays as
+// it is in memory until it is decoded, so that nothing waits for a load in flight.
 // Expects quant/glsl.h, weight_format.h and common/halves.glsl.
 #ifndef HEARTH_WEIGHT_CHUNK_F16_GLSL
 #define HEARTH_WEIGHT_CHUNK_F16_GLSL

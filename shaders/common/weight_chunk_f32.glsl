@@ -1,6 +1,6 @@
-// The unit in which GPU lanes read weights for float arithmetic: 16 bytes of a float format, so that
-// neighbouring lanes read neighbouring bytes, or a piece of 32 quantized weights.
-// chunk_quad(chunk, i) are its weights 4*i to 4*i+3. Expects quant/glsl.h and weight_format.h.
+// A chunk of weights for float arithmetic, what one lane loads at a time: 16 bytes of a float format, so
+// that neighbouring lanes read neighbouring bytes, or a piece of 32 quantized weights.
+// chunk_quad(chunk, i) is its weights 4*i to 4*i+3. Expects quant/glsl.h and weight_format.h.
 #ifndef HEARTH_WEIGHT_CHUNK_F32_GLSL
 #define HEARTH_WEIGHT_CHUNK_F32_GLSL
 
