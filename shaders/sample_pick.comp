@@ -12,7 +12,7 @@
 #include "common/kernel.glsl"
 #include "common/random.glsl"
 #include "common/sampling_key.glsl"
-#include "common/sampling_group.glsl"
+#include "common/sampling_reduce.glsl"
 #include "common/sampling_views.glsl"
 #include "common/sampling_list.glsl"
 #include "common/sampling_search.glsl"

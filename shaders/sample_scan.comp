@@ -17,7 +17,7 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "common/kernel.glsl"
 #include "common/sampling_key.glsl"
-#include "common/sampling_group.glsl"
+#include "common/sampling_reduce.glsl"
 #include "common/sampling_views.glsl"
 #include "common/sampling_summary.glsl"
 #include "params/sample_scan.h"

@@ -5,13 +5,6 @@
 //
 // An address must be a multiple of the view's element size. Views are `nonprivate`: another kernel that
 // runs at the same time may read what is written through them once it has waited (chain.glsl).
-#version and #extension GL_GOOGLE_include_directive:
-// the extensions Hearth requires of a device, and typed views of memory by address.
-//
-//   F32x4(params.input).at[i]      the i-th vec4 at that address
-//
-// An address must be a multiple of the view's element size. Views are `nonprivate`: what one kernel
-// writes through them another can read while both run, once it has waited (chain.glsl).
 #ifndef HEARTH_KERNEL_GLSL
 #define HEARTH_KERNEL_GLSL
 #pragma use_vulkan_memory_model

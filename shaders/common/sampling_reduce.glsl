@@ -1,7 +1,7 @@
 // Integer reductions over a workgroup, at any subgroup size. Every invocation of the workgroup must call
 // them. If the workgroup is one subgroup, as on CPU-type devices, they execute no barrier.
-#ifndef HEARTH_SAMPLING_GROUP_GLSL
-#define HEARTH_SAMPLING_GROUP_GLSL
+#ifndef HEARTH_SAMPLING_REDUCE_GLSL
+#define HEARTH_SAMPLING_REDUCE_GLSL
 
 layout(local_size_x_id = 0) in;
 
