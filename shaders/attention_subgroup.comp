@@ -19,11 +19,11 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kHeadSize = 128;
 layout(constant_id = 2) const uint kRows = 4;
 
-layout(constant_id = 3) const uint kForm = 0;  // floats
+layout(constant_id = 3) const uint kForm = 0;  // of the result (common/row_form.glsl)
 layout(constant_id = 4) const uint kHeads = 1;
 layout(constant_id = 5) const uint kKvHeads = 1;
 layout(constant_id = 6) const float kScale = 1.0;
-const uint kSubgroups = 1;  // of a group
+const uint kSubgroups = 1;  // per workgroup
 
 #include "common/attention_kv.glsl"
 #include "common/attention_work.glsl"
@@ -51,7 +51,7 @@ void main() {
     [[unroll]] for (uint u = 0; u < kLaneQuads; ++u) sums[r * kLaneQuads + u] = vec4(0);
   }
 
-  // Keys outside the item repeat one inside it, and are masked.
+  // Loads of keys outside the item are clamped into it, and their scores masked.
   const float scale = query_scale();
   const uint last_key = work.item.key_end - 1;
   const uint first = work.item.key_begin / kSubgroupSize * kSubgroupSize;

@@ -27,12 +27,12 @@
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kSubgroupSize = 32;
-layout(constant_id = 2) const uint kSubgroups = 4;  // in a group
+layout(constant_id = 2) const uint kSubgroups = 4;  // per workgroup
 layout(constant_id = 3) const uint kHeadSize = 128;
 layout(constant_id = 4) const uint kM = 16;  // a cooperative matrix product is kM x kN x kK
 layout(constant_id = 5) const uint kN = 16;
 layout(constant_id = 6) const uint kK = 16;
-layout(constant_id = 7) const uint kKeys = 32;  // of a tile
+layout(constant_id = 7) const uint kKeys = 32;  // per tile
 layout(constant_id = 8) const uint kDirect = 0;  // 1: REQUIRES f16 sums of kM x kN
 layout(constant_id = 9) const uint kForm = 0;    // kFormFloats or kFormHalves
 layout(constant_id = 10) const uint kHeads = 1;
@@ -45,14 +45,14 @@ const uint kRows = kSubgroups * kM;
 #include "common/attention_score.glsl"
 #include "common/attention_merge_splits.glsl"
 
-// Shared memory is counted in pieces of 16 bytes: eight halves or four floats. Rows have one more
-// than they need, so that rows below each other lie in different banks.
+// Shared memory is counted in vecs of 16 bytes: eight halves or four floats. Rows are padded by one vec,
+// so that neighbouring rows are in different banks.
 const uint kTileStride = kHeadSize / kVecHalves + 1;  // of a key or value
 const uint kValues = kKeys * kTileStride;          // where the values begin
 const uint kScoreStride = kKeys / 4 + 1;
 
 shared uvec4 tile[2 * kKeys * kTileStride];  // keys, then values
-shared uvec4 scores[kRows * kScoreStride];   // as floats, then, at the same place, weights as halves
+shared uvec4 scores[kRows * kScoreStride];   // f32 scores, then f16 weights in the same memory
 shared float shrinks[kRows];
 shared float row_maxes[kRows];
 shared vec2 row_stats[kRows];
@@ -61,12 +61,12 @@ const uint kDepth = kHeadSize / kK;
 const uint kColumns = kHeadSize / kN;
 const uint kKeyColumns = kKeys / kN;
 const uint kInvocations = kSubgroups * kSubgroupSize;
-const uint kLoads = (kKeys * kRowChunks + kInvocations - 1) / kInvocations;  // of keys, by an invocation
+const uint kLoads = (kKeys * kRowChunks + kInvocations - 1) / kInvocations;  // of keys, per invocation
 const uint kRowLanes = kSubgroupSize / kM;
-const uint kLaneVecs = kKeys / kVecHalves / kRowLanes;  // of a row's weights, by a lane
-const uint kLaneQuads = 2 * kLaneVecs;             // of its scores
+const uint kLaneVecs = kKeys / kVecHalves / kRowLanes;  // of a row's weights, per lane
+const uint kLaneQuads = 2 * kLaneVecs;                  // of a row's scores, per lane
 
-// A row keeps its max until a score is this much above it, so that sums are rarely rescaled. A
+// A row's max is raised only when a score exceeds it by this much, so that sums are rarely rescaled. A
 // weight is then at most 2^kSlack, well inside f16.
 const float kSlack = 8.0;
 
@@ -75,13 +75,13 @@ const float kSlack = 8.0;
 #define MatrixSum coopmat<float, gl_ScopeSubgroup, kM, kN, gl_MatrixUseAccumulator>
 #define MatrixHalf coopmat<float16_t, gl_ScopeSubgroup, kM, kN, gl_MatrixUseAccumulator>
 
-// Orders shared memory and nothing else, so that loads of the next tile stay under way.
+// Orders shared memory only, so that the next tile's loads stay in flight.
 void subgroup_shared_barrier() {
   controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared,
                  gl_SemanticsAcquireRelease);
 }
 
-// The invocation's part of the next tile.
+// This invocation's chunks of the next tile.
 KvChunk next_keys[kLoads];
 KvChunk next_values[kLoads];
 
@@ -91,7 +91,7 @@ uvec2 load_place(uint load) {
   return uvec2(at / kRowChunks, at % kRowChunks);
 }
 
-// Keys outside the item repeat one inside it, and are masked.
+// Loads of keys outside the item are clamped into it, and their scores masked.
 void load_tile(Work work, uint first_key) {
   [[unroll]] for (uint load = 0; load < kLoads; ++load) {
     const uvec2 at = load_place(load);
@@ -124,16 +124,16 @@ void store_tile() {
   }
 }
 
-// A row's softmax, as each of the kRowLanes lanes that share it has it. A lane takes the `part`th part
-// of the keys of a tile.
+// The softmax of a row, in each of the kRowLanes lanes that share the row. Of every tile's keys a lane
+// has the part number `part`.
 struct Row {
   uint index, part;
-  uvec2 visible;  // the keys it may see
+  uvec2 visible;  // keys [x, y)
   float max_score;
   float weight_sum;  // over the lane's keys
 };
 
-// The queries of a subgroup's rows, through its part of the scores, kKeys columns at a time.
+// Loads the queries of a subgroup's rows through its part of `scores`, kKeys columns at a time.
 void load_queries(Work work, uint first_row, out MatrixA q[kDepth]) {
   const float scale = query_scale();
   const uint row_vecs = kKeys / kVecHalves;
@@ -184,7 +184,7 @@ void add_values(uint first_row, inout MatrixSum sums[kColumns]) {
   }
 }
 
-// How far a lane's scores are above the maxes of their rows, at most.
+// The largest difference between one of the lane's scores and its row's max.
 float most_above(MatrixSum products[kKeyColumns], MatrixSum maxes) {
   float most = kNoMax;
   [[unroll]] for (uint n = 0; n < kKeyColumns; ++n) {
@@ -193,7 +193,7 @@ float most_above(MatrixSum products[kKeyColumns], MatrixSum maxes) {
   return most;
 }
 
-// Scores to weights, where they are. Adds the weights up, column by column.
+// Turns scores into weights in their registers. Adds the weights up, column by column.
 void weigh_products(MatrixSum products[kKeyColumns], MatrixSum maxes, uint first_row,
                     inout MatrixSum weight_sums) {
   [[unroll]] for (uint n = 0; n < kKeyColumns; ++n) {
@@ -205,8 +205,8 @@ void weigh_products(MatrixSum products[kKeyColumns], MatrixSum maxes, uint first
   }
 }
 
-// Scores to weights, by the lanes of their rows. Returns what sums of the row are to be multiplied
-// with: less than 1 where its max grows.
+// Turns scores into weights, by the lanes of their rows. Returns the factor that the row's sums must be
+// multiplied by: less than 1 if its max grows.
 float weigh_scores(vec4 score[kLaneQuads], uint first_key, bool masked, inout Row row) {
   if (params.soft_cap != 0.0) {
     [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) score[i] = cap_scores(score[i]);
@@ -237,7 +237,7 @@ float weigh_scores(vec4 score[kLaneQuads], uint first_key, bool masked, inout Ro
   return shrink;
 }
 
-// The sums go through the scores' memory to where they belong, kKeyColumns fragments at a time.
+// Writes the sums out through the scores' memory, kKeyColumns fragments at a time.
 void write_sums(Work work, uint first_row, MatrixSum sums[kColumns]) {
   [[unroll]] for (uint first = 0; first < kColumns; first += kKeyColumns) {
     subgroup_shared_barrier();
@@ -259,8 +259,8 @@ void write_sums(Work work, uint first_row, MatrixSum sums[kColumns]) {
 }
 
 void attend(Work work) {
-  // Subgroups without rows of their own work along, and those that go the direct way meet at every
-  // barrier: some drivers make every barrier, also one of a subgroup, a barrier of the whole group.
+  // Every subgroup executes every barrier, also if it has no rows or takes the direct path: some drivers
+  // turn even a subgroup barrier into a barrier of the whole workgroup.
   const uint first_row = gl_SubgroupID * kM;
   const uint first_tile = work.item.key_begin / kBlockTokens * kBlockTokens;
   load_tile(work, first_tile);
@@ -275,13 +275,14 @@ void attend(Work work) {
   row.visible = row_keys(work, row.index);
   row.max_score = kNoMax;
   row.weight_sum = 0.0;
-  // The direct way: the rows' maxes in every column, and weights that lanes do not have in their sums.
+  // For the direct path: the rows' maxes in every column, and the weights that are in no lane's
+  // weight_sum.
   MatrixSum maxes = MatrixSum(kNoMax), weight_sums = MatrixSum(0.0);
-  // Tiles inside this need no mask: every row of the group sees all of it.
+  // Tiles inside this range need no mask: every row of the workgroup sees all of it.
   const uvec2 seen_by_all = uvec2(row_keys(work, kRows - 1).x, row_keys(work, 0).y);
 
   for (uint first_key = first_tile; first_key < work.item.key_end; first_key += kKeys) {
-    barrier();  // the last tile may still be read
+    barrier();  // other subgroups may still read the previous tile
     store_tile();
     barrier();
     if (first_key + kKeys < work.item.key_end) load_tile(work, first_key + kKeys);
@@ -301,7 +302,7 @@ void attend(Work work) {
     vec4 score[kLaneQuads];
     [[unroll]] for (uint i = 0; i < kLaneQuads; ++i)
       score[i] = uintBitsToFloat(scores[row.index * kScoreStride + row.part * kLaneQuads + i]);
-    subgroup_shared_barrier();  // weights go where scores were
+    subgroup_shared_barrier();  // weights overwrite scores
     bool any_grows = false;
     if (direct) {
       weigh_products(products, maxes, first_row, weight_sums);
@@ -316,7 +317,7 @@ void attend(Work work) {
     subgroup_shared_barrier();
 
     if (any_grows) {
-      // Every column of these matrices is the rows'.
+      // Stride 0: every column holds the rows' factors.
       MatrixSum factors;
       coopMatLoad(factors, shrinks, first_row, 0, gl_CooperativeMatrixLayoutColumnMajor);
       [[unroll]] for (uint n = 0; n < kColumns; ++n) sums[n] *= factors;

@@ -18,13 +18,14 @@
 #include "common/attention_rope.glsl"
 #include "common/attention_fragments.glsl"
 
-// Lane l has of every sixteen keys l / 4 and the one eight further on, and of those chunks l % 4 and
-// every fourth after it: four elements of a chunk make a fragment, with those of the other lanes. Of
-// values it has four, of keys 2 * (l % 4), the next, and the two eight further on, and of those chunks
-// l / 4 and every eighth after it: two elements of a chunk make rows l / 4 and l / 4 + 8 of a fragment.
-// Scores have a row for each query and a column for each key. Of sums it is columns that are queries':
-// values are the first factor and weights the second, which takes half the products and registers, and
-// weights are in the lanes that have to have them either way.
+// Which part of a run of sixteen keys lane l loads:
+// - keys l / 4 and l / 4 + 8, of each chunk l % 4 and every fourth after it. Four elements of a chunk,
+//   together with those of the other lanes, form a fragment.
+// - the values of keys 2 * (l % 4), the next, and the two that are 8 further on, of each chunk l / 4 and
+//   every eighth after it. Two elements of a chunk form rows l / 4 and l / 4 + 8 of a fragment.
+// Scores have one row per query and one column per key. Sums have one column per query: values are the
+// first operand and weights the second, which halves the products and registers; the weights are in the
+// lanes that need them either way.
 const uint kSlices = kHeadSize / 16;  // fragments along a head
 const uint kKeyChunks = kRowChunks / 4;
 const uint kChunkSlices = kChunkElements / 4;
@@ -32,16 +33,16 @@ const uint kValueChunks = (kRowChunks + 7) / 8;
 const uint kSums = kValueChunks * kChunkElements / 2;  // fragments of values
 const uint kStep = kSubgroups * kRun;  // keys from a subgroup's run to its next
 
-// A run's loads are all under way together.
+// All loads of a run are in flight together.
 struct Run {
   uint first;
   KvChunk keys[2 * kKeyChunks];
   KvChunk values[4 * kValueChunks];
 };
 
-uint next_kv_row;  // of the block that the run to be loaded next is in
+uint next_kv_row;  // the first KV row of the block that holds the next run to load
 
-// Which of a run's sixteen a lane's keys and values are.
+// Which of the run's sixteen keys this lane loads, and which values.
 uint own_key(uint i) { return lane_id() / 4 + i * 8; }
 uint own_value(uint i) { return lane_id() % 4 * 2 + i % 2 + i / 2 * 8; }
 
@@ -51,7 +52,7 @@ void load_key(inout Run run, uint i, uint kv_row) {
         load_chunk(params.keys, params.key_scales, kv_row, c * 4 + lane_id() % 4);
 }
 
-// Lanes past the end of a row repeat its last chunk, and their sums are dropped.
+// Lanes past the end of a row load its last chunk again; their sums are dropped.
 void load_value(inout Run run, uint i, uint kv_row) {
   UNROLL for (uint c = 0; c < kValueChunks; ++c)
     run.values[i * kValueChunks + c] =
@@ -71,8 +72,8 @@ void load_run(Work work, uint first, out Run run) {
 
 uint first_run(Work work) { return work.item.key_begin / kRun * kRun; }
 
-// The first key of the subgroup's, which goes on as long as there are any. In the model all do as long
-// as the first has one.
+// The first key of the subgroup, which continues while it has keys. Emulated subgroups all continue
+// while the first one has keys, because they must execute the same barriers.
 uint run_base(Work work) {
 #ifdef EMULATE_FRAGMENTS
   return first_run(work);
@@ -94,10 +95,10 @@ void load_token(Work work, inout Run run) {
     if (inside(work, run.first + own_value(i)) == position) load_value(run, i, token_row);
 }
 
-// A lane has one row's four elements of every fragment along the head, or none.
+// A lane has four elements of one row in every fragment along the head, or none.
 struct Rows {
   uvec2 q[kSlices];
-  uvec2 visible;  // the keys that all of them see
+  uvec2 visible;  // keys [x, y), the same for all rows
 };
 
 void find_rows(Work work, out Rows rows) {
@@ -113,7 +114,7 @@ void find_rows(Work work, out Rows rows) {
 
 struct Softmax {
   Fragment sums[kSums];         // of queries 2 * (l % 4) and the next
-  float max_score, weight_sum;  // of query l / 4; the sum over the lane's keys
+  float max_score, weight_sum;  // of query l / 4; weight_sum over the lane's keys
 };
 
 void begin_softmax(out Softmax soft) {
@@ -140,13 +141,13 @@ vec4 multiply_keys(Run run, Rows rows) {
   return vec4(scores[0][0], scores[0][1], scores[1][0], scores[1][1]);
 }
 
-// The two queries that the lane has sums of, and what lanes that have scores of them know.
+// The two queries whose sums this lane holds, and `value` from the lanes that hold their scores.
 uint sum_query(uint e) { return lane_id() % 4 * 2 + e; }
 vec2 of_sum_queries(float value) {
   return vec2(shuffle_from(value, sum_query(0) * 4), shuffle_from(value, sum_query(1) * 4));
 }
 
-// Scores to weights. Sums of queries whose max grows are rescaled.
+// Turns scores into weights. Rescales the sums of queries whose max grows.
 vec4 weigh(vec4 scores, Rows rows, uint first, inout Softmax soft) {
   if (params.soft_cap != 0.0) scores = cap_scores(scores);
   if (first < rows.visible.x || first + kRun > rows.visible.y) {
@@ -195,7 +196,7 @@ void process_run(Run run, Rows rows, inout Softmax soft) {
   add_values(run, weights, soft);
 }
 
-// A lane has a whole chunk of every eight, of two queries.
+// A lane has one whole chunk of every eight, for two queries.
 void emit_rows(Work work, Softmax soft) {
   const vec2 max_scores = of_sum_queries(soft.max_score);
   const vec2 weight_sums = of_sum_queries(row_sum(soft.weight_sum));

@@ -8,7 +8,7 @@
 
 const uint kChunkVecs = kChunkElements / kVecHalves;  // of 16 bytes
 
-// Eight elements of a chunk as halves.
+// Eight elements of a chunk, number `vec`, as halves.
 uvec4 chunk_halves(KvChunk chunk, uint vec) {
 #ifdef KV_Q8_0
   return pack_halves(chunk_quad(chunk, 2 * vec) * chunk.scale,
@@ -18,11 +18,11 @@ uvec4 chunk_halves(KvChunk chunk, uint vec) {
 #endif
 }
 
-// A row keeps its max until a score is this much above it, so that sums are rarely rescaled. A
+// A row's max is raised only when a score exceeds it by this much, so that sums are rarely rescaled. A
 // weight is then at most 2^kSlack, well inside f16.
 const float kSlack = 8.0;
 
-// Over the four lanes that share rows.
+// Over the four lanes that share a row.
 float row_max(float value) {
   value = max(value, shuffle_xor(value, 1));
   return max(value, shuffle_xor(value, 2));

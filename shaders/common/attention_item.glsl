@@ -7,7 +7,7 @@
 #ifndef HEARTH_ATTENTION_ITEM_GLSL
 #define HEARTH_ATTENTION_ITEM_GLSL
 
-// Takes every key of the item that is the subgroup's. `run` is the first.
+// Processes all of the subgroup's keys in the item. `run` is its first run.
 void process_item(Work work, Run run, Rows rows, inout Softmax soft) {
   const uint last_key = work.item.key_end - 1;
   uint base = run_base(work);
@@ -33,20 +33,20 @@ void main() {
   const Work work = find_work();
   Run run;
   Rotation rotation;
-  // What is in the cache from earlier steps need not wait.
+  // Keys and values of earlier steps are in the cache already: load them before waiting.
   if (kFuseRope != 0 && work.rows > 0) {
     load_first_run(work, run);
     begin_token(work, rotation);
   }
   if (kFuseRope != 0) {
-    chain_wait_fresh();  // all it reads of this step is the token's row of q, k and v
+    chain_wait_fresh();  // it reads nothing of this step but the token's row of q, k and v
   } else {
     chain_wait();
   }
   if (work.rows > 0) {
     if (kFuseRope != 0) {
       rope_token(work, rotation);
-      load_token(work, run);  // where it is in the first run, it was not in the cache yet
+      load_token(work, run);  // if it is in the first run: it was not in the cache when that was loaded
     } else {
       load_first_run(work, run);
     }

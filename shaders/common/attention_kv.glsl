@@ -32,7 +32,7 @@ float row_scale(uint64_t scales, uint row, uint index) {
 }
 #endif
 
-// Row indices fit in 32 bits, offsets do not.
+// Row indices fit in 32 bits, byte offsets do not.
 KvChunk load_chunk(uint64_t base, uint64_t scales, uint row, uint chunk) {
   KvChunk result;
   result.bits = U32x4(base + uint64_t(row) * (kRowChunks * 16)).at[chunk];

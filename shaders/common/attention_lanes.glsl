@@ -11,14 +11,14 @@
 #include "common/fragment_lanes.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 2) const uint kSubgroups = 4;  // in a group
+layout(constant_id = 2) const uint kSubgroups = 4;  // per workgroup
 layout(constant_id = 3) const uint kHeadSize = 128;
-layout(constant_id = 7) const uint kKeys = 32;   // of a tile
+layout(constant_id = 7) const uint kKeys = 32;   // per tile
 layout(constant_id = 9) const uint kForm = 0;    // kFormFloats or kFormHalves
 layout(constant_id = 10) const uint kHeads = 1;
 layout(constant_id = 11) const uint kKvHeads = 1;
 layout(constant_id = 12) const float kScale = 1.0;
-const uint kSubgroupSize = 32;  // of a subgroup
+const uint kSubgroupSize = 32;
 const uint kRows = kSubgroups * 16;
 
 #include "common/attention_kv.glsl"
@@ -33,21 +33,22 @@ const uint kKeyBlocks = kKeys / 16;
 const uint kScores = kKeys / 8;  // fragments across a tile's keys
 const uint kInvocations = kSubgroups * kSubgroupSize;
 
-// Shared memory is counted in 16 bytes, a lane's words. Keys are [16 keys, slices, places of lanes], as
-// matmul_wide has its weights: words of a key, and of the one eight further on. Values are [32 keys,
-// columns, places of lanes]: a lane's words of the first and of the second sixteen keys, in columns
-// from the ninth on the other way round.
+// Shared memory is counted in vecs of 16 bytes, a lane's four words of a fragment. Keys are [16 keys,
+// slices, swizzled lanes], like the weights of matmul_wide: words of a key and of the one 8 further on.
+// Values are [32 keys, columns, swizzled lanes]: a lane's words of the first sixteen keys and of the
+// second sixteen, in the opposite order in every other eight columns.
 const uint kKeyVecs = kKeyBlocks * kSlices * kSubgroupSize;
 shared uvec4 tile[kKeyVecs + kKeyBlocks / 2 * kColumns * kSubgroupSize];
 
-// Where a key's words lie that lane 4 * key + lane reads; in every other pair of slices xor kSwizzleFlip.
+// Where the words are that lane 4 * key + lane reads; in every other pair of slices, xor kSwizzleFlip.
 const uint kSwizzleFlip = 3;
 uint swizzle(uint key, uint lane) {
   return key / 2 * 8 + (lane ^ (key / 2 % 2 * 2) ^ (key / 4)) * 2 + key % 2;
 }
 
-// An invocation brings chunks of keys eight apart together, and of the four values that a lane has of
-// sixteen: of keys 2 * lane and the next, and of the two that are eight further on.
+// An invocation loads chunks of keys in pairs, eight keys apart, and chunks of values in fours, because
+// a lane of the product needs four values of every sixteen: those of keys 2 * lane, the next, and the
+// two that are 8 further on.
 const uint kKeyPairs = kKeys / 2 * kRowChunks, kValueFours = kKeys / 4 * kRowChunks;
 const uint kKeyPairLoads = (kKeyPairs + kInvocations - 1) / kInvocations;
 const uint kValueFourLoads = (kValueFours + kInvocations - 1) / kInvocations;
@@ -65,7 +66,7 @@ uvec3 value_four_at(uint i) {
   return uvec3(rest % kKeyBlocks, four % kRowChunks, rest / kKeyBlocks);
 }
 
-// The first rows of the blocks of the cache that an invocation's loads of a tile are in.
+// The first KV row of each cache block that this invocation's loads of a tile are in.
 const uint kLoadBlocks = kKeyPairLoads + kValueFourLoads;
 void find_blocks(out uint blocks[kLoadBlocks], Work work, uint first_key) {
   [[unroll]] for (uint i = 0; i < kKeyPairLoads; ++i)
@@ -125,10 +126,10 @@ void store_values(KvChunk values[kValueLoads]) {
   }
 }
 
-// A lane's two rows: its own, and the one eight further on.
+// The lane's two rows: `first`, and the one 8 further on.
 struct Rows {
   uint first;
-  uvec2 visible[2];  // the keys they may see
+  uvec2 visible[2];  // keys [x, y)
   float max_score[2];
   float weight_sum[2];  // over the lane's keys
 };
@@ -161,7 +162,7 @@ void multiply_keys(uvec4 q[kSlices], out Fragment scores[kScores]) {
   }
 }
 
-// Scores to weights. Sums of rows whose max grows are rescaled.
+// Turns scores into weights. Rescales the sums of rows whose max grows.
 void weigh(inout Fragment scores[kScores], inout Fragment sums[kColumns], inout Rows rows,
            uint first_key, bool masked) {
   if (params.soft_cap != 0.0) {
@@ -223,8 +224,8 @@ void add_values(Fragment scores[kScores], inout Fragment sums[kColumns]) {
   }
 }
 
-// Two neighbouring lanes have four neighbouring elements of both rows: one writes the upper's, the
-// other the lower's.
+// Two neighbouring lanes hold four neighbouring elements of both rows: one writes the upper row's, the
+// other the lower row's.
 void write_sums(Work work, Fragment sums[kColumns], Rows rows) {
   const uint odd = lane_id() % 2, row = rows.first + odd * 8;
   const vec2 stats = vec2(rows.max_score[odd], rows.weight_sum[odd]);
@@ -256,14 +257,14 @@ void attend(Work work) {
   load_queries(work, rows.first, q);
   Fragment sums[kColumns];
   [[unroll]] for (uint n = 0; n < kColumns; ++n) sums[n] = Fragment(0.0);
-  // Tiles inside this need no mask: every row of the group sees all of it.
+  // Tiles inside this range need no mask: every row of the workgroup sees all of it.
   const uvec2 seen_by_all = uvec2(row_keys(work, kRows - 1).x, row_keys(work, 0).y);
   store_keys(keys);
   store_values(values);
   barrier();
   for (uint first_key = first_tile; first_key < work.item.key_end; first_key += kKeys) {
-    // The next tile's, or after the last one what nobody uses. matmul_wide says why loads are at the
-    // beginning and stores at the end.
+    // The next tile's loads; after the last tile they are not used. matmul_wide says why loads come
+    // first in the loop and stores last.
     load_tile(keys, values, blocks, work, first_key + kKeys);
     find_blocks(blocks, work, first_key + 2 * kKeys);
     Fragment scores[kScores];

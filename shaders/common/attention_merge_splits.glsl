@@ -11,13 +11,13 @@
 #define HEARTH_ATTENTION_MERGE_SPLITS_GLSL
 #include "common/last_workgroup.glsl"
 
-// Whether all other splits of the tile have counted themselves; the count then starts anew. Tiles
-// have rows of their own, and as many groups as heads at most for each.
+// Whether all other splits of the tile have arrived; the counter is then reset. Every tile has its own
+// rows, with at most one workgroup per head for each, so [row, head] is a free counter.
 bool is_last_split(Work work) {
   const uint at = work.item.first_row * kHeads + work.workgroup;
   if (kSubgroups == 1) {
     Counts counts = Counts(params.counts);
-    // Every lane counts, and no barrier is needed.
+    // Every lane increments the counter, so no barrier is needed.
     fence_queue();
     const uint before = subgroupMax(
         atomicAdd(counts.at[at], 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed));
@@ -29,10 +29,10 @@ bool is_last_split(Work work) {
   return is_last_workgroup(params.counts, at, work.item.splits);
 }
 
-// To be called by every invocation of a group that has written its vectors.
+// To be called by every invocation of a workgroup that has written its quads.
 void merge_splits(Work work) {
   if (work.item.splits == 1 || !is_last_split(work)) return;
-  const uint kAtOnce = 16;  // splits whose loads are under way together
+  const uint kAtOnce = 16;  // splits whose loads are in flight together
   for (uint i = gl_LocalInvocationIndex; i < kRows * kRowQuads; i += gl_WorkGroupSize.x) {
     const uint row = i / kRowQuads, quad = i % kRowQuads;
     if (!has_row(work, row)) break;

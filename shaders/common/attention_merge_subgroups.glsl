@@ -8,7 +8,7 @@
 shared vec4 shared_sums[kSubgroups > 1 ? kSubgroups * kRows * kRowQuads : 1];
 shared vec2 shared_stats[kSubgroups > 1 ? kSubgroups * kRows : 1];
 
-// Vector `quad` of what a subgroup has of a row; `stats` are its max and its sum of weights.
+// Takes quad `quad` of the subgroup's sum of a row; `stats` are its max and its sum of weights.
 void emit_quad(Work work, uint subgroup, uint row, uint quad, vec4 sum, vec2 stats) {
   if (kSubgroups == 1) {
     if (has_row(work, row)) write_quad(work, row, quad, sum, stats);
@@ -19,7 +19,7 @@ void emit_quad(Work work, uint subgroup, uint row, uint quad, vec4 sum, vec2 sta
   if (quad == 0) shared_stats[at] = stats;
 }
 
-// To be called by every invocation, after all vectors of the rows were left.
+// To be called by every invocation, after emit_quad() for all quads of the rows.
 void merge_subgroups(Work work) {
   if (kSubgroups == 1) return;
   barrier();

@@ -11,18 +11,18 @@ uint partial_quads() { return params.part_rows * (kQStride / 4); }
 
 shared vec4 shared_q[kFuseRope != 0 ? kRows * kRowQuads : 1];
 
-// Vector `quad` of a row's query.
+// Quad `quad` of a row's query.
 vec4 query_quad(Work work, uint row, uint quad) {
   if (kFuseRope != 0) return shared_q[min(row, kHeadsPerKvHead - 1) * kRowQuads + quad];
   return query_row(work, row).at[quad];
 }
 
-// A subgroup of the device a task: the heads of q, then the token's key and its value.
+// One subgroup per task: the heads of q, then the token's key and its value.
 const uint kKeyTask = kHeadsPerKvHead, kTasks = kHeadsPerKvHead + 2;
 const uint kTaskSubgroups = gl_WorkGroupSize.x / kSubgroupSize;
 const uint kSubgroupTasks = (kTasks + kTaskSubgroups - 1) / kTaskSubgroups;
 
-// A lane's quads of a head, kLaneQuads a step. Those from kHeadQuads on are not there.
+// The lane's quads of a head, kLaneQuads per step. Quads from kHeadQuads on do not exist.
 const uint kStepQuads = kSubgroupSize * kLaneQuads;
 const uint kSteps = (kHeadQuads + kStepQuads - 1) / kStepQuads;
 const uint kQuadsPerLane = kSteps * kLaneQuads;
@@ -30,15 +30,15 @@ uint lane_quad(uint i) {
   return i / kLaneQuads * kStepQuads + gl_SubgroupInvocationID * kLaneQuads + i % kLaneQuads;
 }
 
-// What they are rotated by, in every head.
+// Cosines and sines for the lane's quads, the same in every head.
 struct Rotation {
   vec4 cosines[kQuadsPerLane];
   vec4 sines[kQuadsPerLane];
 };
 
-uint token_row;  // where the token's key and value go in the cache
+uint token_row;  // the KV row of the token's key and value
 
-// All that need not wait for the projection.
+// Everything that does not depend on the projection.
 void begin_token(Work work, out Rotation rotation) {
   position = work.item.first_position;
   token_row = block_rows(work, position) + position % kBlockTokens;
@@ -58,7 +58,7 @@ uint64_t task_head(Work work, uint task) {
   return params.q + (segment + row * (is_key ? kKStride : kVStride) + first) * 4;
 }
 
-// They, and those they are rotated with where they have no pairs of their own.
+// The lane's quads of a head, and the quads they are rotated with unless a quad contains its own pairs.
 struct Quads {
   vec4 x[kQuadsPerLane];
   vec4 other[kQuadsPerLane];
@@ -109,9 +109,9 @@ void write_token(Quads quads, bool is_key) {
   }
 }
 
-// The place's queries into shared memory, its token's key and value into the cache.
+// Writes the item's queries to shared memory, and its token's key and value to the cache.
 void rope_token(Work work, Rotation rotation) {
-  Quads heads[kSubgroupTasks];  // all on their way before the first is used
+  Quads heads[kSubgroupTasks];  // all in flight before the first is used
   [[unroll]] for (uint t = 0; t < kSubgroupTasks; ++t)
     load_quads(task_head(work, min(gl_SubgroupID + t * kTaskSubgroups, kTasks - 1)), heads[t]);
   [[unroll]] for (uint t = 0; t < kSubgroupTasks; ++t) {

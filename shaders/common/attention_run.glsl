@@ -10,18 +10,17 @@ const uint kLaneChunkQuads = kLaneChunks * kChunkQuads;
 const uint kStreams = kSubgroupSize / kStreamLanes;  // of a subgroup
 const uint kStep = kSubgroups * kStreams * kRun;  // keys from a stream's run to its next
 
-// A stream's run: where it begins, its keys and values. Keys outside the item repeat one inside it,
-// and are masked.
+// A stream's run: its first key, its keys and values. Loads of keys outside the item are clamped into
+// it, and their scores masked.
 struct Run {
   uint first;
   KvChunk keys[kRun * kLaneChunks];
   KvChunk values[kRun * kLaneChunks];
 };
 
-uint next_kv_row;  // of the block that the run to be loaded next is in
+uint next_kv_row;  // the first KV row of the block that holds the next run to load
 
-// Lanes past the end of a row repeat its last chunk, which is in the cache; their queries are zero
-// and their sums are dropped.
+// Lanes past the end of a row load its last chunk again; their queries are zero and their sums dropped.
 uint lane_chunk(uint c) { return gl_SubgroupInvocationID % kStreamLanes + c * kStreamLanes; }
 
 void load_key(inout Run run, uint k, uint kv_row) {
@@ -47,8 +46,8 @@ void load_run(Work work, uint first, out Run run) {
   next_kv_row = block_rows(work, min(first + kStep, last_key));
 }
 
-// Runs begin at multiples of kRun, so that a run has one block. The first of the subgroup's: its streams
-// go on as long as their first has a run.
+// The first key of the subgroup's first stream; all its streams continue while that one has keys. Runs
+// begin at multiples of kRun, so that a run is in one block.
 uint run_base(Work work) {
   return work.item.key_begin / kRun * kRun + gl_SubgroupID * kStreams * kRun;
 }

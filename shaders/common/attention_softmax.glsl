@@ -5,20 +5,20 @@
 #ifndef HEARTH_ATTENTION_SOFTMAX_GLSL
 #define HEARTH_ATTENTION_SOFTMAX_GLSL
 
-// The lane's slices of the queries, and the keys each row may see.
+// The lane's part of the queries, and the keys [x, y) that each row sees.
 struct Rows {
   vec4 q[kRows * kLaneChunkQuads];
   uvec2 visible[kRows];
 };
 
-// A stream's softmax so far: the lane's slices of the sums of values, weighted by 2^(score - max).
+// A stream's softmax so far: the lane's part of the sums of values, weighted by 2^(score - max).
 struct Softmax {
   vec4 sums[kRows * kLaneChunkQuads];
   float max_score[kRows];
   float weight_sum[kRows];
 };
 
-// Takes the keys and values of a run into account.
+// Adds the keys and values of a run to the softmax.
 void process_run(Run run, Rows rows, inout Softmax soft) {
   float score[kRun * kRows];
   [[unroll]] for (uint i = 0; i < kRun * kRows; ++i) score[i] = 0.0;
@@ -82,7 +82,7 @@ void begin_softmax(out Softmax soft) {
   }
 }
 
-// The streams of a subgroup become one.
+// Merges the streams of a subgroup.
 void merge_streams(inout Softmax soft) {
   [[unroll]] for (uint offset = kStreamLanes; offset < kSubgroupSize; offset *= 2) {
     [[unroll]] for (uint r = 0; r < kRows; ++r) {

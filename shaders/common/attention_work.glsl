@@ -8,7 +8,7 @@
 #define HEARTH_ATTENTION_WORK_GLSL
 #include "common/row_form.glsl"
 
-const uint kHeadsPerKvHead = kHeads / kKvHeads;  // heads that share a KV head
+const uint kHeadsPerKvHead = kHeads / kKvHeads;  // query heads
 const uint kRowQuads = kHeadSize / 4;
 
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Items {
@@ -18,16 +18,16 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Ite
 struct Work {
   AttentionItem item;
   uint64_t block_table;
-  uint workgroup;  // of the item, which has as many as the dispatch is high
+  uint workgroup;  // index within the item, which has gl_NumWorkGroups.y
   uint kv_head;
   uint first_row;  // of this workgroup, in the tile
-  uint rows;       // of the tile; 0: there is nothing to do
+  uint rows;       // of the tile; 0: nothing to do
 };
 
 Work find_work() {
   Work work;
-  // Groups start in the order of their numbers, and the longest items come first in the list: all
-  // heads of an item before the next one, so that the last groups to start are short.
+  // Workgroups start in the order of their numbers, and the longest items come first in the list. So all
+  // heads of an item come before the next item, and the last workgroups to start are short.
   const uint number = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
   work.item = Items(params.items).at[number / gl_NumWorkGroups.y];
   work.block_table = params.block_tables + uint64_t(work.item.block_table) * 4;
@@ -46,7 +46,7 @@ uint row_head(Work work, uint row) {
   return work.kv_head * kHeadsPerKvHead + (work.first_row + row) % kHeadsPerKvHead;
 }
 
-// The row's query. Rows past the last repeat it, so that loads stay inside.
+// The row's query. Rows past the last read the last one again, so that loads stay in bounds.
 F32x4 query_row(Work work, uint row) {
   const uint last = work.rows - 1 - work.first_row;
   const uint at = (work.item.first_row + row_token(work, min(row, last))) * kHeads +
@@ -61,7 +61,7 @@ uvec2 row_keys(Work work, uint row) {
   return uvec2(max(begin, work.item.key_begin), min(end, work.item.key_end));
 }
 
-// The key, or where it is outside the item the nearest one inside: loads stay there, and are masked.
+// `key` clamped into the item, so that loads stay in bounds. The scores of keys outside are masked.
 uint inside(Work work, uint key) {
   return clamp(key, work.item.key_begin, work.item.key_end - 1);
 }
@@ -80,14 +80,14 @@ void write_result(Work work, uint row, uint quad, vec4 value) {
     write_halves(params.result, at * kRowQuads + quad, value);
 }
 
-// What a split of the place's tile leaves of a row: its sum, and after it max and sum of weights.
+// The partial result of a row and a split: the sum, followed by max and sum of weights.
 F32x4 partial_row(Work work, uint split, uint row) {
   const uint slot = work.item.partial + split * work.item.tokens + row_token(work, row);
   const uint at = slot * kHeads + row_head(work, row);
   return F32x4(params.counts + params.partials + uint64_t(at) * ((kRowQuads + 1) * 16));
 }
 
-// Vector `quad` of a row's sum: the result, or this split's part of it. `stats` are the max and
+// Writes quad `quad` of a row's sum: the result, or this split's partial result. `stats` are the max and
 // the sum of weights. REQUIRES: has_row().
 void write_quad(Work work, uint row, uint quad, vec4 sum, vec2 stats) {
   if (work.item.splits == 1) {
