@@ -49,7 +49,7 @@ layout(constant_id = 7) const uint kSubgroupOutputs = 32;
 layout(constant_id = 8) const uint kFragmentRows = 16;  // M of a fragment
 layout(constant_id = 9) const uint kFragmentOutputs = 16;
 layout(constant_id = 10) const uint kFragmentInputs = 16;
-layout(constant_id = 11) const uint kSubgroups = 4;  // in a group
+layout(constant_id = 11) const uint kSubgroups = 4;  // per workgroup
 layout(constant_id = 12) const uint kAhead = 1;
 layout(constant_id = 13) const uint kUnroll = 1;  // fragments along k whose loads may overlap
 layout(constant_id = 14) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1, an
@@ -58,8 +58,8 @@ layout(constant_id = 15) const uint kHalfResults = 0;   // 1: y is f16; only wit
 layout(constant_id = 16) const uint kUnrolledSteps = 0;
 layout(constant_id = 17) const uint kTailSplits = 1;
 
-// Shared memory is counted in 16 bytes. Rows have one more than they need, so that rows below each
-// other lie in different banks.
+// Shared memory is counted in vecs of 16 bytes. Rows are padded by one vec, so that neighbouring rows
+// are in different banks.
 const uint kRowVecs = kTileInputs / kVecHalves;
 const uint kStride = kRowVecs + 1;
 const uint kXVecs = kTileRows * kStride;
@@ -70,26 +70,27 @@ const uint kFragmentsDown = kSubgroupRows / kFragmentRows;
 const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
 const uint kStagingFragments = 1;
 #include "common/coopmat_staging.glsl"
-// Operands: x [kTileRows, kTileInputs], then weights [kTileOutputs, kTileInputs]. In the end slots, for
-// results on their way out, or a row of fragments of sums a subgroup where gates and ups meet.
-const uint kAcrossFragments = kFragmentsAcross % 2 == 0 ? 1 : kFragmentsAcross;  // of a subgroup
+// Operands: x [kTileRows, kTileInputs], then weights [kTileOutputs, kTileInputs]. At the end of the
+// kernel the same memory stages results on their way out: one fragment per subgroup, or a row of
+// fragments of sums per subgroup if gates and their ups are in different subgroups.
+const uint kAcrossFragments = kFragmentsAcross % 2 == 0 ? 1 : kFragmentsAcross;  // per subgroup
 const uint kOutFragments = kGate == kGateNone ? 1 : kAcrossFragments;
 const uint kSumVecs = kSubgroups * kOutFragments * kStagingVecs;
 shared uvec4 tiles[kOperandVecs > kSumVecs ? kOperandVecs : kSumVecs];
 
-const uint kSubgroupSize = gl_WorkGroupSize.x / kSubgroups;  // of a subgroup
+const uint kSubgroupSize = gl_WorkGroupSize.x / kSubgroups;
 const uint kSums = kFragmentsDown * kFragmentsAcross;
 const uint kSlices = kTileInputs / kFragmentInputs;
 #define Fragment \
   coopmat<float, gl_ScopeSubgroup, kFragmentRows, kFragmentOutputs, gl_MatrixUseAccumulator>
 #define FragmentX \
   coopmat<float16_t, gl_ScopeSubgroup, kFragmentRows, kFragmentInputs, gl_MatrixUseA>
-// Weights are [outputs, k]: as a K x N matrix their columns lie one after the other.
+// Weights are [outputs, k]: as a K x N matrix they are column-major.
 #define FragmentW \
   coopmat<float16_t, gl_ScopeSubgroup, kFragmentInputs, kFragmentOutputs, gl_MatrixUseB>
 
-// How the lanes share a step's loads out: each takes the same number of units of weights and of vecs
-// of x, neighbouring lanes neighbouring ones.
+// How a step's loads are distributed: every lane loads the same number of chunks of weights and of vecs
+// of x, and neighbouring lanes load neighbouring ones.
 const uint kRowChunks = kTileInputs / kChunkWeights;
 const uint kTileChunks = kTileOutputs * kRowChunks;
 const uint kWeightLoads = (kTileChunks + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
@@ -105,11 +106,11 @@ bool is_below(uint index, uint count) {
 
 #include "common/coopmat_tile.glsl"
 
-// What the loads of this group need to know.
+// Where this workgroup's operands come from.
 struct Source {
   Planes planes;
   uint first_row, first_output;
-  // With kUnrolledSteps: where each load of this lane begins, in units and vecs.
+  // With kUnrolledSteps: where each of this lane's loads begins, in chunks and vecs.
   uint chunks[kWeightLoads], vecs[kXLoads];
 };
 
@@ -134,8 +135,8 @@ void find_starts(inout Source source) {
   }
 }
 
-// Measured on an H200: loads that the compiler knows not to meet stores of this kernel are the
-// faster ones between the decoding of weights and in rounds, plain ones elsewhere.
+// `restrict` loads (FreshX) are faster between the decoding of weights and in unrolled steps, plain ones
+// elsewhere (measured on an H200).
 uvec4 load_x(uint index) {
   if (kUnrolledSteps != 0) return FreshX(params.x).at[index];
 #ifdef FORMAT_IS_FLOAT
@@ -145,7 +146,7 @@ uvec4 load_x(uint index) {
 #endif
 }
 
-// Loads past the end of anything repeat its last element; where k ends, keep() puts zeros for x.
+// Loads past an end are clamped to the last element; past the end of k, stage_x() writes zeros.
 void fetch_weights(inout RawChunk chunks[kWeightBuffers], uint buffer_index, Source source, uint k) {
   [[unroll]] for (uint i = 0; i < kWeightLoads; ++i)
     chunks[buffer_index * kWeightLoads + i] = load_raw_chunk(source.planes, chunk_index(source, i, k));
@@ -229,7 +230,7 @@ void multiply_slice(inout Fragment sums[kSums], FragmentX x[kFragmentsDown],
           coopMatMulAdd(x[i], w[j], sums[i * kFragmentsAcross + j]);
 }
 
-// The first step's operands are on their way.
+// REQUIRES: the first step's operands are in flight.
 void multiply_unrolled(inout Fragment sums[kSums], inout RawChunk chunks[kWeightBuffers],
                      inout uvec4 xs[kXBuffers], Source source, uint begin, uint steps) {
   const uint last = begin + (steps - 1) * kTileInputs;
@@ -253,14 +254,14 @@ void multiply_unrolled(inout Fragment sums[kSums], inout RawChunk chunks[kWeight
           multiply_slice(sums, odd_x, odd_w);
         }
       }
-      barrier();  // every subgroup has its fragments
+      barrier();  // every subgroup has loaded its fragments
       const uint buffer_index = (r + 1) % kAhead;
       stage_weights(chunks, buffer_index, source, k + kTileInputs);
       stage_x(xs, 0, k + kTileInputs);
       fetch_weights(chunks, buffer_index, source, min(k + (kAhead + 1) * kTileInputs, last));
       fetch_x(xs, 0, source, min(k + 2 * kTileInputs, last));
       barrier();
-      // After the last step this loads what nobody multiplies.
+      // After the last step this loads fragments that are not used.
       load_slice(even_x, even_w, 0);
       multiply_slice(sums, odd_x, odd_w);
     }
@@ -277,7 +278,7 @@ void main() {
   source.first_output = work.output_tile * kTileOutputs;
   if (kUnrolledSteps != 0) find_starts(source);
 
-  // This group's part of k, in whole steps, or rounds of them.
+  // This workgroup's part of k, in whole steps, or whole groups of unrolled steps.
   const uint stretch = max(kUnrolledSteps, 1) * kTileInputs;
   const uint stretches = (params.inputs + stretch - 1) / stretch;
   const uint begin = stretches * work.split / work.splits * stretch;
@@ -290,7 +291,7 @@ void main() {
   Fragment sums[kSums];
   [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
 
-  // Weights are on their way before this kernel waits for x.
+  // Weights are in flight before this kernel waits for x.
   [[unroll]] for (uint a = 0; a < kAhead; ++a)
     fetch_weights(chunks, a, source, min(begin + a * kTileInputs, last));
   chain_wait_fresh();
@@ -302,10 +303,10 @@ void main() {
       const uint step = first + a;
       if (step >= steps) break;
       const uint k = begin + step * kTileInputs;
-      barrier();  // the last step's operands may still be read
+      barrier();  // the previous step's operands may still be read
       stage_weights(chunks, a, source, k);
       stage_x(xs, a, k);
-      // Only now, not before the barrier: measured, loads before it hold it up.
+      // Fetch only after the barrier: measured, loads issued before it delay it.
       barrier();
       const uint next = min(k + kAhead * kTileInputs, last);
       fetch_weights(chunks, a, source, next);

@@ -24,7 +24,7 @@ layout(constant_id = 3) const uint kTileOutputs = 64;
 layout(constant_id = 4) const uint kTileInputs = 32;  // a multiple of 32
 layout(constant_id = 5) const uint kSplits = 1;
 
-// In vec4; the padding keeps neighbouring rows in different banks.
+// In quads; the padding keeps neighbouring rows in different banks.
 const uint kTileStride = kTileInputs / 4 + 2;
 
 layout(constant_id = 6) const uint kLaneRows = 4;
@@ -43,7 +43,7 @@ void store_sum(uint row, uint n, float value) {
   }
 }
 
-// Lanes of a group form a grid: outputs fastest.
+// The lanes of a workgroup form a grid, outputs fastest.
 const uint kLanesAcross = kTileOutputs / kLaneOutputs;
 
 const uint kSums = kLaneRows * kLaneOutputs;
@@ -79,18 +79,17 @@ void store_sums(Sums, uint first_row, uint first_output) {
                 sums[r * kLaneOutputs + o]);
 }
 
-// How the lanes share a tile's loads out: each takes the same number of chunks of weights and of vec4
-// of x, neighbouring lanes neighbouring ones.
+// How a tile's loads are distributed: every lane loads the same number of chunks of weights and of quads
+// of x, and neighbouring lanes load neighbouring ones.
 const uint kRowChunks = kTileInputs / kChunkWeights;
 const uint kWeightLoads = (kTileOutputs * kRowChunks + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
 const uint kRowQuads = kTileInputs / 4;
 const uint kXLoads = (kTileRows * kRowQuads + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
 
-// Operands on their way from memory to the tiles.
+// Operands in flight from memory to the tiles.
 #define Fetched Chunk weights[kWeightLoads], inout vec4 xs[kXLoads]
 
-// Loads past the end of anything repeat its last element; past the end of k their place is taken by
-// zeros in stage().
+// Loads past an end are clamped to the last element; past the end of k, stage() writes zeros.
 void fetch(inout Fetched, Planes planes, uint first_row, uint first_output, uint k) {
   const uint chunks = params.inputs / kChunkWeights;
   [[unroll]] for (uint i = 0; i < kWeightLoads; ++i) {
@@ -132,7 +131,7 @@ void main() {
   const uint first_output = gl_WorkGroupID.y * kTileOutputs;
   const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
 
-  // This group's part of k, in whole steps.
+  // This workgroup's part of k, in whole steps.
   const uint steps = (params.inputs + kTileInputs - 1) / kTileInputs;
   const uint share = (steps + kSplits - 1) / kSplits;
   const uint begin = gl_WorkGroupID.z * share * kTileInputs;

@@ -17,16 +17,16 @@
 #include "common/matmul_output.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 2) const uint kRows = 1;     // of x that a subgroup takes, 1 to 8
-layout(constant_id = 3) const uint kOutputs = 2;  // a subgroup
+layout(constant_id = 2) const uint kRows = 1;     // rows of x per subgroup, 1 to 8
+layout(constant_id = 3) const uint kOutputs = 2;  // per subgroup
 layout(constant_id = 4) const uint kAhead = 4;    // steps along k whose loads are issued together
 layout(constant_id = 5) const uint kGate = kGateNone;
 
-// Of a subgroup's outputs the first half are gates and the second their ups, where there are gates.
+// With gates, the first half of a subgroup's outputs are gates and the second half their ups.
 const uint kResults = kGate == kGateNone ? kOutputs : kOutputs / 2;
 const uint kChunkQuads = kChunkWeights / 4;
 
-// Where the rows of weights and of x begin that this subgroup works on, in chunks.
+// Where this subgroup's rows of weights and of x begin, in chunks.
 struct Rows {
   uint w[kOutputs];
   uint x[kRows];
@@ -57,7 +57,7 @@ void main() {
 
   const uint chunks = params.inputs / kChunkWeights;  // in a row
   const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
-  // Outputs and rows past the last one repeat it: loads stay inside, the sums are dropped.
+  // Outputs and rows past the last are clamped to it: loads stay in bounds, the sums are dropped.
   Rows rows;
   [[unroll]] for (uint o = 0; o < kOutputs; ++o)
     rows.w[o] = (min(first + o % kResults, results - 1) + o / kResults * results) * chunks;
@@ -67,13 +67,13 @@ void main() {
   float sum[kSums];
   [[unroll]] for (uint i = 0; i < kSums; ++i) sum[i] = 0.0;
 
-  // The first weights are on their way before this kernel waits for x.
+  // The first weights are in flight before this kernel waits for x.
   const uint stride = kAhead * gl_SubgroupSize, reach = (kAhead - 1) * gl_SubgroupSize;
   uint chunk = gl_SubgroupInvocationID;
   Chunk w[kStepChunks];
   if (chunk + reach < chunks) load_step(w, planes, rows, chunk);
   chain_wait();
-  // What the results end with, of which lane o has the one of output o: it is there when they are.
+  // The residuals are loaded early so that they arrive before the sums are done; lane o has output o's.
   const uint own_output = first + gl_SubgroupInvocationID;
   float residuals[kRows];
   [[unroll]] for (uint r = 0; r < kRows; ++r)

@@ -21,12 +21,12 @@
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint kRows = 1;    // of x
-layout(constant_id = 4) const uint kPieces = 1;  // of a lane
+layout(constant_id = 4) const uint kPieces = 1;  // per lane
 #include "common/team.glsl"
 
-// A quad of x as it is split: with kNorm times the norm's weights, and what the norm multiplies by is
-// left to the sums.
-float row_squares = 0.0;  // of the quads that this lane has loaded
+// The quad of x that is quantized. With kNorm it is multiplied by the norm's weights; the norm's scale
+// is applied to the sums.
+float row_squares = 0.0;  // over the quads that this lane has loaded
 vec4 x_quad(uint64_t x, uint quad) {
   vec4 values = FreshF32x4(x).at[quad];
   if (kNorm != 0) {
@@ -56,8 +56,8 @@ float dot_piece(Piece w, QuantizedPiece x) {
 
 const uint kRoundPieces = kOutputs * kPieces;
 
-// Piece `place` of output o of a round. Pieces past the last one repeat it, so that loads stay inside: to
-// them x is 0.
+// Piece `place` of a round's output o. Pieces past the end of a row are clamped to the last, so that
+// loads stay in bounds; x is 0 for them.
 uint weight_piece(uint first, uint o, uint place) {
   const uint pieces = params.inputs / kPieceWeights;
   const uint n = first + o % kResults + o / kResults * result_count();
@@ -79,7 +79,7 @@ void multiply_round(RawPiece w[kRoundPieces], QuantizedPiece x[kXPieces], uint r
     [[unroll]] for (uint r = 0; r < kRows; ++r) sums[o * kRows + r] = 0.0;
     [[unroll]] for (uint i = 0; i < kPieces; ++i) {
       const uint place = lane + i * kTeamLanes;
-      // Where blocks have several pieces, one's place in its block is the same in every row.
+      // If blocks have several pieces, a piece's position in its block is the same in every row.
       const uint index = kBlockWeights > kPieceWeights ? place : weight_piece(first, o, place);
       const Piece piece = decode_piece(w[o * kPieces + i], index);
       [[unroll]] for (uint r = 0; r < kRows; ++r)
@@ -92,7 +92,7 @@ void multiply_round(RawPiece w[kRoundPieces], QuantizedPiece x[kXPieces], uint r
 void main() {
   const uint team_lane = workgroup_lane() % kTeamLanes;
   const uint first_row = gl_WorkGroupID.y * kRows;
-  const uint pieces = params.inputs / kPieceWeights;  // in a row
+  const uint pieces = params.inputs / kPieceWeights;  // per row
   const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
 
   RawPiece w[kRoundPieces];
@@ -116,7 +116,7 @@ void main() {
   }
 
   if (kNorm != 0) stage_squares(row_squares);
-  barrier();  // they, and sums
+  barrier();  // squares and sums are in shared memory
   store_results(kNorm != 0 ? norm_scale(kSubgroups) : 1.0, residuals, first_row);
   results_done();
 }

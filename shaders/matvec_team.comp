@@ -27,9 +27,9 @@ const uint kChunks = (kRowChunks + kTeamLanes - 1) / kTeamLanes;
 const uint kRoundChunks = kOutputs * kChunks;
 const uint kChunkQuads = kChunkWeights / 4, kXQuads = kChunks * kChunkQuads;
 
-// Where a lane's weights of a round begin, for the first result and for its up. What else it has is
-// multiples of a row or of kTeamLanes chunks offset on: as inputs are a constant, so is that, and loads
-// take no instructions to find their addresses.
+// Where a lane's weights of a round begin, for the first result and for its up. Its other weights are
+// multiples of a row, or of kTeamLanes chunks, further on. Because kInputs is a constant, so are these
+// offsets, and loads need no instructions to compute their addresses.
 struct WeightAddresses {
   uint64_t result, up;
 };
@@ -41,8 +41,8 @@ WeightAddresses weight_addresses(uint first, uint chunk) {
   return addresses;
 }
 
-// The lane's c-th chunk of output o; `chunk` is its first. Those past the end of a row repeat the last, so
-// that loads stay inside; to them x is 0.
+// The lane's c-th chunk of output o; `chunk` is its first. Chunks past the end of a row are clamped to
+// the last, so that loads stay in bounds; x is 0 for them.
 Chunk weight_at(WeightAddresses addresses, uint o, uint c, uint chunk) {
   uint offset = c * kTeamLanes;
   if ((c + 1) * kTeamLanes > kRowChunks) offset = min(chunk + offset, kRowChunks - 1) - chunk;
@@ -106,7 +106,7 @@ void main() {
   }
   stage_sums(sums, kRounds - 1);
 
-  barrier();  // sums, and squares
+  barrier();  // sums and squares are in shared memory
   store_results(kNorm != 0 ? norm_scale(kTeamSubgroups) : 1.0, residuals, 0);
   results_done();
 }

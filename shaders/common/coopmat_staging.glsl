@@ -6,7 +6,7 @@
 
 const uint kStagingRowQuads = kStagingFragments * kFragmentOutputs / 4;
 const uint kStagingResults = kFragmentRows * kStagingRowQuads;
-// From row to row: with two to spare, eight rows of a fragment meet in no bank.
+// From row to row: the padding of two vecs keeps eight rows of a fragment in different banks.
 const uint kStagingStride = kStagingRowQuads + (kStagingFragments > 1 ? 2 : 0);
 const uint kStagingVecs = kFragmentRows * kStagingStride;
 

@@ -13,7 +13,8 @@ layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonl
   uvec2 at[];
 };
 
-// `first` is where the tile begins, in floats. Fragments from column `end` of the tile on are dropped.
+// Stores partial sums. `first` is where the tile begins, in floats. Fragments from column `end` of the
+// tile on are dropped.
 void store_partials(Fragment sums[kSums], uint64_t to, uint first, uint stride, uint end) {
   F32x4 parts = F32x4(to);
   [[unroll]] for (uint f = 0; f < kSums; ++f) {
@@ -27,7 +28,7 @@ void store_partials(Fragment sums[kSums], uint64_t to, uint first, uint stride, 
   }
 }
 
-// Four neighbouring results of gates from n on.
+// Stores four neighbouring gated results from n on.
 void store_gated_quad(uint row, uint n, vec4 value) {
   const uint results = params.outputs / 2;
   if (row >= params.rows || n >= results) return;
@@ -40,7 +41,7 @@ void store_gated_quad(uint row, uint n, vec4 value) {
   }
 }
 
-// Where this subgroup's slot has four neighbouring results of a row.
+// Where this subgroup's staging area has four neighbouring results of a row.
 uint staging_at(uint row, uint quad) { return subgroup_id() * kStagingVecs + row * kStagingStride + quad; }
 
 void stage_fragment(Fragment results, uint fragment) {
@@ -48,8 +49,8 @@ void stage_fragment(Fragment results, uint fragment) {
                gl_CooperativeMatrixLayoutRowMajor);
 }
 
-// A gate and its up are the same element of neighbouring fragments, which hold theirs alike: a lane has
-// both. Results go out through the subgroup's slot.
+// A gate and its up are the same element of neighbouring fragments, which have the same layout, so one
+// lane holds both. Results go out through the subgroup's staging area.
 void store_gated(Fragment sums[kSums], uint first_row, uint first_output) {
   const uint row = first_row + subgroup_id() / kSubgroupsAcross * kSubgroupRows;
   const uint column = (first_output + subgroup_id() % kSubgroupsAcross * kSubgroupOutputs) / 2;
@@ -72,14 +73,14 @@ void store_gated(Fragment sums[kSums], uint first_row, uint first_output) {
   }
 }
 
-// The same where subgroups have an odd number of fragments across, so that some gates are another's
-// than their ups: they meet in shared memory, a row of fragments at a time.
+// The same if subgroups have an odd number of fragments across, so that some gates are in another
+// subgroup than their ups: all fragments go through shared memory, one row of fragments at a time.
 void store_gated_across(Fragment sums[kSums], uint first_row, uint first_output) {
   const uint row_quads = kFragmentOutputs / 4;
-  const uint row_pairs = kSubgroupsAcross * kFragmentsAcross / 2;  // in a row of subgroups
+  const uint row_pairs = kSubgroupsAcross * kFragmentsAcross / 2;  // per row of subgroups
   const uint pair_quads = kSubgroups * kFragmentsAcross / 2 * kFragmentQuads;
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
-    barrier();  // what lay there may still be read
+    barrier();  // what was there may still be read
     [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
       coopMatStore(sums[i * kFragmentsAcross + j], tiles,
                    (subgroup_id() * kFragmentsAcross + j) * kFragmentQuads, row_quads,
@@ -100,11 +101,11 @@ void store_gated_across(Fragment sums[kSums], uint first_row, uint first_output)
 void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
   const uint row = first_row + subgroup_id() / kSubgroupsAcross * kSubgroupRows;
   const uint column = first_output + subgroup_id() % kSubgroupsAcross * kSubgroupOutputs;
-  const uint stagings = kFragmentsAcross / kStagingFragments;  // that a row of fragments fills
+  const uint stagings = kFragmentsAcross / kStagingFragments;  // per row of fragments
   const uint lane_quads = (kStagingResults + kSubgroupSize - 1) / kSubgroupSize;
   barrier();  // the operands may still be read
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
-    // The residuals of a row of fragments come together, so that they are waited for once.
+    // The residuals of a whole row of fragments are loaded together, so that they are waited for once.
     vec4 residuals[stagings * lane_quads];
     [[unroll]] for (uint at = 0; at < stagings * lane_quads; ++at) {
       const uint j = at / lane_quads * kStagingFragments, v = lane_id() + at % lane_quads * kSubgroupSize;
@@ -129,7 +130,7 @@ void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
   }
 }
 
-// A shared tile's sums, four neighbouring ones: those of its groups added up in the order of k.
+// Four neighbouring sums of a tail tile: the partial sums of its workgroups, added in the order of k.
 vec4 add_partials(uint first, uint quad) {
   F32x4 parts = F32x4(params.shared_parts);
   vec4 sum = vec4(0.0);
@@ -138,7 +139,8 @@ vec4 add_partials(uint first, uint quad) {
   return sum;
 }
 
-// Leaves this group's part of a shared tile to the last of its groups, which makes results of all.
+// Stores this workgroup's partial sums of a tail tile; the last of the tile's workgroups adds them up
+// and stores the results.
 void store_tail_split(Fragment sums[kSums], Work work, uint first_row, uint first_output) {
   const uint tile_quads = kTileRows * kTileOutputs / 4;
   const uint first = work.tail_tile * kTailSplits * tile_quads;
@@ -146,15 +148,15 @@ void store_tail_split(Fragment sums[kSums], Work work, uint first_row, uint firs
               kTileOutputs);
   if (!is_last_workgroup(params.counts, work.tail_tile, kTailSplits)) return;
   const bool gated = kGate != kGateNone;
-  const uint fragment_quads = kFragmentOutputs / 4;  // in a row
+  const uint fragment_quads = kFragmentOutputs / 4;  // per row
   const uint row_quads = kTileOutputs / (gated ? 8 : 4), quads = kTileRows * row_quads;
-  const uint kAtOnce = 4;  // results whose loads are under way together
+  const uint kAtOnce = 4;  // results whose loads are in flight together
   for (uint base = gl_LocalInvocationIndex; base < quads; base += kAtOnce * gl_WorkGroupSize.x) {
-    vec4 values[kAtOnce], others[kAtOnce];  // and ups or residuals
+    vec4 values[kAtOnce], others[kAtOnce];  // others: ups or residuals
     [[unroll]] for (uint i = 0; i < kAtOnce; ++i) {
       const uint at = min(base + i * gl_WorkGroupSize.x, quads - 1);
       const uint row = at / row_quads, column = at % row_quads;
-      // Gates are in every other fragment, their ups in the one after it.
+      // Every other fragment holds gates, and the one after it their ups.
       const uint quad = gated ? row * row_quads * 2 + column + column / fragment_quads * fragment_quads
                              : at;
       values[i] = add_partials(first, quad);

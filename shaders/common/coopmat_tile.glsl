@@ -13,11 +13,11 @@ void subgroup_shared_barrier() {
 }
 #endif
 
-// What a group is to do: one of `splits` shares of the k of a tile.
+// What a workgroup computes: part number `split` of `splits` along k, of one tile.
 struct Work {
   uint row_tile, output_tile;
   uint split, splits;
-  uint tail_tile;  // where kTailSplits > 1 and splits is
+  uint tail_tile;  // index among the tail tiles; if kTailSplits > 1 and splits > 1
 };
 
 Work find_work() {
@@ -33,8 +33,8 @@ Work find_work() {
   return work;
 }
 
-// The row of the matrix that is column `column` of the tile from `first_output` on. With gates every
-// other fragment has gates, and the one after it their ups.
+// The row of the matrix that is column `column` of the tile at `first_output`. With gates, every other
+// fragment holds gates, and the one after it their ups.
 uint weight_row(uint first_output, uint column) {
   if (kGate == kGateNone) return min(first_output + column, params.outputs - 1);
   const uint results = params.outputs / 2, block = column / kFragmentOutputs;
@@ -42,7 +42,7 @@ uint weight_row(uint first_output, uint column) {
   return min(n, results - 1) + block % 2 * results;
 }
 
-// Of x, for loads that meet no stores of the kernel.
+// A view of x for loads that never alias this kernel's stores.
 layout(buffer_reference, std430, buffer_reference_align = 16) queuefamilycoherent restrict readonly buffer
     FreshX {
   uvec4 at[];

@@ -8,12 +8,13 @@ layout(constant_id = 3) const uint kTileOutputs = 128;
 layout(constant_id = 4) const uint kBuffers = 1;  // blocks of x in shared memory, 1 or 2
 layout(constant_id = 5) const uint kSplits = 1;
 layout(constant_id = 6) const uint kSubgroupOutputs = 32;
-layout(constant_id = 7) const uint kSubgroups = 4;  // in a group
+layout(constant_id = 7) const uint kSubgroups = 4;  // per workgroup
 layout(constant_id = 8) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1, an even
                                                        // number of fragments across
 layout(constant_id = 9) const uint kHalfResults = 0;   // 1: y is f16; only with gates
 
-// As coopmat_store.glsl names them: a tile is one row of subgroups, and no tile is shared.
+// The names that coopmat_store.glsl expects: a tile is one row of subgroups, and there are no tail
+// splits.
 const uint kTailSplits = 1;
 const uint kSubgroupRows = kTileRows;
 const uint kSubgroupsAcross = kSubgroups;
@@ -21,17 +22,18 @@ const uint kFragmentsDown = kTileRows / kFragmentRows;
 const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
 const uint kSums = kFragmentsDown * kFragmentsAcross;
 
-// Four lanes share a block of a row out, kLaneVecs of 16 bytes each as halves, or a piece: vec by vec
-// in turn where weights are halves, so that neighbours read neighbouring bytes, else piece by piece.
+// Four lanes load a block of a row of weights, each kLaneVecs vecs (as halves): lanes take turns, vec by
+// vec, if weights are halves, so that neighbouring lanes read neighbouring bytes; otherwise each lane
+// takes whole pieces.
 const uint kLaneVecs = 4;
 const uint kBlock = 4 * kLaneVecs * kVecHalves;  // inputs
 const bool kInterleaved = kChunkWeights == kVecHalves;
-const uint kOutputChunks = kLaneVecs / kChunkVecs;  // of weights, for each output
+const uint kOutputChunks = kLaneVecs / kChunkVecs;  // of weights, per output
 const uint kLaneChunks = kFragmentsAcross * kOutputChunks;
 const uint kWeightVecs = kFragmentsAcross * kLaneVecs;
 
-// Shared memory is counted in 16 bytes: the words of a lane and a fragment. A block of x is
-// [rows / 16, fragments along k, lanes]. In the end slots, for results on their way out.
+// Shared memory is counted in vecs of 16 bytes: a lane's four words of a fragment. A block of x is [rows
+// / 16, fragments along k, lanes]. At the end of the kernel the same memory stages results.
 const uint kFragmentsAlong = 2 * kLaneVecs;
 const uint kXVecs = kFragmentsDown * kFragmentsAlong * kSubgroupSize;
 const uint kStagingFragments = 1;
@@ -39,22 +41,23 @@ const uint kStagingFragments = 1;
 const uint kAllStagingVecs = kSubgroups * kStagingVecs;
 shared uvec4 tiles[kBuffers * kXVecs > kAllStagingVecs ? kBuffers * kXVecs : kAllStagingVecs];
 
-// An invocation brings vecs of x in pairs, of rows eight apart.
+// An invocation loads vecs of x in pairs, from rows 8 apart.
 const uint kXPairs = kXVecs / 2;
 const uint kXPairLoads = (kXPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
 const uint kXLoads = 2 * kXPairLoads;
 
 #include "common/coopmat_tile.glsl"
 
-// Which vecs the pair is of: x = the first row, y = of the four lanes, z = of that lane's vecs.
-// Neighbours differ in the lane, then in the row: their words lie side by side in shared memory.
+// The vecs of a pair: x = the first row, y = which of the four lanes, z = which of that lane's vecs.
+// Neighbouring pairs differ in the lane, then in the row, so that their words are adjacent in shared
+// memory.
 uvec3 x_pair_at(uint pair) {
   const uint vec = pair / 8 % kLaneVecs;
-  const uint row = pair / (8 * kLaneVecs) * 2 + pair / 4 % 2;  // not counting those eight further on
+  const uint row = pair / (8 * kLaneVecs) * 2 + pair / 4 % 2;  // without the rows 8 further on
   return uvec3(row / 8 * 16 + row % 8, pair % 4, vec);
 }
 
-// Where this invocation's loads begin, in units and vecs.
+// Where this invocation's loads begin, in chunks and vecs.
 struct Source {
   Planes planes;
   uint chunks[kFragmentsAcross], vecs[kXLoads];
@@ -142,12 +145,12 @@ void main() {
   uvec4 xs[kXLoads];
   Fragment sums[kSums];
   [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
-  fetch_weights(chunks, source, begin);  // on their way before this kernel waits for x
+  fetch_weights(chunks, source, begin);  // in flight before this kernel waits for x
   chain_wait_fresh();
   fetch_x(xs, source, begin);
   for (uint k = begin; k <= last; k += kBlock) {
     const uint start = kBuffers == 1 ? 0 : k / kBlock % 2 * kXVecs;
-    if (kBuffers == 1) barrier();  // the last block may still be read
+    if (kBuffers == 1) barrier();  // the previous block may still be read
     stage_x(xs, start);
     barrier();
     uvec4 weights[kWeightVecs];

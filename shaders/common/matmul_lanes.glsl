@@ -19,6 +19,6 @@ layout(local_size_x_id = 0) in;
 
 const uint kFragmentRows = 16, kFragmentOutputs = 8;
 const uint kFragmentQuads = kFragmentRows * kFragmentOutputs / 4;  // of sums
-const uint kSubgroupSize = 32;                                           // of a subgroup
+const uint kSubgroupSize = 32;
 
 #endif

@@ -8,7 +8,7 @@ float norm_guess(uint row) { return FreshF32(params.norm_state).at[row]; }
 
 uint square_at(uint row, uint group, uint groups) { return kMostNormRows + row * groups + group; }
 
-// What results n and n + 8 of a row are multiplied by where the norm after this product is begun.
+// What results n and n + 8 of a row are multiplied by if this product starts the norm after it.
 vec2 prescale_factors(uint row, uint n) {
   F32 weight = F32(params.norm_weight);
   const uint last = params.outputs - 1;
@@ -21,7 +21,7 @@ void store_prescaled(uint row, uint n, float value) {
 
 shared float subgroup_squares[kSubgroups * kColumnRows];
 
-// The squares of all results that the group stored, row by row.
+// Stores the sum of the squares of all results that the workgroup stored, row by row.
 void store_squares(float squares) {
   squares += shuffle_xor(squares, 8);
   squares += shuffle_xor(squares, 16);
@@ -35,7 +35,7 @@ void store_squares(float squares) {
   F32(params.norm_state).at[square_at(row, gl_WorkGroupID.y, gl_NumWorkGroups.y)] = sum;
 }
 
-shared float norm_factors[kRows];  // of sums, where a norm is ended; to be read after a barrier
+shared float norm_factors[kRows];  // factors of the sums, if this product finishes a norm; valid after a barrier
 
 void find_norm_factors() {
   [[unroll]] for (uint first = 0; first < kRows; first += kSubgroups) {
@@ -46,7 +46,7 @@ void find_norm_factors() {
       if (own < kNormGroups) squares += FreshF32(params.norm_state).at[square_at(row, own, kNormGroups)];
     }
     [[unroll]] for (uint mask = 1; mask < kSubgroupSize; mask *= 2) squares += shuffle_xor(squares, mask);
-    if (lane_id() == 0)  // those past the last row all write the same
+    if (lane_id() == 0)  // subgroups past the last row all write the same value
       norm_factors[row] = inversesqrt(squares / float(kInputs) + params.epsilon) / norm_guess(row);
   }
 }

@@ -6,33 +6,35 @@
 
 layout(constant_id = 2) const uint kInputs = 4096;
 layout(constant_id = 3) const uint kSplits = 1;
-layout(constant_id = 4) const uint kSubgroups = 16;  // in a group
+layout(constant_id = 4) const uint kSubgroups = 16;  // per workgroup
 layout(constant_id = 5) const uint kRounds = 1;
 layout(constant_id = 6) const uint kColumns = 1;  // 1 or 2 fragments of x
 layout(constant_id = 7) const uint kGate = kGateNone;
 layout(constant_id = 8) const uint kHalfResults = 0;  // 1: y is f16; only with gates
 layout(constant_id = 9) const uint kNorm = kNormNone;
-layout(constant_id = 10) const uint kNormGroups = 1;  // of the product that began the norm this one ends
+layout(constant_id = 10) const uint kNormGroups = 1;  // workgroups of the product that started the norm
 
-// Weights are the fragments of 16 rows here, and x, in columns of 8 rows, the others. A lane has weights
-// of two outputs, eight apart, or of a gate and its up.
+// Here weights are the fragments of 16 rows (A), and x, in columns of 8 rows, the others (B). A lane has
+// weights of two outputs that are 8 apart, or of a gate and its up.
 const uint kColumnRows = 8, kRows = kColumns * kColumnRows;
 const uint kRoundResults = kGate == kGateNone ? 16 : 8;
 
-// Four lanes share a block of a row out, kLaneVecs of 16 bytes each as halves, or a piece: vec by vec
-// in turn where weights are halves, so that neighbours read neighbouring bytes, else piece by piece.
+// Four lanes load a block of a row of weights, each kLaneVecs vecs (as halves): lanes take turns, vec by
+// vec, if weights are halves, so that neighbouring lanes read neighbouring bytes; otherwise each lane
+// takes whole pieces.
 const uint kLaneVecs = 4;
 const uint kBlock = 4 * kLaneVecs * kVecHalves;  // inputs
 const bool kInterleaved = kChunkWeights == kVecHalves;
-const uint kOutputChunks = kLaneVecs / kChunkVecs;  // of a block, for each output
+const uint kOutputChunks = kLaneVecs / kChunkVecs;  // per block and output
 
-// A subgroup's share of k. Blocks past the end repeat the last, so that loads stay inside; to them x is 0.
+// A subgroup's part of k. Blocks past the end are clamped to the last, so that loads stay in bounds; x
+// is 0 for them.
 const uint kRowBlocks = kInputs / kBlock;
 const uint kKSplits = kSplits * kSubgroups;
 const uint kBlocks = (kRowBlocks + kKSplits - 1) / kKSplits;
 const bool kWhole = kRowBlocks % kKSplits == 0;
 const uint kColumnVecs = kBlocks * kLaneVecs, kXVecs = kColumns * kColumnVecs;
-const uint kLaneChunks = kBlocks * kOutputChunks;  // for each output
+const uint kLaneChunks = kBlocks * kOutputChunks;  // per output
 
 uint k_split() { return gl_WorkGroupID.z * kSubgroups + subgroup_id(); }
 bool past_end(uint b) { return !kWhole && k_split() * kBlocks + b >= kRowBlocks; }
@@ -41,12 +43,12 @@ uint own_block(uint b) { return past_end(b) ? kRowBlocks - 1 : k_split() * kBloc
 uint result_count() { return kGate == kGateNone ? params.outputs : params.outputs / 2; }
 uint first_result(uint round) { return (gl_WorkGroupID.y * kRounds + round) * kRoundResults; }
 
-// Of a row of weights, in units, the lane's u-th.
+// The lane's u-th chunk in a row of weights.
 uint chunk_in_row(uint u) {
   return (own_block(u / kOutputChunks) * kOutputChunks + u % kOutputChunks) * 4 + lane_id() % 4;
 }
 
-// Of a row of x, in vecs, the lane's v-th.
+// The lane's v-th vec in a row of x.
 uint vec_in_row(uint v) {
   const uint lane = lane_id() % 4, i = v % kLaneVecs;
   return own_block(v / kLaneVecs) * 4 * kLaneVecs + (kInterleaved ? i * 4 + lane : lane * kLaneVecs + i);
@@ -61,14 +63,14 @@ void load_x(out uvec4 x[kXVecs]) {
   }
 }
 
-// Of the lane's two outputs.
+// The lane's two outputs.
 struct Weights {
   RawChunk upper[kLaneChunks], lower[kLaneChunks];
 };
 
-// Where their rows begin in a round, in units. After the last round there is nothing to load, but to
-// leave the loads out would make two paths, and what is under way is waited for where paths meet: so
-// all load the first row once more, which is in a cache.
+// Where their rows begin in a round, in chunks. After the last round there is nothing to load, but
+// skipping the loads would create two code paths, and loads in flight are waited for where paths join.
+// So all lanes load the first row again, which is in a cache.
 uvec2 weight_rows(uint round) {
   const uint n = first_result(round) + lane_id() / 4, last = result_count() - 1;
   uvec2 outputs = kGate == kGateNone ? uvec2(min(n, last), min(n + 8, last))
@@ -77,7 +79,8 @@ uvec2 weight_rows(uint round) {
   return outputs * (kInputs / kChunkWeights);
 }
 
-// Floats are at constant distances from one place, so that loads need not find their addresses.
+// Float formats are loaded at constant offsets from one address, so that loads need no address
+// arithmetic.
 RawChunk fetch(Planes planes, uint row, uint u) {
 #ifdef FORMAT_IS_FLOAT
   const uint first = chunk_in_row(0);
@@ -92,7 +95,7 @@ void fetch_chunk(inout Weights weights, Planes planes, uvec2 rows, uint u) {
   weights.lower[u] = fetch(planes, rows.y, u);
 }
 
-// Two for each column, so that one product need not wait for the one before.
+// Two per column, so that a product need not wait for the previous one.
 const uint kSums = 2 * kColumns;
 
 void multiply_chunk(Weights weights, uvec4 x[kXVecs], uint u, uvec2 rows, inout Fragment sums[kSums]) {
@@ -115,7 +118,8 @@ void multiply_chunk(Weights weights, uvec4 x[kXVecs], uint u, uvec2 rows, inout 
   }
 }
 
-// Sums of the subgroups, as lanes hold them. Those of a round are still read while the next are written.
+// The subgroups' sums, in fragment layout. Two rounds, because one round's sums are still read while the
+// next one's are written.
 shared vec4 partials[2 * kSubgroups * kColumns * kSubgroupSize];
 
 uint partial_at(uint round, uint subgroup, uint column, uint lane) {
@@ -130,7 +134,8 @@ void stage_sums(Fragment sums[kSums], uint round) {
   }
 }
 
-// A few subgroups, in turn, make results of a round's sums: a lane has those of a row and two outputs.
+// A few subgroups, taking turns, turn a round's sums into results: each lane those of one row and two
+// outputs.
 const uint kStorers = 2 * kColumns;
 uint column_of(uint subgroup) { return subgroup % kStorers / 2; }
 bool stores(uint round) { return subgroup_id() / kStorers == round % (kSubgroups / kStorers); }
@@ -146,9 +151,9 @@ void store_half(uint64_t to, uint place, float value) {
 #include "common/matmul_norm.glsl"
 
 struct Results {
-  uint row, n;  // the second n is eight further on
+  uint row, n;  // and n + 8
   vec2 residuals;
-  vec2 norm;  // what begun results are multiplied by
+  vec2 norm;  // factors of the prescaled results, if this product starts a norm
 };
 
 Results find_results(uint round) {
@@ -185,7 +190,7 @@ void store_gated(uint row, uint n, float value) {
   }
 }
 
-// Gives back what it stored.
+// Returns the value it stored.
 float store_plain(uint row, uint n, float value, float residual) {
   if (row >= params.rows || n >= params.outputs) return 0.0;
   if (kSplits == 1) return store_output(row, n, value, residual);
@@ -193,7 +198,7 @@ float store_plain(uint row, uint n, float value, float residual) {
   return value;
 }
 
-// Where a norm is begun, squares are added to what this lane knows of its row.
+// If this product starts a norm, adds the results' squares to `squares`.
 void store_results(uint round, Results results, inout float squares) {
   vec2 sums = add_partials(round, results);
   if (kNorm == kNormEnds) sums *= norm_factors[results.row];
@@ -224,7 +229,7 @@ void main() {
   float squares = 0.0;
   [[dont_unroll]] for (uint round = 0; round < kRounds; ++round) {
     const uvec2 next_rows = weight_rows(round + 1);
-    const Results results = find_results(round);  // residuals are under way while weights are multiplied
+    const Results results = find_results(round);  // residuals are in flight while weights are multiplied
     Fragment sums[kSums];
     [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
     [[unroll]] for (uint u = 0; u < kLaneChunks; ++u) {

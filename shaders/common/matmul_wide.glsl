@@ -9,10 +9,10 @@ layout(constant_id = 4) const uint kSplits = 1;
 layout(constant_id = 5) const uint kTailSplits = 1;
 layout(constant_id = 6) const uint kSubgroupRows = 64;
 layout(constant_id = 7) const uint kSubgroupOutputs = 64;
-layout(constant_id = 8) const uint kSubgroups = 8;     // in a group
+layout(constant_id = 8) const uint kSubgroups = 8;     // per workgroup
 layout(constant_id = 9) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1
 layout(constant_id = 10) const uint kHalfResults = 0;  // 1: y is f16; only with gates
-layout(constant_id = 11) const uint kInputs = 0;       // of floats in whole tiles; 0: who knows
+layout(constant_id = 11) const uint kInputs = 0;       // of float formats with whole tiles; 0: not constant
 
 const uint kSubgroupsAcross = kTileOutputs / kSubgroupOutputs;
 const uint kFragmentsDown = kSubgroupRows / kFragmentRows;
@@ -20,15 +20,16 @@ const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
 const uint kPairsAcross = kFragmentsAcross / 2;
 const uint kSums = kFragmentsDown * kFragmentsAcross;
 
-// A row has kStepVecs of 16 bytes a step, eight inputs each. Four lanes read them, each one of the
-// first four and one of the others; either makes its inputs of two fragments along k, or slices.
+// A row has kStepVecs vecs per step, of eight inputs each. Four lanes read them, each one of the first
+// four vecs and one of the second four; each vec gives a lane its inputs of two fragments along k
+// (slices).
 const uint kStep = 64;  // inputs
 const uint kStepVecs = kStep / kVecHalves;
 const uint kSlices = kStep / 16;
 
-// Shared memory is counted in 16 bytes: a lane's words of a fragment of x, or of a pair of weights'.
-// Both operands are [rows or outputs / 16, slices, places of lanes]. In the end slots, for results on
-// their way out.
+// Shared memory is counted in vecs of 16 bytes: a lane's four words of a fragment of x, or of a pair of
+// fragments of weights. Both operands are [rows or outputs / 16, slices, swizzled lanes]. At the end of
+// the kernel the same memory stages results.
 const uint kXVecs = kTileRows / 16 * kSlices * kSubgroupSize;
 const uint kOperandVecs = kXVecs + kTileOutputs / 16 * kSlices * kSubgroupSize;
 const uint kResultsAcross = kGate == kGateNone ? kFragmentsAcross : kFragmentsAcross / 2;
@@ -37,15 +38,15 @@ const uint kStagingFragments = kResultsAcross % 4 == 0 ? 4 : kResultsAcross % 2 
 const uint kAllStagingVecs = kSubgroups * kStagingVecs;
 shared uvec4 tiles[kOperandVecs > kAllStagingVecs ? kOperandVecs : kAllStagingVecs];
 
-// The words of lane 4 * row + lane lie at this place, in slices of the second four vecs at this one
-// xor kSwizzleFlip. So no two of eight neighbouring invocations meet in a bank, whether they read, or store
-// the vecs of a row, or the same one of eight rows, or of four in either half of a step.
+// Where the words of lane 4 * row + lane are; in slices of the second four vecs, xor kSwizzleFlip. With
+// this no two of eight neighbouring invocations access the same bank: neither when they read, nor when
+// they store the vecs of a row, or the same vec of eight rows, or of four rows in either half of a step.
 const uint kSwizzleFlip = 3;
 uint swizzle(uint row, uint lane) {
   return row / 2 * 8 + (lane ^ (row / 2 % 2 * 2) ^ (row / 4)) * 2 + row % 2;
 }
 
-// Invocations bring what lies in rows eight apart together: units of weights, and vecs of x.
+// Invocations load from pairs of rows 8 apart: chunks of weights, and vecs of x.
 const uint kRowChunks = kStep / kChunkWeights;
 const uint kChunkPairs = kTileOutputs / 2 * kRowChunks;
 const uint kWeightLoads = 2 * ((kChunkPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x);
@@ -54,14 +55,14 @@ const uint kXLoads = 2 * ((kVecPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSiz
 
 #include "common/coopmat_tile.glsl"
 
-// The first row of the pair that this invocation's load i and the next one are of, and its place in
-// the row, with `count` to a row and a step.
+// The first row of the pair that this invocation's loads i and i + 1 are of, and their index in the row,
+// if a row has `count` per step.
 uvec2 pair_of(uint i, uint count) {
   const uint pair = gl_LocalInvocationIndex + i / 2 * gl_WorkGroupSize.x;
   return uvec2(pair / count / 8 * 16 + pair / count % 8, pair % count);
 }
 
-// Where this invocation's loads begin, in units and vecs, and the addresses of the first pairs'.
+// Where this invocation's loads begin, in chunks and vecs, and the addresses of its first pair.
 struct Source {
   Planes planes;
   uint chunks[kWeightLoads], vecs[kXLoads];
@@ -70,10 +71,10 @@ struct Source {
 #endif
 };
 
-// With kInputs, loads are at constant distances from a pair's: then an address takes no instruction, and
-// no register.
+// With kInputs, loads are at constant offsets from a pair's address, so an address takes no instruction
+// and no register.
 #ifdef FORMAT_IS_FLOAT
-const uint kPairRows = 2 * gl_WorkGroupSize.x / kStepVecs;  // from an invocation's pair to its next
+const uint kPairRows = 2 * gl_WorkGroupSize.x / kStepVecs;  // rows from an invocation's pair to its next
 const uint kUneven = kVecPairs % gl_WorkGroupSize.x + kChunkPairs % gl_WorkGroupSize.x;
 const bool kWhole = kInputs != 0 && kUneven == 0;
 #endif
@@ -124,8 +125,8 @@ void fetch_x(out uvec4 xs[kXLoads], Source source, uint k) {
     xs[i] = FreshX(params.x).at[source.vecs[i] + k / kVecHalves];
 }
 
-// Where in shared memory an operand has the words of row `row` and vec `vec` of a step: those of the
-// slice after it are kSubgroupSize further on.
+// Where an operand has the words of row `row` and vec `vec` of a step in shared memory; those of the
+// next slice are kSubgroupSize further on.
 uint words_at(uint row, uint vec) {
   return (row / 16 * kSlices + vec / 4 * 2) * kSubgroupSize +
          (swizzle(row % 8, vec % 4) ^ vec / 4 * kSwizzleFlip);
@@ -158,7 +159,7 @@ void stage_x(uvec4 xs[kXLoads]) {
   }
 }
 
-// Where an operand has a lane's words of fragment, or pair, `index`.
+// Where an operand has this lane's words of fragment, or pair of fragments, `index`.
 uint fragment_at(uint index, uint slice) {
   const uint place = swizzle(lane_id() / 4, lane_id() % 4);
   return (index * kSlices + slice) * kSubgroupSize + (place ^ slice / 2 * kSwizzleFlip);
@@ -187,8 +188,8 @@ void multiply_pair(inout Fragment sums[kSums], uvec4 x[kFragmentsDown], uvec4 we
   }
 }
 
-// All products of a step but those of the last slice, whose words are left in x and weights. Each
-// pair's are loaded while the one before it is multiplied, and with it some of the next slice's x.
+// All products of a step except those of the last slice, whose words are returned in x and weights. Each
+// pair is loaded while the previous one is multiplied, together with some of the next slice's x.
 void multiply_slices(inout Fragment sums[kSums], out uvec4 x[kFragmentsDown],
                      out uvec4 weights[kPairsAcross]) {
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) x[i] = x_words(0, i);
@@ -226,22 +227,23 @@ void main() {
   uvec4 xs[kXLoads];
   Fragment sums[kSums];
   [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
-  fetch_weights(chunks, source, begin);  // on their way before this kernel waits for x
+  fetch_weights(chunks, source, begin);  // in flight before this kernel waits for x
   chain_wait_fresh();
   fetch_x(xs, source, begin);
   stage_weights(chunks, source, begin);
   stage_x(xs);
   barrier();
-  // Loads at the beginning and stores at the end: what is on its way where a loop begins anew, the
-  // compiler copies, and so waits for; and short of registers it moves loads to where they are needed.
+  // Loads come first in the loop and stores last: the compiler copies values that are in flight where a
+  // loop repeats, and so waits for them; and if registers are short, it moves loads to where they are
+  // used.
   for (uint k = begin; k <= last; k += kStep) {
-    // The next step's, or after the last one what nobody multiplies.
+    // The next step's loads; after the last step they are not used.
     const uint next = min(k + kStep, last);
     fetch_weights(chunks, source, next);
     fetch_x(xs, source, next);
     uvec4 x[kFragmentsDown], weights[kPairsAcross];
     multiply_slices(sums, x, weights);
-    barrier();  // every subgroup has its words
+    barrier();  // every subgroup has loaded its words
     stage_weights(chunks, source, next);
     stage_x(xs);
     [[unroll]] for (uint pair = 0; pair < kPairsAcross / 2; ++pair)

@@ -10,16 +10,16 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 
 struct QuantizedPiece {
-  uint high[8];  // elements 4*i to 4*i+3 are the bytes of word i, crossed (quant/piece.h)
+  uint high[8];  // elements 4*i to 4*i+3 are the bytes of word i, interleaved (quant/piece.h)
   uint low[8];
   float scale;
-  float sum0, sum1;  // of the first and the last 16 elements, where weights have offsets
+  float sum0, sum1;  // of the first and the last 16 elements, if weights have offsets
 };
 
 const float kLargestQuantized = 32512.0;  // 127 * 256: the high byte must not round up past 127
 
-// Four floats, `factor` times as large: x = their high bytes, y = their low ones, crossed. Adding 1.5 * 2^23
-// leaves a rounded integer in the low bits of a float.
+// Four floats times `factor`: x = their high bytes, y = their low bytes, interleaved. Adding 1.5 * 2^23
+// leaves the rounded integer in the low bits of a float.
 uvec2 quantize_quad(vec4 values, float factor) {
   const uvec4 low = floatBitsToUint(values * factor + 12582912.0), high = low + 128;
   return uvec2((high.x >> 8 & 0xffu) | (high.z & 0xff00u) | (high.y & 0xff00u) << 8 |
@@ -29,11 +29,11 @@ uvec2 quantize_quad(vec4 values, float factor) {
 
 const uint kXWords = kTeamLanes * 8, kXScales = kTeamLanes * 4;
 shared uint x_words[kXWords];     // [piece, word]
-shared float x_scales[kXScales];  // [piece]: scale, sum0, sum1, nothing
+shared float x_scales[kXScales];  // [piece]: scale, sum0, sum1, unused
 
-const uint kLaneQuads = 8 / kTeams;  // that a lane splits
+const uint kLaneQuads = 8 / kTeams;  // that a lane quantizes
 
-// For those who split the same pieces: the subgroups in the same place of each team.
+// For the subgroups that quantize the same pieces: those with the same index in each team.
 void quantize_barrier() {
   if (kTeams > 1) {
     barrier();
@@ -43,24 +43,24 @@ void quantize_barrier() {
   }
 }
 
-// Of the quads of a team's pieces, the first that this lane splits; the others follow kSubgroupSize apart.
+// The first quad of the team's pieces that this lane quantizes; its others follow kSubgroupSize apart.
 uint first_quad() {
   const uint team = gl_SubgroupID / kTeamSubgroups, place = gl_SubgroupID % kTeamSubgroups;
   return (place * 8 + team * kLaneQuads) * kSubgroupSize + gl_SubgroupInvocationID;
 }
 
-// What the lanes' words, written in the order of the row, are to the lane whose piece they belong to.
+// Lanes write words in the order of the row, and read the words of the piece they own.
 void exchange_words(uint from[kLaneQuads], uint piece, out uint to[8]) {
   const uint first = first_quad();
-  quantize_barrier();  // what lay there may still be read
+  quantize_barrier();  // earlier words may still be read
   [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) x_words[first + i * kSubgroupSize] = from[i];
   quantize_barrier();
   [[unroll]] for (uint i = 0; i < 8; ++i) to[i] = x_words[piece * 8 + i];
 }
 
-// Piece `first` + `own` of the row at x, 0 past the last; `own` is the lane's number in its team.
-// Neighbouring lanes load neighbouring floats, eight of them find the scale of a piece, and then each
-// takes the whole of its own. All of the group must call it.
+// Quantizes piece `first` + `own` of the row at x, 0 past the last; `own` is the lane's index in its
+// team. Neighbouring lanes load neighbouring floats, eight lanes find the scale of a piece, and then
+// each lane reads the whole of its own piece. Every invocation of the workgroup must call it.
 QuantizedPiece quantize_piece(uint64_t x, uint first, uint pieces, uint own) {
   const uint lane = gl_SubgroupInvocationID;
   vec4 values[kLaneQuads];

@@ -16,21 +16,21 @@ RawChunk load_raw_chunk(Planes planes, uint index) { return load_piece(planes, i
 #endif
 const uint kChunkVecs = kChunkWeights / kVecHalves;
 
-// Quantized weights are decoded in f16, where conversions are cheap, and this much larger, so that
-// scales stay clear of subnormal halves.
+// Quantized weights are decoded in f16, where conversions are cheap, and multiplied by this, so that
+// scales are not subnormal halves.
 #ifdef FORMAT_IS_FLOAT
 const float kDecodeScale = 1.0;
 #else
 const float kDecodeScale = 64.0;
 
-// The signed bytes 0 and 2 of `bytes`, which come xor 128, less kCentre: a half of 1024 + n has the
-// integer n in its low bits. In a crossed word (quant/piece.h) they are neighbours.
+// Bytes 0 and 2 of `bytes`, signed bytes that come xor 128, minus kCentre: the half 1024 + n has the
+// integer n in its low bits. In an interleaved word (quant/piece.h) they are neighbours.
 f16vec2 byte_pair(uint bytes) {
   return unpackFloat2x16((bytes & 0x00ff00ffu) | 0x64006400u) - f16vec2(1152.0 + float(kCentre));
 }
 
 #if defined(WEIGHT_Q4_K)
-// The low nibbles of the bytes 0 and 2 of `bytes`, less kCentre.
+// The low nibbles of bytes 0 and 2 of `bytes`, minus kCentre.
 f16vec2 nibble_pair(uint bytes) {
   return unpackFloat2x16((bytes & 0x000f000fu) | 0x64006400u) - f16vec2(1024.0 + float(kCentre));
 }
@@ -49,7 +49,7 @@ uvec2 decode_bytes(uint q, f16vec2 scale, f16vec2 offset) {
 }
 #endif
 
-// The unit as halves, kDecodeScale times its weights. `index` is what it was loaded with.
+// The chunk as halves, kDecodeScale times its weights. `index` is the one it was loaded with.
 void decode_chunk(RawChunk chunk, uint index, out uvec4 halves[kChunkVecs]) {
 #if defined(WEIGHT_F16)
   halves[0] = chunk;
@@ -71,7 +71,7 @@ void decode_chunk(RawChunk chunk, uint index, out uvec4 halves[kChunkVecs]) {
   const Piece piece = decode_piece(chunk, index);
   const vec2 scale_pair = vec2(piece.scale0, piece.scale1) * kDecodeScale;
   const vec2 offset_pair = vec2(piece.offset0, piece.offset1) * kDecodeScale;
-  // Around the centre both terms are small, and so is what rounding them to f16 costs.
+  // Around the centre both terms are small, and so are their rounding errors in f16.
   const f16vec2 scales = f16vec2(scale_pair);
   const f16vec2 offsets = f16vec2(offset_pair + float(kCentre) * scale_pair);
   [[unroll]] for (uint v = 0; v < kChunkVecs; ++v) {

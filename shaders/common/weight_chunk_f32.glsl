@@ -34,7 +34,7 @@ vec4 chunk_quad(Chunk chunk, uint i) { return chunk.w[i]; }
 
 #endif
 
-// The product with the vec4 of x from `first` on.
+// The product with the quads of x from `first` on.
 float dot_chunk(Chunk chunk, F32x4 x, uint first) {
   float sum = 0.0;
   [[unroll]] for (uint i = 0; i < kChunkWeights / 4; ++i) sum += dot(chunk_quad(chunk, i), x.at[first + i]);
