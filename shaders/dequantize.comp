@@ -14,7 +14,7 @@
 layout(local_size_x_id = 0) in;
 
 #ifdef FORMAT_IS_FLOAT
-// Rows that are no whole number of pieces: pieces do not begin at rows, and the last may be short.
+// For rows that are not a whole number of pieces: pieces cross rows, and the last may be short.
 void dequantize_ragged(Planes planes, uint invocation, uint invocations) {
   const uint weights = params.rows * params.cols;
   for (uint first = invocation * kPieceWeights; first < weights;

@@ -20,7 +20,7 @@ void main() {
   const uint row = gl_WorkGroupID.y;
   const uint piece = gl_GlobalInvocationID.x;
   if (piece * kPieceWeights >= params.width) return;
-  // Both are read, because some drivers load also where a branch is not taken.
+  // Reads both, because some drivers load even if the branch is not taken.
   const uint given = U32(params.ids).at[row];
   const bool is_sampled = (given & kSampledId) != 0;
   const uint sampled = U32(params.sampled).at[is_sampled ? given & ~kSampledId : 0];
@@ -30,7 +30,7 @@ void main() {
   const uint64_t y_row = params.y + uint64_t(row) * params.width * 4;
 
 #ifdef FORMAT_IS_FLOAT
-  // Rows that are no whole number of pieces are not aligned for wide loads.
+  // Rows that are not a whole number of pieces are not aligned for wide loads.
   if (params.width % kPieceWeights != 0) {
     const uint end = min((piece + 1) * kPieceWeights, params.width);
     for (uint i = piece * kPieceWeights; i < end; ++i)

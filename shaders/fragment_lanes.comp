@@ -14,7 +14,8 @@ layout(local_size_x = 32) in;
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Quads { uvec2 at[]; };
 
 void main() {
-  // Four neighbouring inputs a lane, which is not where the fragments' layout would have them.
+  // Four neighbouring inputs per lane, not the inputs that the layout assigns to it: see
+  // fragment_lanes.glsl.
   const uint row = gl_SubgroupInvocationID / 4, quad = gl_SubgroupInvocationID % 4;
   FragmentA x;
   FragmentB w;

@@ -24,7 +24,7 @@ void main() {
     [[unroll]] for (uint a = 0; a < kAhead; ++a) loaded[a] = data.at[first + (i + a) * stride];
     [[unroll]] for (uint a = 0; a < kAhead; ++a) mixed ^= loaded[a];
   }
-  // Never true for the data the benchmark writes, but the compiler cannot know.
+  // Never true for the data that the benchmark writes, but the compiler cannot know.
   if ((mixed.x & mixed.y & mixed.z & mixed.w) == 0xffffffff)
     U32(params.result).at[gl_WorkGroupID.x] = mixed.x;
 }

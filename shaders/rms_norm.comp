@@ -19,7 +19,7 @@
 #include "common/chain.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint kResiduals = 0;  // residuals
+layout(constant_id = 1) const uint kResiduals = 0;  // number of residuals to add
 layout(constant_id = 2) const uint kRegisterQuads = 0;
 layout(constant_id = 3) const uint kForm = 0;
 layout(constant_id = 4) const uint kWriteScales = 0;
@@ -33,7 +33,7 @@ void store_quad(F32x4 y, uint i, vec4 value) {
   }
 }
 
-// All that is to be added to a quad, or to an element.
+// The sum of the residuals, of a quad or of an element.
 vec4 addend_quad(FreshF32x4 residual, uint i) {
   vec4 partials[kResiduals + 1];  // an array has at least one element
   [[unroll]] for (uint s = 0; s < kResiduals; ++s) partials[s] = residual.at[s * (params.part_stride / 4) + i];
@@ -60,7 +60,7 @@ void norm_in_registers(FreshF32x4 x, FreshF32x4 residual, F32x4 y) {
   const uint lanes = gl_WorkGroupSize.x;
   const uint quads = params.width / 4;
   F32x4 weight = F32x4(params.weight);
-  // One more than needed where there are none: an array has at least one element.
+  // Arrays need at least one element, hence the + 1.
   vec4 kept[kRegisterQuads + 1], weights[kRegisterQuads + 1];
   [[unroll]] for (uint k = 0; k < kRegisterQuads; ++k) {
     const uint i = lane + k * lanes;
@@ -75,7 +75,7 @@ void norm_in_registers(FreshF32x4 x, FreshF32x4 residual, F32x4 y) {
   float squares = 0.0;
   [[unroll]] for (uint k = 0; k < kRegisterQuads; ++k) {
     const uint i = lane + k * lanes;
-    if (kResiduals != 0 && i < quads) F32x4(uint64_t(x)).at[i] = kept[k];  // fresh views are for reading
+    if (kResiduals != 0 && i < quads) F32x4(uint64_t(x)).at[i] = kept[k];  // fresh views are read-only
     squares += dot(kept[k], kept[k]);
   }
   const float scale = norm_scale(squares);
@@ -124,7 +124,7 @@ void main() {
       params.residual + uint64_t(gl_WorkGroupID.x) * params.residual_stride * 4;
   const uint64_t y = params.y + row_bytes;
   if (kRegisterQuads > 0) {
-    norm_in_registers(FreshF32x4(x), FreshF32x4(residual), F32x4(y));  // waits when it has the weights
+    norm_in_registers(FreshF32x4(x), FreshF32x4(residual), F32x4(y));  // waits after loading the weights
   } else {
     chain_wait();
     if (params.width % 4 == 0) {

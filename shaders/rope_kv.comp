@@ -29,9 +29,9 @@ layout(constant_id = 3) const uint kHeadSize = 64;
 layout(constant_id = 4) const uint kRopeDims = 64;
 layout(constant_id = 5) const uint kAdjacent = 0;
 layout(constant_id = 6) const uint kHeadNorms = 0;
-layout(constant_id = 7) const uint kLaneQuads = 1;  // Q8_0: quads of a lane; 8 / subgroup at least
-// q, k and v may be parts of a split matmul's sums, to be added up here: kPartials of them, so many
-// quads apart.
+layout(constant_id = 7) const uint kLaneQuads = 1;  // quads per lane; Q8_0: at least 8 / subgroup size
+// q, k and v may be the partial sums of a split-k matmul, to be added here: kPartials of them,
+// kPartialQuads quads apart.
 layout(constant_id = 8) const uint kPartials = 1;
 layout(constant_id = 9) const uint kPartialQuads = 0;
 layout(constant_id = 10) const uint kQStride = 0;  // floats from row to row
@@ -47,7 +47,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Se
   StepSequence at[];
 };
 
-// Both quads of a pair of them by the same lane, which is what lets q_out be q.
+// The same lane writes both quads of a pair of quads, which is why q_out may be q.
 void write_query(F32x4 to) {
   const uint apart = kAdjacent != 0 ? 0 : kHalfQuads;
   for (uint i = gl_SubgroupInvocationID; i < kHeadQuads - apart; i += gl_SubgroupSize) {
@@ -63,7 +63,7 @@ void write_query(F32x4 to) {
   }
 }
 
-// One head of q, k or v, whose row is at `position` and whose KV goes to `block`.
+// Processes one head of q, k or v; the row is at `position`, and its k and v go to `block`.
 void process_head(uint which, uint row, uint block) {
   const bool is_query = which < kHeads;
   const bool is_key = !is_query && which < kHeads + kKvHeads;

@@ -32,17 +32,17 @@ float logprob_of(Row row, float log_sum, uint key) {
   return (key_logit(key) - row.top_logit) - log_sum;
 }
 
-// Segments of which all is in later bins are not read. The edge is rounded, hence one bin more.
-// REQUIRES: bins go by distance.
+// Skips segments that are entirely in bins after `bin`. The edge is rounded, hence one more bin.
+// REQUIRES: bins by distance.
 void read_down_to(inout Search search, Row row, uint bin) {
   if (bin + 1 >= kBins) return;
   const float edge = row.top_logit - float(bin + 2) / search.scale;
   search.low = max(search.low, logit_key(floatBitsToUint(edge)));
 }
 
-// The bins whose tokens are at least the first `count` of the row's order, and `search` over them.
-// The count-th largest of the segments' largest logits is no larger than the count-th largest
-// logit, and hardly smaller: bins up to its own hold what is wanted and little more.
+// The last bin that is needed to include the first `count` tokens of the row's order; narrows `search`
+// to it. The count-th largest of the segments' maxima is at most the count-th largest logit, and close
+// to it, so the bins up to its own hold the wanted tokens and few others.
 uint last_bin_of_first(Row row, uint count, inout Search search) {
   clear_bins();
   for (uint s = gl_LocalInvocationID.x; s < row.segment_count; s += gl_WorkGroupSize.x) {
@@ -56,7 +56,8 @@ uint last_bin_of_first(Row row, uint count, inout Search search) {
   return last_bin;
 }
 
-// What top_p asks of a total: the tokens before the last one kept weigh less than this.
+// The sum of weights that top_p keeps of `total`: the tokens before the last one kept weigh less than
+// this.
 uint64_t nucleus(uint64_t total, float top_p) {
   return multiply_high(total, uint64_t(uint(top_p * 65536.0 * 65536.0)) << 32);
 }
@@ -78,7 +79,7 @@ uint64_t draw(SamplingRow wanted, uint64_t total) {
   return multiply_high(total, join_words(random.x, random.y));
 }
 
-// From the list, when all that top_k keeps is there.
+// Picks from the list, which holds every token that top_k keeps.
 Pick pick_from_list(Row row, SamplingRow wanted, uint count) {
   weigh_list(count, row.top_logit, 1.0);
   if (wanted.top_p < 1.0) {
@@ -98,7 +99,7 @@ Pick pick_from_list(Row row, SamplingRow wanted, uint count) {
   return Pick(list_keys[at], list_ids[at], kept);
 }
 
-// Counts the token in the history of its slot; a full history stays as it is.
+// Counts the token in its slot's history; a full history is left unchanged.
 void append(SamplingRow wanted, uint token) {
   U32 lengths = U32(params.history_lengths);
   const uint length = min(lengths.at[wanted.history_slot], params.history_capacity);
@@ -117,13 +118,13 @@ void append(SamplingRow wanted, uint token) {
   }
 }
 
-// What the looks at a row are for, one after the other.
-const uint kList = 0;       // the first tokens, and as few more as bins allow
-const uint kListPlace = 1;  // the last of the first tokens, where kList found too many
-const uint kListAll = 2;    // the first tokens, up to that one
+// The goals of the passes over a row, in their order.
+const uint kList = 0;       // list the first tokens, and the few others in their bins
+const uint kListRank = 1;  // the rank of the last of the first tokens, if kList found too many
+const uint kListAll = 2;    // list the first tokens, up to that one
 const uint kTopK = 3;       // the last token that top_k keeps, of the whole row
-const uint kTopP = 4;       // the last that top_p keeps of what is left
-const uint kDraw = 5;       // no look: what is left is drawn from
+const uint kTopP = 4;       // the last token that top_p keeps, of those left
+const uint kDraw = 5;       // no pass: draw from what is left
 const uint kDone = 6;
 
 uint next_goal(uint goal, SamplingRow wanted) {
@@ -133,14 +134,14 @@ uint next_goal(uint goal, SamplingRow wanted) {
   return goal;
 }
 
-// The place that is looked for. `total` is the sum over all tokens that are left.
+// The rank to find. `total` is the sum over all tokens that are left.
 uint64_t target_of(uint goal, uint64_t total, uint first, SamplingRow wanted) {
-  if (goal == kListPlace) return first - 1;
+  if (goal == kListRank) return first - 1;
   if (goal == kTopK) return wanted.top_k - 1;
   return max(nucleus(total, wanted.top_p), 1ul) - 1;
 }
 
-// Writes the most probable tokens, of which the list has `listed`.
+// Writes the most probable tokens; the list has the first `listed` of them.
 void report(Row row, float log_sum, uint row_index, uint listed, uint reported) {
   TokenLogprobs top = TokenLogprobs(params.top + uint64_t(row_index) * kMaxTopLogprobs * 8);
   for (uint i = gl_LocalInvocationID.x; i < reported; i += gl_WorkGroupSize.x)
@@ -157,7 +158,7 @@ void pick_token(SamplingRow wanted) {
   const bool few = !greedy && wanted.top_k > 0 && wanted.top_k <= kListTokens / 2;
   const uint reported = min(wanted.top_logprobs, kMaxTopLogprobs);
   const uint first = max(reported, few ? wanted.top_k : 0);  // tokens to list
-  // Whether the first look is one for weights, to be shared out.
+  // Whether the first pass sums weights over the whole row, and so is spread over the row's workgroups.
   bool spread = gl_NumWorkGroups.x > 1 && !greedy && first == 0 &&
                     next_goal(kListAll, wanted) > kTopK;
   if (!spread && gl_WorkGroupID.x > 0) return;
@@ -185,7 +186,7 @@ void pick_token(SamplingRow wanted) {
   }
 
   Tally tally = Tally(params.tallies + uint64_t(row_index) * kTallyWords * 4);
-  // Each turn looks at the row once, for the goal of the moment, among the tokens the cut keeps.
+  // Each iteration passes over the row once, for the current goal, among the tokens that the cut keeps.
   uint goal = kDone;
   if (any && first > 0) {
     goal = kList;
@@ -224,10 +225,10 @@ void pick_token(SamplingRow wanted) {
         if (search.divided_by == kByDistance) read_down_to(search, row, place.bin);
         continue;
       }
-      // There are not that many: the cut stays.
+      // There are fewer tokens than that: the cut stays.
     } else if (pass.tokens > kListTokens) {
       if (goal == kList) {
-        goal = kListPlace;  // too many alike: the exact place decides
+        goal = kListRank;  // too many similar logits: find the exact rank
         begins = true;
       } else {
         search = divide_bin(search, pass);
@@ -242,7 +243,7 @@ void pick_token(SamplingRow wanted) {
         if (few || greedy) break;
         cut = kEverything;
       } else {
-        const uint at = place_in_list(row, search, pass.tokens, target);
+        const uint at = rank_in_list(row, search, pass.tokens, target);
         cut = Cut(list_keys[at], list_ids[at]);
       }
     }

@@ -25,21 +25,21 @@
 #include "common/chain.glsl"
 
 layout(constant_id = 1) const uint kLaneSegments = 1;
-// Lanes that share a segment out, so that a row that is alone is soon done.
-// REQUIRES: 1, or a divisor of kSegmentQuads with kLaneSegments == 1.
+// Lanes per segment: several finish a single row sooner. REQUIRES: 1, or a divisor of kSegmentQuads with
+// kLaneSegments == 1.
 layout(constant_id = 2) const uint kSegmentLanes = 1;
-// Every row is greedy and wants nothing else: sample_pick does not run.
+// 1: every row is greedy and wants nothing else, so sample_pick does not run.
 layout(constant_id = 3) const uint kPickGreedy = 0;
-const uint kSegments = gl_WorkGroupSize.x / kSegmentLanes;  // at once
+const uint kSegments = gl_WorkGroupSize.x / kSegmentLanes;  // in flight at once
 const uint kLaneQuads = kSegmentQuads / kSegmentLanes;
-const bool kInRegisters = kLaneSegments == 1;  // in registers; several segments are read twice
+const bool kInRegisters = kLaneSegments == 1;  // keys stay in registers; otherwise logits are read twice
 
-// What another lane of the group has written before a barrier.
+// For logits that another lane of the workgroup writes before a barrier.
 layout(buffer_reference, std430, buffer_reference_align = 4) workgroupcoherent buffer SharedF32 {
   float at[];
 };
 
-// Both lists may name a token, so the second begins when the first is done.
+// Biases first, then the history, with a barrier in between: both lists may contain the same token.
 void adjust(SamplingRow row, uint64_t row_logits, uint begin, uint end) {
   const uint lane = gl_LocalInvocationID.x;
   SharedF32 logits = SharedF32(row_logits);
@@ -73,8 +73,8 @@ struct Best {
   uint lowest_key;
 };
 
-// Takes four tokens into account and returns their largest key. Ids rise from quad to quad, so the
-// first of equal logits is the one with the lowest id.
+// Adds four tokens to `best` and returns their largest key. Ids increase from quad to quad, so the first
+// of equal logits has the lowest id.
 uint reduce_quad(uvec4 keys, uint quad, inout Best best) {
   [[unroll]] for (uint c = 0; c < 4; ++c) {
     if (keys[c] > kMinusInfinityKey) best.lowest_key = min(best.lowest_key, keys[c]);
@@ -92,13 +92,13 @@ uvec2 weigh_quad(uvec4 keys, float largest) {
   return sum;
 }
 
-shared uint lane_keys[kSegmentLanes > 1 ? gl_WorkGroupSize.x : 1];  // the largest of each lane
+shared uint lane_keys[kSegmentLanes > 1 ? gl_WorkGroupSize.x : 1];  // each lane's largest key
 
 uvec4 segment_keys(uint64_t row_logits, uint segment, uint j) {
   return quad_keys(load_quad(row_logits, segment_quad(segment, j, kSegments), params.vocab));
 }
 
-// The first token of the row's order, once all its chunks are known. By one subgroup.
+// Picks the row's first token, once all its chunks are known. To be called by one subgroup.
 void pick_greedy(SamplingRow row, uint row_index, uint64_t chunks) {
   const RowSummary summary = summarize(chunks, gl_NumWorkGroups.x);
   const bool any = summary.best_key > kMinusInfinityKey;
@@ -139,7 +139,7 @@ void scan(SamplingRow row) {
     const uint segment = first + s * kSegments;
     uint segment_key = 0;
     if (kInRegisters) {
-      // All loads are under way before the first is looked at.
+      // All loads are in flight before the first is used.
       [[unroll]] for (uint j = 0; j < kLaneQuads; ++j)
         keys[j] = segment_keys(row_logits, segment, first_quad + j);
       [[unroll]] for (uint j = 0; j < kLaneQuads; ++j)

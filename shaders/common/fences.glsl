@@ -4,14 +4,15 @@
 #ifndef HEARTH_FENCES_GLSL
 #define HEARTH_FENCES_GLSL
 
-// All invocations of the group meet; what each wrote to buffers or shared memory, all see.
+// A barrier that also makes each invocation's writes to buffers and shared memory visible to all others
+// of the workgroup.
 void sync_workgroup() {
   controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup,
                  gl_StorageSemanticsBuffer | gl_StorageSemanticsShared,
                  gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);
 }
 
-// What the invocation knows of written goes out to the queue, and what others sent out comes in.
+// Makes writes visible to this invocation available to the whole queue, and the queue's visible to it.
 void fence_queue() {
   memoryBarrier(gl_ScopeQueueFamily, gl_StorageSemanticsBuffer,
                 gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);

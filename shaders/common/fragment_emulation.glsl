@@ -9,8 +9,8 @@ uint subgroup_id() { return gl_LocalInvocationIndex / 32; }
 uint lane_id() { return gl_LocalInvocationIndex % 32; }
 void subgroup_shared_barrier() { barrier(); }
 
-#define UNROLL [[dont_unroll]]  // what is written out elsewhere: so kernels compile in time
-#define Fragment vec4  // columns 2 * (l % 4) and the next, of row l / 4 and of the one 8 further on
+#define UNROLL [[dont_unroll]]  // not unrolled, or kernels would take too long to compile
+#define Fragment vec4  // columns 2 * (l % 4) and the next, of row l / 4 and of row l / 4 + 8
 #define FragmentA uvec4
 #define FragmentB uvec2
 
@@ -22,12 +22,12 @@ shared uvec4 emulated_a[kMostInvocations];
 shared uvec2 emulated_b[kMostInvocations];
 
 Fragment coopMatMulAdd(FragmentA a, FragmentB b, Fragment sums) {
-  barrier();  // the last product's may still be read
+  barrier();  // the previous product's operands may still be read
   emulated_a[gl_LocalInvocationIndex] = a;
   emulated_b[gl_LocalInvocationIndex] = b;
   barrier();
   const uint first = subgroup_id() * 32, row = lane_id() / 4, pair = lane_id() % 4;
-  const uint lanes = min(gl_NumWorkGroups.x + 3, 4);  // is 4, but lavapipe writes no loop out for it
+  const uint lanes = min(gl_NumWorkGroups.x + 3, 4);  // 4, but unknown to the compiler: not unrolled
   for (uint k = 0; k < lanes; ++k) {
     const uvec4 words = emulated_a[first + row * 4 + k];
     for (uint n = 0; n < 2; ++n) {
@@ -42,9 +42,9 @@ Fragment coopMatMulAdd(FragmentA a, FragmentB b, Fragment sums) {
 
 shared float emulated_values[kMostInvocations];
 
-// The value of a lane of the subgroup.
+// The value that `lane` of the subgroup passed.
 float emulated_shuffle(float value, uint lane) {
-  barrier();  // the last one's may still be read
+  barrier();  // the previous values may still be read
   emulated_values[gl_LocalInvocationIndex] = value;
   barrier();
   return emulated_values[subgroup_id() * 32 + lane];
@@ -54,8 +54,8 @@ uint as_element(uvec4 like, float value) { return floatBitsToUint(value); }
 float as_element(vec4 like, float value) { return value; }
 
 #define gl_CooperativeMatrixLayoutRowMajor 0
-// A lane's two outputs are one half of a vec of four, and their components constants: with others the
-// whole vec may be written back.
+// A lane's two outputs are one half of a vec. The components are constants, because with an index the
+// whole vec might be written back.
 #define coopMatStore(fragment, to, start, stride, layout)                              \
   for (uint half_of = 0; half_of < 2; ++half_of) {                                     \
     const uint at_row = lane_id() / 4 + half_of * 8;                                  \

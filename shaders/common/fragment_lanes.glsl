@@ -10,7 +10,7 @@
 #ifndef HEARTH_FRAGMENT_LANES_GLSL
 #define HEARTH_FRAGMENT_LANES_GLSL
 
-// A lane's words of a fragment A, each two halves, from its four inputs of each of its two rows.
+// A lane's words of a fragment A, each of two halves, from its four inputs of each of its two rows.
 uvec4 words_of_a(uvec2 upper, uvec2 lower) {
   return uvec4(upper.x, lower.x, upper.y, lower.y);
 }
@@ -23,7 +23,7 @@ uvec4 words_of_a(uvec2 upper, uvec2 lower) {
 #define FragmentA coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA>
 #define FragmentB coopmat<float16_t, gl_ScopeSubgroup, 16, 8, gl_MatrixUseB>
 
-// In the order in which the registers of a fragment lie, so that the words are loaded right there.
+// In the order of the fragment's registers, so that words can be loaded straight into them.
 void set_a(out FragmentA a, uvec4 words) {
   const uvec4 elements = words.xzyw;
   [[unroll]] for (uint i = 0; i < 4; ++i) {

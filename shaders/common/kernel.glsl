@@ -22,8 +22,8 @@ layout(buffer_reference, std430, buffer_reference_align = 16) nonprivate buffer 
 layout(buffer_reference, std430, buffer_reference_align = 4) nonprivate buffer U32 { uint at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) nonprivate buffer U32x4 { uvec4 at[]; };
 
-// Fresh views, which load past the caches that groups have of their own. A kernel that reads through
-// them alone what others of its chain wrote need not empty those caches: chain_wait_fresh().
+// Fresh views bypass the per-core caches. A kernel that reads the output of its chain's earlier kernels
+// only through these need not invalidate those caches: chain_wait_fresh().
 layout(buffer_reference, std430, buffer_reference_align = 4) queuefamilycoherent readonly buffer FreshF32 {
   float at[];
 };

@@ -8,7 +8,7 @@
 #ifdef EMULATE_FRAGMENTS
 float shuffle_xor(float value, uint mask) { return emulated_shuffle(value, lane_id() ^ mask); }
 float shuffle_from(float value, uint lane) { return emulated_shuffle(value, lane); }
-bool any_lane(bool value) { return true; }  // for what does no harm where it is not needed
+bool any_lane(bool value) { return true; }  // only for work that is harmless if not needed
 #else
 float shuffle_xor(float value, uint mask) { return subgroupShuffleXor(value, mask); }
 float shuffle_from(float value, uint lane) { return subgroupShuffle(value, lane); }

@@ -6,14 +6,15 @@
 
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Counts { uint at[]; };
 
-// A word of shared memory that nobody uses between two meetings, where a kernel has no room for more.
+// A word of shared memory that is unused between two barriers; kernels without room for one more word
+// define it themselves.
 #ifndef LAST_WORKGROUP_SCRATCH
 shared uint last_workgroup_scratch;
 #define LAST_WORKGROUP_SCRATCH last_workgroup_scratch
 #endif
 
-// Whether all but this one of `groups` groups have counted themselves at `at`; the count, which must
-// be zero before the first, then starts anew. All of the group must call it.
+// Whether all other `groups` - 1 workgroups have incremented the counter at `at`, which must be zero
+// before the first of them; it is then reset. Every invocation of the workgroup must call it.
 bool is_last_workgroup(uint64_t counts, uint at, uint groups) {
   sync_workgroup();
   if (gl_LocalInvocationIndex == 0) {

@@ -9,7 +9,7 @@
 
 const uint kBlockQuads = 256;  // so that 262,144 tokens are 256 blocks
 
-// Weights are those of a row's tokens at a temperature, and nothing for those that are not kept.
+// The weights of a row's tokens at a temperature; tokens that the cut drops have weight 0.
 struct Distribution {
   Row row;
   Cut cut;
@@ -23,7 +23,7 @@ uvec2 token_weight(Distribution distribution, uint key, uint id) {
   return weight_limbs(distance);
 }
 
-// The limbs of a quad's weights, and how many of its tokens are kept.
+// The limbs of the sum of a quad's weights, and the number of its tokens that are kept.
 uvec3 weigh_quad(Distribution distribution, uint quad) {
   const uvec4 keys = quad_keys(load_quad(distribution.row.logits, quad, distribution.row.vocab));
   uvec3 sum = uvec3(0);
@@ -35,7 +35,7 @@ uvec3 weigh_quad(Distribution distribution, uint quad) {
   return sum;
 }
 
-// No token of the block has a larger key: what sample_scan found in its chunk, or in both of its two.
+// An upper bound for the keys of a block: the largest of the one or two chunks it is in.
 uint largest_key(Row row, uint block) {
   const uint tokens = kBlockQuads * 4, last = params.chunk_count - 1;
   SamplingChunks chunks = SamplingChunks(row.chunks);
@@ -49,12 +49,12 @@ void set_bin(uint bin, uvec2 limbs) {
   bin_high[bin] = uint(weight >> 32);
 }
 
-// The sums of every `groups`-th block from `group` on, a subgroup a block, in the bins of the same
-// number; all others are 0. Returns how many of their tokens are kept.
+// Writes the sums of every `groups`-th block from `group` on to the bins of the same number, one
+// subgroup per block; all other bins are 0. Returns how many of these blocks' tokens are kept.
 uint weigh_blocks(Distribution distribution, uint group, uint groups) {
   clear_bins();
   uint tokens = 0;
-  // Of the lanes that are there: subgroups need not be as large as gl_SubgroupSize says.
+  // Counts the lanes that exist: a subgroup may have fewer than gl_SubgroupSize.
   const uint lanes = subgroupAdd(1u), lane = subgroupExclusiveAdd(1u);
   const uint blocks = (distribution.row.vocab + kBlockQuads * 4 - 1) / (kBlockQuads * 4);
   for (uint block = gl_SubgroupID * groups + group; block < blocks;
@@ -74,8 +74,8 @@ struct Drawn {
   uint key, id;
 };
 
-// The token at which the sum of weights passes the target. REQUIRES: the bins hold the sums of all
-// blocks, and were added up.
+// The token at which the running sum of weights exceeds the target. REQUIRES: the bins hold the sums of
+// all blocks, and sum_bins() was called.
 Drawn draw_token(Distribution distribution, uint64_t target) {
   const BinPosition block = find_bin(target);
   target -= block.before;

@@ -8,8 +8,8 @@
 #ifndef HEARTH_SAMPLING_KEY_GLSL
 #define HEARTH_SAMPLING_KEY_GLSL
 
-const uint kMinusInfinityKey = 0x007fffffu;  // keys up to this are no candidates
-const uint kLimbBits = 19;                   // a weight is two limbs: 2^19 high + low
+const uint kMinusInfinityKey = 0x007fffffu;  // keys up to this are not candidates
+const uint kLimbBits = 19;                   // a weight is two limbs: 2^19 * high + low
 const uint kWeightBits = 2 * kLimbBits;
 const float kMaxDistance = 26.5;  // weights at this distance and beyond are zero
 
@@ -25,7 +25,7 @@ float key_logit(uint key) {
   return uintBitsToFloat((key & 0x80000000u) != 0 ? key & 0x7fffffffu : ~key);
 }
 
-// exp(-distance) for 0 <= distance <= kMaxDistance, to about 1e-7 of its value. Written out, and
+// exp(-distance) for 0 <= distance <= kMaxDistance, with a relative error of about 1e-7. Spelled out and
 // `precise`, because two kernels on one device must agree to the last bit.
 float exp_minus(float distance) {
   precise const float n = floor(distance * 1.44269504 + 0.5);
@@ -41,8 +41,8 @@ float exp_minus(float distance) {
   return p * uintBitsToFloat((127u - uint(n)) << 23);
 }
 
-// The weight as limbs (high, low), of any distance. No branches, and conversions go through int:
-// so CPUs do many at a time.
+// The weight as limbs (high, low), for any distance. No branches, and conversions go through int, so
+// that CPUs can vectorize it.
 uvec2 weight_limbs(float distance) {
   const float scaled = exp_minus(min(distance, kMaxDistance)) * float(1u << kLimbBits);
   const uint high = uint(int(scaled));

@@ -5,19 +5,19 @@
 
 layout(local_size_x_id = 0) in;
 
-// A slot a subgroup: enough for 1024 invocations in subgroups of 4.
-shared uint group_slots[256];
-shared uvec2 group_pairs[256];
+// One per subgroup: enough for 1024 invocations in subgroups of 4.
+shared uint subgroup_values[256];
+shared uvec2 subgroup_pairs[256];
 
 void share_with_workgroup(uint value) {
-  barrier();  // slots may still be read by an earlier call
-  if (subgroupElect()) group_slots[gl_SubgroupID] = value;
+  barrier();  // an earlier call may still read them
+  if (subgroupElect()) subgroup_values[gl_SubgroupID] = value;
   barrier();
 }
 
 void share_with_workgroup(uvec2 value) {
   barrier();
-  if (subgroupElect()) group_pairs[gl_SubgroupID] = value;
+  if (subgroupElect()) subgroup_pairs[gl_SubgroupID] = value;
   barrier();
 }
 
@@ -26,7 +26,7 @@ uint workgroup_max(uint value) {
   if (gl_NumSubgroups == 1) return value;
   share_with_workgroup(value);
   value = 0;
-  for (uint i = 0; i < gl_NumSubgroups; ++i) value = max(value, group_slots[i]);
+  for (uint i = 0; i < gl_NumSubgroups; ++i) value = max(value, subgroup_values[i]);
   return value;
 }
 
@@ -37,7 +37,7 @@ uint workgroup_sum(uint value) {
   if (gl_NumSubgroups == 1) return value;
   share_with_workgroup(value);
   value = 0;
-  for (uint i = 0; i < gl_NumSubgroups; ++i) value += group_slots[i];
+  for (uint i = 0; i < gl_NumSubgroups; ++i) value += subgroup_values[i];
   return value;
 }
 
@@ -46,7 +46,7 @@ uvec2 workgroup_min(uvec2 value) {
   if (gl_NumSubgroups == 1) return value;
   share_with_workgroup(value);
   value = uvec2(0xffffffffu);
-  for (uint i = 0; i < gl_NumSubgroups; ++i) value = min(value, group_pairs[i]);
+  for (uint i = 0; i < gl_NumSubgroups; ++i) value = min(value, subgroup_pairs[i]);
   return value;
 }
 
@@ -55,7 +55,7 @@ uvec2 workgroup_sum(uvec2 value) {
   if (gl_NumSubgroups == 1) return value;
   share_with_workgroup(value);
   value = uvec2(0);
-  for (uint i = 0; i < gl_NumSubgroups; ++i) value += group_pairs[i];
+  for (uint i = 0; i < gl_NumSubgroups; ++i) value += subgroup_pairs[i];
   return value;
 }
 

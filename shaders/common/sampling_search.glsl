@@ -10,7 +10,7 @@
 
 layout(constant_id = 3) const uint kScanLanes = 128;  // sample_scan's
 
-// A token, as the last of those that are kept: larger keys are, and equal ones with ids up to its.
+// The last token that is kept: so are tokens with larger keys, and those with its key and lower ids.
 struct Cut {
   uint key;
   uint id;
@@ -28,7 +28,7 @@ struct Row {
   uint64_t chunks;
   uint vocab;
   uint segment_count;
-  uint first_segment, end_segment;  // those to look at
+  uint first_segment, end_segment;  // to be read
   float top_logit;
   uint lowest_key;
 };
@@ -36,12 +36,12 @@ struct Row {
 const uint kByDistance = 0, kByKey = 1, kById = 2;
 
 struct Search {
-  Cut cut;         // only tokens kept by this
-  bool weighted;   // places are sums of weights, else counts
+  Cut cut;         // only tokens that this keeps
+  bool weighted;   // ranks are sums of weights, otherwise counts
   uint divided_by;
-  float scale;        // bins to a unit of distance
-  uint low, high;     // the keys that are divided
-  uint shift;         // kByKey: 2^shift keys a bin
+  float scale;        // kByDistance: bins per unit of distance
+  uint low, high;     // the range of keys
+  uint shift;         // kByKey: 2^shift keys per bin
   uint ids_per_bin;   // kById
 };
 
@@ -75,15 +75,14 @@ Search start_search(Row row, Cut cut, bool weighted) {
   return search;
 }
 
-// What a look at the row found, the same in every lane.
+// What a pass over the row found, the same in every lane.
 struct Pass {
-  uint tokens;     // that are in the search
-  uint low, high;  // their keys
+  uint tokens;     // in the search
+  uint low, high;  // range of their keys
 };
 
-// Looks at every token of the search in the row's segments: fills the histogram, or lists the tokens
-// of the bins from first_bin to last_bin. Compilers copy it to where it is called, and it is long:
-// call it once.
+// Goes over every token of the search in the row's segments: fills the histogram, or lists the tokens of
+// bins first_bin to last_bin. Call it in one place only: it is long, and compilers inline it.
 Pass pass_over_row(Row row, Search search, bool fill_bins, uint first_bin, uint last_bin) {
   if (fill_bins) {
     clear_bins();
@@ -130,7 +129,7 @@ Pass pass_over_row(Row row, Search search, bool fill_bins, uint first_bin, uint 
   return pass;
 }
 
-// The search among the tokens of one bin, which a look has found to be too many for the list.
+// Narrows the search to the tokens of one bin, which a pass has found to be too many for the list.
 Search divide_bin(Search search, Pass pass) {
   search.low = pass.low;
   search.high = pass.high;
@@ -142,9 +141,9 @@ Search divide_bin(Search search, Pass pass) {
   return search;
 }
 
-// Where the list has the token with which the sum of counts or weights first exceeds the target.
-// REQUIRES: the list is sorted and has it.
-uint place_in_list(Row row, Search search, uint count, uint64_t target) {
+// The index in the list of the token at which the running count or sum of weights exceeds the target.
+// REQUIRES: the list is sorted and contains it.
+uint rank_in_list(Row row, Search search, uint count, uint64_t target) {
   if (!search.weighted) return uint(target);
   weigh_list(count, row.top_logit, 1.0);
   return walk_list(count, target);

@@ -8,7 +8,7 @@
 #include "common/fences.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 4) nonprivate buffer Tally {
-  uint groups;  // that have added their look
+  uint groups;  // that have added their histogram
   uint tokens;
   uint bins[];  // low words, then high words
 };
@@ -20,15 +20,15 @@ uint add_to_tally(Tally tally, uint bin, uint amount) {
   return atomicAdd(tally.bins[bin], amount, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
 }
 
-// This group's part of the segments.
+// This workgroup's range of the segments.
 void take_segments(inout Row row) {
   const uint share = (row.segment_count + gl_NumWorkGroups.x - 1) / gl_NumWorkGroups.x;
   row.first_segment = min(gl_WorkGroupID.x * share, row.segment_count);
   row.end_segment = min(row.first_segment + share, row.segment_count);
 }
 
-// Adds up the bins of the groups, and their tokens. The last of them gets all of it and `true`; it is
-// the one to go on.
+// Adds the bins and tokens of all workgroups. Returns true in the last one, which gets the totals and
+// continues; the others are done.
 bool merge_workgroups(Tally tally, inout uint tokens) {
   const uint lane = gl_LocalInvocationID.x;
   barrier();
