@@ -1,16 +1,16 @@
 # Every kernel, listed once.
 #
 #   hearth_kernel(NAME                 NAME.comp, and the kernel's name in the program
-#     [AXES axis=a,b,c ...]            compiled for every combination; the values follow the name:
-#                                      NAME.a; GLSL sees AXIS_A defined (in capitals)
-#     [NEEDS feature ...])             left out where the shader compiler lacks a probe's feature
+#     [AXES axis=a,b,c ...]            compiled for every combination of values. A value is appended to
+#                                      the name, NAME.a, and defines AXIS_A (in capitals) in GLSL
+#     [NEEDS feature ...])             left out if the shader compiler lacks the feature (probes/)
 
 set(weight_formats f32,f16,bf16,q8_0,q4_0,q4_1,q5_0,q5_1,q2_k,q3_k,q4_k,q5_k,q6_k,iq4_nl,iq4_xs,mxfp4)
 
 hearth_kernel(dequantize AXES weight=${weight_formats})
 hearth_kernel(rms_norm)
 
-# Between the matmuls: embedding, rope and KV write, MLP activation, rows and blocks moved about.
+# Between the matmuls: embedding, rope and KV write, MLP activation, copies of rows and blocks.
 hearth_kernel(embed AXES weight=${weight_formats})
 hearth_kernel(rope_kv AXES kv=f16,q8_0)
 hearth_kernel(mlp_activation)
@@ -48,7 +48,7 @@ hearth_kernel(attention_subgroup AXES kv=f16,q8_0)
 hearth_kernel(sample_scan)
 hearth_kernel(sample_pick)
 
-# What a device can do at most; hearth bench measures the others against these.
+# The ceilings of a device; hearth bench compares the other kernels with these.
 hearth_kernel(read_ceiling)
 hearth_kernel(flops_ceiling)
 hearth_kernel(matrix_ceiling NEEDS coopmat)
