@@ -3,13 +3,13 @@
 // common/fragment_lanes.glsl describes.
 //
 // A workgroup computes a tile of kTileRows x kTileOutputs sums, each subgroup kSubgroupOutputs of every
-// row, in steps of kBlock inputs along k. Only one subgroup needs a given weight, so its lanes load
+// row, in steps of kStep inputs along k. Only one subgroup needs a given weight, so its lanes load
 // weights straight from memory, decode them in registers and form fragments. All subgroups need x, so
 // x goes through shared memory, in fragment order. The next step's operands are in flight while one
 // step is multiplied. kSplits > 1 is split-k, with partial sums as in matmul_coopmat; with kGate one
 // half of the outputs are gates for the other half.
 //   workgroups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
-// REQUIRES: inputs a multiple of kBlock, addresses multiples of 16, full subgroups of 32; kTileRows a
+// REQUIRES: inputs a multiple of kStep, addresses multiples of 16, full subgroups of 32; kTileRows a
 // multiple of 16, kSubgroupOutputs of 8; kSplits at most the number of steps.
 #version 460
 #extension GL_GOOGLE_include_directive : require

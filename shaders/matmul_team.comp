@@ -10,7 +10,7 @@
 // several workgroups as well, with partial sums as in matmul_coopmat. With kNorm it starts the RMS norm
 // that follows it, or finishes the one before it (common/matmul_norm.glsl).
 //   workgroups = [1, ceil(results / (kRounds * kRoundResults)), kSplits]
-// REQUIRES: at most 8 * kColumns rows, kInputs a multiple of kBlock, kSubgroups >= 2 * kColumns, gates and
+// REQUIRES: at most 8 * kColumns rows, kInputs a multiple of kStep, kSubgroups >= 2 * kColumns, gates and
 // norms only with kSplits == 1, addresses multiples of 16, full subgroups of 32.
 #version 460
 #extension GL_GOOGLE_include_directive : require

@@ -5,7 +5,7 @@
 
 layout(constant_id = 2) const uint kTileRows = 64;
 layout(constant_id = 3) const uint kTileOutputs = 128;
-layout(constant_id = 4) const uint kBuffers = 1;  // blocks of x in shared memory, 1 or 2
+layout(constant_id = 4) const uint kBuffers = 1;  // steps of x in shared memory, 1 or 2
 layout(constant_id = 5) const uint kSplits = 1;
 layout(constant_id = 6) const uint kSubgroupOutputs = 32;
 layout(constant_id = 7) const uint kSubgroups = 4;  // per workgroup
@@ -22,17 +22,17 @@ const uint kFragmentsDown = kTileRows / kFragmentRows;
 const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
 const uint kSums = kFragmentsDown * kFragmentsAcross;
 
-// Four lanes load a block of a row of weights, each kLaneVecs vecs (as halves): lanes take turns, vec by
+// Four lanes load one step of a row of weights, each kLaneVecs vecs (as halves): lanes take turns, vec by
 // vec, if weights are halves, so that neighbouring lanes read neighbouring bytes; otherwise each lane
 // takes whole pieces.
 const uint kLaneVecs = 4;
-const uint kBlock = 4 * kLaneVecs * kVecHalves;  // inputs
+const uint kStep = 4 * kLaneVecs * kVecHalves;  // inputs
 const bool kInterleaved = kChunkWeights == kVecHalves;
 const uint kOutputChunks = kLaneVecs / kChunkVecs;  // of weights, per output
 const uint kLaneChunks = kFragmentsAcross * kOutputChunks;
 const uint kWeightVecs = kFragmentsAcross * kLaneVecs;
 
-// Shared memory is counted in vecs of 16 bytes: a lane's four words of a fragment. A block of x is [rows
+// Shared memory is counted in vecs of 16 bytes: a lane's four words of a fragment. A step of x is [rows
 // / 16, fragments along k, lanes]. At the end of the kernel the same memory stages results.
 const uint kFragmentsAlong = 2 * kLaneVecs;
 const uint kXVecs = kFragmentsDown * kFragmentsAlong * kSubgroupSize;
@@ -137,9 +137,9 @@ void main() {
   const uint first_output = work.output_tile * kTileOutputs;
   Source source;
   find_source(source, first_row, first_output);
-  const uint blocks = params.inputs / kBlock;
-  const uint begin = blocks * work.split / kSplits * kBlock;
-  const uint last = (blocks * (work.split + 1) / kSplits - 1) * kBlock;
+  const uint steps = params.inputs / kStep;
+  const uint begin = steps * work.split / kSplits * kStep;
+  const uint last = (steps * (work.split + 1) / kSplits - 1) * kStep;
 
   RawChunk chunks[kLaneChunks];
   uvec4 xs[kXLoads];
@@ -148,15 +148,15 @@ void main() {
   fetch_weights(chunks, source, begin);  // in flight before this kernel waits for x
   chain_wait_fresh();
   fetch_x(xs, source, begin);
-  for (uint k = begin; k <= last; k += kBlock) {
-    const uint start = kBuffers == 1 ? 0 : k / kBlock % 2 * kXVecs;
-    if (kBuffers == 1) barrier();  // the previous block may still be read
+  for (uint k = begin; k <= last; k += kStep) {
+    const uint start = kBuffers == 1 ? 0 : k / kStep % 2 * kXVecs;
+    if (kBuffers == 1) barrier();  // the previous step may still be read
     stage_x(xs, start);
     barrier();
     uvec4 weights[kWeightVecs];
     decode(chunks, source, k, weights);
-    fetch_weights(chunks, source, min(k + kBlock, last));
-    fetch_x(xs, source, min(k + kBlock, last));
+    fetch_weights(chunks, source, min(k + kStep, last));
+    fetch_x(xs, source, min(k + kStep, last));
     multiply(sums, weights, start);
   }
   if (kDecodeScale != 1.0) {

@@ -35,7 +35,7 @@ void store_squares(float squares) {
   F32(params.norm_state).at[square_at(row, gl_WorkGroupID.y, gl_NumWorkGroups.y)] = sum;
 }
 
-shared float norm_factors[kRows];  // factors of the sums, if this product finishes a norm; valid after a barrier
+shared float norm_factors[kRows];  // of the sums, to finish a norm; valid after a barrier
 
 void find_norm_factors() {
   [[unroll]] for (uint first = 0; first < kRows; first += kSubgroups) {

@@ -19,39 +19,39 @@ layout(constant_id = 10) const uint kNormGroups = 1;  // workgroups of the produ
 const uint kColumnRows = 8, kRows = kColumns * kColumnRows;
 const uint kRoundResults = kGate == kGateNone ? 16 : 8;
 
-// Four lanes load a block of a row of weights, each kLaneVecs vecs (as halves): lanes take turns, vec by
+// Four lanes load one step of a row of weights, each kLaneVecs vecs (as halves): lanes take turns, vec by
 // vec, if weights are halves, so that neighbouring lanes read neighbouring bytes; otherwise each lane
 // takes whole pieces.
 const uint kLaneVecs = 4;
-const uint kBlock = 4 * kLaneVecs * kVecHalves;  // inputs
+const uint kStep = 4 * kLaneVecs * kVecHalves;  // inputs
 const bool kInterleaved = kChunkWeights == kVecHalves;
-const uint kOutputChunks = kLaneVecs / kChunkVecs;  // per block and output
+const uint kOutputChunks = kLaneVecs / kChunkVecs;  // per step and output
 
-// A subgroup's part of k. Blocks past the end are clamped to the last, so that loads stay in bounds; x
+// A subgroup's part of k. Steps past the end are clamped to the last, so that loads stay in bounds; x
 // is 0 for them.
-const uint kRowBlocks = kInputs / kBlock;
+const uint kRowSteps = kInputs / kStep;
 const uint kKSplits = kSplits * kSubgroups;
-const uint kBlocks = (kRowBlocks + kKSplits - 1) / kKSplits;
-const bool kWhole = kRowBlocks % kKSplits == 0;
-const uint kColumnVecs = kBlocks * kLaneVecs, kXVecs = kColumns * kColumnVecs;
-const uint kLaneChunks = kBlocks * kOutputChunks;  // per output
+const uint kSteps = (kRowSteps + kKSplits - 1) / kKSplits;
+const bool kWhole = kRowSteps % kKSplits == 0;
+const uint kColumnVecs = kSteps * kLaneVecs, kXVecs = kColumns * kColumnVecs;
+const uint kLaneChunks = kSteps * kOutputChunks;  // per output
 
 uint k_split() { return gl_WorkGroupID.z * kSubgroups + subgroup_id(); }
-bool past_end(uint b) { return !kWhole && k_split() * kBlocks + b >= kRowBlocks; }
-uint own_block(uint b) { return past_end(b) ? kRowBlocks - 1 : k_split() * kBlocks + b; }
+bool past_end(uint b) { return !kWhole && k_split() * kSteps + b >= kRowSteps; }
+uint own_step(uint b) { return past_end(b) ? kRowSteps - 1 : k_split() * kSteps + b; }
 
 uint result_count() { return kGate == kGateNone ? params.outputs : params.outputs / 2; }
 uint first_result(uint round) { return (gl_WorkGroupID.y * kRounds + round) * kRoundResults; }
 
 // The lane's u-th chunk in a row of weights.
 uint chunk_in_row(uint u) {
-  return (own_block(u / kOutputChunks) * kOutputChunks + u % kOutputChunks) * 4 + lane_id() % 4;
+  return (own_step(u / kOutputChunks) * kOutputChunks + u % kOutputChunks) * 4 + lane_id() % 4;
 }
 
 // The lane's v-th vec in a row of x.
 uint vec_in_row(uint v) {
   const uint lane = lane_id() % 4, i = v % kLaneVecs;
-  return own_block(v / kLaneVecs) * 4 * kLaneVecs + (kInterleaved ? i * 4 + lane : lane * kLaneVecs + i);
+  return own_step(v / kLaneVecs) * 4 * kLaneVecs + (kInterleaved ? i * 4 + lane : lane * kLaneVecs + i);
 }
 
 void load_x(out uvec4 x[kXVecs]) {
