@@ -19,7 +19,7 @@ uint chain_add(uint64_t place) {
 
 // To be called by one invocation of the workgroup.
 void wait_for_arrivals() {
-  ChainCount before = ChainCount((params.chain_place & ~uint64_t(kChainStride - 1)) - kChainStride);
+  ChainCount before = ChainCount((params.chain_counter & ~uint64_t(kChainStride - 1)) - kChainStride);
   while (atomicLoad(before.value, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed) < params.chain_wait) {}
 }
 
@@ -47,15 +47,15 @@ void chain_wait_fresh() {
 // To be called by one invocation, after a barrier behind all of the workgroup's writes.
 void arrive() {
   fence_queue();
-  const uint before = chain_add(params.chain_place);
+  const uint before = chain_add(params.chain_counter);
   if (before + 1 == params.chain_groups) {
     fence_queue();
-    chain_add(params.chain_place & ~uint64_t(kChainStride - 1));
+    chain_add(params.chain_counter & ~uint64_t(kChainStride - 1));
   }
 }
 
 void chain_done() {
-  if (kChained == 0 || params.chain_place == 0) return;
+  if (kChained == 0 || params.chain_counter == 0) return;
   sync_workgroup();
   if (gl_LocalInvocationIndex == 0) arrive();
 }
@@ -63,7 +63,7 @@ void chain_done() {
 // The same for a workgroup that has executed a barrier after all its reads, and in which only the first
 // subgroup has written since.
 void chain_done_alone() {
-  if (kChained == 0 || params.chain_place == 0 || gl_SubgroupID != 0) return;
+  if (kChained == 0 || params.chain_counter == 0 || gl_SubgroupID != 0) return;
   controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsBuffer,
                  gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);
   if (gl_SubgroupInvocationID == 0) arrive();

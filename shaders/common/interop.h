@@ -40,7 +40,7 @@ using address = std::uint64_t;  // of a buffer on the device
 #define address uint64_t
 #define HEARTH_PARAMS(name) layout(push_constant, std430) uniform name {
 #define HEARTH_PARAMS_END \
-  layout(offset = 112) address chain_place; \
+  layout(offset = 112) address chain_counter; \
   uint chain_wait; \
   uint chain_groups; \
   } \

@@ -131,8 +131,8 @@ TEST_F(PipelineCacheTest, AnythingDamagedIsIgnoredWithOneLine) {
     std::vector<char> bytes;
   };
   std::vector<Case> cases;
-  cases.push_back({"cut off", {good.begin(), good.begin() + 10}});
-  cases.push_back({"cut off", {good.begin(), good.end() - 1}});
+  cases.push_back({"truncated", {good.begin(), good.begin() + 10}});
+  cases.push_back({"truncated", {good.begin(), good.end() - 1}});
   cases.push_back({"not a pipeline cache", std::vector<char>(500, 'x')});
   cases.push_back({"another driver", good});
   cases.back().bytes[8] ^= 1;

@@ -135,7 +135,7 @@ class StandInExecutor final : public StepExecutor {
   std::atomic<uint64_t> padding_rows{0}, seeing_padding_rows{0};  // of which the latter see keys
 
   Result<StepTicket> submit(const StepBatch& batch) override {
-    if (faults.submit.strikes()) break_down();
+    if (faults.submit.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not submit");
     check(batch);
     look_at_padding(batch);
@@ -169,7 +169,7 @@ class StandInExecutor final : public StepExecutor {
   }
 
   Result<StepOutcome> wait(const StepTicket& ticket) override {
-    if (faults.wait.strikes()) break_down();
+    if (faults.wait.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not wait");
     EXPECT_GT(under_way_, 0u);
     --under_way_;
@@ -187,13 +187,13 @@ class StandInExecutor final : public StepExecutor {
   Status swap_in(std::span<const BlockMove> moved) override { return move(moved, host_, pool_); }
 
   Status set_history(uint32_t slot, std::span<const params::TokenCount> tokens) override {
-    if (faults.slot.strikes()) break_down();
+    if (faults.slot.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not set a slot");
     history_.at(slot).assign(tokens.begin(), tokens.end());
     return {};
   }
   Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) override {
-    if (faults.slot.strikes()) break_down();
+    if (faults.slot.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not set a slot");
     biases_.at(slot).assign(biases.begin(), biases.end());
     return {};
@@ -265,7 +265,7 @@ class StandInExecutor final : public StepExecutor {
 
   Status move(std::span<const BlockMove> moved, const std::vector<TokenId>& from,
               std::vector<TokenId>& to) {
-    if (faults.move.strikes()) break_down();
+    if (faults.move.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not move blocks");
     moves += moved.size();
     for (const BlockMove& one : moved)

@@ -42,13 +42,13 @@ TEST(ResultTest, MoveOnlyValues) {
 
 TEST(FaultSwitchTest, StrikesOnceAtTheNth) {
   FaultSwitch fault;
-  EXPECT_FALSE(fault.strikes());
+  EXPECT_FALSE(fault.should_fail());
   fault.arm(3);
-  EXPECT_FALSE(fault.strikes());
-  EXPECT_FALSE(fault.strikes());
+  EXPECT_FALSE(fault.should_fail());
+  EXPECT_FALSE(fault.should_fail());
   EXPECT_TRUE(fault.pending());
-  EXPECT_TRUE(fault.strikes());
-  EXPECT_FALSE(fault.strikes());
+  EXPECT_TRUE(fault.should_fail());
+  EXPECT_FALSE(fault.should_fail());
   EXPECT_FALSE(fault.pending());
 }
 
