@@ -8,7 +8,7 @@ namespace {
 constexpr uint64_t kMemory = 0x10000;
 uint64_t link(uint64_t i) { return kMemory + (i + 1) * kChainStride; }
 
-TEST(Chain, BeforeTheFirstBarrierNobodyArrives) {
+TEST(Chain, DispatchesDoNotArriveBeforeTheFirstBarrier) {
   Chain chain(kMemory);
   EXPECT_EQ(chain.add(4).counter, 0u);
   EXPECT_FALSE(chain.can_start_link());
@@ -17,11 +17,11 @@ TEST(Chain, BeforeTheFirstBarrierNobodyArrives) {
   EXPECT_TRUE(chain.can_start_link());
 }
 
-TEST(Chain, ALinkWaitsForAllOfTheOneBefore) {
+TEST(Chain, ALinkWaitsForAllWorkgroupsOfThePreviousOne) {
   Chain chain(kMemory);
   chain.restart();
   EXPECT_EQ(chain.add(4).wait, 0u);
-  EXPECT_EQ(chain.add(3).counter, link(0));  // beside the first
+  EXPECT_EQ(chain.add(3).counter, link(0));  // in the same link
   EXPECT_FALSE(chain.is_waiting());
   chain.start_link();
   EXPECT_TRUE(chain.is_waiting());
@@ -33,7 +33,7 @@ TEST(Chain, ALinkWaitsForAllOfTheOneBefore) {
   EXPECT_EQ(chain.add(1).wait, 9u);
 }
 
-TEST(Chain, OfALargeDispatchOnlyTheLastGroupArrives) {
+TEST(Chain, OnlyTheLastWorkgroupOfALargeDispatchArrives) {
   Chain chain(kMemory);
   chain.restart();
   chain.add(5);
@@ -43,7 +43,7 @@ TEST(Chain, OfALargeDispatchOnlyTheLastGroupArrives) {
     EXPECT_EQ(push.counter, link(0) + i * kCountStride);
     EXPECT_EQ(push.groups, kMany);
   }
-  // No count is left for one more: its groups arrive one by one.
+  // No counter is left for one more, so its workgroups arrive one by one.
   const ChainPush last = chain.add(kMany);
   EXPECT_EQ(last.counter, link(0));
   EXPECT_EQ(last.groups, 0u);
@@ -51,7 +51,7 @@ TEST(Chain, OfALargeDispatchOnlyTheLastGroupArrives) {
   EXPECT_EQ(chain.add(1).wait, 5u + (kChainStride / kCountStride - 1) + kMany);
 }
 
-TEST(Chain, NobodyWaitsForACommandThatDoesNotArrive) {
+TEST(Chain, NoLinkWaitsForACommandThatDoesNotArrive) {
   Chain chain(kMemory);
   chain.restart();
   chain.add(4);
@@ -59,11 +59,11 @@ TEST(Chain, NobodyWaitsForACommandThatDoesNotArrive) {
   EXPECT_FALSE(chain.can_start_link());
   chain.restart();
   const ChainPush push = chain.add(2);
-  EXPECT_EQ(push.counter, link(1)) << "the first link's place is used up";
+  EXPECT_EQ(push.counter, link(1)) << "the first link is used up";
   EXPECT_EQ(push.wait, 0u);
 }
 
-TEST(Chain, EndsWhereItsMemoryEnds) {
+TEST(Chain, StopsAtTheEndOfItsMemory) {
   Chain chain(kMemory);
   chain.restart();
   uint64_t links = 0;
@@ -74,7 +74,7 @@ TEST(Chain, EndsWhereItsMemoryEnds) {
   EXPECT_FALSE(chain.can_start_link());
 }
 
-TEST(Chain, OffWithoutMemory) {
+TEST(Chain, IsDisabledWithoutMemory) {
   Chain chain;
   EXPECT_FALSE(chain.enabled());
   chain.restart();
