@@ -16,7 +16,7 @@ vec2 prescale_factors(uint row, uint n) {
 }
 
 void store_prescaled(uint row, uint n, float value) {
-  if (row < params.rows && n < params.outputs) store_half(params.begun, row * params.outputs + n, value);
+  if (row < params.rows && n < params.outputs) store_half(params.prescaled, row * params.outputs + n, value);
 }
 
 shared float subgroup_squares[kSubgroups * kColumnRows];

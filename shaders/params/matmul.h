@@ -13,9 +13,9 @@ HEARTH_CONSTANT(kEpilogueResidual, 4u)
 //   x[k] * norm_weight[k] / sqrt(sum over k of x[k]^2 / inputs + epsilon)
 // An RMS norm between two products of a few rows can be split between them. The first product starts it:
 // in addition to y it writes
-//   begun[r, n] = y[r, n] * norm_weight[n] * guess[r], as f16
+//   prescaled[r, n] = y[r, n] * norm_weight[n] * guess[r], as f16
 // where guess[r] is the scale that an earlier norm had for that row, which keeps the halves in range.
-// The second product, whose x is `begun`, finishes it: it multiplies its sums by
+// The second product, whose x is `prescaled`, finishes it: it multiplies its sums by
 //   1 / sqrt(sum over k of y[r, k]^2 / inputs + epsilon) / guess[r]
 // norm_state begins with the guesses, [kMostNormRows] f32, followed by the sums of squares from each
 // workgroup of the first product, [kMostNormRows, workgroups] f32.
@@ -40,7 +40,7 @@ HEARTH_PARAMS(Matmul)
   address counts;       // [tail tiles] u32, zero: finished workgroups of each
   address shared_parts; // [tail tiles, kTailSplits, rows of a tile, outputs of a tile] f32 partial sums
   address norm_state;   // if this product starts or finishes a norm
-  address begun;        // [rows, outputs] f16, if this product starts a norm
+  address prescaled;        // [rows, outputs] f16, if this product starts a norm
   uint rows;
   uint inputs;
   uint outputs;
