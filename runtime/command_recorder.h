@@ -119,9 +119,9 @@ class CommandRecorder {
   // Sets every 32-bit word. REQUIRES: offset and size are multiples of four.
   void fill(const BufferSlice& slice, uint32_t word);
 
-  // Labels of the following commands become "part: label", so that different uses of one kernel can
-  // be told apart; an empty part ends this. REQUIRES: `part` outlives the recorder.
-  void set_part(std::string_view part) { part_ = part; }
+  // Labels of the following commands become "section: label", so that different uses of one kernel
+  // can be told apart; an empty section ends this. REQUIRES: `section` outlives the recorder.
+  void set_part(std::string_view section) { section_ = section; }
 
   // Ends recording. REQUIRES: nothing is recorded afterwards.
   Result<CommandBuffer> finish();
@@ -143,7 +143,7 @@ class CommandRecorder {
   bool serial_;
   bool transfer_only_ = false;
   bool labels_ = false;
-  std::string_view part_;
+  std::string_view section_;
   CommandBuffer buffer_;
   Hazards hazards_;
   Chain chain_;

@@ -40,7 +40,7 @@ HEARTH_PARAMS(Matmul)
   address counts;       // [tail tiles] u32, zero: finished workgroups of each
   address shared_parts; // [tail tiles, kTailSplits, rows of a tile, outputs of a tile] f32 partial sums
   address norm_state;   // if this product starts or finishes a norm
-  address prescaled;        // [rows, outputs] f16, if this product starts a norm
+  address prescaled;    // [rows, outputs] f16, if this product starts a norm
   uint rows;
   uint inputs;
   uint outputs;
