@@ -20,9 +20,9 @@ const std::vector<uint32_t> kBefore = {0, 14, 15, 16, 250, 71};
 
 struct RopeCase {
   RopeKvShape shape;
-  bool values_apart = false;  // v in a matrix of its own, as if its weights had another format
-  bool split = false;         // into many small ones
-  bool one_row = false;       // a single sequence, and no padding
+  bool separate_values = false;  // v in a matrix of its own, as if its weights had another format
+  bool split = false;            // into many small ones
+  bool one_row = false;          // a single sequence, and no padding
   uint32_t window = 0;
   uint32_t direct = 0;  // subgroups of attention_direct, real or emulated
 };
@@ -137,7 +137,7 @@ class AttentionRopeTest : public AttentionGpuTest {
     const Buffer sequence_buffer = filled(sequences), owner_buffer = filled(owners);
     const Buffer block_tables = filled(tables), items = filled(planner.work().few);
     const Buffer queries = poisoned(uint64_t{shape.rows} * q_width * 4);
-    const Cache apart = make_cache(shape, blocks), together = make_cache(shape, blocks);
+    const Cache separate = make_cache(shape, blocks), fused = make_cache(shape, blocks);
 
     RopeKv rope{.q = {},
                 .k = {},
@@ -146,13 +146,13 @@ class AttentionRopeTest : public AttentionGpuTest {
                 .q_norm = q_norm.all(),
                 .k_norm = k_norm.all(),
                 .table = table_buffer.all(),
-                .cache = apart.slices(),
+                .cache = separate.slices(),
                 .sequences = sequence_buffer.all(),
                 .row_sequences = owner_buffer.all(),
                 .block_tables = block_tables.all(),
                 .shape = shape};
     use_fused_qkv(rope, qkv.all());
-    if (test.values_apart) {
+    if (test.separate_values) {
       rope.q.stride = rope.k.stride = q_width + kv_width;
       rope.v = {.slice = qkv.slice(uint64_t{shape.rows} * rope.q.stride * 4,
                                    uint64_t{shape.rows} * kv_width * 4)};
@@ -163,7 +163,7 @@ class AttentionRopeTest : public AttentionGpuTest {
     const Buffer expected = poisoned(queries.bytes()), result = poisoned(queries.bytes());
     Attention op{.q = queries.all(),
                  .result = expected.all(),
-                 .cache = apart.slices(),
+                 .cache = separate.slices(),
                  .block_tables = block_tables.all(),
                  .work = {.few = items.all(), .many = {}},
                  .counts = scratch.counts(),
@@ -176,7 +176,7 @@ class AttentionRopeTest : public AttentionGpuTest {
       return record_attention(recorder, pipelines(), plan, op);
     });
     op.result = result.all();
-    op.cache = rope.cache = together.slices();
+    op.cache = rope.cache = fused.slices();
     op.rope = &rope;
     run([&](CommandRecorder& recorder) {
       return record_attention(recorder, pipelines(), plan, op);
@@ -192,13 +192,13 @@ class AttentionRopeTest : public AttentionGpuTest {
     found_rows.resize(size_t{rows} * q_width);
     expected_rows.resize(found_rows.size());
     expect_alike(found_rows, expected_rows, "result");
-    expect_alike(numbers_of(together.keys, shape.kv), numbers_of(apart.keys, shape.kv), "keys");
-    expect_alike(numbers_of(together.values, shape.kv), numbers_of(apart.values, shape.kv),
+    expect_alike(numbers_of(fused.keys, shape.kv), numbers_of(separate.keys, shape.kv), "keys");
+    expect_alike(numbers_of(fused.values, shape.kv), numbers_of(separate.values, shape.kv),
                  "values");
-    expect_alike(numbers_of(together.key_scales, KvFormat::kF16),
-                 numbers_of(apart.key_scales, KvFormat::kF16), "scales of keys");
-    expect_alike(numbers_of(together.value_scales, KvFormat::kF16),
-                 numbers_of(apart.value_scales, KvFormat::kF16), "scales of values");
+    expect_alike(numbers_of(fused.key_scales, KvFormat::kF16),
+                 numbers_of(separate.key_scales, KvFormat::kF16), "scales of keys");
+    expect_alike(numbers_of(fused.value_scales, KvFormat::kF16),
+                 numbers_of(separate.value_scales, KvFormat::kF16), "scales of values");
   }
 };
 
@@ -212,9 +212,9 @@ TEST_F(AttentionRopeTest, AgreesWithRopeKvForEveryKindOfModel) {
                    .pairs = RopePairs::kHalves,
                    .head_norms = true,
                    .kv = KvFormat::kQ8_0},
-         .values_apart = true});
+         .separate_values = true});
   check({.shape = {.heads = 4, .kv_heads = 2, .head_size = 16, .rope_dims = 16},
-         .values_apart = true,
+         .separate_values = true,
          .one_row = true});
   check({.shape = {.heads = 2,
                    .kv_heads = 2,

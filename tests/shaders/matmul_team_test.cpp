@@ -161,7 +161,7 @@ TEST_F(MatmulTeamTest, UnsupportedSplitNormsAreRefused) {
   EXPECT_TRUE(refused(without, norm, {}));
   EXPECT_TRUE(refused(plan, small, {}));
   EXPECT_TRUE(refused(plan, norm, norm));
-  EXPECT_TRUE(refused(plan, {}, norm)) << "rows that nobody has begun";
+  EXPECT_TRUE(refused(plan, {}, norm)) << "rows without prescaled values";
 }
 
 }  // namespace

@@ -19,13 +19,14 @@ class MatmulTileTest : public MatmulFixture {
 // A plan for matmul_coopmat with an unrolled loop over k. Lavapipe would take minutes to compile
 // the tiles that have it, so a small tile gets it, with the fewest possible slices per step. If two
 // steps are unrolled, the weights of two steps are in flight.
-MatmulPlan in_rounds(MatmulPlan plan, const MatmulShape& shape) {
-  constexpr size_t kTileInputs = 4, kSplits = 5, kFragmentInputs = 10, kAhead = 12, kRound = 16;
+MatmulPlan with_unrolled_steps(MatmulPlan plan, const MatmulShape& shape) {
+  constexpr size_t kTileInputs = 4, kSplits = 5, kFragmentInputs = 10, kAhead = 12,
+                   kUnrolledSteps = 16;
   std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
   const bool is_float = format_info(shape.format).is_float();
   constants[kTileInputs] = std::max(2 * constants[kFragmentInputs], is_float ? 16u : 32u);
   const uint32_t steps = shape.inputs / constants[kTileInputs] / constants[kSplits];
-  constants[kRound] = constants[kAhead] = is_float && steps % 2 == 0 ? 2 : 1;
+  constants[kUnrolledSteps] = constants[kAhead] = is_float && steps % 2 == 0 ? 2 : 1;
   return plan;
 }
 
@@ -78,7 +79,8 @@ TEST_F(MatmulTileTest, UnrolledLoops) {
       const MatmulPlan plan = choose_matmul(caps, shape);
       EXPECT_EQ(plan.reduce.has_value(), inputs == 1024);
       // Lavapipe compiles those without a split once, for GatesAndUps.
-      if (inputs == 1024 || !is_cpu(device().caps())) check_plan(in_rounds(plan, shape), shape);
+      if (inputs == 1024 || !is_cpu(device().caps()))
+        check_plan(with_unrolled_steps(plan, shape), shape);
     }
     if (is_cpu(device().caps())) continue;
     check(caps, {.format = format, .rows = 200, .inputs = 4096, .outputs = 150});
@@ -128,7 +130,7 @@ TEST_F(MatmulTileTest, LargeProducts) {
 // splits of k, ragged in rows and outputs, and with a residual or gates after the sum. Run twice,
 // because counters must be zero again.
 TEST_F(MatmulTileTest, TailTiles) {
-  constexpr size_t kTileInputs = 4, kFragmentInputs = 10, kShare = 17;
+  constexpr size_t kTileInputs = 4, kFragmentInputs = 10, kTailSplits = 17;
   const DeviceCaps caps = coopmat_caps();
   if (!coopmat_shape(caps)) GTEST_SKIP() << "no matrix units";
   const MatmulShape shape{.format = WeightFormat::kF16, .rows = 13, .inputs = 256, .outputs = 152};
@@ -139,7 +141,7 @@ TEST_F(MatmulTileTest, TailTiles) {
   MatmulPlan plan = choose_matmul(caps, shape);
   std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
   constants[kTileInputs] = 2 * constants[kFragmentInputs];  // four steps or more
-  share_tiles(plan, kShare);
+  split_tail_tiles(plan, kTailSplits);
 
   const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
   const Buffer scratch = poisoned(plan.scratch_bytes);
@@ -221,7 +223,7 @@ TEST_F(MatmulTileTest, GatesAndUps) {
   for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0}) {
     for (const uint32_t rows : {1u, 9u, 10u, 30u, 64u, 128u, 300u}) {
       if (rows > 16 && small_only) continue;
-      const bool rounds = rows == 10;
+      const bool unrolled = rows == 10;
       const MatmulShape shape{.format = format, .rows = rows, .inputs = 96, .outputs = 2 * 76};
       const DeviceCaps caps = coopmat_caps();
       MatmulPlan plan = choose_matmul(caps, shape);
@@ -233,13 +235,13 @@ TEST_F(MatmulTileTest, GatesAndUps) {
         plan.gate_constant = 5;
       }
       ASSERT_TRUE(plan.gate_constant) << rows;
-      if (rounds) plan = in_rounds(plan, shape);
+      if (unrolled) plan = with_unrolled_steps(plan, shape);
       for (const MlpActivation activation : {MlpActivation::kSilu, MlpActivation::kGeluTanh}) {
         for (const bool halves : {false, true}) {
           if (halves && vector) continue;
           // One of each on lavapipe, which takes seconds to compile them; decoding is the same.
           if (small_only && !vector &&
-              (halves != (activation == MlpActivation::kGeluTanh) || (halves && rounds) ||
+              (halves != (activation == MlpActivation::kGeluTanh) || (halves && unrolled) ||
                format != WeightFormat::kF16))
             continue;
           check_gates(plan, shape, activation, halves);

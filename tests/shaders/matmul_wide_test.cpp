@@ -36,7 +36,7 @@ TEST_F(MatmulWideTest, RaggedProducts) {
 TEST_F(MatmulWideTest, GatesAndUps) {
   const MatmulShape shape{.format = WeightFormat::kF16, .rows = 45, .inputs = 320, .outputs = 152};
   MatmulPlan plan = wide_plan(shape, 2, 16, 32, 1);
-  share_tiles(plan, 5);
+  split_tail_tiles(plan, 5);
   check_gates(plan, shape);
 }
 

@@ -91,16 +91,16 @@ TEST_F(RmsNormTest, AddsTheResidualFirst) {
 
 // The partial sums of a split product are in tiles that are larger than the result.
 TEST_F(RmsNormTest, AddsPartialSumsFirst) {
-  constexpr uint32_t kRows = 3, kParts = 5, kTileRows = 8;
+  constexpr uint32_t kRows = 3, kPartials = 5, kTileRows = 8;
   for (const DeviceCaps& caps : {device().caps(), gpu_caps()}) {
     for (const uint32_t width : {20u, 33u, 4096u, 20000u}) {
       const uint32_t stride = (width + 63) / 64 * 64;
-      const RmsNormShape shape{.rows = kRows, .width = width, .residuals = kParts};
+      const RmsNormShape shape{.rows = kRows, .width = width, .residuals = kPartials};
       const std::vector<float> x = random_floats(size_t{kRows} * width, width);
-      const std::vector<float> parts = random_floats(size_t{kParts} * kTileRows * stride, 9);
+      const std::vector<float> partials = random_floats(size_t{kPartials} * kTileRows * stride, 9);
       const std::vector<float> weight = random_floats(width, 7);
       const Buffer x_buffer = filled(x), weight_buffer = filled(weight),
-                   part_buffer = filled(parts);
+                   part_buffer = filled(partials);
       const Buffer y_buffer = poisoned(x.size() * 4);
       run([&](CommandRecorder& recorder) {
         return record_rms_norm(recorder, pipelines(), choose_rms_norm(caps, shape),
@@ -115,8 +115,8 @@ TEST_F(RmsNormTest, AddsPartialSumsFirst) {
       std::vector<float> sum = x;
       for (uint32_t r = 0; r < kRows; ++r)
         for (uint32_t i = 0; i < width; ++i)
-          for (uint32_t s = 0; s < kParts; ++s)
-            sum[r * width + i] += parts[(s * kTileRows + r) * stride + i];
+          for (uint32_t s = 0; s < kPartials; ++s)
+            sum[r * width + i] += partials[(s * kTileRows + r) * stride + i];
       EXPECT_LT(nmse(read<float>(x_buffer), std::vector<double>(sum.begin(), sum.end())), kLimit);
       EXPECT_LT(nmse(read<float>(y_buffer), reference_rms_norm(sum, weight, kRows, width, 1e-5)),
                 kLimit)

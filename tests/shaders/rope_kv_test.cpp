@@ -228,16 +228,16 @@ class RopeKvTest : public GpuTest {
       }
       return;
     }
-    const size_t runs = (shape.head_size + 31) / 32;
-    for (size_t run = 0; run < runs; ++run) {
-      const size_t end = std::min<size_t>(shape.head_size, run * 32 + 32);
+    const size_t groups = (shape.head_size + 31) / 32;
+    for (size_t group = 0; group < groups; ++group) {
+      const size_t end = std::min<size_t>(shape.head_size, group * 32 + 32);
       double most = 0;
-      for (size_t i = run * 32; i < end; ++i) most = std::max(most, std::abs(expected[i]));
+      for (size_t i = group * 32; i < end; ++i) most = std::max(most, std::abs(expected[i]));
       uint16_t half;
-      take(image.scales, (kv_row * runs + run) * 2, half);
+      take(image.scales, (kv_row * groups + group) * 2, half);
       const double d = double{from_half(half)};
-      ASSERT_NEAR(d, most / 127, most / 127 / 1024) << "run " << run;
-      for (size_t i = run * 32; i < end; ++i) {
+      ASSERT_NEAR(d, most / 127, most / 127 / 1024) << "scale group " << group;
+      for (size_t i = group * 32; i < end; ++i) {
         int8_t q;
         take(image.rows, kv_row * shape.head_size + i, q);
         // Half a quantization step, plus the rounding of the scale: a driver may divide by the

@@ -100,12 +100,12 @@ class SamplingTest : public GpuTest {
       const params::TokenLogprob& entry = sampled.top[r * params::kMaxTopLogprobs + i];
       if (i >= row.options.top_logprobs) {
         EXPECT_EQ(entry.id, 0xffffffffu);
-        EXPECT_TRUE(std::isnan(entry.logprob)) << "written past what was asked for";
+        EXPECT_TRUE(std::isnan(entry.logprob)) << "written past the requested count";
       } else if (i >= reference.candidates.size()) {
         EXPECT_EQ(entry.id, params::kNoToken);
         EXPECT_EQ(entry.logprob, -kInfinity);
       } else {
-        EXPECT_EQ(entry.id, reference.candidates[i].id) << "place " << i;
+        EXPECT_EQ(entry.id, reference.candidates[i].id) << "rank " << i;
         EXPECT_NEAR(entry.logprob, reference.candidates[i].logprob, kLogprobLimit);
       }
     }
