@@ -123,7 +123,7 @@ void begin_softmax(out Softmax soft) {
   soft.weight_sum = 0.0;
 }
 
-// The scores of keys 2 * (l % 4) and the next, and of the two eight further on, for row l / 4.
+// The scores of keys 2 * (l % 4) and the next, and of the two that are 8 further on, for row l / 4.
 vec4 multiply_keys(Run run, Rows rows) {
   Fragment scores[2];
   [[unroll]] for (uint i = 0; i < 2; ++i) scores[i] = Fragment(0.0);

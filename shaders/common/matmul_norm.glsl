@@ -41,9 +41,9 @@ void find_norm_factors() {
   [[unroll]] for (uint first = 0; first < kRows; first += kSubgroups) {
     const uint row = min(first + subgroup_id(), kRows - 1);
     float squares = 0.0;
-    [[unroll]] for (uint group = 0; group < kNormGroups; group += kSubgroupSize) {
+    [[unroll]] for (uint group = 0; group < kNormWorkgroups; group += kSubgroupSize) {
       const uint own = group + lane_id();
-      if (own < kNormGroups) squares += FreshF32(params.norm_state).at[square_at(row, own, kNormGroups)];
+      if (own < kNormWorkgroups) squares += FreshF32(params.norm_state).at[square_at(row, own, kNormWorkgroups)];
     }
     [[unroll]] for (uint mask = 1; mask < kSubgroupSize; mask *= 2) squares += shuffle_xor(squares, mask);
     if (lane_id() == 0)  // subgroups past the last row all write the same value

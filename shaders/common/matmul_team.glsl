@@ -12,7 +12,7 @@ layout(constant_id = 6) const uint kColumns = 1;  // 1 or 2 fragments of x
 layout(constant_id = 7) const uint kGate = kGateNone;
 layout(constant_id = 8) const uint kHalfResults = 0;  // 1: y is f16; only with gates
 layout(constant_id = 9) const uint kNorm = kNormNone;
-layout(constant_id = 10) const uint kNormGroups = 1;  // workgroups of the product that started the norm
+layout(constant_id = 10) const uint kNormWorkgroups = 1;  // workgroups of the product that started the norm
 
 // Here weights are the fragments of 16 rows (A), and x, in columns of 8 rows, the others (B). A lane has
 // weights of two outputs that are 8 apart, or of a gate and its up.
@@ -37,8 +37,8 @@ const uint kColumnVecs = kSteps * kLaneVecs, kXVecs = kColumns * kColumnVecs;
 const uint kLaneChunks = kSteps * kOutputChunks;  // per output
 
 uint k_split() { return gl_WorkGroupID.z * kSubgroups + subgroup_id(); }
-bool past_end(uint b) { return !kWhole && k_split() * kSteps + b >= kRowSteps; }
-uint own_step(uint b) { return past_end(b) ? kRowSteps - 1 : k_split() * kSteps + b; }
+bool past_end(uint step) { return !kWhole && k_split() * kSteps + step >= kRowSteps; }
+uint own_step(uint step) { return past_end(step) ? kRowSteps - 1 : k_split() * kSteps + step; }
 
 uint result_count() { return kGate == kGateNone ? params.outputs : params.outputs / 2; }
 uint first_result(uint round) { return (gl_WorkGroupID.y * kRounds + round) * kRoundResults; }
@@ -63,7 +63,7 @@ void load_x(out uvec4 x[kXVecs]) {
   }
 }
 
-// The lane's two outputs.
+// Weights of the lane's two outputs.
 struct Weights {
   RawChunk upper[kLaneChunks], lower[kLaneChunks];
 };
