@@ -87,7 +87,7 @@ class App {
  private:
   void open_engine() {
     if (options_.demo)
-      host_.play_demo();
+      host_.start_demo();
     else if (!options_.connect.empty())
       host_.connect(options_.connect, options_.api_key);
     else
@@ -164,10 +164,10 @@ class App {
                  fmt::format("{} messages of the validation layers", messages.size())};
   }
 
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
   const AppOptions& options_;
-  const Clock::time_point began_ = Clock::now();
+  const Clock::time_point started_ = Clock::now();
   ImGuiScope imgui_;
   Settings settings_;
   Theme theme_;

@@ -53,7 +53,7 @@ Dashboard::Dashboard(EngineHost& host, Settings& settings, Theme& theme)
   }
   for (const std::string& key : settings.get("front_panels", std::vector<std::string>{}))
     for (Tab& tab : tabs_)
-      if (tab.panel->info().key == key) tab.bring_up = true;
+      if (tab.panel->info().key == key) tab.select = true;
   read_weights(settings, "columns", splits_.columns);
   read_weights(settings, "rows", splits_.rows);
   read_weights(settings, "bottom", splits_.bottom);
@@ -91,9 +91,9 @@ void Dashboard::draw() {
   // A file on the window is for the panel that opens models.
   if (host_.has_dropped())
     for (Tab& tab : tabs_)
-      if (tab.panel->info().key == "models") tab.visible = tab.bring_up = true;
+      if (tab.panel->info().key == "models") tab.visible = tab.select = true;
   for (const Tab& tab : tabs_) tab.panel->update(shared);
-  press_shortcuts();
+  handle_shortcuts();
   draw_menu();
   selection_.next_hovered = 0;
   draw_regions();
@@ -123,7 +123,7 @@ void Dashboard::draw_view_menu() {
     const std::string shortcut = ++number < 10 ? fmt::format("Ctrl+{}", number) : "";
     if (ImGui::MenuItem(name.c_str(), shortcut.c_str(), tab.visible)) {
       tab.visible = !tab.visible;
-      tab.bring_up = tab.visible;
+      tab.select = tab.visible;
     }
     if (ImGui::IsItemHovered())
       ImGui::SetTooltip("%s", std::string(tab.panel->info().about).c_str());
@@ -210,8 +210,8 @@ void Dashboard::draw_region(Region region, const Box& box) {
       tab.active = false;
       if (!tab.visible) continue;
       const ImGuiTabItemFlags flags =
-          tab.bring_up ? ImGuiTabItemFlags_SetSelected : ImGuiTabItemFlags_None;
-      tab.bring_up = false;
+          tab.select ? ImGuiTabItemFlags_SetSelected : ImGuiTabItemFlags_None;
+      tab.select = false;
       const std::string title(info.name);
       if (!ImGui::BeginTabItem(title.c_str(), nullptr, flags)) continue;
       tab.active = true;
@@ -243,15 +243,15 @@ void Dashboard::draw_splitters(const Arrangement& arrangement) {
                      ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoNav);
     ImGui::InvisibleButton("##grip", {std::max(box.width, 1.0f), std::max(box.height, 1.0f)});
     if (ImGui::IsItemHovered() || ImGui::IsItemActive()) {
-      ImGui::SetMouseCursor(splitter.upright ? ImGuiMouseCursor_ResizeEW
-                                             : ImGuiMouseCursor_ResizeNS);
+      ImGui::SetMouseCursor(splitter.vertical ? ImGuiMouseCursor_ResizeEW
+                                              : ImGuiMouseCursor_ResizeNS);
       ImGui::GetWindowDrawList()->AddRectFilled({box.x, box.y},
                                                 {box.x + box.width, box.y + box.height},
                                                 ImGui::GetColorU32(ImGuiCol_SeparatorHovered));
     }
     if (ImGui::IsItemActive()) {
       const ImVec2 moved = ImGui::GetIO().MouseDelta;
-      drag(splitter, splitter.upright ? moved.x : moved.y);
+      drag(splitter, splitter.vertical ? moved.x : moved.y);
     }
     ImGui::End();
     ImGui::PopStyleVar(3);
@@ -291,12 +291,12 @@ void Dashboard::draw_help() {
   ImGui::End();
 }
 
-void Dashboard::press_shortcuts() {
+void Dashboard::handle_shortcuts() {
   constexpr ImGuiInputFlags kGlobal = ImGuiInputFlags_RouteGlobal;
   const auto pressed = [](ImGuiKeyChord chord) { return ImGui::Shortcut(chord, kGlobal); };
   for (size_t i = 0; i < std::min<size_t>(tabs_.size(), 9); ++i)
     if (pressed(ImGuiMod_Ctrl | static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i))))
-      tabs_[i].visible = tabs_[i].bring_up = true;
+      tabs_[i].visible = tabs_[i].select = true;
   if (pressed(ImGuiMod_Ctrl | ImGuiKey_H)) help_ = !help_;
   if (pressed(ImGuiMod_Ctrl | ImGuiKey_Q)) close_ = true;
   if (pressed(ImGuiMod_Ctrl | ImGuiKey_Space))
@@ -329,7 +329,7 @@ ValueSink Dashboard::values() const {
   return sink;
 }
 
-void Dashboard::remember() {
+void Dashboard::store_layout() {
   std::vector<std::string> hidden, front;
   for (const Tab& tab : tabs_) {
     if (!tab.visible) hidden.emplace_back(tab.panel->info().key);
@@ -347,7 +347,7 @@ void Dashboard::remember() {
 
 void Dashboard::save() {
   for (const Tab& tab : tabs_) tab.panel->save();
-  remember();
+  store_layout();
   if (const Status saved = settings_.save(); !saved.ok()) log_line(saved.error().message);
 }
 

@@ -34,12 +34,12 @@ class Dashboard {
   struct Tab {
     std::unique_ptr<Panel> panel;
     bool visible = true;
-    bool bring_up = false;  // its tab is to be chosen in the next frame
-    bool active = false;    // it is the one of its region that is seen
+    bool select = false;  // its tab is to be chosen in the next frame
+    bool active = false;  // it is the one of its region that is seen
   };
 
   PanelContext context();
-  void remember();
+  void store_layout();
   void draw_menu();
   void draw_view_menu();
   void draw_status();
@@ -47,7 +47,7 @@ class Dashboard {
   void draw_region(Region region, const Box& box);
   void draw_splitters(const Arrangement& arrangement);
   void draw_help();
-  void press_shortcuts();
+  void handle_shortcuts();
   void show_only(std::initializer_list<std::string_view> keys);
   void restyle();
 

@@ -42,7 +42,7 @@ EngineOptions demo_options() {
   return options;
 }
 
-EngineFacts facts_of(Session& session) {
+EngineFacts engine_facts(Session& session) {
   const MemoryPlan& plan = session.memory();
   EngineFacts facts;
   facts.model = session.file().name();
@@ -66,10 +66,10 @@ EngineHost::EngineHost(Measure measure) : measure_(std::move(measure)) {}
 
 EngineHost::~EngineHost() {
   job_.reset();
-  let_go();
+  close_engine();
 }
 
-void EngineHost::let_go() {
+void EngineHost::close_engine() {
   feed_.reset();
   engine_ = nullptr;
   demo_.reset();
@@ -80,7 +80,7 @@ void EngineHost::let_go() {
 
 void EngineHost::open(ModelChoice choice) {
   if (busy()) return;
-  let_go();
+  close_engine();
   choice_ = std::move(choice);
   job_ = std::make_unique<Job>();
   job_->what = choice_.model.empty() ? "the embedded model" : choice_.model;
@@ -98,9 +98,9 @@ void EngineHost::open(ModelChoice choice) {
   });
 }
 
-void EngineHost::play_demo() {
+void EngineHost::start_demo() {
   if (busy()) return;
-  let_go();
+  close_engine();
   demo_ = std::make_unique<Demo>();
   show(demo_->engine, {.source = "demo: a real scheduler over a made-up device",
                        .model = "demo",
@@ -111,7 +111,7 @@ void EngineHost::play_demo() {
 
 void EngineHost::connect(const std::string& url, const std::string& api_key) {
   if (busy()) return;
-  let_go();
+  close_engine();
   auto remote = RemoteFeed::create(url, {.api_key = api_key});
   if (!remote.ok()) {
     view_.failure = remote.error().message;
@@ -128,7 +128,7 @@ void EngineHost::show(Engine& engine, EngineFacts facts) {
   feed_ = std::make_unique<EngineFeed>(engine, std::move(facts));
 }
 
-void EngineHost::show_session() { show(session_->engine(), facts_of(*session_)); }
+void EngineHost::show_session() { show(session_->engine(), engine_facts(*session_)); }
 
 void EngineHost::measure_roofline() {
   if (busy() || !session_ || !measure_) return;

@@ -37,7 +37,7 @@ class EngineHost {
   // Lets go of the engine there is, and opens another. What goes wrong is in view().failure. While
   // another one is still being loaded, nothing happens but that.
   void open(ModelChoice choice);
-  void play_demo();
+  void start_demo();
   void connect(const std::string& url, const std::string& api_key);
 
   // Once a frame: takes what has been loaded, polls the feed.
@@ -79,7 +79,7 @@ class EngineHost {
   struct Demo;
 
   bool busy() const { return job_ != nullptr; }
-  void let_go();
+  void close_engine();
   void finish_job();
   void show_session();
   void show(Engine& engine, EngineFacts facts);

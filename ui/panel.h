@@ -21,8 +21,8 @@ struct PanelInfo {
   std::string_view name;  // as in the menu and its tab: "Timeline"
   std::string_view key;   // before its values and in settings: "timeline"
   Region region = Region::kTop;
-  int order = 0;           // among the tabs of its region, and in the menu
-  std::string_view about;  // one line: what there is to see
+  int order = 0;                 // among the tabs of its region, and in the menu
+  std::string_view description;  // one line: what there is to see
 };
 
 // What panels have in common while a frame is drawn: the request under the mouse, or clicked.

@@ -25,7 +25,7 @@ class ScriptPlayer {
   void begin_frame();
   // After a frame was built. An error ends the script.
   Status advance(const std::map<std::string, Value>& values, double seconds);
-  bool finished() const { return place_ == steps_.size(); }
+  bool finished() const { return next_step_ == steps_.size(); }
 
   // What the frame that was just built, or the window, is to do.
   std::optional<std::filesystem::path> take_screenshot();
@@ -37,18 +37,18 @@ class ScriptPlayer {
   Result<bool> play(const ScriptStep& step, const std::map<std::string, Value>& values);
   Result<bool> press(const ScriptStep& step);
   Result<bool> press_key(const ScriptStep& step);
-  bool too_late(const ScriptStep& step) const { return waited_ > step.seconds; }
+  bool timed_out(const ScriptStep& step) const { return waited_ > step.seconds; }
   Error failure(const ScriptStep& step, const std::string& why) const;
   std::filesystem::path path_of(const std::string& file) const;
 
   std::vector<ScriptStep> steps_;
   std::string name_;
   std::filesystem::path folder_;
-  size_t place_ = 0;
+  size_t next_step_ = 0;
   int frames_ = 0;
-  double waited_ = 0;  // in the current step
-  double began_ = -1;  // the current step
-  int stage_ = 0;      // frames within the current step
+  double waited_ = 0;         // in the current step
+  double step_started_ = -1;  // the current step
+  int step_frames_ = 0;       // frames within the current step
   ImVec2 mouse_{-1, -1};
   std::optional<std::filesystem::path> screenshot_;
   std::vector<std::string> dropped_;

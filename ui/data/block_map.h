@@ -13,19 +13,19 @@
 namespace hearth {
 
 // Numbers about a pool.
-struct PoolNumbers {
+struct PoolStats {
   uint32_t blocks = 0, free = 0, cached = 0, owned = 0, shared = 0;
-  uint32_t withheld = 0;        // beyond a pool that was made smaller
-  uint32_t reserved = 0;        // of the owned, those without a token
-  uint64_t tokens = 0;          // in owned blocks
-  uint64_t wasted = 0;          // places in owned blocks without a token
-  uint64_t saved_blocks = 0;    // that sharing makes unnecessary
-  uint32_t free_stretches = 0;  // runs of neighbouring free blocks
-  uint32_t longest_free = 0;
+  uint32_t withheld = 0;      // beyond a pool that was made smaller
+  uint32_t reserved = 0;      // of the owned, those without a token
+  uint64_t tokens = 0;        // in owned blocks
+  uint64_t wasted_slots = 0;  // places in owned blocks without a token
+  uint64_t saved_blocks = 0;  // that sharing makes unnecessary
+  uint32_t free_runs = 0;     // runs of neighbouring free blocks
+  uint32_t longest_free_run = 0;
 
   double used_share() const { return share(owned, blocks); }
   // Of the places in owned blocks, those without a token: internal fragmentation.
-  double wasted_share() const { return share(wasted, tokens + wasted); }
+  double wasted_share() const { return share(wasted_slots, tokens + wasted_slots); }
 
  private:
   static double share(uint64_t part, uint64_t whole) {
@@ -36,20 +36,20 @@ struct PoolNumbers {
 class BlockMap {
  public:
   // Steps for which a copied block is drawn so.
-  static constexpr uint64_t kCopyShownSteps = 8;
+  static constexpr uint64_t kCopyMarkSteps = 8;
 
   void update(const EngineView& view);
 
-  bool has_details() const { return has_details_; }
-  const PoolNumbers& numbers() const { return numbers_; }
+  bool has_snapshot() const { return has_snapshot_; }
+  const PoolStats& stats() const { return stats_; }
   uint64_t step() const { return step_; }  // the newest that the blocks know of
   // Steps since it was read.
-  uint64_t age(const BlockView& block) const {
+  uint64_t steps_since_read(const BlockView& block) const {
     return block.last_use == 0 || block.last_use > step_ ? 0 : step_ - block.last_use;
   }
-  bool just_copied(uint32_t block) const { return just_copied_.contains(block); }
+  bool recently_copied(uint32_t block) const { return recently_copied_.contains(block); }
   uint64_t copies() const { return copies_; }  // since this engine is watched
-  uint32_t copied_lately() const { return copied_lately_; }
+  uint32_t recent_copies() const { return recent_copies_; }
 
   // The pool under reservation.
   struct Reservation {
@@ -59,29 +59,29 @@ class BlockMap {
     uint32_t tokens = 0;
   };
   std::span<const Reservation> reservations() const { return reservations_; }
-  const PoolNumbers& reserved_numbers() const { return reserved_numbers_; }
+  const PoolStats& reserved_stats() const { return reserved_stats_; }
   uint32_t running() const { return running_; }
   // Running requests that would have to wait.
-  uint32_t left_out() const { return left_out_; }
+  uint32_t would_wait() const { return would_wait_; }
   // The reservation a block would lie in, or null.
   const Reservation* reservation_at(size_t block) const;
 
  private:
   bool unchanged(const EngineView& view) const;
-  void look_at(std::span<const BlockView> blocks);
-  void reserve(const EngineView& view);
+  void count_blocks(std::span<const BlockView> blocks);
+  void simulate_reservation(const EngineView& view);
 
   uint64_t generation_ = 0;
-  bool has_details_ = false;
+  bool has_snapshot_ = false;
   std::vector<RequestId> owners_;  // of each block, as of the look before; 0: nobody
-  PoolNumbers numbers_, reserved_numbers_;
+  PoolStats stats_, reserved_stats_;
   uint64_t step_ = 0, copies_ = 0, last_copy_step_ = 0;
-  uint32_t copied_lately_ = 0;
+  uint32_t recent_copies_ = 0;
   uint32_t pending_copies_ = 0;  // in steps that the cells do not know of yet
   uint64_t pending_step_ = 0;
-  std::unordered_map<uint32_t, uint64_t> just_copied_;  // block: step
+  std::unordered_map<uint32_t, uint64_t> recently_copied_;  // block: step
   std::vector<Reservation> reservations_;
-  uint32_t running_ = 0, left_out_ = 0;
+  uint32_t running_ = 0, would_wait_ = 0;
   size_t sequences_ = 0;
   SchedulerCounts counts_;
 };

@@ -22,13 +22,13 @@ size_t next_character(std::string_view text, size_t at) {
 
 }  // namespace
 
-std::string title_of_question(std::string_view question) {
+std::string title_from_question(std::string_view question) {
   std::string title;
   size_t characters = 0;
   for (size_t at = 0; at < question.size();) {
     const size_t end = next_character(question, at);
-    const bool blank = static_cast<unsigned char>(question[at]) <= ' ';
-    if (blank && (title.empty() || title.back() == ' ')) {
+    const bool is_blank = static_cast<unsigned char>(question[at]) <= ' ';
+    if (is_blank && (title.empty() || title.back() == ' ')) {
       at = end;
       continue;
     }
@@ -39,7 +39,7 @@ std::string title_of_question(std::string_view question) {
       while (!title.empty() && title.back() == ' ') title.pop_back();
       return title + "...";
     }
-    if (blank)
+    if (is_blank)
       title += ' ';
     else
       title += question.substr(at, end - at);
@@ -49,7 +49,7 @@ std::string title_of_question(std::string_view question) {
   return title;
 }
 
-std::string title_of_branch(std::string_view title) {
+std::string branch_title(std::string_view title) {
   constexpr std::string_view kMark = " (branch";
   const size_t mark = title.rfind(kMark);
   if (mark == std::string_view::npos || title.back() != ')')
@@ -66,7 +66,7 @@ std::string title_of_branch(std::string_view title) {
 std::string describe(const ChatReply& reply) {
   const std::uint32_t tokens = reply.generated_tokens();
   std::string line = fmt::format("{} token{}", tokens, tokens == 1 ? "" : "s");
-  if (reply.given_tokens > 0) line += fmt::format(" after {} given", reply.given_tokens);
+  if (reply.kept_tokens > 0) line += fmt::format(" after {} given", reply.kept_tokens);
   if (reply.tokens_per_s > 0) line += fmt::format(", {:.0f} tokens/s", reply.tokens_per_s);
   if (reply.first_token_seconds > 0)
     line += fmt::format(", first after {}", format_seconds(reply.first_token_seconds));

@@ -27,7 +27,7 @@ struct ChatToken {
 struct ChatReply {
   std::string text;  // its tokens' in a row, and at most a broken character after them
   std::vector<ChatToken> tokens;
-  std::uint32_t given_tokens = 0;  // leading ones that were there before it was generated
+  std::uint32_t kept_tokens = 0;  // leading ones that were there before it was generated
   // kNone: still being generated, or what a program that crashed has left.
   FinishReason finish = FinishReason::kNone;
   std::string error;
@@ -37,7 +37,7 @@ struct ChatReply {
   std::uint32_t left_out = 0;  // messages that the context had no room for
 
   std::uint32_t generated_tokens() const {
-    return static_cast<std::uint32_t>(tokens.size()) - given_tokens;
+    return static_cast<std::uint32_t>(tokens.size()) - kept_tokens;
   }
   std::uint32_t context_tokens() const { return prompt_tokens + generated_tokens(); }
 };
@@ -69,14 +69,14 @@ struct Chat {
   std::vector<ChatExchange> exchanges;
 
   // Nothing was said or typed.
-  bool blank() const { return exchanges.empty() && draft.empty(); }
-  std::string shown_title() const { return title.empty() ? "New chat" : title; }
+  bool is_blank() const { return exchanges.empty() && draft.empty(); }
+  std::string display_title() const { return title.empty() ? "New chat" : title; }
 };
 
 // A few words of the question.
-std::string title_of_question(std::string_view question);
+std::string title_from_question(std::string_view question);
 // "Story (branch)", "Story (branch 2)".
-std::string title_of_branch(std::string_view title);
+std::string branch_title(std::string_view title);
 // "42 tokens, 107 tokens/s, first after 35 ms, 12 of 64 prompt tokens from the cache".
 std::string describe(const ChatReply& reply);
 // Why it ended, where that is not obvious: "stopped", "cut off"; else empty.

@@ -34,12 +34,12 @@ struct ChatModel {
 Result<ChatPrompt> chat_prompt(const Chat& chat, size_t exchange, const ChatModel& model);
 // What a token stands for, so that people can read it: "\n" for a new line, <E2> for half a
 // character.
-std::string readable_piece(const Tokenizer& tokenizer, std::uint32_t id);
+std::string readable_token(const Tokenizer& tokenizer, std::uint32_t id);
 // Its given tokens' texts, and its own from them.
-void retell(ChatReply& reply, const Tokenizer& tokenizer);
+void rebuild_text(ChatReply& reply, const Tokenizer& tokenizer);
 // Whether the tokens mean to this tokenizer what they meant when they were generated: a chat that
 // was kept may be another model's.
-bool tells_the_same(std::span<const ChatToken> tokens, const Tokenizer& tokenizer);
+bool matches_tokenizer(std::span<const ChatToken> tokens, const Tokenizer& tokenizer);
 
 class ChatAnswer {
  public:
@@ -52,7 +52,7 @@ class ChatAnswer {
 
   // Takes what has come. `model` is null, or another one, if the one that answers is gone: then the
   // reply ends with what is there. Returns true when there was something new.
-  bool take(ChatReply& reply, const ChatModel* model);
+  bool poll(ChatReply& reply, const ChatModel* model);
   bool ended() const { return ended_; }
   // It ends soon, by itself.
   void stop(const ChatModel& model);
@@ -67,7 +67,7 @@ class ChatAnswer {
   ChatAnswer(const ChatModel& model, std::vector<TokenId> prompt, const ChatReply& reply,
              std::shared_ptr<TokenStream> stream);
   void add(ChatReply& reply, const GeneratedToken& token, const Tokenizer* tokenizer);
-  void end(ChatReply& reply, bool gone);
+  void end(ChatReply& reply, bool model_closed);
 
   const std::uint64_t generation_;
   const std::vector<TokenId> prompt_;  // without the given tokens

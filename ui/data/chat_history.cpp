@@ -38,7 +38,7 @@ ChatHistory::Loaded ChatHistory::read_folder(const std::filesystem::path& folder
     Result<Chat> chat = read_chat(text);
     if (!chat.ok()) {
       log_line(fmt::format("{} is left alone: {}", path.string(), chat.error().message));
-      loaded.broken.push_back(path.filename().string());
+      loaded.unreadable.push_back(path.filename().string());
       continue;
     }
     chat->id = path.stem().string();
@@ -59,7 +59,7 @@ bool ChatHistory::load() {
   removed_early_.clear();
   chats_.insert(chats_.begin(), std::make_move_iterator(loaded.chats.begin()),
                 std::make_move_iterator(loaded.chats.end()));
-  broken_ = std::move(loaded.broken);
+  unreadable_ = std::move(loaded.unreadable);
   return true;
 }
 
@@ -101,7 +101,7 @@ Chat& ChatHistory::add(Chat chat) {
 
 void ChatHistory::save(const Chat& chat) {
   if (folder_.empty()) return;
-  if (chat.blank()) return files_.remove(file_of(chat.id));
+  if (chat.is_blank()) return files_.remove(file_of(chat.id));
   files_.write(file_of(chat.id), write_chat(chat));
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ui/data/chat.h"
-#include "ui/data/chat_files.h"
+#include "ui/data/file_writer.h"
 
 namespace hearth {
 
@@ -38,14 +38,14 @@ class ChatHistory {
   void forget_removed() { removed_.reset(); }
 
   // Files that could not be read; they are left as they are.
-  const std::vector<std::string>& broken() const { return broken_; }
+  const std::vector<std::string>& unreadable() const { return unreadable_; }
   // Why conversations cannot be written at the moment; empty: they can.
   std::string failure() const { return files_.failure(); }
 
  private:
   struct Loaded {
     std::vector<std::unique_ptr<Chat>> chats;
-    std::vector<std::string> broken;
+    std::vector<std::string> unreadable;
   };
   static Loaded read_folder(const std::filesystem::path& folder);
   std::filesystem::path file_of(std::string_view id) const;
@@ -53,11 +53,11 @@ class ChatHistory {
 
   std::filesystem::path folder_;
   std::vector<std::unique_ptr<Chat>> chats_;
-  std::vector<std::string> broken_;
+  std::vector<std::string> unreadable_;
   std::unique_ptr<Chat> removed_;
   std::vector<std::string> removed_early_;  // before all was read
   std::future<Loaded> loading_;
-  ChatFiles files_;
+  FileWriter files_;
 };
 
 // Numbers for ChatExchange::revision.

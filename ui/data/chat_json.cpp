@@ -64,7 +64,7 @@ std::string write_exchange(const ChatExchange& exchange) {
   Json answer = {{"role", "assistant"},
                  {"content", reply.text},
                  {"finish", finish_reason_name(reply.finish)},
-                 {"given_tokens", reply.given_tokens},
+                 {"given_tokens", reply.kept_tokens},
                  {"first_token_seconds", rounded(reply.first_token_seconds, 1e-6)},
                  {"tokens_per_s", rounded(reply.tokens_per_s, 1e-3)},
                  {"prompt_tokens", reply.prompt_tokens},
@@ -88,7 +88,7 @@ ChatExchange read_exchange(const Json& question, const Json& answer) {
   reply.cached_tokens = answer.value("cached_tokens", 0u);
   reply.left_out = answer.value("left_out", 0u);
   reply.tokens = read_tokens(answer.value("tokens", Json::array()));
-  reply.given_tokens =
+  reply.kept_tokens =
       std::min(answer.value("given_tokens", 0u), static_cast<std::uint32_t>(reply.tokens.size()));
   return exchange;
 }

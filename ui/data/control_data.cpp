@@ -5,7 +5,7 @@
 
 namespace hearth {
 
-std::string_view policy_about(std::string_view name) {
+std::string_view policy_description(std::string_view name) {
   if (name == "static")
     return "A batch is made up, padded to its longest, and runs until its last member ends.";
   if (name == "iteration")
@@ -20,7 +20,7 @@ std::string_view policy_about(std::string_view name) {
 std::vector<SwitchRow> switch_rows(const Policy& policy) {
   std::vector<SwitchRow> rows;
   for (const PolicySwitch& entry : policy_switches()) {
-    SwitchRow row{.name = entry.name, .meaning = entry.meaning, .values = entry.values};
+    SwitchRow row{.name = entry.name, .description = entry.meaning, .values = entry.values};
     const std::string value = *switch_value(policy, entry.name);
     if (entry.values.empty())
       row.number = policy.max_chunk_tokens;
@@ -38,20 +38,21 @@ Policy with_switch(const Policy& policy, std::string_view name, std::string_view
   return changed;
 }
 
-std::vector<LimitRow> limit_rows(const SchedulerLimits& limits, const SchedulerLimits& made) {
-  return {{.name = "sequences",
-           .meaning = "most sequences that run at a time",
-           .value = limits.max_sequences,
-           .most = made.max_sequences},
-          {.name = "step tokens",
-           .meaning = "most tokens a step computes, padding included",
-           .value = limits.max_step_tokens,
-           .most = made.max_step_tokens},
-          {.name = "pool blocks",
-           .meaning = "KV blocks in the pool; the others are withheld. It stays large enough for "
+std::vector<LimitRow> limit_rows(const SchedulerLimits& limits, const SchedulerLimits& created) {
+  return {
+      {.name = "sequences",
+       .description = "most sequences that run at a time",
+       .value = limits.max_sequences,
+       .max = created.max_sequences},
+      {.name = "step tokens",
+       .description = "most tokens a step computes, padding included",
+       .value = limits.max_step_tokens,
+       .max = created.max_step_tokens},
+      {.name = "pool blocks",
+       .description = "KV blocks in the pool; the others are withheld. It stays large enough for "
                       "every request that is there",
-           .value = limits.pool_blocks,
-           .most = made.pool_blocks}};
+       .value = limits.pool_blocks,
+       .max = created.pool_blocks}};
 }
 
 SchedulerLimits with_limit(SchedulerLimits limits, LimitKind kind, uint32_t value) {
@@ -70,11 +71,11 @@ SchedulerLimits with_limit(SchedulerLimits limits, LimitKind kind, uint32_t valu
   return limits;
 }
 
-double pace_at(double slider) {
+double pace_from_slider(double slider) {
   return kSlowestPace * std::pow(kFastestPace / kSlowestPace, std::clamp(slider, 0.0, 1.0));
 }
 
-double slider_at(double pace) {
+double slider_from_pace(double pace) {
   if (pace <= 0) return 1;
   return std::clamp(std::log(pace / kSlowestPace) / std::log(kFastestPace / kSlowestPace), 0.0,
                     1.0);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ui/data/background.h"
+#include "ui/data/background_task.h"
 
 namespace hearth {
 
@@ -48,7 +48,7 @@ class FileBrowser {
  private:
   std::filesystem::path wanted_;
   bool pending_ = false;
-  Background<FolderListing> background_;
+  BackgroundTask<FolderListing> background_;
   FolderListing listing_;
 };
 

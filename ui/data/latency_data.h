@@ -18,10 +18,10 @@ namespace hearth {
 
 enum class LatencyKind : uint8_t { kTtft, kTbt, kTpot };
 inline constexpr size_t kLatencyKinds = 3;
-const char* latency_name(LatencyKind kind);   // "TTFT"
-const char* latency_about(LatencyKind kind);  // "time to first token: ..."
+const char* latency_name(LatencyKind kind);         // "TTFT"
+const char* latency_description(LatencyKind kind);  // "time to first token: ..."
 
-struct LatencyNumbers {
+struct LatencyStats {
   size_t count = 0;
   double p50 = 0, p90 = 0, p99 = 0, mean = 0;
 };
@@ -47,10 +47,10 @@ struct LatencyStream {
   double first_token = 0, last_token = 0;
   uint64_t tokens = 0;
   bool finished = false;
-  bool interrupted = false;        // steps were missed: it had more tokens than were seen
-  bool joined = false;             // the newest token seen is its newest: what follows is a gap
-  bool leaving = false;            // listed among those to be forgotten in time
-  std::deque<LatencySample> gaps;  // its newest TBT, at most kStreamTokens
+  bool interrupted = false;         // steps were missed: it had more tokens than were seen
+  bool gap_known = false;           // the newest token seen is its newest: what follows is a gap
+  bool queued_for_removal = false;  // listed among those to be forgotten in time
+  std::deque<LatencySample> gaps;   // its newest TBT, at most kStreamTokens
 
   double ttft() const { return arrival_known && tokens > 0 ? first_token - arrived : 0; }
   double tpot() const {
@@ -61,18 +61,18 @@ struct LatencyStream {
 class LatencyData {
  public:
   static constexpr double kRecentSeconds = 30;
-  static constexpr size_t kKept = 100'000;       // values of a kind; older ones go
-  static constexpr size_t kStreamTokens = 4096;  // of one stream
-  static constexpr size_t kStreams = 512;        // that have ended, kept for looking at
+  static constexpr size_t kMaxSamples = 100'000;     // values of a kind; older ones go
+  static constexpr size_t kMaxGapsPerStream = 4096;  // of one stream
+  static constexpr size_t kMaxEndedStreams = 512;    // that have ended, kept for looking at
 
   void update(const EngineView& view);
 
   enum class Window : uint8_t { kRecent, kAll };
   // Exact, of what lies in the window: the last kRecentSeconds, or all that is kept.
-  LatencyNumbers numbers(LatencyKind kind, Window window) const;
+  LatencyStats stats(LatencyKind kind, Window window) const;
   std::vector<Quantiles::Bar> histogram(LatencyKind kind, Window window, int per_decade) const;
   // TBT of one stream, as far as it is kept.
-  LatencyNumbers numbers(const LatencyStream& stream, Window window) const;
+  LatencyStats stats(const LatencyStream& stream, Window window) const;
 
   // The window's ends on the engine's clock. While the engine is paused, time stands still.
   double from(Window window) const;
@@ -85,8 +85,8 @@ class LatencyData {
   std::vector<LatencyBucket> series(Window window) const;
 
   // The newest values of the window, at most so many, oldest first.
-  void newest(LatencyKind kind, Window window, size_t most,
-              std::vector<LatencySample>& found) const;
+  void newest_samples(LatencyKind kind, Window window, size_t most,
+                      std::vector<LatencySample>& found) const;
   // Streams with a token in the window, by request.
   void streams(Window window, std::vector<const LatencyStream*>& found) const;
   const LatencyStream* find(RequestId request) const;
@@ -102,7 +102,7 @@ class LatencyData {
   // Buckets over the samples of TBT, which are in order of time.
   struct Series {
     static constexpr double kFinest = 0.25;
-    static constexpr size_t kMost = 1024;
+    static constexpr size_t kMaxBuckets = 1024;
     double width = kFinest;
     std::deque<LatencyBucket> buckets = {};  // all but the last are final
     std::vector<double> open = {};           // values of the last
@@ -112,17 +112,17 @@ class LatencyData {
   void add(const StepRecord& record);
   void add_sample(LatencyKind kind, const LatencySample& sample);
   void finish(RequestId request);
-  void lose_sight();
-  void let_go(LatencyStream& stream);
-  void forget_old();
+  void handle_missed_steps();
+  void queue_for_removal(LatencyStream& stream);
+  void drop_old();
   LatencyStream& stream(RequestId request);
-  static void extend(Series& series, const LatencySample& sample);
-  static void settle(Series& series);
-  void widen();
+  static void append(Series& series, const LatencySample& sample);
+  static void finish_last_bucket(Series& series);
+  void double_bucket_width();
 
   uint64_t generation_ = 0;
   double now_ = 0;
-  double began_ = -1;  // when the first step ended; below 0: there was none
+  double first_step_seconds_ = -1;  // when the first step ended; below 0: there was none
   std::array<Kind, kLatencyKinds> kinds_;
   Series recent_series_, all_series_;
   std::unordered_map<RequestId, LatencyStream> streams_;

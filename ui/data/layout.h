@@ -36,7 +36,7 @@ struct Splits {
 // What lies between two neighbours, to be dragged.
 struct Splitter {
   Box box;
-  bool upright = false;     // moves to the left and right
+  bool vertical = false;    // moves to the left and right
   float* before = nullptr;  // weights in the Splits it was made from
   float* after = nullptr;
   float extent = 0;  // pixels that both together have

@@ -14,7 +14,7 @@
 #include "tools/replay/prompt_maker.h"
 #include "tools/replay/seeded_random.h"
 #include "tools/replay/trace.h"
-#include "ui/data/background.h"
+#include "ui/data/background_task.h"
 
 namespace hearth {
 
@@ -60,7 +60,7 @@ class LoadGenerator {
   // "synthetic:...". What is wrong with it is in trace_failure().
   void play_trace(const std::string& what, double speed);
   void stop_trace();
-  bool reading_trace() const { return wanted_.has_value(); }
+  bool reading_trace() const { return requested_trace_.has_value(); }
   bool playing_trace() const { return next_in_trace_ < trace_.requests.size(); }
   size_t trace_requests() const { return trace_.requests.size(); }
   size_t trace_submitted() const { return next_in_trace_; }
@@ -75,13 +75,13 @@ class LoadGenerator {
   const std::string& refusal() const { return refusal_; }
 
  private:
-  void begin_anew(const LoadTarget& target);
-  TraceRequest draw();
+  void reset_for(const LoadTarget& target);
+  TraceRequest random_request();
   void submit_due(Engine& engine, double now);
   void play_due(Engine& engine, double now);
   void submit(Engine& engine, std::vector<TraceRequest> requests, bool of_trace);
   void read_trace_file();
-  void take_tokens();
+  void drain_streams();
 
   const uint64_t seed_;
   SeededRandom random_;
@@ -89,24 +89,24 @@ class LoadGenerator {
   uint64_t generation_ = 0;
   bool started_ = false;
   double last_rate_ = 0;
-  std::optional<double> next_;  // when the next request is due
+  std::optional<double> next_due_;  // when the next request is due
   uint32_t burst_ = 0;
-  uint64_t made_ = 0;
+  uint64_t prompts_made_ = 0;
 
-  struct WantedTrace {
+  struct RequestedTrace {
     std::string what;
     double speed = 1;
-    bool operator==(const WantedTrace&) const = default;
+    bool operator==(const RequestedTrace&) const = default;
   };
   struct ReadTrace {
-    WantedTrace wanted;
+    RequestedTrace requested;
     Result<Trace> trace;
   };
-  Background<ReadTrace> reading_;
-  std::optional<WantedTrace> wanted_;  // until it is read
+  BackgroundTask<ReadTrace> reading_;
+  std::optional<RequestedTrace> requested_trace_;  // until it is read
   Trace trace_;
   size_t next_in_trace_ = 0;
-  std::optional<double> trace_begin_;
+  std::optional<double> trace_started_;
   std::string trace_failure_;
 
   std::vector<std::shared_ptr<TokenStream>> streams_;

@@ -12,11 +12,11 @@
 #include "engine/ops/paged_kv.h"
 #include "runtime/device_caps.h"
 #include "runtime/result.h"
-#include "ui/data/background.h"
+#include "ui/data/background_task.h"
 
 namespace hearth {
 
-struct DeviceChoice {
+struct DeviceEntry {
   std::string name, type, driver;
   uint64_t memory_bytes = 0, free_bytes = 0;
   std::string refused;  // why it cannot be used; empty if it can
@@ -24,33 +24,34 @@ struct DeviceChoice {
 };
 
 // What was asked about.
-struct ModelWish {
+struct ModelSelection {
   std::string model;     // a path; empty: the embedded one
   int device = -1;       // of the list; -1: the best
   uint32_t context = 0;  // 0: what the model was made for, or what fits
   uint32_t sequences = 16;
   KvFormat kv = KvFormat::kF16;
   uint64_t swap_bytes = 0;  // of host memory
-  bool operator==(const ModelWish&) const = default;
+  bool operator==(const ModelSelection&) const = default;
 };
 
 struct ModelEstimate {
-  ModelWish wish;
+  ModelSelection selection;
   std::string failure;  // what is wrong with the file; the rest is empty then
   std::string name, architecture;
   uint64_t parameters = 0;
   uint32_t model_context = 0;  // that the model was made for
   bool has_device = false;     // without one there is no plan
   MemoryPlan memory;           // for the context that would be used
-  bool shortened = false;      // nobody asked for a context, and all of the model's does not fit
+  bool context_shortened =
+      false;  // nobody asked for a context, and all of the model's does not fit
 
   bool fits() const { return failure.empty() && has_device && memory.fits; }
   uint64_t kv_bytes() const { return memory.kv_blocks * memory.kv_bytes_per_block; }
 };
 
 // As loading does it, from the header alone. `device` null: none can be used. Blocks.
-ModelEstimate estimate_model(const ModelWish& wish, const DeviceCaps* device);
-std::vector<DeviceChoice> device_choices(const std::vector<DeviceCaps>& devices);
+ModelEstimate estimate_model(const ModelSelection& selection, const DeviceCaps* device);
+std::vector<DeviceEntry> device_entries(const std::vector<DeviceCaps>& devices);
 
 class ModelPicker {
  public:
@@ -58,14 +59,14 @@ class ModelPicker {
   // Without `list`, the devices of this machine.
   explicit ModelPicker(ListDevices list = {});
 
-  ModelWish wish;             // change it at will
-  std::string device_wanted;  // as -d takes it: the wish once devices are listed
+  ModelSelection selection;      // change it at will
+  std::string requested_device;  // as -d takes it: the wish once devices are listed
 
   // Once a frame: what changed is looked at again.
   void update();
 
   bool listing() const { return !listed_; }
-  const std::vector<DeviceChoice>& devices() const { return choices_; }
+  const std::vector<DeviceEntry>& devices() const { return entries_; }
   const std::string& devices_failure() const { return devices_failure_; }
   // The one that would be used; nothing if none can.
   std::optional<size_t> chosen_device() const;
@@ -77,12 +78,12 @@ class ModelPicker {
 
  private:
   ListDevices list_;
-  Background<Result<std::vector<DeviceCaps>>> listing_;
-  bool asked_ = false, listed_ = false;
+  BackgroundTask<Result<std::vector<DeviceCaps>>> listing_;
+  bool started_listing_ = false, listed_ = false;
   std::vector<DeviceCaps> caps_;
-  std::vector<DeviceChoice> choices_;
+  std::vector<DeviceEntry> entries_;
   std::string devices_failure_;
-  Background<ModelEstimate> estimating_;
+  BackgroundTask<ModelEstimate> estimating_;
   std::optional<ModelEstimate> estimate_;
 };
 

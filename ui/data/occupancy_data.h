@@ -42,7 +42,8 @@ class OccupancyData {
  public:
   static constexpr double kFineSeconds = 0.5;  // buckets of the last kFineSpan
   static constexpr double kFineSpan = 60;
-  static constexpr size_t kCoarse = 1024;  // buckets of everything; doubled in width when too many
+  static constexpr size_t kMaxCoarseBuckets =
+      1024;  // buckets of everything; doubled in width when too many
 
   void update(const EngineView& view);
 
@@ -59,9 +60,9 @@ class OccupancyData {
   double now() const { return now_; }
 
   // In the last second.
-  double generated_per_s() const { return second_.generated; }
-  double prompt_per_s() const { return second_.prompt; }
-  double steps_per_s() const { return static_cast<double>(newest_.size()); }
+  double generated_per_s() const { return last_second_.generated; }
+  double prompt_per_s() const { return last_second_.prompt; }
+  double steps_per_s() const { return static_cast<double>(last_second_steps_.size()); }
   // Members of the newest step.
   uint32_t batch() const { return batch_; }
   const SchedulerCounts& counts() const { return counts_; }
@@ -73,21 +74,21 @@ class OccupancyData {
     double width = kFineSeconds;
     std::deque<OccupancyBucket> buckets = {};
   };
-  struct Recent {
+  struct StepWork {
     double at = 0, generated = 0, prompt = 0;
   };
 
   void clear();
   void add(const StepRecord& record);
-  static void reach(Series& series, double until);
-  static void spread(Series& series, const OccupancyBucket& work);
-  static void widen(Series& series);
+  static void extend_to(Series& series, double until);
+  static void add_work(Series& series, const OccupancyBucket& work);
+  static void double_bucket_width(Series& series);
 
   uint64_t generation_ = 0;
   double now_ = 0;
   Series fine_, coarse_;
-  std::deque<Recent> newest_;  // steps of the last second
-  Recent second_;
+  std::deque<StepWork> last_second_steps_;  // steps of the last second
+  StepWork last_second_;
   uint32_t batch_ = 0, max_sequences_ = 0;
   SchedulerCounts counts_;
   MemoryBar memory_;

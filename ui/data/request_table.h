@@ -47,9 +47,9 @@ struct RequestRow {
  private:
   friend class RequestTable;
   uint64_t seen_step = 0;  // the last step, or look, that named it
-  uint64_t seen_look = 0;
-  bool cancel_asked = false;
-  bool told_end = false;  // by a step, and not only by its absence
+  uint64_t seen_snapshot = 0;
+  bool cancel_requested = false;
+  bool end_reported = false;  // by a step, and not only by its absence
 };
 
 enum class RequestColumn : uint8_t {
@@ -68,7 +68,7 @@ enum class RequestColumn : uint8_t {
 
 class RequestTable {
  public:
-  static constexpr size_t kKeptEnded = 200;
+  static constexpr size_t kMaxEnded = 200;
 
   // Takes a frame's news. Costs what the steps' members and the rows are.
   void update(const EngineView& view);
@@ -86,11 +86,11 @@ class RequestTable {
  private:
   RequestRow& row(RequestId id);
   void add(const StepRecord& record);
-  void end(RequestRow& row, double seconds);
-  void look(const EngineView& view);
-  void forget_old();
+  void mark_ended(RequestRow& row, double seconds);
+  void apply_snapshot(const EngineView& view);
+  void drop_old();
 
-  uint64_t generation_ = 0, looks_ = 0;
+  uint64_t generation_ = 0, snapshots_ = 0;
   std::map<RequestId, RequestRow> rows_;  // ids count up
 };
 

@@ -33,7 +33,7 @@ RooflinePlot make_roofline_plot(const RooflineData& data) {
     if (step == plot.steps.end()) step = plot.steps.insert(step, dot.step);
     const RooflinePlot::Point at{dot.intensity(), dot.flops_per_s()};
     if (!(at.x > 0) || !(at.y > 0)) {
-      plot.without_place.push_back(i);
+      plot.unplotted.push_back(i);
       continue;
     }
     const double all = step_seconds[dot.step];

@@ -28,7 +28,7 @@ struct RooflinePlot {
   std::vector<std::string> steps;                            // that were measured, in their order
   std::vector<Mark> marks;
   // Parts that only move bytes, or of which nothing is known, have no place on the plot.
-  std::vector<size_t> without_place;
+  std::vector<size_t> unplotted;
 };
 
 // Nothing measured: nothing but axes.

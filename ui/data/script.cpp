@@ -151,7 +151,7 @@ std::string show(const Value& value) {
   return std::get<std::string>(value);
 }
 
-bool fulfils(const std::map<std::string, Value>& values, const Condition& condition) {
+bool satisfies(const std::map<std::string, Value>& values, const Condition& condition) {
   const auto found = values.find(condition.name);
   if (found == values.end()) return false;
   const auto compare = [&](const auto& left, const auto& right) {

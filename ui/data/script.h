@@ -63,7 +63,7 @@ Result<std::vector<ScriptStep>> parse_script(std::string_view text);
 
 // Whether a value is as the condition says: numbers by size where both are numbers, else as texts.
 // A value that is not there fulfils nothing.
-bool fulfils(const std::map<std::string, Value>& values, const Condition& condition);
+bool satisfies(const std::map<std::string, Value>& values, const Condition& condition);
 
 // "3" or "some text", for messages.
 std::string show(const Value& value);

@@ -80,21 +80,21 @@ void TimelineData::update(const EngineView& view) {
   uint64_t missed = view.missed_steps;
   if (missed > 0) {
     missed_ += missed;
-    lose_sight();
+    close_rows_at_gap();
   }
   for (const StepRecord& record : view.new_steps) {
     add(record, view, missed);
     missed = 0;
   }
-  if (lost_any_ && view.has_details) look_again(view);
-  if (!view.new_steps.empty()) forget_old();
+  if (rows_lost_ && view.has_snapshot) reopen_rows(view);
+  if (!view.new_steps.empty()) drop_old();
 }
 
 void TimelineData::clear() {
   columns_.clear();
   end_column_ = 0;
   missed_ = 0;
-  lost_any_ = false;
+  rows_lost_ = false;
   rows_.clear();
   by_request_.clear();
   running_.clear();
@@ -172,7 +172,7 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
                       .first_position = member.first_position,
                       .tokens = member.tokens};
     row.set(now, cell);
-    row.member_until_ = now + 1;
+    row.member_end_ = now + 1;
     if (row.in_running_) continue;
     row.in_running_ = true;
     running_.push_back(&row);
@@ -190,10 +190,10 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
   // that one closes it again.
   for (const RequestId id : record.finished)
     if (const auto place = by_request_.find(id); place != by_request_.end())
-      close(*place->second, std::max(place->second->member_until_, now), true);
+      close(*place->second, std::max(place->second->member_end_, now), true);
   std::erase_if(running_, [&](TimelineRow* row) {
-    const bool member = row->member_until_ == now + 1;
-    if (row->open_ && row->finished_) close(*row, row->member_until_, true);
+    const bool member = row->member_end_ == now + 1;
+    if (row->open_ && row->finished_) close(*row, row->member_end_, true);
     const CellState state = row->state();
     const bool stays = row->open_ && (member || state == CellState::kPrompt ||
                                       state == CellState::kDecode || state == CellState::kIdle);
@@ -205,19 +205,19 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
 
 // Steps were missed: whoever was there may have ended meanwhile. Rows are closed until something
 // tells of them again.
-void TimelineData::lose_sight() {
+void TimelineData::close_rows_at_gap() {
   for (const std::unique_ptr<TimelineRow>& row : rows_)
     if (row->open_) close(*row, end_column_, false);
   for (TimelineRow* row : running_) row->in_running_ = false;
   running_.clear();
-  lost_any_ = true;
+  rows_lost_ = true;
 }
 
-void TimelineData::look_again(const EngineView& view) {
+void TimelineData::reopen_rows(const EngineView& view) {
   // What was looked at before the gap tells nothing about after it.
   const uint64_t newest = columns_.empty() ? 0 : columns_.back().step;
-  if (view.details_step < newest || columns_.empty()) return;
-  lost_any_ = false;
+  if (view.snapshot_step < newest || columns_.empty()) return;
+  rows_lost_ = false;
   const uint64_t now = end_column_ - 1;
   for (const SequenceView& sequence : view.sequences) {
     if (sequence.state == SequenceState::kEnding) continue;
@@ -236,7 +236,7 @@ void TimelineData::look_again(const EngineView& view) {
   }
 }
 
-void TimelineData::forget_old() {
+void TimelineData::drop_old() {
   while (columns_.size() > kColumns) columns_.pop_front();
   const uint64_t oldest = first_column();
   if (oldest == 0) return;

@@ -85,8 +85,8 @@ class TimelineRow {
   bool open_ = true;       // goes on with every new column
   bool finished_ = false;  // as was said by a step, not only lost from sight
   bool in_running_ = false;
-  uint64_t end_ = 0;           // once it is not open
-  uint64_t member_until_ = 0;  // behind the last column it had part in
+  uint64_t end_ = 0;         // once it is not open
+  uint64_t member_end_ = 0;  // behind the last column it had part in
 };
 
 class TimelineData {
@@ -114,9 +114,9 @@ class TimelineData {
  private:
   void clear();
   void add(const StepRecord& record, const EngineView& view, uint64_t missed);
-  void lose_sight();
-  void look_again(const EngineView& view);
-  void forget_old();
+  void close_rows_at_gap();
+  void reopen_rows(const EngineView& view);
+  void drop_old();
   // Makes it if there is none, and opens it again if it had been lost.
   TimelineRow& open_row(RequestId request, uint64_t column);
   void close(TimelineRow& row, uint64_t column, bool finished);
@@ -125,7 +125,7 @@ class TimelineData {
   std::deque<TimelineColumn> columns_;
   uint64_t end_column_ = 0;
   uint64_t missed_ = 0;
-  bool lost_any_ = false;                           // rows are closed that may still be there
+  bool rows_lost_ = false;                          // rows are closed that may still be there
   std::vector<std::unique_ptr<TimelineRow>> rows_;  // by request
   std::unordered_map<RequestId, TimelineRow*> by_request_;
   std::vector<TimelineRow*> running_;

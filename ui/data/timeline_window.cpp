@@ -34,16 +34,16 @@ void TimelineWindow::move(double columns) {
 void TimelineWindow::zoom(double factor, double at) {
   const double kept = following_ ? 1 : std::clamp(at, 0.0, 1.0);
   const double column = from_ + kept * columns();
-  pixels_ = std::clamp(pixels_ * factor, kLeast, kMost);
+  pixels_ = std::clamp(pixels_ * factor, kMinPixels, kMaxPixels);
   from_ = column - kept * columns();
   keep_inside();
 }
 
-uint64_t TimelineWindow::first_seen() const {
+uint64_t TimelineWindow::first_visible() const {
   return static_cast<uint64_t>(std::clamp(from_, first_, end_));
 }
 
-uint64_t TimelineWindow::end_seen() const {
+uint64_t TimelineWindow::end_visible() const {
   return static_cast<uint64_t>(std::clamp(std::ceil(from_ + columns()), first_, end_));
 }
 

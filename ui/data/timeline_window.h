@@ -8,7 +8,7 @@ namespace hearth {
 
 class TimelineWindow {
  public:
-  static constexpr double kLeast = 0.25, kMost = 48;  // pixels a column
+  static constexpr double kMinPixels = 0.25, kMaxPixels = 48;  // pixels a column
 
   // The columns there are, [first, end).
   void update(uint64_t first, uint64_t end);
@@ -24,8 +24,8 @@ class TimelineWindow {
   void zoom(double factor, double at);
 
   // The whole columns that are seen at least in part, [first_seen(), end_seen()).
-  uint64_t first_seen() const;
-  uint64_t end_seen() const;
+  uint64_t first_visible() const;
+  uint64_t end_visible() const;
   // The column at a place, or the end of all where there is none.
   uint64_t column_at(double place) const;
 

@@ -22,7 +22,7 @@ void draw_tiles(const Theme& theme, std::span<const Tile> tiles) {
     draw_small_text(draw, at, faded(theme.text_color(), 0.65f), tile.name);
     draw.AddText({at.x, at.y + small + theme.px(1)}, theme.text_color(), tile.value.c_str());
     ImGui::Dummy({width, height});
-    if (!tile.about.empty()) ImGui::SetItemTooltip("%s", tile.about.c_str());
+    if (!tile.tooltip.empty()) ImGui::SetItemTooltip("%s", tile.tooltip.c_str());
     end = at.x + width;
   }
 }

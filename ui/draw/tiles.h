@@ -13,7 +13,7 @@ namespace hearth {
 struct Tile {
   const char* name = "";
   std::string value;
-  std::string about;  // shown while the mouse is over it; may be empty
+  std::string tooltip;  // shown while the mouse is over it; may be empty
 };
 
 void draw_tiles(const Theme& theme, std::span<const Tile> tiles);

@@ -7,13 +7,13 @@
 namespace hearth {
 namespace {
 
-constexpr std::chrono::milliseconds kLeastBetweenLooks(33);
-constexpr int kShareOfTime = 100;
+constexpr std::chrono::milliseconds kMinSnapshotInterval(33);
+constexpr int kSnapshotCostFactor = 100;
 
 }  // namespace
 
 EngineFeed::EngineFeed(Engine& engine, EngineFacts facts)
-    : engine_(engine), facts_(std::move(facts)), thread_([this] { look_when_asked(); }) {}
+    : engine_(engine), facts_(std::move(facts)), thread_([this] { snapshot_loop(); }) {}
 
 EngineFeed::~EngineFeed() {
   {
@@ -24,12 +24,12 @@ EngineFeed::~EngineFeed() {
   thread_.join();
 }
 
-void EngineFeed::look_when_asked() {
+void EngineFeed::snapshot_loop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return asked_ || stopping_; });
+    changed_.wait(lock, [&] { return snapshot_wanted_ || stopping_; });
     if (stopping_) return;
-    asked_ = false;
+    snapshot_wanted_ = false;
     lock.unlock();
     const EngineClock::time_point begin = EngineClock::now();
     EngineClock::duration spent{};
@@ -42,9 +42,9 @@ void EngineFeed::look_when_asked() {
     });
     lock.lock();
     std::swap(newest_, working_);
-    fresh_ = true;
+    snapshot_ready_ = true;
     const auto next =
-        begin + std::max<EngineClock::duration>(kLeastBetweenLooks, kShareOfTime * spent);
+        begin + std::max<EngineClock::duration>(kMinSnapshotInterval, kSnapshotCostFactor * spent);
     changed_.wait_until(lock, next, [&] { return stopping_; });
   }
 }
@@ -65,14 +65,14 @@ void EngineFeed::poll(EngineView& view) {
   read_metrics(view);
   {
     const std::lock_guard lock(mutex_);
-    if (fresh_) {
+    if (snapshot_ready_) {
       std::swap(view.sequences, newest_.sequences);
       std::swap(view.blocks, newest_.blocks);
-      view.details_step = newest_.step;
-      view.has_details = true;
-      fresh_ = false;
+      view.snapshot_step = newest_.step;
+      view.has_snapshot = true;
+      snapshot_ready_ = false;
     }
-    asked_ = true;
+    snapshot_wanted_ = true;
   }
   changed_.notify_all();
 }

@@ -30,13 +30,13 @@ class EngineFeed final : public Feed {
 
  private:
   // Of one look at the scheduler.
-  struct Details {
+  struct Snapshot {
     std::vector<SequenceView> sequences;
     std::vector<BlockView> blocks;
     uint64_t step = 0;
   };
 
-  void look_when_asked();
+  void snapshot_loop();
   void read_steps(EngineView& view);
   void read_metrics(EngineView& view) const;
 
@@ -46,9 +46,9 @@ class EngineFeed final : public Feed {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool asked_ = false, stopping_ = false, fresh_ = false;
-  Details newest_;   // under mutex_
-  Details working_;  // of the thread alone
+  bool snapshot_wanted_ = false, stopping_ = false, snapshot_ready_ = false;
+  Snapshot newest_;   // under mutex_
+  Snapshot working_;  // of the thread alone
 
   std::thread thread_;
 };

@@ -27,7 +27,7 @@ struct EngineTotals {
 };
 
 struct EngineView {
-  bool connected = false;  // there is an engine; without one only `source` and `failure` count
+  bool connected = false;   // there is an engine; without one only `source` and `failure` count
   uint64_t generation = 0;  // another number: another engine, whose clock and ids begin anew
   std::string source;       // what is shown, for people: "hearth-storyteller on llvmpipe"
   std::string failure;      // what went wrong, if anything
@@ -37,15 +37,15 @@ struct EngineView {
 
   Policy policy;
   SchedulerLimits limits;
-  SchedulerCounts counts;               // after the newest step was planned
-  std::vector<StepRecord> new_steps;    // since the frame before, oldest first
-  uint64_t missed_steps = 0;            // since the frame before: overwritten before they were read
+  SchedulerCounts counts;             // after the newest step was planned
+  std::vector<StepRecord> new_steps;  // since the frame before, oldest first
+  uint64_t missed_steps = 0;          // since the frame before: overwritten before they were read
 
   // As of some moment not long ago. Empty where a feed tells of steps only (has_details is false).
-  bool has_details = false;
+  bool has_snapshot = false;
   std::vector<SequenceView> sequences;  // the running, then the waiting in their order
   std::vector<BlockView> blocks;        // the pool
-  uint64_t details_step = 0;            // steps that were planned when these were looked at
+  uint64_t snapshot_step = 0;           // steps that were planned when these were looked at
 
   EngineTotals totals;
   Histogram::Snapshot ttft, tbt, tpot, e2e, queue;  // seconds, since the engine began

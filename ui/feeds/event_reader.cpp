@@ -85,37 +85,39 @@ Status EventReader::push(std::string_view bytes, std::vector<ServerEvent>& event
     switch (state_) {
       case State::kHead: {
         // A byte at a time is enough for a head.
-        held_ += bytes.front();
+        pending_ += bytes.front();
         bytes.remove_prefix(1);
-        if (held_.ends_with("\r\n\r\n")) HEARTH_TRY(take_head());
-        if (held_.size() > kMostHeadBytes) return invalid("the server's reply is not HTTP");
+        if (pending_.ends_with("\r\n\r\n")) HEARTH_TRY(parse_head());
+        if (pending_.size() > kMaxHeadBytes) return invalid("the server's reply is not HTTP");
         break;
       }
       case State::kBody:
-        HEARTH_TRY(take_body(bytes, events));
+        HEARTH_TRY(parse_body(bytes, events));
         bytes = {};
         break;
       case State::kChunkSize:
       case State::kChunkEnd: {
-        held_ += bytes.front();
+        pending_ += bytes.front();
         bytes.remove_prefix(1);
-        if (held_.size() > 64) return invalid("the server's reply has a broken chunk");
-        if (!held_.ends_with('\n')) break;
+        if (pending_.size() > 64) return invalid("the server's reply has a broken chunk");
+        if (!pending_.ends_with('\n')) break;
         if (state_ == State::kChunkSize) {
-          HEARTH_TRY(take_chunk_size(trimmed(std::string_view(held_).substr(0, held_.size() - 1))));
+          HEARTH_TRY(
+              parse_chunk_size(trimmed(std::string_view(pending_).substr(0, pending_.size() - 1))));
         } else {
-          if (held_ != "\r\n") return invalid("the server's reply has a broken chunk");
+          if (pending_ != "\r\n") return invalid("the server's reply has a broken chunk");
           state_ = State::kChunkSize;
         }
-        held_.clear();
+        pending_.clear();
         break;
       }
       case State::kChunk: {
-        const size_t count = static_cast<size_t>(std::min<uint64_t>(chunk_left_, bytes.size()));
-        HEARTH_TRY(take_body(bytes.substr(0, count), events));
+        const size_t count =
+            static_cast<size_t>(std::min<uint64_t>(chunk_bytes_left_, bytes.size()));
+        HEARTH_TRY(parse_body(bytes.substr(0, count), events));
         bytes.remove_prefix(count);
-        chunk_left_ -= count;
-        if (chunk_left_ == 0) state_ = State::kChunkEnd;
+        chunk_bytes_left_ -= count;
+        if (chunk_bytes_left_ == 0) state_ = State::kChunkEnd;
         break;
       }
       case State::kEnded:
@@ -125,9 +127,9 @@ Status EventReader::push(std::string_view bytes, std::vector<ServerEvent>& event
   return {};
 }
 
-Status EventReader::take_head() {
-  const std::string head = lower(held_);
-  held_.clear();
+Status EventReader::parse_head() {
+  const std::string head = lower(pending_);
+  pending_.clear();
   int status = 0;
   if (!head.starts_with("http/1.") || head.size() < 13 ||
       std::from_chars(head.data() + 9, head.data() + 12, status).ec != std::errc{})
@@ -140,32 +142,32 @@ Status EventReader::take_head() {
   return {};
 }
 
-Status EventReader::take_chunk_size(std::string_view line) {
+Status EventReader::parse_chunk_size(std::string_view line) {
   uint64_t size = 0;
   const char* const end = line.data() + line.size();
   const auto [stop, error] = std::from_chars(line.data(), end, size, 16);
   if (line.empty() || error != std::errc{} || (stop != end && *stop != ';'))
     return invalid("the server's reply has a broken chunk");
-  chunk_left_ = size;
+  chunk_bytes_left_ = size;
   state_ = size == 0 ? State::kEnded : State::kChunk;
   return {};
 }
 
-Status EventReader::take_body(std::string_view bytes, std::vector<ServerEvent>& events) {
+Status EventReader::parse_body(std::string_view bytes, std::vector<ServerEvent>& events) {
   while (!bytes.empty()) {
     const size_t newline = bytes.find('\n');
     line_ += bytes.substr(0, newline);
-    if (line_.size() + event_.data.size() > kMostEventBytes)
+    if (line_.size() + event_.data.size() > kMaxEventBytes)
       return invalid("the server sends an event that is far too large");
     if (newline == std::string_view::npos) return {};
     bytes.remove_prefix(newline + 1);
-    take_line(trimmed(line_), events);
+    parse_line(trimmed(line_), events);
     line_.clear();
   }
   return {};
 }
 
-void EventReader::take_line(std::string_view line, std::vector<ServerEvent>& events) {
+void EventReader::parse_line(std::string_view line, std::vector<ServerEvent>& events) {
   if (line.empty()) {
     if (has_data_) events.push_back(std::move(event_));
     event_ = {};

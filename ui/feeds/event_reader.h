@@ -27,28 +27,28 @@ struct ServerEvent {
 
 class EventReader {
  public:
-  static constexpr size_t kMostHeadBytes = 16 * 1024;
-  static constexpr size_t kMostEventBytes = size_t{4} << 20;
+  static constexpr size_t kMaxHeadBytes = 16 * 1024;
+  static constexpr size_t kMaxEventBytes = size_t{4} << 20;
 
   // Takes bytes as they come and adds whole events. Fails, for good, on what is not a stream of
   // events; the message is for people.
   Status push(std::string_view bytes, std::vector<ServerEvent>& events);
   // The head has come, and it is a stream of events.
-  bool begun() const { return state_ != State::kHead; }
+  bool has_head() const { return state_ != State::kHead; }
   // The last chunk has come.
   bool ended() const { return state_ == State::kEnded; }
 
  private:
   enum class State : uint8_t { kHead, kBody, kChunkSize, kChunk, kChunkEnd, kEnded };
 
-  Status take_head();
-  Status take_chunk_size(std::string_view line);
-  Status take_body(std::string_view bytes, std::vector<ServerEvent>& events);
-  void take_line(std::string_view line, std::vector<ServerEvent>& events);
+  Status parse_head();
+  Status parse_chunk_size(std::string_view line);
+  Status parse_body(std::string_view bytes, std::vector<ServerEvent>& events);
+  void parse_line(std::string_view line, std::vector<ServerEvent>& events);
 
   State state_ = State::kHead;
-  std::string held_;  // of the head, or of a line of chunk framing
-  uint64_t chunk_left_ = 0;
+  std::string pending_;  // of the head, or of a line of chunk framing
+  uint64_t chunk_bytes_left_ = 0;
   std::string line_;   // of events
   ServerEvent event_;  // as far as it has come
   bool has_data_ = false;

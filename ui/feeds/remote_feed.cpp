@@ -18,7 +18,7 @@ namespace hearth {
 namespace {
 
 // A window that stands still must not fill the memory.
-constexpr size_t kMostSteps = 8192;
+constexpr size_t kMaxQueuedSteps = 8192;
 
 Error io(std::string message) { return {ErrorKind::kIo, std::move(message)}; }
 
@@ -85,17 +85,17 @@ bool RemoteFeed::stopping() const {
 }
 
 void RemoteFeed::loop() {
-  double pause = options_.first_pause_s;
+  double pause = options_.first_retry_s;
   while (!stopping()) {
-    const Status status = follow();
+    const Status status = stream_events();
     std::unique_lock lock(mutex_);
     connected_ = false;
-    if (std::exchange(begun_, false)) pause = options_.first_pause_s;
+    if (std::exchange(replied_, false)) pause = options_.first_retry_s;
     failure_ = fmt::format(
         "{}: {}; trying again every {:.2g} s", address_.text,
         status.ok() ? "the server closed the connection" : status.error().message, pause);
     stopped_.wait_for(lock, std::chrono::duration<double>(pause), [&] { return stop_; });
-    pause = std::min(pause * 2, options_.longest_pause_s);
+    pause = std::min(pause * 2, options_.max_retry_s);
   }
 }
 
@@ -112,7 +112,7 @@ bool RemoteFeed::wait_for(int socket, short events, double seconds) const {
 }
 
 // Connects and reads until something goes wrong or the server closes.
-Status RemoteFeed::follow() {
+Status RemoteFeed::stream_events() {
   const addrinfo hints{.ai_flags = 0,
                        .ai_family = AF_UNSPEC,
                        .ai_socktype = SOCK_STREAM,
@@ -136,7 +136,7 @@ Status RemoteFeed::follow() {
       problem = std::strerror(errno);
       continue;
     }
-    if (!wait_for(socket.get(), POLLOUT, options_.connect_s)) {
+    if (!wait_for(socket.get(), POLLOUT, options_.connect_timeout_s)) {
       if (stopping()) return {};
       problem = "nobody answers";
       continue;
@@ -163,7 +163,7 @@ Status RemoteFeed::follow() {
     std::vector<ServerEvent> events;
     while (!reader.ended()) {
       // The head comes at once; after it there is something to say only while the engine works.
-      if (!wait_for(socket.get(), POLLIN, reader.begun() ? -1 : options_.connect_s)) {
+      if (!wait_for(socket.get(), POLLIN, reader.has_head() ? -1 : options_.connect_timeout_s)) {
         if (stopping()) return {};
         return io("nobody answers");
       }
@@ -173,12 +173,12 @@ Status RemoteFeed::follow() {
       if (count < 0) return io(std::strerror(errno));
       if (count == 0) break;
       HEARTH_TRY(reader.push({bytes, static_cast<size_t>(count)}, events));
-      if (reader.begun()) {
+      if (reader.has_head()) {
         const std::lock_guard lock(mutex_);
-        begun_ = connected_ = true;
+        replied_ = connected_ = true;
         failure_.clear();
       }
-      for (const ServerEvent& event : events) take(event);
+      for (const ServerEvent& event : events) handle_event(event);
       events.clear();
     }
     return {};
@@ -186,7 +186,7 @@ Status RemoteFeed::follow() {
   return io(problem);
 }
 
-void RemoteFeed::take(const ServerEvent& event) {
+void RemoteFeed::handle_event(const ServerEvent& event) {
   if (event.name == kHelloEvent) {
     Result<EngineHello> hello = parse_hello_event(event.data);
     const std::lock_guard lock(mutex_);
@@ -200,12 +200,12 @@ void RemoteFeed::take(const ServerEvent& event) {
       steps_.clear();
       missed_ = 0;
       totals_ = {};
-      put_out_.clear();
+      preempted_.clear();
       counts_ = {};
     }
     last_seconds_ = hello->now;
     hello_ = std::move(*hello);
-    hello_at_ = EngineClock::now();
+    hello_received_ = EngineClock::now();
     return;
   }
   if (event.name == kCountsEvent) {
@@ -224,11 +224,11 @@ void RemoteFeed::take(const ServerEvent& event) {
     failure_ = fmt::format("{}: {}", address_.text, record.error().message);
     return;
   }
-  add(std::move(*record));
+  add_step(std::move(*record));
 }
 
 // REQUIRES: mutex_ is held.
-void RemoteFeed::add(StepRecord record) {
+void RemoteFeed::add_step(StepRecord record) {
   if (record.step <= last_step_) return;  // told before
   if (last_step_ != 0) missed_ += record.step - last_step_ - 1;
   last_step_ = record.step;
@@ -244,12 +244,12 @@ void RemoteFeed::add(StepRecord record) {
     if (member.phase == StepPhase::kPrompt) totals_.prompt_tokens += member.tokens;
   // Who comes back after a preemption finds what was its own.
   for (const BatchPlan::PrefixHit& hit : record.prefix_hits)
-    if (!put_out_.contains(hit.request)) totals_.prefix_hit_tokens += hit.tokens;
-  put_out_.insert(record.preempted_recompute.begin(), record.preempted_recompute.end());
-  for (const RequestId id : record.finished) put_out_.erase(id);
-  if (steps_.size() == kMostSteps) {
-    steps_.erase(steps_.begin(), steps_.begin() + kMostSteps / 2);
-    missed_ += kMostSteps / 2;
+    if (!preempted_.contains(hit.request)) totals_.prefix_hit_tokens += hit.tokens;
+  preempted_.insert(record.preempted_recompute.begin(), record.preempted_recompute.end());
+  for (const RequestId id : record.finished) preempted_.erase(id);
+  if (steps_.size() == kMaxQueuedSteps) {
+    steps_.erase(steps_.begin(), steps_.begin() + kMaxQueuedSteps / 2);
+    missed_ += kMaxQueuedSteps / 2;
   }
   steps_.push_back(std::move(record));
 }
@@ -263,12 +263,13 @@ void RemoteFeed::poll(EngineView& view) {
   view.failure = failure_;
   view.generation = (view.generation & 0xffffffff) | restarts_ << 32;
   view.state = EngineState::kRunning;
-  view.has_details = false;
+  view.has_snapshot = false;
   view.counts = counts_;
   view.totals = totals_;
   view.now = last_seconds_;
   if (hello_) {
-    const double since = std::chrono::duration<double>(EngineClock::now() - hello_at_).count();
+    const double since =
+        std::chrono::duration<double>(EngineClock::now() - hello_received_).count();
     if (connected_) view.now = std::max(last_seconds_, hello_->now + since);
     view.model = hello_->model;
     view.device = hello_->device;

@@ -24,9 +24,9 @@ namespace hearth {
 
 struct RemoteFeedOptions {
   std::string api_key;         // empty: none
-  double first_pause_s = 0.5;  // before trying again; doubles each time
-  double longest_pause_s = 8;
-  double connect_s = 5;
+  double first_retry_s = 0.5;  // before trying again; doubles each time
+  double max_retry_s = 8;
+  double connect_timeout_s = 5;
 };
 
 class RemoteFeed final : public Feed {
@@ -44,9 +44,9 @@ class RemoteFeed final : public Feed {
 
   // The thread's.
   void loop();
-  Status follow();
-  void take(const ServerEvent& event);
-  void add(StepRecord record);
+  Status stream_events();
+  void handle_event(const ServerEvent& event);
+  void add_step(StepRecord record);
   bool wait_for(int socket, short events, double seconds) const;
   bool stopping() const;
 
@@ -58,17 +58,17 @@ class RemoteFeed final : public Feed {
   std::condition_variable stopped_;
   bool stop_ = false;
   bool connected_ = false;
-  bool begun_ = false;  // in this attempt: the pauses begin anew
+  bool replied_ = false;  // in this attempt: the pauses begin anew
   std::string failure_;
   std::optional<EngineHello> hello_;
-  EngineClock::time_point hello_at_ = {};
+  EngineClock::time_point hello_received_ = {};
   uint64_t restarts_ = 0;
   std::vector<StepRecord> steps_;
   uint64_t missed_ = 0, last_step_ = 0;
   double last_seconds_ = 0;
   SchedulerCounts counts_;
   EngineTotals totals_;
-  std::unordered_set<RequestId> put_out_;  // and to be computed again, if they have not ended
+  std::unordered_set<RequestId> preempted_;  // and to be computed again, if they have not ended
 
   std::thread thread_;
 };

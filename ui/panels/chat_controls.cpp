@@ -14,19 +14,19 @@ constexpr float kChatControlsLabelRoom = 138;  // right of a slider, at scale 1
 constexpr float kNearlyFull = 0.9f;
 
 bool number(const char* label, float& value, float least, float most, const char* format,
-            const char* about) {
+            const char* tooltip) {
   const bool changed =
       ImGui::SliderFloat(label, &value, least, most, format, ImGuiSliderFlags_AlwaysClamp);
-  ImGui::SetItemTooltip("%s", about);
+  ImGui::SetItemTooltip("%s", tooltip);
   return changed;
 }
 
 bool whole_number(const char* label, std::uint32_t& value, std::uint32_t most, const char* none,
-                  const char* about) {
+                  const char* tooltip) {
   const std::uint32_t least = 0;
   const bool changed = ImGui::SliderScalar(label, ImGuiDataType_U32, &value, &least, &most,
                                            value == 0 ? none : "%u", ImGuiSliderFlags_AlwaysClamp);
-  ImGui::SetItemTooltip("%s", about);
+  ImGui::SetItemTooltip("%s", tooltip);
   return changed;
 }
 

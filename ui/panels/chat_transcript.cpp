@@ -15,7 +15,7 @@ constexpr float kRounding = 8;
 constexpr float kGap = 6;                // between a bubble and what is below it
 constexpr float kQuestionShare = 0.86f;  // of the width, at most
 constexpr float kLineFeedWidth = 6;      // what a line feed has of a line, to point at
-constexpr size_t kMostLooks = 512;
+constexpr size_t kMaxLayouts = 512;
 
 // Whole ones with one digit, small ones with as many as they need.
 std::string percent(float probability) {
@@ -61,7 +61,7 @@ std::optional<size_t> draw_alternatives(const Theme& theme, const ChatToken& tok
       ImGui::BeginDisabled(chosen || !enabled);
       ImGui::PushID(static_cast<int>(i));
       if (ImGui::Selectable("##alternative", chosen, 0, {name + bar + number, height})) clicked = i;
-      name_item(fmt::format("alternative {}", i + 1));
+      name_last_item(fmt::format("alternative {}", i + 1));
       ImGui::PopID();
       ImGui::EndDisabled();
     } else {
@@ -83,8 +83,8 @@ std::optional<size_t> draw_alternatives(const Theme& theme, const ChatToken& tok
   return clicked;
 }
 
-ChatTranscript::Looks& ChatTranscript::looks(const ChatExchange& exchange) {
-  Looks& found = looks_[exchange.revision];
+ChatTranscript::ExchangeLayout& ChatTranscript::layout_of(const ChatExchange& exchange) {
+  ExchangeLayout& found = layouts_[exchange.revision];
   found.last_frame = frame_;
   size_t end = found.token_ends.empty() ? 0 : found.token_ends.back();
   for (size_t i = found.token_ends.size(); i < exchange.reply.tokens.size(); ++i)
@@ -92,9 +92,9 @@ ChatTranscript::Looks& ChatTranscript::looks(const ChatExchange& exchange) {
   return found;
 }
 
-void ChatTranscript::forget_old() {
-  if (looks_.size() <= kMostLooks) return;
-  std::erase_if(looks_, [&](const auto& entry) { return entry.second.last_frame != frame_; });
+void ChatTranscript::drop_old() {
+  if (layouts_.size() <= kMaxLayouts) return;
+  std::erase_if(layouts_, [&](const auto& entry) { return entry.second.last_frame != frame_; });
 }
 
 void ChatTranscript::lay_out(ChatLines& lines, std::string_view text, float width) const {
@@ -137,29 +137,29 @@ void ChatTranscript::draw_lines(const ChatLines& lines, std::string_view text,
 }
 
 template <class Visit>
-void ChatTranscript::visit_line(const ChatReply& reply, const Looks& looks, const Bubble& bubble,
-                                size_t line, Visit visit) const {
-  const auto& lines = looks.reply.lines();
+void ChatTranscript::visit_line(const ChatReply& reply, const ExchangeLayout& layout,
+                                const Bubble& bubble, size_t line, Visit visit) const {
+  const auto& lines = layout.reply.lines();
   const size_t begin = lines[line].begin;
   // The line feed is the line's, too.
   const size_t end = line + 1 < lines.size() ? lines[line + 1].begin : reply.text.size();
   float x = bubble.text.x;
   const float y = bubble.text.y + bubble.line_height * static_cast<float>(line);
-  const auto first = std::ranges::upper_bound(looks.token_ends, begin);
-  for (auto token = static_cast<size_t>(first - looks.token_ends.begin());
-       token < looks.token_ends.size(); ++token) {
-    const size_t from = std::max(begin, token == 0 ? 0 : looks.token_ends[token - 1]);
-    const size_t to = std::min(end, looks.token_ends[token]);
+  const auto first = std::ranges::upper_bound(layout.token_ends, begin);
+  for (auto token = static_cast<size_t>(first - layout.token_ends.begin());
+       token < layout.token_ends.size(); ++token) {
+    const size_t from = std::max(begin, token == 0 ? 0 : layout.token_ends[token - 1]);
+    const size_t to = std::min(end, layout.token_ends[token]);
     if (from >= end) break;
     const char* const text = reply.text.data();
     const size_t ink = std::min(to, std::max(from, lines[line].end));
     float wide = ImGui::CalcTextSize(text + from, text + ink).x;
     if (to > ink) wide += theme_->px(kLineFeedWidth);
-    const bool blank =
-        looks.token_ends[token] > to && reply.text.find_first_not_of(' ', from) >= to;
+    const bool is_blank =
+        layout.token_ends[token] > to && reply.text.find_first_not_of(' ', from) >= to;
     if (from < to)
       visit(TokenPlace{.token = token,
-                       .blank = blank,
+                       .is_blank = is_blank,
                        .min = {x, y},
                        .max = {x + wide, y + ImGui::GetTextLineHeight()}});
     x += wide;
@@ -167,35 +167,35 @@ void ChatTranscript::visit_line(const ChatReply& reply, const Looks& looks, cons
 }
 
 std::optional<ChatTranscript::TokenPlace> ChatTranscript::token_at(const ChatReply& reply,
-                                                                   const Looks& looks,
+                                                                   const ExchangeLayout& layout,
                                                                    const Bubble& bubble,
                                                                    ImVec2 place) const {
   const float row = (place.y - bubble.text.y) / bubble.line_height;
-  if (row < 0 || row >= static_cast<float>(looks.reply.lines().size())) return std::nullopt;
+  if (row < 0 || row >= static_cast<float>(layout.reply.lines().size())) return std::nullopt;
   std::optional<TokenPlace> found;
-  visit_line(reply, looks, bubble, static_cast<size_t>(row), [&](const TokenPlace& token) {
+  visit_line(reply, layout, bubble, static_cast<size_t>(row), [&](const TokenPlace& token) {
     if (place.x >= token.min.x && place.x < token.max.x) found = token;
   });
   return found;
 }
 
-void ChatTranscript::shade_tokens(const ChatReply& reply, const Looks& looks, const Bubble& bubble,
-                                  bool all) const {
-  if (!all && reply.given_tokens == 0 && !is_logging()) return;
+void ChatTranscript::shade_tokens(const ChatReply& reply, const ExchangeLayout& layout,
+                                  const Bubble& bubble, bool all) const {
+  if (!all && reply.kept_tokens == 0 && !is_logging()) return;
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   const float top = draw.GetClipRectMin().y, bottom = draw.GetClipRectMax().y;
   const auto first =
       static_cast<size_t>(std::max(0.0f, std::floor((top - bubble.text.y) / bubble.line_height)));
-  for (size_t line = first; line < looks.reply.lines().size(); ++line) {
+  for (size_t line = first; line < layout.reply.lines().size(); ++line) {
     if (bubble.text.y + bubble.line_height * static_cast<float>(line) > bottom) break;
-    visit_line(reply, looks, bubble, line, [&](const TokenPlace& place) {
+    visit_line(reply, layout, bubble, line, [&](const TokenPlace& place) {
       const ChatToken& token = reply.tokens[place.token];
       const ImVec2 to{place.max.x - theme_->px(1), place.max.y};
       const float rounding = theme_->px(2);
-      if (place.blank) return;
+      if (place.is_blank) return;
       if (all) draw.AddRectFilled(place.min, to, token_color(*theme_, token.probability), rounding);
       // Where a branch left the answer it came from.
-      if (reply.given_tokens > 0 && place.token + 1 == reply.given_tokens)
+      if (reply.kept_tokens > 0 && place.token + 1 == reply.kept_tokens)
         draw.AddRect(place.min, to, style_color(ImGuiCol_CheckMark), rounding, 0, theme_->px(1));
       if (is_logging()) log_place(fmt::format("token {}", place.token), place.min, place.max);
     });
@@ -209,7 +209,7 @@ void ChatTranscript::draw_tooltip(const ChatReply& reply, size_t token) const {
   ImGui::BeginTooltip();
   for (size_t i = first; i <= token; ++i) {
     const ChatToken& one = reply.tokens[i];
-    const bool given = i < reply.given_tokens;
+    const bool given = i < reply.kept_tokens;
     ImGui::Text("%s   %s%s", quoted(token_name(one)).c_str(), percent(one.probability).c_str(),
                 given ? ", given" : "");
     if (i == token) {
@@ -278,7 +278,7 @@ void ChatTranscript::draw_editor(size_t index, TranscriptAction& action) {
   const bool leave =
       ImGui::SmallButton("Keep as it was") || (!box.active && ImGui::IsKeyPressed(ImGuiKey_Escape));
   if ((resend || box.entered) && editing_->text.find_first_not_of(" \t\n") != std::string::npos) {
-    action.kind = TranscriptAction::Kind::kChangeQuestion;
+    action.kind = TranscriptAction::Kind::kEditQuestion;
     action.exchange = index;
     action.question = editing_->text;
     editing_.reset();
@@ -294,7 +294,7 @@ void ChatTranscript::draw_question(const Chat& chat, size_t index, const Transcr
   if (editing_ && editing_->revision == exchange.revision) return draw_editor(index, action);
   const float room = ImGui::GetContentRegionAvail().x;
   const float padding = theme_->px(kPadding);
-  ChatLines& lines = looks(exchange).question;
+  ChatLines& lines = layout_of(exchange).question;
   lay_out(lines, exchange.question, std::max(1.0f, room * kQuestionShare - 2 * padding));
   const float width = std::min(room, lines.width() + 2 * padding + 1);
   const Bubble bubble =
@@ -343,21 +343,21 @@ void ChatTranscript::draw_reply_buttons(const Chat& chat, size_t index,
   const ChatReply& reply = chat.exchanges[index].reply;
   const bool last = index + 1 == chat.exchanges.size();
   bool first = true;
-  const auto button = [&](const char* label, bool enabled, const char* about) {
+  const auto button = [&](const char* label, bool enabled, const char* tooltip) {
     if (!std::exchange(first, false)) ImGui::SameLine();
     ImGui::BeginDisabled(!enabled);
     const bool pressed = ImGui::SmallButton(fmt::format("{}##reply {}", label, index).c_str());
     ImGui::EndDisabled();
-    ImGui::SetItemTooltip("%s", about);
+    ImGui::SetItemTooltip("%s", tooltip);
     return pressed;
   };
   if (!reply.text.empty() && button("Copy", true, "Copy the answer"))
     ImGui::SetClipboardText(reply.text.c_str());
   if (!last || options.answering) return;
   if (button("Regenerate", options.can_ask, "Answer the question again"))
-    action.kind = TranscriptAction::Kind::kAnswerAgain;
-  if (options.can_go_on && button("Continue", options.can_ask, "Go on where it ended"))
-    action.kind = TranscriptAction::Kind::kGoOn;
+    action.kind = TranscriptAction::Kind::kRegenerate;
+  if (options.can_continue && button("Continue", options.can_ask, "Go on where it ended"))
+    action.kind = TranscriptAction::Kind::kContinue;
 }
 
 void ChatTranscript::draw_reply(const Chat& chat, size_t index, const TranscriptOptions& options,
@@ -365,7 +365,7 @@ void ChatTranscript::draw_reply(const Chat& chat, size_t index, const Transcript
   const ChatExchange& exchange = chat.exchanges[index];
   const ChatReply& reply = exchange.reply;
   const bool running = options.answering && index + 1 == chat.exchanges.size();
-  Looks& found = looks(exchange);
+  ExchangeLayout& found = layout_of(exchange);
   const float room = ImGui::GetContentRegionAvail().x;
   if (!reply.text.empty()) {
     lay_out(found.reply, reply.text, std::max(1.0f, room - 2 * theme_->px(kPadding)));
@@ -410,7 +410,7 @@ TranscriptAction ChatTranscript::draw(const Chat& chat, const TranscriptOptions&
   hovers_answer_ = false;
   hovered_token_.clear();
   if (font_size_ != ImGui::GetFontSize()) {
-    looks_.clear();
+    layouts_.clear();
     font_size_ = ImGui::GetFontSize();
   }
   const bool at_end = ImGui::GetScrollY() >= ImGui::GetScrollMaxY() - 1;
@@ -422,9 +422,9 @@ TranscriptAction ChatTranscript::draw(const Chat& chat, const TranscriptOptions&
     ImGui::Dummy({0, theme.px(kGap)});
   }
   draw_popup(chat, options, action);
-  if (at_end || to_end_ > 0) ImGui::SetScrollHereY(1);
-  if (to_end_ > 0) --to_end_;
-  forget_old();
+  if (at_end || frames_to_end_ > 0) ImGui::SetScrollHereY(1);
+  if (frames_to_end_ > 0) --frames_to_end_;
+  drop_old();
   return action;
 }
 

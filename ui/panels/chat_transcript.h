@@ -17,7 +17,7 @@
 namespace hearth {
 
 struct TranscriptAction {
-  enum class Kind : uint8_t { kNone, kAnswerAgain, kGoOn, kChangeQuestion, kBranch };
+  enum class Kind : uint8_t { kNone, kRegenerate, kContinue, kEditQuestion, kBranch };
   Kind kind = Kind::kNone;
   size_t exchange = 0, token = 0;
   ChatAlternative alternative;
@@ -30,7 +30,7 @@ struct TranscriptOptions {
   RequestId request = 0;      // that answers
   bool marked = false;        // is what the shared selection points at
   bool can_ask = false;       // there is a model to answer
-  bool can_go_on = false;
+  bool can_continue = false;
   bool show_tokens = false;
 };
 
@@ -39,7 +39,7 @@ class ChatTranscript {
   // In the current window, whose scrolling follows the end until somebody scrolls up.
   TranscriptAction draw(const Chat& chat, const TranscriptOptions& options, const Theme& theme);
   // The end is shown in the next frame, wherever one had scrolled.
-  void show_end() { to_end_ = 2; }
+  void scroll_to_end() { frames_to_end_ = 2; }
   // What is being changed is forgotten.
   void stop_editing() { editing_.reset(); }
   bool hovers_answer() const { return hovers_answer_; }
@@ -48,7 +48,7 @@ class ChatTranscript {
 
  private:
   // What is known of an exchange's looks.
-  struct Looks {
+  struct ExchangeLayout {
     ChatLines question, reply;
     std::vector<size_t> token_ends;  // in the reply's text
     std::uint64_t last_frame = 0;
@@ -59,7 +59,7 @@ class ChatTranscript {
   };
   struct TokenPlace {
     size_t token = 0;
-    bool blank = false;  // the blank before a word that is on the next line
+    bool is_blank = false;  // the blank before a word that is on the next line
     ImVec2 min, max;
   };
   struct Editing {
@@ -72,7 +72,7 @@ class ChatTranscript {
     size_t token = 0;
   };
 
-  Looks& looks(const ChatExchange& exchange);
+  ExchangeLayout& layout_of(const ChatExchange& exchange);
   void lay_out(ChatLines& lines, std::string_view text, float width) const;
   Bubble draw_bubble(const ChatLines& lines, float left, float width, ImU32 color) const;
   void draw_lines(const ChatLines& lines, std::string_view text, const Bubble& bubble) const;
@@ -87,21 +87,21 @@ class ChatTranscript {
                           TranscriptAction& action);
   // Every token's place in a line.
   template <class Visit>
-  void visit_line(const ChatReply& reply, const Looks& looks, const Bubble& bubble, size_t line,
-                  Visit visit) const;
-  std::optional<TokenPlace> token_at(const ChatReply& reply, const Looks& looks,
+  void visit_line(const ChatReply& reply, const ExchangeLayout& layout, const Bubble& bubble,
+                  size_t line, Visit visit) const;
+  std::optional<TokenPlace> token_at(const ChatReply& reply, const ExchangeLayout& layout,
                                      const Bubble& bubble, ImVec2 place) const;
-  void shade_tokens(const ChatReply& reply, const Looks& looks, const Bubble& bubble,
+  void shade_tokens(const ChatReply& reply, const ExchangeLayout& layout, const Bubble& bubble,
                     bool all) const;
   void draw_tooltip(const ChatReply& reply, size_t token) const;
   void draw_popup(const Chat& chat, const TranscriptOptions& options, TranscriptAction& action);
-  void forget_old();
+  void drop_old();
 
-  const Theme* theme_ = nullptr;                    // while drawing
-  std::unordered_map<std::uint64_t, Looks> looks_;  // by revision
+  const Theme* theme_ = nullptr;                               // while drawing
+  std::unordered_map<std::uint64_t, ExchangeLayout> layouts_;  // by revision
   float font_size_ = 0;
   std::uint64_t frame_ = 0;
-  int to_end_ = 0;
+  int frames_to_end_ = 0;
   std::optional<Editing> editing_;
   std::optional<Opened> opened_;
   bool open_popup_ = false;

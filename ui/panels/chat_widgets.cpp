@@ -109,14 +109,14 @@ ImU32 with_opacity(ImU32 color, float opacity) {
 
 bool is_logging() { return ImGui::GetCurrentContext()->TestEngineHookItems; }
 
-void name_item(const std::string& name) {
+void name_last_item(const std::string& name) {
   if (is_logging()) ItemLog::instance().name(ImGui::GetItemID(), name);
 }
 
 bool begin_combo(const std::string& label, const std::string& preview) {
   const bool open = ImGui::BeginCombo(label.c_str(), preview.c_str());
   // While it is open the last item is one of its list.
-  if (!open) name_item(label);
+  if (!open) name_last_item(label);
   return open;
 }
 

@@ -28,7 +28,7 @@ void warning_text(const Theme& theme, const std::string& text);
 ImU32 style_color(ImGuiCol color, float opacity = 1);
 ImU32 with_opacity(ImU32 color, float opacity);
 // What scripts call the item that was just drawn, where its label does not say it.
-void name_item(const std::string& name);
+void name_last_item(const std::string& name);
 // ImGui::BeginCombo(), which does not tell scripts its label.
 bool begin_combo(const std::string& label, const std::string& preview);
 // A place that is no widget of its own, such as a token, under a name for scripts.

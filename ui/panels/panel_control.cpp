@@ -18,9 +18,9 @@
 namespace hearth {
 namespace {
 
-constexpr float kControlLabelRoom = 118;  // right of a slider, at scale 1
-constexpr uint32_t kMostLength = 1u << 17;
-constexpr int kMostBurst = 512;
+constexpr float kLabelRoom = 118;  // right of a slider, at scale 1
+constexpr uint32_t kMaxLength = 1u << 17;
+constexpr int kMaxBurst = 512;
 
 // Pressed in, if it is the one that holds now.
 bool choice_button(const char* label, bool chosen) {
@@ -40,11 +40,11 @@ bool next_button(const char* label) {
 }
 
 bool length_range(const char* label, uint32_t& low, uint32_t& high, uint32_t most,
-                  const char* about) {
+                  const char* tooltip) {
   int from = static_cast<int>(low), to = static_cast<int>(high);
   const bool changed = ImGui::DragIntRange2(label, &from, &to, 1, 1, static_cast<int>(most), "%d",
                                             "to %d", ImGuiSliderFlags_AlwaysClamp);
-  ImGui::SetItemTooltip("%s", about);
+  ImGui::SetItemTooltip("%s", tooltip);
   low = static_cast<uint32_t>(std::max(from, 1));
   high = static_cast<uint32_t>(std::max(to, from));
   return changed;
@@ -57,7 +57,8 @@ class ControlPanel : public Panel {
                .key = "control",
                .region = Region::kSideTop,
                .order = 0,
-               .about = "Policy, limits, pause and slow motion, and requests that are made up"}) {}
+               .description =
+                   "Policy, limits, pause and slow motion, and requests that are made up"}) {}
 
   void update(const PanelContext& context) override {
     read_settings(context.settings);
@@ -66,7 +67,8 @@ class ControlPanel : public Panel {
                   .tokenizer = session != nullptr ? session->tokenizer() : nullptr,
                   .generation = context.view.generation},
                  ImGui::GetTime());
-    if (context.host.is_demo() && context.view.generation != demo_) begin_demo(context.view);
+    if (context.host.is_demo() && context.view.generation != demo_generation_)
+      start_demo_load(context.view);
     policy_ = context.view.policy;
     limits_ = context.view.limits;
     paused_ = context.view.state == EngineState::kPaused;
@@ -115,8 +117,8 @@ class ControlPanel : public Panel {
 
  private:
   // The demo is there to be watched, so it begins with something to watch: more than fits.
-  void begin_demo(const EngineView& view) {
-    demo_ = view.generation;
+  void start_demo_load(const EngineView& view) {
+    demo_generation_ = view.generation;
     load_.settings = {.rate = 9,
                       .prompt_min = 24,
                       .prompt_max = 260,
@@ -141,10 +143,10 @@ class ControlPanel : public Panel {
     ImGui::SetItemTooltip("So few steps a second that each can be seen");
     if (!slow) return;
     last_pace_ = pace_;
-    auto slider = static_cast<float>(slider_at(pace_));
+    auto slider = static_cast<float>(slider_from_pace(pace_));
     const std::string text = fmt::format("{:.1f} a second", pace_);
     if (ImGui::SliderFloat("Steps", &slider, 0, 1, text.c_str(), ImGuiSliderFlags_NoInput))
-      context.host.set_pace(pace_at(double{slider}));
+      context.host.set_pace(pace_from_slider(double{slider}));
     ImGui::SetItemTooltip("Steps a second at most");
   }
 
@@ -160,9 +162,9 @@ class ControlPanel : public Panel {
       const std::string label(name);
       if (!std::exchange(first, false)) same_line_if_room(button_width(label.c_str()));
       if (choice_button(label.c_str(), name == current)) set_policy(engine, *named_policy(name));
-      ImGui::SetItemTooltip("%s", std::string(policy_about(name)).c_str());
+      ImGui::SetItemTooltip("%s", std::string(policy_description(name)).c_str());
     }
-    faint_text(std::string(policy_about(current)));
+    faint_text(std::string(policy_description(current)));
   }
 
   void draw_switches(Engine* engine) {
@@ -182,7 +184,7 @@ class ControlPanel : public Panel {
           ImGui::EndCombo();
         }
       }
-      ImGui::SetItemTooltip("%s", std::string(row.meaning).c_str());
+      ImGui::SetItemTooltip("%s", std::string(row.description).c_str());
     }
   }
 
@@ -193,15 +195,15 @@ class ControlPanel : public Panel {
       const LimitRow& row = rows[i];
       uint32_t value = row.value;
       // A pool that has to stay larger is shown as large as it is.
-      if (ImGui::SliderScalar(std::string(row.name).c_str(), ImGuiDataType_U32, &value, &row.least,
-                              &row.most, "%u", ImGuiSliderFlags_AlwaysClamp) &&
+      if (ImGui::SliderScalar(std::string(row.name).c_str(), ImGuiDataType_U32, &value, &row.min,
+                              &row.max, "%u", ImGuiSliderFlags_AlwaysClamp) &&
           engine != nullptr) {
         const auto kind = static_cast<LimitKind>(i);
         const SchedulerLimits wanted = with_limit(limits_, kind, value);
         engine->set_limits(wanted.max_sequences, wanted.max_step_tokens,
                            kind == LimitKind::kPoolBlocks ? wanted.pool_blocks : 0);
       }
-      ImGui::SetItemTooltip("%s (at most %u)", std::string(row.meaning).c_str(), row.most);
+      ImGui::SetItemTooltip("%s (at most %u)", std::string(row.description).c_str(), row.max);
     }
   }
 
@@ -231,7 +233,7 @@ class ControlPanel : public Panel {
       changed = true;
     }
     ImGui::SetItemTooltip("Requests a second on average, independently of each other");
-    const uint32_t most = std::clamp(limits_.context, 2u, kMostLength);
+    const uint32_t most = std::clamp(limits_.context, 2u, kMaxLength);
     changed |= length_range("Prompt", settings.prompt_min, settings.prompt_max, most,
                             "Tokens of a prompt, evenly from this range; cut to the context");
     changed |= length_range("Answer", settings.generate_min, settings.generate_max, most,
@@ -242,7 +244,7 @@ class ControlPanel : public Panel {
                                    ImGuiSliderFlags_AlwaysClamp);
     ImGui::SetItemTooltip("Tokens before every prompt, the same in all of them");
     if (ImGui::InputInt("Burst size", &burst_, 1, 8)) {
-      burst_ = std::clamp(burst_, 1, kMostBurst);
+      burst_ = std::clamp(burst_, 1, kMaxBurst);
       changed = true;
     }
     ImGui::SetItemTooltip("Requests that a burst brings at once");
@@ -286,18 +288,18 @@ class ControlPanel : public Panel {
   }
 
   void read_settings(const Settings& settings) {
-    if (std::exchange(read_, true)) return;
+    if (std::exchange(settings_read_, true)) return;
     LoadSettings& load = load_.settings;
     load.rate = std::clamp(settings.get("control.rate", load.rate), 0.0, 1000.0);
     const auto length = [&](const char* key, uint32_t& value, uint32_t least) {
-      value = std::clamp(settings.get(key, value), least, kMostLength);
+      value = std::clamp(settings.get(key, value), least, kMaxLength);
     };
     length("control.prompt_min", load.prompt_min, 1);
     length("control.prompt_max", load.prompt_max, load.prompt_min);
     length("control.generate_min", load.generate_min, 1);
     length("control.generate_max", load.generate_max, load.generate_min);
     length("control.shared_prefix", load.shared_prefix, 0);
-    burst_ = std::clamp(settings.get("control.burst", burst_), 1, kMostBurst);
+    burst_ = std::clamp(settings.get("control.burst", burst_), 1, kMaxBurst);
     trace_ = settings.get("control.trace", trace_);
   }
   void write_settings(Settings& settings) const {
@@ -312,10 +314,10 @@ class ControlPanel : public Panel {
   }
 
   LoadGenerator load_;
-  uint64_t demo_ = 0;  // the generation whose demo has begun
+  uint64_t demo_generation_ = 0;  // the generation whose demo has begun
   Policy policy_;
   SchedulerLimits limits_;
-  bool paused_ = false, read_ = false;
+  bool paused_ = false, settings_read_ = false;
   double pace_ = 0, last_pace_ = 4;
   int burst_ = 8;
   std::string trace_ = "synthetic:rate=4,n=100,prompt=16..120,gen=8..96,seed=1";

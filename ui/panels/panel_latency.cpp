@@ -22,7 +22,7 @@ constexpr PanelInfo kLatencyInfo{.name = "Latency",
                           .key = "latency",
                           .region = Region::kBottomLeft,
                           .order = 0,
-                          .about = "how long tokens take, of every stream and of all"};
+                          .description = "how long tokens take, of every stream and of all"};
 constexpr std::array<LatencyKind, kLatencyKinds> kKinds = {LatencyKind::kTtft, LatencyKind::kTbt,
                                                            LatencyKind::kTpot};
 
@@ -55,13 +55,13 @@ class LatencyPanel : public Panel {
 
   void report(ValueSink& values) const override {
     for (const LatencyKind kind : kKinds) {
-      const LatencyNumbers numbers = data_.numbers(kind, window_);
+      const LatencyStats stats = data_.stats(kind, window_);
       std::string name = latency_name(kind);
       for (char& letter : name) letter = static_cast<char>(letter + ('a' - 'A'));
-      values.set(name + "_count", static_cast<double>(numbers.count));
-      values.set(name + "_p50_ms", numbers.p50 * 1e3);
-      values.set(name + "_p90_ms", numbers.p90 * 1e3);
-      values.set(name + "_p99_ms", numbers.p99 * 1e3);
+      values.set(name + "_count", static_cast<double>(stats.count));
+      values.set(name + "_p50_ms", stats.p50 * 1e3);
+      values.set(name + "_p90_ms", stats.p90 * 1e3);
+      values.set(name + "_p99_ms", stats.p99 * 1e3);
     }
     values.set("window", window_ == Window::kAll ? "all" : "recent");
     values.set("shown", latency_name(kind_));
@@ -79,7 +79,7 @@ class LatencyPanel : public Panel {
     ImGui::SetItemTooltip(
         "On: since this engine is watched, at most the newest %zu of each kind.\n"
         "Off: the last %.0f seconds",
-        LatencyData::kKept, LatencyData::kRecentSeconds);
+        LatencyData::kMaxSamples, LatencyData::kRecentSeconds);
     const std::string seen =
         fmt::format("{}, {} streams", all ? "whole run" : "last 30 s", streams_.size());
     if (!same_line_if_room(ImGui::CalcTextSize(seen.c_str()).x, theme.px(14))) return;
@@ -106,15 +106,15 @@ class LatencyPanel : public Panel {
     for (const LatencyKind kind : kKinds) {
       ImGui::TableNextColumn();
       if (ImGui::Selectable(latency_name(kind), kind_ == kind)) kind_ = kind;
-      ImGui::SetItemTooltip("%s.\nClick: show it below", latency_about(kind));
-      numbers_row(data_.numbers(kind, window_), wide);
+      ImGui::SetItemTooltip("%s.\nClick: show it below", latency_description(kind));
+      numbers_row(data_.stats(kind, window_), wide);
     }
     ImGui::TableNextColumn();
     // One line that is always there, so that nothing jumps when the mouse finds a stream.
     if (marked && marked->tokens > 0) {
       ImGui::Text("#%llu", static_cast<unsigned long long>(marked->request));
       ImGui::SetItemTooltip("time between tokens of this stream");
-      numbers_row(data_.numbers(*marked, window_), wide);
+      numbers_row(data_.stats(*marked, window_), wide);
     } else {
       ImGui::TextDisabled("stream");
       numbers_row({}, wide);
@@ -128,12 +128,12 @@ class LatencyPanel : public Panel {
       if (kind != kKinds[0]) ImGui::SameLine();
       const float width = ImGui::CalcTextSize(latency_name(kind)).x;
       if (ImGui::Selectable(latency_name(kind), kind_ == kind, 0, {width, 0})) kind_ = kind;
-      ImGui::SetItemTooltip("%s", latency_about(kind));
+      ImGui::SetItemTooltip("%s", latency_description(kind));
     }
-    const LatencyNumbers numbers = data_.numbers(kind_, window_);
+    const LatencyStats stats = data_.stats(kind_, window_);
     int line = 0;
-    for (const auto& [name, value] : {std::pair{"p50", numbers.p50}, std::pair{"p90", numbers.p90},
-                                      std::pair{"p99", numbers.p99}}) {
+    for (const auto& [name, value] :
+         {std::pair{"p50", stats.p50}, std::pair{"p90", stats.p90}, std::pair{"p99", stats.p99}}) {
       const std::string text = format_value(value, Unit::kSeconds);
       const float width = ImGui::CalcTextSize(name).x + ImGui::CalcTextSize(text.c_str()).x;
       same_line_if_room(width + ImGui::GetFontSize() / 3, ImGui::GetFontSize());
@@ -154,16 +154,14 @@ class LatencyPanel : public Panel {
       ImGui::TextUnformatted(text.c_str());
   }
 
-  static void numbers_row(const LatencyNumbers& numbers, bool wide) {
-    for (const double value : {numbers.p50, numbers.p90, numbers.p99, numbers.mean}) {
+  static void numbers_row(const LatencyStats& stats, bool wide) {
+    for (const double value : {stats.p50, stats.p90, stats.p99, stats.mean}) {
       if (!wide && ImGui::TableGetColumnIndex() == 3) return;
       ImGui::TableNextColumn();
-      right_aligned(numbers.count == 0 ? "-" : format_value(value, Unit::kSeconds),
-                    numbers.count == 0);
+      right_aligned(stats.count == 0 ? "-" : format_value(value, Unit::kSeconds), stats.count == 0);
     }
     ImGui::TableNextColumn();
-    right_aligned(format_value(static_cast<double>(numbers.count), Unit::kPlain),
-                  numbers.count == 0);
+    right_aligned(format_value(static_cast<double>(stats.count), Unit::kPlain), stats.count == 0);
   }
 
   void draw_series(const PanelContext& context, ImVec2 size) {
@@ -264,17 +262,17 @@ class LatencyPanel : public Panel {
   // TTFT and TPOT: one value a request.
   void draw_requests(const PanelContext& context, ImVec2 size) {
     const Theme& theme = context.theme;
-    const LatencyNumbers numbers = data_.numbers(kind_, window_);
-    data_.newest(kind_, window_, 2000, shown_);
+    const LatencyStats stats = data_.stats(kind_, window_);
+    data_.newest_samples(kind_, window_, 2000, shown_);
     double most = 0;
     for (const LatencySample& sample : shown_) most = std::max(most, sample.seconds);
     Plot plot(theme, "time of requests",
               {.size = size,
                .x = time_axis(),
                .y = {.max = axis_end(most * 1.25, 1e-5), .unit = Unit::kSeconds}});
-    if (numbers.count > 0) {
-      plot.reference(numbers.p50, theme.series_color(0), "p50");
-      plot.reference(numbers.p99, theme.series_color(2), "p99");
+    if (stats.count > 0) {
+      plot.reference(stats.p50, theme.series_color(0), "p50");
+      plot.reference(stats.p99, theme.series_color(2), "p99");
     }
     const RequestId marked = context.selection.marked();
     for (const LatencySample& sample : shown_)
@@ -309,11 +307,11 @@ class LatencyPanel : public Panel {
                .y = {.max = 1.25 * static_cast<double>(highest), .title = title.c_str()},
                .left = std::ceil(small_text_size() * 2.6f)});
     plot.bars(bars_, faded(theme.series_color(3), 0.85f));
-    const LatencyNumbers numbers = data_.numbers(kind_, window_);
-    if (numbers.count > 0) {
-      plot.marker(numbers.p50, theme.series_color(0), nullptr);
-      plot.marker(numbers.p90, theme.series_color(1), nullptr);
-      plot.marker(numbers.p99, theme.series_color(2), nullptr);
+    const LatencyStats stats = data_.stats(kind_, window_);
+    if (stats.count > 0) {
+      plot.marker(stats.p50, theme.series_color(0), nullptr);
+      plot.marker(stats.p90, theme.series_color(1), nullptr);
+      plot.marker(stats.p99, theme.series_color(2), nullptr);
     }
     if (!plot.hovered()) return;
     const double at = plot.mouse_x();

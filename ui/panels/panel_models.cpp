@@ -23,18 +23,18 @@ namespace {
 
 constexpr float kModelsLabelRoom = 104;  // right of a field, at scale 1
 constexpr const char* kBrowser = "Open a model";
-constexpr uint32_t kMostSequences = 256;
+constexpr uint32_t kMaxSequences = 256;
 
 std::string home_folder() {
   const char* const home = std::getenv("HOME");
   return home != nullptr ? home : "/";
 }
 
-void value_row(const char* name, const std::string& value, const char* about) {
+void value_row(const char* name, const std::string& value, const char* tooltip) {
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   ImGui::TextUnformatted(name);
-  ImGui::SetItemTooltip("%s", about);
+  ImGui::SetItemTooltip("%s", tooltip);
   ImGui::TableNextColumn();
   const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(value.c_str()).x;
   if (room > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room);
@@ -48,24 +48,25 @@ class ModelsPanel : public Panel {
                .key = "models",
                .region = Region::kSideBottom,
                .order = 2,
-               .about = "Devices, model files, and what a model would need before it is loaded"}) {}
+               .description =
+                   "Devices, model files, and what a model would need before it is loaded"}) {}
 
   void update(const PanelContext& context) override {
-    if (!std::exchange(read_, true)) {
+    if (!std::exchange(initialized_, true)) {
       path_ = context.host.choice().model;
       if (path_.empty()) path_ = context.settings.get("models.path", std::string());
-      picker_.wish.model = context.host.choice().model;
-      picker_.device_wanted = context.host.choice().session.device;
-      picker_.wish.sequences = context.host.choice().session.max_sequences;
-      picker_.wish.context = context.host.choice().session.context;
-      picker_.wish.kv = context.host.choice().session.kv;
+      picker_.selection.model = context.host.choice().model;
+      picker_.requested_device = context.host.choice().session.device;
+      picker_.selection.sequences = context.host.choice().session.max_sequences;
+      picker_.selection.context = context.host.choice().session.context;
+      picker_.selection.kv = context.host.choice().session.kv;
       // Preempted sequences have somewhere to go, so that swapping can be seen.
       const uint64_t swap_bytes = context.host.choice().session.swap_bytes;
-      picker_.wish.swap_bytes = swap_bytes != 0 ? swap_bytes : kUsualSwapBytes;
+      picker_.selection.swap_bytes = swap_bytes != 0 ? swap_bytes : kUsualSwapBytes;
     }
     if (std::string dropped = context.host.take_dropped(); !dropped.empty()) {
       path_ = std::move(dropped);
-      picker_.wish.model = path_;
+      picker_.selection.model = path_;
     }
     // Files and devices are looked at once somebody does.
     if (shown_) picker_.update();
@@ -89,7 +90,7 @@ class ModelsPanel : public Panel {
     values.set("devices", static_cast<double>(picker_.devices().size()));
     const std::optional<size_t> device = picker_.chosen_device();
     values.set("device", device ? picker_.devices()[*device].name : std::string());
-    values.set("model", picker_.wish.model);
+    values.set("model", picker_.selection.model);
     values.set("loading", loading_.active ? 1 : 0);
     values.set("failure", failure_);
     const ModelEstimate* const estimate = picker_.estimate();
@@ -109,15 +110,16 @@ class ModelsPanel : public Panel {
     ImGui::SeparatorText("Device");
     if (picker_.listing()) return faint_text("Looking for devices.");
     if (!picker_.devices_failure().empty()) warning_text(theme, picker_.devices_failure());
-    const std::vector<DeviceChoice>& devices = picker_.devices();
-    if (ImGui::RadioButton("Best device", picker_.wish.device < 0)) picker_.wish.device = -1;
+    const std::vector<DeviceEntry>& devices = picker_.devices();
+    if (ImGui::RadioButton("Best device", picker_.selection.device < 0))
+      picker_.selection.device = -1;
     ImGui::SetItemTooltip("The one that is taken where nobody has a wish");
     for (size_t i = 0; i < devices.size(); ++i) {
-      const DeviceChoice& device = devices[i];
+      const DeviceEntry& device = devices[i];
       ImGui::BeginDisabled(!device.refused.empty());
       const std::string label = fmt::format("{}: {}", i, device.name);
-      if (ImGui::RadioButton(label.c_str(), picker_.wish.device == static_cast<int>(i)))
-        picker_.wish.device = static_cast<int>(i);
+      if (ImGui::RadioButton(label.c_str(), picker_.selection.device == static_cast<int>(i)))
+        picker_.selection.device = static_cast<int>(i);
       ImGui::EndDisabled();
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
         ImGui::SetTooltip(
@@ -136,14 +138,15 @@ class ModelsPanel : public Panel {
 
   void draw_model() {
     ImGui::SeparatorText("Model");
-    ModelWish& wish = picker_.wish;
-    if (ImGui::RadioButton("Embedded model", wish.model.empty())) wish.model.clear();
+    ModelSelection& selection = picker_.selection;
+    if (ImGui::RadioButton("Embedded model", selection.model.empty())) selection.model.clear();
     ImGui::SetItemTooltip("A small storyteller that is part of the program");
-    const bool from_file = !wish.model.empty();
+    const bool from_file = !selection.model.empty();
     same_line_if_room(checkbox_width("File"));
-    if (ImGui::RadioButton("File", from_file) && !path_.empty()) wish.model = path_;
+    if (ImGui::RadioButton("File", from_file) && !path_.empty()) selection.model = path_;
     ImGui::SetItemTooltip("A .gguf file or a Hugging Face folder: type, browse, or drop it here");
-    if (line_box("Model file", path_) || ImGui::IsItemDeactivatedAfterEdit()) wish.model = path_;
+    if (line_box("Model file", path_) || ImGui::IsItemDeactivatedAfterEdit())
+      selection.model = path_;
     ImGui::SetItemTooltip("%s",
                           path_.empty() ? "A .gguf file or a Hugging Face folder" : path_.c_str());
     if (ImGui::Button("Browse")) {
@@ -152,16 +155,16 @@ class ModelsPanel : public Panel {
     }
     ImGui::SetItemTooltip("Folders and model files of this machine");
     const uint32_t step = 256;
-    ImGui::InputScalar("Context", ImGuiDataType_U32, &wish.context, &step);
+    ImGui::InputScalar("Context", ImGuiDataType_U32, &selection.context, &step);
     ImGui::SetItemTooltip(
         "Tokens a sequence may have; 0: as many as the model was made for and fit");
-    if (ImGui::InputScalar("Sequences", ImGuiDataType_U32, &wish.sequences))
-      wish.sequences = std::clamp(wish.sequences, 1u, kMostSequences);
+    if (ImGui::InputScalar("Sequences", ImGuiDataType_U32, &selection.sequences))
+      selection.sequences = std::clamp(selection.sequences, 1u, kMaxSequences);
     ImGui::SetItemTooltip("That run at a time");
-    if (begin_combo("KV format", std::string(kv_format_name(wish.kv)))) {
+    if (begin_combo("KV format", std::string(kv_format_name(selection.kv)))) {
       for (const KvFormat format : {KvFormat::kF16, KvFormat::kQ8_0})
-        if (ImGui::Selectable(std::string(kv_format_name(format)).c_str(), format == wish.kv))
-          wish.kv = format;
+        if (ImGui::Selectable(std::string(kv_format_name(format)).c_str(), format == selection.kv))
+          selection.kv = format;
       ImGui::EndCombo();
     }
     ImGui::SetItemTooltip("How keys and values are kept: q8_0 takes about half of f16");
@@ -195,7 +198,7 @@ class ModelsPanel : public Panel {
     if (!memory.fits)
       warning_text(theme, fmt::format("Does not fit: a context of {} needs more than is free.",
                                       memory.context));
-    else if (estimate->shortened)
+    else if (estimate->context_shortened)
       faint_text(
           fmt::format("Fits with a shorter context than the model's {}.", estimate->model_context));
     else
@@ -259,14 +262,14 @@ class ModelsPanel : public Panel {
   }
 
   void load(const PanelContext& context) {
-    ModelChoice choice{.model = picker_.wish.model, .session = context.host.choice().session};
+    ModelChoice choice{.model = picker_.selection.model, .session = context.host.choice().session};
     SessionOptions& session = choice.session;
     session.device = picker_.device_option();
-    session.context = picker_.wish.context;
-    session.max_sequences = picker_.wish.sequences;
-    session.kv = picker_.wish.kv;
+    session.context = picker_.selection.context;
+    session.max_sequences = picker_.selection.sequences;
+    session.kv = picker_.selection.kv;
     session.kv_blocks = 0;
-    session.swap_bytes = picker_.wish.swap_bytes;
+    session.swap_bytes = picker_.selection.swap_bytes;
     context.settings.set("models.path", path_);
     context.host.open(std::move(choice));
   }
@@ -305,16 +308,16 @@ class ModelsPanel : public Panel {
         const std::string label = entry.folder ? entry.name + "/" : entry.name;
         const bool clicked =
             ImGui::Selectable(label.c_str(), false, ImGuiSelectableFlags_NoAutoClosePopups);
-        const std::string about =
+        const std::string details =
             entry.folder ? (entry.model ? "Hugging Face model" : "") : format_bytes(entry.bytes);
-        const float width = ImGui::CalcTextSize(about.c_str()).x;
+        const float width = ImGui::CalcTextSize(details.c_str()).x;
         ImGui::SameLine(std::max(0.0f, ImGui::GetContentRegionMax().x - width));
-        ImGui::TextDisabled("%s", about.c_str());
+        ImGui::TextDisabled("%s", details.c_str());
         if (!clicked) continue;
         const std::filesystem::path path = browser_.path_of(entry);
         if (entry.model) {
           path_ = path.string();
-          picker_.wish.model = path_;
+          picker_.selection.model = path_;
           chosen_ = true;
         } else {
           browser_.open(path);
@@ -327,7 +330,7 @@ class ModelsPanel : public Panel {
   std::string path_;
   EngineHost::Loading loading_;
   std::string failure_;
-  bool shown_ = false, read_ = false, chosen_ = false;
+  bool shown_ = false, initialized_ = false, chosen_ = false;
 };
 
 const PanelRegistration kModelsRegistration([] { return std::make_unique<ModelsPanel>(); });

@@ -23,7 +23,7 @@ constexpr PanelInfo kOccupancyInfo{.name = "Occupancy",
                           .key = "occupancy",
                           .region = Region::kBottomRight,
                           .order = 0,
-                          .about = "how full the engine is: sequences, tokens, GPU, memory"};
+                          .description = "how full the engine is: sequences, tokens, GPU, memory"};
 
 class OccupancyPanel : public Panel {
  public:

@@ -20,7 +20,7 @@ namespace {
 
 struct Column {
   const char* name;
-  const char* about;
+  const char* tooltip;
   RequestColumn sort;
   float width;  // at scale 1
   bool shown = true;
@@ -94,7 +94,8 @@ class RequestsPanel : public Panel {
                .key = "requests",
                .region = Region::kSideBottom,
                .order = 0,
-               .about = "Every request with its state, progress and times; raise or cancel it"}) {}
+               .description =
+                   "Every request with its state, progress and times; raise or cancel it"}) {}
 
   void update(const PanelContext& context) override { table_.update(context.view); }
 
@@ -110,7 +111,7 @@ class RequestsPanel : public Panel {
         ImGuiTableFlags_Reorderable | ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY |
         ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_BordersInnerV;
     if (!ImGui::BeginTable("##requests", static_cast<int>(std::size(kColumns)), kFlags)) return;
-    draw_head(context.theme);
+    draw_header(context.theme);
     const std::vector<const RequestRow*> rows = sorted_rows();
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(rows.size()));
@@ -139,13 +140,12 @@ class RequestsPanel : public Panel {
     const size_t out =
         table_.count(RequestState::kPreempted) + table_.count(RequestState::kSwapped);
     ImGui::PushTextWrapPos(0);
-    ImGui::TextDisabled("%zu running, %zu waiting, %zu put out, %llu ended", running, waiting,
-                        out,
+    ImGui::TextDisabled("%zu running, %zu waiting, %zu put out, %llu ended", running, waiting, out,
                         static_cast<unsigned long long>(context.view.totals.requests_finished));
     ImGui::PopTextWrapPos();
   }
 
-  void draw_head(const Theme& theme) {
+  void draw_header(const Theme& theme) {
     ImGui::TableSetupScrollFreeze(1, 1);
     for (size_t i = 0; i < std::size(kColumns); ++i) {
       const Column& column = kColumns[i];
@@ -161,7 +161,7 @@ class RequestsPanel : public Panel {
     for (int i = 0; i < static_cast<int>(std::size(kColumns)); ++i) {
       if (!ImGui::TableSetColumnIndex(i)) continue;
       ImGui::TableHeader(kColumns[i].name);
-      ImGui::SetItemTooltip("%s", kColumns[i].about);
+      ImGui::SetItemTooltip("%s", kColumns[i].tooltip);
     }
   }
 

@@ -32,7 +32,7 @@ class RooflinePanel : public Panel {
                .key = "roofline",
                .region = Region::kSideBottom,
                .order = 1,
-               .about = "Each part of a step under the device's measured roof"}) {}
+               .description = "Each part of a step under the device's measured roof"}) {}
 
   void update(const PanelContext& context) override {
     measuring_ = context.host.measuring();

@@ -22,7 +22,7 @@ constexpr PanelInfo kTimelineInfo{.name = "Timeline",
                           .key = "timeline",
                           .region = Region::kTop,
                           .order = 0,
-                          .about = "what every request did in every step"};
+                          .description = "what every request did in every step"};
 
 class TimelinePanel : public Panel {
  public:
@@ -36,7 +36,7 @@ class TimelinePanel : public Panel {
 
   void draw(const PanelContext& context) override {
     draw_controls(context);
-    draw_key(context.theme);
+    draw_states_legend(context.theme);
     if (data_.first_column() == data_.end_column()) {
       ImGui::TextDisabled("No step has run yet.");
       return;
@@ -107,10 +107,10 @@ class TimelinePanel : public Panel {
     bool follow = window_.following();
     if (ImGui::Checkbox("Follow", &follow)) window_.follow(follow);
     ImGui::SetItemTooltip("On: the newest step stays in sight. Off: the picture is frozen.");
-    const auto button = [&](const char* label, const char* about) {
+    const auto button = [&](const char* label, const char* tooltip) {
       same_line_if_room(button_width(label));
       const bool pressed = ImGui::Button(label);
-      ImGui::SetItemTooltip("%s", about);
+      ImGui::SetItemTooltip("%s", tooltip);
       return pressed;
     };
     if (button("Earlier", "Goes back by half of what is seen; also by dragging"))
@@ -129,7 +129,7 @@ class TimelinePanel : public Panel {
     ImGui::TextDisabled("%s", now.c_str());
   }
 
-  void draw_key(const Theme& theme) {
+  void draw_states_legend(const Theme& theme) {
     using Mark = LegendEntry::Mark;
     const auto phase = [&](PhaseColor color, Mark mark, char letter) {
       return LegendEntry{phase_name(color), theme.phase_color(color), mark, letter};
@@ -156,7 +156,7 @@ class TimelinePanel : public Panel {
   void draw_tokens(const PanelContext& context, ImVec2 size) {
     const Theme& theme = context.theme;
     uint32_t most = 1;
-    for (uint64_t c = window_.first_seen(); c < window_.end_seen(); ++c)
+    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c)
       most = std::max(most, data_.column(c).tokens());
     // A budget far above what steps have would make them too small to see.
     const bool budget_seen = budget_ <= 4 * most;
@@ -167,7 +167,7 @@ class TimelinePanel : public Panel {
                .x = x_axis(),
                .y = {.max = top, .unit = Unit::kPlain, .title = "tokens per step"},
                .left = left_});
-    for (uint64_t c = window_.first_seen(); c < window_.end_seen(); ++c) {
+    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c) {
       const TimelineColumn& column = data_.column(c);
       const auto x = static_cast<double>(c);
       double bottom = 0;
@@ -198,7 +198,7 @@ class TimelinePanel : public Panel {
   void draw_times(const PanelContext& context, ImVec2 size) {
     const Theme& theme = context.theme;
     double most = 1e-6;
-    for (uint64_t c = window_.first_seen(); c < window_.end_seen(); ++c)
+    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c)
       most = std::max({most, data_.column(c).seconds(), data_.column(c).wait_seconds});
     size.x -= ImGui::GetStyle().ScrollbarSize;
     Plot plot(theme, "step time",
@@ -206,7 +206,7 @@ class TimelinePanel : public Panel {
                .x = x_axis(),
                .y = {.max = 1.35 * most, .unit = Unit::kSeconds},
                .left = left_});
-    for (uint64_t c = window_.first_seen(); c < window_.end_seen(); ++c) {
+    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c) {
       const TimelineColumn& column = data_.column(c);
       const auto x = static_cast<double>(c);
       plot.bar(x, x + 1, 0, column.plan_seconds, theme.series_color(6));
@@ -215,14 +215,14 @@ class TimelinePanel : public Panel {
     // Columns that are narrower than the line are taken together, at their mean.
     const auto together = static_cast<uint64_t>(std::ceil(3 / window_.pixels_per_column()));
     waits_.clear();
-    for (uint64_t c = window_.first_seen(); c < window_.end_seen(); c += together) {
-      const uint64_t end = std::min(c + together, window_.end_seen());
+    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); c += together) {
+      const uint64_t end = std::min(c + together, window_.end_visible());
       double sum = 0;
       for (uint64_t i = c; i < end; ++i) sum += data_.column(i).wait_seconds;
       waits_.push_back({static_cast<double>(c), sum / static_cast<double>(end - c)});
     }
     if (!waits_.empty())
-      waits_.push_back({static_cast<double>(window_.end_seen()), waits_.back().y});
+      waits_.push_back({static_cast<double>(window_.end_visible()), waits_.back().y});
     plot.steps(waits_, theme.text_color(), 1.5f);
     using Mark = LegendEntry::Mark;
     const LegendEntry entries[] = {{"step time: plan", theme.series_color(6), Mark::kSquare, 0},
@@ -244,7 +244,7 @@ class TimelinePanel : public Panel {
     draw_small_text(draw, at, color, "step");
     const auto every = static_cast<uint64_t>(
         axis_end(static_cast<double>(theme.px(90)) / window_.pixels_per_column(), 1));
-    for (uint64_t c = window_.first_seen(); c < window_.end_seen(); ++c) {
+    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c) {
       const uint64_t step = data_.column(c).step;
       if (step % every != 0) continue;
       const float x = std::round(x_of(static_cast<double>(c)));
@@ -270,7 +270,7 @@ class TimelinePanel : public Panel {
     draw.AddLine({at.x + left_, bottom}, {right, bottom}, theme.faint_color());
     draw.PushClipRect({at.x + left_, at.y}, {right, at.y + size.y}, true);
     const ImU32 color = theme.phase_color(PhaseColor::kPadding);
-    for (uint64_t c = window_.first_seen(); c < window_.end_seen(); ++c) {
+    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c) {
       const double share = data_.column(c).padding_share();
       if (share <= 0) continue;
       const ImVec2 from(x_of(static_cast<double>(c)),

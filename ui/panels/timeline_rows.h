@@ -20,7 +20,7 @@ class TimelineRows {
             ImVec2 size, float left);
 
  private:
-  struct Place {
+  struct RowArea {
     const PanelContext& context;
     const TimelineData& data;
     TimelineWindow& window;
@@ -33,15 +33,15 @@ class TimelineRows {
     }
   };
 
-  void keep_live_rows_in_sight(const TimelineData& data, const TimelineWindow& window, float height,
-                               float room);
-  void draw_row(const Place& place, const TimelineRow& row, size_t index);
-  void draw_column_lines(const Place& place, float top, float bottom);
-  void act(const Place& place);
+  void scroll_to_live_rows(const TimelineData& data, const TimelineWindow& window, float height,
+                           float room);
+  void draw_row(const RowArea& area, const TimelineRow& row, size_t index);
+  void draw_column_lines(const RowArea& area, float top, float bottom);
+  void handle_mouse(const RowArea& area);
 
-  std::vector<size_t> seen_;
+  std::vector<size_t> visible_;
   RequestId pressed_ = 0;
-  bool scrolled_ = false;  // by hand, since it follows
+  bool scrolled_by_hand_ = false;  // by hand, since it follows
 };
 
 // Of the item that was drawn last, whose columns begin at `left` on the screen: dragging moves,

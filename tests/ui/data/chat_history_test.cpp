@@ -41,7 +41,7 @@ ChatReply story() {
                                     {.id = 9, .text = "A\\n", .probability = 0.25f}}},
                   {.id = 3, .text = "", .probability = 0.125f, .alternatives = {}},
                   {.id = 4, .text = " f\u00f6x", .probability = 1, .alternatives = {}}};
-  reply.given_tokens = 1;
+  reply.kept_tokens = 1;
   reply.finish = FinishReason::kLength;
   reply.first_token_seconds = 0.035;
   reply.tokens_per_s = 107.25;
@@ -118,7 +118,7 @@ TEST_F(ChatHistoryTest, EverythingComesBackInTheNextRun) {
   EXPECT_EQ(reply.tokens[0].alternatives[1].id, 9u);
   EXPECT_EQ(reply.tokens[0].alternatives[1].text, "A\\n");
   EXPECT_EQ(reply.tokens[0].alternatives[1].probability, 0.25f);
-  EXPECT_EQ(reply.given_tokens, 1u);
+  EXPECT_EQ(reply.kept_tokens, 1u);
   EXPECT_EQ(reply.finish, FinishReason::kLength);
   EXPECT_NEAR(reply.first_token_seconds, 0.035, 1e-9);
   EXPECT_NEAR(reply.tokens_per_s, 107.25, 1e-9);
@@ -178,7 +178,7 @@ TEST_F(ChatHistoryTest, ABrokenFileIsKeptAndSkippedWithALine) {
   history.wait();
   ASSERT_EQ(history.chats().size(), 1u);
   EXPECT_EQ(history.chats()[0]->id, id);
-  EXPECT_THAT(history.broken(),
+  EXPECT_THAT(history.unreadable(),
               ElementsAre("10000101-000000-broken.json", "10000101-000001-types.json"));
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_THAT(lines[0], HasSubstr("it is not JSON"));
@@ -246,22 +246,22 @@ TEST_F(ChatHistoryTest, AFailureToWriteIsSaidUntilItWorks) {
 }
 
 TEST(ChatTitles, AreAFewWordsOfTheQuestion) {
-  EXPECT_EQ(title_of_question("  Hello\n there "), "Hello there");
-  EXPECT_EQ(title_of_question("Tell me a story about a fox and a kite."),
+  EXPECT_EQ(title_from_question("  Hello\n there "), "Hello there");
+  EXPECT_EQ(title_from_question("Tell me a story about a fox and a kite."),
             "Tell me a story about a fox...");
-  EXPECT_EQ(title_of_question("\n"), "");
-  EXPECT_EQ(title_of_question(std::string(50, 'x')), std::string(28, 'x') + "...");
+  EXPECT_EQ(title_from_question("\n"), "");
+  EXPECT_EQ(title_from_question(std::string(50, 'x')), std::string(28, 'x') + "...");
   // Whole characters.
   std::string long_word;
   for (int i = 0; i < 40; ++i) long_word += "\u00e9";
-  EXPECT_EQ(title_of_question(long_word), long_word.substr(0, 56) + "...");
+  EXPECT_EQ(title_from_question(long_word), long_word.substr(0, 56) + "...");
 }
 
 TEST(ChatTitles, BranchesAreCounted) {
-  EXPECT_EQ(title_of_branch("A fox"), "A fox (branch)");
-  EXPECT_EQ(title_of_branch("A fox (branch)"), "A fox (branch 2)");
-  EXPECT_EQ(title_of_branch("A fox (branch 9)"), "A fox (branch 10)");
-  EXPECT_EQ(title_of_branch("A fox (branch of a tree)"), "A fox (branch of a tree) (branch)");
+  EXPECT_EQ(branch_title("A fox"), "A fox (branch)");
+  EXPECT_EQ(branch_title("A fox (branch)"), "A fox (branch 2)");
+  EXPECT_EQ(branch_title("A fox (branch 9)"), "A fox (branch 10)");
+  EXPECT_EQ(branch_title("A fox (branch of a tree)"), "A fox (branch of a tree) (branch)");
 }
 
 TEST(ChatTitles, AnswersAreDescribedInALine) {
@@ -273,7 +273,7 @@ TEST(ChatTitles, AnswersAreDescribedInALine) {
   reply.cached_tokens = 12;
   EXPECT_EQ(describe(reply),
             "42 tokens, 107 tokens/s, first after 35 ms, 12 of 64 prompt tokens from the cache");
-  reply.given_tokens = 41;
+  reply.kept_tokens = 41;
   reply.tokens_per_s = 0;
   reply.first_token_seconds = 1.25;
   reply.cached_tokens = 0;

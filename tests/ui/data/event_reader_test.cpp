@@ -70,7 +70,7 @@ TEST(EventReader, ReadsAStreamWithoutChunks) {
   std::vector<ServerEvent> events;
   ASSERT_TRUE(
       reader.push("HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", events).ok());
-  EXPECT_TRUE(reader.begun());
+  EXPECT_TRUE(reader.has_head());
   ASSERT_TRUE(reader.push("data: x\n\n", events).ok());
   EXPECT_EQ(events.size(), 1u);
 }

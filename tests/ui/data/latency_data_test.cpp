@@ -28,7 +28,7 @@ TEST(LatencyData, AnEmptyEngineHasNoTimes) {
   latency.update({});
   latency.update(view_of({}));
   for (const LatencyKind kind : {LatencyKind::kTtft, LatencyKind::kTbt, LatencyKind::kTpot}) {
-    EXPECT_EQ(latency.numbers(kind, Window::kAll).count, 0u);
+    EXPECT_EQ(latency.stats(kind, Window::kAll).count, 0u);
     EXPECT_TRUE(latency.histogram(kind, Window::kRecent, 8).empty());
   }
   EXPECT_TRUE(latency.series(Window::kAll).empty());
@@ -37,15 +37,15 @@ TEST(LatencyData, AnEmptyEngineHasNoTimes) {
 TEST(LatencyData, TheThreeTimesOfOneStream) {
   LatencyData latency;
   latency.update(view_of(four_tokens()));
-  const LatencyNumbers ttft = latency.numbers(LatencyKind::kTtft, Window::kRecent);
+  const LatencyStats ttft = latency.stats(LatencyKind::kTtft, Window::kRecent);
   EXPECT_EQ(ttft.count, 1u);
   EXPECT_NEAR(ttft.p50, 0.5, 1e-12);
-  const LatencyNumbers tbt = latency.numbers(LatencyKind::kTbt, Window::kRecent);
+  const LatencyStats tbt = latency.stats(LatencyKind::kTbt, Window::kRecent);
   EXPECT_EQ(tbt.count, 3u);
   EXPECT_NEAR(tbt.p50, 0.2, 1e-12);
   EXPECT_NEAR(tbt.p99, 0.3, 1e-12);
   EXPECT_NEAR(tbt.mean, 0.2, 1e-12);
-  const LatencyNumbers tpot = latency.numbers(LatencyKind::kTpot, Window::kRecent);
+  const LatencyStats tpot = latency.stats(LatencyKind::kTpot, Window::kRecent);
   EXPECT_EQ(tpot.count, 1u);
   EXPECT_NEAR(tpot.p50, 0.2, 1e-12);
 
@@ -55,7 +55,7 @@ TEST(LatencyData, TheThreeTimesOfOneStream) {
   EXPECT_TRUE(stream->finished);
   EXPECT_NEAR(stream->ttft(), 0.5, 1e-12);
   EXPECT_NEAR(stream->tpot(), 0.2, 1e-12);
-  EXPECT_NEAR(latency.numbers(*stream, Window::kAll).p90, 0.3, 1e-12);
+  EXPECT_NEAR(latency.stats(*stream, Window::kAll).p90, 0.3, 1e-12);
 }
 
 TEST(LatencyData, APromptChunkThatSamplesNothingIsNoToken) {
@@ -63,15 +63,15 @@ TEST(LatencyData, APromptChunkThatSamplesNothingIsNoToken) {
   StepRecord first = step(1, 1.0, {prompt(1, 0, 8)});
   first.arrived = {arrival(1, 0.5)};
   latency.update(view_of({first, step(2, 2.0, {prompt(1, 8, 4, true)})}));
-  EXPECT_NEAR(latency.numbers(LatencyKind::kTtft, Window::kAll).p50, 1.5, 1e-12);
-  EXPECT_EQ(latency.numbers(LatencyKind::kTbt, Window::kAll).count, 0u);
+  EXPECT_NEAR(latency.stats(LatencyKind::kTtft, Window::kAll).p50, 1.5, 1e-12);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, 0u);
 }
 
 TEST(LatencyData, WithoutAnArrivalThereIsNoTimeToTheFirstToken) {
   LatencyData latency;
   latency.update(view_of({step(1, 1.0, {decode(1, 8)}), step(2, 1.25, {decode(1, 9)})}));
-  EXPECT_EQ(latency.numbers(LatencyKind::kTtft, Window::kAll).count, 0u);
-  EXPECT_NEAR(latency.numbers(LatencyKind::kTbt, Window::kAll).p50, 0.25, 1e-12);
+  EXPECT_EQ(latency.stats(LatencyKind::kTtft, Window::kAll).count, 0u);
+  EXPECT_NEAR(latency.stats(LatencyKind::kTbt, Window::kAll).p50, 0.25, 1e-12);
 }
 
 TEST(LatencyData, ATokenOfAStepThatWasUnderWayWhenItEndedIsNotCounted) {
@@ -79,7 +79,7 @@ TEST(LatencyData, ATokenOfAStepThatWasUnderWayWhenItEndedIsNotCounted) {
   std::vector<StepRecord> steps = four_tokens();
   steps.push_back(step(5, 9.0, {decode(1, 11)}));
   latency.update(view_of(steps));
-  EXPECT_EQ(latency.numbers(LatencyKind::kTbt, Window::kAll).count, 3u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, 3u);
 }
 
 TEST(LatencyData, TheRecentWindowMovesOnAndAllStays) {
@@ -88,9 +88,9 @@ TEST(LatencyData, TheRecentWindowMovesOnAndAllStays) {
   EngineView idle = view_of({});
   idle.now = 1.2 + LatencyData::kRecentSeconds;  // the gap that ended at 1.1 has left
   latency.update(idle);
-  EXPECT_EQ(latency.numbers(LatencyKind::kTbt, Window::kRecent).count, 2u);
-  EXPECT_EQ(latency.numbers(LatencyKind::kTtft, Window::kRecent).count, 0u);
-  EXPECT_EQ(latency.numbers(LatencyKind::kTbt, Window::kAll).count, 3u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kRecent).count, 2u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTtft, Window::kRecent).count, 0u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, 3u);
   EXPECT_DOUBLE_EQ(latency.from(Window::kRecent), 1.2);
   std::vector<const LatencyStream*> streams;
   latency.streams(Window::kRecent, streams);
@@ -109,7 +109,7 @@ TEST(LatencyData, WhilePausedTimeStandsStill) {
   paused.now = 1000;
   paused.state = EngineState::kPaused;
   latency.update(paused);
-  EXPECT_EQ(latency.numbers(LatencyKind::kTbt, Window::kRecent).count, 3u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kRecent).count, 3u);
 }
 
 TEST(LatencyData, MissedStepsAreNotTakenForALongGap) {
@@ -122,10 +122,10 @@ TEST(LatencyData, MissedStepsAreNotTakenForALongGap) {
   EngineView later = view_of({step(90, 9.0, {decode(1, 98)}), last});
   later.missed_steps = 86;
   latency.update(later);
-  const LatencyNumbers tbt = latency.numbers(LatencyKind::kTbt, Window::kAll);
+  const LatencyStats tbt = latency.stats(LatencyKind::kTbt, Window::kAll);
   EXPECT_EQ(tbt.count, 3u);
   EXPECT_NEAR(tbt.p99, 0.2, 1e-12);
-  EXPECT_EQ(latency.numbers(LatencyKind::kTpot, Window::kAll).count, 0u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTpot, Window::kAll).count, 0u);
 }
 
 TEST(LatencyData, AnotherEngineBeginsAnew) {
@@ -134,7 +134,7 @@ TEST(LatencyData, AnotherEngineBeginsAnew) {
   EngineView other = view_of({step(1, 0.25, {decode(1, 3)})});
   other.generation = 2;
   latency.update(other);
-  EXPECT_EQ(latency.numbers(LatencyKind::kTbt, Window::kAll).count, 0u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, 0u);
   EXPECT_DOUBLE_EQ(latency.now(), 0.25);
 }
 
@@ -170,12 +170,12 @@ TEST(LatencyData, MemoryIsBounded) {
     StepRecord record = step(i, 0.01 * i);
     for (RequestId id = 1; id <= 64; ++id) record.members.push_back(decode(id, i));
     latency.update(view_of({record}));
-    if (i % 16 == 0) latency.numbers(LatencyKind::kTbt, Window::kRecent);
+    if (i % 16 == 0) latency.stats(LatencyKind::kTbt, Window::kRecent);
   }
-  EXPECT_EQ(latency.numbers(LatencyKind::kTbt, Window::kAll).count, LatencyData::kKept);
-  EXPECT_EQ(latency.dropped(LatencyKind::kTbt), 4095u * 64 - LatencyData::kKept);
-  EXPECT_LE(latency.find(1)->gaps.size(), LatencyData::kStreamTokens);
-  EXPECT_NEAR(latency.numbers(LatencyKind::kTbt, Window::kRecent).p99, 0.01, 1e-9);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, LatencyData::kMaxSamples);
+  EXPECT_EQ(latency.dropped(LatencyKind::kTbt), 4095u * 64 - LatencyData::kMaxSamples);
+  EXPECT_LE(latency.find(1)->gaps.size(), LatencyData::kMaxGapsPerStream);
+  EXPECT_NEAR(latency.stats(LatencyKind::kTbt, Window::kRecent).p99, 0.01, 1e-9);
 }
 
 }  // namespace

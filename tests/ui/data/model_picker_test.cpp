@@ -62,10 +62,10 @@ TEST(ModelPicker, ListsDevicesWithTheBestAndWhyOthersAreRefused) {
   EXPECT_NE(picker.devices()[2].refused, "");
   EXPECT_EQ(picker.chosen_device(), 1u);
   EXPECT_EQ(picker.device_option(), "") << "without a wish";
-  picker.wish.device = 0;
+  picker.selection.device = 0;
   EXPECT_EQ(picker.chosen_device(), 0u);
   EXPECT_EQ(picker.device_option(), "0");
-  picker.wish.device = 2;
+  picker.selection.device = 2;
   EXPECT_EQ(picker.chosen_device(), std::nullopt);
 }
 
@@ -73,7 +73,7 @@ TEST(ModelPicker, SaysWhyThereAreNoDevices) {
   ModelPicker broken([]() -> Result<std::vector<DeviceCaps>> {
     return Error{ErrorKind::kNotFound, "no Vulkan loader"};
   });
-  broken.wish.model = kTiny;
+  broken.selection.model = kTiny;
   ASSERT_TRUE(settles(broken));
   EXPECT_EQ(broken.devices_failure(), "no Vulkan loader");
   EXPECT_FALSE(broken.estimate()->fits());
@@ -103,7 +103,7 @@ TEST(ModelPicker, EstimatesAsLoadingDoes) {
   EXPECT_EQ(estimate.parameters, plan->parameters);
   EXPECT_EQ(estimate.model_context, plan->config.context);
   EXPECT_TRUE(estimate.fits());
-  EXPECT_FALSE(estimate.shortened);
+  EXPECT_FALSE(estimate.context_shortened);
   EXPECT_EQ(estimate.kv_bytes(), expected.kv_blocks * expected.kv_bytes_per_block);
   EXPECT_LT(estimate.memory.kv_bytes_per_token,
             estimate_model({.model = kTiny}, &caps).memory.kv_bytes_per_token);
@@ -134,32 +134,32 @@ TEST(ModelPicker, AContextNobodyAskedForIsShortenedOneThatWasIsNot) {
     if (tight.fits()) break;
   }
   ASSERT_TRUE(tight.fits());
-  EXPECT_TRUE(tight.shortened);
+  EXPECT_TRUE(tight.context_shortened);
   EXPECT_LT(tight.memory.context, roomy.model_context);
   const ModelEstimate asked =
       estimate_model({.model = kTiny, .context = roomy.model_context}, &caps);
   EXPECT_FALSE(asked.fits());
-  EXPECT_FALSE(asked.shortened);
+  EXPECT_FALSE(asked.context_shortened);
   EXPECT_GE(asked.memory.max_context, 256u);
 }
 
 TEST(ModelPicker, FollowsWhatIsWishedFor) {
   ModelPicker picker([] { return three_devices(); });
-  picker.wish.model = "/nowhere/model.gguf";
+  picker.selection.model = "/nowhere/model.gguf";
   ASSERT_TRUE(settles(picker));
   EXPECT_THAT(picker.estimate()->failure, HasSubstr("/nowhere/model.gguf"));
-  picker.wish.model = kTiny;
+  picker.selection.model = kTiny;
   EXPECT_EQ(picker.estimate(), nullptr) << "not of this one";
   ASSERT_TRUE(settles(picker));
   EXPECT_EQ(picker.estimate()->failure, "");
-  picker.wish.context = 64;
+  picker.selection.context = 64;
   ASSERT_TRUE(settles(picker));
   EXPECT_EQ(picker.estimate()->memory.context, 64u);
-  picker.wish = {};
+  picker.selection = {};
   ASSERT_TRUE(settles(picker));
   EXPECT_EQ(picker.estimate()->failure, "") << "the embedded one";
   for (const char* bad : {"/dev/zero", HEARTH_SOURCE_DIR "/README.md", HEARTH_SOURCE_DIR}) {
-    picker.wish.model = bad;
+    picker.selection.model = bad;
     ASSERT_TRUE(settles(picker));
     EXPECT_NE(picker.estimate()->failure, "") << bad;
     EXPECT_EQ(picker.estimate()->failure.find('\n'), std::string::npos);

@@ -161,7 +161,7 @@ TEST(OccupancyData, HoursAreSummedUpInFewBuckets) {
   OccupancyData occupancy;
   for (uint32_t i = 1; i <= 20000; ++i)
     occupancy.update(view_of({step(i, 0.5 * i, {decode(1, i)})}));
-  EXPECT_LE(occupancy.series(Window::kAll).size(), OccupancyData::kCoarse);
+  EXPECT_LE(occupancy.series(Window::kAll).size(), OccupancyData::kMaxCoarseBuckets);
   EXPECT_LE(occupancy.series(Window::kRecent).size(), 243u);
   EXPECT_NEAR(occupancy.sum(Window::kAll).steps, 20000, 1e-6);
   EXPECT_NEAR(occupancy.sum(Window::kRecent).steps, 120, 1.1);
@@ -171,7 +171,7 @@ TEST(OccupancyData, HoursAreSummedUpInFewBuckets) {
   idle.now = 10000 + 8 * 3600;
   occupancy.update(idle);
   EXPECT_LE(occupancy.series(Window::kRecent).size(), 243u);
-  EXPECT_LE(occupancy.series(Window::kAll).size(), OccupancyData::kCoarse);
+  EXPECT_LE(occupancy.series(Window::kAll).size(), OccupancyData::kMaxCoarseBuckets);
 }
 
 }  // namespace

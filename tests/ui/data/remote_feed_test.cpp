@@ -11,7 +11,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr RemoteFeedOptions kQuick{.first_pause_s = 0.02, .longest_pause_s = 0.1, .connect_s = 1};
+constexpr RemoteFeedOptions kQuick{
+    .first_retry_s = 0.02, .max_retry_s = 0.1, .connect_timeout_s = 1};
 
 std::unique_ptr<RemoteFeed> feed_of(int port, RemoteFeedOptions options = kQuick) {
   auto feed = RemoteFeed::create("http://127.0.0.1:" + std::to_string(port), options);
@@ -64,7 +65,7 @@ TEST_F(RemoteFeedTest, ShowsTheStepsOfTheServer) {
   EXPECT_EQ(view_.limits.context, 256u);
   EXPECT_EQ(view_.policy, policy);
   EXPECT_EQ(view_.failure, "");
-  EXPECT_FALSE(view_.has_details);
+  EXPECT_FALSE(view_.has_snapshot);
   EXPECT_NEAR(view_.now, (*engine_)->seconds(), 1.0);
   EXPECT_EQ(view_.generation, 7u);
 

@@ -43,9 +43,9 @@ class RequestTableTest : public ::testing::Test {
   }
   void look(uint64_t at_step, std::vector<SequenceView> sequences, double now = 50) {
     EngineView view;
-    view.connected = view.has_details = true;
+    view.connected = view.has_snapshot = true;
     view.generation = generation;
-    view.details_step = at_step;
+    view.snapshot_step = at_step;
     view.now = now;
     view.sequences = std::move(sequences);
     table.update(view);

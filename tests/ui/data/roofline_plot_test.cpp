@@ -40,7 +40,7 @@ TEST(RooflinePlot, PutsDotsWhereTheirNumbersSay) {
   EXPECT_EQ(plot.marks[2].dot, 2u);
   EXPECT_EQ(plot.marks[2].step, 1u);
   EXPECT_DOUBLE_EQ(plot.marks[2].at.x, 1000);
-  EXPECT_EQ(plot.without_place, (std::vector<size_t>{3, 4})) << "no arithmetic, or nothing known";
+  EXPECT_EQ(plot.unplotted, (std::vector<size_t>{3, 4})) << "no arithmetic, or nothing known";
 }
 
 TEST(RooflinePlot, TheRoofGoesUpWithTheBandwidthAndIsFlatAtTheArithmetic) {

@@ -43,7 +43,7 @@ TEST(ScriptTest, WhatIsWrongIsNamedWithItsLine) {
 TEST(ScriptTest, ValuesAreComparedAsNumbersWhereBothAre) {
   const std::map<std::string, Value> values = {{"rows", 10.0}, {"text", std::string("a fox")}};
   const auto holds = [&](const char* name, const char* comparison, const char* value) {
-    return fulfils(values, {name, comparison, value});
+    return satisfies(values, {name, comparison, value});
   };
   EXPECT_TRUE(holds("rows", ">", "9"));
   EXPECT_FALSE(holds("rows", "<", "9"));

@@ -148,8 +148,8 @@ TEST(TimelineData, MissedStepsLeaveAGapAndRowsThatAreSeenAgainGoOn) {
 
   // A look at the sequences tells who is still there.
   EngineView detailed = view_of({step(42, 4.2, {decode(1, 48), decode(4, 7)})});
-  detailed.has_details = true;
-  detailed.details_step = 42;
+  detailed.has_snapshot = true;
+  detailed.snapshot_step = 42;
   detailed.sequences = {{.id = 1, .state = SequenceState::kRunning},
                         {.id = 4, .state = SequenceState::kRunning},
                         {.id = 3, .state = SequenceState::kWaiting, .prompt_tokens = 8}};

@@ -12,13 +12,13 @@
 
 namespace hearth {
 
-class ChatFiles {
+class FileWriter {
  public:
-  ChatFiles();
+  FileWriter();
   // Writes what waits.
-  ~ChatFiles();
-  ChatFiles(const ChatFiles&) = delete;
-  ChatFiles& operator=(const ChatFiles&) = delete;
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
 
   void write(const std::filesystem::path& path, std::string contents);
   void remove(const std::filesystem::path& path);

@@ -1,4 +1,4 @@
-#include "ui/panels/chat_partner.h"
+#include "ui/panels/active_model.h"
 
 #include <algorithm>
 #include <array>
@@ -9,43 +9,43 @@
 
 namespace hearth {
 
-ChatPartner find_chat_partner(const PanelContext& context) {
-  ChatPartner partner;
+ActiveModel find_active_model(const PanelContext& context) {
+  ActiveModel active;
   EngineHost& host = context.host;
   if (const EngineHost::Loading loading = host.loading(); loading.active) {
-    partner.reason = fmt::format("Loading {}", loading.what);
-    partner.progress = loading.total_bytes == 0 ? 0
-                                                : static_cast<float>(loading.done_bytes) /
-                                                      static_cast<float>(loading.total_bytes);
-    return partner;
+    active.reason = fmt::format("Loading {}", loading.what);
+    active.progress = loading.total_bytes == 0 ? 0
+                                               : static_cast<float>(loading.done_bytes) /
+                                                     static_cast<float>(loading.total_bytes);
+    return active;
   }
   Session* const session = host.session();
   Engine* const engine = host.engine();
   if (session == nullptr || engine == nullptr) {
     if (engine != nullptr)
-      partner.reason =
+      active.reason =
           "The demo makes its tokens up, so there is nobody to talk to. Open a model to chat.";
     else if (!context.view.failure.empty())
-      partner.reason = context.view.failure;
+      active.reason = context.view.failure;
     else if (context.view.connected)
-      partner.reason =
+      active.reason =
           "This is an engine elsewhere: it is watched from here, and has a chat page of its own.";
     else
-      partner.reason = "No model is open.";
-    return partner;
+      active.reason = "No model is open.";
+    return active;
   }
-  partner.name = session->file().name();
+  active.name = session->file().name();
   const Result<const ChatTemplate*> chat = session->chat_template();
   if (!chat.ok() || session->tokenizer() == nullptr) {
-    partner.reason = chat.ok() ? "This model has no vocabulary." : chat.error().message;
-    return partner;
+    active.reason = chat.ok() ? "This model has no vocabulary." : chat.error().message;
+    return active;
   }
-  partner.model = ChatModel{.engine = engine,
-                            .tokenizer = session->tokenizer(),
-                            .chat = *chat,
-                            .context = session->runner().options().limits.context,
-                            .generation = context.view.generation};
-  return partner;
+  active.model = ChatModel{.engine = engine,
+                           .tokenizer = session->tokenizer(),
+                           .chat = *chat,
+                           .context = session->runner().options().limits.context,
+                           .generation = context.view.generation};
+  return active;
 }
 
 std::span<const char* const> chat_examples(std::string_view model) {

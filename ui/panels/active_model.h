@@ -12,13 +12,13 @@
 namespace hearth {
 
 // Valid while the host's engine is; look again in every frame.
-struct ChatPartner {
+struct ActiveModel {
   std::optional<ChatModel> model;
   std::string name;
   std::string reason;   // without a model
   float progress = -1;  // of loading; below 0: nothing loads
 };
-ChatPartner find_chat_partner(const PanelContext& context);
+ActiveModel find_active_model(const PanelContext& context);
 
 // What may be asked of a model of that name, to begin with.
 std::span<const char* const> chat_examples(std::string_view model);

@@ -15,9 +15,9 @@
 
 namespace hearth {
 
-class ChatRoom {
+class ChatController {
  public:
-  explicit ChatRoom(std::filesystem::path folder) : history_(std::move(folder)) {}
+  explicit ChatController(std::filesystem::path folder) : history_(std::move(folder)) {}
 
   ChatHistory& history() { return history_; }
   const ChatHistory& history() const { return history_; }
@@ -27,16 +27,16 @@ class ChatRoom {
   void update(const ChatModel* model, double now);
 
   // A new conversation with another's system prompt and sampling, if one is given.
-  Chat& begin(const Chat* like);
+  Chat& new_chat(const Chat* settings_from);
   // Each drops what follows in the conversation, and first the answer that is being generated
   // there. What goes wrong is the reply's error.
   void ask(Chat& chat, std::string question, const ChatModel& model);
-  void change_question(Chat& chat, size_t exchange, std::string question, const ChatModel& model);
-  void answer_again(Chat& chat, const ChatModel& model);
+  void edit_question(Chat& chat, size_t exchange, std::string question, const ChatModel& model);
+  void regenerate(Chat& chat, const ChatModel& model);
   // Goes on with the last reply where it was stopped or cut off. Of another model's it stays as it
   // is, with an error; so does one that is branched from.
-  void go_on(Chat& chat, const ChatModel& model);
-  bool can_go_on(const Chat& chat) const;
+  void continue_answer(Chat& chat, const ChatModel& model);
+  bool can_continue(const Chat& chat) const;
   // Another conversation that is the same up to this token, has the alternative there, and goes on
   // from it. If the reply is still being generated, the two share its KV blocks. Null: there is
   // none.
@@ -45,7 +45,7 @@ class ChatRoom {
   void stop(const Chat& chat, const ChatModel& model);
   void rename(Chat& chat, std::string title);
   // Its draft, system prompt or sampling was changed: it is saved within seconds.
-  void touch(const Chat& chat) { touched_.insert(chat.id); }
+  void mark_unsaved(const Chat& chat) { unsaved_.insert(chat.id); }
   // Closes its tab; a blank one is gone.
   void close(Chat& chat);
   void remove(const Chat& chat);
@@ -59,15 +59,15 @@ class ChatRoom {
   void save_all();
 
  private:
-  void save_touched();
+  void save_unsaved();
   void start(Chat& chat, const ChatModel& model, const ChatAnswer* parent = nullptr);
-  void drop_answer(Chat& chat);
+  void cancel_answer(Chat& chat);
   // Whether the model could have given the reply; else the reply's error says so.
-  static bool is_own(Chat& chat, size_t exchange, const ChatModel& model);
+  static bool check_same_model(Chat& chat, size_t exchange, const ChatModel& model);
 
   ChatHistory history_;
   std::map<std::string, std::unique_ptr<ChatAnswer>, std::less<>> answers_;  // by the chat's id
-  std::set<std::string, std::less<>> touched_;  // since they were saved
+  std::set<std::string, std::less<>> unsaved_;  // since they were saved
   double last_save_ = 0;
 };
 

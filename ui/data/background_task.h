@@ -10,15 +10,15 @@
 namespace hearth {
 
 template <class T>
-class Background {
+class BackgroundTask {
  public:
-  Background() = default;
+  BackgroundTask() = default;
   // Waits for what is under way.
-  ~Background() {
+  ~BackgroundTask() {
     if (thread_.joinable()) thread_.join();
   }
-  Background(const Background&) = delete;
-  Background& operator=(const Background&) = delete;
+  BackgroundTask(const BackgroundTask&) = delete;
+  BackgroundTask& operator=(const BackgroundTask&) = delete;
 
   // Under way, or done and not taken yet.
   bool busy() const { return thread_.joinable(); }
