@@ -8,6 +8,7 @@ namespace hearth {
 namespace {
 
 constexpr std::chrono::milliseconds kMinSnapshotInterval(33);
+// The next snapshot waits this many times as long as the last one took: 1 % of the engine's time.
 constexpr int kSnapshotCostFactor = 100;
 
 }  // namespace
@@ -108,7 +109,7 @@ void EngineFeed::read_metrics(EngineView& view) const {
       .prefix_hit_tokens = metrics.prefix_hit_tokens.value(),
       .preemptions_recompute = metrics.preemptions_recompute.value(),
       .preemptions_swap = metrics.preemptions_swap.value()};
-  // Gauges follow the last end, too, after which there is no further record.
+  // No step record follows the end of the last request, so the counts come from the gauges.
   engine_.read_gauges(view.counts);
   view.ttft = metrics.time_to_first_token_seconds.snapshot();
   view.tbt = metrics.time_between_tokens_seconds.snapshot();

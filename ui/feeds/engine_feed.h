@@ -1,6 +1,6 @@
-// The feed of an engine in this process. Steps come from its ring. Blocks and sequences are looked
-// at between two steps by a thread of the feed, when somebody polls, thirty times a second at most
-// and for at most a hundredth of the engine's time.
+// Feeds the dashboard from an engine in this process. Step records come from the engine's ring.
+// Snapshots of blocks and sequences are taken between two steps by the feed's own thread, only
+// after a poll(), at most thirty times a second and using at most 1 % of the engine's time.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// What does not change while the engine lives.
+// What stays the same for the engine's lifetime.
 struct EngineFacts {
   std::string source, model, device;
   std::vector<MemoryPart> memory;
@@ -22,14 +22,14 @@ struct EngineFacts {
 
 class EngineFeed final : public Feed {
  public:
-  // The engine outlives the feed.
+  // REQUIRES: the engine outlives the feed.
   EngineFeed(Engine& engine, EngineFacts facts);
   ~EngineFeed() override;
 
   void poll(EngineView& view) override;
 
  private:
-  // Of one look at the scheduler.
+  // The scheduler's state after `step` steps.
   struct Snapshot {
     std::vector<SequenceView> sequences;
     std::vector<BlockView> blocks;
@@ -47,8 +47,8 @@ class EngineFeed final : public Feed {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool snapshot_wanted_ = false, stopping_ = false, snapshot_ready_ = false;
-  Snapshot newest_;   // under mutex_
-  Snapshot working_;  // of the thread alone
+  Snapshot newest_;   // guarded by mutex_
+  Snapshot working_;  // used only by thread_
 
   std::thread thread_;
 };

@@ -27,13 +27,13 @@ std::string_view trimmed(std::string_view text) {
 std::string refusal(int status) {
   switch (status) {
     case 401:
-      return "the server wants an API key: give it with --api-key";
+      return "the server requires an API key: pass it with --api-key";
     case 404:
-      return "the server has no /events: is it hearth serve?";
+      return "the server has no /events endpoint: is it `hearth serve`?";
     case 503:
-      return "the server is not ready: it loads its model, or shuts down";
+      return "the server is not ready: it is loading its model or shutting down";
     default:
-      return fmt::format("the server answers with status {}", status);
+      return fmt::format("the server answered with HTTP status {}", status);
   }
 }
 
@@ -41,11 +41,11 @@ std::string refusal(int status) {
 
 Result<HttpAddress> parse_http_address(std::string_view text) {
   const auto wrong = [&] {
-    return invalid(fmt::format("'{}' is not an address as http://host:port", text));
+    return invalid(fmt::format("'{}' is not an address of the form http://host:port", text));
   };
   std::string_view rest = text;
   if (lower(rest.substr(0, 8)) == "https://")
-    return invalid("hearth serve speaks http, not https: connect to http://host:port");
+    return invalid("`hearth serve` speaks http, not https: connect to http://host:port");
   if (lower(rest.substr(0, 7)) == "http://") rest.remove_prefix(7);
   if (const size_t slash = rest.find('/'); slash != std::string_view::npos) {
     if (slash + 1 != rest.size() && rest.substr(slash) != "/events") return wrong();
@@ -84,7 +84,7 @@ Status EventReader::push(std::string_view bytes, std::vector<ServerEvent>& event
   while (!bytes.empty()) {
     switch (state_) {
       case State::kHead: {
-        // A byte at a time is enough for a head.
+        // A head is short, so a byte at a time is fast enough.
         pending_ += bytes.front();
         bytes.remove_prefix(1);
         if (pending_.ends_with("\r\n\r\n")) HEARTH_TRY(parse_head());
@@ -99,13 +99,13 @@ Status EventReader::push(std::string_view bytes, std::vector<ServerEvent>& event
       case State::kChunkEnd: {
         pending_ += bytes.front();
         bytes.remove_prefix(1);
-        if (pending_.size() > 64) return invalid("the server's reply has a broken chunk");
+        if (pending_.size() > 64) return invalid("the server's reply has a malformed chunk");
         if (!pending_.ends_with('\n')) break;
         if (state_ == State::kChunkSize) {
           HEARTH_TRY(
               parse_chunk_size(trimmed(std::string_view(pending_).substr(0, pending_.size() - 1))));
         } else {
-          if (pending_ != "\r\n") return invalid("the server's reply has a broken chunk");
+          if (pending_ != "\r\n") return invalid("the server's reply has a malformed chunk");
           state_ = State::kChunkSize;
         }
         pending_.clear();
@@ -136,7 +136,7 @@ Status EventReader::parse_head() {
     return invalid("the server's reply is not HTTP");
   if (status != 200) return invalid(refusal(status));
   if (head.find("\r\ncontent-type: text/event-stream") == std::string::npos)
-    return invalid("the server's /events is not a stream of events: is it hearth serve?");
+    return invalid("the server's /events is not an event stream: is it `hearth serve`?");
   state_ = head.find("\r\ntransfer-encoding: chunked") != std::string::npos ? State::kChunkSize
                                                                             : State::kBody;
   return {};
@@ -147,7 +147,7 @@ Status EventReader::parse_chunk_size(std::string_view line) {
   const char* const end = line.data() + line.size();
   const auto [stop, error] = std::from_chars(line.data(), end, size, 16);
   if (line.empty() || error != std::errc{} || (stop != end && *stop != ';'))
-    return invalid("the server's reply has a broken chunk");
+    return invalid("the server's reply has a malformed chunk");
   chunk_bytes_left_ = size;
   state_ = size == 0 ? State::kEnded : State::kChunk;
   return {};
@@ -158,7 +158,7 @@ Status EventReader::parse_body(std::string_view bytes, std::vector<ServerEvent>&
     const size_t newline = bytes.find('\n');
     line_ += bytes.substr(0, newline);
     if (line_.size() + event_.data.size() > kMaxEventBytes)
-      return invalid("the server sends an event that is far too large");
+      return invalid("the server sent an event of more than 4 MiB");
     if (newline == std::string_view::npos) return {};
     bytes.remove_prefix(newline + 1);
     parse_line(trimmed(line_), events);
