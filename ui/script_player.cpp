@@ -101,7 +101,7 @@ Result<bool> ScriptPlayer::play(const ScriptStep& step,
       if (step.action == ScriptAction::kWait && !timed_out(step)) return false;
       const auto found = values.find(wanted.name);
       return failure(step, fmt::format("{} is {}, not {} {}", wanted.name,
-                                       found == values.end() ? "not there" : show(found->second),
+                                       found == values.end() ? "not there" : to_text(found->second),
                                        wanted.comparison, wanted.value));
     }
     case ScriptAction::kWaitItem:

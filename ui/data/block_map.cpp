@@ -45,16 +45,16 @@ void BlockMap::update(const EngineView& view) {
   if (step_ >= last_copy_step_ + kCopyMarkSteps) recent_copies_ = 0;
 }
 
-// Whether the view has the same look at the blocks as the one before.
+// Whether the view still holds the snapshot of the previous update.
 bool BlockMap::unchanged(const EngineView& view) const {
   return has_snapshot_ && view.snapshot_step == step_ && view.blocks.size() == owners_.size() &&
          view.sequences.size() == sequences_ && view.counts.blocks_free == counts_.blocks_free &&
          view.counts.blocks_cached == counts_.blocks_cached;
 }
 
-// Steps say how many blocks were copied, not which. A copy is a block that somebody began to write
-// into with tokens before his in it: it was nobody's when looked at last, is one sequence's now,
-// and has tokens but no hash, since only full blocks have one.
+// Steps record how many blocks were copied, not which. A copy is recognised as a block that had no
+// owner in the last snapshot, has exactly one now, and already holds tokens but no hash (only full
+// blocks have one).
 void BlockMap::count_blocks(std::span<const BlockView> blocks) {
   std::erase_if(recently_copied_,
                 [&](const auto& each) { return each.second + kCopyMarkSteps <= step_; });
@@ -62,18 +62,18 @@ void BlockMap::count_blocks(std::span<const BlockView> blocks) {
   if (pending_step_ <= step_) pending_copies_ = 0;
   owners_.resize(blocks.size());
   stats_ = {.blocks = static_cast<uint32_t>(blocks.size())};
-  uint32_t stretch = 0;
+  uint32_t run = 0;
   for (size_t i = 0; i < blocks.size(); ++i) {
     const BlockView& block = blocks[i];
     const RequestId owner = block.state == BlockState::kOwned ? block.owner : 0;
-    const bool taken_over = owner != owners_[i];
+    const bool owner_changed = owner != owners_[i];
     owners_[i] = owner;
-    stretch = block.state == BlockState::kFree ? stretch + 1 : 0;
+    run = block.state == BlockState::kFree ? run + 1 : 0;
     switch (block.state) {
       case BlockState::kFree:
         ++stats_.free;
-        if (stretch == 1) ++stats_.free_runs;
-        stats_.longest_free_run = std::max(stats_.longest_free_run, stretch);
+        if (run == 1) ++stats_.free_runs;
+        stats_.longest_free_run = std::max(stats_.longest_free_run, run);
         break;
       case BlockState::kCached:
         ++stats_.cached;
@@ -90,7 +90,7 @@ void BlockMap::count_blocks(std::span<const BlockView> blocks) {
         if (block.references > 1) {
           ++stats_.shared;
           stats_.saved_blocks += block.references - 1;
-        } else if (copies > 0 && taken_over && filled > 1 && block.hash == 0) {
+        } else if (copies > 0 && owner_changed && filled > 1 && block.hash == 0) {
           recently_copied_[static_cast<uint32_t>(i)] = step_;
           --copies;
         }
@@ -109,7 +109,7 @@ void BlockMap::simulate_reservation(const EngineView& view) {
   for (const SequenceView& sequence : view.sequences) {
     if (sequence.state != SequenceState::kRunning) continue;
     ++running_;
-    // The last token sampled is never computed.
+    // The last sampled token never enters the KV cache.
     const uint32_t blocks = blocks_for(std::max(sequence.max_tokens, 1u) - 1);
     if (stats.owned + blocks > pool) {
       ++would_wait_;

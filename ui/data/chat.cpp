@@ -13,7 +13,7 @@ std::string format_seconds(double seconds) {
   return seconds < 1 ? fmt::format("{:.0f} ms", seconds * 1e3) : fmt::format("{:.1f} s", seconds);
 }
 
-// Where the character after `at` begins.
+// The start of the character after the one at `at`.
 size_t next_character(std::string_view text, size_t at) {
   do ++at;
   while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80);
@@ -32,7 +32,7 @@ std::string title_from_question(std::string_view question) {
       at = end;
       continue;
     }
-    // A sentence is enough, and a word is not cut where there was one before it.
+    // Cut at a word boundary unless the title would become too short.
     if (++characters > kTitleCharacters) {
       if (const size_t space = title.rfind(' '); space != std::string::npos && space > 8)
         title.resize(space);
@@ -66,12 +66,12 @@ std::string branch_title(std::string_view title) {
 std::string describe(const ChatReply& reply) {
   const std::uint32_t tokens = reply.generated_tokens();
   std::string line = fmt::format("{} token{}", tokens, tokens == 1 ? "" : "s");
-  if (reply.kept_tokens > 0) line += fmt::format(" after {} given", reply.kept_tokens);
+  if (reply.kept_tokens > 0) line += fmt::format(" after {} kept", reply.kept_tokens);
   if (reply.tokens_per_s > 0) line += fmt::format(", {:.0f} tokens/s", reply.tokens_per_s);
   if (reply.first_token_seconds > 0)
-    line += fmt::format(", first after {}", format_seconds(reply.first_token_seconds));
+    line += fmt::format(", TTFT {}", format_seconds(reply.first_token_seconds));
   if (reply.cached_tokens > 0)
-    line += fmt::format(", {} of {} prompt tokens from the cache", reply.cached_tokens,
+    line += fmt::format(", {} of {} prompt tokens from the prefix cache", reply.cached_tokens,
                         reply.prompt_tokens);
   return line;
 }
@@ -83,11 +83,11 @@ std::string describe_end(const ChatReply& reply) {
     case FinishReason::kStop:
       return {};
     case FinishReason::kLength:
-      return "cut off: the limit of tokens or the context is reached";
+      return "cut off: the token limit or the end of the context was reached";
     case FinishReason::kCancelled:
       return "stopped";
     case FinishReason::kTimeLimit:
-      return "out of time";
+      return "stopped by the time limit";
     case FinishReason::kError:
       return "failed";
   }

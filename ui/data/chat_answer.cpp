@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::uint32_t kAlternatives = 6;
 static_assert(kAlternatives <= params::kMaxTopLogprobs);
-// As in the terminal: a quarter of the context is kept for the answer, but no more than this.
+// As in `hearth chat`: a quarter of the context is left for the answer, but no more than this.
 constexpr std::uint32_t kAnswerRoomDivisor = 4, kMaxAnswerRoom = 512;
-// A frame takes no more; the rest is there for the next one.
+// Bounds the work per frame; the rest waits for the next one.
 constexpr int kMaxTokensPerFrame = 512;
 
-// The length of the character that begins here; 0: none does.
+// The length in bytes of the UTF-8 character at the front; 0 if it is invalid or incomplete.
 size_t character_length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text.front());
   const size_t length = lead < 0x80                   ? 1
@@ -62,10 +62,10 @@ void rebuild_text(ChatReply& reply, const Tokenizer& tokenizer) {
 }
 
 bool matches_tokenizer(std::span<const ChatToken> tokens, const Tokenizer& tokenizer) {
-  ChatReply again;
-  again.tokens.assign(tokens.begin(), tokens.end());
-  rebuild_text(again, tokenizer);
-  return std::ranges::equal(tokens, again.tokens, {}, &ChatToken::text, &ChatToken::text);
+  ChatReply decoded;
+  decoded.tokens.assign(tokens.begin(), tokens.end());
+  rebuild_text(decoded, tokenizer);
+  return std::ranges::equal(tokens, decoded.tokens, {}, &ChatToken::text, &ChatToken::text);
 }
 
 Result<ChatPrompt> chat_prompt(const Chat& chat, size_t exchange, const ChatModel& model) {
@@ -88,9 +88,9 @@ Result<std::unique_ptr<ChatAnswer>> ChatAnswer::start(const ChatModel& model, Ch
   if (parent != nullptr) {
     prompt = parent->prompt_;
   } else {
-    HEARTH_ASSIGN(ChatPrompt made, chat_prompt(chat, exchange, model));
-    prompt = std::move(made.ids);
-    reply.left_out = static_cast<std::uint32_t>(made.left_out);
+    HEARTH_ASSIGN(ChatPrompt built, chat_prompt(chat, exchange, model));
+    prompt = std::move(built.ids);
+    reply.left_out = static_cast<std::uint32_t>(built.left_out);
   }
   GenerationRequest request{
       .prompt = prompt, .sampling = chat.sampling.options, .max_tokens = chat.sampling.max_tokens};
@@ -108,7 +108,8 @@ Result<std::unique_ptr<ChatAnswer>> ChatAnswer::start(const ChatModel& model, Ch
 ChatAnswer::ChatAnswer(const ChatModel& model, std::vector<TokenId> prompt, const ChatReply& reply,
                        std::shared_ptr<TokenStream> stream)
     : generation_(model.generation), prompt_(std::move(prompt)), stream_(std::move(stream)) {
-  // The engine's text of a request begins anew; this one knows of half a character that was given.
+  // The engine's own detokenizer starts with the request. This one has seen the kept tokens, which
+  // may end in the middle of a character.
   detokenizer_.emplace(*model.tokenizer);
   for (const ChatToken& token : reply.tokens) detokenizer_->push(token.id);
 }
@@ -160,7 +161,7 @@ void ChatAnswer::add(ChatReply& reply, const GeneratedToken& token, const Tokeni
                                     .probability = added.probability});
   }
   reply.text += added.text;
-  // As seen from here, until the engine says exactly.
+  // Estimates, until the engine reports the exact times at the end.
   if (first_ == Clock::time_point{}) {
     first_ = now;
     reply.first_token_seconds = std::chrono::duration<double>(now - asked_).count();

@@ -52,7 +52,7 @@ Chat& ChatController::new_chat(const Chat* settings_from) {
 void ChatController::cancel_answer(Chat& chat) {
   const auto running = answers_.find(chat.id);
   if (running == answers_.end()) return;
-  // Letting go of the stream cancels the request.
+  // Destroying the stream cancels the request.
   answers_.erase(running);
   ChatReply& reply = chat.exchanges.back().reply;
   if (reply.finish == FinishReason::kNone) reply.finish = FinishReason::kCancelled;
@@ -114,7 +114,8 @@ void ChatController::continue_answer(Chat& chat, const ChatModel& model) {
 bool ChatController::check_same_model(Chat& chat, size_t exchange, const ChatModel& model) {
   ChatReply& reply = chat.exchanges[exchange].reply;
   if (matches_tokenizer(reply.tokens, *model.tokenizer)) return true;
-  reply.error = "This is another model's answer. It can be asked for again, but not gone on with.";
+  reply.error =
+      "This answer came from a different model. It can be regenerated, but not continued.";
   return false;
 }
 
@@ -144,7 +145,7 @@ Chat* ChatController::branch(Chat& chat, size_t exchange, size_t token,
   copy.exchanges.back().reply = std::move(reply);
   copy.exchanges.back().json.clear();
 
-  // Only the last reply of a conversation is ever being generated.
+  // Only the last reply of a conversation can be in progress.
   const auto running = answers_.find(chat.id);
   const bool shares = running != answers_.end() && exchange + 1 == chat.exchanges.size();
   Chat& added = history_.add(std::move(copy));

@@ -1,5 +1,5 @@
-// Conversations as JSON. A token is an array, [id, text, probability, [[id, text, probability],
-// ...]]: there are many of them.
+// Conversations as JSON. To keep files small, a token is an array:
+// [id, text, probability, [[id, text, probability], ...]].
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 
 constexpr int kFormat = 1;
 
-// Millionths are enough, and are written with few digits.
+// Six decimals are precise enough and keep the file small.
 double rounded(float probability) { return std::round(double{probability} * 1e6) / 1e6; }
 double rounded(double value, double unit) { return std::round(value / unit) * unit; }
 
@@ -163,11 +163,11 @@ std::string write_chat(const Chat& chat) {
 
 Result<Chat> read_chat(std::string_view text) {
   const Json all = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!all.is_object()) return Error{ErrorKind::kInvalid, "it is not JSON"};
+  if (!all.is_object()) return Error{ErrorKind::kInvalid, "not valid JSON"};
   try {
     return read_all(all);
   } catch (const Json::exception& error) {
-    return Error{ErrorKind::kInvalid, fmt::format("it is no conversation: {}", error.what())};
+    return Error{ErrorKind::kInvalid, fmt::format("not a conversation: {}", error.what())};
   }
 }
 

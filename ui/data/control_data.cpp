@@ -7,14 +7,17 @@ namespace hearth {
 
 std::string_view policy_description(std::string_view name) {
   if (name == "static")
-    return "A batch is made up, padded to its longest, and runs until its last member ends.";
+    return "Static batching: a batch is padded to its longest sequence and runs until its last one "
+           "ends.";
   if (name == "iteration")
-    return "Requests come and go at every step; steps are padded, prompts apart from decodes.";
-  if (name == "packed") return "A batch runs until its last member ends, but nothing is padded.";
+    return "Requests join and leave at every step. Steps are padded; prompts and decodes run in "
+           "separate steps.";
+  if (name == "packed") return "A batch runs until its last sequence ends, but without padding.";
   if (name == "continuous")
-    return "Requests come and go at every step, nothing is padded, KV blocks as they fill, equal "
-           "beginnings shared.";
-  return "A combination of switches without a name.";
+    return "Requests join and leave at every step, without padding. KV blocks are allocated as "
+           "they "
+           "fill; prefixes are shared.";
+  return "A combination of switches that has no name.";
 }
 
 std::vector<SwitchRow> switch_rows(const Policy& policy) {
@@ -39,20 +42,20 @@ Policy with_switch(const Policy& policy, std::string_view name, std::string_view
 }
 
 std::vector<LimitRow> limit_rows(const SchedulerLimits& limits, const SchedulerLimits& created) {
-  return {
-      {.name = "sequences",
-       .description = "most sequences that run at a time",
-       .value = limits.max_sequences,
-       .max = created.max_sequences},
-      {.name = "step tokens",
-       .description = "most tokens a step computes, padding included",
-       .value = limits.max_step_tokens,
-       .max = created.max_step_tokens},
-      {.name = "pool blocks",
-       .description = "KV blocks in the pool; the others are withheld. It stays large enough for "
-                      "every request that is there",
-       .value = limits.pool_blocks,
-       .max = created.pool_blocks}};
+  return {{.name = "sequences",
+           .description = "Maximum number of sequences running at once",
+           .value = limits.max_sequences,
+           .max = created.max_sequences},
+          {.name = "step tokens",
+           .description = "Token budget: the maximum number of tokens per step, including padding",
+           .value = limits.max_step_tokens,
+           .max = created.max_step_tokens},
+          {.name = "pool blocks",
+           .description =
+               "KV blocks in the pool; the rest is withheld. The pool stays large enough for "
+               "every current request",
+           .value = limits.pool_blocks,
+           .max = created.pool_blocks}};
 }
 
 SchedulerLimits with_limit(SchedulerLimits limits, LimitKind kind, uint32_t value) {

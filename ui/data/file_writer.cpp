@@ -21,7 +21,7 @@ FileWriter::~FileWriter() {
 void FileWriter::write(const std::filesystem::path& path, std::string contents) {
   {
     const std::lock_guard lock(mutex_);
-    waiting_[path] = std::move(contents);
+    queue_[path] = std::move(contents);
   }
   wake_.notify_all();
 }
@@ -29,14 +29,14 @@ void FileWriter::write(const std::filesystem::path& path, std::string contents) 
 void FileWriter::remove(const std::filesystem::path& path) {
   {
     const std::lock_guard lock(mutex_);
-    waiting_[path] = std::nullopt;
+    queue_[path] = std::nullopt;
   }
   wake_.notify_all();
 }
 
 void FileWriter::wait() {
   std::unique_lock lock(mutex_);
-  idle_.wait(lock, [&] { return waiting_.empty() && !busy_; });
+  idle_.wait(lock, [&] { return queue_.empty() && !busy_; });
 }
 
 std::string FileWriter::failure() const {
@@ -47,9 +47,9 @@ std::string FileWriter::failure() const {
 void FileWriter::loop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [&] { return closing_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    const auto job = waiting_.extract(waiting_.begin());
+    wake_.wait(lock, [&] { return closing_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    const auto job = queue_.extract(queue_.begin());
     busy_ = true;
     lock.unlock();
     std::string failure;

@@ -1,5 +1,5 @@
-// Writes and removes files on a thread of its own, so that a frame never waits for a disk. Of
-// several versions of a file that wait, only the newest is written. Of the window's thread alone.
+// Writes and removes files on its own thread, so that a frame never waits for the disk. If several
+// versions of a file are queued, only the newest is written. Call only from the window's thread.
 #pragma once
 
 #include <condition_variable>
@@ -15,16 +15,16 @@ namespace hearth {
 class FileWriter {
  public:
   FileWriter();
-  // Writes what waits.
+  // Finishes queued writes.
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
   void write(const std::filesystem::path& path, std::string contents);
   void remove(const std::filesystem::path& path);
-  // Returns when all of it is on the disk.
+  // Returns once everything queued is on disk.
   void wait();
-  // Why the last write failed; empty: it did not.
+  // Why the last write failed; empty if it succeeded.
   std::string failure() const;
 
  private:
@@ -32,7 +32,8 @@ class FileWriter {
 
   mutable std::mutex mutex_;
   std::condition_variable wake_, idle_;
-  std::map<std::filesystem::path, std::optional<std::string>> waiting_;  // nothing: remove it
+  std::map<std::filesystem::path, std::optional<std::string>>
+      queue_;  // no contents: remove the file
   bool busy_ = false, closing_ = false;
   std::string failure_;
   std::thread thread_;

@@ -12,9 +12,9 @@ const char* latency_name(LatencyKind kind) {
 
 const char* latency_description(LatencyKind kind) {
   constexpr std::array<const char*, kLatencyKinds> kAbout = {
-      "time to first token: from a request's arrival to its first token",
-      "time between tokens: from one token of a stream to its next",
-      "time per output token: a stream's mean time between tokens, once it has ended"};
+      "Time to first token: from a request's arrival to its first token.",
+      "Time between tokens: from one token of a stream to the next.",
+      "Time per output token: a stream's mean time between tokens, known when it ends."};
   return kAbout[static_cast<size_t>(kind)];
 }
 
@@ -56,7 +56,7 @@ void LatencyData::add(const StepRecord& record) {
   for (const StepMember& member : record.members) {
     if (!member.samples) continue;
     LatencyStream& of = stream(member.request);
-    // It had ended when this step was under way already: nobody got this token.
+    // The request ended while this step was already in flight, so the token was discarded.
     if (of.finished) continue;
     if (of.tokens == 0) {
       of.first_token = record.end_seconds;
@@ -94,26 +94,26 @@ void LatencyData::finish(RequestId request) {
   if (place == streams_.end() || place->second.finished) return;
   LatencyStream& stream = place->second;
   stream.finished = true;
-  // After missed steps the number of its tokens is not known.
+  // After missed steps the token count is unknown, and so is the TPOT.
   if (stream.tokens > 1 && !stream.interrupted)
     add_sample(LatencyKind::kTpot, {stream.last_token, stream.tpot(), request});
   queue_for_removal(stream);
 }
 
-// How many tokens there were meanwhile is not known, nor who has ended: those go in time, too, and
-// begin anew if they had not.
+// In missed steps any stream may have received tokens or ended. All streams are queued for removal;
+// those that were still running start over with their next token.
 void LatencyData::handle_missed_steps() {
-  std::vector<LatencyStream*> seen;
-  for (auto& [id, stream] : streams_) seen.push_back(&stream);
-  for (LatencyStream* stream : seen) {
+  std::vector<LatencyStream*> streams;
+  for (auto& [id, stream] : streams_) streams.push_back(&stream);
+  for (LatencyStream* stream : streams) {
     if (stream->finished) continue;
     stream->interrupted = true;
     stream->gap_known = false;
   }
-  std::erase_if(seen, [](const LatencyStream* stream) { return stream->queued_for_removal; });
-  std::sort(seen.begin(), seen.end(),
+  std::erase_if(streams, [](const LatencyStream* stream) { return stream->queued_for_removal; });
+  std::sort(streams.begin(), streams.end(),
             [](const LatencyStream* a, const LatencyStream* b) { return a->request < b->request; });
-  for (LatencyStream* stream : seen) {
+  for (LatencyStream* stream : streams) {
     stream->queued_for_removal = true;
     ended_.push_back(stream->request);
   }
@@ -175,7 +175,7 @@ void LatencyData::append(Series& series, const LatencySample& sample) {
   series.open.push_back(sample.seconds);
 }
 
-// Doubles the width of the buckets of all, from the samples themselves.
+// Rebuilds the buckets of the whole run from the samples, twice as wide.
 void LatencyData::double_bucket_width() {
   Series wider{.width = all_series_.width * 2};
   for (const LatencySample& sample : kinds_[static_cast<size_t>(LatencyKind::kTbt)].samples)
@@ -222,11 +222,11 @@ double LatencyData::from(Window window) const {
 }
 
 double LatencyData::span(Window window) const {
-  constexpr double kLeastSeconds = 5;
-  const double there =
+  constexpr double kMinSeconds = 5;
+  const double available =
       first_step_seconds_ < 0 ? 0 : now_ - std::max(first_step_seconds_, from(window));
-  return std::max(window == Window::kRecent ? std::min(there, kRecentSeconds) : there,
-                  kLeastSeconds);
+  return std::max(window == Window::kRecent ? std::min(available, kRecentSeconds) : available,
+                  kMinSeconds);
 }
 
 std::vector<LatencyBucket> LatencyData::series(Window window) const {
@@ -235,11 +235,11 @@ std::vector<LatencyBucket> LatencyData::series(Window window) const {
   return {series.buckets.begin(), series.buckets.end()};
 }
 
-void LatencyData::newest_samples(LatencyKind which, Window window, size_t most,
+void LatencyData::newest_samples(LatencyKind which, Window window, size_t max_samples,
                                  std::vector<LatencySample>& found) const {
   const Kind& kind = kinds_[static_cast<size_t>(which)];
-  const size_t there = window == Window::kAll ? kind.samples.size() : kind.recent;
-  found.assign(kind.samples.end() - static_cast<ptrdiff_t>(std::min(there, most)),
+  const size_t available = window == Window::kAll ? kind.samples.size() : kind.recent;
+  found.assign(kind.samples.end() - static_cast<ptrdiff_t>(std::min(available, max_samples)),
                kind.samples.end());
 }
 

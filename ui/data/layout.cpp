@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t index(Region region) { return static_cast<size_t>(region); }
 
-// Cuts `whole` into parts by weight, and leaves splitters between those that are used.
+// Divides `whole` among the used parts by weight, with splitters between them.
 std::vector<Box> cut(const Box& whole, float gap, bool vertical, std::span<float> weights,
                      std::span<const bool> used, std::vector<Splitter>& splitters) {
   std::vector<Box> parts(weights.size());

@@ -12,18 +12,18 @@
 namespace hearth {
 namespace {
 
-// In one frame, so that a frame stays short; what is left comes in the next ones.
+// Keeps frames short; the rest is submitted in the following ones.
 constexpr size_t kMaxSubmitsPerFrame = 64;
 constexpr size_t kMaxTraceRequests = 100'000;
-constexpr uint64_t kTraceSeed = 1;             // as hearth replay
-constexpr uint32_t kFallbackVocabulary = 256;  // where the vocabulary is not known
+constexpr uint64_t kTraceSeed = 1;             // the same as in `hearth replay`
+constexpr uint32_t kFallbackVocabulary = 256;  // if the vocabulary is unknown
 
 Result<Trace> read(const std::string& what, double speed) {
   if (!what.starts_with(kSyntheticScheme)) {
-    // Pipes and devices would never end.
+    // Reading a pipe or a device might never end.
     std::error_code error;
     if (!std::filesystem::is_regular_file(what, error))
-      return Error{ErrorKind::kNotFound, fmt::format("there is no file '{}'", what)};
+      return Error{ErrorKind::kNotFound, fmt::format("no such file: '{}'", what)};
   }
   HEARTH_ASSIGN(Trace trace, read_trace(what, kMaxTraceRequests));
   if (speed > 0 && speed != 1) speed_up(trace, speed);
@@ -36,7 +36,7 @@ void LoadGenerator::cancel_all() {
   stop();
   stop_trace();
   burst_ = 0;
-  // Letting go of a stream cancels its request.
+  // Destroying a stream cancels its request.
   counts_.failed += streams_.size();
   counts_.running = 0;
   streams_.clear();
@@ -57,15 +57,15 @@ void LoadGenerator::stop_trace() {
 
 void LoadGenerator::reset_for(const LoadTarget& target) {
   generation_ = target.generation;
-  // What was asked for before there was any engine is for the first one.
+  // Requests from before the first engine was ready are kept for it.
   if (prompts_) cancel_all();
   counts_ = {};
   refusal_.clear();
   prompts_made_ = 0;
   random_ = SeededRandom(seed_);
-  const uint32_t known = target.engine->vocabulary();
+  const uint32_t vocabulary = target.engine->vocabulary();
   const std::vector<TokenId> ids =
-      text_token_ids(target.tokenizer, known != 0 ? known : kFallbackVocabulary);
+      text_token_ids(target.tokenizer, vocabulary != 0 ? vocabulary : kFallbackVocabulary);
   prompts_ = std::make_unique<PromptMaker>(ids, seed_);
   trace_prompts_ = std::make_unique<PromptMaker>(ids, kTraceSeed);
 }
@@ -106,7 +106,7 @@ void LoadGenerator::submit_due(Engine& engine, double now) {
     next_due_.reset();
     return;
   }
-  // Waiting times have no memory: at another rate they are drawn anew.
+  // Exponential waiting times are memoryless, so a changed rate simply draws again.
   if (!next_due_ || settings.rate != last_rate_)
     next_due_ = now + random_.exponential(settings.rate);
   last_rate_ = settings.rate;
@@ -114,7 +114,7 @@ void LoadGenerator::submit_due(Engine& engine, double now) {
     *next_due_ += random_.exponential(settings.rate);
     submit(engine, {random_request()}, false);
   }
-  // What a window that stood still has missed is not made up for.
+  // Arrivals missed while the window was blocked are skipped.
   if (*next_due_ <= now) next_due_ = now;
 }
 
@@ -129,24 +129,24 @@ void LoadGenerator::play_due(Engine& engine, double now) {
   }
 }
 
-// Together, or none of them.
+// The requests are accepted or refused together.
 void LoadGenerator::submit(Engine& engine, std::vector<TraceRequest> requests, bool of_trace) {
   const SchedulerLimits limits = engine.limits();
   const uint64_t pool_tokens = uint64_t{limits.pool_blocks} * kTokensPerBlock;
   const auto longest = static_cast<uint32_t>(std::min<uint64_t>(limits.context, pool_tokens));
   Trace fitting{.requests = std::move(requests)};
   clip_lengths(fitting, std::max(longest, 2u));
-  std::vector<GenerationRequest> made;
+  std::vector<GenerationRequest> generations;
   for (const TraceRequest& request : fitting.requests) {
     GenerationRequest generation;
     generation.prompt = of_trace ? trace_prompts_->make(request, next_in_trace_)
                                  : prompts_->make(request, prompts_made_++);
     generation.max_tokens = request.generated_tokens;
     generation.ignore_end = true;
-    made.push_back(std::move(generation));
+    generations.push_back(std::move(generation));
   }
-  const size_t count = made.size();
-  Result<std::vector<std::shared_ptr<TokenStream>>> streams = engine.submit(std::move(made));
+  const size_t count = generations.size();
+  Result<std::vector<std::shared_ptr<TokenStream>>> streams = engine.submit(std::move(generations));
   if (!streams.ok()) {
     counts_.refused += count;
     refusal_ = streams.error().message;
@@ -163,7 +163,7 @@ void LoadGenerator::read_trace_file() {
     reading_.start([requested = *requested_trace_] {
       return ReadTrace{requested, read(requested.what, requested.speed)};
     });
-  // Somebody may have changed his mind meanwhile.
+  // The user may have picked another trace meanwhile.
   if (!done || !requested_trace_ || done->requested != *requested_trace_) return;
   requested_trace_.reset();
   if (!done->trace.ok()) {

@@ -21,11 +21,11 @@ Result<std::vector<DeviceCaps>> list_devices() {
 Status fill_in(const DeviceCaps* device, ModelEstimate& estimate) {
   const ModelSelection& selection = estimate.selection;
   if (!selection.model.empty()) {
-    // Pipes and devices would never end.
+    // Reading a pipe or a device might never end.
     std::error_code error;
     if (!std::filesystem::is_regular_file(selection.model, error) &&
         !std::filesystem::is_directory(selection.model, error))
-      return Error{ErrorKind::kNotFound, fmt::format("there is no file '{}'", selection.model)};
+      return Error{ErrorKind::kNotFound, fmt::format("no such file: '{}'", selection.model)};
   }
   HEARTH_ASSIGN(const auto file, open_model_file(selection.model));
   HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
@@ -45,7 +45,7 @@ Status fill_in(const DeviceCaps* device, ModelEstimate& estimate) {
                        {.limits = limits});
   };
   estimate.memory = plan_for();
-  constexpr uint32_t kShortestContext = 256;  // as a session has it
+  constexpr uint32_t kShortestContext = 256;  // the same as in Session
   if (!estimate.memory.fits && selection.context == 0 &&
       estimate.memory.max_context >= kShortestContext) {
     limits.context = estimate.memory.max_context;
@@ -112,7 +112,7 @@ void ModelPicker::update() {
     else
       devices_failure_ = found->error().message;
     entries_ = device_entries(caps_);
-    if (found->ok() && caps_.empty()) devices_failure_ = "there is no Vulkan device";
+    if (found->ok() && caps_.empty()) devices_failure_ = "no Vulkan device found";
     if (const Result<size_t> wanted = select_device(caps_, requested_device);
         !requested_device.empty() && wanted.ok())
       selection.device = static_cast<int>(*wanted);

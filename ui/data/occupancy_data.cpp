@@ -50,7 +50,7 @@ void OccupancyData::update(const EngineView& view) {
   if (!coarse_.buckets.empty()) {
     extend_to(fine_, now_);
     extend_to(coarse_, now_);
-    // No step tells that the last request has ended.
+    // No step record follows the end of the last request.
     if (view.new_steps.empty())
       for (Series* series : {&fine_, &coarse_}) {
         OccupancyBucket& last = series->buckets.back();
@@ -89,8 +89,8 @@ void OccupancyData::add(const StepRecord& record) {
   add_work(coarse_, work);
 }
 
-// Buckets up to this time; what is not known of a stretch is as it was before. Where nothing
-// happened for longer than the series reaches, it begins anew.
+// Appends buckets up to this time, carrying the gauges over. After an idle period longer than the
+// fine series covers, that series starts over.
 void OccupancyData::extend_to(Series& series, double until) {
   const double width = series.width;
   if (!series.buckets.empty() && until - series.buckets.back().to > 2 * kFineSpan &&
@@ -125,7 +125,7 @@ void OccupancyData::add_work(Series& series, const OccupancyBucket& work) {
   for (size_t i = series.buckets.size(); i-- > 0;) {
     OccupancyBucket& bucket = series.buckets[i];
     const double overlap = std::min(bucket.to, work.to) - std::max(bucket.from, work.from);
-    // The rest belongs to the first there is, also what was before it.
+    // The first bucket takes the remainder, including work from before it.
     const bool last = i == 0 || bucket.from <= work.from;
     const double share =
         last ? left : std::min(left, length > 0 ? std::max(overlap, 0.0) / length : 0);
@@ -154,8 +154,8 @@ double OccupancyData::from(Window window) const {
 }
 
 double OccupancyData::span(Window window) const {
-  constexpr double kLeastSeconds = 5;
-  return std::max(now_ - from(window), kLeastSeconds);
+  constexpr double kMinSeconds = 5;
+  return std::max(now_ - from(window), kMinSeconds);
 }
 
 OccupancyBucket OccupancyData::sum(Window window) const {

@@ -75,7 +75,8 @@ void RequestTable::update(const EngineView& view) {
     rows_.clear();
     generation_ = view.generation;
   }
-  // Whoever ended in steps that nobody told of is never named again; who did not comes back.
+  // A request that ended during missed steps is never mentioned again, so all are considered ended;
+  // those still running reappear with their next step.
   if (view.missed_steps > 0 && !view.has_snapshot)
     for (auto& [id, one] : rows_)
       if (!has_ended(one.state)) mark_ended(one, one.last_token >= 0 ? one.last_token : view.now);
@@ -102,7 +103,7 @@ void RequestTable::add(const StepRecord& record) {
     if (one.admitted < 0) one.admitted = record.begin_seconds;
   }
   for (const BatchPlan::PrefixHit& hit : record.prefix_hits)
-    // Who comes back after a preemption finds what was its own.
+    // A preempted request that finds its own old blocks is not a prefix-cache hit.
     if (RequestRow& one = touch_row(hit.request); one.preemptions == 0)
       one.cached_tokens += hit.tokens;
   for (const RequestId id : record.preempted_recompute) {
@@ -118,8 +119,8 @@ void RequestTable::add(const StepRecord& record) {
   }
   for (const StepMember& member : record.members) {
     RequestRow& one = touch_row(member.request);
-    if (one.end_reported) continue;  // this step was under way already
-    // It was there all the time, if a look had lost it.
+    if (one.end_reported) continue;  // this step was already in flight
+    // It had not ended after all: a snapshot merely lacked it.
     if (has_ended(one.state)) one.ended = -1;
     one.state = member.phase == StepPhase::kPrompt ? RequestState::kPrompt : RequestState::kDecode;
     one.computed = member.first_position + member.tokens;
@@ -152,7 +153,7 @@ void RequestTable::apply_snapshot(const EngineView& view) {
     RequestRow& one = row(sequence.id);
     const bool is_new = rows_.size() > before;
     one.seen_snapshot = snapshots_;
-    // Steps that are known by now may be younger than the look.
+    // A step newer than the snapshot knows better.
     if (one.seen_step > view.snapshot_step) continue;
     if (is_new) one.arrived = view.now;
     if (has_ended(one.state)) continue;
@@ -180,7 +181,7 @@ void RequestTable::apply_snapshot(const EngineView& view) {
         break;
     }
   }
-  // A request that ends while nothing runs is told of only by the next step.
+  // If the engine goes idle, no step reports the end of the last request; its absence does.
   for (auto& [id, one] : rows_)
     if (!has_ended(one.state) && one.seen_step <= view.snapshot_step &&
         one.seen_snapshot != snapshots_)

@@ -13,7 +13,7 @@ const char* cell_state_name(CellState state) {
     case CellState::kDecode:
       return "decode";
     case CellState::kIdle:
-      return "not in this step";
+      return "idle (not in this step's batch)";
     case CellState::kWaiting:
       return "waiting";
     case CellState::kPreempted:
@@ -112,7 +112,7 @@ TimelineRow& TimelineData::open_row(RequestId request, uint64_t column) {
     row->request_ = request;
     row->runs_.push_back({column, {.state = CellState::kWaiting}});
     known = row.get();
-    // Ids are given in order of arrival, so this is the end nearly always.
+    // Ids ascend in order of arrival, so this is almost always the end.
     const auto place =
         std::upper_bound(rows_.begin(), rows_.end(), request,
                          [](RequestId id, const std::unique_ptr<TimelineRow>& other) {
@@ -130,7 +130,7 @@ void TimelineData::close(TimelineRow& row, uint64_t column, bool finished) {
   row.finished_ = row.finished_ || finished;
   if (!row.open_) return;
   row.open_ = false;
-  // Who came and went between two steps has a cell to be seen by.
+  // A request that arrived and ended between two steps still gets one visible cell.
   row.end_ = std::max(column, row.first_column() + (finished ? 1 : 0));
 }
 
@@ -186,8 +186,8 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
     row.set(now, cell);
   }
 
-  // A request that ended with this step may still be in the next one, which was under way already:
-  // that one closes it again.
+  // A request that ended with this step may still be a member of the next one, which was already in
+  // flight; that step closes the row again.
   for (const RequestId id : record.finished)
     if (const auto place = by_request_.find(id); place != by_request_.end())
       close(*place->second, std::max(place->second->member_end_, now), true);
@@ -203,8 +203,8 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
   });
 }
 
-// Steps were missed: whoever was there may have ended meanwhile. Rows are closed until something
-// tells of them again.
+// During missed steps any request may have ended. Rows are closed until a step or a snapshot
+// mentions them again.
 void TimelineData::close_rows_at_gap() {
   for (const std::unique_ptr<TimelineRow>& row : rows_)
     if (row->open_) close(*row, end_column_, false);
@@ -214,7 +214,7 @@ void TimelineData::close_rows_at_gap() {
 }
 
 void TimelineData::reopen_rows(const EngineView& view) {
-  // What was looked at before the gap tells nothing about after it.
+  // A snapshot from before the gap says nothing about the state after it.
   const uint64_t newest = columns_.empty() ? 0 : columns_.back().step;
   if (view.snapshot_step < newest || columns_.empty()) return;
   rows_lost_ = false;
@@ -242,7 +242,7 @@ void TimelineData::drop_old() {
   if (oldest == 0) return;
   std::erase_if(rows_, [&](const std::unique_ptr<TimelineRow>& row) {
     if (row->end_column(end_column_) > oldest) {
-      // Runs that nobody can see any more go when they are half of them.
+      // Drops invisible runs once they are the majority, so that erasing stays cheap.
       const size_t first = row->run_at(oldest);
       if (first > 16 && first > row->runs_.size() / 2)
         row->runs_.erase(row->runs_.begin(), row->runs_.begin() + static_cast<ptrdiff_t>(first));

@@ -38,7 +38,7 @@ TEST(BlockMap, AnEmptyEngineHasNoBlocks) {
   EXPECT_EQ(map.reservation_at(0), nullptr);
 }
 
-TEST(BlockMap, NumbersOfAKnownPool) {
+TEST(BlockMap, StatsOfAKnownPool) {
   BlockMap map;
   const EngineView view = pool({owned(1, 16, 3, 0xabc),
                                 owned(1, 4),
@@ -66,7 +66,7 @@ TEST(BlockMap, NumbersOfAKnownPool) {
   EXPECT_EQ(map.steps_since_read(view.blocks[0]), 2u);
 }
 
-TEST(BlockMap, UnderReservationEachHasRoomForItsLongestAnswer) {
+TEST(BlockMap, ReservationGivesEachRequestRoomForItsLongestAnswer) {
   BlockMap map;
   map.update(pool(std::vector<BlockView>(10),
                   {{.id = 1, .state = SequenceState::kRunning, .computed = 20, .max_tokens = 65},
@@ -74,13 +74,14 @@ TEST(BlockMap, UnderReservationEachHasRoomForItsLongestAnswer) {
                    {.id = 3, .state = SequenceState::kRunning, .computed = 1, .max_tokens = 66},
                    {.id = 4, .state = SequenceState::kWaiting, .max_tokens = 16}}));
   ASSERT_EQ(map.reservations().size(), 2u);
-  EXPECT_EQ(map.reservations()[0].blocks, 4u);  // 64 tokens: the last sampled is never computed
+  EXPECT_EQ(map.reservations()[0].blocks,
+            4u);  // 64 tokens: the last sampled one never enters the cache
   EXPECT_EQ(map.reservations()[0].filled, 2u);
   EXPECT_EQ(map.reservations()[1].request, 3u);
   EXPECT_EQ(map.reservations()[1].first, 4u);
   EXPECT_EQ(map.reservations()[1].blocks, 5u);
   EXPECT_EQ(map.running(), 3u);
-  EXPECT_EQ(map.would_wait(), 1u) << "the second does not fit into what the first leaves";
+  EXPECT_EQ(map.would_wait(), 1u) << "the second does not fit beside the first";
   EXPECT_EQ(map.reserved_stats().owned, 9u);
   EXPECT_EQ(map.reserved_stats().free, 1u);
   EXPECT_EQ(map.reserved_stats().wasted_slots, 9u * 16 - 21);
@@ -90,11 +91,11 @@ TEST(BlockMap, UnderReservationEachHasRoomForItsLongestAnswer) {
   EXPECT_EQ(map.reservation_at(9), nullptr);
 }
 
-TEST(BlockMap, ABlockThatBecameACopyIsMarkedForAWhile) {
+TEST(BlockMap, ACopiedBlockIsMarkedForAWhile) {
   BlockMap map;
   map.update(pool({owned(1, 7, 2), {}, {}}));
-  // The second sequence writes into the block it shared: it has one of its own now. The block
-  // before it is newly begun, and no copy.
+  // Sequence 2 writes to the block it shared and gets a copy of it. Sequence 3's block is new, not
+  // a copy.
   StepRecord record = step(101, 1.0, {decode(2, 7)});
   record.blocks_copied = 1;
   EngineView after = pool({owned(1, 7), owned(3, 1), owned(2, 8)});
@@ -114,7 +115,7 @@ TEST(BlockMap, ABlockThatBecameACopyIsMarkedForAWhile) {
   EXPECT_EQ(map.recent_copies(), 0u);
 }
 
-TEST(BlockMap, WithoutDetailsTheCountsAreShown) {
+TEST(BlockMap, WithoutASnapshotTheCountsAreShown) {
   BlockMap map;
   map.update(pool({owned(1, 16), {}}));
   EngineView remote = view_of({});
@@ -131,7 +132,7 @@ TEST(BlockMap, WithoutDetailsTheCountsAreShown) {
   EXPECT_DOUBLE_EQ(map.stats().wasted_share(), 6.0 / 96);
 }
 
-TEST(BlockMap, AnotherEngineBeginsAnew) {
+TEST(BlockMap, ANewEngineResetsEverything) {
   BlockMap map;
   StepRecord record = step(1, 1.0);
   record.blocks_copied = 3;
@@ -145,7 +146,7 @@ TEST(BlockMap, AnotherEngineBeginsAnew) {
   EXPECT_EQ(map.stats().free, 3u);
 }
 
-TEST(BlockMap, StepsThatWereMissedDoNotMatter) {
+TEST(BlockMap, MissedStepsDoNotMatter) {
   BlockMap map;
   map.update(pool({owned(1, 16), {}}));
   EngineView later = pool({{}, owned(2, 3)});
@@ -156,7 +157,7 @@ TEST(BlockMap, StepsThatWereMissedDoNotMatter) {
   EXPECT_FALSE(map.recently_copied(1));
 }
 
-TEST(BlockMap, ALargePoolIsLookedThroughOnceForALook) {
+TEST(BlockMap, ALargePoolIsCountedOncePerSnapshot) {
   std::vector<BlockView> blocks(65536);
   for (size_t i = 0; i < blocks.size(); ++i)
     if (i % 3 != 0) blocks[i] = owned(i % 64 + 1, 16);
@@ -164,7 +165,7 @@ TEST(BlockMap, ALargePoolIsLookedThroughOnceForALook) {
   BlockMap map;
   map.update(view);
   EXPECT_EQ(map.stats().owned, 65536u - 21846u);
-  // The same look again, which it tells by its step: a change that should not be there goes unseen.
+  // The same snapshot, recognised by its step, is not counted again: this change goes unnoticed.
   view.blocks[0] = owned(1, 16);
   map.update(view);
   EXPECT_EQ(map.stats().owned, 65536u - 21846u);

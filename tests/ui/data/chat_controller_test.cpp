@@ -1,4 +1,4 @@
-// Conversations with an engine on the stand-in, whose answers are known before they are asked for.
+// Conversations with an engine on the stand-in executor, whose answers are known in advance.
 #include "ui/data/chat_controller.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// The stand-in, with alternatives: the chosen id and those after it, each half as likely.
+// The stand-in executor with alternatives: the chosen id and the ids after it, each half as likely.
 class TopExecutor : public StepExecutor {
  public:
   explicit TopExecutor(const StandInOptions& options) : stand_in(options) {}
@@ -64,7 +64,7 @@ class ChatControllerTest : public ::testing::Test {
     tokenizer_ = std::move(tokenizer).value();
     options_ = {
         .limits = {.max_sequences = 4, .max_step_tokens = 64, .context = 512, .pool_blocks = 128},
-        // The last ids have successors.
+        // Leaves ids after the last one, for alternatives.
         .vocabulary = tokenizer_->size() - 100,
         .script = {}};
     open();
@@ -101,7 +101,7 @@ class ChatControllerTest : public ::testing::Test {
     });
   }
 
-  // What the stand-in says after this prompt.
+  // What the stand-in generates after this prompt.
   std::vector<TokenId> alone(std::vector<TokenId> prompt, uint32_t tokens) const {
     return generate_alone(
         options_,
@@ -128,7 +128,7 @@ class ChatControllerTest : public ::testing::Test {
   Chat greedy;
 };
 
-TEST_F(ChatControllerTest, AnswersWithTokensTheirOddsAndTheirTimes) {
+TEST_F(ChatControllerTest, AnAnswerHasTokensProbabilitiesAndTimes) {
   Chat& chat = controller.new_chat(&greedy);
   EXPECT_EQ(chat.display_title(), "New chat");
   controller.ask(chat, "Tell me about a fox.", model_);
@@ -146,7 +146,7 @@ TEST_F(ChatControllerTest, AnswersWithTokensTheirOddsAndTheirTimes) {
   EXPECT_EQ(reply.kept_tokens, 0u);
   EXPECT_GT(reply.first_token_seconds, 0);
   EXPECT_GT(reply.tokens_per_s, 0);
-  // Its text is its tokens'.
+  // The text consists of the tokens' texts.
   std::string text;
   for (const ChatToken& token : reply.tokens) text += token.text;
   EXPECT_THAT(reply.text, StartsWith(text));
@@ -163,7 +163,7 @@ TEST_F(ChatControllerTest, AnswersWithTokensTheirOddsAndTheirTimes) {
   }
 }
 
-TEST_F(ChatControllerTest, TheNextQuestionComesAfterAllThatWasSaid) {
+TEST_F(ChatControllerTest, TheNextQuestionFollowsTheWholeConversation) {
   Chat& chat = controller.new_chat(&greedy);
   chat.system = "You are brief.";
   controller.ask(chat, "One fox, one kite, one boat, one sea and one wind: what do they do?",
@@ -177,11 +177,11 @@ TEST_F(ChatControllerTest, TheNextQuestionComesAfterAllThatWasSaid) {
   EXPECT_THAT(text, HasSubstr("One fox"));
   EXPECT_THAT(text, HasSubstr("Two?"));
   EXPECT_EQ(ids(chat.exchanges[1].reply), alone(prompt_of(chat, 1), 40));
-  // The first question was in the cache.
+  // The first question was in the prefix cache.
   EXPECT_GT(chat.exchanges[1].reply.cached_tokens, 0u);
 }
 
-TEST_F(ChatControllerTest, StoppingKeepsWhatWasSaidAndItCanGoOn) {
+TEST_F(ChatControllerTest, AStoppedAnswerIsKeptAndCanBeContinued) {
   open(/*paused=*/true);
   Chat& chat = controller.new_chat(&greedy);
   chat.sampling.max_tokens = 30;
@@ -205,7 +205,7 @@ TEST_F(ChatControllerTest, StoppingKeepsWhatWasSaidAndItCanGoOn) {
   EXPECT_EQ(ids(reply), alone(prompt_of(chat, 0), static_cast<uint32_t>(before.size()) + 30));
 }
 
-TEST_F(ChatControllerTest, AskingAgainIsAnotherDrawUnlessTheSeedStays) {
+TEST_F(ChatControllerTest, RegeneratingGivesAnotherAnswerUnlessTheSeedIsFixed) {
   Chat& chat = controller.new_chat(nullptr);
   chat.sampling.max_tokens = 20;
   const uint64_t seed = chat.sampling.options.seed;
@@ -227,13 +227,13 @@ TEST_F(ChatControllerTest, AskingAgainIsAnotherDrawUnlessTheSeedStays) {
   EXPECT_EQ(chat.sampling.options.seed, seed);
 }
 
-TEST_F(ChatControllerTest, AChangedQuestionDropsWhatFollows) {
+TEST_F(ChatControllerTest, AnEditedQuestionDiscardsWhatFollows) {
   Chat& chat = controller.new_chat(&greedy);
   for (const char* question : {"One?", "Two?", "Three?"}) {
     controller.ask(chat, question, model_);
     ASSERT_TRUE(until_ended(chat));
   }
-  // Also in the middle of an answer.
+  // Also while an answer is in progress.
   controller.regenerate(chat, model_);
   controller.edit_question(chat, 1, "Two and a half?", model_);
   ASSERT_TRUE(until_ended(chat));
@@ -267,7 +267,7 @@ TEST_F(ChatControllerTest, ABranchOfARunningAnswerSharesItsBlocks) {
   ASSERT_TRUE(until_ended(branch));
   ASSERT_TRUE(until_ended(chat));
 
-  // Both say what they would have said alone.
+  // Both generate what they would have generated alone.
   std::vector<TokenId> prompt = prompt_of(chat, 0);
   EXPECT_EQ(ids(chat.exchanges[0].reply), alone(prompt, 120));
   const ChatReply& reply = branch.exchanges[0].reply;
@@ -299,16 +299,16 @@ TEST_F(ChatControllerTest, ABranchOfAnEndedAnswerFindsItsBlocksInTheCache) {
   ASSERT_EQ(branch.exchanges.size(), 1u);
   std::vector<TokenId> prompt = prompt_of(chat, 0);
   for (size_t i = 0; i < 31; ++i) prompt.push_back(branch.exchanges[0].reply.tokens[i].id);
-  const std::vector<TokenId> said = alone(prompt, 40);
+  const std::vector<TokenId> expected = alone(prompt, 40);
   const std::vector<TokenId> all = ids(branch.exchanges[0].reply);
-  EXPECT_EQ(std::vector<TokenId>(all.begin() + 31, all.end()), said);
+  EXPECT_EQ(std::vector<TokenId>(all.begin() + 31, all.end()), expected);
   // All full blocks before the branch.
   EXPECT_EQ(branch.exchanges[0].reply.cached_tokens,
             (prompt.size() - 1) / kTokensPerBlock * kTokensPerBlock);
   EXPECT_EQ(chat.exchanges.size(), 2u);
 }
 
-TEST_F(ChatControllerTest, ABranchIntoTheEndSaysNothingMore) {
+TEST_F(ChatControllerTest, ABranchToTheEndTokenGeneratesNothing) {
   Chat& chat = controller.new_chat(&greedy);
   controller.ask(chat, "A story.", model_);
   ASSERT_TRUE(until_ended(chat));
@@ -325,8 +325,8 @@ TEST_F(ChatControllerTest, ABranchIntoTheEndSaysNothingMore) {
   EXPECT_EQ(reply.context_tokens(), prompt_of(chat, 0).size() + 4);
 }
 
-TEST_F(ChatControllerTest, TokensThatAreHalfACharacterBecomeOne) {
-  // Characters that the vocabulary has in pieces alone.
+TEST_F(ChatControllerTest, TokensOfPartialCharactersAreJoined) {
+  // Characters that the vocabulary only has as separate bytes.
   std::vector<TokenId> script = tokenizer_->encode("\u20ac\u20ac!", {.add_bos = false});
   options_.script = script;
   options_.vocabulary = tokenizer_->size();
@@ -337,10 +337,10 @@ TEST_F(ChatControllerTest, TokensThatAreHalfACharacterBecomeOne) {
   ASSERT_TRUE(until_ended(chat));
   ChatReply& reply = chat.exchanges[0].reply;
   EXPECT_EQ(reply.text, "\u20ac\u20ac!");
-  ASSERT_GT(script.size(), 3u) << "the vocabulary has this character whole; take another";
+  ASSERT_GT(script.size(), 3u) << "the vocabulary has this character as one token; choose another";
   EXPECT_EQ(reply.tokens[0].text, "");
   EXPECT_THAT(readable_token(*tokenizer_, reply.tokens[0].id), HasSubstr("<E2>"));
-  // Going on in the middle of one: what was given of it is not lost.
+  // Continuing in the middle of a character keeps its first bytes.
   options_.script.erase(options_.script.begin(), options_.script.begin() + 2);
   open();
   reply.tokens.resize(2);
@@ -352,7 +352,7 @@ TEST_F(ChatControllerTest, TokensThatAreHalfACharacterBecomeOne) {
   EXPECT_EQ(chat.exchanges[0].reply.text, "\u20ac\u20ac!");
 }
 
-TEST_F(ChatControllerTest, AFullContextLeavesOutTheOldestAndSaysSo) {
+TEST_F(ChatControllerTest, AFullContextDropsTheOldestMessagesAndCountsThem) {
   Chat& chat = controller.new_chat(&greedy);
   chat.sampling.max_tokens = 100;
   for (int i = 0; i < 6; ++i) {
@@ -367,7 +367,7 @@ TEST_F(ChatControllerTest, AFullContextLeavesOutTheOldestAndSaysSo) {
   EXPECT_GE(chat.exchanges.back().reply.left_out, 2u);
 }
 
-TEST_F(ChatControllerTest, WhatIsRefusedIsTheRepliesErrorAndTheChatGoesOn) {
+TEST_F(ChatControllerTest, ARefusalIsTheReplysErrorAndTheChatGoesOn) {
   Chat& chat = controller.new_chat(&greedy);
   std::string long_question;
   for (int i = 0; i < 600; ++i) long_question += "fox ";
@@ -376,7 +376,7 @@ TEST_F(ChatControllerTest, WhatIsRefusedIsTheRepliesErrorAndTheChatGoesOn) {
   ASSERT_EQ(chat.exchanges.size(), 1u);
   EXPECT_EQ(chat.exchanges[0].reply.finish, FinishReason::kError);
   EXPECT_THAT(chat.exchanges[0].reply.error, HasSubstr("512"));
-  // A question without an answer is not part of what follows.
+  // An unanswered question is not part of the next prompt.
   controller.ask(chat, "Hello?", model_);
   ASSERT_TRUE(until_ended(chat));
   EXPECT_EQ(chat.exchanges[1].reply.error, "");
@@ -399,7 +399,7 @@ TEST_F(ChatControllerTest, ALostDeviceEndsTheAnswerWithItsMessage) {
   EXPECT_GE(chat.exchanges[0].reply.tokens.size(), 3u);
 }
 
-TEST_F(ChatControllerTest, AnAnswerEndsWithWhatIsThereWhenTheModelGoes) {
+TEST_F(ChatControllerTest, AnAnswerEndsAsItIsWhenTheModelIsClosed) {
   open(/*paused=*/true);
   Chat& chat = controller.new_chat(&greedy);
   controller.ask(chat, "A story.", model_);
@@ -412,7 +412,7 @@ TEST_F(ChatControllerTest, AnAnswerEndsWithWhatIsThereWhenTheModelGoes) {
   EXPECT_FALSE(controller.answering(chat));
   EXPECT_EQ(chat.exchanges[0].reply.finish, FinishReason::kCancelled);
   EXPECT_GE(chat.exchanges[0].reply.tokens.size(), before);
-  // Another engine answers the next question, and nothing of the old one is touched.
+  // A new engine answers the next question; the old one is not used any more.
   open();
   controller.stop(chat, model_);
   controller.ask(chat, "Another.", model_);
@@ -421,7 +421,7 @@ TEST_F(ChatControllerTest, AnAnswerEndsWithWhatIsThereWhenTheModelGoes) {
   EXPECT_EQ(ids(chat.exchanges[1].reply), alone(prompt_of(chat, 1), 40));
 }
 
-TEST_F(ChatControllerTest, ClosingAndRemovingCancel) {
+TEST_F(ChatControllerTest, ClosingAndRemovingCancelTheRequest) {
   open(/*paused=*/true);
   Chat& chat = controller.new_chat(&greedy);
   controller.ask(chat, "A story.", model_);
@@ -436,7 +436,7 @@ TEST_F(ChatControllerTest, ClosingAndRemovingCancel) {
   controller.close(empty);
   EXPECT_EQ(controller.answers(), 0u);
   ASSERT_EQ(controller.history().chats().size(), 1u);
-  EXPECT_EQ(controller.history().removed(), nullptr) << "an empty one is no loss";
+  EXPECT_EQ(controller.history().removed(), nullptr) << "a blank chat needs no undo";
   engine_->resume();
   EXPECT_TRUE(comes_true([&] { return engine_->metrics().running.value() == 0; }));
 }
@@ -448,7 +448,7 @@ TEST_F(ChatControllerTest, ACrashLosesTwoSecondsAtMost) {
   open(/*paused=*/true);
   ChatController kept(folder);
   Chat& chat = kept.new_chat(&greedy);
-  // What another program finds there if this one ends now.
+  // What another program would find if this one crashed now.
   const auto tokens_on_disk = [&] {
     kept.history().wait();
     ChatHistory later(folder);
@@ -460,7 +460,7 @@ TEST_F(ChatControllerTest, ACrashLosesTwoSecondsAtMost) {
     kept.update(&model_, now);
     return chat.exchanges[0].reply.tokens.size();
   };
-  // One step after the other, so that the answer does not run away.
+  // Single steps, so that the answer does not finish too early.
   const auto step_at = [&](double now, size_t tokens) {
     for (size_t before = tokens_at(now); before < tokens; ++before) {
       engine_->step_once();
@@ -473,7 +473,7 @@ TEST_F(ChatControllerTest, ACrashLosesTwoSecondsAtMost) {
   EXPECT_EQ(tokens_on_disk(), 0u);
   ASSERT_TRUE(step_at(101.9, 3));
   EXPECT_EQ(tokens_on_disk(), 0u);
-  // Also where nothing came since.
+  // Saved even though nothing new has arrived.
   kept.update(&model_, 102.1);
   EXPECT_EQ(tokens_on_disk(), 3u);
   ASSERT_TRUE(step_at(103, 4));
@@ -483,8 +483,8 @@ TEST_F(ChatControllerTest, ACrashLosesTwoSecondsAtMost) {
     kept.update(&model_, 103.5);
     return !kept.answering(chat);
   }));
-  EXPECT_EQ(tokens_on_disk(), 40u) << "the end is saved at once";
-  // So is what is being typed, after a while.
+  EXPECT_EQ(tokens_on_disk(), 40u) << "the end is saved immediately";
+  // A draft is saved, too, after a while.
   chat.draft = "And th";
   kept.mark_unsaved(chat);
   kept.update(&model_, 104);
@@ -496,8 +496,8 @@ TEST_F(ChatControllerTest, ACrashLosesTwoSecondsAtMost) {
   std::filesystem::remove_all(folder);
 }
 
-// A chat that was kept, and a model with other words for the same numbers.
-TEST_F(ChatControllerTest, AnotherModelsAnswerStaysAsItIs) {
+// A saved chat, and a model whose tokenizer decodes the same ids to different text.
+TEST_F(ChatControllerTest, AnAnswerFromAnotherModelStaysAsItIs) {
   Chat& chat = controller.new_chat(nullptr);
   controller.ask(chat, "Go on and on.", model_);
   ASSERT_TRUE(until_tokens(chat, 5));
@@ -513,7 +513,7 @@ TEST_F(ChatControllerTest, AnotherModelsAnswerStaysAsItIs) {
             nullptr);
   EXPECT_EQ(controller.history().chats().size(), chats);
   EXPECT_EQ(reply.text, "Some other text");
-  EXPECT_THAT(reply.error, HasSubstr("another model"));
+  EXPECT_THAT(reply.error, HasSubstr("a different model"));
   controller.regenerate(chat, model_);
   EXPECT_TRUE(controller.answering(chat));
 }

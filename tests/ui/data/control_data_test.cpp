@@ -1,4 +1,4 @@
-// The control panel's rows are the engine's switches and limits, and a click changes one of them.
+// The control panel's rows match the engine's switches and limits, and a click changes one of them.
 #include "ui/data/control_data.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace hearth {
 namespace {
 
-TEST(ControlData, EveryNamedPolicySaysWhatItIs) {
+TEST(ControlData, EveryNamedPolicyHasADescription) {
   for (const std::string_view name : policy_names()) {
     EXPECT_NE(policy_description(name), policy_description("custom")) << name;
     EXPECT_LT(policy_description(name).size(), 130u) << "one line";
@@ -29,7 +29,7 @@ TEST(ControlData, RowsHaveTheValuesOfThePolicy) {
   }
 }
 
-TEST(ControlData, AWrongValueChangesNothing) {
+TEST(ControlData, AnInvalidValueChangesNothing) {
   const Policy policy = *named_policy("static");
   EXPECT_EQ(with_switch(policy, "layout", "packed").layout, Layout::kPacked);
   EXPECT_EQ(with_switch(policy, "layout", "sideways"), policy);
@@ -37,7 +37,7 @@ TEST(ControlData, AWrongValueChangesNothing) {
   EXPECT_EQ(with_switch(policy, "max-chunk", "64").max_chunk_tokens, 64u);
 }
 
-TEST(ControlData, LimitsGoUpToWhatTheEngineWasMadeFor) {
+TEST(ControlData, LimitsGoUpToThoseTheEngineWasCreatedWith) {
   const SchedulerLimits created{.max_sequences = 16, .max_step_tokens = 512, .pool_blocks = 100};
   SchedulerLimits now = with_limit(created, LimitKind::kSequences, 4);
   now = with_limit(now, LimitKind::kStepTokens, 0);
@@ -52,7 +52,7 @@ TEST(ControlData, LimitsGoUpToWhatTheEngineWasMadeFor) {
   EXPECT_EQ(rows[2].max, 100u);
 }
 
-TEST(ControlData, PaceAndSliderAreEachOthersInverse) {
+TEST(ControlData, PaceAndSliderAreInverses) {
   EXPECT_DOUBLE_EQ(pace_from_slider(0), kSlowestPace);
   EXPECT_DOUBLE_EQ(pace_from_slider(1), kFastestPace);
   for (const double slider : {0.0, 0.1, 0.5, 0.9, 1.0})

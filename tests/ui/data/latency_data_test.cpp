@@ -14,7 +14,7 @@ using test::step;
 using test::view_of;
 using Window = LatencyData::Window;
 
-// A request that arrives at 0.5 s, and has tokens at 1.0, 1.1, 1.3 and 1.6.
+// A request that arrives at 0.5 s and gets tokens at 1.0, 1.1, 1.3 and 1.6 s.
 std::vector<StepRecord> four_tokens() {
   StepRecord first = step(1, 1.0, {prompt(1, 0, 8, true)});
   first.arrived = {arrival(1, 0.5)};
@@ -23,7 +23,7 @@ std::vector<StepRecord> four_tokens() {
   return {first, step(2, 1.1, {decode(1, 8)}), step(3, 1.3, {decode(1, 9)}), last};
 }
 
-TEST(LatencyData, AnEmptyEngineHasNoTimes) {
+TEST(LatencyData, AnIdleEngineHasNoLatencies) {
   LatencyData latency;
   latency.update({});
   latency.update(view_of({}));
@@ -34,7 +34,7 @@ TEST(LatencyData, AnEmptyEngineHasNoTimes) {
   EXPECT_TRUE(latency.series(Window::kAll).empty());
 }
 
-TEST(LatencyData, TheThreeTimesOfOneStream) {
+TEST(LatencyData, TheThreeLatenciesOfOneStream) {
   LatencyData latency;
   latency.update(view_of(four_tokens()));
   const LatencyStats ttft = latency.stats(LatencyKind::kTtft, Window::kRecent);
@@ -58,7 +58,7 @@ TEST(LatencyData, TheThreeTimesOfOneStream) {
   EXPECT_NEAR(latency.stats(*stream, Window::kAll).p90, 0.3, 1e-12);
 }
 
-TEST(LatencyData, APromptChunkThatSamplesNothingIsNoToken) {
+TEST(LatencyData, APromptChunkWithoutSamplingIsNoToken) {
   LatencyData latency;
   StepRecord first = step(1, 1.0, {prompt(1, 0, 8)});
   first.arrived = {arrival(1, 0.5)};
@@ -67,14 +67,14 @@ TEST(LatencyData, APromptChunkThatSamplesNothingIsNoToken) {
   EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, 0u);
 }
 
-TEST(LatencyData, WithoutAnArrivalThereIsNoTimeToTheFirstToken) {
+TEST(LatencyData, WithoutAnArrivalThereIsNoTtft) {
   LatencyData latency;
   latency.update(view_of({step(1, 1.0, {decode(1, 8)}), step(2, 1.25, {decode(1, 9)})}));
   EXPECT_EQ(latency.stats(LatencyKind::kTtft, Window::kAll).count, 0u);
   EXPECT_NEAR(latency.stats(LatencyKind::kTbt, Window::kAll).p50, 0.25, 1e-12);
 }
 
-TEST(LatencyData, ATokenOfAStepThatWasUnderWayWhenItEndedIsNotCounted) {
+TEST(LatencyData, ATokenOfAStepInFlightAtTheEndIsNotCounted) {
   LatencyData latency;
   std::vector<StepRecord> steps = four_tokens();
   steps.push_back(step(5, 9.0, {decode(1, 11)}));
@@ -82,11 +82,11 @@ TEST(LatencyData, ATokenOfAStepThatWasUnderWayWhenItEndedIsNotCounted) {
   EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, 3u);
 }
 
-TEST(LatencyData, TheRecentWindowMovesOnAndAllStays) {
+TEST(LatencyData, TheRecentWindowMovesWhileTheWholeRunIsKept) {
   LatencyData latency;
   latency.update(view_of(four_tokens()));
   EngineView idle = view_of({});
-  idle.now = 1.2 + LatencyData::kRecentSeconds;  // the gap that ended at 1.1 has left
+  idle.now = 1.2 + LatencyData::kRecentSeconds;  // the gap that ended at 1.1 s is out of the window
   latency.update(idle);
   EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kRecent).count, 2u);
   EXPECT_EQ(latency.stats(LatencyKind::kTtft, Window::kRecent).count, 0u);
@@ -112,7 +112,7 @@ TEST(LatencyData, WhilePausedTimeStandsStill) {
   EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kRecent).count, 3u);
 }
 
-TEST(LatencyData, MissedStepsAreNotTakenForALongGap) {
+TEST(LatencyData, MissedStepsAreNotCountedAsALongGap) {
   LatencyData latency;
   std::vector<StepRecord> steps = four_tokens();
   steps.pop_back();
@@ -128,7 +128,7 @@ TEST(LatencyData, MissedStepsAreNotTakenForALongGap) {
   EXPECT_EQ(latency.stats(LatencyKind::kTpot, Window::kAll).count, 0u);
 }
 
-TEST(LatencyData, AnotherEngineBeginsAnew) {
+TEST(LatencyData, ANewEngineResetsEverything) {
   LatencyData latency;
   latency.update(view_of(four_tokens()));
   EngineView other = view_of({step(1, 0.25, {decode(1, 3)})});
@@ -138,7 +138,7 @@ TEST(LatencyData, AnotherEngineBeginsAnew) {
   EXPECT_DOUBLE_EQ(latency.now(), 0.25);
 }
 
-TEST(LatencyData, SeriesHaveTheQuantilesOfEachStretch) {
+TEST(LatencyData, SeriesHaveTheQuantilesOfEachInterval) {
   LatencyData latency;
   latency.update(view_of(four_tokens()));
   const std::vector<LatencyBucket> series = latency.series(Window::kRecent);
@@ -150,7 +150,7 @@ TEST(LatencyData, SeriesHaveTheQuantilesOfEachStretch) {
   EXPECT_EQ(series[2].count, 1u);
 }
 
-TEST(LatencyData, LongSeriesBecomeCoarserAndKeepEveryToken) {
+TEST(LatencyData, ALongSeriesGetsCoarserButKeepsEveryToken) {
   LatencyData latency;
   for (uint32_t i = 0; i < 4000; ++i)
     latency.update(view_of({step(i, 0.25 * (i + 1), {decode(1, i)})}));
@@ -163,7 +163,6 @@ TEST(LatencyData, LongSeriesBecomeCoarserAndKeepEveryToken) {
   EXPECT_DOUBLE_EQ(series.front().p99, 0.25);
 }
 
-// Many tokens: what is kept of them is bounded.
 TEST(LatencyData, MemoryIsBounded) {
   LatencyData latency;
   for (uint32_t i = 0; i < 4096; ++i) {

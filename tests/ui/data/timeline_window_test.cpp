@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-// 80 pixels at 8 a column: ten columns of the hundred there are.
+// 80 pixels at 8 pixels per column: ten of a hundred columns are visible.
 TimelineWindow ten_of_a_hundred() {
   TimelineWindow window;
   window.set_width(80);
@@ -21,7 +21,7 @@ TEST(TimelineWindow, FollowsTheNewest) {
   EXPECT_EQ(window.end_visible(), 103u);
 }
 
-TEST(TimelineWindow, BeginsAtTheLeftWhileThereAreFew) {
+TEST(TimelineWindow, StartsAtTheLeftWhileColumnsAreFew) {
   TimelineWindow window;
   window.set_width(80);
   window.update(0, 4);
@@ -29,10 +29,10 @@ TEST(TimelineWindow, BeginsAtTheLeftWhileThereAreFew) {
   EXPECT_EQ(window.end_visible(), 4u);
   EXPECT_FLOAT_EQ(window.x_of(2, 50), 66);
   EXPECT_EQ(window.column_at(window.column_of(66, 50)), 2u);
-  EXPECT_EQ(window.column_at(window.column_of(100, 50)), 4u) << "there is none";
+  EXPECT_EQ(window.column_at(window.column_of(100, 50)), 4u) << "no column there";
 }
 
-TEST(TimelineWindow, FrozenItStaysUntilItsColumnsAreGone) {
+TEST(TimelineWindow, StaysPutUntilItsColumnsAreDropped) {
   TimelineWindow window = ten_of_a_hundred();
   window.follow(false);
   window.update(0, 150);
@@ -43,7 +43,7 @@ TEST(TimelineWindow, FrozenItStaysUntilItsColumnsAreGone) {
   EXPECT_EQ(window.end_visible(), 200u);
 }
 
-TEST(TimelineWindow, MovingBackFreezesAndMovingToTheNewestFollows) {
+TEST(TimelineWindow, MovingBackStopsFollowingAndMovingToTheNewestResumesIt) {
   TimelineWindow window = ten_of_a_hundred();
   window.move(-30.5);
   EXPECT_FALSE(window.following());
@@ -57,7 +57,7 @@ TEST(TimelineWindow, MovingBackFreezesAndMovingToTheNewestFollows) {
   EXPECT_EQ(window.end_visible(), 100u);
 }
 
-TEST(TimelineWindow, ZoomKeepsWhatIsUnderTheMouse) {
+TEST(TimelineWindow, ZoomKeepsTheColumnUnderTheMouse) {
   TimelineWindow window = ten_of_a_hundred();
   window.move(-40);
   window.zoom(2, 0.5);
@@ -74,7 +74,7 @@ TEST(TimelineWindow, ZoomKeepsWhatIsUnderTheMouse) {
   EXPECT_EQ(following.end_visible(), 100u);
 }
 
-TEST(TimelineWindow, AnotherEngineIsFollowed) {
+TEST(TimelineWindow, ANewEngineIsFollowed) {
   TimelineWindow window = ten_of_a_hundred();
   window.move(-50);
   window.update(0, 2);
