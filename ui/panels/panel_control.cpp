@@ -35,7 +35,7 @@ bool choice_button(const char* label, bool chosen) {
 
 // The next button, on this line if there is room.
 bool next_button(const char* label) {
-  same_line_if_room(button_width(label));
+  same_line_if_fits(button_width(label));
   return ImGui::Button(label);
 }
 
@@ -132,12 +132,12 @@ class ControlPanel : public Panel {
     ImGui::SeparatorText("Run");
     if (ImGui::Button(paused_ ? "Resume" : "Pause")) context.host.pause(!paused_);
     ImGui::SetItemTooltip("%s", paused_ ? "Go on" : "Nothing is computed; requests still come in");
-    same_line_if_room(button_width("Step once"));
+    same_line_if_fits(button_width("Step once"));
     ImGui::BeginDisabled(!paused_);
     if (ImGui::Button("Step once") && engine != nullptr) engine->step_once();
     ImGui::SetItemTooltip("One step of the engine, while it is paused");
     ImGui::EndDisabled();
-    same_line_if_room(checkbox_width("Slow motion"));
+    same_line_if_fits(checkbox_width("Slow motion"));
     bool slow = pace_ > 0;
     if (ImGui::Checkbox("Slow motion", &slow)) context.host.set_pace(slow ? last_pace_ : 0);
     ImGui::SetItemTooltip("So few steps a second that each can be seen");
@@ -160,7 +160,7 @@ class ControlPanel : public Panel {
     bool first = true;
     for (const std::string_view name : policy_names()) {
       const std::string label(name);
-      if (!std::exchange(first, false)) same_line_if_room(button_width(label.c_str()));
+      if (!std::exchange(first, false)) same_line_if_fits(button_width(label.c_str()));
       if (choice_button(label.c_str(), name == current)) set_policy(engine, *named_policy(name));
       ImGui::SetItemTooltip("%s", std::string(policy_description(name)).c_str());
     }

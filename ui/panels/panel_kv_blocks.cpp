@@ -40,7 +40,7 @@ class KvBlocksPanel : public Panel {
     const Theme& theme = context.theme;
     draw_numbers(context);
     if (data_.has_snapshot()) {
-      same_line_if_room(checkbox_width("Under reservation"), theme.px(18));
+      same_line_if_fits(checkbox_width("Under reservation"), theme.px(18));
       if (ImGui::Checkbox("Under reservation", &reservation_))
         context.settings.set("kv.reservation", reservation_);
       ImGui::SetItemTooltip(

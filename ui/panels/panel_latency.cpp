@@ -82,7 +82,7 @@ class LatencyPanel : public Panel {
         LatencyData::kMaxSamples, LatencyData::kRecentSeconds);
     const std::string seen =
         fmt::format("{}, {} streams", all ? "whole run" : "last 30 s", streams_.size());
-    if (!same_line_if_room(ImGui::CalcTextSize(seen.c_str()).x, theme.px(14))) return;
+    if (!same_line_if_fits(ImGui::CalcTextSize(seen.c_str()).x, theme.px(14))) return;
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", seen.c_str());
   }
@@ -136,7 +136,7 @@ class LatencyPanel : public Panel {
          {std::pair{"p50", stats.p50}, std::pair{"p90", stats.p90}, std::pair{"p99", stats.p99}}) {
       const std::string text = format_value(value, Unit::kSeconds);
       const float width = ImGui::CalcTextSize(name).x + ImGui::CalcTextSize(text.c_str()).x;
-      same_line_if_room(width + ImGui::GetFontSize() / 3, ImGui::GetFontSize());
+      same_line_if_fits(width + ImGui::GetFontSize() / 3, ImGui::GetFontSize());
       ImGui::PushStyleColor(ImGuiCol_Text, theme.series_color(line++));
       ImGui::TextUnformatted(name);
       ImGui::PopStyleColor();

@@ -142,7 +142,7 @@ class ModelsPanel : public Panel {
     if (ImGui::RadioButton("Embedded model", selection.model.empty())) selection.model.clear();
     ImGui::SetItemTooltip("A small storyteller that is part of the program");
     const bool from_file = !selection.model.empty();
-    same_line_if_room(checkbox_width("File"));
+    same_line_if_fits(checkbox_width("File"));
     if (ImGui::RadioButton("File", from_file) && !path_.empty()) selection.model = path_;
     ImGui::SetItemTooltip("A .gguf file or a Hugging Face folder: type, browse, or drop it here");
     if (line_box("Model file", path_) || ImGui::IsItemDeactivatedAfterEdit())

@@ -34,7 +34,7 @@ class OccupancyPanel : public Panel {
   void draw(const PanelContext& context) override {
     const Theme& theme = context.theme;
     draw_numbers(theme);
-    same_line_if_room(checkbox_width("Whole run"), theme.px(14));
+    same_line_if_fits(checkbox_width("Whole run"), theme.px(14));
     bool all = window_ == Window::kAll;
     if (ImGui::Checkbox("Whole run", &all)) window_ = all ? Window::kAll : Window::kRecent;
     ImGui::SetItemTooltip("On: since this engine is watched. Off: the last minute");

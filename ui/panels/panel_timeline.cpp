@@ -46,7 +46,7 @@ class TimelinePanel : public Panel {
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const float spacing = ImGui::GetStyle().ItemSpacing.y;
     const float steps_line = small_text_size() + theme.px(2);
-    left_ = plot_label_room();
+    left_ = plot_label_width();
     corner_ = ImGui::GetCursorScreenPos();
     const float wide = room.x - left_ - ImGui::GetStyle().ScrollbarSize;
     window_.set_width(static_cast<double>(std::max(wide, 1.0f)));
@@ -108,7 +108,7 @@ class TimelinePanel : public Panel {
     if (ImGui::Checkbox("Follow", &follow)) window_.follow(follow);
     ImGui::SetItemTooltip("On: the newest step stays in sight. Off: the picture is frozen.");
     const auto button = [&](const char* label, const char* tooltip) {
-      same_line_if_room(button_width(label));
+      same_line_if_fits(button_width(label));
       const bool pressed = ImGui::Button(label);
       ImGui::SetItemTooltip("%s", tooltip);
       return pressed;
@@ -124,7 +124,7 @@ class TimelinePanel : public Panel {
                                   counts.waiting, counts.swapped);
     if (data_.missed_steps() > 0) now += fmt::format("   {} steps missed", data_.missed_steps());
     // Other panels say it, too: it takes no line of its own.
-    if (!same_line_if_room(ImGui::CalcTextSize(now.c_str()).x, context.theme.px(16))) return;
+    if (!same_line_if_fits(ImGui::CalcTextSize(now.c_str()).x, context.theme.px(16))) return;
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", now.c_str());
   }
