@@ -16,13 +16,13 @@ struct PhaseStyle {
   ImU32 dark, light;
 };
 constexpr std::array<PhaseStyle, static_cast<size_t>(PhaseColor::kCount)> kPhases = {{
-    {"prompt chunk", rgb(0x56b4e9), rgb(0x0072b2)},
+    {"prefill", rgb(0x56b4e9), rgb(0x0072b2)},
     {"decode", rgb(0x2fbf8f), rgb(0x009e73)},
     {"waiting", rgb(0x5b6472), rgb(0xb9c0ca)},
     {"preempted", rgb(0xe8743b), rgb(0xd55e00)},
     {"swapped", rgb(0xcc79a7), rgb(0xb0578b)},
     {"padding", rgb(0x8a6d3b), rgb(0xc9a66b)},
-    {"shared prefix", rgb(0xf0e442), rgb(0xd9b800)},
+    {"prefix cache hit", rgb(0xf0e442), rgb(0xd9b800)},
     {"free", rgb(0x2a303b), rgb(0xe6e9ee)},
     {"cached", rgb(0x7d8fb3), rgb(0x9aaccf)},
 }};

@@ -12,7 +12,7 @@ namespace hearth {
 
 // What a sequence does in a step, or a block is used for.
 enum class PhaseColor : uint8_t {
-  kPrompt,
+  kPrefill,
   kDecode,
   kWaiting,
   kPreempted,
@@ -23,7 +23,7 @@ enum class PhaseColor : uint8_t {
   kCached,
   kCount,
 };
-const char* phase_name(PhaseColor phase);  // "prompt chunk"
+const char* phase_name(PhaseColor phase);  // "prefill"
 
 struct Theme {
   bool dark = true;

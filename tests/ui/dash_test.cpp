@@ -92,7 +92,7 @@ TEST_F(DashTest, EveryPanelShowsWhatTheEngineDoes) {
             192);
   EXPECT_GT(number(paused, "kv.owned"), 0);
   EXPECT_EQ(number(paused, "occupancy.running"),
-            number(paused, "requests.prompt") + number(paused, "requests.decode"));
+            number(paused, "requests.prefill") + number(paused, "requests.decode"));
   EXPECT_GT(number(paused, "occupancy.running"), 0);
   EXPECT_GT(number(paused, "latency.tbt_p50_ms"), 0);
   EXPECT_GE(number(paused, "latency.tbt_p99_ms"), number(paused, "latency.tbt_p50_ms"));

@@ -8,8 +8,8 @@ const char* request_state_name(RequestState state) {
   switch (state) {
     case RequestState::kWaiting:
       return "waiting";
-    case RequestState::kPrompt:
-      return "prompt";
+    case RequestState::kPrefill:
+      return "prefill";
     case RequestState::kDecode:
       return "decode";
     case RequestState::kPreempted:
@@ -122,7 +122,7 @@ void RequestTable::add(const StepRecord& record) {
     if (one.end_reported) continue;  // this step was already in flight
     // It had not ended after all: a snapshot merely lacked it.
     if (has_ended(one.state)) one.ended = -1;
-    one.state = member.phase == StepPhase::kPrompt ? RequestState::kPrompt : RequestState::kDecode;
+    one.state = member.phase == StepPhase::kPrompt ? RequestState::kPrefill : RequestState::kDecode;
     one.computed = member.first_position + member.tokens;
     one.known = std::max(one.known, one.computed);
     if (!member.samples) continue;
@@ -176,7 +176,7 @@ void RequestTable::apply_snapshot(const EngineView& view) {
       case SequenceState::kEnding:
         one.state =
             sequence.computed < sequence.prompt_tokens || sequence.known - sequence.computed > 1
-                ? RequestState::kPrompt
+                ? RequestState::kPrefill
                 : RequestState::kDecode;
         break;
     }

@@ -14,7 +14,7 @@ namespace hearth {
 
 enum class RequestState : uint8_t {
   kWaiting,
-  kPrompt,
+  kPrefill,
   kDecode,
   kPreempted,  // waiting again, its blocks released: they will be recomputed
   kSwapped,    // waiting again, its blocks in host memory

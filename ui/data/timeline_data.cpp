@@ -8,8 +8,8 @@ const char* cell_state_name(CellState state) {
   switch (state) {
     case CellState::kNone:
       return "";
-    case CellState::kPrompt:
-      return "prompt chunk";
+    case CellState::kPrefill:
+      return "prefill";
     case CellState::kDecode:
       return "decode";
     case CellState::kIdle:
@@ -29,7 +29,7 @@ char cell_state_letter(CellState state) {
     case CellState::kNone:
     case CellState::kIdle:
       return 0;
-    case CellState::kPrompt:
+    case CellState::kPrefill:
       return 'P';
     case CellState::kDecode:
       return 'D';
@@ -167,7 +167,7 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
     TimelineRow& row = open_row(member.request, now);
     const bool prompt = member.phase == StepPhase::kPrompt;
     (prompt ? column.prompt_tokens : column.decode_tokens) += member.tokens;
-    TimelineCell cell{.state = prompt ? CellState::kPrompt : CellState::kDecode,
+    TimelineCell cell{.state = prompt ? CellState::kPrefill : CellState::kDecode,
                       .samples = member.samples,
                       .first_position = member.first_position,
                       .tokens = member.tokens};
@@ -195,7 +195,7 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
     const bool member = row->member_end_ == now + 1;
     if (row->open_ && row->finished_) close(*row, row->member_end_, true);
     const CellState state = row->state();
-    const bool stays = row->open_ && (member || state == CellState::kPrompt ||
+    const bool stays = row->open_ && (member || state == CellState::kPrefill ||
                                       state == CellState::kDecode || state == CellState::kIdle);
     if (stays && !member) row->set(now, {.state = CellState::kIdle});
     if (!stays) row->in_running_ = false;

@@ -16,14 +16,14 @@ namespace hearth {
 
 enum class CellState : uint8_t {
   kNone,  // before its arrival, after its end, or unknown because steps were missed
-  kPrompt,
+  kPrefill,
   kDecode,
   kIdle,  // running, with its blocks, but not part of this step's batch
   kWaiting,
   kPreempted,  // waiting again, its blocks released: they will be recomputed
   kSwapped,    // waiting again, its blocks in host memory
 };
-const char* cell_state_name(CellState state);  // "prompt chunk"
+const char* cell_state_name(CellState state);  // "prefill"
 char cell_state_letter(CellState state);       // 'P': a second cue besides colour
 
 // What a request did in one step.

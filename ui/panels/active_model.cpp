@@ -24,12 +24,14 @@ ActiveModel find_active_model(const PanelContext& context) {
   if (session == nullptr || engine == nullptr) {
     if (engine != nullptr)
       active.reason =
-          "The demo makes its tokens up, so there is nobody to talk to. Open a model to chat.";
+          "The demo generates random tokens, so there is no model to chat with. Open one under "
+          "Models.";
     else if (!context.view.failure.empty())
       active.reason = context.view.failure;
     else if (context.view.connected)
       active.reason =
-          "This is an engine elsewhere: it is watched from here, and has a chat page of its own.";
+          "This engine runs on a server and can only be watched here. The server has its own chat "
+          "page.";
     else
       active.reason = "No model is open.";
     return active;
@@ -52,9 +54,9 @@ std::span<const char* const> chat_examples(std::string_view model) {
   static constexpr const char* kStories[] = {"Tell me a story about a fox and a kite.",
                                              "Write a story about a lost boat.",
                                              "Hello! Who are you?"};
-  static constexpr const char* kQuestions[] = {"Explain how a rainbow comes about.",
+  static constexpr const char* kQuestions[] = {"Explain how a rainbow forms.",
                                                "Write a short poem about the sea.",
-                                               "Name three good books, and why."};
+                                               "Recommend three good books and say why."};
   const bool tells_stories =
       std::ranges::any_of(std::array{"default model", "storyteller", "hearth-tiny"},
                           [&](const char* name) { return model.find(name) != model.npos; });

@@ -1,4 +1,4 @@
-// Who a chat talks to: the model that is open, or why there is none.
+// The model that chats talk to, or the reason why there is none.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace hearth {
 
-// Valid while the host's engine is; look again in every frame.
+// Valid only while the host's engine is; find it again in every frame.
 struct ActiveModel {
   std::optional<ChatModel> model;
   std::string name;
-  std::string reason;   // without a model
-  float progress = -1;  // of loading; below 0: nothing loads
+  std::string reason;   // why there is no model
+  float progress = -1;  // of loading, 0 to 1; negative: nothing is loading
 };
 ActiveModel find_active_model(const PanelContext& context);
 
-// What may be asked of a model of that name, to begin with.
+// Example questions that suit the model of this name.
 std::span<const char* const> chat_examples(std::string_view model);
 
 }  // namespace hearth

@@ -10,14 +10,14 @@
 namespace hearth {
 namespace {
 
-constexpr float kPadding = 9;  // in a bubble, at scale 1
+constexpr float kPadding = 9;  // inside a bubble, at scale 1
 constexpr float kRounding = 8;
-constexpr float kGap = 6;                // between a bubble and what is below it
-constexpr float kQuestionShare = 0.86f;  // of the width, at most
-constexpr float kLineFeedWidth = 6;      // what a line feed has of a line, to point at
+constexpr float kGap = 6;                // below a bubble
+constexpr float kQuestionShare = 0.86f;  // maximum, as a fraction of the width
+constexpr float kLineFeedWidth = 6;      // so that the mouse can point at a line feed
 constexpr size_t kMaxLayouts = 512;
 
-// Whole ones with one digit, small ones with as many as they need.
+// One decimal for large values, two for small ones.
 std::string percent(float probability) {
   const double value = double{probability} * 100;
   if (value >= 9.995) return fmt::format("{:.1f} %", value);
@@ -141,7 +141,7 @@ void ChatTranscript::visit_line(const ChatReply& reply, const ExchangeLayout& la
                                 const Bubble& bubble, size_t line, Visit visit) const {
   const auto& lines = layout.reply.lines();
   const size_t begin = lines[line].begin;
-  // The line feed is the line's, too.
+  // The line feed belongs to the line.
   const size_t end = line + 1 < lines.size() ? lines[line + 1].begin : reply.text.size();
   float x = bubble.text.x;
   const float y = bubble.text.y + bubble.line_height * static_cast<float>(line);
@@ -153,16 +153,16 @@ void ChatTranscript::visit_line(const ChatReply& reply, const ExchangeLayout& la
     if (from >= end) break;
     const char* const text = reply.text.data();
     const size_t ink = std::min(to, std::max(from, lines[line].end));
-    float wide = ImGui::CalcTextSize(text + from, text + ink).x;
-    if (to > ink) wide += theme_->px(kLineFeedWidth);
+    float width = ImGui::CalcTextSize(text + from, text + ink).x;
+    if (to > ink) width += theme_->px(kLineFeedWidth);
     const bool is_blank =
         layout.token_ends[token] > to && reply.text.find_first_not_of(' ', from) >= to;
     if (from < to)
       visit(TokenPlace{.token = token,
                        .is_blank = is_blank,
                        .min = {x, y},
-                       .max = {x + wide, y + ImGui::GetTextLineHeight()}});
-    x += wide;
+                       .max = {x + width, y + ImGui::GetTextLineHeight()}});
+    x += width;
   }
 }
 
@@ -194,7 +194,7 @@ void ChatTranscript::shade_tokens(const ChatReply& reply, const ExchangeLayout& 
       const float rounding = theme_->px(2);
       if (place.is_blank) return;
       if (all) draw.AddRectFilled(place.min, to, token_color(*theme_, token.probability), rounding);
-      // Where a branch left the answer it came from.
+      // Marks the token at which the branch was made.
       if (reply.kept_tokens > 0 && place.token + 1 == reply.kept_tokens)
         draw.AddRect(place.min, to, style_color(ImGuiCol_CheckMark), rounding, 0, theme_->px(1));
       if (is_logging()) log_place(fmt::format("token {}", place.token), place.min, place.max);
@@ -203,22 +203,23 @@ void ChatTranscript::shade_tokens(const ChatReply& reply, const ExchangeLayout& 
 }
 
 void ChatTranscript::draw_tooltip(const ChatReply& reply, size_t token) const {
-  // Tokens before it that are parts of the same character.
+  // Includes preceding tokens that are parts of the same character.
   size_t first = token;
   while (first > 0 && reply.tokens[first - 1].text.empty()) --first;
   ImGui::BeginTooltip();
   for (size_t i = first; i <= token; ++i) {
     const ChatToken& one = reply.tokens[i];
-    const bool given = i < reply.kept_tokens;
+    const bool kept = i < reply.kept_tokens;
     ImGui::Text("%s   %s%s", quoted(token_name(one)).c_str(), percent(one.probability).c_str(),
-                given ? ", given" : "");
+                kept ? ", kept" : "");
     if (i == token) {
       ImGui::Separator();
       draw_alternatives(*theme_, one, /*buttons=*/false, /*enabled=*/false);
     }
   }
   ImGui::PushStyleColor(ImGuiCol_Text, style_color(ImGuiCol_TextDisabled));
-  ImGui::Text("Token %zu of %zu. Click to go on from another.", token + 1, reply.tokens.size());
+  ImGui::Text("Token %zu of %zu. Click to branch to another token.", token + 1,
+              reply.tokens.size());
   ImGui::PopStyleColor();
   ImGui::EndTooltip();
 }
@@ -251,8 +252,8 @@ void ChatTranscript::draw_popup(const Chat& chat, const TranscriptOptions& optio
   ImGui::Separator();
   const auto clicked = draw_alternatives(*theme_, token, /*buttons=*/true, options.can_ask);
   ImGui::PushStyleColor(ImGuiCol_Text, style_color(ImGuiCol_TextDisabled));
-  ImGui::TextUnformatted(options.can_ask ? "Goes on in a new tab; the KV cache is shared."
-                                         : "There is no model to go on with.");
+  ImGui::TextUnformatted(options.can_ask ? "Continues in a new tab that shares the KV blocks."
+                                         : "There is no model to continue with.");
   ImGui::PopStyleColor();
   if (clicked) {
     action.kind = TranscriptAction::Kind::kBranch;
@@ -273,16 +274,16 @@ void ChatTranscript::draw_editor(size_t index, TranscriptAction& action) {
       message_box("##question", editing_->text,
                   {-FLT_MIN, lines * ImGui::GetTextLineHeight() + theme_->px(10)}, nullptr);
   const bool resend = ImGui::SmallButton("Resend");
-  ImGui::SetItemTooltip("Asks the changed question; what follows it goes (Enter)");
+  ImGui::SetItemTooltip("Send the edited question and discard what follows it (Enter).");
   ImGui::SameLine();
-  const bool leave =
-      ImGui::SmallButton("Keep as it was") || (!box.active && ImGui::IsKeyPressed(ImGuiKey_Escape));
+  const bool cancel =
+      ImGui::SmallButton("Cancel edit") || (!box.active && ImGui::IsKeyPressed(ImGuiKey_Escape));
   if ((resend || box.entered) && editing_->text.find_first_not_of(" \t\n") != std::string::npos) {
     action.kind = TranscriptAction::Kind::kEditQuestion;
     action.exchange = index;
     action.question = editing_->text;
     editing_.reset();
-  } else if (leave) {
+  } else if (cancel) {
     editing_.reset();
   }
   ImGui::PopID();
@@ -313,7 +314,7 @@ void ChatTranscript::draw_question(const Chat& chat, size_t index, const Transcr
   if (ImGui::SmallButton(fmt::format("Edit##question {}", index).c_str()))
     editing_ = Editing{.revision = exchange.revision, .text = exchange.question};
   ImGui::EndDisabled();
-  ImGui::SetItemTooltip("Change the question and ask it again");
+  ImGui::SetItemTooltip("Edit the question and send it again.");
   ImGui::SameLine();
   if (ImGui::SmallButton(fmt::format("Copy##question {}", index).c_str()))
     ImGui::SetClipboardText(exchange.question.c_str());
@@ -322,14 +323,14 @@ void ChatTranscript::draw_question(const Chat& chat, size_t index, const Transcr
 void ChatTranscript::draw_reply_notes(const ChatReply& reply, bool running,
                                       const TranscriptOptions& options) {
   if (running && reply.generated_tokens() == 0) {
-    faint_text(
-        fmt::format("Reading {} tokens, {:.1f} s", reply.prompt_tokens, options.answer_seconds));
+    faint_text(fmt::format("Reading {} prompt tokens, {:.1f} s", reply.prompt_tokens,
+                           options.answer_seconds));
     return;
   }
   if (!reply.error.empty()) warning_text(*theme_, reply.error);
   if (reply.left_out > 0)
     faint_text(
-        fmt::format("The context is full: the oldest {} messages were left out.", reply.left_out));
+        fmt::format("The context is full: the oldest {} messages were dropped.", reply.left_out));
   if (reply.tokens.empty()) return;
   std::string line = describe(reply);
   const std::string end = running ? std::string() : describe_end(reply);
@@ -351,12 +352,13 @@ void ChatTranscript::draw_reply_buttons(const Chat& chat, size_t index,
     ImGui::SetItemTooltip("%s", tooltip);
     return pressed;
   };
-  if (!reply.text.empty() && button("Copy", true, "Copy the answer"))
+  if (!reply.text.empty() && button("Copy", true, "Copy the answer."))
     ImGui::SetClipboardText(reply.text.c_str());
   if (!last || options.answering) return;
-  if (button("Regenerate", options.can_ask, "Answer the question again"))
+  if (button("Regenerate", options.can_ask, "Generate another answer to this question."))
     action.kind = TranscriptAction::Kind::kRegenerate;
-  if (options.can_continue && button("Continue", options.can_ask, "Go on where it ended"))
+  if (options.can_continue &&
+      button("Continue", options.can_ask, "Continue the answer where it ended."))
     action.kind = TranscriptAction::Kind::kContinue;
 }
 

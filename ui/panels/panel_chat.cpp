@@ -1,5 +1,4 @@
-// Chat: conversations with the model in tabs, each token of an answer with what else it could have
-// been.
+// Chat: conversations with the model in tabs. Every token of an answer shows its alternatives.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -21,20 +20,27 @@
 namespace hearth {
 namespace {
 
-constexpr float kLeastHeightForControls = 260;  // at scale 1
-constexpr float kNarrow = 300;
+constexpr float kMinHeightForControls = 260;  // at scale 1
+constexpr float kMinWidthForCheckbox = 300;
 
-// What the boxes around tokens mean.
+// The meaning of the boxes around tokens.
 std::array<LegendEntry, 3> token_legend(const Theme& theme) {
   return {{{.text = "likely", .color = token_color(theme, 1)},
            {.text = "unlikely", .color = token_color(theme, 0)},
-           {.text = "branched off here",
+           {.text = "branched here",
             .color = style_color(ImGuiCol_CheckMark),
             .mark = LegendEntry::Mark::kFrame}}};
 }
 
 bool has_text(const std::string& text) {
   return text.find_first_not_of(" \t\n") != std::string::npos;
+}
+
+// A chat's id starts with its time of creation: "20260131-184530-..." is "2026-01-31 18:45 UTC".
+std::string start_time(std::string_view id) {
+  if (id.size() < 13) return "at an unknown time";
+  return fmt::format("{}-{}-{} {}:{} UTC", id.substr(0, 4), id.substr(4, 2), id.substr(6, 2),
+                     id.substr(9, 2), id.substr(11, 2));
 }
 
 class ChatPanel : public Panel {
@@ -45,8 +51,8 @@ class ChatPanel : public Panel {
                .region = Region::kLeft,
                .order = 0,
                .description =
-                   "Conversations with the model; point at a word to see what else it could "
-                   "have been"}) {}
+                   "Chat with the model, and point at a token to see its probability and its "
+                   "alternatives."}) {}
 
   void update(const PanelContext& context) override;
   void draw(const PanelContext& context) override;
@@ -74,10 +80,10 @@ class ChatPanel : public Panel {
   std::unique_ptr<ChatController> chats_;
   ActiveModel active_;
   ChatTranscript transcript_;
-  std::string shown_;   // a chat's id
-  std::string select_;  // whose tab comes to the front
+  std::string shown_;   // id of the visible chat
+  std::string select_;  // id of the chat whose tab is to be selected
   std::string renamed_, new_title_;
-  std::string remove_, close_;  // at the end of the frame
+  std::string remove_, close_;  // ids, processed at the end of the frame
   bool undo_ = false;
   bool focus_input_ = false;
   bool show_tokens_ = false;
@@ -104,7 +110,7 @@ void ChatPanel::update(const PanelContext& context) {
     else if (open_one != chats.rend())
       show(**open_one);
   }
-  // The tab that was shown is gone, or there never was one.
+  // The visible tab was closed, or there is none yet.
   if (const Chat* const chat = shown(); chat == nullptr || !chat->open) {
     if (open_one != chats.rend())
       show(**open_one);
@@ -165,10 +171,10 @@ void ChatPanel::apply(const TranscriptAction& action, Chat& chat) {
 }
 
 void ChatPanel::draw(const PanelContext& context) {
-  // Another panel may have let go of the model in this frame.
+  // Another panel may have closed the model in this frame.
   active_ = find_active_model(context);
   if (!chats_ || !chats_->history().load()) {
-    faint_text("Reading the conversations...");
+    faint_text("Loading conversations...");
     return;
   }
   draw_tabs(context);
@@ -185,10 +191,10 @@ void ChatPanel::draw_tabs(const PanelContext& context) {
   if (ImGui::TabItemButton("...", ImGuiTabItemFlags_Leading | ImGuiTabItemFlags_NoTooltip))
     ImGui::OpenPopup("##history");
   name_last_item("History");
-  ImGui::SetItemTooltip("All conversations");
+  ImGui::SetItemTooltip("All conversations.");
   draw_history_menu();
   const std::string select = std::exchange(select_, {});
-  // Drawing a chat may add another.
+  // An index, because drawing a chat may add another one.
   for (size_t i = 0; i < chats_->history().chats().size(); ++i) {
     Chat& chat = *chats_->history().chats()[i];
     if (!chat.open) continue;
@@ -200,7 +206,7 @@ void ChatPanel::draw_tabs(const PanelContext& context) {
     name_last_item(chat.display_title());
     draw_tab_menu(chat);
     if (in_front) {
-      // A tab that is about to come to the front is drawn from the next frame on.
+      // A tab that is about to be selected is drawn from the next frame on.
       if (select.empty() && select_.empty() && chat.id != shown_) show(chat);
       draw_chat(context, chat);
       ImGui::EndTabItem();
@@ -210,7 +216,7 @@ void ChatPanel::draw_tabs(const PanelContext& context) {
   if (ImGui::TabItemButton("+", ImGuiTabItemFlags_Trailing | ImGuiTabItemFlags_NoTooltip))
     begin_chat();
   name_last_item("New chat");
-  ImGui::SetItemTooltip("New chat");
+  ImGui::SetItemTooltip("Start a new chat.");
   ImGui::EndTabBar();
 }
 
@@ -261,17 +267,17 @@ void ChatPanel::draw_history_menu() {
       show(chat);
       ImGui::CloseCurrentPopup();
     }
-    ImGui::SetItemTooltip("%zu messages, begun %s", 2 * chat.exchanges.size(),
-                          chat.id.substr(0, 15).c_str());
+    ImGui::SetItemTooltip("%zu messages, started %s", 2 * chat.exchanges.size(),
+                          start_time(chat.id).c_str());
     ImGui::SameLine();
     if (ImGui::SmallButton("Delete")) remove_ = chat.id;
     ImGui::PopID();
   }
   const auto& unreadable = chats_->history().unreadable();
   if (!unreadable.empty())
-    faint_text(fmt::format("{} file{} could not be read and {} left alone.", unreadable.size(),
+    faint_text(fmt::format("{} file{} could not be read and {} left untouched.", unreadable.size(),
                            unreadable.size() == 1 ? "" : "s",
-                           unreadable.size() == 1 ? "is" : "are"));
+                           unreadable.size() == 1 ? "was" : "were"));
   ImGui::EndPopup();
 }
 
@@ -292,7 +298,7 @@ void ChatPanel::draw_chat(const PanelContext& context, Chat& chat) {
   const Theme& theme = context.theme;
   ImGui::PushID(chat.id.c_str());
   draw_undo();
-  if (ImGui::GetContentRegionAvail().y > theme.px(kLeastHeightForControls)) {
+  if (ImGui::GetContentRegionAvail().y > theme.px(kMinHeightForControls)) {
     if (draw_system_prompt(chat, theme)) chats_->mark_unsaved(chat);
     if (draw_sampling(chat.sampling, active_.model ? active_.model->context : 0, theme))
       chats_->mark_unsaved(chat);
@@ -356,9 +362,9 @@ void ChatPanel::draw_empty(const PanelContext& context, Chat& chat) {
                          fmt::format("{:.0f} %", active_.progress * 100).c_str());
     return;
   }
-  centered(fmt::format("Talk to {}", active_.name));
+  centered(fmt::format("Chat with {}", active_.name));
   ImGui::PushStyleColor(ImGuiCol_Text, style_color(ImGuiCol_TextDisabled));
-  centered("Point at a word to see its alternatives.");
+  centered("Point at a token of an answer to see its alternatives.");
   ImGui::PopStyleColor();
   ImGui::Dummy({0, theme.px(6)});
   for (const char* const example : chat_examples(active_.name)) {
@@ -372,7 +378,7 @@ void ChatPanel::draw_gauge(const PanelContext& context, const Chat& chat) {
   const Theme& theme = context.theme;
   const float room = ImGui::GetContentRegionAvail().x;
   const float box = ImGui::CalcTextSize("Show tokens").x + ImGui::GetFrameHeight() + theme.px(14);
-  const bool narrow = room < theme.px(kNarrow);
+  const bool narrow = room < theme.px(kMinWidthForCheckbox);
   ImGui::AlignTextToFramePadding();
   const float y = ImGui::GetCursorPosY();
   ImGui::SetCursorPosY(y + ImGui::GetStyle().FramePadding.y);
@@ -382,7 +388,8 @@ void ChatPanel::draw_gauge(const PanelContext& context, const Chat& chat) {
   ImGui::SameLine();
   ImGui::SetCursorPosY(y);
   ImGui::Checkbox("Show tokens", &show_tokens_);
-  ImGui::SetItemTooltip("Each token in a box: the less likely it was, the stronger its shade");
+  ImGui::SetItemTooltip(
+      "Draw a box around each token. The less likely the token, the stronger the colour.");
 }
 
 void ChatPanel::draw_input(const PanelContext& context, Chat& chat) {
@@ -397,7 +404,7 @@ void ChatPanel::draw_input(const PanelContext& context, Chat& chat) {
     chats_->stop(chat, *active_.model);
   if (std::exchange(focus_input_, false)) ImGui::SetKeyboardFocusHere();
   const std::string hint =
-      active_.model ? fmt::format("Message {}", active_.name) : "Nobody to talk to";
+      active_.model ? fmt::format("Message {}", active_.name) : "No model to chat with";
   const MessageBox box = message_box("##message", chat.draft, {width, height}, hint.c_str());
   if (box.edited) chats_->mark_unsaved(chat);
   ImGui::SameLine();
@@ -409,12 +416,12 @@ void ChatPanel::draw_input(const PanelContext& context, Chat& chat) {
       focus_input_ = true;
     }
     ImGui::EndDisabled();
-    ImGui::SetItemTooltip("Ends the answer here (Escape)");
+    ImGui::SetItemTooltip("Stop generating (Escape).");
   } else {
     ImGui::BeginDisabled(!active_.model || !has_text(chat.draft));
     send |= ImGui::Button("Send", {button, height});
     ImGui::EndDisabled();
-    ImGui::SetItemTooltip("Enter sends, Shift and Enter begins a new line");
+    ImGui::SetItemTooltip("Enter sends; Shift+Enter starts a new line.");
   }
   if (!send || answering || !active_.model || !has_text(chat.draft)) return;
   ask(chat, std::exchange(chat.draft, {}));
@@ -447,7 +454,7 @@ void ChatPanel::report(ValueSink& values) const {
   values.set("last_finish", std::string(finish_reason_name(reply.finish)));
   values.set("last_error", reply.error);
   values.set("tokens", static_cast<double>(reply.tokens.size()));
-  values.set("given_tokens", reply.kept_tokens);
+  values.set("kept_tokens", reply.kept_tokens);
   values.set("tokens_per_s", reply.tokens_per_s);
   values.set("ttft_ms", reply.first_token_seconds * 1e3);
   values.set("prompt_tokens", reply.prompt_tokens);

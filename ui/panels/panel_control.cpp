@@ -1,5 +1,5 @@
-// Control: stop the engine, go step by step or slowly; every switch of the policy and every limit
-// while it runs; and requests that are made up, at a rate, in bursts or from a trace.
+// Control: pause, single steps and slow motion; all policy switches and limits, which can be
+// changed while the engine runs; and synthetic requests at a rate, in bursts or from a trace.
 #include <algorithm>
 #include <string>
 
@@ -18,11 +18,11 @@
 namespace hearth {
 namespace {
 
-constexpr float kLabelRoom = 118;  // right of a slider, at scale 1
+constexpr float kLabelWidth = 118;  // right of a slider, at scale 1
 constexpr uint32_t kMaxLength = 1u << 17;
 constexpr int kMaxBurst = 512;
 
-// Pressed in, if it is the one that holds now.
+// A button that is highlighted if it is the current choice.
 bool choice_button(const char* label, bool chosen) {
   if (chosen) {
     ImGui::PushStyleColor(ImGuiCol_Button, ImGui::GetStyleColorVec4(ImGuiCol_ButtonActive));
@@ -33,16 +33,16 @@ bool choice_button(const char* label, bool chosen) {
   return pressed;
 }
 
-// The next button, on this line if there is room.
+// A button, on the same line if it fits.
 bool next_button(const char* label) {
   same_line_if_fits(button_width(label));
   return ImGui::Button(label);
 }
 
-bool length_range(const char* label, uint32_t& low, uint32_t& high, uint32_t most,
+bool length_range(const char* label, uint32_t& low, uint32_t& high, uint32_t max,
                   const char* tooltip) {
   int from = static_cast<int>(low), to = static_cast<int>(high);
-  const bool changed = ImGui::DragIntRange2(label, &from, &to, 1, 1, static_cast<int>(most), "%d",
+  const bool changed = ImGui::DragIntRange2(label, &from, &to, 1, 1, static_cast<int>(max), "%d",
                                             "to %d", ImGuiSliderFlags_AlwaysClamp);
   ImGui::SetItemTooltip("%s", tooltip);
   low = static_cast<uint32_t>(std::max(from, 1));
@@ -58,7 +58,7 @@ class ControlPanel : public Panel {
                .region = Region::kSideTop,
                .order = 0,
                .description =
-                   "Policy, limits, pause and slow motion, and requests that are made up"}) {}
+                   "Pause and slow motion, scheduling policy, limits, and synthetic requests."}) {}
 
   void update(const PanelContext& context) override {
     read_settings(context.settings);
@@ -79,11 +79,11 @@ class ControlPanel : public Panel {
     Engine* const engine = context.host.engine();
     if (engine == nullptr)
       faint_text(context.view.connected
-                     ? "A remote engine can be watched; it is controlled where it runs."
-                     : "There is no engine yet.");
+                     ? "This engine runs on a server. It can be watched here, but not controlled."
+                     : "No engine is running yet.");
     ImGui::BeginDisabled(engine == nullptr);
-    ImGui::PushItemWidth(-context.theme.px(kControlLabelRoom));
-    // What is used most first; what is set now and then can be folded away.
+    ImGui::PushItemWidth(-context.theme.px(kLabelWidth));
+    // The most used controls come first; the rest can be collapsed.
     draw_run(context, engine);
     draw_load(context.theme);
     draw_policy(engine);
@@ -116,7 +116,7 @@ class ControlPanel : public Panel {
   }
 
  private:
-  // The demo is there to be watched, so it begins with something to watch: more than fits.
+  // The demo starts with more load than the engine can serve, so that there is something to watch.
   void start_demo_load(const EngineView& view) {
     demo_generation_ = view.generation;
     load_.settings = {.rate = 9,
@@ -131,23 +131,26 @@ class ControlPanel : public Panel {
   void draw_run(const PanelContext& context, Engine* engine) {
     ImGui::SeparatorText("Run");
     if (ImGui::Button(paused_ ? "Resume" : "Pause")) context.host.pause(!paused_);
-    ImGui::SetItemTooltip("%s", paused_ ? "Go on" : "Nothing is computed; requests still come in");
+    ImGui::SetItemTooltip(
+        "%s", paused_ ? "Continue running steps (Ctrl+Space)."
+                      : "Run no further steps. Requests are still accepted (Ctrl+Space).");
     same_line_if_fits(button_width("Step once"));
     ImGui::BeginDisabled(!paused_);
     if (ImGui::Button("Step once") && engine != nullptr) engine->step_once();
-    ImGui::SetItemTooltip("One step of the engine, while it is paused");
+    ImGui::SetItemTooltip("Run a single step (Ctrl+Right). Available while the engine is paused.");
     ImGui::EndDisabled();
     same_line_if_fits(checkbox_width("Slow motion"));
     bool slow = pace_ > 0;
     if (ImGui::Checkbox("Slow motion", &slow)) context.host.set_pace(slow ? last_pace_ : 0);
-    ImGui::SetItemTooltip("So few steps a second that each can be seen");
+    ImGui::SetItemTooltip("Limit the number of steps per second, so that each one can be seen.");
     if (!slow) return;
     last_pace_ = pace_;
     auto slider = static_cast<float>(slider_from_pace(pace_));
-    const std::string text = fmt::format("{:.1f} a second", pace_);
-    if (ImGui::SliderFloat("Steps", &slider, 0, 1, text.c_str(), ImGuiSliderFlags_NoInput))
+    const std::string text = fmt::format("{:.1f} steps/s", pace_);
+    if (ImGui::SliderFloat("Speed##slow motion", &slider, 0, 1, text.c_str(),
+                           ImGuiSliderFlags_NoInput))
       context.host.set_pace(pace_from_slider(double{slider}));
-    ImGui::SetItemTooltip("Steps a second at most");
+    ImGui::SetItemTooltip("The maximum number of steps per second.");
   }
 
   static void set_policy(Engine* engine, const Policy& policy) {
@@ -194,7 +197,7 @@ class ControlPanel : public Panel {
     for (size_t i = 0; i < rows.size(); ++i) {
       const LimitRow& row = rows[i];
       uint32_t value = row.value;
-      // A pool that has to stay larger is shown as large as it is.
+      // The engine may keep the pool larger than requested; the slider shows the actual size.
       if (ImGui::SliderScalar(std::string(row.name).c_str(), ImGuiDataType_U32, &value, &row.min,
                               &row.max, "%u", ImGuiSliderFlags_AlwaysClamp) &&
           engine != nullptr) {
@@ -203,7 +206,8 @@ class ControlPanel : public Panel {
         engine->set_limits(wanted.max_sequences, wanted.max_step_tokens,
                            kind == LimitKind::kPoolBlocks ? wanted.pool_blocks : 0);
       }
-      ImGui::SetItemTooltip("%s (at most %u)", std::string(row.description).c_str(), row.max);
+      ImGui::SetItemTooltip("%s.\nThe maximum is %u.", std::string(row.description).c_str(),
+                            row.max);
     }
   }
 
@@ -215,11 +219,12 @@ class ControlPanel : public Panel {
       else
         load_.start();
     }
-    ImGui::SetItemTooltip("%.1f requests a second, until it is stopped", load_.settings.rate);
+    ImGui::SetItemTooltip("Submit %.1f requests per second until stopped. See Load settings.",
+                          load_.settings.rate);
     if (next_button("Burst")) load_.burst(static_cast<uint32_t>(burst_));
-    ImGui::SetItemTooltip("%d requests at once", burst_);
+    ImGui::SetItemTooltip("Submit %d requests at once.", burst_);
     if (next_button("Cancel all")) load_.cancel_all();
-    ImGui::SetItemTooltip("Ends all requests that were made up here");
+    ImGui::SetItemTooltip("Cancel all synthetic requests and stop the load.");
     draw_counts(theme);
   }
 
@@ -227,36 +232,41 @@ class ControlPanel : public Panel {
     LoadSettings& settings = load_.settings;
     bool changed = false;
     auto rate = static_cast<float>(settings.rate);
-    if (ImGui::SliderFloat("Rate", &rate, 0, 50, "%.1f a second",
+    if (ImGui::SliderFloat("Rate", &rate, 0, 50, "%.1f requests/s",
                            ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_AlwaysClamp)) {
       settings.rate = double{rate};
       changed = true;
     }
-    ImGui::SetItemTooltip("Requests a second on average, independently of each other");
-    const uint32_t most = std::clamp(limits_.context, 2u, kMaxLength);
-    changed |= length_range("Prompt", settings.prompt_min, settings.prompt_max, most,
-                            "Tokens of a prompt, evenly from this range; cut to the context");
-    changed |= length_range("Answer", settings.generate_min, settings.generate_max, most,
-                            "Tokens to generate, evenly from this range");
+    ImGui::SetItemTooltip(
+        "The average arrival rate. Arrivals are independent of each other (Poisson).");
+    const uint32_t max = std::clamp(limits_.context, 2u, kMaxLength);
+    changed |= length_range(
+        "Prompt", settings.prompt_min, settings.prompt_max, max,
+        "Prompt length in tokens, drawn evenly from this range and clipped to the context.");
+    changed |= length_range("Answer", settings.generate_min, settings.generate_max, max,
+                            "Number of tokens to generate, drawn evenly from this range.");
     const uint32_t none = 0;
     changed |= ImGui::SliderScalar("Shared prefix", ImGuiDataType_U32, &settings.shared_prefix,
-                                   &none, &most, settings.shared_prefix == 0 ? "none" : "%u tokens",
+                                   &none, &max, settings.shared_prefix == 0 ? "none" : "%u tokens",
                                    ImGuiSliderFlags_AlwaysClamp);
-    ImGui::SetItemTooltip("Tokens before every prompt, the same in all of them");
+    ImGui::SetItemTooltip("Tokens at the start of every prompt, the same in all of them.");
     if (ImGui::InputInt("Burst size", &burst_, 1, 8)) {
       burst_ = std::clamp(burst_, 1, kMaxBurst);
       changed = true;
     }
-    ImGui::SetItemTooltip("Requests that a burst brings at once");
+    ImGui::SetItemTooltip("The number of requests in a burst.");
     if (changed) write_settings(store);
   }
 
   void draw_counts(const Theme& theme) const {
     const LoadCounts& counts = load_.counts();
     const Tile tiles[] = {
-        {"under way", std::to_string(counts.running), "Submitted here and not ended"},
-        {"ended", std::to_string(counts.ended), "With all their tokens"},
-        {"refused", std::to_string(counts.refused), "The queue was full, or they could not run"},
+        {"in flight", std::to_string(counts.running),
+         "Synthetic requests that are running or in the queue."},
+        {"ended", std::to_string(counts.ended),
+         "Synthetic requests that generated all their tokens."},
+        {"refused", std::to_string(counts.refused),
+         "Synthetic requests refused because the queue was full or they could never run."},
     };
     draw_tiles(theme, tiles);
     if (!load_.refusal().empty()) warning_text(theme, load_.refusal());
@@ -265,12 +275,12 @@ class ControlPanel : public Panel {
   void draw_trace(const PanelContext& context) {
     if (line_box("Trace file", trace_)) load_.play_trace(trace_, double{trace_speed_});
     ImGui::SetItemTooltip(
-        "An Azure CSV or Mooncake JSONL file, or\n"
+        "An Azure CSV or Mooncake JSONL file, or a synthetic trace such as\n"
         "synthetic:rate=4,n=100,prompt=16..120,gen=8..96,prefix=0,seed=1");
-    ImGui::InputFloat("Speed", &trace_speed_, 0, 0, "%.1f times");
+    ImGui::InputFloat("Speed", &trace_speed_, 0, 0, "%.1f x");
     if (ImGui::IsItemDeactivatedAfterEdit())
       trace_speed_ = std::clamp(trace_speed_, 0.01f, 1000.0f);
-    ImGui::SetItemTooltip("Arrivals come this many times as fast as they did");
+    ImGui::SetItemTooltip("Play arrivals this many times as fast as recorded.");
     if (load_.playing_trace() || load_.reading_trace()) {
       if (ImGui::Button("Stop trace")) load_.stop_trace();
     } else if (ImGui::Button("Play trace")) {
@@ -279,7 +289,7 @@ class ControlPanel : public Panel {
     }
     if (load_.reading_trace()) {
       ImGui::SameLine();
-      ImGui::TextDisabled("reading");
+      ImGui::TextDisabled("reading...");
     } else if (load_.trace_requests() > 0) {
       ImGui::SameLine();
       ImGui::Text("%zu of %zu requests", load_.trace_submitted(), load_.trace_requests());
@@ -291,8 +301,8 @@ class ControlPanel : public Panel {
     if (std::exchange(settings_read_, true)) return;
     LoadSettings& load = load_.settings;
     load.rate = std::clamp(settings.get("control.rate", load.rate), 0.0, 1000.0);
-    const auto length = [&](const char* key, uint32_t& value, uint32_t least) {
-      value = std::clamp(settings.get(key, value), least, kMaxLength);
+    const auto length = [&](const char* key, uint32_t& value, uint32_t min) {
+      value = std::clamp(settings.get(key, value), min, kMaxLength);
     };
     length("control.prompt_min", load.prompt_min, 1);
     length("control.prompt_max", load.prompt_max, load.prompt_min);
@@ -314,7 +324,7 @@ class ControlPanel : public Panel {
   }
 
   LoadGenerator load_;
-  uint64_t demo_generation_ = 0;  // the generation whose demo has begun
+  uint64_t demo_generation_ = 0;  // the engine for which the demo's load was started
   Policy policy_;
   SchedulerLimits limits_;
   bool paused_ = false, settings_read_ = false;

@@ -1,4 +1,4 @@
-// KV blocks: the pool, block by block, and as it would look under reservation.
+// KV blocks: the pool, block by block, and how it would look under reservation.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -19,11 +19,14 @@
 namespace hearth {
 namespace {
 
-constexpr PanelInfo kKvBlocksInfo{.name = "KV blocks",
-                          .key = "kv",
-                          .region = Region::kMiddle,
-                          .order = 0,
-                          .description = "every block of the KV cache, and who has it"};
+constexpr PanelInfo kInfo{
+    .name = "KV blocks",
+    .key = "kv",
+    .region = Region::kMiddle,
+    .order = 0,
+    .description = "Every KV block of the pool and the sequence that owns it."};
+
+constexpr const char* kCompare = "Compare with reservation";
 
 class KvBlocksPanel : public Panel {
  public:
@@ -40,44 +43,43 @@ class KvBlocksPanel : public Panel {
     const Theme& theme = context.theme;
     draw_numbers(context);
     if (data_.has_snapshot()) {
-      same_line_if_fits(checkbox_width("Under reservation"), theme.px(18));
-      if (ImGui::Checkbox("Under reservation", &reservation_))
+      same_line_if_fits(checkbox_width(kCompare), theme.px(18));
+      if (ImGui::Checkbox(kCompare, &reservation_))
         context.settings.set("kv.reservation", reservation_);
       ImGui::SetItemTooltip(
-          "The same requests if each had the blocks of its longest possible answer\n"
-          "set aside from the start, as engines without paging do");
+          "Also show how the same requests would fill the pool if each reserved blocks for its\n"
+          "longest possible answer at admission, as engines without paging do.");
     }
     draw_pool_legend(theme);
     if (data_.stats().blocks == 0) {
-      ImGui::TextDisabled("There is no pool yet.");
+      ImGui::TextDisabled("No engine is running yet.");
       return;
     }
     ImVec2 room = ImGui::GetContentRegionAvail();
     room.y = std::max(room.y, theme.px(64));
     if (!data_.has_snapshot()) {
-      ImGui::TextDisabled(
-          "This engine tells counts only: cells are in order of use, not of place.");
+      ImGui::TextDisabled("This server reports only counts, so blocks are grouped by state.");
       draw_counts(theme);
     } else if (!reservation_) {
       draw_pool(context, {0, room.y});
     } else if (room.x > 2.2f * room.y) {
       const float half = (room.x - theme.px(16)) / 2;
       ImGui::BeginGroup();
-      draw_title(theme, "as it is", data_.stats());
+      draw_title(theme, "paged (now)", data_.stats());
       draw_pool(context, {half, room.y - ImGui::GetTextLineHeightWithSpacing()});
       ImGui::EndGroup();
       ImGui::SameLine(0, theme.px(16));
       ImGui::BeginGroup();
-      draw_title(theme, "under reservation", data_.reserved_stats());
+      draw_title(theme, "with reservation", data_.reserved_stats());
       draw_reservation(context, {half, room.y - ImGui::GetTextLineHeightWithSpacing()});
       ImGui::EndGroup();
     } else {
-      draw_title(theme, "as it is", data_.stats());
+      draw_title(theme, "paged (now)", data_.stats());
       draw_pool(context, {0, std::max((ImGui::GetContentRegionAvail().y -
                                        2 * ImGui::GetTextLineHeightWithSpacing()) /
                                           2,
                                       theme.px(40))});
-      draw_title(theme, "under reservation", data_.reserved_stats());
+      draw_title(theme, "with reservation", data_.reserved_stats());
       draw_reservation(context, {0, std::max(ImGui::GetContentRegionAvail().y, theme.px(40))});
     }
   }
@@ -91,15 +93,15 @@ class KvBlocksPanel : public Panel {
     values.set("shared", stats.shared);
     values.set("withheld", stats.withheld);
     values.set("tokens", static_cast<double>(stats.tokens));
-    values.set("wasted", static_cast<double>(stats.wasted_slots));
+    values.set("wasted_slots", static_cast<double>(stats.wasted_slots));
     values.set("wasted_share", stats.wasted_share());
-    values.set("saved", static_cast<double>(stats.saved_blocks));
+    values.set("saved_blocks", static_cast<double>(stats.saved_blocks));
     values.set("copies", static_cast<double>(data_.copies()));
-    values.set("details", data_.has_snapshot() ? "yes" : "no");
+    values.set("snapshot", data_.has_snapshot() ? "yes" : "no");
     values.set("reservation", reservation_ ? "yes" : "no");
     values.set("reserved_blocks", data_.reserved_stats().owned);
     values.set("reserved_wasted_share", data_.reserved_stats().wasted_share());
-    values.set("left_out", data_.would_wait());
+    values.set("would_wait", data_.would_wait());
   }
 
  private:
@@ -107,28 +109,28 @@ class KvBlocksPanel : public Panel {
     const PoolStats& stats = data_.stats();
     std::vector<Tile> tiles = {
         {"used", fmt::format("{} of {}", stats.owned, stats.blocks),
-         fmt::format("blocks that sequences hold: {}, of {} tokens each",
+         fmt::format("Blocks owned by sequences: {} of the pool. A block holds {} tokens.",
                      format_value(stats.used_share(), Unit::kShare), kTokensPerBlock)},
         {"cached", std::to_string(stats.cached),
-         "blocks of ended requests, kept for prompts that begin the same"},
+         "Blocks of ended requests, kept in the prefix cache for prompts with the same prefix."},
         {"free", std::to_string(stats.free),
-         data_.has_snapshot() ? fmt::format("in {} stretches, the longest {} blocks: it does not "
-                                            "matter where they are",
+         data_.has_snapshot() ? fmt::format("Free blocks, in {} runs; the longest has {} blocks. "
+                                            "Paging needs no contiguous space.",
                                             stats.free_runs, stats.longest_free_run)
                               : std::string()},
         {"shared", std::to_string(stats.shared),
-         fmt::format("blocks in use by more than one sequence; {} more would be needed without",
+         fmt::format("Blocks used by more than one sequence. Sharing saves {} blocks.",
                      stats.saved_blocks)},
-        {"wasted places",
+        {"wasted slots",
          fmt::format("{} ({})", stats.wasted_slots,
                      format_value(stats.wasted_share(), Unit::kShare)),
-         "token places in used blocks that no token is in: internal fragmentation"},
+         "Token slots of used blocks that hold no token: internal fragmentation."},
         {"copied", fmt::format("{}", data_.copies()),
-         "blocks copied because a sequence wrote into one it shared"},
+         "Blocks copied because a sequence wrote to a block it shared (copy-on-write)."},
     };
     if (stats.withheld > 0)
-      tiles.push_back(
-          {"withheld", std::to_string(stats.withheld), "blocks beyond the pool size that was set"});
+      tiles.push_back({"withheld", std::to_string(stats.withheld),
+                       "Blocks outside the pool because its size limit was lowered."});
     draw_tiles(context.theme, tiles);
   }
 
@@ -137,37 +139,38 @@ class KvBlocksPanel : public Panel {
     std::vector<LegendEntry> entries = {
         {"free", theme.phase_color(PhaseColor::kFree)},
         {"cached", theme.phase_color(PhaseColor::kCached)},
-        {"owned, colour of its sequence", theme.sequence_color(1)},
-        {"shared, by so many", theme.phase_color(PhaseColor::kSharedPrefix), Mark::kFrame, '2'},
-        {"copied just now", theme.warning_color(), Mark::kFrame, 0},
+        {"owned, in its sequence's colour", theme.sequence_color(1)},
+        {"shared by N sequences", theme.phase_color(PhaseColor::kSharedPrefix), Mark::kFrame, '2'},
+        {"recently copied", theme.warning_color(), Mark::kFrame, 0},
     };
     if (!data_.has_snapshot()) {
       entries[2].text = "owned";
       entries.resize(3);
     }
     if (reservation_ && data_.has_snapshot())
-      entries.push_back({"set aside, no token yet", theme.text_color(), Mark::kHatched, 0});
+      entries.push_back({"reserved, no token yet", theme.text_color(), Mark::kHatched, 0});
     if (data_.stats().withheld > 0)
       entries.push_back({"withheld", faded(theme.text_color(), 0.3f), Mark::kFrame, 'x'});
     draw_legend(theme, entries);
   }
 
   void draw_title(const Theme& theme, const char* name, const PoolStats& stats) {
-    std::string text = fmt::format("{}: {} of {}, {} wasted", name, stats.owned, stats.blocks,
-                                   format_value(stats.wasted_share(), Unit::kShare));
+    std::string text = fmt::format("{}: {} of {} blocks, {} wasted", name, stats.owned,
+                                   stats.blocks, format_value(stats.wasted_share(), Unit::kShare));
     if (&stats == &data_.reserved_stats() && data_.would_wait() > 0)
-      text += fmt::format(", {} of {} running would wait", data_.would_wait(), data_.running());
+      text += fmt::format(", {} of {} running requests would wait", data_.would_wait(),
+                          data_.running());
     ImGui::PushStyleColor(ImGuiCol_Text, faded(theme.text_color(), 0.8f));
     ImGui::TextUnformatted(text.c_str());
     ImGui::PopStyleColor();
   }
 
-  // A child that scrolls where the cells are too many, and what of them is seen.
+  // A child window that scrolls if there are too many cells, and the range of visible ones.
   struct GridView {
     CellGrid grid;
     ImVec2 corner;
     size_t first = 0, end = 0;
-    size_t hovered = 0;  // grid.cells: none
+    size_t hovered = 0;  // grid.cells if none
     bool clicked = false;
     ImDrawList* draw = nullptr;
   };
@@ -213,7 +216,7 @@ class KvBlocksPanel : public Panel {
         color, text.c_str());
   }
 
-  // The marked request, if it has blocks: else nothing is dimmed for it.
+  // The marked request if it owns blocks; otherwise 0, so that nothing is dimmed.
   static RequestId marked_owner(const PanelContext& context) {
     const RequestId marked = context.selection.marked();
     for (const SequenceView& sequence : context.view.sequences)
@@ -247,15 +250,15 @@ class KvBlocksPanel : public Panel {
         painter.add(i, color);
       }
     }
-    // Tokens in blocks that are not full, from below.
+    // Partly filled blocks are drawn as bars from the bottom.
     for (size_t i = view.first; i < view.end; ++i) {
       const BlockView& cell = cells[i];
       if (cell.state != BlockState::kOwned || cell.filled == 0 || cell.filled >= kTokensPerBlock)
         continue;
       const ImVec2 at = corner_of(view, i);
-      const float tall =
+      const float bar_height =
           view.grid.pitch * static_cast<float>(cell.filled) / static_cast<float>(kTokensPerBlock);
-      view.draw->AddRectFilled({at.x, at.y + view.grid.pitch - tall},
+      view.draw->AddRectFilled({at.x, at.y + view.grid.pitch - bar_height},
                                {at.x + view.grid.pitch, at.y + view.grid.pitch},
                                owner_color(cell.owner));
     }
@@ -266,7 +269,7 @@ class KvBlocksPanel : public Panel {
     end_grid(view);
   }
 
-  // What is told by frames and figures, where there is room for them.
+  // Frames and figures, if the cells are large enough.
   void draw_frames(const PanelContext& context, const GridView& view, RequestId marked) {
     const Theme& theme = context.theme;
     const std::vector<BlockView>& cells = context.view.blocks;
@@ -300,37 +303,38 @@ class KvBlocksPanel : public Panel {
     ImGui::Text("Block %zu", view.hovered);
     switch (cell.state) {
       case BlockState::kFree:
-        ImGui::TextDisabled("free");
+        ImGui::TextDisabled("Free.");
         break;
       case BlockState::kWithheld:
-        ImGui::TextDisabled("withheld: beyond the pool size that was set");
+        ImGui::TextDisabled("Withheld: outside the pool because its size limit was lowered.");
         break;
       case BlockState::kCached:
-        ImGui::Text("cached, last of #%llu", static_cast<unsigned long long>(cell.owner));
+        ImGui::Text("Cached; last owned by request #%llu.",
+                    static_cast<unsigned long long>(cell.owner));
         break;
       case BlockState::kOwned:
         if (cell.references > 1)
-          ImGui::Text("of #%llu, shared by %u", static_cast<unsigned long long>(cell.owner),
-                      cell.references);
+          ImGui::Text("Owned by request #%llu, shared by %u sequences.",
+                      static_cast<unsigned long long>(cell.owner), cell.references);
         else
-          ImGui::Text("of #%llu", static_cast<unsigned long long>(cell.owner));
+          ImGui::Text("Owned by request #%llu.", static_cast<unsigned long long>(cell.owner));
         break;
     }
     if (cell.state == BlockState::kOwned || cell.state == BlockState::kCached) {
-      ImGui::Text("%u of %u tokens", cell.filled, kTokensPerBlock);
+      ImGui::Text("%u of %u token slots filled", cell.filled, kTokensPerBlock);
       if (cell.hash != 0)
         ImGui::Text("hash %016llx", static_cast<unsigned long long>(cell.hash));
       else
-        ImGui::TextDisabled("no hash: not full, or not to be found");
+        ImGui::TextDisabled("no hash: not full, or not in the prefix cache");
       ImGui::Text("last read %llu steps ago, in step %llu",
                   static_cast<unsigned long long>(data_.steps_since_read(cell)),
                   static_cast<unsigned long long>(cell.last_use));
       if (data_.recently_copied(static_cast<uint32_t>(view.hovered)))
-        ImGui::TextUnformatted("a copy: its sequence wrote into a block it shared");
+        ImGui::TextUnformatted("Copied because its sequence wrote to a block it shared.");
     }
     for (const SequenceView& sequence : context.view.sequences) {
       if (cell.state != BlockState::kOwned || sequence.id != cell.owner) continue;
-      ImGui::TextDisabled("#%llu has %u of at most %u tokens in %u blocks",
+      ImGui::TextDisabled("Request #%llu: %u of at most %u tokens, in %u blocks",
                           static_cast<unsigned long long>(sequence.id), sequence.computed,
                           sequence.max_tokens, sequence.blocks);
       break;
@@ -366,8 +370,8 @@ class KvBlocksPanel : public Panel {
       if (view.clicked)
         context.selection.pinned = context.selection.pinned == in->request ? 0 : in->request;
       if (ImGui::BeginTooltip()) {
-        ImGui::Text("Set aside for #%llu", static_cast<unsigned long long>(in->request));
-        ImGui::Text("%u blocks, %u of them with a token (%u tokens)", in->blocks, in->filled,
+        ImGui::Text("Reserved for request #%llu", static_cast<unsigned long long>(in->request));
+        ImGui::Text("%u blocks, of which %u hold its %u tokens", in->blocks, in->filled,
                     in->tokens);
         ImGui::EndTooltip();
       }
@@ -375,7 +379,7 @@ class KvBlocksPanel : public Panel {
     end_grid(view);
   }
 
-  // Stripes over blocks that are set aside for tokens that may never come.
+  // Stripes over blocks reserved for tokens that may never come.
   void hatch_reserved(const Theme& theme, const GridView& view) {
     const size_t columns = view.grid.columns;
     for (const BlockMap::Reservation& in : data_.reservations()) {

@@ -17,8 +17,8 @@ namespace {
 
 PhaseColor phase_of(CellState state) {
   switch (state) {
-    case CellState::kPrompt:
-      return PhaseColor::kPrompt;
+    case CellState::kPrefill:
+      return PhaseColor::kPrefill;
     case CellState::kDecode:
       return PhaseColor::kDecode;
     case CellState::kPreempted:
@@ -44,8 +44,7 @@ void draw_letters(const Theme& theme, ImDrawList& draw, const TimelineCell& cell
         ink, text);
 }
 
-// Columns in which a request did the same, from a to b. Where they are wide enough, each has its
-// letter.
+// Draws a run of equal cells from a to b. If the columns are wide enough, each gets its letter.
 void draw_run(const Theme& theme, ImDrawList& draw, const TimelineCell& cell, ImVec2 a, ImVec2 b,
               float first_x, float pitch, uint64_t count) {
   const float height = b.y - a.y, middle = (a.y + b.y) / 2;
@@ -55,8 +54,8 @@ void draw_run(const Theme& theme, ImDrawList& draw, const TimelineCell& cell, Im
     return;
   }
   const ImU32 color = theme.phase_color(phase_of(cell.state));
-  const bool runs = cell.state == CellState::kPrompt || cell.state == CellState::kDecode;
-  // Those that do not run are lower: another cue than colour.
+  const bool runs = cell.state == CellState::kPrefill || cell.state == CellState::kDecode;
+  // Cells that are not running are lower: a second cue besides colour.
   const float inset = runs ? theme.px(1) : std::round(height * 0.25f);
   const ImVec2 low(a.x, a.y + inset), high(b.x, b.y - inset);
   draw.AddRectFilled(low, high, color);
@@ -76,26 +75,25 @@ void row_tooltip(const TimelineData& data, const TimelineRow& row, uint64_t colu
   if (!ImGui::BeginTooltip()) return;
   ImGui::Text("Request #%llu", static_cast<unsigned long long>(row.request()));
   if (row.max_tokens() > 0)
-    ImGui::TextDisabled("prompt of %u tokens, at most %u in all", row.prompt_tokens(),
+    ImGui::TextDisabled("prompt of %u tokens, at most %u tokens in total", row.prompt_tokens(),
                         row.max_tokens());
   if (column < data.end_column()) {
     const TimelineCell cell = row.cell(column);
     const TimelineColumn& step = data.column(column);
     ImGui::Separator();
     ImGui::Text("Step %llu: %s", static_cast<unsigned long long>(step.step),
-                cell.state == CellState::kNone ? "not there" : cell_state_name(cell.state));
+                cell.state == CellState::kNone ? "not present" : cell_state_name(cell.state));
     const uint32_t last = cell.first_position + cell.tokens - 1;
-    const char* samples = cell.samples ? ", samples the next" : "";
+    const char* samples = cell.samples ? ", samples the next token" : "";
     if (cell.tokens == 1)
       ImGui::Text("1 token at position %u%s", last, samples);
     else if (cell.tokens > 1)
       ImGui::Text("%u tokens at positions %u to %u%s", cell.tokens, cell.first_position, last,
                   samples);
-    if (cell.prefix_tokens > 0)
-      ImGui::Text("%u tokens found in the prefix cache", cell.prefix_tokens);
-    ImGui::TextDisabled("step took %s", format_value(step.seconds(), Unit::kSeconds).c_str());
+    if (cell.prefix_tokens > 0) ImGui::Text("prefix cache hit: %u tokens", cell.prefix_tokens);
+    ImGui::TextDisabled("The step took %s.", format_value(step.seconds(), Unit::kSeconds).c_str());
   } else {
-    ImGui::TextDisabled("%s", row.finished() ? "has ended" : cell_state_name(row.state()));
+    ImGui::TextDisabled("%s", row.finished() ? "ended" : cell_state_name(row.state()));
   }
   ImGui::EndTooltip();
 }
@@ -162,7 +160,7 @@ void TimelineRows::draw(const PanelContext& context, const TimelineData& data,
   ImGui::EndChild();
 }
 
-// While it follows, rows that have ended make way for those that are there.
+// While following, scrolls past ended rows to those that are still running or waiting.
 void TimelineRows::scroll_to_live_rows(const TimelineData& data, const TimelineWindow& window,
                                        float height, float room) {
   const float total = height * static_cast<float>(visible_.size());
@@ -205,7 +203,7 @@ void TimelineRows::draw_row(const RowArea& area, const TimelineRow& row, size_t 
     const uint64_t to = std::min(run_end, end_column);
     if (to <= from) continue;
     const float first_x = area.x_of(from), end_x = area.x_of(to);
-    // Cells that are narrower than a pixel show the first of them.
+    // If several cells share a pixel, the first one is shown.
     if (end_x - drawn_until < 0.5f) continue;
     draw_run(theme, draw, runs[i].cell, {std::max(first_x, drawn_until), at.y}, {end_x, end.y},
              first_x, static_cast<float>(area.window.pixels_per_column()), to - from);
@@ -214,7 +212,7 @@ void TimelineRows::draw_row(const RowArea& area, const TimelineRow& row, size_t 
   draw.PopClipRect();
 }
 
-// Lines between cells, over what was drawn in one go.
+// Draws the lines between cells over the runs.
 void TimelineRows::draw_column_lines(const RowArea& area, float top, float bottom) {
   if (area.window.pixels_per_column() < static_cast<double>(area.context.theme.px(4))) return;
   const ImU32 back = ImGui::GetColorU32(ImGuiCol_ChildBg);
@@ -242,7 +240,7 @@ void TimelineRows::handle_mouse(const RowArea& area) {
     }
   }
   if (ImGui::IsMouseReleased(ImGuiMouseButton_Left)) {
-    // A press that moved was a drag, not a click.
+    // A press that moved is a drag, not a click.
     const float moved = ImGui::GetMouseDragDelta(ImGuiMouseButton_Left, 0).x;
     if (pressed_ != 0 && std::abs(moved) < area.context.theme.px(4))
       selection.pinned = selection.pinned == pressed_ ? 0 : pressed_;

@@ -78,7 +78,7 @@ TEST_F(RequestTableTest, ARequestFromItsArrivalToItsEnd) {
   second.prefix_hits = {{.request = 7, .tokens = 16}};
   second.members = {prompt(7, 16, 14)};
   show({second});
-  EXPECT_EQ(row->state, RequestState::kPrompt);
+  EXPECT_EQ(row->state, RequestState::kPrefill);
   EXPECT_EQ(row->computed, 30u);
   EXPECT_EQ(row->cached_tokens, 16u);
   EXPECT_FLOAT_EQ(row->progress(), 0.6f);
@@ -120,7 +120,7 @@ TEST_F(RequestTableTest, PreemptionAndSwapAreShown) {
   third.admitted = {1, 2};
   third.members = {prompt(1, 0, 9), decode(2, 8)};
   show({third});
-  EXPECT_EQ(table.find(1)->state, RequestState::kPrompt);
+  EXPECT_EQ(table.find(1)->state, RequestState::kPrefill);
   EXPECT_EQ(table.find(2)->state, RequestState::kDecode);
   EXPECT_DOUBLE_EQ(table.find(1)->admitted, 1) << "the first admission counts";
 }
@@ -164,9 +164,9 @@ TEST_F(RequestTableTest, AnOldSnapshotDoesNotUndoANewerStep) {
   first.members = {prompt(1, 0, 20, true)};
   show({first});
   snapshot(7, {{.id = 1, .state = SequenceState::kWaiting, .prompt_tokens = 20, .known = 20}});
-  EXPECT_EQ(table.find(1)->state, RequestState::kPrompt);
+  EXPECT_EQ(table.find(1)->state, RequestState::kPrefill);
   snapshot(7, {});
-  EXPECT_EQ(table.find(1)->state, RequestState::kPrompt);
+  EXPECT_EQ(table.find(1)->state, RequestState::kPrefill);
   // A newer snapshot does: the request ended, and no step since has reported it.
   snapshot(8, {}, 12);
   EXPECT_EQ(table.find(1)->state, RequestState::kFinished);
