@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-// The thread writes the results before `done`; the window reads them after it.
+// The thread writes the results before it sets `done`; the window reads them afterwards.
 struct EngineHost::Job {
   enum class Kind { kLoad, kMeasure };
 
@@ -31,7 +31,7 @@ namespace {
 
 constexpr uint32_t kDemoVocabulary = 1000;
 
-// A small machine, so that a class soon sees it run out of blocks.
+// A small engine, so that a class soon sees it run out of KV blocks.
 EngineOptions demo_options() {
   EngineOptions options{.vocabulary = kDemoVocabulary};
   options.limits = {.max_sequences = 12,
@@ -102,9 +102,9 @@ void EngineHost::start_demo() {
   if (busy()) return;
   close_engine();
   demo_ = std::make_unique<Demo>();
-  show(demo_->engine, {.source = "demo: a real scheduler over a made-up device",
+  show(demo_->engine, {.source = "demo (the real scheduler on a simulated device)",
                        .model = "demo",
-                       .device = "made-up device",
+                       .device = "simulated device",
                        .memory = {},
                        .memory_budget_bytes = 0});
 }

@@ -59,13 +59,13 @@ ScriptPlayer::ScriptPlayer(std::vector<ScriptStep> steps, std::string name,
                            std::filesystem::path folder)
     : steps_(std::move(steps)), name_(std::move(name)), folder_(std::move(folder)) {}
 
-// The desktop's own mouse may be anywhere; a script's stays where it was put.
+// Overrides the real mouse, so that the script's pointer stays where it was put.
 void ScriptPlayer::begin_frame() {
   if (mouse_.x >= 0) ImGui::GetIO().AddMousePosEvent(mouse_.x, mouse_.y);
 }
 
 Status ScriptPlayer::advance(const std::map<std::string, Value>& values, double seconds) {
-  // The first frames settle sizes and focus.
+  // Sizes and focus need a few frames to settle.
   constexpr int kSettlingFrames = 8;
   if (finished() || frames_++ < kSettlingFrames) return {};
   const ScriptStep& step = steps_[next_step_];
@@ -101,13 +101,13 @@ Result<bool> ScriptPlayer::play(const ScriptStep& step,
       if (step.action == ScriptAction::kWait && !timed_out(step)) return false;
       const auto found = values.find(wanted.name);
       return failure(step, fmt::format("{} is {}, not {} {}", wanted.name,
-                                       found == values.end() ? "not there" : to_text(found->second),
+                                       found == values.end() ? "missing" : to_text(found->second),
                                        wanted.comparison, wanted.value));
     }
     case ScriptAction::kWaitItem:
       if (ItemLog::instance().find(step.text)) return true;
       if (!timed_out(step)) return false;
-      return failure(step, fmt::format("there is no \"{}\" to be seen", step.text));
+      return failure(step, fmt::format("no visible widget is labelled \"{}\"", step.text));
     case ScriptAction::kFrames:
       return step_frames_ >= static_cast<int>(std::lround(step.seconds));
     case ScriptAction::kSeconds:
@@ -116,7 +116,7 @@ Result<bool> ScriptPlayer::play(const ScriptStep& step,
       dropped_.push_back(path_of(step.text).string());
       return true;
     case ScriptAction::kScreenshot:
-      // A tooltip or a menu may have just opened: it is drawn in the frame after.
+      // A tooltip or menu that just opened is drawn one frame later.
       if (step_frames_ < 2) return false;
       screenshot_ = path_of(step.text);
       return true;
@@ -130,7 +130,7 @@ Result<bool> ScriptPlayer::play(const ScriptStep& step,
   return true;
 }
 
-// Goes there, stays for a frame, presses, lets go: ImGui wants to see each in a frame of its own.
+// Moves the mouse, waits a frame, presses and releases, since ImGui needs a frame for each.
 Result<bool> ScriptPlayer::press(const ScriptStep& step) {
   constexpr int kArrive = 0, kPress = 2, kRelease = 3, kDone = 4;
   ImGuiIO& io = ImGui::GetIO();
@@ -138,7 +138,7 @@ Result<bool> ScriptPlayer::press(const ScriptStep& step) {
     const std::optional<LoggedItem> item = ItemLog::instance().find(step.text);
     if (!item) {
       if (timed_out(step))
-        return failure(step, fmt::format("there is no \"{}\" to be seen", step.text));
+        return failure(step, fmt::format("no visible widget is labelled \"{}\"", step.text));
       step_frames_ = kArrive - 1;
       return false;
     }
@@ -152,8 +152,8 @@ Result<bool> ScriptPlayer::press(const ScriptStep& step) {
   }
   const int button = step.action == ScriptAction::kRightClick ? 1 : 0;
   const int presses = step.action == ScriptAction::kDoubleClick ? 2 : 1;
-  const int beat = step_frames_ - kPress;
-  if (beat >= 0 && beat < 2 * presses) io.AddMouseButtonEvent(button, beat % 2 == 0);
+  const int event = step_frames_ - kPress;
+  if (event >= 0 && event < 2 * presses) io.AddMouseButtonEvent(button, event % 2 == 0);
   static_assert(kRelease == kPress + 1);
   return step_frames_ >= kDone + 2 * (presses - 1);
 }

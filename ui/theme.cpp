@@ -27,7 +27,7 @@ constexpr std::array<PhaseStyle, static_cast<size_t>(PhaseColor::kCount)> kPhase
     {"cached", rgb(0x7d8fb3), rgb(0x9aaccf)},
 }};
 
-// Okabe and Ito's, and four more that keep their distance in brightness.
+// Okabe and Ito's colours, and four more that differ in brightness.
 constexpr std::array<uint32_t, 11> kDark = {0x56b4e9, 0xe69f00, 0x2fbf8f, 0xcc79a7,
                                             0xf0e442, 0xe8743b, 0x8fa8ff, 0xb5e48c,
                                             0xd8a0df, 0x7fdbda, 0xc9b79c};
@@ -77,8 +77,8 @@ constexpr float kTextSize = 15;
 
 struct FontFile {
   const char* path;
-  uint32_t number = 0;  // of the fonts in the file
-  float scale = 1;      // that makes its letters as large as the others', whose lines are lower
+  uint32_t number = 0;  // index of the font in a collection
+  float scale = 1;      // compensates for smaller glyphs at the same line height
 };
 
 constexpr std::array kTextFonts = {
@@ -90,8 +90,8 @@ constexpr std::array kTextFonts = {
     FontFile{"/usr/share/fonts/truetype/ubuntu/Ubuntu-R.ttf"},
 };
 
-// For what those lack: Chinese, Japanese and Korean. The third of Noto's collection draws
-// characters that they share as simplified Chinese does.
+// Chinese, Japanese and Korean, which the text fonts lack. Font 2 of Noto's collection uses the
+// simplified Chinese forms of shared characters.
 constexpr std::array kEastAsianFonts = {
     FontFile{"/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", 2, 1.25f},
     FontFile{"/usr/share/fonts/noto-cjk/NotoSansCJK-Regular.ttc", 2, 1.25f},
@@ -107,8 +107,8 @@ constexpr std::array kSymbolFonts = {
     FontFile{"/usr/share/fonts/google-noto-emoji/NotoEmoji-Regular.ttf"},
 };
 
-// The first of these files that is there, as a font or, with `merge`, as a part of the last one.
-// False: there is none.
+// Loads the first of these files that exists, as a new font or merged into the last one. Returns
+// false if there is none.
 bool load_font(std::span<const FontFile> files, bool merge) {
   for (const FontFile& file : files) {
     std::error_code error;
@@ -169,7 +169,7 @@ void apply_theme(const Theme& theme) {
   style.TabBarOverlineSize = 2;
   style.CellPadding = {6, 3};
   style.ScaleAllSizes(theme.scale);
-  // ImGui takes a new size for the next frame; within one it would put the old one back.
+  // Without this, ImGui would restore the old font size in the next frame.
   style._NextFrameFontSizeBase = style.FontSizeBase;
   ImGui::GetStyle() = style;
   if (theme.dark)
