@@ -22,6 +22,13 @@ size_t next_character(std::string_view text, size_t at) {
 
 }  // namespace
 
+void use_defaults(ChatSampling& sampling, const SamplingOptions& defaults) {
+  if (sampling.custom) return;
+  const std::uint64_t seed = sampling.options.seed;
+  sampling.options = defaults;
+  sampling.options.seed = seed;
+}
+
 std::string title_from_question(std::string_view question) {
   std::string title;
   size_t characters = 0;

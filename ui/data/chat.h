@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/generation.h"
+#include "engine/sampling_defaults.h"
 
 namespace hearth {
 
@@ -55,7 +56,9 @@ struct ChatExchange {
 };
 
 struct ChatSampling {
-  SamplingOptions options{.temperature = 0.7f, .min_p = 0.05f, .seed = 1};
+  SamplingOptions options{
+      .temperature = kHearthSampling.temperature, .min_p = kHearthSampling.min_p, .seed = 1};
+  bool custom = false;           // chosen by the user; otherwise the model's defaults apply
   std::uint32_t max_tokens = 0;  // per answer; 0: until the model ends it
   bool new_seed = true;          // pick a new seed for each answer
 };
@@ -74,6 +77,9 @@ struct Chat {
   bool is_blank() const { return exchanges.empty() && draft.empty(); }
   std::string display_title() const { return title.empty() ? "New chat" : title; }
 };
+
+// Switches to a model's default options, except for the seed, unless the user chose others.
+void use_defaults(ChatSampling& sampling, const SamplingOptions& defaults);
 
 // The first few words of the question.
 std::string title_from_question(std::string_view question);

@@ -27,6 +27,7 @@ struct ChatModel {
   const Tokenizer* tokenizer = nullptr;
   const ChatTemplate* chat = nullptr;
   std::uint32_t context = 0;  // tokens
+  SamplingOptions default_sampling = kHearthSampling;
   std::uint64_t generation = 0;
 };
 

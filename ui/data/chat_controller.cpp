@@ -59,6 +59,7 @@ void ChatController::cancel_answer(Chat& chat) {
 }
 
 void ChatController::start(Chat& chat, const ChatModel& model, const ChatAnswer* parent) {
+  use_defaults(chat.sampling, model.default_sampling);
   ChatReply& reply = chat.exchanges.back().reply;
   auto answer = ChatAnswer::start(model, chat, chat.exchanges.size() - 1, parent);
   if (answer.ok()) {

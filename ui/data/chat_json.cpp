@@ -100,6 +100,7 @@ Json write_sampling(const ChatSampling& sampling) {
           {"top_p", rounded(options.top_p)},
           {"min_p", rounded(options.min_p)},
           {"repetition_penalty", rounded(options.repetition_penalty)},
+          {"custom", sampling.custom},
           {"seed", options.seed},
           {"new_seed", sampling.new_seed},
           {"max_tokens", sampling.max_tokens}};
@@ -114,6 +115,8 @@ ChatSampling read_sampling(const Json& json) {
   options.min_p = json.value("min_p", options.min_p);
   options.repetition_penalty = json.value("repetition_penalty", options.repetition_penalty);
   options.seed = json.value("seed", options.seed);
+  // Files from before this key was written contain the options that were used.
+  sampling.custom = json.value("custom", json.contains("temperature"));
   sampling.new_seed = json.value("new_seed", sampling.new_seed);
   sampling.max_tokens = json.value("max_tokens", sampling.max_tokens);
   return sampling;

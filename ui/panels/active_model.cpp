@@ -46,6 +46,7 @@ ActiveModel find_active_model(const PanelContext& context) {
                            .tokenizer = session->tokenizer(),
                            .chat = *chat,
                            .context = session->runner().options().limits.context,
+                           .default_sampling = session->default_sampling(),
                            .generation = context.view.generation};
   return active;
 }

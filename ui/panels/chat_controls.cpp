@@ -41,8 +41,10 @@ bool draw_system_prompt(Chat& chat, const Theme& theme) {
   return changed;
 }
 
-bool draw_sampling(ChatSampling& sampling, std::uint32_t context, const Theme& theme) {
+bool draw_sampling(ChatSampling& sampling, const SamplingOptions& defaults, std::uint32_t context,
+                   const Theme& theme) {
   if (!ImGui::CollapsingHeader("Sampling")) return false;
+  use_defaults(sampling, defaults);
   SamplingOptions& options = sampling.options;
   ImGui::PushItemWidth(-theme.px(kLabelWidth));
   bool changed = false;
@@ -58,6 +60,7 @@ bool draw_sampling(ChatSampling& sampling, std::uint32_t context, const Theme& t
   changed |= number("Repeat penalty", options.repetition_penalty, 1, 2,
                     options.repetition_penalty == 1 ? "none" : "%.2f",
                     "Make tokens that already occurred less likely, by this factor.");
+  sampling.custom |= changed;
   changed |= whole_number("Max tokens", sampling.max_tokens, std::max(context, 64u), "no limit",
                           "The maximum length of an answer, in tokens.");
   changed |= ImGui::InputScalar("Seed", ImGuiDataType_U64, &options.seed);
@@ -67,8 +70,10 @@ bool draw_sampling(ChatSampling& sampling, std::uint32_t context, const Theme& t
   ImGui::SameLine();
   if (ImGui::SmallButton("Defaults")) {
     sampling = {};
+    use_defaults(sampling, defaults);
     changed = true;
   }
+  ImGui::SetItemTooltip("Use the model's own sampling settings.");
   return changed;
 }
 

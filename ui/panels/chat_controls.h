@@ -12,7 +12,9 @@ namespace hearth {
 
 // Both return true if something was changed.
 bool draw_system_prompt(Chat& chat, const Theme& theme);
-bool draw_sampling(ChatSampling& sampling, std::uint32_t context, const Theme& theme);
+// `defaults` are the model's, `context` its maximum in tokens (0: unknown).
+bool draw_sampling(ChatSampling& sampling, const SamplingOptions& defaults, std::uint32_t context,
+                   const Theme& theme);
 
 struct ContextUse {
   std::uint32_t used = 0, context = 0;  // tokens; a context of 0: unknown

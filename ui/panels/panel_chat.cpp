@@ -300,7 +300,9 @@ void ChatPanel::draw_chat(const PanelContext& context, Chat& chat) {
   draw_undo();
   if (ImGui::GetContentRegionAvail().y > theme.px(kMinHeightForControls)) {
     if (draw_system_prompt(chat, theme)) chats_->mark_unsaved(chat);
-    if (draw_sampling(chat.sampling, active_.model ? active_.model->context : 0, theme))
+    const SamplingOptions& defaults =
+        active_.model ? active_.model->default_sampling : kHearthSampling;
+    if (draw_sampling(chat.sampling, defaults, active_.model ? active_.model->context : 0, theme))
       chats_->mark_unsaved(chat);
   }
   const ImGuiStyle& style = ImGui::GetStyle();

@@ -69,6 +69,7 @@ class ChatControllerTest : public ::testing::Test {
         .script = {}};
     open();
     greedy.sampling.options.temperature = 0;
+    greedy.sampling.custom = true;
     greedy.sampling.max_tokens = 40;
   }
 
@@ -225,6 +226,24 @@ TEST_F(ChatControllerTest, RegeneratingGivesAnotherAnswerUnlessTheSeedIsFixed) {
   ASSERT_TRUE(until_ended(chat));
   EXPECT_EQ(ids(chat.exchanges[0].reply), first);
   EXPECT_EQ(chat.sampling.options.seed, seed);
+}
+
+TEST_F(ChatControllerTest, TheModelsSamplingDefaultsApplyUnlessTheUserChoseOthers) {
+  model_.default_sampling = {.temperature = 0, .top_k = 17};
+  Chat& chat = controller.new_chat(nullptr);
+  const uint64_t seed = chat.sampling.options.seed;
+  chat.sampling.max_tokens = 20;
+  controller.ask(chat, "A story.", model_);
+  ASSERT_TRUE(until_ended(chat));
+  EXPECT_EQ(ids(chat.exchanges[0].reply), alone(prompt_of(chat, 0), 20)) << "greedy";
+  EXPECT_EQ(chat.sampling.options.top_k, 17u);
+  EXPECT_EQ(chat.sampling.options.seed, seed + 1) << "the seed is the chat's own";
+
+  chat.sampling.custom = true;
+  chat.sampling.options.top_k = 3;
+  controller.regenerate(chat, model_);
+  ASSERT_TRUE(until_ended(chat));
+  EXPECT_EQ(chat.sampling.options.top_k, 3u);
 }
 
 TEST_F(ChatControllerTest, AnEditedQuestionDiscardsWhatFollows) {

@@ -56,6 +56,7 @@ Chat fox_chat() {
   chat.title = "A fox";
   chat.titled = true;
   chat.system = "Be brief.";
+  chat.sampling.custom = true;
   chat.sampling.options.temperature = 0.25f;
   chat.sampling.options.top_k = 40;
   chat.sampling.options.top_p = 0.5f;
@@ -94,6 +95,7 @@ TEST_F(ChatHistoryTest, EverythingIsRestoredInTheNextRun) {
   EXPECT_FALSE(chat.open);
   EXPECT_EQ(chat.system, "Be brief.");
   const SamplingOptions& options = chat.sampling.options;
+  EXPECT_TRUE(chat.sampling.custom);
   EXPECT_EQ(options.temperature, 0.25f);
   EXPECT_EQ(options.top_k, 40u);
   EXPECT_EQ(options.top_p, 0.5f);
@@ -184,6 +186,17 @@ TEST_F(ChatHistoryTest, AnUnreadableFileIsLeftUntouchedAndLogged) {
   EXPECT_THAT(lines[0], HasSubstr("not valid JSON"));
   EXPECT_THAT(lines[1], HasSubstr("not a conversation"));
   EXPECT_EQ(files(), 4u);
+}
+
+// Conversations from before the model's defaults were used keep the options they were saved with.
+TEST_F(ChatHistoryTest, SavedSamplingOptionsAreKept) {
+  const auto old = read_chat(R"({"sampling":{"temperature":0.5},"messages":[]})");
+  ASSERT_TRUE(old.ok()) << old.error().message;
+  EXPECT_TRUE(old->sampling.custom);
+  EXPECT_EQ(old->sampling.options.temperature, 0.5f);
+  const auto fresh = read_chat(write_chat({}));
+  ASSERT_TRUE(fresh.ok()) << fresh.error().message;
+  EXPECT_FALSE(fresh->sampling.custom);
 }
 
 TEST_F(ChatHistoryTest, InvalidUtf8DoesNotSpoilTheFile) {
