@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-constexpr float kGap = 6;
+constexpr float kRegionGap = 6;
 constexpr std::array kZooms = {0.75f, 1.0f, 1.25f, 1.5f, 2.0f};
 
 const char* state_name(EngineState state) {
@@ -185,7 +185,7 @@ void Dashboard::draw_regions() {
   std::array<bool, kRegions> used{};
   for (const Tab& tab : tabs_) used[static_cast<size_t>(tab.panel->info().region)] |= tab.visible;
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
-  const float gap = theme_.px(kGap);
+  const float gap = theme_.px(kRegionGap);
   const Box whole{viewport->WorkPos.x + gap, viewport->WorkPos.y + gap,
                   viewport->WorkSize.x - 2 * gap, viewport->WorkSize.y - 2 * gap};
   const Arrangement arrangement = arrange(whole, gap, splits_, used);

@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-std::string lower(std::string_view text) {
+std::string lowercase(std::string_view text) {
   std::string result(text);
   std::ranges::transform(result, result.begin(), [](char c) {
     return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -44,9 +44,9 @@ Result<HttpAddress> parse_http_address(std::string_view text) {
     return invalid(fmt::format("'{}' is not an address of the form http://host:port", text));
   };
   std::string_view rest = text;
-  if (lower(rest.substr(0, 8)) == "https://")
+  if (lowercase(rest.substr(0, 8)) == "https://")
     return invalid("`hearth serve` speaks http, not https: connect to http://host:port");
-  if (lower(rest.substr(0, 7)) == "http://") rest.remove_prefix(7);
+  if (lowercase(rest.substr(0, 7)) == "http://") rest.remove_prefix(7);
   if (const size_t slash = rest.find('/'); slash != std::string_view::npos) {
     if (slash + 1 != rest.size() && rest.substr(slash) != "/events") return wrong();
     rest = rest.substr(0, slash);
@@ -128,7 +128,7 @@ Status EventReader::push(std::string_view bytes, std::vector<ServerEvent>& event
 }
 
 Status EventReader::parse_head() {
-  const std::string head = lower(pending_);
+  const std::string head = lowercase(pending_);
   pending_.clear();
   int status = 0;
   if (!head.starts_with("http/1.") || head.size() < 13 ||

@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-constexpr float kLabelWidth = 138;  // right of a slider, at scale 1
+constexpr float kChatControlsLabelWidth = 138;  // right of a slider, at scale 1
 constexpr float kNearlyFull = 0.9f;
 
 bool number(const char* label, float& value, float min, float max, const char* format,
@@ -46,7 +46,7 @@ bool draw_sampling(ChatSampling& sampling, const SamplingOptions& defaults, std:
   if (!ImGui::CollapsingHeader("Sampling")) return false;
   use_defaults(sampling, defaults);
   SamplingOptions& options = sampling.options;
-  ImGui::PushItemWidth(-theme.px(kLabelWidth));
+  ImGui::PushItemWidth(-theme.px(kChatControlsLabelWidth));
   bool changed = false;
   changed |=
       number("Temperature", options.temperature, 0, 2, options.temperature == 0 ? "greedy" : "%.2f",

@@ -12,7 +12,7 @@ namespace {
 
 constexpr float kPadding = 9;  // inside a bubble, at scale 1
 constexpr float kRounding = 8;
-constexpr float kGap = 6;                // below a bubble
+constexpr float kBubbleGap = 6;          // below a bubble
 constexpr float kQuestionShare = 0.86f;  // maximum, as a fraction of the width
 constexpr float kLineFeedWidth = 6;      // so that the mouse can point at a line feed
 constexpr size_t kMaxLayouts = 512;
@@ -419,9 +419,9 @@ TranscriptAction ChatTranscript::draw(const Chat& chat, const TranscriptOptions&
   TranscriptAction action;
   for (size_t i = 0; i < chat.exchanges.size(); ++i) {
     draw_question(chat, i, options, action);
-    ImGui::Dummy({0, theme.px(kGap) / 2});
+    ImGui::Dummy({0, theme.px(kBubbleGap) / 2});
     draw_reply(chat, i, options, action);
-    ImGui::Dummy({0, theme.px(kGap)});
+    ImGui::Dummy({0, theme.px(kBubbleGap)});
   }
   draw_popup(chat, options, action);
   if (at_end || frames_to_end_ > 0) ImGui::SetScrollHereY(1);

@@ -18,7 +18,7 @@
 namespace hearth {
 namespace {
 
-constexpr float kLabelWidth = 118;  // right of a slider, at scale 1
+constexpr float kControlLabelWidth = 118;  // right of a slider, at scale 1
 constexpr uint32_t kMaxLength = 1u << 17;
 constexpr int kMaxBurst = 512;
 
@@ -82,7 +82,7 @@ class ControlPanel : public Panel {
                      ? "This engine runs on a server. It can be watched here, but not controlled."
                      : "No engine is running yet.");
     ImGui::BeginDisabled(engine == nullptr);
-    ImGui::PushItemWidth(-context.theme.px(kLabelWidth));
+    ImGui::PushItemWidth(-context.theme.px(kControlLabelWidth));
     // The most used controls come first; the rest can be collapsed.
     draw_run(context, engine);
     draw_load(context.theme);

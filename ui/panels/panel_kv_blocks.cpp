@@ -19,7 +19,7 @@
 namespace hearth {
 namespace {
 
-constexpr PanelInfo kInfo{
+constexpr PanelInfo kKvBlocksInfo{
     .name = "KV blocks",
     .key = "kv",
     .region = Region::kMiddle,

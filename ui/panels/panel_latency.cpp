@@ -18,7 +18,7 @@
 namespace hearth {
 namespace {
 
-constexpr PanelInfo kInfo{
+constexpr PanelInfo kLatencyInfo{
     .name = "Latency",
     .key = "latency",
     .region = Region::kBottomLeft,

@@ -20,7 +20,7 @@
 namespace hearth {
 namespace {
 
-constexpr float kLabelWidth = 104;  // right of a field, at scale 1
+constexpr float kModelsLabelWidth = 104;  // right of a field, at scale 1
 constexpr const char* kBrowser = "Open a model";
 constexpr uint32_t kMaxSequences = 256;
 
@@ -76,7 +76,7 @@ class ModelsPanel : public Panel {
 
   void draw(const PanelContext& context) override {
     shown_ = true;
-    ImGui::PushItemWidth(-context.theme.px(kLabelWidth));
+    ImGui::PushItemWidth(-context.theme.px(kModelsLabelWidth));
     draw_devices(context.theme);
     draw_model();
     draw_estimate(context.theme);

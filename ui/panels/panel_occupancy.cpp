@@ -19,7 +19,7 @@
 namespace hearth {
 namespace {
 
-constexpr PanelInfo kInfo{
+constexpr PanelInfo kOccupancyInfo{
     .name = "Occupancy",
     .key = "occupancy",
     .region = Region::kBottomRight,

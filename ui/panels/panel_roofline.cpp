@@ -22,7 +22,7 @@ namespace {
 
 // The ceilings use the first two series colours; steps use the following ones.
 constexpr int kFirstStepColor = 2;
-constexpr float kLabelWidth = 98;  // left of the plot, at scale 1
+constexpr float kRooflineLabelWidth = 98;  // left of the plot, at scale 1
 constexpr float kMinHeightForTable = 320;
 
 class RooflinePanel : public Panel {
@@ -117,7 +117,7 @@ class RooflinePanel : public Panel {
                      .max = plot_.y_max,
                      .logarithmic = true,
                      .unit = Unit::kFlopsPerSecond},
-               .left = theme.px(kLabelWidth)});
+               .left = theme.px(kRooflineLabelWidth)});
     for (size_t i = 0; i < plot_.roofs.size(); ++i) {
       std::vector<PlotPoint> points;
       for (const RooflinePlot::Point& at : plot_.roofs[i].points) points.push_back({at.x, at.y});

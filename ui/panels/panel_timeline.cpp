@@ -18,7 +18,7 @@
 namespace hearth {
 namespace {
 
-constexpr PanelInfo kInfo{
+constexpr PanelInfo kTimelineInfo{
     .name = "Timeline",
     .key = "timeline",
     .region = Region::kTop,
