@@ -5,6 +5,7 @@
 
 #include "engine/open_model_file.h"
 #include "runtime/memory.h"
+#include "ui/data/model_label.h"
 #include "ui/feeds/demo_executor.h"
 #include "ui/feeds/remote_feed.h"
 
@@ -45,7 +46,7 @@ EngineOptions demo_options() {
 EngineFacts engine_facts(Session& session) {
   const MemoryPlan& plan = session.memory();
   EngineFacts facts;
-  facts.model = session.file().name();
+  facts.model = model_label(session.file().name());
   facts.device = session.device().caps().name;
   facts.source = facts.model + " on " + facts.device;
   facts.memory = {{"weights", plan.weight_bytes},
@@ -83,7 +84,7 @@ void EngineHost::open(ModelChoice choice) {
   close_engine();
   choice_ = std::move(choice);
   job_ = std::make_unique<Job>();
-  job_->what = choice_.model.empty() ? "the embedded model" : choice_.model;
+  job_->what = model_label(choice_.model);
   job_->thread = std::thread([job = job_.get(), wanted = choice_] {
     SessionOptions options = wanted.session;
     options.progress = [job](uint64_t done, uint64_t total) {

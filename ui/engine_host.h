@@ -17,7 +17,7 @@
 
 namespace hearth {
 
-// What to open. `model` is what -m takes; empty means the embedded model.
+// What to open. `model` is what -m takes; empty means the built-in model.
 struct ModelChoice {
   std::string model;
   SessionOptions session;

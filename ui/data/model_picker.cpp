@@ -9,6 +9,7 @@
 #include "engine/session.h"
 #include "runtime/device_select.h"
 #include "runtime/instance.h"
+#include "ui/data/model_label.h"
 
 namespace hearth {
 namespace {
@@ -29,7 +30,7 @@ Status fill_in(const DeviceCaps* device, ModelEstimate& estimate) {
   }
   HEARTH_ASSIGN(const auto file, open_model_file(selection.model));
   HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
-  estimate.name = file->name();
+  estimate.name = model_label(file->name());
   estimate.architecture = plan.architecture->name();
   estimate.parameters = plan.parameters;
   estimate.model_context = plan.config.context;

@@ -138,7 +138,7 @@ class ModelsPanel : public Panel {
   void draw_model() {
     ImGui::SeparatorText("Model");
     ModelSelection& selection = picker_.selection;
-    if (ImGui::RadioButton("Embedded model", selection.model.empty())) selection.model.clear();
+    if (ImGui::RadioButton("Built-in model", selection.model.empty())) selection.model.clear();
     ImGui::SetItemTooltip("The small storyteller that is part of the program.");
     const bool from_file = !selection.model.empty();
     same_line_if_fits(checkbox_width("File"));

@@ -157,7 +157,7 @@ TEST(ModelPicker, FollowsTheSelection) {
   EXPECT_EQ(picker.estimate()->memory.context, 64u);
   picker.selection = {};
   ASSERT_TRUE(settles(picker));
-  EXPECT_EQ(picker.estimate()->failure, "") << "the embedded model";
+  EXPECT_EQ(picker.estimate()->failure, "") << "the built-in model";
   for (const char* bad : {"/dev/zero", HEARTH_SOURCE_DIR "/README.md", HEARTH_SOURCE_DIR}) {
     picker.selection.model = bad;
     ASSERT_TRUE(settles(picker));
