@@ -22,6 +22,10 @@ Result<Config> translate_config(const nlohmann::json& root);
 // config.json or of generation_config.json, whose word is later.
 Status translate_token_ids(const nlohmann::json& root, Metadata& metadata);
 
+// The sampling settings of generation_config.json, whatever their values: sampling_defaults()
+// judges them. REQUIRES: an object.
+void translate_sampling(const nlohmann::json& root, Metadata& metadata);
+
 // For config.cpp, in rope.cpp: everything under <architecture>.rope. `root` is the text model's
 // part of config.json.
 struct RopeShape {
