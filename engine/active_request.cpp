@@ -50,7 +50,7 @@ bool ActiveRequest::uses_history() const {
 params::SamplingRow ActiveRequest::sampling_row(uint32_t slot, uint32_t position) const {
   params::SamplingRow row = sampling_;
   row.id_index = slot;
-  // The draw depends on the seed and on how many came before, never on the batch.
+  // The random number depends on the seed and the number of generated tokens, never on the batch.
   row.counter = position - prompt_tokens();
   row.bias_offset = slot * StepExecutor::kMaxBiases;
   row.bias_count = static_cast<uint32_t>(request_.biases.size());
@@ -80,14 +80,14 @@ FinishReason ActiveRequest::accept(const params::SamplingResult& sampled,
   times_.last_token = time;
   tokens_.push_back(sampled.id);
 
-  const bool says_end =
+  const bool is_end_token =
       tokenizer_ != nullptr && !request_.ignore_end && tokenizer_->ends_generation(sampled.id);
   GeneratedToken token{.id = sampled.id, .logprob = sampled.logprob};
   token.top.assign(top.begin(), top.end());
-  if (detokenizer_ && !says_end) token.text = stop_.push(detokenizer_->push(sampled.id));
+  if (detokenizer_ && !is_end_token) token.text = stop_.push(detokenizer_->push(sampled.id));
   stream_->push(std::move(token));
 
-  if (says_end || stop_.found()) return FinishReason::kStop;
+  if (is_end_token || stop_.found()) return FinishReason::kStop;
   if (generated_tokens() >= max_new_tokens_) return FinishReason::kLength;
   return FinishReason::kNone;
 }

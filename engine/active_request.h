@@ -1,5 +1,5 @@
-// A request while the engine works on it: from sampled ids to text, and when to stop. Of the engine
-// thread alone.
+// An accepted request: turns sampled ids into text and decides when to stop. Used by the engine
+// thread only.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ using EngineClock = std::chrono::steady_clock;
 
 class ActiveRequest {
  public:
-  // `tokenizer` may be null: then there is no text and no end but the length.
+  // Without a tokenizer (null) there is no text, and the request ends only by its length.
   ActiveRequest(GenerationRequest request, const Tokenizer* tokenizer, params::SamplingRow sampling,
                 uint32_t max_new_tokens, std::shared_ptr<TokenStream> stream,
                 EngineClock::time_point submitted);
@@ -33,7 +33,7 @@ class ActiveRequest {
   const std::shared_ptr<TokenStream>& stream() const { return stream_; }
   uint32_t max_new_tokens() const { return max_new_tokens_; }
   EngineClock::time_point submitted() const { return submitted_; }
-  // Prompt and what was generated, as far as it is known here.
+  // The known tokens: the prompt and the generated tokens that have been read back.
   const std::vector<TokenId>& tokens() const { return tokens_; }
   uint32_t prompt_tokens() const { return static_cast<uint32_t>(request_.prompt.size()); }
   uint32_t generated_tokens() const {
@@ -41,16 +41,16 @@ class ActiveRequest {
   }
   bool uses_history() const;
 
-  // The row that samples the token at `position`, in `slot`.
+  // Sampling parameters for the token at `position` of the sequence in `slot`.
   params::SamplingRow sampling_row(uint32_t slot, uint32_t position) const;
 
   void admit(EngineClock::time_point now);
   void add_cached_tokens(uint32_t tokens) { cached_tokens_ += tokens; }
   bool expired(EngineClock::time_point now) const;
-  // Nobody else has the stream any more.
+  // Whether all readers have released the stream.
   bool abandoned() const { return stream_.use_count() == 1; }
 
-  // A token was sampled: hands it to the stream. The reason to end now, or kNone.
+  // Delivers a sampled token to the stream. Returns the reason to end now, or kNone.
   FinishReason accept(const params::SamplingResult& sampled,
                       std::span<const params::TokenLogprob> top, EngineClock::time_point now);
   void stop_clock(EngineClock::time_point now) { times_.finished = since_submission(now); }
@@ -59,7 +59,7 @@ class ActiveRequest {
 
   // Seconds since submission.
   const GenerationTimes& times() const { return times_; }
-  // Between the last two tokens; nothing before there are two.
+  // Seconds between the last two tokens; empty before the second one.
   std::optional<double> token_gap() const { return token_gap_; }
   bool admitted_before() const { return admitted_; }
 

@@ -11,8 +11,8 @@
 namespace hearth {
 namespace {
 
-// Block tables of one step that are made room for in advance.
-constexpr size_t kMostReservedIds = size_t{1} << 20;
+// Most block-table entries that one step's batch reserves in advance.
+constexpr size_t kMaxReservedBlockIds = size_t{1} << 20;
 
 }  // namespace
 
@@ -27,13 +27,13 @@ Engine::Engine(StepExecutor& executor, const Tokenizer* tokenizer, const EngineO
       scheduler_(options.limits, options.policy) {
   const size_t sequences = limits_.max_sequences;
   batch_.reserve(limits_.max_step_tokens, sequences,
-                 std::min(kMostReservedIds, sequences * blocks_for(limits_.context)));
-  for (UnderWay& step : steps_) {
+                 std::min(kMaxReservedBlockIds, sequences * blocks_for(limits_.context)));
+  for (StepInFlight& step : steps_) {
     step.sampled.reserve(sequences);
     step.record.reserve(sequences);
   }
   finished_.reserve(sequences);
-  cancelled_ones_.reserve(sequences);
+  cancelled_since_record_.reserve(sequences);
   arrived_.reserve(sequences);
   show_counts(scheduler_.counts());
   thread_ = std::thread([this] { loop(); });
@@ -56,14 +56,14 @@ Engine::QueuePlaces::~QueuePlaces() {
 Status Engine::check_room(size_t requests) const {
   if (!failure_.empty()) return Error{ErrorKind::kDeviceLost, failure_};
   if (control_.draining || control_.closing)
-    return Error{ErrorKind::kUnsupported, "the engine is shutting down and takes no requests"};
+    return Error{ErrorKind::kUnsupported, "the engine is shutting down and accepts no more requests"};
   if (requests > limits_.max_queue)
     return Error{ErrorKind::kInvalid,
-                 fmt::format("{} requests at once are more than the queue of {} takes", requests,
+                 fmt::format("{} requests at once are more than the queue of {} can hold", requests,
                              limits_.max_queue)};
   if (queued_ + requests > limits_.max_queue)
     return Error{ErrorKind::kBusy,
-                 fmt::format("{} requests wait already, and the queue takes {}; try again later",
+                 fmt::format("{} requests are already waiting, and the queue takes {}; try again later",
                              queued_, limits_.max_queue)};
   return {};
 }
@@ -79,13 +79,13 @@ Result<std::unique_ptr<ActiveRequest>> Engine::make_request(GenerationRequest re
   const auto invalid = [](std::string message) {
     return Error{ErrorKind::kInvalid, std::move(message)};
   };
-  // Ids with the bit kSampledId mean something else to the device.
+  // The device interprets ids with the bit kSampledId differently.
   const uint32_t ids = options_.vocabulary != 0 ? options_.vocabulary : params::kSampledId;
   for (const TokenId token : request.prompt)
     if (token >= ids)
       return invalid(fmt::format("token id {} is not in the vocabulary of {}", token, ids));
   const auto prompt = static_cast<uint32_t>(request.prompt.size());
-  // Without a limit of its own a request may fill what is left of the context and of the pool.
+  // A request without a limit of its own may fill the rest of the context and of the pool.
   const uint64_t pool_tokens = uint64_t{limits.pool_blocks} * kTokensPerBlock;
   const uint64_t longest = std::min<uint64_t>(limits.context, pool_tokens);
   const uint32_t left = prompt < longest ? static_cast<uint32_t>(longest - prompt) : 1;
@@ -97,7 +97,7 @@ Result<std::unique_ptr<ActiveRequest>> Engine::make_request(GenerationRequest re
   if (request.biases.size() > StepExecutor::kMaxBiases)
     return invalid(fmt::format("{} logit biases are more than the {} a request may have",
                                request.biases.size(), StepExecutor::kMaxBiases));
-  // Two for one token would be added at the same time.
+  // Two biases for one token would be added concurrently by the kernel.
   std::ranges::sort(request.biases, {}, &params::TokenBias::token);
   const auto twice = std::ranges::adjacent_find(request.biases, {}, &params::TokenBias::token);
   if (twice != request.biases.end())
@@ -125,10 +125,11 @@ Result<std::vector<std::shared_ptr<TokenStream>>> Engine::submit(
       id = next_id_;
       next_id_ += count;
     }
-    // Without the lock, which every step needs, too: there may be many, with long prompts. They
-    // have their places already, so that no more are ever made than the queue takes.
+    // Builds the requests without holding the lock, which every step needs: there may be many, with
+    // long prompts. Their queue places are reserved already, so never more are built than the queue
+    // can hold.
     std::vector<std::unique_ptr<ActiveRequest>> made;
-    if (count > 0) requests.front().forks_first = false;  // of whom
+    if (count > 0) requests.front().forks_first = false;  // there is no parent
     for (GenerationRequest& request : requests) {
       HEARTH_ASSIGN(std::unique_ptr<ActiveRequest> active,
                     make_request(std::move(request), id++, limits));
@@ -136,7 +137,7 @@ Result<std::vector<std::shared_ptr<TokenStream>>> Engine::submit(
       made.push_back(std::move(active));
     }
     const std::lock_guard lock(mutex_);
-    HEARTH_TRY(check_room(0));  // the engine may have ended meanwhile
+    HEARTH_TRY(check_room(0));  // the engine may have failed or closed meanwhile
     new_requests_.insert(new_requests_.end(), std::make_move_iterator(made.begin()),
                          std::make_move_iterator(made.end()));
     places.count = 0;
@@ -179,16 +180,16 @@ void Engine::cancel(RequestId request) {
 void Engine::set_priority(RequestId request, int32_t priority) {
   {
     const std::lock_guard lock(mutex_);
-    errands_.push_back([this, request, priority] { scheduler_.set_priority(request, priority); });
+    tasks_.push_back([this, request, priority] { scheduler_.set_priority(request, priority); });
   }
   wake_.notify_all();
 }
 
-void Engine::run_errand(std::function<void()> errand) {
+void Engine::run_task(std::function<void()> task) {
   bool done = false;
   std::unique_lock lock(mutex_);
-  errands_.push_back([&, errand = std::move(errand)] {
-    errand();
+  tasks_.push_back([&, task = std::move(task)] {
+    task();
     const std::lock_guard inner(mutex_);
     done = true;
     changed_.notify_all();
@@ -198,14 +199,14 @@ void Engine::run_errand(std::function<void()> errand) {
 }
 
 void Engine::inspect(const std::function<void(const Scheduler&)>& look) {
-  run_errand([&] { look(scheduler_); });
+  run_task([&] { look(scheduler_); });
 }
 
 void Engine::set_policy(const Policy& policy) {
   {
     const std::lock_guard lock(mutex_);
     policy_ = policy;
-    errands_.push_back([this, policy] { scheduler_.set_policy(policy); });
+    tasks_.push_back([this, policy] { scheduler_.set_policy(policy); });
   }
   wake_.notify_all();
 }
@@ -213,12 +214,12 @@ void Engine::set_policy(const Policy& policy) {
 void Engine::set_limits(uint32_t max_sequences, uint32_t max_step_tokens, uint32_t pool_blocks) {
   {
     const std::lock_guard lock(mutex_);
-    // The device's buffers were made for the limits the engine began with.
+    // The device's buffers have the size of the limits the engine was created with.
     limits_.max_sequences = std::clamp(max_sequences, 1u, options_.limits.max_sequences);
     limits_.max_step_tokens = std::clamp(max_step_tokens, 1u, options_.limits.max_step_tokens);
-    // A smaller pool counts at once for those who submit; a larger one when it is there.
+    // New requests see a smaller pool immediately, but a larger one only when it exists.
     if (pool_blocks != 0) limits_.pool_blocks = std::min(limits_.pool_blocks, pool_blocks);
-    errands_.push_back([this, limits = limits_, pool_blocks] {
+    tasks_.push_back([this, limits = limits_, pool_blocks] {
       scheduler_.set_limits(limits.max_sequences, limits.max_step_tokens, pool_blocks);
       show_counts(scheduler_.counts());
       const std::lock_guard inner(mutex_);
@@ -295,7 +296,7 @@ std::string Engine::failure() const {
 }
 
 double Engine::seconds() const {
-  return std::chrono::duration<double>(EngineClock::now() - began_).count();
+  return std::chrono::duration<double>(EngineClock::now() - created_at_).count();
 }
 
 }  // namespace hearth

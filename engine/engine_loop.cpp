@@ -1,5 +1,5 @@
-// The engine thread. Each round plans and submits a step, then waits for the one before: while the
-// GPU works on one step the next one is already made.
+// The engine thread. Each round plans and submits a step, then waits for the previous one, so that
+// the next step is being prepared while the GPU runs.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -32,35 +32,35 @@ void Engine::loop() {
       const std::lock_guard lock(mutex_);
       if (control_.closing) break;
       take_messages();
-      may_begin = take_turn();
+      may_begin = may_begin_step();
     }
     handle_messages();
     end_expired();
     const bool began = may_begin && begin_step();
-    if (steps_under_way_ == StepExecutor::kStepsUnderWay || (!began && steps_under_way_ > 0))
+    if (steps_in_flight_ == StepExecutor::kStepsUnderWay || (!began && steps_in_flight_ > 0))
       end_step();
     else if (!began)
       wait_for_work();
   }
-  while (steps_under_way_ > 0) end_step();
+  while (steps_in_flight_ > 0) end_step();
   take_and_handle_messages();
   end_everything(FinishReason::kCancelled, "the engine was shut down");
 }
 
-// Moves what callers left into lists of the engine thread's own. REQUIRES: mutex_ is held.
+// Moves the callers' messages into lists of the engine thread. REQUIRES: mutex_ is held.
 void Engine::take_messages() {
   std::swap(incoming_, new_requests_);
-  std::swap(leaving_, cancelled_);
-  std::swap(running_errands_, errands_);
+  std::swap(ending_, cancelled_);
+  std::swap(running_tasks_, tasks_);
 }
 
 void Engine::handle_messages() {
   for (std::unique_ptr<ActiveRequest>& request : incoming_) accept_new(std::move(request));
   incoming_.clear();
-  for (const RequestId id : leaving_) end_request(id, FinishReason::kCancelled);
-  leaving_.clear();
-  for (const std::function<void()>& errand : running_errands_) errand();
-  running_errands_.clear();
+  for (const RequestId id : ending_) end_request(id, FinishReason::kCancelled);
+  ending_.clear();
+  for (const std::function<void()>& task : running_tasks_) task();
+  running_tasks_.clear();
 }
 
 void Engine::take_and_handle_messages() {
@@ -71,37 +71,38 @@ void Engine::take_and_handle_messages() {
   handle_messages();
 }
 
-// Whether a step may begin now: not while paused, and in slow motion not too early. REQUIRES:
-// mutex_ is held.
-bool Engine::take_turn() {
-  if (!control_.paused) return EngineClock::now() >= next_turn();
+// Whether a step may begin now, with regard to pausing, single steps and slow motion. Uses up a
+// single step. REQUIRES: mutex_ is held.
+bool Engine::may_begin_step() {
+  if (!control_.paused) return EngineClock::now() >= next_begin();
   if (control_.single_steps == 0) return false;
   --control_.single_steps;
   return true;
 }
 
-// When slow motion lets the next step begin. REQUIRES: mutex_ is held.
-EngineClock::time_point Engine::next_turn() const {
+// When the next step may begin in slow motion. REQUIRES: mutex_ is held.
+EngineClock::time_point Engine::next_begin() const {
   if (control_.pace == 0) return last_begin_;
   return last_begin_ + std::chrono::duration_cast<EngineClock::duration>(
                            std::chrono::duration<double>(1.0 / control_.pace));
 }
 
-// Sleeps until a caller wants something. With requests there and nothing to do, the engine is
-// paused or in slow motion; a time limit may pass meanwhile, or a stream be let go of.
+// Sleeps until there is a message. If there are requests but no step may begin, the engine is
+// paused or in slow motion; it then wakes up regularly, because time limits may expire and streams
+// may be released.
 void Engine::wait_for_work() {
-  show_counts(scheduler_.counts());  // of what changed since the last step
+  show_counts(scheduler_.counts());  // requests may have come or ended since the last step
   constexpr auto kLongestSleep = std::chrono::milliseconds(5);
   std::unique_lock lock(mutex_);
   const auto called = [&] {
-    return control_.closing || !new_requests_.empty() || !cancelled_.empty() || !errands_.empty() ||
+    return control_.closing || !new_requests_.empty() || !cancelled_.empty() || !tasks_.empty() ||
            (control_.paused && control_.single_steps > 0);
   };
   if (active_.empty()) return wake_.wait(lock, called);
   EngineClock::time_point until = EngineClock::now() + kLongestSleep;
-  if (!control_.paused) until = std::min(until, next_turn());
+  if (!control_.paused) until = std::min(until, next_begin());
   wake_.wait_until(lock, until, [&] {
-    return called() || (!control_.paused && EngineClock::now() >= next_turn());
+    return called() || (!control_.paused && EngineClock::now() >= next_begin());
   });
 }
 
@@ -113,31 +114,31 @@ void Engine::accept_new(std::unique_ptr<ActiveRequest> request) {
                    .cache_salt = asked.cache_salt,
                    .fork = asked.fork};
   if (asked.forks_first)
-    added.fork = ForkPoint{.parent = first_of_batch_, .position = request->prompt_tokens()};
+    added.fork = ForkPoint{.parent = fork_parent_, .position = request->prompt_tokens()};
   else
-    first_of_batch_ = request->id();
+    fork_parent_ = request->id();
   const RequestId id = request->id();
   arrived_.push_back({.request = id,
-                      .seconds = seconds_between(began_, request->submitted()),
+                      .seconds = seconds_between(created_at_, request->submitted()),
                       .prompt_tokens = request->prompt_tokens(),
                       .max_tokens = request->prompt_tokens() + request->max_new_tokens()});
   ActiveRequest& active = *active_.emplace(id, std::move(request)).first->second;
   const AddResult result = scheduler_.add(id, added);
-  // submit() has checked, but limits may have changed since.
+  // submit() has checked this, but the limits may have changed since.
   if (!result.accepted()) end_request(active.id(), FinishReason::kError, result.message);
 }
 
 void Engine::end_expired() {
   const EngineClock::time_point now = EngineClock::now();
   for (const auto& [id, request] : active_)
-    if (request->expired(now) || request->abandoned()) leaving_.push_back(id);
-  for (const RequestId id : leaving_) {
+    if (request->expired(now) || request->abandoned()) ending_.push_back(id);
+  for (const RequestId id : ending_) {
     if (active_.at(id)->abandoned())
       end_request(id, FinishReason::kCancelled);
     else
       end_request(id, FinishReason::kTimeLimit, "the request's time limit has passed");
   }
-  leaving_.clear();
+  ending_.clear();
 }
 
 bool Engine::begin_step() {
@@ -146,7 +147,7 @@ bool Engine::begin_step() {
   if (options_.check_integrity) check_integrity();
   if (plan.empty()) return false;
 
-  UnderWay& step = steps_[(first_step_ + steps_under_way_) % StepExecutor::kStepsUnderWay];
+  StepInFlight& step = steps_[(first_step_ + steps_in_flight_) % StepExecutor::kStepsUnderWay];
   bool prepared = false;
   const auto submit = [&]() -> Status {
     HEARTH_TRY(move_blocks(plan));
@@ -161,12 +162,12 @@ bool Engine::begin_step() {
     fail_step(plan, prepared, status.error());
     return true;
   }
-  ++steps_under_way_;
+  ++steps_in_flight_;
   const EngineClock::time_point submitted = EngineClock::now();
-  note_plan(plan, step.record);
-  step.record.begin_seconds = seconds_between(began_, begin);
+  describe_plan(plan, step.record);
+  step.record.begin_seconds = seconds_between(created_at_, begin);
   step.record.plan_seconds = seconds_between(begin, submitted);
-  step.record.submit_seconds = seconds_between(began_, submitted);
+  step.record.submit_seconds = seconds_between(created_at_, submitted);
   last_begin_ = begin;
   show_counts(scheduler_.counts());
   return true;
@@ -179,10 +180,11 @@ Status Engine::move_blocks(const BatchPlan& plan) {
   return {};
 }
 
-// What sampling looks up in a slot, for those that just got one.
+// Writes the token history and logit biases of newly admitted requests into their slots, where
+// sampling finds them.
 Status Engine::prepare_slots(const BatchPlan& plan, EngineClock::time_point now) {
   for (const BatchPlan::PrefixHit& hit : plan.prefix_hits)
-    // Who comes back after a preemption finds what was its own.
+    // After a preemption a request finds its own blocks; those are not counted as cached.
     if (ActiveRequest& request = *active_.at(hit.request); !request.admitted_before())
       request.add_cached_tokens(hit.tokens);
   for (const RequestId id : plan.admitted) {
@@ -207,7 +209,7 @@ Status Engine::prepare_slots(const BatchPlan& plan, EngineClock::time_point now)
   return {};
 }
 
-void Engine::make_batch(const BatchPlan& plan, UnderWay& step) {
+void Engine::make_batch(const BatchPlan& plan, StepInFlight& step) {
   batch_.clear();
   step.sampled.clear();
   for (const BatchMember& member : plan.members) {
@@ -232,9 +234,9 @@ void Engine::make_batch(const BatchPlan& plan, UnderWay& step) {
     batch_.padding_rows = plan.padding_tokens;
     return;
   }
-  // A padded decode is a rectangle: all its rows go through attention as the longest member's does,
-  // and to logits, which are most of the work in a small model. Nothing is sampled from those of
-  // nobody.
+  // A padded decode is a rectangle: its padding rows go through attention like the longest member's
+  // row, and through the logits, which are most of the work in a small model. Nothing is sampled
+  // from them.
   const params::StepSequence longest = *std::ranges::max_element(
       batch_.sequences, {},
       [](const params::StepSequence& member) { return member.first_position; });
@@ -245,7 +247,7 @@ void Engine::make_batch(const BatchPlan& plan, UnderWay& step) {
   }
 }
 
-void Engine::note_plan(const BatchPlan& plan, StepRecord& record) const {
+void Engine::describe_plan(const BatchPlan& plan, StepRecord& record) const {
   record.step = plan.step;
   record.members.clear();
   record.tokens = plan.tokens();
@@ -271,17 +273,17 @@ void Engine::note_plan(const BatchPlan& plan, StepRecord& record) const {
 }
 
 void Engine::end_step() {
-  UnderWay& step = steps_[first_step_];
+  StepInFlight& step = steps_[first_step_];
   const EngineClock::time_point waiting = EngineClock::now();
   const Result<StepOutcome> outcome = executor_.wait(step.ticket);
   const EngineClock::time_point now = EngineClock::now();
   first_step_ = (first_step_ + 1) % StepExecutor::kStepsUnderWay;
-  --steps_under_way_;
+  --steps_in_flight_;
   if (!outcome.ok()) return fail(outcome.error());
 
   for (size_t i = 0; i < step.sampled.size(); ++i) {
     const auto place = active_.find(step.sampled[i]);
-    // It ended while this step was under way.
+    // The request ended while this step was in flight.
     if (place == active_.end()) continue;
     ActiveRequest& request = *place->second;
     const params::SamplingResult& sampled = outcome->sampled[i];
@@ -300,8 +302,8 @@ void Engine::end_step() {
   }
 
   StepRecord& record = step.record;
-  const double done = seconds_between(began_, now);
-  record.run_seconds = done - std::max(record.submit_seconds, seconds_between(began_, last_end_));
+  const double done = seconds_between(created_at_, now);
+  record.run_seconds = done - std::max(record.submit_seconds, seconds_between(created_at_, last_end_));
   record.wait_seconds = seconds_between(waiting, now);
   record.end_seconds = done;
   last_end_ = now;
@@ -311,8 +313,8 @@ void Engine::end_step() {
 void Engine::publish(StepRecord& record) {
   std::swap(record.finished, finished_);
   finished_.clear();
-  std::swap(record.cancelled, cancelled_ones_);
-  cancelled_ones_.clear();
+  std::swap(record.cancelled, cancelled_since_record_);
+  cancelled_since_record_.clear();
   std::swap(record.arrived, arrived_);
   arrived_.clear();
   metrics_.steps.add();
@@ -360,10 +362,10 @@ void Engine::end_request(RequestId id, FinishReason reason, std::string message)
   active_.erase(place);
   scheduler_.finish(id);
   finished_.push_back(id);
-  if (reason == FinishReason::kCancelled) cancelled_ones_.push_back(id);
+  if (reason == FinishReason::kCancelled) cancelled_since_record_.push_back(id);
   request->stop_clock(EngineClock::now());
-  // Who sees the end of the stream sees it counted, too.
-  count_end(*request, reason);
+  // Counted before the stream ends, so that a reader who sees the end also sees it in the metrics.
+  count_finish(*request, reason);
   show_counts(scheduler_.counts());
   if (!request->admitted_before()) {
     const std::lock_guard lock(mutex_);
@@ -375,7 +377,7 @@ void Engine::end_request(RequestId id, FinishReason reason, std::string message)
   if (unfinished_ == 0) changed_.notify_all();
 }
 
-void Engine::count_end(const ActiveRequest& request, FinishReason reason) {
+void Engine::count_finish(const ActiveRequest& request, FinishReason reason) {
   switch (reason) {
     case FinishReason::kNone:
       break;
@@ -402,8 +404,9 @@ void Engine::count_end(const ActiveRequest& request, FinishReason reason) {
                                                (request.generated_tokens() - 1));
 }
 
-// A step that could not be begun: its members end with the reason, everyone else goes on. Without
-// its preparations those end, too, whose blocks were not moved or whose slots are not set.
+// A step could not be submitted: its members end with the error, all others continue. If it failed
+// before its preparations were complete, requests whose blocks were to be moved or whose slots were
+// to be set end, too.
 void Engine::fail_step(const BatchPlan& plan, bool prepared, const Error& error) {
   if (error.kind == ErrorKind::kDeviceLost) return fail(error);
   failed_members_.clear();
@@ -412,17 +415,17 @@ void Engine::fail_step(const BatchPlan& plan, bool prepared, const Error& error)
     for (const std::vector<RequestId>* list : {&plan.admitted, &plan.preempted_swap})
       failed_members_.insert(failed_members_.end(), list->begin(), list->end());
   for (const RequestId id : failed_members_) end_request(id, FinishReason::kError, error.message);
-  // The scheduler believes that the step has filled its blocks.
+  // The scheduler assumes that the step has filled its blocks, so cached prefixes may be wrong.
   scheduler_.forget_prefixes();
 }
 
-// Nothing more can be computed.
+// The device is lost: ends every request and refuses new ones.
 void Engine::fail(const Error& error) {
   {
     const std::lock_guard lock(mutex_);
     if (failure_.empty()) failure_ = error.message;
   }
-  steps_under_way_ = 0;
+  steps_in_flight_ = 0;
   take_and_handle_messages();
   end_everything(FinishReason::kError, error.message);
 }

@@ -10,13 +10,13 @@
 namespace hearth {
 namespace {
 
-// Pipelines, command buffers and the driver's own needs; and what others take meanwhile.
+// The rest is for pipelines, command buffers, the driver and other programs.
 constexpr double kUsableShare = 0.95;
 
 uint64_t blocks_of(uint64_t tokens) { return (tokens + kTokensPerBlock - 1) / kTokensPerBlock; }
 
-// A pool larger than this would hold nothing more: every sequence at its longest, twice, so that
-// prefixes of finished ones stay.
+// A larger pool would be useless: this holds every sequence at its longest, and as much again for
+// cached prefixes of finished requests.
 uint64_t useful_blocks(const StepLimits& limits) {
   return 2 * uint64_t{limits.sequences} * blocks_of(limits.context);
 }

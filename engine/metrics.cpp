@@ -22,7 +22,7 @@ void Histogram::add(double value) {
   const size_t bucket = static_cast<size_t>(
       std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin());
   counts_[bucket].fetch_add(1, std::memory_order_relaxed);
-  // One writer: no other addition can come between.
+  // There is only one writer, so nothing can be added between load and store.
   sum_.store(sum_.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
 }
 

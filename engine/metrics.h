@@ -1,6 +1,6 @@
-// Counters and histograms of the engine. Written by the engine thread alone, except for the counts
-// of submissions, and read by any: every number is an atomic of its own, so that a reader may see a
-// step half counted but never a torn number.
+// Counters, gauges and histograms of the engine. Written by the engine thread, except the counts of
+// submissions, and read from any thread. Every number is a separate atomic: a reader may see a step
+// partly counted, but never a torn number.
 #pragma once
 
 #include <atomic>
@@ -21,21 +21,21 @@ class Counter {
   std::atomic<uint64_t> value_{0};
 };
 
-// Cumulative buckets, as Prometheus has them.
+// Counts values in buckets, like a Prometheus histogram.
 class Histogram {
  public:
-  // Upper bounds in ascending order; beyond the last there is one more bucket without bound.
+  // `bounds` are the buckets' upper bounds in ascending order; a last bucket has no bound.
   explicit Histogram(std::span<const double> bounds);
 
   void add(double value);
 
   struct Snapshot {
     std::vector<double> bounds;
-    std::vector<uint64_t> counts;  // of each bucket alone, one more than bounds
+    std::vector<uint64_t> counts;  // per bucket, not cumulative; one more than bounds
     uint64_t count = 0;
     double sum = 0;
 
-    // An estimate from the buckets, q from 0 to 1; 0 without values.
+    // An estimate from the buckets; q is from 0 to 1. 0 if there are no values.
     double quantile(double q) const;
   };
   Snapshot snapshot() const;
@@ -56,13 +56,13 @@ struct Metrics {
   Counter preemptions_recompute, preemptions_swap;
   Counter blocks_copied, blocks_swapped_out, blocks_swapped_in;
 
-  // Gauges: as things stood after the last step was planned or, while none runs, as they stand.
+  // Gauges: the state after the last step was planned or, while no step runs, the current state.
   Counter running, waiting, swapped;
   Counter kv_blocks_used, kv_blocks_cached, kv_blocks_free;
 
   Histogram time_to_first_token_seconds;
-  Histogram time_between_tokens_seconds;    // of one request, each token
-  Histogram time_per_output_token_seconds;  // of one request, the mean after the first
+  Histogram time_between_tokens_seconds;    // one value per token after a request's first
+  Histogram time_per_output_token_seconds;  // one value per request: the mean after the first token
   Histogram end_to_end_seconds;
   Histogram queue_seconds;
   Histogram tokens_per_step;

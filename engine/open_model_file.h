@@ -1,4 +1,4 @@
-// What -m takes, for every command.
+// Opens the model that -m names, for every command.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,7 @@
 
 namespace hearth {
 
-// A .gguf file or a Hugging Face folder; an empty path is the model that is embedded in the
-// program.
+// `path` is a .gguf file or a Hugging Face folder; empty means the embedded default model.
 Result<std::unique_ptr<ModelFile>> open_model_file(const std::string& path);
 
 }  // namespace hearth

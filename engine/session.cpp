@@ -14,25 +14,26 @@ namespace hearth {
 
 namespace {
 
-// Deterministic attention has an item and room for a part of the result for every split of every
-// row: rows that keep both within bounds. How a prompt is cut into steps makes no difference there.
+// The most rows per step with deterministic attention. It needs a work item and room for a partial
+// result per split and row; this bounds both. How a prompt is divided into steps does not change
+// its results.
 uint32_t deterministic_rows(uint32_t context) {
-  constexpr uint32_t kMostItems = 16384;
-  return std::max(1u, kMostItems / divide_up(context, kDeterministicSplit));
+  constexpr uint32_t kMaxItems = 16384;
+  return std::max(1u, kMaxItems / divide_up(context, kDeterministicSplit));
 }
 
 }  // namespace
 
 StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
                        uint32_t model_context) {
-  // A CPU is as fast with few rows as with many; a GPU wants many at once.
+  // A CPU is as fast with few rows as with many; a GPU needs many at once.
   const uint32_t suits = is_cpu(caps) ? 512 : 2048;
   uint32_t tokens = options.max_step_tokens != 0 ? options.max_step_tokens : suits;
   if (options.deterministic) {
     const uint32_t context = options.context == 0 ? model_context : options.context;
     tokens = std::min(tokens, deterministic_rows(std::min(context, model_context)));
   }
-  // Kernels have a group or more for every row, and rows are rounded up to a bucket's.
+  // Kernels use at least one workgroup per row, and rows are rounded up to a bucket's size.
   const uint32_t most = std::bit_floor(*std::ranges::min_element(caps.limits.max_group_count));
   return {.rows = std::min(std::max(tokens, options.max_sequences), most),
           .sequences = options.max_sequences,
@@ -44,7 +45,7 @@ StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
 
 uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
                             const SessionOptions& options) {
-  // What is swapped out is elsewhere only where the device has memory of its own.
+  // With unified memory, swapped-out blocks take the same memory as the device's.
   return caps.unified_memory() ? free_bytes - std::min(free_bytes, options.swap_bytes) : free_bytes;
 }
 
@@ -55,7 +56,7 @@ Result<std::unique_ptr<Session>> Session::open(std::unique_ptr<ModelFile> file,
   return session;
 }
 
-// The order matters: whatever uses something else goes first.
+// Destroys users before what they use.
 Session::~Session() {
   engine_.reset();
   runner_.reset();
@@ -64,7 +65,7 @@ Session::~Session() {
 
 Status Session::load(std::unique_ptr<ModelFile> file) {
   file_ = std::move(file);
-  // What is wrong with the file is known before a device is opened.
+  // Report a bad file before opening a device.
   HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file_));
   HEARTH_TRY(open_text());
   const SamplingDefaults sampling = sampling_defaults(file_->metadata());
@@ -83,7 +84,7 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
       bytes_to_plan_with(device_->caps(), device_->memory().use().device_left_bytes(), options_);
   memory_ = plan_memory(device_->caps(), free_bytes, plan,
                         {.limits = limits, .kv_blocks = options_.kv_blocks});
-  // A context nobody asked for may be shorter than the model's.
+  // If no context was requested, it may be shorter than the model's.
   constexpr uint32_t kShortestContext = 256;
   if (!memory_.fits && options_.context == 0 && memory_.max_context >= kShortestContext) {
     limits.context = memory_.max_context;
@@ -94,8 +95,8 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   if (!memory_.fits && options_.kv_blocks == 0)
     return Error{
         ErrorKind::kOutOfMemory,
-        fmt::format("{} does not fit {}: weights {}, activations {} and {} of KV for a "
-                    "context of {}, but {} are free",
+        fmt::format("{} does not fit on {}: it needs {} for weights, {} for activations and {} for the KV "
+                    "cache of one context of {} tokens, but {} are free",
                     file_->name(), device_->caps().name, format_bytes(memory_.weight_bytes),
                     format_bytes(memory_.activation_bytes),
                     format_bytes(uint64_t{limits.context} * memory_.kv_bytes_per_token),
@@ -129,7 +130,7 @@ Result<const ChatTemplate*> Session::chat_template() const {
 
 EngineOptions Session::engine_options() const {
   const StepRunnerOptions& runner = runner_->options();
-  // Who wants shorter steps than there must be room for gets them.
+  // Steps may be limited to fewer tokens than the runner has room for.
   const uint32_t wanted = options_.max_step_tokens;
   EngineOptions options{.policy = options_.policy,
                         .vocabulary = model_->config().vocabulary,

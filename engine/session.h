@@ -1,5 +1,5 @@
-// A model, ready to answer: what every front end opens. Owns everything from the Vulkan instance to
-// the engine, and takes it down in the right order.
+// A loaded model with everything it needs, as front ends open it. Owns all from the Vulkan instance
+// to the engine, and destroys it in the right order.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,16 @@
 
 namespace hearth {
 
-inline constexpr uint64_t kUsualSwapBytes = uint64_t{256} << 20;  // where somebody wants some
+inline constexpr uint64_t kUsualSwapBytes = uint64_t{256} << 20;  // if swapping is on and no size is given
 
 struct SessionOptions {
-  std::string device;    // what -d takes; empty: the best one
-  uint32_t context = 0;  // tokens a sequence; 0: what the model was made for, or what fits
+  std::string device;    // as -d takes it; empty: the best one
+  uint32_t context = 0;  // tokens per sequence; 0: the model's own, or what fits
   uint32_t max_sequences = 16;
   uint32_t max_step_tokens = 0;  // 0: what suits the device
-  uint32_t logit_rows = 0;       // a step; 0: one for each sequence
+  uint32_t logit_rows = 0;       // per step; 0: one for each sequence
   uint32_t kv_blocks = 0;        // 0: as many as are useful and fit
-  uint64_t swap_bytes = 0;       // of host memory for preempted sequences
+  uint64_t swap_bytes = 0;       // host memory for swapped-out sequences
   uint32_t max_queue = 4096;
   KvFormat kv = KvFormat::kF16;
   bool deterministic = false;
@@ -43,12 +43,11 @@ struct SessionOptions {
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;
 };
 
-// What a runner for these options and a model of this context is made for, before memory has its
-// say.
+// The step sizes that a runner is created for, before memory limits are considered.
 StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
                        uint32_t model_context);
 
-// What a session of these options may plan with where so much of the device's memory is free.
+// How much of `free_bytes`, the free device memory, a session with these options may use.
 uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
                             const SessionOptions& options);
 
@@ -60,19 +59,20 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Starts at the first call; until then runner() may be used directly.
+  // Starts the engine at the first call; until then runner() may be used directly.
   Engine& engine();
-  // Ends its requests; runner() may be used directly again, and engine() starts a new one.
+  // Ends the engine and its requests. Then runner() may be used directly again, and engine() starts
+  // a new one.
   void stop_engine() { engine_.reset(); }
-  // What engine() starts with. Whoever wants several engines one after the other makes them over
-  // runner() with this, and leaves engine() alone.
+  // The options that engine() starts with. A caller that needs several engines one after the other
+  // creates them over runner() with these, and does not call engine().
   EngineOptions engine_options() const;
 
   const ModelFile& file() const { return *file_; }
   const Model& model() const { return *model_; }
-  // Null for a model without a vocabulary.
+  // Null if the model has no vocabulary.
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }
-  // An error, with the reason, for a model whose template cannot be run.
+  // An error with the reason if the model's template cannot be run.
   Result<const ChatTemplate*> chat_template() const;
   // What requests start from; a setting that a user gives replaces its default.
   const SamplingOptions& default_sampling() const { return default_sampling_; }
@@ -95,7 +95,7 @@ class Session {
   std::unique_ptr<ModelFile> file_;
   std::unique_ptr<Tokenizer> tokenizer_;
   Result<std::unique_ptr<ChatTemplate>> chat_template_ =
-      Error{ErrorKind::kUnsupported, "this model has no vocabulary, so no chat"};
+      Error{ErrorKind::kUnsupported, "this model has no vocabulary, so it cannot chat"};
   SamplingOptions default_sampling_;
   MemoryPlan memory_;
   std::unique_ptr<Model> model_;

@@ -1,6 +1,6 @@
-// What one step was: plain data for metrics, traces, /events and the dashboard. Published into a
-// ring with a single writer; readers copy what they want and never hold the engine up for longer
-// than such a copy.
+// A record of one step: plain data for metrics, traces, /events and the dashboard. Published into a
+// ring with a single writer; readers copy records and delay the engine at most for the time of one
+// copy.
 #pragma once
 
 #include <cstdint>
@@ -34,47 +34,49 @@ struct KernelSpan {
 struct StepRecord {
   struct Arrival {
     RequestId request = 0;
-    double seconds = 0;  // since the engine began: when submit() accepted it
+    double seconds = 0;  // when submit() accepted it
     uint32_t prompt_tokens = 0;
-    uint32_t max_tokens = 0;  // prompt and generated, at most
+    uint32_t max_tokens = 0;  // most tokens, prompt and generated together
   };
 
+  // begin, submit and end are points in time, in seconds since the engine was created; the others
+  // are durations.
   uint64_t step = 0;
-  double begin_seconds = 0;   // since the engine began: when planning started
-  double plan_seconds = 0;    // choosing and writing down what to compute
-  double submit_seconds = 0;  // since the engine began: when it was given to the GPU
-  double run_seconds = 0;     // from then, or from the end of the step before, until it was done
-  double wait_seconds = 0;    // that the engine thread waited for it
-  double end_seconds = 0;     // since the engine began: when its tokens were there
+  double begin_seconds = 0;   // when planning started
+  double plan_seconds = 0;    // planning and writing the inputs
+  double submit_seconds = 0;  // when it was submitted to the GPU
+  double run_seconds = 0;     // from then, or from the end of the previous step, until it was done
+  double wait_seconds = 0;    // how long the engine thread waited for it
+  double end_seconds = 0;     // when its tokens were available
 
   std::vector<StepMember> members;
   uint32_t tokens = 0, padding_tokens = 0;
   uint32_t sampled_tokens = 0;
 
-  // Since the record before this one, however they ended: a request arrives in a record no later
-  // than the first it is a member of.
+  // Everything since the previous record, even requests that were never in a step. A request's
+  // arrival is in the record of its first step or in an earlier one.
   std::vector<Arrival> arrived;
   std::vector<RequestId> admitted, preempted_recompute, preempted_swap, finished;
-  std::vector<RequestId> cancelled;  // those of the finished that somebody ended
+  std::vector<RequestId> cancelled;  // those of `finished` that were cancelled
   std::vector<BatchPlan::PrefixHit> prefix_hits;
   uint32_t blocks_swapped_out = 0, blocks_swapped_in = 0, blocks_copied = 0;
   SchedulerCounts counts;  // after planning
 
   std::vector<KernelSpan> kernels;  // when profiling
 
-  // Room for so many sequences.
+  // Reserves room in the lists for `sequences` sequences.
   void reserve(size_t sequences);
-  // Empties the lists, which keep their room.
+  // Empties the lists but keeps their capacity.
   void clear();
 };
 
 class StepRing {
  public:
-  // Room for `records` steps of up to `members` sequences, set aside at once.
+  // Keeps the last `records` steps of up to `members` sequences each; allocates all of it now.
   StepRing(size_t records, size_t members);
 
-  // For the engine: fills the next record in place. `fill` gets a record whose lists are empty but
-  // have room.
+  // For the engine thread: fills the next record in place. `fill` gets a record whose lists are
+  // empty and have capacity.
   template <class Fill>
   void publish(Fill fill) {
     Slot& slot = *slots_[written_ % slots_.size()];
@@ -88,13 +90,13 @@ class StepRing {
     ++written_;
   }
 
-  // Records published so far: the next one has this index. Any thread.
+  // Number of records published so far, which is the index of the next one. Any thread.
   uint64_t written() const {
     const std::lock_guard lock(mutex_);
     return written_;
   }
-  // Copies record `index` (counted from 0 in order of publication). False if it is not there yet or
-  // was overwritten.
+  // Copies record `index`, counted from 0. False if it has not been published yet or was
+  // overwritten.
   bool read(uint64_t index, StepRecord& record) const;
 
  private:
@@ -106,7 +108,7 @@ class StepRing {
 
   std::vector<std::unique_ptr<Slot>> slots_;
   mutable std::mutex mutex_;
-  uint64_t written_ = 0;  // changed by the writer alone
+  uint64_t written_ = 0;  // only the writer changes it
 };
 
 }  // namespace hearth

@@ -6,8 +6,8 @@
 namespace hearth {
 
 TokenStream::TokenStream(RequestId request, uint32_t room) : request_(request) {
-  constexpr uint32_t kMostRoom = 512;  // a reader is seldom further behind, and many may wait
-  ring_.resize(std::clamp(room, 1u, kMostRoom));
+  constexpr uint32_t kMaxRoom = 512;  // readers are seldom further behind, and requests may be many
+  ring_.resize(std::clamp(room, 1u, kMaxRoom));
 }
 
 bool TokenStream::take(std::optional<GeneratedToken>& token) {
@@ -46,7 +46,7 @@ void TokenStream::set_notify(std::function<void()> notify) {
 void TokenStream::push(GeneratedToken token) {
   const std::lock_guard lock(mutex_);
   if (tokens_ == ring_.size()) {
-    // The reader is slow: room for twice as many, in order.
+    // The reader is slow: double the room.
     std::vector<GeneratedToken> larger(ring_.size() * 2);
     for (size_t i = 0; i < tokens_; ++i) larger[i] = std::move(ring_[(first_ + i) % ring_.size()]);
     ring_ = std::move(larger);

@@ -1,6 +1,6 @@
-// The tokens of one request on their way from the engine thread to whoever asked. The engine never
-// waits for the reader. Who lets go of the last pointer to it before the end cancels the request.
-// Thread-safe; one reader.
+// The tokens of one request, on their way from the engine thread to the caller. The engine never
+// waits for the reader: the stream grows. Releasing the caller's last pointer before the end
+// cancels the request. Thread-safe; one reader.
 #pragma once
 
 #include <chrono>
@@ -17,24 +17,25 @@ namespace hearth {
 
 class TokenStream {
  public:
-  // `room`: tokens that are expected, so that delivering them allocates nothing.
+  // Reserves room for `room` tokens, so that delivering them does not allocate.
   TokenStream(RequestId request, uint32_t room);
   TokenStream(const TokenStream&) = delete;
   TokenStream& operator=(const TokenStream&) = delete;
 
   RequestId request() const { return request_; }
 
-  // The next token; nothing at the end of the stream. Blocks.
+  // Blocks until there is a token and returns it; empty at the end of the stream.
   std::optional<GeneratedToken> next();
-  // The same, but gives up after `limit`: look at ended() to know why there was nothing.
+  // The same, but returns empty after `limit`; ended() tells the two cases apart.
   std::optional<GeneratedToken> next(std::chrono::nanoseconds limit);
-  // The end has come and every token has been taken.
+  // Whether the request has ended and every token has been taken.
   bool ended() const;
-  // How it ended. REQUIRES: ended().
+  // How the request ended. REQUIRES: ended().
   const GenerationEnd& end() const { return end_; }
 
-  // Calls `notify` after every token and at the end, on the engine thread: it must only wake
-  // somebody up, and must not hold a pointer to the stream. What is there already is told at once.
+  // Calls `notify` on the engine thread after every token and at the end. It may only wake up
+  // another thread, and must not hold a pointer to the stream. If there is something to read
+  // already, it is called immediately.
   void set_notify(std::function<void()> notify);
 
   // For the engine.
@@ -47,7 +48,7 @@ class TokenStream {
   const RequestId request_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
-  std::vector<GeneratedToken> ring_;  // tokens_ of them from first_ on
+  std::vector<GeneratedToken> ring_;  // holds tokens_ tokens, starting at first_
   size_t first_ = 0, tokens_ = 0;
   bool closed_ = false;
   GenerationEnd end_;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/models/golden: tiny random models of every architecture, with their right logits.
+"""Writes tests/models/golden: tiny random models of every architecture, with their reference logits.
 
     tools/make_golden.py OUTPUT_FOLDER [CASE...]
 
@@ -43,7 +43,7 @@ STORED = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 
 
 def random_tensor(case, name, shape, gemma, sharpness):
-    """Weights by the part they play, so that no part of the model drowns another."""
+    """Draws weights scaled by their role, so that no part of the model dominates another."""
     rng = np.random.default_rng(zlib.crc32(f"{case}/{name}".encode()))
     values = rng.standard_normal(shape)
     if name.endswith("norm.weight"):
@@ -61,7 +61,7 @@ def random_tensor(case, name, shape, gemma, sharpness):
 
 
 def exact(tensor, stored):
-    """The nearest value that F16 holds as a normal number, and `stored` too."""
+    """The nearest value that both F16 and `stored` hold as a normal number."""
     tensor = tensor.to(STORED[stored]).to(torch.float16).to(torch.float32)
     tensor = torch.where(tensor.abs() < 2.0**-14, torch.zeros_like(tensor), tensor)
     assert torch.equal(tensor.half().float(), tensor)
@@ -92,7 +92,7 @@ def make_state(case, spec):
 
 
 def make_prompts(case, spec):
-    """Ragged prompts; the first and the last id of the vocabulary are among them."""
+    """Ragged prompts that include the first and the last id of the vocabulary."""
     rng = np.random.default_rng(zlib.crc32(f"{case}/prompts".encode()))
     vocab = spec["config"]["vocab_size"]
     prompts = [rng.integers(0, vocab, length).tolist() for length in spec["lengths"]]
@@ -114,7 +114,7 @@ def nmse(result, reference):
 
 
 def worst_nmse(result, reference):
-    """Of the positions, each by itself."""
+    """One value per position."""
     return max(nmse(a, b) for a, b in zip(result, reference))
 
 
@@ -135,11 +135,11 @@ def write_weights(folder, state, stored, shards):
 
 
 def check_noise(case, spec, state, prompts, logits):
-    """A model that amplifies rounding would fail tests for no fault of the program tested."""
+    """Checks that the model does not amplify rounding: tests would fail although the tested program is right."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     runs = (("F32", torch.float32, F32_NOISE), ("F16", torch.float16, F16_NOISE))
     for name, dtype, limit in runs:
-        # oneDNN has no F16 matmul for these shapes on every CPU; PyTorch's own does.
+        # oneDNN lacks an F16 matmul for these shapes on some CPUs; PyTorch's own always works.
         with torch.backends.mkldnn.flags(enabled=False):
             other = logits_of(build(spec["config"], state, dtype, device), prompts)
         worst = worst_nmse(other, logits)
@@ -148,7 +148,7 @@ def check_noise(case, spec, state, prompts, logits):
 
 
 def check_features(case, spec, state, prompts, logits):
-    """How far the logits move without each feature; complains of those that hardly move them."""
+    """How far the logits move without each feature; warns about those that hardly move them."""
     table, weak = {}, []
     for change in feature_changes(spec, state):
         config = copy.deepcopy(spec["config"])
@@ -195,7 +195,7 @@ def make_case(case, spec, output):
 
 
 def compact_prompts(text, prompts):
-    """One prompt a line, instead of one number a line."""
+    """Writes one prompt per line instead of one number per line."""
     start, end = text.index(' "prompts": ['), text.index(' "nmse_without"')
     rows = ",\n".join("  " + json.dumps(prompt, separators=(",", ":")) for prompt in prompts)
     return text[:start] + ' "prompts": [\n' + rows + "\n ],\n" + text[end:]

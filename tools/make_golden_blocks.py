@@ -8,7 +8,7 @@ rows of floats; python3-gguf, which shares no code with it, gives their values. 
 random bytes with sane scales, so that every bit of a format is seen in both states.
 
 rows.bin: u32 rows, u32 cols, then rows * cols floats.
-FORMAT.bin: u32 ggml type, u32 weights a block, u32 bytes a block, u32 blocks made from rows.bin,
+FORMAT.bin: u32 ggml type, u32 weights per block, u32 bytes per block, u32 blocks made from rows.bin,
 u32 random blocks; the bytes of all blocks; their values as floats. Everything little-endian.
 """
 import argparse
@@ -25,14 +25,14 @@ FORMATS = [Type.F32, Type.F16, Type.BF16, Type.Q8_0, Type.Q4_0, Type.Q4_1, Type.
 COLS = 1024
 RANDOM_WEIGHTS = 2048
 
-# Byte offsets of the half-precision factors of a block, which random bytes would make absurd.
+# Byte offsets of the half-precision factors of a block, which must not be random bytes: they would be absurd.
 HALVES = {Type.Q8_0: [0], Type.Q4_0: [0], Type.Q4_1: [0, 2], Type.Q5_0: [0], Type.Q5_1: [0, 2],
           Type.Q2_K: [80, 82], Type.Q3_K: [108], Type.Q4_K: [0, 2], Type.Q5_K: [0, 2],
           Type.Q6_K: [208], Type.IQ4_NL: [0], Type.IQ4_XS: [0]}
 
 
 def make_rows(rng):
-    """Like weights, weights with outliers, heavy tails, and a row of edge cases by 256."""
+    """Values like real weights, weights with outliers, heavy tails, and edge cases in rows of 256."""
     normal = rng.normal(0, 0.02, COLS)
     outliers = rng.normal(0, 0.02, COLS)
     outliers[rng.choice(COLS, 12, replace=False)] *= 30
@@ -68,7 +68,7 @@ def random_blocks(rng, kind):
         blocks[:6, 0] = [0, 1, 2, 3, 254, 255]  # subnormal, smallest normal and largest scales
         blocks[6:, 0] = rng.integers(100, 140, count - 6)
     if kind in (Type.F32, Type.F16, Type.BF16):
-        # Any bit pattern but a NaN, whose payload is nobody's promise.
+        # Any bit pattern except NaN, whose payload is not guaranteed.
         values = gguf.dequantize(blocks.reshape(1, -1), kind).reshape(-1)
         blocks[np.isnan(values)] = 0
     return blocks

@@ -1,4 +1,4 @@
-"""The models of make_golden.py: their config.json, and what can be left out of each.
+"""The models of make_golden.py: their config.json, and the features that can be left out of each.
 
 The configs are in the form of published models, most with rope_theta and rope_scaling as files of
 transformers 4 have them, some with the rope_parameters of transformers 5. `lengths` are those of
@@ -15,7 +15,7 @@ LENGTHS = [1, 5, 17, 33, 70]
 
 
 def model(kind, architecture, **more):
-    """What configs have in common; None leaves a key out. A large epsilon shows a wrong one."""
+    """Keys that all configs share; None leaves a key out. The epsilon is large, so that a wrong one shows."""
     config = {"architectures": [architecture], "model_type": kind, "vocab_size": 136,
               "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
               "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_act": "silu",
@@ -42,7 +42,7 @@ CASES = {
         max_position_embeddings=384, rope_theta=500000.0,
         rope_scaling={"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                       "original_max_position_embeddings": 48, "rope_type": "llama3"})),
-    # A head for every key, biases on all of attention, rope scaled in the oldest way; head size 48.
+    # One key head per query head, biases on all of attention, rope scaled in the oldest spelling; head size 48.
     "llama_linear": case(model(
         "llama", "LlamaForCausalLM", num_attention_heads=2, head_dim=48, attention_bias=True,
         rope_theta=10000.0, rope_scaling={"type": "linear", "factor": 4.0}),
@@ -67,7 +67,7 @@ CASES = {
         "qwen3", "Qwen3ForCausalLM", head_dim=32, attention_bias=False, use_sliding_window=False,
         max_window_layers=2, rope_parameters={"rope_type": "default", "rope_theta": 1000000.0}),
         shards=2),
-    # Soft caps that bite, a window on every other layer, norms after attention and MLP.
+    # Soft caps that take effect, a window on every other layer, norms after attention and MLP.
     "gemma2": case(model(
         "gemma2", "Gemma2ForCausalLM", num_hidden_layers=3, head_dim=32,
         hidden_act="gelu_pytorch_tanh", hidden_activation="gelu_pytorch_tanh",
@@ -85,7 +85,7 @@ CASES = {
     # Phi-3 mini 4k: fused projections and a window.
     "phi3": case(model("phi3", "Phi3ForCausalLM", num_attention_heads=2, rope_theta=10000.0,
                        sliding_window=12, pad_token_id=0, original_max_position_embeddings=128)),
-    # Phi-4 mini: tied, three quarters of a head rotated, long rope within its first context.
+    # Phi-4 mini: tied, three quarters of a head rotated, long rope within the original context.
     "phi3_short": case(model(
         "phi3", "Phi3ForCausalLM", hidden_size=64, intermediate_size=96, num_attention_heads=2,
         num_key_value_heads=1, tie_word_embeddings=True, partial_rotary_factor=0.75,
@@ -95,7 +95,7 @@ CASES = {
                       "short_factor": [1.0 + 0.125 * i for i in range(12)],
                       "long_factor": [1.5 + 0.75 * i for i in range(12)]}),
         lengths=[1, 5, 17, 40], context=40),
-    # Phi-3 mini 128k: long rope beyond its first context, which every prompt is longer than.
+    # Phi-3 mini 128k: long rope beyond the original context; every prompt is longer than that.
     "phi3_long": case(model(
         "phi3", "Phi3ForCausalLM", hidden_size=64, intermediate_size=96, num_key_value_heads=4,
         max_position_embeddings=256, original_max_position_embeddings=16, rope_theta=10000.0,
@@ -173,7 +173,7 @@ def swap_key_heads(config, state):
 
 
 def neighbours_rotate(config, state):
-    """Rope of neighbouring elements, which is what a GGUF file of a llama is permuted for."""
+    """Rope of neighbouring elements, for which llama GGUF files are permuted."""
     size = head_size(config)
     for name, tensor in state.items():
         if re.search(r"self_attn\.[qk]_proj", name):
@@ -213,7 +213,7 @@ def same_factors(wrong, right):
 
 
 def common_changes(config, state):
-    """What every architecture has: each kind of norm and bias, rope, attention, the MLP."""
+    """Features of every architecture: each kind of norm and bias, rope, attention, the MLP."""
     neutral = 0.0 if config["model_type"].startswith("gemma") else 1.0
     kinds = sorted({re.sub(r"\.\d+\.", ".*.", name) for name in state})
     for kind in kinds:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/models/golden/quantized_perplexity.json: what llama.cpp makes of each weight format.
+"""Writes tests/models/golden/quantized_perplexity.json: llama.cpp's results for each weight format.
 
     tools/make_golden_quantized.py MODEL.gguf TEXT OUTPUT_FILE
     tools/make_golden_quantized.py --add MODEL.gguf TEXT OUTPUT_FILE
@@ -31,7 +31,7 @@ import torch
 
 FORMATS = ["Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K",
            "IQ4_NL", "IQ4_XS", "Q4_K_M"]
-# A batch of one chunk: with several at a time the sums are ordered otherwise.
+# A batch of one chunk: with several at a time the sums have another order.
 PERPLEXITY = ["llama-perplexity", "-c", "256", "-b", "256", "-dev", "none", "-t", "1"]
 CHUNK = 256
 ADDED_CHUNKS = 30
@@ -46,14 +46,14 @@ def call(*command):
 
 
 def perplexity(model, text, chunks):
-    """The mean over the first chunks. llama-perplexity at times ends before its last lines are out;
-    `text` is longer than the chunks, so that those are not the ones needed."""
+    """The mean over the first chunks. llama-perplexity sometimes ends before it has printed its last lines;
+    `text` is longer than the chunks needed, so that those lines do not matter."""
     log = call(*PERPLEXITY, "-m", model, "-f", text)
     return float(re.search(rf"\[{len(chunks)}\]([0-9.]+),", log).group(1))
 
 
 def chunks_of(model, text):
-    """The text's tokens in full chunks, the first of each replaced by BOS."""
+    """The text's tokens in full chunks, with the first token of each replaced by BOS."""
     ids = call("llama-tokenize", "-m", model, "-f", text, "--ids", "--log-disable")
     ids = torch.tensor(json.loads(re.search(r"\[[\d, \n]+\]", ids).group(0)))
     chunks = ids[:len(ids) // CHUNK * CHUNK].view(-1, CHUNK).clone()

@@ -22,7 +22,7 @@ DATE = "04 Feb 2025"  # Not the one that a template falls back to without a cloc
 
 
 def chat(*contents, system=None):
-    """User and assistant in turn."""
+    """Messages that alternate between user and assistant."""
     messages = [] if system is None else [{"role": "system", "content": system}]
     for index, content in enumerate(contents):
         messages.append({"role": ("user", "assistant")[index % 2], "content": content})
@@ -63,7 +63,7 @@ CONVERSATIONS = {
 
 
 def make_tokenizer(path):
-    """One that knows the special tokens and nothing else."""
+    """A tokenizer that knows only the special tokens."""
     fields = json.loads(path.read_text())
     special = {key: fields[key] for key in ("bos_token", "eos_token") if fields.get(key)}
     words = {"<unk>": 0, **{token: i + 1 for i, token in enumerate(sorted(set(special.values())))}}

@@ -24,7 +24,7 @@ void add_matmuls(const DeviceCaps& caps, std::span<const ModelMatmul> matmuls,
                               .rows = rows,
                               .inputs = matmul.inputs,
                               .outputs = matmul.outputs,
-                              .beside = matmul.beside};
+                              .sibling_outputs = matmul.sibling_outputs};
       const MatmulPlan plan = choose_matmul(caps, shape, limits.deterministic);
       sizes.matmul_scratch = std::max(sizes.matmul_scratch, plan.scratch_bytes);
       if (plan.norm_part_constant)
@@ -69,12 +69,12 @@ std::vector<ModelMatmul> model_matmuls(const WeightTable& table, const ModelFile
     const std::vector<SegmentPlan> segments = plan_segments(spec, file);
     uint64_t outputs = 0;
     for (const SegmentPlan& segment : segments) outputs += segment.rows;
-    // A tied embedding is the output matrix too.
+    // A tied embedding is also the output matrix.
     for (const SegmentPlan& segment : segments)
       matmuls.insert({.format = segment.format,
                       .inputs = static_cast<uint32_t>(segment.cols),
                       .outputs = static_cast<uint32_t>(segment.rows),
-                      .beside = static_cast<uint32_t>(outputs - segment.rows),
+                      .sibling_outputs = static_cast<uint32_t>(outputs - segment.rows),
                       .of_logits = spec.role < kFirstLayerRole});
   }
   return {matmuls.begin(), matmuls.end()};
@@ -106,7 +106,7 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
 Result<Activations> Activations::allocate(Device& device, const ActivationSizes& sizes) {
   Activations buffers;
   const auto allocate = [&](Buffer& buffer, uint64_t bytes, const char* name) -> Status {
-    // Kernels get an address also where they need no memory.
+    // Kernels get a valid address even if they need no memory.
     HEARTH_ASSIGN(buffer, device.memory().allocate({.bytes = std::max<uint64_t>(bytes, 256),
                                                     .intent = MemoryIntent::kActivations,
                                                     .name = name}));

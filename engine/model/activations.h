@@ -1,5 +1,5 @@
-// Scratch memory between the kernels of a step, made once for the largest step there will be. Sizes
-// are a pure function, so that `hearth info` can tell them without a device.
+// Scratch memory that the kernels of a step use, allocated once for the largest possible step.
+// Sizes are a pure function, so that `hearth info` can compute them without a device.
 #pragma once
 
 #include <algorithm>
@@ -17,29 +17,29 @@ namespace hearth {
 
 class Device;
 
-// What a runner is made for.
+// The sizes that a runner is created for.
 struct StepLimits {
-  uint32_t rows = 512;       // tokens a step
-  uint32_t sequences = 16;   // a step
-  uint32_t logit_rows = 16;  // a step
-  uint32_t context = 2048;   // tokens a sequence
+  uint32_t rows = 512;       // tokens per step
+  uint32_t sequences = 16;   // per step
+  uint32_t logit_rows = 16;  // per step
+  uint32_t context = 2048;   // tokens per sequence
   KvFormat kv = KvFormat::kF16;
   bool deterministic = false;
 };
 
-// Attention for a bucket.
+// The shape of a bucket's attention.
 AttentionShape step_attention_shape(const ModelConfig& config, KvFormat kv,
                                     const StepBucket& bucket, uint32_t context);
 
-// Calls visit(size) for every size up to `most` that steps are recorded for.
+// Calls visit(size) for every size, up to `most`, that steps are recorded for.
 template <class Visit>
 void for_bucket_sizes(uint32_t most, Visit visit) {
   for (uint32_t size = 1; size < most; size = bucket_size(size + 1)) visit(size);
   visit(bucket_size(most));
 }
 
-// Calls visit(bucket) for buckets that need as much as any within the limits. Each for every
-// context: attention over a short one may be cut into more items than over a long one.
+// Calls visit(bucket) for the buckets that need the most memory within the limits, once per context
+// size: attention over a short context may have more work items than over a long one.
 template <class Visit>
 void for_step_buckets(const StepLimits& limits, Visit visit) {
   const auto visit_contexts = [&](StepBucket bucket) {
@@ -60,18 +60,18 @@ void for_step_buckets(const StepLimits& limits, Visit visit) {
 struct ModelMatmul {
   WeightFormat format = WeightFormat::kF32;
   uint32_t inputs = 0, outputs = 0;
-  uint32_t beside = 0;     // outputs of the weight's other segments
-  bool of_logits = false;  // runs over logit rows only
+  uint32_t sibling_outputs = 0;  // outputs of the weight's other segments
+  bool of_logits = false;        // runs over logit rows only
 
   auto operator<=>(const ModelMatmul&) const = default;
 };
 
-// Each once. REQUIRES: the table was checked against the file.
+// Without duplicates. REQUIRES: the table was checked against the file.
 std::vector<ModelMatmul> model_matmuls(const WeightTable& table, const ModelFile& file);
 
 struct ActivationSizes {
   uint64_t hidden = 0;     // [rows, width] f32
-  uint64_t normed = 0;     // [rows, width] f32, or less in the form a product wants
+  uint64_t normed = 0;     // [rows, width] f32, or less in the form that a product reads
   uint64_t projected = 0;  // [rows, width] f32
   uint64_t picked = 0;     // [logit rows, width] f32
   uint64_t qkv = 0;        // [rows, q + k + v] f32
@@ -99,7 +99,7 @@ struct Activations {
 
   Buffer hidden, normed, projected, picked, qkv, queries, attended, gate_up, mlp, logits;
   Buffer matmul_scratch, sampling_scratch;
-  Buffer norm_state;                      // of a norm that two products have parts in
+  Buffer norm_state;                      // of a norm that two products share
   Buffer matmul_counts, sampling_counts;  // zero between uses
   // Counts, which are zero between steps, then partial results.
   Buffer attention_scratch;

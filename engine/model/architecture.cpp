@@ -23,14 +23,15 @@ Result<const Architecture*> find_architecture(const ModelFile& file) {
   HEARTH_ASSIGN(const auto name, file.metadata().text("general.architecture"));
   if (!name)
     return Error{ErrorKind::kInvalid,
-                 fmt::format("{}: the file does not say which architecture it is", file.name())};
+                 fmt::format("{}: the file does not name its architecture", file.name())};
   std::string supported;
   for (const Architecture* architecture : all_architectures()) {
     if (architecture->name() == *name) return architecture;
     supported += fmt::format("{}{}", supported.empty() ? "" : ", ", architecture->name());
   }
-  return Error{ErrorKind::kUnsupported, fmt::format("{}: architecture {} is not supported; {} are",
-                                                    file.name(), *name, supported)};
+  return Error{ErrorKind::kUnsupported,
+               fmt::format("{}: architecture {} is not supported; the supported ones are {}",
+                           file.name(), *name, supported)};
 }
 
 }  // namespace hearth

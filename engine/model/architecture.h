@@ -1,6 +1,6 @@
 // An architecture: how a file's keys become a configuration, which tensors it has, and what a layer
-// computes. One file each in engine/models/, found by the build: models/<name>.cpp defines
-// `const Architecture& <name>_architecture()`.
+// computes. There is one file per architecture in engine/models/, found by the build:
+// models/<name>.cpp defines `const Architecture& <name>_architecture()`.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,19 @@ class Architecture {
  public:
   virtual ~Architecture() = default;
 
-  // As general.architecture spells it.
+  // As in general.architecture.
   virtual std::string_view name() const = 0;
-  // Fails if a key is missing or makes no sense; checks no tensors.
+  // Fails if a key is missing or invalid. Does not check tensors.
   virtual Result<ModelConfig> read_config(const ModelFile& file) const = 0;
   virtual WeightTable weight_table(const ModelConfig& config) const = 0;
-  // Records layer `layer`: from the hidden state to the hidden state (forward.h).
+  // Records layer `layer`, which reads and writes the hidden state (forward.h).
   virtual Status record_layer(Forward& forward, uint32_t layer) const = 0;
 };
 
-// Every architecture there is, by name.
+// All architectures, sorted by name.
 std::span<const Architecture* const> all_architectures();
 
-// The one the file names. The error lists those that are supported.
+// The architecture that the file names. The error lists the supported ones.
 Result<const Architecture*> find_architecture(const ModelFile& file);
 
 }  // namespace hearth

@@ -21,7 +21,7 @@ Result<std::unique_ptr<BlockMover>> BlockMover::create(Device& device, PipelineS
                                                          .intent = MemoryIntent::kUpload,
                                                          .name = "block pairs"}));
 
-  // A kernel works between two allocations.
+  // One dispatch copies between two allocations.
   std::map<std::pair<size_t, size_t>, std::vector<params::CopyPlane>> meetings;
   for (size_t i = 0; i < from.planes().size(); ++i) {
     const KvCache::Plane &source = from.planes()[i], &target = to.planes()[i];
@@ -58,8 +58,8 @@ Result<std::unique_ptr<BlockMover>> BlockMover::create(Device& device, PipelineS
 Status BlockMover::move(std::span<const BlockMove> pairs) {
   Queue& queue = device_.compute();
   while (!pairs.empty()) {
-    // Copies are rare, so that waiting for the last ones before their list is overwritten is
-    // cheaper than a second list.
+    // Copies are rare, so waiting for the last ones before overwriting their list is cheaper than a
+    // second list.
     if (last_.timeline != nullptr) HEARTH_TRY(queue.wait(last_));
     const size_t count = std::min(pairs.size(), kPairs);
     const std::span<params::CopyPair> list = pairs_.view<params::CopyPair>();

@@ -1,5 +1,5 @@
-// Copies KV blocks between pools, on the GPU: forks within the device's pool, swaps to and from
-// host memory. Recorded once; each call fills in a list of pairs. One thread.
+// Copies KV blocks on the GPU: within the device's pool for forks, and to and from host memory for
+// swaps. Recorded once; each call fills in a list of pairs. For one thread.
 #pragma once
 
 #include <memory>
@@ -32,11 +32,11 @@ class BlockMover {
  private:
   explicit BlockMover(Device& device) : device_(device) {}
 
-  static constexpr size_t kPairs = 64;  // copied by one submission
+  static constexpr size_t kPairs = 64;  // most copies per submission
 
   Device& device_;
-  Buffer pairs_;                // [kPairs] CopyPair, which the host writes
-  std::vector<Buffer> planes_;  // CopyPlane lists, one for each two allocations that meet
+  Buffer pairs_;                // [kPairs] CopyPair, written by the host
+  std::vector<Buffer> planes_;  // CopyPlane lists, one per pair of allocations
   CommandBuffer commands_;
   TimelinePoint last_;
 };

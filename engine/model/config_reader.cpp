@@ -52,7 +52,7 @@ double ConfigReader::number(std::string_view key) {
 
 double ConfigReader::number(std::string_view key, double otherwise) {
   const double value = take(file_.metadata().number(full(key))).value_or(otherwise);
-  if (!std::isfinite(value)) fail(fmt::format("key {} is no finite number", full(key)));
+  if (!std::isfinite(value)) fail(fmt::format("key {} is not a finite number", full(key)));
   return value;
 }
 
@@ -94,14 +94,14 @@ RopeConfig ConfigReader::rope() {
   RopeTableInfo& info = rope.info;
   info.base = number("rope.freq_base", 10000.0);
   info.factor = number("rope.scaling.factor", number("rope.scale_linear", 1.0));
-  if (info.factor == 0) info.factor = 1;  // so do some files say "none"
+  if (info.factor == 0) info.factor = 1;  // some files write 0 for "none"
   info.original_context = count("rope.scaling.original_context_length", 0);
   const double attention_factor = number("rope.scaling.attn_factor", 0.0);
   info.model_context = count("context_length", 0);
 
   rope.factors = tensor("rope_freqs.weight");
   if (!rope.factors.empty()) info.scaling = RopeScaling::kFactors;
-  // Files older than the type have a factor alone.
+  // Older files have a factor but no type.
   const bool old = info.factor != 1 && rope.factors.empty();
   const std::string type = text("rope.scaling.type", old ? "linear" : "none");
   if (type == "linear") {
@@ -121,16 +121,16 @@ RopeConfig ConfigReader::rope() {
     rope.long_factors = numbers("rope.scaling.long_factors");
     info.scaling = RopeScaling::kLongRope;
   } else if (type != "none") {
-    fail(fmt::format("rope scaling {} is not supported; linear, llama3, yarn and longrope are",
+    fail(fmt::format("rope scaling {} is not supported; only linear, llama3, yarn and longrope are",
                      type));
   }
-  // GGUF's form of long-rope: two tensors, and no type.
+  // GGUF's form of long-rope: two tensors and no type.
   if (file_.find("rope_factors_long.weight") != nullptr) {
     rope.long_factors = tensor("rope_factors_long.weight");
     rope.factors = tensor("rope_factors_short.weight");
     info.scaling = RopeScaling::kLongRope;
   }
-  // For YaRN the file's number multiplies what the scheme prescribes, elsewhere it replaces it.
+  // For YaRN the file's number multiplies the computed one; otherwise it replaces it.
   info.attention_factor = attention_factor;
   if (info.scaling == RopeScaling::kYarn && attention_factor != 0)
     info.attention_factor *= info.factor > 1 ? 0.1 * std::log(info.factor) + 1.0 : 1.0;
@@ -141,8 +141,8 @@ ModelConfig ConfigReader::common() {
   ModelConfig config;
   config.architecture = architecture_;
   config.layers = count("block_count");
-  if (config.layers > kMostLayers) {  // before there is a list of them
-    fail(fmt::format("{} layers are no model", config.layers));
+  if (config.layers > kMostLayers) {  // checked before a list of them is made
+    fail(fmt::format("{} layers are more than any model has", config.layers));
     config.layers = 0;
   }
   config.width = count("embedding_length");
@@ -163,7 +163,7 @@ ModelConfig ConfigReader::common() {
   config.windowed = window_pattern(config.layers);
   if (config.windowed.empty() && config.window > 0) config.windowed.assign(config.layers, true);
 
-  // A file without tensors still has a vocabulary.
+  // A file without tensors may still have a vocabulary.
   const ModelTensor* embedding = file_.find("token_embd.weight");
   config.vocabulary = count("vocab_size", 0);
   if (embedding != nullptr) config.vocabulary = static_cast<uint32_t>(embedding->rows);
@@ -175,32 +175,33 @@ Result<ModelConfig> ConfigReader::finish(ModelConfig config) const {
   const auto bad = [&](std::string what) {
     return Error{ErrorKind::kInvalid, fmt::format("{}: {}", file_.name(), std::move(what))};
   };
-  // Bounds far above any model, so that sizes computed from these numbers cannot overflow.
+  // The bounds are far above any model; they keep sizes computed from these numbers from
+  // overflowing.
   const auto within = [](uint32_t value, uint32_t most) { return value > 0 && value <= most; };
   if (!within(config.layers, kMostLayers) || !within(config.width, 1u << 20) ||
       !within(config.mlp_width, 1u << 22) || !within(config.heads, 4096) ||
       !within(config.kv_heads, 4096) || !within(config.context, 1u << 28))
     return bad(
         fmt::format("{} layers of width {}, {} heads over {}, MLP of {} and a context of {} "
-                    "are no model",
+                    "are not a valid model",
                     config.layers, config.width, config.heads, config.kv_heads, config.mlp_width,
                     config.context));
   if (config.heads % config.kv_heads != 0)
     return bad(fmt::format("{} heads cannot share {} KV heads", config.heads, config.kv_heads));
   if (config.head_size == 0 || config.head_size % kHeadSizeUnit != 0 ||
       config.head_size > kMaxHeadSize)
-    return bad(fmt::format("heads of {} are not supported: multiples of {} up to {} are",
+    return bad(fmt::format("heads of size {} are not supported; only multiples of {} up to {} are",
                            config.head_size, kHeadSizeUnit, kMaxHeadSize));
   if (config.rope_dims > config.head_size || config.rope_dims % 8 != 0)
     return bad(fmt::format("rope over {} of {} dimensions is not supported", config.rope_dims,
                            config.head_size));
   if (!config.windowed.empty() && config.windowed.size() != config.layers)
-    return bad(fmt::format("{} layers are said to have a window or not, of {}",
+    return bad(fmt::format("the window pattern has {} entries for {} layers",
                            config.windowed.size(), config.layers));
   if (!config.windowed.empty() && config.window == 0)
-    return bad("a sliding window of 0 tokens makes no sense");
+    return bad("a sliding window of 0 tokens is not valid");
   if (!(config.norm_epsilon >= 0) || !std::isfinite(config.attention_scale))
-    return bad("the scales of norms or attention make no sense");
+    return bad("the scale of norms or attention is not valid");
   for (const RopeConfig* rope : {&config.rope, config.window_rope.data()})
     if (rope != nullptr)
       for (const std::vector<float>* list : {&rope->factors, &rope->long_factors})

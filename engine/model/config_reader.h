@@ -1,6 +1,6 @@
 // Reads the keys of an architecture from a file's metadata: "<architecture>.block_count" and so on,
-// in GGUF's vocabulary (engine/weights/hugging_face/README.md). Collects the first error, so that a list of keys
-// reads as a list.
+// with GGUF's names (engine/weights/hugging_face/README.md). Keeps the first error until finish(),
+// so that reading many keys needs no error handling in between.
 #pragma once
 
 #include <optional>
@@ -18,25 +18,25 @@ class ConfigReader {
   ConfigReader(const ModelFile& file, std::string_view architecture)
       : file_(file), architecture_(architecture) {}
 
-  // `key` is without the architecture. A missing one is an error unless there is a default.
+  // `key` does not include the architecture. A missing key is an error unless there is a default.
   uint32_t count(std::string_view key);
   uint32_t count(std::string_view key, uint32_t otherwise);
   double number(std::string_view key);
   double number(std::string_view key, double otherwise);
   std::string text(std::string_view key, std::string_view otherwise);
-  std::vector<float> numbers(std::string_view key);  // empty where it is missing
-  // Which layers have a window: a list of truth values, or the period N of those that have none.
-  // Empty where the file does not say.
+  std::vector<float> numbers(std::string_view key);  // empty if missing
+  // Which layers have a window: the file has a list of booleans, or the period N of the layers
+  // without one. Empty if the file does not say.
   std::vector<bool> window_pattern(uint32_t layers);
-  // The values of an F32 tensor; empty where it is missing.
+  // The values of an F32 tensor; empty if it is missing.
   std::vector<float> tensor(std::string_view name);
 
-  // What every architecture has: sizes, heads, context, norm epsilon, rope.
+  // The keys that all architectures share: sizes, heads, context, norm epsilon, rope.
   ModelConfig common();
 
-  // Says that something is wrong, unless something was before.
+  // Records an error, unless there is one already.
   void fail(std::string what);
-  // `config` if all went well and its numbers make sense together.
+  // Returns `config` if there was no error and its numbers are consistent.
   Result<ModelConfig> finish(ModelConfig config) const;
 
  private:

@@ -53,9 +53,10 @@ Status Forward::norm(WeightRole weight, uint32_t layer) {
     normed_ = {.slice = hidden, .norm_weight = norm_weight};
     return {};
   }
-  if (begun_) {
-    normed_ = {.slice = begun_->rows, .form = RowForm::kHalves, .begun = begun_};
-    begun_.reset();
+  if (started_norm_) {
+    normed_ = {
+        .slice = started_norm_->rows, .form = RowForm::kHalves, .shared_norm = started_norm_};
+    started_norm_.reset();
     return {};
   }
   RmsNormShape shape{.rows = rows_, .width = config().width};
@@ -106,7 +107,7 @@ MatmulPlan Forward::plan_for(const Weight& weight, const WeightSegment& segment)
                         .rows = rows_,
                         .inputs = segment.cols,
                         .outputs = segment.rows,
-                        .beside = outputs - segment.rows},
+                        .sibling_outputs = outputs - segment.rows},
                        context_.deterministic);
 }
 
@@ -173,7 +174,7 @@ Matmul Forward::product(const WeightSegment& segment, const Rows& x) const {
             .counts = context_.activations.matmul_counts.all(),
             .norm_weight = x.norm_weight,
             .norm_epsilon = config().norm_epsilon,
-            .norm_before = x.begun,
+            .norm_before = x.shared_norm,
             .shape = {.format = segment.format,
                       .rows = rows_,
                       .inputs = segment.cols,
@@ -195,7 +196,7 @@ Status Forward::matmul(std::string_view part, const Weight& weight, const Weight
       op.bias = bias->front().buffer.slice(first * 4, uint64_t{segment.rows} * 4);
     if (add_to_y) {
       op.residual = op.y;
-      op.norm_after = begun_;
+      op.norm_after = started_norm_;
     }
     products.push_back({plan, op});
     first += segment.rows;
@@ -354,7 +355,7 @@ Status Forward::pick_rows() {
 }
 
 Status Forward::add_attention_out(uint32_t layer) {
-  begun_ = norm_between(layer);
+  started_norm_ = norm_between(layer);
   return add_product(step_part::kAttentionOut,
                      context_.weights.get(WeightRole::kAttentionOut, layer),
                      context_.weights.get(WeightRole::kAttentionOutBias, layer), attended_);

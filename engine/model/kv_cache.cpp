@@ -10,11 +10,13 @@
 namespace hearth {
 namespace {
 
-// Planes begin where every kernel can load its widest vectors.
+// Planes are aligned for the widest loads of any kernel.
 constexpr uint64_t kKvAlignment = 256;
-uint64_t aligned(uint64_t bytes) { return (bytes + kKvAlignment - 1) / kKvAlignment * kKvAlignment; }
+uint64_t aligned(uint64_t bytes) {
+  return (bytes + kKvAlignment - 1) / kKvAlignment * kKvAlignment;
+}
 
-// The planes of a layer: keys, values, and their scales where there are some.
+// The planes of a layer: keys, values, and their scales if the format has them.
 std::vector<uint32_t> layer_planes(const ModelConfig& config, KvFormat format) {
   const auto bytes =
       static_cast<uint32_t>(kv_block_bytes(format, config.kv_heads, config.head_size));
@@ -44,16 +46,17 @@ Result<KvCache> KvCache::create(Device& device, const ModelConfig& config, const
   const std::vector<uint32_t> planes = layer_planes(config, options.format);
   const uint64_t limit = device.caps().limits.max_allocation_bytes;
 
-  // Planes are put one after the other into allocations as large as may be.
+  // Packs planes one after the other into allocations of the largest possible size.
   std::vector<uint64_t> sizes(1, 0);
   for (uint32_t layer = 0; layer < config.layers; ++layer) {
     for (const uint32_t block_bytes : planes) {
       const uint64_t bytes = aligned(uint64_t{block_bytes} * options.blocks);
       if (bytes > limit)
-        return Error{ErrorKind::kOutOfMemory,
-                     fmt::format("{} KV blocks take {} a layer, but this device allocates at most "
-                                 "{} at once",
-                                 options.blocks, format_bytes(bytes), format_bytes(limit))};
+        return Error{
+            ErrorKind::kOutOfMemory,
+            fmt::format("{} KV blocks take {} per layer, but this device allocates at most "
+                        "{} at once",
+                        options.blocks, format_bytes(bytes), format_bytes(limit))};
       if (sizes.back() + bytes > limit) sizes.push_back(0);
       cache.planes_.push_back(
           {.allocation = sizes.size() - 1, .offset = sizes.back(), .block_bytes = block_bytes});
@@ -67,8 +70,8 @@ Result<KvCache> KvCache::create(Device& device, const ModelConfig& config, const
     cache.allocations_.push_back(std::move(buffer));
   }
 
-  // Slices point to their buffers, so these must not move any more: a vector that is moved keeps
-  // its elements where they are.
+  // Slices point to their buffers, which therefore must not move; moving the vector does not move
+  // its elements.
   for (uint32_t layer = 0; layer < config.layers; ++layer) {
     const auto slice = [&](size_t i) {
       const Plane& plane = cache.planes_[layer * planes.size() + i];

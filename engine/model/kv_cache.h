@@ -1,5 +1,5 @@
-// The pool of KV blocks on the device: memory only; who owns which block is the scheduler's
-// business. A block holds kTokensPerBlock positions of one sequence in every layer.
+// The pool of KV blocks on the device. It is only memory; the scheduler decides which sequence owns
+// which block. A block holds kTokensPerBlock positions of one sequence in every layer.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace hearth {
 
 class Device;
 
-// Of one block in all layers, keys, values and scales.
+// Bytes of one block in all layers: keys, values and scales.
 uint64_t kv_bytes_per_block(const ModelConfig& config, KvFormat format);
-// The most blocks there can be where an allocation has at most so many bytes: each of a layer's
-// planes is in one.
+// The most blocks a pool can have if allocations have at most `allocation_bytes`: each plane of a
+// layer must fit into one.
 uint64_t most_kv_blocks(const ModelConfig& config, KvFormat format, uint64_t allocation_bytes);
 
 class KvCache {
@@ -27,7 +27,7 @@ class KvCache {
     uint32_t blocks = 0;
     MemoryIntent intent = MemoryIntent::kKv;  // kReadback: a pool in host memory, to swap to
   };
-  // Spread over as many allocations as the device's limit asks for.
+  // Uses as many allocations as the device's limit requires.
   static Result<KvCache> create(Device& device, const ModelConfig& config, const Options& options);
 
   const PagedKv& layer(uint32_t layer) const { return layers_[layer]; }
@@ -35,7 +35,8 @@ class KvCache {
   KvFormat format() const { return format_; }
   uint64_t bytes() const;
 
-  // Where blocks lie, for copies: equal pools have equal planes in equal allocations.
+  // Where blocks are, for copies. Pools of the same options have the same planes in the same
+  // allocations.
   struct Plane {
     size_t allocation = 0;
     uint64_t offset = 0;

@@ -1,5 +1,5 @@
-// A model on a device: configuration, weights, rope tables. Immutable after loading, so that any
-// number of runners may share it; any thread.
+// A model on a device: configuration, weights, rope tables. Immutable after loading, so any number
+// of runners and threads may share it.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace hearth {
 class Device;
 class Transfer;
 
-// What a file's header says: enough to tell what it needs, and whether it is complete.
+// What a file's header says: enough to know what the model needs and whether the file is complete.
 struct ModelPlan {
   const Architecture* architecture = nullptr;
   ModelConfig config;
@@ -29,12 +29,12 @@ struct ModelPlan {
   uint64_t parameters = 0;
 };
 
-// Fails with the name of what is missing, superfluous or misshapen.
+// Fails with the name of the key or tensor that is missing, unknown or of the wrong shape.
 Result<ModelPlan> plan_model(const ModelFile& file);
 
 struct ModelOptions {
-  // The longest sequence there will be; 0: as long as the model was made for. Long-rope models
-  // compute differently beyond a length.
+  // Most tokens of a sequence; 0: the model's own. Long-rope models compute differently beyond a
+  // certain length.
   uint32_t context = 0;
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;
 };

@@ -1,5 +1,5 @@
-// A decoder-only transformer in numbers: all that its architecture read from the file and that the
-// forward pass, the memory estimate and the KV cache need. Plain data.
+// A decoder-only transformer in numbers: everything the architecture reads from the file and the
+// forward pass, the memory plan and the KV cache need. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace hearth {
 
-// Frequencies with the lists they refer to.
+// Rope frequencies together with the lists they refer to.
 struct RopeConfig {
-  RopeTableInfo info;  // `dims`, `factors` and `long_factors` are filled in late
+  RopeTableInfo info;  // `dims`, `factors` and `long_factors` are set when it is used
   std::vector<float> factors, long_factors;  // [rope_dims / 2]
 };
 
@@ -24,7 +24,7 @@ struct ModelConfig {
   uint32_t heads = 0, kv_heads = 0, head_size = 0;
   uint32_t mlp_width = 0;
   uint32_t vocabulary = 0;
-  uint32_t context = 0;  // the longest sequence the model was made for
+  uint32_t context = 0;  // most tokens the model was trained for
 
   float norm_epsilon = 1e-5f;
   float norm_offset = 0;  // added to norm weights while loading
@@ -38,12 +38,12 @@ struct ModelConfig {
 
   float attention_scale = 0;
   float attention_soft_cap = 0;  // 0: none
-  bool f32_attention = false;    // no f16 but in the cache: matrices are in F32, which is for that
+  bool f32_attention = false;    // for models with F32 matrices: uses f16 only in the cache
   float logit_soft_cap = 0;      // 0: none
 
-  uint32_t window = 0;                  // tokens a windowed layer sees
-  std::vector<bool> windowed;           // by layer; empty: none is
-  std::vector<RopeConfig> window_rope;  // one entry where windowed layers turn at another rate
+  uint32_t window = 0;                  // tokens that layers with a window attend to
+  std::vector<bool> windowed;           // per layer; empty: no layer has a window
+  std::vector<RopeConfig> window_rope;  // one entry if layers with a window have their own
 
   bool layer_is_windowed(uint32_t layer) const { return !windowed.empty() && windowed[layer]; }
   uint32_t layer_window(uint32_t layer) const { return layer_is_windowed(layer) ? window : 0; }

@@ -91,7 +91,7 @@ class Loader {
     return {};
   }
 
-  // Floats are the same in the file and on the device.
+  // Float formats are the same in the file and on the device.
   Status copy_tensor(const Buffer& to, const ModelTensor& tensor, uint64_t offset) {
     return transfer_.upload(to.slice(offset, tensor.bytes.size()),
                             [&](uint64_t from, std::span<std::byte> chunk) -> Status {
@@ -107,7 +107,7 @@ class Loader {
                             });
   }
 
-  // A range of blocks at a time is repacked into planes on the host, which then go their ways.
+  // Repacks a range of blocks into planes on the host, then uploads each plane to its place.
   Status repack_tensor(const Buffer& to, const ModelTensor& tensor, const DeviceLayout& layout,
                        uint64_t first_block) {
     constexpr uint64_t kBatchBytes = 8ull << 20;
@@ -130,7 +130,7 @@ class Loader {
     return {};
   }
 
-  // Fills scratch_ with the planes of a range of blocks, one after the other.
+  // Fills scratch_ with the planes of a range of blocks, plane after plane.
   void repack_range(const ModelTensor& tensor, uint64_t first, uint64_t count) {
     const FormatInfo& format = format_info(tensor.format);
     scratch_.resize(std::max<size_t>(scratch_.size(), count * format.block_bytes));

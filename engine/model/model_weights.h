@@ -1,4 +1,4 @@
-// A model's weights on the device. Immutable after loading: any thread.
+// A model's weights on the device. Immutable after loading; any thread may use them.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct WeightSegment {
   uint32_t rows = 0, cols = 0;
 };
 
-// One segment, or several below each other where the file's formats differ; none where an optional
-// weight is not there.
+// One segment, or several with consecutive rows if the file's formats differ; none if an optional
+// weight is absent.
 using Weight = std::vector<WeightSegment>;
 
 struct LoadOptions {
@@ -31,7 +31,7 @@ struct LoadOptions {
 
 class ModelWeights {
  public:
-  // Reads the file into device memory through the staging ring. Holds no more host memory than the
+  // Reads the file into device memory through the staging ring. Needs no more host memory than the
   // ring and a few chunks. REQUIRES: table.check(file) succeeded.
   static Result<ModelWeights> load(Device& device, const ModelFile& file, const WeightTable& table,
                                    const LoadOptions& options);

@@ -1,5 +1,5 @@
-// What one step computes, as plain data: made by the engine from a plan, or by hand by whoever
-// wants logits. The vectors keep their capacity from step to step.
+// What one step computes, as plain data: built by the engine from a plan, or directly by commands
+// that need logits. The vectors keep their capacity from step to step.
 #pragma once
 
 #include <algorithm>
@@ -13,19 +13,18 @@
 namespace hearth {
 
 struct StepBatch {
-  // By row, a row a token. With params::kSampledId it is the slot whose sampled id is meant.
+  // One id per row. With the bit params::kSampledId it is a slot, whose last sampled id is used.
   std::vector<uint32_t> ids;
-  // Sequences own neighbouring rows, in order, without gaps. The last `padding_sequences` of them
-  // are rows of padding that see the keys before them, of whoever has them; nothing of theirs is
-  // kept.
+  // Sequences own consecutive rows, in order, without gaps. The last `padding_sequences` of them
+  // are padding rows that attend to another sequence's earlier keys; their results are discarded.
   std::vector<params::StepSequence> sequences;
   uint32_t padding_sequences = 0;
   std::vector<uint32_t> block_tables;  // of all sequences, one after the other
-  // The rows whose logits are wanted, and how each is sampled: as many of both. A default
-  // SamplingRow is not sampled.
+  // The rows whose logits are wanted, and how each is sampled. A default SamplingRow is not
+  // sampled. REQUIRES: both have the same size.
   std::vector<uint32_t> logit_rows;
   std::vector<params::SamplingRow> sampling;
-  uint32_t padding_rows = 0;  // computed beside the rows of the sequences
+  uint32_t padding_rows = 0;  // computed in addition to the rows of the sequences
 
   void clear() {
     ids.clear();
@@ -37,7 +36,7 @@ struct StepBatch {
     padding_rows = 0;
   }
 
-  // Room for as many, so that adding them allocates nothing.
+  // Reserves room, so that adding does not allocate.
   void reserve(size_t rows, size_t members, size_t blocks) {
     ids.reserve(rows);
     sequences.reserve(members);
@@ -46,7 +45,7 @@ struct StepBatch {
     block_tables.reserve(blocks);
   }
 
-  // Adds a sequence with these tokens, the first of them at `first_position`.
+  // Adds a sequence with `tokens`, the first of them at `first_position`.
   template <class Ids, class Blocks>
   void add_sequence(uint32_t first_position, const Ids& tokens, const Blocks& blocks) {
     sequences.push_back({.first_row = static_cast<uint32_t>(ids.size()),
@@ -57,8 +56,8 @@ struct StepBatch {
     block_tables.insert(block_tables.end(), std::begin(blocks), std::end(blocks));
   }
 
-  // Adds a row of padding that sees what `member` saw before this step, if that is anything.
-  // REQUIRES: it is the same member for all of them, and no sequence is added after them.
+  // Adds a padding row that attends to the tokens of `member` before this step, if there are any.
+  // REQUIRES: all padding rows have the same `member`, and no sequence is added after them.
   void add_padding(const params::StepSequence& member) {
     if (member.first_position > 0) {
       sequences.push_back({.first_row = rows(),
@@ -70,7 +69,7 @@ struct StepBatch {
     ++padding_rows;
   }
 
-  // Those that are no padding.
+  // The number of sequences that are not padding.
   size_t members() const { return sequences.size() - padding_sequences; }
   uint32_t rows() const { return static_cast<uint32_t>(ids.size()) + padding_rows; }
   uint32_t longest() const {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kInputAlignment = 64;
 
-// Hands out places one after the other.
+// Assigns offsets one after the other.
 struct Placer {
   uint64_t end = 0;
   template <class T>
@@ -32,7 +32,7 @@ void put(std::byte* base, uint64_t offset, const std::vector<T>& values) {
   if (!values.empty()) std::memcpy(base + offset, values.data(), values.size() * sizeof(T));
 }
 
-// Fills up the rest of a list of `count`.
+// Fills the rest of a list of `count` entries.
 template <class T>
 void pad(std::byte* base, uint64_t offset, size_t used, size_t count, const T& value) {
   T* const list = reinterpret_cast<T*>(base + offset);
@@ -95,8 +95,9 @@ Status StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& 
   const Buffer& buffer = copies_[copy];
   const uint64_t bytes = layout.block_tables + batch.block_tables.size() * sizeof(uint32_t);
   if (bytes > buffer.bytes())
-    return Error{ErrorKind::kInvalid, fmt::format("a step with inputs of {} bytes does not fit {}",
-                                                  bytes, buffer.bytes())};
+    return Error{
+        ErrorKind::kInvalid,
+        fmt::format("a step with {} bytes of inputs does not fit into {}", bytes, buffer.bytes())};
   std::byte* const base = buffer.mapped();
   put(base, layout.ids, batch.ids);
   pad(base, layout.ids, batch.ids.size(), bucket.rows, 0u);

@@ -1,7 +1,7 @@
 // Everything that changes from step to step, in one buffer: ids, sequences, block tables, sampling
-// parameters, attention's work lists. The host writes it straight to the device, one of two copies
-// while the GPU may still read the other. Kernels see fixed places of a copy, so that recorded
-// steps can be replayed.
+// parameters, attention's work lists. The host writes directly to device memory, into one of two
+// copies while the GPU may still read the other. Kernels use fixed places in a copy, so that
+// recorded steps can be replayed.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace hearth {
 
 class Device;
 
-// Where things lie in the buffer, for a bucket.
+// Byte offsets in the buffer, for a bucket.
 struct StepLayout {
   uint64_t ids = 0;            // [rows] u32
   uint64_t row_sequences = 0;  // [rows] u32
@@ -31,24 +31,24 @@ struct StepLayout {
   struct Lists {
     uint64_t few = 0, many = 0;
   };
-  std::array<Lists, 2> attention = {};  // by window: see attention_windows()
-  uint64_t block_tables = 0;            // u32, the last: as many as there are
+  std::array<Lists, 2> attention = {};  // per window: see attention_windows()
+  uint64_t block_tables = 0;            // u32; at the end, because their number varies
 };
 
 StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capacity, size_t windows);
 
-// The most that any step within the limits takes, block tables included.
+// The most bytes that any step within the limits needs, block tables included.
 uint64_t step_input_bytes(const DeviceCaps& caps, const ModelConfig& config,
                           const StepLimits& limits, size_t windows);
 
-// The windows of a model's layers, each once: 0 for none. At most two.
+// The distinct windows of a model's layers, 0 for none. At most two.
 std::vector<uint32_t> attention_windows(const ModelConfig& config);
 
 class StepInputs {
  public:
   static constexpr size_t kCopies = 2;
 
-  // `bytes` is the most that any step takes: layout and block tables.
+  // `bytes` is the most that any step needs: layout and block tables.
   static Result<StepInputs> create(Device& device, uint64_t bytes);
 
   // Writes a step into a copy.

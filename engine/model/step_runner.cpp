@@ -14,12 +14,12 @@
 namespace hearth {
 namespace {
 
-// More than a step of any model has.
+// More commands than a step of any model has.
 constexpr uint32_t kProfiledCommands = 8192;
 
-// The most rows of a step whose kernels wait for each other on the GPU (runtime/chain.h). Measured
-// on an H200, llama-8b: 9 % faster at 1 row, 3 % at 64, 1 % at 192, 0.4 % at 256, but 2 % slower at
-// 2,048, where kernels are long and waiting groups are in the way.
+// The most rows of a step whose kernels form a chain (runtime/chain.h). Measured on an H200,
+// llama-8b: 9 % faster at 1 row, 3 % at 64, 1 % at 192, 0.4 % at 256, but 2 % slower at 2,048,
+// where kernels are long and waiting workgroups take up room.
 constexpr uint32_t kChainedRows = 256;
 
 StepBucket batch_bucket(const StepBatch& batch) {
@@ -43,7 +43,7 @@ StepRunner::StepRunner(Device& device, PipelineStore& pipelines, const Model& mo
       model_(model),
       options_(options),
       windows_(attention_windows(model.config())) {
-  // No more logits can be wanted than there are tokens.
+  // There cannot be more logit rows than tokens.
   options_.limits.logit_rows = std::min(options_.limits.logit_rows, options_.limits.rows);
   options_.limits.context = std::min(options_.limits.context, model.context());
 }
@@ -82,7 +82,7 @@ Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineS
 }
 
 StepRunner::~StepRunner() {
-  // A lost device has nothing under way, and whoever waited has been told.
+  // A lost device has nothing in flight, and a pending wait() has already failed.
   static_cast<void>(device_.compute().wait_idle().ok());
 }
 
@@ -120,7 +120,7 @@ Status StepRunner::allocate() {
     HEARTH_TRY(allocate(sampled.top, rows * params::kMaxTopLogprobs * sizeof(params::TokenLogprob),
                         "top log-probabilities", MemoryIntent::kReadback));
   }
-  // Rows of padding read these, and a history is only as long as its length says.
+  // Padding rows read the sampled ids, and histories are read up to their lengths.
   HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device_, {.name = "clear"}));
   recorder.fill(sampled_ids_.all(), 0);
   recorder.fill(history_lengths_.all(), 0);
@@ -253,7 +253,8 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch, const StepBucket& 
   HEARTH_TRY(inputs_.write(ticket.copy, batch, bucket, step.layout, step.attention, windows_));
   HEARTH_ASSIGN(ticket.done, queue.submit(step.commands[ticket.copy]));
   last_use_[ticket.copy] = ticket.done;
-  // Only now: after a step that failed, the other copy may still be waited for.
+  // Only after success: if submitting fails, the results of the other copy may not have been read
+  // yet.
   next_copy_ = (next_copy_ + 1) % StepInputs::kCopies;
   return ticket;
 }
@@ -308,8 +309,8 @@ Status StepRunner::set_history(uint32_t slot, std::span<const params::TokenCount
 
 Status StepRunner::set_biases(uint32_t slot, std::span<const params::TokenBias> biases) {
   if (biases.size() > kMaxBiases)
-    return Error{ErrorKind::kInvalid,
-                 fmt::format("{} logit biases are more than {}", biases.size(), kMaxBiases)};
+    return Error{ErrorKind::kInvalid, fmt::format("{} logit biases are more than the limit of {}",
+                                                  biases.size(), kMaxBiases)};
   return upload(
       biases_.slice(uint64_t{slot} * kMaxBiases * sizeof(params::TokenBias), biases.size_bytes()),
       std::as_bytes(biases));

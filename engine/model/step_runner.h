@@ -1,6 +1,6 @@
-// Runs steps of a model: keeps the KV pool, the activations, and recorded command buffers for each
-// bucket of step sizes, which are replayed from then on. One thread. Steps run in the order of
-// submission, and two may be under way: the next one is made while the last one runs.
+// Runs steps of a model. Owns the KV pool, the activations, and a recorded command buffer per
+// bucket of step sizes, which is replayed. For one thread. Steps run in the order of submission,
+// and two may be in flight: the next one is prepared while the last one runs.
 #pragma once
 
 #include <array>
@@ -29,15 +29,15 @@ class Device;
 
 struct StepRunnerOptions {
   StepLimits limits;
-  uint32_t slots = 16;  // sequences that can be running: each has a place for its ids
+  uint32_t slots = 16;  // most running sequences; each has a place for its ids
   uint32_t kv_blocks = 0;
   uint32_t swap_blocks = 0;  // in host memory
-  // Steps of mixed sizes fall into thousands of buckets. Of more than this the one that was not
-  // used for longest is given up, and recorded anew when its size comes again.
+  // Steps of mixed sizes fall into thousands of buckets. Beyond this number the least recently used
+  // recording is dropped, and recorded again if its size comes up again.
   size_t most_recordings = 512;
 };
 
-// Device memory for what a running sequence has sampled, and for its biases.
+// Device memory per slot: the sampled id, the token history and the biases.
 uint64_t slot_bytes();
 
 class StepRunner final : public StepExecutor {
@@ -53,7 +53,8 @@ class StepRunner final : public StepExecutor {
   Result<StepTicket> submit(const StepBatch& batch) override;
   Result<StepOutcome> wait(const StepTicket& ticket) override;
 
-  // Logits of a step that was waited for, and after which none was submitted: [logit rows, vocab].
+  // Logits of the last step: [logit rows, vocab]. REQUIRES: it was waited for, and no other was
+  // submitted after it.
   Result<std::vector<float>> read_logits(uint32_t logit_rows);
 
   Status fork_blocks(std::span<const BlockMove> moves) override { return forks_->move(moves); }
@@ -63,7 +64,7 @@ class StepRunner final : public StepExecutor {
   Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) override;
 
   // Runs the step with a barrier and a timer around every command and returns their times, labelled
-  // "part: kernel" with the parts of forward.h. REQUIRES: no other step is under way.
+  // "part: kernel" with the parts of forward.h. REQUIRES: no other step is in flight.
   Result<std::vector<GpuSpan>> profile(const StepBatch& batch);
 
   const KvCache& kv() const { return kv_; }
@@ -75,23 +76,23 @@ class StepRunner final : public StepExecutor {
     std::array<CommandBuffer, StepInputs::kCopies> commands;
     AttentionPlan attention;
     StepLayout layout;
-    uint64_t last_use = 0;  // counted in steps
+    uint64_t last_use = 0;  // as a step number
   };
   StepRunner(Device& device, PipelineStore& pipelines, const Model& model,
              const StepRunnerOptions& options);
   Status allocate();
   Result<const Recorded*> recorded(const StepBucket& bucket);
   void make_room_for_recording();
-  // All but the commands.
+  // Everything except the commands.
   Recorded plan(const StepBucket& bucket) const;
-  // With a timer: for profiling.
+  // `timer` is for profiling.
   Result<CommandBuffer> record(const StepBucket& bucket, const StepLayout& layout, size_t copy,
                                GpuTimer* timer = nullptr);
   Status record_sampling(CommandRecorder& recorder, const StepBucket& bucket,
                          const StepLayout& layout, size_t copy);
   Result<StepTicket> submit(const StepBatch& batch, const StepBucket& bucket, const Recorded& step);
   Status check(const StepBatch& batch) const;
-  // Copies to a place on the device, before the next step.
+  // Copies `bytes` to the device before the next step.
   Status upload(const BufferSlice& to, std::span<const std::byte> bytes);
 
   Device& device_;
@@ -104,7 +105,7 @@ class StepRunner final : public StepExecutor {
   Activations activations_;
   StepInputs inputs_;
   Buffer sampled_ids_, history_lengths_, history_, biases_;
-  // What was sampled, [logit rows], in host memory: the step's last kernel writes there.
+  // The sampled tokens, [logit rows], in host memory, where the step's last kernel writes them.
   struct Sampled {
     Buffer results, top;
   };

@@ -27,7 +27,7 @@ Status check_part(const WeightSpec& spec, const WeightPart& part, const ModelTen
                                  tensor.name, format.name));
   const uint32_t unit = format.is_float() ? kFloatInputUnit : format.block_weights;
   if (!spec.is_vector && cols % unit != 0)
-    return bad(file, fmt::format("tensor {}: rows of {} weights are no whole number of {}",
+    return bad(file, fmt::format("tensor {}: rows of {} weights are not a multiple of {}",
                                  tensor.name, cols, unit));
   return {};
 }
@@ -73,7 +73,7 @@ Status WeightTable::check(const ModelFile& file) const {
   }
   for (const ModelTensor& tensor : file.tensors())
     if (!wanted.contains(tensor.name))
-      return bad(file, fmt::format("tensor {} is none that the architecture knows", tensor.name));
+      return bad(file, fmt::format("tensor {} is unknown to this architecture", tensor.name));
   return {};
 }
 

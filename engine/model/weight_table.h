@@ -1,9 +1,9 @@
-// The tensors a model is made of: an architecture lists them with their shapes, the list is checked
-// against a file, and the loader carries it out. Plain data.
+// The tensors of a model: an architecture lists them with their shapes, the list is checked against
+// a file, and the loader follows it. Plain data.
 //
-// A weight is what one operation multiplies with. It may be made of several tensors of the file,
-// one below the other: q, k and v are one weight, so that one kernel reads them all. Where their
-// formats differ they stay apart, in as few segments as possible.
+// A weight is the matrix or vector that one operation uses. It may consist of several tensors of
+// the file with consecutive rows: q, k and v are one weight, so that one kernel reads them all. If
+// their formats differ, they stay separate, in as few segments as possible.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 namespace hearth {
 
 enum class WeightRole : uint8_t {
-  // of the model
+  // Once per model:
   kEmbedding,
   kOutputNorm,
-  kOutput,  // not there: the embedding is used
-  // of a layer
+  kOutput,  // if absent, the embedding is used
+  // Once per layer:
   kAttentionNorm,
   kQkv,
   kQkvBias,
@@ -45,29 +45,29 @@ struct WeightPart {
 
 struct WeightSpec {
   WeightRole role;
-  uint32_t layer = 0;  // of the roles of a layer
+  uint32_t layer = 0;  // for roles of a layer
   std::vector<WeightPart> parts;
   uint64_t cols = 0;
-  bool is_vector = false;  // norms and biases: parts follow each other, as f32 on the device
-  bool optional = false;   // all parts are there or none
+  bool is_vector = false;  // norms and biases: concatenated, f32 on the device
+  bool optional = false;   // all parts are present or none
 };
 
 class WeightTable {
  public:
-  // A matrix of the given tensors, one below the other.
+  // A matrix whose rows are those of the given tensors.
   void matrix(WeightRole role, uint32_t layer, std::vector<WeightPart> parts, uint64_t cols);
   void optional_matrix(WeightRole role, uint32_t layer, std::vector<WeightPart> parts,
                        uint64_t cols);
-  // Vectors, one after the other; a part's `rows` is its length.
+  // Concatenated vectors; a part's `rows` is its length.
   void vector(WeightRole role, uint32_t layer, std::vector<WeightPart> parts);
   void optional_vector(WeightRole role, uint32_t layer, std::vector<WeightPart> parts);
-  // Read while the configuration was made, so no surprise.
+  // A tensor that the configuration uses, so it may be present.
   void known(std::string tensor) { known_.push_back(std::move(tensor)); }
 
   const std::vector<WeightSpec>& specs() const { return specs_; }
 
-  // Every tensor is there, of the right shape and in a format kernels take, and no other. The error
-  // names the tensor.
+  // Checks that all tensors are present, with the right shape and a supported format, and that
+  // there are no others. The error names the tensor.
   Status check(const ModelFile& file) const;
 
  private:
@@ -75,7 +75,7 @@ class WeightTable {
   std::vector<std::string> known_;
 };
 
-// Consecutive parts of a weight in one format, as the device holds them.
+// Consecutive parts of a weight with the same format, which are one matrix on the device.
 struct SegmentPlan {
   WeightFormat format = WeightFormat::kF32;
   uint64_t rows = 0, cols = 0;
@@ -84,7 +84,7 @@ struct SegmentPlan {
   uint64_t device_bytes() const;
 };
 
-// REQUIRES: the table was checked against the file. Empty for an optional weight that is not there.
+// Empty for an optional weight that is absent. REQUIRES: the table was checked against the file.
 std::vector<SegmentPlan> plan_segments(const WeightSpec& spec, const ModelFile& file);
 
 // "blk.3.attn_q.weight"

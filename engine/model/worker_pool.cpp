@@ -5,7 +5,7 @@
 namespace hearth {
 
 WorkerPool::WorkerPool(size_t threads) {
-  // Beyond eight, copies wait for memory rather than for cores.
+  // With more than eight threads, memory is the limit, not cores.
   constexpr size_t kEnough = 8;
   if (threads == 0) threads = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kEnough);
   for (size_t i = 1; i < threads; ++i) workers_.emplace_back([this] { serve(); });

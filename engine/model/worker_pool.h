@@ -1,5 +1,5 @@
-// Threads that share a loop: reading a model file keeps one core busy with page faults, so several
-// of them fill a chunk of staging memory together. One caller at a time.
+// A parallel loop for loading: reading a mapped model file keeps one core busy with page faults, so
+// several threads fill a chunk of staging memory together. One caller at a time.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +13,7 @@ namespace hearth {
 
 class WorkerPool {
  public:
-  // `threads` counts the caller's; 0: as many as help with copying memory on this machine.
+  // `threads` includes the caller's; 0: as many as speed up copying memory on this machine.
   explicit WorkerPool(size_t threads = 0);
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
@@ -26,7 +26,7 @@ class WorkerPool {
 
  private:
   void serve();
-  // Takes items until none is left. REQUIRES: `lock` is held.
+  // Runs items until none is left. REQUIRES: `lock` is held.
   void take_items(std::unique_lock<std::mutex>& lock);
 
   std::mutex mutex_;

@@ -1,5 +1,5 @@
-// What most architectures have in common: the usual tensors, and the two kinds of layer, with norms
-// before attention and the MLP, and with norms before and after them.
+// What most architectures share: the usual tensors, and the two kinds of layers, with norms before
+// attention and MLP, or before and after them.
 #pragma once
 
 #include "engine/model/architecture.h"
@@ -8,7 +8,7 @@
 
 namespace hearth {
 
-// Embedding, final norm, output matrix (optional: tied otherwise).
+// Embedding, final norm, output matrix (if absent, the embedding is used).
 inline void add_model_weights(WeightTable& table, const ModelConfig& config) {
   table.matrix(WeightRole::kEmbedding, 0, {{"token_embd.weight", config.vocabulary}}, config.width);
   table.vector(WeightRole::kOutputNorm, 0, {{"output_norm.weight", config.width}});
@@ -16,7 +16,7 @@ inline void add_model_weights(WeightTable& table, const ModelConfig& config) {
                         config.width);
 }
 
-// Norm, q, k and v as one weight, and the projection back.
+// Norm, q, k and v as one weight, and the output projection.
 inline void add_attention_weights(WeightTable& table, const ModelConfig& config, uint32_t layer) {
   table.vector(WeightRole::kAttentionNorm, layer,
                {{layer_tensor(layer, "attn_norm.weight"), config.width}});
@@ -39,7 +39,7 @@ inline void add_optional_attention_biases(WeightTable& table, const ModelConfig&
                         {{layer_tensor(layer, "attn_output.bias"), config.width}});
 }
 
-// Norms of the heads of q and k.
+// Norms of each q and k head.
 inline void add_head_norms(WeightTable& table, const ModelConfig& config, uint32_t layer) {
   table.vector(WeightRole::kQNorm, layer,
                {{layer_tensor(layer, "attn_q_norm.weight"), config.head_size}});
@@ -47,7 +47,7 @@ inline void add_head_norms(WeightTable& table, const ModelConfig& config, uint32
                {{layer_tensor(layer, "attn_k_norm.weight"), config.head_size}});
 }
 
-// Norm, gate and up as one weight, and the projection back.
+// Norm, gate and up as one weight, and the down projection.
 inline void add_mlp_weights(WeightTable& table, const ModelConfig& config, uint32_t layer) {
   table.vector(WeightRole::kMlpNorm, layer,
                {{layer_tensor(layer, "ffn_norm.weight"), config.width}});

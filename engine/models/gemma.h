@@ -15,8 +15,8 @@ inline void set_gemma_basics(ModelConfig& config, const ModelFile& file) {
   config.activation = MlpActivation::kGeluTanh;
 }
 
-// Where a GGUF file does not say: the window, and that all but every `period`-th layer have it. In
-// a Hugging Face folder the configuration's defaults are settled, and silence means none.
+// Defaults for GGUF files: the window, which all but every `period`-th layer have. For a Hugging
+// Face folder the translation has applied the defaults, so an absent key means no window.
 inline void set_default_windows(ModelConfig& config, ConfigReader& reader, const ModelFile& file,
                                 uint32_t window, uint32_t period) {
   if (file.kind() == FileKind::kHuggingFace) return;
@@ -27,18 +27,18 @@ inline void set_default_windows(ModelConfig& config, ConfigReader& reader, const
     config.windowed.push_back((layer + 1) % period != 0);
 }
 
-// The soft caps; a GGUF file that does not say has these.
+// The soft caps. `attention` and `logits` are the defaults for GGUF files.
 inline void set_soft_caps(ModelConfig& config, ConfigReader& reader, const ModelFile& file,
                           double attention, double logits) {
-  const bool settled = file.kind() == FileKind::kHuggingFace;
+  const bool defaults_applied = file.kind() == FileKind::kHuggingFace;
   config.attention_soft_cap =
-      static_cast<float>(reader.number("attn_logit_softcapping", settled ? 0 : attention));
+      static_cast<float>(reader.number("attn_logit_softcapping", defaults_applied ? 0 : attention));
   config.logit_soft_cap =
-      static_cast<float>(reader.number("final_logit_softcapping", settled ? 0 : logits));
+      static_cast<float>(reader.number("final_logit_softcapping", defaults_applied ? 0 : logits));
 }
 
-// The factor on scores. The largest of a family, told by its layers, divides by the width a head
-// would have if heads shared the model's width; the others by the size of a head.
+// The factor on scores: 1 / sqrt(head size). The largest model of a family, recognized by its
+// number of layers, uses width / heads instead of the head size.
 inline void set_query_scale(ModelConfig& config, ConfigReader& reader, uint32_t largest_layers) {
   if (config.heads == 0 || config.head_size == 0) return;
   const uint32_t size =

@@ -1,4 +1,4 @@
-// gemma2: soft caps on attention and logits, windows in every other layer, norms also after
+// gemma2: soft caps on attention and logits, a window in every other layer, norms before and after
 // attention and MLP.
 #include "engine/model/config_reader.h"
 #include "engine/model/forward.h"

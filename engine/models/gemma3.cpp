@@ -1,5 +1,5 @@
-// gemma3 (text): five windowed layers, which turn their own rope, to each that sees everything;
-// norms of the heads of q and k, and also after attention and MLP.
+// gemma3 (text): five layers with a window and a rope of their own for each layer without; norms of
+// q and k heads, and before and after attention and MLP.
 #include "engine/model/config_reader.h"
 #include "engine/model/forward.h"
 #include "engine/models/common.h"
@@ -19,7 +19,7 @@ class Gemma3 final : public Architecture {
     config.head_norms = true;
     set_soft_caps(config, reader, file, 0, 0);
     set_default_windows(config, reader, file, 1024, 6);
-    // Windowed layers keep the rope of short contexts.
+    // Layers with a window keep the rope of short contexts.
     RopeConfig local;
     local.info.base = reader.number("rope.freq_base_swa", 10000.0);
     local.info.model_context = config.rope.info.model_context;

@@ -14,7 +14,7 @@ class Llama final : public Architecture {
   Result<ModelConfig> read_config(const ModelFile& file) const override {
     ConfigReader reader(file, name());
     ModelConfig config = reader.common();
-    // GGUF converters permute the heads of q and k so that pairs are neighbours.
+    // GGUF converters permute q and k heads so that rope pairs are neighbours.
     config.rope_pairs = file.kind() == FileKind::kGguf ? RopePairs::kAdjacent : RopePairs::kHalves;
     return reader.finish(config);
   }

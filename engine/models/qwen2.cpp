@@ -1,4 +1,4 @@
-// qwen2: Qwen 2 and 2.5. Like llama with halves for rope pairs and biases on q, k and v.
+// qwen2: Qwen 2 and 2.5. Like llama, but rope pairs halves, and q, k and v have biases.
 #include "engine/model/config_reader.h"
 #include "engine/model/forward.h"
 #include "engine/models/common.h"

@@ -1,4 +1,4 @@
-// qwen3: like llama with halves for rope pairs and norms of the heads of q and k.
+// qwen3: like llama, but rope pairs halves, and q and k heads have norms.
 #include "engine/model/config_reader.h"
 #include "engine/model/forward.h"
 #include "engine/models/common.h"

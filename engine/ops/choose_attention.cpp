@@ -59,7 +59,7 @@ struct Pace {
   uint32_t split_keys() const { return subgroups < 4 ? 256 : 128; }
 };
 
-// As measured on an H200 (docs/learnt.md). Over short contexts beginning and end count: few
+// As measured on an H200 (docs/lab/tuning_attention.md). Over short contexts beginning and end count: few
 // sequences are done sooner with many subgroups, many sequences with few, some 1,024 in all, which
 // then load ahead. Over long ones many subgroups with little each are the best.
 Pace choose_pace(const AttentionShape& shape, bool deterministic) {

@@ -38,7 +38,7 @@ constexpr Tile scalar(uint32_t rows, uint32_t outputs, uint32_t resident) {
           .kernel = TileKernel::kScalar};
 }
 
-// Found by timing some 5,000 tiles on an H200: docs/measurements.md.
+// Found by timing some 5,000 tiles on an H200: docs/lab/kernels_h200.md.
 constexpr Tile kFloatTiles[] = {
     {16, 64, 64, 16, 16, 4, 1, 2},
     {32, 128, 64, 32, 32, 2, 1, 2},

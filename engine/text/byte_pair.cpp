@@ -1,5 +1,5 @@
-// Byte-level BPE: words of bytes, merged by rank. Tokens are spelt in an alphabet of 256 printable
-// characters, one for each byte.
+// Byte-level BPE: the bytes of a word are merged by rank. Vocabularies spell tokens in an alphabet
+// of 256 printable characters, one per byte.
 #include <array>
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// Bytes that print stand for themselves, as Latin-1; the others follow from U+0100 on, in order.
+// Printable bytes stand for themselves, as Latin-1; the others are numbered from U+0100 on.
 std::array<std::uint32_t, 256> byte_alphabet() {
   std::array<std::uint32_t, 256> characters{};
   std::uint32_t next = 256;
@@ -30,7 +30,7 @@ std::string to_utf8(std::uint32_t character) {
   return {reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(count)};
 }
 
-// A token's bytes. Characters outside the alphabet, which some added tokens have, are themselves.
+// A token's bytes. Characters outside the alphabet, which some added tokens have, stay as they are.
 std::string to_bytes(std::string_view text, const std::array<std::uint8_t, 512>& byte_of,
                      const std::array<bool, 512>& is_byte) {
   std::string bytes;

@@ -26,7 +26,7 @@ std::string Detokenizer::push(std::uint32_t id) {
 }
 
 std::string Detokenizer::finish() {
-  // Whatever is pending is the beginning of one character: it would have gone out otherwise.
+  // pending_ is the beginning of one character; anything else has been returned already.
   std::string text(pending_.empty() ? std::string_view() : kReplacementCharacter);
   pending_.clear();
   return text;

@@ -1,4 +1,4 @@
-// Ids to text as they come, never half a character. One stream, one thread.
+// Ids to text, one at a time, in whole characters. For one stream and one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,20 @@ namespace hearth {
 
 class Detokenizer {
  public:
-  // `after_text`: the stream goes on a prompt, so that a leading space belongs to the text.
+  // `after_text`: the stream continues a prompt, so a leading space belongs to the text.
   explicit Detokenizer(const Tokenizer& tokenizer, bool after_text = true, bool special = false)
       : tokenizer_(tokenizer), after_text_(after_text), special_(special) {}
 
-  // The characters that are complete now. Bytes that can no longer become one are U+FFFD.
+  // Returns the characters that are complete now. Bytes that can no longer become a character are
+  // replaced by U+FFFD.
   std::string push(std::uint32_t id);
-  // What is left at the end, incomplete characters as U+FFFD.
+  // Returns the rest; an incomplete character is replaced by U+FFFD.
   std::string finish();
 
  private:
   const Tokenizer& tokenizer_;
   bool after_text_, special_;
-  std::string pending_;  // the beginning of a character
+  std::string pending_;  // the first bytes of a character
 };
 
 }  // namespace hearth

@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Up to here, looking at every pair for the best one is faster than keeping a heap.
+// Up to this length, searching all pairs for the best one is faster than keeping a heap.
 constexpr std::size_t kShort = 48;
 
 }  // namespace
@@ -32,7 +32,7 @@ void MergeTable::add(std::uint32_t left, std::uint32_t right, std::uint32_t rank
   slots_[at] = {left, right, rank, merged};
 }
 
-// An empty slot, whose rank is kNever, where the two do not merge.
+// Returns an empty slot, whose rank is kNever, if the two do not merge.
 const MergeTable::Slot& MergeTable::find(std::uint32_t left, std::uint32_t right) const {
   std::size_t at = slot_of(left, right);
   while (slots_[at].rank != kNever && (slots_[at].left != left || slots_[at].right != right))
@@ -51,7 +51,7 @@ void MergeTable::merge(std::vector<std::uint32_t>& symbols,
 
 void MergeTable::merge_short(std::vector<std::uint32_t>& symbols,
                              std::vector<std::uint32_t>* widths) const {
-  std::array<const Slot*, kShort> pairs;  // [i]: symbols i and i + 1
+  std::array<const Slot*, kShort> pairs;  // pairs[i] is symbols i and i + 1
   std::size_t count = symbols.size() - 1;
   for (std::size_t i = 0; i < count; ++i) pairs[i] = &find(symbols[i], symbols[i + 1]);
   while (count > 0) {
@@ -72,13 +72,13 @@ void MergeTable::merge_short(std::vector<std::uint32_t>& symbols,
   }
 }
 
-// Symbols as a doubly linked list over their first positions. A pair belongs to its left symbol; an
-// entry of the heap is stale if that symbol's pair has another rank by now.
+// Keeps the symbols as a doubly linked list over their first positions. A pair belongs to its left
+// symbol; a heap entry is stale if that symbol's pair now has another rank.
 void MergeTable::merge_long(std::vector<std::uint32_t>& symbols,
                             std::vector<std::uint32_t>* widths) const {
   const auto count = static_cast<std::uint32_t>(symbols.size());
   std::vector<std::uint32_t> next(count), previous(count), ranks(count, kNever);
-  std::vector<std::uint64_t> heap;  // rank, then position: best first, leftmost of equals
+  std::vector<std::uint64_t> heap;  // rank, then position: lowest rank first, leftmost among equals
   heap.reserve(count);
   const auto entry = [&](std::uint32_t at) { return (std::uint64_t{ranks[at]} << 32) | at; };
   for (std::uint32_t i = 0; i < count; ++i) {

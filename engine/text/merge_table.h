@@ -1,5 +1,5 @@
-// Which two neighbouring tokens become one, and in what order: the heart of both kinds of
-// tokenizers. Immutable after it is filled: any thread.
+// Which two neighbouring tokens merge into one, and in which order: the core of both kinds of
+// tokenizers. Immutable after it is filled; any thread may use it.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,20 @@
 
 namespace hearth {
 
-// A symbol that no token stands for; it never merges.
+// A symbol that is not a token; it never merges.
 inline constexpr std::uint32_t kNoToken = 0xFFFFFFFF;
 
 class MergeTable {
  public:
   explicit MergeTable(std::size_t pairs = 0);
 
-  // Lower ranks merge first. The first rank of a pair counts. REQUIRES: rank is not kNever, no more
-  // than `pairs` of them.
+  // Lower ranks merge first. If a pair is added twice, its first rank counts. REQUIRES: rank is not
+  // kNever; at most `pairs` calls.
   void add(std::uint32_t left, std::uint32_t right, std::uint32_t rank, std::uint32_t merged);
 
-  // Merges neighbours in `symbols`, best rank first and leftmost of equals, until none merge.
-  // `widths`, where given, are added up alongside. Time is n log n at worst.
+  // Merges neighbours in `symbols`, lowest rank first and leftmost among equals, until none can
+  // merge. If `widths` is given, the widths of merged symbols are added up. Takes at most n log n
+  // time.
   void merge(std::vector<std::uint32_t>& symbols, std::vector<std::uint32_t>* widths) const;
 
   static constexpr std::uint32_t kNever = 0xFFFFFFFF;

@@ -14,9 +14,9 @@ namespace {
 
 using Patterns = std::vector<std::string_view>;
 
-// The patterns are spelt as in the models' own tokenizer.json, so that those are recognised by
-// comparison. Each pattern of a list cuts what the ones before it left: what it matches becomes a
-// word, and so does what lies between.
+// The patterns are spelt as in the models' own tokenizer.json files, which are recognized by
+// comparing strings. Each pattern of a list splits the pieces that the previous ones left: its
+// matches become pieces, and so does the text between them.
 constexpr std::string_view kGpt2 =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kLlama3 =
@@ -39,9 +39,9 @@ constexpr std::string_view kDeepseek3 =
     R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|)"
     "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|"
     "\\s+(?!\\S)|\\s+";
-// Letters that have case, as far as deepseek-llm's list of ranges goes: modern Georgian is not in
-// it. Trailing white space is looked for only where a run of it begins, or a long run would cost
-// the square of its length.
+// Cased letters according to deepseek-llm's list of ranges, which lacks modern Georgian. Trailing
+// white space is only matched at the beginning of a run; otherwise a long run would take quadratic
+// time.
 constexpr std::string_view kCasedWord = R"(\s?(?:(?![ა-ჿ])[\p{Lu}\p{Ll}\p{Lt}])+)";
 constexpr std::string_view kTrailingSpace = R"((?<!\s)\s+\z)";
 constexpr std::string_view kEastAsian = "[一-龥ࠀ-一가-\xed\x9f\xbf]+";
@@ -71,7 +71,7 @@ const std::vector<Row>& rows() {
   return table;
 }
 
-// Not PCRE's own \s, which counts U+180E as white space; Unicode and every tokenizer do not.
+// Replaces PCRE's own \s, which counts U+180E as white space; Unicode and all tokenizers do not.
 constexpr std::string_view kSpaceSet =
     R"(\x09-\x0d\x20\x85\xa0\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 
@@ -97,7 +97,7 @@ std::string with_unicode_space(std::string_view pattern) {
   return result;
 }
 
-// Where the table spells a pattern otherwise than the files.
+// Patterns that tokenizer.json files spell differently from the table.
 std::string as_in_table(std::string_view pattern) {
   if (pattern.starts_with("\\s?[A-Za-zµÀ-Ö")) return std::string(kCasedWord);
   if (pattern == "\\s+$") return std::string(kTrailingSpace);
@@ -147,14 +147,15 @@ class Pretokenizer::Stage {
                    fmt::format("pre-tokenizer pattern '{}': {} at {}", pattern,
                                reinterpret_cast<const char*>(message.data()), offset)};
     }
-    // Without a just-in-time compiler on this machine the interpreter does the same, slower.
+    // If there is no just-in-time compiler for this machine, the interpreter gives the same result
+    // more slowly.
     pcre2_jit_compile(stage->code_.get(), PCRE2_JIT_COMPLETE);
     stage->limits_.reset(pcre2_match_context_create(nullptr));
     pcre2_set_heap_limit(stage->limits_.get(), 64 * 1024);  // KiB
     return stage;
   }
 
-  // `text` is valid UTF-8. What the pattern gives up on, for its limits, stays in one piece.
+  // REQUIRES: `text` is valid UTF-8. If a match exceeds PCRE's limits, the rest stays in one piece.
   template <class Word>
   void split(std::string_view text, const Word& word) const {
     const std::unique_ptr<pcre2_match_data, CodeDeleter> found(pcre2_match_data_create(1, nullptr));
@@ -190,13 +191,14 @@ Result<std::unique_ptr<Pretokenizer>> Pretokenizer::create(std::string_view name
     }
     return made;
   }
-  return Error{ErrorKind::kUnsupported,
-               fmt::format("unknown pre-tokenizer '{}'; known are {}", name, pretokenizer_names())};
+  return Error{
+      ErrorKind::kUnsupported,
+      fmt::format("unknown pre-tokenizer '{}'; the known ones are {}", name, pretokenizer_names())};
 }
 
 void Pretokenizer::split(std::string_view text,
                          const std::function<void(std::string_view)>& word) const {
-  // The stages before the last cut the text into pieces, which the last one cuts into words.
+  // All stages but the last split the text into pieces; the last one splits those into words.
   std::vector<std::string_view> pieces, cut;
   while (!text.empty()) {
     const std::size_t valid = utf8_valid_prefix(text);

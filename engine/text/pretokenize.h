@@ -1,6 +1,6 @@
-// Cuts a text into the words that byte-pair merges stay within. Which cuts a model was trained with
-// is a name in its file; the table of names and patterns is in pretokenize.cpp, one line each.
-// Immutable after creation: any thread.
+// Splits a text into words; byte-pair merges do not cross them. A model file names the
+// pre-tokenizer it was trained with; pretokenize.cpp has the table of names and patterns, one line
+// each. Immutable after creation; any thread may use it.
 #pragma once
 
 #include <functional>
@@ -16,14 +16,14 @@ namespace hearth {
 
 class Pretokenizer {
  public:
-  // By GGUF's name of it. The error lists the names there are.
+  // `name` is the name used in GGUF files. The error lists the known names.
   static Result<std::unique_ptr<Pretokenizer>> create(std::string_view name);
   ~Pretokenizer();
   Pretokenizer(const Pretokenizer&) = delete;
   Pretokenizer& operator=(const Pretokenizer&) = delete;
 
-  // Every byte of `text` is in exactly one word, in order. Bytes that are not UTF-8 are words of
-  // their own.
+  // Calls `word` for each word in order. Every byte of `text` is in exactly one word; invalid UTF-8
+  // bytes are words of their own.
   void split(std::string_view text, const std::function<void(std::string_view)>& word) const;
 
  private:
@@ -33,11 +33,11 @@ class Pretokenizer {
   std::vector<std::unique_ptr<Stage>> stages_;
 };
 
-// The name of a list of patterns as Hugging Face's tokenizer.json spells them; empty if unknown.
+// The name for a list of patterns, spelt as in Hugging Face's tokenizer.json; empty if unknown.
 std::string_view pretokenizer_name(std::span<const std::string> patterns);
-// The pattern that stands for "ByteLevel with use_regex" there.
+// The pattern that "ByteLevel with use_regex" means there.
 std::string_view gpt2_pattern();
-// Every name, separated by commas.
+// All names, separated by commas.
 std::string pretokenizer_names();
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// SentencePiece's BPE: characters merged by score (GGUF) or by rank (Hugging Face), spaces written
-// as U+2581, and bytes for characters without a token.
+// SentencePiece's BPE: characters are merged by score (GGUF) or by rank (Hugging Face), spaces are
+// written as U+2581, and characters without a token become byte tokens.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -16,7 +16,8 @@ namespace hearth {
 namespace {
 
 constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
-// Nobody trains longer ones; without a bound, splitting one everywhere costs its length squared.
+// No trained vocabulary has longer tokens; without a bound, trying every split takes quadratic
+// time.
 constexpr std::size_t kLongestMergedBytes = 1024;
 
 bool merges(const VocabularyToken& token) {
@@ -33,7 +34,7 @@ std::string without_marks(std::string_view text) {
   return result;
 }
 
-// Every way to make a token of two, ranked by the score of what they make.
+// Every pair of tokens that forms a token, ranked by the score of the result.
 MergeTable merges_by_score(const Vocabulary& vocabulary, const StringIds& ids) {
   const auto& tokens = vocabulary.tokens;
   std::vector<std::uint32_t> order(tokens.size());
@@ -113,7 +114,7 @@ class SentencePiece final : public Tokenizer {
            utf8_step(text).bytes == text.size();
   }
 
-  // Whether a space follows something else inside the token.
+  // Whether the token contains a space after another character.
   static bool joins_words(std::string_view text) {
     for (std::size_t at = 0; (at = text.find(kSpaceMark, at)) != std::string_view::npos; ++at)
       if (at > 0 && !text.substr(0, at).ends_with(kSpaceMark)) return true;
@@ -148,7 +149,7 @@ class SentencePiece final : public Tokenizer {
     }
   }
 
-  // A word is a run of spaces and what follows, up to the next space.
+  // A word is a run of spaces and the text after it, up to the next space.
   static std::size_t word_end(std::string_view text, std::size_t at) {
     while (text.substr(at).starts_with(kSpaceMark)) at += kSpaceMark.size();
     return std::min(text.find(kSpaceMark, at), text.size());
@@ -195,7 +196,7 @@ class SentencePiece final : public Tokenizer {
   std::array<std::uint32_t, 256> byte_ids_{};
   std::vector<std::string> pieces_;  // text with spaces, by id
   MergeTable merges_;
-  bool words_apart_ = true;  // no token reaches from one word into the next
+  bool words_apart_ = true;  // no token spans two words
 };
 
 }  // namespace

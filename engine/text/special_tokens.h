@@ -1,5 +1,5 @@
-// Finds the tokens that are matched in a text before anything else: control tokens, where asked
-// for, and those a model's makers added, always. Immutable after creation: any thread.
+// Finds the tokens that are matched in a text before any others: always the user-defined ones, and
+// control tokens on request. Immutable after creation; any thread may use it.
 #pragma once
 
 #include <array>
@@ -14,14 +14,15 @@ namespace hearth {
 
 class SpecialTokens {
  public:
-  // Keeps views of the vocabulary's texts.
+  // Keeps views of the vocabulary's strings, which must outlive it.
   explicit SpecialTokens(const Vocabulary& vocabulary);
 
   struct Part {
-    std::string_view text;               // plain text, or what the token was read from
-    std::optional<std::uint32_t> token;  // nothing: plain text
+    std::string_view text;               // plain text, or the text of the token
+    std::optional<std::uint32_t> token;  // unset: plain text
   };
-  // The text in order, the leftmost and longest token first. Parts are never empty.
+  // Calls `part` for each part of the text in order; the leftmost, longest token wins. Parts are
+  // never empty.
   void split(std::string_view text, bool parse_control,
              const std::function<void(const Part&)>& part) const;
 
@@ -34,7 +35,7 @@ class SpecialTokens {
 
   const Vocabulary& vocabulary_;
   StringIds ids_;
-  // By first byte: the lengths that tokens have, longest first.
+  // The lengths of the tokens that begin with each byte, longest first.
   std::array<std::vector<std::size_t>, 256> lengths_;
 };
 

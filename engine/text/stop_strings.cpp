@@ -21,7 +21,7 @@ std::string StopStrings::push(std::string_view piece) {
     return held_.substr(0, first);
   }
 
-  // The longest end of the text that some string begins with stays.
+  // Hold back the longest suffix of the text that is a prefix of a stop string.
   size_t keep = 0;
   for (const std::string& string : strings_)
     for (size_t length = std::min(string.size() - 1, held_.size()); length > keep; --length)

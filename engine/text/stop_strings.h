@@ -1,5 +1,5 @@
-// Finds the first of several strings in a text that arrives in pieces, and holds back what may turn
-// out to be the beginning of one. One stream, one thread.
+// Finds the first of several strings in a text that arrives in pieces, and holds back text that may
+// be the beginning of one. For one stream and one thread.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ class StopStrings {
   // Empty strings are ignored.
   explicit StopStrings(std::vector<std::string> strings);
 
-  // Text that is certain not to belong to a stop string. After found(), nothing more.
+  // Returns the text that cannot belong to a stop string. Returns nothing more after found().
   std::string push(std::string_view piece);
-  // What was held back, at the end of a stream without a stop string.
+  // Returns the text that was held back, at the end of a stream without a stop string.
   std::string finish();
 
   bool found() const { return found_; }

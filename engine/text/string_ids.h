@@ -1,5 +1,5 @@
-// Strings to ids, read often: open addressing over views, which must outlive it. Reading is safe
-// from any thread.
+// A fast map from strings to ids, by open addressing over views; the strings must outlive it. Any
+// thread may read.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ class StringIds {
   explicit StringIds(std::size_t count = 0)
       : slots_(std::bit_ceil(count * 2 + 2)), mask_(slots_.size() - 1) {}
 
-  // False, and no change, if the string is there already. REQUIRES: no more than `count` of them.
+  // Returns false and changes nothing if the string is present. REQUIRES: at most `count` strings.
   bool insert(std::string_view text, std::uint32_t id) {
     const std::size_t hash = std::hash<std::string_view>{}(text);
     std::size_t at = hash & mask_;

@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// Ids only: texts have none, and ids no text.
+// For models without text: encodes and decodes nothing.
 class NoVocabulary final : public Tokenizer {
  public:
   explicit NoVocabulary(Vocabulary vocabulary) : Tokenizer(std::move(vocabulary)) {}
@@ -49,8 +49,8 @@ Result<StringIds> index_tokens(const Vocabulary& vocabulary) {
   return ids;
 }
 
-// What two tokens make is longer than either, so merges cannot go in circles as long as neither
-// side is empty.
+// A merged token is longer than its parts, so merges cannot be cyclic as long as neither part is
+// empty.
 Result<MergeTable> read_merges(const Vocabulary& vocabulary, const StringIds& ids) {
   MergeTable table(vocabulary.merges.size());
   std::string joined;
@@ -69,10 +69,10 @@ Result<MergeTable> read_merges(const Vocabulary& vocabulary, const StringIds& id
       right = ids.find(merge.substr(cut + 1));
       if (left && right) break;
     }
-    if (!left || !right) return wrong("joins what is not in the vocabulary");
+    if (!left || !right) return wrong("joins tokens that are not in the vocabulary");
     joined.assign(merge.substr(0, cut)).append(merge.substr(cut + 1));
     const auto merged = ids.find(joined);
-    if (!merged) return wrong("makes what is not in the vocabulary");
+    if (!merged) return wrong("gives a token that is not in the vocabulary");
     table.add(*left, *right, rank, *merged);
   }
   return table;
@@ -93,7 +93,7 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::create(Vocabulary vocabulary) {
     case VocabularyKind::kBytePair:
       return create_byte_pair(std::move(vocabulary));
   }
-  return Error{ErrorKind::kInternal, "a vocabulary of no kind"};
+  return Error{ErrorKind::kInternal, "the vocabulary has no valid kind"};
 }
 
 std::vector<std::uint32_t> Tokenizer::encode(std::string_view text,

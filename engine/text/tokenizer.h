@@ -1,4 +1,4 @@
-// Text to ids and back. Immutable after creation: any thread.
+// Text to token ids and back. Immutable after creation; any thread may use it.
 #pragma once
 
 #include <cstdint>
@@ -17,50 +17,52 @@ namespace hearth {
 class SpecialTokens;
 
 struct EncodeOptions {
-  std::optional<bool> add_bos = {};  // nothing: as the vocabulary says
-  // Whatever the vocabulary says: what is asked to go on must not have ended. Fine-tuned models
-  // often come with the flag their training wanted.
+  std::optional<bool> add_bos = {};  // unset: as the vocabulary says
+  // Ignores the vocabulary's own flag: a prompt that is to be continued must not have ended.
+  // Fine-tuned models often keep the flag that their training needed.
   bool add_eos = false;
-  // "<|im_end|>" in the text becomes that token. On for what a chat template made, which has the
-  // messages in it as they were written: who writes so ends a turn, as with other runtimes.
+  // Whether "<|im_end|>" in the text becomes that token. On for the output of a chat template. That
+  // contains the messages as they were written, so a message with such a token in it ends the turn,
+  // as in other runtimes.
   bool parse_special = false;
 };
 
 class Tokenizer {
  public:
-  // Fails on a vocabulary that contradicts itself, or whose pre-tokenizer is unknown (the message
-  // lists those that are not).
+  // Fails if the vocabulary contradicts itself or its pre-tokenizer is unknown; the message lists
+  // the known ones.
   static Result<std::unique_ptr<Tokenizer>> create(Vocabulary vocabulary);
   virtual ~Tokenizer();
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
 
-  // Any bytes are a text: what is not UTF-8 becomes byte tokens, or unknown ones where a vocabulary
-  // has no bytes. A BOS that the text itself begins with is not doubled.
+  // `text` may be any bytes. Invalid UTF-8 becomes byte tokens, or unknown tokens if the vocabulary
+  // has no bytes. If the text itself begins with BOS, no second one is added.
   std::vector<std::uint32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
-  // The bytes a token stands for, which may be part of a character. Control tokens stand for
-  // nothing unless asked for. Ids beyond the vocabulary stand for nothing.
+  // The bytes of a token, which may be part of a character. Empty for ids beyond the vocabulary
+  // and, unless `special`, for control tokens.
   std::string piece(std::uint32_t id, bool special = false) const;
-  // All of them in a row, without the space SentencePiece puts before a text.
+  // The text of all ids, without the space that SentencePiece adds before a text.
   std::string decode(std::span<const std::uint32_t> ids, bool special = false) const;
-  // Whether the first token of a text may carry a space that is not the text's.
+  // Whether the first token of a text may begin with a space that the text does not have.
   bool adds_space_prefix() const;
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(vocabulary_.tokens.size()); }
   bool ends_generation(std::uint32_t id) const;
-  // Tokens that are no text, such as <s>; ids beyond the vocabulary are.
+  // Whether a token is not text, such as <s>. True for ids beyond the vocabulary.
   bool is_control(std::uint32_t id) const;
 
  protected:
   explicit Tokenizer(Vocabulary vocabulary);
 
  private:
-  // Text without special tokens, appended to `ids`. `first`: no special token comes before it.
+  // Encodes text without special tokens and appends its ids. `first`: no special token comes before
+  // it.
   virtual void encode_plain(std::string_view text, bool first,
                             std::vector<std::uint32_t>& ids) const = 0;
-  // What a token of text (not a control token) stands for.
+  // The bytes of a token that is not a control token.
   virtual std::string plain_piece(std::uint32_t id) const = 0;
 
  protected:

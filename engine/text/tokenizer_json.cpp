@@ -10,8 +10,8 @@ namespace {
 using Json = nlohmann::json;
 using Event = Json::parse_event_t;
 
-// Takes the vocabulary and the merges out of the stream as they come: as a tree of JSON values they
-// would be many times the size of the file.
+// Collects the vocabulary and the merges while parsing: as a tree of JSON values they would take
+// many times the size of the file.
 class Collector {
  public:
   explicit Collector(TokenizerJson& result) : result_(result) {}
@@ -36,7 +36,7 @@ class Collector {
  private:
   bool take_token(int depth, Event event, const Json& parsed) {
     if (event != Event::value || depth != 3 || !token_ || !parsed.is_number_unsigned())
-      return wrong("model.vocab has an entry that is not a token with its id");
+      return wrong("model.vocab has an entry that is not a token with an id");
     result_.vocabulary.emplace_back(std::move(*token_), parsed.get<std::uint64_t>());
     token_.reset();
     return false;
@@ -53,7 +53,7 @@ class Collector {
       return false;
     }
     if (event != Event::value || !parsed.is_string() || depth > 4)
-      return wrong("model.merges has an entry that is not a pair of texts");
+      return wrong("model.merges has an entry that is not a pair of strings");
     auto& text = parsed.get_ref<std::string&>();
     if (depth == 4)
       pair_.push_back(std::move(text));
@@ -69,7 +69,7 @@ class Collector {
 
   TokenizerJson& result_;
   std::string section_, part_, problem_;
-  std::optional<std::string> token_;  // whose id comes next
+  std::optional<std::string> token_;  // the id follows
   std::vector<std::string> pair_;
 };
 
@@ -81,9 +81,9 @@ Result<Json> parse_object(std::string_view text, const char* what, Callback call
     return Error{ErrorKind::kInvalid, fmt::format("{} is not a JSON object", what)};
   } catch (const Json::parse_error& error) {
     return Error{ErrorKind::kInvalid,
-                 fmt::format("{} is no JSON from byte {} on", what, error.byte)};
+                 fmt::format("{} is not valid JSON from byte {} on", what, error.byte)};
   } catch (const Json::exception&) {
-    return Error{ErrorKind::kInvalid, fmt::format("{} is no JSON that can be read", what)};
+    return Error{ErrorKind::kInvalid, fmt::format("{} is not JSON that can be read", what)};
   }
 }
 
@@ -92,7 +92,7 @@ Result<Json> parse_object(std::string_view text, const char* what, Callback call
 Result<TokenizerJson> parse_tokenizer_json(std::string_view text) {
   TokenizerJson result;
   Collector collector(result);
-  // By reference: the parser copies what it is given.
+  // Passed by reference, because the parser would copy it.
   const auto collect = [&](int depth, Event event, Json& parsed) {
     return collector(depth, event, parsed);
   };

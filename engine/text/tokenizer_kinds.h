@@ -1,4 +1,4 @@
-// The kinds of tokenizers, one file each, and what they share. Private to this folder.
+// The kinds of tokenizers, one file each, and helpers they share. Private to this folder.
 #pragma once
 
 #include <memory>
@@ -12,10 +12,10 @@ namespace hearth {
 Result<std::unique_ptr<Tokenizer>> create_byte_pair(Vocabulary vocabulary);
 Result<std::unique_ptr<Tokenizer>> create_sentence_piece(Vocabulary vocabulary);
 
-// Every token by its text, which must be there once; tokens without text are left out.
+// Maps each token's text to its id. Fails if a text occurs twice; tokens without text are left out.
 Result<StringIds> index_tokens(const Vocabulary& vocabulary);
 
-// Merges as the table wants them. `ids` has every token; messages name what is wrong.
+// Builds the merge table. `ids` has every token; an error names the bad merge.
 Result<MergeTable> read_merges(const Vocabulary& vocabulary, const StringIds& ids);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// UTF-8 by the byte, for text that may be cut or broken anywhere. Pure functions: any thread.
+// UTF-8 byte by byte, for text that may be cut or invalid anywhere. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ struct Utf8Step {
   std::size_t bytes = 0;
 };
 
-// What `text` begins with. REQUIRES: text is not empty.
+// Classifies the beginning of `text`. REQUIRES: text is not empty.
 inline Utf8Step utf8_step(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);
   if (first < 0x80) return {Utf8Step::Kind::kCharacter, 1};
   std::size_t length = 0;
-  unsigned low = 0x80, high = 0xBF;  // of the second byte: no overlong forms, no surrogates
+  unsigned low = 0x80, high = 0xBF;  // of the second byte: no overlong forms or surrogates
   if (first >= 0xC2 && first <= 0xDF) {
     length = 2;
   } else if (first >= 0xE0 && first <= 0xEF) {
@@ -46,7 +46,7 @@ inline Utf8Step utf8_step(std::string_view text) {
   return {Utf8Step::Kind::kCharacter, length};
 }
 
-// The bytes at the start of `text` that are whole characters.
+// The number of bytes at the start of `text` that are valid, whole characters.
 inline std::size_t utf8_valid_prefix(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {

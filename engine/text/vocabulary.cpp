@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// Tokens that end a turn whatever a file says of them: some files call them normal.
+// Tokens that end a turn whatever a file says about them; some files declare them as normal.
 constexpr std::array<std::string_view, 9> kTurnEnds = {
     "<|eot_id|>",      "<|im_end|>",    "<end_of_turn>",
     "<|end|>",         "<|endoftext|>", "<|eom_id|>",
@@ -25,7 +25,7 @@ void find_end_of_generation(Vocabulary& vocabulary) {
   for (std::uint32_t id = 0; id < vocabulary.tokens.size(); ++id) {
     const VocabularyToken& token = vocabulary.tokens[id];
     const bool special = token.kind == TokenKind::kControl || token.kind == TokenKind::kUserDefined;
-    // "</s>" may as well be a piece of HTML.
+    // "</s>" may also be HTML.
     const bool normal = token.kind == TokenKind::kNormal && token.text != "</s>";
     if ((special || normal) && std::ranges::find(kTurnEnds, token.text) != kTurnEnds.end())
       ends.push_back(id);

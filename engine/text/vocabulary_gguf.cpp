@@ -1,4 +1,4 @@
-// A vocabulary from GGUF's metadata, with the defaults its writers count on.
+// Reads a vocabulary from GGUF metadata, with the defaults that writers of such files rely on.
 #include <fmt/format.h>
 
 #include "engine/text/vocabulary_parts.h"
@@ -15,7 +15,8 @@ Result<TokenKind> token_kind(double number) {
   if (number == 4) return TokenKind::kUserDefined;
   if (number == 5) return TokenKind::kUnused;
   if (number == 6) return TokenKind::kByte;
-  return invalid(fmt::format("tokenizer.ggml.token_type has a kind {}; there are 1 to 6", number));
+  return invalid(
+      fmt::format("tokenizer.ggml.token_type has the value {}; valid are 1 to 6", number));
 }
 
 Status read_tokens(const Metadata& metadata, Vocabulary& vocabulary) {
@@ -36,7 +37,8 @@ Status read_tokens(const Metadata& metadata, Vocabulary& vocabulary) {
     token.text = (*texts)[id];
     if (scores) token.score = static_cast<float>((*scores)[id]);
     if (!(token.score == token.score))
-      return invalid(fmt::format("tokenizer.ggml.scores: token {} has no number", id));
+      return invalid(
+          fmt::format("tokenizer.ggml.scores: the score of token {} is not a number", id));
     if (kinds) {
       HEARTH_ASSIGN(token.kind, token_kind((*kinds)[id]));
     }
@@ -49,7 +51,7 @@ Result<std::optional<std::uint32_t>> read_id(const Metadata& metadata, const cha
   const std::string key = fmt::format("tokenizer.ggml.{}_token_id", name);
   HEARTH_ASSIGN(const auto id, metadata.unsigned_integer(key));
   if (!id) return std::optional<std::uint32_t>();
-  // Some writers say "none" by 2^32 - 1.
+  // Some writers use 2^32 - 1 for "none".
   if (*id == 0xFFFFFFFF) return std::optional<std::uint32_t>();
   if (*id >= tokens)
     return invalid(fmt::format("{} is {}, but the vocabulary has {} tokens", key, *id, tokens));
@@ -65,7 +67,7 @@ Status read_ids(const Metadata& metadata, Vocabulary& vocabulary) {
     HEARTH_ASSIGN(const auto id, read_id(metadata, name, count));
     if (id) vocabulary.end_of_generation.push_back(*id);
   }
-  // The ids that every SentencePiece model of llama's kind has, for files that do not say.
+  // The ids that all llama-like SentencePiece models use, for files that do not give them.
   const auto standard = [&](std::optional<std::uint32_t>& id, std::uint32_t usual,
                             std::string_view text) {
     if (!id && usual < count && vocabulary.tokens[usual].text == text) id = usual;
@@ -78,7 +80,7 @@ Status read_ids(const Metadata& metadata, Vocabulary& vocabulary) {
   return {};
 }
 
-// Phi-3's tokens swallow the white space after them, which GGUF has no key for.
+// Phi-3's tokens include the white space after them, for which GGUF has no key.
 void mark_phi3(Vocabulary& vocabulary) {
   for (VocabularyToken& token : vocabulary.tokens)
     if (token.kind == TokenKind::kControl || token.kind == TokenKind::kUserDefined)
@@ -114,7 +116,7 @@ Result<Vocabulary> read_gguf_vocabulary(const Metadata& metadata) {
     vocabulary.merges.assign(merges->begin(), merges->end());
     HEARTH_ASSIGN(const auto name, metadata.text("tokenizer.ggml.pre"));
     vocabulary.pretokenizer = name.value_or("default");
-    // Converters write these names for the models trained so; the file has no key for it.
+    // Models with these pre-tokenizers were trained this way; GGUF has no key for it.
     vocabulary.ignore_merges =
         vocabulary.pretokenizer == "llama-bpe" || vocabulary.pretokenizer == "llama3" ||
         vocabulary.pretokenizer == "llama-v3" || vocabulary.pretokenizer == "tekken";

@@ -1,5 +1,5 @@
-// A vocabulary from tokenizer.json and tokenizer_config.json. Two kinds of BPE files are read:
-// byte-level ones, and those that write SentencePiece's models as merges with byte fallback.
+// Reads a vocabulary from tokenizer.json and tokenizer_config.json. Supports two kinds of BPE:
+// byte-level, and SentencePiece models written as merges with byte fallback.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ Error unsupported_tokenizer(std::string message) {
   return {ErrorKind::kUnsupported, "tokenizer.json: " + std::move(message)};
 }
 
-// A component and those inside it, in order: Sequence may hold Sequence.
+// Lists a component and those inside it, in order; a Sequence may contain another.
 void flatten(const Json& component, const char* list, std::vector<const Json*>& parts, int depth) {
   if (component.is_null() || depth > 8) return;
   if (text_member(component, "type") != "Sequence") {
@@ -46,17 +46,17 @@ const Json* component_of_type(const std::vector<const Json*>& parts, std::string
   return nullptr;
 }
 
-// Holes between ids are tokens that nothing stands for; more holes than tokens are a mistake.
+// Gaps between ids become unused tokens; more gaps than tokens are an error.
 Status place(Vocabulary& vocabulary, std::string text, std::uint64_t id, std::uint64_t limit) {
   if (id >= limit)
     return invalid_tokenizer(fmt::format("token {} has the id {}, far beyond the number of tokens",
-                               in_quotes(text), id));
+                                         in_quotes(text), id));
   if (id >= vocabulary.tokens.size())
     vocabulary.tokens.resize(id + 1, {.text = {}, .kind = TokenKind::kUnused});
   VocabularyToken& token = vocabulary.tokens[id];
   if (!token.text.empty() && token.text != text)
-    return invalid_tokenizer(fmt::format("tokens {} and {} have the same id {}", in_quotes(token.text),
-                               in_quotes(text), id));
+    return invalid_tokenizer(fmt::format("tokens {} and {} have the same id {}",
+                                         in_quotes(token.text), in_quotes(text), id));
   token.text = std::move(text);
   return {};
 }
@@ -96,7 +96,7 @@ bool is_byte_token(std::string_view text) {
   return text.size() == 6 && text.starts_with("<0x") && text.ends_with(">");
 }
 
-// Byte-level: the patterns that cut words, in order, must be ones we know by name.
+// Byte-level: the list of patterns that split words must be a known one.
 Status read_pretokenizer(const std::vector<const Json*>& parts, Vocabulary& vocabulary) {
   std::vector<std::string> patterns;
   for (const Json* part : parts) {
@@ -117,11 +117,12 @@ Status read_pretokenizer(const std::vector<const Json*>& parts, Vocabulary& voca
   }
   vocabulary.pretokenizer = pretokenizer_name(patterns);
   if (!vocabulary.pretokenizer.empty()) return {};
-  return unsupported_tokenizer(
-      fmt::format("pre_tokenizer has patterns of none that is known ({})", pretokenizer_names()));
+  return unsupported_tokenizer(fmt::format(
+      "pre_tokenizer has unknown patterns; the known pre-tokenizers are {}", pretokenizer_names()));
 }
 
-// Written by merges: how spaces become U+2581 decides whether a text starts as if after a space.
+// SentencePiece written as merges: how spaces become U+2581 decides whether a space is added before
+// a text.
 Status read_sentence_piece(const std::vector<const Json*>& normalizers,
                            const std::vector<const Json*>& pretokenizers, const Json& model,
                            Vocabulary& vocabulary) {
@@ -148,7 +149,7 @@ std::optional<std::uint32_t> id_of(const Vocabulary& vocabulary, std::string_vie
   return static_cast<std::uint32_t>(found - vocabulary.tokens.begin());
 }
 
-// The token that a key names, as a text or as {"content": text}.
+// The id of the token that a key names, as a string or as {"content": string}.
 std::optional<std::uint32_t> named_token(const Vocabulary& vocabulary, const Json& config,
                                          const char* key) {
   const Json& value = member(config, key);
@@ -156,7 +157,7 @@ std::optional<std::uint32_t> named_token(const Vocabulary& vocabulary, const Jso
                value.is_object() ? text_member(value, "content") : text_member(config, key));
 }
 
-// TemplateProcessing lists what surrounds a text: [BOS, text, EOS].
+// TemplateProcessing lists the tokens around a text: [BOS, text, EOS].
 void read_post_processor(const Json& root, Vocabulary& vocabulary) {
   const Json* processor =
       component_of_type(components(root, "post_processor", "processors"), "TemplateProcessing");
@@ -175,7 +176,7 @@ Result<std::optional<std::uint32_t>> id_from(const Metadata& metadata, const cha
   return std::optional<std::uint32_t>(static_cast<std::uint32_t>(*id));
 }
 
-// A template, or a list of named ones of which the default counts.
+// The template; if there is a list of named ones, the default.
 std::string chat_template(const Json& config) {
   const Json& value = member(config, "chat_template");
   if (value.is_string()) return value.get<std::string>();
@@ -223,7 +224,8 @@ Result<Vocabulary> read_hugging_face_vocabulary(std::string_view tokenizer,
   const Json& model = member(file.rest, "model");
   const std::string type = text_member(model, "type");
   if (!type.empty() && type != "BPE")
-    return unsupported_tokenizer(fmt::format("model.type is {}; supported is BPE", in_quotes(type)));
+    return unsupported_tokenizer(
+        fmt::format("model.type is {}; supported is BPE", in_quotes(type)));
   Vocabulary vocabulary;
   HEARTH_TRY(read_tokens(file, vocabulary));
   vocabulary.merges = std::move(file.merges);
@@ -238,7 +240,7 @@ Result<Vocabulary> read_hugging_face_vocabulary(std::string_view tokenizer,
              component_of_type(pretokenizers, "Metaspace")) {
     HEARTH_TRY(read_sentence_piece(normalizers, pretokenizers, model, vocabulary));
   } else {
-    return unsupported_tokenizer("neither byte-level BPE nor SentencePiece's form of it");
+    return unsupported_tokenizer("it is neither byte-level BPE nor SentencePiece written as BPE");
   }
   HEARTH_TRY(read_rules(file.rest, config, metadata, vocabulary));
   find_end_of_generation(vocabulary);

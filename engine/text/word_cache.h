@@ -1,5 +1,5 @@
-// The words a text repeats, for the length of one call: where in the text a word stood and where
-// its ids lie in the output, so that a repetition is a copy. Nothing is allocated per word.
+// Remembers, during one call, the words of a text and where their ids are in the output, so that a
+// repeated word is a copy. Does not allocate per word.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@ namespace hearth {
 
 class WordCache {
  public:
-  // For a text of so many bytes.
+  // Sized for a text of `text_bytes`.
   explicit WordCache(std::size_t text_bytes)
       : slots_(std::bit_ceil(std::clamp<std::size_t>(text_bytes / 16, 1, kMaxSlots))) {}
 
-  // Appends the word's ids to `ids`: copied if the word is known, else by `encode(word)`, which
-  // must append them to `ids` and nothing else. Words must stay where they are.
+  // Appends the word's ids to `ids`: a copy if the word is known, otherwise by `encode(word)`,
+  // which must append them to `ids` and do nothing else. The words' memory must stay valid.
   template <class Encode>
   void append(std::string_view word, std::vector<std::uint32_t>& ids, const Encode& encode) {
     Slot& slot = slots_[std::hash<std::string_view>{}(word) & (slots_.size() - 1)];

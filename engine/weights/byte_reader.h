@@ -1,5 +1,5 @@
-// Reads bytes front to back and never past their end. Numbers are little endian and need no
-// alignment. An error says at which byte what was wanted.
+// Reads bytes from front to back, never past their end. Numbers are little endian and need not be
+// aligned. An error names the byte and what was to be read there.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,8 @@
 
 namespace hearth {
 
-static_assert(std::endian::native == std::endian::little, "files are read as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "numbers are read without swapping bytes");
 
 class ByteReader {
  public:
@@ -23,7 +24,7 @@ class ByteReader {
   std::uint64_t offset() const { return offset_; }
   std::uint64_t remaining() const { return bytes_.size() - offset_; }
 
-  // `what` is for the message: "the tensor count".
+  // `what` is for the error message, such as "the tensor count".
   Result<std::span<const std::byte>> take(std::uint64_t count, std::string_view what) {
     if (count > remaining()) return ends_within(count, what);
     const auto taken = bytes_.subspan(offset_, count);

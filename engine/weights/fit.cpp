@@ -8,15 +8,15 @@
 namespace hearth {
 namespace {
 
-// Below this the reciprocal of a scale overflows; such weights are as good as zero.
+// Below this the reciprocal of a scale overflows; such weights are treated as zero.
 constexpr float kTiny = 1e-30f;
 
-// Halfway between value i of the table of IQ4 and the next.
+// Element i is halfway between values i and i + 1 of the IQ4 table.
 constexpr float boundary(std::size_t i) {
   return 0.5f * static_cast<float>(kIq4Values[i] + kIq4Values[i + 1]);
 }
 
-// How much the error of each weight counts.
+// The importance of each weight's error.
 struct Importance {
   explicit Importance(std::span<const float> x) {
     assert(x.size() <= kMaxFitWeights);
@@ -28,9 +28,9 @@ struct Importance {
   std::array<float, kMaxFitWeights> of{};
 };
 
-// Keeps the scale with the least error of all that are tried. For given integers q the best scale
-// is sum(w x q) / sum(w q q), and its error falls as the square of the former over the latter
-// grows.
+// Keeps the scale with the smallest error of all that are tried. For given integers q the best
+// scale is sum(w x q) / sum(w q q); its error is the smaller, the larger sum(w x q)^2 / sum(w q q)
+// is.
 class BestScale {
  public:
   void consider(float xq, float qq) {
@@ -46,7 +46,7 @@ class BestScale {
   float scale_ = 0;
 };
 
-// Tries lines: weight = scale * q - minimum, with q as near as they get.
+// Tries lines: weight = scale * q - minimum, with the nearest q for each weight.
 class AffineSearch {
  public:
   AffineSearch(std::span<const float> x, int high)
@@ -68,8 +68,8 @@ class AffineSearch {
     return error;
   }
 
-  // Makes `fit` the best line for the integers that are nearest on it, and returns the error with
-  // those. Infinite, and the line as it was, where there is none.
+  // Replaces `fit` by the best line for the integers nearest to it, and returns the error with
+  // these. If there is none, returns infinity and leaves `fit` unchanged.
   float improve(AffineFit& fit) const {
     const float inverse = 1 / fit.scale;
     std::array<float, kMaxFitWeights> q;
@@ -81,8 +81,8 @@ class AffineSearch {
       sum_qq += wq * q[i];
       sum_xq += wq * x_[i];
     }
-    // The best line through (q, x), or the best through the origin if that one's minimum would be
-    // negative, which the formats cannot hold.
+    // The best line through (q, x). If its minimum would be negative, which the formats cannot
+    // store, the best one through the origin.
     const float determinant = sum_w_ * sum_qq - sum_q * sum_q;
     if (!(determinant > 0)) return INFINITY;
     AffineFit best{.scale = (sum_w_ * sum_xq - sum_x_ * sum_q) / determinant,
@@ -141,8 +141,8 @@ AffineFit fit_affine(std::span<const float> x, int high) {
   AffineFit best{.scale = (largest - smallest) / static_cast<float>(high), .minimum = -smallest};
   float best_error = search.error(best);
   for (int step = -10; step <= 10; ++step) {
-    // Each try starts at the best minimum so far: that finds closer lines than always starting at
-    // the smallest weight.
+    // Each try starts from the best minimum so far, which finds better lines than always starting
+    // from the smallest weight.
     const float range = largest + best.minimum;
     if (range < kTiny) break;
     AffineFit fit{.scale = range / (static_cast<float>(high) + 0.1f * static_cast<float>(step)),
@@ -180,7 +180,7 @@ AffineSteps fit_affine_steps(std::span<const float> x, int high, const AffineFit
 }
 
 int nearest_iq4(float x) {
-  int nibble = 0;  // how many boundaries x is past; counting all is faster than guessing branches
+  int nibble = 0;  // the number of boundaries below x; counting them all needs no branches
   for (std::size_t i = 0; i + 1 < kIq4Values.size(); ++i) nibble += x > boundary(i) ? 1 : 0;
   return nibble;
 }
@@ -190,7 +190,7 @@ float fit_iq4_scale(std::span<const float> x) {
   if (std::fabs(largest) < kTiny) return 0;
   const Importance importance(x);
   BestScale best;
-  // Either end of the table may stand for the largest weight, and clipping it a little may pay.
+  // The largest weight may be at either end of the table, and clipping it slightly may help.
   for (const int end : {kIq4Values.front(), kIq4Values.back()}) {
     for (int step = -7; step <= 7; ++step) {
       const float inverse = static_cast<float>(end + step) / largest;
@@ -209,8 +209,8 @@ float fit_iq4_scale(std::span<const float> x) {
 }
 
 float largest_magnitude(std::span<const float> x) {
-  // The magnitude has a variable of its own: comparing |value| with |largest| is miscompiled by
-  // clang 19 on ARM where it knows the number of values.
+  // The magnitude is a separate variable because clang 19 on ARM miscompiles a comparison of
+  // |value| with |largest| if the number of values is known.
   float largest = 0;
   float magnitude = 0;
   for (const float value : x) {

@@ -1,6 +1,6 @@
-// Scales that make integers come closest to given weights, by weighted least squares: the inner
-// part of quantizing. Errors of large weights count more than those of small ones, since they move
-// a matrix product more.
+// Finds scales with which integers approximate given weights best, by weighted least squares: the
+// core of quantizing. Errors of large weights count more, because they change a matrix product
+// more.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@
 
 namespace hearth {
 
-// The groups that share a scale have at most this many weights.
+// At most this many weights share a scale.
 inline constexpr std::size_t kMaxFitWeights = 32;
 
-// To the nearest integer, ties to even, for |x| < 2^22, which the library does slower.
+// Rounds to the nearest integer, ties to even, for |x| < 2^22; faster than the library function.
 inline float round_even(float x) { return (x + 12582912.0f) - 12582912.0f; }
 
-// Scale s for which s * q is closest to x, where q are integers from `low`, negative, to `high`.
-// The weight of largest magnitude lands near `low`, so that s may be negative. Zero if x is zero.
+// The scale s for which s * q is closest to x, with integers q from `low` (negative) to `high`. The
+// weight of largest magnitude is mapped near `low`, so s may be negative. Zero if x is zero.
 float fit_scale(std::span<const float> x, int low, int high);
 
 struct AffineFit {
@@ -25,30 +25,29 @@ struct AffineFit {
   float minimum = 0;  // at least 0
 };
 
-// Scale and minimum for which scale * q - minimum is closest to x, where q are integers from 0 to
+// The scale and minimum for which scale * q - minimum is closest to x, with integers q from 0 to
 // `high`.
 AffineFit fit_affine(std::span<const float> x, int high);
 
-// The same where scale and minimum are whole steps of `unit`, from 0 to `most`: those around `fit`
-// with which the weights come closest. Rounding each by itself would not find them.
+// The same with scale and minimum as integer multiples, from 0 to `most`, of `unit`: the ones near
+// `fit` with the smallest error. Rounding each separately would not find them.
 struct AffineSteps {
   int scale = 0, minimum = 0;
 };
 AffineSteps fit_affine_steps(std::span<const float> x, int high, const AffineFit& fit,
                              const AffineFit& unit, int most);
 
-// What the nibbles of IQ4_NL and IQ4_XS stand for, ascending.
+// The values of the nibbles of IQ4_NL and IQ4_XS, ascending.
 inline constexpr std::array<std::int8_t, 16> kIq4Values = {
     -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
-// The nibble whose value is nearest to x; the lower of two as near.
+// The nibble whose value is nearest to x; the lower one of a tie.
 int nearest_iq4(float x);
 
-// Scale s for which s times a value of the table, chosen for each weight, is closest to x. Zero if
-// x is zero.
+// The scale s for which s times the best table value per weight is closest to x. Zero if x is zero.
 float fit_iq4_scale(std::span<const float> x);
 
-// The value of largest magnitude, with its sign; the first of several.
+// The value of largest magnitude, with its sign; the first if there are several.
 float largest_magnitude(std::span<const float> x);
 
 }  // namespace hearth

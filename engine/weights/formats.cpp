@@ -8,8 +8,8 @@
 
 #include "shaders/quant/cpp.h"
 
-// Each format header defines the same names, so each gets a namespace. A new format is three lines
-// here, one in kFormats and one in the enumeration.
+// All format headers define the same names, so each gets a namespace. A new format needs three
+// lines here, one in kFormats and one in the enumeration.
 namespace hearth::quant {
 namespace f32 {
 #include "shaders/quant/f32.h"
@@ -66,7 +66,7 @@ namespace {
 
 static_assert(kPieceWeights == quant::kPieceWeights);
 
-// A matrix in device layout, as the format headers take it.
+// A matrix in device layout, in the form that the format headers expect.
 struct Matrix {
   const std::byte* device;
   std::uint32_t blocks;
@@ -76,7 +76,7 @@ using DecodeRow = void (*)(const Matrix& matrix, const MatrixShape& shape, std::
                            float* out);
 using DecodePiece = quant::Piece (*)(const Matrix& matrix, std::uint32_t piece);
 
-// The functions of a format header are found through the type of its Planes.
+// Overload resolution finds the functions of a format header through the type of its Planes.
 template <auto planes_at>
 void decode_row(const Matrix& matrix, const MatrixShape& shape, std::uint64_t row, float* out) {
   const auto planes = planes_at(matrix.device, matrix.blocks);
@@ -96,7 +96,7 @@ void decode_row(const Matrix& matrix, const MatrixShape& shape, std::uint64_t ro
   }
 }
 
-// Null for a float format, which has no integers.
+// Null for float formats, which have no integers.
 template <auto planes_at>
 constexpr DecodePiece piece_decoder() {
   using Planes = decltype(planes_at(nullptr, 0u));
@@ -135,8 +135,8 @@ constexpr std::array<Format, kWeightFormatCount> kFormats = {
 
 #undef HEARTH_FORMAT
 
-// The table is in the order of the enumeration, planes hold whole blocks, and every byte of a block
-// has its place.
+// Checks that the table is in the order of the enumeration, that planes hold whole blocks, and that
+// every byte of a block has a place.
 consteval bool formats_are_consistent() {
   for (std::size_t i = 0; i < kFormats.size(); ++i) {
     const FormatInfo& info = kFormats[i].info;

@@ -1,9 +1,9 @@
-// The weight formats: what a block of each looks like in a GGUF file and on the device, and the
-// reference that decodes the device layout.
+// The weight formats: what their blocks look like in a GGUF file and on the device, and a reference
+// decoder for the device layout.
 //
-// Everything known about a format comes from its header in shaders/quant, which kernels compile
-// too: decoding here runs the very code that they run. All functions are pure and may be called
-// from any thread.
+// Everything about a format comes from its header in shaders/quant, which kernels also include:
+// decoding here runs the same code as they do. All functions are pure and may be called from any
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ enum class WeightFormat : std::uint8_t {
 };
 inline constexpr std::size_t kWeightFormatCount = 16;
 
-// The unit in which kernels read weights: this many consecutive ones of a row.
+// A piece is this many consecutive weights of a row, the unit in which kernels unpack weights.
 inline constexpr std::uint32_t kPieceWeights = 32;
 
 // Every plane of a matrix in device layout begins at a multiple of this.
@@ -51,11 +51,11 @@ struct FormatInfo {
   std::string_view header;  // of shaders/quant, without .h: "q4_k"
   std::uint32_t ggml_type;
   std::uint32_t block_weights;  // a row is a whole number of blocks
-  std::uint32_t block_bytes;    // in the file; on the device too, padding between planes aside
-  std::uint32_t piece_scales;   // 0: float format; 1: one scale a piece; 2: one for each 16 weights
+  std::uint32_t block_bytes;    // in the file, and on the device without the padding between planes
+  std::uint32_t piece_scales;   // 0: float format; 1: one scale per piece; 2: one per 16 weights
   bool has_offset;              // weight = scale * q + offset rather than scale * q
-  std::span<const std::uint32_t> plane_bytes;  // bytes a block in each plane
-  std::span<const quant::Field> fields;        // which bytes of the file's block go where (repack)
+  std::span<const std::uint32_t> plane_bytes;  // bytes per block in each plane
+  std::span<const quant::Field> fields;        // where each byte of a file block goes (repack)
 
   bool is_float() const { return piece_scales == 0; }
 };
@@ -65,14 +65,14 @@ std::span<const FormatInfo> all_formats();
 
 const FormatInfo& format_info(WeightFormat format);
 
-// Nothing where this is no weight format of ours.
+// Empty if the type is not a supported weight format.
 std::optional<WeightFormat> format_from_ggml_type(std::uint32_t ggml_type);
-// Upper and lower case are the same.
+// Ignores case.
 std::optional<WeightFormat> parse_format(std::string_view name);
 
-// Where the planes of a matrix lie in its device layout: plane p holds its field of every block, in
-// file order, from byte offset[p] on; offsets are the smallest multiples of kPlaneAlignment that do
-// not overlap, and so is total_bytes.
+// Where the planes of a matrix are in its device layout: plane p holds its field of every block, in
+// file order, starting at byte offset[p]. Planes follow each other; offsets and total_bytes are
+// rounded up to kPlaneAlignment.
 struct DeviceLayout {
   std::uint64_t blocks = 0;
   std::uint64_t offset[kMaxPlanes] = {};
@@ -91,16 +91,15 @@ struct MatrixShape {
 void dequantize_row(WeightFormat format, const std::byte* device, const MatrixShape& shape,
                     std::uint64_t row, float* out);
 
-// 32 weights as integer kernels see them, in order: weight i = scale[i / 16] * q[i] + offset[i /
-// 16].
+// 32 weights as integer kernels use them: weight i = scale[i / 16] * q[i] + offset[i / 16].
 struct WeightPiece {
   std::int8_t q[kPieceWeights];
   float scale[2];
   float offset[2];  // zero unless the format has_offset
 };
 
-// Unpacks piece `piece` of a matrix in device layout, counting 32 weights a piece along the rows.
-// REQUIRES: a format that is no float format; piece < rows * cols / 32.
+// Unpacks piece `piece` of a matrix in device layout, counted along the rows. REQUIRES: not a float
+// format; piece < rows * cols / 32.
 WeightPiece unpack_piece(WeightFormat format, const std::byte* device, const MatrixShape& shape,
                          std::uint64_t piece);
 

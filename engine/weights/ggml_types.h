@@ -1,5 +1,4 @@
-// Names of the tensor types that GGUF files have numbers for, for messages: those Hearth reads are
-// in formats.h.
+// Names of GGUF tensor types, for messages. formats.h has the ones that Hearth reads.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +6,7 @@
 
 namespace hearth {
 
-// "IQ2_XXS", or "number 77" where that is no type anybody knows.
+// "IQ2_XXS"; "number 77" for an unknown type.
 std::string ggml_type_name(std::uint32_t ggml_type);
 
 }  // namespace hearth

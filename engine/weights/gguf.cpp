@@ -15,16 +15,16 @@
 namespace hearth {
 namespace {
 
-// The least a key takes in the file: length and one byte of its name, type, one byte of value.
+// The fewest bytes a key can take: length and one byte of its name, type, one byte of value.
 constexpr std::uint64_t kLeastKeyBytes = 8 + 1 + 4 + 1;
-// The least a tensor takes: length and one byte of its name, the number of dimensions, one of them,
-// type, offset, and one weight.
+// The fewest bytes a tensor can take: length and one byte of its name, number of dimensions, one
+// dimension, type, offset, and one weight.
 constexpr std::uint64_t kLeastTensorBytes = 8 + 1 + 4 + 8 + 4 + 8 + 2;
 constexpr std::uint64_t kLongestKey = 65535;
 constexpr std::uint64_t kLongestTensorName = 255;
 constexpr std::uint32_t kMaxDimensions = 4;
 constexpr std::uint64_t kLeastAlignment = 8, kMaxAlignment = 1 << 20;
-// What the device layout can count.
+// The most blocks that the device layout can address.
 constexpr std::uint64_t kMaxBlocks = std::uint64_t{1} << 32;
 
 std::optional<NumberType> number_type(GgufType type) {
@@ -99,7 +99,7 @@ Result<MetadataValue> read_array(ByteReader& reader, std::string_view what) {
   HEARTH_ASSIGN(const auto bytes, reader.take(count * number_bytes(*number), what));
   if (*number == NumberType::kBool &&
       std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; }))
-    return reader.error_here(fmt::format("{} has an element neither true nor false", what));
+    return reader.error_here(fmt::format("{} has an element that is neither true nor false", what));
   return MetadataValue(PackedNumbers{.type = *number, .bytes = bytes});
 }
 
@@ -146,8 +146,8 @@ Result<std::uint32_t> read_version(ByteReader& reader) {
   HEARTH_ASSIGN(const auto version, reader.number<std::uint32_t>("the version"));
   if (version == 2 || version == 3) return version;
   if ((version & 0xffffu) == 0 && version != 0)
-    return invalid("a big-endian GGUF file; only little-endian ones are read");
-  return invalid(fmt::format("GGUF version {}; versions 2 and 3 are read{}", version,
+    return invalid("a big-endian GGUF file; only little-endian ones are supported");
+  return invalid(fmt::format("GGUF version {}; versions 2 and 3 are supported{}", version,
                              version == 1 ? " (convert the model again)" : ""));
 }
 
@@ -167,7 +167,7 @@ Status read_keys(ByteReader& reader, std::uint64_t count, std::span<const std::b
     HEARTH_ASSIGN(const auto type, reader.number<std::uint32_t>(what));
     const std::uint64_t start = reader.offset();
     HEARTH_ASSIGN(auto value, read_value(reader, static_cast<GgufType>(type), what));
-    if (image.metadata.has(key)) return reader.error_here(what + " is there twice");
+    if (image.metadata.has(key)) return reader.error_here(what + " occurs twice");
     image.keys.push_back({.key = key,
                           .type = static_cast<GgufType>(type),
                           .value = file.subspan(start, reader.offset() - start)});
@@ -180,12 +180,12 @@ Result<std::uint64_t> read_alignment(const Metadata& metadata) {
   HEARTH_ASSIGN(const auto wanted, metadata.unsigned_integer("general.alignment"));
   const std::uint64_t alignment = wanted.value_or(kGgufDefaultAlignment);
   if (!std::has_single_bit(alignment) || alignment < kLeastAlignment || alignment > kMaxAlignment)
-    return invalid(fmt::format("key 'general.alignment': {} is no power of two from {} to {}",
+    return invalid(fmt::format("key 'general.alignment': {} is not a power of two from {} to {}",
                                alignment, kLeastAlignment, kMaxAlignment));
   return alignment;
 }
 
-// A tensor as the header has it; its bytes are counted from the end of the header.
+// A tensor's entry in the header; its offset counts from the end of the header.
 struct TensorEntry {
   std::string_view name;
   WeightFormat format;
@@ -218,8 +218,8 @@ Result<TensorEntry> read_tensor(ByteReader& reader) {
                                                       what, ggml_type_name(ggml_type))};
   const FormatInfo& info = format_info(*format);
   if (shape[0] % info.block_weights != 0)
-    return reader.error_here(fmt::format("{} is {} wide, no multiple of {}'s {}", what, shape[0],
-                                         info.name, info.block_weights));
+    return reader.error_here(fmt::format("{} is {} wide, which is not a multiple of {}'s {}", what,
+                                         shape[0], info.name, info.block_weights));
   const std::uint64_t blocks = weights / info.block_weights;
   if (blocks >= kMaxBlocks || shape[2] * shape[3] >= kMaxBlocks)
     return reader.error_here(fmt::format("{} has over 2^32 blocks", what));
@@ -236,7 +236,7 @@ Result<TensorEntry> read_tensor(ByteReader& reader) {
 Result<std::span<const std::byte>> tensor_bytes(const TensorEntry& entry, std::uint64_t alignment,
                                                 std::span<const std::byte> data) {
   if (entry.offset % alignment != 0)
-    return invalid(fmt::format("tensor {}: its offset {} is no multiple of {}",
+    return invalid(fmt::format("tensor {}: its offset {} is not a multiple of {}",
                                in_quotes(entry.name), entry.offset, alignment));
   if (entry.offset > data.size() || entry.bytes > data.size() - entry.offset)
     return invalid(fmt::format("tensor {}: {} bytes from {} on lie outside the file's {} of data",
@@ -244,7 +244,7 @@ Result<std::span<const std::byte>> tensor_bytes(const TensorEntry& entry, std::u
   return data.subspan(entry.offset, entry.bytes);
 }
 
-// Twice over the entries: where the data begins is known only after all of them.
+// Reads the entries twice, because only after all of them it is known where the data begins.
 Status read_tensors(ByteReader& reader, std::uint64_t count, std::span<const std::byte> file,
                     GgufImage& image) {
   if (count > reader.remaining() / kLeastTensorBytes)

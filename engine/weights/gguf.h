@@ -1,9 +1,9 @@
-// One GGUF file in memory: its header, checked from front to back, and where its tensors lie.
+// One GGUF file in memory: its header, fully checked, and where its tensors are.
 //
 // GGUF 2 and 3, little endian: magic, version, counts; the keys; the tensors' names, shapes and
-// types; then, aligned, their bytes. Every count is checked against the bytes that are left before
-// anything is allocated for it, so that reading a file never takes more than twice its size.
-// Pure functions: any thread.
+// types; then, aligned, their bytes. Every count is compared with the remaining bytes before
+// anything is allocated for it, so reading a file never takes more than twice its size. Pure
+// functions.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace hearth {
 
-// The kinds of values, by the numbers files have for them.
+// The types of values, with their numbers in the file.
 enum class GgufType : std::uint32_t {
   kUint8 = 0,
   kInt8 = 1,
@@ -37,14 +37,14 @@ enum class GgufType : std::uint32_t {
 
 inline constexpr std::string_view kGgufMagic = "GGUF";
 inline constexpr std::uint64_t kGgufDefaultAlignment = 32;
-// More keys than this are no model's: it bounds what a header of nothing but keys can take.
+// No model has more keys; this bounds the memory for a malicious header.
 inline constexpr std::uint64_t kGgufMaxKeys = 1024;
 
-// A key as it lies in the file; what copies a file keeps its values bit by bit.
+// A key in file layout, so that copying a file keeps its values bit by bit.
 struct GgufKey {
   std::string_view key;
   GgufType type;
-  std::span<const std::byte> value;  // an array's begins with the type and count of its elements
+  std::span<const std::byte> value;  // an array begins with its element type and count
 };
 
 struct GgufImage {
@@ -55,8 +55,8 @@ struct GgufImage {
   std::vector<ModelTensor> tensors;  // in order of name
 };
 
-// Errors say at which byte, key or tensor; the caller knows the file's name. `bytes` must outlive
-// the image.
+// Errors name the byte, key or tensor; the caller adds the file name. `bytes` must outlive the
+// image.
 Result<GgufImage> read_gguf(std::span<const std::byte> bytes);
 
 }  // namespace hearth

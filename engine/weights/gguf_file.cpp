@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// Names count to 99999.
+// File names have five digits.
 constexpr std::uint64_t kMaxParts = 99999;
 
 std::string part_suffix(std::uint64_t index, std::uint64_t count) {
@@ -33,13 +33,13 @@ Result<Split> split_of(const Metadata& metadata) {
   return split;
 }
 
-// The name of the set that all parts share, from the path of one.
+// The part of the name that all files of a set share, from the path of one.
 Result<std::string> split_stem(const std::filesystem::path& path, const Split& split) {
   const std::string suffix = part_suffix(split.index, split.count);
   const std::string name = path.string();
   if (!name.ends_with(suffix))
     return Error{ErrorKind::kInvalid,
-                 fmt::format("part {} of a model in {} files, so that its name must end in {}",
+                 fmt::format("this is part {} of a model in {} files, so its name must end in {}",
                              split.index + 1, split.count, suffix)};
   return name.substr(0, name.size() - suffix.size());
 }
@@ -59,9 +59,9 @@ Status GgufFile::add_part(const std::filesystem::path& path, std::uint64_t index
   const auto split = split_of(image->metadata);
   if (!split.ok()) return in_file(path, split.error());
   if (split->index != index || split->count != count)
-    return in_file(path,
-                   {ErrorKind::kInvalid, fmt::format("part {} of {} inside, but not by its name",
-                                                     split->index + 1, split->count)});
+    return in_file(path, {ErrorKind::kInvalid,
+                          fmt::format("its header says part {} of {}, but its name does not",
+                                      split->index + 1, split->count)});
   if (index == 0) take_keys(*image);
   tensors_.insert(tensors_.end(), std::make_move_iterator(image->tensors.begin()),
                   std::make_move_iterator(image->tensors.end()));
@@ -107,8 +107,9 @@ Result<std::unique_ptr<GgufFile>> GgufFile::from_memory(std::span<const std::byt
   const auto split = split_of(image->metadata);
   if (!split.ok()) return in_file(name, split.error());
   if (split->count != 1)
-    return in_file(name, {ErrorKind::kInvalid,
-                          fmt::format("one of {} files, without the others", split->count)});
+    return in_file(
+        name, {ErrorKind::kInvalid,
+               fmt::format("this is one of {} files, and the others are missing", split->count)});
   std::unique_ptr<GgufFile> file(new GgufFile(std::move(name)));
   file->take_keys(*image);
   file->tensors_ = std::move(image->tensors);

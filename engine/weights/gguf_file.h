@@ -1,5 +1,5 @@
-// A model in one GGUF file or in a split set of them, "NAME-00001-of-00003.gguf": the first has the
-// keys, each has some of the tensors.
+// A model in one GGUF file, or in several ("NAME-00001-of-00003.gguf"), of which the first has the
+// keys and each has some of the tensors.
 #pragma once
 
 #include <filesystem>
@@ -16,21 +16,21 @@ namespace hearth {
 
 class GgufFile : public ModelFile {
  public:
-  // Any file of a split set opens all of it.
+  // `path` may be any file of a split set; all of it is opened.
   static Result<std::unique_ptr<GgufFile>> open(const std::filesystem::path& path);
-  // What lies in memory must outlive the object, and be whole: no part of a split set.
+  // `gguf` must outlive the object, and must not be part of a split set.
   static Result<std::unique_ptr<GgufFile>> from_memory(std::span<const std::byte> gguf,
                                                        std::string name);
 
-  // The keys as they lie in the (first) file.
+  // The keys of the (first) file, in file layout.
   std::span<const GgufKey> keys() const { return keys_; }
-  // Whether the file of this path is (one of) the file's own, under whatever name.
+  // Whether `path` is one of this model's files, possibly under another name.
   bool consists_of(const std::filesystem::path& path) const;
 
  private:
   explicit GgufFile(std::string name) : ModelFile(FileKind::kGguf, std::move(name)) {}
 
-  // Maps a file of a split set and takes its tensors; the first one's keys too.
+  // Maps one file of a split set and adds its tensors and, for the first file, its keys.
   Status add_part(const std::filesystem::path& path, std::uint64_t index, std::uint64_t count);
   void take_keys(GgufImage& image);
 

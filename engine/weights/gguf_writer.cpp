@@ -146,7 +146,7 @@ Result<GgufWriter> GgufWriter::create(std::filesystem::path path, const GgufKeys
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
     return Error{ErrorKind::kInvalid,
-                 fmt::format("{}: is there, and no plain file", path.string())};
+                 fmt::format("{}: exists and is not a regular file", path.string())};
   GgufWriter writer(std::move(path), std::move(tensors));
   writer.file_.reset(std::fopen(writer.temporary_.c_str(), "wb"));
   if (writer.file_ == nullptr) return writer.failed();
@@ -163,7 +163,7 @@ Status GgufWriter::write_raw(const void* bytes, std::size_t size) {
 Status GgufWriter::write(std::span<const std::byte> bytes) {
   if (tensor_ == tensors_.size() || bytes.size() > tensors_[tensor_].bytes() - written_)
     return Error{ErrorKind::kInternal,
-                 fmt::format("{}: more bytes than its tensors have", path_.string())};
+                 fmt::format("{}: more bytes were written than its tensors have", path_.string())};
   HEARTH_TRY(write_raw(bytes.data(), bytes.size()));
   written_ += bytes.size();
   if (written_ < tensors_[tensor_].bytes()) return {};

@@ -1,8 +1,8 @@
-// Writes a GGUF file, version 3: first what it consists of, then the tensors' bytes one after the
-// other, so that a model larger than memory passes through. One thread.
+// Writes a GGUF file, version 3: first the header, then the tensors' bytes one after the other, so
+// that models larger than memory can be written. For one thread.
 //
-// The file grows under a temporary name beside its own and gets its name when it is whole; an
-// object that goes away before finish() takes the temporary file with it.
+// The file is written under a temporary name in the same folder and renamed when it is complete. If
+// the object is destroyed before finish(), the temporary file is deleted.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace hearth {
 
-// A key's bytes, in file layout.
+// Keys and values in file layout.
 class GgufKeys {
  public:
   void add(std::string_view key, bool value);
@@ -30,12 +30,12 @@ class GgufKeys {
   void add(std::string_view key, std::int32_t value);
   void add(std::string_view key, float value);
   void add(std::string_view key, std::string_view value);
-  // Not the boolean that a pointer would be.
+  // Without this, a string literal would convert to bool.
   void add(std::string_view key, const char* value) { add(key, std::string_view(value)); }
   void add(std::string_view key, std::span<const std::string_view> values);
   void add(std::string_view key, std::span<const float> values);
   void add(std::string_view key, std::span<const std::int32_t> values);
-  // As another file has it.
+  // A copy of another file's key.
   void add(const GgufKey& key);
 
   std::uint64_t count() const { return count_; }
@@ -53,7 +53,7 @@ class GgufKeys {
   std::string bytes_;
 };
 
-// What the header says of a tensor.
+// A tensor's entry in the header.
 struct GgufTensorPlan {
   std::string name;
   WeightFormat format;
@@ -63,8 +63,8 @@ struct GgufTensorPlan {
   std::uint64_t bytes() const;
 };
 
-// Everything before the tensors' bytes, padding included. Tensors lie in the order given, each at a
-// multiple of `alignment`, which is written down by the caller if it is not the default.
+// Everything before the tensors' bytes, padding included. Tensors follow in the given order, each
+// at a multiple of `alignment`. If that is not the default, the caller must add the key for it.
 std::string gguf_header(const GgufKeys& keys, std::span<const GgufTensorPlan> tensors,
                         std::uint64_t alignment = kGgufDefaultAlignment);
 
@@ -76,11 +76,11 @@ class GgufWriter {
   GgufWriter& operator=(GgufWriter&&) = delete;
   ~GgufWriter();
 
-  // The next bytes of the tensors, in the order they were given; a call may have part of a tensor,
-  // but of one only.
+  // Writes the next bytes of the tensors, in the order given to create(). One call may write part
+  // of a tensor, but not of two.
   Status write(std::span<const std::byte> bytes);
-  // REQUIRES nothing: fails if tensors are missing or the disk is full. The file exists, under its
-  // name, if and only if this succeeds.
+  // Fails if tensors are missing or the disk is full. The file exists under its name if and only if
+  // this succeeds.
   Status finish();
 
  private:
@@ -94,8 +94,8 @@ class GgufWriter {
   std::filesystem::path path_, temporary_;
   std::unique_ptr<std::FILE, CloseFile> file_;
   std::vector<GgufTensorPlan> tensors_;
-  std::size_t tensor_ = 0;     // the one that is being written
-  std::uint64_t written_ = 0;  // bytes of it
+  std::size_t tensor_ = 0;     // index of the tensor being written
+  std::uint64_t written_ = 0;  // bytes of that tensor
 };
 
 }  // namespace hearth

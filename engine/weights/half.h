@@ -10,15 +10,15 @@ namespace hearth {
 
 inline float half_to_float(std::uint16_t half) { return quant::half_bits_to_float(half); }
 
-// Too large a value becomes infinity, too small a one zero or a subnormal half.
+// Values that are too large become infinity, those that are too small zero or a subnormal half.
 inline std::uint16_t float_to_half(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return sign | 0x7e00u;   // NaN
-  if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // 65520, from where on all is infinity
-  if (magnitude < 0x38800000u) {                        // 2^-14, below which halves are subnormal
-    // Beside 0.5 a float counts in steps of 2^-24, as subnormal halves do: the addition rounds.
+  if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // 65520 and above is infinity
+  if (magnitude < 0x38800000u) {                        // below 2^-14, halves are subnormal
+    // Near 0.5 floats have steps of 2^-24, like subnormal halves, so the addition rounds.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
   }

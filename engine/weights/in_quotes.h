@@ -1,4 +1,4 @@
-// Text from a file, fit for a message of one line.
+// Text from a file, made safe for a one-line message.
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace hearth {
 
-// In single quotes, cut off after 80 bytes; what is no printable ASCII is written as \xNN.
+// Returns the text in single quotes, truncated after 80 bytes; bytes that are not printable ASCII
+// are written as \xNN.
 std::string in_quotes(std::string_view text);
 
 }  // namespace hearth

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-// Only there for the position of an error.
+// Used only for the position of an error.
 struct ErrorPosition : nlohmann::json_sax<nlohmann::json> {
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
@@ -31,7 +31,7 @@ struct ErrorPosition : nlohmann::json_sax<nlohmann::json> {
 
 Status check_json_limits(std::string_view text, const JsonLimits& limits) {
   const auto beyond = [](std::size_t at, std::string_view what) {
-    return Error{ErrorKind::kInvalid, fmt::format("byte {}: JSON with {}", at, what)};
+    return Error{ErrorKind::kInvalid, fmt::format("byte {}: the JSON has {}", at, what)};
   };
   if (text.size() > limits.total_bytes)
     return Error{ErrorKind::kInvalid, fmt::format("{} bytes of JSON are more than the {} allowed",
@@ -55,7 +55,8 @@ Status check_json_limits(std::string_view text, const JsonLimits& limits) {
     } else if (c == ',' || c == ':' || c == ' ' || c == '\n' || c == '\r' || c == '\t') {
       token_start = i;
     }
-    if (i - token_start > limits.token_bytes) return beyond(token_start, "too long a value");
+    if (i - token_start > limits.token_bytes)
+      return beyond(token_start, "a value that is too long");
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// JSON that comes from elsewhere, read without exceptions and without taking a multiple of its
-// size. A library parses it; what that would allow without bounds is refused before.
+// Reads untrusted JSON without exceptions and without needing many times its size. A library parses
+// it; text beyond the limits is refused first, because the library has none.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,11 @@ struct JsonLimits {
   std::size_t total_bytes = 256 * 1024;
 };
 
-// Fails on text that goes beyond the limits; whether it is JSON is not looked at.
+// Fails if the text exceeds the limits. Does not check whether it is JSON.
 Status check_json_limits(std::string_view text, const JsonLimits& limits);
 
-// A tree, of a small text: a node takes many times its text. Errors say at which byte.
+// Parses into a tree; for small texts, because a node takes many times the size of its text. Errors
+// name the byte.
 Result<nlohmann::json> parse_json(std::string_view text);
 
 Error json_error(std::size_t byte);

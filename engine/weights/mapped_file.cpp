@@ -19,7 +19,7 @@ Error last_error(const std::filesystem::path& path) {
           fmt::format("{}: {}", path.string(), std::strerror(code))};
 }
 
-// Closed when it goes out of scope; the mapping does not need it any more.
+// Closes the file at the end of the scope; the mapping does not need it.
 struct Descriptor {
   explicit Descriptor(int descriptor) : number(descriptor) {}
   Descriptor(const Descriptor&) = delete;
@@ -33,7 +33,7 @@ struct Descriptor {
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  // Opening a pipe nobody writes to would wait for ever.
+  // Without O_NONBLOCK, opening a pipe without a writer would block forever.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.number < 0) return last_error(path);
   struct stat status {};

@@ -1,6 +1,7 @@
-// A file in memory without reading it: the kernel brings pages as they are touched and takes them
-// back when memory is short. Move-only; the bytes live as long as the object, at the same place.
-// Any thread may read them. Whoever cuts the file short meanwhile ends the process with a signal.
+// A memory-mapped file: the kernel loads pages when they are first used and drops them when memory
+// is short. Move-only; the bytes live as long as the object, at a fixed address. Any thread may
+// read them. If another process truncates the file meanwhile, reading ends this process with a
+// signal.
 #pragma once
 
 #include <cstddef>

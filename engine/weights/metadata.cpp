@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-// From where on a double leaves out whole numbers.
+// Above this, doubles cannot represent all integers.
 constexpr std::uint64_t kExactIntegers = std::uint64_t{1} << 53;
 
 Error wrong_kind(std::string_view key, std::string_view wanted) {
@@ -37,7 +37,7 @@ T load(const std::byte* from) {
   return value;
 }
 
-// Nothing for booleans, which are no numbers, and for integers that a double cannot hold.
+// Empty for booleans, which are not numbers, and for integers that a double cannot represent.
 std::optional<double> packed_number(NumberType type, const std::byte* at) {
   switch (type) {
     case NumberType::kBool:
@@ -153,7 +153,7 @@ Result<std::optional<std::string_view>> Metadata::text(std::string_view key) con
   if (value == nullptr) return std::optional<std::string_view>();
   if (const auto* text = std::get_if<std::string>(value))
     return std::optional<std::string_view>(*text);
-  return wrong_kind(key, "a text");
+  return wrong_kind(key, "a string");
 }
 
 Result<std::optional<std::vector<double>>> Metadata::numbers(std::string_view key) const {
@@ -181,7 +181,7 @@ Result<std::optional<std::vector<bool>>> Metadata::booleans(std::string_view key
     booleans->reserve(array->size());
     for (const std::byte byte : array->bytes) booleans->push_back(byte != std::byte{0});
   }
-  if (!booleans) return wrong_kind(key, "an array of true and false");
+  if (!booleans) return wrong_kind(key, "an array of booleans");
   return booleans;
 }
 
@@ -190,7 +190,7 @@ Result<std::optional<std::vector<std::string_view>>> Metadata::texts(std::string
   if (value == nullptr) return std::optional<std::vector<std::string_view>>();
   if (const auto* array = std::get_if<std::vector<std::string_view>>(value))
     return std::optional(*array);
-  return wrong_kind(key, "an array of texts");
+  return wrong_kind(key, "an array of strings");
 }
 
 }  // namespace hearth

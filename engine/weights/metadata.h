@@ -1,6 +1,6 @@
-// What a model file says about itself: keys in GGUF's vocabulary ("llama.block_count"), whatever
-// kind of file they came from. Plain data; strings and arrays of numbers may be views into the
-// mapped file, which must outlive them.
+// A model file's key-value pairs, named as in GGUF ("llama.block_count") whatever the file format.
+// Plain data; strings and arrays of numbers may be views into the mapped file, which must outlive
+// them.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ enum class NumberType : std::uint8_t {
 };
 std::size_t number_bytes(NumberType type);
 
-// An array of numbers as it lies in the file, little endian and not aligned: a view, so that
-// opening a file does not take a multiple of its size.
+// An array of numbers in file layout, little endian and unaligned: a view, so that opening a file
+// does not take many times its size.
 struct PackedNumbers {
   NumberType type = NumberType::kUint8;
   std::span<const std::byte> bytes;
@@ -56,8 +56,8 @@ class Metadata {
   bool has(std::string_view key) const { return find(key) != nullptr; }
   const std::map<std::string, MetadataValue, std::less<>>& all() const { return values_; }
 
-  // Nothing if the key is not there; an error, naming the key, if its value is of another kind or
-  // out of range. Numbers are converted where nothing is lost.
+  // Empty if the key is absent; an error naming the key if its value has another type or is out of
+  // range. Numbers are converted if that loses nothing.
   Result<std::optional<std::uint64_t>> unsigned_integer(std::string_view key) const;
   Result<std::optional<double>> number(std::string_view key) const;
   Result<std::optional<bool>> boolean(std::string_view key) const;

@@ -1,10 +1,10 @@
-// A model as it lies on disk or in the program itself, checked but not loaded: what it says about
-// itself, and where its tensors are. One vocabulary for all kinds of files, which is GGUF's: a
-// Hugging Face folder is translated while it is opened (metadata keys and tensor names), so that
-// architectures know one set of names.
+// A model file on disk or embedded in the program, checked but not loaded: its metadata, and where
+// its tensors are. Names are GGUF's for all kinds of files: a Hugging Face folder is translated
+// while it is opened (metadata keys and tensor names), so that architectures need to know only one
+// set of names.
 //
-// Opening reads headers only; tensors stay in the mapped file until somebody reads their bytes.
-// Immutable after opening: any thread.
+// Opening reads only headers; tensors stay in the mapped file until their bytes are read. Immutable
+// after opening; any thread may use it.
 #pragma once
 
 #include <cstddef>
@@ -25,15 +25,15 @@ namespace hearth {
 
 enum class FileKind {
   kGguf,
-  // Differs from GGUF in what converters change: the heads of q and k of llama models are not
-  // permuted (rope turns halves instead of neighbours), and gemma's norm weights lack their 1.
+  // Lacks two changes that GGUF converters make: q and k heads of llama models are not permuted
+  // (rope pairs halves instead of neighbours), and 1 is not added to gemma's norm weights.
   kHuggingFace,
 };
 
 struct ModelTensor {
   std::string name;            // GGUF's: "blk.0.attn_q.weight"
   WeightFormat format;         // norms and biases are F32, or F16 or BF16 in Hugging Face folders
-  std::uint32_t matrices = 1;  // more than one lie one after the other, and rows counts all theirs
+  std::uint32_t matrices = 1;  // stored one after the other; `rows` counts the rows of all
   std::uint64_t rows = 1, cols = 0;  // a vector has one row; cols are consecutive in memory
   std::span<const std::byte> bytes;  // file layout, in the mapping
 };
@@ -43,7 +43,7 @@ class ModelFile {
   // A .gguf file (the first or any of a split set) or a Hugging Face folder. Errors say what is
   // wrong and where.
   static Result<std::unique_ptr<ModelFile>> open(const std::filesystem::path& path);
-  // A GGUF file that lies in memory, which must outlive it: the embedded default model.
+  // Opens a GGUF file in memory, which must outlive the object, such as the embedded default model.
   static Result<std::unique_ptr<ModelFile>> from_memory(std::span<const std::byte> gguf,
                                                         std::string name);
   virtual ~ModelFile() = default;
@@ -54,7 +54,7 @@ class ModelFile {
   const std::string& name() const { return name_; }  // for messages: the path as it was given
   const Metadata& metadata() const { return metadata_; }
   std::span<const ModelTensor> tensors() const { return tensors_; }
-  // Null where there is no such tensor.
+  // Null if there is no such tensor.
   const ModelTensor* find(std::string_view tensor) const;
 
   // Only in Hugging Face folders: the files that hold the vocabulary and the chat template.

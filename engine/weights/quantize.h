@@ -1,4 +1,4 @@
-// Floats to weights of any format, in file layout.
+// Quantizes floats to any format, in file layout.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace hearth {
 
-// Quantizes a row, or several one after the other. F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1 and
-// MXFP4 give the bytes llama.cpp gives; the other formats search for scales of their own, as close
-// to the weights as llama.cpp's. Pure; rows may be quantized by several threads. Fails where a
-// weight is no finite number and the format cannot hold it. REQUIRES: row is a whole number of
-// blocks, out the bytes of as many.
+// Quantizes one or more consecutive rows. F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1 and MXFP4 give
+// the same bytes as llama.cpp; the other formats use a search of their own for scales, as accurate
+// as llama.cpp's. Pure; several threads may quantize different rows. Fails if a weight is not
+// finite and the format cannot store it. REQUIRES: `row` is a whole number of blocks, and `out` has
+// their size.
 Status quantize_row(WeightFormat format, std::span<const float> row, std::span<std::byte> out);
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// One block of each format from its floats, for quantize.cpp: x holds block_weights finite floats,
-// block gets block_bytes in file layout.
+// Quantizes one block of each format, for quantize.cpp: reads block_weights finite floats from x
+// and writes block_bytes to block, in file layout.
 #pragma once
 
 #include <cstddef>

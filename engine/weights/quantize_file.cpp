@@ -16,9 +16,9 @@
 namespace hearth {
 namespace {
 
-// What a thread takes at a time, as floats.
+// How many floats a thread converts at a time.
 constexpr std::uint64_t kBatchWeights = 1 << 20;
-// What GGUF counts quantized formats by; it has been 2 since their scales are halves.
+// GGUF's version number of the quantized formats; 2 since their scales are halves.
 constexpr std::uint32_t kQuantizationVersion = 2;
 
 std::uint64_t row_bytes(WeightFormat format, std::uint64_t cols) {
@@ -26,7 +26,7 @@ std::uint64_t row_bytes(WeightFormat format, std::uint64_t cols) {
   return cols / info.block_weights * info.block_bytes;
 }
 
-// Consecutive rows of a tensor from its format to another. Keeps its memory from call to call.
+// Converts consecutive rows of a tensor to another format. Keeps its memory from call to call.
 class RowConverter {
  public:
   Status convert(const ModelTensor& tensor, std::uint64_t first, std::uint64_t rows,
@@ -51,9 +51,9 @@ class RowConverter {
   std::vector<std::byte> out_;
 };
 
-Error stopped() { return {ErrorKind::kInvalid, "stopped, nothing was written"}; }
+Error stopped() { return {ErrorKind::kInvalid, "stopped; nothing was written"}; }
 
-// Each thread converts a batch of rows; then they are written in their order.
+// Each thread converts a batch of rows; then the batches are written in order.
 Status convert_tensor(const ModelTensor& tensor, WeightFormat to, GgufWriter& writer,
                       std::vector<RowConverter>& converters, const std::function<bool()>& goes_on) {
   const std::uint64_t batch = std::max<std::uint64_t>(1, kBatchWeights / tensor.cols);
@@ -84,7 +84,7 @@ Result<MixModel> mix_model(const GgufFile& model) {
     return metadata.unsigned_integer(fmt::format("{}.{}", architecture.value_or(""), key));
   };
   HEARTH_ASSIGN(const auto layers, read("block_count"));
-  // An array where layers differ; the rules look at the ratio only, which is 1 then.
+  // An array if layers differ. The rules only use the ratio, which is then taken as 1.
   const auto heads = read("attention.head_count"), kv_heads = read("attention.head_count_kv");
   MixModel mix{.layers = layers.value_or(0), .has_output = model.find("output.weight") != nullptr};
   if (heads.ok() && kv_heads.ok() && *heads && *kv_heads && **kv_heads > 0)
@@ -92,7 +92,7 @@ Result<MixModel> mix_model(const GgufFile& model) {
   return mix;
 }
 
-// All keys but those that say how the weights are stored.
+// All keys except those that say how the weights are stored.
 GgufKeys keys_for(const GgufFile& model, const QuantizeType& type) {
   GgufKeys keys;
   for (const GgufKey& key : model.keys())
@@ -111,7 +111,7 @@ Result<QuantizeReport> quantize_file(const GgufFile& model, const std::filesyste
                                      const QuantizeProgress& progress) {
   if (model.consists_of(out))
     return Error{ErrorKind::kInvalid,
-                 fmt::format("{}: is the model itself; give another name", out.string())};
+                 fmt::format("{}: this is the model itself; give another name", out.string())};
   HEARTH_ASSIGN(const MixModel mix, mix_model(model));
   QuantizeReport report;
   std::vector<GgufTensorPlan> plans;

@@ -1,4 +1,4 @@
-// Formats with 256 weights a block and scales that are integers themselves, times the block's d.
+// Formats with 256 weights per block, whose scales are integers times the block's scale d.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,8 +21,8 @@ int round_clamped(float x, int low, int high) {
       round_even(std::clamp(x, static_cast<float>(low), static_cast<float>(high))));
 }
 
-// Bits 2*shift and up of q, two of them: byte l of each 32 has those of weights l, 32+l, 64+l and
-// 96+l of its 128.
+// Packs two bits of each q, from bit 2*shift on: byte l of each 32 has those of weights l, 32+l,
+// 64+l and 96+l of 128.
 void put_two_bits(std::byte* to, const SuperQuants& q, int shift) {
   for (std::size_t half = 0; half < 2; ++half)
     for (std::size_t l = 0; l < 32; ++l) {
@@ -33,7 +33,7 @@ void put_two_bits(std::byte* to, const SuperQuants& q, int shift) {
     }
 }
 
-// Bit `shift` of q: byte l has those of weights l, 32+l, ... 224+l.
+// Packs bit `shift` of each q: byte l has those of weights l, 32+l, ... 224+l.
 void put_one_bits(std::byte* to, const SuperQuants& q, int shift) {
   for (std::size_t l = 0; l < 32; ++l) {
     int bits = 0;
@@ -42,7 +42,7 @@ void put_one_bits(std::byte* to, const SuperQuants& q, int shift) {
   }
 }
 
-// Low nibbles of q: byte l of each `distance` has weights l and distance+l.
+// Packs the low nibble of each q: byte l of each `distance` has those of weights l and distance+l.
 void put_nibbles(std::byte* to, const SuperQuants& q, std::size_t distance) {
   for (std::size_t first = 0; first < kSuperBlock; first += 2 * distance)
     for (std::size_t l = 0; l < distance; ++l)
@@ -87,8 +87,8 @@ AffineBlock fit_affine_block(const float* x, std::size_t group, int high, int sc
   return block;
 }
 
-// The scales of a block for which `fit` gave one a group, as integers from `low` to `high` times d.
-// The largest becomes `low`, which is negative and reaches further.
+// The scales of a block, one per group of weights by `fit`, as integers from `low` to `high` times
+// d. The largest becomes `low`, which is negative and has the larger magnitude.
 struct BlockScales {
   BlockScales(const std::array<float, kMaxGroups>& fits, int low, int high) {
     d_half = float_to_half(largest_magnitude(fits) / static_cast<float>(low));
@@ -100,10 +100,10 @@ struct BlockScales {
   }
   std::uint16_t d_half = 0;
   std::array<int, kMaxGroups> integer{};
-  std::array<float, kMaxGroups> inverse{};  // of d * integer; zero where that is
+  std::array<float, kMaxGroups> inverse{};  // 1 / (d * integer); zero if that is zero
 };
 
-// weight = d * scale * (q + low), 16 weights a scale.
+// weight = d * scale * (q + low), with one scale per 16 weights.
 BlockScales fit_scaled_block(const float* x, int low, int high, int scale_low, SuperQuants& q) {
   std::array<float, kMaxGroups> fits{};
   for (std::size_t g = 0; g < kMaxGroups; ++g) fits[g] = fit_scale({x + 16 * g, 16}, low, high);
@@ -113,7 +113,7 @@ BlockScales fit_scaled_block(const float* x, int low, int high, int scale_low, S
   return scales;
 }
 
-// Eight six-bit scales and minima in 12 bytes, as Q4_K and Q5_K have them.
+// Packs eight six-bit scales and minima into 12 bytes, as in Q4_K and Q5_K.
 void put_scales_and_minima(std::byte* to, const AffineBlock& block) {
   for (std::size_t j = 0; j < 4; ++j) {
     const int scale = block.scale[j + 4];

@@ -42,7 +42,8 @@ Place place_of(std::string_view name) {
   return place;
 }
 
-// The first and last eighth of the layers, and every third between: where errors cost most.
+// The first and last eighth of the layers, and every third one between: the layers where errors
+// cost most.
 bool gets_more_bits(std::uint64_t layer, std::uint64_t layers) {
   const std::uint64_t eighth = layers / 8;
   return layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2;
@@ -101,7 +102,8 @@ WeightFormat wanted_format(const QuantizeType& type, const MixModel& model,
   return type.base;
 }
 
-// A format of small blocks, about as good, for a row that is no whole number of large ones.
+// A format with small blocks and similar quality, for rows that are not a multiple of the large
+// blocks.
 WeightFormat fitting_format(WeightFormat format, std::uint64_t cols) {
   const auto fits = [&](WeightFormat f) { return cols % format_info(f).block_weights == 0; };
   if (fits(format)) return format;

@@ -1,4 +1,4 @@
-// Formats with one weight or 32 weights a block.
+// Formats with 1 or 32 weights per block.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,20 +15,20 @@ namespace {
 constexpr std::size_t kSmallBlock = 32;
 using SmallQuants = std::array<std::uint8_t, kSmallBlock>;
 
-// Weight j in the low and weight 16+j in the high nibble of byte j.
+// Packs weight j into the low and weight 16+j into the high nibble of byte j.
 void put_nibbles(std::byte* to, const SmallQuants& q) {
   for (std::size_t j = 0; j < kSmallBlock / 2; ++j)
     to[j] = static_cast<std::byte>((q[j] & 15) | (q[j + 16] & 15) << 4);
 }
 
-// Bit 4 of weight i is bit i.
+// Packs bit 4 of weight i into bit i.
 void put_fifth_bits(std::byte* to, const SmallQuants& q) {
   std::uint32_t bits = 0;
   for (std::size_t i = 0; i < kSmallBlock; ++i) bits |= std::uint32_t{(q[i] >> 4) & 1u} << i;
   put(to, bits);
 }
 
-// Zero where there is none: all weights are zero, or too small for any scale.
+// The reciprocal of a scale; zero if all weights are zero or too small for any scale.
 float reciprocal(float x) {
   const float result = 1 / x;
   return std::isfinite(result) ? result : 0;
@@ -36,10 +36,10 @@ float reciprocal(float x) {
 
 struct Symmetric {
   float d;
-  SmallQuants q;  // counted from zero, so that `half` stands for weight 0
+  SmallQuants q;  // unsigned: `half` represents weight 0
 };
 
-// weight = d * (q - half): the weight of largest magnitude becomes q = 0.
+// weight = d * (q - half). The weight of largest magnitude becomes q = 0.
 Symmetric round_symmetric(const float* x, int half) {
   Symmetric result;
   result.d = largest_magnitude({x, kSmallBlock}) / static_cast<float>(-half);

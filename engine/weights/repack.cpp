@@ -13,7 +13,7 @@ namespace {
 using quant::Field;
 using quant::FieldOrder;
 
-// One field of consecutive blocks on its way. Strides are the bytes from a block to the next.
+// Moves one field of consecutive blocks. Strides are the bytes from one block to the next.
 struct FieldMove {
   const std::byte* from;
   std::size_t from_stride;
@@ -47,7 +47,7 @@ void copy_sized(const FieldMove& move) {
   for_blocks(move, [](const std::byte* from, std::byte* to) { std::memcpy(to, from, bytes); });
 }
 
-// A size that the compiler knows makes the copy of a small field one or two instructions.
+// With a size known at compile time, copying a small field takes one or two instructions.
 void copy_bytes(const FieldMove& move) {
   if (move.from_stride == move.bytes && move.to_stride == move.bytes) {
     std::memcpy(move.to, move.from, move.bytes * move.blocks);
@@ -72,28 +72,29 @@ void copy_bytes(const FieldMove& move) {
   }
 }
 
-// Exchanges the two bytes in the middle of a word (shaders/quant/piece.h says why).
+// Swaps the two middle bytes of a word (shaders/quant/piece.h says why).
 std::uint32_t cross(std::uint32_t word) {
   return (word & 0xff0000ffu) | ((word << 8) & 0x00ff0000u) | ((word >> 8) & 0x0000ff00u);
 }
 
-// In place, in all blocks that a move has written.
+// Does this in place, in all blocks that a move has written.
 void cross_words(const FieldMove& move) {
   for (std::size_t i = 0; i < move.blocks; ++i)
     for (std::byte *at = move.to + i * move.to_stride, *end = at + move.bytes; at < end; at += 4)
       store(at, cross(load_unaligned<std::uint32_t>(at)));
 }
 
-// Exchanges the bits of a above each masked bit, `distance` up, with the masked bits of b.
+// Swaps the bits of a that are `distance` above the masked ones with the masked bits of b.
 void exchange_bits(std::uint64_t& a, std::uint64_t& b, int distance, std::uint64_t mask) {
   const std::uint64_t first = (a & mask) | ((b & mask) << distance);
   b = ((a >> distance) & mask) | (b & ~mask);
   a = first;
 }
 
-// Two pieces of nibbles. The file has one in the low and one in the high nibbles of 32 bytes; on
-// the device the bytes of each have its weights 0 to 15 low and 16 to 31 high. So bytes 0 to 15
-// exchange their high nibbles with the low ones of bytes 16 to 31, in either direction.
+// Two pieces of nibbles. The file has one in the low and one in the high nibbles of 32 bytes. On
+// the device, each piece has 16 bytes, with its weights 0 to 15 in the low and 16 to 31 in the high
+// nibbles. So the high nibbles of bytes 0 to 15 are swapped with the low ones of bytes 16 to 31, in
+// either direction.
 void exchange_nibbles(const std::byte* from0, const std::byte* from1, std::byte* to0,
                       std::byte* to1) {
   for (std::size_t i = 0; i < 16; i += 8) {
@@ -105,7 +106,7 @@ void exchange_nibbles(const std::byte* from0, const std::byte* from1, std::byte*
   }
 }
 
-// Pieces 2c and 2c+1 share the file's chunk c of 32 bytes, which is where they are on the device.
+// Pieces 2c and 2c+1 share 32 bytes, number c, in the file and on the device.
 void nibble_pairs(const FieldMove& move) {
   for_blocks(move, [&](const std::byte* from, std::byte* to) {
     for (std::size_t i = 0; i < move.bytes; i += 32)
@@ -113,7 +114,7 @@ void nibble_pairs(const FieldMove& move) {
   });
 }
 
-// Of each four pieces, 0 and 2 share the first 32 bytes of the file's 64 and 1 and 3 the last.
+// Of every four pieces, 0 and 2 share the first 32 of the file's 64 bytes, and 1 and 3 the last 32.
 void nibble_fours_to_device(const FieldMove& move) {
   for_blocks(move, [&](const std::byte* from, std::byte* to) {
     for (std::size_t i = 0; i < move.bytes; i += 64) {
@@ -132,7 +133,7 @@ void nibble_fours_to_file(const FieldMove& move) {
   });
 }
 
-// Turns rows into columns of the 4x4 two-bit fields that the same byte of four words makes.
+// Transposes the 4x4 two-bit fields that are in the same byte of four words.
 void transpose_two_bits(std::array<std::uint64_t, 4>& words) {
   constexpr std::uint64_t kPairs = 0x3333333333333333ull;
   constexpr std::uint64_t kNibbles = 0x0f0f0f0f0f0f0f0full;
@@ -142,9 +143,9 @@ void transpose_two_bits(std::array<std::uint64_t, 4>& words) {
   exchange_bits(words[1], words[3], 4, kNibbles);
 }
 
-// In each 32 bytes of the file, weights 4s to 4s+3 of a half of four pieces are word 4*half + s; on
-// the device word `half` of a piece's 8 bytes has them, s counting two-bit fields. Both halves go
-// at once, one in each half of a 64-bit word.
+// In each 32 bytes of the file, word 4*half + s has weights 4s to 4s+3 of one half of four pieces.
+// On the device they are in word `half` of a piece's 8 bytes, in two-bit field s. Both halves are
+// moved at once, one in each half of a 64-bit word.
 void two_bits_to_device(const FieldMove& move) {
   for_blocks(move, [&](const std::byte* from, std::byte* to) {
     for (std::size_t i = 0; i < move.bytes; i += 32) {
@@ -172,7 +173,8 @@ void two_bits_to_file(const FieldMove& move) {
   });
 }
 
-// The file's word i has bit p of each byte for piece p; the device's word p has bit i: a transpose.
+// In the file's word i, bit p of each byte belongs to piece p; in the device's word p it is bit i:
+// a transpose.
 void one_bits(const FieldMove& move) {
   for_blocks(move, [&](const std::byte* from, std::byte* to) {
     for (std::size_t i = 0; i < move.bytes; i += 32) {
@@ -184,8 +186,9 @@ void one_bits(const FieldMove& move) {
   });
 }
 
-// Bit 4i+b of the file's word is bit i of byte b on the device, which is then crossed. The products
-// move the bits of a nibble to four bytes and back without meeting each other.
+// Bit 4i+b of the file's word becomes bit i of byte b on the device, whose middle bytes are then
+// swapped. The multiplications spread the bits of a nibble over four bytes and back without
+// carries.
 void word_bits_to_device(const FieldMove& move) {
   for_blocks(move, [](const std::byte* from, std::byte* to) {
     const auto bits = load_unaligned<std::uint32_t>(from);
@@ -206,8 +209,8 @@ void word_bits_to_file(const FieldMove& move) {
   });
 }
 
-// What moves bits between the same bytes of words does not care whether these are crossed before or
-// after: either way `crosses` is the last thing.
+// Moving bits between the same bytes of words commutes with swapping bytes within words, so
+// `crosses` comes last in either direction.
 struct OrderMoves {
   FieldOrder order;
   bool crosses;
@@ -230,7 +233,7 @@ const OrderMoves& moves_of(const Field& field) {
   return moves;
 }
 
-// Field by field, but few enough blocks at a time that the cache keeps them for all fields.
+// Goes field by field, in batches of blocks that stay in the cache for all fields.
 constexpr std::size_t kBatchBytes = 16 * 1024;
 
 template <class MoveBatch>

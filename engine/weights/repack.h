@@ -1,9 +1,9 @@
-// File layout to device layout and back: a lossless permutation of a matrix's bits.
+// Converts file layout to device layout and back: a lossless permutation of a matrix's bits.
 //
-// In the file a block is its fields one after the other, 17 to 210 bytes; on the device each field
-// lies in a plane with those of all other blocks (formats.h: DeviceLayout), aligned for the wide
-// loads of a kernel, and its bits are in the order of pieces (shaders/quant/README.md). Blocks are
-// independent, so that ranges of them may be repacked by several threads, and as they arrive.
+// In the file, a block is its fields one after the other, 17 to 210 bytes. On the device, each
+// field is in a plane with those of all other blocks (formats.h: DeviceLayout), aligned for the
+// wide loads of a kernel, with its bits in the order of pieces (shaders/quant/README.md). Blocks
+// are independent, so several threads may repack ranges of them as they arrive.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@
 
 namespace hearth {
 
-// Repacks consecutive blocks. planes[p] is where plane p's bytes of the first of them go: in a
+// Repacks consecutive blocks. planes[p] is the address of the first block's bytes in plane p: in a
 // whole device layout, layout.offset[p] + first_block * plane_bytes[p]. Writes each plane from
-// front to back, never reads it, and needs no alignment. REQUIRES: file holds whole blocks; planes
-// has one pointer for each plane of the format.
+// front to back, never reads it, and needs no alignment. REQUIRES: `file` holds whole blocks;
+// `planes` has one pointer per plane of the format.
 void repack_blocks(WeightFormat format, std::span<const std::byte> file,
                    std::span<std::byte* const> planes);
 
@@ -25,8 +25,8 @@ void repack_blocks(WeightFormat format, std::span<const std::byte> file,
 void unrepack_blocks(WeightFormat format, std::span<const std::byte* const> planes,
                      std::span<std::byte> file);
 
-// A whole matrix at once. Padding between planes is zeroed.
-// REQUIRES: file holds whole blocks; device holds device_layout(format, blocks).total_bytes.
+// Repacks a whole matrix. Padding between planes is zeroed. REQUIRES: `file` holds whole blocks;
+// `device` holds device_layout(format, blocks).total_bytes.
 void repack_matrix(WeightFormat format, std::span<const std::byte> file,
                    std::span<std::byte> device);
 

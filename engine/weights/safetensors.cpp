@@ -15,7 +15,7 @@
 namespace hearth {
 namespace {
 
-// What the format's own library allows.
+// The limit of the format's own library.
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 // {"dtype":"F32","shape":[1],"data_offsets":[0,4]} with a name of one letter, and its two commas.
 constexpr std::uint64_t kLeastEntryBytes = 50;
@@ -29,7 +29,7 @@ std::optional<WeightFormat> format_of(std::string_view dtype) {
   return std::nullopt;
 }
 
-// One entry of the header as it is read.
+// One entry of the header while it is being parsed.
 struct Entry {
   std::string name, dtype;
   std::array<std::uint64_t, kMaxDimensions> shape{};
@@ -99,16 +99,16 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool string(std::string& text) override {
-    if (depth_ != 2 || in_array_) return fail("has a text where none belongs");
+    if (depth_ != 2 || in_array_) return fail("has a string where none belongs");
     if (in_metadata_) return true;
-    if (field_ != Field::kDtype) return fail("has a text where none belongs");
+    if (field_ != Field::kDtype) return fail("has a string where none belongs");
     entry_.dtype = std::move(text);
     return true;
   }
   bool null() override { return fail("has a null where none belongs"); }
   bool boolean(bool) override { return fail("has a boolean where none belongs"); }
   bool number_integer(std::int64_t) override { return fail("has a negative number"); }
-  bool number_float(double, const std::string&) override { return fail("has a broken number"); }
+  bool number_float(double, const std::string&) override { return fail("has an invalid number"); }
   bool binary(nlohmann::json::binary_t&) override { return fail("has binary data"); }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
@@ -132,7 +132,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
 
-  // The entry is whole: checks it and appends it.
+  // The entry is complete: checks and appends it.
   bool add() {
     auto name = naming_(entry_.name);
     if (!name) return true;

@@ -1,7 +1,7 @@
-// A safetensors file in memory: eight bytes of length, a JSON header, the tensors' bytes.
+// Reads a safetensors file in memory: eight bytes of length, a JSON header, the tensors' bytes.
 //
-// The header is read as a stream and never held as a tree; reading takes less than twice the file.
-// Pure: any thread.
+// The header is parsed as a stream and never kept as a tree; reading takes less than twice the
+// file's size. Pure.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@
 
 namespace hearth {
 
-// What a tensor is to be called; nothing for one to be left out.
+// Maps a tensor's name to the one to use; empty to leave the tensor out.
 using TensorNaming = std::function<std::optional<std::string>(std::string_view name)>;
 
-// F32, F16 and BF16 tensors; any other type is refused, except in tensors that are left out. Errors
-// say at which byte or tensor; the caller knows the file's name. `bytes` must outlive the tensors,
-// which are in the file's order.
+// Reads F32, F16 and BF16 tensors, in the file's order. Any other type is refused, except in
+// tensors that are left out. Errors name the byte or tensor; the caller adds the file name. `bytes`
+// must outlive the tensors.
 Result<std::vector<ModelTensor>> read_safetensors(std::span<const std::byte> bytes,
                                                   const TensorNaming& naming);
 
-// The header's JSON, checked for length.
+// The header's JSON, after checking its length.
 Result<std::string_view> safetensors_header(std::span<const std::byte> bytes);
 
 }  // namespace hearth

@@ -34,7 +34,7 @@ Status sort_tensors(std::vector<ModelTensor>& tensors) {
       [](const ModelTensor& a, const ModelTensor& b) { return a.name == b.name; });
   if (twice != tensors.end())
     return Error{ErrorKind::kInvalid,
-                 fmt::format("tensor {} is there twice", in_quotes(twice->name))};
+                 fmt::format("tensor {} occurs twice", in_quotes(twice->name))};
   return {};
 }
 

@@ -1,4 +1,4 @@
-// What holds for the tensors of any kind of file.
+// Checks that apply to the tensors of any kind of file.
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace hearth {
 
-// No byte may belong to two tensors. REQUIRES: all lie in one file.
+// Fails if a byte belongs to two tensors. REQUIRES: all are in one file.
 Status refuse_overlaps(std::span<const ModelTensor> tensors);
 
-// In order of name, as ModelFile::find wants them; refuses a name that is there twice.
+// Sorts by name, as ModelFile::find expects; fails if a name occurs twice.
 Status sort_tensors(std::vector<ModelTensor>& tensors);
 
 }  // namespace hearth

@@ -70,7 +70,7 @@ TEST(Layers, AreBounded) {
         .set(name + ".attention.sliding_window", uint64_t{512});
     const auto config = (*find_architecture(file))->read_config(file);
     ASSERT_FALSE(config.ok()) << name;
-    EXPECT_THAT(config.error().message, HasSubstr("4294967295 layers are no model"));
+    EXPECT_THAT(config.error().message, HasSubstr("4294967295 layers are more than any model has"));
   }
 }
 

@@ -4,14 +4,14 @@
 #   all.sh --stage 1 --corpus DIR --peer stories15M-Q8_0.gguf --work DIR --out DIR [--seconds 540]
 #   all.sh --stage 2 --corpus DIR --peer stories15M-Q8_0.gguf --work DIR --out DIR [--seconds 540] [--resume DIR]
 #
-# Stage 1: more stories, data, tokenizer, tiny model, and a probe of the whole chain (a minute of the large model, exported
-# and judged). Stage 2: the large model for all the time that is left, export, evaluation, model card.
-# --work keeps what stage 2 needs. Where it is lost, --resume names a folder with what stage 1 wrote into --out
-# (stage1.tar and more.tsv.xz.*), and stage 2 makes the data again from it. With --again, stage 2 also trains the tiny model
-# again, beside the large one: for a recipe that has changed since stage 1 (the tokenizer stays).
-# --seconds is the time for the whole stage; training gets what the other steps leave: --sample, --tiny-seconds and --probe
-# (0: none) seconds in stage 1, all but --reserve seconds in stage 2. --small tries everything on a CPU.
-# Everything in --out is cut into parts under 15 MiB; join a model with: cat NAME.gguf.* > NAME.gguf
+# Stage 1: more stories, data, tokenizer, tiny model, and a rehearsal of stage 2 (the large model trained for a minute, exported
+# and judged). Stage 2: trains the large model for the time that is left, exports and evaluates it, writes the model card.
+# --work keeps what stage 2 needs. If it is lost, --resume names a folder with the files stage 1 wrote into --out
+# (stage1.tar and more.tsv.xz.*), and stage 2 makes the data again from them. With --again, stage 2 also trains the tiny model
+# again, in parallel with the large one, for a recipe that has changed since stage 1 (the tokenizer stays).
+# --seconds is the time for the whole stage. Training gets what the other steps leave: in stage 1 those take --sample,
+# --tiny-seconds and --probe (0: none) seconds, in stage 2 --reserve seconds. --small tries everything on a CPU.
+# Files in --out are split into parts under 15 MiB; join a model with: cat NAME.gguf.* > NAME.gguf
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 stage=1 corpus='' peer='' work='' out='' seconds=540 resume='' small='' sample=120 tiny_seconds=85 probe_most=75 reserve=80 again=''
@@ -64,7 +64,7 @@ if [ "$stage" = 1 ]; then
   run 'tokenizer' "$here/train_tokenizer.py" --data "$work/data" --out "$work/tokenizer.json"
   train "$tiny" $tiny_seconds tiny
   export_model tiny hearth-tiny || echo 'EXPORT CHECK FAILED: look above'
-  # What a stage 2 on another machine needs, before anything else can go wrong.
+  # Save what stage 2 needs on another machine before anything else can go wrong.
   "$python" "$here/pack.py" "$work/more.tsv"
   parts "$work/more.tsv.xz"
   cp "$work/data/stats.json" "$work/stats.json"
@@ -73,7 +73,7 @@ if [ "$stage" = 1 ]; then
   if [ "$probe_most" -gt 0 ] && { [ "$(left)" -gt 60 ] || [ -n "$small" ]; }; then
     probe=$(( $(left) - 45 )); [ $probe -lt "$probe_most" ] || probe=$probe_most; [ -z "$small" ] || probe=30
     eval_options=(--limit 6 --seeds 1)
-    (train "$size" $probe probe && export_model probe probe && judge probe probe "$work/probe" && cp "$work/probe/outputs.md" "$out/probe.md") \
+    (train "$size" $probe probe && export_model probe probe && judge probe probe "$work/probe" && cp "$work/probe/samples.md" "$out/probe.md") \
       || echo 'PROBE FAILED: look above before running stage 2'
   fi
 else
@@ -100,7 +100,7 @@ else
   cp "$work/export/hearth-tiny-Q8_0.gguf" "$out/"
   judge hearth-storyteller storyteller "$work/judged" || echo 'JUDGING FAILED: the model itself is written'
   tar -C "$work" -cf "$out/results.tar" $(cd "$work" && ls -d judged/* storyteller.csv storyteller.json tiny.csv tiny.json tokenizer.json data/stats.json data/held_out*.txt)
-  cp "$work"/judged/MODEL_CARD.md "$out/" || true
+  cp "$work"/judged/MODEL_CARD.md "$work"/judged/samples.md "$out/" || true
 fi
 echo "== done after $(($(date +%s) - begin)) s"
 ls -l "$out"

@@ -1,4 +1,4 @@
-"""Byte-level BPE as GPT-2 has it, with the pre-tokenizer of Qwen 2 (every digit alone): training, encoding, tokenizer.json.
+"""Byte-level BPE as in GPT-2, with the pre-tokenizer of Qwen 2 (digits one by one): training, encoding, tokenizer.json.
 
 Plain Python on purpose: words repeat, so a cache makes it fast enough, and nothing has to be installed. The training
 text is ASCII; for it the pattern below splits exactly as QWEN2_PATTERN does (export.py checks that where the
@@ -128,7 +128,7 @@ class Tokenizer:
         return out.decode('utf-8', errors='replace')
 
     def chat(self, turns, open_reply=False):
-        """[(role, text), ...] -> (ids, mask), mask 1 where the model is to be trained: the assistant's words and ends."""
+        """[(role, text), ...] -> (ids, mask), where mask is 1 for tokens that count for the loss: the assistant's words and end tokens."""
         ids, mask = [BOS], [0]
         for role, text in turns:
             body = self.encode(text) + [END]

@@ -1,9 +1,8 @@
-"""Judges an exported model: bits per byte beside stories15M, fixed requests, small talk, follow-ups; drafts the model card.
+"""Judges an exported model (bits per byte compared with stories15M, fixed requests, small talk, follow-ups) and drafts the model card.
 
 usage: evaluate.py --gguf MODEL.gguf --data DIR --out DIR [--tiny TINY.gguf] [--peer stories15M-Q8_0.gguf] [--curve model.csv]
-Writes OUT/outputs.md (everything the model said), OUT/evaluation.json and OUT/MODEL_CARD.md, a draft: whoever
-has read the outputs writes its part "Read one by one". The weights judged are those of the GGUF file, after its rounding
-to Q8_0.
+Writes OUT/samples.md (everything the model said), OUT/evaluation.json and OUT/MODEL_CARD.md, a draft: a person reads the
+samples and then writes its section "Read one by one". The weights judged are those of the GGUF file, after rounding to Q8_0.
 """
 import argparse
 import csv
@@ -44,7 +43,7 @@ def tokenizer_of(meta):
 
 @torch.no_grad()
 def bits_per_byte(m, encode, bos, texts, batch=32):
-    """(bits per byte, perplexity per token) over whole texts, each alone after the first token."""
+    """Returns (bits per byte, perplexity per token) over whole texts, each in a context of its own."""
     device = m.model.embed_tokens.weight.device
     nats = tokens = size = 0
     for i in range(0, len(texts), batch):
@@ -63,7 +62,7 @@ def bits_per_byte(m, encode, bos, texts, batch=32):
 
 
 def faults(text, ended, needed, known):
-    """What is wrong with an answer, as far as a program can see it."""
+    """Lists what is wrong with an answer, as far as a program can tell."""
     out = []
     low = text.lower()
     for group in filter(None, needed.split(',')):
@@ -94,7 +93,7 @@ def faults(text, ended, needed, known):
 
 
 def known_words(data, most=6000):
-    """Words that the training data has more than once: anything else is likely made up."""
+    """Words that occur more than once in the training data; any other word is probably made up."""
     seen = Counter()
     for name in ('train-00.jsonl', 'train-01.jsonl', 'train-02.jsonl', 'train-03.jsonl', 'train-books.jsonl'):
         path = os.path.join(data, name)
@@ -134,10 +133,10 @@ def main():
     a.add_argument('--out', required=True)
     a.add_argument('--tiny')
     a.add_argument('--peer')
-    a.add_argument('--curve', help="train.py's .csv; its .json is expected beside it")
+    a.add_argument('--curve', help="train.py's .csv; its .json must be in the same folder")
     a.add_argument('--tiny-curve')
     a.add_argument('--seeds', type=int, default=4)
-    a.add_argument('--limit', type=int, default=None, help='only so many requests and held-out stories, for a trial')
+    a.add_argument('--limit', type=int, default=None, help='use only the first N requests and held-out stories, for a trial')
     a = a.parse_args()
     start = time.time()
     os.makedirs(a.out, exist_ok=True)
@@ -149,7 +148,7 @@ def main():
         cases = {k: v[:a.limit] for k, v in cases.items()}
     result = {'model': os.path.basename(a.gguf), 'parameters': m.parameters_count(), 'bytes': os.path.getsize(a.gguf)}
 
-    # Held-out stories, each alone; only those that fit into the peer's context of 256 tokens.
+    # Held-out stories, each in a context of its own; only those that fit into the peer's context of 256 tokens.
     judged = {'storyteller': (m, tok.encode, bpe.BOS)}
     if a.peer:
         peer, peer_meta = llama.from_gguf(a.peer)
@@ -172,7 +171,7 @@ def main():
     known = known_words(a.data)
 
     def judge(part):
-        """Passes by seed, greedy passes, faults over all seeds, and what was said with seed 1."""
+        """Returns passes by seed, greedy passes, faults over all seeds, and the answers with seed 1."""
         requests = [(x[0], x[1] if len(x) > 1 else '') for x in cases[part]]
         said, passes, found = [], [], Counter()
         for seed in range(1, a.seeds + 1):
@@ -212,13 +211,13 @@ def main():
         for request, (text, _) in zip(asked, answer(tiny, tok, [[r] for r in asked], TEMPERATURE, 1)):
             md += [f'**{request}**', '', '> ' + text.replace('\n', '\n>\n> '), '']
     result['seconds'] = round(time.time() - start, 1)
-    open(os.path.join(a.out, 'outputs.md'), 'w', encoding='utf-8').write('\n'.join(md))
+    open(os.path.join(a.out, 'samples.md'), 'w', encoding='utf-8').write('\n'.join(md))
     json.dump(result, open(os.path.join(a.out, 'evaluation.json'), 'w'), indent=1)
-    write_card(a, result, '\n'.join(md[2:]))
+    write_card(a, result)
     print(json.dumps(result))
 
 
-def write_card(a, result, outputs):
+def write_card(a, result):
     def summary(path):
         return json.load(open(os.path.splitext(path)[0] + '.json')) if path else {}
     main_run, tiny_run = summary(a.curve), summary(a.tiny_curve)
@@ -247,14 +246,14 @@ def write_card(a, result, outputs):
         'PASS': ', '.join(map(str, result['pass by seed'])), 'PASS_FIRST': str(result['pass by seed'][0]), 'REQUESTS': str(result['requests']),
         'PASS_GREEDY': str(result['pass greedy']), 'UNSEEN': str(result['unseen']['requests']),
         'PASS_UNSEEN': ', '.join(map(str, result['unseen']['pass by seed'])),
-        'FAULTS': ', '.join(f'{k}: {v}' for k, v in result['faults over all seeds'].items()) or 'none', 'OUTPUTS': outputs,
+        'FAULTS': ', '.join(f'{k}: {v}' for k, v in result['faults over all seeds'].items()) or 'none',
     }
     text = open(os.path.join(HERE, 'MODEL_CARD.template.md'), encoding='utf-8').read()
     for k, v in values.items():
         text = text.replace('{{' + k + '}}', v)
     left = re.findall(r'\{\{[A-Z_]+\}\}', text)
     if left:
-        raise SystemExit(f'evaluate: the card template has slots nobody fills: {left}')
+        raise SystemExit(f'evaluate: these slots of the card template have no value: {left}')
     open(os.path.join(a.out, 'MODEL_CARD.md'), 'w', encoding='utf-8').write(text)
 
 

@@ -59,8 +59,8 @@ class Maker:
     # Stories sampled from stories15M.
 
     def from_sampled(self, text, answers=True):
-        """Plain text for the language's sake. As answers the plots' stories are better (these forget their subject and
-        contradict themselves), so a sampled one is only asked for by its own first sentence, which the plots lack variety for."""
+        """Plain text, to learn the language from. The plots' stories make better answers (sampled ones forget their subject and
+        contradict themselves), so a sampled story is only an answer to its own first sentence, for which the plots lack variety."""
         out = [[['text', text]]] if self.flip(0.7) else []
         if answers and self.flip(0.3) and story_facts.ends_well(text):
             text = self.later_start(text)
@@ -69,7 +69,7 @@ class Maker:
         return out
 
     def from_book(self, text):
-        """The same for a story out of a book."""
+        """The same for a story from a book."""
         out = [[['text', text]]]
         if begins_well(text):
             out.append(self.chat([forms.begins(story_filter.sentences(text)[0], self.rng), text]))
@@ -85,7 +85,7 @@ class Maker:
                 return st
 
     def subject(self, st):
-        """What to ask for when this story is to be the answer; None if no form has everything odd in it."""
+        """A request that this story answers; None if no form of request names everything odd in it."""
         rng = self.rng
         pool = list(st.asks) * 2
         kind = words.article(st.kind)
@@ -112,7 +112,7 @@ class Maker:
         return out
 
     def later_start(self, text):
-        """Now and then the story without its first sentences, so that a request can begin in the middle of things."""
+        """Now and then drops the first sentences, so that a story can begin in the middle of things."""
         half = text[:len(text) // 2]
         good = [s for i, s in enumerate(story_filter.sentences(half)[:-1]) if i > 0 and 20 < len(s) < 110 and STARTS.match(s)
                 and '"' not in s and not POINTS_BACK.search(s)]
@@ -120,7 +120,7 @@ class Maker:
         return text[text.find(self.rng.choice(good)):] if good and self.flip(0.7) else text
 
     def request(self, st):
-        """What to ask for; it may shorten the story at its start."""
+        """A request for the story; it may drop the start of the story."""
         rng, x = self.rng, self.rng.random()
         if st.odd:
             return forms.about(self.subject(st), rng)
@@ -251,7 +251,7 @@ class Maker:
         return [self.request(st), st.text]
 
     def names(self):
-        """Somebody says who they are, and may be the hero."""
+        """The user gives a name and may be the hero."""
         rng = self.rng
         n = rng.choice(words.ALL_NAMES[rng.choice(['she', 'he'])])
         u = rng.choice([f'My name is {n}.', f'my name is {n}', f"I'm {n}", f'Hi, I am {n}.', f'hello, my name is {n}', f'call me {n}', f'i am {n}'])

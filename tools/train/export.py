@@ -17,10 +17,10 @@ import bpe
 import gguf_file as gguf
 import model as llama
 
-# Without the first token: whoever reads the GGUF file puts it there, because of add_bos_token, and must not do so twice.
+# Without the first token: readers of the GGUF file add it themselves, because add_bos_token is set, and must not add it twice.
 CHAT_TEMPLATE = ("{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] | trim + '<|end|>' }}"
                  "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}")
-# Transformers, on the other hand, adds nothing to what a template gives.
+# Transformers, on the other hand, adds nothing to a template's output.
 FOLDER_TEMPLATE = '{{ bos_token }}' + CHAT_TEMPLATE
 ABOUT = "Hearth's own small storyteller: short stories in simple English on request, and a little small talk."
 ABOUT_TINY = "The storyteller's tiny companion with the same tokenizer, for tests and as a draft model; not for talking to."
@@ -100,7 +100,7 @@ def write_gguf(m, tok, path, name):
 
 
 def check_gguf(m, path):
-    """What was written, read back, gives nearly the same logits (only the rounding to Q8_0 is between them)."""
+    """Checks that the file, read back, gives nearly the same logits; they differ only by the rounding to Q8_0."""
     back, _ = llama.from_gguf(path)
     ids = torch.arange(6, 70)[None] % m.c.vocab
     with torch.no_grad():
@@ -112,7 +112,7 @@ def check_gguf(m, path):
 
 
 def check_folder(m, tok, folder):
-    """The same with transformers, and its tokenizer and template against ours."""
+    """Checks the same with transformers, and compares its tokenizer and template with ours."""
     try:
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError:

@@ -30,7 +30,7 @@ COMMON_NAMES = {'Lily': 'she', 'Timmy': 'he', 'Tim': 'he', 'Tom': 'he', 'Ben': '
                 'Amy': 'she', 'Joe': 'he', 'Tommy': 'he', 'Bobby': 'he', 'Benny': 'he', 'Jimmy': 'he', 'Mary': 'she', 'Sally': 'she',
                 'Emma': 'she', 'John': 'he', 'Johnny': 'he', 'Mike': 'he', 'Kitty': 'she', 'Mark': 'he'}
 # Most openings of the corpus pair things at random ("a careful pumpkin") and the stories suffer; these ones read well.
-# The others are still plain text worth reading, for the words in them, but never an answer.
+# The others are still useful as plain text, for their vocabulary, but never as an answer.
 GOOD_OPENING = re.compile(r'Once upon a time, (there was an? (?P<adj>\w+) \w+\.|there was an? \w+ who lived .*|'
                           r'there was an? (?P<who>\w+) named (?P<name>\w+)\.)$')
 ADJECTIVES = set('little big small brave shy kind lazy clever silly happy sad lonely old young tiny hungry curious careful gentle '
@@ -58,7 +58,7 @@ def sketch(text):
 
 
 def rename(text, opening, rng):
-    """A few names fill the sampled stories; most of them get another one, everywhere in the story."""
+    """Replaces the few names that dominate the sampled stories by others, everywhere in a story."""
     present = [n for n in COMMON_NAMES if re.search(r'\b' + n + r'\b', text)]
     taken = set(re.findall(r'[A-Z][a-z]+', text))
     for n in present:
@@ -112,7 +112,7 @@ def corpus_path(corpus, name):
 
 
 def unique(stories, reasons):
-    """Leaves one of each group of near duplicates."""
+    """Keeps one of each group of near duplicates."""
     index, out = {}, []
     for i, s in enumerate(stories):
         hits = Counter(index[h] for h in s[4] if h in index)
@@ -199,7 +199,7 @@ def main():
     stories, reasons, seen = [], Counter(), Counter()
     with Pool(a.jobs) as pool:
         paths = list(a.more)
-        # A second call on another machine may have to do without the large file.
+        # On another machine, a second call may lack the large file.
         if not a.more or os.path.exists(os.path.join(a.corpus, 'stories.tsv.xz')):
             paths.append(corpus_path(a.corpus, 'stories.tsv'))
         for path in paths:

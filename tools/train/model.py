@@ -32,7 +32,7 @@ class Config:
 SIZES = {
     # 25.7 M parameters: 27 MB as Q8_0.
     'storyteller': Config(),
-    # Under 1 M parameters, the same tokenizer: for tests and as a draft model.
+    # Under 1 M parameters, the same tokenizer: for tests, and later as a draft model.
     'tiny': Config(width=128, layers=3, heads=2, kv_heads=1, head_dim=64, ffn=256),
     # For trying the scripts on a CPU.
     'toy': Config(width=64, layers=2, heads=2, kv_heads=1, head_dim=32, ffn=128, context=256),
@@ -184,7 +184,7 @@ class Llama(nn.Module):
 
 def choose(logits, temperature, min_p, generator=None):
     """Sampled ids [batch] and their natural log-probability at temperature 1. temperature 0 is greedy. min_p keeps
-    tokens at least that likely in relation to the likeliest one (after the temperature)."""
+    tokens with at least that fraction of the top token's probability (after the temperature)."""
     logits = logits.float()
     log_z = logits.logsumexp(-1)
     if temperature == 0:

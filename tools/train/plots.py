@@ -1,4 +1,4 @@
-"""Expands the hand-written plots of plots/*.txt into stories with everything known about them.
+"""Expands the hand-written plots of plots/*.txt into stories together with the facts about them.
 
 A plot is a list of beats. A beat is a line of alternatives separated by ' | '; '*' before it marks the core, which a
 shortened version keeps; '?' marks a beat that is left out half of the time. '[a/b]' chooses, '{slot}' is filled in;
@@ -19,12 +19,12 @@ GRAND = re.compile(r'giant|whale|elephant|mammoth|king|queen|grand')
 PAST = {'shares': 'shared', 'is': 'was', 'tells': 'told', 'talks': 'talked', 'says': 'said', 'thinks': 'thought',
         'breaks': 'broke', 'eats': 'ate', 'hates': 'hated', 'loves': 'loved', 'sleeps': 'slept', 'listens': 'listened', 'smiles': 'smiled',
         'laughs': 'laughed', 'wants': 'wanted', 'forgets': 'forgot', 'plays': 'played', 'washes': 'washed', 'cleans': 'cleaned'}
-# Parts of made-up names and beings. Whoever asks for somebody nobody has heard of wants exactly that one, so the model has
-# to learn to copy what it was asked for rather than to choose from a list.
+# Parts of made-up names and beings. A user who asks for an invented hero wants exactly that one, so the model has to learn to
+# copy what it was asked for rather than to choose from a list.
 FIRST = 'b br ch d dr f fl fr g gl gr h j k kl l m n p pl qu r s sh sk sn t th tr v w y z'.split()
 MIDDLE = 'a e i o u ai ee oo ou a e i o u'.split()
 LAST = 'b bb bo ck d den do ff g ggle k l la le lin ll lo ly m mble mo n na nd ndo ng nk no nny p ppo r ra rin ro rt sh t ta to vo x zi zle'.split()
-# What the parts above must not come together to.
+# Words that the parts above must not form.
 RUDE = re.compile(r'fu[ck]|sh[ie]+t|dic?k|c[ou]+[cn]|k[oiu]+[ck]|fag|n[ie]+g|tit|slu|who|ra?pe?|pu[sz]|pis|sex|bi[tc]|boob|bra|cum|kum|ho+mo|wan[kg]|'
                   r'poo|pee|pen|na[zt]|dy|gook|spi|tw|slo|an[ua]l|d[ea]+d|kil|di[e]|hel+$|dam|go+d|dum|fat|gay|je[ws]|ara?b|mo+r|r?ape|queer|kl[ua]')
 HERO_CLASSES = ['small', 'wear', 'toy', 'food', 'plant']
@@ -126,7 +126,7 @@ class Teller:
                 return out
 
     def unusual(self):
-        """A hero from outside the lists: something that is alive for once, somebody made up, or one with a special look."""
+        """A hero from outside the lists: an object that is alive, a made-up being, or one with a special look."""
         x = self.rng.random()
         if x < 0.35:
             return self.pick(words.THINGS[self.pick(HERO_CLASSES)])
@@ -191,7 +191,7 @@ class Teller:
         self.named = bool(name) or s['n0'] in self.odd or r.random() < 0.82
         s['n'] = s['n0call'] = s['n0'] if self.named else 'the ' + noun
         s['n2'] = s['n20'] if self.named else 'the ' + pal[0]
-        # For the rows of a table that fit everything.
+        # For table rows that fit everything.
         s['x'] = self.pick([x for x in self.pick(GENERAL) if x not in words.MASS and x != noun])
         s['ax'], s['xs'] = article(s['x']), words.plural(s['x'])
         s['y'] = self.pick((words.MORE_THINGS if r.random() < 0.4 else words.THINGS)[self.pick(['toy', 'big'])])

@@ -55,7 +55,7 @@ def trim(s):
 
 
 def roughen(text, rng):
-    """Now and then as people type: lower case, no full stop."""
+    """Now and then writes it as people type: lower case, no full stop."""
     x = rng.random()
     if x < 0.14:
         text = text.lower()

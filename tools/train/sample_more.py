@@ -70,14 +70,14 @@ def opening(teller):
 
 
 def decode_rows(task):
-    """Runs in a worker: ids -> stories that may stay, as lines."""
+    """Runs in a worker: ids -> the stories that are kept, as lines."""
     tokens, logps, openings, lengths = task
     out = []
     for row, lp, (start, ask), n in zip(tokens.tolist(), logps.tolist(), openings, lengths):
         ids, ended, scores = llama.cut_row(row, lp, n, STOP, 256)
         if not ended or len(ids) < 60:
             continue
-        # The tokens of the opening stand in the row before the prompt's end.
+        # The row has the tokens of the opening before the end of the prompt.
         story = story_filter.normalize(SP.decode(row[:n - 1] + ids))
         if story_filter.refuse(story, start):
             continue

@@ -1,4 +1,4 @@
-"""How a sampled story ends, as far as a program can see it."""
+"""How a sampled story ends, as far as a program can tell."""
 import re
 
 import story_filter

@@ -1,4 +1,4 @@
-"""Cleans one sampled story and says why it is refused, if it is.
+"""Cleans one sampled story; if it is rejected, says why.
 
 The sampled stories come from a model of 15M parameters: many of them loop, mix up names and pronouns, slip into another
 narrator or lose their subject. The checks are cheap and strict; two thirds of the stories may go.
@@ -10,7 +10,7 @@ import words
 
 QUOTES = str.maketrans({'\u201c': '"', '\u201d': '"', '\u2018': "'", '\u2019': "'", '\u2013': '-', '\u2014': '-',
                         '\u2026': '...', '\u00a0': ' ', '`': "'", '\u00e9': 'e', '\u00b4': "'"})
-# What a gentle storyteller leaves out, and what betrays text about the text.
+# Words that a gentle storyteller leaves out, and words of a text that talks about itself.
 UNWANTED = re.compile(
     r'\b(kill\w*|dead|die[ds]?|dying|death|blood\w*|guns?|shoot\w*|shot|knife|knives|drunk|beer|wine|alcohol|cigar\w*|'
     r'smok(e|ed|ing)|hate[ds]?|stupid|idiot|dumb|fat|ugly|naked|kiss\w*|marry|married|wedding|steal|stole|stolen|thief|'
@@ -18,7 +18,7 @@ UNWANTED = re.compile(
     r'negro\w*|gyps\w*|indian\w*|drown\w*|bleed\w*|bled|murder\w*|hang(ed|ing) (him|her)self|hospital|'
     r'once upon a time,? once|the story|this story|bad ending|happy ending|the moral|the lesson|summary|chapter|'
     r'sentence|paragraph|features|tinystor\w*|opera|gain(ed|s)? (a|the|an)|bikini|sexy|attractive|compromise)\b', re.I)
-# A narrator who turns up outside of speech.
+# A first-person narrator outside of direct speech.
 FIRST_PERSON = re.compile(r"\b(I|I'm|I'll|I've|I'd|me|my|mine|myself|we|we're|our|ours|us|ourselves|you|your|yours)\b")
 BAD_ARTICLE = re.compile(r"\b[Aa]n (?!(?:hour|honest|honor|heir)\w*)[b-df-hj-np-tv-z]\w*|"
                          r"\b[Aa] (?!(?:one|once|un[ip]\w*|us[eu]\w*|eu\w*|uk\w*)\b)[aeio]\w+")
@@ -56,12 +56,12 @@ def sentences(text):
 
 
 def narration(text):
-    """The text without what is said between quotes."""
+    """The text without its quoted speech."""
     return re.sub(r'"[^"]*"', '""', text)
 
 
 def name_counts(text):
-    """Capitalized words that are no sentence openers or titles, and names wherever they stand."""
+    """Capitalized words that are neither sentence openers nor titles, and known names anywhere."""
     out = Counter()
     for m in re.finditer(r"[A-Z][a-z]+", text):
         w = m[0]
@@ -75,7 +75,7 @@ def name_counts(text):
 
 
 def refuse(text, opening=''):
-    """A reason, or None for a story that may stay. text is normalized."""
+    """A reason for rejecting the story, or None. text is normalized."""
     if not 260 <= len(text) <= 1150:
         return 'length'
     if not text.isascii():
@@ -166,7 +166,7 @@ def things(text):
 
 
 def refuse_drift(text, opening):
-    """What the opening names has to come back near the end, or the story lost its subject."""
+    """Checks that the subject of the opening comes up again near the end."""
     second = text[len(text) * 45 // 100:]
     if opening:
         names = [n for n in re.findall(r'[A-Z][a-z]+', opening) if n in words.GENDER]
@@ -175,7 +175,7 @@ def refuse_drift(text, opening):
             return 'subject lost'
         if not names and kinds and not any(re.search(r'\b' + k + r's?\b', second) for k in kinds):
             return 'subject lost'
-        # Animals of the opening: the first one has to be there three times.
+        # The first animal of the opening has to occur three times.
         if kinds and not names and animals(text)[kinds[0]] < 3:
             return 'subject lost'
         for t in things(opening):

@@ -23,7 +23,7 @@ import model as llama
 
 
 def encode_shard(task):
-    """One .jsonl -> rows [n, context + 1] of ids and of the loss mask, saved beside it as .npz. Returns (path, bytes of text
+    """One .jsonl -> rows [n, context + 1] of ids and of the loss mask, saved next to it as .npz. Returns (path, bytes of text
     that count for the loss)."""
     path, tokenizer, context, seed, out = task
     tok, rng = bpe.Tokenizer.load(tokenizer), random.Random(seed)
@@ -81,7 +81,7 @@ def load_rows(a, context):
 
 
 class Muon:
-    """Momentum, then the nearest orthogonal matrix of it (five Newton-Schulz steps), for matrices of the same shape at once."""
+    """Momentum, then the orthogonal matrix nearest to it (five Newton-Schulz steps), for matrices of the same shape at once."""
 
     def __init__(self, params, momentum=0.95, weight_decay=0.01):
         self.momentum, self.weight_decay = momentum, weight_decay

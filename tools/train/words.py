@@ -6,7 +6,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MASS = {'soup', 'popcorn', 'cheese', 'spaghetti', 'lemonade', 'ice cream', 'salad', 'rain', 'fog', 'ice', 'fire',
         'wind', 'autumn', 'winter', 'spring', 'summer', 'night', 'sea', 'sun', 'moon', 'lightning', 'thunder', 'sunshine', 'snow', 'mist',
         'frost', 'sky', 'dawn', 'bamboo', 'moss', 'lavender', 'candy'}
-# Those whom people ask for most.
+# The kinds that people ask for most.
 POPULAR = ('girl boy dog cat rabbit fox bear dragon princess prince robot mouse owl lion elephant penguin unicorn dinosaur horse '
            'pirate king queen wizard witch knight monkey frog duck fish whale bird mermaid turtle puppy kitten bee ghost spider '
            'butterfly squirrel wolf cow pig tiger astronaut').split()

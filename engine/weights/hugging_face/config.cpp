@@ -10,10 +10,10 @@
 namespace hearth::hugging_face {
 namespace {
 
-// No model has more, and a list of layers is made from it.
+// No model has more; this bounds a list with one entry per layer.
 constexpr std::uint64_t kMaxLayers = 4096;
 
-// The text model's part of config.json, its family, and the metadata under the family's name.
+// Translates the text model's part of config.json to metadata of its family.
 class Translation {
  public:
   Translation(const ConfigReader& config, const Family& family, Metadata& metadata)
@@ -38,7 +38,7 @@ class Translation {
     metadata_.set(fmt::format("{}.{}", family_.architecture, key), std::move(value));
   }
 
-  // A field that is null stays without a value; one that is absent gets the family's default.
+  // A field that is null has no value; one that is absent gets the family's default.
   Result<std::optional<double>> number(std::string_view field) const {
     if (!config_.has(field)) return family_.default_of(field);
     return config_.number(field);
@@ -80,7 +80,7 @@ class Translation {
   Status sizes() {
     HEARTH_ASSIGN(layers_, needed("num_hidden_layers"));
     if (layers_ > kMaxLayers)
-      return invalid(fmt::format("'num_hidden_layers': {} are over {}", layers_, kMaxLayers));
+      return invalid(fmt::format("'num_hidden_layers': {} is more than {}", layers_, kMaxLayers));
     HEARTH_ASSIGN(context_length_, needed("max_position_embeddings"));
     HEARTH_ASSIGN(const auto width, needed("hidden_size"));
     HEARTH_ASSIGN(const auto feed_forward, needed("intermediate_size"));
@@ -156,7 +156,7 @@ Result<Config> translate_config(const nlohmann::json& root) {
   const ConfigReader whole(root);
   if (const nlohmann::json* quantized = whole.find("quantization_config"); quantized != nullptr)
     return unsupported("'quantization_config': quantized weights are read from GGUF files only");
-  // A model that sees images too keeps what belongs to its text half apart.
+  // A multimodal model keeps the settings of its text model in an object of their own.
   HEARTH_ASSIGN(const auto text_half, whole.object("text_config"));
   const ConfigReader config = text_half.value_or(whole);
   HEARTH_ASSIGN(const auto model_type, config.text("model_type"));
@@ -164,7 +164,7 @@ Result<Config> translate_config(const nlohmann::json& root) {
   Config result;
   result.family = find_family(*model_type);
   if (result.family == nullptr)
-    return unsupported(fmt::format("model type {} is not supported; these are: {}",
+    return unsupported(fmt::format("model type {} is not supported; the supported ones are {}",
                                    in_quotes(*model_type), family_names()));
   HEARTH_ASSIGN(const auto inner_tied, config.boolean("tie_word_embeddings"));
   HEARTH_ASSIGN(const auto outer_tied, whole.boolean("tie_word_embeddings"));
@@ -182,7 +182,7 @@ Status translate_token_ids(const nlohmann::json& root, Metadata& metadata) {
     const nlohmann::json list = end->is_array() ? *end : nlohmann::json::array({*end});
     std::vector<std::uint64_t> ids;
     for (const nlohmann::json& id : list) {
-      if (!id.is_number_unsigned()) return invalid("'eos_token_id' is no token id");
+      if (!id.is_number_unsigned()) return invalid("'eos_token_id' is not a token id");
       ids.push_back(id.get<std::uint64_t>());
     }
     if (!ids.empty()) {

@@ -1,4 +1,4 @@
-// config.json in GGUF's vocabulary: README.md of this folder lists the keys.
+// Translates config.json to GGUF's keys; README.md of this folder lists them.
 #pragma once
 
 #include "engine/weights/hugging_face/config_reader.h"
@@ -10,24 +10,24 @@ namespace hearth::hugging_face {
 
 struct Config {
   const Family* family = nullptr;
-  // Whether output and embedding are one matrix; nothing where config.json does not say.
+  // Whether output and embedding are the same matrix; empty if config.json does not say.
   std::optional<bool> tied;
   Metadata metadata;
 };
 
-// The root of config.json. Errors name the field; the caller knows the file.
+// `root` is the root of config.json. Errors name the field; the caller adds the file name.
 Result<Config> translate_config(const nlohmann::json& root);
 
-// The ids that end a text, and the one that begins it, as keys of the tokenizer. `root` is that of
-// config.json or of generation_config.json, whose word is later.
+// Sets the tokenizer's keys for the ids that begin and end a text. `root` is that of config.json or
+// of generation_config.json, which is read later and wins.
 Status translate_token_ids(const nlohmann::json& root, Metadata& metadata);
 
 // The sampling settings of generation_config.json, whatever their values: sampling_defaults()
 // judges them. REQUIRES: an object.
 void translate_sampling(const nlohmann::json& root, Metadata& metadata);
 
-// For config.cpp, in rope.cpp: everything under <architecture>.rope. `root` is the text model's
-// part of config.json.
+// For config.cpp, implemented in rope.cpp: sets everything under <architecture>.rope. `config` is
+// the text model's part of config.json.
 struct RopeShape {
   std::uint64_t head_dim = 0;
   std::uint64_t context_length = 0;

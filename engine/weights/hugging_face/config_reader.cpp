@@ -53,7 +53,7 @@ Result<std::optional<bool>> ConfigReader::boolean(std::string_view field) const 
 Result<std::optional<std::string>> ConfigReader::text(std::string_view field) const {
   const nlohmann::json* const value = find(field);
   if (value == nullptr) return std::optional<std::string>();
-  if (!value->is_string()) return wrong_kind(field, "a text");
+  if (!value->is_string()) return wrong_kind(field, "a string");
   return std::optional(value->get<std::string>());
 }
 
@@ -72,10 +72,10 @@ Result<std::optional<std::vector<double>>> ConfigReader::numbers(std::string_vie
 Result<std::optional<std::vector<std::string>>> ConfigReader::texts(std::string_view field) const {
   const nlohmann::json* const value = find(field);
   if (value == nullptr) return std::optional<std::vector<std::string>>();
-  if (!value->is_array()) return wrong_kind(field, "an array of texts");
+  if (!value->is_array()) return wrong_kind(field, "an array of strings");
   std::vector<std::string> texts;
   for (const nlohmann::json& element : *value) {
-    if (!element.is_string()) return wrong_kind(field, "an array of texts");
+    if (!element.is_string()) return wrong_kind(field, "an array of strings");
     texts.push_back(element.get<std::string>());
   }
   return std::optional(std::move(texts));

@@ -1,5 +1,5 @@
-// A JSON object of a Hugging Face folder, field by field: a field that is absent or null has no
-// value, one of the wrong kind is an error that names it.
+// Reads a JSON object of a Hugging Face folder field by field. A field that is absent or null has
+// no value; one of the wrong type is an error that names it.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ class ConfigReader {
   // REQUIRES: an object that outlives the reader.
   explicit ConfigReader(const nlohmann::json& object) : object_(object) {}
 
-  // Whether the field is written down, even as null.
+  // Whether the field is present, even if it is null.
   bool has(std::string_view field) const { return object_.contains(field); }
-  // Null where the field is absent or null.
+  // Null if the field is absent or null.
   const nlohmann::json* find(std::string_view field) const;
 
   Result<std::optional<std::uint64_t>> integer(std::string_view field) const;
@@ -29,7 +29,7 @@ class ConfigReader {
   Result<std::optional<std::string>> text(std::string_view field) const;
   Result<std::optional<std::vector<double>>> numbers(std::string_view field) const;
   Result<std::optional<std::vector<std::string>>> texts(std::string_view field) const;
-  // The field's own reader.
+  // A reader for the object in the field.
   Result<std::optional<ConfigReader>> object(std::string_view field) const;
 
  private:

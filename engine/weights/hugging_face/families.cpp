@@ -10,7 +10,8 @@ constexpr FieldDefault kGemma2[] = {{"rope_theta", 10000},           {"head_dim"
                                     {"query_pre_attn_scalar", 256},  {"attn_logit_softcapping", 50},
                                     {"final_logit_softcapping", 30}, {"sliding_window", 4096},
                                     {"sliding_window_pattern", 2}};
-// The text half of a published multimodal gemma 3 says only what differs from these.
+// Published multimodal gemma 3 models only list what differs from these defaults for their text
+// model.
 constexpr FieldDefault kGemma3[] = {
     {"vocab_size", 262208},      {"hidden_size", 2304},
     {"intermediate_size", 9216}, {"num_hidden_layers", 26},

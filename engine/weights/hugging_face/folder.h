@@ -27,7 +27,7 @@ class HuggingFaceFolder : public ModelFile {
   Result<std::vector<std::string>> weight_files() const;
   Status read_weights(const hugging_face::Config& config);
   Status read_texts();
-  // Maps a file for as long as this object lives; nothing where there is none.
+  // Maps a file for the lifetime of this object; empty if there is none.
   Result<std::optional<std::string_view>> keep(const std::string& file);
 
   std::filesystem::path path_;

@@ -1,5 +1,6 @@
-// Rotary embeddings of config.json. Up to version 4 of the transformers library that is rope_theta
-// and rope_scaling; from 5 on rope_parameters has both, for each kind of layer where they differ.
+// Translates the rotary embeddings of config.json. Up to version 4 of the transformers library
+// these are rope_theta and rope_scaling; from version 5 on rope_parameters has both, once per kind
+// of layer if they differ.
 #include <cmath>
 
 #include <fmt/format.h>
@@ -54,7 +55,7 @@ class RopeTranslation {
     return {};
   }
 
-  // How many of a head's numbers turn; always even.
+  // How many elements of a head are rotated; always even.
   Status dimensions(const ConfigReader& from) {
     HEARTH_ASSIGN(const auto share, from.number("partial_rotary_factor"));
     const double turned = static_cast<double>(shape_.head_dim) * share.value_or(1.0);
@@ -65,11 +66,11 @@ class RopeTranslation {
     return {};
   }
 
-  // Nothing where nothing is scaled.
+  // Empty if there is no scaling.
   static Result<std::optional<std::string>> scaling_type(const ConfigReader& from) {
     HEARTH_ASSIGN(auto type, from.text("rope_type"));
     if (!type) {
-      // What the field was called first.
+      // The field's first name.
       HEARTH_ASSIGN(type, from.text("type"));
     }
     if (type == "default") type.reset();
@@ -86,8 +87,8 @@ class RopeTranslation {
     if (*type == "yarn") return scale_yarn(from);
     if (*type == "longrope") return scale_longrope(from);
     return Error{ErrorKind::kUnsupported,
-                 fmt::format("rope scaling {} is not supported; these are: linear, llama3, "
-                             "longrope, yarn",
+                 fmt::format("rope scaling {} is not supported; the supported ones are linear, "
+                             "llama3, longrope, yarn",
                              in_quotes(*type))};
   }
 
@@ -105,7 +106,7 @@ class RopeTranslation {
     return {};
   }
 
-  // Written beside the scaling or, by older models, at the top.
+  // It is in the scaling object or, in older models, at the top level.
   Result<std::uint64_t> original_context(const ConfigReader& from) {
     constexpr std::string_view kField = "original_max_position_embeddings";
     HEARTH_ASSIGN(const auto inner, from.integer(kField));
@@ -135,7 +136,7 @@ class RopeTranslation {
     HEARTH_TRY(original_context(from));
     HEARTH_ASSIGN(const auto factor, from.number("factor"));
     HEARTH_ASSIGN(const auto attention, from.number("attention_factor"));
-    // GGUF's number multiplies what the factor gives by itself, this one replaces it.
+    // GGUF's value multiplies the one computed from the factor; config.json's replaces it.
     if (attention)
       set("rope.scaling.attn_factor",
           *attention / (*factor > 1 ? 0.1 * std::log(*factor) + 1.0 : 1.0));
@@ -148,7 +149,7 @@ class RopeTranslation {
     HEARTH_TRY(factors(from, "long_factor", "long_factors"));
     HEARTH_ASSIGN(const auto attention, from.number("attention_factor"));
     HEARTH_ASSIGN(const auto given, from.number("factor"));
-    // The factor is there for its effect on attention; mostly it follows from the lengths.
+    // The factor only matters for scaling attention; usually it follows from the lengths.
     const bool outer = config_.find("original_max_position_embeddings") != nullptr;
     const double factor = given && !outer ? *given
                                           : static_cast<double>(shape_.context_length) /
@@ -169,7 +170,7 @@ class RopeTranslation {
                                  values ? values->size() : 0, dimensions_ / 2));
     for (const double value : *values)
       if (!(value > 0))
-        return invalid(fmt::format("{} has a number not above 0", in_quotes(field)));
+        return invalid(fmt::format("{} has a number that is not above 0", in_quotes(field)));
     set(fmt::format("rope.scaling.{}", key), std::move(*values));
     return {};
   }

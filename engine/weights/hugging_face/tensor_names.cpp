@@ -38,7 +38,7 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// What is in front of the text model's names, longest first.
+// The prefixes of the text model's names, longest first.
 std::string_view without_prefix(std::string_view name) {
   for (const std::string_view prefix :
        {"language_model.model.", "model.language_model.", "model.", "language_model."})
@@ -46,7 +46,7 @@ std::string_view without_prefix(std::string_view name) {
   return name;
 }
 
-// "3.mlp.up_proj.weight" is "blk.3.ffn_up.weight".
+// "3.mlp.up_proj.weight" becomes "blk.3.ffn_up.weight".
 std::optional<std::string> layer_name(std::string_view name, const Family& family) {
   const std::size_t dot = name.find('.');
   const std::size_t last = name.rfind('.');

@@ -1,4 +1,4 @@
-// Names of tensors in Hugging Face folders, in GGUF's vocabulary.
+// Translates tensor names of Hugging Face folders to GGUF's.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace hearth::hugging_face {
 
-// "model.layers.3.self_attn.q_proj.weight" is "blk.3.attn_q.weight". Nothing for a tensor that is
-// no part of the text model: the image half of a model that has one, and tables that are computed.
-// A name nobody knows stays as it is, for the loader to refuse.
+// "model.layers.3.self_attn.q_proj.weight" becomes "blk.3.attn_q.weight". Empty for tensors that
+// the text model does not use: those for images, and tables that are computed. An unknown name is
+// returned unchanged, so that the loader refuses it.
 std::optional<std::string> gguf_tensor_name(std::string_view name, const Family& family);
 
 }  // namespace hearth::hugging_face

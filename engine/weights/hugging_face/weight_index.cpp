@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t kMaxIndexBytes = 100'000'000;
 constexpr std::size_t kMaxFiles = 10'000;
 
-// Follows the parser through { "metadata": {...}, "weight_map": { "tensor": "file" } } and keeps
-// only the files: a list of all tensors is in their headers anyway.
+// Parses { "metadata": {...}, "weight_map": { "tensor": "file" } } as a stream and keeps only the
+// files, because their headers list the tensors.
 class IndexReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   const std::string& problem() const { return problem_; }
@@ -45,7 +45,7 @@ class IndexReader : public nlohmann::json_sax<nlohmann::json> {
     if (!in_map_) return true;
     if (depth_ != 2) return value_allowed();
     if (text.empty() || text.find('/') != std::string::npos || text.find('\0') != std::string::npos)
-      return fail(fmt::format("tensor {}: {} is no file of this folder", in_quotes(tensor_),
+      return fail(fmt::format("tensor {}: {} is not a file of this folder", in_quotes(tensor_),
                               in_quotes(text)));
     files_.insert(std::move(text));
     return files_.size() <= kMaxFiles || fail("too many files");
@@ -62,7 +62,7 @@ class IndexReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  // Anything goes outside the map, and only names of files inside it.
+  // Outside the map any value is allowed, inside it only file names.
   bool value_allowed() {
     return !in_map_ || fail(fmt::format("tensor {}: not the name of a file", in_quotes(tensor_)));
   }

@@ -252,8 +252,8 @@ TEST(BadVocabulary, IsNamedInOneLine) {
   EXPECT_THAT(broken([](auto& v) { v.merges.push_back(" a"); }), HasSubstr("not two tokens"));
   EXPECT_THAT(broken([](auto& v) { v.merges.push_back("a "); }), HasSubstr("not two tokens"));
   EXPECT_THAT(broken([](auto& v) { v.merges.push_back(""); }), HasSubstr("not two tokens"));
-  EXPECT_THAT(broken([](auto& v) { v.merges.push_back("a z"); }), HasSubstr("joins what is not"));
-  EXPECT_THAT(broken([](auto& v) { v.merges.push_back("c c"); }), HasSubstr("makes what is not"));
+  EXPECT_THAT(broken([](auto& v) { v.merges.push_back("a z"); }), HasSubstr("joins tokens that are not"));
+  EXPECT_THAT(broken([](auto& v) { v.merges.push_back("c c"); }), HasSubstr("gives a token that is not"));
   EXPECT_THAT(broken([](auto& v) { v.tokens.push_back({.text = "ab"}); }), HasSubstr("twice"));
   EXPECT_THAT(broken([](auto& v) { v.bos = 100; }), HasSubstr("BOS token is 100"));
   EXPECT_THAT(broken([](auto& v) { v.end_of_generation = {100}; }), HasSubstr("100"));

@@ -162,7 +162,7 @@ TEST(BadFiles, NotGguf) {
 TEST(BadFiles, OtherVersions) {
   std::string file = small_gguf();
   put(file, 4, 1, 4);
-  EXPECT_THAT(opened(file), HasSubstr("GGUF version 1; versions 2 and 3 are read"));
+  EXPECT_THAT(opened(file), HasSubstr("GGUF version 1; versions 2 and 3 are supported"));
   put(file, 4, 4, 4);
   EXPECT_THAT(opened(file), HasSubstr("GGUF version 4"));
   put(file, 4, 0x03000000, 4);
@@ -202,7 +202,7 @@ TEST(BadFiles, MoreKeysThanModelsHave) {
 TEST(BadFiles, BrokenKeys) {
   GgufKeys twice = small_keys();
   twice.add("llama.block_count", std::uint32_t{2});
-  EXPECT_THAT(opened(small_gguf(twice)), HasSubstr("key 'llama.block_count' is there twice"));
+  EXPECT_THAT(opened(small_gguf(twice)), HasSubstr("key 'llama.block_count' occurs twice"));
 
   GgufKeys nameless;
   nameless.add("", true);
@@ -242,12 +242,13 @@ TEST(BadFiles, BrokenTensors) {
   EXPECT_THAT(with(kMatrix, 0, 0, 4), HasSubstr("has 0 dimensions"));
   EXPECT_THAT(with(kMatrix, 0, 5, 4), HasSubstr("has 5 dimensions"));
   EXPECT_THAT(with(kMatrix, 4, 0, 8), HasSubstr("has no elements"));
-  EXPECT_THAT(with(kMatrix, 4, 33, 8), HasSubstr("is 33 wide, no multiple of Q8_0's 32"));
+  EXPECT_THAT(with(kMatrix, 4, 33, 8),
+              HasSubstr("is 33 wide, which is not a multiple of Q8_0's 32"));
   EXPECT_THAT(with(kMatrix, 12, std::uint64_t{1} << 40, 8), HasSubstr("over 2^32 blocks"));
   EXPECT_THAT(with(kMatrix, 20, 16, 4), HasSubstr("type IQ2_XXS are not supported"));
   EXPECT_THAT(with(kMatrix, 20, 26, 4), HasSubstr("type I32 are not supported"));
   EXPECT_THAT(with(kMatrix, 20, 77, 4), HasSubstr("type number 77 are not supported"));
-  EXPECT_THAT(with(kMatrix, 24, 16, 8), HasSubstr("offset 16 is no multiple of 32"));
+  EXPECT_THAT(with(kMatrix, 24, 16, 8), HasSubstr("offset 16 is not a multiple of 32"));
   EXPECT_THAT(with(kMatrix, 24, 1 << 20, 8), HasSubstr("lie outside the file"));
   EXPECT_THAT(with(kMatrix, 24, ~std::uint64_t{31}, 8), HasSubstr("lie outside the file"));
   EXPECT_THAT(with(kMatrix, 24, 288, 8), HasSubstr("overlap"));
@@ -257,7 +258,7 @@ TEST(BadFiles, BrokenTensors) {
   auto tensors = small_tensors();
   tensors.push_back(tensors.front());
   EXPECT_THAT(opened(small_gguf(small_keys(), tensors)),
-              HasSubstr("tensor 'token_embd.weight' is there twice"));
+              HasSubstr("tensor 'token_embd.weight' occurs twice"));
 }
 
 // Files of nothing but what costs most: still no more than twice their size.

@@ -167,7 +167,7 @@ TEST_F(SplitGguf, MissingTensorsAreCounted) {
 TEST_F(SplitGguf, ATensorInTwoPartsIsNamed) {
   write(2, {}, {small_tensors()[1]}, 1);
   EXPECT_THAT(problem_of(ModelFile::open(folder_ / name(1))),
-              HasSubstr("'blk.0.ffn_up.weight' is there twice"));
+              HasSubstr("'blk.0.ffn_up.weight' occurs twice"));
 }
 
 TEST_F(SplitGguf, APartUnderAnotherNameIsRefused) {

@@ -199,7 +199,8 @@ TEST(HuggingFaceConfig, PhiThreeLongRope) {
 }
 
 TEST(HuggingFaceConfig, SaysWhatIsWrong) {
-  EXPECT_THAT(config_problem(config("mamba")), HasSubstr("'mamba' is not supported; these are: "));
+  EXPECT_THAT(config_problem(config("mamba")),
+              HasSubstr("'mamba' is not supported; the supported ones are "));
   EXPECT_THAT(config_problem(json::array()), HasSubstr("not an object"));
   EXPECT_THAT(config_problem(json::object()), HasSubstr("'model_type' is missing"));
   json no_width = config("llama");
@@ -316,7 +317,7 @@ TEST_F(HuggingFaceFolderTest, SeveralFilesWithAnIndex) {
 TEST_F(HuggingFaceFolderTest, ATensorInTwoFilesIsNamed) {
   folder_.write("a.safetensors", one("model.embed_tokens.weight"));
   folder_.write("b.safetensors", one("model.embed_tokens.weight"));
-  EXPECT_THAT(problem_of(open()), HasSubstr("'token_embd.weight' is there twice"));
+  EXPECT_THAT(problem_of(open()), HasSubstr("'token_embd.weight' occurs twice"));
 }
 
 TEST_F(HuggingFaceFolderTest, TiedEmbeddings) {
@@ -347,7 +348,7 @@ TEST_F(HuggingFaceFolderTest, SaysWhatIsWrong) {
   folder_.write("model.safetensors", "x");
   EXPECT_THAT(problem_of(open()), HasSubstr("model.safetensors: byte 0"));
   folder_.write("model.safetensors.index.json", R"({"weight_map":{"a":"../../etc/passwd"}})");
-  EXPECT_THAT(problem_of(open()), HasSubstr("is no file of this folder"));
+  EXPECT_THAT(problem_of(open()), HasSubstr("is not a file of this folder"));
   folder_.write("model.safetensors.index.json", R"({"weight_map":{"a":1}})");
   EXPECT_THAT(problem_of(open()), HasSubstr("tensor 'a': not the name of a file"));
   folder_.write("model.safetensors.index.json", "{}");

@@ -91,7 +91,7 @@ TEST(Safetensors, SaysWhatIsWrongWithATensor) {
   EXPECT_THAT(entry_problem(R"({"dtype":"F32","shape":[-4],"data_offsets":[0,16]})"),
               HasSubstr("negative"));
   EXPECT_THAT(entry_problem(R"({"dtype":"F32","shape":[4.5],"data_offsets":[0,16]})"),
-              HasSubstr("broken number"));
+              HasSubstr("invalid number"));
   EXPECT_THAT(entry_problem(R"({"dtype":4,"shape":[4],"data_offsets":[0,16]})"),
               HasSubstr("number where none belongs"));
   EXPECT_THAT(entry_problem(R"({"what":"F32"})"), HasSubstr("unknown field 'what'"));
@@ -114,7 +114,7 @@ TEST(Safetensors, SaysWhatIsWrongWithTheHeader) {
   EXPECT_THAT(problem_of("{}x", 0), HasSubstr("not valid JSON"));
   EXPECT_THAT(problem_of(R"({"a":{"shape":[[[[[[1]]]]]]}})", 0), HasSubstr("too many levels"));
   EXPECT_THAT(problem_of(R"({")" + std::string(70000, 'x') + R"(":1})", 0),
-              HasSubstr("too long a value"));
+              HasSubstr("a value that is too long"));
 }
 
 TEST(Safetensors, SaysWhereTheFileEnds) {
