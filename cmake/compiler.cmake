@@ -1,7 +1,7 @@
-# Compiler settings that hold for every target of ours: warnings, sanitizers, ccache, mold.
+# Compiler settings for all of our targets: warnings, sanitizers, ccache, mold.
 # Usage: link `hearth_options` privately; third-party code is not built with it.
 
-set(HEARTH_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them (address,undefined)")
+set(HEARTH_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined)")
 
 add_library(hearth_options INTERFACE)
 target_include_directories(hearth_options INTERFACE "${CMAKE_SOURCE_DIR}")
@@ -12,7 +12,7 @@ find_package(Threads REQUIRED)
 target_link_libraries(hearth_options INTERFACE Threads::Threads)
 
 if(HEARTH_SANITIZE)
-  # Global, so that third-party code built here is checked too.
+  # Global, so that third-party code built here is checked as well.
   add_compile_options(-fsanitize=${HEARTH_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${HEARTH_SANITIZE})

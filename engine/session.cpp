@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/fragment_check.h"
+#include "runtime/log.h"
 #include "runtime/memory.h"
 #include "runtime/pipeline_cache.h"
 
@@ -67,6 +68,11 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   // Report a bad file before opening a device.
   HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file_));
   HEARTH_TRY(open_text());
+  const SamplingDefaults sampling = sampling_defaults(file_->metadata());
+  default_sampling_ = sampling.options;
+  if (!sampling.ignored.empty())
+    log_line(
+        fmt::format("{}: default sampling settings ignored: {}", file_->name(), sampling.ignored));
   HEARTH_ASSIGN(instance_, Instance::create({.validation = options_.validation}));
   HEARTH_ASSIGN(device_, Device::open(*instance_, options_.device));
   HEARTH_ASSIGN(pipelines_,

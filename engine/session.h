@@ -12,6 +12,7 @@
 #include "engine/memory_plan.h"
 #include "engine/model/model.h"
 #include "engine/model/step_runner.h"
+#include "engine/sampling_defaults.h"
 #include "engine/scheduling/policy.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
@@ -73,6 +74,8 @@ class Session {
   const Tokenizer* tokenizer() const { return tokenizer_.get(); }
   // An error with the reason if the model's template cannot be run.
   Result<const ChatTemplate*> chat_template() const;
+  // What requests start from; a setting that a user gives replaces its default.
+  const SamplingOptions& default_sampling() const { return default_sampling_; }
   StepRunner& runner() { return *runner_; }
   Device& device() { return *device_; }
   Instance& instance() { return *instance_; }
@@ -93,6 +96,7 @@ class Session {
   std::unique_ptr<Tokenizer> tokenizer_;
   Result<std::unique_ptr<ChatTemplate>> chat_template_ =
       Error{ErrorKind::kUnsupported, "this model has no vocabulary, so it cannot chat"};
+  SamplingOptions default_sampling_;
   MemoryPlan memory_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<StepRunner> runner_;

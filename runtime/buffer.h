@@ -1,5 +1,5 @@
-// Device memory that kernels reach by address. Move-only; destroying it frees the memory at once,
-// so a buffer the GPU may still use is handed to Timeline::release_after().
+// Device memory that kernels access by address. Move-only. Destroying a Buffer frees the memory at
+// once, so a buffer that the GPU may still use must be handed to Timeline::release_after().
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@ namespace hearth {
 
 class Memory;
 
-// What memory is for decides where it lives and in which line of the statistics it counts.
+// The purpose of memory. It decides where the memory is placed and which statistic it counts
+// towards.
 enum class MemoryIntent {
   kWeights,      // written once, read by every step
   kKv,           // the paged cache
@@ -24,7 +25,7 @@ enum class MemoryIntent {
 };
 inline constexpr size_t kMemoryIntents = 5;
 
-// A range of a Buffer, which must outlive it.
+// A range of a Buffer. The Buffer must outlive the slice.
 struct BufferSlice;
 
 class Buffer {
@@ -41,19 +42,20 @@ class Buffer {
   MemoryIntent intent() const { return intent_; }
   explicit operator bool() const { return handle_ != nullptr; }
 
-  // The whole buffer, or part of it.
+  // The whole buffer, or a part of it.
   BufferSlice all() const;
   BufferSlice slice(uint64_t offset, uint64_t bytes) const;
 
-  // The host's view, or null where the host cannot see the memory. Always there for kUpload and
-  // kReadback, and for every intent on devices with unified memory.
+  // The host's view, or null if the host cannot see the memory. Never null for kUpload and
+  // kReadback, nor for any intent on devices with unified memory.
   std::byte* mapped() const { return mapped_; }
-  // The same as a span of T. REQUIRES: mapped().
+  // The same as a span of T. REQUIRES: mapped() is not null.
   template <class T>
   std::span<T> view() const {
     return {reinterpret_cast<T*>(mapped_), static_cast<size_t>(bytes_ / sizeof(T))};
   }
-  // After the host wrote, before the GPU reads; and the other way round. Free on coherent memory.
+  // flush() between the host's writes and the GPU's reads; invalidate() between the GPU's writes
+  // and the host's reads. Free on coherent memory.
   Status flush() const;
   Status invalidate() const;
 

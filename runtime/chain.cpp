@@ -5,24 +5,24 @@
 namespace hearth {
 
 void Chain::restart() {
-  if (arrivals_ > 0) ++open_;
+  if (arrivals_ > 0) ++link_;
   wait_ = 0;
-  arrivals_ = counted_ = 0;
-  foreign_ = !on() || open_ >= kLinks;
+  arrivals_ = large_ = 0;
+  unchained_ = !enabled() || link_ >= kLinks;
 }
 
-void Chain::follow() {
-  assert(can_follow());
-  ++open_;
+void Chain::start_link() {
+  assert(can_start_link());
+  ++link_;
   wait_ = arrivals_;
-  arrivals_ = counted_ = 0;
+  arrivals_ = large_ = 0;
 }
 
 ChainPush Chain::add(uint32_t groups) {
-  if (foreign_) return {};
-  ChainPush push{.place = places_ + (open_ + 1) * kChainStride, .wait = wait_};
-  if (groups > kManyGroups && counted_ + 1 < kChainStride / kCountStride) {
-    push.place += ++counted_ * kCountStride;
+  if (unchained_) return {};
+  ChainPush push{.counter = memory_ + (link_ + 1) * kChainStride, .wait = wait_};
+  if (groups > kLargeDispatch && large_ + 1 < kChainStride / kCountStride) {
+    push.counter += ++large_ * kCountStride;
     push.groups = groups;
     arrivals_ += 1;
   } else {

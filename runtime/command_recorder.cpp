@@ -77,21 +77,21 @@ Result<CommandRecorder> CommandRecorder::begin(Device& device, const RecorderOpt
   const VkCommandPoolCreateInfo pool_info{.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                           .queueFamilyIndex = queue.family()};
   VkResult result = vkCreateCommandPool(device.handle(), &pool_info, nullptr, &buffer.pool_);
-  if (result != VK_SUCCESS) return device.note(result, "creating a command pool");
+  if (result != VK_SUCCESS) return device.error_from(result, "creating a command pool");
   const VkCommandBufferAllocateInfo buffer_info{
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
       .commandPool = buffer.pool_,
       .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
       .commandBufferCount = 1};
   result = vkAllocateCommandBuffers(device.handle(), &buffer_info, &buffer.handle_);
-  if (result != VK_SUCCESS) return device.note(result, "creating a command buffer");
+  if (result != VK_SUCCESS) return device.error_from(result, "creating a command buffer");
   device.set_name(VK_OBJECT_TYPE_COMMAND_POOL, buffer.pool_, options.name);
   device.set_name(VK_OBJECT_TYPE_COMMAND_BUFFER, buffer.handle_, options.name);
 
   const VkCommandBufferBeginInfo begin_info{.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                             .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT};
   result = vkBeginCommandBuffer(buffer.handle_, &begin_info);
-  if (result != VK_SUCCESS) return device.note(result, "beginning a command buffer");
+  if (result != VK_SUCCESS) return device.error_from(result, "beginning a command buffer");
   if (recorder.timer_ != nullptr) recorder.timer_->record_reset(buffer.handle_);
   const uint32_t any = recorder.transfer_only_ ? uint32_t{kStageTransfer} : kAllStages;
   recorder.barrier(any, any);
@@ -121,13 +121,13 @@ void CommandRecorder::barrier(uint32_t after, uint32_t before) {
 void CommandRecorder::begin_command(std::span<const Access> accesses, std::string_view label,
                                     uint32_t stages, bool chains) {
   const bool conflict = hazards_.add(accesses);
-  // A barrier is for the kinds of work that follow it; the first command of another kind needs one
-  // of its own, whatever it touches.
+  // A barrier covers only the kinds of work that follow it, so the first command of another kind
+  // needs its own barrier, whatever it accesses.
   const bool uncovered = used_stages_ != 0 && (stages & ~covered_stages_) != 0;
-  if (conflict && chains && !uncovered && !serial_ && chain_.can_follow()) {
-    chain_.follow();
+  if (conflict && chains && !uncovered && !serial_ && chain_.can_start_link()) {
+    chain_.start_link();
   } else if (conflict || uncovered || (serial_ && used_stages_ != 0) ||
-             (chain_.behind() && !chains)) {
+             (chain_.is_waiting() && !chains)) {
     barrier(used_stages_, stages);
     covered_stages_ = stages;
     if (!conflict) {
@@ -138,7 +138,7 @@ void CommandRecorder::begin_command(std::span<const Access> accesses, std::strin
   used_stages_ |= stages;
   if (!labels_ && !times(Timing::kEachCommand)) return;
   std::string text(label);
-  if (!part_.empty()) text = fmt::format("{}{}{}", part_, kPartSeparator, label);
+  if (!section_.empty()) text = fmt::format("{}{}{}", section_, kPartSeparator, label);
   if (labels_) {
     const VkDebugUtilsLabelEXT info{.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT,
                                     .pLabelName = text.c_str()};
@@ -168,7 +168,7 @@ void CommandRecorder::prepare(const Dispatch& dispatch, std::span<const Access> 
     const ChainPush push = chain_.add(dispatch.groups.x * dispatch.groups.y * dispatch.groups.z);
     std::memcpy(bytes.data() + kMaxPushBytes, &push, sizeof push);
   } else {
-    chain_.add_foreign();
+    chain_.add_unchained();
   }
   vkCmdPushConstants(buffer_.handle_, dispatch.pipeline.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
                      bytes.size(), bytes.data());
@@ -176,7 +176,7 @@ void CommandRecorder::prepare(const Dispatch& dispatch, std::span<const Access> 
 
 void CommandRecorder::dispatch(const Dispatch& dispatch) {
   prepare(dispatch, {dispatch.accesses.begin(), dispatch.accesses.size()}, kStageCompute,
-          chain_.on() && dispatch.pipeline.chained());
+          chain_.enabled() && dispatch.pipeline.chained());
   vkCmdDispatch(buffer_.handle_, dispatch.groups.x, dispatch.groups.y, dispatch.groups.z);
   end_command();
 }
@@ -184,7 +184,8 @@ void CommandRecorder::dispatch(const Dispatch& dispatch) {
 void CommandRecorder::dispatch_indirect(const Dispatch& dispatch, const BufferSlice& groups) {
   std::vector<Access> accesses(dispatch.accesses);
   accesses.push_back(reads(groups));
-  prepare(dispatch, accesses, kStageCompute | kStageIndirect, false);  // groups are not known
+  // Not chained: the number of workgroups is not known here.
+  prepare(dispatch, accesses, kStageCompute | kStageIndirect, false);
   vkCmdDispatchIndirect(buffer_.handle_, groups.buffer->handle(), groups.offset);
   end_command();
 }
@@ -193,7 +194,7 @@ void CommandRecorder::copy(const BufferSlice& from, const BufferSlice& to) {
   assert(from.bytes == to.bytes);
   const Access accesses[] = {reads(from), writes(to)};
   begin_command(accesses, "copy", kStageTransfer);
-  chain_.add_foreign();
+  chain_.add_unchained();
   const VkBufferCopy region{.srcOffset = from.offset, .dstOffset = to.offset, .size = from.bytes};
   vkCmdCopyBuffer(buffer_.handle_, from.buffer->handle(), to.buffer->handle(), 1, &region);
   end_command();
@@ -202,7 +203,7 @@ void CommandRecorder::copy(const BufferSlice& from, const BufferSlice& to) {
 void CommandRecorder::fill(const BufferSlice& slice, uint32_t word) {
   const Access accesses[] = {writes(slice)};
   begin_command(accesses, "fill", kStageTransfer);
-  chain_.add_foreign();
+  chain_.add_unchained();
   vkCmdFillBuffer(buffer_.handle_, slice.buffer->handle(), slice.offset, slice.bytes, word);
   end_command();
 }
@@ -216,7 +217,7 @@ Result<CommandBuffer> CommandRecorder::finish() {
                                      .dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT,
                                      .dstAccessMask = VK_ACCESS_2_HOST_READ_BIT});
   const VkResult result = vkEndCommandBuffer(buffer_.handle_);
-  if (result != VK_SUCCESS) return device_->note(result, "recording commands");
+  if (result != VK_SUCCESS) return device_->error_from(result, "recording commands");
   return std::move(buffer_);
 }
 

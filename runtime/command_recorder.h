@@ -1,10 +1,10 @@
-// Records commands once; the result is submitted as often as wanted (queue.h). Barriers are placed
-// by Hazards from what each command says it reads and writes, so a wrong Access list is the one way
-// to get a race: list every buffer a kernel touches.
+// Records commands once; the result can be submitted any number of times (queue.h). Hazards places
+// barriers according to the accesses that each command declares, so list every buffer that a kernel
+// accesses: an incomplete list is the only way to get a race.
 //
-// A recorded buffer starts with a barrier against all earlier work of its queue and ends with one
-// that makes its writes visible to the host, so that submissions never need more than order.
-// One thread per recorder.
+// A command buffer starts with a barrier against all earlier work on its queue and ends with one
+// that makes its writes visible to the host, so that submissions need no synchronization beyond
+// their order. One thread per recorder.
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@ class GpuTimer;
 class Pipeline;
 class Queue;
 
-// Recorded commands. Move-only. REQUIRES on destruction: the GPU is done with them (or hand it to
-// Timeline::release_after), and buffers and pipelines they use outlive every run.
+// Recorded commands. Move-only. REQUIRES: when it is destroyed, the GPU is done with it (or hand it
+// to Timeline::release_after()); the buffers and pipelines it uses outlive every run.
 class CommandBuffer {
  public:
   CommandBuffer() = default;
@@ -47,7 +47,7 @@ class CommandBuffer {
   void reset();
 
   Device* device_ = nullptr;
-  VkCommandPool pool_ = nullptr;  // one pool a buffer: recorders on different threads never meet
+  VkCommandPool pool_ = nullptr;  // one per buffer, so recorders on different threads share nothing
   VkCommandBuffer handle_ = nullptr;
   uint32_t dispatches_ = 0, barriers_ = 0;
 };
@@ -56,7 +56,7 @@ struct GroupCount {
   uint32_t x = 1, y = 1, z = 1;
 };
 
-// Every device has this many bytes of push constants. The last are the recorder's.
+// Every device has this many bytes of push constants. The recorder uses the last ones.
 inline constexpr size_t kPushBytes = 128;
 inline constexpr size_t kMaxPushBytes = kPushBytes - sizeof(ChainPush);
 
@@ -76,28 +76,28 @@ struct Dispatch {
   PushConstants push;
   GroupCount groups;
   std::initializer_list<Access> accesses;
-  std::string_view label = {};  // in GPU times and captures; the kernel's name if empty
+  std::string_view label = {};  // in GPU times and captures; default: the kernel's name
 };
 
 enum class Timing {
-  kEachCommand,  // a span a command
+  kEachCommand,  // one span per command
   kWhole,        // one span from the first command to the last, named after the buffer
 };
 
-// Between the part and the label of a command (CommandRecorder::set_part).
+// Between the section and the label of a command (CommandRecorder::set_part).
 inline constexpr std::string_view kPartSeparator = ": ";
 
-// What kinds of work commands are, as a set. Barriers name only the kinds that meet, because wider
-// ones cost more.
+// Kinds of work, as a set. A barrier names only the kinds that it separates, because wider ones
+// cost more.
 enum StageBits : uint32_t { kStageCompute = 1, kStageTransfer = 2, kStageIndirect = 4 };
 
 struct RecorderOptions {
   std::string_view name = "commands";
-  Queue* queue = nullptr;  // the device's compute queue if null
+  Queue* queue = nullptr;  // null: the device's compute queue
   GpuTimer* timer = nullptr;
   Timing timing = Timing::kEachCommand;
-  bool serial = false;  // a barrier before every command: what profiling wants
-  // Kernels wait for each other on the GPU where they can, instead of at barriers (chain.h).
+  bool serial = false;  // a barrier before every command, for profiling
+  // Kernels that can do so wait for each other on the GPU instead of at barriers (chain.h).
   bool chained = false;
 };
 
@@ -111,19 +111,19 @@ class CommandRecorder {
   ~CommandRecorder() = default;
 
   void dispatch(const Dispatch& dispatch);
-  // The group counts are three uint32 in `groups` at the time the command runs; `dispatch.groups`
-  // is not used. `groups` counts as read.
+  // The workgroup counts are three uint32 in `groups` when the command runs; `dispatch.groups` is
+  // ignored. `groups` counts as read.
   void dispatch_indirect(const Dispatch& dispatch, const BufferSlice& groups);
   // REQUIRES: slices of equal size that do not overlap.
   void copy(const BufferSlice& from, const BufferSlice& to);
   // Sets every 32-bit word. REQUIRES: offset and size are multiples of four.
   void fill(const BufferSlice& slice, uint32_t word);
 
-  // Labels of the commands that follow are "part: label", so that one kernel's uses can be told
-  // apart; an empty part ends that. REQUIRES: `part` outlives the recorder.
-  void set_part(std::string_view part) { part_ = part; }
+  // Labels of the following commands become "section: label", so that different uses of one kernel
+  // can be told apart; an empty section ends this. REQUIRES: `section` outlives the recorder.
+  void set_part(std::string_view section) { section_ = section; }
 
-  // Ends recording. REQUIRES: nothing is recorded after.
+  // Ends recording. REQUIRES: nothing is recorded afterwards.
   Result<CommandBuffer> finish();
 
  private:
@@ -143,13 +143,13 @@ class CommandRecorder {
   bool serial_;
   bool transfer_only_ = false;
   bool labels_ = false;
-  std::string_view part_;
+  std::string_view section_;
   CommandBuffer buffer_;
   Hazards hazards_;
   Chain chain_;
-  bool clearing_counts_ = false;  // the chain's, since the last barrier
+  bool clearing_counts_ = false;  // the chain's counters, since the last barrier
   uint32_t used_stages_ = 0;      // of all commands so far
-  uint32_t covered_stages_ = 0;   // that see everything from before the last barrier
+  uint32_t covered_stages_ = 0;   // that see everything before the last barrier
   VkPipeline bound_ = nullptr;
 };
 

@@ -95,11 +95,11 @@ Error Device::lost_error() const {
 Status Device::wait_idle() {
   if (lost()) return lost_error();
   const VkResult result = vkDeviceWaitIdle(handle_);
-  if (result != VK_SUCCESS) return note(result, "waiting for the device");
+  if (result != VK_SUCCESS) return error_from(result, "waiting for the device");
   return {};
 }
 
-Error Device::note(int vk_result, std::string_view what) {
+Error Device::error_from(int vk_result, std::string_view what) {
   const auto result = static_cast<VkResult>(vk_result);
   if (result != VK_ERROR_DEVICE_LOST) return vulkan_error(result, what);
   mark_lost();

@@ -1,5 +1,5 @@
-// A logical device: its queues, its memory, and whether it is still alive. Everything made from a
-// Device must be gone before it is. Thread-safe.
+// A logical device: its queues, its memory, and whether it is still alive. Everything created from
+// a Device must be destroyed before it. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -20,10 +20,10 @@ class Queue;
 
 class Device {
  public:
-  // `position` is one of instance.devices(). REQUIRES: refusal() has nothing against that device,
-  // and `instance` outlives the Device.
+  // `position` is an index into instance.devices(). REQUIRES: refusal() accepts that device, and
+  // `instance` outlives the Device.
   static Result<std::unique_ptr<Device>> create(Instance& instance, size_t position);
-  // The device select_device() picks for `wanted` (empty: the best one).
+  // The device that select_device() picks for `wanted` (empty: the best one).
   static Result<std::unique_ptr<Device>> open(Instance& instance, std::string_view wanted = {});
   // Waits for the GPU.
   ~Device();
@@ -31,30 +31,30 @@ class Device {
   Device& operator=(const Device&) = delete;
 
   const DeviceCaps& caps() const { return caps_; }
-  // For check_fragments(): before anybody else looks at the capabilities.
+  // For check_fragments(). REQUIRES: nobody has read the capabilities yet.
   void set_lane_fragments(bool value) { caps_.features.lane_fragments = value; }
   Queue& compute() const { return *compute_; }
-  // A queue that copies beside the kernels, or compute() where the device has no such queue.
+  // A queue that copies while kernels run, or compute() if the device has none.
   Queue& transfer() const { return transfer_ ? *transfer_ : *compute_; }
   bool has_transfer_queue() const { return transfer_ != nullptr; }
   Memory& memory() const { return *memory_; }
   Faults& faults() { return faults_; }
-  // Where kernels on the compute queue count themselves (chain.h); null where they cannot.
+  // The counters of chained kernels on the compute queue (chain.h); null if not supported.
   const Buffer& chain_counts() const { return chain_counts_; }
 
-  // Once lost, always lost: every later call answers with lost_error().
+  // Once lost, a device stays lost: every later call returns lost_error().
   bool lost() const { return lost_.load(std::memory_order_relaxed); }
   Error lost_error() const;
   void mark_lost() { lost_.store(true, std::memory_order_relaxed); }
 
   Status wait_idle();
 
-  // For runtime/: the handles, and the two things every Vulkan call may need.
+  // For runtime/ only: handles, errors and names.
   VkDevice handle() const { return handle_; }
   VkPhysicalDevice physical() const { return physical_; }
   Instance& instance() const { return instance_; }
-  // Turns a VkResult into an Error and remembers a lost device.
-  Error note(int vk_result, std::string_view what);
+  // Turns a VkResult into an Error, and marks the device as lost if that is the reason.
+  Error error_from(int vk_result, std::string_view what);
   // Names an object in validation messages and captures. `object_type` is a VkObjectType. Does
   // nothing in a release build without validation.
   void set_name(int object_type, const void* object, std::string_view name) const;

@@ -1,6 +1,5 @@
-// What a Vulkan device can do, as plain data: filled in from a driver by device_query.cpp, or
-// written down by hand in tests. Device selection and kernel choice decide on this and nothing
-// else.
+// The capabilities of a Vulkan device as plain data: read from a driver by device_query.cpp, or
+// written by hand in tests. Device selection and kernel choice depend on nothing else.
 #pragma once
 
 #include <array>
@@ -19,7 +18,7 @@ enum class ScalarType { kF16, kBf16, kF32, kS8, kU8, kS32, kU32, kOther };
 
 std::string_view scalar_type_name(ScalarType type);  // "f16"
 
-// One shape a cooperative matrix may have: D[m,n] = A[m,k] * B[k,n] + C[m,n].
+// A supported shape of cooperative matrices: D[m,n] = A[m,k] * B[k,n] + C[m,n].
 struct CoopmatShape {
   uint32_t m = 0, n = 0, k = 0;
   ScalarType a = ScalarType::kOther, b = ScalarType::kOther;
@@ -29,13 +28,13 @@ struct CoopmatShape {
 
 struct MemoryHeap {
   uint64_t bytes = 0;
-  uint64_t free_bytes = 0;  // the driver's budget less what is used; equal to bytes without
+  uint64_t free_bytes = 0;  // the driver's budget minus what is used; equal to bytes without
                             // VK_EXT_memory_budget
   bool device_local = false;
 };
 
 struct DeviceFeatures {
-  // Hearth does not run without these.
+  // Required: Hearth does not run without these.
   bool subgroup_arithmetic = false;  // and shuffles, ballots, votes
   bool storage16 = false;
   bool int64 = false;  // addresses are computed in 64 bits
@@ -45,23 +44,23 @@ struct DeviceFeatures {
   bool subgroup_size_control = false;
   bool memory_model = false;
 
-  // Used when there.
+  // Optional: used if supported.
   bool float16 = false;
   bool int8 = false;
   bool int16 = false;
   bool storage8 = false;
   bool integer_dot = false;  // packed 4 x 8 bit, in hardware
   bool coopmat = false;      // VK_KHR_cooperative_matrix
-  // Groups start in the order of their dispatches, so that a kernel may wait for one before it
-  // (chain.h). No Vulkan feature: known of drivers, or said by the environment.
+  // Workgroups start in the order of their dispatches, so that a kernel may wait for an earlier one
+  // (chain.h). Not a Vulkan feature: known for some drivers, or set by the environment.
   bool ordered_groups = false;
-  // Lanes hold cooperative matrices as shaders/common/fragment_lanes.glsl says. No Vulkan feature
-  // either: known once check_fragments() has tried it.
+  // Lanes hold cooperative matrices as shaders/common/fragment_lanes.glsl describes. Not a Vulkan
+  // feature either: check_fragments() finds out.
   bool lane_fragments = false;
   bool memory_budget = false;
   bool pipeline_executable = false;
 
-  // Only shown by hearth devices.
+  // Only shown by `hearth devices`.
   bool bfloat16 = false;
   bool coopmat2 = false;  // VK_NV_cooperative_matrix2 with workgroup scope and tensor addressing
 
@@ -73,25 +72,25 @@ struct DeviceLimits {
   uint32_t max_shared_bytes = 16384;
   std::array<uint32_t, 3> max_group_count = {65535, 65535, 65535};
   uint64_t max_allocation_bytes = 1ull << 30;
-  double timestamp_ns = 0;       // a GPU clock tick in nanoseconds; 0: no timestamps
-  uint32_t multiprocessors = 0;  // that run groups; 0: the driver does not tell
+  double timestamp_ns = 0;       // nanoseconds per GPU clock tick; 0: no timestamps
+  uint32_t multiprocessors = 0;  // that run workgroups; 0: unknown
 };
 
 struct QueueFamilies {
   int compute = -1;   // index of the family that runs kernels; -1: none
-  int transfer = -1;  // a family that only copies, where there is one
+  int transfer = -1;  // a family that only copies; -1: none
 };
 
 struct DeviceCaps {
-  uint32_t index = 0;  // what `-d` takes
+  uint32_t index = 0;  // the argument of `-d`
   std::string name;
   DeviceType type = DeviceType::kOther;
   uint32_t vendor_id = 0, device_id = 0;
-  std::string driver;  // name and version as the driver tells them
+  std::string driver;  // name and version as reported by the driver
   uint32_t api_major = 0, api_minor = 0, api_patch = 0;
   std::array<uint8_t, 16> pipeline_cache_uuid = {};
 
-  // Subgroups: what a pipeline gets unasked, and what it may require.
+  // The subgroup size that a pipeline gets by default, and the range it may require.
   uint32_t subgroup_size = 0, min_subgroup_size = 0, max_subgroup_size = 0;
 
   DeviceFeatures features;
@@ -103,11 +102,11 @@ struct DeviceCaps {
   // Memory that kernels read at full speed: the sum over device-local heaps.
   uint64_t memory_bytes() const;
   uint64_t free_bytes() const;
-  // The host and the device share one memory: no staging is needed.
+  // The host and the device share one memory, so no staging is needed.
   bool unified_memory() const;
 };
 
-// The names `hearth devices` shows for the features that are there, in the order of the struct.
+// The names that `hearth devices` shows for the supported features, in the order of the struct.
 std::vector<std::string> feature_names(const DeviceFeatures& features);
 
 }  // namespace hearth

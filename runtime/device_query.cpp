@@ -77,7 +77,7 @@ QueueFamilies find_queues(VkPhysicalDevice device) {
     const VkQueueFlags flags = families[static_cast<size_t>(i)].queueFlags;
     const bool compute = (flags & VK_QUEUE_COMPUTE_BIT) != 0;
     const bool graphics = (flags & VK_QUEUE_GRAPHICS_BIT) != 0;
-    // The first family that computes: on most drivers the main queue, which has no slow start.
+    // The first family with compute: on most drivers the main queue, which has no slow start.
     if (compute && found.compute < 0) found.compute = i;
     if (!compute && !graphics && (flags & VK_QUEUE_TRANSFER_BIT) != 0 && found.transfer < 0)
       found.transfer = i;
@@ -134,11 +134,11 @@ std::vector<CoopmatShape> find_coopmat_shapes(VkPhysicalDevice device) {
 std::vector<const char*> useful_extensions(VkPhysicalDevice device) {
   uint32_t count = 0;
   vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
-  std::vector<VkExtensionProperties> there(count);
-  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, there.data());
+  std::vector<VkExtensionProperties> available(count);
+  vkEnumerateDeviceExtensionProperties(device, nullptr, &count, available.data());
   std::vector<const char*> useful;
   for (const char* name : kUsefulExtensions) {
-    const bool found = std::any_of(there.begin(), there.end(), [&](const auto& extension) {
+    const bool found = std::any_of(available.begin(), available.end(), [&](const auto& extension) {
       return std::strcmp(extension.extensionName, name) == 0;
     });
     if (found) useful.push_back(name);
@@ -199,9 +199,9 @@ void enable_features(const DeviceFeatures& features, FeatureChain& chain) {
 #endif
 }
 
-// NVIDIA's devices start the groups of one queue in order. HEARTH_CHAIN=0 says they do not, as a
-// way around a driver that does not; HEARTH_CHAIN=1 says that any device does, for tests on those
-// that run one dispatch after the other anyway.
+// NVIDIA's devices start the workgroups of a queue in order. HEARTH_CHAIN=0 turns chains off, in
+// case a driver does not; HEARTH_CHAIN=1 turns them on for any device, for tests on devices that
+// run one dispatch after the other anyway.
 static bool starts_groups_in_order(uint32_t vendor_id) {
   constexpr uint32_t kNvidia = 0x10de;
   if (const char* wanted = std::getenv("HEARTH_CHAIN"); wanted != nullptr)
@@ -289,7 +289,7 @@ DeviceCaps query_device(VkPhysicalDevice device, uint32_t index) {
   limits.max_shared_bytes = core.limits.maxComputeSharedMemorySize;
   for (size_t i = 0; i < 3; ++i)
     limits.max_group_count[i] = core.limits.maxComputeWorkGroupCount[i];
-  // maxBufferSize bounds a buffer, maxMemoryAllocationSize the memory below it.
+  // maxBufferSize limits the buffer, maxMemoryAllocationSize the memory under it.
   limits.max_allocation_bytes = std::min(p11.maxMemoryAllocationSize, p13.maxBufferSize);
   limits.multiprocessors = sm.shaderSMCount;
   limits.timestamp_ns =

@@ -1,5 +1,5 @@
-// Fills DeviceCaps from a driver, and turns DeviceCaps back into what vkCreateDevice is asked for,
-// so that what is reported and what is enabled cannot drift apart. For runtime/ only.
+// Reads DeviceCaps from a driver, and turns DeviceCaps back into the features that vkCreateDevice
+// enables, so that reported and enabled features cannot diverge. For runtime/ only.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,8 @@ namespace hearth {
 
 DeviceCaps query_device(VkPhysicalDevice device, uint32_t index);
 
-// The feature structs Hearth knows, chained. Not copyable: the chain points into itself.
+// All feature structs that Hearth knows, linked by pNext. Not copyable, because they point at each
+// other.
 struct FeatureChain {
   explicit FeatureChain(const std::vector<const char*>& extensions);
   FeatureChain(const FeatureChain&) = delete;
@@ -38,10 +39,10 @@ struct FeatureChain {
 #endif
 };
 
-// The extensions of this device that Hearth makes use of.
+// The extensions of this device that Hearth uses.
 std::vector<const char*> useful_extensions(VkPhysicalDevice device);
 
-// Asks for what `features` says is there and nothing else.
+// Requests the features that `features` lists, and no others.
 void enable_features(const DeviceFeatures& features, FeatureChain& chain);
 
 }  // namespace hearth

@@ -48,7 +48,7 @@ std::string list_of(std::span<const DeviceCaps> devices) {
   return fmt::format("{}", fmt::join(names, "; "));
 }
 
-// The devices `wanted` can mean. An index names one device; a text may fit several.
+// The devices that `wanted` may refer to. An index matches one device; a text may match several.
 std::vector<size_t> matches(std::span<const DeviceCaps> devices, std::string_view wanted) {
   std::vector<size_t> found;
   const std::optional<uint32_t> index = as_index(wanted);
@@ -90,20 +90,20 @@ Result<size_t> select_device(std::span<const DeviceCaps> devices, std::string_vi
 
   const std::vector<size_t> candidates = matches(devices, wanted);
   if (candidates.empty())
-    return Error{ErrorKind::kNotFound,
-                 fmt::format("no device matches '{}'; there are: {}", wanted, list_of(devices))};
+    return Error{ErrorKind::kNotFound, fmt::format("no device matches '{}'; available devices: {}",
+                                                   wanted, list_of(devices))};
 
   std::optional<size_t> best;
   std::vector<std::string> refusals;
-  const auto worth = [&](size_t i) {
-    // Lower is better, so that the order of equal devices is that of their indices.
+  const auto rank = [&](size_t i) {
+    // Lower is better, so that equal devices are ordered by their indices.
     return std::make_tuple(type_rank(devices[i].type), ~devices[i].memory_bytes(),
                            devices[i].index);
   };
   for (const size_t i : candidates) {
     if (const auto reason = refusal(devices[i]))
       refusals.push_back(fmt::format("{}: {} {}", devices[i].index, devices[i].name, *reason));
-    else if (!best || worth(i) < worth(*best))
+    else if (!best || rank(i) < rank(*best))
       best = i;
   }
   if (!best)

@@ -1,4 +1,4 @@
-// Which device to run on: a pure function of what the devices can do and what the user asked for.
+// Chooses a device: a pure function of the devices' capabilities and the user's wish.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,14 @@
 
 namespace hearth {
 
-// Why Hearth cannot run on the device, or nothing if it can. Names every missing thing.
+// Why Hearth cannot run on the device, naming everything that is missing; nothing if it can.
 std::optional<std::string> refusal(const DeviceCaps& caps);
 
-// The position in `devices` of the one to use.
-// `wanted` is empty, an index as `hearth devices` prints it, or part of a name in any case. Without
-// a wish: discrete before virtual before integrated before other before CPU, then more memory, then
-// the lower index.
-// The error lists each device with the reason it was refused, or the names that were there.
+// The index in `devices` of the one to use.
+// `wanted` is empty, an index as printed by `hearth devices`, or part of a name, ignoring case. If
+// several devices match: discrete before virtual before integrated before other before CPU, then
+// more memory, then the lower index.
+// The error lists every matching device with the reason it was refused, or the available names.
 Result<size_t> select_device(std::span<const DeviceCaps> devices, std::string_view wanted);
 
 }  // namespace hearth

@@ -1,6 +1,5 @@
-// Makes failures happen on purpose, so that tests can walk through every one: the n-th allocation
-// from now fails, the n-th submission from now loses the device. Costs one atomic decrement.
-// Thread-safe.
+// Injects failures so that tests can cover every error path: the n-th allocation from now fails, or
+// the n-th submission from now loses the device. Costs one atomic load. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -10,16 +9,16 @@ namespace hearth {
 
 class FaultSwitch {
  public:
-  // The n-th occurrence from now on is to fail, once. 0 disarms.
+  // Makes the n-th occurrence from now fail, once. 0 disarms.
   void arm(int64_t n) { left_.store(n, std::memory_order_relaxed); }
 
-  // True when this occurrence is the one to fail.
-  bool strikes() {
+  // To be called at every occurrence. True if this is the one that fails.
+  bool should_fail() {
     if (left_.load(std::memory_order_relaxed) <= 0) return false;
     return left_.fetch_sub(1, std::memory_order_relaxed) == 1;
   }
 
-  // Armed, and the occurrence has not come yet.
+  // Armed, and the occurrence has not happened yet.
   bool pending() const { return left_.load(std::memory_order_relaxed) > 0; }
 
  private:

@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kKernel = "fragment_lanes";
 constexpr uint32_t kSubgroup = 32;
 
-// Whether the device has such fragments at all, and this program the kernel.
+// Whether the device has such fragments, and this program the kernel.
 bool can_run(const DeviceCaps& caps) {
   const CoopmatShape shape{.m = FragmentProduct::kRows,
                            .n = FragmentProduct::kOutputs,
@@ -39,8 +39,8 @@ void fill(const Buffer& buffer, std::span<const uint32_t> integers) {
                          [&](uint32_t integer) { return kHalves[integer]; });
 }
 
-Result<bool> product_is_right(Device& device, const Pipeline& pipeline) {
-  const FragmentProduct product = FragmentProduct::draw();
+Result<bool> product_is_correct(Device& device, const Pipeline& pipeline) {
+  const FragmentProduct product = FragmentProduct::generate();
   const auto result = product.result(), by_lanes = product.result_by_lanes();
   const auto allocate = [&](uint64_t bytes, MemoryIntent intent) {
     return device.memory().allocate({.bytes = bytes, .intent = intent, .name = "fragment check"});
@@ -69,9 +69,9 @@ Result<bool> product_is_right(Device& device, const Pipeline& pipeline) {
 
 }  // namespace
 
-FragmentProduct FragmentProduct::draw() {
+FragmentProduct FragmentProduct::generate() {
   FragmentProduct product;
-  std::minstd_rand random;  // the same everywhere
+  std::minstd_rand random;  // the same sequence on every platform
   for (uint32_t& integer : product.x) integer = static_cast<uint32_t>(random()) >> 20 & 7;
   for (uint32_t& integer : product.weight) integer = static_cast<uint32_t>(random()) >> 20 & 7;
   return product;
@@ -79,7 +79,7 @@ FragmentProduct FragmentProduct::draw() {
 
 std::array<float, FragmentProduct::kRows * FragmentProduct::kOutputs> FragmentProduct::result()
     const {
-  std::array<float, kRows * kOutputs> sums = {};
+  std::array<float, kRows* kOutputs> sums = {};
   for (uint32_t r = 0; r < kRows; ++r)
     for (uint32_t n = 0; n < kOutputs; ++n)
       for (uint32_t k = 0; k < kInputs; ++k)
@@ -90,7 +90,7 @@ std::array<float, FragmentProduct::kRows * FragmentProduct::kOutputs> FragmentPr
 std::array<float, FragmentProduct::kRows * FragmentProduct::kOutputs>
 FragmentProduct::result_by_lanes() const {
   const auto sums = result();
-  std::array<float, kRows * kOutputs> elements = {};
+  std::array<float, kRows* kOutputs> elements = {};
   for (uint32_t i = 0; i < elements.size(); ++i) {
     const uint32_t lane = i / 4, row = lane / 4 + i % 4 / 2 * 8, output = lane % 4 * 2 + i % 2;
     elements[i] = sums[row * kOutputs + output];
@@ -102,7 +102,7 @@ Status check_fragments(Device& device, PipelineStore& pipelines) {
   if (!can_run(device.caps())) return {};
   HEARTH_ASSIGN(const Pipeline* pipeline,
                 pipelines.get({.kernel = kKernel, .constants = {}, .subgroup_size = kSubgroup}));
-  HEARTH_ASSIGN(const bool right, product_is_right(device, *pipeline));
+  HEARTH_ASSIGN(const bool right, product_is_correct(device, *pipeline));
   device.set_lane_fragments(right);
   return {};
 }

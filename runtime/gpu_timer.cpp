@@ -16,7 +16,7 @@ Result<std::unique_ptr<GpuTimer>> GpuTimer::create(Device& device, uint32_t span
                                    .queryType = VK_QUERY_TYPE_TIMESTAMP,
                                    .queryCount = spans * 2};
   const VkResult result = vkCreateQueryPool(device.handle(), &info, nullptr, &timer->pool_);
-  if (result != VK_SUCCESS) return device.note(result, "creating timestamps");
+  if (result != VK_SUCCESS) return device.error_from(result, "creating timestamps");
   device.set_name(VK_OBJECT_TYPE_QUERY_POOL, timer->pool_, "timestamps");
   return timer;
 }
@@ -53,8 +53,8 @@ Result<std::vector<GpuSpan>> GpuTimer::read() const {
       device_.handle(), pool_, 0, static_cast<uint32_t>(ticks.size()),
       ticks.size() * sizeof(uint64_t), ticks.data(), sizeof(uint64_t), VK_QUERY_RESULT_64_BIT);
   if (result == VK_NOT_READY)
-    return Error{ErrorKind::kInvalid, "GPU times read before the commands have run"};
-  if (result != VK_SUCCESS) return device_.note(result, "reading timestamps");
+    return Error{ErrorKind::kInvalid, "GPU times were read before the commands had run"};
+  if (result != VK_SUCCESS) return device_.error_from(result, "reading timestamps");
 
   const double tick_seconds = device_.caps().limits.timestamp_ns * 1e-9;
   std::vector<GpuSpan> spans;

@@ -1,5 +1,6 @@
-// GPU time of each command in a recorded command buffer, from timestamps the recorder writes around
-// it. The times are those of the last run. One thread; REQUIRES that the run is over when reading.
+// GPU time of each command in a command buffer, from timestamps that the recorder writes around it.
+// The times are those of the last run. Used by one thread. REQUIRES: the run is over when read() is
+// called.
 #pragma once
 
 #include <memory>
@@ -16,14 +17,14 @@ class Device;
 
 struct GpuSpan {
   std::string label;
-  double start_seconds = 0;  // since the first command began
+  double start_seconds = 0;  // since the start of the first command
   double seconds = 0;
 };
 
 class GpuTimer {
  public:
-  // Room for `spans` commands; a recorder given more than that times only the first ones.
-  // Fails on a device without timestamps.
+  // Has room for `spans` commands; of more commands only the first `spans` are timed. Fails on a
+  // device without timestamps.
   static Result<std::unique_ptr<GpuTimer>> create(Device& device, uint32_t spans = 1024);
   ~GpuTimer();
   GpuTimer(const GpuTimer&) = delete;
@@ -31,7 +32,8 @@ class GpuTimer {
 
   Result<std::vector<GpuSpan>> read() const;
 
-  // For CommandRecorder: forget all, and clear on the GPU; then a pair of calls around a command.
+  // For CommandRecorder: clears the labels here and the timestamps on the GPU; then one pair of
+  // calls around each command.
   void record_reset(VkCommandBuffer commands);
   void record_begin(VkCommandBuffer commands, std::string_view label);
   void record_end(VkCommandBuffer commands);

@@ -1,8 +1,8 @@
-// Decides where barriers go. Every command says which buffer ranges it reads and writes; a barrier
-// is needed before a command that touches what an earlier one since the last barrier wrote, or
-// writes what an earlier one read. Commands that do not meet run side by side.
+// Decides where barriers go. Every command declares which buffer ranges it reads and writes. A
+// barrier is needed before a command that accesses what a command since the last barrier wrote, or
+// that writes what one read. Commands without a conflict run side by side.
 //
-// Pure bookkeeping: knows no Vulkan. One recorder, one thread.
+// Pure bookkeeping without Vulkan. Each recorder has its own, used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +23,17 @@ struct Access {
 inline Access reads(BufferSlice slice) { return {slice, AccessMode::kRead}; }
 inline Access writes(BufferSlice slice) { return {slice, AccessMode::kWrite}; }
 inline Access reads_writes(BufferSlice slice) { return {slice, AccessMode::kReadWrite}; }
-// Writes bytes of a slice of which a command before, that `writes` it, does not: the two do not
-// meet.
+// Writes bytes of a slice that an earlier command also `writes`, but no byte that it does: the two
+// do not conflict.
 inline Access writes_along(BufferSlice slice) { return {slice, AccessMode::kWriteAlong}; }
 
 class Hazards {
  public:
-  // Adds a command. True when a barrier must stand before it; what came before is then forgotten.
+  // Adds a command. Returns true if a barrier is needed before it; everything earlier is then
+  // forgotten.
   bool add(std::span<const Access> accesses);
 
-  // A barrier was recorded for another reason.
+  // To be called when a barrier was recorded for another reason.
   void clear() { open_.clear(); }
 
  private:
@@ -43,7 +44,7 @@ class Hazards {
   };
   bool conflicts(const Access& access) const;
 
-  std::vector<Range> open_;  // what has been touched since the last barrier
+  std::vector<Range> open_;  // accessed since the last barrier
 };
 
 }  // namespace hearth

@@ -59,7 +59,7 @@ Status Instance::open() {
   if (validate) {
     if (!has_layer(kValidationLayer))
       return Error{ErrorKind::kNotFound,
-                   "validation was asked for, but the Khronos validation layer is not installed "
+                   "validation was requested, but the Khronos validation layer is not installed "
                    "(package vulkan-validationlayers)"};
     layers.push_back(kValidationLayer);
   }
@@ -95,7 +95,7 @@ Status Instance::open() {
       .ppEnabledExtensionNames = extensions.data(),
   };
   if (const VkResult result = vkCreateInstance(&info, nullptr, &handle_); result != VK_SUCCESS) {
-    // The loader answers so when it finds no driver at all: a machine without devices.
+    // The loader's answer if it finds no driver at all: a machine without devices.
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER) return {};
     return vulkan_error(result, "creating the Vulkan instance");
   }
@@ -131,7 +131,7 @@ Status Instance::open() {
     result = vkEnumeratePhysicalDevices(handle_, &count, physical_.data());
     physical_.resize(count);
   }
-  // A loader with a broken driver may answer so; it means that there is no device to use.
+  // A loader with a broken driver may return this; it means that there is no usable device.
   if (result != VK_SUCCESS && result != VK_ERROR_INITIALIZATION_FAILED)
     return vulkan_error(result, "listing the Vulkan devices");
   for (size_t i = 0; i < physical_.size(); ++i)

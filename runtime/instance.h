@@ -1,4 +1,4 @@
-// The Vulkan instance: the devices of this machine, and the validation layers' messages.
+// The Vulkan instance: the devices of this machine, and the messages of the validation layers.
 // Thread-safe after create().
 #pragma once
 
@@ -15,18 +15,18 @@ namespace hearth {
 enum class Validation {
   kOff,
   kOn,           // core and synchronization checks
-  kGpuAssisted,  // those, and shaders instrumented to check the addresses they use
+  kGpuAssisted,  // also instruments shaders to check the addresses they use
 };
 
 struct InstanceOptions {
   std::string application = "hearth";
   Validation validation = Validation::kOff;
-  std::vector<const char*> extensions;  // for windows: what the surface needs
+  std::vector<const char*> extensions;  // what a window's surface needs
 };
 
 class Instance {
  public:
-  // Fails where there is no Vulkan loader, or where validation is asked for and its layer is not
+  // Fails if there is no Vulkan loader, or if validation is requested and its layer is not
   // installed. A machine without any device is not an error: devices() is then empty.
   static Result<std::unique_ptr<Instance>> create(const InstanceOptions& options);
   ~Instance();
@@ -35,7 +35,7 @@ class Instance {
 
   const std::vector<DeviceCaps>& devices() const { return caps_; }
 
-  // What the validation layers have said since the last call. Messages are also logged.
+  // The validation layers' messages since the last call. They are also logged.
   std::vector<std::string> take_validation_messages();
 
   Validation validation() const { return options_.validation; }

@@ -1,5 +1,5 @@
-// One-line notices for the person at the terminal: something was ignored or done another way.
-// Errors are returned (result.h), never logged. Any thread may call.
+// One-line notices for the person at the terminal: something was ignored or done differently.
+// Errors are returned (result.h), never logged. May be called from any thread.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,12 @@
 
 namespace hearth {
 
-// Writes "hearth: <line>" to stderr, or hands the line to the sink that is set.
+// Writes "hearth: <line>" to stderr, or passes the line to the current sink.
 void log_line(std::string_view line);
 
 using LogSink = std::function<void(std::string_view line)>;
 
-// Replaces where lines go for as long as it lives. For tests and for the dashboard.
+// Redirects log lines to `sink` for its lifetime. For tests and for the dashboard.
 class ScopedLogSink {
  public:
   explicit ScopedLogSink(LogSink sink);

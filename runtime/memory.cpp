@@ -7,7 +7,7 @@
 #include "runtime/device.h"
 #include "runtime/instance.h"
 #include "runtime/vulkan_private.h"
-// After volk, which brings Vulkan without prototypes.
+// After volk, which includes Vulkan without prototypes.
 #include <vk_mem_alloc.h>
 
 namespace hearth {
@@ -25,7 +25,7 @@ VmaAllocationCreateInfo placement(MemoryIntent intent, bool host_writes, bool un
     case MemoryIntent::kActivations:
       info.usage = VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
       info.flags = VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT;
-      // Where the host and the device share memory, a mapping saves a copy.
+      // If the host and the device share memory, a mapping saves a copy.
       if (unified)
         info.flags |=
             VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT | VMA_ALLOCATION_CREATE_MAPPED_BIT;
@@ -86,7 +86,7 @@ Result<std::unique_ptr<Memory>> Memory::create(Device& device) {
   info.pVulkanFunctions = &functions;
   info.vulkanApiVersion = VK_API_VERSION_1_3;
   const VkResult result = vmaCreateAllocator(&info, &memory->allocator_);
-  if (result != VK_SUCCESS) return device.note(result, "starting the memory allocator");
+  if (result != VK_SUCCESS) return device.error_from(result, "starting the memory allocator");
   return memory;
 }
 
@@ -97,7 +97,7 @@ Memory::~Memory() {
 Error Memory::refused(const BufferInfo& info, std::string_view why) const {
   const MemoryUse now = use();
   return {ErrorKind::kOutOfMemory,
-          fmt::format("cannot allocate {} for {} '{}': {}; {} of {} are left on {}",
+          fmt::format("cannot allocate {} for {} '{}': {}; {} of {} are free on {}",
                       format_bytes(info.bytes), intent_name(info.intent), info.name, why,
                       format_bytes(now.device_left_bytes()), format_bytes(now.device_budget_bytes),
                       device_.caps().name)};
@@ -106,17 +106,20 @@ Error Memory::refused(const BufferInfo& info, std::string_view why) const {
 Result<Buffer> Memory::allocate(const BufferInfo& info) {
   if (device_.lost()) return device_.lost_error();
   if (info.bytes == 0)
-    return Error{ErrorKind::kInvalid, fmt::format("buffer '{}' of no bytes", info.name)};
-  const uint64_t most = device_.caps().limits.max_allocation_bytes;
-  if (info.bytes > most)
-    return refused(info, fmt::format("this device takes at most {} at once", format_bytes(most)));
-  if (device_.faults().allocation.strikes()) return refused(info, "a test made it fail");
-  // The allocator asks the driver, too, but a driver may not count what has not been touched yet.
+    return Error{ErrorKind::kInvalid, fmt::format("cannot allocate 0 bytes for '{}'", info.name)};
+  const uint64_t limit = device_.caps().limits.max_allocation_bytes;
+  if (info.bytes > limit)
+    return refused(
+        info, fmt::format("this device allows at most {} per allocation", format_bytes(limit)));
+  if (device_.faults().allocation.should_fail())
+    return refused(info, "a test injected this failure");
+  // The allocator asks the driver as well, but a driver may not count memory that has not been
+  // touched yet.
   if (lives_on_device(info.intent) && info.bytes > use().device_left_bytes())
-    return refused(info, "that is more than the device has left");
+    return refused(info, "that is more than the device has free");
 
-  // Both queues may touch any buffer; concurrent sharing costs nothing for buffers on the drivers
-  // we know and spares ownership transfers.
+  // Both queues may access any buffer. Concurrent sharing costs nothing for buffers on the drivers
+  // we know, and saves ownership transfers.
   const uint32_t families[] = {static_cast<uint32_t>(device_.caps().queues.compute),
                                static_cast<uint32_t>(device_.caps().queues.transfer)};
   const bool shared = device_.has_transfer_queue();
@@ -134,17 +137,18 @@ Result<Buffer> Memory::allocate(const BufferInfo& info) {
       placement(info.intent, info.host_writes, device_.caps().unified_memory());
 
   Buffer buffer;
-  VmaAllocationInfo got{};
+  VmaAllocationInfo allocated{};
   constexpr VkDeviceSize kAlignment = 256;
-  const VkResult result = vmaCreateBufferWithAlignment(allocator_, &buffer_info, &where, kAlignment,
-                                                       &buffer.handle_, &buffer.allocation_, &got);
-  if (result == VK_ERROR_DEVICE_LOST) return device_.note(result, "allocating memory");
+  const VkResult result =
+      vmaCreateBufferWithAlignment(allocator_, &buffer_info, &where, kAlignment, &buffer.handle_,
+                                   &buffer.allocation_, &allocated);
+  if (result == VK_ERROR_DEVICE_LOST) return device_.error_from(result, "allocating memory");
   if (result != VK_SUCCESS) return refused(info, vulkan_result_name(result));
 
   buffer.memory_ = this;
   buffer.bytes_ = info.bytes;
   buffer.intent_ = info.intent;
-  buffer.mapped_ = static_cast<std::byte*>(got.pMappedData);
+  buffer.mapped_ = static_cast<std::byte*>(allocated.pMappedData);
   const VkBufferDeviceAddressInfo address{.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
                                           .buffer = buffer.handle_};
   buffer.address_ = vkGetBufferDeviceAddress(device_.handle(), &address);
@@ -175,13 +179,13 @@ void Memory::free(Buffer& buffer) {
 
 Status Memory::flush(const Buffer& buffer) {
   const VkResult result = vmaFlushAllocation(allocator_, buffer.allocation_, 0, VK_WHOLE_SIZE);
-  if (result != VK_SUCCESS) return device_.note(result, "flushing host writes");
+  if (result != VK_SUCCESS) return device_.error_from(result, "flushing host writes");
   return {};
 }
 
 Status Memory::invalidate(const Buffer& buffer) {
   const VkResult result = vmaInvalidateAllocation(allocator_, buffer.allocation_, 0, VK_WHOLE_SIZE);
-  if (result != VK_SUCCESS) return device_.note(result, "reading back device writes");
+  if (result != VK_SUCCESS) return device_.error_from(result, "reading back device writes");
   return {};
 }
 

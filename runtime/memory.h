@@ -1,5 +1,5 @@
-// Device memory, asked for by intent and served by the Vulkan Memory Allocator. Knows what is used
-// for what, and what is left. Thread-safe.
+// Device memory, requested by intent and served by the Vulkan Memory Allocator (VMA). Tracks how
+// much is used for what, and how much is left. Thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +19,15 @@ class Device;
 
 std::string_view intent_name(MemoryIntent intent);  // "weights"
 
-// "1.50 GiB", "384 MiB", "17 bytes": sizes as messages show them.
+// Sizes as messages show them: "1.50 GiB", "384 MiB", "17 bytes".
 std::string format_bytes(uint64_t bytes);
 
 struct BufferInfo {
   uint64_t bytes = 0;
   MemoryIntent intent = MemoryIntent::kActivations;
   std::string_view name = "buffer";  // in error messages, captures and VMA's statistics
-  // The host writes it, from the first byte on, and kernels read it: device memory that is mapped,
-  // or host memory where a device has none of that. For the intents that live on the device.
+  // The host writes it sequentially and kernels read it: mapped device memory, or host memory if
+  // the device has none. For the intents that are placed on the device.
   bool host_writes = false;
 };
 
@@ -38,9 +38,9 @@ struct IntentUse {
 
 struct MemoryUse {
   std::array<IntentUse, kMemoryIntents> by_intent;
-  uint64_t device_budget_bytes = 0;  // what the driver lets this process have, device-local
-  uint64_t device_used_bytes = 0;  // what this process has of it: as the driver counts or as we do,
-                                   // whichever is more
+  uint64_t device_budget_bytes = 0;  // what the driver grants this process, device-local
+  uint64_t device_used_bytes = 0;    // what this process uses of it: as counted by the driver or
+                                     // by us, whichever is more
 
   const IntentUse& of(MemoryIntent intent) const { return by_intent[static_cast<size_t>(intent)]; }
   uint64_t device_left_bytes() const {
@@ -55,8 +55,8 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // Contents are undefined. Device-side memory beyond the driver's budget is refused rather than
-  // taken from other programs. The error says what was asked for and what was left.
+  // The contents are undefined. A request for device memory beyond the driver's budget fails
+  // instead of evicting other programs. The error says what was requested and what is free.
   Result<Buffer> allocate(const BufferInfo& info);
 
   MemoryUse use() const;

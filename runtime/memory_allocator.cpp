@@ -1,4 +1,4 @@
-// The Vulkan Memory Allocator's implementation lives in this translation unit alone, without our
+// The implementation of the Vulkan Memory Allocator, in a translation unit of its own without our
 // warnings.
 #include <volk.h>
 

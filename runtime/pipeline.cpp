@@ -17,7 +17,7 @@
 namespace hearth {
 namespace {
 
-// The specialization constant of kernels that include common/chain.glsl.
+// The specialization constant kChained of common/chain.glsl.
 constexpr uint32_t kChainedConstant = 100;
 
 bool has_constant(std::span<const uint32_t> spirv, uint32_t id) {
@@ -50,7 +50,7 @@ Result<std::unique_ptr<PipelineStore>> PipelineStore::create(Device& device,
                                         .pushConstantRangeCount = 1,
                                         .pPushConstantRanges = &range};
   const VkResult result = vkCreatePipelineLayout(device.handle(), &info, nullptr, &store->layout_);
-  if (result != VK_SUCCESS) return device.note(result, "creating the pipeline layout");
+  if (result != VK_SUCCESS) return device.error_from(result, "creating the pipeline layout");
   device.set_name(VK_OBJECT_TYPE_PIPELINE_LAYOUT, store->layout_, "kernels");
   HEARTH_ASSIGN(store->cache_, PipelineCache::open(device, options.cache_directory));
   return store;
@@ -70,7 +70,7 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
       (info.subgroup_size < caps.min_subgroup_size || info.subgroup_size > caps.max_subgroup_size))
     return Error{
         ErrorKind::kUnsupported,
-        fmt::format("kernel '{}' wants subgroups of {}, {} has {} to {}", info.kernel,
+        fmt::format("kernel '{}' needs subgroups of {}, but {} supports {} to {}", info.kernel,
                     info.subgroup_size, caps.name, caps.min_subgroup_size, caps.max_subgroup_size)};
   HEARTH_ASSIGN(const ShaderBinary shader, find_shader(info.kernel));
 
@@ -82,7 +82,7 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
   VkShaderModule module = VK_NULL_HANDLE;
   VkResult result = vkCreateShaderModule(device_.handle(), &module_info, nullptr, &module);
   if (result != VK_SUCCESS)
-    return device_.note(result, fmt::format("loading kernel '{}'", info.kernel));
+    return device_.error_from(result, fmt::format("loading kernel '{}'", info.kernel));
 
   pipeline->chained_ = device_.chain_counts() && has_constant(shader.code, kChainedConstant);
   std::vector<uint32_t> constants = info.constants;
@@ -119,8 +119,8 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
                                     &pipeline->handle_);
   vkDestroyShaderModule(device_.handle(), module, nullptr);
   if (result != VK_SUCCESS)
-    return device_.note(result, fmt::format("compiling kernel '{}' with constants [{}]",
-                                            info.kernel, fmt::join(info.constants, ", ")));
+    return device_.error_from(result, fmt::format("compiling kernel '{}' with constants [{}]",
+                                                  info.kernel, fmt::join(info.constants, ", ")));
   device_.set_name(VK_OBJECT_TYPE_PIPELINE, pipeline->handle_, info.kernel);
   return pipeline;
 }
@@ -131,7 +131,7 @@ Result<const Pipeline*> PipelineStore::get(const PipelineInfo& info) {
     if (const auto found = pipelines_.find(info); found != pipelines_.end())
       return found->second.get();
   }
-  // Compiled outside the lock. Should another thread have been faster, its pipeline stays.
+  // Compiled outside the lock. If another thread was faster, its pipeline is used.
   HEARTH_ASSIGN(std::unique_ptr<Pipeline> pipeline, compile(info));
   const std::lock_guard lock(mutex_);
   const auto [entry, inserted] = pipelines_.try_emplace(info, std::move(pipeline));

@@ -1,5 +1,5 @@
-// Compiled kernels. A Pipeline is a kernel of the shader library with its specialization constants
-// and a subgroup size; a PipelineStore compiles them in parallel, keeps them, and keeps the
+// Compiled kernels. A Pipeline is a kernel of the shader library with specialization constants and
+// a subgroup size. A PipelineStore compiles pipelines in parallel, owns them, and stores the
 // driver's compiled code on disk between runs (pipeline_cache.h). Thread-safe.
 #pragma once
 
@@ -20,9 +20,9 @@ class Device;
 class PipelineCache;
 
 struct PipelineInfo {
-  std::string kernel;               // a name of shader_library()
+  std::string kernel;               // a name in shader_library()
   std::vector<uint32_t> constants;  // specialization constants 0, 1, 2, ...
-  uint32_t subgroup_size = 0;       // 0: whatever the driver likes
+  uint32_t subgroup_size = 0;       // 0: the driver's choice
 
   auto operator<=>(const PipelineInfo&) const = default;
 };
@@ -37,7 +37,7 @@ class Pipeline {
   const PipelineInfo& info() const { return info_; }
   VkPipeline handle() const { return handle_; }
   VkPipelineLayout layout() const { return layout_; }
-  // Whether it waits for others on the GPU (chain.h).
+  // Whether it waits for earlier kernels on the GPU (chain.h).
   bool chained() const { return chained_; }
 
  private:
@@ -47,12 +47,12 @@ class Pipeline {
   Device& device_;
   PipelineInfo info_;
   VkPipeline handle_ = nullptr;
-  VkPipelineLayout layout_ = nullptr;  // the store's
+  VkPipelineLayout layout_ = nullptr;  // owned by the store
   bool chained_ = false;
 };
 
 struct PipelineStoreOptions {
-  // Where compiled pipelines are kept. Empty: nowhere. See default_cache_directory().
+  // Where compiled pipelines are stored; empty: not at all. See default_cache_directory().
   std::filesystem::path cache_directory;
 };
 
@@ -60,16 +60,16 @@ class PipelineStore {
  public:
   static Result<std::unique_ptr<PipelineStore>> create(Device& device,
                                                        const PipelineStoreOptions& options = {});
-  // Writes the cache if anything was compiled. REQUIRES: no pipeline is in use by the GPU.
+  // Writes the cache if anything was compiled. REQUIRES: the GPU uses no pipeline.
   ~PipelineStore();
   PipelineStore(const PipelineStore&) = delete;
   PipelineStore& operator=(const PipelineStore&) = delete;
 
-  // The pipeline, compiled now if it is not there yet. It lives as long as the store.
+  // Returns the pipeline, and compiles it first if necessary. It lives as long as the store.
   Result<const Pipeline*> get(const PipelineInfo& info);
-  // Compiles all that are not there yet, side by side on the host's cores.
+  // Compiles all that have not been compiled yet, in parallel on the host's cores.
   Status prepare(std::span<const PipelineInfo> infos);
-  // Writes the cache now; a failure is logged in one line and otherwise ignored.
+  // Writes the cache now. A failure is logged and otherwise ignored.
   void save();
 
   size_t size() const;

@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Drivers trust what they are given, and some crash on damaged data, so our own header says whose
-// data it is and that it is whole.
+// Drivers trust this data, and some crash if it is damaged, so our own header records which driver
+// wrote it, its size and a checksum.
 struct FileHeader {
   char magic[8] = {'H', 'E', 'A', 'R', 'T', 'H', 'P', '1'};
   std::array<uint8_t, 16> driver = {};
@@ -41,18 +41,18 @@ std::optional<std::vector<char>> read_file(const fs::path& path) {
   return std::vector<char>(std::istreambuf_iterator<char>(in), {});
 }
 
-// The driver's bytes of a cache file, or why they are of no use.
+// The driver's data in a cache file, or why it cannot be used.
 Result<std::vector<char>> unwrap(const std::vector<char>& file, const DeviceCaps& caps) {
   FileHeader header;
   const FileHeader expected;
-  if (file.size() < sizeof(header)) return Error{ErrorKind::kInvalid, "it is cut off"};
+  if (file.size() < sizeof(header)) return Error{ErrorKind::kInvalid, "it is truncated"};
   std::memcpy(&header, file.data(), sizeof(header));
   if (std::memcmp(header.magic, expected.magic, sizeof(header.magic)) != 0)
     return Error{ErrorKind::kInvalid, "it is not a pipeline cache of this version"};
   if (header.driver != caps.pipeline_cache_uuid)
     return Error{ErrorKind::kInvalid, "it belongs to another driver"};
   if (header.bytes != file.size() - sizeof(header))
-    return Error{ErrorKind::kInvalid, "it is cut off"};
+    return Error{ErrorKind::kInvalid, "it is truncated"};
   std::vector<char> data(file.begin() + sizeof(header), file.end());
   if (header.checksum != fnv1a(data)) return Error{ErrorKind::kInvalid, "it is damaged"};
   return data;
@@ -101,7 +101,7 @@ Result<std::unique_ptr<PipelineCache>> PipelineCache::open(Device& device,
                                        .initialDataSize = data.size(),
                                        .pInitialData = data.data()};
   const VkResult result = vkCreatePipelineCache(device.handle(), &info, nullptr, &cache->handle_);
-  if (result != VK_SUCCESS) return device.note(result, "creating the pipeline cache");
+  if (result != VK_SUCCESS) return device.error_from(result, "creating the pipeline cache");
   device.set_name(VK_OBJECT_TYPE_PIPELINE_CACHE, cache->handle_, "pipeline cache");
   return cache;
 }
@@ -125,16 +125,17 @@ void PipelineCache::save() {
 
   std::error_code error;
   fs::create_directories(file_.parent_path(), error);
-  fs::path beside = file_;
-  beside += fmt::format(".{}", getpid());
-  if (write_whole(beside, header, data))
-    fs::rename(beside, file_, error);
+  fs::path temporary = file_;
+  temporary += fmt::format(".{}", getpid());
+  if (write_whole(temporary, header, data))
+    fs::rename(temporary, file_, error);
   else
     error = std::make_error_code(std::errc::io_error);
   if (!error) return;
-  log_line(fmt::format("cannot write the pipeline cache {}: pipelines are compiled again next time",
-                       file_.string()));
-  fs::remove(beside, error);
+  log_line(
+      fmt::format("cannot write the pipeline cache {}; kernels will be compiled again next time",
+                  file_.string()));
+  fs::remove(temporary, error);
 }
 
 }  // namespace hearth

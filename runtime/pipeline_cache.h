@@ -1,6 +1,6 @@
 // The driver's compiled code on disk, one file per device and driver. A file that is missing,
-// corrupt, cut off or from another driver is as good as none: it is ignored with one line, and so
-// is a place that cannot be written.
+// damaged, truncated or from another driver is ignored with one log line, and so is a directory
+// that cannot be written.
 #pragma once
 
 #include <atomic>
@@ -16,15 +16,16 @@ namespace hearth {
 
 class Device;
 
-// $XDG_CACHE_HOME/hearth/pipelines, else ~/.cache/hearth/pipelines; empty where there is no home.
+// $XDG_CACHE_HOME/hearth/pipelines or ~/.cache/hearth/pipelines; empty if there is no home
+// directory.
 std::filesystem::path default_cache_directory();
 
-// The file's name for a device: changes with the device and its driver.
+// The name of the cache file for a device and its driver.
 std::string pipeline_cache_file_name(const DeviceCaps& caps);
 
 class PipelineCache {
  public:
-  // An empty directory keeps nothing on disk.
+  // With an empty directory nothing is stored on disk.
   static Result<std::unique_ptr<PipelineCache>> open(Device& device,
                                                      const std::filesystem::path& directory);
   ~PipelineCache();
@@ -32,10 +33,10 @@ class PipelineCache {
   PipelineCache& operator=(const PipelineCache&) = delete;
 
   void mark_changed() { changed_ = true; }
-  // Writes the file if anything changed since it was read: beside the old one, then renamed, so
-  // that a reader never sees half of it.
+  // Writes the file if anything changed since it was read: to a temporary file that is then
+  // renamed, so that a reader never sees a partial file.
   void save();
-  // The bytes that were taken over from disk.
+  // The number of bytes read from disk.
   size_t loaded_bytes() const { return loaded_bytes_; }
 
   VkPipelineCache handle() const { return handle_; }
@@ -44,7 +45,7 @@ class PipelineCache {
   explicit PipelineCache(Device& device) : device_(device) {}
 
   Device& device_;
-  std::filesystem::path file_;  // empty: keep nothing
+  std::filesystem::path file_;  // empty: not stored
   VkPipelineCache handle_ = nullptr;
   std::atomic<bool> changed_{false};
   size_t loaded_bytes_ = 0;

@@ -28,10 +28,10 @@ Result<TimelinePoint> Queue::submit(std::span<const CommandBuffer* const> batch,
                                     std::span<const TimelinePoint> after) {
   assert(batch.size() <= kMaxBatch);
   if (device_.lost()) return device_.lost_error();
-  if (device_.faults().submission.strikes()) {
-    // A device that is really lost has nothing under way.
+  if (device_.faults().submission.should_fail()) {
+    // A lost device has no work in flight, so the injected fault waits for it.
     vkDeviceWaitIdle(device_.handle());
-    return device_.note(VK_ERROR_DEVICE_LOST, "submitting work");
+    return device_.error_from(VK_ERROR_DEVICE_LOST, "submitting work");
   }
 
   timeline_->collect();
@@ -63,9 +63,9 @@ Result<TimelinePoint> Queue::submit(std::span<const CommandBuffer* const> batch,
   };
   const VkResult result = vkQueueSubmit2(handle_, 1, &info, nullptr);
   if (result != VK_SUCCESS) {
-    // Nobody will signal the value that was taken; without this a later wait would never end.
-    timeline_->give_back();
-    return device_.note(result, "submitting work");
+    // Nothing will signal this value; without cancelling it a later wait would never return.
+    timeline_->cancel_next();
+    return device_.error_from(result, "submitting work");
   }
   return point;
 }

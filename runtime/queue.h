@@ -21,21 +21,21 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  // Runs recorded commands after everything submitted here before, and after the points of other
-  // queues given in `after`. The same commands may be submitted again at once, also while they
-  // still run: they then run once more, in order.
+  // Runs recorded commands after everything submitted to this queue before, and after the points of
+  // other queues in `after`. The same commands may be submitted again at once, even while they
+  // still run: they then run again, in order.
   Result<TimelinePoint> submit(const CommandBuffer& commands,
                                std::span<const TimelinePoint> after = {});
-  // The same for several that follow each other, at the price of one. Allocates nothing.
-  // REQUIRES: at most kMaxBatch of them.
+  // The same for several command buffers in sequence, at the cost of one submission. Does not
+  // allocate. REQUIRES: batch.size() <= kMaxBatch.
   static constexpr size_t kMaxBatch = 8;
   Result<TimelinePoint> submit(std::span<const CommandBuffer* const> batch,
                                std::span<const TimelinePoint> after = {});
-  // submit() and wait.
+  // submit(), then wait.
   Status run(const CommandBuffer& commands);
 
   Status wait(const TimelinePoint& point) { return point.timeline->wait(point.value); }
-  // Everything submitted so far has run.
+  // Waits until everything submitted so far has run.
   Status wait_idle() { return timeline_->wait(timeline_->last_submitted()); }
 
   Timeline& timeline() { return *timeline_; }

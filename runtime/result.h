@@ -1,6 +1,6 @@
 // Errors are values. A function that can fail for a reason outside the program (a file, a driver,
-// a full memory) returns Result<T>, or Status where there is nothing to return. The message is one
-// line that a user can act on; the kind is what code may decide on.
+// full memory) returns Result<T>, or Status if it has no value to return. The message is one line
+// that a user can act on; code decides by the kind.
 #pragma once
 
 #include <cassert>
@@ -11,14 +11,14 @@
 namespace hearth {
 
 enum class ErrorKind {
-  kInvalid,      // what was asked for makes no sense
-  kNotFound,     // a file, device or kernel that is not there
-  kBusy,         // full at the moment; the same may succeed later
-  kUnsupported,  // understood, but not on this device or build
-  kOutOfMemory,  // host or device memory; the message says what was asked for and what was left
-  kDeviceLost,   // the GPU is gone; nothing more can be done with this Device
+  kInvalid,      // the request makes no sense
+  kNotFound,     // a file, device or kernel does not exist
+  kBusy,         // full at the moment; may succeed later
+  kUnsupported,  // valid, but not supported on this device or in this build
+  kOutOfMemory,  // host or device memory; the message says how much was requested and is left
+  kDeviceLost,   // the GPU is gone; this Device cannot be used any more
   kIo,           // reading or writing failed
-  kInternal,     // a driver answered with an error nobody expects
+  kInternal,     // an unexpected error from a driver
 };
 
 struct Error {
@@ -31,7 +31,7 @@ inline Error unsupported(std::string message) {
   return {ErrorKind::kUnsupported, std::move(message)};
 }
 
-// Either a T or an Error. Look before you take: value() on an error is a programmer's mistake.
+// Either a T or an Error. Check ok() first: value() on an error is a programming mistake.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -84,7 +84,7 @@ class [[nodiscard]] Status : public Result<Done> {
 
 }  // namespace hearth
 
-// HEARTH_TRY(status): returns the error to the caller, or goes on.
+// HEARTH_TRY(status): returns an error to the caller, or continues.
 #define HEARTH_TRY(expression)                                  \
   do {                                                          \
     if (auto hearth_status = (expression); !hearth_status.ok()) \

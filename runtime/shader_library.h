@@ -1,5 +1,5 @@
-// The kernels built into the program, as SPIR-V. A kernel compiled along several axes is listed
-// once for each combination, with the values behind its name: "matvec_team.f16".
+// The kernels built into the program, as SPIR-V. A kernel with compile-time axes is listed once per
+// combination, with the values appended to its name: "matvec_team.f16".
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct ShaderBinary {
 // Sorted by name.
 std::span<const ShaderBinary> shader_library();
 
-// An error names the kernel and says why it may be missing: this build's shader compiler did not
-// know a feature the kernel needs.
+// The error names the kernel and says why it may be missing: the shader compiler of this build
+// lacked a feature that the kernel needs.
 Result<ShaderBinary> find_shader(std::string_view name);
 
 }  // namespace hearth

@@ -24,7 +24,7 @@ Result<std::unique_ptr<Timeline>> Timeline::create(Device& device, const char* n
 }
 
 Timeline::~Timeline() {
-  held_.clear();
+  to_release_.clear();
   if (handle_ != nullptr) vkDestroySemaphore(device_.handle(), handle_, nullptr);
 }
 
@@ -32,7 +32,7 @@ Result<uint64_t> Timeline::reached() const {
   if (device_.lost()) return device_.lost_error();
   uint64_t value = 0;
   const VkResult result = vkGetSemaphoreCounterValue(device_.handle(), handle_, &value);
-  if (result != VK_SUCCESS) return device_.note(result, "reading the GPU's progress");
+  if (result != VK_SUCCESS) return device_.error_from(result, "reading the GPU's progress");
   return value;
 }
 
@@ -47,34 +47,34 @@ Status Timeline::wait(uint64_t value, std::chrono::nanoseconds limit) const {
   if (result == VK_TIMEOUT)
     return Error{ErrorKind::kInternal, fmt::format("the GPU did not finish within {:.1f} s",
                                                    std::chrono::duration<double>(limit).count())};
-  if (result != VK_SUCCESS) return device_.note(result, "waiting for the GPU");
+  if (result != VK_SUCCESS) return device_.error_from(result, "waiting for the GPU");
   return {};
 }
 
 void Timeline::collect() {
   const Result<uint64_t> now = reached();
-  // With the device lost nothing runs any more, so everything may go; otherwise, as when there is no
-  // memory to ask with, what runs is not known.
+  // If the device is lost, nothing runs any more and everything can be destroyed. After any other
+  // error, such as running out of memory, it is unknown what still runs.
   if (!now.ok() && !device_.lost()) return;
   const uint64_t value = now.ok() ? *now : UINT64_MAX;
-  std::vector<Entry> done;  // destroyed after the lock is given back
+  std::vector<Entry> done;  // destroyed after the lock is released
   {
     const std::lock_guard lock(mutex_);
-    for (size_t i = 0; i < held_.size();) {
-      if (held_[i].value > value) {
+    for (size_t i = 0; i < to_release_.size();) {
+      if (to_release_[i].value > value) {
         ++i;
         continue;
       }
-      done.push_back(std::move(held_[i]));
-      held_[i] = std::move(held_.back());
-      held_.pop_back();
+      done.push_back(std::move(to_release_[i]));
+      to_release_[i] = std::move(to_release_.back());
+      to_release_.pop_back();
     }
   }
 }
 
 size_t Timeline::held_count() const {
   const std::lock_guard lock(mutex_);
-  return held_.size();
+  return to_release_.size();
 }
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// A timeline semaphore, and the one mechanism for GPU lifetime: hand an object to release_after()
-// and it is destroyed once the GPU has passed that value. Thread-safe.
+// A timeline semaphore, and the one mechanism for GPU lifetimes: an object handed to
+// release_after() is destroyed once the GPU has passed that value. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace hearth {
 class Device;
 class Timeline;
 
-// A moment in the GPU's work: `timeline` has reached `value`.
+// A point in the GPU's work: `timeline` has reached `value`.
 struct TimelinePoint {
   const Timeline* timeline = nullptr;
   uint64_t value = 0;
@@ -28,29 +28,29 @@ struct TimelinePoint {
 class Timeline {
  public:
   static Result<std::unique_ptr<Timeline>> create(Device& device, const char* name);
-  // Releases all that is still held. REQUIRES: the GPU has no work left that signals it.
+  // Destroys all objects still held. REQUIRES: no GPU work that signals it is left.
   ~Timeline();
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
-  // For Queue: takes the value the next submission signals; gives it back if that failed.
+  // For Queue: takes the value that the next submission signals; cancel_next() if that failed.
   uint64_t next() { return ++last_; }
-  void give_back() { --last_; }
+  void cancel_next() { --last_; }
   uint64_t last_submitted() const { return last_; }
 
-  // The value the GPU has reached, or an error if the device is lost.
+  // The value that the GPU has reached, or an error if the device is lost.
   Result<uint64_t> reached() const;
-  // Blocks until `value` is reached. A wait that lasts longer than `limit` is an error.
+  // Blocks until `value` is reached. Waiting longer than `limit` is an error.
   Status wait(uint64_t value, std::chrono::nanoseconds limit = std::chrono::hours(1)) const;
 
-  // Keeps `object` until `value` has been reached; then destroys it in collect().
+  // Holds `object` until `value` has been reached; collect() then destroys it.
   template <class T>
   void release_after(uint64_t value, T object) {
     static_assert(!std::is_lvalue_reference_v<T>, "hand the object over");
     const std::lock_guard lock(mutex_);
-    held_.push_back({value, std::make_unique<Held<T>>(std::move(object))});
+    to_release_.push_back({value, std::make_unique<Held<T>>(std::move(object))});
   }
-  // Destroys what the GPU no longer needs. Queue calls it at every submission.
+  // Destroys objects that the GPU no longer needs. Queue calls this at every submission.
   void collect();
   size_t held_count() const;
 
@@ -79,7 +79,7 @@ class Timeline {
   VkSemaphore handle_ = nullptr;
   std::atomic<uint64_t> last_{0};  // written under the Queue's mutex
   mutable std::mutex mutex_;
-  std::deque<Entry> held_;  // not ordered: two threads may hand over at once
+  std::deque<Entry> to_release_;  // unordered: two threads may add at once
 };
 
 }  // namespace hearth

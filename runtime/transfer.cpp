@@ -23,28 +23,28 @@ Result<std::unique_ptr<Transfer>> Transfer::create(Device& device, const Transfe
 }
 
 Transfer::~Transfer() {
-  // A lost device has nothing under way, and the error has been told to whoever waited before.
-  if (!flights_.empty()) static_cast<void>(finish().ok());
+  // A lost device has no copies in flight, and earlier calls have reported the error.
+  if (!pending_copies_.empty()) static_cast<void>(finish().ok());
 }
 
 Result<uint64_t> Transfer::reserve(uint64_t bytes) {
-  // A piece does not wrap around: the rest of the ring is skipped, and counts as used meanwhile.
+  // A reservation does not wrap around: the rest of the ring is skipped and counts as used.
   const uint64_t to_end = options_.ring_bytes - head_;
   const uint64_t skipped = bytes > to_end ? to_end : 0;
   const uint64_t needed = bytes + skipped;
   while (options_.ring_bytes - used_ < needed) {
-    if (flights_.empty()) {
+    if (pending_copies_.empty()) {
       head_ = used_ = 0;
       return reserve(bytes);
     }
-    HEARTH_TRY(device_.transfer().wait(flights_.front().done));
-    used_ -= flights_.front().bytes;
-    flights_.pop_front();
+    HEARTH_TRY(device_.transfer().wait(pending_copies_.front().done));
+    used_ -= pending_copies_.front().bytes;
+    pending_copies_.pop_front();
   }
   const uint64_t offset = skipped > 0 ? 0 : head_;
   head_ = (offset + bytes) % options_.ring_bytes;
   used_ += needed;
-  flights_.push_back({.bytes = needed, .done = {}});
+  pending_copies_.push_back({.bytes = needed, .done = {}});
   return offset;
 }
 
@@ -82,25 +82,25 @@ Status Transfer::upload(const BufferSlice& to, const Fill& fill) {
       return copy(ring_.slice(place, bytes), to.slice(offset, bytes));
     }();
     if (!copied.ok()) {
-      // The piece never left, so nothing will ever signal that it arrived. It may have begun the
-      // ring anew; the next one is not to be placed as if this one had gone.
-      used_ -= flights_.back().bytes;
+      // The copy was never submitted, so nothing will signal its completion. It may also have
+      // wrapped to the start of the ring; restore the head for the next one.
+      used_ -= pending_copies_.back().bytes;
       head_ = head;
-      flights_.pop_back();
+      pending_copies_.pop_back();
       return copied.error();
     }
-    flights_.back().done = *copied;
+    pending_copies_.back().done = *copied;
     offset += bytes;
   }
   return {};
 }
 
 Status Transfer::finish() {
-  while (!flights_.empty()) {
-    const Flight flight = flights_.front();
-    flights_.pop_front();
-    used_ -= flight.bytes;
-    HEARTH_TRY(device_.transfer().wait(flight.done));
+  while (!pending_copies_.empty()) {
+    const PendingCopy oldest = pending_copies_.front();
+    pending_copies_.pop_front();
+    used_ -= oldest.bytes;
+    HEARTH_TRY(device_.transfer().wait(oldest.done));
   }
   device_.transfer().timeline().collect();
   return {};

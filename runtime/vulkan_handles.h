@@ -1,5 +1,5 @@
 // The Vulkan handles that runtime headers mention, declared without the Vulkan headers, so that
-// code above the runtime never sees those. vulkan_private.h checks that the two agree.
+// code above the runtime never includes those. vulkan_private.h checks that the declarations agree.
 #pragma once
 
 using VkInstance = struct VkInstance_T*;
@@ -8,7 +8,7 @@ using VkDevice = struct VkDevice_T*;
 using VkQueue = struct VkQueue_T*;
 using VkCommandBuffer = struct VkCommandBuffer_T*;
 
-// On 64-bit platforms Vulkan's other handles are pointers, too; Hearth is 64-bit only.
+// On 64-bit platforms Vulkan's other handles are pointers, too; Hearth supports 64-bit only.
 static_assert(sizeof(void*) == 8, "Hearth needs a 64-bit platform");
 using VkSemaphore = struct VkSemaphore_T*;
 using VkBuffer = struct VkBuffer_T*;

@@ -1,4 +1,4 @@
-// volk's implementation lives in this translation unit.
+// The implementation of volk is in this translation unit.
 #define VOLK_IMPLEMENTATION
 #include "runtime/vulkan_private.h"
 
@@ -72,7 +72,7 @@ Status load_vulkan() {
   static const VkResult result = volkInitialize();
   if (result != VK_SUCCESS)
     return Error{ErrorKind::kNotFound,
-                 "no Vulkan loader (libvulkan.so.1) on this machine; install libvulkan1"};
+                 "no Vulkan loader (libvulkan.so.1) found; install the package libvulkan1"};
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Vulkan as the runtime's own source files see it. Include it in .cpp files of runtime/ only.
+// Vulkan for the runtime's own source files. Include it in .cpp files of runtime/ only.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ namespace hearth {
 // The Vulkan name of a result code: "VK_ERROR_DEVICE_LOST".
 std::string_view vulkan_result_name(VkResult result);
 
-// "<what> failed: VK_..." with the kind that fits the code.
+// "<what> failed: VK_...", with the kind that fits the code.
 Error vulkan_error(VkResult result, std::string_view what);
 
-// Loads the Vulkan loader once for the process.
+// Loads the Vulkan loader, once per process.
 Status load_vulkan();
 
 }  // namespace hearth

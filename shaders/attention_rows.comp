@@ -1,20 +1,22 @@
-// Attention over the paged cache, a few query rows at a time: decoding on GPUs, and prompt chunks
-// there too where attention_tile cannot run.
+// Attention over the paged KV cache, a few query rows at a time: decoding on GPUs, and prompt chunks
+// on GPUs where attention_tile cannot run.
 //
-//   result[t, h] = sum over keys j that t sees of softmax(score[t, h, j]) * value[j, h / group]
-//   score[t, h, j] = scale * q[t, h] . key[j, h / group], soft-capped where asked for
+//   result[t, h] = sum over keys j visible to t of softmax(score[t, h, j]) * value[j, h / group]
+//   score[t, h, j] = scale * q[t, h] . key[j, h / group], soft-capped if params.soft_cap is not 0
 //
-// A workgroup takes an AttentionItem and one KV head; its rows are tokens x heads of the group, so
-// that a key is read once for all of them. kLanes neighbouring lanes make a stream: each holds
-// kSliceChunks chunks of the head, and a stream goes over runs of kRun keys that no other stream
-// has, with a softmax of its own. Streams are merged at the end: in registers within a subgroup, in
-// shared memory across subgroups. A group of one subgroup meets no barrier.
-//   groups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
-// With kRoped q is as the projection left it, and k and v lie after it: the kernel does what
-// rope_kv.comp does for its rows, and whoever sees the last key puts key and value into the cache.
-// REQUIRES: full subgroups of kSubgroupSize, a multiple of kLanes; kRun divides kBlockTokens;
-// addresses are multiples of 16, head_size of 16. With kRoped also what rope_kv.comp does, tiles of
-// one token, and one group for all heads that share a KV head.
+// where group = heads / kv_heads. A workgroup processes one AttentionItem and one KV head. Its rows are
+// tokens x the query heads that share the KV head, so a key is read once for all of them. A stream is
+// kStreamLanes neighbouring lanes; each lane holds kLaneChunks chunks of the head. A stream processes
+// runs of kRun keys that no other stream has, with its own online softmax. Streams are merged at the
+// end: in registers within a subgroup, in shared memory across subgroups. A workgroup of one subgroup
+// executes no barrier.
+//   workgroups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
+// With kFuseRope, q is as the projection left it, and k and v follow it in memory: the kernel also does
+// rope_kv.comp's work for its rows, and the workgroup that sees the last key writes key and value to
+// the cache.
+// REQUIRES: full subgroups of kSubgroupSize, a multiple of kStreamLanes; kRun divides kBlockTokens;
+// addresses and head_size are multiples of 16. With kFuseRope also rope_kv.comp's requirements, tiles
+// of one token, and one workgroup for all heads that share a KV head.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -26,39 +28,39 @@
 
 #include "common/attention_constants.glsl"
 #include "common/attention_kv.glsl"
-#include "common/attention_place.glsl"
+#include "common/attention_work.glsl"
 #include "common/attention_score.glsl"
-#include "common/attention_merge.glsl"
+#include "common/attention_merge_splits.glsl"
 #include "common/attention_rope.glsl"
 #include "common/attention_run.glsl"
 #include "common/attention_softmax.glsl"
-#include "common/attention_join.glsl"
+#include "common/attention_merge_subgroups.glsl"
 
-void find_rows(Place place, out Rows rows) {
+void find_rows(Work work, out Rows rows) {
   const float scale = query_scale();
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
-    rows.visible[r] = row_keys(place, r);
-    [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
-      const uint chunk = slice_chunk(c);
-      [[unroll]] for (uint i = 0; i < kChunkVectors; ++i) {
-        rows.q[r * kSliceVectors + c * kChunkVectors + i] =
-            chunk < kRowChunks ? query_vector(place, r, chunk * kChunkVectors + i) * scale
+    rows.visible[r] = row_keys(work, r);
+    [[unroll]] for (uint c = 0; c < kLaneChunks; ++c) {
+      const uint chunk = lane_chunk(c);
+      [[unroll]] for (uint i = 0; i < kChunkQuads; ++i) {
+        rows.q[r * kLaneChunkQuads + c * kChunkQuads + i] =
+            chunk < kRowChunks ? query_quad(work, r, chunk * kChunkQuads + i) * scale
                                : vec4(0);
       }
     }
   }
 }
 
-void leave_rows(Place place, inout Softmax soft) {
-  join_streams(soft);
-  if (gl_SubgroupInvocationID >= kLanes) return;
+void emit_rows(Work work, inout Softmax soft) {
+  merge_streams(soft);
+  if (gl_SubgroupInvocationID >= kStreamLanes) return;
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
-    [[unroll]] for (uint c = 0; c < kSliceChunks; ++c) {
-      const uint chunk = slice_chunk(c);
+    [[unroll]] for (uint c = 0; c < kLaneChunks; ++c) {
+      const uint chunk = lane_chunk(c);
       if (chunk >= kRowChunks) break;
-      [[unroll]] for (uint i = 0; i < kChunkVectors; ++i)
-        leave_vector(place, gl_SubgroupID, r, chunk * kChunkVectors + i,
-                     soft.sums[r * kSliceVectors + c * kChunkVectors + i],
+      [[unroll]] for (uint i = 0; i < kChunkQuads; ++i)
+        emit_quad(work, gl_SubgroupID, r, chunk * kChunkQuads + i,
+                     soft.sums[r * kLaneChunkQuads + c * kChunkQuads + i],
                      vec2(soft.max_score[r], soft.weight_sum[r]));
     }
   }

@@ -1,9 +1,9 @@
 // Weights as floats: y[r, c] = weight[r, c]
 //
-// An invocation unpacks pieces of 32 weights; any number of groups covers them all.
-//   groups = [up to ceil(rows * cols / 32 / local size), 1, 1]
-// REQUIRES: addresses multiples of 16; cols a multiple of the format's block, which for the float
-// formats is one weight; rows * cols at most 2^31.
+// An invocation unpacks one piece of 32 weights at a time; any number of workgroups covers them all.
+//   workgroups = [up to ceil(rows * cols / 32 / local size), 1, 1]
+// REQUIRES: addresses are multiples of 16; cols a multiple of the format's block, which is one weight
+// for the float formats; rows * cols at most 2^31.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -14,7 +14,7 @@
 layout(local_size_x_id = 0) in;
 
 #ifdef FORMAT_IS_FLOAT
-// Rows that are no whole number of pieces: pieces do not begin at rows, and the last may be short.
+// For rows that are not a whole number of pieces: pieces cross rows, and the last may be short.
 void dequantize_ragged(Planes planes, uint invocation, uint invocations) {
   const uint weights = params.rows * params.cols;
   for (uint first = invocation * kPieceWeights; first < weights;

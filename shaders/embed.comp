@@ -1,12 +1,12 @@
-// Embedding lookup: y[r, i] = weight[id, i] * scale, where id is ids[r], or what `sampled` holds at
-// that place if the bit kSampledId is set: the token that the last step sampled, which the host has
-// not seen yet.
+// Embedding lookup: y[r, i] = weight[id, i] * scale. id is ids[r]; if its bit kSampledId is set, the
+// other bits are an index into `sampled`, which holds the token that the previous step sampled and
+// that the host has not seen yet.
 //
-// An id past the vocabulary, which padding may hold, reads the last row instead.
-// An invocation takes a piece of 32 weights:
-//   groups = [ceil(ceil(width / 32) / local size), rows, 1]
-// REQUIRES: weight and y multiples of 16; width a multiple of the format's block, which for the
-// float formats is one weight; vocabulary * width below 2^32.
+// An id past the vocabulary, which padding rows may hold, reads the last row instead.
+// One invocation per piece of 32 weights:
+//   workgroups = [ceil(ceil(width / 32) / local size), rows, 1]
+// REQUIRES: the addresses of weight and y are multiples of 16; width a multiple of the format's block,
+// which is one weight for the float formats; vocabulary * width below 2^32.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -20,7 +20,7 @@ void main() {
   const uint row = gl_WorkGroupID.y;
   const uint piece = gl_GlobalInvocationID.x;
   if (piece * kPieceWeights >= params.width) return;
-  // Both are read, because some drivers load also where a branch is not taken.
+  // Reads both, because some drivers load even if the branch is not taken.
   const uint given = U32(params.ids).at[row];
   const bool is_sampled = (given & kSampledId) != 0;
   const uint sampled = U32(params.sampled).at[is_sampled ? given & ~kSampledId : 0];
@@ -30,7 +30,7 @@ void main() {
   const uint64_t y_row = params.y + uint64_t(row) * params.width * 4;
 
 #ifdef FORMAT_IS_FLOAT
-  // Rows that are no whole number of pieces are not aligned for wide loads.
+  // Rows that are not a whole number of pieces are not aligned for wide loads.
   if (params.width % kPieceWeights != 0) {
     const uint end = min((piece + 1) * kPieceWeights, params.width);
     for (uint i = piece * kPieceWeights; i < end; ++i)

@@ -1,6 +1,6 @@
-// Multiply-adds in f32 and nothing else: the arithmetic no scalar kernel can beat on a GPU.
+// f32 multiply-adds and nothing else: an upper bound for kernels without matrix units on a GPU.
 //
-// Each invocation runs kChains independent chains of vec4 multiply-adds: 8 * kChains operations a
+// Each invocation runs kChains independent chains of vec4 multiply-adds: 8 * kChains operations per
 // round.
 #version 460
 #extension GL_GOOGLE_include_directive : require

@@ -1,6 +1,6 @@
-// A product of two fragments that are made of registers, as a matrix and then as lanes have it: right
-// if lanes hold fragments as common/fragment_lanes.glsl says.
-//   groups = [1, 1, 1], of one subgroup of 32
+// Multiplies two fragments filled from registers and writes the product twice: with coopMatStore, and
+// as each lane holds it. Both are right if lanes hold fragments as common/fragment_lanes.glsl describes.
+//   workgroups = [1, 1, 1], of one subgroup of 32
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require
@@ -14,7 +14,8 @@ layout(local_size_x = 32) in;
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Quads { uvec2 at[]; };
 
 void main() {
-  // Four neighbouring inputs a lane, which is not where the fragments' layout would have them.
+  // Four neighbouring inputs per lane, not the inputs that the layout assigns to it: see
+  // fragment_lanes.glsl.
   const uint row = gl_SubgroupInvocationID / 4, quad = gl_SubgroupInvocationID % 4;
   FragmentA x;
   FragmentB w;

@@ -1,10 +1,9 @@
-// Picks rows: y[r] = x[indices[r]]
+// Copies rows: y[r] = x[indices[r]]
 //
-// An index of source_rows or more, which kNoSequence is, leaves its row of y as it was. A quad (or
-// an element, where width is no multiple of 4) an invocation:
-//   groups = [ceil(quads / local size), rows, 1]
-// REQUIRES: x and y do not overlap; with a width that is a multiple of 4, addresses that are
-// multiples of 16.
+// An index of source_rows or more, such as kNoSequence, leaves its row of y unchanged. One invocation
+// per quad (per element if width is not a multiple of 4):
+//   workgroups = [ceil(quads / local size), rows, 1]
+// REQUIRES: x and y do not overlap; if width is a multiple of 4, addresses are multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"

@@ -1,6 +1,6 @@
-// Rows of x as halves, for kernels on matrix units: y[r, i] = x[r, i], cut off where f16 ends.
+// Converts rows of x to f16 for kernels on matrix units: y[r, i] = x[r, i], clamped to the range of f16.
 //
-// An invocation eight elements: groups = [ceil(width / (8 * group size)), rows, 1].
+// One invocation per vec of eight elements: workgroups = [ceil(width / (8 * local size)), rows, 1].
 // REQUIRES: width a multiple of 8, addresses multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -11,8 +11,8 @@
 
 layout(local_size_x_id = 0) in;
 
-void take_halves() {
-  const uint row_vecs = params.width / kHalves;
+void convert_row() {
+  const uint row_vecs = params.width / kVecHalves;
   if (gl_GlobalInvocationID.x >= row_vecs) return;
   const uint i = gl_WorkGroupID.y * row_vecs + gl_GlobalInvocationID.x;
   F32x4 x = F32x4(params.x);
@@ -21,6 +21,6 @@ void take_halves() {
 
 void main() {
   chain_wait();
-  take_halves();
+  convert_row();
   chain_done();
 }

@@ -1,16 +1,16 @@
 # Every kernel, listed once.
 #
 #   hearth_kernel(NAME                 NAME.comp, and the kernel's name in the program
-#     [AXES axis=a,b,c ...]            compiled for every combination; the values follow the name:
-#                                      NAME.a; GLSL sees AXIS_A defined (in capitals)
-#     [NEEDS feature ...])             left out where the shader compiler lacks a probe's feature
+#     [AXES axis=a,b,c ...]            compiled for every combination of values. A value is appended to
+#                                      the name, NAME.a, and defines AXIS_A (in capitals) in GLSL
+#     [NEEDS feature ...])             left out if the shader compiler lacks the feature (probes/)
 
 set(weight_formats f32,f16,bf16,q8_0,q4_0,q4_1,q5_0,q5_1,q2_k,q3_k,q4_k,q5_k,q6_k,iq4_nl,iq4_xs,mxfp4)
 
 hearth_kernel(dequantize AXES weight=${weight_formats})
 hearth_kernel(rms_norm)
 
-# Between the matmuls: embedding, rope and KV write, MLP activation, rows and blocks moved about.
+# Between the matmuls: embedding, rope and KV write, MLP activation, copies of rows and blocks.
 hearth_kernel(embed AXES weight=${weight_formats})
 hearth_kernel(rope_kv AXES kv=f16,q8_0)
 hearth_kernel(mlp_activation)
@@ -26,11 +26,11 @@ hearth_kernel(matmul_invocation AXES weight=${weight_formats})
 hearth_kernel(matmul_tile AXES weight=${weight_formats})
 hearth_kernel(matmul_coopmat AXES weight=f16,bf16,${quantized_formats} NEEDS coopmat)
 hearth_kernel(matmul_direct AXES weight=f16,bf16,${quantized_formats} NEEDS coopmat)
-hearth_kernel(matmul_direct_model AXES weight=f16,q4_k)
+hearth_kernel(matmul_direct_emulated AXES weight=f16,q4_k)
 hearth_kernel(matmul_team AXES weight=f16,bf16,${quantized_formats} NEEDS coopmat)
-hearth_kernel(matmul_team_model AXES weight=f16,q4_k)
+hearth_kernel(matmul_team_emulated AXES weight=f16,q4_k)
 hearth_kernel(matmul_wide AXES weight=f16,bf16,${quantized_formats} NEEDS coopmat)
-hearth_kernel(matmul_wide_model AXES weight=f16,q4_k)
+hearth_kernel(matmul_wide_emulated AXES weight=f16,q4_k)
 hearth_kernel(fragment_lanes NEEDS coopmat)
 hearth_kernel(half_rows)
 hearth_kernel(matmul_reduce)
@@ -39,16 +39,16 @@ hearth_kernel(matmul_reduce)
 hearth_kernel(attention_rows AXES kv=f16,q8_0)
 hearth_kernel(attention_tile AXES kv=f16,q8_0 NEEDS coopmat)
 hearth_kernel(attention_direct AXES kv=f16,q8_0 NEEDS coopmat)
-hearth_kernel(attention_direct_model AXES kv=f16,q8_0)
+hearth_kernel(attention_direct_emulated AXES kv=f16,q8_0)
 hearth_kernel(attention_lanes AXES kv=f16,q8_0 NEEDS coopmat)
-hearth_kernel(attention_lanes_model AXES kv=f16,q8_0)
+hearth_kernel(attention_lanes_emulated AXES kv=f16,q8_0)
 hearth_kernel(attention_subgroup AXES kv=f16,q8_0)
 
 # Sampling.
 hearth_kernel(sample_scan)
 hearth_kernel(sample_pick)
 
-# What a device can do at most; hearth bench measures the others against these.
+# The ceilings of a device; hearth bench compares the other kernels with these.
 hearth_kernel(read_ceiling)
 hearth_kernel(flops_ceiling)
 hearth_kernel(matrix_ceiling NEEDS coopmat)

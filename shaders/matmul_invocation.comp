@@ -1,8 +1,8 @@
 // Matrix times vectors, for CPU-type devices. The formula is in params/matmul.h.
 //
-// An invocation computes one output for kRows rows of x, alone: no barrier, no subgroup operation,
-// 16-byte loads along its own row of the matrix.
-//   groups = [ceil(outputs / group size), ceil(rows / kRows), 1]
+// Each invocation computes one output for kRows rows of x on its own: no barrier, no subgroup
+// operation, 16-byte loads along its row of the matrix.
+//   workgroups = [ceil(outputs / local size), ceil(rows / kRows), 1]
 // REQUIRES: inputs a multiple of the format's block and of 4, addresses multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -13,7 +13,7 @@
 #include "common/matmul_output.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 2) const uint kRows = 1;  // of x that an invocation takes
+layout(constant_id = 2) const uint kRows = 1;  // rows of x per invocation
 
 // A piece of weights, and its product with 32 floats of x.
 #ifdef FORMAT_IS_FLOAT
@@ -25,7 +25,7 @@ float dot_weights(Weights w, F32x4 x, uint first) {
   return (products.x + products.y) + (products.z + products.w);
 }
 #else
-// Scales are applied to sums, not to weights: less work for each of them.
+// Scales are applied to sums, not to weights: fewer multiplications.
 #define Weights Piece
 Weights load_weights(Planes planes, uint piece) { return unpack_piece(planes, piece); }
 float dot_weights(Weights w, F32x4 x, uint first) {
@@ -51,7 +51,7 @@ void main() {
   const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
   F32x4 x = F32x4(params.x);
 
-  // Rows past the last one repeat it; their sums are dropped.
+  // Rows past the last are clamped to it; their sums are dropped.
   uint row_start[kRows];
   [[unroll]] for (uint r = 0; r < kRows; ++r)
     row_start[r] = min(first_row + r, params.rows - 1) * (params.inputs / 4);
@@ -60,7 +60,7 @@ void main() {
   [[unroll]] for (uint r = 0; r < kRows; ++r) sum[r] = 0.0;
 
 #ifdef FORMAT_IS_FLOAT
-  // Rows of any length: whole pieces do not begin at multiples of 32 of the matrix.
+  // Rows of any length: pieces do not begin at multiples of 32 of the matrix.
   if (params.inputs % kPieceWeights != 0) {
     for (uint k = 0; k < params.inputs; ++k) {
       const float w = load_weight(planes, n * params.inputs + k);

@@ -1,8 +1,8 @@
-// Adds up what the groups of a split matmul left: sum over splits of partial[split, row, output],
-// and does to the sum what params/matmul.h says. An invocation four outputs.
-//   groups = [ceil(outputs / (4 * group size)), rows, 1]
-//   x is partial, [kSplits, rows] rows of f32, params.part_stride apart; rows are rounded up to whole
-//   tiles of kTileRows
+// Adds up the partial sums of a split-k matmul, sum over splits of partial[split, row, output], and
+// applies the epilogue of params/matmul.h. One invocation per four outputs.
+//   workgroups = [ceil(outputs / (4 * local size)), rows, 1]
+//   x holds the partial sums: [kSplits, rows] rows of f32, params.part_stride floats apart; rows are
+//   rounded up to whole tiles of kTileRows
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -20,13 +20,13 @@ void add_up() {
   if (n >= params.outputs) return;
   const uint rows = (params.rows + kTileRows - 1) / kTileRows * kTileRows;
   F32x4 partial = F32x4(params.x);
-  const vec4 residual = load_residual_vec(row, n);
+  const vec4 residual = load_residual_quad(row, n);
   vec4 parts[kSplits];
   [[unroll]] for (uint s = 0; s < kSplits; ++s)
     parts[s] = partial.at[((s * rows + row) * params.part_stride + n) / 4];
   vec4 sum = parts[0];
   [[unroll]] for (uint s = 1; s < kSplits; ++s) sum += parts[s];
-  store_output_vec(row, n, sum, residual);
+  store_output_quad(row, n, sum, residual);
 }
 
 void main() {

@@ -1,20 +1,20 @@
 // Matrix times many vectors, for GPUs without matrix units, and for F32 weights on any GPU. The
 // formula is in params/matmul.h.
 //
-// A group computes a tile of kTileRows x kTileOutputs sums, kLaneRows x kLaneOutputs a lane, walking
-// along k in steps of kTileInputs: the next step's operands are fetched into registers while this
-// step's are multiplied, from f32 tiles in shared memory. With kSplits > 1 the groups of one tile
-// share k between them and leave their sums in scratch memory, [split, row, output] with rows
-// rounded up to whole tiles, for matmul_reduce to add.
-//   groups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
-// Rows fastest, so that groups that run together read the same weights.
+// A workgroup computes a tile of kTileRows x kTileOutputs sums, each lane a register block of kLaneRows x
+// kLaneOutputs, in steps of kTileInputs along k: the next step's operands are loaded into registers
+// while this step's are multiplied, from f32 tiles in shared memory. kSplits > 1 is split-k: the
+// workgroups of a tile each take a part of k and write partial sums to scratch memory, [split, row,
+// output] with rows rounded up to whole tiles, for matmul_reduce to add.
+//   workgroups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]
+// Rows vary fastest, so that workgroups that run at the same time read the same weights.
 // REQUIRES: inputs a multiple of the format's block and of 8, addresses multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
 #include "quant/glsl.h"
 #include "weight_format.h"
-#include "common/weight_chunk.glsl"
+#include "common/weight_chunk_f32.glsl"
 #include "params/matmul.h"
 #include "common/matmul_output.glsl"
 
@@ -24,7 +24,7 @@ layout(constant_id = 3) const uint kTileOutputs = 64;
 layout(constant_id = 4) const uint kTileInputs = 32;  // a multiple of 32
 layout(constant_id = 5) const uint kSplits = 1;
 
-// In vec4; the padding keeps neighbouring rows in different banks.
+// In quads; the padding keeps neighbouring rows in different banks.
 const uint kTileStride = kTileInputs / 4 + 2;
 
 layout(constant_id = 6) const uint kLaneRows = 4;
@@ -43,7 +43,7 @@ void store_sum(uint row, uint n, float value) {
   }
 }
 
-// Lanes of a group form a grid: outputs fastest.
+// The lanes of a workgroup form a grid, outputs fastest.
 const uint kLanesAcross = kTileOutputs / kLaneOutputs;
 
 const uint kSums = kLaneRows * kLaneOutputs;
@@ -79,18 +79,17 @@ void store_sums(Sums, uint first_row, uint first_output) {
                 sums[r * kLaneOutputs + o]);
 }
 
-// How the lanes share a tile's loads out: each takes the same number of chunks of weights and of vec4
-// of x, neighbouring lanes neighbouring ones.
+// How a tile's loads are distributed: every lane loads the same number of chunks of weights and of quads
+// of x, and neighbouring lanes load neighbouring ones.
 const uint kRowChunks = kTileInputs / kChunkWeights;
 const uint kWeightLoads = (kTileOutputs * kRowChunks + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
-const uint kRowVecs = kTileInputs / 4;
-const uint kXLoads = (kTileRows * kRowVecs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+const uint kRowQuads = kTileInputs / 4;
+const uint kXLoads = (kTileRows * kRowQuads + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
 
-// Operands on their way from memory to the tiles.
+// Operands in flight from memory to the tiles.
 #define Fetched Chunk weights[kWeightLoads], inout vec4 xs[kXLoads]
 
-// Loads past the end of anything repeat its last element; past the end of k their place is taken by
-// zeros in keep().
+// Loads past an end are clamped to the last element; past the end of k, stage() writes zeros.
 void fetch(inout Fetched, Planes planes, uint first_row, uint first_output, uint k) {
   const uint chunks = params.inputs / kChunkWeights;
   [[unroll]] for (uint i = 0; i < kWeightLoads; ++i) {
@@ -100,30 +99,30 @@ void fetch(inout Fetched, Planes planes, uint first_row, uint first_output, uint
     weights[i] = load_chunk(planes, n * chunks + chunk);
   }
   F32x4 x = F32x4(params.x);
-  const uint vecs = params.inputs / 4;
+  const uint quads = params.inputs / 4;
   [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
-    const uint row = min(first_row + index / kRowVecs, params.rows - 1);
-    const uint vec = min(k / 4 + index % kRowVecs, vecs - 1);
-    xs[i] = x.at[row * vecs + vec];
+    const uint row = min(first_row + index / kRowQuads, params.rows - 1);
+    const uint quad = min(k / 4 + index % kRowQuads, quads - 1);
+    xs[i] = x.at[row * quads + quad];
   }
 }
 
-void keep(inout Fetched, uint k) {
+void stage(inout Fetched, uint k) {
   [[unroll]] for (uint i = 0; i < kWeightLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
     const uint place = index / kRowChunks * kTileStride + index % kRowChunks * (kChunkWeights / 4);
     const bool inside = k + index % kRowChunks * kChunkWeights < params.inputs;
     if (index < kTileOutputs * kRowChunks) {
       [[unroll]] for (uint v = 0; v < kChunkWeights / 4; ++v)
-        w_tile[place + v] = inside ? chunk_vec(weights[i], v) : vec4(0.0);
+        w_tile[place + v] = inside ? chunk_quad(weights[i], v) : vec4(0.0);
     }
   }
   [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
-    const bool inside = k + index % kRowVecs * 4 < params.inputs;
-    if (index < kTileRows * kRowVecs)
-      x_tile[index / kRowVecs * kTileStride + index % kRowVecs] = inside ? xs[i] : vec4(0.0);
+    const bool inside = k + index % kRowQuads * 4 < params.inputs;
+    if (index < kTileRows * kRowQuads)
+      x_tile[index / kRowQuads * kTileStride + index % kRowQuads] = inside ? xs[i] : vec4(0.0);
   }
 }
 
@@ -132,7 +131,7 @@ void main() {
   const uint first_output = gl_WorkGroupID.y * kTileOutputs;
   const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
 
-  // This group's part of k, in whole steps.
+  // This workgroup's part of k, in whole steps.
   const uint steps = (params.inputs + kTileInputs - 1) / kTileInputs;
   const uint share = (steps + kSplits - 1) / kSplits;
   const uint begin = gl_WorkGroupID.z * share * kTileInputs;
@@ -144,7 +143,7 @@ void main() {
   clear_sums(sums);
   if (begin < end) fetch(weights, xs, planes, first_row, first_output, begin);
   for (uint k = begin; k < end; k += kTileInputs) {
-    keep(weights, xs, k);
+    stage(weights, xs, k);
     barrier();
     if (k + kTileInputs < end)
       fetch(weights, xs, planes, first_row, first_output, k + kTileInputs);

@@ -1,7 +1,7 @@
-// Products of cooperative matrices and nothing else, f16 operands and f32 sums: the arithmetic no
-// kernel on matrix units here can beat.
+// Products of cooperative matrices and nothing else, f16 operands and f32 sums: an upper bound for
+// kernels on matrix units.
 //
-// Each subgroup runs kChains independent chains: 2 * M * N * K * kChains operations a round.
+// Each subgroup runs kChains independent chains: 2 * M * N * K * kChains operations per round.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require

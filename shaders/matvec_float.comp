@@ -1,8 +1,8 @@
 // Matrix times a few vectors, for GPUs, in float arithmetic. The formula is in params/matmul.h.
 //
-// A subgroup computes kOutputs neighbouring outputs for kRows rows of x; its lanes walk along k,
-// a chunk of weights each, and keep kAhead * kOutputs chunks in flight.
-//   groups = [ceil(outputs / (kOutputs * subgroups in a group)), ceil(rows / kRows), 1]
+// A subgroup computes kOutputs neighbouring outputs for kRows rows of x; its lanes go along k, one chunk
+// of weights each, with kAhead * kOutputs chunks in flight.
+//   workgroups = [ceil(outputs / (kOutputs * subgroups per workgroup)), ceil(rows / kRows), 1]
 // REQUIRES: inputs a multiple of the chunk, addresses multiples of 16, full subgroups of kOutputs
 // lanes or more.
 #version 460
@@ -11,22 +11,22 @@
 #include "quant/glsl.h"
 #include "weight_format.h"
 #include "common/activation.glsl"
-#include "common/weight_chunk.glsl"
+#include "common/weight_chunk_f32.glsl"
 #include "params/matmul.h"
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 2) const uint kRows = 1;     // of x that a subgroup takes, 1 to 8
-layout(constant_id = 3) const uint kOutputs = 2;  // a subgroup
+layout(constant_id = 2) const uint kRows = 1;     // rows of x per subgroup, 1 to 8
+layout(constant_id = 3) const uint kOutputs = 2;  // per subgroup
 layout(constant_id = 4) const uint kAhead = 4;    // steps along k whose loads are issued together
 layout(constant_id = 5) const uint kGate = kGateNone;
 
-// Of a subgroup's outputs the first half are gates and the second their ups, where there are gates.
+// With gates, the first half of a subgroup's outputs are gates and the second half their ups.
 const uint kResults = kGate == kGateNone ? kOutputs : kOutputs / 2;
-const uint kChunkVecs = kChunkWeights / 4;
+const uint kChunkQuads = kChunkWeights / 4;
 
-// Where the rows of weights and of x begin that this subgroup works on, in chunks.
+// Where this subgroup's rows of weights and of x begin, in chunks.
 struct Rows {
   uint w[kOutputs];
   uint x[kRows];
@@ -47,7 +47,7 @@ void multiply_step(inout float sum[kSums], Chunk w[kStepChunks], Rows rows, uint
       [[unroll]] for (uint o = 0; o < kOutputs; ++o)
         sum[r * kOutputs + o] +=
             dot_chunk(w[a * kOutputs + o], F32x4(params.x),
-                      (rows.x[r] + chunk + a * gl_SubgroupSize) * kChunkVecs);
+                      (rows.x[r] + chunk + a * gl_SubgroupSize) * kChunkQuads);
 }
 
 void main() {
@@ -57,7 +57,7 @@ void main() {
 
   const uint chunks = params.inputs / kChunkWeights;  // in a row
   const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
-  // Outputs and rows past the last one repeat it: loads stay inside, the sums are dropped.
+  // Outputs and rows past the last are clamped to it: loads stay in bounds, the sums are dropped.
   Rows rows;
   [[unroll]] for (uint o = 0; o < kOutputs; ++o)
     rows.w[o] = (min(first + o % kResults, results - 1) + o / kResults * results) * chunks;
@@ -67,13 +67,13 @@ void main() {
   float sum[kSums];
   [[unroll]] for (uint i = 0; i < kSums; ++i) sum[i] = 0.0;
 
-  // The first weights are on their way before this kernel waits for x.
+  // The first weights are in flight before this kernel waits for x.
   const uint stride = kAhead * gl_SubgroupSize, reach = (kAhead - 1) * gl_SubgroupSize;
   uint chunk = gl_SubgroupInvocationID;
   Chunk w[kStepChunks];
   if (chunk + reach < chunks) load_step(w, planes, rows, chunk);
   chain_wait();
-  // What the results end with, of which lane o has the one of output o: it is there when they are.
+  // The residuals are loaded early so that they arrive before the sums are done; lane o has output o's.
   const uint own_output = first + gl_SubgroupInvocationID;
   float residuals[kRows];
   [[unroll]] for (uint r = 0; r < kRows; ++r)
@@ -91,7 +91,7 @@ void main() {
       const Chunk last = load_chunk(planes, rows.w[o] + chunk);
       [[unroll]] for (uint r = 0; r < kRows; ++r)
         sum[r * kOutputs + o] +=
-            dot_chunk(last, F32x4(params.x), (rows.x[r] + chunk) * kChunkVecs);
+            dot_chunk(last, F32x4(params.x), (rows.x[r] + chunk) * kChunkQuads);
     }
   }
 

@@ -1,11 +1,11 @@
 // Matrix times a few vectors, for GPUs with packed 8-bit dot products. The formula is in
 // params/matmul.h.
 //
-// A group of teams (common/team.glsl) whose lanes each have kPieces pieces of 32 weights. The group makes
-// integers of 15 bits and a sign of x once (common/split.glsl), for all of its teams, and they stay in
-// registers; each piece of weights is then summed exactly. While one round's weights are multiplied the
-// next one's are on their way, and the first ones before this kernel waits for x.
-//   groups = [ceil(results / (kRounds * kTeams * kResults)), ceil(rows / kRows), 1]
+// A workgroup of teams (common/team.glsl) in which each lane has kPieces pieces of 32 weights. The
+// workgroup quantizes x once, for all of its teams, to 15 bits and a sign (common/quantize_x.glsl), and
+// holds it in registers; each piece of weights is then summed exactly. The next round's weights are in
+// flight while one round's are multiplied, and the first round's before this kernel waits for x.
+//   workgroups = [ceil(results / (kRounds * kTeams * kResults)), ceil(rows / kRows), 1]
 // REQUIRES: a quantized format, subgroups of 8 or more, kTeams 1, 2, 4 or 8, inputs <= 32 * kPieces * lanes
 // of a team.
 #version 460
@@ -21,12 +21,12 @@
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const uint kRows = 1;    // of x
-layout(constant_id = 4) const uint kPieces = 1;  // of a lane
+layout(constant_id = 4) const uint kPieces = 1;  // per lane
 #include "common/team.glsl"
 
-// A quad of x as it is split: with kNorm times the norm's weights, and what the norm multiplies by is
-// left to the sums.
-float row_squares = 0.0;  // of the quads that this lane has loaded
+// The quad of x that is quantized. With kNorm it is multiplied by the norm's weights; the norm's scale
+// is applied to the sums.
+float row_squares = 0.0;  // over the quads that this lane has loaded
 vec4 x_quad(uint64_t x, uint quad) {
   vec4 values = FreshF32x4(x).at[quad];
   if (kNorm != 0) {
@@ -35,9 +35,9 @@ vec4 x_quad(uint64_t x, uint quad) {
   }
   return values;
 }
-#include "common/split.glsl"
+#include "common/quantize_x.glsl"
 
-float dot_piece(Piece w, SplitPiece x) {
+float dot_piece(Piece w, QuantizedPiece x) {
   int high0 = 0, high1 = 0, low0 = 0, low1 = 0;
   [[unroll]] for (uint i = 0; i < 4; ++i) {
     high0 += dotPacked4x8EXT(int(w.q[i]), int(x.high[i]));
@@ -56,8 +56,8 @@ float dot_piece(Piece w, SplitPiece x) {
 
 const uint kRoundPieces = kOutputs * kPieces;
 
-// Piece `place` of output o of a round. Pieces past the last one repeat it, so that loads stay inside: to
-// them x is 0.
+// Piece `place` of a round's output o. Pieces past the end of a row are clamped to the last, so that
+// loads stay in bounds; x is 0 for them.
 uint weight_piece(uint first, uint o, uint place) {
   const uint pieces = params.inputs / kPieceWeights;
   const uint n = first + o % kResults + o / kResults * result_count();
@@ -72,51 +72,51 @@ void load_round(out RawPiece w[kRoundPieces], Planes planes, uint first, uint la
 
 const uint kXPieces = kRows * kPieces;
 
-void multiply_round(RawPiece w[kRoundPieces], SplitPiece x[kXPieces], uint round, uint first,
+void multiply_round(RawPiece w[kRoundPieces], QuantizedPiece x[kXPieces], uint round, uint first,
                     uint lane) {
   float sums[kSums];  // [output, row]
   [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
     [[unroll]] for (uint r = 0; r < kRows; ++r) sums[o * kRows + r] = 0.0;
     [[unroll]] for (uint i = 0; i < kPieces; ++i) {
       const uint place = lane + i * kTeamLanes;
-      // Where blocks have several pieces, one's place in its block is the same in every row.
+      // If blocks have several pieces, a piece's position in its block is the same in every row.
       const uint index = kBlockWeights > kPieceWeights ? place : weight_piece(first, o, place);
       const Piece piece = decode_piece(w[o * kPieces + i], index);
       [[unroll]] for (uint r = 0; r < kRows; ++r)
         sums[o * kRows + r] += dot_piece(piece, x[r * kPieces + i]);
     }
   }
-  keep_sums(sums, round);
+  stage_sums(sums, round);
 }
 
 void main() {
-  const uint team_lane = group_lane() % kTeamLanes;
+  const uint team_lane = workgroup_lane() % kTeamLanes;
   const uint first_row = gl_WorkGroupID.y * kRows;
-  const uint pieces = params.inputs / kPieceWeights;  // in a row
+  const uint pieces = params.inputs / kPieceWeights;  // per row
   const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
 
   RawPiece w[kRoundPieces];
-  load_round(w, planes, team_first(0, own_team()), team_lane);
+  load_round(w, planes, team_first_result(0, team_id()), team_lane);
   chain_wait_fresh();
-  float residuals[kOwn];
+  float residuals[kLaneResults];
   load_residuals(residuals, first_row);
-  SplitPiece x[kXPieces];
+  QuantizedPiece x[kXPieces];
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
     const uint row = min(first_row + r, params.rows - 1);
     [[unroll]] for (uint i = 0; i < kPieces; ++i)
-      x[r * kPieces + i] = split_piece(params.x + uint64_t(row) * params.inputs * 4, i * kTeamLanes,
+      x[r * kPieces + i] = quantize_piece(params.x + uint64_t(row) * params.inputs * 4, i * kTeamLanes,
                                        pieces, team_lane);
   }
 
   [[dont_unroll]] for (uint round = 0; round < kRounds; ++round) {
     RawPiece next[kRoundPieces];
-    if (round + 1 < kRounds) load_round(next, planes, team_first(round + 1, own_team()), team_lane);
-    multiply_round(w, x, round, team_first(round, own_team()), team_lane);
+    if (round + 1 < kRounds) load_round(next, planes, team_first_result(round + 1, team_id()), team_lane);
+    multiply_round(w, x, round, team_first_result(round, team_id()), team_lane);
     [[unroll]] for (uint i = 0; i < kRoundPieces; ++i) w[i] = next[i];
   }
 
-  if (kNorm != 0) keep_squares(row_squares);
-  barrier();  // they, and sums
+  if (kNorm != 0) stage_squares(row_squares);
+  barrier();  // squares and sums are in shared memory
   store_results(kNorm != 0 ? norm_scale(kSubgroups) : 1.0, residuals, first_row);
   results_done();
 }

@@ -1,9 +1,10 @@
 // Matrix times one vector, for GPUs, in float arithmetic. The formula is in params/matmul.h.
 //
-// A group of teams (common/team.glsl) whose lanes each have kChunks chunks of k: so a lane loads only that
-// part of x, once, and norms it on the way. As soon as a chunk of weights is multiplied the next round's
-// is under way into the same registers, and the first round's are before this kernel waits for x.
-//   groups = [ceil(results / (kRounds * kTeams * kResults)), 1, 1]
+// A workgroup of teams (common/team.glsl) in which each lane has kChunks chunks of k: a lane loads only
+// that part of x, once, and applies the RMS norm to it. As soon as a chunk of weights has been multiplied,
+// the next round's is loaded into the same registers; the first round's are in flight before this kernel
+// waits for x.
+//   workgroups = [ceil(results / (kRounds * kTeams * kResults)), 1, 1]
 // REQUIRES: one row of x, a float format, inputs a multiple of the chunk, addresses multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -11,7 +12,7 @@
 #include "quant/glsl.h"
 #include "weight_format.h"
 #include "common/activation.glsl"
-#include "common/weight_chunk.glsl"
+#include "common/weight_chunk_f32.glsl"
 #include "params/matmul.h"
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
@@ -24,88 +25,88 @@ const uint kRows = 1;
 const uint kRowChunks = kInputs / kChunkWeights;
 const uint kChunks = (kRowChunks + kTeamLanes - 1) / kTeamLanes;
 const uint kRoundChunks = kOutputs * kChunks;
-const uint kChunkVecs = kChunkWeights / 4, kXVecs = kChunks * kChunkVecs;
+const uint kChunkQuads = kChunkWeights / 4, kXQuads = kChunks * kChunkQuads;
 
-// Where a lane's weights of a round begin, for the first result and for its up. What else it has is
-// multiples of a row or of kTeamLanes chunks further on: as inputs are a constant, so is that, and loads
-// take no instructions to find their addresses.
-struct Places {
+// Where a lane's weights of a round begin, for the first result and for its up. Its other weights are
+// multiples of a row, or of kTeamLanes chunks, further on. Because kInputs is a constant, so are these
+// offsets, and loads need no instructions to compute their addresses.
+struct WeightAddresses {
   uint64_t result, up;
 };
 
-Places places_of(uint first, uint chunk) {
-  Places places;
-  places.result = params.weight + uint64_t(first * kRowChunks + chunk) * 16;
-  places.up = places.result + uint64_t(result_count() * kRowChunks) * 16;
-  return places;
+WeightAddresses weight_addresses(uint first, uint chunk) {
+  WeightAddresses addresses;
+  addresses.result = params.weight + uint64_t(first * kRowChunks + chunk) * 16;
+  addresses.up = addresses.result + uint64_t(result_count() * kRowChunks) * 16;
+  return addresses;
 }
 
-// The lane's c-th chunk of output o; `chunk` is its first. Those past the end of a row repeat the last, so
-// that loads stay inside; to them x is 0.
-Chunk weight_at(Places places, uint o, uint c, uint chunk) {
-  uint further = c * kTeamLanes;
-  if ((c + 1) * kTeamLanes > kRowChunks) further = min(chunk + further, kRowChunks - 1) - chunk;
-  return load_16b(o < kResults ? places.result : places.up, o % kResults * kRowChunks + further);
+// The lane's c-th chunk of output o; `chunk` is its first. Chunks past the end of a row are clamped to
+// the last, so that loads stay in bounds; x is 0 for them.
+Chunk weight_at(WeightAddresses addresses, uint o, uint c, uint chunk) {
+  uint offset = c * kTeamLanes;
+  if ((c + 1) * kTeamLanes > kRowChunks) offset = min(chunk + offset, kRowChunks - 1) - chunk;
+  return load_16b(o < kResults ? addresses.result : addresses.up, o % kResults * kRowChunks + offset);
 }
 
 // Quad i of the lane's part of the inputs.
-uint quad_of(uint i, uint team_lane) {
-  const uint chunk = min(team_lane + i / kChunkVecs * kTeamLanes, kRowChunks - 1);
-  return chunk * kChunkVecs + i % kChunkVecs;
+uint lane_quad(uint i, uint team_lane) {
+  const uint chunk = min(team_lane + i / kChunkQuads * kTeamLanes, kRowChunks - 1);
+  return chunk * kChunkQuads + i % kChunkQuads;
 }
 
-float dot_weight(Chunk w, vec4 x[kXVecs], uint c) {
+float dot_weight(Chunk w, vec4 x[kXQuads], uint c) {
   float sum = 0.0;
-  [[unroll]] for (uint i = 0; i < kChunkVecs; ++i) sum += dot(chunk_vec(w, i), x[c * kChunkVecs + i]);
+  [[unroll]] for (uint i = 0; i < kChunkQuads; ++i) sum += dot(chunk_quad(w, i), x[c * kChunkQuads + i]);
   return sum;
 }
 
 void main() {
-  const uint team_lane = group_lane() % kTeamLanes, chunk = min(team_lane, kRowChunks - 1);
+  const uint team_lane = workgroup_lane() % kTeamLanes, chunk = min(team_lane, kRowChunks - 1);
 
-  Places places = places_of(team_first(0, own_team()), chunk);
+  WeightAddresses addresses = weight_addresses(team_first_result(0, team_id()), chunk);
   Chunk w[kRoundChunks];
   [[unroll]] for (uint o = 0; o < kOutputs; ++o)
-    [[unroll]] for (uint c = 0; c < kChunks; ++c) w[o * kChunks + c] = weight_at(places, o, c, chunk);
-  vec4 norm[kXVecs];
-  [[unroll]] for (uint i = 0; i < kXVecs; ++i)
-    if (kNorm != 0) norm[i] = F32x4(params.norm_weight).at[quad_of(i, team_lane)];
+    [[unroll]] for (uint c = 0; c < kChunks; ++c) w[o * kChunks + c] = weight_at(addresses, o, c, chunk);
+  vec4 norm[kXQuads];
+  [[unroll]] for (uint i = 0; i < kXQuads; ++i)
+    if (kNorm != 0) norm[i] = F32x4(params.norm_weight).at[lane_quad(i, team_lane)];
   chain_wait_fresh();
-  vec4 x[kXVecs];
-  [[unroll]] for (uint i = 0; i < kXVecs; ++i) {
-    x[i] = FreshF32x4(params.x).at[quad_of(i, team_lane)];
-    if (team_lane + i / kChunkVecs * kTeamLanes >= kRowChunks) x[i] = vec4(0.0);
+  vec4 x[kXQuads];
+  [[unroll]] for (uint i = 0; i < kXQuads; ++i) {
+    x[i] = FreshF32x4(params.x).at[lane_quad(i, team_lane)];
+    if (team_lane + i / kChunkQuads * kTeamLanes >= kRowChunks) x[i] = vec4(0.0);
   }
-  float residuals[kOwn];
+  float residuals[kLaneResults];
   load_residuals(residuals, 0);
   if (kNorm != 0) {
     float squares = 0.0;
-    [[unroll]] for (uint i = 0; i < kXVecs; ++i) {
+    [[unroll]] for (uint i = 0; i < kXQuads; ++i) {
       squares += dot(x[i], x[i]);
       x[i] *= norm[i];
     }
-    keep_squares(squares);
+    stage_squares(squares);
   }
 
   float sums[kSums];
   [[dont_unroll]] for (uint round = 0; round + 1 < kRounds; ++round) {
-    places = places_of(team_first(round + 1, own_team()), chunk);
+    addresses = weight_addresses(team_first_result(round + 1, team_id()), chunk);
     [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
       sums[o] = 0.0;
       [[unroll]] for (uint c = 0; c < kChunks; ++c) {
         sums[o] += dot_weight(w[o * kChunks + c], x, c);
-        w[o * kChunks + c] = weight_at(places, o, c, chunk);
+        w[o * kChunks + c] = weight_at(addresses, o, c, chunk);
       }
     }
-    keep_sums(sums, round);
+    stage_sums(sums, round);
   }
   [[unroll]] for (uint o = 0; o < kOutputs; ++o) {
     sums[o] = 0.0;
     [[unroll]] for (uint c = 0; c < kChunks; ++c) sums[o] += dot_weight(w[o * kChunks + c], x, c);
   }
-  keep_sums(sums, kRounds - 1);
+  stage_sums(sums, kRounds - 1);
 
-  barrier();  // sums, and squares
+  barrier();  // sums and squares are in shared memory
   store_results(kNorm != 0 ? norm_scale(kTeamSubgroups) : 1.0, residuals, 0);
   results_done();
 }

@@ -1,12 +1,12 @@
 // Gated MLP activation: y[r, i] = act(gate[r, i]) * up[r, i]
 //   kActivation 0: SiLU, 1: GELU by tanh (common/activation.glsl)
 //
-// An invocation takes kStep quads (or elements, where width is no multiple of 4) a group's width
-// apart: groups = [ceil(quads / (local size * kStep)), rows, 1]
-// y may be gate or up where stride is width. REQUIRES: with a width that is a multiple of 4, a
-// stride that is one too and addresses that are multiples of 16.
-// kForm: what y is written in, for a matmul (common/row_form.glsl). REQUIRES for halves: width a
-// multiple of 8, y not gate and not up.
+// An invocation processes kUnroll quads (elements if width is not a multiple of 4), local size apart:
+//   workgroups = [ceil(quads / (local size * kUnroll)), rows, 1]
+// y may be gate or up if stride == width. REQUIRES: if width is a multiple of 4, so is stride, and
+// addresses are multiples of 16.
+// kForm is the form of y (common/row_form.glsl). REQUIRES for f16: width a multiple of 8, y neither gate
+// nor up.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -17,7 +17,7 @@
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kActivation = 0;
-layout(constant_id = 2) const uint kStep = 1;
+layout(constant_id = 2) const uint kUnroll = 1;
 layout(constant_id = 3) const uint kForm = 0;
 
 const bool kGelu = kActivation != 0;
@@ -26,10 +26,10 @@ void activate_rows() {
   const uint row = gl_WorkGroupID.y;
   const uint64_t offset = uint64_t(row) * params.stride * 4;
   const uint64_t y_row = params.y + uint64_t(row) * params.width * 4;
-  const uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * kStep + gl_LocalInvocationID.x;
+  const uint first = gl_WorkGroupID.x * gl_WorkGroupSize.x * kUnroll + gl_LocalInvocationID.x;
   if (params.width % 4 == 0) {
     F32x4 gate = F32x4(params.gate + offset), up = F32x4(params.up + offset);
-    [[unroll]] for (uint step = 0; step < kStep; ++step) {
+    [[unroll]] for (uint step = 0; step < kUnroll; ++step) {
       const uint i = first + step * gl_WorkGroupSize.x;
       const uint quads = params.width / 4;
       if (i < quads) {
@@ -43,7 +43,7 @@ void activate_rows() {
     }
   } else {
     F32 gate = F32(params.gate + offset), up = F32(params.up + offset);
-    [[unroll]] for (uint step = 0; step < kStep; ++step) {
+    [[unroll]] for (uint step = 0; step < kUnroll; ++step) {
       const uint i = first + step * gl_WorkGroupSize.x;
       if (i < params.width) F32(y_row).at[i] = activate(gate.at[i], kGelu) * up.at[i];
     }

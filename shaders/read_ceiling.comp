@@ -1,7 +1,7 @@
-// Reads memory and does nothing else: the bytes per second no kernel here can beat.
+// Reads memory and does nothing else: an upper bound for the bytes per second of any kernel.
 //
-// GPUs: neighbouring invocations read neighbouring chunks, kAhead 16-byte loads in flight each.
-// CPU-type devices (kOwnStretch): an invocation walks along a stretch of its own.
+// GPUs: neighbouring invocations read neighbouring vecs, each with kAhead 16-byte loads in flight.
+// CPU-type devices (kContiguous): each invocation reads a contiguous range of its own.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -9,22 +9,22 @@
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kAhead = 4;
-layout(constant_id = 2) const bool kOwnStretch = false;
+layout(constant_id = 2) const bool kContiguous = false;
 
 void main() {
   U32x4 data = U32x4(params.data);
   const uint invocations = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
-  const uint share = params.chunks / invocations;
-  const uint stride = kOwnStretch ? 1 : invocations;
-  const uint first = kOwnStretch ? gl_GlobalInvocationID.x * share : gl_GlobalInvocationID.x;
+  const uint per_invocation = params.chunks / invocations;
+  const uint stride = kContiguous ? 1 : invocations;
+  const uint first = kContiguous ? gl_GlobalInvocationID.x * per_invocation : gl_GlobalInvocationID.x;
 
   uvec4 mixed = uvec4(0);
-  for (uint i = 0; i < share; i += kAhead) {
+  for (uint i = 0; i < per_invocation; i += kAhead) {
     uvec4 loaded[kAhead];
     [[unroll]] for (uint a = 0; a < kAhead; ++a) loaded[a] = data.at[first + (i + a) * stride];
     [[unroll]] for (uint a = 0; a < kAhead; ++a) mixed ^= loaded[a];
   }
-  // Never true for the data the benchmark writes, but the compiler cannot know.
+  // Never true for the data that the benchmark writes, but the compiler cannot know.
   if ((mixed.x & mixed.y & mixed.z & mixed.w) == 0xffffffff)
     U32(params.result).at[gl_WorkGroupID.x] = mixed.x;
 }

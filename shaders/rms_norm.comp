@@ -1,14 +1,15 @@
-// RMS norm, alone or after adding residuals, which may be the parts of a split matmul's sums:
-//   x[r, i] += sum over s < kAdd of residual[s, r, i]
+// RMS norm, optionally after adding residuals, which may be the partial sums of a split-k matmul:
+//   x[r, i] += sum over s < kResiduals of residual[s, r, i]
 //   y[r, i] = x[r, i] / sqrt(mean over i of x[r, i]^2 + epsilon) * weight[i]
 //
-// A workgroup a row: groups = [rows, 1, 1]. Any width; rows whose width is a multiple of 4 are read
-// in vec4, and then the addresses must be multiples of 16 and strides of 4. y may be x, or the residual.
-// kKept > 0: an invocation keeps its kKept quads of the row in registers instead of reading them
-// again. REQUIRES: width a multiple of 4 and at most 4 * kKept * local size.
-// kKeepScales: what a row was multiplied by, but for the weight, is written down.
-// kForm: what y is written in, for a matmul (common/row_form.glsl). REQUIRES for halves: width a
-// multiple of 8, y not x and not the residual.
+// One workgroup per row: workgroups = [rows, 1, 1]. Any width. If width is a multiple of 4, rows are
+// read in quads, and addresses must be multiples of 16 and strides multiples of 4. y may be x or the
+// residual.
+// kRegisterQuads > 0: each invocation holds its quads of the row in registers instead of reading them
+// twice. REQUIRES: width a multiple of 4 and at most 4 * kRegisterQuads * local size.
+// kWriteScales: each row's 1 / sqrt(...) is also written to params.scales.
+// kForm is the form of y (common/row_form.glsl). REQUIRES for f16: width a multiple of 8, y neither x nor
+// the residual.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -18,10 +19,10 @@
 #include "common/chain.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint kAdd = 0;  // residuals
-layout(constant_id = 2) const uint kKept = 0;
+layout(constant_id = 1) const uint kResiduals = 0;  // number of residuals to add
+layout(constant_id = 2) const uint kRegisterQuads = 0;
 layout(constant_id = 3) const uint kForm = 0;
-layout(constant_id = 4) const uint kKeepScales = 0;
+layout(constant_id = 4) const uint kWriteScales = 0;
 
 void store_quad(F32x4 y, uint i, vec4 value) {
   const uint quads = params.width / 4;
@@ -32,63 +33,63 @@ void store_quad(F32x4 y, uint i, vec4 value) {
   }
 }
 
-// All that is to be added to a quad, or to an element.
+// The sum of the residuals, of a quad or of an element.
 vec4 addend_quad(FreshF32x4 residual, uint i) {
-  vec4 parts[kAdd + 1];  // an array has at least one element
-  [[unroll]] for (uint s = 0; s < kAdd; ++s) parts[s] = residual.at[s * (params.part_stride / 4) + i];
-  vec4 sum = parts[0];
-  [[unroll]] for (uint s = 1; s < kAdd; ++s) sum += parts[s];
+  vec4 partials[kResiduals + 1];  // an array has at least one element
+  [[unroll]] for (uint s = 0; s < kResiduals; ++s) partials[s] = residual.at[s * (params.part_stride / 4) + i];
+  vec4 sum = partials[0];
+  [[unroll]] for (uint s = 1; s < kResiduals; ++s) sum += partials[s];
   return sum;
 }
 
 float addend(F32 residual, uint i) {
   float sum = 0.0;
-  for (uint s = 0; s < kAdd; ++s) sum += residual.at[s * params.part_stride + i];
+  for (uint s = 0; s < kResiduals; ++s) sum += residual.at[s * params.part_stride + i];
   return sum;
 }
 
 float norm_scale(float squares) {
-  const float scale = inversesqrt(group_add(squares) / float(params.width) + params.epsilon);
-  if (kKeepScales != 0 && gl_LocalInvocationIndex == 0)
+  const float scale = inversesqrt(workgroup_add(squares) / float(params.width) + params.epsilon);
+  if (kWriteScales != 0 && gl_LocalInvocationIndex == 0)
     F32(params.scales).at[gl_WorkGroupID.x] = scale;
   return scale;
 }
 
-void norm_kept(FreshF32x4 x, FreshF32x4 residual, F32x4 y) {
+void norm_in_registers(FreshF32x4 x, FreshF32x4 residual, F32x4 y) {
   const uint lane = gl_LocalInvocationID.x;
   const uint lanes = gl_WorkGroupSize.x;
   const uint quads = params.width / 4;
   F32x4 weight = F32x4(params.weight);
-  // One more than needed where there are none: an array has at least one element.
-  vec4 kept[kKept + 1], weights[kKept + 1];
-  [[unroll]] for (uint k = 0; k < kKept; ++k) {
+  // Arrays need at least one element, hence the + 1.
+  vec4 kept[kRegisterQuads + 1], weights[kRegisterQuads + 1];
+  [[unroll]] for (uint k = 0; k < kRegisterQuads; ++k) {
     const uint i = lane + k * lanes;
     weights[k] = i < quads ? weight.at[i] : vec4(0.0);
   }
   chain_wait_fresh();
-  [[unroll]] for (uint k = 0; k < kKept; ++k) {
+  [[unroll]] for (uint k = 0; k < kRegisterQuads; ++k) {
     const uint i = lane + k * lanes;
     kept[k] = i < quads ? x.at[i] : vec4(0.0);
-    if (kAdd != 0 && i < quads) kept[k] += addend_quad(residual, i);
+    if (kResiduals != 0 && i < quads) kept[k] += addend_quad(residual, i);
   }
   float squares = 0.0;
-  [[unroll]] for (uint k = 0; k < kKept; ++k) {
+  [[unroll]] for (uint k = 0; k < kRegisterQuads; ++k) {
     const uint i = lane + k * lanes;
-    if (kAdd != 0 && i < quads) F32x4(uint64_t(x)).at[i] = kept[k];  // fresh views are for reading
+    if (kResiduals != 0 && i < quads) F32x4(uint64_t(x)).at[i] = kept[k];  // fresh views are read-only
     squares += dot(kept[k], kept[k]);
   }
   const float scale = norm_scale(squares);
-  [[unroll]] for (uint k = 0; k < kKept; ++k) {
+  [[unroll]] for (uint k = 0; k < kRegisterQuads; ++k) {
     const uint i = lane + k * lanes;
     if (i < quads) store_quad(y, i, kept[k] * scale * weights[k]);
   }
 }
 
-void norm_wide(F32x4 x, FreshF32x4 residual, F32x4 y) {
+void norm_by_quads(F32x4 x, FreshF32x4 residual, F32x4 y) {
   float squares = 0.0;
   for (uint i = gl_LocalInvocationID.x; i < params.width / 4; i += gl_WorkGroupSize.x) {
     vec4 quad = x.at[i];
-    if (kAdd != 0) {
+    if (kResiduals != 0) {
       quad += addend_quad(residual, i);
       x.at[i] = quad;
     }
@@ -100,11 +101,11 @@ void norm_wide(F32x4 x, FreshF32x4 residual, F32x4 y) {
     store_quad(y, i, x.at[i] * scale * weight.at[i]);
 }
 
-void norm_narrow(F32 x, F32 residual, F32 y) {
+void norm_by_elements(F32 x, F32 residual, F32 y) {
   float squares = 0.0;
   for (uint i = gl_LocalInvocationID.x; i < params.width; i += gl_WorkGroupSize.x) {
     float value = x.at[i];
-    if (kAdd != 0) {
+    if (kResiduals != 0) {
       value += addend(residual, i);
       x.at[i] = value;
     }
@@ -122,14 +123,14 @@ void main() {
   const uint64_t residual =
       params.residual + uint64_t(gl_WorkGroupID.x) * params.residual_stride * 4;
   const uint64_t y = params.y + row_bytes;
-  if (kKept > 0) {
-    norm_kept(FreshF32x4(x), FreshF32x4(residual), F32x4(y));  // waits when it has the weights
+  if (kRegisterQuads > 0) {
+    norm_in_registers(FreshF32x4(x), FreshF32x4(residual), F32x4(y));  // waits after loading the weights
   } else {
     chain_wait();
     if (params.width % 4 == 0) {
-      norm_wide(F32x4(x), FreshF32x4(residual), F32x4(y));
+      norm_by_quads(F32x4(x), FreshF32x4(residual), F32x4(y));
     } else {
-      norm_narrow(F32(x), F32(residual), F32(y));
+      norm_by_elements(F32(x), F32(residual), F32(y));
     }
   }
   chain_done();

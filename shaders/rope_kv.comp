@@ -1,21 +1,21 @@
-// What lies between the qkv projection and attention, in one pass over q, k and v:
+// Everything between the qkv projection and attention, in one pass over q, k and v:
 //
-//   u = x * norm_weight / sqrt(mean of x^2 + epsilon)   for a head x of q or k, with kHeadNorms
+//   u = x * norm_weight / sqrt(mean of x^2 + epsilon)   for each head x of q and k, if kHeadNorms
 //   r = u with its first kRopeDims elements rotated     by position * frequency, for q and k
 //   q_out[row, head] = r;  keys[slot of the row, head] = r;  values[slot of the row, head] = v
 //
-// A rotation takes the pair (a, b) to scale * (a cos - b sin, b cos + a sin). Pair i is elements
-// (2i, 2i + 1) with kAdjacent, otherwise (i, i + kRopeDims / 2).
-// KV=q8_0: each run of 32 elements gets d = f16(max |x| / 127) and q = round(x / d).
+// A rotation maps the pair (a, b) to scale * (a cos - b sin, b cos + a sin). Pair i is elements
+// (2i, 2i + 1) if kAdjacent, otherwise (i, i + kRopeDims / 2).
+// KV=q8_0: each scale group of 32 elements gets d = f16(max |x| / 127) and q = round(x / d).
 // A row without a sequence is padding: nothing is written for it.
 //
-// attention_rows.comp does the same on its own where every sequence has one row.
+// attention_rows.comp does this itself (kFuseRope) if every sequence has exactly one row.
 //
-// A subgroup a head of a row, no barriers: its lanes walk along the head, four elements each.
-//   groups = [ceil((heads + 2 kv_heads) / subgroups in a group), rows, 1]
-// q_out may be q: whatever reads an element of q has written it only after.
-// REQUIRES: full subgroups of the planned size; head_size a multiple of 16; kRopeDims at most that
-// and a multiple of 8; strides multiples of 4; addresses multiples of 16.
+// One subgroup per head of a row, no barriers: the lanes go along the head, one quad each.
+//   workgroups = [ceil((heads + 2 kv_heads) / subgroups per workgroup), rows, 1]
+// q_out may be q: the lane that writes an element has read everything it needs before.
+// REQUIRES: full subgroups of the planned size; head_size a multiple of 16; kRopeDims at most
+// head_size and a multiple of 8; strides multiples of 4; addresses multiples of 16.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "common/kernel.glsl"
@@ -29,25 +29,25 @@ layout(constant_id = 3) const uint kHeadSize = 64;
 layout(constant_id = 4) const uint kRopeDims = 64;
 layout(constant_id = 5) const uint kAdjacent = 0;
 layout(constant_id = 6) const uint kHeadNorms = 0;
-layout(constant_id = 7) const uint kLaneQuads = 1;  // Q8_0: quads of a lane; 8 / subgroup at least
-// q, k and v may be parts of a split matmul's sums, to be added up here: kParts of them, so many
-// quads apart.
-layout(constant_id = 8) const uint kParts = 1;
-layout(constant_id = 9) const uint kPartQuads = 0;
+layout(constant_id = 7) const uint kLaneQuads = 1;  // quads per lane; Q8_0: at least 8 / subgroup size
+// q, k and v may be the partial sums of a split-k matmul, to be added here: kPartials of them,
+// kPartialQuads quads apart.
+layout(constant_id = 8) const uint kPartials = 1;
+layout(constant_id = 9) const uint kPartialQuads = 0;
 layout(constant_id = 10) const uint kQStride = 0;  // floats from row to row
 layout(constant_id = 11) const uint kKStride = 0;
 layout(constant_id = 12) const uint kVStride = 0;
 layout(constant_id = 13) const uint kQOutStride = 0;
 layout(constant_id = 14) const float kEpsilon = 1e-6;  // of the head norms
 
-uint part_quads() { return kPartQuads; }
+uint partial_quads() { return kPartialQuads; }
 #include "common/rope_head.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Sequences {
   StepSequence at[];
 };
 
-// Both quads of a pair of them by the same lane, which is what lets q_out be q.
+// The same lane writes both quads of a pair of quads, which is why q_out may be q.
 void write_query(F32x4 to) {
   const uint apart = kAdjacent != 0 ? 0 : kHalfQuads;
   for (uint i = gl_SubgroupInvocationID; i < kHeadQuads - apart; i += gl_SubgroupSize) {
@@ -63,8 +63,8 @@ void write_query(F32x4 to) {
   }
 }
 
-// One head of q, k or v, whose row is at `position` and whose KV goes to `block`.
-void take_head(uint which, uint row, uint block) {
+// Processes one head of q, k or v; the row is at `position`, and its k and v go to `block`.
+void process_head(uint which, uint row, uint block) {
   const bool is_query = which < kHeads;
   const bool is_key = !is_query && which < kHeads + kKvHeads;
   which -= is_query ? 0 : is_key ? kHeads : kHeads + kKvHeads;
@@ -99,6 +99,6 @@ void main() {
     block = U32(params.block_tables).at[sequence.block_table + position / kBlockTokens];
   }
   chain_wait();
-  if (has_head) take_head(which, row, block);
+  if (has_head) process_head(which, row, block);
   chain_done();
 }

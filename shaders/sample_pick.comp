@@ -1,18 +1,18 @@
-// The second half of sampling: filters, the draw, log-probabilities, a row a group. sample_scan has
-// run before. The definition of all of it is engine/sampling/README.md.
+// The second of the two sampling kernels: filters, the draw, and log-probabilities. Runs after
+// sample_scan. engine/sampling/README.md defines what it computes.
 //
-// groups = [any number, rows, 1]. Where few tokens can be chosen (top_k) they are listed, sorted and
-// drawn from in shared memory, by the first group of a row; otherwise from the whole row, of which
-// the first look is shared out to all its groups. Every sum is one of integers and every
-// order is complete, so the chosen token depends on the row's logits and parameters alone, not on
-// the number of rows, groups, lanes or subgroups.
+// workgroups = [any number, rows, 1]. If top_k leaves few tokens, the first workgroup of a row lists,
+// sorts and draws from them in shared memory. Otherwise it draws from the whole row, and the first
+// pass over the row is spread over all of the row's workgroups. All sums are integer sums and every
+// order is total, so the chosen token depends only on the row's logits and parameters, not on the
+// number of rows, workgroups, lanes or subgroups.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "common/kernel.glsl"
 #include "common/random.glsl"
 #include "common/sampling_key.glsl"
-#include "common/sampling_group.glsl"
+#include "common/sampling_reduce.glsl"
 #include "common/sampling_views.glsl"
 #include "common/sampling_list.glsl"
 #include "common/sampling_search.glsl"
@@ -32,17 +32,17 @@ float logprob_of(Row row, float log_sum, uint key) {
   return (key_logit(key) - row.top_logit) - log_sum;
 }
 
-// Segments of which all is in later bins are not read. The edge is rounded, hence one bin more.
-// REQUIRES: bins go by distance.
+// Skips segments that are entirely in bins after `bin`. The edge is rounded, hence one more bin.
+// REQUIRES: bins by distance.
 void read_down_to(inout Search search, Row row, uint bin) {
   if (bin + 1 >= kBins) return;
   const float edge = row.top_logit - float(bin + 2) / search.scale;
   search.low = max(search.low, logit_key(floatBitsToUint(edge)));
 }
 
-// The bins whose tokens are at least the first `count` of the row's order, and `search` over them.
-// The count-th largest of the segments' largest logits is no larger than the count-th largest
-// logit, and hardly smaller: bins up to its own hold what is wanted and little more.
+// The last bin that is needed to include the first `count` tokens of the row's order; narrows `search`
+// to it. The count-th largest of the segments' maxima is at most the count-th largest logit, and close
+// to it, so the bins up to its own hold the wanted tokens and few others.
 uint last_bin_of_first(Row row, uint count, inout Search search) {
   clear_bins();
   for (uint s = gl_LocalInvocationID.x; s < row.segment_count; s += gl_WorkGroupSize.x) {
@@ -51,12 +51,13 @@ uint last_bin_of_first(Row row, uint count, inout Search search) {
       atomicAdd(bin_low[distance_bin(distance_of(row, key), search.scale)], 1);
   }
   if (sum_bins() <= count - 1) return kBins - 1;
-  const uint last_bin = locate_in_bins(count - 1).bin;
+  const uint last_bin = find_bin(count - 1).bin;
   read_down_to(search, row, last_bin);
   return last_bin;
 }
 
-// What top_p asks of a total: the tokens before the last one kept weigh less than this.
+// The sum of weights that top_p keeps of `total`: the tokens before the last one kept weigh less than
+// this.
 uint64_t nucleus(uint64_t total, float top_p) {
   return multiply_high(total, uint64_t(uint(top_p * 65536.0 * 65536.0)) << 32);
 }
@@ -75,10 +76,10 @@ Cut keep_min_p(Row row, SamplingRow wanted, Cut cut) {
 uint64_t draw(SamplingRow wanted, uint64_t total) {
   const uvec4 random =
       philox(uvec4(wanted.counter, 0, 0, 0), uvec2(wanted.seed_low, wanted.seed_high));
-  return multiply_high(total, join(random.x, random.y));
+  return multiply_high(total, join_words(random.x, random.y));
 }
 
-// From the list, when all that top_k keeps is there.
+// Picks from the list, which holds every token that top_k keeps.
 Pick pick_from_list(Row row, SamplingRow wanted, uint count) {
   weigh_list(count, row.top_logit, 1.0);
   if (wanted.top_p < 1.0) {
@@ -98,7 +99,7 @@ Pick pick_from_list(Row row, SamplingRow wanted, uint count) {
   return Pick(list_keys[at], list_ids[at], kept);
 }
 
-// Counts the token in the history of its slot; a full history stays as it is.
+// Counts the token in its slot's history; a full history is left unchanged.
 void append(SamplingRow wanted, uint token) {
   U32 lengths = U32(params.history_lengths);
   const uint length = min(lengths.at[wanted.history_slot], params.history_capacity);
@@ -107,7 +108,7 @@ void append(SamplingRow wanted, uint token) {
   uint at = length;
   for (uint i = gl_LocalInvocationID.x; i < length; i += gl_WorkGroupSize.x)
     if (history.at[i].token == token) at = i;
-  at = group_min(at);
+  at = workgroup_min(at);
   if (gl_LocalInvocationID.x != 0) return;
   if (at < length) {
     ++history.at[at].count;
@@ -117,13 +118,13 @@ void append(SamplingRow wanted, uint token) {
   }
 }
 
-// What the looks at a row are for, one after the other.
-const uint kList = 0;       // the first tokens, and as few more as bins allow
-const uint kListPlace = 1;  // the last of the first tokens, where kList found too many
-const uint kListAll = 2;    // the first tokens, up to that one
+// The goals of the passes over a row, in their order.
+const uint kList = 0;       // list the first tokens, and the few others in their bins
+const uint kListRank = 1;  // the rank of the last of the first tokens, if kList found too many
+const uint kListAll = 2;    // list the first tokens, up to that one
 const uint kTopK = 3;       // the last token that top_k keeps, of the whole row
-const uint kTopP = 4;       // the last that top_p keeps of what is left
-const uint kDraw = 5;       // no look: what is left is drawn from
+const uint kTopP = 4;       // the last token that top_p keeps, of those left
+const uint kDraw = 5;       // no pass: draw from what is left
 const uint kDone = 6;
 
 uint next_goal(uint goal, SamplingRow wanted) {
@@ -133,14 +134,14 @@ uint next_goal(uint goal, SamplingRow wanted) {
   return goal;
 }
 
-// The place that is looked for. `total` is the sum over all tokens that are left.
+// The rank to find. `total` is the sum over all tokens that are left.
 uint64_t target_of(uint goal, uint64_t total, uint first, SamplingRow wanted) {
-  if (goal == kListPlace) return first - 1;
+  if (goal == kListRank) return first - 1;
   if (goal == kTopK) return wanted.top_k - 1;
   return max(nucleus(total, wanted.top_p), 1ul) - 1;
 }
 
-// Writes the most probable tokens, of which the list has `listed`.
+// Writes the most probable tokens; the list has the first `listed` of them.
 void report(Row row, float log_sum, uint row_index, uint listed, uint reported) {
   TokenLogprobs top = TokenLogprobs(params.top + uint64_t(row_index) * kMaxTopLogprobs * 8);
   for (uint i = gl_LocalInvocationID.x; i < reported; i += gl_WorkGroupSize.x)
@@ -157,10 +158,10 @@ void pick_token(SamplingRow wanted) {
   const bool few = !greedy && wanted.top_k > 0 && wanted.top_k <= kListTokens / 2;
   const uint reported = min(wanted.top_logprobs, kMaxTopLogprobs);
   const uint first = max(reported, few ? wanted.top_k : 0);  // tokens to list
-  // Whether the first look is one for weights, to be shared out.
-  bool shared_out = gl_NumWorkGroups.x > 1 && !greedy && first == 0 &&
+  // Whether the first pass sums weights over the whole row, and so is spread over the row's workgroups.
+  bool spread = gl_NumWorkGroups.x > 1 && !greedy && first == 0 &&
                     next_goal(kListAll, wanted) > kTopK;
-  if (!shared_out && gl_WorkGroupID.x > 0) return;
+  if (!spread && gl_WorkGroupID.x > 0) return;
 
   const uint64_t chunks = params.chunks + uint64_t(row_index) * params.chunk_count * 20;
   const RowSummary summary = summarize(chunks, params.chunk_count);
@@ -176,7 +177,7 @@ void pick_token(SamplingRow wanted) {
   row.end_segment = params.segment_count;
   row.top_logit = key_logit(summary.best_key);
   row.lowest_key = summary.lowest_key;
-  if (shared_out) take_share(row);
+  if (spread) take_segments(row);
 
   Pick pick = Pick(summary.best_key, summary.best_id, 1);
   if (!any) {
@@ -185,7 +186,7 @@ void pick_token(SamplingRow wanted) {
   }
 
   Tally tally = Tally(params.tallies + uint64_t(row_index) * kTallyWords * 4);
-  // Each turn looks at the row once, for the goal of the moment, among the tokens the cut keeps.
+  // Each iteration passes over the row once, for the current goal, among the tokens that the cut keeps.
   uint goal = kDone;
   if (any && first > 0) {
     goal = kList;
@@ -198,7 +199,7 @@ void pick_token(SamplingRow wanted) {
   Cut cut = kEverything;
   Search search;
   while (goal < kDraw) {
-    const bool first_look = begins;
+    const bool first_pass = begins;
     if (begins) {
       begins = false;
       search = start_search(row, cut, goal == kTopP);
@@ -206,43 +207,43 @@ void pick_token(SamplingRow wanted) {
       first_bin = 0;
       last_bin = goal == kList ? last_bin_of_first(row, first, search) : kBins - 1;
     }
-    Look look = look_at_row(row, search, fill_bins, first_bin, last_bin);
-    if (shared_out) {
-      if (!join_groups(tally, look.tokens)) return;
-      shared_out = false;
+    Pass pass = pass_over_row(row, search, fill_bins, first_bin, last_bin);
+    if (spread) {
+      if (!merge_workgroups(tally, pass.tokens)) return;
+      spread = false;
       row.first_segment = 0;
       row.end_segment = row.segment_count;
     }
     if (fill_bins) {
       fill_bins = false;
       const uint64_t total = sum_bins();
-      if (first_look) target = target_of(goal, total, first, wanted);
+      if (first_pass) target = target_of(goal, total, first, wanted);
       if (target < total) {
-        const BinPlace place = locate_in_bins(target);
+        const BinPosition place = find_bin(target);
         target -= place.before;
         first_bin = last_bin = place.bin;
         if (search.divided_by == kByDistance) read_down_to(search, row, place.bin);
         continue;
       }
-      // There are not that many: the cut stays.
-    } else if (look.tokens > kListTokens) {
+      // There are fewer tokens than that: the cut stays.
+    } else if (pass.tokens > kListTokens) {
       if (goal == kList) {
-        goal = kListPlace;  // too many alike: the exact place decides
+        goal = kListRank;  // too many similar logits: find the exact rank
         begins = true;
       } else {
-        search = divide_bin(search, look);
+        search = divide_bin(search, pass);
         fill_bins = true;
       }
       continue;
     } else {
-      sort_list(look.tokens);
+      sort_list(pass.tokens);
       if (goal == kList || goal == kListAll) {
-        report(row, summary.log_sum, row_index, look.tokens, reported);
-        if (few) pick = pick_from_list(row, wanted, min(wanted.top_k, look.tokens));
+        report(row, summary.log_sum, row_index, pass.tokens, reported);
+        if (few) pick = pick_from_list(row, wanted, min(wanted.top_k, pass.tokens));
         if (few || greedy) break;
         cut = kEverything;
       } else {
-        const uint at = place_in_list(row, search, look.tokens, target);
+        const uint at = rank_in_list(row, search, pass.tokens, target);
         cut = Cut(list_keys[at], list_ids[at]);
       }
     }
@@ -250,12 +251,12 @@ void pick_token(SamplingRow wanted) {
     begins = true;
   }
   if (goal == kDraw) {
-    const Weighing weighing =
-        Weighing(row, keep_min_p(row, wanted, cut), wanted.inverse_temperature);
-    pick.kept = weigh_blocks(weighing, shared_out ? gl_WorkGroupID.x : 0,
-                             shared_out ? gl_NumWorkGroups.x : 1);
-    if (shared_out && !join_groups(tally, pick.kept)) return;
-    const Drawn drawn = draw_token(weighing, draw(wanted, sum_bins()));
+    const Distribution distribution =
+        Distribution(row, keep_min_p(row, wanted, cut), wanted.inverse_temperature);
+    pick.kept = weigh_blocks(distribution, spread ? gl_WorkGroupID.x : 0,
+                             spread ? gl_NumWorkGroups.x : 1);
+    if (spread && !merge_workgroups(tally, pick.kept)) return;
+    const Drawn drawn = draw_token(distribution, draw(wanted, sum_bins()));
     pick.key = drawn.key;
     pick.id = drawn.id;
   }

@@ -1,4 +1,4 @@
-// The first half of sampling, and all of it for rows that are greedy: one read of all logits.
+// The first of the two sampling kernels, and the only one if all rows are greedy. Reads all logits once.
 //
 //   logit[r, v] += bias                           for tokens in the row's bias list
 //   logit[r, v]  = logit > 0 ? logit / repetition : logit * repetition, then
@@ -6,39 +6,40 @@
 //                                                 for tokens in the row's history
 //   chunks[r, c]   = largest logit and its lowest id, smallest logit, sum of exp(logit - largest)
 //   segments[r, s] = key of the largest logit, and tallies[r] = 0, for sample_pick
-//   results[r]     = the first token of its order, with kPicks, by the group of the row that is last
+//   results[r]     = with kPickGreedy: the token with the largest logit, by the row's last workgroup
 //
-// groups = [chunks, rows, 1]; a group takes kTiles segments for every kParts lanes, one after the
-// other, and at most 8191 logits, so that the sums fit 32 bits. Any vocab; where it is a multiple of
-// 4 the logits must be at a multiple of 16. Tokens that are not in the vocabulary are passed over.
+// workgroups = [chunks, rows, 1]. Every kSegmentLanes lanes process kLaneSegments segments one after
+// the other; a workgroup's chunk is at most 8191 logits, so that the sums fit 32 bits. Any vocab; if it
+// is a multiple of 4, the logits' address must be a multiple of 16. Tokens outside the vocabulary are
+// ignored.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "common/kernel.glsl"
 #include "common/sampling_key.glsl"
-#include "common/sampling_group.glsl"
+#include "common/sampling_reduce.glsl"
 #include "common/sampling_views.glsl"
 #include "common/sampling_summary.glsl"
 #include "params/sample_scan.h"
-#include "common/last_group.glsl"
+#include "common/last_workgroup.glsl"
 #include "common/chain.glsl"
 
-layout(constant_id = 1) const uint kTiles = 1;
-// Lanes that share a segment out, so that a row that is alone is soon done.
-// REQUIRES: 1, or a divisor of kSegmentQuads with kTiles == 1.
-layout(constant_id = 2) const uint kParts = 1;
-// Every row is greedy and wants nothing else: sample_pick does not run.
-layout(constant_id = 3) const uint kPicks = 0;
-const uint kSegments = gl_WorkGroupSize.x / kParts;  // at once
-const uint kLaneQuads = kSegmentQuads / kParts;
-const bool kHeld = kTiles == 1;  // in registers; several segments are read twice
+layout(constant_id = 1) const uint kLaneSegments = 1;
+// Lanes per segment: several finish a single row sooner. REQUIRES: 1, or a divisor of kSegmentQuads with
+// kLaneSegments == 1.
+layout(constant_id = 2) const uint kSegmentLanes = 1;
+// 1: every row is greedy and wants nothing else, so sample_pick does not run.
+layout(constant_id = 3) const uint kPickGreedy = 0;
+const uint kSegments = gl_WorkGroupSize.x / kSegmentLanes;  // in flight at once
+const uint kLaneQuads = kSegmentQuads / kSegmentLanes;
+const bool kInRegisters = kLaneSegments == 1;  // keys stay in registers; otherwise logits are read twice
 
-// What another lane of the group has written before a barrier.
+// For logits that another lane of the workgroup writes before a barrier.
 layout(buffer_reference, std430, buffer_reference_align = 4) workgroupcoherent buffer SharedF32 {
   float at[];
 };
 
-// Both lists may name a token, so the second begins when the first is done.
+// Biases first, then the history, with a barrier in between: both lists may contain the same token.
 void adjust(SamplingRow row, uint64_t row_logits, uint begin, uint end) {
   const uint lane = gl_LocalInvocationID.x;
   SharedF32 logits = SharedF32(row_logits);
@@ -72,9 +73,9 @@ struct Best {
   uint lowest_key;
 };
 
-// Takes four tokens into account and returns their largest key. Ids rise from quad to quad, so the
-// first of equal logits is the one with the lowest id.
-uint look_at_quad(uvec4 keys, uint quad, inout Best best) {
+// Adds four tokens to `best` and returns their largest key. Ids increase from quad to quad, so the first
+// of equal logits has the lowest id.
+uint reduce_quad(uvec4 keys, uint quad, inout Best best) {
   [[unroll]] for (uint c = 0; c < 4; ++c) {
     if (keys[c] > kMinusInfinityKey) best.lowest_key = min(best.lowest_key, keys[c]);
     if (keys[c] > best.key) {
@@ -91,14 +92,14 @@ uvec2 weigh_quad(uvec4 keys, float largest) {
   return sum;
 }
 
-shared uint part_keys[kParts > 1 ? gl_WorkGroupSize.x : 1];  // the largest of each lane
+shared uint lane_keys[kSegmentLanes > 1 ? gl_WorkGroupSize.x : 1];  // each lane's largest key
 
 uvec4 segment_keys(uint64_t row_logits, uint segment, uint j) {
   return quad_keys(load_quad(row_logits, segment_quad(segment, j, kSegments), params.vocab));
 }
 
-// The first token of the row's order, once all its chunks are known. By one subgroup.
-void pick_first(SamplingRow row, uint row_index, uint64_t chunks) {
+// Picks the row's first token, once all its chunks are known. To be called by one subgroup.
+void pick_greedy(SamplingRow row, uint row_index, uint64_t chunks) {
   const RowSummary summary = summarize(chunks, gl_NumWorkGroups.x);
   const bool any = summary.best_key > kMinusInfinityKey;
   if (!subgroupElect()) return;
@@ -115,7 +116,7 @@ void scan(SamplingRow row) {
   const uint row_index = gl_WorkGroupID.y;
   if ((row.flags & kSamplingActive) == 0) return;
   const uint64_t row_logits = params.logits + uint64_t(row_index) * params.vocab * 4;
-  const uint chunk_size = kSegments * kTiles * kSegmentQuads * 4;
+  const uint chunk_size = kSegments * kLaneSegments * kSegmentQuads * 4;
   const bool penalties = row.history_slot != kNoHistory &&
                          (row.repetition != 1.0 || row.presence != 0.0 || row.frequency != 0.0);
   if (row.bias_count > 0 || penalties) {
@@ -129,62 +130,62 @@ void scan(SamplingRow row) {
     tally.at[i] = 0;
 
   U32 segments =
-      U32(params.segments + uint64_t(row_index) * gl_NumWorkGroups.x * kSegments * kTiles * 4);
-  const uint first = chunk * kTiles * kSegments + lane % kSegments;
+      U32(params.segments + uint64_t(row_index) * gl_NumWorkGroups.x * kSegments * kLaneSegments * 4);
+  const uint first = chunk * kLaneSegments * kSegments + lane % kSegments;
   const uint first_quad = lane / kSegments * kLaneQuads;  // of the segment
-  uvec4 keys[kLaneQuads];                                 // with kHeld
+  uvec4 keys[kLaneQuads];                                 // with kInRegisters
   Best best = Best(0, 0, 0xffffffffu);
-  for (uint tile = 0; tile < kTiles; ++tile) {
-    const uint segment = first + tile * kSegments;
+  for (uint s = 0; s < kLaneSegments; ++s) {
+    const uint segment = first + s * kSegments;
     uint segment_key = 0;
-    if (kHeld) {
-      // All loads are under way before the first is looked at.
+    if (kInRegisters) {
+      // All loads are in flight before the first is used.
       [[unroll]] for (uint j = 0; j < kLaneQuads; ++j)
         keys[j] = segment_keys(row_logits, segment, first_quad + j);
       [[unroll]] for (uint j = 0; j < kLaneQuads; ++j)
         segment_key = max(
             segment_key,
-            look_at_quad(keys[j], segment_quad(segment, first_quad + j, kSegments), best));
+            reduce_quad(keys[j], segment_quad(segment, first_quad + j, kSegments), best));
     } else {
       [[dont_unroll]] for (uint j = 0; j < kSegmentQuads; ++j)
-        segment_key = max(segment_key, look_at_quad(segment_keys(row_logits, segment, j),
+        segment_key = max(segment_key, reduce_quad(segment_keys(row_logits, segment, j),
                                                     segment_quad(segment, j, kSegments), best));
     }
-    if (kParts == 1 && kPicks == 0) segments.at[segment] = segment_key;
+    if (kSegmentLanes == 1 && kPickGreedy == 0) segments.at[segment] = segment_key;
   }
-  if (kParts > 1 && kPicks == 0) {
-    part_keys[lane] = best.key;
+  if (kSegmentLanes > 1 && kPickGreedy == 0) {
+    lane_keys[lane] = best.key;
     barrier();
     if (lane < kSegments) {
       uint segment_key = 0;
-      [[unroll]] for (uint i = 0; i < kParts; ++i)
-        segment_key = max(segment_key, part_keys[lane + i * kSegments]);
+      [[unroll]] for (uint i = 0; i < kSegmentLanes; ++i)
+        segment_key = max(segment_key, lane_keys[lane + i * kSegments]);
       segments.at[first] = segment_key;
     }
   }
-  const uint chunk_key = group_max(best.key);
+  const uint chunk_key = workgroup_max(best.key);
   const uvec2 least =
-      group_min(uvec2(best.key == chunk_key ? best.id : 0xffffffffu, best.lowest_key));
+      workgroup_min(uvec2(best.key == chunk_key ? best.id : 0xffffffffu, best.lowest_key));
 
   uvec2 sum = uvec2(0);
   if (chunk_key > kMinusInfinityKey) {
     const float largest = key_logit(chunk_key);
-    if (kHeld) {
+    if (kInRegisters) {
       [[unroll]] for (uint j = 0; j < kLaneQuads; ++j) sum += weigh_quad(keys[j], largest);
     } else {
-      [[dont_unroll]] for (uint i = 0; i < kTiles * kSegmentQuads; ++i)
+      [[dont_unroll]] for (uint i = 0; i < kLaneSegments * kSegmentQuads; ++i)
         sum += weigh_quad(segment_keys(row_logits, first + i / kSegmentQuads * kSegments,
                                        i % kSegmentQuads),
                           largest);
     }
   }
-  sum = group_sum(sum);
+  sum = workgroup_sum(sum);
   const uint64_t chunks = params.chunks + uint64_t(row_index) * gl_NumWorkGroups.x * 20;
   if (lane == 0)
     SamplingChunks(chunks).at[chunk] = SamplingChunk(chunk_key, least.x, least.y, sum.x, sum.y);
-  if (kPicks != 0 && is_last_group(params.counts, row_index, gl_NumWorkGroups.x) &&
+  if (kPickGreedy != 0 && is_last_workgroup(params.counts, row_index, gl_NumWorkGroups.x) &&
       gl_SubgroupID == 0)
-    pick_first(row, row_index, chunks);
+    pick_greedy(row, row_index, chunks);
 }
 
 void main() {

@@ -1,4 +1,4 @@
-# fmt: g++ 12 has no std::format. Without an installed library the headers alone do.
+# fmt: g++ 12 has no std::format. If the library is not installed, its headers are enough.
 hearth_find_header(HEARTH_FMT_INCLUDE fmt/format.h)
 hearth_find_library(HEARTH_FMT_LIBRARY fmt INSTALLED)
 if(HEARTH_FMT_INCLUDE AND HEARTH_FMT_LIBRARY AND HEARTH_FMT_INCLUDE MATCHES "^/usr/")

@@ -1,8 +1,9 @@
 # The shader compiler and its companions, as cache variables:
 #   HEARTH_GLSLANG  HEARTH_SPIRV_VAL  HEARTH_SPIRV_DIS
-# They come from CMAKE_PREFIX_PATH, then the private prefix's bin, then PATH. glslang 13 and
-# SPIRV-Tools 2023.3 are the first that know cooperative matrices; older ones would compile or pass
-# such a shader wrongly, so they are refused. There is no download: tools/setup fetches them.
+# They are searched in CMAKE_PREFIX_PATH, then in the private prefix's bin, then in PATH. glslang
+# 13 and SPIRV-Tools 2023.3 are the first that support cooperative matrices; older ones would
+# compile or accept such a shader wrongly, so they are refused. There is no download: tools/setup
+# installs them.
 set(minimum_glslang 13)
 set(minimum_spirv_tools 2023.3)
 
@@ -19,13 +20,13 @@ function(hearth_find_shader_tool variable)
   endif()
 endfunction()
 
-# hearth_check_shader_tool(VARIABLE PATTERN MINIMUM): refuses what is too old; PATTERN's first group
-# is the version in the output of --version.
+# hearth_check_shader_tool(VARIABLE PATTERN MINIMUM): refuses a version that is too old; the first
+# group of PATTERN matches the version in the output of --version.
 function(hearth_check_shader_tool variable pattern minimum)
   execute_process(COMMAND "${${variable}}" --version OUTPUT_VARIABLE output ERROR_VARIABLE output
     RESULT_VARIABLE status)
   if(NOT "${output}" MATCHES "${pattern}")
-    message(FATAL_ERROR "${${variable}} --version says nothing that can be read (${status}): "
+    message(FATAL_ERROR "${${variable}} --version printed no version (${status}): "
       "${output}")
   endif()
   set(version "${CMAKE_MATCH_1}")
@@ -34,7 +35,7 @@ function(hearth_check_shader_tool variable pattern minimum)
     set(found "${${variable}}")
     unset(${variable} CACHE)
     message(FATAL_ERROR "${found} is ${version}; ${minimum} or newer is needed. "
-      "Run tools/setup, which brings a newer one.")
+      "Run tools/setup to install a newer one.")
   endif()
 endfunction()
 

@@ -13,7 +13,7 @@ if(HEARTH_GTEST_INCLUDE MATCHES "^/usr/" AND HEARTH_GMOCK_INCLUDE MATCHES "^/usr
 endif()
 
 hearth_forget_if_gone(HEARTH_GTEST_SOURCE)
-# Sources of the same installation as the headers: those of another may be of another version.
+# Sources from the same installation as the headers; others may be of another version.
 set(places)
 foreach(include IN ITEMS "${HEARTH_GTEST_INCLUDE}" "${HEARTH_GMOCK_INCLUDE}")
   if(include)
@@ -34,8 +34,8 @@ if(NOT source)
   set(source "${gtest_SOURCE}")
 endif()
 
-# The headers lie beside the sources upstream, and in the prefix's include folder where Debian
-# packages them; of the two, only the folder that has them is taken.
+# Upstream has the headers next to the sources, Debian in the prefix's include folder. Uses
+# whichever exists.
 set(public)
 foreach(part IN ITEMS googletest googlemock)
   if(EXISTS "${source}/${part}/include")

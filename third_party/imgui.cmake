@@ -1,8 +1,8 @@
-# Dear ImGui with its GLFW and Vulkan backends, built from source: from Debian's source package
-# where tools/setup could fetch it, else from a download. The library packages are not used,
-# because they are older (the dashboard is written for 1.92) and their Vulkan backend links with
-# libvulkan. Here the backend has no prototypes: call ImGui_ImplVulkan_LoadFunctions() before its
-# Init. It is built with the hooks of its test engine, which ui/item_log.cpp defines.
+# Dear ImGui with its GLFW and Vulkan backends, built from source: from Debian's source package if
+# tools/setup could fetch it, otherwise from a download. The library packages are not used,
+# because they are older (the dashboard needs 1.92) and their Vulkan backend links with libvulkan.
+# Here the backend has no prototypes: call ImGui_ImplVulkan_LoadFunctions() before its Init. It is
+# built with the hooks of its test engine, which ui/item_log.cpp defines.
 hearth_use(vulkan_headers glfw)
 hearth_forget_if_gone(HEARTH_IMGUI_SOURCE)
 find_path(HEARTH_IMGUI_SOURCE NAMES backends/imgui_impl_vulkan.cpp

@@ -1,5 +1,6 @@
-# libedit: line editing and history for hearth chat. Optional: without it lines are read plainly.
-# Only a shared library will do: the static one needs others that its package does not name.
+# libedit: line editing and history for hearth chat. Optional: without it, lines are read without
+# editing. Only the shared library is used: the static one needs libraries that its package does
+# not name.
 hearth_find_header(HEARTH_LIBEDIT_INCLUDE editline/readline.h)
 hearth_find_library(HEARTH_LIBEDIT_LIBRARY edit)
 if(HEARTH_LIBEDIT_INCLUDE AND HEARTH_LIBEDIT_LIBRARY AND NOT HEARTH_LIBEDIT_LIBRARY MATCHES "\\.a$")

@@ -1,10 +1,10 @@
-# Finds what Hearth does not write itself. Nothing is looked for until somebody asks:
+# Finds the dependencies. Nothing is searched for until a target uses it:
 #
 #   hearth_use(fmt gtest)                                    # from any CMakeLists.txt
 #   target_link_libraries(x PRIVATE hearth::fmt hearth::gtest)
 #
-# hearth_use(NAME) reads NAME.cmake of this folder once and leaves a target hearth::NAME behind.
-# Each of those files takes the system's package first and a pinned download where there is none.
+# hearth_use(NAME) reads NAME.cmake of this folder once, which defines a target hearth::NAME. Each of
+# those files prefers the system's package, and downloads a pinned release if there is none.
 include_guard(GLOBAL)
 include(FetchContent)
 
@@ -31,7 +31,7 @@ function(hearth_use)
   endforeach()
 endfunction()
 
-# Forgets a cached path that is gone, so that a package removed or moved is looked for again.
+# Forgets a cached path that no longer exists, so that a removed or moved package is searched again.
 function(hearth_forget_if_gone variable)
   if(${variable} AND NOT EXISTS "${${variable}}")
     unset(${variable} CACHE)
@@ -51,7 +51,7 @@ endfunction()
 
 # hearth_find_library(VARIABLE NAME [INSTALLED]): the library file. With INSTALLED only one under
 # the system's own prefixes counts: an unpacked package tree may come from another release, whose
-# compiled C++ need not link here, and the caller has another way.
+# compiled C++ need not link here, and the caller has an alternative.
 function(hearth_find_library variable name)
   hearth_forget_if_gone(${variable})
   set(search)
@@ -76,7 +76,7 @@ endfunction()
 
 # hearth_download(NAME REPOSITORY TAG PACKAGE [BUILD]): fetches a pinned release and sets
 # NAME_SOURCE to its folder. With BUILD its own CMakeLists.txt is used, otherwise only the files
-# are fetched. TAG may be a commit's hash. PACKAGE is what a reader can install instead.
+# are fetched. TAG may be a commit's hash. PACKAGE is the package to install instead.
 function(hearth_download name repository tag package)
   if(NOT HEARTH_DOWNLOAD)
     message(FATAL_ERROR "${name} is not installed and HEARTH_DOWNLOAD is off. "

@@ -1,5 +1,5 @@
-# volk loads Vulkan's functions at run time, so nothing links with libvulkan. Headers only: one
-# source file of the runtime defines VOLK_IMPLEMENTATION, and volk.h then includes volk.c beside it.
+# volk loads Vulkan's functions at run time, so that nothing links with libvulkan. Headers only:
+# one source file of the runtime defines VOLK_IMPLEMENTATION, and volk.h then includes volk.c.
 hearth_use(vulkan_headers)
 hearth_find_header(HEARTH_VOLK_INCLUDE volk.c)
 if(HEARTH_VOLK_INCLUDE)

@@ -24,11 +24,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kIdleFramesPerSecond = 10;
 constexpr double kGpuFramesPerSecond = 60;
-// A window that a CPU draws takes from what the model runs on.
+// If the CPU draws the window, drawing competes with the model.
 constexpr double kCpuFramesPerSecond = 20;
 constexpr double kSaveEverySeconds = 5;
 
-// ImGui's context for as long as the window lives.
+// Owns ImGui's context.
 struct ImGuiScope {
   ImGuiScope() {
     ImGui::CreateContext();
@@ -43,7 +43,7 @@ struct ImGuiScope {
 
 Result<std::unique_ptr<ScriptPlayer>> read_script(const AppOptions& options) {
   std::ifstream in(options.script, std::ios::binary);
-  std::error_code ignored;  // a folder can be opened, but not read
+  std::error_code ignored;  // a folder can be opened but not read
   if (!in || std::filesystem::is_directory(options.script, ignored))
     return Error{ErrorKind::kNotFound, fmt::format("cannot read {}", options.script.string())};
   const std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -51,7 +51,7 @@ Result<std::unique_ptr<ScriptPlayer>> read_script(const AppOptions& options) {
     std::error_code error;
     std::filesystem::create_directories(options.output_folder, error);
     if (error)
-      return Error{ErrorKind::kIo, fmt::format("cannot make the folder {}: {}",
+      return Error{ErrorKind::kIo, fmt::format("cannot create the folder {}: {}",
                                                options.output_folder.string(), error.message())};
   }
   auto steps = parse_script(text);
@@ -87,7 +87,7 @@ class App {
  private:
   void open_engine() {
     if (options_.demo)
-      host_.play_demo();
+      host_.start_demo();
     else if (!options_.connect.empty())
       host_.connect(options_.connect, options_.api_key);
     else
@@ -121,9 +121,9 @@ class App {
 
   double frames_per_second() const {
     if (options_.frames_per_s > 0) return options_.frames_per_s;
-    const double most = window_->drawn_by_cpu() ? kCpuFramesPerSecond : kGpuFramesPerSecond;
-    const bool calm = host_.view().new_steps.empty() && !host_.loading().active && !script_;
-    return calm ? std::min(most, kIdleFramesPerSecond) : most;
+    const double maximum = window_->drawn_by_cpu() ? kCpuFramesPerSecond : kGpuFramesPerSecond;
+    const bool idle = host_.view().new_steps.empty() && !host_.loading().active && !script_;
+    return idle ? std::min(maximum, kIdleFramesPerSecond) : maximum;
   }
 
   Status draw_frame(uint32_t frame) {
@@ -161,19 +161,21 @@ class App {
         messages.push_back(std::move(message));
     if (messages.empty()) return {};
     return Error{ErrorKind::kInternal,
-                 fmt::format("{} messages of the validation layers", messages.size())};
+                 fmt::format("the validation layers reported {} message{}", messages.size(),
+                             messages.size() == 1 ? "" : "s")};
   }
 
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
   const AppOptions& options_;
-  const Clock::time_point began_ = Clock::now();
+  const Clock::time_point started_ = Clock::now();
   ImGuiScope imgui_;
   Settings settings_;
   Theme theme_;
   std::unique_ptr<ScriptPlayer> script_;
   EngineHost host_;
-  // Panels let go of their streams before the engine goes; the window goes first of all.
+  // Destroyed in reverse order: the window first, then the panels with their token streams, which
+  // must not outlive the engine.
   std::unique_ptr<Dashboard> dashboard_;
   std::unique_ptr<Window> window_;
 };

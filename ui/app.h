@@ -1,4 +1,5 @@
-// The dashboard as a program: opens the window, runs frames until it is closed or the script ends.
+// The dashboard as a program: opens the window and draws frames until it is closed or the script
+// ends.
 #pragma once
 
 #include <filesystem>
@@ -13,23 +14,23 @@ namespace hearth {
 
 struct AppOptions {
   WindowOptions window;
-  std::filesystem::path state_folder;  // settings and conversations; empty: nothing is kept
-  float zoom = 0;                      // 0: as remembered
-  std::optional<bool> dark;            // as remembered
-  double frames_per_s = 0;             // at most; 0: what suits the device
+  std::filesystem::path state_folder;  // settings and conversations; empty: nothing is saved
+  float zoom = 0;                      // 0: the saved setting
+  std::optional<bool> dark;            // unset: the saved setting
+  double frames_per_s = 0;             // maximum; 0: what suits the device
 
   bool demo = false;
-  std::string connect, api_key;  // a server's address
-  ModelChoice model;             // otherwise
+  std::string connect, api_key;  // URL of a server to watch
+  ModelChoice model;             // opened unless `demo` or `connect` is set
   EngineHost::Measure measure;
 
-  std::filesystem::path script, output_folder;  // files a script names are relative to the folder
-  std::filesystem::path screenshot;             // after `frames` frames, and then it ends
-  uint32_t frames = 0;                          // 0: until it is closed
+  std::filesystem::path script, output_folder;  // a script's files are relative to the folder
+  std::filesystem::path screenshot;             // PNG file to write after `frames` frames
+  uint32_t frames = 0;                          // exit after this many; 0: run until closed
 };
 
-// Main thread. Fails where there is no display, the script did not go as written, or a validation
-// layer had something to say.
+// Call from the main thread. Fails if there is no display, a script step fails, or a validation
+// layer reports something.
 Status run_app(const AppOptions& options);
 
 }  // namespace hearth

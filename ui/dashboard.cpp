@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-constexpr float kGap = 6;
+constexpr float kRegionGap = 6;
 constexpr std::array kZooms = {0.75f, 1.0f, 1.25f, 1.5f, 2.0f};
 
 const char* state_name(EngineState state) {
@@ -53,7 +53,7 @@ Dashboard::Dashboard(EngineHost& host, Settings& settings, Theme& theme)
   }
   for (const std::string& key : settings.get("front_panels", std::vector<std::string>{}))
     for (Tab& tab : tabs_)
-      if (tab.panel->info().key == key) tab.bring_up = true;
+      if (tab.panel->info().key == key) tab.select = true;
   read_weights(settings, "columns", splits_.columns);
   read_weights(settings, "rows", splits_.rows);
   read_weights(settings, "bottom", splits_.bottom);
@@ -85,31 +85,34 @@ void Dashboard::restyle() {
 }
 
 void Dashboard::draw() {
-  // Here and not where it was clicked, so that a frame is of one kind.
+  // Applied at the start of a frame, so that no frame mixes two styles.
   if (restyle_) restyle();
   const PanelContext shared = context();
-  // A file on the window is for the panel that opens models.
+  // A dropped file is for the Models panel.
   if (host_.has_dropped())
     for (Tab& tab : tabs_)
-      if (tab.panel->info().key == "models") tab.visible = tab.bring_up = true;
+      if (tab.panel->info().key == "models") tab.visible = tab.select = true;
   for (const Tab& tab : tabs_) tab.panel->update(shared);
-  press_shortcuts();
+  handle_shortcuts();
   draw_menu();
   selection_.next_hovered = 0;
   draw_regions();
   selection_.hovered = selection_.next_hovered;
-  if (help_) draw_help();
+  help_.draw(theme_);
 }
 
 void Dashboard::draw_menu() {
   if (!ImGui::BeginMainMenuBar()) return;
   if (ImGui::BeginMenu("Hearth")) {
-    if (ImGui::MenuItem("Keys and colours", "Ctrl+H")) help_ = true;
     if (ImGui::MenuItem("Quit", "Ctrl+Q")) close_ = true;
     ImGui::EndMenu();
   }
   if (ImGui::BeginMenu("View")) {
     draw_view_menu();
+    ImGui::EndMenu();
+  }
+  if (ImGui::BeginMenu("Help")) {
+    help_.draw_menu();
     ImGui::EndMenu();
   }
   draw_status();
@@ -123,24 +126,24 @@ void Dashboard::draw_view_menu() {
     const std::string shortcut = ++number < 10 ? fmt::format("Ctrl+{}", number) : "";
     if (ImGui::MenuItem(name.c_str(), shortcut.c_str(), tab.visible)) {
       tab.visible = !tab.visible;
-      tab.bring_up = tab.visible;
+      tab.select = tab.visible;
     }
     if (ImGui::IsItemHovered())
       ImGui::SetTooltip("%s", std::string(tab.panel->info().about).c_str());
   }
   ImGui::Separator();
-  if (ImGui::MenuItem("Everything"))
+  if (ImGui::MenuItem("Show all panels"))
     for (Tab& tab : tabs_) tab.visible = true;
-  if (ImGui::MenuItem("Only chat")) show_only({"chat"});
-  if (ImGui::MenuItem("For a class")) show_only({"timeline", "kv", "control", "occupancy"});
-  if (ImGui::MenuItem("Usual sizes")) splits_ = {};
+  if (ImGui::MenuItem("Chat only")) show_only({"chat"});
+  if (ImGui::MenuItem("Classroom")) show_only({"timeline", "kv", "control", "occupancy"});
+  if (ImGui::MenuItem("Reset sizes")) splits_ = {};
   ImGui::Separator();
   if (ImGui::MenuItem("Dark", nullptr, theme_.dark) && !theme_.dark) theme_.dark = restyle_ = true;
   if (ImGui::MenuItem("Light", nullptr, !theme_.dark) && theme_.dark) {
     theme_.dark = false;
     restyle_ = true;
   }
-  if (ImGui::BeginMenu("Size")) {
+  if (ImGui::BeginMenu("Zoom")) {
     for (const float zoom : kZooms) {
       if (!ImGui::MenuItem(fmt::format("{:.0f} %", zoom * 100).c_str(), nullptr, zoom == zoom_))
         continue;
@@ -151,28 +154,29 @@ void Dashboard::draw_view_menu() {
   }
 }
 
-// At the right end of the menu: what is shown, and how it is.
+// Shows the engine and its state at the right end of the menu bar.
 void Dashboard::draw_status() {
   const EngineView& view = host_.view();
   const EngineHost::Loading loading = host_.loading();
   std::string text;
   if (loading.active)
-    text = loading.total_bytes > 0 ? fmt::format("loading {} - {} %", loading.what,
+    text = loading.total_bytes > 0 ? fmt::format("loading {}: {} %", loading.what,
                                                  loading.done_bytes * 100 / loading.total_bytes)
                                    : loading.what + " ...";
   else if (!view.failure.empty())
     text = view.failure;
   else if (view.connected)
-    text = fmt::format("{} - {}, {} running, {} waiting", view.source, state_name(view.state),
-                       view.counts.running, view.counts.waiting);
+    text = fmt::format("{}: {} running, {} waiting{}{}", view.source, view.counts.running,
+                       view.counts.waiting, view.state == EngineState::kRunning ? "" : ", ",
+                       view.state == EngineState::kRunning ? "" : state_name(view.state));
   else
     text = "no engine";
   const float width = ImGui::CalcTextSize(text.c_str()).x + theme_.px(16);
   const float right = ImGui::GetWindowWidth() - width;
   if (right > ImGui::GetCursorPosX()) ImGui::SetCursorPosX(right);
-  const bool bad = !view.failure.empty() && !loading.active;
-  ImGui::PushStyleColor(ImGuiCol_Text,
-                        bad ? theme_.warning_color() : ImGui::GetColorU32(ImGuiCol_TextDisabled));
+  const bool failed = !view.failure.empty() && !loading.active;
+  ImGui::PushStyleColor(
+      ImGuiCol_Text, failed ? theme_.warning_color() : ImGui::GetColorU32(ImGuiCol_TextDisabled));
   ImGui::TextUnformatted(text.c_str());
   ImGui::PopStyleColor();
 }
@@ -181,7 +185,7 @@ void Dashboard::draw_regions() {
   std::array<bool, kRegions> used{};
   for (const Tab& tab : tabs_) used[static_cast<size_t>(tab.panel->info().region)] |= tab.visible;
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
-  const float gap = theme_.px(kGap);
+  const float gap = theme_.px(kRegionGap);
   const Box whole{viewport->WorkPos.x + gap, viewport->WorkPos.y + gap,
                   viewport->WorkSize.x - 2 * gap, viewport->WorkSize.y - 2 * gap};
   const Arrangement arrangement = arrange(whole, gap, splits_, used);
@@ -210,8 +214,8 @@ void Dashboard::draw_region(Region region, const Box& box) {
       tab.active = false;
       if (!tab.visible) continue;
       const ImGuiTabItemFlags flags =
-          tab.bring_up ? ImGuiTabItemFlags_SetSelected : ImGuiTabItemFlags_None;
-      tab.bring_up = false;
+          tab.select ? ImGuiTabItemFlags_SetSelected : ImGuiTabItemFlags_None;
+      tab.select = false;
       const std::string title(info.name);
       if (!ImGui::BeginTabItem(title.c_str(), nullptr, flags)) continue;
       tab.active = true;
@@ -226,7 +230,7 @@ void Dashboard::draw_region(Region region, const Box& box) {
   ImGui::PopStyleColor();
 }
 
-// Each is a thin window of its own between two regions.
+// Each splitter is a thin window between two regions.
 void Dashboard::draw_splitters(const Arrangement& arrangement) {
   int number = 0;
   for (const Splitter& splitter : arrangement.splitters) {
@@ -243,61 +247,29 @@ void Dashboard::draw_splitters(const Arrangement& arrangement) {
                      ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoNav);
     ImGui::InvisibleButton("##grip", {std::max(box.width, 1.0f), std::max(box.height, 1.0f)});
     if (ImGui::IsItemHovered() || ImGui::IsItemActive()) {
-      ImGui::SetMouseCursor(splitter.upright ? ImGuiMouseCursor_ResizeEW
-                                             : ImGuiMouseCursor_ResizeNS);
+      ImGui::SetMouseCursor(splitter.vertical ? ImGuiMouseCursor_ResizeEW
+                                              : ImGuiMouseCursor_ResizeNS);
       ImGui::GetWindowDrawList()->AddRectFilled({box.x, box.y},
                                                 {box.x + box.width, box.y + box.height},
                                                 ImGui::GetColorU32(ImGuiCol_SeparatorHovered));
     }
     if (ImGui::IsItemActive()) {
       const ImVec2 moved = ImGui::GetIO().MouseDelta;
-      drag(splitter, splitter.upright ? moved.x : moved.y);
+      drag(splitter, splitter.vertical ? moved.x : moved.y);
     }
     ImGui::End();
     ImGui::PopStyleVar(3);
   }
 }
 
-void Dashboard::draw_help() {
-  ImGui::SetNextWindowSize({theme_.px(460), 0}, ImGuiCond_Appearing);
-  if (ImGui::Begin("Keys and colours", &help_, ImGuiWindowFlags_NoSavedSettings)) {
-    const auto row = [](const char* keys, const char* meaning) {
-      ImGui::TableNextRow();
-      ImGui::TableNextColumn();
-      ImGui::TextUnformatted(keys);
-      ImGui::TableNextColumn();
-      ImGui::TextWrapped("%s", meaning);
-    };
-    if (ImGui::BeginTable("##keys", 2, ImGuiTableFlags_RowBg)) {
-      row("Ctrl+1 ... Ctrl+9", "bring up a panel");
-      row("Ctrl+Space", "pause the engine, or let it go on");
-      row("Ctrl+Right", "one step, while it is paused");
-      row("Tab, arrows, Space", "move between widgets and press them");
-      row("Ctrl+H, Ctrl+Q", "this page; quit");
-      ImGui::EndTable();
-    }
-    ImGui::SeparatorText("What sequences do");
-    for (int i = 0; i < static_cast<int>(PhaseColor::kCount); ++i) {
-      const auto phase = static_cast<PhaseColor>(i);
-      const ImVec2 place = ImGui::GetCursorScreenPos();
-      const float size = ImGui::GetTextLineHeight();
-      ImGui::GetWindowDrawList()->AddRectFilled(place, {place.x + size, place.y + size},
-                                                theme_.phase_color(phase), theme_.px(2));
-      ImGui::Dummy({size, size});
-      ImGui::SameLine();
-      ImGui::TextUnformatted(phase_name(phase));
-    }
-  }
-  ImGui::End();
-}
-
-void Dashboard::press_shortcuts() {
+void Dashboard::handle_shortcuts() {
   constexpr ImGuiInputFlags kGlobal = ImGuiInputFlags_RouteGlobal;
   const auto pressed = [](ImGuiKeyChord chord) { return ImGui::Shortcut(chord, kGlobal); };
   for (size_t i = 0; i < std::min<size_t>(tabs_.size(), 9); ++i)
     if (pressed(ImGuiMod_Ctrl | static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i))))
-      tabs_[i].visible = tabs_[i].bring_up = true;
-  if (pressed(ImGuiMod_Ctrl | ImGuiKey_H)) help_ = !help_;
+      tabs_[i].visible = tabs_[i].select = true;
+  if (pressed(ImGuiMod_Ctrl | ImGuiKey_H)) help_.toggle_shortcuts();
+  if (pressed(ImGuiMod_Ctrl | ImGuiKey_G)) help_.toggle_glossary();
   if (pressed(ImGuiMod_Ctrl | ImGuiKey_Q)) close_ = true;
   if (pressed(ImGuiMod_Ctrl | ImGuiKey_Space))
     host_.pause(host_.view().state != EngineState::kPaused);
@@ -319,6 +291,7 @@ ValueSink Dashboard::values() const {
   sink.set("source", view.source);
   sink.set("state", std::string(state_name(view.state)));
   sink.set("dark", theme_.dark ? 1 : 0);
+  sink.set("glossary_shown", static_cast<double>(help_.glossary_shown()));
   for (const Tab& tab : tabs_) {
     const PanelInfo& info = tab.panel->info();
     sink.begin(info.key);
@@ -329,7 +302,7 @@ ValueSink Dashboard::values() const {
   return sink;
 }
 
-void Dashboard::remember() {
+void Dashboard::store_layout() {
   std::vector<std::string> hidden, front;
   for (const Tab& tab : tabs_) {
     if (!tab.visible) hidden.emplace_back(tab.panel->info().key);
@@ -347,7 +320,7 @@ void Dashboard::remember() {
 
 void Dashboard::save() {
   for (const Tab& tab : tabs_) tab.panel->save();
-  remember();
+  store_layout();
   if (const Status saved = settings_.save(); !saved.ok()) log_line(saved.error().message);
 }
 

@@ -1,5 +1,5 @@
-// The frame around panels: a menu, seven regions with tabs, shortcuts, and what of it is
-// remembered. Of the window's thread alone.
+// The frame around the panels: menu, seven regions with tabs, keyboard shortcuts, and the layout
+// that is saved. Call only from the window's thread.
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 #include "ui/data/layout.h"
 #include "ui/data/settings.h"
 #include "ui/engine_host.h"
+#include "ui/help.h"
 #include "ui/panel.h"
 #include "ui/theme.h"
 #include "ui/values.h"
@@ -17,16 +18,16 @@ namespace hearth {
 
 class Dashboard {
  public:
-  // Everything outlives the dashboard. `theme` is changed by the menu.
+  // REQUIRES: all arguments outlive the dashboard. The menu changes `theme`.
   Dashboard(EngineHost& host, Settings& settings, Theme& theme);
   ~Dashboard();
 
-  // `density`: pixels of the screen to one of a plain one.
+  // `density` is the display's scale factor.
   void set_density(float density);
-  // Between ImGui::NewFrame() and ImGui::Render().
+  // Call between ImGui::NewFrame() and ImGui::Render().
   void draw();
   ValueSink values() const;
-  // Settings and what panels keep.
+  // Saves the settings and the panels' own data.
   void save();
   bool wants_close() const { return close_; }
 
@@ -34,20 +35,19 @@ class Dashboard {
   struct Tab {
     std::unique_ptr<Panel> panel;
     bool visible = true;
-    bool bring_up = false;  // its tab is to be chosen in the next frame
-    bool active = false;    // it is the one of its region that is seen
+    bool select = false;  // select its tab in the next frame
+    bool active = false;  // its tab is selected, so it is visible
   };
 
   PanelContext context();
-  void remember();
+  void store_layout();
   void draw_menu();
   void draw_view_menu();
   void draw_status();
   void draw_regions();
   void draw_region(Region region, const Box& box);
   void draw_splitters(const Arrangement& arrangement);
-  void draw_help();
-  void press_shortcuts();
+  void handle_shortcuts();
   void show_only(std::initializer_list<std::string_view> keys);
   void restyle();
 
@@ -58,7 +58,8 @@ class Dashboard {
   Splits splits_;
   Selection selection_;
   float density_ = 1, zoom_ = 1;
-  bool help_ = false, close_ = false, restyle_ = true;
+  Help help_;
+  bool close_ = false, restyle_ = true;
 };
 
 }  // namespace hearth

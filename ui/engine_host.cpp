@@ -5,12 +5,13 @@
 
 #include "engine/open_model_file.h"
 #include "runtime/memory.h"
+#include "ui/data/model_label.h"
 #include "ui/feeds/demo_executor.h"
 #include "ui/feeds/remote_feed.h"
 
 namespace hearth {
 
-// The thread writes the results before `done`; the window reads them after it.
+// The thread writes the results before it sets `done`; the window reads them afterwards.
 struct EngineHost::Job {
   enum class Kind { kLoad, kMeasure };
 
@@ -31,7 +32,7 @@ namespace {
 
 constexpr uint32_t kDemoVocabulary = 1000;
 
-// A small machine, so that a class soon sees it run out of blocks.
+// A small engine, so that a class soon sees it run out of KV blocks.
 EngineOptions demo_options() {
   EngineOptions options{.vocabulary = kDemoVocabulary};
   options.limits = {.max_sequences = 12,
@@ -42,10 +43,10 @@ EngineOptions demo_options() {
   return options;
 }
 
-EngineFacts facts_of(Session& session) {
+EngineFacts engine_facts(Session& session) {
   const MemoryPlan& plan = session.memory();
   EngineFacts facts;
-  facts.model = session.file().name();
+  facts.model = model_label(session.file().name());
   facts.device = session.device().caps().name;
   facts.source = facts.model + " on " + facts.device;
   facts.memory = {{"weights", plan.weight_bytes},
@@ -66,10 +67,10 @@ EngineHost::EngineHost(Measure measure) : measure_(std::move(measure)) {}
 
 EngineHost::~EngineHost() {
   job_.reset();
-  let_go();
+  close_engine();
 }
 
-void EngineHost::let_go() {
+void EngineHost::close_engine() {
   feed_.reset();
   engine_ = nullptr;
   demo_.reset();
@@ -80,10 +81,10 @@ void EngineHost::let_go() {
 
 void EngineHost::open(ModelChoice choice) {
   if (busy()) return;
-  let_go();
+  close_engine();
   choice_ = std::move(choice);
   job_ = std::make_unique<Job>();
-  job_->what = choice_.model.empty() ? "the embedded model" : choice_.model;
+  job_->what = model_label(choice_.model);
   job_->thread = std::thread([job = job_.get(), wanted = choice_] {
     SessionOptions options = wanted.session;
     options.progress = [job](uint64_t done, uint64_t total) {
@@ -98,20 +99,20 @@ void EngineHost::open(ModelChoice choice) {
   });
 }
 
-void EngineHost::play_demo() {
+void EngineHost::start_demo() {
   if (busy()) return;
-  let_go();
+  close_engine();
   demo_ = std::make_unique<Demo>();
-  show(demo_->engine, {.source = "demo: a real scheduler over a made-up device",
+  show(demo_->engine, {.source = "demo (the real scheduler on a simulated device)",
                        .model = "demo",
-                       .device = "made-up device",
+                       .device = "simulated device",
                        .memory = {},
                        .memory_budget_bytes = 0});
 }
 
 void EngineHost::connect(const std::string& url, const std::string& api_key) {
   if (busy()) return;
-  let_go();
+  close_engine();
   auto remote = RemoteFeed::create(url, {.api_key = api_key});
   if (!remote.ok()) {
     view_.failure = remote.error().message;
@@ -128,7 +129,7 @@ void EngineHost::show(Engine& engine, EngineFacts facts) {
   feed_ = std::make_unique<EngineFeed>(engine, std::move(facts));
 }
 
-void EngineHost::show_session() { show(session_->engine(), facts_of(*session_)); }
+void EngineHost::show_session() { show(session_->engine(), engine_facts(*session_)); }
 
 void EngineHost::measure_roofline() {
   if (busy() || !session_ || !measure_) return;

@@ -1,5 +1,5 @@
-// Which engine the dashboard shows and talks to: a model that is opened in the background, the
-// demo, or a remote server. Of the window's thread alone; loading runs on a thread of its own.
+// Owns the engine that the dashboard shows: a model opened in the background, the demo, or a
+// connection to a server. Call only from the window's thread; loading runs on its own thread.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace hearth {
 
-// What to open. `model` is what -m takes: empty is the embedded default.
+// What to open. `model` is what -m takes; empty means the built-in model.
 struct ModelChoice {
   std::string model;
   SessionOptions session;
@@ -25,28 +25,28 @@ struct ModelChoice {
 
 class EngineHost {
  public:
-  // Measures kernels for the roofline, while no engine uses the session's runner; given by the
-  // command, because that code is the benchmark's. May be empty.
+  // Measures the roofline while no engine uses the session's runner. Passed in by the command,
+  // because that code belongs to the benchmark. May be empty.
   using Measure = std::function<Result<RooflineData>(Session&)>;
   explicit EngineHost(Measure measure);
-  // Waits for whatever loads or runs.
+  // Waits for loading or measuring to finish.
   ~EngineHost();
   EngineHost(const EngineHost&) = delete;
   EngineHost& operator=(const EngineHost&) = delete;
 
-  // Lets go of the engine there is, and opens another. What goes wrong is in view().failure. While
-  // another one is still being loaded, nothing happens but that.
+  // Each closes the current engine and opens another. Errors are in view().failure. Ignored while a
+  // model is being loaded.
   void open(ModelChoice choice);
-  void play_demo();
+  void start_demo();
   void connect(const std::string& url, const std::string& api_key);
 
-  // Once a frame: takes what has been loaded, polls the feed.
+  // Call once per frame: takes over a loaded model and polls the feed.
   void update();
   const EngineView& view() const { return view_; }
 
-  // Null while loading, after a failure, and for a remote engine.
+  // Null while loading, after a failure, and when connected to a server.
   Engine* engine() const { return engine_; }
-  // Null for the demo and a remote engine, too.
+  // Also null for the demo.
   Session* session() const { return session_.get(); }
   const ModelChoice& choice() const { return choice_; }
   bool is_demo() const { return demo_ != nullptr; }
@@ -58,13 +58,13 @@ class EngineHost {
   };
   Loading loading() const;
 
-  // Takes the engine down, measures, and starts a new one; the requests that ran end. The result is
-  // in roofline().
+  // Stops the engine, which ends its requests, measures, and starts a new engine. The result is in
+  // roofline().
   void measure_roofline();
   bool measuring() const;
   const RooflineData& roofline() const { return roofline_; }
 
-  // A file that was dragged onto the window, for the panel that opens models.
+  // A file dropped on the window, for the Models panel.
   void drop(std::string path) { dropped_ = std::move(path); }
   bool has_dropped() const { return !dropped_.empty(); }
   std::string take_dropped() { return std::exchange(dropped_, {}); }
@@ -73,13 +73,13 @@ class EngineHost {
   void set_pace(double steps_per_s);
 
  private:
-  // Something that takes long, on a thread of its own.
+  // Loading or measuring, on its own thread.
   struct Job;
-  // What --demo shows.
+  // The engine of --demo.
   struct Demo;
 
   bool busy() const { return job_ != nullptr; }
-  void let_go();
+  void close_engine();
   void finish_job();
   void show_session();
   void show(Engine& engine, EngineFacts facts);

@@ -15,7 +15,7 @@ void ItemLog::begin_frame() { items_.clear(); }
 
 void ItemLog::add(ImGuiID id, ImVec2 min, ImVec2 max, bool on_top) {
   if (id == 0) return;
-  // A tab says its label first.
+  // A tab reports its label before its position.
   if (items_.empty() || items_.back().id != id || items_.back().max.x > items_.back().min.x)
     items_.push_back({.id = id, .label = {}, .min = {}, .max = {}});
   items_.back().min = min;
@@ -24,7 +24,7 @@ void ItemLog::add(ImGuiID id, ImVec2 min, ImVec2 max, bool on_top) {
 }
 
 void ItemLog::name(ImGuiID id, std::string_view label) {
-  // The label comes right after the place, but for windows and tabs.
+  // The label usually follows the position directly, except for windows and tabs.
   for (auto item = items_.rbegin(); item != items_.rend(); ++item) {
     if (item->id != id) continue;
     item->label = label;
@@ -47,7 +47,7 @@ std::optional<LoggedItem> ItemLog::find(std::string_view label) const {
 
 }  // namespace hearth
 
-// What Dear ImGui calls when it is built with IMGUI_ENABLE_TEST_ENGINE.
+// Called by Dear ImGui if it is built with IMGUI_ENABLE_TEST_ENGINE.
 
 void ImGuiTestEngineHook_ItemAdd(ImGuiContext* context, ImGuiID id, const ImRect& place,
                                  const ImGuiLastItemData*) {

@@ -1,5 +1,5 @@
-// Every widget of the last frame with its label and place, for scripts that click as a person
-// would. Dear ImGui reports them through the hooks it has for its own test engine.
+// Every widget of the last frame with its label and position, so that scripts can click on it. Dear
+// ImGui reports widgets through the hooks of its own test engine.
 #pragma once
 
 #include <optional>
@@ -13,26 +13,26 @@ namespace hearth {
 
 struct LoggedItem {
   ImGuiID id = 0;
-  std::string label;    // the visible part and what follows ##
-  ImVec2 min, max;      // as far as it is visible
-  bool on_top = false;  // of an open menu or popup, which lies over everything else
+  std::string label;    // including the part after ##
+  ImVec2 min, max;      // the visible part
+  bool on_top = false;  // in an open menu or popup, which covers everything else
 };
 
 class ItemLog {
  public:
-  // The one that ImGui's hooks write to. Nothing is logged unless somebody asks.
+  // The log that ImGui's hooks write to. Disabled by default.
   static ItemLog& instance();
 
   void enable(bool enabled);
-  // Before a frame; what the last one had stays until then.
+  // Call before each frame; clears the items of the previous one.
   void begin_frame();
 
-  // The visible item whose label is exactly this, with or without what follows ##; of several one
-  // of an open menu or popup, then the last.
+  // The visible item with this label, compared with and without the part after ##. Of several, one
+  // in an open menu or popup wins, then the last one.
   std::optional<LoggedItem> find(std::string_view label) const;
   const std::vector<LoggedItem>& items() const { return items_; }
 
-  // For the hooks.
+  // Called by the hooks.
   void add(ImGuiID id, ImVec2 min, ImVec2 max, bool on_top = false);
   void name(ImGuiID id, std::string_view label);
 

@@ -1,4 +1,5 @@
-// What a panel is. One file a panel in panels/: a class and one static PanelRegistration.
+// The interface of panels. Each panel is one file in panels/: a class and a static
+// PanelRegistration.
 #pragma once
 
 #include <functional>
@@ -18,18 +19,18 @@ class Settings;
 struct Theme;
 
 struct PanelInfo {
-  std::string_view name;  // as in the menu and its tab: "Timeline"
-  std::string_view key;   // before its values and in settings: "timeline"
+  std::string_view name;  // in the menu and on its tab: "Timeline"
+  std::string_view key;   // prefix of its values and settings: "timeline"
   Region region = Region::kTop;
-  int order = 0;           // among the tabs of its region, and in the menu
-  std::string_view about;  // one line: what there is to see
+  int order = 0;                 // within its region and in the menu
+  std::string_view description;  // one sentence, shown as the menu's tooltip
 };
 
-// What panels have in common while a frame is drawn: the request under the mouse, or clicked.
+// The request that all panels mark: the one under the mouse, or else the one last clicked.
 struct Selection {
-  RequestId hovered = 0;       // as of the frame before: draw it marked
-  RequestId pinned = 0;        // by a click; 0: none
-  RequestId next_hovered = 0;  // set this while drawing
+  RequestId hovered = 0;       // in the previous frame; draw it marked
+  RequestId pinned = 0;        // clicked; 0: none
+  RequestId next_hovered = 0;  // set by panels while drawing
 
   RequestId marked() const { return hovered != 0 ? hovered : pinned; }
 };
@@ -51,13 +52,13 @@ class Panel {
 
   const PanelInfo& info() const { return info_; }
 
-  // Once a frame, also while hidden, before anything is drawn.
+  // Called once per frame before drawing, even while the panel is hidden.
   virtual void update(const PanelContext& context) = 0;
-  // Inside its region: a child window with its own scrolling is already begun.
+  // Draws into a scrolling child window, which is already open.
   virtual void draw(const PanelContext& context) = 0;
-  // What it shows, by name, for scripts and tests.
+  // Reports the values it shows, by name, for scripts and tests.
   virtual void report(ValueSink& values) const = 0;
-  // Before the program ends, or when everything is to be saved now.
+  // Called every few seconds and before the program ends.
   virtual void save() {}
 
  private:
@@ -68,7 +69,7 @@ class PanelRegistration {
  public:
   using Make = std::function<std::unique_ptr<Panel>()>;
   explicit PanelRegistration(Make make);
-  // A new one of each, by region and order.
+  // Creates all panels, sorted by region and order.
   static std::vector<std::unique_ptr<Panel>> make_all();
 };
 

@@ -59,24 +59,24 @@ ScriptPlayer::ScriptPlayer(std::vector<ScriptStep> steps, std::string name,
                            std::filesystem::path folder)
     : steps_(std::move(steps)), name_(std::move(name)), folder_(std::move(folder)) {}
 
-// The desktop's own mouse may be anywhere; a script's stays where it was put.
+// Overrides the real mouse, so that the script's pointer stays where it was put.
 void ScriptPlayer::begin_frame() {
   if (mouse_.x >= 0) ImGui::GetIO().AddMousePosEvent(mouse_.x, mouse_.y);
 }
 
 Status ScriptPlayer::advance(const std::map<std::string, Value>& values, double seconds) {
-  // The first frames settle sizes and focus.
+  // Sizes and focus need a few frames to settle.
   constexpr int kSettlingFrames = 8;
   if (finished() || frames_++ < kSettlingFrames) return {};
-  const ScriptStep& step = steps_[place_];
-  if (began_ < 0) began_ = seconds;
-  waited_ = seconds - began_;
+  const ScriptStep& step = steps_[next_step_];
+  if (step_started_ < 0) step_started_ = seconds;
+  waited_ = seconds - step_started_;
   HEARTH_ASSIGN(const bool done, play(step, values));
-  ++stage_;
+  ++step_frames_;
   if (!done) return {};
-  ++place_;
-  stage_ = 0;
-  began_ = -1;
+  ++next_step_;
+  step_frames_ = 0;
+  step_started_ = -1;
   return {};
 }
 
@@ -97,27 +97,27 @@ Result<bool> ScriptPlayer::play(const ScriptStep& step,
     case ScriptAction::kWait:
     case ScriptAction::kExpect: {
       const Condition& wanted = step.condition;
-      if (fulfils(values, wanted)) return true;
-      if (step.action == ScriptAction::kWait && !too_late(step)) return false;
+      if (satisfies(values, wanted)) return true;
+      if (step.action == ScriptAction::kWait && !timed_out(step)) return false;
       const auto found = values.find(wanted.name);
       return failure(step, fmt::format("{} is {}, not {} {}", wanted.name,
-                                       found == values.end() ? "not there" : show(found->second),
+                                       found == values.end() ? "missing" : to_text(found->second),
                                        wanted.comparison, wanted.value));
     }
     case ScriptAction::kWaitItem:
       if (ItemLog::instance().find(step.text)) return true;
-      if (!too_late(step)) return false;
-      return failure(step, fmt::format("there is no \"{}\" to be seen", step.text));
+      if (!timed_out(step)) return false;
+      return failure(step, fmt::format("no visible widget is labelled \"{}\"", step.text));
     case ScriptAction::kFrames:
-      return stage_ >= static_cast<int>(std::lround(step.seconds));
+      return step_frames_ >= static_cast<int>(std::lround(step.seconds));
     case ScriptAction::kSeconds:
-      return too_late(step);
+      return timed_out(step);
     case ScriptAction::kDrop:
       dropped_.push_back(path_of(step.text).string());
       return true;
     case ScriptAction::kScreenshot:
-      // A tooltip or a menu may have just opened: it is drawn in the frame after.
-      if (stage_ < 2) return false;
+      // A tooltip or menu that just opened is drawn one frame later.
+      if (step_frames_ < 2) return false;
       screenshot_ = path_of(step.text);
       return true;
     case ScriptAction::kValues:
@@ -130,32 +130,32 @@ Result<bool> ScriptPlayer::play(const ScriptStep& step,
   return true;
 }
 
-// Goes there, stays for a frame, presses, lets go: ImGui wants to see each in a frame of its own.
+// Moves the mouse, waits a frame, presses and releases, since ImGui needs a frame for each.
 Result<bool> ScriptPlayer::press(const ScriptStep& step) {
   constexpr int kArrive = 0, kPress = 2, kRelease = 3, kDone = 4;
   ImGuiIO& io = ImGui::GetIO();
-  if (stage_ == kArrive) {
+  if (step_frames_ == kArrive) {
     const std::optional<LoggedItem> item = ItemLog::instance().find(step.text);
     if (!item) {
-      if (too_late(step))
-        return failure(step, fmt::format("there is no \"{}\" to be seen", step.text));
-      stage_ = kArrive - 1;
+      if (timed_out(step))
+        return failure(step, fmt::format("no visible widget is labelled \"{}\"", step.text));
+      step_frames_ = kArrive - 1;
       return false;
     }
     mouse_ = {(item->min.x + item->max.x) / 2, (item->min.y + item->max.y) / 2};
     return false;
   }
-  if (step.action == ScriptAction::kHover) return stage_ >= kPress;
+  if (step.action == ScriptAction::kHover) return step_frames_ >= kPress;
   if (step.action == ScriptAction::kScroll) {
-    if (stage_ == kPress) io.AddMouseWheelEvent(0, static_cast<float>(step.lines));
-    return stage_ >= kDone;
+    if (step_frames_ == kPress) io.AddMouseWheelEvent(0, static_cast<float>(step.lines));
+    return step_frames_ >= kDone;
   }
   const int button = step.action == ScriptAction::kRightClick ? 1 : 0;
   const int presses = step.action == ScriptAction::kDoubleClick ? 2 : 1;
-  const int beat = stage_ - kPress;
-  if (beat >= 0 && beat < 2 * presses) io.AddMouseButtonEvent(button, beat % 2 == 0);
+  const int event = step_frames_ - kPress;
+  if (event >= 0 && event < 2 * presses) io.AddMouseButtonEvent(button, event % 2 == 0);
   static_assert(kRelease == kPress + 1);
-  return stage_ >= kDone + 2 * (presses - 1);
+  return step_frames_ >= kDone + 2 * (presses - 1);
 }
 
 Result<bool> ScriptPlayer::press_key(const ScriptStep& step) {
@@ -165,10 +165,10 @@ Result<bool> ScriptPlayer::press_key(const ScriptStep& step) {
     const size_t plus = rest.find('+', 1);
     const ImGuiKey key = key_of(rest.substr(0, plus));
     if (key == ImGuiKey_None) return failure(step, fmt::format("'{}' is not a key", step.text));
-    io.AddKeyEvent(key, stage_ == 0);
+    io.AddKeyEvent(key, step_frames_ == 0);
     rest.remove_prefix(plus == std::string_view::npos ? rest.size() : plus + 1);
   }
-  return stage_ >= 1;
+  return step_frames_ >= 1;
 }
 
 Error ScriptPlayer::failure(const ScriptStep& step, const std::string& why) const {

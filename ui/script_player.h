@@ -1,5 +1,5 @@
-// Plays a script: moves the mouse, presses keys and looks at values, an action after the other, as
-// fast as frames come. Of the window's thread alone.
+// Plays a script: moves the mouse, presses keys and checks values, one action after another, as
+// fast as frames are drawn. Call only from the window's thread.
 #pragma once
 
 #include <filesystem>
@@ -18,37 +18,37 @@ namespace hearth {
 
 class ScriptPlayer {
  public:
-  // Files that the script names are relative to `folder`; `name` is for messages.
+  // The script's file names are relative to `folder`; `name` is used in messages.
   ScriptPlayer(std::vector<ScriptStep> steps, std::string name, std::filesystem::path folder);
 
-  // Between the backends' and ImGui's own beginning of a frame: where the mouse is.
+  // Sets the mouse position. Call between the backends' start of a frame and ImGui::NewFrame().
   void begin_frame();
-  // After a frame was built. An error ends the script.
+  // Call after each frame was built. An error ends the script.
   Status advance(const std::map<std::string, Value>& values, double seconds);
-  bool finished() const { return place_ == steps_.size(); }
+  bool finished() const { return next_step_ == steps_.size(); }
 
-  // What the frame that was just built, or the window, is to do.
+  // What the script wants done with the frame just built, or with the window.
   std::optional<std::filesystem::path> take_screenshot();
   std::vector<std::string> take_dropped();
   bool wants_close() const { return close_; }
 
  private:
-  // True when the step is done.
+  // Returns true when the step is done.
   Result<bool> play(const ScriptStep& step, const std::map<std::string, Value>& values);
   Result<bool> press(const ScriptStep& step);
   Result<bool> press_key(const ScriptStep& step);
-  bool too_late(const ScriptStep& step) const { return waited_ > step.seconds; }
+  bool timed_out(const ScriptStep& step) const { return waited_ > step.seconds; }
   Error failure(const ScriptStep& step, const std::string& why) const;
   std::filesystem::path path_of(const std::string& file) const;
 
   std::vector<ScriptStep> steps_;
   std::string name_;
   std::filesystem::path folder_;
-  size_t place_ = 0;
+  size_t next_step_ = 0;
   int frames_ = 0;
-  double waited_ = 0;  // in the current step
-  double began_ = -1;  // the current step
-  int stage_ = 0;      // frames within the current step
+  double waited_ = 0;         // seconds spent in the current step
+  double step_started_ = -1;  // when the current step started; negative: not yet
+  int step_frames_ = 0;       // frames within the current step
   ImVec2 mouse_{-1, -1};
   std::optional<std::filesystem::path> screenshot_;
   std::vector<std::string> dropped_;

@@ -16,18 +16,18 @@ struct PhaseStyle {
   ImU32 dark, light;
 };
 constexpr std::array<PhaseStyle, static_cast<size_t>(PhaseColor::kCount)> kPhases = {{
-    {"prompt chunk", rgb(0x56b4e9), rgb(0x0072b2)},
+    {"prefill", rgb(0x56b4e9), rgb(0x0072b2)},
     {"decode", rgb(0x2fbf8f), rgb(0x009e73)},
     {"waiting", rgb(0x5b6472), rgb(0xb9c0ca)},
     {"preempted", rgb(0xe8743b), rgb(0xd55e00)},
     {"swapped", rgb(0xcc79a7), rgb(0xb0578b)},
     {"padding", rgb(0x8a6d3b), rgb(0xc9a66b)},
-    {"shared prefix", rgb(0xf0e442), rgb(0xd9b800)},
+    {"prefix cache hit", rgb(0xf0e442), rgb(0xd9b800)},
     {"free", rgb(0x2a303b), rgb(0xe6e9ee)},
     {"cached", rgb(0x7d8fb3), rgb(0x9aaccf)},
 }};
 
-// Okabe and Ito's, and four more that keep their distance in brightness.
+// Okabe and Ito's colours, and four more that differ in brightness.
 constexpr std::array<uint32_t, 11> kDark = {0x56b4e9, 0xe69f00, 0x2fbf8f, 0xcc79a7,
                                             0xf0e442, 0xe8743b, 0x8fa8ff, 0xb5e48c,
                                             0xd8a0df, 0x7fdbda, 0xc9b79c};
@@ -77,8 +77,8 @@ constexpr float kTextSize = 15;
 
 struct FontFile {
   const char* path;
-  uint32_t number = 0;  // of the fonts in the file
-  float scale = 1;      // that makes its letters as large as the others', whose lines are lower
+  uint32_t number = 0;  // index of the font in a collection
+  float scale = 1;      // compensates for smaller glyphs at the same line height
 };
 
 constexpr std::array kTextFonts = {
@@ -90,8 +90,8 @@ constexpr std::array kTextFonts = {
     FontFile{"/usr/share/fonts/truetype/ubuntu/Ubuntu-R.ttf"},
 };
 
-// For what those lack: Chinese, Japanese and Korean. The third of Noto's collection draws
-// characters that they share as simplified Chinese does.
+// Chinese, Japanese and Korean, which the text fonts lack. Font 2 of Noto's collection uses the
+// simplified Chinese forms of shared characters.
 constexpr std::array kEastAsianFonts = {
     FontFile{"/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", 2, 1.25f},
     FontFile{"/usr/share/fonts/noto-cjk/NotoSansCJK-Regular.ttc", 2, 1.25f},
@@ -107,8 +107,8 @@ constexpr std::array kSymbolFonts = {
     FontFile{"/usr/share/fonts/google-noto-emoji/NotoEmoji-Regular.ttf"},
 };
 
-// The first of these files that is there, as a font or, with `merge`, as a part of the last one.
-// False: there is none.
+// Loads the first of these files that exists, as a new font or merged into the last one. Returns
+// false if there is none.
 bool load_font(std::span<const FontFile> files, bool merge) {
   for (const FontFile& file : files) {
     std::error_code error;
@@ -169,7 +169,7 @@ void apply_theme(const Theme& theme) {
   style.TabBarOverlineSize = 2;
   style.CellPadding = {6, 3};
   style.ScaleAllSizes(theme.scale);
-  // ImGui takes a new size for the next frame; within one it would put the old one back.
+  // Without this, ImGui would restore the old font size in the next frame.
   style._NextFrameFontSizeBase = style.FontSizeBase;
   ImGui::GetStyle() = style;
   if (theme.dark)

@@ -1,5 +1,5 @@
-// Colours and sizes, light and dark. The palette is Okabe and Ito's, which the colour-blind can
-// tell apart.
+// Colours, sizes and fonts, light and dark. The palette is based on Okabe and Ito's, which
+// colour-blind people can tell apart.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace hearth {
 
-// What a sequence does in a step, or a block is used for.
+// What a sequence does in a step, or what a block is used for.
 enum class PhaseColor : uint8_t {
-  kPrompt,
+  kPrefill,
   kDecode,
   kWaiting,
   kPreempted,
@@ -23,14 +23,14 @@ enum class PhaseColor : uint8_t {
   kCached,
   kCount,
 };
-const char* phase_name(PhaseColor phase);  // "prompt chunk"
+const char* phase_name(PhaseColor phase);  // "prefill"
 
 struct Theme {
   bool dark = true;
-  float scale = 1;  // of everything, for dense screens
+  float scale = 1;  // display scale times zoom
 
   ImU32 phase_color(PhaseColor phase) const;
-  // The same for a request wherever it is drawn.
+  // A request has the same colour in every panel.
   ImU32 sequence_color(RequestId request) const;
   ImU32 series_color(int index) const;
   ImU32 text_color() const;
@@ -39,8 +39,8 @@ struct Theme {
   float px(float size) const { return size * scale; }
 };
 
-// The fonts of all text, of those that are installed. REQUIRES: ImGui's context exists, and no
-// frame has begun.
+// Loads the first installed font of each kind. REQUIRES: ImGui's context exists, and no frame has
+// started.
 void load_fonts();
 // Sets ImGui's colours and sizes.
 void apply_theme(const Theme& theme);

@@ -1,4 +1,5 @@
-// What panels show, by name: "timeline.rows" is 3. Scripts wait for values, tests compare them.
+// The values that panels show, by name, such as "timeline.rows". Scripts wait for them, and tests
+// check them.
 #pragma once
 
 #include <map>
@@ -12,7 +13,7 @@ using Value = std::variant<double, std::string>;
 
 class ValueSink {
  public:
-  // What follows is named "prefix.name".
+  // Values set after this are named "prefix.name".
   void begin(std::string_view prefix) { prefix_ = std::string(prefix) + "."; }
   void set(std::string_view name, double number) { values_[prefix_ + std::string(name)] = number; }
   void set(std::string_view name, std::string text) {

@@ -90,7 +90,7 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
                               .counts = shared ? op.counts->address() : 0,
                               .shared_parts = shared ? parts.address() : 0,
                               .norm_state = norm ? norm->state.address() : 0,
-                              .begun = norm ? norm->rows.address() : 0,
+                              .prescaled = norm ? norm->rows.address() : 0,
                               .rows = op.shape.rows,
                               .inputs = op.shape.inputs,
                               .outputs = op.shape.outputs,

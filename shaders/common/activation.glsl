@@ -4,7 +4,7 @@
 #ifndef HEARTH_ACTIVATION_GLSL
 #define HEARTH_ACTIVATION_GLSL
 
-// The exponent is bounded so that the division stays where its precision is guaranteed.
+// The exponent is bounded so that the division stays in the range with guaranteed precision.
 vec4 activate(vec4 x, bool gelu) {
   const vec4 u = gelu ? x * (1.5957691216057308 + 0.07135481627260025 * x * x) : x;
   return x / (1.0 + exp(min(-u, 80.0)));

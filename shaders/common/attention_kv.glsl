@@ -1,5 +1,5 @@
-// The paged cache in 16-byte chunks, for the axis kv=f16,q8_0. A chunk is kChunkElements
-// neighbouring elements of a KV row; unpacked, an element is chunk_scale() times a component.
+// The paged cache in chunks of 16 bytes, for the axis kv=f16,q8_0. A chunk is kChunkElements
+// neighbouring elements of a KV row; an element is chunk_scale() times a component of chunk_quad().
 //
 // Include after params/paged_kv.h and common/kernel.glsl; needs kHeadSize.
 #ifndef HEARTH_ATTENTION_KV_GLSL
@@ -22,7 +22,7 @@ struct KvChunk {
   uvec4 bits;
 };
 #endif
-const uint kChunkVectors = kChunkElements / 4;
+const uint kChunkQuads = kChunkElements / 4;
 const uint kRowChunks = kHeadSize / kChunkElements;
 
 #ifdef KV_Q8_0
@@ -32,7 +32,7 @@ float row_scale(uint64_t scales, uint row, uint index) {
 }
 #endif
 
-// Row indices fit in 32 bits, offsets do not.
+// Row indices fit in 32 bits, byte offsets do not.
 KvChunk load_chunk(uint64_t base, uint64_t scales, uint row, uint chunk) {
   KvChunk result;
   result.bits = U32x4(base + uint64_t(row) * (kRowChunks * 16)).at[chunk];
@@ -43,29 +43,29 @@ KvChunk load_chunk(uint64_t base, uint64_t scales, uint row, uint chunk) {
 }
 
 // Four elements of a KV row, scaled.
-vec4 load_vector(uint64_t base, uint64_t scales, uint row, uint vector) {
+vec4 load_kv_quad(uint64_t base, uint64_t scales, uint row, uint quad) {
   const uint64_t at = base + uint64_t(row) * (kRowChunks * 16);
 #ifdef KV_Q8_0
-  const int word = int(U32(at).at[vector]);
+  const int word = int(U32(at).at[quad]);
   return vec4(bitfieldExtract(word, 0, 8), bitfieldExtract(word, 8, 8),
               bitfieldExtract(word, 16, 8), bitfieldExtract(word, 24, 8)) *
-         row_scale(scales, row, vector / (kScaleWeights / 4));
+         row_scale(scales, row, quad / (kScaleWeights / 4));
 #else
-  const uvec2 bits = U32x2(at).at[vector];
+  const uvec2 bits = U32x2(at).at[quad];
   return vec4(unpackHalf2x16(bits.x), unpackHalf2x16(bits.y));
 #endif
 }
 
 #ifdef KV_Q8_0
 float chunk_scale(KvChunk chunk) { return chunk.scale; }
-vec4 chunk_vector(KvChunk chunk, uint i) {
+vec4 chunk_quad(KvChunk chunk, uint i) {
   const int word = int(chunk.bits[i]);
   return vec4(bitfieldExtract(word, 0, 8), bitfieldExtract(word, 8, 8),
               bitfieldExtract(word, 16, 8), bitfieldExtract(word, 24, 8));
 }
 #else
 float chunk_scale(KvChunk chunk) { return 1.0; }
-vec4 chunk_vector(KvChunk chunk, uint i) {
+vec4 chunk_quad(KvChunk chunk, uint i) {
   return vec4(unpackHalf2x16(chunk.bits[2 * i]), unpackHalf2x16(chunk.bits[2 * i + 1]));
 }
 #endif

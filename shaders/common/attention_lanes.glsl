@@ -1,4 +1,4 @@
-// The kernel of attention_lanes.comp, whose comment says what it does, and of attention_lanes_model.comp.
+// The body of attention_lanes.comp, which describes it, and of attention_lanes_emulated.comp.
 #ifndef HEARTH_ATTENTION_LANES_GLSL
 #define HEARTH_ATTENTION_LANES_GLSL
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
@@ -11,111 +11,112 @@
 #include "common/fragment_lanes.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 2) const uint kSubgroups = 4;  // in a group
+layout(constant_id = 2) const uint kSubgroups = 4;  // per workgroup
 layout(constant_id = 3) const uint kHeadSize = 128;
-layout(constant_id = 7) const uint kKeys = 32;   // of a tile
+layout(constant_id = 7) const uint kKeys = 32;   // per tile
 layout(constant_id = 9) const uint kForm = 0;    // kFormFloats or kFormHalves
 layout(constant_id = 10) const uint kHeads = 1;
 layout(constant_id = 11) const uint kKvHeads = 1;
 layout(constant_id = 12) const float kScale = 1.0;
-const uint kWidth = 32;  // of a subgroup
+const uint kSubgroupSize = 32;
 const uint kRows = kSubgroups * 16;
 
 #include "common/attention_kv.glsl"
-#include "common/attention_place.glsl"
+#include "common/attention_work.glsl"
 #include "common/attention_score.glsl"
-#include "common/attention_merge.glsl"
+#include "common/attention_merge_splits.glsl"
 #include "common/attention_fragments.glsl"
 
 const uint kSlices = kHeadSize / 16;  // fragments along a head
 const uint kColumns = kHeadSize / 8;  // and across it
-const uint kBlocks = kKeys / 16;
+const uint kKeyBlocks = kKeys / 16;
 const uint kScores = kKeys / 8;  // fragments across a tile's keys
-const uint kThreads = kSubgroups * kWidth;
+const uint kInvocations = kSubgroups * kSubgroupSize;
 
-// Shared memory is counted in 16 bytes, a lane's words. Keys are [16 keys, slices, places of lanes], as
-// matmul_wide has its weights: words of a key, and of the one eight further on. Values are [32 keys,
-// columns, places of lanes]: a lane's words of the first and of the second sixteen keys, in columns
-// from the ninth on the other way round.
-const uint kKeyVecs = kBlocks * kSlices * kWidth;
-shared uvec4 tile[kKeyVecs + kBlocks / 2 * kColumns * kWidth];
+// Shared memory is counted in vecs of 16 bytes, a lane's four words of a fragment. Keys are [16 keys,
+// slices, swizzled lanes], like the weights of matmul_wide: words of a key and of the one 8 further on.
+// Values are [32 keys, columns, swizzled lanes]: a lane's words of the first sixteen keys and of the
+// second sixteen, in the opposite order in every other eight columns.
+const uint kKeyVecs = kKeyBlocks * kSlices * kSubgroupSize;
+shared uvec4 tile[kKeyVecs + kKeyBlocks / 2 * kColumns * kSubgroupSize];
 
-// Where a key's words lie that lane 4 * key + lane reads; in every other pair of slices xor kSecond.
-const uint kSecond = 3;
-uint place_of(uint key, uint lane) {
+// Where the words are that lane 4 * key + lane reads; in every other pair of slices, xor kSwizzleFlip.
+const uint kSwizzleFlip = 3;
+uint swizzle(uint key, uint lane) {
   return key / 2 * 8 + (lane ^ (key / 2 % 2 * 2) ^ (key / 4)) * 2 + key % 2;
 }
 
-// An invocation brings chunks of keys eight apart together, and of the four values that a lane has of
-// sixteen: of keys 2 * lane and the next, and of the two that are eight further on.
-const uint kPairs = kKeys / 2 * kRowChunks, kQuads = kKeys / 4 * kRowChunks;
-const uint kPairLoads = (kPairs + kThreads - 1) / kThreads;
-const uint kQuadLoads = (kQuads + kThreads - 1) / kThreads;
-const uint kKeyLoads = 2 * kPairLoads, kValueLoads = 4 * kQuadLoads;
+// An invocation loads chunks of keys in pairs, eight keys apart, and chunks of values in fours, because
+// a lane of the product needs four values of every sixteen: those of keys 2 * lane, the next, and the
+// two that are 8 further on.
+const uint kKeyPairs = kKeys / 2 * kRowChunks, kValueFours = kKeys / 4 * kRowChunks;
+const uint kKeyPairLoads = (kKeyPairs + kInvocations - 1) / kInvocations;
+const uint kValueFourLoads = (kValueFours + kInvocations - 1) / kInvocations;
+const uint kKeyLoads = 2 * kKeyPairLoads, kValueLoads = 4 * kValueFourLoads;
 
 // x = the first key of the pair, y = chunk.
-uvec2 pair_place(uint i) {
-  const uint pair = gl_LocalInvocationIndex + i * kThreads, row = pair / kRowChunks;
+uvec2 key_pair_at(uint i) {
+  const uint pair = gl_LocalInvocationIndex + i * kInvocations, row = pair / kRowChunks;
   return uvec2(row / 8 * 16 + row % 8, pair % kRowChunks);
 }
 
 // x = which sixteen keys, y = chunk, z = lane.
-uvec3 quad_place(uint i) {
-  const uint quad = gl_LocalInvocationIndex + i * kThreads, rest = quad / kRowChunks;
-  return uvec3(rest % kBlocks, quad % kRowChunks, rest / kBlocks);
+uvec3 value_four_at(uint i) {
+  const uint four = gl_LocalInvocationIndex + i * kInvocations, rest = four / kRowChunks;
+  return uvec3(rest % kKeyBlocks, four % kRowChunks, rest / kKeyBlocks);
 }
 
-// The first rows of the blocks of the cache that an invocation's loads of a tile are in.
-const uint kOwnBlocks = kPairLoads + kQuadLoads;
-void find_blocks(out uint blocks[kOwnBlocks], Place place, uint first_key) {
-  [[unroll]] for (uint i = 0; i < kPairLoads; ++i)
-    blocks[i] = block_rows(place, inside(place, first_key + pair_place(i).x));
-  [[unroll]] for (uint i = 0; i < kQuadLoads; ++i)
-    blocks[kPairLoads + i] = block_rows(place, inside(place, first_key + quad_place(i).x * 16));
+// The first KV row of each cache block that this invocation's loads of a tile are in.
+const uint kLoadBlocks = kKeyPairLoads + kValueFourLoads;
+void find_blocks(out uint blocks[kLoadBlocks], Work work, uint first_key) {
+  [[unroll]] for (uint i = 0; i < kKeyPairLoads; ++i)
+    blocks[i] = block_rows(work, inside(work, first_key + key_pair_at(i).x));
+  [[unroll]] for (uint i = 0; i < kValueFourLoads; ++i)
+    blocks[kKeyPairLoads + i] = block_rows(work, inside(work, first_key + value_four_at(i).x * 16));
 }
 
 void load_tile(out KvChunk keys[kKeyLoads], out KvChunk values[kValueLoads],
-               uint blocks[kOwnBlocks], Place place, uint first_key) {
-  WRITTEN_OUT for (uint i = 0; i < kKeyLoads; ++i) {
-    const uvec2 at = pair_place(i / 2);
-    const uint slot = inside(place, first_key + at.x + i % 2 * 8) % kBlockTokens;
+               uint blocks[kLoadBlocks], Work work, uint first_key) {
+  UNROLL for (uint i = 0; i < kKeyLoads; ++i) {
+    const uvec2 at = key_pair_at(i / 2);
+    const uint slot = inside(work, first_key + at.x + i % 2 * 8) % kBlockTokens;
     keys[i] = load_chunk(params.keys, params.key_scales, blocks[i / 2] + slot, at.y);
   }
-  WRITTEN_OUT for (uint i = 0; i < kValueLoads; ++i) {
-    const uvec3 at = quad_place(i / 4);
+  UNROLL for (uint i = 0; i < kValueLoads; ++i) {
+    const uvec3 at = value_four_at(i / 4);
     const uint key = at.x * 16 + at.z * 2 + i % 2 + i % 4 / 2 * 8;
-    const uint slot = inside(place, first_key + key) % kBlockTokens;
+    const uint slot = inside(work, first_key + key) % kBlockTokens;
     values[i] =
-        load_chunk(params.values, params.value_scales, blocks[kPairLoads + i / 4] + slot, at.y);
+        load_chunk(params.values, params.value_scales, blocks[kKeyPairLoads + i / 4] + slot, at.y);
   }
 }
 
 void store_keys(KvChunk keys[kKeyLoads]) {
-  WRITTEN_OUT for (uint i = 0; i < kPairLoads; ++i) {
-    const uvec2 at = pair_place(i);
-    if (kPairs % kThreads != 0 && at.x >= kKeys) continue;
-    WRITTEN_OUT for (uint v = 0; v < kChunkVecs; ++v) {
+  UNROLL for (uint i = 0; i < kKeyPairLoads; ++i) {
+    const uvec2 at = key_pair_at(i);
+    if (kKeyPairs % kInvocations != 0 && at.x >= kKeys) continue;
+    UNROLL for (uint v = 0; v < kChunkVecs; ++v) {
       const uint vec = at.y * kChunkVecs + v;
-      const uint place = (at.x / 16 * kSlices + vec / 4 * 2) * kWidth +
-                         (place_of(at.x % 8, vec % 4) ^ (vec / 4 % 2 * kSecond));
+      const uint place = (at.x / 16 * kSlices + vec / 4 * 2) * kSubgroupSize +
+                         (swizzle(at.x % 8, vec % 4) ^ (vec / 4 % 2 * kSwizzleFlip));
       const uvec4 upper = chunk_halves(keys[2 * i], v), lower = chunk_halves(keys[2 * i + 1], v);
       tile[place] = uvec4(upper.xy, lower.xy);
-      tile[place + kWidth] = uvec4(upper.zw, lower.zw);
+      tile[place + kSubgroupSize] = uvec4(upper.zw, lower.zw);
     }
   }
 }
 
 void store_values(KvChunk values[kValueLoads]) {
-  WRITTEN_OUT for (uint i = 0; i < kQuadLoads; ++i) {
-    const uvec3 at = quad_place(i);
-    if (kQuads % kThreads != 0 && at.z >= 4) continue;
-    WRITTEN_OUT for (uint v = 0; v < kChunkVecs; ++v) {
+  UNROLL for (uint i = 0; i < kValueFourLoads; ++i) {
+    const uvec3 at = value_four_at(i);
+    if (kValueFours % kInvocations != 0 && at.z >= 4) continue;
+    UNROLL for (uint v = 0; v < kChunkVecs; ++v) {
       const uint column = at.y * kChunkVecs + v;
-      const uint start = kKeyVecs + (at.x / 2 * kColumns + column) * kWidth;
+      const uint start = kKeyVecs + (at.x / 2 * kColumns + column) * kSubgroupSize;
       const bool first = at.x % 2 == column / 8 % 2;
       uvec4 vecs[4];
-      WRITTEN_OUT for (uint k = 0; k < 4; ++k) vecs[k] = chunk_halves(values[4 * i + k], v);
-      WRITTEN_OUT for (uint d = 0; d < 8; ++d) {
+      UNROLL for (uint k = 0; k < 4; ++k) vecs[k] = chunk_halves(values[4 * i + k], v);
+      UNROLL for (uint d = 0; d < 8; ++d) {
         const uvec2 words = uvec2(pair_word(vecs[0], vecs[1], d), pair_word(vecs[2], vecs[3], d));
         const uint place = start + ((d * 4 + at.z) ^ column % 8);
         if (first) tile[place].xy = words;
@@ -125,33 +126,33 @@ void store_values(KvChunk values[kValueLoads]) {
   }
 }
 
-// A lane's two rows: its own, and the one eight further on.
+// The lane's two rows: `first`, and the one 8 further on.
 struct Rows {
   uint first;
-  uvec2 visible[2];  // the keys they may see
+  uvec2 visible[2];  // keys [x, y)
   float max_score[2];
   float weight_sum[2];  // over the lane's keys
 };
 
-void load_queries(Place place, uint first, out uvec4 q[kSlices]) {
+void load_queries(Work work, uint first, out uvec4 q[kSlices]) {
   const float scale = query_scale();
-  F32x4 upper = query_row(place, first), lower = query_row(place, first + 8);
+  F32x4 upper = query_row(work, first), lower = query_row(work, first + 8);
   [[unroll]] for (uint s = 0; s < kSlices; ++s) {
-    const uint vector = s / 2 * 8 + own_lane() % 4 * 2 + s % 2;
-    const uvec2 high = pack_halves(upper.at[vector] * scale, vec4(0.0)).xy;
-    const uvec2 low = pack_halves(lower.at[vector] * scale, vec4(0.0)).xy;
+    const uint quad = s / 2 * 8 + lane_id() % 4 * 2 + s % 2;
+    const uvec2 high = pack_halves(upper.at[quad] * scale, vec4(0.0)).xy;
+    const uvec2 low = pack_halves(lower.at[quad] * scale, vec4(0.0)).xy;
     q[s] = words_of_a(high, low);
   }
 }
 
 void multiply_keys(uvec4 q[kSlices], out Fragment scores[kScores]) {
-  const uint place = place_of(own_lane() / 4, own_lane() % 4);
+  const uint place = swizzle(lane_id() / 4, lane_id() % 4);
   [[unroll]] for (uint j = 0; j < kScores; ++j) scores[j] = Fragment(0.0);
-  WRITTEN_OUT for (uint s = 0; s < kSlices; ++s) {
+  UNROLL for (uint s = 0; s < kSlices; ++s) {
     FragmentA x;
     set_a(x, q[s]);
-    WRITTEN_OUT for (uint b = 0; b < kBlocks; ++b) {
-      const uvec4 words = tile[(b * kSlices + s) * kWidth + (place ^ (s / 2 % 2 * kSecond))];
+    UNROLL for (uint b = 0; b < kKeyBlocks; ++b) {
+      const uvec4 words = tile[(b * kSlices + s) * kSubgroupSize + (place ^ (s / 2 % 2 * kSwizzleFlip))];
       FragmentB left, right;
       set_b(left, words.xy);
       set_b(right, words.zw);
@@ -161,7 +162,7 @@ void multiply_keys(uvec4 q[kSlices], out Fragment scores[kScores]) {
   }
 }
 
-// Scores to weights. Sums of rows whose max grows are rescaled.
+// Turns scores into weights. Rescales the sums of rows whose max grows.
 void weigh(inout Fragment scores[kScores], inout Fragment sums[kColumns], inout Rows rows,
            uint first_key, bool masked) {
   if (params.soft_cap != 0.0) {
@@ -171,7 +172,7 @@ void weigh(inout Fragment scores[kScores], inout Fragment sums[kColumns], inout 
   if (masked) {
     [[unroll]] for (uint j = 0; j < kScores; ++j) {
       [[unroll]] for (uint e = 0; e < 4; ++e) {
-        const uint key = first_key + j * 8 + own_lane() % 4 * 2 + e % 2;
+        const uint key = first_key + j * 8 + lane_id() % 4 * 2 + e % 2;
         const uvec2 visible = rows.visible[e / 2];
         if (key < visible.x || key >= visible.y) scores[j][e] = kMasked;
       }
@@ -182,7 +183,7 @@ void weigh(inout Fragment scores[kScores], inout Fragment sums[kColumns], inout 
     [[unroll]] for (uint e = 0; e < 4; ++e) largest[e / 2] = max(largest[e / 2], scores[j][e]);
   float shrink[2];
   [[unroll]] for (uint r = 0; r < 2; ++r) {
-    largest[r] = quad_max(largest[r]);
+    largest[r] = row_max(largest[r]);
     const bool grows = largest[r] > rows.max_score[r] + kSlack;
     shrink[r] = grows ? exp2(rows.max_score[r] - largest[r]) : 1.0;
     if (grows) rows.max_score[r] = largest[r];
@@ -201,8 +202,8 @@ void weigh(inout Fragment scores[kScores], inout Fragment sums[kColumns], inout 
 }
 
 void add_values(Fragment scores[kScores], inout Fragment sums[kColumns]) {
-  FragmentA weights[kBlocks];
-  [[unroll]] for (uint b = 0; b < kBlocks; ++b) {
+  FragmentA weights[kKeyBlocks];
+  [[unroll]] for (uint b = 0; b < kKeyBlocks; ++b) {
     uvec4 words;
     [[unroll]] for (uint i = 0; i < 4; ++i) {
       const uint j = 2 * b + i / 2, e = i % 2 * 2;
@@ -210,10 +211,10 @@ void add_values(Fragment scores[kScores], inout Fragment sums[kColumns]) {
     }
     set_a(weights[b], words);
   }
-  WRITTEN_OUT for (uint n = 0; n < kColumns; ++n) {
-    WRITTEN_OUT for (uint b = 0; b < kBlocks; b += 2) {
+  UNROLL for (uint n = 0; n < kColumns; ++n) {
+    UNROLL for (uint b = 0; b < kKeyBlocks; b += 2) {
       const uvec4 words =
-          tile[kKeyVecs + (b / 2 * kColumns + n) * kWidth + (own_lane() ^ n % 8)];
+          tile[kKeyVecs + (b / 2 * kColumns + n) * kSubgroupSize + (lane_id() ^ n % 8)];
       FragmentB first, second;
       set_b(first, n / 8 % 2 == 0 ? words.xy : words.zw);
       set_b(second, n / 8 % 2 == 0 ? words.zw : words.xy);
@@ -223,49 +224,49 @@ void add_values(Fragment scores[kScores], inout Fragment sums[kColumns]) {
   }
 }
 
-// Two neighbouring lanes have four neighbouring elements of both rows: one writes the upper's, the
-// other the lower's.
-void write_sums(Place place, Fragment sums[kColumns], Rows rows) {
-  const uint odd = own_lane() % 2, row = rows.first + odd * 8;
+// Two neighbouring lanes hold four neighbouring elements of both rows: one writes the upper row's, the
+// other the lower row's.
+void write_sums(Work work, Fragment sums[kColumns], Rows rows) {
+  const uint odd = lane_id() % 2, row = rows.first + odd * 8;
   const vec2 stats = vec2(rows.max_score[odd], rows.weight_sum[odd]);
-  WRITTEN_OUT for (uint n = 0; n < kColumns; ++n) {
+  UNROLL for (uint n = 0; n < kColumns; ++n) {
     const vec2 upper = vec2(sums[n][0], sums[n][1]), lower = vec2(sums[n][2], sums[n][3]);
     const vec2 given = odd == 0 ? lower : upper;
-    const vec2 taken = vec2(from_lane(given.x, 1), from_lane(given.y, 1));
+    const vec2 taken = vec2(shuffle_xor(given.x, 1), shuffle_xor(given.y, 1));
     const vec4 value = odd == 0 ? vec4(upper, taken) : vec4(taken, lower);
-    if (has_row(place, row))
-      write_vector(place, row, n * 2 + own_lane() % 4 / 2, value, stats);
+    if (has_row(work, row))
+      write_quad(work, row, n * 2 + lane_id() % 4 / 2, value, stats);
   }
 }
 
-void attend(Place place) {
-  const uint first_tile = place.item.key_begin / kBlockTokens * kBlockTokens;
+void attend(Work work) {
+  const uint first_tile = work.item.key_begin / kBlockTokens * kBlockTokens;
   KvChunk keys[kKeyLoads], values[kValueLoads];
-  uint blocks[kOwnBlocks];
-  find_blocks(blocks, place, first_tile);
-  load_tile(keys, values, blocks, place, first_tile);
-  find_blocks(blocks, place, first_tile + kKeys);
+  uint blocks[kLoadBlocks];
+  find_blocks(blocks, work, first_tile);
+  load_tile(keys, values, blocks, work, first_tile);
+  find_blocks(blocks, work, first_tile + kKeys);
   Rows rows;
-  rows.first = own_subgroup() * 16 + own_lane() / 4;
+  rows.first = subgroup_id() * 16 + lane_id() / 4;
   [[unroll]] for (uint r = 0; r < 2; ++r) {
-    rows.visible[r] = row_keys(place, rows.first + r * 8);
+    rows.visible[r] = row_keys(work, rows.first + r * 8);
     rows.max_score[r] = kNoMax;
     rows.weight_sum[r] = 0.0;
   }
   uvec4 q[kSlices];
-  load_queries(place, rows.first, q);
+  load_queries(work, rows.first, q);
   Fragment sums[kColumns];
   [[unroll]] for (uint n = 0; n < kColumns; ++n) sums[n] = Fragment(0.0);
-  // Tiles inside this need no mask: every row of the group sees all of it.
-  const uvec2 seen_by_all = uvec2(row_keys(place, kRows - 1).x, row_keys(place, 0).y);
+  // Tiles inside this range need no mask: every row of the workgroup sees all of it.
+  const uvec2 seen_by_all = uvec2(row_keys(work, kRows - 1).x, row_keys(work, 0).y);
   store_keys(keys);
   store_values(values);
   barrier();
-  for (uint first_key = first_tile; first_key < place.item.key_end; first_key += kKeys) {
-    // The next tile's, or after the last one what nobody uses. matmul_wide says why loads are at the
-    // beginning and stores at the end.
-    load_tile(keys, values, blocks, place, first_key + kKeys);
-    find_blocks(blocks, place, first_key + 2 * kKeys);
+  for (uint first_key = first_tile; first_key < work.item.key_end; first_key += kKeys) {
+    // The next tile's loads; after the last tile they are not used. matmul_wide says why loads come
+    // first in the loop and stores last.
+    load_tile(keys, values, blocks, work, first_key + kKeys);
+    find_blocks(blocks, work, first_key + 2 * kKeys);
     Fragment scores[kScores];
     multiply_keys(q, scores);
     const bool masked = first_key < seen_by_all.x || first_key + kKeys > seen_by_all.y;
@@ -276,16 +277,16 @@ void attend(Place place) {
     store_values(values);
     barrier();
   }
-  [[unroll]] for (uint r = 0; r < 2; ++r) rows.weight_sum[r] = quad_sum(rows.weight_sum[r]);
-  write_sums(place, sums, rows);
+  [[unroll]] for (uint r = 0; r < 2; ++r) rows.weight_sum[r] = row_sum(rows.weight_sum[r]);
+  write_sums(work, sums, rows);
 }
 
 void main() {
-  const Place place = find_place();
+  const Work work = find_work();
   chain_wait();
-  if (place.rows > 0) {
-    attend(place);
-    merge_splits(place);
+  if (work.rows > 0) {
+    attend(work);
+    merge_splits(work);
   }
   chain_done();
 }

@@ -1,67 +1,69 @@
-// Waiting for earlier dispatches inside the kernel instead of at a barrier before it: runtime/chain.h
-// says when and why. A kernel that includes this calls chain_wait() before it reads what a dispatch
-// before it wrote, or writes anything, and chain_done() as the last thing; every invocation must get
-// to both. Weights and what the host wrote for the step may be read before.
+// Waits for earlier dispatches inside the kernel instead of at a barrier before it: runtime/chain.h says
+// when and why. A kernel that includes this calls chain_wait() before it reads what an earlier dispatch
+// wrote, or writes anything, and calls chain_done() last; every invocation must reach both. Weights, and
+// what the host wrote for the step, may be read before chain_wait().
 // Expects the kernel's params.
 #ifndef HEARTH_CHAIN_GLSL
 #define HEARTH_CHAIN_GLSL
 #include "common/fences.glsl"
 
-layout(constant_id = 100) const uint kChained = 0;  // the pipeline store knows whether
+layout(constant_id = 100) const uint kChained = 0;  // set by the pipeline store (runtime/pipeline.h)
 
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer ChainCount { uint value; };
 
-const uint kChainStride = 256;  // bytes of a link, as in runtime/chain.h
+const uint kChainStride = 256;  // bytes per link, as in runtime/chain.h
 
 uint chain_add(uint64_t place) {
   return atomicAdd(ChainCount(place).value, 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
 }
 
-// By one invocation of the group.
-void await_arrivals() {
-  ChainCount before = ChainCount((params.chain_place & ~uint64_t(kChainStride - 1)) - kChainStride);
+// To be called by one invocation of the workgroup.
+void wait_for_arrivals() {
+  ChainCount before = ChainCount((params.chain_counter & ~uint64_t(kChainStride - 1)) - kChainStride);
   while (atomicLoad(before.value, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed) < params.chain_wait) {}
 }
 
 void chain_wait() {
   if (kChained == 0 || params.chain_wait == 0) return;
   if (gl_LocalInvocationIndex == 0) {
-    await_arrivals();
+    wait_for_arrivals();
     fence_queue();
   }
-  meet_group();
+  sync_workgroup();
 }
 
-// The same for a kernel that reads what dispatches before wrote through fresh views alone (kernel.glsl),
-// each element a few times at most. Vulkan's model wants an acquire here as well. Drivers make a trip to
-// memory and back of it, 0.3 us a link on an H200, for what is so anyway where chains run: nobody passes
-// the meeting before the count has come, and loads that begin after it, past the caches in between, find
-// what was sent out before the count was.
+// For kernels that read the output of earlier dispatches only through fresh views (kernel.glsl), each
+// element a few times at most. The Vulkan memory model requires an acquire here as well. Drivers turn it
+// into a round trip to memory, 0.3 us per link on an H200, for an ordering that holds anyway on the
+// devices that run chains: no invocation passes the barrier before the counter has been read, and loads
+// that start after it and bypass the caches see everything that was made available before the counter
+// was incremented.
 void chain_wait_fresh() {
   if (kChained == 0 || params.chain_wait == 0) return;
-  if (gl_LocalInvocationIndex == 0) await_arrivals();
-  meet_group();
+  if (gl_LocalInvocationIndex == 0) wait_for_arrivals();
+  sync_workgroup();
 }
 
-// By one invocation, which knows of all that the group wrote.
+// To be called by one invocation, after a barrier behind all of the workgroup's writes.
 void arrive() {
   fence_queue();
-  const uint before = chain_add(params.chain_place);
+  const uint before = chain_add(params.chain_counter);
   if (before + 1 == params.chain_groups) {
     fence_queue();
-    chain_add(params.chain_place & ~uint64_t(kChainStride - 1));
+    chain_add(params.chain_counter & ~uint64_t(kChainStride - 1));
   }
 }
 
 void chain_done() {
-  if (kChained == 0 || params.chain_place == 0) return;
-  meet_group();
+  if (kChained == 0 || params.chain_counter == 0) return;
+  sync_workgroup();
   if (gl_LocalInvocationIndex == 0) arrive();
 }
 
-// The same for a group that has met when all was read, and since then only its first subgroup wrote.
+// The same for a workgroup that has executed a barrier after all its reads, and in which only the first
+// subgroup has written since.
 void chain_done_alone() {
-  if (kChained == 0 || params.chain_place == 0 || gl_SubgroupID != 0) return;
+  if (kChained == 0 || params.chain_counter == 0 || gl_SubgroupID != 0) return;
   controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsBuffer,
                  gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);
   if (gl_SubgroupInvocationID == 0) arrive();

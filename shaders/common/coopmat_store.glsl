@@ -1,25 +1,26 @@
-// Where the sums of a tile of matmul_coopmat, matmul_direct or matmul_wide go: into the result, with what
-// params/matmul.h says done to them, into parts for matmul_reduce.comp, or, where groups share the
-// tile, first to the one of them that is done last.
+// Stores the sums of a tile of matmul_coopmat, matmul_direct or matmul_wide: as results, with the epilogue
+// of params/matmul.h; as partial sums for matmul_reduce.comp; or, for a tail tile, as partial sums for
+// the last of its workgroups.
 //
-// Include after everything else of such a kernel: expects its constants, coopmat_slot.glsl, its Place
-// and its `tiles`, which have room for a slot a subgroup.
+// Include after everything else in such a kernel: expects its constants, coopmat_staging.glsl, its Work
+// and its shared array `tiles`, which must have room for every subgroup's staging area.
 #ifndef HEARTH_COOPMAT_STORE_GLSL
 #define HEARTH_COOPMAT_STORE_GLSL
-#define SHARED_BEFORE tiles[0].x
-#include "common/last_group.glsl"
+#define LAST_WORKGROUP_SCRATCH tiles[0].x
+#include "common/last_workgroup.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 8) nonprivate writeonly buffer HalfQuads {
   uvec2 at[];
 };
 
-// `first` is where the tile begins, in floats. Fragments from column `end` of the tile on are dropped.
-void store_parts(Fragment sums[kSums], uint64_t to, uint first, uint stride, uint end) {
+// Stores partial sums. `first` is where the tile begins, in floats. Fragments from column `end` of the
+// tile on are dropped.
+void store_partials(Fragment sums[kSums], uint64_t to, uint first, uint stride, uint end) {
   F32x4 parts = F32x4(to);
   [[unroll]] for (uint f = 0; f < kSums; ++f) {
-    const uint row = own_subgroup() / kSubgroupsAcross * kSubgroupRows +
+    const uint row = subgroup_id() / kSubgroupsAcross * kSubgroupRows +
                      f / kFragmentsAcross * kFragmentRows;
-    const uint column = own_subgroup() % kSubgroupsAcross * kSubgroupOutputs +
+    const uint column = subgroup_id() % kSubgroupsAcross * kSubgroupOutputs +
                         f % kFragmentsAcross * kFragmentOutputs;
     if (column < end)
       coopMatStore(sums[f], parts.at, (first + row * stride + column) / 4, stride / 4,
@@ -27,8 +28,8 @@ void store_parts(Fragment sums[kSums], uint64_t to, uint first, uint stride, uin
   }
 }
 
-// Four neighbouring results of gates from n on.
-void store_gated_vec(uint row, uint n, vec4 value) {
+// Stores four neighbouring gated results from n on.
+void store_gated_quad(uint row, uint n, vec4 value) {
   const uint results = params.outputs / 2;
   if (row >= params.rows || n >= results) return;
   const uint quad = (row * results + n) / 4;
@@ -40,150 +41,151 @@ void store_gated_vec(uint row, uint n, vec4 value) {
   }
 }
 
-// Where this subgroup's slot has four neighbouring results of a row.
-uint slot_vec(uint row, uint vec) { return own_subgroup() * kSlotVecs + row * kSlotStride + vec; }
+// Where this subgroup's staging area has four neighbouring results of a row.
+uint staging_at(uint row, uint quad) { return subgroup_id() * kStagingVecs + row * kStagingStride + quad; }
 
-void store_in_slot(Fragment results, uint fragment) {
-  coopMatStore(results, tiles, slot_vec(0, fragment * kFragmentOutputs / 4), kSlotStride,
+void stage_fragment(Fragment results, uint fragment) {
+  coopMatStore(results, tiles, staging_at(0, fragment * kFragmentOutputs / 4), kStagingStride,
                gl_CooperativeMatrixLayoutRowMajor);
 }
 
-// A gate and its up are the same element of neighbouring fragments, which hold theirs alike: a lane has
-// both. Results go out through the subgroup's slot.
+// A gate and its up are the same element of neighbouring fragments, which have the same layout, so one
+// lane holds both. Results go out through the subgroup's staging area.
 void store_gated(Fragment sums[kSums], uint first_row, uint first_output) {
-  const uint row = first_row + own_subgroup() / kSubgroupsAcross * kSubgroupRows;
-  const uint column = (first_output + own_subgroup() % kSubgroupsAcross * kSubgroupOutputs) / 2;
+  const uint row = first_row + subgroup_id() / kSubgroupsAcross * kSubgroupRows;
+  const uint column = (first_output + subgroup_id() % kSubgroupsAcross * kSubgroupOutputs) / 2;
   barrier();  // the operands may still be read
-  [[unroll]] for (uint first = 0; first < kSums; first += 2 * kSlotFragments) {
+  [[unroll]] for (uint first = 0; first < kSums; first += 2 * kStagingFragments) {
     const uint i = first / kFragmentsAcross, j = first % kFragmentsAcross / 2;
-    [[unroll]] for (uint g = 0; g < kSlotFragments; ++g) {
+    [[unroll]] for (uint g = 0; g < kStagingFragments; ++g) {
       const uint f = first + 2 * g;
       Fragment results = sums[f];
       [[unroll]] for (uint e = 0; e < results.length(); ++e)
         results[e] = activate(sums[f][e], kGate == kGateGelu) * sums[f + 1][e];
-      store_in_slot(results, g);
+      stage_fragment(results, g);
     }
     subgroup_shared_barrier();
-    for (uint v = own_lane(); v < kSlotResults; v += kWidth)
-      store_gated_vec(row + i * kFragmentRows + v / kSlotRowVecs,
-                      column + j * kFragmentOutputs + v % kSlotRowVecs * 4,
-                      uintBitsToFloat(tiles[slot_vec(v / kSlotRowVecs, v % kSlotRowVecs)]));
+    for (uint v = lane_id(); v < kStagingResults; v += kSubgroupSize)
+      store_gated_quad(row + i * kFragmentRows + v / kStagingRowQuads,
+                      column + j * kFragmentOutputs + v % kStagingRowQuads * 4,
+                      uintBitsToFloat(tiles[staging_at(v / kStagingRowQuads, v % kStagingRowQuads)]));
     subgroup_shared_barrier();
   }
 }
 
-// The same where subgroups have an odd number of fragments across, so that some gates are another's
-// than their ups: they meet in shared memory, a row of fragments at a time.
-void store_met_gates(Fragment sums[kSums], uint first_row, uint first_output) {
-  const uint row_vecs = kFragmentOutputs / 4;
-  const uint row_pairs = kSubgroupsAcross * kFragmentsAcross / 2;  // in a row of subgroups
-  const uint pair_vecs = kSubgroups * kFragmentsAcross / 2 * kFragmentVecs;
+// The same if subgroups have an odd number of fragments across, so that some gates are in another
+// subgroup than their ups: all fragments go through shared memory, one row of fragments at a time.
+void store_gated_across(Fragment sums[kSums], uint first_row, uint first_output) {
+  const uint row_quads = kFragmentOutputs / 4;
+  const uint row_pairs = kSubgroupsAcross * kFragmentsAcross / 2;  // per row of subgroups
+  const uint pair_quads = kSubgroups * kFragmentsAcross / 2 * kFragmentQuads;
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
-    barrier();  // what lay there may still be read
+    barrier();  // what was there may still be read
     [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
       coopMatStore(sums[i * kFragmentsAcross + j], tiles,
-                   (own_subgroup() * kFragmentsAcross + j) * kFragmentVecs, row_vecs,
+                   (subgroup_id() * kFragmentsAcross + j) * kFragmentQuads, row_quads,
                    gl_CooperativeMatrixLayoutRowMajor);
     barrier();
-    for (uint at = gl_LocalInvocationIndex; at < pair_vecs; at += gl_WorkGroupSize.x) {
-      const uint pair = at / kFragmentVecs, v = at % kFragmentVecs;
-      const uint gate = pair * 2 * kFragmentVecs + v;
-      store_gated_vec(
-          first_row + pair / row_pairs * kSubgroupRows + i * kFragmentRows + v / row_vecs,
-          first_output / 2 + pair % row_pairs * kFragmentOutputs + v % row_vecs * 4,
+    for (uint at = gl_LocalInvocationIndex; at < pair_quads; at += gl_WorkGroupSize.x) {
+      const uint pair = at / kFragmentQuads, v = at % kFragmentQuads;
+      const uint gate = pair * 2 * kFragmentQuads + v;
+      store_gated_quad(
+          first_row + pair / row_pairs * kSubgroupRows + i * kFragmentRows + v / row_quads,
+          first_output / 2 + pair % row_pairs * kFragmentOutputs + v % row_quads * 4,
           activate(uintBitsToFloat(tiles[gate]), kGate == kGateGelu) *
-              uintBitsToFloat(tiles[gate + kFragmentVecs]));
+              uintBitsToFloat(tiles[gate + kFragmentQuads]));
     }
   }
 }
 
 void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
-  const uint row = first_row + own_subgroup() / kSubgroupsAcross * kSubgroupRows;
-  const uint column = first_output + own_subgroup() % kSubgroupsAcross * kSubgroupOutputs;
-  const uint slots = kFragmentsAcross / kSlotFragments;  // that a row of fragments fills
-  const uint lane_vecs = (kSlotResults + kWidth - 1) / kWidth;
+  const uint row = first_row + subgroup_id() / kSubgroupsAcross * kSubgroupRows;
+  const uint column = first_output + subgroup_id() % kSubgroupsAcross * kSubgroupOutputs;
+  const uint stagings = kFragmentsAcross / kStagingFragments;  // per row of fragments
+  const uint lane_quads = (kStagingResults + kSubgroupSize - 1) / kSubgroupSize;
   barrier();  // the operands may still be read
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) {
-    // The residuals of a row of fragments come together, so that they are waited for once.
-    vec4 residuals[slots * lane_vecs];
-    [[unroll]] for (uint at = 0; at < slots * lane_vecs; ++at) {
-      const uint j = at / lane_vecs * kSlotFragments, v = own_lane() + at % lane_vecs * kWidth;
-      residuals[at] = load_residual_vec(row + i * kFragmentRows + v / kSlotRowVecs,
-                                        column + j * kFragmentOutputs + v % kSlotRowVecs * 4);
+    // The residuals of a whole row of fragments are loaded together, so that they are waited for once.
+    vec4 residuals[stagings * lane_quads];
+    [[unroll]] for (uint at = 0; at < stagings * lane_quads; ++at) {
+      const uint j = at / lane_quads * kStagingFragments, v = lane_id() + at % lane_quads * kSubgroupSize;
+      residuals[at] = load_residual_quad(row + i * kFragmentRows + v / kStagingRowQuads,
+                                        column + j * kFragmentOutputs + v % kStagingRowQuads * 4);
     }
-    [[unroll]] for (uint slot = 0; slot < slots; ++slot) {
-      const uint j = slot * kSlotFragments;
-      [[unroll]] for (uint f = 0; f < kSlotFragments; ++f)
-        store_in_slot(sums[i * kFragmentsAcross + j + f], f);
+    [[unroll]] for (uint s = 0; s < stagings; ++s) {
+      const uint j = s * kStagingFragments;
+      [[unroll]] for (uint f = 0; f < kStagingFragments; ++f)
+        stage_fragment(sums[i * kFragmentsAcross + j + f], f);
       subgroup_shared_barrier();
-      [[unroll]] for (uint at = 0; at < lane_vecs; ++at) {
-        const uint v = own_lane() + at * kWidth;
-        if (v < kSlotResults)
-          store_output_vec(row + i * kFragmentRows + v / kSlotRowVecs,
-                           column + j * kFragmentOutputs + v % kSlotRowVecs * 4,
-                           uintBitsToFloat(tiles[slot_vec(v / kSlotRowVecs, v % kSlotRowVecs)]),
-                           residuals[slot * lane_vecs + at]);
+      [[unroll]] for (uint at = 0; at < lane_quads; ++at) {
+        const uint v = lane_id() + at * kSubgroupSize;
+        if (v < kStagingResults)
+          store_output_quad(row + i * kFragmentRows + v / kStagingRowQuads,
+                           column + j * kFragmentOutputs + v % kStagingRowQuads * 4,
+                           uintBitsToFloat(tiles[staging_at(v / kStagingRowQuads, v % kStagingRowQuads)]),
+                           residuals[s * lane_quads + at]);
       }
       subgroup_shared_barrier();
     }
   }
 }
 
-// A shared tile's sums, four neighbouring ones: those of its groups added up in the order of k.
-vec4 add_parts(uint first, uint vec) {
+// Four neighbouring sums of a tail tile: the partial sums of its workgroups, added in the order of k.
+vec4 add_partials(uint first, uint quad) {
   F32x4 parts = F32x4(params.shared_parts);
   vec4 sum = vec4(0.0);
-  [[unroll]] for (uint s = 0; s < kShare; ++s)
-    sum += parts.at[first + s * (kTileRows * kTileOutputs / 4) + vec];
+  [[unroll]] for (uint s = 0; s < kTailSplits; ++s)
+    sum += parts.at[first + s * (kTileRows * kTileOutputs / 4) + quad];
   return sum;
 }
 
-// Leaves this group's part of a shared tile to the last of its groups, which makes results of all.
-void store_shared(Fragment sums[kSums], Place place, uint first_row, uint first_output) {
-  const uint tile_vecs = kTileRows * kTileOutputs / 4;
-  const uint first = place.shared_tile * kShare * tile_vecs;
-  store_parts(sums, params.shared_parts, (first + place.split * tile_vecs) * 4, kTileOutputs,
+// Stores this workgroup's partial sums of a tail tile; the last of the tile's workgroups adds them up
+// and stores the results.
+void store_tail_split(Fragment sums[kSums], Work work, uint first_row, uint first_output) {
+  const uint tile_quads = kTileRows * kTileOutputs / 4;
+  const uint first = work.tail_tile * kTailSplits * tile_quads;
+  store_partials(sums, params.shared_parts, (first + work.split * tile_quads) * 4, kTileOutputs,
               kTileOutputs);
-  if (!is_last_group(params.counts, place.shared_tile, kShare)) return;
+  if (!is_last_workgroup(params.counts, work.tail_tile, kTailSplits)) return;
   const bool gated = kGate != kGateNone;
-  const uint fragment_vecs = kFragmentOutputs / 4;  // in a row
-  const uint row_vecs = kTileOutputs / (gated ? 8 : 4), vecs = kTileRows * row_vecs;
-  const uint kAtOnce = 4;  // results whose loads are under way together
-  for (uint base = gl_LocalInvocationIndex; base < vecs; base += kAtOnce * gl_WorkGroupSize.x) {
-    vec4 values[kAtOnce], others[kAtOnce];  // and ups or residuals
+  const uint fragment_quads = kFragmentOutputs / 4;  // per row
+  const uint row_quads = kTileOutputs / (gated ? 8 : 4), quads = kTileRows * row_quads;
+  const uint kAtOnce = 4;  // results whose loads are in flight together
+  for (uint base = gl_LocalInvocationIndex; base < quads; base += kAtOnce * gl_WorkGroupSize.x) {
+    vec4 values[kAtOnce], others[kAtOnce];  // others: ups or residuals
     [[unroll]] for (uint i = 0; i < kAtOnce; ++i) {
-      const uint at = min(base + i * gl_WorkGroupSize.x, vecs - 1);
-      const uint row = at / row_vecs, column = at % row_vecs;
-      // Gates are in every other fragment, their ups in the one after it.
-      const uint vec = gated ? row * row_vecs * 2 + column + column / fragment_vecs * fragment_vecs
+      const uint at = min(base + i * gl_WorkGroupSize.x, quads - 1);
+      const uint row = at / row_quads, column = at % row_quads;
+      // Every other fragment holds gates, and the one after it their ups.
+      const uint quad = gated ? row * row_quads * 2 + column + column / fragment_quads * fragment_quads
                              : at;
-      values[i] = add_parts(first, vec);
-      others[i] = gated ? add_parts(first, vec + fragment_vecs)
-                        : load_residual_vec(first_row + row, first_output + column * 4);
+      values[i] = add_partials(first, quad);
+      others[i] = gated ? add_partials(first, quad + fragment_quads)
+                        : load_residual_quad(first_row + row, first_output + column * 4);
     }
     [[unroll]] for (uint i = 0; i < kAtOnce; ++i) {
       const uint at = base + i * gl_WorkGroupSize.x;
-      const uint row = first_row + at / row_vecs, column = at % row_vecs * 4;
-      if (at >= vecs) break;
+      const uint row = first_row + at / row_quads, column = at % row_quads * 4;
+      if (at >= quads) break;
       if (gated)
-        store_gated_vec(row, first_output / 2 + column,
+        store_gated_quad(row, first_output / 2 + column,
                         activate(values[i], kGate == kGateGelu) * others[i]);
       else
-        store_output_vec(row, first_output + column, values[i], others[i]);
+        store_output_quad(row, first_output + column, values[i], others[i]);
     }
   }
 }
 
-void store(Fragment sums[kSums], Place place, uint first_row, uint first_output) {
-  if (kShare > 1 && place.splits > 1) {
-    store_shared(sums, place, first_row, first_output);
+void store(Fragment sums[kSums], Work work, uint first_row, uint first_output) {
+  if (kTailSplits > 1 && work.splits > 1) {
+    store_tail_split(sums, work, first_row, first_output);
   } else if (kGate != kGateNone && kFragmentsAcross % 2 != 0) {
-    store_met_gates(sums, first_row, first_output);
+    store_gated_across(sums, first_row, first_output);
   } else if (kGate != kGateNone) {
     store_gated(sums, first_row, first_output);
   } else if (kSplits > 1) {
-    const uint part_row = place.split * gl_NumWorkGroups.x * kTileRows + first_row;
-    store_parts(sums, params.y, part_row * params.part_stride + first_output, params.part_stride,
+    const uint part_row = work.split * gl_NumWorkGroups.x * kTileRows + first_row;
+    store_partials(sums, params.y, part_row * params.part_stride + first_output, params.part_stride,
                 params.outputs - first_output);
   } else {
     store_outputs(sums, first_row, first_output);

@@ -1,11 +1,11 @@
-// What kernels that make tiles of fragments share. Expects their constants and params, and
-// fragment_model.glsl before it where fragments are modelled.
+// Shared by kernels that compute tiles of fragments. Expects their constants and params, and
+// fragment_emulation.glsl before it if fragments are emulated.
 #ifndef HEARTH_COOPMAT_TILE_GLSL
 #define HEARTH_COOPMAT_TILE_GLSL
 
-#include "common/own_lane.glsl"
+#include "common/lane_id.glsl"
 
-#ifndef MODEL_FRAGMENTS
+#ifndef EMULATE_FRAGMENTS
 // Orders shared memory within the subgroup.
 void subgroup_shared_barrier() {
   controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared,
@@ -13,28 +13,28 @@ void subgroup_shared_barrier() {
 }
 #endif
 
-// What a group is to do: one of `splits` shares of the k of a tile.
-struct Place {
+// What a workgroup computes: part number `split` of `splits` along k, of one tile.
+struct Work {
   uint row_tile, output_tile;
   uint split, splits;
-  uint shared_tile;  // where kShare > 1 and splits is
+  uint tail_tile;  // index among the tail tiles; if kTailSplits > 1 and splits > 1
 };
 
-Place find_place() {
-  Place place = Place(gl_WorkGroupID.x, gl_WorkGroupID.y, gl_WorkGroupID.z, kSplits, 0);
-  if (kShare > 1) {
+Work find_work() {
+  Work work = Work(gl_WorkGroupID.x, gl_WorkGroupID.y, gl_WorkGroupID.z, kSplits, 0);
+  if (kTailSplits > 1) {
     const uint beyond = max(gl_WorkGroupID.x, params.whole_tiles) - params.whole_tiles;
-    const uint tile = min(gl_WorkGroupID.x, params.whole_tiles + beyond / kShare);
+    const uint tile = min(gl_WorkGroupID.x, params.whole_tiles + beyond / kTailSplits);
     const uint row_tiles = (params.rows + kTileRows - 1) / kTileRows;
     const bool whole = tile < params.whole_tiles;
-    place = Place(tile % row_tiles, tile / row_tiles, whole ? 0 : beyond % kShare,
-                  whole ? 1 : kShare, beyond / kShare);
+    work = Work(tile % row_tiles, tile / row_tiles, whole ? 0 : beyond % kTailSplits,
+                  whole ? 1 : kTailSplits, beyond / kTailSplits);
   }
-  return place;
+  return work;
 }
 
-// The row of the matrix that is column `column` of the tile from `first_output` on. With gates every
-// other fragment has gates, and the one after it their ups.
+// The row of the matrix that is column `column` of the tile at `first_output`. With gates, every other
+// fragment holds gates, and the one after it their ups.
 uint weight_row(uint first_output, uint column) {
   if (kGate == kGateNone) return min(first_output + column, params.outputs - 1);
   const uint results = params.outputs / 2, block = column / kFragmentOutputs;
@@ -42,7 +42,7 @@ uint weight_row(uint first_output, uint column) {
   return min(n, results - 1) + block % 2 * results;
 }
 
-// Of x, for loads that meet no stores of the kernel.
+// A view of x for loads that never alias this kernel's stores.
 layout(buffer_reference, std430, buffer_reference_align = 16) queuefamilycoherent restrict readonly buffer
     FreshX {
   uvec4 at[];

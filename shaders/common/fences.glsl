@@ -1,17 +1,18 @@
-// What groups that run at the same time need to pass memory on to each other: one invocation deals
-// with other groups, between a meeting of its own group before and one after. A fence of the whole
-// queue by every invocation costs more.
+// How workgroups that run at the same time pass memory to each other: one invocation synchronizes with
+// the other workgroups, between a barrier of its own workgroup before and one after. A queue-wide fence
+// by every invocation costs more.
 #ifndef HEARTH_FENCES_GLSL
 #define HEARTH_FENCES_GLSL
 
-// All invocations of the group meet; what each wrote to buffers or shared memory, all see.
-void meet_group() {
+// A barrier that also makes each invocation's writes to buffers and shared memory visible to all others
+// of the workgroup.
+void sync_workgroup() {
   controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup,
                  gl_StorageSemanticsBuffer | gl_StorageSemanticsShared,
                  gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);
 }
 
-// What the invocation knows of written goes out to the queue, and what others sent out comes in.
+// Makes writes visible to this invocation available to the whole queue, and the queue's visible to it.
 void fence_queue() {
   memoryBarrier(gl_ScopeQueueFamily, gl_StorageSemanticsBuffer,
                 gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);

@@ -1,4 +1,4 @@
-// What lets a header be read by GLSL and by C++ alike. A kernel's arguments are declared once, in
+// Macros that let GLSL and C++ read the same header. A kernel's arguments are declared once, in
 // params/<kernel>.h:
 //
 //   HEARTH_PARAMS(RmsNorm)
@@ -6,10 +6,10 @@
 //     uint width;
 //   HEARTH_PARAMS_END
 //
-// C++ sees a struct hearth::params::RmsNorm, GLSL a push constant block named `params`, which ends
-// with a ChainPush (runtime/chain.h) that the recorder puts there. The members are 4- and 8-byte
-// scalars, which both languages lay out alike; they take at most 112 bytes. HEARTH_STRUCT does the same for
-// structs that lie in buffers, HEARTH_CONSTANT for numbers both sides need.
+// C++ sees a struct hearth::params::RmsNorm; GLSL sees a push constant block named `params`, which ends
+// with a ChainPush (runtime/chain.h) that the recorder fills in. Members are 4- and 8-byte scalars, which
+// both languages lay out alike, and take at most 112 bytes. HEARTH_STRUCT does the same for structs in
+// buffers, HEARTH_CONSTANT for numbers that both sides need.
 #ifndef HEARTH_INTEROP_H
 #define HEARTH_INTEROP_H
 
@@ -40,7 +40,7 @@ using address = std::uint64_t;  // of a buffer on the device
 #define address uint64_t
 #define HEARTH_PARAMS(name) layout(push_constant, std430) uniform name {
 #define HEARTH_PARAMS_END \
-  layout(offset = 112) address chain_place; \
+  layout(offset = 112) address chain_counter; \
   uint chain_wait; \
   uint chain_groups; \
   } \

@@ -1,10 +1,10 @@
-// What every kernel includes right after its #version and #extension GL_GOOGLE_include_directive:
-// the extensions Hearth requires of a device, and typed views of memory by address.
+// Every kernel includes this right after its #version and #extension GL_GOOGLE_include_directive: the
+// extensions that Hearth requires of a device, and typed views of memory by address.
 //
 //   F32x4(params.input).at[i]      the i-th vec4 at that address
 //
-// An address must be a multiple of the view's element size. Views are `nonprivate`: what one kernel
-// writes through them another can read while both run, once it has waited (chain.glsl).
+// An address must be a multiple of the view's element size. Views are `nonprivate`: another kernel that
+// runs at the same time may read what is written through them once it has waited (chain.glsl).
 #ifndef HEARTH_KERNEL_GLSL
 #define HEARTH_KERNEL_GLSL
 #pragma use_vulkan_memory_model
@@ -22,8 +22,8 @@ layout(buffer_reference, std430, buffer_reference_align = 16) nonprivate buffer 
 layout(buffer_reference, std430, buffer_reference_align = 4) nonprivate buffer U32 { uint at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) nonprivate buffer U32x4 { uvec4 at[]; };
 
-// Fresh views, which load past the caches that groups have of their own. A kernel that reads through
-// them alone what others of its chain wrote need not empty those caches: chain_wait_fresh().
+// Fresh views bypass the per-core caches. A kernel that reads the output of its chain's earlier kernels
+// only through these need not invalidate those caches: chain_wait_fresh().
 layout(buffer_reference, std430, buffer_reference_align = 4) queuefamilycoherent readonly buffer FreshF32 {
   float at[];
 };

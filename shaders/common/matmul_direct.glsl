@@ -1,121 +1,124 @@
-// The kernel of matmul_direct.comp, whose comment says what it does, and of matmul_direct_model.comp.
+// The body of matmul_direct.comp, which describes it, and of matmul_direct_emulated.comp.
 #ifndef HEARTH_MATMUL_DIRECT_GLSL
 #define HEARTH_MATMUL_DIRECT_GLSL
 #include "common/matmul_lanes.glsl"
 
 layout(constant_id = 2) const uint kTileRows = 64;
 layout(constant_id = 3) const uint kTileOutputs = 128;
-layout(constant_id = 4) const uint kBuffers = 1;  // blocks of x in shared memory, 1 or 2
+layout(constant_id = 4) const uint kBuffers = 1;  // steps of x in shared memory, 1 or 2
 layout(constant_id = 5) const uint kSplits = 1;
 layout(constant_id = 6) const uint kSubgroupOutputs = 32;
-layout(constant_id = 7) const uint kSubgroups = 4;  // in a group
+layout(constant_id = 7) const uint kSubgroups = 4;  // per workgroup
 layout(constant_id = 8) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1, an even
                                                        // number of fragments across
 layout(constant_id = 9) const uint kHalfResults = 0;   // 1: y is f16; only with gates
 
-// As coopmat_store.glsl names them: a tile is one row of subgroups, and no tile is shared.
-const uint kShare = 1;
+// The names that coopmat_store.glsl expects: a tile is one row of subgroups, and there are no tail
+// splits.
+const uint kTailSplits = 1;
 const uint kSubgroupRows = kTileRows;
 const uint kSubgroupsAcross = kSubgroups;
 const uint kFragmentsDown = kTileRows / kFragmentRows;
 const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
 const uint kSums = kFragmentsDown * kFragmentsAcross;
 
-// Four lanes share a block of a row out, kLaneVecs of 16 bytes each as halves, or a piece: vec by vec
-// in turn where weights are halves, so that neighbours read neighbouring bytes, else piece by piece.
+// Four lanes load one step of a row of weights, each kLaneVecs vecs (as halves): lanes take turns, vec by
+// vec, if weights are halves, so that neighbouring lanes read neighbouring bytes; otherwise each lane
+// takes whole pieces.
 const uint kLaneVecs = 4;
-const uint kBlock = 4 * kLaneVecs * kHalves;  // inputs
-const bool kInTurn = kUnitWeights == kHalves;
-const uint kLaneUnits = kLaneVecs / kUnitVecs;  // of weights, for each output
-const uint kUnits = kFragmentsAcross * kLaneUnits;
+const uint kStep = 4 * kLaneVecs * kVecHalves;  // inputs
+const bool kInterleaved = kChunkWeights == kVecHalves;
+const uint kOutputChunks = kLaneVecs / kChunkVecs;  // of weights, per output
+const uint kLaneChunks = kFragmentsAcross * kOutputChunks;
 const uint kWeightVecs = kFragmentsAcross * kLaneVecs;
 
-// Shared memory is counted in 16 bytes: the words of a lane and a fragment. A block of x is
-// [rows / 16, fragments along k, lanes]. In the end slots, for results on their way out.
+// Shared memory is counted in vecs of 16 bytes: a lane's four words of a fragment. A step of x is [rows
+// / 16, fragments along k, lanes]. At the end of the kernel the same memory stages results.
 const uint kFragmentsAlong = 2 * kLaneVecs;
-const uint kXVecs = kFragmentsDown * kFragmentsAlong * kWidth;
-const uint kSlotFragments = 1;
-#include "common/coopmat_slot.glsl"
-const uint kAllSlotVecs = kSubgroups * kSlotVecs;
-shared uvec4 tiles[kBuffers * kXVecs > kAllSlotVecs ? kBuffers * kXVecs : kAllSlotVecs];
+const uint kXVecs = kFragmentsDown * kFragmentsAlong * kSubgroupSize;
+const uint kStagingFragments = 1;
+#include "common/coopmat_staging.glsl"
+const uint kAllStagingVecs = kSubgroups * kStagingVecs;
+shared uvec4 tiles[kBuffers * kXVecs > kAllStagingVecs ? kBuffers * kXVecs : kAllStagingVecs];
 
-// An invocation brings vecs of x in pairs, of rows eight apart.
-const uint kPairs = kXVecs / 2;
-const uint kPairLoads = (kPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
-const uint kVecLoads = 2 * kPairLoads;
+// An invocation loads vecs of x in pairs, from rows 8 apart.
+const uint kXPairs = kXVecs / 2;
+const uint kXPairLoads = (kXPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x;
+const uint kXLoads = 2 * kXPairLoads;
 
 #include "common/coopmat_tile.glsl"
 
-// Which vecs the pair is of: x = the first row, y = of the four lanes, z = of that lane's vecs.
-// Neighbours differ in the lane, then in the row: their words lie side by side in shared memory.
-uvec3 pair_place(uint pair) {
+// The vecs of a pair: x = the first row, y = which of the four lanes, z = which of that lane's vecs.
+// Neighbouring pairs differ in the lane, then in the row, so that their words are adjacent in shared
+// memory.
+uvec3 x_pair_at(uint pair) {
   const uint vec = pair / 8 % kLaneVecs;
-  const uint row = pair / (8 * kLaneVecs) * 2 + pair / 4 % 2;  // not counting those eight further on
+  const uint row = pair / (8 * kLaneVecs) * 2 + pair / 4 % 2;  // without the rows 8 further on
   return uvec3(row / 8 * 16 + row % 8, pair % 4, vec);
 }
 
-// Where this invocation's loads begin, in units and vecs.
+// Where this invocation's loads begin, in chunks and vecs.
 struct Source {
   Planes planes;
-  uint units[kFragmentsAcross], vecs[kVecLoads];
+  uint chunks[kFragmentsAcross], vecs[kXLoads];
 };
 
 void find_source(out Source source, uint first_row, uint first_output) {
   source.planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
-  const uint lane_output = own_subgroup() * kSubgroupOutputs + own_lane() / 4;
+  const uint lane_output = subgroup_id() * kSubgroupOutputs + lane_id() / 4;
   [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
-    source.units[j] = weight_row(first_output, lane_output + j * kFragmentOutputs) *
-                          (params.inputs / kUnitWeights) +
-                      own_lane() % 4;
-  [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
-    const uvec3 at = pair_place(gl_LocalInvocationIndex + i / 2 * gl_WorkGroupSize.x);
+    source.chunks[j] = weight_row(first_output, lane_output + j * kFragmentOutputs) *
+                          (params.inputs / kChunkWeights) +
+                      lane_id() % 4;
+  [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
+    const uvec3 at = x_pair_at(gl_LocalInvocationIndex + i / 2 * gl_WorkGroupSize.x);
     const uint row = min(first_row + at.x + i % 2 * 8, params.rows - 1);
-    source.vecs[i] = row * (params.inputs / kHalves) + (kInTurn ? at.z * 4 + at.y
+    source.vecs[i] = row * (params.inputs / kVecHalves) + (kInterleaved ? at.z * 4 + at.y
                                                                 : at.y * kLaneVecs + at.z);
   }
 }
 
-uint unit_index(Source source, uint unit, uint k) {
-  return source.units[unit / kLaneUnits] + k / kUnitWeights + unit % kLaneUnits * 4;
+uint chunk_index(Source source, uint chunk, uint k) {
+  return source.chunks[chunk / kOutputChunks] + k / kChunkWeights + chunk % kOutputChunks * 4;
 }
 
-void fetch_weights(out Unit units[kUnits], Source source, uint k) {
-  [[unroll]] for (uint u = 0; u < kUnits; ++u)
-    units[u] = load_unit(source.planes, unit_index(source, u, k));
+void fetch_weights(out RawChunk chunks[kLaneChunks], Source source, uint k) {
+  [[unroll]] for (uint u = 0; u < kLaneChunks; ++u)
+    chunks[u] = load_raw_chunk(source.planes, chunk_index(source, u, k));
 }
 
-void fetch_x(out uvec4 xs[kVecLoads], Source source, uint k) {
-  [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
-    xs[i] = FreshX(params.x).at[source.vecs[i] + k / kHalves];
+void fetch_x(out uvec4 xs[kXLoads], Source source, uint k) {
+  [[unroll]] for (uint i = 0; i < kXLoads; ++i)
+    xs[i] = FreshX(params.x).at[source.vecs[i] + k / kVecHalves];
 }
 
-void decode(Unit units[kUnits], Source source, uint k, out uvec4 weights[kWeightVecs]) {
-  [[unroll]] for (uint u = 0; u < kUnits; ++u) {
-    uvec4 halves[kUnitVecs];
-    decode_unit(units[u], unit_index(source, u, k), halves);
-    [[unroll]] for (uint v = 0; v < kUnitVecs; ++v) weights[u * kUnitVecs + v] = halves[v];
+void decode(RawChunk chunks[kLaneChunks], Source source, uint k, out uvec4 weights[kWeightVecs]) {
+  [[unroll]] for (uint u = 0; u < kLaneChunks; ++u) {
+    uvec4 halves[kChunkVecs];
+    decode_chunk(chunks[u], chunk_index(source, u, k), halves);
+    [[unroll]] for (uint v = 0; v < kChunkVecs; ++v) weights[u * kChunkVecs + v] = halves[v];
   }
 }
 
-void keep_x(uvec4 xs[kVecLoads], uint start) {
-  [[unroll]] for (uint i = 0; i < kPairLoads; ++i) {
+void stage_x(uvec4 xs[kXLoads], uint start) {
+  [[unroll]] for (uint i = 0; i < kXPairLoads; ++i) {
     const uint pair = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
-    const uvec3 at = pair_place(pair);
+    const uvec3 at = x_pair_at(pair);
     const uint fragment = at.x / 16 * kFragmentsAlong + 2 * at.z;
-    const uint place = start + fragment * kWidth + at.x % 8 * 4 + at.y;
+    const uint place = start + fragment * kSubgroupSize + at.x % 8 * 4 + at.y;
     const uvec4 upper = xs[2 * i], lower = xs[2 * i + 1];
-    if (kPairs % gl_WorkGroupSize.x == 0 || pair < kPairs) {
+    if (kXPairs % gl_WorkGroupSize.x == 0 || pair < kXPairs) {
       tiles[place] = words_of_a(upper.xy, lower.xy);
-      tiles[place + kWidth] = words_of_a(upper.zw, lower.zw);
+      tiles[place + kSubgroupSize] = words_of_a(upper.zw, lower.zw);
     }
   }
 }
 
 void multiply(inout Fragment sums[kSums], uvec4 weights[kWeightVecs], uint start) {
-  WRITTEN_OUT for (uint slice = 0; slice < kFragmentsAlong; ++slice) {
+  UNROLL for (uint slice = 0; slice < kFragmentsAlong; ++slice) {
     FragmentA x[kFragmentsDown];
     [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i)
-      set_a(x[i], tiles[start + (i * kFragmentsAlong + slice) * kWidth + own_lane()]);
+      set_a(x[i], tiles[start + (i * kFragmentsAlong + slice) * kSubgroupSize + lane_id()]);
     [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j) {
       const uvec4 vec = weights[j * kLaneVecs + slice / 2];
       FragmentB w;
@@ -129,37 +132,37 @@ void multiply(inout Fragment sums[kSums], uvec4 weights[kWeightVecs], uint start
 #include "common/coopmat_store.glsl"
 
 void main() {
-  const Place place = find_place();
-  const uint first_row = place.row_tile * kTileRows;
-  const uint first_output = place.output_tile * kTileOutputs;
+  const Work work = find_work();
+  const uint first_row = work.row_tile * kTileRows;
+  const uint first_output = work.output_tile * kTileOutputs;
   Source source;
   find_source(source, first_row, first_output);
-  const uint blocks = params.inputs / kBlock;
-  const uint begin = blocks * place.split / kSplits * kBlock;
-  const uint last = (blocks * (place.split + 1) / kSplits - 1) * kBlock;
+  const uint steps = params.inputs / kStep;
+  const uint begin = steps * work.split / kSplits * kStep;
+  const uint last = (steps * (work.split + 1) / kSplits - 1) * kStep;
 
-  Unit units[kUnits];
-  uvec4 xs[kVecLoads];
+  RawChunk chunks[kLaneChunks];
+  uvec4 xs[kXLoads];
   Fragment sums[kSums];
   [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
-  fetch_weights(units, source, begin);  // on their way before this kernel waits for x
+  fetch_weights(chunks, source, begin);  // in flight before this kernel waits for x
   chain_wait_fresh();
   fetch_x(xs, source, begin);
-  for (uint k = begin; k <= last; k += kBlock) {
-    const uint start = kBuffers == 1 ? 0 : k / kBlock % 2 * kXVecs;
-    if (kBuffers == 1) barrier();  // the last block may still be read
-    keep_x(xs, start);
+  for (uint k = begin; k <= last; k += kStep) {
+    const uint start = kBuffers == 1 ? 0 : k / kStep % 2 * kXVecs;
+    if (kBuffers == 1) barrier();  // the previous step may still be read
+    stage_x(xs, start);
     barrier();
     uvec4 weights[kWeightVecs];
-    decode(units, source, k, weights);
-    fetch_weights(units, source, min(k + kBlock, last));
-    fetch_x(xs, source, min(k + kBlock, last));
+    decode(chunks, source, k, weights);
+    fetch_weights(chunks, source, min(k + kStep, last));
+    fetch_x(xs, source, min(k + kStep, last));
     multiply(sums, weights, start);
   }
-  if (kUnitScale != 1.0) {
-    [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] *= 1.0 / kUnitScale;
+  if (kDecodeScale != 1.0) {
+    [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] *= 1.0 / kDecodeScale;
   }
-  store(sums, place, first_row, first_output);
+  store(sums, work, first_row, first_output);
   chain_done();
 }
 

@@ -1,14 +1,15 @@
-// What matmul_team, matmul_direct and matmul_wide begin with: weights, x as halves, and fragments that lanes make.
+// The common start of matmul_team, matmul_direct and matmul_wide: weights, x as halves, and fragments
+// filled from registers.
 #ifndef HEARTH_MATMUL_LANES_GLSL
 #define HEARTH_MATMUL_LANES_GLSL
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #include "common/kernel.glsl"
-#define HALVES_ALONE  // see quant/piece.h
+#define LOAD_HALVES_SINGLY  // see quant/piece.h
 #include "quant/glsl.h"
 #include "weight_format.h"
 #include "common/activation.glsl"
 #include "common/halves.glsl"
-#include "common/weight_unit.glsl"
+#include "common/weight_chunk_f16.glsl"
 #include "params/matmul.h"
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
@@ -17,7 +18,7 @@
 layout(local_size_x_id = 0) in;
 
 const uint kFragmentRows = 16, kFragmentOutputs = 8;
-const uint kFragmentVecs = kFragmentRows * kFragmentOutputs / 4;  // of sums
-const uint kWidth = 32;                                           // of a subgroup
+const uint kFragmentQuads = kFragmentRows * kFragmentOutputs / 4;  // of sums
+const uint kSubgroupSize = 32;
 
 #endif

@@ -1,19 +1,19 @@
-// What happens to a finished sum before it is stored. Expects params/matmul.h.
+// The epilogue of a finished sum, and its store. Expects params/matmul.h.
 #ifndef HEARTH_MATMUL_OUTPUT_GLSL
 #define HEARTH_MATMUL_OUTPUT_GLSL
 
-// Constants and not tests of the addresses: lavapipe runs a load whose address is the same for the
-// whole subgroup even where control flow says not to, and would read address 0.
+// A constant instead of a test for null addresses: lavapipe executes a load whose address is uniform in
+// the subgroup even if control flow skips it, and would read address 0.
 layout(constant_id = 1) const uint kEpilogue = 0;
 
-// What store_output() wants to be given, which may be loaded long before. Any row and n do.
+// The residual that store_output() takes, which may be loaded long before. Any row and n are allowed.
 float load_residual(uint row, uint n) {
   if ((kEpilogue & kEpilogueResidual) == 0) return 0.0;
   const uint place = min(row, params.rows - 1) * params.outputs + min(n, params.outputs - 1);
   return FreshF32(params.residual).at[place];
 }
 
-// Gives back what it stored.
+// Returns the value it stored.
 float store_output(uint row, uint n, float value, float residual) {
   if ((kEpilogue & kEpilogueBias) != 0) value += F32(params.bias).at[n];
   if ((kEpilogue & kEpilogueSoftCap) != 0) value = params.soft_cap * tanh(value / params.soft_cap);
@@ -22,15 +22,15 @@ float store_output(uint row, uint n, float value, float residual) {
   return value;
 }
 
-// The same for store_output_vec().
-vec4 load_residual_vec(uint row, uint n) {
+// The same for store_output_quad().
+vec4 load_residual_quad(uint row, uint n) {
   if ((kEpilogue & kEpilogueResidual) == 0 || params.outputs % 4 != 0) return vec4(0.0);
   const uint place = min(row, params.rows - 1) * params.outputs + min(n, params.outputs - 4);
   return FreshF32x4(params.residual).at[place / 4];
 }
 
-// Four neighbouring outputs from n on, a multiple of 4. Those outside the result are dropped.
-void store_output_vec(uint row, uint n, vec4 value, vec4 residual) {
+// Stores four neighbouring outputs from n on, a multiple of 4. Those outside the result are dropped.
+void store_output_quad(uint row, uint n, vec4 value, vec4 residual) {
   if (row >= params.rows || n >= params.outputs) return;
   if (params.outputs % 4 != 0) {
     [[unroll]] for (uint i = 0; i < 4; ++i)

@@ -1,4 +1,4 @@
-// The kernel of matmul_team.comp, whose comment says what it does, and of matmul_team_model.comp.
+// The body of matmul_team.comp, which describes it, and of matmul_team_emulated.comp.
 #ifndef HEARTH_MATMUL_TEAM_GLSL
 #define HEARTH_MATMUL_TEAM_GLSL
 #include "common/matmul_lanes.glsl"
@@ -6,106 +6,109 @@
 
 layout(constant_id = 2) const uint kInputs = 4096;
 layout(constant_id = 3) const uint kSplits = 1;
-layout(constant_id = 4) const uint kSubgroups = 16;  // in a group
+layout(constant_id = 4) const uint kSubgroups = 16;  // per workgroup
 layout(constant_id = 5) const uint kRounds = 1;
 layout(constant_id = 6) const uint kColumns = 1;  // 1 or 2 fragments of x
 layout(constant_id = 7) const uint kGate = kGateNone;
 layout(constant_id = 8) const uint kHalfResults = 0;  // 1: y is f16; only with gates
 layout(constant_id = 9) const uint kNorm = kNormNone;
-layout(constant_id = 10) const uint kNormGroups = 1;  // of the product that began the norm this one ends
+layout(constant_id = 10) const uint kNormWorkgroups = 1;  // workgroups of the product that started the norm
 
-// Weights are the fragments of 16 rows here, and x, in columns of 8 rows, the others. A lane has weights
-// of two outputs, eight apart, or of a gate and its up.
+// Here weights are the fragments of 16 rows (A), and x, in columns of 8 rows, the others (B). A lane has
+// weights of two outputs that are 8 apart, or of a gate and its up.
 const uint kColumnRows = 8, kRows = kColumns * kColumnRows;
 const uint kRoundResults = kGate == kGateNone ? 16 : 8;
 
-// Four lanes share a block of a row out, kLaneVecs of 16 bytes each as halves, or a piece: vec by vec
-// in turn where weights are halves, so that neighbours read neighbouring bytes, else piece by piece.
+// Four lanes load one step of a row of weights, each kLaneVecs vecs (as halves): lanes take turns, vec by
+// vec, if weights are halves, so that neighbouring lanes read neighbouring bytes; otherwise each lane
+// takes whole pieces.
 const uint kLaneVecs = 4;
-const uint kBlock = 4 * kLaneVecs * kHalves;  // inputs
-const bool kInTurn = kUnitWeights == kHalves;
-const uint kLaneUnits = kLaneVecs / kUnitVecs;  // of a block, for each output
+const uint kStep = 4 * kLaneVecs * kVecHalves;  // inputs
+const bool kInterleaved = kChunkWeights == kVecHalves;
+const uint kOutputChunks = kLaneVecs / kChunkVecs;  // per step and output
 
-// A subgroup's share of k. Blocks past the end repeat the last, so that loads stay inside; to them x is 0.
-const uint kRowBlocks = kInputs / kBlock;
-const uint kShares = kSplits * kSubgroups;
-const uint kBlocks = (kRowBlocks + kShares - 1) / kShares;
-const bool kWhole = kRowBlocks % kShares == 0;
-const uint kColumnVecs = kBlocks * kLaneVecs, kXVecs = kColumns * kColumnVecs;
-const uint kUnits = kBlocks * kLaneUnits;  // for each output
+// A subgroup's part of k. Steps past the end are clamped to the last, so that loads stay in bounds; x
+// is 0 for them.
+const uint kRowSteps = kInputs / kStep;
+const uint kKSplits = kSplits * kSubgroups;
+const uint kSteps = (kRowSteps + kKSplits - 1) / kKSplits;
+const bool kWhole = kRowSteps % kKSplits == 0;
+const uint kColumnVecs = kSteps * kLaneVecs, kXVecs = kColumns * kColumnVecs;
+const uint kLaneChunks = kSteps * kOutputChunks;  // per output
 
-uint own_share() { return gl_WorkGroupID.z * kSubgroups + own_subgroup(); }
-bool past_end(uint b) { return !kWhole && own_share() * kBlocks + b >= kRowBlocks; }
-uint own_block(uint b) { return past_end(b) ? kRowBlocks - 1 : own_share() * kBlocks + b; }
+uint k_split() { return gl_WorkGroupID.z * kSubgroups + subgroup_id(); }
+bool past_end(uint step) { return !kWhole && k_split() * kSteps + step >= kRowSteps; }
+uint own_step(uint step) { return past_end(step) ? kRowSteps - 1 : k_split() * kSteps + step; }
 
 uint result_count() { return kGate == kGateNone ? params.outputs : params.outputs / 2; }
 uint first_result(uint round) { return (gl_WorkGroupID.y * kRounds + round) * kRoundResults; }
 
-// Of a row of weights, in units, the lane's u-th.
-uint unit_in_row(uint u) {
-  return (own_block(u / kLaneUnits) * kLaneUnits + u % kLaneUnits) * 4 + own_lane() % 4;
+// The lane's u-th chunk in a row of weights.
+uint chunk_in_row(uint u) {
+  return (own_step(u / kOutputChunks) * kOutputChunks + u % kOutputChunks) * 4 + lane_id() % 4;
 }
 
-// Of a row of x, in vecs, the lane's v-th.
+// The lane's v-th vec in a row of x.
 uint vec_in_row(uint v) {
-  const uint lane = own_lane() % 4, i = v % kLaneVecs;
-  return own_block(v / kLaneVecs) * 4 * kLaneVecs + (kInTurn ? i * 4 + lane : lane * kLaneVecs + i);
+  const uint lane = lane_id() % 4, i = v % kLaneVecs;
+  return own_step(v / kLaneVecs) * 4 * kLaneVecs + (kInterleaved ? i * 4 + lane : lane * kLaneVecs + i);
 }
 
 void load_x(out uvec4 x[kXVecs]) {
   [[unroll]] for (uint i = 0; i < kXVecs; ++i) {
-    const uint row = min(i / kColumnVecs * kColumnRows + own_lane() / 4, params.rows - 1);
+    const uint row = min(i / kColumnVecs * kColumnRows + lane_id() / 4, params.rows - 1);
     const uint v = i % kColumnVecs;
-    x[i] = FreshU32x4(params.x).at[row * (kInputs / kHalves) + vec_in_row(v)];
+    x[i] = FreshU32x4(params.x).at[row * (kInputs / kVecHalves) + vec_in_row(v)];
     if (past_end(v / kLaneVecs)) x[i] = uvec4(0);
   }
 }
 
-// Of the lane's two outputs.
+// Weights of the lane's two outputs.
 struct Weights {
-  Unit upper[kUnits], lower[kUnits];
+  RawChunk upper[kLaneChunks], lower[kLaneChunks];
 };
 
-// Where their rows begin in a round, in units. After the last round there is nothing to load, but to
-// leave the loads out would make two paths, and what is under way is waited for where paths meet: so
-// all load the first row once more, which is in a cache.
-uvec2 unit_rows(uint round) {
-  const uint n = first_result(round) + own_lane() / 4, last = result_count() - 1;
+// Where their rows begin in a round, in chunks. After the last round there is nothing to load, but
+// skipping the loads would create two code paths, and loads in flight are waited for where paths join.
+// So all lanes load the first row again, which is in a cache.
+uvec2 weight_rows(uint round) {
+  const uint n = first_result(round) + lane_id() / 4, last = result_count() - 1;
   uvec2 outputs = kGate == kGateNone ? uvec2(min(n, last), min(n + 8, last))
                                      : min(n, last) + uvec2(0, result_count());
   if (round == kRounds) outputs = uvec2(0);
-  return outputs * (kInputs / kUnitWeights);
+  return outputs * (kInputs / kChunkWeights);
 }
 
-// Floats are at constant distances from one place, so that loads need not find their addresses.
-Unit fetch(Planes planes, uint row, uint u) {
+// Float formats are loaded at constant offsets from one address, so that loads need no address
+// arithmetic.
+RawChunk fetch(Planes planes, uint row, uint u) {
 #ifdef FORMAT_IS_FLOAT
-  const uint first = unit_in_row(0);
-  return load_16b(planes.values + uint64_t(row + first) * 16, kWhole ? u * 4 : unit_in_row(u) - first);
+  const uint first = chunk_in_row(0);
+  return load_16b(planes.values + uint64_t(row + first) * 16, kWhole ? u * 4 : chunk_in_row(u) - first);
 #else
-  return load_unit(planes, row + unit_in_row(u));
+  return load_raw_chunk(planes, row + chunk_in_row(u));
 #endif
 }
 
-void fetch_unit(inout Weights weights, Planes planes, uvec2 rows, uint u) {
+void fetch_chunk(inout Weights weights, Planes planes, uvec2 rows, uint u) {
   weights.upper[u] = fetch(planes, rows.x, u);
   weights.lower[u] = fetch(planes, rows.y, u);
 }
 
-// Two for each column, so that one product need not wait for the one before.
+// Two per column, so that a product need not wait for the previous one.
 const uint kSums = 2 * kColumns;
 
-void multiply_unit(Weights weights, uvec4 x[kXVecs], uint u, uvec2 rows, inout Fragment sums[kSums]) {
-  uvec4 upper[kUnitVecs], lower[kUnitVecs];
-  const uint at = unit_in_row(u);
-  decode_unit(weights.upper[u], rows.x + at, upper);
-  decode_unit(weights.lower[u], rows.y + at, lower);
-  WRITTEN_OUT for (uint v = 0; v < kUnitVecs; ++v) {
+void multiply_chunk(Weights weights, uvec4 x[kXVecs], uint u, uvec2 rows, inout Fragment sums[kSums]) {
+  uvec4 upper[kChunkVecs], lower[kChunkVecs];
+  const uint at = chunk_in_row(u);
+  decode_chunk(weights.upper[u], rows.x + at, upper);
+  decode_chunk(weights.lower[u], rows.y + at, lower);
+  UNROLL for (uint v = 0; v < kChunkVecs; ++v) {
     FragmentA low, high;
     set_a(low, words_of_a(upper[v].xy, lower[v].xy));
     set_a(high, words_of_a(upper[v].zw, lower[v].zw));
     [[unroll]] for (uint c = 0; c < kColumns; ++c) {
-      const uvec4 words = x[c * kColumnVecs + u * kUnitVecs + v];
+      const uvec4 words = x[c * kColumnVecs + u * kChunkVecs + v];
       FragmentB column;
       set_b(column, words.xy);
       sums[2 * c] = coopMatMulAdd(low, column, sums[2 * c]);
@@ -115,25 +118,27 @@ void multiply_unit(Weights weights, uvec4 x[kXVecs], uint u, uvec2 rows, inout F
   }
 }
 
-// Sums of the subgroups, as lanes hold them. Those of a round are still read while the next are written.
-shared vec4 partials[2 * kSubgroups * kColumns * kWidth];
+// The subgroups' sums, in fragment layout. Two rounds, because one round's sums are still read while the
+// next one's are written.
+shared vec4 partials[2 * kSubgroups * kColumns * kSubgroupSize];
 
-uint partial_place(uint round, uint subgroup, uint column, uint lane) {
-  return ((round % 2 * kSubgroups + subgroup) * kColumns + column) * kWidth + lane;
+uint partial_at(uint round, uint subgroup, uint column, uint lane) {
+  return ((round % 2 * kSubgroups + subgroup) * kColumns + column) * kSubgroupSize + lane;
 }
 
-void keep_sums(Fragment sums[kSums], uint round) {
+void stage_sums(Fragment sums[kSums], uint round) {
   [[unroll]] for (uint c = 0; c < kColumns; ++c) {
     const Fragment both = sums[2 * c] + sums[2 * c + 1];
-    partials[partial_place(round, own_subgroup(), c, own_lane())] =
+    partials[partial_at(round, subgroup_id(), c, lane_id())] =
         vec4(both[0], both[1], both[2], both[3]);
   }
 }
 
-// A few subgroups, in turn, make results of a round's sums: a lane has those of a row and two outputs.
+// A few subgroups, taking turns, turn a round's sums into results: each lane those of one row and two
+// outputs.
 const uint kStorers = 2 * kColumns;
 uint column_of(uint subgroup) { return subgroup % kStorers / 2; }
-bool stores(uint round) { return own_subgroup() / kStorers == round % (kSubgroups / kStorers); }
+bool stores(uint round) { return subgroup_id() / kStorers == round % (kSubgroups / kStorers); }
 
 layout(buffer_reference, std430, buffer_reference_align = 2) nonprivate writeonly buffer Half {
   uint16_t at[];
@@ -146,13 +151,13 @@ void store_half(uint64_t to, uint place, float value) {
 #include "common/matmul_norm.glsl"
 
 struct Results {
-  uint row, n;  // the second n is eight further on
+  uint row, n;  // and n + 8
   vec2 residuals;
-  vec2 norm;  // what begun results are multiplied by
+  vec2 norm;  // factors of the prescaled results, if this product starts a norm
 };
 
 Results find_results(uint round) {
-  const uint pair = own_subgroup() % kStorers * kWidth + own_lane();
+  const uint pair = subgroup_id() % kStorers * kSubgroupSize + lane_id();
   Results results;
   results.row = pair / (8 * kColumnRows) * kColumnRows + pair % kColumnRows;
   results.n = first_result(round) + pair / kColumnRows % 8;
@@ -160,7 +165,7 @@ Results find_results(uint round) {
   if (kSplits == 1 && kGate == kGateNone && stores(round))
     results.residuals = vec2(load_residual(results.row, results.n),
                              load_residual(results.row, results.n + 8));
-  if (kNorm == kNormBegins && stores(round)) results.norm = begun_scales(results.row, results.n);
+  if (kNorm == kNormBegins && stores(round)) results.norm = prescale_factors(results.row, results.n);
   return results;
 }
 
@@ -169,10 +174,10 @@ vec2 add_partials(uint round, Results results) {
   const uint lane = (results.n - first_result(round)) * 4 + row / 2;
   vec2 sum = vec2(0.0);
   [[unroll]] for (uint s = 0; s < kSubgroups; ++s) {
-    const uint place = partial_place(round, s, column, lane);
+    const uint place = partial_at(round, s, column, lane);
     sum += vec2(partials[place][row % 2], partials[place][row % 2 + 2]);
   }
-  return sum * (1.0 / kUnitScale);
+  return sum * (1.0 / kDecodeScale);
 }
 
 void store_gated(uint row, uint n, float value) {
@@ -185,7 +190,7 @@ void store_gated(uint row, uint n, float value) {
   }
 }
 
-// Gives back what it stored.
+// Returns the value it stored.
 float store_plain(uint row, uint n, float value, float residual) {
   if (row >= params.rows || n >= params.outputs) return 0.0;
   if (kSplits == 1) return store_output(row, n, value, residual);
@@ -193,7 +198,7 @@ float store_plain(uint row, uint n, float value, float residual) {
   return value;
 }
 
-// Where a norm is begun, squares are added to what this lane knows of its row.
+// If this product starts a norm, adds the results' squares to `squares`.
 void store_results(uint round, Results results, inout float squares) {
   vec2 sums = add_partials(round, results);
   if (kNorm == kNormEnds) sums *= norm_factors[results.row];
@@ -204,8 +209,8 @@ void store_results(uint round, Results results, inout float squares) {
         vec2(store_plain(results.row, results.n, sums.x, results.residuals.x),
              store_plain(results.row, results.n + 8, sums.y, results.residuals.y));
     if (kNorm == kNormBegins) {
-      store_begun(results.row, results.n, stored.x * results.norm.x);
-      store_begun(results.row, results.n + 8, stored.y * results.norm.y);
+      store_prescaled(results.row, results.n, stored.x * results.norm.x);
+      store_prescaled(results.row, results.n + 8, stored.y * results.norm.y);
       squares += dot(stored, stored);
     }
   }
@@ -213,9 +218,9 @@ void store_results(uint round, Results results, inout float squares) {
 
 void main() {
   const Planes planes = planes_at(params.weight, params.outputs * (kInputs / kBlockWeights));
-  uvec2 rows = unit_rows(0);
+  uvec2 rows = weight_rows(0);
   Weights weights;
-  [[unroll]] for (uint u = 0; u < kUnits; ++u) fetch_unit(weights, planes, rows, u);
+  [[unroll]] for (uint u = 0; u < kLaneChunks; ++u) fetch_chunk(weights, planes, rows, u);
   chain_wait_fresh();
   uvec4 x[kXVecs];
   load_x(x);
@@ -223,16 +228,16 @@ void main() {
 
   float squares = 0.0;
   [[dont_unroll]] for (uint round = 0; round < kRounds; ++round) {
-    const uvec2 next_rows = unit_rows(round + 1);
-    const Results results = find_results(round);  // residuals are under way while weights are multiplied
+    const uvec2 next_rows = weight_rows(round + 1);
+    const Results results = find_results(round);  // residuals are in flight while weights are multiplied
     Fragment sums[kSums];
     [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
-    [[unroll]] for (uint u = 0; u < kUnits; ++u) {
-      multiply_unit(weights, x, u, rows, sums);
-      fetch_unit(weights, planes, next_rows, u);
+    [[unroll]] for (uint u = 0; u < kLaneChunks; ++u) {
+      multiply_chunk(weights, x, u, rows, sums);
+      fetch_chunk(weights, planes, next_rows, u);
     }
     rows = next_rows;
-    keep_sums(sums, round);
+    stage_sums(sums, round);
     barrier();
     if (stores(round)) store_results(round, results, squares);
   }

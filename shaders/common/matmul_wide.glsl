@@ -1,4 +1,4 @@
-// The kernel of matmul_wide.comp, whose comment says what it does, and of matmul_wide_model.comp.
+// The body of matmul_wide.comp, which describes it, and of matmul_wide_emulated.comp.
 #ifndef HEARTH_MATMUL_WIDE_GLSL
 #define HEARTH_MATMUL_WIDE_GLSL
 #include "common/matmul_lanes.glsl"
@@ -6,13 +6,13 @@
 layout(constant_id = 2) const uint kTileRows = 128;
 layout(constant_id = 3) const uint kTileOutputs = 256;
 layout(constant_id = 4) const uint kSplits = 1;
-layout(constant_id = 5) const uint kShare = 1;
+layout(constant_id = 5) const uint kTailSplits = 1;
 layout(constant_id = 6) const uint kSubgroupRows = 64;
 layout(constant_id = 7) const uint kSubgroupOutputs = 64;
-layout(constant_id = 8) const uint kSubgroups = 8;     // in a group
+layout(constant_id = 8) const uint kSubgroups = 8;     // per workgroup
 layout(constant_id = 9) const uint kGate = kGateNone;  // REQUIRES otherwise: kSplits == 1
 layout(constant_id = 10) const uint kHalfResults = 0;  // 1: y is f16; only with gates
-layout(constant_id = 11) const uint kInputs = 0;       // of floats in whole tiles; 0: who knows
+layout(constant_id = 11) const uint kInputs = 0;       // of float formats with whole tiles; 0: not constant
 
 const uint kSubgroupsAcross = kTileOutputs / kSubgroupOutputs;
 const uint kFragmentsDown = kSubgroupRows / kFragmentRows;
@@ -20,157 +20,158 @@ const uint kFragmentsAcross = kSubgroupOutputs / kFragmentOutputs;
 const uint kPairsAcross = kFragmentsAcross / 2;
 const uint kSums = kFragmentsDown * kFragmentsAcross;
 
-// A row has kStepVecs of 16 bytes a step, eight inputs each. Four lanes read them, each one of the
-// first four and one of the others; either makes its inputs of two fragments along k, or slices.
+// A row has kStepVecs vecs per step, of eight inputs each. Four lanes read them, each one of the first
+// four vecs and one of the second four; each vec gives a lane its inputs of two fragments along k
+// (slices).
 const uint kStep = 64;  // inputs
-const uint kStepVecs = kStep / kHalves;
+const uint kStepVecs = kStep / kVecHalves;
 const uint kSlices = kStep / 16;
 
-// Shared memory is counted in 16 bytes: a lane's words of a fragment of x, or of a pair of weights'.
-// Both operands are [rows or outputs / 16, slices, places of lanes]. In the end slots, for results on
-// their way out.
-const uint kXVecs = kTileRows / 16 * kSlices * kWidth;
-const uint kOperandVecs = kXVecs + kTileOutputs / 16 * kSlices * kWidth;
+// Shared memory is counted in vecs of 16 bytes: a lane's four words of a fragment of x, or of a pair of
+// fragments of weights. Both operands are [rows or outputs / 16, slices, swizzled lanes]. At the end of
+// the kernel the same memory stages results.
+const uint kXVecs = kTileRows / 16 * kSlices * kSubgroupSize;
+const uint kOperandVecs = kXVecs + kTileOutputs / 16 * kSlices * kSubgroupSize;
 const uint kResultsAcross = kGate == kGateNone ? kFragmentsAcross : kFragmentsAcross / 2;
-const uint kSlotFragments = kResultsAcross % 4 == 0 ? 4 : kResultsAcross % 2 == 0 ? 2 : 1;
-#include "common/coopmat_slot.glsl"
-const uint kAllSlotVecs = kSubgroups * kSlotVecs;
-shared uvec4 tiles[kOperandVecs > kAllSlotVecs ? kOperandVecs : kAllSlotVecs];
+const uint kStagingFragments = kResultsAcross % 4 == 0 ? 4 : kResultsAcross % 2 == 0 ? 2 : 1;
+#include "common/coopmat_staging.glsl"
+const uint kAllStagingVecs = kSubgroups * kStagingVecs;
+shared uvec4 tiles[kOperandVecs > kAllStagingVecs ? kOperandVecs : kAllStagingVecs];
 
-// The words of lane 4 * row + lane lie at this place, in slices of the second four vecs at this one
-// xor kSecond. So no two of eight neighbouring invocations meet in a bank, whether they read, or store
-// the vecs of a row, or the same one of eight rows, or of four in either half of a step.
-const uint kSecond = 3;
-uint place_of(uint row, uint lane) {
+// Where the words of lane 4 * row + lane are; in slices of the second four vecs, xor kSwizzleFlip. With
+// this no two of eight neighbouring invocations access the same bank: neither when they read, nor when
+// they store the vecs of a row, or the same vec of eight rows, or of four rows in either half of a step.
+const uint kSwizzleFlip = 3;
+uint swizzle(uint row, uint lane) {
   return row / 2 * 8 + (lane ^ (row / 2 % 2 * 2) ^ (row / 4)) * 2 + row % 2;
 }
 
-// Invocations bring what lies in rows eight apart together: units of weights, and vecs of x.
-const uint kRowUnits = kStep / kUnitWeights;
-const uint kUnitPairs = kTileOutputs / 2 * kRowUnits;
-const uint kUnitLoads = 2 * ((kUnitPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x);
+// Invocations load from pairs of rows 8 apart: chunks of weights, and vecs of x.
+const uint kRowChunks = kStep / kChunkWeights;
+const uint kChunkPairs = kTileOutputs / 2 * kRowChunks;
+const uint kWeightLoads = 2 * ((kChunkPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x);
 const uint kVecPairs = kTileRows / 2 * kStepVecs;
-const uint kVecLoads = 2 * ((kVecPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x);
+const uint kXLoads = 2 * ((kVecPairs + gl_WorkGroupSize.x - 1) / gl_WorkGroupSize.x);
 
 #include "common/coopmat_tile.glsl"
 
-// The first row of the pair that this invocation's load i and the next one are of, and its place in
-// the row, with `count` to a row and a step.
+// The first row of the pair that this invocation's loads i and i + 1 are of, and their index in the row,
+// if a row has `count` per step.
 uvec2 pair_of(uint i, uint count) {
   const uint pair = gl_LocalInvocationIndex + i / 2 * gl_WorkGroupSize.x;
   return uvec2(pair / count / 8 * 16 + pair / count % 8, pair % count);
 }
 
-// Where this invocation's loads begin, in units and vecs, and the addresses of the first pairs'.
+// Where this invocation's loads begin, in chunks and vecs, and the addresses of its first pair.
 struct Source {
   Planes planes;
-  uint units[kUnitLoads], vecs[kVecLoads];
+  uint chunks[kWeightLoads], vecs[kXLoads];
 #ifdef FORMAT_IS_FLOAT
   uint64_t weights[2], x;
 #endif
 };
 
-// With kInputs, loads are at constant distances from a pair's: then an address takes no instruction, and
-// no register.
+// With kInputs, loads are at constant offsets from a pair's address, so an address takes no instruction
+// and no register.
 #ifdef FORMAT_IS_FLOAT
-const uint kPairRows = 2 * gl_WorkGroupSize.x / kStepVecs;  // from an invocation's pair to its next
-const uint kUneven = kVecPairs % gl_WorkGroupSize.x + kUnitPairs % gl_WorkGroupSize.x;
+const uint kPairRows = 2 * gl_WorkGroupSize.x / kStepVecs;  // rows from an invocation's pair to its next
+const uint kUneven = kVecPairs % gl_WorkGroupSize.x + kChunkPairs % gl_WorkGroupSize.x;
 const bool kWhole = kInputs != 0 && kUneven == 0;
 #endif
 
 void find_source(out Source source, uint first_row, uint first_output) {
   source.planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
-  [[unroll]] for (uint i = 0; i < kUnitLoads; ++i) {
-    const uvec2 at = pair_of(i, kRowUnits);
+  [[unroll]] for (uint i = 0; i < kWeightLoads; ++i) {
+    const uvec2 at = pair_of(i, kRowChunks);
     const uint column = min(at.x + i % 2 * 8, kTileOutputs - 1);
-    source.units[i] = weight_row(first_output, column) * (params.inputs / kUnitWeights) + at.y;
+    source.chunks[i] = weight_row(first_output, column) * (params.inputs / kChunkWeights) + at.y;
   }
-  [[unroll]] for (uint i = 0; i < kVecLoads; ++i) {
+  [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
     const uvec2 at = pair_of(i, kStepVecs);
     const uint row = min(first_row + at.x + i % 2 * 8, params.rows - 1);
-    source.vecs[i] = row * (params.inputs / kHalves) + at.y;
+    source.vecs[i] = row * (params.inputs / kVecHalves) + at.y;
   }
 #ifdef FORMAT_IS_FLOAT
   [[unroll]] for (uint i = 0; i < 2; ++i)
-    source.weights[i] = params.weight + uint64_t(source.units[i]) * 16;
+    source.weights[i] = params.weight + uint64_t(source.chunks[i]) * 16;
   source.x = params.x + uint64_t(source.vecs[0]) * 16;
 #endif
 }
 
-void fetch_weights(out Unit units[kUnitLoads], Source source, uint k) {
+void fetch_weights(out RawChunk chunks[kWeightLoads], Source source, uint k) {
 #ifdef FORMAT_IS_FLOAT
   if (kWhole) {
     const uint pair_rows = kGate == kGateNone ? kPairRows : kPairRows / 2;
-    [[unroll]] for (uint i = 0; i < kUnitLoads; ++i)
-      units[i] = load_16b(source.weights[i % 2] + uint64_t(k) * 2,
-                          i / 2 * pair_rows * (kInputs / kUnitWeights));
+    [[unroll]] for (uint i = 0; i < kWeightLoads; ++i)
+      chunks[i] = load_16b(source.weights[i % 2] + uint64_t(k) * 2,
+                          i / 2 * pair_rows * (kInputs / kChunkWeights));
     return;
   }
 #endif
-  [[unroll]] for (uint i = 0; i < kUnitLoads; ++i)
-    units[i] = load_unit(source.planes, source.units[i] + k / kUnitWeights);
+  [[unroll]] for (uint i = 0; i < kWeightLoads; ++i)
+    chunks[i] = load_raw_chunk(source.planes, source.chunks[i] + k / kChunkWeights);
 }
 
-void fetch_x(out uvec4 xs[kVecLoads], Source source, uint k) {
+void fetch_x(out uvec4 xs[kXLoads], Source source, uint k) {
 #ifdef FORMAT_IS_FLOAT
   if (kWhole) {
-    [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
+    [[unroll]] for (uint i = 0; i < kXLoads; ++i)
       xs[i] = FreshX(source.x + uint64_t(k) * 2)
-                  .at[(i / 2 * kPairRows + i % 2 * 8) * (kInputs / kHalves)];
+                  .at[(i / 2 * kPairRows + i % 2 * 8) * (kInputs / kVecHalves)];
     return;
   }
 #endif
-  [[unroll]] for (uint i = 0; i < kVecLoads; ++i)
-    xs[i] = FreshX(params.x).at[source.vecs[i] + k / kHalves];
+  [[unroll]] for (uint i = 0; i < kXLoads; ++i)
+    xs[i] = FreshX(params.x).at[source.vecs[i] + k / kVecHalves];
 }
 
-// Where in shared memory an operand has the words of row `row` and vec `vec` of a step: those of the
-// slice after it are kWidth further on.
+// Where an operand has the words of row `row` and vec `vec` of a step in shared memory; those of the
+// next slice are kSubgroupSize further on.
 uint words_at(uint row, uint vec) {
-  return (row / 16 * kSlices + vec / 4 * 2) * kWidth +
-         (place_of(row % 8, vec % 4) ^ vec / 4 * kSecond);
+  return (row / 16 * kSlices + vec / 4 * 2) * kSubgroupSize +
+         (swizzle(row % 8, vec % 4) ^ vec / 4 * kSwizzleFlip);
 }
 
-void keep_weights(Unit units[kUnitLoads], Source source, uint k) {
-  [[unroll]] for (uint i = 0; i < kUnitLoads; i += 2) {
-    const uvec2 at = pair_of(i, kRowUnits);
-    uvec4 upper[kUnitVecs], lower[kUnitVecs];
-    decode_unit(units[i], source.units[i] + k / kUnitWeights, upper);
-    decode_unit(units[i + 1], source.units[i + 1] + k / kUnitWeights, lower);
-    if (kUnitPairs % gl_WorkGroupSize.x == 0 || at.x < kTileOutputs) {
-      [[unroll]] for (uint v = 0; v < kUnitVecs; ++v) {
-        const uint place = kXVecs + words_at(at.x, at.y * kUnitVecs + v);
+void stage_weights(RawChunk chunks[kWeightLoads], Source source, uint k) {
+  [[unroll]] for (uint i = 0; i < kWeightLoads; i += 2) {
+    const uvec2 at = pair_of(i, kRowChunks);
+    uvec4 upper[kChunkVecs], lower[kChunkVecs];
+    decode_chunk(chunks[i], source.chunks[i] + k / kChunkWeights, upper);
+    decode_chunk(chunks[i + 1], source.chunks[i + 1] + k / kChunkWeights, lower);
+    if (kChunkPairs % gl_WorkGroupSize.x == 0 || at.x < kTileOutputs) {
+      [[unroll]] for (uint v = 0; v < kChunkVecs; ++v) {
+        const uint place = kXVecs + words_at(at.x, at.y * kChunkVecs + v);
         tiles[place] = uvec4(upper[v].xy, lower[v].xy);
-        tiles[place + kWidth] = uvec4(upper[v].zw, lower[v].zw);
+        tiles[place + kSubgroupSize] = uvec4(upper[v].zw, lower[v].zw);
       }
     }
   }
 }
 
-void keep_x(uvec4 xs[kVecLoads]) {
-  [[unroll]] for (uint i = 0; i < kVecLoads; i += 2) {
+void stage_x(uvec4 xs[kXLoads]) {
+  [[unroll]] for (uint i = 0; i < kXLoads; i += 2) {
     const uvec2 at = pair_of(i, kStepVecs);
     if (kVecPairs % gl_WorkGroupSize.x == 0 || at.x < kTileRows) {
       const uint place = words_at(at.x, at.y);
       tiles[place] = words_of_a(xs[i].xy, xs[i + 1].xy);
-      tiles[place + kWidth] = words_of_a(xs[i].zw, xs[i + 1].zw);
+      tiles[place + kSubgroupSize] = words_of_a(xs[i].zw, xs[i + 1].zw);
     }
   }
 }
 
-// Where an operand has a lane's words of fragment, or pair, `index`.
+// Where an operand has this lane's words of fragment, or pair of fragments, `index`.
 uint fragment_at(uint index, uint slice) {
-  const uint place = place_of(own_lane() / 4, own_lane() % 4);
-  return (index * kSlices + slice) * kWidth + (place ^ slice / 2 * kSecond);
+  const uint place = swizzle(lane_id() / 4, lane_id() % 4);
+  return (index * kSlices + slice) * kSubgroupSize + (place ^ slice / 2 * kSwizzleFlip);
 }
 
 uvec4 x_words(uint slice, uint i) {
-  const uint first = own_subgroup() / kSubgroupsAcross * kFragmentsDown;
+  const uint first = subgroup_id() / kSubgroupsAcross * kFragmentsDown;
   return tiles[fragment_at(first + i, slice)];
 }
 
 uvec4 weight_words(uint slice, uint pair) {
-  const uint first = own_subgroup() % kSubgroupsAcross * kPairsAcross;
+  const uint first = subgroup_id() % kSubgroupsAcross * kPairsAcross;
   return tiles[kXVecs + fragment_at(first + pair, slice)];
 }
 
@@ -187,13 +188,13 @@ void multiply_pair(inout Fragment sums[kSums], uvec4 x[kFragmentsDown], uvec4 we
   }
 }
 
-// All products of a step but those of the last slice, whose words are left in x and weights. Each
-// pair's are loaded while the one before it is multiplied, and with it some of the next slice's x.
+// All products of a step except those of the last slice, whose words are returned in x and weights. Each
+// pair is loaded while the previous one is multiplied, together with some of the next slice's x.
 void multiply_slices(inout Fragment sums[kSums], out uvec4 x[kFragmentsDown],
                      out uvec4 weights[kPairsAcross]) {
   [[unroll]] for (uint i = 0; i < kFragmentsDown; ++i) x[i] = x_words(0, i);
   weights[0] = weight_words(0, 0);
-  WRITTEN_OUT for (uint slice = 0; slice + 1 < kSlices; ++slice) {
+  UNROLL for (uint slice = 0; slice + 1 < kSlices; ++slice) {
     uvec4 next_x[kFragmentsDown];
     [[unroll]] for (uint pair = 0; pair < kPairsAcross; ++pair) {
       const bool more = pair + 1 < kPairsAcross;
@@ -213,47 +214,48 @@ void multiply_slices(inout Fragment sums[kSums], out uvec4 x[kFragmentsDown],
 #include "common/coopmat_store.glsl"
 
 void main() {
-  const Place place = find_place();
-  const uint first_row = place.row_tile * kTileRows;
-  const uint first_output = params.first_output + place.output_tile * kTileOutputs;
+  const Work work = find_work();
+  const uint first_row = work.row_tile * kTileRows;
+  const uint first_output = params.first_output + work.output_tile * kTileOutputs;
   Source source;
   find_source(source, first_row, first_output);
   const uint steps = params.inputs / kStep;
-  const uint begin = steps * place.split / place.splits * kStep;
-  const uint last = (steps * (place.split + 1) / place.splits - 1) * kStep;
+  const uint begin = steps * work.split / work.splits * kStep;
+  const uint last = (steps * (work.split + 1) / work.splits - 1) * kStep;
 
-  Unit units[kUnitLoads];
-  uvec4 xs[kVecLoads];
+  RawChunk chunks[kWeightLoads];
+  uvec4 xs[kXLoads];
   Fragment sums[kSums];
   [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
-  fetch_weights(units, source, begin);  // on their way before this kernel waits for x
+  fetch_weights(chunks, source, begin);  // in flight before this kernel waits for x
   chain_wait_fresh();
   fetch_x(xs, source, begin);
-  keep_weights(units, source, begin);
-  keep_x(xs);
+  stage_weights(chunks, source, begin);
+  stage_x(xs);
   barrier();
-  // Loads at the beginning and stores at the end: what is on its way where a loop begins anew, the
-  // compiler copies, and so waits for; and short of registers it moves loads to where they are needed.
+  // Loads come first in the loop and stores last: the compiler copies values that are in flight where a
+  // loop repeats, and so waits for them; and if registers are short, it moves loads to where they are
+  // used.
   for (uint k = begin; k <= last; k += kStep) {
-    // The next step's, or after the last one what nobody multiplies.
+    // The next step's loads; after the last step they are not used.
     const uint next = min(k + kStep, last);
-    fetch_weights(units, source, next);
+    fetch_weights(chunks, source, next);
     fetch_x(xs, source, next);
     uvec4 x[kFragmentsDown], weights[kPairsAcross];
     multiply_slices(sums, x, weights);
-    barrier();  // every subgroup has its words
-    keep_weights(units, source, next);
-    keep_x(xs);
+    barrier();  // every subgroup has loaded its words
+    stage_weights(chunks, source, next);
+    stage_x(xs);
     [[unroll]] for (uint pair = 0; pair < kPairsAcross / 2; ++pair)
       multiply_pair(sums, x, weights[pair], pair);
     barrier();
     [[unroll]] for (uint pair = kPairsAcross / 2; pair < kPairsAcross; ++pair)
       multiply_pair(sums, x, weights[pair], pair);
   }
-  if (kUnitScale != 1.0) {
-    [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] *= 1.0 / kUnitScale;
+  if (kDecodeScale != 1.0) {
+    [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] *= 1.0 / kDecodeScale;
   }
-  store(sums, place, first_row, first_output);
+  store(sums, work, first_row, first_output);
   chain_done();
 }
 

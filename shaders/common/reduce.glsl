@@ -1,20 +1,20 @@
-// Sums over a workgroup at any subgroup size. Every invocation of the group must call them.
+// A sum over a workgroup, at any subgroup size. Every invocation of the workgroup must call it.
 #ifndef HEARTH_REDUCE_GLSL
 #define HEARTH_REDUCE_GLSL
 
-// A slot a subgroup: enough for 1024 invocations in subgroups of 4.
-shared float reduce_slots[256];
+// One per subgroup: enough for 1024 invocations in subgroups of 4.
+shared float subgroup_sums[256];
 
-// The sum over the group, in every invocation. No barrier where the group is one subgroup, which is
-// how CPU-type devices run.
-float group_add(float value) {
+// The sum over the workgroup, in every invocation. No barrier if the workgroup is one subgroup, as on
+// CPU-type devices.
+float workgroup_add(float value) {
   value = subgroupAdd(value);
   if (gl_NumSubgroups == 1) return value;
-  barrier();  // slots may still be read by an earlier call
-  if (subgroupElect()) reduce_slots[gl_SubgroupID] = value;
+  barrier();  // an earlier call may still read them
+  if (subgroupElect()) subgroup_sums[gl_SubgroupID] = value;
   barrier();
   float sum = 0.0;
-  for (uint i = 0; i < gl_NumSubgroups; ++i) sum += reduce_slots[i];
+  for (uint i = 0; i < gl_NumSubgroups; ++i) sum += subgroup_sums[i];
   return sum;
 }
 

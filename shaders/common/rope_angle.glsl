@@ -1,13 +1,12 @@
-// Cosine and sine of an angle given as the fraction of a full turn, in units of 2^-32.
+// Cosine and sine of an angle given as a fraction of a full turn, in units of 2^-32.
 //
-// Vulkan lets a driver's own functions be off by 2^-11 even for small arguments; these are off by
-// 2e-7 at most, on every device. The angle is exact however large it once was: whole turns have
-// wrapped away.
+// Vulkan allows a driver's own functions an error of 2^-11 even for small arguments; the error of these
+// is at most 2e-7 on every device. The angle is exact at any position, because whole turns wrap away in
+// integer arithmetic.
 #ifndef HEARTH_ROPE_ANGLE_GLSL
 #define HEARTH_ROPE_ANGLE_GLSL
 
-// The fraction of a turn after `position` times `turns` (low and high half of 64 bits, in units of
-// 2^-64).
+// The fraction of a turn at `position`. low and high are the turns per position, in units of 2^-64.
 uint turn_at(uint position, uint low, uint high) {
   uint carry, rest;
   umulExtended(position, low, carry, rest);
@@ -15,11 +14,11 @@ uint turn_at(uint position, uint low, uint high) {
 }
 
 void cos_sin(uvec4 turn, out vec4 cosine, out vec4 sine) {
-  // The nearest quarter turn, and what is left: at most an eighth either way.
+  // The nearest quarter turn, and the rest: at most an eighth either way.
   const uvec4 quarter = (turn + 0x20000000u) >> 30;
   const vec4 a = vec4(ivec4(turn - (quarter << 30))) * 1.4629180792671596e-9;  // 2 pi / 2^32
   const vec4 a2 = a * a;
-  // Taylor series; the first terms left out are below 3e-8 at an eighth of a turn.
+  // Taylor series; the first omitted terms are below 3e-8 at an eighth of a turn.
   const vec4 s = a + a * a2 * (-1.0 / 6.0 +
                                a2 * (1.0 / 120.0 + a2 * (-1.0 / 5040.0 + a2 * (1.0 / 362880.0))));
   const vec4 c =

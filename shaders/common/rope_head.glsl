@@ -1,14 +1,15 @@
-// What is done to a head of q, k or v between the qkv projection and attention, by a subgroup whose
-// lanes walk along it; rope_kv.comp has the formulas.
+// Norm and rotation of one head of q or k, and the write of k and v to the cache, by a subgroup whose
+// lanes go along the head; rope_kv.comp has the formulas.
 //
 // Include after params with a rope table; needs kHeadSize, kRopeDims, kAdjacent, kHeadNorms,
-// kLaneQuads, kParts and kEpsilon as rope_kv.comp has them, and part_quads(), from part to part.
+// kLaneQuads, kPartials and kEpsilon as in rope_kv.comp, and partial_quads(), the quads from one partial
+// sum to the next.
 #ifndef HEARTH_ROPE_HEAD_GLSL
 #define HEARTH_ROPE_HEAD_GLSL
 #include "common/halves.glsl"
 #include "common/rope_angle.glsl"
 
-// Everything below counts in quads, four elements of a head.
+// Everything below counts in quads of four elements.
 const uint kHeadQuads = kHeadSize / 4;
 const uint kRopeQuads = kRopeDims / 4;
 const uint kHalfQuads = kRopeDims / 8;
@@ -20,7 +21,7 @@ layout(buffer_reference, std430, buffer_reference_align = 2) nonprivate writeonl
   uint16_t at[];
 };
 
-// The head this subgroup works on, and its place in the sequence.
+// The head this subgroup works on, and its token's position in the sequence.
 FreshF32x4 head;
 F32x4 norm_weight;
 bool normed = false;
@@ -29,10 +30,10 @@ bool roped = false;
 uint position;
 
 vec4 input_quad(uint quad) {
-  vec4 parts[kParts];
-  [[unroll]] for (uint s = 0; s < kParts; ++s) parts[s] = head.at[s * part_quads() + quad];
+  vec4 parts[kPartials];
+  [[unroll]] for (uint s = 0; s < kPartials; ++s) parts[s] = head.at[s * partial_quads() + quad];
   vec4 sum = parts[0];
-  [[unroll]] for (uint s = 1; s < kParts; ++s) sum += parts[s];
+  [[unroll]] for (uint s = 1; s < kPartials; ++s) sum += parts[s];
   return sum;
 }
 
@@ -41,7 +42,7 @@ vec4 load_quad(uint quad) {
   return normed ? x * norm_scale * norm_weight.at[quad] : x;
 }
 
-// Scaled cosines and sines for the elements of a quad of the rotated part.
+// Scaled cosines and sines for the elements of a quad in the rotated part.
 void quad_angles(uint quad, out vec4 cosine, out vec4 sine) {
   U32x4 turns = U32x4(params.table + 16);
   uvec4 turn;
@@ -61,8 +62,8 @@ void quad_angles(uint quad, out vec4 cosine, out vec4 sine) {
   sine *= scale;
 }
 
-// The quad whose elements are paired with those of one of the rotated part, where they are not its
-// own.
+// The quad whose elements are paired with those of `quad` in the rotated part, if pairs are not
+// adjacent.
 uint other_quad(uint quad) { return quad < kHalfQuads ? quad + kHalfQuads : quad - kHalfQuads; }
 
 vec4 rotate_quad(uint quad, vec4 x, vec4 other, vec4 cosine, vec4 sine) {
@@ -70,7 +71,7 @@ vec4 rotate_quad(uint quad, vec4 x, vec4 other, vec4 cosine, vec4 sine) {
   return quad < kHalfQuads ? x * cosine - other * sine : x * cosine + other * sine;
 }
 
-// A quad of the result, on its own.
+// Computes one quad of the result by itself.
 vec4 result_quad(uint quad) {
   const vec4 x = load_quad(quad);
   if (!roped || quad >= kRopeQuads) return x;
@@ -79,7 +80,7 @@ vec4 result_quad(uint quad) {
   return rotate_quad(quad, x, kAdjacent != 0 ? x : load_quad(other_quad(quad)), cosine, sine);
 }
 
-// Takes up a head: one of q or k, to be rotated and its norm weighted by `weight`, or one of v.
+// Starts work on a head: one of q or k, which is normed with `weight` and rotated, or one of v.
 void open_head(uint64_t at, bool is_roped, uint64_t weight) {
   head = FreshF32x4(at);
   roped = is_roped;
@@ -95,8 +96,8 @@ void open_head(uint64_t at, bool is_roped, uint64_t weight) {
   normed = true;
 }
 
-// Writes kLaneQuads quads a lane of a head of k or v. This lane has those from `first` on, and the
-// next one those after them.
+// Writes kLaneQuads quads per lane of a head of k or v. This lane has the quads from `first` on, and the
+// next lane those that follow.
 #ifdef KV_F16
 void write_cache(uint64_t cache, uint64_t scales, uint kv_row, uint first, vec4 quads[kLaneQuads]) {
   HalfQuads to = HalfQuads(cache + uint64_t(kv_row) * (kHeadSize * 2));
@@ -115,29 +116,29 @@ uint pack_quad(vec4 x, float inverse) {
 }
 
 void write_cache(uint64_t cache, uint64_t scales, uint kv_row, uint first, vec4 quads[kLaneQuads]) {
-  const uint run_lanes = kScaleWeights / 4 / kLaneQuads;
-  const uint head_runs = (kHeadSize + kScaleWeights - 1) / kScaleWeights;
-  const uint own_run = gl_SubgroupInvocationID / run_lanes;
-  float most = 0.0;
+  const uint group_lanes = kScaleWeights / 4 / kLaneQuads;
+  const uint head_groups = (kHeadSize + kScaleWeights - 1) / kScaleWeights;
+  const uint own_group = gl_SubgroupInvocationID / group_lanes;
+  float lane_max = 0.0;
   [[unroll]] for (uint i = 0; i < kLaneQuads; ++i) {
     const vec4 magnitude = first + i < kHeadQuads ? abs(quads[i]) : vec4(0.0);
-    most = max(most, max(max(magnitude.x, magnitude.y), max(magnitude.z, magnitude.w)));
+    lane_max = max(lane_max, max(max(magnitude.x, magnitude.y), max(magnitude.z, magnitude.w)));
   }
-  // Runs are shorter than a subgroup: the subgroup's maximum, once for each of its runs.
-  float run_most = 0.0;
-  for (uint run = 0; run < gl_SubgroupSize / run_lanes; ++run) {
-    const float largest = subgroupMax(own_run == run ? most : 0.0);
-    run_most = own_run == run ? largest : run_most;
+  // A scale group has fewer lanes than the subgroup, so take the subgroup's maximum once per group.
+  float group_max = 0.0;
+  for (uint group = 0; group < gl_SubgroupSize / group_lanes; ++group) {
+    const float largest = subgroupMax(own_group == group ? lane_max : 0.0);
+    group_max = own_group == group ? largest : group_max;
   }
-  // By the scale as it is stored: its rounding then costs no accuracy.
-  const uint d_bits = packHalf2x16(vec2(run_most / 127.0, 0.0));
+  // Quantizes with the scale as stored, so that its rounding costs no accuracy.
+  const uint d_bits = packHalf2x16(vec2(group_max / 127.0, 0.0));
   const float d = unpackHalf2x16(d_bits).x;
   const float inverse = d > 0.0 ? 1.0 / d : 0.0;
   U32 to = U32(cache + uint64_t(kv_row) * kHeadSize);
   [[unroll]] for (uint i = 0; i < kLaneQuads; ++i)
     if (first + i < kHeadQuads) to.at[first + i] = pack_quad(quads[i], inverse);
-  if (first < kHeadQuads && gl_SubgroupInvocationID % run_lanes == 0)
-    Halves(scales + uint64_t(kv_row) * (head_runs * 2)).at[first / (kScaleWeights / 4)] =
+  if (first < kHeadQuads && gl_SubgroupInvocationID % group_lanes == 0)
+    Halves(scales + uint64_t(kv_row) * (head_groups * 2)).at[first / (kScaleWeights / 4)] =
         uint16_t(d_bits);
 }
 #endif

@@ -1,5 +1,5 @@
-// What kernels that make rows for matmuls write: the rows in the form the matmul wants (RowForm in
-// engine/ops/kernel_choice.h), so that no kernel is needed in between.
+// The form in which a kernel writes rows for a matmul (RowForm in engine/ops/kernel_choice.h): f32, or
+// f16 if the matmul wants it, which saves a conversion kernel in between.
 #ifndef HEARTH_ROW_FORM_GLSL
 #define HEARTH_ROW_FORM_GLSL
 #include "common/halves.glsl"

@@ -1,18 +1,17 @@
-// Logits as integers, so that comparing and adding them up gives the same bits in any order and at
-// any group size.
+// Logits and weights as integers, so that comparing and adding them gives the same bits in any order and
+// at any workgroup size.
 //
-// A key is a logit whose order is that of unsigned integers. NaN counts as -infinity, +infinity as
-// the largest float, -0 as 0. A weight is exp(-distance) in units of 2^-kWeightBits, where the
-// distance is how far a logit lies below the row's largest one; a sum of weights of a whole
-// vocabulary fits 64 bits. What is below a unit is lost: of the probability of a row at most
-// 2^18 * 2^-38.
+// A key is an unsigned integer that orders as its logit does. NaN counts as -infinity, +infinity as the
+// largest float, -0 as 0. A weight is exp(-distance) in units of 2^-kWeightBits, where distance is how
+// far a logit is below the row's largest; the sum of the weights of a whole vocabulary fits 64 bits.
+// Anything below one unit is lost: at most 2^18 * 2^-38 of a row's probability.
 #ifndef HEARTH_SAMPLING_KEY_GLSL
 #define HEARTH_SAMPLING_KEY_GLSL
 
-const uint kMinusInfinityKey = 0x007fffffu;  // keys up to this are no candidates
-const uint kLimbBits = 19;                   // a weight is two limbs: 2^19 high + low
+const uint kMinusInfinityKey = 0x007fffffu;  // keys up to this are not candidates
+const uint kLimbBits = 19;                   // a weight is two limbs: 2^19 * high + low
 const uint kWeightBits = 2 * kLimbBits;
-const float kFarthest = 26.5;  // weights at this distance and beyond are zero
+const float kMaxDistance = 26.5;  // weights at this distance and beyond are zero
 
 uint logit_key(uint bits) {
   const uint magnitude = bits & 0x7fffffffu;
@@ -26,7 +25,7 @@ float key_logit(uint key) {
   return uintBitsToFloat((key & 0x80000000u) != 0 ? key & 0x7fffffffu : ~key);
 }
 
-// exp(-distance) for 0 <= distance <= kFarthest, to about 1e-7 of its value. Written out, and
+// exp(-distance) for 0 <= distance <= kMaxDistance, with a relative error of about 1e-7. Spelled out and
 // `precise`, because two kernels on one device must agree to the last bit.
 float exp_minus(float distance) {
   precise const float n = floor(distance * 1.44269504 + 0.5);
@@ -42,10 +41,10 @@ float exp_minus(float distance) {
   return p * uintBitsToFloat((127u - uint(n)) << 23);
 }
 
-// The weight as limbs (high, low), of any distance. No branches, and conversions go through int:
-// so CPUs do many at a time.
+// The weight as limbs (high, low), for any distance. No branches, and conversions go through int, so
+// that CPUs can vectorize it.
 uvec2 weight_limbs(float distance) {
-  const float scaled = exp_minus(min(distance, kFarthest)) * float(1u << kLimbBits);
+  const float scaled = exp_minus(min(distance, kMaxDistance)) * float(1u << kLimbBits);
   const uint high = uint(int(scaled));
   precise const float rest = (scaled - float(high)) * float(1u << kLimbBits);
   return uvec2(high, uint(int(rest)));

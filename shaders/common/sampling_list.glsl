@@ -1,23 +1,23 @@
-// A short list of a row's tokens in shared memory, and the histogram that says which tokens to put
-// there. Every invocation of the group must call these functions, with the same arguments.
+// A short list of a row's tokens in shared memory, and the histogram that decides which tokens to put
+// there. Every invocation of the workgroup must call these functions, with the same arguments.
 //
-// The kernel's specialization constants 1 and 2 size them. The histogram's memory is also the
-// list's scratch, so a list and a histogram are never needed at the same time.
+// The kernel's specialization constants 1 and 2 are their sizes. The list uses the histogram's memory as
+// scratch, so a list and a histogram are never needed at the same time.
 // REQUIRES: lanes <= kListTokens <= kBins, powers of two.
 #ifndef HEARTH_SAMPLING_LIST_GLSL
 #define HEARTH_SAMPLING_LIST_GLSL
 
 layout(constant_id = 1) const uint kBins = 2048;
 layout(constant_id = 2) const uint kListTokens = 1024;
-const uint kBlockBins = 32;  // bins are added up by blocks
+const uint kBlockBins = 32;  // bins per block; sums are taken block by block
 
 shared uint bin_low[kBins];   // 64-bit sums
 shared uint bin_high[kBins];
-shared uint list_keys[kListTokens];  // largest first once sorted; before that the blocks' sums
+shared uint list_keys[kListTokens];  // sorted: largest first; before that, scratch for the blocks' sums
 shared uint list_ids[kListTokens];
-shared uint list_count;  // tokens that were added; more than kListTokens: some were dropped
+shared uint list_count;  // tokens added; if more than kListTokens, some were dropped
 
-uint64_t join(uint low, uint high) { return (uint64_t(high) << 32) | low; }
+uint64_t join_words(uint low, uint high) { return (uint64_t(high) << 32) | low; }
 
 void clear_bins() {
   barrier();
@@ -28,7 +28,7 @@ void clear_bins() {
   barrier();
 }
 
-// Adds to a bin, from any lane. Whoever makes the low word wrap carries.
+// Adds to a bin, from any lane. The lane that makes the low word wrap adds the carry.
 void add_to_bin(uint bin, uint64_t amount) {
   const uint low = uint(amount);
   const uint before = atomicAdd(bin_low[bin], low);
@@ -36,42 +36,42 @@ void add_to_bin(uint bin, uint64_t amount) {
   if (high != 0) atomicAdd(bin_high[bin], high);
 }
 
-// Adds up the bins; locate_in_bins() needs it done.
+// Adds up all bins. find_bin() needs this to have been called.
 uint64_t sum_bins() {
   barrier();
   const uint blocks = kBins / kBlockBins;
   for (uint block = gl_LocalInvocationID.x; block < blocks; block += gl_WorkGroupSize.x) {
     uint64_t sum = 0;
     for (uint i = 0; i < kBlockBins; ++i) {
-      // Each lane begins elsewhere in its block: the lanes would meet in one memory bank.
+      // Each lane starts elsewhere in its block, or all would access the same bank.
       const uint bin = block * kBlockBins + (i + block) % kBlockBins;
-      sum += join(bin_low[bin], bin_high[bin]);
+      sum += join_words(bin_low[bin], bin_high[bin]);
     }
     list_keys[block] = uint(sum);
     list_ids[block] = uint(sum >> 32);
   }
   barrier();
   uint64_t total = 0;
-  for (uint block = 0; block < blocks; ++block) total += join(list_keys[block], list_ids[block]);
+  for (uint block = 0; block < blocks; ++block) total += join_words(list_keys[block], list_ids[block]);
   return total;
 }
 
-struct BinPlace {
-  uint bin;         // the first whose sum, with all bins before it, is more than the target
+struct BinPosition {
+  uint bin;         // the first bin whose sum, with all bins before it, exceeds the target
   uint64_t before;  // the sum of the bins before it
 };
 
 // REQUIRES: target < sum_bins().
-BinPlace locate_in_bins(uint64_t target) {
-  BinPlace place = BinPlace(0, 0);
+BinPosition find_bin(uint64_t target) {
+  BinPosition place = BinPosition(0, 0);
   uint block = 0;
   for (; block + 1 < kBins / kBlockBins; ++block) {
-    const uint64_t next = place.before + join(list_keys[block], list_ids[block]);
+    const uint64_t next = place.before + join_words(list_keys[block], list_ids[block]);
     if (next > target) break;
     place.before = next;
   }
   for (place.bin = block * kBlockBins; place.bin + 1 < (block + 1) * kBlockBins; ++place.bin) {
-    const uint64_t next = place.before + join(bin_low[place.bin], bin_high[place.bin]);
+    const uint64_t next = place.before + join_words(bin_low[place.bin], bin_high[place.bin]);
     if (next > target) break;
     place.before = next;
   }
@@ -92,8 +92,8 @@ void add_to_list(uint key, uint id) {
   list_ids[at] = id;
 }
 
-// Sorts the list by key, the largest first, then by id, the smallest first. A token's place is the
-// number of tokens that come before it: quick for short lists, and needs no steps.
+// Sorts the list by key, largest first, then by id, smallest first. A token's rank is the number of
+// tokens that come before it: fast for short lists, and a single pass.
 void sort_list(uint count) {
   barrier();
   for (uint i = gl_LocalInvocationID.x; i < count; i += gl_WorkGroupSize.x) {
@@ -112,8 +112,8 @@ void sort_list(uint count) {
   barrier();
 }
 
-// The list's weights are kept where the bins were.
-uint64_t listed_weight(uint i) { return join(bin_low[i], bin_high[i]); }
+// The list's weights, in the memory of the bins.
+uint64_t listed_weight(uint i) { return join_words(bin_low[i], bin_high[i]); }
 
 void weigh_list(uint count, float top_logit, float inverse_temperature) {
   barrier();
@@ -126,7 +126,7 @@ void weigh_list(uint count, float top_logit, float inverse_temperature) {
   barrier();
 }
 
-// The place where the sum of weights passes the target. REQUIRES: it does so before `count`.
+// The index at which the running sum of weights exceeds the target. REQUIRES: it does so before `count`.
 uint walk_list(uint count, uint64_t target) {
   uint64_t sum = 0;
   for (uint i = 0; i + 1 < count; ++i) {
@@ -138,7 +138,7 @@ uint walk_list(uint count, uint64_t target) {
 
 shared uint drawn_place;
 
-// The same in the order of ids, whatever the list's own is.
+// The same in the order of ids, independent of the list's order.
 uint walk_list_by_id(uint count, uint64_t target) {
   for (uint i = gl_LocalInvocationID.x; i < count; i += gl_WorkGroupSize.x) {
     uint64_t before = 0;

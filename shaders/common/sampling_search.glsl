@@ -1,17 +1,16 @@
-// Finds tokens by their place in a row's order: largest logit first, lowest id first among equals.
-// The place is a count of tokens, or a sum of weights, and may be anywhere in the vocabulary.
+// Finds a token by its rank in a row's order: largest logit first, lowest id first among equals. The
+// rank is a count of tokens or a sum of weights, and may be anywhere in the vocabulary.
 //
-// One look at the row fills a histogram, a second lists the tokens of the bin that holds the place;
-// where they are too many, the bin is divided again: first by distance below the largest logit,
-// then by key, and among equal keys by id, which always fit. Segments whose largest logit is out of
-// the search are not read. Every invocation of the group must call these functions, with the same
-// arguments.
+// One pass over the row fills a histogram; a second lists the tokens of the bin that holds the rank. If
+// they are too many, the bin is divided again: first by distance below the largest logit, then by key,
+// and among equal keys by id, which always fits. Segments whose largest logit is outside the search are
+// not read. Every invocation of the workgroup must call these functions, with the same arguments.
 #ifndef HEARTH_SAMPLING_SEARCH_GLSL
 #define HEARTH_SAMPLING_SEARCH_GLSL
 
 layout(constant_id = 3) const uint kScanLanes = 128;  // sample_scan's
 
-// A token, as the last of those that are kept: larger keys are, and equal ones with ids up to its.
+// The last token that is kept: so are tokens with larger keys, and those with its key and lower ids.
 struct Cut {
   uint key;
   uint id;
@@ -29,7 +28,7 @@ struct Row {
   uint64_t chunks;
   uint vocab;
   uint segment_count;
-  uint first_segment, end_segment;  // those to look at
+  uint first_segment, end_segment;  // to be read
   float top_logit;
   uint lowest_key;
 };
@@ -37,12 +36,12 @@ struct Row {
 const uint kByDistance = 0, kByKey = 1, kById = 2;
 
 struct Search {
-  Cut cut;         // only tokens kept by this
-  bool weighted;   // places are sums of weights, else counts
+  Cut cut;         // only tokens that this keeps
+  bool weighted;   // ranks are sums of weights, otherwise counts
   uint divided_by;
-  float scale;        // bins to a unit of distance
-  uint low, high;     // the keys that are divided
-  uint shift;         // kByKey: 2^shift keys a bin
+  float scale;        // kByDistance: bins per unit of distance
+  uint low, high;     // the range of keys
+  uint shift;         // kByKey: 2^shift keys per bin
   uint ids_per_bin;   // kById
 };
 
@@ -71,27 +70,26 @@ Search start_search(Row row, Cut cut, bool weighted) {
   search.high = 0xffffffffu;
   search.shift = 0;
   search.ids_per_bin = (row.vocab + kBins - 1) / kBins;
-  const float span = min(distance_of(row, search.low), kFarthest);
+  const float span = min(distance_of(row, search.low), kMaxDistance);
   search.scale = span > 1e-30 ? float(kBins) / span : 0.0;
   return search;
 }
 
-// What a look at the row found, the same in every lane.
-struct Look {
-  uint tokens;     // that are in the search
-  uint low, high;  // their keys
+// What a pass over the row found, the same in every lane.
+struct Pass {
+  uint tokens;     // in the search
+  uint low, high;  // range of their keys
 };
 
-// Looks at every token of the search in the row's segments: fills the histogram, or lists the tokens
-// of the bins from first_bin to last_bin. Compilers copy it to where it is called, and it is long:
-// call it once.
-Look look_at_row(Row row, Search search, bool fill_bins, uint first_bin, uint last_bin) {
+// Goes over every token of the search in the row's segments: fills the histogram, or lists the tokens of
+// bins first_bin to last_bin. Call it in one place only: it is long, and compilers inline it.
+Pass pass_over_row(Row row, Search search, bool fill_bins, uint first_bin, uint last_bin) {
   if (fill_bins) {
     clear_bins();
   } else {
     clear_list();
   }
-  Look look = Look(0, 0xffffffffu, 0);
+  Pass pass = Pass(0, 0xffffffffu, 0);
   for (uint s = row.first_segment + gl_LocalInvocationID.x; s < row.end_segment;
        s += gl_WorkGroupSize.x) {
     if (U32(row.segments).at[s] < search.low) continue;
@@ -104,9 +102,9 @@ Look look_at_row(Row row, Search search, bool fill_bins, uint first_bin, uint la
       [[unroll]] for (uint c = 0; c < 4; ++c) {
         const uint key = keys[c], id = quad * 4 + c;
         if (key < search.low || key > search.high || !is_kept(search.cut, key, id)) continue;
-        if (fill_bins) ++look.tokens;
+        if (fill_bins) ++pass.tokens;
         const float distance = distance_of(row, key);
-        if (search.weighted && !(distance < kFarthest)) continue;
+        if (search.weighted && !(distance < kMaxDistance)) continue;
         const uint bin = bin_of(search, key, id, distance);
         if (fill_bins) {
           if (search.weighted) {
@@ -115,37 +113,37 @@ Look look_at_row(Row row, Search search, bool fill_bins, uint first_bin, uint la
             atomicAdd(bin_low[bin], 1);
           }
         } else if (bin >= first_bin && bin <= last_bin) {
-          ++look.tokens;
-          look.low = min(look.low, key);
-          look.high = max(look.high, key);
+          ++pass.tokens;
+          pass.low = min(pass.low, key);
+          pass.high = max(pass.high, key);
           add_to_list(key, id);
         }
       }
     }
   }
-  look.tokens = group_sum(look.tokens);
+  pass.tokens = workgroup_sum(pass.tokens);
   if (!fill_bins) {
-    look.low = group_min(look.low);
-    look.high = group_max(look.high);
+    pass.low = workgroup_min(pass.low);
+    pass.high = workgroup_max(pass.high);
   }
-  return look;
+  return pass;
 }
 
-// The search among the tokens of one bin, which a look has found to be too many for the list.
-Search divide_bin(Search search, Look look) {
-  search.low = look.low;
-  search.high = look.high;
+// Narrows the search to the tokens of one bin, which a pass has found to be too many for the list.
+Search divide_bin(Search search, Pass pass) {
+  search.low = pass.low;
+  search.high = pass.high;
   search.divided_by = kById;
-  if (look.low < look.high) {
+  if (pass.low < pass.high) {
     search.divided_by = kByKey;
-    search.shift = uint(max(findMSB(look.high - look.low) - findMSB(kBins) + 1, 0));
+    search.shift = uint(max(findMSB(pass.high - pass.low) - findMSB(kBins) + 1, 0));
   }
   return search;
 }
 
-// Where the list has the token with which the sum of counts or weights first exceeds the target.
-// REQUIRES: the list is sorted and has it.
-uint place_in_list(Row row, Search search, uint count, uint64_t target) {
+// The index in the list of the token at which the running count or sum of weights exceeds the target.
+// REQUIRES: the list is sorted and contains it.
+uint rank_in_list(Row row, Search search, uint count, uint64_t target) {
   if (!search.weighted) return uint(target);
   weigh_list(count, row.top_logit, 1.0);
   return walk_list(count, target);

@@ -1,4 +1,4 @@
-// What sample_scan found in the chunks of a row, put together.
+// Combines what sample_scan found in the chunks of a row.
 //
 // Include after sampling_key.glsl and sampling_views.glsl; needs GL_KHR_shader_subgroup_shuffle.
 #ifndef HEARTH_SAMPLING_SUMMARY_GLSL
@@ -9,14 +9,14 @@ struct RowSummary {
   float log_sum;  // ln of the sum of exp(logit - largest)
 };
 
-// What sample_scan found in a chunk, or of one that is not there, which changes nothing.
+// What sample_scan found in a chunk; for a chunk past the last, a neutral element.
 SamplingChunk chunk_at(uint64_t chunks, uint count, uint c) {
   const SamplingChunk chunk = SamplingChunks(chunks).at[min(c, count - 1)];
   return c < count ? chunk : SamplingChunk(0, 0xffffffffu, 0xffffffffu, 0, 0);
 }
 
-// Joins what sample_scan found in the chunks. Every subgroup does all of it, so that none waits for
-// another, and in one order, so that the sum's last bit does not depend on how many lanes it has.
+// Combines all chunks. Every subgroup does all of it, so that none waits for another, and in a fixed
+// order, so that the last bit of the sum does not depend on the number of lanes.
 RowSummary summarize(uint64_t chunks, uint count) {
   const uint lane = gl_SubgroupInvocationID, lanes = gl_SubgroupSize;
   RowSummary row = RowSummary(0, 0xffffffffu, 0xffffffffu, 0.0);
@@ -24,7 +24,7 @@ RowSummary summarize(uint64_t chunks, uint count) {
     const SamplingChunk chunk = chunk_at(chunks, count, first + lane);
     const uint best_key = subgroupMax(chunk.best_key);
     const uint best_id = subgroupMin(chunk.best_key == best_key ? chunk.best_id : 0xffffffffu);
-    // Ids rise from chunk to chunk.
+    // Ids increase from chunk to chunk.
     if (best_key > row.best_key) {
       row.best_key = best_key;
       row.best_id = best_id;
@@ -37,7 +37,7 @@ RowSummary summarize(uint64_t chunks, uint count) {
     const SamplingChunk chunk = chunk_at(chunks, count, first + lane);
     const float limbs = float(chunk.sum_high) + float(chunk.sum_low) / float(1u << kLimbBits);
     precise const float distance = key_logit(row.best_key) - key_logit(chunk.best_key);
-    const bool counts = chunk.best_key > kMinusInfinityKey && distance < kFarthest;
+    const bool counts = chunk.best_key > kMinusInfinityKey && distance < kMaxDistance;
     precise const float part =
         counts ? limbs / float(1u << kLimbBits) * exp_minus(distance) : 0.0;
     const uint end = min(lanes, count - first);

@@ -1,6 +1,6 @@
-// The first look at a row, shared out to all groups in x: each takes a part of it, and what they
-// found adds up in memory. Sums are of integers, so that it is what one group would have found.
-// Every invocation of the group must call these functions.
+// Spreads the first pass over a row over all workgroups in x: each processes a range of segments, and
+// their histograms add up in memory (the tally). The sums are of integers, so the total is what one
+// workgroup alone would have found. Every invocation of the workgroup must call these functions.
 //
 // Include after sampling_search.glsl.
 #ifndef HEARTH_SAMPLING_TALLY_GLSL
@@ -8,7 +8,7 @@
 #include "common/fences.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 4) nonprivate buffer Tally {
-  uint groups;  // that have added their look
+  uint groups;  // that have added their histogram
   uint tokens;
   uint bins[];  // low words, then high words
 };
@@ -20,16 +20,16 @@ uint add_to_tally(Tally tally, uint bin, uint amount) {
   return atomicAdd(tally.bins[bin], amount, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
 }
 
-// This group's part of the segments.
-void take_share(inout Row row) {
+// This workgroup's range of the segments.
+void take_segments(inout Row row) {
   const uint share = (row.segment_count + gl_NumWorkGroups.x - 1) / gl_NumWorkGroups.x;
   row.first_segment = min(gl_WorkGroupID.x * share, row.segment_count);
   row.end_segment = min(row.first_segment + share, row.segment_count);
 }
 
-// Adds up the bins of the groups, and their tokens. The last of them gets all of it and `true`; it is
-// the one to go on.
-bool join_groups(Tally tally, inout uint tokens) {
+// Adds the bins and tokens of all workgroups. Returns true in the last one, which gets the totals and
+// continues; the others are done.
+bool merge_workgroups(Tally tally, inout uint tokens) {
   const uint lane = gl_LocalInvocationID.x;
   barrier();
   for (uint i = lane; i < kBins; i += gl_WorkGroupSize.x) {
@@ -40,13 +40,13 @@ bool join_groups(Tally tally, inout uint tokens) {
     if (rest != 0) add_to_tally(tally, kBins + i, rest);
   }
   if (lane == 0) atomicAdd(tally.tokens, tokens, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
-  meet_group();
+  sync_workgroup();
   if (lane == 0) {
     fence_queue();
     groups_before = atomicAdd(tally.groups, 1, gl_ScopeQueueFamily, 0, gl_SemanticsRelaxed);
     fence_queue();
   }
-  meet_group();
+  sync_workgroup();
   if (groups_before + 1 < gl_NumWorkGroups.x) return false;
   for (uint i = lane; i < kBins; i += gl_WorkGroupSize.x) {
     bin_low[i] = tally.bins[i];

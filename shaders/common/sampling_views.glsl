@@ -1,4 +1,5 @@
-// Typed views of the buffers sampling kernels share, and how the logits of a row are walked.
+// Typed views of the buffers that the sampling kernels share, and the order in which they read a row's
+// logits.
 #ifndef HEARTH_SAMPLING_VIEWS_GLSL
 #define HEARTH_SAMPLING_VIEWS_GLSL
 
@@ -23,7 +24,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer TokenCounts 
   TokenCount at[];
 };
 
-// Four neighbouring logits; what is past the end of the row is no candidate.
+// Four neighbouring logits; -infinity past the end of the row.
 uvec4 load_quad(uint64_t row_logits, uint quad, uint vocab) {
   uvec4 bits = uvec4(0xff800000u);
   if (vocab % 4 == 0) {
@@ -39,7 +40,7 @@ uvec4 quad_keys(uvec4 bits) {
   return uvec4(logit_key(bits.x), logit_key(bits.y), logit_key(bits.z), logit_key(bits.w));
 }
 
-// The j-th quad of a segment. `lanes` is sample_scan's.
+// The j-th quad of a segment. `lanes` is the number of lanes of sample_scan.
 uint segment_quad(uint segment, uint j, uint lanes) {
   return segment / lanes * (lanes * kSegmentQuads) + j * lanes + segment % lanes;
 }

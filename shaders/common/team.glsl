@@ -1,56 +1,58 @@
-// A group whose lanes share k out, for matrix-vector products (matvec_team, matvec_integer).
+// A workgroup whose lanes split k, for matrix-vector products (matvec_team, matvec_integer).
 //
-// A group computes kRounds * kTeams * kOutputs neighbouring outputs for kRows rows of x: in a round each
-// of its teams takes kOutputs. A lane has a part of each of its team's sums, and here is what happens to
-// them: they are added up over the lanes of a subgroup round by round, and over the subgroups of a team in
-// the end. There are as many outputs as a team takes in a round, or more.
-// Expects kRows, the group's size, params/matmul.h, common/activation.glsl, common/chain.glsl and
+// A workgroup computes kRounds * kTeams * kOutputs neighbouring outputs for kRows rows of x: in a round
+// each of its teams computes kOutputs. Every lane has a part of each of its team's sums; this file adds
+// the parts up, over the lanes of a subgroup after every round and over the subgroups of a team at the
+// end, and stores the results.
+// Expects kRows, the workgroup's size, params/matmul.h, common/activation.glsl, common/chain.glsl and
 // common/matmul_output.glsl.
-// REQUIRES: full subgroups, teams of whole ones, kOutputs * kRows a power of two and at most their size.
+// REQUIRES: full subgroups, teams of whole subgroups, kOutputs * kRows a power of two and at most the
+// subgroup size, and at least as many outputs as a team computes in a round.
 #ifndef HEARTH_TEAM_GLSL
 #define HEARTH_TEAM_GLSL
 #extension GL_KHR_shader_subgroup_shuffle : require
 
-layout(constant_id = 3) const uint kOutputs = 8;  // of a team in a round
+layout(constant_id = 3) const uint kOutputs = 8;  // per team and round
 layout(constant_id = 5) const uint kSubgroups = 4;
 layout(constant_id = 6) const uint kRounds = 1;
-layout(constant_id = 7) const uint kNorm = 0;          // 1: x, one row, is normed first
+layout(constant_id = 7) const uint kNorm = 0;          // 1: the RMS norm of x, one row, is applied first
 layout(constant_id = 8) const uint kGate = kGateNone;  // REQUIRES otherwise: kOutputs even
 layout(constant_id = 9) const uint kTeams = 1;
 
-const uint kLanes = gl_WorkGroupSize.x;
-const uint kWidth = kLanes / kSubgroups;  // of a subgroup
-const uint kTeamLanes = kLanes / kTeams, kTeamSubgroups = kSubgroups / kTeams;
+const uint kInvocations = gl_WorkGroupSize.x;
+const uint kSubgroupSize = kInvocations / kSubgroups;
+const uint kTeamLanes = kInvocations / kTeams, kTeamSubgroups = kSubgroups / kTeams;
 
-// Of a round's outputs the first half are gates and the second their ups, where there are gates.
+// With gates, the first half of a round's outputs are gates and the second half their ups.
 const uint kResults = kGate == kGateNone ? kOutputs : kOutputs / 2;
-const uint kRoundResults = kTeams * kResults, kGroupResults = kRounds * kRoundResults;
-const uint kSums = kOutputs * kRows;  // of a round: [output, row]
+const uint kRoundResults = kTeams * kResults, kWorkgroupResults = kRounds * kRoundResults;
+const uint kSums = kOutputs * kRows;  // per round: [output, row]
 
 const uint kPartials = kRounds * kSums * kSubgroups;
 shared float partials[kPartials];  // [round, output, row, subgroup]
 shared float squares_of[kSubgroups];
 
-uint group_lane() { return gl_SubgroupID * kWidth + gl_SubgroupInvocationID; }
-uint own_team() { return gl_SubgroupID / kTeamSubgroups; }
+uint workgroup_lane() { return gl_SubgroupID * kSubgroupSize + gl_SubgroupInvocationID; }
+uint team_id() { return gl_SubgroupID / kTeamSubgroups; }
 
 uint result_count() { return kGate == kGateNone ? params.outputs : params.outputs / 2; }
 
-// The first result of a team in a round. Past the end it is moved to where all of the team's exist.
-uint team_first(uint round, uint team) {
-  const uint first = gl_WorkGroupID.x * kGroupResults + round * kRoundResults + team * kResults;
+// The first result of a team in a round. Near the end it is moved back so that all of the team's results
+// exist.
+uint team_first_result(uint round, uint team) {
+  const uint first = gl_WorkGroupID.x * kWorkgroupResults + round * kRoundResults + team * kResults;
   return min(first, result_count() - kResults);
 }
 
-// Adds up each of the values over the subgroup: lane l is left with all of value l % kSums. Lanes give
-// away half of their values at every step, so that it takes fewer than a sum each.
+// Adds up each value over the subgroup: lane l returns the total of value l % kSums. Lanes give away
+// half of their values at every step, which takes fewer shuffles than one reduction per value.
 float add_lanes(float values[kSums]) {
   uint left = kSums;
   [[unroll]] for (uint distance = 1; distance < kSums; distance *= 2) {
     left /= 2;
     const bool odd = (gl_SubgroupInvocationID & distance) != 0;
     [[unroll]] for (uint i = 0; i < kSums / 2; ++i) {
-      if (i < left) {  // measured on an H200: leaving the loop otherwise costs a chain 14 %
+      if (i < left) {  // measured on an H200: a `break` instead costs a chain 14 %
         const float kept = odd ? values[2 * i + 1] : values[2 * i];
         const float given = odd ? values[2 * i] : values[2 * i + 1];
         values[i] = kept + subgroupShuffleXor(given, distance);
@@ -58,24 +60,24 @@ float add_lanes(float values[kSums]) {
     }
   }
   float sum = values[0];
-  [[unroll]] for (uint distance = kSums; distance < kWidth; distance *= 2)
+  [[unroll]] for (uint distance = kSums; distance < kSubgroupSize; distance *= 2)
     sum += subgroupShuffleXor(sum, distance);
   return sum;
 }
 
-void keep_sums(float sums[kSums], uint round) {
+void stage_sums(float sums[kSums], uint round) {
   const float sum = add_lanes(sums);
   if (gl_SubgroupInvocationID < kSums)
     partials[(round * kSums + gl_SubgroupInvocationID) * kSubgroups + gl_SubgroupID] = sum;
 }
 
-// Of what a lane has of x, before it is normed.
-void keep_squares(float own) {
+// `own` is over the lane's part of x, before the norm.
+void stage_squares(float own) {
   const float squares = subgroupAdd(own);
   if (gl_SubgroupInvocationID == 0) squares_of[gl_SubgroupID] = squares;
 }
 
-// What the norm multiplies by; the first `subgroups` have all of x among them.
+// The norm's scale. The first `subgroups` subgroups together have all of x.
 float norm_scale(uint subgroups) {
   float squares = 0.0;
   [[unroll]] for (uint s = 0; s < subgroups; ++s) squares += squares_of[s];
@@ -89,41 +91,41 @@ float team_sum(uint round, uint team, uint o, uint r) {
   return sum;
 }
 
-// The results that a lane finishes: [result, row], kLanes apart.
-const uint kOwn = (kGroupResults * kRows + kLanes - 1) / kLanes;
+// The results that a lane finishes: [result, row], kInvocations apart.
+const uint kLaneResults = (kWorkgroupResults * kRows + kInvocations - 1) / kInvocations;
 
-// What they end with, to be loaded long before.
-void load_residuals(out float residuals[kOwn], uint first_row) {
-  [[unroll]] for (uint own = 0; own < kOwn; ++own) {
-    const uint i = group_lane() + own * kLanes;
-    residuals[own] = load_residual(first_row + i % kRows, gl_WorkGroupID.x * kGroupResults + i / kRows);
+// The residuals of these results, to be loaded well before they are needed.
+void load_residuals(out float residuals[kLaneResults], uint first_row) {
+  [[unroll]] for (uint k = 0; k < kLaneResults; ++k) {
+    const uint i = workgroup_lane() + k * kInvocations;
+    residuals[k] = load_residual(first_row + i % kRows, gl_WorkGroupID.x * kWorkgroupResults + i / kRows);
   }
 }
 
-// REQUIRES: a barrier since all sums were kept.
-void store_results(float scale, float residuals[kOwn], uint first_row) {
+// REQUIRES: a barrier after the last stage_sums().
+void store_results(float scale, float residuals[kLaneResults], uint first_row) {
   const uint results = result_count();
-  [[unroll]] for (uint own = 0; own < kOwn; ++own) {
-    const uint i = group_lane() + own * kLanes;
+  [[unroll]] for (uint k = 0; k < kLaneResults; ++k) {
+    const uint i = workgroup_lane() + k * kInvocations;
     const uint r = i % kRows, row = first_row + r;
-    const uint place = i / kRows, n = gl_WorkGroupID.x * kGroupResults + place;
-    if (place < kGroupResults && row < params.rows && n < results) {
+    const uint place = i / kRows, n = gl_WorkGroupID.x * kWorkgroupResults + place;
+    if (place < kWorkgroupResults && row < params.rows && n < results) {
       const uint round = place / kRoundResults, team = place / kResults % kTeams;
-      const uint o = n - team_first(round, team);
+      const uint o = n - team_first_result(round, team);
       const float total = team_sum(round, team, o, r) * scale;
       if (kGate != kGateNone) {
         const float up = team_sum(round, team, o + kResults, r) * scale;
         F32(params.y).at[row * results + n] = activate(total, kGate == kGateGelu) * up;
       } else {
-        store_output(row, n, total, residuals[own]);
+        store_output(row, n, total, residuals[k]);
       }
     }
   }
 }
 
-// The end of the kernel, after store_results().
+// Ends the kernel, after store_results().
 void results_done() {
-  if (kGroupResults * kRows <= kWidth) {
+  if (kWorkgroupResults * kRows <= kSubgroupSize) {
     chain_done_alone();
   } else {
     chain_done();

@@ -2,24 +2,24 @@
 #define HEARTH_PARAMS_ATTENTION_H
 #include "common/interop.h"
 
-// Exactly the 112 bytes there are: what a model fixes is in specialization constants.
+// This uses all 112 bytes of push constants, so everything that a model fixes is a specialization constant.
 HEARTH_PARAMS(Attention)
-  address q;              // [rows, heads, head_size] f32; with kRoped as the projection left them
+  address q;              // [rows, heads, head_size] f32; with kFuseRope as the projection left it
   address result;         // [rows, heads, head_size] in the form kForm says
   address keys;           // the cache, see paged_kv.h
   address values;
   address key_scales;     // only Q8_0
   address value_scales;
   address block_tables;   // u32
-  address items;          // AttentionItem, one a workgroup in x
-  address counts;         // [rows, heads] u32, zero: splits of a tile that are done
-  address table;          // with kRoped: as in rope_kv.h
+  address items;          // AttentionItem, one per workgroup in x
+  address counts;         // [rows, heads] u32, zero: finished splits of each tile
+  address table;          // with kFuseRope: as in rope_kv.h
   address q_norm;
   address k_norm;
-  uint partials;          // where they begin, in bytes from the counts: [slots, heads] of head_size
-                          // f32, the sum of 2^(score - max) * value, and four more: max, sum of
-                          // 2^(score - max), two unused
-  uint part_rows;         // with kRoped: rows of q, k and v from part to part, or segment to segment
+  uint partials;          // where the splits' partial results begin, in bytes from `counts`:
+                          // [token slots, heads] of head_size f32, the sum of 2^(score - max) * value,
+                          // and four more: max, sum of 2^(score - max), two unused
+  uint part_rows;         // with kFuseRope: rows from one partial sum, or matrix, of q, k and v to the next
   uint window;            // a row at p sees keys above p - window; 0: every key up to p
   float soft_cap;         // score = soft_cap * tanh(score / soft_cap); 0: none
 HEARTH_PARAMS_END

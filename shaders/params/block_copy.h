@@ -2,7 +2,7 @@
 #define HEARTH_PARAMS_BLOCK_COPY_H
 #include "common/interop.h"
 
-// An array of blocks at either end: the keys, the values or the scales of one layer.
+// An array of blocks at both ends: the keys, the values or the scales of one layer.
 HEARTH_STRUCT(CopyPlane)
   address from;
   address to;

@@ -4,8 +4,8 @@
 
 HEARTH_PARAMS(Ceiling)
   address data;    // read_ceiling: [chunks] uvec4
-  address result;  // [groups] u32, written only to keep the compiler from dropping the work
-  uint chunks;     // read_ceiling: 16-byte chunks to read, a multiple of kAhead * invocations
+  address result;  // [workgroups] u32, written only to keep the compiler from removing the work
+  uint chunks;     // read_ceiling: vecs of 16 bytes to read, a multiple of kAhead * invocations
   uint rounds;     // flops_ceiling, matrix_ceiling: rounds of multiply-adds
 HEARTH_PARAMS_END
 

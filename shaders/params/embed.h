@@ -2,7 +2,7 @@
 #define HEARTH_PARAMS_EMBED_H
 #include "common/interop.h"
 
-// In an id: the rest of it is an index into `sampled`, where the last step left the real one.
+// A bit of an id: its other bits are an index into `sampled`, where the previous step wrote the token.
 HEARTH_CONSTANT(kSampledId, 0x80000000u)
 
 HEARTH_PARAMS(Embed)

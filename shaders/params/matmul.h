@@ -4,27 +4,27 @@
 
 // y[r, n] = cap(sum over k of weight[n, k] * x[r, k] + bias[n]) + residual[r, n]
 // where cap(v) = soft_cap * tanh(v / soft_cap).
-// Which of the three there are is a specialization constant, a sum of these.
+// Which of bias, soft cap and residual apply (the epilogue) is a specialization constant, a sum of these:
 HEARTH_CONSTANT(kEpilogueBias, 1u)
 HEARTH_CONSTANT(kEpilogueSoftCap, 2u)
 HEARTH_CONSTANT(kEpilogueResidual, 4u)
 
-// An RMS norm before a product of one row needs no kernel of its own where the product norms x on the way:
+// An RMS norm before a product of one row can be fused into the product, which then uses
 //   x[k] * norm_weight[k] / sqrt(sum over k of x[k]^2 / inputs + epsilon)
-// Nor does one between two products of a few rows, which both have a part in it. The first begins it: besides
-// y it writes
-//   begun[r, n] = y[r, n] * norm_weight[n] * guess[r], as f16
-// where the guess is what a norm before multiplied that row by, and so keeps halves within their range.
-// The second, whose x they are, ends it: it multiplies its sums by
+// An RMS norm between two products of a few rows can be split between them. The first product starts it:
+// in addition to y it writes
+//   prescaled[r, n] = y[r, n] * norm_weight[n] * guess[r], as f16
+// where guess[r] is the scale that an earlier norm had for that row, which keeps the halves in range.
+// The second product, whose x is `prescaled`, finishes it: it multiplies its sums by
 //   1 / sqrt(sum over k of y[r, k]^2 / inputs + epsilon) / guess[r]
-// Guesses, [kMostNormRows] f32, are the first of norm_state; after them come the squares that the groups
-// of the first product found, [kMostNormRows, groups] f32.
+// norm_state begins with the guesses, [kMostNormRows] f32, followed by the sums of squares from each
+// workgroup of the first product, [kMostNormRows, workgroups] f32.
 HEARTH_CONSTANT(kNormNone, 0u)
 HEARTH_CONSTANT(kNormBegins, 1u)
 HEARTH_CONSTANT(kNormEnds, 2u)
 HEARTH_CONSTANT(kMostNormRows, 16u)
-// Besides, the outputs of a gated MLP can be put together where they are made: the first half of the
-// matrix is the gate, the second is up:
+// The activation of a gated MLP can be fused too: the first half of the matrix's outputs are gates, the
+// second half ups:
 //   y[r, n] = act(sum[r, n]) * sum[r, n + outputs / 2]
 HEARTH_CONSTANT(kGateNone, 0u)
 HEARTH_CONSTANT(kGateSilu, 1u)
@@ -32,23 +32,23 @@ HEARTH_CONSTANT(kGateGelu, 2u)
 
 HEARTH_PARAMS(Matmul)
   address weight;    // [outputs, inputs] in the kernel's weight format, device layout
-  address x;         // [rows, inputs] f32, or f16 as half_rows makes it
+  address x;         // [rows, inputs] f32, or f16 as half_rows writes it
   address y;         // [rows, outputs] f32
   address bias;      // [outputs] f32
   address residual;  // [rows, outputs] f32; may be y
-  address norm_weight;  // [inputs] f32; where a norm is begun [outputs]
-  address counts;       // of shared tiles: a u32 each, zero: groups that are done
-  address shared_parts; // [shared tiles, groups of each, rows of a tile, outputs of a tile] f32
-  address norm_state;   // of a norm that is begun or ended
-  address begun;        // [rows, outputs] f16
+  address norm_weight;  // [inputs] f32; if this product starts a norm, [outputs]
+  address counts;       // [tail tiles] u32, zero: finished workgroups of each
+  address shared_parts; // [tail tiles, kTailSplits, rows of a tile, outputs of a tile] f32 partial sums
+  address norm_state;   // if this product starts or finishes a norm
+  address prescaled;    // [rows, outputs] f16, if this product starts a norm
   uint rows;
   uint inputs;
   uint outputs;
   float soft_cap;
-  float epsilon;  // of the norm
-  uint whole_tiles;  // that have a group each; the others are shared
-  uint part_stride;  // of a split product: floats from row to row of its parts
-  uint first_output; // of matmul_wide's first tile; those before are another dispatch's
+  float epsilon;     // of the norm
+  uint whole_tiles;  // tiles with one workgroup each; the rest are tail tiles, with kTailSplits each
+  uint part_stride;  // split-k: floats from row to row of the partial sums
+  uint first_output; // of matmul_wide's first tile; another dispatch computes those before it
 HEARTH_PARAMS_END
 
 #endif

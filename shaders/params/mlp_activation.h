@@ -4,8 +4,8 @@
 
 HEARTH_PARAMS(MlpActivation)
   address gate;  // [rows, width] f32, rows `stride` floats apart
-  address up;    // the same
-  address y;     // [rows, width] in the form kForm says
+  address up;    // like gate
+  address y;     // [rows, width] f32 or f16, see kForm
   uint width;
   uint stride;
 HEARTH_PARAMS_END

@@ -2,7 +2,7 @@
 // values are two arrays of the same shape:
 //
 //   F16    [blocks, kv_heads, kBlockTokens, head_size] f16
-//   Q8_0   [blocks, kv_heads, kBlockTokens, head_size] signed bytes, and beside it the scales
+//   Q8_0   [blocks, kv_heads, kBlockTokens, head_size] signed bytes, and an array of scales
 //          [blocks, kv_heads, kBlockTokens, ceil(head_size / kScaleWeights)] f16
 //
 // Position p of a sequence is at slot p % kBlockTokens of block block_tables[block_table + p /
@@ -13,6 +13,6 @@
 #include "common/interop.h"
 
 HEARTH_CONSTANT(kBlockTokens, 16u)
-HEARTH_CONSTANT(kScaleWeights, 32u)  // elements that share a scale in a Q8_0 cache
+HEARTH_CONSTANT(kScaleWeights, 32u)  // elements of a scale group: those that share a scale in a Q8_0 cache
 
 #endif

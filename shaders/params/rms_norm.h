@@ -4,13 +4,13 @@
 
 HEARTH_PARAMS(RmsNorm)
   address x;         // [rows, width] f32
-  address residual;  // [kAdd, rows, width] f32
+  address residual;  // [kResiduals, rows, width] f32
   address weight;    // [width] f32
-  address y;         // [rows, width] in the form kForm says
-  address scales;    // [rows] f32, only with kKeepScales: what rows were multiplied by, but for the weight
+  address y;         // [rows, width] f32 or f16, see kForm
+  address scales;    // [rows] f32, with kWriteScales: each row's 1 / sqrt(mean of x^2 + epsilon)
   uint width;
   uint residual_stride;  // floats from row to row
-  uint part_stride;      // and from one residual to the next
+  uint part_stride;      // floats from one residual to the next
   float epsilon;
 HEARTH_PARAMS_END
 

@@ -4,16 +4,16 @@
 #include "params/paged_kv.h"
 #include "params/step.h"
 
-// Exactly the 112 bytes there are: what a model fixes is in specialization constants.
+// This uses all 112 bytes of push constants, so everything that a model fixes is a specialization constant.
 HEARTH_PARAMS(RopeKv)
   address q;              // [rows] rows of [heads, head_size] f32, kQStride floats apart
   address k;              // [rows] rows of [kv_heads, head_size] f32, kKStride floats apart
-  address v;              // the same, kVStride floats apart
+  address v;              // like k, kVStride floats apart
   address q_out;          // like q, kQOutStride floats apart
   address q_norm;         // [head_size] f32, with kHeadNorms
   address k_norm;         // [head_size] f32, with kHeadNorms
   address table;          // f32 attention scale, 12 bytes unused, [rope_dims / 2] u64 turns
-  address keys;           // the cache, as paged_kv.h says
+  address keys;           // the cache, see paged_kv.h
   address values;
   address key_scales;     // with Q8_0
   address value_scales;

@@ -9,8 +9,8 @@ HEARTH_PARAMS(SamplePick)
   address history;          // [slots, history_capacity] TokenCount
   address chunks;           // [rows, chunks] SamplingChunk
   address segments;         // [rows, segments] u32: the largest key of each
-  address tallies;          // [rows] of what the groups of a row found together
-                            // (common/sampling_tally.glsl), all zero
+  address tallies;          // [rows] Tally (common/sampling_tally.glsl), all zero: the histogram of a
+                            // row summed over its workgroups
   address ids;              // u32, written at each row's id_index
   address results;          // [rows] SamplingResult
   address top;              // [rows, kMaxTopLogprobs] TokenLogprob

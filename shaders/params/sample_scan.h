@@ -5,13 +5,13 @@
 HEARTH_PARAMS(SampleScan)
   address logits;           // [rows, vocab] f32; biases and penalties are applied in place
   address rows;             // [rows] SamplingRow
-  address biases;           // TokenBias, each row's where its bias_offset says
+  address biases;           // TokenBias; each row's begin at its bias_offset
   address history_lengths;  // [slots] u32
   address history;          // [slots, history_capacity] TokenCount
   address chunks;           // [rows, chunks] SamplingChunk
   address segments;         // [rows, segments] u32: the largest key of each
   address tallies;          // [rows, tally_words] u32, see sample_pick.h
-  address counts;           // [rows] u32, zero before and after; this and the next two with kPicks
+  address counts;           // [rows] u32, zero before and after; this and the next two with kPickGreedy
   address ids;              // u32, written at each row's id_index
   address results;          // [rows] SamplingResult
   uint vocab;

@@ -1,12 +1,12 @@
-// What sampling kernels read and write in device buffers. What each number means for the chosen
-// token is in engine/sampling/README.md.
+// The structs that sampling kernels read and write in device buffers. engine/sampling/README.md says how
+// each parameter affects the chosen token.
 #ifndef HEARTH_PARAMS_SAMPLING_H
 #define HEARTH_PARAMS_SAMPLING_H
 #include "common/interop.h"
 
-HEARTH_CONSTANT(kSamplingActive, 1u)  // the row is sampled; without it the row is left alone
+HEARTH_CONSTANT(kSamplingActive, 1u)  // the row is sampled; without it the row is skipped
 HEARTH_CONSTANT(kSamplingAppend, 2u)  // the chosen token is counted in the row's history
-HEARTH_CONSTANT(kSamplingGreedy, 4u)  // the largest logit, no draw
+HEARTH_CONSTANT(kSamplingGreedy, 4u)  // the token with the largest logit, no draw
 
 // One row's parameters. engine/sampling/sampler.h makes them from what a request asks for.
 HEARTH_STRUCT(SamplingRow)
@@ -24,13 +24,13 @@ HEARTH_STRUCT(SamplingRow)
   uint counter;
   uint bias_offset;   // the row's first entry in the array of all biases
   uint bias_count;    // its entries; a token at most once
-  uint history_slot;  // whose history counts for penalties, or kNoHistory
+  uint history_slot;  // the history that penalties use, or kNoHistory
   uint top_logprobs;  // how many of the most probable tokens to report, 0 to kMaxTopLogprobs
 HEARTH_STRUCT_END
 
 HEARTH_CONSTANT(kNoHistory, 0xffffffffu)
 HEARTH_CONSTANT(kMaxTopLogprobs, 20u)
-HEARTH_CONSTANT(kNoToken, 0xffffffffu)  // the id of a TokenLogprob that is not there
+HEARTH_CONSTANT(kNoToken, 0xffffffffu)  // the id of an unused TokenLogprob
 
 HEARTH_STRUCT(TokenBias)
   uint token;
@@ -40,13 +40,13 @@ HEARTH_STRUCT_END
 // A token of a slot's history, at most once in a slot.
 HEARTH_STRUCT(TokenCount)
   uint token;
-  uint count;  // occurrences that presence and frequency penalties see; repetition sees every entry
+  uint count;  // occurrences, for presence and frequency penalties; repetition applies to every entry
 HEARTH_STRUCT_END
 
 HEARTH_STRUCT(SamplingResult)
   uint id;
   float logprob;
-  uint kept;  // tokens the filters left to draw from
+  uint kept;  // number of tokens left after the filters
 HEARTH_STRUCT_END
 
 HEARTH_STRUCT(TokenLogprob)
@@ -54,7 +54,7 @@ HEARTH_STRUCT(TokenLogprob)
   float logprob;
 HEARTH_STRUCT_END
 
-// What sample_scan finds in a chunk of a row.
+// What sample_scan finds in a chunk, the part of a row that one workgroup reads.
 HEARTH_STRUCT(SamplingChunk)
   uint best_key;    // of the largest logit (common/sampling_key.glsl)
   uint best_id;     // the lowest token that has it
@@ -63,8 +63,8 @@ HEARTH_STRUCT(SamplingChunk)
   uint sum_low;
 HEARTH_STRUCT_END
 
-// Four logits are a quad, kSegmentQuads quads a segment: what one lane of sample_scan reads at a
-// time. The quads of a segment lie as far apart as the kernel has lanes.
+// A quad is four logits, and a segment kSegmentQuads quads: what one lane of sample_scan reads at a
+// time. The quads of a segment are as far apart as the kernel has lanes.
 HEARTH_CONSTANT(kSegmentQuads, 8u)
 
 #endif

@@ -1,5 +1,5 @@
-// A step's batch as kernels see it: one packed, ragged batch of rows, a row a token. Sequences own
-// neighbouring rows. All of it lies in device buffers, so that a recorded step can be replayed with
+// A step's batch as kernels see it: one packed, ragged batch with one row per token. The rows of a
+// sequence are contiguous. All of it is in device buffers, so that a recorded step can be replayed with
 // another batch of the same size.
 #ifndef HEARTH_PARAMS_STEP_H
 #define HEARTH_PARAMS_STEP_H
@@ -7,8 +7,8 @@
 
 HEARTH_STRUCT(StepSequence)
   uint first_row;       // its first row in the batch
-  uint rows;            // the tokens it has in this step; 0: padding of the bucket, to be skipped
-  uint first_position;  // the position of first_row: the tokens that are in the cache already
+  uint rows;            // its tokens in this step; 0: padding of the batch bucket, skipped
+  uint first_position;  // the position of first_row: the number of its tokens already in the cache
   uint block_table;     // where its block ids begin in the array of all block tables (u32)
 HEARTH_STRUCT_END
 

@@ -1,4 +1,4 @@
-// Does this shader compiler know VK_KHR_cooperative_matrix?
+// Compiles if the shader compiler supports VK_KHR_cooperative_matrix.
 #version 460
 #pragma use_vulkan_memory_model
 #extension GL_KHR_cooperative_matrix : require

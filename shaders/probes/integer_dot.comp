@@ -1,4 +1,4 @@
-// Does this shader compiler know packed 8-bit dot products?
+// Compiles if the shader compiler supports packed 8-bit dot products.
 #version 460
 #extension GL_EXT_integer_dot_product : require
 layout(local_size_x = 32) in;

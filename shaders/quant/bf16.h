@@ -1,4 +1,4 @@
-// BF16: the high 16 bits of a float. Device layout: one plane, unchanged from the file.
+// BF16: the high 16 bits of a float. Device layout: one plane, the same bytes as in the file.
 #define FORMAT_IS_FLOAT 1
 QUANT_CONST uint kBlockWeights = 1u;
 QUANT_CONST uint kBlockBytes = 2u;

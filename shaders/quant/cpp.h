@@ -1,7 +1,7 @@
-// Prelude of the weight formats for C++: the types, built-ins and loads of GLSL that the format
-// headers use, under their GLSL names, and the description of the file layout that only C++ needs.
-// glsl.h is its twin. Include this, then each format header inside a namespace of its own within
-// hearth::quant (engine/weights/formats.cpp does).
+// Prelude of the weight formats for C++: the GLSL types, built-ins and loads that the format headers
+// use, under their GLSL names, and the description of the file layout that only C++ needs. glsl.h is
+// its counterpart. Include this, then each format header inside its own namespace within hearth::quant
+// (engine/weights/formats.cpp does).
 //
 // The code assumes a little-endian machine, as GGUF files do.
 #pragma once
@@ -56,8 +56,8 @@ inline float half_bits_to_float(uint bits) {
   const uint sign = (bits & 0x8000u) << 16;
   const uint magnitude = bits & 0x7fffu;
   if (magnitude >= 0x7c00u) return uintBitsToFloat(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
-  // Read as a float of the same fields the exponent is 112 too low; the product also normalises
-  // what was subnormal.
+  // Read as a float with the same fields, the exponent is 112 too low; the product also normalizes
+  // subnormals.
   const float value = uintBitsToFloat(magnitude << 13) * 0x1p112f;
   return uintBitsToFloat(sign | std::bit_cast<uint>(value));
 }
@@ -69,21 +69,21 @@ inline int bitfieldExtract(int value, int offset, int bits) {
   return static_cast<int>(static_cast<uint>(value) << (32 - offset - bits)) >> (32 - bits);
 }
 
-// How the bits of a field lie in the file. On the device the quants of every format are in the order
-// that piece.h says; engine/weights/repack.cpp has the way there and back for each order.
+// The order of a field's bits in the file. On the device the quants of every format are in the order of
+// piece.h; engine/weights/repack.cpp converts each order in both directions.
 enum class FieldOrder {
   kBytes,        // as on the device: scales and the like
-  kWeightBytes,  // as on the device but for the order of bytes in a word
+  kWeightBytes,  // as on the device except for the order of bytes in a word
   kNibblePairs,  // 32 bytes hold pieces 0 and 1: low nibbles, high nibbles
   kNibbleFours,  // 64 bytes hold four pieces: low nibbles of the first 32 bytes, of the last 32,
                  // high nibbles of the first, of the last
-  kTwoBits,      // 32 bytes hold four pieces, two bits of each byte to a piece
-  kOneBits,      // 32 bytes hold eight pieces, one bit of each byte to a piece
+  kTwoBits,      // 32 bytes hold four pieces, two bits of each byte for every piece
+  kOneBits,      // 32 bytes hold eight pieces, one bit of each byte for every piece
   kWordBits,     // 4 bytes hold one piece, bit i for weight i
 };
 inline constexpr std::size_t kFieldOrderCount = 7;
 
-// One field of a block: where it is in the file's block and in its plane's element.
+// One field of a block: its position in the file's block and in its plane's element.
 struct Field {
   uint plane;
   uint plane_offset;  // bytes

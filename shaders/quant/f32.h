@@ -1,4 +1,4 @@
-// F32: weights as they are. Device layout: one plane, unchanged from the file.
+// F32: weights as they are. Device layout: one plane, the same bytes as in the file.
 #define FORMAT_IS_FLOAT 1
 QUANT_CONST uint kBlockWeights = 1u;
 QUANT_CONST uint kBlockBytes = 4u;

@@ -1,9 +1,9 @@
 // Prelude of the weight formats for GLSL: a kernel includes this, then one format header.
-// It gives the format headers the few names that GLSL and C++ spell differently; cpp.h is its twin.
+// It defines the few names that GLSL and C++ spell differently; cpp.h is its counterpart.
 //
-// A Plane is the 64-bit device address where one field of every block begins, a multiple of 16.
-// Loads take the index of an element of their own size, so that an address is one wide
-// multiply-add and no byte offset can overflow 32 bits.
+// A Plane is the 64-bit device address where one field of every block begins, a multiple of 16. Loads
+// take the index of an element of their own size, so that an address is one wide multiply-add and no
+// byte offset can overflow 32 bits.
 #ifndef HEARTH_QUANT_GLSL_H
 #define HEARTH_QUANT_GLSL_H
 

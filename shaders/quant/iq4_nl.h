@@ -1,5 +1,5 @@
-// IQ4_NL: weight = d * table[q], 32 weights a block; the table is that of iq4_piece.
-// File: half d; 16 bytes of nibbles q, weight j low and weight 16+j high in byte j.
+// IQ4_NL: weight = d * table[q], 32 weights per block; iq4_piece has the table.
+// File: half d; 16 bytes of nibbles q, byte j with weight j in its low and weight 16+j in its high nibble.
 QUANT_CONST uint kBlockWeights = 32u;
 QUANT_CONST uint kBlockBytes = 18u;
 QUANT_CONST uint kPlaneBytes[2] = {16u, 2u};  // in the order of Planes
@@ -41,7 +41,7 @@ QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
 }
 
 QUANT_INLINE Piece decode_piece(RawPiece raw, uint piece) {
-  return scale_piece(iq4_piece(raw.quants), own_half(raw.d, piece), 0.0f);
+  return scale_piece(iq4_piece(raw.quants), half_of_piece(raw.d, piece), 0.0f);
 }
 
 QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {

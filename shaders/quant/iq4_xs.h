@@ -1,7 +1,8 @@
-// IQ4_XS: weight = d * (scale - 32) * table[q], 256 weights a block, a six-bit scale for 32; the
-// table is that of iq4_piece.
+// IQ4_XS: weight = d * (scale - 32) * table[q], 256 weights per block, one six-bit scale per 32 weights;
+// iq4_piece has the table.
 // File: half d; 16 bits with the high two bits of each scale; 4 bytes with the low nibble of each;
-// 128 bytes of nibbles q, in each 16 bytes weight j low and weight 16+j high in byte j.
+// 128 bytes of nibbles q; in each 16 bytes, byte j has weight j in its low and weight 16+j in its high
+// nibble.
 QUANT_CONST uint kBlockWeights = 256u;
 QUANT_CONST uint kBlockBytes = 136u;
 QUANT_CONST uint kPlaneBytes[2] = {128u, 8u};  // in the order of Planes

@@ -1,6 +1,6 @@
-// MXFP4: weight = 2^(e - 128) * table[q], 32 weights a block; the table holds twice the values of
+// MXFP4: weight = 2^(e - 128) * table[q], 32 weights per block; the table holds twice the values of
 // the four-bit float, 0 1 2 3 4 6 8 12 and, from 8 up, their negatives.
-// File: byte e; 16 bytes of nibbles q, weight j low and weight 16+j high in byte j.
+// File: byte e; 16 bytes of nibbles q, byte j with weight j in its low and weight 16+j in its high nibble.
 QUANT_CONST uint kBlockWeights = 32u;
 QUANT_CONST uint kBlockBytes = 17u;
 QUANT_CONST uint kPlaneBytes[2] = {16u, 1u};  // in the order of Planes
@@ -34,7 +34,7 @@ QUANT_INLINE float exponent_scale(uint e) {
   return uintBitsToFloat(e < 2u ? 0x00200000u << e : (e - 1u) << 23);
 }
 
-// The table as bitwise operations on slices, as iq4_piece does it: a circuit of 15 gates.
+// The table as bitwise operations on bit slices, like iq4_piece: a circuit of 15 gates.
 QUANT_INLINE Piece mxfp4_piece(uvec4 nibbles) {
   uvec4 b = nibble_slices(nibbles);
   uint zero = b.x & ~b.z;

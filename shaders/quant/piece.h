@@ -1,10 +1,10 @@
-// What every weight format unpacks to, and the bit tricks the formats share. Read by GLSL and C++,
+// What every weight format unpacks to, and the bit tricks that the formats share. Read by GLSL and C++,
 // through glsl.h and cpp.h.
 //
-// A piece is 32 consecutive weights of a row. Word i has weights 4*i to 4*i+3, crossed: bytes 0, 1, 2
-// and 3 are weights 4*i, 4*i+2, 4*i+1 and 4*i+3, so that one mask takes two neighbours apart, each
-// into the low bits of a half word. All of this works on four or more weights at a time, without
-// branches.
+// A piece is 32 consecutive weights of a row. Word i holds weights 4*i to 4*i+3, interleaved: its bytes
+// 0, 1, 2 and 3 are weights 4*i, 4*i+2, 4*i+1 and 4*i+3, so that one mask separates two neighbouring
+// weights, each into the low bits of a half word. Everything here works on four or more weights at a
+// time, without branches.
 #ifndef HEARTH_QUANT_PIECE_H
 #define HEARTH_QUANT_PIECE_H
 
@@ -14,8 +14,8 @@ namespace hearth::quant {
 
 QUANT_CONST uint kPieceWeights = 32u;
 
-// weight = scale * q + offset, with scale0 and offset0 for the first 16 weights and scale1 and
-// offset1 for the last 16. q holds signed bytes, crossed.
+// weight = scale * q + offset, with scale0 and offset0 for the first 16 weights and scale1 and offset1
+// for the last 16. q holds signed bytes, interleaved.
 struct Piece {
   uint q[8];
   float scale0;
@@ -29,28 +29,28 @@ struct FloatPiece {
   vec4 w[8];
 };
 
-// Where the next plane begins: the first multiple of 16 after `bytes` for each of `blocks`.
+// The start of the next plane: the first multiple of 16 after `bytes` bytes for each of `blocks` blocks.
 QUANT_INLINE Plane next_plane(Plane plane, uint blocks, uint bytes) {
   return plane + ((uint64_t(blocks) * uint64_t(bytes) + uint64_t(15)) & ~uint64_t(15));
 }
 
 QUANT_INLINE float half_to_float(uint bits) { return unpackHalf2x16(bits).x; }
 
-// The half of a piece, to be kept as load_half() gives it. It comes with its neighbour's: measured on
-// an H200, a word is there sooner than 16 bits are. Kernels for many rows, which would have to
-// remember for longer which half is theirs, define HALVES_ALONE: 2048 rows of Q8_0 take 17 % longer
-// without.
-#ifdef HALVES_ALONE
+// A piece's scale is a half. load_half() loads it as a word, together with its neighbour's, because a
+// word arrives sooner than 16 bits (measured on an H200); half_of_piece() extracts it. Kernels for many
+// rows define LOAD_HALVES_SINGLY, because for them remembering which half to use costs more: 2048 rows
+// of Q8_0 take 17 % longer without it.
+#ifdef LOAD_HALVES_SINGLY
 QUANT_INLINE uint load_half(Plane halves, uint piece) { return load_u16(halves, piece); }
-QUANT_INLINE float own_half(uint bits, uint) { return half_to_float(bits); }
+QUANT_INLINE float half_of_piece(uint bits, uint) { return half_to_float(bits); }
 #else
 QUANT_INLINE uint load_half(Plane halves, uint piece) { return load_u32(halves, piece >> 1); }
-QUANT_INLINE float own_half(uint bits, uint piece) {
+QUANT_INLINE float half_of_piece(uint bits, uint piece) {
   return half_to_float(bits >> (16u * (piece & 1u)));
 }
 #endif
 
-// Of a crossed word, in weight order.
+// The bytes of an interleaved word, in weight order.
 QUANT_INLINE vec4 bytes_to_floats(uint q, float scale, float offset) {
   return vec4(scale * float(bitfieldExtract(int(q), 0, 8)) + offset,
               scale * float(bitfieldExtract(int(q), 16, 8)) + offset,
@@ -68,7 +68,7 @@ QUANT_INLINE FloatPiece piece_floats(Piece piece) {
   return result;
 }
 
-// The same scale and offset for all 32 weights.
+// Gives all 32 weights the same scale and offset.
 QUANT_INLINE Piece scale_piece(Piece piece, float scale, float offset) {
   piece.scale0 = scale;
   piece.scale1 = scale;
@@ -77,8 +77,9 @@ QUANT_INLINE Piece scale_piece(Piece piece, float scale, float offset) {
   return piece;
 }
 
-// Four-bit fields of a piece, 16 bytes, crossed words: a byte that would be weight j has it in its low
-// and weight 16+j in its high nibble. Gives q of 0 to 15, shifted up by `position`, 0 to 4; the scales are the caller's.
+// Four-bit fields of a piece: 16 bytes, interleaved words. The byte in the position of weight j has
+// weight j in its low and weight 16+j in its high nibble. Returns q of 0 to 15, shifted left by
+// `position`, 0 to 4; the caller sets the scales.
 QUANT_INLINE Piece nibble_piece_at(uvec4 nibbles, int position) {
   uint mask = 0x0f0f0f0fu << position;
   Piece piece;
@@ -95,8 +96,9 @@ QUANT_INLINE Piece nibble_piece_at(uvec4 nibbles, int position) {
 
 QUANT_INLINE Piece nibble_piece(uvec4 nibbles) { return nibble_piece_at(nibbles, 0); }
 
-// Two-bit fields of a piece, 8 bytes, crossed words: a byte that would be weight 16*k + b has weights
-// 16*k + 4*i + b, i = 0..3, from its low bits up. Gives q of 0 to 3, shifted up by `position`, 0 or 6.
+// Two-bit fields of a piece: 8 bytes, interleaved words. The byte in the position of weight 16*k + b has
+// weights 16*k + 4*i + b, i = 0..3, from its low bits up. Returns q of 0 to 3, shifted left by
+// `position`, 0 or 6.
 QUANT_INLINE Piece two_bit_piece_at(uvec2 fields, int position) {
   uint mask = 0x03030303u << position;
   Piece piece;
@@ -109,22 +111,22 @@ QUANT_INLINE Piece two_bit_piece_at(uvec2 fields, int position) {
 
 QUANT_INLINE Piece two_bit_piece(uvec2 fields) { return two_bit_piece_at(fields, 0); }
 
-// One-bit fields of a piece are a slice, 4 bytes, a crossed word: bits i are those of word i. Puts that
-// bit of word i's weights at bit `position` of their bytes.
+// One-bit fields of a piece are a bit slice: 4 bytes, an interleaved word whose bits i are those of word
+// i. Returns the bits of word i's weights at bit `position` of their bytes.
 QUANT_INLINE uint slice_bits(uint slice, int i, int position) {
   uint moved = i < position ? slice << (position - i) : slice >> (i - position);
   return moved & (0x01010101u << position);
 }
 
-// q - 128 in each byte, where q is 0 to 255. Formats centred on half of their range shift q up until
-// it fills the byte, and so need nothing else to be signed; their scales make up for it.
+// q - 128 in each byte, where q is 0 to 255. Formats centred on half of their range shift q left until
+// it fills the byte, so that this makes it signed; their scales compensate for the shift.
 QUANT_INLINE Piece subtract_half_range(Piece piece) {
   QUANT_UNROLL for (int i = 0; i < 8; ++i) piece.q[i] ^= 0x80808080u;
   return piece;
 }
 
-// q - centre in each byte, where q is 0 to 127 and centre at most 128. The detour through the sign
-// bits keeps borrows from crossing bytes.
+// q - centre in each byte, where q is 0 to 127 and centre at most 128. Going through the sign bits keeps
+// borrows from crossing bytes.
 QUANT_INLINE uint subtract_bytes(uint q, uint centre) {
   return (q + (0x80808080u - centre * 0x01010101u)) ^ 0x80808080u;
 }
@@ -134,9 +136,9 @@ QUANT_INLINE Piece subtract_all(Piece piece, uint centre) {
   return piece;
 }
 
-// Scale and minimum of piece `index` (0 to 7) of a Q4_K or Q5_K block, as scale and offset. Header,
-// as in the file: x = d and dmin as halves; y and z = a byte each for scale and minimum of pieces 0
-// to 3, whose high two bits belong to those of pieces 4 to 7; w = the low four bits of these.
+// Scale and minimum of piece `index` (0 to 7) of a Q4_K or Q5_K block, as scale and offset. The header
+// is as in the file: x = d and dmin as halves; y and z = one byte each for the scale and minimum of
+// pieces 0 to 3, whose high two bits belong to pieces 4 to 7; w = the low four bits of the latter.
 QUANT_INLINE vec2 scale_and_offset(uvec4 header, uint index) {
   bool upper = index >= 4u;
   uint shift = 8u * (index & 3u);
@@ -148,17 +150,17 @@ QUANT_INLINE vec2 scale_and_offset(uvec4 header, uint index) {
   return vec2(d.x * float(scale), -(d.y * float(minimum)));
 }
 
-// Formats whose nibbles index a table of signed bytes are unpacked in slices: slice t of eight
-// holds bit t of every weight, and a table lookup is then a handful of bitwise operations on all 32
-// weights. transpose_bits turns rows into columns of the 8x8 bits that the same byte of eight words
-// makes, which takes words to slices and back; nibble_slices does it for the four low slices.
+// Formats whose nibbles index a table of signed bytes are unpacked in bit slices: slice t of eight holds
+// bit t of every weight, so that a table lookup is a few bitwise operations on all 32 weights.
+// transpose_bits transposes the 8x8 bits formed by the same byte of eight words, which converts words to
+// slices and back; nibble_slices does it for the four low slices.
 
-// Exchanges the bits of a above each masked bit, `distance` up, with the masked bits of b.
+// Exchanges the bits of a that are `distance` above each masked bit with the masked bits of b.
 QUANT_INLINE uvec2 exchange_bits(uint a, uint b, int distance, uint mask) {
   return uvec2((a & mask) | ((b & mask) << distance), ((a >> distance) & mask) | (b & ~mask));
 }
 
-// From the 16 bytes of nibble_piece: component t holds bit t of every weight.
+// From the 16 bytes that nibble_piece takes: component t holds bit t of every weight.
 QUANT_INLINE uvec4 nibble_slices(uvec4 nibbles) {
   uvec2 a = exchange_bits(nibbles.x, nibbles.y, 1, 0x55555555u);
   uvec2 b = exchange_bits(nibbles.z, nibbles.w, 1, 0x55555555u);
@@ -189,8 +191,8 @@ QUANT_INLINE Piece transpose_bits(Piece piece) {
 
 // The table of IQ4_NL and IQ4_XS: nibbles 0 to 15 stand for
 // -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113.
-// Eight Boolean functions of four bits, one for each bit of the result, as a circuit of 23 gates
-// that a search found; a test looks every nibble up.
+// Eight Boolean functions of four bits, one per bit of the result, as a circuit of 23 gates found by a
+// search; a test checks every nibble.
 QUANT_INLINE Piece iq4_piece(uvec4 nibbles) {
   uvec4 b = nibble_slices(nibbles);
   uint same03 = ~(b.x ^ b.w);

@@ -1,6 +1,6 @@
-// Q2_K: weight = d * scale * q - dmin * minimum, 256 weights a block, scale and minimum for 16.
-// File: 16 bytes, scale in the low and minimum in the high nibble; 64 bytes of q, two bits a
-// weight; half d; half dmin. On the device q is in the order of piece.h, 8 bytes a piece.
+// Q2_K: weight = d * scale * q - dmin * minimum, 256 weights per block, one scale and minimum per 16.
+// File: 16 bytes, each a scale in the low and a minimum in the high nibble; 64 bytes of q, two bits per
+// weight; half d; half dmin. On the device q is in the order of piece.h, 8 bytes per piece.
 QUANT_CONST uint kBlockWeights = 256u;
 QUANT_CONST uint kBlockBytes = 84u;
 QUANT_CONST uint kPlaneBytes[3] = {64u, 16u, 4u};  // in the order of Planes

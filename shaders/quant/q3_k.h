@@ -1,7 +1,7 @@
-// Q3_K: weight = d * (scale - 32) * (q - 4), 256 weights a block, a six-bit scale for 16.
+// Q3_K: weight = d * (scale - 32) * (q - 4), 256 weights per block, one six-bit scale per 16.
 // File: 32 bytes with bit 2 of q; 64 bytes with the low two bits of q; 12 bytes of scales; half d.
-// On the device q's bits are in the order of piece.h, 8 and 4 bytes a piece; the scales are split into
-// their 8 bytes of low nibbles and 4 bytes of high bits.
+// On the device the bits of q are in the order of piece.h, 8 and 4 bytes per piece; the scales are split
+// into 8 bytes of low nibbles and 4 bytes of high bits.
 QUANT_CONST uint kBlockWeights = 256u;
 QUANT_CONST uint kBlockBytes = 110u;
 QUANT_CONST uint kPlaneBytes[5] = {64u, 32u, 8u, 4u, 2u};  // in the order of Planes
@@ -59,8 +59,8 @@ QUANT_INLINE Piece decode_piece(RawPiece raw, uint piece) {
   Piece result = two_bit_piece(raw.quants);
   QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= slice_bits(raw.high, i, 2);
   result = subtract_all(result, 4u);
-  // Scales 0 to 7 have the low, 8 to 15 the high nibbles of scales_low; bits 2t of byte j in
-  // scales_high belong to scale 4t+j.
+  // scales_low has scales 0 to 7 in its low and 8 to 15 in its high nibbles; bits 2t and 2t+1 of byte j
+  // of scales_high belong to scale 4t+j.
   uint index = piece & 7u;
   uint low = raw.scales_low >> (index & 4u);
   uint top = raw.scales_high >> (16u * (index & 1u) + (index & 6u));

@@ -1,5 +1,5 @@
-// Q4_0: weight = d * (q - 8), 32 weights a block.
-// File: half d; 16 bytes of nibbles q, weight j low and weight 16+j high in byte j.
+// Q4_0: weight = d * (q - 8), 32 weights per block.
+// File: half d; 16 bytes of nibbles q, byte j with weight j in its low and weight 16+j in its high nibble.
 QUANT_CONST uint kBlockWeights = 32u;
 QUANT_CONST uint kBlockBytes = 18u;
 QUANT_CONST uint kPlaneBytes[2] = {16u, 2u};  // in the order of Planes
@@ -42,7 +42,7 @@ QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
 
 QUANT_INLINE Piece decode_piece(RawPiece raw, uint piece) {
   Piece result = subtract_half_range(nibble_piece_at(raw.quants, 4));
-  return scale_piece(result, own_half(raw.d, piece) / 16.0f, 0.0f);
+  return scale_piece(result, half_of_piece(raw.d, piece) / 16.0f, 0.0f);
 }
 
 QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {

@@ -1,5 +1,6 @@
-// Q4_1: weight = d * q + m, 32 weights a block.
-// File: half d; half m; 16 bytes of nibbles q, weight j low and weight 16+j high in byte j.
+// Q4_1: weight = d * q + m, 32 weights per block.
+// File: half d; half m; 16 bytes of nibbles q, byte j with weight j in its low and weight 16+j in its high
+// nibble.
 QUANT_CONST uint kBlockWeights = 32u;
 QUANT_CONST uint kBlockBytes = 20u;
 QUANT_CONST uint kPlaneBytes[2] = {16u, 4u};  // in the order of Planes

@@ -1,7 +1,7 @@
-// Q4_K: weight = d * scale * q - dmin * minimum, 256 weights a block, six-bit scale and minimum
-// for 32.
-// File: half d; half dmin; 12 bytes of scales and minima; 128 bytes of nibbles q. On the device q
-// is in the order of piece.h, 16 bytes a piece; scale_and_offset reads the first 16 bytes as they are.
+// Q4_K: weight = d * scale * q - dmin * minimum, 256 weights per block, one six-bit scale and minimum per
+// 32.
+// File: half d; half dmin; 12 bytes of scales and minima; 128 bytes of nibbles q. On the device q is in
+// the order of piece.h, 16 bytes per piece; the first 16 bytes are unchanged, see scale_and_offset.
 QUANT_CONST uint kBlockWeights = 256u;
 QUANT_CONST uint kBlockBytes = 144u;
 QUANT_CONST uint kPlaneBytes[2] = {128u, 16u};  // in the order of Planes

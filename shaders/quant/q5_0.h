@@ -1,6 +1,7 @@
-// Q5_0: weight = d * (q - 16), 32 weights a block.
-// File: half d; 4 bytes with bit 4 of q, bit i for weight i; 16 bytes with the low nibbles of q,
-// weight j low and weight 16+j high in byte j. On the device the fifth bits are a slice.
+// Q5_0: weight = d * (q - 16), 32 weights per block.
+// File: half d; 4 bytes with bit 4 of q, bit i for weight i; 16 bytes with the low nibbles of q, byte j
+// with weight j in its low and weight 16+j in its high nibble. On the device the fifth bits are a bit
+// slice (piece.h).
 QUANT_CONST uint kBlockWeights = 32u;
 QUANT_CONST uint kBlockBytes = 22u;
 QUANT_CONST uint kPlaneBytes[3] = {16u, 4u, 2u};  // in the order of Planes
@@ -49,7 +50,7 @@ QUANT_INLINE RawPiece load_piece(Planes planes, uint piece) {
 QUANT_INLINE Piece decode_piece(RawPiece raw, uint piece) {
   Piece result = nibble_piece(raw.quants);
   QUANT_UNROLL for (int i = 0; i < 8; ++i) result.q[i] |= slice_bits(raw.high, i, 4);
-  return scale_piece(subtract_all(result, 16u), own_half(raw.d, piece), 0.0f);
+  return scale_piece(subtract_all(result, 16u), half_of_piece(raw.d, piece), 0.0f);
 }
 
 QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {

@@ -1,7 +1,7 @@
-// Q5_1: weight = d * q + m, 32 weights a block.
-// File: half d; half m; 4 bytes with bit 4 of q, bit i for weight i; 16 bytes with the low nibbles
-// of q, weight j low and weight 16+j high in byte j. On the device d, m and the fifth bits, which
-// are a slice there, share a plane.
+// Q5_1: weight = d * q + m, 32 weights per block.
+// File: half d; half m; 4 bytes with bit 4 of q, bit i for weight i; 16 bytes with the low nibbles of q,
+// byte j with weight j in its low and weight 16+j in its high nibble. On the device d, m and the fifth
+// bits, as a bit slice (piece.h), share a plane.
 QUANT_CONST uint kBlockWeights = 32u;
 QUANT_CONST uint kBlockBytes = 24u;
 QUANT_CONST uint kPlaneBytes[2] = {16u, 8u};  // in the order of Planes

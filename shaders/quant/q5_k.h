@@ -1,8 +1,8 @@
-// Q5_K: weight = d * scale * q - dmin * minimum, 256 weights a block, six-bit scale and minimum
-// for 32.
+// Q5_K: weight = d * scale * q - dmin * minimum, 256 weights per block, one six-bit scale and minimum per
+// 32.
 // File: half d; half dmin; 12 bytes of scales and minima; 32 bytes with bit 4 of q; 128 bytes with
-// the low nibbles of q. On the device q's bits are in the order of piece.h, 16 and 4 bytes a piece;
-// scale_and_offset reads the first 16 bytes as they are.
+// the low nibbles of q. On the device the bits of q are in the order of piece.h, 16 and 4 bytes per piece;
+// the first 16 bytes are unchanged, see scale_and_offset.
 QUANT_CONST uint kBlockWeights = 256u;
 QUANT_CONST uint kBlockBytes = 176u;
 QUANT_CONST uint kPlaneBytes[3] = {128u, 32u, 16u};  // in the order of Planes

@@ -1,6 +1,6 @@
-// Q6_K: weight = d * scale * (q - 32), 256 weights a block, a signed byte of scale for 16.
+// Q6_K: weight = d * scale * (q - 32), 256 weights per block, one signed byte of scale per 16.
 // File: 128 bytes with the low nibbles of q; 64 bytes with bits 4 and 5 of q; 16 bytes of scales;
-// half d. On the device q's bits are in the order of piece.h, 16 and 8 bytes a piece.
+// half d. On the device the bits of q are in the order of piece.h, 16 and 8 bytes per piece.
 QUANT_CONST uint kBlockWeights = 256u;
 QUANT_CONST uint kBlockBytes = 210u;
 QUANT_CONST uint kPlaneBytes[4] = {128u, 64u, 16u, 2u};  // in the order of Planes

@@ -1,4 +1,4 @@
-// Q8_0: weight = d * q, 32 weights a block.
+// Q8_0: weight = d * q, 32 weights per block.
 // File: half d; 32 signed bytes q.
 QUANT_CONST uint kBlockWeights = 32u;
 QUANT_CONST uint kBlockBytes = 34u;
@@ -52,7 +52,7 @@ QUANT_INLINE Piece decode_piece(RawPiece raw, uint piece) {
   result.q[5] = raw.high.y;
   result.q[6] = raw.high.z;
   result.q[7] = raw.high.w;
-  return scale_piece(result, own_half(raw.d, piece), 0.0f);
+  return scale_piece(result, half_of_piece(raw.d, piece), 0.0f);
 }
 
 QUANT_INLINE Piece unpack_piece(Planes planes, uint piece) {

@@ -14,15 +14,15 @@ namespace {
 
 class CommandRecorderTest : public GpuTest {
  protected:
-  // Norms of a constant row give a row of the weight, so that a chain of them is easy to check.
+  // The norm of a constant row is the weight, so that a chain of norms is easy to check.
   Status norm(CommandRecorder& recorder, const Buffer& x, const Buffer& weight, const Buffer& y) {
     const RmsNormShape shape{.rows = 1, .width = static_cast<uint32_t>(x.bytes() / 4)};
     return record_rms_norm(recorder, pipelines(), choose_rms_norm(device().caps(), shape),
                            {.x = x.all(), .weight = weight.all(), .y = y.all(), .shape = shape});
   }
 
-  // y = x, by a kernel that is in no chain: the lookup of the only row there is.
-  Status outsider(CommandRecorder& recorder, const Buffer& x, const Buffer& y) {
+  // y = x, by a kernel that cannot be chained: an embedding lookup of the only row.
+  Status unchained_copy(CommandRecorder& recorder, const Buffer& x, const Buffer& y) {
     const EmbedShape shape{.format = WeightFormat::kF32,
                            .rows = 1,
                            .width = static_cast<uint32_t>(x.bytes() / 4),
@@ -54,7 +54,7 @@ TEST_F(CommandRecorderTest, DependentCommandsGetBarriersOthersDoNot) {
   const Buffer b = poisoned(256), c = poisoned(256), d = poisoned(256);
   ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
   ASSERT_OK(norm(recorder, a, two, b));
-  ASSERT_OK(norm(recorder, a, two, c));  // beside the first
+  ASSERT_OK(norm(recorder, a, two, c));  // independent of the first
   ASSERT_OK(norm(recorder, b, two, d));  // after the first
   ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
   EXPECT_EQ(commands.dispatches(), 3u);
@@ -63,14 +63,14 @@ TEST_F(CommandRecorderTest, DependentCommandsGetBarriersOthersDoNot) {
   for (const float value : read<float>(d)) EXPECT_NEAR(value, 2.0f, 1e-4f);
 }
 
-TEST_F(CommandRecorderTest, ABarrierForKernelsDoesNotServeACopy) {
+TEST_F(CommandRecorderTest, ABarrierForKernelsDoesNotCoverACopy) {
   const Buffer a = filled(std::vector<float>(64, 3.0f));
   const Buffer two = filled(std::vector<float>(64, 2.0f));
   const Buffer b = poisoned(256), c = poisoned(256), d = poisoned(256);
   ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
   ASSERT_OK(norm(recorder, a, two, b));
-  ASSERT_OK(norm(recorder, b, two, c));  // a barrier between kernels settles b for kernels
-  recorder.copy(b.all(), d.all());       // and must be followed by one for the copy
+  ASSERT_OK(norm(recorder, b, two, c));  // a barrier between kernels covers b for kernels
+  recorder.copy(b.all(), d.all());       // so the copy needs its own
   ASSERT_OK(norm(recorder, a, two, b));
   ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
   EXPECT_EQ(commands.barriers(), 3u);
@@ -89,7 +89,7 @@ TEST_F(CommandRecorderTest, SerialPutsABarrierBeforeEveryCommand) {
   ASSERT_OK(device().compute().run(commands));
 }
 
-// Runs where the device has it, and in ctest's *.chained on any.
+// Runs on devices with chains, and with ctest's *.chained on any device.
 TEST_F(CommandRecorderTest, ChainedKernelsWaitForEachOtherWithoutBarriers) {
   if (!device().caps().features.ordered_groups) GTEST_SKIP() << "no chains on this device";
   const Buffer two = filled(std::vector<float>(64, 2.0f));
@@ -99,7 +99,7 @@ TEST_F(CommandRecorderTest, ChainedKernelsWaitForEachOtherWithoutBarriers) {
   ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device(), {.chained = true}));
   ASSERT_OK(norm(recorder, a, two, b));    // before the first barrier there is no chain
   ASSERT_OK(norm(recorder, b, two, c));    // barrier
-  ASSERT_OK(norm(recorder, b, three, d));  // beside it
+  ASSERT_OK(norm(recorder, b, three, d));  // in the same link
   ASSERT_OK(norm(recorder, c, three, b));  // waits for both: d's kernel reads what it writes
   ASSERT_OK(norm(recorder, b, two, e));    // waits
   recorder.copy(e.all(), a.all());         // barrier
@@ -117,39 +117,39 @@ TEST_F(CommandRecorderTest, ChainedKernelsWaitForEachOtherWithoutBarriers) {
   for (const float value : read<float>(e)) EXPECT_NEAR(value, 3.0f, 1e-4f);
 }
 
-TEST_F(CommandRecorderTest, WhoDoesNotChainGetsBarriers) {
+TEST_F(CommandRecorderTest, UnchainedKernelsGetBarriers) {
   if (!device().caps().features.ordered_groups) GTEST_SKIP() << "no chains on this device";
   const Buffer two = filled(std::vector<float>(64, 2.0f));
   const Buffer a = filled(std::vector<float>(64, 7.0f));
   const Buffer b = poisoned(256), c = poisoned(256);
   ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device(), {.chained = true}));
   ASSERT_OK(norm(recorder, a, two, b));
-  ASSERT_OK(norm(recorder, b, two, c));  // barrier, as always before the second
+  ASSERT_OK(norm(recorder, b, two, c));  // barrier: chains start after the first one
   ASSERT_OK(norm(recorder, c, two, b));  // waits
-  ASSERT_OK(outsider(recorder, b, c));
-  ASSERT_OK(norm(recorder, c, two, b));  // barrier, as before the one above
+  ASSERT_OK(unchained_copy(recorder, b, c));
+  ASSERT_OK(norm(recorder, c, two, b));  // barrier, like the copy before it
   ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
   EXPECT_EQ(commands.barriers(), 3u);
   ASSERT_OK(device().compute().run(commands));
   for (const float value : read<float>(b)) EXPECT_NEAR(value, 2.0f, 1e-4f);
 }
 
-// What it reads was written two links before, and nothing of the open link is in its way.
-TEST_F(CommandRecorderTest, WhoDoesNotChainWaitsForEveryLink) {
+// It reads what was written two links earlier, and conflicts with nothing in the current link.
+TEST_F(CommandRecorderTest, UnchainedKernelsWaitForEveryLink) {
   if (!device().caps().features.ordered_groups) GTEST_SKIP() << "no chains on this device";
   const Buffer two = filled(std::vector<float>(64, 2.0f));
   const Buffer a = filled(std::vector<float>(64, 7.0f));
   const Buffer b = poisoned(256), c = poisoned(256), d = poisoned(256), e = poisoned(256);
   ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device(), {.chained = true}));
   ASSERT_OK(norm(recorder, a, two, b));
-  ASSERT_OK(norm(recorder, b, two, c));  // barrier, as always before the second
+  ASSERT_OK(norm(recorder, b, two, c));  // barrier: chains start after the first one
   ASSERT_OK(norm(recorder, c, two, d));  // waits
-  ASSERT_OK(outsider(recorder, c, e));
+  ASSERT_OK(unchained_copy(recorder, c, e));
   ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
   EXPECT_EQ(commands.barriers(), 2u);
 }
 
-TEST_F(CommandRecorderTest, OneRecordingManyRunsAlsoInFlight) {
+TEST_F(CommandRecorderTest, OneRecordingCanRunManyTimesEvenInFlight) {
   const Buffer x = filled(std::vector<float>(64, 3.0f));
   const Buffer two = filled(std::vector<float>(64, 2.0f));
   const Buffer y = poisoned(256);
@@ -164,14 +164,14 @@ TEST_F(CommandRecorderTest, OneRecordingManyRunsAlsoInFlight) {
   ASSERT_OK(device().compute().wait(last));
   for (const float value : read<float>(x)) EXPECT_NEAR(value, 2.0f, 1e-4f);
 
-  // What is not baked in may change between runs: the same recording with new data.
+  // Data may change between runs of the same recording.
   for (float& value : x.view<float>()) value = -5.0f;
   ASSERT_OK(x.flush());
   ASSERT_OK(device().compute().run(commands));
   for (const float value : read<float>(x)) EXPECT_NEAR(value, -2.0f, 1e-4f);
 }
 
-TEST_F(CommandRecorderTest, GroupCountsComeFromABufferAtRunTime) {
+TEST_F(CommandRecorderTest, IndirectWorkgroupCountsAreReadAtRunTime) {
   constexpr uint32_t kWidth = 32, kRows = 6;
   const Buffer x = filled(std::vector<float>(kRows * kWidth, 3.0f));
   const Buffer weight = filled(std::vector<float>(kWidth, 2.0f));
@@ -206,7 +206,7 @@ TEST_F(CommandRecorderTest, GroupCountsComeFromABufferAtRunTime) {
   }
 }
 
-TEST_F(CommandRecorderTest, FillAndCopyParts) {
+TEST_F(CommandRecorderTest, FillsAndCopiesSlices) {
   const Buffer a = poisoned(64), b = poisoned(64);
   run([&](CommandRecorder& recorder) -> Status {
     recorder.fill(a.slice(16, 32), 7);
@@ -221,7 +221,7 @@ TEST_F(CommandRecorderTest, FillAndCopyParts) {
   EXPECT_EQ(read<uint32_t>(b)[4], 0xffffffffu);
 }
 
-TEST_F(CommandRecorderTest, TimesEachCommandOrTheWhole) {
+TEST_F(CommandRecorderTest, TimesEachCommandOrTheWholeBuffer) {
   const Buffer x = filled(std::vector<float>(1 << 16, 3.0f)), y = poisoned(1 << 18);
   ASSERT_ASSIGN(const auto timer, GpuTimer::create(device(), 8));
   for (const Timing timing : {Timing::kEachCommand, Timing::kWhole}) {
@@ -245,7 +245,7 @@ TEST_F(CommandRecorderTest, TimesEachCommandOrTheWhole) {
   }
 }
 
-TEST_F(CommandRecorderTest, MoreCommandsThanTheTimerHoldsAreStillRun) {
+TEST_F(CommandRecorderTest, CommandsBeyondTheTimersCapacityStillRun) {
   const Buffer x = filled(std::vector<float>(64, 3.0f)), y = poisoned(256);
   ASSERT_ASSIGN(const auto timer, GpuTimer::create(device(), 1));
   ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device(), {.timer = timer.get()}));
@@ -257,8 +257,8 @@ TEST_F(CommandRecorderTest, MoreCommandsThanTheTimerHoldsAreStillRun) {
   EXPECT_EQ(spans.size(), 1u);
 }
 
-// The other tests lean on the validation layers, so one test makes sure that they listen.
-TEST_F(CommandRecorderTest, ValidationSeesAMistake) {
+// The other tests rely on the validation layers, so this one checks that they are active.
+TEST_F(CommandRecorderTest, ValidationReportsAMistake) {
   if (instance().validation() == Validation::kOff) GTEST_SKIP() << "validation is off";
   const Buffer small = poisoned(64), large = poisoned(128);
   ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));

@@ -1,4 +1,4 @@
-// What can go wrong, made to go wrong: failing allocations one by one, a device lost in the middle,
+// Injected failures: allocations that fail one by one, a device lost in the middle of work, and
 // objects released while the GPU still uses them.
 #include "runtime/faults.h"
 
@@ -46,7 +46,7 @@ class FaultsTest : public GpuTest {
     return {};
   }
 
-  // Beyond what the device has from the start.
+  // Not counting the buffer that the device itself owns.
   static uint64_t buffers_in_use(const Device& device) {
     uint64_t count = 0;
     for (const IntentUse& use : device.memory().use().by_intent) count += use.buffers;
@@ -54,17 +54,17 @@ class FaultsTest : public GpuTest {
   }
 };
 
-TEST_F(FaultsTest, EveryAllocationMayFailAndNothingLeaks) {
+TEST_F(FaultsTest, NothingLeaksWhicheverAllocationFails) {
   ASSERT_ASSIGN(const auto device, open_device());
   ASSERT_OK(job(*device));
   int failures = 0;
   for (int n = 1;; ++n) {
     device->faults().allocation.arm(n);
     const Status status = job(*device);
-    const bool struck = !device->faults().allocation.pending();
+    const bool failed = !device->faults().allocation.pending();
     device->faults().allocation.arm(0);
     EXPECT_EQ(buffers_in_use(*device), 0u) << "after allocation " << n << " failed";
-    if (!struck) {
+    if (!failed) {
       ASSERT_OK(status);
       break;
     }
@@ -72,13 +72,13 @@ TEST_F(FaultsTest, EveryAllocationMayFailAndNothingLeaks) {
     ASSERT_FALSE(status.ok()) << n;
     EXPECT_EQ(status.error().kind, ErrorKind::kOutOfMemory) << n;
     EXPECT_THAT(status.error().message, HasSubstr("cannot allocate")) << n;
-    EXPECT_THAT(status.error().message, HasSubstr("left")) << n;
+    EXPECT_THAT(status.error().message, HasSubstr("free")) << n;
   }
-  EXPECT_EQ(failures, 5) << "two of the transfer's, three of the job's";
+  EXPECT_EQ(failures, 5) << "two in Transfer, three in job()";
   ASSERT_OK(job(*device));
 }
 
-TEST_F(FaultsTest, ALostDeviceIsAnErrorAtEverySubmission) {
+TEST_F(FaultsTest, LosingTheDeviceAtAnySubmissionIsAnError) {
   int failures = 0;
   for (int n = 1;; ++n) {
     ASSERT_ASSIGN(const auto device, open_device());
@@ -95,7 +95,7 @@ TEST_F(FaultsTest, ALostDeviceIsAnErrorAtEverySubmission) {
     EXPECT_TRUE(device->lost());
     EXPECT_EQ(buffers_in_use(*device), 0u);
 
-    // From now on every way in answers at once.
+    // From now on every call fails at once.
     EXPECT_EQ(job(*device).error().kind, ErrorKind::kDeviceLost);
     EXPECT_EQ(device->wait_idle().error().kind, ErrorKind::kDeviceLost);
     EXPECT_EQ(device->memory().allocate({.bytes = 4}).error().kind, ErrorKind::kDeviceLost);
@@ -117,7 +117,7 @@ struct Tracked {
   int* alive;
 };
 
-TEST_F(FaultsTest, WhatIsReleasedLivesUntilTheGpuHasPassed) {
+TEST_F(FaultsTest, ReleasedObjectsLiveUntilTheGpuHasPassed) {
   ASSERT_ASSIGN(const auto timeline, Timeline::create(device(), "test"));
   int alive = 0;
   timeline->release_after(0, Tracked(alive));
@@ -129,7 +129,7 @@ TEST_F(FaultsTest, WhatIsReleasedLivesUntilTheGpuHasPassed) {
   EXPECT_EQ(timeline->held_count(), 1u);
 }
 
-TEST_F(FaultsTest, ABufferHandedOverMidFlightIsFreedAfterwards) {
+TEST_F(FaultsTest, ABufferReleasedInFlightIsFreedAfterwards) {
   const uint64_t before = device().memory().use().of(MemoryIntent::kActivations).buffers;
   ASSERT_ASSIGN(Buffer scratch, device().memory().allocate({.bytes = 1 << 20, .name = "scratch"}));
   ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));
@@ -143,7 +143,7 @@ TEST_F(FaultsTest, ABufferHandedOverMidFlightIsFreedAfterwards) {
   EXPECT_EQ(device().memory().use().of(MemoryIntent::kActivations).buffers, before);
 }
 
-TEST_F(FaultsTest, AWaitThatLastsTooLongEnds) {
+TEST_F(FaultsTest, AWaitBeyondItsLimitFails) {
   ASSERT_ASSIGN(const auto timeline, Timeline::create(device(), "never"));
   const Status status = timeline->wait(1, std::chrono::milliseconds(20));
   ASSERT_FALSE(status.ok());

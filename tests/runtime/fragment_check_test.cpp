@@ -10,8 +10,8 @@ namespace {
 
 using FragmentCheckTest = GpuTest;
 
-// What a device does not have it does not get, and asking again changes nothing.
-TEST_F(FragmentCheckTest, NeedsTheFragments) {
+// Only devices with such fragments get lane_fragments, and a second check changes nothing.
+TEST_F(FragmentCheckTest, OnlyDevicesWithFragmentsCanPass) {
   const DeviceFeatures before = device().caps().features;
   ASSERT_OK(check_fragments(device(), pipelines()));
   EXPECT_EQ(device().caps().features, before);
@@ -20,15 +20,16 @@ TEST_F(FragmentCheckTest, NeedsTheFragments) {
   }
 }
 
-// Rows, outputs or inputs that change places, in one operand only, change the result: no lane can
-// hold another's unnoticed.
-TEST(FragmentProduct, TellsLanesApart) {
+// Swapping rows, outputs or inputs in one operand changes the result, so the check notices a lane
+// that holds the elements of another.
+TEST(FragmentProduct, SwappedElementsChangeTheResult) {
   using Product = FragmentProduct;
-  const Product right = Product::draw();
-  const auto expect_other = [&](const Product& swapped, const char* what, uint32_t a, uint32_t b) {
+  const Product right = Product::generate();
+  const auto expect_different = [&](const Product& swapped, const char* what, uint32_t a,
+                                    uint32_t b) {
     EXPECT_NE(swapped.result(), right.result()) << what << ' ' << a << ' ' << b;
   };
-  // Columns for as many rows as the operand has.
+  // Swaps two columns of an operand.
   const auto swap_inputs = [](std::span<uint32_t> operand, uint32_t a, uint32_t b) {
     for (size_t row = 0; row < operand.size(); row += Product::kInputs)
       std::swap(operand[row + a], operand[row + b]);
@@ -41,17 +42,17 @@ TEST(FragmentProduct, TellsLanesApart) {
     for (uint32_t b = 0; b < a; ++b) {
       Product product = right;
       swap_inputs(product.x, a, b);
-      expect_other(product, "inputs of x", a, b);
+      expect_different(product, "inputs of x", a, b);
       product = right;
       swap_inputs(product.weight, a, b);
-      expect_other(product, "inputs of weights", a, b);
+      expect_different(product, "inputs of weights", a, b);
       product = right;
       swap_rows(product.x, a, b);
-      expect_other(product, "rows", a, b);
+      expect_different(product, "rows", a, b);
       if (a >= Product::kOutputs) continue;
       product = right;
       swap_rows(product.weight, a, b);
-      expect_other(product, "outputs", a, b);
+      expect_different(product, "outputs", a, b);
     }
   }
 }

@@ -15,7 +15,7 @@ constexpr MemoryIntent kIntents[] = {MemoryIntent::kWeights, MemoryIntent::kKv,
 
 class MemoryTest : public GpuTest {};
 
-TEST_F(MemoryTest, EveryIntentGivesAnAddressAndIsCounted) {
+TEST_F(MemoryTest, EveryIntentHasAnAddressAndIsCounted) {
   for (const MemoryIntent intent : kIntents) {
     const IntentUse before = device().memory().use().of(intent);
     {
@@ -35,7 +35,7 @@ TEST_F(MemoryTest, EveryIntentGivesAnAddressAndIsCounted) {
   }
 }
 
-TEST_F(MemoryTest, HostSeesUploadAndReadback) {
+TEST_F(MemoryTest, HostSeesUploadAndReadbackMemory) {
   for (const MemoryIntent intent : {MemoryIntent::kUpload, MemoryIntent::kReadback}) {
     ASSERT_ASSIGN(const Buffer buffer,
                   device().memory().allocate({.bytes = 64, .intent = intent, .name = "host"}));
@@ -44,7 +44,7 @@ TEST_F(MemoryTest, HostSeesUploadAndReadback) {
   }
 }
 
-TEST_F(MemoryTest, HostSeesDeviceMemoryThatItWrites) {
+TEST_F(MemoryTest, HostSeesDeviceMemoryAllocatedForHostWrites) {
   for (const MemoryIntent intent :
        {MemoryIntent::kWeights, MemoryIntent::kKv, MemoryIntent::kActivations}) {
     ASSERT_ASSIGN(const Buffer buffer,
@@ -66,27 +66,27 @@ TEST_F(MemoryTest, MovingABufferMovesItsCount) {
   EXPECT_EQ(device().memory().use().of(MemoryIntent::kActivations).bytes, bytes - 32);
 }
 
-TEST_F(MemoryTest, TooLargeSaysWhatWasAskedForAndWhatIsLeft) {
+TEST_F(MemoryTest, TheErrorSaysWhatWasRequestedAndWhatIsFree) {
   const uint64_t most = device().caps().limits.max_allocation_bytes;
   const auto result = device().memory().allocate(
       {.bytes = most + 256, .intent = MemoryIntent::kWeights, .name = "blk.0.ffn"});
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().kind, ErrorKind::kOutOfMemory);
   EXPECT_THAT(result.error().message, HasSubstr("weights 'blk.0.ffn'"));
-  EXPECT_THAT(result.error().message, HasSubstr("left"));
+  EXPECT_THAT(result.error().message, HasSubstr("free"));
 }
 
-TEST_F(MemoryTest, BeyondTheBudgetIsRefusedAndNothingLeaks) {
+TEST_F(MemoryTest, RequestsBeyondTheBudgetFailAndNothingLeaks) {
   ASSERT_ASSIGN(const auto device, open_device());
   if (device->caps().memory_bytes() > 64ull << 30)
     GTEST_SKIP() << "filling this device takes too long";
   std::vector<Buffer> held;
-  const uint64_t piece = std::min<uint64_t>(device->caps().limits.max_allocation_bytes, 1ull << 30);
+  const uint64_t bytes = std::min<uint64_t>(device->caps().limits.max_allocation_bytes, 1ull << 30);
   Error error;
-  // Twice the memory there is must run out on the way. Lavapipe does not touch what is not written.
-  for (uint64_t sum = 0; sum < 2 * device->caps().memory_bytes(); sum += piece) {
+  // Allocating twice the memory must fail at some point. Lavapipe does not touch unwritten memory.
+  for (uint64_t sum = 0; sum < 2 * device->caps().memory_bytes(); sum += bytes) {
     auto result =
-        device->memory().allocate({.bytes = piece, .intent = MemoryIntent::kKv, .name = "kv pool"});
+        device->memory().allocate({.bytes = bytes, .intent = MemoryIntent::kKv, .name = "kv pool"});
     if (!result.ok()) {
       error = result.error();
       break;
@@ -95,13 +95,13 @@ TEST_F(MemoryTest, BeyondTheBudgetIsRefusedAndNothingLeaks) {
   }
   EXPECT_EQ(error.kind, ErrorKind::kOutOfMemory);
   EXPECT_THAT(error.message, HasSubstr("kv pool"));
-  EXPECT_THAT(error.message, HasSubstr("left"));
+  EXPECT_THAT(error.message, HasSubstr("free"));
   held.clear();
   EXPECT_EQ(device->memory().use().of(MemoryIntent::kKv).bytes, 0u);
-  ASSERT_OK(device->memory().allocate({.bytes = piece, .intent = MemoryIntent::kKv, .name = "kv"}));
+  ASSERT_OK(device->memory().allocate({.bytes = bytes, .intent = MemoryIntent::kKv, .name = "kv"}));
 }
 
-TEST_F(MemoryTest, NoBytesIsAMistake) {
+TEST_F(MemoryTest, ZeroBytesAreAnError) {
   const auto result = device().memory().allocate({.bytes = 0, .name = "nothing"});
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().kind, ErrorKind::kInvalid);

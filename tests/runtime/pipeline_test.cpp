@@ -22,7 +22,7 @@ class PipelineTest : public GpuTest {
   PipelineInfo norm(uint32_t lanes) { return {.kernel = "rms_norm", .constants = {lanes}}; }
 };
 
-TEST_F(PipelineTest, TheLibraryIsSortedAndIsSpirv) {
+TEST_F(PipelineTest, TheLibraryIsSortedAndHoldsSpirv) {
   const auto all = shader_library();
   ASSERT_FALSE(all.empty());
   for (size_t i = 0; i < all.size(); ++i) {
@@ -35,7 +35,7 @@ TEST_F(PipelineTest, TheLibraryIsSortedAndIsSpirv) {
   }
 }
 
-TEST_F(PipelineTest, AskedForTwiceItIsTheSame) {
+TEST_F(PipelineTest, TheSameInfoGivesTheSamePipeline) {
   ASSERT_ASSIGN(const auto store, PipelineStore::create(device()));
   ASSERT_ASSIGN(const Pipeline* first, store->get(norm(64)));
   ASSERT_ASSIGN(const Pipeline* again, store->get(norm(64)));
@@ -45,14 +45,14 @@ TEST_F(PipelineTest, AskedForTwiceItIsTheSame) {
   EXPECT_EQ(store->size(), 2u);
 }
 
-TEST_F(PipelineTest, AnUnknownKernelIsNamed) {
+TEST_F(PipelineTest, TheErrorNamesAnUnknownKernel) {
   const auto result = pipelines().get({.kernel = "no_such_kernel"});
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().kind, ErrorKind::kNotFound);
   EXPECT_THAT(result.error().message, HasSubstr("no_such_kernel"));
 }
 
-TEST_F(PipelineTest, ASubgroupSizeTheDeviceLacksIsRefused) {
+TEST_F(PipelineTest, UnsupportedSubgroupSizesAreRefused) {
   PipelineInfo info = norm(256);
   info.subgroup_size = device().caps().max_subgroup_size * 2;
   const auto result = pipelines().get(info);
@@ -72,7 +72,7 @@ TEST_F(PipelineTest, PreparesInParallelAndReportsAFailure) {
   const Status status = store->prepare(infos);
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.error().message, HasSubstr("no_such_kernel"));
-  EXPECT_EQ(store->size(), 9u) << "the others are compiled all the same";
+  EXPECT_EQ(store->size(), 9u) << "the others are still compiled";
 }
 
 class PipelineCacheTest : public PipelineTest {
@@ -90,7 +90,7 @@ class PipelineCacheTest : public PipelineTest {
 
   fs::path file() { return directory_ / pipeline_cache_file_name(device().caps()); }
 
-  // Compiles one kernel with the cache there; returns what was logged.
+  // Compiles one kernel with the cache in directory_; returns the log lines.
   std::vector<std::string> use_cache() {
     std::vector<std::string> lines;
     const ScopedLogSink sink([&](std::string_view line) { lines.emplace_back(line); });
@@ -114,7 +114,7 @@ class PipelineCacheTest : public PipelineTest {
   std::error_code ignored_;
 };
 
-TEST_F(PipelineCacheTest, IsWrittenAndTakenOver) {
+TEST_F(PipelineCacheTest, IsWrittenAndReadBack) {
   EXPECT_TRUE(use_cache().empty());
   ASSERT_TRUE(fs::exists(file()));
   ASSERT_ASSIGN(const auto cache, PipelineCache::open(device(), directory_));
@@ -122,17 +122,17 @@ TEST_F(PipelineCacheTest, IsWrittenAndTakenOver) {
   EXPECT_TRUE(use_cache().empty());
 }
 
-TEST_F(PipelineCacheTest, AnythingDamagedIsIgnoredWithOneLine) {
+TEST_F(PipelineCacheTest, DamagedFilesAreIgnoredWithOneLine) {
   use_cache();
   const std::vector<char> good = read_bytes();
-  ASSERT_GT(good.size(), 40u) << "our header and something behind it";
+  ASSERT_GT(good.size(), 40u) << "our header, followed by data";
   struct Case {
     const char* says;
     std::vector<char> bytes;
   };
   std::vector<Case> cases;
-  cases.push_back({"cut off", {good.begin(), good.begin() + 10}});
-  cases.push_back({"cut off", {good.begin(), good.end() - 1}});
+  cases.push_back({"truncated", {good.begin(), good.begin() + 10}});
+  cases.push_back({"truncated", {good.begin(), good.end() - 1}});
   cases.push_back({"not a pipeline cache", std::vector<char>(500, 'x')});
   cases.push_back({"another driver", good});
   cases.back().bytes[8] ^= 1;
@@ -143,20 +143,19 @@ TEST_F(PipelineCacheTest, AnythingDamagedIsIgnoredWithOneLine) {
     const std::vector<std::string> lines = use_cache();
     ASSERT_EQ(lines.size(), 1u) << item.says;
     EXPECT_THAT(lines[0], HasSubstr(item.says));
-    EXPECT_TRUE(use_cache().empty())
-        << "the good one that was written instead is used: " << item.says;
+    EXPECT_TRUE(use_cache().empty()) << "the good file written in its place is used: " << item.says;
   }
 }
 
-TEST_F(PipelineCacheTest, APlaceThatCannotBeWrittenIsOneLine) {
-  // A file where the directory should be: not even root can write into that.
+TEST_F(PipelineCacheTest, AnUnwritableDirectoryIsLoggedInOneLine) {
+  // A file in place of the directory: not even root can write into it.
   std::ofstream(directory_.string()) << "in the way";
   const std::vector<std::string> lines = use_cache();
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_THAT(lines[0], HasSubstr("cannot write the pipeline cache"));
 }
 
-TEST_F(PipelineCacheTest, TheNameChangesWithTheDriver) {
+TEST_F(PipelineCacheTest, TheFileNameChangesWithTheDriver) {
   DeviceCaps other = device().caps();
   other.pipeline_cache_uuid[3] ^= 1;
   EXPECT_NE(pipeline_cache_file_name(other), pipeline_cache_file_name(device().caps()));

@@ -15,7 +15,7 @@ std::vector<std::byte> random_bytes(size_t count, uint32_t seed) {
   return bytes;
 }
 
-// Staged copies and, where the memory is visible, writes in place must be the same thing.
+// Staged copies and writes in place, for memory that the host can see, must have the same effect.
 class TransferTest : public GpuTest, public ::testing::WithParamInterface<bool> {
  protected:
   TransferOptions options(uint64_t ring, uint64_t chunk) {
@@ -23,8 +23,8 @@ class TransferTest : public GpuTest, public ::testing::WithParamInterface<bool> 
   }
 };
 
-TEST_P(TransferTest, RoundTripsOfRaggedSizesThroughASmallRing) {
-  // A ring that is no multiple of the chunk, so that pieces skip its end.
+TEST_P(TransferTest, RaggedSizesSurviveARoundTripThroughASmallRing) {
+  // The ring is not a multiple of the chunk, so that some chunks skip its end.
   ASSERT_ASSIGN(const auto transfer, Transfer::create(device(), options(10000, 4096)));
   for (const size_t bytes : {1, 4, 4095, 4096, 4097, 9999, 10000, 50001, 300000}) {
     ASSERT_ASSIGN(const Buffer buffer,
@@ -39,7 +39,7 @@ TEST_P(TransferTest, RoundTripsOfRaggedSizesThroughASmallRing) {
   }
 }
 
-TEST_P(TransferTest, ManyUploadsBeforeOneFinish) {
+TEST_P(TransferTest, ManyUploadsNeedOneFinish) {
   ASSERT_ASSIGN(const auto transfer, Transfer::create(device(), options(1 << 16, 1 << 14)));
   constexpr size_t kPieces = 50, kBytes = 7000;
   ASSERT_ASSIGN(const Buffer buffer, device().memory().allocate({.bytes = kPieces * kBytes,
@@ -55,7 +55,7 @@ TEST_P(TransferTest, ManyUploadsBeforeOneFinish) {
   EXPECT_EQ(sent, received);
 }
 
-TEST_P(TransferTest, BytesMadeOnTheFlyComeInOrder) {
+TEST_P(TransferTest, GeneratedBytesAreUploadedInOrder) {
   ASSERT_ASSIGN(const auto transfer, Transfer::create(device(), options(3000, 1000)));
   constexpr uint64_t kBytes = 12345;
   ASSERT_ASSIGN(const Buffer buffer,
@@ -76,8 +76,8 @@ TEST_P(TransferTest, BytesMadeOnTheFlyComeInOrder) {
   for (size_t i = 0; i < kBytes; ++i) ASSERT_EQ(received[i], static_cast<std::byte>(i)) << i;
 }
 
-TEST_P(TransferTest, AFillThatFailsLeavesTheTransferUsable) {
-  // The one that fails begins the ring anew, whose end is too short for it.
+TEST_P(TransferTest, AFailedFillLeavesTheTransferUsable) {
+  // The upload that fails has wrapped to the start of the ring, because its end was too short.
   ASSERT_ASSIGN(const auto transfer, Transfer::create(device(), options(2500, 1000)));
   ASSERT_ASSIGN(const Buffer buffer,
                 device().memory().allocate(
@@ -98,7 +98,7 @@ TEST_P(TransferTest, AFillThatFailsLeavesTheTransferUsable) {
   EXPECT_EQ(sent, received);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, TransferTest, ::testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Paths, TransferTest, ::testing::Bool(),
                          [](const auto& param) { return param.param ? "Direct" : "Staged"; });
 
 }  // namespace

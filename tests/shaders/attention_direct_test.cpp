@@ -1,4 +1,4 @@
-// Attention of single tokens whose keys and values go straight into fragments.
+// Attention of single tokens, with keys and values loaded straight into fragments.
 #include "tests/support/attention.h"
 
 namespace hearth::testing {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr double kLimit = 1e-5;  // NMSE; queries and weights are f16
 
-// A CPU driver takes seconds to compile each variant: there, what differs is tried in pairs.
+// A CPU driver takes seconds to compile each variant, so options are combined in pairs there.
 class AttentionDirectTest : public AttentionGpuTest {
  protected:
   bool real() { return device().caps().features.lane_fragments; }
@@ -33,11 +33,11 @@ class AttentionDirectTest : public AttentionGpuTest {
   }
 };
 
-// Whole runs, some keys more, and one fewer.
+// Whole runs, a few keys more, and one key fewer.
 const std::vector<AttentionSequence> kSequences = {{36, 1},  {0, 1},  {15, 1}, {16, 1},
                                                    {250, 1}, {31, 1}, {14, 1}};
 
-TEST_F(AttentionDirectTest, EveryWay) {
+TEST_F(AttentionDirectTest, LengthsWindowsCapsAndSplits) {
   AttentionCase test{
       .kv = KvFormat::kF16, .heads = 6, .kv_heads = 2, .head_size = 64, .sequences = kSequences};
   check(test, 1024, false);
@@ -49,9 +49,9 @@ TEST_F(AttentionDirectTest, EveryWay) {
   check(test, 48, false);
 }
 
-// One subgroup, as many streams get it. A model has it in several of the device, which cannot count
-// splits on their own.
-TEST_F(AttentionDirectTest, TwoRunsAtOnce) {
+// One subgroup, as used for many sequences. Emulated, it spans several subgroups of the device,
+// which cannot count splits without a barrier.
+TEST_F(AttentionDirectTest, OneSubgroupWithTwoRunsInFlight) {
   const AttentionCase test{
       .kv = KvFormat::kF16, .heads = 8, .kv_heads = 1, .head_size = 128, .sequences = kSequences};
   check(test, 1024, true, RowForm::kHalves, 1);
@@ -60,7 +60,7 @@ TEST_F(AttentionDirectTest, TwoRunsAtOnce) {
   check(test, 1024, true, RowForm::kFloats, 8);
 }
 
-TEST_F(AttentionDirectTest, CacheOfBytes) {
+TEST_F(AttentionDirectTest, Q8Cache) {
   AttentionCase test{
       .kv = KvFormat::kQ8_0, .heads = 2, .kv_heads = 1, .head_size = 64, .sequences = kSequences};
   check(test, 128, false);

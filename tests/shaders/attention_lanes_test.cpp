@@ -1,5 +1,5 @@
-// Attention of prompts whose scores stay in their lanes. Where a device has no fragments that lanes
-// make, the kernel runs with a model of them: what it loads, and where it puts it, is the same.
+// Attention of prompts whose scores stay in their lanes. If the device's lanes do not hold such
+// fragments, the emulated kernel runs, which loads and stores the same.
 #include <fmt/format.h>
 
 #include "tests/support/attention.h"
@@ -11,12 +11,12 @@ constexpr double kLimit = 1e-5;  // NMSE; queries and weights are f16
 
 class AttentionLanesTest : public AttentionGpuTest {
  protected:
-  // Prompts by this kernel with so many keys a tile, in splits of `split_keys`.
+  // Processes prompts with this kernel, `keys` keys per tile, in splits of `split_keys`.
   AttentionPlan lanes_plan(const AttentionCase& test, uint32_t keys, uint32_t split_keys) {
     constexpr uint32_t kLanes = 32;
     const AttentionShape shape = shape_of(test);
     const bool real = device().caps().features.lane_fragments;
-    const uint32_t subgroups = real && keys > 32 ? 8 : 4;  // a model has room for four
+    const uint32_t subgroups = real && keys > 32 ? 8 : 4;  // emulation has room for four
     const uint32_t rows = subgroups * 16;
     DeviceCaps caps = device().caps();
     caps.features.coopmat = false;
@@ -26,9 +26,9 @@ class AttentionLanesTest : public AttentionGpuTest {
     plan.tuning.split_keys = split_keys;
     plan.capacity = attention_capacity(plan.tuning, shape.bucket);
     plan.few.groups.x = plan.capacity.few;
-    plan.writes_halves = true;  // of prompts
+    plan.writes_halves = true;  // for prompts
     plan.many = KernelPlan{
-        .pipeline = {.kernel = fmt::format("attention_lanes{}.{}", real ? "" : "_model",
+        .pipeline = {.kernel = fmt::format("attention_lanes{}.{}", real ? "" : "_emulated",
                                            test.kv == KvFormat::kF16 ? "f16" : "q8_0"),
                      .constants = {subgroups * kLanes, kLanes, subgroups, test.head_size, 16, 8, 16,
                                    keys, 0},
@@ -48,8 +48,8 @@ class AttentionLanesTest : public AttentionGpuTest {
   }
 };
 
-// Prompts that begin and end anywhere, and single tokens beside them; windows, caps, splits.
-TEST_F(AttentionLanesTest, EveryWay) {
+// Prompts that begin and end anywhere, with single tokens between them; windows, caps, splits.
+TEST_F(AttentionLanesTest, PromptsWindowsCapsAndSplits) {
   AttentionCase test{.kv = KvFormat::kF16,
                      .heads = 6,
                      .kv_heads = 2,
@@ -64,7 +64,7 @@ TEST_F(AttentionLanesTest, EveryWay) {
   check(test, 32, 1024);
 }
 
-TEST_F(AttentionLanesTest, CacheOfBytes) {
+TEST_F(AttentionLanesTest, Q8Cache) {
   const AttentionCase test{.kv = KvFormat::kQ8_0,
                            .heads = 2,
                            .kv_heads = 1,

@@ -1,5 +1,5 @@
-// Attention that ropes single tokens on its way gives what rope_kv and attention after it give, in
-// the result and in the cache.
+// Attention with fused rope gives the same result and the same cache as rope_kv followed by
+// attention.
 #include <numeric>
 #include <random>
 
@@ -11,20 +11,20 @@
 namespace hearth::testing {
 namespace {
 
-// Where the two round a key to one side and the other, which a driver's choice of instructions
-// decides, results differ by more than f32 would have them.
+// The two may round a key differently, depending on the driver's choice of instructions, so results
+// differ by more than f32 rounding.
 constexpr double kLimit = 1e-7;  // NMSE
 
-// Tokens in the cache before the step, a sequence each: none, up to a block's end, many.
+// Tokens in the cache before the step, one sequence each: none, up to a block's end, many.
 const std::vector<uint32_t> kBefore = {0, 14, 15, 16, 250, 71};
 
 struct RopeCase {
   RopeKvShape shape;
-  bool values_apart = false;  // v in a segment of its own, as where its weights have a format
-  bool split = false;         // into many small splits
-  bool one_row = false;       // a single sequence, and no padding
+  bool separate_values = false;  // v in a matrix of its own, as if its weights had another format
+  bool split = false;            // into many small ones
+  bool one_row = false;          // a single sequence, and no padding
   uint32_t window = 0;
-  uint32_t direct = 0;  // subgroups of attention_direct, or of a model of it
+  uint32_t direct = 0;  // subgroups of attention_direct, real or emulated
 };
 
 class AttentionRopeTest : public AttentionGpuTest {
@@ -35,7 +35,7 @@ class AttentionRopeTest : public AttentionGpuTest {
     return caps;
   }
 
-  // The cache, in which every bit is a number that no other place has.
+  // A cache in which every element has a unique value.
   struct Cache {
     Buffer keys, values, key_scales, value_scales;
     PagedKv slices() const {
@@ -82,7 +82,7 @@ class AttentionRopeTest : public AttentionGpuTest {
     const std::vector<uint32_t> before(test.one_row ? kBefore.end() - 1 : kBefore.begin(),
                                        kBefore.end());
     const auto rows = static_cast<uint32_t>(before.size());
-    const uint32_t padding = test.one_row ? 0 : 2;  // one row of it sees keys
+    const uint32_t padding = test.one_row ? 0 : 2;  // one of them sees keys
     shape.rows = rows + padding;
     const uint32_t q_width = shape.heads * shape.head_size;
     const uint32_t kv_width = shape.kv_heads * shape.head_size;
@@ -126,7 +126,7 @@ class AttentionRopeTest : public AttentionGpuTest {
     AttentionPlanner planner;
     ASSERT_OK(planner.plan(sequences, rows, test.window, plan.tuning, plan.capacity));
 
-    // What the projection leaves: whole, or as parts to be added up.
+    // The projection's output: whole, or as partial sums to be added.
     const uint32_t floats = shape.rows * (q_width + 2 * kv_width);
     shape.part_stride = shape.parts > 1 ? floats : 0;
     const Buffer qkv = filled(random_floats(size_t{floats} * shape.parts, 1));
@@ -137,7 +137,7 @@ class AttentionRopeTest : public AttentionGpuTest {
     const Buffer sequence_buffer = filled(sequences), owner_buffer = filled(owners);
     const Buffer block_tables = filled(tables), items = filled(planner.work().few);
     const Buffer queries = poisoned(uint64_t{shape.rows} * q_width * 4);
-    const Cache apart = make_cache(shape, blocks), together = make_cache(shape, blocks);
+    const Cache separate = make_cache(shape, blocks), fused = make_cache(shape, blocks);
 
     RopeKv rope{.q = {},
                 .k = {},
@@ -146,13 +146,13 @@ class AttentionRopeTest : public AttentionGpuTest {
                 .q_norm = q_norm.all(),
                 .k_norm = k_norm.all(),
                 .table = table_buffer.all(),
-                .cache = apart.slices(),
+                .cache = separate.slices(),
                 .sequences = sequence_buffer.all(),
                 .row_sequences = owner_buffer.all(),
                 .block_tables = block_tables.all(),
                 .shape = shape};
     use_fused_qkv(rope, qkv.all());
-    if (test.values_apart) {
+    if (test.separate_values) {
       rope.q.stride = rope.k.stride = q_width + kv_width;
       rope.v = {.slice = qkv.slice(uint64_t{shape.rows} * rope.q.stride * 4,
                                    uint64_t{shape.rows} * kv_width * 4)};
@@ -163,7 +163,7 @@ class AttentionRopeTest : public AttentionGpuTest {
     const Buffer expected = poisoned(queries.bytes()), result = poisoned(queries.bytes());
     Attention op{.q = queries.all(),
                  .result = expected.all(),
-                 .cache = apart.slices(),
+                 .cache = separate.slices(),
                  .block_tables = block_tables.all(),
                  .work = {.few = items.all(), .many = {}},
                  .counts = scratch.counts(),
@@ -176,7 +176,7 @@ class AttentionRopeTest : public AttentionGpuTest {
       return record_attention(recorder, pipelines(), plan, op);
     });
     op.result = result.all();
-    op.cache = rope.cache = together.slices();
+    op.cache = rope.cache = fused.slices();
     op.rope = &rope;
     run([&](CommandRecorder& recorder) {
       return record_attention(recorder, pipelines(), plan, op);
@@ -184,7 +184,7 @@ class AttentionRopeTest : public AttentionGpuTest {
 
     std::vector<float> found_rows = read<float>(result), expected_rows = read<float>(expected);
     for (uint32_t i = 0; padding > 0 && i < q_width; ++i) {
-      if (test.window != 1) {  // its own key would be all it sees, and is nowhere
+      if (test.window != 1) {  // with 1 it would see only its own key, which is not in the cache
         EXPECT_FALSE(std::isnan(found_rows[rows * q_width + i])) << "padding did not see keys";
       }
       EXPECT_TRUE(std::isnan(found_rows[(rows + 1) * q_width + i])) << "padding was written";
@@ -192,18 +192,18 @@ class AttentionRopeTest : public AttentionGpuTest {
     found_rows.resize(size_t{rows} * q_width);
     expected_rows.resize(found_rows.size());
     expect_alike(found_rows, expected_rows, "result");
-    expect_alike(numbers_of(together.keys, shape.kv), numbers_of(apart.keys, shape.kv), "keys");
-    expect_alike(numbers_of(together.values, shape.kv), numbers_of(apart.values, shape.kv),
+    expect_alike(numbers_of(fused.keys, shape.kv), numbers_of(separate.keys, shape.kv), "keys");
+    expect_alike(numbers_of(fused.values, shape.kv), numbers_of(separate.values, shape.kv),
                  "values");
-    expect_alike(numbers_of(together.key_scales, KvFormat::kF16),
-                 numbers_of(apart.key_scales, KvFormat::kF16), "scales of keys");
-    expect_alike(numbers_of(together.value_scales, KvFormat::kF16),
-                 numbers_of(apart.value_scales, KvFormat::kF16), "scales of values");
+    expect_alike(numbers_of(fused.key_scales, KvFormat::kF16),
+                 numbers_of(separate.key_scales, KvFormat::kF16), "scales of keys");
+    expect_alike(numbers_of(fused.value_scales, KvFormat::kF16),
+                 numbers_of(separate.value_scales, KvFormat::kF16), "scales of values");
   }
 };
 
-// Compiling a variant takes a CPU driver seconds: what differs between models, in pairs.
-TEST_F(AttentionRopeTest, EveryKindOfModel) {
+// Compiling a variant takes a CPU driver seconds, so the options of models are combined in pairs.
+TEST_F(AttentionRopeTest, AgreesWithRopeKvForEveryKindOfModel) {
   check({.shape = {.heads = 4, .kv_heads = 2, .head_size = 16, .rope_dims = 16}});
   check({.shape = {.heads = 3,
                    .kv_heads = 1,
@@ -212,9 +212,9 @@ TEST_F(AttentionRopeTest, EveryKindOfModel) {
                    .pairs = RopePairs::kHalves,
                    .head_norms = true,
                    .kv = KvFormat::kQ8_0},
-         .values_apart = true});
+         .separate_values = true});
   check({.shape = {.heads = 4, .kv_heads = 2, .head_size = 16, .rope_dims = 16},
-         .values_apart = true,
+         .separate_values = true,
          .one_row = true});
   check({.shape = {.heads = 2,
                    .kv_heads = 2,
@@ -225,14 +225,14 @@ TEST_F(AttentionRopeTest, EveryKindOfModel) {
                    .parts = 3}});
 }
 
-TEST_F(AttentionRopeTest, StraightIntoFragments) {
+TEST_F(AttentionRopeTest, AgreesWithRopeKvInAttentionDirect) {
   const RopeKvShape shape{.heads = 3, .kv_heads = 1, .head_size = 64, .rope_dims = 64};
   for (const uint32_t window : {0u, 1u, 20u})
     check({.shape = shape, .split = window == 0, .window = window, .direct = 2});
   if (device().caps().features.lane_fragments) check({.shape = shape, .direct = 1});
 }
 
-TEST_F(AttentionRopeTest, SplitsAndWindows) {
+TEST_F(AttentionRopeTest, AgreesWithRopeKvForSplitsAndWindows) {
   for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0})
     for (const uint32_t window : {0u, 1u, 20u})
       check({.shape = {.heads = 4, .kv_heads = 2, .head_size = 16, .rope_dims = 8, .kv = kv},
@@ -240,7 +240,7 @@ TEST_F(AttentionRopeTest, SplitsAndWindows) {
              .window = window});
 }
 
-TEST_F(AttentionRopeTest, WhatItCannotRopeIsRefused) {
+TEST_F(AttentionRopeTest, UnsupportedRopeIsRefused) {
   const Buffer any = poisoned(1 << 16), other = poisoned(1 << 16);
   const AttentionShape shape{
       .heads = 2,

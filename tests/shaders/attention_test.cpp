@@ -10,15 +10,15 @@ namespace {
 constexpr double kLimit = 1e-6;      // NMSE
 constexpr double kHalfLimit = 1e-5;  // queries and weights are f16 in kernels on matrix units
 
-// A test takes as long as its pipelines take to compile, seconds each; running them costs nothing.
-// So what is no part of a pipeline (lengths, windows, caps, splits) is tried in every way on the
-// small heads that all kernels share, and what is one (heads, formats, forms, tiles) in pairs.
+// A test takes as long as its pipelines take to compile, seconds each; running them costs little.
+// So options that do not change the pipeline (lengths, windows, caps, splits) are all tried on the
+// small heads that all kernels share, and those that do (heads, formats, forms, tiles) in pairs.
 constexpr uint32_t kSmallHead = 16, kOddHead = 80;
 
 class AttentionTest : public AttentionGpuTest {
  protected:
-  // As this device is, and as GPUs with its subgroup size would be served: without cooperative
-  // matrices, and with them where it has them.
+  // This device as it is, and plans for GPUs with its subgroup size: without cooperative matrices,
+  // and with them if it has them.
   std::vector<DeviceCaps> tiers() {
     std::vector<DeviceCaps> all{device().caps(), plain_gpu()};
     if (on_cpu() && device().caps().features.coopmat) all.push_back(gpu());
@@ -37,14 +37,15 @@ class AttentionTest : public AttentionGpuTest {
   }
   bool on_cpu() { return device().caps().type == DeviceType::kCpu; }
 
-  // Kernels made for GPUs take a CPU driver up to minutes to compile, the more the larger the head:
-  // there the plain one gets one odd size besides the small one, and the one of matrices that.
+  // A CPU driver takes up to minutes to compile kernels made for GPUs, longer for larger heads.
+  // There the plain kernel gets one odd size in addition to the small one, and the one on matrix
+  // units only the odd one.
   bool takes(const DeviceCaps& tier, uint32_t head_size) {
     return !on_cpu() || tier.type == DeviceType::kCpu || head_size == kSmallHead ||
            (head_size == kOddHead && !tier.features.coopmat);
   }
 
-  // A batch of the heads that most tests share for a format.
+  // A batch with the heads that most tests share for a format.
   static AttentionCase small(std::vector<AttentionSequence> sequences,
                              KvFormat kv = KvFormat::kF16) {
     const bool f16 = kv == KvFormat::kF16;
@@ -55,8 +56,8 @@ class AttentionTest : public AttentionGpuTest {
             .sequences = std::move(sequences)};
   }
 
-  // What is chosen, but for the keys of a tile on a CPU driver, which takes the longer to compile
-  // the more there are: two blocks of the cache for F16, so that a tile spans more than one.
+  // The chosen plan, except that a CPU driver gets fewer keys per tile, because compile time grows
+  // with them: two blocks of the cache for F16, so that a tile spans more than one.
   AttentionPlan choose(const DeviceCaps& caps, const AttentionCase& test,
                        bool deterministic = false, uint32_t key_blocks = 0) {
     AttentionPlan plan = choose_attention(caps, shape_of(test), deterministic);
@@ -64,7 +65,7 @@ class AttentionTest : public AttentionGpuTest {
     if (on_cpu() && plan.many) plan.many->pipeline.constants[7] = key_blocks * params::kBlockTokens;
     return plan;
   }
-  // The same with splits as small as they get.
+  // The same with the smallest possible splits.
   static AttentionPlan split_most(const AttentionCase& test, const AttentionPlan& plan) {
     return with_tuning(test, plan,
                        {.few_tokens = plan.tuning.few_tokens,
@@ -100,7 +101,7 @@ class AttentionTest : public AttentionGpuTest {
     check(test, plan, form);
     check(test, split_most(test, plan), form);
   }
-  // On every tier, as chosen and with splits as small as they get.
+  // On every tier, as chosen and with the smallest possible splits.
   void check(const AttentionCase& test) {
     for (const DeviceCaps& caps : tiers())
       if (takes(caps, test.head_size)) check_both(test, choose(caps, test));
@@ -116,8 +117,8 @@ class AttentionTest : public AttentionGpuTest {
   }
 };
 
-// Sizes of heads, heads of a group and formats of the cache in pairs.
-TEST_F(AttentionTest, HeadsAndGroups) {
+// Head sizes, heads per KV head and cache formats, in pairs.
+TEST_F(AttentionTest, HeadSizesAndHeadsPerKvHead) {
   const std::vector<AttentionSequence> sequences = {{36, 1}, {0, 19}, {17, 9}, {40, 1}, {0, 1}};
   check(small(sequences));
   check(small(sequences, KvFormat::kQ8_0));
@@ -138,7 +139,7 @@ TEST_F(AttentionTest, HeadsAndGroups) {
            .sequences = sequences});
 }
 
-TEST_F(AttentionTest, SequencesOfManyLengthsInOneBatch) {
+TEST_F(AttentionTest, SequencesOfDifferentLengthsInOneBatch) {
   for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0})
     check(small({{0, 1}, {14, 1}, {15, 1}, {16, 1}, {99, 1}, {999, 1}}, kv));
 }
@@ -151,11 +152,11 @@ TEST_F(AttentionTest, Prompts) {
 
 TEST_F(AttentionTest, Windows) {
   for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
-    if (on_cpu() && kv == KvFormat::kQ8_0) continue;  // slow to compile, and the same there
+    if (on_cpu() && kv == KvFormat::kQ8_0) continue;  // slow to compile, and the same code there
     for (const uint32_t window : {1u, 5u, 16u, 17u, 50u, 1000u}) {
       AttentionCase test = small({{70, 1}, {0, 33}, {100, 40}, {3, 1}}, kv);
-      // Groups of two, so that an item has several tokens: the list of items alone keeps the first
-      // key of a single one.
+      // Two heads per KV head, so that an item has several tokens; for an item of one token the
+      // work list itself excludes the keys before the window.
       test.heads = 4;
       test.window = window;
       check(test);
@@ -173,14 +174,14 @@ TEST_F(AttentionTest, SoftCap) {
   }
 }
 
-// The next product may want its rows in another form than floats. Every kernel writes every form
-// it has once; the last sequence is long enough to be merged as chosen, too.
-TEST_F(AttentionTest, FormsOfTheResult) {
+// The next product may want its rows as f16. Every kernel writes every form it supports once; the
+// last sequence is long enough to be split as chosen, too.
+TEST_F(AttentionTest, WritesEveryRowForm) {
   const AttentionCase mixed = small({{36, 1}, {0, 19}, {40, 1}, {700, 1}});
   check_both(mixed, choose(gpu(), mixed, false, 1), RowForm::kHalves);
 }
 
-TEST_F(AttentionTest, AChunkedPromptIsTheWholePrompt) {
+TEST_F(AttentionTest, AChunkedPromptGivesTheSameResultAsTheWholePrompt) {
   const AttentionCase whole = small({{0, 50}});
   const AttentionData data = make_attention_data(whole, 1);
   for (const DeviceCaps& caps : tiers()) {
@@ -201,8 +202,8 @@ TEST_F(AttentionTest, AChunkedPromptIsTheWholePrompt) {
   }
 }
 
-// What --deterministic rests on: alone, in a batch, or in another chunk, a row is the same bits.
-TEST_F(AttentionTest, DeterministicRowsAreTheSameBitsInEveryBatch) {
+// The basis of --deterministic: a row has the same bits alone, in a batch, and in another chunk.
+TEST_F(AttentionTest, DeterministicRowsHaveTheSameBitsInEveryBatch) {
   for (const DeviceCaps& caps : tiers()) {
     for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
       AttentionCase batch = small({{75, 5}, {0, 30}, {111, 1}}, kv);
@@ -231,7 +232,7 @@ TEST_F(AttentionTest, DeterministicRowsAreTheSameBitsInEveryBatch) {
   }
 }
 
-TEST_F(AttentionTest, TilesOfTheRowKernel) {
+TEST_F(AttentionTest, RowKernelWithTilesOfSeveralTokens) {
   const uint32_t subgroup = device().caps().subgroup_size;
   AttentionCase test{
       .heads = 6, .kv_heads = 2, .head_size = kSmallHead, .sequences = {{50, 3}, {90, 1}}};
@@ -249,12 +250,12 @@ TEST_F(AttentionTest, TilesOfTheRowKernel) {
     plan.few.pipeline.constants = {
         subgroup * subgroups, subgroup, subgroups, kSmallHead, 2, lanes, run, overlap};
     plan.many.reset();
-    plan.few.groups.y = 2 * 3;  // 2 tokens of 3 heads in parts of 2 rows
+    plan.few.groups.y = 2 * 3;  // 2 tokens x 3 heads, two rows per workgroup
     check(test, with_tuning(test, plan, {.few_tokens = 2, .split_keys = 64, .wanted_items = 3}));
   }
 }
 
-TEST_F(AttentionTest, ShapesTheKernelsCannotTakeAreRefused) {
+TEST_F(AttentionTest, UnsupportedShapesAreRefused) {
   const Buffer any = poisoned(1024);
   for (const AttentionShape& shape :
        {AttentionShape{.heads = 4, .kv_heads = 3, .head_size = 64},

@@ -20,8 +20,8 @@ std::vector<uint32_t> random_words(size_t count, uint32_t seed) {
   return words;
 }
 
-// Planes as a pool has them: keys and values of two layers, and scales that are smaller, with gaps
-// between them. Offsets and sizes in bytes.
+// Planes like those of a pool: keys and values of two layers, and smaller scales, with gaps between
+// them. Offsets and sizes are in bytes.
 struct Layout {
   std::vector<uint64_t> offset;
   std::vector<uint32_t> block_bytes;
@@ -38,8 +38,8 @@ struct Layout {
 
 class BlockCopyTest : public GpuTest {
  protected:
-  // Copies between pools of `from_blocks` and `to_blocks`, or within one where `within`, and checks
-  // every byte of the target.
+  // Copies between pools of `from_blocks` and `to_blocks` blocks, or within one pool if `within`,
+  // and checks every byte of the target.
   void check(uint32_t from_blocks, uint32_t to_blocks, bool within,
              const std::vector<CopyPair>& pairs) {
     const Layout from_layout(from_blocks), to_layout(to_blocks);
@@ -81,11 +81,11 @@ class BlockCopyTest : public GpuTest {
   }
 };
 
-TEST_F(BlockCopyTest, ForkWithinThePool) {
+TEST_F(BlockCopyTest, CopiesWithinThePool) {
   check(9, 9, true, {{0, 8}, {3, 4}, {kNone, 1}, {0, 2}});
 }
 
-TEST_F(BlockCopyTest, SwapToAnotherPoolAndBack) {
+TEST_F(BlockCopyTest, CopiesToAnotherPoolAndBack) {
   check(7, 3, false, {{6, 0}, {1, 2}});
   check(3, 7, false, {{2, 6}, {kNone, kNone}, {0, 3}});
 }

@@ -1,5 +1,6 @@
-// Kernels of a chain read what the one before them has just written, where other values lay a few
-// links before: whoever is shown those out of a cache ends with another result than with barriers.
+// Kernels of a chain read what the previous one has just written, in memory that held other values
+// a few links earlier. A kernel that reads stale values from a cache gets a different result than
+// with barriers.
 #include <bit>
 
 #include "engine/ops/norm.h"
@@ -10,13 +11,13 @@ namespace {
 
 class ChainedProductsTest : public MatmulFixture {
  protected:
-  // Lavapipe, which has no such caches, takes as long for a few as a GPU for many.
+  // Lavapipe has no such caches, and takes as long for a few layers as a GPU for many.
   bool quick() { return is_cpu(device().caps()); }
   uint32_t width() { return quick() ? 256 : 2048; }
   uint32_t layers() { return quick() ? 4 : 60; }
   uint32_t runs() { return quick() ? 2 : 20; }
 
-  // There kernels for GPUs run, of which those on matrix units take seconds to compile.
+  // For plans of GPU kernels; those on matrix units take lavapipe seconds to compile.
   DeviceCaps caps() {
     if (!quick()) return device().caps();
     DeviceCaps caps = gpu_caps(true);
@@ -29,7 +30,7 @@ class ChainedProductsTest : public MatmulFixture {
     Buffer up, down, norm;
   };
 
-  // x += down * up * norm(x), layer by layer, run by run: all of x changes in each.
+  // x += down * up * norm(x), layer by layer and run by run: every layer changes all of x.
   Result<std::vector<uint32_t>> run_layers(const Model& model, bool chained, uint32_t& barriers) {
     const MatmulShape& shape = model.shape;
     const size_t bytes = size_t{shape.rows} * width() * 4;
@@ -66,18 +67,18 @@ class ChainedProductsTest : public MatmulFixture {
                       .up = filled(random_weights(format, width(), width(), 0.1f).device),
                       .down = filled(random_weights(format, width(), width(), 0.02f).device),
                       .norm = filled(random_floats(width(), 7))};
-    uint32_t links = 0, barriers = 0;
-    ASSERT_ASSIGN(const std::vector<uint32_t> chained, run_layers(model, true, links));
-    ASSERT_ASSIGN(const std::vector<uint32_t> waited, run_layers(model, false, barriers));
-    EXPECT_LT(links, 3u);
+    uint32_t chained_barriers = 0, barriers = 0;
+    ASSERT_ASSIGN(const std::vector<uint32_t> chained, run_layers(model, true, chained_barriers));
+    ASSERT_ASSIGN(const std::vector<uint32_t> with_barriers, run_layers(model, false, barriers));
+    EXPECT_LT(chained_barriers, 3u);
     EXPECT_GE(barriers, 3 * layers() - 1);
-    size_t others = 0, unusual = 0;
-    for (size_t i = 0; i < waited.size(); ++i) {
-      others += chained[i] != waited[i] ? 1 : 0;
-      unusual += std::isfinite(std::bit_cast<float>(waited[i])) ? 0 : 1;
+    size_t different = 0, not_finite = 0;
+    for (size_t i = 0; i < with_barriers.size(); ++i) {
+      different += chained[i] != with_barriers[i] ? 1 : 0;
+      not_finite += std::isfinite(std::bit_cast<float>(with_barriers[i])) ? 0 : 1;
     }
-    EXPECT_EQ(others, 0u) << "of " << waited.size();
-    EXPECT_EQ(unusual, 0u);
+    EXPECT_EQ(different, 0u) << "of " << with_barriers.size();
+    EXPECT_EQ(not_finite, 0u);
   }
 
   void SetUp() override {
@@ -86,15 +87,17 @@ class ChainedProductsTest : public MatmulFixture {
   }
 };
 
-TEST_F(ChainedProductsTest, OneRow) {
+TEST_F(ChainedProductsTest, OneRowGivesTheSameBitsAsWithBarriers) {
   check_chain(WeightFormat::kF16, 1);
   check_chain(WeightFormat::kQ8_0, 1);
 }
 
-TEST_F(ChainedProductsTest, AFewRows) { check_chain(WeightFormat::kF16, 8); }
+TEST_F(ChainedProductsTest, AFewRowsGiveTheSameBitsAsWithBarriers) {
+  check_chain(WeightFormat::kF16, 8);
+}
 
-TEST_F(ChainedProductsTest, ManyRows) {
-  if (quick()) GTEST_SKIP() << "without matrix units, tiles are in no chain";
+TEST_F(ChainedProductsTest, ManyRowsGiveTheSameBitsAsWithBarriers) {
+  if (quick()) GTEST_SKIP() << "tiles without matrix units cannot be chained";
   check_chain(WeightFormat::kF16, 64);
 }
 

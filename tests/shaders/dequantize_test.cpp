@@ -1,4 +1,4 @@
-// The formats as the device decodes them, bit for bit what the host decodes.
+// Every format decodes to the same bits on the device as on the host.
 #include "params/dequantize.h"
 
 #include <bit>
@@ -35,11 +35,11 @@ class DequantizeTest : public GpuTest, public ::testing::WithParamInterface<Weig
     });
     const std::vector<float> result = read<float>(y);
     for (size_t i = 0; i < count; ++i) {
-      // A device without subnormal floats takes the smallest MXFP4 scales for 0.
+      // A device without subnormal floats reads the smallest MXFP4 scales as 0.
       const bool flushed =
           GetParam() == WeightFormat::kMxfp4 && std::abs(result[i] - expected[i]) < 1e-37f;
       const bool same = std::bit_cast<uint32_t>(result[i]) == std::bit_cast<uint32_t>(expected[i]);
-      // 0 * -5 is -0 where products are exact and 0 where they are fused with an offset of 0.
+      // 0 * -5 is -0, but 0 if it is fused with an offset of 0.
       const bool zero = result[i] == 0.0f && expected[i] == 0.0f;
       const bool nan = std::isnan(result[i]) && std::isnan(expected[i]);
       ASSERT_TRUE(same || zero || flushed || nan)
@@ -50,8 +50,8 @@ class DequantizeTest : public GpuTest, public ::testing::WithParamInterface<Weig
   }
 };
 
-// Blocks with every bit in use.
-TEST_P(DequantizeTest, GoldenBlocks) {
+// Blocks that use every bit.
+TEST_P(DequantizeTest, GoldenBlocksMatchTheHost) {
   const test::GoldenBlocks golden = test::golden_blocks(GetParam());
   std::vector<std::byte> bytes(device_layout(GetParam(), golden.blocks()).total_bytes);
   repack_matrix(GetParam(), golden.bytes, bytes);
@@ -63,7 +63,7 @@ TEST_P(DequantizeTest, GoldenBlocks) {
   check(bytes, expected, 1, golden.blocks() * golden.block_weights, 64, 1);
 }
 
-TEST_P(DequantizeTest, RowsOfAnyWidth) {
+TEST_P(DequantizeTest, RowsOfAnyWidthMatchTheHost) {
   const uint32_t block = format_info(GetParam()).block_weights;
   for (const auto& [rows, cols] :
        {std::pair{1u, block}, {3u, 3 * block}, {37u, block == 1 ? 259u : 2 * block}, {5u, 512u}}) {

@@ -13,7 +13,7 @@ class EmbedTest : public GpuTest, public ::testing::WithParamInterface<WeightFor
  protected:
   void check(const DeviceCaps& caps, uint32_t vocabulary, uint32_t width, float scale) {
     const WeightMatrix matrix = random_matrix(GetParam(), vocabulary, width, width);
-    // Two are past the end, where padding may point; the last two lie where a step samples to.
+    // Two ids are past the end, as padding may be; the last two refer to sampled tokens.
     const std::vector<uint32_t> sampled = {0, vocabulary - 1, 1 % vocabulary};
     const std::vector<uint32_t> ids = {
         vocabulary - 1, 0,           vocabulary / 2,         0,
@@ -49,7 +49,7 @@ class EmbedTest : public GpuTest, public ::testing::WithParamInterface<WeightFor
   }
 };
 
-TEST_P(EmbedTest, Widths) {
+TEST_P(EmbedTest, RowsOfAnyWidth) {
   DeviceCaps gpu = device().caps();
   gpu.type = DeviceType::kDiscrete;
   const uint32_t block = format_info(GetParam()).block_weights;
@@ -61,7 +61,7 @@ TEST_P(EmbedTest, Widths) {
   }
 }
 
-TEST_P(EmbedTest, TablesTheKernelCannotTakeAreRefused) {
+TEST_P(EmbedTest, UnsupportedTablesAreRefused) {
   const Buffer any = poisoned(64);
   const auto refused = [&](uint32_t vocabulary, uint32_t width) {
     const EmbedShape shape{

@@ -9,7 +9,7 @@ namespace {
 
 class GatherRowsTest : public GpuTest {};
 
-TEST_F(GatherRowsTest, RowsArePickedAndPaddingIsLeftAlone) {
+TEST_F(GatherRowsTest, CopiesRowsAndLeavesPaddingUnchanged) {
   for (const uint32_t width : {1u, 3u, 4u, 64u, 257u, 4096u, 5000u}) {
     constexpr uint32_t kNone = params::kNoSequence;
     const std::vector<uint32_t> indices = {6, 0, kNone, 3, 3, 7, kNone};
@@ -27,7 +27,7 @@ TEST_F(GatherRowsTest, RowsArePickedAndPaddingIsLeftAlone) {
     const std::vector<float> y = read<float>(y_buffer);
     for (size_t r = 0; r < 7; ++r) {
       for (size_t i = 0; i < width; ++i) {
-        // Row 7 is not there, and row 6 of the result was not asked for.
+        // Source row 7 does not exist, and row 6 of the result was not requested.
         if (indices[r] < 7 && r < 6) {
           ASSERT_EQ(y[r * width + i], x[indices[r] * width + i]) << r << ", " << i;
         } else {

@@ -1,5 +1,5 @@
-// Weights that go from memory straight into fragments. Where a device has no such fragments, the
-// kernel runs with a model of them: what it loads, and where it puts it, is the same.
+// Weights that go from memory straight into fragments. If the device's lanes do not hold such
+// fragments, the emulated kernel runs, which loads and stores the same.
 #include "tests/support/matmul_fragments.h"
 
 namespace hearth::testing {
@@ -7,8 +7,8 @@ namespace {
 
 class MatmulDirectTest : public FragmentsFixture {
  protected:
-  // The product in tiles of two subgroups of so many outputs each, which lavapipe compiles in
-  // seconds, with `buffers` blocks of x in shared memory and k in `splits` shares.
+  // A product in tiles of two subgroups with `part_outputs` outputs each, which lavapipe compiles
+  // in seconds, with `buffers` steps of x in shared memory and `splits` splits of k.
   MatmulPlan direct_plan(const MatmulShape& shape, uint32_t part_outputs, uint32_t buffers,
                          uint32_t splits) {
     constexpr uint32_t kSubgroups = 2;
@@ -21,9 +21,9 @@ class MatmulDirectTest : public FragmentsFixture {
   }
 };
 
-// Ragged in rows and outputs: shares of k that are not equal with two blocks of x in shared memory,
-// and several fragments of rows with one.
-TEST_F(MatmulDirectTest, Products) {
+// Ragged in rows and outputs: unequal splits of k with two steps of x in shared memory, and several
+// fragments of rows with one.
+TEST_F(MatmulDirectTest, RaggedProducts) {
   const MatmulShape nibbles{
       .format = WeightFormat::kQ4K, .rows = 13, .inputs = 1792, .outputs = 70};
   check_plan(direct_plan(nibbles, 8, 2, 3), nibbles);

@@ -1,6 +1,5 @@
-// Few rows of x that stay in registers while weights go by. Where a device has no fragments that
-// lanes can make, the kernel runs with a model of them: what it loads, and where it puts it, is the
-// same.
+// A few rows of x that stay in registers while weights stream by. If the device's lanes do not hold
+// such fragments, the emulated kernel runs, which loads and stores the same.
 #include "tests/support/matmul_fragments.h"
 
 namespace hearth::testing {
@@ -8,7 +7,7 @@ namespace {
 
 class MatmulTeamTest : public FragmentsFixture {
  protected:
-  // The product in groups of so many subgroups and rounds, with k in `splits` shares.
+  // A product with `subgroups` subgroups per workgroup, `rounds` rounds and `splits` splits of k.
   MatmulPlan team_plan(const MatmulShape& shape, uint32_t subgroups, uint32_t rounds,
                        uint32_t splits) {
     const uint32_t columns = divide_up(shape.rows, 8);
@@ -23,8 +22,8 @@ class MatmulTeamTest : public FragmentsFixture {
     return plan;
   }
 
-  // y = residual + first * x, whose norm goes through gates: the first product begins the norm, the
-  // second ends it. `grown`: how much larger rows are than the one that the guess is of.
+  // y = residual + first * x, whose norm goes through gates: the first product starts the norm, the
+  // second finishes it. `grown`: how much larger rows are than those that the guess was made for.
   void check_norm(const MatmulPlan& first_plan, const MatmulShape& first,
                   const MatmulPlan& second_plan, const MatmulShape& second, float grown) {
     const Weights first_weights = random_weights(first.format, first.outputs, first.inputs);
@@ -37,7 +36,7 @@ class MatmulTeamTest : public FragmentsFixture {
         reference_matmul(first_weights.values, x, first.rows, first.inputs, first.outputs);
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<float>(product[i]);
 
-    // Of each row another guess; squares are what the first product is to find.
+    // A different guess for each row; the first product has to fill in the squares.
     const uint32_t groups = first_plan.multiply.groups.y;
     std::vector<float> state(norm_state_bytes(groups) / 4, std::numeric_limits<float>::quiet_NaN());
     for (uint32_t row = 0; row < first.rows; ++row)
@@ -84,7 +83,7 @@ class MatmulTeamTest : public FragmentsFixture {
     up_to(sum.size(), read_halves(read<uint32_t>(rows)));
   }
 
-  // So many values; the rest must have been left as they were.
+  // The first `count` values; checks that the rest is unchanged.
   static std::vector<float> up_to(size_t count, std::vector<float> values) {
     for (size_t i = count; i < values.size(); ++i)
       EXPECT_TRUE(std::isnan(values[i])) << "written past the end";
@@ -93,9 +92,9 @@ class MatmulTeamTest : public FragmentsFixture {
   }
 };
 
-// Ragged in rows, outputs and rounds, in one column and in two; shares of k of one block and of
-// two, the last ones past the end.
-TEST_F(MatmulTeamTest, Products) {
+// Ragged in rows, outputs and rounds, with one column and two; splits of k of one step and of two,
+// the last ones past the end.
+TEST_F(MatmulTeamTest, RaggedProducts) {
   const MatmulShape split{.format = WeightFormat::kQ4K, .rows = 5, .inputs = 1280, .outputs = 70};
   check_plan(team_plan(split, 3, 2, 2), split);
   const MatmulShape halves{.format = WeightFormat::kF16, .rows = 8, .inputs = 384, .outputs = 75};
@@ -104,13 +103,13 @@ TEST_F(MatmulTeamTest, Products) {
   check_plan(team_plan(columns, 4, 2, 1), columns);
 }
 
-// More rounds than subgroups to store them, each with its residual.
-TEST_F(MatmulTeamTest, Residuals) {
+// More rounds than subgroups to store them, each with a residual.
+TEST_F(MatmulTeamTest, AddsResidualsInEveryRound) {
   const MatmulShape shape{.format = WeightFormat::kF16, .rows = 3, .inputs = 512, .outputs = 90};
   check_sum(team_plan(shape, 4, 6, 1), shape);
 }
 
-// Gates and ups in one product, whose results may be halves.
+// Gates and ups in one product, with f32 and f16 results.
 TEST_F(MatmulTeamTest, GatesAndUps) {
   const MatmulShape shape{.format = WeightFormat::kQ4K, .rows = 7, .inputs = 256, .outputs = 152};
   check_gates(team_plan(shape, 2, 2, 1), shape);
@@ -119,9 +118,9 @@ TEST_F(MatmulTeamTest, GatesAndUps) {
   check_gates(team_plan(columns, 4, 3, 1), columns, MlpActivation::kGeluTanh, true);
 }
 
-// A norm with a part in two products, in rounds that end past the outputs, with one column and two:
-// whether the guess was good or not.
-TEST_F(MatmulTeamTest, NormsBetweenProducts) {
+// A norm split between two products, in rounds that end past the outputs, with one column and two,
+// and with good and bad guesses.
+TEST_F(MatmulTeamTest, NormSplitBetweenTwoProducts) {
   const MatmulShape first{.format = WeightFormat::kF16, .rows = 5, .inputs = 384, .outputs = 256};
   const MatmulShape second{.format = WeightFormat::kF16, .rows = 5, .inputs = 256, .outputs = 152};
   for (const float grown : {1.0f, 300.0f})
@@ -129,14 +128,15 @@ TEST_F(MatmulTeamTest, NormsBetweenProducts) {
   const MatmulShape wide{.format = WeightFormat::kQ4K, .rows = 13, .inputs = 512, .outputs = 256};
   const MatmulShape gates{.format = WeightFormat::kQ4K, .rows = 13, .inputs = 256, .outputs = 80};
   check_norm(team_plan(wide, 4, 5, 1), wide, team_plan(gates, 4, 1, 1), gates, 1.0f);
-  // In more groups than a subgroup has lanes.
+  // With more workgroups than a subgroup has lanes.
   const MatmulShape many{.format = WeightFormat::kF16, .rows = 2, .inputs = 128, .outputs = 640};
   const MatmulShape after{.format = WeightFormat::kF16, .rows = 2, .inputs = 640, .outputs = 48};
   check_norm(team_plan(many, 2, 1, 1), many, team_plan(after, 3, 1, 1), after, 1.0f);
 }
 
-// By a plan that cannot, without rows that were begun, or with too little room for what is known.
-TEST_F(MatmulTeamTest, PartsInANormThatAProductCannotHaveAreRefused) {
+// For a plan that does not support it, without prescaled rows, or with too little room for the
+// norm's state.
+TEST_F(MatmulTeamTest, UnsupportedSplitNormsAreRefused) {
   const MatmulShape shape{.format = WeightFormat::kF16, .rows = 2, .inputs = 128, .outputs = 16};
   const MatmulPlan plan = team_plan(shape, 2, 1, 1);
   MatmulPlan without = plan;
@@ -161,7 +161,7 @@ TEST_F(MatmulTeamTest, PartsInANormThatAProductCannotHaveAreRefused) {
   EXPECT_TRUE(refused(without, norm, {}));
   EXPECT_TRUE(refused(plan, small, {}));
   EXPECT_TRUE(refused(plan, norm, norm));
-  EXPECT_TRUE(refused(plan, {}, norm)) << "rows that nobody has begun";
+  EXPECT_TRUE(refused(plan, {}, norm)) << "rows without prescaled values";
 }
 
 }  // namespace

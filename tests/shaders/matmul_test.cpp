@@ -14,8 +14,8 @@ class MatmulTest : public MatmulFixture {
       const uint32_t block = std::max(info.block_weights, 32u);
       check(caps, {.format = info.format, .rows = 1, .inputs = block, .outputs = 1});
       check(caps, {.format = info.format, .rows = 3, .inputs = block * 3, .outputs = 37});
-      // How many rows are taken at once is a constant, and decoding does not depend on it. Lavapipe
-      // takes seconds to compile all.
+      // The number of rows per workgroup is a constant, and decoding does not depend on it.
+      // Lavapipe takes seconds to compile all.
       if (is_cpu(device().caps()) && info.format != WeightFormat::kQ4K) continue;
       check(caps, {.format = info.format, .rows = 2, .inputs = block * 3, .outputs = 37});
       check(caps, {.format = info.format, .rows = 8, .inputs = 1024, .outputs = 130});
@@ -24,7 +24,7 @@ class MatmulTest : public MatmulFixture {
   }
 
   // Lavapipe takes seconds to compile a kernel that is unrolled for a GPU. There one format of each
-  // kind has to do: all share the kernel, and how each is decoded is tested elsewhere.
+  // kind is enough: all share the kernel, and other tests check the decoding of each.
   void check_gpu_formats(bool integer_dot) {
     if (!is_cpu(device().caps())) return check_every_format(gpu_caps(integer_dot));
     for (const WeightFormat format :
@@ -36,7 +36,7 @@ class MatmulTest : public MatmulFixture {
       check(caps, {.format = format, .rows = 1, .inputs = 256, .outputs = 1});
       check(caps, {.format = format, .rows = 2, .inputs = 768, .outputs = 37});
     }
-    // Two pieces share a word of scales, and rows have an odd number of them.
+    // Two pieces share a word of scales, and rows have an odd number of pieces.
     DeviceCaps caps = gpu_caps(integer_dot);
     caps.features.coopmat = false;
     if (integer_dot)
@@ -44,13 +44,13 @@ class MatmulTest : public MatmulFixture {
   }
 };
 
-TEST_F(MatmulTest, EveryFormatAsChosenHere) { check_every_format(device().caps()); }
+TEST_F(MatmulTest, EveryFormatAsChosenForThisDevice) { check_every_format(device().caps()); }
 
 TEST_F(MatmulTest, EveryFormatAsChosenForAGpu) { check_gpu_formats(false); }
 
-TEST_F(MatmulTest, EveryFormatAsChosenForAGpuWithIntegerDots) { check_gpu_formats(true); }
+TEST_F(MatmulTest, EveryFormatAsChosenForAGpuWithIntegerDotProducts) { check_gpu_formats(true); }
 
-TEST_F(MatmulTest, RaggedInputsOfFloatFormats) {
+TEST_F(MatmulTest, FloatFormatsWithRaggedInputs) {
   DeviceCaps gpu = gpu_caps(false);
   if (is_cpu(device().caps())) gpu.features.coopmat = false;  // slow to compile
   for (const WeightFormat format : {WeightFormat::kF32, WeightFormat::kF16, WeightFormat::kBf16}) {
@@ -64,7 +64,7 @@ TEST_F(MatmulTest, RaggedInputsOfFloatFormats) {
 
 TEST_F(MatmulTest, EveryShapeOfTheMatrixVectorKernels) {
   DeviceCaps caps = gpu_caps(true);
-  caps.features.coopmat = false;  // with it, five rows would be a tile's work
+  caps.features.coopmat = false;  // with it, five rows would use a tile kernel
   const uint32_t subgroup = device().caps().subgroup_size;
   constexpr uint32_t kSubgroups = 3;
   struct Case {
@@ -119,8 +119,8 @@ TEST_F(MatmulTest, BiasSoftCapAndResidualInThatOrder) {
     bool reduced;
   };
   constexpr WeightFormat kF16 = WeightFormat::kF16, kQ8 = WeightFormat::kQ8_0;
-  // Few rows run matrix-vector kernels, more run tiles, whose parts of k, if there are any, are
-  // added up in the end. Where outputs are a multiple of four, four are stored together.
+  // Few rows run matrix-vector kernels, more rows run tiles, whose partial sums, if k is split, are
+  // added at the end. If outputs are a multiple of four, four are stored together.
   for (const auto& [format, rows, inputs, outputs, reduced] :
        std::initializer_list<Case>{{kF16, 1, 1024, 50, false},
                                    {kF16, 3, 64, 50, false},
@@ -163,8 +163,8 @@ TEST_F(MatmulTest, BiasSoftCapAndResidualInThatOrder) {
   }
 }
 
-// Products of the same rows that do not depend on each other, with scratch for all and for one.
-TEST_F(MatmulTest, ProductsSideBySide) {
+// Independent products of the same rows, with scratch memory for all and for one.
+TEST_F(MatmulTest, IndependentProductsRunSideBySide) {
   constexpr uint32_t kRows = 9, kInputs = 1024;
   const std::vector<float> x = random_floats(kRows * kInputs, 2);
   const Buffer x_buffer = filled(x);
@@ -207,8 +207,8 @@ TEST_F(MatmulTest, ProductsSideBySide) {
   EXPECT_LT(barriers_with(all), barriers_with(most));
 }
 
-// Split products of the same rows: one matrix of parts for both.
-TEST_F(MatmulTest, PartsOfSeveralProductsInOneMatrix) {
+// Split products of the same rows, with one matrix of partial sums for both.
+TEST_F(MatmulTest, SplitProductsShareOneMatrixOfPartialSums) {
   constexpr uint32_t kRows = 9, kInputs = 1024, kFirst = 80, kSecond = 48;
   const std::vector<float> x = random_floats(kRows * kInputs, 2);
   const Buffer x_buffer = filled(x);
@@ -258,7 +258,7 @@ TEST_F(MatmulTest, PartsOfSeveralProductsInOneMatrix) {
       nmse(sums(kFirst, kSecond), reference_matmul(second.values, x, kRows, kInputs, kSecond)),
       most);
 
-  // Where they cannot be beside each other nothing is recorded.
+  // If they cannot be side by side, nothing is recorded.
   const auto records = [&](std::span<const PlannedMatmul> matmuls, const BufferSlice& room) {
     auto recorder = CommandRecorder::begin(device());
     EXPECT_TRUE(recorder.ok());
@@ -279,9 +279,9 @@ TEST_F(MatmulTest, PartsOfSeveralProductsInOneMatrix) {
   EXPECT_FALSE(records(whole, scratch.all()));
 }
 
-// Rows that lanes have several chunks of, or that leave lanes without any; outputs that end in the
-// middle of a team's. A result that two teams stored would have its residual added twice.
-TEST_F(MatmulTest, TeamsShareARowOfFloatsOut) {
+// Rows of several chunks per lane, or that leave lanes without any; outputs that end in the middle
+// of a team's. If two teams stored the same result, its residual would be added twice.
+TEST_F(MatmulTest, TeamsSplitRowsOfFloats) {
   struct Case {
     WeightFormat format;
     uint32_t inputs, outputs, team_subgroups, teams, step_outputs, rounds;
@@ -338,7 +338,7 @@ TEST_F(MatmulTest, TeamsShareARowOfFloatsOut) {
         reference_matmul(weights.values, row, 1, test.inputs, test.outputs);
     if (test.gate) {
       wanted = reference_gated(wanted, 1, test.outputs, MlpActivation::kSilu);
-      // What is behind the results stays.
+      // Memory behind the results is unchanged.
       wanted.insert(wanted.end(), residual.begin() + test.outputs / 2, residual.end());
     } else {
       for (uint32_t n = 0; n < test.outputs; ++n) wanted[n] += residual[n];
@@ -348,9 +348,9 @@ TEST_F(MatmulTest, TeamsShareARowOfFloatsOut) {
 }
 
 // The norm of a row that one product reads; rows of one piece and of many, teams of any size.
-TEST_F(MatmulTest, ANormOnTheWay) {
+TEST_F(MatmulTest, FusedNormOfOneRow) {
   for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0, WeightFormat::kQ4K}) {
-    // Eight lanes make integers of a piece of x.
+    // Eight lanes quantize a piece of x.
     const bool integer = !format_info(format).is_float();
     if (integer && device().caps().subgroup_size < 8) continue;
     for (const uint32_t inputs : {256u, 1280u, 4352u}) {
@@ -403,7 +403,7 @@ TEST_F(MatmulTest, DeterministicRowsAreBitEqualAloneAndInABatch) {
   }
 }
 
-TEST_F(MatmulTest, WhatNoKernelTakesIsRefused) {
+TEST_F(MatmulTest, UnsupportedShapesAreRefused) {
   const Buffer any = poisoned(64);
   const auto refuse = [&](const MatmulShape& shape, const char* says) {
     auto recorder = CommandRecorder::begin(device());

@@ -1,4 +1,4 @@
-// Products of many rows: the tiles, and what only they do.
+// Products of many rows: the tile kernels, and features that only they have.
 #include <tuple>
 
 #include "tests/support/matmul.h"
@@ -8,7 +8,7 @@ namespace {
 
 class MatmulTileTest : public MatmulFixture {
  protected:
-  // For tests that change the constants of matmul_coopmat: every product takes it.
+  // For tests that change the constants of matmul_coopmat: every product uses it.
   DeviceCaps coopmat_caps() {
     DeviceCaps caps = gpu_caps(true);
     caps.features.lane_fragments = false;
@@ -16,21 +16,22 @@ class MatmulTileTest : public MatmulFixture {
   }
 };
 
-// A plan for matmul_coopmat with its loop over k in rounds: lavapipe would take minutes to compile
-// the tiles that have it, so a small tile gets it, of as few slices a step as there can be. Where a
-// round is of two steps, the weights of two are on their way.
-MatmulPlan in_rounds(MatmulPlan plan, const MatmulShape& shape) {
-  constexpr size_t kTileInputs = 4, kSplits = 5, kFragmentInputs = 10, kAhead = 12, kRound = 16;
+// A plan for matmul_coopmat with an unrolled loop over k. Lavapipe would take minutes to compile
+// the tiles that have it, so a small tile gets it, with the fewest possible slices per step. If two
+// steps are unrolled, the weights of two steps are in flight.
+MatmulPlan with_unrolled_steps(MatmulPlan plan, const MatmulShape& shape) {
+  constexpr size_t kTileInputs = 4, kSplits = 5, kFragmentInputs = 10, kAhead = 12,
+                   kUnrolledSteps = 16;
   std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
   const bool is_float = format_info(shape.format).is_float();
   constants[kTileInputs] = std::max(2 * constants[kFragmentInputs], is_float ? 16u : 32u);
   const uint32_t steps = shape.inputs / constants[kTileInputs] / constants[kSplits];
-  constants[kRound] = constants[kAhead] = is_float && steps % 2 == 0 ? 2 : 1;
+  constants[kUnrolledSteps] = constants[kAhead] = is_float && steps % 2 == 0 ? 2 : 1;
   return plan;
 }
 
-// One fragment across for each subgroup of matmul_coopmat, so that its gates are another's than
-// their ups.
+// One fragment across per subgroup of matmul_coopmat, so that gates and their ups are in different
+// subgroups.
 MatmulPlan in_single_fragments(MatmulPlan plan, uint32_t subgroup_size) {
   constexpr size_t kLanes = 0, kPartOutputs = 7, kFragmentOutputs = 9, kSubgroups = 11;
   std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
@@ -40,15 +41,14 @@ MatmulPlan in_single_fragments(MatmulPlan plan, uint32_t subgroup_size) {
   return plan;
 }
 
-// Every tile with and without matrix units, ragged in every direction, with and without a split of
-// k.
-TEST_F(MatmulTileTest, EveryTile) {
+// Every tile with and without matrix units, ragged in every direction, with and without split-k.
+TEST_F(MatmulTileTest, EveryTileWithRaggedShapes) {
   for (const bool coopmat : {false, true}) {
     DeviceCaps caps = gpu_caps(true);
     if (coopmat && !caps.features.coopmat) continue;  // lavapipe at a vector width of 128
     caps.features.coopmat = coopmat;
-    // Lavapipe takes seconds to compile a tile, and a minute the large ones of matrix units it does
-    // not have. There a format that is decoded gets one tile of each kind.
+    // Lavapipe takes seconds to compile a tile, and a minute for large ones on matrix units it does
+    // not have. There a quantized format gets one tile of each kind.
     const bool slow = is_cpu(device().caps()), small_only = coopmat && slow;
     for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0}) {
       for (const uint32_t rows : {9u, 16u, 31u, 40u, 64u, 90u, 130u, 260u}) {
@@ -69,8 +69,8 @@ TEST_F(MatmulTileTest, EveryTile) {
   }
 }
 
-// Loops over k in rounds, with and without a split of k, ragged in rows and outputs.
-TEST_F(MatmulTileTest, TilesInRounds) {
+// Unrolled loops over k, with and without split-k, ragged in rows and outputs.
+TEST_F(MatmulTileTest, UnrolledLoops) {
   const DeviceCaps caps = coopmat_caps();
   if (!coopmat_shape(caps)) GTEST_SKIP() << "no matrix units";
   for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ4K}) {
@@ -79,7 +79,8 @@ TEST_F(MatmulTileTest, TilesInRounds) {
       const MatmulPlan plan = choose_matmul(caps, shape);
       EXPECT_EQ(plan.reduce.has_value(), inputs == 1024);
       // Lavapipe compiles those without a split once, for GatesAndUps.
-      if (inputs == 1024 || !is_cpu(device().caps())) check_plan(in_rounds(plan, shape), shape);
+      if (inputs == 1024 || !is_cpu(device().caps()))
+        check_plan(with_unrolled_steps(plan, shape), shape);
     }
     if (is_cpu(device().caps())) continue;
     check(caps, {.format = format, .rows = 200, .inputs = 4096, .outputs = 150});
@@ -88,9 +89,9 @@ TEST_F(MatmulTileTest, TilesInRounds) {
   }
 }
 
-// The tiles that large models get, at every number of rows there is one for: wide ones, narrow
-// fragments, and some tiles more than multiprocessors, which are then shared. Some outputs are
-// looked at; all would take a CPU minutes.
+// The tiles that large models get, at every number of rows with its own tile: wide ones, narrow
+// fragments, and tail tiles, a few more tiles than multiprocessors. Checks a sample of the outputs;
+// all would take a CPU minutes.
 TEST_F(MatmulTileTest, LargeProducts) {
   const DeviceCaps& caps = device().caps();
   if (is_cpu(caps) || !coopmat_shape(caps)) GTEST_SKIP() << "for devices with matrix units";
@@ -105,7 +106,7 @@ TEST_F(MatmulTileTest, LargeProducts) {
            {WeightFormat::kQ4K, 2048, 11008},
            {WeightFormat::kQ6K, 4096, 4096}}) {
     const Weights weights = random_weights(format, outputs, inputs);
-    std::vector<float> values;  // of the outputs looked at
+    std::vector<float> values;  // of the sampled outputs
     for (uint32_t n = 0; n < outputs; n += kEvery)
       values.insert(values.end(), weights.values.begin() + size_t{n} * inputs,
                     weights.values.begin() + size_t{n + 1} * inputs);
@@ -125,11 +126,11 @@ TEST_F(MatmulTileTest, LargeProducts) {
   }
 }
 
-// The last tiles shared by several groups each: small ones, so that lavapipe can compile them, with
-// shares of k that are not equal, ragged in rows and outputs, and with a residual or gates after
-// the sum. Twice, because counts must be zero again.
-TEST_F(MatmulTileTest, SharedTiles) {
-  constexpr size_t kTileInputs = 4, kFragmentInputs = 10, kShare = 17;
+// Tail tiles with several splits each: small ones, so that lavapipe can compile them, with unequal
+// splits of k, ragged in rows and outputs, and with a residual or gates after the sum. Run twice,
+// because counters must be zero again.
+TEST_F(MatmulTileTest, TailTiles) {
+  constexpr size_t kTileInputs = 4, kFragmentInputs = 10, kTailSplits = 17;
   const DeviceCaps caps = coopmat_caps();
   if (!coopmat_shape(caps)) GTEST_SKIP() << "no matrix units";
   const MatmulShape shape{.format = WeightFormat::kF16, .rows = 13, .inputs = 256, .outputs = 152};
@@ -139,8 +140,8 @@ TEST_F(MatmulTileTest, SharedTiles) {
       reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs);
   MatmulPlan plan = choose_matmul(caps, shape);
   std::vector<uint32_t>& constants = plan.multiply.pipeline.constants;
-  constants[kTileInputs] = 2 * constants[kFragmentInputs];  // four rounds or more
-  share_tiles(plan, kShare);
+  constants[kTileInputs] = 2 * constants[kFragmentInputs];  // four steps or more
+  split_tail_tiles(plan, kTailSplits);
 
   const Buffer weight_buffer = filled(weights.device), x_buffer = filled(x);
   const Buffer scratch = poisoned(plan.scratch_bytes);
@@ -181,14 +182,14 @@ TEST_F(MatmulTileTest, SharedTiles) {
   EXPECT_EQ(read<uint32_t>(counts), read<uint32_t>(zero_counts(plan)));
 }
 
-// Scales that f16 has only as subnormal numbers, or not at all.
+// Scales that are subnormal, or zero, in f16.
 TEST_F(MatmulTileTest, SmallWeightsKeepTheirPrecision) {
   DeviceCaps caps = gpu_caps(true);
   if (!coopmat_shape(caps)) GTEST_SKIP() << "no matrix units";
   check(caps, {.format = WeightFormat::kQ8_0, .rows = 9, .inputs = 96, .outputs = 150}, 1e-4f);
 }
 
-// A kernel that ran before may have left x as the plan wants it.
+// An earlier kernel may have written x in the form the plan wants.
 TEST_F(MatmulTileTest, PreparedRowsAreUsedAsTheyAre) {
   const MatmulShape shape{.format = WeightFormat::kQ8_0, .rows = 9, .inputs = 96, .outputs = 150};
   const MatmulPlan plan = choose_matmul(gpu_caps(true), shape);
@@ -206,7 +207,7 @@ TEST_F(MatmulTileTest, PreparedRowsAreUsedAsTheyAre) {
   run([&](CommandRecorder& recorder) -> Status {
     HEARTH_TRY(record_prepare(recorder, pipelines(), plan, op, prepared.all()));
     Matmul with = op;
-    with.x = scratch.all();  // not looked at
+    with.x = scratch.all();  // not read
     with.prepared = prepared.all();
     return record_matmul(recorder, pipelines(), plan, with);
   });
@@ -215,31 +216,32 @@ TEST_F(MatmulTileTest, PreparedRowsAreUsedAsTheyAre) {
             limit(plan));
 }
 
-// Gates and ups are put together where they are made: by matrix-vector kernels, and by tiles.
+// Gates and ups combined in the kernel that computes them: matrix-vector kernels, and tiles.
 TEST_F(MatmulTileTest, GatesAndUps) {
-  const bool small_only = is_cpu(device().caps());  // slow to compile: see EveryTile
+  const bool small_only =
+      is_cpu(device().caps());  // slow to compile: see EveryTileWithRaggedShapes
   for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0}) {
     for (const uint32_t rows : {1u, 9u, 10u, 30u, 64u, 128u, 300u}) {
       if (rows > 16 && small_only) continue;
-      const bool rounds = rows == 10;
+      const bool unrolled = rows == 10;
       const MatmulShape shape{.format = format, .rows = rows, .inputs = 96, .outputs = 2 * 76};
       const DeviceCaps caps = coopmat_caps();
       MatmulPlan plan = choose_matmul(caps, shape);
       const bool vector = plan.form == RowForm::kFloats;
       if (vector && rows > 1) continue;  // lavapipe at a vector width of 128 has no matrix units
       if (vector && !plan.gate_constant) {
-        // Only large matrices get two outputs a subgroup, and with them this.
+        // Only large matrices get two outputs per subgroup, and with them this.
         plan.multiply.pipeline.constants[3] = 2;
         plan.gate_constant = 5;
       }
       ASSERT_TRUE(plan.gate_constant) << rows;
-      if (rounds) plan = in_rounds(plan, shape);
+      if (unrolled) plan = with_unrolled_steps(plan, shape);
       for (const MlpActivation activation : {MlpActivation::kSilu, MlpActivation::kGeluTanh}) {
         for (const bool halves : {false, true}) {
           if (halves && vector) continue;
           // One of each on lavapipe, which takes seconds to compile them; decoding is the same.
           if (small_only && !vector &&
-              (halves != (activation == MlpActivation::kGeluTanh) || (halves && rounds) ||
+              (halves != (activation == MlpActivation::kGeluTanh) || (halves && unrolled) ||
                format != WeightFormat::kF16))
             continue;
           check_gates(plan, shape, activation, halves);

@@ -1,6 +1,5 @@
-// Both operands through shared memory in the order of fragments. Where a device has no such
-// fragments, the kernel runs with a model of them: what it loads, and where it puts it, is the
-// same.
+// Both operands go through shared memory in fragment order. If the device's lanes do not hold such
+// fragments, the emulated kernel runs, which loads and stores the same.
 #include "tests/support/matmul_fragments.h"
 
 namespace hearth::testing {
@@ -8,8 +7,8 @@ namespace {
 
 class MatmulWideTest : public FragmentsFixture {
  protected:
-  // The product in tiles of four subgroups, `down` of them below each other, which lavapipe
-  // compiles in seconds.
+  // A product in tiles of four subgroups, `down` of them along the rows, which lavapipe compiles in
+  // seconds.
   MatmulPlan wide_plan(const MatmulShape& shape, uint32_t down, uint32_t part_rows,
                        uint32_t part_outputs, uint32_t splits) {
     constexpr uint32_t kSubgroups = 4;
@@ -24,25 +23,25 @@ class MatmulWideTest : public FragmentsFixture {
   }
 };
 
-// Several tiles either way, the last of them ragged: with shares of k that are not equal, and with
-// loads that do not go up in the group's invocations.
-TEST_F(MatmulWideTest, Products) {
+// Several tiles in both directions, the last of them ragged: with unequal splits of k, and with
+// loads that are not a multiple of the workgroup's invocations.
+TEST_F(MatmulWideTest, RaggedProducts) {
   const MatmulShape halves{.format = WeightFormat::kF16, .rows = 45, .inputs = 320, .outputs = 70};
   check_plan(wide_plan(halves, 2, 16, 32, 3), halves);
   const MatmulShape nibbles{.format = WeightFormat::kQ4K, .rows = 61, .inputs = 512, .outputs = 70};
   check_plan(wide_plan(nibbles, 1, 48, 16, 1), nibbles);
 }
 
-// Gates and ups in one product, in tiles of which all but the first are shared.
+// Gates and ups in one product, in tiles of which all but the first are tail tiles.
 TEST_F(MatmulWideTest, GatesAndUps) {
   const MatmulShape shape{.format = WeightFormat::kF16, .rows = 45, .inputs = 320, .outputs = 152};
   MatmulPlan plan = wide_plan(shape, 2, 16, 32, 1);
-  share_tiles(plan, 5);
+  split_tail_tiles(plan, 5);
   check_gates(plan, shape);
 }
 
-// Every invocation has several loads of x or of weights, at constant distances where they can be,
-// and a row of fragments leaves in several slots.
+// Every invocation has several loads of x or of weights, at constant offsets if possible, and a row
+// of fragments needs several passes through its staging area.
 TEST_F(MatmulWideTest, WholeTiles) {
   const MatmulShape halves{.format = WeightFormat::kF16, .rows = 64, .inputs = 192, .outputs = 256};
   check_sum(wide_plan(halves, 2, 16, 64, 1), halves);
@@ -52,9 +51,8 @@ TEST_F(MatmulWideTest, WholeTiles) {
   check_plan(wide_plan(rows, 2, 32, 16, 1), rows);
 }
 
-// The first outputs in large tiles, the rest beside them in smaller ones, of which the last is
-// ragged.
-TEST_F(MatmulWideTest, RestInSmallerTiles) {
+// The first outputs in large tiles, the rest in smaller ones, of which the last is ragged.
+TEST_F(MatmulWideTest, LastOutputsInSmallerTiles) {
   const auto with_rest = [&](const MatmulShape& shape, uint32_t first_output) {
     MatmulShape first = shape, rest = shape;
     first.outputs = first_output;

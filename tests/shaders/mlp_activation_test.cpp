@@ -52,7 +52,7 @@ class MlpActivationTest : public GpuTest {
   }
 };
 
-TEST_F(MlpActivationTest, Shapes) {
+TEST_F(MlpActivationTest, ShapesAndActivations) {
   DeviceCaps gpu = device().caps();
   gpu.type = DeviceType::kDiscrete;
   for (const DeviceCaps& caps : {device().caps(), gpu}) {
@@ -74,7 +74,7 @@ TEST_F(MlpActivationTest, Shapes) {
   }
 }
 
-TEST_F(MlpActivationTest, AsHalvesForAMatmul) {
+TEST_F(MlpActivationTest, WritesHalvesForAMatmul) {
   DeviceCaps gpu = device().caps();
   gpu.type = DeviceType::kDiscrete;
   for (const auto& [rows, width] : {std::pair{1u, 32u}, {3u, 96u}, {70u, 352u}, {2u, 14336u}}) {
@@ -84,11 +84,9 @@ TEST_F(MlpActivationTest, AsHalvesForAMatmul) {
     const Buffer gate_buffer = filled(gate), up_buffer = filled(up);
     const Buffer y_buffer = poisoned(row_form_bytes(shape.form, rows, width));
     run([&](CommandRecorder& recorder) {
-      return record_mlp(recorder, pipelines(), choose_mlp(gpu, shape),
-                        {.gate = gate_buffer.all(),
-                         .up = up_buffer.all(),
-                         .y = y_buffer.all(),
-                         .shape = shape});
+      return record_mlp(
+          recorder, pipelines(), choose_mlp(gpu, shape),
+          {.gate = gate_buffer.all(), .up = up_buffer.all(), .y = y_buffer.all(), .shape = shape});
     });
     std::vector<double> reference;
     for (size_t i = 0; i < count; ++i)
@@ -98,8 +96,8 @@ TEST_F(MlpActivationTest, AsHalvesForAMatmul) {
   }
 }
 
-// Where e^x overflows or everything cancels, the result must still be a number, and the right one.
-TEST_F(MlpActivationTest, ExtremeGates) {
+// If e^x overflows or everything cancels, the result must still be a number, and the correct one.
+TEST_F(MlpActivationTest, ExtremeGatesGiveFiniteResults) {
   const std::vector<float> gate = {0.0f,  -0.0f,  100.0f, -100.0f, 1e4f,  -1e4f, 3e38f, -3e38f,
                                    88.0f, -88.0f, 20.0f,  -20.0f,  1e-9f, -9.0f, 9.0f,  1e-30f};
   const std::vector<float> up(gate.size(), 0.5f);
@@ -114,7 +112,7 @@ TEST_F(MlpActivationTest, ExtremeGates) {
     const std::vector<float> y = read<float>(up_buffer);
     for (size_t i = 0; i < gate.size(); ++i) {
       const double reference = expected(shape, double{gate[i]}, 0.5);
-      // 3e38 / e^80 is what is left of the largest negative gate.
+      // 3e38 / e^80 remains of the largest negative gate.
       EXPECT_NEAR(double{y[i]}, reference, std::abs(reference) * 1e-5 + 1e4) << gate[i];
       if (std::abs(gate[i]) < 1e30f) {
         EXPECT_NEAR(double{y[i]}, reference, std::abs(reference) * 1e-5 + 1e-7) << gate[i];
@@ -123,7 +121,7 @@ TEST_F(MlpActivationTest, ExtremeGates) {
   }
 }
 
-TEST_F(MlpActivationTest, ShapesTheKernelCannotTakeAreRefused) {
+TEST_F(MlpActivationTest, UnsupportedShapesAreRefused) {
   const Buffer any = poisoned(64);
   for (const auto& [width, stride] : {std::pair{0u, 0u}, {8u, 4u}, {8u, 10u}}) {
     const MlpShape shape{.rows = 1, .width = width};

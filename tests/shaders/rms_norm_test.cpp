@@ -21,7 +21,7 @@ class RmsNormTest : public GpuTest {
     return gpu;
   }
 
-  // x += residual, then the norm; `over_residual`: y takes the residual's place.
+  // x += residual, then the norm; `over_residual`: y overwrites the residual.
   void check_add(RmsNormShape shape, const DeviceCaps& caps, bool over_residual) {
     shape.residuals = 1;
     const size_t count = size_t{shape.rows} * shape.width;
@@ -80,7 +80,7 @@ TEST_F(RmsNormTest, ShapesAsChosenForAGpu) {
   for (const RmsNormShape& shape : kShapes) check(shape, choose_rms_norm(gpu_caps(), shape));
 }
 
-TEST_F(RmsNormTest, WithResidual) {
+TEST_F(RmsNormTest, AddsTheResidualFirst) {
   for (const RmsNormShape& shape : kShapes) {
     check_add(shape, device().caps(), false);
     check_add(shape, device().caps(), true);
@@ -89,18 +89,18 @@ TEST_F(RmsNormTest, WithResidual) {
   }
 }
 
-// The parts of a split product's sums lie in tiles that are larger than the result.
-TEST_F(RmsNormTest, AfterAddingTheParts) {
-  constexpr uint32_t kRows = 3, kParts = 5, kTileRows = 8;
+// The partial sums of a split product are in tiles that are larger than the result.
+TEST_F(RmsNormTest, AddsPartialSumsFirst) {
+  constexpr uint32_t kRows = 3, kPartials = 5, kTileRows = 8;
   for (const DeviceCaps& caps : {device().caps(), gpu_caps()}) {
     for (const uint32_t width : {20u, 33u, 4096u, 20000u}) {
       const uint32_t stride = (width + 63) / 64 * 64;
-      const RmsNormShape shape{.rows = kRows, .width = width, .residuals = kParts};
+      const RmsNormShape shape{.rows = kRows, .width = width, .residuals = kPartials};
       const std::vector<float> x = random_floats(size_t{kRows} * width, width);
-      const std::vector<float> parts = random_floats(size_t{kParts} * kTileRows * stride, 9);
+      const std::vector<float> partials = random_floats(size_t{kPartials} * kTileRows * stride, 9);
       const std::vector<float> weight = random_floats(width, 7);
       const Buffer x_buffer = filled(x), weight_buffer = filled(weight),
-                   part_buffer = filled(parts);
+                   part_buffer = filled(partials);
       const Buffer y_buffer = poisoned(x.size() * 4);
       run([&](CommandRecorder& recorder) {
         return record_rms_norm(recorder, pipelines(), choose_rms_norm(caps, shape),
@@ -115,8 +115,8 @@ TEST_F(RmsNormTest, AfterAddingTheParts) {
       std::vector<float> sum = x;
       for (uint32_t r = 0; r < kRows; ++r)
         for (uint32_t i = 0; i < width; ++i)
-          for (uint32_t s = 0; s < kParts; ++s)
-            sum[r * width + i] += parts[(s * kTileRows + r) * stride + i];
+          for (uint32_t s = 0; s < kPartials; ++s)
+            sum[r * width + i] += partials[(s * kTileRows + r) * stride + i];
       EXPECT_LT(nmse(read<float>(x_buffer), std::vector<double>(sum.begin(), sum.end())), kLimit);
       EXPECT_LT(nmse(read<float>(y_buffer), reference_rms_norm(sum, weight, kRows, width, 1e-5)),
                 kLimit)
@@ -125,7 +125,7 @@ TEST_F(RmsNormTest, AfterAddingTheParts) {
   }
 }
 
-TEST_F(RmsNormTest, AsHalvesForAMatmul) {
+TEST_F(RmsNormTest, WritesHalvesForAMatmul) {
   for (const auto& [rows, width] :
        {std::pair{1u, 32u}, {3u, 96u}, {2u, 1056u}, {3u, 4096u}, {2u, 20000u}}) {
     const RmsNormShape shape{
@@ -152,7 +152,7 @@ TEST_F(RmsNormTest, AsHalvesForAMatmul) {
   }
 }
 
-TEST_F(RmsNormTest, AResultInPlaceOfTheSumIsRefused) {
+TEST_F(RmsNormTest, OverwritingTheSumOrOmittingTheResidualIsRefused) {
   const Buffer any = poisoned(64);
   const RmsNormShape shape{.rows = 1, .width = 4, .residuals = 1};
   for (const BufferSlice& residual : {any.slice(16, 16), BufferSlice{}}) {
@@ -169,8 +169,8 @@ TEST_F(RmsNormTest, AResultInPlaceOfTheSumIsRefused) {
   }
 }
 
-TEST_F(RmsNormTest, GroupsOfSeveralSubgroups) {
-  // The CPU tier is one subgroup a group; the GPU's way must be right here too.
+TEST_F(RmsNormTest, WorkgroupsOfSeveralSubgroups) {
+  // The CPU tier has one subgroup per workgroup; the GPU's plan must be correct here, too.
   const uint32_t subgroup = device().caps().subgroup_size;
   for (const uint32_t subgroups : {1u, 2u, 3u, 8u}) {
     const RmsNormShape shape{.rows = 3, .width = 300};
@@ -179,8 +179,8 @@ TEST_F(RmsNormTest, GroupsOfSeveralSubgroups) {
   }
 }
 
-// What rows were multiplied by, but for the weight, whichever way a row is read.
-TEST_F(RmsNormTest, KeepsScales) {
+// The scale of each row, without the weight, for each way a row is read.
+TEST_F(RmsNormTest, WritesScales) {
   for (const DeviceCaps& caps : {device().caps(), gpu_caps()}) {
     for (const uint32_t width : {33u, 256u, 20000u}) {
       const RmsNormShape shape{.rows = 3, .width = width};
@@ -207,11 +207,11 @@ TEST_F(RmsNormTest, KeepsScales) {
   }
 }
 
-TEST_F(RmsNormTest, EpsilonCountsForSmallRows) {
+TEST_F(RmsNormTest, EpsilonMattersForSmallRows) {
   check({2, 64}, choose_rms_norm(device().caps(), {2, 64}), 10.0f);
 }
 
-TEST_F(RmsNormTest, InPlace) {
+TEST_F(RmsNormTest, WorksInPlace) {
   const RmsNormShape shape{.rows = 4, .width = 96};
   const std::vector<float> x = random_floats(4 * 96, 5), weight = random_floats(96, 6);
   const Buffer x_buffer = filled(x), weight_buffer = filled(weight);

@@ -20,18 +20,17 @@ struct Member {
   uint32_t rows, first_position;
 };
 
-// A chunk of a prompt that crosses blocks, single tokens at the edges of a block and far out, a
-// member without rows, and rows of padding at the end.
+// A prompt chunk that crosses blocks, single tokens at the edges of a block and at a far position,
+// a sequence without rows, and padding rows at the end.
 const std::vector<Member> kMembers = {{5, 13}, {1, 0}, {1, 15}, {0, 3}, {1, 16}, {3, 131'069}};
 constexpr uint32_t kPaddingRows = 2;
 constexpr uint32_t kPoolBlocks = 24;
 
-// Where the sequences' rows go: a batch as the engine lays it out, with block ids that are
-// scattered over the pool.
+// A batch as the engine lays it out, with block ids scattered over the pool.
 struct Batch {
   std::vector<params::StepSequence> sequences;
   std::vector<uint32_t> row_sequences, block_tables;
-  std::vector<uint64_t> positions;  // of each row that is no padding
+  std::vector<uint64_t> positions;  // of each row that is not padding
   std::vector<uint32_t> blocks;     // of each such row
 
   explicit Batch(const std::vector<Member>& members) {
@@ -44,7 +43,7 @@ struct Batch {
                            .rows = member.rows,
                            .first_position = member.first_position,
                            .block_table = table_begin});
-      // Blocks this step does not write to have an id that would be found out at once.
+      // Blocks that this step does not write have an invalid id, which would be noticed at once.
       const uint32_t end = member.first_position + member.rows;
       for (uint32_t block = 0; block * params::kBlockTokens < end; ++block) {
         const bool written = (block + 1) * params::kBlockTokens > member.first_position;
@@ -129,7 +128,7 @@ class RopeKvTest : public GpuTest {
         append(v, kv_width);
       }
       if (shape.parts > 1) {
-        // What is to be added up: a quarter, and the rest.
+        // Two partial sums: a quarter, and the rest.
         std::vector<float> parts = qkv;
         for (float& part : parts) part *= 0.25f;
         op.shape.part_stride = shape.part_stride = static_cast<uint32_t>(qkv.size());
@@ -160,7 +159,7 @@ class RopeKvTest : public GpuTest {
                             shape.pairs == RopePairs::kAdjacent, double{kAttentionScale});
     };
 
-    // Queries. Padding keeps what was there.
+    // Queries. Padding rows are unchanged.
     const std::vector<float> out = read<float>(fused ? qkv_buffer : q_out_buffer);
     const size_t out_stride = fused ? stride : q_width;
     std::vector<float> queries;
@@ -186,7 +185,7 @@ class RopeKvTest : public GpuTest {
     }
     EXPECT_LT(nmse(queries, expected), kLimit);
 
-    // The cache: rows that were addressed are right, all other bytes are as they were.
+    // The cache: rows that were written are correct, all other bytes are unchanged.
     CacheImage key_image{read<std::byte>(keys), read<std::byte>(key_scales)};
     CacheImage value_image{read<std::byte>(values), read<std::byte>(value_scales)};
     for (size_t r = 0; r < batch.positions.size(); ++r) {
@@ -212,7 +211,7 @@ class RopeKvTest : public GpuTest {
     std::vector<std::byte> rows, scales;
   };
 
-  // Checks one KV row and puts the poison back.
+  // Checks one KV row and restores the poison.
   static void take_and_compare(CacheImage& image, const RopeKvShape& shape, size_t kv_row,
                                const std::vector<double>& expected) {
     const auto take = [](std::vector<std::byte>& from, size_t offset, auto& value) {
@@ -223,26 +222,26 @@ class RopeKvTest : public GpuTest {
       for (size_t i = 0; i < shape.head_size; ++i) {
         uint16_t half;
         take(image.rows, (kv_row * shape.head_size + i) * 2, half);
-        // Half a step to either side, and what f32 costs.
+        // Half a quantization step either way, plus f32 rounding.
         ASSERT_NEAR(double{from_half(half)}, expected[i], std::abs(expected[i]) / 2040 + 1e-6)
             << "element " << i;
       }
       return;
     }
-    const size_t runs = (shape.head_size + 31) / 32;
-    for (size_t run = 0; run < runs; ++run) {
-      const size_t end = std::min<size_t>(shape.head_size, run * 32 + 32);
+    const size_t groups = (shape.head_size + 31) / 32;
+    for (size_t group = 0; group < groups; ++group) {
+      const size_t end = std::min<size_t>(shape.head_size, group * 32 + 32);
       double most = 0;
-      for (size_t i = run * 32; i < end; ++i) most = std::max(most, std::abs(expected[i]));
+      for (size_t i = group * 32; i < end; ++i) most = std::max(most, std::abs(expected[i]));
       uint16_t half;
-      take(image.scales, (kv_row * runs + run) * 2, half);
+      take(image.scales, (kv_row * groups + group) * 2, half);
       const double d = double{from_half(half)};
-      ASSERT_NEAR(d, most / 127, most / 127 / 1024) << "run " << run;
-      for (size_t i = run * 32; i < end; ++i) {
+      ASSERT_NEAR(d, most / 127, most / 127 / 1024) << "scale group " << group;
+      for (size_t i = group * 32; i < end; ++i) {
         int8_t q;
         take(image.rows, kv_row * shape.head_size + i, q);
-        // Half a step, and the rounding of the scale: a driver may divide by the scale as it was
-        // before that (NVIDIA's does).
+        // Half a quantization step, plus the rounding of the scale: a driver may divide by the
+        // scale before it was rounded (NVIDIA's does).
         ASSERT_NEAR(q * d, expected[i], d * 0.5001 + std::abs(expected[i]) / 1024)
             << "element " << i;
       }
@@ -250,16 +249,16 @@ class RopeKvTest : public GpuTest {
   }
 };
 
-// Heads in ratios that leave subgroups of the last group idle.
+// Ratios of heads that leave subgroups of the last workgroup idle.
 RopeKvShape shape_of(uint32_t head_size, uint32_t rope_dims) {
   return {.heads = 5, .kv_heads = 2, .head_size = head_size, .rope_dims = rope_dims};
 }
 
-TEST_F(RopeKvTest, EveryCombination) {
+TEST_F(RopeKvTest, EveryCombinationOfOptions) {
   for (const uint32_t head_size : {32u, 64u, 80u, 96u, 128u, 256u}) {
     for (const bool partial : {false, true}) {
-      // Compiling a variant takes longer than running it: two sizes stand for the others, and of
-      // most sizes some combinations, which have each pair of choices.
+      // Compiling a variant takes longer than running it: two sizes get all combinations, most
+      // sizes only enough to cover each pair of choices.
       if (partial && head_size != 80 && head_size != 128) continue;
       const bool all = partial && head_size == 80;
       RopeKvShape shape = shape_of(head_size, partial ? head_size / 16 * 8 : head_size);
@@ -279,7 +278,7 @@ TEST_F(RopeKvTest, EveryCombination) {
   }
 }
 
-TEST_F(RopeKvTest, PartsAreAddedUp) {
+TEST_F(RopeKvTest, AddsPartialSums) {
   for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0})
     for (const bool norms : {false, true})
       check({.heads = 4,
@@ -293,7 +292,7 @@ TEST_F(RopeKvTest, PartsAreAddedUp) {
             true);
 }
 
-TEST_F(RopeKvTest, WithoutRotation) {
+TEST_F(RopeKvTest, WorksWithoutRotation) {
   for (const RopePairs pairs : {RopePairs::kAdjacent, RopePairs::kHalves}) {
     RopeKvShape shape = shape_of(64, 0);
     shape.pairs = pairs;
@@ -302,7 +301,7 @@ TEST_F(RopeKvTest, WithoutRotation) {
   }
 }
 
-TEST_F(RopeKvTest, GroupsOfAnyNumberOfSubgroups) {
+TEST_F(RopeKvTest, WorkgroupsOfAnyNumberOfSubgroups) {
   for (const uint32_t subgroups : {1u, 2u, 3u, 8u, 16u}) {
     for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
       RopeKvShape shape = shape_of(80, 80);
@@ -315,7 +314,7 @@ TEST_F(RopeKvTest, GroupsOfAnyNumberOfSubgroups) {
   }
 }
 
-TEST_F(RopeKvTest, LanesOfSeveralQuads) {
+TEST_F(RopeKvTest, SeveralQuadsPerLane) {
   for (const uint32_t quads : {2u, 4u, 8u}) {
     RopeKvShape shape = shape_of(80, 40);
     shape.kv = KvFormat::kQ8_0;
@@ -325,14 +324,14 @@ TEST_F(RopeKvTest, LanesOfSeveralQuads) {
   }
 }
 
-// Pairs (1, 0) come out as cosine and sine themselves.
+// Pairs (1, 0) give cosine and sine themselves.
 TEST_F(RopeKvTest, AnglesAreAccurateAtEveryPosition) {
   const RopeKvShape shape{.rows = 9, .heads = 1, .kv_heads = 1, .head_size = 128, .rope_dims = 128};
   const std::vector<uint32_t> positions = {0, 1, 2, 3, 4095, 32'768, 65'537, 131'072, 10'000'000};
   std::vector<params::StepSequence> members;
   std::vector<uint32_t> owners, tables;
   for (uint32_t i = 0; i < shape.rows; ++i) {
-    // The table begins so far before the array that position / 16 of it is block i.
+    // The table begins so far before the array that entry position / 16 is block i.
     tables.push_back(i);
     members.push_back({i, 1, positions[i], i - positions[i] / params::kBlockTokens});
     owners.push_back(i);
@@ -370,7 +369,7 @@ TEST_F(RopeKvTest, AnglesAreAccurateAtEveryPosition) {
   }
 }
 
-TEST_F(RopeKvTest, ShapesTheKernelCannotTakeAreRefused) {
+TEST_F(RopeKvTest, UnsupportedShapesAreRefused) {
   const Buffer any = poisoned(64);
   const auto status_of = [&](const RopeKvShape& shape, uint32_t q_stride) -> Status {
     HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));

@@ -12,7 +12,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr double kLogprobLimit = 1e-5;
-// u or a filter's edge this close to a reference's is decided by f32 rounding.
+// If u or a filter's edge is this close to the reference's, f32 rounding decides.
 constexpr double kMargin = 2e-6;
 
 struct Sampled {
@@ -27,7 +27,7 @@ class SamplingTest : public GpuTest {
  protected:
   static constexpr uint32_t kHistoryCapacity = 64;
 
-  // A GPU's plan, on this device.
+  // A plan for GPUs, on this device.
   SamplingPlan gpu_plan(const SamplingShape& shape, uint32_t shared_bytes = 32768,
                         uint32_t most_lanes = 1024) {
     DeviceCaps gpu = device().caps();
@@ -37,7 +37,7 @@ class SamplingTest : public GpuTest {
     return choose_sampling(gpu, shape);
   }
 
-  // Every row has a slot of its own, and its id goes where the last row's would be first.
+  // Every row has its own slot, and ids are written in reverse order.
   Sampled sample(const SamplingPlan& plan, uint32_t vocab, const std::vector<float>& logits,
                  const std::vector<ReferenceRow>& rows, uint32_t runs = 1) {
     const auto count = static_cast<uint32_t>(rows.size());
@@ -100,18 +100,18 @@ class SamplingTest : public GpuTest {
       const params::TokenLogprob& entry = sampled.top[r * params::kMaxTopLogprobs + i];
       if (i >= row.options.top_logprobs) {
         EXPECT_EQ(entry.id, 0xffffffffu);
-        EXPECT_TRUE(std::isnan(entry.logprob)) << "written past what was asked for";
+        EXPECT_TRUE(std::isnan(entry.logprob)) << "written past the requested count";
       } else if (i >= reference.candidates.size()) {
         EXPECT_EQ(entry.id, params::kNoToken);
         EXPECT_EQ(entry.logprob, -kInfinity);
       } else {
-        EXPECT_EQ(entry.id, reference.candidates[i].id) << "place " << i;
+        EXPECT_EQ(entry.id, reference.candidates[i].id) << "rank " << i;
         EXPECT_NEAR(entry.logprob, reference.candidates[i].logprob, kLogprobLimit);
       }
     }
   }
 
-  // Samples and compares every row; returns how many were too close to call.
+  // Samples and compares every row; returns how many were too close to decide.
   int check(const SamplingPlan& plan, uint32_t vocab, const std::vector<float>& logits,
             const std::vector<ReferenceRow>& rows, double margin = kMargin) {
     const Sampled sampled = sample(plan, vocab, logits, rows);
@@ -166,7 +166,7 @@ class SamplingTest : public GpuTest {
     };
   }
 
-  // A row a combination, each with its own logits and seed.
+  // One row per combination, each with its own logits and seed.
   static std::vector<ReferenceRow> rows_of(const std::vector<SamplingOptions>& options,
                                            uint32_t seed) {
     std::vector<ReferenceRow> rows;
@@ -179,11 +179,11 @@ class SamplingTest : public GpuTest {
   }
 };
 
-TEST_F(SamplingTest, EveryCombinationOnEveryShape) {
+TEST_F(SamplingTest, EveryCombinationOfOptionsOnEveryShape) {
   const std::vector<SamplingOptions> options = combinations();
   int close = 0, rows = 0;
   for (const uint32_t vocab : {1u, 2u, 7u, 33u, 1000u, 4097u, 32000u}) {
-    // Spread as a model's logits are, then so that nearly all of the vocabulary is probable.
+    // Spread like a model's logits, then so that most of the vocabulary is probable.
     for (const float scale : {2.5f, 0.1f}) {
       const SamplingShape shape{.rows = static_cast<uint32_t>(options.size()), .vocab = vocab};
       const auto logits = random_floats(options.size() * vocab, vocab, scale);
@@ -197,10 +197,10 @@ TEST_F(SamplingTest, EveryCombinationOnEveryShape) {
   EXPECT_LT(close, rows / 20) << "too little was compared";
 }
 
-// Where all rows are greedy one kernel does it, few rows with more lanes for each: with biases and
-// penalties, without candidates, with equal logits in several chunks, in each chunk, and twice, for
-// what the first run leaves behind.
-TEST_F(SamplingTest, GreedyRowsAreTheSameInOneKernel) {
+// If all rows are greedy, one kernel is enough, with more lanes per row for few rows: with biases
+// and penalties, without candidates, with equal logits in several chunks, in each chunk; run twice,
+// to check what the first run leaves behind.
+TEST_F(SamplingTest, OneKernelSamplesGreedyRows) {
   for (const auto& [count, vocab] : {std::pair{20u, 1u},
                                      {12u, 7u},
                                      {20u, 1000u},
@@ -229,7 +229,8 @@ TEST_F(SamplingTest, GreedyRowsAreTheSameInOneKernel) {
       ASSERT_FALSE(plan.pick);
       EXPECT_EQ(check(plan, vocab, logits, rows), 0);
     }
-    // Biases and penalties are applied in place, so rows 8 to 10 are not for a second time.
+    // Biases and penalties are applied in place, so rows 8 to 10 cannot be compared in the second
+    // run.
     rows[8] = rows[9] = rows[10] = rows[0];
     const Sampled twice = sample(gpu_plan(shape), vocab, logits, rows, 2);
     const Sampled picked = sample(gpu_plan({.rows = count, .vocab = vocab}), vocab, logits, rows);
@@ -255,8 +256,8 @@ TEST_F(SamplingTest, LargeVocabularies) {
   }
 }
 
-TEST_F(SamplingTest, EqualLogitsGoByTheLowestId) {
-  // All alike, and few values many times: bins that no list holds.
+TEST_F(SamplingTest, TheLowestIdWinsAmongEqualLogits) {
+  // All equal, and few distinct values: bins with too many tokens for the list.
   const std::vector<SamplingOptions> options = {{.temperature = 0, .top_logprobs = 20},
                                                 {.top_k = 3, .top_logprobs = 7},
                                                 {.top_k = 400},
@@ -265,7 +266,7 @@ TEST_F(SamplingTest, EqualLogitsGoByTheLowestId) {
                                                 {.temperature = 0.5f},
                                                 {.top_k = 2000, .top_p = 0.50123f},
                                                 {.temperature = 2.0f, .min_p = 0.5f}};
-  // Sums of few different weights are hardly rounded at all.
+  // Sums of few distinct weights are hardly rounded at all.
   constexpr double kSmallMargin = 3e-7;
   for (const uint32_t vocab : {50u, 5003u, 40001u}) {
     for (const uint32_t values : {1u, 4u}) {
@@ -281,7 +282,7 @@ TEST_F(SamplingTest, EqualLogitsGoByTheLowestId) {
   }
 }
 
-TEST_F(SamplingTest, LogitsThatAreNoNumbers) {
+TEST_F(SamplingTest, NanAndInfiniteLogits) {
   constexpr uint32_t kVocab = 300;
   const std::vector<SamplingOptions> options = {{.temperature = 0, .top_logprobs = 4},
                                                 {.top_k = 5, .top_logprobs = 20},
@@ -298,7 +299,7 @@ TEST_F(SamplingTest, LogitsThatAreNoNumbers) {
   cases.back()[299] = -5;
   cases.push_back(fill(-1));
   cases.back()[9] = -0.0f;
-  cases.back()[11] = 0.0f;  // equal to the one before
+  cases.back()[11] = 0.0f;  // equal to the previous one
   for (const auto& one : cases) {
     std::vector<float> logits;
     for (size_t r = 0; r < options.size(); ++r) logits.insert(logits.end(), one.begin(), one.end());
@@ -325,7 +326,7 @@ TEST_F(SamplingTest, BiasesAndPenalties) {
         {.temperature = 0, .top_logprobs = 20}}) {
     const auto seed = static_cast<uint32_t>(rows.size());
     ReferenceRow row{.options = options, .counter = seed};
-    // Some tokens are in both lists, some in one; the first and the last token are in each.
+    // Some tokens are in both lists, some in one; the first and the last token are in both.
     for (uint32_t i = 0; i < 30; ++i) row.history.push_back({i * 300 + seed, i % 4});
     row.history.push_back({kVocab - 1, 2});
     for (uint32_t i = 0; i < 20; ++i)
@@ -336,7 +337,7 @@ TEST_F(SamplingTest, BiasesAndPenalties) {
   rows.back().history.clear();
   const SamplingShape shape{.rows = static_cast<uint32_t>(rows.size()), .vocab = kVocab};
   std::vector<float> logits = random_floats(rows.size() * kVocab, 3, 1.5f);
-  // The listed tokens matter only when they are near the top.
+  // The listed tokens matter only if they are near the top.
   for (size_t r = 0; r < rows.size(); ++r)
     for (const auto& entry : rows[r].history) logits[r * kVocab + entry.token] += 9;
   EXPECT_EQ(check(choose_sampling(device().caps(), shape), kVocab, logits, rows), 0);
@@ -344,14 +345,15 @@ TEST_F(SamplingTest, BiasesAndPenalties) {
 }
 
 TEST_F(SamplingTest, ChosenTokensAreCountedInTheHistory) {
-  // Greedy, and every choice is taken down by 1: the tokens take turns as their logits say.
+  // Greedy, and each choice lowers its logit by 1 per count: tokens take turns according to their
+  // logits.
   constexpr uint32_t kVocab = 5;
   const std::vector<float> logits = {1.0f, 5.0f, 4.5f, -9.0f, 3.2f};
   const ReferenceRow row{.options = {.temperature = 0, .frequency_penalty = 1.0f},
                          .history = {{.token = 4, .count = 0}}};
   for (const bool gpu : {false, true}) {
     const SamplingShape shape{.rows = 1, .vocab = kVocab};
-    // Logits are adjusted in place, so each run takes down by all counts so far: 5 > 4.5 > 4 > ...
+    // Logits are adjusted in place, so each run subtracts all counts so far: 5 > 4.5 > 4 > ...
     const Sampled sampled = sample(gpu ? gpu_plan(shape) : choose_sampling(device().caps(), shape),
                                    kVocab, logits, {row}, 4);
     // 1 (then 4.0), 2 (then 3.5; 1 at 3.0), ... as worked out by hand:
@@ -368,7 +370,7 @@ TEST_F(SamplingTest, ChosenTokensAreCountedInTheHistory) {
   }
 }
 
-TEST_F(SamplingTest, FullHistoriesStayAsTheyAre) {
+TEST_F(SamplingTest, FullHistoriesAreLeftUnchanged) {
   ReferenceRow row{.options = {.temperature = 0, .presence_penalty = 0.1f}};
   for (uint32_t i = 0; i < kHistoryCapacity; ++i) row.history.push_back({i, 1});
   std::vector<float> logits(200, 0.0f);
@@ -380,7 +382,7 @@ TEST_F(SamplingTest, FullHistoriesStayAsTheyAre) {
   EXPECT_EQ(sampled.history.back().token, kHistoryCapacity - 1);
 }
 
-TEST_F(SamplingTest, ARowIsTheSameAloneAndAmongOthersAndInEveryShapeOfKernel) {
+TEST_F(SamplingTest, ARowGivesTheSameTokenInEveryBatchAndEveryPlan) {
   constexpr uint32_t kVocab = 6007, kRows = 64;
   const auto options = combinations();
   const auto logits = random_floats(size_t{kRows} * kVocab, 11, 1.0f);
@@ -413,7 +415,7 @@ TEST_F(SamplingTest, ARowIsTheSameAloneAndAmongOthersAndInEveryShapeOfKernel) {
 
 // One token is far ahead, and all others together weigh more: sums of many small weights, in which
 // a lost carry would move the draw by thousands of tokens.
-TEST_F(SamplingTest, GroupsThatShareALookFindWhatOneFinds) {
+TEST_F(SamplingTest, SeveralWorkgroupsPerRowGiveTheSameTokenAsOne) {
   constexpr uint32_t kVocab = 60007, kRows = 24;
   const SamplingShape shape{.rows = kRows, .vocab = kVocab};
   const SamplingPlan shared = gpu_plan(shape);
@@ -441,7 +443,7 @@ TEST_F(SamplingTest, GroupsThatShareALookFindWhatOneFinds) {
 TEST_F(SamplingTest, DrawsFollowTheDistribution) {
   constexpr uint32_t kVocab = 120, kDraws = 20480;
   constexpr double kFits = 1e-3, kDoesNot = 1e-6;
-  // Falls slowly, so that every token a filter might wrongly keep or drop is drawn often.
+  // Falls slowly, so that every token that a filter might wrongly keep or drop is drawn often.
   std::vector<float> one(kVocab);
   for (uint32_t i = 0; i < kVocab; ++i) one[i * 37 % kVocab] = -0.04f * static_cast<float>(i);
   std::vector<float> logits;
@@ -459,12 +461,12 @@ TEST_F(SamplingTest, DrawsFollowTheDistribution) {
     const std::vector<uint32_t> draws = sample(plan, kVocab, logits, rows).ids;
     EXPECT_GT(draws_p(draws, reference_sample(one, rows[0])), kFits) << "seed " << options.seed;
 
-    // The test would see a temperature that is slightly off, one token more and one less.
+    // The test would notice a slightly wrong temperature, one token more, or one less.
     ReferenceRow wrong = rows[0];
     wrong.options.temperature *= 1.12f;
     EXPECT_LT(draws_p(draws, reference_sample(one, wrong)), kDoesNot) << "seed " << options.seed;
     const uint32_t kept = reference_sample(one, rows[0]).kept;
-    if (kept > 60) continue;  // the last of so many is too rare to be missed
+    if (kept > 60) continue;  // the last of that many is too rare to be missed
     for (const uint32_t top_k : {kept - 1, kept + 1}) {
       wrong.options = {.temperature = options.temperature, .top_k = top_k};
       EXPECT_LT(draws_p(draws, reference_sample(one, wrong)), kDoesNot)
@@ -473,12 +475,12 @@ TEST_F(SamplingTest, DrawsFollowTheDistribution) {
   }
 }
 
-TEST_F(SamplingTest, SeedsAndCountersGiveDifferentDraws) {
+TEST_F(SamplingTest, SeedsAndCountersChangeTheDraw) {
   constexpr uint32_t kVocab = 1000, kRows = 96;
   const std::vector<float> logits(size_t{kRows} * kVocab, 0.0f);
   std::vector<ReferenceRow> rows(kRows);
   for (uint32_t r = 0; r < kRows; ++r) {
-    // Each third varies one of: low word, high word, counter.
+    // Each third of the rows varies one of: low word, high word, counter.
     rows[r].options.seed = r < 32 ? r + 1 : r < 64 ? uint64_t{r} << 32 : 7;
     rows[r].counter = r < 64 ? 0 : r;
   }
@@ -489,7 +491,7 @@ TEST_F(SamplingTest, SeedsAndCountersGiveDifferentDraws) {
   EXPECT_GT(different, 80);  // 91 are expected of 96 draws from 1000
 }
 
-TEST_F(SamplingTest, RowsOfPaddingAreLeftAlone) {
+TEST_F(SamplingTest, PaddingRowsAreLeftUnchanged) {
   constexpr uint32_t kVocab = 64;
   for (const bool greedy : {false, true}) {
     const SamplingShape shape{.rows = 3, .vocab = kVocab, .greedy = greedy};
@@ -531,7 +533,7 @@ TEST_F(SamplingTest, RowsOfPaddingAreLeftAlone) {
   }
 }
 
-TEST_F(SamplingTest, ShapesTheKernelsCannotTakeAreRefused) {
+TEST_F(SamplingTest, UnsupportedShapesAreRefused) {
   const Buffer any = poisoned(64);
   for (const SamplingShape shape : {SamplingShape{0, 10}, {1, 0}, {1, 262145}, {1, 17}}) {
     ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device()));

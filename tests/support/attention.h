@@ -1,5 +1,5 @@
-// Runs attention on a random batch whose cache is as hostile as it can be: blocks in random order,
-// and NaN in every byte that no token of the batch owns.
+// Runs attention on a random batch with a hostile cache: blocks in random order, and NaN in every
+// byte that no token of the batch owns.
 #pragma once
 
 #include <cstring>
@@ -18,7 +18,7 @@ namespace hearth::testing {
 
 class AttentionGpuTest : public GpuTest {
  protected:
-  // Counts that are zero, and partial results.
+  // Zeroed counters, and partial results.
   struct AttentionScratch {
     Buffer buffer;
     uint64_t count_bytes;
@@ -44,20 +44,20 @@ class AttentionGpuTest : public GpuTest {
             .heads = test.heads,
             .kv_heads = test.kv_heads,
             .head_size = test.head_size,
-            // A sequence of padding in the middle, rows of padding at the end.
+            // A padding sequence in the middle, padding rows at the end.
             .bucket = {.rows = test.rows() + 1,
                        .sequences = static_cast<uint32_t>(test.sequences.size()) + 1,
                        .sequence_rows = test.most_rows(),
                        .sequence_tokens = test.most_tokens()}};
   }
 
-  // attention_direct, or where a device has no fragments that lanes make, its model: what it loads,
-  // and where it puts it, is the same.
+  // attention_direct, or its emulated variant if the device's lanes do not hold such fragments:
+  // both load and store the same.
   KernelPlan direct_kernel(const AttentionShape& shape, bool overlap, uint32_t subgroups = 2) {
     constexpr uint32_t kLanes = 32;
     const DeviceCaps& caps = device().caps();
     return {.pipeline = {.kernel = fmt::format("attention_direct{}.{}",
-                                               caps.features.lane_fragments ? "" : "_model",
+                                               caps.features.lane_fragments ? "" : "_emulated",
                                                kv_format_name(shape.kv)),
                          .constants = {subgroups * kLanes, caps.subgroup_size, subgroups,
                                        shape.head_size, shape.heads / shape.kv_heads, 4, 16,
@@ -74,7 +74,7 @@ class AttentionGpuTest : public GpuTest {
     uint32_t blocks = 0;
     for (const AttentionSequence& sequence : test.sequences)
       blocks += divide_up(sequence.tokens(), params::kBlockTokens);
-    std::vector<uint32_t> order(blocks + 3);  // three that nobody owns
+    std::vector<uint32_t> order(blocks + 3);  // three without an owner
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), std::mt19937(blocks));
 

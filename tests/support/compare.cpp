@@ -36,7 +36,7 @@ uint16_t to_half(float value) {
   const int exponent = std::max(std::ilogb(magnitude), -14);
   const auto units =
       magnitude == 0 ? 0 : static_cast<int>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
-  // A mantissa that rounds up to the next power carries into the exponent by itself.
+  // A mantissa that rounds up to the next power of two carries into the exponent by itself.
   const int biased = magnitude == 0 ? 0 : exponent + 14;
   return static_cast<uint16_t>(sign | ((biased << 10) + units));
 }

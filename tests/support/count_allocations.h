@@ -1,5 +1,5 @@
-// Replaces operator new of the program that includes it, once, and counts what a thread allocates
-// while it has set `counting`.
+// Replaces operator new of the program that includes this (once), and counts a thread's allocations
+// while its `counting` is set.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// A display without a screen: Xvfb for as long as this lives.
+// A display without a screen: runs Xvfb for its lifetime.
 #pragma once
 
 #include <csignal>
@@ -14,7 +14,7 @@ namespace hearth::testing {
 
 class Display {
  public:
-  // Starts Xvfb on a free number; name() is empty where there is none.
+  // Starts Xvfb on a free display number; name() is empty if Xvfb is not installed.
   explicit Display(const std::string& size = "1600x1000x24") {
     int numbers[2];
     if (::pipe(numbers) != 0) return;
@@ -30,7 +30,7 @@ class Display {
       ::_exit(127);
     }
     ::close(numbers[1]);
-    // It writes the number once it is ready; a program that is not there writes nothing.
+    // Xvfb writes the number once it is ready; a missing program writes nothing.
     std::string name(1, ':');
     for (char letter = 0; ::read(numbers[0], &letter, 1) == 1 && letter != '\n';) name += letter;
     ::close(numbers[0]);

@@ -1,5 +1,5 @@
-// Prometheus's text format, read by the rules that `promtool check metrics` has: what its parser
-// refuses and what its linter complains about is in `complaints`.
+// Parses Prometheus's text format by the rules of `promtool check metrics`. Everything that its
+// parser rejects or its linter reports is in `complaints`.
 #pragma once
 
 #include <cmath>
@@ -70,14 +70,14 @@ class ExpositionReader {
     }
   }
 
-  // All of a family stand together.
+  // All samples of a family must be adjacent.
   void begin(const std::string& family) {
     if (family == current_) return;
     if (!begun_.insert(family).second) complain("apart from the rest of it: " + family);
     current_ = family;
   }
 
-  // What a sample belongs to: a histogram's parts are under its name.
+  // The family of a sample: the series of a histogram belong to the histogram's name.
   std::string family_of(const std::string& name) const {
     for (const std::string_view part : {"_bucket", "_sum", "_count"}) {
       if (!name.ends_with(part)) continue;
@@ -134,7 +134,7 @@ class ExpositionReader {
     }
   }
 
-  // Without labels of its own, as all of ours are.
+  // Without labels of its own; none of ours has any.
   void lint_histogram(const std::string& name) {
     double last_bound = -HUGE_VAL, last = 0, sum = -1, count = -1;
     bool infinite = false;

@@ -1,4 +1,4 @@
-// Capabilities of devices we do not have, for tables of kernel choice.
+// Capabilities of devices we do not have, for tables of kernel choices.
 #pragma once
 
 #include <utility>
@@ -24,7 +24,7 @@ inline FakeDevice fake_device(const char* name, DeviceType type, uint32_t subgro
   return {name, caps};
 }
 
-// Products of f16 matrices with f32 sums, m and k 16.
+// Products of f16 matrices with f32 sums; m and k are 16.
 inline CoopmatShape half_fragments(uint32_t n = 16) {
   return {16, n, 16, ScalarType::kF16, ScalarType::kF16, ScalarType::kF32, ScalarType::kF32};
 }

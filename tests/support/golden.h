@@ -1,5 +1,5 @@
-// The golden models of tests/models/golden: tiny models of every architecture with their right
-// logits, as tools/make_golden.py writes them.
+// The golden models of tests/models/golden: tiny models of every architecture with their correct
+// logits, written by tools/make_golden.py.
 #pragma once
 
 #include <algorithm>
@@ -21,13 +21,13 @@ namespace hearth::testing {
 
 struct GoldenModel {
   std::string name;
-  std::filesystem::path folder;  // what a user would pass as -m
+  std::filesystem::path folder;  // what a user would pass to -m
   uint32_t vocab = 0;
-  uint32_t context = 0;  // to run it with: long-rope chooses its factors by this
+  uint32_t context = 0;  // to run it with; long-rope selects its factors by this
   std::vector<std::vector<uint32_t>> prompts;
   std::vector<float> all_logits;  // [position][vocab], one prompt after the other
 
-  // What the model says after prompts[prompt][0..position].
+  // The model's logits after prompts[prompt][0..position].
   std::span<const float> logits(size_t prompt, size_t position) const {
     size_t row = position;
     for (size_t i = 0; i < prompt; ++i) row += prompts[i].size();
@@ -39,7 +39,7 @@ inline std::filesystem::path golden_models_folder() {
   return std::filesystem::path(HEARTH_SOURCE_DIR) / "tests" / "models" / "golden";
 }
 
-// The names of all cases, in order: every folder with a golden.json.
+// The names of all cases, sorted: every folder with a golden.json.
 inline std::vector<std::string> golden_model_names() {
   std::vector<std::string> names;
   std::error_code error;
@@ -51,7 +51,7 @@ inline std::vector<std::string> golden_model_names() {
   return names;
 }
 
-// Fails if a file is missing or the logits are not as many as the prompts have positions.
+// Fails if a file is missing or the number of logits does not match the prompts.
 inline Result<GoldenModel> read_golden_model(const std::string& name) {
   static_assert(std::endian::native == std::endian::little);
   GoldenModel model;

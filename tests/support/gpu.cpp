@@ -32,12 +32,12 @@ Result<Shared> open_shared() {
 }
 
 // Opens the device before the first test and closes it after the last. It cannot be a static
-// object: drivers and layers keep static state of their own, which may be gone by then.
+// object, because drivers and layers have static state that may already be destroyed then.
 class SharedEnvironment : public ::testing::Environment {
  public:
   void SetUp() override {
     auto opened = open_shared();
-    // A test program that cannot get a device fails; it does not skip.
+    // A test program that gets no device fails; it does not skip.
     ASSERT_OK(opened);
     shared = std::move(opened).value();
   }

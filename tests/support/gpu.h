@@ -1,8 +1,8 @@
-// A device for tests, with validation layers on. A test on GpuTest fails if the layers say anything
-// while it runs.
+// A device for tests, with validation layers on. A test derived from GpuTest fails if the layers
+// report anything while it runs.
 //
-// HEARTH_TEST_VALIDATION = on (default), gpu (shaders instrumented too), off.
-// HEARTH_TEST_DEVICE = what `-d` takes.
+// HEARTH_TEST_VALIDATION = on (default), gpu (also instruments shaders), off.
+// HEARTH_TEST_DEVICE = an argument of `-d`.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@
 
 namespace hearth::testing {
 
-// gtest's way to take a value out of a Result or end the test with its message.
+// Takes the value out of a Result, or ends the test with its message.
 #define ASSERT_OK(expression)                                 \
   do {                                                        \
     const auto& hearth_ok = (expression);                     \
@@ -33,13 +33,13 @@ namespace hearth::testing {
       << HEARTH_UNIQUE(assigned_, __LINE__).error().message; \
   target = std::move(HEARTH_UNIQUE(assigned_, __LINE__)).value()
 
-// What HEARTH_TEST_VALIDATION says; core and synchronization checks unless it does.
+// The setting of HEARTH_TEST_VALIDATION; by default core and synchronization checks.
 Validation wanted_validation();
 
-// The instance every test of the process shares.
+// The instance that all tests of the process share.
 Instance& instance();
 
-// A device of its own, for tests that break theirs.
+// A separate device, for tests that break it.
 Result<std::unique_ptr<Device>> open_device();
 
 class GpuTest : public ::testing::Test {
@@ -50,8 +50,8 @@ class GpuTest : public ::testing::Test {
   Device& device() { return *device_; }
   PipelineStore& pipelines() { return *pipelines_; }
 
-  // A buffer the host can write and read, filled with 0xFF: NaN as f32 and f16, so that a kernel
-  // that leaves an element out is found.
+  // A buffer that the host can write and read, filled with 0xFF: NaN as f32 and f16, which reveals
+  // a kernel that skips an element.
   Buffer poisoned(uint64_t bytes, std::string_view name = "poisoned");
   template <class T>
   Buffer filled(std::span<const T> values, std::string_view name = "filled") {
@@ -71,7 +71,7 @@ class GpuTest : public ::testing::Test {
     return {view.begin(), view.end()};
   }
 
-  // Records with `record`, runs once, waits.
+  // Records with `record`, runs once and waits.
   template <class Record>
   void run(Record&& record) {
     auto recorder = CommandRecorder::begin(device());

@@ -1,5 +1,4 @@
-// The program `hearth` as tests start it. REQUIRES: HEARTH_BINARY is defined
-// (tests/CMakeLists.txt).
+// Starts the program `hearth` for tests. REQUIRES: HEARTH_BINARY is defined (tests/CMakeLists.txt).
 #pragma once
 
 #include <algorithm>
@@ -14,14 +13,14 @@
 
 namespace hearth::testing {
 
-// `environment` as NAME=VALUE on top of ours.
+// `environment` is added to ours, as NAME=VALUE.
 inline Finished hearth(std::vector<std::string> arguments,
                        const std::vector<std::string>& environment = {}) {
   arguments.insert(arguments.begin(), {HEARTH_LAUNCHER, HEARTH_BINARY});
   return run_program(arguments, environment);
 }
 
-// The object it prints; an empty one, and a failure, where it does not.
+// The JSON object that it prints; an empty one and a test failure if it prints none.
 inline nlohmann::json hearth_json(std::vector<std::string> arguments,
                                   const std::vector<std::string>& environment = {}) {
   arguments.push_back("--json");

@@ -1,4 +1,4 @@
-// A client that speaks HTTP over a plain socket, so that tests can also speak it badly.
+// An HTTP client on a plain socket, so that tests can also send malformed requests.
 #pragma once
 
 #include <algorithm>
@@ -20,9 +20,9 @@
 namespace hearth::testing {
 
 struct HttpAnswer {
-  int status = 0;    // 0: none came
-  std::string head;  // as it was sent
-  std::string body;  // without chunks
+  int status = 0;    // 0: no reply
+  std::string head;  // as received
+  std::string body;  // with chunks removed
   nlohmann::json json() const { return nlohmann::json::parse(body, nullptr, false); }
 };
 
@@ -50,7 +50,7 @@ class HttpClient {
   }
   void finish_sending() { shutdown(socket_, SHUT_WR); }
 
-  // Reads until `enough` is in what has come, or the connection ends, or `seconds` pass.
+  // Reads until `enough` has been received, the connection ends, or `seconds` pass.
   bool read_until(std::string_view enough, double seconds = 20) {
     while (received_.find(enough) == std::string::npos)
       if (!read_more(seconds)) return false;
@@ -64,7 +64,7 @@ class HttpClient {
   }
   const std::string& received() const { return received_; }
 
-  // One whole reply.
+  // Reads one whole reply.
   HttpAnswer read(double seconds = 20) {
     HttpAnswer answer;
     constexpr std::string_view kContinue = "HTTP/1.1 100 ";

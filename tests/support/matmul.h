@@ -1,4 +1,4 @@
-// Matrix products with random weights, against the reference.
+// Matrix products with random weights, compared with the reference.
 #pragma once
 
 #include <algorithm>
@@ -19,12 +19,12 @@
 
 namespace hearth::testing {
 
-// NMSE. Products of halves are exact in f32; integer kernels keep 15 bits of x.
+// NMSE limits. Products of halves are exact in f32; integer kernels keep 15 bits of x.
 inline constexpr double kFloatLimit = 1e-10;
 inline constexpr double kIntegerLimit = 1e-7;
-inline constexpr double kHalfLimit = 1e-6;  // matrix units take x, and weights, as f16
+inline constexpr double kHalfLimit = 1e-6;  // matrix units read x and weights as f16
 
-// A random matrix in device layout, and the values it stands for.
+// A random matrix in device layout, and the values it represents.
 struct Weights {
   std::vector<std::byte> device;
   std::vector<float> values;
@@ -63,8 +63,8 @@ class MatmulFixture : public GpuTest {
     return caps;
   }
 
-  // Runs the product and returns y, having checked that nothing past its end was written. What y is
-  // to be added to lies there before.
+  // Runs the product and returns y, after checking that nothing past its end was written. A
+  // non-empty `residual` is in y before, and the product adds to it.
   std::vector<float> multiply(const MatmulPlan& plan, const MatmulShape& shape,
                               const Weights& weights, const std::vector<float>& x,
                               const std::vector<float>& residual = {}) {
@@ -113,7 +113,7 @@ class MatmulFixture : public GpuTest {
                                   << shape.outputs << " x " << shape.inputs;
   }
 
-  // The same added to what lies there.
+  // The same with a residual that y already holds.
   void check_sum(const MatmulPlan& plan, const MatmulShape& shape) {
     const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs, 0.05f);
     const std::vector<float> x = random_floats(size_t{shape.rows} * shape.inputs, 3);
@@ -124,7 +124,7 @@ class MatmulFixture : public GpuTest {
     EXPECT_LT(nmse(multiply(plan, shape, weights, x, residual), reference), limit(plan));
   }
 
-  // The same with half of the outputs as gates of the others.
+  // The same with one half of the outputs as gates for the other half.
   void check_gates(const MatmulPlan& plan, const MatmulShape& shape,
                    MlpActivation activation = MlpActivation::kSilu, bool halves = false) {
     const Weights weights = random_weights(shape.format, shape.outputs, shape.inputs, 0.3f);
@@ -155,23 +155,24 @@ class MatmulFixture : public GpuTest {
         << shape.rows << (halves ? " halves" : " floats");
   }
 
-  // All tiles after the first shared by three groups each. `share` is the kernel's constant for it.
-  static void share_tiles(MatmulPlan& plan, size_t share) {
-    constexpr uint32_t kWhole = 1, kGroups = 3;
+  // Makes all tiles after the first tail tiles with three splits each. `tail_splits` is the index
+  // of the kernel's constant kTailSplits.
+  static void split_tail_tiles(MatmulPlan& plan, size_t tail_splits) {
+    constexpr uint32_t kWhole = 1, kSplits = 3;
     ASSERT_FALSE(plan.reduce || plan.shared);
     SharedTiles shared{.multiply = plan.multiply, .whole_tiles = kWhole};
     std::vector<uint32_t>& constants = shared.multiply.pipeline.constants;
-    constants[share] = kGroups;
+    constants[tail_splits] = kSplits;
     const uint32_t left = plan.multiply.groups.x * plan.multiply.groups.y - kWhole;
     ASSERT_GT(left, 0u);
-    shared.multiply.groups = {.x = kWhole + left * kGroups};
+    shared.multiply.groups = {.x = kWhole + left * kSplits};
     shared.count_bytes = uint64_t{left} * 4;
-    plan.part_bytes = uint64_t{left} * kGroups * constants[2] * constants[3] * 4;
+    plan.part_bytes = uint64_t{left} * kSplits * constants[2] * constants[3] * 4;
     plan.scratch_bytes = plan.prepared_bytes + plan.part_bytes;
     plan.shared = shared;
   }
 
-  // What groups that share tiles count in.
+  // The counters of tail tiles.
   Buffer zero_counts(const MatmulPlan& plan) {
     return filled(std::vector<uint32_t>(plan.shared ? plan.shared->count_bytes / 4 : 1, 0));
   }

@@ -1,5 +1,5 @@
-// Products by kernels whose lanes make fragments themselves, or by the models of those kernels
-// where the device has no such fragments.
+// Products by kernels that fill fragments from registers, or by their emulated variants if the
+// device's lanes do not hold such fragments.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace hearth::testing {
 
-// A tile, and how many groups share the k of each.
+// A tile, and the number of splits along k.
 struct FragmentsTile {
   uint32_t rows, outputs;
   uint32_t splits = 1;
@@ -18,7 +18,7 @@ struct FragmentsTile {
 
 class FragmentsFixture : public MatmulFixture {
  protected:
-  static constexpr uint32_t kLanes = 32;  // of a subgroup
+  static constexpr uint32_t kLanes = 32;  // per subgroup
 
   MatmulPlan fragments_plan(std::string_view kernel, const MatmulShape& shape,
                             const FragmentsTile& tile, std::vector<uint32_t> constants) {
@@ -29,7 +29,7 @@ class FragmentsFixture : public MatmulFixture {
         .prepare =
             KernelPlan{.pipeline = {.kernel = "half_rows", .constants = {kLanes}},
                        .groups = {.x = divide_up(shape.inputs / 8, kLanes), .y = shape.rows}},
-        .multiply = {.pipeline = {.kernel = fmt::format("{}{}.{}", kernel, real ? "" : "_model",
+        .multiply = {.pipeline = {.kernel = fmt::format("{}{}.{}", kernel, real ? "" : "_emulated",
                                                         format_info(shape.format).header),
                                   .constants = std::move(constants),
                                   .subgroup_size = real ? kLanes : 0},

@@ -1,4 +1,4 @@
-// What each kernel should compute, in double and in the plainest way.
+// What each kernel should compute, in double and as simply as possible.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// What attention over the paged cache should compute, in double and in the plainest way, and the
-// random batches it is tested on.
+// What attention over the paged cache should compute, in double and as simply as possible, and the
+// random batches it is tested with.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace hearth::testing {
 
-// One sequence of a batch: so many tokens in the cache before the step, so many rows in it.
+// One sequence of a batch: its tokens in the cache before the step, and its rows in the step.
 struct AttentionSequence {
   uint32_t before = 0, rows = 0;
   uint32_t tokens() const { return before + rows; }
@@ -45,7 +45,7 @@ struct AttentionCase {
 };
 
 // Keys or values of a sequence, [tokens, kv_heads, head_size]: the bits that go into the cache, and
-// the numbers these bits stand for.
+// the numbers that these bits represent.
 struct CachedRows {
   std::vector<uint16_t> halves;  // F16
   std::vector<int8_t> bytes;     // Q8_0
@@ -80,11 +80,11 @@ inline CachedRows cache_rows(const std::vector<float>& values, KvFormat kv, uint
 
 struct AttentionData {
   std::vector<float> q;                  // [rows, heads, head_size]
-  std::vector<CachedRows> keys, values;  // a sequence each
+  std::vector<CachedRows> keys, values;  // one per sequence
 };
 
-// Sequence i is the same whatever else is in the batch, and however many of its tokens are rows of
-// this step: its data depend on `seed + i` and on the token's position only.
+// Sequence i is the same whatever else is in the batch and however many of its tokens are rows of
+// this step: its data depend only on `seed + i` and the token's position.
 inline AttentionData make_attention_data(const AttentionCase& test, uint32_t seed) {
   AttentionData data;
   for (uint32_t i = 0; i < test.sequences.size(); ++i) {

@@ -16,7 +16,7 @@ namespace hearth::testing {
 
 struct WeightMatrix {
   std::vector<std::byte> device;
-  std::vector<float> values;  // [rows, cols], as dequantize_row has them
+  std::vector<float> values;  // [rows, cols], as dequantize_row gives them
 };
 
 inline WeightMatrix random_matrix(WeightFormat format, size_t rows, size_t cols, uint32_t seed) {

@@ -1,4 +1,4 @@
-// Gated MLP activations in double and in the plainest way.
+// Gated MLP activations, in double and as simply as possible.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,8 @@ inline double reference_gelu_tanh(double x) {
          (1.0 + std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
 }
 
-// What a gated product makes of its sums, [rows, outputs]: the first half are gates of the second.
+// The results of a gated product from its sums, [rows, outputs]: the first half are gates for the
+// second.
 inline std::vector<double> reference_gated(const std::vector<double>& sums, uint32_t rows,
                                            uint32_t outputs, MlpActivation activation) {
   std::vector<double> results;

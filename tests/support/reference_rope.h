@@ -1,4 +1,4 @@
-// Rope, head norms and the paged cache, in double and in the plainest way.
+// Rope, head norms and the paged cache, in double and as simply as possible.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace hearth::testing {
 
-// Frequencies without any scaling, in radians a position.
+// Frequencies without scaling, in radians per position.
 inline std::vector<double> plain_frequencies(uint32_t dims, double base = 10000.0) {
   std::vector<double> frequencies;
   for (uint32_t i = 0; i < dims; i += 2)
@@ -16,7 +16,7 @@ inline std::vector<double> plain_frequencies(uint32_t dims, double base = 10000.
   return frequencies;
 }
 
-// A head of q or k. `weight` is empty where there is no norm.
+// A head of q or k. `weight` is empty if there is no norm.
 inline std::vector<double> reference_head(std::span<const float> x, std::span<const float> weight,
                                           double epsilon, uint64_t position,
                                           std::span<const double> frequencies, bool adjacent,

@@ -1,18 +1,18 @@
-// Which token a row of logits gives, in double and in the plainest way. The definition, step by
-// step, for logits l of one row:
+// The token that a row of logits gives, in double and as simply as possible. The definition, step
+// by step, for the logits l of one row:
 //
 //   1. l[t] += bias                           for tokens in the bias list
 //   2. l[t] = l > 0 ? l / repetition : l * repetition; l[t] -= frequency * count + presence if
 //      count > 0                              for tokens in the history
-//   3. NaN becomes -infinity, +infinity the largest float. Tokens at -infinity are no candidates;
+//   3. NaN becomes -infinity, +infinity the largest float. Tokens at -infinity are not candidates;
 //      a row without candidates gives token 0, log-probability -infinity, 0 kept.
 //   4. log-probabilities are those of softmax(l) over all candidates
 //   5. order: the largest logit first, the lowest id first among equals
 //   6. greedy: the first in this order. Otherwise, as in llama.cpp's default chain:
 //      top_k:  the first k
-//      top_p:  of these, the shortest beginning whose share of their probability is at least p
+//      top_p:  of these, the shortest prefix with at least p of their probability
 //      min_p:  of these, the ones with probability >= min_p times the first one's
-//      temperature: weights exp((l - largest) / temperature) of what is left
+//      temperature: weights exp((l - largest) / temperature) of the rest
 //   7. the draw: u = 64 random bits / 2^64 of Philox 4x32-10, key = seed, counter = the row's; the
 //      token at which the running sum of weights, by ids, first exceeds u * their total
 #pragma once
@@ -47,7 +47,7 @@ struct ReferenceCandidate {
   uint32_t id = 0;
   float logit = 0;
   double logprob = 0;
-  double share = 0;  // the probability of drawing it; 0 where it is filtered out
+  double share = 0;  // the probability of drawing it; 0 if it is filtered out
 };
 
 struct ReferenceSample {
@@ -55,7 +55,7 @@ struct ReferenceSample {
   uint32_t id = 0;
   double logprob = -std::numeric_limits<double>::infinity();
   uint32_t kept = 0;
-  double draw_margin = 1;  // how far u is from giving another token
+  double draw_margin = 1;  // how far u is from selecting another token
   double edge_margin = 1;  // how far top_p and min_p are from keeping another set
 };
 
@@ -157,7 +157,7 @@ inline ReferenceSample reference_sample(std::span<const float> logits, const Ref
   return sample;
 }
 
-// The probability that a chi-square variable with so many degrees of freedom is at least this
+// The probability that a chi-square variable with `degrees` degrees of freedom is at least this
 // large: the upper incomplete gamma function, by its series or its continued fraction.
 inline double chi_square_p(double chi_square, double degrees) {
   const double a = degrees / 2, x = chi_square / 2;
@@ -180,8 +180,8 @@ inline double chi_square_p(double chi_square, double degrees) {
   return scale * fraction;
 }
 
-// How well draws fit the shares of a reference: the p-value of Pearson's test. Tokens expected
-// fewer than five times are counted as one; a draw of a token without a share fits not at all.
+// How well draws fit the probabilities of a reference: the p-value of Pearson's test. Tokens
+// expected fewer than five times are counted as one; drawing a token of probability 0 gives 0.
 inline double draws_p(const std::vector<uint32_t>& draws, const ReferenceSample& sample) {
   std::vector<double> seen;
   for (const uint32_t id : draws) {

@@ -1,4 +1,4 @@
-// Reads rows back that a kernel wrote in a matmul's form.
+// Reads back rows that a kernel wrote in the form a matmul wants.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace hearth::testing {
 
-inline constexpr double kHalvesLimit = 1e-6;  // NMSE of floats as f16
+inline constexpr double kHalvesLimit = 1e-6;  // NMSE of rounding to f16
 
 inline std::vector<float> read_halves(const std::vector<uint32_t>& words) {
   std::vector<float> values;

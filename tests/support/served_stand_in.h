@@ -1,4 +1,4 @@
-// A server on an engine without a device: the tiny model's vocabulary over the stand-in executor.
+// A server on an engine without a device: the tiny model's vocabulary on the stand-in executor.
 #pragma once
 
 #include <memory>
@@ -38,7 +38,7 @@ class ServedStandIn : public ::testing::Test {
     server_->serve({.engine = **engine_, .tokenizer = *tokenizer_, .chat_template = chat_.get()});
   }
   void TearDown() override { server_.reset(); }
-  // What every reply says; empty: made-up tokens.
+  // The text of every reply; empty: made-up tokens.
   virtual std::vector<TokenId> script() const { return {}; }
 
   HttpAnswer get(const std::string& path) const { return HttpClient(server_->port()).get(path); }

@@ -1,4 +1,4 @@
-// An engine on the stand-in executor, and what tests do with its streams.
+// An engine on the stand-in executor, and helpers for its streams.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class StandInEngine {
   Engine* operator->() { return engine_.get(); }
   StandInExecutor& executor() { return executor_; }
   const StandInOptions& options() const { return options_; }
-  // The engine goes, the executor stays.
+  // Destroys the engine and keeps the executor.
   void close() { engine_.reset(); }
 
   std::vector<TokenId> alone(const GenerationRequest& request) const {
@@ -43,7 +43,7 @@ class StandInEngine {
 
 using Stream = std::shared_ptr<TokenStream>;
 
-// Everything up to the end.
+// Reads everything up to the end.
 inline std::vector<TokenId> read_ids(TokenStream& stream) {
   std::vector<TokenId> ids;
   while (const auto token = stream.next()) ids.push_back(token->id);
@@ -56,7 +56,7 @@ inline std::string read_text(TokenStream& stream) {
   return text + stream.end().text;
 }
 
-// `tokens` ids that depend on `seed` from `shared` on.
+// `tokens` ids that depend on `seed` from index `shared` on.
 inline std::vector<TokenId> made_up_prompt(uint32_t tokens, uint32_t seed, uint32_t shared = 0) {
   std::vector<TokenId> prompt(tokens);
   for (uint32_t i = 0; i < tokens; ++i)
@@ -64,8 +64,8 @@ inline std::vector<TokenId> made_up_prompt(uint32_t tokens, uint32_t seed, uint3
   return prompt;
 }
 
-// A request of every kind: greedy, with a seed, with penalties, with biases; some begin the same.
-// At most 110 tokens long.
+// Requests of every kind: greedy, with a seed, with penalties, with biases; some share a prefix. At
+// most 110 tokens long.
 inline GenerationRequest mixed_request(uint32_t number) {
   const auto pick = [&](uint32_t what, uint32_t least, uint32_t most) {
     return least +
@@ -83,7 +83,7 @@ inline GenerationRequest mixed_request(uint32_t number) {
   return request;
 }
 
-// Waits for what another thread is about to make true; false if it does not within a long time.
+// Waits until another thread makes the condition true; false if that takes too long.
 template <class Condition>
 bool comes_true(Condition condition) {
   for (int i = 0; i < 20000; ++i) {

@@ -1,11 +1,11 @@
-// Runs steps without a GPU, for tests of the engine's threads and of what it tells the device. The
-// blocks of its KV memory hold token ids. A step writes its tokens' places and then reads all of a
-// sequence's through its block table; the id it samples is a function of what it read, of the
-// request's sampling parameters, and of its slot's biases and history. So a wrong block table, a
-// missed copy, a stale slot or an id of somebody else gives another answer, and the answer of every
-// request is known before it runs: generate_alone().
+// Runs steps without a GPU, for tests of the engine's threads and of the inputs it gives the
+// device. The blocks of its KV memory hold token ids. A step writes its tokens to their slots and
+// then reads the whole sequence through its block table. The id it samples is a function of what it
+// read, of the request's sampling parameters, and of its slot's biases and history. So a wrong
+// block table, a missing copy, a stale slot or another request's id changes the answer, and every
+// request's answer is known in advance: generate_alone().
 //
-// Of the engine thread alone, except for `faults`, `delay` and the counts.
+// Used by the engine thread only, except for `faults`, `delay` and the counters.
 #pragma once
 
 #include <array>
@@ -34,7 +34,8 @@ struct StandInOptions {
   std::vector<TokenId> script;
 };
 
-// The id that follows what was hashed. Wide ids, so that an accident does not look right.
+// The id that follows from a hash. Ids are large, so that a wrong one is unlikely to match by
+// chance.
 class StandInSampler {
  public:
   explicit StandInSampler(const StandInOptions& options) : options_(options) {}
@@ -44,7 +45,7 @@ class StandInSampler {
     x = (x ^ (x >> 29)) * 0x94d049bb133111eb;
     return x ^ (x >> 32);
   }
-  // Of entries in any order.
+  // Independent of the order of the entries.
   static uint64_t sum(std::span<const params::TokenCount> history) {
     uint64_t sum = 0;
     for (const params::TokenCount& entry : history) sum += mix(entry.token, entry.count);
@@ -86,7 +87,7 @@ inline void count_token(std::vector<params::TokenCount>& history, TokenId token)
     history.push_back({.token = token, .count = 1});
 }
 
-// What the request generates if it runs to its length with nobody else there.
+// What the request generates if it runs alone to its full length.
 inline std::vector<TokenId> generate_alone(const StandInOptions& options,
                                            const GenerationRequest& request) {
   const StandInSampler sampler(options);
@@ -125,17 +126,18 @@ class StandInExecutor final : public StepExecutor {
     for (auto& results : results_) results.reserve(options.limits.max_sequences);
   }
 
-  // The n-th call from now fails; with kDeviceLost, all after it do as well.
+  // The n-th call from now fails; with kDeviceLost all later calls fail, too.
   struct {
     FaultSwitch submit, wait, move, slot;
     std::atomic<ErrorKind> kind{ErrorKind::kDeviceLost};
   } faults;
-  std::atomic<std::chrono::microseconds> delay{std::chrono::microseconds(0)};  // of every step
+  std::atomic<std::chrono::microseconds> delay{std::chrono::microseconds(0)};  // per step
   std::atomic<uint64_t> steps{0}, moves{0}, swaps{0}, rows{0};
-  std::atomic<uint64_t> padding_rows{0}, seeing_padding_rows{0};  // of which the latter see keys
+  std::atomic<uint64_t> padding_rows{0},
+      seeing_padding_rows{0};  // the latter are those that see keys
 
   Result<StepTicket> submit(const StepBatch& batch) override {
-    if (faults.submit.strikes()) break_down();
+    if (faults.submit.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not submit");
     check(batch);
     look_at_padding(batch);
@@ -148,7 +150,7 @@ class StandInExecutor final : public StepExecutor {
       }
     std::vector<params::SamplingResult>& results = results_[copy_];
     results.clear();
-    // Rows of padding come last; nothing is sampled from them.
+    // Padding rows come last; nothing is sampled from them.
     size_t logits = 0;
     while (logits < batch.logit_rows.size() && batch.logit_rows[logits] < batch.ids.size())
       ++logits;
@@ -158,7 +160,7 @@ class StandInExecutor final : public StepExecutor {
       EXPECT_LT(batch.logit_rows[i], batch.rows());
       results.push_back({});
     }
-    // Inputs of this step were read before.
+    // The inputs of this step have been read by now.
     for (size_t i = 0; i < logits; ++i) sampled_[batch.sampling[i].id_index] = results[i].id;
     StepTicket ticket{.copy = copy_, .logit_rows = static_cast<uint32_t>(results.size())};
     copy_ = (copy_ + 1) % kStepsUnderWay;
@@ -169,7 +171,7 @@ class StandInExecutor final : public StepExecutor {
   }
 
   Result<StepOutcome> wait(const StepTicket& ticket) override {
-    if (faults.wait.strikes()) break_down();
+    if (faults.wait.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not wait");
     EXPECT_GT(under_way_, 0u);
     --under_way_;
@@ -187,20 +189,20 @@ class StandInExecutor final : public StepExecutor {
   Status swap_in(std::span<const BlockMove> moved) override { return move(moved, host_, pool_); }
 
   Status set_history(uint32_t slot, std::span<const params::TokenCount> tokens) override {
-    if (faults.slot.strikes()) break_down();
+    if (faults.slot.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not set a slot");
     history_.at(slot).assign(tokens.begin(), tokens.end());
     return {};
   }
   Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) override {
-    if (faults.slot.strikes()) break_down();
+    if (faults.slot.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not set a slot");
     biases_.at(slot).assign(biases.begin(), biases.end());
     return {};
   }
 
  private:
-  static constexpr TokenId kNothing = 0x7fffffff;  // was never written
+  static constexpr TokenId kNothing = 0x7fffffff;  // never written
 
   void break_down() { broken_ = true; }
   Error take_error(const char* what) {
@@ -221,7 +223,7 @@ class StandInExecutor final : public StepExecutor {
     return std::span(batch.sequences).first(batch.members());
   }
 
-  // What rows of padding see was computed before, and nobody else's row is theirs.
+  // Padding rows see keys that were computed before, and share their row with no sequence.
   void look_at_padding(const StepBatch& batch) {
     padding_rows += batch.padding_rows;
     uint32_t row = static_cast<uint32_t>(batch.ids.size());
@@ -265,7 +267,7 @@ class StandInExecutor final : public StepExecutor {
 
   Status move(std::span<const BlockMove> moved, const std::vector<TokenId>& from,
               std::vector<TokenId>& to) {
-    if (faults.move.strikes()) break_down();
+    if (faults.move.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not move blocks");
     moves += moved.size();
     for (const BlockMove& one : moved)

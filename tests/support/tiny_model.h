@@ -1,4 +1,4 @@
-// The smallest model of models/default on a device, for tests of the engine: quick even with
+// The smallest model of models/default on a device, for tests of the engine: fast even with
 // validation layers on.
 #pragma once
 
@@ -27,8 +27,8 @@ struct TinyModel {
     return tiny;
   }
 
-  // An engine on it, with integrity checked after every step. `pool_blocks` of the runner's are
-  // used, all of them if 0.
+  // An engine on it that checks integrity after every step. It uses `pool_blocks` of the runner's
+  // blocks, or all of them if 0.
   std::unique_ptr<Engine> engine(const Policy& policy = {}, uint32_t pool_blocks = 0,
                                  bool start_paused = false, bool check_integrity = true) const {
     const StepRunnerOptions& made_for = runner->options();
@@ -45,7 +45,7 @@ struct TinyModel {
                       .check_integrity = check_integrity});
   }
 
-  // `tokens` ids that depend on `seed` from `shared` on.
+  // `tokens` ids that depend on `seed` from index `shared` on.
   std::vector<TokenId> prompt(uint32_t tokens, uint32_t seed, uint32_t shared = 0) const {
     std::vector<TokenId> ids(tokens);
     for (uint32_t i = 0; i < tokens; ++i) {

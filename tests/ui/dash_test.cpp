@@ -1,5 +1,5 @@
-// The dashboard as a person uses it: under Xvfb, by scripts, with validation layers on. What panels
-// show is read from their own values.
+// The dashboard as a user sees it: played by scripts under Xvfb with validation layers on. What the
+// panels show is read from the values they report.
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -35,7 +35,7 @@ class DashTest : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // Runs the dashboard with a script; settings and conversations are kept in the test's folder.
+  // Runs the dashboard with a script. Settings and conversations are saved in the test's folder.
   Finished play(const std::string& script, std::vector<std::string> arguments) {
     const std::filesystem::path file = folder_ / "script.txt";
     std::ofstream(file) << script;
@@ -59,7 +59,7 @@ class DashTest : public ::testing::Test {
 
 std::unique_ptr<Display> DashTest::display_;
 
-TEST(DashWithoutDisplay, SaysSoInOneLine) {
+TEST(DashWithoutDisplay, FailsWithOneLine) {
   const Finished result = hearth({"dash", "--demo"}, {"DISPLAY=", "WAYLAND_DISPLAY="});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("no display"));
@@ -84,7 +84,7 @@ TEST_F(DashTest, EveryPanelShowsWhatTheEngineDoes) {
   const auto number = [](const nlohmann::json& json, const char* name) {
     return json.contains(name) ? json[name].get<double>() : -1;
   };
-  // One step more, and nothing else; every panel counts the same.
+  // Exactly one more step, and all panels agree.
   EXPECT_EQ(number(stepped, "timeline.steps"), number(paused, "timeline.steps") + 1);
   EXPECT_GT(number(paused, "timeline.rows"), 0);
   EXPECT_EQ(number(paused, "kv.blocks"), 192);
@@ -92,7 +92,7 @@ TEST_F(DashTest, EveryPanelShowsWhatTheEngineDoes) {
             192);
   EXPECT_GT(number(paused, "kv.owned"), 0);
   EXPECT_EQ(number(paused, "occupancy.running"),
-            number(paused, "requests.prompt") + number(paused, "requests.decode"));
+            number(paused, "requests.prefill") + number(paused, "requests.decode"));
   EXPECT_GT(number(paused, "occupancy.running"), 0);
   EXPECT_GT(number(paused, "latency.tbt_p50_ms"), 0);
   EXPECT_GE(number(paused, "latency.tbt_p99_ms"), number(paused, "latency.tbt_p50_ms"));
@@ -113,7 +113,7 @@ TEST_F(DashTest, APolicySwitchChangesTheTimeline) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
-TEST_F(DashTest, ChatStreamsFromTheDefaultModelAndIsKept) {
+TEST_F(DashTest, ChatStreamsFromTheBuiltInModelAndIsSaved) {
   const Finished result = play(
       "wait chat.ready == 1 60\n"
       "click \"##message\"\n"
@@ -136,8 +136,8 @@ TEST_F(DashTest, ChatStreamsFromTheDefaultModelAndIsKept) {
   EXPECT_EQ(values("second.json")["chat.last_answer"], answer);
 }
 
-// Escape stops the answer, and nothing else; all of Unicode can be typed.
-TEST_F(DashTest, WhatIsTypedMeanwhileStays) {
+// Escape stops the answer but keeps the draft, and text outside the BMP can be typed.
+TEST_F(DashTest, TextTypedDuringAnAnswerStays) {
   const Finished result = play(
       "wait chat.ready == 1 60\n"
       "click \"##message\"\n"
@@ -154,7 +154,7 @@ TEST_F(DashTest, WhatIsTypedMeanwhileStays) {
   EXPECT_EQ(values("typed.json")["chat.last_question"], "Tell me a story about a \U0001F98A.");
 }
 
-// Step by step, so that the answer is not over before somebody looks.
+// Single steps, so that the answer cannot end before the window closes.
 TEST_F(DashTest, ClosingInMidGenerationEndsCleanly) {
   const Finished result = play(
       "wait chat.ready == 1 60\n"
@@ -176,7 +176,7 @@ TEST_F(DashTest, ClosingInMidGenerationEndsCleanly) {
   EXPECT_TRUE(result.err.empty()) << result.err;
 }
 
-TEST_F(DashTest, WhatIsShownIsRememberedAndCanBeHidden) {
+TEST_F(DashTest, HiddenPanelsAndColoursAreRemembered) {
   const Finished hide = play(
       "click \"View\"\n"
       "click \"Latency\"\n"
@@ -192,14 +192,27 @@ TEST_F(DashTest, WhatIsShownIsRememberedAndCanBeHidden) {
   EXPECT_EQ(again.exit_code, 0) << again.err;
 }
 
-TEST_F(DashTest, AScriptThatIsNotFulfilledFailsWithItsLine) {
+TEST_F(DashTest, TheGlossaryOpensFromTheMenuAndCanBeSearched) {
+  const Finished result = play(
+      "expect dashboard.glossary_shown == 0\n"
+      "click \"Help\"\n"
+      "click \"Glossary\"\n"
+      "wait dashboard.glossary_shown > 50 10\n"
+      "type \"time to first token\"\n"
+      "wait dashboard.glossary_shown < 5 10\n"
+      "expect dashboard.glossary_shown > 0\n",
+      {"--demo"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+TEST_F(DashTest, AFailingScriptStepIsReportedWithItsLine) {
   const Finished result =
       play("wait dashboard.connected == 1 20\nexpect timeline.rows == 12345\n", {"--demo"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("script.txt:2: timeline.rows is "));
   const Finished missing = play("click \"No such button\" 1\n", {"--demo"});
   EXPECT_EQ(missing.exit_code, 1);
-  EXPECT_THAT(missing.err, HasSubstr("there is no \"No such button\" to be seen"));
+  EXPECT_THAT(missing.err, HasSubstr("no visible widget is labelled \"No such button\""));
 }
 
 TEST_F(DashTest, ADroppedModelIsEstimatedLoadedAndMeasured) {
@@ -213,7 +226,7 @@ TEST_F(DashTest, ADroppedModelIsEstimatedLoadedAndMeasured) {
           "expect models.model contains hearth-tiny\n"
           "expect models.fits == 1\n"
           "expect dashboard.source contains demo\n"
-          "scroll \"Embedded model\" -40\n"
+          "scroll \"Built-in model\" -40\n"
           "click \"Load model\"\n"
           "wait chat.ready == 1 60\n"
           "expect dashboard.source contains hearth-tiny\n"
@@ -226,13 +239,13 @@ TEST_F(DashTest, ADroppedModelIsEstimatedLoadedAndMeasured) {
       {"--demo"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto all = values("all.json");
-  // What is said to be needed is about what is used.
+  // The estimate is close to the memory that is really used.
   const double used = all["occupancy.memory_bytes"].get<double>();
   EXPECT_NEAR(all["models.total_bytes"].get<double>(), used, 0.05 * used);
   EXPECT_GT(all["roofline.read_bytes_per_s"].get<double>(), 1e8);
 }
 
-TEST_F(DashTest, AModelThatCannotBeOpenedIsSaidInTheWindow) {
+TEST_F(DashTest, AModelThatCannotBeOpenedIsReportedInTheWindow) {
   const Finished result = play(
       "wait dashboard.failure contains nowhere.gguf 20\n"
       "expect dashboard.connected == 0\n",

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# Configuring and building, quietly. Needs common.sh.
+# Configuring and building, with progress. Needs common.sh.
 : "${hearth_root:?}"
 
-# build PRESET TARGET...: brings build/PRESET up to date. One progress line while it works; on
-# failure what CMake or the compiler said, and the end of the process.
+# build PRESET TARGET...: brings build/PRESET up to date and shows how far it is. On failure it
+# prints what CMake or the compiler said and ends the process.
 build() {
   local preset=$1 folder=$hearth_root/build/$1
-  local log=$folder.log fresh=()
+  local log=$folder.log fresh=() ninja
   shift
   hold_lock "$hearth_root/build/.$preset.lock"
   if moved "$folder"; then fresh=(--fresh); fi
@@ -18,8 +18,10 @@ build() {
     fi
     tell_left_out "$log"
   fi
-  if ! NINJA_STATUS='[%f/%t] ' ninja -C "$folder" -j "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" \
-    "$@" 2>&1 </dev/null | tee "$log" | progress; then
+  ninja=(ninja -C "$folder" -j "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}")
+  export NINJA_STATUS='[%f/%t] '
+  if ! "${ninja[@]}" "$@" 2>&1 </dev/null | tee "$log" |
+    build_progress "$("${ninja[@]}" -n "$@" 2>/dev/null </dev/null | total_weight)"; then
     grep -vE '^(\[[0-9]+/[0-9]+\] |ninja: Entering|-- )' "$log" >&2
     die "the build failed"
   fi
@@ -36,17 +38,56 @@ moved() {
 # What this machine's tools cannot do is worth a line; the rest of CMake's talk is not.
 tell_left_out() { sed -n 's/^-- \(.*left out.*\)/hearth: \1/p' "$1" >&2; }
 
-# Turns ninja's lines into one that rewrites itself on a terminal, and into a single one elsewhere.
-progress() {
-  local line shown=false
+# weigh LINE: sets weight to roughly how long the step on a line of ninja's takes, in tenths of a
+# second on one core. Fails for lines that are no steps.
+weigh() {
+  case $1 in
+    \[*"Re-checking globbed"*) return 1 ;;
+    \[*/Unity/*) weight=120 ;;
+    \[*"Building CXX"*) weight=40 ;;
+    \[*) weight=3 ;;
+    *) return 1 ;;
+  esac
+}
+
+# Reads what `ninja -n` prints and sums up the weights.
+total_weight() {
+  local line weight total=0
+  while IFS= read -r line; do weigh "$line" && total=$((total + weight)); done
+  echo "$total"
+}
+
+# duration SECONDS: "2 min 10 s", rounded to ten seconds from a minute on.
+duration() {
+  if [[ $1 -lt 60 ]]; then
+    echo "$1 s"
+  else
+    local rounded=$((($1 + 5) / 10 * 10))
+    echo "$((rounded / 60)) min $((rounded % 60)) s"
+  fi
+}
+
+# build_progress TOTAL_WEIGHT: turns ninja's lines into one line that rewrites itself on a terminal,
+# and into a line every 20 seconds elsewhere.
+build_progress() {
+  local total=$1 done=0 line weight text begin=$SECONDS shown=-1 last
   while IFS= read -r line; do
-    [[ $line =~ ^\[([0-9]+/[0-9]+)\]\  && $line != *"Re-checking globbed"* ]] || continue
-    if [[ -t 2 ]]; then
-      printf '\rhearth: building %s ' "${BASH_REMATCH[1]}" >&2
-    elif ! $shown; then
-      say "building"
+    weigh "$line" || continue
+    done=$((done + weight))
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    text="building: ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps"
+    last=$((SECONDS - begin))
+    if [[ $last -ge 5 && $done -gt 0 && $done -lt $total ]]; then
+      text+=", about $(duration $((last * (total - done) / done))) left"
     fi
-    shown=true
+    if [[ -t 2 ]]; then
+      printf '\r\033[Khearth: %s' "$text" >&2
+    elif [[ $shown -lt 0 || $((last - shown)) -ge 20 ]]; then
+      say "$text"
+    else
+      continue
+    fi
+    shown=$last
   done
-  if $shown && [[ -t 2 ]]; then printf '\r\033[K' >&2; fi
+  if [[ $shown -ge 0 && -t 2 ]]; then printf '\r\033[K' >&2; fi
 }

@@ -6,8 +6,8 @@
 #          LD_LIBRARY_PATH and CMAKE_PREFIX_PATH: cmd:PROGRAM, header:FILE, library:FILE, layer:FILE
 #   WHO    all, or modern: distributions new enough for cooperative matrices (Debian 13, Ubuntu
 #          24.04). The others get these through the private prefix (parts.sh).
-#   NEED   needed; optional: the command line builds and runs without it; fuzzing: only tools/fuzz
-#          and tools/test --slow want it
+#   NEED   needed; optional: the command line builds and runs without it; testing: only tools/test
+#          wants it; fuzzing: only tools/fuzz and tools/test --slow do
 package_list() {
   cat <<'LIST'
 build-essential                 cmd:g++                                all     needed
@@ -39,6 +39,9 @@ xvfb                            cmd:Xvfb                               all     o
 xauth                           cmd:xauth                              all     optional
 xz-utils                        cmd:xz                                 all     optional
 ca-certificates                 file:/etc/ssl/certs/ca-certificates.crt all    optional
+nodejs                          cmd:node                               all     testing
+npm                             cmd:npm                                all     testing
+chromium                        cmd:chromium                           all     testing
 clang-19                        cmd:clang++-19                         all     fuzzing
 libclang-rt-19-dev              file:/usr/lib/llvm-19/lib/clang/19/lib/linux all fuzzing
 LIST
@@ -96,11 +99,12 @@ wants_mesa() {
     ! compgen -G '/etc/vulkan/icd.d/*.json' >/dev/null
 }
 
-# Fills the arrays missing_needed, missing_optional and missing_fuzzing.
+# Fills the arrays missing_needed, missing_optional, missing_testing and missing_fuzzing.
 find_missing_packages() {
   local name proof who need installed=' ' old=false
   missing_needed=()
   missing_optional=()
+  missing_testing=()
   missing_fuzzing=()
   distribution_is_old && old=true
   if have dpkg-query; then
@@ -113,6 +117,7 @@ find_missing_packages() {
     [[ $who == modern ]] && $old && continue
     [[ $installed == *" $name "* ]] || proven "$proof" || case $need in
       needed) missing_needed+=("$name") ;;
+      testing) missing_testing+=("$name") ;;
       fuzzing) missing_fuzzing+=("$name") ;;
       *) missing_optional+=("$name") ;;
     esac
@@ -156,13 +161,15 @@ ensure_packages() {
   fi
 }
 
-# The compiler that fuzzing needs; what it cannot install it only names.
-ensure_fuzzing_packages() {
+# ensure_extra_packages NEED CONSEQUENCE: the packages of the list that only some tests want. What
+# cannot be installed is named with its consequence.
+ensure_extra_packages() {
   find_missing_packages
-  [[ ${#missing_fuzzing[@]} -gt 0 ]] || return 0
+  local -n missing=missing_$1
+  [[ ${#missing[@]} -gt 0 ]] || return 0
   if can_install; then
-    apt_install "${missing_fuzzing[@]}" || true
+    apt_install "${missing[@]}" || true
     find_missing_packages
   fi
-  [[ ${#missing_fuzzing[@]} -eq 0 ]] || say "no fuzzing without packages: ${missing_fuzzing[*]}"
+  [[ ${#missing[@]} -eq 0 ]] || say "without packages: ${missing[*]}; $2"
 }

@@ -8,6 +8,8 @@
 #   imgui  the source package of Dear ImGui                    Debian sid
 #   lvp    Mesa's lavapipe, validation layer, own libc         Debian sid; only for --lavapipe
 #
+# Files from sid are pinned by checksum (pins.sh), because sid changes every day.
+#
 # A part is made in a temporary folder and renamed into place, and holds a file .recipe that says
 # what it was made from: the same recipe is not made twice. $work is a folder of the run's own.
 # shellcheck disable=SC2154
@@ -42,10 +44,11 @@ can_fetch() {
   have apt-get && have dpkg-deb && [[ -n $(debian_mirror) ]] && debian_keyring >/dev/null
 }
 
-# private_apt SUITE: an apt root of our own for one suite under $work, with its package lists; the
-# machine's proxies and credentials still hold. Prints its configuration file.
+# private_apt SUITE [ARCHITECTURE]: an apt root of our own for one suite under $work, with its
+# package lists; the machine's proxies and credentials still hold. Prints its configuration file.
 private_apt() {
-  local suite=$1 root=$work/apt-$1 line
+  local suite=$1 architecture=${2:-$(dpkg --print-architecture)} line
+  local root=$work/apt-$suite${2:+-$2}
   printf '%s\n' "$root/apt.conf"
   [[ -e $root/updated ]] && return 0
   mkdir -p "$root"/{preferences.d,lists/partial,cache/archives/partial} || return 1
@@ -63,6 +66,8 @@ Dir::State "$root";
 Dir::State::lists "$root/lists";
 Dir::State::status "$root/status";
 Dir::Cache "$root/cache";
+APT::Architecture "$architecture";
+APT::Architectures { "$architecture"; };
 APT::Sandbox::User "root";
 APT::Get::List-Cleanup "false";
 Acquire::Languages "none";
@@ -82,26 +87,30 @@ logged() { "$@" >>"$work/log" 2>&1 </dev/null; }
 
 # unpack_packages SUITE FOLDER PACKAGE...: just these packages.
 unpack_packages() {
-  local suite=$1 folder=$2 conf deb
+  local suite=$1 folder=$2 conf
   shift 2
   conf=$(private_apt "$suite") || return 1
-  mkdir -p "$folder" "$work/debs" && rm -f "$work"/debs/*.deb || return 1
+  mkdir -p "$work/debs" && rm -f "$work"/debs/*.deb || return 1
   (cd "$work/debs" && APT_CONFIG=$conf logged apt-get -q download "$@") || return 1
-  for deb in "$work"/debs/*.deb; do logged dpkg-deb -x "$deb" "$folder" || return 1; done
-  rm -f "$work"/debs/*.deb
+  unpack_all "$folder" "$work"/debs/*.deb && rm -f "$work"/debs/*.deb
+}
+
+# unpack_all FOLDER DEB...: the files of these packages, without installing them.
+unpack_all() {
+  local folder=$1 deb
+  shift
+  mkdir -p "$folder" || return 1
+  for deb in "$@"; do logged dpkg-deb -x "$deb" "$folder" || return 1; done
 }
 
 # unpack_closure SUITE FOLDER PACKAGE...: these packages and all they depend on, down to libc.
 unpack_closure() {
-  local suite=$1 folder=$2 conf deb
+  local suite=$1 folder=$2 conf
   shift 2
   conf=$(private_apt "$suite") || return 1
-  mkdir -p "$folder" || return 1
   APT_CONFIG=$conf logged apt-get -q -y --download-only --no-install-recommends install "$@" ||
     return 1
-  for deb in "$work/apt-$suite"/cache/archives/*.deb; do
-    logged dpkg-deb -x "$deb" "$folder" || return 1
-  done
+  unpack_all "$folder" "$work/apt-$suite"/cache/archives/*.deb
 }
 
 # make_part NAME RECIPE: calls make_NAME FOLDER unless the part of that recipe is in place.
@@ -110,7 +119,7 @@ make_part() {
   if [[ -r $HEARTH_DEPS/$name/.recipe && $(<"$HEARTH_DEPS/$name/.recipe") == "$recipe" ]]; then
     return 0
   fi
-  say "fetching $name: $recipe"
+  say "fetching ${recipe%, pins *}"
   rm -rf "$fresh"
   mkdir -p "$fresh" && "make_$name" "$fresh" || return 1
   printf '%s\n' "$recipe" >"$fresh/.recipe"
@@ -144,9 +153,13 @@ make_minja() {
 
 make_imgui() {
   local conf archive
-  conf=$(private_apt "$newest_suite") || return 1
   mkdir -p "$work/source" || return 1
-  (cd "$work/source" && APT_CONFIG=$conf logged apt-get -q source --download-only imgui) || return 1
+  if ! fetch_pinned imgui "$work/source"; then
+    pins_are_gone imgui
+    conf=$(private_apt "$newest_suite") || return 1
+    (cd "$work/source" && APT_CONFIG=$conf logged apt-get -q source --download-only imgui) ||
+      return 1
+  fi
   archive=$(compgen -G "$work/source/imgui_*.orig.tar.*" | head -n1)
   [[ -n $archive ]] && logged tar -x --strip-components=1 -C "$1" -f "$archive"
 }
@@ -172,8 +185,12 @@ SH
 
 make_lvp() {
   local driver
-  unpack_closure "$newest_suite" "$1/root" \
-    mesa-vulkan-drivers libvulkan1 libstdc++6 vulkan-validationlayers || return 1
+  if fetch_pinned lavapipe "$work/pinned"; then
+    unpack_all "$1/root" "$work"/pinned/*.deb || return 1
+  else
+    pins_are_gone lavapipe
+    unpack_closure "$newest_suite" "$1/root" "${lavapipe_packages[@]}" || return 1
+  fi
   driver=$(find "$1/root" -name libvulkan_lvp.so | head -n1)
   [[ -n $driver ]] || return 1
   # The other drivers and what goes with them are a third of it.
@@ -232,11 +249,11 @@ ensure_parts() {
     drop_part tools glslang glslangValidator spirv-val spirv-dis spirv-as spirv-opt
   fi
   make_part minja "$(recipe "$newest_suite" 'chat templates')" || left_out minja
-  make_part imgui "$(recipe "$newest_suite" 'Dear ImGui source')" || left_out imgui
+  make_part imgui "$(pinned_recipe imgui 'Dear ImGui source')" || left_out imgui
 }
 
 ensure_lavapipe() {
-  make_part lvp "$(recipe "$newest_suite" 'Mesa lavapipe, validation layer')" && wrap_lvp
+  make_part lvp "$(pinned_recipe lavapipe 'Mesa lavapipe, validation layer')" && wrap_lvp
 }
 
 # drop_part NAME WRAPPER...: removes what an older release of this machine needed.

@@ -12,10 +12,20 @@ probe_passes() {
   ) >/dev/null 2>&1 </dev/null
 }
 
+# prefetch_lavapipe: on a machine without any driver lavapipe will be wanted, so it is fetched while
+# the build has the cores. choose_driver waits for it, and fetches it itself if this failed.
+prefetch_lavapipe() {
+  if [[ -z $(driver_verdict) && ! -x $HEARTH_DEPS/bin/lvp-run ]] && ! has_driver; then
+    "$hearth_root/tools/setup" --lavapipe >/dev/null 2>&1 </dev/null &
+    lavapipe_fetch=$!
+  fi
+}
+
 # choose_driver PROBE: finds out once per set of drivers whether the system's works, and fetches
 # lavapipe where it does not. Says so whenever lavapipe is what programs will run on.
 choose_driver() {
   local probe=$1 verdict
+  [[ -z ${lavapipe_fetch:-} ]] || wait "$lavapipe_fetch" || true
   verdict=$(driver_verdict)
   if [[ -z $verdict || ($verdict == lavapipe && ! -x $HEARTH_DEPS/bin/lvp-run) ]]; then
     verdict=$(find_driver "$probe")

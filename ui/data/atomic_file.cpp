@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// Everything of it is on the disk, or not.
+// Returns true once all contents are on disk.
 bool write_file(const std::string& path, std::string_view contents) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return false;
@@ -32,13 +32,13 @@ bool write_file(const std::string& path, std::string_view contents) {
 Status write_atomically(const std::filesystem::path& path, std::string_view contents) {
   std::error_code error;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
-  const std::string beside = path.string() + ".new";
-  if (!error && write_file(beside, contents)) {
-    std::filesystem::rename(beside, path, error);
+  const std::string temporary = path.string() + ".new";
+  if (!error && write_file(temporary, contents)) {
+    std::filesystem::rename(temporary, path, error);
     if (!error) return {};
   }
   const std::string why = error ? error.message() : std::strerror(errno);
-  std::filesystem::remove(beside, error);
+  std::filesystem::remove(temporary, error);
   return Error{ErrorKind::kIo, fmt::format("cannot write {}: {}", path.string(), why)};
 }
 

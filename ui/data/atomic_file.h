@@ -1,4 +1,4 @@
-// Files that are whole at any moment: written beside the old one, then renamed over it.
+// Replaces a file atomically: the new contents are written to a temporary file and renamed over it.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace hearth {
 
-// Makes the folder if there is none. On failure the old file is as it was.
+// Creates the folder if missing. On failure the old file is unchanged.
 Status write_atomically(const std::filesystem::path& path, std::string_view contents);
 
 }  // namespace hearth

@@ -49,7 +49,7 @@ const char* unit_name(Unit unit) {
 }
 
 const Prefix& fitting(std::span<const Prefix> prefixes, double value) {
-  // What three digits would round up to the next prefix is written with that one: 999.7 is 1 k.
+  // A value that three digits would round up to the next prefix uses that prefix: 999.7 is 1 k.
   for (const Prefix& prefix : prefixes)
     if (value >= 0.9995 * prefix.size) return prefix;
   return prefixes.back();
@@ -84,7 +84,7 @@ std::string with_suffix(std::string number, const std::string& suffix) {
   return suffix.empty() ? number : number + " " + suffix;
 }
 
-// 1, 2 or 5 times a power of ten, not below `value`.
+// The smallest 1, 2 or 5 times a power of ten that is at least `value`.
 double nice_above(double value) {
   const double power = std::pow(10, std::floor(std::log10(value)));
   for (const double step : {1.0, 2.0, 5.0})
@@ -92,10 +92,10 @@ double nice_above(double value) {
   return 10 * power;
 }
 
-std::vector<AxisTick> linear_ticks(double min, double max, Unit unit, int most) {
+std::vector<AxisTick> linear_ticks(double min, double max, Unit unit, int max_labels) {
   Scale scale = scale_for(std::max(std::abs(min), std::abs(max)), unit);
-  double step = nice_above((max - min) / scale.size / std::max(most, 1));
-  // There are no parts of a token.
+  double step = nice_above((max - min) / scale.size / std::max(max_labels, 1));
+  // Fractions of a token make no sense.
   const bool whole = unit == Unit::kTokens || unit == Unit::kPlain;
   if (whole && scale.size == 1) step = std::max(step, 1.0);
   const double tiny = step * 1e-6;
@@ -112,18 +112,18 @@ std::vector<AxisTick> linear_ticks(double min, double max, Unit unit, int most) 
   return ticks;
 }
 
-std::vector<AxisTick> log_ticks(double min, double max, Unit unit, int most) {
+std::vector<AxisTick> log_ticks(double min, double max, Unit unit, int max_labels) {
   const int first = static_cast<int>(std::floor(std::log10(min) + 1e-9));
   const int last = static_cast<int>(std::ceil(std::log10(max) - 1e-9));
-  const int every = std::max(1, (last - first + std::max(most, 1)) / std::max(most, 1));
+  const int every = std::max(1, (last - first + std::max(max_labels, 1)) / std::max(max_labels, 1));
   std::vector<AxisTick> ticks;
   for (int power = first; power <= last; ++power)
     for (int digit = 1; digit < 10; ++digit) {
       const double value = digit * std::pow(10, power);
       if (value < min * (1 - 1e-9) || value > max * (1 + 1e-9)) continue;
       const Scale scale = scale_for(value, unit);
-      // Few powers of ten leave room for numbers between them.
-      const bool between = (digit == 2 || digit == 5) && 3 * (last - first) <= most;
+      // A short axis has room for labels between the powers of ten.
+      const bool between = (digit == 2 || digit == 5) && 3 * (last - first) <= max_labels;
       const bool labelled = digit == 1 ? (power - first) % every == 0 : between;
       ticks.push_back(
           {value, labelled ? with_suffix(fmt::format("{:.6g}", value / scale.size), scale.suffix)
@@ -144,14 +144,15 @@ std::string format_value(double value, Unit unit) {
   return with_suffix(three_digits(value / scale.size), scale.suffix);
 }
 
-std::vector<AxisTick> axis_ticks(double min, double max, bool logarithmic, Unit unit, int most) {
+std::vector<AxisTick> axis_ticks(double min, double max, bool logarithmic, Unit unit,
+                                 int max_labels) {
   if (!(min < max) || !std::isfinite(min) || !std::isfinite(max)) return {};
-  if (!logarithmic) return linear_ticks(min, max, unit, most);
-  return min > 0 ? log_ticks(min, max, unit, most) : std::vector<AxisTick>();
+  if (!logarithmic) return linear_ticks(min, max, unit, max_labels);
+  return min > 0 ? log_ticks(min, max, unit, max_labels) : std::vector<AxisTick>();
 }
 
-double axis_end(double value, double least) {
-  value = std::max(value, least);
+double axis_end(double value, double minimum) {
+  value = std::max(value, minimum);
   if (!(value > 0) || !std::isfinite(value)) return 1;
   const double power = std::pow(10, std::floor(std::log10(value)));
   for (const double step : {1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0})

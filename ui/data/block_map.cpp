@@ -14,84 +14,84 @@ void BlockMap::update(const EngineView& view) {
     copies_ += record.blocks_copied;
     pending_copies_ += record.blocks_copied;
     pending_step_ = record.step;
-    copied_lately_ = record.blocks_copied;
+    recent_copies_ = record.blocks_copied;
     last_copy_step_ = record.step;
   }
-  if (!view.has_details) {
-    has_details_ = false;
+  if (!view.has_snapshot) {
+    has_snapshot_ = false;
     owners_.clear();
-    just_copied_.clear();
+    recently_copied_.clear();
     reservations_.clear();
-    reserved_numbers_ = {};
+    reserved_stats_ = {};
     const SchedulerCounts& counts = view.counts;
-    numbers_ = {.blocks = counts.blocks_used + counts.blocks_cached + counts.blocks_free,
-                .free = counts.blocks_free,
-                .cached = counts.blocks_cached,
-                .owned = counts.blocks_used,
-                .shared = counts.blocks_shared,
-                .reserved = counts.blocks_reserved,
-                .tokens = counts.kv_tokens,
-                .wasted = counts.wasted_tokens};
+    stats_ = {.blocks = counts.blocks_used + counts.blocks_cached + counts.blocks_free,
+              .free = counts.blocks_free,
+              .cached = counts.blocks_cached,
+              .owned = counts.blocks_used,
+              .shared = counts.blocks_shared,
+              .reserved = counts.blocks_reserved,
+              .tokens = counts.kv_tokens,
+              .wasted_slots = counts.wasted_tokens};
     running_ = counts.running;
     if (!view.new_steps.empty()) step_ = view.new_steps.back().step;
   } else if (!unchanged(view)) {
-    step_ = view.details_step;
-    look_at(view.blocks);
-    reserve(view);
-    has_details_ = true;
+    step_ = view.snapshot_step;
+    count_blocks(view.blocks);
+    simulate_reservation(view);
+    has_snapshot_ = true;
     sequences_ = view.sequences.size();
     counts_ = view.counts;
   }
-  if (step_ >= last_copy_step_ + kCopyShownSteps) copied_lately_ = 0;
+  if (step_ >= last_copy_step_ + kCopyMarkSteps) recent_copies_ = 0;
 }
 
-// Whether the view has the same look at the blocks as the one before.
+// Whether the view still holds the snapshot of the previous update.
 bool BlockMap::unchanged(const EngineView& view) const {
-  return has_details_ && view.details_step == step_ && view.blocks.size() == owners_.size() &&
+  return has_snapshot_ && view.snapshot_step == step_ && view.blocks.size() == owners_.size() &&
          view.sequences.size() == sequences_ && view.counts.blocks_free == counts_.blocks_free &&
          view.counts.blocks_cached == counts_.blocks_cached;
 }
 
-// Steps say how many blocks were copied, not which. A copy is a block that somebody began to write
-// into with tokens before his in it: it was nobody's when looked at last, is one sequence's now,
-// and has tokens but no hash, since only full blocks have one.
-void BlockMap::look_at(std::span<const BlockView> blocks) {
-  std::erase_if(just_copied_,
-                [&](const auto& each) { return each.second + kCopyShownSteps <= step_; });
+// Steps record how many blocks were copied, not which. A copy is recognised as a block that had no
+// owner in the last snapshot, has exactly one now, and already holds tokens but no hash (only full
+// blocks have one).
+void BlockMap::count_blocks(std::span<const BlockView> blocks) {
+  std::erase_if(recently_copied_,
+                [&](const auto& each) { return each.second + kCopyMarkSteps <= step_; });
   uint32_t copies = owners_.size() == blocks.size() && pending_step_ <= step_ ? pending_copies_ : 0;
   if (pending_step_ <= step_) pending_copies_ = 0;
   owners_.resize(blocks.size());
-  numbers_ = {.blocks = static_cast<uint32_t>(blocks.size())};
-  uint32_t stretch = 0;
+  stats_ = {.blocks = static_cast<uint32_t>(blocks.size())};
+  uint32_t run = 0;
   for (size_t i = 0; i < blocks.size(); ++i) {
     const BlockView& block = blocks[i];
     const RequestId owner = block.state == BlockState::kOwned ? block.owner : 0;
-    const bool taken_over = owner != owners_[i];
+    const bool owner_changed = owner != owners_[i];
     owners_[i] = owner;
-    stretch = block.state == BlockState::kFree ? stretch + 1 : 0;
+    run = block.state == BlockState::kFree ? run + 1 : 0;
     switch (block.state) {
       case BlockState::kFree:
-        ++numbers_.free;
-        if (stretch == 1) ++numbers_.free_stretches;
-        numbers_.longest_free = std::max(numbers_.longest_free, stretch);
+        ++stats_.free;
+        if (run == 1) ++stats_.free_runs;
+        stats_.longest_free_run = std::max(stats_.longest_free_run, run);
         break;
       case BlockState::kCached:
-        ++numbers_.cached;
+        ++stats_.cached;
         break;
       case BlockState::kWithheld:
-        ++numbers_.withheld;
+        ++stats_.withheld;
         break;
       case BlockState::kOwned: {
         const uint32_t filled = std::min(block.filled, kTokensPerBlock);
-        ++numbers_.owned;
-        if (filled == 0) ++numbers_.reserved;
-        numbers_.tokens += filled;
-        numbers_.wasted += kTokensPerBlock - filled;
+        ++stats_.owned;
+        if (filled == 0) ++stats_.reserved;
+        stats_.tokens += filled;
+        stats_.wasted_slots += kTokensPerBlock - filled;
         if (block.references > 1) {
-          ++numbers_.shared;
-          numbers_.saved_blocks += block.references - 1;
-        } else if (copies > 0 && taken_over && filled > 1 && block.hash == 0) {
-          just_copied_[static_cast<uint32_t>(i)] = step_;
+          ++stats_.shared;
+          stats_.saved_blocks += block.references - 1;
+        } else if (copies > 0 && owner_changed && filled > 1 && block.hash == 0) {
+          recently_copied_[static_cast<uint32_t>(i)] = step_;
           --copies;
         }
         break;
@@ -100,34 +100,34 @@ void BlockMap::look_at(std::span<const BlockView> blocks) {
   }
 }
 
-void BlockMap::reserve(const EngineView& view) {
+void BlockMap::simulate_reservation(const EngineView& view) {
   reservations_.clear();
-  running_ = left_out_ = 0;
-  const auto pool = numbers_.blocks - numbers_.withheld;
-  PoolNumbers& numbers = reserved_numbers_;
-  numbers = {.blocks = pool + numbers_.withheld, .withheld = numbers_.withheld};
+  running_ = would_wait_ = 0;
+  const auto pool = stats_.blocks - stats_.withheld;
+  PoolStats& stats = reserved_stats_;
+  stats = {.blocks = pool + stats_.withheld, .withheld = stats_.withheld};
   for (const SequenceView& sequence : view.sequences) {
     if (sequence.state != SequenceState::kRunning) continue;
     ++running_;
-    // The last token sampled is never computed.
+    // The last sampled token never enters the KV cache.
     const uint32_t blocks = blocks_for(std::max(sequence.max_tokens, 1u) - 1);
-    if (numbers.owned + blocks > pool) {
-      ++left_out_;
+    if (stats.owned + blocks > pool) {
+      ++would_wait_;
       continue;
     }
     const uint32_t filled = std::min(blocks_for(sequence.computed), blocks);
     reservations_.push_back({.request = sequence.id,
-                             .first = numbers.owned,
+                             .first = stats.owned,
                              .blocks = blocks,
                              .filled = filled,
                              .tokens = sequence.computed});
-    numbers.owned += blocks;
-    numbers.reserved += blocks - filled;
-    numbers.tokens += sequence.computed;
+    stats.owned += blocks;
+    stats.reserved += blocks - filled;
+    stats.tokens += sequence.computed;
   }
-  numbers.wasted = uint64_t{numbers.owned} * kTokensPerBlock - numbers.tokens;
-  numbers.free = numbers.longest_free = pool - numbers.owned;
-  numbers.free_stretches = numbers.free > 0 ? 1 : 0;
+  stats.wasted_slots = uint64_t{stats.owned} * kTokensPerBlock - stats.tokens;
+  stats.free = stats.longest_free_run = pool - stats.owned;
+  stats.free_runs = stats.free > 0 ? 1 : 0;
 }
 
 const BlockMap::Reservation* BlockMap::reservation_at(size_t block) const {

@@ -13,7 +13,7 @@ std::string format_seconds(double seconds) {
   return seconds < 1 ? fmt::format("{:.0f} ms", seconds * 1e3) : fmt::format("{:.1f} s", seconds);
 }
 
-// Where the character after `at` begins.
+// The start of the character after the one at `at`.
 size_t next_character(std::string_view text, size_t at) {
   do ++at;
   while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80);
@@ -22,24 +22,31 @@ size_t next_character(std::string_view text, size_t at) {
 
 }  // namespace
 
-std::string title_of_question(std::string_view question) {
+void use_defaults(ChatSampling& sampling, const SamplingOptions& defaults) {
+  if (sampling.custom) return;
+  const std::uint64_t seed = sampling.options.seed;
+  sampling.options = defaults;
+  sampling.options.seed = seed;
+}
+
+std::string title_from_question(std::string_view question) {
   std::string title;
   size_t characters = 0;
   for (size_t at = 0; at < question.size();) {
     const size_t end = next_character(question, at);
-    const bool blank = static_cast<unsigned char>(question[at]) <= ' ';
-    if (blank && (title.empty() || title.back() == ' ')) {
+    const bool is_blank = static_cast<unsigned char>(question[at]) <= ' ';
+    if (is_blank && (title.empty() || title.back() == ' ')) {
       at = end;
       continue;
     }
-    // A sentence is enough, and a word is not cut where there was one before it.
+    // Cut at a word boundary unless the title would become too short.
     if (++characters > kTitleCharacters) {
       if (const size_t space = title.rfind(' '); space != std::string::npos && space > 8)
         title.resize(space);
       while (!title.empty() && title.back() == ' ') title.pop_back();
       return title + "...";
     }
-    if (blank)
+    if (is_blank)
       title += ' ';
     else
       title += question.substr(at, end - at);
@@ -49,7 +56,7 @@ std::string title_of_question(std::string_view question) {
   return title;
 }
 
-std::string title_of_branch(std::string_view title) {
+std::string branch_title(std::string_view title) {
   constexpr std::string_view kMark = " (branch";
   const size_t mark = title.rfind(kMark);
   if (mark == std::string_view::npos || title.back() != ')')
@@ -66,12 +73,12 @@ std::string title_of_branch(std::string_view title) {
 std::string describe(const ChatReply& reply) {
   const std::uint32_t tokens = reply.generated_tokens();
   std::string line = fmt::format("{} token{}", tokens, tokens == 1 ? "" : "s");
-  if (reply.given_tokens > 0) line += fmt::format(" after {} given", reply.given_tokens);
+  if (reply.kept_tokens > 0) line += fmt::format(" after {} kept", reply.kept_tokens);
   if (reply.tokens_per_s > 0) line += fmt::format(", {:.0f} tokens/s", reply.tokens_per_s);
   if (reply.first_token_seconds > 0)
-    line += fmt::format(", first after {}", format_seconds(reply.first_token_seconds));
+    line += fmt::format(", TTFT {}", format_seconds(reply.first_token_seconds));
   if (reply.cached_tokens > 0)
-    line += fmt::format(", {} of {} prompt tokens from the cache", reply.cached_tokens,
+    line += fmt::format(", {} of {} prompt tokens from the prefix cache", reply.cached_tokens,
                         reply.prompt_tokens);
   return line;
 }
@@ -83,11 +90,11 @@ std::string describe_end(const ChatReply& reply) {
     case FinishReason::kStop:
       return {};
     case FinishReason::kLength:
-      return "cut off: the limit of tokens or the context is reached";
+      return "cut off: the token limit or the end of the context was reached";
     case FinishReason::kCancelled:
       return "stopped";
     case FinishReason::kTimeLimit:
-      return "out of time";
+      return "stopped by the time limit";
     case FinishReason::kError:
       return "failed";
   }

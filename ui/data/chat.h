@@ -1,5 +1,5 @@
-// A conversation of the dashboard: plain data. What was asked and answered, token by token, with
-// what else could have been said there.
+// One of the dashboard's conversations, as plain data: questions and answers, token by token, with
+// the alternatives at each token.
 #pragma once
 
 #include <cstdint>
@@ -7,37 +7,39 @@
 #include <vector>
 
 #include "engine/generation.h"
+#include "engine/sampling_defaults.h"
 
 namespace hearth {
 
-// A token that could stand at a place.
+// A token that could have been chosen.
 struct ChatAlternative {
   std::uint32_t id = 0;
-  std::string text;  // for people: bytes that are no character as <E2>, control tokens by name
+  std::string text;  // readable: stray bytes as <E2>, control tokens by name
   float probability = 0;
 };
 
 struct ChatToken {
   std::uint32_t id = 0;
-  std::string text;  // whole characters; empty: the next one completes it, or it is no text
+  // Whole characters. Empty for a control token, or if a later token completes the character.
+  std::string text;
   float probability = 0;
-  std::vector<ChatAlternative> alternatives;  // likeliest first, the chosen one among them
+  std::vector<ChatAlternative> alternatives;  // most likely first, including the chosen one
 };
 
 struct ChatReply {
-  std::string text;  // its tokens' in a row, and at most a broken character after them
+  std::string text;  // its tokens' texts, and possibly an incomplete character
   std::vector<ChatToken> tokens;
-  std::uint32_t given_tokens = 0;  // leading ones that were there before it was generated
-  // kNone: still being generated, or what a program that crashed has left.
+  std::uint32_t kept_tokens = 0;  // leading tokens taken from an earlier answer, not generated
+  // kNone: still being generated, or interrupted by a crash.
   FinishReason finish = FinishReason::kNone;
   std::string error;
-  double first_token_seconds = 0;  // after it was asked for
-  double tokens_per_s = 0;         // from the first to the last
+  double first_token_seconds = 0;  // since the request was submitted
+  double tokens_per_s = 0;         // between the first and the last token
   std::uint32_t prompt_tokens = 0, cached_tokens = 0;
-  std::uint32_t left_out = 0;  // messages that the context had no room for
+  std::uint32_t left_out = 0;  // oldest messages dropped because the context was full
 
   std::uint32_t generated_tokens() const {
-    return static_cast<std::uint32_t>(tokens.size()) - given_tokens;
+    return static_cast<std::uint32_t>(tokens.size()) - kept_tokens;
   }
   std::uint32_t context_tokens() const { return prompt_tokens + generated_tokens(); }
 };
@@ -46,43 +48,49 @@ struct ChatReply {
 struct ChatExchange {
   std::string question;
   ChatReply reply;
-  // Another number: another question or reply, not only more of it. 0: not given yet.
+  // Changes when the question or the reply is replaced, but not while the reply grows. 0: not
+  // assigned yet.
   std::uint64_t revision = 0;
-  // As it is written, once it has ended; empty: not known.
+  // Cached JSON of a finished exchange; empty if there is none.
   mutable std::string json;
 };
 
 struct ChatSampling {
-  SamplingOptions options{.temperature = 0.7f, .min_p = 0.05f, .seed = 1};
-  std::uint32_t max_tokens = 0;  // of an answer; 0: until the model ends
-  bool new_seed = true;          // for each answer
+  SamplingOptions options{
+      .temperature = kHearthSampling.temperature, .min_p = kHearthSampling.min_p, .seed = 1};
+  bool custom = false;           // chosen by the user; otherwise the model's defaults apply
+  std::uint32_t max_tokens = 0;  // per answer; 0: until the model ends it
+  bool new_seed = true;          // pick a new seed for each answer
 };
 
 struct Chat {
-  std::string id;  // its file's name; begins with the time it was begun
+  std::string id;  // file name; starts with the time of creation
   std::string title;
-  bool titled = false;  // by hand, or by its first question
-  bool open = true;     // has a tab
+  bool titled = false;  // by the user or from the first question
+  bool open = true;     // shown in a tab
   std::string system;
-  std::string draft;  // that is being typed
+  std::string draft;  // text typed but not sent
   ChatSampling sampling;
   std::vector<ChatExchange> exchanges;
 
-  // Nothing was said or typed.
-  bool blank() const { return exchanges.empty() && draft.empty(); }
-  std::string shown_title() const { return title.empty() ? "New chat" : title; }
+  // Nothing was asked or typed yet.
+  bool is_blank() const { return exchanges.empty() && draft.empty(); }
+  std::string display_title() const { return title.empty() ? "New chat" : title; }
 };
 
-// A few words of the question.
-std::string title_of_question(std::string_view question);
+// Switches to a model's default options, except for the seed, unless the user chose others.
+void use_defaults(ChatSampling& sampling, const SamplingOptions& defaults);
+
+// The first few words of the question.
+std::string title_from_question(std::string_view question);
 // "Story (branch)", "Story (branch 2)".
-std::string title_of_branch(std::string_view title);
-// "42 tokens, 107 tokens/s, first after 35 ms, 12 of 64 prompt tokens from the cache".
+std::string branch_title(std::string_view title);
+// "42 tokens, 107 tokens/s, TTFT 35 ms, 12 of 64 prompt tokens from the prefix cache".
 std::string describe(const ChatReply& reply);
-// Why it ended, where that is not obvious: "stopped", "cut off"; else empty.
+// Why an answer ended early: "stopped", "cut off: ...". Empty if it ended normally.
 std::string describe_end(const ChatReply& reply);
 
-// The file of a conversation. `hearth chat --load` reads it as well.
+// The file format of a conversation, which `hearth chat --load` also reads.
 std::string write_chat(const Chat& chat);
 Result<Chat> read_chat(std::string_view text);
 

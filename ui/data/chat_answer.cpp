@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::uint32_t kAlternatives = 6;
 static_assert(kAlternatives <= params::kMaxTopLogprobs);
-// As in the terminal: a quarter of the context is kept for the answer, but no more than this.
-constexpr std::uint32_t kRoomDivisor = 4, kMostRoom = 512;
-// A frame takes no more; the rest is there for the next one.
-constexpr int kMostTokensATime = 512;
+// As in `hearth chat`: a quarter of the context is left for the answer, but no more than this.
+constexpr std::uint32_t kAnswerRoomDivisor = 4, kMaxAnswerRoom = 512;
+// Bounds the work per frame; the rest waits for the next one.
+constexpr int kMaxTokensPerFrame = 512;
 
-// The length of the character that begins here; 0: none does.
+// The length in bytes of the UTF-8 character at the front; 0 if it is invalid or incomplete.
 size_t character_length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text.front());
   const size_t length = lead < 0x80                   ? 1
@@ -32,7 +32,7 @@ size_t character_length(std::string_view text) {
 
 }  // namespace
 
-std::string readable_piece(const Tokenizer& tokenizer, std::uint32_t id) {
+std::string readable_token(const Tokenizer& tokenizer, std::uint32_t id) {
   const std::string piece = tokenizer.piece(id, /*special=*/true);
   std::string_view rest = piece;
   std::string text;
@@ -52,7 +52,7 @@ std::string readable_piece(const Tokenizer& tokenizer, std::uint32_t id) {
   return text;
 }
 
-void retell(ChatReply& reply, const Tokenizer& tokenizer) {
+void rebuild_text(ChatReply& reply, const Tokenizer& tokenizer) {
   Detokenizer detokenizer(tokenizer);
   reply.text.clear();
   for (ChatToken& token : reply.tokens) {
@@ -61,11 +61,11 @@ void retell(ChatReply& reply, const Tokenizer& tokenizer) {
   }
 }
 
-bool tells_the_same(std::span<const ChatToken> tokens, const Tokenizer& tokenizer) {
-  ChatReply again;
-  again.tokens.assign(tokens.begin(), tokens.end());
-  retell(again, tokenizer);
-  return std::ranges::equal(tokens, again.tokens, {}, &ChatToken::text, &ChatToken::text);
+bool matches_tokenizer(std::span<const ChatToken> tokens, const Tokenizer& tokenizer) {
+  ChatReply decoded;
+  decoded.tokens.assign(tokens.begin(), tokens.end());
+  rebuild_text(decoded, tokenizer);
+  return std::ranges::equal(tokens, decoded.tokens, {}, &ChatToken::text, &ChatToken::text);
 }
 
 Result<ChatPrompt> chat_prompt(const Chat& chat, size_t exchange, const ChatModel& model) {
@@ -78,7 +78,7 @@ Result<ChatPrompt> chat_prompt(const Chat& chat, size_t exchange, const ChatMode
   }
   conversation.add_user(chat.exchanges[exchange].question);
   return conversation.prompt(*model.chat, *model.tokenizer, model.context,
-                             std::min(model.context / kRoomDivisor, kMostRoom));
+                             std::min(model.context / kAnswerRoomDivisor, kMaxAnswerRoom));
 }
 
 Result<std::unique_ptr<ChatAnswer>> ChatAnswer::start(const ChatModel& model, Chat& chat,
@@ -88,15 +88,15 @@ Result<std::unique_ptr<ChatAnswer>> ChatAnswer::start(const ChatModel& model, Ch
   if (parent != nullptr) {
     prompt = parent->prompt_;
   } else {
-    HEARTH_ASSIGN(ChatPrompt made, chat_prompt(chat, exchange, model));
-    prompt = std::move(made.ids);
-    reply.left_out = static_cast<std::uint32_t>(made.left_out);
+    HEARTH_ASSIGN(ChatPrompt built, chat_prompt(chat, exchange, model));
+    prompt = std::move(built.ids);
+    reply.left_out = static_cast<std::uint32_t>(built.left_out);
   }
   GenerationRequest request{
       .prompt = prompt, .sampling = chat.sampling.options, .max_tokens = chat.sampling.max_tokens};
   request.sampling.top_logprobs = kAlternatives;
   for (const ChatToken& token : reply.tokens) request.prompt.push_back(token.id);
-  reply.given_tokens = static_cast<std::uint32_t>(reply.tokens.size());
+  reply.kept_tokens = static_cast<std::uint32_t>(reply.tokens.size());
   reply.prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
   if (parent != nullptr)
     request.fork = ForkPoint{.parent = parent->request(), .position = reply.prompt_tokens - 1};
@@ -108,7 +108,8 @@ Result<std::unique_ptr<ChatAnswer>> ChatAnswer::start(const ChatModel& model, Ch
 ChatAnswer::ChatAnswer(const ChatModel& model, std::vector<TokenId> prompt, const ChatReply& reply,
                        std::shared_ptr<TokenStream> stream)
     : generation_(model.generation), prompt_(std::move(prompt)), stream_(std::move(stream)) {
-  // The engine's text of a request begins anew; this one knows of half a character that was given.
+  // The engine's own detokenizer starts with the request. This one has seen the kept tokens, which
+  // may end in the middle of a character.
   detokenizer_.emplace(*model.tokenizer);
   for (const ChatToken& token : reply.tokens) detokenizer_->push(token.id);
 }
@@ -121,18 +122,18 @@ void ChatAnswer::stop(const ChatModel& model) {
   if (model.generation == generation_) model.engine->cancel(request());
 }
 
-bool ChatAnswer::take(ChatReply& reply, const ChatModel* model) {
+bool ChatAnswer::poll(ChatReply& reply, const ChatModel* model) {
   if (ended_) return false;
-  const bool gone = model == nullptr || model->generation != generation_;
+  const bool model_closed = model == nullptr || model->generation != generation_;
   bool news = false;
-  for (int i = 0; i < kMostTokensATime || gone; ++i) {
+  for (int i = 0; i < kMaxTokensPerFrame || model_closed; ++i) {
     const auto token = stream_->next(std::chrono::nanoseconds(0));
     if (!token) break;
-    add(reply, *token, gone ? nullptr : model->tokenizer);
+    add(reply, *token, model_closed ? nullptr : model->tokenizer);
     news = true;
   }
-  if (gone || stream_->ended()) {
-    end(reply, gone);
+  if (model_closed || stream_->ended()) {
+    end(reply, model_closed);
     news = true;
   }
   return news;
@@ -150,17 +151,17 @@ void ChatAnswer::add(ChatReply& reply, const GeneratedToken& token, const Tokeni
     for (const params::TokenLogprob& other : token.top)
       if (other.id != params::kNoToken)
         added.alternatives.push_back({.id = other.id,
-                                      .text = readable_piece(*tokenizer, other.id),
+                                      .text = readable_token(*tokenizer, other.id),
                                       .probability = std::exp(other.logprob)});
     const bool listed = std::ranges::any_of(
         added.alternatives, [&](const ChatAlternative& one) { return one.id == token.id; });
     if (!listed)
       added.alternatives.push_back({.id = token.id,
-                                    .text = readable_piece(*tokenizer, token.id),
+                                    .text = readable_token(*tokenizer, token.id),
                                     .probability = added.probability});
   }
   reply.text += added.text;
-  // As seen from here, until the engine says exactly.
+  // Estimates, until the engine reports the exact times at the end.
   if (first_ == Clock::time_point{}) {
     first_ = now;
     reply.first_token_seconds = std::chrono::duration<double>(now - asked_).count();
@@ -170,14 +171,14 @@ void ChatAnswer::add(ChatReply& reply, const GeneratedToken& token, const Tokeni
   }
 }
 
-void ChatAnswer::end(ChatReply& reply, bool gone) {
+void ChatAnswer::end(ChatReply& reply, bool model_closed) {
   ended_ = true;
   if (!stream_->ended()) {
     reply.finish = FinishReason::kCancelled;
     return;
   }
   const GenerationEnd& end = stream_->end();
-  reply.text += gone ? end.text : detokenizer_->finish();
+  reply.text += model_closed ? end.text : detokenizer_->finish();
   reply.finish = end.reason;
   reply.error = end.message;
   reply.cached_tokens = end.cached_tokens;

@@ -1,5 +1,5 @@
-// An answer while it is generated: from a conversation to a request, and from its stream of tokens
-// to a reply. Nothing here waits. Of the window's thread alone.
+// An answer being generated: builds the request from a conversation and turns the token stream into
+// a reply. Never blocks. Call only from the window's thread.
 #pragma once
 
 #include <chrono>
@@ -20,45 +20,47 @@
 
 namespace hearth {
 
-// What answers. Its pointers are good for this frame; `generation` tells it from others.
+// The model that answers. The pointers are valid for this frame only; `generation` identifies the
+// engine.
 struct ChatModel {
   Engine* engine = nullptr;
   const Tokenizer* tokenizer = nullptr;
   const ChatTemplate* chat = nullptr;
   std::uint32_t context = 0;  // tokens
+  SamplingOptions default_sampling = kHearthSampling;
   std::uint64_t generation = 0;
 };
 
-// The prompt that asks for the reply of this exchange, without what the reply has already. Oldest
-// exchanges are left out where the context has no room; those without an answer always are.
+// The prompt for the reply of an exchange, without the reply's own tokens. Exchanges without an
+// answer are skipped, and the oldest ones are dropped if the context is too small.
 Result<ChatPrompt> chat_prompt(const Chat& chat, size_t exchange, const ChatModel& model);
-// What a token stands for, so that people can read it: "\n" for a new line, <E2> for half a
+// A token's text in readable form: "\n" for a line feed, <E2> for a byte of an incomplete
 // character.
-std::string readable_piece(const Tokenizer& tokenizer, std::uint32_t id);
-// Its given tokens' texts, and its own from them.
-void retell(ChatReply& reply, const Tokenizer& tokenizer);
-// Whether the tokens mean to this tokenizer what they meant when they were generated: a chat that
-// was kept may be another model's.
-bool tells_the_same(std::span<const ChatToken> tokens, const Tokenizer& tokenizer);
+std::string readable_token(const Tokenizer& tokenizer, std::uint32_t id);
+// Recomputes the text of every token and of the whole reply from the token ids.
+void rebuild_text(ChatReply& reply, const Tokenizer& tokenizer);
+// Whether this tokenizer decodes the tokens to the same text as when they were generated. False
+// means that the saved chat came from a different model.
+bool matches_tokenizer(std::span<const ChatToken> tokens, const Tokenizer& tokenizer);
 
 class ChatAnswer {
  public:
-  // Asks for the reply of this exchange, which goes on after the tokens it has: all given ones.
-  // `parent`: a running answer that begins with the same tokens but the last; its KV blocks are
-  // shared.
+  // Submits the request for the reply of an exchange. The reply's existing tokens are kept and
+  // continued. `parent` is a running answer with the same tokens except for the last one, whose KV
+  // blocks are shared.
   static Result<std::unique_ptr<ChatAnswer>> start(const ChatModel& model, Chat& chat,
                                                    size_t exchange,
                                                    const ChatAnswer* parent = nullptr);
 
-  // Takes what has come. `model` is null, or another one, if the one that answers is gone: then the
-  // reply ends with what is there. Returns true when there was something new.
-  bool take(ChatReply& reply, const ChatModel* model);
+  // Moves received tokens into the reply and returns true if anything is new. If `model` is
+  // null or a different one, the answering model was closed and the reply ends as it is.
+  bool poll(ChatReply& reply, const ChatModel* model);
   bool ended() const { return ended_; }
-  // It ends soon, by itself.
+  // Cancels the request; the answer ends within a few frames.
   void stop(const ChatModel& model);
 
   RequestId request() const { return stream_->request(); }
-  // Seconds since it was asked for.
+  // Seconds since the request was submitted.
   double seconds() const;
 
  private:
@@ -67,10 +69,10 @@ class ChatAnswer {
   ChatAnswer(const ChatModel& model, std::vector<TokenId> prompt, const ChatReply& reply,
              std::shared_ptr<TokenStream> stream);
   void add(ChatReply& reply, const GeneratedToken& token, const Tokenizer* tokenizer);
-  void end(ChatReply& reply, bool gone);
+  void end(ChatReply& reply, bool model_closed);
 
   const std::uint64_t generation_;
-  const std::vector<TokenId> prompt_;  // without the given tokens
+  const std::vector<TokenId> prompt_;  // without the reply's kept tokens
   std::optional<Detokenizer> detokenizer_;
   std::shared_ptr<TokenStream> stream_;
   Clock::time_point asked_ = Clock::now(), first_ = {};

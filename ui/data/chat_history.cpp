@@ -37,8 +37,9 @@ ChatHistory::Loaded ChatHistory::read_folder(const std::filesystem::path& folder
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     Result<Chat> chat = read_chat(text);
     if (!chat.ok()) {
-      log_line(fmt::format("{} is left alone: {}", path.string(), chat.error().message));
-      loaded.broken.push_back(path.filename().string());
+      log_line(fmt::format("cannot read the conversation {} (left untouched): {}", path.string(),
+                           chat.error().message));
+      loaded.unreadable.push_back(path.filename().string());
       continue;
     }
     chat->id = path.stem().string();
@@ -52,14 +53,14 @@ bool ChatHistory::load() {
   if (!loading_.valid()) return true;
   if (loading_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
   Loaded loaded = loading_.get();
-  // Chats begun since may have been written before the folder was read.
+  // New chats may have been saved before the folder was read.
   std::erase_if(loaded.chats, [&](const auto& chat) {
     return find(chat->id) != nullptr || std::ranges::count(removed_early_, chat->id) > 0;
   });
   removed_early_.clear();
   chats_.insert(chats_.begin(), std::make_move_iterator(loaded.chats.begin()),
                 std::make_move_iterator(loaded.chats.end()));
-  broken_ = std::move(loaded.broken);
+  unreadable_ = std::move(loaded.unreadable);
   return true;
 }
 
@@ -86,7 +87,7 @@ std::string ChatHistory::new_id() const {
   gmtime_r(&now, &parts);
   char time[32];
   std::strftime(time, sizeof time, "%Y%m%d-%H%M%S", &parts);
-  // Several windows may write to one folder.
+  // Several dashboards may share the folder, so ids contain random bits.
   static std::atomic<unsigned> count{0};
   return fmt::format("{}-{:03}-{:08x}", time, count++ % 1000, std::random_device()());
 }
@@ -101,7 +102,7 @@ Chat& ChatHistory::add(Chat chat) {
 
 void ChatHistory::save(const Chat& chat) {
   if (folder_.empty()) return;
-  if (chat.blank()) return files_.remove(file_of(chat.id));
+  if (chat.is_blank()) return files_.remove(file_of(chat.id));
   files_.write(file_of(chat.id), write_chat(chat));
 }
 

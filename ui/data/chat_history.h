@@ -1,5 +1,5 @@
-// All conversations, kept as one JSON file each: read in the background when the program starts,
-// written in the background whenever one changes. Of the window's thread alone.
+// All conversations, each saved as a JSON file: read in the background at startup and written in
+// the background whenever one changes. Call only from the window's thread.
 #pragma once
 
 #include <filesystem>
@@ -10,42 +10,42 @@
 #include <vector>
 
 #include "ui/data/chat.h"
-#include "ui/data/chat_files.h"
+#include "ui/data/file_writer.h"
 
 namespace hearth {
 
 class ChatHistory {
  public:
-  // Begins to read what is in the folder. An empty path: nothing is kept.
+  // Starts to read the folder. An empty path means that nothing is saved.
   explicit ChatHistory(std::filesystem::path folder);
 
-  // Takes over what has been read. False while there is more to come; then chats() has only what
-  // was begun since.
+  // Adds the chats that were read. Returns false while reading is in progress; until then chats()
+  // holds only new ones.
   bool load();
-  // Returns when everything is read and written.
+  // Returns once everything is read and written.
   void wait();
 
-  // The oldest first.
+  // Oldest first.
   const std::vector<std::unique_ptr<Chat>>& chats() const { return chats_; }
   Chat* find(std::string_view id) const;
-  // Gives it an id. A blank conversation is not written.
+  // Assigns an id. A blank conversation is not saved.
   Chat& add(Chat chat);
   void save(const Chat& chat);
-  // Its file is removed; restore() brings the last one back, until there is another.
+  // Deletes the chat and its file. restore() brings back the most recently removed one.
   void remove(std::string_view id);
   Chat* restore();
   const Chat* removed() const { return removed_.get(); }
   void forget_removed() { removed_.reset(); }
 
-  // Files that could not be read; they are left as they are.
-  const std::vector<std::string>& broken() const { return broken_; }
-  // Why conversations cannot be written at the moment; empty: they can.
+  // Files that could not be read; they are left untouched.
+  const std::vector<std::string>& unreadable() const { return unreadable_; }
+  // Why the last save failed; empty if it succeeded.
   std::string failure() const { return files_.failure(); }
 
  private:
   struct Loaded {
     std::vector<std::unique_ptr<Chat>> chats;
-    std::vector<std::string> broken;
+    std::vector<std::string> unreadable;
   };
   static Loaded read_folder(const std::filesystem::path& folder);
   std::filesystem::path file_of(std::string_view id) const;
@@ -53,14 +53,14 @@ class ChatHistory {
 
   std::filesystem::path folder_;
   std::vector<std::unique_ptr<Chat>> chats_;
-  std::vector<std::string> broken_;
+  std::vector<std::string> unreadable_;
   std::unique_ptr<Chat> removed_;
-  std::vector<std::string> removed_early_;  // before all was read
+  std::vector<std::string> removed_early_;  // removed before reading finished
   std::future<Loaded> loading_;
-  ChatFiles files_;
+  FileWriter files_;
 };
 
-// Numbers for ChatExchange::revision.
+// Returns a new value for ChatExchange::revision.
 std::uint64_t next_revision();
 
 }  // namespace hearth

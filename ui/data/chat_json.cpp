@@ -1,5 +1,5 @@
-// Conversations as JSON. A token is an array, [id, text, probability, [[id, text, probability],
-// ...]]: there are many of them.
+// Conversations as JSON. To keep files small, a token is an array:
+// [id, text, probability, [[id, text, probability], ...]].
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 
 constexpr int kFormat = 1;
 
-// Millionths are enough, and are written with few digits.
+// Six decimals are precise enough and keep the file small.
 double rounded(float probability) { return std::round(double{probability} * 1e6) / 1e6; }
 double rounded(double value, double unit) { return std::round(value / unit) * unit; }
 
@@ -64,7 +64,7 @@ std::string write_exchange(const ChatExchange& exchange) {
   Json answer = {{"role", "assistant"},
                  {"content", reply.text},
                  {"finish", finish_reason_name(reply.finish)},
-                 {"given_tokens", reply.given_tokens},
+                 {"given_tokens", reply.kept_tokens},
                  {"first_token_seconds", rounded(reply.first_token_seconds, 1e-6)},
                  {"tokens_per_s", rounded(reply.tokens_per_s, 1e-3)},
                  {"prompt_tokens", reply.prompt_tokens},
@@ -88,7 +88,7 @@ ChatExchange read_exchange(const Json& question, const Json& answer) {
   reply.cached_tokens = answer.value("cached_tokens", 0u);
   reply.left_out = answer.value("left_out", 0u);
   reply.tokens = read_tokens(answer.value("tokens", Json::array()));
-  reply.given_tokens =
+  reply.kept_tokens =
       std::min(answer.value("given_tokens", 0u), static_cast<std::uint32_t>(reply.tokens.size()));
   return exchange;
 }
@@ -100,6 +100,7 @@ Json write_sampling(const ChatSampling& sampling) {
           {"top_p", rounded(options.top_p)},
           {"min_p", rounded(options.min_p)},
           {"repetition_penalty", rounded(options.repetition_penalty)},
+          {"custom", sampling.custom},
           {"seed", options.seed},
           {"new_seed", sampling.new_seed},
           {"max_tokens", sampling.max_tokens}};
@@ -114,6 +115,8 @@ ChatSampling read_sampling(const Json& json) {
   options.min_p = json.value("min_p", options.min_p);
   options.repetition_penalty = json.value("repetition_penalty", options.repetition_penalty);
   options.seed = json.value("seed", options.seed);
+  // Files from before this key was written contain the options that were used.
+  sampling.custom = json.value("custom", json.contains("temperature"));
   sampling.new_seed = json.value("new_seed", sampling.new_seed);
   sampling.max_tokens = json.value("max_tokens", sampling.max_tokens);
   return sampling;
@@ -163,11 +166,11 @@ std::string write_chat(const Chat& chat) {
 
 Result<Chat> read_chat(std::string_view text) {
   const Json all = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!all.is_object()) return Error{ErrorKind::kInvalid, "it is not JSON"};
+  if (!all.is_object()) return Error{ErrorKind::kInvalid, "not valid JSON"};
   try {
     return read_all(all);
   } catch (const Json::exception& error) {
-    return Error{ErrorKind::kInvalid, fmt::format("it is no conversation: {}", error.what())};
+    return Error{ErrorKind::kInvalid, fmt::format("not a conversation: {}", error.what())};
   }
 }
 

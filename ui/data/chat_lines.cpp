@@ -43,9 +43,9 @@ void ChatLines::break_from(std::string_view text, size_t begin, const Advance& a
     lines_.push_back({.begin = begin, .end = end, .width = width});
     widest_ = std::max(widest_, width);
   };
-  float x = 0, inked = 0;             // up to here, and without blanks at the end
-  size_t word = begin;                // where the word that is being read begins
-  float word_x = 0, before_word = 0;  // its place, and `inked` before it
+  float x = 0, inked = 0;             // the position so far, and without trailing blanks
+  size_t word = begin;                // start of the current word
+  float word_x = 0, before_word = 0;  // its position, and `inked` before it
   for (size_t at = begin; at < text.size();) {
     const size_t here = at;
     const char32_t character = take_character(text, at);
@@ -55,16 +55,16 @@ void ChatLines::break_from(std::string_view text, size_t begin, const Advance& a
       x = inked = word_x = before_word = 0;
       continue;
     }
-    const float wide = advance(character);
+    const float character_width = advance(character);
     if (character == ' ' || character == '\t') {
-      // Blanks hang over the edge.
-      x += wide;
+      // Trailing blanks may extend past the edge.
+      x += character_width;
       word = at;
       word_x = x;
       before_word = inked;
       continue;
     }
-    while (x + wide > limit_ && here > begin) {
+    while (x + character_width > limit_ && here > begin) {
       if (word > begin) {
         end_line(word, before_word);
         begin = word;
@@ -77,7 +77,7 @@ void ChatLines::break_from(std::string_view text, size_t begin, const Advance& a
       }
       word_x = before_word = 0;
     }
-    x += wide;
+    x += character_width;
     inked = x;
   }
   end_line(text.size(), inked);

@@ -1,5 +1,5 @@
-// Breaks a text into lines of a width, and goes on where it was when more text comes. Lines break
-// after blanks, and within a word only if it is alone too long. Knows nothing of fonts.
+// Wraps text into lines of a given width, incrementally as text is appended. Lines break after
+// blanks, and inside a word only if the word alone is too long. Independent of fonts.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,22 @@
 
 namespace hearth {
 
-// One character of UTF-8 from `at` on, which moves behind it; U+FFFD for a byte that is none.
+// Decodes the UTF-8 character at `at` and advances `at` past it. Returns U+FFFD for an invalid
+// byte.
 char32_t take_character(std::string_view text, size_t& at);
 
 class ChatLines {
  public:
-  using Advance = std::function<float(char32_t)>;  // how wide a character is
+  using Advance = std::function<float(char32_t)>;  // the width of a character
 
-  // `text` is what the last call had and perhaps more; otherwise clear() first. Another width
-  // breaks all of it anew.
+  // REQUIRES: `text` starts with the text of the previous call; otherwise clear() first. A changed
+  // width wraps everything again.
   void layout(std::string_view text, float width, const Advance& advance);
   void clear() { *this = ChatLines(); }
 
   struct Line {
-    size_t begin = 0, end = 0;  // bytes of the text; the line feed that ends it comes after
-    float width = 0;            // without blanks at its end
+    size_t begin = 0, end = 0;  // byte range in the text, without the final line feed
+    float width = 0;            // without trailing blanks
   };
   const std::vector<Line>& lines() const { return lines_; }
   float width() const { return widest_; }
@@ -32,7 +33,7 @@ class ChatLines {
   void break_from(std::string_view text, size_t begin, const Advance& advance);
 
   std::vector<Line> lines_;
-  size_t size_ = 0;  // bytes that are laid out
+  size_t size_ = 0;  // bytes laid out so far
   float limit_ = 0, widest_ = 0;
 };
 

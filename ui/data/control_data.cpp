@@ -5,22 +5,25 @@
 
 namespace hearth {
 
-std::string_view policy_about(std::string_view name) {
+std::string_view policy_description(std::string_view name) {
   if (name == "static")
-    return "A batch is made up, padded to its longest, and runs until its last member ends.";
+    return "Static batching: a batch is padded to its longest sequence and runs until its last one "
+           "ends.";
   if (name == "iteration")
-    return "Requests come and go at every step; steps are padded, prompts apart from decodes.";
-  if (name == "packed") return "A batch runs until its last member ends, but nothing is padded.";
+    return "Requests join and leave at every step. Steps are padded; prompts and decodes run in "
+           "separate steps.";
+  if (name == "packed") return "A batch runs until its last sequence ends, but without padding.";
   if (name == "continuous")
-    return "Requests come and go at every step, nothing is padded, KV blocks as they fill, equal "
-           "beginnings shared.";
-  return "A combination of switches without a name.";
+    return "Requests join and leave at every step, without padding. KV blocks are allocated as "
+           "they "
+           "fill; prefixes are shared.";
+  return "A combination of switches that has no name.";
 }
 
 std::vector<SwitchRow> switch_rows(const Policy& policy) {
   std::vector<SwitchRow> rows;
   for (const PolicySwitch& entry : policy_switches()) {
-    SwitchRow row{.name = entry.name, .meaning = entry.meaning, .values = entry.values};
+    SwitchRow row{.name = entry.name, .description = entry.meaning, .values = entry.values};
     const std::string value = *switch_value(policy, entry.name);
     if (entry.values.empty())
       row.number = policy.max_chunk_tokens;
@@ -38,20 +41,21 @@ Policy with_switch(const Policy& policy, std::string_view name, std::string_view
   return changed;
 }
 
-std::vector<LimitRow> limit_rows(const SchedulerLimits& limits, const SchedulerLimits& made) {
+std::vector<LimitRow> limit_rows(const SchedulerLimits& limits, const SchedulerLimits& created) {
   return {{.name = "sequences",
-           .meaning = "most sequences that run at a time",
+           .description = "Maximum number of sequences running at once",
            .value = limits.max_sequences,
-           .most = made.max_sequences},
+           .max = created.max_sequences},
           {.name = "step tokens",
-           .meaning = "most tokens a step computes, padding included",
+           .description = "Token budget: the maximum number of tokens per step, including padding",
            .value = limits.max_step_tokens,
-           .most = made.max_step_tokens},
+           .max = created.max_step_tokens},
           {.name = "pool blocks",
-           .meaning = "KV blocks in the pool; the others are withheld. It stays large enough for "
-                      "every request that is there",
+           .description =
+               "KV blocks in the pool; the rest is withheld. The pool stays large enough for "
+               "every current request",
            .value = limits.pool_blocks,
-           .most = made.pool_blocks}};
+           .max = created.pool_blocks}};
 }
 
 SchedulerLimits with_limit(SchedulerLimits limits, LimitKind kind, uint32_t value) {
@@ -70,11 +74,11 @@ SchedulerLimits with_limit(SchedulerLimits limits, LimitKind kind, uint32_t valu
   return limits;
 }
 
-double pace_at(double slider) {
+double pace_from_slider(double slider) {
   return kSlowestPace * std::pow(kFastestPace / kSlowestPace, std::clamp(slider, 0.0, 1.0));
 }
 
-double slider_at(double pace) {
+double slider_from_pace(double pace) {
   if (pace <= 0) return 1;
   return std::clamp(std::log(pace / kSlowestPace) / std::log(kFastestPace / kSlowestPace), 0.0,
                     1.0);

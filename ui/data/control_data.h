@@ -1,5 +1,5 @@
-// What the control panel shows of an engine's policy and limits, and what a click changes: plain
-// data and pure functions.
+// The rows of the control panel: an engine's policy switches and limits, and how a click changes
+// them. Plain data and pure functions.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,34 @@
 
 namespace hearth {
 
-// What a named policy is, in one line; also of "custom".
-std::string_view policy_about(std::string_view name);
+// Describes a named policy, or "custom", in one line.
+std::string_view policy_description(std::string_view name);
 
-// A switch with the value it has.
+// A policy switch and its current value.
 struct SwitchRow {
-  std::string_view name, meaning;
-  std::span<const std::string_view> values;  // empty: a number
-  size_t selected = 0;                       // of values
+  std::string_view name, description;
+  std::span<const std::string_view> values;  // empty if the switch takes a number
+  size_t selected = 0;                       // index into values
   uint32_t number = 0;
 };
 std::vector<SwitchRow> switch_rows(const Policy& policy);
-// The policy with one switch turned; the policy as it is if there is no such value.
+// The policy with one switch changed. Unchanged if there is no such switch or value.
 Policy with_switch(const Policy& policy, std::string_view name, std::string_view value);
 
 // A limit that can be changed while the engine runs.
 struct LimitRow {
-  std::string_view name, meaning;
-  uint32_t value = 0, least = 1, most = 1;
+  std::string_view name, description;
+  uint32_t value = 0, min = 1, max = 1;
 };
 enum class LimitKind : uint8_t { kSequences, kStepTokens, kPoolBlocks };
 inline constexpr size_t kLimitKinds = 3;
-// `made`: what the engine was made for.
-std::vector<LimitRow> limit_rows(const SchedulerLimits& limits, const SchedulerLimits& made);
+// `created`: the limits the engine was created with, which are the maximum.
+std::vector<LimitRow> limit_rows(const SchedulerLimits& limits, const SchedulerLimits& created);
 SchedulerLimits with_limit(SchedulerLimits limits, LimitKind kind, uint32_t value);
 
-// Slow motion: steps a second, from the slider's 0 (slowest) to 1 (fastest), evenly in proportion.
+// Slow motion in steps per second, on a logarithmic slider from 0 (slowest) to 1 (fastest).
 inline constexpr double kSlowestPace = 0.5, kFastestPace = 60;
-double pace_at(double slider);
-double slider_at(double pace);
+double pace_from_slider(double slider);
+double slider_from_pace(double pace);
 
 }  // namespace hearth

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostEntries = 10'000;
+constexpr size_t kMaxEntries = 10'000;
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -25,28 +25,28 @@ FolderListing list_folder(const fs::path& folder) {
   std::error_code error;
   fs::directory_iterator entry(folder, error);
   if (error) {
-    listing.failure = fmt::format("'{}' cannot be read: {}", folder.string(), error.message());
+    listing.failure = fmt::format("cannot read '{}': {}", folder.string(), error.message());
     return listing;
   }
-  for (const fs::directory_iterator end; entry != end && listing.entries.size() < kMostEntries;
+  for (const fs::directory_iterator end; entry != end && listing.entries.size() < kMaxEntries;
        entry.increment(error)) {
     if (error) break;
-    // What vanishes meanwhile, or may not be looked at, is left out.
+    // Skips entries that vanish meanwhile or are not accessible.
     std::error_code ignored;
-    FileEntry made{.name = entry->path().filename().string()};
-    if (made.name.starts_with('.')) continue;
+    FileEntry listed{.name = entry->path().filename().string()};
+    if (listed.name.starts_with('.')) continue;
     if (entry->is_directory(ignored)) {
-      made.folder = true;
-      made.model = fs::exists(entry->path() / "config.json", ignored);
+      listed.folder = true;
+      listed.model = fs::exists(entry->path() / "config.json", ignored);
     } else if (entry->is_regular_file(ignored) &&
                lower(entry->path().extension().string()) == ".gguf") {
-      made.model = true;
-      made.bytes = entry->file_size(ignored);
-      if (ignored) made.bytes = 0;
+      listed.model = true;
+      listed.bytes = entry->file_size(ignored);
+      if (ignored) listed.bytes = 0;
     } else {
       continue;
     }
-    listing.entries.push_back(std::move(made));
+    listing.entries.push_back(std::move(listed));
   }
   std::ranges::sort(listing.entries, {}, [](const FileEntry& one) {
     return std::tuple(!one.folder, lower(one.name), one.name);

@@ -1,5 +1,5 @@
-// Folders and model files to choose from: lists a folder in the background, so that a slow disk
-// never holds up a frame. Of the window's thread alone.
+// Folders and model files to choose from. Lists a folder in the background, so that a slow disk
+// never delays a frame. Call only from the window's thread.
 #pragma once
 
 #include <cstdint>
@@ -7,39 +7,39 @@
 #include <string>
 #include <vector>
 
-#include "ui/data/background.h"
+#include "ui/data/background_task.h"
 
 namespace hearth {
 
 struct FileEntry {
   std::string name;
   bool folder = false;
-  bool model = false;  // a .gguf file, or a folder as Hugging Face has them
-  uint64_t bytes = 0;  // of a file
+  bool model = false;  // a .gguf file or a Hugging Face model folder
+  uint64_t bytes = 0;  // 0 for folders
   bool operator==(const FileEntry&) const = default;
 };
 
 struct FolderListing {
   std::filesystem::path folder;
-  std::vector<FileEntry> entries;  // folders first, then models, by name in any case
-  std::string failure;             // why there is nothing
+  std::vector<FileEntry> entries;  // folders first, then files, by name ignoring case
+  std::string failure;             // why there are no entries
 };
 
-// Folders and models; nothing that begins with a dot. Blocks.
+// Lists folders and models, except hidden ones. Blocks.
 FolderListing list_folder(const std::filesystem::path& folder);
 
 class FileBrowser {
  public:
-  // Another folder, from the next update() on. A path that is no folder: the nearest
-  // folder above it.
+  // Switches to a folder with the next update(). If the path is not a folder, opens the nearest
+  // parent folder.
   void open(const std::filesystem::path& path);
-  // The folder above.
+  // Switches to the parent folder.
   void up();
-  // Once a frame while it is shown.
+  // Call once per frame.
   void update();
 
   bool busy() const { return background_.busy(); }
-  // The newest there is; stays while the next one is being made.
+  // The newest listing; stays until the next one is complete.
   const FolderListing& listing() const { return listing_; }
   std::filesystem::path path_of(const FileEntry& entry) const {
     return listing_.folder / entry.name;
@@ -48,7 +48,7 @@ class FileBrowser {
  private:
   std::filesystem::path wanted_;
   bool pending_ = false;
-  Background<FolderListing> background_;
+  BackgroundTask<FolderListing> background_;
   FolderListing listing_;
 };
 

@@ -10,17 +10,17 @@ const char* latency_name(LatencyKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
-const char* latency_about(LatencyKind kind) {
+const char* latency_description(LatencyKind kind) {
   constexpr std::array<const char*, kLatencyKinds> kAbout = {
-      "time to first token: from a request's arrival to its first token",
-      "time between tokens: from one token of a stream to its next",
-      "time per output token: a stream's mean time between tokens, once it has ended"};
+      "Time to first token: from a request's arrival to its first token.",
+      "Time between tokens: from one token of a stream to the next.",
+      "Time per output token: a stream's mean time between tokens, known when it ends."};
   return kAbout[static_cast<size_t>(kind)];
 }
 
 void LatencyData::clear() {
   now_ = 0;
-  began_ = -1;
+  first_step_seconds_ = -1;
   for (Kind& kind : kinds_) kind = {};
   recent_series_ = {};
   all_series_ = {};
@@ -33,10 +33,10 @@ void LatencyData::update(const EngineView& view) {
     clear();
     generation_ = view.generation;
   }
-  if (view.missed_steps > 0) lose_sight();
+  if (view.missed_steps > 0) handle_missed_steps();
   for (const StepRecord& record : view.new_steps) add(record);
   if (view.state != EngineState::kPaused) now_ = std::max(now_, view.now);
-  forget_old();
+  drop_old();
 }
 
 LatencyStream& LatencyData::stream(RequestId request) {
@@ -47,7 +47,7 @@ LatencyStream& LatencyData::stream(RequestId request) {
 
 void LatencyData::add(const StepRecord& record) {
   now_ = std::max(now_, record.end_seconds);
-  if (began_ < 0) began_ = record.begin_seconds;
+  if (first_step_seconds_ < 0) first_step_seconds_ = record.begin_seconds;
   for (const StepRecord::Arrival& arrival : record.arrived) {
     LatencyStream& arrived = stream(arrival.request);
     arrived.arrived = arrival.seconds;
@@ -56,22 +56,22 @@ void LatencyData::add(const StepRecord& record) {
   for (const StepMember& member : record.members) {
     if (!member.samples) continue;
     LatencyStream& of = stream(member.request);
-    // It had ended when this step was under way already: nobody got this token.
+    // The request ended while this step was already in flight, so the token was discarded.
     if (of.finished) continue;
     if (of.tokens == 0) {
       of.first_token = record.end_seconds;
       if (of.arrival_known && !of.interrupted)
         add_sample(LatencyKind::kTtft,
                    {record.end_seconds, record.end_seconds - of.arrived, member.request});
-    } else if (of.joined) {
+    } else if (of.gap_known) {
       const LatencySample sample{record.end_seconds, record.end_seconds - of.last_token,
                                  member.request};
       add_sample(LatencyKind::kTbt, sample);
       of.gaps.push_back(sample);
-      if (of.gaps.size() > kStreamTokens) of.gaps.pop_front();
+      if (of.gaps.size() > kMaxGapsPerStream) of.gaps.pop_front();
     }
     ++of.tokens;
-    of.joined = true;
+    of.gap_known = true;
     of.last_token = record.end_seconds;
   }
   for (const RequestId id : record.finished) finish(id);
@@ -84,9 +84,9 @@ void LatencyData::add_sample(LatencyKind which, const LatencySample& sample) {
   kind.recent_values.add(sample.seconds);
   ++kind.recent;
   if (which != LatencyKind::kTbt) return;
-  extend(recent_series_, sample);
-  extend(all_series_, sample);
-  if (all_series_.buckets.size() > Series::kMost) widen();
+  append(recent_series_, sample);
+  append(all_series_, sample);
+  if (all_series_.buckets.size() > Series::kMaxBuckets) double_bucket_width();
 }
 
 void LatencyData::finish(RequestId request) {
@@ -94,38 +94,38 @@ void LatencyData::finish(RequestId request) {
   if (place == streams_.end() || place->second.finished) return;
   LatencyStream& stream = place->second;
   stream.finished = true;
-  // After missed steps the number of its tokens is not known.
+  // After missed steps the token count is unknown, and so is the TPOT.
   if (stream.tokens > 1 && !stream.interrupted)
     add_sample(LatencyKind::kTpot, {stream.last_token, stream.tpot(), request});
-  let_go(stream);
+  queue_for_removal(stream);
 }
 
-// How many tokens there were meanwhile is not known, nor who has ended: those go in time, too, and
-// begin anew if they had not.
-void LatencyData::lose_sight() {
-  std::vector<LatencyStream*> seen;
-  for (auto& [id, stream] : streams_) seen.push_back(&stream);
-  for (LatencyStream* stream : seen) {
+// In missed steps any stream may have received tokens or ended. All streams are queued for removal;
+// those that were still running start over with their next token.
+void LatencyData::handle_missed_steps() {
+  std::vector<LatencyStream*> streams;
+  for (auto& [id, stream] : streams_) streams.push_back(&stream);
+  for (LatencyStream* stream : streams) {
     if (stream->finished) continue;
     stream->interrupted = true;
-    stream->joined = false;
+    stream->gap_known = false;
   }
-  std::erase_if(seen, [](const LatencyStream* stream) { return stream->leaving; });
-  std::sort(seen.begin(), seen.end(),
+  std::erase_if(streams, [](const LatencyStream* stream) { return stream->queued_for_removal; });
+  std::sort(streams.begin(), streams.end(),
             [](const LatencyStream* a, const LatencyStream* b) { return a->request < b->request; });
-  for (LatencyStream* stream : seen) {
-    stream->leaving = true;
+  for (LatencyStream* stream : streams) {
+    stream->queued_for_removal = true;
     ended_.push_back(stream->request);
   }
 }
 
-void LatencyData::let_go(LatencyStream& stream) {
-  if (stream.leaving) return;
-  stream.leaving = true;
+void LatencyData::queue_for_removal(LatencyStream& stream) {
+  if (stream.queued_for_removal) return;
+  stream.queued_for_removal = true;
   ended_.push_back(stream.request);
 }
 
-void LatencyData::forget_old() {
+void LatencyData::drop_old() {
   const double recent_from = now_ - kRecentSeconds;
   for (Kind& kind : kinds_) {
     while (kind.recent > 0) {
@@ -134,7 +134,7 @@ void LatencyData::forget_old() {
       kind.recent_values.remove_oldest(oldest.seconds);
       --kind.recent;
     }
-    while (kind.samples.size() > kKept) {
+    while (kind.samples.size() > kMaxSamples) {
       const LatencySample& oldest = kind.samples.front();
       kind.all_values.remove_oldest(oldest.seconds);
       if (kind.recent == kind.samples.size()) {
@@ -145,7 +145,7 @@ void LatencyData::forget_old() {
       ++kind.dropped;
     }
   }
-  while (ended_.size() > kStreams) {
+  while (ended_.size() > kMaxEndedStreams) {
     streams_.erase(ended_.front());
     ended_.pop_front();
   }
@@ -157,7 +157,7 @@ void LatencyData::forget_old() {
   if (!gaps.empty()) forget_until(all_series_.buckets, gaps.front().at);
 }
 
-void LatencyData::settle(Series& series) {
+void LatencyData::finish_last_bucket(Series& series) {
   LatencyBucket& last = series.buckets.back();
   last.count = series.open.size();
   last.p50 = quantile_of(series.open, 0.5);
@@ -165,9 +165,9 @@ void LatencyData::settle(Series& series) {
   last.p99 = quantile_of(series.open, 0.99);
 }
 
-void LatencyData::extend(Series& series, const LatencySample& sample) {
+void LatencyData::append(Series& series, const LatencySample& sample) {
   if (series.buckets.empty() || sample.at >= series.buckets.back().to) {
-    if (!series.buckets.empty()) settle(series);
+    if (!series.buckets.empty()) finish_last_bucket(series);
     series.open.clear();
     const double from = std::floor(sample.at / series.width) * series.width;
     series.buckets.push_back({.from = from, .to = from + series.width});
@@ -175,15 +175,15 @@ void LatencyData::extend(Series& series, const LatencySample& sample) {
   series.open.push_back(sample.seconds);
 }
 
-// Doubles the width of the buckets of all, from the samples themselves.
-void LatencyData::widen() {
+// Rebuilds the buckets of the whole run from the samples, twice as wide.
+void LatencyData::double_bucket_width() {
   Series wider{.width = all_series_.width * 2};
   for (const LatencySample& sample : kinds_[static_cast<size_t>(LatencyKind::kTbt)].samples)
-    extend(wider, sample);
+    append(wider, sample);
   all_series_ = std::move(wider);
 }
 
-LatencyNumbers LatencyData::numbers(LatencyKind which, Window window) const {
+LatencyStats LatencyData::stats(LatencyKind which, Window window) const {
   const Kind& kind = kinds_[static_cast<size_t>(which)];
   const Quantiles& values = window == Window::kAll ? kind.all_values : kind.recent_values;
   return {.count = values.count(),
@@ -199,21 +199,21 @@ std::vector<Quantiles::Bar> LatencyData::histogram(LatencyKind which, Window win
   return (window == Window::kAll ? kind.all_values : kind.recent_values).histogram(per_decade);
 }
 
-LatencyNumbers LatencyData::numbers(const LatencyStream& stream, Window window) const {
+LatencyStats LatencyData::stats(const LatencyStream& stream, Window window) const {
   std::vector<double> values;
-  LatencyNumbers numbers;
+  LatencyStats stats;
   for (const LatencySample& gap : stream.gaps) {
     if (gap.at < from(window)) continue;
     values.push_back(gap.seconds);
-    numbers.mean += gap.seconds;
+    stats.mean += gap.seconds;
   }
-  numbers.count = values.size();
+  stats.count = values.size();
   if (values.empty()) return {};
-  numbers.mean /= static_cast<double>(values.size());
-  numbers.p50 = quantile_of(values, 0.5);
-  numbers.p90 = quantile_of(values, 0.9);
-  numbers.p99 = quantile_of(values, 0.99);
-  return numbers;
+  stats.mean /= static_cast<double>(values.size());
+  stats.p50 = quantile_of(values, 0.5);
+  stats.p90 = quantile_of(values, 0.9);
+  stats.p99 = quantile_of(values, 0.99);
+  return stats;
 }
 
 double LatencyData::from(Window window) const {
@@ -222,23 +222,24 @@ double LatencyData::from(Window window) const {
 }
 
 double LatencyData::span(Window window) const {
-  constexpr double kLeastSeconds = 5;
-  const double there = began_ < 0 ? 0 : now_ - std::max(began_, from(window));
-  return std::max(window == Window::kRecent ? std::min(there, kRecentSeconds) : there,
-                  kLeastSeconds);
+  constexpr double kMinSeconds = 5;
+  const double available =
+      first_step_seconds_ < 0 ? 0 : now_ - std::max(first_step_seconds_, from(window));
+  return std::max(window == Window::kRecent ? std::min(available, kRecentSeconds) : available,
+                  kMinSeconds);
 }
 
 std::vector<LatencyBucket> LatencyData::series(Window window) const {
   Series series = window == Window::kAll ? all_series_ : recent_series_;
-  if (!series.buckets.empty()) settle(series);
+  if (!series.buckets.empty()) finish_last_bucket(series);
   return {series.buckets.begin(), series.buckets.end()};
 }
 
-void LatencyData::newest(LatencyKind which, Window window, size_t most,
-                         std::vector<LatencySample>& found) const {
+void LatencyData::newest_samples(LatencyKind which, Window window, size_t max_samples,
+                                 std::vector<LatencySample>& found) const {
   const Kind& kind = kinds_[static_cast<size_t>(which)];
-  const size_t there = window == Window::kAll ? kind.samples.size() : kind.recent;
-  found.assign(kind.samples.end() - static_cast<ptrdiff_t>(std::min(there, most)),
+  const size_t available = window == Window::kAll ? kind.samples.size() : kind.recent;
+  found.assign(kind.samples.end() - static_cast<ptrdiff_t>(std::min(available, max_samples)),
                kind.samples.end());
 }
 

@@ -8,8 +8,8 @@ namespace {
 
 constexpr size_t index(Region region) { return static_cast<size_t>(region); }
 
-// Cuts `whole` into parts by weight, and leaves splitters between those that are used.
-std::vector<Box> cut(const Box& whole, float gap, bool upright, std::span<float> weights,
+// Divides `whole` among the used parts by weight, with splitters between them.
+std::vector<Box> cut(const Box& whole, float gap, bool vertical, std::span<float> weights,
                      std::span<const bool> used, std::vector<Splitter>& splitters) {
   std::vector<Box> parts(weights.size());
   float sum = 0;
@@ -20,23 +20,23 @@ std::vector<Box> cut(const Box& whole, float gap, bool upright, std::span<float>
     ++count;
   }
   if (count == 0 || sum <= 0) return parts;
-  const float room = (upright ? whole.width : whole.height) - gap * static_cast<float>(count - 1);
-  float place = upright ? whole.x : whole.y;
+  const float room = (vertical ? whole.width : whole.height) - gap * static_cast<float>(count - 1);
+  float place = vertical ? whole.x : whole.y;
   size_t last = weights.size();
   for (size_t i = 0; i < weights.size(); ++i) {
     if (!used[i]) continue;
     const float size = std::max(room * weights[i] / sum, 1.0f);
     if (last != weights.size()) {
       const float begin = place - gap;
-      splitters.push_back({.box = upright ? Box{begin, whole.y, gap, whole.height}
-                                          : Box{whole.x, begin, whole.width, gap},
-                           .upright = upright,
+      splitters.push_back({.box = vertical ? Box{begin, whole.y, gap, whole.height}
+                                           : Box{whole.x, begin, whole.width, gap},
+                           .vertical = vertical,
                            .before = &weights[last],
                            .after = &weights[i],
                            .extent = room * (weights[last] + weights[i]) / sum});
     }
     parts[i] =
-        upright ? Box{place, whole.y, size, whole.height} : Box{whole.x, place, whole.width, size};
+        vertical ? Box{place, whole.y, size, whole.height} : Box{whole.x, place, whole.width, size};
     place += size + gap;
     last = i;
   }

@@ -1,4 +1,5 @@
-// Where regions are: pure geometry. Regions without a visible panel give their place to neighbours.
+// Arranges the window's regions. Pure geometry. A region without visible panels leaves its space to
+// its neighbours.
 #pragma once
 
 #include <array>
@@ -8,10 +9,10 @@
 
 namespace hearth {
 
-// Where a panel is at first. Panels of one region are its tabs.
+// Where a panel is placed. Panels of the same region share it as tabs.
 enum class Region : uint8_t {
   kLeft,         // a tall column: chat
-  kTop,          // the widest: timeline
+  kTop,          // the widest one: timeline
   kMiddle,       // below it: KV blocks
   kBottomLeft,   // latency
   kBottomRight,  // occupancy
@@ -25,33 +26,33 @@ struct Box {
   bool empty() const { return width <= 0 || height <= 0; }
 };
 
-// Shares of the room, by weight; those of regions that are not used count for nothing.
+// Weights by which the space is divided. Unused regions are ignored.
 struct Splits {
   std::array<float, 3> columns = {0.27f, 0.50f, 0.23f};  // left, centre, side
-  std::array<float, 3> rows = {0.37f, 0.26f, 0.37f};     // of the centre: top, middle, bottom
-  std::array<float, 2> bottom = {0.5f, 0.5f};            // left, right
-  std::array<float, 2> side = {0.58f, 0.42f};            // top, bottom
+  std::array<float, 3> rows = {0.37f, 0.26f, 0.37f};  // of the centre column: top, middle, bottom
+  std::array<float, 2> bottom = {0.5f, 0.5f};         // left, right
+  std::array<float, 2> side = {0.58f, 0.42f};         // top, bottom
 };
 
-// What lies between two neighbours, to be dragged.
+// The draggable gap between two neighbours.
 struct Splitter {
   Box box;
-  bool upright = false;     // moves to the left and right
-  float* before = nullptr;  // weights in the Splits it was made from
+  bool vertical = false;    // a vertical bar, dragged left and right
+  float* before = nullptr;  // weights in the Splits passed to arrange()
   float* after = nullptr;
-  float extent = 0;  // pixels that both together have
+  float extent = 0;  // combined size of both neighbours, in pixels
 };
 
 struct Arrangement {
-  std::array<Box, kRegions> regions;  // empty for those not used
+  std::array<Box, kRegions> regions;  // empty if unused
   std::vector<Splitter> splitters;
 };
 
-// `gap`: pixels between neighbours.
+// `gap` is the space between neighbours, in pixels. The result points into `splits`.
 Arrangement arrange(const Box& whole, float gap, Splits& splits,
                     const std::array<bool, kRegions>& used);
 
-// Moves a splitter by some pixels; no side becomes smaller than a tenth of both.
+// Moves a splitter. Neither side shrinks below a tenth of their combined size.
 void drag(const Splitter& splitter, float pixels);
 
 }  // namespace hearth

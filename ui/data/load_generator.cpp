@@ -12,20 +12,20 @@
 namespace hearth {
 namespace {
 
-// In one frame, so that a frame stays short; what is left comes in the next ones.
-constexpr size_t kMostAtOnce = 64;
-constexpr size_t kMostOfTrace = 100'000;
-constexpr uint64_t kTraceSeed = 1;     // as hearth replay
-constexpr uint32_t kSomeTokens = 256;  // where the vocabulary is not known
+// Keeps frames short; the rest is submitted in the following ones.
+constexpr size_t kMaxSubmitsPerFrame = 64;
+constexpr size_t kMaxTraceRequests = 100'000;
+constexpr uint64_t kTraceSeed = 1;             // the same as in `hearth replay`
+constexpr uint32_t kFallbackVocabulary = 256;  // if the vocabulary is unknown
 
 Result<Trace> read(const std::string& what, double speed) {
   if (!what.starts_with(kSyntheticScheme)) {
-    // Pipes and devices would never end.
+    // Reading a pipe or a device might never end.
     std::error_code error;
     if (!std::filesystem::is_regular_file(what, error))
-      return Error{ErrorKind::kNotFound, fmt::format("there is no file '{}'", what)};
+      return Error{ErrorKind::kNotFound, fmt::format("no such file: '{}'", what)};
   }
-  HEARTH_ASSIGN(Trace trace, read_trace(what, kMostOfTrace));
+  HEARTH_ASSIGN(Trace trace, read_trace(what, kMaxTraceRequests));
   if (speed > 0 && speed != 1) speed_up(trace, speed);
   return trace;
 }
@@ -36,7 +36,7 @@ void LoadGenerator::cancel_all() {
   stop();
   stop_trace();
   burst_ = 0;
-  // Letting go of a stream cancels its request.
+  // Destroying a stream cancels its request.
   counts_.failed += streams_.size();
   counts_.running = 0;
   streams_.clear();
@@ -44,28 +44,28 @@ void LoadGenerator::cancel_all() {
 
 void LoadGenerator::play_trace(const std::string& what, double speed) {
   stop_trace();
-  wanted_ = WantedTrace{what, speed};
+  requested_trace_ = RequestedTrace{what, speed};
 }
 
 void LoadGenerator::stop_trace() {
   trace_ = {};
   next_in_trace_ = 0;
-  trace_begin_.reset();
+  trace_started_.reset();
   trace_failure_.clear();
-  wanted_.reset();
+  requested_trace_.reset();
 }
 
-void LoadGenerator::begin_anew(const LoadTarget& target) {
+void LoadGenerator::reset_for(const LoadTarget& target) {
   generation_ = target.generation;
-  // What was asked for before there was any engine is for the first one.
+  // Requests from before the first engine was ready are kept for it.
   if (prompts_) cancel_all();
   counts_ = {};
   refusal_.clear();
-  made_ = 0;
+  prompts_made_ = 0;
   random_ = SeededRandom(seed_);
-  const uint32_t known = target.engine->vocabulary();
+  const uint32_t vocabulary = target.engine->vocabulary();
   const std::vector<TokenId> ids =
-      text_token_ids(target.tokenizer, known != 0 ? known : kSomeTokens);
+      text_token_ids(target.tokenizer, vocabulary != 0 ? vocabulary : kFallbackVocabulary);
   prompts_ = std::make_unique<PromptMaker>(ids, seed_);
   trace_prompts_ = std::make_unique<PromptMaker>(ids, kTraceSeed);
 }
@@ -76,18 +76,18 @@ void LoadGenerator::update(const LoadTarget& target, double now) {
     cancel_all();
     return;
   }
-  if (!prompts_ || target.generation != generation_) begin_anew(target);
+  if (!prompts_ || target.generation != generation_) reset_for(target);
   if (burst_ > 0) {
     std::vector<TraceRequest> requests;
-    for (; burst_ > 0; --burst_) requests.push_back(draw());
+    for (; burst_ > 0; --burst_) requests.push_back(random_request());
     submit(*target.engine, std::move(requests), false);
   }
   submit_due(*target.engine, now);
   play_due(*target.engine, now);
-  take_tokens();
+  drain_streams();
 }
 
-TraceRequest LoadGenerator::draw() {
+TraceRequest LoadGenerator::random_request() {
   const auto between = [&](uint32_t a, uint32_t b) {
     return random_.between(std::max(std::min(a, b), 1u), std::max({a, b, 1u}));
   };
@@ -103,49 +103,50 @@ TraceRequest LoadGenerator::draw() {
 
 void LoadGenerator::submit_due(Engine& engine, double now) {
   if (!started_ || settings.rate <= 0) {
-    next_.reset();
+    next_due_.reset();
     return;
   }
-  // Waiting times have no memory: at another rate they are drawn anew.
-  if (!next_ || settings.rate != last_rate_) next_ = now + random_.exponential(settings.rate);
+  // Exponential waiting times are memoryless, so a changed rate simply draws again.
+  if (!next_due_ || settings.rate != last_rate_)
+    next_due_ = now + random_.exponential(settings.rate);
   last_rate_ = settings.rate;
-  for (size_t i = 0; i < kMostAtOnce && *next_ <= now; ++i) {
-    *next_ += random_.exponential(settings.rate);
-    submit(engine, {draw()}, false);
+  for (size_t i = 0; i < kMaxSubmitsPerFrame && *next_due_ <= now; ++i) {
+    *next_due_ += random_.exponential(settings.rate);
+    submit(engine, {random_request()}, false);
   }
-  // What a window that stood still has missed is not made up for.
-  if (*next_ <= now) next_ = now;
+  // Arrivals missed while the window was blocked are skipped.
+  if (*next_due_ <= now) next_due_ = now;
 }
 
 void LoadGenerator::play_due(Engine& engine, double now) {
   if (!playing_trace()) return;
-  if (!trace_begin_) trace_begin_ = now;
-  for (size_t i = 0; i < kMostAtOnce && playing_trace(); ++i) {
+  if (!trace_started_) trace_started_ = now;
+  for (size_t i = 0; i < kMaxSubmitsPerFrame && playing_trace(); ++i) {
     const TraceRequest& request = trace_.requests[next_in_trace_];
-    if (*trace_begin_ + request.arrival_seconds > now) return;
+    if (*trace_started_ + request.arrival_seconds > now) return;
     submit(engine, {request}, true);
     ++next_in_trace_;
   }
 }
 
-// Together, or none of them.
+// The requests are accepted or refused together.
 void LoadGenerator::submit(Engine& engine, std::vector<TraceRequest> requests, bool of_trace) {
   const SchedulerLimits limits = engine.limits();
   const uint64_t pool_tokens = uint64_t{limits.pool_blocks} * kTokensPerBlock;
   const auto longest = static_cast<uint32_t>(std::min<uint64_t>(limits.context, pool_tokens));
   Trace fitting{.requests = std::move(requests)};
   clip_lengths(fitting, std::max(longest, 2u));
-  std::vector<GenerationRequest> made;
+  std::vector<GenerationRequest> generations;
   for (const TraceRequest& request : fitting.requests) {
     GenerationRequest generation;
-    generation.prompt =
-        of_trace ? trace_prompts_->make(request, next_in_trace_) : prompts_->make(request, made_++);
+    generation.prompt = of_trace ? trace_prompts_->make(request, next_in_trace_)
+                                 : prompts_->make(request, prompts_made_++);
     generation.max_tokens = request.generated_tokens;
     generation.ignore_end = true;
-    made.push_back(std::move(generation));
+    generations.push_back(std::move(generation));
   }
-  const size_t count = made.size();
-  Result<std::vector<std::shared_ptr<TokenStream>>> streams = engine.submit(std::move(made));
+  const size_t count = generations.size();
+  Result<std::vector<std::shared_ptr<TokenStream>>> streams = engine.submit(std::move(generations));
   if (!streams.ok()) {
     counts_.refused += count;
     refusal_ = streams.error().message;
@@ -158,13 +159,13 @@ void LoadGenerator::submit(Engine& engine, std::vector<TraceRequest> requests, b
 
 void LoadGenerator::read_trace_file() {
   std::optional<ReadTrace> done = reading_.take();
-  if (!reading_.busy() && wanted_ && (!done || done->wanted != *wanted_))
-    reading_.start([wanted = *wanted_] {
-      return ReadTrace{wanted, read(wanted.what, wanted.speed)};
+  if (!reading_.busy() && requested_trace_ && (!done || done->requested != *requested_trace_))
+    reading_.start([requested = *requested_trace_] {
+      return ReadTrace{requested, read(requested.what, requested.speed)};
     });
-  // Somebody may have changed his mind meanwhile.
-  if (!done || !wanted_ || done->wanted != *wanted_) return;
-  wanted_.reset();
+  // The user may have picked another trace meanwhile.
+  if (!done || !requested_trace_ || done->requested != *requested_trace_) return;
+  requested_trace_.reset();
   if (!done->trace.ok()) {
     trace_failure_ = done->trace.error().message;
     return;
@@ -173,7 +174,7 @@ void LoadGenerator::read_trace_file() {
   if (trace_.requests.empty()) trace_failure_ = "the trace has no requests";
 }
 
-void LoadGenerator::take_tokens() {
+void LoadGenerator::drain_streams() {
   std::erase_if(streams_, [&](const std::shared_ptr<TokenStream>& stream) {
     while (stream->next(std::chrono::nanoseconds(0))) ++counts_.tokens;
     if (!stream->ended()) return false;

@@ -9,6 +9,7 @@
 #include "engine/session.h"
 #include "runtime/device_select.h"
 #include "runtime/instance.h"
+#include "ui/data/model_label.h"
 
 namespace hearth {
 namespace {
@@ -19,90 +20,90 @@ Result<std::vector<DeviceCaps>> list_devices() {
 }
 
 Status fill_in(const DeviceCaps* device, ModelEstimate& estimate) {
-  const ModelWish& wish = estimate.wish;
-  if (!wish.model.empty()) {
-    // Pipes and devices would never end.
+  const ModelSelection& selection = estimate.selection;
+  if (!selection.model.empty()) {
+    // Reading a pipe or a device might never end.
     std::error_code error;
-    if (!std::filesystem::is_regular_file(wish.model, error) &&
-        !std::filesystem::is_directory(wish.model, error))
-      return Error{ErrorKind::kNotFound, fmt::format("there is no file '{}'", wish.model)};
+    if (!std::filesystem::is_regular_file(selection.model, error) &&
+        !std::filesystem::is_directory(selection.model, error))
+      return Error{ErrorKind::kNotFound, fmt::format("no such file: '{}'", selection.model)};
   }
-  HEARTH_ASSIGN(const auto file, open_model_file(wish.model));
+  HEARTH_ASSIGN(const auto file, open_model_file(selection.model));
   HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
-  estimate.name = file->name();
+  estimate.name = model_label(file->name());
   estimate.architecture = plan.architecture->name();
   estimate.parameters = plan.parameters;
   estimate.model_context = plan.config.context;
   if (device == nullptr) return {};
   estimate.has_device = true;
-  const SessionOptions options{.context = wish.context,
-                               .max_sequences = wish.sequences,
-                               .swap_bytes = wish.swap_bytes,
-                               .kv = wish.kv};
+  const SessionOptions options{.context = selection.context,
+                               .max_sequences = selection.sequences,
+                               .swap_bytes = selection.swap_bytes,
+                               .kv = selection.kv};
   StepLimits limits = step_limits(options, *device, plan.config.context);
   const auto plan_for = [&] {
     return plan_memory(*device, bytes_to_plan_with(*device, device->free_bytes(), options), plan,
                        {.limits = limits});
   };
   estimate.memory = plan_for();
-  constexpr uint32_t kShortestContext = 256;  // as a session has it
-  if (!estimate.memory.fits && wish.context == 0 &&
+  constexpr uint32_t kShortestContext = 256;  // the same as in Session
+  if (!estimate.memory.fits && selection.context == 0 &&
       estimate.memory.max_context >= kShortestContext) {
     limits.context = estimate.memory.max_context;
     estimate.memory = plan_for();
-    estimate.shortened = true;
+    estimate.context_shortened = true;
   }
   return {};
 }
 
 }  // namespace
 
-ModelEstimate estimate_model(const ModelWish& wish, const DeviceCaps* device) {
-  ModelEstimate estimate{.wish = wish};
+ModelEstimate estimate_model(const ModelSelection& selection, const DeviceCaps* device) {
+  ModelEstimate estimate{.selection = selection};
   if (const Status status = fill_in(device, estimate); !status.ok())
     estimate.failure = status.error().message;
   return estimate;
 }
 
-std::vector<DeviceChoice> device_choices(const std::vector<DeviceCaps>& devices) {
-  std::vector<DeviceChoice> choices;
+std::vector<DeviceEntry> device_entries(const std::vector<DeviceCaps>& devices) {
+  std::vector<DeviceEntry> entries;
   const Result<size_t> best = select_device(devices, {});
   for (size_t i = 0; i < devices.size(); ++i)
-    choices.push_back({.name = devices[i].name,
+    entries.push_back({.name = devices[i].name,
                        .type = std::string(device_type_name(devices[i].type)),
                        .driver = devices[i].driver,
                        .memory_bytes = devices[i].memory_bytes(),
                        .free_bytes = devices[i].free_bytes(),
                        .refused = refusal(devices[i]).value_or(""),
                        .best = best.ok() && *best == i});
-  return choices;
+  return entries;
 }
 
 ModelPicker::ModelPicker(ListDevices list) : list_(list ? std::move(list) : list_devices) {}
 
 std::optional<size_t> ModelPicker::chosen_device() const {
-  if (wish.device >= 0) {
-    const auto index = static_cast<size_t>(wish.device);
-    return index < choices_.size() && choices_[index].refused.empty() ? std::optional(index)
+  if (selection.device >= 0) {
+    const auto index = static_cast<size_t>(selection.device);
+    return index < entries_.size() && entries_[index].refused.empty() ? std::optional(index)
                                                                       : std::nullopt;
   }
-  const auto best = std::ranges::find_if(choices_, &DeviceChoice::best);
-  if (best == choices_.end()) return std::nullopt;
-  return static_cast<size_t>(best - choices_.begin());
+  const auto best = std::ranges::find_if(entries_, &DeviceEntry::best);
+  if (best == entries_.end()) return std::nullopt;
+  return static_cast<size_t>(best - entries_.begin());
 }
 
 std::string ModelPicker::device_option() const {
   const std::optional<size_t> chosen = chosen_device();
-  return wish.device >= 0 && chosen ? std::to_string(caps_[*chosen].index) : std::string();
+  return selection.device >= 0 && chosen ? std::to_string(caps_[*chosen].index) : std::string();
 }
 
 const ModelEstimate* ModelPicker::estimate() const {
-  return estimate_ && estimate_->wish == wish ? &*estimate_ : nullptr;
+  return estimate_ && estimate_->selection == selection ? &*estimate_ : nullptr;
 }
 
 void ModelPicker::update() {
-  if (!asked_) {
-    asked_ = true;
+  if (!started_listing_) {
+    started_listing_ = true;
     listing_.start(list_);
   }
   if (auto found = listing_.take()) {
@@ -111,18 +112,19 @@ void ModelPicker::update() {
       caps_ = std::move(**found);
     else
       devices_failure_ = found->error().message;
-    choices_ = device_choices(caps_);
-    if (found->ok() && caps_.empty()) devices_failure_ = "there is no Vulkan device";
-    if (const Result<size_t> wanted = select_device(caps_, device_wanted);
-        !device_wanted.empty() && wanted.ok())
-      wish.device = static_cast<int>(*wanted);
+    entries_ = device_entries(caps_);
+    if (found->ok() && caps_.empty()) devices_failure_ = "no Vulkan device found";
+    if (const Result<size_t> wanted = select_device(caps_, requested_device);
+        !requested_device.empty() && wanted.ok())
+      selection.device = static_cast<int>(*wanted);
   }
   if (std::optional<ModelEstimate> done = estimating_.take()) estimate_ = *std::move(done);
   if (!listed_ || estimating_.busy() || estimate() != nullptr) return;
   std::optional<DeviceCaps> device;
   if (const std::optional<size_t> chosen = chosen_device()) device = caps_[*chosen];
-  estimating_.start(
-      [wish = wish, device] { return estimate_model(wish, device ? &*device : nullptr); });
+  estimating_.start([selection = selection, device] {
+    return estimate_model(selection, device ? &*device : nullptr);
+  });
 }
 
 }  // namespace hearth

@@ -1,5 +1,6 @@
-// Which model on which device with which context, and what that would need, before it is loaded.
-// Devices are asked and headers read in the background. Of the window's thread alone.
+// The model, device and context the user selected, and an estimate of the memory they need before
+// anything is loaded. Devices are listed and model headers read in the background. Call only from
+// the window's thread.
 #pragma once
 
 #include <cstdint>
@@ -12,77 +13,80 @@
 #include "engine/ops/paged_kv.h"
 #include "runtime/device_caps.h"
 #include "runtime/result.h"
-#include "ui/data/background.h"
+#include "ui/data/background_task.h"
 
 namespace hearth {
 
-struct DeviceChoice {
+struct DeviceEntry {
   std::string name, type, driver;
   uint64_t memory_bytes = 0, free_bytes = 0;
   std::string refused;  // why it cannot be used; empty if it can
-  bool best = false;    // what is taken without a wish
+  bool best = false;    // the default choice
 };
 
-// What was asked about.
-struct ModelWish {
-  std::string model;     // a path; empty: the embedded one
-  int device = -1;       // of the list; -1: the best
-  uint32_t context = 0;  // 0: what the model was made for, or what fits
+// What the user selected.
+struct ModelSelection {
+  std::string model;     // a path; empty: the built-in model
+  int device = -1;       // index into devices(); -1: the best
+  uint32_t context = 0;  // tokens; 0: the model's own, or as much as fits
   uint32_t sequences = 16;
   KvFormat kv = KvFormat::kF16;
-  uint64_t swap_bytes = 0;  // of host memory
-  bool operator==(const ModelWish&) const = default;
+  uint64_t swap_bytes = 0;  // of host memory, for swapped-out blocks
+  bool operator==(const ModelSelection&) const = default;
 };
 
 struct ModelEstimate {
-  ModelWish wish;
-  std::string failure;  // what is wrong with the file; the rest is empty then
+  ModelSelection selection;
+  std::string failure;  // what is wrong with the file; then the rest is empty
   std::string name, architecture;
   uint64_t parameters = 0;
-  uint32_t model_context = 0;  // that the model was made for
-  bool has_device = false;     // without one there is no plan
-  MemoryPlan memory;           // for the context that would be used
-  bool shortened = false;      // nobody asked for a context, and all of the model's does not fit
+  uint32_t model_context = 0;  // the model's own maximum
+  bool has_device = false;     // false: there is no memory plan
+  MemoryPlan memory;           // for the context that loading would use
+  // No context was selected, and the model's own does not fit.
+  bool context_shortened = false;
 
   bool fits() const { return failure.empty() && has_device && memory.fits; }
   uint64_t kv_bytes() const { return memory.kv_blocks * memory.kv_bytes_per_block; }
 };
 
-// As loading does it, from the header alone. `device` null: none can be used. Blocks.
-ModelEstimate estimate_model(const ModelWish& wish, const DeviceCaps* device);
-std::vector<DeviceChoice> device_choices(const std::vector<DeviceCaps>& devices);
+// Plans memory exactly as loading does, but from the file's header alone. `device` is null if none
+// is usable. Blocks.
+ModelEstimate estimate_model(const ModelSelection& selection, const DeviceCaps* device);
+std::vector<DeviceEntry> device_entries(const std::vector<DeviceCaps>& devices);
 
 class ModelPicker {
  public:
   using ListDevices = std::function<Result<std::vector<DeviceCaps>>()>;
-  // Without `list`, the devices of this machine.
+  // `list` returns the devices; by default those of this machine.
   explicit ModelPicker(ListDevices list = {});
 
-  ModelWish wish;             // change it at will
-  std::string device_wanted;  // as -d takes it: the wish once devices are listed
+  ModelSelection selection;  // may be changed at any time
+  // In the form -d takes; becomes the selection once devices are listed.
+  std::string requested_device;
 
-  // Once a frame: what changed is looked at again.
+  // Call once per frame. Estimates again if the selection changed.
   void update();
 
   bool listing() const { return !listed_; }
-  const std::vector<DeviceChoice>& devices() const { return choices_; }
+  const std::vector<DeviceEntry>& devices() const { return entries_; }
   const std::string& devices_failure() const { return devices_failure_; }
-  // The one that would be used; nothing if none can.
+  // The device that would be used; nothing if none is usable.
   std::optional<size_t> chosen_device() const;
-  // What -d takes for it; empty without a wish.
+  // The selected device in the form -d takes; empty if none is selected.
   std::string device_option() const;
 
-  // Of what is wished for now; nothing while it is being worked out.
+  // The estimate for the current selection; null while it is being computed.
   const ModelEstimate* estimate() const;
 
  private:
   ListDevices list_;
-  Background<Result<std::vector<DeviceCaps>>> listing_;
-  bool asked_ = false, listed_ = false;
+  BackgroundTask<Result<std::vector<DeviceCaps>>> listing_;
+  bool started_listing_ = false, listed_ = false;
   std::vector<DeviceCaps> caps_;
-  std::vector<DeviceChoice> choices_;
+  std::vector<DeviceEntry> entries_;
   std::string devices_failure_;
-  Background<ModelEstimate> estimating_;
+  BackgroundTask<ModelEstimate> estimating_;
   std::optional<ModelEstimate> estimate_;
 };
 

@@ -16,7 +16,7 @@ void add_share(OccupancyBucket& to, const OccupancyBucket& work, double share) {
   to.run_seconds += share * work.run_seconds;
 }
 
-void take_gauges(OccupancyBucket& to, const OccupancyBucket& from) {
+void copy_gauges(OccupancyBucket& to, const OccupancyBucket& from) {
   to.running = from.running;
   to.waiting = from.waiting;
   to.swapped = from.swapped;
@@ -40,16 +40,17 @@ void OccupancyData::update(const EngineView& view) {
   counts_ = view.counts;
   max_sequences_ = view.limits.max_sequences;
 
-  while (!newest_.empty() && newest_.front().at <= now_ - 1) newest_.pop_front();
-  second_ = {};
-  for (const Recent& step : newest_) {
-    second_.generated += step.generated;
-    second_.prompt += step.prompt;
+  while (!last_second_steps_.empty() && last_second_steps_.front().at <= now_ - 1)
+    last_second_steps_.pop_front();
+  last_second_ = {};
+  for (const StepWork& step : last_second_steps_) {
+    last_second_.generated += step.generated;
+    last_second_.prompt += step.prompt;
   }
   if (!coarse_.buckets.empty()) {
-    reach(fine_, now_);
-    reach(coarse_, now_);
-    // No step tells that the last request has ended.
+    extend_to(fine_, now_);
+    extend_to(coarse_, now_);
+    // No step record follows the end of the last request.
     if (view.new_steps.empty())
       for (Series* series : {&fine_, &coarse_}) {
         OccupancyBucket& last = series->buckets.back();
@@ -60,7 +61,7 @@ void OccupancyData::update(const EngineView& view) {
   }
   while (!fine_.buckets.empty() && fine_.buckets.front().to < now_ - kFineSpan)
     fine_.buckets.pop_front();
-  while (coarse_.buckets.size() > kCoarse) widen(coarse_);
+  while (coarse_.buckets.size() > kMaxCoarseBuckets) double_bucket_width(coarse_);
 
   memory_.parts = view.memory;
   memory_.budget_bytes = view.memory_budget_bytes;
@@ -83,14 +84,14 @@ void OccupancyData::add(const StepRecord& record) {
                        .swapped = record.counts.swapped};
   for (const StepMember& member : record.members)
     (member.phase == StepPhase::kPrompt ? work.prompt_tokens : work.decode_tokens) += member.tokens;
-  newest_.push_back({record.end_seconds, work.generated_tokens, work.prompt_tokens});
-  spread(fine_, work);
-  spread(coarse_, work);
+  last_second_steps_.push_back({record.end_seconds, work.generated_tokens, work.prompt_tokens});
+  add_work(fine_, work);
+  add_work(coarse_, work);
 }
 
-// Buckets up to this time; what is not known of a stretch is as it was before. Where nothing
-// happened for longer than the series reaches, it begins anew.
-void OccupancyData::reach(Series& series, double until) {
+// Appends buckets up to this time, carrying the gauges over. After an idle period longer than the
+// fine series covers, that series starts over.
+void OccupancyData::extend_to(Series& series, double until) {
   const double width = series.width;
   if (!series.buckets.empty() && until - series.buckets.back().to > 2 * kFineSpan &&
       width == kFineSeconds) {
@@ -100,7 +101,7 @@ void OccupancyData::reach(Series& series, double until) {
     OccupancyBucket& first = series.buckets.emplace_back();
     first.from = from;
     first.to = from + width;
-    take_gauges(first, last);
+    copy_gauges(first, last);
   }
   if (series.buckets.empty()) {
     const double from = std::floor(until / width) * width;
@@ -111,20 +112,20 @@ void OccupancyData::reach(Series& series, double until) {
     OccupancyBucket& next = series.buckets.emplace_back();
     next.from = before.to;
     next.to = before.to + width;
-    take_gauges(next, before);
+    copy_gauges(next, before);
   }
 }
 
-void OccupancyData::spread(Series& series, const OccupancyBucket& work) {
-  if (series.buckets.empty()) reach(series, work.from);
-  reach(series, work.to);
-  take_gauges(series.buckets.back(), work);
+void OccupancyData::add_work(Series& series, const OccupancyBucket& work) {
+  if (series.buckets.empty()) extend_to(series, work.from);
+  extend_to(series, work.to);
+  copy_gauges(series.buckets.back(), work);
   const double length = work.to - work.from;
   double left = 1;
   for (size_t i = series.buckets.size(); i-- > 0;) {
     OccupancyBucket& bucket = series.buckets[i];
     const double overlap = std::min(bucket.to, work.to) - std::max(bucket.from, work.from);
-    // The rest belongs to the first there is, also what was before it.
+    // The first bucket takes the remainder, including work from before it.
     const bool last = i == 0 || bucket.from <= work.from;
     const double share =
         last ? left : std::min(left, length > 0 ? std::max(overlap, 0.0) / length : 0);
@@ -134,14 +135,14 @@ void OccupancyData::spread(Series& series, const OccupancyBucket& work) {
   }
 }
 
-void OccupancyData::widen(Series& series) {
+void OccupancyData::double_bucket_width(Series& series) {
   Series wider{.width = series.width * 2};
   for (const OccupancyBucket& bucket : series.buckets) {
     const double from = std::floor(bucket.from / wider.width) * wider.width;
     if (wider.buckets.empty() || wider.buckets.back().from != from)
       wider.buckets.push_back({.from = from, .to = from + wider.width});
     add_share(wider.buckets.back(), bucket, 1);
-    take_gauges(wider.buckets.back(), bucket);
+    copy_gauges(wider.buckets.back(), bucket);
   }
   series = std::move(wider);
 }
@@ -153,8 +154,8 @@ double OccupancyData::from(Window window) const {
 }
 
 double OccupancyData::span(Window window) const {
-  constexpr double kLeastSeconds = 5;
-  return std::max(now_ - from(window), kLeastSeconds);
+  constexpr double kMinSeconds = 5;
+  return std::max(now_ - from(window), kMinSeconds);
 }
 
 OccupancyBucket OccupancyData::sum(Window window) const {
@@ -162,7 +163,7 @@ OccupancyBucket OccupancyData::sum(Window window) const {
   OccupancyBucket sum;
   if (buckets.empty()) return sum;
   for (const OccupancyBucket& bucket : buckets) add_share(sum, bucket, 1);
-  take_gauges(sum, buckets.back());
+  copy_gauges(sum, buckets.back());
   sum.from = buckets.front().from;
   sum.to = std::max(now_, sum.from);
   return sum;

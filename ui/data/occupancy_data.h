@@ -1,6 +1,6 @@
-// How full the engine is, over time: sequences, tokens, padding, how busy the GPU is. Steps are
-// summed up in stretches of time of equal width; a step's work is spread over the time it ran. Of
-// the window's thread alone.
+// The engine's utilisation over time: sequences, tokens, padding, GPU busy time. Steps are summed
+// up in time buckets of equal width, and a step's work is spread over the time it ran. Call only
+// from the window's thread.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace hearth {
 
-// Sums over a stretch of time.
+// Sums over a time interval.
 struct OccupancyBucket {
   double from = 0, to = 0;
-  double steps = 0, members = 0;  // members: summed over steps
+  double steps = 0, members = 0;  // members: sequences, summed over steps
   double prompt_tokens = 0, decode_tokens = 0, padding_tokens = 0, generated_tokens = 0;
   double run_seconds = 0;
-  // As of its newest step; those of the stretch before where there is none.
+  // As of the bucket's newest step, or else carried over from the previous bucket.
   uint32_t running = 0, waiting = 0, swapped = 0;
 
   double batch() const { return steps > 0 ? members / steps : 0; }
@@ -33,36 +33,36 @@ struct OccupancyBucket {
 
 struct MemoryBar {
   std::vector<MemoryPart> parts;
-  uint64_t used_bytes = 0, budget_bytes = 0;  // budget 0: not known
-  // The whole of the bar that shows it.
+  uint64_t used_bytes = 0, budget_bytes = 0;  // budget 0: unknown
+  // The full length of the bar that shows it.
   uint64_t scale_bytes() const { return budget_bytes > used_bytes ? budget_bytes : used_bytes; }
 };
 
 class OccupancyData {
  public:
-  static constexpr double kFineSeconds = 0.5;  // buckets of the last kFineSpan
+  static constexpr double kFineSeconds = 0.5;  // bucket width within the last kFineSpan seconds
   static constexpr double kFineSpan = 60;
-  static constexpr size_t kCoarse = 1024;  // buckets of everything; doubled in width when too many
+  static constexpr size_t kMaxCoarseBuckets = 1024;  // for the whole run; wider when exceeded
 
   void update(const EngineView& view);
 
   enum class Window : uint8_t { kRecent, kAll };
-  // The whole window as one bucket, up to now.
+  // The sum over the whole window, up to now.
   OccupancyBucket sum(Window window) const;
   const std::deque<OccupancyBucket>& series(Window window) const {
     return window == Window::kRecent ? fine_.buckets : coarse_.buckets;
   }
   double from(Window window) const;
-  // How much of the window an axis shows: while there is little, no more than that.
+  // The length of the time axis in seconds: shorter than the window until there is enough data.
   double span(Window window) const;
-  // The engine's clock, which stands still here while it is paused.
+  // The engine's clock, which stands still while the engine is paused.
   double now() const { return now_; }
 
-  // In the last second.
-  double generated_per_s() const { return second_.generated; }
-  double prompt_per_s() const { return second_.prompt; }
-  double steps_per_s() const { return static_cast<double>(newest_.size()); }
-  // Members of the newest step.
+  // Over the last second.
+  double generated_per_s() const { return last_second_.generated; }
+  double prompt_per_s() const { return last_second_.prompt; }
+  double steps_per_s() const { return static_cast<double>(last_second_steps_.size()); }
+  // The batch size of the newest step.
   uint32_t batch() const { return batch_; }
   const SchedulerCounts& counts() const { return counts_; }
   uint32_t max_sequences() const { return max_sequences_; }
@@ -73,21 +73,21 @@ class OccupancyData {
     double width = kFineSeconds;
     std::deque<OccupancyBucket> buckets = {};
   };
-  struct Recent {
+  struct StepWork {
     double at = 0, generated = 0, prompt = 0;
   };
 
   void clear();
   void add(const StepRecord& record);
-  static void reach(Series& series, double until);
-  static void spread(Series& series, const OccupancyBucket& work);
-  static void widen(Series& series);
+  static void extend_to(Series& series, double until);
+  static void add_work(Series& series, const OccupancyBucket& work);
+  static void double_bucket_width(Series& series);
 
   uint64_t generation_ = 0;
   double now_ = 0;
   Series fine_, coarse_;
-  std::deque<Recent> newest_;  // steps of the last second
-  Recent second_;
+  std::deque<StepWork> last_second_steps_;
+  StepWork last_second_;
   uint32_t batch_ = 0, max_sequences_ = 0;
   SchedulerCounts counts_;
   MemoryBar memory_;

@@ -6,7 +6,7 @@
 namespace hearth {
 namespace {
 
-// Which of `count` values in ascending order is the quantile, from 0.
+// The index of the quantile among `count` sorted values.
 size_t rank_of(double q, size_t count) {
   const double rank = std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(count) - 1e-9);
   return std::clamp<size_t>(static_cast<size_t>(std::max(rank, 1.0)), 1, count) - 1;
@@ -15,8 +15,8 @@ size_t rank_of(double q, size_t count) {
 }  // namespace
 
 size_t Quantiles::bin_of(double value) {
-  if (!(value > kLeast)) return 0;
-  const double bin = std::floor(std::log10(value / kLeast) * kBinsPerDecade);
+  if (!(value > kMinValue)) return 0;
+  const double bin = std::floor(std::log10(value / kMinValue) * kBinsPerDecade);
   return std::min(static_cast<size_t>(bin), size_t{kDecades * kBinsPerDecade - 1});
 }
 
@@ -62,14 +62,14 @@ double Quantiles::quantile(double q) const {
 std::vector<Quantiles::Bar> Quantiles::histogram(int per_decade) const {
   const auto together = static_cast<size_t>(kBinsPerDecade / std::clamp(per_decade, 1, 256));
   std::vector<Bar> bars;
-  size_t last = 0;  // behind the last that is not empty
+  size_t last = 0;  // end of the last non-empty bar
   for (size_t first = 0; first < bins_.size(); first += together) {
     Bar bar;
     for (size_t i = first; i < std::min(first + together, bins_.size()); ++i)
       bar.count += bins_[i].count();
     if (bar.count == 0 && bars.empty()) continue;
-    bar.from = kLeast * std::pow(10, static_cast<double>(first) / kBinsPerDecade);
-    bar.to = kLeast * std::pow(10, static_cast<double>(first + together) / kBinsPerDecade);
+    bar.from = kMinValue * std::pow(10, static_cast<double>(first) / kBinsPerDecade);
+    bar.to = kMinValue * std::pow(10, static_cast<double>(first + together) / kBinsPerDecade);
     bars.push_back(bar);
     if (bar.count > 0) last = bars.size();
   }

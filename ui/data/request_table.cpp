@@ -8,8 +8,8 @@ const char* request_state_name(RequestState state) {
   switch (state) {
     case RequestState::kWaiting:
       return "waiting";
-    case RequestState::kPrompt:
-      return "prompt";
+    case RequestState::kPrefill:
+      return "prefill";
     case RequestState::kDecode:
       return "decode";
     case RequestState::kPreempted:
@@ -62,7 +62,8 @@ size_t RequestTable::count(RequestState state) const {
 }
 
 void RequestTable::note_cancel(RequestId id) {
-  if (const auto found = rows_.find(id); found != rows_.end()) found->second.cancel_asked = true;
+  if (const auto found = rows_.find(id); found != rows_.end())
+    found->second.cancel_requested = true;
 }
 
 void RequestTable::note_priority(RequestId id, int32_t priority) {
@@ -74,52 +75,54 @@ void RequestTable::update(const EngineView& view) {
     rows_.clear();
     generation_ = view.generation;
   }
-  // Whoever ended in steps that nobody told of is never named again; who did not comes back.
-  if (view.missed_steps > 0 && !view.has_details)
+  // A request that ended during missed steps is never mentioned again, so all are considered ended;
+  // those still running reappear with their next step.
+  if (view.missed_steps > 0 && !view.has_snapshot)
     for (auto& [id, one] : rows_)
-      if (!has_ended(one.state)) end(one, one.last_token >= 0 ? one.last_token : view.now);
+      if (!has_ended(one.state)) mark_ended(one, one.last_token >= 0 ? one.last_token : view.now);
   for (const StepRecord& record : view.new_steps) add(record);
-  if (view.has_details) look(view);
-  forget_old();
+  if (view.has_snapshot) apply_snapshot(view);
+  drop_old();
 }
 
 void RequestTable::add(const StepRecord& record) {
-  const auto named = [&](RequestId id) -> RequestRow& {
+  const auto touch_row = [&](RequestId id) -> RequestRow& {
     RequestRow& one = row(id);
     one.seen_step = std::max(one.seen_step, record.step);
     return one;
   };
   for (const StepRecord::Arrival& arrival : record.arrived) {
-    RequestRow& one = named(arrival.request);
+    RequestRow& one = touch_row(arrival.request);
     one.arrived = arrival.seconds;
     one.prompt_tokens = arrival.prompt_tokens;
     one.max_tokens = arrival.max_tokens;
     one.known = std::max(one.known, arrival.prompt_tokens);
   }
   for (const RequestId id : record.admitted) {
-    RequestRow& one = named(id);
+    RequestRow& one = touch_row(id);
     if (one.admitted < 0) one.admitted = record.begin_seconds;
   }
   for (const BatchPlan::PrefixHit& hit : record.prefix_hits)
-    // Who comes back after a preemption finds what was its own.
-    if (RequestRow& one = named(hit.request); one.preemptions == 0) one.cached_tokens += hit.tokens;
+    // A preempted request that finds its own old blocks is not a prefix-cache hit.
+    if (RequestRow& one = touch_row(hit.request); one.preemptions == 0)
+      one.cached_tokens += hit.tokens;
   for (const RequestId id : record.preempted_recompute) {
-    RequestRow& one = named(id);
+    RequestRow& one = touch_row(id);
     one.state = RequestState::kPreempted;
     one.computed = one.blocks = 0;
     ++one.preemptions;
   }
   for (const RequestId id : record.preempted_swap) {
-    RequestRow& one = named(id);
+    RequestRow& one = touch_row(id);
     one.state = RequestState::kSwapped;
     ++one.preemptions;
   }
   for (const StepMember& member : record.members) {
-    RequestRow& one = named(member.request);
-    if (one.told_end) continue;  // this step was under way already
-    // It was there all the time, if a look had lost it.
+    RequestRow& one = touch_row(member.request);
+    if (one.end_reported) continue;  // this step was already in flight
+    // It had not ended after all: a snapshot merely lacked it.
     if (has_ended(one.state)) one.ended = -1;
-    one.state = member.phase == StepPhase::kPrompt ? RequestState::kPrompt : RequestState::kDecode;
+    one.state = member.phase == StepPhase::kPrompt ? RequestState::kPrefill : RequestState::kDecode;
     one.computed = member.first_position + member.tokens;
     one.known = std::max(one.known, one.computed);
     if (!member.samples) continue;
@@ -127,33 +130,34 @@ void RequestTable::add(const StepRecord& record) {
     if (one.first_token < 0) one.first_token = record.end_seconds;
     one.last_token = record.end_seconds;
   }
-  for (const RequestId id : record.cancelled) named(id).cancel_asked = true;
+  for (const RequestId id : record.cancelled) touch_row(id).cancel_requested = true;
   for (const RequestId id : record.finished) {
-    RequestRow& one = named(id);
-    one.told_end = true;
-    end(one, record.end_seconds);
+    RequestRow& one = touch_row(id);
+    one.end_reported = true;
+    mark_ended(one, record.end_seconds);
   }
 }
 
-void RequestTable::end(RequestRow& row, double seconds) {
-  row.state = row.cancel_asked || (row.admitted < 0 && row.computed == 0) ? RequestState::kCancelled
-                                                                          : RequestState::kFinished;
+void RequestTable::mark_ended(RequestRow& row, double seconds) {
+  row.state = row.cancel_requested || (row.admitted < 0 && row.computed == 0)
+                  ? RequestState::kCancelled
+                  : RequestState::kFinished;
   row.ended = seconds;
   row.blocks = 0;
 }
 
-void RequestTable::look(const EngineView& view) {
-  ++looks_;
+void RequestTable::apply_snapshot(const EngineView& view) {
+  ++snapshots_;
   for (const SequenceView& sequence : view.sequences) {
     const size_t before = rows_.size();
     RequestRow& one = row(sequence.id);
     const bool is_new = rows_.size() > before;
-    one.seen_look = looks_;
-    // Steps that are known by now may be younger than the look.
-    if (one.seen_step > view.details_step) continue;
+    one.seen_snapshot = snapshots_;
+    // A step newer than the snapshot knows better.
+    if (one.seen_step > view.snapshot_step) continue;
     if (is_new) one.arrived = view.now;
     if (has_ended(one.state)) continue;
-    one.seen_step = view.details_step;
+    one.seen_step = view.snapshot_step;
     one.prompt_tokens = sequence.prompt_tokens;
     one.max_tokens = sequence.max_tokens;
     one.known = sequence.known;
@@ -172,21 +176,22 @@ void RequestTable::look(const EngineView& view) {
       case SequenceState::kEnding:
         one.state =
             sequence.computed < sequence.prompt_tokens || sequence.known - sequence.computed > 1
-                ? RequestState::kPrompt
+                ? RequestState::kPrefill
                 : RequestState::kDecode;
         break;
     }
   }
-  // A request that ends while nothing runs is told of only by the next step.
+  // If the engine goes idle, no step reports the end of the last request; its absence does.
   for (auto& [id, one] : rows_)
-    if (!has_ended(one.state) && one.seen_step <= view.details_step && one.seen_look != looks_)
-      end(one, one.last_token >= 0 && !one.cancel_asked ? one.last_token : view.now);
+    if (!has_ended(one.state) && one.seen_step <= view.snapshot_step &&
+        one.seen_snapshot != snapshots_)
+      mark_ended(one, one.last_token >= 0 && !one.cancel_requested ? one.last_token : view.now);
 }
 
-void RequestTable::forget_old() {
+void RequestTable::drop_old() {
   size_t ended = static_cast<size_t>(std::ranges::count_if(
       rows_, [](const auto& entry) { return has_ended(entry.second.state); }));
-  for (auto at = rows_.begin(); at != rows_.end() && ended > kKeptEnded;) {
+  for (auto at = rows_.begin(); at != rows_.end() && ended > kMaxEnded;) {
     if (!has_ended(at->second.state)) {
       ++at;
       continue;

@@ -7,7 +7,7 @@
 namespace hearth {
 namespace {
 
-// Whole powers of ten around what is shown, so that the marks of the axes are at their ends.
+// Axes end at whole powers of ten, so that their last ticks are labelled.
 double power_below(double value) { return std::pow(10, std::floor(std::log10(value) + 1e-9)); }
 double power_above(double value) { return std::pow(10, std::ceil(std::log10(value) - 1e-9)); }
 
@@ -33,14 +33,14 @@ RooflinePlot make_roofline_plot(const RooflineData& data) {
     if (step == plot.steps.end()) step = plot.steps.insert(step, dot.step);
     const RooflinePlot::Point at{dot.intensity(), dot.flops_per_s()};
     if (!(at.x > 0) || !(at.y > 0)) {
-      plot.without_place.push_back(i);
+      plot.unplotted.push_back(i);
       continue;
     }
-    const double all = step_seconds[dot.step];
+    const double step_total = step_seconds[dot.step];
     plot.marks.push_back({.dot = i,
                           .step = static_cast<size_t>(step - plot.steps.begin()),
                           .at = at,
-                          .time_share = all > 0 ? dot.seconds / all : 0});
+                          .time_share = step_total > 0 ? dot.seconds / step_total : 0});
     cover(at);
   }
 

@@ -1,4 +1,4 @@
-// Where the roofline's lines and dots are: plain data, worked out of what was measured. Pure.
+// The geometry of the roofline plot, computed from the measurements. Plain data, pure function.
 #pragma once
 
 #include <string>
@@ -10,28 +10,28 @@ namespace hearth {
 
 struct RooflinePlot {
   struct Point {
-    double x = 0, y = 0;  // FLOP a byte, FLOP a second
+    double x = 0, y = 0;  // FLOP per byte, FLOP per second
   };
   struct Roof {
-    std::string name;           // what bounds it
-    std::vector<Point> points;  // up the slope, along the flat
+    std::string name;           // the ceiling's name
+    std::vector<Point> points;  // the bandwidth slope, then the flat compute ceiling
   };
   struct Mark {
-    size_t dot = 0;   // of the data
-    size_t step = 0;  // of steps
+    size_t dot = 0;   // index into the data's dots
+    size_t step = 0;  // index into steps
     Point at;
-    double time_share = 0;  // of its step
+    double time_share = 0;  // fraction of its step's time
   };
 
   double x_min = 0.1, x_max = 10, y_min = 1e6, y_max = 1e9;  // for logarithmic axes
-  std::vector<Roof> roofs;                                   // the highest first
-  std::vector<std::string> steps;                            // that were measured, in their order
+  std::vector<Roof> roofs;                                   // highest first
+  std::vector<std::string> steps;                            // measured steps, in order
   std::vector<Mark> marks;
-  // Parts that only move bytes, or of which nothing is known, have no place on the plot.
-  std::vector<size_t> without_place;
+  // Indices of dots without arithmetic or without known cost, which cannot be plotted.
+  std::vector<size_t> unplotted;
 };
 
-// Nothing measured: nothing but axes.
+// Without measurements the plot has only axes.
 RooflinePlot make_roofline_plot(const RooflineData& data);
 
 }  // namespace hearth

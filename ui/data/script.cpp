@@ -20,7 +20,7 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
-// The words of a line; nothing if a quote is left open.
+// Splits a line into words; returns nothing if a quote is not closed.
 std::optional<std::vector<std::string>> split_words(std::string_view line) {
   std::vector<std::string> words;
   size_t i = 0;
@@ -47,28 +47,28 @@ std::optional<std::vector<std::string>> split_words(std::string_view line) {
   }
 }
 
-struct Form {
+struct ActionSyntax {
   std::string_view name;
   ScriptAction action;
-  size_t least, most;  // words after the name
+  size_t min_words, max_words;  // after the name
 };
-constexpr std::array kForms = {
-    Form{"click", ScriptAction::kClick, 1, 2},
-    Form{"double-click", ScriptAction::kDoubleClick, 1, 2},
-    Form{"right-click", ScriptAction::kRightClick, 1, 2},
-    Form{"hover", ScriptAction::kHover, 1, 2},
-    Form{"scroll", ScriptAction::kScroll, 2, 2},
-    Form{"type", ScriptAction::kType, 1, 1},
-    Form{"key", ScriptAction::kKey, 1, 1},
-    Form{"wait", ScriptAction::kWait, 3, 4},
-    Form{"expect", ScriptAction::kExpect, 3, 3},
-    Form{"wait-item", ScriptAction::kWaitItem, 1, 2},
-    Form{"frames", ScriptAction::kFrames, 1, 1},
-    Form{"seconds", ScriptAction::kSeconds, 1, 1},
-    Form{"drop", ScriptAction::kDrop, 1, 1},
-    Form{"screenshot", ScriptAction::kScreenshot, 1, 1},
-    Form{"values", ScriptAction::kValues, 1, 1},
-    Form{"close", ScriptAction::kClose, 0, 0},
+constexpr std::array kActions = {
+    ActionSyntax{"click", ScriptAction::kClick, 1, 2},
+    ActionSyntax{"double-click", ScriptAction::kDoubleClick, 1, 2},
+    ActionSyntax{"right-click", ScriptAction::kRightClick, 1, 2},
+    ActionSyntax{"hover", ScriptAction::kHover, 1, 2},
+    ActionSyntax{"scroll", ScriptAction::kScroll, 2, 2},
+    ActionSyntax{"type", ScriptAction::kType, 1, 1},
+    ActionSyntax{"key", ScriptAction::kKey, 1, 1},
+    ActionSyntax{"wait", ScriptAction::kWait, 3, 4},
+    ActionSyntax{"expect", ScriptAction::kExpect, 3, 3},
+    ActionSyntax{"wait-item", ScriptAction::kWaitItem, 1, 2},
+    ActionSyntax{"frames", ScriptAction::kFrames, 1, 1},
+    ActionSyntax{"seconds", ScriptAction::kSeconds, 1, 1},
+    ActionSyntax{"drop", ScriptAction::kDrop, 1, 1},
+    ActionSyntax{"screenshot", ScriptAction::kScreenshot, 1, 1},
+    ActionSyntax{"values", ScriptAction::kValues, 1, 1},
+    ActionSyntax{"close", ScriptAction::kClose, 0, 0},
 };
 
 bool is_comparison(std::string_view word) {
@@ -79,14 +79,15 @@ bool is_comparison(std::string_view word) {
 
 Result<ScriptStep> make_step(const std::vector<std::string>& words) {
   const auto wrong = [](std::string why) { return Error{ErrorKind::kInvalid, std::move(why)}; };
-  const Form* form = nullptr;
-  for (const Form& one : kForms)
-    if (one.name == words[0]) form = &one;
-  if (form == nullptr) return wrong(fmt::format("there is no action '{}'", words[0]));
+  const ActionSyntax* syntax = nullptr;
+  for (const ActionSyntax& one : kActions)
+    if (one.name == words[0]) syntax = &one;
+  if (syntax == nullptr) return wrong(fmt::format("unknown action '{}'", words[0]));
   const size_t count = words.size() - 1;
-  if (count < form->least || count > form->most)
-    return wrong(fmt::format("'{}' takes {} words, not {}", form->name, form->least, count));
-  ScriptStep step{.action = form->action};
+  if (count < syntax->min_words || count > syntax->max_words)
+    return wrong(fmt::format("'{}' takes {} argument{}, not {}", syntax->name, syntax->min_words,
+                             syntax->min_words == 1 ? "" : "s", count));
+  ScriptStep step{.action = syntax->action};
   const auto take_seconds = [&](size_t place) {
     if (place >= words.size()) return true;
     const std::optional<double> value = number(words[place]);
@@ -146,12 +147,12 @@ Result<std::vector<ScriptStep>> parse_script(std::string_view text) {
   return steps;
 }
 
-std::string show(const Value& value) {
+std::string to_text(const Value& value) {
   if (const double* one = std::get_if<double>(&value)) return fmt::format("{}", *one);
   return std::get<std::string>(value);
 }
 
-bool fulfils(const std::map<std::string, Value>& values, const Condition& condition) {
+bool satisfies(const std::map<std::string, Value>& values, const Condition& condition) {
   const auto found = values.find(condition.name);
   if (found == values.end()) return false;
   const auto compare = [&](const auto& left, const auto& right) {
@@ -166,7 +167,7 @@ bool fulfils(const std::map<std::string, Value>& values, const Condition& condit
   const double* left = std::get_if<double>(&found->second);
   const std::optional<double> right = number(condition.value);
   if (condition.comparison != "contains" && left != nullptr && right) return compare(*left, *right);
-  const std::string text = show(found->second);
+  const std::string text = to_text(found->second);
   if (condition.comparison == "contains") return text.find(condition.value) != std::string::npos;
   return compare(text, condition.value);
 }

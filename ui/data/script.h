@@ -1,18 +1,18 @@
-// What `--script` takes: one action a line, done as a person would. Words are separated by spaces;
-// a text with spaces is in double quotes, with \" \\ and \n inside. Lines of # are comments.
+// The language of `--script`: one user action per line. Words are separated by spaces; text with
+// spaces goes in double quotes, with the escapes \" \\ and \n. # starts a comment.
 //
-//   click "Label" [SECONDS]         also double-click, right-click, hover; waits until it is there
-//   scroll "Label" LINES            the wheel over that widget; negative: down
-//   type "text"                     into what has the focus
+//   click "Label" [SECONDS]         also double-click, right-click, hover; waits for the widget
+//   scroll "Label" LINES            the mouse wheel over the widget; negative: down
+//   type "text"                     into the focused widget
 //   key Ctrl+Enter
-//   wait NAME OP VALUE [SECONDS]    until a panel's value is so; OP: == != < <= > >= contains
-//   expect NAME OP VALUE            it is so now
-//   wait-item "Label" [SECONDS]     until such a widget is there
+//   wait NAME OP VALUE [SECONDS]    until a panel's value matches; OP: == != < <= > >= contains
+//   expect NAME OP VALUE            fails unless the value matches now
+//   wait-item "Label" [SECONDS]     until the widget is visible
 //   frames N | seconds S            lets time pass
 //   drop FILE                       as if dragged onto the window
 //   screenshot FILE                 a PNG of the next frame
-//   values FILE                     every panel's values as JSON
-//   close                           as the window's own button does
+//   values FILE                     writes all panels' values as JSON
+//   close                           as the window's close button
 #pragma once
 
 #include <cstdint>
@@ -52,20 +52,20 @@ struct Condition {
 struct ScriptStep {
   uint32_t line = 0;
   ScriptAction action = ScriptAction::kClick;
-  std::string text;     // label, text, key or file
-  Condition condition;  // of wait and expect
-  double seconds = 20;  // how long to wait at most, or how long to let pass; frames, too
-  double lines = 0;     // to scroll
+  std::string text;     // label, text, key or file name
+  Condition condition;  // for wait and expect
+  double seconds = 20;  // timeout, or the time or number of frames to let pass
+  double lines = 0;     // for scroll
 };
 
-// The error names the line.
+// An error message starts with the line number.
 Result<std::vector<ScriptStep>> parse_script(std::string_view text);
 
-// Whether a value is as the condition says: numbers by size where both are numbers, else as texts.
-// A value that is not there fulfils nothing.
-bool fulfils(const std::map<std::string, Value>& values, const Condition& condition);
+// Whether the named value satisfies the condition: compared as numbers if both are numbers,
+// otherwise as text. False if there is no such value.
+bool satisfies(const std::map<std::string, Value>& values, const Condition& condition);
 
 // "3" or "some text", for messages.
-std::string show(const Value& value);
+std::string to_text(const Value& value);
 
 }  // namespace hearth

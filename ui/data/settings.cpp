@@ -36,7 +36,7 @@ Settings::Settings(std::filesystem::path folder) : folder_(std::move(folder)) {
   }
   std::error_code error;
   std::filesystem::rename(file, file.string() + ".broken", error);
-  log_line(fmt::format("{} is not JSON; it is kept as {}.broken", file.string(), kFile));
+  log_line(fmt::format("{} is not valid JSON; it was renamed to {}.broken", file.string(), kFile));
 }
 
 Status Settings::save() {

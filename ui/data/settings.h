@@ -1,5 +1,5 @@
-// What the dashboard remembers between runs: a JSON file. Values that are missing, or of another
-// type than was asked for, are the default. Of the window's thread alone.
+// What the dashboard remembers between runs, in a JSON file. A value that is missing or of the
+// wrong type reads as the default. Call only from the window's thread.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,13 @@
 
 namespace hearth {
 
-// Where settings and conversations are kept; empty without a home folder.
+// Where settings and conversations are stored; empty if there is no home folder.
 std::filesystem::path default_state_folder();
 
 class Settings {
  public:
-  // A folder that is empty or cannot be read: nothing was remembered. A broken file is kept as
-  // settings.json.broken, said once.
+  // Without a folder or a readable file, all settings have their defaults. An invalid file is
+  // renamed to settings.json.broken and reported in the log.
   explicit Settings(std::filesystem::path folder);
 
   const std::filesystem::path& folder() const { return folder_; }
@@ -41,7 +41,7 @@ class Settings {
     changed_ = true;
   }
 
-  // Writes if anything changed. Without a folder nothing happens.
+  // Writes the file if anything changed. Does nothing without a folder.
   Status save();
 
  private:

@@ -8,12 +8,12 @@ const char* cell_state_name(CellState state) {
   switch (state) {
     case CellState::kNone:
       return "";
-    case CellState::kPrompt:
-      return "prompt chunk";
+    case CellState::kPrefill:
+      return "prefill";
     case CellState::kDecode:
       return "decode";
     case CellState::kIdle:
-      return "not in this step";
+      return "idle (not in this step's batch)";
     case CellState::kWaiting:
       return "waiting";
     case CellState::kPreempted:
@@ -29,7 +29,7 @@ char cell_state_letter(CellState state) {
     case CellState::kNone:
     case CellState::kIdle:
       return 0;
-    case CellState::kPrompt:
+    case CellState::kPrefill:
       return 'P';
     case CellState::kDecode:
       return 'D';
@@ -80,21 +80,21 @@ void TimelineData::update(const EngineView& view) {
   uint64_t missed = view.missed_steps;
   if (missed > 0) {
     missed_ += missed;
-    lose_sight();
+    close_rows_at_gap();
   }
   for (const StepRecord& record : view.new_steps) {
     add(record, view, missed);
     missed = 0;
   }
-  if (lost_any_ && view.has_details) look_again(view);
-  if (!view.new_steps.empty()) forget_old();
+  if (rows_lost_ && view.has_snapshot) reopen_rows(view);
+  if (!view.new_steps.empty()) drop_old();
 }
 
 void TimelineData::clear() {
   columns_.clear();
   end_column_ = 0;
   missed_ = 0;
-  lost_any_ = false;
+  rows_lost_ = false;
   rows_.clear();
   by_request_.clear();
   running_.clear();
@@ -112,7 +112,7 @@ TimelineRow& TimelineData::open_row(RequestId request, uint64_t column) {
     row->request_ = request;
     row->runs_.push_back({column, {.state = CellState::kWaiting}});
     known = row.get();
-    // Ids are given in order of arrival, so this is the end nearly always.
+    // Ids ascend in order of arrival, so this is almost always the end.
     const auto place =
         std::upper_bound(rows_.begin(), rows_.end(), request,
                          [](RequestId id, const std::unique_ptr<TimelineRow>& other) {
@@ -130,7 +130,7 @@ void TimelineData::close(TimelineRow& row, uint64_t column, bool finished) {
   row.finished_ = row.finished_ || finished;
   if (!row.open_) return;
   row.open_ = false;
-  // Who came and went between two steps has a cell to be seen by.
+  // A request that arrived and ended between two steps still gets one visible cell.
   row.end_ = std::max(column, row.first_column() + (finished ? 1 : 0));
 }
 
@@ -167,12 +167,12 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
     TimelineRow& row = open_row(member.request, now);
     const bool prompt = member.phase == StepPhase::kPrompt;
     (prompt ? column.prompt_tokens : column.decode_tokens) += member.tokens;
-    TimelineCell cell{.state = prompt ? CellState::kPrompt : CellState::kDecode,
+    TimelineCell cell{.state = prompt ? CellState::kPrefill : CellState::kDecode,
                       .samples = member.samples,
                       .first_position = member.first_position,
                       .tokens = member.tokens};
     row.set(now, cell);
-    row.member_until_ = now + 1;
+    row.member_end_ = now + 1;
     if (row.in_running_) continue;
     row.in_running_ = true;
     running_.push_back(&row);
@@ -186,16 +186,16 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
     row.set(now, cell);
   }
 
-  // A request that ended with this step may still be in the next one, which was under way already:
-  // that one closes it again.
+  // A request that ended with this step may still be a member of the next one, which was already in
+  // flight; that step closes the row again.
   for (const RequestId id : record.finished)
     if (const auto place = by_request_.find(id); place != by_request_.end())
-      close(*place->second, std::max(place->second->member_until_, now), true);
+      close(*place->second, std::max(place->second->member_end_, now), true);
   std::erase_if(running_, [&](TimelineRow* row) {
-    const bool member = row->member_until_ == now + 1;
-    if (row->open_ && row->finished_) close(*row, row->member_until_, true);
+    const bool member = row->member_end_ == now + 1;
+    if (row->open_ && row->finished_) close(*row, row->member_end_, true);
     const CellState state = row->state();
-    const bool stays = row->open_ && (member || state == CellState::kPrompt ||
+    const bool stays = row->open_ && (member || state == CellState::kPrefill ||
                                       state == CellState::kDecode || state == CellState::kIdle);
     if (stays && !member) row->set(now, {.state = CellState::kIdle});
     if (!stays) row->in_running_ = false;
@@ -203,21 +203,21 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
   });
 }
 
-// Steps were missed: whoever was there may have ended meanwhile. Rows are closed until something
-// tells of them again.
-void TimelineData::lose_sight() {
+// During missed steps any request may have ended. Rows are closed until a step or a snapshot
+// mentions them again.
+void TimelineData::close_rows_at_gap() {
   for (const std::unique_ptr<TimelineRow>& row : rows_)
     if (row->open_) close(*row, end_column_, false);
   for (TimelineRow* row : running_) row->in_running_ = false;
   running_.clear();
-  lost_any_ = true;
+  rows_lost_ = true;
 }
 
-void TimelineData::look_again(const EngineView& view) {
-  // What was looked at before the gap tells nothing about after it.
+void TimelineData::reopen_rows(const EngineView& view) {
+  // A snapshot from before the gap says nothing about the state after it.
   const uint64_t newest = columns_.empty() ? 0 : columns_.back().step;
-  if (view.details_step < newest || columns_.empty()) return;
-  lost_any_ = false;
+  if (view.snapshot_step < newest || columns_.empty()) return;
+  rows_lost_ = false;
   const uint64_t now = end_column_ - 1;
   for (const SequenceView& sequence : view.sequences) {
     if (sequence.state == SequenceState::kEnding) continue;
@@ -236,13 +236,13 @@ void TimelineData::look_again(const EngineView& view) {
   }
 }
 
-void TimelineData::forget_old() {
+void TimelineData::drop_old() {
   while (columns_.size() > kColumns) columns_.pop_front();
   const uint64_t oldest = first_column();
   if (oldest == 0) return;
   std::erase_if(rows_, [&](const std::unique_ptr<TimelineRow>& row) {
     if (row->end_column(end_column_) > oldest) {
-      // Runs that nobody can see any more go when they are half of them.
+      // Drops invisible runs once they are the majority, so that erasing stays cheap.
       const size_t first = row->run_at(oldest);
       if (first > 16 && first > row->runs_.size() / 2)
         row->runs_.erase(row->runs_.begin(), row->runs_.begin() + static_cast<ptrdiff_t>(first));

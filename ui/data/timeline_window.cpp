@@ -6,7 +6,7 @@
 namespace hearth {
 
 void TimelineWindow::update(uint64_t first, uint64_t end) {
-  // Another engine began: its columns are counted anew.
+  // A different engine: its columns count from 0 again.
   if (static_cast<double>(end) < end_) following_ = true;
   first_ = static_cast<double>(first);
   end_ = static_cast<double>(end);
@@ -34,21 +34,21 @@ void TimelineWindow::move(double columns) {
 void TimelineWindow::zoom(double factor, double at) {
   const double kept = following_ ? 1 : std::clamp(at, 0.0, 1.0);
   const double column = from_ + kept * columns();
-  pixels_ = std::clamp(pixels_ * factor, kLeast, kMost);
+  pixels_ = std::clamp(pixels_ * factor, kMinPixels, kMaxPixels);
   from_ = column - kept * columns();
   keep_inside();
 }
 
-uint64_t TimelineWindow::first_seen() const {
+uint64_t TimelineWindow::first_visible() const {
   return static_cast<uint64_t>(std::clamp(from_, first_, end_));
 }
 
-uint64_t TimelineWindow::end_seen() const {
+uint64_t TimelineWindow::end_visible() const {
   return static_cast<uint64_t>(std::clamp(std::ceil(from_ + columns()), first_, end_));
 }
 
-uint64_t TimelineWindow::column_at(double place) const {
-  return static_cast<uint64_t>(place < first_ || place > end_ ? end_ : place);
+uint64_t TimelineWindow::column_at(double position) const {
+  return static_cast<uint64_t>(position < first_ || position > end_ ? end_ : position);
 }
 
 void TimelineWindow::keep_inside() {

@@ -1,5 +1,5 @@
-// Which columns of the timeline are in sight: follows the newest, or stays where it was put. Pure
-// arithmetic, in columns and pixels.
+// The visible range of timeline columns: follows the newest one, or stays where the user put it.
+// Pure arithmetic in columns and pixels.
 #pragma once
 
 #include <cstdint>
@@ -8,28 +8,28 @@ namespace hearth {
 
 class TimelineWindow {
  public:
-  static constexpr double kLeast = 0.25, kMost = 48;  // pixels a column
+  static constexpr double kMinPixels = 0.25, kMaxPixels = 48;  // per column
 
-  // The columns there are, [first, end).
+  // Sets the existing columns, [first, end).
   void update(uint64_t first, uint64_t end);
-  // Pixels there are for columns.
+  // Sets the width available for columns.
   void set_width(double pixels);
 
   bool following() const { return following_; }
   void follow(bool follow);
-  // By so many columns. Moving back freezes; moving up to the newest follows again.
+  // Moving back stops following; moving to the newest column follows again.
   void move(double columns);
-  // A column becomes so many times as wide. What is at this share of the width stays there; while
-  // following it is the right edge.
+  // Scales the column width by `factor`. The column at the fraction `at` of the width stays in
+  // place; while following, the right edge does.
   void zoom(double factor, double at);
 
-  // The whole columns that are seen at least in part, [first_seen(), end_seen()).
-  uint64_t first_seen() const;
-  uint64_t end_seen() const;
-  // The column at a place, or the end of all where there is none.
-  uint64_t column_at(double place) const;
+  // The columns that are at least partly visible, [first_visible(), end_visible()).
+  uint64_t first_visible() const;
+  uint64_t end_visible() const;
+  // The column at a fractional position, or the end of all columns if there is none.
+  uint64_t column_at(double position) const;
 
-  double from() const { return from_; }  // the column at the left edge, with its fraction
+  double from() const { return from_; }  // the fractional column at the left edge
   double columns() const { return width_ / pixels_; }
   double pixels_per_column() const { return pixels_; }
   double width() const { return width_; }

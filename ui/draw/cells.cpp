@@ -5,13 +5,13 @@
 
 namespace hearth {
 
-CellGrid CellGrid::fit(size_t cells, ImVec2 size, float least, float most) {
+CellGrid CellGrid::fit(size_t cells, ImVec2 size, float min_pitch, float max_pitch) {
   CellGrid grid{.cells = cells};
   const float width = std::max(size.x, 1.0f);
-  least = std::max(std::round(least), 1.0f);
-  most = std::max(std::round(most), least);
-  grid.pitch = least;
-  for (float pitch = most; pitch >= least; pitch -= 1) {
+  min_pitch = std::max(std::round(min_pitch), 1.0f);
+  max_pitch = std::max(std::round(max_pitch), min_pitch);
+  grid.pitch = min_pitch;
+  for (float pitch = max_pitch; pitch >= min_pitch; pitch -= 1) {
     const auto columns = static_cast<size_t>(width / pitch);
     if (columns == 0) continue;
     const size_t rows = (cells + columns - 1) / columns;
@@ -25,10 +25,10 @@ CellGrid CellGrid::fit(size_t cells, ImVec2 size, float least, float most) {
   return grid;
 }
 
-size_t CellGrid::at(ImVec2 place) const {
-  if (place.x < 0 || place.y < 0 || place.x >= width()) return cells;
+size_t CellGrid::at(ImVec2 position) const {
+  if (position.x < 0 || position.y < 0 || position.x >= width()) return cells;
   const size_t cell =
-      static_cast<size_t>(place.y / pitch) * columns + static_cast<size_t>(place.x / pitch);
+      static_cast<size_t>(position.y / pitch) * columns + static_cast<size_t>(position.x / pitch);
   return std::min(cell, cells);
 }
 

@@ -49,28 +49,24 @@ void draw_mark(const Theme& theme, ImDrawList& draw, ImVec2 at, const LegendEntr
                   filled ? readable_on(entry.color) : theme.text_color(), text);
 }
 
-// Calls place(entry, x, line) for each, and returns the number of lines.
+// Calls place(entry, x, line) for each entry and returns the number of lines.
 template <class Place>
 int lay_out(const Theme& theme, std::span<const LegendEntry> entries, float width, Place place) {
   float x = 0;
   int line = 0;
   for (const LegendEntry& entry : entries) {
-    const float wide = entry_width(theme, entry);
-    if (x > 0 && x + wide > width) {
+    const float entry_extent = entry_width(theme, entry);
+    if (x > 0 && x + entry_extent > width) {
       x = 0;
       ++line;
     }
     place(entry, x, line);
-    x += wide + entry_gap(theme);
+    x += entry_extent + entry_gap(theme);
   }
   return entries.empty() ? 0 : line + 1;
 }
 
-}  // namespace
-
-namespace {
-
-// Returns the height.
+// Returns the height drawn.
 float draw_entries(const Theme& theme, ImDrawList& draw, ImVec2 corner, float width,
                    std::span<const LegendEntry> entries) {
   const float mark = mark_size(), height = line_height(theme);
@@ -116,7 +112,7 @@ float legend_height(const Theme& theme, std::span<const LegendEntry> entries, fl
 void draw_hatching(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, float spacing) {
   const float width = to.x - from.x, height = to.y - from.y;
   if (width <= 0 || height <= 0) return;
-  // Stripes keep their places however the rectangle is cut: they are counted from the origin.
+  // Stripes are aligned to the origin, so that adjacent rectangles match.
   const float first = std::ceil((from.x + from.y) / spacing) * spacing;
   for (float sum = first; sum < to.x + to.y; sum += spacing) {
     const float left = std::max(from.x, sum - to.y), right = std::min(to.x, sum - from.y);

@@ -1,5 +1,4 @@
-// What colours mean, in words: coloured squares or lines with text beside, wrapped to the width
-// that is left.
+// Legends: coloured marks with their meaning, wrapped to the available width.
 #pragma once
 
 #include <span>
@@ -16,18 +15,18 @@ struct LegendEntry {
   const char* text = "";
   ImU32 color = 0;
   Mark mark = Mark::kSquare;
-  char letter = 0;  // inside the square, as in the cells it explains; 0: none
+  char letter = 0;  // inside the mark, as in the cells it explains; 0: none
 };
 
-// As wide as given, or as what is left of the window.
+// A width of 0 uses the width left in the window.
 void draw_legend(const Theme& theme, std::span<const LegendEntry> entries, float width = 0);
-// Over what is drawn there, on a faint ground: for plots, which save the line above them.
+// Drawn over a plot on a translucent background, to save a line above it.
 void draw_legend_over(const Theme& theme, ImDrawList& draw, ImVec2 corner, float width,
                       std::span<const LegendEntry> entries);
-// What draw_legend() takes at this width.
+// The height of draw_legend() at this width.
 float legend_height(const Theme& theme, std::span<const LegendEntry> entries, float width);
 
-// Stripes from bottom left to top right over a rectangle: a second cue beside its colour.
+// Diagonal stripes over a rectangle: a second cue besides colour.
 void draw_hatching(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, float spacing);
 
 }  // namespace hearth

@@ -19,8 +19,8 @@ double value_at(const PlotAxis& axis, double position) {
   return axis.min * std::pow(axis.max / axis.min, position);
 }
 
-// An axis that nothing can be divided by zero on.
-PlotAxis sound(PlotAxis axis) {
+// Widens an empty or invalid range, so that positions never divide by zero.
+PlotAxis with_valid_range(PlotAxis axis) {
   if (axis.logarithmic && !(axis.min > 0)) axis.min = axis.max > 0 ? axis.max / 10 : 1;
   if (!(axis.max > axis.min)) axis.max = axis.logarithmic ? axis.min * 10 : axis.min + 1;
   return axis;
@@ -28,7 +28,7 @@ PlotAxis sound(PlotAxis axis) {
 
 }  // namespace
 
-float plot_label_room() { return std::ceil(small_text_size() * 4.4f); }
+float plot_label_width() { return std::ceil(small_text_size() * 4.4f); }
 
 float small_text_size() { return std::round(ImGui::GetFontSize() * 0.85f); }
 
@@ -41,8 +41,8 @@ void draw_small_text(ImDrawList& draw, ImVec2 at, ImU32 color, const char* text)
                text);
 }
 
-ImU32 faded(ImU32 color, float share) {
-  const auto alpha = static_cast<float>((color >> IM_COL32_A_SHIFT) & 0xff) * share;
+ImU32 faded(ImU32 color, float opacity) {
+  const auto alpha = static_cast<float>((color >> IM_COL32_A_SHIFT) & 0xff) * opacity;
   return (color & ~IM_COL32_A_MASK) | (static_cast<ImU32>(alpha) << IM_COL32_A_SHIFT);
 }
 
@@ -53,7 +53,10 @@ ImU32 readable_on(ImU32 color) {
 }
 
 Plot::Plot(const Theme& theme, const char* id, const PlotOptions& options)
-    : theme_(theme), x_(sound(options.x)), y_(sound(options.y)), draw_(ImGui::GetWindowDrawList()) {
+    : theme_(theme),
+      x_(with_valid_range(options.x)),
+      y_(with_valid_range(options.y)),
+      draw_(ImGui::GetWindowDrawList()) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   ImVec2 size = options.size;
   if (size.x <= 0) size.x = room.x;
@@ -64,7 +67,7 @@ Plot::Plot(const Theme& theme, const char* id, const PlotOptions& options)
   const bool over = ImGui::IsItemHovered();
 
   const float line = small_text_size();
-  const float left = options.left >= 0 ? options.left : y_.labels ? plot_label_room() : 0;
+  const float left = options.left >= 0 ? options.left : y_.labels ? plot_label_width() : 0;
   top_left_ = {corner.x + std::min(left, size.x / 2), corner.y + theme.px(2)};
   bottom_right_ = {corner.x + size.x, corner.y + size.y - (x_.labels ? line + theme.px(4) : 1)};
   bottom_right_.y = std::max(bottom_right_.y, top_left_.y + 1);
@@ -79,7 +82,7 @@ Plot::Plot(const Theme& theme, const char* id, const PlotOptions& options)
 Plot::~Plot() {
   draw_->PopClipRect();
   if (!y_.title) return;
-  // Data may lie behind it.
+  // A translucent background keeps the title readable over data.
   const ImVec2 at(top_left_.x + theme_.px(5), top_left_.y + theme_.px(1));
   const ImVec2 extent = small_text_extent(y_.title);
   draw_->AddRectFilled({at.x - theme_.px(2), at.y},
@@ -110,13 +113,13 @@ void Plot::text(ImVec2 at, ImU32 color, const char* text) {
 
 void Plot::draw_axes() {
   const ImU32 faint = theme_.faint_color();
-  const ImU32 words = faded(theme_.text_color(), 0.75f);
+  const ImU32 label_color = faded(theme_.text_color(), 0.75f);
   const float height = bottom_right_.y - top_left_.y, width = bottom_right_.x - top_left_.x;
   const float line = small_text_size();
 
-  const int most_y = std::clamp(static_cast<int>(height / (line * 2.2f)), 2, 6);
+  const int max_y_labels = std::clamp(static_cast<int>(height / (line * 2.2f)), 2, 6);
   std::vector<AxisTick> xs, ys;
-  if (y_.ticks) ys = axis_ticks(y_.min, y_.max, y_.logarithmic, y_.unit, most_y);
+  if (y_.ticks) ys = axis_ticks(y_.min, y_.max, y_.logarithmic, y_.unit, max_y_labels);
   for (const AxisTick& tick : ys) {
     const float y = std::round(y_pixel(tick.value));
     draw_->AddLine({top_left_.x, y}, {bottom_right_.x, y},
@@ -125,12 +128,12 @@ void Plot::draw_axes() {
     const ImVec2 extent = small_text_extent(tick.label.c_str());
     const float at = std::clamp(y - extent.y / 2, top_left_.y - line * 0.3f,
                                 bottom_right_.y - extent.y + line * 0.35f);
-    text({top_left_.x - extent.x - theme_.px(5), at}, words, tick.label.c_str());
+    text({top_left_.x - extent.x - theme_.px(5), at}, label_color, tick.label.c_str());
   }
 
-  const int most_x = std::clamp(static_cast<int>(width / theme_.px(70)), 1, 10);
+  const int max_x_labels = std::clamp(static_cast<int>(width / theme_.px(70)), 1, 10);
   float free_from = top_left_.x - theme_.px(8);
-  if (x_.ticks) xs = axis_ticks(x_.min, x_.max, x_.logarithmic, x_.unit, most_x);
+  if (x_.ticks) xs = axis_ticks(x_.min, x_.max, x_.logarithmic, x_.unit, max_x_labels);
   for (const AxisTick& tick : xs) {
     const float x = std::round(x_pixel(tick.value));
     draw_->AddLine({x, top_left_.y}, {x, bottom_right_.y},
@@ -139,7 +142,7 @@ void Plot::draw_axes() {
     const ImVec2 extent = small_text_extent(tick.label.c_str());
     const float at = std::min(x - extent.x / 2, bottom_right_.x - extent.x);
     if (at < free_from) continue;
-    text({at, bottom_right_.y + theme_.px(2)}, words, tick.label.c_str());
+    text({at, bottom_right_.y + theme_.px(2)}, label_color, tick.label.c_str());
     free_from = at + extent.x + theme_.px(8);
   }
   draw_->AddLine({top_left_.x, bottom_right_.y}, bottom_right_, faint);
@@ -152,14 +155,14 @@ void Plot::line(std::span<const PlotPoint> points, ImU32 color, float thickness)
     return;
   }
   if (points.empty()) return;
-  const float wide = x_pixel(points.back().x) - x_pixel(points.front().x);
-  if (static_cast<float>(points.size()) > wide) return envelope(points, color, thickness);
+  const float width = x_pixel(points.back().x) - x_pixel(points.front().x);
+  if (static_cast<float>(points.size()) > width) return envelope(points, color, thickness);
   draw_->PathClear();
   for (const PlotPoint& point : points) draw_->PathLineTo({x_pixel(point.x), y_pixel(point.y)});
   draw_->PathStroke(color, 0, theme_.px(thickness));
 }
 
-// A line with more points than pixels: each column of pixels from its least to its greatest.
+// Draws a line with more points than pixels: each pixel column from its minimum to its maximum.
 void Plot::envelope(std::span<const PlotPoint> points, ImU32 color, float thickness) {
   const float half = std::max(theme_.px(thickness) / 2, 0.5f);
   float last = y_pixel(points[0].y);
@@ -177,18 +180,18 @@ void Plot::envelope(std::span<const PlotPoint> points, ImU32 color, float thickn
       high = std::min(high, last);
     }
     draw_->AddRectFilled({column, high - half}, {column + 1, low + half}, color);
-    // Up to the next column that has a point, where some have none.
+    // Bridges pixel columns without a point.
     if (next > column + 1)
       draw_->AddRectFilled({column + 1, last - half}, {next, last + half}, color);
   }
 }
 
 void Plot::steps(std::span<const PlotPoint> points, ImU32 color, float thickness) {
-  // Right angles need no joints, which come out uneven where a step is small.
+  // Rectangles instead of a path, whose joints look uneven where a step is small.
   const float half = std::max(theme_.px(thickness) / 2, 0.5f);
   for (size_t i = 0; i + 1 < points.size(); ++i) {
     const float left = x_pixel(points[i].x), y = y_pixel(points[i].y);
-    // Neighbours of one height are one line.
+    // Merges neighbours of the same height into one line.
     while (i + 2 < points.size() && y_pixel(points[i + 1].y) == y) ++i;
     const float right = x_pixel(points[i + 1].x), next = y_pixel(points[i + 1].y);
     draw_->AddRectFilled({left - half, y - half}, {right + half, y + half}, color);
@@ -203,7 +206,7 @@ void Plot::area(std::span<const PlotPoint> top, std::span<const PlotPoint> botto
   const size_t count = bottom.empty() ? top.size() : std::min(top.size(), bottom.size());
   if (count < 2) return;
   const ImDrawListFlags flags = draw_->Flags;
-  // Smoothed edges would show as seams between the strips.
+  // Anti-aliased edges would show as seams between the strips.
   draw_->Flags &= ~ImDrawListFlags_AntiAliasedFill;
   const auto high = [&](size_t i) { return ImVec2(x_pixel(top[i].x), y_pixel(top[i].y)); };
   const auto low = [&](size_t i) {
@@ -252,7 +255,7 @@ void Plot::reference(double y, ImU32 color, const char* name) {
     draw_->AddLine({x, at}, {std::min(x + dash, bottom_right_.x), at}, color, theme_.px(1));
   if (!name) return;
   const ImVec2 extent = small_text_extent(name);
-  // Under the line where there is no room over it.
+  // Below the line if there is no space above it.
   const bool over = at - extent.y >= top_left_.y;
   text({bottom_right_.x - extent.x - theme_.px(4), over ? at - extent.y : at + theme_.px(1)}, color,
        name);

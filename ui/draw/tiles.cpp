@@ -14,7 +14,7 @@ void draw_tiles(const Theme& theme, std::span<const Tile> tiles) {
   float end = 0;
   for (size_t i = 0; i < tiles.size(); ++i) {
     const Tile& tile = tiles[i];
-    // Numbers that become a digit longer do not push the others about.
+    // A minimum width keeps tiles in place when a number gets another digit.
     const float digits = std::max(ImGui::CalcTextSize(tile.value.c_str()).x, theme.px(36));
     const float width = std::max(small_text_extent(tile.name).x, digits);
     if (i > 0 && end + gap + width <= right) ImGui::SameLine(0, gap);
@@ -22,12 +22,12 @@ void draw_tiles(const Theme& theme, std::span<const Tile> tiles) {
     draw_small_text(draw, at, faded(theme.text_color(), 0.65f), tile.name);
     draw.AddText({at.x, at.y + small + theme.px(1)}, theme.text_color(), tile.value.c_str());
     ImGui::Dummy({width, height});
-    if (!tile.about.empty()) ImGui::SetItemTooltip("%s", tile.about.c_str());
+    if (!tile.tooltip.empty()) ImGui::SetItemTooltip("%s", tile.tooltip.c_str());
     end = at.x + width;
   }
 }
 
-bool same_line_if_room(float width, float spacing) {
+bool same_line_if_fits(float width, float spacing) {
   const float gap = spacing < 0 ? ImGui::GetStyle().ItemSpacing.x : spacing;
   const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
   if (ImGui::GetItemRectMax().x + gap + width > right) return false;

@@ -1,4 +1,4 @@
-// Numbers with their names, side by side: "running  8 of 16". They wrap where the width ends.
+// Named numbers side by side, such as "running  8 of 16". They wrap at the available width.
 #pragma once
 
 #include <span>
@@ -13,15 +13,15 @@ namespace hearth {
 struct Tile {
   const char* name = "";
   std::string value;
-  std::string about;  // shown while the mouse is over it; may be empty
+  std::string tooltip;  // may be empty
 };
 
 void draw_tiles(const Theme& theme, std::span<const Tile> tiles);
 
-// The next item goes on the same line if one of this width has room there, else on a new one:
-// false.
-bool same_line_if_room(float width, float spacing = -1);
-// What a button or checkbox with this label takes.
+// Puts the next item on the same line if an item of this width fits there, and returns whether it
+// does.
+bool same_line_if_fits(float width, float spacing = -1);
+// The width of a button or checkbox with this label.
 float button_width(const char* label);
 float checkbox_width(const char* label);
 

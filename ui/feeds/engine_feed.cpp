@@ -7,13 +7,14 @@
 namespace hearth {
 namespace {
 
-constexpr std::chrono::milliseconds kLeastBetweenLooks(33);
-constexpr int kShareOfTime = 100;
+constexpr std::chrono::milliseconds kMinSnapshotInterval(33);
+// The next snapshot waits this many times as long as the last one took: 1 % of the engine's time.
+constexpr int kSnapshotCostFactor = 100;
 
 }  // namespace
 
 EngineFeed::EngineFeed(Engine& engine, EngineFacts facts)
-    : engine_(engine), facts_(std::move(facts)), thread_([this] { look_when_asked(); }) {}
+    : engine_(engine), facts_(std::move(facts)), thread_([this] { snapshot_loop(); }) {}
 
 EngineFeed::~EngineFeed() {
   {
@@ -24,12 +25,12 @@ EngineFeed::~EngineFeed() {
   thread_.join();
 }
 
-void EngineFeed::look_when_asked() {
+void EngineFeed::snapshot_loop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return asked_ || stopping_; });
+    changed_.wait(lock, [&] { return snapshot_wanted_ || stopping_; });
     if (stopping_) return;
-    asked_ = false;
+    snapshot_wanted_ = false;
     lock.unlock();
     const EngineClock::time_point begin = EngineClock::now();
     EngineClock::duration spent{};
@@ -42,9 +43,9 @@ void EngineFeed::look_when_asked() {
     });
     lock.lock();
     std::swap(newest_, working_);
-    fresh_ = true;
+    snapshot_ready_ = true;
     const auto next =
-        begin + std::max<EngineClock::duration>(kLeastBetweenLooks, kShareOfTime * spent);
+        begin + std::max<EngineClock::duration>(kMinSnapshotInterval, kSnapshotCostFactor * spent);
     changed_.wait_until(lock, next, [&] { return stopping_; });
   }
 }
@@ -65,14 +66,14 @@ void EngineFeed::poll(EngineView& view) {
   read_metrics(view);
   {
     const std::lock_guard lock(mutex_);
-    if (fresh_) {
+    if (snapshot_ready_) {
       std::swap(view.sequences, newest_.sequences);
       std::swap(view.blocks, newest_.blocks);
-      view.details_step = newest_.step;
-      view.has_details = true;
-      fresh_ = false;
+      view.snapshot_step = newest_.step;
+      view.has_snapshot = true;
+      snapshot_ready_ = false;
     }
-    asked_ = true;
+    snapshot_wanted_ = true;
   }
   changed_.notify_all();
 }
@@ -108,7 +109,7 @@ void EngineFeed::read_metrics(EngineView& view) const {
       .prefix_hit_tokens = metrics.prefix_hit_tokens.value(),
       .preemptions_recompute = metrics.preemptions_recompute.value(),
       .preemptions_swap = metrics.preemptions_swap.value()};
-  // Gauges follow the last end, too, after which there is no further record.
+  // No step record follows the end of the last request, so the counts come from the gauges.
   engine_.read_gauges(view.counts);
   view.ttft = metrics.time_to_first_token_seconds.snapshot();
   view.tbt = metrics.time_between_tokens_seconds.snapshot();

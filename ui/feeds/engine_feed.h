@@ -1,6 +1,6 @@
-// The feed of an engine in this process. Steps come from its ring. Blocks and sequences are looked
-// at between two steps by a thread of the feed, when somebody polls, thirty times a second at most
-// and for at most a hundredth of the engine's time.
+// Feeds the dashboard from an engine in this process. Step records come from the engine's ring.
+// Snapshots of blocks and sequences are taken between two steps by the feed's own thread, only
+// after a poll(), at most thirty times a second and using at most 1 % of the engine's time.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// What does not change while the engine lives.
+// What stays the same for the engine's lifetime.
 struct EngineFacts {
   std::string source, model, device;
   std::vector<MemoryPart> memory;
@@ -22,21 +22,21 @@ struct EngineFacts {
 
 class EngineFeed final : public Feed {
  public:
-  // The engine outlives the feed.
+  // REQUIRES: the engine outlives the feed.
   EngineFeed(Engine& engine, EngineFacts facts);
   ~EngineFeed() override;
 
   void poll(EngineView& view) override;
 
  private:
-  // Of one look at the scheduler.
-  struct Details {
+  // The scheduler's state after `step` steps.
+  struct Snapshot {
     std::vector<SequenceView> sequences;
     std::vector<BlockView> blocks;
     uint64_t step = 0;
   };
 
-  void look_when_asked();
+  void snapshot_loop();
   void read_steps(EngineView& view);
   void read_metrics(EngineView& view) const;
 
@@ -46,9 +46,9 @@ class EngineFeed final : public Feed {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool asked_ = false, stopping_ = false, fresh_ = false;
-  Details newest_;   // under mutex_
-  Details working_;  // of the thread alone
+  bool snapshot_wanted_ = false, stopping_ = false, snapshot_ready_ = false;
+  Snapshot newest_;   // guarded by mutex_
+  Snapshot working_;  // used only by thread_
 
   std::thread thread_;
 };

@@ -1,5 +1,5 @@
-// What the dashboard knows of an engine, refreshed once a frame: plain data. Feeds fill it in,
-// panels are drawn from it.
+// Everything the dashboard knows about an engine, as plain data. A feed refreshes it once per
+// frame; panels draw from it.
 #pragma once
 
 #include <cstdint>
@@ -27,32 +27,33 @@ struct EngineTotals {
 };
 
 struct EngineView {
-  bool connected = false;  // there is an engine; without one only `source` and `failure` count
-  uint64_t generation = 0;  // another number: another engine, whose clock and ids begin anew
-  std::string source;       // what is shown, for people: "hearth-storyteller on llvmpipe"
-  std::string failure;      // what went wrong, if anything
+  bool connected = false;   // if false, only `source` and `failure` are valid
+  uint64_t generation = 0;  // changes with the engine, whose clock and request ids restart
+  std::string source;       // shown in the menu bar: "hearth-storyteller on llvmpipe"
+  std::string failure;      // error message; empty if there is none
   EngineState state = EngineState::kRunning;
   double now = 0;   // seconds on the engine's clock
-  double pace = 0;  // steps a second in slow motion; 0: as fast as can be
+  double pace = 0;  // slow motion, in steps per second; 0: full speed
 
   Policy policy;
   SchedulerLimits limits;
-  SchedulerCounts counts;               // after the newest step was planned
-  std::vector<StepRecord> new_steps;    // since the frame before, oldest first
-  uint64_t missed_steps = 0;            // since the frame before: overwritten before they were read
+  SchedulerCounts counts;             // as of the newest step's plan
+  std::vector<StepRecord> new_steps;  // since the last frame, oldest first
+  uint64_t missed_steps = 0;          // since the last frame: overwritten before they were read
 
-  // As of some moment not long ago. Empty where a feed tells of steps only (has_details is false).
-  bool has_details = false;
-  std::vector<SequenceView> sequences;  // the running, then the waiting in their order
-  std::vector<BlockView> blocks;        // the pool
-  uint64_t details_step = 0;            // steps that were planned when these were looked at
+  // The scheduler's newest snapshot, at most a few frames old. Empty if the feed only delivers
+  // steps (has_snapshot is false).
+  bool has_snapshot = false;
+  std::vector<SequenceView> sequences;  // running ones first, then the queue in order
+  std::vector<BlockView> blocks;        // the whole pool
+  uint64_t snapshot_step = 0;           // steps planned before the snapshot was taken
 
   EngineTotals totals;
-  Histogram::Snapshot ttft, tbt, tpot, e2e, queue;  // seconds, since the engine began
+  Histogram::Snapshot ttft, tbt, tpot, e2e, queue;  // seconds, since the engine started
 
   std::string model, device;
   std::vector<MemoryPart> memory;
-  uint64_t memory_budget_bytes = 0;  // of the device; 0: not known
+  uint64_t memory_budget_bytes = 0;  // the device's memory; 0: unknown
 };
 
 }  // namespace hearth

@@ -9,7 +9,7 @@
 namespace hearth {
 namespace {
 
-std::string lower(std::string_view text) {
+std::string lowercase(std::string_view text) {
   std::string result(text);
   std::ranges::transform(result, result.begin(), [](char c) {
     return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -27,13 +27,13 @@ std::string_view trimmed(std::string_view text) {
 std::string refusal(int status) {
   switch (status) {
     case 401:
-      return "the server wants an API key: give it with --api-key";
+      return "the server requires an API key: pass it with --api-key";
     case 404:
-      return "the server has no /events: is it hearth serve?";
+      return "the server has no /events endpoint: is it `hearth serve`?";
     case 503:
-      return "the server is not ready: it loads its model, or shuts down";
+      return "the server is not ready: it is loading its model or shutting down";
     default:
-      return fmt::format("the server answers with status {}", status);
+      return fmt::format("the server answered with HTTP status {}", status);
   }
 }
 
@@ -41,12 +41,12 @@ std::string refusal(int status) {
 
 Result<HttpAddress> parse_http_address(std::string_view text) {
   const auto wrong = [&] {
-    return invalid(fmt::format("'{}' is not an address as http://host:port", text));
+    return invalid(fmt::format("'{}' is not an address of the form http://host:port", text));
   };
   std::string_view rest = text;
-  if (lower(rest.substr(0, 8)) == "https://")
-    return invalid("hearth serve speaks http, not https: connect to http://host:port");
-  if (lower(rest.substr(0, 7)) == "http://") rest.remove_prefix(7);
+  if (lowercase(rest.substr(0, 8)) == "https://")
+    return invalid("`hearth serve` speaks http, not https: connect to http://host:port");
+  if (lowercase(rest.substr(0, 7)) == "http://") rest.remove_prefix(7);
   if (const size_t slash = rest.find('/'); slash != std::string_view::npos) {
     if (slash + 1 != rest.size() && rest.substr(slash) != "/events") return wrong();
     rest = rest.substr(0, slash);
@@ -84,38 +84,40 @@ Status EventReader::push(std::string_view bytes, std::vector<ServerEvent>& event
   while (!bytes.empty()) {
     switch (state_) {
       case State::kHead: {
-        // A byte at a time is enough for a head.
-        held_ += bytes.front();
+        // A head is short, so a byte at a time is fast enough.
+        pending_ += bytes.front();
         bytes.remove_prefix(1);
-        if (held_.ends_with("\r\n\r\n")) HEARTH_TRY(take_head());
-        if (held_.size() > kMostHeadBytes) return invalid("the server's reply is not HTTP");
+        if (pending_.ends_with("\r\n\r\n")) HEARTH_TRY(parse_head());
+        if (pending_.size() > kMaxHeadBytes) return invalid("the server's reply is not HTTP");
         break;
       }
       case State::kBody:
-        HEARTH_TRY(take_body(bytes, events));
+        HEARTH_TRY(parse_body(bytes, events));
         bytes = {};
         break;
       case State::kChunkSize:
       case State::kChunkEnd: {
-        held_ += bytes.front();
+        pending_ += bytes.front();
         bytes.remove_prefix(1);
-        if (held_.size() > 64) return invalid("the server's reply has a broken chunk");
-        if (!held_.ends_with('\n')) break;
+        if (pending_.size() > 64) return invalid("the server's reply has a malformed chunk");
+        if (!pending_.ends_with('\n')) break;
         if (state_ == State::kChunkSize) {
-          HEARTH_TRY(take_chunk_size(trimmed(std::string_view(held_).substr(0, held_.size() - 1))));
+          HEARTH_TRY(
+              parse_chunk_size(trimmed(std::string_view(pending_).substr(0, pending_.size() - 1))));
         } else {
-          if (held_ != "\r\n") return invalid("the server's reply has a broken chunk");
+          if (pending_ != "\r\n") return invalid("the server's reply has a malformed chunk");
           state_ = State::kChunkSize;
         }
-        held_.clear();
+        pending_.clear();
         break;
       }
       case State::kChunk: {
-        const size_t count = static_cast<size_t>(std::min<uint64_t>(chunk_left_, bytes.size()));
-        HEARTH_TRY(take_body(bytes.substr(0, count), events));
+        const size_t count =
+            static_cast<size_t>(std::min<uint64_t>(chunk_bytes_left_, bytes.size()));
+        HEARTH_TRY(parse_body(bytes.substr(0, count), events));
         bytes.remove_prefix(count);
-        chunk_left_ -= count;
-        if (chunk_left_ == 0) state_ = State::kChunkEnd;
+        chunk_bytes_left_ -= count;
+        if (chunk_bytes_left_ == 0) state_ = State::kChunkEnd;
         break;
       }
       case State::kEnded:
@@ -125,47 +127,47 @@ Status EventReader::push(std::string_view bytes, std::vector<ServerEvent>& event
   return {};
 }
 
-Status EventReader::take_head() {
-  const std::string head = lower(held_);
-  held_.clear();
+Status EventReader::parse_head() {
+  const std::string head = lowercase(pending_);
+  pending_.clear();
   int status = 0;
   if (!head.starts_with("http/1.") || head.size() < 13 ||
       std::from_chars(head.data() + 9, head.data() + 12, status).ec != std::errc{})
     return invalid("the server's reply is not HTTP");
   if (status != 200) return invalid(refusal(status));
   if (head.find("\r\ncontent-type: text/event-stream") == std::string::npos)
-    return invalid("the server's /events is not a stream of events: is it hearth serve?");
+    return invalid("the server's /events is not an event stream: is it `hearth serve`?");
   state_ = head.find("\r\ntransfer-encoding: chunked") != std::string::npos ? State::kChunkSize
                                                                             : State::kBody;
   return {};
 }
 
-Status EventReader::take_chunk_size(std::string_view line) {
+Status EventReader::parse_chunk_size(std::string_view line) {
   uint64_t size = 0;
   const char* const end = line.data() + line.size();
   const auto [stop, error] = std::from_chars(line.data(), end, size, 16);
   if (line.empty() || error != std::errc{} || (stop != end && *stop != ';'))
-    return invalid("the server's reply has a broken chunk");
-  chunk_left_ = size;
+    return invalid("the server's reply has a malformed chunk");
+  chunk_bytes_left_ = size;
   state_ = size == 0 ? State::kEnded : State::kChunk;
   return {};
 }
 
-Status EventReader::take_body(std::string_view bytes, std::vector<ServerEvent>& events) {
+Status EventReader::parse_body(std::string_view bytes, std::vector<ServerEvent>& events) {
   while (!bytes.empty()) {
     const size_t newline = bytes.find('\n');
     line_ += bytes.substr(0, newline);
-    if (line_.size() + event_.data.size() > kMostEventBytes)
-      return invalid("the server sends an event that is far too large");
+    if (line_.size() + event_.data.size() > kMaxEventBytes)
+      return invalid("the server sent an event of more than 4 MiB");
     if (newline == std::string_view::npos) return {};
     bytes.remove_prefix(newline + 1);
-    take_line(trimmed(line_), events);
+    parse_line(trimmed(line_), events);
     line_.clear();
   }
   return {};
 }
 
-void EventReader::take_line(std::string_view line, std::vector<ServerEvent>& events) {
+void EventReader::parse_line(std::string_view line, std::vector<ServerEvent>& events) {
   if (line.empty()) {
     if (has_data_) events.push_back(std::move(event_));
     event_ = {};

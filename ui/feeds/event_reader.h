@@ -1,5 +1,5 @@
-// Server-sent events out of the bytes of an HTTP reply: head, chunks, lines, events. Pure, with a
-// bound on everything: the other side may be anything.
+// Parses server-sent events from the bytes of an HTTP response: head, chunks, lines, events. Does
+// no I/O. Every size is bounded, because the peer need not be a Hearth server.
 #pragma once
 
 #include <cstddef>
@@ -15,42 +15,42 @@ namespace hearth {
 struct HttpAddress {
   std::string host;  // without brackets
   std::string port;
-  std::string text;  // "host:port", for people and for the Host header
+  std::string text;  // "host:port", for messages and the Host header
 };
-// "http://host:port", also without the scheme or the port, which is 8080 then.
+// Parses "http://host:port". The scheme is optional, and so is the port (8080).
 Result<HttpAddress> parse_http_address(std::string_view text);
 
 struct ServerEvent {
-  std::string name;  // empty: none was given
+  std::string name;  // empty if the event has none
   std::string data;
 };
 
 class EventReader {
  public:
-  static constexpr size_t kMostHeadBytes = 16 * 1024;
-  static constexpr size_t kMostEventBytes = size_t{4} << 20;
+  static constexpr size_t kMaxHeadBytes = 16 * 1024;
+  static constexpr size_t kMaxEventBytes = size_t{4} << 20;
 
-  // Takes bytes as they come and adds whole events. Fails, for good, on what is not a stream of
-  // events; the message is for people.
+  // Consumes received bytes and appends complete events. An error means that this is not an event
+  // stream, and is final; its message can be shown to the user.
   Status push(std::string_view bytes, std::vector<ServerEvent>& events);
-  // The head has come, and it is a stream of events.
-  bool begun() const { return state_ != State::kHead; }
-  // The last chunk has come.
+  // The response head has arrived and announces an event stream.
+  bool has_head() const { return state_ != State::kHead; }
+  // The last chunk has arrived.
   bool ended() const { return state_ == State::kEnded; }
 
  private:
   enum class State : uint8_t { kHead, kBody, kChunkSize, kChunk, kChunkEnd, kEnded };
 
-  Status take_head();
-  Status take_chunk_size(std::string_view line);
-  Status take_body(std::string_view bytes, std::vector<ServerEvent>& events);
-  void take_line(std::string_view line, std::vector<ServerEvent>& events);
+  Status parse_head();
+  Status parse_chunk_size(std::string_view line);
+  Status parse_body(std::string_view bytes, std::vector<ServerEvent>& events);
+  void parse_line(std::string_view line, std::vector<ServerEvent>& events);
 
   State state_ = State::kHead;
-  std::string held_;  // of the head, or of a line of chunk framing
-  uint64_t chunk_left_ = 0;
-  std::string line_;   // of events
-  ServerEvent event_;  // as far as it has come
+  std::string pending_;  // incomplete head or chunk-size line
+  uint64_t chunk_bytes_left_ = 0;
+  std::string line_;   // incomplete line of the event stream
+  ServerEvent event_;  // incomplete event
   bool has_data_ = false;
 };
 

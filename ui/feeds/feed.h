@@ -1,5 +1,5 @@
-// Where an EngineView comes from. Used by the window's thread alone; what an implementation does on
-// threads of its own is its business. poll() never waits.
+// Where an EngineView comes from. Call only from the window's thread. poll() never blocks;
+// implementations read from slow sources on threads of their own.
 #pragma once
 
 #include "ui/feeds/engine_view.h"
@@ -9,7 +9,7 @@ namespace hearth {
 class Feed {
  public:
   virtual ~Feed() = default;
-  // Overwrites what the feed knows: new_steps, missed_steps, and whatever has changed.
+  // Overwrites new_steps, missed_steps, and every other field the feed has news of.
   virtual void poll(EngineView& view) = 0;
 };
 

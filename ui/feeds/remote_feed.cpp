@@ -17,8 +17,8 @@
 namespace hearth {
 namespace {
 
-// A window that stands still must not fill the memory.
-constexpr size_t kMostSteps = 8192;
+// Bounds memory while the window is not polling.
+constexpr size_t kMaxQueuedSteps = 8192;
 
 Error io(std::string message) { return {ErrorKind::kIo, std::move(message)}; }
 
@@ -36,7 +36,7 @@ class Socket {
   int descriptor_;
 };
 
-// A peer that has vanished without a word is noticed within about half a minute.
+// Detects a peer that vanished without closing the connection within about half a minute.
 void keep_alive(int socket) {
   const int on = 1, idle = 15, interval = 5, count = 3;
   setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
@@ -54,10 +54,11 @@ Result<std::unique_ptr<RemoteFeed>> RemoteFeed::create(const std::string& url,
   HEARTH_ASSIGN(HttpAddress address, parse_http_address(url));
   for (const char c : options.api_key)
     if (static_cast<unsigned char>(c) < ' ')
-      return Error{ErrorKind::kInvalid, "the API key has a line break or another odd character"};
+      return Error{ErrorKind::kInvalid,
+                   "the API key contains a line break or another control character"};
   std::unique_ptr<RemoteFeed> feed(new RemoteFeed(std::move(address), options));
   if (pipe2(feed->wake_, O_CLOEXEC | O_NONBLOCK) != 0)
-    return io(fmt::format("no pipe could be made: {}", std::strerror(errno)));
+    return io(fmt::format("cannot create a pipe: {}", std::strerror(errno)));
   feed->thread_ = std::thread([raw = feed.get()] { raw->loop(); });
   return feed;
 }
@@ -85,21 +86,22 @@ bool RemoteFeed::stopping() const {
 }
 
 void RemoteFeed::loop() {
-  double pause = options_.first_pause_s;
+  double pause = options_.first_retry_s;
   while (!stopping()) {
-    const Status status = follow();
+    const Status status = stream_events();
     std::unique_lock lock(mutex_);
     connected_ = false;
-    if (std::exchange(begun_, false)) pause = options_.first_pause_s;
+    if (std::exchange(replied_, false)) pause = options_.first_retry_s;
     failure_ = fmt::format(
-        "{}: {}; trying again every {:.2g} s", address_.text,
+        "{}: {}; retrying in {:.2g} s", address_.text,
         status.ok() ? "the server closed the connection" : status.error().message, pause);
     stopped_.wait_for(lock, std::chrono::duration<double>(pause), [&] { return stop_; });
-    pause = std::min(pause * 2, options_.longest_pause_s);
+    pause = std::min(pause * 2, options_.max_retry_s);
   }
 }
 
-// Whether the socket is ready; false also when it is time to stop. Below 0 seconds: no limit.
+// Returns whether the socket became ready in time, and false if the feed is stopping. Negative
+// seconds mean no limit.
 bool RemoteFeed::wait_for(int socket, short events, double seconds) const {
   pollfd entries[] = {{.fd = socket, .events = events, .revents = 0},
                       {.fd = wake_[0], .events = POLLIN, .revents = 0}};
@@ -111,8 +113,8 @@ bool RemoteFeed::wait_for(int socket, short events, double seconds) const {
   }
 }
 
-// Connects and reads until something goes wrong or the server closes.
-Status RemoteFeed::follow() {
+// Connects and reads until an error occurs or the server closes the connection.
+Status RemoteFeed::stream_events() {
   const addrinfo hints{.ai_flags = 0,
                        .ai_family = AF_UNSPEC,
                        .ai_socktype = SOCK_STREAM,
@@ -124,10 +126,10 @@ Status RemoteFeed::follow() {
   addrinfo* found = nullptr;
   if (const int error = getaddrinfo(address_.host.c_str(), address_.port.c_str(), &hints, &found);
       error != 0)
-    return io(fmt::format("no such host ({})", gai_strerror(error)));
+    return io(fmt::format("cannot resolve the host name ({})", gai_strerror(error)));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, freeaddrinfo);
 
-  std::string problem = "nobody answers";
+  std::string problem = "no answer";
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     const Socket socket(::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
                                  one->ai_protocol));
@@ -136,9 +138,9 @@ Status RemoteFeed::follow() {
       problem = std::strerror(errno);
       continue;
     }
-    if (!wait_for(socket.get(), POLLOUT, options_.connect_s)) {
+    if (!wait_for(socket.get(), POLLOUT, options_.connect_timeout_s)) {
       if (stopping()) return {};
-      problem = "nobody answers";
+      problem = "no answer";
       continue;
     }
     int error = 0;
@@ -154,18 +156,18 @@ Status RemoteFeed::follow() {
     if (!options_.api_key.empty())
       request += fmt::format("Authorization: Bearer {}\r\n", options_.api_key);
     request += "\r\n";
-    // So few bytes always fit the buffer of a new connection.
+    // A request this small always fits the send buffer of a new connection.
     if (send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(request.size()))
-      return io("the request could not be sent");
+      return io("cannot send the request");
 
     EventReader reader;
     std::vector<ServerEvent> events;
     while (!reader.ended()) {
-      // The head comes at once; after it there is something to say only while the engine works.
-      if (!wait_for(socket.get(), POLLIN, reader.begun() ? -1 : options_.connect_s)) {
+      // The head arrives at once. After it, an idle engine sends nothing, so there is no limit.
+      if (!wait_for(socket.get(), POLLIN, reader.has_head() ? -1 : options_.connect_timeout_s)) {
         if (stopping()) return {};
-        return io("nobody answers");
+        return io("no answer");
       }
       char bytes[32768];
       const ssize_t count = recv(socket.get(), bytes, sizeof(bytes), 0);
@@ -173,12 +175,12 @@ Status RemoteFeed::follow() {
       if (count < 0) return io(std::strerror(errno));
       if (count == 0) break;
       HEARTH_TRY(reader.push({bytes, static_cast<size_t>(count)}, events));
-      if (reader.begun()) {
+      if (reader.has_head()) {
         const std::lock_guard lock(mutex_);
-        begun_ = connected_ = true;
+        replied_ = connected_ = true;
         failure_.clear();
       }
-      for (const ServerEvent& event : events) take(event);
+      for (const ServerEvent& event : events) handle_event(event);
       events.clear();
     }
     return {};
@@ -186,7 +188,7 @@ Status RemoteFeed::follow() {
   return io(problem);
 }
 
-void RemoteFeed::take(const ServerEvent& event) {
+void RemoteFeed::handle_event(const ServerEvent& event) {
   if (event.name == kHelloEvent) {
     Result<EngineHello> hello = parse_hello_event(event.data);
     const std::lock_guard lock(mutex_);
@@ -200,12 +202,12 @@ void RemoteFeed::take(const ServerEvent& event) {
       steps_.clear();
       missed_ = 0;
       totals_ = {};
-      put_out_.clear();
+      preempted_.clear();
       counts_ = {};
     }
     last_seconds_ = hello->now;
     hello_ = std::move(*hello);
-    hello_at_ = EngineClock::now();
+    hello_received_ = EngineClock::now();
     return;
   }
   if (event.name == kCountsEvent) {
@@ -224,12 +226,12 @@ void RemoteFeed::take(const ServerEvent& event) {
     failure_ = fmt::format("{}: {}", address_.text, record.error().message);
     return;
   }
-  add(std::move(*record));
+  add_step(std::move(*record));
 }
 
 // REQUIRES: mutex_ is held.
-void RemoteFeed::add(StepRecord record) {
-  if (record.step <= last_step_) return;  // told before
+void RemoteFeed::add_step(StepRecord record) {
+  if (record.step <= last_step_) return;  // already received
   if (last_step_ != 0) missed_ += record.step - last_step_ - 1;
   last_step_ = record.step;
   last_seconds_ = std::max(last_seconds_, record.end_seconds);
@@ -242,14 +244,14 @@ void RemoteFeed::add(StepRecord record) {
   totals_.preemptions_swap += record.preempted_swap.size();
   for (const StepMember& member : record.members)
     if (member.phase == StepPhase::kPrompt) totals_.prompt_tokens += member.tokens;
-  // Who comes back after a preemption finds what was its own.
+  // A preempted request that finds its own old blocks is not a prefix-cache hit.
   for (const BatchPlan::PrefixHit& hit : record.prefix_hits)
-    if (!put_out_.contains(hit.request)) totals_.prefix_hit_tokens += hit.tokens;
-  put_out_.insert(record.preempted_recompute.begin(), record.preempted_recompute.end());
-  for (const RequestId id : record.finished) put_out_.erase(id);
-  if (steps_.size() == kMostSteps) {
-    steps_.erase(steps_.begin(), steps_.begin() + kMostSteps / 2);
-    missed_ += kMostSteps / 2;
+    if (!preempted_.contains(hit.request)) totals_.prefix_hit_tokens += hit.tokens;
+  preempted_.insert(record.preempted_recompute.begin(), record.preempted_recompute.end());
+  for (const RequestId id : record.finished) preempted_.erase(id);
+  if (steps_.size() == kMaxQueuedSteps) {
+    steps_.erase(steps_.begin(), steps_.begin() + kMaxQueuedSteps / 2);
+    missed_ += kMaxQueuedSteps / 2;
   }
   steps_.push_back(std::move(record));
 }
@@ -263,12 +265,13 @@ void RemoteFeed::poll(EngineView& view) {
   view.failure = failure_;
   view.generation = (view.generation & 0xffffffff) | restarts_ << 32;
   view.state = EngineState::kRunning;
-  view.has_details = false;
+  view.has_snapshot = false;
   view.counts = counts_;
   view.totals = totals_;
   view.now = last_seconds_;
   if (hello_) {
-    const double since = std::chrono::duration<double>(EngineClock::now() - hello_at_).count();
+    const double since =
+        std::chrono::duration<double>(EngineClock::now() - hello_received_).count();
     if (connected_) view.now = std::max(last_seconds_, hello_->now + since);
     view.model = hello_->model;
     view.device = hello_->device;
@@ -276,7 +279,7 @@ void RemoteFeed::poll(EngineView& view) {
     view.policy = hello_->policy;
     view.source = fmt::format("{} on {}, at {}", hello_->model, hello_->device, address_.text);
   } else {
-    // An older server: what can be told from its steps.
+    // Without a hello event (an older server), derive what the steps reveal.
     view.limits.pool_blocks = counts_.blocks_used + counts_.blocks_cached + counts_.blocks_free;
     view.source = address_.text;
   }

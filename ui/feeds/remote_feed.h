@@ -1,8 +1,8 @@
-// Shows the engine of a `hearth serve` elsewhere, through its /events. A thread of its own reads;
-// when the connection is lost it tries again, waiting longer each time, and says what is wrong.
+// Feeds the dashboard from the /events stream of a `hearth serve`. The feed's own thread reads it;
+// when the connection is lost, it reports why and reconnects with increasing delays.
 //
-// Of the blocks and sequences there are no details, and latencies are not told: steps only. Totals
-// count from when it was connected.
+// The stream carries steps only: no snapshots of blocks and sequences, and no latency histograms.
+// Totals count from the moment of connecting.
 #pragma once
 
 #include <condition_variable>
@@ -23,52 +23,52 @@
 namespace hearth {
 
 struct RemoteFeedOptions {
-  std::string api_key;         // empty: none
-  double first_pause_s = 0.5;  // before trying again; doubles each time
-  double longest_pause_s = 8;
-  double connect_s = 5;
+  std::string api_key;         // empty: send none
+  double first_retry_s = 0.5;  // delay before reconnecting; doubles each time
+  double max_retry_s = 8;
+  double connect_timeout_s = 5;
 };
 
 class RemoteFeed final : public Feed {
  public:
-  // Fails on an address that is none; whether anybody is there, poll() says.
+  // Fails only if `url` is not a valid address. Connection errors are reported by poll().
   static Result<std::unique_ptr<RemoteFeed>> create(const std::string& url,
                                                     const RemoteFeedOptions& options);
   ~RemoteFeed() override;
 
-  // After the server was started anew, the upper half of view.generation has counted up.
+  // Increments the upper 32 bits of view.generation whenever the server has restarted.
   void poll(EngineView& view) override;
 
  private:
   RemoteFeed(HttpAddress address, const RemoteFeedOptions& options);
 
-  // The thread's.
+  // On thread_:
   void loop();
-  Status follow();
-  void take(const ServerEvent& event);
-  void add(StepRecord record);
+  Status stream_events();
+  void handle_event(const ServerEvent& event);
+  void add_step(StepRecord record);
   bool wait_for(int socket, short events, double seconds) const;
   bool stopping() const;
 
   const HttpAddress address_;
   const RemoteFeedOptions options_;
-  int wake_[2] = {-1, -1};  // a pipe: written to when it is time to stop
+  int wake_[2] = {-1, -1};  // a pipe, written to by the destructor to stop thread_
 
   mutable std::mutex mutex_;
   std::condition_variable stopped_;
   bool stop_ = false;
   bool connected_ = false;
-  bool begun_ = false;  // in this attempt: the pauses begin anew
+  bool replied_ = false;  // in this attempt, so the delay starts over
   std::string failure_;
   std::optional<EngineHello> hello_;
-  EngineClock::time_point hello_at_ = {};
+  EngineClock::time_point hello_received_ = {};
   uint64_t restarts_ = 0;
   std::vector<StepRecord> steps_;
   uint64_t missed_ = 0, last_step_ = 0;
   double last_seconds_ = 0;
   SchedulerCounts counts_;
   EngineTotals totals_;
-  std::unordered_set<RequestId> put_out_;  // and to be computed again, if they have not ended
+  std::unordered_set<RequestId> preempted_;  // for recompute, and not finished since
 
   std::thread thread_;
 };

@@ -10,23 +10,24 @@
 namespace hearth {
 namespace {
 
-constexpr float kChatControlsLabelRoom = 138;  // right of a slider, at scale 1
+constexpr float kChatControlsLabelWidth = 138;  // right of a slider, at scale 1
 constexpr float kNearlyFull = 0.9f;
 
-bool number(const char* label, float& value, float least, float most, const char* format,
-            const char* about) {
+bool number(const char* label, float& value, float min, float max, const char* format,
+            const char* tooltip) {
   const bool changed =
-      ImGui::SliderFloat(label, &value, least, most, format, ImGuiSliderFlags_AlwaysClamp);
-  ImGui::SetItemTooltip("%s", about);
+      ImGui::SliderFloat(label, &value, min, max, format, ImGuiSliderFlags_AlwaysClamp);
+  ImGui::SetItemTooltip("%s", tooltip);
   return changed;
 }
 
-bool whole_number(const char* label, std::uint32_t& value, std::uint32_t most, const char* none,
-                  const char* about) {
-  const std::uint32_t least = 0;
-  const bool changed = ImGui::SliderScalar(label, ImGuiDataType_U32, &value, &least, &most,
-                                           value == 0 ? none : "%u", ImGuiSliderFlags_AlwaysClamp);
-  ImGui::SetItemTooltip("%s", about);
+bool whole_number(const char* label, std::uint32_t& value, std::uint32_t max, const char* zero_text,
+                  const char* tooltip) {
+  const std::uint32_t min = 0;
+  const bool changed =
+      ImGui::SliderScalar(label, ImGuiDataType_U32, &value, &min, &max,
+                          value == 0 ? zero_text : "%u", ImGuiSliderFlags_AlwaysClamp);
+  ImGui::SetItemTooltip("%s", tooltip);
   return changed;
 }
 
@@ -36,37 +37,43 @@ bool draw_system_prompt(Chat& chat, const Theme& theme) {
   if (!ImGui::CollapsingHeader("System prompt")) return false;
   const bool changed = text_box("##system prompt", chat.system,
                                 {-FLT_MIN, 3 * ImGui::GetTextLineHeight() + theme.px(8)});
-  ImGui::SetItemTooltip("What the model is told before the conversation");
+  ImGui::SetItemTooltip("Instructions the model reads before the conversation.");
   return changed;
 }
 
-bool draw_sampling(ChatSampling& sampling, std::uint32_t context, const Theme& theme) {
+bool draw_sampling(ChatSampling& sampling, const SamplingOptions& defaults, std::uint32_t context,
+                   const Theme& theme) {
   if (!ImGui::CollapsingHeader("Sampling")) return false;
+  use_defaults(sampling, defaults);
   SamplingOptions& options = sampling.options;
-  ImGui::PushItemWidth(-theme.px(kChatControlsLabelRoom));
+  ImGui::PushItemWidth(-theme.px(kChatControlsLabelWidth));
   bool changed = false;
   changed |=
       number("Temperature", options.temperature, 0, 2, options.temperature == 0 ? "greedy" : "%.2f",
-             "How freely tokens are drawn; 0 always takes the likeliest");
-  changed |= whole_number("Top-k", options.top_k, 200, "all", "Only the k likeliest; 0: all");
+             "Higher values give more varied answers; 0 always takes the most likely token.");
+  changed |= whole_number("Top-k", options.top_k, 200, "all",
+                          "Draw only from the k most likely tokens; 0 means all.");
   changed |= number("Top-p", options.top_p, 0.01f, 1, options.top_p == 1 ? "all" : "%.2f",
-                    "Only the likeliest that together have this share");
+                    "Draw only from the most likely tokens that together reach this probability.");
   changed |= number("Min-p", options.min_p, 0, 1, options.min_p == 0 ? "all" : "%.2f",
-                    "Only those at least this likely beside the likeliest");
+                    "Drop tokens less likely than this times the most likely one.");
   changed |= number("Repeat penalty", options.repetition_penalty, 1, 2,
                     options.repetition_penalty == 1 ? "none" : "%.2f",
-                    "On tokens that were generated before");
-  changed |= whole_number("Max tokens", sampling.max_tokens, std::max(context, 64u),
-                          "until it ends", "The longest answer");
+                    "Make tokens that already occurred less likely, by this factor.");
+  sampling.custom |= changed;
+  changed |= whole_number("Max tokens", sampling.max_tokens, std::max(context, 64u), "no limit",
+                          "The maximum length of an answer, in tokens.");
   changed |= ImGui::InputScalar("Seed", ImGuiDataType_U64, &options.seed);
-  ImGui::SetItemTooltip("The same seed and conversation give the same answer");
+  ImGui::SetItemTooltip("The same seed, conversation and settings give the same answer.");
   changed |= ImGui::Checkbox("New seed for each answer", &sampling.new_seed);
   ImGui::PopItemWidth();
   ImGui::SameLine();
   if (ImGui::SmallButton("Defaults")) {
     sampling = {};
+    use_defaults(sampling, defaults);
     changed = true;
   }
+  ImGui::SetItemTooltip("Use the model's own sampling settings.");
   return changed;
 }
 
@@ -89,9 +96,9 @@ void draw_context_gauge(const ContextUse& use, float width, const Theme& theme) 
   const float bar = std::max(theme.px(24), width - label - theme.px(8));
   ImGui::Dummy({bar + theme.px(8) + label, height});
   ImGui::SetItemTooltip(
-      "Tokens of the context that this conversation uses.%s",
+      "How much of the model's context this conversation uses.%s",
       use.left_out > 0
-          ? fmt::format("\nIt is full: the oldest {} messages are left out.", use.left_out).c_str()
+          ? fmt::format("\nIt is full: the oldest {} messages were dropped.", use.left_out).c_str()
           : "");
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   const float top = corner.y + height * 0.35f, bottom = corner.y + height * 0.7f;

@@ -1,5 +1,5 @@
-// What belongs to a conversation beside its messages: system prompt, sampling, how full the
-// context is.
+// The controls of a conversation apart from its messages: system prompt, sampling, and a gauge of
+// the context.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,18 @@
 
 namespace hearth {
 
-// Each true when something was changed.
+// Both return true if something was changed.
 bool draw_system_prompt(Chat& chat, const Theme& theme);
-bool draw_sampling(ChatSampling& sampling, std::uint32_t context, const Theme& theme);
+// `defaults` are the model's, `context` its maximum in tokens (0: unknown).
+bool draw_sampling(ChatSampling& sampling, const SamplingOptions& defaults, std::uint32_t context,
+                   const Theme& theme);
 
 struct ContextUse {
-  std::uint32_t used = 0, context = 0;  // tokens; a context of 0: not known
-  std::uint32_t left_out = 0;           // messages
+  std::uint32_t used = 0, context = 0;  // tokens; a context of 0: unknown
+  std::uint32_t left_out = 0;           // messages dropped because the context was full
 };
 ContextUse context_use(const Chat& chat, std::uint32_t context);
-// On one line, `width` wide.
+// One line of this width.
 void draw_context_gauge(const ContextUse& use, float width, const Theme& theme);
 
 }  // namespace hearth

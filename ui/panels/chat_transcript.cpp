@@ -10,14 +10,14 @@
 namespace hearth {
 namespace {
 
-constexpr float kPadding = 9;  // in a bubble, at scale 1
+constexpr float kPadding = 9;  // inside a bubble, at scale 1
 constexpr float kRounding = 8;
-constexpr float kGap = 6;                // between a bubble and what is below it
-constexpr float kQuestionShare = 0.86f;  // of the width, at most
-constexpr float kLineFeedWidth = 6;      // what a line feed has of a line, to point at
-constexpr size_t kMostLooks = 512;
+constexpr float kBubbleGap = 6;          // below a bubble
+constexpr float kQuestionShare = 0.86f;  // maximum, as a fraction of the width
+constexpr float kLineFeedWidth = 6;      // so that the mouse can point at a line feed
+constexpr size_t kMaxLayouts = 512;
 
-// Whole ones with one digit, small ones with as many as they need.
+// One decimal for large values, two for small ones.
 std::string percent(float probability) {
   const double value = double{probability} * 100;
   if (value >= 9.995) return fmt::format("{:.1f} %", value);
@@ -61,7 +61,7 @@ std::optional<size_t> draw_alternatives(const Theme& theme, const ChatToken& tok
       ImGui::BeginDisabled(chosen || !enabled);
       ImGui::PushID(static_cast<int>(i));
       if (ImGui::Selectable("##alternative", chosen, 0, {name + bar + number, height})) clicked = i;
-      name_item(fmt::format("alternative {}", i + 1));
+      name_last_item(fmt::format("alternative {}", i + 1));
       ImGui::PopID();
       ImGui::EndDisabled();
     } else {
@@ -83,8 +83,8 @@ std::optional<size_t> draw_alternatives(const Theme& theme, const ChatToken& tok
   return clicked;
 }
 
-ChatTranscript::Looks& ChatTranscript::looks(const ChatExchange& exchange) {
-  Looks& found = looks_[exchange.revision];
+ChatTranscript::ExchangeLayout& ChatTranscript::layout_of(const ChatExchange& exchange) {
+  ExchangeLayout& found = layouts_[exchange.revision];
   found.last_frame = frame_;
   size_t end = found.token_ends.empty() ? 0 : found.token_ends.back();
   for (size_t i = found.token_ends.size(); i < exchange.reply.tokens.size(); ++i)
@@ -92,9 +92,9 @@ ChatTranscript::Looks& ChatTranscript::looks(const ChatExchange& exchange) {
   return found;
 }
 
-void ChatTranscript::forget_old() {
-  if (looks_.size() <= kMostLooks) return;
-  std::erase_if(looks_, [&](const auto& entry) { return entry.second.last_frame != frame_; });
+void ChatTranscript::drop_old() {
+  if (layouts_.size() <= kMaxLayouts) return;
+  std::erase_if(layouts_, [&](const auto& entry) { return entry.second.last_frame != frame_; });
 }
 
 void ChatTranscript::lay_out(ChatLines& lines, std::string_view text, float width) const {
@@ -137,65 +137,65 @@ void ChatTranscript::draw_lines(const ChatLines& lines, std::string_view text,
 }
 
 template <class Visit>
-void ChatTranscript::visit_line(const ChatReply& reply, const Looks& looks, const Bubble& bubble,
-                                size_t line, Visit visit) const {
-  const auto& lines = looks.reply.lines();
+void ChatTranscript::visit_line(const ChatReply& reply, const ExchangeLayout& layout,
+                                const Bubble& bubble, size_t line, Visit visit) const {
+  const auto& lines = layout.reply.lines();
   const size_t begin = lines[line].begin;
-  // The line feed is the line's, too.
+  // The line feed belongs to the line.
   const size_t end = line + 1 < lines.size() ? lines[line + 1].begin : reply.text.size();
   float x = bubble.text.x;
   const float y = bubble.text.y + bubble.line_height * static_cast<float>(line);
-  const auto first = std::ranges::upper_bound(looks.token_ends, begin);
-  for (auto token = static_cast<size_t>(first - looks.token_ends.begin());
-       token < looks.token_ends.size(); ++token) {
-    const size_t from = std::max(begin, token == 0 ? 0 : looks.token_ends[token - 1]);
-    const size_t to = std::min(end, looks.token_ends[token]);
+  const auto first = std::ranges::upper_bound(layout.token_ends, begin);
+  for (auto token = static_cast<size_t>(first - layout.token_ends.begin());
+       token < layout.token_ends.size(); ++token) {
+    const size_t from = std::max(begin, token == 0 ? 0 : layout.token_ends[token - 1]);
+    const size_t to = std::min(end, layout.token_ends[token]);
     if (from >= end) break;
     const char* const text = reply.text.data();
     const size_t ink = std::min(to, std::max(from, lines[line].end));
-    float wide = ImGui::CalcTextSize(text + from, text + ink).x;
-    if (to > ink) wide += theme_->px(kLineFeedWidth);
-    const bool blank =
-        looks.token_ends[token] > to && reply.text.find_first_not_of(' ', from) >= to;
+    float width = ImGui::CalcTextSize(text + from, text + ink).x;
+    if (to > ink) width += theme_->px(kLineFeedWidth);
+    const bool is_blank =
+        layout.token_ends[token] > to && reply.text.find_first_not_of(' ', from) >= to;
     if (from < to)
       visit(TokenPlace{.token = token,
-                       .blank = blank,
+                       .is_blank = is_blank,
                        .min = {x, y},
-                       .max = {x + wide, y + ImGui::GetTextLineHeight()}});
-    x += wide;
+                       .max = {x + width, y + ImGui::GetTextLineHeight()}});
+    x += width;
   }
 }
 
 std::optional<ChatTranscript::TokenPlace> ChatTranscript::token_at(const ChatReply& reply,
-                                                                   const Looks& looks,
+                                                                   const ExchangeLayout& layout,
                                                                    const Bubble& bubble,
                                                                    ImVec2 place) const {
   const float row = (place.y - bubble.text.y) / bubble.line_height;
-  if (row < 0 || row >= static_cast<float>(looks.reply.lines().size())) return std::nullopt;
+  if (row < 0 || row >= static_cast<float>(layout.reply.lines().size())) return std::nullopt;
   std::optional<TokenPlace> found;
-  visit_line(reply, looks, bubble, static_cast<size_t>(row), [&](const TokenPlace& token) {
+  visit_line(reply, layout, bubble, static_cast<size_t>(row), [&](const TokenPlace& token) {
     if (place.x >= token.min.x && place.x < token.max.x) found = token;
   });
   return found;
 }
 
-void ChatTranscript::shade_tokens(const ChatReply& reply, const Looks& looks, const Bubble& bubble,
-                                  bool all) const {
-  if (!all && reply.given_tokens == 0 && !is_logging()) return;
+void ChatTranscript::shade_tokens(const ChatReply& reply, const ExchangeLayout& layout,
+                                  const Bubble& bubble, bool all) const {
+  if (!all && reply.kept_tokens == 0 && !is_logging()) return;
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   const float top = draw.GetClipRectMin().y, bottom = draw.GetClipRectMax().y;
   const auto first =
       static_cast<size_t>(std::max(0.0f, std::floor((top - bubble.text.y) / bubble.line_height)));
-  for (size_t line = first; line < looks.reply.lines().size(); ++line) {
+  for (size_t line = first; line < layout.reply.lines().size(); ++line) {
     if (bubble.text.y + bubble.line_height * static_cast<float>(line) > bottom) break;
-    visit_line(reply, looks, bubble, line, [&](const TokenPlace& place) {
+    visit_line(reply, layout, bubble, line, [&](const TokenPlace& place) {
       const ChatToken& token = reply.tokens[place.token];
       const ImVec2 to{place.max.x - theme_->px(1), place.max.y};
       const float rounding = theme_->px(2);
-      if (place.blank) return;
+      if (place.is_blank) return;
       if (all) draw.AddRectFilled(place.min, to, token_color(*theme_, token.probability), rounding);
-      // Where a branch left the answer it came from.
-      if (reply.given_tokens > 0 && place.token + 1 == reply.given_tokens)
+      // Marks the token at which the branch was made.
+      if (reply.kept_tokens > 0 && place.token + 1 == reply.kept_tokens)
         draw.AddRect(place.min, to, style_color(ImGuiCol_CheckMark), rounding, 0, theme_->px(1));
       if (is_logging()) log_place(fmt::format("token {}", place.token), place.min, place.max);
     });
@@ -203,22 +203,23 @@ void ChatTranscript::shade_tokens(const ChatReply& reply, const Looks& looks, co
 }
 
 void ChatTranscript::draw_tooltip(const ChatReply& reply, size_t token) const {
-  // Tokens before it that are parts of the same character.
+  // Includes preceding tokens that are parts of the same character.
   size_t first = token;
   while (first > 0 && reply.tokens[first - 1].text.empty()) --first;
   ImGui::BeginTooltip();
   for (size_t i = first; i <= token; ++i) {
     const ChatToken& one = reply.tokens[i];
-    const bool given = i < reply.given_tokens;
+    const bool kept = i < reply.kept_tokens;
     ImGui::Text("%s   %s%s", quoted(token_name(one)).c_str(), percent(one.probability).c_str(),
-                given ? ", given" : "");
+                kept ? ", kept" : "");
     if (i == token) {
       ImGui::Separator();
       draw_alternatives(*theme_, one, /*buttons=*/false, /*enabled=*/false);
     }
   }
   ImGui::PushStyleColor(ImGuiCol_Text, style_color(ImGuiCol_TextDisabled));
-  ImGui::Text("Token %zu of %zu. Click to go on from another.", token + 1, reply.tokens.size());
+  ImGui::Text("Token %zu of %zu. Click to branch to another token.", token + 1,
+              reply.tokens.size());
   ImGui::PopStyleColor();
   ImGui::EndTooltip();
 }
@@ -251,8 +252,8 @@ void ChatTranscript::draw_popup(const Chat& chat, const TranscriptOptions& optio
   ImGui::Separator();
   const auto clicked = draw_alternatives(*theme_, token, /*buttons=*/true, options.can_ask);
   ImGui::PushStyleColor(ImGuiCol_Text, style_color(ImGuiCol_TextDisabled));
-  ImGui::TextUnformatted(options.can_ask ? "Goes on in a new tab; the KV cache is shared."
-                                         : "There is no model to go on with.");
+  ImGui::TextUnformatted(options.can_ask ? "Continues in a new tab that shares the KV blocks."
+                                         : "There is no model to continue with.");
   ImGui::PopStyleColor();
   if (clicked) {
     action.kind = TranscriptAction::Kind::kBranch;
@@ -273,16 +274,16 @@ void ChatTranscript::draw_editor(size_t index, TranscriptAction& action) {
       message_box("##question", editing_->text,
                   {-FLT_MIN, lines * ImGui::GetTextLineHeight() + theme_->px(10)}, nullptr);
   const bool resend = ImGui::SmallButton("Resend");
-  ImGui::SetItemTooltip("Asks the changed question; what follows it goes (Enter)");
+  ImGui::SetItemTooltip("Send the edited question and discard what follows it (Enter).");
   ImGui::SameLine();
-  const bool leave =
-      ImGui::SmallButton("Keep as it was") || (!box.active && ImGui::IsKeyPressed(ImGuiKey_Escape));
+  const bool cancel =
+      ImGui::SmallButton("Cancel edit") || (!box.active && ImGui::IsKeyPressed(ImGuiKey_Escape));
   if ((resend || box.entered) && editing_->text.find_first_not_of(" \t\n") != std::string::npos) {
-    action.kind = TranscriptAction::Kind::kChangeQuestion;
+    action.kind = TranscriptAction::Kind::kEditQuestion;
     action.exchange = index;
     action.question = editing_->text;
     editing_.reset();
-  } else if (leave) {
+  } else if (cancel) {
     editing_.reset();
   }
   ImGui::PopID();
@@ -294,7 +295,7 @@ void ChatTranscript::draw_question(const Chat& chat, size_t index, const Transcr
   if (editing_ && editing_->revision == exchange.revision) return draw_editor(index, action);
   const float room = ImGui::GetContentRegionAvail().x;
   const float padding = theme_->px(kPadding);
-  ChatLines& lines = looks(exchange).question;
+  ChatLines& lines = layout_of(exchange).question;
   lay_out(lines, exchange.question, std::max(1.0f, room * kQuestionShare - 2 * padding));
   const float width = std::min(room, lines.width() + 2 * padding + 1);
   const Bubble bubble =
@@ -313,7 +314,7 @@ void ChatTranscript::draw_question(const Chat& chat, size_t index, const Transcr
   if (ImGui::SmallButton(fmt::format("Edit##question {}", index).c_str()))
     editing_ = Editing{.revision = exchange.revision, .text = exchange.question};
   ImGui::EndDisabled();
-  ImGui::SetItemTooltip("Change the question and ask it again");
+  ImGui::SetItemTooltip("Edit the question and send it again.");
   ImGui::SameLine();
   if (ImGui::SmallButton(fmt::format("Copy##question {}", index).c_str()))
     ImGui::SetClipboardText(exchange.question.c_str());
@@ -322,14 +323,14 @@ void ChatTranscript::draw_question(const Chat& chat, size_t index, const Transcr
 void ChatTranscript::draw_reply_notes(const ChatReply& reply, bool running,
                                       const TranscriptOptions& options) {
   if (running && reply.generated_tokens() == 0) {
-    faint_text(
-        fmt::format("Reading {} tokens, {:.1f} s", reply.prompt_tokens, options.answer_seconds));
+    faint_text(fmt::format("Reading {} prompt tokens, {:.1f} s", reply.prompt_tokens,
+                           options.answer_seconds));
     return;
   }
   if (!reply.error.empty()) warning_text(*theme_, reply.error);
   if (reply.left_out > 0)
     faint_text(
-        fmt::format("The context is full: the oldest {} messages were left out.", reply.left_out));
+        fmt::format("The context is full: the oldest {} messages were dropped.", reply.left_out));
   if (reply.tokens.empty()) return;
   std::string line = describe(reply);
   const std::string end = running ? std::string() : describe_end(reply);
@@ -343,21 +344,22 @@ void ChatTranscript::draw_reply_buttons(const Chat& chat, size_t index,
   const ChatReply& reply = chat.exchanges[index].reply;
   const bool last = index + 1 == chat.exchanges.size();
   bool first = true;
-  const auto button = [&](const char* label, bool enabled, const char* about) {
+  const auto button = [&](const char* label, bool enabled, const char* tooltip) {
     if (!std::exchange(first, false)) ImGui::SameLine();
     ImGui::BeginDisabled(!enabled);
     const bool pressed = ImGui::SmallButton(fmt::format("{}##reply {}", label, index).c_str());
     ImGui::EndDisabled();
-    ImGui::SetItemTooltip("%s", about);
+    ImGui::SetItemTooltip("%s", tooltip);
     return pressed;
   };
-  if (!reply.text.empty() && button("Copy", true, "Copy the answer"))
+  if (!reply.text.empty() && button("Copy", true, "Copy the answer."))
     ImGui::SetClipboardText(reply.text.c_str());
   if (!last || options.answering) return;
-  if (button("Regenerate", options.can_ask, "Answer the question again"))
-    action.kind = TranscriptAction::Kind::kAnswerAgain;
-  if (options.can_go_on && button("Continue", options.can_ask, "Go on where it ended"))
-    action.kind = TranscriptAction::Kind::kGoOn;
+  if (button("Regenerate", options.can_ask, "Generate another answer to this question."))
+    action.kind = TranscriptAction::Kind::kRegenerate;
+  if (options.can_continue &&
+      button("Continue", options.can_ask, "Continue the answer where it ended."))
+    action.kind = TranscriptAction::Kind::kContinue;
 }
 
 void ChatTranscript::draw_reply(const Chat& chat, size_t index, const TranscriptOptions& options,
@@ -365,7 +367,7 @@ void ChatTranscript::draw_reply(const Chat& chat, size_t index, const Transcript
   const ChatExchange& exchange = chat.exchanges[index];
   const ChatReply& reply = exchange.reply;
   const bool running = options.answering && index + 1 == chat.exchanges.size();
-  Looks& found = looks(exchange);
+  ExchangeLayout& found = layout_of(exchange);
   const float room = ImGui::GetContentRegionAvail().x;
   if (!reply.text.empty()) {
     lay_out(found.reply, reply.text, std::max(1.0f, room - 2 * theme_->px(kPadding)));
@@ -410,21 +412,21 @@ TranscriptAction ChatTranscript::draw(const Chat& chat, const TranscriptOptions&
   hovers_answer_ = false;
   hovered_token_.clear();
   if (font_size_ != ImGui::GetFontSize()) {
-    looks_.clear();
+    layouts_.clear();
     font_size_ = ImGui::GetFontSize();
   }
   const bool at_end = ImGui::GetScrollY() >= ImGui::GetScrollMaxY() - 1;
   TranscriptAction action;
   for (size_t i = 0; i < chat.exchanges.size(); ++i) {
     draw_question(chat, i, options, action);
-    ImGui::Dummy({0, theme.px(kGap) / 2});
+    ImGui::Dummy({0, theme.px(kBubbleGap) / 2});
     draw_reply(chat, i, options, action);
-    ImGui::Dummy({0, theme.px(kGap)});
+    ImGui::Dummy({0, theme.px(kBubbleGap)});
   }
   draw_popup(chat, options, action);
-  if (at_end || to_end_ > 0) ImGui::SetScrollHereY(1);
-  if (to_end_ > 0) --to_end_;
-  forget_old();
+  if (at_end || frames_to_end_ > 0) ImGui::SetScrollHereY(1);
+  if (frames_to_end_ > 0) --frames_to_end_;
+  drop_old();
   return action;
 }
 

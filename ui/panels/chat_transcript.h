@@ -1,5 +1,5 @@
-// The messages of a conversation, drawn token by token: which token is under the mouse, what else
-// could have stood there, and what somebody wants done. Draws and measures, changes nothing.
+// Draws the messages of a conversation token by token: finds the token under the mouse, shows its
+// alternatives, and returns what the user wants done. Never changes the conversation.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace hearth {
 
 struct TranscriptAction {
-  enum class Kind : uint8_t { kNone, kAnswerAgain, kGoOn, kChangeQuestion, kBranch };
+  enum class Kind : uint8_t { kNone, kRegenerate, kContinue, kEditQuestion, kBranch };
   Kind kind = Kind::kNone;
   size_t exchange = 0, token = 0;
   ChatAlternative alternative;
@@ -26,31 +26,31 @@ struct TranscriptAction {
 
 struct TranscriptOptions {
   bool answering = false;
-  double answer_seconds = 0;  // since the question
-  RequestId request = 0;      // that answers
-  bool marked = false;        // is what the shared selection points at
-  bool can_ask = false;       // there is a model to answer
-  bool can_go_on = false;
+  double answer_seconds = 0;  // since the request was submitted
+  RequestId request = 0;      // generates the answer; 0: none
+  bool marked = false;        // the request is marked in all panels
+  bool can_ask = false;       // there is a model that can answer
+  bool can_continue = false;
   bool show_tokens = false;
 };
 
 class ChatTranscript {
  public:
-  // In the current window, whose scrolling follows the end until somebody scrolls up.
+  // Draws into the current window, which stays scrolled to the end until the user scrolls up.
   TranscriptAction draw(const Chat& chat, const TranscriptOptions& options, const Theme& theme);
-  // The end is shown in the next frame, wherever one had scrolled.
-  void show_end() { to_end_ = 2; }
-  // What is being changed is forgotten.
+  // Scrolls to the end in the next frames.
+  void scroll_to_end() { frames_to_end_ = 2; }
+  // Discards the edit of a question.
   void stop_editing() { editing_.reset(); }
   bool hovers_answer() const { return hovers_answer_; }
-  // The text of the token under the mouse; empty: none.
+  // The text of the token under the mouse; empty if there is none.
   const std::string& hovered_token() const { return hovered_token_; }
 
  private:
-  // What is known of an exchange's looks.
-  struct Looks {
+  // The cached layout of an exchange.
+  struct ExchangeLayout {
     ChatLines question, reply;
-    std::vector<size_t> token_ends;  // in the reply's text
+    std::vector<size_t> token_ends;  // byte offsets in the reply's text
     std::uint64_t last_frame = 0;
   };
   struct Bubble {
@@ -59,7 +59,7 @@ class ChatTranscript {
   };
   struct TokenPlace {
     size_t token = 0;
-    bool blank = false;  // the blank before a word that is on the next line
+    bool is_blank = false;  // only the blank of a word that is on the next line
     ImVec2 min, max;
   };
   struct Editing {
@@ -72,7 +72,7 @@ class ChatTranscript {
     size_t token = 0;
   };
 
-  Looks& looks(const ChatExchange& exchange);
+  ExchangeLayout& layout_of(const ChatExchange& exchange);
   void lay_out(ChatLines& lines, std::string_view text, float width) const;
   Bubble draw_bubble(const ChatLines& lines, float left, float width, ImU32 color) const;
   void draw_lines(const ChatLines& lines, std::string_view text, const Bubble& bubble) const;
@@ -85,23 +85,23 @@ class ChatTranscript {
   void draw_reply_notes(const ChatReply& reply, bool running, const TranscriptOptions& options);
   void draw_reply_buttons(const Chat& chat, size_t index, const TranscriptOptions& options,
                           TranscriptAction& action);
-  // Every token's place in a line.
+  // Calls visit(TokenPlace) for every token of a line.
   template <class Visit>
-  void visit_line(const ChatReply& reply, const Looks& looks, const Bubble& bubble, size_t line,
-                  Visit visit) const;
-  std::optional<TokenPlace> token_at(const ChatReply& reply, const Looks& looks,
+  void visit_line(const ChatReply& reply, const ExchangeLayout& layout, const Bubble& bubble,
+                  size_t line, Visit visit) const;
+  std::optional<TokenPlace> token_at(const ChatReply& reply, const ExchangeLayout& layout,
                                      const Bubble& bubble, ImVec2 place) const;
-  void shade_tokens(const ChatReply& reply, const Looks& looks, const Bubble& bubble,
+  void shade_tokens(const ChatReply& reply, const ExchangeLayout& layout, const Bubble& bubble,
                     bool all) const;
   void draw_tooltip(const ChatReply& reply, size_t token) const;
   void draw_popup(const Chat& chat, const TranscriptOptions& options, TranscriptAction& action);
-  void forget_old();
+  void drop_old();
 
-  const Theme* theme_ = nullptr;                    // while drawing
-  std::unordered_map<std::uint64_t, Looks> looks_;  // by revision
+  const Theme* theme_ = nullptr;                               // valid while drawing
+  std::unordered_map<std::uint64_t, ExchangeLayout> layouts_;  // by revision
   float font_size_ = 0;
   std::uint64_t frame_ = 0;
-  int to_end_ = 0;
+  int frames_to_end_ = 0;
   std::optional<Editing> editing_;
   std::optional<Opened> opened_;
   bool open_popup_ = false;
@@ -109,9 +109,9 @@ class ChatTranscript {
   std::string hovered_token_;
 };
 
-// Behind a token of this probability: the less likely, the stronger.
+// The background of a token: the less likely it is, the stronger the colour.
 ImU32 token_color(const Theme& theme, float probability);
-// Rows of what else could stand at a token; the index of the one that was clicked.
+// Draws one row per alternative and returns the index of the clicked one.
 std::optional<size_t> draw_alternatives(const Theme& theme, const ChatToken& token, bool buttons,
                                         bool enabled);
 

@@ -19,7 +19,7 @@ int grow(ImGuiInputTextCallbackData* data) {
     data->Buf = editing.text.data();
     return 0;
   }
-  // A pasted line feed is text; the key alone sends.
+  // Only the Enter key sends; a pasted line feed is text.
   if (data->EventFlag == ImGuiInputTextFlags_CallbackCharFilter && data->EventChar == '\n' &&
       (ImGui::IsKeyPressed(ImGuiKey_Enter) || ImGui::IsKeyPressed(ImGuiKey_KeypadEnter)) &&
       !ImGui::GetIO().KeyShift) {
@@ -29,8 +29,8 @@ int grow(ImGuiInputTextCallbackData* data) {
   return 0;
 }
 
-// Escape leaves a text as it was when one began to type. Here it stops an answer, and what was
-// typed meanwhile stays.
+// ImGui's Escape restores the text from before the edit. Here Escape stops an answer, so text typed
+// meanwhile must stay.
 bool undone_by_escape() {
   return ImGui::IsItemDeactivated() && ImGui::IsKeyPressed(ImGuiKey_Escape, false);
 }
@@ -41,7 +41,7 @@ MessageBox message_box(const char* label, std::string& text, ImVec2 size, const 
   const std::string before = text;
   Editing editing{text};
   MessageBox box;
-  // While it is active the widget has a copy of its own, so a text that was sent is cleared there.
+  // An active widget keeps its own copy of the text, which has to be cleared after sending.
   if (text.empty())
     if (ImGuiInputTextState* state = ImGui::GetInputTextState(ImGui::GetID(label)))
       if (state->TextLen > 0) state->ReloadUserBufAndMoveToEnd();
@@ -109,14 +109,14 @@ ImU32 with_opacity(ImU32 color, float opacity) {
 
 bool is_logging() { return ImGui::GetCurrentContext()->TestEngineHookItems; }
 
-void name_item(const std::string& name) {
+void name_last_item(const std::string& name) {
   if (is_logging()) ItemLog::instance().name(ImGui::GetItemID(), name);
 }
 
 bool begin_combo(const std::string& label, const std::string& preview) {
   const bool open = ImGui::BeginCombo(label.c_str(), preview.c_str());
-  // While it is open the last item is one of its list.
-  if (!open) name_item(label);
+  // While the combo is open, the last item is one of its entries.
+  if (!open) name_last_item(label);
   return open;
 }
 

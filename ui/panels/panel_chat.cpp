@@ -1,5 +1,4 @@
-// Chat: conversations with the model in tabs, each token of an answer with what else it could have
-// been.
+// Chat: conversations with the model in tabs. Every token of an answer shows its alternatives.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -7,13 +6,13 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "ui/data/chat_room.h"
+#include "ui/data/chat_controller.h"
 #include "ui/data/settings.h"
 #include "ui/draw/legend.h"
 #include "ui/engine_host.h"
 #include "ui/panel.h"
+#include "ui/panels/active_model.h"
 #include "ui/panels/chat_controls.h"
-#include "ui/panels/chat_partner.h"
 #include "ui/panels/chat_transcript.h"
 #include "ui/panels/chat_widgets.h"
 #include "ui/theme.h"
@@ -21,20 +20,27 @@
 namespace hearth {
 namespace {
 
-constexpr float kLeastHeightForControls = 260;  // at scale 1
-constexpr float kNarrow = 300;
+constexpr float kMinHeightForControls = 260;  // at scale 1
+constexpr float kMinWidthForCheckbox = 300;
 
-// What the boxes around tokens mean.
+// The meaning of the boxes around tokens.
 std::array<LegendEntry, 3> token_legend(const Theme& theme) {
   return {{{.text = "likely", .color = token_color(theme, 1)},
            {.text = "unlikely", .color = token_color(theme, 0)},
-           {.text = "branched off here",
+           {.text = "branched here",
             .color = style_color(ImGuiCol_CheckMark),
             .mark = LegendEntry::Mark::kFrame}}};
 }
 
-bool says_something(const std::string& text) {
+bool has_text(const std::string& text) {
   return text.find_first_not_of(" \t\n") != std::string::npos;
+}
+
+// A chat's id starts with its time of creation: "20260131-184530-..." is "2026-01-31 18:45 UTC".
+std::string start_time(std::string_view id) {
+  if (id.size() < 13) return "at an unknown time";
+  return fmt::format("{}-{}-{} {}:{} UTC", id.substr(0, 4), id.substr(4, 2), id.substr(6, 2),
+                     id.substr(9, 2), id.substr(11, 2));
 }
 
 class ChatPanel : public Panel {
@@ -44,18 +50,19 @@ class ChatPanel : public Panel {
                .key = "chat",
                .region = Region::kLeft,
                .order = 0,
-               .about = "Conversations with the model; point at a word to see what else it could "
-                        "have been"}) {}
+               .description =
+                   "Chat with the model, and point at a token to see its probability and its "
+                   "alternatives."}) {}
 
   void update(const PanelContext& context) override;
   void draw(const PanelContext& context) override;
   void report(ValueSink& values) const override;
   void save() override {
-    if (room_) room_->save_all();
+    if (chats_) chats_->save_all();
   }
 
  private:
-  Chat* shown() const { return room_ ? room_->history().find(shown_) : nullptr; }
+  Chat* shown() const { return chats_ ? chats_->history().find(shown_) : nullptr; }
   void show(const Chat& chat);
   void begin_chat();
   void draw_tabs(const PanelContext& context);
@@ -68,42 +75,42 @@ class ChatPanel : public Panel {
   void draw_gauge(const PanelContext& context, const Chat& chat);
   void draw_input(const PanelContext& context, Chat& chat);
   void ask(Chat& chat, std::string question);
-  void obey(const TranscriptAction& action, Chat& chat);
+  void apply(const TranscriptAction& action, Chat& chat);
 
-  std::unique_ptr<ChatRoom> room_;
-  ChatPartner partner_;
+  std::unique_ptr<ChatController> chats_;
+  ActiveModel active_;
   ChatTranscript transcript_;
-  std::string shown_;   // a chat's id
-  std::string select_;  // whose tab comes to the front
+  std::string shown_;   // id of the visible chat
+  std::string select_;  // id of the chat whose tab is to be selected
   std::string renamed_, new_title_;
-  std::string remove_, close_;  // at the end of the frame
+  std::string remove_, close_;  // ids, processed at the end of the frame
   bool undo_ = false;
   bool focus_input_ = false;
   bool show_tokens_ = false;
-  bool began_ = false;
+  bool restored_ = false;
 };
 
 void ChatPanel::update(const PanelContext& context) {
-  if (!room_) {
+  if (!chats_) {
     const std::filesystem::path& folder = context.settings.folder();
-    room_ = std::make_unique<ChatRoom>(folder.empty() ? folder : folder / "chats");
+    chats_ = std::make_unique<ChatController>(folder.empty() ? folder : folder / "chats");
     show_tokens_ = context.settings.get("chat.show_tokens", false);
   }
-  partner_ = find_chat_partner(context);
-  room_->update(partner_.model ? &*partner_.model : nullptr, ImGui::GetTime());
-  if (!room_->history().load()) return;
-  const auto& chats = room_->history().chats();
+  active_ = find_active_model(context);
+  chats_->update(active_.model ? &*active_.model : nullptr, ImGui::GetTime());
+  if (!chats_->history().load()) return;
+  const auto& chats = chats_->history().chats();
   const auto open_one = std::ranges::find_if(chats.rbegin(), chats.rend(),
                                              [](const auto& chat) { return chat->open; });
-  if (!began_) {
-    began_ = true;
-    const Chat* const last = room_->history().find(context.settings.get("chat.shown", shown_));
+  if (!restored_) {
+    restored_ = true;
+    const Chat* const last = chats_->history().find(context.settings.get("chat.shown", shown_));
     if (last != nullptr && last->open)
       show(*last);
     else if (open_one != chats.rend())
       show(**open_one);
   }
-  // The tab that was shown is gone, or there never was one.
+  // The visible tab was closed, or there is none yet.
   if (const Chat* const chat = shown(); chat == nullptr || !chat->open) {
     if (open_one != chats.rend())
       show(**open_one);
@@ -117,89 +124,89 @@ void ChatPanel::update(const PanelContext& context) {
 void ChatPanel::show(const Chat& chat) {
   shown_ = select_ = chat.id;
   transcript_.stop_editing();
-  transcript_.show_end();
+  transcript_.scroll_to_end();
 }
 
 void ChatPanel::begin_chat() {
-  const auto& chats = room_->history().chats();
-  const Chat* const like = shown() != nullptr ? shown()
-                           : chats.empty()    ? nullptr
-                                              : chats.back().get();
-  show(room_->begin(like));
+  const auto& chats = chats_->history().chats();
+  const Chat* const settings_from = shown() != nullptr ? shown()
+                                    : chats.empty()    ? nullptr
+                                                       : chats.back().get();
+  show(chats_->new_chat(settings_from));
   focus_input_ = true;
 }
 
 void ChatPanel::ask(Chat& chat, std::string question) {
-  if (!partner_.model || room_->answering(chat)) return;
+  if (!active_.model || chats_->answering(chat)) return;
   transcript_.stop_editing();
-  transcript_.show_end();
-  room_->ask(chat, std::move(question), *partner_.model);
+  transcript_.scroll_to_end();
+  chats_->ask(chat, std::move(question), *active_.model);
   focus_input_ = true;
 }
 
-void ChatPanel::obey(const TranscriptAction& action, Chat& chat) {
+void ChatPanel::apply(const TranscriptAction& action, Chat& chat) {
   using Kind = TranscriptAction::Kind;
-  if (action.kind == Kind::kNone || !partner_.model) return;
-  const ChatModel& model = *partner_.model;
+  if (action.kind == Kind::kNone || !active_.model) return;
+  const ChatModel& model = *active_.model;
   switch (action.kind) {
     case Kind::kNone:
       return;
-    case Kind::kAnswerAgain:
-      room_->answer_again(chat, model);
+    case Kind::kRegenerate:
+      chats_->regenerate(chat, model);
       break;
-    case Kind::kGoOn:
-      room_->go_on(chat, model);
+    case Kind::kContinue:
+      chats_->continue_answer(chat, model);
       break;
-    case Kind::kChangeQuestion:
-      room_->change_question(chat, action.exchange, action.question, model);
+    case Kind::kEditQuestion:
+      chats_->edit_question(chat, action.exchange, action.question, model);
       break;
     case Kind::kBranch:
       if (Chat* made =
-              room_->branch(chat, action.exchange, action.token, action.alternative, model))
+              chats_->branch(chat, action.exchange, action.token, action.alternative, model))
         show(*made);
       break;
   }
-  transcript_.show_end();
+  transcript_.scroll_to_end();
   focus_input_ = true;
 }
 
 void ChatPanel::draw(const PanelContext& context) {
-  // Another panel may have let go of the model in this frame.
-  partner_ = find_chat_partner(context);
-  if (!room_ || !room_->history().load()) {
-    faint_text("Reading the conversations...");
+  // Another panel may have closed the model in this frame.
+  active_ = find_active_model(context);
+  if (!chats_ || !chats_->history().load()) {
+    faint_text("Loading conversations...");
     return;
   }
   draw_tabs(context);
-  if (Chat* const chat = room_->history().find(close_)) room_->close(*chat);
-  if (const Chat* const chat = room_->history().find(remove_)) room_->remove(*chat);
+  if (Chat* const chat = chats_->history().find(close_)) chats_->close(*chat);
+  if (const Chat* const chat = chats_->history().find(remove_)) chats_->remove(*chat);
   close_.clear();
   remove_.clear();
   if (std::exchange(undo_, false))
-    if (const Chat* const chat = room_->history().restore()) show(*chat);
+    if (const Chat* const chat = chats_->history().restore()) show(*chat);
 }
 
 void ChatPanel::draw_tabs(const PanelContext& context) {
   if (!ImGui::BeginTabBar("##chats")) return;
   if (ImGui::TabItemButton("...", ImGuiTabItemFlags_Leading | ImGuiTabItemFlags_NoTooltip))
     ImGui::OpenPopup("##history");
-  name_item("History");
-  ImGui::SetItemTooltip("All conversations");
+  name_last_item("History");
+  ImGui::SetItemTooltip("All conversations.");
   draw_history_menu();
   const std::string select = std::exchange(select_, {});
-  // Drawing a chat may add another.
-  for (size_t i = 0; i < room_->history().chats().size(); ++i) {
-    Chat& chat = *room_->history().chats()[i];
+  // An index, because drawing a chat may add another one.
+  for (size_t i = 0; i < chats_->history().chats().size(); ++i) {
+    Chat& chat = *chats_->history().chats()[i];
     if (!chat.open) continue;
     bool open = true;
-    const std::string label =
-        fmt::format("{}{}###{}", chat.shown_title(), room_->answering(chat) ? " ..." : "", chat.id);
+    const std::string label = fmt::format("{}{}###{}", chat.display_title(),
+                                          chats_->answering(chat) ? " ..." : "", chat.id);
     const ImGuiTabItemFlags flags = chat.id == select ? ImGuiTabItemFlags_SetSelected : 0;
     const bool in_front = ImGui::BeginTabItem(label.c_str(), &open, flags);
-    name_item(chat.shown_title());
+    name_last_item(chat.display_title());
     draw_tab_menu(chat);
     if (in_front) {
-      // A tab that is about to come to the front is drawn from the next frame on.
+      // A tab that is about to be selected is drawn from the next frame on.
       if (select.empty() && select_.empty() && chat.id != shown_) show(chat);
       draw_chat(context, chat);
       ImGui::EndTabItem();
@@ -208,8 +215,8 @@ void ChatPanel::draw_tabs(const PanelContext& context) {
   }
   if (ImGui::TabItemButton("+", ImGuiTabItemFlags_Trailing | ImGuiTabItemFlags_NoTooltip))
     begin_chat();
-  name_item("New chat");
-  ImGui::SetItemTooltip("New chat");
+  name_last_item("New chat");
+  ImGui::SetItemTooltip("Start a new chat.");
   ImGui::EndTabBar();
 }
 
@@ -217,16 +224,16 @@ void ChatPanel::draw_tab_menu(Chat& chat) {
   if (!ImGui::BeginPopupContextItem(chat.id.c_str())) return;
   if (ImGui::IsWindowAppearing()) {
     renamed_ = chat.id;
-    new_title_ = chat.shown_title();
+    new_title_ = chat.display_title();
     ImGui::SetKeyboardFocusHere();
   }
   ImGui::TextUnformatted("Title");
   if (line_box("##title", new_title_)) {
-    room_->rename(chat, new_title_);
+    chats_->rename(chat, new_title_);
     ImGui::CloseCurrentPopup();
   }
   if (ImGui::Button("Rename")) {
-    room_->rename(chat, new_title_);
+    chats_->rename(chat, new_title_);
     ImGui::CloseCurrentPopup();
   }
   ImGui::SameLine();
@@ -244,56 +251,59 @@ void ChatPanel::draw_tab_menu(Chat& chat) {
 
 void ChatPanel::draw_history_menu() {
   if (!ImGui::BeginPopup("##history")) return;
-  const auto& chats = room_->history().chats();
+  const auto& chats = chats_->history().chats();
   ImGui::TextUnformatted("Conversations");
   ImGui::Separator();
   for (auto at = chats.rbegin(); at != chats.rend(); ++at) {
     Chat& chat = **at;
     if (chat.exchanges.empty()) continue;
     ImGui::PushID(chat.id.c_str());
-    if (ImGui::Selectable(fmt::format("{}##open", chat.shown_title()).c_str(), chat.id == shown_, 0,
-                          {ImGui::GetFontSize() * 16, 0})) {
+    if (ImGui::Selectable(fmt::format("{}##open", chat.display_title()).c_str(), chat.id == shown_,
+                          0, {ImGui::GetFontSize() * 16, 0})) {
       if (!chat.open) {
         chat.open = true;
-        room_->touch(chat);
+        chats_->mark_unsaved(chat);
       }
       show(chat);
       ImGui::CloseCurrentPopup();
     }
-    ImGui::SetItemTooltip("%zu messages, begun %s", 2 * chat.exchanges.size(),
-                          chat.id.substr(0, 15).c_str());
+    ImGui::SetItemTooltip("%zu messages, started %s", 2 * chat.exchanges.size(),
+                          start_time(chat.id).c_str());
     ImGui::SameLine();
     if (ImGui::SmallButton("Delete")) remove_ = chat.id;
     ImGui::PopID();
   }
-  const auto& broken = room_->history().broken();
-  if (!broken.empty())
-    faint_text(fmt::format("{} file{} could not be read and {} left alone.", broken.size(),
-                           broken.size() == 1 ? "" : "s", broken.size() == 1 ? "is" : "are"));
+  const auto& unreadable = chats_->history().unreadable();
+  if (!unreadable.empty())
+    faint_text(fmt::format("{} file{} could not be read and {} left untouched.", unreadable.size(),
+                           unreadable.size() == 1 ? "" : "s",
+                           unreadable.size() == 1 ? "was" : "were"));
   ImGui::EndPopup();
 }
 
 void ChatPanel::draw_undo() {
-  const Chat* const removed = room_->history().removed();
+  const Chat* const removed = chats_->history().removed();
   if (removed == nullptr) return;
   undo_ = ImGui::SmallButton("Undo");
   ImGui::SameLine();
   if (ImGui::SmallButton("Dismiss")) {
-    room_->history().forget_removed();
+    chats_->history().forget_removed();
     return;
   }
   ImGui::SameLine();
-  ImGui::Text("Deleted: %s", removed->shown_title().c_str());
+  ImGui::Text("Deleted: %s", removed->display_title().c_str());
 }
 
 void ChatPanel::draw_chat(const PanelContext& context, Chat& chat) {
   const Theme& theme = context.theme;
   ImGui::PushID(chat.id.c_str());
   draw_undo();
-  if (ImGui::GetContentRegionAvail().y > theme.px(kLeastHeightForControls)) {
-    if (draw_system_prompt(chat, theme)) room_->touch(chat);
-    if (draw_sampling(chat.sampling, partner_.model ? partner_.model->context : 0, theme))
-      room_->touch(chat);
+  if (ImGui::GetContentRegionAvail().y > theme.px(kMinHeightForControls)) {
+    if (draw_system_prompt(chat, theme)) chats_->mark_unsaved(chat);
+    const SamplingOptions& defaults =
+        active_.model ? active_.model->default_sampling : kHearthSampling;
+    if (draw_sampling(chat.sampling, defaults, active_.model ? active_.model->context : 0, theme))
+      chats_->mark_unsaved(chat);
   }
   const ImGuiStyle& style = ImGui::GetStyle();
   const float input = 3 * ImGui::GetTextLineHeight() + 2 * style.FramePadding.y;
@@ -302,11 +312,11 @@ void ChatPanel::draw_chat(const PanelContext& context, Chat& chat) {
       show_tokens_ ? legend_height(theme, token_legend(theme), ImGui::GetContentRegionAvail().x) +
                          style.ItemSpacing.y
                    : 0;
-  const float failure = room_->history().failure().empty() ? 0 : 2 * ImGui::GetTextLineHeight();
+  const float failure = chats_->history().failure().empty() ? 0 : 2 * ImGui::GetTextLineHeight();
   const float room =
       ImGui::GetContentRegionAvail().y - input - gauge - legend - failure - style.ItemSpacing.y;
   draw_transcript(context, chat, std::max(theme.px(30), room));
-  if (failure > 0) warning_text(theme, room_->history().failure());
+  if (failure > 0) warning_text(theme, chats_->history().failure());
   if (show_tokens_) draw_legend(theme, token_legend(theme));
   draw_gauge(context, chat);
   draw_input(context, chat);
@@ -318,19 +328,19 @@ void ChatPanel::draw_transcript(const PanelContext& context, Chat& chat, float h
     if (chat.exchanges.empty()) {
       draw_empty(context, chat);
     } else {
-      const RequestId request = room_->request(chat);
+      const RequestId request = chats_->request(chat);
       const TranscriptAction action =
           transcript_.draw(chat,
-                           {.answering = room_->answering(chat),
-                            .answer_seconds = room_->answer_seconds(chat),
+                           {.answering = chats_->answering(chat),
+                            .answer_seconds = chats_->answer_seconds(chat),
                             .request = request,
                             .marked = request != 0 && context.selection.marked() == request,
-                            .can_ask = partner_.model.has_value(),
-                            .can_go_on = room_->can_go_on(chat),
+                            .can_ask = active_.model.has_value(),
+                            .can_continue = chats_->can_continue(chat),
                             .show_tokens = show_tokens_},
                            context.theme);
       if (transcript_.hovers_answer()) context.selection.next_hovered = request;
-      obey(action, chat);
+      apply(action, chat);
     }
   }
   ImGui::EndChild();
@@ -347,19 +357,19 @@ void ChatPanel::draw_empty(const PanelContext& context, Chat& chat) {
     ImGui::PopTextWrapPos();
   };
   ImGui::Dummy({0, std::max(0.0f, room.y * 0.5f - 4 * ImGui::GetFrameHeightWithSpacing())});
-  if (!partner_.model) {
-    centered(partner_.reason);
-    if (partner_.progress >= 0)
-      ImGui::ProgressBar(partner_.progress, {-FLT_MIN, 0},
-                         fmt::format("{:.0f} %", partner_.progress * 100).c_str());
+  if (!active_.model) {
+    centered(active_.reason);
+    if (active_.progress >= 0)
+      ImGui::ProgressBar(active_.progress, {-FLT_MIN, 0},
+                         fmt::format("{:.0f} %", active_.progress * 100).c_str());
     return;
   }
-  centered(fmt::format("Talk to {}", partner_.name));
+  centered(fmt::format("Chat with {}", active_.name));
   ImGui::PushStyleColor(ImGuiCol_Text, style_color(ImGuiCol_TextDisabled));
-  centered("Point at a word to see its alternatives.");
+  centered("Point at a token of an answer to see its alternatives.");
   ImGui::PopStyleColor();
   ImGui::Dummy({0, theme.px(6)});
-  for (const char* const example : chat_examples(partner_.name)) {
+  for (const char* const example : chat_examples(active_.name)) {
     const float width = std::min(room.x, ImGui::CalcTextSize(example).x + 2 * theme.px(12));
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (room.x - width) / 2));
     if (ImGui::Button(example, {width, 0})) ask(chat, example);
@@ -370,71 +380,72 @@ void ChatPanel::draw_gauge(const PanelContext& context, const Chat& chat) {
   const Theme& theme = context.theme;
   const float room = ImGui::GetContentRegionAvail().x;
   const float box = ImGui::CalcTextSize("Show tokens").x + ImGui::GetFrameHeight() + theme.px(14);
-  const bool narrow = room < theme.px(kNarrow);
+  const bool narrow = room < theme.px(kMinWidthForCheckbox);
   ImGui::AlignTextToFramePadding();
   const float y = ImGui::GetCursorPosY();
   ImGui::SetCursorPosY(y + ImGui::GetStyle().FramePadding.y);
-  draw_context_gauge(context_use(chat, partner_.model ? partner_.model->context : 0),
+  draw_context_gauge(context_use(chat, active_.model ? active_.model->context : 0),
                      narrow ? room : room - box, theme);
   if (narrow) return;
   ImGui::SameLine();
   ImGui::SetCursorPosY(y);
   ImGui::Checkbox("Show tokens", &show_tokens_);
-  ImGui::SetItemTooltip("Each token in a box: the less likely it was, the stronger its shade");
+  ImGui::SetItemTooltip(
+      "Draw a box around each token. The less likely the token, the stronger the colour.");
 }
 
 void ChatPanel::draw_input(const PanelContext& context, Chat& chat) {
   const Theme& theme = context.theme;
-  const bool answering = room_->answering(chat);
+  const bool answering = chats_->answering(chat);
   const float button = std::max(theme.px(58), ImGui::CalcTextSize("Send").x + theme.px(20));
   const float height = std::max(ImGui::GetFrameHeight(), ImGui::GetContentRegionAvail().y);
   const float width = std::max(
       theme.px(60), ImGui::GetContentRegionAvail().x - button - ImGui::GetStyle().ItemSpacing.x);
-  if (answering && partner_.model && ImGui::IsKeyPressed(ImGuiKey_Escape, false) &&
+  if (answering && active_.model && ImGui::IsKeyPressed(ImGuiKey_Escape, false) &&
       ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows))
-    room_->stop(chat, *partner_.model);
+    chats_->stop(chat, *active_.model);
   if (std::exchange(focus_input_, false)) ImGui::SetKeyboardFocusHere();
   const std::string hint =
-      partner_.model ? fmt::format("Message {}", partner_.name) : "Nobody to talk to";
+      active_.model ? fmt::format("Message {}", active_.name) : "No model to chat with";
   const MessageBox box = message_box("##message", chat.draft, {width, height}, hint.c_str());
-  if (box.edited) room_->touch(chat);
+  if (box.edited) chats_->mark_unsaved(chat);
   ImGui::SameLine();
   bool send = box.entered;
   if (answering) {
-    ImGui::BeginDisabled(!partner_.model);
+    ImGui::BeginDisabled(!active_.model);
     if (ImGui::Button("Stop", {button, height})) {
-      room_->stop(chat, *partner_.model);
+      chats_->stop(chat, *active_.model);
       focus_input_ = true;
     }
     ImGui::EndDisabled();
-    ImGui::SetItemTooltip("Ends the answer here (Escape)");
+    ImGui::SetItemTooltip("Stop generating (Escape).");
   } else {
-    ImGui::BeginDisabled(!partner_.model || !says_something(chat.draft));
+    ImGui::BeginDisabled(!active_.model || !has_text(chat.draft));
     send |= ImGui::Button("Send", {button, height});
     ImGui::EndDisabled();
-    ImGui::SetItemTooltip("Enter sends, Shift and Enter begins a new line");
+    ImGui::SetItemTooltip("Enter sends; Shift+Enter starts a new line.");
   }
-  if (!send || answering || !partner_.model || !says_something(chat.draft)) return;
+  if (!send || answering || !active_.model || !has_text(chat.draft)) return;
   ask(chat, std::exchange(chat.draft, {}));
 }
 
 void ChatPanel::report(ValueSink& values) const {
-  if (!room_) return;
-  const auto& chats = room_->history().chats();
+  if (!chats_) return;
+  const auto& chats = chats_->history().chats();
   const auto open = std::ranges::count_if(chats, [](const auto& chat) { return chat->open; });
   values.set("conversations", static_cast<double>(chats.size()));
   values.set("tabs", static_cast<double>(open));
-  values.set("ready", partner_.model ? 1 : 0);
-  values.set("reason", partner_.reason);
+  values.set("ready", active_.model ? 1 : 0);
+  values.set("reason", active_.reason);
   values.set("show_tokens", show_tokens_ ? 1 : 0);
   values.set("hovered_token", transcript_.hovered_token());
   const Chat* const chat = shown();
   if (chat == nullptr) return;
-  values.set("title", chat->shown_title());
+  values.set("title", chat->display_title());
   values.set("draft", chat->draft);
   values.set("messages", static_cast<double>(2 * chat->exchanges.size()));
-  values.set("answering", room_->answering(*chat) ? 1 : 0);
-  const ContextUse use = context_use(*chat, partner_.model ? partner_.model->context : 0);
+  values.set("answering", chats_->answering(*chat) ? 1 : 0);
+  const ContextUse use = context_use(*chat, active_.model ? active_.model->context : 0);
   values.set("context_used", use.used);
   values.set("context", use.context);
   values.set("left_out", use.left_out);
@@ -445,7 +456,7 @@ void ChatPanel::report(ValueSink& values) const {
   values.set("last_finish", std::string(finish_reason_name(reply.finish)));
   values.set("last_error", reply.error);
   values.set("tokens", static_cast<double>(reply.tokens.size()));
-  values.set("given_tokens", reply.given_tokens);
+  values.set("kept_tokens", reply.kept_tokens);
   values.set("tokens_per_s", reply.tokens_per_s);
   values.set("ttft_ms", reply.first_token_seconds * 1e3);
   values.set("prompt_tokens", reply.prompt_tokens);

@@ -1,5 +1,5 @@
-// Control: stop the engine, go step by step or slowly; every switch of the policy and every limit
-// while it runs; and requests that are made up, at a rate, in bursts or from a trace.
+// Control: pause, single steps and slow motion; all policy switches and limits, which can be
+// changed while the engine runs; and synthetic requests at a rate, in bursts or from a trace.
 #include <algorithm>
 #include <string>
 
@@ -18,11 +18,11 @@
 namespace hearth {
 namespace {
 
-constexpr float kControlLabelRoom = 118;  // right of a slider, at scale 1
-constexpr uint32_t kMostLength = 1u << 17;
-constexpr int kMostBurst = 512;
+constexpr float kControlLabelWidth = 118;  // right of a slider, at scale 1
+constexpr uint32_t kMaxLength = 1u << 17;
+constexpr int kMaxBurst = 512;
 
-// Pressed in, if it is the one that holds now.
+// A button that is highlighted if it is the current choice.
 bool choice_button(const char* label, bool chosen) {
   if (chosen) {
     ImGui::PushStyleColor(ImGuiCol_Button, ImGui::GetStyleColorVec4(ImGuiCol_ButtonActive));
@@ -33,18 +33,18 @@ bool choice_button(const char* label, bool chosen) {
   return pressed;
 }
 
-// The next button, on this line if there is room.
+// A button, on the same line if it fits.
 bool next_button(const char* label) {
-  same_line_if_room(button_width(label));
+  same_line_if_fits(button_width(label));
   return ImGui::Button(label);
 }
 
-bool length_range(const char* label, uint32_t& low, uint32_t& high, uint32_t most,
-                  const char* about) {
+bool length_range(const char* label, uint32_t& low, uint32_t& high, uint32_t max,
+                  const char* tooltip) {
   int from = static_cast<int>(low), to = static_cast<int>(high);
-  const bool changed = ImGui::DragIntRange2(label, &from, &to, 1, 1, static_cast<int>(most), "%d",
+  const bool changed = ImGui::DragIntRange2(label, &from, &to, 1, 1, static_cast<int>(max), "%d",
                                             "to %d", ImGuiSliderFlags_AlwaysClamp);
-  ImGui::SetItemTooltip("%s", about);
+  ImGui::SetItemTooltip("%s", tooltip);
   low = static_cast<uint32_t>(std::max(from, 1));
   high = static_cast<uint32_t>(std::max(to, from));
   return changed;
@@ -57,7 +57,8 @@ class ControlPanel : public Panel {
                .key = "control",
                .region = Region::kSideTop,
                .order = 0,
-               .about = "Policy, limits, pause and slow motion, and requests that are made up"}) {}
+               .description =
+                   "Pause and slow motion, scheduling policy, limits, and synthetic requests."}) {}
 
   void update(const PanelContext& context) override {
     read_settings(context.settings);
@@ -66,7 +67,8 @@ class ControlPanel : public Panel {
                   .tokenizer = session != nullptr ? session->tokenizer() : nullptr,
                   .generation = context.view.generation},
                  ImGui::GetTime());
-    if (context.host.is_demo() && context.view.generation != demo_) begin_demo(context.view);
+    if (context.host.is_demo() && context.view.generation != demo_generation_)
+      start_demo_load(context.view);
     policy_ = context.view.policy;
     limits_ = context.view.limits;
     paused_ = context.view.state == EngineState::kPaused;
@@ -77,11 +79,11 @@ class ControlPanel : public Panel {
     Engine* const engine = context.host.engine();
     if (engine == nullptr)
       faint_text(context.view.connected
-                     ? "A remote engine can be watched; it is controlled where it runs."
-                     : "There is no engine yet.");
+                     ? "This engine runs on a server. It can be watched here, but not controlled."
+                     : "No engine is running yet.");
     ImGui::BeginDisabled(engine == nullptr);
-    ImGui::PushItemWidth(-context.theme.px(kControlLabelRoom));
-    // What is used most first; what is set now and then can be folded away.
+    ImGui::PushItemWidth(-context.theme.px(kControlLabelWidth));
+    // The most used controls come first; the rest can be collapsed.
     draw_run(context, engine);
     draw_load(context.theme);
     draw_policy(engine);
@@ -114,9 +116,9 @@ class ControlPanel : public Panel {
   }
 
  private:
-  // The demo is there to be watched, so it begins with something to watch: more than fits.
-  void begin_demo(const EngineView& view) {
-    demo_ = view.generation;
+  // The demo starts with more load than the engine can serve, so that there is something to watch.
+  void start_demo_load(const EngineView& view) {
+    demo_generation_ = view.generation;
     load_.settings = {.rate = 9,
                       .prompt_min = 24,
                       .prompt_max = 260,
@@ -129,23 +131,26 @@ class ControlPanel : public Panel {
   void draw_run(const PanelContext& context, Engine* engine) {
     ImGui::SeparatorText("Run");
     if (ImGui::Button(paused_ ? "Resume" : "Pause")) context.host.pause(!paused_);
-    ImGui::SetItemTooltip("%s", paused_ ? "Go on" : "Nothing is computed; requests still come in");
-    same_line_if_room(button_width("Step once"));
+    ImGui::SetItemTooltip(
+        "%s", paused_ ? "Continue running steps (Ctrl+Space)."
+                      : "Run no further steps. Requests are still accepted (Ctrl+Space).");
+    same_line_if_fits(button_width("Step once"));
     ImGui::BeginDisabled(!paused_);
     if (ImGui::Button("Step once") && engine != nullptr) engine->step_once();
-    ImGui::SetItemTooltip("One step of the engine, while it is paused");
+    ImGui::SetItemTooltip("Run a single step (Ctrl+Right). Available while the engine is paused.");
     ImGui::EndDisabled();
-    same_line_if_room(checkbox_width("Slow motion"));
+    same_line_if_fits(checkbox_width("Slow motion"));
     bool slow = pace_ > 0;
     if (ImGui::Checkbox("Slow motion", &slow)) context.host.set_pace(slow ? last_pace_ : 0);
-    ImGui::SetItemTooltip("So few steps a second that each can be seen");
+    ImGui::SetItemTooltip("Limit the number of steps per second, so that each one can be seen.");
     if (!slow) return;
     last_pace_ = pace_;
-    auto slider = static_cast<float>(slider_at(pace_));
-    const std::string text = fmt::format("{:.1f} a second", pace_);
-    if (ImGui::SliderFloat("Steps", &slider, 0, 1, text.c_str(), ImGuiSliderFlags_NoInput))
-      context.host.set_pace(pace_at(double{slider}));
-    ImGui::SetItemTooltip("Steps a second at most");
+    auto slider = static_cast<float>(slider_from_pace(pace_));
+    const std::string text = fmt::format("{:.1f} steps/s", pace_);
+    if (ImGui::SliderFloat("Speed##slow motion", &slider, 0, 1, text.c_str(),
+                           ImGuiSliderFlags_NoInput))
+      context.host.set_pace(pace_from_slider(double{slider}));
+    ImGui::SetItemTooltip("The maximum number of steps per second.");
   }
 
   static void set_policy(Engine* engine, const Policy& policy) {
@@ -158,11 +163,11 @@ class ControlPanel : public Panel {
     bool first = true;
     for (const std::string_view name : policy_names()) {
       const std::string label(name);
-      if (!std::exchange(first, false)) same_line_if_room(button_width(label.c_str()));
+      if (!std::exchange(first, false)) same_line_if_fits(button_width(label.c_str()));
       if (choice_button(label.c_str(), name == current)) set_policy(engine, *named_policy(name));
-      ImGui::SetItemTooltip("%s", std::string(policy_about(name)).c_str());
+      ImGui::SetItemTooltip("%s", std::string(policy_description(name)).c_str());
     }
-    faint_text(std::string(policy_about(current)));
+    faint_text(std::string(policy_description(current)));
   }
 
   void draw_switches(Engine* engine) {
@@ -182,7 +187,7 @@ class ControlPanel : public Panel {
           ImGui::EndCombo();
         }
       }
-      ImGui::SetItemTooltip("%s", std::string(row.meaning).c_str());
+      ImGui::SetItemTooltip("%s", std::string(row.description).c_str());
     }
   }
 
@@ -192,16 +197,17 @@ class ControlPanel : public Panel {
     for (size_t i = 0; i < rows.size(); ++i) {
       const LimitRow& row = rows[i];
       uint32_t value = row.value;
-      // A pool that has to stay larger is shown as large as it is.
-      if (ImGui::SliderScalar(std::string(row.name).c_str(), ImGuiDataType_U32, &value, &row.least,
-                              &row.most, "%u", ImGuiSliderFlags_AlwaysClamp) &&
+      // The engine may keep the pool larger than requested; the slider shows the actual size.
+      if (ImGui::SliderScalar(std::string(row.name).c_str(), ImGuiDataType_U32, &value, &row.min,
+                              &row.max, "%u", ImGuiSliderFlags_AlwaysClamp) &&
           engine != nullptr) {
         const auto kind = static_cast<LimitKind>(i);
         const SchedulerLimits wanted = with_limit(limits_, kind, value);
         engine->set_limits(wanted.max_sequences, wanted.max_step_tokens,
                            kind == LimitKind::kPoolBlocks ? wanted.pool_blocks : 0);
       }
-      ImGui::SetItemTooltip("%s (at most %u)", std::string(row.meaning).c_str(), row.most);
+      ImGui::SetItemTooltip("%s.\nThe maximum is %u.", std::string(row.description).c_str(),
+                            row.max);
     }
   }
 
@@ -213,11 +219,12 @@ class ControlPanel : public Panel {
       else
         load_.start();
     }
-    ImGui::SetItemTooltip("%.1f requests a second, until it is stopped", load_.settings.rate);
+    ImGui::SetItemTooltip("Submit %.1f requests per second until stopped. See Load settings.",
+                          load_.settings.rate);
     if (next_button("Burst")) load_.burst(static_cast<uint32_t>(burst_));
-    ImGui::SetItemTooltip("%d requests at once", burst_);
+    ImGui::SetItemTooltip("Submit %d requests at once.", burst_);
     if (next_button("Cancel all")) load_.cancel_all();
-    ImGui::SetItemTooltip("Ends all requests that were made up here");
+    ImGui::SetItemTooltip("Cancel all synthetic requests and stop the load.");
     draw_counts(theme);
   }
 
@@ -225,36 +232,41 @@ class ControlPanel : public Panel {
     LoadSettings& settings = load_.settings;
     bool changed = false;
     auto rate = static_cast<float>(settings.rate);
-    if (ImGui::SliderFloat("Rate", &rate, 0, 50, "%.1f a second",
+    if (ImGui::SliderFloat("Rate", &rate, 0, 50, "%.1f requests/s",
                            ImGuiSliderFlags_Logarithmic | ImGuiSliderFlags_AlwaysClamp)) {
       settings.rate = double{rate};
       changed = true;
     }
-    ImGui::SetItemTooltip("Requests a second on average, independently of each other");
-    const uint32_t most = std::clamp(limits_.context, 2u, kMostLength);
-    changed |= length_range("Prompt", settings.prompt_min, settings.prompt_max, most,
-                            "Tokens of a prompt, evenly from this range; cut to the context");
-    changed |= length_range("Answer", settings.generate_min, settings.generate_max, most,
-                            "Tokens to generate, evenly from this range");
+    ImGui::SetItemTooltip(
+        "The average arrival rate. Arrivals are independent of each other (Poisson).");
+    const uint32_t max = std::clamp(limits_.context, 2u, kMaxLength);
+    changed |= length_range(
+        "Prompt", settings.prompt_min, settings.prompt_max, max,
+        "Prompt length in tokens, drawn evenly from this range and clipped to the context.");
+    changed |= length_range("Answer", settings.generate_min, settings.generate_max, max,
+                            "Number of tokens to generate, drawn evenly from this range.");
     const uint32_t none = 0;
     changed |= ImGui::SliderScalar("Shared prefix", ImGuiDataType_U32, &settings.shared_prefix,
-                                   &none, &most, settings.shared_prefix == 0 ? "none" : "%u tokens",
+                                   &none, &max, settings.shared_prefix == 0 ? "none" : "%u tokens",
                                    ImGuiSliderFlags_AlwaysClamp);
-    ImGui::SetItemTooltip("Tokens before every prompt, the same in all of them");
+    ImGui::SetItemTooltip("Tokens at the start of every prompt, the same in all of them.");
     if (ImGui::InputInt("Burst size", &burst_, 1, 8)) {
-      burst_ = std::clamp(burst_, 1, kMostBurst);
+      burst_ = std::clamp(burst_, 1, kMaxBurst);
       changed = true;
     }
-    ImGui::SetItemTooltip("Requests that a burst brings at once");
+    ImGui::SetItemTooltip("The number of requests in a burst.");
     if (changed) write_settings(store);
   }
 
   void draw_counts(const Theme& theme) const {
     const LoadCounts& counts = load_.counts();
     const Tile tiles[] = {
-        {"under way", std::to_string(counts.running), "Submitted here and not ended"},
-        {"ended", std::to_string(counts.ended), "With all their tokens"},
-        {"refused", std::to_string(counts.refused), "The queue was full, or they could not run"},
+        {"in flight", std::to_string(counts.running),
+         "Synthetic requests that are running or in the queue."},
+        {"ended", std::to_string(counts.ended),
+         "Synthetic requests that generated all their tokens."},
+        {"refused", std::to_string(counts.refused),
+         "Synthetic requests refused because the queue was full or they could never run."},
     };
     draw_tiles(theme, tiles);
     if (!load_.refusal().empty()) warning_text(theme, load_.refusal());
@@ -263,12 +275,12 @@ class ControlPanel : public Panel {
   void draw_trace(const PanelContext& context) {
     if (line_box("Trace file", trace_)) load_.play_trace(trace_, double{trace_speed_});
     ImGui::SetItemTooltip(
-        "An Azure CSV or Mooncake JSONL file, or\n"
+        "An Azure CSV or Mooncake JSONL file, or a synthetic trace such as\n"
         "synthetic:rate=4,n=100,prompt=16..120,gen=8..96,prefix=0,seed=1");
-    ImGui::InputFloat("Speed", &trace_speed_, 0, 0, "%.1f times");
+    ImGui::InputFloat("Speed", &trace_speed_, 0, 0, "%.1f x");
     if (ImGui::IsItemDeactivatedAfterEdit())
       trace_speed_ = std::clamp(trace_speed_, 0.01f, 1000.0f);
-    ImGui::SetItemTooltip("Arrivals come this many times as fast as they did");
+    ImGui::SetItemTooltip("Play arrivals this many times as fast as recorded.");
     if (load_.playing_trace() || load_.reading_trace()) {
       if (ImGui::Button("Stop trace")) load_.stop_trace();
     } else if (ImGui::Button("Play trace")) {
@@ -277,7 +289,7 @@ class ControlPanel : public Panel {
     }
     if (load_.reading_trace()) {
       ImGui::SameLine();
-      ImGui::TextDisabled("reading");
+      ImGui::TextDisabled("reading...");
     } else if (load_.trace_requests() > 0) {
       ImGui::SameLine();
       ImGui::Text("%zu of %zu requests", load_.trace_submitted(), load_.trace_requests());
@@ -286,18 +298,18 @@ class ControlPanel : public Panel {
   }
 
   void read_settings(const Settings& settings) {
-    if (std::exchange(read_, true)) return;
+    if (std::exchange(settings_read_, true)) return;
     LoadSettings& load = load_.settings;
     load.rate = std::clamp(settings.get("control.rate", load.rate), 0.0, 1000.0);
-    const auto length = [&](const char* key, uint32_t& value, uint32_t least) {
-      value = std::clamp(settings.get(key, value), least, kMostLength);
+    const auto length = [&](const char* key, uint32_t& value, uint32_t min) {
+      value = std::clamp(settings.get(key, value), min, kMaxLength);
     };
     length("control.prompt_min", load.prompt_min, 1);
     length("control.prompt_max", load.prompt_max, load.prompt_min);
     length("control.generate_min", load.generate_min, 1);
     length("control.generate_max", load.generate_max, load.generate_min);
     length("control.shared_prefix", load.shared_prefix, 0);
-    burst_ = std::clamp(settings.get("control.burst", burst_), 1, kMostBurst);
+    burst_ = std::clamp(settings.get("control.burst", burst_), 1, kMaxBurst);
     trace_ = settings.get("control.trace", trace_);
   }
   void write_settings(Settings& settings) const {
@@ -312,10 +324,10 @@ class ControlPanel : public Panel {
   }
 
   LoadGenerator load_;
-  uint64_t demo_ = 0;  // the generation whose demo has begun
+  uint64_t demo_generation_ = 0;  // the engine for which the demo's load was started
   Policy policy_;
   SchedulerLimits limits_;
-  bool paused_ = false, read_ = false;
+  bool paused_ = false, settings_read_ = false;
   double pace_ = 0, last_pace_ = 4;
   int burst_ = 8;
   std::string trace_ = "synthetic:rate=4,n=100,prompt=16..120,gen=8..96,seed=1";

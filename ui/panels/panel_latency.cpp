@@ -1,4 +1,4 @@
-// Latency: how long tokens take, of all streams and of each.
+// Latency: TTFT, TBT and TPOT, for all streams together and for each one.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -18,11 +18,12 @@
 namespace hearth {
 namespace {
 
-constexpr PanelInfo kLatencyInfo{.name = "Latency",
-                          .key = "latency",
-                          .region = Region::kBottomLeft,
-                          .order = 0,
-                          .about = "how long tokens take, of every stream and of all"};
+constexpr PanelInfo kLatencyInfo{
+    .name = "Latency",
+    .key = "latency",
+    .region = Region::kBottomLeft,
+    .order = 0,
+    .description = "How long tokens take: TTFT, TBT and TPOT, over time and as a histogram."};
 constexpr std::array<LatencyKind, kLatencyKinds> kKinds = {LatencyKind::kTtft, LatencyKind::kTbt,
                                                            LatencyKind::kTpot};
 
@@ -55,13 +56,13 @@ class LatencyPanel : public Panel {
 
   void report(ValueSink& values) const override {
     for (const LatencyKind kind : kKinds) {
-      const LatencyNumbers numbers = data_.numbers(kind, window_);
+      const LatencyStats stats = data_.stats(kind, window_);
       std::string name = latency_name(kind);
       for (char& letter : name) letter = static_cast<char>(letter + ('a' - 'A'));
-      values.set(name + "_count", static_cast<double>(numbers.count));
-      values.set(name + "_p50_ms", numbers.p50 * 1e3);
-      values.set(name + "_p90_ms", numbers.p90 * 1e3);
-      values.set(name + "_p99_ms", numbers.p99 * 1e3);
+      values.set(name + "_count", static_cast<double>(stats.count));
+      values.set(name + "_p50_ms", stats.p50 * 1e3);
+      values.set(name + "_p90_ms", stats.p90 * 1e3);
+      values.set(name + "_p99_ms", stats.p99 * 1e3);
     }
     values.set("window", window_ == Window::kAll ? "all" : "recent");
     values.set("shown", latency_name(kind_));
@@ -75,14 +76,15 @@ class LatencyPanel : public Panel {
 
   void draw_controls(const Theme& theme) {
     bool all = window_ == Window::kAll;
-    if (ImGui::Checkbox("All tokens", &all)) window_ = all ? Window::kAll : Window::kRecent;
+    if (ImGui::Checkbox("Whole run", &all)) window_ = all ? Window::kAll : Window::kRecent;
     ImGui::SetItemTooltip(
-        "On: since this engine is watched, at most the newest %zu of each kind.\n"
-        "Off: the last %.0f seconds",
-        LatencyData::kKept, LatencyData::kRecentSeconds);
+        "On: everything since the dashboard began to watch this engine, at most %zu values of "
+        "each\n"
+        "kind. Off: the last %.0f seconds.",
+        LatencyData::kMaxSamples, LatencyData::kRecentSeconds);
     const std::string seen =
         fmt::format("{}, {} streams", all ? "whole run" : "last 30 s", streams_.size());
-    if (!same_line_if_room(ImGui::CalcTextSize(seen.c_str()).x, theme.px(14))) return;
+    if (!same_line_if_fits(ImGui::CalcTextSize(seen.c_str()).x, theme.px(14))) return;
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", seen.c_str());
   }
@@ -96,7 +98,7 @@ class LatencyPanel : public Panel {
     for (const char* name : {"", "p50", "p90", "p99", "mean", "count"}) {
       if (!wide && ImGui::TableGetColumnIndex() == 3) break;
       ImGui::TableNextColumn();
-      // In the colours of their lines below.
+      // In the colours of the lines in the plot.
       const int column = ImGui::TableGetColumnIndex();
       const bool line = column >= 1 && column <= 3;
       if (line) ImGui::PushStyleColor(ImGuiCol_Text, context.theme.series_color(column - 1));
@@ -106,37 +108,37 @@ class LatencyPanel : public Panel {
     for (const LatencyKind kind : kKinds) {
       ImGui::TableNextColumn();
       if (ImGui::Selectable(latency_name(kind), kind_ == kind)) kind_ = kind;
-      ImGui::SetItemTooltip("%s.\nClick: show it below", latency_about(kind));
-      numbers_row(data_.numbers(kind, window_), wide);
+      ImGui::SetItemTooltip("%s\nClick to show it below.", latency_description(kind));
+      numbers_row(data_.stats(kind, window_), wide);
     }
     ImGui::TableNextColumn();
-    // One line that is always there, so that nothing jumps when the mouse finds a stream.
+    // This row is always there, so that nothing moves when the mouse enters a stream.
     if (marked && marked->tokens > 0) {
       ImGui::Text("#%llu", static_cast<unsigned long long>(marked->request));
-      ImGui::SetItemTooltip("time between tokens of this stream");
-      numbers_row(data_.numbers(*marked, window_), wide);
+      ImGui::SetItemTooltip("The time between tokens of this request's stream.");
+      numbers_row(data_.stats(*marked, window_), wide);
     } else {
-      ImGui::TextDisabled("stream");
+      ImGui::TextDisabled("one stream");
       numbers_row({}, wide);
     }
     ImGui::EndTable();
   }
 
-  // Where there is no room for the table: the chosen kind alone.
+  // Without space for the table, only the selected kind.
   void draw_line(const Theme& theme) {
     for (const LatencyKind kind : kKinds) {
       if (kind != kKinds[0]) ImGui::SameLine();
       const float width = ImGui::CalcTextSize(latency_name(kind)).x;
       if (ImGui::Selectable(latency_name(kind), kind_ == kind, 0, {width, 0})) kind_ = kind;
-      ImGui::SetItemTooltip("%s", latency_about(kind));
+      ImGui::SetItemTooltip("%s", latency_description(kind));
     }
-    const LatencyNumbers numbers = data_.numbers(kind_, window_);
+    const LatencyStats stats = data_.stats(kind_, window_);
     int line = 0;
-    for (const auto& [name, value] : {std::pair{"p50", numbers.p50}, std::pair{"p90", numbers.p90},
-                                      std::pair{"p99", numbers.p99}}) {
+    for (const auto& [name, value] :
+         {std::pair{"p50", stats.p50}, std::pair{"p90", stats.p90}, std::pair{"p99", stats.p99}}) {
       const std::string text = format_value(value, Unit::kSeconds);
       const float width = ImGui::CalcTextSize(name).x + ImGui::CalcTextSize(text.c_str()).x;
-      same_line_if_room(width + ImGui::GetFontSize() / 3, ImGui::GetFontSize());
+      same_line_if_fits(width + ImGui::GetFontSize() / 3, ImGui::GetFontSize());
       ImGui::PushStyleColor(ImGuiCol_Text, theme.series_color(line++));
       ImGui::TextUnformatted(name);
       ImGui::PopStyleColor();
@@ -154,16 +156,14 @@ class LatencyPanel : public Panel {
       ImGui::TextUnformatted(text.c_str());
   }
 
-  static void numbers_row(const LatencyNumbers& numbers, bool wide) {
-    for (const double value : {numbers.p50, numbers.p90, numbers.p99, numbers.mean}) {
+  static void numbers_row(const LatencyStats& stats, bool wide) {
+    for (const double value : {stats.p50, stats.p90, stats.p99, stats.mean}) {
       if (!wide && ImGui::TableGetColumnIndex() == 3) return;
       ImGui::TableNextColumn();
-      right_aligned(numbers.count == 0 ? "-" : format_value(value, Unit::kSeconds),
-                    numbers.count == 0);
+      right_aligned(stats.count == 0 ? "-" : format_value(value, Unit::kSeconds), stats.count == 0);
     }
     ImGui::TableNextColumn();
-    right_aligned(format_value(static_cast<double>(numbers.count), Unit::kPlain),
-                  numbers.count == 0);
+    right_aligned(format_value(static_cast<double>(stats.count), Unit::kPlain), stats.count == 0);
   }
 
   void draw_series(const PanelContext& context, ImVec2 size) {
@@ -175,14 +175,14 @@ class LatencyPanel : public Panel {
   }
 
   PlotAxis time_axis() const {
-    // Seconds before now, so that the axis stands still while time goes on.
+    // Seconds before now, so that the axis labels stay in place.
     return {.min = -data_.span(window_), .max = 0, .unit = Unit::kSeconds};
   }
 
   void draw_tbt(const PanelContext& context, ImVec2 size) {
     const Theme& theme = context.theme;
     const std::vector<LatencyBucket> series = data_.series(window_);
-    double most = 0;
+    double highest = 0;
     p50_.clear();
     p90_.clear();
     p99_.clear();
@@ -191,22 +191,23 @@ class LatencyPanel : public Panel {
       p50_.push_back({at, bucket.p50});
       p90_.push_back({at, bucket.p90});
       p99_.push_back({at, bucket.p99});
-      most = std::max(most, bucket.p99);
+      highest = std::max(highest, bucket.p99);
     }
     Plot plot(theme, "time between tokens",
               {.size = size,
                .x = time_axis(),
-               .y = {.max = axis_end(most * 1.25, 1e-5), .unit = Unit::kSeconds}});
+               .y = {.max = axis_end(highest * 1.25, 1e-5), .unit = Unit::kSeconds}});
     draw_stream_dots(context, plot);
     plot.area(p99_, p50_, faded(theme.series_color(2), 0.12f));
     plot.line(p50_, theme.series_color(0), 2);
     plot.line(p90_, theme.series_color(1), 1.5f);
     plot.line(p99_, theme.series_color(2), 1.5f);
     using Mark = LegendEntry::Mark;
-    const LegendEntry entries[] = {{"TBT p50", theme.series_color(0), Mark::kLine, 0},
-                                   {"p90", theme.series_color(1), Mark::kLine, 0},
-                                   {"p99", theme.series_color(2), Mark::kLine, 0},
-                                   {"streams", theme.sequence_color(5), Mark::kDot, 0}};
+    const LegendEntry entries[] = {
+        {"TBT p50", theme.series_color(0), Mark::kLine, 0},
+        {"p90", theme.series_color(1), Mark::kLine, 0},
+        {"p99", theme.series_color(2), Mark::kLine, 0},
+        {"each token, in its stream's colour", theme.sequence_color(5), Mark::kDot, 0}};
     plot.legend(entries);
     if (!plot.hovered() || series.empty()) return;
     plot.crosshair();
@@ -215,21 +216,21 @@ class LatencyPanel : public Panel {
                                        [&](const LatencyBucket& a, const LatencyBucket& b) {
                                          return std::abs(a.from - time) < std::abs(b.from - time);
                                        });
-    ImGui::SetTooltip("%s ago: %zu tokens\np50  %s\np90  %s\np99  %s",
+    ImGui::SetTooltip("%s ago: %zu tokens\nTBT p50  %s\nTBT p90  %s\nTBT p99  %s",
                       format_value(std::max(-plot.mouse_x(), 0.0), Unit::kSeconds).c_str(),
                       near->count, format_value(near->p50, Unit::kSeconds).c_str(),
                       format_value(near->p90, Unit::kSeconds).c_str(),
                       format_value(near->p99, Unit::kSeconds).c_str());
   }
 
-  // Every stream's tokens where they are few enough to tell apart; else only the marked one's.
+  // All tokens if they are few enough to tell apart, otherwise only those of the marked stream.
   void draw_stream_dots(const PanelContext& context, Plot& plot) {
     const Theme& theme = context.theme;
     const RequestId marked = context.selection.marked();
-    constexpr size_t kMostDots = 4000;
+    constexpr size_t kMaxDots = 4000;
     size_t dots = 0;
     for (const LatencyStream* stream : streams_) dots += stream->gaps.size();
-    if (dots <= kMostDots)
+    if (dots <= kMaxDots)
       for (const LatencyStream* stream : streams_)
         if (stream->request != marked)
           for (const LatencySample& gap : stream->gaps)
@@ -246,7 +247,7 @@ class LatencyPanel : public Panel {
   void dot(Plot& plot, const LatencySample& sample, ImU32 color, float radius,
            const PanelContext& context) {
     const PlotPoint at{sample.at - data_.now(), sample.seconds};
-    // Small dots are squares: far fewer corners.
+    // Small dots are drawn as squares, which have far fewer vertices.
     if (radius <= context.theme.px(2)) {
       const ImVec2 center(plot.x_pixel(at.x), plot.y_pixel(at.y));
       plot.canvas().AddRectFilled({center.x - radius, center.y - radius},
@@ -257,24 +258,24 @@ class LatencyPanel : public Panel {
     context.selection.next_hovered = sample.request;
     if (plot.clicked())
       context.selection.pinned = context.selection.pinned == sample.request ? 0 : sample.request;
-    ImGui::SetTooltip("#%llu: %s", static_cast<unsigned long long>(sample.request),
+    ImGui::SetTooltip("Request #%llu: %s", static_cast<unsigned long long>(sample.request),
                       format_value(sample.seconds, Unit::kSeconds).c_str());
   }
 
-  // TTFT and TPOT: one value a request.
+  // TTFT and TPOT have one value per request.
   void draw_requests(const PanelContext& context, ImVec2 size) {
     const Theme& theme = context.theme;
-    const LatencyNumbers numbers = data_.numbers(kind_, window_);
-    data_.newest(kind_, window_, 2000, shown_);
-    double most = 0;
-    for (const LatencySample& sample : shown_) most = std::max(most, sample.seconds);
+    const LatencyStats stats = data_.stats(kind_, window_);
+    data_.newest_samples(kind_, window_, 2000, shown_);
+    double highest = 0;
+    for (const LatencySample& sample : shown_) highest = std::max(highest, sample.seconds);
     Plot plot(theme, "time of requests",
               {.size = size,
                .x = time_axis(),
-               .y = {.max = axis_end(most * 1.25, 1e-5), .unit = Unit::kSeconds}});
-    if (numbers.count > 0) {
-      plot.reference(numbers.p50, theme.series_color(0), "p50");
-      plot.reference(numbers.p99, theme.series_color(2), "p99");
+               .y = {.max = axis_end(highest * 1.25, 1e-5), .unit = Unit::kSeconds}});
+    if (stats.count > 0) {
+      plot.reference(stats.p50, theme.series_color(0), "p50");
+      plot.reference(stats.p99, theme.series_color(2), "p99");
     }
     const RequestId marked = context.selection.marked();
     for (const LatencySample& sample : shown_)
@@ -282,7 +283,7 @@ class LatencyPanel : public Panel {
           faded(theme.sequence_color(sample.request),
                 marked == 0 || marked == sample.request ? 0.9f : 0.3f),
           theme.px(marked == sample.request ? 5 : 3), context);
-    const std::string name = fmt::format("{} of requests, each its colour", latency_name(kind_));
+    const std::string name = fmt::format("{} of each request, in its colour", latency_name(kind_));
     const LegendEntry entries[] = {
         {name.c_str(), theme.sequence_color(5), LegendEntry::Mark::kDot, 0}};
     plot.legend(entries);
@@ -290,36 +291,36 @@ class LatencyPanel : public Panel {
 
   void draw_histogram(const Theme& theme, ImVec2 size) {
     const std::vector<Quantiles::Bar> bars = data_.histogram(kind_, window_, 16);
-    double least = 1e-3, most = 1e-1;
+    double min = 1e-3, max = 1e-1;
     uint64_t highest = 1;
     if (!bars.empty()) {
-      // At least a decade, so that equal values do not fill the width.
-      least = bars.front().from / 1.6;
-      most = std::max(bars.back().to * 1.6, least * 10);
+      // At least one decade, so that equal values do not fill the width.
+      min = bars.front().from / 1.6;
+      max = std::max(bars.back().to * 1.6, min * 10);
     }
     bars_.clear();
     for (const Quantiles::Bar& bar : bars) {
       highest = std::max(highest, bar.count);
       bars_.push_back({bar.from, bar.to, static_cast<double>(bar.count)});
     }
-    const std::string title = fmt::format("{}, how many", latency_name(kind_));
+    const std::string title = fmt::format("{} histogram", latency_name(kind_));
     Plot plot(theme, "latency histogram",
               {.size = size,
-               .x = {.min = least, .max = most, .logarithmic = true, .unit = Unit::kSeconds},
+               .x = {.min = min, .max = max, .logarithmic = true, .unit = Unit::kSeconds},
                .y = {.max = 1.25 * static_cast<double>(highest), .title = title.c_str()},
                .left = std::ceil(small_text_size() * 2.6f)});
     plot.bars(bars_, faded(theme.series_color(3), 0.85f));
-    const LatencyNumbers numbers = data_.numbers(kind_, window_);
-    if (numbers.count > 0) {
-      plot.marker(numbers.p50, theme.series_color(0), nullptr);
-      plot.marker(numbers.p90, theme.series_color(1), nullptr);
-      plot.marker(numbers.p99, theme.series_color(2), nullptr);
+    const LatencyStats stats = data_.stats(kind_, window_);
+    if (stats.count > 0) {
+      plot.marker(stats.p50, theme.series_color(0), nullptr);
+      plot.marker(stats.p90, theme.series_color(1), nullptr);
+      plot.marker(stats.p99, theme.series_color(2), nullptr);
     }
     if (!plot.hovered()) return;
     const double at = plot.mouse_x();
     for (const Quantiles::Bar& bar : bars)
       if (at >= bar.from && at < bar.to)
-        ImGui::SetTooltip("%s to %s: %llu", format_value(bar.from, Unit::kSeconds).c_str(),
+        ImGui::SetTooltip("%s to %s: %llu values", format_value(bar.from, Unit::kSeconds).c_str(),
                           format_value(bar.to, Unit::kSeconds).c_str(),
                           static_cast<unsigned long long>(bar.count));
   }

@@ -1,5 +1,4 @@
-// Models and devices: which model on which device, what that needs of its memory before it is
-// loaded, and how loading goes.
+// Models: choose a model and a device, see an estimate of the memory before loading, and load.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -21,20 +20,20 @@
 namespace hearth {
 namespace {
 
-constexpr float kModelsLabelRoom = 104;  // right of a field, at scale 1
+constexpr float kModelsLabelWidth = 104;  // right of a field, at scale 1
 constexpr const char* kBrowser = "Open a model";
-constexpr uint32_t kMostSequences = 256;
+constexpr uint32_t kMaxSequences = 256;
 
 std::string home_folder() {
   const char* const home = std::getenv("HOME");
   return home != nullptr ? home : "/";
 }
 
-void value_row(const char* name, const std::string& value, const char* about) {
+void value_row(const char* name, const std::string& value, const char* tooltip) {
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   ImGui::TextUnformatted(name);
-  ImGui::SetItemTooltip("%s", about);
+  ImGui::SetItemTooltip("%s", tooltip);
   ImGui::TableNextColumn();
   const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(value.c_str()).x;
   if (room > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room);
@@ -48,26 +47,27 @@ class ModelsPanel : public Panel {
                .key = "models",
                .region = Region::kSideBottom,
                .order = 2,
-               .about = "Devices, model files, and what a model would need before it is loaded"}) {}
+               .description =
+                   "Choose a device and a model, and see its memory needs before loading it."}) {}
 
   void update(const PanelContext& context) override {
-    if (!std::exchange(read_, true)) {
+    if (!std::exchange(initialized_, true)) {
       path_ = context.host.choice().model;
       if (path_.empty()) path_ = context.settings.get("models.path", std::string());
-      picker_.wish.model = context.host.choice().model;
-      picker_.device_wanted = context.host.choice().session.device;
-      picker_.wish.sequences = context.host.choice().session.max_sequences;
-      picker_.wish.context = context.host.choice().session.context;
-      picker_.wish.kv = context.host.choice().session.kv;
-      // Preempted sequences have somewhere to go, so that swapping can be seen.
+      picker_.selection.model = context.host.choice().model;
+      picker_.requested_device = context.host.choice().session.device;
+      picker_.selection.sequences = context.host.choice().session.max_sequences;
+      picker_.selection.context = context.host.choice().session.context;
+      picker_.selection.kv = context.host.choice().session.kv;
+      // Reserve swap space, so that the preemption switch "swap" works in the dashboard.
       const uint64_t swap_bytes = context.host.choice().session.swap_bytes;
-      picker_.wish.swap_bytes = swap_bytes != 0 ? swap_bytes : kUsualSwapBytes;
+      picker_.selection.swap_bytes = swap_bytes != 0 ? swap_bytes : kUsualSwapBytes;
     }
     if (std::string dropped = context.host.take_dropped(); !dropped.empty()) {
       path_ = std::move(dropped);
-      picker_.wish.model = path_;
+      picker_.selection.model = path_;
     }
-    // Files and devices are looked at once somebody does.
+    // Devices and files are only read once the panel has been shown.
     if (shown_) picker_.update();
     browser_.update();
     loading_ = context.host.loading();
@@ -76,7 +76,7 @@ class ModelsPanel : public Panel {
 
   void draw(const PanelContext& context) override {
     shown_ = true;
-    ImGui::PushItemWidth(-context.theme.px(kModelsLabelRoom));
+    ImGui::PushItemWidth(-context.theme.px(kModelsLabelWidth));
     draw_devices(context.theme);
     draw_model();
     draw_estimate(context.theme);
@@ -89,7 +89,7 @@ class ModelsPanel : public Panel {
     values.set("devices", static_cast<double>(picker_.devices().size()));
     const std::optional<size_t> device = picker_.chosen_device();
     values.set("device", device ? picker_.devices()[*device].name : std::string());
-    values.set("model", picker_.wish.model);
+    values.set("model", picker_.selection.model);
     values.set("loading", loading_.active ? 1 : 0);
     values.set("failure", failure_);
     const ModelEstimate* const estimate = picker_.estimate();
@@ -107,97 +107,107 @@ class ModelsPanel : public Panel {
  private:
   void draw_devices(const Theme& theme) {
     ImGui::SeparatorText("Device");
-    if (picker_.listing()) return faint_text("Looking for devices.");
+    if (picker_.listing()) return faint_text("Listing devices...");
     if (!picker_.devices_failure().empty()) warning_text(theme, picker_.devices_failure());
-    const std::vector<DeviceChoice>& devices = picker_.devices();
-    if (ImGui::RadioButton("Best device", picker_.wish.device < 0)) picker_.wish.device = -1;
-    ImGui::SetItemTooltip("The one that is taken where nobody has a wish");
+    const std::vector<DeviceEntry>& devices = picker_.devices();
+    if (ImGui::RadioButton("Best device", picker_.selection.device < 0))
+      picker_.selection.device = -1;
+    ImGui::SetItemTooltip("Use the device that Hearth picks by default.");
     for (size_t i = 0; i < devices.size(); ++i) {
-      const DeviceChoice& device = devices[i];
+      const DeviceEntry& device = devices[i];
       ImGui::BeginDisabled(!device.refused.empty());
       const std::string label = fmt::format("{}: {}", i, device.name);
-      if (ImGui::RadioButton(label.c_str(), picker_.wish.device == static_cast<int>(i)))
-        picker_.wish.device = static_cast<int>(i);
+      if (ImGui::RadioButton(label.c_str(), picker_.selection.device == static_cast<int>(i)))
+        picker_.selection.device = static_cast<int>(i);
       ImGui::EndDisabled();
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
         ImGui::SetTooltip(
             "%s\n%s%s", device.name.c_str(), device.driver.c_str(),
-            device.refused.empty() ? "" : ("\nCannot be used: " + device.refused).c_str());
+            device.refused.empty() ? "" : ("\nNot usable: " + device.refused).c_str());
       ImGui::Indent();
       faint_text(device.refused.empty()
                      ? fmt::format("{}, {} of {} free{}", device.type,
                                    format_bytes(device.free_bytes),
                                    format_bytes(device.memory_bytes),
-                                   picker_.chosen_device() == i ? ", chosen" : "")
-                     : "cannot be used");
+                                   picker_.chosen_device() == i ? ", selected" : "")
+                     : "not usable");
       ImGui::Unindent();
     }
   }
 
   void draw_model() {
     ImGui::SeparatorText("Model");
-    ModelWish& wish = picker_.wish;
-    if (ImGui::RadioButton("Embedded model", wish.model.empty())) wish.model.clear();
-    ImGui::SetItemTooltip("A small storyteller that is part of the program");
-    const bool from_file = !wish.model.empty();
-    same_line_if_room(checkbox_width("File"));
-    if (ImGui::RadioButton("File", from_file) && !path_.empty()) wish.model = path_;
-    ImGui::SetItemTooltip("A .gguf file or a Hugging Face folder: type, browse, or drop it here");
-    if (line_box("Model file", path_) || ImGui::IsItemDeactivatedAfterEdit()) wish.model = path_;
+    ModelSelection& selection = picker_.selection;
+    if (ImGui::RadioButton("Built-in model", selection.model.empty())) selection.model.clear();
+    ImGui::SetItemTooltip("The small storyteller that is part of the program.");
+    const bool from_file = !selection.model.empty();
+    same_line_if_fits(checkbox_width("File"));
+    if (ImGui::RadioButton("File", from_file) && !path_.empty()) selection.model = path_;
+    ImGui::SetItemTooltip(
+        "A .gguf file or a Hugging Face folder. Type its path, browse, or drop it on the window.");
+    if (line_box("Model file", path_) || ImGui::IsItemDeactivatedAfterEdit())
+      selection.model = path_;
     ImGui::SetItemTooltip("%s",
-                          path_.empty() ? "A .gguf file or a Hugging Face folder" : path_.c_str());
+                          path_.empty() ? "A .gguf file or a Hugging Face folder." : path_.c_str());
     if (ImGui::Button("Browse")) {
       browser_.open(path_.empty() ? home_folder() : path_);
       ImGui::OpenPopup(kBrowser);
     }
-    ImGui::SetItemTooltip("Folders and model files of this machine");
+    ImGui::SetItemTooltip("Browse the folders and model files of this machine.");
     const uint32_t step = 256;
-    ImGui::InputScalar("Context", ImGuiDataType_U32, &wish.context, &step);
+    ImGui::InputScalar("Context", ImGuiDataType_U32, &selection.context, &step);
     ImGui::SetItemTooltip(
-        "Tokens a sequence may have; 0: as many as the model was made for and fit");
-    if (ImGui::InputScalar("Sequences", ImGuiDataType_U32, &wish.sequences))
-      wish.sequences = std::clamp(wish.sequences, 1u, kMostSequences);
-    ImGui::SetItemTooltip("That run at a time");
-    if (begin_combo("KV format", std::string(kv_format_name(wish.kv)))) {
+        "The maximum number of tokens per sequence. 0 means the model's own maximum, or what "
+        "fits.");
+    if (ImGui::InputScalar("Sequences", ImGuiDataType_U32, &selection.sequences))
+      selection.sequences = std::clamp(selection.sequences, 1u, kMaxSequences);
+    ImGui::SetItemTooltip("The maximum number of sequences running at once.");
+    if (begin_combo("KV format", std::string(kv_format_name(selection.kv)))) {
       for (const KvFormat format : {KvFormat::kF16, KvFormat::kQ8_0})
-        if (ImGui::Selectable(std::string(kv_format_name(format)).c_str(), format == wish.kv))
-          wish.kv = format;
+        if (ImGui::Selectable(std::string(kv_format_name(format)).c_str(), format == selection.kv))
+          selection.kv = format;
       ImGui::EndCombo();
     }
-    ImGui::SetItemTooltip("How keys and values are kept: q8_0 takes about half of f16");
+    ImGui::SetItemTooltip(
+        "How keys and values are stored. q8_0 needs about half the memory of f16.");
   }
 
   void draw_estimate(const Theme& theme) {
     ImGui::SeparatorText("Memory");
     const ModelEstimate* const estimate = picker_.estimate();
-    if (estimate == nullptr) return faint_text("Looking at the model's header.");
+    if (estimate == nullptr) return faint_text("Reading the model's header...");
     if (!estimate->failure.empty()) return warning_text(theme, estimate->failure);
     ImGui::TextWrapped("%s: %s, %s parameters", estimate->name.c_str(),
                        estimate->architecture.c_str(), parameters_text(*estimate).c_str());
-    if (!estimate->has_device) return warning_text(theme, "There is no device to load it on.");
+    if (!estimate->has_device) return warning_text(theme, "There is no usable device.");
     const MemoryPlan& memory = estimate->memory;
     draw_bar(theme, *estimate);
     if (ImGui::BeginTable("##memory", 2, ImGuiTableFlags_SizingStretchProp)) {
-      value_row("weights", format_bytes(memory.weight_bytes), "On the device");
-      value_row("activations", format_bytes(memory.activation_bytes), "What a step computes with");
+      value_row("weights", format_bytes(memory.weight_bytes),
+                "The model's weights in device memory.");
+      value_row("activations", format_bytes(memory.activation_bytes),
+                "Buffers for the intermediate results of a step.");
       value_row("KV cache",
                 fmt::format("{} ({} blocks)", format_bytes(estimate->kv_bytes()), memory.kv_blocks),
-                "As many blocks as are useful and fit");
-      value_row("in all, of free",
+                "As many KV blocks as fit and are useful for the context and the sequences.");
+      value_row("total of free",
                 fmt::format("{} of {}", format_bytes(memory.total_bytes()),
                             format_bytes(memory.free_bytes)),
-                "What the device gives now");
-      value_row("context", fmt::format("{} tokens", memory.context), "Of a sequence");
-      value_row("largest that fits", fmt::format("{} tokens", memory.max_context),
-                "One sequence alone, at most what the model was made for");
+                "The total, and the memory that is free on the device now.");
+      value_row("context", fmt::format("{} tokens", memory.context),
+                "The maximum number of tokens per sequence.");
+      value_row(
+          "largest context", fmt::format("{} tokens", memory.max_context),
+          "The largest context that fits for a single sequence, up to the model's own maximum.");
       ImGui::EndTable();
     }
     if (!memory.fits)
-      warning_text(theme, fmt::format("Does not fit: a context of {} needs more than is free.",
-                                      memory.context));
-    else if (estimate->shortened)
-      faint_text(
-          fmt::format("Fits with a shorter context than the model's {}.", estimate->model_context));
+      warning_text(
+          theme, fmt::format("Does not fit: a context of {} tokens needs more memory than is free.",
+                             memory.context));
+    else if (estimate->context_shortened)
+      faint_text(fmt::format("Fits with a shorter context than the model's {} tokens.",
+                             estimate->model_context));
     else
       ImGui::TextUnformatted("Fits.");
   }
@@ -208,21 +218,21 @@ class ModelsPanel : public Panel {
                              : fmt::format("{:.1f} M", parameters * 1e-6);
   }
 
-  // Weights, activations and KV against what is free.
+  // Weights, activations and KV cache compared with the free memory.
   static void draw_bar(const Theme& theme, const ModelEstimate& estimate) {
     const MemoryPlan& memory = estimate.memory;
     const uint64_t parts[] = {memory.weight_bytes, memory.activation_bytes, estimate.kv_bytes()};
-    const double all = static_cast<double>(std::max(memory.free_bytes, memory.total_bytes()));
+    const double whole = static_cast<double>(std::max(memory.free_bytes, memory.total_bytes()));
     const ImVec2 corner = ImGui::GetCursorScreenPos();
     const ImVec2 size{ImGui::GetContentRegionAvail().x, theme.px(12)};
     ImGui::Dummy(size);
-    if (all <= 0) return;
+    if (whole <= 0) return;
     ImDrawList& draw = *ImGui::GetWindowDrawList();
     draw.AddRectFilled(corner, {corner.x + size.x, corner.y + size.y},
                        ImGui::GetColorU32(ImGuiCol_FrameBg), theme.px(3));
     double at = 0;
     for (int i = 0; i < 3; ++i) {
-      const double next = at + static_cast<double>(parts[i]) / all;
+      const double next = at + static_cast<double>(parts[i]) / whole;
       draw.AddRectFilled({corner.x + size.x * static_cast<float>(at), corner.y},
                          {corner.x + size.x * static_cast<float>(next), corner.y + size.y},
                          theme.series_color(i));
@@ -239,7 +249,8 @@ class ModelsPanel : public Panel {
     ImGui::BeginDisabled(loading_.active || estimate == nullptr || !estimate->fits());
     if (ImGui::Button("Load model")) load(context);
     ImGui::EndDisabled();
-    ImGui::SetItemTooltip("Lets go of the engine there is; what it works on ends");
+    ImGui::SetItemTooltip(
+        "Close the current engine, which ends its requests, and load this model.");
     if (loading_.active) {
       const float share = loading_.total_bytes == 0
                               ? 0.0f
@@ -248,7 +259,7 @@ class ModelsPanel : public Panel {
       const std::string text = fmt::format("{} of {}", format_bytes(loading_.done_bytes),
                                            format_bytes(loading_.total_bytes));
       ImGui::TextWrapped("%s", loading_.what.c_str());
-      // Before the size is known, and while kernels are measured, it only shows that it goes on.
+      // Without a known size (also while measuring kernels) the bar only shows activity.
       if (loading_.total_bytes == 0)
         ImGui::ProgressBar(-static_cast<float>(ImGui::GetTime()), {-FLT_MIN, 0}, "");
       else
@@ -259,14 +270,14 @@ class ModelsPanel : public Panel {
   }
 
   void load(const PanelContext& context) {
-    ModelChoice choice{.model = picker_.wish.model, .session = context.host.choice().session};
+    ModelChoice choice{.model = picker_.selection.model, .session = context.host.choice().session};
     SessionOptions& session = choice.session;
     session.device = picker_.device_option();
-    session.context = picker_.wish.context;
-    session.max_sequences = picker_.wish.sequences;
-    session.kv = picker_.wish.kv;
+    session.context = picker_.selection.context;
+    session.max_sequences = picker_.selection.sequences;
+    session.kv = picker_.selection.kv;
     session.kv_blocks = 0;
-    session.swap_bytes = picker_.wish.swap_bytes;
+    session.swap_bytes = picker_.selection.swap_bytes;
     context.settings.set("models.path", path_);
     context.host.open(std::move(choice));
   }
@@ -281,7 +292,7 @@ class ModelsPanel : public Panel {
     if (!ImGui::BeginPopupModal(kBrowser, nullptr, ImGuiWindowFlags_NoSavedSettings)) return;
     const FolderListing& listing = browser_.listing();
     if (ImGui::Button("Up")) browser_.up();
-    ImGui::SetItemTooltip("The folder above");
+    ImGui::SetItemTooltip("Go to the parent folder.");
     ImGui::SameLine();
     if (ImGui::Button("Home")) browser_.open(home_folder());
     ImGui::SameLine();
@@ -296,7 +307,7 @@ class ModelsPanel : public Panel {
 
   void draw_files(const FolderListing& listing) {
     if (listing.entries.empty() && listing.failure.empty())
-      ImGui::TextDisabled("No folders and no .gguf files here.");
+      ImGui::TextDisabled("This folder has no subfolders and no .gguf files.");
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(listing.entries.size()));
     while (clipper.Step())
@@ -305,16 +316,16 @@ class ModelsPanel : public Panel {
         const std::string label = entry.folder ? entry.name + "/" : entry.name;
         const bool clicked =
             ImGui::Selectable(label.c_str(), false, ImGuiSelectableFlags_NoAutoClosePopups);
-        const std::string about =
+        const std::string details =
             entry.folder ? (entry.model ? "Hugging Face model" : "") : format_bytes(entry.bytes);
-        const float width = ImGui::CalcTextSize(about.c_str()).x;
+        const float width = ImGui::CalcTextSize(details.c_str()).x;
         ImGui::SameLine(std::max(0.0f, ImGui::GetContentRegionMax().x - width));
-        ImGui::TextDisabled("%s", about.c_str());
+        ImGui::TextDisabled("%s", details.c_str());
         if (!clicked) continue;
         const std::filesystem::path path = browser_.path_of(entry);
         if (entry.model) {
           path_ = path.string();
-          picker_.wish.model = path_;
+          picker_.selection.model = path_;
           chosen_ = true;
         } else {
           browser_.open(path);
@@ -327,7 +338,7 @@ class ModelsPanel : public Panel {
   std::string path_;
   EngineHost::Loading loading_;
   std::string failure_;
-  bool shown_ = false, read_ = false, chosen_ = false;
+  bool shown_ = false, initialized_ = false, chosen_ = false;
 };
 
 const PanelRegistration kModelsRegistration([] { return std::make_unique<ModelsPanel>(); });

@@ -1,4 +1,4 @@
-// Occupancy: how full the engine is, now and over time.
+// Occupancy: how well the engine is utilised, now and over time.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,11 +19,12 @@
 namespace hearth {
 namespace {
 
-constexpr PanelInfo kOccupancyInfo{.name = "Occupancy",
-                          .key = "occupancy",
-                          .region = Region::kBottomRight,
-                          .order = 0,
-                          .about = "how full the engine is: sequences, tokens, GPU, memory"};
+constexpr PanelInfo kOccupancyInfo{
+    .name = "Occupancy",
+    .key = "occupancy",
+    .region = Region::kBottomRight,
+    .order = 0,
+    .description = "Batch size, running and waiting requests, tokens/s, GPU time and memory."};
 
 class OccupancyPanel : public Panel {
  public:
@@ -34,13 +35,14 @@ class OccupancyPanel : public Panel {
   void draw(const PanelContext& context) override {
     const Theme& theme = context.theme;
     draw_numbers(theme);
-    same_line_if_room(checkbox_width("Whole run"), theme.px(14));
+    same_line_if_fits(checkbox_width("Whole run"), theme.px(14));
     bool all = window_ == Window::kAll;
     if (ImGui::Checkbox("Whole run", &all)) window_ = all ? Window::kAll : Window::kRecent;
-    ImGui::SetItemTooltip("On: since this engine is watched. Off: the last minute");
-    // Side by side with one legend, or below each other with each its own.
+    ImGui::SetItemTooltip(
+        "On: everything since the dashboard began to watch this engine. Off: the last minute.");
+    // Side by side with one legend, or stacked with a legend in each plot.
     wide_ = ImGui::GetContentRegionAvail().x >= 36 * ImGui::GetFontSize();
-    if (wide_) draw_legend(theme, key(theme));
+    if (wide_) draw_legend(theme, legend_entries(theme));
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const float memory = memory_height(theme);
     const float spacing = ImGui::GetStyle().ItemSpacing.y;
@@ -85,37 +87,40 @@ class OccupancyPanel : public Panel {
     const SchedulerCounts& counts = data_.counts();
     const Tile tiles[] = {
         {"batch", std::to_string(data_.batch()),
-         fmt::format("sequences in the newest step; {:.1f} on average", sum.batch())},
+         fmt::format("Sequences in the newest step's batch; {:.1f} on average in the window below.",
+                     sum.batch())},
         {"running", fmt::format("{} of {}", counts.running, data_.max_sequences()),
-         "sequences that have a place and blocks"},
-        {"waiting", std::to_string(counts.waiting), "requests in the queue"},
-        {"swapped", std::to_string(counts.swapped), "put out, their blocks in host memory"},
+         "Sequences admitted to run, of the maximum number."},
+        {"waiting", std::to_string(counts.waiting), "Requests in the queue, not running yet."},
+        {"swapped", std::to_string(counts.swapped),
+         "Preempted sequences whose KV blocks are in host memory."},
         {"tokens/s", format_value(data_.generated_per_s(), Unit::kPlain),
-         fmt::format("generated in the last second; {} prompt tokens were computed in it",
-                     format_value(data_.prompt_per_s(), Unit::kPlain))},
+         fmt::format(
+             "Tokens generated in the last second, in which {} prompt tokens were also computed.",
+             format_value(data_.prompt_per_s(), Unit::kPlain))},
         {"GPU busy", format_value(sum.busy_share(), Unit::kShare),
-         "share of the time in which a step ran, in the window below"},
+         "The fraction of time in which a step ran, in the window below."},
         {"padding", format_value(sum.padding_share(), Unit::kShare),
-         "share of computed rows that were nobody's, in the window below"},
+         "The fraction of computed tokens that were only padding, in the window below."},
     };
     draw_tiles(theme, tiles);
   }
 
-  // No colour means two things in the three plots.
-  static std::array<LegendEntry, 8> key(const Theme& theme) {
+  // No colour is used twice in the three plots.
+  static std::array<LegendEntry, 8> legend_entries(const Theme& theme) {
     using Mark = LegendEntry::Mark;
     return {{{"running", theme.series_color(6), Mark::kSquare, 0},
              {"waiting", theme.phase_color(PhaseColor::kWaiting), Mark::kLine, 0},
              {"swapped", theme.phase_color(PhaseColor::kSwapped), Mark::kLine, 0},
-             {"in a step", theme.text_color(), Mark::kLine, 0},
-             {"generated", theme.phase_color(PhaseColor::kDecode), Mark::kLine, 0},
-             {"prompt", theme.phase_color(PhaseColor::kPrompt), Mark::kLine, 0},
+             {"batch size", theme.text_color(), Mark::kLine, 0},
+             {"generated tokens", theme.phase_color(PhaseColor::kDecode), Mark::kLine, 0},
+             {"prompt tokens", theme.phase_color(PhaseColor::kPrefill), Mark::kLine, 0},
              {"GPU busy", theme.series_color(1), Mark::kLine, 0},
              {"padding", theme.phase_color(PhaseColor::kPadding), Mark::kLine, 0}}};
   }
-  // The plot's own part of it.
+  // The entries that belong to one plot.
   void own_legend(const Theme& theme, Plot& plot, size_t first, size_t count) const {
-    const std::array<LegendEntry, 8> entries = key(theme);
+    const std::array<LegendEntry, 8> entries = legend_entries(theme);
     if (!wide_) plot.legend(std::span(entries).subspan(first, count));
   }
   const char* title(const char* name) const { return wide_ ? name : nullptr; }
@@ -126,7 +131,7 @@ class OccupancyPanel : public Panel {
          {&running_, &waiting_, &swapped_, &batch_, &generated_, &prompt_, &busy_, &padding_})
       points->clear();
     for (const OccupancyBucket& bucket : series) {
-      // The last one is under way: rates of part of a stretch would dip.
+      // The last bucket is incomplete, so its rates would dip.
       if (&bucket == &series.back() && series.size() > 1) break;
       const double at = (bucket.from + bucket.to) / 2 - data_.now();
       running_.push_back({at, static_cast<double>(bucket.running)});
@@ -140,17 +145,17 @@ class OccupancyPanel : public Panel {
     }
   }
 
-  static float label_room() { return std::ceil(small_text_size() * 3.4f); }
+  static float label_width() { return std::ceil(small_text_size() * 3.4f); }
 
   PlotAxis time_axis(bool labels = true) const {
     return {.min = -data_.span(window_), .max = 0, .unit = Unit::kSeconds, .labels = labels};
   }
 
   static double highest(std::initializer_list<const std::vector<PlotPoint>*> lists) {
-    double most = 0;
+    double maximum = 0;
     for (const std::vector<PlotPoint>* list : lists)
-      for (const PlotPoint& point : *list) most = std::max(most, point.y);
-    return most;
+      for (const PlotPoint& point : *list) maximum = std::max(maximum, point.y);
+    return maximum;
   }
 
   // The bucket under the mouse, or null.
@@ -168,7 +173,7 @@ class OccupancyPanel : public Panel {
          .x = time_axis(wide_),
          .y = {.max = axis_end((wide_ ? 1.2 : 1.6) * highest({&running_, &waiting_, &swapped_}), 4),
                .title = title("sequences")},
-         .left = label_room()});
+         .left = label_width()});
     plot.area(running_, {}, faded(theme.series_color(6), 0.6f));
     plot.steps(waiting_, theme.phase_color(PhaseColor::kWaiting), 2);
     plot.steps(swapped_, theme.phase_color(PhaseColor::kSwapped), 2);
@@ -176,7 +181,7 @@ class OccupancyPanel : public Panel {
     own_legend(theme, plot, 0, 4);
     if (const OccupancyBucket* bucket = plot.hovered() ? bucket_at(plot.mouse_x()) : nullptr) {
       plot.crosshair();
-      ImGui::SetTooltip("%s ago\n%u running, %u waiting, %u swapped\n%.1f in a step",
+      ImGui::SetTooltip("%s ago\n%u running, %u waiting, %u swapped\naverage batch size %.1f",
                         format_value(-plot.mouse_x(), Unit::kSeconds).c_str(), bucket->running,
                         bucket->waiting, bucket->swapped, bucket->batch());
     }
@@ -188,8 +193,8 @@ class OccupancyPanel : public Panel {
                .x = time_axis(wide_),
                .y = {.max = axis_end((wide_ ? 1.2 : 1.6) * highest({&generated_, &prompt_}), 1),
                      .title = title("tokens/s")},
-               .left = label_room()});
-    plot.line(prompt_, theme.phase_color(PhaseColor::kPrompt), 1.5f);
+               .left = label_width()});
+    plot.line(prompt_, theme.phase_color(PhaseColor::kPrefill), 1.5f);
     plot.area(generated_, {}, faded(theme.phase_color(PhaseColor::kDecode), 0.25f));
     plot.line(generated_, theme.phase_color(PhaseColor::kDecode), 2);
     own_legend(theme, plot, 4, 2);
@@ -206,8 +211,10 @@ class OccupancyPanel : public Panel {
     Plot plot(theme, "shares over time",
               {.size = size,
                .x = time_axis(),
-               .y = {.max = wide_ ? 1.15 : 1.7, .unit = Unit::kShare, .title = title("share")},
-               .left = label_room()});
+               .y = {.max = wide_ ? 1.15 : 1.7,
+                     .unit = Unit::kShare,
+                     .title = title("GPU busy, padding")},
+               .left = label_width()});
     plot.area(busy_, {}, faded(theme.series_color(1), 0.25f));
     plot.line(busy_, theme.series_color(1), 2);
     plot.line(padding_, theme.phase_color(PhaseColor::kPadding), 2);
@@ -221,7 +228,7 @@ class OccupancyPanel : public Panel {
     }
   }
 
-  // Before the parts are drawn their legend is laid out: the plots above take what it leaves.
+  // Lays out the legend of the memory bar first, because the plots above take the remaining space.
   float memory_height(const Theme& theme) {
     const MemoryBar& memory = data_.memory();
     names_.clear();
@@ -258,15 +265,16 @@ class OccupancyPanel : public Panel {
                        theme.px(2));
     float x = at.x;
     for (size_t i = 0; i < memory.parts.size(); ++i) {
-      const float wide = size.x * static_cast<float>(memory.parts[i].bytes) / whole;
-      draw.AddRectFilled({x, at.y}, {x + std::max(wide - 1, 1.0f), at.y + size.y},
+      const float part_width = size.x * static_cast<float>(memory.parts[i].bytes) / whole;
+      draw.AddRectFilled({x, at.y}, {x + std::max(part_width - 1, 1.0f), at.y + size.y},
                          parts_[i + 1].color);
-      if (hovered && mouse >= x && mouse < x + wide) ImGui::SetTooltip("%s", names_[i].c_str());
-      x += wide;
+      if (hovered && mouse >= x && mouse < x + part_width)
+        ImGui::SetTooltip("%s", names_[i].c_str());
+      x += part_width;
     }
     if (hovered && mouse >= x)
       ImGui::SetTooltip(
-          "%s of the device's budget are not used by this engine",
+          "%s of the device's memory are not used by this engine.",
           format_value(static_cast<double>(memory.scale_bytes() - memory.used_bytes), Unit::kBytes)
               .c_str());
   }

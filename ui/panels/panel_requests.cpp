@@ -1,5 +1,5 @@
-// Requests: every one there is and the last that have ended, with what it does, how far it is and
-// how long it took. Those that have not ended can be raised and cancelled.
+// Requests: all current requests and the most recently ended ones, with state, progress and times.
+// Current requests can be given another priority or cancelled.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -20,26 +20,30 @@ namespace {
 
 struct Column {
   const char* name;
-  const char* about;
+  const char* tooltip;
   RequestColumn sort;
   float width;  // at scale 1
   bool shown = true;
 };
 
 constexpr Column kColumns[] = {
-    {"Id", "Its number; a click marks it in all panels", RequestColumn::kId, 38},
-    {"State", "What it is doing", RequestColumn::kState, 84},
-    {"Act", "Give it a higher priority, or end it", RequestColumn::kPriority, 118},
-    {"Progress", "Tokens computed, of those it may have at most: prompt and answer",
-     RequestColumn::kProgress, 124},
-    {"Prio", "Priority: higher goes first", RequestColumn::kPriority, 36},
-    {"Waited", "From its arrival until it first ran", RequestColumn::kWaited, 58},
-    {"TTFT", "From its arrival to its first token", RequestColumn::kTtft, 58},
-    {"Ran", "Since it first ran", RequestColumn::kRunning, 58},
-    {"Blocks", "KV blocks it has", RequestColumn::kBlocks, 46},
-    {"Preempted", "How often it had to make room", RequestColumn::kPreemptions, 64},
-    {"Arrived", "Seconds on the engine's clock", RequestColumn::kArrived, 62, false},
-    {"Ended", "Seconds on the engine's clock", RequestColumn::kEnded, 62, false},
+    {"Id", "The request's number. Click to mark the request in all panels.", RequestColumn::kId,
+     38},
+    {"State", "What the request is doing.", RequestColumn::kState, 84},
+    {"Actions", "Change the request's priority, or cancel it.", RequestColumn::kPriority, 118},
+    {"Progress", "Computed tokens, of the maximum (prompt and answer).", RequestColumn::kProgress,
+     124},
+    {"Prio", "Priority: higher ones go first if the policy's order is \"priority\".",
+     RequestColumn::kPriority, 36},
+    {"Waited", "Time in the queue: from arrival to first admission.", RequestColumn::kWaited, 58},
+    {"TTFT", "Time to first token, from arrival.", RequestColumn::kTtft, 58},
+    {"Ran", "Time since first admission.", RequestColumn::kRunning, 58},
+    {"Blocks", "KV blocks the request owns.", RequestColumn::kBlocks, 46},
+    {"Preempted", "How often the request was preempted.", RequestColumn::kPreemptions, 64},
+    {"Arrived", "Time of arrival, in seconds on the engine's clock.", RequestColumn::kArrived, 62,
+     false},
+    {"Ended", "Time of the end, in seconds on the engine's clock.", RequestColumn::kEnded, 62,
+     false},
 };
 enum ColumnIndex {
   kRequest,
@@ -66,8 +70,8 @@ ImU32 state_color(const Theme& theme, RequestState state) {
   switch (state) {
     case RequestState::kWaiting:
       return theme.phase_color(PhaseColor::kWaiting);
-    case RequestState::kPrompt:
-      return theme.phase_color(PhaseColor::kPrompt);
+    case RequestState::kPrefill:
+      return theme.phase_color(PhaseColor::kPrefill);
     case RequestState::kDecode:
       return theme.phase_color(PhaseColor::kDecode);
     case RequestState::kPreempted:
@@ -94,7 +98,7 @@ class RequestsPanel : public Panel {
                .key = "requests",
                .region = Region::kSideBottom,
                .order = 0,
-               .about = "Every request with its state, progress and times; raise or cancel it"}) {}
+               .description = "All requests with their state, progress and times."}) {}
 
   void update(const PanelContext& context) override { table_.update(context.view); }
 
@@ -110,7 +114,7 @@ class RequestsPanel : public Panel {
         ImGuiTableFlags_Reorderable | ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY |
         ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_BordersInnerV;
     if (!ImGui::BeginTable("##requests", static_cast<int>(std::size(kColumns)), kFlags)) return;
-    draw_head(context.theme);
+    draw_header(context.theme);
     const std::vector<const RequestRow*> rows = sorted_rows();
     ImGuiListClipper clipper;
     clipper.Begin(static_cast<int>(rows.size()));
@@ -124,7 +128,7 @@ class RequestsPanel : public Panel {
   void report(ValueSink& values) const override {
     values.set("rows", static_cast<double>(table_.size()));
     for (const RequestState state :
-         {RequestState::kWaiting, RequestState::kPrompt, RequestState::kDecode,
+         {RequestState::kWaiting, RequestState::kPrefill, RequestState::kDecode,
           RequestState::kPreempted, RequestState::kSwapped, RequestState::kFinished,
           RequestState::kCancelled})
       values.set(request_state_name(state), static_cast<double>(table_.count(state)));
@@ -134,18 +138,18 @@ class RequestsPanel : public Panel {
  private:
   void draw_counts(const PanelContext& context) const {
     const size_t running =
-        table_.count(RequestState::kPrompt) + table_.count(RequestState::kDecode);
+        table_.count(RequestState::kPrefill) + table_.count(RequestState::kDecode);
     const size_t waiting = table_.count(RequestState::kWaiting);
-    const size_t out =
+    const size_t preempted =
         table_.count(RequestState::kPreempted) + table_.count(RequestState::kSwapped);
     ImGui::PushTextWrapPos(0);
-    ImGui::TextDisabled("%zu running, %zu waiting, %zu put out, %llu ended", running, waiting,
+    ImGui::TextDisabled("%zu running, %zu waiting, %zu preempted, %llu ended", running, waiting,
                         out,
                         static_cast<unsigned long long>(context.view.totals.requests_finished));
     ImGui::PopTextWrapPos();
   }
 
-  void draw_head(const Theme& theme) {
+  void draw_header(const Theme& theme) {
     ImGui::TableSetupScrollFreeze(1, 1);
     for (size_t i = 0; i < std::size(kColumns); ++i) {
       const Column& column = kColumns[i];
@@ -161,11 +165,12 @@ class RequestsPanel : public Panel {
     for (int i = 0; i < static_cast<int>(std::size(kColumns)); ++i) {
       if (!ImGui::TableSetColumnIndex(i)) continue;
       ImGui::TableHeader(kColumns[i].name);
-      ImGui::SetItemTooltip("%s", kColumns[i].about);
+      ImGui::SetItemTooltip("%s", kColumns[i].tooltip);
     }
   }
 
-  // What is under the mouse does not move away from it: new rows come last until it leaves.
+  // While the mouse is over the table, rows keep their order and new ones come last, so that
+  // nothing moves away from the pointer.
   void keep_order(std::vector<const RequestRow*>& rows) const {
     const auto place = [&](const RequestRow* row) {
       const auto found = order_.find(row->id);
@@ -245,7 +250,8 @@ class RequestsPanel : public Panel {
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + bar + theme.px(6));
     ImGui::Text("%u/%u", row.computed, row.max_tokens);
     ImGui::SetItemTooltip(
-        "%u of %u tokens are computed\nprompt %u, %u of them from the cache\nanswer %u so far",
+        "%u of at most %u tokens computed\nprompt: %u tokens, %u from the prefix cache\n"
+        "answer: %u tokens so far",
         row.computed, row.max_tokens, row.prompt_tokens, row.cached_tokens, row.generated());
   }
 
@@ -258,20 +264,20 @@ class RequestsPanel : public Panel {
       engine->set_priority(row.id, priority);
       table_.note_priority(row.id, priority);
     }
-    ImGui::SetItemTooltip("A higher priority; with Shift a lower one");
+    ImGui::SetItemTooltip("Raise the priority by 1; with Shift, lower it.");
     ImGui::SameLine(0, context.theme.px(4));
     if (ImGui::SmallButton("Cancel")) {
       engine->cancel(row.id);
       table_.note_cancel(row.id);
     }
-    ImGui::SetItemTooltip("Ends the request within a step");
+    ImGui::SetItemTooltip("Cancel the request; it ends with the next step.");
     ImGui::EndDisabled();
   }
 
   RequestTable table_;
-  std::unordered_map<RequestId, size_t> order_;  // of the last frame
-  bool hovered_ = false;                         // in it
-  RequestId first_ = 0;                          // the uppermost
+  std::unordered_map<RequestId, size_t> order_;  // row of each request in the last frame
+  bool hovered_ = false;                         // the mouse was over the table in the last frame
+  RequestId first_ = 0;                          // the request in the top row
   RequestColumn column_ = RequestColumn::kId;
   bool descending_ = true;
   double now_ = 0;

@@ -1,5 +1,5 @@
-// Roofline: what each part of a step gets out of the device, beside what the device can give. A dot
-// on the slope is as fast as memory lets it be; on the flat, as arithmetic does.
+// Roofline: the speed of each part of a step compared with the device's measured ceilings. A dot on
+// the slope is limited by memory bandwidth; a dot on the flat part, by arithmetic.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -20,10 +20,10 @@
 namespace hearth {
 namespace {
 
-// The roof takes the first two colours of the series; steps go on from there.
+// The ceilings use the first two series colours; steps use the following ones.
 constexpr int kFirstStepColor = 2;
-constexpr float kRooflineLabelRoom = 98;  // left of the plot, at scale 1
-constexpr float kRoomForTable = 320;
+constexpr float kRooflineLabelWidth = 98;  // left of the plot, at scale 1
+constexpr float kMinHeightForTable = 320;
 
 class RooflinePanel : public Panel {
  public:
@@ -32,7 +32,8 @@ class RooflinePanel : public Panel {
                .key = "roofline",
                .region = Region::kSideBottom,
                .order = 1,
-               .about = "Each part of a step under the device's measured roof"}) {}
+               .description = "The speed of each part of a step, compared with the device's "
+                              "measured ceilings."}) {}
 
   void update(const PanelContext& context) override {
     measuring_ = context.host.measuring();
@@ -49,16 +50,17 @@ class RooflinePanel : public Panel {
     if (ImGui::Button("Measure")) context.host.measure_roofline();
     ImGui::EndDisabled();
     ImGui::SetItemTooltip(
-        "Takes some seconds. The engine is stopped meanwhile, and what it works on ends");
+        "Measure for a few seconds. This stops the engine and ends its requests.");
     if (measuring_) {
       ImGui::SameLine();
-      ImGui::TextDisabled("measuring");
+      ImGui::TextDisabled("measuring...");
     }
     if (!failure_.empty()) warning_text(context.theme, failure_);
     if (data_.empty()) {
-      faint_text(can ? "Nothing is measured yet: Measure runs a prompt step and decode steps, and "
-                       "what memory and arithmetic give at most."
-                     : "This needs a model on this machine's device: open one under Models.");
+      faint_text(
+          can ? "Nothing is measured yet. Measure times a prefill step and decode steps, and "
+                "the device's memory bandwidth and arithmetic."
+              : "The roofline needs a model on a device of this machine. Open one under Models.");
       return;
     }
     draw_roof_tiles(context.theme);
@@ -83,13 +85,13 @@ class RooflinePanel : public Panel {
 
   void draw_roof_tiles(const Theme& theme) const {
     std::vector<Tile> tiles{{"memory", format_value(data_.read_bytes_per_s, Unit::kBytesPerSecond),
-                             "The fastest that memory was read"},
+                             "The measured memory bandwidth, reading."},
                             {"vector units", format_value(data_.flops_per_s, Unit::kFlopsPerSecond),
-                             "The most f32 multiply-adds outside matrix units"}};
+                             "The measured peak of f32 multiply-adds outside the matrix units."}};
     if (data_.matrix_flops_per_s > 0)
       tiles.push_back({"matrix units",
                        format_value(data_.matrix_flops_per_s, Unit::kFlopsPerSecond),
-                       "The most f16 products with f32 sums"});
+                       "The measured peak of f16 products with f32 sums in the matrix units."});
     draw_tiles(theme, tiles);
   }
 
@@ -102,8 +104,8 @@ class RooflinePanel : public Panel {
       legend.push_back({plot_.steps[i].c_str(), step_color(theme, i), LegendEntry::Mark::kDot});
     draw_legend(theme, legend);
     const ImVec2 room = ImGui::GetContentRegionAvail();
-    // The table has what is left, if that is enough for some rows.
-    const bool table = room.y > theme.px(kRoomForTable);
+    // The table below needs space for a few rows.
+    const bool table = room.y > theme.px(kMinHeightForTable);
     const float height = std::max(theme.px(100), table ? room.y * 0.6f : room.y);
     Plot plot(theme, "##roofline",
               {.size = {room.x, height},
@@ -115,7 +117,7 @@ class RooflinePanel : public Panel {
                      .max = plot_.y_max,
                      .logarithmic = true,
                      .unit = Unit::kFlopsPerSecond},
-               .left = theme.px(kRooflineLabelRoom)});
+               .left = theme.px(kRooflineLabelWidth)});
     for (size_t i = 0; i < plot_.roofs.size(); ++i) {
       std::vector<PlotPoint> points;
       for (const RooflinePlot::Point& at : plot_.roofs[i].points) points.push_back({at.x, at.y});
@@ -123,7 +125,7 @@ class RooflinePanel : public Panel {
     }
     const RooflinePlot::Mark* hovered = nullptr;
     for (const RooflinePlot::Mark& mark : plot_.marks) {
-      // The area is the share of the step's time.
+      // A dot's area is its part's fraction of the step's time.
       const auto radius =
           theme.px(3 + 7 * static_cast<float>(std::sqrt(std::clamp(mark.time_share, 0.0, 1.0))));
       if (plot.dot({mark.at.x, mark.at.y}, radius, step_color(theme, mark.step))) hovered = &mark;
@@ -139,7 +141,7 @@ class RooflinePanel : public Panel {
     text += fmt::format("\n{}, {}, {}", format_value(dot.bytes_per_s(), Unit::kBytesPerSecond),
                         format_value(dot.flops_per_s(), Unit::kFlopsPerSecond),
                         format_value(dot.intensity(), Unit::kFlopsPerByte));
-    text += fmt::format("\n{:.0f} % of the ceiling that binds", 100 * dot.share);
+    text += fmt::format("\n{:.0f} % of its ceiling", 100 * dot.share);
     ImGui::SetTooltip("%s", text.c_str());
   }
 
@@ -150,7 +152,7 @@ class RooflinePanel : public Panel {
     if (ImGui::GetContentRegionAvail().y < 3 * ImGui::GetTextLineHeightWithSpacing()) return;
     if (!ImGui::BeginTable("##parts", 6, kFlags)) return;
     ImGui::TableSetupScrollFreeze(0, 1);
-    for (const char* name : {"Part", "Step", "Time", "Bytes/s", "FLOP/s", "Of roof"})
+    for (const char* name : {"Part", "Step", "Time", "Bytes/s", "FLOP/s", "Of ceiling"})
       ImGui::TableSetupColumn(name);
     ImGui::TableHeadersRow();
     for (size_t i = 0; i < data_.dots.size(); ++i) {
@@ -183,7 +185,7 @@ class RooflinePanel : public Panel {
   RooflinePlot plot_;
   std::string failure_;
   bool measuring_ = false;
-  int hovered_ = -1;  // in the plot
+  int hovered_ = -1;  // index of the dot under the mouse; -1: none
 };
 
 const PanelRegistration kRooflineRegistration([] { return std::make_unique<RooflinePanel>(); });

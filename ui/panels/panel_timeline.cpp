@@ -1,4 +1,4 @@
-// The timeline: what every request did in every step.
+// Timeline: what every request did in every step.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -18,11 +18,13 @@
 namespace hearth {
 namespace {
 
-constexpr PanelInfo kTimelineInfo{.name = "Timeline",
-                          .key = "timeline",
-                          .region = Region::kTop,
-                          .order = 0,
-                          .about = "what every request did in every step"};
+constexpr PanelInfo kTimelineInfo{
+    .name = "Timeline",
+    .key = "timeline",
+    .region = Region::kTop,
+    .order = 0,
+    .description =
+        "What every request did in every step: one row per request, one column per step."};
 
 class TimelinePanel : public Panel {
  public:
@@ -36,7 +38,7 @@ class TimelinePanel : public Panel {
 
   void draw(const PanelContext& context) override {
     draw_controls(context);
-    draw_key(context.theme);
+    draw_states_legend(context.theme);
     if (data_.first_column() == data_.end_column()) {
       ImGui::TextDisabled("No step has run yet.");
       return;
@@ -46,7 +48,7 @@ class TimelinePanel : public Panel {
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const float spacing = ImGui::GetStyle().ItemSpacing.y;
     const float steps_line = small_text_size() + theme.px(2);
-    left_ = plot_label_room();
+    left_ = plot_label_width();
     corner_ = ImGui::GetCursorScreenPos();
     const float wide = room.x - left_ - ImGui::GetStyle().ScrollbarSize;
     window_.set_width(static_cast<double>(std::max(wide, 1.0f)));
@@ -56,7 +58,7 @@ class TimelinePanel : public Panel {
     const float rows = std::max(
         room.y - 2 * (strip > 0 ? strip + spacing : 0) - steps_line - spacing, theme.px(44));
     if (strip > 0) draw_tokens(context, {room.x, strip});
-    // The row below them is that of the padding.
+    // The padding row is below the requests.
     const float padding = theme.px(14);
     rows_.draw(context, data_, window_, {room.x, rows - padding - spacing}, left_);
     draw_padding_row(theme, {room.x, padding});
@@ -72,7 +74,7 @@ class TimelinePanel : public Panel {
     values.set("zoom", window_.pixels_per_column());
     values.set("budget", budget_);
     values.set("missed", static_cast<double>(data_.missed_steps()));
-    for (const CellState state : {CellState::kPrompt, CellState::kDecode, CellState::kWaiting,
+    for (const CellState state : {CellState::kPrefill, CellState::kDecode, CellState::kWaiting,
                                   CellState::kPreempted, CellState::kSwapped, CellState::kIdle})
       values.set(state_key(state), static_cast<double>(data_.count(state)));
     if (data_.first_column() == data_.end_column()) return;
@@ -88,8 +90,8 @@ class TimelinePanel : public Panel {
  private:
   static const char* state_key(CellState state) {
     switch (state) {
-      case CellState::kPrompt:
-        return "prompt";
+      case CellState::kPrefill:
+        return "prefill";
       case CellState::kDecode:
         return "decode";
       case CellState::kPreempted:
@@ -106,36 +108,36 @@ class TimelinePanel : public Panel {
   void draw_controls(const PanelContext& context) {
     bool follow = window_.following();
     if (ImGui::Checkbox("Follow", &follow)) window_.follow(follow);
-    ImGui::SetItemTooltip("On: the newest step stays in sight. Off: the picture is frozen.");
-    const auto button = [&](const char* label, const char* about) {
-      same_line_if_room(button_width(label));
+    ImGui::SetItemTooltip("On: show the newest steps. Off: stay at the current ones.");
+    const auto button = [&](const char* label, const char* tooltip) {
+      same_line_if_fits(button_width(label));
       const bool pressed = ImGui::Button(label);
-      ImGui::SetItemTooltip("%s", about);
+      ImGui::SetItemTooltip("%s", tooltip);
       return pressed;
     };
-    if (button("Earlier", "Goes back by half of what is seen; also by dragging"))
+    if (button("Earlier", "Move back by half a window. You can also drag the plot."))
       window_.move(-window_.columns() / 2);
-    if (button("Later", "Goes on by half of what is seen; also by dragging"))
+    if (button("Later", "Move forward by half a window. You can also drag the plot."))
       window_.move(window_.columns() / 2);
-    if (button("Zoom out", "More steps; also Ctrl and the wheel")) window_.zoom(1 / 1.5, 1);
-    if (button("Zoom in", "Fewer steps; also Ctrl and the wheel")) window_.zoom(1.5, 1);
+    if (button("Zoom out", "Show more steps (Ctrl+mouse wheel).")) window_.zoom(1 / 1.5, 1);
+    if (button("Zoom in", "Show fewer steps (Ctrl+mouse wheel).")) window_.zoom(1.5, 1);
     const SchedulerCounts& counts = context.view.counts;
     std::string now = fmt::format("{} running   {} waiting   {} swapped", counts.running,
                                   counts.waiting, counts.swapped);
     if (data_.missed_steps() > 0) now += fmt::format("   {} steps missed", data_.missed_steps());
-    // Other panels say it, too: it takes no line of its own.
-    if (!same_line_if_room(ImGui::CalcTextSize(now.c_str()).x, context.theme.px(16))) return;
+    // Other panels show these counts too, so they get no line of their own.
+    if (!same_line_if_fits(ImGui::CalcTextSize(now.c_str()).x, context.theme.px(16))) return;
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", now.c_str());
   }
 
-  void draw_key(const Theme& theme) {
+  void draw_states_legend(const Theme& theme) {
     using Mark = LegendEntry::Mark;
     const auto phase = [&](PhaseColor color, Mark mark, char letter) {
       return LegendEntry{phase_name(color), theme.phase_color(color), mark, letter};
     };
     const LegendEntry entries[] = {
-        phase(PhaseColor::kPrompt, Mark::kSquare, 'P'),
+        phase(PhaseColor::kPrefill, Mark::kSquare, 'P'),
         phase(PhaseColor::kDecode, Mark::kSquare, 'D'),
         phase(PhaseColor::kSharedPrefix, Mark::kSquare, 'S'),
         phase(PhaseColor::kWaiting, Mark::kSquare, 'w'),
@@ -155,19 +157,20 @@ class TimelinePanel : public Panel {
   }
   void draw_tokens(const PanelContext& context, ImVec2 size) {
     const Theme& theme = context.theme;
-    uint32_t most = 1;
-    for (uint64_t c = window_.first_seen(); c < window_.end_seen(); ++c)
-      most = std::max(most, data_.column(c).tokens());
-    // A budget far above what steps have would make them too small to see.
-    const bool budget_seen = budget_ <= 4 * most;
-    const double top = budget_seen ? std::max(1.15 * budget_, 1.0 * most) : axis_end(1.2 * most, 4);
+    uint32_t highest = 1;
+    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c)
+      highest = std::max(highest, data_.column(c).tokens());
+    // A token budget far above the steps' tokens would make the bars too small to see.
+    const bool show_budget = budget_ <= 4 * highest;
+    const double top =
+        show_budget ? std::max(1.15 * budget_, 1.0 * highest) : axis_end(1.2 * highest, 4);
     size.x -= ImGui::GetStyle().ScrollbarSize;
     Plot plot(theme, "tokens per step",
               {.size = size,
                .x = x_axis(),
                .y = {.max = top, .unit = Unit::kPlain, .title = "tokens per step"},
                .left = left_});
-    for (uint64_t c = window_.first_seen(); c < window_.end_seen(); ++c) {
+    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c) {
       const TimelineColumn& column = data_.column(c);
       const auto x = static_cast<double>(c);
       double bottom = 0;
@@ -176,14 +179,15 @@ class TimelinePanel : public Panel {
         plot.bar(x, x + 1, bottom, bottom + tokens, theme.phase_color(color));
         bottom += tokens;
       };
-      part(column.prompt_tokens, PhaseColor::kPrompt);
+      part(column.prompt_tokens, PhaseColor::kPrefill);
       part(column.decode_tokens, PhaseColor::kDecode);
       part(column.padding_tokens, PhaseColor::kPadding);
     }
-    if (budget_seen) {
-      plot.reference(budget_, theme.warning_color(), fmt::format("budget {}", budget_).c_str());
+    if (show_budget) {
+      plot.reference(budget_, theme.warning_color(),
+                     fmt::format("token budget {}", budget_).c_str());
     } else {
-      const std::string name = fmt::format("budget {}, above", budget_);
+      const std::string name = fmt::format("token budget {} (off scale)", budget_);
       draw_small_text(plot.canvas(),
                       {plot.bottom_right().x - small_text_extent(name.c_str()).x - theme.px(4),
                        plot.top_left().y},
@@ -197,37 +201,37 @@ class TimelinePanel : public Panel {
 
   void draw_times(const PanelContext& context, ImVec2 size) {
     const Theme& theme = context.theme;
-    double most = 1e-6;
-    for (uint64_t c = window_.first_seen(); c < window_.end_seen(); ++c)
-      most = std::max({most, data_.column(c).seconds(), data_.column(c).wait_seconds});
+    double longest = 1e-6;
+    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c)
+      longest = std::max({longest, data_.column(c).seconds(), data_.column(c).wait_seconds});
     size.x -= ImGui::GetStyle().ScrollbarSize;
     Plot plot(theme, "step time",
               {.size = size,
                .x = x_axis(),
-               .y = {.max = 1.35 * most, .unit = Unit::kSeconds},
+               .y = {.max = 1.35 * longest, .unit = Unit::kSeconds},
                .left = left_});
-    for (uint64_t c = window_.first_seen(); c < window_.end_seen(); ++c) {
+    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c) {
       const TimelineColumn& column = data_.column(c);
       const auto x = static_cast<double>(c);
       plot.bar(x, x + 1, 0, column.plan_seconds, theme.series_color(6));
       plot.bar(x, x + 1, column.plan_seconds, column.seconds(), theme.series_color(1));
     }
-    // Columns that are narrower than the line are taken together, at their mean.
+    // Columns narrower than the line are merged into their mean.
     const auto together = static_cast<uint64_t>(std::ceil(3 / window_.pixels_per_column()));
     waits_.clear();
-    for (uint64_t c = window_.first_seen(); c < window_.end_seen(); c += together) {
-      const uint64_t end = std::min(c + together, window_.end_seen());
+    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); c += together) {
+      const uint64_t end = std::min(c + together, window_.end_visible());
       double sum = 0;
       for (uint64_t i = c; i < end; ++i) sum += data_.column(i).wait_seconds;
       waits_.push_back({static_cast<double>(c), sum / static_cast<double>(end - c)});
     }
     if (!waits_.empty())
-      waits_.push_back({static_cast<double>(window_.end_seen()), waits_.back().y});
+      waits_.push_back({static_cast<double>(window_.end_visible()), waits_.back().y});
     plot.steps(waits_, theme.text_color(), 1.5f);
     using Mark = LegendEntry::Mark;
-    const LegendEntry entries[] = {{"step time: plan", theme.series_color(6), Mark::kSquare, 0},
+    const LegendEntry entries[] = {{"step time: planning", theme.series_color(6), Mark::kSquare, 0},
                                    {"GPU", theme.series_color(1), Mark::kSquare, 0},
-                                   {"engine waits", theme.text_color(), Mark::kLine, 0}};
+                                   {"host waits for GPU", theme.text_color(), Mark::kLine, 0}};
     plot.legend(entries);
     draw_missed_steps(theme, plot.canvas(), data_, window_, plot.top_left().x, plot.top_left().y,
                       plot.bottom_right().y);
@@ -244,7 +248,7 @@ class TimelinePanel : public Panel {
     draw_small_text(draw, at, color, "step");
     const auto every = static_cast<uint64_t>(
         axis_end(static_cast<double>(theme.px(90)) / window_.pixels_per_column(), 1));
-    for (uint64_t c = window_.first_seen(); c < window_.end_seen(); ++c) {
+    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c) {
       const uint64_t step = data_.column(c).step;
       if (step % every != 0) continue;
       const float x = std::round(x_of(static_cast<double>(c)));
@@ -270,7 +274,7 @@ class TimelinePanel : public Panel {
     draw.AddLine({at.x + left_, bottom}, {right, bottom}, theme.faint_color());
     draw.PushClipRect({at.x + left_, at.y}, {right, at.y + size.y}, true);
     const ImU32 color = theme.phase_color(PhaseColor::kPadding);
-    for (uint64_t c = window_.first_seen(); c < window_.end_seen(); ++c) {
+    for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c) {
       const double share = data_.column(c).padding_share();
       if (share <= 0) continue;
       const ImVec2 from(x_of(static_cast<double>(c)),
@@ -290,7 +294,7 @@ class TimelinePanel : public Panel {
     const TimelineColumn& column = data_.column(c);
     if (!ImGui::BeginTooltip()) return;
     ImGui::Text("Step %llu", static_cast<unsigned long long>(column.step));
-    ImGui::TextDisabled("%u sequences, at %s", column.members,
+    ImGui::TextDisabled("%u sequences, started at %s", column.members,
                         format_value(column.begin_seconds, Unit::kSeconds).c_str());
     if (ImGui::BeginTable("numbers", 2)) {
       const auto line = [](const char* name, const std::string& value) {
@@ -299,16 +303,16 @@ class TimelinePanel : public Panel {
         ImGui::TableNextColumn();
         ImGui::TextUnformatted(value.c_str());
       };
-      line("prompt", format_value(column.prompt_tokens, Unit::kTokens));
+      line("prefill", format_value(column.prompt_tokens, Unit::kTokens));
       line("decode", format_value(column.decode_tokens, Unit::kTokens));
       line("padding", fmt::format("{} ({})", format_value(column.padding_tokens, Unit::kTokens),
                                   format_value(column.padding_share(), Unit::kShare)));
-      line("budget", format_value(column.budget_tokens, Unit::kTokens));
-      line("plan", format_value(column.plan_seconds, Unit::kSeconds));
+      line("token budget", format_value(column.budget_tokens, Unit::kTokens));
+      line("planning", format_value(column.plan_seconds, Unit::kSeconds));
       line("GPU", format_value(column.run_seconds, Unit::kSeconds));
-      line("engine waits", format_value(column.wait_seconds, Unit::kSeconds));
+      line("host waits for GPU", format_value(column.wait_seconds, Unit::kSeconds));
       if (column.missed_before > 0)
-        line("missed before it", fmt::format("{} steps", column.missed_before));
+        line("missed before", fmt::format("{} steps", column.missed_before));
       ImGui::EndTable();
     }
     ImGui::EndTooltip();

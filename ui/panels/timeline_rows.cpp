@@ -17,8 +17,8 @@ namespace {
 
 PhaseColor phase_of(CellState state) {
   switch (state) {
-    case CellState::kPrompt:
-      return PhaseColor::kPrompt;
+    case CellState::kPrefill:
+      return PhaseColor::kPrefill;
     case CellState::kDecode:
       return PhaseColor::kDecode;
     case CellState::kPreempted:
@@ -44,8 +44,7 @@ void draw_letters(const Theme& theme, ImDrawList& draw, const TimelineCell& cell
         ink, text);
 }
 
-// Columns in which a request did the same, from a to b. Where they are wide enough, each has its
-// letter.
+// Draws a run of equal cells from a to b. If the columns are wide enough, each gets its letter.
 void draw_run(const Theme& theme, ImDrawList& draw, const TimelineCell& cell, ImVec2 a, ImVec2 b,
               float first_x, float pitch, uint64_t count) {
   const float height = b.y - a.y, middle = (a.y + b.y) / 2;
@@ -55,8 +54,8 @@ void draw_run(const Theme& theme, ImDrawList& draw, const TimelineCell& cell, Im
     return;
   }
   const ImU32 color = theme.phase_color(phase_of(cell.state));
-  const bool runs = cell.state == CellState::kPrompt || cell.state == CellState::kDecode;
-  // Those that do not run are lower: another cue than colour.
+  const bool runs = cell.state == CellState::kPrefill || cell.state == CellState::kDecode;
+  // Cells that are not running are lower: a second cue besides colour.
   const float inset = runs ? theme.px(1) : std::round(height * 0.25f);
   const ImVec2 low(a.x, a.y + inset), high(b.x, b.y - inset);
   draw.AddRectFilled(low, high, color);
@@ -76,26 +75,25 @@ void row_tooltip(const TimelineData& data, const TimelineRow& row, uint64_t colu
   if (!ImGui::BeginTooltip()) return;
   ImGui::Text("Request #%llu", static_cast<unsigned long long>(row.request()));
   if (row.max_tokens() > 0)
-    ImGui::TextDisabled("prompt of %u tokens, at most %u in all", row.prompt_tokens(),
+    ImGui::TextDisabled("prompt of %u tokens, at most %u tokens in total", row.prompt_tokens(),
                         row.max_tokens());
   if (column < data.end_column()) {
     const TimelineCell cell = row.cell(column);
     const TimelineColumn& step = data.column(column);
     ImGui::Separator();
     ImGui::Text("Step %llu: %s", static_cast<unsigned long long>(step.step),
-                cell.state == CellState::kNone ? "not there" : cell_state_name(cell.state));
+                cell.state == CellState::kNone ? "not present" : cell_state_name(cell.state));
     const uint32_t last = cell.first_position + cell.tokens - 1;
-    const char* samples = cell.samples ? ", samples the next" : "";
+    const char* samples = cell.samples ? ", samples the next token" : "";
     if (cell.tokens == 1)
       ImGui::Text("1 token at position %u%s", last, samples);
     else if (cell.tokens > 1)
       ImGui::Text("%u tokens at positions %u to %u%s", cell.tokens, cell.first_position, last,
                   samples);
-    if (cell.prefix_tokens > 0)
-      ImGui::Text("%u tokens found in the prefix cache", cell.prefix_tokens);
-    ImGui::TextDisabled("step took %s", format_value(step.seconds(), Unit::kSeconds).c_str());
+    if (cell.prefix_tokens > 0) ImGui::Text("prefix cache hit: %u tokens", cell.prefix_tokens);
+    ImGui::TextDisabled("The step took %s.", format_value(step.seconds(), Unit::kSeconds).c_str());
   } else {
-    ImGui::TextDisabled("%s", row.finished() ? "has ended" : cell_state_name(row.state()));
+    ImGui::TextDisabled("%s", row.finished() ? "ended" : cell_state_name(row.state()));
   }
   ImGui::EndTooltip();
 }
@@ -117,7 +115,7 @@ void pan_and_zoom(TimelineWindow& window, float left) {
 
 void draw_missed_steps(const Theme& theme, ImDrawList& draw, const TimelineData& data,
                        const TimelineWindow& window, float left, float top, float bottom) {
-  for (uint64_t c = window.first_seen(); c < window.end_seen(); ++c) {
+  for (uint64_t c = window.first_visible(); c < window.end_visible(); ++c) {
     if (data.column(c).missed_before == 0) continue;
     const float x = std::round(window.x_of(static_cast<double>(c), left));
     for (float y = top; y < bottom; y += theme.px(6))
@@ -128,127 +126,127 @@ void draw_missed_steps(const Theme& theme, ImDrawList& draw, const TimelineData&
 void TimelineRows::draw(const PanelContext& context, const TimelineData& data,
                         TimelineWindow& window, ImVec2 size, float left) {
   const Theme& theme = context.theme;
-  data.rows_between(window.first_seen(), window.end_seen(), seen_);
-  const float fitting = size.y / static_cast<float>(std::max<size_t>(seen_.size(), 1));
+  data.rows_between(window.first_visible(), window.end_visible(), visible_);
+  const float fitting = size.y / static_cast<float>(std::max<size_t>(visible_.size(), 1));
   const float height = std::round(std::clamp(fitting, small_text_size(), theme.px(18)));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
   ImGui::BeginChild("timeline rows", size, 0,
                     ImGuiWindowFlags_AlwaysVerticalScrollbar | ImGuiWindowFlags_NoMove);
   ImGui::PopStyleVar();
   const ImVec2 inside = ImGui::GetContentRegionAvail();
-  const float total = height * static_cast<float>(seen_.size());
-  const Place place{.context = context,
-                    .data = data,
-                    .window = window,
-                    .draw = *ImGui::GetWindowDrawList(),
-                    .corner = ImGui::GetCursorScreenPos(),
-                    .left = left,
-                    .width = inside.x,
-                    .row_height = height};
-  keep_live_rows_in_sight(data, window, height, inside.y);
+  const float total = height * static_cast<float>(visible_.size());
+  const RowArea area{.context = context,
+                     .data = data,
+                     .window = window,
+                     .draw = *ImGui::GetWindowDrawList(),
+                     .corner = ImGui::GetCursorScreenPos(),
+                     .left = left,
+                     .width = inside.x,
+                     .row_height = height};
+  scroll_to_live_rows(data, window, height, inside.y);
   ImGui::InvisibleButton("timeline cells",
                          {std::max(inside.x, 1.0f), std::max({total, inside.y, 1.0f})});
   const float top = ImGui::GetWindowPos().y, bottom = top + ImGui::GetWindowHeight();
   const auto row_at = [&](float y) {
-    return std::min(static_cast<size_t>(std::max(0.0f, (y - place.corner.y) / height)),
-                    seen_.size());
+    return std::min(static_cast<size_t>(std::max(0.0f, (y - area.corner.y) / height)),
+                    visible_.size());
   };
-  const size_t end_row = std::min(row_at(bottom) + 1, seen_.size());
-  for (size_t i = row_at(top); i < end_row; ++i) draw_row(place, data.row(seen_[i]), i);
-  draw_column_lines(place, top,
-                    std::min(bottom, place.corner.y + height * static_cast<float>(end_row)));
-  draw_missed_steps(theme, place.draw, data, window, place.corner.x + left, top, bottom);
-  act(place);
+  const size_t end_row = std::min(row_at(bottom) + 1, visible_.size());
+  for (size_t i = row_at(top); i < end_row; ++i) draw_row(area, data.row(visible_[i]), i);
+  draw_column_lines(area, top,
+                    std::min(bottom, area.corner.y + height * static_cast<float>(end_row)));
+  draw_missed_steps(theme, area.draw, data, window, area.corner.x + left, top, bottom);
+  handle_mouse(area);
   ImGui::EndChild();
 }
 
-// While it follows, rows that have ended make way for those that are there.
-void TimelineRows::keep_live_rows_in_sight(const TimelineData& data, const TimelineWindow& window,
-                                           float height, float room) {
-  const float total = height * static_cast<float>(seen_.size());
-  if (!window.following()) scrolled_ = false;
-  if (!window.following() || scrolled_ || total <= room) return;
+// While following, scrolls past ended rows to those that are still running or waiting.
+void TimelineRows::scroll_to_live_rows(const TimelineData& data, const TimelineWindow& window,
+                                       float height, float room) {
+  const float total = height * static_cast<float>(visible_.size());
+  if (!window.following()) scrolled_by_hand_ = false;
+  if (!window.following() || scrolled_by_hand_ || total <= room) return;
   size_t live = 0;
-  while (live < seen_.size() && data.row(seen_[live]).state() == CellState::kNone) ++live;
+  while (live < visible_.size() && data.row(visible_[live]).state() == CellState::kNone) ++live;
   const float to = static_cast<float>(live) * height - room * 0.25f;
   ImGui::SetScrollY(std::clamp(to, 0.0f, total - room));
 }
 
-void TimelineRows::draw_row(const Place& place, const TimelineRow& row, size_t index) {
-  const Theme& theme = place.context.theme;
-  ImDrawList& draw = place.draw;
-  const ImVec2 at(place.corner.x, place.corner.y + static_cast<float>(index) * place.row_height);
-  const ImVec2 end(at.x + place.width, at.y + place.row_height);
-  const bool marked = place.context.selection.marked() == row.request();
+void TimelineRows::draw_row(const RowArea& area, const TimelineRow& row, size_t index) {
+  const Theme& theme = area.context.theme;
+  ImDrawList& draw = area.draw;
+  const ImVec2 at(area.corner.x, area.corner.y + static_cast<float>(index) * area.row_height);
+  const ImVec2 end(at.x + area.width, at.y + area.row_height);
+  const bool marked = area.context.selection.marked() == row.request();
   if (marked) draw.AddRectFilled(at, end, faded(theme.text_color(), 0.12f));
 
-  const float swatch = std::round(std::min(place.row_height - theme.px(4), theme.px(8)));
+  const float swatch = std::round(std::min(area.row_height - theme.px(4), theme.px(8)));
   const float middle = (at.y + end.y) / 2, swatch_top = std::round(middle - swatch / 2);
   draw.AddRectFilled({at.x + theme.px(2), swatch_top},
                      {at.x + theme.px(2) + swatch, swatch_top + swatch},
                      theme.sequence_color(row.request()), theme.px(1));
   const std::string name = fmt::format("#{}", row.request());
   draw_small_text(draw,
-                  {at.x + place.left - small_text_extent(name.c_str()).x - theme.px(5),
+                  {at.x + area.left - small_text_extent(name.c_str()).x - theme.px(5),
                    middle - small_text_size() / 2 - theme.px(1)},
                   faded(theme.text_color(), marked ? 1 : 0.75f), name.c_str());
 
-  draw.PushClipRect({at.x + place.left, at.y}, end, true);
+  draw.PushClipRect({at.x + area.left, at.y}, end, true);
   const std::span<const TimelineRow::Run> runs = row.runs();
-  const uint64_t first_column = place.window.first_seen();
+  const uint64_t first_column = area.window.first_visible();
   const uint64_t end_column =
-      std::min(row.end_column(place.data.end_column()), place.window.end_seen());
+      std::min(row.end_column(area.data.end_column()), area.window.end_visible());
   float drawn_until = 0;
   for (size_t i = row.run_at(first_column); i < runs.size() && runs[i].first < end_column; ++i) {
     const uint64_t run_end = i + 1 < runs.size() ? runs[i + 1].first : end_column;
     const uint64_t from = std::max(runs[i].first, first_column);
     const uint64_t to = std::min(run_end, end_column);
     if (to <= from) continue;
-    const float first_x = place.x_of(from), end_x = place.x_of(to);
-    // Cells that are narrower than a pixel show the first of them.
+    const float first_x = area.x_of(from), end_x = area.x_of(to);
+    // If several cells share a pixel, the first one is shown.
     if (end_x - drawn_until < 0.5f) continue;
     draw_run(theme, draw, runs[i].cell, {std::max(first_x, drawn_until), at.y}, {end_x, end.y},
-             first_x, static_cast<float>(place.window.pixels_per_column()), to - from);
+             first_x, static_cast<float>(area.window.pixels_per_column()), to - from);
     drawn_until = end_x;
   }
   draw.PopClipRect();
 }
 
-// Lines between cells, over what was drawn in one go.
-void TimelineRows::draw_column_lines(const Place& place, float top, float bottom) {
-  if (place.window.pixels_per_column() < static_cast<double>(place.context.theme.px(4))) return;
+// Draws the lines between cells over the runs.
+void TimelineRows::draw_column_lines(const RowArea& area, float top, float bottom) {
+  if (area.window.pixels_per_column() < static_cast<double>(area.context.theme.px(4))) return;
   const ImU32 back = ImGui::GetColorU32(ImGuiCol_ChildBg);
-  for (uint64_t c = place.window.first_seen(); c <= place.window.end_seen(); ++c) {
-    const float x = std::round(place.x_of(c));
-    if (x > place.corner.x + place.left) place.draw.AddRectFilled({x - 1, top}, {x, bottom}, back);
+  for (uint64_t c = area.window.first_visible(); c <= area.window.end_visible(); ++c) {
+    const float x = std::round(area.x_of(c));
+    if (x > area.corner.x + area.left) area.draw.AddRectFilled({x - 1, top}, {x, bottom}, back);
   }
 }
 
-void TimelineRows::act(const Place& place) {
-  Selection& selection = place.context.selection;
+void TimelineRows::handle_mouse(const RowArea& area) {
+  Selection& selection = area.context.selection;
   const ImVec2 mouse = ImGui::GetMousePos();
   if (ImGui::IsItemHovered()) {
-    if (ImGui::GetIO().MouseWheel != 0 && !ImGui::GetIO().KeyCtrl) scrolled_ = true;
-    const auto index = static_cast<size_t>((mouse.y - place.corner.y) / place.row_height);
-    if (index < seen_.size()) {
-      const TimelineRow& row = place.data.row(seen_[index]);
+    if (ImGui::GetIO().MouseWheel != 0 && !ImGui::GetIO().KeyCtrl) scrolled_by_hand_ = true;
+    const auto index = static_cast<size_t>((mouse.y - area.corner.y) / area.row_height);
+    if (index < visible_.size()) {
+      const TimelineRow& row = area.data.row(visible_[index]);
       selection.next_hovered = row.request();
       if (ImGui::IsItemClicked()) pressed_ = row.request();
-      const float left = place.corner.x + place.left;
+      const float left = area.corner.x + area.left;
       if (!ImGui::IsMouseDragging(ImGuiMouseButton_Left))
-        row_tooltip(place.data, row,
-                    mouse.x < left ? place.data.end_column()
-                                   : place.window.column_at(place.window.column_of(mouse.x, left)));
+        row_tooltip(area.data, row,
+                    mouse.x < left ? area.data.end_column()
+                                   : area.window.column_at(area.window.column_of(mouse.x, left)));
     }
   }
   if (ImGui::IsMouseReleased(ImGuiMouseButton_Left)) {
-    // A press that moved was a drag, not a click.
+    // A press that moved is a drag, not a click.
     const float moved = ImGui::GetMouseDragDelta(ImGuiMouseButton_Left, 0).x;
-    if (pressed_ != 0 && std::abs(moved) < place.context.theme.px(4))
+    if (pressed_ != 0 && std::abs(moved) < area.context.theme.px(4))
       selection.pinned = selection.pinned == pressed_ ? 0 : pressed_;
     pressed_ = 0;
   }
-  pan_and_zoom(place.window, place.corner.x + place.left);
+  pan_and_zoom(area.window, area.corner.x + area.left);
 }
 
 }  // namespace hearth

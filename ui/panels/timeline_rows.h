@@ -1,5 +1,5 @@
-// The rows of the timeline panel: a request each, in a region that scrolls. Part of
-// panel_timeline.cpp, which has what is above and below them.
+// The rows of the timeline panel, one per request, in a scrolling area. panel_timeline.cpp draws
+// what is above and below them.
 #pragma once
 
 #include <vector>
@@ -14,18 +14,18 @@ namespace hearth {
 
 class TimelineRows {
  public:
-  // In a child of this size whose columns begin at `left` from its edge. Dragging and the wheel
-  // move the window.
+  // Draws a child window of this size whose columns start at `left`. Dragging and the mouse wheel
+  // move and zoom the timeline window.
   void draw(const PanelContext& context, const TimelineData& data, TimelineWindow& window,
             ImVec2 size, float left);
 
  private:
-  struct Place {
+  struct RowArea {
     const PanelContext& context;
     const TimelineData& data;
     TimelineWindow& window;
     ImDrawList& draw;
-    ImVec2 corner;  // of the first row, also where it is scrolled out of sight
+    ImVec2 corner;  // of the first row, even if it is scrolled out of view
     float left = 0, width = 0, row_height = 0;
 
     float x_of(uint64_t column) const {
@@ -33,22 +33,22 @@ class TimelineRows {
     }
   };
 
-  void keep_live_rows_in_sight(const TimelineData& data, const TimelineWindow& window, float height,
-                               float room);
-  void draw_row(const Place& place, const TimelineRow& row, size_t index);
-  void draw_column_lines(const Place& place, float top, float bottom);
-  void act(const Place& place);
+  void scroll_to_live_rows(const TimelineData& data, const TimelineWindow& window, float height,
+                           float room);
+  void draw_row(const RowArea& area, const TimelineRow& row, size_t index);
+  void draw_column_lines(const RowArea& area, float top, float bottom);
+  void handle_mouse(const RowArea& area);
 
-  std::vector<size_t> seen_;
+  std::vector<size_t> visible_;
   RequestId pressed_ = 0;
-  bool scrolled_ = false;  // by hand, since it follows
+  bool scrolled_by_hand_ = false;  // by the user, since following started
 };
 
-// Of the item that was drawn last, whose columns begin at `left` on the screen: dragging moves,
-// Ctrl and the wheel zoom.
+// Handles the mouse over the last item, whose columns start at `left` on the screen: dragging
+// moves, Ctrl+wheel zooms.
 void pan_and_zoom(TimelineWindow& window, float left);
 
-// Dashes where steps were missed.
+// Draws dashed lines where steps were missed.
 void draw_missed_steps(const Theme& theme, ImDrawList& draw, const TimelineData& data,
                        const TimelineWindow& window, float left, float top, float bottom);
 

@@ -1,12 +1,12 @@
-// Whether there is a display; apart from window.h because it needs nothing.
+// Whether there is a display. Separate from window.h, so that callers need no Vulkan headers.
 #pragma once
 
 namespace hearth {
 
-// A window could be opened here, as far as the environment says.
-bool display_is_there();
+// Whether the environment names a display (DISPLAY or WAYLAND_DISPLAY).
+bool has_display_variable();
 
-// And the display answers.
+// Whether it also accepts a connection.
 bool display_answers();
 
 }  // namespace hearth

@@ -19,14 +19,14 @@ Status RenderDevice::open(GLFWwindow* window, const RenderDeviceOptions& options
   uint32_t count = 0;
   const char** names = glfwGetRequiredInstanceExtensions(&count);
   if (names == nullptr)
-    return Error{ErrorKind::kUnsupported, "this display cannot show what Vulkan draws"};
+    return Error{ErrorKind::kUnsupported, "this display cannot show Vulkan images"};
   HEARTH_ASSIGN(instance_, Instance::create({.validation = options.validation,
                                              .extensions = {names, names + count}}));
   if (instance_->handle() == nullptr)
-    return Error{ErrorKind::kNotFound, "no Vulkan driver to draw the window with"};
+    return Error{ErrorKind::kNotFound, "no Vulkan driver found to draw the window"};
   HEARTH_ASSIGN(vk_, VulkanTable::load(instance_->handle()));
   HEARTH_TRY(check_vulkan(glfwCreateWindowSurface(instance_->handle(), window, nullptr, &surface_),
-                          "the surface"));
+                          "creating the window's surface"));
   HEARTH_TRY(choose(options.device));
 
   const float priority = 0.5f;
@@ -57,18 +57,19 @@ bool RenderDevice::find_family(VkPhysicalDevice device, uint32_t& family) const 
   std::vector<VkQueueFamilyProperties> families(count);
   vk_.vkGetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
   for (family = 0; family < count; ++family) {
-    VkBool32 shows = VK_FALSE;
-    vk_.vkGetPhysicalDeviceSurfaceSupportKHR(device, family, surface_, &shows);
-    if (shows == VK_TRUE && (families[family].queueFlags & VK_QUEUE_GRAPHICS_BIT) != 0) return true;
+    VkBool32 presents = VK_FALSE;
+    vk_.vkGetPhysicalDeviceSurfaceSupportKHR(device, family, surface_, &presents);
+    if (presents == VK_TRUE && (families[family].queueFlags & VK_QUEUE_GRAPHICS_BIT) != 0)
+      return true;
   }
   return false;
 }
 
-Status RenderDevice::choose(const std::string& wanted) {
+Status RenderDevice::choose(const std::string& requested) {
   const std::vector<DeviceCaps>& devices = instance_->devices();
-  HEARTH_ASSIGN(position_, select_device(devices, wanted));
+  HEARTH_ASSIGN(position_, select_device(devices, requested));
   if (!find_family(instance_->physical_device(position_), family_)) {
-    if (!wanted.empty())
+    if (!requested.empty())
       return Error{ErrorKind::kUnsupported,
                    devices[position_].name + " cannot show a window on this display"};
     for (position_ = 0; position_ < devices.size(); ++position_)

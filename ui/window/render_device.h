@@ -1,5 +1,5 @@
-// The device a window is drawn with: its own instance and logical device, so that a model may run
-// on the same card or on another. Of the window's thread alone.
+// The Vulkan device that draws the window. It has its own instance and logical device, so the model
+// may run on the same GPU or on another one. Call only from the window's thread.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ struct GLFWwindow;
 namespace hearth {
 
 struct RenderDeviceOptions {
-  std::string device;  // index or part of its name; empty: the best that can show the window
+  std::string device;  // index or part of a name; empty: the best device that can show the window
   Validation validation = Validation::kOff;
 };
 
@@ -38,9 +38,9 @@ class RenderDevice {
  private:
   RenderDevice() = default;
   Status open(GLFWwindow* window, const RenderDeviceOptions& options);
-  // A queue family that draws and shows, or nothing.
+  // Finds a queue family that can draw and present. Returns false if there is none.
   bool find_family(VkPhysicalDevice device, uint32_t& family) const;
-  Status choose(const std::string& wanted);
+  Status choose(const std::string& requested);
 
   std::unique_ptr<Instance> instance_;
   VulkanTable vk_;

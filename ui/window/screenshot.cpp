@@ -17,7 +17,8 @@ Result<std::unique_ptr<Screenshot>> Screenshot::create(const RenderDevice& devic
 
 Status Screenshot::open(const Swapchain& swapchain) {
   if (!swapchain.readable())
-    return Error{ErrorKind::kUnsupported, "this display's images cannot be read back"};
+    return Error{ErrorKind::kUnsupported,
+                 "this display does not allow screenshots: its images cannot be read back"};
   extent_ = swapchain.extent();
   blue_first_ = swapchain.format() == VK_FORMAT_B8G8R8A8_UNORM;
   const VulkanTable& vk = device_.vk();
@@ -25,7 +26,7 @@ Status Screenshot::open(const Swapchain& swapchain) {
                                 .size = VkDeviceSize{4} * extent_.width * extent_.height,
                                 .usage = VK_BUFFER_USAGE_TRANSFER_DST_BIT};
   HEARTH_TRY(check_vulkan(vk.vkCreateBuffer(device_.handle(), &info, nullptr, &buffer_),
-                          "a buffer for the screenshot"));
+                          "creating the screenshot's buffer"));
   VkMemoryRequirements needs = {};
   vk.vkGetBufferMemoryRequirements(device_.handle(), buffer_, &needs);
   VkPhysicalDeviceMemoryProperties memory = {};
@@ -41,11 +42,11 @@ Status Screenshot::open(const Swapchain& swapchain) {
                                         .allocationSize = needs.size,
                                         .memoryTypeIndex = type};
   HEARTH_TRY(check_vulkan(vk.vkAllocateMemory(device_.handle(), &allocation, nullptr, &memory_),
-                          "memory for the screenshot"));
+                          "allocating the screenshot's memory"));
   HEARTH_TRY(check_vulkan(vk.vkBindBufferMemory(device_.handle(), buffer_, memory_, 0),
-                          "memory for the screenshot"));
+                          "binding the screenshot's memory"));
   return check_vulkan(vk.vkMapMemory(device_.handle(), memory_, 0, VK_WHOLE_SIZE, 0, &pixels_),
-                      "mapping memory");
+                      "mapping the screenshot's memory");
 }
 
 void Screenshot::record(VkCommandBuffer commands, VkImage image) const {
@@ -66,7 +67,7 @@ void Screenshot::record(VkCommandBuffer commands, VkImage image) const {
 }
 
 Status Screenshot::write(const std::filesystem::path& path) const {
-  // Without the fourth byte, which is the window's opacity.
+  // Drops the alpha channel.
   std::vector<unsigned char> rgb(size_t{3} * extent_.width * extent_.height);
   const auto* from = static_cast<const unsigned char*>(pixels_);
   for (size_t i = 0; i < rgb.size() / 3; ++i) {

@@ -1,4 +1,4 @@
-// Copies what a window shows into a PNG file. Of the window's thread alone.
+// Copies the window's image into a PNG file. Call only from the window's thread.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-// Memory of the host for one picture.
+// Holds a host buffer for one image.
 class Screenshot {
  public:
   static Result<std::unique_ptr<Screenshot>> create(const RenderDevice& device,
@@ -18,9 +18,9 @@ class Screenshot {
   Screenshot(const Screenshot&) = delete;
   Screenshot& operator=(const Screenshot&) = delete;
 
-  // Records the copy of an image that is in layout TRANSFER_SRC_OPTIMAL.
+  // Records the copy. REQUIRES: the image is in layout TRANSFER_SRC_OPTIMAL.
   void record(VkCommandBuffer commands, VkImage image) const;
-  // REQUIRES: the recorded copy is done.
+  // REQUIRES: the recorded copy has completed.
   Status write(const std::filesystem::path& path) const;
 
  private:

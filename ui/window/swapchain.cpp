@@ -17,7 +17,7 @@ Status Swapchain::open(uint32_t width, uint32_t height, VkSwapchainKHR old) {
   VkSurfaceCapabilitiesKHR caps = {};
   HEARTH_TRY(check_vulkan(
       vk.vkGetPhysicalDeviceSurfaceCapabilitiesKHR(device_.physical(), device_.surface(), &caps),
-      "asking for the window's size"));
+      "querying the window's size"));
   HEARTH_TRY(choose_format());
   extent_ = caps.currentExtent;
   if (extent_.width == UINT32_MAX) extent_ = {width, height};
@@ -49,11 +49,11 @@ Status Swapchain::open(uint32_t width, uint32_t height, VkSwapchainKHR old) {
                                       .clipped = VK_TRUE,
                                       .oldSwapchain = old};
   HEARTH_TRY(check_vulkan(vk.vkCreateSwapchainKHR(device_.handle(), &info, nullptr, &handle_),
-                          "making the window's images"));
+                          "creating the window's images"));
   return make_images();
 }
 
-// Colours are ImGui's, which are meant for the screen as they are: no conversion by the format.
+// ImGui's colours are already in sRGB, so the format must not convert them.
 Status Swapchain::choose_format() {
   const VulkanTable& vk = device_.vk();
   uint32_t count = 0;
@@ -69,7 +69,7 @@ Status Swapchain::choose_format() {
       return {};
     }
   }
-  return Error{ErrorKind::kUnsupported, "the display has no format of 8 bits a colour"};
+  return Error{ErrorKind::kUnsupported, "the display has no format with 8 bits per channel"};
 }
 
 Status Swapchain::make_images() {
@@ -90,12 +90,13 @@ Status Swapchain::make_images() {
         .format = format_,
         .subresourceRange = {
             .aspectMask = VK_IMAGE_ASPECT_COLOR_BIT, .levelCount = 1, .layerCount = 1}};
-    HEARTH_TRY(check_vulkan(
-        vk.vkCreateImageView(device_.handle(), &view, nullptr, &images_[i].view), "an image view"));
+    HEARTH_TRY(
+        check_vulkan(vk.vkCreateImageView(device_.handle(), &view, nullptr, &images_[i].view),
+                     "creating an image view"));
     const VkSemaphoreCreateInfo semaphore{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
     HEARTH_TRY(
         check_vulkan(vk.vkCreateSemaphore(device_.handle(), &semaphore, nullptr, &images_[i].drawn),
-                     "a semaphore"));
+                     "creating a semaphore"));
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// The images a window shows in turn. Of the window's thread alone.
+// The images the window shows in turn. Call only from the window's thread.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace hearth {
 
 class Swapchain {
  public:
-  // `old` is taken over and gone afterwards; the device is idle.
+  // Replaces and destroys `old`. REQUIRES: the device is idle.
   static Result<std::unique_ptr<Swapchain>> create(const RenderDevice& device, uint32_t width,
                                                    uint32_t height, std::unique_ptr<Swapchain> old);
   ~Swapchain();
@@ -21,13 +21,13 @@ class Swapchain {
   struct Image {
     VkImage image = VK_NULL_HANDLE;
     VkImageView view = VK_NULL_HANDLE;
-    VkSemaphore drawn = VK_NULL_HANDLE;  // what showing it waits for
+    VkSemaphore drawn = VK_NULL_HANDLE;  // presentation waits for it
   };
 
   VkSwapchainKHR handle() const { return handle_; }
   VkFormat format() const { return format_; }
   VkExtent2D extent() const { return extent_; }
-  bool readable() const { return readable_; }  // may be copied from
+  bool readable() const { return readable_; }  // can be copied for a screenshot
   const std::vector<Image>& images() const { return images_; }
 
  private:

@@ -10,7 +10,8 @@ Result<VulkanTable> VulkanTable::load(VkInstance instance) {
 #define HEARTH_LOAD(name)                                                                 \
   table.name = reinterpret_cast<PFN_##name>(glfwGetInstanceProcAddress(instance, #name)); \
   if (table.name == nullptr)                                                              \
-    return Error{ErrorKind::kUnsupported, "the window needs " #name ", which is missing"};
+    return Error{ErrorKind::kUnsupported,                                                 \
+                 "the window needs the Vulkan function " #name ", which the driver lacks"};
   HEARTH_WINDOW_FUNCTIONS(HEARTH_LOAD)
 #undef HEARTH_LOAD
   return table;

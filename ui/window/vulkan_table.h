@@ -1,5 +1,5 @@
-// The Vulkan functions the window calls, loaded for its own instance and device: the runtime's are
-// global and belong to whatever instance was made last.
+// The Vulkan functions the window calls, loaded for its own instance. The runtime's functions are
+// global and belong to whichever instance was created last.
 #pragma once
 
 #include <imgui_impl_vulkan.h>
@@ -60,7 +60,7 @@ struct VulkanTable {
   static Result<VulkanTable> load(VkInstance instance);
 };
 
-// "opening the window: VK_ERROR_..." unless it succeeded.
+// An error such as "creating a fence failed: Vulkan error -1" unless the call succeeded.
 Status check_vulkan(VkResult result, const char* what);
 
 }  // namespace hearth

@@ -20,18 +20,29 @@ bool has_value(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-std::string glfw_reason() {
+std::string glfw_error() {
   const char* text = nullptr;
   glfwGetError(&text);
-  return text != nullptr ? text : "no reason given";
+  return text != nullptr ? text : "GLFW gave no reason";
+}
+
+// Starts GLFW on the platform that the environment names. By default GLFW 3.4 tries Wayland first,
+// and libwayland then complains on standard error in sessions that have only an X server.
+bool start_glfw() {
+#ifdef GLFW_PLATFORM
+  const bool x11_only = has_value("DISPLAY") && !has_value("WAYLAND_DISPLAY");
+  if (x11_only && glfwPlatformSupported(GLFW_PLATFORM_X11) == GLFW_TRUE)
+    glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
+#endif
+  return glfwInit() == GLFW_TRUE;
 }
 
 }  // namespace
 
-bool display_is_there() { return has_value("DISPLAY") || has_value("WAYLAND_DISPLAY"); }
+bool has_display_variable() { return has_value("DISPLAY") || has_value("WAYLAND_DISPLAY"); }
 
 bool display_answers() {
-  if (!display_is_there() || glfwInit() == GLFW_FALSE) return false;
+  if (!has_display_variable() || !start_glfw()) return false;
   glfwTerminate();
   return true;
 }
@@ -43,22 +54,22 @@ Result<std::unique_ptr<Window>> Window::create(const WindowOptions& options) {
 }
 
 Status Window::open(const WindowOptions& options) {
-  if (!display_is_there())
+  if (!has_display_variable())
     return Error{ErrorKind::kNotFound,
                  "no display: the dashboard needs a desktop session (DISPLAY or WAYLAND_DISPLAY); "
                  "try `hearth chat`, or `xvfb-run hearth dash`"};
-  if (glfwInit() == GLFW_FALSE)
-    return Error{ErrorKind::kNotFound, fmt::format("no display: {}", glfw_reason())};
+  if (!start_glfw())
+    return Error{ErrorKind::kNotFound, fmt::format("cannot open the display: {}", glfw_error())};
   started_ = true;
   if (glfwVulkanSupported() == GLFW_FALSE)
     return Error{ErrorKind::kUnsupported,
-                 fmt::format("the display cannot be drawn to with Vulkan: {}", glfw_reason())};
+                 fmt::format("the display does not support Vulkan: {}", glfw_error())};
   glfwWindowHint(GLFW_CLIENT_API, GLFW_NO_API);
   glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
   window_ =
       glfwCreateWindow(options.width, options.height, options.title.c_str(), nullptr, nullptr);
   if (window_ == nullptr)
-    return Error{ErrorKind::kNotFound, fmt::format("no window: {}", glfw_reason())};
+    return Error{ErrorKind::kNotFound, fmt::format("cannot open a window: {}", glfw_error())};
   glfwSetWindowUserPointer(window_, this);
   glfwSetDropCallback(window_, [](GLFWwindow* window, int count, const char** paths) {
     auto* self = static_cast<Window*>(glfwGetWindowUserPointer(window));
@@ -91,7 +102,7 @@ Status Window::make_frames() {
                                        .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
                                        .queueFamilyIndex = device_->queue_family()};
     HEARTH_TRY(check_vulkan(vk.vkCreateCommandPool(device_->handle(), &pool, nullptr, &frame.pool),
-                            "a command pool"));
+                            "creating a command pool"));
     const VkCommandBufferAllocateInfo buffer{
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
         .commandPool = frame.pool,
@@ -99,15 +110,15 @@ Status Window::make_frames() {
         .commandBufferCount = 1};
     HEARTH_TRY(
         check_vulkan(vk.vkAllocateCommandBuffers(device_->handle(), &buffer, &frame.commands),
-                     "a command buffer"));
+                     "allocating a command buffer"));
     const VkFenceCreateInfo fence{.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO,
                                   .flags = VK_FENCE_CREATE_SIGNALED_BIT};
-    HEARTH_TRY(
-        check_vulkan(vk.vkCreateFence(device_->handle(), &fence, nullptr, &frame.done), "a fence"));
+    HEARTH_TRY(check_vulkan(vk.vkCreateFence(device_->handle(), &fence, nullptr, &frame.done),
+                            "creating a fence"));
     const VkSemaphoreCreateInfo semaphore{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
     HEARTH_TRY(
         check_vulkan(vk.vkCreateSemaphore(device_->handle(), &semaphore, nullptr, &frame.acquired),
-                     "a semaphore"));
+                     "creating a semaphore"));
   }
   return {};
 }
@@ -138,7 +149,7 @@ Status Window::start_imgui() {
   imgui_vulkan_ = ImGui_ImplVulkan_LoadFunctions(VK_API_VERSION_1_3, load, info.Instance) &&
                   ImGui_ImplVulkan_Init(&info);
   if (imgui_glfw_ && imgui_vulkan_) return {};
-  return Error{ErrorKind::kInternal, "Dear ImGui's backends could not be started"};
+  return Error{ErrorKind::kInternal, "cannot start Dear ImGui's backends"};
 }
 
 void Window::wait_for_input(double seconds) {
@@ -185,18 +196,18 @@ Status Window::show(const std::optional<std::filesystem::path>& screenshot) {
   }
   Frame& frame = frames_[frame_];
   HEARTH_TRY(check_vulkan(vk.vkWaitForFences(device_->handle(), 1, &frame.done, VK_TRUE, kForever),
-                          "a frame"));
+                          "waiting for a frame"));
 
   uint32_t image = 0;
   VkResult result = vk.vkAcquireNextImageKHR(device_->handle(), swapchain_->handle(), kForever,
                                              frame.acquired, VK_NULL_HANDLE, &image);
   if (result == VK_ERROR_OUT_OF_DATE_KHR) {
-    // The window has just changed its size: the next frame has the right one.
+    // The window was just resized; the next frame uses the new size.
     stale_ = true;
     return {};
   }
   stale_ = result == VK_SUBOPTIMAL_KHR;
-  if (!stale_) HEARTH_TRY(check_vulkan(result, "the window's next image"));
+  if (!stale_) HEARTH_TRY(check_vulkan(result, "acquiring the window's next image"));
   HEARTH_TRY(draw(frame, image, picture.get()));
 
   const VkSwapchainKHR swapchain = swapchain_->handle();
@@ -210,23 +221,24 @@ Status Window::show(const std::optional<std::filesystem::path>& screenshot) {
   if (result == VK_ERROR_OUT_OF_DATE_KHR || result == VK_SUBOPTIMAL_KHR)
     stale_ = true;
   else
-    HEARTH_TRY(check_vulkan(result, "showing the window"));
+    HEARTH_TRY(check_vulkan(result, "presenting a frame"));
   frame_ = (frame_ + 1) % frames_.size();
   if (!picture) return {};
   HEARTH_TRY(check_vulkan(vk.vkWaitForFences(device_->handle(), 1, &frame.done, VK_TRUE, kForever),
-                          "a frame"));
+                          "waiting for a frame"));
   return picture->write(*screenshot);
 }
 
 Status Window::draw(Frame& frame, uint32_t image, const Screenshot* screenshot) {
   const VulkanTable& vk = device_->vk();
   const Swapchain::Image& target = swapchain_->images()[image];
-  HEARTH_TRY(check_vulkan(vk.vkResetFences(device_->handle(), 1, &frame.done), "a fence"));
   HEARTH_TRY(
-      check_vulkan(vk.vkResetCommandPool(device_->handle(), frame.pool, 0), "a command pool"));
+      check_vulkan(vk.vkResetFences(device_->handle(), 1, &frame.done), "resetting a fence"));
+  HEARTH_TRY(check_vulkan(vk.vkResetCommandPool(device_->handle(), frame.pool, 0),
+                          "resetting a command pool"));
   const VkCommandBufferBeginInfo begin{.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
-  HEARTH_TRY(check_vulkan(vk.vkBeginCommandBuffer(frame.commands, &begin), "a command buffer"));
+  HEARTH_TRY(check_vulkan(vk.vkBeginCommandBuffer(frame.commands, &begin), "recording a frame"));
   change_layout(frame.commands, target.image, VK_IMAGE_LAYOUT_UNDEFINED,
                 VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL);
   const ImVec4 background = ImGui::GetStyle().Colors[ImGuiCol_WindowBg];
@@ -252,7 +264,7 @@ Status Window::draw(Frame& frame, uint32_t image, const Screenshot* screenshot) 
     screenshot->record(frame.commands, target.image);
   }
   change_layout(frame.commands, target.image, layout, VK_IMAGE_LAYOUT_PRESENT_SRC_KHR);
-  HEARTH_TRY(check_vulkan(vk.vkEndCommandBuffer(frame.commands), "a command buffer"));
+  HEARTH_TRY(check_vulkan(vk.vkEndCommandBuffer(frame.commands), "recording a frame"));
 
   const VkSemaphoreSubmitInfo acquired{
       .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO,
@@ -270,10 +282,11 @@ Status Window::draw(Frame& frame, uint32_t image, const Screenshot* screenshot) 
                              .pCommandBufferInfos = &commands,
                              .signalSemaphoreInfoCount = 1,
                              .pSignalSemaphoreInfos = &drawn};
-  return check_vulkan(vk.vkQueueSubmit2(device_->queue(), 1, &submit, frame.done), "drawing");
+  return check_vulkan(vk.vkQueueSubmit2(device_->queue(), 1, &submit, frame.done),
+                      "submitting a frame");
 }
 
-// Between drawing, copying and showing; all of them are stages of one queue.
+// One barrier serves drawing, copying and presenting, since all of them run on one queue.
 void Window::change_layout(VkCommandBuffer commands, VkImage image, VkImageLayout from,
                            VkImageLayout to) {
   constexpr VkPipelineStageFlags2 kStages =

@@ -1,5 +1,5 @@
-// A window that shows what Dear ImGui draws: GLFW for the window, Vulkan for the picture. Owns
-// ImGui's two backends. Of the main thread alone, one at a time.
+// A window that shows what Dear ImGui draws, through GLFW and Vulkan. Owns ImGui's two backends.
+// Use one at a time, from the main thread only.
 #pragma once
 
 #include <array>
@@ -24,31 +24,31 @@ struct WindowOptions {
 
 class Window {
  public:
-  // REQUIRES: ImGui's context exists. Without a display: one line that says so.
+  // REQUIRES: ImGui's context exists. Fails with a one-line message if there is no display.
   static Result<std::unique_ptr<Window>> create(const WindowOptions& options);
   ~Window();
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  // Takes what the user did. Waits up to `seconds` for it.
+  // Processes input events, waiting up to `seconds` for the first.
   void wait_for_input(double seconds);
   bool should_close() const;
   void close();
-  // Nothing of it can be seen.
+  // The window is not visible, so there is no point in drawing.
   bool minimized() const;
-  // Pixels of the screen to one of a plain one.
+  // The display's scale factor: 2 on a typical high-density screen.
   float density() const;
   bool drawn_by_cpu() const;
   std::vector<std::string> take_dropped_files();
   std::vector<std::string> take_validation_messages();
 
-  // Begins a frame of ImGui's backends; ImGui::NewFrame() comes after it.
+  // Starts a frame of ImGui's backends; call ImGui::NewFrame() after it.
   void begin_frame();
-  // Draws and shows what ImGui::Render() left; also into a file, if one is named.
+  // Draws and presents the result of ImGui::Render(), and writes it to a PNG file if one is given.
   Status show(const std::optional<std::filesystem::path>& screenshot = {});
 
  private:
-  // What one of the frames under way uses.
+  // The resources of one frame in flight.
   struct Frame {
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandBuffer commands = VK_NULL_HANDLE;

@@ -195,4 +195,30 @@ Status translate_token_ids(const nlohmann::json& root, Metadata& metadata) {
   return {};
 }
 
+void translate_sampling(const nlohmann::json& root, Metadata& metadata) {
+  constexpr std::pair<const char*, const char*> kFields[] = {
+      {"temperature", "general.sampling.temp"},
+      {"top_k", "general.sampling.top_k"},
+      {"top_p", "general.sampling.top_p"},
+      {"min_p", "general.sampling.min_p"},
+      {"repetition_penalty", "general.sampling.penalty_repeat"},
+      {"do_sample", "general.sampling.do_sample"},
+  };
+  const ConfigReader config(root);
+  for (const auto& [field, key] : kFields) {
+    const nlohmann::json* const value = config.find(field);
+    if (value == nullptr) continue;
+    if (value->is_boolean())
+      metadata.set(key, value->get<bool>());
+    else if (value->is_number_unsigned())
+      metadata.set(key, value->get<std::uint64_t>());
+    else if (value->is_number_integer())
+      metadata.set(key, value->get<std::int64_t>());
+    else if (value->is_number())
+      metadata.set(key, value->get<double>());
+    else
+      metadata.set(key, value->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+}
+
 }  // namespace hearth::hugging_face

@@ -22,6 +22,10 @@ Result<Config> translate_config(const nlohmann::json& root);
 // of generation_config.json, which is read later and wins.
 Status translate_token_ids(const nlohmann::json& root, Metadata& metadata);
 
+// The sampling settings of generation_config.json, whatever their values: sampling_defaults()
+// judges them. REQUIRES: an object.
+void translate_sampling(const nlohmann::json& root, Metadata& metadata);
+
 // For config.cpp, implemented in rope.cpp: sets everything under <architecture>.rope. `config` is
 // the text model's part of config.json.
 struct RopeShape {

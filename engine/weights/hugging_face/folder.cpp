@@ -72,6 +72,7 @@ Status HuggingFaceFolder::read() {
   if (generation) {
     const Status status = hugging_face::translate_token_ids(*generation, config->metadata);
     if (!status.ok()) return in_file(generation_path, status.error());
+    hugging_face::translate_sampling(*generation, config->metadata);
   }
   // Newer folders keep the template in a file of its own; its key in GGUF says the same.
   HEARTH_ASSIGN(const auto chat_template, keep("chat_template.jinja"));

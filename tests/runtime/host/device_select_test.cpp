@@ -29,7 +29,7 @@ TEST(DeviceSelect, UsableDeviceIsNotRefused) {
   EXPECT_EQ(refusal(usable(0, "x", DeviceType::kDiscrete)), std::nullopt);
 }
 
-TEST(DeviceSelect, EveryMissingThingIsNamed) {
+TEST(DeviceSelect, RefusalNamesEverythingThatIsMissing) {
   struct Case {
     const char* says;
     void (*spoil)(DeviceCaps&);
@@ -55,7 +55,7 @@ TEST(DeviceSelect, EveryMissingThingIsNamed) {
   }
 }
 
-TEST(DeviceSelect, DiscreteBeforeIntegratedBeforeCpu) {
+TEST(DeviceSelect, PrefersDiscreteThenIntegratedThenCpu) {
   const DeviceCaps devices[] = {usable(0, "llvmpipe", DeviceType::kCpu, 64),
                                 usable(1, "Iris", DeviceType::kIntegrated, 32),
                                 usable(2, "Radeon", DeviceType::kDiscrete, 8)};
@@ -64,21 +64,21 @@ TEST(DeviceSelect, DiscreteBeforeIntegratedBeforeCpu) {
   EXPECT_EQ(*select_device(std::span(devices, 1), ""), 0u);
 }
 
-TEST(DeviceSelect, MoreMemoryThenLowerIndex) {
+TEST(DeviceSelect, PrefersMoreMemoryThenTheLowerIndex) {
   const DeviceCaps devices[] = {usable(0, "a", DeviceType::kDiscrete, 8),
                                 usable(1, "b", DeviceType::kDiscrete, 24),
                                 usable(2, "c", DeviceType::kDiscrete, 24)};
   EXPECT_EQ(*select_device(devices, ""), 1u);
 }
 
-TEST(DeviceSelect, RefusedDeviceIsPassedOver) {
+TEST(DeviceSelect, RefusedDevicesAreSkipped) {
   DeviceCaps devices[] = {usable(0, "old card", DeviceType::kDiscrete),
                           usable(1, "llvmpipe", DeviceType::kCpu)};
   devices[0].api_minor = 1;
   EXPECT_EQ(*select_device(devices, ""), 1u);
 }
 
-TEST(DeviceSelect, WishByIndexOrPartOfNameInAnyCase) {
+TEST(DeviceSelect, SelectsByIndexOrPartOfTheNameIgnoringCase) {
   const DeviceCaps devices[] = {usable(0, "NVIDIA H200", DeviceType::kDiscrete),
                                 usable(1, "AMD Radeon 7900", DeviceType::kDiscrete),
                                 usable(2, "llvmpipe (LLVM 22)", DeviceType::kCpu)};
@@ -87,7 +87,7 @@ TEST(DeviceSelect, WishByIndexOrPartOfNameInAnyCase) {
   EXPECT_EQ(*select_device(devices, "LLVM"), 2u);
 }
 
-TEST(DeviceSelect, WishThatFitsNothingListsWhatThereIs) {
+TEST(DeviceSelect, AnUnmatchedWishListsTheAvailableDevices) {
   const DeviceCaps devices[] = {usable(0, "NVIDIA H200", DeviceType::kDiscrete)};
   for (const char* wish : {"7", "intel", "200h"}) {
     const auto result = select_device(devices, wish);
@@ -97,7 +97,7 @@ TEST(DeviceSelect, WishThatFitsNothingListsWhatThereIs) {
   }
 }
 
-TEST(DeviceSelect, WishForARefusedDeviceSaysWhy) {
+TEST(DeviceSelect, SelectingARefusedDeviceSaysWhy) {
   DeviceCaps devices[] = {usable(0, "old card", DeviceType::kDiscrete),
                           usable(1, "llvmpipe", DeviceType::kCpu)};
   devices[0].features.storage16 = false;
@@ -107,7 +107,7 @@ TEST(DeviceSelect, WishForARefusedDeviceSaysWhy) {
   EXPECT_THAT(result.error().message, HasSubstr("16-bit storage"));
 }
 
-TEST(DeviceSelect, NoDeviceAtAll) {
+TEST(DeviceSelect, FailsWithoutAnyDevice) {
   const auto result = select_device({}, "");
   ASSERT_FALSE(result.ok());
   EXPECT_THAT(result.error().message, HasSubstr("no Vulkan device"));

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-// Only the identity of a Buffer matters to Hazards, so empty ones do.
+// Only the identity of a Buffer matters to Hazards, so empty ones are enough.
 class HazardsTest : public ::testing::Test {
  protected:
   bool add(std::initializer_list<Access> accesses) {
@@ -18,50 +18,52 @@ class HazardsTest : public ::testing::Test {
   Hazards hazards_;
 };
 
-TEST_F(HazardsTest, ReadsRunSideBySide) {
+TEST_F(HazardsTest, ReadsNeedNoBarrier) {
   EXPECT_FALSE(add({reads(a())}));
   EXPECT_FALSE(add({reads(a())}));
 }
 
-TEST_F(HazardsTest, ReadAfterWrite) {
+TEST_F(HazardsTest, ReadAfterWriteNeedsABarrier) {
   EXPECT_FALSE(add({writes(a())}));
   EXPECT_TRUE(add({reads(a())}));
 }
 
-TEST_F(HazardsTest, WriteAfterRead) {
+TEST_F(HazardsTest, WriteAfterReadNeedsABarrier) {
   EXPECT_FALSE(add({reads(a())}));
   EXPECT_TRUE(add({writes(a())}));
 }
 
-TEST_F(HazardsTest, WriteAfterWrite) {
+TEST_F(HazardsTest, WriteAfterWriteNeedsABarrier) {
   EXPECT_FALSE(add({writes(a())}));
   EXPECT_TRUE(add({writes(a())}));
 }
 
-TEST_F(HazardsTest, ReadWriteCountsAsBoth) {
+TEST_F(HazardsTest, ReadWriteCountsAsReadAndWrite) {
   EXPECT_FALSE(add({reads_writes(a())}));
   EXPECT_TRUE(add({reads(a())}));
   EXPECT_TRUE(add({reads_writes(a())}));
 }
 
-TEST_F(HazardsTest, OtherBuffersAndOtherRangesDoNotMeet) {
+TEST_F(HazardsTest, OtherBuffersAndOtherRangesDoNotConflict) {
   EXPECT_FALSE(add({writes(a(0, 50))}));
   EXPECT_FALSE(add({writes(a(50, 50))}));
   EXPECT_FALSE(add({writes(b())}));
   EXPECT_TRUE(add({reads(a(49, 1))}));
 }
 
-TEST_F(HazardsTest, ABarrierSettlesAllThatCameBefore) {
+TEST_F(HazardsTest, ABarrierCoversEverythingBeforeIt) {
   EXPECT_FALSE(add({writes(a())}));
   EXPECT_FALSE(add({writes(b())}));
   EXPECT_TRUE(add({reads(a())}));
-  EXPECT_FALSE(add({reads(b())})) << "the barrier for a covers b too";
-  EXPECT_TRUE(add({writes(a())})) << "but what ran after it counts again";
+  EXPECT_FALSE(add({reads(b())})) << "the barrier for a also covers b";
+  EXPECT_TRUE(add({writes(a())})) << "accesses after the barrier count again";
 }
 
-TEST_F(HazardsTest, ACommandDoesNotMeetItself) { EXPECT_FALSE(add({reads(a()), writes(a())})); }
+TEST_F(HazardsTest, ACommandDoesNotConflictWithItself) {
+  EXPECT_FALSE(add({reads(a()), writes(a())}));
+}
 
-TEST_F(HazardsTest, AWriterAlongAnotherMeetsReadersOnly) {
+TEST_F(HazardsTest, DisjointWritesConflictOnlyWithReads) {
   EXPECT_FALSE(add({writes(a())}));
   EXPECT_FALSE(add({writes_along(a(10, 50))}));
   EXPECT_FALSE(add({writes_along(a(20, 50))}));
@@ -70,7 +72,7 @@ TEST_F(HazardsTest, AWriterAlongAnotherMeetsReadersOnly) {
   EXPECT_TRUE(add({writes(a(10, 1))}));
 }
 
-TEST_F(HazardsTest, ClearForgets) {
+TEST_F(HazardsTest, ClearForgetsEarlierAccesses) {
   EXPECT_FALSE(add({writes(a())}));
   hazards_.clear();
   EXPECT_FALSE(add({reads(a())}));

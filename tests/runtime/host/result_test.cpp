@@ -27,32 +27,32 @@ Status check(int value) {
   return {};
 }
 
-TEST(ResultTest, ValueOrErrorPassesUp) {
+TEST(ResultTest, ValuesAndErrorsPassThroughTheMacros) {
   EXPECT_EQ(*quarter(8), 2);
   EXPECT_EQ(quarter(6).error().message, "odd");
   EXPECT_TRUE(check(4).ok());
   EXPECT_EQ(check(2).error().kind, ErrorKind::kInvalid);
 }
 
-TEST(ResultTest, MoveOnlyValues) {
+TEST(ResultTest, HoldsMoveOnlyValues) {
   Result<std::unique_ptr<int>> result(std::make_unique<int>(3));
   const std::unique_ptr<int> taken = std::move(result).value();
   EXPECT_EQ(*taken, 3);
 }
 
-TEST(FaultSwitchTest, StrikesOnceAtTheNth) {
+TEST(FaultSwitchTest, FailsOnceAtTheNthOccurrence) {
   FaultSwitch fault;
-  EXPECT_FALSE(fault.strikes());
+  EXPECT_FALSE(fault.should_fail());
   fault.arm(3);
-  EXPECT_FALSE(fault.strikes());
-  EXPECT_FALSE(fault.strikes());
+  EXPECT_FALSE(fault.should_fail());
+  EXPECT_FALSE(fault.should_fail());
   EXPECT_TRUE(fault.pending());
-  EXPECT_TRUE(fault.strikes());
-  EXPECT_FALSE(fault.strikes());
+  EXPECT_TRUE(fault.should_fail());
+  EXPECT_FALSE(fault.should_fail());
   EXPECT_FALSE(fault.pending());
 }
 
-TEST(LogTest, SinkTakesLinesWhileItLives) {
+TEST(LogTest, SinkReceivesLinesDuringItsLifetime) {
   std::vector<std::string> lines;
   {
     const ScopedLogSink sink([&](std::string_view line) { lines.emplace_back(line); });
@@ -66,7 +66,7 @@ TEST(LogTest, SinkTakesLinesWhileItLives) {
   EXPECT_EQ(lines, (std::vector<std::string>{"one", "three"}));
 }
 
-TEST(FormatBytesTest, Units) {
+TEST(FormatBytesTest, PicksTheUnit) {
   EXPECT_EQ(format_bytes(17), "17 bytes");
   EXPECT_EQ(format_bytes(384ull << 20), "384 MiB");
   EXPECT_EQ(format_bytes(3ull << 29), "1.50 GiB");

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-TEST(Axis, NumbersHaveThreeDigitsAndThePrefixThatFits) {
+TEST(Axis, NumbersHaveThreeDigitsAndASuitablePrefix) {
   EXPECT_EQ(format_value(0.00125, Unit::kSeconds), "1.25 ms");
   EXPECT_EQ(format_value(12.34, Unit::kSeconds), "12.3 s");
   EXPECT_EQ(format_value(4.2e-5, Unit::kSeconds), "42.0 us");
@@ -41,7 +41,7 @@ TEST(Axis, LinearTicksAreRoundInTheirUnit) {
             (std::vector<std::string>{"0", "50", "100 %"}));
 }
 
-TEST(Axis, LogarithmicTicksAreAtPowersOfTenWithMarksBetween) {
+TEST(Axis, LogarithmicTicksAreAtPowersOfTenWithMinorTicksBetween) {
   const std::vector<AxisTick> ticks = axis_ticks(1e-4, 0.1, true, Unit::kSeconds, 6);
   EXPECT_EQ(labels(ticks), (std::vector<std::string>{"100 us", "1 ms", "10 ms", "100 ms"}));
   EXPECT_EQ(ticks.size(), 28u);  // 3 decades of 9, and the end
@@ -49,7 +49,7 @@ TEST(Axis, LogarithmicTicksAreAtPowersOfTenWithMarksBetween) {
             (std::vector<std::string>{"1 ms", "2 ms", "5 ms", "10 ms", "20 ms"}));
 }
 
-TEST(Axis, NothingOnAnAxisWithoutLength) {
+TEST(Axis, AnEmptyAxisHasNoTicks) {
   EXPECT_TRUE(axis_ticks(1, 1, false, Unit::kPlain, 5).empty());
   EXPECT_TRUE(axis_ticks(0, 1, true, Unit::kPlain, 5).empty());
 }

@@ -41,7 +41,7 @@ ChatReply story() {
                                     {.id = 9, .text = "A\\n", .probability = 0.25f}}},
                   {.id = 3, .text = "", .probability = 0.125f, .alternatives = {}},
                   {.id = 4, .text = " f\u00f6x", .probability = 1, .alternatives = {}}};
-  reply.given_tokens = 1;
+  reply.kept_tokens = 1;
   reply.finish = FinishReason::kLength;
   reply.first_token_seconds = 0.035;
   reply.tokens_per_s = 107.25;
@@ -56,6 +56,7 @@ Chat fox_chat() {
   chat.title = "A fox";
   chat.titled = true;
   chat.system = "Be brief.";
+  chat.sampling.custom = true;
   chat.sampling.options.temperature = 0.25f;
   chat.sampling.options.top_k = 40;
   chat.sampling.options.top_p = 0.5f;
@@ -69,7 +70,7 @@ Chat fox_chat() {
   return chat;
 }
 
-TEST_F(ChatHistoryTest, EverythingComesBackInTheNextRun) {
+TEST_F(ChatHistoryTest, EverythingIsRestoredInTheNextRun) {
   std::string id;
   {
     ChatHistory history(folder);
@@ -94,6 +95,7 @@ TEST_F(ChatHistoryTest, EverythingComesBackInTheNextRun) {
   EXPECT_FALSE(chat.open);
   EXPECT_EQ(chat.system, "Be brief.");
   const SamplingOptions& options = chat.sampling.options;
+  EXPECT_TRUE(chat.sampling.custom);
   EXPECT_EQ(options.temperature, 0.25f);
   EXPECT_EQ(options.top_k, 40u);
   EXPECT_EQ(options.top_p, 0.5f);
@@ -118,7 +120,7 @@ TEST_F(ChatHistoryTest, EverythingComesBackInTheNextRun) {
   EXPECT_EQ(reply.tokens[0].alternatives[1].id, 9u);
   EXPECT_EQ(reply.tokens[0].alternatives[1].text, "A\\n");
   EXPECT_EQ(reply.tokens[0].alternatives[1].probability, 0.25f);
-  EXPECT_EQ(reply.given_tokens, 1u);
+  EXPECT_EQ(reply.kept_tokens, 1u);
   EXPECT_EQ(reply.finish, FinishReason::kLength);
   EXPECT_NEAR(reply.first_token_seconds, 0.035, 1e-9);
   EXPECT_NEAR(reply.tokens_per_s, 107.25, 1e-9);
@@ -129,7 +131,7 @@ TEST_F(ChatHistoryTest, EverythingComesBackInTheNextRun) {
   EXPECT_EQ(chat.exchanges[1].reply.error, "the device is gone");
 }
 
-TEST_F(ChatHistoryTest, WhatARunningAnswerHasIsSavedEachTime) {
+TEST_F(ChatHistoryTest, AnAnswerInProgressIsSavedEachTime) {
   ChatHistory history(folder);
   Chat& chat = history.add(fox_chat());
   ChatReply& reply = chat.exchanges[0].reply;
@@ -140,7 +142,7 @@ TEST_F(ChatHistoryTest, WhatARunningAnswerHasIsSavedEachTime) {
   reply.tokens.push_back({.id = 8, .text = " ran", .probability = 1, .alternatives = {}});
   history.save(chat);
   history.wait();
-  // As after a crash: another program reads what lies there.
+  // As after a crash: another program reads the folder.
   ChatHistory later(folder);
   later.wait();
   ASSERT_EQ(later.chats().size(), 1u);
@@ -151,7 +153,7 @@ TEST_F(ChatHistoryTest, WhatARunningAnswerHasIsSavedEachTime) {
   EXPECT_EQ(describe_end(read), "interrupted");
 }
 
-TEST_F(ChatHistoryTest, TheTerminalReadsItToo) {
+TEST_F(ChatHistoryTest, HearthChatReadsTheFileToo) {
   ChatHistory history(folder);
   const Chat& chat = history.add(fox_chat());
   history.wait();
@@ -162,7 +164,7 @@ TEST_F(ChatHistoryTest, TheTerminalReadsItToo) {
   EXPECT_EQ(conversation->messages()[1].content, "The f\u00f6x");
 }
 
-TEST_F(ChatHistoryTest, ABrokenFileIsKeptAndSkippedWithALine) {
+TEST_F(ChatHistoryTest, AnUnreadableFileIsLeftUntouchedAndLogged) {
   std::string id;
   {
     ChatHistory history(folder);
@@ -178,15 +180,26 @@ TEST_F(ChatHistoryTest, ABrokenFileIsKeptAndSkippedWithALine) {
   history.wait();
   ASSERT_EQ(history.chats().size(), 1u);
   EXPECT_EQ(history.chats()[0]->id, id);
-  EXPECT_THAT(history.broken(),
+  EXPECT_THAT(history.unreadable(),
               ElementsAre("10000101-000000-broken.json", "10000101-000001-types.json"));
   ASSERT_EQ(lines.size(), 2u);
-  EXPECT_THAT(lines[0], HasSubstr("it is not JSON"));
-  EXPECT_THAT(lines[1], HasSubstr("no conversation"));
+  EXPECT_THAT(lines[0], HasSubstr("not valid JSON"));
+  EXPECT_THAT(lines[1], HasSubstr("not a conversation"));
   EXPECT_EQ(files(), 4u);
 }
 
-TEST_F(ChatHistoryTest, BytesThatAreNoTextDoNotSpoilTheFile) {
+// Conversations from before the model's defaults were used keep the options they were saved with.
+TEST_F(ChatHistoryTest, SavedSamplingOptionsAreKept) {
+  const auto old = read_chat(R"({"sampling":{"temperature":0.5},"messages":[]})");
+  ASSERT_TRUE(old.ok()) << old.error().message;
+  EXPECT_TRUE(old->sampling.custom);
+  EXPECT_EQ(old->sampling.options.temperature, 0.5f);
+  const auto fresh = read_chat(write_chat({}));
+  ASSERT_TRUE(fresh.ok()) << fresh.error().message;
+  EXPECT_FALSE(fresh->sampling.custom);
+}
+
+TEST_F(ChatHistoryTest, InvalidUtf8DoesNotSpoilTheFile) {
   Chat chat = fox_chat();
   chat.exchanges[0].question = "half \xe2\x82";
   const auto read = read_chat(write_chat(chat));
@@ -194,7 +207,7 @@ TEST_F(ChatHistoryTest, BytesThatAreNoTextDoNotSpoilTheFile) {
   EXPECT_EQ(read->exchanges[0].question, "half \ufffd");
 }
 
-TEST_F(ChatHistoryTest, RemovingTakesTheFileAndUndoBringsItBack) {
+TEST_F(ChatHistoryTest, RemovingDeletesTheFileAndUndoRestoresIt) {
   ChatHistory history(folder);
   history.wait();
   const std::string first = history.add(fox_chat()).id;
@@ -223,7 +236,7 @@ TEST_F(ChatHistoryTest, EmptyConversationsLeaveNoFile) {
   EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
-TEST_F(ChatHistoryTest, WithoutAFolderNothingIsKept) {
+TEST_F(ChatHistoryTest, WithoutAFolderNothingIsSaved) {
   ChatHistory history({});
   EXPECT_TRUE(history.load());
   Chat& chat = history.add(fox_chat());
@@ -233,7 +246,7 @@ TEST_F(ChatHistoryTest, WithoutAFolderNothingIsKept) {
   EXPECT_EQ(history.failure(), "");
 }
 
-TEST_F(ChatHistoryTest, AFailureToWriteIsSaidUntilItWorks) {
+TEST_F(ChatHistoryTest, AWriteErrorIsReportedUntilAWriteSucceeds) {
   std::ofstream(folder) << "a file where the folder should be";
   ChatHistory history(folder);
   const Chat& chat = history.add(fox_chat());
@@ -245,26 +258,26 @@ TEST_F(ChatHistoryTest, AFailureToWriteIsSaidUntilItWorks) {
   EXPECT_EQ(history.failure(), "");
 }
 
-TEST(ChatTitles, AreAFewWordsOfTheQuestion) {
-  EXPECT_EQ(title_of_question("  Hello\n there "), "Hello there");
-  EXPECT_EQ(title_of_question("Tell me a story about a fox and a kite."),
+TEST(ChatTitles, AreTheFirstWordsOfTheQuestion) {
+  EXPECT_EQ(title_from_question("  Hello\n there "), "Hello there");
+  EXPECT_EQ(title_from_question("Tell me a story about a fox and a kite."),
             "Tell me a story about a fox...");
-  EXPECT_EQ(title_of_question("\n"), "");
-  EXPECT_EQ(title_of_question(std::string(50, 'x')), std::string(28, 'x') + "...");
-  // Whole characters.
+  EXPECT_EQ(title_from_question("\n"), "");
+  EXPECT_EQ(title_from_question(std::string(50, 'x')), std::string(28, 'x') + "...");
+  // Cut between characters, not between bytes.
   std::string long_word;
   for (int i = 0; i < 40; ++i) long_word += "\u00e9";
-  EXPECT_EQ(title_of_question(long_word), long_word.substr(0, 56) + "...");
+  EXPECT_EQ(title_from_question(long_word), long_word.substr(0, 56) + "...");
 }
 
-TEST(ChatTitles, BranchesAreCounted) {
-  EXPECT_EQ(title_of_branch("A fox"), "A fox (branch)");
-  EXPECT_EQ(title_of_branch("A fox (branch)"), "A fox (branch 2)");
-  EXPECT_EQ(title_of_branch("A fox (branch 9)"), "A fox (branch 10)");
-  EXPECT_EQ(title_of_branch("A fox (branch of a tree)"), "A fox (branch of a tree) (branch)");
+TEST(ChatTitles, BranchesAreNumbered) {
+  EXPECT_EQ(branch_title("A fox"), "A fox (branch)");
+  EXPECT_EQ(branch_title("A fox (branch)"), "A fox (branch 2)");
+  EXPECT_EQ(branch_title("A fox (branch 9)"), "A fox (branch 10)");
+  EXPECT_EQ(branch_title("A fox (branch of a tree)"), "A fox (branch of a tree) (branch)");
 }
 
-TEST(ChatTitles, AnswersAreDescribedInALine) {
+TEST(ChatTitles, AnswersAreDescribedInOneLine) {
   ChatReply reply;
   reply.tokens.resize(42);
   reply.tokens_per_s = 106.7;
@@ -272,12 +285,12 @@ TEST(ChatTitles, AnswersAreDescribedInALine) {
   reply.prompt_tokens = 64;
   reply.cached_tokens = 12;
   EXPECT_EQ(describe(reply),
-            "42 tokens, 107 tokens/s, first after 35 ms, 12 of 64 prompt tokens from the cache");
-  reply.given_tokens = 41;
+            "42 tokens, 107 tokens/s, TTFT 35 ms, 12 of 64 prompt tokens from the prefix cache");
+  reply.kept_tokens = 41;
   reply.tokens_per_s = 0;
   reply.first_token_seconds = 1.25;
   reply.cached_tokens = 0;
-  EXPECT_EQ(describe(reply), "1 token after 41 given, first after 1.2 s");
+  EXPECT_EQ(describe(reply), "1 token after 41 kept, TTFT 1.2 s");
   EXPECT_EQ(reply.context_tokens(), 65u);
 }
 

@@ -1,4 +1,4 @@
-// Addresses, and events out of HTTP: cut anywhere, and from servers that are none.
+// Parsing of addresses and of event streams: split anywhere, and from peers that are not Hearth.
 #include "ui/feeds/event_reader.h"
 
 #include <random>
@@ -20,14 +20,14 @@ std::string chunk(const std::string& text) {
   return size + text + "\r\n";
 }
 
-std::string complaint(const std::string& bytes) {
+std::string error_of(const std::string& bytes) {
   EventReader reader;
   std::vector<ServerEvent> events;
   const Status status = reader.push(bytes, events);
   return status.ok() ? "" : status.error().message;
 }
 
-TEST(HttpAddress, IsReadInEveryUsualForm) {
+TEST(HttpAddress, EveryUsualFormIsAccepted) {
   const auto text = [](const char* from) {
     const auto address = parse_http_address(from);
     return address.ok() ? address->text : "refused";
@@ -46,7 +46,7 @@ TEST(HttpAddress, IsReadInEveryUsualForm) {
   EXPECT_THAT(parse_http_address("https://box").error().message, HasSubstr("not https"));
 }
 
-TEST(EventReader, ReadsEventsHoweverTheyAreCut) {
+TEST(EventReader, ReadsEventsHoweverTheyAreSplit) {
   const std::string stream = kHead + chunk(": steps\n\nevent: hello\ndata: {\"a\":1}\n\n") +
                              chunk("data: one\n") + chunk("\ndata: two\r\ndata: lines\r\n\r\n") +
                              chunk("id: 7\nretry: 3\n\n") + "0\r\n\r\n";
@@ -70,38 +70,38 @@ TEST(EventReader, ReadsAStreamWithoutChunks) {
   std::vector<ServerEvent> events;
   ASSERT_TRUE(
       reader.push("HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", events).ok());
-  EXPECT_TRUE(reader.begun());
+  EXPECT_TRUE(reader.has_head());
   ASSERT_TRUE(reader.push("data: x\n\n", events).ok());
   EXPECT_EQ(events.size(), 1u);
 }
 
-TEST(EventReader, SaysWhatIsWrong) {
-  EXPECT_THAT(complaint("HTTP/1.1 401 Unauthorized\r\n\r\n"), HasSubstr("--api-key"));
-  EXPECT_THAT(complaint("HTTP/1.1 404 Not Found\r\n\r\n"), HasSubstr("hearth serve"));
-  EXPECT_THAT(complaint("HTTP/1.1 503 Busy\r\n\r\n"), HasSubstr("not ready"));
-  EXPECT_THAT(complaint("HTTP/1.1 302 Found\r\n\r\n"), HasSubstr("302"));
-  EXPECT_THAT(complaint("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"),
-              HasSubstr("stream of events"));
-  EXPECT_THAT(complaint("SSH-2.0-OpenSSH_9.2\r\n\r\n"), HasSubstr("not HTTP"));
-  EXPECT_THAT(complaint(std::string(20000, 'x')), HasSubstr("not HTTP"));
-  EXPECT_THAT(complaint(kHead + "zz\r\n"), HasSubstr("chunk"));
-  EXPECT_THAT(complaint(kHead + std::string(100, '1')), HasSubstr("chunk"));
-  EXPECT_THAT(complaint(kHead + "3\r\nabcdef\r\n"), HasSubstr("chunk"));
-  EXPECT_THAT(complaint(kHead + "ffffffff\r\n" + std::string(5u << 20, 'x')),
-              HasSubstr("far too large"));
-  EXPECT_THAT(complaint(kHead + chunk("data: " + std::string(3u << 20, 'x') + "\n") +
-                        chunk("data: " + std::string(2u << 20, 'x') + "\n")),
-              HasSubstr("far too large"));
+TEST(EventReader, ErrorsNameTheCause) {
+  EXPECT_THAT(error_of("HTTP/1.1 401 Unauthorized\r\n\r\n"), HasSubstr("--api-key"));
+  EXPECT_THAT(error_of("HTTP/1.1 404 Not Found\r\n\r\n"), HasSubstr("hearth serve"));
+  EXPECT_THAT(error_of("HTTP/1.1 503 Busy\r\n\r\n"), HasSubstr("not ready"));
+  EXPECT_THAT(error_of("HTTP/1.1 302 Found\r\n\r\n"), HasSubstr("302"));
+  EXPECT_THAT(error_of("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"),
+              HasSubstr("not an event stream"));
+  EXPECT_THAT(error_of("SSH-2.0-OpenSSH_9.2\r\n\r\n"), HasSubstr("not HTTP"));
+  EXPECT_THAT(error_of(std::string(20000, 'x')), HasSubstr("not HTTP"));
+  EXPECT_THAT(error_of(kHead + "zz\r\n"), HasSubstr("chunk"));
+  EXPECT_THAT(error_of(kHead + std::string(100, '1')), HasSubstr("chunk"));
+  EXPECT_THAT(error_of(kHead + "3\r\nabcdef\r\n"), HasSubstr("chunk"));
+  EXPECT_THAT(error_of(kHead + "ffffffff\r\n" + std::string(5u << 20, 'x')),
+              HasSubstr("more than 4 MiB"));
+  EXPECT_THAT(error_of(kHead + chunk("data: " + std::string(3u << 20, 'x') + "\n") +
+                       chunk("data: " + std::string(2u << 20, 'x') + "\n")),
+              HasSubstr("more than 4 MiB"));
 }
 
-TEST(EventReader, BearsWhateverComes) {
+TEST(EventReader, SurvivesCorruptedStreams) {
   const std::string good = kHead + chunk("event: hello\ndata: {}\n\n") + chunk("data: a\n\n");
   std::mt19937 random(3);
   for (int i = 0; i < 5000; ++i) {
     std::string bytes = good;
     for (int change = 0; change < 3; ++change)
       bytes[random() % bytes.size()] = static_cast<char>(random() % 256);
-    static_cast<void>(complaint(bytes));
+    static_cast<void>(error_of(bytes));
   }
 }
 

@@ -1,4 +1,4 @@
-// What the file dialog lists.
+// The listings of the file dialog.
 #include "ui/data/file_browser.h"
 
 #include <fstream>
@@ -47,7 +47,7 @@ TEST_F(FileBrowserTest, ListsFoldersAndModelsOnly) {
   EXPECT_EQ(listing.entries, expected);
 }
 
-TEST_F(FileBrowserTest, GoesDownAndUpAndTakesAFileForItsFolder) {
+TEST_F(FileBrowserTest, OpensFoldersParentsAndTheFolderOfAFile) {
   FileBrowser browser;
   browser.open(root_ / "small.GGUF");
   ASSERT_TRUE(settles(browser));
@@ -71,10 +71,10 @@ TEST_F(FileBrowserTest, GoesDownAndUpAndTakesAFileForItsFolder) {
   ASSERT_TRUE(comes_true([&] {
     browser.update();
     return browser.listing().folder == "/";
-  })) << "there is nothing above";
+  })) << "the root has no parent";
 }
 
-TEST_F(FileBrowserTest, SaysWhatCannotBeRead) {
+TEST_F(FileBrowserTest, ReportsAnUnreadableFolder) {
   const FolderListing listing = list_folder(root_ / "nowhere");
   EXPECT_THAT(listing.failure, ::testing::HasSubstr("nowhere"));
   EXPECT_TRUE(listing.entries.empty());

@@ -14,7 +14,7 @@ using test::step;
 using test::view_of;
 using Window = LatencyData::Window;
 
-// A request that arrives at 0.5 s, and has tokens at 1.0, 1.1, 1.3 and 1.6.
+// A request that arrives at 0.5 s and gets tokens at 1.0, 1.1, 1.3 and 1.6 s.
 std::vector<StepRecord> four_tokens() {
   StepRecord first = step(1, 1.0, {prompt(1, 0, 8, true)});
   first.arrived = {arrival(1, 0.5)};
@@ -23,29 +23,29 @@ std::vector<StepRecord> four_tokens() {
   return {first, step(2, 1.1, {decode(1, 8)}), step(3, 1.3, {decode(1, 9)}), last};
 }
 
-TEST(LatencyData, AnEmptyEngineHasNoTimes) {
+TEST(LatencyData, AnIdleEngineHasNoLatencies) {
   LatencyData latency;
   latency.update({});
   latency.update(view_of({}));
   for (const LatencyKind kind : {LatencyKind::kTtft, LatencyKind::kTbt, LatencyKind::kTpot}) {
-    EXPECT_EQ(latency.numbers(kind, Window::kAll).count, 0u);
+    EXPECT_EQ(latency.stats(kind, Window::kAll).count, 0u);
     EXPECT_TRUE(latency.histogram(kind, Window::kRecent, 8).empty());
   }
   EXPECT_TRUE(latency.series(Window::kAll).empty());
 }
 
-TEST(LatencyData, TheThreeTimesOfOneStream) {
+TEST(LatencyData, TheThreeLatenciesOfOneStream) {
   LatencyData latency;
   latency.update(view_of(four_tokens()));
-  const LatencyNumbers ttft = latency.numbers(LatencyKind::kTtft, Window::kRecent);
+  const LatencyStats ttft = latency.stats(LatencyKind::kTtft, Window::kRecent);
   EXPECT_EQ(ttft.count, 1u);
   EXPECT_NEAR(ttft.p50, 0.5, 1e-12);
-  const LatencyNumbers tbt = latency.numbers(LatencyKind::kTbt, Window::kRecent);
+  const LatencyStats tbt = latency.stats(LatencyKind::kTbt, Window::kRecent);
   EXPECT_EQ(tbt.count, 3u);
   EXPECT_NEAR(tbt.p50, 0.2, 1e-12);
   EXPECT_NEAR(tbt.p99, 0.3, 1e-12);
   EXPECT_NEAR(tbt.mean, 0.2, 1e-12);
-  const LatencyNumbers tpot = latency.numbers(LatencyKind::kTpot, Window::kRecent);
+  const LatencyStats tpot = latency.stats(LatencyKind::kTpot, Window::kRecent);
   EXPECT_EQ(tpot.count, 1u);
   EXPECT_NEAR(tpot.p50, 0.2, 1e-12);
 
@@ -55,42 +55,42 @@ TEST(LatencyData, TheThreeTimesOfOneStream) {
   EXPECT_TRUE(stream->finished);
   EXPECT_NEAR(stream->ttft(), 0.5, 1e-12);
   EXPECT_NEAR(stream->tpot(), 0.2, 1e-12);
-  EXPECT_NEAR(latency.numbers(*stream, Window::kAll).p90, 0.3, 1e-12);
+  EXPECT_NEAR(latency.stats(*stream, Window::kAll).p90, 0.3, 1e-12);
 }
 
-TEST(LatencyData, APromptChunkThatSamplesNothingIsNoToken) {
+TEST(LatencyData, APromptChunkWithoutSamplingIsNoToken) {
   LatencyData latency;
   StepRecord first = step(1, 1.0, {prompt(1, 0, 8)});
   first.arrived = {arrival(1, 0.5)};
   latency.update(view_of({first, step(2, 2.0, {prompt(1, 8, 4, true)})}));
-  EXPECT_NEAR(latency.numbers(LatencyKind::kTtft, Window::kAll).p50, 1.5, 1e-12);
-  EXPECT_EQ(latency.numbers(LatencyKind::kTbt, Window::kAll).count, 0u);
+  EXPECT_NEAR(latency.stats(LatencyKind::kTtft, Window::kAll).p50, 1.5, 1e-12);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, 0u);
 }
 
-TEST(LatencyData, WithoutAnArrivalThereIsNoTimeToTheFirstToken) {
+TEST(LatencyData, WithoutAnArrivalThereIsNoTtft) {
   LatencyData latency;
   latency.update(view_of({step(1, 1.0, {decode(1, 8)}), step(2, 1.25, {decode(1, 9)})}));
-  EXPECT_EQ(latency.numbers(LatencyKind::kTtft, Window::kAll).count, 0u);
-  EXPECT_NEAR(latency.numbers(LatencyKind::kTbt, Window::kAll).p50, 0.25, 1e-12);
+  EXPECT_EQ(latency.stats(LatencyKind::kTtft, Window::kAll).count, 0u);
+  EXPECT_NEAR(latency.stats(LatencyKind::kTbt, Window::kAll).p50, 0.25, 1e-12);
 }
 
-TEST(LatencyData, ATokenOfAStepThatWasUnderWayWhenItEndedIsNotCounted) {
+TEST(LatencyData, ATokenOfAStepInFlightAtTheEndIsNotCounted) {
   LatencyData latency;
   std::vector<StepRecord> steps = four_tokens();
   steps.push_back(step(5, 9.0, {decode(1, 11)}));
   latency.update(view_of(steps));
-  EXPECT_EQ(latency.numbers(LatencyKind::kTbt, Window::kAll).count, 3u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, 3u);
 }
 
-TEST(LatencyData, TheRecentWindowMovesOnAndAllStays) {
+TEST(LatencyData, TheRecentWindowMovesWhileTheWholeRunIsKept) {
   LatencyData latency;
   latency.update(view_of(four_tokens()));
   EngineView idle = view_of({});
-  idle.now = 1.2 + LatencyData::kRecentSeconds;  // the gap that ended at 1.1 has left
+  idle.now = 1.2 + LatencyData::kRecentSeconds;  // the gap that ended at 1.1 s is out of the window
   latency.update(idle);
-  EXPECT_EQ(latency.numbers(LatencyKind::kTbt, Window::kRecent).count, 2u);
-  EXPECT_EQ(latency.numbers(LatencyKind::kTtft, Window::kRecent).count, 0u);
-  EXPECT_EQ(latency.numbers(LatencyKind::kTbt, Window::kAll).count, 3u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kRecent).count, 2u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTtft, Window::kRecent).count, 0u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, 3u);
   EXPECT_DOUBLE_EQ(latency.from(Window::kRecent), 1.2);
   std::vector<const LatencyStream*> streams;
   latency.streams(Window::kRecent, streams);
@@ -109,10 +109,10 @@ TEST(LatencyData, WhilePausedTimeStandsStill) {
   paused.now = 1000;
   paused.state = EngineState::kPaused;
   latency.update(paused);
-  EXPECT_EQ(latency.numbers(LatencyKind::kTbt, Window::kRecent).count, 3u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kRecent).count, 3u);
 }
 
-TEST(LatencyData, MissedStepsAreNotTakenForALongGap) {
+TEST(LatencyData, MissedStepsAreNotCountedAsALongGap) {
   LatencyData latency;
   std::vector<StepRecord> steps = four_tokens();
   steps.pop_back();
@@ -122,23 +122,23 @@ TEST(LatencyData, MissedStepsAreNotTakenForALongGap) {
   EngineView later = view_of({step(90, 9.0, {decode(1, 98)}), last});
   later.missed_steps = 86;
   latency.update(later);
-  const LatencyNumbers tbt = latency.numbers(LatencyKind::kTbt, Window::kAll);
+  const LatencyStats tbt = latency.stats(LatencyKind::kTbt, Window::kAll);
   EXPECT_EQ(tbt.count, 3u);
   EXPECT_NEAR(tbt.p99, 0.2, 1e-12);
-  EXPECT_EQ(latency.numbers(LatencyKind::kTpot, Window::kAll).count, 0u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTpot, Window::kAll).count, 0u);
 }
 
-TEST(LatencyData, AnotherEngineBeginsAnew) {
+TEST(LatencyData, ANewEngineResetsEverything) {
   LatencyData latency;
   latency.update(view_of(four_tokens()));
   EngineView other = view_of({step(1, 0.25, {decode(1, 3)})});
   other.generation = 2;
   latency.update(other);
-  EXPECT_EQ(latency.numbers(LatencyKind::kTbt, Window::kAll).count, 0u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, 0u);
   EXPECT_DOUBLE_EQ(latency.now(), 0.25);
 }
 
-TEST(LatencyData, SeriesHaveTheQuantilesOfEachStretch) {
+TEST(LatencyData, SeriesHaveTheQuantilesOfEachInterval) {
   LatencyData latency;
   latency.update(view_of(four_tokens()));
   const std::vector<LatencyBucket> series = latency.series(Window::kRecent);
@@ -150,7 +150,7 @@ TEST(LatencyData, SeriesHaveTheQuantilesOfEachStretch) {
   EXPECT_EQ(series[2].count, 1u);
 }
 
-TEST(LatencyData, LongSeriesBecomeCoarserAndKeepEveryToken) {
+TEST(LatencyData, ALongSeriesGetsCoarserButKeepsEveryToken) {
   LatencyData latency;
   for (uint32_t i = 0; i < 4000; ++i)
     latency.update(view_of({step(i, 0.25 * (i + 1), {decode(1, i)})}));
@@ -163,19 +163,18 @@ TEST(LatencyData, LongSeriesBecomeCoarserAndKeepEveryToken) {
   EXPECT_DOUBLE_EQ(series.front().p99, 0.25);
 }
 
-// Many tokens: what is kept of them is bounded.
 TEST(LatencyData, MemoryIsBounded) {
   LatencyData latency;
   for (uint32_t i = 0; i < 4096; ++i) {
     StepRecord record = step(i, 0.01 * i);
     for (RequestId id = 1; id <= 64; ++id) record.members.push_back(decode(id, i));
     latency.update(view_of({record}));
-    if (i % 16 == 0) latency.numbers(LatencyKind::kTbt, Window::kRecent);
+    if (i % 16 == 0) latency.stats(LatencyKind::kTbt, Window::kRecent);
   }
-  EXPECT_EQ(latency.numbers(LatencyKind::kTbt, Window::kAll).count, LatencyData::kKept);
-  EXPECT_EQ(latency.dropped(LatencyKind::kTbt), 4095u * 64 - LatencyData::kKept);
-  EXPECT_LE(latency.find(1)->gaps.size(), LatencyData::kStreamTokens);
-  EXPECT_NEAR(latency.numbers(LatencyKind::kTbt, Window::kRecent).p99, 0.01, 1e-9);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, LatencyData::kMaxSamples);
+  EXPECT_EQ(latency.dropped(LatencyKind::kTbt), 4095u * 64 - LatencyData::kMaxSamples);
+  EXPECT_LE(latency.find(1)->gaps.size(), LatencyData::kMaxGapsPerStream);
+  EXPECT_NEAR(latency.stats(LatencyKind::kTbt, Window::kRecent).p99, 0.01, 1e-9);
 }
 
 }  // namespace

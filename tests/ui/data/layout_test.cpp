@@ -35,7 +35,7 @@ TEST(LayoutTest, EverySetOfRegionsFillsTheWindowWithoutOverlap) {
   }
 }
 
-TEST(LayoutTest, GapsLieBetweenNeighboursOnly) {
+TEST(LayoutTest, GapsAreOnlyBetweenNeighbours) {
   Splits splits;
   std::array<bool, kRegions> used{};
   used[at(Region::kLeft)] = used[at(Region::kTop)] = true;
@@ -49,7 +49,7 @@ TEST(LayoutTest, GapsLieBetweenNeighboursOnly) {
   EXPECT_FLOAT_EQ(arrangement.splitters[0].box.x, left.x + left.width);
 }
 
-TEST(LayoutTest, ADraggedSplitterFollowsTheMouseAndStopsInTime) {
+TEST(LayoutTest, ADraggedSplitterFollowsTheMouseUpToALimit) {
   Splits splits;
   std::array<bool, kRegions> used{};
   used[at(Region::kLeft)] = used[at(Region::kTop)] = used[at(Region::kSideTop)] = true;

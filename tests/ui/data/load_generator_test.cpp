@@ -1,4 +1,5 @@
-// The load generator over an engine on the stand-in: what it submits, when, and what it counts.
+// The load generator with an engine on the stand-in executor: what it submits, when, and its
+// counts.
 #include "ui/data/load_generator.h"
 
 #include <cstdio>
@@ -22,7 +23,7 @@ constexpr SchedulerLimits kLimits{.max_sequences = 8,
                                   .pool_blocks = 400,
                                   .max_queue = 200};
 
-// With a clock of the test's own.
+// A load generator driven by a clock of the test's own.
 class Driven {
  public:
   explicit Driven(uint64_t seed = 1, SchedulerLimits limits = kLimits)
@@ -42,14 +43,14 @@ class Driven {
       return load.counts().running == 0 && !load.reading_trace();
     });
   }
-  // Waits until the trace is read or found to be bad; time stands still.
+  // Waits until the trace is read or rejected, without advancing the clock.
   bool reads() {
     return comes_true([&] {
       load.update({.engine = &*engine_, .generation = generation}, now_);
       return !load.reading_trace();
     });
   }
-  // All that have arrived, by the engine's records. REQUIRES: settles().
+  // All arrivals in the engine's step records. REQUIRES: settles() has returned true.
   std::vector<StepRecord::Arrival> arrivals() {
     engine_->inspect([](const Scheduler&) {});
     std::vector<StepRecord::Arrival> all;
@@ -76,7 +77,7 @@ TEST(LoadGenerator, SubmitsAtItsRateOnlyWhileStarted) {
   EXPECT_EQ(driven.load.counts().submitted, 0u);
   driven.load.start();
   driven.frames(20);
-  // 100 on average, with a deviation of 10.
+  // 100 expected, with a standard deviation of 10.
   EXPECT_GT(driven.load.counts().submitted, 60u);
   EXPECT_LT(driven.load.counts().submitted, 140u);
   const uint64_t before = driven.load.counts().submitted;
@@ -86,10 +87,10 @@ TEST(LoadGenerator, SubmitsAtItsRateOnlyWhileStarted) {
   driven.load.settings.rate = 0;
   driven.load.start();
   driven.frames(10);
-  EXPECT_EQ(driven.load.counts().submitted, before) << "none a second";
+  EXPECT_EQ(driven.load.counts().submitted, before) << "a rate of 0";
 }
 
-TEST(LoadGenerator, LengthsAreInTheirRangesAndHold) {
+TEST(LoadGenerator, LengthsLieInTheirRanges) {
   Driven driven;
   driven.load.settings = {.rate = 0,
                           .prompt_min = 30,
@@ -108,7 +109,7 @@ TEST(LoadGenerator, LengthsAreInTheirRangesAndHold) {
     ++prompts[arrival.prompt_tokens - 32];
     ++generated[arrival.max_tokens - arrival.prompt_tokens];
   }
-  EXPECT_GE(prompts.begin()->first, 10u) << "ranges the wrong way round are turned";
+  EXPECT_GE(prompts.begin()->first, 10u) << "a reversed range is accepted";
   EXPECT_LE(prompts.rbegin()->first, 30u);
   EXPECT_GT(prompts.size(), 10u);
   EXPECT_EQ(generated.begin()->first, 3u);
@@ -119,7 +120,7 @@ TEST(LoadGenerator, LengthsAreInTheirRangesAndHold) {
   EXPECT_EQ(driven.load.counts().tokens, tokens);
   EXPECT_EQ(driven.load.counts().ended, 50u);
   EXPECT_EQ(driven.load.counts().failed, 0u);
-  // The first prompt's 32 tokens are found by those that came in after it.
+  // Later prompts find the first one's 32 tokens in the prefix cache.
   EXPECT_GE(driven.engine()->metrics().prefix_hit_tokens.value(), 40u * 32u);
 }
 
@@ -137,7 +138,7 @@ TEST(LoadGenerator, TheSameSeedGivesTheSameRequests) {
   const auto lengths = [](uint64_t seed) {
     Driven driven(seed);
     driven.load.settings.rate = 20;
-    driven.load.settings.generate_max = 12;  // the stand-in remembers 256 steps
+    driven.load.settings.generate_max = 12;  // the stand-in keeps records of 256 steps
     driven.load.start();
     driven.frames(2);
     driven.load.stop();
@@ -153,7 +154,7 @@ TEST(LoadGenerator, TheSameSeedGivesTheSameRequests) {
   EXPECT_NE(once, lengths(4));
 }
 
-TEST(LoadGenerator, LengthsAreCutToTheContextAndToThePool) {
+TEST(LoadGenerator, LengthsAreClippedToTheContextAndThePool) {
   SchedulerLimits limits = kLimits;
   limits.context = 100;
   limits.pool_blocks = 5;
@@ -168,7 +169,7 @@ TEST(LoadGenerator, LengthsAreCutToTheContextAndToThePool) {
   for (const StepRecord::Arrival& arrival : driven.arrivals()) EXPECT_LE(arrival.max_tokens, 80u);
 }
 
-TEST(LoadGenerator, RefusalsAreCountedAndSaid) {
+TEST(LoadGenerator, RefusalsAreCountedAndReported) {
   SchedulerLimits limits = kLimits;
   limits.max_queue = 10;
   Driven driven(1, limits);
@@ -181,7 +182,7 @@ TEST(LoadGenerator, RefusalsAreCountedAndSaid) {
   EXPECT_THAT(driven.load.refusal(), HasSubstr("the queue takes 10"));
 }
 
-TEST(LoadGenerator, CancelAllEndsWhatRuns) {
+TEST(LoadGenerator, CancelAllCancelsEveryRequest) {
   Driven driven;
   driven.load.settings.rate = 100;
   driven.load.start();
@@ -192,13 +193,13 @@ TEST(LoadGenerator, CancelAllEndsWhatRuns) {
   EXPECT_FALSE(driven.load.started());
   EXPECT_EQ(driven.load.counts().running, 0u);
   EXPECT_TRUE(comes_true([&] {
-    uint32_t there = 0;
-    driven.engine()->inspect([&](const Scheduler& scheduler) { there = scheduler.idle() ? 0 : 1; });
-    return there == 0;
+    bool idle = false;
+    driven.engine()->inspect([&](const Scheduler& scheduler) { idle = scheduler.idle(); });
+    return idle;
   }));
 }
 
-TEST(LoadGenerator, AnotherEngineBeginsAnew) {
+TEST(LoadGenerator, ANewEngineResetsEverything) {
   Driven driven;
   driven.load.settings.rate = 10;
   driven.load.start();
@@ -221,7 +222,7 @@ TEST(LoadGenerator, PlaysATraceAtItsSpeed) {
   EXPECT_EQ(driven.load.trace_requests(), 20u);
   driven.frames(0.1);
   EXPECT_GT(driven.load.trace_submitted(), 1u);
-  EXPECT_LT(driven.load.trace_submitted(), 20u) << "about two tenths of a second in all";
+  EXPECT_LT(driven.load.trace_submitted(), 20u) << "it lasts about 0.2 s in total";
   driven.frames(1);
   EXPECT_EQ(driven.load.trace_submitted(), 20u);
   EXPECT_FALSE(driven.load.playing_trace());
@@ -230,7 +231,7 @@ TEST(LoadGenerator, PlaysATraceAtItsSpeed) {
   EXPECT_EQ(driven.load.counts().tokens, 40u);
 }
 
-TEST(LoadGenerator, SaysInOneLineWhatIsWrongWithATrace) {
+TEST(LoadGenerator, TraceErrorsAreOneLine) {
   const std::filesystem::path bad =
       std::filesystem::temp_directory_path() / "hearth_load_generator_test.csv";
   std::ofstream(bad) << "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.68,ten,3\n";
@@ -250,7 +251,7 @@ TEST(LoadGenerator, SaysInOneLineWhatIsWrongWithATrace) {
   std::filesystem::remove(bad);
   driven.load.play_trace("synthetic:n=3", 1);
   ASSERT_TRUE(driven.reads());
-  EXPECT_EQ(driven.load.trace_failure(), "") << "a good one after a bad one";
+  EXPECT_EQ(driven.load.trace_failure(), "") << "a valid trace after an invalid one";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Devices to choose from and what a model would need, without any device.
+// Device lists and memory estimates, tested without any device.
 #include "ui/data/model_picker.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 constexpr const char* kTiny = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
 
-// With everything that Hearth needs.
+// A device with every feature that Hearth needs.
 DeviceCaps device(const char* name, uint32_t index, DeviceType type, uint64_t free_bytes) {
   DeviceCaps caps = fake_device(name, type, 32, 1024, 49152).caps;
   caps.name = name;
@@ -48,7 +48,7 @@ bool settles(ModelPicker& picker) {
   });
 }
 
-TEST(ModelPicker, ListsDevicesWithTheBestAndWhyOthersAreRefused) {
+TEST(ModelPicker, ListsDevicesWithTheBestOneAndReasonsForRefusal) {
   ModelPicker picker([] { return three_devices(); });
   EXPECT_TRUE(picker.listing());
   ASSERT_TRUE(settles(picker));
@@ -61,29 +61,29 @@ TEST(ModelPicker, ListsDevicesWithTheBestAndWhyOthersAreRefused) {
   EXPECT_EQ(picker.devices()[0].refused, "");
   EXPECT_NE(picker.devices()[2].refused, "");
   EXPECT_EQ(picker.chosen_device(), 1u);
-  EXPECT_EQ(picker.device_option(), "") << "without a wish";
-  picker.wish.device = 0;
+  EXPECT_EQ(picker.device_option(), "") << "none selected";
+  picker.selection.device = 0;
   EXPECT_EQ(picker.chosen_device(), 0u);
   EXPECT_EQ(picker.device_option(), "0");
-  picker.wish.device = 2;
+  picker.selection.device = 2;
   EXPECT_EQ(picker.chosen_device(), std::nullopt);
 }
 
-TEST(ModelPicker, SaysWhyThereAreNoDevices) {
+TEST(ModelPicker, ReportsWhyThereAreNoDevices) {
   ModelPicker broken([]() -> Result<std::vector<DeviceCaps>> {
     return Error{ErrorKind::kNotFound, "no Vulkan loader"};
   });
-  broken.wish.model = kTiny;
+  broken.selection.model = kTiny;
   ASSERT_TRUE(settles(broken));
   EXPECT_EQ(broken.devices_failure(), "no Vulkan loader");
   EXPECT_FALSE(broken.estimate()->fits());
-  EXPECT_GT(broken.estimate()->parameters, 0u) << "the file can be looked at all the same";
+  EXPECT_GT(broken.estimate()->parameters, 0u) << "the file can still be read";
   ModelPicker empty([] { return std::vector<DeviceCaps>(); });
   ASSERT_TRUE(settles(empty));
   EXPECT_NE(empty.devices_failure(), "");
 }
 
-// What a session of the same options plans.
+// The estimate equals the plan of a session with the same options.
 TEST(ModelPicker, EstimatesAsLoadingDoes) {
   const DeviceCaps caps = device("card", 1, DeviceType::kDiscrete, 1ull << 30);
   const auto file = open_model_file(kTiny);
@@ -103,12 +103,12 @@ TEST(ModelPicker, EstimatesAsLoadingDoes) {
   EXPECT_EQ(estimate.parameters, plan->parameters);
   EXPECT_EQ(estimate.model_context, plan->config.context);
   EXPECT_TRUE(estimate.fits());
-  EXPECT_FALSE(estimate.shortened);
+  EXPECT_FALSE(estimate.context_shortened);
   EXPECT_EQ(estimate.kv_bytes(), expected.kv_blocks * expected.kv_bytes_per_block);
   EXPECT_LT(estimate.memory.kv_bytes_per_token,
             estimate_model({.model = kTiny}, &caps).memory.kv_bytes_per_token);
 
-  // What is to be swapped out has to be somewhere.
+  // On devices that share host memory, swap space reduces what is free.
   const auto free_bytes = [&](DeviceType type, uint64_t swap_bytes) {
     const DeviceCaps one = device("one", 1, type, 1ull << 30);
     return estimate_model({.model = kTiny, .swap_bytes = swap_bytes}, &one).memory.free_bytes;
@@ -118,7 +118,7 @@ TEST(ModelPicker, EstimatesAsLoadingDoes) {
   EXPECT_EQ(free_bytes(DeviceType::kCpu, 2ull << 30), 0u);
 }
 
-TEST(ModelPicker, AContextNobodyAskedForIsShortenedOneThatWasIsNot) {
+TEST(ModelPicker, OnlyADefaultContextIsShortened) {
   // Room for weights, activations and a little KV.
   DeviceCaps caps = device("card", 0, DeviceType::kDiscrete, 1ull << 30);
   const ModelEstimate roomy = estimate_model({.model = kTiny}, &caps);
@@ -126,7 +126,7 @@ TEST(ModelPicker, AContextNobodyAskedForIsShortenedOneThatWasIsNot) {
   ASSERT_GT(roomy.model_context, 256u);
   const uint64_t needed = roomy.memory.weight_bytes + roomy.memory.activation_bytes;
   uint64_t free_bytes = needed + 300 * roomy.memory.kv_bytes_per_token;
-  // What the plan keeps back is its own business: look for the size at which some context fits.
+  // The plan's safety margin is not known here, so search for the size at which some context fits.
   ModelEstimate tight;
   for (int i = 0; i < 64; ++i, free_bytes += free_bytes / 64) {
     caps.heaps[0].free_bytes = free_bytes;
@@ -134,32 +134,32 @@ TEST(ModelPicker, AContextNobodyAskedForIsShortenedOneThatWasIsNot) {
     if (tight.fits()) break;
   }
   ASSERT_TRUE(tight.fits());
-  EXPECT_TRUE(tight.shortened);
+  EXPECT_TRUE(tight.context_shortened);
   EXPECT_LT(tight.memory.context, roomy.model_context);
   const ModelEstimate asked =
       estimate_model({.model = kTiny, .context = roomy.model_context}, &caps);
   EXPECT_FALSE(asked.fits());
-  EXPECT_FALSE(asked.shortened);
+  EXPECT_FALSE(asked.context_shortened);
   EXPECT_GE(asked.memory.max_context, 256u);
 }
 
-TEST(ModelPicker, FollowsWhatIsWishedFor) {
+TEST(ModelPicker, FollowsTheSelection) {
   ModelPicker picker([] { return three_devices(); });
-  picker.wish.model = "/nowhere/model.gguf";
+  picker.selection.model = "/nowhere/model.gguf";
   ASSERT_TRUE(settles(picker));
   EXPECT_THAT(picker.estimate()->failure, HasSubstr("/nowhere/model.gguf"));
-  picker.wish.model = kTiny;
-  EXPECT_EQ(picker.estimate(), nullptr) << "not of this one";
+  picker.selection.model = kTiny;
+  EXPECT_EQ(picker.estimate(), nullptr) << "the old estimate is for another model";
   ASSERT_TRUE(settles(picker));
   EXPECT_EQ(picker.estimate()->failure, "");
-  picker.wish.context = 64;
+  picker.selection.context = 64;
   ASSERT_TRUE(settles(picker));
   EXPECT_EQ(picker.estimate()->memory.context, 64u);
-  picker.wish = {};
+  picker.selection = {};
   ASSERT_TRUE(settles(picker));
-  EXPECT_EQ(picker.estimate()->failure, "") << "the embedded one";
+  EXPECT_EQ(picker.estimate()->failure, "") << "the built-in model";
   for (const char* bad : {"/dev/zero", HEARTH_SOURCE_DIR "/README.md", HEARTH_SOURCE_DIR}) {
-    picker.wish.model = bad;
+    picker.selection.model = bad;
     ASSERT_TRUE(settles(picker));
     EXPECT_NE(picker.estimate()->failure, "") << bad;
     EXPECT_EQ(picker.estimate()->failure.find('\n'), std::string::npos);

@@ -13,7 +13,7 @@ using test::step;
 using test::view_of;
 using Window = OccupancyData::Window;
 
-TEST(OccupancyData, AnEmptyEngineIsIdle) {
+TEST(OccupancyData, AnEngineWithoutStepsIsIdle) {
   OccupancyData occupancy;
   occupancy.update({});
   occupancy.update(view_of({}));
@@ -23,7 +23,8 @@ TEST(OccupancyData, AnEmptyEngineIsIdle) {
   EXPECT_EQ(occupancy.memory().scale_bytes(), 0u);
 }
 
-// Ten steps of 8 ms in a second, each with a prompt chunk of 6, two decodes and one row of padding.
+// Ten steps of 8 ms in one second, each with a prompt chunk of 6 tokens, two decodes and one
+// padding token.
 std::vector<StepRecord> one_second() {
   std::vector<StepRecord> steps;
   for (uint32_t i = 0; i < 10; ++i) {
@@ -36,7 +37,7 @@ std::vector<StepRecord> one_second() {
   return steps;
 }
 
-TEST(OccupancyData, SharesAndRatesOfASecond) {
+TEST(OccupancyData, SharesAndRatesOverOneSecond) {
   OccupancyData occupancy;
   EngineView view = view_of(one_second());
   view.now = 1.0;
@@ -59,7 +60,7 @@ TEST(OccupancyData, SharesAndRatesOfASecond) {
   EXPECT_EQ(sum.swapped, 1u);
 }
 
-TEST(OccupancyData, TokensPerSecondAreThoseOfTheLastSecond) {
+TEST(OccupancyData, TokensPerSecondCoverTheLastSecond) {
   OccupancyData occupancy;
   occupancy.update(view_of(one_second()));
   EngineView idle = view_of({});
@@ -71,8 +72,8 @@ TEST(OccupancyData, TokensPerSecondAreThoseOfTheLastSecond) {
   EXPECT_EQ(occupancy.generated_per_s(), 0);
 }
 
-// The last step was planned with whom it ended; gauges know better.
-TEST(OccupancyData, NobodyRunsAfterTheLastStep) {
+// The last step's counts still include the requests that ended with it; the gauges do not.
+TEST(OccupancyData, NothingRunsAfterTheLastStep) {
   OccupancyData occupancy;
   occupancy.update(view_of(one_second()));
   EXPECT_GT(occupancy.series(Window::kRecent).back().waiting, 0u);
@@ -102,7 +103,7 @@ TEST(OccupancyData, ALongStepIsSpreadOverItsTime) {
   EXPECT_NEAR(occupancy.sum(Window::kRecent).run_seconds, 2.008, 1e-9);
 }
 
-TEST(OccupancyData, NumbersHoldWhereNothingHappens) {
+TEST(OccupancyData, GaugesCarryOverWithoutSteps) {
   OccupancyData occupancy;
   StepRecord record = step(1, 0.1, {decode(1, 4)});
   record.counts.running = 5;
@@ -125,7 +126,7 @@ TEST(OccupancyData, WhilePausedTimeStandsStill) {
   EXPECT_NEAR(occupancy.now(), 0.95, 1e-9);
 }
 
-TEST(OccupancyData, AnotherEngineBeginsAnew) {
+TEST(OccupancyData, ANewEngineResetsEverything) {
   OccupancyData occupancy;
   occupancy.update(view_of(one_second()));
   EngineView other = view_of({step(1, 0.2, {decode(1, 1)})});
@@ -135,7 +136,7 @@ TEST(OccupancyData, AnotherEngineBeginsAnew) {
   EXPECT_DOUBLE_EQ(occupancy.now(), 0.2);
 }
 
-TEST(OccupancyData, MissedStepsOnlyLackTheirShare) {
+TEST(OccupancyData, MissedStepsAreSimplyAbsent) {
   OccupancyData occupancy;
   occupancy.update(view_of(one_second()));
   EngineView later = view_of({step(90, 9.0, {decode(1, 1)})});
@@ -157,21 +158,21 @@ TEST(OccupancyData, MemoryAgainstTheBudget) {
   EXPECT_EQ(occupancy.memory().scale_bytes(), 800u);
 }
 
-TEST(OccupancyData, HoursAreSummedUpInFewBuckets) {
+TEST(OccupancyData, HoursFitInFewBuckets) {
   OccupancyData occupancy;
   for (uint32_t i = 1; i <= 20000; ++i)
     occupancy.update(view_of({step(i, 0.5 * i, {decode(1, i)})}));
-  EXPECT_LE(occupancy.series(Window::kAll).size(), OccupancyData::kCoarse);
+  EXPECT_LE(occupancy.series(Window::kAll).size(), OccupancyData::kMaxCoarseBuckets);
   EXPECT_LE(occupancy.series(Window::kRecent).size(), 243u);
   EXPECT_NEAR(occupancy.sum(Window::kAll).steps, 20000, 1e-6);
   EXPECT_NEAR(occupancy.sum(Window::kRecent).steps, 120, 1.1);
 
-  // A night without steps does not fill the memory of the recent ones.
+  // A night without steps does not grow the recent series.
   EngineView idle = view_of({});
   idle.now = 10000 + 8 * 3600;
   occupancy.update(idle);
   EXPECT_LE(occupancy.series(Window::kRecent).size(), 243u);
-  EXPECT_LE(occupancy.series(Window::kAll).size(), OccupancyData::kCoarse);
+  EXPECT_LE(occupancy.series(Window::kAll).size(), OccupancyData::kMaxCoarseBuckets);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// Nearest rank by sorting everything.
+// The nearest-rank quantile, by sorting everything.
 double sorted_quantile(std::vector<double> values, double q) {
   std::sort(values.begin(), values.end());
   const double rank = std::ceil(q * static_cast<double>(values.size()) - 1e-9);
@@ -29,13 +29,13 @@ TEST(Quantiles, KnownValues) {
   EXPECT_NEAR(values.mean(), 0.0505, 1e-12);
 }
 
-TEST(Quantiles, ExactlyThoseOfTheWindowWhileItMoves) {
+TEST(Quantiles, AreExactWhileTheWindowMoves) {
   std::mt19937 random(7);
   std::lognormal_distribution<double> draw(-5, 2);
   Quantiles values;
   std::deque<double> window;
   for (int i = 0; i < 5000; ++i) {
-    // Beyond both ends of the bins, too.
+    // Includes values beyond both ends of the bins.
     const double value = i % 97 == 0 ? 1e-9 : i % 89 == 0 ? 1e5 : draw(random);
     values.add(value);
     window.push_back(value);
@@ -51,12 +51,12 @@ TEST(Quantiles, ExactlyThoseOfTheWindowWhileItMoves) {
   EXPECT_EQ(values.count(), 700u);
 }
 
-TEST(Quantiles, HistogramHoldsEveryValueOnce) {
+TEST(Quantiles, TheHistogramCountsEveryValueOnce) {
   Quantiles values;
   for (int i = 0; i < 10; ++i) values.add(0.0015);
   for (int i = 0; i < 5; ++i) values.add(0.15);
   const std::vector<Quantiles::Bar> bars = values.histogram(8);
-  ASSERT_EQ(bars.size(), 17u);  // two decades apart, 8 bars a decade
+  ASSERT_EQ(bars.size(), 17u);  // two decades at 8 bars per decade
   EXPECT_EQ(bars.front().count, 10u);
   EXPECT_EQ(bars.back().count, 5u);
   EXPECT_LE(bars.front().from, 0.0015);

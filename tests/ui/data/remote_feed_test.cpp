@@ -1,4 +1,4 @@
-// The remote feed against a real server over a stand-in engine, and against what goes wrong.
+// The remote feed against a real server with a stand-in engine, and against misbehaving servers.
 #include "ui/feeds/remote_feed.h"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr RemoteFeedOptions kQuick{.first_pause_s = 0.02, .longest_pause_s = 0.1, .connect_s = 1};
+constexpr RemoteFeedOptions kQuick{
+    .first_retry_s = 0.02, .max_retry_s = 0.1, .connect_timeout_s = 1};
 
 std::unique_ptr<RemoteFeed> feed_of(int port, RemoteFeedOptions options = kQuick) {
   auto feed = RemoteFeed::create("http://127.0.0.1:" + std::to_string(port), options);
@@ -27,7 +28,7 @@ class RemoteFeedTest : public ServedStandIn {
     ASSERT_TRUE(stream.ok());
     read_ids(**stream);
   }
-  // A server of the same engine, on any port or on this one.
+  // Another server for the same engine; port 0 picks a free one.
   std::unique_ptr<HttpServer> another(ServerOptions options) {
     auto server = HttpServer::create(options);
     EXPECT_TRUE(server.ok()) << server.error().message;
@@ -37,7 +38,7 @@ class RemoteFeedTest : public ServedStandIn {
                       .device = "a device"});
     return std::move(*server);
   }
-  // Polls until it is so, as frames do; steps are collected.
+  // Polls as frames do, collecting steps, until the condition holds.
   template <class Condition>
   bool frames_until(RemoteFeed& feed, Condition condition) {
     return comes_true([&] {
@@ -64,7 +65,7 @@ TEST_F(RemoteFeedTest, ShowsTheStepsOfTheServer) {
   EXPECT_EQ(view_.limits.context, 256u);
   EXPECT_EQ(view_.policy, policy);
   EXPECT_EQ(view_.failure, "");
-  EXPECT_FALSE(view_.has_details);
+  EXPECT_FALSE(view_.has_snapshot);
   EXPECT_NEAR(view_.now, (*engine_)->seconds(), 1.0);
   EXPECT_EQ(view_.generation, 7u);
 
@@ -82,7 +83,7 @@ TEST_F(RemoteFeedTest, ShowsTheStepsOfTheServer) {
   EXPECT_GE(view_.now, steps_.back().end_seconds);
 }
 
-TEST_F(RemoteFeedTest, SaysThatAKeyIsWantedAndUsesTheOneItHas) {
+TEST_F(RemoteFeedTest, AsksForAMissingApiKeyAndSendsAGivenOne) {
   const auto server = another({.port = 0, .api_key = "open sesame"});
   const auto without = feed_of(server->port());
   ASSERT_TRUE(frames_until(*without, [&] { return !view_.failure.empty(); }));
@@ -96,7 +97,7 @@ TEST_F(RemoteFeedTest, SaysThatAKeyIsWantedAndUsesTheOneItHas) {
   EXPECT_EQ(view_.failure, "");
 }
 
-TEST_F(RemoteFeedTest, ComesBackWhenTheServerDoes) {
+TEST_F(RemoteFeedTest, ReconnectsWhenTheServerIsBack) {
   auto server = another({.port = 0});
   const int port = server->port();
   const auto feed = feed_of(port);
@@ -106,14 +107,14 @@ TEST_F(RemoteFeedTest, ComesBackWhenTheServerDoes) {
   server->drain();
   server.reset();
   ASSERT_TRUE(frames_until(*feed, [&] { return !view_.connected; }));
-  EXPECT_THAT(view_.failure, HasSubstr("trying again"));
+  EXPECT_THAT(view_.failure, HasSubstr("retrying in"));
   (*engine_)->undrain();
   server = another({.port = port});
   ASSERT_TRUE(frames_until(*feed, [&] { return view_.connected; }));
   EXPECT_EQ(view_.failure, "");
 }
 
-TEST(RemoteFeed, SaysThatNobodyIsThere) {
+TEST(RemoteFeed, ReportsARefusedConnection) {
   const auto feed = feed_of(1);
   EngineView view;
   ASSERT_TRUE(comes_true([&] {
@@ -125,13 +126,13 @@ TEST(RemoteFeed, SaysThatNobodyIsThere) {
   EXPECT_FALSE(view.connected);
 }
 
-TEST(RemoteFeed, RefusesWhatIsNoAddress) {
+TEST(RemoteFeed, RejectsInvalidAddressesAndKeys) {
   EXPECT_FALSE(RemoteFeed::create("https://box", {}).ok());
   EXPECT_FALSE(RemoteFeed::create("", {}).ok());
   EXPECT_FALSE(RemoteFeed::create("box", {.api_key = "a\r\nX: y"}).ok());
 }
 
-// Says what it is told to whoever connects, one connection after the other.
+// Sends one canned reply per connection.
 class CannedServer {
  public:
   explicit CannedServer(std::vector<std::string> replies) : replies_(std::move(replies)) {
@@ -172,7 +173,7 @@ std::string events(const std::string& body) {
   return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + body;
 }
 
-TEST(RemoteFeed, CountsWhatItMissedAndKnowsAnotherEngine) {
+TEST(RemoteFeed, CountsMissedStepsAndDetectsARestart) {
   const auto hello = [](uint64_t instance, double now) {
     return "event: hello\ndata: " +
            hello_event({.model = "m", .instance = instance, .now = now}).dump() + "\n\n";
@@ -197,12 +198,12 @@ TEST(RemoteFeed, CountsWhatItMissedAndKnowsAnotherEngine) {
   }));
   EXPECT_EQ(view.generation, (uint64_t{1} << 32) + 3);
   EXPECT_EQ(view.totals.requests_submitted, 0u);
-  // What came just before the restart may have been dropped unseen, but never twice or late.
+  // Steps from just before the restart may be dropped, but none may come twice or out of order.
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end() - 1));
   EXPECT_LE(missed, 4u);
 }
 
-TEST(RemoteFeed, WhatWhoComesBackFindsOfItselfIsNoHit) {
+TEST(RemoteFeed, APreemptedRequestFindingItsOwnBlocksIsNoPrefixHit) {
   const auto step = [](StepRecord record) { return "data: " + step_event(record).dump() + "\n\n"; };
   CannedServer server(
       {events("event: hello\ndata: " + hello_event({.model = "m", .instance = 1, .now = 1}).dump() +
@@ -220,8 +221,8 @@ TEST(RemoteFeed, WhatWhoComesBackFindsOfItselfIsNoHit) {
   EXPECT_EQ(view.totals.prefix_hit_tokens, 32u);
 }
 
-// An engine that has nothing more to do makes no steps that would say so.
-TEST(RemoteFeed, CountsFollowWithoutSteps) {
+// An idle engine records no steps, so a counts event has to report the last change.
+TEST(RemoteFeed, CountsEventsUpdateTheCountsWithoutSteps) {
   StepRecord last{.step = 1};
   last.counts = {.running = 2, .blocks_used = 19, .blocks_shared = 3};
   CannedServer server({events("data: " + step_event(last).dump() + "\n\nevent: counts\ndata: " +
@@ -237,7 +238,7 @@ TEST(RemoteFeed, CountsFollowWithoutSteps) {
   EXPECT_EQ(view.counts.blocks_shared, 3u);
 }
 
-TEST(RemoteFeed, BearsServersThatSendNonsense) {
+TEST(RemoteFeed, SurvivesServersThatSendNonsense) {
   CannedServer server({"nonsense\r\n\r\n", "", events("data: {\"step\":-1}\n\n"),
                        events("event: hello\ndata: [\n\n"), events("data: {\"step\":1}\n\n")});
   const auto feed = feed_of(server.port());

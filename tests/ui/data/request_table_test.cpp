@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Step n from second n to n + 1.
+// Step n runs from second n to n + 1.
 StepRecord step(uint64_t number) {
   StepRecord record;
   record.step = number;
@@ -41,11 +41,11 @@ class RequestTableTest : public ::testing::Test {
     view.new_steps = std::move(steps);
     table.update(view);
   }
-  void look(uint64_t at_step, std::vector<SequenceView> sequences, double now = 50) {
+  void snapshot(uint64_t at_step, std::vector<SequenceView> sequences, double now = 50) {
     EngineView view;
-    view.connected = view.has_details = true;
+    view.connected = view.has_snapshot = true;
     view.generation = generation;
-    view.details_step = at_step;
+    view.snapshot_step = at_step;
     view.now = now;
     view.sequences = std::move(sequences);
     table.update(view);
@@ -78,7 +78,7 @@ TEST_F(RequestTableTest, ARequestFromItsArrivalToItsEnd) {
   second.prefix_hits = {{.request = 7, .tokens = 16}};
   second.members = {prompt(7, 16, 14)};
   show({second});
-  EXPECT_EQ(row->state, RequestState::kPrompt);
+  EXPECT_EQ(row->state, RequestState::kPrefill);
   EXPECT_EQ(row->computed, 30u);
   EXPECT_EQ(row->cached_tokens, 16u);
   EXPECT_FLOAT_EQ(row->progress(), 0.6f);
@@ -105,7 +105,7 @@ TEST_F(RequestTableTest, ARequestFromItsArrivalToItsEnd) {
   EXPECT_EQ(table.count(RequestState::kFinished), 1u);
 }
 
-TEST_F(RequestTableTest, PreemptionAndSwapAreSeen) {
+TEST_F(RequestTableTest, PreemptionAndSwapAreShown) {
   StepRecord first = step(1), second = step(2), third = step(3);
   first.admitted = {1, 2};
   first.members = {prompt(1, 0, 8, true), prompt(2, 0, 8, true)};
@@ -120,28 +120,29 @@ TEST_F(RequestTableTest, PreemptionAndSwapAreSeen) {
   third.admitted = {1, 2};
   third.members = {prompt(1, 0, 9), decode(2, 8)};
   show({third});
-  EXPECT_EQ(table.find(1)->state, RequestState::kPrompt);
+  EXPECT_EQ(table.find(1)->state, RequestState::kPrefill);
   EXPECT_EQ(table.find(2)->state, RequestState::kDecode);
-  EXPECT_DOUBLE_EQ(table.find(1)->admitted, 1) << "the first time counts";
+  EXPECT_DOUBLE_EQ(table.find(1)->admitted, 1) << "the first admission counts";
 }
 
-TEST_F(RequestTableTest, LooksTellWhatStepsDoNot) {
-  look(4, {{.id = 3,
-            .state = SequenceState::kRunning,
-            .priority = 2,
-            .prompt_tokens = 10,
-            .known = 13,
-            .computed = 12,
-            .max_tokens = 20,
-            .blocks = 1,
-            .preemptions = 1},
-           {.id = 4,
-            .state = SequenceState::kWaiting,
-            .prompt_tokens = 30,
-            .known = 30,
-            .max_tokens = 60},
-           {.id = 5, .state = SequenceState::kSwapped, .prompt_tokens = 5, .known = 9, .blocks = 2},
-           {.id = 6, .state = SequenceState::kWaiting, .known = 9, .preemptions = 2}});
+TEST_F(RequestTableTest, SnapshotsAddWhatStepsLack) {
+  snapshot(
+      4, {{.id = 3,
+           .state = SequenceState::kRunning,
+           .priority = 2,
+           .prompt_tokens = 10,
+           .known = 13,
+           .computed = 12,
+           .max_tokens = 20,
+           .blocks = 1,
+           .preemptions = 1},
+          {.id = 4,
+           .state = SequenceState::kWaiting,
+           .prompt_tokens = 30,
+           .known = 30,
+           .max_tokens = 60},
+          {.id = 5, .state = SequenceState::kSwapped, .prompt_tokens = 5, .known = 9, .blocks = 2},
+          {.id = 6, .state = SequenceState::kWaiting, .known = 9, .preemptions = 2}});
   EXPECT_EQ(table.find(3)->state, RequestState::kDecode);
   EXPECT_EQ(table.find(3)->priority, 2);
   EXPECT_EQ(table.find(3)->blocks, 1u);
@@ -149,7 +150,7 @@ TEST_F(RequestTableTest, LooksTellWhatStepsDoNot) {
   EXPECT_EQ(table.find(4)->state, RequestState::kWaiting);
   EXPECT_EQ(table.find(5)->state, RequestState::kSwapped);
   EXPECT_EQ(table.find(6)->state, RequestState::kPreempted);
-  // When it really came is told later.
+  // The exact arrival time comes with a later step.
   EXPECT_DOUBLE_EQ(table.find(4)->arrived, 50);
   StepRecord later = step(5);
   later.arrived = {{.request = 4, .seconds = 1.5, .prompt_tokens = 30, .max_tokens = 60}};
@@ -157,27 +158,27 @@ TEST_F(RequestTableTest, LooksTellWhatStepsDoNot) {
   EXPECT_DOUBLE_EQ(table.find(4)->arrived, 1.5);
 }
 
-TEST_F(RequestTableTest, AnOldLookDoesNotUndoAYoungerStep) {
+TEST_F(RequestTableTest, AnOldSnapshotDoesNotUndoANewerStep) {
   StepRecord first = step(8);
   first.admitted = {1};
   first.members = {prompt(1, 0, 20, true)};
   show({first});
-  look(7, {{.id = 1, .state = SequenceState::kWaiting, .prompt_tokens = 20, .known = 20}});
-  EXPECT_EQ(table.find(1)->state, RequestState::kPrompt);
-  look(7, {});
-  EXPECT_EQ(table.find(1)->state, RequestState::kPrompt);
-  // A younger one does: it ended, and no step has come since to tell.
-  look(8, {}, 12);
+  snapshot(7, {{.id = 1, .state = SequenceState::kWaiting, .prompt_tokens = 20, .known = 20}});
+  EXPECT_EQ(table.find(1)->state, RequestState::kPrefill);
+  snapshot(7, {});
+  EXPECT_EQ(table.find(1)->state, RequestState::kPrefill);
+  // A newer snapshot does: the request ended, and no step since has reported it.
+  snapshot(8, {}, 12);
   EXPECT_EQ(table.find(1)->state, RequestState::kFinished);
   EXPECT_DOUBLE_EQ(table.find(1)->ended, 9);
 }
 
-TEST_F(RequestTableTest, WhatALookLostComesBackWithItsNextStep) {
+TEST_F(RequestTableTest, ARequestMissingFromASnapshotReturnsWithItsNextStep) {
   StepRecord first = step(1), second = step(2);
   first.admitted = {1};
   first.members = {prompt(1, 0, 20, true)};
   show({first});
-  look(1, {});
+  snapshot(1, {});
   EXPECT_EQ(table.find(1)->state, RequestState::kFinished);
   second.members = {decode(1, 20)};
   show({second});
@@ -185,7 +186,7 @@ TEST_F(RequestTableTest, WhatALookLostComesBackWithItsNextStep) {
   EXPECT_LT(table.find(1)->ended, 0);
 }
 
-TEST_F(RequestTableTest, CancelledFromHereOrBeforeItRan) {
+TEST_F(RequestTableTest, CancelledByTheUserOrBeforeItRan) {
   StepRecord first = step(1), second = step(2);
   first.arrived = {{.request = 1, .seconds = 0.5, .prompt_tokens = 4, .max_tokens = 8},
                    {.request = 2, .seconds = 0.5, .prompt_tokens = 4, .max_tokens = 8},
@@ -225,7 +226,7 @@ TEST_F(RequestTableTest, SortsByEveryColumn) {
   EXPECT_THAT(order(RequestColumn::kPriority, true), ElementsAre(3, 1, 2));
 }
 
-TEST_F(RequestTableTest, KeepsTheLastTwoHundredThatEndedAndAllThatHaveNot) {
+TEST_F(RequestTableTest, KeepsAllCurrentRequestsAndTheLast200Ended) {
   StepRecord all = step(1), ends = step(2);
   all.members = {prompt(1, 0, 4, true)};
   for (RequestId id = 2; id <= 301; ++id) {
@@ -239,11 +240,11 @@ TEST_F(RequestTableTest, KeepsTheLastTwoHundredThatEndedAndAllThatHaveNot) {
   EXPECT_NE(table.find(102), nullptr);
   generation = 2;
   show({});
-  EXPECT_EQ(table.size(), 0u) << "another engine";
+  EXPECT_EQ(table.size(), 0u) << "a new engine";
 }
 
-// Also where it was not this window that ended it: an answer that was stopped, a client that went.
-TEST_F(RequestTableTest, WhoWasEndedIsNotFinished) {
+// Also if the cancellation came from elsewhere: a stopped answer, or a client that disconnected.
+TEST_F(RequestTableTest, ACancelledRequestIsNotFinished) {
   StepRecord first = step(1), second = step(2);
   first.members = {decode(1, 9), decode(2, 9)};
   second.members = {decode(1, 10)};
@@ -254,9 +255,8 @@ TEST_F(RequestTableTest, WhoWasEndedIsNotFinished) {
   EXPECT_EQ(table.find(2)->state, RequestState::kCancelled);
 }
 
-// Without looks at the scheduler: whoever was there when steps were missed may have ended in them.
-// The step after was given to the device before anybody knew.
-TEST_F(RequestTableTest, AStepThatWasUnderWayDoesNotBringWhoEndedBack) {
+// The step after the end was already in flight when the request ended.
+TEST_F(RequestTableTest, AStepInFlightDoesNotReviveAnEndedRequest) {
   StepRecord first = step(1), second = step(2), third = step(3);
   first.arrived = {{.request = 7, .seconds = 0.25, .prompt_tokens = 4, .max_tokens = 50}};
   first.admitted = {7};
@@ -271,7 +271,7 @@ TEST_F(RequestTableTest, AStepThatWasUnderWayDoesNotBringWhoEndedBack) {
   EXPECT_EQ(table.count(RequestState::kDecode), 0u);
 }
 
-TEST_F(RequestTableTest, WhatWhoComesBackFindsOfItselfIsNoHit) {
+TEST_F(RequestTableTest, APreemptedRequestFindingItsOwnBlocksIsNoPrefixHit) {
   StepRecord first = step(1), second = step(2), third = step(3);
   first.prefix_hits = {{.request = 7, .tokens = 32}};
   second.preempted_recompute = {7};
@@ -280,7 +280,8 @@ TEST_F(RequestTableTest, WhatWhoComesBackFindsOfItselfIsNoHit) {
   EXPECT_EQ(table.find(7)->cached_tokens, 32u);
 }
 
-TEST_F(RequestTableTest, WhoIsNotSeenAgainAfterAGapHasEnded) {
+// Without snapshots, a request may have ended during missed steps.
+TEST_F(RequestTableTest, ARequestNotSeenAfterAGapHasEnded) {
   StepRecord before = step(1), after = step(9);
   before.members = {decode(1, 9), decode(2, 9)};
   after.members = {decode(2, 16)};

@@ -1,4 +1,4 @@
-// The roofline's geometry for known measurements.
+// The geometry of the roofline plot for known measurements.
 #include "ui/data/roofline_plot.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ RooflineData measured() {
   return data;
 }
 
-TEST(RooflinePlot, PutsDotsWhereTheirNumbersSay) {
+TEST(RooflinePlot, DotsAreAtTheirIntensityAndSpeed) {
   const RooflinePlot plot = make_roofline_plot(measured());
   EXPECT_EQ(plot.steps, (std::vector<std::string>{"decode", "prompt"}));
   ASSERT_EQ(plot.marks.size(), 3u);
@@ -40,10 +40,10 @@ TEST(RooflinePlot, PutsDotsWhereTheirNumbersSay) {
   EXPECT_EQ(plot.marks[2].dot, 2u);
   EXPECT_EQ(plot.marks[2].step, 1u);
   EXPECT_DOUBLE_EQ(plot.marks[2].at.x, 1000);
-  EXPECT_EQ(plot.without_place, (std::vector<size_t>{3, 4})) << "no arithmetic, or nothing known";
+  EXPECT_EQ(plot.unplotted, (std::vector<size_t>{3, 4})) << "no arithmetic, or unknown cost";
 }
 
-TEST(RooflinePlot, TheRoofGoesUpWithTheBandwidthAndIsFlatAtTheArithmetic) {
+TEST(RooflinePlot, TheRoofIsTheBandwidthSlopeThenTheComputeCeiling) {
   const RooflinePlot plot = make_roofline_plot(measured());
   ASSERT_EQ(plot.roofs.size(), 2u);
   EXPECT_EQ(plot.roofs[0].name, "matrix units");
@@ -58,7 +58,7 @@ TEST(RooflinePlot, TheRoofGoesUpWithTheBandwidthAndIsFlatAtTheArithmetic) {
   EXPECT_EQ(plot.roofs[1].points[1].x, 20);
 }
 
-TEST(RooflinePlot, AxesHoldEverythingAndEndAtPowersOfTen) {
+TEST(RooflinePlot, AxesContainEverythingAndEndAtPowersOfTen) {
   const RooflinePlot plot = make_roofline_plot(measured());
   EXPECT_DOUBLE_EQ(plot.x_min, 1);
   EXPECT_DOUBLE_EQ(plot.x_max, 1000);
@@ -72,7 +72,7 @@ TEST(RooflinePlot, AxesHoldEverythingAndEndAtPowersOfTen) {
   }
 }
 
-TEST(RooflinePlot, NothingMeasuredIsNothingButAxes) {
+TEST(RooflinePlot, WithoutMeasurementsThereAreOnlyAxes) {
   const RooflinePlot plot = make_roofline_plot({});
   EXPECT_TRUE(plot.roofs.empty());
   EXPECT_TRUE(plot.marks.empty());

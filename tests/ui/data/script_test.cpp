@@ -26,24 +26,24 @@ TEST(ScriptTest, ReadsActionsWithQuotesAndComments) {
   EXPECT_EQ((*steps)[5].action, ScriptAction::kClose);
 }
 
-TEST(ScriptTest, WhatIsWrongIsNamedWithItsLine) {
+TEST(ScriptTest, ErrorsNameTheLine) {
   const auto error_of = [](std::string_view text) {
     const auto steps = parse_script(text);
     return steps.ok() ? std::string() : steps.error().message;
   };
-  EXPECT_EQ(error_of("close\ndance"), "line 2: there is no action 'dance'");
+  EXPECT_EQ(error_of("close\ndance"), "line 2: unknown action 'dance'");
   EXPECT_EQ(error_of("click \"oh"), "line 1: a quote is not closed");
-  EXPECT_EQ(error_of("click"), "line 1: 'click' takes 1 words, not 0");
+  EXPECT_EQ(error_of("click"), "line 1: 'click' takes 1 argument, not 0");
   EXPECT_EQ(error_of("wait a ~ 3"), "line 1: '~' is not one of == != < <= > >= contains");
   EXPECT_EQ(error_of("frames many"), "line 1: 'many' is not a number of seconds");
   EXPECT_FALSE(error_of("seconds nan").empty());
   EXPECT_FALSE(error_of("wait a == 1 nan").empty());
 }
 
-TEST(ScriptTest, ValuesAreComparedAsNumbersWhereBothAre) {
+TEST(ScriptTest, ValuesAreComparedAsNumbersIfBothAreNumbers) {
   const std::map<std::string, Value> values = {{"rows", 10.0}, {"text", std::string("a fox")}};
   const auto holds = [&](const char* name, const char* comparison, const char* value) {
-    return fulfils(values, {name, comparison, value});
+    return satisfies(values, {name, comparison, value});
   };
   EXPECT_TRUE(holds("rows", ">", "9"));
   EXPECT_FALSE(holds("rows", "<", "9"));

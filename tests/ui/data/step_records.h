@@ -1,4 +1,4 @@
-// Hand-written steps for the tests of what panels show.
+// Helpers that build step records for the tests of panel data.
 #pragma once
 
 #include <initializer_list>
@@ -24,7 +24,7 @@ inline StepMember decode(RequestId request, uint32_t position) {
           .samples = true};
 }
 
-// A step that ran for 8 ms up to `end_seconds`, planned in 1 ms before.
+// A step that was planned in 1 ms and ran for 8 ms, until `end_seconds`.
 inline StepRecord step(uint64_t number, double end_seconds,
                        std::initializer_list<StepMember> members = {}) {
   StepRecord record;
@@ -51,7 +51,7 @@ inline StepRecord::Arrival arrival(RequestId request, double seconds, uint32_t p
           .max_tokens = max_tokens};
 }
 
-// A frame of an engine of generation 1 that knows no details.
+// The view of an engine of generation 1, without a snapshot.
 inline EngineView view_of(std::vector<StepRecord> steps) {
   EngineView view;
   view.connected = true;

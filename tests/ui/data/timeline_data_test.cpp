@@ -15,7 +15,7 @@ using test::prompt;
 using test::step;
 using test::view_of;
 
-// A row's cells as letters: '.' has its place but no part, ' ' is not there.
+// A row's cells as letters: '.' is idle, ' ' is outside the row.
 std::string letters(const TimelineData& timeline, RequestId request) {
   const TimelineRow* row = timeline.find(request);
   if (!row) return "no row";
@@ -28,7 +28,7 @@ std::string letters(const TimelineData& timeline, RequestId request) {
   return text;
 }
 
-TEST(TimelineData, AnEmptyEngineHasNeitherRowsNorColumns) {
+TEST(TimelineData, AnIdleEngineHasNeitherRowsNorColumns) {
   TimelineData timeline;
   timeline.update({});
   timeline.update(view_of({}));
@@ -69,7 +69,7 @@ TEST(TimelineData, ARequestFromArrivalToItsEnd) {
   EXPECT_EQ(timeline.find(2)->cell(4).first_position, 21u);
 }
 
-TEST(TimelineData, ColumnsHaveTheStepsNumbers) {
+TEST(TimelineData, ColumnsHaveTheStepsTimesAndCounts) {
   TimelineData timeline;
   StepRecord record = step(7, 2.0, {prompt(1, 0, 8), decode(2, 5)});
   record.padding_tokens = 3;
@@ -91,7 +91,7 @@ TEST(TimelineData, ColumnsHaveTheStepsNumbers) {
   EXPECT_DOUBLE_EQ(column.wait_seconds, 0.006);
 }
 
-TEST(TimelineData, PreemptedAndSwappedUntilTheyAreMembersAgain) {
+TEST(TimelineData, PreemptedAndSwappedUntilBackInABatch) {
   TimelineData timeline;
   StepRecord second = step(2, 0.2, {decode(1, 9)});
   second.preempted_recompute = {2};
@@ -107,7 +107,7 @@ TEST(TimelineData, PreemptedAndSwappedUntilTheyAreMembersAgain) {
   EXPECT_EQ(timeline.count(CellState::kIdle), 1u);
 }
 
-TEST(TimelineData, ARequestThatEndedMayBeInTheStepThatWasUnderWay) {
+TEST(TimelineData, AnEndedRequestMayBeInTheStepInFlight) {
   TimelineData timeline;
   StepRecord first = step(1, 0.1, {decode(1, 8)});
   first.finished = {1};
@@ -121,7 +121,7 @@ TEST(TimelineData, CancelledWhileWaiting) {
   TimelineData timeline;
   StepRecord first = step(1, 0.1, {decode(9, 8)});
   first.arrived = {arrival(10, 0.05), arrival(11, 0.05)};
-  first.finished = {11};  // came and went between two steps
+  first.finished = {11};  // arrived and ended between two steps
   StepRecord third = step(3, 0.3, {decode(9, 10)});
   third.finished = {10};
   timeline.update(view_of({first, step(2, 0.2, {decode(9, 9)}), third}));
@@ -129,7 +129,7 @@ TEST(TimelineData, CancelledWhileWaiting) {
   EXPECT_EQ(letters(timeline, 11), "w  ");
 }
 
-TEST(TimelineData, MissedStepsLeaveAGapAndRowsThatAreSeenAgainGoOn) {
+TEST(TimelineData, MissedStepsLeaveAGapAfterWhichRowsContinue) {
   TimelineData timeline;
   StepRecord first = step(1, 0.1, {decode(1, 8), decode(2, 8)});
   first.arrived = {arrival(3, 0.05)};
@@ -142,14 +142,14 @@ TEST(TimelineData, MissedStepsLeaveAGapAndRowsThatAreSeenAgainGoOn) {
   EXPECT_EQ(timeline.column(2).missed_before, 37u);
   EXPECT_EQ(timeline.column(3).missed_before, 0u);
   EXPECT_EQ(letters(timeline, 1), "DD D");
-  EXPECT_EQ(letters(timeline, 2), "DD  ") << "may have ended: nothing tells of it";
+  EXPECT_EQ(letters(timeline, 2), "DD  ") << "may have ended: nothing mentions it";
   EXPECT_EQ(letters(timeline, 3), "ww  ");
   EXPECT_EQ(letters(timeline, 4), "  DD");
 
-  // A look at the sequences tells who is still there.
+  // A snapshot tells which requests are still there.
   EngineView detailed = view_of({step(42, 4.2, {decode(1, 48), decode(4, 7)})});
-  detailed.has_details = true;
-  detailed.details_step = 42;
+  detailed.has_snapshot = true;
+  detailed.snapshot_step = 42;
   detailed.sequences = {{.id = 1, .state = SequenceState::kRunning},
                         {.id = 4, .state = SequenceState::kRunning},
                         {.id = 3, .state = SequenceState::kWaiting, .prompt_tokens = 8}};
@@ -159,7 +159,7 @@ TEST(TimelineData, MissedStepsLeaveAGapAndRowsThatAreSeenAgainGoOn) {
   EXPECT_EQ(letters(timeline, 1), "DD DD");
 }
 
-TEST(TimelineData, AnotherEngineBeginsAnew) {
+TEST(TimelineData, ANewEngineResetsEverything) {
   TimelineData timeline;
   timeline.update(view_of({step(5, 0.1, {decode(1, 8)}), step(6, 0.2, {decode(1, 9)})}));
   EngineView other = view_of({step(1, 0.1, {prompt(1, 0, 4)})});
@@ -169,7 +169,7 @@ TEST(TimelineData, AnotherEngineBeginsAnew) {
   EXPECT_EQ(letters(timeline, 1), "P");
 }
 
-TEST(TimelineData, RowsAreInOrderOfArrivalHoweverTheyAreSeen) {
+TEST(TimelineData, RowsAreInOrderOfArrival) {
   TimelineData timeline;
   timeline.update(view_of({step(1, 0.1, {decode(7, 1), decode(3, 1), decode(5, 1)})}));
   ASSERT_EQ(timeline.rows(), 3u);
@@ -178,14 +178,14 @@ TEST(TimelineData, RowsAreInOrderOfArrivalHoweverTheyAreSeen) {
   EXPECT_EQ(timeline.row(2).request(), 7u);
 }
 
-TEST(TimelineData, OldColumnsGoAndTheirRowsWithThem) {
+TEST(TimelineData, OldColumnsAreDroppedWithTheirRows) {
   TimelineData timeline;
   StepRecord first = step(0, 0.0, {decode(1, 0), decode(2, 0)});
   first.finished = {1};
   timeline.update(view_of({first}));
   for (uint64_t i = 1; i <= TimelineData::kColumns + 10; ++i) {
     StepRecord record = step(i, 0.01 * static_cast<double>(i));
-    // The second alternates, so that its runs are many.
+    // Request 2 alternates, so that it has many runs.
     if (i % 2 == 0) record.members = {decode(2, static_cast<uint32_t>(i))};
     timeline.update(view_of({record}));
   }
@@ -199,7 +199,7 @@ TEST(TimelineData, OldColumnsGoAndTheirRowsWithThem) {
   EXPECT_EQ(seen, (std::vector<size_t>{0}));
 }
 
-TEST(TimelineData, RowsOfSomeColumnsOnly) {
+TEST(TimelineData, RowsBetweenTwoColumns) {
   TimelineData timeline;
   StepRecord first = step(1, 0.1, {decode(1, 8)});
   first.finished = {1};
@@ -211,7 +211,7 @@ TEST(TimelineData, RowsOfSomeColumnsOnly) {
   EXPECT_EQ(seen, (std::vector<size_t>{0}));
 }
 
-TEST(TimelineData, RunsThatGoOnCostNoMemory) {
+TEST(TimelineData, ALongRunTakesNoExtraMemory) {
   TimelineData timeline;
   for (uint64_t i = 0; i < 4096; ++i) {
     StepRecord record = step(i, 0.01 * static_cast<double>(i));

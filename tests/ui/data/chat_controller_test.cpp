@@ -1,5 +1,5 @@
-// Conversations with an engine on the stand-in, whose answers are known before they are asked for.
-#include "ui/data/chat_room.h"
+// Conversations with an engine on the stand-in executor, whose answers are known in advance.
+#include "ui/data/chat_controller.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// The stand-in, with alternatives: the chosen id and those after it, each half as likely.
+// The stand-in executor with alternatives: the chosen id and the ids after it, each half as likely.
 class TopExecutor : public StepExecutor {
  public:
   explicit TopExecutor(const StandInOptions& options) : stand_in(options) {}
@@ -48,9 +48,9 @@ class TopExecutor : public StepExecutor {
   std::vector<params::TokenLogprob> top_;
 };
 
-class ChatRoomTest : public ::testing::Test {
+class ChatControllerTest : public ::testing::Test {
  protected:
-  ChatRoomTest() {
+  ChatControllerTest() {
     auto file = ModelFile::open(std::filesystem::path(HEARTH_SOURCE_DIR) /
                                 "models/default/hearth-tiny-Q8_0.gguf");
     EXPECT_TRUE(file.ok()) << file.error().message;
@@ -64,11 +64,12 @@ class ChatRoomTest : public ::testing::Test {
     tokenizer_ = std::move(tokenizer).value();
     options_ = {
         .limits = {.max_sequences = 4, .max_step_tokens = 64, .context = 512, .pool_blocks = 128},
-        // The last ids have successors.
+        // Leaves ids after the last one, for alternatives.
         .vocabulary = tokenizer_->size() - 100,
         .script = {}};
     open();
     greedy.sampling.options.temperature = 0;
+    greedy.sampling.custom = true;
     greedy.sampling.max_tokens = 40;
   }
 
@@ -89,19 +90,19 @@ class ChatRoomTest : public ::testing::Test {
 
   bool until_ended(const Chat& chat) {
     return comes_true([&] {
-      room.update(&model_, 0);
-      return !room.answering(chat);
+      controller.update(&model_, 0);
+      return !controller.answering(chat);
     });
   }
   bool until_tokens(const Chat& chat, size_t tokens) {
     return comes_true([&] {
       engine_->step_once();
-      room.update(&model_, 0);
+      controller.update(&model_, 0);
       return chat.exchanges.back().reply.tokens.size() >= tokens;
     });
   }
 
-  // What the stand-in says after this prompt.
+  // What the stand-in generates after this prompt.
   std::vector<TokenId> alone(std::vector<TokenId> prompt, uint32_t tokens) const {
     return generate_alone(
         options_,
@@ -124,16 +125,16 @@ class ChatRoomTest : public ::testing::Test {
   std::unique_ptr<TopExecutor> executor_;
   std::unique_ptr<Engine> engine_;
   ChatModel model_;
-  ChatRoom room{{}};
+  ChatController controller{{}};
   Chat greedy;
 };
 
-TEST_F(ChatRoomTest, AnswersWithTokensTheirOddsAndTheirTimes) {
-  Chat& chat = room.begin(&greedy);
-  EXPECT_EQ(chat.shown_title(), "New chat");
-  room.ask(chat, "Tell me about a fox.", model_);
-  EXPECT_TRUE(room.answering(chat));
-  EXPECT_NE(room.request(chat), 0u);
+TEST_F(ChatControllerTest, AnAnswerHasTokensProbabilitiesAndTimes) {
+  Chat& chat = controller.new_chat(&greedy);
+  EXPECT_EQ(chat.display_title(), "New chat");
+  controller.ask(chat, "Tell me about a fox.", model_);
+  EXPECT_TRUE(controller.answering(chat));
+  EXPECT_NE(controller.request(chat), 0u);
   ASSERT_TRUE(until_ended(chat));
   EXPECT_EQ(chat.title, "Tell me about a fox.");
   ASSERT_EQ(chat.exchanges.size(), 1u);
@@ -143,10 +144,10 @@ TEST_F(ChatRoomTest, AnswersWithTokensTheirOddsAndTheirTimes) {
   EXPECT_EQ(reply.finish, FinishReason::kLength);
   EXPECT_EQ(reply.prompt_tokens, prompt.size());
   EXPECT_EQ(reply.context_tokens(), prompt.size() + 40);
-  EXPECT_EQ(reply.given_tokens, 0u);
+  EXPECT_EQ(reply.kept_tokens, 0u);
   EXPECT_GT(reply.first_token_seconds, 0);
   EXPECT_GT(reply.tokens_per_s, 0);
-  // Its text is its tokens'.
+  // The text consists of the tokens' texts.
   std::string text;
   for (const ChatToken& token : reply.tokens) text += token.text;
   EXPECT_THAT(reply.text, StartsWith(text));
@@ -159,16 +160,17 @@ TEST_F(ChatRoomTest, AnswersWithTokensTheirOddsAndTheirTimes) {
     EXPECT_EQ(token.alternatives[0].id, token.id);
     EXPECT_EQ(token.alternatives[1].id, token.id + 1);
     EXPECT_FLOAT_EQ(token.alternatives[1].probability, 0.25f);
-    EXPECT_EQ(token.alternatives[1].text, readable_piece(*tokenizer_, token.id + 1));
+    EXPECT_EQ(token.alternatives[1].text, readable_token(*tokenizer_, token.id + 1));
   }
 }
 
-TEST_F(ChatRoomTest, TheNextQuestionComesAfterAllThatWasSaid) {
-  Chat& chat = room.begin(&greedy);
+TEST_F(ChatControllerTest, TheNextQuestionFollowsTheWholeConversation) {
+  Chat& chat = controller.new_chat(&greedy);
   chat.system = "You are brief.";
-  room.ask(chat, "One fox, one kite, one boat, one sea and one wind: what do they do?", model_);
+  controller.ask(chat, "One fox, one kite, one boat, one sea and one wind: what do they do?",
+                 model_);
   ASSERT_TRUE(until_ended(chat));
-  room.ask(chat, "Two?", model_);
+  controller.ask(chat, "Two?", model_);
   ASSERT_TRUE(until_ended(chat));
   ASSERT_EQ(chat.exchanges.size(), 2u);
   const std::string text = tokenizer_->decode(prompt_of(chat, 1), true);
@@ -176,18 +178,18 @@ TEST_F(ChatRoomTest, TheNextQuestionComesAfterAllThatWasSaid) {
   EXPECT_THAT(text, HasSubstr("One fox"));
   EXPECT_THAT(text, HasSubstr("Two?"));
   EXPECT_EQ(ids(chat.exchanges[1].reply), alone(prompt_of(chat, 1), 40));
-  // The first question was in the cache.
+  // The first question was in the prefix cache.
   EXPECT_GT(chat.exchanges[1].reply.cached_tokens, 0u);
 }
 
-TEST_F(ChatRoomTest, StoppingKeepsWhatWasSaidAndItCanGoOn) {
+TEST_F(ChatControllerTest, AStoppedAnswerIsKeptAndCanBeContinued) {
   open(/*paused=*/true);
-  Chat& chat = room.begin(&greedy);
+  Chat& chat = controller.new_chat(&greedy);
   chat.sampling.max_tokens = 30;
-  room.ask(chat, "Go on and on.", model_);
+  controller.ask(chat, "Go on and on.", model_);
   ASSERT_TRUE(until_tokens(chat, 5));
-  EXPECT_FALSE(room.can_go_on(chat));
-  room.stop(chat, model_);
+  EXPECT_FALSE(controller.can_continue(chat));
+  controller.stop(chat, model_);
   ASSERT_TRUE(until_ended(chat));
   const std::vector<TokenId> before = ids(chat.exchanges[0].reply);
   EXPECT_GE(before.size(), 5u);
@@ -195,24 +197,24 @@ TEST_F(ChatRoomTest, StoppingKeepsWhatWasSaidAndItCanGoOn) {
   EXPECT_EQ(chat.exchanges[0].reply.finish, FinishReason::kCancelled);
   EXPECT_EQ(describe_end(chat.exchanges[0].reply), "stopped");
 
-  ASSERT_TRUE(room.can_go_on(chat));
+  ASSERT_TRUE(controller.can_continue(chat));
   engine_->resume();
-  room.go_on(chat, model_);
+  controller.continue_answer(chat, model_);
   ASSERT_TRUE(until_ended(chat));
   const ChatReply& reply = chat.exchanges[0].reply;
-  EXPECT_EQ(reply.given_tokens, before.size());
+  EXPECT_EQ(reply.kept_tokens, before.size());
   EXPECT_EQ(ids(reply), alone(prompt_of(chat, 0), static_cast<uint32_t>(before.size()) + 30));
 }
 
-TEST_F(ChatRoomTest, AskingAgainIsAnotherDrawUnlessTheSeedStays) {
-  Chat& chat = room.begin(nullptr);
+TEST_F(ChatControllerTest, RegeneratingGivesAnotherAnswerUnlessTheSeedIsFixed) {
+  Chat& chat = controller.new_chat(nullptr);
   chat.sampling.max_tokens = 20;
   const uint64_t seed = chat.sampling.options.seed;
-  room.ask(chat, "A story.", model_);
+  controller.ask(chat, "A story.", model_);
   ASSERT_TRUE(until_ended(chat));
   const std::vector<TokenId> first = ids(chat.exchanges[0].reply);
   const uint64_t revision = chat.exchanges[0].revision;
-  room.answer_again(chat, model_);
+  controller.regenerate(chat, model_);
   ASSERT_TRUE(until_ended(chat));
   ASSERT_EQ(chat.exchanges.size(), 1u);
   EXPECT_NE(ids(chat.exchanges[0].reply), first);
@@ -220,21 +222,39 @@ TEST_F(ChatRoomTest, AskingAgainIsAnotherDrawUnlessTheSeedStays) {
   EXPECT_EQ(chat.sampling.options.seed, seed + 2);
   chat.sampling.new_seed = false;
   chat.sampling.options.seed = seed;
-  room.answer_again(chat, model_);
+  controller.regenerate(chat, model_);
   ASSERT_TRUE(until_ended(chat));
   EXPECT_EQ(ids(chat.exchanges[0].reply), first);
   EXPECT_EQ(chat.sampling.options.seed, seed);
 }
 
-TEST_F(ChatRoomTest, AChangedQuestionDropsWhatFollows) {
-  Chat& chat = room.begin(&greedy);
+TEST_F(ChatControllerTest, TheModelsSamplingDefaultsApplyUnlessTheUserChoseOthers) {
+  model_.default_sampling = {.temperature = 0, .top_k = 17};
+  Chat& chat = controller.new_chat(nullptr);
+  const uint64_t seed = chat.sampling.options.seed;
+  chat.sampling.max_tokens = 20;
+  controller.ask(chat, "A story.", model_);
+  ASSERT_TRUE(until_ended(chat));
+  EXPECT_EQ(ids(chat.exchanges[0].reply), alone(prompt_of(chat, 0), 20)) << "greedy";
+  EXPECT_EQ(chat.sampling.options.top_k, 17u);
+  EXPECT_EQ(chat.sampling.options.seed, seed + 1) << "the seed is the chat's own";
+
+  chat.sampling.custom = true;
+  chat.sampling.options.top_k = 3;
+  controller.regenerate(chat, model_);
+  ASSERT_TRUE(until_ended(chat));
+  EXPECT_EQ(chat.sampling.options.top_k, 3u);
+}
+
+TEST_F(ChatControllerTest, AnEditedQuestionDiscardsWhatFollows) {
+  Chat& chat = controller.new_chat(&greedy);
   for (const char* question : {"One?", "Two?", "Three?"}) {
-    room.ask(chat, question, model_);
+    controller.ask(chat, question, model_);
     ASSERT_TRUE(until_ended(chat));
   }
-  // Also in the middle of an answer.
-  room.answer_again(chat, model_);
-  room.change_question(chat, 1, "Two and a half?", model_);
+  // Also while an answer is in progress.
+  controller.regenerate(chat, model_);
+  controller.edit_question(chat, 1, "Two and a half?", model_);
   ASSERT_TRUE(until_ended(chat));
   ASSERT_EQ(chat.exchanges.size(), 2u);
   EXPECT_EQ(chat.exchanges[1].question, "Two and a half?");
@@ -243,20 +263,20 @@ TEST_F(ChatRoomTest, AChangedQuestionDropsWhatFollows) {
   EXPECT_TRUE(comes_true([&] { return engine_->metrics().running.value() == 0; }));
 }
 
-TEST_F(ChatRoomTest, ABranchOfARunningAnswerSharesItsBlocks) {
+TEST_F(ChatControllerTest, ABranchOfARunningAnswerSharesItsBlocks) {
   open(/*paused=*/true);
-  Chat& chat = room.begin(&greedy);
+  Chat& chat = controller.new_chat(&greedy);
   chat.sampling.max_tokens = 120;
-  room.ask(chat, "A long story about a fox and a kite and a boat and the wide sea, please.",
-           model_);
+  controller.ask(chat, "A long story about a fox and a kite and a boat and the wide sea, please.",
+                 model_);
   ASSERT_TRUE(until_tokens(chat, 20));
   const ChatToken token = chat.exchanges[0].reply.tokens[12];
   const ChatAlternative other = token.alternatives.at(2);
   ASSERT_NE(other.id, token.id);
-  Chat& branch = *room.branch(chat, 0, 12, other, model_);
+  Chat& branch = *controller.branch(chat, 0, 12, other, model_);
   EXPECT_EQ(branch.title, chat.title + " (branch)");
-  EXPECT_TRUE(room.answering(chat));
-  EXPECT_TRUE(room.answering(branch));
+  EXPECT_TRUE(controller.answering(chat));
+  EXPECT_TRUE(controller.answering(branch));
   ASSERT_TRUE(until_tokens(branch, 14));
   engine_->inspect([&](const Scheduler& scheduler) {
     EXPECT_EQ(scheduler.totals().forks, 1u);
@@ -266,11 +286,11 @@ TEST_F(ChatRoomTest, ABranchOfARunningAnswerSharesItsBlocks) {
   ASSERT_TRUE(until_ended(branch));
   ASSERT_TRUE(until_ended(chat));
 
-  // Both say what they would have said alone.
+  // Both generate what they would have generated alone.
   std::vector<TokenId> prompt = prompt_of(chat, 0);
   EXPECT_EQ(ids(chat.exchanges[0].reply), alone(prompt, 120));
   const ChatReply& reply = branch.exchanges[0].reply;
-  EXPECT_EQ(reply.given_tokens, 13u);
+  EXPECT_EQ(reply.kept_tokens, 13u);
   std::vector<TokenId> expected = ids(chat.exchanges[0].reply);
   expected.resize(12);
   expected.push_back(other.id);
@@ -286,35 +306,36 @@ TEST_F(ChatRoomTest, ABranchOfARunningAnswerSharesItsBlocks) {
   EXPECT_EQ(reply.text, text + detokenizer.finish());
 }
 
-TEST_F(ChatRoomTest, ABranchOfAnEndedAnswerFindsItsBlocksInTheCache) {
-  Chat& chat = room.begin(&greedy);
-  room.ask(chat, "A story about a fox and a kite.", model_);
+TEST_F(ChatControllerTest, ABranchOfAnEndedAnswerFindsItsBlocksInTheCache) {
+  Chat& chat = controller.new_chat(&greedy);
+  controller.ask(chat, "A story about a fox and a kite.", model_);
   ASSERT_TRUE(until_ended(chat));
-  room.ask(chat, "And then?", model_);
+  controller.ask(chat, "And then?", model_);
   ASSERT_TRUE(until_ended(chat));
   const ChatAlternative other = chat.exchanges[0].reply.tokens[30].alternatives.at(1);
-  Chat& branch = *room.branch(chat, 0, 30, other, model_);
+  Chat& branch = *controller.branch(chat, 0, 30, other, model_);
   ASSERT_TRUE(until_ended(branch));
   ASSERT_EQ(branch.exchanges.size(), 1u);
   std::vector<TokenId> prompt = prompt_of(chat, 0);
   for (size_t i = 0; i < 31; ++i) prompt.push_back(branch.exchanges[0].reply.tokens[i].id);
-  const std::vector<TokenId> said = alone(prompt, 40);
+  const std::vector<TokenId> expected = alone(prompt, 40);
   const std::vector<TokenId> all = ids(branch.exchanges[0].reply);
-  EXPECT_EQ(std::vector<TokenId>(all.begin() + 31, all.end()), said);
+  EXPECT_EQ(std::vector<TokenId>(all.begin() + 31, all.end()), expected);
   // All full blocks before the branch.
   EXPECT_EQ(branch.exchanges[0].reply.cached_tokens,
             (prompt.size() - 1) / kTokensPerBlock * kTokensPerBlock);
   EXPECT_EQ(chat.exchanges.size(), 2u);
 }
 
-TEST_F(ChatRoomTest, ABranchIntoTheEndSaysNothingMore) {
-  Chat& chat = room.begin(&greedy);
-  room.ask(chat, "A story.", model_);
+TEST_F(ChatControllerTest, ABranchToTheEndTokenGeneratesNothing) {
+  Chat& chat = controller.new_chat(&greedy);
+  controller.ask(chat, "A story.", model_);
   ASSERT_TRUE(until_ended(chat));
   TokenId end = 0;
   while (!tokenizer_->ends_generation(end)) ++end;
-  Chat& branch = *room.branch(chat, 0, 3, {.id = end, .text = "<|end|>", .probability = 0}, model_);
-  EXPECT_FALSE(room.answering(branch));
+  Chat& branch =
+      *controller.branch(chat, 0, 3, {.id = end, .text = "<|end|>", .probability = 0}, model_);
+  EXPECT_FALSE(controller.answering(branch));
   const ChatReply& reply = branch.exchanges[0].reply;
   EXPECT_EQ(reply.finish, FinishReason::kStop);
   EXPECT_EQ(reply.tokens.size(), 4u);
@@ -323,38 +344,39 @@ TEST_F(ChatRoomTest, ABranchIntoTheEndSaysNothingMore) {
   EXPECT_EQ(reply.context_tokens(), prompt_of(chat, 0).size() + 4);
 }
 
-TEST_F(ChatRoomTest, TokensThatAreHalfACharacterBecomeOne) {
-  // Characters that the vocabulary has in pieces alone.
+TEST_F(ChatControllerTest, TokensOfPartialCharactersAreJoined) {
+  // Characters that the vocabulary only has as separate bytes.
   std::vector<TokenId> script = tokenizer_->encode("\u20ac\u20ac!", {.add_bos = false});
   options_.script = script;
   options_.vocabulary = tokenizer_->size();
   open();
-  Chat& chat = room.begin(&greedy);
+  Chat& chat = controller.new_chat(&greedy);
   chat.sampling.max_tokens = static_cast<uint32_t>(script.size());
-  room.ask(chat, "Money?", model_);
+  controller.ask(chat, "Money?", model_);
   ASSERT_TRUE(until_ended(chat));
   ChatReply& reply = chat.exchanges[0].reply;
   EXPECT_EQ(reply.text, "\u20ac\u20ac!");
-  ASSERT_GT(script.size(), 3u) << "the vocabulary has this character whole; take another";
+  ASSERT_GT(script.size(), 3u) << "the vocabulary has this character as one token; choose another";
   EXPECT_EQ(reply.tokens[0].text, "");
-  EXPECT_THAT(readable_piece(*tokenizer_, reply.tokens[0].id), HasSubstr("<E2>"));
-  // Going on in the middle of one: what was given of it is not lost.
+  EXPECT_THAT(readable_token(*tokenizer_, reply.tokens[0].id), HasSubstr("<E2>"));
+  // Continuing in the middle of a character keeps its first bytes.
   options_.script.erase(options_.script.begin(), options_.script.begin() + 2);
   open();
   reply.tokens.resize(2);
-  ASSERT_TRUE(room.can_go_on(chat));
+  ASSERT_TRUE(controller.can_continue(chat));
   chat.sampling.max_tokens = static_cast<uint32_t>(script.size()) - 2;
-  room.go_on(chat, model_);
+  controller.continue_answer(chat, model_);
   EXPECT_EQ(chat.exchanges[0].reply.text, "");
   ASSERT_TRUE(until_ended(chat));
   EXPECT_EQ(chat.exchanges[0].reply.text, "\u20ac\u20ac!");
 }
 
-TEST_F(ChatRoomTest, AFullContextLeavesOutTheOldestAndSaysSo) {
-  Chat& chat = room.begin(&greedy);
+TEST_F(ChatControllerTest, AFullContextDropsTheOldestMessagesAndCountsThem) {
+  Chat& chat = controller.new_chat(&greedy);
   chat.sampling.max_tokens = 100;
   for (int i = 0; i < 6; ++i) {
-    room.ask(chat, "Tell me of a fox, a kite, a boat, the sea and the wind, at length.", model_);
+    controller.ask(chat, "Tell me of a fox, a kite, a boat, the sea and the wind, at length.",
+                   model_);
     ASSERT_TRUE(until_ended(chat));
     const ChatReply& reply = chat.exchanges.back().reply;
     ASSERT_EQ(reply.error, "");
@@ -364,29 +386,29 @@ TEST_F(ChatRoomTest, AFullContextLeavesOutTheOldestAndSaysSo) {
   EXPECT_GE(chat.exchanges.back().reply.left_out, 2u);
 }
 
-TEST_F(ChatRoomTest, WhatIsRefusedIsTheRepliesErrorAndTheChatGoesOn) {
-  Chat& chat = room.begin(&greedy);
+TEST_F(ChatControllerTest, ARefusalIsTheReplysErrorAndTheChatGoesOn) {
+  Chat& chat = controller.new_chat(&greedy);
   std::string long_question;
   for (int i = 0; i < 600; ++i) long_question += "fox ";
-  room.ask(chat, long_question, model_);
-  EXPECT_FALSE(room.answering(chat));
+  controller.ask(chat, long_question, model_);
+  EXPECT_FALSE(controller.answering(chat));
   ASSERT_EQ(chat.exchanges.size(), 1u);
   EXPECT_EQ(chat.exchanges[0].reply.finish, FinishReason::kError);
   EXPECT_THAT(chat.exchanges[0].reply.error, HasSubstr("512"));
-  // A question without an answer is not part of what follows.
-  room.ask(chat, "Hello?", model_);
+  // An unanswered question is not part of the next prompt.
+  controller.ask(chat, "Hello?", model_);
   ASSERT_TRUE(until_ended(chat));
   EXPECT_EQ(chat.exchanges[1].reply.error, "");
   EXPECT_EQ(ids(chat.exchanges[1].reply), alone(prompt_of(chat, 1), 40));
   chat.sampling.options.temperature = -1;
-  room.ask(chat, "Hello again?", model_);
+  controller.ask(chat, "Hello again?", model_);
   EXPECT_THAT(chat.exchanges[2].reply.error, HasSubstr("temperature"));
 }
 
-TEST_F(ChatRoomTest, ALostDeviceEndsTheAnswerWithItsMessage) {
+TEST_F(ChatControllerTest, ALostDeviceEndsTheAnswerWithItsMessage) {
   open(/*paused=*/true);
-  Chat& chat = room.begin(&greedy);
-  room.ask(chat, "A story.", model_);
+  Chat& chat = controller.new_chat(&greedy);
+  controller.ask(chat, "A story.", model_);
   ASSERT_TRUE(until_tokens(chat, 3));
   executor_->stand_in.faults.submit.arm(1);
   engine_->resume();
@@ -396,56 +418,56 @@ TEST_F(ChatRoomTest, ALostDeviceEndsTheAnswerWithItsMessage) {
   EXPECT_GE(chat.exchanges[0].reply.tokens.size(), 3u);
 }
 
-TEST_F(ChatRoomTest, AnAnswerEndsWithWhatIsThereWhenTheModelGoes) {
+TEST_F(ChatControllerTest, AnAnswerEndsAsItIsWhenTheModelIsClosed) {
   open(/*paused=*/true);
-  Chat& chat = room.begin(&greedy);
-  room.ask(chat, "A story.", model_);
+  Chat& chat = controller.new_chat(&greedy);
+  controller.ask(chat, "A story.", model_);
   ASSERT_TRUE(until_tokens(chat, 3));
   const ChatModel old = model_;
   const size_t before = chat.exchanges[0].reply.tokens.size();
   engine_->step_once();
   engine_.reset();
-  room.update(nullptr, 0);
-  EXPECT_FALSE(room.answering(chat));
+  controller.update(nullptr, 0);
+  EXPECT_FALSE(controller.answering(chat));
   EXPECT_EQ(chat.exchanges[0].reply.finish, FinishReason::kCancelled);
   EXPECT_GE(chat.exchanges[0].reply.tokens.size(), before);
-  // Another engine answers the next question, and nothing of the old one is touched.
+  // A new engine answers the next question; the old one is not used any more.
   open();
-  room.stop(chat, model_);
-  room.ask(chat, "Another.", model_);
+  controller.stop(chat, model_);
+  controller.ask(chat, "Another.", model_);
   EXPECT_NE(model_.generation, old.generation);
   ASSERT_TRUE(until_ended(chat));
   EXPECT_EQ(ids(chat.exchanges[1].reply), alone(prompt_of(chat, 1), 40));
 }
 
-TEST_F(ChatRoomTest, ClosingAndRemovingCancel) {
+TEST_F(ChatControllerTest, ClosingAndRemovingCancelTheRequest) {
   open(/*paused=*/true);
-  Chat& chat = room.begin(&greedy);
-  room.ask(chat, "A story.", model_);
-  Chat& other = room.begin(&greedy);
-  room.ask(other, "Another.", model_);
-  Chat& empty = room.begin(nullptr);
+  Chat& chat = controller.new_chat(&greedy);
+  controller.ask(chat, "A story.", model_);
+  Chat& other = controller.new_chat(&greedy);
+  controller.ask(other, "Another.", model_);
+  Chat& empty = controller.new_chat(nullptr);
   engine_->step_once();
   EXPECT_TRUE(comes_true([&] { return engine_->metrics().running.value() == 2; }));
-  room.close(chat);
+  controller.close(chat);
   EXPECT_FALSE(chat.open);
-  room.remove(other);
-  room.close(empty);
-  EXPECT_EQ(room.answers(), 0u);
-  ASSERT_EQ(room.history().chats().size(), 1u);
-  EXPECT_EQ(room.history().removed(), nullptr) << "an empty one is no loss";
+  controller.remove(other);
+  controller.close(empty);
+  EXPECT_EQ(controller.answers(), 0u);
+  ASSERT_EQ(controller.history().chats().size(), 1u);
+  EXPECT_EQ(controller.history().removed(), nullptr) << "a blank chat needs no undo";
   engine_->resume();
   EXPECT_TRUE(comes_true([&] { return engine_->metrics().running.value() == 0; }));
 }
 
-TEST_F(ChatRoomTest, ACrashLosesTwoSecondsAtMost) {
+TEST_F(ChatControllerTest, ACrashLosesTwoSecondsAtMost) {
   const auto folder = std::filesystem::path(::testing::TempDir()) /
-                      ("hearth_chat_room_" + std::to_string(getpid()));
+                      ("hearth_chat_controller_" + std::to_string(getpid()));
   std::filesystem::remove_all(folder);
   open(/*paused=*/true);
-  ChatRoom kept(folder);
-  Chat& chat = kept.begin(&greedy);
-  // What another program finds there if this one ends now.
+  ChatController kept(folder);
+  Chat& chat = kept.new_chat(&greedy);
+  // What another program would find if this one crashed now.
   const auto tokens_on_disk = [&] {
     kept.history().wait();
     ChatHistory later(folder);
@@ -457,7 +479,7 @@ TEST_F(ChatRoomTest, ACrashLosesTwoSecondsAtMost) {
     kept.update(&model_, now);
     return chat.exchanges[0].reply.tokens.size();
   };
-  // One step after the other, so that the answer does not run away.
+  // Single steps, so that the answer does not finish too early.
   const auto step_at = [&](double now, size_t tokens) {
     for (size_t before = tokens_at(now); before < tokens; ++before) {
       engine_->step_once();
@@ -470,7 +492,7 @@ TEST_F(ChatRoomTest, ACrashLosesTwoSecondsAtMost) {
   EXPECT_EQ(tokens_on_disk(), 0u);
   ASSERT_TRUE(step_at(101.9, 3));
   EXPECT_EQ(tokens_on_disk(), 0u);
-  // Also where nothing came since.
+  // Saved even though nothing new has arrived.
   kept.update(&model_, 102.1);
   EXPECT_EQ(tokens_on_disk(), 3u);
   ASSERT_TRUE(step_at(103, 4));
@@ -480,10 +502,10 @@ TEST_F(ChatRoomTest, ACrashLosesTwoSecondsAtMost) {
     kept.update(&model_, 103.5);
     return !kept.answering(chat);
   }));
-  EXPECT_EQ(tokens_on_disk(), 40u) << "the end is saved at once";
-  // So is what is being typed, after a while.
+  EXPECT_EQ(tokens_on_disk(), 40u) << "the end is saved immediately";
+  // A draft is saved, too, after a while.
   chat.draft = "And th";
-  kept.touch(chat);
+  kept.mark_unsaved(chat);
   kept.update(&model_, 104);
   kept.update(&model_, 107);
   kept.history().wait();
@@ -493,25 +515,26 @@ TEST_F(ChatRoomTest, ACrashLosesTwoSecondsAtMost) {
   std::filesystem::remove_all(folder);
 }
 
-// A chat that was kept, and a model with other words for the same numbers.
-TEST_F(ChatRoomTest, AnotherModelsAnswerStaysAsItIs) {
-  Chat& chat = room.begin(nullptr);
-  room.ask(chat, "Go on and on.", model_);
+// A saved chat, and a model whose tokenizer decodes the same ids to different text.
+TEST_F(ChatControllerTest, AnAnswerFromAnotherModelStaysAsItIs) {
+  Chat& chat = controller.new_chat(nullptr);
+  controller.ask(chat, "Go on and on.", model_);
   ASSERT_TRUE(until_tokens(chat, 5));
-  room.stop(chat, model_);
+  controller.stop(chat, model_);
   ASSERT_TRUE(until_ended(chat));
   ChatReply& reply = chat.exchanges[0].reply;
   reply.tokens[1].text = "other";
   reply.text = "Some other text";
-  const size_t chats = room.history().chats().size();
-  room.go_on(chat, model_);
-  EXPECT_FALSE(room.answering(chat));
-  EXPECT_EQ(room.branch(chat, 0, 2, {.id = 1, .text = "x", .probability = 0.5f}, model_), nullptr);
-  EXPECT_EQ(room.history().chats().size(), chats);
+  const size_t chats = controller.history().chats().size();
+  controller.continue_answer(chat, model_);
+  EXPECT_FALSE(controller.answering(chat));
+  EXPECT_EQ(controller.branch(chat, 0, 2, {.id = 1, .text = "x", .probability = 0.5f}, model_),
+            nullptr);
+  EXPECT_EQ(controller.history().chats().size(), chats);
   EXPECT_EQ(reply.text, "Some other text");
-  EXPECT_THAT(reply.error, HasSubstr("another model"));
-  room.answer_again(chat, model_);
-  EXPECT_TRUE(room.answering(chat));
+  EXPECT_THAT(reply.error, HasSubstr("a different model"));
+  controller.regenerate(chat, model_);
+  EXPECT_TRUE(controller.answering(chat));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "ui/data/chat_room.h"
+#include "ui/data/chat_controller.h"
 
 #include <iterator>
 #include <utility>
@@ -16,49 +16,50 @@ void replace_reply(ChatExchange& exchange, ChatReply reply) {
 
 }  // namespace
 
-void ChatRoom::update(const ChatModel* model, double now) {
+void ChatController::update(const ChatModel* model, double now) {
   history_.load();
   const bool save_now = now - last_save_ >= kSecondsBetweenSaves || now < last_save_;
   if (save_now) last_save_ = now;
   for (auto at = answers_.begin(); at != answers_.end();) {
     Chat& chat = *history_.find(at->first);
-    const bool news = at->second->take(chat.exchanges.back().reply, model);
+    const bool news = at->second->poll(chat.exchanges.back().reply, model);
     const bool ended = at->second->ended();
     if (ended) {
       history_.save(chat);
     } else if (news) {
-      touch(chat);
+      mark_unsaved(chat);
     }
     at = ended ? answers_.erase(at) : std::next(at);
   }
-  if (save_now) save_touched();
+  if (save_now) save_unsaved();
 }
 
-void ChatRoom::save_touched() {
-  for (const std::string& id : touched_)
+void ChatController::save_unsaved() {
+  for (const std::string& id : unsaved_)
     if (const Chat* const chat = history_.find(id)) history_.save(*chat);
-  touched_.clear();
+  unsaved_.clear();
 }
 
-Chat& ChatRoom::begin(const Chat* like) {
+Chat& ChatController::new_chat(const Chat* settings_from) {
   Chat chat;
-  if (like != nullptr) {
-    chat.system = like->system;
-    chat.sampling = like->sampling;
+  if (settings_from != nullptr) {
+    chat.system = settings_from->system;
+    chat.sampling = settings_from->sampling;
   }
   return history_.add(std::move(chat));
 }
 
-void ChatRoom::drop_answer(Chat& chat) {
+void ChatController::cancel_answer(Chat& chat) {
   const auto running = answers_.find(chat.id);
   if (running == answers_.end()) return;
-  // Letting go of the stream cancels the request.
+  // Destroying the stream cancels the request.
   answers_.erase(running);
   ChatReply& reply = chat.exchanges.back().reply;
   if (reply.finish == FinishReason::kNone) reply.finish = FinishReason::kCancelled;
 }
 
-void ChatRoom::start(Chat& chat, const ChatModel& model, const ChatAnswer* parent) {
+void ChatController::start(Chat& chat, const ChatModel& model, const ChatAnswer* parent) {
+  use_defaults(chat.sampling, model.default_sampling);
   ChatReply& reply = chat.exchanges.back().reply;
   auto answer = ChatAnswer::start(model, chat, chat.exchanges.size() - 1, parent);
   if (answer.ok()) {
@@ -71,10 +72,10 @@ void ChatRoom::start(Chat& chat, const ChatModel& model, const ChatAnswer* paren
   history_.save(chat);
 }
 
-void ChatRoom::ask(Chat& chat, std::string question, const ChatModel& model) {
-  drop_answer(chat);
+void ChatController::ask(Chat& chat, std::string question, const ChatModel& model) {
+  cancel_answer(chat);
   if (!chat.titled) {
-    chat.title = title_of_question(question);
+    chat.title = title_from_question(question);
     chat.titled = true;
   }
   chat.exchanges.push_back(
@@ -82,47 +83,48 @@ void ChatRoom::ask(Chat& chat, std::string question, const ChatModel& model) {
   start(chat, model);
 }
 
-void ChatRoom::change_question(Chat& chat, size_t exchange, std::string question,
-                               const ChatModel& model) {
-  drop_answer(chat);
+void ChatController::edit_question(Chat& chat, size_t exchange, std::string question,
+                                   const ChatModel& model) {
+  cancel_answer(chat);
   chat.exchanges.resize(exchange);
   ask(chat, std::move(question), model);
 }
 
-void ChatRoom::answer_again(Chat& chat, const ChatModel& model) {
+void ChatController::regenerate(Chat& chat, const ChatModel& model) {
   if (chat.exchanges.empty()) return;
-  drop_answer(chat);
+  cancel_answer(chat);
   replace_reply(chat.exchanges.back(), {});
   start(chat, model);
 }
 
-bool ChatRoom::can_go_on(const Chat& chat) const {
+bool ChatController::can_continue(const Chat& chat) const {
   if (chat.exchanges.empty() || answering(chat)) return false;
   const ChatReply& reply = chat.exchanges.back().reply;
   return reply.finish != FinishReason::kStop && !reply.tokens.empty();
 }
 
-void ChatRoom::go_on(Chat& chat, const ChatModel& model) {
-  if (!can_go_on(chat) || !is_own(chat, chat.exchanges.size() - 1, model)) return;
+void ChatController::continue_answer(Chat& chat, const ChatModel& model) {
+  if (!can_continue(chat) || !check_same_model(chat, chat.exchanges.size() - 1, model)) return;
   ChatReply reply;
   reply.tokens = chat.exchanges.back().reply.tokens;
-  retell(reply, *model.tokenizer);
+  rebuild_text(reply, *model.tokenizer);
   replace_reply(chat.exchanges.back(), std::move(reply));
   start(chat, model);
 }
 
-bool ChatRoom::is_own(Chat& chat, size_t exchange, const ChatModel& model) {
+bool ChatController::check_same_model(Chat& chat, size_t exchange, const ChatModel& model) {
   ChatReply& reply = chat.exchanges[exchange].reply;
-  if (tells_the_same(reply.tokens, *model.tokenizer)) return true;
-  reply.error = "This is another model's answer. It can be asked for again, but not gone on with.";
+  if (matches_tokenizer(reply.tokens, *model.tokenizer)) return true;
+  reply.error =
+      "This answer came from a different model. It can be regenerated, but not continued.";
   return false;
 }
 
-Chat* ChatRoom::branch(Chat& chat, size_t exchange, size_t token,
-                       const ChatAlternative& alternative, const ChatModel& model) {
-  if (!is_own(chat, exchange, model)) return nullptr;
+Chat* ChatController::branch(Chat& chat, size_t exchange, size_t token,
+                             const ChatAlternative& alternative, const ChatModel& model) {
+  if (!check_same_model(chat, exchange, model)) return nullptr;
   Chat copy = chat;
-  copy.title = title_of_branch(chat.shown_title());
+  copy.title = branch_title(chat.display_title());
   copy.titled = true;
   copy.open = true;
   copy.exchanges.resize(exchange + 1);
@@ -134,17 +136,17 @@ Chat* ChatRoom::branch(Chat& chat, size_t exchange, size_t token,
                           .text = {},
                           .probability = alternative.probability,
                           .alternatives = old.tokens[token].alternatives});
-  reply.given_tokens = static_cast<std::uint32_t>(reply.tokens.size());
-  retell(reply, *model.tokenizer);
+  reply.kept_tokens = static_cast<std::uint32_t>(reply.tokens.size());
+  rebuild_text(reply, *model.tokenizer);
   const bool ends = model.tokenizer->ends_generation(alternative.id);
   if (ends) {
     reply.finish = FinishReason::kStop;
-    reply.prompt_tokens = old.prompt_tokens - old.given_tokens + reply.given_tokens;
+    reply.prompt_tokens = old.prompt_tokens - old.kept_tokens + reply.kept_tokens;
   }
   copy.exchanges.back().reply = std::move(reply);
   copy.exchanges.back().json.clear();
 
-  // Only the last reply of a conversation is ever being generated.
+  // Only the last reply of a conversation can be in progress.
   const auto running = answers_.find(chat.id);
   const bool shares = running != answers_.end() && exchange + 1 == chat.exchanges.size();
   Chat& added = history_.add(std::move(copy));
@@ -152,20 +154,20 @@ Chat* ChatRoom::branch(Chat& chat, size_t exchange, size_t token,
   return &added;
 }
 
-void ChatRoom::stop(const Chat& chat, const ChatModel& model) {
+void ChatController::stop(const Chat& chat, const ChatModel& model) {
   if (const auto running = answers_.find(chat.id); running != answers_.end())
     running->second->stop(model);
 }
 
-void ChatRoom::rename(Chat& chat, std::string title) {
+void ChatController::rename(Chat& chat, std::string title) {
   chat.title = std::move(title);
   chat.titled = !chat.title.empty();
   history_.save(chat);
 }
 
-void ChatRoom::close(Chat& chat) {
-  drop_answer(chat);
-  if (chat.blank()) {
+void ChatController::close(Chat& chat) {
+  cancel_answer(chat);
+  if (chat.is_blank()) {
     history_.remove(chat.id);
     history_.forget_removed();
     return;
@@ -174,7 +176,7 @@ void ChatRoom::close(Chat& chat) {
   history_.save(chat);
 }
 
-void ChatRoom::remove(const Chat& chat) {
+void ChatController::remove(const Chat& chat) {
   if (const auto running = answers_.find(chat.id); running != answers_.end()) {
     answers_.erase(running);
     Chat& changed = *history_.find(chat.id);
@@ -183,19 +185,19 @@ void ChatRoom::remove(const Chat& chat) {
   history_.remove(chat.id);
 }
 
-RequestId ChatRoom::request(const Chat& chat) const {
+RequestId ChatController::request(const Chat& chat) const {
   const auto running = answers_.find(chat.id);
   return running == answers_.end() ? 0 : running->second->request();
 }
 
-double ChatRoom::answer_seconds(const Chat& chat) const {
+double ChatController::answer_seconds(const Chat& chat) const {
   const auto running = answers_.find(chat.id);
   return running == answers_.end() ? 0 : running->second->seconds();
 }
 
-void ChatRoom::save_all() {
-  for (const auto& [id, answer] : answers_) touched_.insert(id);
-  save_touched();
+void ChatController::save_all() {
+  for (const auto& [id, answer] : answers_) unsaved_.insert(id);
+  save_unsaved();
 }
 
 }  // namespace hearth

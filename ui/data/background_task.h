@@ -1,4 +1,5 @@
-// One thing that is done on a thread of its own while frames go on. Of the window's thread alone.
+// One task on a thread of its own, so that frames go on meanwhile. Call only from the window's
+// thread.
 #pragma once
 
 #include <atomic>
@@ -10,19 +11,19 @@
 namespace hearth {
 
 template <class T>
-class Background {
+class BackgroundTask {
  public:
-  Background() = default;
-  // Waits for what is under way.
-  ~Background() {
+  BackgroundTask() = default;
+  // Waits for a running task.
+  ~BackgroundTask() {
     if (thread_.joinable()) thread_.join();
   }
-  Background(const Background&) = delete;
-  Background& operator=(const Background&) = delete;
+  BackgroundTask(const BackgroundTask&) = delete;
+  BackgroundTask& operator=(const BackgroundTask&) = delete;
 
-  // Under way, or done and not taken yet.
+  // Running, or done with a result that has not been taken yet.
   bool busy() const { return thread_.joinable(); }
-  // REQUIRES: !busy(). `work` shares nothing with this thread.
+  // REQUIRES: !busy(). `work` shares no data with the calling thread.
   void start(std::function<T()> work) {
     done_ = false;
     thread_ = std::thread([this, work = std::move(work)] {
@@ -30,7 +31,7 @@ class Background {
       done_ = true;
     });
   }
-  // What has come of it, once; nothing before. Never waits.
+  // Returns the result once, and nothing until it is there. Never waits.
   std::optional<T> take() {
     if (!thread_.joinable() || !done_) return std::nullopt;
     thread_.join();
@@ -40,7 +41,7 @@ class Background {
  private:
   std::thread thread_;
   std::atomic<bool> done_{false};
-  std::optional<T> result_;  // of the thread until done_
+  std::optional<T> result_;  // written by thread_ before done_ is set
 };
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-#include "ui/data/chat_files.h"
+#include "ui/data/file_writer.h"
 
 #include <system_error>
 #include <utility>
@@ -7,9 +7,9 @@
 
 namespace hearth {
 
-ChatFiles::ChatFiles() : thread_([this] { loop(); }) {}
+FileWriter::FileWriter() : thread_([this] { loop(); }) {}
 
-ChatFiles::~ChatFiles() {
+FileWriter::~FileWriter() {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
@@ -18,38 +18,38 @@ ChatFiles::~ChatFiles() {
   thread_.join();
 }
 
-void ChatFiles::write(const std::filesystem::path& path, std::string contents) {
+void FileWriter::write(const std::filesystem::path& path, std::string contents) {
   {
     const std::lock_guard lock(mutex_);
-    waiting_[path] = std::move(contents);
+    queue_[path] = std::move(contents);
   }
   wake_.notify_all();
 }
 
-void ChatFiles::remove(const std::filesystem::path& path) {
+void FileWriter::remove(const std::filesystem::path& path) {
   {
     const std::lock_guard lock(mutex_);
-    waiting_[path] = std::nullopt;
+    queue_[path] = std::nullopt;
   }
   wake_.notify_all();
 }
 
-void ChatFiles::wait() {
+void FileWriter::wait() {
   std::unique_lock lock(mutex_);
-  idle_.wait(lock, [&] { return waiting_.empty() && !busy_; });
+  idle_.wait(lock, [&] { return queue_.empty() && !busy_; });
 }
 
-std::string ChatFiles::failure() const {
+std::string FileWriter::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
 }
 
-void ChatFiles::loop() {
+void FileWriter::loop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [&] { return closing_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    const auto job = waiting_.extract(waiting_.begin());
+    wake_.wait(lock, [&] { return closing_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    const auto job = queue_.extract(queue_.begin());
     busy_ = true;
     lock.unlock();
     std::string failure;

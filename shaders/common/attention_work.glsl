@@ -1,0 +1,102 @@
+// What a workgroup of attention works on: its item, its KV head, its query rows, and where their results
+// go. The rows of a tile are tokens x the query heads that share the KV head, heads fastest; if a tile
+// has more than kRows of them, several workgroups in y process it.
+//
+// Include after params/attention.h; needs kHeadSize, kRows, kHeads, kKvHeads and kForm, the form of
+// the result (common/row_form.glsl).
+#ifndef HEARTH_ATTENTION_WORK_GLSL
+#define HEARTH_ATTENTION_WORK_GLSL
+#include "common/row_form.glsl"
+
+const uint kHeadsPerKvHead = kHeads / kKvHeads;  // query heads
+const uint kRowQuads = kHeadSize / 4;
+
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Items {
+  AttentionItem at[];
+};
+
+struct Work {
+  AttentionItem item;
+  uint64_t block_table;
+  uint workgroup;  // index within the item, which has gl_NumWorkGroups.y
+  uint kv_head;
+  uint first_row;  // of this workgroup, in the tile
+  uint rows;       // of the tile; 0: nothing to do
+};
+
+Work find_work() {
+  Work work;
+  // Workgroups start in the order of their numbers, and the longest items come first in the list. So all
+  // heads of an item come before the next item, and the last workgroups to start are short.
+  const uint number = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+  work.item = Items(params.items).at[number / gl_NumWorkGroups.y];
+  work.block_table = params.block_tables + uint64_t(work.item.block_table) * 4;
+  const uint parts = gl_NumWorkGroups.y / kKvHeads;
+  work.workgroup = number % gl_NumWorkGroups.y;
+  work.kv_head = work.workgroup / parts;
+  work.first_row = work.workgroup % parts * kRows;
+  work.rows = work.item.tokens * kHeadsPerKvHead;
+  if (work.first_row >= work.rows) work.rows = 0;
+  return work;
+}
+
+bool has_row(Work work, uint row) { return work.first_row + row < work.rows; }
+uint row_token(Work work, uint row) { return (work.first_row + row) / kHeadsPerKvHead; }
+uint row_head(Work work, uint row) {
+  return work.kv_head * kHeadsPerKvHead + (work.first_row + row) % kHeadsPerKvHead;
+}
+
+// The row's query. Rows past the last read the last one again, so that loads stay in bounds.
+F32x4 query_row(Work work, uint row) {
+  const uint last = work.rows - 1 - work.first_row;
+  const uint at = (work.item.first_row + row_token(work, min(row, last))) * kHeads +
+                  row_head(work, min(row, last));
+  return F32x4(params.q + uint64_t(at) * (kHeadSize * 4));
+}
+
+// The keys of the item that the row sees: [x, y).
+uvec2 row_keys(Work work, uint row) {
+  const uint end = work.item.first_position + row_token(work, row) + 1;
+  const uint begin = params.window == 0 || params.window >= end ? 0 : end - params.window;
+  return uvec2(max(begin, work.item.key_begin), min(end, work.item.key_end));
+}
+
+// `key` clamped into the item, so that loads stay in bounds. The scores of keys outside are masked.
+uint inside(Work work, uint key) {
+  return clamp(key, work.item.key_begin, work.item.key_end - 1);
+}
+
+// The first of the kBlockTokens KV rows of the block that holds `key`.
+uint block_rows(Work work, uint key) {
+  const uint block = U32(work.block_table).at[key / kBlockTokens];
+  return (block * kKvHeads + work.kv_head) * kBlockTokens;
+}
+
+void write_result(Work work, uint row, uint quad, vec4 value) {
+  const uint at = (work.item.first_row + row_token(work, row)) * kHeads + row_head(work, row);
+  if (kForm == kFormFloats)
+    F32x4(params.result + uint64_t(at) * (kHeadSize * 4)).at[quad] = value;
+  else
+    write_halves(params.result, at * kRowQuads + quad, value);
+}
+
+// The partial result of a row and a split: the sum, followed by max and sum of weights.
+F32x4 partial_row(Work work, uint split, uint row) {
+  const uint slot = work.item.partial + split * work.item.tokens + row_token(work, row);
+  const uint at = slot * kHeads + row_head(work, row);
+  return F32x4(params.counts + params.partials + uint64_t(at) * ((kRowQuads + 1) * 16));
+}
+
+// Writes quad `quad` of a row's sum: the result, or this split's partial result. `stats` are the max and
+// the sum of weights. REQUIRES: has_row().
+void write_quad(Work work, uint row, uint quad, vec4 sum, vec2 stats) {
+  if (work.item.splits == 1) {
+    write_result(work, row, quad, sum * (1.0 / stats.y));
+  } else {
+    F32x4 to = partial_row(work, work.item.split, row);
+    to.at[quad] = sum;
+    if (quad == 0) to.at[kRowQuads] = vec4(stats, 0.0, 0.0);
+  }
+}
+
+#endif

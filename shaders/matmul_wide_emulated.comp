@@ -1,0 +1,5 @@
+// matmul_wide with emulated fragments, for tests on any device: see matmul_direct_emulated.comp.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#define EMULATE_FRAGMENTS
+#include "common/matmul_wide.glsl"

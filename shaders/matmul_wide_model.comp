@@ -1,5 +1,0 @@
-// matmul_wide with fragments of plain values, as matmul_direct_model is matmul_direct.
-#version 460
-#extension GL_GOOGLE_include_directive : require
-#define MODEL_FRAGMENTS
-#include "common/matmul_wide.glsl"
