@@ -13,8 +13,7 @@ to 8 bits and keys and values to F16; that moves it by up to 0.7 %, even the ord
 0.1 %. For `perplexity_exact` PyTorch runs the model in F32 with the values that python3-gguf reads
 from the file: it depends on the quantized weights alone. Have a fast BLAS installed.
 
---add puts the exact perplexity of the first 30 chunks of another text beside those that are there,
-for the mixes.
+--add adds the exact perplexity of the first 30 chunks of another text to an existing file, for the mixes.
 """
 import argparse
 import hashlib

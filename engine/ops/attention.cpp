@@ -31,13 +31,13 @@ uint64_t address_or_zero(const BufferSlice& slice) {
   return slice.buffer != nullptr ? slice.address() : 0;
 }
 
-// Rows from part to part, or from segment to segment.
+// Rows from one partial sum to the next, or from one segment to the next.
 uint32_t part_rows(const RopeKv& rope) {
   return rope.shape.parts > 1 ? rope.shape.part_stride / strides_of(rope).q : rope.shape.rows;
 }
 
-// Floats from where q's segment begins to where that of `other` does; nothing if that is before, or
-// in another buffer.
+// Floats from the beginning of q's segment to that of `other`; empty if that comes earlier or is in
+// another buffer.
 std::optional<uint64_t> floats_behind(const HeadRows& q, const HeadRows& other) {
   const uint64_t begin = q.slice.offset - uint64_t{q.column} * 4;
   const uint64_t other_begin = other.slice.offset - uint64_t{other.column} * 4;
@@ -45,8 +45,8 @@ std::optional<uint64_t> floats_behind(const HeadRows& q, const HeadRows& other) 
   return (other_begin - begin) / 4;
 }
 
-// Where the kernel finds rows: floats from one to the next, to its heads, and before its segment
-// for every row there is.
+// Where the kernel finds its rows, in floats: from row to row, from the row's start to its heads,
+// and, per row of the step, from q's segment to this one.
 struct RowPlace {
   uint32_t stride, column, behind;
 };
@@ -54,8 +54,9 @@ struct RowPlace {
 RowPlace place_of(const RopeKv& rope, const HeadRows& rows, uint32_t stride) {
   const auto behind =
       static_cast<uint32_t>(floats_behind(rope.q, rows).value_or(0) / part_rows(rope));
-  // A single row has no next, and a segment before is so many columns. So layers whose products are
-  // not the same share a pipeline: a step of one row waits for instructions, too.
+  // With a single row, an earlier segment is just an offset in columns. This lets layers with
+  // different products share a pipeline, which matters because a step of one row waits for
+  // instructions to be fetched.
   if (rope.shape.rows == 1 && rope.shape.parts == 1) return {.column = rows.column + behind};
   return {.stride = stride, .column = rows.column, .behind = behind};
 }

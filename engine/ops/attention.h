@@ -57,8 +57,7 @@ bool can_write(const AttentionPlan& plan, RowForm form);
 // slow.
 PipelineInfo attention_pipeline(const KernelPlan& list, const Attention& op);
 
-// Records the kernels. Fails if the shape is outside what the kernels take, or if a kernel cannot
-// be compiled.
+// Records the kernels. Fails if they do not support the shape, or if a kernel cannot be compiled.
 Status record_attention(CommandRecorder& recorder, PipelineStore& pipelines,
                         const AttentionPlan& plan, const Attention& op);
 

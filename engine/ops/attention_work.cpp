@@ -60,9 +60,9 @@ AttentionCapacity attention_capacity(const AttentionTuning& tuning, const Attent
           capacity.few * tuning.few_tokens + capacity.many * std::max(tuning.many_tokens, 1u);
     return capacity;
   }
-  // A tile of k keys becomes round(k / split) items, or one. Since the splits are no shorter than
-  // all keys / wanted, that is no more than `wanted` beyond one a tile; and only tiles of at least
-  // 1.5 splits are split, so that no more than 4/3 * wanted items have partial results.
+  // A tile of k keys becomes round(k / split) items, or one. Splits are at least all keys / wanted
+  // long, so there are at most `wanted` items beyond one per tile; and only tiles of at least 1.5
+  // splits are split, so at most 4/3 * wanted items have partial results.
   if (bucket.sequence_tokens >= tuning.split_keys + tuning.split_keys / 2) {
     const uint32_t most_splits = divide_up(bucket.sequence_tokens, tuning.split_keys);
     const auto add_splits = [&](uint32_t tiles, uint32_t tile_tokens) {

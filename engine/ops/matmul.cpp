@@ -141,7 +141,7 @@ Result<BufferSlice> prepared_rows(CommandRecorder& recorder, PipelineStore& pipe
 
 namespace {
 
-// Where products leave their sums: one matrix for all, `offset` bytes into scratch.
+// Where products write their partial sums: one matrix for all, `offset` bytes into scratch.
 MatmulParts place_parts(std::span<const PlannedMatmul> matmuls, const BufferSlice& scratch,
                         uint64_t offset) {
   const PartLayout& layout = matmuls.front().plan.parts;

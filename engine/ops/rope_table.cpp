@@ -14,12 +14,14 @@ constexpr double kTurn = 2.0 * std::numbers::pi;  // in radians
 
 bool positive(double value) { return std::isfinite(value) && value > 0.0; }
 
-Error invalid_rope(std::string message) { return {ErrorKind::kInvalid, "rope: " + std::move(message)}; }
+Error invalid_rope(std::string message) {
+  return {ErrorKind::kInvalid, "rope: " + std::move(message)};
+}
 
 Status check_factors(const RopeTableInfo& info, std::span<const float> factors) {
   if (factors.size() != info.dims / 2)
-    return invalid_rope(fmt::format("{} frequency factors where {} dimensions need {}", factors.size(),
-                               info.dims, info.dims / 2));
+    return invalid_rope(fmt::format("{} frequency factors where {} dimensions need {}",
+                                    factors.size(), info.dims, info.dims / 2));
   if (!std::all_of(factors.begin(), factors.end(), [](float f) { return positive(double{f}); }))
     return invalid_rope("a frequency factor is not a positive number");
   return {};
@@ -27,7 +29,8 @@ Status check_factors(const RopeTableInfo& info, std::span<const float> factors) 
 
 Status check(const RopeTableInfo& info) {
   if (info.dims == 0 || info.dims % 2 != 0)
-    return invalid_rope(fmt::format("{} dimensions; a positive even number is possible", info.dims));
+    return invalid_rope(
+        fmt::format("{} dimensions; a positive even number is possible", info.dims));
   if (!positive(info.base) || info.base <= 1.0)
     return invalid_rope(fmt::format("base {}; it must be more than 1", info.base));
   if (!std::isfinite(info.attention_factor) || info.attention_factor < 0.0)
@@ -49,13 +52,13 @@ Status check(const RopeTableInfo& info) {
     case RopeScaling::kLlama3:
       if (!positive(info.low_freq_factor) || !positive(info.high_freq_factor) ||
           info.high_freq_factor <= info.low_freq_factor)
-        return invalid_rope(fmt::format("low and high frequency factors {} and {}", info.low_freq_factor,
-                                   info.high_freq_factor));
+        return invalid_rope(fmt::format("low and high frequency factors {} and {}",
+                                        info.low_freq_factor, info.high_freq_factor));
       return {};
     case RopeScaling::kYarn:
       if (!positive(info.beta_fast) || !positive(info.beta_slow) || !std::isfinite(info.ext_factor))
         return invalid_rope(fmt::format("YaRN with beta {} to {} and ext factor {}", info.beta_fast,
-                                   info.beta_slow, info.ext_factor));
+                                        info.beta_slow, info.ext_factor));
       return {};
     case RopeScaling::kLongRope:
       HEARTH_TRY(check_factors(info, info.factors));
@@ -64,15 +67,15 @@ Status check(const RopeTableInfo& info) {
   return {};
 }
 
-// The pair whose wave makes `turns` turns within the original context, as a real number.
+// The (fractional) index of the pair that makes `turns` turns within the original context.
 double yarn_pair(const RopeTableInfo& info, double turns) {
   return info.dims * std::log(info.original_context / (turns * kTurn)) /
          (2.0 * std::log(info.base));
 }
 
 double llama3_frequency(const RopeTableInfo& info, double frequency) {
-  // How often the wave fits in the original context decides: often enough, and the model has seen
-  // every angle; not even low_freq_factor times, and positions have to be squeezed.
+  // It depends on the number of turns within the original context: with many, the model has seen
+  // every angle; with fewer than low_freq_factor, positions have to be scaled.
   const double waves = info.original_context * frequency / kTurn;
   const double keep = std::clamp(
       (waves - info.low_freq_factor) / (info.high_freq_factor - info.low_freq_factor), 0.0, 1.0);
@@ -152,7 +155,7 @@ Result<RopeTable> make_rope_table(const RopeTableInfo& info) {
       info.attention_factor > 0.0 ? info.attention_factor : prescribed_attention(info);
   RopeTable table{.turns = {}, .attention_scale = static_cast<float>(attention)};
   for (const double frequency : rope_frequencies(info)) {
-    // Whole turns change nothing at whole positions.
+    // Whole turns have no effect at integer positions.
     const double turns = frequency / kTurn;
     table.turns.push_back(static_cast<uint64_t>(std::ldexp(turns - std::floor(turns), 64)));
   }

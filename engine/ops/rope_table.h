@@ -34,9 +34,9 @@ struct RopeTableInfo {
   double ext_factor = 1.0;                               // YaRN: share of the ramp; 0: linear
   double beta_fast = 32.0, beta_slow = 1.0;              // YaRN: turns within original_context
   bool truncate = true;                                  // YaRN: the ramp ends at whole pairs
-  // On cosine and sine. 0: what the scheme itself prescribes, 0.1 ln(factor) + 1 for YaRN and
-  // sqrt(1 + ln(model_context / original_context) / ln(original_context)) for long-rope, 1 for the
-  // rest. A GGUF file's attn_factor multiplies that value; config.json's attention_factor is it.
+  // Factor on cosine and sine. 0 means the method's own: 0.1 ln(factor) + 1 for YaRN, sqrt(1 +
+  // ln(model_context / original_context) / ln(original_context)) for long-rope, 1 for the rest. A
+  // GGUF file's attn_factor multiplies that value; config.json's attention_factor replaces it.
   double attention_factor = 0.0;
   std::span<const float> factors, long_factors;  // [dims / 2]
   uint32_t model_context = 0;                    // long-rope: most tokens the model supports

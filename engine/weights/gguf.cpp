@@ -232,7 +232,7 @@ Result<TensorEntry> read_tensor(ByteReader& reader) {
                      .bytes = blocks * info.block_bytes};
 }
 
-// Where the tensor lies in `data`, the file from the end of the header on.
+// The tensor's bytes in `data`, which is the file after the header.
 Result<std::span<const std::byte>> tensor_bytes(const TensorEntry& entry, std::uint64_t alignment,
                                                 std::span<const std::byte> data) {
   if (entry.offset % alignment != 0)

@@ -1,6 +1,6 @@
 """Tells many stories of every plot and looks for broken slots, quotes, articles and questions. Needs nothing but Python.
 
-usage: check_plots.py [STORIES A PLOT]
+usage: check_plots.py [STORIES_PER_PLOT]
 """
 import random
 import re
@@ -34,7 +34,7 @@ def main():
             if not found and st.name and st.name not in st.text:
                 found = f'the name {st.name} is missing: {st.text}'
             if not found and not any(st.kind in ask for ask in st.asks) and 'two friends' not in ' '.join(st.asks):
-                found = f'nobody asks for the {st.kind}: {st.asks}'
+                found = f'no request names the {st.kind}: {st.asks}'
             if found:
                 break
         failed += found is not None

@@ -3,7 +3,7 @@
 usage: make_data.py --corpus DIR --out DIR [--more more.tsv ...] [--plots 800000] [--limit N] [--jobs N]
 Reads stories.tsv.xz, african_storybook.txt.xz and fairytaleqa.jsonl.xz of the corpus, and what sample_more.py wrote.
 Writes train-*.jsonl and valid.jsonl (an example is a list of [role, text]; role "text" is plain text without chat),
-held_out.txt (sampled stories nobody trains on, separated by a line <|story|>), held_out_told.txt (the same from the
+held_out.txt (sampled stories that are not trained on, separated by a line <|story|>), held_out_told.txt (the same from the
 plots) and stats.json.
 """
 import argparse
@@ -187,7 +187,7 @@ def main():
     a.add_argument('--talk', type=int, default=120000, help='small-talk conversations')
     a.add_argument('--repeat', type=int, default=2, help='times a good sampled story is used; plots are new each time, these are not')
     a.add_argument('--best', type=float, default=0.75, help='share of the scored stories that stays, likeliest first')
-    a.add_argument('--limit', type=int, default=None, help='read only about so many lines of each file, for a trial')
+    a.add_argument('--limit', type=int, default=None, help='read only about N lines of each file, for a trial')
     a.add_argument('--jobs', type=int, default=os.cpu_count())
     a.add_argument('--seed', type=int, default=7)
     a = a.parse_args()

@@ -132,7 +132,7 @@ class Llama(nn.Module):
     def __init__(self, c):
         super().__init__()
         self.c = c
-        self.residual_dtype = None   # training sets bfloat16 beside autocast
+        self.residual_dtype = None   # training sets bfloat16 in addition to autocast
         self.model = nn.Module()
         self.model.embed_tokens = nn.Embedding(c.vocab, c.width)
         self.model.layers = nn.ModuleList(Layer(c) for _ in range(c.layers))

@@ -1,7 +1,7 @@
 """Samples more short stories from stories15M (llama2.c, MIT) on a GPU, from openings with a wide choice of subjects.
 
 usage: sample_more.py --gguf stories15M-Q8_0.gguf --out more.tsv --seconds 150 [--batch 4096] [--seed 1]
-One story a line: opening TAB story (newlines as \\n) TAB mean log-probability TAB what a request for it asks for.
+One story per line: opening TAB story (newlines as \\n) TAB mean log-probability TAB what a request for it asks for.
 Only stories that end by themselves and pass story_filter.py are written.
 """
 import argparse

@@ -1,7 +1,7 @@
 """Trains a llama-architecture model for a given time on one GPU.
 
 usage: train.py --data DIR --tokenizer tokenizer.json --out model.pt --minutes 7 [--size storyteller|tiny|toy]
-Writes the checkpoint, and beside it a loss curve (.csv) and a summary (.json). The learning rate follows the clock:
+Writes the checkpoint, and next to it a loss curve (.csv) and a summary (.json). The learning rate follows the clock:
 warm-up, level, then down to zero, so that the run ends well whatever the machine's speed; it ends sooner when the data has
 been read --most-epochs times, since the validation loss rises after that. Hidden matrices are trained
 with Muon (orthogonalized momentum), embeddings and norms with AdamW. Examples are packed whole into rows of the context

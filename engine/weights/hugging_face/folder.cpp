@@ -21,7 +21,7 @@ using hugging_face::Config;
 constexpr const char* kIndexFile = "model.safetensors.index.json";
 constexpr const char* kSingleFile = "model.safetensors";
 
-// Nothing where there is no such file.
+// Empty if there is no such file.
 Result<std::optional<nlohmann::json>> read_json(const std::filesystem::path& path) {
   auto file = MappedFile::open(path);
   if (!file.ok() && file.error().kind == ErrorKind::kNotFound)
@@ -32,7 +32,7 @@ Result<std::optional<nlohmann::json>> read_json(const std::filesystem::path& pat
   return std::optional(std::move(json).value());
 }
 
-// All files of the folder that end so, in order of name.
+// All files of the folder that end in `ending`, sorted.
 std::vector<std::string> files_ending_in(const std::filesystem::path& folder,
                                          std::string_view ending) {
   std::vector<std::string> names;
