@@ -56,15 +56,17 @@ Engine::QueuePlaces::~QueuePlaces() {
 Status Engine::check_room(size_t requests) const {
   if (!failure_.empty()) return Error{ErrorKind::kDeviceLost, failure_};
   if (control_.draining || control_.closing)
-    return Error{ErrorKind::kUnsupported, "the engine is shutting down and accepts no more requests"};
+    return Error{ErrorKind::kUnsupported,
+                 "the engine is shutting down and accepts no more requests"};
   if (requests > limits_.max_queue)
     return Error{ErrorKind::kInvalid,
                  fmt::format("{} requests at once are more than the queue of {} can hold", requests,
                              limits_.max_queue)};
   if (queued_ + requests > limits_.max_queue)
-    return Error{ErrorKind::kBusy,
-                 fmt::format("{} requests are already waiting, and the queue takes {}; try again later",
-                             queued_, limits_.max_queue)};
+    return Error{
+        ErrorKind::kBusy,
+        fmt::format("{} requests are already waiting, and the queue takes {}; try again later",
+                    queued_, limits_.max_queue)};
   return {};
 }
 

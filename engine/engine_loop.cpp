@@ -303,7 +303,8 @@ void Engine::end_step() {
 
   StepRecord& record = step.record;
   const double done = seconds_between(created_at_, now);
-  record.run_seconds = done - std::max(record.submit_seconds, seconds_between(created_at_, last_end_));
+  record.run_seconds =
+      done - std::max(record.submit_seconds, seconds_between(created_at_, last_end_));
   record.wait_seconds = seconds_between(waiting, now);
   record.end_seconds = done;
   last_end_ = now;

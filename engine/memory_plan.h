@@ -20,8 +20,8 @@ struct MemoryPlan {
   uint64_t activation_bytes = 0;  // step inputs included
   uint64_t kv_bytes_per_token = 0;
   uint64_t kv_bytes_per_block = 0;
-  uint64_t free_bytes = 0;  // on the device
-  uint32_t context = 0;     // as requested, at most the model's own
+  uint64_t free_bytes = 0;   // on the device
+  uint32_t context = 0;      // as requested, at most the model's own
   uint32_t kv_blocks = 0;    // size of the pool; holds at least one full context if `fits`
   uint32_t max_context = 0;  // tokens of the longest sequence that fits, at most the model's own
   bool fits = false;         // whether one sequence of `context` tokens fits

@@ -95,12 +95,13 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   if (!memory_.fits && options_.kv_blocks == 0)
     return Error{
         ErrorKind::kOutOfMemory,
-        fmt::format("{} does not fit on {}: it needs {} for weights, {} for activations and {} for the KV "
-                    "cache of one context of {} tokens, but {} are free",
-                    file_->name(), device_->caps().name, format_bytes(memory_.weight_bytes),
-                    format_bytes(memory_.activation_bytes),
-                    format_bytes(uint64_t{limits.context} * memory_.kv_bytes_per_token),
-                    limits.context, format_bytes(free_bytes))};
+        fmt::format(
+            "{} does not fit on {}: it needs {} for weights, {} for activations and {} for the KV "
+            "cache of one context of {} tokens, but {} are free",
+            file_->name(), device_->caps().name, format_bytes(memory_.weight_bytes),
+            format_bytes(memory_.activation_bytes),
+            format_bytes(uint64_t{limits.context} * memory_.kv_bytes_per_token), limits.context,
+            format_bytes(free_bytes))};
 
   HEARTH_ASSIGN(model_, Model::load(*device_, *file_,
                                     {.context = limits.context, .progress = options_.progress}));
