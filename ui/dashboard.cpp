@@ -129,7 +129,7 @@ void Dashboard::draw_view_menu() {
       tab.select = tab.visible;
     }
     if (ImGui::IsItemHovered())
-      ImGui::SetTooltip("%s", std::string(tab.panel->info().about).c_str());
+      ImGui::SetTooltip("%s", std::string(tab.panel->info().description).c_str());
   }
   ImGui::Separator();
   if (ImGui::MenuItem("Show all panels"))

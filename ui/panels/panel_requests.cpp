@@ -144,7 +144,7 @@ class RequestsPanel : public Panel {
         table_.count(RequestState::kPreempted) + table_.count(RequestState::kSwapped);
     ImGui::PushTextWrapPos(0);
     ImGui::TextDisabled("%zu running, %zu waiting, %zu preempted, %llu ended", running, waiting,
-                        out,
+                        preempted,
                         static_cast<unsigned long long>(context.view.totals.requests_finished));
     ImGui::PopTextWrapPos();
   }
