@@ -14,6 +14,18 @@
 namespace hearth {
 namespace {
 
+// The type of an optional's value; any other type itself.
+template <class T>
+struct Unwrapped {
+  using Type = T;
+};
+template <class T>
+struct Unwrapped<std::optional<T>> {
+  using Type = T;
+};
+template <class T>
+using ValueOf = typename Unwrapped<T>::Type;
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool has_leading_zero(std::string_view text) {
@@ -72,9 +84,10 @@ std::optional<std::string> out_of_range(Number number, const std::optional<Optio
                      range->highest);
 }
 
-template <class Number>
-std::optional<std::string> store_number(Number& variable, std::string_view text,
+template <class Variable>
+std::optional<std::string> store_number(Variable& variable, std::string_view text,
                                         const std::optional<OptionRange>& range) {
+  using Number = ValueOf<Variable>;
   const std::optional<Number> number = read_number<Number>(text);
   if (!number) return what_is_wrong<Number>(text);
   if (auto wrong = out_of_range(*number, range)) return wrong;
@@ -111,7 +124,10 @@ std::optional<double> read_size(std::string_view text) {
 
 }  // namespace
 
-bool is_flag(const OptionTarget& target) { return std::holds_alternative<bool*>(target); }
+bool is_flag(const OptionTarget& target) {
+  return std::holds_alternative<bool*>(target) ||
+         std::holds_alternative<std::optional<bool>*>(target);
+}
 
 bool is_list(const OptionTarget& target) {
   return std::holds_alternative<std::vector<std::string>*>(target) ||
@@ -121,11 +137,18 @@ bool is_list(const OptionTarget& target) {
 bool is_number(const OptionTarget& target) {
   return std::visit(
       [](auto* variable) {
-        using Value = std::remove_pointer_t<decltype(variable)>;
+        using Value = ValueOf<std::remove_pointer_t<decltype(variable)>>;
         return std::is_same_v<Value, std::vector<uint32_t>> ||
                (std::is_arithmetic_v<Value> && !std::is_same_v<Value, bool>);
       },
       target);
+}
+
+void store_flag(const OptionTarget& target, bool value) {
+  if (auto* const* flag = std::get_if<bool*>(&target))
+    **flag = value;
+  else
+    *std::get<std::optional<bool>*>(target) = value;
 }
 
 void clear_list(const OptionTarget& target) {
@@ -137,7 +160,7 @@ std::optional<std::string> store_value(const OptionTarget& target, std::string_v
                                        const std::optional<OptionRange>& range) {
   return std::visit(
       [&](auto* variable) -> std::optional<std::string> {
-        using Value = std::remove_pointer_t<decltype(variable)>;
+        using Value = ValueOf<std::remove_pointer_t<decltype(variable)>>;
         if constexpr (std::is_same_v<Value, bool>) {
           return "takes no value";
         } else if constexpr (std::is_arithmetic_v<Value>) {
@@ -170,17 +193,17 @@ std::optional<std::string> store_size(const OptionTarget& target, std::string_vi
 std::string value_text(const OptionTarget& target) {
   return std::visit(
       [](auto* variable) -> std::string {
-        using Value = std::remove_pointer_t<decltype(variable)>;
-        if constexpr (std::is_same_v<Value, bool>)
-          return {};
-        else if constexpr (std::is_arithmetic_v<Value>)
-          return *variable == Value{} ? std::string() : fmt::format("{}", *variable);
-        else if constexpr (std::is_same_v<Value, std::string>)
+        using Variable = std::remove_pointer_t<decltype(variable)>;
+        if constexpr (std::is_same_v<Variable, std::string>)
           return *variable;
-        else if constexpr (std::is_same_v<Value, std::filesystem::path>)
+        else if constexpr (std::is_same_v<Variable, std::filesystem::path>)
           return variable->string();
-        else
+        else if constexpr (std::is_arithmetic_v<Variable> && !std::is_same_v<Variable, bool>)
+          return *variable == Variable{} ? std::string() : fmt::format("{}", *variable);
+        else if constexpr (requires { variable->begin(); })
           return fmt::format("{}", fmt::join(*variable, ","));
+        else
+          return {};
       },
       target);
 }

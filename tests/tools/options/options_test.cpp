@@ -84,6 +84,29 @@ TEST_F(OptionsTest, WithoutArgumentsDefaultsStay) {
   EXPECT_FALSE(json->given());
 }
 
+TEST(Optionals, StayEmptyUnlessGiven) {
+  std::optional<float> temperature, share;
+  std::optional<uint64_t> seed;
+  std::optional<bool> dark, wide;
+  std::optional<std::string> name;
+  Options options("hearth try");
+  options.add("--temp T", &temperature, "Temperature").range(0, 2).default_text("the model's");
+  options.add("--share P", &share, "Share");
+  options.add("--seed N", &seed, "Seed");
+  options.add("--dark,!--light", &dark, "Colours");
+  options.add("--wide", &wide, "Wide");
+  options.add("--name NAME", &name, "Name");
+  const std::vector<std::string> arguments = {"--temp", "0", "--light", "--name", ""};
+  ASSERT_TRUE(options.parse(arguments).ok());
+  EXPECT_EQ(temperature, 0.0f);
+  EXPECT_EQ(share, std::nullopt);
+  EXPECT_EQ(seed, std::nullopt);
+  EXPECT_EQ(dark, false);
+  EXPECT_EQ(wide, std::nullopt);
+  EXPECT_EQ(name, "");
+  EXPECT_THAT(HelpPage::text(options, "Try", false), HasSubstr("(default the model's)"));
+}
+
 TEST_F(OptionsTest, KnowsWhatWasGiven) {
   EXPECT_EQ(error_of({"--light"}), "");
   EXPECT_TRUE(dark->given());
