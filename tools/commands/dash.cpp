@@ -15,7 +15,8 @@ namespace {
 
 class DashCommand : public Command {
  public:
-  DashCommand() : Command("dash", "The dashboard: chat, and see the engine think") {
+  DashCommand()
+      : Command(CommandGroup::kServe, "dash", "The dashboard: chat, and watch the engine at work") {
     model_.session.swap_bytes = kUsualSwapBytes;
   }
 
