@@ -1,4 +1,4 @@
-// Opens the model that -m names, for every command.
+// Opens what -m takes, for every command and for the dashboard.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-// `path` is a .gguf file or a Hugging Face folder; empty means the embedded default model.
-Result<std::unique_ptr<ModelFile>> open_model_file(const std::string& path);
+// A path or a name as find_model() takes it (engine/model_library.h); "" is the built-in model.
+Result<std::unique_ptr<ModelFile>> open_model_file(const std::string& model);
 
 }  // namespace hearth

@@ -12,4 +12,6 @@ std::span<const std::byte> default_model() {
   return {hearth_default_model_begin, hearth_default_model_end};
 }
 
+std::string_view default_model_name() { return HEARTH_DEFAULT_MODEL_NAME; }
+
 }  // namespace hearth

@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 namespace hearth {
 
 // A GGUF file, in read-only memory for as long as the program runs.
 std::span<const std::byte> default_model();
+// The name of that file without ".gguf".
+std::string_view default_model_name();
 
 }  // namespace hearth

@@ -11,9 +11,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "engine/near_words.h"
 #include "engine/weights/in_quotes.h"
 #include "runtime/log.h"
 #include "tools/commands/command.h"
+#include "tools/options/habits.h"
 #include "tools/options/help_page.h"
 #include "tools/standard_streams.h"
 #ifdef HEARTH_DASHBOARD
@@ -69,24 +71,72 @@ int run(hearth::Command& command, std::span<const std::string> arguments) {
   return code != 0 ? code : exit_code(hearth::finish_standard_output());
 }
 
+struct Heading {
+  hearth::CommandGroup group;
+  std::string_view title;
+};
+
+constexpr Heading kHeadings[] = {{hearth::CommandGroup::kRun, "Run a model"},
+                                 {hearth::CommandGroup::kServe, "Serve and watch"},
+                                 {hearth::CommandGroup::kMeasure, "Measure"},
+                                 {hearth::CommandGroup::kFiles, "Model files"}};
+
 std::string help() {
-  std::string page = "Hearth runs language models on the GPU you already own.\n\nCommands:\n";
-  for (const hearth::Command* command : hearth::Command::all())
-    page += fmt::format("  {:<12} {}\n", command->name(), command->about());
-  return page;
+  std::string page =
+      "Hearth runs language models on the GPU you already own.\n\n"
+      "Usage: hearth [COMMAND] [OPTIONS]\n\n"
+      "Without a command it opens the dashboard if there is a display, a chat in a terminal, and\n"
+      "otherwise tells one short story.\n";
+  for (const Heading& heading : kHeadings) {
+    page += fmt::format("\n{}:\n", heading.title);
+    for (const hearth::Command* command : hearth::Command::all())
+      if (command->group() == heading.group)
+        page += fmt::format("  {:<12}{}\n", command->name(), command->about());
+  }
+  return page +
+         "\nExamples:\n"
+         "  hearth run \"Once upon a time\"\n"
+         "  hearth chat -m qwen2.5-0.5b-instruct-q8_0.gguf\n"
+         "  hearth serve -m qwen2.5 --port 8080\n\n"
+         "hearth COMMAND --help explains a command. Models are .gguf files and Hugging Face "
+         "folders;\n"
+         "those that hearth list shows can be given by name.\n";
+}
+
+std::string unknown_command(const std::string& wanted) {
+  if (const auto hint = hearth::foreign_command_hint(wanted))
+    return fmt::format("no command {}: {}", hearth::in_quotes(wanted), *hint);
+  // An option before the command, as in "hearth -m model run".
+  if (wanted.starts_with('-'))
+    return fmt::format(
+        "{}: options go after the command, as in hearth run -n 20 (see hearth --help)",
+        hearth::in_quotes(wanted));
+  std::vector<std::string> names;
+  for (const hearth::Command* command : hearth::Command::all()) names.push_back(command->name());
+  return fmt::format("no command {}{} (see hearth --help)", hearth::in_quotes(wanted),
+                     hearth::did_you_mean(hearth::near_words(wanted, names)));
+}
+
+hearth::Command* find_command(const std::string& name) {
+  for (hearth::Command* command : hearth::Command::all())
+    if (command->name() == name) return command;
+  return nullptr;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   hearth::open_standard_streams();
-  const std::vector<std::string> arguments(argv + 1, argv + std::max(argc, 1));
-  const std::string wanted = arguments.empty() ? default_command_name() : arguments[0];
+  std::vector<std::string> arguments(argv + 1, argv + std::max(argc, 1));
+  if (arguments.empty()) arguments.push_back(default_command_name());
+  // "hearth help run" is "hearth run --help".
+  if (arguments[0] == "help" && arguments.size() > 1) arguments = {arguments[1], "--help"};
+  const std::string& wanted = arguments[0];
   if (wanted == "--version") return print("hearth " HEARTH_VERSION "\n");
-  if (wanted == "--help" || wanted == "-h" || wanted == "--help-all") return print(help());
-  for (hearth::Command* command : hearth::Command::all())
-    if (command->name() == wanted)
-      return run(*command, std::span(arguments).subspan(arguments.empty() ? 0 : 1));
-  hearth::log_line(fmt::format("no command {} (see hearth --help)", hearth::in_quotes(wanted)));
+  if (wanted == "help" || wanted == "--help" || wanted == "-h" || wanted == "--help-all")
+    return print(help());
+  if (hearth::Command* command = find_command(wanted))
+    return run(*command, std::span(arguments).subspan(1));
+  hearth::log_line(unknown_command(wanted));
   return kUsageError;
 }

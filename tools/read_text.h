@@ -1,4 +1,4 @@
-// Texts that a user names: a file, or what comes in.
+// Reads text from a file or from standard input.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace hearth {
 
-// All of a file. Folders can be opened, too, but not read, which is an error like any other here.
+// The whole file. A folder is an error.
 Result<std::string> read_text_file(const std::filesystem::path& path);
 
 Result<std::string> read_standard_input();

@@ -11,9 +11,8 @@
 namespace hearth {
 
 void open_standard_streams() {
-  // A file that is opened gets the lowest number there is, so this goes from the lowest on. What
-  // would be printed to a closed stream fails, as it did before: nothing can be written to a file
-  // that is open for reading.
+  // A new file gets the lowest free number, so the lowest stream goes first. Writing to a stream
+  // that was closed still fails, because the file is open for reading only.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(stream, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY) < 0) return;
 }

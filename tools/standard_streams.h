@@ -1,15 +1,15 @@
-// Standard input, output and error of the program.
+// The program's standard input, output and error.
 #pragma once
 
 #include "runtime/result.h"
 
 namespace hearth {
 
-// Opens those that are closed, on nothing: otherwise the next file that a library opens gets their
-// number, and what is printed goes there. First thing of main.
+// Opens /dev/null for each stream that is closed. Otherwise the next file that a library opens
+// would get the stream's number, and output would end up in it. Call it first in main.
 void open_standard_streams();
 
-// Whether all that was printed has gone out.
+// Flushes standard output. Fails if anything printed since the start could not be written.
 Status finish_standard_output();
 
 }  // namespace hearth

@@ -35,6 +35,12 @@ Result<Buffer> load_rope_table(Device& device, const ModelConfig& config, const 
 
 Result<ModelPlan> plan_model(const ModelFile& file) {
   ModelPlan plan;
+  if (file.tensors().empty())
+    return Error{
+        ErrorKind::kInvalid,
+        fmt::format(
+            "{} has no weights: it is only a vocabulary or a configuration{}", file.name(),
+            file.kind() == FileKind::kHuggingFace ? " (the folder has no *.safetensors)" : "")};
   HEARTH_ASSIGN(plan.architecture, find_architecture(file));
   HEARTH_ASSIGN(plan.config, plan.architecture->read_config(file));
   plan.table = plan.architecture->weight_table(plan.config);

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/weights/cut_off.h"
 #include "runtime/result.h"
 
 namespace hearth {
@@ -43,11 +44,17 @@ class ByteReader {
   Error error_here(std::string message) const {
     return {ErrorKind::kInvalid, "byte " + std::to_string(offset_) + ": " + std::move(message)};
   }
+  // For something that takes `needed` bytes or more, which are not left.
+  Error error_cut_off(std::string message, std::uint64_t needed) const {
+    const std::string hint = cut_off_message(needed - remaining(), true);
+    return error_here(hint.empty() ? std::move(message) : std::move(message) + ": " + hint);
+  }
 
  private:
   Error ends_within(std::uint64_t count, std::string_view what) const {
-    return error_here(std::string(what) + " takes " + std::to_string(count) + " bytes, but only " +
-                      std::to_string(remaining()) + " are left");
+    return error_cut_off(std::string(what) + " takes " + std::to_string(count) +
+                             " bytes, but only " + std::to_string(remaining()) + " are left",
+                         count);
   }
 
   std::span<const std::byte> bytes_;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <optional>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "engine/weights/byte_reader.h"
+#include "engine/weights/cut_off.h"
 #include "engine/weights/ggml_types.h"
 #include "engine/weights/in_quotes.h"
 #include "engine/weights/tensor_list.h"
@@ -76,16 +78,26 @@ Result<MetadataValue> read_bool(ByteReader& reader, std::string_view what) {
   return MetadataValue(value == 1);
 }
 
+// For `count` of something that takes `least_bytes` or more each.
+Error claims_too_many(const ByteReader& reader, const std::string& claim, std::uint64_t count,
+                      std::uint64_t least_bytes) {
+  std::uint64_t needed = 0;
+  if (__builtin_mul_overflow(count, least_bytes, &needed))
+    needed = std::numeric_limits<std::uint64_t>::max();
+  return reader.error_cut_off(
+      fmt::format("{}, but only {} bytes are left", claim, reader.remaining()), needed);
+}
+
 Result<MetadataValue> read_array(ByteReader& reader, std::string_view what) {
   HEARTH_ASSIGN(const auto element, reader.number<std::uint32_t>(what));
   HEARTH_ASSIGN(const auto count, reader.number<std::uint64_t>(what));
   const auto type = static_cast<GgufType>(element);
-  const auto too_many = [&] {
-    return reader.error_here(fmt::format("{} claims {} elements, but only {} bytes are left", what,
-                                         count, reader.remaining()));
+  const auto too_many = [&](std::uint64_t least_bytes) {
+    return claims_too_many(reader, fmt::format("{} claims {} elements", what, count), count,
+                           least_bytes);
   };
   if (type == GgufType::kString) {
-    if (count > reader.remaining() / sizeof(std::uint64_t)) return too_many();
+    if (count > reader.remaining() / sizeof(std::uint64_t)) return too_many(sizeof(std::uint64_t));
     std::vector<std::string_view> texts;
     texts.reserve(count);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -95,7 +107,7 @@ Result<MetadataValue> read_array(ByteReader& reader, std::string_view what) {
   }
   const auto number = number_type(type);
   if (!number) return reader.error_here(fmt::format("{} has elements of type {}", what, element));
-  if (count > reader.remaining() / number_bytes(*number)) return too_many();
+  if (count > reader.remaining() / number_bytes(*number)) return too_many(number_bytes(*number));
   HEARTH_ASSIGN(const auto bytes, reader.take(count * number_bytes(*number), what));
   if (*number == NumberType::kBool &&
       std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; }))
@@ -154,8 +166,8 @@ Result<std::uint32_t> read_version(ByteReader& reader) {
 Status read_keys(ByteReader& reader, std::uint64_t count, std::span<const std::byte> file,
                  GgufImage& image) {
   if (count > reader.remaining() / kLeastKeyBytes)
-    return reader.error_here(
-        fmt::format("{} keys claimed, but only {} bytes are left", count, reader.remaining()));
+    return claims_too_many(reader, fmt::format("the header claims {} keys", count), count,
+                           kLeastKeyBytes);
   if (count > kGgufMaxKeys)
     return reader.error_here(fmt::format("{} keys; no model has over {}", count, kGgufMaxKeys));
   image.keys.reserve(count);
@@ -232,6 +244,31 @@ Result<TensorEntry> read_tensor(ByteReader& reader) {
                      .bytes = blocks * info.block_bytes};
 }
 
+// How far the tensors' data reaches, to tell a file that is cut off from one whose header is
+// damaged: writers put one tensor after the other, so that in a whole file the last one ends where
+// the sizes add up to.
+class DataExtent {
+ public:
+  explicit DataExtent(std::uint64_t alignment) : alignment_(alignment) {}
+
+  void add(const TensorEntry& entry) {
+    std::uint64_t end = 0, padded = 0;
+    damaged_ = damaged_ || __builtin_add_overflow(entry.offset, entry.bytes, &end) ||
+               __builtin_add_overflow(entry.bytes, alignment_ - 1, &padded) ||
+               __builtin_add_overflow(total_, padded / alignment_ * alignment_, &total_);
+    end_ = std::max(end_, end);
+  }
+  // The message, if `bytes` of data are too few for a header that is in order.
+  std::string cut_off(std::uint64_t bytes) const {
+    const bool in_order = !damaged_ && end_ <= total_ && total_ - end_ < alignment_;
+    return in_order && end_ > bytes ? cut_off_message(end_ - bytes) : std::string();
+  }
+
+ private:
+  std::uint64_t alignment_, end_ = 0, total_ = 0;
+  bool damaged_ = false;
+};
+
 // The tensor's bytes in `data`, which is the file after the header.
 Result<std::span<const std::byte>> tensor_bytes(const TensorEntry& entry, std::uint64_t alignment,
                                                 std::span<const std::byte> data) {
@@ -248,13 +285,19 @@ Result<std::span<const std::byte>> tensor_bytes(const TensorEntry& entry, std::u
 Status read_tensors(ByteReader& reader, std::uint64_t count, std::span<const std::byte> file,
                     GgufImage& image) {
   if (count > reader.remaining() / kLeastTensorBytes)
-    return reader.error_here(
-        fmt::format("{} tensors claimed, but only {} bytes are left", count, reader.remaining()));
+    return claims_too_many(reader, fmt::format("the header claims {} tensors", count), count,
+                           kLeastTensorBytes);
   ByteReader again = reader;
-  for (std::uint64_t i = 0; i < count; ++i) HEARTH_TRY(read_tensor(reader));
+  DataExtent extent(image.alignment);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    HEARTH_ASSIGN(const TensorEntry entry, read_tensor(reader));
+    extent.add(entry);
+  }
   const std::uint64_t padded =
       (reader.offset() + image.alignment - 1) / image.alignment * image.alignment;
   const auto data = file.subspan(std::min<std::uint64_t>(padded, file.size()));
+  if (const std::string cut_off = extent.cut_off(data.size()); !cut_off.empty())
+    return invalid(cut_off);
   image.tensors.reserve(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     HEARTH_ASSIGN(const TensorEntry entry, read_tensor(again));

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/weights/model_name.h"
 #include "engine/weights/tensor_list.h"
 
 namespace hearth {
@@ -77,7 +78,7 @@ Result<std::unique_ptr<GgufFile>> GgufFile::open(const std::filesystem::path& pa
   const auto split = split_of(image->metadata);
   if (!split.ok()) return in_file(path, split.error());
 
-  std::unique_ptr<GgufFile> file(new GgufFile(path.string()));
+  std::unique_ptr<GgufFile> file(new GgufFile(model_name(path)));
   if (split->count == 1) {
     file->take_keys(*image);
     file->tensors_ = std::move(image->tensors);

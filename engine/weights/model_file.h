@@ -51,7 +51,7 @@ class ModelFile {
   ModelFile& operator=(const ModelFile&) = delete;
 
   FileKind kind() const { return kind_; }
-  const std::string& name() const { return name_; }  // for messages: the path as it was given
+  const std::string& name() const { return name_; }  // model_name(): what people call it
   const Metadata& metadata() const { return metadata_; }
   std::span<const ModelTensor> tensors() const { return tensors_; }
   // Null if there is no such tensor.

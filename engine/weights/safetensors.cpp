@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/weights/byte_reader.h"
+#include "engine/weights/cut_off.h"
 #include "engine/weights/in_quotes.h"
 #include "engine/weights/json_text.h"
 #include "engine/weights/tensor_list.h"
@@ -46,7 +47,16 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
                std::vector<ModelTensor>& tensors)
       : data_(data), naming_(naming), tensors_(tensors) {}
 
+  // What is wrong with the header, or with the file it belongs to; empty if nothing is.
   const std::string& problem() const { return problem_; }
+  // Once all is read: tensors may lie outside the file because it is cut off, or because the header
+  // is damaged. In a whole file they follow each other without gaps.
+  void check_data() {
+    if (outside_.empty()) return;
+    const bool in_order = !damaged_ && total_ == end_;
+    const std::string cut_off = in_order ? cut_off_message(end_ - data_.size()) : std::string();
+    problem_ = cut_off.empty() ? outside_ : cut_off;
+  }
 
   bool start_object(std::size_t) override {
     if (depth_ == 0 || depth_ == 1) {
@@ -132,8 +142,17 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
 
+  // Counts an entry, wanted or not.
+  void count_bytes() {
+    const auto [begin, end] = entry_.offsets;
+    damaged_ = damaged_ || entry_.offset_count != 2 || begin > end ||
+               __builtin_add_overflow(total_, end - begin, &total_);
+    end_ = std::max(end_, end);
+  }
+
   // The entry is complete: checks and appends it.
   bool add() {
+    count_bytes();
     auto name = naming_(entry_.name);
     if (!name) return true;
     if (entry_.dtype.empty() || !entry_.has_shape || entry_.offset_count != 2)
@@ -148,12 +167,15 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
         return fail("has over 2^32 elements");
     if (weights == 0) return fail("has no elements");
     const auto [begin, end] = entry_.offsets;
-    if (begin > end || end > data_.size())
-      return fail(fmt::format("lies at bytes {} to {}, outside the file's {} of data", begin, end,
-                              data_.size()));
     const std::uint64_t bytes = weights * format_info(*format).block_bytes;
-    if (end - begin != bytes)
+    if (begin <= end && end - begin != bytes)
       return fail(fmt::format("has {} bytes instead of {}", end - begin, bytes));
+    if (begin > end || end > data_.size()) {
+      if (outside_.empty())
+        outside_ = fmt::format("tensor {} lies at bytes {} to {}, outside the file's {} of data",
+                               in_quotes(entry_.name), begin, end, data_.size());
+      return true;
+    }
     const std::uint64_t cols = entry_.dimensions == 0 ? 1 : entry_.shape[entry_.dimensions - 1];
     std::uint64_t matrices = 1;
     for (std::size_t d = 0; d + 2 < entry_.dimensions; ++d) matrices *= entry_.shape[d];
@@ -169,7 +191,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   std::span<const std::byte> data_;
   const TensorNaming& naming_;
   std::vector<ModelTensor>& tensors_;
-  std::string problem_;
+  std::string problem_, outside_;      // outside_: the first tensor that is not in the file
+  std::uint64_t end_ = 0, total_ = 0;  // where the data ends; the bytes of all tensors
+  bool damaged_ = false;
   int depth_ = 0;
   bool in_metadata_ = false, in_array_ = false;
   Field field_ = Field::kOther;
@@ -200,6 +224,8 @@ Result<std::vector<ModelTensor>> read_safetensors(std::span<const std::byte> byt
   HeaderReader reader(bytes.subspan(sizeof(std::uint64_t) + header.size()), naming, tensors);
   if (!nlohmann::json::sax_parse(header.begin(), header.end(), &reader))
     return Error{ErrorKind::kInvalid, reader.problem()};
+  reader.check_data();
+  if (!reader.problem().empty()) return Error{ErrorKind::kInvalid, reader.problem()};
   HEARTH_TRY(refuse_overlaps(tensors));
   return tensors;
 }

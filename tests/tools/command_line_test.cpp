@@ -1,4 +1,6 @@
-// The program as a user starts it: what it prints where, and how it ends.
+// The program as a user starts it: what it prints, where it prints it, and how it ends.
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +10,7 @@ namespace hearth::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(CommandLine, DevicesNamesTheChosenOne) {
@@ -59,6 +62,15 @@ TEST(CommandLine, AWrongWordIsAUsageErrorInOneLine) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"frobnicate"},
         {"devices", "--frobnicate"},
+        {"run"},
+        {"run", "a", "-p", "b"},
+        {"run", "-p", "a", "-f", "b"},
+        {"run", "Once", "upon", "a", "time"},
+        {"run", "model.gguf"},
+        {"run", "x", "-ngl", "99"},
+        {"run", "x", "-m", ""},
+        {"-m", "model.gguf"},
+        {"pull", "llama3"},
         {"bench", "--filter", "x"},
         {"serve", "--port", "70000"},
         {"serve", "--api-key", ""},
@@ -113,7 +125,7 @@ TEST(CommandLine, ADeviceThatIsNotThereHasNoFacts) {
   expect_one_line(result.err);
 }
 
-// Through a shell, which closes and redirects what programs begin with.
+// Starts it through a shell, which can close and redirect its standard streams.
 Finished in_shell(const std::string& command) {
   return run_program({"/bin/sh", "-c", "\"$0\" \"$1\" " + command, HEARTH_LAUNCHER, HEARTH_BINARY});
 }
@@ -135,14 +147,108 @@ TEST(CommandLine, WhatCannotBeReadIsAFailureInOneLine) {
     expect_one_line(result.err);
     EXPECT_THAT(result.err, HasSubstr("cannot read")) << command;
   }
-  // Nothing to read is no failure, and no file that a driver opened is read instead.
+  // A closed standard input is empty; a file that a driver opened must not be read instead.
   EXPECT_EQ(in_shell("chat -n 1 <&-").exit_code, 0);
 }
 
-TEST(CommandLine, HelpAndVersion) {
-  EXPECT_THAT(hearth({"--help"}).out, HasSubstr("devices"));
-  EXPECT_EQ(hearth({"bench", "--help"}).exit_code, 0);
-  EXPECT_THAT(hearth({"--version"}).out, StartsWith("hearth "));
+struct Suggestion {
+  std::vector<std::string> arguments;
+  const char* text;
+};
+
+TEST(CommandLine, ErrorsSayWhatToDoInstead) {
+  for (const Suggestion& item :
+       {Suggestion{{"rnu"}, "no command 'rnu': did you mean run?"},
+        {{"sevre"}, "did you mean serve?"},
+        {{"server"}, "hearth serve"},
+        {{"pull", "llama3"}, "hearth list"},
+        {{"-m", "model.gguf"}, "options go after the command"},
+        {{"run", "--temprature", "1", "x"}, "did you mean --temp?"},
+        {{"run", "-ngl", "99", "x"},
+         "-ngl: Hearth always runs the whole model on one device; choose it with -d (see hearth "
+         "devices)"},
+        {{"serve", "-np", "4"}, "--max-seqs"},
+        {{"chat", "-t", "8"}, "no threads to set"},
+        {{"run"}, "give one of PROMPT, --prompt, --file"},
+        {{"run", "a", "-p", "b"}, "give only one of PROMPT, --prompt, --file"},
+        {{"run", "Once", "upon", "a", "time"}, "put the prompt in quotes"},
+        {{"run", "llama.gguf", "Why?"}, "hearth run -m llama.gguf"},
+        {{"run", "x", "-m", ""}, "leave -m out for the built-in model"}}) {
+    const Finished result = hearth(item.arguments);
+    EXPECT_EQ(result.exit_code, 2) << item.text;
+    expect_one_line(result.err);
+    EXPECT_THAT(result.err, HasSubstr(item.text));
+  }
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// A page that fits a screen.
+void expect_page(const Finished& result, size_t most_lines) {
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(result.err.empty()) << result.err;
+  const std::vector<std::string> lines = lines_of(result.out);
+  EXPECT_GT(lines.size(), 3u);
+  EXPECT_LE(lines.size(), most_lines) << result.out;
+  for (const std::string& line : lines) {
+    EXPECT_LE(line.size(), 100u) << line;
+    EXPECT_FALSE(line.ends_with(' ')) << line;
+  }
+}
+
+TEST(Help, FirstPageFitsAScreen) {
+  const Finished result = hearth({"--help"});
+  expect_page(result, 40);
+  for (const char* line :
+       {"Hearth runs language models on the GPU you already own.\n",
+        "Usage: hearth [COMMAND] [OPTIONS]\n", "\nRun a model:\n", "\nServe and watch:\n",
+        "\nMeasure:\n", "\nModel files:\n", "\nExamples:\n", "  run         Complete a prompt\n",
+        "  chat        Talk to a model in the terminal\n",
+        "  list        The models that -m finds by name\n", "  hearth run \"Once upon a time\"\n"})
+    EXPECT_THAT(result.out, HasSubstr(line));
+  EXPECT_EQ(hearth({"help"}).out, result.out);
+  EXPECT_EQ(hearth({"-h"}).out, result.out);
+}
+
+TEST(Help, RunFitsAScreen) {
+  const Finished result = hearth({"run", "--help"});
+  expect_page(result, 40);
+  for (const char* line :
+       {"Complete a prompt\n", "Usage: hearth run [PROMPT] [OPTIONS]\n", "\nExamples:\n",
+        "  hearth run \"Once upon a time\" -n 100\n", "\nArguments:\n", "\nPrompt:\n",
+        "\nOutput:\n", "\nModel:\n", "\nSampling:\n",
+        "  -n, --tokens N              Most tokens to generate; 0 lets the model decide\n",
+        "  -m, --model MODEL ", "      --min-p P ",
+        "Drop tokens less likely than P times the most likely one",
+        "hearth run --help-all lists every option.\n"})
+    EXPECT_THAT(result.out, HasSubstr(line));
+  EXPECT_THAT(result.out, Not(HasSubstr("--swap")));
+  EXPECT_EQ(hearth({"help", "run"}).out, result.out);
+  // Sizes are called sizes.
+  EXPECT_THAT(hearth({"run", "--help-all"}).out, HasSubstr("      --swap SIZE "));
+}
+
+TEST(Help, EveryCommandHasAPageThatFits) {
+  for (const char* command :
+       {"bench", "chat", "dash", "detokenize", "devices", "info", "list", "logits", "perplexity",
+        "quantize", "replay", "run", "serve", "story", "tokenize"}) {
+    SCOPED_TRACE(command);
+    const Finished page = hearth({command, "--help"});
+    expect_page(page, 45);
+    EXPECT_THAT(page.out, HasSubstr(std::string("Usage: hearth ") + command));
+    expect_page(hearth({command, "--help-all"}), 90);
+  }
+}
+
+TEST(CommandLine, Version) {
+  const Finished result = hearth({"--version"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, StartsWith("hearth "));
 }
 
 }  // namespace

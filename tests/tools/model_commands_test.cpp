@@ -1,5 +1,5 @@
-// The commands that take a model, as a user starts them: what scripts rely on in their JSON, and
-// that the numbers are right.
+// The commands that take a model, as a user starts them: the JSON that scripts rely on, the numbers
+// in it, and how models and prompts are named.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -53,7 +53,7 @@ TEST(Info, NoSequenceIsLongerThanThePoolOrTheModel) {
   const Finished longer = hearth({"info", "-m", kTiny, "--ctx", "5000"});
   EXPECT_EQ(longer.exit_code, 0) << longer.err;
   EXPECT_THAT(longer.out, HasSubstr("fits with a context of 1024"));
-  EXPECT_THAT(longer.out, HasSubstr("not 5000"));
+  EXPECT_THAT(longer.out, HasSubstr("a context of 5000 is longer"));
   const auto told = hearth_json({"info", "-m", kTiny, "--ctx", "5000"});
   EXPECT_EQ(told["asked_context"], 5000);
   EXPECT_EQ(told["planned_context"], 1024);
@@ -205,6 +205,138 @@ TEST(Run, GreedyTextOfTheSharedModelIsLlamaCpps) {
   EXPECT_GE(equal + 1, expected["greedy"].size());
 }
 
+TEST(Run, ThePromptComesFromAnArgumentAnOptionAFileOrStandardInput) {
+  const auto text_of = [](std::vector<std::string> arguments, const std::string& input = {}) {
+    arguments.insert(arguments.begin(), {HEARTH_LAUNCHER, HEARTH_BINARY, "run", "-m", kTiny, "-n",
+                                         "8", "--temp", "0", "--json"});
+    const Finished result = run_program(arguments, {}, input);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_TRUE(result.err.empty()) << result.err;
+    return nlohmann::json::parse(result.out, nullptr, false).value("text", std::string("none"));
+  };
+  const std::string expected = text_of({"-p", "Once upon a time"});
+  EXPECT_FALSE(expected.empty());
+  EXPECT_EQ(text_of({"Once upon a time"}), expected);
+  // The end of the last line is not part of the prompt.
+  EXPECT_EQ(text_of({"-"}, "Once upon a time\n"), expected);
+  EXPECT_EQ(text_of({"-f", "-"}, "Once upon a time"), expected);
+  const auto file = std::filesystem::temp_directory_path() / "hearth_prompt.txt";
+  std::ofstream(file) << "Once upon a time\n";
+  EXPECT_EQ(text_of({"-f", file.string()}), expected);
+  std::filesystem::remove(file);
+}
+
+TEST(Run, EndsWithOneLineOfSpeed) {
+  const Finished result = hearth({"run", "-m", kTiny, "Once upon a time", "-n", "8"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, ::testing::StartsWith("Once upon a time"));
+  expect_one_line(result.err);
+  EXPECT_THAT(result.err,
+              ::testing::ContainsRegex("prompt: [0-9]+ tokens at [0-9.]+ tokens/s, first token "
+                                       "after [0-9.]+ s; generated: 8 tokens at [0-9.]+ tokens/s"));
+}
+
+// A models folder with two copies of the tiny model.
+class ModelNamesTest : public ::testing::Test {
+ protected:
+  ModelNamesTest() {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    for (const char* name : {"Sparrow-1B-Q8_0.gguf", "Sparrow-3B-Q8_0.gguf"})
+      std::filesystem::create_symlink(kTiny, folder_ / name);
+  }
+  ~ModelNamesTest() override { std::filesystem::remove_all(folder_); }
+
+  Finished run_here(std::vector<std::string> arguments) const {
+    return hearth(std::move(arguments), {"HEARTH_MODELS=" + folder_.string()});
+  }
+
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / "hearth_model_names_test";
+};
+
+TEST_F(ModelNamesTest, ListShowsThem) {
+  const auto json = hearth_json({"list"}, {"HEARTH_MODELS=" + folder_.string()});
+  EXPECT_EQ(json["folder"], folder_.string());
+  ASSERT_EQ(json["models"].size(), 3u);
+  EXPECT_EQ(json["models"][0]["format"], "built in");
+  EXPECT_EQ(json["models"][0]["name"], "hearth-storyteller-Q8_0");
+  EXPECT_EQ(json["models"][1]["name"], "Sparrow-1B-Q8_0");
+  EXPECT_EQ(json["models"][1]["arch"], "llama");
+  EXPECT_EQ(json["models"][1]["bytes"], std::filesystem::file_size(kTiny));
+  const Finished table = run_here({"list"});
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("Sparrow-3B-Q8_0"));
+  EXPECT_THAT(table.out, HasSubstr(folder_.string()));
+}
+
+TEST_F(ModelNamesTest, ListSaysWhereToPutModels) {
+  const Finished none = hearth({"list"}, {"HEARTH_MODELS=/no/such/folder"});
+  EXPECT_EQ(none.exit_code, 0) << none.err;
+  EXPECT_THAT(none.out, HasSubstr("/no/such/folder"));
+  EXPECT_THAT(none.out, HasSubstr("HEARTH_MODELS"));
+}
+
+TEST_F(ModelNamesTest, ListNamesAFileThatCannotBeRead) {
+  std::ofstream(folder_ / "broken.gguf") << "GGUF";
+  const Finished table = run_here({"list"});
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("cannot be read"));
+}
+
+TEST_F(ModelNamesTest, AModelIsFoundByShortNameAndCalledByItsName) {
+  const Finished found = run_here({"info", "-m", "sparrow-3"});
+  EXPECT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_THAT(found.out, ::testing::StartsWith("Sparrow-3B-Q8_0\n"));
+  // A path is called the same.
+  EXPECT_THAT(run_here({"info", "-m", (folder_ / "Sparrow-3B-Q8_0.gguf").string()}).out,
+              ::testing::StartsWith("Sparrow-3B-Q8_0\n"));
+}
+
+TEST_F(ModelNamesTest, AWrongNameIsOneLineThatHelps) {
+  for (const auto& [name, text] :
+       {std::pair<const char*, const char*>{"sparrow", "Sparrow-1B-Q8_0, Sparrow-3B-Q8_0"},
+        {"sprrow-1b-q8_0", "did you mean Sparrow-1B-Q8_0"},
+        {"eagle", "hearth list"},
+        {"./eagle.gguf", "no such file"}}) {
+    const Finished result = run_here({"info", "-m", name});
+    EXPECT_EQ(result.exit_code, 1) << name;
+    expect_one_line(result.err);
+    EXPECT_THAT(result.err, HasSubstr(text)) << name;
+  }
+}
+
+// From Ollama: "hearth run MODEL".
+TEST_F(ModelNamesTest, AModelInPlaceOfAPromptIsNoticed) {
+  const Finished result = run_here({"run", "Sparrow-1B-Q8_0"});
+  EXPECT_EQ(result.exit_code, 2);
+  expect_one_line(result.err);
+  EXPECT_THAT(result.err, HasSubstr("hearth run -m Sparrow-1B-Q8_0"));
+}
+
+TEST(Quantize, DoesNotOverwriteWithoutForce) {
+  const auto out = std::filesystem::temp_directory_path() / "hearth_quantize_out.gguf";
+  std::ofstream(out) << "precious";
+  const Finished refused = hearth({"quantize", kTiny, out.string(), "Q4_0"});
+  EXPECT_EQ(refused.exit_code, 1);
+  expect_one_line(refused.err);
+  EXPECT_THAT(refused.err, HasSubstr("--force"));
+  EXPECT_EQ(std::filesystem::file_size(out), std::string("precious").size());
+  const Finished forced = hearth({"quantize", kTiny, out.string(), "Q4_0", "--force"});
+  EXPECT_EQ(forced.exit_code, 0) << forced.err;
+  EXPECT_THAT(forced.out, HasSubstr("bits per weight"));
+  EXPECT_GT(std::filesystem::file_size(out), 100000u);
+  std::filesystem::remove(out);
+}
+
+TEST(Bench, TheTableSaysWhatTheShareIsOf) {
+  const Finished result =
+      hearth({"bench", "-m", kTiny, "-p", "16", "-n", "4", "--batch", "1", "--reps", "1"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("of ceiling"));
+  EXPECT_THAT(result.out, HasSubstr("ceilings, measured: "));
+}
+
 TEST(Bench, TimesPromptAndDecode) {
   const auto json = hearth_json({"bench", "-m", kTiny, "-p", "64", "-n", "8", "--batch", "1,3",
                                  "--reps", "1", "--context", "20"});
@@ -252,10 +384,14 @@ TEST(ModelCommands, ABadFileIsOneLine) {
   const auto file = std::filesystem::temp_directory_path() / "hearth_cut_off.gguf";
   std::filesystem::copy_file(kTiny, file, std::filesystem::copy_options::overwrite_existing);
   std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
-  const std::string folder = std::filesystem::temp_directory_path().string();
+  const std::string folder = std::filesystem::temp_directory_path() / "hearth_empty_folder";
+  std::filesystem::create_directories(folder);
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"info", "-m", file.string()},
         {"run", "-p", "x", "-m", file.string()},
+        {"run", "-p", "x", "-m", folder},
+        {"run", "-f", folder},
+        {"run", "-f", "/no/such/file"},
         {"logits", "--ids", "1", "-m", "/no/such/file.gguf"},
         {"perplexity", "-f", kHeldOut, "-m", kHeldOut},
         {"perplexity", "-f", folder},
@@ -268,7 +404,28 @@ TEST(ModelCommands, ABadFileIsOneLine) {
     expect_one_line(result.err);
     EXPECT_TRUE(result.out.empty()) << result.out;
   }
+  const Finished cut = hearth({"info", "-m", file.string()});
+  EXPECT_THAT(cut.err, HasSubstr(std::to_string(std::filesystem::file_size(kTiny) -
+                                                std::filesystem::file_size(file)) +
+                                 " bytes are missing"));
+  EXPECT_THAT(cut.err, HasSubstr("download may be incomplete"));
+  EXPECT_THAT(hearth({"info", "-m", folder}).err, HasSubstr("no model in this folder"));
   std::filesystem::remove(file);
+  std::filesystem::remove(folder);
+}
+
+TEST(ModelCommands, AFolderWithoutWeightsSaysSo) {
+  const auto folder = std::filesystem::temp_directory_path() / "hearth_no_weights";
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(HEARTH_SOURCE_DIR "/tests/models/golden/llama/config.json",
+                             folder / "config.json",
+                             std::filesystem::copy_options::overwrite_existing);
+  const Finished result = hearth({"run", "x", "-m", folder.string()});
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(result.exit_code, 1);
+  expect_one_line(result.err);
+  EXPECT_THAT(result.err, HasSubstr("hearth_no_weights has no weights"));
+  EXPECT_THAT(result.err, HasSubstr("*.safetensors"));
 }
 
 TEST(ModelCommands, ANameThatIsNoTextIsStillAName) {

@@ -153,6 +153,7 @@ Result<ModelTime> ModelBench::repeat(ModelTime time, const Cost& cost, Once once
     HEARTH_ASSIGN(const double taken, once());
     seconds += taken;
     rates.push_back(time.tokens / taken);
+    if (options_.after_run) options_.after_run();
   }
   const auto count = static_cast<double>(rates.size());
   seconds /= count;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct ModelBenchOptions {
   uint32_t context = 0;   // tokens that streams have before they are timed
   uint32_t repetitions = 3;
   std::vector<uint32_t> batches = {1, 8, 64};
+  std::function<void()> after_run;  // called after each repetition that is timed
 };
 
 struct ModelTime {
@@ -28,7 +30,7 @@ struct ModelTime {
   uint32_t tokens = 0;                  // of a repetition, all streams together
   double tokens_per_s = 0, stddev = 0;  // over the repetitions
   double bytes_per_s = 0, flops_per_s = 0;
-  double share = 0;  // of the ceiling that binds
+  double share = 0;  // of the ceiling that limits it: reads or arithmetic
 };
 
 // A session that has room for all the tests.

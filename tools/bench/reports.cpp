@@ -52,29 +52,33 @@ nlohmann::json to_json(const StepProfile& profile) {
 }
 
 void print_ceilings(const DeviceCaps& caps, const Ceilings& ceilings) {
-  fmt::print("{}: reads {:.1f} GB/s, {:.3f} TFLOP/s in f32, {:.1f} on matrix units\n\n", caps.name,
+  fmt::print("{}\nceilings, measured: {:.1f} GB/s read, {:.3f} TFLOP/s in f32{}\n", caps.name,
              ceilings.read_bytes_per_s * 1e-9, ceilings.flops_per_s * 1e-12,
-             ceilings.matrix_flops_per_s * 1e-12);
+             ceilings.matrix_flops_per_s > 0 ? fmt::format(", {:.1f} TFLOP/s on matrix units",
+                                                           ceilings.matrix_flops_per_s * 1e-12)
+                                             : std::string());
+  fmt::print(
+      "of ceiling: GB/s or TFLOP/s as a share of the ceiling above that limits the test\n\n");
 }
 
 void print_kernel_header() {
-  fmt::print("{:<12} {:<26} {:>12} {:>10} {:>10} {:>7}  {}\n", "kernel", "shape", "time us", "GB/s",
-             "TFLOP/s", "share", "variant");
+  fmt::print("{:<12} {:<26} {:>12} {:>10} {:>10} {:>10}  {}\n", "kernel", "shape", "time us",
+             "GB/s", "TFLOP/s", "of ceiling", "variant");
 }
 
 void print(const KernelTime& time) {
-  fmt::print("{:<12} {:<26} {:>12.2f} {:>10.1f} {:>10.3f} {:>6.1f}%  {}\n", time.kernel, time.shape,
+  fmt::print("{:<12} {:<26} {:>12.2f} {:>10.1f} {:>10.3f} {:>9.1f}%  {}\n", time.kernel, time.shape,
              time.seconds * 1e6, time.bytes_per_s * 1e-9, time.flops_per_s * 1e-12,
              time.share * 100, time.variant);
 }
 
 void print_model_header() {
-  fmt::print("{:<8} {:>6} {:>8} {:>12} {:>10} {:>10} {:>10} {:>7}\n", "test", "batch", "tokens",
-             "tokens/s", "+/-", "GB/s", "TFLOP/s", "share");
+  fmt::print("{:<8} {:>6} {:>8} {:>12} {:>10} {:>10} {:>10} {:>10}\n", "test", "batch", "tokens",
+             "tokens/s", "+/-", "GB/s", "TFLOP/s", "of ceiling");
 }
 
 void print(const ModelTime& time) {
-  fmt::print("{:<8} {:>6} {:>8} {:>12.1f} {:>10.1f} {:>10.2f} {:>10.4f} {:>6.1f}%\n", time.test,
+  fmt::print("{:<8} {:>6} {:>8} {:>12.1f} {:>10.1f} {:>10.2f} {:>10.4f} {:>9.1f}%\n", time.test,
              time.batch, time.tokens, time.tokens_per_s, time.stddev, time.bytes_per_s * 1e-9,
              time.flops_per_s * 1e-12, time.share * 100);
 }
@@ -83,15 +87,15 @@ void print(const StepProfile& profile) {
   double total = 0;
   for (const PartTime& part : profile.parts) total += part.seconds;
   fmt::print(
-      "{} step: {} sequences, {} tokens, {} before them: {:.3f} ms as replayed, {:.3f} ms "
-      "the sum of its kernels one by one\n",
+      "{} step: {} sequences, {} tokens, after a context of {}: {:.3f} ms as replayed, {:.3f} ms "
+      "as the sum of its kernels\n",
       profile.test, profile.batch, profile.tokens, profile.context, profile.step_seconds * 1e3,
       total * 1e3);
-  fmt::print("{:<14} {:>6} {:>11} {:>7} {:>10} {:>10} {:>7}  {}\n", "part", "calls", "time us",
-             "of all", "GB/s", "TFLOP/s", "ceiling", "kernels");
+  fmt::print("{:<14} {:>6} {:>11} {:>7} {:>10} {:>10} {:>10}  {}\n", "part", "calls", "time us",
+             "of step", "GB/s", "TFLOP/s", "of ceiling", "kernels");
   for (const PartTime& part : profile.parts) {
     const double seconds = part.seconds > 0 ? part.seconds : 1;
-    fmt::print("{:<14} {:>6} {:>11.1f} {:>6.1f}% {:>10.2f} {:>10.4f} {:>6.1f}%  {}\n", part.part,
+    fmt::print("{:<14} {:>6} {:>11.1f} {:>6.1f}% {:>10.2f} {:>10.4f} {:>9.1f}%  {}\n", part.part,
                part.calls, part.seconds * 1e6, part.seconds / total * 100,
                part.cost.bytes / seconds * 1e-9, part.cost.flops / seconds * 1e-12,
                part.share * 100, part.kernels);

@@ -1,6 +1,7 @@
 // hearth bench: how fast a model runs here, where the time of its steps goes (--profile), and how
-// fast each kernel is (--kernels), beside the device's own ceilings.
+// fast each kernel is (--kernels), compared with the device's measured ceilings.
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -18,16 +19,19 @@
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
+#include "tools/progress.h"
 
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMostTokens = 4000;  // the engine remembers its last 4096 steps
+constexpr uint32_t kMostTokens = 4000;  // the engine keeps records of its last 4096 steps
 constexpr uint32_t kMostContext = 1u << 24;
 
 class BenchCommand : public Command {
  public:
-  BenchCommand() : Command("bench", "How fast this machine is") {}
+  BenchCommand()
+      : Command(CommandGroup::kMeasure, "bench",
+                "How fast a model and its kernels run on this machine") {}
 
   void declare(Options& options) override {
     options.example("hearth bench -m model.gguf");
@@ -74,7 +78,7 @@ class BenchCommand : public Command {
   Status run_kernels() {
     if (std::ranges::none_of(KernelCases::all(), [&](const auto* each) { return wants(*each); }))
       return Error{ErrorKind::kInvalid,
-                   fmt::format("no family of kernels has '{}' in its name", filter_)};
+                   fmt::format("no kernel family has '{}' in its name", filter_)};
     HEARTH_ASSIGN(const auto instance, Instance::create({}));
     HEARTH_ASSIGN(const auto device, Device::open(*instance, model_.session.device));
     HEARTH_ASSIGN(const auto pipelines,
@@ -87,15 +91,22 @@ class BenchCommand : public Command {
       print_kernel_header();
     }
     nlohmann::json list = nlohmann::json::array();
-    for (const KernelCases* family : KernelCases::all()) {
-      if (!wants(*family)) continue;
-      HEARTH_ASSIGN(const KernelCaseSet set, family->make(bench));
+    std::vector<const KernelCases*> families;
+    std::ranges::copy_if(KernelCases::all(), std::back_inserter(families),
+                         [&](const auto* family) { return wants(*family); });
+    Progress progress("timing kernels", ProgressOutput::standard_error(json_));
+    for (size_t i = 0; i < families.size(); ++i) {
+      progress.update(i, families.size(), families[i]->family());
+      HEARTH_ASSIGN(const KernelCaseSet set, families[i]->make(bench));
       for (const KernelCase& item : set.cases) {
         HEARTH_ASSIGN(const KernelTime time, bench.measure(item, ceilings));
+        progress.clear();
         if (!json_) print(time);
         list.push_back(to_json(time));
+        progress.update(i, families.size(), families[i]->family());
       }
     }
+    progress.clear();
     if (json_)
       fmt::print("{}\n", nlohmann::json{{"device", device->caps().name},
                                         {"driver", device->caps().driver},
@@ -108,11 +119,11 @@ class BenchCommand : public Command {
   Status run_model() {
     HEARTH_ASSIGN(std::unique_ptr<ModelFile> file, model_.open_file());
     HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
-    // The usual prompt is too long for some small models.
+    // The default prompt is too long for some small models.
     if (!prompt_->given()) bench_.prompt = std::min(bench_.prompt, plan.config.context - 1);
     if (bench_.tokens == 0) bench_.batches.clear();
     if (bench_.prompt == 0 && bench_.batches.empty())
-      return Error{ErrorKind::kInvalid, "with -p 0 and -n 0 there is nothing to time"};
+      return Error{ErrorKind::kInvalid, "nothing to time: -p and -n are both 0"};
     model_.session.max_sequences = 1;
     model_.session = bench_session_options(model_.session, bench_);
     HEARTH_ASSIGN(const auto session, model_.open(std::move(file)));
@@ -137,29 +148,48 @@ class BenchCommand : public Command {
     const MemoryPlan& memory = session.memory();
     if (memory.context < model_.session.context)
       return Error{ErrorKind::kInvalid,
-                   fmt::format("these tests need sequences of {} tokens, but {} takes {}: give "
-                               "smaller -p, -n or --context",
+                   fmt::format("these tests need sequences of {} tokens, but {} takes at most {}: "
+                               "give smaller -p, -n or --context",
                                model_.session.context, session.file().name(), memory.context)};
     if (memory.kv_blocks < model_.session.kv_blocks)
       return Error{ErrorKind::kOutOfMemory,
-                   fmt::format("{} tokens do not fit the KV cache, which has room for {}: give "
-                               "smaller --batch, -n or --context",
+                   fmt::format("{} tokens do not fit into the KV cache, which has room for {}: "
+                               "give smaller --batch, -n or --context",
                                uint64_t{model_.session.kv_blocks} * kTokensPerBlock,
                                uint64_t{memory.kv_blocks} * kTokensPerBlock)};
     return {};
   }
 
   Status time_model(Session& session, const Ceilings& ceilings, nlohmann::json& list) const {
-    ModelBench bench(session, bench_, ceilings);
+    Progress progress("timing", ProgressOutput::standard_error(json_));
+    ModelBenchOptions options = bench_;
+    uint32_t runs = 0;  // that were timed
+    const size_t tests = (bench_.prompt > 0 ? 1 : 0) + bench_.batches.size();
+    std::string test;
+    const auto show = [&] { progress.update(runs, tests * bench_.repetitions, test); };
+    options.after_run = [&] {
+      ++runs;
+      show();
+    };
+    ModelBench bench(session, options, ceilings);
     const auto note = [&](const Result<ModelTime>& time) -> Status {
+      progress.clear();
       if (!time.ok()) return time.error();
       if (!json_) print(*time);
       list.push_back(to_json(*time));
       return {};
     };
     if (!json_) print_model_header();
-    if (bench_.prompt > 0) HEARTH_TRY(note(bench.prompt()));
-    for (const uint32_t batch : bench_.batches) HEARTH_TRY(note(bench.decode(batch)));
+    if (bench_.prompt > 0) {
+      test = fmt::format("prompt of {} tokens", bench_.prompt);
+      show();
+      HEARTH_TRY(note(bench.prompt()));
+    }
+    for (const uint32_t batch : bench_.batches) {
+      test = fmt::format("decode at batch {}", batch);
+      show();
+      HEARTH_TRY(note(bench.decode(batch)));
+    }
     return {};
   }
 

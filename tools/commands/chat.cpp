@@ -9,7 +9,7 @@ namespace {
 
 class ChatCommand : public Command {
  public:
-  ChatCommand() : Command("chat", "Talk to a model in the terminal") {}
+  ChatCommand() : Command(CommandGroup::kRun, "chat", "Talk to a model in the terminal") {}
 
   void declare(Options& options) override {
     options.example("hearth chat -m model.gguf --system \"Answer in one sentence.\"");

@@ -12,8 +12,8 @@ std::vector<Command*>& registry() {
 
 }  // namespace
 
-Command::Command(std::string name, std::string about)
-    : name_(std::move(name)), about_(std::move(about)) {
+Command::Command(CommandGroup group, std::string name, std::string about)
+    : group_(group), name_(std::move(name)), about_(std::move(about)) {
   registry().push_back(this);
 }
 

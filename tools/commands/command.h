@@ -10,13 +10,18 @@
 
 namespace hearth {
 
+// The headings of `hearth --help`, in this order.
+enum class CommandGroup { kRun, kServe, kMeasure, kFiles };
+
 class Command {
  public:
-  Command(std::string name, std::string about);
+  // `about` is one line for help, without a full stop.
+  Command(CommandGroup group, std::string name, std::string about);
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
   virtual ~Command() = default;
 
+  CommandGroup group() const { return group_; }
   const std::string& name() const { return name_; }
   const std::string& about() const { return about_; }
 
@@ -29,6 +34,7 @@ class Command {
   static std::vector<Command*> all();
 
  private:
+  CommandGroup group_;
   std::string name_, about_;
 };
 

@@ -8,8 +8,13 @@
 namespace hearth {
 
 inline Option& add_model_option(Options& options, std::string* model) {
-  return options.add("-m,--model MODEL", model,
-                     "A .gguf file or a Hugging Face folder; without it, the built-in model");
+  return options
+      .add("-m,--model MODEL", model,
+           "A .gguf file, a Hugging Face folder or a name that hearth list shows; without it, the "
+           "built-in model")
+      .check([](const std::string& name) {
+        return name.empty() ? "the name is empty; leave -m out for the built-in model" : "";
+      });
 }
 
 inline Option& add_device_option(Options& options, std::string* device) {

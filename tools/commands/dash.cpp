@@ -15,7 +15,8 @@ namespace {
 
 class DashCommand : public Command {
  public:
-  DashCommand() : Command("dash", "The dashboard: chat, and see the engine think") {
+  DashCommand()
+      : Command(CommandGroup::kServe, "dash", "The dashboard: chat, and watch the engine at work") {
     model_.session.swap_bytes = kUsualSwapBytes;
   }
 
@@ -35,7 +36,7 @@ class DashCommand : public Command {
     options.add("--width N", &options_.window.width, "Width in pixels").range(200, 16384);
     options.add("--height N", &options_.window.height, "Height in pixels").range(150, 16384);
     options.add("--zoom X", &options_.zoom, "Size of text and panels, 0.75 to 2").range(0.75, 2);
-    theme_ = &options.add("--dark,!--light", &dark_, "Colours; by default as last time");
+    options.add("--dark,!--light", &options_.dark, "Colours; by default as last time");
     options.add("--fps X", &options_.frames_per_s, "Most frames per second")
         .range(std::numeric_limits<double>::min(), 1e9)
         .advanced();
@@ -61,7 +62,6 @@ class DashCommand : public Command {
 
   Status run() override {
     options_.model = {.model = model_.model, .session = model_.session_options()};
-    if (theme_->given()) options_.dark = dark_;
     options_.state_folder = state_ == "none" ? std::filesystem::path()
                             : state_.empty() ? default_state_folder()
                                              : std::filesystem::path(state_);
@@ -75,9 +75,8 @@ class DashCommand : public Command {
  private:
   ModelOptionsGroup model_;
   AppOptions options_;
-  const Option* theme_ = nullptr;
   std::string state_;
-  bool dark_ = true, validate_ = false;
+  bool validate_ = false;
 #else
   void declare(Options& options) override { options.ignore_unknown(); }
   Status run() override {

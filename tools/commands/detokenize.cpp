@@ -1,4 +1,4 @@
-// hearth detokenize: ids to text.
+// hearth detokenize: token ids to text.
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-// "1 2,3" as ids.
+// Reads "1 2,3".
 Status append_ids(std::string_view text, std::vector<std::uint32_t>& ids) {
   constexpr std::string_view kBetween = ", \t\r\n";
   while (true) {
@@ -32,7 +32,7 @@ Status append_ids(std::string_view text, std::vector<std::uint32_t>& ids) {
 
 class DetokenizeCommand : public Command {
  public:
-  DetokenizeCommand() : Command("detokenize", "Token ids to text") {}
+  DetokenizeCommand() : Command(CommandGroup::kFiles, "detokenize", "Turn token ids into text") {}
 
   void declare(Options& options) override {
     options.example("hearth detokenize 404 1023 7");
@@ -58,14 +58,16 @@ class DetokenizeCommand : public Command {
     HEARTH_ASSIGN(const auto model, open_model_file(model_));
     HEARTH_ASSIGN(Vocabulary vocabulary, read_vocabulary(*model));
     if (vocabulary.kind == VocabularyKind::kNone)
-      return Error{ErrorKind::kInvalid, fmt::format("{} has no vocabulary", model->name())};
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("{} has no vocabulary, so it has no tokens", model->name())};
     HEARTH_ASSIGN(const auto tokenizer, Tokenizer::create(std::move(vocabulary)));
     for (const std::uint32_t id : ids)
       if (id >= tokenizer->size())
         return Error{ErrorKind::kInvalid,
-                     fmt::format("token {} is beyond the vocabulary of {}", id, tokenizer->size())};
+                     fmt::format("there is no token {}: the vocabulary has {} tokens", id,
+                                 tokenizer->size())};
     const std::string text = tokenizer->decode(ids, special_);
-    // JSON is UTF-8; bytes that are not become U+FFFD there. As plain text they stay.
+    // JSON is UTF-8, so other bytes become U+FFFD there; plain text keeps them.
     if (json_)
       fmt::print("{}\n", nlohmann::json{{"text", text}}.dump(
                              -1, ' ', false, nlohmann::json::error_handler_t::replace));

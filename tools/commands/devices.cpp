@@ -1,4 +1,4 @@
-// hearth devices: every Vulkan device, what it can do, which would be chosen, why others are
+// hearth devices: every Vulkan device, what it can do, which one is chosen and why others are
 // refused.
 #include <nlohmann/json.hpp>
 
@@ -61,7 +61,7 @@ void print(const DeviceCaps& caps, bool chosen) {
   if (const auto reason = refusal(caps)) fmt::print("   refused:  {}\n", *reason);
   fmt::print("   type:     {}, Vulkan {}.{}.{}, driver {}\n", device_type_name(caps.type),
              caps.api_major, caps.api_minor, caps.api_patch, caps.driver);
-  fmt::print("   memory:   {}, {} free, at most {} in one piece\n",
+  fmt::print("   memory:   {}, {} free, at most {} per allocation\n",
              format_bytes(caps.memory_bytes()), format_bytes(caps.free_bytes()),
              format_bytes(caps.limits.max_allocation_bytes));
   fmt::print("   subgroup: {}, shared memory {}, transfer queue {}\n", subgroup_text(caps),
@@ -74,7 +74,8 @@ void print(const DeviceCaps& caps, bool chosen) {
 class DevicesCommand : public Command {
  public:
   DevicesCommand()
-      : Command("devices", "Vulkan devices, what they can do, which one would be chosen") {}
+      : Command(CommandGroup::kMeasure, "devices",
+                "The Vulkan devices, what they can do and which one is used") {}
 
   void declare(Options& options) override {
     options.add("-d,--device NAME", &wanted_, "Device to choose, by index or part of its name");

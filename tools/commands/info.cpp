@@ -1,4 +1,4 @@
-// hearth info: what a model is and whether it fits, before it is loaded.
+// hearth info: what a model is and whether it fits the device, without loading it.
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 std::string vocabulary_text(const ModelFacts& facts) {
   switch (facts.vocabulary) {
     case VocabularyKind::kNone:
-      return "none, only ids";
+      return "none, token ids only";
     case VocabularyKind::kSentencePiece:
       return fmt::format("{} tokens, SentencePiece", facts.vocabulary_tokens);
     case VocabularyKind::kBytePair:
@@ -25,7 +25,7 @@ std::string vocabulary_text(const ModelFacts& facts) {
   return "none";
 }
 
-// One sequence of the context, everything it needs.
+// The memory for one sequence of the full context, weights included.
 uint64_t needed_bytes(const MemoryPlan& memory) {
   return memory.weight_bytes + memory.activation_bytes + memory.context * memory.kv_bytes_per_token;
 }
@@ -85,7 +85,7 @@ void print_model(const ModelFacts& facts) {
   fmt::print("{}\n", facts.name);
   fmt::print("   architecture: {}\n", facts.architecture);
   fmt::print("   vocabulary:   {}, {} chat template\n", vocabulary_text(facts),
-             facts.chat_template ? "with a" : "no");
+             facts.chat_template ? "with a" : "without a");
   if (!facts.plan) {
     fmt::print("   tensors:      none{}\n",
                facts.vocabulary == VocabularyKind::kNone ? "" : "; the file is a vocabulary only");
@@ -97,37 +97,38 @@ void print_model(const ModelFacts& facts) {
              facts.tensors);
   for (const auto& [name, use] : facts.formats)
     fmt::print("     {:<8} {:>5} tensors, {}\n", name, use.tensors, format_bytes(use.bytes));
-  fmt::print(
-      "   shape:        {} layers, width {}, {} heads of {} ({} for keys and values), "
-      "MLP {}\n",
-      config.layers, config.width, config.heads, config.head_size, config.kv_heads,
-      config.mlp_width);
+  fmt::print("   shape:        {} layers, width {}, {} heads of {} ({} KV heads), MLP width {}\n",
+             config.layers, config.width, config.heads, config.head_size, config.kv_heads,
+             config.mlp_width);
   fmt::print("   context:      {} tokens\n", config.context);
   fmt::print("   weights:      {} on the device\n", format_bytes(facts.plan->weight_bytes));
-  fmt::print("   KV cache:     {} a token\n", format_bytes(facts.kv_bytes_per_token));
+  fmt::print("   KV cache:     {} per token\n", format_bytes(facts.kv_bytes_per_token));
 }
 
 void print_fit(const ModelFacts& facts) {
   if (!facts.device) {
-    fmt::print("   device:       none to be used: {}\n", facts.no_device);
+    fmt::print("   device:       none: {}\n", facts.no_device);
     return;
   }
   fmt::print("   device:       {}, {} free\n", facts.device->name,
              format_bytes(facts.device->free_bytes()));
   if (!facts.memory) return;
   const MemoryPlan& memory = *facts.memory;
-  fmt::print("   activations:  {} for steps of {} tokens and {} sequences\n",
+  fmt::print("   activations:  {} for steps of up to {} tokens and {} sequences\n",
              format_bytes(memory.activation_bytes), facts.limits.rows, facts.limits.sequences);
-  fmt::print("   {} with a context of {}: {}\n", memory.fits ? "fits" : "does not fit",
-             memory.context, format_bytes(needed_bytes(memory)));
+  fmt::print("   {} with a context of {} tokens, which needs {}\n",
+             memory.fits ? "fits" : "does not fit", memory.context,
+             format_bytes(needed_bytes(memory)));
   if (facts.asked_context > memory.context)
-    fmt::print("   not {}, which is longer than the model was made for\n", facts.asked_context);
-  fmt::print("   longest context that fits: {}\n", memory.max_context);
+    fmt::print("   a context of {} is longer than the model was trained for\n",
+               facts.asked_context);
+  fmt::print("   longest context that fits: {} tokens\n", memory.max_context);
 }
 
 class InfoCommand : public Command {
  public:
-  InfoCommand() : Command("info", "What a model is, and whether it fits the device") {}
+  InfoCommand()
+      : Command(CommandGroup::kFiles, "info", "What a model is, and whether it fits the device") {}
 
   void declare(Options& options) override {
     options.example("hearth info -m model.gguf --ctx 8192");

@@ -1,4 +1,4 @@
-// hearth logits: what a model thinks comes next, in full, for comparing engines.
+// hearth logits: the scores of every possible next token, for comparing engines.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -14,7 +14,9 @@ namespace {
 
 class LogitsCommand : public Command {
  public:
-  LogitsCommand() : Command("logits", "Logits after given tokens") {}
+  LogitsCommand()
+      : Command(CommandGroup::kMeasure, "logits",
+                "The scores of the next token, for comparing engines") {}
 
   void declare(Options& options) override {
     options.example("hearth logits -p \"Once upon a\" --top 5");
@@ -34,7 +36,7 @@ class LogitsCommand : public Command {
     HEARTH_ASSIGN(std::unique_ptr<ModelFile> file, model_.open_file());
     if (ids_.empty()) HEARTH_TRY(read_prompt(*file));
     const auto tokens = static_cast<uint32_t>(ids_.size());
-    if (tokens == 0) return Error{ErrorKind::kInvalid, "there are no tokens to go by"};
+    if (tokens == 0) return Error{ErrorKind::kInvalid, "the prompt has no tokens"};
 
     model_.session = evaluation_options(model_.session, 1, tokens, all_);
     HEARTH_ASSIGN(const auto session, model_.open(std::move(file)));
@@ -57,8 +59,9 @@ class LogitsCommand : public Command {
   Status read_prompt(const ModelFile& file) {
     HEARTH_ASSIGN(Vocabulary vocabulary, read_vocabulary(file));
     if (vocabulary.kind == VocabularyKind::kNone)
-      return Error{ErrorKind::kInvalid,
-                   fmt::format("{} has no vocabulary: give --ids", file.name())};
+      return Error{
+          ErrorKind::kInvalid,
+          fmt::format("{} has no vocabulary, so it cannot read text: give --ids", file.name())};
     HEARTH_ASSIGN(const auto tokenizer, Tokenizer::create(std::move(vocabulary)));
     ids_ = tokenizer->encode(prompt_);
     return {};

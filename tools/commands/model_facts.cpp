@@ -25,7 +25,7 @@ Status add_vocabulary(const ModelFile& file, ModelFacts& facts) {
   return {};
 }
 
-// Where somebody has said how large the pool is to be, no sequence is longer.
+// A pool of a given size bounds the longest sequence.
 void keep_to_pool(MemoryPlan& memory) {
   memory.max_context = static_cast<uint32_t>(
       std::min<uint64_t>(memory.max_context, uint64_t{memory.kv_blocks} * kTokensPerBlock));

@@ -1,4 +1,4 @@
-// What can be said about a model before it is loaded, from its header and the device's description:
+// What is known about a model before it is loaded, from its header and the device's capabilities:
 // what `hearth info` prints. Plain data.
 #pragma once
 
@@ -29,19 +29,19 @@ struct ModelFacts {
   std::string pretokenizer;
   bool chat_template = false;
 
-  // Nothing for a file without tensors, whose architecture may be any.
+  // Empty for a file without tensors, which may have any architecture.
   std::optional<ModelPlan> plan;
   uint64_t kv_bytes_per_token = 0;
 
-  // Nothing where no device can be used, and then why.
+  // Empty if no device can be used; no_device says why.
   std::optional<DeviceCaps> device;
   std::string no_device;
   std::optional<MemoryPlan> memory;
-  StepLimits limits;           // that the memory was planned for
-  uint32_t asked_context = 0;  // which may be more than the model was made for
+  StepLimits limits;           // of the memory plan
+  uint32_t asked_context = 0;  // may be longer than the model was trained for
 };
 
-// Fails for a file that could not be loaded on any device.
+// Fails for a file that no device could load.
 Result<ModelFacts> model_facts(const ModelFile& file, const SessionOptions& options);
 
 }  // namespace hearth

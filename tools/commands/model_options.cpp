@@ -1,41 +1,13 @@
 #include "tools/commands/model_options.h"
 
-#include <cstdio>
 #include <random>
-
-#include <fmt/format.h>
-#include <unistd.h>
 
 #include "engine/open_model_file.h"
 #include "runtime/memory.h"
 #include "tools/commands/common_options.h"
+#include "tools/progress.h"
 
 namespace hearth {
-namespace {
-
-// One line that rewrites itself while a model loads.
-class ProgressBar {
- public:
-  ~ProgressBar() {
-    if (shown_ >= 0) fmt::print(stderr, "\r\033[K");
-  }
-  void show(uint64_t done, uint64_t total) {
-    constexpr int kWidth = 40;
-    const int percent = total == 0 ? 100 : static_cast<int>(done * 100 / total);
-    if (percent == shown_) return;
-    shown_ = percent;
-    const int filled = percent * kWidth / 100;
-    fmt::print(stderr, "\rloading [{:=<{}}{: <{}}] {:3} % of {}", "", filled, "", kWidth - filled,
-               percent, format_bytes(total));
-    std::fflush(stderr);
-  }
-
- private:
-  int shown_ = -1;
-};
-
-}  // namespace
-
 void ModelOptionsGroup::declare_model(Options& options) {
   options.group("Model");
   add_model_option(options, &model);
@@ -97,10 +69,11 @@ Result<std::unique_ptr<Session>> ModelOptionsGroup::open() const {
 }
 
 Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFile> file) const {
-  ProgressBar bar;
+  Progress progress("loading " + file->name(), ProgressOutput::standard_error(true));
   SessionOptions options = session_options();
-  if (isatty(STDERR_FILENO) != 0)
-    options.progress = [&](uint64_t done, uint64_t total) { bar.show(done, total); };
+  options.progress = [&](uint64_t done, uint64_t total) {
+    progress.update(done, total, format_bytes(total));
+  };
   return Session::open(std::move(file), options);
 }
 

@@ -1,4 +1,4 @@
-// The options that every command with a model has, and opening one with them.
+// The options of every command that runs a model, and opening the model with them.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 namespace hearth {
 
 struct ModelOptionsGroup {
-  std::string model;  // empty: the embedded one
+  std::string model;  // as open_model_file() takes it; empty: the built-in one
   SessionOptions session;
   std::string kv = "f16";
 
@@ -22,14 +22,14 @@ struct ModelOptionsGroup {
   void declare(Options& options);
 
   Result<std::unique_ptr<ModelFile>> open_file() const;
-  // As they were given; with --swap, whoever is preempted is swapped out, unless the command has
-  // taken a policy of its own.
+  // As given on the command line. With --swap, preempted sequences are swapped out unless the
+  // command has called take_policy().
   SessionOptions session_options() const;
-  // For commands that have: what a named policy is before its switches are applied, and room for
-  // one that swaps where --swap gave none.
+  // For commands with --policy. before_switches() is the named policy as --swap changes it;
+  // take_policy() sets the final one, and reserves host memory if it swaps and --swap gave none.
   Policy before_switches(Policy policy) const;
   void take_policy(const Policy& policy);
-  // Loads the model, with a progress bar on stderr where that is a terminal.
+  // Loads the model, with a progress bar on stderr if that is a terminal.
   Result<std::unique_ptr<Session>> open() const;
   Result<std::unique_ptr<Session>> open(std::unique_ptr<ModelFile> file) const;
 

@@ -1,22 +1,21 @@
-// hearth perplexity: how surprised a model is by a text, as llama.cpp defines it.
+// hearth perplexity: how well a model predicts a text, as llama.cpp defines it.
 //
-// The text is tokenized once and cut into chunks of --ctx tokens, of which the last, if it is not
-// full, is left out. Where texts of the model begin with BOS, the first token of every chunk is
-// replaced by it. Each chunk is run alone, and what is predicted from its second half counts: the
-// first half only gives context. The perplexity is exp of the mean negative log-likelihood.
+// The text is tokenized once and cut into chunks of --ctx tokens; an incomplete last chunk is left
+// out. If the model's texts begin with BOS, it replaces the first token of every chunk. Chunks are
+// independent of each other. Only predictions in the second half of a chunk count; the first half
+// gives them context. The perplexity is exp of the mean negative log-likelihood.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "engine/model/worker_pool.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
 #include "tools/commands/sequence_logits.h"
+#include "tools/progress.h"
 #include "tools/read_text.h"
 
 namespace hearth {
@@ -40,7 +39,7 @@ struct Score {
   }
   double mean() const { return sum / static_cast<double>(tokens); }
   double perplexity() const { return std::exp(mean()); }
-  // Of the perplexity, as if losses were independent.
+  // Of the perplexity, on the assumption that losses are independent.
   double standard_error() const {
     if (tokens < 2) return 0;
     const double variance = squares / static_cast<double>(tokens) - mean() * mean();
@@ -50,7 +49,9 @@ struct Score {
 
 class PerplexityCommand : public Command {
  public:
-  PerplexityCommand() : Command("perplexity", "How surprised a model is by a text") {}
+  PerplexityCommand()
+      : Command(CommandGroup::kMeasure, "perplexity",
+                "How well a model predicts a text, as llama.cpp defines it") {}
 
   void declare(Options& options) override {
     options.example("hearth perplexity -m model.gguf -f wiki.test.raw --ctx 2048");
@@ -76,9 +77,10 @@ class PerplexityCommand : public Command {
     HEARTH_ASSIGN(const std::vector<uint32_t> ids, read_ids(*file));
     const size_t chunks = ids.size() / context_;
     if (chunks == 0)
-      return Error{ErrorKind::kInvalid,
-                   fmt::format("{} has {} tokens, which is no chunk of {}: try a smaller --ctx",
-                               file_, ids.size(), context_)};
+      return Error{
+          ErrorKind::kInvalid,
+          fmt::format("{} has only {} tokens, less than one chunk of {}: give a smaller --ctx",
+                      file_, ids.size(), context_)};
     HEARTH_ASSIGN(const Score score, score_chunks(std::move(file), ids, chunks));
     if (json_)
       fmt::print("{}\n", nlohmann::json{{"perplexity", score.perplexity()},
@@ -89,8 +91,9 @@ class PerplexityCommand : public Command {
                                         {"text_tokens", ids.size()}}
                              .dump());
     else
-      fmt::print("{:.4f} +/- {:.4f}, over {} tokens in {} chunks of {}\n", score.perplexity(),
-                 score.standard_error(), score.tokens, chunks_run(chunks), context_);
+      fmt::print("perplexity {:.4f} +/- {:.4f}, over {} tokens in {} chunks of {}\n",
+                 score.perplexity(), score.standard_error(), score.tokens, chunks_run(chunks),
+                 context_);
     return {};
   }
 
@@ -105,21 +108,21 @@ class PerplexityCommand : public Command {
     context_ =
         model_.session.context == 0 ? std::min(kDefaultContext, longest) : model_.session.context;
     if (context_ < kShortest || context_ > longest)
-      return Error{ErrorKind::kInvalid, fmt::format("chunks of {} tokens: {} takes {} to {}",
+      return Error{ErrorKind::kInvalid, fmt::format("--ctx {}: {} takes chunks of {} to {} tokens",
                                                     context_, name, kShortest, longest)};
     return {};
   }
 
-  // The text's tokens, the first of each chunk already replaced.
+  // The text's tokens, with BOS already at the start of each chunk.
   Result<std::vector<uint32_t>> read_ids(const ModelFile& file) const {
     HEARTH_ASSIGN(std::string text, read_text_file(file_));
-    // So does llama.cpp with the last line of a file.
+    // llama.cpp drops the end of the last line, too.
     if (text.ends_with('\n')) text.pop_back();
 
     HEARTH_ASSIGN(Vocabulary vocabulary, read_vocabulary(file));
     if (vocabulary.kind == VocabularyKind::kNone)
       return Error{ErrorKind::kInvalid,
-                   fmt::format("{} has no vocabulary, so it cannot read a text", file.name())};
+                   fmt::format("{} has no vocabulary, so it cannot read text", file.name())};
     HEARTH_ASSIGN(const auto tokenizer, Tokenizer::create(std::move(vocabulary)));
     std::vector<uint32_t> ids = tokenizer->encode(text);
     if (const Vocabulary& used = tokenizer->vocabulary(); used.add_bos && used.bos)
@@ -138,6 +141,7 @@ class PerplexityCommand : public Command {
         evaluation_options(model_.session, static_cast<uint32_t>(together), context_, true);
     HEARTH_ASSIGN(const auto session, model_.open(std::move(file)));
     WorkerPool workers;
+    Progress progress("perplexity", ProgressOutput::standard_error(json_));
     Score score;
     std::vector<double> losses;
     std::vector<std::span<const uint32_t>> sequences;
@@ -158,16 +162,12 @@ class PerplexityCommand : public Command {
         for (size_t i = 0; i < losses.size(); ++i)
           if (counts(i)) score.add(losses[i]);
       }));
-      show_progress(first + sequences.size(), wanted, score);
+      const size_t done = first + sequences.size();
+      progress.update(
+          done, wanted,
+          fmt::format("chunk {} of {}, {:.4f} so far", done, wanted, score.perplexity()));
     }
     return score;
-  }
-
-  static void show_progress(size_t done, size_t chunks, const Score& score) {
-    if (isatty(STDERR_FILENO) == 0) return;
-    fmt::print(stderr, "\r\033[Kchunk {} of {}: {:.4f}{}", done, chunks, score.perplexity(),
-               done == chunks ? "\r\033[K" : "");
-    std::fflush(stderr);
   }
 
   ModelOptionsGroup model_;

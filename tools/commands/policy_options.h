@@ -16,16 +16,18 @@ std::vector<std::string> named_policies();
 
 class PolicySwitchOptions {
  public:
-  // --admission, --layout and so on; --kv-allocation for `kv`, as --kv is the format of the cache.
+  // --admission, --layout and so on. The switch `kv` is --kv-allocation, because --kv is the format
+  // of the KV cache.
   void declare(Options& options);
 
-  // The policy with the switches that were given on top. Those that change it are added to `label`.
+  // The policy, changed by the switches that were given; `label` gets the ones that made a
+  // difference.
   Result<Policy> apply(Policy policy, std::string& label) const;
 
  private:
   struct Switch {
     std::string_view name;
-    std::string value;  // empty: as the policy has it
+    std::string value;  // empty: not given
   };
   std::vector<Switch> switches_;
 };

@@ -1,21 +1,23 @@
-// hearth quantize IN OUT TYPE: a GGUF file in another format.
+// hearth quantize IN OUT TYPE: converts a GGUF file to another weight format.
 #include <chrono>
 #include <csignal>
-#include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include "engine/model_library.h"
 #include "engine/weights/quantize_file.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
+#include "tools/progress.h"
 
 namespace hearth {
 namespace {
 
-// Ctrl-C leaves no half of a file behind; a second one ends the program where it is.
+// After the first Ctrl-C the unfinished file is removed; a second one ends the program at once.
 volatile std::sig_atomic_t interrupted = 0;
 
 extern "C" void interrupt(int signal) {
@@ -25,7 +27,8 @@ extern "C" void interrupt(int signal) {
 
 class QuantizeCommand : public Command {
  public:
-  QuantizeCommand() : Command("quantize", "A GGUF file in another format") {}
+  QuantizeCommand()
+      : Command(CommandGroup::kFiles, "quantize", "Convert a GGUF file to another weight format") {}
 
   void declare(Options& options) override {
     options.example("hearth quantize model-F16.gguf model-Q4_K_M.gguf Q4_K_M");
@@ -36,6 +39,7 @@ class QuantizeCommand : public Command {
         .check([](const std::string& name) {
           return find_quantize_type(name) ? "" : "no type " + name + ": " + quantize_type_names();
         });
+    options.add("--force", &force_, "Overwrite OUT if it exists");
     options.add("--threads N", &threads_, "CPU threads to use").range(1, 1024);
     add_json_option(options, &json_);
   }
@@ -43,21 +47,24 @@ class QuantizeCommand : public Command {
   Status run() override {
     const auto start = std::chrono::steady_clock::now();
     const QuantizeType type = *find_quantize_type(type_);
-    HEARTH_ASSIGN(const auto model, GgufFile::open(in_));
-    const bool terminal = ::isatty(STDERR_FILENO) != 0;
+    HEARTH_ASSIGN(const LibraryModel found, find_model(in_));
+    HEARTH_ASSIGN(const auto model, GgufFile::open(found.path));
+    HEARTH_TRY(check_output(*model));
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, interrupt);
-    std::uint64_t shown = 0;
-    const auto progress = [&](const ModelTensor& tensor, WeightFormat to, std::uint64_t index) {
-      if (terminal && index + 1 != shown) {
-        shown = index + 1;
-        fmt::print(stderr, "\r\033[K{}/{} {} {}", shown, model->tensors().size(), tensor.name,
-                   format_info(to).name);
-        std::fflush(stderr);
-      }
-      return interrupted == 0;
-    };
-    const auto report = quantize_file(*model, out_, type, threads_, progress);
-    if (terminal) fmt::print(stderr, "\r\033[K");
+    // What is done when a tensor begins, in parameters.
+    std::vector<uint64_t> before = {0};
+    for (const ModelTensor& tensor : model->tensors())
+      before.push_back(before.back() + tensor.rows * tensor.cols);
+    Progress progress("quantizing", ProgressOutput::standard_error(json_));
+    const auto report = quantize_file(
+        *model, out_, type, threads_,
+        [&](const ModelTensor& tensor, WeightFormat to, uint64_t index) {
+          progress.update(before[index], before.back(),
+                          fmt::format("tensor {} of {}: {} to {}", index + 1, before.size() - 1,
+                                      tensor.name, format_info(to).name));
+          return interrupted == 0;
+        });
+    progress.clear();
     if (!report.ok()) return report.error();
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     print(*report, type, taken.count());
@@ -65,6 +72,12 @@ class QuantizeCommand : public Command {
   }
 
  private:
+  Status check_output(const GgufFile& model) const {
+    std::error_code ignored;
+    if (force_ || model.consists_of(out_) || !std::filesystem::exists(out_, ignored)) return {};
+    return Error{ErrorKind::kInvalid, fmt::format("{} exists: --force overwrites it", out_)};
+  }
+
   void print(const QuantizeReport& report, const QuantizeType& type, double seconds) const {
     if (json_) {
       nlohmann::json formats = nlohmann::json::object();
@@ -84,7 +97,7 @@ class QuantizeCommand : public Command {
       fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
       return;
     }
-    fmt::print("{}: {}, {} tensors, {:.2f} bits a weight, {:.1f} MB from {:.1f} MB in {:.1f} s\n",
+    fmt::print("{}: {}, {} tensors, {:.2f} bits per weight, {:.1f} MB from {:.1f} MB in {:.1f} s\n",
                out_, type.name, report.tensors, bits_per_weight(report),
                static_cast<double>(report.bytes_out) * 1e-6,
                static_cast<double>(report.bytes_in) * 1e-6, seconds);
@@ -98,7 +111,7 @@ class QuantizeCommand : public Command {
 
   std::string in_, out_, type_;
   unsigned threads_ = std::max(1u, std::thread::hardware_concurrency());
-  bool json_ = false;
+  bool force_ = false, json_ = false;
 };
 
 QuantizeCommand quantize_command;

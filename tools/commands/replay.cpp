@@ -33,7 +33,9 @@ struct NamedPolicy {
 
 class ReplayCommand : public Command {
  public:
-  ReplayCommand() : Command("replay", "Run a request trace under scheduling policies") {}
+  ReplayCommand()
+      : Command(CommandGroup::kMeasure, "replay", "Run a request trace under scheduling policies") {
+  }
 
   void declare(Options& options) override {
     constexpr double kPositive = std::numeric_limits<double>::min();

@@ -1,26 +1,36 @@
 // hearth run: one completion.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
 
+#include "engine/model_library.h"
 #include "engine/session.h"
+#include "engine/weights/in_quotes.h"
 #include "runtime/log.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
+#include "tools/read_text.h"
 
 namespace hearth {
 namespace {
 
 class RunCommand : public Command {
  public:
-  RunCommand() : Command("run", "Complete a text") {}
+  RunCommand() : Command(CommandGroup::kRun, "run", "Complete a prompt") {}
 
   void declare(Options& options) override {
-    options.example("hearth run -p \"Once upon a time\" -n 100");
-    options.example("hearth run -m model.gguf --chat -p \"Why is the sky blue?\"");
+    options.example("hearth run \"Once upon a time\" -n 100");
+    options.example("hearth run -m model.gguf --chat \"Why is the sky blue?\"");
+    options.example("git diff | hearth run -m model.gguf --chat -");
+    const Option& word =
+        options.add("PROMPT", &words_, "The text to continue; - reads it from standard input");
     options.group("Prompt");
-    options.add("-p,--prompt TEXT", &prompt_, "The text to continue").required();
+    const Option& text = options.add("-p,--prompt TEXT", &prompt_, "The same as an option");
+    const Option& file = options.add("-f,--file FILE", &file_, "Read the prompt from a file");
+    options.exactly_one({&word, &text, &file});
+    options.check([this] { return problem_with_words(); });
     const Option& chat = options.add(
         "--chat", &chat_, "Answer the prompt as a chat message, through the chat template");
     options.add("--system TEXT", &system_, "With --chat: the system prompt").needs(chat);
@@ -38,12 +48,13 @@ class RunCommand : public Command {
   }
 
   Status run() override {
+    HEARTH_TRY(read_prompt());
     model_.session.max_sequences = 1;
     HEARTH_ASSIGN(const auto session, model_.open());
     if (session->tokenizer() == nullptr)
       return Error{ErrorKind::kUnsupported,
-                   fmt::format("{} has no vocabulary, so it cannot read a text; "
-                               "hearth logits takes ids",
+                   fmt::format("{} has no vocabulary, so it cannot read text; hearth logits takes "
+                               "token ids",
                                session->file().name())};
     HEARTH_ASSIGN(GenerationRequest request, make_request(*session));
     const uint32_t prompt_tokens = static_cast<uint32_t>(request.prompt.size());
@@ -64,24 +75,69 @@ class RunCommand : public Command {
     if (end.reason == FinishReason::kError) return Error{ErrorKind::kInternal, end.message};
     if (!json_) {
       show("\n");
+      log_line(speed_line(end));
       return {};
     }
     const GenerationTimes& times = end.times;
-    const double after_first = times.last_token - times.first_token;
-    nlohmann::json result = {
-        {"text", text},
-        {"ids", ids},
-        {"finish_reason", finish_reason_name(end.reason)},
-        {"prompt_tokens", prompt_tokens},
-        {"tokens", end.generated_tokens},
-        {"ttft_seconds", times.first_token},
-        {"tokens_per_s", after_first > 0 ? (end.generated_tokens - 1) / after_first : 0.0}};
+    nlohmann::json result = {{"text", text},
+                             {"ids", ids},
+                             {"finish_reason", finish_reason_name(end.reason)},
+                             {"prompt_tokens", prompt_tokens},
+                             {"tokens", end.generated_tokens},
+                             {"ttft_seconds", times.first_token},
+                             {"tokens_per_s", decode_rate(end)}};
     if (logprobs_ > 0) result["logprobs"] = probabilities;
     fmt::print("{}\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return {};
   }
 
  private:
+  // The words of the command line that are no options, before anything is loaded. People who come
+  // from Ollama write "hearth run MODEL PROMPT".
+  std::string problem_with_words() const {
+    if (words_.empty()) return {};
+    const std::string& first = words_.front();
+    if (model_.model.empty() && is_model(first))
+      return fmt::format("{} is a model: write hearth run -m {} {}, or hearth chat -m {}",
+                         in_quotes(first), first, words_.size() > 1 ? "\"...\"" : "\"PROMPT\"",
+                         first);
+    return words_.size() > 1 ? "put the prompt in quotes: hearth run \"" + first + " ...\"" : "";
+  }
+  static bool is_model(const std::string& word) {
+    if (word.ends_with(".gguf")) return true;
+    return std::ranges::any_of(list_models(models_folder()),
+                               [&](const LibraryModel& model) { return model.name == word; });
+  }
+
+  Status read_prompt() {
+    const bool from_input = file_ == "-" || (!words_.empty() && words_.front() == "-");
+    if (!from_input && file_.empty()) {
+      if (!words_.empty()) prompt_ = words_.front();
+      return {};
+    }
+    HEARTH_ASSIGN(prompt_, from_input ? read_standard_input() : read_text_file(file_));
+    // The end of the last line is the file's, not the text's.
+    if (prompt_.ends_with('\n')) prompt_.pop_back();
+    return {};
+  }
+
+  // Tokens per second after the first one; 0 if there was only one.
+  static double decode_rate(const GenerationEnd& end) {
+    const double seconds = end.times.last_token - end.times.first_token;
+    return seconds > 0 ? (end.generated_tokens - 1) / seconds : 0.0;
+  }
+  static std::string speed_line(const GenerationEnd& end) {
+    std::string line = fmt::format("prompt: {} tokens", end.prompt_tokens);
+    const double prompt_seconds = end.times.first_token - end.times.admitted;
+    if (end.generated_tokens > 0 && prompt_seconds > 0)
+      line += fmt::format(" at {:.1f} tokens/s, first token after {:.2f} s",
+                          end.prompt_tokens / prompt_seconds, end.times.first_token);
+    line += fmt::format("; generated: {} tokens", end.generated_tokens);
+    if (const double rate = decode_rate(end); rate > 0)
+      line += fmt::format(" at {:.1f} tokens/s", rate);
+    return line;
+  }
+
   Result<GenerationRequest> make_request(const Session& session) {
     sampling_.settle_seed();
     sampling_.options.top_logprobs = logprobs_;
@@ -120,7 +176,8 @@ class RunCommand : public Command {
 
   ModelOptionsGroup model_;
   SamplingOptionsGroup sampling_;
-  std::string prompt_, system_;
+  std::vector<std::string> words_;
+  std::string prompt_, file_, system_;
   uint32_t tokens_ = 0, logprobs_ = 0;
   bool chat_ = false, ignore_end_ = false, json_ = false;
 };

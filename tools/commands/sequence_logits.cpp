@@ -17,12 +17,12 @@ Status check(const Session& session, std::span<const std::span<const uint32_t>> 
   const size_t tokens = sequences.front().size();
   if (tokens > session.memory().context)
     return Error{ErrorKind::kInvalid,
-                 fmt::format("{} tokens are more than the context of {} that {} has", tokens,
-                             session.memory().context, session.file().name())};
+                 fmt::format("{} tokens do not fit into the context of {}, which is {} tokens",
+                             tokens, session.file().name(), session.memory().context)};
   const uint64_t blocks = sequences.size() * uint64_t{blocks_of(static_cast<uint32_t>(tokens))};
   if (blocks > session.memory().kv_blocks)
     return Error{ErrorKind::kOutOfMemory,
-                 fmt::format("there is room for {} tokens in the KV cache, not for {}",
+                 fmt::format("the KV cache has room for {} tokens, but {} are needed",
                              uint64_t{session.memory().kv_blocks} * kTokensPerBlock,
                              blocks * kTokensPerBlock)};
   for (const std::span<const uint32_t> ids : sequences)
@@ -51,13 +51,13 @@ Status run_sequences(Session& session, std::span<const std::span<const uint32_t>
   StepRunner& runner = session.runner();
   const auto tokens = static_cast<uint32_t>(sequences.front().size());
   const auto count = static_cast<uint32_t>(sequences.size());
-  const uint32_t piece = std::max(1u, runner.options().limits.rows / count);
+  const uint32_t chunk = std::max(1u, runner.options().limits.rows / count);
   const uint32_t blocks = blocks_of(tokens);
   std::vector<uint32_t> table(blocks);
   StepBatch batch;
   LogitRows rows{.vocabulary = session.model().config().vocabulary};
-  for (uint32_t first = 0; first < tokens; first += piece) {
-    const uint32_t end = std::min(tokens, first + piece);
+  for (uint32_t first = 0; first < tokens; first += chunk) {
+    const uint32_t end = std::min(tokens, first + chunk);
     batch.clear();
     rows.places.clear();
     for (uint32_t i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
-// Runs given tokens through a model and shows the logits: what `logits` and `perplexity` are made
-// of. Uses the session's runner, so its engine must not have been started.
+// Runs given tokens through a model and hands out the logits, for `logits` and `perplexity`.
+// REQUIRES: the session's engine was not started, because this uses its runner.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace hearth {
 struct LogitRows {
   struct Place {
     size_t sequence = 0;
-    uint32_t position = 0;  // of the token that was read; the logits are for the next one
+    uint32_t position = 0;  // of the input token; the logits are for the token after it
   };
   std::vector<Place> places;
   std::vector<float> logits;  // [places, vocabulary]
@@ -27,15 +27,15 @@ struct LogitRows {
   }
 };
 
-// Options for a session that runs `sequences` of `tokens` each side by side. A step has no more
-// tokens than options.max_step_tokens, or kEvaluationStepTokens.
+// Options for a session that runs a batch of `sequences` sequences of `tokens` tokens each. A step
+// has at most options.max_step_tokens tokens, kEvaluationStepTokens if that is 0.
 inline constexpr uint32_t kEvaluationStepTokens = 512;
 SessionOptions evaluation_options(SessionOptions options, uint32_t sequences, uint32_t tokens,
                                   bool logits_of_all);
 
-// Runs the sequences, all of one length, each from its beginning, and calls `take` after every step
-// that gave logits; wanted are those of position `first_logit` and after.
-// REQUIRES: the session was opened with evaluation_options() for as many sequences and tokens.
+// Runs the sequences, which must have the same length, from their beginning. Calls `take` after
+// every step that has logits; those are computed from position `first_logit` on. REQUIRES: the
+// session was opened with evaluation_options() for as many sequences and tokens.
 Status run_sequences(Session& session, std::span<const std::span<const uint32_t>> sequences,
                      uint32_t first_logit, const std::function<void(const LogitRows&)>& take);
 

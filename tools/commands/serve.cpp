@@ -1,12 +1,12 @@
 // hearth serve: the HTTP server.
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include "engine/model_library.h"
 #include "engine/session.h"
 #include "runtime/log.h"
 #include "tools/commands/command.h"
@@ -39,15 +39,10 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Of a file, or of a folder, which may have dots in its name and a slash behind it.
-std::string name_of(const std::filesystem::path& model) {
-  const std::filesystem::path last = model.has_filename() ? model : model.parent_path();
-  return (last.extension() == ".gguf" ? last.stem() : last.filename()).string();
-}
-
 class ServeCommand : public Command {
  public:
-  ServeCommand() : Command("serve", "Serve a model over HTTP, as OpenAI's API") {
+  ServeCommand()
+      : Command(CommandGroup::kServe, "serve", "Serve a model over HTTP with OpenAI's API") {
     model_.session.max_sequences = 64;
   }
 
@@ -93,7 +88,10 @@ class ServeCommand : public Command {
     HEARTH_ASSIGN(const Policy policy,
                   switches_.apply(model_.before_switches(*named_policy(policy_name_)), label));
     model_.take_policy(policy);
-    if (!model_.model.empty() && !name_->given()) server_.model_name = name_of(model_.model);
+    if (!name_->given()) {
+      HEARTH_ASSIGN(const LibraryModel model, find_model(model_.model));
+      server_.model_name = model.name;
+    }
     raise_descriptor_limit();
     ShutdownSignals signals;
     HEARTH_ASSIGN(const auto server, HttpServer::create(server_));

@@ -1,4 +1,4 @@
-// hearth story: one short story from the embedded model. What `hearth` alone does where there is
+// hearth story: one short story from the built-in model. `hearth` alone does this if there is
 // neither a display nor a terminal.
 #include <fmt/format.h>
 
@@ -12,7 +12,8 @@ namespace {
 
 class StoryCommand : public Command {
  public:
-  StoryCommand() : Command("story", "Tell one short story") {}
+  StoryCommand()
+      : Command(CommandGroup::kRun, "story", "One short story from the built-in model") {}
 
   void declare(Options& options) override {
     options.example("hearth story --about \"a dragon who cooks\"");

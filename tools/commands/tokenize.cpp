@@ -1,4 +1,4 @@
-// hearth tokenize: text to ids.
+// hearth tokenize: text to token ids.
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 
 class TokenizeCommand : public Command {
  public:
-  TokenizeCommand() : Command("tokenize", "Text to token ids") {}
+  TokenizeCommand() : Command(CommandGroup::kFiles, "tokenize", "Turn text into token ids") {}
 
   void declare(Options& options) override {
     options.example("hearth tokenize -m model.gguf \"Once upon a time\"");
@@ -32,7 +32,8 @@ class TokenizeCommand : public Command {
     HEARTH_ASSIGN(const auto model, open_model_file(model_));
     HEARTH_ASSIGN(Vocabulary vocabulary, read_vocabulary(*model));
     if (vocabulary.kind == VocabularyKind::kNone)
-      return Error{ErrorKind::kInvalid, fmt::format("{} has no vocabulary", model->name())};
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("{} has no vocabulary, so it has no tokens", model->name())};
     HEARTH_ASSIGN(const auto tokenizer, Tokenizer::create(std::move(vocabulary)));
     HEARTH_ASSIGN(const std::string text, read_text());
     const auto ids = tokenizer->encode(text, {.add_bos = add_bos_, .parse_special = special_});

@@ -9,11 +9,11 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kWidth = 100;
+constexpr size_t kPageWidth = 100;
 constexpr size_t kHelpColumn = 30;
 
 // Lines no longer than `width`, broken between words.
-std::vector<std::string> wrap(std::string_view text, size_t width) {
+std::vector<std::string> wrapped_lines(std::string_view text, size_t width) {
   std::vector<std::string> lines;
   while (!text.empty()) {
     size_t end = text.size();
@@ -28,11 +28,11 @@ std::vector<std::string> wrap(std::string_view text, size_t width) {
 }
 
 // "  -n, --tokens N              Generate at most N tokens", over as many lines as it takes.
-std::string entry(const std::string& left, std::string_view right) {
+std::string help_entry(const std::string& left, std::string_view right) {
   std::string text = "  " + left;
   bool fresh = text.size() + 2 > kHelpColumn;  // no room beside it
   if (fresh) text += '\n';
-  for (const std::string& line : wrap(right, kWidth - kHelpColumn)) {
+  for (const std::string& line : wrapped_lines(right, kPageWidth - kHelpColumn)) {
     const size_t pad = fresh ? kHelpColumn : kHelpColumn - std::min(kHelpColumn, text.size());
     text += std::string(pad, ' ') + line + '\n';
     fresh = true;
@@ -71,7 +71,7 @@ std::string HelpPage::text(const Options& options, std::string_view about, bool 
     if (!option.positional()) continue;
     if (!arguments) page += "\nArguments:\n";
     arguments = true;
-    page += entry(option.metavariable_, describe(option));
+    page += help_entry(option.metavariable_, describe(option));
   }
   for (const std::string& group : groups) {
     page += fmt::format("\n{}:\n", group);
@@ -81,7 +81,7 @@ std::string HelpPage::text(const Options& options, std::string_view about, bool 
       if (option.names_.front().starts_with("--")) left = "    " + left;
       if (!option.off_name_.empty()) left += ", " + option.off_name_;
       if (option.takes_value()) left += " " + option.metavariable_;
-      page += entry(left, describe(option));
+      page += help_entry(left, describe(option));
     }
   }
   if (hidden) page += fmt::format("\n{} --help-all lists every option.\n", options.command_);

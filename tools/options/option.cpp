@@ -92,6 +92,11 @@ Option& Option::help(std::string text) {
   return *this;
 }
 
+Option& Option::default_text(std::string text) {
+  default_text_ = std::move(text);
+  return *this;
+}
+
 bool Option::named(std::string_view name) const {
   return std::ranges::find(names_, name) != names_.end() ||
          (!off_name_.empty() && off_name_ == name);
@@ -122,7 +127,7 @@ std::optional<std::string> Option::take(const std::string& text) {
 
 void Option::take_flag(std::string_view name) {
   ++count_;
-  *std::get<bool*>(target_) = off_name_.empty() || name != off_name_;
+  store_flag(target_, off_name_.empty() || name != off_name_);
 }
 
 std::optional<std::string> Option::conflict() const {

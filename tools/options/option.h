@@ -32,6 +32,8 @@ class Option {
   // Left out of --help; --help-all shows it.
   Option& advanced();
   Option& help(std::string text);
+  // What help says in "(default ...)" instead of the variable's value.
+  Option& default_text(std::string text);
 
   // True once the command line has named it.
   bool given() const { return count_ > 0; }

@@ -14,6 +14,18 @@
 namespace hearth {
 namespace {
 
+// The type of an optional's value; any other type itself.
+template <class T>
+struct Unwrapped {
+  using Type = T;
+};
+template <class T>
+struct Unwrapped<std::optional<T>> {
+  using Type = T;
+};
+template <class T>
+using ValueOf = typename Unwrapped<T>::Type;
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool has_leading_zero(std::string_view text) {
@@ -22,7 +34,7 @@ bool has_leading_zero(std::string_view text) {
 }
 
 template <class Number, class... Format>
-std::optional<Number> read_all(std::string_view text, Format... format) {
+std::optional<Number> parse_whole(std::string_view text, Format... format) {
   Number number{};
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number, format...);
@@ -31,14 +43,14 @@ std::optional<Number> read_all(std::string_view text, Format... format) {
 }
 
 template <class Number>
-std::optional<Number> read_number(std::string_view text) {
+std::optional<Number> parse_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   if constexpr (std::is_integral_v<Number>) {
-    if (text.starts_with("0x")) return read_all<Number>(text.substr(2), 16);
+    if (text.starts_with("0x")) return parse_whole<Number>(text.substr(2), 16);
     if (has_leading_zero(text)) return std::nullopt;
-    return read_all<Number>(text);
+    return parse_whole<Number>(text);
   } else {
-    const std::optional<Number> number = read_all<Number>(text);
+    const std::optional<Number> number = parse_whole<Number>(text);
     return number && std::isfinite(*number) ? number : std::nullopt;
   }
 }
@@ -46,7 +58,7 @@ std::optional<Number> read_number(std::string_view text) {
 template <class Number>
 std::string what_is_wrong(std::string_view text) {
   if constexpr (std::is_integral_v<Number>) {
-    if (const auto wide = read_number<double>(text); wide && std::floor(*wide) == *wide) {
+    if (const auto wide = parse_number<double>(text); wide && std::floor(*wide) == *wide) {
       if (*wide < 0 && std::is_unsigned_v<Number>) return "must not be negative";
       if (std::abs(*wide) > static_cast<double>(std::numeric_limits<Number>::max()))
         return fmt::format("{} is too large", text);
@@ -72,10 +84,11 @@ std::optional<std::string> out_of_range(Number number, const std::optional<Optio
                      range->highest);
 }
 
-template <class Number>
-std::optional<std::string> store_number(Number& variable, std::string_view text,
+template <class Variable>
+std::optional<std::string> store_number(Variable& variable, std::string_view text,
                                         const std::optional<OptionRange>& range) {
-  const std::optional<Number> number = read_number<Number>(text);
+  using Number = ValueOf<Variable>;
+  const std::optional<Number> number = parse_number<Number>(text);
   if (!number) return what_is_wrong<Number>(text);
   if (auto wrong = out_of_range(*number, range)) return wrong;
   variable = *number;
@@ -84,26 +97,27 @@ std::optional<std::string> store_number(Number& variable, std::string_view text,
 
 constexpr std::string_view kSizeLetters = "kmgt";
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char lower_letter(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // The factor of "", "b", "k", "MB", "GiB" and so on.
 std::optional<double> unit_bytes(std::string_view unit) {
   if (unit.empty()) return 1;
   double factor = 1;
-  if (const size_t letter = kSizeLetters.find(lower(unit[0])); letter != std::string_view::npos) {
+  if (const size_t letter = kSizeLetters.find(lower_letter(unit[0]));
+      letter != std::string_view::npos) {
     factor = std::pow(1024.0, static_cast<double>(letter + 1));
     unit.remove_prefix(1);
-    if (unit.size() == 2 && lower(unit[0]) == 'i') unit.remove_prefix(1);
+    if (unit.size() == 2 && lower_letter(unit[0]) == 'i') unit.remove_prefix(1);
   }
-  if (unit.empty() || (unit.size() == 1 && lower(unit[0]) == 'b')) return factor;
+  if (unit.empty() || (unit.size() == 1 && lower_letter(unit[0]) == 'b')) return factor;
   return std::nullopt;
 }
 
-std::optional<double> read_size(std::string_view text) {
+std::optional<double> parse_size(std::string_view text) {
   const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
   std::string_view unit = text.substr(digits);
   while (unit.starts_with(' ')) unit.remove_prefix(1);
-  const auto number = read_all<double>(text.substr(0, digits), std::chars_format::fixed);
+  const auto number = parse_whole<double>(text.substr(0, digits), std::chars_format::fixed);
   const auto factor = unit_bytes(unit);
   if (!number || !factor || has_leading_zero(text)) return std::nullopt;
   return *number * *factor;
@@ -111,7 +125,10 @@ std::optional<double> read_size(std::string_view text) {
 
 }  // namespace
 
-bool is_flag(const OptionTarget& target) { return std::holds_alternative<bool*>(target); }
+bool is_flag(const OptionTarget& target) {
+  return std::holds_alternative<bool*>(target) ||
+         std::holds_alternative<std::optional<bool>*>(target);
+}
 
 bool is_list(const OptionTarget& target) {
   return std::holds_alternative<std::vector<std::string>*>(target) ||
@@ -121,11 +138,18 @@ bool is_list(const OptionTarget& target) {
 bool is_number(const OptionTarget& target) {
   return std::visit(
       [](auto* variable) {
-        using Value = std::remove_pointer_t<decltype(variable)>;
+        using Value = ValueOf<std::remove_pointer_t<decltype(variable)>>;
         return std::is_same_v<Value, std::vector<uint32_t>> ||
                (std::is_arithmetic_v<Value> && !std::is_same_v<Value, bool>);
       },
       target);
+}
+
+void store_flag(const OptionTarget& target, bool value) {
+  if (auto* const* flag = std::get_if<bool*>(&target))
+    **flag = value;
+  else
+    *std::get<std::optional<bool>*>(target) = value;
 }
 
 void clear_list(const OptionTarget& target) {
@@ -137,7 +161,7 @@ std::optional<std::string> store_value(const OptionTarget& target, std::string_v
                                        const std::optional<OptionRange>& range) {
   return std::visit(
       [&](auto* variable) -> std::optional<std::string> {
-        using Value = std::remove_pointer_t<decltype(variable)>;
+        using Value = ValueOf<std::remove_pointer_t<decltype(variable)>>;
         if constexpr (std::is_same_v<Value, bool>) {
           return "takes no value";
         } else if constexpr (std::is_arithmetic_v<Value>) {
@@ -158,7 +182,7 @@ std::optional<std::string> store_value(const OptionTarget& target, std::string_v
 
 std::optional<std::string> store_size(const OptionTarget& target, std::string_view text,
                                       const std::optional<OptionRange>& range) {
-  const std::optional<double> bytes = read_size(text);
+  const std::optional<double> bytes = parse_size(text);
   constexpr double kMost = 0x1p53;
   if (!bytes) return fmt::format("{} is not a size such as 512MB", in_quotes(text));
   if (*bytes > (range ? range->highest : kMost)) return fmt::format("{} is too large", text);
@@ -170,17 +194,17 @@ std::optional<std::string> store_size(const OptionTarget& target, std::string_vi
 std::string value_text(const OptionTarget& target) {
   return std::visit(
       [](auto* variable) -> std::string {
-        using Value = std::remove_pointer_t<decltype(variable)>;
-        if constexpr (std::is_same_v<Value, bool>)
-          return {};
-        else if constexpr (std::is_arithmetic_v<Value>)
-          return *variable == Value{} ? std::string() : fmt::format("{}", *variable);
-        else if constexpr (std::is_same_v<Value, std::string>)
+        using Variable = std::remove_pointer_t<decltype(variable)>;
+        if constexpr (std::is_same_v<Variable, std::string>)
           return *variable;
-        else if constexpr (std::is_same_v<Value, std::filesystem::path>)
+        else if constexpr (std::is_same_v<Variable, std::filesystem::path>)
           return variable->string();
-        else
+        else if constexpr (std::is_arithmetic_v<Variable> && !std::is_same_v<Variable, bool>)
+          return *variable == Variable{} ? std::string() : fmt::format("{}", *variable);
+        else if constexpr (requires { variable->begin(); })
           return fmt::format("{}", fmt::join(*variable, ","));
+        else
+          return {};
       },
       target);
 }

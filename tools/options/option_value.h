@@ -11,10 +11,13 @@
 
 namespace hearth {
 
-// The variable behind an option. A bool is a flag that takes no value; a vector takes many values.
+// The variable behind an option. A bool is a flag that takes no value; a vector takes many values;
+// an optional stays empty unless the option is given.
 using OptionTarget =
     std::variant<bool*, std::string*, std::filesystem::path*, int*, uint32_t*, uint64_t*, float*,
-                 double*, std::vector<std::string>*, std::vector<uint32_t>*>;
+                 double*, std::vector<std::string>*, std::vector<uint32_t>*, std::optional<bool>*,
+                 std::optional<std::string>*, std::optional<int>*, std::optional<uint32_t>*,
+                 std::optional<uint64_t>*, std::optional<float>*, std::optional<double>*>;
 
 struct OptionRange {
   double lowest = 0, highest = 0;  // both included; whole numbers up to 2^53 are exact
@@ -23,7 +26,8 @@ struct OptionRange {
 bool is_flag(const OptionTarget& target);
 bool is_list(const OptionTarget& target);
 bool is_number(const OptionTarget& target);
-void clear_list(const OptionTarget& target);  // nothing for what is no list
+void clear_list(const OptionTarget& target);              // does nothing to other variables
+void store_flag(const OptionTarget& target, bool value);  // REQUIRES: a flag
 
 // Reads `text` and stores it; a list grows by one. Otherwise returns what is wrong with the text
 // and leaves the variable as it was. REQUIRES: no flag.
@@ -37,7 +41,8 @@ std::optional<std::string> store_value(const OptionTarget& target, std::string_v
 std::optional<std::string> store_size(const OptionTarget& target, std::string_view text,
                                       const std::optional<OptionRange>& range);
 
-// The value as help shows it; empty for false, 0, "" and empty lists, which need no mention.
+// The value as help shows it. Empty for flags, optionals, 0, "" and empty lists, which need no
+// mention.
 std::string value_text(const OptionTarget& target);
 // The same for a number of bytes: "8MB".
 std::string size_text(const OptionTarget& target);

@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "engine/near_words.h"
 #include "engine/weights/in_quotes.h"
+#include "tools/options/habits.h"
 
 namespace hearth {
 namespace {
@@ -74,8 +76,7 @@ Result<Options::Wish> Options::parse(std::span<const std::string> arguments) {
     Option* option = named_by(argument, value);
     if (option == nullptr) {
       if (ignore_unknown_) continue;
-      return Error{ErrorKind::kInvalid,
-                   fmt::format("no option {} (see {} --help)", in_quotes(argument), command_)};
+      return unknown_option(argument);
     }
     if (!option->takes_value()) {
       if (value) return wrong(*option, "takes no value");
@@ -90,7 +91,23 @@ Result<Options::Wish> Options::parse(std::span<const std::string> arguments) {
     if (const auto reason = option->take(*value)) return wrong(*option, *reason);
   }
   HEARTH_TRY(check_combinations());
+  if (const std::string reason = last_check_ ? last_check_() : std::string(); !reason.empty())
+    return Error{ErrorKind::kInvalid, fmt::format("{} (see {} --help)", reason, command_)};
   return Wish::kRun;
+}
+
+Error Options::unknown_option(std::string_view argument) const {
+  if (const auto hint = foreign_option_hint(argument))
+    return {ErrorKind::kInvalid,
+            fmt::format("{}: {}", argument.substr(0, argument.find('=')), *hint)};
+  std::vector<std::string> names;
+  for (const Option& option : options_) {
+    names.insert(names.end(), option.names_.begin(), option.names_.end());
+    if (!option.off_name_.empty()) names.push_back(option.off_name_);
+  }
+  const auto near = near_words(argument.substr(0, argument.find('=')), names);
+  return {ErrorKind::kInvalid, fmt::format("no option {}{} (see {} --help)", in_quotes(argument),
+                                           did_you_mean(near), command_)};
 }
 
 Status Options::take_positional(const std::string& argument) {
@@ -99,8 +116,10 @@ Status Options::take_positional(const std::string& argument) {
   });
   if (free == options_.end()) {
     if (ignore_unknown_) return {};
-    return Error{ErrorKind::kInvalid, fmt::format("{} is one argument too many (see {} --help)",
-                                                  in_quotes(argument), command_)};
+    const bool takes_any = std::ranges::any_of(options_, &Option::positional);
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{} is one argument too many{} (see {} --help)", in_quotes(argument),
+                             takes_any ? ": put text with spaces in quotes" : "", command_)};
   }
   if (const auto reason = free->take(argument)) return wrong(*free, *reason);
   return {};

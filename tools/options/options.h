@@ -10,6 +10,8 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +47,9 @@ class Options {
   void exactly_one(std::vector<const Option*> choices) {
     exactly_one_.push_back(std::move(choices));
   }
+  // Called when all variables are set; returns what is wrong with them together, empty if nothing
+  // is.
+  void check(std::function<std::string()> last_check) { last_check_ = std::move(last_check); }
   // Unknown arguments are no errors.
   void ignore_unknown() { ignore_unknown_ = true; }
 
@@ -62,12 +67,14 @@ class Options {
   Option* named_by(std::string_view argument, std::optional<std::string>& value);
   Status take_positional(const std::string& argument);
   Status check_combinations() const;
+  Error unknown_option(std::string_view argument) const;
   Error wrong(const Option& option, std::string_view reason) const;
 
   std::string command_, group_ = "Options";
   std::vector<std::string> examples_;
   std::deque<Option> options_;  // addresses must last
   std::vector<std::vector<const Option*>> exactly_one_;
+  std::function<std::string()> last_check_;
   bool ignore_unknown_ = false;
 };
 

@@ -24,9 +24,9 @@ Result<json> parse_object(std::string_view text) {
 }
 
 // The fields of an object. The first that is wrong is kept.
-class Fields {
+class EventFields {
  public:
-  Fields(const json& object, std::string_view name, std::string& wrong)
+  EventFields(const json& object, std::string_view name, std::string& wrong)
       : object_(object), name_(name), wrong_(wrong) {
     if (!object.is_object()) complain({}, "an object");
   }
@@ -71,14 +71,14 @@ class Fields {
   template <class T, class Fill>
   void read_list(const char* key, std::vector<T>& values, Fill fill) {
     each(key, [&](const json& item) {
-      Fields fields(item, key, wrong_);
+      EventFields fields(item, key, wrong_);
       fill(fields, values.emplace_back());
     });
   }
   template <class Fill>
   void read_object(const char* key, Fill fill) {
     if (const json* const found = find(key)) {
-      Fields fields(*found, key, wrong_);
+      EventFields fields(*found, key, wrong_);
       fill(fields);
     }
   }
@@ -108,13 +108,13 @@ class Fields {
 };
 
 // What steps and counts both tell.
-void read_gauges(Fields& event, SchedulerCounts& counts) {
-  event.read_object("blocks", [&](Fields& blocks) {
+void read_gauges(EventFields& event, SchedulerCounts& counts) {
+  event.read_object("blocks", [&](EventFields& blocks) {
     blocks.read("used", counts.blocks_used);
     blocks.read("cached", counts.blocks_cached);
     blocks.read("free", counts.blocks_free);
   });
-  event.read_object("requests", [&](Fields& requests) {
+  event.read_object("requests", [&](EventFields& requests) {
     requests.read("running", counts.running);
     requests.read("waiting", counts.waiting);
     requests.read("swapped", counts.swapped);
@@ -127,7 +127,7 @@ Result<StepRecord> parse_step_event(std::string_view text) {
   HEARTH_ASSIGN(const json object, parse_object(text));
   StepRecord record;
   std::string wrong;
-  Fields step(object, "step", wrong);
+  EventFields step(object, "step", wrong);
   step.read("step", record.step);
   step.read("begin_seconds", record.begin_seconds);
   step.read("end_seconds", record.end_seconds);
@@ -138,7 +138,7 @@ Result<StepRecord> parse_step_event(std::string_view text) {
   step.read("tokens", record.tokens);
   step.read("padding_tokens", record.padding_tokens);
   step.read("sampled_tokens", record.sampled_tokens);
-  step.read_list("members", record.members, [](Fields& fields, StepMember& member) {
+  step.read_list("members", record.members, [](EventFields& fields, StepMember& member) {
     std::string phase = "decode";
     fields.read("request", member.request);
     fields.read("slot", member.slot);
@@ -149,7 +149,7 @@ Result<StepRecord> parse_step_event(std::string_view text) {
     if (phase != "prompt" && phase != "decode") fields.complain("phase", "prompt or decode");
     member.phase = phase == "prompt" ? StepPhase::kPrompt : StepPhase::kDecode;
   });
-  step.read_list("arrived", record.arrived, [](Fields& fields, StepRecord::Arrival& arrival) {
+  step.read_list("arrived", record.arrived, [](EventFields& fields, StepRecord::Arrival& arrival) {
     fields.read("request", arrival.request);
     fields.read("seconds", arrival.seconds);
     fields.read("prompt_tokens", arrival.prompt_tokens);
@@ -160,13 +160,14 @@ Result<StepRecord> parse_step_event(std::string_view text) {
   step.read("cancelled", record.cancelled);
   step.read("preempted_recompute", record.preempted_recompute);
   step.read("preempted_swap", record.preempted_swap);
-  step.read_list("prefix_hits", record.prefix_hits, [](Fields& fields, BatchPlan::PrefixHit& hit) {
-    fields.read("request", hit.request);
-    fields.read("tokens", hit.tokens);
-  });
+  step.read_list("prefix_hits", record.prefix_hits,
+                 [](EventFields& fields, BatchPlan::PrefixHit& hit) {
+                   fields.read("request", hit.request);
+                   fields.read("tokens", hit.tokens);
+                 });
   SchedulerCounts& counts = record.counts;
   read_gauges(step, counts);
-  step.read_object("blocks", [&](Fields& blocks) {
+  step.read_object("blocks", [&](EventFields& blocks) {
     blocks.read("shared", counts.blocks_shared);
     blocks.read("reserved", counts.blocks_reserved);
     blocks.read("swap_used", counts.swap_used);
@@ -175,7 +176,8 @@ Result<StepRecord> parse_step_event(std::string_view text) {
     blocks.read("swapped_out", record.blocks_swapped_out);
     blocks.read("swapped_in", record.blocks_swapped_in);
   });
-  step.read_object("requests", [&](Fields& requests) { requests.read("ending", counts.ending); });
+  step.read_object("requests",
+                   [&](EventFields& requests) { requests.read("ending", counts.ending); });
   step.read("kv_tokens", counts.kv_tokens);
   step.read("wasted_tokens", counts.wasted_tokens);
   if (!wrong.empty()) return Error{ErrorKind::kInvalid, std::move(wrong)};
@@ -186,7 +188,7 @@ Result<SchedulerCounts> parse_counts_event(std::string_view text, SchedulerCount
   HEARTH_ASSIGN(const json object, parse_object(text));
   SchedulerCounts counts = before;
   std::string wrong;
-  Fields fields(object, "counts", wrong);
+  EventFields fields(object, "counts", wrong);
   read_gauges(fields, counts);
   if (!wrong.empty()) return Error{ErrorKind::kInvalid, std::move(wrong)};
   return counts;
@@ -196,12 +198,12 @@ Result<EngineHello> parse_hello_event(std::string_view text) {
   HEARTH_ASSIGN(const json object, parse_object(text));
   EngineHello hello;
   std::string wrong;
-  Fields fields(object, "hello", wrong);
+  EventFields fields(object, "hello", wrong);
   fields.read("model", hello.model);
   fields.read("device", hello.device);
   fields.read("instance", hello.instance);
   fields.read("now", hello.now);
-  fields.read_object("limits", [&](Fields& limits) {
+  fields.read_object("limits", [&](EventFields& limits) {
     limits.read("max_sequences", hello.limits.max_sequences);
     limits.read("max_step_tokens", hello.limits.max_step_tokens);
     limits.read("context", hello.limits.context);
@@ -209,7 +211,7 @@ Result<EngineHello> parse_hello_event(std::string_view text) {
     limits.read("swap_blocks", hello.limits.swap_blocks);
     limits.read("max_queue", hello.limits.max_queue);
   });
-  fields.read_object("policy", [&](Fields& policy) {
+  fields.read_object("policy", [&](EventFields& policy) {
     for (const PolicySwitch& entry : policy_switches()) {
       std::string value;
       policy.read(std::string(entry.name).c_str(), value);

@@ -61,8 +61,7 @@ Status HuggingFaceFolder::read() {
   if (!root) {
     if (tokenizer_json_) return {};
     return Error{ErrorKind::kNotFound,
-                 fmt::format("{}: no model: neither a GGUF file nor a folder with config.json",
-                             path_.string())};
+                 fmt::format("{}: no model in this folder: it has no config.json", path_.string())};
   }
   auto config = hugging_face::translate_config(*root);
   if (!config.ok()) return in_file(config_path, config.error());
@@ -77,9 +76,7 @@ Status HuggingFaceFolder::read() {
   // Newer folders keep the template in a file of its own; its key in GGUF says the same.
   HEARTH_ASSIGN(const auto chat_template, keep("chat_template.jinja"));
   if (chat_template) config->metadata.set("tokenizer.chat_template", std::string(*chat_template));
-  const auto absolute = std::filesystem::absolute(path_).lexically_normal();
-  const auto& named = absolute.has_filename() ? absolute : absolute.parent_path();
-  config->metadata.set("general.name", named.filename().string());
+  config->metadata.set("general.name", name());
   HEARTH_TRY(read_weights(*config));
   metadata_ = std::move(config->metadata);
   return {};

@@ -10,6 +10,7 @@
 #include "engine/weights/hugging_face/config.h"
 #include "engine/weights/mapped_file.h"
 #include "engine/weights/model_file.h"
+#include "engine/weights/model_name.h"
 
 namespace hearth {
 
@@ -21,7 +22,7 @@ class HuggingFaceFolder : public ModelFile {
 
  private:
   explicit HuggingFaceFolder(std::filesystem::path path)
-      : ModelFile(FileKind::kHuggingFace, path.string()), path_(std::move(path)) {}
+      : ModelFile(FileKind::kHuggingFace, model_name(path)), path_(std::move(path)) {}
 
   Status read();
   Result<std::vector<std::string>> weight_files() const;

@@ -117,6 +117,21 @@ int flip_bits(std::string file, std::size_t header, int flips) {
 
 TEST(BadFiles, CutOff) { cut_off(small_gguf()); }
 
+TEST(BadFiles, AFileThatIsCutOffSaysHowMuchIsMissing) {
+  const std::string file = small_gguf();
+  const std::size_t header = gguf_header(small_keys(), small_tensors()).size();
+  // Padding after the last tensor may be missing.
+  std::size_t whole = file.size();
+  while (opened(std::string_view(file).substr(0, whole - 1)).empty()) --whole;
+  for (const std::size_t missing : {std::size_t{1}, std::size_t{100}, whole - header}) {
+    const std::string problem = opened(std::string_view(file).substr(0, whole - missing));
+    EXPECT_THAT(problem, HasSubstr("the file is cut off: " + std::to_string(missing) + " byte"));
+    EXPECT_THAT(problem, HasSubstr("download may be incomplete"));
+  }
+  // Within the header nobody knows how long the file should be.
+  EXPECT_THAT(opened(std::string_view(file).substr(0, header / 2)), HasSubstr("at least "));
+}
+
 TEST(BadFiles, CutOffSharedModel) {
   if (!std::filesystem::exists(test::shared_model())) GTEST_SKIP() << "no shared model here";
   cut_off(test::read_file(test::shared_model()));

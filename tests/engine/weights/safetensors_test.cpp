@@ -100,6 +100,18 @@ TEST(Safetensors, NamesTheErrorInATensor) {
   EXPECT_THAT(entry_problem("null"), HasSubstr("null where none belongs"));
 }
 
+TEST(Safetensors, AFileThatIsCutOffSaysHowMuchIsMissing) {
+  const std::string header = R"({"b":{"dtype":"F32","shape":[4],"data_offsets":[8,24]},)"
+                             R"("skipped":{"dtype":"I64","shape":[2],"data_offsets":[24,40]},)"
+                             R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+  const auto not_skipped = [](std::string_view name) {
+    return name == "skipped" ? std::nullopt : same_name(name);
+  };
+  EXPECT_EQ(problem_of(header, 40, not_skipped), "");
+  EXPECT_THAT(problem_of(header, 20, not_skipped), HasSubstr("the file is cut off: 20 bytes are missing"));
+  EXPECT_THAT(problem_of(header, 0, not_skipped), HasSubstr("40 bytes are missing"));
+}
+
 TEST(Safetensors, NamesOverlappingTensors) {
   EXPECT_THAT(problem_of(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},)"
                          R"("b":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}})",
@@ -124,6 +136,8 @@ TEST(Safetensors, SaysWhereTheFileEnds) {
   file[0] = 100;
   EXPECT_THAT(read_safetensors(bytes_of(file), same_name).error().message,
               HasSubstr("byte 8: the header takes 100 bytes, but only 2 are left"));
+  EXPECT_THAT(read_safetensors(bytes_of(file), same_name).error().message,
+              HasSubstr("at least 98 bytes are missing"));
   file[7] = '\x80';
   EXPECT_THAT(read_safetensors(bytes_of(file), same_name).error().message,
               HasSubstr("not a safetensors file"));

@@ -84,6 +84,29 @@ TEST_F(OptionsTest, WithoutArgumentsDefaultsStay) {
   EXPECT_FALSE(json->given());
 }
 
+TEST(Optionals, StayEmptyUnlessGiven) {
+  std::optional<float> temperature, share;
+  std::optional<uint64_t> seed;
+  std::optional<bool> dark, wide;
+  std::optional<std::string> name;
+  Options options("hearth try");
+  options.add("--temp T", &temperature, "Temperature").range(0, 2).default_text("the model's");
+  options.add("--share P", &share, "Share");
+  options.add("--seed N", &seed, "Seed");
+  options.add("--dark,!--light", &dark, "Colours");
+  options.add("--wide", &wide, "Wide");
+  options.add("--name NAME", &name, "Name");
+  const std::vector<std::string> arguments = {"--temp", "0", "--light", "--name", ""};
+  ASSERT_TRUE(options.parse(arguments).ok());
+  EXPECT_EQ(temperature, 0.0f);
+  EXPECT_EQ(share, std::nullopt);
+  EXPECT_EQ(seed, std::nullopt);
+  EXPECT_EQ(dark, false);
+  EXPECT_EQ(wide, std::nullopt);
+  EXPECT_EQ(name, "");
+  EXPECT_THAT(HelpPage::text(options, "Try", false), HasSubstr("(default the model's)"));
+}
+
 TEST_F(OptionsTest, KnowsWhatWasGiven) {
   EXPECT_EQ(error_of({"--light"}), "");
   EXPECT_TRUE(dark->given());
@@ -171,6 +194,63 @@ TEST_F(OptionsTest, AFlagTakesNoValue) {
 
 TEST_F(OptionsTest, AWordTooMany) { EXPECT_THAT(error_of({"hello"}), HasSubstr("'hello'")); }
 
+TEST_F(OptionsTest, AWrongOptionSuggestsTheNearest) {
+  EXPECT_EQ(error_of({"--promt", "x"}),
+            "no option '--promt': did you mean --prompt? (see hearth try --help)");
+  EXPECT_THAT(error_of({"--token=5"}), HasSubstr("did you mean --tokens?"));
+  EXPECT_THAT(error_of({"-port", "1"}), HasSubstr("did you mean --port?"));
+  EXPECT_THAT(error_of({"--lihgt"}), HasSubstr("did you mean --light?"));
+  EXPECT_EQ(error_of({"--frobnicate"}), "no option '--frobnicate' (see hearth try --help)");
+}
+
+TEST_F(OptionsTest, OptionsOfOtherProgramsGetAnAnswer) {
+  for (const auto& [option, answer] :
+       {std::pair<const char*, const char*>{"-ngl", "choose it with -d"},
+        {"--n-gpu-layers=99", "choose it with -d"},
+        {"-t", "no threads"},
+        {"-np", "--max-seqs"},
+        {"-fa", "attention is always fused"},
+        {"-b", "tokens per step"},
+        {"-ub", "tokens per step"},
+        {"--mlock", "copied to the device"},
+        {"--no-mmap", "copied to the device"},
+        {"--n-predict", "-n N"},
+        {"--ctx-size", "-c N"}}) {
+    const std::string error = error_of({option, "99"});
+    EXPECT_THAT(error, HasSubstr(answer)) << option;
+    EXPECT_THAT(error, ::testing::StartsWith(std::string(option).substr(0, 3))) << option;
+  }
+}
+
+// An option of ours wins over another program's of the same name.
+TEST(Options, OurOwnThreads) {
+  uint32_t threads = 1;
+  Options options("hearth quantize");
+  options.add("--threads N", &threads, "Threads");
+  const std::vector<std::string> arguments = {"--threads", "8"};
+  EXPECT_TRUE(options.parse(arguments).ok());
+  EXPECT_EQ(threads, 8u);
+}
+
+TEST(Options, TheLastCheckSeesAllVariables) {
+  uint32_t lowest = 0, highest = 0;
+  Options options("hearth try");
+  options.add("--lowest N", &lowest, "Lowest");
+  options.add("--highest N", &highest, "Highest");
+  options.check([&] { return lowest > highest ? "the lowest is above the highest" : ""; });
+  const std::vector<std::string> arguments = {"--lowest", "8", "--highest", "7"};
+  EXPECT_THAT(options.parse(arguments).error().message,
+              ::testing::StartsWith("the lowest is above the highest (see"));
+}
+
+TEST(Positionals, TextWithoutQuotesGetsAHint) {
+  std::string text;
+  Options options("hearth say");
+  options.add("TEXT", &text, "What to say");
+  const std::vector<std::string> arguments = {"Once", "upon"};
+  EXPECT_THAT(options.parse(arguments).error().message, HasSubstr("in quotes"));
+}
+
 TEST_F(OptionsTest, HelpComesBeforeErrors) {
   const std::vector<std::string> arguments = {"-n", "many", "--help"};
   const auto wish = options.parse(arguments);
@@ -230,7 +310,8 @@ TEST(Combinations, AreChecked) {
     options.exactly_one({&first, &second});
     const auto wish = options.parse(item.arguments);
     EXPECT_EQ(wish.ok(), item.error.empty());
-    if (!wish.ok()) EXPECT_THAT(wish.error().message, HasSubstr(item.error));
+    const std::string message = wish.ok() ? "" : wish.error().message;
+    EXPECT_THAT(message, HasSubstr(item.error));
   }
 }
 

@@ -1,0 +1,83 @@
+#include "engine/near_words.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace hearth {
+namespace {
+
+// Longer words are no typing mistakes, and comparing them would take time.
+constexpr size_t kLongestWord = 200;
+
+// How far `word` is from what was wanted; nothing if they have little in common.
+std::optional<size_t> unlikeness(std::string_view wanted, std::string_view word) {
+  constexpr size_t kLeastPart = 3;
+  // Leading dashes would make any two short options alike.
+  const auto bare = [](std::string_view text) {
+    return text.substr(std::min(text.find_first_not_of('-'), text.size()));
+  };
+  const std::string_view a = bare(wanted), b = bare(word);
+  const size_t distance = edit_distance(a, b);
+  const size_t shorter = std::min(a.size(), b.size());
+  if (shorter > 0 && distance <= std::max<size_t>(1, shorter / 3) && distance < shorter)
+    return distance;
+  if (shorter >= kLeastPart && (a.find(b) != a.npos || b.find(a) != b.npos)) return distance;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return result;
+}
+
+size_t edit_distance(std::string_view from, std::string_view to) {
+  // Rows of the usual table; a swap looks back two of them.
+  std::vector<size_t> before(to.size() + 1), last(to.size() + 1), row(to.size() + 1);
+  for (size_t j = 0; j <= to.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= from.size(); ++i) {
+    before.swap(last);
+    last.swap(row);
+    row[0] = i;
+    for (size_t j = 1; j <= to.size(); ++j) {
+      const size_t replaced = last[j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1);
+      row[j] = std::min({replaced, last[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+  }
+  return row[to.size()];
+}
+
+std::vector<std::string> near_words(std::string_view wanted, std::span<const std::string> known,
+                                    size_t most) {
+  struct Match {
+    size_t unlikeness;
+    const std::string* word;
+  };
+  std::vector<Match> matches;
+  if (wanted.size() > kLongestWord) return {};
+  for (const std::string& word : known)
+    if (const auto far = unlikeness(lower_case(wanted), lower_case(word)))
+      matches.push_back({*far, &word});
+  std::ranges::stable_sort(matches, {}, &Match::unlikeness);
+  std::vector<std::string> words;
+  for (const Match& match : matches)
+    if (words.size() < most) words.push_back(*match.word);
+  return words;
+}
+
+std::string did_you_mean(std::span<const std::string> near) {
+  if (near.empty()) return {};
+  std::string text = ": did you mean ";
+  if (near.size() > 1) text += fmt::format("{} or ", fmt::join(near.first(near.size() - 1), ", "));
+  return text + near.back() + "?";
+}
+
+}  // namespace hearth
