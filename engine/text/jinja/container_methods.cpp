@@ -10,7 +10,7 @@
 #include "engine/text/jinja/text_tools.h"
 
 namespace hearth::jinja {
-namespace {
+namespace container_method {
 
 Value list_count(Interpreter& in, const Value& self, const Arguments& arguments) {
   const Bound<1> given = bind("count", arguments, {"value"}, 1);
@@ -72,9 +72,10 @@ Value cycler_reset(Interpreter&, const Value& self, const Arguments& arguments) 
   return Value::none();
 }
 
-}  // namespace
+}  // namespace container_method
 
 std::span<const Builtin> container_methods(Kind kind) {
+  using namespace container_method;
   static constexpr Builtin kList[] = {
       {"count", list_count}, {"index", list_index}, {"copy", list_copy}};
   static constexpr Builtin kTuple[] = {{"count", list_count}, {"index", list_index}};

@@ -11,9 +11,8 @@
 
 namespace hearth::jinja {
 
-using Form = Expression::Form;
-
 Value Interpreter::evaluate(const Expression& expression) {
+  using Form = Expression::Form;
   budget().step();
   const auto& items = expression.items;
   switch (expression.form) {
@@ -198,7 +197,7 @@ Value Interpreter::evaluate_filter(const Expression& expression, const Value* in
   Value value;
   if (expression.items[0] == nullptr) {
     value = *input;
-  } else if (expression.items[0]->form == Form::kFilter) {
+  } else if (expression.items[0]->form == Expression::Form::kFilter) {
     const Nested nested(budget());
     value = evaluate_filter(*expression.items[0], input);
   } else {

@@ -14,7 +14,7 @@
 #include "engine/text/jinja/text_tools.h"
 
 namespace hearth::jinja {
-namespace {
+namespace sequence_filter {
 
 using Why = Undefined::Why;
 using Items = std::span<const Value>;
@@ -340,9 +340,10 @@ Value group_by(Interpreter& in, const Value& self, const Arguments& arguments) {
   return groups.list();
 }
 
-}  // namespace
+}  // namespace sequence_filter
 
 std::span<const Builtin> sequence_filters() {
+  using namespace sequence_filter;
   static constexpr Builtin kTable[] = {
       {"batch", batch},
       {"count", length},

@@ -12,7 +12,7 @@
 #include "engine/text/jinja/text_tools.h"
 
 namespace hearth::jinja {
-namespace {
+namespace text_filter {
 
 Value upper(Interpreter& in, const Value& self, const Arguments& arguments) {
   bind_nothing("upper", arguments);
@@ -268,9 +268,10 @@ Value file_size(Interpreter& in, const Value& self, const Arguments& arguments) 
                           origin);
 }
 
-}  // namespace
+}  // namespace text_filter
 
 std::span<const Builtin> text_filters() {
+  using namespace text_filter;
   static constexpr Builtin kTable[] = {
       {"capitalize", capitalize_filter},
       {"center", center},

@@ -13,7 +13,7 @@
 #include "engine/text/jinja/text_tools.h"
 
 namespace hearth::jinja {
-namespace {
+namespace value_filter {
 
 Value default_filter(Interpreter&, const Value& self, const Arguments& arguments) {
   const Bound<2> given = bind("default", arguments, {"default_value", "boolean"});
@@ -194,9 +194,10 @@ Value pretty(Interpreter& in, const Value& self, const Arguments& arguments) {
   return repr_of(in.heap(), self);
 }
 
-}  // namespace
+}  // namespace value_filter
 
 std::span<const Builtin> value_filters() {
+  using namespace value_filter;
   static constexpr Builtin kTable[] = {
       {"abs", absolute},  {"attr", attr},     {"d", default_filter}, {"default", default_filter},
       {"float", to_float}, {"int", to_int},   {"pprint", pretty},    {"round", round},

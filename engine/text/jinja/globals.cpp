@@ -12,7 +12,7 @@
 #include "engine/text/jinja/text_tools.h"
 
 namespace hearth::jinja {
-namespace {
+namespace global {
 
 // As Jinja's sandbox has it.
 constexpr std::int64_t kMaxRange = 100'000;
@@ -111,9 +111,10 @@ Value lipsum(Interpreter&, const Value&, const Arguments&) {
   fail("lipsum() is not supported in chat templates");
 }
 
-}  // namespace
+}  // namespace global
 
 std::span<const Builtin> globals() {
+  using namespace global;
   static constexpr Builtin kTable[] = {
       {"cycler", cycler},          {"dict", dict},   {"joiner", joiner},
       {"lipsum", lipsum},          {"range", range}, {"namespace", make_namespace},

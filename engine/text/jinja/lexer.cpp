@@ -11,8 +11,6 @@
 namespace hearth::jinja {
 namespace {
 
-using Kind = Token::Kind;
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_start(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
@@ -35,14 +33,14 @@ class Lexer {
 
   std::vector<Token> run() {
     while (at_ < source_.size()) text_and_tag();
-    add(Kind::kEnd, {});
+    add(Token::Kind::kEnd, {});
     return std::move(tokens_);
   }
 
  private:
   std::string_view rest() const { return source_.substr(at_); }
   bool next_is(std::string_view text) const { return rest().starts_with(text); }
-  void add(Kind kind, std::string_view text) { tokens_.push_back({kind, line_, text}); }
+  void add(Token::Kind kind, std::string_view text) { tokens_.push_back({kind, line_, text}); }
   [[noreturn]] void wrong(std::string reason) const { fail(std::move(reason), line_); }
 
   void skip(std::size_t bytes) {
@@ -79,14 +77,14 @@ class Lexer {
       const bool starts_line = line > 0 || line_starts_;
       if (starts_line && strip_right(text.substr(line)).empty()) kept = text.substr(0, line);
     }
-    if (!kept.empty()) add(Kind::kText, kept);
+    if (!kept.empty()) add(Token::Kind::kText, kept);
   }
 
   void text_and_tag() {
     const std::size_t tag = find_tag();
     const std::string_view text = source_.substr(at_, tag - at_);
     if (tag == source_.npos) {
-      add(Kind::kText, text);
+      add(Token::Kind::kText, text);
       at_ = source_.size();
       return;
     }
@@ -99,10 +97,10 @@ class Lexer {
     if (kind == '#') {
       comment();
     } else if (kind == '{') {
-      add(Kind::kOpenOutput, "{{");
+      add(Token::Kind::kOpenOutput, "{{");
       tag_tokens(false);
     } else if (!raw()) {
-      add(Kind::kOpenBlock, "{%");
+      add(Token::Kind::kOpenBlock, "{%");
       tag_tokens(true);
     }
     line_starts_ = source_[at_ - 1] == '\n';
@@ -184,7 +182,7 @@ class Lexer {
       if (open.empty()) {
         const std::uint32_t here = line_;
         if (take_close(close, is_block)) {
-          tokens_.push_back({is_block ? Kind::kCloseBlock : Kind::kCloseOutput, here, close});
+          tokens_.push_back({is_block ? Token::Kind::kCloseBlock : Token::Kind::kCloseOutput, here, close});
           return;
         }
       }
@@ -202,7 +200,7 @@ class Lexer {
     } else if (is_name_start(c)) {
       std::size_t end = at_;
       while (end < source_.size() && is_name_part(source_[end])) ++end;
-      add(Kind::kName, source_.substr(at_, end - at_));
+      add(Token::Kind::kName, source_.substr(at_, end - at_));
       at_ = end;
     } else if (c == '\'' || c == '"') {
       string(c);
@@ -221,7 +219,7 @@ class Lexer {
         ++end;
     };
     const auto digit_at = [&](std::size_t i) { return i < source_.size() && is_digit(source_[i]); };
-    Kind kind = Kind::kInteger;
+    Token::Kind kind = Token::Kind::kInteger;
     const char prefix = source_.size() > at_ + 1 ? static_cast<char>(source_[at_ + 1] | 0x20) : ' ';
     if (source_[at_] == '0' && (prefix == 'x' || prefix == 'o' || prefix == 'b')) {
       end += 2;
@@ -230,7 +228,7 @@ class Lexer {
       const bool behind_dot = at_ > 0 && source_[at_ - 1] == '.';
       digits(10);
       if (!behind_dot && end < source_.size() && source_[end] == '.' && digit_at(end + 1)) {
-        kind = Kind::kFloat;
+        kind = Token::Kind::kFloat;
         ++end;
         digits(10);
       }
@@ -238,7 +236,7 @@ class Lexer {
         const bool sign =
             end + 1 < source_.size() && (source_[end + 1] == '+' || source_[end + 1] == '-');
         if (digit_at(end + 1 + (sign ? 1 : 0))) {
-          kind = Kind::kFloat;
+          kind = Token::Kind::kFloat;
           end += sign ? 2 : 1;
           digits(10);
         }
@@ -262,7 +260,7 @@ class Lexer {
     }
     if (end >= source_.size()) wrong("a string does not end");
     const std::string_view inside = source_.substr(at_ + 1, end - at_ - 1);
-    add(Kind::kString, escapes ? std::string_view(strings_.emplace_back(unescaped(inside)))
+    add(Token::Kind::kString, escapes ? std::string_view(strings_.emplace_back(unescaped(inside)))
                                : inside);
     skip(end + 1 - at_);
   }
@@ -330,7 +328,7 @@ class Lexer {
       if (open.back() != c) wrong(fmt::format("unexpected '{}', expected '{}'", c, open.back()));
       open.pop_back();
     }
-    add(Kind::kOperator, source_.substr(at_, bytes));
+    add(Token::Kind::kOperator, source_.substr(at_, bytes));
     at_ += bytes;
   }
 

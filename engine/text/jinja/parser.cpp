@@ -14,13 +14,14 @@
 namespace hearth::jinja {
 namespace {
 
-using Form = Statement::Form;
 using Body = std::vector<const Statement*>;
 
 // Published templates have up to 30 KB.
 constexpr std::size_t kMaxTemplateBytes = 512 * 1024;
 
 class Parser {
+  using Form = Statement::Form;
+
  public:
   explicit Parser(ParserState& state)
       : state_(state), tokens_(state.tokens), expressions_(state) {}

@@ -10,8 +10,6 @@
 namespace hearth::jinja {
 namespace {
 
-using Form = Expression::Form;
-
 // Of the parser's recursion, and of what it makes: the interpreter recurses over that again.
 constexpr int kMaxParserDepth = 200;
 constexpr std::uint32_t kMaxTreeDepth = 400;
@@ -56,7 +54,7 @@ Name ParserState::name(std::string_view text) {
   return entry->second;
 }
 
-Expression& ParserState::expression(Form form, std::uint32_t line) {
+Expression& ParserState::expression(Expression::Form form, std::uint32_t line) {
   Expression& made = syntax.expressions.emplace_back();
   made.form = form;
   made.line = line;

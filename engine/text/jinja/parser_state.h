@@ -69,6 +69,8 @@ class ParserNesting {
 };
 
 class ExpressionParser {
+  using Form = Expression::Form;
+
  public:
   explicit ExpressionParser(ParserState& state) : state_(state), tokens_(state.tokens) {}
 
@@ -106,7 +108,7 @@ class ExpressionParser {
   std::unique_ptr<CallArguments> arguments();
   const Expression* binary(Operator op, const Expression* left, const Expression* right,
                            std::uint32_t line);
-  const Expression* simple(Expression::Form form, std::uint32_t line,
+  const Expression* simple(Form form, std::uint32_t line,
                            std::initializer_list<const Expression*> items);
   void check_target(const Expression& target) const;
 

@@ -16,9 +16,6 @@ namespace {
 
 Origin scalar_origin(const Value& value) { return value.input ? Origin::kInput : Origin::kTemplate; }
 
-// Brackets, commas and quotes around data. Whose they are cannot be told, so they count as input.
-constexpr Origin kFrame = Origin::kInput;
-
 void print_string_repr(Heap& heap, const Value& value, TextBuilder& out) {
   const std::string_view text = value.view_text();
   heap.budget().handle_bytes(text.size());

@@ -7,6 +7,9 @@
 
 namespace hearth::jinja {
 
+// Brackets, commas and quotes around data. Whose they are cannot be told, so they count as input.
+inline constexpr Origin kFrame = Origin::kInput;
+
 // Python's str(value), as a string value. A string is returned as it is.
 Value text_of(Heap& heap, const Value& value);
 void print(Heap& heap, const Value& value, TextBuilder& out);

@@ -10,9 +10,6 @@
 namespace hearth::jinja {
 namespace {
 
-// As in print.cpp: what surrounds data counts as input.
-constexpr Origin kFrame = Origin::kInput;
-
 class JsonPrinter {
  public:
   JsonPrinter(Heap& heap, const JsonStyle& style, TextBuilder& out)

@@ -8,8 +8,6 @@
 
 namespace hearth::jinja {
 
-using Form = Statement::Form;
-
 Interpreter::Flow Interpreter::execute(std::span<const Statement* const> body) {
   for (const Statement* const statement : body)
     if (const Flow flow = execute(*statement); flow != Flow::kNext) return flow;
@@ -30,6 +28,7 @@ Value Interpreter::capture(std::span<const Statement* const> body, Flow& flow) {
 }
 
 Interpreter::Flow Interpreter::execute(const Statement& statement) {
+  using Form = Statement::Form;
   budget().step();
   if (statement.form == Form::kText) {
     write(Value::borrowed(statement.text));
@@ -96,7 +95,7 @@ Interpreter::Flow Interpreter::execute_if(const Statement& statement) {
   for (const Statement* now = &statement;;) {
     if (is_true(evaluate(*now->value))) return execute(now->body);
     // An elif is an if alone in the else.
-    const bool is_elif = now->otherwise.size() == 1 && now->otherwise[0]->form == Form::kIf;
+    const bool is_elif = now->otherwise.size() == 1 && now->otherwise[0]->form == Statement::Form::kIf;
     if (!is_elif) return execute(now->otherwise);
     now = now->otherwise[0];
     budget().step();

@@ -13,7 +13,7 @@
 #include "engine/text/jinja/text_tools.h"
 
 namespace hearth::jinja {
-namespace {
+namespace string_method {
 
 Value list_of(Interpreter& in, const std::vector<Value>& items) { return in.heap().list(items); }
 
@@ -337,9 +337,10 @@ Value format_map(Interpreter& in, const Value& self, const Arguments& arguments)
   return format_braces(in, self, {{}, named});
 }
 
-}  // namespace
+}  // namespace string_method
 
 std::span<const Builtin> string_methods() {
+  using namespace string_method;
   static constexpr Builtin kTable[] = {
       {"capitalize", capitalize_method},
       {"casefold", lower},

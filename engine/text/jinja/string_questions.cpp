@@ -4,7 +4,7 @@
 #include "engine/text/jinja/interpreter.h"
 
 namespace hearth::jinja {
-namespace {
+namespace string_question {
 
 // Python's rule for most of them: not empty, and every character passes.
 template <bool (*passes)(char32_t)>
@@ -71,9 +71,10 @@ Value is_identifier(Interpreter& in, const Value& self, const Arguments& argumen
   return digit_first ? Value::of(false) : all_pass<is_word>(in, self, arguments);
 }
 
-}  // namespace
+}  // namespace string_question
 
 std::span<const Builtin> string_questions() {
+  using namespace string_question;
   static constexpr Builtin kTable[] = {
       {"isalnum", all_pass<is_alnum>},
       {"isalpha", all_pass<is_alpha>},

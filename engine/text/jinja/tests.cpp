@@ -10,7 +10,7 @@
 #include "engine/text/jinja/text_tools.h"
 
 namespace hearth::jinja {
-namespace {
+namespace test {
 
 // A test that only looks at the value.
 template <bool (*passes)(const Value&)>
@@ -131,9 +131,10 @@ Value is_test_name(Interpreter&, const Value& self, const Arguments& arguments) 
   return Value::of(self.is_string() && find_test(self.view_text()) != nullptr);
 }
 
-}  // namespace
+}  // namespace test
 
 std::span<const Builtin> tests() {
+  using namespace test;
   static constexpr Builtin kTable[] = {
       {"!=", is_equal<false>},
       {"<", is_less},
