@@ -23,8 +23,9 @@ constexpr std::string_view kChatMl =
 
 // Some templates build a control token from a message's role, such as '<|' + role + '|>'. These
 // roles are no secret and no attack, so they count as the template's own text.
-constexpr std::array<std::string_view, 9> kRoles = {
-    "system", "user", "assistant", "tool", "developer", "function", "ipython", "model", "observation"};
+constexpr std::array<std::string_view, 9> kRoles = {"system",  "user",      "assistant",
+                                                    "tool",    "developer", "function",
+                                                    "ipython", "model",     "observation"};
 
 Error failed(const Error& error) {
   return {error.kind, fmt::format("chat template: {}", error.message)};
@@ -46,8 +47,8 @@ ChatTemplate::~ChatTemplate() = default;
 Result<std::unique_ptr<ChatTemplate>> ChatTemplate::create(const Vocabulary& vocabulary,
                                                            bool special_in_messages) {
   const bool has_own = !vocabulary.chat_template.empty();
-  auto parsed = jinja::Template::parse(has_own ? std::string_view(vocabulary.chat_template)
-                                               : kChatMl);
+  auto parsed =
+      jinja::Template::parse(has_own ? std::string_view(vocabulary.chat_template) : kChatMl);
   if (!parsed.ok()) return failed(parsed.error());
   std::unique_ptr<ChatTemplate> made(new ChatTemplate);
   made->special_in_messages_ = special_in_messages;

@@ -15,16 +15,14 @@ std::vector<std::uint32_t> encode_rendering(const Tokenizer& tokenizer,
   return tokenizer.encode(rendering.text, {.parse_special = true, .literal = messages});
 }
 
-Result<std::vector<std::uint32_t>> encode_chat(const ChatTemplate& chat,
-                                               const Tokenizer& tokenizer,
+Result<std::vector<std::uint32_t>> encode_chat(const ChatTemplate& chat, const Tokenizer& tokenizer,
                                                std::span<const ChatMessage> messages,
                                                const ChatOptions& options) {
   HEARTH_ASSIGN(const jinja::Rendering rendering, chat.render(messages, options));
   return encode_rendering(tokenizer, rendering, chat.special_in_messages());
 }
 
-Result<std::vector<std::uint32_t>> encode_chat(const ChatTemplate& chat,
-                                               const Tokenizer& tokenizer,
+Result<std::vector<std::uint32_t>> encode_chat(const ChatTemplate& chat, const Tokenizer& tokenizer,
                                                const nlohmann::ordered_json& messages,
                                                const ChatOptions& options) {
   HEARTH_ASSIGN(const jinja::Rendering rendering, chat.render(messages, options));

@@ -13,12 +13,10 @@
 namespace hearth {
 
 // Fails as ChatTemplate::render() does.
-Result<std::vector<std::uint32_t>> encode_chat(const ChatTemplate& chat,
-                                               const Tokenizer& tokenizer,
+Result<std::vector<std::uint32_t>> encode_chat(const ChatTemplate& chat, const Tokenizer& tokenizer,
                                                std::span<const ChatMessage> messages,
                                                const ChatOptions& options = {});
-Result<std::vector<std::uint32_t>> encode_chat(const ChatTemplate& chat,
-                                               const Tokenizer& tokenizer,
+Result<std::vector<std::uint32_t>> encode_chat(const ChatTemplate& chat, const Tokenizer& tokenizer,
                                                const nlohmann::ordered_json& messages,
                                                const ChatOptions& options = {});
 // For callers that need the rendering as well.

@@ -30,10 +30,11 @@ Result<std::time_t> parse_time(const std::string& text) {
     parts.tm_isdst = -1;
     return std::mktime(&parts);
   }
-  return Error{ErrorKind::kInvalid,
-               fmt::format("--now {}: expected a time such as 2026-11-17T12:00:00, or seconds since "
-                           "1970",
-                           text)};
+  return Error{
+      ErrorKind::kInvalid,
+      fmt::format("--now {}: expected a time such as 2026-11-17T12:00:00, or seconds since "
+                  "1970",
+                  text)};
 }
 
 class TemplateCommand : public Command {
@@ -42,9 +43,10 @@ class TemplateCommand : public Command {
 
   void declare(Options& options) override {
     options.example("hearth template -m model.gguf --messages conversation.json");
-    options.add("--messages FILE", &messages_,
-                "The conversation as JSON: a list of messages, or an object with messages, tools and "
-                "kwargs; without it, standard input");
+    options.add(
+        "--messages FILE", &messages_,
+        "The conversation as JSON: a list of messages, or an object with messages, tools and "
+        "kwargs; without it, standard input");
     add_model_option(options, &model_);
     options.add("-f,--file FILE", &file_, "A Jinja template to use instead of the model's own");
     bos_option_ = &options.add("--bos TEXT", &bos_, "The value of bos_token");
@@ -54,9 +56,9 @@ class TemplateCommand : public Command {
                 "it, the clock's");
     options.add("--no-generation-prompt", &no_prompt_,
                 "Leave out the opening of the assistant's turn");
-    options.add("--origins", &origins_,
-                "Print JSON with the text and, per run of bytes, whether the template or the "
-                "conversation wrote it");
+    options.add("--json", &json_,
+                "Print one JSON object: the text, and which parts of it the template and the "
+                "conversation wrote");
   }
 
   Status run() override {
@@ -71,7 +73,7 @@ class TemplateCommand : public Command {
     if (conversation.contains("kwargs")) options.variables = &conversation["kwargs"];
     HEARTH_ASSIGN(const jinja::Rendering rendering,
                   chat->render(conversation["messages"], options));
-    if (origins_) return print_origins(rendering);
+    if (json_) return print_json(rendering);
     fmt::print("{}", rendering.text);
     return {};
   }
@@ -103,15 +105,16 @@ class TemplateCommand : public Command {
     Json read = Json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (read.is_array()) read = Json{{"messages", std::move(read)}};
     if (!read.is_object() || !read.contains("messages") || !read["messages"].is_array())
-      return Error{ErrorKind::kInvalid,
-                   fmt::format("{}: expected JSON, a list of messages or an object with \"messages\"",
-                               messages_.empty() ? "standard input" : messages_)};
+      return Error{
+          ErrorKind::kInvalid,
+          fmt::format("{}: expected JSON, a list of messages or an object with \"messages\"",
+                      messages_.empty() ? "standard input" : messages_)};
     if (read.contains("kwargs") && !read["kwargs"].is_object())
       return Error{ErrorKind::kInvalid, fmt::format("{}: \"kwargs\" is not an object", messages_)};
     return read;
   }
 
-  static Status print_origins(const jinja::Rendering& rendering) {
+  static Status print_json(const jinja::Rendering& rendering) {
     Json runs = Json::array();
     std::size_t begin = 0;
     for (const jinja::Run& run : rendering.runs) {
@@ -126,7 +129,7 @@ class TemplateCommand : public Command {
   }
 
   std::string model_, file_, messages_, bos_, eos_, now_;
-  bool no_prompt_ = false, origins_ = false;
+  bool no_prompt_ = false, json_ = false;
   const Option* bos_option_ = nullptr;
   const Option* eos_option_ = nullptr;
 };

@@ -66,8 +66,8 @@ Value find_item(Interpreter& in, const Value& value, const Value& key) {
   Heap& heap = in.heap();
   switch (value.kind) {
     case Kind::kDict: {
-      const bool can_be_key = key.is_string() || key.is_number() || key.is(Kind::kNone) ||
-                              key.is(Kind::kTuple);
+      const bool can_be_key =
+          key.is_string() || key.is_number() || key.is(Kind::kNone) || key.is(Kind::kTuple);
       const Value* const found = can_be_key ? find(heap, *value.dict, key) : nullptr;
       return found != nullptr ? *found : Value();
     }
@@ -123,8 +123,7 @@ Value slice_string(Heap& heap, const Value& value, const Value& begin, const Val
                    const Value& step) {
   const std::string_view text = value.view_text();
   heap.budget().handle_bytes(text.size());
-  const Picked picked =
-      pick(static_cast<std::int64_t>(count_characters(text)), begin, end, step);
+  const Picked picked = pick(static_cast<std::int64_t>(count_characters(text)), begin, end, step);
   if (picked.count <= 0) return heap.slice(value, 0, 0);
   if (picked.step == 1) {
     const std::size_t first = byte_of_character(text, static_cast<std::size_t>(picked.start));
@@ -180,12 +179,10 @@ Value get_item(Interpreter& in, const Value& value, const Value& key) {
   fail_if_undefined(value);
   if (const Value found = find_item(in, value, key); found.given()) return found;
   if (key.is_string()) {
-    if (const Value found = find_attribute(in, value, key.view_text()); found.given())
-      return found;
+    if (const Value found = find_attribute(in, value, key.view_text()); found.given()) return found;
     return in.heap().undefined(Why::kAttribute, key.view_text(), type_name(value));
   }
-  return in.heap().undefined(Why::kElement, repr_of(in.heap(), key).view_text(),
-                             type_name(value));
+  return in.heap().undefined(Why::kElement, repr_of(in.heap(), key).view_text(), type_name(value));
 }
 
 Value get_path(Interpreter& in, const Value& value, const Value& path) {
@@ -216,8 +213,7 @@ Value get_slice(Heap& heap, const Value& value, const Value& begin, const Value&
       const auto count = static_cast<std::size_t>(std::max<std::int64_t>(0, picked.count));
       Value* const items = heap.array<Value>(count);
       for (std::size_t i = 0; i < count; ++i)
-        items[i] =
-            value.list->items[picked.start + static_cast<std::int64_t>(i) * picked.step];
+        items[i] = value.list->items[picked.start + static_cast<std::int64_t>(i) * picked.step];
       return heap.adopt(value.kind, {items, count});
     }
     case Kind::kRange: {
@@ -293,7 +289,9 @@ std::string reason_of(const Undefined& undefined) {
     case Why::kElement:
       return fmt::format("{} object has no element {}", undefined.type, undefined.name);
     case Why::kUnsafe:
-      return fmt::format("'{}' of a {} cannot be used: templates may not change values",
+      if (undefined.name.starts_with("__"))
+        return fmt::format("'{}' of a {} is private", undefined.name, undefined.type);
+      return fmt::format("'{}' would change a {}, and chat templates may not change values",
                          undefined.name, undefined.type);
     case Why::kHint:
       break;

@@ -37,8 +37,8 @@ std::string_view spelling(Operator op) {
   if (op == Operator::kAdd && (left.is_string() || left.is_sequence()))
     fail(fmt::format("can only concatenate {0} (not \"{1}\") to {0}", type_name(left),
                      type_name(right)));
-  fail(fmt::format("unsupported operand types for {}: '{}' and '{}'", spelling(op),
-                   type_name(left), type_name(right)));
+  fail(fmt::format("unsupported operand types for {}: '{}' and '{}'", spelling(op), type_name(left),
+                   type_name(right)));
 }
 
 [[noreturn]] void too_large() { fail("a number is too large"); }
@@ -82,8 +82,8 @@ Value integers(Operator op, std::int64_t a, std::int64_t b, bool input) {
       }
       const std::int64_t remainder = a % b;
       const bool rounds_up = remainder != 0 && (remainder < 0) != (b < 0);
-      result = op == Operator::kModulo ? remainder + (rounds_up ? b : 0)
-                                       : a / b - (rounds_up ? 1 : 0);
+      result =
+          op == Operator::kModulo ? remainder + (rounds_up ? b : 0) : a / b - (rounds_up ? 1 : 0);
     }
   }
   return Value::of(result, input);
@@ -184,8 +184,7 @@ Value negative(const Value& value) {
 
 Value positive(const Value& value) {
   fail_if_undefined(value);
-  if (!value.is_number())
-    fail(fmt::format("bad operand type for unary +: '{}'", type_name(value)));
+  if (!value.is_number()) fail(fmt::format("bad operand type for unary +: '{}'", type_name(value)));
   return value.is(Kind::kBool) ? Value::of(value.as_integer()) : value;
 }
 

@@ -19,8 +19,8 @@ Budget::Budget(const Limits& limits, const std::atomic<bool>* cancelled)
       cancelled_(cancelled),
       deadline_(std::chrono::steady_clock::now() + limits.time),
       // Strings count their bytes in 32 bits.
-      memory_left_(std::min<std::size_t>(limits.memory_bytes,
-                                         std::numeric_limits<std::uint32_t>::max())) {}
+      memory_left_(
+          std::min<std::size_t>(limits.memory_bytes, std::numeric_limits<std::uint32_t>::max())) {}
 
 void Budget::check() {
   if (cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed))

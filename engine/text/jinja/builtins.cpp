@@ -58,9 +58,7 @@ bool is_mutating_method(const Value& value, std::string_view name) {
                                                         "pop",    "remove", "reverse", "sort"};
   constexpr std::array<std::string_view, 5> kOfDicts = {"clear", "pop", "popitem", "setdefault",
                                                         "update"};
-  const auto has = [&](const auto& names) {
-    return std::ranges::find(names, name) != names.end();
-  };
+  const auto has = [&](const auto& names) { return std::ranges::find(names, name) != names.end(); };
   return (value.is(Kind::kList) && has(kOfLists)) || (value.is(Kind::kDict) && has(kOfDicts));
 }
 
@@ -73,8 +71,7 @@ void bind_arguments(std::string_view callee, const Arguments& arguments,
   std::ranges::copy(arguments.positional, values.begin());
   for (const NamedValue& named : arguments.named) {
     const auto found = std::ranges::find(names, named.name);
-    if (found == names.end())
-      fail(fmt::format("{}() has no argument '{}'", callee, named.name));
+    if (found == names.end()) fail(fmt::format("{}() has no argument '{}'", callee, named.name));
     Value& value = values[static_cast<std::size_t>(found - names.begin())];
     if (value.given()) fail(fmt::format("{}() got argument '{}' twice", callee, named.name));
     value = named.value;

@@ -1,6 +1,7 @@
 #include "engine/text/jinja/characters.h"
 
 #include <array>
+
 #include <utf8proc.h>
 
 #include "engine/text/utf8.h"

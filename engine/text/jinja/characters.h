@@ -32,9 +32,7 @@ bool is_numeric(char32_t code);
 bool is_upper(char32_t code);
 bool is_lower(char32_t code);
 bool is_printable(char32_t code);
-inline bool is_word(char32_t code) {
-  return code == U'_' || is_alpha(code) || is_numeric(code);
-}
+inline bool is_word(char32_t code) { return code == U'_' || is_alpha(code) || is_numeric(code); }
 std::string to_upper(char32_t code);
 std::string to_lower(char32_t code);
 std::string to_title(char32_t code);

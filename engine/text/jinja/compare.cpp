@@ -87,7 +87,8 @@ int key_order(Heap& heap, const Value& a, const Value& b) {
 
 bool equal(Heap& heap, const Value& a, const Value& b) {
   heap.budget().step();
-  if (a.is_number() && b.is_number()) return compare_numbers(a, b) == 0 && a.as_number() == b.as_number();
+  if (a.is_number() && b.is_number())
+    return compare_numbers(a, b) == 0 && a.as_number() == b.as_number();
   if (a.kind != b.kind) return false;
   const Nested nested(heap.budget());
   switch (a.kind) {
@@ -163,9 +164,8 @@ Value* find(Heap& heap, Dict& dict, const Value& key) {
   if (dict.ordered < dict.size) sort_keys(heap, dict);
   heap.budget().step();
   const std::span<const std::uint32_t> all(dict.order, dict.ordered);
-  const auto at = std::ranges::partition_point(all, [&](std::uint32_t index) {
-    return key_order(heap, dict.entries[index].key, key) < 0;
-  });
+  const auto at = std::ranges::partition_point(
+      all, [&](std::uint32_t index) { return key_order(heap, dict.entries[index].key, key) < 0; });
   if (at == all.end() || key_order(heap, dict.entries[*at].key, key) != 0) return nullptr;
   return &dict.entries[*at].value;
 }

@@ -142,10 +142,9 @@ Value select(Interpreter& in, const Value& self, const Arguments& arguments) {
   if (!is_true(self)) return results.iterator();  // none is as good as empty here
   for (const Value& item : iterate(heap, self)) {
     const Value tested = by_attribute ? get_path(in, item, path) : item;
-    const bool passes =
-        given.empty() ? is_true(tested)
-                      : in.apply_test(need_string(given[0], "select").view_text(), tested,
-                                      {given.subspan(1), arguments.named});
+    const bool passes = given.empty() ? is_true(tested)
+                                      : in.apply_test(need_string(given[0], "select").view_text(),
+                                                      tested, {given.subspan(1), arguments.named});
     if (passes == wanted) results.add(item);
   }
   return results.iterator();
@@ -234,11 +233,11 @@ Value dict_sort(Interpreter& in, const Value& self, const Arguments& arguments) 
     keys.add(sort_key(in, by == "key" ? entry.key : entry.value, {}, is_true(given[0])));
     pairs.add(heap.pair(entry.key, entry.value));
   }
-  return pick(heap, pairs.items(),
-              sorted_places(self.dict->size, is_true(given[2]),
-                            [&](std::uint32_t a, std::uint32_t b) {
-                              return order(heap, keys.items()[a], keys.items()[b]);
-                            }));
+  return pick(
+      heap, pairs.items(),
+      sorted_places(self.dict->size, is_true(given[2]), [&](std::uint32_t a, std::uint32_t b) {
+        return order(heap, keys.items()[a], keys.items()[b]);
+      }));
 }
 
 template <int direction>
@@ -264,8 +263,8 @@ Value sum(Interpreter& in, const Value& self, const Arguments& arguments) {
   Value total = given[1].given() ? given[1] : Value::of(std::int64_t{0});
   const bool by_attribute = given[0].given() && !given[0].is(Kind::kNone);
   for (const Value& item : iterate(heap, self))
-    total = calculate(heap, Operator::kAdd, total,
-                      by_attribute ? get_path(in, item, given[0]) : item);
+    total =
+        calculate(heap, Operator::kAdd, total, by_attribute ? get_path(in, item, given[0]) : item);
   return total;
 }
 
@@ -322,10 +321,9 @@ Value group_by(Interpreter& in, const Value& self, const Arguments& arguments) {
     names.add(name);
     keys.add(sort_key(in, name, {}, is_true(given[2])));
   }
-  const auto places =
-      sorted_places(all.size(), false, [&](std::uint32_t a, std::uint32_t b) {
-        return order(heap, keys.items()[a], keys.items()[b]);
-      });
+  const auto places = sorted_places(all.size(), false, [&](std::uint32_t a, std::uint32_t b) {
+    return order(heap, keys.items()[a], keys.items()[b]);
+  });
   for (std::size_t i = 0; i < places.size();) {
     std::vector<std::uint32_t> members;
     const std::uint32_t leader = places[i];

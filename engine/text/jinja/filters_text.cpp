@@ -37,8 +37,9 @@ Value title(Interpreter& in, const Value& self, const Arguments& arguments) {
   for (const Value& character : iterate(heap, text_of(heap, self))) {
     out.append(starts_word ? to_upper(heap, character) : to_lower(heap, character));
     const char32_t code = character_at(character.view_text(), 0).code;
-    starts_word = is_space(code) || (code < 0x80 && std::string_view("-({[<").find(static_cast<char>(
-                                                        code)) != std::string_view::npos);
+    starts_word =
+        is_space(code) || (code < 0x80 && std::string_view("-({[<").find(static_cast<char>(code)) !=
+                                              std::string_view::npos);
   }
   return out.finish();
 }
@@ -85,8 +86,7 @@ Value format(Interpreter& in, const Value& self, const Arguments& arguments) {
   const Value pattern = text_of(heap, self);
   if (arguments.named.empty())
     return format_percent(heap, pattern, heap.tuple(arguments.positional));
-  if (!arguments.positional.empty())
-    fail("format() takes arguments by place or by name, not both");
+  if (!arguments.positional.empty()) fail("format() takes arguments by place or by name, not both");
   const Value named = heap.dict(arguments.named.size());
   for (const NamedValue& each : arguments.named)
     heap.append(*named.dict, Value::borrowed(each.name), each.value);
@@ -101,8 +101,8 @@ Value indent(Interpreter& in, const Value& self, const Arguments& arguments) {
   if (given[0].is_string()) {
     margin = given[0];
   } else {
-    margin = pad(heap, Value::borrowed(""), integer_or(given[0], 4, "indent"),
-                 Value::borrowed(" "), Side::kLeft);
+    margin = pad(heap, Value::borrowed(""), integer_or(given[0], 4, "indent"), Value::borrowed(" "),
+                 Side::kLeft);
   }
   // A last empty line counts too: Jinja appends a line break before it splits.
   std::vector<Value> lines = split_lines(heap, text);
@@ -112,8 +112,7 @@ Value indent(Interpreter& in, const Value& self, const Arguments& arguments) {
   TextBuilder out(heap);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (i > 0) out.append("\n", Origin::kTemplate);
-    const bool is_indented =
-        i == 0 ? is_true(given[1]) : lines[i].size > 0 || is_true(given[2]);
+    const bool is_indented = i == 0 ? is_true(given[1]) : lines[i].size > 0 || is_true(given[2]);
     if (is_indented) out.append(margin);
     out.append(lines[i]);
   }
@@ -243,7 +242,7 @@ Value strip_tags(Interpreter& in, const Value& self, const Arguments& arguments)
       find_method(result, "split")->run(in, result, Arguments{});  // joins runs of white space
   result = join(heap, Value::borrowed(" ", origin), words.list->all());
   constexpr std::pair<std::string_view, std::string_view> kEntities[] = {
-      {"&lt;", "<"},   {"&gt;", ">"},   {"&quot;", "\""}, {"&#34;", "\""},
+      {"&lt;", "<"},  {"&gt;", ">"},        {"&quot;", "\""}, {"&#34;", "\""},
       {"&#39;", "'"}, {"&nbsp;", "\u00a0"}, {"&amp;", "&"}};
   for (const auto& [entity, character] : kEntities)
     result = replace(heap, result, Value::borrowed(entity), Value::borrowed(character, origin), -1);

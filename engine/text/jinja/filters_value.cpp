@@ -199,9 +199,9 @@ Value pretty(Interpreter& in, const Value& self, const Arguments& arguments) {
 std::span<const Builtin> value_filters() {
   using namespace value_filter;
   static constexpr Builtin kTable[] = {
-      {"abs", absolute},  {"attr", attr},     {"d", default_filter}, {"default", default_filter},
-      {"float", to_float}, {"int", to_int},   {"pprint", pretty},    {"round", round},
-      {"tojson", to_json},
+      {"abs", absolute},           {"attr", attr},      {"d", default_filter},
+      {"default", default_filter}, {"float", to_float}, {"int", to_int},
+      {"pprint", pretty},          {"round", round},    {"tojson", to_json},
   };
   return kTable;
 }

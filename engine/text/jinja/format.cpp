@@ -27,8 +27,12 @@ struct Look {
   std::int64_t width = 0, precision = -1;
 };
 
-bool is_float_type(char type) { return std::string_view("eEfFgG%").find(type) != std::string::npos; }
-bool is_integer_type(char type) { return std::string_view("dioxXbu").find(type) != std::string::npos; }
+bool is_float_type(char type) {
+  return std::string_view("eEfFgG%").find(type) != std::string::npos;
+}
+bool is_integer_type(char type) {
+  return std::string_view("dioxXbu").find(type) != std::string::npos;
+}
 
 std::string with_thousands(std::string digits) {
   std::size_t end = digits.find_first_not_of("0123456789");
@@ -40,8 +44,8 @@ std::string with_thousands(std::string digits) {
 // The digits without a sign.
 std::string integer_digits(const Value& value, const Look& look) {
   const std::int64_t number = value.as_integer();
-  const std::uint64_t size = number < 0 ? 0 - static_cast<std::uint64_t>(number)
-                                        : static_cast<std::uint64_t>(number);
+  const std::uint64_t size =
+      number < 0 ? 0 - static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number);
   switch (look.type) {
     case 'x':
       return fmt::format("{}{:x}", look.alternate ? "0x" : "", size);
@@ -97,10 +101,8 @@ void append_number(TextBuilder& out, const Value& value, const Look& look) {
   if (as_integer && look.precision > 0)
     digits.insert(0, std::max<std::int64_t>(0, look.precision - std::ssize(digits)), '0');
   if (look.thousands) digits = with_thousands(std::move(digits));
-  const bool is_negative =
-      value.is_integer() ? value.as_integer() < 0 : std::signbit(value.number);
-  const std::string sign =
-      is_negative ? "-" : look.sign == '-' ? "" : std::string(1, look.sign);
+  const bool is_negative = value.is_integer() ? value.as_integer() < 0 : std::signbit(value.number);
+  const std::string sign = is_negative ? "-" : look.sign == '-' ? "" : std::string(1, look.sign);
   const Origin origin = value.input ? Origin::kInput : Origin::kTemplate;
   if (look.align == '=') {
     out.append(sign, origin);
@@ -114,8 +116,8 @@ void append_number(TextBuilder& out, const Value& value, const Look& look) {
 
 void append_text(Heap& heap, TextBuilder& out, Value text, const Look& look) {
   if (look.precision >= 0)
-    text = heap.slice(text, 0,
-                      byte_of_character(text.view_text(), static_cast<std::size_t>(look.precision)));
+    text = heap.slice(
+        text, 0, byte_of_character(text.view_text(), static_cast<std::size_t>(look.precision)));
   append_padded(out, text, look, '<');
 }
 
@@ -236,7 +238,7 @@ class PercentFormat {
   }
 
   void convert(TextBuilder& out, const Value& value, Look look) {
-    if (look.align == '=' ) look.fill = "0";
+    if (look.align == '=') look.fill = "0";
     if (look.type == 's' || look.type == 'r' || look.type == 'a') {
       look.fill = " ";
       if (look.align == 0 || look.align == '=') look.align = '>';
@@ -254,8 +256,8 @@ class PercentFormat {
     }
     fail_if_undefined(value);
     if (!value.is_number())
-      fail(fmt::format("%{} needs a number, not a value of type '{}'", look.type,
-                       type_name(value)));
+      fail(
+          fmt::format("%{} needs a number, not a value of type '{}'", look.type, type_name(value)));
     if (is_float_type(look.type) && look.type != '%') return append_number(out, value, look);
     if (!is_integer_type(look.type) || look.type == 'b')
       fail(fmt::format("unsupported format character '{}'", look.type));
@@ -287,8 +289,8 @@ class BraceFormat {
     std::size_t plain = 0;
     while ((cursor_.at = cursor_.text.find_first_of("{}", cursor_.at)) != std::string_view::npos) {
       const char brace = cursor_.now();
-      const bool is_double = cursor_.at + 1 < cursor_.text.size() &&
-                             cursor_.text[cursor_.at + 1] == brace;
+      const bool is_double =
+          cursor_.at + 1 < cursor_.text.size() && cursor_.text[cursor_.at + 1] == brace;
       out.append_slice(pattern_, plain, cursor_.at + (is_double ? 1 : 0));
       cursor_.at += is_double ? 2 : 1;
       if (!is_double && brace == '}') fail("single '}' encountered in format string");
@@ -331,8 +333,8 @@ class BraceFormat {
 
   Value target() {
     const auto word = [&](std::string_view ends) {
-      const std::size_t end = std::min(cursor_.text.find_first_of(ends, cursor_.at),
-                                       cursor_.text.size());
+      const std::size_t end =
+          std::min(cursor_.text.find_first_of(ends, cursor_.at), cursor_.text.size());
       const std::string_view text = cursor_.text.substr(cursor_.at, end - cursor_.at);
       cursor_.at = end;
       return text;
@@ -399,9 +401,9 @@ class BraceFormat {
       return append_text(heap, out, text_of(heap, value), look);
     }
     if (plain) look.type = value.is_integer() ? 'd' : 'g';
-    const bool fits = is_float_type(look.type) ||
-                      (is_integer_type(look.type) && value.is_integer() && look.type != 'i' &&
-                       look.type != 'u');
+    const bool fits =
+        is_float_type(look.type) ||
+        (is_integer_type(look.type) && value.is_integer() && look.type != 'i' && look.type != 'u');
     if (!fits)
       fail(fmt::format("a value of type '{}' cannot be formatted as '{}'", type_name(value),
                        look.type));

@@ -28,11 +28,11 @@ Value range(Interpreter& in, const Value&, const Arguments& arguments) {
   constexpr std::int64_t kFar = std::int64_t{1} << 60;
   for (const std::int64_t number : {range.start, range.stop, range.step})
     if (number > kFar || number < -kFar) fail("range() of a number that is too large");
-  const std::int64_t distance = range.step > 0 ? range.stop - range.start : range.start - range.stop;
+  const std::int64_t distance =
+      range.step > 0 ? range.stop - range.start : range.start - range.stop;
   const std::int64_t stride = range.step > 0 ? range.step : -range.step;
   range.count = distance <= 0 ? 0 : (distance - 1) / stride + 1;
-  if (range.count > kMaxRange)
-    fail(fmt::format("range() is longer than {} numbers", kMaxRange));
+  if (range.count > kMaxRange) fail(fmt::format("range() is longer than {} numbers", kMaxRange));
   Value value = Value::of(Kind::kRange);
   value.range = in.heap().make(range);
   return value;
@@ -72,8 +72,8 @@ Value cycler(Interpreter& in, const Value&, const Arguments& arguments) {
   if (arguments.positional.empty() || !arguments.named.empty())
     fail("cycler() needs items to cycle through");
   Value value = Value::of(Kind::kObject);
-  value.object = in.heap().make(
-      Object{.type = Object::Type::kCycler, .items = in.heap().list(arguments.positional).list->all()});
+  value.object = in.heap().make(Object{.type = Object::Type::kCycler,
+                                       .items = in.heap().list(arguments.positional).list->all()});
   return value;
 }
 
@@ -116,9 +116,10 @@ Value lipsum(Interpreter&, const Value&, const Arguments&) {
 std::span<const Builtin> globals() {
   using namespace global;
   static constexpr Builtin kTable[] = {
-      {"cycler", cycler},          {"dict", dict},   {"joiner", joiner},
-      {"lipsum", lipsum},          {"range", range}, {"namespace", make_namespace},
-      {"raise_exception", raise},  {"strftime_now", time_text},
+      {"cycler", cycler},         {"dict", dict},
+      {"joiner", joiner},         {"lipsum", lipsum},
+      {"range", range},           {"namespace", make_namespace},
+      {"raise_exception", raise}, {"strftime_now", time_text},
   };
   return kTable;
 }

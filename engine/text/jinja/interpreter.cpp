@@ -72,8 +72,7 @@ void Interpreter::assign(const Expression& target, const Value& value) {
     case Expression::Form::kAttribute: {
       const Value owner = evaluate(*target.items[0]);
       line_ = target.line;
-      if (!owner.is(Kind::kNamespace))
-        fail("attributes can only be set on namespaces");
+      if (!owner.is(Kind::kNamespace)) fail("attributes can only be set on namespaces");
       return set(heap_, *owner.dict, Value::borrowed(target.text), value);
     }
     default:
@@ -82,8 +81,7 @@ void Interpreter::assign(const Expression& target, const Value& value) {
   const std::span<const Value> values = iterate(heap_, value);
   line_ = target.line;
   if (values.size() != target.items.size())
-    fail(fmt::format("cannot unpack {} values into {} names", values.size(),
-                     target.items.size()));
+    fail(fmt::format("cannot unpack {} values into {} names", values.size(), target.items.size()));
   for (std::size_t i = 0; i < values.size(); ++i) assign(*target.items[i], values[i]);
 }
 
@@ -152,8 +150,7 @@ Value Interpreter::call_macro(const Function& function, const Arguments& argumen
   std::copy_n(arguments.positional.begin(), placed, values.begin());
   if (arguments.positional.size() > count && !macro.takes_varargs)
     fail(fmt::format("macro '{}' takes not more than {} arguments", function.name, count));
-  if (macro.takes_varargs)
-    assign(kVarargsName, heap_.tuple(arguments.positional.subspan(placed)));
+  if (macro.takes_varargs) assign(kVarargsName, heap_.tuple(arguments.positional.subspan(placed)));
   const Value left = heap_.dict();
   Value caller;
   for (const NamedValue& named : arguments.named) {
@@ -182,9 +179,8 @@ Value Interpreter::call_macro(const Function& function, const Arguments& argumen
     const MacroSyntax::Parameter& parameter = macro.parameters[i];
     if (!values[i].given() && parameter.standard != nullptr)
       values[i] = evaluate(*parameter.standard);
-    assign(parameter.name, values[i].given()
-                               ? values[i]
-                               : heap_.undefined(Undefined::Why::kName, parameter.text));
+    assign(parameter.name,
+           values[i].given() ? values[i] : heap_.undefined(Undefined::Why::kName, parameter.text));
   }
   Flow flow = Flow::kNext;
   const Value text = capture(macro.body, flow);

@@ -182,7 +182,8 @@ class Lexer {
       if (open.empty()) {
         const std::uint32_t here = line_;
         if (take_close(close, is_block)) {
-          tokens_.push_back({is_block ? Token::Kind::kCloseBlock : Token::Kind::kCloseOutput, here, close});
+          tokens_.push_back(
+              {is_block ? Token::Kind::kCloseBlock : Token::Kind::kCloseOutput, here, close});
           return;
         }
       }
@@ -212,10 +213,9 @@ class Lexer {
   void number() {
     std::size_t end = at_;
     const auto digits = [&](unsigned base) {
-      while (end < source_.size() &&
-             (digit_value(source_[end]) < base ||
-              (source_[end] == '_' && end + 1 < source_.size() &&
-               digit_value(source_[end + 1]) < base)))
+      while (end < source_.size() && (digit_value(source_[end]) < base ||
+                                      (source_[end] == '_' && end + 1 < source_.size() &&
+                                       digit_value(source_[end + 1]) < base)))
         ++end;
     };
     const auto digit_at = [&](std::size_t i) { return i < source_.size() && is_digit(source_[i]); };
@@ -260,8 +260,8 @@ class Lexer {
     }
     if (end >= source_.size()) wrong("a string does not end");
     const std::string_view inside = source_.substr(at_ + 1, end - at_ - 1);
-    add(Token::Kind::kString, escapes ? std::string_view(strings_.emplace_back(unescaped(inside)))
-                               : inside);
+    add(Token::Kind::kString,
+        escapes ? std::string_view(strings_.emplace_back(unescaped(inside))) : inside);
     skip(end + 1 - at_);
   }
 

@@ -52,21 +52,19 @@ Value Loop::attribute(Interpreter& in, const Value& self, std::string_view name)
   }
   if (name == "previtem")
     return index_ > 0 ? previous_ : in.heap().undefined(Why::kHint, "there is no previous item");
-  static constexpr Builtin kCycle = {"cycle", [](Interpreter& i, const Value& s, const Arguments& a) {
-                                       return s.loop->cycle(i, a);
-                                     }};
+  static constexpr Builtin kCycle = {
+      "cycle",
+      [](Interpreter& i, const Value& s, const Arguments& a) { return s.loop->cycle(i, a); }};
   static constexpr Builtin kChanged = {
-      "changed", [](Interpreter& i, const Value& s, const Arguments& a) {
-        return s.loop->changed(i, a);
-      }};
+      "changed",
+      [](Interpreter& i, const Value& s, const Arguments& a) { return s.loop->changed(i, a); }};
   if (name == "cycle") return in.method(kCycle, self);
   if (name == "changed") return in.method(kChanged, self);
   return {};
 }
 
 Value Loop::repeat(Interpreter& in, const Arguments& arguments) {
-  if (!statement_.is_recursive)
-    fail("the loop cannot be called: it has to be marked 'recursive'");
+  if (!statement_.is_recursive) fail("the loop cannot be called: it has to be marked 'recursive'");
   const Bound<1> given = bind("loop", arguments, {"iterable"}, 1);
   return in.repeat_loop(statement_, surroundings_, given[0], depth_ + 1);
 }

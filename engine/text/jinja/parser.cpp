@@ -23,8 +23,7 @@ class Parser {
   using Form = Statement::Form;
 
  public:
-  explicit Parser(ParserState& state)
-      : state_(state), tokens_(state.tokens), expressions_(state) {}
+  explicit Parser(ParserState& state) : state_(state), tokens_(state.tokens), expressions_(state) {}
 
   Body body(std::initializer_list<std::string_view> ends) {
     Body result;

@@ -166,10 +166,10 @@ const Expression* ExpressionParser::comparison() {
     std::string_view text;
     Operator op;
   };
-  constexpr Spelling kSpellings[] = {
-      {"==", Operator::kEqual},     {"!=", Operator::kNotEqual}, {"<", Operator::kLess},
-      {"<=", Operator::kLessEqual}, {">", Operator::kGreater},   {">=", Operator::kGreaterEqual},
-      {"in", Operator::kIn}};
+  constexpr Spelling kSpellings[] = {{"==", Operator::kEqual},  {"!=", Operator::kNotEqual},
+                                     {"<", Operator::kLess},    {"<=", Operator::kLessEqual},
+                                     {">", Operator::kGreater}, {">=", Operator::kGreaterEqual},
+                                     {"in", Operator::kIn}};
   const std::uint32_t line = tokens_.now().line;
   const Expression* const first = sum();
   Expression* made = nullptr;
@@ -241,8 +241,8 @@ const Expression* ExpressionParser::unary(bool with_filters) {
   if (token.is("-") || token.is("+")) {
     const ParserNesting nesting(state_);
     tokens_.take();
-    value = simple(token.text == "-" ? Form::kNegative : Form::kPositive, token.line,
-                   {unary(false)});
+    value =
+        simple(token.text == "-" ? Form::kNegative : Form::kPositive, token.line, {unary(false)});
   } else {
     value = primary();
   }
@@ -526,8 +526,7 @@ const Expression* ExpressionParser::target(bool with_namespace, std::string_view
   bool is_tuple = false;
   while (true) {
     const Token& token = tokens_.now();
-    if (token.kind == Token::Kind::kCloseBlock || token.is("=") ||
-        (!end.empty() && token.is(end)))
+    if (token.kind == Token::Kind::kCloseBlock || token.is("=") || (!end.empty() && token.is(end)))
       break;
     items.push_back(primary(with_namespace));
     if (!tokens_.take_if(",")) break;

@@ -14,7 +14,9 @@
 namespace hearth::jinja {
 namespace {
 
-Origin scalar_origin(const Value& value) { return value.input ? Origin::kInput : Origin::kTemplate; }
+Origin scalar_origin(const Value& value) {
+  return value.input ? Origin::kInput : Origin::kTemplate;
+}
 
 void print_string_repr(Heap& heap, const Value& value, TextBuilder& out) {
   const std::string_view text = value.view_text();
@@ -33,12 +35,11 @@ void print_string_repr(Heap& heap, const Value& value, TextBuilder& out) {
       continue;
     }
     out.append_slice(value, plain, at);
-    const std::string escape = c == U'\n'   ? "\\n"
-                               : c == U'\r' ? "\\r"
-                               : c == U'\t' ? "\\t"
-                               : c == U'\\' ? "\\\\"
-                               : c == static_cast<char32_t>(quote)
-                                   ? fmt::format("\\{}", quote)
+    const std::string escape = c == U'\n'                          ? "\\n"
+                               : c == U'\r'                        ? "\\r"
+                               : c == U'\t'                        ? "\\t"
+                               : c == U'\\'                        ? "\\\\"
+                               : c == static_cast<char32_t>(quote) ? fmt::format("\\{}", quote)
                                : c < 0x100   ? fmt::format("\\x{:02x}", static_cast<unsigned>(c))
                                : c < 0x10000 ? fmt::format("\\u{:04x}", static_cast<unsigned>(c))
                                              : fmt::format("\\U{:08x}", static_cast<unsigned>(c));
@@ -88,7 +89,8 @@ std::string float_text(double number) {
   std::array<char, 40> buffer{};
   const auto made = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number,
                                   std::chars_format::scientific);
-  const std::string_view shortest(buffer.data(), static_cast<std::size_t>(made.ptr - buffer.data()));
+  const std::string_view shortest(buffer.data(),
+                                  static_cast<std::size_t>(made.ptr - buffer.data()));
   const std::size_t e = shortest.find('e');
   int exponent = 0;
   const char* digits = shortest.data() + e + 1;
@@ -99,8 +101,8 @@ std::string float_text(double number) {
                        std::abs(exponent));
   }
   std::array<char, 64> fixed{};
-  const auto end = std::to_chars(fixed.data(), fixed.data() + fixed.size(), number,
-                                 std::chars_format::fixed);
+  const auto end =
+      std::to_chars(fixed.data(), fixed.data() + fixed.size(), number, std::chars_format::fixed);
   std::string result(fixed.data(), end.ptr);
   if (result.find('.') == result.npos) result += ".0";
   return result;

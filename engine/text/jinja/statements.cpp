@@ -95,7 +95,8 @@ Interpreter::Flow Interpreter::execute_if(const Statement& statement) {
   for (const Statement* now = &statement;;) {
     if (is_true(evaluate(*now->value))) return execute(now->body);
     // An elif is an if alone in the else.
-    const bool is_elif = now->otherwise.size() == 1 && now->otherwise[0]->form == Statement::Form::kIf;
+    const bool is_elif =
+        now->otherwise.size() == 1 && now->otherwise[0]->form == Statement::Form::kIf;
     if (!is_elif) return execute(now->otherwise);
     now = now->otherwise[0];
     budget().step();

@@ -135,8 +135,8 @@ Window window(Heap& heap, const Value& self, const Value& start, const Value& en
   if (!start.given() && !end.given()) return {self.view_text()};
   const Value part = get_slice(heap, self, start, end, {});
   const auto begin = static_cast<std::size_t>(part.text - self.text);
-  const bool beyond = start.given() && start.is_integer() &&
-                      start.as_integer() > *length_of(heap, self);
+  const bool beyond =
+      start.given() && start.is_integer() && start.as_integer() > *length_of(heap, self);
   return {part.view_text(), begin, !beyond};
 }
 
@@ -160,9 +160,8 @@ Value starts_with(Interpreter& in, const Value& self, const Arguments& arguments
 Value ends_with(Interpreter& in, const Value& self, const Arguments& arguments) {
   const Bound<3> given = bind("endswith", arguments, {"suffix", "start", "end"}, 1);
   const Window part = window(in.heap(), self, given[1], given[2]);
-  return any_of(given[0], "endswith", [&](std::string_view text) {
-    return part.is_valid && part.text.ends_with(text);
-  });
+  return any_of(given[0], "endswith",
+                [&](std::string_view text) { return part.is_valid && part.text.ends_with(text); });
 }
 
 // The index of a character, or -1.
@@ -202,8 +201,7 @@ Value count(Interpreter& in, const Value& self, const Arguments& arguments) {
   const std::string_view wanted = need_string(given[0], "count").view_text();
   const Window part = window(in.heap(), self, given[1], given[2]);
   if (!part.is_valid) return Value::of(std::int64_t{0});
-  if (wanted.empty())
-    return Value::of(static_cast<std::int64_t>(count_characters(part.text)) + 1);
+  if (wanted.empty()) return Value::of(static_cast<std::int64_t>(count_characters(part.text)) + 1);
   Finder finder(in.heap(), wanted);
   std::int64_t found = 0;
   for (std::size_t at = 0; (at = finder.find(part.text, at)) != Finder::npos; at += wanted.size())

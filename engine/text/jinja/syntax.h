@@ -101,9 +101,9 @@ struct MacroSyntax {
 struct Statement {
   enum class Form : std::uint8_t {
     kText,
-    kOutput,    // value
-    kIf,        // value, body, otherwise
-    kFor,       // target in value if condition, body, otherwise
+    kOutput,  // value
+    kIf,      // value, body, otherwise
+    kFor,     // target in value if condition, body, otherwise
     kBreak,
     kContinue,
     kSet,       // target = value

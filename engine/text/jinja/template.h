@@ -47,8 +47,7 @@ class Template {
 
   // An error begins "line N: ", is one line, and is in the template's words where it refuses the
   // data by itself (raise_exception).
-  Result<Rendering> render(std::span<const Variable> variables,
-                           const RenderOptions& options) const;
+  Result<Rendering> render(std::span<const Variable> variables, const RenderOptions& options) const;
 
  private:
   explicit Template(std::unique_ptr<const Syntax> syntax);

@@ -181,8 +181,7 @@ Value need_string(const Value& value, std::string_view callee) {
 std::int64_t need_integer(const Value& value, std::string_view callee) {
   fail_if_undefined(value);
   if (!value.is_integer())
-    fail(fmt::format("{}() needs an integer, not a value of type '{}'", callee,
-                     type_name(value)));
+    fail(fmt::format("{}() needs an integer, not a value of type '{}'", callee, type_name(value)));
   return value.as_integer();
 }
 
