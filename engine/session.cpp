@@ -119,7 +119,7 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
 Status Session::open_text() {
   HEARTH_ASSIGN(Vocabulary vocabulary, read_vocabulary(*file_));
   if (vocabulary.kind == VocabularyKind::kNone) return {};
-  chat_template_ = ChatTemplate::create(vocabulary);
+  chat_template_ = ChatTemplate::create(vocabulary, options_.special_in_messages);
   HEARTH_ASSIGN(tokenizer_, Tokenizer::create(std::move(vocabulary)));
   return {};
 }

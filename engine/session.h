@@ -35,6 +35,7 @@ struct SessionOptions {
   uint32_t kv_blocks = 0;        // 0: as many as are useful and fit
   uint64_t swap_bytes = 0;       // host memory for swapped-out sequences
   uint32_t max_queue = 4096;
+  bool special_in_messages = false;  // see ChatTemplate::create()
   KvFormat kv = KvFormat::kF16;
   bool deterministic = false;
   Policy policy;

@@ -44,7 +44,7 @@ endfunction()
 function(hearth_find_header variable header)
   hearth_forget_if_gone(${variable})
   find_path(${variable} NAMES "${header}"
-    HINTS "${HEARTH_DEPS_DIR}/hdr/usr/include" "${HEARTH_DEPS_DIR}/minja/usr/include" ENV CPATH
+    HINTS "${HEARTH_DEPS_DIR}/hdr/usr/include" ENV CPATH
     ${ARGN})
   mark_as_advanced(${variable})
 endfunction()

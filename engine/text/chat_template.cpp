@@ -1,14 +1,18 @@
 #include "engine/text/chat_template.h"
 
-#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "engine/text/template_guard.h"
-#include "engine/text/template_limits.h"
+#include "engine/text/jinja/template.h"
 
 namespace hearth {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // What most models without a template of their own understand.
 constexpr std::string_view kChatMl =
@@ -17,93 +21,85 @@ constexpr std::string_view kChatMl =
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
-// As transformers runs them.
-constexpr minja::Options kOptions = {
-    .trim_blocks = true, .lstrip_blocks = true, .keep_trailing_newline = false};
+// Some templates build a control token from a message's role, such as '<|' + role + '|>'. These
+// roles are no secret and no attack, so they count as the template's own text.
+constexpr std::array<std::string_view, 9> kRoles = {"system",  "user",      "assistant",
+                                                    "tool",    "developer", "function",
+                                                    "ipython", "model",     "observation"};
 
-// minja's messages are "what at row 3, column 7:" and then lines of the template, once for every
-// call around it. What happened and the innermost line are enough.
-std::string in_one_line(std::string_view message) {
-  constexpr std::string_view kPlace = " at row ";
-  const std::size_t place = message.find(kPlace);
-  std::string what(message.substr(0, place));
-  std::ranges::replace_if(
-      what, [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  if (place == std::string_view::npos) return what;
-  const std::string_view rest = message.substr(place + kPlace.size());
-  return fmt::format("line {}: {}", rest.substr(0, rest.find_first_not_of("0123456789")), what);
-}
-
-Error failed(std::string_view message) {
-  return {ErrorKind::kInvalid, fmt::format("chat template: {}", message)};
+Error failed(const Error& error) {
+  return {error.kind, fmt::format("chat template: {}", error.message)};
 }
 
 std::string text_of(const Vocabulary& vocabulary, std::optional<std::uint32_t> id) {
   return id && *id < vocabulary.tokens.size() ? vocabulary.tokens[*id].text : std::string();
 }
 
-// Macros hold the context they are in, so that neither would ever be freed.
-void let_go(minja::Context& context) {
-  for (const minja::Value& key : context.keys()) context.set(key, minja::Value());
-}
-
 }  // namespace
 
-struct ChatTemplate::Program {
-  std::shared_ptr<minja::TemplateNode> root;
-  std::size_t bytes = 0;
+struct ChatTemplate::Parts {
+  jinja::Template program;
+  Json bos, eos;
 };
 
 ChatTemplate::~ChatTemplate() = default;
 
-Result<std::unique_ptr<ChatTemplate>> ChatTemplate::create(const Vocabulary& vocabulary) {
+Result<std::unique_ptr<ChatTemplate>> ChatTemplate::create(const Vocabulary& vocabulary,
+                                                           bool special_in_messages) {
+  const bool has_own = !vocabulary.chat_template.empty();
+  auto parsed =
+      jinja::Template::parse(has_own ? std::string_view(vocabulary.chat_template) : kChatMl);
+  if (!parsed.ok()) return failed(parsed.error());
   std::unique_ptr<ChatTemplate> made(new ChatTemplate);
-  made->bos_ = text_of(vocabulary, vocabulary.bos);
-  made->eos_ = text_of(vocabulary, vocabulary.eos);
-  made->source_ = vocabulary.chat_template.empty() ? Source::kChatMl : Source::kModel;
-  const std::string_view source =
-      vocabulary.chat_template.empty() ? kChatMl : std::string_view(vocabulary.chat_template);
-  const Result<std::string> guarded = guard_template(source);
-  if (!guarded.ok()) return failed(guarded.error().message);
-  try {
-    made->program_ = std::make_unique<Program>(
-        Program{minja::Parser::parse(*guarded, kOptions), guarded->size()});
-  } catch (const std::exception& error) {
-    return failed(in_one_line(error.what()));
-  }
+  made->special_in_messages_ = special_in_messages;
+  made->source_ = has_own ? Source::kModel : Source::kChatMl;
+  made->parts_ = std::make_unique<const Parts>(Parts{std::move(parsed).value(),
+                                                     text_of(vocabulary, vocabulary.bos),
+                                                     text_of(vocabulary, vocabulary.eos)});
   return made;
+}
+
+Result<jinja::Rendering> ChatTemplate::render(const Json& messages,
+                                              const ChatOptions& options) const {
+  const Json none, prompts = options.add_generation_prompt;
+  const auto deadline = std::chrono::steady_clock::now() + options.time_limit;
+  const auto attempt = [&](bool absent_is_none) {
+    std::vector<jinja::Variable> variables;
+    if (absent_is_none) variables = {{"tools", &none}, {"documents", &none}};
+    variables.push_back({"messages", &messages});
+    variables.push_back({"add_generation_prompt", &prompts, jinja::Origin::kTemplate});
+    variables.push_back({"bos_token", &parts_->bos, jinja::Origin::kTemplate});
+    variables.push_back({"eos_token", &parts_->eos, jinja::Origin::kTemplate});
+    if (options.tools != nullptr) variables.push_back({"tools", options.tools});
+    if (options.variables != nullptr && options.variables->is_object())
+      for (const auto& [name, value] : options.variables->get_ref<const Json::object_t&>())
+        variables.push_back({name, &value});
+    jinja::RenderOptions render_options{.cancelled = options.cancelled,
+                                        .now = options.now.value_or(std::time(nullptr)),
+                                        .template_words = kRoles};
+    render_options.limits.time = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    return parts_->program.render(variables, render_options);
+  };
+  // transformers passes none for what is absent. Some older templates only work if it is undefined.
+  Result<jinja::Rendering> rendering = attempt(true);
+  if (!rendering.ok()) rendering = attempt(false);
+  if (!rendering.ok()) return failed(rendering.error());
+  return rendering;
+}
+
+Result<jinja::Rendering> ChatTemplate::render(std::span<const ChatMessage> messages,
+                                              const ChatOptions& options) const {
+  Json list = Json::array();
+  for (const ChatMessage& message : messages)
+    list.push_back({{"role", message.role}, {"content", message.content}});
+  return render(list, options);
 }
 
 Result<std::string> ChatTemplate::apply(std::span<const ChatMessage> messages,
                                         const ChatOptions& options) const {
-  try {
-    TemplateLimits limits{.template_bytes = program_->bytes};
-    minja::Value list = minja::Value::array();
-    for (const ChatMessage& message : messages) {
-      limits.input_bytes += message.role.size() + message.content.size();
-      minja::Value entry = minja::Value::object();
-      entry.set("role", message.role);
-      entry.set("content", message.content);
-      list.push_back(entry);
-    }
-    const auto functions = limited_context(limits, options.now.value_or(std::time(nullptr)));
-    const auto context = minja::Context::make(minja::Value::object(), functions);
-    context->set("messages", list);
-    context->set("add_generation_prompt", options.add_generation_prompt);
-    context->set("bos_token", bos_);
-    context->set("eos_token", eos_);
-    Result<std::string> text = [&]() -> Result<std::string> {
-      try {
-        return program_->root->render(context);
-      } catch (const std::exception& error) {
-        return failed(in_one_line(error.what()));
-      }
-    }();
-    let_go(*context);
-    return text;
-  } catch (const std::exception& error) {
-    return failed(in_one_line(error.what()));
-  }
+  HEARTH_ASSIGN(jinja::Rendering rendering, render(messages, options));
+  return std::move(rendering.text);
 }
 
 }  // namespace hearth

@@ -31,20 +31,28 @@ SpecialTokens::SpecialTokens(const Vocabulary& vocabulary)
   }
 }
 
-SpecialTokens::Match SpecialTokens::match(std::string_view text, bool parse_control) const {
+SpecialTokens::Match SpecialTokens::match(std::string_view text,
+                                          std::size_t max_control_bytes) const {
   for (const std::size_t length : lengths_[static_cast<unsigned char>(text[0])]) {
     if (length > text.size()) continue;
     const auto id = ids_.find(text.substr(0, length));
-    if (id && (parse_control || !is_control(vocabulary_.tokens[*id].kind))) return {*id, length};
+    if (id && (length <= max_control_bytes || !is_control(vocabulary_.tokens[*id].kind)))
+      return {*id, length};
   }
   return {};
 }
 
-void SpecialTokens::split(std::string_view text, bool parse_control,
+void SpecialTokens::split(std::string_view text, const Where& where,
                           const std::function<void(const Part&)>& part) const {
   std::size_t done = 0, at = 0;
+  auto literal = where.literal.begin();
   while (at < text.size()) {
-    const Match found = match(text.substr(at), parse_control);
+    // A control token ends before the next literal byte.
+    while (literal != where.literal.end() && literal->end <= at) ++literal;
+    std::size_t max_control_bytes = where.parse_control ? text.size() : 0;
+    if (where.parse_control && literal != where.literal.end())
+      max_control_bytes = literal->begin > at ? literal->begin - at : 0;
+    const Match found = match(text.substr(at), max_control_bytes);
     if (found.bytes == 0) {
       ++at;
       continue;

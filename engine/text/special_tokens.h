@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/text/string_ids.h"
+#include "engine/text/tokenizer.h"
 #include "engine/text/vocabulary.h"
 
 namespace hearth {
@@ -17,13 +18,18 @@ class SpecialTokens {
   // Keeps views of the vocabulary's strings, which must outlive it.
   explicit SpecialTokens(const Vocabulary& vocabulary);
 
+  // Where control tokens are read: nowhere, or everywhere but in `literal`.
+  struct Where {
+    bool parse_control = false;
+    std::span<const ByteRange> literal = {};
+  };
   struct Part {
     std::string_view text;               // plain text, or the text of the token
     std::optional<std::uint32_t> token;  // unset: plain text
   };
   // Calls `part` for each part of the text in order; the leftmost, longest token wins. Parts are
   // never empty.
-  void split(std::string_view text, bool parse_control,
+  void split(std::string_view text, const Where& where,
              const std::function<void(const Part&)>& part) const;
 
  private:
@@ -31,7 +37,8 @@ class SpecialTokens {
     std::uint32_t id = 0;
     std::size_t bytes = 0;  // 0: none
   };
-  Match match(std::string_view text, bool parse_control) const;
+  // What the text begins with. A control token may have at most `max_control_bytes`.
+  Match match(std::string_view text, std::size_t max_control_bytes) const;
 
   const Vocabulary& vocabulary_;
   StringIds ids_;

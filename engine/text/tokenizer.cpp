@@ -103,7 +103,8 @@ std::vector<std::uint32_t> Tokenizer::encode(std::string_view text,
   const bool with_bos = options.add_bos.value_or(vocabulary_.add_bos) && vocabulary_.bos;
   if (with_bos) ids.push_back(*vocabulary_.bos);
   bool first = true;
-  special_tokens_->split(text, options.parse_special, [&](const SpecialTokens::Part& part) {
+  const SpecialTokens::Where where{options.parse_special, options.literal};
+  special_tokens_->split(text, where, [&](const SpecialTokens::Part& part) {
     if (!part.token)
       encode_plain(part.text, first, ids);
     else if (!(first && with_bos && *part.token == *vocabulary_.bos))

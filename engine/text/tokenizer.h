@@ -16,15 +16,22 @@ namespace hearth {
 
 class SpecialTokens;
 
+// The bytes [begin, end) of a text.
+struct ByteRange {
+  std::size_t begin = 0, end = 0;
+};
+
 struct EncodeOptions {
   std::optional<bool> add_bos = {};  // unset: as the vocabulary says
   // Ignores the vocabulary's own flag: a prompt that is to be continued must not have ended.
   // Fine-tuned models often keep the flag that their training needed.
   bool add_eos = false;
-  // Whether "<|im_end|>" in the text becomes that token. On for the output of a chat template. That
-  // contains the messages as they were written, so a message with such a token in it ends the turn,
-  // as in other runtimes.
+  // Whether "<|im_end|>" in the text becomes that token. On for the output of a chat template, which
+  // encode_chat() encodes.
   bool parse_special = false;
+  // Bytes where it does not, even so: text that must not name control tokens, such as messages. In
+  // order, without overlaps. It only matters for special tokens; other tokens may cross the borders.
+  std::span<const ByteRange> literal = {};
 };
 
 class Tokenizer {

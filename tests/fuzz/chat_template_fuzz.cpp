@@ -1,5 +1,8 @@
 // Chat templates: any text ends in a prompt or an error, in bounded time.
-#include "engine/text/chat_template.h"
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "engine/text/jinja/template.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace hearth {
@@ -18,6 +21,17 @@ std::vector<std::string> fuzz::seeds() {
       "{% filter upper %}{{ {'a': [1, 2.5, none]} }}{% endfilter %}{{ raise_exception('x') }}",
       "{% if a is defined and b is not none or 'x' in messages %}{{ strftime_now('%d') }}{% elif "
       "add_generation_prompt %}{{ 'y' if true else 'z' }}{% endif %}",
+      "{% for x in messages recursive %}{{ loop.index ~ loop.cycle(1, 2) }}{% if x.content is "
+      "iterable %}"
+      "{{ loop(x.content) }}{% else %}{% break %}{% endif %}{% else %}none{% endfor %}",
+      "{% call(y) m(1, *[2], **{'c': 3}) %}{{ y }}{% endcall %}{% macro m(a, b=1) %}{{ "
+      "caller(kwargs) }}"
+      "{{ varargs }}{% endmacro %}{% raw %}{{ x }}{% endraw %}{% with a = 1 %}{{ a }}{% endwith %}",
+      "{{ '%5.2f|%s' % (1.5, 'a') }}{{ '{:>5}{x}'.format(1, x='y') }}{{ "
+      "messages|map(attribute='role')|"
+      "unique|sort|list|tojson(indent=2) }}{{ messages|groupby('role') }}{{ 'a b'.title()[::-1] }}",
+      "{{ messages[1:].0.content|trim|upper|replace('H', '<')|e|safe + '<' }}{{ 2 ** 3 // -2 % 5 }}"
+      "{{ range(3)|batch(2, 'x')|list }}{{ cycler(1, 2).next() }}{{ dict(a=1).items()|list }}",
   };
 }
 
@@ -25,12 +39,29 @@ std::vector<std::string> fuzz::seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace hearth;
-  Vocabulary vocabulary;
-  vocabulary.chat_template.assign(reinterpret_cast<const char*>(data), size);
-  const auto made = ChatTemplate::create(vocabulary);
+  const auto made = jinja::Template::parse({reinterpret_cast<const char*>(data), size});
   if (!made.ok()) return 0;
-  const std::vector<ChatMessage> messages = {
-      {"system", "Be brief."}, {"user", " Hello\n"}, {"assistant", "\xFF{{ x }}"}, {"user", ""}};
-  (void)(*made)->apply(messages, {.now = 0});
+  static const auto messages = nlohmann::ordered_json::parse(R"([
+      {"role": "system", "content": "Be brief."}, {"role": "user", "content": " Hello\n"},
+      {"role": "assistant", "content": "{{ x }}", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1.5}}}]},
+      {"role": "user", "content": [{"type": "text", "text": "\u00e9"}, null, true]}])");
+  static const nlohmann::ordered_json yes = true, token = "<s>";
+  const jinja::Variable variables[] = {{"messages", &messages},
+                                       {"tools", &messages},
+                                       {"add_generation_prompt", &yes},
+                                       {"bos_token", &token, jinja::Origin::kTemplate},
+                                       {"eos_token", &token}};
+  jinja::RenderOptions options;
+  options.limits.steps = 200'000;  // inputs that run for long are a waste of fuzzing time
+  options.limits.memory_bytes = 16u << 20;
+  const auto rendering = made->render(variables, options);
+  if (!rendering.ok()) return 0;
+  // The runs must cover the text, in order.
+  std::size_t end = 0;
+  for (const jinja::Run& run : rendering->runs) {
+    if (run.end <= end) std::abort();
+    end = run.end;
+  }
+  if (end != rendering->text.size()) std::abort();
   return 0;
 }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/text/encode_chat.h"
 #include "tools/read_text.h"
 
 namespace hearth {
@@ -41,8 +42,7 @@ Result<ChatPrompt> Conversation::prompt(const ChatTemplate& chat, const Tokenize
     if (!system_.empty()) messages.push_back({"system", system_});
     messages.insert(messages.end(), messages_.begin() + static_cast<long>(prompt.left_out),
                     messages_.end());
-    HEARTH_ASSIGN(const std::string text, chat.apply(messages));
-    prompt.ids = tokenizer.encode(text, {.parse_special = true});
+    HEARTH_ASSIGN(prompt.ids, encode_chat(chat, tokenizer, messages));
     if (prompt.ids.size() + room <= context) return prompt;
     // A question goes together with its answer, so that roles still take turns.
     size_t next = prompt.left_out + 1;

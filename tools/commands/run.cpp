@@ -6,6 +6,7 @@
 
 #include "engine/model_library.h"
 #include "engine/session.h"
+#include "engine/text/encode_chat.h"
 #include "engine/weights/in_quotes.h"
 #include "runtime/log.h"
 #include "tools/commands/command.h"
@@ -145,16 +146,16 @@ class RunCommand : public Command {
                               .max_tokens = tokens_,
                               .stop = sampling_.stop,
                               .ignore_end = ignore_end_};
-    std::string text = prompt_;
     if (chat_) {
       HEARTH_ASSIGN(const ChatTemplate* chat, session.chat_template());
       if (chat->source() == ChatTemplate::Source::kChatMl) log_line(kChatMlNotice);
       std::vector<ChatMessage> messages;
       if (!system_.empty()) messages.push_back({"system", system_});
       messages.push_back({"user", prompt_});
-      HEARTH_ASSIGN(text, chat->apply(messages));
+      HEARTH_ASSIGN(request.prompt, encode_chat(*chat, *session.tokenizer(), messages));
+    } else {
+      request.prompt = session.tokenizer()->encode(prompt_);
     }
-    request.prompt = session.tokenizer()->encode(text, {.parse_special = chat_});
     return request;
   }
 

@@ -1,8 +1,12 @@
 // hearth story: one short story from the built-in model. `hearth` alone does this if there is
 // neither a display nor a terminal.
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "engine/session.h"
+#include "engine/text/encode_chat.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
@@ -28,12 +32,12 @@ class StoryCommand : public Command {
     HEARTH_ASSIGN(const auto session, model_.open());
     HEARTH_ASSIGN(const ChatTemplate* chat, session->chat_template());
     const ChatMessage message{"user", fmt::format("Tell me a story about {}.", about_)};
-    HEARTH_ASSIGN(const std::string prompt, chat->apply(std::span(&message, 1)));
+    HEARTH_ASSIGN(std::vector<TokenId> prompt,
+                  encode_chat(*chat, *session->tokenizer(), std::span(&message, 1)));
     sampling_.settle_seed();
     HEARTH_ASSIGN(const auto stream,
                   session->engine().submit(
-                      {.prompt = session->tokenizer()->encode(prompt, {.parse_special = true}),
-                       .sampling = sampling_.options}));
+                      {.prompt = std::move(prompt), .sampling = sampling_.options}));
     while (const auto token = stream->next()) {
       fmt::print("{}", token->text);
       std::fflush(stdout);

@@ -4,7 +4,6 @@
 #
 #   hdr    Vulkan headers, volk and VMA of Debian 13           where the distribution's are too old
 #   tools  glslang and SPIRV-Tools of Debian 13, own libc      likewise; wrappers in bin
-#   minja  chat templates, headers                             Debian sid
 #   imgui  the source package of Dear ImGui                    Debian sid
 #   lvp    Mesa's lavapipe, validation layer, own libc         Debian sid; only for --lavapipe
 #
@@ -147,10 +146,6 @@ make_hdr() {
   rm -rf "${1:?}"/usr/{lib,share}
 }
 
-make_minja() {
-  unpack_packages "$newest_suite" "$1" libminja-dev && rm -rf "$1/usr/share/doc"
-}
-
 make_imgui() {
   local conf archive
   mkdir -p "$work/source" || return 1
@@ -233,7 +228,7 @@ recipe() { printf '%s, Debian %s, %s' "$2" "$1" "$(dpkg --print-architecture)"; 
 # Set-up's share of the prefix. What is needed and cannot be fetched ends set-up; the rest is left
 # out with a line.
 ensure_parts() {
-  local lost="chat templates (minja), Dear ImGui's source"
+  local lost="Dear ImGui's source"
   if ! can_fetch; then
     distribution_is_old && lost="new enough shader tools and Vulkan headers, $lost"
     say "left out: $lost (no Debian archive in apt's sources; HEARTH_DEBIAN_MIRROR can name one)"
@@ -248,7 +243,7 @@ ensure_parts() {
     drop_part hdr
     drop_part tools glslang glslangValidator spirv-val spirv-dis spirv-as spirv-opt
   fi
-  make_part minja "$(recipe "$newest_suite" 'chat templates')" || left_out minja
+  drop_part minja  # older releases of Hearth needed it
   make_part imgui "$(pinned_recipe imgui 'Dear ImGui source')" || left_out imgui
 }
 

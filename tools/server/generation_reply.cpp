@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "engine/text/encode_chat.h"
+
 namespace hearth {
 namespace {
 
@@ -28,10 +30,10 @@ ApiError to_api_error(const Error& error) {
 Result<std::vector<TokenId>> chat_prompt(const ServedModel& model,
                                          std::span<const ChatMessage> messages) {
   HEARTH_ASSIGN(const ChatTemplate* chat, model.chat_template);
-  Result<std::string> text = chat->apply(messages);
+  Result<std::vector<TokenId>> prompt = encode_chat(*chat, model.tokenizer, messages);
   // What the template refuses is the client's to change.
-  if (!text.ok()) return Error{ErrorKind::kInvalid, text.error().message};
-  return model.tokenizer.encode(*text, {.parse_special = true});
+  if (!prompt.ok()) return Error{ErrorKind::kInvalid, prompt.error().message};
+  return prompt;
 }
 
 Result<std::vector<std::vector<TokenId>>> read_prompts(const ServedModel& model, ApiKind kind,
