@@ -46,9 +46,11 @@ class DashCommand : public Command {
         .advanced();
     options.group("Files and scripts");
     options.add("--state FOLDER", &state_,
-                "Where settings and chats are kept; \"none\" keeps nothing");
+                "Where settings and chats are saved; \"none\" saves nothing");
     options.add("--script FILE", &options_.script, "Run a script (docs/dashboard.md)").advanced();
-    options.add("--output FOLDER", &options_.output_folder, "Where the script's files go")
+    options
+        .add("--output FOLDER", &options_.output_folder,
+             "Where the script's files go; created if missing")
         .advanced();
     options.add("--screenshot FILE", &options_.screenshot,
                 "Save the last frame as a PNG, and exit");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 namespace hearth {
 namespace {
@@ -37,9 +38,12 @@ std::vector<GlossaryEntry> parse_glossary(std::string_view markdown) {
     const size_t close = line.find("**", kEntry.size());
     const size_t colon = line.find(kColon, std::min(close, line.size()));
     if (colon == std::string_view::npos) continue;
+    std::string explanation = without_marks(line.substr(colon + kColon.size()));
+    if (!explanation.empty())
+      explanation[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(explanation[0])));
     entries.push_back({.section = section,
                        .term = without_marks(line.substr(2, colon - 2)),
-                       .explanation = without_marks(line.substr(colon + kColon.size()))});
+                       .explanation = std::move(explanation)});
   }
   return entries;
 }

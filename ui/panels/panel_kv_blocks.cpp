@@ -65,21 +65,21 @@ class KvBlocksPanel : public Panel {
     } else if (room.x > 2.2f * room.y) {
       const float half = (room.x - theme.px(16)) / 2;
       ImGui::BeginGroup();
-      draw_title(theme, "paged (now)", data_.stats());
+      draw_title(theme, "now", data_.stats());
       draw_pool(context, {half, room.y - ImGui::GetTextLineHeightWithSpacing()});
       ImGui::EndGroup();
       ImGui::SameLine(0, theme.px(16));
       ImGui::BeginGroup();
-      draw_title(theme, "with reservation", data_.reserved_stats());
+      draw_title(theme, "reserved", data_.reserved_stats());
       draw_reservation(context, {half, room.y - ImGui::GetTextLineHeightWithSpacing()});
       ImGui::EndGroup();
     } else {
-      draw_title(theme, "paged (now)", data_.stats());
+      draw_title(theme, "now", data_.stats());
       draw_pool(context, {0, std::max((ImGui::GetContentRegionAvail().y -
                                        2 * ImGui::GetTextLineHeightWithSpacing()) /
                                           2,
                                       theme.px(40))});
-      draw_title(theme, "with reservation", data_.reserved_stats());
+      draw_title(theme, "reserved", data_.reserved_stats());
       draw_reservation(context, {0, std::max(ImGui::GetContentRegionAvail().y, theme.px(40))});
     }
   }
@@ -155,11 +155,10 @@ class KvBlocksPanel : public Panel {
   }
 
   void draw_title(const Theme& theme, const char* name, const PoolStats& stats) {
-    std::string text = fmt::format("{}: {} of {} blocks, {} wasted", name, stats.owned,
-                                   stats.blocks, format_value(stats.wasted_share(), Unit::kShare));
+    std::string text = fmt::format("{}: {} of {}, {} wasted", name, stats.owned, stats.blocks,
+                                   format_value(stats.wasted_share(), Unit::kShare));
     if (&stats == &data_.reserved_stats() && data_.would_wait() > 0)
-      text += fmt::format(", {} of {} running requests would wait", data_.would_wait(),
-                          data_.running());
+      text += fmt::format(", {} of {} requests would wait", data_.would_wait(), data_.running());
     ImGui::PushStyleColor(ImGuiCol_Text, faded(theme.text_color(), 0.8f));
     ImGui::TextUnformatted(text.c_str());
     ImGui::PopStyleColor();

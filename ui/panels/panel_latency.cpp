@@ -118,7 +118,7 @@ class LatencyPanel : public Panel {
       ImGui::SetItemTooltip("The time between tokens of this request's stream.");
       numbers_row(data_.stats(*marked, window_), wide);
     } else {
-      ImGui::TextDisabled("one stream");
+      ImGui::TextDisabled("stream");
       numbers_row({}, wide);
     }
     ImGui::EndTable();
@@ -203,11 +203,10 @@ class LatencyPanel : public Panel {
     plot.line(p90_, theme.series_color(1), 1.5f);
     plot.line(p99_, theme.series_color(2), 1.5f);
     using Mark = LegendEntry::Mark;
-    const LegendEntry entries[] = {
-        {"TBT p50", theme.series_color(0), Mark::kLine, 0},
-        {"p90", theme.series_color(1), Mark::kLine, 0},
-        {"p99", theme.series_color(2), Mark::kLine, 0},
-        {"each token, in its stream's colour", theme.sequence_color(5), Mark::kDot, 0}};
+    const LegendEntry entries[] = {{"TBT p50", theme.series_color(0), Mark::kLine, 0},
+                                   {"p90", theme.series_color(1), Mark::kLine, 0},
+                                   {"p99", theme.series_color(2), Mark::kLine, 0},
+                                   {"single tokens", theme.sequence_color(5), Mark::kDot, 0}};
     plot.legend(entries);
     if (!plot.hovered() || series.empty()) return;
     plot.crosshair();

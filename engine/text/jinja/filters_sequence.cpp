@@ -213,9 +213,9 @@ Value unique(Interpreter& in, const Value& self, const Arguments& arguments) {
     return key_order(heap, keys.items()[a], keys.items()[b]);
   };
   std::vector<std::uint32_t> places = sorted_places(all.size(), false, compare);
-  const auto repeated = std::ranges::unique(
-      places, [&](std::uint32_t a, std::uint32_t b) { return compare(a, b) == 0; });
-  places.erase(repeated.begin(), repeated.end());
+  places.erase(std::unique(places.begin(), places.end(),
+                           [&](std::uint32_t a, std::uint32_t b) { return compare(a, b) == 0; }),
+               places.end());
   std::ranges::sort(places);
   return heap.iterator(pick(heap, all, places).list->all());
 }

@@ -18,12 +18,12 @@ TEST(Glossary, EntriesHaveASectionATermAndAnExplanation) {
   ASSERT_EQ(entries.size(), 3u);
   EXPECT_EQ(entries[0].section, "Steps and batches");
   EXPECT_EQ(entries[0].term, "Step (iteration)");
-  EXPECT_EQ(entries[0].explanation, "one pass through the model (--x).");
+  EXPECT_EQ(entries[0].explanation, "One pass through the model (--x).");
   EXPECT_EQ(entries[1].term, "Ratio 1:2");
-  EXPECT_EQ(entries[1].explanation, "with a colon. Other: also here.");
+  EXPECT_EQ(entries[1].explanation, "With a colon. Other: also here.");
   EXPECT_EQ(entries[2].section, "Latency");
   EXPECT_EQ(entries[2].term, "TTFT");
-  EXPECT_EQ(entries[2].explanation, "time to first token");
+  EXPECT_EQ(entries[2].explanation, "Time to first token");
   EXPECT_TRUE(parse_glossary("").empty());
 }
 
