@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr JsonLimits kLimits{.depth = 8, .token_bytes = 4096, .total_bytes = 4u << 20};
 
-Result<json> parse_object(std::string_view text) {
+Result<json> parse_event_object(std::string_view text) {
   HEARTH_TRY(check_json_limits(text, kLimits));
   json object = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   if (object.is_discarded()) return Error{ErrorKind::kInvalid, "an event is not JSON"};
@@ -124,7 +124,7 @@ void read_gauges(EventFields& event, SchedulerCounts& counts) {
 }  // namespace
 
 Result<StepRecord> parse_step_event(std::string_view text) {
-  HEARTH_ASSIGN(const json object, parse_object(text));
+  HEARTH_ASSIGN(const json object, parse_event_object(text));
   StepRecord record;
   std::string wrong;
   EventFields step(object, "step", wrong);
@@ -185,7 +185,7 @@ Result<StepRecord> parse_step_event(std::string_view text) {
 }
 
 Result<SchedulerCounts> parse_counts_event(std::string_view text, SchedulerCounts before) {
-  HEARTH_ASSIGN(const json object, parse_object(text));
+  HEARTH_ASSIGN(const json object, parse_event_object(text));
   SchedulerCounts counts = before;
   std::string wrong;
   EventFields fields(object, "counts", wrong);
@@ -195,7 +195,7 @@ Result<SchedulerCounts> parse_counts_event(std::string_view text, SchedulerCount
 }
 
 Result<EngineHello> parse_hello_event(std::string_view text) {
-  HEARTH_ASSIGN(const json object, parse_object(text));
+  HEARTH_ASSIGN(const json object, parse_event_object(text));
   EngineHello hello;
   std::string wrong;
   EventFields fields(object, "hello", wrong);
