@@ -40,7 +40,8 @@ Result<std::time_t> parse_time(const std::string& text) {
 class TemplateCommand : public Command {
  public:
   TemplateCommand()
-      : Command(CommandGroup::kFiles, "template", "What a chat template makes of a conversation") {}
+      : Command(CommandGroup::kFiles, "template",
+                "Show what a chat template makes of a conversation") {}
 
   void declare(Options& options) override {
     options.example("hearth template -m model.gguf --messages conversation.json");
