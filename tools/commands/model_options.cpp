@@ -77,40 +77,40 @@ Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFi
   return Session::open(std::move(file), options);
 }
 
-void SamplingOptionsGroup::declare(Options& options) {
-  SamplingOptions& values = this->options;
-  options.group("Sampling");  // the same ranges as make_sampling_row
-  options.add("--temp T", &values.temperature, "Randomness; 0 always takes the most likely token")
+void SamplingOptionsGroup::declare(Options& command) {
+  SamplingOptions& values = options;
+  command.group("Sampling");  // the same ranges as make_sampling_row
+  command.add("--temp T", &values.temperature, "Randomness; 0 always takes the most likely token")
       .range(0, 1e6);
-  options.add("--top-k K", &values.top_k, "Keep only the K most likely tokens; 0 keeps all");
-  options
+  command.add("--top-k K", &values.top_k, "Keep only the K most likely tokens; 0 keeps all");
+  command
       .add("--top-p P", &values.top_p,
            "Keep only the most likely tokens that together have probability P")
       .range(0, 1);
-  options
+  command
       .add("--min-p P", &values.min_p, "Drop tokens less likely than P times the most likely one")
       .range(0, 1);
-  options
+  command
       .add("--repeat-penalty X", &values.repetition_penalty,
            "Divide the score of tokens that occurred before by X; 1 does nothing")
       .range(1e-3, 1e3)
       .advanced();
-  options
+  command
       .add("--presence-penalty X", &values.presence_penalty,
            "Subtract X from the score of tokens generated before")
       .range(-1e3, 1e3)
       .advanced();
-  options
+  command
       .add("--frequency-penalty X", &values.frequency_penalty,
            "Subtract X from a token's score for each time it was generated")
       .range(-1e3, 1e3)
       .advanced();
-  declare_seed(options);
-  options.add("--stop TEXT", &stop, "Stop before this text; may be given several times");
+  declare_seed(command);
+  command.add("--stop TEXT", &stop, "Stop before this text; may be given several times");
 }
 
-void SamplingOptionsGroup::declare_seed(Options& options) {
-  seed_ = &options.add("--seed N", &this->options.seed,
+void SamplingOptionsGroup::declare_seed(Options& command) {
+  seed_ = &command.add("--seed N", &options.seed,
                        "Seed of the random numbers; the same seed gives the same text");
 }
 

@@ -46,8 +46,8 @@ struct SamplingOptionsGroup {
 
   // --temp --top-k --top-p --min-p --repeat-penalty --presence-penalty --frequency-penalty --seed
   // --stop.
-  void declare(Options& options);
-  void declare_seed(Options& options);
+  void declare(Options& command);
+  void declare_seed(Options& command);
   // Without --seed, one that nobody can guess.
   void settle_seed();
 

@@ -35,9 +35,8 @@ class StoryCommand : public Command {
     HEARTH_ASSIGN(std::vector<TokenId> prompt,
                   encode_chat(*chat, *session->tokenizer(), std::span(&message, 1)));
     sampling_.settle_seed();
-    HEARTH_ASSIGN(const auto stream,
-                  session->engine().submit(
-                      {.prompt = std::move(prompt), .sampling = sampling_.options}));
+    HEARTH_ASSIGN(const auto stream, session->engine().submit({.prompt = std::move(prompt),
+                                                               .sampling = sampling_.options}));
     while (const auto token = stream->next()) {
       fmt::print("{}", token->text);
       std::fflush(stdout);
