@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "engine/open_model_file.h"
+#include "engine/weights/model_name.h"
+#include "models/default_model.h"
 #include "runtime/memory.h"
-#include "ui/data/model_label.h"
 #include "ui/feeds/demo_executor.h"
 #include "ui/feeds/remote_feed.h"
 
@@ -43,10 +44,15 @@ EngineOptions demo_options() {
   return options;
 }
 
+// The name that ModelFile::name() will have, without reading from disk on the window's thread.
+std::string name_before_loading(const std::string& model) {
+  return model.empty() ? std::string(default_model_name()) : model_name(model);
+}
+
 EngineFacts engine_facts(Session& session) {
   const MemoryPlan& plan = session.memory();
   EngineFacts facts;
-  facts.model = model_label(session.file().name());
+  facts.model = session.file().name();
   facts.device = session.device().caps().name;
   facts.source = facts.model + " on " + facts.device;
   facts.memory = {{"weights", plan.weight_bytes},
@@ -84,7 +90,7 @@ void EngineHost::open(ModelChoice choice) {
   close_engine();
   choice_ = std::move(choice);
   job_ = std::make_unique<Job>();
-  job_->what = model_label(choice_.model);
+  job_->what = name_before_loading(choice_.model);
   job_->thread = std::thread([job = job_.get(), wanted = choice_] {
     SessionOptions options = wanted.session;
     options.progress = [job](uint64_t done, uint64_t total) {

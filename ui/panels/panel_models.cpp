@@ -144,7 +144,8 @@ class ModelsPanel : public Panel {
     same_line_if_fits(checkbox_width("File"));
     if (ImGui::RadioButton("File", from_file) && !path_.empty()) selection.model = path_;
     ImGui::SetItemTooltip(
-        "A .gguf file or a Hugging Face folder. Type its path, browse, or drop it on the window.");
+        "A .gguf file or a Hugging Face folder. Type its path or name, browse, or drop it on the "
+        "window.");
     if (line_box("Model file", path_) || ImGui::IsItemDeactivatedAfterEdit())
       selection.model = path_;
     ImGui::SetItemTooltip("%s",
