@@ -97,8 +97,8 @@ TEST(Terminal, QuantizeShowsItsProgress) {
 TEST(Terminal, BenchShowsItsProgress) {
   const auto result = hearth_on(STDERR_FILENO, {"bench", "-m", kModel, "-p", "16", "-n", "4",
                                                 "--batch", "1,2", "--reps", "1", "--json"});
-  expect_progress(result, "bench");
-  EXPECT_THAT(result.terminal, HasSubstr("prompt of 16, run 1 of 2"));
+  expect_progress(result, "timing");
+  EXPECT_THAT(result.terminal, HasSubstr("prompt of 16 tokens, run 1 of 2"));
   const auto json = nlohmann::json::parse(result.other, nullptr, false);
   ASSERT_TRUE(json.is_object()) << result.other;
   for (const auto& test : json["results"])
