@@ -27,8 +27,8 @@ Result<double> run_step(StepRunner& runner, const StepBatch& batch) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// The first step compiles and records, and meanwhile the clock of a GPU falls: it is then kept busy
-// for a while, so that it runs at its own in all that is timed.
+// The first step compiles and records, and the GPU's clock drops meanwhile. The GPU is then kept
+// busy for a while, so that it runs at full clock in every timed step.
 Result<double> step_seconds(Session& session, const StepBatch& batch) {
   StepRunner& runner = session.runner();
   HEARTH_TRY(run_step(runner, batch));
@@ -83,7 +83,7 @@ std::vector<PartTime> time_parts(std::span<const GpuSpan> spans, const StepCosts
   }
   for (PartTime& part : parts) {
     if (const auto cost = costs.find(part.part); cost != costs.end()) part.cost = cost->second;
-    part.share = ceiling_share(part.cost, part.seconds, ceilings);
+    part.ceiling = ceiling_share(part.cost, part.seconds, ceilings);
   }
   return parts;
 }
