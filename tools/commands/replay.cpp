@@ -221,7 +221,7 @@ class ReplayCommand : public Command {
     HEARTH_TRY(warm_up(executor, session_->engine_options(), policies,
                        {.trace = trace_, .prompts = prompts_, .begin = {}, .step = {}}, progress));
     overhead_.warm_up_seconds = watch.seconds();
-    overhead_.step_shapes = runner.recorded_steps();
+    overhead_.buckets = runner.recorded_steps();
     overhead_.kernels = session_->pipelines().size();
     return {};
   }

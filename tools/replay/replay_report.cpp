@@ -58,9 +58,9 @@ std::vector<Row> table_rows(const ServiceGoal& goal) {
   add_times(rows, "TPOT", &ReplayReport::tpot);
   add_times(rows, "end to end", &ReplayReport::e2e);
   add_share(rows, "occupancy, % of --max-seqs", &ReplayReport::occupancy);
-  add_share(rows, "padding, % of computed tokens", &ReplayReport::padding_share);
+  add_share(rows, "padding, % of computed rows", &ReplayReport::padding_share);
   add_share(rows, "KV blocks in use, % of the pool", &ReplayReport::kv_used_share);
-  add_share(rows, "KV waste, % of the blocks in use", &ReplayReport::kv_waste_share);
+  add_share(rows, "KV waste, % of allocated token places", &ReplayReport::kv_waste_share);
   rows.push_back({"KV waste, tokens per sequence", [](const ReplayReport& report) {
                     return fmt::format("{:.1f}", report.kv_waste_tokens_per_sequence);
                   }});

@@ -24,8 +24,8 @@ std::string format_heading(const ReplaySetting& setting, const Trace& trace) {
 std::string format_overhead(const ReplayOverhead& overhead, double measured_seconds) {
   return fmt::format(
       "Measured for {:.1f} s. Not measured: {:.1f} s to load the model, {:.1f} s to warm up "
-      "({} step shapes, {} kernels).\n",
-      measured_seconds, overhead.loading_seconds, overhead.warm_up_seconds, overhead.step_shapes,
+      "({} buckets, {} kernels).\n",
+      measured_seconds, overhead.loading_seconds, overhead.warm_up_seconds, overhead.buckets,
       overhead.kernels);
 }
 
@@ -46,7 +46,7 @@ nlohmann::json to_json(const ReplayOverhead& overhead) {
   return {{"loading_seconds", overhead.loading_seconds},
           {"warm_up_seconds", overhead.warm_up_seconds},
           {"kernels", overhead.kernels},
-          {"step_shapes", overhead.step_shapes}};
+          {"buckets", overhead.buckets}};
 }
 
 }  // namespace hearth

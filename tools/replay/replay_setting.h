@@ -26,8 +26,8 @@ struct ReplaySetting {
 struct ReplayOverhead {
   double loading_seconds = 0;  // the model
   double warm_up_seconds = 0;
-  size_t kernels = 0;      // that loading and warm-up made ready
-  size_t step_shapes = 0;  // that warm-up recorded
+  size_t kernels = 0;  // compiled, or read from the cache on disk
+  size_t buckets = 0;  // recorded
 };
 
 // The lines above the table.

@@ -8,8 +8,8 @@
 namespace hearth {
 namespace {
 
-// Requests for each sequence of the batch: enough that a long trace shows all its shapes, and that
-// planning the steps that are skipped takes no time to speak of.
+// Requests per sequence of the batch: enough to meet the buckets of a long trace, and few enough
+// that planning the skipped steps takes next to no time.
 constexpr size_t kRequestsPerSequence = 16;
 
 }  // namespace

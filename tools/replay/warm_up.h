@@ -1,5 +1,5 @@
-// Gets a device ready to be measured: compiles the kernels and records the steps that policies will
-// need, each once for all of them.
+// Gets a device ready to be measured: compiles the kernels and records the buckets that the
+// policies will need, each once for all policies.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
-// Warms a device up without computing a whole trace. Step shapes are recorded and kernels compiled
-// when they are first needed, and that time must not be charged to a policy. An engine that replays
-// a trace over this executor meets every shape the trace needs; the device gets ready for each, but
-// computes only the steps that it has to. All other steps end at once with made-up tokens.
+// Warms a device up without computing a whole trace. Buckets are recorded and kernels compiled when
+// they are first needed, and that time must not be charged to a policy. An engine that replays a
+// trace over this executor meets every bucket that the trace needs; the device gets ready for each,
+// but computes only the steps that it has to. All other steps end at once with made-up tokens.
 //
 // Used by one engine thread at a time.
 #pragma once

@@ -126,10 +126,9 @@ TEST(ReplaySetting, TheHeadingSaysWhatItRanOn) {
 TEST(ReplaySetting, TheFootSaysWhatWasNotMeasured) {
   EXPECT_EQ(
       format_overhead(
-          {.loading_seconds = 2.04, .warm_up_seconds = 11.96, .kernels = 41, .step_shapes = 57},
-          86.21),
+          {.loading_seconds = 2.04, .warm_up_seconds = 11.96, .kernels = 41, .buckets = 57}, 86.21),
       "Measured for 86.2 s. Not measured: 2.0 s to load the model, 12.0 s to warm up "
-      "(57 step shapes, 41 kernels).\n");
+      "(57 buckets, 41 kernels).\n");
 }
 
 }  // namespace

@@ -68,11 +68,12 @@ TEST(SimulatedReplay, RanksPoliciesAsAGpuDoes) {
   for (const std::string_view name : policy_names())
     reports[std::string(name)] = report_of(trace, *named_policy(name));
   const auto throughput = [&](const char* name) { return reports[name].throughput_tokens_per_s; };
-  EXPECT_LT(throughput("static") * 1.3, throughput("continuous"));
-  EXPECT_LT(throughput("static"), throughput("iteration"));
+  // The order measured on an H200, where continuous batching has 1.46 times static's throughput.
   EXPECT_LT(throughput("static"), throughput("packed"));
+  EXPECT_LT(throughput("packed"), throughput("iteration"));
   EXPECT_LT(throughput("iteration"), throughput("continuous"));
-  EXPECT_LT(throughput("packed"), throughput("continuous"));
+  EXPECT_GT(throughput("continuous"), 1.3 * throughput("static"));
+  EXPECT_LT(throughput("continuous"), 2 * throughput("static"));
   EXPECT_LT(reports["continuous"].ttft.mean, reports["static"].ttft.mean);
   EXPECT_GT(reports["continuous"].occupancy, reports["static"].occupancy);
 }
