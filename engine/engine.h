@@ -22,6 +22,7 @@
 #include "engine/model/step_executor.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/step_record.h"
+#include "engine/time_source.h"
 #include "engine/token_stream.h"
 #include "runtime/result.h"
 
@@ -35,6 +36,7 @@ struct EngineOptions {
   uint32_t vocabulary = 0;       // prompt ids must be below it; 0: not known
   size_t recorded_steps = 4096;  // how many StepRing keeps
   bool start_paused = false;
+  const TimeSource* time = &real_time();  // the clock of everything; it outlives the engine
   // Checks the scheduler's invariants after every step; a violation aborts with a message.
 #ifdef NDEBUG
   bool check_integrity = false;
@@ -126,6 +128,7 @@ class Engine {
     ~QueuePlaces();
   };
 
+  EngineClock::time_point clock_now() const { return options_.time->now(); }
   // Whether `requests` more fit into the queue now. REQUIRES: mutex_ is held.
   Status check_room(size_t requests) const;
   Result<std::unique_ptr<ActiveRequest>> make_request(GenerationRequest request, RequestId id,
@@ -165,7 +168,7 @@ class Engine {
   StepExecutor& executor_;
   const Tokenizer* tokenizer_;
   const EngineOptions options_;
-  const EngineClock::time_point created_at_ = EngineClock::now();
+  const EngineClock::time_point created_at_ = clock_now();
   Metrics metrics_;
   StepRing records_;
 

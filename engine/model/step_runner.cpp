@@ -224,6 +224,12 @@ Status StepRunner::check(const StepBatch& batch) const {
   return {};
 }
 
+Status StepRunner::prepare(const StepBatch& batch) {
+  HEARTH_TRY(check(batch));
+  HEARTH_TRY(recorded(batch_bucket(batch)));
+  return {};
+}
+
 Result<StepTicket> StepRunner::submit(const StepBatch& batch) {
   HEARTH_TRY(check(batch));
   const StepBucket bucket = batch_bucket(batch);
