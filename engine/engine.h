@@ -77,13 +77,13 @@ class Engine {
   // `requests` are counted as refused.
   AddResult check_prompt(std::span<const TokenId> prompt, size_t requests);
 
-  // Changes limits while running, up to those the engine was created with (made_limits()).
+  // Changes limits while running, up to those the engine was created with (initial_limits()).
   // `pool_blocks` 0 leaves the pool as it is. A smaller pool withholds blocks and preempts requests
   // if necessary, but never drops below what the largest present request needs. The result is in
   // limits() before the next step.
   void set_limits(uint32_t max_sequences, uint32_t max_step_tokens, uint32_t pool_blocks = 0);
   SchedulerLimits limits() const;
-  const SchedulerLimits& made_limits() const { return options_.limits; }
+  const SchedulerLimits& initial_limits() const { return options_.limits; }
   uint32_t vocabulary() const { return options_.vocabulary; }  // 0: not known
 
   void pause();
@@ -193,7 +193,7 @@ class Engine {
   std::vector<RequestId> ending_;
   std::vector<std::function<void()>> running_tasks_;
   StepBatch batch_;
-  StepInFlight steps_[StepExecutor::kStepsUnderWay];
+  StepInFlight steps_[StepExecutor::kStepsInFlight];
   size_t first_step_ = 0, steps_in_flight_ = 0;
   EngineClock::time_point last_begin_ = {}, last_end_ = {};
   std::vector<RequestId> finished_;                // since the last record, for whatever reason

@@ -37,7 +37,7 @@ void Engine::loop() {
     handle_messages();
     end_expired();
     const bool began = may_begin && begin_step();
-    if (steps_in_flight_ == StepExecutor::kStepsUnderWay || (!began && steps_in_flight_ > 0))
+    if (steps_in_flight_ == StepExecutor::kStepsInFlight || (!began && steps_in_flight_ > 0))
       end_step();
     else if (!began)
       wait_for_work();
@@ -146,7 +146,7 @@ bool Engine::begin_step() {
   if (options_.check_integrity) check_integrity();
   if (plan.empty()) return false;
 
-  StepInFlight& step = steps_[(first_step_ + steps_in_flight_) % StepExecutor::kStepsUnderWay];
+  StepInFlight& step = steps_[(first_step_ + steps_in_flight_) % StepExecutor::kStepsInFlight];
   bool prepared = false;
   const auto submit = [&]() -> Status {
     HEARTH_TRY(move_blocks(plan));
@@ -276,7 +276,7 @@ void Engine::end_step() {
   const EngineClock::time_point waiting = clock_now();
   const Result<StepOutcome> outcome = executor_.wait(step.ticket);
   const EngineClock::time_point now = clock_now();
-  first_step_ = (first_step_ + 1) % StepExecutor::kStepsUnderWay;
+  first_step_ = (first_step_ + 1) % StepExecutor::kStepsInFlight;
   --steps_in_flight_;
   if (!outcome.ok()) return fail(outcome.error());
 

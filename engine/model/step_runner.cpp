@@ -175,7 +175,7 @@ Result<CommandBuffer> StepRunner::record(const StepBucket& bucket, const StepLay
   if (bucket.logit_rows > 0) {
     HEARTH_TRY(forward.norm(WeightRole::kOutputNorm));
     HEARTH_TRY(forward.logits());
-    recorder.set_part(step_part::kSampling);
+    recorder.set_section(step_part::kSampling);
     HEARTH_TRY(record_sampling(recorder, bucket, layout, copy));
   }
   return recorder.finish();

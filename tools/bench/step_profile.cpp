@@ -72,12 +72,12 @@ std::vector<PartTime> time_parts(std::span<const GpuSpan> spans, const StepCosts
                                  const Ceilings& ceilings) {
   std::vector<PartTime> parts;
   for (const GpuSpan& span : spans) {
-    const size_t cut = span.label.find(kPartSeparator);
+    const size_t cut = span.label.find(kSectionSeparator);
     const std::string name = span.label.substr(0, cut);
     auto part = std::ranges::find(parts, name, &PartTime::part);
     if (part == parts.end()) part = parts.insert(parts.end(), PartTime{.part = name});
     if (cut != std::string::npos)
-      add_kernel(part->kernels, std::string_view(span.label).substr(cut + kPartSeparator.size()));
+      add_kernel(part->kernels, std::string_view(span.label).substr(cut + kSectionSeparator.size()));
     ++part->calls;
     part->seconds += span.seconds;
   }

@@ -61,7 +61,7 @@ void ModelOptionsGroup::take_policy(const Policy& policy) {
   session.policy = policy;
   policy_taken_ = true;
   if (policy.preemption == Preemption::kSwap && !swap_->given())
-    session.swap_bytes = std::max(session.swap_bytes, kUsualSwapBytes);
+    session.swap_bytes = std::max(session.swap_bytes, kDefaultSwapBytes);
 }
 
 Result<std::unique_ptr<Session>> ModelOptionsGroup::open() const {

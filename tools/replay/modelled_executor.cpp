@@ -30,7 +30,7 @@ Status ModelledExecutor::swap_in(std::span<const BlockMove> moves) {
 Result<StepTicket> ModelledExecutor::submit(const StepBatch& batch) {
   occupy(step_seconds(device_, step_work(batch)));
   const size_t index = next_step_;
-  next_step_ = (next_step_ + 1) % kStepsUnderWay;
+  next_step_ = (next_step_ + 1) % kStepsInFlight;
   Step& step = steps_[index];
   step.done = busy_until_;
   step.sampled.clear();

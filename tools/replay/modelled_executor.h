@@ -41,7 +41,7 @@ class ModelledExecutor final : public StepExecutor {
   const ModelledDevice device_;
   TimeSource& time_;
   EngineClock::time_point busy_until_ = {};  // the device does one thing after the other
-  std::array<Step, kStepsUnderWay> steps_;
+  std::array<Step, kStepsInFlight> steps_;
   size_t next_step_ = 0;
 };
 

@@ -13,7 +13,7 @@ Result<StepTicket> WarmUpExecutor::submit(const StepBatch& batch) {
   } else {
     step.sampled.assign(batch.sampling.size(), {});
   }
-  next_step_ = (next_step_ + 1) % kStepsUnderWay;
+  next_step_ = (next_step_ + 1) % kStepsInFlight;
   return StepTicket{.copy = index, .logit_rows = static_cast<uint32_t>(batch.sampling.size())};
 }
 

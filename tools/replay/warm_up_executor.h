@@ -49,7 +49,7 @@ class WarmUpExecutor final : public StepExecutor {
   StepExecutor& device_;
   Prepare prepare_;
   bool forked_ = false, swapped_out_ = false, swapped_in_ = false;
-  std::array<Step, kStepsUnderWay> steps_;
+  std::array<Step, kStepsInFlight> steps_;
   size_t next_step_ = 0;
 };
 
