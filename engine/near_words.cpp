@@ -22,7 +22,9 @@ std::optional<size_t> unlikeness(std::string_view wanted, std::string_view word)
   const std::string_view a = bare(wanted), b = bare(word);
   const size_t distance = edit_distance(a, b);
   const size_t shorter = std::min(a.size(), b.size());
-  if (shorter > 0 && distance <= std::max<size_t>(1, shorter / 3) && distance < shorter)
+  if (distance < shorter && distance <= std::max<size_t>(1, (shorter + 1) / 3)) return distance;
+  // A typo in the beginning of a long name.
+  if (a.size() > kLeastPart && a.size() < b.size() && edit_distance(a, b.substr(0, a.size())) <= 1)
     return distance;
   if (shorter >= kLeastPart && (a.find(b) != a.npos || b.find(a) != b.npos)) return distance;
   return std::nullopt;

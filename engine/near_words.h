@@ -9,8 +9,9 @@
 
 namespace hearth {
 
-// At most `most` of the known words that are like `wanted`, the likeliest first: those that differ
-// by a typo or two, and those of which one is part of the other. Upper and lower case are the same.
+// At most `most` of the known words that are like `wanted`, the nearest first: words that differ by
+// a typo or two, that begin like `wanted` up to a typo, or that contain it or are contained in it.
+// Upper and lower case are the same.
 std::vector<std::string> near_words(std::string_view wanted, std::span<const std::string> known,
                                     size_t most = 3);
 

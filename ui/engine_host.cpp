@@ -7,7 +7,7 @@
 #include "engine/weights/model_name.h"
 #include "models/default_model.h"
 #include "runtime/memory.h"
-#include "ui/feeds/demo_executor.h"
+#include "tools/replay/modelled_executor.h"
 #include "ui/feeds/remote_feed.h"
 
 namespace hearth {
@@ -31,11 +31,9 @@ struct EngineHost::Job {
 
 namespace {
 
-constexpr uint32_t kDemoVocabulary = 1000;
-
 // A small engine, so that a class soon sees it run out of KV blocks.
-EngineOptions demo_options() {
-  EngineOptions options{.vocabulary = kDemoVocabulary};
+EngineOptions demo_options(const ModelledDevice& device) {
+  EngineOptions options{.vocabulary = device.vocabulary};
   options.limits = {.max_sequences = 12,
                     .max_step_tokens = 256,
                     .context = 1024,
@@ -65,8 +63,9 @@ EngineFacts engine_facts(Session& session) {
 }  // namespace
 
 struct EngineHost::Demo {
-  DemoExecutor executor{kDemoVocabulary, {}};
-  Engine engine{executor, nullptr, demo_options()};
+  ModelledDevice device;
+  ModelledExecutor executor{device};
+  Engine engine{executor, nullptr, demo_options(device)};
 };
 
 EngineHost::EngineHost(Measure measure) : measure_(std::move(measure)) {}
@@ -111,7 +110,7 @@ void EngineHost::start_demo() {
   demo_ = std::make_unique<Demo>();
   show(demo_->engine, {.source = "demo (the real scheduler on a simulated device)",
                        .model = "demo",
-                       .device = "simulated device",
+                       .device = demo_->device.describe_card(),
                        .memory = {},
                        .memory_budget_bytes = 0});
 }

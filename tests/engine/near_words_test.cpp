@@ -26,6 +26,7 @@ TEST(NearWords, FindsTypingMistakes) {
   EXPECT_THAT(near_words("severe", commands), ElementsAre("serve"));
   EXPECT_THAT(near_words("Serv", commands), ElementsAre("serve"));
   EXPECT_THAT(near_words("dashboard", commands), ElementsAre("dash"));
+  EXPECT_THAT(near_words("stoy-teller", commands), IsEmpty());
   EXPECT_THAT(near_words("frobnicate", commands), IsEmpty());
   EXPECT_THAT(near_words("", commands), IsEmpty());
   EXPECT_THAT(near_words(std::string(100000, 'x'), commands), IsEmpty());

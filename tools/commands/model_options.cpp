@@ -1,5 +1,6 @@
 #include "tools/commands/model_options.h"
 
+#include <algorithm>
 #include <random>
 
 #include "engine/open_model_file.h"
@@ -60,7 +61,7 @@ void ModelOptionsGroup::take_policy(const Policy& policy) {
   session.policy = policy;
   policy_taken_ = true;
   if (policy.preemption == Preemption::kSwap && !swap_->given())
-    session.swap_bytes = std::max(session.swap_bytes, kUsualSwapBytes);
+    session.swap_bytes = std::max(session.swap_bytes, kDefaultSwapBytes);
 }
 
 Result<std::unique_ptr<Session>> ModelOptionsGroup::open() const {
@@ -78,30 +79,34 @@ Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFi
 }
 
 void SamplingOptionsGroup::declare(Options& options) {
-  SamplingOptions& values = this->options;
   options.group("Sampling");  // the same ranges as make_sampling_row
-  options.add("--temp T", &values.temperature, "Randomness; 0 always takes the most likely token")
-      .range(0, 1e6);
-  options.add("--top-k K", &values.top_k, "Keep only the K most likely tokens; 0 keeps all");
+  options.add("--temp T", &choices_.temperature, "Randomness; 0 always takes the most likely token")
+      .range(0, 1e6)
+      .default_text("the model's, else 0.7");
+  options.add("--top-k K", &choices_.top_k, "Keep only the K most likely tokens; 0 keeps all")
+      .default_text("the model's, else 0");
   options
-      .add("--top-p P", &values.top_p,
+      .add("--top-p P", &choices_.top_p,
            "Keep only the most likely tokens that together have probability P")
-      .range(0, 1);
+      .range(0, 1)
+      .default_text("the model's, else 1");
   options
-      .add("--min-p P", &values.min_p, "Drop tokens less likely than P times the most likely one")
-      .range(0, 1);
+      .add("--min-p P", &choices_.min_p, "Drop tokens less likely than P times the most likely one")
+      .range(0, 1)
+      .default_text("the model's, else 0.05");
   options
-      .add("--repeat-penalty X", &values.repetition_penalty,
+      .add("--repeat-penalty X", &choices_.repetition_penalty,
            "Divide the score of tokens that occurred before by X; 1 does nothing")
       .range(1e-3, 1e3)
+      .default_text("the model's, else 1")
       .advanced();
   options
-      .add("--presence-penalty X", &values.presence_penalty,
+      .add("--presence-penalty X", &choices_.presence_penalty,
            "Subtract X from the score of tokens generated before")
       .range(-1e3, 1e3)
       .advanced();
   options
-      .add("--frequency-penalty X", &values.frequency_penalty,
+      .add("--frequency-penalty X", &choices_.frequency_penalty,
            "Subtract X from a token's score for each time it was generated")
       .range(-1e3, 1e3)
       .advanced();
@@ -110,14 +115,15 @@ void SamplingOptionsGroup::declare(Options& options) {
 }
 
 void SamplingOptionsGroup::declare_seed(Options& options) {
-  seed_ = &options.add("--seed N", &this->options.seed,
-                       "Seed of the random numbers; the same seed gives the same text");
+  options.add("--seed N", &choices_.seed,
+              "Seed of the random numbers; the same seed gives the same text");
 }
 
-void SamplingOptionsGroup::settle_seed() {
-  if (seed_ != nullptr && seed_->given()) return;
+SamplingChoices SamplingOptionsGroup::choices() const {
+  SamplingChoices choices = choices_;
   std::random_device device;
-  options.seed = (uint64_t{device()} << 32) | device();
+  if (!choices.seed) choices.seed = (uint64_t{device()} << 32) | device();
+  return choices;
 }
 
 }  // namespace hearth

@@ -28,7 +28,7 @@ class RunCommand : public Command {
     const Option& word =
         options.add("PROMPT", &words_, "The text to continue; - reads it from standard input");
     options.group("Prompt");
-    const Option& text = options.add("-p,--prompt TEXT", &prompt_, "The same as an option");
+    const Option& text = options.add("-p,--prompt TEXT", &prompt_, "The prompt as an option");
     const Option& file = options.add("-f,--file FILE", &file_, "Read the prompt from a file");
     options.exactly_one({&word, &text, &file});
     options.check([this] { return problem_with_words(); });
@@ -140,12 +140,11 @@ class RunCommand : public Command {
   }
 
   Result<GenerationRequest> make_request(const Session& session) {
-    sampling_.settle_seed();
-    sampling_.options.top_logprobs = logprobs_;
-    GenerationRequest request{.sampling = sampling_.options,
+    GenerationRequest request{.sampling = sampling_.choices().over(session.default_sampling()),
                               .max_tokens = tokens_,
                               .stop = sampling_.stop,
                               .ignore_end = ignore_end_};
+    request.sampling.top_logprobs = logprobs_;
     if (chat_) {
       HEARTH_ASSIGN(const ChatTemplate* chat, session.chat_template());
       if (chat->source() == ChatTemplate::Source::kChatMl) log_line(kChatMlNotice);

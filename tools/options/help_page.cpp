@@ -12,6 +12,8 @@ namespace {
 constexpr size_t kPageWidth = 100;
 constexpr size_t kHelpColumn = 30;
 
+constexpr char kGlue = '\x01';  // a space that no line is broken at
+
 // Lines no longer than `width`, broken between words.
 std::vector<std::string> wrapped_lines(std::string_view text, size_t width) {
   std::vector<std::string> lines;
@@ -21,7 +23,7 @@ std::vector<std::string> wrapped_lines(std::string_view text, size_t width) {
       end = text.rfind(' ', width);
       if (end == std::string_view::npos || end == 0) end = std::min(text.find(' '), text.size());
     }
-    lines.emplace_back(text.substr(0, end));
+    std::ranges::replace(lines.emplace_back(text.substr(0, end)), kGlue, ' ');
     text.remove_prefix(std::min(text.size(), end + 1));
   }
   return lines;
@@ -63,7 +65,8 @@ std::string HelpPage::text(const Options& options, std::string_view about, bool 
   const auto describe = [](const Option& option) {
     std::string help = option.help_;
     if (!option.values_.empty()) help += fmt::format(": {}", fmt::join(option.values_, ", "));
-    if (!option.default_text_.empty()) help += fmt::format(" (default {})", option.default_text_);
+    if (!option.default_text_.empty())
+      help += fmt::format(" (default{}{})", kGlue, option.default_text_);
     return help;
   };
   bool arguments = false;

@@ -61,7 +61,7 @@ class ModelsPanel : public Panel {
       picker_.selection.kv = context.host.choice().session.kv;
       // Reserve swap space, so that the preemption switch "swap" works in the dashboard.
       const uint64_t swap_bytes = context.host.choice().session.swap_bytes;
-      picker_.selection.swap_bytes = swap_bytes != 0 ? swap_bytes : kUsualSwapBytes;
+      picker_.selection.swap_bytes = swap_bytes != 0 ? swap_bytes : kDefaultSwapBytes;
     }
     if (std::string dropped = context.host.take_dropped(); !dropped.empty()) {
       path_ = std::move(dropped);

@@ -193,8 +193,8 @@ TEST(BadFiles, CountsOf2To63) {
     return opened(file);
   };
   for (const std::uint64_t huge : {kHuge, kHuge - 1, ~std::uint64_t{0}, kHuge >> 2}) {
-    EXPECT_THAT(with(8, huge), HasSubstr("tensors claimed"));
-    EXPECT_THAT(with(16, huge), HasSubstr("keys claimed"));
+    EXPECT_THAT(with(8, huge), HasSubstr(" tensors, but only "));
+    EXPECT_THAT(with(16, huge), HasSubstr(" keys, but only "));
     EXPECT_THAT(with(24, huge), HasSubstr("byte 32: the name of a key takes"));
     EXPECT_THAT(with(after(good, "general.architecture") + 4, huge),
                 HasSubstr("key 'general.architecture' takes"));

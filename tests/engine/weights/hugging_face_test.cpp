@@ -208,7 +208,7 @@ TEST(HuggingFaceConfig, ErrorsNameTheProblem) {
   EXPECT_THAT(config_problem(no_width), HasSubstr("'hidden_size' is missing"));
   const auto problem_with = [](const json& more) { return config_problem(config("llama", more)); };
   EXPECT_THAT(problem_with({{"num_hidden_layers", -1}}), HasSubstr("'num_hidden_layers' is not"));
-  EXPECT_THAT(problem_with({{"num_hidden_layers", 1ull << 62}}), HasSubstr("over 4096"));
+  EXPECT_THAT(problem_with({{"num_hidden_layers", 1ull << 62}}), HasSubstr("more than 4096"));
   EXPECT_THAT(problem_with({{"num_attention_heads", 0}}), HasSubstr("'num_attention_heads' is 0"));
   EXPECT_THAT(problem_with({{"rms_norm_eps", "x"}}), HasSubstr("'rms_norm_eps' is not a number"));
   EXPECT_THAT(problem_with({{"hidden_act", "relu2"}}), HasSubstr("'relu2'"));

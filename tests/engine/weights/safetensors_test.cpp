@@ -108,7 +108,8 @@ TEST(Safetensors, AFileThatIsCutOffSaysHowMuchIsMissing) {
     return name == "skipped" ? std::nullopt : same_name(name);
   };
   EXPECT_EQ(problem_of(header, 40, not_skipped), "");
-  EXPECT_THAT(problem_of(header, 20, not_skipped), HasSubstr("the file is cut off: 20 bytes are missing"));
+  EXPECT_THAT(problem_of(header, 20, not_skipped),
+              HasSubstr("the file is cut off: 20 bytes are missing"));
   EXPECT_THAT(problem_of(header, 0, not_skipped), HasSubstr("40 bytes are missing"));
 }
 
