@@ -12,14 +12,13 @@
 #include "engine/generation.h"
 #include "engine/text/detokenizer.h"
 #include "engine/text/stop_strings.h"
+#include "engine/time_source.h"
 #include "engine/token_stream.h"
 #include "params/sampling.h"
 
 namespace hearth {
 
 class Tokenizer;
-
-using EngineClock = std::chrono::steady_clock;
 
 class ActiveRequest {
  public:

@@ -107,7 +107,7 @@ Result<std::unique_ptr<ActiveRequest>> Engine::make_request(GenerationRequest re
   HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(request.sampling, {}));
   auto stream = std::make_shared<TokenStream>(id, max_new);
   return std::make_unique<ActiveRequest>(std::move(request), tokenizer_, sampling, max_new,
-                                         std::move(stream), EngineClock::now());
+                                         std::move(stream), clock_now());
 }
 
 Result<std::vector<std::shared_ptr<TokenStream>>> Engine::submit(
@@ -298,7 +298,7 @@ std::string Engine::failure() const {
 }
 
 double Engine::seconds() const {
-  return std::chrono::duration<double>(EngineClock::now() - created_at_).count();
+  return std::chrono::duration<double>(clock_now() - created_at_).count();
 }
 
 }  // namespace hearth

@@ -22,6 +22,7 @@
 #include "engine/model/step_executor.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/step_record.h"
+#include "engine/time_source.h"
 #include "engine/token_stream.h"
 #include "runtime/result.h"
 
@@ -35,6 +36,7 @@ struct EngineOptions {
   uint32_t vocabulary = 0;       // prompt ids must be below it; 0: not known
   size_t recorded_steps = 4096;  // how many StepRing keeps
   bool start_paused = false;
+  const TimeSource* time = &real_time();  // the clock of everything; it outlives the engine
   // Checks the scheduler's invariants after every step; a violation aborts with a message.
 #ifdef NDEBUG
   bool check_integrity = false;
@@ -75,13 +77,13 @@ class Engine {
   // `requests` are counted as refused.
   AddResult check_prompt(std::span<const TokenId> prompt, size_t requests);
 
-  // Changes limits while running, up to those the engine was created with (made_limits()).
+  // Changes limits while running, up to those the engine was created with (initial_limits()).
   // `pool_blocks` 0 leaves the pool as it is. A smaller pool withholds blocks and preempts requests
   // if necessary, but never drops below what the largest present request needs. The result is in
   // limits() before the next step.
   void set_limits(uint32_t max_sequences, uint32_t max_step_tokens, uint32_t pool_blocks = 0);
   SchedulerLimits limits() const;
-  const SchedulerLimits& made_limits() const { return options_.limits; }
+  const SchedulerLimits& initial_limits() const { return options_.limits; }
   uint32_t vocabulary() const { return options_.vocabulary; }  // 0: not known
 
   void pause();
@@ -126,6 +128,7 @@ class Engine {
     ~QueuePlaces();
   };
 
+  EngineClock::time_point clock_now() const { return options_.time->now(); }
   // Whether `requests` more fit into the queue now. REQUIRES: mutex_ is held.
   Status check_room(size_t requests) const;
   Result<std::unique_ptr<ActiveRequest>> make_request(GenerationRequest request, RequestId id,
@@ -165,7 +168,7 @@ class Engine {
   StepExecutor& executor_;
   const Tokenizer* tokenizer_;
   const EngineOptions options_;
-  const EngineClock::time_point created_at_ = EngineClock::now();
+  const EngineClock::time_point created_at_ = clock_now();
   Metrics metrics_;
   StepRing records_;
 
@@ -190,7 +193,7 @@ class Engine {
   std::vector<RequestId> ending_;
   std::vector<std::function<void()>> running_tasks_;
   StepBatch batch_;
-  StepInFlight steps_[StepExecutor::kStepsUnderWay];
+  StepInFlight steps_[StepExecutor::kStepsInFlight];
   size_t first_step_ = 0, steps_in_flight_ = 0;
   EngineClock::time_point last_begin_ = {}, last_end_ = {};
   std::vector<RequestId> finished_;                // since the last record, for whatever reason

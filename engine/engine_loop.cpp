@@ -37,7 +37,7 @@ void Engine::loop() {
     handle_messages();
     end_expired();
     const bool began = may_begin && begin_step();
-    if (steps_in_flight_ == StepExecutor::kStepsUnderWay || (!began && steps_in_flight_ > 0))
+    if (steps_in_flight_ == StepExecutor::kStepsInFlight || (!began && steps_in_flight_ > 0))
       end_step();
     else if (!began)
       wait_for_work();
@@ -74,7 +74,7 @@ void Engine::take_and_handle_messages() {
 // Whether a step may begin now, with regard to pausing, single steps and slow motion. Uses up a
 // single step. REQUIRES: mutex_ is held.
 bool Engine::may_begin_step() {
-  if (!control_.paused) return EngineClock::now() >= next_begin();
+  if (!control_.paused) return clock_now() >= next_begin();
   if (control_.single_steps == 0) return false;
   --control_.single_steps;
   return true;
@@ -99,11 +99,10 @@ void Engine::wait_for_work() {
            (control_.paused && control_.single_steps > 0);
   };
   if (active_.empty()) return wake_.wait(lock, called);
-  EngineClock::time_point until = EngineClock::now() + kLongestSleep;
-  if (!control_.paused) until = std::min(until, next_begin());
-  wake_.wait_until(lock, until, [&] {
-    return called() || (!control_.paused && EngineClock::now() >= next_begin());
-  });
+  EngineClock::duration longest = kLongestSleep;
+  if (!control_.paused) longest = std::min(longest, next_begin() - clock_now());
+  wake_.wait_for(lock, longest,
+                 [&] { return called() || (!control_.paused && clock_now() >= next_begin()); });
 }
 
 void Engine::accept_new(std::unique_ptr<ActiveRequest> request) {
@@ -129,7 +128,7 @@ void Engine::accept_new(std::unique_ptr<ActiveRequest> request) {
 }
 
 void Engine::end_expired() {
-  const EngineClock::time_point now = EngineClock::now();
+  const EngineClock::time_point now = clock_now();
   for (const auto& [id, request] : active_)
     if (request->expired(now) || request->abandoned()) ending_.push_back(id);
   for (const RequestId id : ending_) {
@@ -142,12 +141,12 @@ void Engine::end_expired() {
 }
 
 bool Engine::begin_step() {
-  const EngineClock::time_point begin = EngineClock::now();
+  const EngineClock::time_point begin = clock_now();
   const BatchPlan& plan = scheduler_.plan();
   if (options_.check_integrity) check_integrity();
   if (plan.empty()) return false;
 
-  StepInFlight& step = steps_[(first_step_ + steps_in_flight_) % StepExecutor::kStepsUnderWay];
+  StepInFlight& step = steps_[(first_step_ + steps_in_flight_) % StepExecutor::kStepsInFlight];
   bool prepared = false;
   const auto submit = [&]() -> Status {
     HEARTH_TRY(move_blocks(plan));
@@ -163,7 +162,7 @@ bool Engine::begin_step() {
     return true;
   }
   ++steps_in_flight_;
-  const EngineClock::time_point submitted = EngineClock::now();
+  const EngineClock::time_point submitted = clock_now();
   describe_plan(plan, step.record);
   step.record.begin_seconds = seconds_between(created_at_, begin);
   step.record.plan_seconds = seconds_between(begin, submitted);
@@ -274,10 +273,10 @@ void Engine::describe_plan(const BatchPlan& plan, StepRecord& record) const {
 
 void Engine::end_step() {
   StepInFlight& step = steps_[first_step_];
-  const EngineClock::time_point waiting = EngineClock::now();
+  const EngineClock::time_point waiting = clock_now();
   const Result<StepOutcome> outcome = executor_.wait(step.ticket);
-  const EngineClock::time_point now = EngineClock::now();
-  first_step_ = (first_step_ + 1) % StepExecutor::kStepsUnderWay;
+  const EngineClock::time_point now = clock_now();
+  first_step_ = (first_step_ + 1) % StepExecutor::kStepsInFlight;
   --steps_in_flight_;
   if (!outcome.ok()) return fail(outcome.error());
 
@@ -364,7 +363,7 @@ void Engine::end_request(RequestId id, FinishReason reason, std::string message)
   scheduler_.finish(id);
   finished_.push_back(id);
   if (reason == FinishReason::kCancelled) cancelled_since_record_.push_back(id);
-  request->stop_clock(EngineClock::now());
+  request->stop_clock(clock_now());
   // Counted before the stream ends, so that a reader who sees the end also sees it in the metrics.
   count_finish(*request, reason);
   show_counts(scheduler_.counts());

@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-std::string show(const MetadataValue& value) {
+std::string value_text(const MetadataValue& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
   if (const auto* number = std::get_if<uint64_t>(&value)) return fmt::format("{}", *number);
   if (const auto* number = std::get_if<int64_t>(&value)) return fmt::format("{}", *number);
@@ -22,9 +22,9 @@ std::string show(const MetadataValue& value) {
 }
 
 // Takes one setting after the other, and notes which were good.
-class Reader {
+class DefaultsReader {
  public:
-  Reader(const Metadata& metadata, SamplingDefaults& defaults)
+  DefaultsReader(const Metadata& metadata, SamplingDefaults& defaults)
       : metadata_(metadata), defaults_(defaults) {}
 
   std::optional<float> number(std::string_view key, std::string_view name, double least,
@@ -63,7 +63,7 @@ class Reader {
  private:
   void ignore(std::string_view name, const MetadataValue& value, std::string_view wanted) {
     defaults_.ignored += fmt::format("{}{} is {}, not {}", defaults_.ignored.empty() ? "" : "; ",
-                                     name, show(value), wanted);
+                                     name, value_text(value), wanted);
   }
 
   const Metadata& metadata_;
@@ -75,7 +75,7 @@ class Reader {
 SamplingDefaults sampling_defaults(const Metadata& metadata) {
   SamplingDefaults defaults;
   SamplingOptions& options = defaults.options;
-  Reader reader(metadata, defaults);
+  DefaultsReader reader(metadata, defaults);
   // The ranges that the HTTP API takes.
   const auto temperature = reader.number("general.sampling.temp", "temperature", 0, 100);
   const auto top_k =

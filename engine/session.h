@@ -24,7 +24,7 @@
 
 namespace hearth {
 
-inline constexpr uint64_t kUsualSwapBytes = uint64_t{256} << 20;  // if no size is given
+inline constexpr uint64_t kDefaultSwapBytes = uint64_t{256} << 20;  // if no size is given
 
 struct SessionOptions {
   std::string device;    // as -d takes it; empty: the best one

@@ -138,7 +138,7 @@ void CommandRecorder::begin_command(std::span<const Access> accesses, std::strin
   used_stages_ |= stages;
   if (!labels_ && !times(Timing::kEachCommand)) return;
   std::string text(label);
-  if (!section_.empty()) text = fmt::format("{}{}{}", section_, kPartSeparator, label);
+  if (!section_.empty()) text = fmt::format("{}{}{}", section_, kSectionSeparator, label);
   if (labels_) {
     const VkDebugUtilsLabelEXT info{.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT,
                                     .pLabelName = text.c_str()};

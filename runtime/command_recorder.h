@@ -84,8 +84,8 @@ enum class Timing {
   kWhole,        // one span from the first command to the last, named after the buffer
 };
 
-// Between the section and the label of a command (CommandRecorder::set_part).
-inline constexpr std::string_view kPartSeparator = ": ";
+// Between the section and the label of a command (CommandRecorder::set_section).
+inline constexpr std::string_view kSectionSeparator = ": ";
 
 // Kinds of work, as a set. A barrier names only the kinds that it separates, because wider ones
 // cost more.
@@ -121,7 +121,7 @@ class CommandRecorder {
 
   // Labels of the following commands become "section: label", so that different uses of one kernel
   // can be told apart; an empty section ends this. REQUIRES: `section` outlives the recorder.
-  void set_part(std::string_view section) { section_ = section; }
+  void set_section(std::string_view section) { section_ = section; }
 
   // Ends recording. REQUIRES: nothing is recorded afterwards.
   Result<CommandBuffer> finish();

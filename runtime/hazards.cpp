@@ -11,7 +11,7 @@ bool Hazards::conflicts(const Access& access) const {
   return std::any_of(open_.begin(), open_.end(), [&](const Range& range) {
     const bool overlap =
         range.buffer == access.slice.buffer && range.begin < end && begin < range.end;
-    const bool along = access.mode == AccessMode::kWriteAlong && range.written;
+    const bool along = access.mode == AccessMode::kWriteDisjoint && range.written;
     return overlap && !along && (writing || range.written);
   });
 }

@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-enum class AccessMode { kRead, kWrite, kReadWrite, kWriteAlong };
+enum class AccessMode { kRead, kWrite, kReadWrite, kWriteDisjoint };
 
 struct Access {
   BufferSlice slice;
@@ -25,7 +25,7 @@ inline Access writes(BufferSlice slice) { return {slice, AccessMode::kWrite}; }
 inline Access reads_writes(BufferSlice slice) { return {slice, AccessMode::kReadWrite}; }
 // Writes bytes of a slice that an earlier command also `writes`, but no byte that it does: the two
 // do not conflict.
-inline Access writes_along(BufferSlice slice) { return {slice, AccessMode::kWriteAlong}; }
+inline Access writes_disjoint(BufferSlice slice) { return {slice, AccessMode::kWriteDisjoint}; }
 
 class Hazards {
  public:

@@ -1,7 +1,7 @@
 // Adds up the partial sums of a split-k matmul, sum over splits of partial[split, row, output], and
 // applies the epilogue of params/matmul.h. One invocation per four outputs.
 //   workgroups = [ceil(outputs / (4 * local size)), rows, 1]
-//   x holds the partial sums: [kSplits, rows] rows of f32, params.part_stride floats apart; rows are
+//   x holds the partial sums: [kSplits, rows] rows of f32, params.partial_stride floats apart; rows are
 //   rounded up to whole tiles of kTileRows
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -23,7 +23,7 @@ void add_up() {
   const vec4 residual = load_residual_quad(row, n);
   vec4 parts[kSplits];
   [[unroll]] for (uint s = 0; s < kSplits; ++s)
-    parts[s] = partial.at[((s * rows + row) * params.part_stride + n) / 4];
+    parts[s] = partial.at[((s * rows + row) * params.partial_stride + n) / 4];
   vec4 sum = parts[0];
   [[unroll]] for (uint s = 1; s < kSplits; ++s) sum += parts[s];
   store_output_quad(row, n, sum, residual);

@@ -39,7 +39,7 @@ void store_sum(uint row, uint n, float value) {
     store_output(row, n, value, load_residual(row, n));
   } else {
     const uint part_row = gl_WorkGroupID.z * gl_NumWorkGroups.x * kTileRows + row;
-    F32(params.y).at[part_row * params.part_stride + n] = value;
+    F32(params.y).at[part_row * params.partial_stride + n] = value;
   }
 }
 

@@ -36,7 +36,7 @@ void store_quad(F32x4 y, uint i, vec4 value) {
 // The sum of the residuals, of a quad or of an element.
 vec4 addend_quad(FreshF32x4 residual, uint i) {
   vec4 partials[kResiduals + 1];  // an array has at least one element
-  [[unroll]] for (uint s = 0; s < kResiduals; ++s) partials[s] = residual.at[s * (params.part_stride / 4) + i];
+  [[unroll]] for (uint s = 0; s < kResiduals; ++s) partials[s] = residual.at[s * (params.partial_stride / 4) + i];
   vec4 sum = partials[0];
   [[unroll]] for (uint s = 1; s < kResiduals; ++s) sum += partials[s];
   return sum;
@@ -44,7 +44,7 @@ vec4 addend_quad(FreshF32x4 residual, uint i) {
 
 float addend(F32 residual, uint i) {
   float sum = 0.0;
-  for (uint s = 0; s < kResiduals; ++s) sum += residual.at[s * params.part_stride + i];
+  for (uint s = 0; s < kResiduals; ++s) sum += residual.at[s * params.partial_stride + i];
   return sum;
 }
 

@@ -34,7 +34,7 @@ constexpr int kUsageError = 2;
 // one short story, so that the first try always shows something.
 const char* default_command_name() {
 #ifdef HEARTH_DASHBOARD
-  if (hearth::display_answers()) return "dash";
+  if (hearth::can_open_display()) return "dash";
 #endif
   return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 ? "chat" : "story";
 }

@@ -6,13 +6,12 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "tools/terminal_columns.h"
 
 namespace hearth {
 namespace {
-
-using Clock = ProgressOutput::Clock;
 
 constexpr auto kRewriteInterval = std::chrono::milliseconds(100);
 constexpr auto kLineInterval = std::chrono::seconds(10);
@@ -21,21 +20,14 @@ constexpr double kSecondsBeforeEstimate = 1.0;
 constexpr std::string_view kEraseLine = "\r\033[K";
 constexpr size_t kWidestBar = 30, kNarrowestBar = 8;
 
-uint32_t standard_error_columns() {
-  constexpr uint32_t kUsualColumns = 80;
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualColumns;
-  return size.ws_col;
-}
-
 // At most `bytes` of the text, without cutting a UTF-8 character in two.
-std::string_view cut(std::string_view text, size_t bytes) {
+std::string_view cut_to_bytes(std::string_view text, size_t bytes) {
   if (text.size() <= bytes) return text;
   while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) --bytes;
   return text.substr(0, bytes);
 }
 
-double fraction(uint64_t done, uint64_t total) {
+double done_fraction(uint64_t done, uint64_t total) {
   if (total == 0) return 1;
   return static_cast<double>(std::min(done, total)) / static_cast<double>(total);
 }
@@ -52,7 +44,7 @@ ProgressOutput ProgressOutput::standard_error(bool json) {
                 std::fwrite(text.data(), 1, text.size(), stderr);
                 std::fflush(stderr);
               },
-          .columns = standard_error_columns};
+          .columns = [] { return terminal_columns(STDERR_FILENO); }};
 }
 
 Progress::Progress(std::string title, ProgressOutput output)
@@ -69,7 +61,7 @@ void Progress::clear() {
 
 void Progress::update(uint64_t done, uint64_t total, std::string_view detail) {
   if (output_.style == ProgressOutput::Style::kNone) return;
-  const Clock::time_point now = output_.now();
+  const ProgressOutput::Clock::time_point now = output_.now();
   if (output_.style == ProgressOutput::Style::kRewrite) {
     if (shown_ && now - last_shown_ < kRewriteInterval) return;
     rewrite(done, total, status(done, total, detail, now));
@@ -81,8 +73,8 @@ void Progress::update(uint64_t done, uint64_t total, std::string_view detail) {
 }
 
 std::string Progress::status(uint64_t done, uint64_t total, std::string_view detail,
-                             Clock::time_point now) const {
-  const double part = fraction(done, total);
+                             ProgressOutput::Clock::time_point now) const {
+  const double part = done_fraction(done, total);
   std::string text = fmt::format("{:.0f} %", std::floor(part * 100));
   if (!detail.empty()) text += fmt::format(", {}", detail);
   const double elapsed = std::chrono::duration<double>(now - start_).count();
@@ -99,13 +91,14 @@ void Progress::rewrite(uint64_t done, uint64_t total, const std::string& status)
   const size_t without_bar = title_.size() + status.size() + 4;  // " [" and "] "
   if (without_bar + kNarrowestBar <= columns) {
     const size_t width = std::min(columns - without_bar, kWidestBar);
-    const auto filled = static_cast<size_t>(fraction(done, total) * static_cast<double>(width));
+    const auto filled =
+        static_cast<size_t>(done_fraction(done, total) * static_cast<double>(width));
     line += fmt::format(" [{}{}] ", std::string(filled, '='), std::string(width - filled, ' '));
   } else {
     line += ' ';
   }
   line += status;
-  output_.write(fmt::format("{}{}", kEraseLine, cut(line, columns)));
+  output_.write(fmt::format("{}{}", kEraseLine, cut_to_bytes(line, columns)));
   shown_ = true;
 }
 

@@ -4,9 +4,10 @@
 #include <utility>
 
 #include "engine/open_model_file.h"
+#include "engine/weights/model_name.h"
+#include "models/default_model.h"
 #include "runtime/memory.h"
-#include "ui/data/model_label.h"
-#include "ui/feeds/demo_executor.h"
+#include "tools/replay/modelled_executor.h"
 #include "ui/feeds/remote_feed.h"
 
 namespace hearth {
@@ -30,11 +31,9 @@ struct EngineHost::Job {
 
 namespace {
 
-constexpr uint32_t kDemoVocabulary = 1000;
-
 // A small engine, so that a class soon sees it run out of KV blocks.
-EngineOptions demo_options() {
-  EngineOptions options{.vocabulary = kDemoVocabulary};
+EngineOptions demo_options(const ModelledDevice& device) {
+  EngineOptions options{.vocabulary = device.vocabulary};
   options.limits = {.max_sequences = 12,
                     .max_step_tokens = 256,
                     .context = 1024,
@@ -43,10 +42,15 @@ EngineOptions demo_options() {
   return options;
 }
 
+// The name that ModelFile::name() will have, without reading from disk on the window's thread.
+std::string name_before_loading(const std::string& model) {
+  return model.empty() ? std::string(default_model_name()) : model_name(model);
+}
+
 EngineFacts engine_facts(Session& session) {
   const MemoryPlan& plan = session.memory();
   EngineFacts facts;
-  facts.model = model_label(session.file().name());
+  facts.model = session.file().name();
   facts.device = session.device().caps().name;
   facts.source = facts.model + " on " + facts.device;
   facts.memory = {{"weights", plan.weight_bytes},
@@ -59,8 +63,9 @@ EngineFacts engine_facts(Session& session) {
 }  // namespace
 
 struct EngineHost::Demo {
-  DemoExecutor executor{kDemoVocabulary, {}};
-  Engine engine{executor, nullptr, demo_options()};
+  ModelledDevice device;
+  ModelledExecutor executor{device};
+  Engine engine{executor, nullptr, demo_options(device)};
 };
 
 EngineHost::EngineHost(Measure measure) : measure_(std::move(measure)) {}
@@ -84,7 +89,7 @@ void EngineHost::open(ModelChoice choice) {
   close_engine();
   choice_ = std::move(choice);
   job_ = std::make_unique<Job>();
-  job_->what = model_label(choice_.model);
+  job_->what = name_before_loading(choice_.model);
   job_->thread = std::thread([job = job_.get(), wanted = choice_] {
     SessionOptions options = wanted.session;
     options.progress = [job](uint64_t done, uint64_t total) {
@@ -105,7 +110,7 @@ void EngineHost::start_demo() {
   demo_ = std::make_unique<Demo>();
   show(demo_->engine, {.source = "demo (the real scheduler on a simulated device)",
                        .model = "demo",
-                       .device = "simulated device",
+                       .device = demo_->device.describe_card(),
                        .memory = {},
                        .memory_budget_bytes = 0});
 }

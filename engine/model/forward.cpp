@@ -34,7 +34,7 @@ Status Forward::embed() {
   const WeightSegment& table = context_.weights.get(WeightRole::kEmbedding).front();
   const EmbedShape shape{
       .format = table.format, .rows = rows_, .width = table.cols, .vocabulary = table.rows};
-  recorder_.set_part(step_part::kEmbed);
+  recorder_.set_section(step_part::kEmbed);
   return record_embed(recorder_, context_.pipelines, choose_embed(context_.caps, shape),
                       {.ids = input(layout_.ids, rows_ * sizeof(uint32_t)),
                        .sampled = context_.sampled_ids.all(),
@@ -74,13 +74,13 @@ Status Forward::norm(WeightRole weight, uint32_t layer) {
     op.shape.residuals = addend_parts_->splits;
     op.residual = addend_parts_->slice;
     op.residual_stride = addend_parts_->row_stride;
-    op.part_stride = addend_parts_->split_stride;
+    op.partial_stride = addend_parts_->split_stride;
   }
   if (weight == WeightRole::kAttentionNorm && norm_between(layer))
     op.scales = buffers.norm_state.slice(0, uint64_t{rows_} * 4);
   addend_ = false;
   addend_parts_.reset();
-  recorder_.set_part(step_part::kNorm);
+  recorder_.set_section(step_part::kNorm);
   return record_rms_norm(recorder_, context_.pipelines,
                          choose_rms_norm(context_.caps, op.shape, context_.deterministic), op);
 }
@@ -89,7 +89,7 @@ Status Forward::post_norm(WeightRole weight, uint32_t layer) {
   const RmsNormShape shape{.rows = rows_, .width = config().width};
   const BufferSlice t = rows_of(context_.activations.projected, shape.width);
   addend_ = true;
-  recorder_.set_part(step_part::kNorm);
+  recorder_.set_section(step_part::kNorm);
   return record_rms_norm(recorder_, context_.pipelines,
                          choose_rms_norm(context_.caps, shape, context_.deterministic),
                          {.x = t,
@@ -201,7 +201,7 @@ Status Forward::matmul(std::string_view part, const Weight& weight, const Weight
     products.push_back({plan, op});
     first += segment.rows;
   }
-  recorder_.set_part(part);
+  recorder_.set_section(part);
   return record_matmuls(recorder_, context_.pipelines, products,
                         context_.activations.matmul_scratch.all());
 }
@@ -213,7 +213,7 @@ Result<std::optional<MatmulParts>> Forward::matmul_parts(std::string_view part,
   std::vector<PlannedMatmul> products;
   for (const WeightSegment& segment : weight)
     products.push_back({plan_for(weight, segment), product(segment, x)});
-  recorder_.set_part(part);
+  recorder_.set_section(part);
   return record_matmul_parts(recorder_, context_.pipelines, products,
                              context_.activations.matmul_scratch.all());
 }
@@ -254,7 +254,7 @@ RopeKv Forward::rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts)
                     .kv = context_.kv.format()};
   if (parts) {
     shape.parts = parts->splits;
-    shape.part_stride = parts->split_stride;
+    shape.partial_stride = parts->split_stride;
   }
   const auto rows = [&](uint32_t first, uint32_t count) {
     if (parts)
@@ -293,7 +293,7 @@ Status Forward::attention(uint32_t layer) {
   if (!parts) HEARTH_TRY(matmul(step_part::kQkv, qkv, &bias, normed_, buffers.qkv, false));
   const RopeKv rope = rope_kv(layer, parts);
   if (!attention_plan_.ropes) {
-    recorder_.set_part(step_part::kRope);
+    recorder_.set_section(step_part::kRope);
     HEARTH_TRY(record_rope_kv(recorder_, context_.pipelines,
                               choose_rope_kv(context_.caps, rope.shape), rope));
   }
@@ -312,7 +312,7 @@ Status Forward::attention(uint32_t layer) {
   const auto which = std::ranges::find(context_.windows, window) - context_.windows.begin();
   const StepLayout::Lists& lists = layout_.attention[which];
   const AttentionCapacity& capacity = attention_plan_.capacity;
-  recorder_.set_part(step_part::kAttention);
+  recorder_.set_section(step_part::kAttention);
   HEARTH_TRY(record_attention(
       recorder_, context_.pipelines, attention_plan_,
       {.q = rope.q_out.slice,
@@ -345,7 +345,7 @@ Status Forward::pick_rows() {
                                .y = to.slice(0, uint64_t{shape.rows} * width * 4),
                                .shape = shape});
   };
-  recorder_.set_part(step_part::kAttentionOut);
+  recorder_.set_section(step_part::kAttentionOut);
   HEARTH_TRY(pick(rows_of(*hidden_, config().width), buffers.picked, config().width));
   HEARTH_TRY(pick(attended_.slice, buffers.queries, config().q_width()));
   rows_ = bucket_.logit_rows;
@@ -377,7 +377,7 @@ Result<bool> Forward::gated_mlp(const Weight& weight, RowForm form) {
   op.half_results = halves;
   mlp_ = {.slice = rows_in(form, buffers.mlp, config().mlp_width), .form = form};
   op.y = mlp_.slice;
-  recorder_.set_part(step_part::kGateUp);
+  recorder_.set_section(step_part::kGateUp);
   HEARTH_TRY(record_matmul(recorder_, context_.pipelines, plan, op));
   return true;
 }
@@ -395,7 +395,7 @@ Status Forward::mlp(uint32_t layer) {
       .rows = rows_, .width = width, .activation = config().activation, .form = form};
   const Columns gate = columns(weight, buffers.gate_up, 0, width);
   const Columns up = columns(weight, buffers.gate_up, width, width);
-  recorder_.set_part(step_part::kActivation);
+  recorder_.set_section(step_part::kActivation);
   return record_mlp(
       recorder_, context_.pipelines, choose_mlp(context_.caps, shape),
       {.gate = gate.slice, .up = up.slice, .y = mlp_.slice, .shape = shape, .stride = gate.stride});

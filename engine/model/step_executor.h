@@ -29,7 +29,7 @@ struct StepOutcome {
 
 class StepExecutor {
  public:
-  static constexpr size_t kStepsUnderWay = 2;
+  static constexpr size_t kStepsInFlight = 2;
   // Most biases per slot; those of slot s begin at s * kMaxBiases.
   static constexpr uint32_t kMaxBiases = 512;
   // Most distinct tokens per slot that penalties consider. A full list takes no new tokens but
@@ -38,7 +38,7 @@ class StepExecutor {
 
   virtual ~StepExecutor() = default;
 
-  // Submits a step. REQUIRES: fewer than kStepsUnderWay others are in flight.
+  // Submits a step. REQUIRES: fewer than kStepsInFlight others are in flight.
   virtual Result<StepTicket> submit(const StepBatch& batch) = 0;
   virtual Result<StepOutcome> wait(const StepTicket& ticket) = 0;
 

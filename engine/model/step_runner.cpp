@@ -175,7 +175,7 @@ Result<CommandBuffer> StepRunner::record(const StepBucket& bucket, const StepLay
   if (bucket.logit_rows > 0) {
     HEARTH_TRY(forward.norm(WeightRole::kOutputNorm));
     HEARTH_TRY(forward.logits());
-    recorder.set_part(step_part::kSampling);
+    recorder.set_section(step_part::kSampling);
     HEARTH_TRY(record_sampling(recorder, bucket, layout, copy));
   }
   return recorder.finish();
@@ -221,6 +221,12 @@ Status StepRunner::check(const StepBatch& batch) const {
       return Error{ErrorKind::kInvalid,
                    fmt::format("a sequence of {} tokens is longer than the context of {}",
                                sequence.first_position + sequence.rows, limits.context)};
+  return {};
+}
+
+Status StepRunner::prepare(const StepBatch& batch) {
+  HEARTH_TRY(check(batch));
+  HEARTH_TRY(recorded(batch_bucket(batch)));
   return {};
 }
 

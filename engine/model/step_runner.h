@@ -50,6 +50,8 @@ class StepRunner final : public StepExecutor {
   StepRunner(const StepRunner&) = delete;
   StepRunner& operator=(const StepRunner&) = delete;
 
+  // Records the step and compiles its kernels, so that submit() of such a step need not.
+  Status prepare(const StepBatch& batch);
   Result<StepTicket> submit(const StepBatch& batch) override;
   Result<StepOutcome> wait(const StepTicket& ticket) override;
 

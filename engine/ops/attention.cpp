@@ -33,7 +33,7 @@ uint64_t address_or_zero(const BufferSlice& slice) {
 
 // Rows from one partial sum to the next, or from one segment to the next.
 uint32_t part_rows(const RopeKv& rope) {
-  return rope.shape.parts > 1 ? rope.shape.part_stride / strides_of(rope).q : rope.shape.rows;
+  return rope.shape.parts > 1 ? rope.shape.partial_stride / strides_of(rope).q : rope.shape.rows;
 }
 
 // Floats from the beginning of q's segment to that of `other`; empty if that comes earlier or is in

@@ -12,7 +12,7 @@ KernelPlan choose_rope_kv(const DeviceCaps& caps, const RopeKvShape& shape) {
                    .constants = {lanes, shape.heads, shape.kv_heads, shape.head_size,
                                  shape.rope_dims, shape.pairs == RopePairs::kAdjacent ? 1u : 0u,
                                  shape.head_norms ? 1u : 0u, rope_lane_quads(caps.subgroup_size),
-                                 shape.parts, shape.part_stride / 4},
+                                 shape.parts, shape.partial_stride / 4},
                    .subgroup_size = caps.subgroup_size},
       .groups = {.x = divide_up(shape.heads + 2 * shape.kv_heads, subgroups), .y = shape.rows}};
 }

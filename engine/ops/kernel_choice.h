@@ -51,9 +51,9 @@ struct RopeKvShape {
   RopePairs pairs = RopePairs::kAdjacent;
   bool head_norms = false;  // RMS norms of q and k, before rope
   KvFormat kv = KvFormat::kF16;
-  // With several `parts`, q, k and v are partial sums of a split product, part_stride floats apart,
+  // With several `parts`, q, k and v are partial sums of a split product, partial_stride floats apart,
   // which are added up.
-  uint32_t parts = 1, part_stride = 0;
+  uint32_t parts = 1, partial_stride = 0;
 };
 
 KernelPlan choose_rope_kv(const DeviceCaps& caps, const RopeKvShape& shape);

@@ -52,7 +52,7 @@ struct Stage {
   const KernelPlan& kernel;
   BufferSlice x;
   Access written;
-  uint32_t part_stride = 0;
+  uint32_t partial_stride = 0;
   uint32_t first_output = 0;
   bool last = true;  // also does what comes after the sums
 };
@@ -60,7 +60,7 @@ struct Stage {
 // Dispatches it, with the op's other arguments.
 Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                 const Matmul& op, const Stage& stage) {
-  const auto& [kernel, x, written, part_stride, first_output, last] = stage;
+  const auto& [kernel, x, written, partial_stride, first_output, last] = stage;
   const BufferSlice& y = written.slice;
   PipelineInfo info = kernel.pipeline;
   info.constants[kEpilogueConstant] = last ? epilogue(op) : 0;
@@ -73,7 +73,7 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
   const std::optional<NormBetween>& norm = norm_beside(op);
   if (norm) {
     info.constants[*plan.norm_part_constant] =
-        op.norm_after ? params::kNormBegins : params::kNormEnds;
+        op.norm_after ? params::kNormStarts : params::kNormFinishes;
     info.constants[*plan.norm_part_constant + 1] = norm->groups;
   }
   HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
@@ -88,7 +88,7 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
                               .residual = op.residual ? op.residual->address() : 0,
                               .norm_weight = norm_weight.address(),
                               .counts = shared ? op.counts->address() : 0,
-                              .shared_parts = shared ? parts.address() : 0,
+                              .tail_partials = shared ? parts.address() : 0,
                               .norm_state = norm ? norm->state.address() : 0,
                               .prescaled = norm ? norm->rows.address() : 0,
                               .rows = op.shape.rows,
@@ -97,7 +97,7 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
                               .soft_cap = op.soft_cap,
                               .epsilon = norm ? norm->epsilon : op.norm_epsilon,
                               .whole_tiles = shared ? plan.shared->whole_tiles : 0,
-                              .part_stride = part_stride,
+                              .partial_stride = partial_stride,
                               .first_output = first_output};
   recorder.dispatch(
       {.pipeline = *pipeline,
@@ -186,8 +186,8 @@ Result<std::optional<MatmulParts>> record_matmul_parts(CommandRecorder& recorder
     HEARTH_TRY(dispatch(recorder, pipelines, plan, placed,
                         {.kernel = plan.multiply,
                          .x = x,
-                         .written = column == 0 ? writes(y) : writes_along(y),
-                         .part_stride = parts->row_stride,
+                         .written = column == 0 ? writes(y) : writes_disjoint(y),
+                         .partial_stride = parts->row_stride,
                          .last = false}));
     used += plan.prepared_bytes;
     column += plan.parts.outputs;
@@ -215,7 +215,7 @@ Result<std::optional<MatmulParts>> record_product(CommandRecorder& recorder,
     HEARTH_TRY(dispatch(recorder, pipelines, plan, op,
                         {.kernel = plan.rest->multiply,
                          .x = x,
-                         .written = writes_along(op.y),
+                         .written = writes_disjoint(op.y),
                          .first_output = plan.rest->first_output}));
   return parts;
 }
@@ -226,7 +226,7 @@ Status record_sum(CommandRecorder& recorder, PipelineStore& pipelines, const Mat
                   {.kernel = *plan.reduce,
                    .x = parts.slice,
                    .written = writes(op.y),
-                   .part_stride = parts.row_stride});
+                   .partial_stride = parts.row_stride});
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ Status record_rms_norm(CommandRecorder& recorder, PipelineStore& pipelines, cons
       .scales = op.scales ? op.scales->address() : 0,
       .width = op.shape.width,
       .residual_stride = op.residual_stride == 0 ? op.shape.width : op.residual_stride,
-      .part_stride = op.part_stride,
+      .partial_stride = op.partial_stride,
       .epsilon = op.epsilon};
   recorder.dispatch(
       {.pipeline = *pipeline,

@@ -21,7 +21,7 @@ struct RmsNorm {
   float epsilon = 1e-5f;
   BufferSlice residual = {};     // [residuals, rows, width] f32; only if there are any
   uint32_t residual_stride = 0;  // floats from row to row; 0: width
-  uint32_t part_stride = 0;      // floats from one residual to the next
+  uint32_t partial_stride = 0;      // floats from one residual to the next
   // [rows] f32: if set, receives the factor of each row, without the weight.
   std::optional<BufferSlice> scales = {};
 };

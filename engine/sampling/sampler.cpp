@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kMaxRows = 65535;  // the groups every device can start in y
+constexpr uint32_t kMaxRows = 65535;  // workgroups in y that every device can dispatch
 
 // A finite number from `least` to `most`.
 Status check(const char* name, float value, float least, float most) {
@@ -29,7 +29,7 @@ Status check(const SamplingPlan& plan, const Sampling& op) {
     return Error{ErrorKind::kInvalid,
                  fmt::format("cannot sample {} rows at once (at most {})", shape.rows, kMaxRows)};
   if (shape.greedy == plan.pick.has_value())
-    return Error{ErrorKind::kInvalid, "rows are to be sampled by a plan for others"};
+    return Error{ErrorKind::kInvalid, "the sampling plan was made for another kind of rows"};
   const uint64_t rows = shape.rows;
   if (op.logits.bytes < rows * shape.vocab * 4 ||
       op.rows.bytes < rows * sizeof(params::SamplingRow) ||
@@ -55,7 +55,7 @@ Result<params::SamplingRow> make_sampling_row(const SamplingOptions& options,
   if (options.top_logprobs > params::kMaxTopLogprobs)
     return Error{ErrorKind::kInvalid, fmt::format("log-probabilities of at most {} tokens, not {}",
                                                   params::kMaxTopLogprobs, options.top_logprobs)};
-  // Under this the second best token's weight is nothing but where logits are all but equal.
+  // Below this, any other token's weight is 0 unless its logit almost equals the largest.
   constexpr float kLeastTemperature = 1e-5f;
   const bool greedy = options.temperature < kLeastTemperature;
   return params::SamplingRow{
@@ -92,7 +92,7 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
   HEARTH_ASSIGN(const Pipeline* scan, pipelines.get(plan.scan.pipeline));
   const BufferSlice chunks = op.scratch.slice(0, plan.chunk_bytes);
   const BufferSlice segments = op.scratch.slice(plan.chunk_bytes, plan.segment_bytes);
-  // Where there are no tallies, something stands in for them that the kernels touch anyway.
+  // Without tallies the kernels get another buffer in their place, which they access anyway.
   const BufferSlice tallies =
       plan.tally_bytes > 0
           ? op.scratch.slice(plan.chunk_bytes + plan.segment_bytes, plan.tally_bytes)

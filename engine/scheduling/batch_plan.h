@@ -1,5 +1,5 @@
-// What one step does: plain data, from the scheduler to whatever runs it. The vectors keep their
-// capacity from step to step, so that planning a decode step allocates nothing.
+// One step as plain data, from the scheduler to whatever runs it. The vectors keep their capacity
+// from step to step, so that planning a decode step allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ inline constexpr std::uint32_t kTokensPerBlock = 16;
 // A sequence's part of a step: tokens at positions [first_position, first_position + tokens).
 struct BatchMember {
   RequestId request = 0;
-  std::uint32_t slot = 0;  // below max_sequences; its own while it runs: the id sampled for it lies
-                           // there on the GPU
-  std::uint32_t first_position = 0;  // tokens that are in the cache already
+  std::uint32_t slot = 0;  // below max_sequences; the sequence's own while it runs. The GPU keeps
+                           // the id sampled for the sequence there
+  std::uint32_t first_position = 0;  // tokens that are in the KV cache already
   std::uint32_t tokens = 0;
   bool samples = false;  // the step ends with its newest token: a next one is sampled
-  // All but its newest token was in the cache before; otherwise a prompt chunk, which is also what
-  // a preempted request is called while it recomputes what it generated.
+  // All but its newest token were in the KV cache before the step. Otherwise this is a prompt
+  // chunk; a preempted request that recomputes its generated tokens counts as one, too.
   bool decodes = false;
-  // The input at the last position was sampled by a step whose result has not been told yet: it is
-  // read from the slot on the GPU.
+  // The input at the last position is a pending token: a step in flight samples it, and the GPU
+  // reads it from the slot.
   bool input_on_gpu = false;
   std::uint32_t first_block = 0, blocks = 0;  // of BatchPlan::block_ids; enough for all its tokens
 };
@@ -38,25 +38,25 @@ struct BatchPlan {
   std::uint64_t step = 0;
   std::vector<BatchMember> members;
   std::vector<BlockId> block_ids;    // the members' block tables, one after the other
-  std::uint32_t padding_tokens = 0;  // rows to compute beside the members' tokens (padded layouts)
+  std::uint32_t padding_tokens = 0;  // rows to compute in addition to the members' (padded layout)
 
-  // To be done before the step computes, in this order. Within a list no block is written twice, or
-  // written by one move and read by another; a host block that swap_in reads is not written by
-  // swap_out. A device block that swap_out reads may be written by what follows.
+  // Block moves to make before the step computes, in this order. Within a list no block is written
+  // twice, or written by one move and read by another; a host block that swap_in reads is not
+  // written by swap_out. A device block that swap_out reads may be written by later moves.
   std::vector<BlockMove> swap_out;  // device to host blocks
   std::vector<BlockMove> swap_in;   // host to device blocks
   std::vector<BlockMove> copies;    // within the pool, for copy-on-write
 
-  // What happened while planning, for the record.
+  // What planning decided, for the step record.
   struct PrefixHit {
     RequestId request = 0;
-    std::uint32_t tokens = 0;  // found in the cache
+    std::uint32_t tokens = 0;  // found in the prefix cache
   };
   struct Fork {
     RequestId request = 0, parent = 0;
-    std::uint32_t tokens = 0;  // taken over from the parent
+    std::uint32_t tokens = 0;  // shared with the parent
   };
-  std::vector<RequestId> admitted;             // first time or again
+  std::vector<RequestId> admitted;             // new ones, and preempted ones that came back
   std::vector<RequestId> preempted_recompute;  // lost their blocks
   std::vector<RequestId> preempted_swap;
   std::vector<PrefixHit> prefix_hits;

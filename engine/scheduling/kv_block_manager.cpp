@@ -19,13 +19,13 @@ BlockId KvBlockManager::allocate(RequestId owner) {
     block = free_.back();
     free_.pop_back();
   } else {
-    block = give_up_oldest();
+    block = evict_oldest();
   }
   blocks_[block] = {.references = 1, .owner = owner};
   return block;
 }
 
-BlockId KvBlockManager::give_up_oldest() {
+BlockId KvBlockManager::evict_oldest() {
   assert(oldest_ != kNone);
   const BlockId block = oldest_;
   unlink(block);
@@ -46,13 +46,14 @@ void KvBlockManager::set_pool(std::uint32_t blocks) {
   for (BlockId block : withheld_) blocks_[block].withheld = false;
   free_.insert(free_.end(), withheld_.begin(), withheld_.end());
   withheld_.clear();
-  // The lowest are given next and the highest withheld, so that the pool looks like its beginning.
+  // The lowest are handed out next and the highest withheld, so that a smaller pool looks like the
+  // start of the full one.
   std::sort(free_.begin(), free_.end(), std::greater<>());
   const std::uint32_t beyond = total() - pool_;
   const std::uint32_t from_free = std::min(beyond, free());
   for (std::uint32_t i = 0; i < from_free; ++i) withhold(free_[i]);
   free_.erase(free_.begin(), free_.begin() + from_free);
-  while (owed() > 0 && oldest_ != kNone) withhold(give_up_oldest());
+  while (excess() > 0 && oldest_ != kNone) withhold(evict_oldest());
 }
 
 void KvBlockManager::share(BlockId block) {
@@ -69,7 +70,7 @@ void KvBlockManager::release(BlockId block, std::uint64_t step) {
   entry.last_use = step;
   if (--entry.references == 1) --shared_;
   if (entry.references > 0) return;
-  if (owed() > 0) {
+  if (excess() > 0) {
     if (entry.findable) cache_.erase(entry.hash);
     withhold(block);
   } else if (entry.findable) {
@@ -126,7 +127,7 @@ std::optional<std::string> KvBlockManager::check_integrity() const {
   };
   std::vector<std::uint8_t> seen(blocks_.size(), 0);
   for (BlockId block : free_) {
-    if (block >= blocks_.size()) return about(block, "is free but not of the pool");
+    if (block >= blocks_.size()) return about(block, "is free but not in the pool");
     if (seen[block]++ != 0) return about(block, "is free twice");
     if (blocks_[block].references != 0) return about(block, "is free but has references");
     if (blocks_[block].findable) return about(block, "is free but can be found");
@@ -135,10 +136,10 @@ std::optional<std::string> KvBlockManager::check_integrity() const {
     if (seen[block]++ != 0) return about(block, "is withheld twice, or free as well");
     if (blocks_[block].references != 0) return about(block, "is withheld but has references");
     if (blocks_[block].findable) return about(block, "is withheld but can be found");
-    if (!blocks_[block].withheld) return about(block, "is withheld and does not know it");
+    if (!blocks_[block].withheld) return about(block, "is listed as withheld but not marked so");
   }
   if (withheld() > total() - pool_) return "more blocks are withheld than should be";
-  if (owed() > 0 && available() > 0) return "blocks are available while some are owed";
+  if (excess() > 0 && available() > 0) return "blocks are available while others exceed the pool";
   std::uint32_t listed = 0;
   BlockId before = kNone;
   for (BlockId block = oldest_; block != kNone; block = blocks_[block].newer) {
@@ -151,12 +152,13 @@ std::optional<std::string> KvBlockManager::check_integrity() const {
   }
   if (before != newest_) return "the list of cached blocks does not end where it should";
   if (listed != cached_)
-    return std::to_string(listed) + " blocks are listed as cached, counted are " +
+    return std::to_string(listed) + " blocks are listed as cached, but the count is " +
            std::to_string(cached_);
   std::uint32_t findable = 0, shared = 0;
   for (BlockId block = 0; block < blocks_.size(); ++block) {
     if (seen[block] == 0 && blocks_[block].references == 0) return about(block, "is lost");
-    if (blocks_[block].withheld && seen[block] == 0) return about(block, "is withheld unlisted");
+    if (blocks_[block].withheld && seen[block] == 0)
+      return about(block, "is marked as withheld but not listed");
     shared += blocks_[block].references > 1 ? 1 : 0;
     if (!blocks_[block].findable) continue;
     ++findable;
@@ -165,7 +167,7 @@ std::optional<std::string> KvBlockManager::check_integrity() const {
   }
   if (shared != shared_) return "shared blocks are miscounted";
   if (findable != cache_.size())
-    return std::to_string(findable) + " blocks can be found, the table has " +
+    return std::to_string(findable) + " blocks are findable, but the table has " +
            std::to_string(cache_.size());
   return std::nullopt;
 }

@@ -1,13 +1,13 @@
-// The pool of KV blocks by number: who holds how many references to which, which are cached for
-// sequences that begin the same, and which of those is given up first. It knows nothing of
-// requests beyond an id to show, and nothing of the memory behind the numbers.
+// The pool of KV blocks by number: how many references each has, which are cached for later
+// requests with the same prefix, and which of those is evicted first. It knows nothing of requests
+// beyond an id to show, and nothing of the memory behind the numbers.
 //
 // A block is in one of four states:
-//   free    no references, nothing worth keeping
-//   cached  no references, but its contents can be found by hash; given up when blocks run short,
-//           the least recently released first
-//   owned   one reference or more; it may be findable by hash as well, once it is full
-//   withheld  beyond the size the pool was set to: as if it did not exist
+//   free      no references, nothing worth keeping
+//   cached    no references, but its contents can be found by hash; evicted when blocks run short,
+//             the least recently released first
+//   owned     one reference or more; once it is full it may be findable by hash as well
+//   withheld  beyond the size the pool was set to; never handed out
 // Not thread-safe. Nothing here allocates after the constructor.
 #pragma once
 
@@ -27,35 +27,37 @@ class KvBlockManager {
  public:
   explicit KvBlockManager(std::uint32_t blocks);
 
-  // That were made, whatever the pool is set to.
+  // Blocks the manager was created with, whatever size the pool is set to.
   std::uint32_t total() const { return static_cast<std::uint32_t>(blocks_.size()); }
   std::uint32_t pool() const { return pool_; }
   std::uint32_t free() const { return static_cast<std::uint32_t>(free_.size()); }
   std::uint32_t cached() const { return cached_; }
   std::uint32_t used() const { return total() - available() - withheld(); }
   std::uint32_t shared() const { return shared_; }  // with more than one reference
-  // What allocate() can give: free and cached ones.
+  // Blocks that allocate() can hand out: the free and the cached ones.
   std::uint32_t available() const { return free() + cached_; }
 
-  // Withholds what is beyond `blocks`, or gives it out again: free blocks first, then cached ones,
-  // the oldest first. What is in use is withheld as it is released; until then it is owed, and
-  // nothing is available. REQUIRES: blocks <= total().
+  // Sets the size of the pool. Blocks beyond it are withheld: free blocks first, then cached ones
+  // from the oldest on. If too many are in use, the excess is withheld as blocks are released;
+  // until then nothing is available. A larger pool hands withheld blocks out again. REQUIRES:
+  // blocks <= total().
   void set_pool(std::uint32_t blocks);
   std::uint32_t withheld() const { return static_cast<std::uint32_t>(withheld_.size()); }
-  std::uint32_t owed() const { return total() - pool_ - withheld(); }
+  // Blocks in use that the pool is too small for.
+  std::uint32_t excess() const { return total() - pool_ - withheld(); }
 
   // A block with one reference. REQUIRES: available() > 0.
   BlockId allocate(RequestId owner);
-  // One more reference, to an owned or a cached block.
+  // Adds a reference to an owned or a cached block.
   void share(BlockId block);
-  // One reference less. The last one makes it cached or free. A sequence lets go of its blocks
-  // from the last to the first, so that beginnings stay longer than what follows them.
+  // Drops a reference. Without references the block becomes cached or free. A sequence releases its
+  // blocks from the last to the first, so that the start of a prefix is evicted last.
   void release(BlockId block, std::uint64_t step);
 
-  // Makes a full block findable. Nothing happens if another block holds the same already.
+  // Makes a full block findable, unless another block with the same contents is findable already.
   void remember(BlockId block, const BlockHash& hash);
   std::optional<BlockId> find(const BlockHash& hash) const { return cache_.find(hash); }
-  // Gives up every hash; cached blocks become free.
+  // Forgets every hash; cached blocks become free.
   void forget_all();
 
   BlockState state(BlockId block) const;
@@ -66,7 +68,7 @@ class KvBlockManager {
   std::uint64_t last_use(BlockId block) const { return blocks_[block].last_use; }
   std::uint64_t evictions() const { return evictions_; }
 
-  // What is wrong with lists, counts and table, if anything.
+  // Describes the first inconsistency between lists, counts and table, if there is one.
   std::optional<std::string> check_integrity() const;
 
  private:
@@ -76,17 +78,17 @@ class KvBlockManager {
     BlockId older = kNone, newer = kNone;  // the list of cached blocks
     bool findable = false, withheld = false;
     BlockHash hash;
-    RequestId owner = 0;         // who allocated it
+    RequestId owner = 0;         // the request that allocated it
     std::uint64_t last_use = 0;  // the step at its last release
   };
 
-  BlockId give_up_oldest();
+  BlockId evict_oldest();
   void withhold(BlockId block);
   void unlink(BlockId block);
   void append(BlockId block);
 
   std::vector<Block> blocks_;
-  std::vector<BlockId> free_;  // the last is given next
+  std::vector<BlockId> free_;  // the last is handed out next
   std::vector<BlockId> withheld_;
   std::uint32_t pool_;
   BlockId oldest_ = kNone, newest_ = kNone;

@@ -22,15 +22,15 @@ constexpr std::array<std::string_view, 2> kOffOn{"off", "on"};
 
 constexpr std::array<PolicySwitch, 8> kSwitches{{
     {"admission", kAdmission,
-     "a batch runs until its last member ends, or members come and go at every step"},
-    {"layout", kLayout, "every member padded to the longest, or ragged without padding"},
-    {"phases", kPhases, "prompt chunks and decodes in one step, or in steps of their own"},
-    {"kv", kKv, "the longest possible sequence set aside at admission, or blocks as they fill"},
+     "Run a batch until its last request ends, or let requests join and leave at every step"},
+    {"layout", kLayout, "Pad every sequence to the longest, or pack them without padding"},
+    {"phases", kPhases, "Mix prompt chunks and decodes in a step, or give each steps of its own"},
+    {"kv", kKv, "Reserve KV blocks for the longest possible sequence, or allocate them as needed"},
     {"preemption", kPreemption,
-     "who is put out recomputes later, or is copied to host memory and back"},
-    {"order", kOrder, "who of the waiting comes next"},
-    {"prefix-cache", kOffOn, "whether equal beginnings share their blocks"},
-    {"max-chunk", {}, "most tokens of one prompt in a step; 0: as many as the step takes"},
+     "Recompute a preempted request later, or swap it to host memory and back"},
+    {"order", kOrder, "Which waiting request is admitted next"},
+    {"prefix-cache", kOffOn, "Share the KV blocks of equal prefixes"},
+    {"max-chunk", {}, "Most tokens of one prompt per step; 0 fills the step"},
 }};
 
 std::string normalized(std::string_view name) {
@@ -40,7 +40,7 @@ std::string normalized(std::string_view name) {
   return result;
 }
 
-// Where the value stands among the names, or nothing.
+// The value's index among the names, or nothing.
 std::optional<std::size_t> index_of(Names names, std::string_view value) {
   for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i] == value) return i;
@@ -102,7 +102,7 @@ std::optional<std::string> set_switch(Policy& policy, std::string_view name,
       if (!known.empty()) known += ", ";
       known += other.name;
     }
-    return "there is no switch '" + std::string(name) + "'; there are: " + known;
+    return "there is no switch '" + std::string(name) + "'; there are " + known;
   }
   if (entry->values.empty()) {
     std::uint32_t number = 0;
@@ -114,7 +114,7 @@ std::optional<std::string> set_switch(Policy& policy, std::string_view name,
   }
   const std::optional<std::size_t> index = index_of(entry->values, normalized(value));
   if (!index)
-    return key + " cannot be '" + std::string(value) + "'; it is one of: " + list(entry->values);
+    return key + " cannot be '" + std::string(value) + "'; it is one of " + list(entry->values);
   if (key == "admission") policy.admission = static_cast<Admission>(*index);
   if (key == "layout") policy.layout = static_cast<Layout>(*index);
   if (key == "phases") policy.phases = static_cast<Phases>(*index);

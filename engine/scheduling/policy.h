@@ -1,6 +1,6 @@
-// Scheduling schemes are data: every one is a combination of these switches on one scheduler, and
-// may be changed while requests run. What each means, and what happens to running requests when it
-// is changed: README.md. Pure functions; any thread.
+// Scheduling policies are data: each is a combination of these switches on one scheduler, and can
+// be changed while requests run. README.md says what each switch means and what a change does to
+// running requests. Pure functions; any thread.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ struct Policy {
   Preemption preemption = Preemption::kRecompute;
   Order order = Order::kFcfs;
   bool prefix_cache = true;
-  std::uint32_t max_chunk_tokens = 0;  // of one prompt in a step; 0: as many as the step takes
+  std::uint32_t max_chunk_tokens =
+      0;  // most tokens of one prompt per step; 0: no limit but the step's
 
   bool operator==(const Policy&) const = default;
 };
@@ -34,10 +35,10 @@ struct Policy {
 // "static", "iteration", "packed", "continuous".
 std::span<const std::string_view> policy_names();
 std::optional<Policy> named_policy(std::string_view name);
-// The name of exactly this combination, or "custom".
+// The name of the policy with exactly these switches, or "custom".
 std::string_view policy_name(const Policy& policy);
 
-// A switch as command lines and the dashboard spell it; only "kv" is --kv-allocation on the former.
+// A switch as the dashboard and the command line spell it, where "kv" is --kv-allocation.
 struct PolicySwitch {
   std::string_view name;                     // "admission", ..., "prefix-cache", "max-chunk"
   std::span<const std::string_view> values;  // empty: a number
@@ -45,11 +46,12 @@ struct PolicySwitch {
 };
 std::span<const PolicySwitch> policy_switches();
 
-// Sets the switch, or says what is wrong and leaves the policy as it is. A name may be spelt with
+// Sets the switch, or returns what is wrong and leaves the policy unchanged. Names may be spelt
+// with
 // '-', '_' or ' '.
 std::optional<std::string> set_switch(Policy& policy, std::string_view name,
                                       std::string_view value);
-// The switch's value as set_switch() takes it; nothing if there is no such switch.
+// The switch's value in the form set_switch() takes; nothing if there is no such switch.
 std::optional<std::string> switch_value(const Policy& policy, std::string_view name);
 // Every switch as "name=value", separated by spaces.
 std::string describe(const Policy& policy);

@@ -19,7 +19,7 @@ constexpr std::uint64_t mix(std::uint64_t x) {
 }
 
 BlockHash absorb(const BlockHash& state, std::uint64_t word) {
-  // Each half takes the word and the other half, so that both must meet for a collision.
+  // Each half takes in the word and the other half, so that a collision needs both halves to match.
   return {mix(state.low * kLowMultiplier + std::rotl(state.high, 23) + word),
           mix(state.high * kHighMultiplier + std::rotl(state.low, 41) + ~word)};
 }
@@ -63,8 +63,8 @@ void PrefixCache::erase(const BlockHash& hash) {
     assert(entries_[hole].block != kEmpty);
     hole = (hole + 1) & mask_;
   }
-  // Entries behind the hole move up if that brings them no further than their home, so that
-  // searches never have to step over graves.
+  // Entries behind the hole move into it unless that would put them in front of their home, so that
+  // searches never have to step over deleted entries.
   for (std::size_t i = (hole + 1) & mask_; entries_[i].block != kEmpty; i = (i + 1) & mask_) {
     const std::size_t distance_to_home = (i - home(entries_[i].hash)) & mask_;
     const std::size_t distance_to_hole = (i - hole) & mask_;

@@ -1,6 +1,5 @@
-// Which block of the pool holds the KV of which beginning of a sequence: a table from chained
-// hashes of full blocks to block ids. It neither owns nor counts blocks; KvBlockManager does.
-// Not thread-safe.
+// Finds the block that holds the KV of a given prefix: a table from chained hashes of full blocks
+// to block ids. It neither owns nor counts blocks; KvBlockManager does. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +11,26 @@
 
 namespace hearth {
 
-// Names a block's tokens together with all tokens before them. 128 bits, so that two different
-// beginnings do not meet by accident in the lifetime of any machine.
+// Identifies a block's tokens together with all tokens before them. 128 bits, so that two different
+// prefixes do not collide by accident in the lifetime of any machine.
 struct BlockHash {
   std::uint64_t low = 0, high = 0;
   bool operator==(const BlockHash&) const = default;
 };
 
-// What the first block of a sequence is chained to. Requests with different salts share nothing.
+// The hash that a sequence's first block is chained to. Requests with different salts share
+// nothing.
 BlockHash root_hash(std::uint64_t salt);
 BlockHash chain_hash(const BlockHash& parent, std::span<const TokenId, kTokensPerBlock> tokens);
 
 // An open-addressing table that allocates only when created.
 class PrefixCache {
  public:
-  // For up to `blocks` entries at a time.
+  // Holds up to `blocks` entries.
   explicit PrefixCache(std::uint32_t blocks);
 
   std::optional<BlockId> find(const BlockHash& hash) const;
-  // False, and nothing changes, if the hash has a block already.
+  // Returns false and changes nothing if the hash has a block already.
   // REQUIRES: fewer than `blocks` entries.
   bool insert(const BlockHash& hash, BlockId block);
   // REQUIRES: the hash is there.

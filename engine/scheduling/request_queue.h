@@ -1,8 +1,8 @@
-// Requests that wait for a slot and blocks, in the order in which they are to be admitted. Ranks do
-// not change while a request waits (ageing is part of them), so the order is kept, not computed.
-//   fcfs             the order of arrival
-//   priority         the higher first; 64 steps of waiting are worth one step of priority
-//   shortest-prompt  the shorter first; a step of waiting is worth one token
+// Requests that wait for a slot and blocks, in the order of admission. Ranks include ageing and do
+// not change while a request waits, so the queue stays sorted without being sorted again.
+//   fcfs             first come, first served
+//   priority         higher priority first; 64 steps of waiting make up for one level of priority
+//   shortest-prompt  shorter prompts first; one step of waiting makes up for one token
 // Preempted requests keep their rank. Not thread-safe.
 #pragma once
 
@@ -23,15 +23,15 @@ class RequestQueue {
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(entries_.size()); }
   bool empty() const { return entries_.empty(); }
-  // The index-th to be admitted.
+  // The request that is admitted after `index` others.
   Sequence& operator[](std::uint32_t index) const {
     return *entries_[entries_.size() - 1 - index].sequence;
   }
 
   void insert(Sequence& sequence);
-  // Cheap for the first ones. REQUIRES: index < size().
+  // Cheap near the front. REQUIRES: index < size().
   void erase(std::uint32_t index);
-  // REQUIRES: it is there.
+  // REQUIRES: the sequence is in the queue.
   void erase(const Sequence& sequence);
 
   Order order() const { return order_; }
@@ -45,7 +45,7 @@ class RequestQueue {
   };
   std::vector<Entry>::iterator position(const Rank& rank);
 
-  std::vector<Entry> entries_;  // the first to be admitted stands last
+  std::vector<Entry> entries_;  // the first to be admitted is last
   Order order_;
 };
 

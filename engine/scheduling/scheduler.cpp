@@ -1,5 +1,5 @@
-// The life of a request: added, told its tokens, finished; and the switches. What a step does is
-// planned in scheduler_plan.cpp.
+// The life of a request (added, given its tokens, finished) and changes of policy and limits. Steps
+// are planned in scheduler_plan.cpp.
 #include "engine/scheduling/scheduler.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace hearth {
 namespace {
 
-// Block tables of one step that are made room for in advance.
+// Most entries of a step's block tables that memory is reserved for in advance.
 constexpr std::size_t kMostReservedIds = std::size_t{1} << 20;
 
 SchedulerLimits usable(SchedulerLimits limits) {
@@ -50,10 +50,10 @@ AddResult check_request(const SchedulerLimits& limits, const NewRequest& request
   const std::uint64_t tokens = std::uint64_t{request.prompt.size()} + request.max_new_tokens;
   if (request.prompt.empty()) return refuse(Refusal::kInvalid, "the prompt has no tokens");
   if (request.max_new_tokens == 0)
-    return refuse(Refusal::kInvalid, "no tokens are asked for; at least 1 must be");
+    return refuse(Refusal::kInvalid, "the request asks for no tokens; ask for at least 1");
   if (request.prompt.size() >= limits.context)
     return refuse(Refusal::kTooLong, "a prompt of " + count(request.prompt.size(), "token") +
-                                         " leaves no room for a new one; the context holds " +
+                                         " leaves no room for a new token; the context holds " +
                                          std::to_string(limits.context));
   if (tokens > limits.context)
     return refuse(Refusal::kTooLong, "a prompt of " + count(request.prompt.size(), "token") +
@@ -72,11 +72,11 @@ AddResult check_request(const SchedulerLimits& limits, const NewRequest& request
 
 AddResult Scheduler::add(RequestId id, const NewRequest& request) {
   if (find(id) != nullptr)
-    return refuse(Refusal::kInvalid, "request " + std::to_string(id) + " is there already");
+    return refuse(Refusal::kInvalid, "request " + std::to_string(id) + " exists already");
   if (AddResult unfit = check_request(limits_, request); !unfit.accepted()) return unfit;
   if (new_waiting_ >= limits_.max_queue)
-    return refuse(Refusal::kQueueFull, count(new_waiting_, "request") +
-                                           " wait already, as many as the queue takes; try later");
+    return refuse(Refusal::kQueueFull,
+                  "the queue is full with " + count(new_waiting_, "request") + "; try again later");
 
   auto owned = std::make_unique<Sequence>();
   Sequence& sequence = *owned;
@@ -144,7 +144,7 @@ void Scheduler::finish(RequestId id) {
   sequences_.erase(entry);
 }
 
-// Gives back slot and blocks. What the sequence is afterwards is the caller's to say.
+// Releases slot and blocks. The caller sets the sequence's new state.
 void Scheduler::stop_running(Sequence& sequence) {
   remember_blocks(sequence);
   release_blocks(sequence, 0);
@@ -199,7 +199,7 @@ void Scheduler::preempt(Sequence& sequence) {
 
 void Scheduler::remember_blocks(Sequence& sequence) {
   if (!policy_.prefix_cache) return;
-  // The id of the newest computed token may not have been told yet.
+  // The newest computed token may still be pending.
   const std::uint32_t full = std::min(sequence.computed / kTokensPerBlock,
                                       static_cast<std::uint32_t>(sequence.hashes.size()));
   for (; sequence.remembered < full; ++sequence.remembered)
@@ -218,7 +218,8 @@ void Scheduler::set_policy(const Policy& policy) {
   policy_ = policy;
   queue_.set_order(policy.order);
   if (before.admission != policy.admission) {
-    // Who runs now is the batch that the next one waits for; going the other way, there is none.
+    // With request admission the running requests become the batch that the next one waits for;
+    // with iteration admission there is no batch.
     ++batch_;
     batch_live_ = batch_rows_ = 0;
     if (policy.admission == Admission::kRequest) {
@@ -241,7 +242,7 @@ void Scheduler::set_limits(std::uint32_t max_sequences, std::uint32_t max_step_t
   limits_.max_sequences = std::clamp(max_sequences, 1u, slot_count_);
   limits_.max_step_tokens = std::max(max_step_tokens, 1u);
   if (pool_blocks == 0) return;
-  // The best protected must fit alone, whoever that comes to be.
+  // Any of them may become the best protected request, which must fit when it runs alone.
   for (const auto& [id, sequence] : sequences_)
     if (sequence->state != SequenceState::kEnding)
       pool_blocks = std::max(pool_blocks, sequence->max_blocks());

@@ -1,18 +1,17 @@
-// Decides what each step computes: which requests run, how many tokens of each, in which blocks,
-// and who has to make room. Knows no GPU, no clock and no text.
+// Decides what each step computes: which requests run, how many tokens of each, in which KV blocks,
+// and which requests are preempted. Knows no GPU, no clock and no text.
 //
-// plan() is called for step n + 1 while step n still runs. What a plan says happens in the order of
-// plans, so it counts as done as soon as it is planned: a request's `computed` grows at once,
-// blocks given back may be given out by the next plan, and what one step computes the next may
-// share. Every non-empty plan must be run. The id a step samples is told by token() before the plan
-// after the next one; a request that ended is reported by finish(), with at most one token computed
-// for nothing.
+// plan() is called for step n + 1 while step n is in flight. Plans are carried out in order, so a
+// planned step counts as done: a request's `computed` grows at once, blocks that it releases may be
+// used by the next plan, and the next plan may share what it computes. Every non-empty plan must be
+// run. The caller reports a sampled id with token() before it asks for the plan after the next one,
+// and the end of a request with finish(); by then at most one token was computed in vain.
 //
 // Guarantees: a plan is empty only if nothing can go on before another add(), token(), finish() or
-// set_...(); every accepted request is served in the end, whatever comes after it. Planning a step
-// of decodes does not allocate.
+// set_...(); every accepted request is served in the end, whatever arrives after it. Planning a
+// decode step does not allocate.
 //
-// Not thread-safe: the engine thread's alone.
+// Not thread-safe: used by the engine thread alone.
 #pragma once
 
 #include <cstdint>
@@ -34,17 +33,17 @@
 namespace hearth {
 
 struct SchedulerLimits {
-  std::uint32_t max_sequences = 16;     // running at a time; slots are below it
-  std::uint32_t max_step_tokens = 512;  // rows a step computes, padding included
-  std::uint32_t context = 2048;         // tokens of a sequence, prompt and generated
-  std::uint32_t pool_blocks = 1024;
-  std::uint32_t swap_blocks = 0;   // of host memory; 0: preemption always recomputes
-  std::uint32_t max_queue = 4096;  // requests that wait for their first admission
+  std::uint32_t max_sequences = 16;     // running at the same time; slots are below it
+  std::uint32_t max_step_tokens = 512;  // token budget of a step, padding included
+  std::uint32_t context = 2048;         // tokens per sequence, prompt and generated
+  std::uint32_t pool_blocks = 1024;     // KV blocks
+  std::uint32_t swap_blocks = 0;        // in host memory; 0: preemption always recomputes
+  std::uint32_t max_queue = 4096;       // requests waiting for their first admission
 };
 
 struct ForkPoint {
   RequestId parent = 0;
-  std::uint32_t position = 0;  // leading tokens shared with it, at most
+  std::uint32_t position = 0;  // most leading tokens to share with it
 };
 
 struct NewRequest {
@@ -52,8 +51,9 @@ struct NewRequest {
   std::uint32_t max_new_tokens = 0;
   std::int32_t priority = 0;     // higher first
   std::uint64_t cache_salt = 0;  // requests with different salts share no cached prefix
-  // Shares the parent's blocks instead of computing them, if the parent still runs when it is this
-  // request's turn; as far as the prompts agree, and once the parent has computed that far.
+  // Shares the parent's blocks instead of computing them, as far as the two prompts agree. The
+  // request waits until the parent has computed that far; if the parent ends first, it is an
+  // ordinary request.
   std::optional<ForkPoint> fork;
 };
 
@@ -61,11 +61,11 @@ enum class Refusal : std::uint8_t { kNone, kInvalid, kTooLong, kQueueFull };
 
 struct AddResult {
   Refusal refusal = Refusal::kNone;
-  std::string message;  // for the user, with the numbers; empty if accepted
+  std::string message;  // for the user, with the limits that matter; empty if accepted
   bool accepted() const { return refusal == Refusal::kNone; }
 };
 
-// Whether the request could ever run under these limits, whatever else is there. Pure.
+// Whether the request could ever run within these limits, even alone. Pure.
 AddResult check_request(const SchedulerLimits& limits, const NewRequest& request);
 
 class Scheduler {
@@ -74,41 +74,42 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // REQUIRES: an id that was never used before.
+  // REQUIRES: the id was never used before.
   AddResult add(RequestId id, const NewRequest& request);
-  // The next step. Valid until the next call.
+  // Plans the next step. Valid until the next call.
   const BatchPlan& plan();
-  // The oldest id sampled for this request that was not told yet. Ignored if it is gone.
+  // Reports the oldest pending token of the request. Ignored if the request is gone.
   void token(RequestId id, TokenId token);
-  // It ended or was cancelled: its blocks and slot are given back, in whatever state it is. Ignored
-  // if it is gone. Also to be called for requests that reached max_new_tokens.
+  // The request ended or was cancelled: releases its blocks and slot, in whatever state it is. Must
+  // be called for requests that reached max_new_tokens, too. Ignored if the request is gone.
   void finish(RequestId id);
-  // Waiting or running, it has this rank from the next plan on. Ignored if it is gone.
+  // Takes effect with the next plan, whether the request waits or runs. Ignored if it is gone.
   void set_priority(RequestId id, std::int32_t priority);
 
   void set_policy(const Policy& policy);
   const Policy& policy() const { return policy_; }
-  // max_sequences and pool_blocks at most what the constructor was given; pool_blocks 0: as it is.
-  // Requests that run beyond the new limits go on until they end. Of a smaller pool the blocks
-  // beyond it are withheld, the next plan putting out whom it must; it stays large enough for each
-  // request that is there: see limits().
+  // max_sequences and pool_blocks can be at most what the constructor was given; pool_blocks 0
+  // leaves the pool as it is. Running requests beyond the new limits go on until they end. A
+  // smaller pool withholds blocks, and the next plan preempts requests if it must; the pool stays
+  // large enough for each request that is there, see limits().
   void set_limits(std::uint32_t max_sequences, std::uint32_t max_step_tokens,
                   std::uint32_t pool_blocks = 0);
   const SchedulerLimits& limits() const { return limits_; }
 
-  // Empties the prefix cache, as when the memory behind the blocks was lost.
+  // Empties the prefix cache. For when the contents of the blocks cannot be trusted.
   void forget_prefixes();
 
-  // Whether no request is there, in whatever state.
+  // Whether there is no request at all.
   bool idle() const { return sequences_.empty(); }
   SchedulerCounts counts() const;
   const SchedulerTotals& totals() const { return totals_; }
   std::optional<SequenceView> sequence(RequestId id) const;
-  // Overwrite the vector: every block of the pool; the running, then the waiting in their order.
+  // Overwrites `views` with every block of the pool.
   void view_blocks(std::vector<BlockView>& views) const;
+  // Overwrites `views` with the running requests, then the waiting ones in queue order.
   void view_sequences(std::vector<SequenceView>& views) const;
 
-  // What is wrong inside or with the last plan, if anything.
+  // Describes the first broken invariant, of the scheduler or of its last plan, if there is one.
   std::optional<std::string> check_integrity() const;
 
  private:
@@ -117,9 +118,9 @@ class Scheduler {
   struct Start {
     const Sequence* parent = nullptr;  // to fork from
     std::uint32_t hit_blocks = 0;      // found in the prefix cache
-    std::uint32_t computed = 0;
-    std::uint32_t need_blocks = 0;  // in all
-    std::uint32_t new_blocks = 0;   // of those, taken out of what is available
+    std::uint32_t computed = 0;        // tokens that need not be computed
+    std::uint32_t need_blocks = 0;     // total
+    std::uint32_t new_blocks = 0;      // of those, how many reduce the available blocks
   };
 
   Sequence* find(RequestId id) const;
@@ -127,14 +128,14 @@ class Scheduler {
   std::optional<std::string> check_sequences() const;
   std::optional<std::string> check_plan() const;
 
-  // The stages of plan(), in this order.
+  // The stages of plan(), in order.
   void begin_step();
   void plan_phase(Phase phase);
   void choose_running(Phase phase);
   void keep_least_recent(std::uint32_t count);
   void give_blocks_to_running();
   void admit(Phase phase);
-  void even_out();
+  void equalize_chunks();
   void finish_step();
 
   // Admission.
@@ -162,27 +163,27 @@ class Scheduler {
   void leave_batch(Sequence& sequence);
 
   SchedulerLimits limits_;
-  std::uint32_t slot_count_;  // the first max_sequences
+  std::uint32_t slot_count_;  // max_sequences as the constructor was given it
   Policy policy_;
   KvBlockManager blocks_;
   SwapPool swap_;
   std::unordered_map<RequestId, std::unique_ptr<Sequence>> sequences_;
   RequestQueue queue_;
   std::vector<Sequence*> running_;     // by protection_rank: the last is preempted first
-  std::vector<Sequence*> candidates_;  // scratch of choose_running
-  std::vector<bool> slots_;            // taken ones
+  std::vector<Sequence*> candidates_;  // scratch space of choose_running
+  std::vector<bool> slots_;            // true: taken
   std::uint64_t arrivals_ = 0;
   std::uint32_t new_waiting_ = 0, swapped_ = 0;
 
   // The batch of request admission.
   std::uint64_t batch_ = 0;
   std::uint32_t batch_live_ = 0;  // members that have not ended
-  std::uint32_t batch_rows_ = 0;  // members it began with
+  std::uint32_t batch_rows_ = 0;  // members it started with
 
   BatchPlan plan_;
-  std::uint32_t plan_limit_ = 0;             // max_step_tokens when it was made
-  bool short_of_blocks_ = false;             // in the step being planned
-  std::uint32_t prompt_steps_in_a_row_ = 0;  // while decodes waited
+  std::uint32_t plan_limit_ = 0;             // max_step_tokens when the plan was made
+  bool short_of_blocks_ = false;             // while planning this step
+  std::uint32_t prompt_steps_in_a_row_ = 0;  // while decodes were waiting
   SchedulerTotals totals_;
 };
 

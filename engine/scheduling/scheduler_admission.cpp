@@ -1,6 +1,6 @@
-// Who of the waiting comes in, and with what: nothing, the blocks of a cached beginning, those of
-// the request it is a fork of, or its own from host memory. Nobody is put out for someone who
-// waits.
+// Admission: which waiting requests start running, and which blocks they start with: none, a cached
+// prefix's, their fork parent's, or their own swapped-out ones. Admitting a request never preempts
+// another.
 #include <algorithm>
 #include <cassert>
 
@@ -9,14 +9,15 @@
 namespace hearth {
 namespace {
 
-// With blocks on demand, a block for every so many running requests is left to them when another
-// one is admitted: it would be the first to be put out again.
+// With on-demand blocks, admission leaves one block free for this many running requests. Without
+// that reserve a newly admitted request would soon be preempted again.
 constexpr std::size_t kRunningPerHeadroomBlock = 4;
 
 }  // namespace
 
-// In the order of the queue, up to the first that does not fit: nobody is overtaken because he is
-// large. Only those that cannot run yet whatever room there is are passed over.
+// Admits in queue order and stops at the first request that does not fit, so a large request cannot
+// be starved by smaller ones behind it. Only requests that cannot run yet, however much room there
+// is, are skipped.
 void Scheduler::admit(Phase phase) {
   const bool by_request = policy_.admission == Admission::kRequest;
   const bool padded = policy_.layout == Layout::kPadded;
@@ -32,7 +33,7 @@ void Scheduler::admit(Phase phase) {
 
   for (std::uint32_t index = 0; index < queue_.size() && running_.size() < most;) {
     Sequence& sequence = queue_[index];
-    // A batch of request admission is made up at once, whatever the first step takes of it.
+    // A batch of request admission is formed at once, even if its first step cannot take it all.
     if (left == 0 && !by_request) break;
     if (!admissible(sequence) || (by_request && !forming && sequence.batch != batch_)) {
       ++index;
@@ -55,34 +56,34 @@ void Scheduler::admit(Phase phase) {
     }
     start(sequence, from);
     if (phase != Phase::kPrompts || prompt) {
-      // In a padded step the share of each is known only when all are there: see even_out().
+      // In a padded step the chunk size is known only when all are admitted: see equalize_chunks().
       sequence.planned = padded ? std::min(left, 1u) : chunk_limit(sequence, left);
       left -= sequence.planned;
       if (!padded && sequence.planned > 0) {
         [[maybe_unused]] const bool grown = grow_for_step(sequence);
-        assert(grown && "the blocks were counted before");
+        assert(grown && "admission counted the blocks");
       }
     }
     const std::uint32_t held = static_cast<std::uint32_t>(sequence.blocks.size());
     promised += from.need_blocks > held ? from.need_blocks - held : 0;
-    // The copy of a shared block is made by even_out().
+    // equalize_chunks() copies the shared block.
     if (padded && needs_copy(sequence)) ++promised;
   }
 }
 
-// Whether it could run at all now.
+// Whether the request could run now, given room.
 bool Scheduler::admissible(const Sequence& sequence) const {
   if (sequence.pending()) return false;
   if (sequence.fork_tokens == 0 || policy_.admission == Admission::kRequest) return true;
-  // A fork waits until its parent has computed what they share. It does not wait for a parent that
-  // was put out, and in a closed batch there is no later.
+  // A fork waits until its parent has computed the shared tokens. It does not wait for a preempted
+  // parent. In a closed batch it cannot wait, because nobody is admitted later.
   const Sequence* parent = find(sequence.parent);
   if (parent == nullptr || sequence.state == SequenceState::kSwapped) return true;
   if (parent->state == SequenceState::kRunning) return fork_parent(sequence) != nullptr;
   return parent->preempted || parent->state == SequenceState::kEnding;
 }
 
-// The parent, if its blocks can be shared by this step: computed by earlier ones.
+// The parent if this step can share its blocks, that is, if earlier steps have computed them.
 const Sequence* Scheduler::fork_parent(const Sequence& sequence) const {
   if (sequence.fork_tokens == 0 || policy_.admission == Admission::kRequest) return nullptr;
   const Sequence* parent = find(sequence.parent);
@@ -92,7 +93,7 @@ const Sequence* Scheduler::fork_parent(const Sequence& sequence) const {
   return ready ? parent : nullptr;
 }
 
-// At least the newest token is always left to compute: its logits are what the request waits for.
+// The newest token is always computed, even if it is cached: the request waits for its logits.
 Scheduler::Start Scheduler::find_start(const Sequence& sequence) const {
   Start start{.computed = sequence.computed,
               .need_blocks = policy_.kv == KvAllocation::kReserve ? sequence.max_blocks()
@@ -114,7 +115,7 @@ Scheduler::Start Scheduler::find_start(const Sequence& sequence) const {
   const Sequence* parent = fork_parent(sequence);
   const std::uint32_t shared = std::min(sequence.fork_tokens, sequence.known - 1);
   if (parent != nullptr && shared > start.computed) {
-    // A block that is shared in part is copied when it is written to.
+    // A partly shared block is copied when it is written to.
     start.parent = parent;
     start.computed = shared;
     start.hit_blocks = 0;
@@ -137,8 +138,8 @@ void Scheduler::start(Sequence& sequence, const Start& start) {
       blocks_.share(block);
       sequence.blocks.push_back(block);
     }
-    // What comes back looks for itself, and finds itself; that says nothing of shared prefixes. What
-    // shares the memory of another request does not look.
+    // Hits are counted for new requests only: a preempted request finds its own blocks, which says
+    // nothing about sharing, and a fork does not search the cache.
     if (policy_.prefix_cache && !sequence.preempted && start.parent == nullptr)
       totals_.prefix_query_tokens += sequence.known;
     if (start.hit_blocks > 0) {
@@ -170,14 +171,14 @@ void Scheduler::swap_in(Sequence& sequence) {
     const BlockId block = blocks_.allocate(sequence.id);
     sequence.blocks.push_back(block);
     plan_.swap_in.push_back({.from = host, .to = block});
-    // Safe to reuse: whoever is put out by the same plan was put out before.
+    // Safe to reuse: every preemption of this plan came before the first admission.
     swap_.release(host);
   }
   sequence.host_blocks.clear();
   --swapped_;
 }
 
-// Blocks that the prompts of running requests have still to come to.
+// Blocks that running requests still need for the rest of their prompts.
 std::uint32_t Scheduler::promised_blocks() const {
   std::uint32_t promised = 0;
   for (const Sequence* sequence : running_) {

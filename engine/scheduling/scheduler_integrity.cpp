@@ -1,4 +1,5 @@
-// What must hold after every call. Meant for tests and debug builds: it looks at everything.
+// The scheduler's invariants, which hold after every call. For tests and debug builds, because the
+// check visits everything.
 #include <algorithm>
 #include <unordered_set>
 
@@ -11,7 +12,7 @@ std::string about(RequestId request, const std::string& what) {
   return "request " + std::to_string(request) + ' ' + what;
 }
 
-// No block is written twice, or written by one move and read by another of the list.
+// Whether no block is written twice, or written by one move of the list and read by another.
 bool independent(const std::vector<BlockMove>& moves, bool same_memory) {
   std::unordered_set<BlockId> written, read;
   for (const BlockMove& move : moves) {
@@ -41,9 +42,12 @@ std::optional<std::string> Scheduler::check_sequences() const {
     const Sequence& sequence = *owned;
     if (sequence.batch != 0 && sequence.batch == batch_) ++live;
     if (sequence.known > sequence.max_tokens) return about(id, "has more tokens than it may");
-    if (sequence.known > sequence.tokens.size() + 2) return about(id, "was not told its tokens");
-    if (sequence.tokens.size() > sequence.known) return about(id, "was told too many tokens");
-    if (sequence.computed >= sequence.known) return about(id, "computed what it does not know");
+    if (sequence.known > sequence.tokens.size() + 2)
+      return about(id, "has more than two pending tokens");
+    if (sequence.tokens.size() > sequence.known)
+      return about(id, "was given tokens that it did not sample");
+    if (sequence.computed >= sequence.known)
+      return about(id, "has computed tokens that it does not have");
     if (sequence.hashes.size() != sequence.tokens.size() / kTokensPerBlock)
       return about(id, "has not hashed its tokens");
     if (sequence.state != SequenceState::kEnding && sequence.max_blocks() > limits_.pool_blocks)
@@ -81,15 +85,15 @@ std::optional<std::string> Scheduler::check_sequences() const {
   for (BlockId block = 0; block < blocks_.total(); ++block)
     if (references[block] != blocks_.references(block))
       return "block " + std::to_string(block) + " has " +
-             std::to_string(blocks_.references(block)) + " references, held are " +
+             std::to_string(blocks_.references(block)) + " references, but the sequences hold " +
              std::to_string(references[block]);
   for (BlockId block = 0; block < swap_.total(); ++block)
     if (host[block] != 1) return "host block " + std::to_string(block) + " is lost or held twice";
   if (blocks_.pool() != limits_.pool_blocks) return "the pool is not as large as its limit says";
-  if (slots != slots_) return "slots are taken by nobody";
+  if (slots != slots_) return "slots are taken by no sequence, or by two";
   if (running != running_.size()) return "a running request is not listed";
   if (waiting + swapped != queue_.size() || swapped != swapped_ || new_waiting != new_waiting_)
-    return "requests that wait are miscounted";
+    return "waiting requests are miscounted";
   if (!queue_.sorted()) return "the queue is out of order";
   if (!std::is_sorted(running_.begin(), running_.end(), [](const Sequence* a, const Sequence* b) {
         return protection_rank(*a) < protection_rank(*b);
@@ -97,7 +101,7 @@ std::optional<std::string> Scheduler::check_sequences() const {
     return "running requests are out of order";
   if (live != batch_live_) return "members of the batch are miscounted";
   if (policy_.admission == Admission::kRequest && running > batch_live_)
-    return "requests run beside the batch";
+    return "requests run that are not in the batch";
   return std::nullopt;
 }
 
@@ -120,7 +124,7 @@ std::optional<std::string> Scheduler::check_plan() const {
     if (!slots.insert(member.slot).second) return about(member.request, "shares its slot");
     if (member.slot >= slot_count_) return about(member.request, "has a slot beyond the last");
     if (member.input_on_gpu && !member.samples)
-      return about(member.request, "has a pending id that is not its newest");
+      return about(member.request, "has a pending token that is not its newest");
     if (member.first_block + member.blocks > plan_.block_ids.size() ||
         member.blocks != blocks_for(member.first_position + member.tokens))
       return about(member.request, "has the wrong number of blocks");
@@ -128,7 +132,7 @@ std::optional<std::string> Scheduler::check_plan() const {
       if (!written.insert(plan_.block_ids[member.first_block + i]).second)
         return about(member.request, "writes to a block that another one writes to");
   }
-  // Nothing that is read may change in the step: a written block is in one table only.
+  // Nothing that the step reads may change during it: a written block is in one table only.
   std::unordered_set<BlockId> once;
   for (BlockId block : plan_.block_ids)
     if (written.contains(block) && !once.insert(block).second)

@@ -1,5 +1,5 @@
-// The stages of planning a step: who of the running takes part and with how many tokens; blocks for
-// them, putting others out where they run short; who comes in; the plan itself.
+// The stages of planning a step: choose the running requests that take part and their tokens; give
+// them blocks, preempting others if blocks run short; admit waiting requests; write the plan.
 #include <algorithm>
 #include <cassert>
 
@@ -8,11 +8,11 @@
 namespace hearth {
 namespace {
 
-// Prompt steps with separate phases before waiting decodes get one, so that a stream of prompts
-// cannot hold them up for good.
+// With separate phases, the most prompt steps in a row while decodes wait, so that a stream of
+// prompts cannot starve them.
 constexpr std::uint32_t kMostPromptSteps = 8;
 
-bool better(const Sequence* a, const Sequence* b) {
+bool better_protected(const Sequence* a, const Sequence* b) {
   return protection_rank(*a) < protection_rank(*b);
 }
 
@@ -25,7 +25,7 @@ const BatchPlan& Scheduler::plan() {
     do {
       running = running_.size();
       plan_phase(Phase::kBoth);
-      // Nothing may come of it if those that were to go on put themselves out; others can then.
+      // The plan is empty if every chosen request preempted itself. Others can run then: try again.
     } while (planned_members() == 0 && running_.size() < running);
   } else {
     const bool decodes_wait = std::any_of(running_.begin(), running_.end(),
@@ -66,35 +66,35 @@ void Scheduler::begin_step() {
 
   for (std::size_t i = 0; i < running_.size();) {
     Sequence& sequence = *running_[i];
-    assert(sequence.known <= sequence.tokens.size() + 1 && "a token was not told in time");
+    assert(sequence.known <= sequence.tokens.size() + 1 && "token() was not called in time");
     sequence.planned = 0;
     if (sequence.known < sequence.max_tokens) {
       remember_blocks(sequence);
       ++i;
     } else {
-      // Its last token is on its way; nothing is left to compute.
+      // Its last token is pending; nothing is left to compute.
       stop_running(sequence);
       sequence.state = SequenceState::kEnding;
       leave_batch(sequence);
     }
   }
-  // The pool has become smaller than what is in use. One alone always fits.
-  while (blocks_.owed() > 0 && running_.size() > 1) preempt(*running_.back());
+  // The pool was made smaller than what is in use. One request alone always fits.
+  while (blocks_.excess() > 0 && running_.size() > 1) preempt(*running_.back());
 }
 
 void Scheduler::plan_phase(Phase phase) {
   choose_running(phase);
   give_blocks_to_running();
   admit(phase);
-  even_out();
+  equalize_chunks();
 }
 
-// How many tokens each running request gets, before blocks are looked at.
+// Divides the token budget among the running requests, before blocks are considered.
 void Scheduler::choose_running(Phase phase) {
   const bool padded = policy_.layout == Layout::kPadded;
   const std::uint32_t budget = limits_.max_step_tokens;
   candidates_.clear();
-  std::uint32_t at_least = 0;  // rows that they take at the least
+  std::uint32_t at_least = 0;  // rows that the candidates need at the least
   for (Sequence* sequence : running_) {
     const bool prompt = sequence->in_prompt();
     if (phase == Phase::kBoth || prompt == (phase == Phase::kPrompts)) {
@@ -110,7 +110,7 @@ void Scheduler::choose_running(Phase phase) {
     for (Sequence* sequence : candidates_) sequence->planned = chunk_limit(*sequence, chunk);
     return;
   }
-  // Decodes first, so that no stream waits for someone else's prompt; prompts share what is left.
+  // Decodes first, so that no stream waits for another request's prompt; prompts share the rest.
   std::uint32_t left = budget;
   for (Sequence* sequence : candidates_) {
     if (sequence->in_prompt()) continue;
@@ -124,16 +124,16 @@ void Scheduler::choose_running(Phase phase) {
   }
 }
 
-// More requests run than the step takes rows, which is so only after the limits were lowered: those
-// take part that waited longest.
+// Keeps the requests that have waited longest. Only needed after the limits were lowered, when more
+// requests run than a step has rows.
 void Scheduler::keep_least_recent(std::uint32_t count) {
   if (policy_.layout == Layout::kPacked)
     std::erase_if(candidates_, [](const Sequence* sequence) { return sequence->in_prompt(); });
   std::sort(candidates_.begin(), candidates_.end(), [](const Sequence* a, const Sequence* b) {
-    return a->last_step != b->last_step ? a->last_step < b->last_step : better(a, b);
+    return a->last_step != b->last_step ? a->last_step < b->last_step : better_protected(a, b);
   });
   candidates_.resize(count);
-  std::sort(candidates_.begin(), candidates_.end(), better);
+  std::sort(candidates_.begin(), candidates_.end(), better_protected);
 }
 
 std::uint32_t Scheduler::chunk_limit(const Sequence& sequence, std::uint32_t tokens) const {
@@ -141,14 +141,15 @@ std::uint32_t Scheduler::chunk_limit(const Sequence& sequence, std::uint32_t tok
   return policy_.max_chunk_tokens == 0 ? work : std::min(work, policy_.max_chunk_tokens);
 }
 
-// Rows of a padded step with so many members: a batch of request admission keeps the rows of those
-// that have ended. Never more than the step takes.
+// Rows of one position in a padded step of this many members. A batch of request admission keeps
+// the rows of members that have ended. Never more than the token budget.
 std::uint32_t Scheduler::rows(std::uint32_t members) const {
   const bool whole_batch = policy_.admission == Admission::kRequest;
   return std::min(whole_batch ? std::max(members, batch_rows_) : members, limits_.max_step_tokens);
 }
 
-// From the most to the least protected, so that who is put out never has blocks from this step.
+// From the most to the least protected request, so that a preempted one never holds blocks given
+// out by this step.
 void Scheduler::give_blocks_to_running() {
   for (std::size_t i = 0; i < running_.size(); ++i) {
     Sequence& sequence = *running_[i];
@@ -158,8 +159,8 @@ void Scheduler::give_blocks_to_running() {
       if (&last != &sequence) {
         preempt(last);
       } else if (sequence.in_prompt()) {
-        // A prompt goes on with what there is, or waits with what it has: whoever needs it most can
-        // still take it.
+        // A prompt continues with the blocks there are, or waits and keeps its own. A better
+        // protected request can still take them.
         short_of_blocks_ = true;
         sequence.planned = std::min(sequence.planned, tokens_that_fit(sequence));
         if (sequence.planned == 0) break;
@@ -171,13 +172,14 @@ void Scheduler::give_blocks_to_running() {
   }
 }
 
-// The block that the next token goes into is also someone else's.
+// Whether the block that the next token goes into is shared.
 bool Scheduler::needs_copy(const Sequence& sequence) const {
   return sequence.computed % kTokensPerBlock != 0 &&
          blocks_.references(sequence.blocks[sequence.computed / kTokensPerBlock]) > 1;
 }
 
-// Makes blocks for the planned tokens its own. Does nothing and returns false if there are too few.
+// Gives the sequence blocks for its planned tokens. Returns false and does nothing if there are too
+// few.
 bool Scheduler::grow_for_step(Sequence& sequence) {
   const std::uint32_t target = blocks_for(sequence.computed + sequence.planned);
   const std::uint32_t held = static_cast<std::uint32_t>(sequence.blocks.size());
@@ -186,8 +188,8 @@ bool Scheduler::grow_for_step(Sequence& sequence) {
   if (wanted > blocks_.available()) return false;
   if (sequence.computed % kTokensPerBlock != 0) {
     BlockId& block = sequence.blocks[sequence.computed / kTokensPerBlock];
-    // A findable block is full, so only a fork begins in the middle of one: while it is the
-    // parent's.
+    // A findable block is full, so only a fork can start in the middle of one, and then the parent
+    // holds it as well.
     assert(copies || !blocks_.findable(block));
     if (copies) {
       const BlockId copy = blocks_.allocate(sequence.id);
@@ -216,20 +218,20 @@ std::uint32_t Scheduler::planned_members() const {
                     [](const Sequence* sequence) { return sequence->planned > 0; }));
 }
 
-// Padded steps: with those that came in, everyone's share may be smaller.
-void Scheduler::even_out() {
+// Padded steps: after admission there may be more members, and then every chunk is smaller.
+void Scheduler::equalize_chunks() {
   if (policy_.layout != Layout::kPadded) return;
   const std::uint32_t members = planned_members();
   if (members == 0) return;
   const std::uint32_t chunk = limits_.max_step_tokens / rows(members);
   for (Sequence* sequence : running_) {
     if (sequence->planned == 0) continue;
-    const bool came_in = sequence->admitted_step == plan_.step;
+    const bool admitted_now = sequence->admitted_step == plan_.step;
     sequence->planned =
-        came_in ? chunk_limit(*sequence, chunk) : std::min(sequence->planned, chunk);
-    if (!came_in) continue;
+        admitted_now ? chunk_limit(*sequence, chunk) : std::min(sequence->planned, chunk);
+    if (!admitted_now) continue;
     [[maybe_unused]] const bool grown = grow_for_step(*sequence);
-    assert(grown && "admission promised blocks that are not there");
+    assert(grown && "admission counted the blocks");
   }
 }
 

@@ -62,7 +62,8 @@ void Scheduler::view_blocks(std::vector<BlockView>& views) const {
     view.hash = blocks_.findable(block) ? blocks_.hash(block).low : 0;
     view.last_use = blocks_.last_use(block);
   }
-  // What changes at every step is known to the sequences and looked up only when asked for.
+  // Fill levels change at every step; they are taken from the sequences here instead of being kept
+  // up to date in every block.
   for (const Sequence* sequence : running_) {
     for (std::size_t i = 0; i < sequence->blocks.size(); ++i) {
       BlockView& view = views[sequence->blocks[i]];

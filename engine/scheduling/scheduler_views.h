@@ -1,4 +1,4 @@
-// What the scheduler shows of itself, for metrics, the dashboard and tests: plain data.
+// The scheduler's state as plain data, for metrics, the dashboard and tests.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace hearth {
 // One block of the pool.
 struct BlockView {
   BlockState state = BlockState::kFree;
-  RequestId owner = 0;           // who allocated it, or holds it after him; 0: nobody yet
+  RequestId owner = 0;  // the request that allocated it, or one that still holds it; 0: none
   std::uint32_t references = 0;  // sequences that share it
   std::uint32_t filled = 0;      // tokens in it, at most kTokensPerBlock
   std::uint64_t hash = 0;        // the lower half; 0: not findable
@@ -30,23 +30,23 @@ struct SequenceView {
   std::uint32_t preemptions = 0;
 };
 
-// As things stand.
+// Current numbers of requests, blocks and tokens.
 struct SchedulerCounts {
   std::uint32_t waiting = 0, running = 0, swapped = 0, ending = 0;
   std::uint32_t blocks_used = 0, blocks_cached = 0, blocks_free = 0;  // sum: limits().pool_blocks
-  std::uint32_t blocks_reserved = 0;  // of the used ones, those that no token has reached
-  std::uint32_t blocks_shared = 0;    // of the used ones, those with more than one reference
+  std::uint32_t blocks_reserved = 0;  // used blocks that hold no token yet
+  std::uint32_t blocks_shared = 0;    // used blocks with more than one reference
   std::uint32_t swap_used = 0, swap_total = 0;
-  std::uint64_t kv_tokens = 0;  // in the blocks of running sequences, shared ones counted each time
-  std::uint64_t wasted_tokens = 0;  // places in running sequences' blocks without a token
+  std::uint64_t kv_tokens = 0;  // in the blocks of running sequences; shared ones count each time
+  std::uint64_t wasted_tokens = 0;  // empty token places in the blocks of running sequences
 
   bool operator==(const SchedulerCounts&) const = default;
 };
 
-// Since the beginning.
+// Totals since the scheduler was created.
 struct SchedulerTotals {
   std::uint64_t steps = 0;
-  std::uint64_t prompt_tokens = 0;  // computed, recomputed ones counted again
+  std::uint64_t prompt_tokens = 0;  // computed; recomputed tokens count again
   std::uint64_t decode_tokens = 0;
   std::uint64_t padding_tokens = 0;
   std::uint64_t preemptions_recompute = 0, preemptions_swap = 0;

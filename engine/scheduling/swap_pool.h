@@ -1,5 +1,5 @@
-// Blocks of host memory by number, for requests that were swapped out. Not thread-safe; nothing
-// here allocates after the constructor.
+// Blocks of host memory by number, for requests that are swapped out. Not thread-safe. Nothing here
+// allocates after the constructor.
 #pragma once
 
 #include <cassert>

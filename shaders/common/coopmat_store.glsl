@@ -132,7 +132,7 @@ void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
 
 // Four neighbouring sums of a tail tile: the partial sums of its workgroups, added in the order of k.
 vec4 add_partials(uint first, uint quad) {
-  F32x4 parts = F32x4(params.shared_parts);
+  F32x4 parts = F32x4(params.tail_partials);
   vec4 sum = vec4(0.0);
   [[unroll]] for (uint s = 0; s < kTailSplits; ++s)
     sum += parts.at[first + s * (kTileRows * kTileOutputs / 4) + quad];
@@ -144,7 +144,7 @@ vec4 add_partials(uint first, uint quad) {
 void store_tail_split(Fragment sums[kSums], Work work, uint first_row, uint first_output) {
   const uint tile_quads = kTileRows * kTileOutputs / 4;
   const uint first = work.tail_tile * kTailSplits * tile_quads;
-  store_partials(sums, params.shared_parts, (first + work.split * tile_quads) * 4, kTileOutputs,
+  store_partials(sums, params.tail_partials, (first + work.split * tile_quads) * 4, kTileOutputs,
               kTileOutputs);
   if (!is_last_workgroup(params.counts, work.tail_tile, kTailSplits)) return;
   const bool gated = kGate != kGateNone;
@@ -185,7 +185,7 @@ void store(Fragment sums[kSums], Work work, uint first_row, uint first_output) {
     store_gated(sums, first_row, first_output);
   } else if (kSplits > 1) {
     const uint part_row = work.split * gl_NumWorkGroups.x * kTileRows + first_row;
-    store_partials(sums, params.y, part_row * params.part_stride + first_output, params.part_stride,
+    store_partials(sums, params.y, part_row * params.partial_stride + first_output, params.partial_stride,
                 params.outputs - first_output);
   } else {
     store_outputs(sums, first_row, first_output);

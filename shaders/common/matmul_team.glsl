@@ -165,7 +165,7 @@ Results find_results(uint round) {
   if (kSplits == 1 && kGate == kGateNone && stores(round))
     results.residuals = vec2(load_residual(results.row, results.n),
                              load_residual(results.row, results.n + 8));
-  if (kNorm == kNormBegins && stores(round)) results.norm = prescale_factors(results.row, results.n);
+  if (kNorm == kNormStarts && stores(round)) results.norm = prescale_factors(results.row, results.n);
   return results;
 }
 
@@ -194,21 +194,21 @@ void store_gated(uint row, uint n, float value) {
 float store_plain(uint row, uint n, float value, float residual) {
   if (row >= params.rows || n >= params.outputs) return 0.0;
   if (kSplits == 1) return store_output(row, n, value, residual);
-  F32(params.y).at[(gl_WorkGroupID.z * kRows + row) * params.part_stride + n] = value;
+  F32(params.y).at[(gl_WorkGroupID.z * kRows + row) * params.partial_stride + n] = value;
   return value;
 }
 
 // If this product starts a norm, adds the results' squares to `squares`.
 void store_results(uint round, Results results, inout float squares) {
   vec2 sums = add_partials(round, results);
-  if (kNorm == kNormEnds) sums *= norm_factors[results.row];
+  if (kNorm == kNormFinishes) sums *= norm_factors[results.row];
   if (kGate != kGateNone) {
     store_gated(results.row, results.n, activate(sums.x, kGate == kGateGelu) * sums.y);
   } else {
     const vec2 stored =
         vec2(store_plain(results.row, results.n, sums.x, results.residuals.x),
              store_plain(results.row, results.n + 8, sums.y, results.residuals.y));
-    if (kNorm == kNormBegins) {
+    if (kNorm == kNormStarts) {
       store_prescaled(results.row, results.n, stored.x * results.norm.x);
       store_prescaled(results.row, results.n + 8, stored.y * results.norm.y);
       squares += dot(stored, stored);
@@ -224,7 +224,7 @@ void main() {
   chain_wait_fresh();
   uvec4 x[kXVecs];
   load_x(x);
-  if (kNorm == kNormEnds) find_norm_factors();
+  if (kNorm == kNormFinishes) find_norm_factors();
 
   float squares = 0.0;
   [[dont_unroll]] for (uint round = 0; round < kRounds; ++round) {
@@ -241,7 +241,7 @@ void main() {
     barrier();
     if (stores(round)) store_results(round, results, squares);
   }
-  if (kNorm == kNormBegins) store_squares(squares);
+  if (kNorm == kNormStarts) store_squares(squares);
   chain_done();
 }
 

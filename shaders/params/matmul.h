@@ -20,8 +20,8 @@ HEARTH_CONSTANT(kEpilogueResidual, 4u)
 // norm_state begins with the guesses, [kMostNormRows] f32, followed by the sums of squares from each
 // workgroup of the first product, [kMostNormRows, workgroups] f32.
 HEARTH_CONSTANT(kNormNone, 0u)
-HEARTH_CONSTANT(kNormBegins, 1u)
-HEARTH_CONSTANT(kNormEnds, 2u)
+HEARTH_CONSTANT(kNormStarts, 1u)
+HEARTH_CONSTANT(kNormFinishes, 2u)
 HEARTH_CONSTANT(kMostNormRows, 16u)
 // The activation of a gated MLP can be fused too: the first half of the matrix's outputs are gates, the
 // second half ups:
@@ -38,7 +38,7 @@ HEARTH_PARAMS(Matmul)
   address residual;  // [rows, outputs] f32; may be y
   address norm_weight;  // [inputs] f32; if this product starts a norm, [outputs]
   address counts;       // [tail tiles] u32, zero: finished workgroups of each
-  address shared_parts; // [tail tiles, kTailSplits, rows of a tile, outputs of a tile] f32 partial sums
+  address tail_partials; // [tail tiles, kTailSplits, rows of a tile, outputs of a tile] f32 partial sums
   address norm_state;   // if this product starts or finishes a norm
   address prescaled;    // [rows, outputs] f16, if this product starts a norm
   uint rows;
@@ -47,7 +47,7 @@ HEARTH_PARAMS(Matmul)
   float soft_cap;
   float epsilon;     // of the norm
   uint whole_tiles;  // tiles with one workgroup each; the rest are tail tiles, with kTailSplits each
-  uint part_stride;  // split-k: floats from row to row of the partial sums
+  uint partial_stride;  // split-k: floats from row to row of the partial sums
   uint first_output; // of matmul_wide's first tile; another dispatch computes those before it
 HEARTH_PARAMS_END
 

@@ -10,7 +10,7 @@ HEARTH_PARAMS(RmsNorm)
   address scales;    // [rows] f32, with kWriteScales: each row's 1 / sqrt(mean of x^2 + epsilon)
   uint width;
   uint residual_stride;  // floats from row to row
-  uint part_stride;      // floats from one residual to the next
+  uint partial_stride;      // floats from one residual to the next
   float epsilon;
 HEARTH_PARAMS_END
 

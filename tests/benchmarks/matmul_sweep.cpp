@@ -36,7 +36,7 @@ struct Variant {
   }
   uint64_t tile_bytes() const { return uint64_t{constant(2)} * constant(3) * 4; }
   // Floats from row to row of the parts of a split k.
-  uint32_t part_stride() const { return divide_up(outputs, kPartUnit) * kPartUnit; }
+  uint32_t partial_stride() const { return divide_up(outputs, kPartUnit) * kPartUnit; }
   // Results, or with a split k at most parts of whole tiles, whose size the second and third
   // constant are.
   uint64_t result_bytes() const {
@@ -128,12 +128,12 @@ KernelCase make_case(KernelBench& bench, const Variant& variant, const Operands&
                                         .y = operands.y->address(),
                                         .residual = operands.y->address(),
                                         .counts = operands.counts->address(),
-                                        .shared_parts = operands.parts->address(),
+                                        .tail_partials = operands.parts->address(),
                                         .rows = variant.rows,
                                         .inputs = variant.inputs,
                                         .outputs = variant.outputs,
                                         .whole_tiles = variant.whole_tiles(),
-                                        .part_stride = variant.part_stride()},
+                                        .partial_stride = variant.partial_stride()},
                  .groups = variant.groups,
                  .accesses = {reads(weight), reads(operands.x->all()), writes(operands.y->all()),
                               writes(operands.parts->all()), writes(operands.counts->all())}});

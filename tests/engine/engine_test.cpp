@@ -251,7 +251,7 @@ TEST(Engine, APriorityCanBeChangedWhileWaiting) {
 
 TEST(Engine, ThePoolCanBeMadeSmallerAndLargerAgain) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, true);
-  EXPECT_EQ(engine->made_limits().pool_blocks, 64u);
+  EXPECT_EQ(engine->initial_limits().pool_blocks, 64u);
   const auto settle = [&] { engine->inspect([](const Scheduler&) {}); };
   engine->set_limits(4, 32, 2);
   EXPECT_EQ(engine->limits().pool_blocks, 2u);

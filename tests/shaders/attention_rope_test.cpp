@@ -128,7 +128,7 @@ class AttentionRopeTest : public AttentionGpuTest {
 
     // The projection's output: whole, or as partial sums to be added.
     const uint32_t floats = shape.rows * (q_width + 2 * kv_width);
-    shape.part_stride = shape.parts > 1 ? floats : 0;
+    shape.partial_stride = shape.parts > 1 ? floats : 0;
     const Buffer qkv = filled(random_floats(size_t{floats} * shape.parts, 1));
     ASSERT_ASSIGN(const RopeTable table, make_rope_table({.dims = shape.rope_dims}));
     const Buffer table_buffer = filled(rope_table_words(table));

@@ -103,7 +103,7 @@ TEST_F(MatmulTest, EveryShapeOfTheMatrixVectorKernels) {
     }
     EXPECT_LT(nmse(multiply(plan, shape, weights, x),
                    reference_matmul(weights.values, x, shape.rows, shape.inputs, shape.outputs)),
-              kIntegerLimit)
+              limit(plan))
         << format_info(test.format).name << ": " << test.rows_at_once << " rows, " << test.outputs
         << " outputs, " << test.teams << " teams";
   }
@@ -347,7 +347,8 @@ TEST_F(MatmulTest, TeamsSplitRowsOfFloats) {
   }
 }
 
-// The norm of a row that one product reads; rows of one piece and of many, teams of any size.
+// The RMS norm of one row, fused into the product: rows of one piece and of many, teams of any
+// size.
 TEST_F(MatmulTest, FusedNormOfOneRow) {
   for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0, WeightFormat::kQ4K}) {
     // Eight lanes quantize a piece of x.

@@ -110,7 +110,7 @@ TEST_F(RmsNormTest, AddsPartialSumsFirst) {
                                 .shape = shape,
                                 .residual = part_buffer.all(),
                                 .residual_stride = stride,
-                                .part_stride = kTileRows * stride});
+                                .partial_stride = kTileRows * stride});
       });
       std::vector<float> sum = x;
       for (uint32_t r = 0; r < kRows; ++r)

@@ -131,7 +131,7 @@ class RopeKvTest : public GpuTest {
         // Two partial sums: a quarter, and the rest.
         std::vector<float> parts = qkv;
         for (float& part : parts) part *= 0.25f;
-        op.shape.part_stride = shape.part_stride = static_cast<uint32_t>(qkv.size());
+        op.shape.partial_stride = shape.partial_stride = static_cast<uint32_t>(qkv.size());
         plan = choose_rope_kv(device().caps(), shape);
         for (const float value : qkv) parts.push_back(value - 0.25f * value);
         qkv = parts;

@@ -73,7 +73,7 @@ class ExpositionReader {
   // All samples of a family must be adjacent.
   void begin(const std::string& family) {
     if (family == current_) return;
-    if (!begun_.insert(family).second) complain("apart from the rest of it: " + family);
+    if (!seen_families_.insert(family).second) complain("apart from the rest of it: " + family);
     current_ = family;
   }
 
@@ -161,7 +161,7 @@ class ExpositionReader {
 
   Exposition read_;
   std::map<std::string, std::string> helps_;
-  std::set<std::string> begun_, sampled_;
+  std::set<std::string> seen_families_, sampled_;
   std::set<std::pair<std::string, std::map<std::string, std::string>>> seen_;
   std::string current_;
 };

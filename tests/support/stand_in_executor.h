@@ -163,7 +163,7 @@ class StandInExecutor final : public StepExecutor {
     // The inputs of this step have been read by now.
     for (size_t i = 0; i < logits; ++i) sampled_[batch.sampling[i].id_index] = results[i].id;
     StepTicket ticket{.copy = copy_, .logit_rows = static_cast<uint32_t>(results.size())};
-    copy_ = (copy_ + 1) % kStepsUnderWay;
+    copy_ = (copy_ + 1) % kStepsInFlight;
     ++under_way_;
     ++steps;
     rows += batch.rows();
@@ -213,7 +213,7 @@ class StandInExecutor final : public StepExecutor {
 
   void check(const StepBatch& batch) const {
     const SchedulerLimits& limits = options_.limits;
-    EXPECT_LT(under_way_, kStepsUnderWay);
+    EXPECT_LT(under_way_, kStepsInFlight);
     EXPECT_LE(batch.rows(), limits.max_step_tokens);
     EXPECT_LE(batch.sequences.size(), limits.max_sequences);
     EXPECT_EQ(batch.logit_rows.size(), batch.sampling.size());
@@ -283,7 +283,7 @@ class StandInExecutor final : public StepExecutor {
   std::vector<TokenId> sampled_;      // by slot
   std::vector<std::vector<params::TokenCount>> history_;
   std::vector<std::vector<params::TokenBias>> biases_;
-  std::array<std::vector<params::SamplingResult>, kStepsUnderWay> results_;
+  std::array<std::vector<params::SamplingResult>, kStepsInFlight> results_;
   size_t copy_ = 0, under_way_ = 0;
   bool broken_ = false;
 };

@@ -1,4 +1,5 @@
-// hearth chat as a script uses it: lines over a pipe, answers on stdout, everything else on stderr.
+// hearth chat as a script uses it: lines come over a pipe, answers go to stdout and everything else
+// to stderr.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +19,8 @@ using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr const char* kModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+constexpr const char* kOtherModel =
+    HEARTH_SOURCE_DIR "/models/default/hearth-storyteller-Q8_0.gguf";
 
 class ChatCommand : public ::testing::Test {
  protected:
@@ -28,10 +31,11 @@ class ChatCommand : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // Answers are the likeliest ones, so the same to the same.
+  // Greedy, so that the same question gets the same answer.
   Finished chat(const std::string& lines, std::vector<std::string> more = {}) const {
-    std::vector<std::string> arguments = {HEARTH_LAUNCHER, HEARTH_BINARY, "chat", "-m",
-                                          kModel,          "--temp",      "0"};
+    std::vector<std::string> arguments = {HEARTH_LAUNCHER, HEARTH_BINARY, "chat", "--temp", "0"};
+    if (std::find(more.begin(), more.end(), "-m") == more.end())
+      more.insert(more.end(), {"-m", kModel});
     if (std::find(more.begin(), more.end(), "-n") == more.end())
       more.insert(more.end(), {"-n", "12"});
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -55,7 +59,7 @@ class ChatCommand : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(ChatCommand, AnswersAPipeAndNothingElseIsOnStdout) {
+TEST_F(ChatCommand, AnswersAPipeWithNothingElseOnStdout) {
   const Finished result = chat("Tell me a story.\n\n/help\nTell me a story about a fox.");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const auto answers = lines_of(result.out);
@@ -79,12 +83,12 @@ TEST_F(ChatCommand, RetryUndoEditAndReset) {
   EXPECT_NE(answers[1], answers[2]) << "another question";
   EXPECT_THAT(
       lines_of(result.err),
-      ElementsAre("There is no question yet.", "There is nothing to take back.",
+      ElementsAre("There is no question yet.", "There is nothing to undo.",
                   "There is no question yet.",
-                  "/edit needs the new question here, as in /edit Who are you?",
-                  "Saved 2 messages.", "Taken back: Hello!", "Saved 0 messages.",
-                  "The system prompt is set.", "Be kind.", "The conversation is forgotten.",
-                  "Saved 0 messages.", "There is no command /frobnicate; /help lists them."));
+                  "/edit needs the new question, as in /edit Who are you?", "Saved 2 messages.",
+                  "Removed: Hello!", "Saved 0 messages.", "The system prompt is set.", "Be kind.",
+                  "The conversation is forgotten.", "Saved 0 messages.",
+                  "There is no command /frobnicate. Type /help for a list."));
   const auto edited = saved("edited");
   EXPECT_EQ(edited["messages"][0]["content"], "Hello!");
   EXPECT_EQ(edited["messages"][1]["content"], answers[2]);
@@ -93,7 +97,7 @@ TEST_F(ChatCommand, RetryUndoEditAndReset) {
 
 TEST_F(ChatCommand, SettingsTakeEffectOrAreRefused) {
   const Finished result = chat(
-      "Tell me a story.\n/set tokens=3\n/retry\n/set temp=1.5\n/set seed=7\n/set temp=-1\n"
+      "Tell me a story.\n/set tokens=3\n/retry\n/set --temp 1.5\n/set seed 7\n/set temp=-1\n"
       "/set top_p=2\n/set temp=warm\n/set warmth=1\n/set temp\n/set\n");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const auto answers = lines_of(result.out);
@@ -105,23 +109,74 @@ TEST_F(ChatCommand, SettingsTakeEffectOrAreRefused) {
   EXPECT_EQ(told[0], "tokens = 3");
   EXPECT_EQ(told[1], "temp = 1.5");
   EXPECT_EQ(told[2], "seed = 7");
-  EXPECT_EQ(told[3], "-1 is no number for temp.");
-  EXPECT_THAT(told[4], HasSubstr("top_p"));
-  EXPECT_EQ(told[5], "warm is no number for temp.");
-  EXPECT_THAT(told[6], HasSubstr("/set temp=0.7"));
-  EXPECT_THAT(told[7], HasSubstr("/set temp=0.7"));
+  EXPECT_THAT(told[3], HasSubstr("temperature must be"));
+  EXPECT_THAT(told[4], HasSubstr("top_p must be"));
+  EXPECT_EQ(told[5], "'warm' is not a valid value for temp.");
+  EXPECT_THAT(told[6], HasSubstr("There is no setting 'warmth'"));
+  EXPECT_THAT(told[7], HasSubstr("/set temp needs a value"));
   const std::vector<std::string> shown(told.begin() + 8, told.end());
   EXPECT_THAT(shown, ::testing::Contains("temp = 1.5"));
   EXPECT_THAT(shown, ::testing::Contains("seed = 7"));
+  EXPECT_THAT(shown, ::testing::Contains("min-p = 0.05")) << "a default";
 }
 
-TEST_F(ChatCommand, ASavedConversationGoesOn) {
+TEST_F(ChatCommand, SeveralWordsLeave) {
+  for (const char* word : {"/bye", "/exit", "/quit", "/bye "}) {
+    const Finished result = chat(std::string(word) + "\nHello!\n");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, "") << word;
+    EXPECT_EQ(result.err, "") << word;
+  }
+}
+
+TEST_F(ChatCommand, HelpListsEveryCommandOnce) {
+  const Finished result = chat("/help\n/?\n/bye\n");
+  const auto lines = lines_of(result.err);
+  for (const char* command : {"/help", "/model", "/set", "/system", "/retry", "/edit", "/undo",
+                              "/reset", "/save", "/load", "/stats", "/bye"})
+    EXPECT_EQ(std::ranges::count_if(
+                  lines, [&](const std::string& line) { return line.starts_with(command); }),
+              2)
+        << command << " in each of the two lists";
+  for (const std::string& line : lines) EXPECT_LE(line.size(), 80u) << line;
+}
+
+TEST_F(ChatCommand, AnotherModelGoesOnWithTheConversation) {
+  const Finished result = chat("Tell me a story.\n/model\n/model " + std::string(kOtherModel) +
+                               "\n/save " + path("kept") + "\nHello!\n");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto answers = lines_of(result.out);
+  ASSERT_THAT(answers, SizeIs(2)) << result.out << result.err;
+  const auto told = lines_of(result.err);
+  ASSERT_THAT(told, SizeIs(3)) << result.err;
+  EXPECT_THAT(told[0], HasSubstr("hearth-tiny"));
+  EXPECT_THAT(told[1], HasSubstr("hearth-storyteller"));
+  EXPECT_EQ(saved("kept")["messages"].size(), 2u);
+  // As if it had been asked from the start.
+  const Finished alone = chat("Hello!\n", {"-m", kOtherModel, "--load", path("kept")});
+  EXPECT_THAT(lines_of(alone.out), ElementsAre(answers[1])) << alone.err;
+}
+
+TEST_F(ChatCommand, AModelThatCannotBeLoadedLeavesTheOldOne) {
+  std::ofstream(path("broken.gguf")) << "GGUF and nothing else";
+  const Finished result = chat("Tell me a story.\n/model " + path("missing.gguf") + "\n/model " +
+                               path("broken.gguf") + "\n/retry\n");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto answers = lines_of(result.out);
+  ASSERT_THAT(answers, SizeIs(2)) << result.out << result.err;
+  EXPECT_EQ(answers[0], answers[1]);
+  EXPECT_THAT(result.err, HasSubstr("missing.gguf"));
+  EXPECT_THAT(result.err, HasSubstr("broken.gguf"));
+  EXPECT_THAT(result.err, HasSubstr("Still using hearth-tiny-Q8_0."));
+}
+
+TEST_F(ChatCommand, ContinuesASavedConversation) {
   const Finished first =
       chat("Tell me a story.\n/save " + path("kept") + "\nHello!\n", {"--system", "Be kind."});
   const auto answers = lines_of(first.out);
   ASSERT_THAT(answers, SizeIs(2)) << first.out << first.err;
   EXPECT_EQ(saved("kept")["system"], "Be kind.");
-  // By a command or an option, and whatever was said before.
+  // Loaded by a command or by an option, whatever was said before.
   const Finished by_command = chat("Hi there.\n/load " + path("kept") + "\nHello!\n");
   ASSERT_THAT(lines_of(by_command.out), SizeIs(2)) << by_command.out;
   EXPECT_EQ(lines_of(by_command.out)[1], answers[1]);
@@ -130,16 +185,16 @@ TEST_F(ChatCommand, ASavedConversationGoesOn) {
   EXPECT_THAT(lines_of(by_option.out), ElementsAre(answers[1]));
 }
 
-TEST_F(ChatCommand, ABrokenFileIsOneLineAndTheConversationGoesOn) {
+TEST_F(ChatCommand, ABrokenFileGivesOneLineAndTheConversationGoesOn) {
   std::ofstream(path("broken")) << "{\"messages\": [";
   const Finished result = chat("/load " + path("broken") + "\n/load\n/save\n/save " + path("") +
                                "missing/file\nHello!\n");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(lines_of(result.out), SizeIs(1));
   EXPECT_THAT(lines_of(result.err),
-              ElementsAre(path("broken") + ": no conversation that hearth chat saved",
+              ElementsAre(path("broken") + ": not a conversation saved by hearth chat",
                           "/load needs a file name.", "/save needs a file name.",
-                          path("") + "missing/file: cannot write"));
+                          path("") + "missing/file: cannot write the file"));
   const Finished at_start = chat("Hello!\n", {"--load", path("broken")});
   EXPECT_EQ(at_start.exit_code, 1);
   expect_one_line(at_start.err);
@@ -154,7 +209,7 @@ TEST_F(ChatCommand, SaysWhatItLeavesOutWhenTheContextIsFull) {
   EXPECT_THAT(lines_of(result.out), SizeIs(6)) << result.out;
   EXPECT_THAT(result.err,
               HasSubstr("(the context of 96 tokens is full: the oldest 2 messages are left out)"));
-  // A question that fits in no way is refused, and the next one is answered.
+  // A question too long for the context is refused, and the next one is answered.
   std::string long_question;
   for (int i = 0; i < 200; ++i) long_question += "fox ";
   const Finished refused =
@@ -162,7 +217,7 @@ TEST_F(ChatCommand, SaysWhatItLeavesOutWhenTheContextIsFull) {
   EXPECT_EQ(refused.exit_code, 0) << refused.err;
   EXPECT_THAT(lines_of(refused.out), SizeIs(1));
   EXPECT_THAT(refused.err, HasSubstr("the context holds 96"));
-  EXPECT_EQ(saved("kept")["messages"].size(), 2u) << "it is taken back";
+  EXPECT_EQ(saved("kept")["messages"].size(), 2u) << "it is removed";
   // An answer that reaches the end of the context says so.
   const Finished cut = chat("Tell me a story about a fox and a bee.\n", {"-c", "48", "-n", "0"});
   EXPECT_THAT(cut.err, HasSubstr("(the context of 48 tokens is full: the answer is cut off)"));
@@ -176,7 +231,7 @@ TEST_F(ChatCommand, SeveralLinesAreOneQuestion) {
   EXPECT_EQ(saved("kept")["messages"][2]["content"], "Hello \nthere");
 }
 
-TEST_F(ChatCommand, ATextInQuotesIsNoCommand) {
+TEST_F(ChatCommand, ATextInQuotesIsNotACommand) {
   const Finished result = chat("\"\"\"\n/quit\n\"\"\"\n/save " + path("kept") + "\n");
   EXPECT_THAT(lines_of(result.out), SizeIs(1)) << result.out;
   EXPECT_EQ(saved("kept")["messages"][0]["content"], "/quit\n");

@@ -1,4 +1,4 @@
-// hearth replay as a user starts it, on the smallest model.
+// hearth replay as a user starts it: on the smallest model, and simulated.
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -21,8 +21,8 @@ Finished replay(std::vector<std::string> arguments) {
   return run_program(arguments);
 }
 
-TEST(ReplayCommand, JsonAddsUpAndTheTraceFileIsRead) {
-  // Two widths may run at the same time.
+TEST(ReplayCommand, JsonAddsUpAndTheTraceFileIsValid) {
+  // The tests of two vector widths may run at the same time.
   const std::string path =
       ::testing::TempDir() + "/replay_command_test." + std::to_string(getpid()) + ".json";
   const Finished result =
@@ -45,7 +45,7 @@ TEST(ReplayCommand, JsonAddsUpAndTheTraceFileIsRead) {
     EXPECT_EQ(policy["generated_tokens"], tokens);
     EXPECT_NEAR(policy["throughput_tokens_per_s"].get<double>(),
                 static_cast<double>(tokens) / policy["makespan_seconds"].get<double>(), 1e-6);
-    // The same trace for everyone.
+    // Every policy gets the same trace.
     if (generated == 0) generated = tokens;
     EXPECT_EQ(tokens, generated);
   }
@@ -72,18 +72,75 @@ TEST(ReplayCommand, JsonAddsUpAndTheTraceFileIsRead) {
   EXPECT_EQ(sampled, 2 * generated);
 }
 
-TEST(ReplayCommand, TheTableNamesThePolicyAndWhatWasCut) {
+TEST(ReplayCommand, TheReportNamesThePolicyAndCutRequests) {
   const Finished result = replay({"synthetic:n=2,prompt=4,gen=5000", "--ctx", "64", "--max-seqs",
                                   "2", "--phases", "separate", "--kv-allocation", "reserve"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("2 cut to 64 tokens"));
+  EXPECT_THAT(result.out, HasSubstr("2 of them cut to 64 tokens"));
   EXPECT_THAT(result.out, HasSubstr("continuous phases=separate kv-allocation=reserve"));
   EXPECT_THAT(result.out, HasSubstr("throughput"));
+  EXPECT_THAT(result.out, HasSubstr("Not measured: "));
+  EXPECT_THAT(result.out, HasSubstr("s to warm up ("));
 }
 
-// Blocks run short: what --preemption and --swap say is what happens then, and the former has the
-// last word. A step is as short as it is asked to be.
-TEST(ReplayCommand, SwapsWhereItIsAskedTo) {
+// Without a model and without a Vulkan driver.
+Finished simulate(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {HEARTH_BINARY, "replay", "--simulate"});
+  return run_program(arguments, {"VK_DRIVER_FILES=/nonexistent", "VK_ICD_FILENAMES=/nonexistent"});
+}
+
+TEST(ReplayCommand, SimulatesTheSameNumbersEveryTimeWithoutADevice) {
+  const std::string path =
+      ::testing::TempDir() + "/replay_simulated." + std::to_string(getpid()) + ".json";
+  const std::vector<std::string> arguments = {
+      "synthetic:rate=inf,n=64,prompt=16..120,gen=8..96,seed=1",
+      "--compare",
+      "static,iteration,packed,continuous",
+      "--slo",
+      "ttft=0.5,tbt=0.05",
+      "--max-chunk",
+      "64",
+      "--requests",
+      "--json",
+      "--trace",
+      path};
+  std::string first, first_trace;
+  for (int i = 0; i < 2; ++i) {
+    const Finished result = simulate(arguments);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    std::ifstream file(path);
+    const std::string trace{std::istreambuf_iterator<char>(file), {}};
+    if (i == 0) {
+      first = result.out;
+      first_trace = trace;
+    }
+    EXPECT_EQ(result.out, first);
+    EXPECT_EQ(trace, first_trace);
+  }
+  const auto json = nlohmann::json::parse(first, nullptr, false);
+  ASSERT_FALSE(json.is_discarded()) << first;
+  EXPECT_EQ(json["simulated"], true);
+  EXPECT_THAT(json["device"].get<std::string>(), HasSubstr("modelled"));
+  EXPECT_EQ(json["slo"]["tbt"], 0.05);
+  ASSERT_EQ(json["policies"].size(), 4u);
+  const auto throughput = [&](size_t i) {
+    return json["policies"][i]["throughput_tokens_per_s"].get<double>();
+  };
+  EXPECT_LT(throughput(0), throughput(3)) << "static batching, continuous batching";
+  EXPECT_FALSE(nlohmann::json::parse(first_trace, nullptr, false).is_discarded());
+}
+
+TEST(ReplayCommand, ASimulationSaysThatItIsOne) {
+  const Finished result = simulate({"synthetic:n=4,prompt=4,gen=4", "--policy", "packed"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Simulation: modelled 1.2 B model on modelled 8 GB card"));
+  EXPECT_THAT(result.out, HasSubstr("packed"));
+}
+
+// When blocks run short, --preemption and --swap decide what happens, and --preemption wins. The
+// token budget is what --max-step-tokens says.
+TEST(ReplayCommand, SwapsIfAskedTo) {
   struct Case {
     std::vector<std::string> arguments;
     bool swaps;
@@ -121,6 +178,7 @@ TEST(ReplayCommand, WrongArgumentsAreUsageErrors) {
         {"synthetic:n=1", "--slo", "ttft"},
         {"synthetic:n=1", "--max-chunk", "few"},
         {"synthetic:n=1", "--speed", "0"},
+        {"synthetic:n=1", "--simulate"},  // and a model
         {"synthetic:n=1", "--kv-allocation", "magic"}}) {
     const Finished result = replay(arguments);
     EXPECT_EQ(result.exit_code, 2) << result.err;
@@ -129,7 +187,7 @@ TEST(ReplayCommand, WrongArgumentsAreUsageErrors) {
   }
 }
 
-TEST(ReplayCommand, ATraceThatIsNotThereIsAFailure) {
+TEST(ReplayCommand, AMissingTraceIsAFailure) {
   const Finished result = replay({"no/such/trace.csv"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("no/such/trace.csv"));

@@ -1,4 +1,4 @@
-// Small lists that a kernel reads (ids, positions, block tables), written by the host.
+// Small lists that a kernel reads and the host writes: ids, positions, block tables.
 #pragma once
 
 #include <cstring>

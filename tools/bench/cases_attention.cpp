@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-// `sequences` of equal length: `rows` tokens each in this step, after `before` in the cache.
+// `sequences` of equal length, each with `rows` tokens in this step after `before` in the cache.
 struct Batch {
   uint32_t sequences, before, rows;
   KvFormat kv;
@@ -42,7 +42,7 @@ Result<BufferSlice> add_scratch(KernelBench& bench, KernelCaseSet& set, uint64_t
   return buffer->all();
 }
 
-// The sequences' blocks lie in random order, as they do after a while.
+// The sequences' KV blocks are in random order, as they are after the engine has run for a while.
 Result<KernelCase> make_case(KernelBench& bench, KernelCaseSet& set, Transfer& transfer,
                              const Batch& batch) {
   const uint32_t tokens = batch.before + batch.rows;
@@ -83,7 +83,7 @@ Result<KernelCase> make_case(KernelBench& bench, KernelCaseSet& set, Transfer& t
   const uint64_t row_bytes = uint64_t{kHeads} * kHeadSize * 4;
   HEARTH_ASSIGN(op.q, add_scratch(bench, set, shape.bucket.rows * row_bytes));
   HEARTH_ASSIGN(op.result, add_scratch(bench, set, shape.bucket.rows * row_bytes));
-  // Zeros, of which only the counts need be.
+  // All zero, although only the counts need to be.
   const uint64_t counts = attention_count_bytes(plan.capacity, shape);
   const uint64_t partials = attention_partial_bytes(plan.capacity, shape);
   HEARTH_ASSIGN(const BufferSlice scratch,
@@ -91,7 +91,7 @@ Result<KernelCase> make_case(KernelBench& bench, KernelCaseSet& set, Transfer& t
   op.counts = scratch.slice(0, counts);
   op.partials = scratch.slice(counts, partials);
 
-  // A product with the key and one with the value for every pair of a row and a key it sees.
+  // For each pair of a row and a key it sees: one product with the key and one with the value.
   double pairs = 0;
   for (uint32_t row = 0; row < batch.rows; ++row) pairs += batch.before + row + 1;
   const PipelineInfo& pipeline = plan.many ? plan.many->pipeline : plan.few.pipeline;

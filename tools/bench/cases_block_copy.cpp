@@ -8,7 +8,8 @@
 namespace hearth {
 namespace {
 
-// Llama-3-8B's cache in F16: 32 layers of 8 heads of 128, forked within the pool and swapped out.
+// The KV cache of Llama-3-8B in F16: 32 layers of 8 heads of size 128. Blocks are copied within the
+// pool, as for a fork, and swapped out.
 Result<KernelCaseSet> block_copy_cases(KernelBench& bench) {
   KernelCaseSet set;
   constexpr uint32_t kPlanes = 64, kBlocks = 64, kBlockBytes = 8 * 16 * 128 * 2;

@@ -6,7 +6,7 @@
 namespace hearth {
 namespace {
 
-// Every row reads the same id, which the filled buffer makes larger than the vocabulary.
+// Every row reads the same id. The filled buffer makes it larger than the vocabulary.
 Result<KernelCaseSet> embed_cases(KernelBench& bench) {
   KernelCaseSet set;
   for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ8_0, WeightFormat::kQ6K}) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr WeightFormat kFormats[] = {WeightFormat::kF16, WeightFormat::kQ8_0, WeightFormat::kQ4K};
 
-// Products with more rows than the matrix-vector kernels take: decode steps of many streams, and
+// Products with more rows than the matrix-vector kernels take: decode steps of large batches, and
 // prompts.
 Result<KernelCaseSet> matmul_cases(KernelBench& bench) {
   KernelCaseSet set;
@@ -33,8 +33,8 @@ Result<KernelCaseSet> matmul_cases(KernelBench& bench) {
   return set;
 }
 
-// One curve over the number of rows: time must not fall when rows are added, whichever kernels the
-// numbers get.
+// Time over the number of rows: more rows must not take less time, whichever kernels are chosen
+// for them.
 Result<KernelCaseSet> curve_cases(KernelBench& bench) {
   KernelCaseSet set;
   const bool cpu = is_cpu(bench.device().caps());
@@ -52,7 +52,7 @@ Result<KernelCaseSet> curve_cases(KernelBench& bench) {
   return set;
 }
 
-// What turns x into the form a product wants, where no kernel before has done it.
+// The kernel that converts x to the form a product reads, if no earlier kernel has written it so.
 Result<KernelCaseSet> prepare_cases(KernelBench& bench) {
   KernelCaseSet set;
   DeviceCaps caps = bench.device().caps();

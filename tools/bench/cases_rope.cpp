@@ -9,7 +9,8 @@
 namespace hearth {
 namespace {
 
-// Llama-3-8B's attention: a prompt of 2048, and 1 and 64 streams in the middle of one.
+// The attention shapes of Llama-3-8B: a prompt of 2048 tokens, and decode steps of 1 and 64
+// sequences.
 Result<KernelCaseSet> rope_cases(KernelBench& bench) {
   KernelCaseSet set;
   HEARTH_ASSIGN(const RopeTable table, make_rope_table({.dims = 128, .base = 500'000.0}));

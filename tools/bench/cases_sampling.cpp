@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-// Device memory with these bytes, `copies` times.
+// Device memory that holds `copies` of these bytes.
 Result<const Buffer*> add_data(KernelBench& bench, KernelCaseSet& set,
                                std::span<const std::byte> bytes, uint64_t copies = 1) {
   Memory& memory = bench.device().memory();
@@ -53,7 +53,7 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
   KernelCaseSet set;
   const DeviceCaps& caps = bench.device().caps();
   const bool cpu = caps.type == DeviceType::kCpu;
-  // Logits as a model makes them, in more copies than a cache holds.
+  // Logits distributed like a model's, in more copies than fit a cache.
   std::mt19937 generator(1);
   std::normal_distribution<float> normal(0.0f, 2.5f);
   const uint32_t vocab = cpu ? 32000 : 128256;
@@ -76,7 +76,7 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
 
   for (const uint32_t rows : {1u, 16u, 64u}) {
     if (rows > most_rows) continue;
-    // Enough for greedy rows, too.
+    // Large enough for greedy rows as well.
     const uint64_t scratch_bytes = choose_sampling(caps, {rows, vocab}).scratch_bytes();
     HEARTH_ASSIGN(const Buffer* scratch, add_filled(bench, set, scratch_bytes));
     for (const auto& [name, options] : kOptions) {

@@ -15,9 +15,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kSamples = 7;
-constexpr double kSampleSeconds = 0.02;  // how long one sample should last at least
+constexpr double kSampleSeconds = 0.02;  // aimed at for one sample; half of it is enough
 constexpr double kWarmUpSeconds = 0.5;
-constexpr double kRestSeconds = 0.1;
+constexpr double kIdleSeconds = 0.1;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -25,8 +25,18 @@ double seconds_since(Clock::time_point begin) {
 
 }  // namespace
 
-bool KernelBench::has_rested() const {
-  return !is_cpu(device_.caps()) && seconds_since(last_run_) > kRestSeconds;
+CeilingShare ceiling_share(double bytes, double flops, double seconds, const Ceilings& ceilings,
+                           bool matrix_units) {
+  const double most_flops = matrix_units ? ceilings.matrix_flops_per_s : ceilings.flops_per_s;
+  if (seconds <= 0 || most_flops <= 0 || ceilings.read_bytes_per_s <= 0) return {};
+  const double reading = bytes / seconds / ceilings.read_bytes_per_s;
+  const double computing = flops / seconds / most_flops;
+  if (reading >= computing) return {.share = reading, .of = "read"};
+  return {.share = computing, .of = matrix_units ? "matrix" : "flops"};
+}
+
+bool KernelBench::was_idle() const {
+  return !is_cpu(device_.caps()) && seconds_since(last_run_) > kIdleSeconds;
 }
 
 Status KernelBench::warm_up(const CommandBuffer& commands) {
@@ -37,8 +47,9 @@ Status KernelBench::warm_up(const CommandBuffer& commands) {
 
 Result<double> KernelBench::time(const std::function<Status(CommandRecorder&, uint32_t)>& record) {
   HEARTH_ASSIGN(const auto timer, GpuTimer::create(device_, 1));
-  // Doubles the repetitions until a sample is long enough to be worth reading. The first round also
-  // compiles the pipeline; clocks are warmed up by the first that is long enough.
+  // Doubles the repetitions until a sample is long enough to be accurate. The first round also
+  // compiles the pipeline. If the GPU was idle meanwhile, the first round that is long enough warms
+  // it up before its samples are taken.
   bool cold = false;
   for (uint32_t repetitions = 1;; repetitions *= 2) {
     HEARTH_ASSIGN(CommandRecorder recorder,
@@ -47,14 +58,14 @@ Result<double> KernelBench::time(const std::function<Status(CommandRecorder&, ui
     for (uint32_t i = 0; i < repetitions; ++i) HEARTH_TRY(record(recorder, i));
     HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());
 
-    cold |= has_rested();
+    cold |= was_idle();
     std::vector<double> seconds;
     while (seconds.size() < kSamples) {
       HEARTH_TRY(device_.compute().run(commands));
       last_run_ = Clock::now();
       HEARTH_ASSIGN(const auto spans, timer->read());
       seconds.push_back(spans[0].seconds);
-      if (seconds.back() < kSampleSeconds / 2) break;  // too short: more repetitions
+      if (seconds.back() < kSampleSeconds / 2) break;  // too short: try more repetitions
       if (!std::exchange(cold, false)) continue;
       HEARTH_TRY(warm_up(commands));
       seconds.clear();
@@ -66,8 +77,8 @@ Result<double> KernelBench::time(const std::function<Status(CommandRecorder&, ui
 }
 
 Result<Ceilings> KernelBench::measure_ceilings() {
-  // Far larger than any cache of the device; on a CPU memory is scarce and caches are small. All
-  // are powers of two, so that every invocation reads the same number of chunks.
+  // Far larger than any cache of the device. A CPU has less memory to spare and smaller caches. All
+  // sizes are powers of two, so that every invocation reads the same number of chunks.
   const bool cpu = is_cpu(device_.caps());
   const uint64_t bytes = cpu ? 256ull << 20 : 1ull << 30;
   const uint32_t lanes = cpu ? 64 : 256;
@@ -120,17 +131,14 @@ Result<Ceilings> KernelBench::measure_ceilings() {
 
 Result<KernelTime> KernelBench::measure(const KernelCase& item, const Ceilings& ceilings) {
   HEARTH_ASSIGN(const double seconds, time(item.record));
-  const double bytes_per_s = item.bytes / seconds;
-  const double flops_per_s = item.flops / seconds;
-  const double most_flops = item.matrix_units ? ceilings.matrix_flops_per_s : ceilings.flops_per_s;
   return KernelTime{
       .kernel = item.kernel,
       .variant = item.variant,
       .shape = item.shape,
       .seconds = seconds,
-      .bytes_per_s = bytes_per_s,
-      .flops_per_s = flops_per_s,
-      .share = std::max(bytes_per_s / ceilings.read_bytes_per_s, flops_per_s / most_flops)};
+      .bytes_per_s = item.bytes / seconds,
+      .flops_per_s = item.flops / seconds,
+      .ceiling = ceiling_share(item.bytes, item.flops, seconds, ceilings, item.matrix_units)};
 }
 
 }  // namespace hearth

@@ -1,9 +1,11 @@
-// Times kernels on the GPU's own clock, beside what the device can do at most, in one run.
+// Times kernels on the GPU's own clock, and measures in the same run what the device can do at
+// most.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/command_recorder.h"
@@ -16,24 +18,36 @@ namespace hearth {
 struct Ceilings {
   double read_bytes_per_s = 0;
   double flops_per_s = 0;         // f32 multiply-adds outside matrix units
-  double matrix_flops_per_s = 0;  // f16 products with f32 sums on matrix units; 0 without those
+  double matrix_flops_per_s = 0;  // f16 products with f32 sums on matrix units; 0 if it has none
 };
 
-// One kernel at one shape. `record(recorder, i)` records the i-th repetition, which should not find
-// its data in a cache that the (i-1)-th filled.
+// How close to the device's ceilings some work came: the larger of its shares of memory bandwidth
+// and arithmetic, and which of them that is: "read", "flops" or "matrix".
+struct CeilingShare {
+  double share = 0;
+  std::string_view of = "read";
+};
+
+// Work that moves `bytes` and does `flops` in `seconds`. Pure; a share of 0 if a time or a ceiling
+// is not known.
+CeilingShare ceiling_share(double bytes, double flops, double seconds, const Ceilings& ceilings,
+                           bool matrix_units);
+
+// One kernel at one shape. `record(recorder, i)` records the i-th repetition, whose data should not
+// be in a cache because of the one before.
 struct KernelCase {
   std::string kernel, variant, shape;
   double bytes = 0;           // that one run must move
   double flops = 0;           // that one run must do
-  bool matrix_units = false;  // the ceiling of its arithmetic is that of the matrix units
+  bool matrix_units = false;  // its arithmetic runs on matrix units, and is limited by them
   std::function<Status(CommandRecorder& recorder, uint32_t repetition)> record;
 };
 
 struct KernelTime {
   std::string kernel, variant, shape;
-  double seconds = 0;  // the median over `samples` of the time of one run
+  double seconds = 0;  // of one run, the median over several samples
   double bytes_per_s = 0, flops_per_s = 0;
-  double share = 0;  // of the ceiling that binds: the larger of the two shares
+  CeilingShare ceiling;
 };
 
 class KernelBench {
@@ -47,12 +61,12 @@ class KernelBench {
   PipelineStore& pipelines() const { return pipelines_; }
 
  private:
-  // Median seconds of one repetition, repetitions in a row as a step runs them.
+  // Median seconds of one repetition. Repetitions run back to back, as the kernels of a step do.
   Result<double> time(const std::function<Status(CommandRecorder&, uint32_t)>& record);
-  // Whether the clocks of a GPU may have gone down, by several times, since it ran something: it
-  // rests while pipelines are compiled.
-  bool has_rested() const;
-  // Runs the commands for a while.
+  // Whether the GPU has been idle for so long that its clocks may have dropped to a fraction, as it
+  // is while pipelines are compiled.
+  bool was_idle() const;
+  // Runs the commands until the clocks are up again.
   Status warm_up(const CommandBuffer& commands);
 
   Device& device_;

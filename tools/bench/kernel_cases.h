@@ -1,5 +1,5 @@
-// The kernels and shapes that `hearth bench --kernels` times. One file a kernel family,
-// cases_<family>.cpp, with one static KernelCases object that the command finds by itself.
+// The kernels and shapes that `hearth bench --kernels` times. Each kernel family has one file,
+// cases_<family>.cpp, with one static KernelCases object; the command finds it by itself.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// Cases and the buffers they run on. One set is made, measured and dropped before the next.
+// Cases and the buffers they run on. Each set is measured and freed before the next is made.
 struct KernelCaseSet {
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<KernelCase> cases;
@@ -23,13 +23,13 @@ class KernelCases {
  public:
   using Make = Result<KernelCaseSet> (*)(KernelBench& bench);
 
-  // `family` is what --filter is compared with before the buffers are made.
+  // --filter looks at `family`, before any buffers are made.
   KernelCases(std::string family, Make make_set);
 
   const std::string& family() const { return family_; }
   Result<KernelCaseSet> make(KernelBench& bench) const { return make_(bench); }
 
-  // Every family of the program, by name.
+  // Every family in the program, ordered by name.
   static std::vector<const KernelCases*> all();
 
  private:
@@ -40,8 +40,8 @@ class KernelCases {
 // "matmul_reduce[256,0,8,64]": the kernel and its specialization constants.
 std::string variant_name(const PipelineInfo& info);
 
-// A buffer of equal words; unless another is named every 16-bit half is a small number: as f16 or
-// f32 data, never zero, never denormal.
+// A buffer filled with one word. The default is 0.8 as f16 and 0.0009 as f32: real data is neither
+// zero nor denormal, which may run at another speed.
 Result<const Buffer*> add_filled(KernelBench& bench, KernelCaseSet& set, uint64_t bytes,
                                  uint32_t word = 0x3a663a66);
 

@@ -12,12 +12,12 @@
 namespace hearth {
 namespace {
 
-// With separate phases, the scheduler gives streams that wait one step in so many of the prompts'.
+// With separate phases, the scheduler runs one decode step after this many prompt steps.
 constexpr uint32_t kPromptStepsInARow = 8;
 
 uint32_t blocks_of(uint32_t tokens) { return (tokens + kTokensPerBlock - 1) / kTokensPerBlock; }
 
-// Tokens that the first streams generate while prompts of the last are still being read.
+// How many tokens the first sequences generate while the prompts of the last are still processed.
 uint32_t early_tokens(const ModelBenchOptions& bench, uint32_t batch, uint32_t step_tokens) {
   const uint64_t prompts = uint64_t{batch} * std::max(1u, bench.context);
   return static_cast<uint32_t>(prompts / step_tokens / kPromptStepsInARow) + 2;
@@ -37,7 +37,7 @@ bool decodes_all(const StepRecord& record, uint32_t batch) {
 }  // namespace
 
 SessionOptions bench_session_options(SessionOptions options, const ModelBenchOptions& bench) {
-  // Enough for the smallest steps there may be.
+  // Planned for the smallest default step of any device.
   const uint32_t step_tokens = options.max_step_tokens != 0 ? options.max_step_tokens : 512;
   uint32_t context = bench.prompt + 1;
   uint32_t blocks = blocks_of(context);
@@ -55,10 +55,9 @@ SessionOptions bench_session_options(SessionOptions options, const ModelBenchOpt
   return options;
 }
 
-double ceiling_share(const Cost& cost, double seconds, const Ceilings& ceilings) {
-  const double most_flops = std::max(ceilings.flops_per_s, ceilings.matrix_flops_per_s);
-  if (seconds <= 0 || most_flops <= 0) return 0;
-  return std::max(cost.bytes / ceilings.read_bytes_per_s, cost.flops / most_flops) / seconds;
+CeilingShare ceiling_share(const Cost& cost, double seconds, const Ceilings& ceilings) {
+  return ceiling_share(cost.bytes, cost.flops, seconds, ceilings,
+                       ceilings.matrix_flops_per_s > ceilings.flops_per_s);
 }
 
 StepBatch bench_step(uint32_t batch, uint32_t position, uint32_t rows) {
@@ -119,8 +118,8 @@ Result<double> ModelBench::decode_seconds(uint32_t batch, uint32_t tokens) {
       return Error{ErrorKind::kInternal, stream->end().message};
   }
 
-  // The record of the very last step may not be there yet, and is not needed: early_tokens() are
-  // generated beside those that count.
+  // The record of the last step may not have been written yet. It is not needed, because
+  // early_tokens() more tokens are generated than are timed.
   std::vector<StepRecord> records;
   for (uint64_t i = first_record; i < engine.records().written(); ++i)
     if (StepRecord record; engine.records().read(i, record)) records.push_back(std::move(record));
@@ -131,29 +130,33 @@ Result<double> ModelBench::decode_seconds(uint32_t batch, uint32_t tokens) {
       return done[first + tokens - 1] - done[first - 1];
   }
   return Error{ErrorKind::kInternal,
-               fmt::format("{} streams never ran side by side for {} steps", batch, tokens)};
+               fmt::format("{} sequences never decoded together for {} steps", batch, tokens)};
 }
 
 template <class Once>
-Result<ModelTime> ModelBench::repeat(ModelTime time, const Cost& cost, Once once) const {
-  // As streams grow they meet longer and longer steps, each of which is recorded, and its kernels
-  // compiled, when it is first met; meanwhile the GPU's clock falls. So the first run does not
-  // count as warming it up.
+Result<ModelTime> ModelBench::repeat(ModelTime time, const Cost& cost, const OnRun& on_run,
+                                     Once once) const {
+  // As sequences grow, steps of new sizes come up. Each is recorded and its kernels compiled when
+  // it comes up first, and the GPU's clock drops meanwhile. So the first run does not count towards
+  // warming up the clock.
   constexpr double kWarmUpSeconds = 0.5;
   constexpr uint32_t kMostWarmUps = 64;
+  const uint32_t runs = options_.repetitions + 1;
+  on_run(0, runs);
   HEARTH_TRY(once());
   double warm = is_cpu(session_.device().caps()) ? kWarmUpSeconds : 0;
   for (uint32_t i = 0; warm < kWarmUpSeconds && i < kMostWarmUps; ++i) {
+    on_run(0, runs);
     HEARTH_ASSIGN(const double taken, once());
     warm += taken;
   }
   std::vector<double> rates;
   double seconds = 0;
   for (uint32_t i = 0; i < options_.repetitions; ++i) {
+    on_run(i + 1, runs);
     HEARTH_ASSIGN(const double taken, once());
     seconds += taken;
     rates.push_back(time.tokens / taken);
-    if (options_.after_run) options_.after_run();
   }
   const auto count = static_cast<double>(rates.size());
   seconds /= count;
@@ -166,11 +169,11 @@ Result<ModelTime> ModelBench::repeat(ModelTime time, const Cost& cost, Once once
   }
   time.bytes_per_s = cost.bytes / seconds;
   time.flops_per_s = cost.flops / seconds;
-  time.share = ceiling_share(cost, seconds, ceilings_);
+  time.ceiling = ceiling_share(cost, seconds, ceilings_);
   return time;
 }
 
-Result<ModelTime> ModelBench::prompt() {
+Cost ModelBench::prompt_cost() const {
   const uint32_t step_tokens = session_.runner().options().limits.rows;
   Cost cost;
   for (uint32_t first = 0; first < options_.prompt; first += step_tokens) {
@@ -178,19 +181,36 @@ Result<ModelTime> ModelBench::prompt() {
     if (first + step_tokens < options_.prompt) step.logit_rows.clear();
     cost += whole_step_cost(session_.model().plan(), session_.file(), session_.options().kv, step);
   }
-  return repeat({.test = "prompt", .tokens = options_.prompt}, cost,
-                [&] { return prompt_seconds(); });
+  return cost;
 }
 
-Result<ModelTime> ModelBench::decode(uint32_t batch) {
-  // What streams see grows from step to step; in the middle it is what it is on average.
+Cost ModelBench::decode_cost(uint32_t batch) const {
+  // Attention reads one more token in every step, so the step in the middle costs the average.
   const uint32_t middle = std::max(1u, options_.context) + options_.tokens / 2;
   Cost cost;
   const Cost step = whole_step_cost(session_.model().plan(), session_.file(), session_.options().kv,
                                     bench_step(batch, middle, 1));
   for (uint32_t i = 0; i < options_.tokens; ++i) cost += step;
-  return repeat({.test = "decode", .batch = batch, .tokens = batch * options_.tokens}, cost,
-                [&] { return decode_seconds(batch, options_.tokens); });
+  return cost;
+}
+
+// Work that would take a share of 2 of a device's ceilings in one second takes it two seconds.
+double ModelBench::ideal_prompt_seconds() const {
+  return ceiling_share(prompt_cost(), 1.0, ceilings_).share;
+}
+
+double ModelBench::ideal_decode_seconds(uint32_t batch) const {
+  return ceiling_share(decode_cost(batch), 1.0, ceilings_).share;
+}
+
+Result<ModelTime> ModelBench::prompt(const OnRun& on_run) {
+  return repeat({.test = "prompt", .tokens = options_.prompt}, prompt_cost(), on_run,
+                [&] { return prompt_seconds(); });
+}
+
+Result<ModelTime> ModelBench::decode(uint32_t batch, const OnRun& on_run) {
+  return repeat({.test = "decode", .batch = batch, .tokens = batch * options_.tokens},
+                decode_cost(batch), on_run, [&] { return decode_seconds(batch, options_.tokens); });
 }
 
 }  // namespace hearth

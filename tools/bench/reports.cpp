@@ -5,6 +5,14 @@
 #include <fmt/format.h>
 
 namespace hearth {
+namespace {
+
+// "62.3% read": of the ceiling of reading.
+std::string share_text(const CeilingShare& ceiling) {
+  return fmt::format("{:.1f}% {}", ceiling.share * 100, ceiling.of);
+}
+
+}  // namespace
 
 nlohmann::json to_json(const Ceilings& ceilings) {
   return {{"read_bytes_per_s", ceilings.read_bytes_per_s},
@@ -19,7 +27,8 @@ nlohmann::json to_json(const KernelTime& time) {
           {"seconds", time.seconds},
           {"bytes_per_s", time.bytes_per_s},
           {"flops_per_s", time.flops_per_s},
-          {"share", time.share}};
+          {"share", time.ceiling.share},
+          {"share_of", time.ceiling.of}};
 }
 
 nlohmann::json to_json(const ModelTime& time) {
@@ -30,7 +39,8 @@ nlohmann::json to_json(const ModelTime& time) {
           {"stddev", time.stddev},
           {"bytes_per_s", time.bytes_per_s},
           {"flops_per_s", time.flops_per_s},
-          {"share", time.share}};
+          {"share", time.ceiling.share},
+          {"share_of", time.ceiling.of}};
 }
 
 nlohmann::json to_json(const StepProfile& profile) {
@@ -42,7 +52,8 @@ nlohmann::json to_json(const StepProfile& profile) {
                      {"seconds", part.seconds},
                      {"bytes", part.cost.bytes},
                      {"flops", part.cost.flops},
-                     {"share", part.share}});
+                     {"share", part.ceiling.share},
+                     {"share_of", part.ceiling.of}});
   return {{"test", profile.test},
           {"batch", profile.batch},
           {"tokens", profile.tokens},
@@ -58,47 +69,47 @@ void print_ceilings(const DeviceCaps& caps, const Ceilings& ceilings) {
                                                            ceilings.matrix_flops_per_s * 1e-12)
                                              : std::string());
   fmt::print(
-      "of ceiling: GB/s or TFLOP/s as a share of the ceiling above that limits the test\n\n");
+      "of ceiling: the share of the ceiling above that limits the test, and which that is\n\n");
 }
 
 void print_kernel_header() {
-  fmt::print("{:<12} {:<26} {:>12} {:>10} {:>10} {:>10}  {}\n", "kernel", "shape", "time us",
+  fmt::print("{:<16} {:<26} {:>12} {:>10} {:>10} {:>13}  {}\n", "kernel", "shape", "time us",
              "GB/s", "TFLOP/s", "of ceiling", "variant");
 }
 
 void print(const KernelTime& time) {
-  fmt::print("{:<12} {:<26} {:>12.2f} {:>10.1f} {:>10.3f} {:>9.1f}%  {}\n", time.kernel, time.shape,
+  fmt::print("{:<16} {:<26} {:>12.2f} {:>10.1f} {:>10.3f} {:>13}  {}\n", time.kernel, time.shape,
              time.seconds * 1e6, time.bytes_per_s * 1e-9, time.flops_per_s * 1e-12,
-             time.share * 100, time.variant);
+             share_text(time.ceiling), time.variant);
 }
 
 void print_model_header() {
-  fmt::print("{:<8} {:>6} {:>8} {:>12} {:>10} {:>10} {:>10} {:>10}\n", "test", "batch", "tokens",
+  fmt::print("{:<8} {:>6} {:>8} {:>12} {:>10} {:>10} {:>10} {:>13}\n", "test", "batch", "tokens",
              "tokens/s", "+/-", "GB/s", "TFLOP/s", "of ceiling");
 }
 
 void print(const ModelTime& time) {
-  fmt::print("{:<8} {:>6} {:>8} {:>12.1f} {:>10.1f} {:>10.2f} {:>10.4f} {:>9.1f}%\n", time.test,
+  fmt::print("{:<8} {:>6} {:>8} {:>12.1f} {:>10.1f} {:>10.2f} {:>10.4f} {:>13}\n", time.test,
              time.batch, time.tokens, time.tokens_per_s, time.stddev, time.bytes_per_s * 1e-9,
-             time.flops_per_s * 1e-12, time.share * 100);
+             time.flops_per_s * 1e-12, share_text(time.ceiling));
 }
 
 void print(const StepProfile& profile) {
   double total = 0;
   for (const PartTime& part : profile.parts) total += part.seconds;
   fmt::print(
-      "{} step: {} sequences, {} tokens, after a context of {}: {:.3f} ms as replayed, {:.3f} ms "
-      "as the sum of its kernels\n",
+      "{} step: {} sequences, {} tokens after a context of {}: {:.3f} ms as replayed, "
+      "{:.3f} ms as the sum of its kernels\n",
       profile.test, profile.batch, profile.tokens, profile.context, profile.step_seconds * 1e3,
       total * 1e3);
-  fmt::print("{:<14} {:>6} {:>11} {:>7} {:>10} {:>10} {:>10}  {}\n", "part", "calls", "time us",
+  fmt::print("{:<14} {:>6} {:>11} {:>8} {:>10} {:>10} {:>13}  {}\n", "part", "calls", "time us",
              "of step", "GB/s", "TFLOP/s", "of ceiling", "kernels");
   for (const PartTime& part : profile.parts) {
     const double seconds = part.seconds > 0 ? part.seconds : 1;
-    fmt::print("{:<14} {:>6} {:>11.1f} {:>6.1f}% {:>10.2f} {:>10.4f} {:>9.1f}%  {}\n", part.part,
+    fmt::print("{:<14} {:>6} {:>11.1f} {:>7.1f}% {:>10.2f} {:>10.4f} {:>13}  {}\n", part.part,
                part.calls, part.seconds * 1e6, part.seconds / total * 100,
                part.cost.bytes / seconds * 1e-9, part.cost.flops / seconds * 1e-12,
-               part.share * 100, part.kernels);
+               share_text(part.ceiling), part.kernels);
   }
   fmt::print("\n");
 }

@@ -1,4 +1,4 @@
-// What `hearth bench` prints: JSON as scripts rely on it, and tables for people.
+// The reports of `hearth bench`: JSON with the fields scripts rely on, and tables for people.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

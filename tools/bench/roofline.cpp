@@ -19,7 +19,7 @@ struct Step {
   uint32_t batch = 1, position = 0, rows = 1;
 };
 
-// As large as the session has room for.
+// Each as large as the session has room for.
 std::vector<Step> steps_to_measure(const StepRunnerOptions& runner) {
   const StepLimits& limits = runner.limits;
   const uint32_t pool_tokens = runner.kv_blocks * kTokensPerBlock;
@@ -55,7 +55,7 @@ Result<RooflineData> measure_roofline(Session& session) {
                            .seconds = part.seconds,
                            .bytes = part.cost.bytes,
                            .flops = part.cost.flops,
-                           .share = part.share});
+                           .share = part.ceiling.share});
   }
   return data;
 }

@@ -1,5 +1,5 @@
-// Measures what the dashboard's roofline shows: the device's ceilings, and the parts of a prompt
-// step and of decode steps beside them.
+// Measures what the dashboard's roofline shows: the device's ceilings, and how the parts of a
+// prompt step and of decode steps compare with them.
 #pragma once
 
 #include "engine/session.h"
@@ -8,8 +8,8 @@
 
 namespace hearth {
 
-// Takes seconds. REQUIRES: the session's engine was not started, or was stopped; what its KV cache
-// held is overwritten.
+// Takes seconds, and overwrites the KV cache. REQUIRES: the session's engine was not started, or
+// was stopped.
 Result<RooflineData> measure_roofline(Session& session);
 
 }  // namespace hearth

@@ -41,7 +41,8 @@ struct StepSize {
   double rows = 0, logit_rows = 0;
   uint32_t layers = 0;
 
-  // In the last layer all that follows attention is done for the rows that are wanted.
+  // In the last layer, everything after attention is computed only for rows whose logits are
+  // wanted.
   double after_attention(uint32_t layer) const { return layer + 1 < layers ? rows : logit_rows; }
   double rows_of(const WeightSpec& spec) const {
     switch (spec.role) {
@@ -61,7 +62,7 @@ struct StepSize {
   }
 };
 
-// Each weight is read once; activations are what the part itself reads and writes.
+// Each weight is read once. Activations are the values that a part reads and writes.
 void add_weights(const ModelPlan& model, const ModelFile& file, const StepSize& size,
                  StepCosts& weights, StepCosts& activations) {
   const bool tied = std::ranges::none_of(model.table.specs(), [&](const WeightSpec& spec) {
@@ -100,11 +101,11 @@ void add_attention(const ModelConfig& config, KvFormat kv, const StepSize& size,
       const auto seen = [&](uint32_t position) {
         return window == 0 ? position + 1 : std::min(position + 1, window);
       };
-      // The rows of a sequence see ever more, evenly so but for windows.
+      // Each row sees one token more than the one before, up to the window.
       const double first = seen(sequence.first_position);
       const double last = seen(sequence.first_position + sequence.rows - 1);
       const double pairs = (first + last) / 2 * sequence.rows;
-      // What any of the rows sees is read once.
+      // A token that any of the rows sees is read once.
       const double end = sequence.first_position + sequence.rows;
       const double tokens = end - (sequence.first_position + 1 - first);
       costs[step_part::kRope] += {.bytes = sequence.rows * token_bytes};
@@ -129,7 +130,8 @@ void add_small_parts(const ModelConfig& config, const StepSize& size, StepCosts&
 }
 
 struct SplitCosts {
-  StepCosts memory, activations;  // weights and KV; what lies between kernels
+  StepCosts memory;       // weights and KV
+  StepCosts activations;  // values passed from kernel to kernel
 };
 
 SplitCosts split_costs(const ModelPlan& model, const ModelFile& file, KvFormat kv,

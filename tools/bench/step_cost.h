@@ -1,5 +1,5 @@
-// What a step of a model must at least move and do, part by part: to be held against the device's
-// ceilings. Pure.
+// The least that a step of a model must move and compute, part by part, to compare with the
+// device's ceilings. Pure.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 namespace hearth {
 
 struct Cost {
-  double bytes = 0;  // weights, KV and activations, each once a part
+  double bytes = 0;  // weights, KV and activations, each counted once per part
   double flops = 0;
 
   Cost& operator+=(const Cost& other) {
@@ -23,12 +23,12 @@ struct Cost {
   }
 };
 
-// By the parts of forward.h, over all layers.
+// By the parts that forward.h names, summed over all layers.
 using StepCosts = std::map<std::string_view, Cost>;
 StepCosts step_costs(const ModelPlan& model, const ModelFile& file, KvFormat kv,
                      const StepBatch& batch);
 
-// What a whole step needs if activations stay in caches: weights and KV once each.
+// What a whole step needs if activations stay in caches: the weights and the KV, each read once.
 Cost whole_step_cost(const ModelPlan& model, const ModelFile& file, KvFormat kv,
                      const StepBatch& batch);
 

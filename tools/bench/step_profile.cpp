@@ -27,8 +27,8 @@ Result<double> run_step(StepRunner& runner, const StepBatch& batch) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// The first step compiles and records, and meanwhile the clock of a GPU falls: it is then kept busy
-// for a while, so that it runs at its own in all that is timed.
+// The first step compiles and records, and the GPU's clock drops meanwhile. The GPU is then kept
+// busy for a while, so that it runs at full clock in every timed step.
 Result<double> step_seconds(Session& session, const StepBatch& batch) {
   StepRunner& runner = session.runner();
   HEARTH_TRY(run_step(runner, batch));
@@ -72,18 +72,18 @@ std::vector<PartTime> time_parts(std::span<const GpuSpan> spans, const StepCosts
                                  const Ceilings& ceilings) {
   std::vector<PartTime> parts;
   for (const GpuSpan& span : spans) {
-    const size_t cut = span.label.find(kPartSeparator);
+    const size_t cut = span.label.find(kSectionSeparator);
     const std::string name = span.label.substr(0, cut);
     auto part = std::ranges::find(parts, name, &PartTime::part);
     if (part == parts.end()) part = parts.insert(parts.end(), PartTime{.part = name});
     if (cut != std::string::npos)
-      add_kernel(part->kernels, std::string_view(span.label).substr(cut + kPartSeparator.size()));
+      add_kernel(part->kernels, std::string_view(span.label).substr(cut + kSectionSeparator.size()));
     ++part->calls;
     part->seconds += span.seconds;
   }
   for (PartTime& part : parts) {
     if (const auto cost = costs.find(part.part); cost != costs.end()) part.cost = cost->second;
-    part.share = ceiling_share(part.cost, part.seconds, ceilings);
+    part.ceiling = ceiling_share(part.cost, part.seconds, ceilings);
   }
   return parts;
 }

@@ -1,4 +1,4 @@
-// Where the time of a step goes: GPU time of each part beside what it must move and do.
+// Where the time of a step goes: the GPU time of each part, and what it must move and compute.
 #pragma once
 
 #include <string>
@@ -13,27 +13,28 @@
 namespace hearth {
 
 struct PartTime {
-  std::string part;     // of forward.h
-  std::string kernels;  // that it is made of, joined by " + "
+  std::string part;     // as forward.h names it
+  std::string kernels;  // that it consists of, joined by " + "
   uint32_t calls = 0;   // of kernels
   double seconds = 0;
   Cost cost;
-  double share = 0;  // of the ceiling that binds
+  CeilingShare ceiling;
 };
 
 struct StepProfile {
   std::string test;  // "prompt" or "decode"
   uint32_t batch = 1, tokens = 0, context = 0;
-  double step_seconds = 0;  // of the step as it is replayed, from submission to result
+  double step_seconds = 0;  // of the step as the engine replays it, from submission to result
   std::vector<PartTime> parts;
 };
 
-// Sums spans by part, in the order in which parts first come.
+// Sums spans by part, in the order in which the parts first occur.
 std::vector<PartTime> time_parts(std::span<const GpuSpan> spans, const StepCosts& costs,
                                  const Ceilings& ceilings);
 
-// Profiles one step of `batch` sequences with `rows` tokens each after `position` others. What the
-// KV cache holds does not matter. REQUIRES: the session's engine was not started, and it has room.
+// Profiles one step of `batch` sequences with `rows` tokens each, after `position` others. The
+// contents of the KV cache do not matter. REQUIRES: the session's engine was not started, and the
+// session has room for the step.
 Result<StepProfile> profile_step(Session& session, uint32_t batch, uint32_t position, uint32_t rows,
                                  const Ceilings& ceilings);
 

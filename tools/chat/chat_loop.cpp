@@ -1,103 +1,81 @@
 #include "tools/chat/chat_loop.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "runtime/log.h"
 #include "runtime/memory.h"
 #include "tools/chat/interrupt.h"
+#include "tools/chat/word_wrapper.h"
+#include "tools/terminal_columns.h"
+#include "tools/trimmed.h"
 
 namespace hearth {
 namespace {
 
-// What an answer should have at least before old messages are left out.
+// Old messages are left out of the prompt while an answer has less room than a quarter of the
+// context or 512 tokens, whichever is less.
 constexpr uint32_t kRoomDivisor = 4, kMostRoom = 512;
-
-void print(std::string_view text) {
-  fmt::print("{}", text);
-  std::fflush(stdout);
-}
-
-// A number that can be set by its name.
-struct Setting {
-  std::string_view name;
-  double (*get)(const ChatLoopOptions& options);
-  void (*set)(ChatLoopOptions& options, double value);
-};
-
-std::string show(const Setting& setting, const ChatLoopOptions& options) {
-  const double value = setting.get(options);
-  return value == std::floor(value) ? fmt::format("{} = {:.0f}", setting.name, value)
-                                    : fmt::format("{} = {:g}", setting.name, value);
-}
-
-constexpr Setting kSettings[] = {
-    {"temp", [](const ChatLoopOptions& o) { return double{o.sampling.temperature}; },
-     [](ChatLoopOptions& o, double v) { o.sampling.temperature = static_cast<float>(v); }},
-    {"top_k", [](const ChatLoopOptions& o) { return double(o.sampling.top_k); },
-     [](ChatLoopOptions& o, double v) { o.sampling.top_k = static_cast<uint32_t>(v); }},
-    {"top_p", [](const ChatLoopOptions& o) { return double{o.sampling.top_p}; },
-     [](ChatLoopOptions& o, double v) { o.sampling.top_p = static_cast<float>(v); }},
-    {"min_p", [](const ChatLoopOptions& o) { return double{o.sampling.min_p}; },
-     [](ChatLoopOptions& o, double v) { o.sampling.min_p = static_cast<float>(v); }},
-    {"repeat_penalty",
-     [](const ChatLoopOptions& o) { return double{o.sampling.repetition_penalty}; },
-     [](ChatLoopOptions& o, double v) { o.sampling.repetition_penalty = static_cast<float>(v); }},
-    {"tokens", [](const ChatLoopOptions& o) { return double(o.max_tokens); },
-     [](ChatLoopOptions& o, double v) { o.max_tokens = static_cast<uint32_t>(v); }},
-    {"seed", [](const ChatLoopOptions& o) { return static_cast<double>(o.sampling.seed); },
-     [](ChatLoopOptions& o, double v) { o.sampling.seed = static_cast<uint64_t>(v); }},
-};
+// How long a word may be held back before it is shown in part, and Ctrl-C may go unnoticed.
+constexpr auto kLongestHold = std::chrono::milliseconds(50);
 
 }  // namespace
 
-ChatLoop::ChatLoop(Session& session, const ChatTemplate& chat, ChatLoopOptions options)
-    : session_(session),
-      chat_(chat),
-      options_(std::move(options)),
+ChatLoop::ChatLoop(ChatModel& model, ChatLoopOptions options)
+    : model_(model),
+      settings_(std::move(options.settings)),
+      stop_(std::move(options.stop)),
       reader_(default_history_file()) {
-  conversation_.set_system(options_.system);
+  conversation_.set_system(std::move(options.system));
 }
 
 std::span<const ChatLoop::Command> ChatLoop::commands() {
   static constexpr Command all[] = {
-      {"/reset", "", "forget the conversation", &ChatLoop::reset},
-      {"/undo", "", "take back the last question and its answer", &ChatLoop::undo},
-      {"/retry", "", "answer the last question again", &ChatLoop::retry},
-      {"/edit", "TEXT", "change the last question and ask it again; without a text, edit it here",
-       &ChatLoop::edit},
-      {"/system", "TEXT", "set the system prompt; without a text, show it", &ChatLoop::system},
-      {"/set", "NAME=VALUE", "change sampling, as in /set temp=0.7; alone, show all",
+      {"/help", "", "show this list", &ChatLoop::help},
+      {"/?", "", "", &ChatLoop::help},
+      {"/model", "NAME", "switch to another model; alone, show the current one",
+       &ChatLoop::switch_model},
+      {"/set", "NAME VALUE", "change a setting, as in /set temp 0.7; alone, list them",
        &ChatLoop::set},
-      {"/save", "FILE", "write the conversation down", &ChatLoop::save},
-      {"/load", "FILE", "go on with one that was written down", &ChatLoop::load},
-      {"/stats", "", "tokens, speed, memory", &ChatLoop::stats},
-      {"/help", "", "this list", &ChatLoop::help},
-      {"/quit", "", "leave, as Ctrl-D does", &ChatLoop::quit},
+      {"/system", "TEXT", "set the system prompt; alone, show it", &ChatLoop::system},
+      {"/retry", "", "answer the last question again", &ChatLoop::retry},
+      {"/edit", "TEXT", "change the last question; alone, edit it at the prompt", &ChatLoop::edit},
+      {"/undo", "", "remove the last question and its answer", &ChatLoop::undo},
+      {"/reset", "", "forget the conversation (or /clear)", &ChatLoop::reset},
+      {"/clear", "", "", &ChatLoop::reset},
+      {"/save", "FILE", "save the conversation", &ChatLoop::save},
+      {"/load", "FILE", "continue a saved conversation", &ChatLoop::load},
+      {"/stats", "", "show tokens, speed and memory use", &ChatLoop::stats},
+      {"/bye", "", "leave (or /exit, /quit, Ctrl-D)", &ChatLoop::leave},
+      {"/exit", "", "", &ChatLoop::leave},
+      {"/quit", "", "", &ChatLoop::leave},
   };
   return all;
 }
 
 Status ChatLoop::run() {
   const InterruptGuard guard;
-  if (reader_.interactive()) greet();
+  if (reader_.interactive()) say(model_text() + " Type /help for a list of commands.");
   while (!leaving_) {
     const std::string edited = std::exchange(text_to_edit_, {});
     const LineReader::Input input = reader_.read("> ", edited);
-    if (input.end == LineReader::End::kClosed) break;
+    if (input.end == LineReader::End::kClosed) {
+      if (reader_.interactive()) fmt::print("\n");  // Ctrl-D leaves the cursor after the prompt
+      break;
+    }
     if (input.end == LineReader::End::kInterrupted) {
-      say("Ctrl-D or /quit leaves.");
+      say("Press Ctrl-D or type /bye to leave.");
       continue;
     }
-    if (input.text.find_first_not_of(" \t\n") == std::string::npos) continue;
+    if (trimmed(input.text).empty()) continue;
     if (input.text.front() == '/' && !input.quoted) {
-      obey(input.text);
+      run_command(input.text);
+      if (!model_.loaded())
+        return Error{ErrorKind::kInternal, "the previous model could not be loaded again"};
     } else {
       if (!edited.empty()) conversation_.undo();
       conversation_.add_user(input.text);
@@ -106,70 +84,58 @@ Status ChatLoop::run() {
     if (!std::exchange(answer_now_, false)) continue;
     HEARTH_TRY(answer());
   }
-  if (reader_.interactive()) print("\n");
   return {};
 }
 
-void ChatLoop::greet() const {
-  say(fmt::format("{} on {}, context of {} tokens. /help lists commands.", session_.file().name(),
-                  session_.device().caps().name, session_.runner().options().limits.context));
-  if (chat_.source() == ChatTemplate::Source::kChatMl) log_line(kChatMlNotice);
+std::string ChatLoop::model_text() const {
+  return fmt::format("{} on {}, {} tokens of context.", model_.session().file().name(),
+                     model_.session().device().caps().name, model_.context());
 }
 
-void ChatLoop::say(std::string_view line) const { fmt::print(stderr, "{}\n", line); }
+void ChatLoop::say(std::string_view line) const {
+  fmt::print(stderr, "{}\n", wrap_words(line, terminal_columns(STDERR_FILENO)));
+}
 
-void ChatLoop::obey(std::string_view line) {
-  const size_t space = line.find_first_of(" \n");
+void ChatLoop::run_command(std::string_view line) {
+  const size_t space = line.find_first_of(" \t\n");
   const std::string_view name = line.substr(0, space);
-  std::string_view argument =
-      space == std::string_view::npos ? std::string_view() : line.substr(space + 1);
-  while (!argument.empty() && argument.front() == ' ') argument.remove_prefix(1);
+  const std::string_view argument =
+      space == std::string_view::npos ? std::string_view() : trimmed(line.substr(space));
   for (const Command& command : commands())
     if (command.name == name) return (this->*command.action)(argument);
-  say(fmt::format("There is no command {}; /help lists them.", name));
+  say(fmt::format("There is no command {}. Type /help for a list.", name));
 }
 
-// A failed answer is told and its question taken back, so that questions and answers still take
-// turns; only a lost device ends the conversation.
+// A failed answer is reported and its question removed, so that questions and answers still
+// alternate; only a lost device ends the conversation.
 Status ChatLoop::answer() {
   const auto give_up = [this](std::string_view why) {
     say(why);
     conversation_.undo();
     return Status();
   };
-  const uint32_t context = session_.runner().options().limits.context;
+  Session& session = model_.session();
+  const uint32_t context = model_.context();
   const uint32_t room = std::min(context / kRoomDivisor, kMostRoom);
-  const auto prompt = conversation_.prompt(chat_, *session_.tokenizer(), context, room);
+  const auto prompt =
+      conversation_.prompt(model_.chat_template(), *session.tokenizer(), context, room);
   if (!prompt.ok()) return give_up(prompt.error().message);
-  if (prompt->left_out > left_out_)
+  if (prompt->left_out > reported_left_out_)
     say(fmt::format("(the context of {} tokens is full: the oldest {} messages are left out)",
                     context, prompt->left_out));
-  left_out_ = prompt->left_out;
+  reported_left_out_ = prompt->left_out;
 
-  const auto stream = session_.engine().submit({.prompt = prompt->ids,
-                                                .sampling = options_.sampling,
-                                                .max_tokens = options_.max_tokens,
-                                                .stop = options_.stop});
+  const SamplingOptions sampling = settings_.sampling.over(session.default_sampling());
+  const auto stream = session.engine().submit({.prompt = prompt->ids,
+                                               .sampling = sampling,
+                                               .max_tokens = settings_.max_tokens,
+                                               .stop = stop_});
   if (!stream.ok()) return give_up(stream.error().message);
-  ++options_.sampling.seed;  // the next answer is another draw
-  std::string text;
-  bool stopped = false;
-  while (!(*stream)->ended()) {
-    if (take_interrupt() && !stopped) {
-      session_.engine().cancel((*stream)->request());
-      stopped = true;
-    }
-    const auto token = (*stream)->next(std::chrono::milliseconds(50));
-    if (!token) continue;
-    text += token->text;
-    print(token->text);
-  }
+  settings_.sampling.seed = sampling.seed + 1;  // the next answer is another draw
+  const std::string text = show_answer(**stream);
   const GenerationEnd& end = (*stream)->end();
-  text += end.text;
-  print(end.text);
-  print("\n");
   if (end.reason == FinishReason::kError) {
-    if (session_.engine().state() == EngineState::kFailed)
+    if (session.engine().state() == EngineState::kFailed)
       return Error{ErrorKind::kDeviceLost, end.message};
     return give_up(end.message);
   }
@@ -180,13 +146,39 @@ Status ChatLoop::answer() {
   return {};
 }
 
+std::string ChatLoop::show_answer(TokenStream& stream) {
+  std::string text;
+  WordWrapper wrapper([] { return terminal_columns(STDOUT_FILENO); },
+                      [](std::string_view piece) { fmt::print("{}", piece); });
+  const auto show = [&](std::string_view piece) {
+    text += piece;
+    wrapper.add(piece);
+    std::fflush(stdout);
+  };
+  bool cancelled = false;
+  while (!stream.ended()) {
+    if (take_interrupt() && !std::exchange(cancelled, true))
+      model_.session().engine().cancel(stream.request());
+    if (const auto token = stream.next(kLongestHold)) {
+      show(token->text);
+    } else {
+      wrapper.show_held();
+      std::fflush(stdout);
+    }
+  }
+  show(stream.end().text);
+  wrapper.end();
+  std::fflush(stdout);
+  return text;
+}
+
 void ChatLoop::show_status(const GenerationEnd& end) {
   ++answers_;
   tokens_ += end.generated_tokens;
   const double seconds = end.times.last_token - end.times.first_token;
   seconds_ += end.times.last_token;
   if (!reader_.interactive()) return;
-  const uint32_t context = session_.runner().options().limits.context;
+  const uint32_t context = model_.context();
   const uint32_t used = end.prompt_tokens + end.generated_tokens;
   const std::string speed =
       seconds > 0 && end.generated_tokens > 1
@@ -199,19 +191,22 @@ void ChatLoop::show_status(const GenerationEnd& end) {
                   : end.reason == FinishReason::kLength  ? ", cut off"
                                                          : "");
   // Errors may go to a file while the conversation is on a terminal.
-  say(isatty(STDERR_FILENO) != 0 ? "\033[2m" + line + "\033[0m" : line);
+  const uint32_t columns = terminal_columns(STDERR_FILENO);
+  if (columns > 0)
+    fmt::print(stderr, "\033[2m{}\033[0m\n", wrap_words(line, columns));
+  else
+    say(line);
 }
 
 void ChatLoop::reset(std::string_view) {
   conversation_.clear();
-  left_out_ = 0;
+  reported_left_out_ = 0;
   say("The conversation is forgotten.");
 }
 
 void ChatLoop::undo(std::string_view) {
   const std::string question = conversation_.undo();
-  say(question.empty() ? "There is nothing to take back."
-                       : fmt::format("Taken back: {}", question));
+  say(question.empty() ? "There is nothing to undo." : fmt::format("Removed: {}", question));
 }
 
 void ChatLoop::retry(std::string_view) {
@@ -227,10 +222,10 @@ void ChatLoop::edit(std::string_view text) {
     conversation_.add_user(std::string(text));
     answer_now_ = true;
   } else if (reader_.interactive()) {
-    // It stays until there is another: Ctrl-C leaves all as it was.
+    // The old question stays until the new one is entered: Ctrl-C changes nothing.
     text_to_edit_ = question;
   } else {
-    say("/edit needs the new question here, as in /edit Who are you?");
+    say("/edit needs the new question, as in /edit Who are you?");
   }
 }
 
@@ -243,27 +238,25 @@ void ChatLoop::system(std::string_view text) {
 }
 
 void ChatLoop::set(std::string_view assignment) {
+  const SamplingOptions& defaults = model_.session().default_sampling();
   if (assignment.empty()) {
-    for (const Setting& setting : kSettings) say(show(setting, options_));
+    for (const std::string& line : list_settings(settings_, defaults)) say(line);
     return;
   }
-  const size_t equals = assignment.find('=');
-  const std::string_view name = assignment.substr(0, equals);
-  const auto setting = std::ranges::find(kSettings, name, &Setting::name);
-  if (equals == std::string_view::npos || setting == std::end(kSettings))
-    return say("What can be set is shown by /set alone, and set as in /set temp=0.7.");
-  const std::string_view digits = assignment.substr(equals + 1);
-  double value = 0;
-  const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (failed != std::errc() || end != digits.data() + digits.size() || !(value >= 0) || value > 1e9)
-    return say(fmt::format("{} is no number for {}.", digits, name));
-  ChatLoopOptions changed = options_;
-  setting->set(changed, value);
-  // The same rules as for any request.
-  if (const auto row = make_sampling_row(changed.sampling, {}); !row.ok())
-    return say(row.error().message);
-  options_ = changed;
-  say(show(*setting, options_));
+  const auto line = change_setting(settings_, defaults, assignment);
+  say(line.ok() ? *line : line.error().message);
+}
+
+void ChatLoop::switch_model(std::string_view name) {
+  if (name.empty()) return say(model_text());
+  const Status status = model_.replace(std::string(name));
+  take_interrupt();  // pressed while it was loading, which cannot be stopped
+  if (status.ok()) {
+    reported_left_out_ = 0;
+    return say(model_text());
+  }
+  say(status.error().message);
+  if (model_.loaded()) say(fmt::format("Still using {}.", model_.session().file().name()));
 }
 
 void ChatLoop::save(std::string_view path) {
@@ -278,29 +271,31 @@ void ChatLoop::load(std::string_view path) {
   const auto loaded = Conversation::load(std::string(path));
   if (!loaded.ok()) return say(loaded.error().message);
   conversation_ = *loaded;
-  left_out_ = 0;
+  reported_left_out_ = 0;
   say(fmt::format("Loaded {} messages.", conversation_.messages().size()));
 }
 
 void ChatLoop::stats(std::string_view) {
-  const MemoryPlan& memory = session_.memory();
-  say(fmt::format("{} answers, {} tokens, {:.1f} tokens/s over all", answers_, tokens_,
+  const MemoryPlan& memory = model_.session().memory();
+  say(fmt::format("{} answers, {} tokens, {:.1f} tokens/s overall", answers_, tokens_,
                   seconds_ > 0 ? static_cast<double>(tokens_) / seconds_ : 0.0));
-  say(fmt::format("weights {}, activations {}, {} KV blocks of {}",
+  say(fmt::format("weights {}, activations {}, {} KV blocks of {} each",
                   format_bytes(memory.weight_bytes), format_bytes(memory.activation_bytes),
                   memory.kv_blocks, format_bytes(memory.kv_bytes_per_block)));
-  const Metrics& metrics = session_.engine().metrics();
+  const Metrics& metrics = model_.session().engine().metrics();
   say(fmt::format("{} of {} prompt tokens came from the prefix cache",
                   metrics.prefix_hit_tokens.value(), metrics.prefix_query_tokens.value()));
 }
 
 void ChatLoop::help(std::string_view) {
   for (const Command& command : commands())
-    say(fmt::format("{:<8} {:<11} {}", command.name, command.argument, command.about));
-  say("A line that ends in \\ goes on; \"\"\" begins and ends a text of several lines.");
-  say("Ctrl-C stops an answer.");
+    if (!command.about.empty())
+      fmt::print(stderr, "{:<8}{:<11} {}\n", command.name, command.argument, command.about);
+  say("");
+  say("End a line with \\ to continue it on the next, or put several lines between \"\"\" lines.");
+  say("Press Ctrl-C to stop an answer.");
 }
 
-void ChatLoop::quit(std::string_view) { leaving_ = true; }
+void ChatLoop::leave(std::string_view) { leaving_ = true; }
 
 }  // namespace hearth

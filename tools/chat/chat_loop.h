@@ -1,45 +1,50 @@
-// The conversation in the terminal: reads a line, answers it while it is generated, obeys commands.
+// The conversation in the terminal: reads a line, then carries out a command or shows an answer
+// while it is generated.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/generation.h"
-#include "engine/session.h"
+#include "tools/chat/chat_model.h"
+#include "tools/chat/chat_settings.h"
 #include "tools/chat/conversation.h"
 #include "tools/chat/line_reader.h"
 
 namespace hearth {
 
 struct ChatLoopOptions {
-  std::string system;
-  SamplingOptions sampling;
+  std::string system;  // the system prompt
+  ChatSettings settings;
   std::vector<std::string> stop;
-  uint32_t max_tokens = 0;  // of an answer; 0: until the model ends or the context is full
 };
 
 class ChatLoop {
  public:
-  // The session has a vocabulary and `chat` is its template; both outlive the loop.
-  ChatLoop(Session& session, const ChatTemplate& chat, ChatLoopOptions options);
+  // The model outlives the loop.
+  ChatLoop(ChatModel& model, ChatLoopOptions options);
 
-  void go_on_with(Conversation conversation) { conversation_ = std::move(conversation); }
+  void continue_with(Conversation conversation) { conversation_ = std::move(conversation); }
 
-  // Until the input ends or the user leaves.
+  // Returns when the input ends or the user leaves; an error if no model is left to answer.
   Status run();
 
  private:
   struct Command {
-    std::string_view name, argument, about;
+    std::string_view name, argument, about;  // without `about` it is not listed
     void (ChatLoop::*action)(std::string_view argument);
   };
   static std::span<const Command> commands();
 
-  void greet() const;
-  void obey(std::string_view line);
+  std::string model_text() const;  // its name, device and context
+  void run_command(std::string_view line);
   Status answer();
+  // Shows what the stream brings until it ends, and returns all of it. Ctrl-C cancels the request.
+  std::string show_answer(TokenStream& stream);
   void show_status(const GenerationEnd& end);
-  void say(std::string_view line) const;  // about the conversation, not part of it
+  void say(std::string_view line) const;  // a remark of the program's, on stderr
 
   void reset(std::string_view);
   void undo(std::string_view);
@@ -47,20 +52,21 @@ class ChatLoop {
   void edit(std::string_view);
   void system(std::string_view text);
   void set(std::string_view assignment);
+  void switch_model(std::string_view name);
   void save(std::string_view path);
   void load(std::string_view path);
   void stats(std::string_view);
   void help(std::string_view);
-  void quit(std::string_view);
+  void leave(std::string_view);
 
-  Session& session_;
-  const ChatTemplate& chat_;
-  ChatLoopOptions options_;
+  ChatModel& model_;
+  ChatSettings settings_;
+  std::vector<std::string> stop_;
   Conversation conversation_;
   LineReader reader_;
   std::string text_to_edit_;
   bool answer_now_ = false, leaving_ = false;
-  size_t left_out_ = 0;  // that the user was told of
+  size_t reported_left_out_ = 0;  // messages that no longer fit, as last reported
   uint64_t answers_ = 0, tokens_ = 0;
   double seconds_ = 0;
 };

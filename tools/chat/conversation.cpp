@@ -44,13 +44,13 @@ Result<ChatPrompt> Conversation::prompt(const ChatTemplate& chat, const Tokenize
                     messages_.end());
     HEARTH_ASSIGN(prompt.ids, encode_chat(chat, tokenizer, messages));
     if (prompt.ids.size() + room <= context) return prompt;
-    // A question goes together with its answer, so that roles still take turns.
+    // A question is left out together with its answer, so that roles still alternate.
     size_t next = prompt.left_out + 1;
     while (next < messages_.size() && messages_[next].role != "user") ++next;
     if (next >= messages_.size()) break;
     prompt.left_out = next;
   }
-  // Alone it may have less room, as long as it has some.
+  // The last message alone may leave less room for the answer, but not none.
   if (prompt.ids.size() < context) return prompt;
   return Error{ErrorKind::kInvalid,
                fmt::format("the message has {} tokens, but the context holds {}", prompt.ids.size(),
@@ -63,22 +63,22 @@ Status Conversation::save(const std::filesystem::path& path) const {
     messages.push_back({{"role", message.role}, {"content", message.content}});
   const nlohmann::json all = {{"system", system_}, {"messages", messages}};
   const auto error = [&](const char* what) {
-    return Error{ErrorKind::kIo, fmt::format("{}: cannot {}", path.string(), what)};
+    return Error{ErrorKind::kIo, fmt::format("{}: {}", path.string(), what)};
   };
   std::error_code failed, ignored;
   if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
-    return error("replace what is no plain file");
+    return error("not replaced, because it is not a regular file");
   std::filesystem::path draft = path;
   draft += ".new";
   {
     std::ofstream file(draft, std::ios::binary);
     file << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-    if (!file.flush()) return error("write");
+    if (!file.flush()) return error("cannot write the file");
   }
   std::filesystem::rename(draft, path, failed);
   if (!failed) return {};
   std::filesystem::remove(draft, ignored);
-  return error("replace the file");
+  return error("cannot replace the file");
 }
 
 Result<Conversation> Conversation::load(const std::filesystem::path& path) {
@@ -88,18 +88,18 @@ Result<Conversation> Conversation::load(const std::filesystem::path& path) {
   HEARTH_ASSIGN(const std::string text, read_text_file(path));
   const auto all = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!all.is_object() || !all.contains("messages") || !all["messages"].is_array())
-    return error("no conversation that hearth chat saved");
+    return error("not a conversation saved by hearth chat");
   Conversation conversation;
   if (all.contains("system") && all["system"].is_string())
     conversation.system_ = all["system"].get<std::string>();
   for (const nlohmann::json& message : all["messages"]) {
     if (!message.is_object() || !message.contains("role") || !message["role"].is_string() ||
         !message.contains("content") || !message["content"].is_string())
-      return error("a message has no role or no content");
+      return error("a message lacks its role or its content");
     ChatMessage read{message["role"].get<std::string>(), message["content"].get<std::string>()};
     const bool question = conversation.messages_.size() % 2 == 0;
     if (read.role != (question ? "user" : "assistant"))
-      return error("user and assistant do not take turns");
+      return error("messages of user and assistant do not alternate");
     conversation.messages_.push_back(std::move(read));
   }
   return conversation;

@@ -1,5 +1,5 @@
-// A conversation: its messages, and the prompt they make. Plain data with a few operations; no
-// terminal here.
+// A conversation: its messages, and the prompt they become. Plain data with a few operations; knows
+// no terminal.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace hearth {
 
-// A prompt that leaves room for an answer.
+// A prompt that leaves room in the context for an answer.
 struct ChatPrompt {
   std::vector<std::uint32_t> ids;
-  size_t left_out = 0;  // messages at the beginning that no longer fit
+  size_t left_out = 0;  // messages at the start of the conversation that no longer fit
 };
 
 class Conversation {
@@ -29,22 +29,22 @@ class Conversation {
   void add_user(std::string text) { messages_.push_back({"user", std::move(text)}); }
   void add_assistant(std::string text) { messages_.push_back({"assistant", std::move(text)}); }
   void clear() { messages_.clear(); }
-  // Takes back the last question with its answer, and returns the question; empty if there is none.
+  // Removes the last question and its answer, and returns the question; empty if there is none.
   std::string undo();
   // Empty if there is none.
   std::string last_question() const;
-  // Takes back the last answer, if there is one. False if there is no question to answer again.
+  // Removes the last answer, if there is one. False if there is no question to answer again.
   bool drop_answer();
 
-  // The whole conversation through the template, with the oldest exchanges left out until `room`
-  // tokens of the context are free. Fails where the template refuses, or where even the last
-  // message does not fit.
+  // Applies the template to the whole conversation, leaving out the oldest exchanges until `room`
+  // tokens of the context are free. Fails if the template refuses the messages, or if the last one
+  // does not fit even by itself.
   Result<ChatPrompt> prompt(const ChatTemplate& chat, const Tokenizer& tokenizer, uint32_t context,
                             uint32_t room) const;
 
-  // JSON: {"system": ..., "messages": [{"role", "content"}]}. Written beside the file first, so
-  // that a failure leaves the old one. What load() gives begins with a question, and questions and
-  // answers take turns.
+  // The file is JSON: {"system": ..., "messages": [{"role", "content"}]}. save() writes a temporary
+  // file first, so that a failure leaves the old one in place. load() refuses a file whose messages
+  // do not alternate between "user" and "assistant", beginning with "user".
   Status save(const std::filesystem::path& path) const;
   static Result<Conversation> load(const std::filesystem::path& path);
 

@@ -11,7 +11,7 @@ struct sigaction previous;
 
 void note_interrupt(int) {
   if (interrupted != 0) {
-    // Nobody has looked since the last one: something hangs, and the user means it.
+    // The flag has not been checked since the last one: the program hangs, and the user wants out.
     sigaction(SIGINT, &previous, nullptr);
     raise(SIGINT);
   }
@@ -24,7 +24,7 @@ InterruptGuard::InterruptGuard() {
   struct sigaction action = {};
   action.sa_handler = note_interrupt;
   sigemptyset(&action.sa_mask);
-  // No SA_RESTART: a read that waits for a line comes back.
+  // Without SA_RESTART, so that a read that waits for a line returns.
   sigaction(SIGINT, &action, &previous);
 }
 

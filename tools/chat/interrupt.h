@@ -1,10 +1,10 @@
-// Ctrl-C as something to look for instead of the end of the program.
+// Ctrl-C as a flag that the program checks, instead of the end of the program.
 #pragma once
 
 namespace hearth {
 
-// While one lives, SIGINT is only noted. A second Ctrl-C before anybody looked ends the program as
-// usual.
+// While one exists, SIGINT only sets the flag. A second one before the flag was checked ends the
+// program as usual.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -13,7 +13,7 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 };
 
-// Whether Ctrl-C was pressed since the last call.
+// Returns whether Ctrl-C was pressed since the last call, and clears the flag.
 bool take_interrupt();
 
 }  // namespace hearth

@@ -20,7 +20,7 @@ namespace {
 constexpr bool kEdits = true;
 constexpr int kMostHistory = 1000;
 
-// libedit's hook takes no argument.
+// A global, because libedit's hook takes no argument.
 std::string text_to_edit;
 
 int insert_text() {
@@ -37,7 +37,7 @@ void begin_editing(const std::filesystem::path& history) {
 
 void end_editing(const std::filesystem::path& history) {
   if (history.empty()) return;
-  std::error_code ignored;  // a history that cannot be kept is no reason to complain
+  std::error_code ignored;  // a history that cannot be saved is not worth an error
   std::filesystem::create_directories(history.parent_path(), ignored);
   write_history(history.c_str());
 }
@@ -90,7 +90,7 @@ LineReader::Input LineReader::read(const std::string& prompt, const std::string&
   while (true) {
     const std::optional<std::string> line = read_line(next_prompt, next_initial);
     if (take_interrupt()) {
-      // What was typed so far is dropped, as in a shell.
+      // The text typed so far is dropped, as in a shell.
       std::clearerr(stdin);
       std::cin.clear();
       return {.end = End::kInterrupted};

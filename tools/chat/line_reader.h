@@ -1,6 +1,6 @@
-// Lines from a person: edited and remembered on a terminal, read plainly from a pipe. A line that
-// ends in a backslash goes on in the next; one of just """ begins a text that ends at the next such
-// line.
+// Reads the user's input: with line editing and a history on a terminal, plain lines from a pipe. A
+// line that ends in a backslash continues on the next one. A line of just """ starts a text of
+// several lines, which the next such line ends.
 #pragma once
 
 #include <filesystem>
@@ -11,22 +11,22 @@ namespace hearth {
 
 class LineReader {
  public:
-  // `history`: where lines are kept between runs; empty: nowhere.
+  // `history` is the file that keeps lines between runs; empty: none.
   explicit LineReader(std::filesystem::path history);
   ~LineReader();
   LineReader(const LineReader&) = delete;
   LineReader& operator=(const LineReader&) = delete;
 
-  // True on a terminal.
+  // Whether input and output are both a terminal.
   bool interactive() const { return interactive_; }
 
   enum class End { kText, kInterrupted, kClosed };
   struct Input {
     End end = End::kText;
     std::string text;
-    bool quoted = false;  // between """, where a command is a text like any other
+    bool quoted = false;  // came between """ lines, where a command is ordinary text
   };
-  // `initial` is there to be edited, on a terminal.
+  // On a terminal, the user edits `initial`.
   Input read(const std::string& prompt, const std::string& initial = {});
 
  private:

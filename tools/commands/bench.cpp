@@ -85,7 +85,7 @@ class BenchCommand : public Command {
                   PipelineStore::create(*device, {.cache_directory = default_cache_directory()}));
     HEARTH_TRY(check_fragments(*device, *pipelines));
     KernelBench bench(*device, *pipelines);
-    HEARTH_ASSIGN(const Ceilings ceilings, bench.measure_ceilings());
+    HEARTH_ASSIGN(const Ceilings ceilings, measure_ceilings(bench));
     if (!json_) {
       print_ceilings(device->caps(), ceilings);
       print_kernel_header();
@@ -96,14 +96,16 @@ class BenchCommand : public Command {
                          [&](const auto* family) { return wants(*family); });
     Progress progress("timing kernels", ProgressOutput::standard_error(json_));
     for (size_t i = 0; i < families.size(); ++i) {
-      progress.update(i, families.size(), families[i]->family());
       HEARTH_ASSIGN(const KernelCaseSet set, families[i]->make(bench));
-      for (const KernelCase& item : set.cases) {
-        HEARTH_ASSIGN(const KernelTime time, bench.measure(item, ceilings));
+      const size_t cases = set.cases.size();
+      for (size_t k = 0; k < cases; ++k) {
+        // Every family counts the same: how many cases the next ones have is not known yet.
+        progress.update(i * cases + k, families.size() * cases,
+                        fmt::format("{} {}", set.cases[k].kernel, set.cases[k].shape));
+        HEARTH_ASSIGN(const KernelTime time, bench.measure(set.cases[k], ceilings));
         progress.clear();
         if (!json_) print(time);
         list.push_back(to_json(time));
-        progress.update(i, families.size(), families[i]->family());
       }
     }
     progress.clear();
@@ -130,7 +132,7 @@ class BenchCommand : public Command {
     HEARTH_TRY(check_room(*session));
 
     KernelBench kernel_bench(session->device(), session->pipelines());
-    HEARTH_ASSIGN(const Ceilings ceilings, kernel_bench.measure_ceilings());
+    HEARTH_ASSIGN(const Ceilings ceilings, measure_ceilings(kernel_bench));
     if (!json_) print_ceilings(session->device().caps(), ceilings);
     nlohmann::json list = nlohmann::json::array();
     HEARTH_TRY(profile_ ? profile_steps(*session, ceilings, list)
@@ -160,51 +162,61 @@ class BenchCommand : public Command {
     return {};
   }
 
-  Status time_model(Session& session, const Ceilings& ceilings, nlohmann::json& list) const {
+  Result<Ceilings> measure_ceilings(KernelBench& bench) const {
     Progress progress("timing", ProgressOutput::standard_error(json_));
-    ModelBenchOptions options = bench_;
-    uint32_t runs = 0;  // that were timed
-    const size_t tests = (bench_.prompt > 0 ? 1 : 0) + bench_.batches.size();
-    std::string test;
-    const auto show = [&] { progress.update(runs, tests * bench_.repetitions, test); };
-    options.after_run = [&] {
-      ++runs;
-      show();
-    };
-    ModelBench bench(session, options, ceilings);
-    const auto note = [&](const Result<ModelTime>& time) -> Status {
+    progress.update(0, 1, "the device's ceilings");
+    return bench.measure_ceilings();
+  }
+
+  Status time_model(Session& session, const Ceilings& ceilings, nlohmann::json& list) const {
+    ModelBench bench(session, bench_, ceilings);
+    // A test's part of the progress is the time that it would take at the device's ceilings.
+    const double prompt_seconds = bench_.prompt > 0 ? bench.ideal_prompt_seconds() : 0;
+    double all_seconds = prompt_seconds, done_seconds = 0;
+    for (const uint32_t batch : bench_.batches) all_seconds += bench.ideal_decode_seconds(batch);
+    Progress progress("timing", ProgressOutput::standard_error(json_));
+    const auto time = [&](const std::string& name, double seconds, auto test) -> Status {
+      HEARTH_ASSIGN(const ModelTime result, test([&](uint32_t run, uint32_t runs) {
+                      constexpr double kParts = 1e6;
+                      const double done = done_seconds + seconds * run / runs;
+                      progress.update(
+                          static_cast<uint64_t>(done / std::max(all_seconds, 1e-12) * kParts),
+                          static_cast<uint64_t>(kParts),
+                          fmt::format("{}, run {} of {}", name, run + 1, runs));
+                    }));
+      done_seconds += seconds;
       progress.clear();
-      if (!time.ok()) return time.error();
-      if (!json_) print(*time);
-      list.push_back(to_json(*time));
+      if (!json_) print(result);
+      list.push_back(to_json(result));
       return {};
     };
     if (!json_) print_model_header();
-    if (bench_.prompt > 0) {
-      test = fmt::format("prompt of {} tokens", bench_.prompt);
-      show();
-      HEARTH_TRY(note(bench.prompt()));
-    }
-    for (const uint32_t batch : bench_.batches) {
-      test = fmt::format("decode at batch {}", batch);
-      show();
-      HEARTH_TRY(note(bench.decode(batch)));
-    }
+    if (bench_.prompt > 0)
+      HEARTH_TRY(time(fmt::format("prompt of {} tokens", bench_.prompt), prompt_seconds,
+                      [&](const auto& on_run) { return bench.prompt(on_run); }));
+    for (const uint32_t batch : bench_.batches)
+      HEARTH_TRY(time(fmt::format("decode at batch {}", batch), bench.ideal_decode_seconds(batch),
+                      [&](const auto& on_run) { return bench.decode(batch, on_run); }));
     return {};
   }
 
   Status profile_steps(Session& session, const Ceilings& ceilings, nlohmann::json& list) const {
-    const auto note = [&](const Result<StepProfile>& profile) -> Status {
-      if (!profile.ok()) return profile.error();
-      if (!json_) print(*profile);
-      list.push_back(to_json(*profile));
+    const size_t tests = bench_.batches.size() + (bench_.prompt > 0 ? 1 : 0);
+    Progress progress("timing", ProgressOutput::standard_error(json_));
+    const auto profile = [&](uint32_t batch, uint32_t position, uint32_t rows) -> Status {
+      progress.update(list.size(), tests,
+                      rows > 1 ? fmt::format("prompt step of {} tokens", rows)
+                               : fmt::format("decode step at batch {}", batch));
+      HEARTH_ASSIGN(const StepProfile result,
+                    profile_step(session, batch, position, rows, ceilings));
+      progress.clear();
+      if (!json_) print(result);
+      list.push_back(to_json(result));
       return {};
     };
     const uint32_t step_tokens = session.runner().options().limits.rows;
-    if (bench_.prompt > 0)
-      HEARTH_TRY(note(profile_step(session, 1, 0, std::min(step_tokens, bench_.prompt), ceilings)));
-    for (const uint32_t batch : bench_.batches)
-      HEARTH_TRY(note(profile_step(session, batch, bench_.context, 1, ceilings)));
+    if (bench_.prompt > 0) HEARTH_TRY(profile(1, 0, std::min(step_tokens, bench_.prompt)));
+    for (const uint32_t batch : bench_.batches) HEARTH_TRY(profile(batch, bench_.context, 1));
     return {};
   }
 

@@ -1,6 +1,8 @@
 // hearth chat: a conversation in the terminal, or over a pipe.
-#include "engine/session.h"
+#include <optional>
+
 #include "tools/chat/chat_loop.h"
+#include "tools/chat/chat_model.h"
 #include "tools/commands/command.h"
 #include "tools/commands/model_options.h"
 
@@ -22,19 +24,23 @@ class ChatCommand : public Command {
   }
 
   Status run() override {
-    model_.session.max_sequences = 1;
-    HEARTH_ASSIGN(const auto session, model_.open());
-    HEARTH_ASSIGN(const ChatTemplate* chat, session->chat_template());
-    sampling_.settle_seed();
-    ChatLoop loop(*session, *chat,
-                  {.system = system_,
-                   .sampling = sampling_.options,
-                   .stop = sampling_.stop,
-                   .max_tokens = tokens_});
+    std::optional<Conversation> loaded;
     if (!load_.empty()) {
-      HEARTH_ASSIGN(Conversation conversation, Conversation::load(load_));
-      loop.go_on_with(std::move(conversation));
+      HEARTH_ASSIGN(loaded, Conversation::load(load_));
     }
+    model_.session.max_sequences = 1;
+    const ModelOpener opener{
+        .find =
+            [this](const std::string& name) {
+              model_.model = name;
+              return model_.open_file();
+            },
+        .load = [this](std::unique_ptr<ModelFile> file) { return model_.open(std::move(file)); }};
+    HEARTH_ASSIGN(ChatModel model, ChatModel::open(opener, model_.model));
+    ChatLoop loop(model, {.system = system_,
+                          .settings = {.sampling = sampling_.choices(), .max_tokens = tokens_},
+                          .stop = sampling_.stop});
+    if (loaded) loop.continue_with(*std::move(loaded));
     return loop.run();
   }
 

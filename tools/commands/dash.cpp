@@ -17,7 +17,7 @@ class DashCommand : public Command {
  public:
   DashCommand()
       : Command(CommandGroup::kServe, "dash", "The dashboard: chat, and watch the engine at work") {
-    model_.session.swap_bytes = kUsualSwapBytes;
+    model_.session.swap_bytes = kDefaultSwapBytes;
   }
 
 #ifdef HEARTH_DASHBOARD

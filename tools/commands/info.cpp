@@ -1,8 +1,10 @@
 // hearth info: what a model is and whether it fits the device, without loading it.
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include <fmt/format.h>
 
+#include "runtime/log.h"
 #include "runtime/memory.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
@@ -25,6 +27,33 @@ std::string vocabulary_text(const ModelFacts& facts) {
   return "none";
 }
 
+// "temperature 0.6, top-k 20 (set by the model)".
+std::string sampling_text(const SamplingDefaults& sampling) {
+  const SamplingOptions& options = sampling.options;
+  const SamplingOptions off;
+  std::string text =
+      options.temperature == 0 ? "greedy" : fmt::format("temperature {}", options.temperature);
+  if (options.top_k != off.top_k) text += fmt::format(", top-k {}", options.top_k);
+  if (options.top_p != off.top_p) text += fmt::format(", top-p {}", options.top_p);
+  if (options.min_p != off.min_p) text += fmt::format(", min-p {}", options.min_p);
+  if (options.repetition_penalty != off.repetition_penalty)
+    text += fmt::format(", repetition penalty {}", options.repetition_penalty);
+  return text + (sampling.from_model.empty() ? " (Hearth's defaults)" : " (set by the model)");
+}
+
+// The float as it was written: 0.7, not 0.699999988.
+double shortest(float value) { return std::stod(fmt::format("{}", value)); }
+
+nlohmann::json to_json(const SamplingDefaults& sampling) {
+  const SamplingOptions& options = sampling.options;
+  return {{"temperature", shortest(options.temperature)},
+          {"top_k", options.top_k},
+          {"top_p", shortest(options.top_p)},
+          {"min_p", shortest(options.min_p)},
+          {"repetition_penalty", shortest(options.repetition_penalty)},
+          {"from_model", sampling.from_model}};
+}
+
 // The memory for one sequence of the full context, weights included.
 uint64_t needed_bytes(const MemoryPlan& memory) {
   return memory.weight_bytes + memory.activation_bytes + memory.context * memory.kv_bytes_per_token;
@@ -41,6 +70,7 @@ nlohmann::json to_json(const ModelFacts& facts) {
                          {"formats", formats},
                          {"vocabulary", facts.vocabulary_tokens},
                          {"chat_template", facts.chat_template},
+                         {"sampling", to_json(facts.sampling)},
                          {"parameters", 0},
                          {"weight_bytes", 0},
                          {"kv_bytes_per_token", nullptr},
@@ -86,6 +116,7 @@ void print_model(const ModelFacts& facts) {
   fmt::print("   architecture: {}\n", facts.architecture);
   fmt::print("   vocabulary:   {}, {} chat template\n", vocabulary_text(facts),
              facts.chat_template ? "with a" : "without a");
+  fmt::print("   sampling:     {}\n", sampling_text(facts.sampling));
   if (!facts.plan) {
     fmt::print("   tensors:      none{}\n",
                facts.vocabulary == VocabularyKind::kNone ? "" : "; the file is a vocabulary only");
@@ -148,6 +179,9 @@ class InfoCommand : public Command {
   Status run() override {
     HEARTH_ASSIGN(const auto file, model_.open_file());
     HEARTH_ASSIGN(const ModelFacts facts, model_facts(*file, model_.session_options()));
+    if (!facts.sampling.ignored.empty())
+      log_line(fmt::format("{}: default sampling settings ignored: {}", facts.name,
+                           facts.sampling.ignored));
     if (json_) {
       fmt::print("{}\n",
                  to_json(facts).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));

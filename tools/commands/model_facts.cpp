@@ -39,6 +39,7 @@ Result<ModelFacts> model_facts(const ModelFile& file, const SessionOptions& opti
   facts.asked_context = options.context;
   HEARTH_ASSIGN(const auto architecture, file.metadata().text("general.architecture"));
   facts.architecture = architecture.value_or("unknown");
+  facts.sampling = sampling_defaults(file.metadata());
   for (const ModelTensor& tensor : file.tensors()) {
     FormatUse& use = facts.formats[std::string(format_info(tensor.format).name)];
     ++use.tensors;

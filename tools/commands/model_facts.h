@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/memory_plan.h"
+#include "engine/sampling_defaults.h"
 #include "engine/session.h"
 #include "engine/text/vocabulary.h"
 #include "runtime/device_caps.h"
@@ -28,6 +29,7 @@ struct ModelFacts {
   uint64_t vocabulary_tokens = 0;
   std::string pretokenizer;
   bool chat_template = false;
+  SamplingDefaults sampling;
 
   // Empty for a file without tensors, which may have any architecture.
   std::optional<ModelPlan> plan;

@@ -1,5 +1,6 @@
 #include "tools/commands/model_options.h"
 
+#include <algorithm>
 #include <random>
 
 #include "engine/open_model_file.h"
@@ -60,7 +61,7 @@ void ModelOptionsGroup::take_policy(const Policy& policy) {
   session.policy = policy;
   policy_taken_ = true;
   if (policy.preemption == Preemption::kSwap && !swap_->given())
-    session.swap_bytes = std::max(session.swap_bytes, kUsualSwapBytes);
+    session.swap_bytes = std::max(session.swap_bytes, kDefaultSwapBytes);
 }
 
 Result<std::unique_ptr<Session>> ModelOptionsGroup::open() const {
@@ -77,47 +78,52 @@ Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFi
   return Session::open(std::move(file), options);
 }
 
-void SamplingOptionsGroup::declare(Options& command) {
-  SamplingOptions& values = options;
-  command.group("Sampling");  // the same ranges as make_sampling_row
-  command.add("--temp T", &values.temperature, "Randomness; 0 always takes the most likely token")
-      .range(0, 1e6);
-  command.add("--top-k K", &values.top_k, "Keep only the K most likely tokens; 0 keeps all");
-  command
-      .add("--top-p P", &values.top_p,
+void SamplingOptionsGroup::declare(Options& options) {
+  options.group("Sampling");  // the same ranges as make_sampling_row
+  options.add("--temp T", &choices_.temperature, "Randomness; 0 always takes the most likely token")
+      .range(0, 1e6)
+      .default_text("the model's, else 0.7");
+  options.add("--top-k K", &choices_.top_k, "Keep only the K most likely tokens; 0 keeps all")
+      .default_text("the model's, else 0");
+  options
+      .add("--top-p P", &choices_.top_p,
            "Keep only the most likely tokens that together have probability P")
-      .range(0, 1);
-  command
-      .add("--min-p P", &values.min_p, "Drop tokens less likely than P times the most likely one")
-      .range(0, 1);
-  command
-      .add("--repeat-penalty X", &values.repetition_penalty,
+      .range(0, 1)
+      .default_text("the model's, else 1");
+  options
+      .add("--min-p P", &choices_.min_p, "Drop tokens less likely than P times the most likely one")
+      .range(0, 1)
+      .default_text("the model's, else 0.05");
+  options
+      .add("--repeat-penalty X", &choices_.repetition_penalty,
            "Divide the score of tokens that occurred before by X; 1 does nothing")
       .range(1e-3, 1e3)
+      .default_text("the model's, else 1")
       .advanced();
-  command
-      .add("--presence-penalty X", &values.presence_penalty,
+  options
+      .add("--presence-penalty X", &choices_.presence_penalty,
            "Subtract X from the score of tokens generated before")
       .range(-1e3, 1e3)
       .advanced();
-  command
-      .add("--frequency-penalty X", &values.frequency_penalty,
+  options
+      .add("--frequency-penalty X", &choices_.frequency_penalty,
            "Subtract X from a token's score for each time it was generated")
       .range(-1e3, 1e3)
       .advanced();
-  declare_seed(command);
-  command.add("--stop TEXT", &stop, "Stop before this text; may be given several times");
+  declare_seed(options);
+  options.add("--stop TEXT", &stop, "Stop before this text; may be given several times");
 }
 
-void SamplingOptionsGroup::declare_seed(Options& command) {
-  seed_ = &command.add("--seed N", &options.seed,
-                       "Seed of the random numbers; the same seed gives the same text");
+void SamplingOptionsGroup::declare_seed(Options& options) {
+  options.add("--seed N", &choices_.seed,
+              "Seed of the random numbers; the same seed gives the same text");
 }
 
-void SamplingOptionsGroup::settle_seed() {
-  if (seed_ != nullptr && seed_->given()) return;
+SamplingChoices SamplingOptionsGroup::choices() const {
+  SamplingChoices choices = choices_;
   std::random_device device;
-  options.seed = (uint64_t{device()} << 32) | device();
+  if (!choices.seed) choices.seed = (uint64_t{device()} << 32) | device();
+  return choices;
 }
 
 }  // namespace hearth

@@ -8,6 +8,7 @@
 #include "engine/weights/model_file.h"
 #include "runtime/result.h"
 #include "tools/options/options.h"
+#include "tools/sampling_choices.h"
 
 namespace hearth {
 
@@ -41,18 +42,17 @@ struct ModelOptionsGroup {
 };
 
 struct SamplingOptionsGroup {
-  SamplingOptions options{.temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f};
   std::vector<std::string> stop;
 
   // --temp --top-k --top-p --min-p --repeat-penalty --presence-penalty --frequency-penalty --seed
   // --stop.
-  void declare(Options& command);
-  void declare_seed(Options& command);
-  // Without --seed, one that nobody can guess.
-  void settle_seed();
+  void declare(Options& options);
+  void declare_seed(Options& options);
+  // What was given, to be applied over the model's defaults; without --seed, a random one.
+  SamplingChoices choices() const;
 
  private:
-  const Option* seed_ = nullptr;
+  SamplingChoices choices_;
 };
 
 }  // namespace hearth

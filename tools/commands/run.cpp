@@ -142,12 +142,11 @@ class RunCommand : public Command {
   }
 
   Result<GenerationRequest> make_request(const Session& session) {
-    sampling_.settle_seed();
-    sampling_.options.top_logprobs = logprobs_;
-    GenerationRequest request{.sampling = sampling_.options,
+    GenerationRequest request{.sampling = sampling_.choices().over(session.default_sampling()),
                               .max_tokens = tokens_,
                               .stop = sampling_.stop,
                               .ignore_end = ignore_end_};
+    request.sampling.top_logprobs = logprobs_;
     if (chat_) {
       HEARTH_ASSIGN(const ChatTemplate* chat, session.chat_template());
       if (chat->source() == ChatTemplate::Source::kChatMl) log_line(kChatMlNotice);

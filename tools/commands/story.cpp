@@ -22,7 +22,6 @@ class StoryCommand : public Command {
   void declare(Options& options) override {
     options.example("hearth story --about \"a dragon who cooks\"");
     options.add("--about TEXT", &about_, "What the story is about");
-    sampling_.options = {.temperature = 0.7f, .min_p = 0.05f};
     sampling_.declare_seed(options);
     add_device_option(options, &model_.session.device);
   }
@@ -34,9 +33,9 @@ class StoryCommand : public Command {
     const ChatMessage message{"user", fmt::format("Tell me a story about {}.", about_)};
     HEARTH_ASSIGN(std::vector<TokenId> prompt,
                   encode_chat(*chat, *session->tokenizer(), std::span(&message, 1)));
-    sampling_.settle_seed();
-    HEARTH_ASSIGN(const auto stream, session->engine().submit({.prompt = std::move(prompt),
-                                                               .sampling = sampling_.options}));
+    const SamplingOptions sampling = sampling_.choices().over(session->default_sampling());
+    HEARTH_ASSIGN(const auto stream,
+                  session->engine().submit({.prompt = std::move(prompt), .sampling = sampling}));
     while (const auto token = stream->next()) {
       fmt::print("{}", token->text);
       std::fflush(stdout);

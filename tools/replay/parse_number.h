@@ -1,4 +1,4 @@
-// Reads a number and nothing else.
+// Parses text that is a number and nothing else.
 #pragma once
 
 #include <charconv>
@@ -7,8 +7,8 @@
 
 namespace hearth {
 
-// Nothing if any other character is there, or if it does not fit. Floating-point numbers may be
-// "inf"; "nan" is none.
+// Nothing if the text has any other character or does not fit the type. Floating-point numbers may
+// be "inf" but not "nan".
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};

@@ -12,9 +12,9 @@ namespace hearth {
 namespace {
 
 constexpr std::string_view kHead = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
-// Written after every piece and overwritten by the next one.
+// Written after every chunk and overwritten by the next one.
 constexpr std::string_view kTail = "\n]}\n";
-constexpr size_t kPieceBytes = 256 * 1024;
+constexpr size_t kChunkBytes = 256 * 1024;
 constexpr uint32_t kGpuTrack = 1;
 constexpr uint32_t kFirstSlotTrack = 2;
 
@@ -28,7 +28,7 @@ Result<std::unique_ptr<PerfettoTrace>> PerfettoTrace::create(const std::string& 
   std::unique_ptr<PerfettoTrace> trace(new PerfettoTrace(path));
   trace->file_.reset(std::fopen(path.c_str(), "wb"));
   if (!trace->file_)
-    return Error{ErrorKind::kIo, fmt::format("{} cannot be written: {}", path, strerror(errno))};
+    return Error{ErrorKind::kIo, fmt::format("cannot write {}: {}", path, strerror(errno))};
   trace->buffer_ = kHead;
   trace->flush();
   return trace;
@@ -38,7 +38,8 @@ PerfettoTrace::~PerfettoTrace() { flush(); }
 
 Status PerfettoTrace::finish() {
   flush();
-  if (failed_) return Error{ErrorKind::kIo, fmt::format("{} could not be written", path_)};
+  if (failed_)
+    return Error{ErrorKind::kIo, fmt::format("cannot write all of {}; is the disk full?", path_)};
   return {};
 }
 
@@ -47,7 +48,7 @@ void PerfettoTrace::flush() {
   const auto write = [&](std::string_view text) {
     return std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size();
   };
-  // The next piece begins where this one's tail does.
+  // The next chunk overwrites the tail.
   failed_ = !write(buffer_) || !write(kTail) || std::fflush(file_.get()) != 0 ||
             std::fseek(file_.get(), -static_cast<long>(kTail.size()), SEEK_CUR) != 0;
   buffer_.clear();
@@ -88,7 +89,7 @@ void PerfettoTrace::add(const StepRecord& record) {
   const double begin = std::max(record.submit_seconds, last_end_);
   const double start = microseconds(begin);
   const double duration = std::max(0.0, (record.end_seconds - begin) * 1e6);
-  // Who was put out is marked where it was before its slot may be someone else's.
+  // Preemptions are marked first, because another request may take over the slot in this step.
   for (const RequestId request : record.preempted_recompute) mark(request, "preempted", begin);
   for (const RequestId request : record.preempted_swap) mark(request, "swapped out", begin);
   event(fmt::format(
@@ -117,7 +118,7 @@ void PerfettoTrace::add(const StepRecord& record) {
   counter("requests", fmt::format(R"("running":{},"waiting":{},"swapped":{})", counts.running,
                                   counts.waiting, counts.swapped));
   last_end_ = record.end_seconds;
-  if (buffer_.size() >= kPieceBytes) flush();
+  if (buffer_.size() >= kChunkBytes) flush();
 }
 
 }  // namespace hearth

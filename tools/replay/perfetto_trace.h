@@ -1,9 +1,8 @@
-// Writes steps as a trace that chrome://tracing and ui.perfetto.dev open: for each run a process
-// with a track for the GPU, one for every sequence slot, and counters. Times count from the
-// beginning of each run, so that several lie below each other.
+// Writes steps as a trace for chrome://tracing and ui.perfetto.dev. Each run is a process with a
+// track for the GPU, one track per sequence slot, and counters. Times count from the start of each
+// run, so that runs line up below each other.
 //
-// The file is valid JSON after every piece that is written, whatever happens later. One thread at a
-// time.
+// The file is valid JSON after every write, whatever happens later. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +20,16 @@ namespace hearth {
 class PerfettoTrace {
  public:
   static Result<std::unique_ptr<PerfettoTrace>> create(const std::string& path);
-  // Writes what is left; what goes wrong then is lost: call finish() to know.
+  // Writes the rest. Errors are lost then; call finish() to see them.
   ~PerfettoTrace();
   PerfettoTrace(const PerfettoTrace&) = delete;
   PerfettoTrace& operator=(const PerfettoTrace&) = delete;
 
-  // What follows belongs to a run of this name, whose steps count from `begin_seconds` of their
-  // engine's clock.
+  // Starts a run of this name. `begin_seconds` on the engine's clock is time 0 of its steps.
   void begin_run(std::string_view name, uint32_t slots, double begin_seconds);
-  // REQUIRES: begin_run() came first; in order of steps.
+  // REQUIRES: begin_run() was called, and steps are added in order.
   void add(const StepRecord& record);
-  // Writes everything. Fails if anything could not be written.
+  // Writes the rest. Fails if anything could not be written.
   Status finish();
 
  private:
@@ -51,7 +49,7 @@ class PerfettoTrace {
   bool first_event_ = true, failed_ = false;
   uint32_t run_ = 0;  // the process id in the file
   double begin_seconds_ = 0, last_end_ = 0;
-  std::unordered_map<RequestId, uint32_t> slots_;  // where each request was last
+  std::unordered_map<RequestId, uint32_t> slots_;  // the slot each request had last
 };
 
 }  // namespace hearth

@@ -10,7 +10,7 @@
 namespace hearth {
 namespace {
 
-// Streams of random numbers: even ones for what is shared, odd ones for a request's own.
+// Random number streams: even ones for shared prefixes, odd ones for the rest of each prompt.
 uint64_t shared_stream(uint64_t prefix_id) { return prefix_id * 2; }
 uint64_t own_stream(size_t index) { return uint64_t{index} * 2 + 1; }
 
@@ -39,9 +39,9 @@ PromptMaker::PromptMaker(std::vector<TokenId> ids, uint64_t seed)
 std::vector<TokenId> PromptMaker::make(const TraceRequest& request, size_t index) const {
   std::vector<TokenId> prompt;
   prompt.reserve(request.prompt_tokens);
-  for (size_t piece = 0; piece < request.prefix_ids.size(); ++piece)
-    append(prompt, request.piece_begin(piece + 1) - request.piece_begin(piece),
-           shared_stream(request.prefix_ids[piece]));
+  for (size_t section = 0; section < request.prefix_ids.size(); ++section)
+    append(prompt, request.section_begin(section + 1) - request.section_begin(section),
+           shared_stream(request.prefix_ids[section]));
   append(prompt, request.prompt_tokens - prompt.size(), own_stream(index));
   return prompt;
 }

@@ -1,5 +1,4 @@
-// Makes up prompts of a trace's lengths. A trace has no text, only how long prompts were and where
-// they began alike.
+// Makes up prompts for a trace, which has no text: only lengths, and which prefixes are equal.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +12,17 @@ namespace hearth {
 
 class Tokenizer;
 
-// The ids that stand for text, so that no made-up prompt contains <s> or an end of turn. All of
-// `vocabulary` without a tokenizer.
+// The ids of ordinary text, so that no prompt contains <s> or an end of turn by accident. Without a
+// tokenizer, all ids below `vocabulary`.
 std::vector<TokenId> text_token_ids(const Tokenizer* tokenizer, uint32_t vocabulary);
 
 class PromptMaker {
  public:
-  // REQUIRES: there are ids.
+  // REQUIRES: `ids` is not empty.
   PromptMaker(std::vector<TokenId> ids, uint64_t seed);
 
-  // The prompt of the trace's request `index`: always the same, and as far as its prefix ids are
-  // those of another request, the same as the other's.
+  // The prompt of request `index` of the trace. It is always the same, and it agrees with another
+  // request's prompt as far as their prefix ids agree.
   std::vector<TokenId> make(const TraceRequest& request, size_t index) const;
 
  private:

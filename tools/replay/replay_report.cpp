@@ -21,7 +21,7 @@ struct Row {
 
 void add_times(std::vector<Row>& rows, const std::string& name, Summary ReplayReport::*times) {
   const auto add = [&](const char* which, double Summary::*value) {
-    rows.push_back({fmt::format("{} {}, ms", name, which), [=](const ReplayReport& report) {
+    rows.push_back({fmt::format("{}, {}, ms", name, which), [=](const ReplayReport& report) {
                       return fmt::format("{:.1f}", report.*times.*value * 1000);
                     }});
   };
@@ -33,8 +33,12 @@ void add_times(std::vector<Row>& rows, const std::string& name, Summary ReplayRe
 
 void add_share(std::vector<Row>& rows, const std::string& name, double ReplayReport::*share) {
   rows.push_back({name, [=](const ReplayReport& report) {
-                    return fmt::format("{:.1f} %", report.*share * 100);
+                    return fmt::format("{:.1f}", report.*share * 100);
                   }});
+}
+
+void add_count(std::vector<Row>& rows, const std::string& name, uint64_t ReplayReport::*count) {
+  rows.push_back({name, [=](const ReplayReport& report) { return std::to_string(report.*count); }});
 }
 
 std::vector<Row> table_rows(const ServiceGoal& goal) {
@@ -43,31 +47,29 @@ std::vector<Row> table_rows(const ServiceGoal& goal) {
                     return fmt::format("{:.1f}", report.throughput_tokens_per_s);
                   }});
   rows.push_back(
-      {fmt::format("goodput (ttft {} s, tbt {} s), requests/s", goal.time_to_first_token,
+      {fmt::format("goodput (TTFT {} s, TBT {} s), requests/s", goal.time_to_first_token,
                    goal.time_between_tokens),
        [](const ReplayReport& report) { return fmt::format("{:.2f}", report.goodput); }});
   rows.push_back({"makespan, s", [](const ReplayReport& report) {
                     return fmt::format("{:.2f}", report.makespan_seconds);
                   }});
-  add_times(rows, "time to first token", &ReplayReport::ttft);
-  add_times(rows, "time between tokens", &ReplayReport::tbt);
-  add_times(rows, "time per output token", &ReplayReport::tpot);
+  add_times(rows, "TTFT", &ReplayReport::ttft);
+  add_times(rows, "TBT", &ReplayReport::tbt);
+  add_times(rows, "TPOT", &ReplayReport::tpot);
   add_times(rows, "end to end", &ReplayReport::e2e);
-  add_share(rows, "occupancy", &ReplayReport::occupancy);
-  add_share(rows, "padding, of computed rows", &ReplayReport::padding_share);
-  add_share(rows, "KV used, of the pool", &ReplayReport::kv_used_share);
-  add_share(rows, "KV wasted, of what sequences hold", &ReplayReport::kv_waste_share);
-  rows.push_back({"KV wasted, tokens a sequence", [](const ReplayReport& report) {
+  add_share(rows, "occupancy, % of --max-seqs", &ReplayReport::occupancy);
+  add_share(rows, "padding, % of computed rows", &ReplayReport::padding_share);
+  add_share(rows, "KV blocks in use, % of the pool", &ReplayReport::kv_used_share);
+  add_share(rows, "KV waste, % of allocated token places", &ReplayReport::kv_waste_share);
+  rows.push_back({"KV waste, tokens per sequence", [](const ReplayReport& report) {
                     return fmt::format("{:.1f}", report.kv_waste_tokens_per_sequence);
                   }});
-  add_share(rows, "KV shared, of used blocks", &ReplayReport::kv_shared_share);
-  add_share(rows, "prefix hits, of prompt tokens", &ReplayReport::prefix_hit_share);
-  rows.push_back({"preemptions",
-                  [](const ReplayReport& report) { return std::to_string(report.preemptions()); }});
-  rows.push_back(
-      {"steps", [](const ReplayReport& report) { return std::to_string(report.steps); }});
-  rows.push_back({"requests that failed",
-                  [](const ReplayReport& report) { return std::to_string(report.failed); }});
+  add_share(rows, "KV blocks shared, % of the blocks in use", &ReplayReport::kv_shared_share);
+  add_share(rows, "prefix cache hits, % of prompt tokens", &ReplayReport::prefix_hit_share);
+  add_count(rows, "preemptions that recompute", &ReplayReport::preemptions_recompute);
+  add_count(rows, "preemptions that swap", &ReplayReport::preemptions_swap);
+  add_count(rows, "steps", &ReplayReport::steps);
+  add_count(rows, "failed requests", &ReplayReport::failed);
   return rows;
 }
 
@@ -160,6 +162,12 @@ nlohmann::json requests_to_json(const ReplayRun& run) {
     list.push_back(std::move(entry));
   }
   return list;
+}
+
+std::string table_legend() {
+  return "TTFT is the time to the first token, TBT the time between two tokens, TPOT the mean TBT "
+         "of "
+         "a request.\n";
 }
 
 std::string format_table(std::span<const ReplayReport> reports, const ServiceGoal& goal) {

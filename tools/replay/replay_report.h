@@ -1,5 +1,5 @@
-// What came of a replay under one policy, as numbers, as JSON, and several beside each other as a
-// table. Pure.
+// The results of a replay under one policy, as numbers and as JSON, and the results of several
+// policies as a table. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,27 @@
 
 namespace hearth {
 
-// What was measured.
+// The measurements of one replay.
 struct ReplayRun {
   std::vector<RequestTiming> requests;        // in the trace's order
-  std::vector<uint32_t> cached_tokens;        // of each prompt, found in the prefix cache
+  std::vector<uint32_t> cached_tokens;        // per prompt: tokens found in the prefix cache
   double begin = 0;                           // when the first request was due
   uint64_t prompt_tokens = 0;                 // as submitted
-  uint64_t query_tokens = 0, hit_tokens = 0;  // of the prefix cache
+  uint64_t query_tokens = 0, hit_tokens = 0;  // looked up and found in the prefix cache
   StepUse steps;
   uint32_t max_sequences = 1, pool_blocks = 1;
 };
 
 struct ReplayReport {
-  std::string policy;    // its name, and what was changed in it
-  std::string switches;  // all of them
+  std::string policy;    // its name, and the switches that were changed
+  std::string switches;  // every switch
   uint64_t requests = 0, failed = 0;
   uint64_t prompt_tokens = 0, generated_tokens = 0;
   double makespan_seconds = 0;  // from the first arrival to the last token
   double throughput_tokens_per_s = 0;
-  Summary ttft, tbt, tpot, e2e;  // seconds; of requests, tokens, requests, requests
-  double goodput = 0;            // requests a second that met the goal
+  Summary ttft, tpot, e2e;  // seconds, over requests
+  Summary tbt;              // seconds, over all tokens but the first of each request
+  double goodput = 0;       // requests per second that met the goal
   uint64_t met_goal = 0;
   double occupancy = 0, padding_share = 0, prefix_hit_share = 0;
   double kv_used_share = 0, kv_waste_share = 0, kv_shared_share = 0;
@@ -46,10 +47,12 @@ struct ReplayReport {
 ReplayReport make_report(const ReplayRun& run, const ServiceGoal& goal);
 
 nlohmann::json to_json(const ReplayReport& report);
-// Times of every request, in the trace's order.
+// The times of every request, in the trace's order.
 nlohmann::json requests_to_json(const ReplayRun& run);
 
-// A row a number, a column a policy.
+// One row per number, one column per policy.
 std::string format_table(std::span<const ReplayReport> reports, const ServiceGoal& goal);
+// A line that explains the table's abbreviations.
+std::string table_legend();
 
 }  // namespace hearth

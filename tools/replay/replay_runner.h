@@ -1,29 +1,16 @@
-// Runs a trace on an engine, on the real clock, and measures.
+// Runs a trace on an engine in real time and measures it.
 #pragma once
-
-#include <functional>
-#include <span>
-#include <vector>
 
 #include "engine/engine.h"
 #include "runtime/result.h"
 #include "tools/replay/replay_report.h"
-#include "tools/replay/trace.h"
+#include "tools/replay/replay_requests.h"
 
 namespace hearth {
 
-// Sees every step, in order, from a thread of its own.
-using StepSink = std::function<void(const StepRecord&)>;
-
-struct ReplayInput {
-  const Trace& trace;                               // lengths fit the engine's context
-  std::span<const std::vector<TokenId>> prompts;    // of its requests
-  std::function<void(double begin_seconds)> begin;  // before the first request; may be empty
-  StepSink step;                                    // may be empty
-};
-
-// Submits every request when it is due and waits for all of them. REQUIRES: the engine is new and
-// nobody else submits. Fails if the engine does, or refuses a request.
+// Submits every request when it is due and waits for all of them. `input.step` is called from a
+// thread of its own. Fails if the engine fails or refuses a request. REQUIRES: the engine is new,
+// runs on the real clock, and nobody else submits to it.
 Result<ReplayRun> run_replay(Engine& engine, const ReplayInput& input);
 
 }  // namespace hearth

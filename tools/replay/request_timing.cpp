@@ -33,9 +33,8 @@ Result<ServiceGoal> parse_service_goal(std::string_view text) {
     if (equals != std::string_view::npos)
       seconds = parse_number<double>(entry.substr(equals + 1)).value_or(0);
     if ((key != "ttft" && key != "tbt") || !(seconds > 0))
-      return Error{
-          ErrorKind::kInvalid,
-          fmt::format("'{}' is no service goal; one is ttft=1,tbt=0.1, in seconds", entry)};
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("'{}' is not a goal such as ttft=1,tbt=0.1, in seconds", entry)};
     if (key == "ttft")
       goal.time_to_first_token = seconds;
     else

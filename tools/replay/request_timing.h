@@ -1,4 +1,4 @@
-// When the tokens of one request came, and whether that was good enough. Pure.
+// When a request's tokens were sampled, and whether that met the user's goal. Pure.
 #pragma once
 
 #include <string_view>
@@ -13,27 +13,27 @@ struct RequestTiming {
   std::vector<double> token_times;  // ascending
   bool failed = false;              // it ended with an error
 
-  // To the first token. REQUIRES: there is one.
+  // REQUIRES: there is a token.
   double time_to_first_token() const { return token_times.front() - arrival; }
-  // Mean time a token after the first. REQUIRES: there are two.
+  // Mean time per token after the first. REQUIRES: there are two tokens.
   double time_per_output_token() const {
     return (token_times.back() - token_times.front()) / static_cast<double>(token_times.size() - 1);
   }
   // REQUIRES: there is a token.
   double end_to_end() const { return token_times.back() - arrival; }
-  // The longest time between two tokens; 0 with fewer than two.
+  // The longest time between two tokens; 0 if there are fewer than two.
   double longest_gap() const;
 };
 
-// What was promised to a user; a request counts for goodput if all of it was kept.
+// The service level a user expects, in seconds. A request that meets all of it counts as goodput.
 struct ServiceGoal {
   double time_to_first_token = 1.0;
-  double time_between_tokens = 0.1;  // every one of them
+  double time_between_tokens = 0.1;  // for every token
 
   bool met_by(const RequestTiming& timing) const;
 };
 
-// "ttft=1,tbt=0.1", either may be left out.
+// Parses "ttft=1,tbt=0.1"; either may be left out.
 Result<ServiceGoal> parse_service_goal(std::string_view text);
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// Random numbers that are the same on every machine and with every standard library: a replay that
-// is repeated must be the same replay. The generator is SplitMix64.
+// Random numbers that are the same on every machine and with every standard library, so that a
+// replay can be repeated exactly. The generator is SplitMix64.
 #pragma once
 
 #include <cmath>
@@ -9,20 +9,20 @@ namespace hearth {
 
 class SeededRandom {
  public:
-  // `stream` tells apart generators of one seed.
+  // Different streams of one seed are independent.
   explicit SeededRandom(uint64_t seed, uint64_t stream = 0) : state_(mix(mix(seed) ^ stream)) {}
 
   uint64_t next() {
     state_ += kGamma;
     return mix(state_);
   }
-  // From 0 to below 1.
+  // In [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-  // From `low` to `high`, both included.
+  // In [low, high].
   uint32_t between(uint32_t low, uint32_t high) {
     return low + static_cast<uint32_t>(uniform() * (static_cast<double>(high - low) + 1));
   }
-  // Waiting time until the next of events that come at `rate` a second on average, independently.
+  // Time until the next event of a Poisson process with `rate` events per second.
   double exponential(double rate) { return -std::log1p(-uniform()) / rate; }
 
  private:

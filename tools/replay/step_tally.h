@@ -1,5 +1,5 @@
-// Adds up StepRecords: when each request's tokens came, and how well steps and KV blocks were used.
-// Pure.
+// Sums StepRecords up: when each request's tokens were sampled, and how well steps and KV blocks
+// were used. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,34 +10,34 @@
 
 namespace hearth {
 
-// How steps were used. What changes over time is weighed by the time a step took, so that time in
-// which there was nothing to do does not count.
+// How well steps were used. Averages over time are weighted by the time of each step, so that idle
+// time does not count.
 struct StepUse {
   uint64_t steps = 0;
-  uint64_t tokens = 0, padding_tokens = 0;  // rows that were computed for someone, for nobody
+  uint64_t tokens = 0, padding_tokens = 0;  // computed for requests; computed as padding
   uint64_t preemptions_recompute = 0, preemptions_swap = 0;
   double busy_seconds = 0;
-  double member_seconds = 0;   // sequences in a step
-  double running_seconds = 0;  // sequences that hold blocks
+  double member_seconds = 0;   // sequences in the step, times seconds
+  double running_seconds = 0;  // sequences that hold blocks, times seconds
   double blocks_used_seconds = 0, blocks_shared_seconds = 0;
-  double kv_token_seconds = 0, wasted_token_seconds = 0;  // places in blocks with a token, without
+  double kv_token_seconds = 0, wasted_token_seconds = 0;  // filled and empty places in held blocks
 
-  // All from 0 to 1; 0 where there was nothing.
+  // Shares from 0 to 1; 0 if there were no steps.
   double occupancy(uint32_t max_sequences) const;
   double padding_share() const;
   double kv_used_share(uint32_t pool_blocks) const;
   double kv_waste_share() const;
-  double kv_shared_share() const;  // of the used blocks, those in more than one sequence
+  double kv_shared_share() const;  // used blocks that more than one sequence holds
   double wasted_tokens_per_sequence() const;
 };
 
 class StepTally {
  public:
-  // REQUIRES: in order of steps.
+  // REQUIRES: steps are added in order.
   void add(const StepRecord& record);
 
   const StepUse& use() const { return use_; }
-  // When the request's tokens came, on the engine's clock.
+  // When the request's tokens were sampled, on the engine's clock.
   std::vector<double> take_token_times(RequestId request);
 
  private:

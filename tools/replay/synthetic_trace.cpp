@@ -40,7 +40,7 @@ Result<Range> parse_range(std::string_view key, std::string_view value) {
   const auto low = parse_number<uint32_t>(value.substr(0, dots));
   const auto high = parse_number<uint32_t>(high_text);
   if (!low || !high || *low < 1 || *high < *low || *high > kMostTokens)
-    return wrong(key, value, "a number of tokens from 1 on, or a range such as 16..120");
+    return wrong(key, value, "a number of tokens, at least 1, or a range such as 16..120");
   return Range{*low, *high};
 }
 
@@ -68,8 +68,8 @@ Status set_option(SyntheticOptions& options, std::string_view key, std::string_v
     options.seed = *seed;
   } else {
     return Error{ErrorKind::kInvalid,
-                 fmt::format("synthetic trace: there is no '{}'; there are rate, n, prompt, gen, "
-                             "prefix and seed",
+                 fmt::format("synthetic trace: there is no '{}', only rate, n, prompt, gen, prefix "
+                             "and seed",
                              key)};
   }
   return {};
@@ -108,7 +108,7 @@ Result<Trace> make_synthetic_trace(std::string_view text, size_t limit) {
       request.prefix_ids = {0};
       request.tokens_per_prefix_id = options.prefix;
     }
-    // Drawn for every rate, so that the lengths do not depend on it.
+    // Drawn whatever the rate is, so that the lengths do not depend on it.
     const double gap = random.exponential(1.0);
     if (i > 0) time += gap / options.rate;
     request.arrival_seconds = time;

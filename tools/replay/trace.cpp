@@ -14,7 +14,7 @@ uint32_t scaled(uint32_t length, double factor) {
 
 }  // namespace
 
-uint32_t TraceRequest::piece_begin(size_t index) const {
+uint32_t TraceRequest::section_begin(size_t index) const {
   const double begin = std::floor(static_cast<double>(index) * tokens_per_prefix_id);
   return static_cast<uint32_t>(std::min<double>(begin, prompt_tokens));
 }

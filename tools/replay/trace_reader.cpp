@@ -18,9 +18,9 @@ namespace {
 constexpr std::string_view kAzureHeader = "TIMESTAMP,ContextTokens,GeneratedTokens";
 constexpr uint32_t kMooncakeTokensPerId = 512;
 constexpr uint32_t kMaxLineTokens = 16'000'000;
-constexpr size_t kShownBytes = 40;  // of a value, in messages
+constexpr size_t kShownBytes = 40;  // most bytes of a wrong value in a message
 
-// Hands out lines and says where they are.
+// Reads lines and counts them for error messages.
 class LineReader {
  public:
   LineReader(std::istream& text, const std::string& name) : text_(text), name_(name) {}
@@ -47,7 +47,7 @@ class LineReader {
   size_t number_ = 0;
 };
 
-// Takes what is before the next comma off the front.
+// Removes the first field from the line and returns it.
 std::string_view take_field(std::string_view& line) {
   const size_t comma = line.find(',');
   const std::string_view field = line.substr(0, comma);
@@ -55,7 +55,7 @@ std::string_view take_field(std::string_view& line) {
   return field;
 }
 
-// Whether the text begins as `form` says, in which d is any digit.
+// Whether the text starts like `form`, in which d stands for any digit.
 bool begins_like(std::string_view text, std::string_view form) {
   if (text.size() < form.size()) return false;
   return std::equal(form.begin(), form.end(), text.begin(), [](char wanted, char c) {
@@ -63,7 +63,7 @@ bool begins_like(std::string_view text, std::string_view form) {
   });
 }
 
-// Takes "Z", "+02:00" or the like off the end; seconds ahead of universal time.
+// Removes "Z", "+02:00" or the like from the end. Returns the offset from UTC in seconds.
 double take_zone(std::string_view& text) {
   if (text.ends_with('Z')) text.remove_suffix(1);
   constexpr size_t kSize = 6;
@@ -76,8 +76,8 @@ double take_zone(std::string_view& text) {
   return zone[0] == '-' ? -seconds : seconds;
 }
 
-// "2023-11-16 18:15:46.6805900", also with a zone as "2024-05-10 00:00:00.009930+00:00", in seconds
-// since 1970; leap seconds are not looked up.
+// Parses "2023-11-16 18:15:46.6805900" or "2024-05-10 00:00:00.009930+00:00" to seconds since 1970,
+// without leap seconds.
 std::optional<double> parse_time(std::string_view text) {
   constexpr std::string_view kForm = "dddd-dd-dd dd:dd:dd";
   if (!begins_like(text, kForm)) return std::nullopt;
@@ -108,17 +108,17 @@ Result<uint32_t> parse_tokens(const LineReader& lines, std::string_view field,
                               std::string_view value) {
   const auto tokens = parse_number<uint32_t>(value);
   if (!tokens || *tokens < 1 || *tokens > kMaxLineTokens)
-    return lines.wrong_field(field, value, "is not a number of tokens from 1 on");
+    return lines.wrong_field(field, value, "is not a number of tokens, at least 1");
   return *tokens;
 }
 
-// Counts from the first request on. REQUIRES: a request is there for which `absolute` is meant.
+// Sets the arrival relative to the first request's, which is kept in `first`.
 Status set_arrival(const LineReader& lines, std::string_view field, double absolute,
                    std::optional<double>& first, const Trace& trace, TraceRequest& request) {
   if (!first) first = absolute;
   request.arrival_seconds = absolute - *first;
   if (!trace.requests.empty() && request.arrival_seconds < trace.requests.back().arrival_seconds)
-    return lines.wrong(fmt::format("{} is earlier than on the line before", field));
+    return lines.wrong(fmt::format("{} is earlier than in the line before", field));
   return {};
 }
 
@@ -130,30 +130,31 @@ Result<Trace> not_empty(Trace trace, const std::string& name) {
   return trace;
 }
 
-Result<nlohmann::json> parse_object(const LineReader& lines) {
+Result<nlohmann::json> parse_json_line(const LineReader& lines) {
   Result<nlohmann::json> object = parse_json(lines.line());
   if (!object.ok()) return lines.wrong(object.error().message);
-  if (!object->is_object()) return lines.wrong("this is not a JSON object");
+  if (!object->is_object()) return lines.wrong("expected a JSON object");
   return object;
 }
 
 Result<uint64_t> get_number(const LineReader& lines, const nlohmann::json& object,
                             const char* field, uint64_t least, uint64_t most) {
   const auto place = object.find(field);
-  if (place == object.end()) return lines.wrong(fmt::format("there is no {}", field));
+  if (place == object.end()) return lines.wrong(fmt::format("{} is missing", field));
   if (!place->is_number_unsigned() || place->get<uint64_t>() < least ||
       place->get<uint64_t>() > most)
     return lines.wrong_field(field, place->dump(),
-                             fmt::format("is not a number from {} on", least));
+                             fmt::format("is not a number, at least {}", least));
   return place->get<uint64_t>();
 }
 
 Status read_hash_ids(const LineReader& lines, const nlohmann::json& object, TraceRequest& request) {
   const auto ids = object.find("hash_ids");
-  if (ids == object.end() || !ids->is_array()) return lines.wrong("there is no list hash_ids");
+  if (ids == object.end() || !ids->is_array())
+    return lines.wrong("hash_ids is missing or not a list");
   const size_t most = (request.prompt_tokens + kMooncakeTokensPerId - 1) / kMooncakeTokensPerId;
   if (ids->size() > most)
-    return lines.wrong(fmt::format("hash_ids has {} entries, and {} tokens have {} at most",
+    return lines.wrong(fmt::format("hash_ids has {} entries; {} tokens can have at most {}",
                                    ids->size(), request.prompt_tokens, most));
   for (const nlohmann::json& id : *ids) {
     if (!id.is_number_unsigned()) return lines.wrong_field("hash_ids", id.dump(), "is not an id");
@@ -167,15 +168,13 @@ Status read_hash_ids(const LineReader& lines, const nlohmann::json& object, Trac
 Result<Trace> read_azure_csv(std::istream& text, const std::string& name, size_t limit) {
   LineReader lines(text, name);
   if (!lines.next() || lines.line() != kAzureHeader)
-    return Error{ErrorKind::kInvalid,
-                 fmt::format("{}, line 1: the first line is not {}", name, kAzureHeader)};
+    return Error{ErrorKind::kInvalid, fmt::format("{}, line 1: expected {}", name, kAzureHeader)};
   Trace trace;
   std::optional<double> first;
   while (!full(trace, limit) && lines.next()) {
     std::string_view rest = lines.line();
     if (rest.empty()) continue;
-    if (std::count(rest.begin(), rest.end(), ',') != 2)
-      return lines.wrong("there are not three fields");
+    if (std::count(rest.begin(), rest.end(), ',') != 2) return lines.wrong("expected three fields");
     const std::string_view time = take_field(rest), prompt = take_field(rest);
     TraceRequest request;
     const std::optional<double> absolute = parse_time(time);
@@ -195,11 +194,12 @@ Result<Trace> read_mooncake_jsonl(std::istream& text, const std::string& name, s
   std::optional<double> first;
   while (!full(trace, limit) && lines.next()) {
     if (lines.line().empty()) continue;
-    HEARTH_ASSIGN(const nlohmann::json object, parse_object(lines));
+    HEARTH_ASSIGN(const nlohmann::json object, parse_json_line(lines));
     constexpr uint64_t kLongestMilliseconds = uint64_t{1} << 53;
     HEARTH_ASSIGN(const uint64_t time,
                   get_number(lines, object, "timestamp", 0, kLongestMilliseconds));
-    HEARTH_ASSIGN(const uint64_t prompt, get_number(lines, object, "input_length", 1, kMaxLineTokens));
+    HEARTH_ASSIGN(const uint64_t prompt,
+                  get_number(lines, object, "input_length", 1, kMaxLineTokens));
     HEARTH_ASSIGN(const uint64_t output,
                   get_number(lines, object, "output_length", 1, kMaxLineTokens));
     TraceRequest request;
@@ -219,7 +219,7 @@ Result<Trace> read_trace(const std::string& what, size_t limit) {
   std::ifstream file(what, std::ios::binary);
   if (!file || file.peek() == std::ifstream::traits_type::eof())
     return Error{ErrorKind::kIo,
-                 fmt::format("the trace {} cannot be read, or is empty; a trace is a file, or "
+                 fmt::format("cannot read the trace {}, or it is empty; give a file or "
                              "synthetic:n=64,prompt=16..120,gen=8..96",
                              what)};
   return file.peek() == '{' ? read_mooncake_jsonl(file, what, limit)

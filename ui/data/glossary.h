@@ -15,7 +15,8 @@ struct GlossaryEntry {
 };
 
 // Reads "## Section" headings and entries of the form "- **Term**: explanation", one per line.
-// Other lines are ignored, and Markdown's emphasis and code marks are removed.
+// Other lines are ignored. Markdown's emphasis and code marks are removed, and an explanation starts
+// with a capital letter.
 std::vector<GlossaryEntry> parse_glossary(std::string_view markdown);
 
 // Whether the term or the explanation contains the text, ignoring case. An empty text matches all.

@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "engine/model_library.h"
 #include "engine/open_model_file.h"
 #include "engine/session.h"
 #include "runtime/device_select.h"
 #include "runtime/instance.h"
-#include "ui/data/model_label.h"
 
 namespace hearth {
 namespace {
@@ -21,16 +21,16 @@ Result<std::vector<DeviceCaps>> list_devices() {
 
 Status fill_in(const DeviceCaps* device, ModelEstimate& estimate) {
   const ModelSelection& selection = estimate.selection;
-  if (!selection.model.empty()) {
-    // Reading a pipe or a device might never end.
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(selection.model, error) &&
-        !std::filesystem::is_directory(selection.model, error))
-      return Error{ErrorKind::kNotFound, fmt::format("no such file: '{}'", selection.model)};
-  }
+  HEARTH_ASSIGN(const LibraryModel found, find_model(selection.model));
+  // Reading a pipe or a device might never end.
+  std::error_code error;
+  if (!found.path.empty() && !std::filesystem::is_regular_file(found.path, error) &&
+      !std::filesystem::is_directory(found.path, error))
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{}: neither a file nor a folder", found.path.string())};
   HEARTH_ASSIGN(const auto file, open_model_file(selection.model));
   HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
-  estimate.name = model_label(file->name());
+  estimate.name = file->name();
   estimate.architecture = plan.architecture->name();
   estimate.parameters = plan.parameters;
   estimate.model_context = plan.config.context;

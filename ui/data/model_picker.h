@@ -26,7 +26,7 @@ struct DeviceEntry {
 
 // What the user selected.
 struct ModelSelection {
-  std::string model;     // a path; empty: the built-in model
+  std::string model;     // a path or a name as -m takes it; empty: the built-in model
   int device = -1;       // index into devices(); -1: the best
   uint32_t context = 0;  // tokens; 0: the model's own, or as much as fits
   uint32_t sequences = 16;

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "ui/data/model_label.h"
 #include "ui/engine_host.h"
 
 namespace hearth {
@@ -37,7 +36,7 @@ ActiveModel find_active_model(const PanelContext& context) {
       active.reason = "No model is open.";
     return active;
   }
-  active.name = model_label(session->file().name());
+  active.name = session->file().name();
   const Result<const ChatTemplate*> chat = session->chat_template();
   if (!chat.ok() || session->tokenizer() == nullptr) {
     active.reason = chat.ok() ? "This model has no vocabulary." : chat.error().message;

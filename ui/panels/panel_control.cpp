@@ -193,7 +193,7 @@ class ControlPanel : public Panel {
 
   void draw_limits(Engine* engine) {
     const std::vector<LimitRow> rows =
-        limit_rows(limits_, engine != nullptr ? engine->made_limits() : limits_);
+        limit_rows(limits_, engine != nullptr ? engine->initial_limits() : limits_);
     for (size_t i = 0; i < rows.size(); ++i) {
       const LimitRow& row = rows[i];
       uint32_t value = row.value;

@@ -61,7 +61,7 @@ class ModelsPanel : public Panel {
       picker_.selection.kv = context.host.choice().session.kv;
       // Reserve swap space, so that the preemption switch "swap" works in the dashboard.
       const uint64_t swap_bytes = context.host.choice().session.swap_bytes;
-      picker_.selection.swap_bytes = swap_bytes != 0 ? swap_bytes : kUsualSwapBytes;
+      picker_.selection.swap_bytes = swap_bytes != 0 ? swap_bytes : kDefaultSwapBytes;
     }
     if (std::string dropped = context.host.take_dropped(); !dropped.empty()) {
       path_ = std::move(dropped);
@@ -144,7 +144,8 @@ class ModelsPanel : public Panel {
     same_line_if_fits(checkbox_width("File"));
     if (ImGui::RadioButton("File", from_file) && !path_.empty()) selection.model = path_;
     ImGui::SetItemTooltip(
-        "A .gguf file or a Hugging Face folder. Type its path, browse, or drop it on the window.");
+        "A .gguf file or a Hugging Face folder. Type its path or name, browse, or drop it on the "
+        "window.");
     if (line_box("Model file", path_) || ImGui::IsItemDeactivatedAfterEdit())
       selection.model = path_;
     ImGui::SetItemTooltip("%s",

@@ -7,6 +7,6 @@ namespace hearth {
 bool has_display_variable();
 
 // Whether it also accepts a connection.
-bool display_answers();
+bool can_open_display();
 
 }  // namespace hearth

@@ -41,7 +41,7 @@ bool start_glfw() {
 
 bool has_display_variable() { return has_value("DISPLAY") || has_value("WAYLAND_DISPLAY"); }
 
-bool display_answers() {
+bool can_open_display() {
   if (!has_display_variable() || !start_glfw()) return false;
   glfwTerminate();
   return true;

@@ -308,7 +308,7 @@ TEST(AttentionChoice, StepsOfManySizesShareAPipeline) {
     RopeKv rope;
     rope.shape = {.rows = rows, .heads = 32, .kv_heads = 8, .head_size = 128, .rope_dims = 128};
     rope.shape.parts = parts;
-    rope.shape.part_stride = padded * 6144;
+    rope.shape.partial_stride = padded * 6144;
     const BufferSlice all = qkv.slice(0, uint64_t{parts} * padded * 6144 * 4);
     use_fused_qkv(rope, all);
     if (values_apart) {

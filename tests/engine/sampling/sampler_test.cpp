@@ -1,4 +1,5 @@
-// What of sampling needs no device: options checked, tokens counted, and the reference's own parts.
+// The parts of sampling that need no device: checking options, counting tokens, and the reference
+// that kernels are compared with.
 #include "engine/sampling/sampler.h"
 
 #include <cmath>
@@ -12,7 +13,7 @@
 namespace hearth {
 namespace {
 
-TEST(Sampler, OptionsThatMakeNoSenseAreRefusedByName) {
+TEST(Sampler, RefusesInvalidOptionsByName) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();
   const std::pair<SamplingOptions, const char*> cases[] = {
@@ -35,7 +36,7 @@ TEST(Sampler, OptionsThatMakeNoSenseAreRefusedByName) {
   }
 }
 
-TEST(Sampler, ARowSaysWhatWasAskedFor) {
+TEST(Sampler, ARowHoldsTheOptions) {
   const auto row = make_sampling_row(
       {.temperature = 0.5f, .top_k = 7, .top_p = 0.9f, .min_p = 0.25f, .seed = 0x1234567890abcdef},
       {.id_index = 3, .counter = 11, .bias_offset = 5, .bias_count = 2, .history_slot = 4});
@@ -55,7 +56,7 @@ TEST(Sampler, ARowSaysWhatWasAskedFor) {
   EXPECT_EQ(greedy->history_slot, params::kNoHistory);
 }
 
-TEST(Penalties, TokensAreCountedOnceEach) {
+TEST(Penalties, EachTokenHasOneEntry) {
   const uint32_t prompt[] = {5, 9, 5, 1}, generated[] = {9, 2, 2};
   const auto counts = [&](float repetition) {
     std::vector<std::pair<uint32_t, uint32_t>> pairs;
@@ -65,12 +66,12 @@ TEST(Penalties, TokensAreCountedOnceEach) {
   };
   using Pairs = std::vector<std::pair<uint32_t, uint32_t>>;
   EXPECT_EQ(counts(1.1f), (Pairs{{1, 0}, {5, 0}, {9, 1}, {2, 2}}));
-  // A prompt that counts for nothing takes no room.
+  // Without a repetition penalty the prompt needs no entries.
   EXPECT_EQ(counts(1), (Pairs{{9, 1}, {2, 2}}));
   EXPECT_TRUE(count_tokens({}, {}, 1.1f, 8).empty());
 }
 
-// A slot is filled once and then appended to, or filled again after a preemption.
+// A slot is filled once and then appended to; after a preemption it is filled again.
 TEST(Penalties, AFullSlotIsTheSameHoweverItWasFilled) {
   constexpr size_t kRoom = 8;
   const std::vector<uint32_t> prompt = {1, 2, 3, 4, 5, 6, 7, 6};
@@ -94,7 +95,7 @@ TEST(Penalties, AFullSlotIsTheSameHoweverItWasFilled) {
   EXPECT_EQ(appended.size(), kRoom);
 }
 
-TEST(Sampler, IsPlainlyGreedyWhereItsLargestLogitIsAllItWants) {
+TEST(Sampler, IsPlainlyGreedyIfARowNeedsOnlyItsLargestLogit) {
   const auto greedy = [](const SamplingOptions& options, const SamplingPlace& place = {}) {
     return is_plainly_greedy(make_sampling_row(options, place).value());
   };
@@ -103,15 +104,15 @@ TEST(Sampler, IsPlainlyGreedyWhereItsLargestLogitIsAllItWants) {
   EXPECT_TRUE(greedy({.top_k = 1}));
   EXPECT_TRUE(greedy({.temperature = 0}, {.bias_count = 3}));
   EXPECT_TRUE(greedy({.temperature = 0}, {.history_slot = 0, .append = false}));
-  EXPECT_TRUE(is_plainly_greedy({})) << "a row of padding";
+  EXPECT_TRUE(is_plainly_greedy({})) << "padding";
   EXPECT_FALSE(greedy({}));
   EXPECT_FALSE(greedy({.top_k = 2}));
   EXPECT_FALSE(greedy({.temperature = 0, .top_logprobs = 1}));
-  EXPECT_FALSE(greedy({.temperature = 0}, {.history_slot = 0})) << "the token is to be counted";
+  EXPECT_FALSE(greedy({.temperature = 0}, {.history_slot = 0})) << "the token has to be counted";
 }
 
-TEST(ReferenceSampling, PhiloxGivesTheNumbersItsAuthorsPublished) {
-  // Known answers of the Random123 distribution, philox4x32 with 10 rounds.
+TEST(ReferenceSampling, PhiloxMatchesThePublishedAnswers) {
+  // From the known-answer tests of Random123, for philox4x32 with 10 rounds.
   using Words = std::array<uint32_t, 4>;
   EXPECT_EQ(testing::reference_philox({0, 0, 0, 0}, {0, 0}),
             (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -123,7 +124,7 @@ TEST(ReferenceSampling, PhiloxGivesTheNumbersItsAuthorsPublished) {
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(ReferenceSampling, ChiSquareTailsAreThoseOfTables) {
+TEST(ReferenceSampling, ChiSquareTailsMatchTables) {
   EXPECT_NEAR(testing::chi_square_p(3.841, 1), 0.05, 1e-4);
   EXPECT_NEAR(testing::chi_square_p(18.307, 10), 0.05, 1e-4);
   EXPECT_NEAR(testing::chi_square_p(124.342, 100), 0.05, 1e-4);

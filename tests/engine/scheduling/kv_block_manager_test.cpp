@@ -11,7 +11,7 @@ namespace {
 
 constexpr BlockHash hash_of(std::uint64_t number) { return {.low = number * 977, .high = number}; }
 
-TEST(KvBlockManager, GivesOutEveryBlockOnce) {
+TEST(KvBlockManager, AllocatesEveryBlockOnce) {
   KvBlockManager blocks(3);
   EXPECT_EQ(blocks.allocate(1), 0u);
   EXPECT_EQ(blocks.allocate(1), 1u);
@@ -24,7 +24,7 @@ TEST(KvBlockManager, GivesOutEveryBlockOnce) {
   EXPECT_EQ(blocks.check_integrity(), std::nullopt);
 }
 
-TEST(KvBlockManager, ASharedBlockStaysUntilTheLastLetsGo) {
+TEST(KvBlockManager, ASharedBlockIsFreedWithItsLastReference) {
   KvBlockManager blocks(2);
   const BlockId block = blocks.allocate(1);
   blocks.share(block);
@@ -36,7 +36,7 @@ TEST(KvBlockManager, ASharedBlockStaysUntilTheLastLetsGo) {
   EXPECT_EQ(blocks.check_integrity(), std::nullopt);
 }
 
-TEST(KvBlockManager, ASmallerPoolWithholdsFreeThenCachedThenWhatIsReleased) {
+TEST(KvBlockManager, ASmallerPoolWithholdsFreeThenCachedThenReleasedBlocks) {
   KvBlockManager blocks(6);
   for (std::uint64_t i = 0; i < 4; ++i) blocks.remember(blocks.allocate(1), hash_of(i));
   blocks.release(3, 1);
@@ -48,22 +48,22 @@ TEST(KvBlockManager, ASmallerPoolWithholdsFreeThenCachedThenWhatIsReleased) {
   blocks.set_pool(3);
   EXPECT_EQ(blocks.free(), 0u);
   EXPECT_EQ(blocks.cached(), 1u);
-  EXPECT_EQ(blocks.find(hash_of(3)), std::nullopt) << "the oldest is given up first";
+  EXPECT_EQ(blocks.find(hash_of(3)), std::nullopt) << "the oldest is evicted first";
   EXPECT_EQ(blocks.find(hash_of(2)), 2u);
   EXPECT_EQ(blocks.check_integrity(), std::nullopt);
-  // Two are in use, and one is all that there is to be.
+  // Two are in use, and the pool is to have one.
   blocks.set_pool(1);
-  EXPECT_EQ(blocks.owed(), 1u);
+  EXPECT_EQ(blocks.excess(), 1u);
   EXPECT_EQ(blocks.available(), 0u);
   EXPECT_EQ(blocks.used(), 2u);
   EXPECT_EQ(blocks.check_integrity(), std::nullopt);
   blocks.release(1, 3);
-  EXPECT_EQ(blocks.owed(), 0u);
+  EXPECT_EQ(blocks.excess(), 0u);
   EXPECT_EQ(blocks.state(1), BlockState::kWithheld);
   EXPECT_EQ(blocks.find(hash_of(1)), std::nullopt);
   EXPECT_EQ(blocks.check_integrity(), std::nullopt);
   blocks.release(0, 4);
-  EXPECT_EQ(blocks.cached(), 1u) << "nothing is owed any more";
+  EXPECT_EQ(blocks.cached(), 1u) << "there is no excess any more";
   blocks.set_pool(6);
   EXPECT_EQ(blocks.free(), 5u);
   EXPECT_EQ(blocks.allocate(2), 1u) << "the lowest first";
@@ -78,14 +78,14 @@ TEST(KvBlockManager, FindableBlocksStayCachedAndComeBack) {
   blocks.release(block, 7);
   EXPECT_EQ(blocks.state(block), BlockState::kCached);
   EXPECT_EQ(blocks.last_use(block), 7u);
-  EXPECT_EQ(blocks.available(), 2u) << "a cached block can be had";
+  EXPECT_EQ(blocks.available(), 2u) << "a cached block is available";
   blocks.share(block);
   EXPECT_EQ(blocks.state(block), BlockState::kOwned);
   EXPECT_EQ(blocks.cached(), 0u);
   EXPECT_EQ(blocks.check_integrity(), std::nullopt);
 }
 
-TEST(KvBlockManager, TheLeastRecentlyReleasedIsGivenUpFirstAndOnlyWhenNoneIsFree) {
+TEST(KvBlockManager, EvictsTheLeastRecentlyReleasedAndOnlyWhenNoneIsFree) {
   KvBlockManager blocks(4);
   for (std::uint64_t i = 0; i < 3; ++i) blocks.remember(blocks.allocate(1), hash_of(i));
   blocks.release(1, 1);
@@ -102,7 +102,7 @@ TEST(KvBlockManager, TheLeastRecentlyReleasedIsGivenUpFirstAndOnlyWhenNoneIsFree
   EXPECT_EQ(blocks.check_integrity(), std::nullopt);
 }
 
-TEST(KvBlockManager, OfEqualBlocksTheFirstIsFound) {
+TEST(KvBlockManager, FindsTheFirstOfEqualBlocks) {
   KvBlockManager blocks(2);
   const BlockId first = blocks.allocate(1), second = blocks.allocate(2);
   blocks.remember(first, hash_of(5));
@@ -113,7 +113,7 @@ TEST(KvBlockManager, OfEqualBlocksTheFirstIsFound) {
   EXPECT_EQ(blocks.check_integrity(), std::nullopt);
 }
 
-TEST(KvBlockManager, Forgetting) {
+TEST(KvBlockManager, ForgettingFreesCachedBlocks) {
   KvBlockManager blocks(3);
   const BlockId owned = blocks.allocate(1), cached = blocks.allocate(1);
   blocks.remember(owned, hash_of(1));
@@ -127,7 +127,7 @@ TEST(KvBlockManager, Forgetting) {
   EXPECT_EQ(blocks.check_integrity(), std::nullopt);
 }
 
-TEST(KvBlockManager, StaysWholeUnderRandomUse) {
+TEST(KvBlockManager, StaysConsistentUnderRandomUse) {
   KvBlockManager blocks(12);
   std::vector<BlockId> held;
   std::mt19937 random(11);
@@ -164,7 +164,7 @@ TEST(KvBlockManager, StaysWholeUnderRandomUse) {
   }
 }
 
-TEST(SwapPool, GivesOutEveryBlockOnce) {
+TEST(SwapPool, AllocatesEveryBlockOnce) {
   SwapPool pool(2);
   const BlockId first = pool.allocate(), second = pool.allocate();
   EXPECT_NE(first, second);

@@ -27,7 +27,7 @@ void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); 
 namespace hearth {
 namespace {
 
-// Allocations over 1,000 decode steps of 64 sequences, pipelined by one as the engine does it.
+// Allocations during 1,000 decode steps of 64 sequences, planned one step ahead as in the engine.
 std::uint64_t allocations_of(const Policy& policy, std::uint32_t pool_blocks) {
   constexpr std::uint32_t kSequences = 64, kDecodes = 1000;
   Scheduler scheduler({.max_sequences = kSequences,
@@ -59,12 +59,13 @@ std::uint64_t allocations_of(const Policy& policy, std::uint32_t pool_blocks) {
   const std::uint64_t first = allocations;
   const std::uint32_t blocks = scheduler.counts().blocks_used;
   for (std::uint32_t i = 0; i < kDecodes; ++i) {
-    if (step() != kSequences) ADD_FAILURE() << "step " << i << " is no decode step of all";
+    if (step() != kSequences)
+      ADD_FAILURE() << "step " << i << " is not a decode step of all sequences";
   }
   const std::uint64_t last = allocations;
   if (policy.kv == KvAllocation::kOnDemand) {
     EXPECT_GT(scheduler.counts().blocks_used, blocks + kSequences * 50)
-        << "no boundary was crossed";
+        << "no sequence reached a new block";
   }
   return last - first;
 }

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-TEST(Policy, NamedOnesAreWhatTheDesignSays) {
+TEST(Policy, NamedPoliciesHaveTheirSwitches) {
   const auto expect = [](std::string_view name, std::string_view switches) {
     ASSERT_TRUE(named_policy(name).has_value()) << name;
     EXPECT_EQ(describe(*named_policy(name)), switches);
@@ -52,12 +52,12 @@ TEST(Policy, SpellingIsForgiving) {
 TEST(Policy, MistakesAreNamedAndChangeNothing) {
   Policy policy;
   EXPECT_EQ(set_switch(policy, "layout", "square"),
-            "layout cannot be 'square'; it is one of: padded, packed");
+            "layout cannot be 'square'; it is one of padded, packed");
   EXPECT_EQ(set_switch(policy, "max-chunk", "12x"),
             "max-chunk takes a number of tokens, not '12x'");
   EXPECT_EQ(set_switch(policy, "max-chunk", ""), "max-chunk takes a number of tokens, not ''");
   EXPECT_EQ(set_switch(policy, "colour", "red"),
-            "there is no switch 'colour'; there are: admission, layout, phases, kv, preemption, "
+            "there is no switch 'colour'; there are admission, layout, phases, kv, preemption, "
             "order, prefix-cache, max-chunk");
   EXPECT_EQ(switch_value(policy, "colour"), std::nullopt);
   EXPECT_EQ(policy, Policy{});

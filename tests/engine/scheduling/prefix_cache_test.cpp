@@ -36,7 +36,7 @@ TEST(PrefixHash, DependsOnEveryTokenTheirOrderAndAllBefore) {
   EXPECT_NE(chain_hash(hash, tokens), hash) << "the same tokens further on are not the same block";
 }
 
-// Against a map, with so few places that searches and erasures run over one another.
+// Compared with a map, in a table so small that searches and deletions overlap.
 TEST(PrefixCache, BehavesLikeAMap) {
   constexpr std::uint32_t kBlocks = 24;
   PrefixCache cache(kBlocks);

@@ -1,5 +1,5 @@
-// Lessons as text: tests/engine/scenarios/*.txt, a command a line. What a scenario sets up, does
-// and expects is listed in tests/engine/scenarios/README.md.
+// Runs lessons written as text: tests/engine/scenarios/*.txt, one command per line. README.md there
+// lists the commands.
 #pragma once
 
 #include <map>
@@ -14,11 +14,11 @@ namespace hearth::test {
 
 class Scenario {
  public:
-  // Runs a line; what is wrong with it or with what it expects, if anything.
+  // Runs a line. Returns what is wrong: the line cannot be read, or its expectation does not hold.
   std::optional<std::string> line(const std::string& text);
-  // Lets what is left run to its end and looks at all outputs.
+  // Runs the remaining requests to their end and checks all outputs.
   std::optional<std::string> finish();
-  // Lines that expected something.
+  // Number of `expect` lines so far.
   std::uint32_t expectations() const { return expectations_; }
 
  private:

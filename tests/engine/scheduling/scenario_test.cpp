@@ -87,7 +87,7 @@ std::optional<std::string> Scenario::line(const std::string& text) {
 }
 
 void Scenario::set_up(const Words& words) {
-  if (engine_) throw Problem{words[0] + " cannot be changed once requests are there"};
+  if (engine_) throw Problem{words[0] + " cannot be changed after the first request"};
   if (words[0] == "pipelined") {
     pipelined_ = true;
     return;
@@ -182,7 +182,7 @@ void Scenario::add(const Words& words) {
 
 void Scenario::one_step() {
   if (const auto problem = engine().step()) throw Problem{*problem};
-  if (!pipelined_) engine().tell();
+  if (!pipelined_) engine().report_tokens();
   if (const auto problem = engine().scheduler.check_integrity()) throw Problem{*problem};
 }
 
@@ -265,7 +265,7 @@ void Scenario::expect(const Words& words) {
   } else if (what == "refused:") {
     std::string wanted;
     for (std::size_t i = 2; i < words.size(); ++i) wanted += (i > 2 ? " " : "") + words[i];
-    if (refusal_ != wanted) throw Problem{"the last request was told: " + refusal_};
+    if (refusal_ != wanted) throw Problem{"the last request was refused with: " + refusal_};
   } else {
     throw Problem{"cannot expect '" + what + "'"};
   }
@@ -303,12 +303,12 @@ void Scenario::expect_tokens(const Words& words,
 std::optional<std::string> Scenario::finish() {
   if (!engine_) return "nothing happened";
   for (int i = 0; engine_->live() > 0; ++i) {
-    if (i == 100'000) return "requests do not come to an end";
+    if (i == 100'000) return "some requests never end";
     if (auto problem = line("step")) return problem;
   }
   for (const auto& [id, request] : engine_->requests)
     if (!engine_->output_is_right(request)) return names_.at(id) + " has a wrong output";
-  if (engine_->scheduler.counts().blocks_used != 0) return "blocks were not given back";
+  if (engine_->scheduler.counts().blocks_used != 0) return "blocks were not released";
   return std::nullopt;
 }
 
@@ -343,10 +343,10 @@ TEST_P(Lesson, Holds) {
   EXPECT_GT(scenario.expectations(), 0u) << "a lesson that expects nothing";
 }
 
-TEST(Lessons, AreThere) { EXPECT_GE(lessons().size(), 13u); }
+TEST(Lessons, AreFound) { EXPECT_GE(lessons().size(), 13u); }
 
-// The runner itself must be able to say no.
-TEST(Lessons, FalseOnesFail) {
+// The runner must be able to fail.
+TEST(Lessons, WrongExpectationsFail) {
   const auto last = [](std::initializer_list<const char*> lines) {
     Scenario scenario;
     std::optional<std::string> problem;

@@ -1,5 +1,5 @@
-// What happens when blocks or rows run short: nobody fails, nobody waits for nothing, and nothing
-// is done twice that need not be.
+// When blocks or rows run short, no request fails, none waits needlessly, and nothing is computed
+// twice without need.
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -34,7 +34,8 @@ Ids members(const SimulatedEngine& engine) {
   return result;
 }
 
-// A prompt that is computed in chunks has its blocks promised: nobody is let in on them.
+// The blocks that a chunked prompt still needs are promised to it; admission does not count on
+// them.
 TEST(SchedulerPressure, BlocksOfARunningPromptAreNotPromisedTwice) {
   SimulatedEngine engine({.max_sequences = 4, .max_step_tokens = 20, .pool_blocks = 8},
                          {.max_chunk_tokens = 10});
@@ -42,14 +43,14 @@ TEST(SchedulerPressure, BlocksOfARunningPromptAreNotPromisedTwice) {
   steps(engine);
   add(engine, 2, 30, 5);
   steps(engine);
-  // 2 blocks are used and 6 free, but 5 of those are the rest of the first prompt's.
+  // 2 blocks are used and 6 are free, but the rest of the first prompt needs 5 of those.
   EXPECT_EQ(engine.scheduler.counts().blocks_free, 6u);
   EXPECT_EQ(members(engine), (Ids{1}));
   while (engine.live() > 0) steps(engine);
   EXPECT_EQ(engine.scheduler.totals().preemptions_recompute, 0u);
 }
 
-TEST(SchedulerPressure, APromptGoesOnWithTheBlocksThereAre) {
+TEST(SchedulerPressure, APromptContinuesWithTheBlocksThereAre) {
   SimulatedEngine engine({.max_sequences = 4, .max_step_tokens = 6, .pool_blocks = 9},
                          {.prefix_cache = false});
   add(engine, 1, 16, 100);
@@ -59,20 +60,20 @@ TEST(SchedulerPressure, APromptGoesOnWithTheBlocksThereAre) {
     steps(engine);
     ASSERT_EQ(engine.last_plan->members[1].tokens, 5u);
   }
-  // The first has grown into what was left: there is one place in the second's last block.
+  // The first took the blocks that were left; the second's last block has one empty place.
   ASSERT_EQ(engine.scheduler.counts().blocks_free, 0u);
   steps(engine);
   ASSERT_EQ(members(engine), (Ids{1, 2}));
   EXPECT_EQ(engine.last_plan->members[1].tokens, 1u);
-  // Then it waits with what it has computed, until the first needs its blocks or ends.
+  // Then it waits and keeps what it computed, until the first needs its blocks or ends.
   steps(engine);
   EXPECT_EQ(members(engine), (Ids{1}));
   EXPECT_EQ(engine.scheduler.sequence(2)->computed, 96u);
   while (engine.live() > 0) steps(engine);
 }
 
-// Who comes next to run has to put itself out: another one goes on, in the same plan.
-TEST(SchedulerPressure, APlanIsNotEmptyWhileSomeoneCanGoOn) {
+// If the next request to run preempts itself, another one runs in the same plan.
+TEST(SchedulerPressure, APlanIsNotEmptyWhileARequestCanRun) {
   for (Phases phases : {Phases::kMixed, Phases::kSeparate}) {
     SimulatedEngine engine({.max_sequences = 2, .max_step_tokens = 128, .pool_blocks = 5},
                            {.phases = phases, .prefix_cache = false});
@@ -82,15 +83,15 @@ TEST(SchedulerPressure, APlanIsNotEmptyWhileSomeoneCanGoOn) {
     engine.scheduler.set_limits(2, 1);
     steps(engine);
     EXPECT_EQ(members(engine), (Ids{1}));
-    engine.tell();
+    engine.report_tokens();
     steps(engine);
-    EXPECT_EQ(engine.last_plan->preempted_recompute, (Ids{2})) << "it was its turn";
+    EXPECT_EQ(engine.last_plan->preempted_recompute, (Ids{2})) << "it was the next to run";
     EXPECT_EQ(members(engine), (Ids{1}));
     while (engine.live() > 0) steps(engine);
   }
 }
 
-TEST(SchedulerPressure, APreemptedRequestComesBackOnlyWhenItsTokenWasTold) {
+TEST(SchedulerPressure, APreemptedRequestIsNotAdmittedWhileItsTokenIsPending) {
   for (Preemption preemption : {Preemption::kRecompute, Preemption::kSwap}) {
     Scheduler scheduler({.max_sequences = 2, .pool_blocks = 6, .swap_blocks = 8},
                         {.preemption = preemption, .prefix_cache = false});
@@ -103,7 +104,7 @@ TEST(SchedulerPressure, APreemptedRequestComesBackOnlyWhenItsTokenWasTold) {
     scheduler.plan();
     ASSERT_NE(scheduler.sequence(2)->state, SequenceState::kRunning);
     scheduler.finish(1);
-    EXPECT_TRUE(scheduler.plan().empty()) << "the id it goes on with is not known";
+    EXPECT_TRUE(scheduler.plan().empty()) << "its next input is pending";
     scheduler.token(2, 8);
     const BatchPlan& plan = scheduler.plan();
     ASSERT_EQ(plan.members.size(), 1u);
@@ -113,14 +114,14 @@ TEST(SchedulerPressure, APreemptedRequestComesBackOnlyWhenItsTokenWasTold) {
   }
 }
 
-TEST(SchedulerPressure, WhatComesBackFromHostMemoryIsSharedAgain) {
+TEST(SchedulerPressure, ASwappedInRequestSharesItsBlocksAgain) {
   SimulatedEngine engine({.max_sequences = 4, .pool_blocks = 6, .swap_blocks = 8},
                          {.preemption = Preemption::kSwap});
   add(engine, 1, 47, 40);
   add(engine, 2, 32, 20);
   steps(engine, 3);
   ASSERT_EQ(engine.last_plan->preempted_swap, (Ids{2}));
-  // The first fills the pool, so nothing of the second stays cached.
+  // The first fills the pool, so that none of the second's blocks stay cached.
   while (!engine.requests.at(1).ended) steps(engine);
   steps(engine, 2);
   ASSERT_EQ(engine.scheduler.sequence(2)->state, SequenceState::kRunning);
@@ -134,8 +135,8 @@ TEST(SchedulerPressure, WhatComesBackFromHostMemoryIsSharedAgain) {
   while (engine.live() > 0) steps(engine);
 }
 
-// The last step of a batch is known when it is planned: the next batch follows without a gap.
-TEST(SchedulerPressure, BatchesFollowOneAnotherWithoutAGap) {
+// The last step of a batch is known when it is planned, so the next batch follows without a gap.
+TEST(SchedulerPressure, BatchesFollowEachOtherWithoutAGap) {
   SimulatedEngine engine({.max_sequences = 2}, *named_policy("static"));
   for (RequestId id = 1; id <= 4; ++id) add(engine, id, 10, 2);
   steps(engine, 2);
@@ -147,7 +148,7 @@ TEST(SchedulerPressure, BatchesFollowOneAnotherWithoutAGap) {
   EXPECT_EQ(engine.scheduler.totals().steps, 4u);
 }
 
-TEST(SchedulerPressure, LostMemoryIsForgotten) {
+TEST(SchedulerPressure, ForgettingPrefixesEmptiesTheCache) {
   SimulatedEngine engine({}, {});
   add(engine, 1, 40, 2);
   while (engine.live() > 0) steps(engine);

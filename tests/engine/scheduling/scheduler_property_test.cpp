@@ -1,5 +1,5 @@
-// Random workloads over all combinations of switches, with everything that can be checked checked
-// at every step: see simulated_engine.h for what a wrong block looks like.
+// Random workloads over all combinations of switches, checked as far as possible after every step.
+// simulated_engine.h shows how a wrong block is noticed.
 #include <algorithm>
 #include <random>
 #include <set>
@@ -53,7 +53,7 @@ class Workload {
         engine_(limits_, policy_, ends_) {
     if (number(0, 2) == 0) policy_.max_chunk_tokens = number(1, 20);
     engine_.scheduler.set_policy(policy_);
-    for (auto& beginning : beginnings_)
+    for (auto& beginning : prefixes_)
       for (std::uint32_t i = 0; i < 200; ++i) beginning.push_back(number(1, 4000));
     load_ = number(2, 30);
   }
@@ -64,13 +64,13 @@ class Workload {
         for (std::uint32_t n = number(1, 6); n > 0; --n) add();
       if (number(0, 40) == 0) cancel();
       if (switches_ && number(0, 25) == 0) change();
-      if (number(0, 9) == 0) engine_.tell();
+      if (number(0, 9) == 0) engine_.report_tokens();
       one_step();
     }
-    // All of what is there ends, and in bounded time.
+    // Every request ends, and in bounded time.
     const std::uint32_t live = engine_.live();
     for (std::uint32_t step = 0; engine_.live() > 0 && !testing::Test::HasFatalFailure(); ++step) {
-      ASSERT_LT(step, 400u * (live + 1)) << "requests do not come to an end";
+      ASSERT_LT(step, 400u * (live + 1)) << "some requests never end";
       one_step();
     }
     const SchedulerCounts counts = engine_.scheduler.counts();
@@ -98,14 +98,14 @@ class Workload {
                        .cache_salt = number(0, 5) == 0 ? 1u : 0u};
     const auto parent = number(0, 3) == 0 ? any_live() : std::nullopt;
     if (parent) {
-      // As n completions of one prompt, or as a branch from the middle of an answer.
+      // Like n completions of one prompt, or like a branch from the middle of an answer.
       const SimulatedRequest& from = engine_.requests.at(*parent);
       prompt = from.tokens;
       prompt.resize(number(0, 1) == 0 ? from.prompt_tokens
                                       : number(1, static_cast<std::uint32_t>(prompt.size())));
       request.fork = ForkPoint{.parent = *parent, .position = number(0, 200)};
     } else {
-      prompt = beginnings_[number(0, 3)];
+      prompt = prefixes_[number(0, 3)];
       prompt.resize(number(1, tight_ ? 20 : 120));
     }
     for (std::uint32_t n = number(0, 2) == 0 ? number(0, 30) : 0; n > 0; --n)
@@ -144,7 +144,7 @@ class Workload {
       return;
     }
     if (what < 4) {
-      // Small more often than not, so that someone has to go; now and then all of it.
+      // Mostly small, so that requests are preempted; sometimes the whole pool.
       const std::uint32_t pool =
           number(0, 3) == 0 ? limits_.pool_blocks : number(1, limits_.pool_blocks);
       const SchedulerLimits& now = engine_.scheduler.limits();
@@ -196,7 +196,7 @@ class Workload {
     }
   }
 
-  // Nobody who could have come in was passed by one who ranks after him.
+  // No request was admitted ahead of a better-ranked one that could have been.
   void check_order(const BatchPlan& plan) {
     const std::set<RequestId> admitted(plan.admitted.begin(), plan.admitted.end());
     for (const SequenceView& waiting : before_) {
@@ -205,7 +205,7 @@ class Workload {
       const SimulatedRequest& passed = engine_.requests.at(waiting.id);
       if (passed.fork) continue;
       for (RequestId id : admitted) {
-        // A member of the batch that was put out may come back before the next batch.
+        // A preempted member of the batch may come back before the next batch.
         const bool came_back = policy_.admission == Admission::kRequest &&
                                engine_.scheduler.sequence(id)->preemptions > 0;
         if (!came_back) {
@@ -215,7 +215,7 @@ class Workload {
     }
   }
 
-  // With mixed phases everyone who decodes takes part, whatever prompts there are.
+  // With mixed phases every decode takes part in every step, whatever prompts there are.
   void check_decodes(const BatchPlan& plan) {
     if (policy_.phases != Phases::kMixed || policy_.layout != Layout::kPacked) return;
     std::set<RequestId> there;
@@ -255,10 +255,10 @@ class Workload {
       return;
     }
     if (policy_.admission == Admission::kRequest && !switches_) {
-      // Members that were put out come back into the same batch; everyone else begins a new one.
-      const bool put_out = totals().preemptions_recompute + totals().preemptions_swap > 0;
+      // Preempted members come back into the same batch; all other admissions start a new one.
+      const bool preempted = totals().preemptions_recompute + totals().preemptions_swap > 0;
       if (!plan.admitted.empty()) batch_rows_ = static_cast<std::uint32_t>(plan.admitted.size());
-      if (!put_out) {
+      if (!preempted) {
         ASSERT_EQ(plan.tokens() + plan.padding_tokens, batch_rows_ * longest);
       }
     } else if (policy_.admission == Admission::kIteration) {
@@ -266,7 +266,7 @@ class Workload {
     }
   }
 
-  // Whoever was put out ranked after everyone who stayed.
+  // A preempted request ranked behind every request that stayed.
   void check_preempted(const BatchPlan& plan) {
     const auto protection = [&](RequestId id) {
       const SimulatedRequest& request = engine_.requests.at(id);
@@ -282,11 +282,11 @@ class Workload {
   std::mt19937 random_;
   Policy policy_;
   bool switches_;
-  bool tight_;  // short prompts and long answers in a small pool: someone has to make room
+  bool tight_;  // short prompts and long answers in a small pool, so that requests are preempted
   SchedulerLimits limits_;
   std::uint32_t ends_;
   SimulatedEngine engine_;
-  std::array<std::vector<TokenId>, 4> beginnings_;
+  std::array<std::vector<TokenId>, 4> prefixes_;
   std::uint32_t load_ = 0;
   RequestId next_id_ = 1;
   std::uint32_t batch_rows_ = 0;
@@ -313,7 +313,7 @@ SchedulerTotals run_all(bool switches) {
   return sum;
 }
 
-// A check that is never reached shows nothing: the workloads must do all of it, and often.
+// A check that is never reached proves nothing: the workloads must reach all of them, and often.
 void expect_everything_happened(const SchedulerTotals& sum) {
   EXPECT_GT(sum.steps, 100'000u);
   EXPECT_GT(sum.padding_tokens, 100'000u);

@@ -1,5 +1,5 @@
-// What the scheduler promises, a promise a test. Everything at once is in scheduler_property_test,
-// what a class should see in tests/engine/scenarios.
+// One test per promise of the scheduler. scheduler_property_test combines them all at random;
+// lessons for a class are in tests/engine/scenarios.
 #include "engine/scheduling/scheduler.h"
 
 #include <numeric>
@@ -49,7 +49,7 @@ class SchedulerTest : public testing::Test {
 
 using Ids = std::vector<RequestId>;
 
-TEST_F(SchedulerTest, TakesTheNewestTokenFromTheGpuUntilItIsTold) {
+TEST_F(SchedulerTest, ReadsAPendingTokenFromTheGpu) {
   SimulatedEngine engine({.max_sequences = 2}, {});
   add(engine, 1, 20, 10);
   steps(engine);
@@ -59,7 +59,7 @@ TEST_F(SchedulerTest, TakesTheNewestTokenFromTheGpuUntilItIsTold) {
   steps(engine);
   EXPECT_TRUE(engine.last_plan->members[0].input_on_gpu);
   EXPECT_TRUE(engine.last_plan->members[0].decodes);
-  engine.tell();
+  engine.report_tokens();
   steps(engine);
   EXPECT_FALSE(engine.last_plan->members[0].input_on_gpu);
 }
@@ -77,13 +77,13 @@ TEST_F(SchedulerTest, ATokenForARequestThatIsGoneIsIgnored) {
   EXPECT_EQ(scheduler.check_integrity(), std::nullopt);
 }
 
-TEST_F(SchedulerTest, AnIdThatIsThereIsRefused) {
+TEST_F(SchedulerTest, AnIdInUseIsRefused) {
   Scheduler scheduler({}, {});
   const auto tokens = prompt(5);
   EXPECT_TRUE(scheduler.add(1, {.prompt = tokens, .max_new_tokens = 5}).accepted());
   const AddResult again = scheduler.add(1, {.prompt = tokens, .max_new_tokens = 5});
   EXPECT_EQ(again.refusal, Refusal::kInvalid);
-  EXPECT_EQ(again.message, "request 1 is there already");
+  EXPECT_EQ(again.message, "request 1 exists already");
 }
 
 TEST_F(SchedulerTest, SlotsStayTheSameWhileARequestRuns) {
@@ -92,7 +92,7 @@ TEST_F(SchedulerTest, SlotsStayTheSameWhileARequestRuns) {
   steps(engine, 8);
   EXPECT_EQ(engine.scheduler.sequence(1)->slot, 0u);
   EXPECT_EQ(engine.scheduler.sequence(3)->slot, 2u);
-  EXPECT_EQ(engine.scheduler.sequence(4)->slot, 1u) << "the place of the one that ended";
+  EXPECT_EQ(engine.scheduler.sequence(4)->slot, 1u) << "the slot of the request that ended";
   drain(engine);
 }
 
@@ -104,7 +104,7 @@ TEST_F(SchedulerTest, StepsAreCountedOnlyIfTheyComputeSomething) {
   EXPECT_EQ(engine.scheduler.plan().step, 1u);
 }
 
-TEST_F(SchedulerTest, CancelledAtEveryStepOfItsLife) {
+TEST_F(SchedulerTest, CancellingWorksAtEveryStep) {
   Policy policy{.preemption = Preemption::kSwap};
   for (std::uint32_t at = 0; at < 60; ++at) {
     SimulatedEngine engine(
@@ -124,12 +124,12 @@ TEST_F(SchedulerTest, CancelledAtEveryStepOfItsLife) {
   }
 }
 
-TEST_F(SchedulerTest, ALoweredLimitLetsRunningOnesEndAndSharesTheSteps) {
+TEST_F(SchedulerTest, LoweredLimitsLetRunningRequestsTakeTurns) {
   SimulatedEngine engine({.max_sequences = 4, .max_step_tokens = 64}, {});
   for (RequestId id = 1; id <= 5; ++id) add(engine, id, 10, 12);
   steps(engine, 2);
   EXPECT_EQ(members(engine), (Ids{1, 2, 3, 4}));
-  // Four run, two fit into a step: they take turns, and nobody comes in.
+  // Four run and two fit into a step: they take turns, and no other is admitted.
   engine.scheduler.set_limits(2, 2);
   steps(engine);
   EXPECT_EQ(members(engine), (Ids{1, 2}));
@@ -143,25 +143,25 @@ TEST_F(SchedulerTest, ALoweredLimitLetsRunningOnesEndAndSharesTheSteps) {
   EXPECT_EQ(engine.scheduler.limits().max_step_tokens, 1u);
 }
 
-TEST_F(SchedulerTest, ThePoolCanBeChangedWithinWhatWasMadeAndWhatIsNeeded) {
+TEST_F(SchedulerTest, ThePoolCanBeResizedWithinItsBounds) {
   SimulatedEngine engine({.context = 1024, .pool_blocks = 20}, {});
   engine.scheduler.set_limits(16, 512, 100);
-  EXPECT_EQ(engine.scheduler.limits().pool_blocks, 20u) << "no more were made";
+  EXPECT_EQ(engine.scheduler.limits().pool_blocks, 20u) << "the pool was created with 20";
   engine.scheduler.set_limits(16, 512, 4);
   EXPECT_EQ(engine.scheduler.limits().pool_blocks, 4u);
   const std::vector<TokenId> prompt(60, 1);
   NewRequest large{.prompt = prompt, .max_new_tokens = 5};
-  EXPECT_TRUE(engine.add(1, large).accepted()) << "63 tokens to keep: four blocks";
+  EXPECT_TRUE(engine.add(1, large).accepted()) << "63 tokens need four blocks";
   large.max_new_tokens = 6;
   EXPECT_EQ(engine.add(2, large).refusal, Refusal::kTooLong);
   engine.scheduler.set_limits(16, 512, 1);
-  EXPECT_EQ(engine.scheduler.limits().pool_blocks, 4u) << "request 1 could never run";
+  EXPECT_EQ(engine.scheduler.limits().pool_blocks, 4u) << "request 1 needs four";
   engine.scheduler.set_limits(16, 512);
-  EXPECT_EQ(engine.scheduler.limits().pool_blocks, 4u) << "as it was";
+  EXPECT_EQ(engine.scheduler.limits().pool_blocks, 4u) << "0 leaves it unchanged";
   steps(engine, 1);
   std::vector<BlockView> blocks;
   engine.scheduler.view_blocks(blocks);
-  ASSERT_EQ(blocks.size(), 20u) << "withheld ones are shown as such";
+  ASSERT_EQ(blocks.size(), 20u) << "withheld blocks are included";
   EXPECT_EQ(
       std::count_if(blocks.begin(), blocks.end(),
                     [](const BlockView& block) { return block.state == BlockState::kWithheld; }),
@@ -169,7 +169,7 @@ TEST_F(SchedulerTest, ThePoolCanBeChangedWithinWhatWasMadeAndWhatIsNeeded) {
   drain(engine);
 }
 
-TEST_F(SchedulerTest, TwoTokensAStepAreEnoughForEveryPolicy) {
+TEST_F(SchedulerTest, TwoTokensPerStepAreEnoughForEveryPolicy) {
   for (std::string_view name : policy_names()) {
     SimulatedEngine engine({.max_sequences = 8, .max_step_tokens = 2}, *named_policy(name));
     for (RequestId id = 1; id <= 5; ++id) add(engine, id, 7, 5);
@@ -177,13 +177,13 @@ TEST_F(SchedulerTest, TwoTokensAStepAreEnoughForEveryPolicy) {
   }
 }
 
-// A branch from the middle of an answer: it writes another token at a place where the parent's
-// block is full and findable.
-TEST_F(SchedulerTest, ABranchNeverWritesIntoABlockThatCanBeFound) {
+// A branch from the middle of an answer writes a different token where the parent's block is full
+// and findable.
+TEST_F(SchedulerTest, ABranchNeverWritesIntoAFindableBlock) {
   SimulatedEngine engine({.max_sequences = 4}, {});
   add(engine, 1, 20, 60, 700);
   steps(engine, 30);
-  engine.tell();
+  engine.report_tokens();
   std::vector<TokenId> branch = engine.requests.at(1).tokens;
   branch.resize(29);  // in the middle of the second block, which is full
   branch.push_back(4'999);
@@ -196,14 +196,14 @@ TEST_F(SchedulerTest, ABranchNeverWritesIntoABlockThatCanBeFound) {
   ASSERT_EQ(engine.last_plan->forks.size(), 1u);
   EXPECT_EQ(engine.last_plan->forks[0].tokens, 29u);
   EXPECT_EQ(engine.last_plan->copies.size(), 1u);
-  // Whoever begins like the parent finds the parent's block, not the branch's.
+  // A request with the parent's prefix finds the parent's block, not the branch's.
   std::vector<TokenId> same = engine.requests.at(1).tokens;
   same.resize(40);
   ASSERT_TRUE(engine.add(3, {.prompt = same, .max_new_tokens = 4}).accepted());
   drain(engine);
 }
 
-// The fork's prompts are compared; a claim that is not true shares nothing wrong.
+// The prompts are compared, so that a wrong fork position shares no wrong tokens.
 TEST_F(SchedulerTest, AForkSharesOnlyWhatIsEqual) {
   SimulatedEngine engine({.max_sequences = 4}, {.prefix_cache = false});
   add(engine, 1, 40, 20, 800);
@@ -270,7 +270,7 @@ TEST_F(SchedulerTest, ViewsShowBlocksAndSequences) {
   EXPECT_NE(blocks[0].hash, 0u);
 }
 
-// ---- Switches turned while requests run.
+// ---- Switches changed while requests run.
 
 TEST_F(SchedulerTest, AdmissionSwitched) {
   SimulatedEngine engine({.max_sequences = 4}, {});
@@ -279,7 +279,7 @@ TEST_F(SchedulerTest, AdmissionSwitched) {
   engine.scheduler.set_policy({.admission = Admission::kRequest});
   add(engine, 2, 10, 20);
   steps(engine, 2);
-  EXPECT_EQ(members(engine), (Ids{1})) << "those that run are the batch";
+  EXPECT_EQ(members(engine), (Ids{1})) << "the running request is the batch";
   engine.scheduler.set_policy({});
   steps(engine);
   EXPECT_EQ(members(engine), (Ids{1, 2}));
@@ -322,12 +322,12 @@ TEST_F(SchedulerTest, KvSwitched) {
   steps(engine);
   EXPECT_EQ(engine.scheduler.sequence(1)->blocks, 5u);
   engine.scheduler.set_policy({});
-  EXPECT_EQ(engine.scheduler.sequence(1)->blocks, 1u) << "what was set aside is given back";
+  EXPECT_EQ(engine.scheduler.sequence(1)->blocks, 1u) << "reserved blocks are released";
   steps(engine);
   engine.scheduler.set_policy({.kv = KvAllocation::kReserve});
   add(engine, 2, 16, 65);
   steps(engine);
-  EXPECT_EQ(engine.scheduler.sequence(1)->blocks, 2u) << "goes on as it fills";
+  EXPECT_EQ(engine.scheduler.sequence(1)->blocks, 2u) << "it still allocates on demand";
   EXPECT_EQ(engine.scheduler.sequence(2)->blocks, 5u);
   drain(engine);
 }
@@ -341,7 +341,7 @@ TEST_F(SchedulerTest, PreemptionSwitched) {
   ASSERT_EQ(engine.last_plan->preempted_swap, (Ids{2}));
   engine.scheduler.set_policy({.prefix_cache = false});
   while (engine.last_plan->admitted != Ids{2}) steps(engine);
-  EXPECT_EQ(engine.last_plan->swap_in.size(), 3u) << "who is in host memory comes back from there";
+  EXPECT_EQ(engine.last_plan->swap_in.size(), 3u) << "a swapped-out request still swaps in";
   drain(engine);
 }
 
@@ -365,14 +365,15 @@ TEST_F(SchedulerTest, PrefixCacheSwitched) {
   steps(engine, 2);
   EXPECT_EQ(engine.scheduler.counts().blocks_cached, 2u);
   engine.scheduler.set_policy({.prefix_cache = false});
-  EXPECT_EQ(engine.scheduler.counts().blocks_cached, 0u) << "what was cached is free";
+  EXPECT_EQ(engine.scheduler.counts().blocks_cached, 0u) << "cached blocks became free";
   add(engine, 3, 40, 2, 2'000);
   steps(engine);
   EXPECT_TRUE(engine.last_plan->prefix_hits.empty());
   engine.scheduler.set_policy({});
   add(engine, 4, 40, 2, 2'000);
   steps(engine);
-  ASSERT_EQ(engine.last_plan->prefix_hits.size(), 1u) << "running ones are findable again";
+  ASSERT_EQ(engine.last_plan->prefix_hits.size(), 1u)
+      << "blocks of running requests are findable again";
   EXPECT_EQ(engine.last_plan->prefix_hits[0].tokens, 32u);
   drain(engine);
 }
@@ -388,8 +389,8 @@ TEST_F(SchedulerTest, ChunkSwitched) {
   drain(engine);
 }
 
-// Requests of high priority come without end; one of low priority gets its turn.
-TEST_F(SchedulerTest, NobodyStarves) {
+// An endless stream of high-priority requests does not starve one of low priority.
+TEST_F(SchedulerTest, NoRequestStarves) {
   for (Order order : {Order::kFcfs, Order::kPriority, Order::kShortestPrompt}) {
     for (Phases phases : {Phases::kMixed, Phases::kSeparate}) {
       SimulatedEngine engine({.max_sequences = 3, .max_step_tokens = 40, .pool_blocks = 8},

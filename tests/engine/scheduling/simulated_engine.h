@@ -1,8 +1,8 @@
-// A scheduler with a make-believe GPU behind it. Every place of every block holds a hash of the
-// tokens up to its own, as KV does in effect; a step does the moves of its plan, writes its tokens'
-// places and then reads all of every member's. The id it samples is a function of what the last
-// place holds. So a block shared, copied, swapped or reused wrongly shows as a wrong value at once,
-// and a request's output is known before it runs.
+// A scheduler on a simulated GPU. Every token place of every block holds a hash of the sequence up
+// to that token, which is what KV depends on. A step makes its plan's block moves, writes the
+// places of its tokens and then reads every member's whole sequence. The id it samples is a
+// function of the last place. So a block that is shared, copied, swapped or reused wrongly shows as
+// a wrong value at once, and a request's output is known before it runs.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ constexpr TokenId kEndToken = 0;
 inline std::uint64_t extend_prefix(std::uint64_t prefix, TokenId token) {
   std::uint64_t x = (prefix ^ (token + 0x9e3779b97f4a7c15)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 29)) * 0x94d049bb133111eb;
-  return (x ^ (x >> 32)) | 1;  // never 0, which stands for what was never written
+  return (x ^ (x >> 32)) | 1;  // never 0, which means never written
 }
 
-// What a request is to the simulation. All its tokens follow from the prompt.
+// A request as the simulation sees it. All its tokens follow from the prompt.
 struct SimulatedRequest {
-  std::vector<TokenId> tokens;        // prompt and what was told
+  std::vector<TokenId> tokens;        // the prompt and the reported tokens
   std::vector<std::uint64_t> prefix;  // hash up to each of them
   std::uint32_t prompt_tokens = 0, max_new_tokens = 0;
   std::uint32_t ends_after = 0;  // generated tokens; 0: when it samples the end token, or never
-  std::uint32_t sampled = 0;     // also those not told
+  std::uint32_t sampled = 0;     // pending tokens included
   std::int32_t priority = 0;
   bool fork = false, ended = false, cancelled = false;
   std::uint64_t arrival = 0, arrival_step = 0;
@@ -78,8 +78,8 @@ class SimulatedEngine {
     scheduler.set_priority(id, priority);
   }
 
-  // Plans and runs a step, then tells what the step before sampled, as the engine does while this
-  // one runs. What is wrong, if anything.
+  // Plans and runs a step, then reports the tokens of the step before, as the engine does while
+  // this one is in flight. Returns the first problem, if there is one.
   std::optional<std::string> step() {
     const BatchPlan& plan = scheduler.plan();
     last_plan = &plan;
@@ -87,15 +87,15 @@ class SimulatedEngine {
     std::vector<Sampled> sampled;
     if (auto problem = run(plan, sampled)) return problem;
     const bool nothing_in_flight = in_flight_.empty();
-    tell();
+    report_tokens();
     if (plan.empty() && nothing_in_flight && live() > 0)
-      return "nothing goes on although requests are there";
+      return "nothing runs although there are requests";
     in_flight_ = std::move(sampled);
     return scheduler.check_integrity();
   }
 
-  // Tells what the last step sampled, too: no step is planned meanwhile.
-  void tell() {
+  // Reports the pending tokens before another step is planned.
+  void report_tokens() {
     for (const Sampled& sampled : in_flight_) {
       scheduler.token(sampled.request, sampled.id);
       SimulatedRequest& request = requests.at(sampled.request);
@@ -166,7 +166,7 @@ class SimulatedEngine {
       return "step " + std::to_string(plan.step) + ", request " + std::to_string(member.request) +
              ": " + what;
     };
-    // The value that belongs at a position; of the newest token, whose id may be on the GPU only.
+    // The value that belongs at a position. The id of the newest token may be on the GPU only.
     const auto value = [&](const BatchMember& member, const SimulatedRequest& request,
                            std::uint32_t position) {
       return position < request.prefix.size()
@@ -182,7 +182,7 @@ class SimulatedEngine {
         return wrong(member, "samples at the wrong place");
       if (member.input_on_gpu != (end > request.tokens.size()))
         return wrong(member, "takes its input from the wrong place");
-      if (end > request.tokens.size() + 1) return wrong(member, "has two tokens untold");
+      if (end > request.tokens.size() + 1) return wrong(member, "has two pending tokens");
       for (std::uint32_t i = member.first_position; i < end; ++i)
         place(member, i) = value(member, request, i);
     }
@@ -191,10 +191,10 @@ class SimulatedEngine {
       const std::uint32_t end = member.first_position + member.tokens;
       for (std::uint32_t i = 0; i < end; ++i)
         if (place(member, i) != value(member, request, i))
-          return wrong(member, "reads what is not its own at position " + std::to_string(i) +
-                                   " of " + std::to_string(end));
+          return wrong(member, "reads the wrong value at position " + std::to_string(i) + " of " +
+                                   std::to_string(end));
     }
-    // Slots are written only now: inputs of this step were read from them.
+    // Slots are written last, because this step's inputs were read from them.
     for (const BatchMember& member : plan.members) {
       if (!member.samples) continue;
       SimulatedRequest& request = requests.at(member.request);

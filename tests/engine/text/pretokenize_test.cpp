@@ -109,7 +109,7 @@ TEST(Pretokenize, TimeGrowsWithTheText) {
 
 TEST(Pretokenize, AnUnknownNameIsRefusedWithTheKnownOnes) {
   EXPECT_THAT(error_of(Pretokenizer::create("klingon")),
-              ::testing::HasSubstr("known are gpt-2, phi"));
+              ::testing::HasSubstr("known ones are gpt-2, phi"));
 }
 
 }  // namespace

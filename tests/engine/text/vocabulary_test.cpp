@@ -112,7 +112,7 @@ TEST(GgufVocabulary, ErrorsNameTheProblem) {
   EXPECT_THAT(broken("scores", std::vector<double>{1}), HasSubstr("scores has 1 entries for 7"));
   EXPECT_THAT(broken("scores", std::vector<double>(7, std::nan(""))), HasSubstr("scores"));
   EXPECT_THAT(broken("token_type", std::vector<std::int64_t>{1}), HasSubstr("token_type has 1"));
-  EXPECT_THAT(broken("token_type", std::vector<std::int64_t>(7, 9)), HasSubstr("a kind 9"));
+  EXPECT_THAT(broken("token_type", std::vector<std::int64_t>(7, 9)), HasSubstr("has the value 9"));
   EXPECT_THAT(broken("eos_token_id", std::uint64_t{7}), HasSubstr("eos_token_id is 7"));
   EXPECT_THAT(broken("eot_token_id", std::uint64_t{1} << 40), HasSubstr("eot_token_id"));
   EXPECT_THAT(broken("merges", std::string("a b")), HasSubstr("merges"));

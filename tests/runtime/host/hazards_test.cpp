@@ -65,10 +65,10 @@ TEST_F(HazardsTest, ACommandDoesNotConflictWithItself) {
 
 TEST_F(HazardsTest, DisjointWritesConflictOnlyWithReads) {
   EXPECT_FALSE(add({writes(a())}));
-  EXPECT_FALSE(add({writes_along(a(10, 50))}));
-  EXPECT_FALSE(add({writes_along(a(20, 50))}));
+  EXPECT_FALSE(add({writes_disjoint(a(10, 50))}));
+  EXPECT_FALSE(add({writes_disjoint(a(20, 50))}));
   EXPECT_TRUE(add({reads(a(60, 1))}));
-  EXPECT_TRUE(add({writes_along(a())})) << "it was read";
+  EXPECT_TRUE(add({writes_disjoint(a())})) << "it was read";
   EXPECT_TRUE(add({writes(a(10, 1))}));
 }
 

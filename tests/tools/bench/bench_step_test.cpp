@@ -1,4 +1,5 @@
-// The steps that are profiled are those that are timed: greedy, and nothing besides.
+// The steps that --profile runs are like those that the engine runs in the timed tests: greedy,
+// without log-probabilities.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ TEST(BenchStep, IsGreedyAndWantsTheLastLogitsOfEverySequence) {
   EXPECT_TRUE(std::ranges::all_of(step.sampling, is_plainly_greedy));
   for (const params::SamplingRow& row : step.sampling)
     EXPECT_NE(row.flags & params::kSamplingActive, 0u);
-  // Blocks of their own, for 25 tokens each.
+  // Each sequence has its own blocks, for 25 tokens.
   EXPECT_EQ(step.block_tables, (std::vector<uint32_t>{0, 1, 2, 3, 4, 5}));
 }
 

@@ -1,5 +1,5 @@
-// What a step must at least do: of every token up to the last layer's attention, from there on of
-// those whose logits are wanted.
+// A step computes every token up to the attention of the last layer, and after that only those
+// whose logits are wanted.
 #include "tools/bench/step_cost.h"
 
 #include <filesystem>
@@ -38,7 +38,7 @@ TEST(StepCost, TheLastLayerGoesOnWithTheWantedRows) {
     if (wanted == kRows) attention = costs[step_part::kAttention].flops;
     EXPECT_EQ(costs[step_part::kAttention].flops * layers,
               attention * (wanted > 0 ? layers : layers - 1));
-    // One step reads what another reads, but for what nobody needs.
+    // The output weights are only read if any logits are wanted.
     EXPECT_EQ(costs[step_part::kLogits].bytes > 0, wanted > 0);
   }
   EXPECT_GT(attention, 0);

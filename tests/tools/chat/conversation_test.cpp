@@ -1,5 +1,5 @@
-// The conversation behind hearth chat, without a terminal or a model: what questions and answers
-// become, what is left out when the context is full, and the file they are kept in.
+// Conversations without a terminal or a model: the prompt that messages become, which of them are
+// left out when the context is full, and the file they are saved in.
 #include "tools/chat/conversation.h"
 
 #include <filesystem>
@@ -77,7 +77,7 @@ TEST_F(ConversationTest, UndoTakesAQuestionWithItsAnswer) {
   EXPECT_EQ(conversation.undo(), "Question three");
   EXPECT_EQ(conversation.messages().size(), 4u);
   EXPECT_EQ(conversation.messages().back().content, "Answer two");
-  // A question that has no answer yet goes alone.
+  // A question without an answer is removed alone.
   conversation.add_user("Question four");
   EXPECT_EQ(conversation.undo(), "Question four");
   EXPECT_EQ(conversation.undo(), "Question two");
@@ -92,7 +92,7 @@ TEST_F(ConversationTest, DroppingAnAnswerKeepsItsQuestion) {
   EXPECT_TRUE(conversation.drop_answer());
   EXPECT_EQ(conversation.messages().size(), 5u);
   EXPECT_EQ(conversation.messages().back().content, "Question three");
-  // Once more changes nothing.
+  // Doing it again changes nothing.
   EXPECT_TRUE(conversation.drop_answer());
   EXPECT_EQ(conversation.messages().size(), 5u);
   conversation.clear();
@@ -100,7 +100,7 @@ TEST_F(ConversationTest, DroppingAnAnswerKeepsItsQuestion) {
   EXPECT_EQ(conversation.last_question(), "");
 }
 
-TEST_F(ConversationTest, APromptHasAllThatFits) {
+TEST_F(ConversationTest, APromptHasAllMessagesThatFit) {
   const Conversation conversation = three_exchanges();
   const auto prompt = conversation.prompt(*chat_, *tokenizer_, 4096, 512);
   ASSERT_TRUE(prompt.ok()) << prompt.error().message;
@@ -118,7 +118,7 @@ TEST_F(ConversationTest, TheOldestExchangesAreLeftOutWhenTheContextIsFull) {
   auto prompt = conversation.prompt(*chat_, *tokenizer_, all + kRoom, kRoom);
   ASSERT_TRUE(prompt.ok());
   EXPECT_EQ(prompt->left_out, 0u);
-  // One token less, and the first question goes with its answer; the system prompt stays.
+  // With one token less, the first question and its answer are left out; the system prompt stays.
   prompt = conversation.prompt(*chat_, *tokenizer_, all + kRoom - 1, kRoom);
   ASSERT_TRUE(prompt.ok());
   EXPECT_EQ(prompt->left_out, 2u);
@@ -150,7 +150,7 @@ TEST_F(ConversationTest, TheLastQuestionMayHaveLessRoomButNotNone) {
   EXPECT_THAT(refused.error().message, HasSubstr(std::to_string(all) + " tokens"));
 }
 
-TEST_F(ConversationTest, WhatIsSavedIsLoaded) {
+TEST_F(ConversationTest, SavesAndLoads) {
   Conversation conversation = three_exchanges();
   conversation.add_user("several\nlines, \"quotes\", a tab\t, \xc3\xa9\xf0\x9f\xa6\x8a");
   const auto path = folder_ / "kept.json";
@@ -171,22 +171,22 @@ TEST_F(ConversationTest, AFailedSaveLeavesNothingBehind) {
   const Conversation conversation = three_exchanges();
   const Status nowhere = conversation.save(folder_ / "missing" / "file");
   ASSERT_FALSE(nowhere.ok());
-  EXPECT_THAT(nowhere.error().message, HasSubstr("missing/file: cannot write"));
+  EXPECT_THAT(nowhere.error().message, HasSubstr("missing/file: cannot write the file"));
   std::filesystem::create_directories(folder_ / "folder" / "full");
   EXPECT_FALSE(conversation.save(folder_ / "folder").ok());
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
-TEST_F(ConversationTest, ABrokenFileIsOneClearLine) {
+TEST_F(ConversationTest, ABrokenFileGivesOneClearLine) {
   const auto complaint = [](const std::string& path) {
     const auto loaded = Conversation::load(path);
     EXPECT_FALSE(loaded.ok());
     return loaded.ok() ? std::string() : loaded.error().message;
   };
   EXPECT_THAT(complaint((folder_ / "none").string()), HasSubstr("cannot open"));
-  const char* const no_conversation = "file.json: no conversation that hearth chat saved";
-  const char* const no_content = "file.json: a message has no role or no content";
-  const char* const no_turns = "file.json: user and assistant do not take turns";
+  const char* const no_conversation = "file.json: not a conversation saved by hearth chat";
+  const char* const no_content = "file.json: a message lacks its role or its content";
+  const char* const no_turns = "file.json: messages of user and assistant do not alternate";
   const std::pair<std::string, const char*> cases[] = {
       {"", no_conversation},
       {"{\"messages\":[", no_conversation},

@@ -1,4 +1,4 @@
-// The trace file: what is in it, and that it is JSON whenever someone looks.
+// The contents of the trace file, and that it is valid JSON at any time.
 #include "tools/replay/perfetto_trace.h"
 
 #include <fstream>
@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A file of a test's own.
+// A temporary file.
 std::string trace_path() {
   const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
   return ::testing::TempDir() + "/perfetto_" + test->name() + ".json";
@@ -87,7 +87,7 @@ TEST(PerfettoTrace, HasTracksSlicesMarksAndCounters) {
 
   const auto preempted = events_of(trace, "i", "preempted");
   ASSERT_EQ(preempted.size(), 1u);
-  EXPECT_EQ(preempted[0]["tid"], 2);  // where it was
+  EXPECT_EQ(preempted[0]["tid"], 2);  // the slot that it had
   EXPECT_EQ(preempted[0]["args"]["request"], 8);
   EXPECT_EQ(events_of(trace, "i", "prefix hit").size(), 1u);
   const auto blocks = events_of(trace, "C", "KV blocks");
@@ -96,8 +96,8 @@ TEST(PerfettoTrace, HasTracksSlicesMarksAndCounters) {
   EXPECT_EQ(events_of(trace, "C", "batch")[1]["args"]["sequences"], 1);
 }
 
-// Steps overlap on the host's clock, as the next one is submitted while this one runs; on the GPU
-// they do not, and neither do their slices.
+// Steps overlap on the host's clock, because the next one is submitted while this one runs. On the
+// GPU they do not overlap, and neither do their slices.
 TEST(PerfettoTrace, SlicesOfATrackDoNotOverlap) {
   const std::string path = trace_path();
   const auto writer = PerfettoTrace::create(path);
@@ -112,7 +112,7 @@ TEST(PerfettoTrace, SlicesOfATrackDoNotOverlap) {
   EXPECT_EQ(steps[1]["dur"], 1e6);
 }
 
-TEST(PerfettoTrace, IsValidBeforeItsEnd) {
+TEST(PerfettoTrace, IsValidBeforeItIsFinished) {
   const std::string path = trace_path();
   const auto writer = PerfettoTrace::create(path);
   EXPECT_FALSE(read_json(path).is_discarded());
@@ -129,7 +129,7 @@ TEST(PerfettoTrace, IsValidBeforeItsEnd) {
   EXPECT_GT(grown, 2u);
 }
 
-TEST(PerfettoTrace, RunsAreProcessesOfTheirOwn) {
+TEST(PerfettoTrace, EveryRunIsAProcess) {
   const std::string path = trace_path();
   {
     const auto writer = PerfettoTrace::create(path);

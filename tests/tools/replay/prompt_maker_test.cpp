@@ -1,4 +1,4 @@
-// Lengths that fit a model, and prompts of these lengths.
+// Fitting a trace to a model, and prompts of its lengths.
 #include "tools/replay/prompt_maker.h"
 
 #include <algorithm>
@@ -31,18 +31,18 @@ TEST(PromptMaker, EqualIdsAreEqualPrefixes) {
   EXPECT_EQ(b.size(), 1300u);
   EXPECT_EQ(equal_tokens(a, b), 1024u);
   EXPECT_LT(equal_tokens(a, c), 2u);
-  // The pieces of one prompt are not each other's copies.
+  // The sections of one prompt differ.
   EXPECT_NE(std::vector(a.begin(), a.begin() + 512),
             std::vector(a.begin() + 512, a.begin() + 1024));
 }
 
-TEST(PromptMaker, APieceThatIsCutShortBeginsTheSame) {
+TEST(PromptMaker, AShorterSectionStartsTheSame) {
   const auto a = maker().make(request_of(700, {5, 6}), 0);
   const auto b = maker().make(request_of(600, {5, 6}), 1);
   EXPECT_EQ(equal_tokens(a, b), 600u);
 }
 
-TEST(PromptMaker, WhatHasNoIdIsARequestsOwn) {
+TEST(PromptMaker, TokensWithoutAPrefixIdAreUnique) {
   const auto a = maker().make(request_of(208, {0}, 192), 0);
   const auto b = maker().make(request_of(208, {0}, 192), 1);
   EXPECT_EQ(equal_tokens(a, b), 192u);
@@ -82,7 +82,7 @@ TEST(Trace, ArrivalsAreCompressed) {
   EXPECT_EQ(trace.requests[1].arrival_seconds, 0);
 }
 
-TEST(Trace, TheLongerPartIsCutAndTheCutOnesAreCounted) {
+TEST(Trace, CutsTheLongerPartAndCountsTheRequests) {
   struct Case {
     uint32_t prompt, generated, prompt_after, generated_after;
   };

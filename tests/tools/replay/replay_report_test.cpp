@@ -1,4 +1,4 @@
-// The arithmetic of reports, against numbers worked out by hand.
+// The arithmetic of reports, compared with numbers worked out by hand.
 #include "tools/replay/replay_report.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Summary, PercentilesLieOnTheLineBetweenNeighbours) {
+TEST(Summary, PercentilesAreInterpolated) {
   const std::vector<double> values = {1, 2, 3, 4};
   EXPECT_DOUBLE_EQ(percentile(values, 0), 1);
   EXPECT_DOUBLE_EQ(percentile(values, 0.5), 2.5);
@@ -18,7 +18,7 @@ TEST(Summary, PercentilesLieOnTheLineBetweenNeighbours) {
   EXPECT_EQ(percentile({}, 0.5), 0);
 }
 
-TEST(Summary, ValuesNeedNoOrder) {
+TEST(Summary, ValuesMayBeInAnyOrder) {
   std::vector<double> values;
   for (int i = 0; i <= 100; ++i) values.push_back((i * 37) % 101);  // 0 to 100, shuffled
   const Summary summary = summarize(values);
@@ -30,7 +30,7 @@ TEST(Summary, ValuesNeedNoOrder) {
   EXPECT_EQ(summarize({7}).p99, 7);
 }
 
-TEST(ServiceGoal, IsRead) {
+TEST(ServiceGoal, IsParsed) {
   const auto goal = parse_service_goal("tbt=0.25,ttft=2");
   ASSERT_TRUE(goal.ok());
   EXPECT_EQ(goal->time_to_first_token, 2);
@@ -73,7 +73,7 @@ StepTally two_steps() {
   return tally;
 }
 
-TEST(StepTally, StepsAreWeighedByTheirTime) {
+TEST(StepTally, StepsAreWeightedByTheirTime) {
   const StepTally tally = two_steps();
   const StepUse& use = tally.use();
   EXPECT_EQ(use.steps, 2u);
@@ -86,7 +86,7 @@ TEST(StepTally, StepsAreWeighedByTheirTime) {
   EXPECT_DOUBLE_EQ(use.wasted_tokens_per_sequence(), (34 + 33) / (2.0 + 3));
 }
 
-TEST(StepTally, TokensComeAtTheEndOfTheirStep) {
+TEST(StepTally, TokensAreSampledAtTheEndOfTheirStep) {
   StepTally tally = two_steps();
   EXPECT_THAT(tally.take_token_times(1), ::testing::ElementsAre(101, 104));
   EXPECT_THAT(tally.take_token_times(2), ::testing::IsEmpty());
@@ -127,7 +127,7 @@ TEST(ReplayReport, AddsUp) {
   EXPECT_EQ(report.preemptions(), 1u);
 }
 
-TEST(ReplayReport, NothingDoesNotDivideByNothing) {
+TEST(ReplayReport, AnEmptyRunHasNoDivisionByZero) {
   const ReplayReport report = make_report({}, {});
   EXPECT_EQ(report.throughput_tokens_per_s, 0);
   EXPECT_EQ(report.goodput, 0);
@@ -155,8 +155,11 @@ TEST(ReplayReport, TheTableHasAColumnForEachPolicy) {
   reports[1].policy = "continuous kv-allocation=reserve";
   const std::string table = format_table(reports, {});
   EXPECT_THAT(table, HasSubstr("continuous kv-allocation=reserve\n"));
-  EXPECT_THAT(table, HasSubstr("goodput (ttft 1 s, tbt 0.1 s)"));
-  // Lines are of one length: the columns stand below each other.
+  EXPECT_THAT(table, HasSubstr("goodput (TTFT 1 s, TBT 0.1 s), requests/s"));
+  EXPECT_THAT(table, HasSubstr("TTFT, p90, ms"));
+  EXPECT_THAT(table, HasSubstr("KV waste, tokens per sequence"));
+  EXPECT_THAT(table_legend(), HasSubstr("TTFT is the time to the first token"));
+  // All lines have the same length, so the columns line up.
   size_t begin = 0, width = table.find('\n');
   while (begin < table.size()) {
     const size_t end = table.find('\n', begin);

@@ -1,4 +1,4 @@
-// Replays on the stand-in: every request gets its tokens at its time, and the numbers add up.
+// Replays on the stand-in executor: every request gets its tokens in time, and the numbers add up.
 #include "tools/replay/replay_runner.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,8 @@ TEST(ReplayRunner, EveryRequestGetsItsTokensUnderEveryPolicy) {
     }
     EXPECT_EQ(run.prompt_tokens, trace.prompt_tokens());
     EXPECT_EQ(steps, run.steps.steps);
-    // Each prompt token and each generated one but the last went through once, unless preempted.
+    // Every prompt token and every generated one but the last is computed once, or more often after
+    // a preemption.
     const uint64_t once = trace.prompt_tokens() + trace.generated_tokens() - trace.requests.size();
     EXPECT_GE(run.steps.tokens + run.hit_tokens, once);
     const ReplayReport report = make_report(run, {});
@@ -59,7 +60,7 @@ TEST(ReplayRunner, EveryRequestGetsItsTokensUnderEveryPolicy) {
   }
 }
 
-TEST(ReplayRunner, RequestsComeWhenTheyAreDue) {
+TEST(ReplayRunner, RequestsArriveWhenTheyAreDue) {
   Trace trace;
   for (const double arrival : {0.0, 0.05, 0.2})
     trace.requests.push_back(
@@ -73,15 +74,15 @@ TEST(ReplayRunner, RequestsComeWhenTheyAreDue) {
   }
 }
 
-TEST(ReplayRunner, StepsTakeTheTimeTheyTake) {
+TEST(ReplayRunner, MeasuresTheTimeOfSteps) {
   Trace trace;
   trace.requests.push_back({.prompt_tokens = 200, .generated_tokens = 6});
   StandInEngine engine({.limits = kLimits});
   engine.executor().delay = microseconds(5000);
   const ReplayRun run = replay(engine, trace);
   ASSERT_EQ(run.requests.size(), 1u);
-  // Not a moment earlier; how much later is up to the machine. The prompt takes four steps, and
-  // only the last of them gives a token.
+  // Never earlier; how much later depends on the machine. The prompt takes four steps, and only the
+  // last of them samples a token.
   EXPECT_GE(run.requests[0].time_to_first_token(), 0.020);
   EXPECT_GE(run.requests[0].time_per_output_token(), 0.005);
   EXPECT_GE(run.requests[0].end_to_end(), 0.045);

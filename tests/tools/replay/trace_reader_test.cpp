@@ -1,4 +1,4 @@
-// Traces of all forms, as they should be and as they should not.
+// Traces in all formats, valid and broken.
 #include "tools/replay/trace_reader.h"
 
 #include <cmath>
@@ -65,13 +65,13 @@ TEST(AzureCsv, TimesMayHaveAZone) {
   expect_wrong(azure(std::string(kHeader) + "2024-05-10 00:00:00+1,10,5\n"), {"TIMESTAMP"});
 }
 
-TEST(AzureCsv, TheLimitEndsTheReading) {
+TEST(AzureCsv, ReadsNoMoreThanTheLimit) {
   const auto trace = azure(std::string(kHeader) + "2023-11-16 18:15:46,1,2\nnonsense\n", 1);
   ASSERT_TRUE(trace.ok()) << trace.error().message;
   EXPECT_EQ(trace->requests.size(), 1u);
 }
 
-TEST(AzureCsv, BadLinesAreNamedWithLineAndField) {
+TEST(AzureCsv, ErrorsNameLineAndField) {
   const std::string head = std::string(kHeader) + "2023-11-16 18:15:46.5,374,44\n";
   expect_wrong(azure(""), {"a.csv", "line 1", "TIMESTAMP,ContextTokens"});
   expect_wrong(azure("a,b,c\n"), {"line 1"});
@@ -106,7 +106,7 @@ TEST(MooncakeJsonl, ReadsTimesLengthsAndIds) {
   EXPECT_EQ(trace->requests[0].tokens_per_prefix_id, 512);
 }
 
-TEST(MooncakeJsonl, BadLinesAreNamedWithLineAndField) {
+TEST(MooncakeJsonl, ErrorsNameLineAndField) {
   const std::string good =
       R"({"timestamp": 5, "input_length": 600, "output_length": 6, "hash_ids": [0, 1]})"
       "\n";
@@ -144,25 +144,25 @@ TEST(SyntheticTrace, LengthsAreInTheirRanges) {
     least = std::min(least, request.prompt_tokens);
     most = std::max(most, request.prompt_tokens);
   }
-  // 500 of 105 lengths: the ends are there but for one chance in a hundred, and the seed is fixed.
+  // 500 draws from 105 lengths miss an end about once in a hundred times, and the seed is fixed.
   EXPECT_EQ(least, 16u);
   EXPECT_EQ(most, 120u);
 }
 
-TEST(SyntheticTrace, TheSeedDecides) {
+TEST(SyntheticTrace, TheSameSeedGivesTheSameTrace) {
   const auto lengths = [](const char* text, size_t limit = 0) {
     return make_synthetic_trace(text, limit).value().requests;
   };
   EXPECT_EQ(lengths("n=20,prompt=1..999,seed=1"), lengths("n=20,prompt=1..999,seed=1"));
   EXPECT_NE(lengths("n=20,prompt=1..999,seed=1"), lengths("n=20,prompt=1..999,seed=2"));
-  // The first ones stay the same when fewer are asked for.
+  // Asking for fewer requests gives the same first ones.
   auto all = lengths("rate=3,n=20,prompt=1..999");
   all.resize(5);
   EXPECT_EQ(lengths("rate=3,n=20,prompt=1..999", 5), all);
   EXPECT_EQ(lengths("rate=3,n=5,prompt=1..999"), all);
 }
 
-TEST(SyntheticTrace, ArrivalsComeAtTheRate) {
+TEST(SyntheticTrace, RequestsArriveAtTheRate) {
   const auto trace = make_synthetic_trace("rate=4,n=4001");
   ASSERT_TRUE(trace.ok());
   double last = 0, squares = 0;
@@ -182,11 +182,11 @@ TEST(SyntheticTrace, ThePrefixComesBeforeEveryPrompt) {
   for (const TraceRequest& request : trace->requests) {
     EXPECT_EQ(request.prompt_tokens, 208u);
     EXPECT_THAT(request.prefix_ids, ElementsAre(0));
-    EXPECT_EQ(request.piece_begin(1), 192u);
+    EXPECT_EQ(request.section_begin(1), 192u);
   }
 }
 
-TEST(SyntheticTrace, WhatIsWrongIsNamed) {
+TEST(SyntheticTrace, ErrorsNameTheWrongPart) {
   expect_wrong(make_synthetic_trace("rate=0"), {"rate=0"});
   expect_wrong(make_synthetic_trace("rate=nan"), {"rate=nan"});
   expect_wrong(make_synthetic_trace("n=0"), {"n=0"});
@@ -201,7 +201,7 @@ TEST(SyntheticTrace, WhatIsWrongIsNamed) {
   expect_wrong(make_synthetic_trace("n"), {"'n'", "name=value"});
 }
 
-TEST(ReadTrace, FormsAreToldApart) {
+TEST(ReadTrace, RecognizesTheFormat) {
   const std::string path = ::testing::TempDir() + "/trace_reader_test.trace";
   const auto write = [&](const std::string& text) { std::ofstream(path) << text; };
   write(R"({"timestamp": 0, "input_length": 3, "output_length": 6, "hash_ids": []})");
@@ -216,10 +216,10 @@ TEST(ReadTrace, FormsAreToldApart) {
   EXPECT_EQ(read_trace("synthetic:n=7")->requests.size(), 7u);
 }
 
-// Traces beside the project, whole: every line is understood.
+// Every line of published traces, if they lie next to the project.
 TEST(ReadTrace, RealTraces) {
   const std::string folder = HEARTH_SOURCE_DIR "/../shared/traces/";
-  if (!std::ifstream(folder + "azure_llm_conv.csv")) GTEST_SKIP() << "the traces are not there";
+  if (!std::ifstream(folder + "azure_llm_conv.csv")) GTEST_SKIP() << "there are no traces";
   const auto azure_trace = read_trace(folder + "azure_llm_conv.csv");
   ASSERT_TRUE(azure_trace.ok()) << azure_trace.error().message;
   EXPECT_EQ(azure_trace->requests.size(), 19366u);

@@ -158,6 +158,11 @@ TEST(ModelPicker, FollowsTheSelection) {
   picker.selection = {};
   ASSERT_TRUE(settles(picker));
   EXPECT_EQ(picker.estimate()->failure, "") << "the built-in model";
+  const std::string built_in = picker.estimate()->name;
+  EXPECT_THAT(built_in, HasSubstr("storyteller"));
+  picker.selection.model = "hearth-story";
+  ASSERT_TRUE(settles(picker));
+  EXPECT_EQ(picker.estimate()->name, built_in) << "found by the beginning of its name";
   for (const char* bad : {"/dev/zero", HEARTH_SOURCE_DIR "/README.md", HEARTH_SOURCE_DIR}) {
     picker.selection.model = bad;
     ASSERT_TRUE(settles(picker));

@@ -1,0 +1,60 @@
+#include "tools/replay/replay_requests.h"
+
+#include <utility>
+
+namespace hearth {
+namespace {
+
+// How the stream ended. The tokens themselves are not needed, only their times.
+const GenerationEnd& read_end(TokenStream& stream) {
+  while (stream.next()) {
+  }
+  return stream.end();
+}
+
+}  // namespace
+
+GenerationRequest replay_request(const ReplayInput& input, size_t index) {
+  GenerationRequest request{.prompt = input.prompts[index]};
+  request.sampling.temperature = 0;
+  request.max_tokens = input.trace.requests[index].generated_tokens;
+  request.ignore_end = true;
+  return request;
+}
+
+std::vector<GenerationRequest> requests_due(const ReplayInput& input, size_t first, double now) {
+  const std::vector<TraceRequest>& requests = input.trace.requests;
+  std::vector<GenerationRequest> due;
+  for (size_t i = first; i < requests.size() && requests[i].arrival_seconds <= now; ++i)
+    due.push_back(replay_request(input, i));
+  return due;
+}
+
+Result<ReplayRun> collect_run(const Engine& engine, const Trace& trace, double begin,
+                              const ReplayStreams& streams, StepTally& tally) {
+  if (engine.state() == EngineState::kFailed)
+    return Error{ErrorKind::kDeviceLost, engine.failure()};
+  const SchedulerLimits limits = engine.limits();
+  ReplayRun run;
+  run.begin = begin;
+  run.max_sequences = limits.max_sequences;
+  run.pool_blocks = limits.pool_blocks;
+  run.query_tokens = engine.metrics().prefix_query_tokens.value();
+  run.hit_tokens = engine.metrics().prefix_hit_tokens.value();
+  run.steps = tally.use();
+  for (size_t i = 0; i < streams.size(); ++i) {
+    const GenerationEnd& end = read_end(*streams[i]);
+    RequestTiming timing{.arrival = begin + trace.requests[i].arrival_seconds,
+                         .token_times = tally.take_token_times(streams[i]->request())};
+    // A step that was in flight when the request ended sampled one token too many.
+    if (timing.token_times.size() > end.generated_tokens)
+      timing.token_times.resize(end.generated_tokens);
+    timing.failed = end.reason != FinishReason::kLength;
+    run.prompt_tokens += end.prompt_tokens;
+    run.cached_tokens.push_back(end.cached_tokens);
+    run.requests.push_back(std::move(timing));
+  }
+  return run;
+}
+
+}  // namespace hearth

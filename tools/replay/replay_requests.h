@@ -1,0 +1,40 @@
+// What measured and simulated replays have in common: the requests they submit, and how a finished
+// replay becomes a ReplayRun.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/engine.h"
+#include "runtime/result.h"
+#include "tools/replay/record_cursor.h"
+#include "tools/replay/replay_report.h"
+#include "tools/replay/step_tally.h"
+#include "tools/replay/trace.h"
+
+namespace hearth {
+
+struct ReplayInput {
+  const Trace& trace;                               // lengths fit the engine's context
+  std::span<const std::vector<TokenId>> prompts;    // one per request
+  std::function<void(double begin_seconds)> begin;  // called before the first request; may be empty
+  StepSink step;                                    // may be empty
+};
+
+using ReplayStreams = std::vector<std::shared_ptr<TokenStream>>;
+
+// Request `index` of the trace. It is greedy and goes on after the model says it is done, so that
+// its length is the trace's.
+GenerationRequest replay_request(const ReplayInput& input, size_t index);
+// Requests from `first` on that have arrived by `now` seconds after the replay began.
+std::vector<GenerationRequest> requests_due(const ReplayInput& input, size_t first, double now);
+
+// Takes `tally` apart. REQUIRES: every request of the trace was submitted and has ended, and every
+// record was read.
+Result<ReplayRun> collect_run(const Engine& engine, const Trace& trace, double begin,
+                              const ReplayStreams& streams, StepTally& tally);
+
+}  // namespace hearth
