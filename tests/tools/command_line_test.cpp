@@ -221,7 +221,8 @@ TEST(Help, RunFitsAScreen) {
   for (const char* line :
        {"Complete a prompt\n", "Usage: hearth run [PROMPT] [OPTIONS]\n", "\nExamples:\n",
         "  hearth run \"Once upon a time\" -n 100\n", "\nArguments:\n", "\nPrompt:\n",
-        "\nOutput:\n", "\nModel:\n", "\nSampling:\n",
+        "\nOutput:\n", "\nModel:\n",
+        "\nSampling (a model's own settings replace these defaults):\n",
         "  -n, --tokens N              Most tokens to generate; 0 lets the model decide\n",
         "  -m, --model MODEL ", "      --min-p P ",
         "Drop tokens less likely than P times the most likely one",

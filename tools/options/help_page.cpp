@@ -108,8 +108,11 @@ std::string HelpPage::names(const Option& option) {
 std::string HelpPage::description(const Option& option) {
   std::string text = option.help_;
   if (!option.values_.empty()) text += fmt::format(": {}", fmt::join(option.values_, ", "));
-  if (!option.default_text_.empty())
-    text += fmt::format(" (default{}{})", kGlue, option.default_text_);
+  if (!option.default_text_.empty()) {
+    std::string value = fmt::format("(default {})", option.default_text_);
+    std::ranges::replace(value, ' ', kGlue);
+    text += ' ' + value;
+  }
   return text;
 }
 
