@@ -9,9 +9,9 @@
 
 namespace hearth {
 
-// At most `most` of the known words that are like `wanted`, the nearest first: words that differ by
-// a typo or two, that begin like `wanted` up to a typo, or that contain it or are contained in it.
-// Upper and lower case are the same.
+// At most `most` of the known words, the nearest first: those that differ from `wanted` by the
+// fewest typos; if that would be too many typos, those that contain it, are contained in it, or
+// begin like it. Upper and lower case are the same.
 std::vector<std::string> near_words(std::string_view wanted, std::span<const std::string> known,
                                     size_t most = 3);
 

@@ -102,7 +102,9 @@ class RunCommand : public Command {
       return fmt::format("{} is a model: write hearth run -m {} {}, or hearth chat -m {}",
                          in_quotes(first), first, words_.size() > 1 ? "\"...\"" : "\"PROMPT\"",
                          first);
-    return words_.size() > 1 ? "put the prompt in quotes: hearth run \"" + first + " ...\"" : "";
+    return words_.size() == 1 ? ""
+                              : "put the prompt in quotes, and a model after -m: hearth run -m "
+                                "MODEL \"PROMPT\"";
   }
   static bool is_model(const std::string& word) {
     if (word.ends_with(".gguf")) return true;
