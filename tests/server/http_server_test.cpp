@@ -164,7 +164,7 @@ TEST_F(ServedPrompts, LogprobsAreOfTheTextsTokens) {
   ASSERT_LE(kept.size(), 3u) << stopped;
   std::string text;
   for (const json& token : kept) text += token.get<std::string>();
-  EXPECT_EQ(text, stopped["text"]);
+  EXPECT_EQ(stopped["text"], text);
 }
 
 TEST_F(ServedPrompts, AStreamHasTheLogprobsOfTheWholeReply) {
