@@ -348,6 +348,30 @@ TEST_F(ServedStandIn, TheModelTellsItsDefaultsAndTheContextThatFits) {
   EXPECT_EQ(model["sampling"]["min_p"], 0.05);
 }
 
+// The page once showed no request beside 16 used KV blocks: steps tell the counts they began with.
+TEST_F(ServedStandIn, AfterTheLastStepEventsTellThatNoBlockIsUsed) {
+  HttpClient watching(server_->port());
+  watching.send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(watching.read_until("event: hello"));
+  EXPECT_EQ(post(kCompletion, completion("\"Once upon a time there was a fox in a wood\"")).status,
+            200);
+  ASSERT_TRUE(watching.read_until("\"members\""));
+  const std::string name = "event: counts\ndata: ";
+  json counts;
+  EXPECT_TRUE(comes_true([&] {
+    watching.read_until("more", 0.05);
+    const std::string& text = watching.received();
+    const size_t place = text.rfind(name), step = text.rfind("\"members\"");
+    if (place == std::string::npos || place < step) return false;
+    const size_t begin = place + name.size();
+    counts = json::parse(text.substr(begin, text.find('\n', begin) - begin), nullptr, false);
+    return counts.is_object() && counts["requests"]["running"] == 0;
+  }));
+  EXPECT_EQ(counts["blocks"]["used"], 0);
+  EXPECT_GT(counts["blocks"]["cached"], 0);
+  EXPECT_EQ(counts["blocks"]["cached"], (*engine_)->metrics().kv_blocks_cached.value());
+}
+
 TEST_F(ServedStandIn, UnsupportedFieldsAreRefusedByName) {
   const HttpAnswer answer = post("/v1/chat/completions",
                                  R"({"messages":[{"role":"user","content":"a"}],
