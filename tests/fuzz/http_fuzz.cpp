@@ -1,5 +1,6 @@
 // HTTP requests: any bytes end in requests or in an error, the same in one piece as byte by byte.
 #include <cstdlib>
+#include <optional>
 
 #include "tests/fuzz/fuzz.h"
 #include "tools/server/browser_guard.h"
@@ -25,23 +26,21 @@ constexpr HttpLimits kFuzzLimits{
 // One line per request, and the status of the error that ends them.
 std::string read_all_requests(const std::string& bytes, std::size_t step) {
   std::string result, input;
-  HttpParser parser(kFuzzLimits);
+  std::optional<HttpParser> parser(kFuzzLimits);
   for (std::size_t i = 0; i < bytes.size(); i += step) {
     input += bytes.substr(i, step);
     for (;;) {
-      const std::size_t before = input.size();
-      const HttpParser::State state = parser.feed(input);
+      const HttpParser::State state = parser->feed(input);
       if (state == HttpParser::State::kFailed)
-        return result + std::to_string(parser.error().status);
+        return result + std::to_string(parser->error().status);
       if (state != HttpParser::State::kDone) break;
-      const HttpRequest request = parser.take();
+      const HttpRequest request = parser->take();
       if (request.body.size() > kFuzzLimits.body_bytes) std::abort();
       refusal_of_host(request, {.allowed_hosts = {"a"}});
       refusal_of_origin(request, {.allowed_hosts = {"a"}, .cors_origin = "http://a"});
       result += request.method + " " + percent_decoded(request.path) + " " + request.body + "\n";
-      parser.~HttpParser();
-      new (&parser) HttpParser(kFuzzLimits);
-      if (input.size() == before || input.empty()) break;
+      parser.emplace(kFuzzLimits);
+      if (input.empty()) break;
     }
   }
   return result;

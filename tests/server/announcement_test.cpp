@@ -16,11 +16,12 @@ TEST(Announcement, SaysWhatRunsWhereAndHowToReachIt) {
                            .max_sequences = 64,
                            .host = "127.0.0.1",
                            .port = 8080};
-  EXPECT_THAT(
-      announcement_lines(facts),
-      ElementsAre("storyteller on Some GPU", "up to 64 sequences at a time, 1024 tokens each",
-                  "listening on http://127.0.0.1:8080, OpenAI's API at /v1",
-                  "chat in a browser: http://127.0.0.1:8080/"));
+  EXPECT_THAT(announcement_lines(facts),
+              ElementsAre("storyteller on Some GPU",
+                          "up to 64 sequences at a time, 1024 tokens each",
+                          "listening on http://127.0.0.1:8080",
+                          "OpenAI's API at http://127.0.0.1:8080/v1, chat page at "
+                          "http://127.0.0.1:8080/"));
 }
 
 TEST(Announcement, WarnsWhenAnybodyMayComeIn) {

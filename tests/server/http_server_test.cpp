@@ -451,13 +451,14 @@ TEST_F(ServedStandIn, BodiesBeyondTheirMemoryGet503AndTryAgain) {
   EXPECT_EQ((*engine_)->metrics().running.value(), 8u);
 }
 
-// Eight streams of 200 tokens with 20 logprobs each are several hundred kilobytes.
+// Eight streams of 200 tokens with their logprobs are several hundred kilobytes.
 constexpr const char* kLargeStream =
     R"({"prompt":"a","ignore_eos":true,"max_tokens":200,"n":8,"logprobs":20,"stream":true})";
 
 TEST_F(ServedStandIn, AClientThatNeverReadsIsCancelled) {
   serve({.port = 0, .backlog_bytes = 10000});
-  engine_->executor().delay = std::chrono::milliseconds(5);
+  // It would take 8 seconds to the end; the sockets are full before.
+  engine_->executor().delay = std::chrono::milliseconds(40);
   HttpClient client(server_->port());
   client.set_receive_buffer(4096);
   client.send(HttpClient::post_text(kCompletion, kLargeStream));

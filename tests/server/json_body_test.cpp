@@ -29,11 +29,12 @@ TEST(JsonBody, EveryValueIsCounted) {
   for (const char* text : {R"({})", R"([])", R"({"a":1,"b":[1,2,{"c":null}],"d":"x,[{"})",
                            R"([[],[],[]])", R"({"a\"b":[1,"\\"]})"}) {
     size_t values = 0;
-    json::parse(text, [&](int, json::parse_event_t event, json&) {
+    const json parsed = json::parse(text, [&](int, json::parse_event_t event, json&) {
       values += event == json::parse_event_t::value || event == json::parse_event_t::object_start ||
                 event == json::parse_event_t::array_start;
       return true;
     });
+    EXPECT_FALSE(parsed.is_discarded());
     EXPECT_GE(json_shape(text).values, values) << text;
     EXPECT_LE(json_shape(text).values, 2 * values + 1) << text;
   }

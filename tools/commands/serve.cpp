@@ -16,6 +16,7 @@
 #include "tools/server/announcement.h"
 #include "tools/server/api_keys.h"
 #include "tools/server/http_server.h"
+#include "tools/server/memory_budget.h"
 #include "tools/server/model_card.h"
 #include "tools/server/shutdown_signals.h"
 
@@ -113,6 +114,7 @@ class ServeCommand : public Command {
                   switches_.apply(model_.before_switches(*named_policy(policy_name_)), label));
     model_.take_policy(policy);
     raise_descriptor_limit();
+    return_large_blocks_at_once();
     ShutdownSignals signals;
     HEARTH_ASSIGN(const auto server, HttpServer::create(server_));
     HEARTH_ASSIGN(const auto session, model_.open());

@@ -39,7 +39,7 @@ Result<std::time_t> parse_time(const std::string& text) {
 
 class TemplateCommand : public Command {
  public:
-  TemplateCommand() : Command("template", "Show what a chat template makes of a conversation") {}
+  TemplateCommand() : Command(CommandGroup::kFiles, "template", "Show what a chat template makes of a conversation") {}
 
   void declare(Options& options) override {
     options.example("hearth template -m model.gguf --messages conversation.json");

@@ -55,7 +55,8 @@ void stream_events(const Engine& engine, const EngineHello& hello, HttpReply& re
     sent = record.counts;
     if (!reply.write(to_event(step_event(record)))) return;
   }
-  reply.end();
+  // There is no last event worth waiting for.
+  reply.end(std::chrono::milliseconds(100));
 }
 
 }  // namespace hearth

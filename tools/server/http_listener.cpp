@@ -24,7 +24,7 @@ namespace {
 constexpr auto kIdleThreadTime = std::chrono::seconds(10);  // before a thread without work ends
 constexpr int kSweepMilliseconds = 1000;
 // Bytes that the kernel keeps for a client that does not read, beyond the reply's own backlog.
-constexpr int kSendBufferBytes = 256 << 10;
+constexpr int kSendBufferBytes = 64 << 10;
 
 bool watch_socket(int events, int socket, uint32_t what, int operation) {
   epoll_event event = {};

@@ -97,10 +97,10 @@ bool HttpReply::give_up() {
   return false;
 }
 
-void HttpReply::end() {
+void HttpReply::end(HttpClock::duration patience) {
   if (!broken_ && !head_only_) {
     if (!http_1_0_) backlog_ += "0\r\n\r\n";
-    broken_ = !connection_.write(backlog_, limits_.time);
+    broken_ = !connection_.write(backlog_, patience);
     backlog_ = {};
   }
   open_ = false;

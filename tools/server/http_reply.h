@@ -31,7 +31,8 @@ class HttpReply {
   // client is gone, or asked for the headers only.
   bool begin(std::string_view type);
   bool write(std::string_view piece);
-  void end();
+  void end() { end(limits_.time); }
+  void end(HttpClock::duration patience);  // for the client to read the backlog
   // Sends more of the backlog. To be called now and then while there is nothing to write. False:
   // the client is gone.
   bool flush();

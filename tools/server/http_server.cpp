@@ -309,6 +309,8 @@ class HttpServer::Implementation {
   // the reply says so.
   static bool charge(HttpRequest& request, HttpReply& reply) {
     if (request.memory.grow_to(request.body.size() + parse_bytes(request.body))) return true;
+    request.body = {};
+    request.memory.release();
     refuse(reply, kOverloaded);
     return false;
   }

@@ -32,4 +32,12 @@ void MemoryBudget::return_freed_pages() {
 #endif
 }
 
+void return_large_blocks_at_once() {
+#ifdef __GLIBC__
+  // The values that it starts with; setting them keeps them.
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+  mallopt(M_TRIM_THRESHOLD, 128 << 10);
+#endif
+}
+
 }  // namespace hearth

@@ -31,6 +31,10 @@ class MemoryBudget {
   std::chrono::steady_clock::time_point returned_ = {};
 };
 
+// Makes the allocator give large blocks back to the system as soon as they are freed. By itself it
+// learns to keep them, one heap per thread. For the whole program, once.
+void return_large_blocks_at_once();
+
 // One holder's share of a budget, given back when the lease ends. REQUIRES: the budget outlives it.
 class MemoryLease {
  public:

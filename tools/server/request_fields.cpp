@@ -118,7 +118,7 @@ bool lists(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// Null, false, "", [] and {} ask for nothing, whatever the field.
+// Null, false, "", [] and {} ask for nothing.
 bool is_empty_value(const json& value) {
   return value.is_null() || (value.is_boolean() && !value.get<bool>()) ||
          (value.is_string() && value.get_ref<const std::string&>().empty()) ||
@@ -126,9 +126,13 @@ bool is_empty_value(const json& value) {
 }
 
 bool asks_for_nothing(const UnsupportedField& field, const json& value) {
-  if (is_empty_value(value)) return true;
   const json defaults = json::parse(field.defaults);
-  return std::ranges::find(defaults, value) != defaults.end();
+  const auto is_default = [&](const json& one) {
+    return std::ranges::find(defaults, one) != defaults.end();
+  };
+  // False asks for something if the default is true.
+  if (value.is_boolean() && is_default(true)) return value.get<bool>();
+  return is_empty_value(value) || is_default(value);
 }
 
 ApiError unsupported_field(const std::string& name) {
