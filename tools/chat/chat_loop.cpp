@@ -292,7 +292,7 @@ void ChatLoop::help(std::string_view) {
     if (!command.about.empty())
       fmt::print(stderr, "{:<8}{:<11} {}\n", command.name, command.argument, command.about);
   say("");
-  say("End a line with \\ to continue it on the next, or put several lines between \"\"\" lines.");
+  say("End a line with \\ to continue on the next; put longer texts between \"\"\" lines.");
   say("Press Ctrl-C to stop an answer.");
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <random>
 
+#include <fmt/format.h>
+
 #include "engine/open_model_file.h"
 #include "runtime/memory.h"
 #include "tools/commands/common_options.h"
@@ -79,27 +81,24 @@ Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFi
 }
 
 void SamplingOptionsGroup::declare(Options& options) {
+  options.group(
+      fmt::format("Sampling (default: the model's own settings, else --temp {} --min-p {})",
+                  kHearthSampling.temperature, kHearthSampling.min_p));
   // The same ranges as make_sampling_row.
-  options.group("Sampling (a model's own settings replace these defaults)");
   options.add("--temp T", &choices_.temperature, "Randomness; 0 always takes the most likely token")
-      .range(0, 1e6)
-      .default_text("0.7");
-  options.add("--top-k K", &choices_.top_k, "Keep only the K most likely tokens; 0 keeps all")
-      .default_text("0");
+      .range(0, 1e6);
+  options.add("--top-k K", &choices_.top_k, "Keep only the K most likely tokens; 0 keeps all");
   options
       .add("--top-p P", &choices_.top_p,
            "Keep only the most likely tokens that together have probability P")
-      .range(0, 1)
-      .default_text("1");
+      .range(0, 1);
   options
       .add("--min-p P", &choices_.min_p, "Drop tokens less likely than P times the most likely one")
-      .range(0, 1)
-      .default_text("0.05");
+      .range(0, 1);
   options
       .add("--repeat-penalty X", &choices_.repetition_penalty,
            "Divide the score of tokens that occurred before by X; 1 does nothing")
       .range(1e-3, 1e3)
-      .default_text("1")
       .advanced();
   options
       .add("--presence-penalty X", &choices_.presence_penalty,

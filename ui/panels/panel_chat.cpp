@@ -366,7 +366,7 @@ void ChatPanel::draw_empty(const PanelContext& context, Chat& chat) {
   }
   centered(fmt::format("Chat with {}", active_.name));
   ImGui::PushStyleColor(ImGuiCol_Text, style_color(ImGuiCol_TextDisabled));
-  centered("Point at a token of an answer to see its alternatives.");
+  centered("Point at a token to see its alternatives.");
   ImGui::PopStyleColor();
   ImGui::Dummy({0, theme.px(6)});
   for (const char* const example : chat_examples(active_.name)) {

@@ -82,8 +82,8 @@ class LatencyPanel : public Panel {
         "each\n"
         "kind. Off: the last %.0f seconds.",
         LatencyData::kMaxSamples, LatencyData::kRecentSeconds);
-    const std::string seen =
-        fmt::format("{}, {} streams", all ? "whole run" : "last 30 s", streams_.size());
+    const std::string seen = fmt::format("{}, {} stream{}", all ? "whole run" : "last 30 s",
+                                         streams_.size(), streams_.size() == 1 ? "" : "s");
     if (!same_line_if_fits(ImGui::CalcTextSize(seen.c_str()).x, theme.px(14))) return;
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", seen.c_str());

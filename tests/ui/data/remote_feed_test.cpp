@@ -84,7 +84,7 @@ TEST_F(RemoteFeedTest, ShowsTheStepsOfTheServer) {
 }
 
 TEST_F(RemoteFeedTest, AsksForAMissingApiKeyAndSendsAGivenOne) {
-  const auto server = another({.port = 0, .api_key = "open sesame"});
+  const auto server = another({.port = 0, .api_keys = {"open sesame"}});
   const auto without = feed_of(server->port());
   ASSERT_TRUE(frames_until(*without, [&] { return !view_.failure.empty(); }));
   EXPECT_THAT(view_.failure, HasSubstr("--api-key"));
