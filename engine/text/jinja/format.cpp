@@ -163,7 +163,9 @@ class PercentFormat {
     }
     out.append_slice(pattern_, plain, cursor_.text.size());
     const std::size_t given = values_.is(Kind::kTuple) ? values_.list->size : 1;
-    const bool may_be_left = values_.is(Kind::kDict) || values_.is(Kind::kList);
+    // Python takes everything with items for a mapping here, whose values need not all be used.
+    const bool may_be_left = values_.is(Kind::kDict) || values_.is(Kind::kList) ||
+                             values_.is(Kind::kRange) || values_.is(Kind::kUndefined);
     if (used_ < given && !named_ && !may_be_left)
       fail("not all arguments converted during string formatting");
     Value result = out.finish();
