@@ -222,7 +222,7 @@ TEST(Help, RunFitsAScreen) {
        {"Complete a prompt\n", "Usage: hearth run [PROMPT] [OPTIONS]\n", "\nExamples:\n",
         "  hearth run \"Once upon a time\" -n 100\n", "\nArguments:\n", "\nPrompt:\n",
         "\nOutput:\n", "\nModel:\n",
-        "\nSampling (default: the model\'s own settings, else --temp 0.7 --min-p 0.05):\n",
+        "\nSampling (default: the model's own settings, else --temp 0.7 --min-p 0.05):\n",
         "  -n, --tokens N              Most tokens to generate; 0 lets the model decide\n",
         "  -m, --model MODEL ", "      --min-p P ",
         "Drop tokens less likely than P times the most likely one",
