@@ -118,8 +118,9 @@ Result<LibraryModel> model_in_folder(const fs::path& folder) {
     return not_found(
         fmt::format("{}: no model in this folder: it has neither a .gguf file nor a config.json",
                     folder.string()));
-  return Error{ErrorKind::kInvalid, fmt::format("{}: which of its models? It has {}",
-                                                folder.string(), listed(names_of(models)))};
+  return Error{ErrorKind::kInvalid,
+               fmt::format("{}: this folder has several models; choose one of {}", folder.string(),
+                           listed(names_of(models)))};
 }
 
 // The models that a name means, as good as it gets: equal ones, else those that begin with it.

@@ -109,7 +109,7 @@ std::string HelpPage::description(const Option& option) {
   std::string text = option.help_;
   if (!option.values_.empty()) text += fmt::format(": {}", fmt::join(option.values_, ", "));
   if (!option.default_text_.empty())
-    text += fmt::format(" (default{}{})", kGlue, option.default_text_);
+    text += fmt::format(" (default:{}{})", kGlue, option.default_text_);
   return text;
 }
 
