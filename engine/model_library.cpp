@@ -105,7 +105,7 @@ std::string listed(std::vector<std::string> names) {
 
 Error not_found(std::string message) { return {ErrorKind::kNotFound, std::move(message)}; }
 
-// What a folder that somebody named is: a model, or the only model in it.
+// The model that a folder is, or the only model in it.
 Result<LibraryModel> model_in_folder(const fs::path& folder) {
   std::vector<LibraryModel> models;
   if (is_hugging_face(folder)) {
@@ -118,11 +118,12 @@ Result<LibraryModel> model_in_folder(const fs::path& folder) {
     return not_found(
         fmt::format("{}: no model in this folder: it has neither a .gguf file nor a config.json",
                     folder.string()));
-  return Error{ErrorKind::kInvalid, fmt::format("{}: which of its models? It has {}",
-                                                folder.string(), listed(names_of(models)))};
+  return Error{ErrorKind::kInvalid,
+               fmt::format("{}: this folder has several models; choose one of {}", folder.string(),
+                           listed(names_of(models)))};
 }
 
-// The models that a name means, as good as it gets: equal ones, else those that begin with it.
+// The models whose name is `wanted`; if there are none, those whose name begins with it.
 std::vector<LibraryModel> models_named(const std::string& wanted,
                                        const std::vector<LibraryModel>& models) {
   std::vector<LibraryModel> equal, beginning;
@@ -176,7 +177,7 @@ Result<LibraryModel> find_model(const std::string& wanted, const fs::path& folde
   if (fs::exists(wanted, error))
     return LibraryModel{
         .name = model_name(wanted), .path = wanted, .format = "GGUF", .bytes = bytes_of(wanted)};
-  // What has a slash is a path, not a name, unless it leads on from the models folder.
+  // A name with a slash is a path: to a file or folder here, or in the models folder.
   if (wanted.find('/') != std::string::npos) {
     if (!folder.empty() && fs::path(wanted).is_relative() && fs::exists(folder / wanted, error))
       return find_model((folder / wanted).string(), {});

@@ -94,9 +94,15 @@ std::vector<std::string> near_words(std::string_view wanted, std::span<const std
 
 std::string did_you_mean(std::span<const std::string> near) {
   if (near.empty()) return {};
-  std::string text = ": did you mean ";
-  if (near.size() > 1) text += fmt::format("{} or ", fmt::join(near.first(near.size() - 1), ", "));
-  return text + near.back() + "?";
+  return fmt::format("; did you mean {}?", joined_with_or(near));
+}
+
+std::string joined_with_or(std::span<const std::string> words) {
+  if (words.empty()) return {};
+  std::string text;
+  if (words.size() > 1)
+    text = fmt::format("{} or ", fmt::join(words.first(words.size() - 1), ", "));
+  return text + words.back();
 }
 
 }  // namespace hearth

@@ -15,8 +15,11 @@ namespace hearth {
 std::vector<std::string> near_words(std::string_view wanted, std::span<const std::string> known,
                                     size_t most = 3);
 
-// ": did you mean A?", ": did you mean A, B or C?" or nothing, for the end of a message.
+// "; did you mean A?", "; did you mean A, B or C?" or nothing, for the end of a message.
 std::string did_you_mean(std::span<const std::string> near);
+
+// "A", "A or B", "A, B or C".
+std::string joined_with_or(std::span<const std::string> words);
 
 // A to Z only; names of files and options need no more.
 std::string lower_case(std::string_view text);

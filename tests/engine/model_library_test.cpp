@@ -98,7 +98,7 @@ TEST_F(ModelLibraryTest, AnAmbiguousNameListsWhatItCouldBe) {
 }
 
 TEST_F(ModelLibraryTest, AWrongNameSuggestsNearOnes) {
-  EXPECT_THAT(found("tniy"), HasSubstr("no model 'tniy': did you mean tiny?"));
+  EXPECT_THAT(found("tniy"), HasSubstr("no model 'tniy'; did you mean tiny?"));
   EXPECT_THAT(found("qewn3"), HasSubstr("did you mean Qwen3-0.6B?"));
   EXPECT_THAT(found("3.2-1b-q4"), HasSubstr("did you mean Llama-3.2-1B-Q4_K_M?"));
   EXPECT_THAT(found("mixtral"), HasSubstr(folder_.path().string()));
@@ -113,7 +113,8 @@ TEST_F(ModelLibraryTest, APathThatExistsComesFirst) {
 
 TEST_F(ModelLibraryTest, AFolderIsAModelOrHasOne) {
   EXPECT_EQ(found((folder_ / "one/two").string()), "deep");
-  EXPECT_THAT(found(folder_.path().string()), HasSubstr("which of its models?"));
+  EXPECT_THAT(found(folder_.path().string()),
+              HasSubstr("this folder has several models; choose one of "));
   EXPECT_THAT(found((folder_ / "one/two/three/four").string()), HasSubstr("too-deep"));
   std::filesystem::create_directories(folder_ / "empty");
   EXPECT_THAT(found((folder_ / "empty").string()), HasSubstr("no model in this folder"));

@@ -51,9 +51,9 @@ TEST(NearWords, TheNearestComeFirstAndNotTooMany) {
 TEST(NearWords, AsAQuestion) {
   const std::vector<std::string> words = {"a", "b", "c"};
   EXPECT_EQ(did_you_mean({}), "");
-  EXPECT_EQ(did_you_mean(std::span(words).first(1)), ": did you mean a?");
-  EXPECT_EQ(did_you_mean(std::span(words).first(2)), ": did you mean a or b?");
-  EXPECT_EQ(did_you_mean(words), ": did you mean a, b or c?");
+  EXPECT_EQ(did_you_mean(std::span(words).first(1)), "; did you mean a?");
+  EXPECT_EQ(did_you_mean(std::span(words).first(2)), "; did you mean a or b?");
+  EXPECT_EQ(did_you_mean(words), "; did you mean a, b or c?");
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ TEST(Perplexity, OfTheTinyModelIsLlamaCpps) {
 TEST(Perplexity, DoesNotDependOnTheStep) {
   const auto with = [&](const char* step_tokens) {
     return hearth_json({"perplexity", "-m", kTiny, "-f", kHeldOut, "--ctx", "64", "--chunks", "9",
-                        "--step-tokens", step_tokens})["perplexity"]
+                        "--max-step-tokens", step_tokens})["perplexity"]
         .get<double>();
   };
   const double together = with("512");

@@ -384,7 +384,7 @@ TEST_F(Server, FiveThousandMalformedRequestsHarmNobody) {
   const uint64_t before = server_->resident_bytes();
   std::atomic<bool> done = false;
   int unharmed = 0;
-  std::thread beside([&] {
+  std::thread normal_client([&] {
     while (!done)
       unharmed += server_->post(kCompletion, normal).json()["choices"][0]["text"] == expected;
   });
@@ -396,7 +396,7 @@ TEST_F(Server, FiveThousandMalformedRequestsHarmNobody) {
   }
   EXPECT_GT(send_some(5000), 4000);
   done = true;
-  beside.join();
+  normal_client.join();
   EXPECT_GT(unharmed, 1);
   const uint64_t after = server_->resident_bytes();
   EXPECT_LT(after, before + (16 << 20)) << "from " << before << " to " << after;

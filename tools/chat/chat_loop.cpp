@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cstdio>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "engine/near_words.h"
 #include "runtime/memory.h"
 #include "tools/chat/interrupt.h"
 #include "tools/chat/word_wrapper.h"
@@ -103,7 +105,11 @@ void ChatLoop::run_command(std::string_view line) {
       space == std::string_view::npos ? std::string_view() : trimmed(line.substr(space));
   for (const Command& command : commands())
     if (command.name == name) return (this->*command.action)(argument);
-  say(fmt::format("There is no command {}. Type /help for a list.", name));
+  std::vector<std::string> names;
+  for (const Command& command : commands()) names.emplace_back(command.name.substr(1));
+  const std::vector<std::string> near = near_words(name.substr(1), names, 1);
+  say(near.empty() ? fmt::format("There is no command {}. Type /help for a list.", name)
+                   : fmt::format("There is no command {}. Did you mean /{}?", name, near.front()));
 }
 
 // A failed answer is reported and its question removed, so that questions and answers still
@@ -121,7 +127,7 @@ Status ChatLoop::answer() {
       conversation_.prompt(model_.chat_template(), *session.tokenizer(), context, room);
   if (!prompt.ok()) return give_up(prompt.error().message);
   if (prompt->left_out > reported_left_out_)
-    say(fmt::format("(the context of {} tokens is full: the oldest {} messages are left out)",
+    say(fmt::format("(The context of {} tokens is full: the oldest {} messages are left out.)",
                     context, prompt->left_out));
   reported_left_out_ = prompt->left_out;
 
@@ -141,7 +147,7 @@ Status ChatLoop::answer() {
   }
   conversation_.add_assistant(text);
   if (end.reason == FinishReason::kLength && end.prompt_tokens + end.generated_tokens >= context)
-    say(fmt::format("(the context of {} tokens is full: the answer is cut off)", context));
+    say(fmt::format("(The context of {} tokens is full: the answer is cut off.)", context));
   show_status(end);
   return {};
 }
@@ -277,13 +283,13 @@ void ChatLoop::load(std::string_view path) {
 
 void ChatLoop::stats(std::string_view) {
   const MemoryPlan& memory = model_.session().memory();
-  say(fmt::format("{} answers, {} tokens, {:.1f} tokens/s overall", answers_, tokens_,
+  say(fmt::format("{} answers, {} tokens, {:.1f} tokens/s overall.", answers_, tokens_,
                   seconds_ > 0 ? static_cast<double>(tokens_) / seconds_ : 0.0));
-  say(fmt::format("weights {}, activations {}, {} KV blocks of {} each",
+  say(fmt::format("Weights {}, activations {}, {} KV blocks of {} each.",
                   format_bytes(memory.weight_bytes), format_bytes(memory.activation_bytes),
                   memory.kv_blocks, format_bytes(memory.kv_bytes_per_block)));
   const Metrics& metrics = model_.session().engine().metrics();
-  say(fmt::format("{} of {} prompt tokens came from the prefix cache",
+  say(fmt::format("{} of {} prompt tokens came from the prefix cache.",
                   metrics.prefix_hit_tokens.value(), metrics.prefix_query_tokens.value()));
 }
 

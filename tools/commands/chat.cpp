@@ -17,7 +17,8 @@ class ChatCommand : public Command {
     options.example("hearth chat -m model.gguf --system \"Answer in one sentence.\"");
     options.group("Conversation");
     options.add("--system TEXT", &system_, "System prompt");
-    options.add("-n,--tokens N", &tokens_, "Longest answer in tokens; 0 lets the model decide");
+    options.add("-n,--tokens N", &tokens_, "Longest answer in tokens; 0 lets the model decide")
+        .alias("--n-predict");
     options.add("--load FILE", &load_, "Continue a conversation that /save wrote");
     model_.declare(options);
     sampling_.declare(options);

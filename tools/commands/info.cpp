@@ -159,17 +159,17 @@ void print_fit(const ModelFacts& facts) {
 class InfoCommand : public Command {
  public:
   InfoCommand()
-      : Command(CommandGroup::kFiles, "info", "What a model is, and whether it fits the device") {}
+      : Command(CommandGroup::kFiles, "info",
+                "Describe a model and say whether it fits the device") {}
 
   void declare(Options& options) override {
     options.example("hearth info -m model.gguf --ctx 8192");
     model_.declare(options);
-    options
-        .add("--max-seqs N", &model_.session.max_sequences, "Most sequences in the batch at once")
+    options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
         .range(1, 65536);
     options
         .add("--max-step-tokens N", &model_.session.max_step_tokens,
-             "Most tokens per step; 0 picks what suits the device")
+             "Maximum tokens per step; 0 picks what suits the device")
         .range(0, 1u << 20)
         .advanced();
     options.group("Output");

@@ -19,8 +19,10 @@ void ModelOptionsGroup::declare_model(Options& options) {
 void ModelOptionsGroup::declare(Options& options) {
   declare_model(options);
   add_device_option(options, &session.device);
-  options.add("-c,--ctx N", &session.context,
-              "Longest sequence in tokens; 0 is as long as model and memory allow");
+  options
+      .add("-c,--ctx N", &session.context,
+           "Longest sequence in tokens; 0 is as long as model and memory allow")
+      .alias("--ctx-size");
   options.add("--kv FORMAT", &kv, "Format of the KV cache").one_of({"f16", "q8_0"}).advanced();
   options
       .add("--kv-blocks N", &session.kv_blocks,
@@ -86,6 +88,7 @@ void SamplingOptionsGroup::declare(Options& options) {
                   kHearthSampling.temperature, kHearthSampling.min_p));
   // The same ranges as make_sampling_row.
   options.add("--temp T", &choices_.temperature, "Randomness; 0 always takes the most likely token")
+      .alias("--temperature")
       .range(0, 1e6);
   options.add("--top-k K", &choices_.top_k, "Keep only the K most likely tokens; 0 keeps all");
   options

@@ -75,7 +75,8 @@ class QuantizeCommand : public Command {
   Status check_output(const GgufFile& model) const {
     std::error_code ignored;
     if (force_ || model.consists_of(out_) || !std::filesystem::exists(out_, ignored)) return {};
-    return Error{ErrorKind::kInvalid, fmt::format("{} exists: --force overwrites it", out_)};
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{} already exists; use --force to overwrite it", out_)};
   }
 
   void print(const QuantizeReport& report, const QuantizeType& type, double seconds) const {

@@ -73,12 +73,11 @@ class ReplayCommand : public Command {
         .range(kPositive, 1e9);
     options.group("Scheduling");
     declare_policy(options);
-    options
-        .add("--max-seqs N", &model_.session.max_sequences, "Most sequences in the batch at once")
+    options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
         .range(1, 4096);
     options
         .add("--max-step-tokens N", &model_.session.max_step_tokens,
-             "Most tokens per step; 0 picks what suits the device")
+             "Maximum tokens per step; 0 picks what suits the device")
         .range(0, 1u << 20);
     options.group("Output");
     options

@@ -30,13 +30,17 @@ class RunCommand : public Command {
     options.group("Prompt");
     const Option& text = options.add("-p,--prompt TEXT", &prompt_, "The prompt as an option");
     const Option& file = options.add("-f,--file FILE", &file_, "Read the prompt from a file");
-    options.exactly_one({&word, &text, &file});
+    options.exactly_one(
+        {&word, &text, &file},
+        "no prompt: hearth run \"Once upon a time\", -f FILE, or - to read standard "
+        "input");
     options.check([this] { return problem_with_words(); });
     const Option& chat = options.add(
         "--chat", &chat_, "Answer the prompt as a chat message, through the chat template");
     options.add("--system TEXT", &system_, "With --chat: the system prompt").needs(chat);
     options.group("Output");
-    options.add("-n,--tokens N", &tokens_, "Most tokens to generate; 0 lets the model decide");
+    options.add("-n,--tokens N", &tokens_, "Maximum tokens to generate; 0 lets the model decide")
+        .alias("--n-predict");
     const Option& json = add_json_option(options, &json_);
     options
         .add("--logprobs N", &logprobs_, "With --json: the N most likely tokens at each position")

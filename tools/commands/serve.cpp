@@ -62,11 +62,11 @@ class ServeCommand : public Command {
              "API key that clients must send; repeat it for several")
         .check(check_key);
     options.add("--api-key-file FILE", &key_file_,
-                "Read API keys from a file, one per line; $HEARTH_API_KEY is one, too");
+                "Read API keys from a file, one per line; $HEARTH_API_KEY is also accepted");
     options.add("--allow-host NAME", &server_.allowed_hosts,
                 "Without a key, also answer to this host name; * for any");
     options.add("--cors ORIGIN", &server_.cors_origin, "Origin that browsers may call from, or *");
-    options.add("--name NAME", &name_, "What replies call the model");
+    options.add("--name NAME", &name_, "Model name shown in API replies");
     options.add("--time-limit S", &server_.request_seconds, "Seconds per request; 0 sets no limit")
         .range(0, 1e9)
         .advanced();
@@ -92,13 +92,13 @@ class ServeCommand : public Command {
         .range(0, 0x1p40)
         .advanced();
     options.group("Scheduling");
-    options.add("--max-seqs N", &model_.session.max_sequences, "Most requests in the batch at once")
+    options.add("--max-seqs N", &model_.session.max_sequences, "Maximum requests in a batch")
         .range(1, 4096);
-    options.add("--max-queue N", &model_.session.max_queue, "Most requests that may wait")
+    options.add("--max-queue N", &model_.session.max_queue, "Maximum requests that may wait")
         .range(1, 1u << 20);
     options
         .add("--max-step-tokens N", &model_.session.max_step_tokens,
-             "Most tokens per step; 0 picks what suits the device")
+             "Maximum tokens per step; 0 picks what suits the device")
         .range(0, 1u << 20)
         .advanced();
     options.add("--policy NAME", &policy_name_, "Scheduling policy").one_of(named_policies());
@@ -135,8 +135,9 @@ class ServeCommand : public Command {
     server->serve(model);
     announce(model, server->port());
     signals.wait();
-    log_line(fmt::format("finishing requests in flight, for {:g} s at most; Ctrl-C stops at once",
-                         drain_seconds_));
+    log_line(fmt::format(
+        "finishing requests in flight, for at most {:g} s; press Ctrl-C again to quit now",
+        drain_seconds_));
     server->drain(drain_seconds_);
     return {};
   }

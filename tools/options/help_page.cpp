@@ -109,7 +109,7 @@ std::string HelpPage::description(const Option& option) {
   std::string text = option.help_;
   if (!option.values_.empty()) text += fmt::format(": {}", fmt::join(option.values_, ", "));
   if (!option.default_text_.empty()) {
-    std::string value = fmt::format("(default {})", option.default_text_);
+    std::string value = fmt::format("(default: {})", option.default_text_);
     std::ranges::replace(value, ' ', kGlue);
     text += ' ' + value;
   }

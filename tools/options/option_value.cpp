@@ -78,7 +78,7 @@ std::optional<std::string> out_of_range(Number number, const std::optional<Optio
   if (range->lowest > 0 && range->lowest < kAnyPositive && wide < range->lowest)
     return fmt::format("{} is too small: it must be more than 0", number);
   if (range->highest < kNoRealLimit)
-    return fmt::format("{} is out of range: it must be {} to {}", number, range->lowest,
+    return fmt::format("{} is out of range: it must be between {} and {}", number, range->lowest,
                        range->highest);
   return wide < range->lowest
              ? fmt::format("{} is too small: it must be at least {}", number, range->lowest)

@@ -44,9 +44,10 @@ class Options {
   // A command line worth copying, for help: "hearth run \"Once upon a time\"".
   void example(std::string command_line) { examples_.push_back(std::move(command_line)); }
 
-  // Exactly one of these must be given.
-  void exactly_one(std::vector<const Option*> choices) {
-    exactly_one_.push_back(std::move(choices));
+  // Exactly one of these must be given. `none_given` is the message if none is; without it, the
+  // message lists the choices.
+  void exactly_one(std::vector<const Option*> choices, std::string none_given = {}) {
+    exactly_one_.push_back({std::move(choices), std::move(none_given)});
   }
   // Called when all variables are set; returns what is wrong with them together, empty if nothing
   // is.
@@ -62,6 +63,11 @@ class Options {
  private:
   friend class HelpPage;
 
+  struct Choice {
+    std::vector<const Option*> options;
+    std::string none_given;
+  };
+
   Option* find(std::string_view name);
   // The option that an argument names, by itself, as "--tokens=5" or as "-n5"; the value, if any,
   // is left in `value`.
@@ -74,7 +80,7 @@ class Options {
   std::string command_, group_ = "Options";
   std::vector<std::string> examples_;
   std::deque<Option> options_;  // addresses must last
-  std::vector<std::vector<const Option*>> exactly_one_;
+  std::vector<Choice> exactly_one_;
   std::function<std::string()> last_check_;
   bool ignore_unknown_ = false;
 };
