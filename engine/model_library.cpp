@@ -43,10 +43,20 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
+// People also keep a config.json next to .gguf files; such a folder holds GGUF models.
 bool is_hugging_face(const fs::path& folder) {
   std::error_code ignored;
-  return fs::exists(folder / "config.json", ignored) ||
-         fs::exists(folder / "tokenizer.json", ignored);
+  if (!fs::exists(folder / "config.json", ignored) &&
+      !fs::exists(folder / "tokenizer.json", ignored))
+    return false;
+  const std::vector<fs::path> entries = entries_of(folder);
+  const bool has_safetensors = std::ranges::any_of(entries, [](const fs::path& entry) {
+    return has_extension(entry, ".safetensors") ||
+           entry.filename().string().ends_with(".safetensors.index.json");
+  });
+  return has_safetensors || std::ranges::none_of(entries, [](const fs::path& entry) {
+           return has_extension(entry, ".gguf");
+         });
 }
 
 uint64_t bytes_of(const fs::path& file) {

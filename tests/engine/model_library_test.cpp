@@ -119,6 +119,20 @@ TEST_F(ModelLibraryTest, AFolderIsAModelOrHasOne) {
   EXPECT_THAT(found((folder_ / "empty").string()), HasSubstr("no model in this folder"));
 }
 
+TEST_F(ModelLibraryTest, AConfigNextToGgufFilesDoesNotMakeASafetensorsModel) {
+  std::filesystem::create_directories(folder_ / "both");
+  folder_.write("both/config.json", "{}");
+  folder_.write("both/small.gguf", "123");
+  const auto format = [&](const std::string& wanted) {
+    const Result<LibraryModel> model = find_model(wanted, folder_.path());
+    return model.ok() ? model->format : model.error().message;
+  };
+  EXPECT_EQ(format("small"), "GGUF");
+  EXPECT_EQ(format((folder_ / "both").string()), "GGUF");
+  folder_.write("both/model.safetensors.index.json", "{}");
+  EXPECT_EQ(format((folder_ / "both").string()), "safetensors");
+}
+
 TEST_F(ModelLibraryTest, WithoutANameItIsTheBuiltInModel) {
   const Result<LibraryModel> model = find_model("", folder_.path());
   ASSERT_TRUE(model.ok());
