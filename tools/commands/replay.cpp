@@ -84,7 +84,8 @@ class ReplayCommand : public Command {
     options
         .add("--slo GOAL", &goal_text_, "What a request must meet to count as goodput, in seconds")
         .check(check_goal);
-    options.add("--trace FILE", &perfetto_path_, "Write a Chrome/Perfetto trace");
+    options.add("--trace FILE", &perfetto_path_, "Write a Chrome/Perfetto trace")
+        .check(check_file_name);
     add_json_option(options, &json_);
     options.add("--requests", &list_requests_, "With --json, add the times of every request");
     model_.declare(options);

@@ -29,7 +29,8 @@ class RunCommand : public Command {
         options.add("PROMPT", &words_, "The text to continue; - reads it from standard input");
     options.group("Prompt");
     const Option& text = options.add("-p,--prompt TEXT", &prompt_, "The prompt as an option");
-    const Option& file = options.add("-f,--file FILE", &file_, "Read the prompt from a file");
+    const Option& file = options.add("-f,--file FILE", &file_, "Read the prompt from a file")
+                             .check(check_file_name);
     options.exactly_one({&word, &text, &file});
     options.check([this] { return problem_with_words(); });
     const Option& chat = options.add(
@@ -50,6 +51,7 @@ class RunCommand : public Command {
 
   Status run() override {
     HEARTH_TRY(read_prompt());
+    if (prompt_.empty()) return invalid("the prompt is empty");
     model_.session.max_sequences = 1;
     HEARTH_ASSIGN(const auto session, model_.open());
     if (session->tokenizer() == nullptr)

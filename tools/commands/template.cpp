@@ -46,12 +46,14 @@ class TemplateCommand : public Command {
 
   void declare(Options& options) override {
     options.example("hearth template -m model.gguf --messages conversation.json");
-    options.add(
-        "--messages FILE", &messages_,
-        "The conversation as JSON: a list of messages, or an object with messages, tools and "
-        "kwargs; without it, standard input");
+    options
+        .add("--messages FILE", &messages_,
+             "The conversation as JSON: a list of messages, or an object with messages, tools and "
+             "kwargs; without it, standard input")
+        .check(check_file_name);
     model_option_ = &add_model_option(options, &model_);
-    options.add("-f,--file FILE", &file_, "A Jinja template to use instead of the model's own");
+    options.add("-f,--file FILE", &file_, "A Jinja template to use instead of the model's own")
+        .check(check_file_name);
     bos_option_ = &options.add("--bos TEXT", &bos_, "The value of bos_token");
     eos_option_ = &options.add("--eos TEXT", &eos_, "The value of eos_token");
     options.add("--now TIME", &now_,
