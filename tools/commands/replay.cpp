@@ -86,8 +86,9 @@ class ReplayCommand : public Command {
         .check(check_goal);
     options.add("--trace FILE", &perfetto_path_, "Write a Chrome/Perfetto trace")
         .check(check_file_name);
-    add_json_option(options, &json_);
-    options.add("--requests", &list_requests_, "With --json, add the times of every request");
+    const Option& json = add_json_option(options, &json_);
+    options.add("--requests", &list_requests_, "With --json, add the times of every request")
+        .needs(json);
     model_.declare(options);
     Option& simulate = options.add(
         "--simulate", &simulate_,
