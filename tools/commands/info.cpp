@@ -150,9 +150,10 @@ void print_fit(const ModelFacts& facts) {
   fmt::print("   {} with a context of {} tokens, which needs {}\n",
              memory.fits ? "fits" : "does not fit", memory.context,
              format_bytes(needed_bytes(memory)));
-  if (facts.asked_context > memory.context)
-    fmt::print("   a context of {} is longer than the model was trained for\n",
-               facts.asked_context);
+  if (const std::string notice =
+          context_notice(facts.asked_context, facts.plan->config.context);
+      !notice.empty())
+    fmt::print("   {}\n", notice);
   fmt::print("   longest context that fits: {} tokens\n", memory.max_context);
 }
 
