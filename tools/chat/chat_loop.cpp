@@ -11,6 +11,7 @@
 #include "runtime/memory.h"
 #include "tools/chat/interrupt.h"
 #include "tools/chat/word_wrapper.h"
+#include "tools/count_of.h"
 #include "tools/terminal_columns.h"
 #include "tools/trimmed.h"
 
@@ -185,8 +186,9 @@ void ChatLoop::show_status(const GenerationEnd& end) {
           ? fmt::format("{:.1f} tokens/s, ", (end.generated_tokens - 1) / seconds)
           : std::string();
   const std::string line =
-      fmt::format("[{}{} tokens, first after {:.2f} s, {} of {} tokens of context left{}]", speed,
-                  end.generated_tokens, end.times.first_token, context - used, context,
+      fmt::format("[{}{}, first after {:.2f} s, {} of {} tokens of context left{}]", speed,
+                  count_of(end.generated_tokens, "token"), end.times.first_token, context - used,
+                  context,
                   end.reason == FinishReason::kCancelled ? ", stopped"
                   : end.reason == FinishReason::kLength  ? ", cut off"
                                                          : "");
@@ -262,7 +264,7 @@ void ChatLoop::switch_model(std::string_view name) {
 void ChatLoop::save(std::string_view path) {
   if (path.empty()) return say("/save needs a file name.");
   const Status status = conversation_.save(std::string(path));
-  say(status.ok() ? fmt::format("Saved {} messages.", conversation_.messages().size())
+  say(status.ok() ? fmt::format("Saved {}.", count_of(conversation_.messages().size(), "message"))
                   : status.error().message);
 }
 
@@ -272,12 +274,13 @@ void ChatLoop::load(std::string_view path) {
   if (!loaded.ok()) return say(loaded.error().message);
   conversation_ = *loaded;
   reported_left_out_ = 0;
-  say(fmt::format("Loaded {} messages.", conversation_.messages().size()));
+  say(fmt::format("Loaded {}.", count_of(conversation_.messages().size(), "message")));
 }
 
 void ChatLoop::stats(std::string_view) {
   const MemoryPlan& memory = model_.session().memory();
-  say(fmt::format("{} answers, {} tokens, {:.1f} tokens/s overall", answers_, tokens_,
+  say(fmt::format("{}, {}, {:.1f} tokens/s overall", count_of(answers_, "answer"),
+                  count_of(tokens_, "token"),
                   seconds_ > 0 ? static_cast<double>(tokens_) / seconds_ : 0.0));
   say(fmt::format("weights {}, activations {}, {} KV blocks of {} each",
                   format_bytes(memory.weight_bytes), format_bytes(memory.activation_bytes),

@@ -12,6 +12,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
+#include "tools/count_of.h"
 #include "tools/read_text.h"
 
 namespace hearth {
@@ -132,12 +133,12 @@ class RunCommand : public Command {
     return seconds > 0 ? (end.generated_tokens - 1) / seconds : 0.0;
   }
   static std::string speed_line(const GenerationEnd& end) {
-    std::string line = fmt::format("prompt: {} tokens", end.prompt_tokens);
+    std::string line = "prompt: " + count_of(end.prompt_tokens, "token");
     const double prompt_seconds = end.times.first_token - end.times.admitted;
     if (end.generated_tokens > 0 && prompt_seconds > 0)
       line += fmt::format(" at {:.1f} tokens/s, first token after {:.2f} s",
                           end.prompt_tokens / prompt_seconds, end.times.first_token);
-    line += fmt::format("; generated: {} tokens", end.generated_tokens);
+    line += "; generated: " + count_of(end.generated_tokens, "token");
     if (const double rate = decode_rate(end); rate > 0)
       line += fmt::format(" at {:.1f} tokens/s", rate);
     return line;
