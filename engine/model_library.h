@@ -26,9 +26,10 @@ std::filesystem::path models_folder();
 // set is one model. Empty for a folder that does not exist.
 std::vector<LibraryModel> list_models(const std::filesystem::path& folder);
 
-// The model that `wanted` means. In this order: "" is the built-in model; a path that exists; such a
-// path in `folder`, with or without ".gguf"; a name in `folder`, in any case, whole or as much of it
-// as only one model begins with; the same for the built-in model. An error lists the models that `wanted` may have meant.
+// The model that `wanted` means. In this order: "" is the built-in model; a path that exists; such
+// a path in `folder`, with or without ".gguf"; a name in `folder`, in any case, whole or as much of
+// it as only one model begins with; the same for the built-in model. An error lists the models that
+// `wanted` may have meant.
 Result<LibraryModel> find_model(const std::string& wanted, const std::filesystem::path& folder);
 Result<LibraryModel> find_model(const std::string& wanted);  // in models_folder()
 

@@ -185,13 +185,12 @@ void ChatLoop::show_status(const GenerationEnd& end) {
       seconds > 0 && end.generated_tokens > 1
           ? fmt::format("{:.1f} tokens/s, ", (end.generated_tokens - 1) / seconds)
           : std::string();
-  const std::string line =
-      fmt::format("[{}{}, first after {:.2f} s, {} of {} tokens of context left{}]", speed,
-                  count_of(end.generated_tokens, "token"), end.times.first_token, context - used,
-                  context,
-                  end.reason == FinishReason::kCancelled ? ", stopped"
-                  : end.reason == FinishReason::kLength  ? ", cut off"
-                                                         : "");
+  const std::string line = fmt::format(
+      "[{}{}, first after {:.2f} s, {} of {} tokens of context left{}]", speed,
+      count_of(end.generated_tokens, "token"), end.times.first_token, context - used, context,
+      end.reason == FinishReason::kCancelled ? ", stopped"
+      : end.reason == FinishReason::kLength  ? ", cut off"
+                                             : "");
   // Errors may go to a file while the conversation is on a terminal.
   const uint32_t columns = terminal_columns(STDERR_FILENO);
   if (columns > 0)

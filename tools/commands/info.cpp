@@ -128,8 +128,8 @@ void print_model(const ModelFacts& facts) {
   fmt::print("   parameters:   {:.{}f} M in {} tensors\n", millions, millions < 1 ? 3 : 1,
              facts.tensors);
   for (const auto& [name, use] : facts.formats)
-    fmt::print("     {:<8} {:>5} {}, {}\n", name, use.tensors, use.tensors == 1 ? "tensor" : "tensors",
-               format_bytes(use.bytes));
+    fmt::print("     {:<8} {:>5} {}, {}\n", name, use.tensors,
+               use.tensors == 1 ? "tensor" : "tensors", format_bytes(use.bytes));
   fmt::print("   shape:        {}, width {}, {} of {} ({}), MLP width {}\n",
              count_of(config.layers, "layer"), config.width, count_of(config.heads, "head"),
              config.head_size, count_of(config.kv_heads, "KV head"), config.mlp_width);
@@ -152,8 +152,7 @@ void print_fit(const ModelFacts& facts) {
   fmt::print("   {} with a context of {} tokens, which needs {}\n",
              memory.fits ? "fits" : "does not fit", memory.context,
              format_bytes(needed_bytes(memory)));
-  if (const std::string notice =
-          context_notice(facts.asked_context, facts.plan->config.context);
+  if (const std::string notice = context_notice(facts.asked_context, facts.plan->config.context);
       !notice.empty())
     fmt::print("   {}\n", notice);
   fmt::print("   longest context that fits: {} tokens\n", memory.max_context);

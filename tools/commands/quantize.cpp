@@ -49,10 +49,10 @@ class QuantizeCommand : public Command {
     const QuantizeType type = *find_quantize_type(type_);
     HEARTH_ASSIGN(const LibraryModel found, find_model(in_));
     if (found.format != "GGUF")
-      return Error{ErrorKind::kUnsupported,
-                   fmt::format("quantize needs a .gguf file, and {} is {}", found.name,
-                               found.path.empty() ? "the built-in model"
-                                                  : "a folder of safetensors files")};
+      return Error{
+          ErrorKind::kUnsupported,
+          fmt::format("quantize needs a .gguf file, and {} is {}", found.name,
+                      found.path.empty() ? "the built-in model" : "a folder of safetensors files")};
     HEARTH_ASSIGN(const auto model, GgufFile::open(found.path));
     HEARTH_TRY(check_output(*model));
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, interrupt);

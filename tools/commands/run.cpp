@@ -30,8 +30,8 @@ class RunCommand : public Command {
         options.add("PROMPT", &words_, "The text to continue; - reads it from standard input");
     options.group("Prompt");
     const Option& text = options.add("-p,--prompt TEXT", &prompt_, "The prompt as an option");
-    const Option& file = options.add("-f,--file FILE", &file_, "Read the prompt from a file")
-                             .check(check_file_name);
+    const Option& file =
+        options.add("-f,--file FILE", &file_, "Read the prompt from a file").check(check_file_name);
     options.exactly_one({&word, &text, &file});
     options.check([this] { return problem_with_words(); });
     const Option& chat = options.add(

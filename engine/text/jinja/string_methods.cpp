@@ -143,8 +143,7 @@ Window window(Heap& heap, const Value& self, const Value& start, const Value& en
   const std::int64_t first = place(start, 0);
   if (first > std::min(place(end, length), length)) return {.text = {}, .is_valid = false};
   // An empty slice need not point into the string, so its place is counted.
-  return {part.view_text(),
-          byte_of_character(self.view_text(), static_cast<std::size_t>(first))};
+  return {part.view_text(), byte_of_character(self.view_text(), static_cast<std::size_t>(first))};
 }
 
 // Whether one of a tuple of strings, or one string, passes.
