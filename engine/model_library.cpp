@@ -43,10 +43,20 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
+// People also keep a config.json next to .gguf files; such a folder holds GGUF models.
 bool is_hugging_face(const fs::path& folder) {
   std::error_code ignored;
-  return fs::exists(folder / "config.json", ignored) ||
-         fs::exists(folder / "tokenizer.json", ignored);
+  if (!fs::exists(folder / "config.json", ignored) &&
+      !fs::exists(folder / "tokenizer.json", ignored))
+    return false;
+  const std::vector<fs::path> entries = entries_of(folder);
+  const bool has_safetensors = std::ranges::any_of(entries, [](const fs::path& entry) {
+    return has_extension(entry, ".safetensors") ||
+           entry.filename().string().ends_with(".safetensors.index.json");
+  });
+  return has_safetensors || std::ranges::none_of(entries, [](const fs::path& entry) {
+           return has_extension(entry, ".gguf");
+         });
 }
 
 uint64_t bytes_of(const fs::path& file) {
@@ -135,6 +145,16 @@ std::vector<LibraryModel> models_named(const std::string& wanted,
   return equal.empty() ? beginning : equal;
 }
 
+// The model's path in the models folder, for a name that is the file's or folder's own.
+std::optional<fs::path> path_in(const fs::path& folder, const std::string& wanted) {
+  if (folder.empty()) return {};
+  std::error_code ignored;
+  const fs::path path = folder / wanted;
+  if (fs::is_regular_file(path, ignored) || is_hugging_face(path)) return path;
+  const fs::path file = folder / (wanted + ".gguf");
+  return fs::is_regular_file(file, ignored) ? std::optional(file) : std::nullopt;
+}
+
 Error no_such_model(const std::string& wanted, const fs::path& folder,
                     const std::vector<LibraryModel>& models) {
   const std::vector<std::string> near = near_words(wanted, names_of(models));
@@ -183,20 +203,26 @@ Result<LibraryModel> find_model(const std::string& wanted, const fs::path& folde
       return find_model((folder / wanted).string(), {});
     return not_found(fmt::format("{}: no such file or folder", wanted));
   }
+  if (const auto path = path_in(folder, wanted)) return find_model(path->string(), {});
   std::vector<LibraryModel> models = list_models(folder);
-  models.push_back(built_in_model());
   std::string name = lower_case(wanted);
   if (name.ends_with(".gguf")) name.resize(name.size() - std::string_view(".gguf").size());
-  const std::vector<LibraryModel> found = models_named(name, models);
+  std::vector<LibraryModel> found = models_named(name, models);
+  if (found.empty()) {
+    found = models_named(name, {built_in_model()});
+    models.push_back(built_in_model());
+  }
   if (found.size() == 1) return found.front();
   if (found.empty()) return no_such_model(wanted, folder, models);
-  const bool same_name = std::ranges::all_of(
-      found, [&](const LibraryModel& model) { return lower_case(model.name) == name; });
+  // A name that several models have is no choice; their paths are.
   std::vector<std::string> choices;
-  for (const LibraryModel& model : found)
-    choices.push_back(same_name && !model.path.empty()
-                          ? fs::relative(model.path, folder, error).string()
-                          : model.name);
+  for (const LibraryModel& model : found) {
+    const auto same_name = std::ranges::count_if(found, [&](const LibraryModel& other) {
+      return lower_case(other.name) == lower_case(model.name);
+    });
+    choices.push_back(same_name > 1 ? fs::relative(model.path, folder, error).string()
+                                    : model.name);
+  }
   return Error{ErrorKind::kInvalid,
                fmt::format("{} could be any of {}", in_quotes(wanted), listed(std::move(choices)))};
 }

@@ -26,10 +26,10 @@ std::filesystem::path models_folder();
 // set is one model. Empty for a folder that does not exist.
 std::vector<LibraryModel> list_models(const std::filesystem::path& folder);
 
-// Finds the model that `wanted` stands for: the built-in model if it is empty, the file or folder
-// at that path if there is one, otherwise the model in `folder`, or the built-in one, with that
-// name. Upper and lower case are the same, and the beginning of a name is enough if only one model
-// begins with it. An error lists the models that may have been meant.
+// Finds the model that `wanted` stands for, in this order: the built-in model if it is empty; an
+// existing path; such a path in `folder`, with or without ".gguf"; a model of that name in `folder`;
+// the built-in model by its name. Names match in any case, and a unique prefix is enough. An error
+// lists the models that may have been meant.
 Result<LibraryModel> find_model(const std::string& wanted, const std::filesystem::path& folder);
 Result<LibraryModel> find_model(const std::string& wanted);  // in models_folder()
 

@@ -19,6 +19,20 @@ TEST(CommandLine, DevicesNamesTheChosenOne) {
   EXPECT_THAT(result.out, HasSubstr("(chosen)"));
 }
 
+TEST(CommandLine, EmptyNamesAndPromptsAreRefused) {
+  for (const auto& [arguments, reason] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"run", "-f", ""}, "the file name is empty"},
+           {{"template", "-f", ""}, "the file name is empty"},
+           {{"template", "--messages", ""}, "the file name is empty"},
+           {{"run", ""}, "the prompt is empty"}}) {
+    const Finished result = hearth(arguments);
+    EXPECT_NE(result.exit_code, 0);
+    expect_one_line(result.err);
+    EXPECT_THAT(result.err, HasSubstr(reason));
+  }
+}
+
 TEST(CommandLine, NoCommandDoesSomethingUseful) {
   const Finished result = hearth({}, {"DISPLAY=", "WAYLAND_DISPLAY="});
   EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -329,6 +329,17 @@ TEST(Quantize, DoesNotOverwriteWithoutForce) {
   std::filesystem::remove(out);
 }
 
+TEST(Quantize, SaysWhatIsWrongWithItsFiles) {
+  const Finished built_in = hearth({"quantize", "", "/tmp/out.gguf", "Q4_0"});
+  EXPECT_EQ(built_in.exit_code, 1);
+  expect_one_line(built_in.err);
+  EXPECT_THAT(built_in.err, HasSubstr("quantize needs a .gguf file"));
+  const Finished nowhere = hearth({"quantize", kTiny, "/no/such/out.gguf", "Q4_0"});
+  EXPECT_EQ(nowhere.exit_code, 1);
+  expect_one_line(nowhere.err);
+  EXPECT_THAT(nowhere.err, HasSubstr("cannot write /no/such/out.gguf: the folder does not exist"));
+}
+
 TEST(Bench, TheTableSaysWhatTheShareIsOf) {
   const Finished result =
       hearth({"bench", "-m", kTiny, "-p", "16", "-n", "4", "--batch", "1", "--reps", "1"});

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,6 +56,21 @@ TEST_F(TemplateCommand, TakesTheModelsOwnAndTellsOrigins) {
   EXPECT_EQ(from_conversation, "Hi <|end|>");
 }
 
+TEST_F(TemplateCommand, ATemplateFileTakesTheTokensOfANamedModel) {
+  const std::string conversation = file("c.json", R"([{"role": "user", "content": "Hi"}])");
+  const std::string source = file("t.jinja", "[{{ eos_token }}]");
+  const auto rendered = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"template", "--file", source, "--messages", conversation};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Finished result = hearth(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out;
+  };
+  EXPECT_EQ(rendered({}), "[]");
+  EXPECT_NE(rendered({"-m", kTiny}), "[]");
+  EXPECT_EQ(rendered({"-m", kTiny, "--eos", "END"}), "[END]");
+}
+
 TEST_F(TemplateCommand, FailsInOneLine) {
   const std::string conversation = file("c.json", R"([{"role": "user", "content": "Hi"}])");
   const auto fails = [&](const std::string& source, const std::string& messages,
@@ -68,8 +84,9 @@ TEST_F(TemplateCommand, FailsInOneLine) {
   };
   fails("\n{{ raise_exception('No\nway') }}", conversation, "chat template: line 2: No way");
   fails("{% if %}", conversation, "chat template: line 1: expected an expression");
-  fails("", file("bad.json", "{"), "expected JSON");
-  fails("", folder_ / "absent.json", "absent.json");
+  fails("", conversation, "the template is empty");
+  fails("x", file("bad.json", "{"), "expected JSON");
+  fails("x", folder_ / "absent.json", "absent.json");
   const Finished time =
       hearth({"template", "-m", kTiny, "--messages", conversation, "--now", "noon"});
   EXPECT_NE(time.exit_code, 0);

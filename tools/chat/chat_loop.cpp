@@ -13,6 +13,7 @@
 #include "runtime/memory.h"
 #include "tools/chat/interrupt.h"
 #include "tools/chat/word_wrapper.h"
+#include "tools/count_of.h"
 #include "tools/terminal_columns.h"
 #include "tools/trimmed.h"
 
@@ -190,12 +191,12 @@ void ChatLoop::show_status(const GenerationEnd& end) {
       seconds > 0 && end.generated_tokens > 1
           ? fmt::format("{:.1f} tokens/s, ", (end.generated_tokens - 1) / seconds)
           : std::string();
-  const std::string line =
-      fmt::format("[{}{} tokens, first after {:.2f} s, {} of {} tokens of context left{}]", speed,
-                  end.generated_tokens, end.times.first_token, context - used, context,
-                  end.reason == FinishReason::kCancelled ? ", stopped"
-                  : end.reason == FinishReason::kLength  ? ", cut off"
-                                                         : "");
+  const std::string line = fmt::format(
+      "[{}{}, first after {:.2f} s, {} of {} tokens of context left{}]", speed,
+      count_of(end.generated_tokens, "token"), end.times.first_token, context - used, context,
+      end.reason == FinishReason::kCancelled ? ", stopped"
+      : end.reason == FinishReason::kLength  ? ", cut off"
+                                             : "");
   // Errors may go to a file while the conversation is on a terminal.
   const uint32_t columns = terminal_columns(STDERR_FILENO);
   if (columns > 0)
@@ -268,7 +269,7 @@ void ChatLoop::switch_model(std::string_view name) {
 void ChatLoop::save(std::string_view path) {
   if (path.empty()) return say("/save needs a file name.");
   const Status status = conversation_.save(std::string(path));
-  say(status.ok() ? fmt::format("Saved {} messages.", conversation_.messages().size())
+  say(status.ok() ? fmt::format("Saved {}.", count_of(conversation_.messages().size(), "message"))
                   : status.error().message);
 }
 
@@ -278,12 +279,13 @@ void ChatLoop::load(std::string_view path) {
   if (!loaded.ok()) return say(loaded.error().message);
   conversation_ = *loaded;
   reported_left_out_ = 0;
-  say(fmt::format("Loaded {} messages.", conversation_.messages().size()));
+  say(fmt::format("Loaded {}.", count_of(conversation_.messages().size(), "message")));
 }
 
 void ChatLoop::stats(std::string_view) {
   const MemoryPlan& memory = model_.session().memory();
-  say(fmt::format("{} answers, {} tokens, {:.1f} tokens/s overall.", answers_, tokens_,
+  say(fmt::format("{}, {}, {:.1f} tokens/s overall.", count_of(answers_, "answer"),
+                  count_of(tokens_, "token"),
                   seconds_ > 0 ? static_cast<double>(tokens_) / seconds_ : 0.0));
   say(fmt::format("Weights {}, activations {}, {} KV blocks of {} each.",
                   format_bytes(memory.weight_bytes), format_bytes(memory.activation_bytes),

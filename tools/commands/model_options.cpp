@@ -39,6 +39,11 @@ void ModelOptionsGroup::declare(Options& options) {
       .add("--deterministic", &session.deterministic,
            "Give a sequence the same tokens whatever else is in the batch")
       .advanced();
+  options
+      .add("--special-in-messages", &session.special_in_messages,
+           "Read control tokens in messages as control tokens; by default only the chat template's "
+           "own text can hold them")
+      .advanced();
 }
 
 Result<std::unique_ptr<ModelFile>> ModelOptionsGroup::open_file() const {

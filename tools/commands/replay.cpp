@@ -83,9 +83,11 @@ class ReplayCommand : public Command {
     options
         .add("--slo GOAL", &goal_text_, "What a request must meet to count as goodput, in seconds")
         .check(check_goal);
-    options.add("--trace FILE", &perfetto_path_, "Write a Chrome/Perfetto trace");
-    add_json_option(options, &json_);
-    options.add("--requests", &list_requests_, "With --json, add the times of every request");
+    options.add("--trace FILE", &perfetto_path_, "Write a Chrome/Perfetto trace")
+        .check(check_file_name);
+    const Option& json = add_json_option(options, &json_);
+    options.add("--requests", &list_requests_, "With --json, add the times of every request")
+        .needs(json);
     model_.declare(options);
     Option& simulate = options.add(
         "--simulate", &simulate_,

@@ -249,6 +249,8 @@ class PercentFormat {
       return append_text(heap_, out, text, look);
     }
     if (look.type == 'c') {
+      look.fill = " ";
+      if (look.align == 0 || look.align == '=') look.align = '>';
       if (value.is_string()) return append_text(heap_, out, value, look);
       std::string character;
       if (!value.is_integer() || value.as_integer() < 0 || value.as_integer() > 0x10FFFF)
