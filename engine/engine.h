@@ -58,7 +58,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   // Queues a request, or says why it is refused. Releasing the last pointer to the stream cancels
-  // the request, because nobody could read it any more.
+  // the request, because its output could no longer be read.
   Result<std::shared_ptr<TokenStream>> submit(GenerationRequest request);
   // Queues several requests that are admitted in the same step. Accepts all of them or none.
   Result<std::vector<std::shared_ptr<TokenStream>>> submit(std::vector<GenerationRequest> requests);

@@ -43,10 +43,20 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
+// People also keep a config.json next to .gguf files; such a folder holds GGUF models.
 bool is_hugging_face(const fs::path& folder) {
   std::error_code ignored;
-  return fs::exists(folder / "config.json", ignored) ||
-         fs::exists(folder / "tokenizer.json", ignored);
+  if (!fs::exists(folder / "config.json", ignored) &&
+      !fs::exists(folder / "tokenizer.json", ignored))
+    return false;
+  const std::vector<fs::path> entries = entries_of(folder);
+  const bool has_safetensors = std::ranges::any_of(entries, [](const fs::path& entry) {
+    return has_extension(entry, ".safetensors") ||
+           entry.filename().string().ends_with(".safetensors.index.json");
+  });
+  return has_safetensors || std::ranges::none_of(entries, [](const fs::path& entry) {
+           return has_extension(entry, ".gguf");
+         });
 }
 
 uint64_t bytes_of(const fs::path& file) {
@@ -105,7 +115,7 @@ std::string listed(std::vector<std::string> names) {
 
 Error not_found(std::string message) { return {ErrorKind::kNotFound, std::move(message)}; }
 
-// What a folder that somebody named is: a model, or the only model in it.
+// The model that a folder is, or the only model in it.
 Result<LibraryModel> model_in_folder(const fs::path& folder) {
   std::vector<LibraryModel> models;
   if (is_hugging_face(folder)) {
@@ -118,11 +128,12 @@ Result<LibraryModel> model_in_folder(const fs::path& folder) {
     return not_found(
         fmt::format("{}: no model in this folder: it has neither a .gguf file nor a config.json",
                     folder.string()));
-  return Error{ErrorKind::kInvalid, fmt::format("{}: which of its models? It has {}",
-                                                folder.string(), listed(names_of(models)))};
+  return Error{ErrorKind::kInvalid,
+               fmt::format("{}: this folder has several models; choose one of {}", folder.string(),
+                           listed(names_of(models)))};
 }
 
-// The models that a name means, as good as it gets: equal ones, else those that begin with it.
+// The models whose name is `wanted`; if there are none, those whose name begins with it.
 std::vector<LibraryModel> models_named(const std::string& wanted,
                                        const std::vector<LibraryModel>& models) {
   std::vector<LibraryModel> equal, beginning;
@@ -132,6 +143,16 @@ std::vector<LibraryModel> models_named(const std::string& wanted,
     if (name.starts_with(wanted)) beginning.push_back(model);
   }
   return equal.empty() ? beginning : equal;
+}
+
+// The model's path in the models folder, for a name that is the file's or folder's own.
+std::optional<fs::path> path_in(const fs::path& folder, const std::string& wanted) {
+  if (folder.empty()) return {};
+  std::error_code ignored;
+  const fs::path path = folder / wanted;
+  if (fs::is_regular_file(path, ignored) || is_hugging_face(path)) return path;
+  const fs::path file = folder / (wanted + ".gguf");
+  return fs::is_regular_file(file, ignored) ? std::optional(file) : std::nullopt;
 }
 
 Error no_such_model(const std::string& wanted, const fs::path& folder,
@@ -176,26 +197,32 @@ Result<LibraryModel> find_model(const std::string& wanted, const fs::path& folde
   if (fs::exists(wanted, error))
     return LibraryModel{
         .name = model_name(wanted), .path = wanted, .format = "GGUF", .bytes = bytes_of(wanted)};
-  // What has a slash is a path, not a name, unless it leads on from the models folder.
+  // A name with a slash is a path: to a file or folder here, or in the models folder.
   if (wanted.find('/') != std::string::npos) {
     if (!folder.empty() && fs::path(wanted).is_relative() && fs::exists(folder / wanted, error))
       return find_model((folder / wanted).string(), {});
     return not_found(fmt::format("{}: no such file or folder", wanted));
   }
+  if (const auto path = path_in(folder, wanted)) return find_model(path->string(), {});
   std::vector<LibraryModel> models = list_models(folder);
-  models.push_back(built_in_model());
   std::string name = lower_case(wanted);
   if (name.ends_with(".gguf")) name.resize(name.size() - std::string_view(".gguf").size());
-  const std::vector<LibraryModel> found = models_named(name, models);
+  std::vector<LibraryModel> found = models_named(name, models);
+  if (found.empty()) {
+    found = models_named(name, {built_in_model()});
+    models.push_back(built_in_model());
+  }
   if (found.size() == 1) return found.front();
   if (found.empty()) return no_such_model(wanted, folder, models);
-  const bool same_name = std::ranges::all_of(
-      found, [&](const LibraryModel& model) { return lower_case(model.name) == name; });
+  // A name that several models have is no choice; their paths are.
   std::vector<std::string> choices;
-  for (const LibraryModel& model : found)
-    choices.push_back(same_name && !model.path.empty()
-                          ? fs::relative(model.path, folder, error).string()
-                          : model.name);
+  for (const LibraryModel& model : found) {
+    const auto same_name = std::ranges::count_if(found, [&](const LibraryModel& other) {
+      return lower_case(other.name) == lower_case(model.name);
+    });
+    choices.push_back(same_name > 1 ? fs::relative(model.path, folder, error).string()
+                                    : model.name);
+  }
   return Error{ErrorKind::kInvalid,
                fmt::format("{} could be any of {}", in_quotes(wanted), listed(std::move(choices)))};
 }

@@ -26,9 +26,10 @@ std::filesystem::path models_folder();
 // set is one model. Empty for a folder that does not exist.
 std::vector<LibraryModel> list_models(const std::filesystem::path& folder);
 
-// The model that `wanted` means. In this order: "" is the built-in model; a path that exists; a
-// name in `folder`, in any case, whole or as much of it as only one model begins with; the same for
-// the built-in model. An error lists the models that `wanted` may have meant.
+// Finds the model that `wanted` stands for, in this order: the built-in model if it is empty; an
+// existing path; such a path in `folder`, with or without ".gguf"; a model of that name in `folder`;
+// the built-in model by its name. Names match in any case, and a unique prefix is enough. An error
+// lists the models that may have been meant.
 Result<LibraryModel> find_model(const std::string& wanted, const std::filesystem::path& folder);
 Result<LibraryModel> find_model(const std::string& wanted);  // in models_folder()
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,8 +13,13 @@ namespace {
 // Longer words are no typing mistakes, and comparing them would take time.
 constexpr size_t kLongestWord = 200;
 
-// How far `word` is from what was wanted; nothing if they have little in common.
-std::optional<size_t> unlikeness(std::string_view wanted, std::string_view word) {
+struct Likeness {
+  bool typo = false;  // otherwise one word is part of the other
+  size_t distance = 0;
+};
+
+// How alike the words are; nothing if they have little in common.
+std::optional<Likeness> likeness(std::string_view wanted, std::string_view word) {
   constexpr size_t kLeastPart = 3;
   // Leading dashes would make any two short options alike.
   const auto bare = [](std::string_view text) {
@@ -22,11 +28,13 @@ std::optional<size_t> unlikeness(std::string_view wanted, std::string_view word)
   const std::string_view a = bare(wanted), b = bare(word);
   const size_t distance = edit_distance(a, b);
   const size_t shorter = std::min(a.size(), b.size());
-  if (distance < shorter && distance <= std::max<size_t>(1, (shorter + 1) / 3)) return distance;
+  if (distance < shorter && distance <= std::max<size_t>(1, (shorter + 1) / 3))
+    return Likeness{.typo = true, .distance = distance};
+  if (shorter >= kLeastPart && (a.find(b) != a.npos || b.find(a) != b.npos))
+    return Likeness{.distance = distance};
   // A typo in the beginning of a long name.
   if (a.size() > kLeastPart && a.size() < b.size() && edit_distance(a, b.substr(0, a.size())) <= 1)
-    return distance;
-  if (shorter >= kLeastPart && (a.find(b) != a.npos || b.find(a) != b.npos)) return distance;
+    return Likeness{.distance = distance};
   return std::nullopt;
 }
 
@@ -59,27 +67,42 @@ size_t edit_distance(std::string_view from, std::string_view to) {
 
 std::vector<std::string> near_words(std::string_view wanted, std::span<const std::string> known,
                                     size_t most) {
+  if (wanted.size() > kLongestWord) return {};
   struct Match {
-    size_t unlikeness;
+    Likeness likeness;
     const std::string* word;
   };
   std::vector<Match> matches;
-  if (wanted.size() > kLongestWord) return {};
   for (const std::string& word : known)
-    if (const auto far = unlikeness(lower_case(wanted), lower_case(word)))
-      matches.push_back({*far, &word});
-  std::ranges::stable_sort(matches, {}, &Match::unlikeness);
+    if (const auto found = likeness(lower_case(wanted), lower_case(word)))
+      matches.push_back({*found, &word});
+  std::ranges::stable_sort(matches, [](const Match& a, const Match& b) {
+    return std::pair(!a.likeness.typo, a.likeness.distance) <
+           std::pair(!b.likeness.typo, b.likeness.distance);
+  });
   std::vector<std::string> words;
-  for (const Match& match : matches)
-    if (words.size() < most) words.push_back(*match.word);
+  for (const Match& match : matches) {
+    const Likeness& best = matches.front().likeness;
+    // After a likely typo, anything less likely only distracts.
+    if (words.size() == most || (best.typo && match.likeness.distance > best.distance) ||
+        best.typo != match.likeness.typo)
+      break;
+    words.push_back(*match.word);
+  }
   return words;
 }
 
 std::string did_you_mean(std::span<const std::string> near) {
   if (near.empty()) return {};
-  std::string text = ": did you mean ";
-  if (near.size() > 1) text += fmt::format("{} or ", fmt::join(near.first(near.size() - 1), ", "));
-  return text + near.back() + "?";
+  return fmt::format("; did you mean {}?", joined_with_or(near));
+}
+
+std::string joined_with_or(std::span<const std::string> words) {
+  if (words.empty()) return {};
+  std::string text;
+  if (words.size() > 1)
+    text = fmt::format("{} or ", fmt::join(words.first(words.size() - 1), ", "));
+  return text + words.back();
 }
 
 }  // namespace hearth

@@ -9,14 +9,17 @@
 
 namespace hearth {
 
-// At most `most` of the known words that are like `wanted`, the nearest first: words that differ by
-// a typo or two, that begin like `wanted` up to a typo, or that contain it or are contained in it.
-// Upper and lower case are the same.
+// At most `most` of the known words, the nearest first: those that differ from `wanted` by the
+// fewest typos; if that would be too many typos, those that contain it, are contained in it, or
+// begin like it. Upper and lower case are the same.
 std::vector<std::string> near_words(std::string_view wanted, std::span<const std::string> known,
                                     size_t most = 3);
 
-// ": did you mean A?", ": did you mean A, B or C?" or nothing, for the end of a message.
+// "; did you mean A?", "; did you mean A, B or C?" or nothing, for the end of a message.
 std::string did_you_mean(std::span<const std::string> near);
+
+// "A", "A or B", "A, B or C".
+std::string joined_with_or(std::span<const std::string> words);
 
 // A to Z only; names of files and options need no more.
 std::string lower_case(std::string_view text);

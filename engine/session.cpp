@@ -43,6 +43,12 @@ StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
           .deterministic = options.deterministic};
 }
 
+std::string context_notice(uint32_t asked, uint32_t model_context) {
+  if (asked <= model_context) return {};
+  return fmt::format("--ctx {} is more than the model's {} tokens; using {}", asked, model_context,
+                     model_context);
+}
+
 uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
                             const SessionOptions& options) {
   // With unified memory, swapped-out blocks take the same memory as the device's.
@@ -67,6 +73,9 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   file_ = std::move(file);
   // Report a bad file before opening a device.
   HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file_));
+  if (const std::string notice = context_notice(options_.context, plan.config.context);
+      !notice.empty())
+    log_line(notice);
   HEARTH_TRY(open_text());
   const SamplingDefaults sampling = sampling_defaults(file_->metadata());
   default_sampling_ = sampling.options;

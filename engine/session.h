@@ -48,6 +48,9 @@ struct SessionOptions {
 StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
                        uint32_t model_context);
 
+// What to tell a user who asked for a longer context than the model's; empty if it is not longer.
+std::string context_notice(uint32_t asked, uint32_t model_context);
+
 // How much of `free_bytes`, the free device memory, a session with these options may use.
 uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
                             const SessionOptions& options);

@@ -22,9 +22,15 @@ namespace hearth {
 
 // What a kernel needs for chaining: the last bytes of every kernel's push constants.
 struct ChainPush {
-  uint64_t counter = 0;  // of its workgroups, within the link's kChainStride bytes; 0: none
-  uint32_t wait = 0;     // arrivals at the previous link, kChainStride below; 0: do not wait
-  uint32_t groups = 0;   // of a large dispatch, whose last one arrives; 0: each arrives
+  // The address of the counter that its workgroups increment, within the link's kChainStride bytes;
+  // 0 if it is in no chain.
+  uint64_t counter = 0;
+  // How many arrivals to wait for at the previous link, whose bytes are kChainStride below; 0 if it
+  // need not wait.
+  uint32_t wait = 0;
+  // The number of workgroups of a large dispatch, of which only the last one counts as an arrival;
+  // 0 if each of them does.
+  uint32_t groups = 0;
 };
 
 // A link has kChainStride bytes, aligned to kChainStride: the arrivals first, then the counters of

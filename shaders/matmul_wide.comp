@@ -4,11 +4,11 @@
 //
 // A workgroup computes a tile of kTileRows x kTileOutputs sums, each subgroup kSubgroupRows x
 // kSubgroupOutputs of them, in steps of kStep along k. Both operands go through shared memory in
-// fragment order, swizzled instead of padded: so tiles are as large as 48 KB allow, and large products,
-// which wait for the L2 cache, read the fewest bytes from it. A step's operands are loaded into registers
-// while the step before it is multiplied, and then written to shared memory. By that time every subgroup
-// has the last fragments along k in registers; half of their products are done between the two barriers
-// around the write, and half after them.
+// fragment order, swizzled rather than padded, so that tiles can fill the 48 KB of shared memory. Large
+// products are limited by the L2 cache, and larger tiles read less from it. A step's operands are loaded
+// into registers while the step before it is multiplied, and then written to shared memory. By that time
+// every subgroup has the last fragments along k in registers; half of their products are done between
+// the two barriers around the write, and half after them.
 // kSplits, kTailSplits and kGate work as in matmul_coopmat. kInputs saves address arithmetic if every
 // tile is whole.
 //   workgroups = [ceil(rows / kTileRows), ceil(outputs / kTileOutputs), kSplits]; with kTailSplits > 1

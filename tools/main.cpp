@@ -85,8 +85,8 @@ std::string help() {
   std::string page =
       "Hearth runs language models on the GPU you already own.\n\n"
       "Usage: hearth [COMMAND] [OPTIONS]\n\n"
-      "Without a command it opens the dashboard if there is a display, a chat in a terminal, and\n"
-      "otherwise tells one short story.\n";
+      "With no command, Hearth opens the dashboard if there is a display, a chat if run in a\n"
+      "terminal, and otherwise prints a short story.\n";
   for (const Heading& heading : kHeadings) {
     page += fmt::format("\n{}:\n", heading.title);
     for (const hearth::Command* command : hearth::Command::all())
@@ -105,7 +105,7 @@ std::string help() {
 
 std::string unknown_command(const std::string& wanted) {
   if (const auto hint = hearth::foreign_command_hint(wanted))
-    return fmt::format("no command {}: {}", hearth::in_quotes(wanted), *hint);
+    return fmt::format("unknown command {}: {}", hearth::in_quotes(wanted), *hint);
   // An option before the command, as in "hearth -m model run".
   if (wanted.starts_with('-'))
     return fmt::format(
@@ -113,7 +113,7 @@ std::string unknown_command(const std::string& wanted) {
         hearth::in_quotes(wanted));
   std::vector<std::string> names;
   for (const hearth::Command* command : hearth::Command::all()) names.push_back(command->name());
-  return fmt::format("no command {}{} (see hearth --help)", hearth::in_quotes(wanted),
+  return fmt::format("unknown command {}{} (see hearth --help)", hearth::in_quotes(wanted),
                      hearth::did_you_mean(hearth::near_words(wanted, names)));
 }
 

@@ -51,8 +51,8 @@ struct RopeKvShape {
   RopePairs pairs = RopePairs::kAdjacent;
   bool head_norms = false;  // RMS norms of q and k, before rope
   KvFormat kv = KvFormat::kF16;
-  // With several `parts`, q, k and v are partial sums of a split product, partial_stride floats apart,
-  // which are added up.
+  // With several `parts`, q, k and v are partial sums of a split product, partial_stride floats
+  // apart, which are added up.
   uint32_t parts = 1, partial_stride = 0;
 };
 

@@ -17,7 +17,7 @@ uint32_t epilogue(const Matmul& op) {
 }
 
 // The norm that a product shares, after it or before it.
-const std::optional<NormBetween>& norm_beside(const Matmul& op) {
+const std::optional<NormBetween>& shared_norm(const Matmul& op) {
   return op.norm_after ? op.norm_after : op.norm_before;
 }
 
@@ -30,7 +30,7 @@ Status check(const MatmulPlan& plan, const Matmul& op) {
                  fmt::format("no kernel for a product of {} x {} {} weights with {} rows: inputs "
                              "come in multiples of {}",
                              shape.outputs, shape.inputs, format.name, shape.rows, unit)};
-  if (const auto& norm = norm_beside(op);
+  if (const auto& norm = shared_norm(op);
       norm && (!plan.norm_part_constant || norm->state.bytes < norm_state_bytes(norm->groups) ||
                (op.norm_after && (op.norm_before || op.gate)) || (op.norm_before && !op.prepared)))
     return Error{ErrorKind::kInvalid, "this product cannot have a part in a norm"};
@@ -70,7 +70,7 @@ Status dispatch(CommandRecorder& recorder, PipelineStore& pipelines, const Matmu
         *op.gate == MlpActivation::kSilu ? params::kGateSilu : params::kGateGelu;
     if (op.half_results) info.constants[*plan.gate_constant + 1] = 1;
   }
-  const std::optional<NormBetween>& norm = norm_beside(op);
+  const std::optional<NormBetween>& norm = shared_norm(op);
   if (norm) {
     info.constants[*plan.norm_part_constant] =
         op.norm_after ? params::kNormStarts : params::kNormFinishes;

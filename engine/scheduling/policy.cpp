@@ -30,7 +30,7 @@ constexpr std::array<PolicySwitch, 8> kSwitches{{
      "Recompute a preempted request later, or swap it to host memory and back"},
     {"order", kOrder, "Which waiting request is admitted next"},
     {"prefix-cache", kOffOn, "Share the KV blocks of equal prefixes"},
-    {"max-chunk", {}, "Most tokens of one prompt per step; 0 fills the step"},
+    {"max-chunk", {}, "Maximum tokens of one prompt per step; 0 fills the step"},
 }};
 
 std::string normalized(std::string_view name) {

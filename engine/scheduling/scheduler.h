@@ -1,15 +1,16 @@
 // Decides what each step computes: which requests run, how many tokens of each, in which KV blocks,
 // and which requests are preempted. Knows no GPU, no clock and no text.
 //
-// plan() is called for step n + 1 while step n is in flight. Plans are carried out in order, so a
-// planned step counts as done: a request's `computed` grows at once, blocks that it releases may be
-// used by the next plan, and the next plan may share what it computes. Every non-empty plan must be
-// run. The caller reports a sampled id with token() before it asks for the plan after the next one,
-// and the end of a request with finish(); by then at most one token was computed in vain.
+// plan() is called for step n + 1 while step n is in flight. Plans are executed in order, so a
+// planned step counts as done: a request's `computed` grows at once, the next plan may reuse the
+// blocks that the request releases and may share the blocks that it fills. Every non-empty plan
+// must be run. The caller reports a token sampled in step n with token() before it asks for the
+// plan of step n + 2, and the end of a request with finish(); by then at most one token was
+// computed in vain.
 //
-// Guarantees: a plan is empty only if nothing can go on before another add(), token(), finish() or
-// set_...(); every accepted request is served in the end, whatever arrives after it. Planning a
-// decode step does not allocate.
+// Guarantees: a plan is empty only if no request can make progress before another add(), token(),
+// finish() or set_...(); every accepted request is served eventually, whatever arrives after it.
+// Planning a decode step does not allocate.
 //
 // Not thread-safe: used by the engine thread alone.
 #pragma once
@@ -89,9 +90,9 @@ class Scheduler {
   void set_policy(const Policy& policy);
   const Policy& policy() const { return policy_; }
   // max_sequences and pool_blocks can be at most what the constructor was given; pool_blocks 0
-  // leaves the pool as it is. Running requests beyond the new limits go on until they end. A
-  // smaller pool withholds blocks, and the next plan preempts requests if it must; the pool stays
-  // large enough for each request that is there, see limits().
+  // leaves the pool as it is. Running requests beyond the new limits continue until they end.
+  // A smaller pool withholds blocks, and the next plan preempts requests if necessary; the pool
+  // always stays large enough for each accepted request on its own, see limits().
   void set_limits(std::uint32_t max_sequences, std::uint32_t max_step_tokens,
                   std::uint32_t pool_blocks = 0);
   const SchedulerLimits& limits() const { return limits_; }

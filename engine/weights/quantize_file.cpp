@@ -111,7 +111,8 @@ Result<QuantizeReport> quantize_file(const GgufFile& model, const std::filesyste
                                      const QuantizeProgress& progress) {
   if (model.consists_of(out))
     return Error{ErrorKind::kInvalid,
-                 fmt::format("{}: this is the model itself; give another name", out.string())};
+                 fmt::format("{}: the output would overwrite the input; choose another file name",
+                             out.string())};
   HEARTH_ASSIGN(const MixModel mix, mix_model(model));
   QuantizeReport report;
   std::vector<GgufTensorPlan> plans;

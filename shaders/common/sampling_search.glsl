@@ -10,7 +10,7 @@
 
 layout(constant_id = 3) const uint kScanLanes = 128;  // sample_scan's
 
-// The last token that is kept: so are tokens with larger keys, and those with its key and lower ids.
+// The last token kept. Tokens with larger keys, or the same key and a lower id, are kept too.
 struct Cut {
   uint key;
   uint id;

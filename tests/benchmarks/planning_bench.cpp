@@ -15,10 +15,10 @@ constexpr std::uint32_t kRunning = 256, kWaiting = 1000, kSteps = 2000;
 struct Case {
   const char* name;
   std::uint32_t prompt_tokens, max_new_tokens;
-  std::uint32_t ends_at;  // every so many steps a request ends and another is added; 0: never
+  std::uint32_t ends_at;  // every N steps a request ends and another is added; 0: never
 };
 
-// Microseconds a call, sorted.
+// Microseconds per call, sorted.
 std::vector<double> measure(const Case& c) {
   Scheduler scheduler({.max_sequences = kRunning,
                        .max_step_tokens = 2048,

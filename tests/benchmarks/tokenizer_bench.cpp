@@ -1,4 +1,4 @@
-// How fast texts become ids: MB/s for each vocabulary beside the project, on English text and on
+// How fast texts become ids: MB/s for each vocabulary in ../shared, on English text and on
 // one line of a repeated character. Built with the tests, run by hand:
 //   tokenizer_bench [TEXT_FILE]
 #include <algorithm>

@@ -92,13 +92,28 @@ TEST_F(ModelLibraryTest, AWholeNameWinsOverALongerOne) {
 TEST_F(ModelLibraryTest, AnAmbiguousNameListsWhatItCouldBe) {
   EXPECT_THAT(found("llama"), HasSubstr("any of Llama-3.2-1B-Q4_K_M, Llama-3.2-1B-Q8_0"));
   // The same name twice: folders tell them apart.
-  folder_.write("one/tiny.gguf", "1");
-  EXPECT_THAT(found("tiny"), HasSubstr("any of one/tiny.gguf, tiny.gguf"));
-  EXPECT_EQ(found("one/tiny.gguf"), "tiny");
+  folder_.write("one/deep.gguf", "1");
+  EXPECT_THAT(found("deep"), HasSubstr("any of one/deep.gguf, one/two/deep.gguf"));
+  EXPECT_EQ(found("one/deep.gguf"), "deep");
+  folder_.write("deepest.gguf", "1");
+  EXPECT_THAT(found("dee"), HasSubstr("any of one/deep.gguf, one/two/deep.gguf, deepest"));
+}
+
+TEST_F(ModelLibraryTest, AFileInTheModelsFolderItselfWinsOverOnesBelow) {
+  std::filesystem::create_directories(folder_ / "a");
+  folder_.write("m.gguf", "1");
+  folder_.write("a/m.gguf", "12");
+  for (const auto& [wanted, bytes] :
+       {std::pair<const char*, uint64_t>{"m", 1}, {"m.gguf", 1}, {"a/m.gguf", 2}}) {
+    const Result<LibraryModel> model = find_model(wanted, folder_.path());
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    EXPECT_EQ(model->bytes, bytes) << wanted;
+  }
+  EXPECT_THAT(found("M"), HasSubstr("any of a/m.gguf, m.gguf"));
 }
 
 TEST_F(ModelLibraryTest, AWrongNameSuggestsNearOnes) {
-  EXPECT_THAT(found("tniy"), HasSubstr("no model 'tniy': did you mean tiny?"));
+  EXPECT_THAT(found("tniy"), HasSubstr("no model 'tniy'; did you mean tiny?"));
   EXPECT_THAT(found("qewn3"), HasSubstr("did you mean Qwen3-0.6B?"));
   EXPECT_THAT(found("3.2-1b-q4"), HasSubstr("did you mean Llama-3.2-1B-Q4_K_M?"));
   EXPECT_THAT(found("mixtral"), HasSubstr(folder_.path().string()));
@@ -113,10 +128,25 @@ TEST_F(ModelLibraryTest, APathThatExistsComesFirst) {
 
 TEST_F(ModelLibraryTest, AFolderIsAModelOrHasOne) {
   EXPECT_EQ(found((folder_ / "one/two").string()), "deep");
-  EXPECT_THAT(found(folder_.path().string()), HasSubstr("which of its models?"));
+  EXPECT_THAT(found(folder_.path().string()),
+              HasSubstr("this folder has several models; choose one of "));
   EXPECT_THAT(found((folder_ / "one/two/three/four").string()), HasSubstr("too-deep"));
   std::filesystem::create_directories(folder_ / "empty");
   EXPECT_THAT(found((folder_ / "empty").string()), HasSubstr("no model in this folder"));
+}
+
+TEST_F(ModelLibraryTest, AConfigNextToGgufFilesDoesNotMakeASafetensorsModel) {
+  std::filesystem::create_directories(folder_ / "both");
+  folder_.write("both/config.json", "{}");
+  folder_.write("both/small.gguf", "123");
+  const auto format = [&](const std::string& wanted) {
+    const Result<LibraryModel> model = find_model(wanted, folder_.path());
+    return model.ok() ? model->format : model.error().message;
+  };
+  EXPECT_EQ(format("small"), "GGUF");
+  EXPECT_EQ(format((folder_ / "both").string()), "GGUF");
+  folder_.write("both/model.safetensors.index.json", "{}");
+  EXPECT_EQ(format((folder_ / "both").string()), "safetensors");
 }
 
 TEST_F(ModelLibraryTest, WithoutANameItIsTheBuiltInModel) {

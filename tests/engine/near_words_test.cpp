@@ -23,7 +23,7 @@ TEST(NearWords, DistanceCountsLetters) {
 TEST(NearWords, FindsTypingMistakes) {
   const std::vector<std::string> commands = {"bench", "chat", "dash", "run", "serve", "story"};
   EXPECT_THAT(near_words("rnu", commands), ElementsAre("run"));
-  EXPECT_THAT(near_words("severe", commands), ElementsAre("serve"));
+  EXPECT_THAT(near_words("servve", commands), ElementsAre("serve"));
   EXPECT_THAT(near_words("Serv", commands), ElementsAre("serve"));
   EXPECT_THAT(near_words("dashboard", commands), ElementsAre("dash"));
   EXPECT_THAT(near_words("stoy-teller", commands), IsEmpty());
@@ -40,17 +40,20 @@ TEST(NearWords, DashesDoNotCount) {
   EXPECT_THAT(near_words("-x", options), IsEmpty());
 }
 
-TEST(NearWords, TheLikeliestComeFirstAndNotTooMany) {
-  const std::vector<std::string> names = {"qwen-large", "qwen-lodge", "qwen", "qwen-larger"};
-  EXPECT_THAT(near_words("qwen-larg", names, 2), ElementsAre("qwen-large", "qwen-larger"));
+TEST(NearWords, TheNearestComeFirstAndNotTooMany) {
+  const std::vector<std::string> names = {"qwen-large", "qwen-lodge", "gemma-qwen", "qwen-larger"};
+  EXPECT_THAT(near_words("qwen-larg", names), ElementsAre("qwen-large"));
+  EXPECT_THAT(near_words("wen-l", names, 2), ElementsAre("qwen-large", "qwen-lodge"));
+  EXPECT_THAT(near_words("qewn", names),
+              ElementsAre("qwen-large", "qwen-lodge", "qwen-larger"));  // begins with a typo
 }
 
 TEST(NearWords, AsAQuestion) {
   const std::vector<std::string> words = {"a", "b", "c"};
   EXPECT_EQ(did_you_mean({}), "");
-  EXPECT_EQ(did_you_mean(std::span(words).first(1)), ": did you mean a?");
-  EXPECT_EQ(did_you_mean(std::span(words).first(2)), ": did you mean a or b?");
-  EXPECT_EQ(did_you_mean(words), ": did you mean a, b or c?");
+  EXPECT_EQ(did_you_mean(std::span(words).first(1)), "; did you mean a?");
+  EXPECT_EQ(did_you_mean(std::span(words).first(2)), "; did you mean a or b?");
+  EXPECT_EQ(did_you_mean(words), "; did you mean a, b or c?");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Connections without an engine behind them: kept alive, refused, slow, too many, closed in order.
+// Connections without an engine: kept alive, refused, slow, too many, closed in order.
 #include "tools/server/http_listener.h"
 
 #include <atomic>
@@ -22,30 +22,40 @@ class HttpListenerTest : public ::testing::Test {
  protected:
   void start(HttpListenerOptions options = {}) {
     auto made = HttpListener::create(
-        options, [this](const HttpRequest& request, HttpReply& reply) { handle(request, reply); },
-        [](const HttpError& error, HttpReply& reply) {
-          reply.send(error.status, "text/plain", error.message);
-        });
+        options,
+        {.admit = [](const HttpRequest& head, HttpReply& reply) { return admit(head, reply); },
+         .handle = [this](HttpRequest& request, HttpReply& reply) { handle(request, reply); },
+         .refuse =
+             [](const HttpError& error, HttpReply& reply) {
+               reply.send(error.status, "text/plain", error.message);
+             }});
     ASSERT_TRUE(made.ok()) << made.error().message;
     listener_ = std::move(made).value();
   }
 
-  void handle(const HttpRequest& request, HttpReply& reply) {
+  static bool admit(const HttpRequest& head, HttpReply& reply) {
+    if (head.path != "/forbidden") return true;
+    reply.send(403, "text/plain", "no");
+    return false;
+  }
+
+  void handle(HttpRequest& request, HttpReply& reply) {
     if (request.path == "/echo") return reply.send(200, "text/plain", request.body);
     if (request.path == "/throw") throw std::bad_alloc();
     if (request.path == "/nothing") return reply.send(204, {}, {});
     if (!reply.begin("text/plain")) return;
-    // Until the client has gone or somebody lets it end.
+    // Until the client is gone or the test lets it end.
     while (!reply.client_gone() && !let_end_) {
-      if (!reply.write("tick ")) break;
+      if (!reply.write(request.path == "/flood" ? std::string(10000, 'x') : "tick ")) break;
       std::this_thread::sleep_for(1ms);
     }
     if (let_end_) reply.end();
+    if (reply.client_did_not_read()) ++unread_streams_;
     ++streams_ended_;
   }
 
   ScopedLogSink quiet_{[this](std::string_view) { ++lines_; }};
-  std::atomic<int> lines_{0}, streams_ended_{0};
+  std::atomic<int> lines_{0}, streams_ended_{0}, unread_streams_{0};
   std::atomic<bool> let_end_{false};
   std::unique_ptr<HttpListener> listener_;
 };
@@ -64,7 +74,7 @@ TEST_F(HttpListenerTest, KeepsAConnectionForMoreRequests) {
   EXPECT_EQ(lines_, 7);
 }
 
-TEST_F(HttpListenerTest, RefusesWhatIsNotARequestAndCloses) {
+TEST_F(HttpListenerTest, RefusesNonsenseAndCloses) {
   start();
   HttpClient client(listener_->port());
   client.send("nonsense\r\n\r\n");
@@ -81,6 +91,77 @@ TEST_F(HttpListenerTest, AnswersAfterALargeBodyWasRefused) {
   EXPECT_EQ(client.read().status, 413);
 }
 
+TEST_F(HttpListenerTest, ARefusedRequestIsAnsweredBeforeItsBody) {
+  start();
+  // No byte of the body is sent, and none is asked for.
+  HttpClient client(listener_->port());
+  client.send(
+      "POST /forbidden HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
+      "Content-Length: 4000000\r\n\r\n");
+  EXPECT_EQ(client.read().status, 403);
+  EXPECT_TRUE(client.closed());
+  EXPECT_THAT(client.received(), ::testing::Not(HasSubstr("Continue")));
+  EXPECT_EQ(listener_->budget().used(), 0u);
+  // Without a body the connection can go on.
+  HttpClient kept(listener_->port());
+  EXPECT_EQ(kept.get("/forbidden").status, 403);
+  EXPECT_EQ(kept.post("/echo", "x").body, "x");
+}
+
+TEST_F(HttpListenerTest, BodiesBeyondTheBudgetAreRefused) {
+  start({.bodies_bytes = 1 << 20});
+  // A client that does not finish holds about half of the budget.
+  HttpClient slow(listener_->port());
+  slow.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n" +
+            std::string(400000, 'a'));
+  for (int i = 0; i < 2000 && listener_->budget().used() < 400000; ++i)
+    std::this_thread::sleep_for(1ms);
+  ASSERT_GE(listener_->budget().used(), 400000u);
+  HttpClient large(listener_->port()), small(listener_->port());
+  large.send(HttpClient::post_text("/echo", std::string(900000, 'b')));
+  EXPECT_EQ(large.read().status, 503);
+  EXPECT_EQ(small.post("/echo", "small").body, "small");
+  slow.finish_sending();
+  EXPECT_TRUE(slow.closed());
+  for (int i = 0; i < 2000 && listener_->budget().used() > 0; ++i) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(listener_->budget().used(), 0u);
+  HttpClient again(listener_->port());
+  EXPECT_EQ(again.post("/echo", std::string(500000, 'c')).body.size(), 500000u);
+}
+
+TEST_F(HttpListenerTest, AClientThatNeverReadsHasItsStreamEnded) {
+  start({.write = {.backlog_bytes = 100000}});
+  HttpClient client(listener_->port());
+  client.set_receive_buffer(4096);
+  client.send("GET /flood HTTP/1.1\r\nHost: a\r\n\r\n");
+  for (int i = 0; i < 10000 && unread_streams_ == 0; ++i) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(unread_streams_, 1);
+}
+
+TEST_F(HttpListenerTest, AClientThatReadsLateGetsEverything) {
+  start({.write = {.backlog_bytes = 10 << 20}});
+  HttpClient client(listener_->port());
+  client.send("GET /flood HTTP/1.1\r\nHost: a\r\n\r\n");
+  std::this_thread::sleep_for(200ms);
+  let_end_ = true;
+  const HttpAnswer answer = client.read();
+  EXPECT_GE(answer.body.size(), 10000u);
+  EXPECT_EQ(answer.body.size() % 10000, 0u);
+  EXPECT_EQ(unread_streams_, 0);
+}
+
+TEST_F(HttpListenerTest, AbortedItWaitsForNobody) {
+  start();
+  HttpClient client(listener_->port());
+  client.set_receive_buffer(4096);
+  client.send("GET /flood HTTP/1.1\r\nHost: a\r\n\r\n");
+  std::this_thread::sleep_for(300ms);
+  const auto began = std::chrono::steady_clock::now();
+  listener_->abort();
+  listener_->close();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 5s);  // of 30 that it may take to read
+}
+
 TEST_F(HttpListenerTest, ToldToContinueTheClientSendsTheBody) {
   start();
   HttpClient client(listener_->port());
@@ -91,14 +172,14 @@ TEST_F(HttpListenerTest, ToldToContinueTheClientSendsTheBody) {
   EXPECT_EQ(client.read().body, "ok");
 }
 
-TEST_F(HttpListenerTest, AnExceptionIsOneClientsTrouble) {
+TEST_F(HttpListenerTest, AnExceptionFailsOneRequest) {
   start();
   HttpClient client(listener_->port());
   EXPECT_EQ(client.get("/throw").status, 500);
   EXPECT_EQ(client.post("/echo", "still here").body, "still here");
 }
 
-TEST_F(HttpListenerTest, SlowSendersAreToldSoWhileOthersAreServed) {
+TEST_F(HttpListenerTest, SlowSendersTimeOutWhileOthersAreServed) {
   start({.read_time = 300ms});
   std::vector<std::unique_ptr<HttpClient>> slow;
   for (int i = 0; i < 20; ++i) {
@@ -122,7 +203,7 @@ TEST_F(HttpListenerTest, IdleConnectionsEndAfterAWhile) {
   EXPECT_TRUE(client.closed(5));
 }
 
-TEST_F(HttpListenerTest, NewcomersTakeThePlaceOfTheIdle) {
+TEST_F(HttpListenerTest, ANewConnectionReplacesTheOldestIdleOne) {
   start({.most_connections = 3});
   HttpClient oldest(listener_->port());
   EXPECT_EQ(oldest.post("/echo", "x").status, 200);
@@ -140,7 +221,7 @@ TEST_F(HttpListenerTest, AThousandIdleConnectionsAreHeld) {
   std::vector<std::unique_ptr<HttpClient>> idle;
   for (int i = 0; i < 1000; ++i) {
     idle.push_back(std::make_unique<HttpClient>(listener_->port()));
-    // Where a process may not have so many files, fewer have to do.
+    // Where a process may have fewer files than that, fewer are enough.
     if (!idle.back()->connected()) {
       idle.pop_back();
       break;
@@ -164,7 +245,7 @@ TEST_F(HttpListenerTest, AClientThatLeavesEndsItsStream) {
   EXPECT_EQ(streams_ended_, 1);
 }
 
-TEST_F(HttpListenerTest, ClosingLetsRepliesUnderWayEnd) {
+TEST_F(HttpListenerTest, ClosingLetsRepliesInFlightEnd) {
   start();
   HttpClient idle(listener_->port()), busy(listener_->port());
   EXPECT_EQ(idle.post("/echo", "x").status, 200);
@@ -186,8 +267,8 @@ TEST_F(HttpListenerTest, ClosingLetsRepliesUnderWayEnd) {
   EXPECT_FALSE(HttpClient(listener_->port()).connected());
 }
 
-// Nothing is to be finished for who has sent half a request.
-TEST_F(HttpListenerTest, ClosingDoesNotWaitForRequestsThatHaveNotCome) {
+// Half a request is not in flight yet.
+TEST_F(HttpListenerTest, ClosingDoesNotWaitForTheRestOfARequest) {
   start();
   HttpClient slow(listener_->port());
   slow.send("POST /echo HTTP/1.1\r\nHo");
@@ -209,13 +290,13 @@ TEST_F(HttpListenerTest, OldClientsGetAStreamThatEndsWithTheConnection) {
 
 TEST_F(HttpListenerTest, APortInUseIsAnError) {
   start();
-  const auto second = HttpListener::create({.port = listener_->port()}, {}, {});
+  const auto second = HttpListener::create({.port = listener_->port()}, {});
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(second.error().message, HasSubstr("in use"));
 }
 
-TEST_F(HttpListenerTest, AnAddressThatIsNoneIsAnError) {
-  EXPECT_FALSE(HttpListener::create({.host = "no.such.host.invalid"}, {}, {}).ok());
+TEST_F(HttpListenerTest, AnUnknownHostIsAnError) {
+  EXPECT_FALSE(HttpListener::create({.host = "no.such.host.invalid"}, {}).ok());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-// Requests from bytes: what is read, what is refused and with which status, in any pieces.
+// Requests from bytes, in pieces of any size: what is read, what is refused and with which status.
 #include "tools/server/http_parser.h"
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ using State = HttpParser::State;
 constexpr HttpLimits kLimits{
     .target_bytes = 100, .head_bytes = 400, .headers = 8, .body_bytes = 64};
 
-// Feeds `bytes` in pieces of `step`; what the parser leaves is returned in `rest`.
+// Feeds `bytes` in pieces of `step`; bytes that the parser leaves are returned in `rest`.
 HttpParser parse(const std::string& bytes, size_t step, std::string* rest = nullptr) {
   HttpParser parser(kLimits);
   std::string input;
@@ -74,7 +75,7 @@ TEST(HttpParser, FindsHeadersByNameInLowerCase) {
   EXPECT_EQ(request.header("nothing"), "");
 }
 
-TEST(HttpParser, RefusesWhatIsBrokenOrTooLarge) {
+TEST(HttpParser, RefusesRequestsThatAreBrokenOrTooLarge) {
   struct Case {
     int status;
     std::string bytes;
@@ -123,6 +124,10 @@ TEST(HttpParser, RefusesWhatIsBrokenOrTooLarge) {
       {413, chunked + "ffffffffffffffff\r\n"},
       {400, chunked + "fffffffffffffffff\r\n"},
       {431, chunked + "0\r\n" + std::string(1000, 't')},
+      {400, chunked + "3;a\nb\r\nabc\r\n0\r\n\r\n"},
+      {400, chunked + "3;a\rb\r\nabc\r\n0\r\n\r\n"},
+      {400, chunked + "0\r\nT: a\nb\r\n\r\n"},
+      {400, "POST / HTTP/1.0\r\nTransfer-Encoding: chunked" + end + "3\r\nabc\r\n0\r\n\r\n"},
   };
   for (const Case& test : cases) {
     for (const size_t step : {size_t{1}, size_t{7}, test.bytes.size()}) {
@@ -132,6 +137,43 @@ TEST(HttpParser, RefusesWhatIsBrokenOrTooLarge) {
       EXPECT_FALSE(parser.error().message.empty());
     }
   }
+}
+
+TEST(HttpParser, EndlessEmptyLinesAreRefused) {
+  const std::string request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+  EXPECT_EQ(parse("\r\n\r\n\r\n\r\n" + request, 1).state(), State::kDone);
+  std::string lines;
+  for (int i = 0; i < 1000; ++i) lines += "\r\n";
+  for (const size_t step : {size_t{1}, size_t{2}, size_t{3}, lines.size()}) {
+    const HttpParser parser = parse(lines, step);
+    ASSERT_EQ(parser.state(), State::kFailed) << step;
+    EXPECT_EQ(parser.error().status, 400);
+  }
+}
+
+// A million chunks of one byte, as fast as one of a million bytes.
+TEST(HttpParser, TinyChunksTakeNoQuadraticTime) {
+  constexpr HttpLimits kLarge{.body_bytes = 1 << 20};
+  HttpParser parser(kLarge);
+  std::string input = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 1 << 20; ++i) input += "1\r\na\r\n";
+  input += "0\r\n\r\n";
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(parser.feed(input), State::kDone);
+  EXPECT_EQ(parser.take().body.size(), size_t{1} << 20);
+  // It takes milliseconds; moving the rest of the input for every chunk would take minutes.
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
+}
+
+TEST(HttpParser, TheHeadIsThereBeforeTheBody) {
+  HttpParser parser(kLimits);
+  std::string input = "POST /p HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n";
+  parser.feed(input);
+  EXPECT_FALSE(parser.head_read());
+  input += "\r\n";
+  EXPECT_EQ(parser.feed(input), State::kBody);
+  EXPECT_TRUE(parser.head_read() && parser.has_body());
+  EXPECT_EQ(parser.head().path, "/p");
 }
 
 TEST(HttpParser, EscapesOfAPathAreBytes) {

@@ -1,4 +1,4 @@
-// The server without a device: before it has a model, over a stand-in for one, and after losing it.
+// The server without a device: before it has a model, with a stand-in for one, and after losing it.
 #include "tools/server/http_server.h"
 
 #include <future>
@@ -23,7 +23,7 @@ constexpr const char* kCompletion = "/v1/completions";
 
 TEST(HttpServer, SaysThatItLoads) {
   const ScopedLogSink quiet([](std::string_view) {});
-  const auto server = HttpServer::create({.port = 0, .api_key = "key"});
+  const auto server = HttpServer::create({.port = 0, .api_keys = {"key"}});
   ASSERT_TRUE(server.ok()) << server.error().message;
   const int port = (*server)->port();
   const std::string key = "Authorization: Bearer key\r\n";
@@ -50,14 +50,14 @@ TEST(HttpServer, SaysThatItLoads) {
   EXPECT_FALSE(HttpClient(port).connected());
 }
 
-// Greedy, so the same to the same; to the length that was asked for.
+// Greedy and of fixed length, so that the same prompt always gets the same answer.
 std::string completion(const std::string& prompt, const std::string& more = {}) {
   return R"({"temperature":0,"ignore_eos":true,"max_tokens":6,"prompt":)" + prompt + more + "}";
 }
 
 class ServedPrompts : public ServedStandIn {
  protected:
-  // The texts of a reply, by index; each index is there exactly once.
+  // The texts of a reply, by index. Every index must occur exactly once.
   static std::vector<std::string> texts(const json& choices) {
     std::vector<std::string> all(choices.size());
     std::vector<bool> seen(choices.size());
@@ -73,7 +73,7 @@ class ServedPrompts : public ServedStandIn {
     }
     return all;
   }
-  // What a stream says, as the choices of a whole reply; `usage` is its last object's.
+  // A stream, put together as the choices of a whole reply; `usage` is its last object's.
   static json assembled(const std::string& body, json& usage) {
     json choices = json::array();
     std::istringstream lines(body);
@@ -99,7 +99,7 @@ class ServedPrompts : public ServedStandIn {
 
 TEST_F(ServedPrompts, EachOfAListIsAnsweredAsIfAlone) {
   const std::vector<std::string> prompts = {R"("Once upon a time")", R"("The fox")", R"("A bee")"};
-  // Drawn, so that the completions of one prompt differ.
+  // Sampled, so that the completions of one prompt differ.
   const std::string drawn = R"(,"temperature":1,"seed":5,"n":2)";
   std::vector<std::string> expected;
   uint64_t prompt_tokens = 0;
@@ -151,7 +151,7 @@ TEST_F(ServedPrompts, AllAreAcceptedOrNone) {
   EXPECT_EQ((*engine_)->metrics().requests_refused.value(), 65u + 2u);
 }
 
-// Of the tokens that make up a text, neither those of a stop string nor what ends it are any.
+// The tokens of a stop string and the one that ends the text are not among them.
 TEST_F(ServedPrompts, LogprobsAreOfTheTextsTokens) {
   const auto reply = [&](const std::string& more) {
     return post(kCompletion, completion("\"a\"", R"(,"logprobs":1)" + more)).json()["choices"][0];
@@ -164,7 +164,7 @@ TEST_F(ServedPrompts, LogprobsAreOfTheTextsTokens) {
   ASSERT_LE(kept.size(), 3u) << stopped;
   std::string text;
   for (const json& token : kept) text += token.get<std::string>();
-  EXPECT_EQ(text, stopped["text"]);
+  EXPECT_EQ(stopped["text"], text);
 }
 
 TEST_F(ServedPrompts, AStreamHasTheLogprobsOfTheWholeReply) {
@@ -192,7 +192,7 @@ class ServedScript : public ServedPrompts {
   }
 };
 
-// A token that ends nothing, since that is ignored, and shows nothing.
+// With ignore_eos, a token that would end the text neither ends it nor shows in it.
 TEST_F(ServedScript, LogprobsCountWhatTheTextShows) {
   const auto ask = [&](const std::string& more) {
     return post(kCompletion, R"({"temperature":0,"ignore_eos":true,"max_tokens":9,"prompt":"a",
@@ -224,7 +224,7 @@ TEST_F(ServedPrompts, ALimitBeyondTheContextIsTheContext) {
   EXPECT_EQ(reply["usage"]["total_tokens"], 256);
 }
 
-TEST_F(ServedStandIn, ALostDeviceIsAnErrorToEverybody) {
+TEST_F(ServedStandIn, ALostDeviceFailsEveryRequest) {
   EXPECT_EQ(get("/health").json()["status"], "ok");
   EXPECT_EQ(post(kCompletion, completion("\"a\"")).status, 200);
   engine_->executor().delay = std::chrono::milliseconds(5);
@@ -236,7 +236,7 @@ TEST_F(ServedStandIn, ALostDeviceIsAnErrorToEverybody) {
   ASSERT_TRUE(comes_true([&] { return (*engine_)->metrics().running.value() == 2; }));
 
   engine_->executor().faults.wait.arm(1);
-  // Who waits for a whole reply gets a status; who has the beginning of a stream, an event.
+  // A whole reply gets a status, a stream that has begun an event.
   HttpAnswer answer = waiting.read();
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.json()["error"]["type"], "server_error");
@@ -256,7 +256,7 @@ TEST_F(ServedStandIn, ALostDeviceIsAnErrorToEverybody) {
     EXPECT_EQ(answer.status, 503) << path;
     EXPECT_EQ(answer.json()["error"]["code"], "error") << path;
   }
-  // What was counted can still be read, so that somebody can find out.
+  // Metrics can still be read, so that somebody can find out why.
   answer = get("/metrics");
   EXPECT_EQ(answer.status, 200);
   EXPECT_THAT(answer.body, HasSubstr("hearth_requests_finished_total{reason=\"error\"} 2\n"));
@@ -264,7 +264,7 @@ TEST_F(ServedStandIn, ALostDeviceIsAnErrorToEverybody) {
   server_->drain();
 }
 
-TEST_F(ServedStandIn, ClientsAreSentAwayWhileItDrains) {
+TEST_F(ServedStandIn, ConnectionsCloseWhileItDrains) {
   engine_->executor().delay = std::chrono::milliseconds(20);
   HttpClient running(server_->port()), kept(server_->port());
   running.send(HttpClient::post_text(
@@ -275,7 +275,7 @@ TEST_F(ServedStandIn, ClientsAreSentAwayWhileItDrains) {
   EXPECT_THAT(before.head, Not(HasSubstr("Connection: close")));
   std::thread draining([&] { server_->drain(); });
   ASSERT_TRUE(comes_true([&] { return (*engine_)->state() == EngineState::kDraining; }));
-  // Answered, and told to go: else a busy client would keep its connection to the very end.
+  // The reply closes the connection; otherwise a busy client would keep it to the very end.
   const HttpAnswer after = kept.get("/health");
   EXPECT_EQ(after.json()["status"], "draining");
   EXPECT_THAT(after.head, HasSubstr("Connection: close"));
@@ -284,13 +284,13 @@ TEST_F(ServedStandIn, ClientsAreSentAwayWhileItDrains) {
   draining.join();
 }
 
-// The engine is paused, so that nothing but the server could end what its clients wait for.
-TEST_F(ServedStandIn, GoesAwayUnderItsClientsWithoutADrain) {
+// The engine is paused, so that only the server can end what its clients wait for.
+TEST_F(ServedStandIn, IsDestroyedUnderItsClientsWithoutADrain) {
   engine_->executor().delay = std::chrono::milliseconds(20);
   const int port = server_->port();
   const std::string endless = R"({"prompt":"a","ignore_eos":true,"max_tokens":200)";
   HttpClient watching(port), streaming(port), waiting(port), queued(port);
-  watching.send("GET /events HTTP/1.1\r\nHost: test\r\n\r\n");
+  watching.send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   ASSERT_TRUE(watching.read_until("event: "));
   streaming.send(HttpClient::post_text(kCompletion, endless + R"(,"stream":true})"));
   ASSERT_TRUE(streaming.read_until("data: "));
@@ -334,11 +334,156 @@ TEST_F(ServedStandIn, TheModelIsFoundByItsName) {
   EXPECT_EQ(other.json()["error"]["code"], "model_not_found");
 }
 
-TEST_F(ServedStandIn, AScrapeKeepsTheRulesOfTheFormat) {
+TEST_F(ServedStandIn, MetricsFollowThePrometheusFormat) {
   EXPECT_EQ(post(kCompletion, completion("\"a\"", R"(,"n":3)")).status, 200);
   const Exposition scrape = ExpositionReader::read(get("/metrics").body);
   EXPECT_THAT(scrape.complaints, ::testing::IsEmpty());
   EXPECT_GE(scrape.types.size(), 20u);
+}
+
+TEST_F(ServedStandIn, TheModelTellsItsDefaultsAndTheContextThatFits) {
+  const json model = get("/v1/models").json()["data"][0];
+  EXPECT_EQ(model["max_model_len"], 256);
+  EXPECT_EQ(model["sampling"]["temperature"], 0.7);
+  EXPECT_EQ(model["sampling"]["min_p"], 0.05);
+}
+
+// The page once showed no request beside 16 used KV blocks: steps tell the counts they began with.
+TEST_F(ServedStandIn, AfterTheLastStepEventsTellThatNoBlockIsUsed) {
+  HttpClient watching(server_->port());
+  watching.send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(watching.read_until("event: hello"));
+  EXPECT_EQ(post(kCompletion, completion("\"Once upon a time there was a fox in a wood\"")).status,
+            200);
+  ASSERT_TRUE(watching.read_until("\"members\""));
+  const std::string name = "event: counts\ndata: ";
+  json counts;
+  EXPECT_TRUE(comes_true([&] {
+    watching.read_until("more", 0.05);
+    const std::string& text = watching.received();
+    const size_t place = text.rfind(name), step = text.rfind("\"members\"");
+    if (place == std::string::npos || place < step) return false;
+    const size_t begin = place + name.size();
+    counts = json::parse(text.substr(begin, text.find('\n', begin) - begin), nullptr, false);
+    return counts.is_object() && counts["requests"]["running"] == 0;
+  }));
+  EXPECT_EQ(counts["blocks"]["used"], 0);
+  EXPECT_GT(counts["blocks"]["cached"], 0);
+  EXPECT_EQ(counts["blocks"]["cached"], (*engine_)->metrics().kv_blocks_cached.value());
+}
+
+TEST_F(ServedStandIn, UnsupportedFieldsAreRefusedByName) {
+  const HttpAnswer answer = post("/v1/chat/completions",
+                                 R"({"messages":[{"role":"user","content":"a"}],
+                                     "response_format":{"type":"json_object"}})");
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_EQ(answer.json()["error"]["param"], "response_format");
+  EXPECT_EQ(answer.json()["error"]["type"], "invalid_request_error");
+  EXPECT_EQ((*engine_)->metrics().requests_submitted.value(), 0u);
+}
+
+TEST_F(ServedStandIn, AForeignHostOrOriginIsRefused) {
+  const auto ask = [&](const std::string& host, const std::string& headers) {
+    HttpClient client(server_->port());
+    client.send("GET /v1/models HTTP/1.1\r\nHost: " + host + "\r\n" + headers + "\r\n");
+    return client.read();
+  };
+  EXPECT_EQ(ask("localhost", "").status, 200);
+  const HttpAnswer rebound = ask("evil.example", "");
+  EXPECT_EQ(rebound.status, 403);
+  EXPECT_THAT(rebound.json()["error"]["message"].get<std::string>(),
+              HasSubstr("--allow-host evil.example"));
+  EXPECT_EQ(ask("localhost", "Origin: http://evil.example\r\n").status, 403);
+  EXPECT_EQ(ask("localhost", "Origin: http://localhost\r\n").status, 200);
+
+  HttpClient form(server_->port());
+  form.send(
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n"
+      "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}");
+  EXPECT_EQ(form.read().status, 415);
+
+  serve({.port = 0, .allowed_hosts = {"box"}, .cors_origin = "http://page"});
+  EXPECT_EQ(ask("box:8080", "").status, 200);
+  EXPECT_EQ(ask("evil.example", "").status, 403);
+  EXPECT_EQ(ask("localhost", "Origin: http://page\r\n").status, 200);
+  EXPECT_EQ(ask("localhost", "Origin: http://evil.example\r\n").status, 403);
+  // A page that does not know the key can do nothing, under whatever name.
+  serve({.port = 0, .api_keys = {"key"}});
+  EXPECT_EQ(ask("evil.example", "Authorization: Bearer key\r\n").status, 200);
+  EXPECT_EQ(ask("evil.example", "").status, 401);
+}
+
+TEST_F(ServedStandIn, TheKeyIsCheckedBeforeTheBodyIsRead) {
+  serve({.port = 0, .api_keys = {"one", "two"}});
+  HttpClient stranger(server_->port());
+  stranger.send(
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer three\r\n"
+      "Content-Length: 8000000\r\n\r\n");
+  EXPECT_EQ(stranger.read(5).status, 401) << "without a byte of the body";
+  EXPECT_TRUE(stranger.closed(5));
+  for (const char* key : {"one", "two"})
+    EXPECT_EQ(HttpClient(server_->port())
+                  .post(kCompletion, completion("\"a\""),
+                        "Authorization: Bearer " + std::string(key) + "\r\n")
+                  .status,
+              200);
+}
+
+TEST_F(ServedStandIn, BodiesBeyondTheirMemoryGet503AndTryAgain) {
+  serve({.port = 0, .bodies_bytes = 4 << 20});
+  const std::string large = R"({"prompt":")" + std::string(2 << 20, 'a') + "\"}";
+  const HttpAnswer refused = post(kCompletion, large);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.json()["error"]["code"], "overloaded");
+  EXPECT_THAT(refused.head, HasSubstr("Retry-After: "));
+  EXPECT_EQ(post(kCompletion, completion("\"a\"")).status, 200);
+  // What a long answer was asked with is not held while it runs.
+  engine_->executor().delay = std::chrono::milliseconds(5);
+  const std::string padding(300000, ' ');
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(server_->port()));
+    clients.back()->send(HttpClient::post_text(
+        kCompletion,
+        R"({"prompt":"a","ignore_eos":true,"max_tokens":200,"stream":true)" + padding + "}"));
+    ASSERT_TRUE(clients.back()->read_until("data: ")) << i;
+  }
+  EXPECT_EQ((*engine_)->metrics().running.value(), 8u);
+}
+
+// Eight streams of 200 tokens with their logprobs are several hundred kilobytes.
+constexpr const char* kLargeStream =
+    R"({"prompt":"a","ignore_eos":true,"max_tokens":200,"n":8,"logprobs":20,"stream":true})";
+
+TEST_F(ServedStandIn, AClientThatNeverReadsIsCancelled) {
+  serve({.port = 0, .backlog_bytes = 10000});
+  // It would take 8 seconds to the end; the sockets are full before.
+  engine_->executor().delay = std::chrono::milliseconds(40);
+  HttpClient client(server_->port());
+  client.set_receive_buffer(4096);
+  client.send(HttpClient::post_text(kCompletion, kLargeStream));
+  EXPECT_TRUE(comes_true([&] { return (*engine_)->metrics().finished_cancelled.value() == 8; }));
+  EXPECT_TRUE(comes_true([&] { return (*engine_)->metrics().kv_blocks_used.value() == 0; }));
+}
+
+TEST_F(ServedStandIn, DrainingEndsInTimeWhateverClientsDo) {
+  serve({.port = 0, .backlog_bytes = 10 << 20});
+  engine_->executor().delay = std::chrono::milliseconds(50);
+  const std::string endless = R"({"prompt":"a","ignore_eos":true,"max_tokens":250)";
+  HttpClient unread(server_->port()), reading(server_->port()), waiting(server_->port());
+  unread.set_receive_buffer(4096);
+  unread.send(HttpClient::post_text(kCompletion, kLargeStream));
+  reading.send(HttpClient::post_text(kCompletion, endless + R"(,"stream":true})"));
+  waiting.send(HttpClient::post_text(kCompletion, endless + "}"));
+  ASSERT_TRUE(comes_true([&] { return (*engine_)->metrics().requests_submitted.value() == 10; }));
+  const auto began = std::chrono::steady_clock::now();
+  server_->drain(1);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  EXPECT_GT(took.count(), 0.5) << "requests in flight have time to end";
+  EXPECT_LT(took.count(), 5);
+  EXPECT_THAT(reading.read().body, HasSubstr("the server has shut down"));
+  EXPECT_EQ(waiting.read().status, 503);
+  EXPECT_EQ((*engine_)->metrics().running.value(), 0u);
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Many clients on one `hearth serve`, some of whom leave: does it hold, and do its numbers add up?
+"""Many clients on one `hearth serve`, some of which disconnect: does it keep up, and do its metrics agree?
 
     tests/server/load.py [--seconds 180] [--clients 64] [--leaving 0.3] [--seed 1] LAUNCHER HEARTH [SERVE ARGS...]
 
 Starts the server on a free port, e.g. with `tools/vulkan-run build/release/tools/hearth`. Each client streams one
-completion after another; a share of them closes its connection after a random number of tokens. At the end
-/metrics must agree with what the clients saw, nothing may run, wait or hold blocks, and the server must end with 0
-on SIGTERM. Prints a report as JSON; exits 1 if something is wrong. Run by hand: it takes minutes.
+completion after another; some close their connection after a random number of tokens. At the end /metrics must
+agree with what the clients saw, nothing may run, wait or hold blocks, and the server must exit with 0 on SIGTERM.
+Prints a report as JSON; exits with 1 if something is wrong. Run it by hand: it takes minutes.
 """
 import argparse
 import http.client
@@ -32,7 +32,7 @@ class Tally:
 
 
 def stream_one(port, chance, leaving, tally):
-    """One completion, to its end or until this client has had enough."""
+    """One completion, to its end or until this client disconnects."""
     body = {"prompt": f"Once upon a time there was a {chance.choice(['fox', 'bee', 'king', 'cat'])} "
                       f"who had {chance.randint(2, 99)} friends",
             "max_tokens": chance.randint(8, 96), "seed": chance.randrange(1 << 30), "ignore_eos": True,
@@ -91,7 +91,7 @@ def start(command):
     for line in process.stderr:
         found = re.search(r"listening on http://[^:]+:(\d+)", line)
         if found:
-            # The log of requests must be read, or the server would wait.
+            # Somebody must read the log, or the server would wait.
             threading.Thread(target=process.stderr.read, daemon=True).start()
             return process, int(found.group(1))
     sys.exit("the server did not start")
@@ -123,7 +123,7 @@ def main():
         time.sleep(options.seconds / 12)
         resident.append(resident_mib(process))
     took = time.monotonic() - began
-    for _ in range(100):  # Who left last is noticed within a step.
+    for _ in range(100):  # The last disconnect is noticed within a step.
         seen = metrics(port)
         if seen["hearth_requests_running"] + seen["hearth_requests_waiting"] == 0:
             break
@@ -138,7 +138,7 @@ def main():
     for what, right in {
             "submitted is what clients asked for": seen["hearth_requests_submitted_total"] == submitted,
             "ended and cancelled are all": by_length + cancelled == submitted,
-            # Who leaves at the last token may find that it had ended.
+            # A client that disconnects at the last token may find that the answer had ended.
             "cancelled is at most who left": cancelled <= tally.left <= cancelled + 0.1 * submitted + 1,
             "tokens are at least those seen": seen["hearth_generated_tokens_total"] >= tally.tokens_of_ended,
             "nothing runs or waits": seen["hearth_requests_running"] + seen["hearth_requests_waiting"] == 0,

@@ -1,4 +1,4 @@
-// What clients send: every field read, every wrong one refused by name, nothing that crashes.
+// Bodies of requests: every field is read, every wrong one refused by name, and nothing crashes.
 #include "tools/server/openai_request.h"
 
 #include <random>
@@ -9,10 +9,10 @@
 namespace hearth {
 namespace {
 
-constexpr uint32_t kVocabulary = 1000;
+const ApiContext kContext{.vocabulary = 1000};
 
 ApiRequest good(ApiKind kind, const std::string& body) {
-  auto parsed = parse_api_request(kind, body, kVocabulary);
+  auto parsed = parse_api_request(kind, body, kContext);
   if (const ApiError* error = std::get_if<ApiError>(&parsed)) {
     ADD_FAILURE() << body << ": " << error->message;
     return {};
@@ -63,7 +63,7 @@ TEST(OpenAiRequest, LimitsWhatOneRequestMayAskFor) {
   EXPECT_EQ(good(ApiKind::kCompletion, "{\"n\":4,\"prompt\":[" + prompts + "]}").prompts.size(),
             512u);
   const auto refused =
-      parse_api_request(ApiKind::kCompletion, "{\"n\":5,\"prompt\":[" + prompts + "]}", 1000);
+      parse_api_request(ApiKind::kCompletion, "{\"n\":5,\"prompt\":[" + prompts + "]}", kContext);
   ASSERT_TRUE(std::holds_alternative<ApiError>(refused));
   EXPECT_EQ(std::get<ApiError>(refused).param, "prompt");
 }
@@ -74,7 +74,7 @@ TEST(OpenAiRequest, ReadsEveryField) {
       "presence_penalty":-1,"frequency_penalty":1.5,"repetition_penalty":1.1,
       "logit_bias":{"5":-100,"6":2.5},"stop":["a","bc"],"n":3,"seed":-2,"stream":true,
       "stream_options":{"include_usage":true},"logprobs":true,"top_logprobs":2,"user":"u",
-      "priority":4,"ignore_eos":true,"tools":[{"type":"function"}],"unknown":{"x":[1]})"));
+      "priority":4,"ignore_eos":true)"));
   const SamplingOptions& sampling = request.generation.sampling;
   EXPECT_EQ(request.model, "m");
   EXPECT_EQ(request.generation.max_tokens, 7u);
@@ -98,7 +98,27 @@ TEST(OpenAiRequest, ReadsEveryField) {
   EXPECT_TRUE(request.generation.ignore_end);
 }
 
-TEST(OpenAiRequest, WhatIsMissingOrNullIsLeftAsItIs) {
+TEST(OpenAiRequest, ARequestStartsFromTheModelsSampling) {
+  const ApiContext context{
+      .vocabulary = 1000,
+      .sampling = {.temperature = 0.6f, .top_k = 20, .top_p = 0.95f, .min_p = 0.1f}};
+  const auto read = [&](const std::string& fields) {
+    return std::get<ApiRequest>(parse_api_request(ApiKind::kChat, chat(fields), context))
+        .generation.sampling;
+  };
+  const SamplingOptions plain = read("");
+  EXPECT_FLOAT_EQ(plain.temperature, 0.6f);
+  EXPECT_EQ(plain.top_k, 20u);
+  EXPECT_FLOAT_EQ(plain.top_p, 0.95f);
+  EXPECT_FLOAT_EQ(plain.min_p, 0.1f);
+  const SamplingOptions own = read(R"("temperature":0,"top_k":-1,"min_p":0)");
+  EXPECT_FLOAT_EQ(own.temperature, 0);
+  EXPECT_EQ(own.top_k, 0u);
+  EXPECT_FLOAT_EQ(own.top_p, 0.95f);
+  EXPECT_FLOAT_EQ(own.min_p, 0);
+}
+
+TEST(OpenAiRequest, AMissingOrNullFieldKeepsItsDefault) {
   const ApiRequest plain = good(ApiKind::kChat, chat(""));
   const ApiRequest null = good(ApiKind::kChat, chat(R"(
       "max_tokens":null,"temperature":null,"stop":null,"n":null,"seed":null,"stream":null,
@@ -113,7 +133,7 @@ TEST(OpenAiRequest, WhatIsMissingOrNullIsLeftAsItIs) {
   EXPECT_EQ(good(ApiKind::kChat, chat(R"("max_completion_tokens":9)")).generation.max_tokens, 9u);
   EXPECT_FALSE(
       good(ApiKind::kChat, chat(R"("stream_options":{"include_usage":null})")).include_usage);
-  // More than there can be is no mistake: it is cut to what there can.
+  // A limit beyond any context is no mistake.
   EXPECT_EQ(good(ApiKind::kChat, chat(R"("max_tokens":4294967297)")).generation.max_tokens,
             2147483647u);
   EXPECT_EQ(good(ApiKind::kChat, chat(R"("stop":"x")")).generation.stop.size(), 1u);
@@ -170,7 +190,7 @@ TEST(OpenAiRequest, RefusesWrongFieldsByName) {
   for (const Case& test : cases) {
     for (const ApiKind kind : {ApiKind::kChat, ApiKind::kCompletion}) {
       const auto parsed = parse_api_request(
-          kind, kind == ApiKind::kChat ? chat(test.fields) : completion(test.fields), kVocabulary);
+          kind, kind == ApiKind::kChat ? chat(test.fields) : completion(test.fields), kContext);
       const ApiError* error = std::get_if<ApiError>(&parsed);
       ASSERT_NE(error, nullptr) << test.fields;
       EXPECT_EQ(error->status, 400);
@@ -197,12 +217,16 @@ TEST(OpenAiRequest, RefusesWrongPromptsAndMessagesByName) {
       {ApiKind::kChat, "messages[0].content", R"({"messages":[{"role":"user"}]})"},
       {ApiKind::kChat, "messages[1].content",
        R"({"messages":[{"role":"assistant","content":null},{"role":"system","content":null}]})"},
-      {ApiKind::kChat, "messages[0].content",
+      {ApiKind::kChat, "messages[0].content[0]",
        R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]})"},
       {ApiKind::kChat, "messages[0].content",
        R"({"messages":[{"role":"user","content":[{"type":"text","text":1}]}]})"},
-      {ApiKind::kChat, "messages[0].content",
+      {ApiKind::kChat, "messages[0].content[0]",
        R"({"messages":[{"role":"user","content":["text"]}]})"},
+      {ApiKind::kChat, "messages[1].role",
+       R"({"messages":[{"role":"user","content":"a"},{"role":"tool","content":"b"}]})"},
+      {ApiKind::kChat, "tools",
+       R"({"messages":[{"role":"user","content":"a"}],"tools":[{"type":"function"}]})"},
       {ApiKind::kChat, "logprobs", R"({"messages":[{"role":"user","content":"a"}],"logprobs":1})"},
       {ApiKind::kChat, "top_logprobs",
        R"({"messages":[{"role":"user","content":"a"}],"top_logprobs":2})"},
@@ -226,14 +250,14 @@ TEST(OpenAiRequest, RefusesWrongPromptsAndMessagesByName) {
       {ApiKind::kCompletion, "logprobs", R"({"prompt":"a","logprobs":true})"},
   };
   for (const Case& test : cases) {
-    const auto parsed = parse_api_request(test.kind, test.body, kVocabulary);
+    const auto parsed = parse_api_request(test.kind, test.body, kContext);
     const ApiError* error = std::get_if<ApiError>(&parsed);
     ASSERT_NE(error, nullptr) << test.body;
     EXPECT_EQ(error->param, test.param) << test.body;
   }
 }
 
-TEST(OpenAiRequest, RefusesWhatIsNotAnObject) {
+TEST(OpenAiRequest, RefusesBodiesThatAreNotObjects) {
   const std::string deep = R"({"prompt":)" + std::string(100000, '[');
   const std::string deep_objects = [] {
     std::string text;
@@ -246,14 +270,14 @@ TEST(OpenAiRequest, RefusesWhatIsNotAnObject) {
         std::string("{\"prompt\":\"\\ud800\"}"), std::string("{\"n\":1e999,\"prompt\":\"a\"}"),
         std::string("{\"prompt\":\"a\0b\"}", 14), deep, deep_objects}) {
     for (const ApiKind kind : {ApiKind::kChat, ApiKind::kCompletion}) {
-      const auto parsed = parse_api_request(kind, body, kVocabulary);
+      const auto parsed = parse_api_request(kind, body, kContext);
       ASSERT_TRUE(std::holds_alternative<ApiError>(parsed)) << body.substr(0, 100);
       EXPECT_EQ(std::get<ApiError>(parsed).status, 400);
     }
     EXPECT_TRUE(std::holds_alternative<ApiError>(parse_tokenize_request(body)));
-    EXPECT_TRUE(std::holds_alternative<ApiError>(parse_detokenize_request(body, kVocabulary)));
+    EXPECT_TRUE(std::holds_alternative<ApiError>(parse_detokenize_request(body, 1000)));
   }
-  // Brackets in a text are no nesting.
+  // Brackets in a string are not nested lists.
   good(ApiKind::kCompletion, R"({"prompt":"\")" + std::string(200, '[') + "\"}");
 }
 
@@ -276,7 +300,7 @@ TEST(OpenAiRequest, AnyBytesAreReadOrRefused) {
       }
       if (body.empty()) body.push_back('{');
     }
-    const auto parsed = parse_api_request(ApiKind::kChat, body, kVocabulary);
+    const auto parsed = parse_api_request(ApiKind::kChat, body, kContext);
     if (const ApiError* error = std::get_if<ApiError>(&parsed)) {
       EXPECT_FALSE(error->message.empty());
     } else {
@@ -297,11 +321,13 @@ TEST(OpenAiRequest, TokenizeAndDetokenize) {
   };
   EXPECT_EQ(param(parse_tokenize_request(R"({})")), "content");
   EXPECT_EQ(param(parse_tokenize_request(R"({"content":1})")), "content");
+  EXPECT_EQ(param(parse_tokenize_request(R"({"content":"a","with_pieces":true})")), "with_pieces");
   EXPECT_EQ(param(parse_tokenize_request(R"({"content":"a","add_special":1})")), "add_special");
   EXPECT_EQ(std::get<std::vector<uint32_t>>(parse_detokenize_request(R"({"tokens":[1,2]})", 3)),
             (std::vector<uint32_t>{1, 2}));
   EXPECT_EQ(param(parse_detokenize_request(R"({"tokens":[3]})", 3)), "tokens");
   EXPECT_EQ(param(parse_detokenize_request(R"({"tokens":"a"})", 3)), "tokens");
+  EXPECT_EQ(param(parse_detokenize_request(R"({"tokens":[1],"text":"a"})", 3)), "text");
 }
 
 }  // namespace

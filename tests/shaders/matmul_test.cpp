@@ -215,12 +215,12 @@ TEST_F(MatmulTest, SplitProductsShareOneMatrixOfPartialSums) {
   const Weights first = random_weights(WeightFormat::kF16, kFirst, kInputs);
   const Weights second = random_weights(WeightFormat::kF16, kSecond, kInputs);
   const Buffer first_buffer = filled(first.device), second_buffer = filled(second.device);
-  const auto planned = [&](const Buffer& weight, uint32_t outputs, uint32_t beside) {
+  const auto planned = [&](const Buffer& weight, uint32_t outputs, uint32_t sibling_outputs) {
     const MatmulShape shape{.format = WeightFormat::kF16,
                             .rows = kRows,
                             .inputs = kInputs,
                             .outputs = outputs,
-                            .sibling_outputs = beside};
+                            .sibling_outputs = sibling_outputs};
     return PlannedMatmul{choose_matmul(gpu_caps(true), shape),
                          {.weight = weight.all(), .x = x_buffer.all(), .shape = shape}};
   };

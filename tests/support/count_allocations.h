@@ -21,9 +21,15 @@ inline void* counted_allocation(std::size_t bytes) {
 
 }  // namespace hearth::testing
 
-void* operator new(std::size_t bytes) { return hearth::testing::counted_allocation(bytes); }
-void* operator new[](std::size_t bytes) { return hearth::testing::counted_allocation(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+// Not inlined: otherwise GCC sees memory of operator new go to free(), or of malloc() to operator
+// delete, and warns (-Wmismatched-new-delete).
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  return hearth::testing::counted_allocation(bytes);
+}
+[[gnu::noinline]] void* operator new[](std::size_t bytes) {
+  return hearth::testing::counted_allocation(bytes);
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }

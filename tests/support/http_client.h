@@ -49,6 +49,10 @@ class HttpClient {
     return true;
   }
   void finish_sending() { shutdown(socket_, SHUT_WR); }
+  // For clients that do not read: how much the kernel takes in their place. Before anything is sent.
+  void set_receive_buffer(int bytes) {
+    setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+  }
 
   // Reads until `enough` has been received, the connection ends, or `seconds` pass.
   bool read_until(std::string_view enough, double seconds = 20) {
@@ -93,12 +97,12 @@ class HttpClient {
   }
 
   HttpAnswer get(const std::string& path, const std::string& headers = {}) {
-    send("GET " + path + " HTTP/1.1\r\nHost: test\r\n" + headers + "\r\n");
+    send("GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\n" + headers + "\r\n");
     return read();
   }
   static std::string post_text(const std::string& path, const std::string& body,
                                const std::string& headers = {}) {
-    return "POST " + path + " HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n" +
+    return "POST " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n" +
            headers + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
   }
   HttpAnswer post(const std::string& path, const std::string& body,

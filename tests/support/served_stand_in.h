@@ -32,7 +32,11 @@ class ServedStandIn : public ::testing::Test {
     options.vocabulary = tokenizer_->size();
     options.script = script();
     engine_ = std::make_unique<StandInEngine>(options, Policy{}, tokenizer_.get());
-    auto server = HttpServer::create({.port = 0});
+    serve({.port = 0});
+  }
+  // Starts the server anew, with other options.
+  void serve(const ServerOptions& options) {
+    auto server = HttpServer::create(options);
     ASSERT_TRUE(server.ok()) << server.error().message;
     server_ = std::move(server).value();
     server_->serve({.engine = **engine_, .tokenizer = *tokenizer_, .chat_template = chat_.get()});

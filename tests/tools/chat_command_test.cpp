@@ -75,7 +75,7 @@ TEST_F(ChatCommand, RetryUndoEditAndReset) {
       "Tell me a story.\n/retry\n/edit\n/edit Hello!\n/save " +
       path("edited") + "\n/undo\n/save " + path("undone") +
       "\n/system Be kind.\n/system\nHello!\n" + "/reset\n/save " + path("reset") +
-      "\nHello!\n/frobnicate\n");
+      "\nHello!\n/frobnicate\n/rest\n");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const auto answers = lines_of(result.out);
   ASSERT_THAT(answers, SizeIs(5)) << result.out << result.err;
@@ -88,7 +88,8 @@ TEST_F(ChatCommand, RetryUndoEditAndReset) {
                   "/edit needs the new question, as in /edit Who are you?", "Saved 2 messages.",
                   "Removed: Hello!", "Saved 0 messages.", "The system prompt is set.", "Be kind.",
                   "The conversation is forgotten.", "Saved 0 messages.",
-                  "There is no command /frobnicate. Type /help for a list."));
+                  "There is no command /frobnicate. Type /help for a list.",
+                  "There is no command /rest. Did you mean /reset?"));
   const auto edited = saved("edited");
   EXPECT_EQ(edited["messages"][0]["content"], "Hello!");
   EXPECT_EQ(edited["messages"][1]["content"], answers[2]);
@@ -208,7 +209,7 @@ TEST_F(ChatCommand, SaysWhatItLeavesOutWhenTheContextIsFull) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(lines_of(result.out), SizeIs(6)) << result.out;
   EXPECT_THAT(result.err,
-              HasSubstr("(the context of 96 tokens is full: the oldest 2 messages are left out)"));
+              HasSubstr("(The context of 96 tokens is full: the oldest 2 messages are left out.)"));
   // A question too long for the context is refused, and the next one is answered.
   std::string long_question;
   for (int i = 0; i < 200; ++i) long_question += "fox ";
@@ -220,7 +221,7 @@ TEST_F(ChatCommand, SaysWhatItLeavesOutWhenTheContextIsFull) {
   EXPECT_EQ(saved("kept")["messages"].size(), 2u) << "it is removed";
   // An answer that reaches the end of the context says so.
   const Finished cut = chat("Tell me a story about a fox and a bee.\n", {"-c", "48", "-n", "0"});
-  EXPECT_THAT(cut.err, HasSubstr("(the context of 48 tokens is full: the answer is cut off)"));
+  EXPECT_THAT(cut.err, HasSubstr("(The context of 48 tokens is full: the answer is cut off.)"));
 }
 
 TEST_F(ChatCommand, SeveralLinesAreOneQuestion) {

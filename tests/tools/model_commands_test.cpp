@@ -141,7 +141,7 @@ TEST(Perplexity, OfTheTinyModelIsLlamaCpps) {
 TEST(Perplexity, DoesNotDependOnTheStep) {
   const auto with = [&](const char* step_tokens) {
     return hearth_json({"perplexity", "-m", kTiny, "-f", kHeldOut, "--ctx", "64", "--chunks", "9",
-                        "--step-tokens", step_tokens})["perplexity"]
+                        "--max-step-tokens", step_tokens})["perplexity"]
         .get<double>();
   };
   const double together = with("512");
@@ -327,6 +327,17 @@ TEST(Quantize, DoesNotOverwriteWithoutForce) {
   EXPECT_THAT(forced.out, HasSubstr("bits per weight"));
   EXPECT_GT(std::filesystem::file_size(out), 100000u);
   std::filesystem::remove(out);
+}
+
+TEST(Quantize, SaysWhatIsWrongWithItsFiles) {
+  const Finished built_in = hearth({"quantize", "", "/tmp/out.gguf", "Q4_0"});
+  EXPECT_EQ(built_in.exit_code, 1);
+  expect_one_line(built_in.err);
+  EXPECT_THAT(built_in.err, HasSubstr("quantize needs a .gguf file"));
+  const Finished nowhere = hearth({"quantize", kTiny, "/no/such/out.gguf", "Q4_0"});
+  EXPECT_EQ(nowhere.exit_code, 1);
+  expect_one_line(nowhere.err);
+  EXPECT_THAT(nowhere.err, HasSubstr("cannot write /no/such/out.gguf: the folder does not exist"));
 }
 
 TEST(Bench, TheTableSaysWhatTheShareIsOf) {

@@ -1,6 +1,6 @@
-// Files that `hearth quantize` writes are as good as llama.cpp's: each type's perplexity is beside
-// the exact one of llama.cpp's own file of that type. What llama.cpp itself computes with that file
-// is up to 0.6 % off, because it rounds activations to 8 bits, so it is only shown.
+// Files that `hearth quantize` writes are as good as llama.cpp's: each type's perplexity is compared
+// with the exact one of llama.cpp's own file of that type. What llama.cpp itself computes with that
+// file is up to 0.6 % off, because it rounds activations to 8 bits, so it is only shown.
 //
 // Two texts: stories as the model was trained on, and one that it finds 100 times as surprising,
 // where chance has a large part: files that differ only in the draw of their roundings lie 2 %

@@ -1,4 +1,4 @@
-// hearth serve as clients see it: the real program on the smallest model, spoken to over sockets.
+// hearth serve as clients see it: the real program on the smallest model, over sockets.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -79,7 +79,7 @@ class Serving {
     return {std::istreambuf_iterator<char>(file), {}};
   }
   void signal(int number) const { kill(process_, number); }
-  // The exit status, 128 + signal where one ended it.
+  // The exit status; 128 + the signal if one ended it.
   int wait() {
     if (!exit_) {
       int status = 0;
@@ -108,7 +108,7 @@ class Serving {
     if (place == std::string::npos) return ~uint64_t{0};
     return std::strtoull(text.c_str() + place + name.size() + 2, nullptr, 10);
   }
-  // Waits for a number; what it was last.
+  // Waits for a metric to be `value`. Returns what it was last.
   uint64_t wait_for(const std::string& name, uint64_t value) const {
     uint64_t last = 0;
     for (int i = 0; i < 1000 && (last = metric(name)) != value; ++i)
@@ -129,7 +129,7 @@ class Serving {
   std::string log_path_;
 };
 
-// The objects of a stream, without the last line.
+// The objects of a stream, without its final [DONE].
 std::vector<json> events(const std::string& body) {
   std::vector<json> result;
   std::istringstream lines(body);
@@ -173,7 +173,7 @@ TEST_F(Server, SmallEndpoints) {
   EXPECT_EQ(server_->get(kChat).status, 405);
   EXPECT_THAT(server_->get("/health").head, Not(HasSubstr("Access-Control")));
   HttpClient head(server_->port());
-  head.send("HEAD /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  head.send("HEAD /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   EXPECT_TRUE(head.closed());
   EXPECT_THAT(head.received(), HasSubstr("HTTP/1.1 200 OK"));
   EXPECT_TRUE(head.received().ends_with("\r\n\r\n"));
@@ -253,7 +253,7 @@ TEST_F(Server, AStopStringMaySpanTokens) {
   EXPECT_EQ(stopped["choices"][0]["text"].get<std::string>(), streamed);
 }
 
-TEST_F(Server, TheSecondTimeAPromptIsCached) {
+TEST_F(Server, APromptIsCachedForTheNextTime) {
   std::string prompt;
   for (int i = 0; i < 40; ++i) prompt += "word" + std::to_string(i) + " ";
   const std::string body = R"({"prompt":")" + prompt + R"(","max_tokens":2})";
@@ -295,18 +295,18 @@ TEST_F(Server, AClientThatLeavesIsCancelled) {
 
 TEST_F(Server, EventsTellOfEveryStep) {
   HttpClient client(server_->port());
-  client.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
+  client.send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   ASSERT_TRUE(client.read_until(": steps"));
   EXPECT_EQ(
       server_->post(kCompletion, R"({"prompt":"Once","max_tokens":3,"ignore_eos":true})").status,
       200);
-  // The last step of somebody before may come first.
+  // The last step of an earlier request may come first.
   ASSERT_TRUE(client.read_until("\"phase\":\"prompt\""));
   ASSERT_TRUE(client.read_until("\"phase\":\"decode\""));
   EXPECT_THAT(client.received(), HasSubstr("\"run_seconds\":"));
 }
 
-TEST_F(Server, TheLogHasALineARequestAndNoPrompt) {
+TEST_F(Server, TheLogHasOneLinePerRequestAndNoPrompt) {
   EXPECT_EQ(server_->post(kCompletion, R"({"prompt":"SECRETWORD","max_tokens":1})").status, 200);
   EXPECT_EQ(server_->get("/health?q=SECRETWORD").status, 200);
   const std::string log = server_->log();
@@ -314,7 +314,7 @@ TEST_F(Server, TheLogHasALineARequestAndNoPrompt) {
   EXPECT_THAT(log, Not(HasSubstr("SECRETWORD")));
 }
 
-// Requests that are wrong in every way; the seed decides which.
+// A request that is wrong in one of many ways, chosen by `random`.
 std::string malformed(std::mt19937& random) {
   const auto pick = [&](auto... items) {
     const std::string list[] = {items...};
@@ -326,7 +326,7 @@ std::string malformed(std::mt19937& random) {
     return bytes;
   };
   const std::string path = pick(kChat, kCompletion, "/tokenize", "/detokenize");
-  const std::string head = "POST " + path + " HTTP/1.1\r\nHost: a\r\n";
+  const std::string head = "POST " + path + " HTTP/1.1\r\nHost: localhost\r\n";
   switch (random() % 10) {
     case 0:  // broken JSON
       return HttpClient::post_text(path, pick("{", "{\"prompt\":", "[1,", "{]}", "nul", "\"", ""));
@@ -351,7 +351,7 @@ std::string malformed(std::mt19937& random) {
                   "\r\n\r\n");
     case 7:  // broken heads
       return pick("GET\r\n\r\n", "POST / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\n\r\n",
-                  "GET / HTTP/1.1\r\nHost: a\r\n : b\r\n\r\n");
+                  "GET / HTTP/1.1\r\nHost: localhost\r\n : b\r\n\r\n");
     case 8:  // noise
       return noise(random() % 300 + 1) + "\r\n\r\n";
     default:  // half of a request
@@ -380,15 +380,15 @@ TEST_F(Server, FiveThousandMalformedRequestsHarmNobody) {
     }
     return answered;
   };
-  send_some(500);  // what is made once is made now
+  send_some(500);  // allocates what is allocated only once
   const uint64_t before = server_->resident_bytes();
   std::atomic<bool> done = false;
   int unharmed = 0;
-  std::thread beside([&] {
+  std::thread normal_client([&] {
     while (!done)
       unharmed += server_->post(kCompletion, normal).json()["choices"][0]["text"] == expected;
   });
-  // Some send a little and then nothing, all the while.
+  // Meanwhile some send a little and then nothing.
   std::vector<std::unique_ptr<HttpClient>> slow;
   for (int i = 0; i < 20; ++i) {
     slow.push_back(std::make_unique<HttpClient>(server_->port()));
@@ -396,7 +396,7 @@ TEST_F(Server, FiveThousandMalformedRequestsHarmNobody) {
   }
   EXPECT_GT(send_some(5000), 4000);
   done = true;
-  beside.join();
+  normal_client.join();
   EXPECT_GT(unharmed, 1);
   const uint64_t after = server_->resident_bytes();
   EXPECT_LT(after, before + (16 << 20)) << "from " << before << " to " << after;
@@ -404,13 +404,21 @@ TEST_F(Server, FiveThousandMalformedRequestsHarmNobody) {
   EXPECT_EQ(server_->get("/health").json()["status"], "ok");
 }
 
-TEST(ServerWithAName, IsCalledSo) {
+TEST_F(Server, AnnouncesWhatItServesAndWhere) {
+  const std::string log = server_->log(), port = std::to_string(server_->port());
+  EXPECT_THAT(log, HasSubstr("hearth-tiny-Q8_0 on "));
+  EXPECT_THAT(log, HasSubstr("up to 64 sequences at a time, 1024 tokens each"));
+  EXPECT_THAT(log, HasSubstr("listening on http://127.0.0.1:" + port));
+  EXPECT_THAT(log, HasSubstr("chat page at http://127.0.0.1:" + port + "/"));
+}
+
+TEST(ServerWithAName, TellsIt) {
   Serving server({"--name", "hearth"});
   ASSERT_NE(server.port(), 0) << server.log();
   EXPECT_EQ(server.get("/v1/models").json()["data"][0]["id"], "hearth");
 }
 
-TEST(ServerWithAKey, LetsInWhoHasIt) {
+TEST(ServerWithAKey, AdmitsClientsThatHaveIt) {
   Serving server({"--api-key", "open sesame", "--cors", "http://page"});
   ASSERT_NE(server.port(), 0) << server.log();
   for (const char* path : {"/v1/models", "/metrics", "/events", "/nothing"})
@@ -421,10 +429,96 @@ TEST(ServerWithAKey, LetsInWhoHasIt) {
   EXPECT_EQ(server.get("/health").status, 200);
   EXPECT_EQ(server.get("/").status, 200);
   HttpClient asking(server.port());
-  asking.send("OPTIONS /v1/models HTTP/1.1\r\nHost: a\r\nOrigin: http://page\r\n\r\n");
+  asking.send("OPTIONS /v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: http://page\r\n\r\n");
   const HttpAnswer allowed = asking.read();
   EXPECT_EQ(allowed.status, 204);
   EXPECT_THAT(allowed.head, HasSubstr("Access-Control-Allow-Origin: http://page"));
+}
+
+TEST(ServerWithAKey, TakesKeysFromAFileAndTheEnvironment) {
+  const std::string file = ::testing::TempDir() + "/server_test.keys." + std::to_string(getpid());
+  std::ofstream(file) << "# two of them\nfirst\nsecond\n";
+  setenv("HEARTH_API_KEY", "third", 1);
+  Serving server({"--api-key-file", file, "--api-key", "fourth"});
+  setenv("HEARTH_API_KEY", "", 1);
+  const Finished empty = hearth({"serve", "-m", kModel, "--port", "0"});
+  unsetenv("HEARTH_API_KEY");
+  std::remove(file.c_str());
+  ASSERT_NE(server.port(), 0) << server.log();
+  for (const char* key : {"first", "second", "third", "fourth"})
+    EXPECT_EQ(server.get("/v1/models", "Authorization: Bearer " + std::string(key) + "\r\n").status,
+              200)
+        << key;
+  EXPECT_EQ(server.get("/v1/models", "Authorization: Bearer fifth\r\n").status, 401);
+  EXPECT_EQ(server.get("/v1/models").status, 401);
+  EXPECT_THAT(server.log(), Not(HasSubstr("fourth")));
+  EXPECT_NE(empty.exit_code, 0);
+  EXPECT_THAT(empty.err, HasSubstr("HEARTH_API_KEY"));
+}
+
+// 100 connections without the key, each with 8 MB to send, once took 920 MB; a body of nested lists
+// became 300 MB.
+TEST(ServerMemory, StaysBoundedAndReturnsToWhereItWas) {
+  const auto flood = [](Serving& server, const std::string& body, int connections) {
+    std::atomic<uint64_t> peak = 0;
+    std::atomic<bool> done = false;
+    std::thread watch([&] {
+      while (!done) {
+        peak = std::max<uint64_t>(peak, server.resident_bytes());
+        std::this_thread::sleep_for(2ms);
+      }
+    });
+    std::vector<std::thread> clients;
+    for (int i = 0; i < connections; ++i)
+      clients.emplace_back([&] {
+        const HttpAnswer answer = server.post(kCompletion, body);
+        EXPECT_NE(answer.status, 200);
+        EXPECT_NE(answer.status, 500);
+      });
+    for (std::thread& client : clients) client.join();
+    done = true;
+    watch.join();
+    return peak.load();
+  };
+  // Waits until freed pages are back with the system.
+  const auto settled = [](const Serving& server, uint64_t limit) {
+    for (int i = 0; i < 200 && server.resident_bytes() > limit; ++i)
+      std::this_thread::sleep_for(100ms);
+    return server.resident_bytes();
+  };
+  constexpr size_t kBodyBytes = (8 << 20) - 100;
+  std::string lists = R"({"prompt":[[])", words = R"({"prompt":")";
+  while (lists.size() < kBodyBytes) lists += ",[]";
+  while (words.size() < kBodyBytes) words += "word ";
+  lists += "]}";
+  words += "\"}";
+  {
+    Serving server({"--api-key", "secret"});
+    ASSERT_NE(server.port(), 0) << server.log();
+    const uint64_t before = server.resident_bytes();
+    EXPECT_LT(flood(server, words, 100), before + (100 << 20)) << before;
+  }
+  Serving server({"--body-memory", "64MB"});
+  ASSERT_NE(server.port(), 0) << server.log();
+  const uint64_t before = server.resident_bytes();
+  EXPECT_LT(flood(server, lists, 1), before + (32 << 20)) << before;
+  EXPECT_LT(flood(server, words, 100), before + (200 << 20)) << before;
+  EXPECT_LT(settled(server, before + before / 5), before + before / 5) << before;
+  EXPECT_EQ(server.get("/health").json()["status"], "ok");
+}
+
+TEST(ServerWithoutAKey, RefusesForeignNames) {
+  Serving server({"--allow-host", "chat.example"});
+  ASSERT_NE(server.port(), 0) << server.log();
+  const auto status = [&](const std::string& host) {
+    HttpClient client(server.port());
+    client.send("GET /v1/models HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+    return client.read().status;
+  };
+  EXPECT_EQ(status("localhost:8080"), 200);
+  EXPECT_EQ(status("chat.example"), 200);
+  EXPECT_EQ(status("evil.example"), 403);
+  EXPECT_EQ(server.get("/v1/models", "Origin: http://evil.example\r\n").status, 403);
 }
 
 TEST(ServerThatIsFull, SaysWhenToComeBack) {
@@ -440,12 +534,12 @@ TEST(ServerThatIsFull, SaysWhenToComeBack) {
   EXPECT_THAT(refused.head, HasSubstr("Retry-After: 1\r\n"));
 }
 
-TEST(ServerThatEnds, FinishesWhatRunsAndExitsWithZero) {
+TEST(ServerThatEnds, FinishesRequestsInFlightAndExitsWithZero) {
   Serving server;
   ASSERT_NE(server.port(), 0) << server.log();
   HttpClient idle(server.port()), running(server.port()), events_client(server.port());
   EXPECT_EQ(idle.get("/health").status, 200);
-  events_client.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
+  events_client.send("GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   ASSERT_TRUE(events_client.read_until(": steps"));
   running.send(HttpClient::post_text(kCompletion, kLongStream));
   ASSERT_TRUE(running.read_until("data: "));
@@ -459,6 +553,25 @@ TEST(ServerThatEnds, FinishesWhatRunsAndExitsWithZero) {
   EXPECT_EQ(server.wait(), 0) << server.log();
 }
 
+TEST(ServerThatEnds, DoesSoWithinTheDrainTime) {
+  Serving server({"--drain-time", "1"});
+  ASSERT_NE(server.port(), 0) << server.log();
+  // More than the sockets hold: nobody reads it.
+  std::vector<std::unique_ptr<HttpClient>> unread;
+  for (int i = 0; i < 4; ++i) {
+    unread.push_back(std::make_unique<HttpClient>(server.port()));
+    unread.back()->set_receive_buffer(4096);
+    unread.back()->send(HttpClient::post_text(
+        kCompletion,
+        R"({"prompt":"Once","max_tokens":900,"ignore_eos":true,"stream":true,"n":16,"logprobs":5})"));
+  }
+  EXPECT_EQ(server.wait_for("hearth_requests_running", 64), 64u);
+  const auto began = std::chrono::steady_clock::now();
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0) << server.log();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);  // with all else that runs here
+}
+
 TEST(ServerThatEnds, ASecondSignalEndsItAtOnce) {
   Serving server;
   ASSERT_NE(server.port(), 0) << server.log();
@@ -466,7 +579,7 @@ TEST(ServerThatEnds, ASecondSignalEndsItAtOnce) {
   running.send(HttpClient::post_text(kCompletion, kLongStream));
   ASSERT_TRUE(running.read_until("data: "));
   server.signal(SIGTERM);
-  while (server.log().find("draining") == std::string::npos) std::this_thread::sleep_for(1ms);
+  while (server.log().find("finishing") == std::string::npos) std::this_thread::sleep_for(1ms);
   server.signal(SIGTERM);
   EXPECT_EQ(server.wait(), 1);
 }
@@ -477,7 +590,7 @@ TEST(ServerThatEnds, APortInUseIsOneLine) {
   const Finished second = hearth({"serve", "-m", kModel, "--port", std::to_string(server.port())});
   EXPECT_EQ(second.exit_code, 1);
   expect_one_line(second.err);
-  // Killed outright and started again, it has its port at once.
+  // Killed and started again, it gets its port back at once.
   const int port = server.port();
   HttpClient open_connection(port);
   EXPECT_EQ(open_connection.get("/health").status, 200);

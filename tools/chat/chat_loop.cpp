@@ -4,13 +4,16 @@
 #include <chrono>
 #include <cstdio>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "engine/near_words.h"
 #include "runtime/memory.h"
 #include "tools/chat/interrupt.h"
 #include "tools/chat/word_wrapper.h"
+#include "tools/count_of.h"
 #include "tools/terminal_columns.h"
 #include "tools/trimmed.h"
 
@@ -103,7 +106,11 @@ void ChatLoop::run_command(std::string_view line) {
       space == std::string_view::npos ? std::string_view() : trimmed(line.substr(space));
   for (const Command& command : commands())
     if (command.name == name) return (this->*command.action)(argument);
-  say(fmt::format("There is no command {}. Type /help for a list.", name));
+  std::vector<std::string> names;
+  for (const Command& command : commands()) names.emplace_back(command.name.substr(1));
+  const std::vector<std::string> near = near_words(name.substr(1), names, 1);
+  say(near.empty() ? fmt::format("There is no command {}. Type /help for a list.", name)
+                   : fmt::format("There is no command {}. Did you mean /{}?", name, near.front()));
 }
 
 // A failed answer is reported and its question removed, so that questions and answers still
@@ -121,7 +128,7 @@ Status ChatLoop::answer() {
       conversation_.prompt(model_.chat_template(), *session.tokenizer(), context, room);
   if (!prompt.ok()) return give_up(prompt.error().message);
   if (prompt->left_out > reported_left_out_)
-    say(fmt::format("(the context of {} tokens is full: the oldest {} messages are left out)",
+    say(fmt::format("(The context of {} tokens is full: the oldest {} messages are left out.)",
                     context, prompt->left_out));
   reported_left_out_ = prompt->left_out;
 
@@ -141,7 +148,7 @@ Status ChatLoop::answer() {
   }
   conversation_.add_assistant(text);
   if (end.reason == FinishReason::kLength && end.prompt_tokens + end.generated_tokens >= context)
-    say(fmt::format("(the context of {} tokens is full: the answer is cut off)", context));
+    say(fmt::format("(The context of {} tokens is full: the answer is cut off.)", context));
   show_status(end);
   return {};
 }
@@ -184,12 +191,12 @@ void ChatLoop::show_status(const GenerationEnd& end) {
       seconds > 0 && end.generated_tokens > 1
           ? fmt::format("{:.1f} tokens/s, ", (end.generated_tokens - 1) / seconds)
           : std::string();
-  const std::string line =
-      fmt::format("[{}{} tokens, first after {:.2f} s, {} of {} tokens of context left{}]", speed,
-                  end.generated_tokens, end.times.first_token, context - used, context,
-                  end.reason == FinishReason::kCancelled ? ", stopped"
-                  : end.reason == FinishReason::kLength  ? ", cut off"
-                                                         : "");
+  const std::string line = fmt::format(
+      "[{}{}, first after {:.2f} s, {} of {} tokens of context left{}]", speed,
+      count_of(end.generated_tokens, "token"), end.times.first_token, context - used, context,
+      end.reason == FinishReason::kCancelled ? ", stopped"
+      : end.reason == FinishReason::kLength  ? ", cut off"
+                                             : "");
   // Errors may go to a file while the conversation is on a terminal.
   const uint32_t columns = terminal_columns(STDERR_FILENO);
   if (columns > 0)
@@ -262,7 +269,7 @@ void ChatLoop::switch_model(std::string_view name) {
 void ChatLoop::save(std::string_view path) {
   if (path.empty()) return say("/save needs a file name.");
   const Status status = conversation_.save(std::string(path));
-  say(status.ok() ? fmt::format("Saved {} messages.", conversation_.messages().size())
+  say(status.ok() ? fmt::format("Saved {}.", count_of(conversation_.messages().size(), "message"))
                   : status.error().message);
 }
 
@@ -272,18 +279,19 @@ void ChatLoop::load(std::string_view path) {
   if (!loaded.ok()) return say(loaded.error().message);
   conversation_ = *loaded;
   reported_left_out_ = 0;
-  say(fmt::format("Loaded {} messages.", conversation_.messages().size()));
+  say(fmt::format("Loaded {}.", count_of(conversation_.messages().size(), "message")));
 }
 
 void ChatLoop::stats(std::string_view) {
   const MemoryPlan& memory = model_.session().memory();
-  say(fmt::format("{} answers, {} tokens, {:.1f} tokens/s overall", answers_, tokens_,
+  say(fmt::format("{}, {}, {:.1f} tokens/s overall.", count_of(answers_, "answer"),
+                  count_of(tokens_, "token"),
                   seconds_ > 0 ? static_cast<double>(tokens_) / seconds_ : 0.0));
-  say(fmt::format("weights {}, activations {}, {} KV blocks of {} each",
+  say(fmt::format("Weights {}, activations {}, {} KV blocks of {} each.",
                   format_bytes(memory.weight_bytes), format_bytes(memory.activation_bytes),
                   memory.kv_blocks, format_bytes(memory.kv_bytes_per_block)));
   const Metrics& metrics = model_.session().engine().metrics();
-  say(fmt::format("{} of {} prompt tokens came from the prefix cache",
+  say(fmt::format("{} of {} prompt tokens came from the prefix cache.",
                   metrics.prefix_hit_tokens.value(), metrics.prefix_query_tokens.value()));
 }
 
@@ -292,7 +300,7 @@ void ChatLoop::help(std::string_view) {
     if (!command.about.empty())
       fmt::print(stderr, "{:<8}{:<11} {}\n", command.name, command.argument, command.about);
   say("");
-  say("End a line with \\ to continue it on the next, or put several lines between \"\"\" lines.");
+  say("End a line with \\ to continue on the next; put longer texts between \"\"\" lines.");
   say("Press Ctrl-C to stop an answer.");
 }
 

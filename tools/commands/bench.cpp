@@ -30,8 +30,7 @@ constexpr uint32_t kMostContext = 1u << 24;
 class BenchCommand : public Command {
  public:
   BenchCommand()
-      : Command(CommandGroup::kMeasure, "bench",
-                "How fast a model and its kernels run on this machine") {}
+      : Command(CommandGroup::kMeasure, "bench", "Measure how fast a model and its kernels run") {}
 
   void declare(Options& options) override {
     options.example("hearth bench -m model.gguf");
@@ -62,8 +61,9 @@ class BenchCommand : public Command {
     add_json_option(options, &json_);
     model_.declare(options);
     options
-        .add("--step-tokens N", &model_.session.max_step_tokens,
-             "Most tokens per step; 0 picks what suits the device")
+        .add("--max-step-tokens N", &model_.session.max_step_tokens,
+             "Maximum tokens per step; 0 picks what suits the device")
+        .alias("--step-tokens")
         .range(0, 1u << 20)
         .advanced();
   }

@@ -4,6 +4,7 @@
 #include "tools/chat/chat_loop.h"
 #include "tools/chat/chat_model.h"
 #include "tools/commands/command.h"
+#include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
 
 namespace hearth {
@@ -17,8 +18,10 @@ class ChatCommand : public Command {
     options.example("hearth chat -m model.gguf --system \"Answer in one sentence.\"");
     options.group("Conversation");
     options.add("--system TEXT", &system_, "System prompt");
-    options.add("-n,--tokens N", &tokens_, "Longest answer in tokens; 0 lets the model decide");
-    options.add("--load FILE", &load_, "Continue a conversation that /save wrote");
+    options.add("-n,--tokens N", &tokens_, "Longest answer in tokens; 0 lets the model decide")
+        .alias("--n-predict");
+    options.add("--load FILE", &load_, "Continue a conversation that /save wrote")
+        .check(check_file_name);
     model_.declare(options);
     sampling_.declare(options);
   }

@@ -25,4 +25,9 @@ inline Option& add_json_option(Options& options, bool* json) {
   return options.add("--json", json, "Print one JSON object");
 }
 
+// For Option::check(): a file name must not be empty, as from an unset shell variable.
+inline std::string check_file_name(const std::string& name) {
+  return name.empty() ? "the file name is empty" : "";
+}
+
 }  // namespace hearth

@@ -16,7 +16,8 @@ namespace {
 class DashCommand : public Command {
  public:
   DashCommand()
-      : Command(CommandGroup::kServe, "dash", "The dashboard: chat, and watch the engine at work") {
+      : Command(CommandGroup::kServe, "dash",
+                "Open the dashboard: chat, and watch the engine at work") {
     model_.session.swap_bytes = kDefaultSwapBytes;
   }
 
@@ -29,15 +30,14 @@ class DashCommand : public Command {
     options.add("--connect URL", &options_.connect,
                 "A running hearth serve, such as http://host:8080");
     options.add("--api-key KEY", &options_.api_key, "API key of that server");
-    options
-        .add("--max-seqs N", &model_.session.max_sequences, "Most sequences in the batch at once")
+    options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
         .range(1, 4096);
     options.group("Window");
     options.add("--width N", &options_.window.width, "Width in pixels").range(200, 16384);
     options.add("--height N", &options_.window.height, "Height in pixels").range(150, 16384);
     options.add("--zoom X", &options_.zoom, "Size of text and panels, 0.75 to 2").range(0.75, 2);
     options.add("--dark,!--light", &options_.dark, "Colours; by default as last time");
-    options.add("--fps X", &options_.frames_per_s, "Most frames per second")
+    options.add("--fps X", &options_.frames_per_s, "Frame rate limit")
         .range(std::numeric_limits<double>::min(), 1e9)
         .advanced();
     options

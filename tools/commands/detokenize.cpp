@@ -42,7 +42,9 @@ class DetokenizeCommand : public Command {
                            "Token ids, separated by spaces or commas; without any, standard input")
                       .check(check_ids);
     add_model_option(options, &model_);
-    options.add("-f,--file FILE", &file_, "Read the ids from a file").excludes(ids);
+    options.add("-f,--file FILE", &file_, "Read the ids from a file")
+        .check(check_file_name)
+        .excludes(ids);
     options.add("--special", &special_, "Show special tokens such as <|im_end|>");
     add_json_option(options, &json_);
   }

@@ -75,9 +75,10 @@ class DevicesCommand : public Command {
  public:
   DevicesCommand()
       : Command(CommandGroup::kMeasure, "devices",
-                "The Vulkan devices, what they can do and which one is used") {}
+                "List Vulkan devices and show which one is used") {}
 
   void declare(Options& options) override {
+    options.example("hearth devices -d nvidia");
     options.add("-d,--device NAME", &wanted_, "Device to choose, by index or part of its name");
     add_json_option(options, &json_);
   }

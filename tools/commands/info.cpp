@@ -10,6 +10,7 @@
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_facts.h"
 #include "tools/commands/model_options.h"
+#include "tools/count_of.h"
 
 namespace hearth {
 namespace {
@@ -127,10 +128,11 @@ void print_model(const ModelFacts& facts) {
   fmt::print("   parameters:   {:.{}f} M in {} tensors\n", millions, millions < 1 ? 3 : 1,
              facts.tensors);
   for (const auto& [name, use] : facts.formats)
-    fmt::print("     {:<8} {:>5} tensors, {}\n", name, use.tensors, format_bytes(use.bytes));
-  fmt::print("   shape:        {} layers, width {}, {} heads of {} ({} KV heads), MLP width {}\n",
-             config.layers, config.width, config.heads, config.head_size, config.kv_heads,
-             config.mlp_width);
+    fmt::print("     {:<8} {:>5} {}, {}\n", name, use.tensors,
+               use.tensors == 1 ? "tensor" : "tensors", format_bytes(use.bytes));
+  fmt::print("   shape:        {}, width {}, {} of {} ({}), MLP width {}\n",
+             count_of(config.layers, "layer"), config.width, count_of(config.heads, "head"),
+             config.head_size, count_of(config.kv_heads, "KV head"), config.mlp_width);
   fmt::print("   context:      {} tokens\n", config.context);
   fmt::print("   weights:      {} on the device\n", format_bytes(facts.plan->weight_bytes));
   fmt::print("   KV cache:     {} per token\n", format_bytes(facts.kv_bytes_per_token));
@@ -150,26 +152,26 @@ void print_fit(const ModelFacts& facts) {
   fmt::print("   {} with a context of {} tokens, which needs {}\n",
              memory.fits ? "fits" : "does not fit", memory.context,
              format_bytes(needed_bytes(memory)));
-  if (facts.asked_context > memory.context)
-    fmt::print("   a context of {} is longer than the model was trained for\n",
-               facts.asked_context);
+  if (const std::string notice = context_notice(facts.asked_context, facts.plan->config.context);
+      !notice.empty())
+    fmt::print("   {}\n", notice);
   fmt::print("   longest context that fits: {} tokens\n", memory.max_context);
 }
 
 class InfoCommand : public Command {
  public:
   InfoCommand()
-      : Command(CommandGroup::kFiles, "info", "What a model is, and whether it fits the device") {}
+      : Command(CommandGroup::kFiles, "info",
+                "Describe a model and say whether it fits the device") {}
 
   void declare(Options& options) override {
     options.example("hearth info -m model.gguf --ctx 8192");
     model_.declare(options);
-    options
-        .add("--max-seqs N", &model_.session.max_sequences, "Most sequences in the batch at once")
+    options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
         .range(1, 65536);
     options
         .add("--max-step-tokens N", &model_.session.max_step_tokens,
-             "Most tokens per step; 0 picks what suits the device")
+             "Maximum tokens per step; 0 picks what suits the device")
         .range(0, 1u << 20)
         .advanced();
     options.group("Output");

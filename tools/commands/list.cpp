@@ -35,7 +35,7 @@ ListedModel look_into(LibraryModel model) {
 
 class ListCommand : public Command {
  public:
-  ListCommand() : Command(CommandGroup::kFiles, "list", "The models that -m finds by name") {}
+  ListCommand() : Command(CommandGroup::kFiles, "list", "List the models that -m finds by name") {}
 
   void declare(Options& options) override {
     options.example("hearth list");

@@ -16,7 +16,7 @@ class LogitsCommand : public Command {
  public:
   LogitsCommand()
       : Command(CommandGroup::kMeasure, "logits",
-                "The scores of the next token, for comparing engines") {}
+                "Print next-token logits, for comparing engines") {}
 
   void declare(Options& options) override {
     options.example("hearth logits -p \"Once upon a\" --top 5");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <random>
 
+#include <fmt/format.h>
+
 #include "engine/open_model_file.h"
 #include "runtime/memory.h"
 #include "tools/commands/common_options.h"
@@ -17,8 +19,10 @@ void ModelOptionsGroup::declare_model(Options& options) {
 void ModelOptionsGroup::declare(Options& options) {
   declare_model(options);
   add_device_option(options, &session.device);
-  options.add("-c,--ctx N", &session.context,
-              "Longest sequence in tokens; 0 means as long as the model and the memory allow");
+  options
+      .add("-c,--ctx N", &session.context,
+           "Longest sequence in tokens; 0 is as long as model and memory allow")
+      .alias("--ctx-size");
   options.add("--kv FORMAT", &kv, "Format of the KV cache").one_of({"f16", "q8_0"}).advanced();
   options
       .add("--kv-blocks N", &session.kv_blocks,
@@ -34,6 +38,11 @@ void ModelOptionsGroup::declare(Options& options) {
   options
       .add("--deterministic", &session.deterministic,
            "Give a sequence the same tokens whatever else is in the batch")
+      .advanced();
+  options
+      .add("--special-in-messages", &session.special_in_messages,
+           "Read control tokens in messages as control tokens; by default only the chat template's "
+           "own text can hold them")
       .advanced();
 }
 
@@ -79,26 +88,25 @@ Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFi
 }
 
 void SamplingOptionsGroup::declare(Options& options) {
-  options.group("Sampling");  // the same ranges as make_sampling_row
+  options.group(
+      fmt::format("Sampling (default: the model's own settings, else --temp {} --min-p {})",
+                  kHearthSampling.temperature, kHearthSampling.min_p));
+  // The same ranges as make_sampling_row.
   options.add("--temp T", &choices_.temperature, "Randomness; 0 always takes the most likely token")
-      .range(0, 1e6)
-      .default_text("the model's, else 0.7");
-  options.add("--top-k K", &choices_.top_k, "Keep only the K most likely tokens; 0 keeps all")
-      .default_text("the model's, else 0");
+      .alias("--temperature")
+      .range(0, 1e6);
+  options.add("--top-k K", &choices_.top_k, "Keep only the K most likely tokens; 0 keeps all");
   options
       .add("--top-p P", &choices_.top_p,
            "Keep only the most likely tokens that together have probability P")
-      .range(0, 1)
-      .default_text("the model's, else 1");
+      .range(0, 1);
   options
       .add("--min-p P", &choices_.min_p, "Drop tokens less likely than P times the most likely one")
-      .range(0, 1)
-      .default_text("the model's, else 0.05");
+      .range(0, 1);
   options
       .add("--repeat-penalty X", &choices_.repetition_penalty,
            "Divide the score of tokens that occurred before by X; 1 does nothing")
       .range(1e-3, 1e3)
-      .default_text("the model's, else 1")
       .advanced();
   options
       .add("--presence-penalty X", &choices_.presence_penalty,

@@ -19,7 +19,7 @@ struct ModelOptionsGroup {
 
   // -m, --model.
   void declare_model(Options& options);
-  // -m, -d, --ctx, --kv, --kv-blocks, --swap, --deterministic.
+  // -m, -d, --ctx, --kv, --kv-blocks, --swap, --deterministic, --special-in-messages.
   void declare(Options& options);
 
   Result<std::unique_ptr<ModelFile>> open_file() const;

@@ -51,7 +51,7 @@ class PerplexityCommand : public Command {
  public:
   PerplexityCommand()
       : Command(CommandGroup::kMeasure, "perplexity",
-                "How well a model predicts a text, as llama.cpp defines it") {}
+                "Measure how well a model predicts a text, as llama.cpp defines it") {}
 
   void declare(Options& options) override {
     options.example("hearth perplexity -m model.gguf -f wiki.test.raw --ctx 2048");
@@ -64,8 +64,9 @@ class PerplexityCommand : public Command {
     options.at("--ctx").help(
         "Tokens per chunk; 0 means 512, or the model's context if that is shorter");
     options
-        .add("--step-tokens N", &model_.session.max_step_tokens,
-             "Most tokens per step; several short chunks share a step")
+        .add("--max-step-tokens N", &model_.session.max_step_tokens,
+             "Maximum tokens per step; several short chunks share a step")
+        .alias("--step-tokens")
         .range(0, 1u << 20)
         .advanced();
   }

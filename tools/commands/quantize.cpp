@@ -48,6 +48,11 @@ class QuantizeCommand : public Command {
     const auto start = std::chrono::steady_clock::now();
     const QuantizeType type = *find_quantize_type(type_);
     HEARTH_ASSIGN(const LibraryModel found, find_model(in_));
+    if (found.format != "GGUF")
+      return Error{
+          ErrorKind::kUnsupported,
+          fmt::format("quantize needs a .gguf file, and {} is {}", found.name,
+                      found.path.empty() ? "the built-in model" : "a folder of safetensors files")};
     HEARTH_ASSIGN(const auto model, GgufFile::open(found.path));
     HEARTH_TRY(check_output(*model));
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, interrupt);
@@ -74,8 +79,13 @@ class QuantizeCommand : public Command {
  private:
   Status check_output(const GgufFile& model) const {
     std::error_code ignored;
+    const std::filesystem::path folder = std::filesystem::path(out_).parent_path();
+    if (!folder.empty() && !std::filesystem::exists(folder, ignored))
+      return Error{ErrorKind::kNotFound,
+                   fmt::format("cannot write {}: the folder does not exist", out_)};
     if (force_ || model.consists_of(out_) || !std::filesystem::exists(out_, ignored)) return {};
-    return Error{ErrorKind::kInvalid, fmt::format("{} exists: --force overwrites it", out_)};
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{} already exists; use --force to overwrite it", out_)};
   }
 
   void print(const QuantizeReport& report, const QuantizeType& type, double seconds) const {

@@ -73,20 +73,21 @@ class ReplayCommand : public Command {
         .range(kPositive, 1e9);
     options.group("Scheduling");
     declare_policy(options);
-    options
-        .add("--max-seqs N", &model_.session.max_sequences, "Most sequences in the batch at once")
+    options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
         .range(1, 4096);
     options
         .add("--max-step-tokens N", &model_.session.max_step_tokens,
-             "Most tokens per step; 0 picks what suits the device")
+             "Maximum tokens per step; 0 picks what suits the device")
         .range(0, 1u << 20);
     options.group("Output");
     options
         .add("--slo GOAL", &goal_text_, "What a request must meet to count as goodput, in seconds")
         .check(check_goal);
-    options.add("--trace FILE", &perfetto_path_, "Write a Chrome/Perfetto trace");
-    add_json_option(options, &json_);
-    options.add("--requests", &list_requests_, "With --json, add the times of every request");
+    options.add("--trace FILE", &perfetto_path_, "Write a Chrome/Perfetto trace")
+        .check(check_file_name);
+    const Option& json = add_json_option(options, &json_);
+    options.add("--requests", &list_requests_, "With --json, add the times of every request")
+        .needs(json);
     model_.declare(options);
     Option& simulate = options.add(
         "--simulate", &simulate_,

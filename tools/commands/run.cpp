@@ -12,6 +12,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
+#include "tools/count_of.h"
 #include "tools/read_text.h"
 
 namespace hearth {
@@ -29,14 +30,19 @@ class RunCommand : public Command {
         options.add("PROMPT", &words_, "The text to continue; - reads it from standard input");
     options.group("Prompt");
     const Option& text = options.add("-p,--prompt TEXT", &prompt_, "The prompt as an option");
-    const Option& file = options.add("-f,--file FILE", &file_, "Read the prompt from a file");
-    options.exactly_one({&word, &text, &file});
+    const Option& file =
+        options.add("-f,--file FILE", &file_, "Read the prompt from a file").check(check_file_name);
+    options.exactly_one(
+        {&word, &text, &file},
+        "no prompt: hearth run \"Once upon a time\", -f FILE, or - to read standard "
+        "input");
     options.check([this] { return problem_with_words(); });
     const Option& chat = options.add(
         "--chat", &chat_, "Answer the prompt as a chat message, through the chat template");
     options.add("--system TEXT", &system_, "With --chat: the system prompt").needs(chat);
     options.group("Output");
-    options.add("-n,--tokens N", &tokens_, "Most tokens to generate; 0 lets the model decide");
+    options.add("-n,--tokens N", &tokens_, "Maximum tokens to generate; 0 lets the model decide")
+        .alias("--n-predict");
     const Option& json = add_json_option(options, &json_);
     options
         .add("--logprobs N", &logprobs_, "With --json: the N most likely tokens at each position")
@@ -50,6 +56,7 @@ class RunCommand : public Command {
 
   Status run() override {
     HEARTH_TRY(read_prompt());
+    if (prompt_.empty()) return invalid("the prompt is empty");
     model_.session.max_sequences = 1;
     HEARTH_ASSIGN(const auto session, model_.open());
     if (session->tokenizer() == nullptr)
@@ -102,7 +109,9 @@ class RunCommand : public Command {
       return fmt::format("{} is a model: write hearth run -m {} {}, or hearth chat -m {}",
                          in_quotes(first), first, words_.size() > 1 ? "\"...\"" : "\"PROMPT\"",
                          first);
-    return words_.size() > 1 ? "put the prompt in quotes: hearth run \"" + first + " ...\"" : "";
+    return words_.size() == 1 ? ""
+                              : "put the prompt in quotes, and a model after -m: hearth run -m "
+                                "MODEL \"PROMPT\"";
   }
   static bool is_model(const std::string& word) {
     if (word.ends_with(".gguf")) return true;
@@ -128,12 +137,12 @@ class RunCommand : public Command {
     return seconds > 0 ? (end.generated_tokens - 1) / seconds : 0.0;
   }
   static std::string speed_line(const GenerationEnd& end) {
-    std::string line = fmt::format("prompt: {} tokens", end.prompt_tokens);
+    std::string line = "prompt: " + count_of(end.prompt_tokens, "token");
     const double prompt_seconds = end.times.first_token - end.times.admitted;
     if (end.generated_tokens > 0 && prompt_seconds > 0)
       line += fmt::format(" at {:.1f} tokens/s, first token after {:.2f} s",
                           end.prompt_tokens / prompt_seconds, end.times.first_token);
-    line += fmt::format("; generated: {} tokens", end.generated_tokens);
+    line += "; generated: " + count_of(end.generated_tokens, "token");
     if (const double rate = decode_rate(end); rate > 0)
       line += fmt::format(" at {:.1f} tokens/s", rate);
     return line;

@@ -1,42 +1,47 @@
 // hearth serve: the HTTP server.
 #include <algorithm>
-#include <csignal>
-#include <fstream>
+#include <cstdlib>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
-#include "engine/model_library.h"
 #include "engine/session.h"
 #include "runtime/log.h"
 #include "tools/commands/command.h"
 #include "tools/commands/model_options.h"
 #include "tools/commands/policy_options.h"
-#include "tools/server/http_listener.h"
+#include "tools/server/announcement.h"
+#include "tools/server/api_keys.h"
 #include "tools/server/http_server.h"
+#include "tools/server/memory_budget.h"
+#include "tools/server/model_card.h"
 #include "tools/server/shutdown_signals.h"
 
 namespace hearth {
 namespace {
 
-Result<std::string> read_key(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return Error{ErrorKind::kNotFound, fmt::format("cannot open {}", path)};
-  std::string key;
-  std::getline(file, key);
-  // Clients cannot send these: the ends of a header's value are cut off.
-  key.erase(key.find_last_not_of(" \t\r") + 1);
-  if (key.empty()) return Error{ErrorKind::kIo, fmt::format("{}: no key in its first line", path)};
-  return key;
-}
-
-// As many connections as the server takes need as many descriptors, and shells give 1,024.
+// Every connection needs a file descriptor, and shells allow 1,024.
 void raise_descriptor_limit() {
   constexpr rlim_t kEnough = 8192;
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kEnough) return;
   limit.rlim_cur = std::min(limit.rlim_max, kEnough);
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// The names under which others on the network know this machine.
+std::vector<std::string> machine_names() {
+  char name[256] = {};
+  if (gethostname(name, sizeof(name) - 1) != 0 || name[0] == '\0') return {};
+  return {name, std::string(name) + ".local"};
+}
+
+std::string check_key(const std::string& key) {
+  // An empty key, as from an unset variable, would let everyone in.
+  return key.empty() ? "the key is empty" : "";
 }
 
 class ServeCommand : public Command {
@@ -52,27 +57,48 @@ class ServeCommand : public Command {
     options.group("Server");
     options.add("--host ADDRESS", &server_.host, "Address to listen on");
     options.add("--port N", &server_.port, "Port to listen on; 0 picks a free one").range(0, 65535);
-    // An empty key, as from an unset variable, would let everyone in.
-    options.add("--api-key KEY", &server_.api_key, "API key that clients must send")
-        .check([](const std::string& key) { return key.empty() ? "the key is empty" : ""; });
-    options.add("--api-key-file FILE", &key_file_, "Read the API key from a file's first line");
+    options
+        .add("--api-key KEY", &server_.api_keys,
+             "API key that clients must send; repeat it for several")
+        .check(check_key);
+    options.add("--api-key-file FILE", &key_file_,
+                "Read API keys from a file, one per line; $HEARTH_API_KEY is also accepted");
+    options.add("--allow-host NAME", &server_.allowed_hosts,
+                "Without a key, also answer to this host name; * for any");
     options.add("--cors ORIGIN", &server_.cors_origin, "Origin that browsers may call from, or *");
-    name_ = &options.add("--name NAME", &server_.model_name, "What replies call the model");
+    options.add("--name NAME", &name_, "Model name shown in API replies");
     options.add("--time-limit S", &server_.request_seconds, "Seconds per request; 0 sets no limit")
         .range(0, 1e9)
+        .advanced();
+    options
+        .add("--drain-time S", &drain_seconds_,
+             "Seconds that requests in flight may take after SIGTERM before they are cancelled")
+        .range(0, 1e6)
         .advanced();
     options.add("--max-body SIZE", &server_.most_body_bytes, "Largest request body")
         .bytes()
         .range(0, 0x1p40)
         .advanced();
+    options
+        .add("--body-memory SIZE", &server_.bodies_bytes,
+             "Memory for all request bodies that are being read and parsed")
+        .bytes()
+        .range(0, 0x1p40)
+        .advanced();
+    options
+        .add("--max-backlog SIZE", &server_.backlog_bytes,
+             "Bytes of a stream that a client may leave unread before it is cancelled")
+        .bytes()
+        .range(0, 0x1p40)
+        .advanced();
     options.group("Scheduling");
-    options.add("--max-seqs N", &model_.session.max_sequences, "Most requests in the batch at once")
+    options.add("--max-seqs N", &model_.session.max_sequences, "Maximum requests in a batch")
         .range(1, 4096);
-    options.add("--max-queue N", &model_.session.max_queue, "Most requests that may wait")
+    options.add("--max-queue N", &model_.session.max_queue, "Maximum requests that may wait")
         .range(1, 1u << 20);
     options
         .add("--max-step-tokens N", &model_.session.max_step_tokens,
-             "Most tokens per step; 0 picks what suits the device")
+             "Maximum tokens per step; 0 picks what suits the device")
         .range(0, 1u << 20)
         .advanced();
     options.add("--policy NAME", &policy_name_, "Scheduling policy").one_of(named_policies());
@@ -81,18 +107,14 @@ class ServeCommand : public Command {
   }
 
   Status run() override {
-    if (!key_file_.empty()) {
-      HEARTH_ASSIGN(server_.api_key, read_key(key_file_));
-    }
+    HEARTH_TRY(add_keys());
+    for (std::string& name : machine_names()) server_.allowed_hosts.push_back(std::move(name));
     std::string label;
     HEARTH_ASSIGN(const Policy policy,
                   switches_.apply(model_.before_switches(*named_policy(policy_name_)), label));
     model_.take_policy(policy);
-    if (!name_->given()) {
-      HEARTH_ASSIGN(const LibraryModel model, find_model(model_.model));
-      server_.model_name = model.name;
-    }
     raise_descriptor_limit();
+    return_large_blocks_at_once();
     ShutdownSignals signals;
     HEARTH_ASSIGN(const auto server, HttpServer::create(server_));
     HEARTH_ASSIGN(const auto session, model_.open());
@@ -103,24 +125,60 @@ class ServeCommand : public Command {
     const Result<const ChatTemplate*> chat = session->chat_template();
     if (chat.ok() && (*chat)->source() == ChatTemplate::Source::kChatMl) log_line(kChatMlNotice);
     signals.defer();
-    server->serve({.engine = session->engine(),
-                   .tokenizer = *session->tokenizer(),
-                   .chat_template = session->chat_template(),
-                   .device = session->device().caps().name});
-    log_line(fmt::format("listening on http://{}", host_and_port(server_.host, server->port())));
+    const ServedModel model{.engine = session->engine(),
+                            .tokenizer = *session->tokenizer(),
+                            .chat_template = chat,
+                            .name = name_.empty() ? session->file().name() : name_,
+                            .device = session->device().caps().name,
+                            .default_sampling = session->default_sampling(),
+                            .example = model_.model.empty() ? kStorytellerExample : ""};
+    server->serve(model);
+    announce(model, server->port());
     signals.wait();
-    log_line("draining; once more to leave at once");
-    server->drain();
+    log_line(fmt::format(
+        "finishing requests in flight, for at most {:g} s; press Ctrl-C again to quit now",
+        drain_seconds_));
+    server->drain(drain_seconds_);
     return {};
   }
 
  private:
+  // From the command line, the file and the environment.
+  Status add_keys() {
+    if (!key_file_.empty()) {
+      HEARTH_ASSIGN(std::vector<std::string> keys, read_api_keys(key_file_));
+      for (std::string& key : keys) server_.api_keys.push_back(std::move(key));
+    }
+    if (const char* key = std::getenv("HEARTH_API_KEY")) {
+      if (const std::string wrong = check_key(key); !wrong.empty())
+        return Error{ErrorKind::kInvalid, "HEARTH_API_KEY: " + wrong};
+      server_.api_keys.emplace_back(key);
+    }
+    return {};
+  }
+
+  void announce(const ServedModel& model, int port) const {
+    const SchedulerLimits limits = model.engine.limits();
+    const Announcement facts{.model = model.name,
+                             .device = model.device,
+                             .context = longest_sequence(limits),
+                             .max_sequences = limits.max_sequences,
+                             .host = server_.host,
+                             .port = port,
+                             .has_key = !server_.api_keys.empty()};
+    for (const std::string& line : announcement_lines(facts)) log_line(line);
+  }
+
+  static constexpr const char* kStorytellerExample =
+      "Tell me a story about a dragon who lost her key.";
+
   ModelOptionsGroup model_;
   ServerOptions server_;
   PolicySwitchOptions switches_;
-  const Option* name_ = nullptr;
+  std::string name_;
   std::string policy_name_ = "continuous";
   std::string key_file_;
+  double drain_seconds_ = 30;
 };
 
 ServeCommand serve_command;

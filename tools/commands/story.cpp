@@ -17,7 +17,7 @@ namespace {
 class StoryCommand : public Command {
  public:
   StoryCommand()
-      : Command(CommandGroup::kRun, "story", "One short story from the built-in model") {}
+      : Command(CommandGroup::kRun, "story", "Tell a short story with the built-in model") {}
 
   void declare(Options& options) override {
     options.example("hearth story --about \"a dragon who cooks\"");

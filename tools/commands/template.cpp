@@ -8,6 +8,7 @@
 
 #include "engine/open_model_file.h"
 #include "engine/text/chat_template.h"
+#include "runtime/log.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
 #include "tools/read_text.h"
@@ -45,12 +46,14 @@ class TemplateCommand : public Command {
 
   void declare(Options& options) override {
     options.example("hearth template -m model.gguf --messages conversation.json");
-    options.add(
-        "--messages FILE", &messages_,
-        "The conversation as JSON: a list of messages, or an object with messages, tools and "
-        "kwargs; without it, standard input");
-    add_model_option(options, &model_);
-    options.add("-f,--file FILE", &file_, "A Jinja template to use instead of the model's own");
+    options
+        .add("--messages FILE", &messages_,
+             "The conversation as JSON: a list of messages, or an object with messages, tools and "
+             "kwargs; without it, standard input")
+        .check(check_file_name);
+    model_option_ = &add_model_option(options, &model_);
+    options.add("-f,--file FILE", &file_, "A Jinja template to use instead of the model's own")
+        .check(check_file_name);
     bos_option_ = &options.add("--bos TEXT", &bos_, "The value of bos_token");
     eos_option_ = &options.add("--eos TEXT", &eos_, "The value of eos_token");
     options.add("--now TIME", &now_,
@@ -70,6 +73,7 @@ class TemplateCommand : public Command {
     }
     HEARTH_ASSIGN(const Vocabulary vocabulary, read_template());
     HEARTH_ASSIGN(const auto chat, ChatTemplate::create(vocabulary));
+    if (chat->source() == ChatTemplate::Source::kChatMl) log_line(kChatMlNotice);
     HEARTH_ASSIGN(const Json conversation, read_conversation());
     if (conversation.contains("tools")) options.tools = &conversation["tools"];
     if (conversation.contains("kwargs")) options.variables = &conversation["kwargs"];
@@ -81,14 +85,18 @@ class TemplateCommand : public Command {
   }
 
  private:
-  // The template with its two tokens: the model's, unless options replace them.
+  // The template with its two tokens: the model's, unless options replace them. A template file
+  // needs no model, but takes the tokens of one that is named.
   Result<Vocabulary> read_template() const {
     Vocabulary vocabulary;
-    if (file_.empty()) {
+    if (file_.empty() || model_option_->given()) {
       HEARTH_ASSIGN(const auto model, open_model_file(model_));
       HEARTH_ASSIGN(vocabulary, read_vocabulary(*model));
-    } else {
+    }
+    if (!file_.empty()) {
       HEARTH_ASSIGN(vocabulary.chat_template, read_text_file(file_));
+      if (vocabulary.chat_template.empty())
+        return Error{ErrorKind::kInvalid, fmt::format("{}: the template is empty", file_)};
     }
     const auto replace = [&](const Option* option, const std::string& text,
                              std::optional<std::uint32_t>& id) {
@@ -132,6 +140,7 @@ class TemplateCommand : public Command {
 
   std::string model_, file_, messages_, bos_, eos_, now_;
   bool no_prompt_ = false, json_ = false;
+  const Option* model_option_ = nullptr;
   const Option* bos_option_ = nullptr;
   const Option* eos_option_ = nullptr;
 };

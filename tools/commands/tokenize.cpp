@@ -21,7 +21,9 @@ class TokenizeCommand : public Command {
     options.example("hearth tokenize -m model.gguf \"Once upon a time\"");
     Option& text = options.add("TEXT", &text_, "The text; without it, standard input");
     add_model_option(options, &model_);
-    options.add("-f,--file FILE", &file_, "Read the text from a file").excludes(text);
+    options.add("-f,--file FILE", &file_, "Read the text from a file")
+        .check(check_file_name)
+        .excludes(text);
     options.add("--add-bos", &add_bos_, "Put the beginning-of-text token first");
     options.add("--special", &special_, "Read <|im_end|> and the like as tokens, not as text");
     add_json_option(options, &json_);

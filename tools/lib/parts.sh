@@ -121,6 +121,8 @@ make_part() {
   say "fetching ${recipe%, pins *}"
   rm -rf "$fresh"
   mkdir -p "$fresh" && "make_$name" "$fresh" || return 1
+  # A part without its pinned files is made again by the next set-up, which may find them.
+  [[ ! -e $work/unpinned-$name ]] || recipe=unpinned
   printf '%s\n' "$recipe" >"$fresh/.recipe"
   if [[ -e $HEARTH_DEPS/$name ]]; then
     mv -T "$HEARTH_DEPS/$name" "$work/old-$name" || return 1
@@ -151,6 +153,7 @@ make_imgui() {
   mkdir -p "$work/source" || return 1
   if ! fetch_pinned imgui "$work/source"; then
     pins_are_gone imgui
+    rm -f "$work"/source/*  # A file with another checksum is still there, under another name.
     conf=$(private_apt "$newest_suite") || return 1
     (cd "$work/source" && APT_CONFIG=$conf logged apt-get -q source --download-only imgui) ||
       return 1
@@ -183,7 +186,7 @@ make_lvp() {
   if fetch_pinned lavapipe "$work/pinned"; then
     unpack_all "$1/root" "$work"/pinned/*.deb || return 1
   else
-    pins_are_gone lavapipe
+    pins_are_gone lvp
     unpack_closure "$newest_suite" "$1/root" "${lavapipe_packages[@]}" || return 1
   fi
   driver=$(find "$1/root" -name libvulkan_lvp.so | head -n1)

@@ -37,23 +37,27 @@ fetch_pinned() {
     download-file "${files[@]}"
 }
 
+# pins_are_gone PART: says that a part is made of today's files instead.
 pins_are_gone() {
-  say "the pinned files of $1 cannot be had from the Debian archive any more;" \
+  : >"$work/unpinned-$1"
+  say "the pinned files of $1 cannot be had from the Debian archive;" \
     "taking today's version of Debian $newest_suite, which Hearth has not been tested with"
 }
 
 # write_pins: pins what sid has today, for both architectures that are tested.
 write_pins() {
-  local architecture conf
-  mkdir -p "$hearth_root/tools/pins" || return 1
+  local architecture conf pins
+  mkdir -p "$hearth_root/tools/pins" "$work/pins" || return 1
   for architecture in arm64 amd64; do
     conf=$(private_apt "$newest_suite" "$architecture") || return 1
     APT_CONFIG=$conf apt-get -q -y -o Acquire::ForceHash=SHA256 --print-uris \
       --no-install-recommends install "${lavapipe_packages[@]}" 2>>"$work/log" </dev/null |
-      pin_lines >"$hearth_root/tools/pins/lavapipe.$architecture" || return 1
+      pin_lines >"$work/pins/lavapipe.$architecture" || return 1
   done
   APT_CONFIG=$conf apt-get -q -o Acquire::ForceHash=SHA256 --print-uris source imgui \
-    2>>"$work/log" </dev/null | grep -F '.orig.tar' | pin_lines >"$hearth_root/tools/pins/imgui"
+    2>>"$work/log" </dev/null | grep -F '.orig.tar' | pin_lines >"$work/pins/imgui" || return 1
+  for pins in "$work"/pins/*; do [[ -s $pins ]] || return 1; done
+  mv -- "$work"/pins/* "$hearth_root/tools/pins"
 }
 
 # pin_lines: turns what apt-get --print-uris says into lines of a pins file.

@@ -1,4 +1,4 @@
-// What people type who come from llama.cpp, Ollama or vLLM, and what to tell them.
+// Hints for users who type what llama.cpp, Ollama or vLLM would accept.
 #pragma once
 
 #include <optional>
@@ -6,11 +6,11 @@
 
 namespace hearth {
 
-// About an option that another program has: one sentence without a full stop. Nothing for an option
-// that is not known from elsewhere.
+// What Hearth offers instead of an option of those programs: one sentence without a full stop.
+// Nothing for any other option.
 std::optional<std::string_view> foreign_option_hint(std::string_view option);
 
-// The same about a command.
+// The same for a command.
 std::optional<std::string_view> foreign_command_hint(std::string_view command);
 
 }  // namespace hearth

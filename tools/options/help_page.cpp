@@ -32,7 +32,7 @@ std::vector<std::string> wrapped_lines(std::string_view text, size_t width) {
 // "  -n, --tokens N              Generate at most N tokens", over as many lines as it takes.
 std::string help_entry(const std::string& left, std::string_view right) {
   std::string text = "  " + left;
-  bool fresh = text.size() + 2 > kHelpColumn;  // no room beside it
+  bool fresh = text.size() + 2 > kHelpColumn;  // no room for help on the same line
   if (fresh) text += '\n';
   for (const std::string& line : wrapped_lines(right, kPageWidth - kHelpColumn)) {
     const size_t pad = fresh ? kHelpColumn : kHelpColumn - std::min(kHelpColumn, text.size());
@@ -46,49 +46,74 @@ std::string help_entry(const std::string& left, std::string_view right) {
 }  // namespace
 
 std::string HelpPage::text(const Options& options, std::string_view about, bool all) {
-  const auto shown = [&](const Option& option) { return all || !option.advanced_; };
-  std::string usage = fmt::format("Usage: {}", options.command_);
-  std::vector<std::string> groups;
-  bool hidden = false;
-  for (const Option& option : options.options_) {
-    if (option.positional())
-      usage += option.required_ ? " " + option.metavariable_ : " [" + option.metavariable_ + "]";
-    hidden = hidden || !shown(option);
-    if (!option.positional() && shown(option) &&
-        std::ranges::find(groups, option.group_) == groups.end())
-      groups.push_back(option.group_);
-  }
-  std::string page = fmt::format("{}\n\n{} [OPTIONS]\n", about, usage);
-  if (!options.examples_.empty()) page += "\nExamples:\n";
-  for (const std::string& example : options.examples_) page += fmt::format("  {}\n", example);
+  const HelpPage page(options, all);
+  return fmt::format("{}\n\n{}{}{}{}{}", about, page.usage(), page.examples(), page.arguments(),
+                     page.groups(), page.footer());
+}
 
-  const auto describe = [](const Option& option) {
-    std::string help = option.help_;
-    if (!option.values_.empty()) help += fmt::format(": {}", fmt::join(option.values_, ", "));
-    if (!option.default_text_.empty())
-      help += fmt::format(" (default{}{})", kGlue, option.default_text_);
-    return help;
-  };
-  bool arguments = false;
-  for (const Option& option : options.options_) {
-    if (!option.positional()) continue;
-    if (!arguments) page += "\nArguments:\n";
-    arguments = true;
-    page += help_entry(option.metavariable_, describe(option));
+std::string HelpPage::usage() const {
+  std::string line = fmt::format("Usage: {}", options_.command_);
+  for (const Option& option : options_.options_)
+    if (option.positional())
+      line += option.required_ ? " " + option.metavariable_ : " [" + option.metavariable_ + "]";
+  return line + " [OPTIONS]\n";
+}
+
+std::string HelpPage::examples() const {
+  std::string text = options_.examples_.empty() ? "" : "\nExamples:\n";
+  for (const std::string& example : options_.examples_) text += fmt::format("  {}\n", example);
+  return text;
+}
+
+std::string HelpPage::arguments() const {
+  std::string text;
+  for (const Option& option : options_.options_)
+    if (option.positional()) text += help_entry(option.metavariable_, description(option));
+  return text.empty() ? text : "\nArguments:\n" + text;
+}
+
+std::string HelpPage::groups() const {
+  // In the order in which they were first mentioned.
+  std::vector<std::string> titles;
+  for (const Option& option : options_.options_)
+    if (shows(option) && std::ranges::find(titles, option.group_) == titles.end())
+      titles.push_back(option.group_);
+  std::string text;
+  for (const std::string& title : titles) {
+    text += fmt::format("\n{}:\n", title);
+    for (const Option& option : options_.options_)
+      if (shows(option) && option.group_ == title)
+        text += help_entry(names(option), description(option));
   }
-  for (const std::string& group : groups) {
-    page += fmt::format("\n{}:\n", group);
-    for (const Option& option : options.options_) {
-      if (option.positional() || option.group_ != group || !shown(option)) continue;
-      std::string left = fmt::format("{}", fmt::join(option.names_, ", "));
-      if (option.names_.front().starts_with("--")) left = "    " + left;
-      if (!option.off_name_.empty()) left += ", " + option.off_name_;
-      if (option.takes_value()) left += " " + option.metavariable_;
-      page += help_entry(left, describe(option));
-    }
+  return text;
+}
+
+std::string HelpPage::footer() const {
+  const bool all_shown = std::ranges::all_of(options_.options_, [&](const Option& option) {
+    return option.positional() || shows(option);
+  });
+  return all_shown ? std::string()
+                   : fmt::format("\n{} --help-all lists every option.\n", options_.command_);
+}
+
+std::string HelpPage::names(const Option& option) {
+  // Long names stand below each other whether or not there is a short one.
+  std::string text = option.names_.front().starts_with("--") ? "    " : "";
+  text += fmt::format("{}", fmt::join(option.names_, ", "));
+  if (!option.off_name_.empty()) text += ", " + option.off_name_;
+  if (option.takes_value()) text += " " + option.metavariable_;
+  return text;
+}
+
+std::string HelpPage::description(const Option& option) {
+  std::string text = option.help_;
+  if (!option.values_.empty()) text += fmt::format(": {}", fmt::join(option.values_, ", "));
+  if (!option.default_text_.empty()) {
+    std::string value = fmt::format("(default: {})", option.default_text_);
+    std::ranges::replace(value, ' ', kGlue);
+    text += ' ' + value;
   }
-  if (hidden) page += fmt::format("\n{} --help-all lists every option.\n", options.command_);
-  return page;
+  return text;
 }
 
 }  // namespace hearth

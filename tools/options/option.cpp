@@ -4,8 +4,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "engine/near_words.h"
 #include "engine/weights/in_quotes.h"
 
 namespace hearth {
@@ -82,6 +82,11 @@ Option& Option::excludes(const Option& other) {
   return *this;
 }
 
+Option& Option::alias(std::string name) {
+  aliases_.push_back(std::move(name));
+  return *this;
+}
+
 Option& Option::advanced() {
   advanced_ = true;
   return *this;
@@ -99,10 +104,23 @@ Option& Option::default_text(std::string text) {
 
 bool Option::named(std::string_view name) const {
   return std::ranges::find(names_, name) != names_.end() ||
+         std::ranges::find(aliases_, name) != aliases_.end() ||
          (!off_name_.empty() && off_name_ == name);
 }
 
 const std::string& Option::name() const { return positional() ? metavariable_ : names_.back(); }
+
+std::string Option::description() const {
+  if (positional()) return "argument " + metavariable_;
+  return takes_value() ? fmt::format("option {} {}", name(), metavariable_) : "option " + name();
+}
+
+std::string Option::unknown_value(const std::string& value) const {
+  const std::vector<std::string> near = near_words(value, values_);
+  return fmt::format(
+      "unknown value {}{}", in_quotes(value),
+      near.empty() ? fmt::format("; use {}", joined_with_or(values_)) : did_you_mean(near));
+}
 
 std::optional<std::string> Option::take(const std::string& text) {
   if (count_ > 0 && !is_list(target_)) return "given twice";
@@ -114,7 +132,7 @@ std::optional<std::string> Option::take(const std::string& text) {
         separator_ == '\0' ? left.size() : std::min(left.find(separator_), left.size());
     const std::string value(left.substr(0, end));
     if (!values_.empty() && std::ranges::find(values_, value) == values_.end())
-      return fmt::format("no {}: it takes {}", in_quotes(value), fmt::join(values_, ", "));
+      return unknown_value(value);
     if (check_)
       if (std::string wrong = check_(value); !wrong.empty()) return wrong;
     if (auto wrong =
@@ -131,7 +149,7 @@ void Option::take_flag(std::string_view name) {
 }
 
 std::optional<std::string> Option::conflict() const {
-  if (!given()) return required_ ? std::optional("is missing") : std::nullopt;
+  if (!given()) return std::nullopt;
   for (const Option* other : needs_)
     if (!other->given()) return fmt::format("only works with {}", other->name());
   for (const Option* other : excludes_)

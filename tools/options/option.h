@@ -1,5 +1,5 @@
-// One option or positional argument of a command: what it is called, which variable it sets, what
-// is asked of its value and what help says about it.
+// One option or positional argument of a command: its names, the variable it sets, the checks on
+// its value and its help text.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ class Option {
   // See Options::add().
   Option(std::string_view names, OptionTarget target, std::string help);
 
-  // What is asked of it. Each returns *this, so that a declaration is one expression.
+  // Checks and help. Each returns *this, so that a declaration is one expression.
   Option& required();
   Option& range(double lowest, double highest);  // both included
   Option& one_of(std::vector<std::string> values);
@@ -29,10 +29,12 @@ class Option {
   Option& separator(char split);  // "1,8,64" is three values; REQUIRES: a vector
   Option& needs(const Option& other);
   Option& excludes(const Option& other);
+  // Another name that is accepted, but that help does not show.
+  Option& alias(std::string name);
   // Left out of --help; --help-all shows it.
   Option& advanced();
   Option& help(std::string text);
-  // What help says in "(default ...)" instead of the variable's value.
+  // What help says in "(default: ...)" instead of the variable's value.
   Option& default_text(std::string text);
 
   // True once the command line has named it.
@@ -44,18 +46,23 @@ class Option {
 
   bool positional() const { return names_.empty(); }
   bool named(std::string_view name) const;
-  // As errors call it: the long name, or the positional's metavariable.
+  // The name in error messages: the long name, or the positional's metavariable.
   const std::string& name() const;
+  // "argument OUT", "option --file FILE".
+  std::string description() const;
   bool takes_value() const { return !is_flag(target_); }
-  // Stores one argument; what is wrong otherwise.
+  // Stores one argument, or returns what is wrong with it.
   std::optional<std::string> take(const std::string& text);
   void take_flag(std::string_view name);
-  // Fails where the options it needs or excludes say so.
+  // The message for a value that is not one of values_.
+  std::string unknown_value(const std::string& value) const;
+  // Why it cannot be used together with the other options given, if so.
   std::optional<std::string> conflict() const;
 
   std::vector<std::string> names_;  // "-p", "--prompt"; none: positional
-  std::string off_name_;            // sets a flag to false: "--light"
-  std::string metavariable_;        // "TEXT"
+  std::vector<std::string> aliases_;
+  std::string off_name_;      // sets a flag to false: "--light"
+  std::string metavariable_;  // "TEXT"
   OptionTarget target_;
   std::string help_, default_text_, group_;
   std::vector<std::string> values_;  // the only ones allowed; empty: any

@@ -74,14 +74,15 @@ template <class Number>
 std::optional<std::string> out_of_range(Number number, const std::optional<OptionRange>& range) {
   const auto wide = static_cast<double>(number);
   if (!range || (wide >= range->lowest && wide <= range->highest)) return std::nullopt;
-  // Some limits are there only to keep out zero or nonsense; naming them would not help.
-  if (range->highest >= 1e9)
-    return range->lowest > 0 && range->lowest < 1e-6
-               ? fmt::format("{} is out of range: it must be more than 0", number)
-               : fmt::format("{} is out of range: it must be {} or a reasonable number above",
-                             number, range->lowest);
-  return fmt::format("{} is out of range: it must be {} to {}", number, range->lowest,
-                     range->highest);
+  constexpr double kNoRealLimit = 1e9, kAnyPositive = 1e-6;
+  if (range->lowest > 0 && range->lowest < kAnyPositive && wide < range->lowest)
+    return fmt::format("{} is too small: it must be more than 0", number);
+  if (range->highest < kNoRealLimit)
+    return fmt::format("{} is out of range: it must be between {} and {}", number, range->lowest,
+                       range->highest);
+  return wide < range->lowest
+             ? fmt::format("{} is too small: it must be at least {}", number, range->lowest)
+             : fmt::format("{} is too large: it must be at most {}", number, range->highest);
 }
 
 template <class Variable>

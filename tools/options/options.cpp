@@ -17,6 +17,14 @@ bool looks_like_option(std::string_view argument) {
   return argument.size() > 1 && argument.starts_with('-');
 }
 
+// As it was typed, but in quotes if it has spaces or other unusual characters.
+std::string shown(std::string_view argument) {
+  constexpr std::string_view kUsual =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=.,";
+  const bool usual = argument.find_first_not_of(kUsual) == std::string_view::npos;
+  return usual && argument.size() <= 80 ? std::string(argument) : in_quotes(argument);
+}
+
 }  // namespace
 
 Option& Options::add(std::string_view names, OptionTarget target, std::string help) {
@@ -106,7 +114,7 @@ Error Options::unknown_option(std::string_view argument) const {
     if (!option.off_name_.empty()) names.push_back(option.off_name_);
   }
   const auto near = near_words(argument.substr(0, argument.find('=')), names);
-  return {ErrorKind::kInvalid, fmt::format("no option {}{} (see {} --help)", in_quotes(argument),
+  return {ErrorKind::kInvalid, fmt::format("unknown option {}{} (see {} --help)", shown(argument),
                                            did_you_mean(near), command_)};
 }
 
@@ -126,13 +134,19 @@ Status Options::take_positional(const std::string& argument) {
 }
 
 Status Options::check_combinations() const {
-  for (const Option& option : options_)
+  for (const Option& option : options_) {
+    if (option.required_ && !option.given())
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("missing {} (see {} --help)", option.description(), command_)};
     if (const auto reason = option.conflict()) return wrong(option, *reason);
-  for (const std::vector<const Option*>& choices : exactly_one_) {
+  }
+  for (const auto& [choices, none_given] : exactly_one_) {
     std::vector<std::string> names;
     for (const Option* choice : choices) names.push_back(choice->name());
     const auto given =
         std::ranges::count_if(choices, [](const Option* choice) { return choice->given(); });
+    if (given == 0 && !none_given.empty())
+      return Error{ErrorKind::kInvalid, fmt::format("{} (see {} --help)", none_given, command_)};
     if (given != 1)
       return Error{ErrorKind::kInvalid,
                    fmt::format("give {} {} (see {} --help)", given == 0 ? "one of" : "only one of",

@@ -45,7 +45,7 @@ StepWork step_work(const StepBatch& batch) {
 double step_seconds(const ModelledDevice& device, const StepWork& work) {
   const auto rows = static_cast<double>(work.rows);
   const auto logit_rows = static_cast<double>(work.logit_rows);
-  // A product of `rows` rows with so many weights, each of which is read once.
+  // A product of `product_rows` rows with `weights` weights, each of which is read once.
   const auto product = [&](double weights, double product_rows) {
     if (product_rows == 0) return 0.0;
     return std::max(weights * device.bytes_per_weight / device.memory_bytes_per_s,

@@ -39,7 +39,7 @@ struct ModelledDevice {
   uint32_t context = 8192;              // tokens
   double bytes_per_weight = 34.0 / 32;  // Q8_0: blocks of 32 weights and a 16-bit scale
   double bytes_per_kv_value = 2;        // half precision
-  uint32_t max_step_tokens = 256;       // the default; so many prompt tokens take about 50 ms
+  uint32_t max_step_tokens = 256;       // the default; 256 prompt tokens take about 50 ms
 
   double layer_weights() const;   // of all layers
   double output_weights() const;  // of the product that makes logits

@@ -28,19 +28,22 @@ ApiError to_api_error(const Error& error) {
 }
 
 Result<std::vector<TokenId>> chat_prompt(const ServedModel& model,
-                                         std::span<const ChatMessage> messages) {
+                                         std::span<const ChatMessage> messages,
+                                         const std::atomic<bool>* cancelled) {
   HEARTH_ASSIGN(const ChatTemplate* chat, model.chat_template);
-  Result<std::vector<TokenId>> prompt = encode_chat(*chat, model.tokenizer, messages);
-  // What the template refuses is the client's to change.
+  Result<std::vector<TokenId>> prompt =
+      encode_chat(*chat, model.tokenizer, messages, {.cancelled = cancelled});
+  // A template refuses what only the client can change: the order of roles, say.
   if (!prompt.ok()) return Error{ErrorKind::kInvalid, prompt.error().message};
   return prompt;
 }
 
-Result<std::vector<std::vector<TokenId>>> read_prompts(const ServedModel& model, ApiKind kind,
-                                                       const ApiRequest& request) {
+Result<std::vector<std::vector<TokenId>>> encode_prompts(const ServedModel& model, ApiKind kind,
+                                                         const ApiRequest& request,
+                                                         const std::atomic<bool>* cancelled) {
   std::vector<std::vector<TokenId>> prompts;
   if (kind == ApiKind::kChat) {
-    HEARTH_ASSIGN(std::vector<TokenId> prompt, chat_prompt(model, request.messages));
+    HEARTH_ASSIGN(std::vector<TokenId> prompt, chat_prompt(model, request.messages, cancelled));
     prompts.push_back(std::move(prompt));
   }
   for (const ApiRequest::Prompt& prompt : request.prompts) {
@@ -51,14 +54,16 @@ Result<std::vector<std::vector<TokenId>>> read_prompts(const ServedModel& model,
   return prompts;
 }
 
-// Prompt after prompt, each `n` times with seeds that count up, so that a prompt's completions are
-// the same whatever prompts came with it.
-std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const ServedModel& model,
-                                                                     ApiKind kind,
-                                                                     const ApiRequest& request) {
-  Result<std::vector<std::vector<TokenId>>> prompts = read_prompts(model, kind, request);
+// One request per completion: `n` of the first prompt, then `n` of the second, and so on. Seeds
+// count up from the request's own for each prompt, so that a prompt's completions do not depend on
+// the others.
+std::variant<std::vector<GenerationRequest>, ApiError> make_requests(
+    const ServedModel& model, ApiKind kind, const ApiRequest& request,
+    const std::atomic<bool>* cancelled) {
+  Result<std::vector<std::vector<TokenId>>> prompts =
+      encode_prompts(model, kind, request, cancelled);
   if (!prompts.ok()) return to_api_error(prompts.error());
-  // Before it is copied: a prompt may be far longer than any that can run.
+  // Checked before they are copied: a prompt may be far longer than any that can run.
   for (const std::vector<TokenId>& prompt : *prompts)
     if (AddResult fit = model.engine.check_prompt(prompt, prompts->size() * request.n);
         !fit.accepted())
@@ -82,12 +87,13 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const Serve
   return requests;
 }
 
-// Long enough to cost nothing, short enough that a client who left is noticed within a step.
-constexpr auto kPatience = std::chrono::milliseconds(10);
+// How often a wait for tokens looks whether the client is still there: rarely enough to cost
+// nothing, often enough to cancel within a step.
+constexpr auto kClientGlance = std::chrono::milliseconds(10);
 
 const ApiError kClientGone{.status = 499, .message = "the client is gone", .type = "server_error"};
 
-// Tokens of a stop string are no part of the text that ends before it.
+// Drops the tokens of a stop string, which are not part of the text.
 void drop_beyond(Choice& choice, const Tokenizer& tokenizer) {
   size_t bytes = 0, kept = 0;
   for (; kept < choice.tokens.size() && bytes < choice.text.size(); ++kept)
@@ -101,12 +107,12 @@ ApiError generation_error(const GenerationEnd& end) {
 
 }  // namespace
 
-struct GenerationReply::News {
+struct GenerationReply::Wakeup {
   std::mutex mutex;
   std::condition_variable arrived;
   bool any = false;
 
-  void tell() {
+  void notify() {
     const std::lock_guard lock(mutex);
     any = true;
     arrived.notify_one();
@@ -123,17 +129,18 @@ GenerationReply::GenerationReply(const ServedModel& model, ReplyHead head,
       logprobs_(request.logprobs),
       ignore_end_(request.generation.ignore_end),
       has_stops_(!request.generation.stop.empty()),
-      news_(std::make_shared<News>()) {}
+      wakeup_(std::make_shared<Wakeup>()) {}
 
 std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
-    const ServedModel& model, ReplyHead head, const ApiRequest& request) {
+    const ServedModel& model, ReplyHead head, const ApiRequest& request,
+    const std::atomic<bool>* cancelled) {
   std::unique_ptr<GenerationReply> reply(new GenerationReply(model, std::move(head), request));
-  auto requests = make_requests(model, reply->head_.kind, request);
+  auto requests = make_requests(model, reply->head_.kind, request, cancelled);
   if (ApiError* error = std::get_if<ApiError>(&requests)) return std::move(*error);
   auto streams = model.engine.submit(std::move(std::get<std::vector<GenerationRequest>>(requests)));
   if (!streams.ok()) return to_api_error(streams.error());
   for (std::shared_ptr<TokenStream>& stream : *streams) {
-    stream->set_notify([news = reply->news_] { news->tell(); });
+    stream->set_notify([wakeup = reply->wakeup_] { wakeup->notify(); });
     Part part;
     part.stream = std::move(stream);
     reply->parts_.push_back(std::move(part));
@@ -146,15 +153,15 @@ GenerationReply::~GenerationReply() {
     if (!part.closed) model_.engine.cancel(part.stream->request());
 }
 
-void GenerationReply::wait_for_news() {
-  std::unique_lock lock(news_->mutex);
-  news_->arrived.wait_for(lock, kPatience, [this] { return news_->any; });
-  news_->any = false;
+void GenerationReply::wait_for_tokens() {
+  std::unique_lock lock(wakeup_->mutex);
+  wakeup_->arrived.wait_for(lock, kClientGlance, [this] { return wakeup_->any; });
+  wakeup_->any = false;
 }
 
 std::variant<std::string, ApiError> GenerationReply::collect(const Gone& gone) {
   while (!all_closed()) {
-    wait_for_news();
+    wait_for_tokens();
     take_all();
     if (gone()) return kClientGone;
   }
@@ -168,7 +175,7 @@ std::variant<std::string, ApiError> GenerationReply::collect(const Gone& gone) {
 
 std::optional<ApiError> GenerationReply::wait_for_start(const Gone& gone) {
   Part& part = parts_.front();
-  while (!(part.first = part.stream->next(kPatience)) && !part.stream->ended())
+  while (!(part.first = part.stream->next(kClientGlance)) && !part.stream->ended())
     if (gone()) return kClientGone;
   if (part.first || part.stream->end().reason != FinishReason::kError) return std::nullopt;
   return generation_error(part.stream->end());
@@ -183,7 +190,7 @@ bool GenerationReply::write(const Write& write, const Gone& gone) {
     }
     if (!text.empty() && !write(text)) return false;
     if (gone()) return false;
-    wait_for_news();
+    wait_for_tokens();
   }
 }
 
@@ -199,7 +206,8 @@ std::vector<GenerationEnd> GenerationReply::ends() const {
   return ends;
 }
 
-// What has come of every part since the last time.
+// Takes the tokens that every part has got since the last time, and returns what they add to a
+// stream.
 std::string GenerationReply::take_all() {
   std::string text;
   for (size_t index = 0; index < parts_.size(); ++index) {
@@ -215,12 +223,12 @@ std::string GenerationReply::take_all() {
   return text;
 }
 
-// All but the token that ends a text.
+// Every token is text but the one that ends it.
 bool GenerationReply::is_text(const GeneratedToken& token) const {
   return ignore_end_ || !model_.tokenizer.ends_generation(token.id);
 }
 
-// What a token adds to the reply.
+// Adds a token to the reply, and returns what it adds to a stream.
 std::string GenerationReply::take(size_t index, GeneratedToken token) {
   Part& part = parts_[index];
   const bool counts = logprobs_ && is_text(token);
@@ -235,10 +243,10 @@ std::string GenerationReply::take(size_t index, GeneratedToken token) {
   if (counts && has_stops_) {
     std::string shown = std::exchange(token.text, std::string());
     part.held.push_back(std::move(token));
-    return text + tell_held(index, std::move(shown), false);
+    return text + write_held(index, std::move(shown), false);
   }
-  part.shown += token.text.size();
-  // Half a character has nothing to show yet, unless somebody counts tokens.
+  part.written_bytes += token.text.size();
+  // A token of half a character has no text yet; only its logprob can be sent.
   if (counts)
     text += to_event(token_chunk(head_, index, token, model_.tokenizer, part.offset));
   else if (!token.text.empty())
@@ -246,17 +254,17 @@ std::string GenerationReply::take(size_t index, GeneratedToken token) {
   return text;
 }
 
-// `text`, and of the tokens that were held back those whose text has been shown, or, with `begun`,
-// a part of it.
-std::string GenerationReply::tell_held(size_t index, std::string text, bool begun) {
+// Writes `text`, and those of the held tokens whose text has been written: all of it, or with
+// `begun` at least its first byte.
+std::string GenerationReply::write_held(size_t index, std::string text, bool begun) {
   Part& part = parts_[index];
-  part.shown += text.size();
+  part.written_bytes += text.size();
   std::string events;
   auto token = part.held.begin();
   for (; token != part.held.end(); ++token) {
-    const size_t end = part.told + model_.tokenizer.piece(token->id, false).size();
-    if (begun ? part.told >= part.shown : end > part.shown) break;
-    part.told = end;
+    const size_t end = part.token_bytes + model_.tokenizer.piece(token->id, false).size();
+    if (begun ? part.token_bytes >= part.written_bytes : end > part.written_bytes) break;
+    part.token_bytes = end;
     token->text = std::exchange(text, std::string());
     events += to_event(token_chunk(head_, index, *token, model_.tokenizer, part.offset));
   }
@@ -278,13 +286,14 @@ std::string GenerationReply::close(size_t index) {
   if (part.choice.end.reason == FinishReason::kError)
     return to_event(error_json(generation_error(part.choice.end)));
   std::string text;
-  // A choice that ended before its first token has a role all the same.
+  // A choice that ended before its first token needs a role, too.
   if (!part.opened && head_.kind == ApiKind::kChat) text = to_event(first_chunk(head_, index));
-  // What is still held back belongs to a stop string from its first byte on, or to nothing.
-  part.shown = part.choice.end.reason == FinishReason::kStop
-                   ? part.shown + part.choice.end.text.size()
-                   : std::numeric_limits<size_t>::max();
-  text += tell_held(index, {}, true);
+  // Of the tokens still held, those that begin before the stop string are part of the text; without
+  // a stop string all are.
+  part.written_bytes = part.choice.end.reason == FinishReason::kStop
+                           ? part.written_bytes + part.choice.end.text.size()
+                           : std::numeric_limits<size_t>::max();
+  text += write_held(index, {}, true);
   return text + to_event(last_chunk(head_, index, part.choice.end));
 }
 

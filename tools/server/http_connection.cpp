@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <utility>
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,8 +11,10 @@
 namespace hearth {
 namespace {
 
+constexpr std::chrono::milliseconds kWaitSlice{100};  // how often a wait looks whether to go on
+
 // Waits for `events` until `deadline`.
-bool wait_for(int socket, short events, HttpClock::time_point deadline) {
+bool wait_for_socket(int socket, short events, HttpClock::time_point deadline) {
   for (;;) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - HttpClock::now()).count();
@@ -25,36 +26,45 @@ bool wait_for(int socket, short events, HttpClock::time_point deadline) {
   }
 }
 
+bool would_block(int failure) { return failure == EAGAIN || failure == EWOULDBLOCK; }
+
 }  // namespace
 
-HttpConnection::HttpConnection(int socket, std::string peer)
-    : socket_(socket), peer_(std::move(peer)) {}
+HttpConnection::HttpConnection(int socket, std::string peer, const std::atomic<bool>& aborted)
+    : socket_(socket), peer_(std::move(peer)), aborted_(aborted) {}
 
 HttpConnection::~HttpConnection() { close(socket_); }
 
-std::variant<HttpRequest, HttpError, HttpConnection::Closed> HttpConnection::read(
-    const HttpLimits& limits, HttpClock::duration time, const std::atomic<bool>& closing) {
-  constexpr std::chrono::milliseconds kGlance{100};  // how often it looks whether to go on
-  const HttpClock::time_point deadline = HttpClock::now() + time;
-  HttpParser parser(limits);
-  bool told_to_continue = false;
+std::variant<HttpRequest, HttpError, HttpConnection::Refused, HttpConnection::Closed>
+HttpConnection::read(const HttpReadOptions& options, const Admit& admit) {
+  const HttpClock::time_point deadline = HttpClock::now() + options.time;
+  HttpParser parser(options.limits);
+  MemoryLease memory(options.budget);
+  bool admitted = false, told_to_continue = false;
   char buffer[16384];
   for (;;) {
     const HttpParser::State state = parser.feed(input_);
-    if (state == HttpParser::State::kDone) return parser.take();
     if (state == HttpParser::State::kFailed) return parser.error();
+    if (parser.head_read() && !std::exchange(admitted, true) &&
+        !admit(parser.head(), parser.has_body()))
+      return Refused{};
+    if (!memory.grow_to(parser.body_memory_bytes()))
+      return HttpError{503, "too many large requests are being read; try again later"};
+    if (state == HttpParser::State::kDone) {
+      HttpRequest request = parser.take();
+      request.memory = std::move(memory);
+      return request;
+    }
     if (parser.expects_continue() && !std::exchange(told_to_continue, true) &&
-        !write("HTTP/1.1 100 Continue\r\n\r\n", time))
+        !write("HTTP/1.1 100 Continue\r\n\r\n", options.time))
       return Closed{};
     const ssize_t count = recv(socket_, buffer, sizeof(buffer), 0);
     if (count > 0) {
       input_.append(buffer, static_cast<size_t>(count));
-    } else if (count == 0) {
-      return Closed{};
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      if (closing) return Closed{};
-      wait_for(socket_, POLLIN, std::min(deadline, HttpClock::now() + kGlance));
-    } else if (errno != EINTR) {
+    } else if (count < 0 && would_block(errno)) {
+      if (options.closing || aborted_) return Closed{};
+      wait_for_socket(socket_, POLLIN, std::min(deadline, HttpClock::now() + kWaitSlice));
+    } else if (count == 0 || errno != EINTR) {
       return Closed{};
     }
     if (HttpClock::now() >= deadline) return HttpError{408, "the request did not come in time"};
@@ -62,20 +72,38 @@ std::variant<HttpRequest, HttpError, HttpConnection::Closed> HttpConnection::rea
 }
 
 bool HttpConnection::write(std::string_view bytes, HttpClock::duration patience) {
+  constexpr size_t kSlowestBytesPerSecond = 16384;
+  const HttpClock::time_point last =
+      HttpClock::now() + patience + std::chrono::seconds(bytes.size() / kSlowestBytesPerSecond);
   while (!bytes.empty()) {
-    const ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (count >= 0)
-      bytes.remove_prefix(static_cast<size_t>(count));
-    else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      if (!wait_for(socket_, POLLOUT, HttpClock::now() + patience)) return false;
-    } else if (errno != EINTR) {
+    const std::optional<size_t> count = write_some(bytes);
+    if (!count) return false;
+    bytes.remove_prefix(*count);
+    if (*count == 0 && !wait_until_writable(std::min(last, HttpClock::now() + patience)))
       return false;
-    }
   }
   return true;
 }
 
+std::optional<size_t> HttpConnection::write_some(std::string_view bytes) {
+  for (;;) {
+    if (aborted_) return std::nullopt;
+    const ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count >= 0) return static_cast<size_t>(count);
+    if (would_block(errno)) return 0;
+    if (errno != EINTR) return std::nullopt;
+  }
+}
+
+bool HttpConnection::wait_until_writable(HttpClock::time_point deadline) const {
+  while (!aborted_ && HttpClock::now() < deadline)
+    if (wait_for_socket(socket_, POLLOUT, std::min(deadline, HttpClock::now() + kWaitSlice)))
+      return true;
+  return false;
+}
+
 bool HttpConnection::client_gone() const {
+  if (aborted_) return true;
   pollfd entry = {.fd = socket_, .events = POLLRDHUP, .revents = 0};
   return poll(&entry, 1, 0) > 0 && (entry.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
@@ -85,62 +113,11 @@ void HttpConnection::linger() {
   const HttpClock::time_point deadline = HttpClock::now() + std::chrono::seconds(1);
   constexpr size_t kMostBytes = 64 << 20;
   char buffer[16384];
-  for (size_t read_over = 0; read_over < kMostBytes && wait_for(socket_, POLLIN, deadline);) {
+  for (size_t skipped = 0; skipped < kMostBytes && wait_for_socket(socket_, POLLIN, deadline);) {
     const ssize_t count = recv(socket_, buffer, sizeof(buffer), 0);
     if (count <= 0) return;
-    read_over += static_cast<size_t>(count);
+    skipped += static_cast<size_t>(count);
   }
-}
-
-HttpReply::HttpReply(HttpConnection& connection, const HttpRequest& request, bool keep_alive,
-                     HttpClock::duration patience)
-    : connection_(connection),
-      patience_(patience),
-      http_1_0_(request.http_1_0),
-      head_only_(request.method == "HEAD"),
-      keep_alive_(keep_alive && request.keep_alive) {}
-
-void HttpReply::header(std::string_view name, std::string_view value) {
-  headers_ += fmt::format("{}: {}\r\n", name, value);
-}
-
-void HttpReply::start(int status, std::string_view type) {
-  status_ = status;
-  if (!type.empty()) header("Content-Type", type);
-  header("Connection", keep_alive_ ? "keep-alive" : "close");
-  headers_ = fmt::format("HTTP/1.1 {} {}\r\n", status, http_status_text(status)) + headers_;
-}
-
-void HttpReply::send(int status, std::string_view type, std::string_view body) {
-  start(status, type);
-  if (status != 204) header("Content-Length", fmt::format("{}", body.size()));
-  headers_ += "\r\n";
-  if (!head_only_ && status != 204) headers_ += body;
-  broken_ = !connection_.write(headers_, patience_);
-}
-
-bool HttpReply::begin(std::string_view type) {
-  // Before HTTP/1.1 the end of a reply of unknown length is the end of the connection.
-  if (http_1_0_) keep_alive_ = false;
-  header("Cache-Control", "no-cache");
-  start(200, type);
-  headers_ += http_1_0_ ? "\r\n" : "Transfer-Encoding: chunked\r\n\r\n";
-  broken_ = !connection_.write(headers_, patience_);
-  open_ = true;
-  return !broken_ && !head_only_;
-}
-
-bool HttpReply::write(std::string_view piece) {
-  if (piece.empty() || broken_ || head_only_) return !broken_ && !head_only_;
-  broken_ = !connection_.write(
-      http_1_0_ ? std::string(piece) : fmt::format("{:x}\r\n{}\r\n", piece.size(), piece),
-      patience_);
-  return !broken_;
-}
-
-void HttpReply::end() {
-  if (!broken_ && !http_1_0_ && !head_only_) broken_ = !connection_.write("0\r\n\r\n", patience_);
-  open_ = false;
 }
 
 }  // namespace hearth

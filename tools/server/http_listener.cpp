@@ -21,8 +21,10 @@
 namespace hearth {
 namespace {
 
-constexpr auto kWorkerPatience = std::chrono::seconds(10);  // of a thread without work
+constexpr auto kIdleThreadTime = std::chrono::seconds(10);  // before a thread without work ends
 constexpr int kSweepMilliseconds = 1000;
+// Bytes that the kernel keeps for a client that does not read, beyond the reply's own backlog.
+constexpr int kSendBufferBytes = 64 << 10;
 
 bool watch_socket(int events, int socket, uint32_t what, int operation) {
   epoll_event event = {};
@@ -47,11 +49,11 @@ int port_of(int socket) {
                    : reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
-// A socket that listens at `address`, or -1 with errno.
+// Returns a socket that listens at `address`, or -1 with errno.
 int listen_at(const addrinfo& address) {
   const int socket = ::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (socket < 0) return -1;
-  // A server that was killed leaves its port half closed for a minute; that is no reason to wait.
+  // A server that was killed leaves its port half closed for a minute; this one need not wait.
   const int yes = 1;
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   if (bind(socket, address.ai_addr, address.ai_addrlen) == 0 && ::listen(socket, SOMAXCONN) == 0)
@@ -64,8 +66,8 @@ int listen_at(const addrinfo& address) {
 
 }  // namespace
 
-HttpListener::HttpListener(const HttpListenerOptions& options, Handler handler, Refusal refusal)
-    : options_(options), handler_(std::move(handler)), refusal_(std::move(refusal)) {}
+HttpListener::HttpListener(const HttpListenerOptions& options, HttpService service)
+    : options_(options), service_(std::move(service)), budget_(options.bodies_bytes) {}
 
 std::string host_and_port(const std::string& host, int port) {
   return host.find(':') != std::string::npos ? fmt::format("[{}]:{}", host, port)
@@ -75,9 +77,8 @@ std::string host_and_port(const std::string& host, int port) {
 HttpListener::~HttpListener() { close(); }
 
 Result<std::unique_ptr<HttpListener>> HttpListener::create(const HttpListenerOptions& options,
-                                                           Handler handler, Refusal refusal) {
-  std::unique_ptr<HttpListener> listener(
-      new HttpListener(options, std::move(handler), std::move(refusal)));
+                                                           HttpService service) {
+  std::unique_ptr<HttpListener> listener(new HttpListener(options, std::move(service)));
   HEARTH_TRY(listener->listen());
   return listener;
 }
@@ -123,7 +124,7 @@ void HttpListener::close() {
     [[maybe_unused]] const ssize_t written = ::write(wake_, &one, sizeof(one));
     watcher_.join();
   }
-  // Who comes now is refused at once instead of waiting for nobody.
+  // New clients are refused at once instead of waiting for an answer that never comes.
   if (listener_ >= 0) ::close(std::exchange(listener_, -1));
   {
     std::unique_lock lock(mutex_);
@@ -149,12 +150,13 @@ void HttpListener::watch() {
           accept_all();
         else if (socket != wake_)
           start_serving(socket);
-      } catch (const std::bad_alloc&) {  // the client's trouble, not everybody's
+      } catch (const std::bad_alloc&) {  // fails this client, not the others
       }
     }
     const HttpClock::time_point now = HttpClock::now();
     if (now - swept >= std::chrono::milliseconds(kSweepMilliseconds)) {
       close_idle(now - options_.idle_time);
+      budget_.return_freed_pages();
       swept = now;
     }
   }
@@ -167,21 +169,23 @@ void HttpListener::accept_all() {
     const int socket = accept4(listener_, reinterpret_cast<sockaddr*>(&address), &size,
                                SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket < 0) {
-      // Out of file descriptors: idle clients make room; if there are none, a little later.
-      if ((errno == EMFILE || errno == ENFILE) && !make_room())
+      // Out of file descriptors: an idle client gives up its own; without one, try again later.
+      if ((errno == EMFILE || errno == ENFILE) && !close_oldest_idle())
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       return;
     }
     const int yes = 1;
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-    auto connection = std::make_unique<HttpConnection>(socket, address_text(address, size));
+    setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kSendBufferBytes, sizeof(kSendBufferBytes));
+    auto connection =
+        std::make_unique<HttpConnection>(socket, address_text(address, size), aborted_);
     bool full = false;
     {
       const std::lock_guard lock(mutex_);
       full = connections_ >= options_.most_connections;
     }
-    // Who is idle longest goes; if all are busy, the newcomer does.
-    if (full && !make_room()) continue;
+    // The connection that was idle longest makes room; if all are busy, the new one is closed.
+    if (full && !close_oldest_idle()) continue;
     {
       const std::lock_guard lock(mutex_);
       ++connections_;
@@ -197,7 +201,7 @@ void HttpListener::close_idle(HttpClock::time_point before) {
       std::erase_if(idle_, [&](const auto& item) { return item.second.since < before; });
 }
 
-bool HttpListener::make_room() {
+bool HttpListener::close_oldest_idle() {
   const std::lock_guard lock(mutex_);
   const auto oldest = std::min_element(
       idle_.begin(), idle_.end(),
@@ -219,7 +223,7 @@ void HttpListener::start_serving(int socket) {
       std::thread([this] { work(); }).detach();
       ++workers_;
     } catch (const std::system_error&) {
-      // No thread to be had: the connection waits for one of those there are, if any.
+      // No more threads: the connection waits for one of those that run, if any.
       if (workers_ == 0) {
         queue_.pop_back();
         --connections_;
@@ -240,7 +244,7 @@ void HttpListener::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     ++free_workers_;
-    work_ready_.wait_for(lock, kWorkerPatience, [this] { return !queue_.empty() || closing_; });
+    work_ready_.wait_for(lock, kIdleThreadTime, [this] { return !queue_.empty() || closing_; });
     --free_workers_;
     if (queue_.empty()) break;
     std::unique_ptr<HttpConnection> connection = std::move(queue_.front());
@@ -259,52 +263,70 @@ void HttpListener::serve(std::unique_ptr<HttpConnection> connection) {
       if (connection->has_more()) continue;
       return keep(std::move(connection));
     }
-  } catch (const std::exception&) {  // not even memory for saying so
+  } catch (const std::exception&) {  // not even enough memory for an error reply
   }
   connection.reset();
   const std::lock_guard lock(mutex_);
   --connections_;
 }
 
-std::variant<HttpRequest, HttpError, HttpConnection::Closed> HttpListener::read(
-    HttpConnection& connection) const {
+bool HttpListener::serve_one(HttpConnection& connection) {
+  HttpClock::time_point began = HttpClock::now();
+  // One line per request, never with what was in it.
+  const auto log = [&](std::string_view method, std::string_view path, const HttpReply& reply) {
+    const std::chrono::duration<double, std::milli> took = HttpClock::now() - began;
+    log_line(fmt::format("{} {} {} {} {:.1f} ms{}", connection.peer(), method, path.substr(0, 100),
+                         reply.status(), took.count(),
+                         reply.client_did_not_read() ? ", ended: the client did not read" : ""));
+  };
+  bool reusable = false;  // the connection, after a refusal
+  const auto admit = [&](const HttpRequest& head, bool has_body) {
+    began = HttpClock::now();
+    HttpReply reply(connection, head, keep_alive_ && !has_body, options_.write);
+    if (service_.admit(head, reply)) return true;
+    reusable = reply.reusable();
+    log(head.method, head.path, reply);
+    return false;
+  };
+  auto read = this->read(connection, admit);
+  if (std::holds_alternative<HttpConnection::Closed>(read)) return false;
+  if (const HttpError* error = std::get_if<HttpError>(&read)) {
+    HttpReply reply(connection, HttpRequest{}, /*keep_alive=*/false, options_.write);
+    service_.refuse(*error, reply);
+    log("-", "-", reply);
+    connection.linger();
+    return false;
+  }
+  if (std::holds_alternative<HttpConnection::Refused>(read)) {
+    if (!reusable) connection.linger();
+    return reusable;
+  }
+  HttpRequest& request = std::get<HttpRequest>(read);
+  HttpReply reply(connection, request, keep_alive_, options_.write);
+  call_handler(request, reply);
+  log(request.method, request.path, reply);
+  return reply.reusable();
+}
+
+HttpListener::Read HttpListener::read(HttpConnection& connection,
+                                      const HttpConnection::Admit& admit) {
   try {
-    return connection.read(options_.limits, options_.read_time, closing_);
+    return connection.read({.limits = options_.limits,
+                            .time = options_.read_time,
+                            .budget = budget_,
+                            .closing = closing_},
+                           admit);
   } catch (const std::bad_alloc&) {
     return HttpError{503, "there is no memory for the request"};
   }
 }
 
-bool HttpListener::serve_one(HttpConnection& connection) {
-  const auto read = this->read(connection);
-  const HttpClock::time_point began = HttpClock::now();
-  if (std::holds_alternative<HttpConnection::Closed>(read)) return false;
-  // One line a request, never what was in it.
-  const auto log = [&](std::string_view method, std::string_view path, int status) {
-    const std::chrono::duration<double, std::milli> took = HttpClock::now() - began;
-    log_line(fmt::format("{} {} {} {} {:.1f} ms", connection.peer(), method, path.substr(0, 100),
-                         status, took.count()));
-  };
-  if (const HttpError* error = std::get_if<HttpError>(&read)) {
-    HttpReply reply(connection, HttpRequest{}, /*keep_alive=*/false, options_.write_time);
-    refusal_(*error, reply);
-    log("-", "-", reply.status());
-    connection.linger();
-    return false;
-  }
-  const HttpRequest& request = std::get<HttpRequest>(read);
-  HttpReply reply(connection, request, keep_alive_, options_.write_time);
-  call_handler(request, reply);
-  log(request.method, request.path, reply.status());
-  return reply.reusable();
-}
-
-void HttpListener::call_handler(const HttpRequest& request, HttpReply& reply) const {
-  // The standard library throws when memory is out; that is one client's trouble, not everybody's.
+void HttpListener::call_handler(HttpRequest& request, HttpReply& reply) const {
+  // The standard library throws when memory runs out; that fails this request, not the others.
   try {
-    handler_(request, reply);
+    service_.handle(request, reply);
   } catch (const std::exception& exception) {
-    if (!reply.sent()) refusal_({500, exception.what()}, reply);
+    if (!reply.sent()) service_.refuse({500, exception.what()}, reply);
   }
 }
 

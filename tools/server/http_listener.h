@@ -1,6 +1,6 @@
-// Listens, keeps connections, and calls the handler for every request. A connection that is idle
-// costs a file descriptor and no thread; a request that is being served has a thread of its own,
-// since streams last for minutes and nobody should wait behind them.
+// Listens, keeps connections, and hands every request to a service. An idle connection costs a file
+// descriptor and no thread; a request in flight has a thread of its own, because streams last for
+// minutes and nobody should wait behind them.
 #pragma once
 
 #include <atomic>
@@ -15,76 +15,88 @@
 
 #include "runtime/result.h"
 #include "tools/server/http_connection.h"
+#include "tools/server/http_reply.h"
 
 namespace hearth {
 
 struct HttpListenerOptions {
   std::string host = "127.0.0.1";
-  int port = 0;  // 0: any that is free
+  int port = 0;  // 0: a free one
   HttpLimits limits = {};
+  HttpWriteLimits write = {};
+  uint64_t bodies_bytes = 128ull << 20;  // of all request bodies in flight
   size_t most_connections = 4096;
-  HttpClock::duration idle_time = std::chrono::minutes(5);    // between two requests
-  HttpClock::duration read_time = std::chrono::seconds(30);   // a request, from its first byte
-  HttpClock::duration write_time = std::chrono::seconds(30);  // without the client reading
+  HttpClock::duration idle_time = std::chrono::minutes(5);   // between two requests
+  HttpClock::duration read_time = std::chrono::seconds(30);  // for a request, from its first byte
 };
 
-// As it stands in a URL, where a host of numbers and colons is in brackets.
+// Answers requests. Called on any thread, several at once.
+struct HttpService {
+  // Sees a request's headers before its body is read. False: it has replied, and wants no body.
+  std::function<bool(const HttpRequest& head, HttpReply&)> admit;
+  // May move the body out of the request, and release its memory.
+  std::function<void(HttpRequest&, HttpReply&)> handle;
+  // Replies to bytes that could not be read as a request.
+  std::function<void(const HttpError&, HttpReply&)> refuse;
+};
+
+// "127.0.0.1:8080", or "[::1]:8080" for an IPv6 address, as in a URL.
 std::string host_and_port(const std::string& host, int port);
 
 class HttpListener {
  public:
-  // Called on any thread, several at once.
-  using Handler = std::function<void(const HttpRequest&, HttpReply&)>;
-  // For what could not be read as a request.
-  using Refusal = std::function<void(const HttpError&, HttpReply&)>;
-
   static Result<std::unique_ptr<HttpListener>> create(const HttpListenerOptions& options,
-                                                      Handler handler, Refusal refusal);
+                                                      HttpService service);
   // close().
   ~HttpListener();
   HttpListener(const HttpListener&) = delete;
   HttpListener& operator=(const HttpListener&) = delete;
 
   int port() const { return port_; }
+  // Of request bodies in flight. A service may charge to it what it makes of them.
+  MemoryBudget& budget() { return budget_; }
 
   // Replies close their connection from now on.
   void stop_keeping_alive() { keep_alive_ = false; }
-  // Takes no more connections, ends idle ones, waits for the requests under way. Blocks.
+  // Every client counts as gone from now on, so that requests in flight end soon.
+  void abort() { aborted_ = true; }
+  // Takes no more connections, ends idle ones, waits for requests in flight. Blocks.
   void close();
 
  private:
-  struct Kept {
+  struct IdleConnection {
     std::unique_ptr<HttpConnection> connection;
     HttpClock::time_point since;
   };
-  using IdleMap = std::unordered_map<int, Kept>;
+  using IdleMap = std::unordered_map<int, IdleConnection>;
 
-  HttpListener(const HttpListenerOptions& options, Handler handler, Refusal refusal);
+  HttpListener(const HttpListenerOptions& options, HttpService service);
   Status listen();
   Status open_socket();
 
-  // The thread that waits for all sockets.
+  // On the thread that waits for all sockets.
   void watch();
   void accept_all();
   void close_idle(HttpClock::time_point before);
-  bool make_room();
-  // To a thread that serves it, and back.
+  bool close_oldest_idle();
+  // To a thread that serves the connection, and back.
   void start_serving(int socket);
   void keep(std::unique_ptr<HttpConnection> connection);
   void work();
   void serve(std::unique_ptr<HttpConnection> connection);
-  // False: the connection is at its end.
+  // Serves one request. False: the connection has to be closed.
   bool serve_one(HttpConnection& connection);
-  std::variant<HttpRequest, HttpError, HttpConnection::Closed> read(
-      HttpConnection& connection) const;
-  void call_handler(const HttpRequest& request, HttpReply& reply) const;
+  using Read =
+      std::variant<HttpRequest, HttpError, HttpConnection::Refused, HttpConnection::Closed>;
+  Read read(HttpConnection& connection, const HttpConnection::Admit& admit);
+  void call_handler(HttpRequest& request, HttpReply& reply) const;
 
   const HttpListenerOptions options_;
-  const Handler handler_;
-  const Refusal refusal_;
+  const HttpService service_;
+  MemoryBudget budget_;
   int listener_ = -1, events_ = -1, wake_ = -1;
   int port_ = 0;
-  std::atomic<bool> keep_alive_{true}, closing_{false};
+  std::atomic<bool> keep_alive_{true}, closing_{false}, aborted_{false};
   std::thread watcher_;
 
   std::mutex mutex_;

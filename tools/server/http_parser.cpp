@@ -3,16 +3,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "tools/server/header_text.h"
+
 namespace hearth {
 namespace {
-
-char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), to_lower);
-  return result;
-}
 
 bool is_token_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -23,7 +17,7 @@ bool is_token(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char);
 }
 
-// Clients of proxies send a whole address; what counts here is what comes after the host.
+// Clients that think this is a proxy send a whole URL; only the part after the host counts here.
 std::string_view without_host(std::string_view target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!target.starts_with(scheme)) continue;
@@ -38,17 +32,11 @@ bool is_target(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
 }
 
-// Control characters have no place in a value; bytes above 127 are let through unread.
+// Control characters are not allowed in a value; bytes above 127 are, and nobody looks at them.
 bool is_field_value(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
     return c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
   });
-}
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
 }
 
 // All of `text` as a number, digits only.
@@ -58,11 +46,11 @@ bool read_number(std::string_view text, int base, uint64_t& value) {
   return failed == std::errc() && end == text.data() + text.size();
 }
 
-// Whether a list such as "keep-alive, Upgrade" has `item`, which is in lower case.
+// Whether a list such as "keep-alive, Upgrade" contains `item`, which must be in lower case.
 bool list_has(std::string_view list, std::string_view item) {
   while (!list.empty()) {
     const size_t comma = std::min(list.find(','), list.size());
-    if (lower(trim(list.substr(0, comma))) == item) return true;
+    if (lower_case(without_spaces(list.substr(0, comma))) == item) return true;
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
   return false;
@@ -99,30 +87,40 @@ HttpParser::State HttpParser::fail(int status, std::string message) {
 }
 
 HttpParser::State HttpParser::feed(std::string& input) {
-  if (state_ == State::kHead) {
-    // Empty lines before a request are left over from the one before.
-    while (input.starts_with(kLineEnd)) input.erase(0, kLineEnd.size());
-    constexpr std::string_view kHeadEnd = "\r\n\r\n";
-    const size_t end = input.find(kHeadEnd);
-    if (std::min(end, input.size()) > limits_.head_bytes) {
-      return input.find(kLineEnd) > limits_.target_bytes + 32
-                 ? fail(414, "the address is too long")
-                 : fail(431, "the headers are too large");
-    }
-    if (end == std::string::npos) return state_;
-    const std::string head = input.substr(0, end + kLineEnd.size());
-    input.erase(0, end + kHeadEnd.size());
-    read_head(head);
+  // Taken bytes are erased once, in the end: a body may consist of millions of tiny chunks.
+  std::string_view rest(input);
+  if (state_ == State::kHead) take_head(rest);
+  // Goes on while something is taken: a chunk may follow a chunk.
+  for (size_t before = rest.size() + 1; rest.size() < before;) {
+    before = rest.size();
+    if (state_ == State::kBody) read_body(rest);
+    if (state_ == State::kChunkSize) read_chunk_size(rest);
+    if (state_ == State::kChunk || state_ == State::kChunkEnd) read_chunk(rest);
+    if (state_ == State::kTrailers) read_trailer(rest);
   }
-  // As long as something was taken: after a chunk comes a chunk.
-  for (size_t before = input.size() + 1; input.size() < before;) {
-    before = input.size();
-    if (state_ == State::kBody) read_body(input);
-    if (state_ == State::kChunkSize) read_chunk_size(input);
-    if (state_ == State::kChunk || state_ == State::kChunkEnd) read_chunk(input);
-    if (state_ == State::kTrailers) read_trailer(input);
-  }
+  input.erase(0, input.size() - rest.size());
   return state_;
+}
+
+HttpParser::State HttpParser::take_head(std::string_view& input) {
+  // Some clients end a body with an empty line; nobody sends many of them.
+  constexpr size_t kMostEmptyLines = 4;
+  while (input.starts_with(kLineEnd)) {
+    if (++empty_lines_ > kMostEmptyLines)
+      return fail(400, "there are too many empty lines before the request");
+    input.remove_prefix(kLineEnd.size());
+  }
+  constexpr std::string_view kHeadEnd = "\r\n\r\n";
+  const size_t end = input.find(kHeadEnd);
+  if (std::min(end, input.size()) > limits_.head_bytes) {
+    return input.find(kLineEnd) > limits_.target_bytes + 32
+               ? fail(414, "the address is too long")
+               : fail(431, "the headers are too large");
+  }
+  if (end == std::string_view::npos) return state_;
+  const std::string_view head = input.substr(0, end + kLineEnd.size());
+  input.remove_prefix(end + kHeadEnd.size());
+  return read_head(head);
 }
 
 HttpParser::State HttpParser::read_head(std::string_view head) {
@@ -153,7 +151,7 @@ bool HttpParser::read_request_line(std::string_view line) {
   } else if (target.size() > limits_.target_bytes) {
     fail(414, "the address is too long");
   } else if (version != "HTTP/1.1" && version != "HTTP/1.0") {
-    fail(version.starts_with("HTTP/") ? 505 : 400, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+    fail(version.starts_with("HTTP/") ? 505 : 400, "only HTTP/1.0 and HTTP/1.1 are supported");
   } else if (!is_target(target) && target != "*") {
     fail(400, "the address is broken");
   }
@@ -168,12 +166,12 @@ bool HttpParser::read_request_line(std::string_view line) {
 
 bool HttpParser::read_header(std::string_view line) {
   const size_t colon = line.find(':');
-  // A name with a space before the colon, or a line that goes on, is read differently by others.
+  // Programs disagree about a space before the colon and about folded lines.
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
     fail(400, "a header is broken");
     return false;
   }
-  const std::string_view value = trim(line.substr(colon + 1));
+  const std::string_view value = without_spaces(line.substr(colon + 1));
   if (!is_field_value(value)) {
     fail(400, "a header has control characters");
     return false;
@@ -182,7 +180,7 @@ bool HttpParser::read_header(std::string_view line) {
     fail(431, "there are too many headers");
     return false;
   }
-  request_.headers.emplace_back(lower(line.substr(0, colon)), value);
+  request_.headers.emplace_back(lower_case(line.substr(0, colon)), value);
   return true;
 }
 
@@ -199,11 +197,13 @@ HttpParser::State HttpParser::plan_body() {
   const auto lengths = count("content-length"), encodings = count("transfer-encoding");
   if (lengths + encodings > 1) return fail(400, "the length of the body is given more than once");
   const std::string_view packed = request_.header("content-encoding");
-  if (!packed.empty() && lower(packed) != "identity")
-    return fail(415, "compressed bodies are not understood");
+  if (!packed.empty() && lower_case(packed) != "identity")
+    return fail(415, "compressed bodies are not supported");
   if (encodings == 1) {
-    if (lower(request_.header("transfer-encoding")) != "chunked")
-      return fail(501, "of transfer encodings only chunked is understood");
+    // HTTP/1.0 has no chunks: a proxy would take them for the body.
+    if (request_.http_1_0) return fail(400, "HTTP/1.0 has no transfer encodings");
+    if (lower_case(request_.header("transfer-encoding")) != "chunked")
+      return fail(501, "the only transfer encoding supported is chunked");
     state_ = State::kChunkSize;
   } else if (lengths == 1) {
     const std::string_view length = request_.header("content-length");
@@ -218,33 +218,37 @@ HttpParser::State HttpParser::plan_body() {
   } else {
     state_ = State::kDone;
   }
-  expects_continue_ = state_ != State::kDone && lower(request_.header("expect")) == "100-continue";
+  expects_continue_ =
+      state_ != State::kDone && lower_case(request_.header("expect")) == "100-continue";
   return state_;
 }
 
-HttpParser::State HttpParser::read_body(std::string& input) {
+HttpParser::State HttpParser::read_body(std::string_view& input) {
   const size_t taken = static_cast<size_t>(std::min<uint64_t>(left_, input.size()));
-  request_.body.append(input, 0, taken);
-  input.erase(0, taken);
+  // Not reserved beforehand: a client could take memory by announcing bytes that it never sends.
+  request_.body.append(input.substr(0, taken));
+  input.remove_prefix(taken);
   left_ -= taken;
   if (left_ == 0) state_ = State::kDone;
   return state_;
 }
 
-HttpParser::State HttpParser::read_chunk_size(std::string& input) {
-  constexpr size_t kMostBytes = 256;  // of the line, with extensions that nobody uses
+HttpParser::State HttpParser::read_chunk_size(std::string_view& input) {
+  constexpr size_t kMostBytes = 256;  // of the line with its extensions, which nobody uses
   const size_t end = input.find(kLineEnd);
   if (std::min(end, input.size()) > kMostBytes) return fail(400, "a chunk's size is broken");
-  if (end == std::string::npos) return state_;
-  const std::string_view line = std::string_view(input).substr(0, end);
-  const std::string_view digits = trim(line.substr(0, line.find(';')));
+  if (end == std::string_view::npos) return state_;
+  const std::string_view line = input.substr(0, end);
+  // Some programs would end the line at a bare line feed, and read another body.
+  if (!is_field_value(line)) return fail(400, "a chunk's size has control characters");
+  const std::string_view digits = without_spaces(line.substr(0, line.find(';')));
   if (!read_number(digits, 16, left_)) return fail(400, "a chunk's size is broken");
   if (left_ > limits_.body_bytes - request_.body.size()) return fail(413, "the body is too large");
-  input.erase(0, end + kLineEnd.size());
+  input.remove_prefix(end + kLineEnd.size());
   return state_ = left_ > 0 ? State::kChunk : State::kTrailers;
 }
 
-HttpParser::State HttpParser::read_chunk(std::string& input) {
+HttpParser::State HttpParser::read_chunk(std::string_view& input) {
   if (state_ == State::kChunk) {
     read_body(input);
     if (left_ > 0) return state_ = State::kChunk;
@@ -252,18 +256,19 @@ HttpParser::State HttpParser::read_chunk(std::string& input) {
   }
   if (input.size() < kLineEnd.size()) return state_;
   if (!input.starts_with(kLineEnd)) return fail(400, "a chunk does not end where it should");
-  input.erase(0, kLineEnd.size());
+  input.remove_prefix(kLineEnd.size());
   return state_ = State::kChunkSize;
 }
 
-// Trailers are read over.
-HttpParser::State HttpParser::read_trailer(std::string& input) {
+// Trailers are skipped.
+HttpParser::State HttpParser::read_trailer(std::string_view& input) {
   for (;;) {
     const size_t end = input.find(kLineEnd);
     if (std::min(end, input.size()) + trailer_bytes_ > limits_.head_bytes)
       return fail(431, "the trailers are too large");
-    if (end == std::string::npos) return state_;
-    input.erase(0, end + kLineEnd.size());
+    if (end == std::string_view::npos) return state_;
+    if (!is_field_value(input.substr(0, end))) return fail(400, "a trailer has control characters");
+    input.remove_prefix(end + kLineEnd.size());
     if (end == 0) return state_ = State::kDone;
     trailer_bytes_ += end;
   }
@@ -279,6 +284,8 @@ std::string_view http_status_text(int status) {
       return "Bad Request";
     case 401:
       return "Unauthorized";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:

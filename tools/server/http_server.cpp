@@ -10,15 +10,19 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "tools/server/api_key.h"
+#include "tools/server/alarm.h"
+#include "tools/server/event_stream.h"
 #include "tools/server/generation_reply.h"
 #include "tools/server/http_listener.h"
+#include "tools/server/json_body.h"
+#include "tools/server/model_card.h"
 #include "tools/server/openai_reply.h"
 #include "tools/server/openai_request.h"
 #include "tools/server/page.h"
 #include "tools/server/prometheus.h"
-#include "tools/server/step_event.h"
+#include "tools/server/request_gate.h"
 
 namespace hearth {
 namespace {
@@ -29,13 +33,24 @@ constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kEvents = "text/event-stream";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 constexpr std::string_view kModelPath = "/v1/models/";
+// For clients to read that their request was cut off, before their connections are.
+constexpr auto kFarewellTime = std::chrono::milliseconds(200);
+
+const ApiError kShutDown{.status = 503,
+                         .message = "the server has shut down",
+                         .type = "server_error",
+                         .code = "draining"};
+const ApiError kOverloaded{.status = 503,
+                           .message = "too many large requests are being read; try again later",
+                           .type = "server_error",
+                           .code = "overloaded"};
 
 void send_json(HttpReply& reply, int status, const json& body) {
   reply.send(status, kJson, to_text(body));
 }
 
 void refuse(HttpReply& reply, const ApiError& error) {
-  if (error.status == 429) reply.header("Retry-After", "1");
+  if (error.status == 429 || error.code == kOverloaded.code) reply.header("Retry-After", "1");
   if (error.status == 401) reply.header("WWW-Authenticate", "Bearer");
   send_json(reply, error.status, error_json(error));
 }
@@ -46,17 +61,23 @@ int64_t unix_seconds() {
       .count();
 }
 
-const ApiError kShutDown{.status = 503,
-                         .message = "the server has shut down",
-                         .type = "server_error",
-                         .code = "draining"};
+HttpClock::duration to_duration(double seconds) {
+  return std::chrono::duration_cast<HttpClock::duration>(std::chrono::duration<double>(seconds));
+}
+
+BrowserRules browser_rules(const ServerOptions& options) {
+  BrowserRules rules{.allowed_hosts = options.allowed_hosts, .cors_origin = options.cors_origin};
+  rules.allowed_hosts.push_back(options.host);
+  return rules;
+}
 
 }  // namespace
 
 class HttpServer::Implementation {
  public:
-  explicit Implementation(ServerOptions options) : options_(std::move(options)) {}
-  // The listener goes next and waits for its threads, so each is told to end first.
+  explicit Implementation(ServerOptions options)
+      : options_(std::move(options)), gate_(ApiKeys(options_.api_keys), browser_rules(options_)) {}
+  // The listener is destroyed next and waits for its threads, so each is told to end first.
   ~Implementation() {
     cut_off_ = true;
     events_end_ = true;
@@ -71,17 +92,23 @@ class HttpServer::Implementation {
             {.host = options_.host,
              .port = options_.port,
              .limits = {.body_bytes = options_.most_body_bytes},
+             .write = {.time = to_duration(options_.write_seconds),
+                       .backlog_bytes = static_cast<size_t>(options_.backlog_bytes)},
+             .bodies_bytes = options_.bodies_bytes,
              .most_connections = options_.most_connections,
-             .read_time = std::chrono::duration_cast<HttpClock::duration>(
-                 std::chrono::duration<double>(options_.read_seconds))},
-            [this](const HttpRequest& request, HttpReply& reply) { handle(request, reply); },
-            [this](const HttpError& error, HttpReply& reply) {
-              allow_origin(reply);
-              refuse(reply,
-                     {.status = error.status,
-                      .message = error.message,
-                      .type = error.status < 500 ? "invalid_request_error" : "server_error"});
-            }));
+             .read_time = to_duration(options_.read_seconds)},
+            {.admit = [this](const HttpRequest& head,
+                             HttpReply& reply) { return admit(head, reply); },
+             .handle = [this](HttpRequest& request, HttpReply& reply) { handle(request, reply); },
+             .refuse =
+                 [this](const HttpError& error, HttpReply& reply) {
+                   allow_origin(reply);
+                   if (error.status == kOverloaded.status) return refuse(reply, kOverloaded);
+                   refuse(reply,
+                          {.status = error.status,
+                           .message = error.message,
+                           .type = error.status < 500 ? "invalid_request_error" : "server_error"});
+                 }}));
     return {};
   }
 
@@ -94,19 +121,26 @@ class HttpServer::Implementation {
     const std::lock_guard lock(mutex_);
     failure_ = std::move(reason);
   }
-  void drain() {
+  void drain(double seconds) {
     listener_->stop_keeping_alive();
+    const Alarm too_late(to_duration(seconds) - kFarewellTime, [this] {
+      cut_off_ = true;
+      events_end_ = true;
+      // Clients that are told so still have to read it.
+      std::this_thread::sleep_for(kFarewellTime);
+      listener_->abort();
+    });
     if (const ServedModel* model = model_.load()) model->engine.drain();
     events_end_ = true;
     listener_->close();
   }
 
  private:
-  using Method = void (Implementation::*)(const HttpRequest&, HttpReply&);
+  using Method = void (Implementation::*)(HttpRequest&, HttpReply&);
   struct Route {
     std::string_view method, path;
     Method handler;
-    bool open = false;  // to everybody: costs nothing and tells nothing
+    bool open = false;  // needs no key: costs nothing and tells nothing
 
     bool answers(std::string_view address) const {
       return address == path || (path.ends_with('/') && path != "/" && address.starts_with(path));
@@ -119,7 +153,7 @@ class HttpServer::Implementation {
         {"GET", "/docs", &Implementation::docs, true},
         {"GET", "/health", &Implementation::health, true},
         {"GET", "/v1/models", &Implementation::models},
-        {"GET", kModelPath, &Implementation::model},  // and its name
+        {"GET", kModelPath, &Implementation::model},  // and the model's name
         {"GET", "/metrics", &Implementation::metrics},
         {"GET", "/events", &Implementation::events},
         {"POST", "/tokenize", &Implementation::tokenize},
@@ -129,6 +163,15 @@ class HttpServer::Implementation {
     };
     return kRoutes;
   }
+  // The route for an address; null if there is none, and one of another method if that is all.
+  static const Route* find_route(const HttpRequest& request) {
+    const Route* found = nullptr;
+    for (const Route& route : routes())
+      if (route.answers(request.path) &&
+          (found == nullptr || route.method == method_to_route(request)))
+        found = &route;
+    return found;
+  }
 
   void allow_origin(HttpReply& reply) const {
     if (options_.cors_origin.empty()) return;
@@ -136,35 +179,32 @@ class HttpServer::Implementation {
     if (options_.cors_origin != "*") reply.header("Vary", "Origin");
   }
 
-  void handle(const HttpRequest& request, HttpReply& reply) {
+  // Looks at a request before its body is read. False: it has been answered.
+  bool admit(const HttpRequest& head, HttpReply& reply) {
     allow_origin(reply);
-    if (!options_.cors_origin.empty() && request.method == "OPTIONS") {
+    std::optional<ApiError> error = gate_.check_browser(head);
+    if (!error && !options_.cors_origin.empty() && head.method == "OPTIONS") {
       // Clients of the API send headers about themselves, so any is allowed.
       reply.header("Access-Control-Allow-Headers", "Authorization, *");
       reply.header("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
-      return reply.send(204, {}, {});
+      reply.send(204, {}, {});
+      return false;
     }
-    const std::string_view method =
-        request.method == "HEAD" ? std::string_view("GET") : std::string_view(request.method);
-    const Route* found = nullptr;
-    for (const Route& route : routes())
-      if (route.answers(request.path) && (found == nullptr || route.method == method))
-        found = &route;
-    // Without the key nobody learns what is here.
-    if ((found == nullptr || !found->open) &&
-        !has_api_key(request.header("authorization"), options_.api_key))
-      return refuse(reply, {.status = 401,
-                            .message = "a valid API key is needed: Authorization: Bearer KEY",
-                            .type = "authentication_error",
-                            .code = "invalid_api_key"});
-    if (found == nullptr)
-      return refuse(reply, {.status = 404, .message = "there is nothing at this address"});
-    if (found->method != method) {
-      reply.header("Allow", found->method);
-      return refuse(
-          reply, {.status = 405, .message = fmt::format("this address wants {}", found->method)});
-    }
-    (this->*found->handler)(request, reply);
+    const Route* const route = find_route(head);
+    if (!error)
+      error = gate_.check_route(
+          route == nullptr ? RequestGate::Route{}
+                           : RequestGate::Route{.method = route->method, .open = route->open},
+          head);
+    if (!error) return true;
+    if (error->status == 405) reply.header("Allow", route->method);
+    refuse(reply, *error);
+    return false;
+  }
+
+  void handle(HttpRequest& request, HttpReply& reply) {
+    allow_origin(reply);
+    (this->*find_route(request)->handler)(request, reply);
   }
 
   struct Health {
@@ -188,7 +228,7 @@ class HttpServer::Implementation {
     }
   }
 
-  // The model, if it takes requests; otherwise the reply says why not.
+  // The model, if it takes requests; otherwise null, and the reply says why.
   const ServedModel* ready(HttpReply& reply) const {
     const Health health = state();
     if (health.state == "ok") return model_.load();
@@ -197,153 +237,142 @@ class HttpServer::Implementation {
         {.status = 503, .message = health.message, .type = "server_error", .code = health.state});
     return nullptr;
   }
-  // The model, once there is one: numbers can be looked at while it drains.
+  // The model, once it is loaded: its numbers can be read while it drains.
   const ServedModel* loaded(HttpReply& reply) const {
     const ServedModel* const model = model_.load();
     return model != nullptr ? model : ready(reply);
   }
 
-  void page(const HttpRequest&, HttpReply& reply) {
-    // What the page may do, should anything foreign ever get into it.
+  void page(HttpRequest&, HttpReply& reply) {
+    // Limits what the page may do, should anything foreign ever get into it.
     reply.header("Content-Security-Policy",
                  "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; "
-                 "style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'");
+                 "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
+                 "frame-ancestors 'none'");
     reply.send(200, "text/html; charset=utf-8", page_html());
   }
 
-  void docs(const HttpRequest&, HttpReply& reply) { reply.send(200, kText, server_docs()); }
+  void docs(HttpRequest&, HttpReply& reply) { reply.send(200, kText, server_docs()); }
 
-  void health(const HttpRequest&, HttpReply& reply) {
+  void health(HttpRequest&, HttpReply& reply) {
     const Health health = state();
     json body = {{"status", health.state}};
     if (!health.message.empty()) body["message"] = health.message;
     send_json(reply, health.status, body);
   }
 
-  json model_json(const ServedModel& model) const {
-    return {{"id", options_.model_name},
-            {"object", "model"},
-            {"created", started_},
-            {"owned_by", "hearth"},
-            {"context", model.engine.limits().context}};
+  json card(const ServedModel& model) const {
+    return model_json({.id = model.name,
+                       .created = started_,
+                       .limits = model.engine.limits(),
+                       .sampling = model.default_sampling,
+                       .example = model.example});
   }
 
-  void models(const HttpRequest&, HttpReply& reply) {
+  void models(HttpRequest&, HttpReply& reply) {
     if (const ServedModel* const model = loaded(reply))
-      send_json(reply, 200, {{"object", "list"}, {"data", json::array({model_json(*model)})}});
+      send_json(reply, 200, {{"object", "list"}, {"data", json::array({card(*model)})}});
   }
 
-  void model(const HttpRequest& request, HttpReply& reply) {
+  void model(HttpRequest& request, HttpReply& reply) {
     const ServedModel* const model = loaded(reply);
     if (model == nullptr) return;
-    // A name may have slashes of its own.
+    // A model's name may contain slashes.
     const std::string_view name = std::string_view(request.path).substr(kModelPath.size());
-    if (percent_decoded(name) == options_.model_name)
-      return send_json(reply, 200, model_json(*model));
+    if (percent_decoded(name) == model->name) return send_json(reply, 200, card(*model));
     refuse(reply, {.status = 404,
-                   .message = fmt::format("the model here is {}", options_.model_name),
+                   .message = fmt::format("the model here is {}", model->name),
                    .param = "model",
                    .code = "model_not_found"});
   }
 
-  void metrics(const HttpRequest&, HttpReply& reply) {
+  void metrics(HttpRequest&, HttpReply& reply) {
     if (const ServedModel* const model = loaded(reply))
       reply.send(200, "text/plain; version=0.0.4; charset=utf-8",
                  prometheus_text(model->engine.metrics()));
   }
 
-  void events(const HttpRequest&, HttpReply& reply) {
+  void events(HttpRequest&, HttpReply& reply) {
     const ServedModel* const model = loaded(reply);
     if (model == nullptr) return;
-    const StepRing& ring = model->engine.records();
-    uint64_t next = ring.written();
-    StepRecord record;
-    // The client is told that it is connected, and to what, before the first step.
-    const EngineHello hello{.model = options_.model_name,
-                            .device = model->device,
-                            .limits = model->engine.limits(),
-                            .policy = model->engine.policy(),
-                            .instance = static_cast<uint64_t>(started_),
-                            .now = model->engine.seconds()};
-    if (!reply.begin(kEvents) || !reply.write(fmt::format(": steps\n\nevent: {}\n{}", kHelloEvent,
-                                                          to_event(hello_event(hello)))))
-      return;
-    // Requests end after the last step, too, or come while none runs: that is told after a while.
-    constexpr int kQuietLooks = 5;
-    int quiet = 0;
-    SchedulerCounts told;
-    while (!events_end_) {
-      const uint64_t written = ring.written();
-      if (next == written) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        if (reply.client_gone()) return;
-        SchedulerCounts counts = told;
-        model->engine.read_gauges(counts);
-        if (++quiet < kQuietLooks || counts == told) continue;
-        told = counts;
-        if (!reply.write(fmt::format("event: {}\n{}", kCountsEvent, to_event(counts_event(told)))))
-          return;
-        continue;
-      }
-      quiet = 0;
-      // A reader that is too slow misses records rather than holding anybody up.
-      if (!ring.read(next, record)) {
-        next = std::max(next + 1, written > 64 ? written - 64 : 0);
-        continue;
-      }
-      ++next;
-      told = record.counts;
-      if (!reply.write(to_event(step_event(record)))) return;
-    }
-    reply.end();
+    stream_events(model->engine,
+                  {.model = model->name,
+                   .device = model->device,
+                   .limits = model->engine.limits(),
+                   .policy = model->engine.policy(),
+                   .instance = static_cast<uint64_t>(started_),
+                   .now = model->engine.seconds()},
+                  reply, events_end_);
   }
 
-  void tokenize(const HttpRequest& request, HttpReply& reply) {
+  // Charges what a body takes to parse to the budget that it was read on. False: it is used up, and
+  // the reply says so.
+  static bool charge(HttpRequest& request, HttpReply& reply) {
+    if (request.memory.grow_to(request.body.size() + parse_bytes(request.body))) return true;
+    request.body = {};
+    request.memory.release();
+    refuse(reply, kOverloaded);
+    return false;
+  }
+
+  void tokenize(HttpRequest& request, HttpReply& reply) {
     const ServedModel* const model = ready(reply);
-    if (model == nullptr) return;
+    if (model == nullptr || !charge(request, reply)) return;
     const auto parsed = parse_tokenize_request(request.body);
     if (const ApiError* error = std::get_if<ApiError>(&parsed)) return refuse(reply, *error);
     const TokenizeRequest& asked = std::get<TokenizeRequest>(parsed);
     const EncodeOptions options{.add_bos = asked.add_special, .parse_special = asked.parse_special};
-    send_json(reply, 200, {{"tokens", model->tokenizer.encode(asked.content, options)}});
+    // A list of JSON values would take five times the memory.
+    reply.send(200, kJson,
+               fmt::format("{{\"tokens\":[{}]}}",
+                           fmt::join(model->tokenizer.encode(asked.content, options), ",")));
   }
 
-  void detokenize(const HttpRequest& request, HttpReply& reply) {
+  void detokenize(HttpRequest& request, HttpReply& reply) {
     const ServedModel* const model = ready(reply);
-    if (model == nullptr) return;
+    if (model == nullptr || !charge(request, reply)) return;
     const auto parsed = parse_detokenize_request(request.body, model->tokenizer.size());
     if (const ApiError* error = std::get_if<ApiError>(&parsed)) return refuse(reply, *error);
     send_json(reply, 200,
               {{"content", model->tokenizer.decode(std::get<std::vector<uint32_t>>(parsed))}});
   }
 
-  void complete(const HttpRequest& request, HttpReply& reply) {
+  void complete(HttpRequest& request, HttpReply& reply) {
     generate(ApiKind::kCompletion, request, reply);
   }
-  void chat(const HttpRequest& request, HttpReply& reply) {
-    generate(ApiKind::kChat, request, reply);
-  }
+  void chat(HttpRequest& request, HttpReply& reply) { generate(ApiKind::kChat, request, reply); }
 
-  void generate(ApiKind kind, const HttpRequest& request, HttpReply& reply) {
-    const ServedModel* const model = ready(reply);
-    if (model == nullptr) return;
-    auto parsed = parse_api_request(kind, request.body, model->tokenizer.size());
-    if (const ApiError* error = std::get_if<ApiError>(&parsed)) return refuse(reply, *error);
+  // Reads a request and submits it. When it returns, the body's memory is free again: generating
+  // may take minutes.
+  std::variant<std::unique_ptr<GenerationReply>, ApiError> begin(ApiKind kind,
+                                                                 const ServedModel& model,
+                                                                 HttpRequest& request) {
+    const std::string body = std::move(request.body);
+    const MemoryLease memory = std::move(request.memory);
+    auto parsed = parse_api_request(
+        kind, body, {.vocabulary = model.tokenizer.size(), .sampling = model.default_sampling});
+    if (ApiError* error = std::get_if<ApiError>(&parsed)) return std::move(*error);
     ApiRequest& asked = std::get<ApiRequest>(parsed);
     asked.generation.time_limit_seconds = options_.request_seconds;
     const ReplyHead head{
         .kind = kind,
         .id = fmt::format("{}-{:016x}", kind == ApiKind::kChat ? "chatcmpl" : "cmpl", next_id()),
-        .model = options_.model_name,
+        .model = model.name,
         .created = unix_seconds()};
-    auto begun = GenerationReply::begin(*model, head, asked);
+    return GenerationReply::begin(model, head, asked, &cut_off_);
+  }
+
+  void generate(ApiKind kind, HttpRequest& request, HttpReply& reply) {
+    const ServedModel* const model = ready(reply);
+    if (model == nullptr || !charge(request, reply)) return;
+    const auto begun = begin(kind, *model, request);
     if (const ApiError* error = std::get_if<ApiError>(&begun)) return refuse(reply, *error);
     GenerationReply& generation = *std::get<std::unique_ptr<GenerationReply>>(begun);
-    const auto gone = [this, &reply] { return cut_off_ || reply.client_gone(); };
+    const auto gone = [this, &reply] { return cut_off_ || !reply.flush() || reply.client_gone(); };
     const auto refuse_for = [this, &reply](const ApiError& error) {
       refuse(reply, cut_off_ ? kShutDown : error);
     };
-    if (!asked.stream) {
+    if (!generation.is_stream()) {
       const auto whole = generation.collect(gone);
       if (const ApiError* error = std::get_if<ApiError>(&whole)) return refuse_for(*error);
       return reply.send(200, kJson, std::get<std::string>(whole));
@@ -362,15 +391,16 @@ class HttpServer::Implementation {
   }
 
   const ServerOptions options_;
+  const RequestGate gate_;
   const int64_t started_ = unix_seconds();
   std::unique_ptr<const ServedModel> owned_;
   std::atomic<const ServedModel*> model_{nullptr};  // owned_, once it is there
-  std::atomic<bool> events_end_{false};             // nobody is told of steps any more
-  std::atomic<bool> cut_off_{false};                // nor waits for tokens that are still to come
+  std::atomic<bool> events_end_{false};             // streams of /events end
+  std::atomic<bool> cut_off_{false};                // requests in flight are cancelled
   mutable std::mutex mutex_;
   std::string failure_;
   std::mt19937_64 random_{std::random_device{}()};
-  std::unique_ptr<HttpListener> listener_;  // goes first, with the threads that use the rest
+  std::unique_ptr<HttpListener> listener_;  // last: its threads use the rest
 };
 
 HttpServer::HttpServer(std::unique_ptr<Implementation> implementation)
@@ -386,6 +416,6 @@ Result<std::unique_ptr<HttpServer>> HttpServer::create(const ServerOptions& opti
 int HttpServer::port() const { return implementation_->port(); }
 void HttpServer::serve(const ServedModel& model) { implementation_->serve(model); }
 void HttpServer::fail(std::string reason) { implementation_->fail(std::move(reason)); }
-void HttpServer::drain() { implementation_->drain(); }
+void HttpServer::drain(double seconds) { implementation_->drain(seconds); }
 
 }  // namespace hearth

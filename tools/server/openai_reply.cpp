@@ -11,7 +11,8 @@ namespace {
 
 using nlohmann::json;
 
-// What clients know; time limits and cancellation cut an answer short.
+// The reasons that OpenAI's API has: a time limit or a cancellation cuts an answer short as a token
+// limit does.
 std::string_view api_finish_reason(FinishReason reason) {
   return reason == FinishReason::kStop    ? "stop"
          : reason == FinishReason::kError ? "error"
@@ -42,7 +43,8 @@ json chat_logprobs(std::span<const GeneratedToken> tokens, const Tokenizer& toke
   return {{"content", std::move(content)}};
 }
 
-// A token as a key: those that are no whole characters would all read the same.
+// A token as a key of an object. Tokens that are not whole characters would all read the same, so
+// they are spelt out in bytes.
 std::string token_key(uint32_t id, const Tokenizer& tokenizer) {
   const std::string piece = tokenizer.piece(id, true);
   if (utf8_valid_prefix(piece) == piece.size()) return piece;
@@ -56,7 +58,7 @@ size_t characters(std::string_view text) {
       std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-// `offset`: characters of the tokens before, and in the end of these, too.
+// `offset` is the number of characters before the tokens, and afterwards includes theirs.
 json completion_logprobs(std::span<const GeneratedToken> tokens, const Tokenizer& tokenizer,
                          size_t& offset) {
   json texts = json::array(), values = json::array(), tops = json::array();
@@ -67,10 +69,10 @@ json completion_logprobs(std::span<const GeneratedToken> tokens, const Tokenizer
     json top = json::object();
     for (const params::TokenLogprob& entry : token.top)
       if (entry.id != params::kNoToken) top[token_key(entry.id, tokenizer)] = entry.logprob;
-    top[token_key(token.id, tokenizer)] = token.logprob;  // also where others are likelier
+    top[token_key(token.id, tokenizer)] = token.logprob;  // even if it is not among the likeliest
     tops.push_back(std::move(top));
     offsets.push_back(offset);
-    offset += characters(tokenizer.piece(token.id, false));  // as it is in the text
+    offset += characters(tokenizer.piece(token.id, false));  // as in the text
   }
   return {{"tokens", texts},
           {"token_logprobs", values},
@@ -91,7 +93,7 @@ json object_json(const ReplyHead& head, bool chunk) {
   return {{"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
 }
 
-// A chunk with one choice, whose text is `delta`.
+// A chunk with one choice.
 json chunk_json(const ReplyHead& head, size_t index, json delta, json finish, json logprobs) {
   json choice = {
       {"index", index}, {"finish_reason", std::move(finish)}, {"logprobs", std::move(logprobs)}};
@@ -118,7 +120,7 @@ json usage_json(std::span<const GenerationEnd> ends, uint32_t n) {
   uint64_t prompt = 0, completion = 0, cached = 0;
   for (size_t i = 0; i < ends.size(); ++i) {
     completion += ends[i].generated_tokens;
-    // A prompt is one, however many completions it has.
+    // A prompt counts once, however many completions it has.
     if (i % n != 0) continue;
     prompt += ends[i].prompt_tokens;
     cached += ends[i].cached_tokens;

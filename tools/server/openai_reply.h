@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-// What every part of one reply has in common.
+// What all parts of one reply have in common.
 struct ReplyHead {
   ApiKind kind = ApiKind::kChat;
   std::string id;  // "chatcmpl-..."
@@ -21,33 +21,33 @@ struct ReplyHead {
   int64_t created = 0;  // seconds since 1970
 };
 
-// One completion as it grows.
+// One completion.
 struct Choice {
   std::string text;
-  std::vector<GeneratedToken> tokens;  // with log-probabilities, if those were asked for
+  std::vector<GeneratedToken> tokens;  // with log-probabilities; empty if not asked for
   GenerationEnd end;
 };
 
 nlohmann::json error_json(const ApiError& error);
-// `ends` of every prompt's `n` completions, prompt after prompt.
+// `ends` has the `n` completions of the first prompt, then those of the second, and so on.
 nlohmann::json usage_json(std::span<const GenerationEnd> ends, uint32_t n);
 
-// The whole reply at once; `choices` as in usage_json().
+// A whole reply; `choices` are in the order of usage_json().
 nlohmann::json reply_json(const ReplyHead& head, std::span<const Choice> choices, uint32_t n,
                           bool logprobs, const Tokenizer& tokenizer);
 
-// Parts of a stream: the first of a choice names the role; the last has the reason.
+// Parts of a stream: a choice's first chunk names the role, its last one the reason for the end.
 nlohmann::json first_chunk(const ReplyHead& head, size_t index);
 nlohmann::json token_chunk(const ReplyHead& head, size_t index, const GeneratedToken& token);
-// With log-probabilities; `offset` counts the characters of a choice's tokens, from 0 on.
+// With log-probabilities. `offset` counts the characters of a choice's tokens; it starts at 0.
 nlohmann::json token_chunk(const ReplyHead& head, size_t index, const GeneratedToken& token,
                            const Tokenizer& tokenizer, size_t& offset);
 nlohmann::json last_chunk(const ReplyHead& head, size_t index, const GenerationEnd& end);
 nlohmann::json usage_chunk(const ReplyHead& head, std::span<const GenerationEnd> ends, uint32_t n);
 
-// As text; what is not UTF-8 becomes U+FFFD.
+// As text; bytes that are not UTF-8 become U+FFFD.
 std::string to_text(const nlohmann::json& json);
-// An event of a stream.
+// As a server-sent event.
 std::string to_event(const nlohmann::json& json);
 
 }  // namespace hearth

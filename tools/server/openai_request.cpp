@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/model/step_executor.h"
+#include "tools/server/json_body.h"
 
 namespace hearth {
 namespace {
@@ -18,10 +19,10 @@ constexpr uint32_t kMostCompletions = 64;  // of one prompt
 constexpr size_t kMostChoices = 2048;      // of all
 constexpr size_t kMostStops = 16;
 
-// Reads fields of an object; remembers the first that is wrong.
-class Fields {
+// Reads the fields of an object, and keeps the first error.
+class BodyFields {
  public:
-  Fields(const json& object, std::optional<ApiError>& error) : object_(object), error_(error) {}
+  BodyFields(const json& object, std::optional<ApiError>& error) : object_(object), error_(error) {}
 
   const json* find(const char* name) const {
     const auto place = object_.find(name);
@@ -69,7 +70,10 @@ class Fields {
   }
 
   void wrong(const std::string& name, const std::string& what) {
-    if (!error_) error_ = ApiError{.message = fmt::format("'{}' {}", name, what), .param = name};
+    fail({.message = fmt::format("'{}' {}", name, what), .param = name});
+  }
+  void fail(ApiError error) {
+    if (!error_) error_ = std::move(error);
   }
 
  private:
@@ -77,7 +81,7 @@ class Fields {
   std::optional<ApiError>& error_;
 };
 
-void read_stop(Fields& fields, std::vector<std::string>& stop) {
+void read_stop(BodyFields& fields, std::vector<std::string>& stop) {
   const json* field = fields.find("stop");
   if (field == nullptr) return;
   if (field->is_string()) {
@@ -92,7 +96,8 @@ void read_stop(Fields& fields, std::vector<std::string>& stop) {
   }
 }
 
-void read_logit_bias(Fields& fields, uint32_t vocabulary, std::vector<params::TokenBias>& biases) {
+void read_logit_bias(BodyFields& fields, uint32_t vocabulary,
+                     std::vector<params::TokenBias>& biases) {
   const json* field = fields.find("logit_bias");
   if (field == nullptr) return;
   if (!field->is_object() || field->size() > StepExecutor::kMaxBiases)
@@ -102,14 +107,15 @@ void read_logit_bias(Fields& fields, uint32_t vocabulary, std::vector<params::To
     uint32_t token = 0;
     const auto [end, failed] = std::from_chars(key.data(), key.data() + key.size(), token);
     if (failed != std::errc() || end != key.data() + key.size() || token >= vocabulary)
-      return fields.wrong("logit_bias", fmt::format("has '{}', which is no token id", key));
+      return fields.wrong("logit_bias",
+                          fmt::format("has '{}', which is not a token id", key.substr(0, 32)));
     if (!value.is_number() || std::abs(value.get<double>()) > 100)
       return fields.wrong("logit_bias", "must have values between -100 and 100");
     biases.push_back({.token = token, .bias = value.get<float>()});
   }
 }
 
-void read_sampling(Fields& fields, ApiRequest& request) {
+void read_sampling(BodyFields& fields, ApiRequest& request) {
   SamplingOptions& sampling = request.generation.sampling;
   fields.number("temperature", sampling.temperature, 0, 100);
   fields.number("top_p", sampling.top_p, 0, 1);
@@ -117,15 +123,17 @@ void read_sampling(Fields& fields, ApiRequest& request) {
   fields.number("presence_penalty", sampling.presence_penalty, -2, 2);
   fields.number("frequency_penalty", sampling.frequency_penalty, -2, 2);
   fields.number("repetition_penalty", sampling.repetition_penalty, 0.01, 100);
-  fields.integer("top_k", sampling.top_k, 0, std::numeric_limits<int32_t>::max());
+  // Other servers switch top-k off with -1.
+  if (int64_t top_k = 0; fields.integer("top_k", top_k, -1, std::numeric_limits<int32_t>::max()))
+    sampling.top_k = static_cast<uint32_t>(std::max<int64_t>(top_k, 0));
   int64_t seed = 0;
   request.has_seed = fields.integer("seed", seed, std::numeric_limits<int64_t>::min(),
                                     std::numeric_limits<int64_t>::max());
   sampling.seed = static_cast<uint64_t>(seed);
 }
 
-// The text of a message: a string, or a list of text parts. An answer may have none: one that calls
-// a function, say.
+// The text of a message: a string, or a list of text parts. Only an assistant's message may have
+// none. False: it is something else.
 bool read_content(const json& message, std::string_view role, std::string& text) {
   const auto content = message.find("content");
   if (content == message.end() || content->is_null()) return role == "assistant";
@@ -135,15 +143,14 @@ bool read_content(const json& message, std::string_view role, std::string& text)
   }
   if (!content->is_array()) return false;
   for (const json& part : *content) {
-    if (!part.is_object() || part.value("type", json()) != "text" || !part.contains("text") ||
-        !part["text"].is_string())
-      return false;
-    text += part["text"].get<std::string>();
+    const auto piece = part.find("text");
+    if (piece == part.end() || !piece->is_string()) return false;
+    text += piece->get_ref<const std::string&>();
   }
   return true;
 }
 
-void read_messages(Fields& fields, std::vector<ChatMessage>& messages) {
+void read_messages(BodyFields& fields, std::vector<ChatMessage>& messages) {
   const json* field = fields.find("messages");
   if (field == nullptr || !field->is_array() || field->empty())
     return fields.wrong("messages", "must be a list of at least one message");
@@ -151,10 +158,8 @@ void read_messages(Fields& fields, std::vector<ChatMessage>& messages) {
     const json& message = (*field)[i];
     const std::string name = fmt::format("messages[{}]", i);
     if (!message.is_object()) return fields.wrong(name, "must be an object");
-    const auto role = message.find("role");
-    if (role == message.end() || !role->is_string())
-      return fields.wrong(name + ".role", "must be a string");
-    ChatMessage read{.role = role->get<std::string>(), .content = {}};
+    if (auto error = check_message(i, message)) return fields.fail(std::move(*error));
+    ChatMessage read{.role = message["role"].get<std::string>(), .content = {}};
     if (read.role == "developer") read.role = "system";
     if (!read_content(message, read.role, read.content))
       return fields.wrong(name + ".content", "must be a string or a list of text parts");
@@ -162,7 +167,7 @@ void read_messages(Fields& fields, std::vector<ChatMessage>& messages) {
   }
 }
 
-void read_ids(Fields& fields, const char* name, const json& list, uint32_t vocabulary,
+void read_ids(BodyFields& fields, const char* name, const json& list, uint32_t vocabulary,
               std::vector<uint32_t>& ids) {
   for (const json& id : list) {
     if (!id.is_number_unsigned() || id.get<uint64_t>() >= vocabulary)
@@ -172,7 +177,8 @@ void read_ids(Fields& fields, const char* name, const json& list, uint32_t vocab
 }
 
 // One text, one list of ids, or a list of either.
-void read_prompts(Fields& fields, uint32_t vocabulary, std::vector<ApiRequest::Prompt>& prompts) {
+void read_prompts(BodyFields& fields, uint32_t vocabulary,
+                  std::vector<ApiRequest::Prompt>& prompts) {
   constexpr const char* kForms = "must be a string, a list of token ids, or a list of either";
   const json* field = fields.find("prompt");
   if (field != nullptr && field->is_string()) {
@@ -198,7 +204,7 @@ void read_prompts(Fields& fields, uint32_t vocabulary, std::vector<ApiRequest::P
   }
 }
 
-void read_logprobs(Fields& fields, ApiKind kind, ApiRequest& request) {
+void read_logprobs(BodyFields& fields, ApiKind kind, ApiRequest& request) {
   uint32_t& top = request.generation.sampling.top_logprobs;
   if (kind == ApiKind::kCompletion) {
     request.logprobs = fields.integer("logprobs", top, 0, params::kMaxTopLogprobs);
@@ -210,14 +216,14 @@ void read_logprobs(Fields& fields, ApiKind kind, ApiRequest& request) {
     fields.wrong("top_logprobs", "needs 'logprobs' to be true");
 }
 
-void read_all(Fields& fields, ApiKind kind, uint32_t vocabulary, ApiRequest& request) {
+void read_body_fields(BodyFields& fields, ApiKind kind, uint32_t vocabulary, ApiRequest& request) {
   GenerationRequest& generation = request.generation;
   fields.text("model", request.model);
   if (kind == ApiKind::kChat)
     read_messages(fields, request.messages);
   else
     read_prompts(fields, vocabulary, request.prompts);
-  // More than a sequence can have is cut to what it can.
+  // The engine cuts a limit beyond the context to what fits.
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   for (const char* name : {"max_tokens", "max_completion_tokens"})
     if (int64_t tokens = 0; fields.integer(name, tokens, 1, kMost))
@@ -246,43 +252,14 @@ void read_all(Fields& fields, ApiKind kind, uint32_t vocabulary, ApiRequest& req
   }
 }
 
-// Deep nesting would overflow the parser's stack; no field needs more than a few levels.
-bool nests_too_deep(std::string_view body) {
-  constexpr int kMostLevels = 64;
-  int level = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < body.size(); ++i) {
-    const char c = body[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++level > kMostLevels) return true;
-    } else if (c == '}' || c == ']') {
-      --level;
-    }
-  }
-  return false;
-}
-
-std::variant<json, ApiError> parse_object(std::string_view body) {
-  if (nests_too_deep(body)) return ApiError{.message = "the body is nested too deeply"};
-  json object = json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (object.is_discarded()) return ApiError{.message = "the body is not valid JSON"};
-  if (!object.is_object()) return ApiError{.message = "the body must be a JSON object"};
-  return object;
-}
-
-// Parses a body and has `read` fill a T from its fields.
-template <class T, class Read>
-std::variant<T, ApiError> parse_fields(std::string_view body, Read read) {
-  const auto object = parse_object(body);
+// Parses a body, lets `check` look at which fields it has and `read` fill `request` from them.
+template <class T, class Check, class Read>
+std::variant<T, ApiError> parse_fields(std::string_view body, T request, Check check, Read read) {
+  const auto object = parse_json_body(body);
   if (const ApiError* error = std::get_if<ApiError>(&object)) return *error;
-  std::optional<ApiError> error;
-  T request{};
-  Fields fields(std::get<json>(object), error);
+  std::optional<ApiError> error = check(std::get<json>(object));
+  if (error) return *error;
+  BodyFields fields(std::get<json>(object), error);
   read(fields, request);
   if (error) return *error;
   return request;
@@ -291,30 +268,40 @@ std::variant<T, ApiError> parse_fields(std::string_view body, Read read) {
 }  // namespace
 
 std::variant<ApiRequest, ApiError> parse_api_request(ApiKind kind, std::string_view body,
-                                                     uint32_t vocabulary) {
-  return parse_fields<ApiRequest>(body, [&](Fields& fields, ApiRequest& request) {
-    read_all(fields, kind, vocabulary, request);
-  });
+                                                     const ApiContext& context) {
+  ApiRequest request;
+  request.generation.sampling = context.sampling;
+  return parse_fields(
+      body, std::move(request), [&](const json& object) { return check_fields(kind, object); },
+      [&](BodyFields& fields, ApiRequest& read) {
+        read_body_fields(fields, kind, context.vocabulary, read);
+      });
 }
 
 std::variant<TokenizeRequest, ApiError> parse_tokenize_request(std::string_view body) {
-  return parse_fields<TokenizeRequest>(body, [](Fields& fields, TokenizeRequest& request) {
-    if (fields.find("content") == nullptr) fields.wrong("content", "must be a string");
-    fields.text("content", request.content);
-    fields.boolean("add_special", request.add_special);
-    fields.boolean("parse_special", request.parse_special);
-  });
+  constexpr std::string_view kKnown[] = {"content", "add_special", "parse_special", "model"};
+  return parse_fields(
+      body, TokenizeRequest{}, [&](const json& object) { return check_known(object, kKnown); },
+      [](BodyFields& fields, TokenizeRequest& request) {
+        if (fields.find("content") == nullptr) fields.wrong("content", "must be a string");
+        fields.text("content", request.content);
+        fields.boolean("add_special", request.add_special);
+        fields.boolean("parse_special", request.parse_special);
+      });
 }
 
 std::variant<std::vector<uint32_t>, ApiError> parse_detokenize_request(std::string_view body,
                                                                        uint32_t vocabulary) {
-  using Ids = std::vector<uint32_t>;
-  return parse_fields<Ids>(body, [&](Fields& fields, Ids& ids) {
-    const json* field = fields.find("tokens");
-    if (field == nullptr || !field->is_array())
-      return fields.wrong("tokens", "must be a list of token ids");
-    read_ids(fields, "tokens", *field, vocabulary, ids);
-  });
+  constexpr std::string_view kKnown[] = {"tokens", "model"};
+  return parse_fields(
+      body, std::vector<uint32_t>{},
+      [&](const json& object) { return check_known(object, kKnown); },
+      [&](BodyFields& fields, std::vector<uint32_t>& ids) {
+        const json* field = fields.find("tokens");
+        if (field == nullptr || !field->is_array())
+          return fields.wrong("tokens", "must be a list of token ids");
+        read_ids(fields, "tokens", *field, vocabulary, ids);
+      });
 }
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// What clients of the OpenAI API send, checked and turned into plain data. Unknown fields are
-// ignored; a field of the wrong type or out of range is refused by name. Pure.
+// What clients of the OpenAI API send, checked and turned into plain data. A field that is wrong,
+// unknown or not supported (request_fields.h) is refused by name. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,46 +11,42 @@
 
 #include "engine/generation.h"
 #include "engine/text/chat_template.h"
+#include "tools/server/api_error.h"
+#include "tools/server/request_fields.h"
 
 namespace hearth {
-
-// What is wrong with a request, as the reply says it.
-struct ApiError {
-  int status = 400;
-  std::string message = {};
-  std::string param = {};  // the field, if one is to blame
-  std::string type = "invalid_request_error";
-  std::string code = {};
-};
 
 struct ApiRequest {
   using Prompt = std::variant<std::string, std::vector<uint32_t>>;
 
-  // Of /v1/chat/completions: messages; of /v1/completions: one or several texts or lists of ids.
-  std::vector<ChatMessage> messages;
-  std::vector<Prompt> prompts;
+  std::vector<ChatMessage> messages;  // of /v1/chat/completions
+  std::vector<Prompt> prompts;        // of /v1/completions: texts or lists of token ids
 
-  GenerationRequest generation;  // all but the prompt
+  GenerationRequest generation;  // everything but the prompt
   bool has_seed = false;
-  uint32_t n = 1;  // completions of each prompt
+  uint32_t n = 1;  // completions per prompt
   bool stream = false;
   bool include_usage = false;  // in a stream
   bool logprobs = false;
   std::string model;
 };
 
-enum class ApiKind { kCompletion, kChat };
+// What a request is read against.
+struct ApiContext {
+  uint32_t vocabulary = 0;   // token ids are below it
+  SamplingOptions sampling;  // what a request has that says nothing about it
+};
 
-// `vocabulary` bounds token ids. REQUIRES: nothing of the body.
+// The body may be any bytes.
 std::variant<ApiRequest, ApiError> parse_api_request(ApiKind kind, std::string_view body,
-                                                     uint32_t vocabulary);
+                                                     const ApiContext& context);
 
 struct TokenizeRequest {
   std::string content;
   bool add_special = false, parse_special = false;
 };
 std::variant<TokenizeRequest, ApiError> parse_tokenize_request(std::string_view body);
-// The ids, each below `vocabulary`.
+// The token ids, each below `vocabulary`.
 std::variant<std::vector<uint32_t>, ApiError> parse_detokenize_request(std::string_view body,
                                                                        uint32_t vocabulary);
 

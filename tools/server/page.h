@@ -1,13 +1,13 @@
-// What a browser is shown; files of this repository that the build puts into the program.
+// Files of this repository that the build puts into the program, for browsers.
 #pragma once
 
 #include <string_view>
 
 namespace hearth {
 
-// At /: chat and live numbers. page.html of this folder.
+// For /: page.html of this folder, a chat with live numbers.
 std::string_view page_html();
-// At /docs: docs/server.md.
+// For /docs: docs/server.md.
 std::string_view server_docs();
 
 }  // namespace hearth

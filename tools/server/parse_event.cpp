@@ -1,4 +1,4 @@
-// Reads what step_event.cpp writes. Events come from a machine elsewhere: every value is looked at.
+// Reads what step_event.cpp writes. Events come from another machine, so every value is checked.
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -23,7 +23,7 @@ Result<json> parse_event_object(std::string_view text) {
   return object;
 }
 
-// The fields of an object. The first that is wrong is kept.
+// Reads the fields of an object, and keeps the first error.
 class EventFields {
  public:
   EventFields(const json& object, std::string_view name, std::string& wrong)
@@ -41,7 +41,7 @@ class EventFields {
       value = found->get<bool>();
     } else {
       if (!found->is_number_unsigned() || found->get<uint64_t>() > std::numeric_limits<T>::max())
-        return complain(key, "a number of its size");
+        return complain(key, "a whole number that fits");
       value = found->get<T>();
     }
   }
@@ -107,7 +107,7 @@ class EventFields {
   std::string& wrong_;
 };
 
-// What steps and counts both tell.
+// The fields that events of steps and of counts have in common.
 void read_gauges(EventFields& event, SchedulerCounts& counts) {
   event.read_object("blocks", [&](EventFields& blocks) {
     blocks.read("used", counts.blocks_used);
@@ -216,8 +216,7 @@ Result<EngineHello> parse_hello_event(std::string_view text) {
       std::string value;
       policy.read(std::string(entry.name).c_str(), value);
       if (value.empty()) continue;
-      if (set_switch(hello.policy, entry.name, value))
-        policy.complain(entry.name, "a value that is known here");
+      if (set_switch(hello.policy, entry.name, value)) policy.complain(entry.name, "a known value");
     }
   });
   if (!wrong.empty()) return Error{ErrorKind::kInvalid, std::move(wrong)};

@@ -47,15 +47,18 @@ class Writer {
 
 std::string prometheus_text(const Metrics& metrics) {
   Writer writer;
-  writer.gauge("requests_running", "Requests in the batch.", metrics.running);
-  writer.gauge("requests_waiting", "Requests that wait for their turn.", metrics.waiting);
-  writer.gauge("requests_swapped", "Requests whose blocks are in host memory.", metrics.swapped);
+  writer.gauge("requests_running", "Requests that run.", metrics.running);
+  writer.gauge("requests_waiting", "Requests in the queue.", metrics.waiting);
+  writer.gauge("requests_swapped", "Preempted requests whose KV blocks are in host memory.",
+               metrics.swapped);
   writer.gauge("kv_blocks_used", "KV blocks that requests hold.", metrics.kv_blocks_used);
-  writer.gauge("kv_blocks_cached", "KV blocks kept for their prefix.", metrics.kv_blocks_cached);
-  writer.gauge("kv_blocks_free", "KV blocks that hold nothing.", metrics.kv_blocks_free);
+  writer.gauge("kv_blocks_cached", "KV blocks that only the prefix cache holds.",
+               metrics.kv_blocks_cached);
+  writer.gauge("kv_blocks_free", "KV blocks that are empty.", metrics.kv_blocks_free);
 
   writer.counter("requests_submitted_total", "Requests accepted.", metrics.requests_submitted);
-  writer.counter("requests_refused_total", "Requests refused at once.", metrics.requests_refused);
+  writer.counter("requests_refused_total", "Requests refused when they arrived.",
+                 metrics.requests_refused);
   writer.head("requests_finished_total", "counter", "Requests that ended, by reason.");
   const auto finished = [&](std::string_view reason, const Counter& counter) {
     writer.value("requests_finished_total", fmt::format("reason=\"{}\"", reason), counter.value());
@@ -69,12 +72,12 @@ std::string prometheus_text(const Metrics& metrics) {
   writer.counter("steps_total", "Steps run.", metrics.steps);
   writer.counter("prompt_tokens_total", "Prompt tokens computed.", metrics.prompt_tokens);
   writer.counter("generated_tokens_total", "Tokens generated.", metrics.generated_tokens);
-  writer.counter("padding_tokens_total", "Rows computed for nothing.", metrics.padding_tokens);
+  writer.counter("padding_tokens_total", "Padding tokens computed.", metrics.padding_tokens);
   writer.counter("prefix_cache_query_tokens_total", "Prompt tokens looked up in the prefix cache.",
                  metrics.prefix_query_tokens);
   writer.counter("prefix_cache_hit_tokens_total", "Prompt tokens found in the prefix cache.",
                  metrics.prefix_hit_tokens);
-  writer.head("preemptions_total", "counter", "Requests put out of the batch, by kind.");
+  writer.head("preemptions_total", "counter", "Requests preempted, by kind.");
   writer.value("preemptions_total", "kind=\"recompute\"", metrics.preemptions_recompute.value());
   writer.value("preemptions_total", "kind=\"swap\"", metrics.preemptions_swap.value());
   writer.counter("kv_blocks_copied_total", "KV blocks copied on write.", metrics.blocks_copied);
@@ -86,12 +89,13 @@ std::string prometheus_text(const Metrics& metrics) {
                    metrics.time_to_first_token_seconds);
   writer.histogram("time_between_tokens_seconds", "Between two tokens of a request.",
                    metrics.time_between_tokens_seconds);
-  writer.histogram("time_per_output_token_seconds", "Mean of a request, after its first token.",
+  writer.histogram("time_per_output_token_seconds",
+                   "Mean time per token of a request, after its first.",
                    metrics.time_per_output_token_seconds);
   writer.histogram("end_to_end_seconds", "From submission to the end.", metrics.end_to_end_seconds);
   writer.histogram("queue_seconds", "From submission to the first step.", metrics.queue_seconds);
-  writer.histogram("tokens_per_step", "Tokens a step computed.", metrics.tokens_per_step);
-  writer.histogram("step_seconds", "How long a step took.", metrics.step_seconds);
+  writer.histogram("tokens_per_step", "Tokens computed per step.", metrics.tokens_per_step);
+  writer.histogram("step_seconds", "Duration of a step.", metrics.step_seconds);
   return writer.take();
 }
 

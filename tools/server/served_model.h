@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/engine.h"
+#include "engine/sampling_defaults.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
 #include "runtime/result.h"
@@ -15,7 +16,10 @@ struct ServedModel {
   Engine& engine;
   const Tokenizer& tokenizer;
   Result<const ChatTemplate*> chat_template;  // or why there is none
+  std::string name = "hearth";                // its id in replies
   std::string device = {};                    // where it runs, for people
+  SamplingOptions default_sampling = kHearthSampling;
+  std::string example = {};  // a message to try it with, for the page; may be empty
 };
 
 }  // namespace hearth

@@ -17,7 +17,7 @@ void on_signal(int signal) {
   if (asked != 0) _exit(1);
   asked = 1;
   const char byte = 0;
-  // Nothing can be done here if the pipe is full, and then somebody is awake already.
+  // If the pipe is full, wait() has been woken already.
   [[maybe_unused]] const ssize_t written = write(wake_pipe[1], &byte, 1);
 }
 
@@ -31,7 +31,7 @@ ShutdownSignals::ShutdownSignals() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGTERM, &action, &previous_term);
   sigaction(SIGINT, &action, &previous_int);
-  // A client that goes away in the middle of a reply is no reason to die.
+  // Writing to a client that is gone must not end the program.
   signal(SIGPIPE, SIG_IGN);
 }
 

@@ -1,20 +1,21 @@
-// SIGTERM and SIGINT as something to wait for. Once there is something to finish, the first one
-// asks to do so, and the second ends the program at once.
+// Waits for SIGTERM or SIGINT. Before defer() the first signal ends the program at once; after it,
+// the first one wakes wait(), so that requests in flight can finish, and the second ends the
+// program.
 #pragma once
 
 namespace hearth {
 
 class ShutdownSignals {
  public:
-  // Before any thread is started, so that none of them is interrupted.
+  // REQUIRES: no other thread runs yet, so that none of them is interrupted.
   ShutdownSignals();
   ~ShutdownSignals();
   ShutdownSignals(const ShutdownSignals&) = delete;
   ShutdownSignals& operator=(const ShutdownSignals&) = delete;
 
-  // From now on; until then the first one ends the program at once, too.
+  // There is something to finish from now on.
   void defer();
-  // Until the first signal.
+  // Blocks until the first signal.
   void wait();
 };
 

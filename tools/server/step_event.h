@@ -1,4 +1,5 @@
-// What /events says, as JSON, and read back by whoever shows a remote engine. Pure.
+// The events of /events as JSON: written by the server, read by a dashboard that shows a remote
+// engine. Pure.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,28 +13,29 @@
 
 namespace hearth {
 
-// An event of the name kHelloEvent comes first; those of steps have none.
+// The event named kHelloEvent comes first. Events of steps have no name.
 inline constexpr std::string_view kHelloEvent = "hello";
 struct EngineHello {
   std::string model, device;
   SchedulerLimits limits;
   Policy policy;
-  uint64_t instance = 0;  // another number: another engine, whose clock and ids begin anew
-  double now = 0;         // seconds on the engine's clock, which those of its steps count on
+  uint64_t instance = 0;  // changes when the server restarts: clock and request ids begin again
+  double now = 0;         // seconds on the clock that steps use
 };
 
-// One of the name kCountsEvent tells of requests and blocks where no step follows that would.
+// The event named kCountsEvent has the counts of requests and blocks, if they change without a
+// step.
 inline constexpr std::string_view kCountsEvent = "counts";
 
 nlohmann::json hello_event(const EngineHello& hello);
 nlohmann::json counts_event(const SchedulerCounts& counts);
 nlohmann::json step_event(const StepRecord& record);
 
-// The inverse: all but the times of kernels comes back. What is missing is 0 or empty, so that
-// other versions can be read; what is there must be of its kind, or the error names it in one line.
+// The inverse, without the times of kernels. A missing field is 0 or empty, so that events of other
+// versions can be read. A field of the wrong type is an error that names it.
 Result<EngineHello> parse_hello_event(std::string_view text);
 Result<StepRecord> parse_step_event(std::string_view text);
-// What it does not tell stays as it was.
+// Fields that are missing keep their value in `before`.
 Result<SchedulerCounts> parse_counts_event(std::string_view text, SchedulerCounts before);
 
 }  // namespace hearth

@@ -38,11 +38,6 @@ const Builtin* find_test(std::string_view name) {
   return find_in(table, name);
 }
 
-const Builtin* find_global(std::string_view name) {
-  static const Table table = table_of({globals()});
-  return find_in(table, name);
-}
-
 const Builtin* find_method(const Value& value, std::string_view name) {
   if (value.is_string()) {
     static const Table table = table_of({string_methods(), string_questions()});

@@ -32,7 +32,6 @@ struct Builtin {
 // Null where there is none of that name.
 const Builtin* find_filter(std::string_view name);
 const Builtin* find_test(std::string_view name);
-const Builtin* find_global(std::string_view name);
 std::span<const Builtin> globals();
 // Of this value's type.
 const Builtin* find_method(const Value& value, std::string_view name);

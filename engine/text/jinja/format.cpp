@@ -163,7 +163,9 @@ class PercentFormat {
     }
     out.append_slice(pattern_, plain, cursor_.text.size());
     const std::size_t given = values_.is(Kind::kTuple) ? values_.list->size : 1;
-    const bool may_be_left = values_.is(Kind::kDict) || values_.is(Kind::kList);
+    // Python takes everything with items for a mapping here, whose values need not all be used.
+    const bool may_be_left = values_.is(Kind::kDict) || values_.is(Kind::kList) ||
+                             values_.is(Kind::kRange) || values_.is(Kind::kUndefined);
     if (used_ < given && !named_ && !may_be_left)
       fail("not all arguments converted during string formatting");
     Value result = out.finish();
@@ -247,6 +249,8 @@ class PercentFormat {
       return append_text(heap_, out, text, look);
     }
     if (look.type == 'c') {
+      look.fill = " ";
+      if (look.align == 0 || look.align == '=') look.align = '>';
       if (value.is_string()) return append_text(heap_, out, value, look);
       std::string character;
       if (!value.is_integer() || value.as_integer() < 0 || value.as_integer() > 0x10FFFF)

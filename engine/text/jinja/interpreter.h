@@ -58,7 +58,7 @@ class Interpreter {
   Flow execute(std::span<const Statement* const> body);
   Flow execute(const Statement& statement);
   Flow execute_if(const Statement& statement);
-  void execute_for(const Statement& statement, Scope* surroundings, const Value& items, int depth);
+  Flow execute_for(const Statement& statement, Scope* surroundings, const Value& items, int depth);
   void execute_with(const Statement& statement);
   Value make_macro(const MacroSyntax& macro);
   Value call_macro(const Function& function, const Arguments& arguments);

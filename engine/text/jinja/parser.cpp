@@ -1,4 +1,4 @@
-// Statements. Expressions are in parser_expressions.cpp.
+// Statements. Expressions are in parser_expressions.cpp and parser_operands.cpp.
 #include "engine/text/jinja/parser.h"
 
 #include <algorithm>

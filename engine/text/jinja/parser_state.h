@@ -1,4 +1,4 @@
-// What the two halves of the parser share. Private to them.
+// What the parts of the parser share. Private to them.
 #pragma once
 
 #include <initializer_list>

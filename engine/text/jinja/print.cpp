@@ -24,6 +24,7 @@ void print_string_repr(Heap& heap, const Value& value, TextBuilder& out) {
   const bool double_quotes = text.find('\'') != text.npos && text.find('"') == text.npos;
   const char quote = double_quotes ? '"' : '\'';
   const std::string_view quotes(&quote, 1);
+  if (value.markup) out.append("Markup(", kFrame);
   out.append(quotes, kFrame);
   OriginCursor origin(value);
   std::size_t plain = 0;  // start of what needs no escapes
@@ -49,6 +50,7 @@ void print_string_repr(Heap& heap, const Value& value, TextBuilder& out) {
   }
   out.append_slice(value, plain, text.size());
   out.append(quotes, kFrame);
+  if (value.markup) out.append(")", kFrame);
 }
 
 void print_items(Heap& heap, std::span<const Value> items, TextBuilder& out) {

@@ -45,8 +45,7 @@ Interpreter::Flow Interpreter::execute(const Statement& statement) {
     case Form::kIf:
       return execute_if(statement);
     case Form::kFor:
-      execute_for(statement, scope_, evaluate(*statement.value), 0);
-      break;
+      return execute_for(statement, scope_, evaluate(*statement.value), 0);
     case Form::kBreak:
       return Flow::kBreak;
     case Form::kContinue:
@@ -110,8 +109,8 @@ void Interpreter::execute_with(const Statement& statement) {
   for (std::size_t i = 0; i < values.size(); ++i) assign(*statement.targets[i], values[i]);
 }
 
-void Interpreter::execute_for(const Statement& statement, Scope* surroundings, const Value& items,
-                              int depth) {
+Interpreter::Flow Interpreter::execute_for(const Statement& statement, Scope* surroundings,
+                                           const Value& items, int depth) {
   line_ = statement.line;
   Value loop = Value::of(Kind::kLoop);
   loop.loop = heap_.make(Loop(statement, surroundings, iterate(heap_, items), depth));
@@ -131,10 +130,12 @@ void Interpreter::execute_for(const Statement& statement, Scope* surroundings, c
     scope_ = outer;
     if (flow == Flow::kBreak) break;
   }
-  if (any) return;
+  if (any) return Flow::kNext;
+  // The else is outside the loop: a break or continue in it belongs to the loop around this one.
   scope_ = open_scope(surroundings);
-  execute(statement.otherwise);
+  const Flow flow = execute(statement.otherwise);
   scope_ = outer;
+  return flow;
 }
 
 bool Interpreter::accepts(const Statement& loop, Scope* surroundings, const Value& item) {

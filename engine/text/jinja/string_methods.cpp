@@ -128,16 +128,22 @@ Value partition(Interpreter& in, const Value& self, const Arguments& arguments) 
 struct Window {
   std::string_view text;
   std::size_t begin = 0;
-  bool is_valid = true;  // false: it starts behind the string
+  bool is_valid = true;  // false: it starts behind its end, or behind the string's
 };
 
 Window window(Heap& heap, const Value& self, const Value& start, const Value& end) {
   if (!start.given() && !end.given()) return {self.view_text()};
   const Value part = get_slice(heap, self, start, end, {});
-  const auto begin = static_cast<std::size_t>(part.text - self.text);
-  const bool beyond =
-      start.given() && start.is_integer() && start.as_integer() > *length_of(heap, self);
-  return {part.view_text(), begin, !beyond};
+  const std::int64_t length = *length_of(heap, self);
+  const auto place = [&](const Value& given, std::int64_t otherwise) {
+    if (!given.given() || !given.is_integer()) return otherwise;
+    const std::int64_t at = given.as_integer();
+    return at < 0 ? std::max<std::int64_t>(0, at + length) : at;
+  };
+  const std::int64_t first = place(start, 0);
+  if (first > std::min(place(end, length), length)) return {.text = {}, .is_valid = false};
+  // An empty slice need not point into the string, so its place is counted.
+  return {part.view_text(), byte_of_character(self.view_text(), static_cast<std::size_t>(first))};
 }
 
 // Whether one of a tuple of strings, or one string, passes.

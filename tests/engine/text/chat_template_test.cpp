@@ -46,7 +46,7 @@ std::string run(const std::string& source, const Messages& messages = {{"user", 
   return text.ok() ? *text : fmt::format("<{}>", error_of(text));
 }
 
-// A template of those beside the project; null where they are not.
+// A published template from ../shared; null if missing.
 std::unique_ptr<ChatTemplate> published_template(const std::string& name) {
   const auto path = shared_vocabularies() / "templates" / (name + ".json");
   if (!std::filesystem::exists(path)) return nullptr;
@@ -64,7 +64,7 @@ const Messages kConversation = {
 
 TEST(PublishedTemplates, Qwen) {
   const auto qwen = published_template("qwen2_5");
-  if (!qwen) GTEST_SKIP() << "no templates beside the project";
+  if (!qwen) GTEST_SKIP() << "no templates in ../shared";
   EXPECT_EQ(*qwen->apply(kConversation),
             "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n Hello <|im_end|>\n"
             "<|im_start|>assistant\nHi!<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n"
@@ -76,7 +76,7 @@ TEST(PublishedTemplates, Qwen) {
 
 TEST(PublishedTemplates, Llama) {
   const auto llama = published_template("llama3_2");
-  if (!llama) GTEST_SKIP() << "no templates beside the project";
+  if (!llama) GTEST_SKIP() << "no templates in ../shared";
   const auto turn = [](const std::string& role, const std::string& text) {
     return "<|start_header_id|>" + role + "<|end_header_id|>\n\n" + text + "<|eot_id|>";
   };
@@ -91,7 +91,7 @@ TEST(PublishedTemplates, Llama) {
 
 TEST(PublishedTemplates, Gemma) {
   const auto gemma = published_template("gemma3");
-  if (!gemma) GTEST_SKIP() << "no templates beside the project";
+  if (!gemma) GTEST_SKIP() << "no templates in ../shared";
   EXPECT_EQ(*gemma->apply(kConversation),
             "<bos><start_of_turn>user\nBe brief.\n\nHello<end_of_turn>\n"
             "<start_of_turn>model\nHi!<end_of_turn>\n<start_of_turn>user\nWhy?<end_of_turn>\n"
@@ -103,7 +103,7 @@ TEST(PublishedTemplates, Gemma) {
 TEST(PublishedTemplates, EqualTransformers) {
   const std::filesystem::path golden = HEARTH_SOURCE_DIR "/tests/engine/text/golden/templates.json";
   ASSERT_TRUE(std::filesystem::exists(golden)) << "tools/make_golden.py makes it";
-  if (!published_template("qwen2_5")) GTEST_SKIP() << "no templates beside the project";
+  if (!published_template("qwen2_5")) GTEST_SKIP() << "no templates in ../shared";
   std::map<std::string, std::unique_ptr<ChatTemplate>> templates;
   const auto cases = nlohmann::json::parse(read_text(golden));
   ASSERT_GT(cases.size(), 20u);
@@ -129,7 +129,7 @@ TEST(PublishedTemplates, EqualTransformers) {
 TEST(PublishedTemplates, EqualPython) {
   const auto folder = std::filesystem::path(HEARTH_SOURCE_DIR) / ".." / "shared" / "templates";
   if (!std::filesystem::exists(folder / "expected.json"))
-    GTEST_SKIP() << "no templates beside the project";
+    GTEST_SKIP() << "no templates in ../shared";
   const Json expected = Json::parse(read_text(folder / "expected.json"));
   const Json conversations = Json::parse(read_text(folder / "conversations.json"));
   std::tm noon{.tm_hour = 12, .tm_mday = 17, .tm_mon = 10, .tm_year = 126, .tm_isdst = -1};

@@ -178,10 +178,10 @@ TEST_F(QuantizeFile, RefusesToOverwriteTheModel) {
   write_model();
   const std::string before = test::read_file(in_);
   EXPECT_THAT(run(in_, folder_.path() / "." / "in.gguf", "Q8_0").error().message,
-              HasSubstr("is the model itself"));
+              HasSubstr("would overwrite the input"));
   std::filesystem::create_symlink(in_, folder_ / "link.gguf");
   EXPECT_THAT(run(in_, folder_ / "link.gguf", "Q8_0").error().message,
-              HasSubstr("is the model itself"));
+              HasSubstr("would overwrite the input"));
   EXPECT_EQ(test::read_file(in_), before);
 }
 

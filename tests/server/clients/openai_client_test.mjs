@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 
-// The package lies where npm put it: in the build, not beside this file.
+// npm puts the package into the build folder, not next to this file.
 const require = createRequire(process.cwd() + '/');
 const OpenAI = require('openai');
 
@@ -116,6 +116,31 @@ const tests = {
     const reply = await client.completions.create({ ...asked, stop: ['never said', stop] });
     assert.equal(reply.choices[0].text, text.slice(0, text.indexOf(stop)));
     assert.equal(reply.choices[0].finish_reason, 'stop');
+  },
+
+  async 'harmless fields are accepted'() {
+    const reply = await client.chat.completions.create({
+      model: 'any', messages: [{ role: 'developer', content: 'Be brief.' }, ...ask], max_tokens: 2, user: 'u',
+      metadata: { a: 'b' }, store: false, service_tier: 'auto', parallel_tool_calls: true, tool_choice: 'none',
+      response_format: { type: 'text' }, modalities: ['text'], safety_identifier: 's', prompt_cache_key: 'k' });
+    // An answer goes back as it came.
+    const messages = [...ask, reply.choices[0].message, { role: 'user', content: [{ type: 'text', text: 'More.' }] }];
+    const second = await client.chat.completions.create({ model: 'any', messages, max_tokens: 2 });
+    assert.equal(second.choices.length, 1);
+  },
+
+  async 'fields that would change the answer are refused by name'() {
+    const refused = (param, fields, code = 'unsupported_parameter') => assert.rejects(
+      client.chat.completions.create({ model: 'any', messages: ask, max_tokens: 2, ...fields }),
+      error => error instanceof OpenAI.BadRequestError && error.param === param && error.code === code);
+    await refused('tools', { tools: [{ type: 'function', function: { name: 'f', parameters: {} } }] });
+    await refused('response_format', { response_format: { type: 'json_object' } });
+    await refused('reasoning_effort', { reasoning_effort: 'high' });
+    await refused('temprature', { temprature: 1 }, 'unknown_parameter');
+    await refused('messages[0].content[0]', { messages: [{ role: 'user', content: [
+      { type: 'image_url', image_url: { url: 'data:image/png;base64,' } }] }] }, 'unsupported_content');
+    await assert.rejects(client.completions.create({ model: 'any', prompt: 'a', echo: true }),
+      error => error.status === 400 && error.param === 'echo');
   },
 
   async 'errors by status'() {

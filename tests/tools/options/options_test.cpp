@@ -104,7 +104,7 @@ TEST(Optionals, StayEmptyUnlessGiven) {
   EXPECT_EQ(dark, false);
   EXPECT_EQ(wide, std::nullopt);
   EXPECT_EQ(name, "");
-  EXPECT_THAT(HelpPage::text(options, "Try", false), HasSubstr("(default the model's)"));
+  EXPECT_THAT(HelpPage::text(options, "Try", false), HasSubstr("(default: the model's)"));
 }
 
 TEST_F(OptionsTest, KnowsWhatWasGiven) {
@@ -138,13 +138,13 @@ TEST(Numbers, AnErrorSaysWhatIsWrong) {
                             {{"-n", "gl"}, "'gl' is not a whole number"},
                             {{"-n", "1.5"}, "not a whole number"},
                             {{"-n", "-1"}, "must not be negative"},
-                            {{"-n", "4001"}, "0 to 4000"},
+                            {{"-n", "4001"}, "between 0 and 4000"},
                             {{"-n", "99999999999"}, "too large"},
                             {{"--seed", "99999999999999999999"}, "too large"},
                             {{"--seed", "-1"}, "must not be negative"},
-                            {{"--port", "70000"}, "0 to 65535"},
+                            {{"--port", "70000"}, "between 0 and 65535"},
                             {{"--share", "nan"}, "not a number"},
-                            {{"--share", "2"}, "0 to 1"},
+                            {{"--share", "2"}, "between 0 and 1"},
                             {{"--limit", "inf"}, "not a number"},
                             {{"--limit", "0"}, "more than 0"},
                             {{"--batch", "1,007"}, "leading zero"},
@@ -196,11 +196,11 @@ TEST_F(OptionsTest, AWordTooMany) { EXPECT_THAT(error_of({"hello"}), HasSubstr("
 
 TEST_F(OptionsTest, AWrongOptionSuggestsTheNearest) {
   EXPECT_EQ(error_of({"--promt", "x"}),
-            "no option '--promt': did you mean --prompt? (see hearth try --help)");
+            "unknown option --promt; did you mean --prompt? (see hearth try --help)");
   EXPECT_THAT(error_of({"--token=5"}), HasSubstr("did you mean --tokens?"));
   EXPECT_THAT(error_of({"-port", "1"}), HasSubstr("did you mean --port?"));
   EXPECT_THAT(error_of({"--lihgt"}), HasSubstr("did you mean --light?"));
-  EXPECT_EQ(error_of({"--frobnicate"}), "no option '--frobnicate' (see hearth try --help)");
+  EXPECT_EQ(error_of({"--frobnicate"}), "unknown option --frobnicate (see hearth try --help)");
 }
 
 TEST_F(OptionsTest, OptionsOfOtherProgramsGetAnAnswer) {
@@ -278,7 +278,24 @@ TEST(Positionals, AMissingOneIsNamed) {
   options.add("IN", &in, "From").required();
   options.add("OUT", &out, "To").required();
   const std::vector<std::string> one = {"a"};
-  EXPECT_THAT(options.parse(one).error().message, HasSubstr("OUT: is missing"));
+  EXPECT_THAT(options.parse(one).error().message, HasSubstr("missing argument OUT"));
+}
+
+TEST(Options, AMissingOneIsNamed) {
+  std::string file;
+  Options options("hearth read");
+  options.add("-f,--file FILE", &file, "File").required();
+  EXPECT_THAT(options.parse({}).error().message, HasSubstr("missing option --file FILE (see"));
+}
+
+TEST(Options, AnAliasIsAcceptedButNotShown) {
+  uint32_t tokens = 1;
+  Options options("hearth try");
+  options.add("-n,--tokens N", &tokens, "How many").alias("--n-predict");
+  EXPECT_THAT(HelpPage::text(options, "Try", true), Not(HasSubstr("--n-predict")));
+  const std::vector<std::string> arguments = {"--n-predict=8"};
+  EXPECT_TRUE(options.parse(arguments).ok());
+  EXPECT_EQ(tokens, 8u);
 }
 
 struct Combination {
@@ -294,7 +311,8 @@ TEST(Combinations, AreChecked) {
         {{"--a", "--not-a"}, "--not-a: cannot be combined with --a"},
         {{}, "give one of --a, --b"},
         {{"--a", "--b"}, "give only one of --a, --b"},
-        {{"--b", "--word", "blue"}, "--word: no 'blue': it takes red, green"},
+        {{"--b", "--word", "blue"}, "--word: unknown value 'blue'; use red or green"},
+        {{"--b", "--word", "gren"}, "--word: unknown value 'gren'; did you mean green?"},
         {{"--b", "--checked", "x"}, "--checked: x is bad"}}) {
     bool a = false, b = false, needs = false, excludes = false;
     std::string word, checked;
@@ -322,7 +340,7 @@ TEST_F(OptionsTest, HelpShowsNamesDefaultsAndGroups) {
   const std::string page = HelpPage::text(options, "Try things", false);
   EXPECT_THAT(page, HasSubstr("Usage: hearth try [OPTIONS]"));
   EXPECT_THAT(page, HasSubstr("-n, --tokens N"));
-  EXPECT_THAT(page, HasSubstr("How many (default 7)"));
+  EXPECT_THAT(page, HasSubstr("How many (default: 7)"));
   EXPECT_THAT(page, HasSubstr("--swap SIZE"));
   EXPECT_THAT(page, Not(HasSubstr("--rare")));
   EXPECT_THAT(page, HasSubstr("--help-all"));

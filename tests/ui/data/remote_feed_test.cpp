@@ -35,6 +35,7 @@ class RemoteFeedTest : public ServedStandIn {
     (*server)->serve({.engine = **engine_,
                       .tokenizer = *tokenizer_,
                       .chat_template = chat_.get(),
+                      .name = "storyteller",
                       .device = "a device"});
     return std::move(*server);
   }
@@ -53,7 +54,7 @@ class RemoteFeedTest : public ServedStandIn {
 };
 
 TEST_F(RemoteFeedTest, ShowsTheStepsOfTheServer) {
-  const auto server = another({.port = 0, .model_name = "storyteller"});
+  const auto server = another({.port = 0});
   Policy policy = *named_policy("packed");
   (*engine_)->set_policy(policy);
   view_.generation = 7;
@@ -84,7 +85,7 @@ TEST_F(RemoteFeedTest, ShowsTheStepsOfTheServer) {
 }
 
 TEST_F(RemoteFeedTest, AsksForAMissingApiKeyAndSendsAGivenOne) {
-  const auto server = another({.port = 0, .api_key = "open sesame"});
+  const auto server = another({.port = 0, .api_keys = {"open sesame"}});
   const auto without = feed_of(server->port());
   ASSERT_TRUE(frames_until(*without, [&] { return !view_.failure.empty(); }));
   EXPECT_THAT(view_.failure, HasSubstr("--api-key"));

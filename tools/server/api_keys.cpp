@@ -1,0 +1,61 @@
+#include "tools/server/api_keys.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "tools/server/header_text.h"
+
+namespace hearth {
+namespace {
+
+// Looks at all of `given`, whatever the result.
+unsigned key_difference(std::string_view given, std::string_view key) {
+  unsigned bits = given.size() == key.size() ? 0 : 1;
+  for (size_t i = 0; i < given.size(); ++i)
+    bits |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(key[i % key.size()]);
+  return bits;
+}
+
+}  // namespace
+
+bool ApiKeys::admit(std::string_view authorization) const {
+  if (keys_.empty()) return true;
+  constexpr std::string_view kScheme = "bearer ";
+  if (lower_case(authorization.substr(0, kScheme.size())) != kScheme) return false;
+  const std::string_view given = authorization.substr(kScheme.size());
+  unsigned found = 0;
+  for (const std::string& key : keys_) found |= key_difference(given, key) == 0 ? 1 : 0;
+  return found != 0;
+}
+
+std::vector<std::string> parse_api_keys(std::string_view text) {
+  std::vector<std::string> keys;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::string_view key = without_spaces(line);
+    if (!key.empty() && key.front() != '#') keys.emplace_back(key);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return keys;
+}
+
+Result<std::vector<std::string>> read_api_keys(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return Error{ErrorKind::kNotFound, fmt::format("cannot open {}", path)};
+  // Thousands of keys; what is longer is not a file of keys (/dev/zero, say).
+  constexpr size_t kMostBytes = 1 << 20;
+  std::string text(kMostBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (text.size() > kMostBytes)
+    return Error{ErrorKind::kInvalid, fmt::format("{}: too large for a file of keys", path)};
+  std::vector<std::string> keys = parse_api_keys(text);
+  if (keys.empty()) return Error{ErrorKind::kInvalid, fmt::format("{}: has no key in it", path)};
+  return keys;
+}
+
+}  // namespace hearth

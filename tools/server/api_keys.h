@@ -1,0 +1,32 @@
+// The keys of which a client must send one. Immutable after creation: any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/result.h"
+
+namespace hearth {
+
+class ApiKeys {
+ public:
+  ApiKeys() = default;  // none: everybody is admitted
+  explicit ApiKeys(std::vector<std::string> keys) : keys_(std::move(keys)) {}
+
+  bool empty() const { return keys_.empty(); }
+  // Whether an Authorization header ("Bearer KEY") has one of the keys. How long it takes tells
+  // nothing about them: every key is compared with every byte of the header.
+  bool admit(std::string_view authorization) const;
+
+ private:
+  std::vector<std::string> keys_;
+};
+
+// The keys in a text with one per line. Empty lines and those that begin with '#' are skipped, as
+// are spaces around a key, which no client could send.
+std::vector<std::string> parse_api_keys(std::string_view text);
+// The same from a file; a file without keys is an error.
+Result<std::vector<std::string>> read_api_keys(const std::string& path);
+
+}  // namespace hearth

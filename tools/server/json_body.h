@@ -1,0 +1,32 @@
+// A request's body as JSON, with limits on what it may cost: a tree takes many times the memory of
+// its text. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+#include <variant>
+
+#include "tools/server/api_error.h"
+
+namespace hearth {
+
+// More than any request needs, and few enough to fit in memory many times over.
+inline constexpr size_t kMostJsonLevels = 64;
+inline constexpr size_t kMostJsonValues = 1 << 18;
+
+// What a text has, whether it is valid or not. Found in one pass, without allocating.
+struct JsonShape {
+  size_t levels = 0;
+  size_t values = 0;  // at least as many as there are
+};
+JsonShape json_shape(std::string_view text);
+
+// About how many bytes it takes to parse a body and to make prompts of it.
+uint64_t parse_bytes(std::string_view body);
+
+// The body, which must be an object.
+std::variant<nlohmann::json, ApiError> parse_json_body(std::string_view body);
+
+}  // namespace hearth

@@ -1,0 +1,39 @@
+// Decides from a request's headers alone whether it may come in, before its body is read. Pure;
+// immutable after creation: any thread.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "tools/server/api_error.h"
+#include "tools/server/api_keys.h"
+#include "tools/server/browser_guard.h"
+#include "tools/server/http_parser.h"
+
+namespace hearth {
+
+class RequestGate {
+ public:
+  RequestGate(ApiKeys keys, BrowserRules rules)
+      : keys_(std::move(keys)), rules_(std::move(rules)) {}
+
+  // Whether a web page that must not use the server is behind the request. Answers nothing for a
+  // server with keys, which such a page does not know.
+  std::optional<ApiError> check_browser(const HttpRequest& head) const;
+
+  struct Route {
+    std::string_view method;  // empty: there is nothing at the address
+    bool open = false;        // needs no key
+  };
+  // Whether the request has a key, asks for something that exists, and in the right way.
+  std::optional<ApiError> check_route(const Route& route, const HttpRequest& head) const;
+
+ private:
+  const ApiKeys keys_;
+  const BrowserRules rules_;
+};
+
+// GET for HEAD, which wants the same without the body.
+std::string_view method_to_route(const HttpRequest& request);
+
+}  // namespace hearth
