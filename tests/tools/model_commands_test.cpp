@@ -53,7 +53,7 @@ TEST(Info, NoSequenceIsLongerThanThePoolOrTheModel) {
   const Finished longer = hearth({"info", "-m", kTiny, "--ctx", "5000"});
   EXPECT_EQ(longer.exit_code, 0) << longer.err;
   EXPECT_THAT(longer.out, HasSubstr("fits with a context of 1024"));
-  EXPECT_THAT(longer.out, HasSubstr("a context of 5000 is longer"));
+  EXPECT_THAT(longer.out, HasSubstr("--ctx 5000 is more than the model's 1024 tokens; using 1024"));
   const auto told = hearth_json({"info", "-m", kTiny, "--ctx", "5000"});
   EXPECT_EQ(told["asked_context"], 5000);
   EXPECT_EQ(told["planned_context"], 1024);

@@ -21,7 +21,7 @@ build() {
   ninja=(ninja -C "$folder" -j "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}")
   export NINJA_STATUS='[%f/%t] '
   if ! "${ninja[@]}" "$@" 2>&1 </dev/null | tee "$log" |
-    build_progress "$("${ninja[@]}" -n "$@" 2>/dev/null </dev/null | total_weight)"; then
+    build_progress "$("${ninja[@]}" -t commands "$@" 2>/dev/null </dev/null | mean_weight)"; then
     grep -vE '^(\[[0-9]+/[0-9]+\] |ninja: Entering|-- )' "$log" >&2
     die "the build failed"
   fi
@@ -38,23 +38,26 @@ moved() {
 # What this machine's tools cannot do is worth a line; the rest of CMake's talk is not.
 tell_left_out() { sed -n 's/^-- \(.*left out.*\)/hearth: \1/p' "$1" >&2; }
 
-# weigh LINE: sets weight to roughly how long the step on a line of ninja's takes, in tenths of a
-# second on one core. Fails for lines that are no steps.
+# weigh TEXT: sets weight to roughly how long a build step takes, in tenths of a second on one core.
+# The text is the step's command, or the line that ninja prints for it.
 weigh() {
   case $1 in
-    \[*"Re-checking globbed"*) return 1 ;;
-    \[*/Unity/*) weight=120 ;;
-    \[*"Building CXX"*) weight=40 ;;
-    \[*) weight=3 ;;
-    *) return 1 ;;
+    *"Re-checking globbed"*) weight=0 ;;
+    */Unity/*) weight=120 ;;
+    *.cpp.o* | *.S.o*) weight=40 ;;
+    *) weight=3 ;;
   esac
 }
 
-# Reads what `ninja -n` prints and sums up the weights.
-total_weight() {
-  local line weight total=0
-  while IFS= read -r line; do weigh "$line" && total=$((total + weight)); done
-  echo "$total"
+# Reads commands, one per line, and prints the mean of their weights, in hundredths.
+mean_weight() {
+  local line weight sum=0 count=0
+  while IFS= read -r line; do
+    weigh "$line"
+    sum=$((sum + weight))
+    count=$((count + 1))
+  done
+  echo $((count > 0 ? 100 * sum / count : 0))
 }
 
 # duration SECONDS: "2 min 10 s", rounded to ten seconds from a minute on.
@@ -67,27 +70,29 @@ duration() {
   fi
 }
 
-# build_progress TOTAL_WEIGHT: turns ninja's lines into one line that rewrites itself on a terminal,
+# build_progress MEAN_WEIGHT: turns ninja's lines into one line that rewrites itself on a terminal,
 # and into a line every 20 seconds elsewhere.
 build_progress() {
-  local total=$1 done=0 line weight text begin=$SECONDS shown=-1 last
+  local mean=$1 total done=0 line weight text begin=$SECONDS shown=-1 passed
   while IFS= read -r line; do
-    weigh "$line" || continue
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\  ]] || continue
+    weigh "$line"
+    [[ $weight -gt 0 ]] || continue
     done=$((done + weight))
-    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    total=$((mean * BASH_REMATCH[2] / 100))
     text="building: ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps"
-    last=$((SECONDS - begin))
-    if [[ $last -ge 5 && $done -gt 0 && $done -lt $total ]]; then
-      text+=", about $(duration $((last * (total - done) / done))) left"
+    passed=$((SECONDS - begin))
+    if [[ $passed -ge 10 && $done -lt $total ]]; then
+      text+=", about $(duration $((passed * (total - done) / done))) left"
     fi
     if [[ -t 2 ]]; then
       printf '\r\033[Khearth: %s' "$text" >&2
-    elif [[ $shown -lt 0 || $((last - shown)) -ge 20 ]]; then
+    elif [[ $shown -lt 0 || $((passed - shown)) -ge 20 ]]; then
       say "$text"
     else
       continue
     fi
-    shown=$last
+    shown=$passed
   done
   if [[ $shown -ge 0 && -t 2 ]]; then printf '\r\033[K' >&2; fi
 }

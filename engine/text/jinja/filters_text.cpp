@@ -34,7 +34,8 @@ Value title(Interpreter& in, const Value& self, const Arguments& arguments) {
   Heap& heap = in.heap();
   TextBuilder out(heap);
   bool starts_word = true;
-  for (const Value character : iterate(heap, text_of(heap, self))) {
+  const Value text = text_of(heap, self);
+  for (const Value& character : iterate(heap, text)) {
     out.append(starts_word ? to_upper(heap, character) : to_lower(heap, character));
     const char32_t code = character_at(character.view_text(), 0).code;
     starts_word =
