@@ -28,9 +28,12 @@ async function open(options = {}) {
 }
 const texts = selector => page.$$eval(selector, boxes => boxes.map(box => box.textContent));
 const done = () => page.waitForFunction(() => document.querySelector('#send').textContent === 'Send');
-async function say(text) {
+async function send(text) {
   await page.fill('#text', text);
   await page.press('#text', 'Enter');
+}
+async function say(text) {
+  await send(text);
   await page.waitForFunction(() => document.querySelector('#send').textContent === 'Stop');
 }
 // What the page asks the API, from now on; `change` may add fields.
@@ -100,6 +103,7 @@ const tests = {
     await page.fill('[name=seed]', '7');
     await page.fill('[name=system]', 'Be brief.');
     await page.click('text=Done');
+    await page.waitForFunction(() => localStorage.getItem('hearth.settings')?.includes('brief'));
     await say('Again.');
     await done();
     assert.equal(asked[0].temperature, 0);
@@ -111,7 +115,7 @@ const tests = {
     assert.equal(await page.inputValue('[name=seed]'), '7');
     await page.click('text=Use defaults');
     await page.click('text=Done');
-    assert.equal(await page.evaluate(() => localStorage.getItem('hearth.settings')), '{}');
+    await page.waitForFunction(() => localStorage.getItem('hearth.settings') === '{}');
   },
 
   async 'conversations are kept, opened and deleted'() {
@@ -167,7 +171,7 @@ const tests = {
     await page.unroute('**/v1/chat/completions');
     await page.route('**/v1/chat/completions', route => route.fulfill({
       status: 503, contentType: 'application/json', body: '{"error":{"message":"<b>no room</b>"}}' }));
-    await say('Hello?');
+    await send('Hello?');
     await page.waitForSelector('.error');
     assert.deepEqual(await texts('.error'), ['<b>no room</b>']);
     await spy({ max_tokens: 4 });
@@ -186,7 +190,7 @@ const tests = {
       '[x](https://y" onmouseover="window.hacked=1) `<i>`';
     await page.route('**/v1/chat/completions', route => route.fulfill({ status: 200, contentType: 'text/event-stream',
       body: `data: ${JSON.stringify({ choices: [{ delta: { content: answer } }] })}\n\ndata: [DONE]\n\n` }));
-    await say('Show me.');
+    await send('Show me.');
     await page.waitForSelector('.assistant h3');
     await done();
     const seen = await page.$eval('.assistant .text', box => ({
