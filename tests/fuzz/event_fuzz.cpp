@@ -1,5 +1,5 @@
-// Events of /events: any bytes end in a record or in an error, and a record is written back as it was
-// read.
+// Events of /events: any bytes end in a record or in an error, and a record is written back as it
+// was read.
 #include <cstdlib>
 
 #include "tests/fuzz/fuzz.h"

@@ -58,6 +58,14 @@ bool list_has(std::string_view list, std::string_view item) {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
+// How many bytes a part has at least, whose `terminator` is at `end` or has not arrived: the last
+// bytes may be the first of the terminator. So that limits do not depend on how bytes arrive.
+size_t least_bytes(std::string_view input, size_t end, std::string_view terminator) {
+  return end != std::string_view::npos
+             ? end
+             : input.size() - std::min(input.size(), terminator.size() - 1);
+}
+
 }  // namespace
 
 std::string percent_decoded(std::string_view text) {
@@ -112,7 +120,7 @@ HttpParser::State HttpParser::take_head(std::string_view& input) {
   }
   constexpr std::string_view kHeadEnd = "\r\n\r\n";
   const size_t end = input.find(kHeadEnd);
-  if (std::min(end, input.size()) > limits_.head_bytes) {
+  if (least_bytes(input, end, kHeadEnd) > limits_.head_bytes) {
     return input.find(kLineEnd) > limits_.target_bytes + 32
                ? fail(414, "the address is too long")
                : fail(431, "the headers are too large");
@@ -236,7 +244,7 @@ HttpParser::State HttpParser::read_body(std::string_view& input) {
 HttpParser::State HttpParser::read_chunk_size(std::string_view& input) {
   constexpr size_t kMostBytes = 256;  // of the line with its extensions, which nobody uses
   const size_t end = input.find(kLineEnd);
-  if (std::min(end, input.size()) > kMostBytes) return fail(400, "a chunk's size is broken");
+  if (least_bytes(input, end, kLineEnd) > kMostBytes) return fail(400, "a chunk's size is broken");
   if (end == std::string_view::npos) return state_;
   const std::string_view line = input.substr(0, end);
   // Some programs would end the line at a bare line feed, and read another body.
@@ -264,7 +272,7 @@ HttpParser::State HttpParser::read_chunk(std::string_view& input) {
 HttpParser::State HttpParser::read_trailer(std::string_view& input) {
   for (;;) {
     const size_t end = input.find(kLineEnd);
-    if (std::min(end, input.size()) + trailer_bytes_ > limits_.head_bytes)
+    if (least_bytes(input, end, kLineEnd) + trailer_bytes_ > limits_.head_bytes)
       return fail(431, "the trailers are too large");
     if (end == std::string_view::npos) return state_;
     if (!is_field_value(input.substr(0, end))) return fail(400, "a trailer has control characters");
