@@ -23,6 +23,15 @@ struct FinishedOnTerminal {
   std::string other;     // what went to the other one of stdout and stderr
 };
 
+// Whether this machine can open pseudo-terminals; a root without /dev/pts cannot.
+inline bool has_pseudo_terminals() {
+  const int master = posix_openpt(O_RDWR | O_NOCTTY);
+  if (master < 0) return false;
+  const bool works = grantpt(master) == 0 && unlockpt(master) == 0;
+  close(master);
+  return works;
+}
+
 // `descriptor` is STDOUT_FILENO or STDERR_FILENO: the one that is a terminal, `columns` wide. The
 // other one is a file, and `input` comes from a file. REQUIRES: no other threads.
 inline FinishedOnTerminal run_on_terminal(const std::vector<std::string>& arguments, int descriptor,

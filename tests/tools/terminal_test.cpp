@@ -43,7 +43,14 @@ std::vector<std::string> screen_lines(const std::string& written) {
   return lines;
 }
 
-TEST(Terminal, AnswersBreakBetweenWords) {
+class Terminal : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_pseudo_terminals()) GTEST_SKIP() << "this machine has no pseudo-terminals";
+  }
+};
+
+TEST_F(Terminal, AnswersBreakBetweenWords) {
   const std::vector<std::string> arguments = {"chat", "-m", kModel, "--temp", "0", "-n", "60"};
   const std::string question = "Tell me a story about a fox.\n";
   std::vector<std::string> piped_arguments = arguments;
@@ -74,7 +81,7 @@ void expect_progress(const FinishedOnTerminal& result, const std::string& title)
   EXPECT_THAT(result.other, Not(HasSubstr("\033")));
 }
 
-TEST(Terminal, PerplexityShowsItsProgress) {
+TEST_F(Terminal, PerplexityShowsItsProgress) {
   const auto result = hearth_on(STDERR_FILENO, {"perplexity", "-m", kModel, "-f",
                                                 HEARTH_SOURCE_DIR "/models/default/held_out.txt",
                                                 "--ctx", "64", "--chunks", "40", "--json"});
@@ -84,7 +91,7 @@ TEST(Terminal, PerplexityShowsItsProgress) {
   EXPECT_TRUE(nlohmann::json::accept(result.other)) << result.other;
 }
 
-TEST(Terminal, QuantizeShowsItsProgress) {
+TEST_F(Terminal, QuantizeShowsItsProgress) {
   const std::string out = (std::filesystem::path(::testing::TempDir()) /
                            ("terminal_test." + std::to_string(getpid()) + ".gguf"))
                               .string();
@@ -94,7 +101,7 @@ TEST(Terminal, QuantizeShowsItsProgress) {
   EXPECT_THAT(result.terminal, HasSubstr("tensor 1 of "));
 }
 
-TEST(Terminal, BenchShowsItsProgress) {
+TEST_F(Terminal, BenchShowsItsProgress) {
   const auto result = hearth_on(STDERR_FILENO, {"bench", "-m", kModel, "-p", "16", "-n", "4",
                                                 "--batch", "1,2", "--reps", "1", "--json"});
   expect_progress(result, "timing");
