@@ -160,7 +160,7 @@ void RequestTable::apply_snapshot(const EngineView& view) {
     one.seen_step = view.snapshot_step;
     one.prompt_tokens = sequence.prompt_tokens;
     one.max_tokens = sequence.max_tokens;
-    one.known = sequence.known;
+    one.known = sequence.committed;
     one.computed = sequence.computed;
     one.priority = sequence.priority;
     one.blocks = sequence.blocks;
@@ -175,7 +175,7 @@ void RequestTable::apply_snapshot(const EngineView& view) {
       case SequenceState::kRunning:
       case SequenceState::kEnding:
         one.state =
-            sequence.computed < sequence.prompt_tokens || sequence.known - sequence.computed > 1
+            sequence.computed < sequence.prompt_tokens || sequence.committed > sequence.computed + 1
                 ? RequestState::kPrefill
                 : RequestState::kDecode;
         break;

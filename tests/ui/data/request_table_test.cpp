@@ -131,7 +131,7 @@ TEST_F(RequestTableTest, SnapshotsAddWhatStepsLack) {
            .state = SequenceState::kRunning,
            .priority = 2,
            .prompt_tokens = 10,
-           .known = 13,
+           .committed = 13,
            .computed = 12,
            .max_tokens = 20,
            .blocks = 1,
@@ -139,10 +139,10 @@ TEST_F(RequestTableTest, SnapshotsAddWhatStepsLack) {
           {.id = 4,
            .state = SequenceState::kWaiting,
            .prompt_tokens = 30,
-           .known = 30,
+           .committed = 30,
            .max_tokens = 60},
-          {.id = 5, .state = SequenceState::kSwapped, .prompt_tokens = 5, .known = 9, .blocks = 2},
-          {.id = 6, .state = SequenceState::kWaiting, .known = 9, .preemptions = 2}});
+          {.id = 5, .state = SequenceState::kSwapped, .prompt_tokens = 5, .committed = 9, .blocks = 2},
+          {.id = 6, .state = SequenceState::kWaiting, .committed = 9, .preemptions = 2}});
   EXPECT_EQ(table.find(3)->state, RequestState::kDecode);
   EXPECT_EQ(table.find(3)->priority, 2);
   EXPECT_EQ(table.find(3)->blocks, 1u);
@@ -163,7 +163,7 @@ TEST_F(RequestTableTest, AnOldSnapshotDoesNotUndoANewerStep) {
   first.admitted = {1};
   first.members = {prompt(1, 0, 20, true)};
   show({first});
-  snapshot(7, {{.id = 1, .state = SequenceState::kWaiting, .prompt_tokens = 20, .known = 20}});
+  snapshot(7, {{.id = 1, .state = SequenceState::kWaiting, .prompt_tokens = 20, .committed = 20}});
   EXPECT_EQ(table.find(1)->state, RequestState::kPrefill);
   snapshot(7, {});
   EXPECT_EQ(table.find(1)->state, RequestState::kPrefill);
