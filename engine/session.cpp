@@ -58,7 +58,10 @@ uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
 Result<std::unique_ptr<Session>> Session::open(std::unique_ptr<ModelFile> file,
                                                const SessionOptions& options) {
   std::unique_ptr<Session> session(new Session(options));
-  HEARTH_TRY(session->load(std::move(file)));
+  const Status loaded = session->load(std::move(file));
+  // First: what went missing in a file explains every other error.
+  HEARTH_TRY(session->file_->check_files());
+  HEARTH_TRY(loaded);
   return session;
 }
 
