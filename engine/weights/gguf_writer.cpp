@@ -138,7 +138,9 @@ GgufWriter::~GgufWriter() {
 }
 
 Error GgufWriter::failed() const {
-  return {ErrorKind::kIo, fmt::format("cannot write {}: {}", path_.string(), std::strerror(errno))};
+  const int error = errno;
+  return {ErrorKind::kIo, fmt::format("cannot write {}: {}{}", path_.string(), std::strerror(error),
+                                      file_ == nullptr ? "" : "; the unfinished file was removed")};
 }
 
 Result<GgufWriter> GgufWriter::create(std::filesystem::path path, const GgufKeys& keys,

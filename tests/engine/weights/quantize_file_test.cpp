@@ -208,6 +208,7 @@ TEST_F(QuantizeFile, LeavesNothingBehindWhenTheDiskIsFull) {
   setrlimit(RLIMIT_FSIZE, &before);
   ASSERT_FALSE(report.ok());
   EXPECT_THAT(report.error().message, HasSubstr("cannot write " + out_.string()));
+  EXPECT_THAT(report.error().message, HasSubstr("the unfinished file was removed"));
   const auto entries = std::filesystem::directory_iterator(folder_.path());
   EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
 }
