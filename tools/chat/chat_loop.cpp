@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/near_words.h"
+#include "runtime/host/printable.h"
 #include "runtime/memory.h"
 #include "tools/chat/interrupt.h"
 #include "tools/chat/word_wrapper.h"
@@ -96,7 +97,7 @@ std::string ChatLoop::model_text() const {
 }
 
 void ChatLoop::say(std::string_view line) const {
-  fmt::print(stderr, "{}\n", wrap_words(line, terminal_columns(STDERR_FILENO)));
+  fmt::print(stderr, "{}\n", wrap_words(printable_lines(line), terminal_columns(STDERR_FILENO)));
 }
 
 void ChatLoop::run_command(std::string_view line) {
