@@ -134,14 +134,14 @@ Status ChatLoop::answer() {
   reported_left_out_ = prompt->left_out;
 
   const SamplingOptions sampling = settings_.sampling.over(session.default_sampling());
-  const auto stream = session.engine().submit({.prompt = prompt->ids,
+  auto stream = session.engine().submit({.prompt = prompt->ids,
                                                .sampling = sampling,
                                                .max_tokens = settings_.max_tokens,
                                                .stop = stop_});
   if (!stream.ok()) return give_up(stream.error().message);
   settings_.sampling.seed = sampling.seed + 1;  // the next answer is another draw
-  const std::string text = show_answer(**stream);
-  const GenerationEnd& end = (*stream)->end();
+  const std::string text = show_answer(*stream);
+  const GenerationEnd& end = stream->end();
   if (end.reason == FinishReason::kError) {
     if (session.engine().state() == EngineState::kFailed)
       return Error{ErrorKind::kDeviceLost, end.message};

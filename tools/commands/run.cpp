@@ -66,18 +66,18 @@ class RunCommand : public Command {
                                session->file().name())};
     HEARTH_ASSIGN(GenerationRequest request, make_request(*session));
     const uint32_t prompt_tokens = static_cast<uint32_t>(request.prompt.size());
-    HEARTH_ASSIGN(const auto stream, session->engine().submit(std::move(request)));
+    HEARTH_ASSIGN(TokenStream stream, session->engine().submit(std::move(request)));
     if (!json_ && !chat_) show(prompt_);
 
     nlohmann::json ids = nlohmann::json::array(), probabilities = nlohmann::json::array();
     std::string text;
-    while (const auto token = stream->next()) {
+    while (const auto token = stream.next()) {
       ids.push_back(token->id);
       if (logprobs_ > 0) probabilities.push_back(to_json(*session, *token));
       text += token->text;
       show(token->text);
     }
-    const GenerationEnd& end = stream->end();
+    const GenerationEnd& end = stream.end();
     text += end.text;
     show(end.text);
     if (end.reason == FinishReason::kError) return Error{ErrorKind::kInternal, end.message};

@@ -31,7 +31,7 @@ std::vector<GenerationRequest> requests_due(const ReplayInput& input, size_t fir
 }
 
 Result<ReplayRun> collect_run(const Engine& engine, const Trace& trace, double begin,
-                              const ReplayStreams& streams, StepTally& tally) {
+                              ReplayStreams& streams, StepTally& tally) {
   if (engine.state() == EngineState::kFailed)
     return Error{ErrorKind::kDeviceLost, engine.failure()};
   const SchedulerLimits limits = engine.limits();
@@ -43,9 +43,9 @@ Result<ReplayRun> collect_run(const Engine& engine, const Trace& trace, double b
   run.hit_tokens = engine.metrics().prefix_hit_tokens.value();
   run.steps = tally.use();
   for (size_t i = 0; i < streams.size(); ++i) {
-    const GenerationEnd& end = read_end(*streams[i]);
+    const GenerationEnd& end = read_end(streams[i]);
     RequestTiming timing{.arrival = begin + trace.requests[i].arrival_seconds,
-                         .token_times = tally.take_token_times(streams[i]->request())};
+                         .token_times = tally.take_token_times(streams[i].request())};
     // A step that was in flight when the request ended sampled one token too many.
     if (timing.token_times.size() > end.generated_tokens)
       timing.token_times.resize(end.generated_tokens);

@@ -24,9 +24,9 @@ Status warm_up(WarmUpExecutor& executor, const EngineOptions& options,
     EngineOptions with_policy = options;
     with_policy.policy = policies[i];
     Engine engine(executor, nullptr, with_policy);
-    HEARTH_ASSIGN(const ReplayStreams streams, engine.submit(requests));
+    HEARTH_ASSIGN(std::vector<TokenStream> streams, engine.submit(requests));
     for (size_t ended = 0; ended < streams.size(); ++ended) {
-      while (streams[ended]->next()) {
+      while (streams[ended].next()) {
       }
       progress.update(i * streams.size() + ended + 1, policies.size() * streams.size(),
                       fmt::format("policy {} of {}", i + 1, policies.size()));

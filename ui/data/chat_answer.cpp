@@ -100,13 +100,13 @@ Result<std::unique_ptr<ChatAnswer>> ChatAnswer::start(const ChatModel& model, Ch
   reply.prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
   if (parent != nullptr)
     request.fork = ForkPoint{.parent = parent->request(), .position = reply.prompt_tokens - 1};
-  HEARTH_ASSIGN(std::shared_ptr<TokenStream> stream, model.engine->submit(std::move(request)));
+  HEARTH_ASSIGN(TokenStream stream, model.engine->submit(std::move(request)));
   return std::unique_ptr<ChatAnswer>(
       new ChatAnswer(model, std::move(prompt), reply, std::move(stream)));
 }
 
 ChatAnswer::ChatAnswer(const ChatModel& model, std::vector<TokenId> prompt, const ChatReply& reply,
-                       std::shared_ptr<TokenStream> stream)
+                       TokenStream stream)
     : generation_(model.generation), prompt_(std::move(prompt)), stream_(std::move(stream)) {
   // The engine's own detokenizer starts with the request. This one has seen the kept tokens, which
   // may end in the middle of a character.
@@ -127,12 +127,12 @@ bool ChatAnswer::poll(ChatReply& reply, const ChatModel* model) {
   const bool model_closed = model == nullptr || model->generation != generation_;
   bool news = false;
   for (int i = 0; i < kMaxTokensPerFrame || model_closed; ++i) {
-    const auto token = stream_->next(std::chrono::nanoseconds(0));
+    const auto token = stream_.next(std::chrono::nanoseconds(0));
     if (!token) break;
     add(reply, *token, model_closed ? nullptr : model->tokenizer);
     news = true;
   }
-  if (model_closed || stream_->ended()) {
+  if (model_closed || stream_.ended()) {
     end(reply, model_closed);
     news = true;
   }
@@ -173,11 +173,11 @@ void ChatAnswer::add(ChatReply& reply, const GeneratedToken& token, const Tokeni
 
 void ChatAnswer::end(ChatReply& reply, bool model_closed) {
   ended_ = true;
-  if (!stream_->ended()) {
+  if (!stream_.ended()) {
     reply.finish = FinishReason::kCancelled;
     return;
   }
-  const GenerationEnd& end = stream_->end();
+  const GenerationEnd& end = stream_.end();
   reply.text += model_closed ? end.text : detokenizer_->finish();
   reply.finish = end.reason;
   reply.error = end.message;

@@ -1,0 +1,176 @@
+#include "engine/step_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/sampling/penalties.h"
+
+namespace hearth {
+namespace {
+
+// What one logit row brought, without text.
+GeneratedToken read_row(const StepOutcome& outcome, size_t row, uint32_t top_logprobs) {
+  const params::SamplingResult& sampled = outcome.sampled[row];
+  GeneratedToken token{.id = sampled.id, .logprob = sampled.logprob};
+  if (top_logprobs == 0 || outcome.top.empty()) return token;
+  const auto top = outcome.top.subspan(row * params::kMaxTopLogprobs, top_logprobs);
+  token.top.assign(top.begin(), top.end());
+  return token;
+}
+
+}  // namespace
+
+StepLoop::StepLoop(const Links& links, bool check_integrity)
+    : links_(links), check_integrity_(check_integrity), batches_(links.scheduler.limits()) {
+  const size_t sequences = links.scheduler.limits().max_sequences;
+  for (StepInFlight& step : steps_) {
+    step.sampled.reserve(sequences);
+    step.record.reserve(sequences);
+  }
+}
+
+Result<bool> StepLoop::begin() {
+  const EngineClock::time_point begin = links_.time.now();
+  const BatchPlan& plan = links_.scheduler.plan();
+  if (check_integrity_) check_integrity();
+  if (plan.empty()) return false;
+
+  StepInFlight& step = steps_[(oldest_ + in_flight_) % steps_.size()];
+  bool prepared = false;
+  const auto submit = [&]() -> Status {
+    HEARTH_TRY(move_blocks(plan));
+    HEARTH_TRY(prepare_slots(plan, begin));
+    prepared = true;
+    const StepBatch& batch = batches_.build(plan, links_.requests, step.sampled);
+    HEARTH_ASSIGN(step.ticket, links_.executor.submit(batch));
+    return {};
+  };
+  if (const Status status = submit(); !status.ok()) {
+    HEARTH_TRY(fail_step(plan, prepared, status.error()));
+    return true;
+  }
+  ++in_flight_;
+  last_begin_ = begin;
+  const EngineClock::time_point submitted = links_.time.now();
+  const SchedulerCounts counts = links_.scheduler.counts();
+  describe_plan(plan, counts, step.record);
+  step.record.begin_seconds = links_.publisher.seconds_at(begin);
+  step.record.plan_seconds = std::chrono::duration<double>(submitted - begin).count();
+  step.record.submit_seconds = links_.publisher.seconds_at(submitted);
+  links_.publisher.show_counts(counts);
+  return true;
+}
+
+void StepLoop::check_integrity() const {
+  const std::optional<std::string> wrong = links_.scheduler.check_integrity();
+  if (!wrong) return;
+  fmt::print(stderr, "hearth: the scheduler is inconsistent: {}\n", *wrong);
+  std::abort();
+}
+
+Status StepLoop::move_blocks(const BatchPlan& plan) {
+  if (!plan.swap_out.empty()) HEARTH_TRY(links_.executor.swap_out(plan.swap_out));
+  if (!plan.swap_in.empty()) HEARTH_TRY(links_.executor.swap_in(plan.swap_in));
+  if (!plan.copies.empty()) HEARTH_TRY(links_.executor.fork_blocks(plan.copies));
+  return {};
+}
+
+Status StepLoop::prepare_slots(const BatchPlan& plan, EngineClock::time_point now) {
+  count_prefix_hits(plan);
+  for (const RequestId id : plan.admitted) {
+    ActiveRequest& request = links_.requests.at(id);
+    links_.requests.admit(request, now);
+    HEARTH_TRY(write_slot(links_.scheduler.sequence(id)->slot, request));
+  }
+  return {};
+}
+
+// Writes the token history and the logit biases of a newly admitted request into its slot, where
+// sampling finds them.
+Status StepLoop::write_slot(uint32_t slot, const ActiveRequest& request) {
+  if (request.uses_history()) {
+    const std::span<const TokenId> tokens(request.tokens());
+    HEARTH_TRY(links_.executor.set_history(
+        slot,
+        count_tokens(tokens.first(request.prompt_tokens()), tokens.subspan(request.prompt_tokens()),
+                     request.request().sampling.repetition_penalty, StepExecutor::kHistoryTokens)));
+  }
+  if (!request.request().biases.empty())
+    HEARTH_TRY(links_.executor.set_biases(slot, request.request().biases));
+  return {};
+}
+
+void StepLoop::count_prefix_hits(const BatchPlan& plan) {
+  for (const BatchPlan::PrefixHit& hit : plan.prefix_hits)
+    // After a preemption a request finds its own blocks; those are not counted as cached.
+    if (ActiveRequest& request = links_.requests.at(hit.request); !request.admitted_before())
+      request.add_cached_tokens(hit.tokens);
+}
+
+// A step could not be submitted: its members end with the error, all others continue. If it failed
+// before its preparations were complete, requests whose blocks were to be moved or whose slots were
+// to be set end, too.
+Status StepLoop::fail_step(const BatchPlan& plan, bool prepared, const Error& error) {
+  if (error.kind == ErrorKind::kDeviceLost) return error;
+  failed_.clear();
+  for (const BatchMember& member : plan.members) failed_.push_back(member.request);
+  if (!prepared)
+    for (const std::vector<RequestId>* list : {&plan.admitted, &plan.preempted_swap})
+      failed_.insert(failed_.end(), list->begin(), list->end());
+  for (const RequestId id : failed_) links_.requests.end(id, FinishReason::kError, error.message);
+  // The scheduler assumes that the step has filled its blocks, so cached prefixes may be wrong.
+  links_.scheduler.forget_prefixes();
+  return {};
+}
+
+Status StepLoop::finish() {
+  StepInFlight& step = steps_[oldest_];
+  const EngineClock::time_point waiting = links_.time.now();
+  const Result<StepOutcome> outcome = links_.executor.wait(step.ticket);
+  const EngineClock::time_point now = links_.time.now();
+  oldest_ = (oldest_ + 1) % steps_.size();
+  --in_flight_;
+  if (!outcome.ok()) return outcome.error();
+  deliver(step, *outcome, now);
+  publish(step.record, waiting, now);
+  return {};
+}
+
+void StepLoop::deliver(const StepInFlight& step, const StepOutcome& outcome,
+                       EngineClock::time_point now) {
+  for (size_t row = 0; row < step.sampled.size(); ++row) {
+    ActiveRequest* request = links_.requests.find(step.sampled[row]);
+    if (request == nullptr) continue;  // it ended while this step was in flight
+    deliver_token(*request, read_row(outcome, row, request->request().sampling.top_logprobs), now);
+  }
+}
+
+// Ends the request if this was its last token.
+void StepLoop::deliver_token(ActiveRequest& request, GeneratedToken token,
+                             EngineClock::time_point now) {
+  links_.scheduler.token(request.id(), token.id);
+  const FinishReason reason = request.accept(std::move(token), now);
+  links_.publisher.generated_token(request);
+  if (reason != FinishReason::kNone) links_.requests.end(request.id(), reason);
+}
+
+void StepLoop::publish(StepRecord& record, EngineClock::time_point waiting,
+                       EngineClock::time_point now) {
+  const double done = links_.publisher.seconds_at(now);
+  record.run_seconds =
+      done - std::max(record.submit_seconds, links_.publisher.seconds_at(last_end_));
+  record.wait_seconds = std::chrono::duration<double>(now - waiting).count();
+  record.end_seconds = done;
+  last_end_ = now;
+  links_.requests.report(record);
+  links_.publisher.show_counts(links_.scheduler.counts());
+  links_.publisher.publish(record, links_.scheduler.totals());
+}
+
+}  // namespace hearth
