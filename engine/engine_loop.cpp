@@ -286,6 +286,10 @@ void Engine::end_step() {
     if (place == active_.end()) continue;
     ActiveRequest& request = *place->second;
     const params::SamplingResult& sampled = outcome->sampled[i];
+    if (auto fault = sampling_fault(sampled, request.tokens().size())) {
+      end_request(request.id(), FinishReason::kError, std::move(*fault));
+      continue;
+    }
     scheduler_.token(request.id(), sampled.id);
     std::span<const params::TokenLogprob> top;
     if (!outcome->top.empty())
