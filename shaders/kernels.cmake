@@ -47,6 +47,8 @@ hearth_kernel(attention_subgroup AXES kv=f16,q8_0)
 # Sampling.
 hearth_kernel(sample_scan)
 hearth_kernel(sample_pick)
+hearth_kernel(history_commit)
+hearth_kernel(mix_logits)
 
 # The ceilings of a device; hearth bench compares the other kernels with these.
 hearth_kernel(read_ceiling)

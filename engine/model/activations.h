@@ -23,6 +23,7 @@ struct StepLimits {
   uint32_t sequences = 16;   // per step
   uint32_t logit_rows = 16;  // per step
   uint32_t context = 2048;   // tokens per sequence
+  uint32_t masks = 0;        // token masks per step
   KvFormat kv = KvFormat::kF16;
   bool deterministic = false;
 };

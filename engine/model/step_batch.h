@@ -1,16 +1,24 @@
 // What one step computes, as plain data: built by the engine from a plan, or directly by commands
-// that need logits. The vectors keep their capacity from step to step.
+// that need logits. The vectors keep their capacity from step to step. README.md in this folder
+// says how proposals are verified.
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "params/sampling.h"
 #include "params/step.h"
 
 namespace hearth {
+
+// A tree row's parent that is not in the tree: the token before the tree.
+inline constexpr uint32_t kTreeRoot = 0xffffffff;
+inline constexpr uint32_t kMaxTreeRows = 32;  // per sequence
 
 struct StepBatch {
   // One id per row. With the bit params::kSampledId it is a slot, whose last sampled id is used.
@@ -21,10 +29,14 @@ struct StepBatch {
   uint32_t padding_sequences = 0;
   std::vector<uint32_t> block_tables;  // of all sequences, one after the other
   // The rows whose logits are wanted, and how each is sampled. A default SamplingRow is not
-  // sampled. REQUIRES: both have the same size.
+  // sampled. A sequence may have any number of them. REQUIRES: both have the same size; at most one
+  // sampled row has any given id_index, except kNoSlot.
   std::vector<uint32_t> logit_rows;
   std::vector<params::SamplingRow> sampling;
-  uint32_t padding_rows = 0;  // computed in addition to the rows of the sequences
+  // Tokens to be counted in slots' histories before the step samples. No slot is listed twice.
+  std::vector<params::HistoryCommit> commits;
+  std::vector<uint32_t> words;  // what commits and sampling rows refer to: tokens and masks
+  uint32_t padding_rows = 0;    // computed in addition to the rows of the sequences
 
   void clear() {
     ids.clear();
@@ -33,6 +45,8 @@ struct StepBatch {
     block_tables.clear();
     logit_rows.clear();
     sampling.clear();
+    commits.clear();
+    words.clear();
     padding_rows = 0;
   }
 
@@ -54,6 +68,31 @@ struct StepBatch {
                          .block_table = static_cast<uint32_t>(block_tables.size())});
     ids.insert(ids.end(), std::begin(tokens), std::end(tokens));
     block_tables.insert(block_tables.end(), std::begin(blocks), std::end(blocks));
+  }
+
+  // Wants the logits of a row, sampled as given. Returns the logit row, the index of its result.
+  uint32_t sample(uint32_t row, const params::SamplingRow& how) {
+    logit_rows.push_back(row);
+    sampling.push_back(how);
+    return static_cast<uint32_t>(logit_rows.size()) - 1;
+  }
+
+  // Says that these tokens became final for a slot whose rows did not count them: proposals that
+  // were accepted, and the token after them. REQUIRES: the slot's sequence is in this step.
+  template <class Ids>
+  void commit(uint32_t slot, const Ids& tokens) {
+    commits.push_back({.slot = slot,
+                       .first = static_cast<uint32_t>(words.size()),
+                       .count = static_cast<uint32_t>(std::size(tokens))});
+    words.insert(words.end(), std::begin(tokens), std::end(tokens));
+  }
+
+  // Adds a token mask, one bit per token of the vocabulary, the lowest bit of a word first. Returns
+  // its place for use_mask(); several rows may use it.
+  uint32_t add_mask(std::span<const uint32_t> bits) {
+    const auto place = static_cast<uint32_t>(words.size());
+    words.insert(words.end(), bits.begin(), bits.end());
+    return place;
   }
 
   // Adds a padding row that attends to the tokens of `member` before this step, if there are any.

@@ -50,6 +50,8 @@ StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capaci
   layout.sequences = placer.place<params::StepSequence>(bucket.sequences);
   layout.logit_rows = placer.place<uint32_t>(bucket.logit_rows);
   layout.sampling = placer.place<params::SamplingRow>(bucket.logit_rows);
+  if ((bucket.extras & kStepCommits) != 0)
+    layout.commits = placer.place<params::HistoryCommit>(bucket.sequences);
   for (size_t i = 0; i < windows; ++i)
     layout.attention[i] = {.few = placer.place<params::AttentionItem>(capacity.few),
                            .many = placer.place<params::AttentionItem>(capacity.many)};
@@ -57,17 +59,23 @@ StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capaci
   return layout;
 }
 
+uint64_t step_word_bytes(const ModelConfig& config, const StepLimits& limits) {
+  const uint64_t mask_words = divide_up(config.vocabulary, 32);
+  return (uint64_t{limits.rows} + limits.sequences + limits.masks * mask_words) * sizeof(uint32_t);
+}
+
 uint64_t step_input_bytes(const DeviceCaps& caps, const ModelConfig& config,
                           const StepLimits& limits, size_t windows) {
   uint64_t fixed = 0;
-  for_step_buckets(limits, [&](const StepBucket& bucket) {
+  for_step_buckets(limits, [&](StepBucket bucket) {
+    bucket.extras = kStepCommits;  // the largest layout
     const AttentionPlan plan =
         choose_attention(caps, step_attention_shape(config, limits.kv, bucket, limits.context),
                          limits.deterministic);
     fixed = std::max(fixed, step_layout(bucket, plan.capacity, windows).block_tables);
   });
   const uint64_t blocks = divide_up(limits.context, params::kBlockTokens);
-  return fixed + limits.sequences * blocks * sizeof(uint32_t);
+  return fixed + limits.sequences * blocks * sizeof(uint32_t) + step_word_bytes(config, limits);
 }
 
 std::vector<uint32_t> attention_windows(const ModelConfig& config) {
@@ -78,8 +86,10 @@ std::vector<uint32_t> attention_windows(const ModelConfig& config) {
   return windows;
 }
 
-Result<StepInputs> StepInputs::create(Device& device, uint64_t bytes) {
+Result<StepInputs> StepInputs::create(Device& device, uint64_t bytes, uint64_t word_bytes) {
   StepInputs inputs;
+  inputs.tables_end_ = bytes - word_bytes;
+  inputs.word_bytes_ = word_bytes;
   for (Buffer& copy : inputs.copies_) {
     HEARTH_ASSIGN(copy, device.memory().allocate({.bytes = bytes,
                                                   .intent = MemoryIntent::kActivations,
@@ -94,10 +104,12 @@ Status StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& 
                          const std::vector<uint32_t>& windows) {
   const Buffer& buffer = copies_[copy];
   const uint64_t bytes = layout.block_tables + batch.block_tables.size() * sizeof(uint32_t);
-  if (bytes > buffer.bytes())
+  if (bytes > tables_end_ || batch.words.size() * sizeof(uint32_t) > word_bytes_)
     return Error{
         ErrorKind::kInvalid,
-        fmt::format("a step with {} bytes of inputs does not fit into {}", bytes, buffer.bytes())};
+        fmt::format("a step with {} bytes of inputs and {} words does not fit into {} and "
+                    "{}: too many tokens, commits or masks",
+                    bytes, batch.words.size(), tables_end_, word_bytes_ / sizeof(uint32_t))};
   std::byte* const base = buffer.mapped();
   put(base, layout.ids, batch.ids);
   pad(base, layout.ids, batch.ids.size(), bucket.rows, 0u);
@@ -111,6 +123,11 @@ Status StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& 
   pad(base, layout.logit_rows, batch.logit_rows.size(), bucket.logit_rows, params::kNoSequence);
   put(base, layout.sampling, batch.sampling);
   pad(base, layout.sampling, batch.sampling.size(), bucket.logit_rows, params::SamplingRow{});
+  if ((bucket.extras & kStepCommits) != 0) {
+    put(base, layout.commits, batch.commits);
+    pad(base, layout.commits, batch.commits.size(), bucket.sequences, params::HistoryCommit{});
+  }
+  put(base, tables_end_, batch.words);
   for (size_t i = 0; i < windows.size(); ++i) {
     HEARTH_TRY(
         planner_.plan(batch.sequences, batch.members(), windows[i], plan.tuning, plan.capacity));

@@ -189,6 +189,7 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
 struct SamplingShape {
   uint32_t rows = 0, vocab = 0;
   bool greedy = false;  // is_plainly_greedy() of every row (engine/sampling/sampler.h)
+  bool extras = false;  // rows may have paths and masks
 };
 inline constexpr uint32_t kMaxSamplingVocab = 524288;
 
@@ -207,5 +208,9 @@ struct SamplingPlan {
 };
 
 SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape);
+
+// `commits`: capacity of the list.
+KernelPlan choose_history_commit(const DeviceCaps& caps, uint32_t commits);
+KernelPlan choose_mix_logits(const DeviceCaps& caps, const SamplingShape& shape);
 
 }  // namespace hearth
