@@ -89,6 +89,9 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
       stop_(request_.stop) {
   tokens_.reserve(tokens_.size() + max_new_tokens);
   if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_);
+  if (place.speculation.method != SpeculationMethod::kNone)
+    speculation_ = std::make_unique<Speculation>(
+        place.speculation, tokens_, static_cast<uint32_t>(tokens_.size()) + max_new_tokens);
 }
 
 std::optional<EngineClock::time_point> ActiveRequest::deadline() const {
@@ -121,22 +124,35 @@ void ActiveRequest::admit(EngineClock::time_point now) {
   times_.admitted = since_submission(now);
 }
 
-void ActiveRequest::note_token_time(EngineClock::time_point now) {
+void ActiveRequest::deliver(GeneratedToken token, EngineClock::time_point now) {
   const double time = since_submission(now);
-  if (generated_tokens() == 0)
+  if (delivered_tokens_++ == 0)
     times_.first_token = time;
   else
     token_gap_ = time - times_.last_token;
   times_.last_token = time;
+  channel_->push(std::move(token));
+}
+
+bool ActiveRequest::release_token(EngineClock::time_point now) {
+  if (held_tokens_.empty()) {
+    batch_ = 0;
+    return false;
+  }
+  deliver(std::move(held_tokens_.front()), now);
+  held_tokens_.pop_front();
+  return true;
 }
 
 FinishReason ActiveRequest::accept(GeneratedToken token, EngineClock::time_point now) {
-  note_token_time(now);
   tokens_.push_back(token.id);
   const bool is_end_token =
       tokenizer_ != nullptr && !request_.ignore_end && tokenizer_->ends_generation(token.id);
   if (detokenizer_ && !is_end_token) token.text = stop_.push(detokenizer_->push(token.id));
-  channel_->push(std::move(token));
+  if (held())
+    held_tokens_.push_back(std::move(token));
+  else
+    deliver(std::move(token), now);
 
   if (is_end_token || stop_.found()) return FinishReason::kStop;
   if (generated_tokens() >= max_new_tokens_) return FinishReason::kLength;

@@ -4,11 +4,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "engine/decoding/speculation/speculation.h"
 #include "engine/generation.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/text/detokenizer.h"
@@ -30,6 +33,7 @@ class ActiveRequest {
     SchedulerLimits limits;
     uint32_t vocabulary = 0;               // 0: not known
     const Tokenizer* tokenizer = nullptr;  // null: no text; the request ends only by its length
+    SpeculationOptions speculation;
   };
   // An error says what is wrong with the request, or which limit it exceeds.
   static Result<std::unique_ptr<ActiveRequest>> create(GenerationRequest request,
@@ -55,19 +59,38 @@ class ActiveRequest {
   // Sampling parameters for the token at `position` of the sequence in `slot`.
   params::SamplingRow sampling_row(uint32_t slot, uint32_t position) const;
 
+  // Null if nothing is proposed for the request.
+  Speculation* speculation() const { return speculation_.get(); }
+  // Final tokens that the history in the request's slot does not count yet.
+  std::span<const TokenId> uncounted() const {
+    return std::span<const TokenId>(tokens_).last(uncounted_);
+  }
+  void add_uncounted(uint32_t tokens) { uncounted_ += tokens; }
+  void all_counted() { uncounted_ = 0; }
+
   void admit(EngineClock::time_point now);  // the first time only
   bool admitted_before() const { return admitted_; }
   void add_cached_tokens(uint32_t tokens) { cached_tokens_ += tokens; }
 
-  // Adds the text to a sampled token and delivers it. Returns the reason to end now, or kNone.
+  // From now on tokens are held back, because the request is a member of this batch.
+  void hold(uint64_t batch) { batch_ = batch; }
+  uint64_t batch() const { return batch_; }  // 0: none
+  bool held() const { return batch_ != 0; }
+
+  // Adds the text to a sampled token, and delivers it unless it is held back. Returns the reason to
+  // end now, or kNone.
   FinishReason accept(GeneratedToken token, EngineClock::time_point now);
+  // Delivers the oldest token that is held back. False if there is none; later tokens are delivered
+  // at once then.
+  bool release_token(EngineClock::time_point now);
   void stop_clock(EngineClock::time_point now) { times_.finished = since_submission(now); }
   // Closes the channel.
   void finish(FinishReason reason, std::string message);
 
+  uint32_t delivered_tokens() const { return delivered_tokens_; }
   // Seconds since submission.
   const GenerationTimes& times() const { return times_; }
-  // Seconds between the last two tokens; empty before the second one.
+  // Seconds between the last two delivered tokens; empty before the second one.
   std::optional<double> token_gap() const { return token_gap_; }
 
  private:
@@ -76,7 +99,7 @@ class ActiveRequest {
   double since_submission(EngineClock::time_point now) const {
     return std::chrono::duration<double>(now - submitted_).count();
   }
-  void note_token_time(EngineClock::time_point now);
+  void deliver(GeneratedToken token, EngineClock::time_point now);
 
   GenerationRequest request_;
   const Tokenizer* tokenizer_;
@@ -89,6 +112,11 @@ class ActiveRequest {
   StopStrings stop_;
   GenerationTimes times_;
   std::optional<double> token_gap_;
+  std::unique_ptr<Speculation> speculation_;
+  uint32_t uncounted_ = 0;
+  uint64_t batch_ = 0;
+  std::deque<GeneratedToken> held_tokens_;
+  uint32_t delivered_tokens_ = 0;
   uint32_t cached_tokens_ = 0;
   bool admitted_ = false;
 };

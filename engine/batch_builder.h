@@ -12,19 +12,28 @@
 
 namespace hearth {
 
+// A member of a step that samples, with 1 + proposed logit rows.
+struct SampledMember {
+  RequestId request = 0;
+  uint32_t first_row = 0;  // of the logit rows
+  uint32_t proposed = 0;
+  bool awaits_host = false;
+};
+
 class BatchBuilder {
  public:
   // Reserves room for steps within these limits.
   explicit BatchBuilder(const SchedulerLimits& limits);
 
-  // Overwrites `sampled` with the request of each sampled logit row, in the order of the rows.
-  // Valid until the next call. REQUIRES: every member of the plan is in the table.
+  // Overwrites `sampled` with the members that sample, in the order of their logit rows. Valid
+  // until the next call. REQUIRES: every member of the plan is in the table.
   const StepBatch& build(const BatchPlan& plan, const RequestTable& requests,
-                         std::vector<RequestId>& sampled);
+                         std::vector<SampledMember>& sampled);
 
  private:
-  void add_member(const BatchPlan& plan, const BatchMember& member, const ActiveRequest& request);
-  void add_sampled_row(const BatchMember& member, const ActiveRequest& request);
+  void add_member(const BatchPlan& plan, const BatchMember& member);
+  void add_sampled_rows(const BatchPlan& plan, const BatchMember& member,
+                        const ActiveRequest& request);
   void add_padding(uint32_t tokens);
 
   StepBatch batch_;

@@ -1,6 +1,8 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 namespace hearth {
@@ -60,7 +62,8 @@ Result<std::vector<TokenStream>> Engine::post(std::vector<GenerationRequest> req
                              .submitted = options_.time->now(),
                              .limits = limits(),
                              .vocabulary = options_.vocabulary,
-                             .tokenizer = tokenizer_};
+                             .tokenizer = tokenizer_,
+                             .speculation = options_.speculation};
   std::vector<std::unique_ptr<ActiveRequest>> built;
   std::vector<std::shared_ptr<TokenChannel>> channels;
   if (count > 0) requests.front().forks_first = false;  // there is no parent
@@ -105,8 +108,13 @@ void Engine::inspect(const std::function<void(const Scheduler&)>& look) {
 }
 
 void Engine::set_policy(const Policy& policy) {
-  mailbox_->change_settings([&](EngineSettings& settings) { settings.policy = policy; },
-                            [this, policy] { scheduler_.set_policy(policy); });
+  mailbox_->change_settings(
+      [&](EngineSettings& settings) { settings.policy = policy; },
+      [this, policy] {
+        scheduler_.set_policy(policy);
+        if (policy.delivery == Delivery::kAtOnce || policy.admission == Admission::kIteration)
+          requests_.release_held();
+      });
 }
 
 void Engine::set_limits(uint32_t max_sequences, uint32_t max_step_tokens, uint32_t pool_blocks) {
@@ -148,6 +156,7 @@ void Engine::run() {
 
 void Engine::read_mail() {
   mailbox_->collect(mail_, steps_.last_begin());
+  scheduler_.set_time(options_.time->now().time_since_epoch());
   for (std::unique_ptr<ActiveRequest>& request : mail_.requests)
     requests_.accept(std::move(request));
   for (const RequestId id : mail_.cancelled) requests_.end(id, FinishReason::kCancelled);
@@ -167,9 +176,19 @@ void Engine::finish_step() {
 
 void Engine::sleep() {
   publisher_.show_counts(scheduler_.counts());  // requests may have come or ended since a step
-  mailbox_->wait({.has_work = !requests_.empty(),
+  std::optional<EngineClock::time_point> alarm = requests_.next_deadline();
+  // A batch that waits to be filled: there is nothing to do before its window closes.
+  std::optional<std::chrono::nanoseconds> window;
+  if (mail_.may_begin_step) window = scheduler_.window_closes();
+  if (window) {
+    const EngineClock::time_point closes{
+        std::chrono::duration_cast<EngineClock::duration>(*window)};
+    alarm = alarm ? std::min(*alarm, closes) : closes;
+    if (options_.time->move_towards(*alarm)) return;
+  }
+  mailbox_->wait({.has_work = !requests_.empty() && !window,
                   .last_begin = steps_.last_begin(),
-                  .alarm = requests_.next_deadline()});
+                  .alarm = alarm});
 }
 
 // The device is lost: ends every request and refuses new ones.

@@ -40,7 +40,8 @@ struct EngineOptions {
   uint32_t vocabulary = 0;       // prompt ids must be below it; 0: not known
   size_t recorded_steps = 4096;  // how many StepRing keeps
   bool start_paused = false;
-  const TimeSource* time = &real_time();  // the clock of everything; it outlives the engine
+  TimeSource* time = &real_time();  // the clock of everything; it outlives the engine
+  SpeculationOptions speculation;   // of all requests
   // Checks the scheduler's invariants after every step; a violation aborts with a message.
 #ifdef NDEBUG
   bool check_integrity = false;

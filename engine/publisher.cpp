@@ -52,9 +52,13 @@ void Publisher::admitted(const ActiveRequest& request) {
   metrics_.queue_seconds.add(request.times().admitted);
 }
 
-void Publisher::generated_token(const ActiveRequest& request) {
-  metrics_.generated_tokens.add();
-  if (request.generated_tokens() == 1)
+void Publisher::judged(size_t proposed, size_t accepted) {
+  metrics_.proposed_tokens.add(proposed);
+  metrics_.accepted_tokens.add(accepted);
+}
+
+void Publisher::delivered_token(const ActiveRequest& request) {
+  if (request.delivered_tokens() == 1)
     metrics_.time_to_first_token_seconds.add(request.times().first_token);
   else if (request.token_gap())
     metrics_.time_between_tokens_seconds.add(*request.token_gap());
@@ -64,9 +68,9 @@ void Publisher::ended(const ActiveRequest& request, FinishReason reason) {
   finished_counter(metrics_, reason).add();
   const GenerationTimes& times = request.times();
   metrics_.end_to_end_seconds.add(times.finished);
-  if (request.generated_tokens() > 1)
+  if (request.delivered_tokens() > 1)
     metrics_.time_per_output_token_seconds.add((times.last_token - times.first_token) /
-                                               (request.generated_tokens() - 1));
+                                               (request.delivered_tokens() - 1));
 }
 
 void Publisher::show_counts(const SchedulerCounts& counts) {

@@ -43,7 +43,9 @@ class Publisher {
   // The life of a request.
   void accepted() { ++shown_waiting_; }  // it is among the scheduler's from now on
   void admitted(const ActiveRequest& request);
-  void generated_token(const ActiveRequest& request);
+  void generated_token() { metrics_.generated_tokens.add(); }
+  void judged(size_t proposed, size_t accepted);
+  void delivered_token(const ActiveRequest& request);
   void ended(const ActiveRequest& request, FinishReason reason);
 
   // Sets the gauges.

@@ -32,8 +32,9 @@ void RequestTable::accept(std::unique_ptr<ActiveRequest> request) {
   if (!result.accepted()) end(id, FinishReason::kError, result.message);
 }
 
-void RequestTable::admit(ActiveRequest& request, EngineClock::time_point now) {
+void RequestTable::admit(ActiveRequest& request, uint64_t batch, EngineClock::time_point now) {
   if (request.admitted_before()) return;
+  if (batch != 0) held_.join(request, batch);
   request.admit(now);
   links_.publisher.admitted(request);
   links_.mailbox.release_place();
@@ -47,18 +48,40 @@ ActiveRequest* RequestTable::find(RequestId id) const {
 void RequestTable::end(RequestId id, FinishReason reason, std::string message) {
   const auto place = requests_.find(id);
   if (place == requests_.end()) return;
-  const std::unique_ptr<ActiveRequest> request = std::move(place->second);
+  std::unique_ptr<ActiveRequest> request = std::move(place->second);
   requests_.erase(place);
   if (request->deadline()) deadlines_.erase({*request->deadline(), id});
   links_.scheduler.finish(id);
   finished_.push_back(id);
   if (reason == FinishReason::kCancelled) cancelled_.push_back(id);
-  request->stop_clock(links_.time.now());
-  links_.publisher.ended(*request, reason);
   links_.publisher.show_counts(links_.scheduler.counts());
   if (!request->admitted_before()) links_.mailbox.release_place();
-  request->finish(reason, std::move(message));
+  held_.end({std::move(request), reason, std::move(message)}, ready_);
+  for (BatchDelivery::Ended& ended : ready_) deliver_end(std::move(ended));
+  ready_.clear();
+}
+
+void RequestTable::deliver_held_tokens(ActiveRequest& request) {
+  const EngineClock::time_point now = links_.time.now();
+  while (request.release_token(now)) links_.publisher.delivered_token(request);
+}
+
+void RequestTable::deliver_end(BatchDelivery::Ended ended) {
+  ActiveRequest& request = *ended.request;
+  if (request.held()) deliver_held_tokens(request);
+  request.stop_clock(links_.time.now());
+  links_.publisher.ended(request, ended.reason);
+  request.finish(ended.reason, std::move(ended.message));
   links_.mailbox.count_end();
+}
+
+void RequestTable::release_held() {
+  if (held_.empty()) return;
+  held_.release(ready_);
+  for (BatchDelivery::Ended& ended : ready_) deliver_end(std::move(ended));
+  ready_.clear();
+  for (const auto& [id, request] : requests_)
+    if (request->held()) deliver_held_tokens(*request);
 }
 
 void RequestTable::end_all(FinishReason reason, const std::string& message) {

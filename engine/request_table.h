@@ -3,7 +3,8 @@
 //
 // Every request ends exactly once, with a reason. At its end the scheduler releases its blocks and
 // slot, the metrics count it, and its stream is closed, in this order: a reader who sees the end
-// finds it counted, and can have the queue place.
+// finds it counted, and can have the queue place. With delivery by batch, the last two wait until
+// its batch has ended.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "engine/active_request.h"
+#include "engine/batch_delivery.h"
 #include "engine/generation.h"
 #include "engine/mailbox.h"
 #include "engine/publisher.h"
@@ -42,8 +44,11 @@ class RequestTable {
   // Takes over a request and passes it to the scheduler. If that refuses it, the request ends.
   // REQUIRES: the id was never used before.
   void accept(std::unique_ptr<ActiveRequest> request);
-  // Notes that a request got a slot; the first time, it gives its queue place back.
-  void admit(ActiveRequest& request, EngineClock::time_point now);
+  // Notes that a request got a slot; the first time, it gives its queue place back. If `batch` is
+  // not 0, its tokens are held back until all members of that batch have ended.
+  void admit(ActiveRequest& request, uint64_t batch, EngineClock::time_point now);
+  // Delivers everything that is held back, and nothing more is.
+  void release_held();
 
   bool empty() const { return requests_.empty(); }
   // Null if it has ended.
@@ -63,10 +68,15 @@ class RequestTable {
   void report(StepRecord& record);
 
  private:
+  void deliver_end(BatchDelivery::Ended ended);
+  void deliver_held_tokens(ActiveRequest& request);
+
   Links links_;
   std::unordered_map<RequestId, std::unique_ptr<ActiveRequest>> requests_;
   std::set<std::pair<EngineClock::time_point, RequestId>> deadlines_;
-  RequestId fork_parent_ = 0;  // requests with forks_first fork from this one
+  BatchDelivery held_;
+  std::vector<BatchDelivery::Ended> ready_;  // scratch space of end() and release_held()
+  RequestId fork_parent_ = 0;                // requests with forks_first fork from this one
   // Since the last report().
   std::vector<StepRecord::Arrival> arrived_;
   std::vector<RequestId> finished_;

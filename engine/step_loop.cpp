@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "engine/sampling/penalties.h"
+#include "engine/sampling/sampler.h"
 
 namespace hearth {
 namespace {
@@ -37,6 +38,7 @@ StepLoop::StepLoop(const Links& links, bool check_integrity)
 
 Result<bool> StepLoop::begin() {
   const EngineClock::time_point begin = links_.time.now();
+  links_.scheduler.set_time(begin.time_since_epoch());
   const BatchPlan& plan = links_.scheduler.plan();
   if (check_integrity_) check_integrity();
   if (plan.empty()) return false;
@@ -85,8 +87,11 @@ Status StepLoop::prepare_slots(const BatchPlan& plan, EngineClock::time_point no
   count_prefix_hits(plan);
   for (const RequestId id : plan.admitted) {
     ActiveRequest& request = links_.requests.at(id);
-    links_.requests.admit(request, now);
-    HEARTH_TRY(write_slot(links_.scheduler.sequence(id)->slot, request));
+    const SequenceView sequence = *links_.scheduler.sequence(id);
+    const bool held = links_.scheduler.policy().delivery == Delivery::kWithBatch;
+    links_.requests.admit(request, held ? sequence.batch : 0, now);
+    HEARTH_TRY(write_slot(sequence.slot, request));
+    request.all_counted();
   }
   return {};
 }
@@ -144,20 +149,82 @@ Status StepLoop::finish() {
 
 void StepLoop::deliver(const StepInFlight& step, const StepOutcome& outcome,
                        EngineClock::time_point now) {
-  for (size_t row = 0; row < step.sampled.size(); ++row) {
-    ActiveRequest* request = links_.requests.find(step.sampled[row]);
+  for (const SampledMember& member : step.sampled) {
+    ActiveRequest* request = links_.requests.find(member.request);
     if (request == nullptr) continue;  // it ended while this step was in flight
-    deliver_token(*request, read_row(outcome, row, request->request().sampling.top_logprobs), now);
+    bool goes_on = false;
+    if (member.awaits_host) {
+      goes_on = judge(*request, member, outcome, now);
+    } else {
+      links_.scheduler.token(member.request, outcome.sampled[member.first_row].id);
+      goes_on = deliver_row(*request, outcome, member.first_row, now);
+    }
+    if (goes_on && request->speculation() != nullptr) speculate(*request);
   }
 }
 
-// Ends the request if this was its last token.
-void StepLoop::deliver_token(ActiveRequest& request, GeneratedToken token,
-                             EngineClock::time_point now) {
-  links_.scheduler.token(request.id(), token.id);
+// Delivers the token of a logit row, and ends the request if it was its last, or if there is none.
+bool StepLoop::deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row,
+                           EngineClock::time_point now) {
+  if (auto fault = sampling_fault(outcome.sampled[row], request.tokens().size())) {
+    links_.requests.end(request.id(), FinishReason::kError, std::move(*fault));
+    return false;
+  }
+  GeneratedToken token = read_row(outcome, row, request.request().sampling.top_logprobs);
+  if (Speculation* speculation = request.speculation())
+    speculation->append(std::span(&token.id, 1));
   const FinishReason reason = request.accept(std::move(token), now);
-  links_.publisher.generated_token(request);
-  if (reason != FinishReason::kNone) links_.requests.end(request.id(), reason);
+  links_.publisher.generated_token();
+  if (!request.held()) links_.publisher.delivered_token(request);
+  if (reason == FinishReason::kNone) return true;
+  links_.requests.end(request.id(), reason);
+  return false;
+}
+
+// Commits the proposals that the model sampled, too, and the token after them.
+bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
+                     const StepOutcome& outcome, EngineClock::time_point now) {
+  const RequestId id = request.id();
+  const TokenLedger& ledger = *links_.scheduler.ledger(id);
+  const uint32_t committed = ledger.committed();
+  sampled_.clear();
+  for (uint32_t i = 0; i <= member.proposed; ++i)
+    sampled_.push_back(outcome.sampled[member.first_row + i].id);
+  judge_proposals(ledger.tokens().subspan(committed), ledger.parents(), sampled_, judgement_);
+  const auto accepted = static_cast<uint32_t>(judgement_.path.size());
+  if (member.proposed > 0) links_.publisher.judged(member.proposed, accepted);
+  if (Speculation* speculation = request.speculation())
+    speculation->judged(member.proposed, accepted);
+  if (ledger.parents().empty()) {
+    links_.scheduler.commit(id, accepted);
+    links_.scheduler.truncate(id, committed + accepted);
+  } else {
+    links_.scheduler.commit_path(id, judgement_.path);
+  }
+  // The slot's history has counted none of these.
+  request.add_uncounted(accepted + 1);
+  // An accepted token was sampled after the token before it.
+  uint32_t row = 0;
+  for (const uint32_t proposal : judgement_.path) {
+    if (!deliver_row(request, outcome, member.first_row + row, now)) return false;
+    row = 1 + proposal;
+  }
+  links_.scheduler.token(id, sampled_[row]);
+  return deliver_row(request, outcome, member.first_row + row, now);
+}
+
+// Proposes tokens for the request's next step. A request that has run ahead of the host first has
+// to wait for its pending token; it does so only if there seems to be something to propose.
+void StepLoop::speculate(ActiveRequest& request) {
+  Speculation& speculation = *request.speculation();
+  const TokenLedger& ledger = *links_.scheduler.ledger(request.id());
+  if (ledger.pending()) {
+    links_.scheduler.set_with_host(request.id(), speculation.promising());
+    return;
+  }
+  const std::span<const TokenId> proposed = speculation.propose();
+  links_.scheduler.propose(request.id(), proposed);
+  links_.scheduler.set_with_host(request.id(), !proposed.empty());
 }
 
 void StepLoop::publish(StepRecord& record, EngineClock::time_point waiting,

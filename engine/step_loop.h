@@ -1,7 +1,8 @@
 // Runs steps, up to two in flight:
 //
 //   begin():   plan -> move blocks -> prepare slots -> build the batch -> submit
-//   finish():  wait for the oldest step -> tokens to their requests -> record
+//   finish():  wait for the oldest step -> judge proposals -> tokens to their requests -> propose
+//              -> record
 //
 // The caller begins step n + 1 before it finishes step n, so that the host prepares a step while
 // the device runs the previous one. Used by the engine thread only.
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "engine/batch_builder.h"
+#include "engine/decoding/acceptance.h"
 #include "engine/generation.h"
 #include "engine/model/step_executor.h"
 #include "engine/publisher.h"
@@ -58,7 +60,7 @@ class StepLoop {
  private:
   struct StepInFlight {
     StepTicket ticket;
-    std::vector<RequestId> sampled;  // the request of each sampled logit row
+    std::vector<SampledMember> sampled;
     StepRecord record;
   };
 
@@ -69,7 +71,12 @@ class StepLoop {
   void count_prefix_hits(const BatchPlan& plan);
   Status fail_step(const BatchPlan& plan, bool prepared, const Error& error);
   void deliver(const StepInFlight& step, const StepOutcome& outcome, EngineClock::time_point now);
-  void deliver_token(ActiveRequest& request, GeneratedToken token, EngineClock::time_point now);
+  // Both return false if the request has ended with this.
+  bool deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row,
+                   EngineClock::time_point now);
+  bool judge(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
+             EngineClock::time_point now);
+  void speculate(ActiveRequest& request);
   void publish(StepRecord& record, EngineClock::time_point waiting, EngineClock::time_point now);
 
   Links links_;
@@ -79,6 +86,8 @@ class StepLoop {
   size_t oldest_ = 0, in_flight_ = 0;  // a ring in steps_
   EngineClock::time_point last_begin_ = {}, last_end_ = {};
   std::vector<RequestId> failed_;  // scratch space of fail_step()
+  std::vector<uint32_t> sampled_;  // scratch space of judge()
+  Judgement judgement_;
 };
 
 }  // namespace hearth

@@ -52,7 +52,8 @@ void for_step_buckets(const StepLimits& limits, Visit visit) {
   for_bucket_sizes(limits.sequences,
                    [&](uint32_t size) { visit_contexts(choose_bucket(size, size, 1, size)); });
   for_bucket_sizes(limits.rows, [&](uint32_t size) {
-    visit_contexts(choose_bucket(size, std::min(size, limits.sequences), size,
+    // In a padded step, every sequence may have padding, which counts as another one.
+    visit_contexts(choose_bucket(size, std::min(size, 2 * limits.sequences), size,
                                  std::min(size, limits.logit_rows)));
   });
 }

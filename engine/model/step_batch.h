@@ -95,17 +95,23 @@ struct StepBatch {
     return place;
   }
 
-  // Adds a padding row that attends to the tokens of `member` before this step, if there are any.
-  // REQUIRES: all padding rows have the same `member`, and no sequence is added after them.
-  void add_padding(const params::StepSequence& member) {
-    if (member.first_position > 0) {
-      sequences.push_back({.first_row = rows(),
-                           .rows = 1,
-                           .first_position = member.first_position,
-                           .block_table = member.block_table});
-      ++padding_sequences;
+  // Adds padding rows that attend to the keys before the last `count` tokens of `member`, as these
+  // do. Without keys to attend to, the first of them skips attention. REQUIRES: all padding rows
+  // have the same `member`, `count` is at most its rows, and no sequence is added after them.
+  void add_padding(const params::StepSequence& member, uint32_t count = 1) {
+    uint32_t position = member.first_position + member.rows - count;
+    if (position == 0) {
+      ++padding_rows;
+      ++position;
+      --count;
     }
-    ++padding_rows;
+    if (count == 0) return;
+    sequences.push_back({.first_row = rows(),
+                         .rows = count,
+                         .first_position = position,
+                         .block_table = member.block_table});
+    ++padding_sequences;
+    padding_rows += count;
   }
 
   // The number of sequences that are not padding.

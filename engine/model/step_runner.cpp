@@ -233,7 +233,8 @@ void StepRunner::make_room_for_recording() {
 
 Status StepRunner::check(const StepBatch& batch) const {
   const StepLimits& limits = options_.limits;
-  if (batch.rows() > limits.rows || batch.sequences.size() > limits.sequences ||
+  if (batch.rows() > limits.rows || batch.members() > limits.sequences ||
+      batch.padding_sequences > limits.sequences ||
       batch.logit_rows.size() > limits.logit_rows ||
       batch.logit_rows.size() != batch.sampling.size() || batch.sequences.empty())
     return Error{

@@ -46,6 +46,8 @@ struct SchedulerLimits {
   std::uint32_t pool_blocks = 1024;     // KV blocks
   std::uint32_t swap_blocks = 0;        // in host memory; 0: preemption always recomputes
   std::uint32_t max_queue = 4096;       // requests waiting for their first admission
+  // Proposed tokens per step, of all sequences: rows that are sampled beyond one per sequence.
+  std::uint32_t max_proposed = 0xffffffff;
 };
 
 struct ForkPoint {
@@ -110,8 +112,6 @@ class Scheduler {
   void set_time(std::chrono::nanoseconds now) { now_ = now; }
   // When the batch that plan() holds back starts at the latest, if there is one.
   std::optional<std::chrono::nanoseconds> window_closes() const { return window_closes_; }
-  // With request admission: members of the current batch that have not ended.
-  std::uint32_t batch_live() const { return batch_live_; }
 
   // The request ended or was cancelled: releases its blocks and slot, in whatever state it is. Must
   // be called for requests that reached max_new_tokens, too. Ignored if the request is gone.
@@ -167,6 +167,7 @@ class Scheduler {
   void choose_running(Phase phase);
   void keep_least_recent(std::uint32_t count);
   void drop_stale_cache(Sequence& sequence);
+  void limit_proposals(Sequence& sequence);
   void give_blocks_to_running();
   Sequence& victim(std::size_t first) const;
   void admit(Phase phase);
@@ -223,6 +224,7 @@ class Scheduler {
   BatchPlan plan_;
   std::uint32_t plan_limit_ = 0;             // max_step_tokens when the plan was made
   bool short_of_blocks_ = false;             // while planning this step
+  std::uint32_t proposals_left_ = 0;         // that this step may still take
   std::uint32_t prompt_steps_in_a_row_ = 0;  // while decodes were waiting
   SchedulerTotals totals_;
 };

@@ -49,6 +49,7 @@ void Scheduler::admit(Phase phase) {
     if (std::size_t{from.new_blocks} + promised + headroom > blocks_.available()) break;
 
     queue_.erase(index);
+    limit_proposals(sequence);
     if (forming) {
       if (batch_live_ == 0) ++batch_;
       sequence.batch = batch_;

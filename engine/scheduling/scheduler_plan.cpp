@@ -65,6 +65,7 @@ void Scheduler::begin_step() {
   plan_.prefix_hits.clear();
   plan_.forks.clear();
   short_of_blocks_ = false;
+  proposals_left_ = limits_.max_proposed;
   window_closes_.reset();
 
   for (std::size_t i = 0; i < running_.size();) {
@@ -74,6 +75,7 @@ void Scheduler::begin_step() {
     if (!sequence.full()) {
       remember_blocks(sequence);
       drop_stale_cache(sequence);
+      if (sequence.ready()) limit_proposals(sequence);
       ++i;
     } else {
       // Its last token is sampled or pending; nothing is left to compute.
@@ -95,6 +97,13 @@ void Scheduler::drop_stale_cache(Sequence& sequence) {
   release_blocks(sequence, 0);
   sequence.set_computed(0);
   sequence.remembered = 0;
+}
+
+// Drops proposals that exceed what a step may judge.
+void Scheduler::limit_proposals(Sequence& sequence) {
+  sequence.truncate_proposals(sequence.committed() +
+                              std::min(sequence.proposed(), proposals_left_));
+  proposals_left_ -= sequence.proposed();
 }
 
 // The running request that is preempted next, among those from index `first` on. The best protected

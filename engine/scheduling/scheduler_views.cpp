@@ -39,6 +39,7 @@ SequenceView Scheduler::view(const Sequence& sequence) const {
       .max_tokens = sequence.max_tokens(),
       .pending = sequence.pending(),
       .ready = sequence.ready(),
+      .batch = sequence.batch,
       .blocks = static_cast<std::uint32_t>(sequence.blocks.size() + sequence.host_blocks.size()),
       .preemptions = sequence.preemptions};
 }

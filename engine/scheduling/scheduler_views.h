@@ -29,6 +29,7 @@ struct SequenceView {
   std::uint32_t prompt_tokens = 0, committed = 0, proposed = 0, computed = 0, max_tokens = 0;
   bool pending = false;      // its newest committed token is not known yet
   bool ready = true;         // the next step need not wait for the host
+  std::uint64_t batch = 0;   // with request admission: the batch it is a member of; 0: none
   std::uint32_t blocks = 0;  // of the pool, or of host memory while swapped
   std::uint32_t preemptions = 0;
 };

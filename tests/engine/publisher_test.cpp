@@ -71,7 +71,8 @@ TEST_F(PublisherTest, TimesTheFirstTokenAndTheGapsAfterIt) {
   for (TokenId id = 0; id < 3; ++id) {
     clock_.advance(0.5);
     (*request)->accept({.id = id}, clock_.now());
-    publisher_.generated_token(**request);
+    publisher_.generated_token();
+    publisher_.delivered_token(**request);
   }
   (*request)->stop_clock(clock_.now());
   publisher_.ended(**request, FinishReason::kLength);

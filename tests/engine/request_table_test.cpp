@@ -70,9 +70,9 @@ TEST_F(RequestTableTest, AnAdmittedRequestGivesItsPlaceBackOnce) {
   for (int i = 0; i < 5; ++i) streams.push_back(accepted());
   ActiveRequest& request = table_.at(streams[0].request());
   rooms_.clock.advance(1);
-  table_.admit(request, rooms_.clock.now());
+  table_.admit(request, 0, rooms_.clock.now());
   rooms_.clock.advance(1);
-  table_.admit(request, rooms_.clock.now());  // after a preemption
+  table_.admit(request, 0, rooms_.clock.now());  // after a preemption
   EXPECT_EQ(metrics_.queue_seconds.snapshot().count, 1u);
   EXPECT_DOUBLE_EQ(request.times().admitted, 1);
   table_.end(request.id(), FinishReason::kLength);

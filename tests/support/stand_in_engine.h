@@ -22,6 +22,7 @@ class StandInEngine {
                                                        .vocabulary = options_.vocabulary,
                                                        .recorded_steps = 256,
                                                        .start_paused = start_paused,
+                                                       .speculation = options_.speculation,
                                                        .check_integrity = true})) {}
 
   Engine& operator*() { return *engine_; }

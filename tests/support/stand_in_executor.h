@@ -19,6 +19,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/decoding/speculation/speculation.h"
 #include "engine/generation.h"
 #include "engine/model/step_executor.h"
 #include "engine/sampling/penalties.h"
@@ -32,6 +33,7 @@ struct StandInOptions {
   uint32_t vocabulary = 5000;
   // Sampled in turn, whatever was read: for tests of text.
   std::vector<TokenId> script;
+  SpeculationOptions speculation = {};  // of an engine over the stand-in
 };
 
 // The id that follows from a hash. Ids are large, so that a wrong one is unlikely to match by
@@ -140,7 +142,6 @@ class StandInExecutor final : public StepExecutor {
     if (faults.submit.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not submit");
     check(batch);
-    look_at_padding(batch);
     for (const params::StepSequence& sequence : members(batch))
       for (uint32_t i = 0; i < sequence.rows; ++i) {
         const uint32_t given = batch.ids[sequence.first_row + i];
@@ -148,6 +149,10 @@ class StandInExecutor final : public StepExecutor {
         place(batch, sequence, sequence.first_position + i) =
             on_device ? sampled_[given & ~params::kSampledId] : given;
       }
+    look_at_padding(batch);
+    for (const params::HistoryCommit& commit : batch.commits)
+      for (uint32_t i = 0; i < commit.count; ++i)
+        count_token(history_.at(commit.slot), batch.words.at(commit.first + i));
     std::vector<params::SamplingResult>& results = results_[copy_];
     results.clear();
     // Padding rows come last; nothing is sampled from them.
@@ -161,7 +166,9 @@ class StandInExecutor final : public StepExecutor {
       results.push_back({});
     }
     // The inputs of this step have been read by now.
-    for (size_t i = 0; i < logits; ++i) sampled_[batch.sampling[i].id_index] = results[i].id;
+    for (size_t i = 0; i < logits; ++i)
+      if (batch.sampling[i].id_index != params::kNoSlot)
+        sampled_.at(batch.sampling[i].id_index) = results[i].id;
     StepTicket ticket{.copy = copy_, .logit_rows = static_cast<uint32_t>(results.size())};
     copy_ = (copy_ + 1) % kStepsInFlight;
     ++under_way_;
@@ -215,7 +222,9 @@ class StandInExecutor final : public StepExecutor {
     const SchedulerLimits& limits = options_.limits;
     EXPECT_LT(under_way_, kStepsInFlight);
     EXPECT_LE(batch.rows(), limits.max_step_tokens);
-    EXPECT_LE(batch.sequences.size(), limits.max_sequences);
+    EXPECT_LE(batch.members(), limits.max_sequences);
+    EXPECT_LE(batch.padding_sequences, limits.max_sequences);
+    EXPECT_LE(batch.logit_rows.size(), limits.max_sequences + size_t{limits.max_proposed});
     EXPECT_EQ(batch.logit_rows.size(), batch.sampling.size());
   }
 
@@ -223,17 +232,17 @@ class StandInExecutor final : public StepExecutor {
     return std::span(batch.sequences).first(batch.members());
   }
 
-  // Padding rows see keys that were computed before, and share their row with no sequence.
+  // Padding rows see keys that have been computed, and share their row with no sequence.
   void look_at_padding(const StepBatch& batch) {
     padding_rows += batch.padding_rows;
     uint32_t row = static_cast<uint32_t>(batch.ids.size());
     for (const params::StepSequence& padding :
          std::span(batch.sequences).subspan(batch.members())) {
-      EXPECT_EQ(padding.first_row, row);
-      row += padding.rows;
+      EXPECT_GE(padding.first_row, row);
+      row = padding.first_row + padding.rows;
       seeing_padding_rows += padding.rows;
       EXPECT_GT(padding.first_position, 0u);
-      for (uint32_t i = 0; i < padding.first_position; ++i)
+      for (uint32_t i = 0; i + 1 < padding.first_position + padding.rows; ++i)
         EXPECT_NE(place(batch, padding, i), kNothing);
     }
     EXPECT_LE(row, batch.rows());
@@ -255,14 +264,25 @@ class StandInExecutor final : public StepExecutor {
     uint64_t read = 0;
     const uint32_t end = owner->first_position + row - owner->first_row + 1;
     for (uint32_t i = 0; i < end; ++i) read = StandInSampler::mix(read, place(batch, *owner, i));
-    EXPECT_EQ(sampling.bias_offset, sampling.id_index * kMaxBiases);
-    const std::span<const params::TokenBias> biases(biases_.at(sampling.id_index));
+    const uint32_t slot = sampling.bias_offset / kMaxBiases;
+    const bool verifies = sampling.id_index == params::kNoSlot;
+    EXPECT_TRUE(verifies || sampling.id_index == slot);
+    const auto biases =
+        std::span<const params::TokenBias>(biases_.at(slot)).first(sampling.bias_count);
     if (sampling.history_slot == params::kNoHistory)
-      return sampler_.sample(read, sampling, {}, biases.first(sampling.bias_count));
-    std::vector<params::TokenCount>& history = history_.at(sampling.history_slot);
-    const TokenId id = sampler_.sample(read, sampling, history, biases.first(sampling.bias_count));
-    count_token(history, id);
-    return id;
+      return sampler_.sample(read, sampling, {}, biases);
+    EXPECT_EQ(sampling.history_slot, slot);
+    if (!verifies) {
+      const TokenId id = sampler_.sample(read, sampling, history_.at(slot), biases);
+      count_token(history_.at(slot), id);
+      return id;
+    }
+    // Penalties count the proposed tokens of the row's path as well.
+    std::vector<params::TokenCount> history = history_.at(slot);
+    for (uint32_t i = 0; i < params::kMaxPathTokens; ++i)
+      if ((sampling.path_mask >> i & 1) != 0)
+        count_token(history, batch.ids.at(sampling.path_row + i));
+    return sampler_.sample(read, sampling, history, biases);
   }
 
   Status move(std::span<const BlockMove> moved, const std::vector<TokenId>& from,

@@ -55,7 +55,7 @@ class Simulation {
 
  private:
   EngineOptions engine_options(const ModelledDevice& device, const SchedulerLimits& limits,
-                               const Policy& policy) const {
+                               const Policy& policy) {
     EngineOptions options{.limits = limits, .policy = policy, .vocabulary = device.vocabulary};
     options.time = &clock_;
     return options;

@@ -75,7 +75,8 @@ class Workload {
                 .context = number(40, 200),
                 .pool_blocks = tight_ ? number(8, 16) : number(2, 40),
                 .swap_blocks = number(0, 2) == 0 ? 0 : number(1, 30),
-                .max_queue = number(3, 20)},
+                .max_queue = number(3, 20),
+                .max_proposed = number(0, 60)},
         ends_(number(0, 1) == 0 ? 0 : number(10, 60)),
         engine_(limits_, policy_, ends_) {
     if (number(0, 2) == 0) policy_.max_chunk_tokens = number(1, 20);
@@ -362,6 +363,9 @@ class Workload {
 
   void check_rows(const BatchPlan& plan) {
     if (plan.empty()) return;
+    std::uint32_t proposed = 0;
+    for (const BatchMember& member : plan.members) proposed += member.proposed;
+    ASSERT_LE(proposed, limits_.max_proposed);
     ASSERT_LE(plan.tokens() + plan.padding_tokens, engine_.scheduler.limits().max_step_tokens);
     bool prompts = false, decodes = false;
     std::uint32_t longest = 0;
