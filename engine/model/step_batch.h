@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "params/kv_move.h"
 #include "params/sampling.h"
 #include "params/step.h"
 
@@ -28,6 +29,9 @@ struct StepBatch {
   std::vector<params::StepSequence> sequences;
   uint32_t padding_sequences = 0;
   std::vector<uint32_t> block_tables;  // of all sequences, one after the other
+  // Per row, for rows in trees: which tree rows of its sequence are on its path, itself included,
+  // as bits (shaders/common/tree_rows.glsl). 0, or missing at the end: an ordinary row.
+  std::vector<uint32_t> ancestors;
   // The rows whose logits are wanted, and how each is sampled. A default SamplingRow is not
   // sampled. A sequence may have any number of them. REQUIRES: both have the same size; at most one
   // sampled row has any given id_index, except kNoSlot.
@@ -35,17 +39,22 @@ struct StepBatch {
   std::vector<params::SamplingRow> sampling;
   // Tokens to be counted in slots' histories before the step samples. No slot is listed twice.
   std::vector<params::HistoryCommit> commits;
-  std::vector<uint32_t> words;  // what commits and sampling rows refer to: tokens and masks
-  uint32_t padding_rows = 0;    // computed in addition to the rows of the sequences
+  // Positions to be moved in the cache before the step computes, one list per sequence.
+  std::vector<params::KvMoveList> moves;
+  // What commits, moves and sampling rows refer to: tokens, places and masks.
+  std::vector<uint32_t> words;
+  uint32_t padding_rows = 0;  // computed in addition to the rows of the sequences
 
   void clear() {
     ids.clear();
     sequences.clear();
     padding_sequences = 0;
     block_tables.clear();
+    ancestors.clear();
     logit_rows.clear();
     sampling.clear();
     commits.clear();
+    moves.clear();
     words.clear();
     padding_rows = 0;
   }
@@ -59,15 +68,21 @@ struct StepBatch {
     block_tables.reserve(blocks);
   }
 
-  // Adds a sequence with `tokens`, the first of them at `first_position`.
+  // Adds a sequence with `tokens`, the first of them at `first_position`. With `parents`, the last
+  // of them are a tree: parents[i] is the index of the i-th tree row's parent, an earlier tree row,
+  // or kTreeRoot. A tree row is stored at its place in `tokens` like any other, but otherwise
+  // computed as if its sequence consisted of the tokens before the tree and of its path. REQUIRES:
+  // no more parents than tokens and kMaxTreeRows.
   template <class Ids, class Blocks>
-  void add_sequence(uint32_t first_position, const Ids& tokens, const Blocks& blocks) {
+  void add_sequence(uint32_t first_position, const Ids& tokens, const Blocks& blocks,
+                    std::span<const uint32_t> parents = {}) {
     sequences.push_back({.first_row = static_cast<uint32_t>(ids.size()),
                          .rows = static_cast<uint32_t>(std::size(tokens)),
                          .first_position = first_position,
                          .block_table = static_cast<uint32_t>(block_tables.size())});
     ids.insert(ids.end(), std::begin(tokens), std::end(tokens));
     block_tables.insert(block_tables.end(), std::begin(blocks), std::end(blocks));
+    if (!is_chain(parents)) add_tree(parents);
   }
 
   // Wants the logits of a row, sampled as given. Returns the logit row, the index of its result.
@@ -85,6 +100,25 @@ struct StepBatch {
                        .first = static_cast<uint32_t>(words.size()),
                        .count = static_cast<uint32_t>(std::size(tokens))});
     words.insert(words.end(), std::begin(tokens), std::end(tokens));
+  }
+
+  // Says that of a tree that an earlier step computed, with its first row at `tree_position`, the
+  // rows `path` are kept, in this order: their keys and values are moved to tree_position and the
+  // positions after it. REQUIRES: the path begins at a child of the root and its rows follow each
+  // other in the tree; nobody else uses its blocks; the sequence is in this step, after the path.
+  template <class Blocks>
+  void keep_path(uint32_t tree_position, std::span<const uint32_t> path, const Blocks& blocks) {
+    const auto place = [&](uint32_t position) {
+      return static_cast<uint32_t>(*(std::begin(blocks) + position / params::kBlockTokens)) *
+                 params::kBlockTokens +
+             position % params::kBlockTokens;
+    };
+    const auto first = static_cast<uint32_t>(words.size());
+    for (uint32_t i = 0; i < path.size(); ++i)
+      if (path[i] != i)
+        words.insert(words.end(), {place(tree_position + path[i]), place(tree_position + i)});
+    const auto count = static_cast<uint32_t>(words.size() - first) / 2;
+    if (count > 0) moves.push_back({.first = first, .count = count});
   }
 
   // Adds a token mask, one bit per token of the vocabulary, the lowest bit of a word first. Returns
@@ -116,11 +150,29 @@ struct StepBatch {
 
   // The number of sequences that are not padding.
   size_t members() const { return sequences.size() - padding_sequences; }
+  // A chain is no tree: its rows are what ordinary rows are.
+  static bool is_chain(std::span<const uint32_t> parents) {
+    for (uint32_t i = 0; i < parents.size(); ++i)
+      if (parents[i] != (i == 0 ? kTreeRoot : i - 1)) return false;
+    return true;
+  }
   uint32_t rows() const { return static_cast<uint32_t>(ids.size()) + padding_rows; }
   uint32_t longest() const {
     uint32_t most = 0;
     for (const params::StepSequence& sequence : sequences) most = std::max(most, sequence.rows);
     return most;
+  }
+
+ private:
+  // Makes the last rows so far a tree.
+  void add_tree(std::span<const uint32_t> parents) {
+    assert(parents.size() <= kMaxTreeRows && parents.size() <= sequences.back().rows);
+    ancestors.resize(ids.size());
+    uint32_t* const masks = ancestors.data() + ids.size() - parents.size();
+    for (uint32_t i = 0; i < parents.size(); ++i) {
+      assert(parents[i] == kTreeRoot || parents[i] < i);
+      masks[i] = (parents[i] == kTreeRoot ? 0 : masks[parents[i]]) | 1u << i;
+    }
   }
 };
 

@@ -16,6 +16,7 @@ enum StepExtras : uint8_t {
   kStepPathsOrMasks = 1,  // sampling rows with paths or token masks
   kStepCommits = 2,
   kStepMixes = 4,  // sampling rows whose logits are mixed
+  kStepMoves = 8,  // positions to be moved in the cache first
 };
 
 struct StepBucket {
@@ -26,6 +27,7 @@ struct StepBucket {
   uint32_t context =
       std::numeric_limits<uint32_t>::max();  // most tokens of a sequence before the step
   bool greedy = false;                       // all rows only need their most likely token
+  bool trees = false;                        // sequences may have trees
   uint8_t extras = 0;                        // StepExtras
 
   auto operator<=>(const StepBucket&) const = default;

@@ -46,12 +46,15 @@ StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capaci
   Placer placer;
   StepLayout layout;
   layout.ids = placer.place<uint32_t>(bucket.rows);
-  layout.row_sequences = placer.place<uint32_t>(bucket.rows);
+  layout.row_sequences = placer.place<uint32_t>((bucket.trees ? 2 : 1) * uint64_t{bucket.rows});
+  layout.ancestors = layout.row_sequences + uint64_t{bucket.rows} * sizeof(uint32_t);
   layout.sequences = placer.place<params::StepSequence>(bucket.sequences);
   layout.logit_rows = placer.place<uint32_t>(bucket.logit_rows);
   layout.sampling = placer.place<params::SamplingRow>(bucket.logit_rows);
   if ((bucket.extras & kStepCommits) != 0)
     layout.commits = placer.place<params::HistoryCommit>(bucket.sequences);
+  if ((bucket.extras & kStepMoves) != 0)
+    layout.moves = placer.place<params::KvMoveList>(bucket.sequences);
   for (size_t i = 0; i < windows; ++i)
     layout.attention[i] = {.few = placer.place<params::AttentionItem>(capacity.few),
                            .many = placer.place<params::AttentionItem>(capacity.many)};
@@ -61,14 +64,16 @@ StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capaci
 
 uint64_t step_word_bytes(const ModelConfig& config, const StepLimits& limits) {
   const uint64_t mask_words = divide_up(config.vocabulary, 32);
-  return (uint64_t{limits.rows} + limits.sequences + limits.masks * mask_words) * sizeof(uint32_t);
+  const uint64_t commits = uint64_t{limits.rows} + limits.sequences;
+  const uint64_t moves = uint64_t{2} * limits.rows;
+  return (commits + moves + limits.masks * mask_words) * sizeof(uint32_t);
 }
 
 uint64_t step_input_bytes(const DeviceCaps& caps, const ModelConfig& config,
                           const StepLimits& limits, size_t windows) {
   uint64_t fixed = 0;
   for_step_buckets(limits, [&](StepBucket bucket) {
-    bucket.extras = kStepCommits;  // the largest layout
+    bucket.extras = kStepCommits | kStepMoves;  // the largest layout
     const AttentionPlan plan =
         choose_attention(caps, step_attention_shape(config, limits.kv, bucket, limits.context),
                          limits.deterministic);
@@ -108,7 +113,7 @@ Status StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& 
     return Error{
         ErrorKind::kInvalid,
         fmt::format("a step with {} bytes of inputs and {} words does not fit into {} and "
-                    "{}: too many tokens, commits or masks",
+                    "{}: too many tokens, commits, moves or masks",
                     bytes, batch.words.size(), tables_end_, word_bytes_ / sizeof(uint32_t))};
   std::byte* const base = buffer.mapped();
   put(base, layout.ids, batch.ids);
@@ -117,6 +122,10 @@ Status StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& 
   std::fill(owners, owners + bucket.rows, params::kNoSequence);
   for (uint32_t i = 0; i < batch.members(); ++i)
     std::fill_n(owners + batch.sequences[i].first_row, batch.sequences[i].rows, i);
+  if (bucket.trees) {
+    put(base, layout.ancestors, batch.ancestors);
+    pad(base, layout.ancestors, batch.ancestors.size(), bucket.rows, 0u);
+  }
   put(base, layout.sequences, batch.sequences);
   pad(base, layout.sequences, batch.sequences.size(), bucket.sequences, params::StepSequence{});
   put(base, layout.logit_rows, batch.logit_rows);
@@ -127,10 +136,14 @@ Status StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& 
     put(base, layout.commits, batch.commits);
     pad(base, layout.commits, batch.commits.size(), bucket.sequences, params::HistoryCommit{});
   }
+  if ((bucket.extras & kStepMoves) != 0) {
+    put(base, layout.moves, batch.moves);
+    pad(base, layout.moves, batch.moves.size(), bucket.sequences, params::KvMoveList{});
+  }
   put(base, tables_end_, batch.words);
   for (size_t i = 0; i < windows.size(); ++i) {
-    HEARTH_TRY(
-        planner_.plan(batch.sequences, batch.members(), windows[i], plan.tuning, plan.capacity));
+    HEARTH_TRY(planner_.plan(batch.sequences, batch.members(), windows[i], plan.tuning,
+                             plan.capacity, batch.ancestors));
     put(base, layout.attention[i].few, planner_.work().few);
     put(base, layout.attention[i].many, planner_.work().many);
   }

@@ -25,10 +25,12 @@ class Device;
 struct StepLayout {
   uint64_t ids = 0;            // [rows] u32
   uint64_t row_sequences = 0;  // [rows] u32
+  uint64_t ancestors = 0;      // [rows] u32, right after them, if the bucket has trees
   uint64_t sequences = 0;      // [sequences] StepSequence
   uint64_t logit_rows = 0;     // [logit rows] u32
   uint64_t sampling = 0;       // [logit rows] SamplingRow
   uint64_t commits = 0;        // [sequences] HistoryCommit, if the bucket has any
+  uint64_t moves = 0;          // [sequences] KvMoveList, if the bucket has any
   struct Lists {
     uint64_t few = 0, many = 0;
   };
@@ -38,7 +40,7 @@ struct StepLayout {
 
 StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capacity, size_t windows);
 
-// Bytes of a step's words, at most: a commit per row and sequence, and the masks.
+// Bytes of a step's words, at most: the masks, and commits and moves of all rows of another step.
 uint64_t step_word_bytes(const ModelConfig& config, const StepLimits& limits);
 
 // The most bytes that any step within the limits needs, with block tables and then words.

@@ -30,10 +30,12 @@ StepBucket batch_bucket(const StepBatch& batch) {
   for (const params::StepSequence& sequence : batch.sequences)
     longest = std::max(longest, sequence.first_position + sequence.rows);
   bucket.context = bucket_context(longest);
+  bucket.trees = !batch.ancestors.empty();
   bucket.greedy = std::ranges::all_of(batch.sampling, is_plainly_greedy);
   if (std::ranges::any_of(batch.sampling, has_path_or_mask)) bucket.extras |= kStepPathsOrMasks;
   if (std::ranges::any_of(batch.sampling, is_mixed)) bucket.extras |= kStepMixes;
   if (!batch.commits.empty()) bucket.extras |= kStepCommits;
+  if (!batch.moves.empty()) bucket.extras |= kStepMoves;
   return bucket;
 }
 
@@ -66,6 +68,7 @@ Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineS
                 BlockMover::create(device, pipelines, runner->kv_, runner->host_kv_));
   HEARTH_ASSIGN(runner->swaps_in_,
                 BlockMover::create(device, pipelines, runner->host_kv_, runner->kv_));
+  HEARTH_ASSIGN(runner->kv_mover_, KvMover::create(device, runner->kv_, model.config().kv_heads));
   for (size_t copy = 0; copy < StepInputs::kCopies; ++copy)
     runner->contexts_[copy].reset(
         new ForwardContext{.caps = device.caps(),
@@ -194,6 +197,11 @@ Result<CommandBuffer> StepRunner::record(const StepBucket& bucket, const StepLay
                               .timer = timer,
                               .serial = timer != nullptr,
                               .chained = timer == nullptr && bucket.rows <= kChainedRows}));
+  if ((bucket.extras & kStepMoves) != 0)
+    HEARTH_TRY(kv_mover_.record(
+        recorder, pipelines_, device_.caps(),
+        inputs_.buffer(copy).slice(layout.moves, bucket.sequences * sizeof(params::KvMoveList)),
+        bucket.sequences, inputs_.words(copy)));
   Forward forward(*contexts_[copy], recorder, bucket);
   HEARTH_TRY(forward.embed());
   for (uint32_t layer = 0; layer < model_.config().layers; ++layer)
@@ -255,8 +263,16 @@ Status StepRunner::check_extras(const StepBatch& batch) const {
   const auto wrong = [](const char* what) {
     return Error{ErrorKind::kInvalid, std::string("a step's ") + what};
   };
-  if (batch.commits.size() > batch.sequences.size())
-    return wrong("commits are more than its sequences");
+  if (batch.commits.size() > batch.sequences.size() || batch.moves.size() > batch.sequences.size())
+    return wrong("commits or moves are more than its sequences");
+  const uint64_t places = uint64_t{options_.kv_blocks} * params::kBlockTokens;
+  for (const params::KvMoveList& list : batch.moves) {
+    if (list.first + uint64_t{2} * list.count > batch.words.size())
+      return wrong("moves refer to places that do not exist");
+    for (uint32_t i = 0; i < 2 * list.count; ++i)
+      if (batch.words[list.first + i] >= places)
+        return wrong("moves refer to places that do not exist");
+  }
   for (const params::HistoryCommit& commit : batch.commits)
     if (commit.slot >= options_.slots || uint64_t{commit.first} + commit.count > batch.words.size())
       return wrong("commit refers to a slot or to tokens that do not exist");

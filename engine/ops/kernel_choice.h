@@ -54,6 +54,7 @@ struct RopeKvShape {
   // With several `parts`, q, k and v are partial sums of a split product, partial_stride floats
   // apart, which are added up.
   uint32_t parts = 1, partial_stride = 0;
+  bool trees = false;  // rows may be in trees
 };
 
 KernelPlan choose_rope_kv(const DeviceCaps& caps, const RopeKvShape& shape);
@@ -89,6 +90,14 @@ struct BlockCopyShape {
 };
 
 KernelPlan choose_block_copy(const DeviceCaps& caps, const BlockCopyShape& shape);
+
+struct KvMoveShape {
+  uint32_t lists = 0;  // capacity
+  uint32_t planes = 0;
+  uint32_t kv_heads = 0;
+};
+
+KernelPlan choose_kv_move(const DeviceCaps& caps, const KvMoveShape& shape);
 
 struct MatmulShape {
   WeightFormat format = WeightFormat::kF16;

@@ -142,6 +142,10 @@ class StandInExecutor final : public StepExecutor {
     if (faults.submit.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not submit");
     check(batch);
+    for (const params::KvMoveList& list : batch.moves)
+      for (uint32_t i = 0; i < list.count; ++i)
+        pool_.at(batch.words.at(list.first + 2 * i + 1)) =
+            pool_.at(batch.words.at(list.first + 2 * i));
     for (const params::StepSequence& sequence : members(batch))
       for (uint32_t i = 0; i < sequence.rows; ++i) {
         const uint32_t given = batch.ids[sequence.first_row + i];
@@ -261,28 +265,52 @@ class StandInExecutor final : public StepExecutor {
       ADD_FAILURE() << "row " << row << " belongs to no sequence";
       return kNothing;
     }
-    uint64_t read = 0;
-    const uint32_t end = owner->first_position + row - owner->first_row + 1;
-    for (uint32_t i = 0; i < end; ++i) read = StandInSampler::mix(read, place(batch, *owner, i));
+    const uint64_t read = read_path(batch, *owner, row);
     const uint32_t slot = sampling.bias_offset / kMaxBiases;
-    const bool verifies = sampling.id_index == params::kNoSlot;
-    EXPECT_TRUE(verifies || sampling.id_index == slot);
-    const auto biases =
-        std::span<const params::TokenBias>(biases_.at(slot)).first(sampling.bias_count);
-    if (sampling.history_slot == params::kNoHistory)
-      return sampler_.sample(read, sampling, {}, biases);
-    EXPECT_EQ(sampling.history_slot, slot);
-    if (!verifies) {
-      const TokenId id = sampler_.sample(read, sampling, history_.at(slot), biases);
-      count_token(history_.at(slot), id);
-      return id;
+    EXPECT_EQ(sampling.bias_offset % kMaxBiases, 0u);
+    if (sampling.id_index != params::kNoSlot) {
+      EXPECT_EQ(sampling.id_index, slot);
     }
-    // Penalties count the proposed tokens of the row's path as well.
-    std::vector<params::TokenCount> history = history_.at(slot);
+    const std::span<const params::TokenBias> biases(biases_.at(slot));
+    if (sampling.history_slot == params::kNoHistory)
+      return masked(batch, sampling,
+                    sampler_.sample(read, sampling, {}, biases.first(sampling.bias_count)));
+    std::vector<params::TokenCount>& history = history_.at(sampling.history_slot);
+    std::vector<params::TokenCount> with_path;  // plain decoding does not allocate
+    if (sampling.path_mask != 0) with_path = history;
     for (uint32_t i = 0; i < params::kMaxPathTokens; ++i)
       if ((sampling.path_mask >> i & 1) != 0)
-        count_token(history, batch.ids.at(sampling.path_row + i));
-    return sampler_.sample(read, sampling, history, biases);
+        count_token(with_path, batch.ids.at(sampling.path_row + i));
+    const std::span<const params::TokenCount> counted(sampling.path_mask != 0 ? with_path
+                                                                              : history);
+    const TokenId id =
+        masked(batch, sampling,
+               sampler_.sample(read, sampling, counted, biases.first(sampling.bias_count)));
+    if ((sampling.flags & params::kSamplingAppend) != 0) count_token(history, id);
+    return id;
+  }
+
+  // A hash of the tokens that a row sees: those before its tree, if it is in one, and its path.
+  uint64_t read_path(const StepBatch& batch, const params::StepSequence& owner, uint32_t row) {
+    const uint32_t end = owner.first_position + row - owner.first_row + 1;
+    const uint32_t path = row < batch.ancestors.size() ? batch.ancestors[row] : 0;
+    const uint32_t tree = end - static_cast<uint32_t>(std::bit_width(path));
+    uint64_t read = 0;
+    for (uint32_t i = 0; i < end; ++i)
+      if (i < tree || (path >> (i - tree) & 1) != 0)
+        read = StandInSampler::mix(read, place(batch, owner, i));
+    return read;
+  }
+
+  // The first token from `id` on that the row's mask allows.
+  TokenId masked(const StepBatch& batch, const params::SamplingRow& sampling, TokenId id) const {
+    if ((sampling.flags & params::kSamplingMask) == 0) return id;
+    for (uint32_t i = 0; i < options_.vocabulary; ++i) {
+      const TokenId token = (id + i) % options_.vocabulary;
+      if ((batch.words.at(sampling.mask + token / 32) >> token % 32 & 1) != 0) return token;
+    }
+    ADD_FAILURE() << "a mask allows no token";
+    return id;
   }
 
   Status move(std::span<const BlockMove> moved, const std::vector<TokenId>& from,
