@@ -13,6 +13,9 @@
 namespace hearth {
 namespace {
 
+static_assert(kMaxLogitBiases <= StepExecutor::kMaxBiases);
+static_assert(kMaxTopLogprobs <= params::kMaxTopLogprobs);
+
 Status check_ids(const GenerationRequest& request, uint32_t vocabulary) {
   // The device interprets ids with the bit kSampledId differently.
   const uint32_t ids = vocabulary != 0 ? vocabulary : params::kSampledId;
@@ -24,11 +27,11 @@ Status check_ids(const GenerationRequest& request, uint32_t vocabulary) {
 
 // Sorts the biases by token, to find two for the same one: the kernel would add them concurrently.
 Status check_biases(GenerationRequest& request) {
-  if (request.biases.size() > StepExecutor::kMaxBiases)
+  if (request.biases.size() > kMaxLogitBiases)
     return invalid(fmt::format("{} logit biases are more than the {} a request may have",
-                               request.biases.size(), StepExecutor::kMaxBiases));
-  std::ranges::sort(request.biases, {}, &params::TokenBias::token);
-  const auto twice = std::ranges::adjacent_find(request.biases, {}, &params::TokenBias::token);
+                               request.biases.size(), kMaxLogitBiases));
+  std::ranges::sort(request.biases, {}, &LogitBias::token);
+  const auto twice = std::ranges::adjacent_find(request.biases, {}, &LogitBias::token);
   if (twice != request.biases.end())
     return invalid(fmt::format("token {} has two logit biases", twice->token));
   return {};
@@ -44,24 +47,6 @@ uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits
 }
 
 }  // namespace
-
-std::string_view finish_reason_name(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kNone:
-      return "none";
-    case FinishReason::kStop:
-      return "stop";
-    case FinishReason::kLength:
-      return "length";
-    case FinishReason::kCancelled:
-      return "cancelled";
-    case FinishReason::kTimeLimit:
-      return "time_limit";
-    case FinishReason::kError:
-      return "error";
-  }
-  return "none";
-}
 
 Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest request,
                                                              const Place& place) {

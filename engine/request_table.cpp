@@ -14,8 +14,9 @@ void RequestTable::accept(std::unique_ptr<ActiveRequest> request) {
   NewRequest added{.prompt = asked.prompt,
                    .max_new_tokens = request->max_new_tokens(),
                    .priority = asked.priority,
-                   .cache_salt = asked.cache_salt,
-                   .fork = asked.fork};
+                   .cache_salt = asked.cache_salt};
+  if (asked.fork)
+    added.fork = ForkPoint{.parent = asked.fork->parent, .position = asked.fork->tokens};
   if (asked.forks_first)
     added.fork = ForkPoint{.parent = fork_parent_, .position = request->prompt_tokens()};
   else

@@ -11,6 +11,7 @@
 
 #include "engine/sampling/penalties.h"
 #include "engine/sampling/sampler.h"
+#include "params/sampling.h"
 
 namespace hearth {
 namespace {
@@ -20,9 +21,19 @@ GeneratedToken read_row(const StepOutcome& outcome, size_t row, uint32_t top_log
   const params::SamplingResult& sampled = outcome.sampled[row];
   GeneratedToken token{.id = sampled.id, .logprob = sampled.logprob};
   if (top_logprobs == 0 || outcome.top.empty()) return token;
-  const auto top = outcome.top.subspan(row * params::kMaxTopLogprobs, top_logprobs);
-  token.top.assign(top.begin(), top.end());
+  token.top.reserve(top_logprobs);
+  for (const params::TokenLogprob& entry :
+       outcome.top.subspan(row * params::kMaxTopLogprobs, top_logprobs))
+    if (entry.id != params::kNoToken)
+      token.top.push_back({.id = entry.id, .logprob = entry.logprob});
   return token;
+}
+
+std::vector<params::TokenBias> device_biases(std::span<const LogitBias> biases) {
+  std::vector<params::TokenBias> entries;
+  entries.reserve(biases.size());
+  for (const LogitBias& bias : biases) entries.push_back({.token = bias.token, .bias = bias.bias});
+  return entries;
 }
 
 }  // namespace
@@ -107,7 +118,7 @@ Status StepLoop::write_slot(uint32_t slot, const ActiveRequest& request) {
                      request.request().sampling.repetition_penalty, StepExecutor::kHistoryTokens)));
   }
   if (!request.request().biases.empty())
-    HEARTH_TRY(links_.executor.set_biases(slot, request.request().biases));
+    HEARTH_TRY(links_.executor.set_biases(slot, device_biases(request.request().biases)));
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/ops/kernel_choice.h"
+#include "engine/sampling_options.h"
 #include "params/sampling.h"
 #include "runtime/buffer.h"
 #include "runtime/command_recorder.h"
@@ -14,20 +15,6 @@
 #include "runtime/result.h"
 
 namespace hearth {
-
-// What a request asks for. All filters and penalties are off here; the defaults for users are in
-// engine/sampling_defaults.h.
-struct SamplingOptions {
-  float temperature = 1.0f;  // 0: greedy
-  uint32_t top_k = 0;        // 0: off
-  float top_p = 1.0f;        // 1: off
-  float min_p = 0.0f;        // 0: off
-  float repetition_penalty = 1.0f;
-  float presence_penalty = 0.0f;
-  float frequency_penalty = 0.0f;
-  uint64_t seed = 0;
-  uint32_t top_logprobs = 0;  // at most params::kMaxTopLogprobs
-};
 
 // Where a row's tokens come from and go to.
 struct SamplingPlace {

@@ -16,6 +16,37 @@ using ::testing::HasSubstr;
 constexpr SchedulerLimits kLimits{
     .max_sequences = 4, .max_step_tokens = 32, .context = 128, .pool_blocks = 64, .max_queue = 5};
 
+// Answers every step with one sampled token and the two most probable ones.
+class TopExecutor final : public StepExecutor {
+ public:
+  Result<StepTicket> submit(const StepBatch& batch) override {
+    EXPECT_EQ(batch.logit_rows.size(), 1u);
+    return StepTicket{};
+  }
+  Result<StepOutcome> wait(const StepTicket&) override {
+    return StepOutcome{.sampled = sampled_, .top = top_};
+  }
+  Status fork_blocks(std::span<const BlockMove>) override { return {}; }
+  Status swap_out(std::span<const BlockMove>) override { return {}; }
+  Status swap_in(std::span<const BlockMove>) override { return {}; }
+  Status set_history(uint32_t, std::span<const params::TokenCount>) override { return {}; }
+  Status set_biases(uint32_t, std::span<const params::TokenBias> biases) override {
+    set_biases_.assign(biases.begin(), biases.end());
+    return {};
+  }
+  const std::vector<params::TokenBias>& set_biases() const { return set_biases_; }
+
+ private:
+  const std::vector<params::SamplingResult> sampled_ = {{.id = 7, .logprob = -1}};
+  const std::vector<params::TokenLogprob> top_ = [] {
+    std::vector<params::TokenLogprob> top(params::kMaxTopLogprobs, {.id = params::kNoToken});
+    top[0] = {.id = 7, .logprob = -1};
+    top[1] = {.id = 8, .logprob = -2};
+    return top;
+  }();
+  std::vector<params::TokenBias> set_biases_;
+};
+
 class StepLoopTest : public ::testing::Test {
  protected:
   static GenerationRequest request(uint32_t seed, uint32_t max_tokens = 5) {
@@ -142,6 +173,36 @@ TEST_F(StepLoopTest, RecordsSayWhenAStepBeganAndHowLongItRan) {
   EXPECT_DOUBLE_EQ(record.begin_seconds, 3);
   EXPECT_DOUBLE_EQ(record.run_seconds, 4);
   EXPECT_TRUE(record.arrived.empty());
+}
+
+// The device has unused entries where fewer tokens than requested have a probability.
+TEST_F(StepLoopTest, PublicTypesAreConvertedAndUnusedTopEntriesLeftOut) {
+  TopExecutor executor;
+  StepLoop steps({.executor = executor,
+                  .scheduler = rooms_.scheduler,
+                  .requests = rooms_.requests,
+                  .publisher = rooms_.publisher,
+                  .time = rooms_.clock},
+                 true);
+  GenerationRequest asked = request(1, 1);
+  asked.biases = {{.token = 5, .bias = 2}, {.token = 3, .bias = -1}};
+  for (const uint32_t top_logprobs : {0u, 1u, 4u}) {
+    asked.sampling.top_logprobs = top_logprobs;
+    TokenStream stream = rooms_.accepted(asked);
+    ASSERT_TRUE(steps.begin().ok());
+    ASSERT_TRUE(steps.finish().ok());
+    const auto token = stream.next();
+    ASSERT_TRUE(token);
+    EXPECT_EQ(token->id, 7u);
+    ASSERT_EQ(token->top.size(), std::min(top_logprobs, 2u));
+    if (top_logprobs == 4) {
+      EXPECT_EQ(token->top[1].id, 8u);
+      EXPECT_EQ(token->top[1].logprob, -2);
+    }
+  }
+  ASSERT_EQ(executor.set_biases().size(), 2u);
+  EXPECT_EQ(executor.set_biases()[0].token, 3u);
+  EXPECT_EQ(executor.set_biases()[1].bias, 2);
 }
 
 }  // namespace

@@ -2,6 +2,10 @@
 // stream does.
 #include "engine/token_stream.h"
 
+#ifdef HEARTH_PARAMS_SAMPLING_H
+#error "what front ends include must not bring in shader parameters"
+#endif
+
 #include <future>
 
 #include <gmock/gmock.h>

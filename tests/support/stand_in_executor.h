@@ -23,6 +23,8 @@
 #include "engine/generation.h"
 #include "engine/model/step_executor.h"
 #include "engine/sampling/penalties.h"
+#include "engine/sampling/sampler.h"
+#include "engine/scheduling/scheduler.h"
 #include "params/embed.h"
 #include "runtime/faults.h"
 
@@ -101,13 +103,16 @@ inline std::vector<TokenId> generate_alone(const StandInOptions& options,
   if (penalties)
     history =
         count_tokens(request.prompt, {}, sampling.repetition_penalty, StepExecutor::kHistoryTokens);
+  std::vector<params::TokenBias> biases;
+  for (const LogitBias& bias : request.biases)
+    biases.push_back({.token = bias.token, .bias = bias.bias});
   uint64_t read = 0;
   for (const TokenId token : request.prompt) read = StandInSampler::mix(read, token);
   std::vector<TokenId> ids;
   for (uint32_t i = 0; i < request.max_tokens; ++i) {
     params::SamplingRow at = row.value();
     at.counter = i;
-    const TokenId id = sampler.sample(read, at, history, request.biases);
+    const TokenId id = sampler.sample(read, at, history, biases);
     if (penalties) count_token(history, id);
     ids.push_back(id);
     read = StandInSampler::mix(read, id);

@@ -46,7 +46,7 @@ class RunCommand : public Command {
     const Option& json = add_json_option(options, &json_);
     options
         .add("--logprobs N", &logprobs_, "With --json: the N most likely tokens at each position")
-        .range(0, params::kMaxTopLogprobs)
+        .range(0, kMaxTopLogprobs)
         .needs(json)
         .advanced();
     options.add("--ignore-eos", &ignore_end_, "Continue after the model's end token").advanced();
@@ -175,11 +175,10 @@ class RunCommand : public Command {
 
   static nlohmann::json to_json(const Session& session, const GeneratedToken& token) {
     nlohmann::json top = nlohmann::json::array();
-    for (const params::TokenLogprob& entry : token.top)
-      if (entry.id != params::kNoToken)
-        top.push_back({{"id", entry.id},
-                       {"text", session.tokenizer()->piece(entry.id, true)},
-                       {"logprob", entry.logprob}});
+    for (const TopLogprob& entry : token.top)
+      top.push_back({{"id", entry.id},
+                     {"text", session.tokenizer()->piece(entry.id, true)},
+                     {"logprob", entry.logprob}});
     return {{"id", token.id}, {"logprob", token.logprob}, {"top", top}};
   }
 

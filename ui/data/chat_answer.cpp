@@ -10,7 +10,7 @@ namespace hearth {
 namespace {
 
 constexpr std::uint32_t kAlternatives = 6;
-static_assert(kAlternatives <= params::kMaxTopLogprobs);
+static_assert(kAlternatives <= kMaxTopLogprobs);
 // As in `hearth chat`: a quarter of the context is left for the answer, but no more than this.
 constexpr std::uint32_t kAnswerRoomDivisor = 4, kMaxAnswerRoom = 512;
 // Bounds the work per frame; the rest waits for the next one.
@@ -99,7 +99,8 @@ Result<std::unique_ptr<ChatAnswer>> ChatAnswer::start(const ChatModel& model, Ch
   reply.kept_tokens = static_cast<std::uint32_t>(reply.tokens.size());
   reply.prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
   if (parent != nullptr)
-    request.fork = ForkPoint{.parent = parent->request(), .position = reply.prompt_tokens - 1};
+    request.fork =
+        GenerationRequest::Fork{.parent = parent->request(), .tokens = reply.prompt_tokens - 1};
   HEARTH_ASSIGN(TokenStream stream, model.engine->submit(std::move(request)));
   return std::unique_ptr<ChatAnswer>(
       new ChatAnswer(model, std::move(prompt), reply, std::move(stream)));
@@ -148,11 +149,10 @@ void ChatAnswer::add(ChatReply& reply, const GeneratedToken& token, const Tokeni
   if (tokenizer != nullptr) {
     added.text =
         tokenizer->ends_generation(token.id) ? std::string() : detokenizer_->push(token.id);
-    for (const params::TokenLogprob& other : token.top)
-      if (other.id != params::kNoToken)
-        added.alternatives.push_back({.id = other.id,
-                                      .text = readable_token(*tokenizer, other.id),
-                                      .probability = std::exp(other.logprob)});
+    for (const TopLogprob& other : token.top)
+      added.alternatives.push_back({.id = other.id,
+                                    .text = readable_token(*tokenizer, other.id),
+                                    .probability = std::exp(other.logprob)});
     const bool listed = std::ranges::any_of(
         added.alternatives, [&](const ChatAlternative& one) { return one.id == token.id; });
     if (!listed)
