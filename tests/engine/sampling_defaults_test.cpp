@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine/sampling/sampler.h"
 #include "tests/engine/weights/model_files.h"
 
 namespace hearth {

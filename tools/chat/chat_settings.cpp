@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/sampling/sampler.h"
 #include "engine/weights/in_quotes.h"
 #include "tools/trimmed.h"
 

@@ -2,6 +2,7 @@
 // running, and the device is lost.
 #include <gmock/gmock.h>
 
+#include "engine/sampling/sampler.h"
 #include "runtime/faults.h"
 #include "tests/support/gpu.h"
 #include "tests/support/tiny_model.h"
