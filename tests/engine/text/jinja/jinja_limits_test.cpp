@@ -208,7 +208,6 @@ TEST(JinjaLimits, EveryOperationIsChargedForWhatItHandles) {
            "x.expandtabs()",
            "'\t'.expandtabs(1000000)",
            "'%s' % x",
-           "'%9.5s' % x",
            "'{:9}'.format(x)",
            "x.format()",
            "x|format",
