@@ -19,7 +19,7 @@ class PromptWorkers {
   // Must end soon once `cancelled` is true.
   using Task = std::function<void(const std::atomic<bool>& cancelled)>;
   // Whether nobody needs the result any more; asked every few milliseconds by the thread that
-  // waits.
+  // waits. Must not throw.
   using Gone = std::function<bool()>;
 
   explicit PromptWorkers(unsigned threads);

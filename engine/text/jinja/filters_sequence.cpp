@@ -159,7 +159,7 @@ Value sort_key(Interpreter& in, const Value& item, const Value& path, bool case_
   return key;
 }
 
-// The places 0 to `count` in ascending or descending order; equal ones stay in place.
+// The places below `count` in ascending or descending order; equal ones stay in place.
 using Places = std::span<std::uint32_t>;
 template <class Order>
 Places sorted_places(Heap& heap, std::size_t count, bool descending, Order order_of) {
