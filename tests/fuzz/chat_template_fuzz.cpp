@@ -32,6 +32,27 @@ std::vector<std::string> fuzz::seeds() {
       "unique|sort|list|tojson(indent=2) }}{{ messages|groupby('role') }}{{ 'a b'.title()[::-1] }}",
       "{{ messages[1:].0.content|trim|upper|replace('H', '<')|e|safe + '<' }}{{ 2 ** 3 // -2 % 5 }}"
       "{{ range(3)|batch(2, 'x')|list }}{{ cycler(1, 2).next() }}{{ dict(a=1).items()|list }}",
+      // Every method of strings and every filter and test once, so that mutations can reach them.
+      "{% set s = messages[1].content %}{{ s.find('l', 1) + s.rfind('lo') + s.count('l', -4, 9) }}"
+      "{{ s.split(None, 1) ~ s.rsplit('l', 1) ~ s.partition('e') ~ s.rpartition('e') }}"
+      "{{ s.splitlines(true) ~ s.strip('H ') ~ s.lstrip() ~ s.rstrip() }}{{ s.center(20, '*') }}"
+      "{{ s.ljust(9) ~ s.rjust(9) ~ '-7'.zfill(5) ~ 'a\tb'.expandtabs(4) ~ s.swapcase() }}"
+      "{{ s.startswith((' ', 'x'), 0, 5) ~ s.endswith('o') ~ s.removeprefix(' ') ~ s.index('H') }}"
+      "{{ s.isalpha() ~ s.isdigit() ~ s.isupper() ~ s.istitle() ~ s.isidentifier() ~ s.isspace() "
+      "}}",
+      "{% set l = [3, 1, 2.5, true] %}{{ l|sort(reverse=true) ~ l|min ~ l|max ~ l|sum ~ l|last }}"
+      "{{ l|select('odd')|list ~ l|reject('divisibleby', 2)|list ~ l|slice(3, 0)|list }}"
+      "{{ messages|selectattr('role', 'eq', 'user')|map(attribute='content.0.text')|list }}"
+      "{{ messages|rejectattr('tool_calls')|list|length ~ {'b': 1, 'a': 2}|dictsort(by='value') }}"
+      "{{ 'a b c'|wordcount ~ 'a b c'|truncate(4, true, '.', 0) ~ 'a\nb'|indent(2, true) }}"
+      "{{ '<p>x</p>'|striptags ~ 'a b'|urlencode ~ 2.675|round(2, 'floor') ~ -3|abs ~ '7'|int }}"
+      "{{ 5000|filesizeformat(true) ~ {'k': [1]}|tojson(indent=1, sort_keys=true) ~ x|d('y', true) "
+      "}}"
+      "{{ 'a' is string and l is sequence and l is not mapping and 1 is sameas 1 and 2 is in l }}",
+      "{{ '%-5d|%+.3e|%05x|%(k)s' % (1, 2.0, 255) }}{{ '{0!r:^9}{1:,}{2:#x}{k[a].b}'.format('a', "
+      "5, 6,"
+      "k={'a': 1}) }}{{ '{a}'.format_map({'a': 1}) }}{{ '%s %%' | format(1) }}"
+      "{% set m, n = 'ab' %}{{ m[-1:] ~ [1, 2, 3][::-2] ~ range(5)[1:3] ~ 'x' * 3 ~ [n] * 2 }}",
   };
 }
 

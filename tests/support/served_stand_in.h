@@ -22,6 +22,8 @@ class ServedStandIn : public ::testing::Test {
     ASSERT_TRUE(file.ok()) << file.error().message;
     auto vocabulary = read_vocabulary(**file);
     ASSERT_TRUE(vocabulary.ok()) << vocabulary.error().message;
+    if (const std::string source = chat_source(); !source.empty())
+      vocabulary->chat_template = source;
     chat_ = ChatTemplate::create(*vocabulary).value();
     tokenizer_ = Tokenizer::create(std::move(vocabulary).value()).value();
     StandInOptions options{.limits = {.max_sequences = 8,
@@ -42,6 +44,8 @@ class ServedStandIn : public ::testing::Test {
     server_->serve({.engine = **engine_, .tokenizer = *tokenizer_, .chat_template = chat_.get()});
   }
   void TearDown() override { server_.reset(); }
+  // The chat template; empty: the model's own.
+  virtual std::string chat_source() const { return {}; }
   // The text of every reply; empty: made-up tokens.
   virtual std::vector<TokenId> script() const { return {}; }
 

@@ -19,7 +19,8 @@
 #include <sys/wait.h>
 
 #include "tests/support/hearth_program.h"
-#include "tests/support/http_client.h"
+#include "tests/support/malformed_request.h"
+#include "tests/support/serving.h"
 
 namespace hearth::testing {
 namespace {
@@ -29,105 +30,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using namespace std::chrono_literals;
 
-constexpr const char* kModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+constexpr const char* kModel = Serving::kSmallestModel;
 constexpr const char* kChat = "/v1/chat/completions";
 constexpr const char* kCompletion = "/v1/completions";
 // Hundreds of tokens, longer than a test needs.
 const std::string kLongStream =
     R"({"prompt":"Once","max_tokens":900,"ignore_eos":true,"stream":true})";
-
-// A server, from start to exit.
-class Serving {
- public:
-  explicit Serving(std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments = {HEARTH_LAUNCHER, HEARTH_BINARY, "serve", "-m", kModel};
-    if (std::find(more.begin(), more.end(), "--port") == more.end())
-      more.insert(more.end(), {"--port", "0"});
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    static int count = 0;
-    log_path_ = ::testing::TempDir() + "/server_test." + std::to_string(getpid()) + "." +
-                std::to_string(++count) + ".log";
-    process_ = fork();
-    if (process_ == 0) {
-      const int log = open(log_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-      dup2(log, 2);
-      std::vector<char*> pointers;
-      for (std::string& argument : arguments) pointers.push_back(argument.data());
-      pointers.push_back(nullptr);
-      execv(pointers[0], pointers.data());
-      _exit(127);
-    }
-    for (int i = 0; i < 6000 && port_ == 0 && !exited(); ++i) {
-      std::this_thread::sleep_for(10ms);
-      const std::string text = log();
-      std::smatch match;
-      if (std::regex_search(text, match, std::regex(R"(listening on http://[^:]+:(\d+))")))
-        port_ = std::stoi(match[1]);
-    }
-  }
-  ~Serving() {
-    if (!exited()) {
-      kill(process_, SIGKILL);
-      wait();
-    }
-    std::remove(log_path_.c_str());
-  }
-
-  int port() const { return port_; }
-  std::string log() const {
-    std::ifstream file(log_path_);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  void signal(int number) const { kill(process_, number); }
-  // The exit status; 128 + the signal if one ended it.
-  int wait() {
-    if (!exit_) {
-      int status = 0;
-      waitpid(process_, &status, 0);
-      exit_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    }
-    return *exit_;
-  }
-  bool exited() {
-    int status = 0;
-    if (!exit_ && waitpid(process_, &status, WNOHANG) == process_)
-      exit_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return exit_.has_value();
-  }
-
-  HttpAnswer get(const std::string& path, const std::string& headers = {}) const {
-    return HttpClient(port_).get(path, headers);
-  }
-  HttpAnswer post(const std::string& path, const std::string& body,
-                  const std::string& headers = {}) const {
-    return HttpClient(port_).post(path, body, headers);
-  }
-  uint64_t metric(const std::string& name) const {
-    const std::string text = get("/metrics").body;
-    const size_t place = text.find("\n" + name + " ");
-    if (place == std::string::npos) return ~uint64_t{0};
-    return std::strtoull(text.c_str() + place + name.size() + 2, nullptr, 10);
-  }
-  // Waits for a metric to be `value`. Returns what it was last.
-  uint64_t wait_for(const std::string& name, uint64_t value) const {
-    uint64_t last = 0;
-    for (int i = 0; i < 1000 && (last = metric(name)) != value; ++i)
-      std::this_thread::sleep_for(5ms);
-    return last;
-  }
-  uint64_t resident_bytes() const {
-    std::ifstream file("/proc/" + std::to_string(process_) + "/statm");
-    uint64_t all = 0, resident = 0;
-    file >> all >> resident;
-    return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  }
-
- private:
-  pid_t process_ = -1;
-  int port_ = 0;
-  std::optional<int> exit_;
-  std::string log_path_;
-};
 
 // The objects of a stream, without its final [DONE].
 std::vector<json> events(const std::string& body) {
@@ -314,51 +222,6 @@ TEST_F(Server, TheLogHasOneLinePerRequestAndNoPrompt) {
   EXPECT_THAT(log, Not(HasSubstr("SECRETWORD")));
 }
 
-// A request that is wrong in one of many ways, chosen by `random`.
-std::string malformed(std::mt19937& random) {
-  const auto pick = [&](auto... items) {
-    const std::string list[] = {items...};
-    return list[random() % (sizeof...(items))];
-  };
-  const auto noise = [&](size_t size) {
-    std::string bytes(size, '\0');
-    for (char& byte : bytes) byte = static_cast<char>(random());
-    return bytes;
-  };
-  const std::string path = pick(kChat, kCompletion, "/tokenize", "/detokenize");
-  const std::string head = "POST " + path + " HTTP/1.1\r\nHost: localhost\r\n";
-  switch (random() % 10) {
-    case 0:  // broken JSON
-      return HttpClient::post_text(path, pick("{", "{\"prompt\":", "[1,", "{]}", "nul", "\"", ""));
-    case 1:  // deep nesting
-      return HttpClient::post_text(path, "{\"prompt\":" + std::string(random() % 50000, '['));
-    case 2:  // huge numbers
-      return HttpClient::post_text(path,
-                                   R"({"prompt":"a","content":7,"tokens":[9e99],"max_tokens":)" +
-                                       std::string(random() % 500 + 20, '9') + "}");
-    case 3:  // wrong UTF-8
-      return HttpClient::post_text(path, "{\"prompt\":\"\xff" + noise(20) + "\"}");
-    case 4:  // wrong types
-      return HttpClient::post_text(
-          path, pick(R"({"prompt":{},"messages":1,"content":[],"tokens":"x"})",
-                     R"({"messages":[1],"prompt":true,"content":null,"tokens":[-1]})",
-                     R"({"messages":[{"role":[]}],"prompt":[[]],"content":{},"tokens":[null]})"));
-    case 5:  // missing fields
-      return HttpClient::post_text(path, pick("{}", R"({"model":"m"})", R"({"n":1})"));
-    case 6:  // chunked nonsense
-      return head + "Transfer-Encoding: chunked\r\n\r\n" +
-             pick("zz\r\n", "-5\r\nabc", "5\r\nabcdefgh\r\n0\r\n\r\n", "ffffffffff\r\n",
-                  "\r\n\r\n");
-    case 7:  // broken heads
-      return pick("GET\r\n\r\n", "POST / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\n\r\n",
-                  "GET / HTTP/1.1\r\nHost: localhost\r\n : b\r\n\r\n");
-    case 8:  // noise
-      return noise(random() % 300 + 1) + "\r\n\r\n";
-    default:  // half of a request
-      return head + "Content-Length: 100\r\n\r\n{\"prompt\":";
-  }
-}
-
 TEST_F(Server, FiveThousandMalformedRequestsHarmNobody) {
   const std::string normal = R"({"prompt":"Once upon a time","max_tokens":60,"temperature":0})";
   const std::string expected = server_->post(kCompletion, normal).json()["choices"][0]["text"];
@@ -367,7 +230,7 @@ TEST_F(Server, FiveThousandMalformedRequestsHarmNobody) {
     int answered = 0;
     for (int i = 0; i < count; ++i) {
       HttpClient client(server_->port());
-      client.send(malformed(random));
+      client.send(malformed_request(random));
       client.finish_sending();
       const HttpAnswer answer = client.read();
       // A refusal, or a close without one; never a success.

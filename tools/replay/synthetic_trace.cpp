@@ -111,6 +111,11 @@ Result<Trace> make_synthetic_trace(std::string_view text, size_t limit) {
     // Drawn whatever the rate is, so that the lengths do not depend on it.
     const double gap = random.exponential(1.0);
     if (i > 0) time += gap / options.rate;
+    if (time > kLatestArrivalSeconds)
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("synthetic trace: at rate={:g}, request {} would arrive after more "
+                               "than {:g} seconds",
+                               options.rate, i + 1, kLatestArrivalSeconds)};
     request.arrival_seconds = time;
     trace.requests.push_back(std::move(request));
   }

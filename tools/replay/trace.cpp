@@ -40,7 +40,8 @@ void scale_lengths(Trace& trace, double factor) {
 }
 
 void speed_up(Trace& trace, double factor) {
-  for (TraceRequest& request : trace.requests) request.arrival_seconds /= factor;
+  for (TraceRequest& request : trace.requests)
+    request.arrival_seconds = std::min(request.arrival_seconds / factor, kLatestArrivalSeconds);
 }
 
 void arrive_at_once(Trace& trace) {

@@ -8,8 +8,12 @@
 
 namespace hearth {
 
+// Traces are shorter than this, about three decades: clocks that count nanoseconds in 64 bits can
+// hold it.
+inline constexpr double kLatestArrivalSeconds = 1e9;
+
 struct TraceRequest {
-  double arrival_seconds = 0;  // since the first request
+  double arrival_seconds = 0;  // since the first request; at most kLatestArrivalSeconds
   uint32_t prompt_tokens = 1, generated_tokens = 1;
   // One id per section of `tokens_per_prefix_id` tokens, from the start of the prompt; the last
   // section may be shorter. Sections with equal ids have equal tokens. The rest of the prompt is
@@ -32,7 +36,8 @@ struct Trace {
 // Multiplies all lengths and rounds them, to at least 1. Equal prefixes stay equal.
 void scale_lengths(Trace& trace, double factor);
 
-// Makes requests arrive `factor` times as fast.
+// Makes requests arrive `factor` times as fast. Those that would then arrive after
+// kLatestArrivalSeconds arrive at that time.
 void speed_up(Trace& trace, double factor);
 void arrive_at_once(Trace& trace);
 

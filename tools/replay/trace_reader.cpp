@@ -140,6 +140,9 @@ Status set_arrival(const LineReader& lines, std::string_view field, double absol
   request.arrival_seconds = absolute - *first;
   if (!trace.requests.empty() && request.arrival_seconds < trace.requests.back().arrival_seconds)
     return lines.wrong(fmt::format("{} is earlier than in the line before", field));
+  if (request.arrival_seconds > kLatestArrivalSeconds)
+    return lines.wrong(
+        fmt::format("{} is more than {:g} seconds after the first", field, kLatestArrivalSeconds));
   return {};
 }
 
@@ -252,8 +255,12 @@ Result<Trace> read_trace(const std::string& what, size_t limit) {
                  fmt::format("cannot read the trace {}, or it is empty; give a file or "
                              "synthetic:n=64,prompt=16..120,gen=8..96",
                              what)};
-  return file.peek() == '{' ? read_mooncake_jsonl(file, what, limit)
-                            : read_azure_csv(file, what, limit);
+  return read_trace(file, what, limit);
+}
+
+Result<Trace> read_trace(std::istream& text, const std::string& name, size_t limit) {
+  return text.peek() == '{' ? read_mooncake_jsonl(text, name, limit)
+                            : read_azure_csv(text, name, limit);
 }
 
 }  // namespace hearth

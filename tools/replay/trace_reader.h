@@ -14,6 +14,8 @@ namespace hearth {
 // Reads a file in one of the formats below, recognized by its first character, or makes a synthetic
 // trace of "synthetic:..." (synthetic_trace.h). Stops after `limit` requests; 0 reads all.
 Result<Trace> read_trace(const std::string& what, size_t limit = 0);
+// The same for text that has been opened. `name` is for error messages.
+Result<Trace> read_trace(std::istream& text, const std::string& name, size_t limit = 0);
 
 // Azure's LLM inference traces: the line "TIMESTAMP,ContextTokens,GeneratedTokens", then one
 // request per line, with times like 2023-11-16 18:15:46.6805900. `name` is for error messages.

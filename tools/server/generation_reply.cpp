@@ -1,6 +1,6 @@
 #include "tools/server/generation_reply.h"
 
-#include <chrono>
+#include <algorithm>
 #include <condition_variable>
 #include <limits>
 #include <mutex>
@@ -27,12 +27,23 @@ ApiError to_api_error(const Error& error) {
   }
 }
 
+using Until = GenerationReply::Until;
+
+// Until the deadline, if there is one; at least 0.
+std::optional<std::chrono::duration<double>> time_left(const Until& until) {
+  if (until.deadline == GenerationReply::Clock::time_point::max()) return std::nullopt;
+  return std::max(until.deadline - GenerationReply::Clock::now(),
+                  GenerationReply::Clock::duration(0));
+}
+
 Result<std::vector<TokenId>> chat_prompt(const ServedModel& model,
                                          std::span<const ChatMessage> messages,
-                                         const std::atomic<bool>* cancelled) {
+                                         const Until& until) {
   HEARTH_ASSIGN(const ChatTemplate* chat, model.chat_template);
-  Result<std::vector<TokenId>> prompt =
-      encode_chat(*chat, model.tokenizer, messages, {.cancelled = cancelled});
+  ChatOptions options{.cancelled = until.cancelled};
+  if (const auto left = time_left(until); left && *left < options.time_limit)
+    options.time_limit = std::chrono::duration_cast<std::chrono::milliseconds>(*left);
+  Result<std::vector<TokenId>> prompt = encode_chat(*chat, model.tokenizer, messages, options);
   // A template refuses what only the client can change: the order of roles, say.
   if (!prompt.ok()) return Error{ErrorKind::kInvalid, prompt.error().message};
   return prompt;
@@ -40,10 +51,10 @@ Result<std::vector<TokenId>> chat_prompt(const ServedModel& model,
 
 Result<std::vector<std::vector<TokenId>>> encode_prompts(const ServedModel& model, ApiKind kind,
                                                          const ApiRequest& request,
-                                                         const std::atomic<bool>* cancelled) {
+                                                         const Until& until) {
   std::vector<std::vector<TokenId>> prompts;
   if (kind == ApiKind::kChat) {
-    HEARTH_ASSIGN(std::vector<TokenId> prompt, chat_prompt(model, request.messages, cancelled));
+    HEARTH_ASSIGN(std::vector<TokenId> prompt, chat_prompt(model, request.messages, until));
     prompts.push_back(std::move(prompt));
   }
   for (const ApiRequest::Prompt& prompt : request.prompts) {
@@ -57,11 +68,12 @@ Result<std::vector<std::vector<TokenId>>> encode_prompts(const ServedModel& mode
 // One request per completion: `n` of the first prompt, then `n` of the second, and so on. Seeds
 // count up from the request's own for each prompt, so that a prompt's completions do not depend on
 // the others.
-std::variant<std::vector<GenerationRequest>, ApiError> make_requests(
-    const ServedModel& model, ApiKind kind, const ApiRequest& request,
-    const std::atomic<bool>* cancelled) {
-  Result<std::vector<std::vector<TokenId>>> prompts =
-      encode_prompts(model, kind, request, cancelled);
+std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const ServedModel& model,
+                                                                     ApiKind kind,
+                                                                     const ApiRequest& request,
+                                                                     const Until& until) {
+  Result<std::vector<std::vector<TokenId>>> prompts = encode_prompts(model, kind, request, until);
+  if (until.cancelled != nullptr && *until.cancelled) return kClientGone;
   if (!prompts.ok()) return to_api_error(prompts.error());
   // Checked before they are copied: a prompt may be far longer than any that can run.
   for (const std::vector<TokenId>& prompt : *prompts)
@@ -71,6 +83,10 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(
                       .param = kind == ApiKind::kChat ? "messages" : "prompt",
                       .code = fit.refusal == Refusal::kTooLong ? "context_length_exceeded" : ""};
   GenerationRequest generation = request.generation;
+  if (const auto left = time_left(until)) {
+    generation.time_limit_seconds = left->count();
+    if (*left <= left->zero()) return kTimeIsUp;
+  }
   if (!request.has_seed) {
     std::random_device device;
     generation.sampling.seed = (uint64_t{device()} << 32) | device();
@@ -90,8 +106,6 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(
 // How often a wait for tokens looks whether the client is still there: rarely enough to cost
 // nothing, often enough to cancel within a step.
 constexpr auto kClientGlance = std::chrono::milliseconds(10);
-
-const ApiError kClientGone{.status = 499, .message = "the client is gone", .type = "server_error"};
 
 // Drops the tokens of a stop string, which are not part of the text.
 void drop_beyond(Choice& choice, const Tokenizer& tokenizer) {
@@ -132,10 +146,9 @@ GenerationReply::GenerationReply(const ServedModel& model, ReplyHead head,
       wakeup_(std::make_shared<Wakeup>()) {}
 
 std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
-    const ServedModel& model, ReplyHead head, const ApiRequest& request,
-    const std::atomic<bool>* cancelled) {
+    const ServedModel& model, ReplyHead head, const ApiRequest& request, const Until& until) {
   std::unique_ptr<GenerationReply> reply(new GenerationReply(model, std::move(head), request));
-  auto requests = make_requests(model, reply->head_.kind, request, cancelled);
+  auto requests = make_requests(model, reply->head_.kind, request, until);
   if (ApiError* error = std::get_if<ApiError>(&requests)) return std::move(*error);
   auto streams = model.engine.submit(std::move(std::get<std::vector<GenerationRequest>>(requests)));
   if (!streams.ok()) return to_api_error(streams.error());

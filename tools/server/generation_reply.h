@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,6 +18,14 @@
 
 namespace hearth {
 
+inline const ApiError kClientGone{
+    .status = 499, .message = "the client is gone", .type = "server_error"};
+inline const ApiError kTimeIsUp{
+    .status = 503,
+    .message = "the request's time limit passed before its prompt was ready",
+    .type = "server_error",
+    .code = "time_limit"};
+
 class GenerationReply {
  public:
   // Whether the client is gone; asked every few milliseconds.
@@ -24,11 +33,19 @@ class GenerationReply {
   // Sends a part of a stream; false: the client is gone.
   using Write = std::function<bool(std::string_view)>;
 
-  // Turns the request into prompts and submits them, or says why not. Any thread may set
-  // `cancelled` to make it fail soon; null: nobody does. REQUIRES: `model` outlives the reply.
-  static std::variant<std::unique_ptr<GenerationReply>, ApiError> begin(
-      const ServedModel& model, ReplyHead head, const ApiRequest& request,
-      const std::atomic<bool>* cancelled = nullptr);
+  using Clock = std::chrono::steady_clock;
+  // When to give up.
+  struct Until {
+    Clock::time_point deadline = Clock::time_point::max();  // of the whole request
+    // Any thread may set it to make begin() fail soon; null: nobody does.
+    const std::atomic<bool>* cancelled = nullptr;
+  };
+  // Turns the request into prompts and submits them, or says why not. May take seconds. REQUIRES:
+  // `model` outlives the reply.
+  static std::variant<std::unique_ptr<GenerationReply>, ApiError> begin(const ServedModel& model,
+                                                                        ReplyHead head,
+                                                                        const ApiRequest& request,
+                                                                        const Until& until);
   GenerationReply(const GenerationReply&) = delete;
   GenerationReply& operator=(const GenerationReply&) = delete;
 

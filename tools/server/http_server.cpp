@@ -22,6 +22,7 @@
 #include "tools/server/openai_request.h"
 #include "tools/server/page.h"
 #include "tools/server/prometheus.h"
+#include "tools/server/prompt_workers.h"
 #include "tools/server/request_gate.h"
 
 namespace hearth {
@@ -33,6 +34,9 @@ constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kEvents = "text/event-stream";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 constexpr std::string_view kModelPath = "/v1/models/";
+// Enough to keep up with any engine: a prompt of a thousand tokens takes a millisecond. Each may
+// take as much memory as a chat template may.
+constexpr unsigned kPromptThreads = 4;
 // For clients to read that their request was cut off, before their connections are.
 constexpr auto kFarewellTime = std::chrono::milliseconds(200);
 
@@ -322,10 +326,15 @@ class HttpServer::Implementation {
     if (const ApiError* error = std::get_if<ApiError>(&parsed)) return refuse(reply, *error);
     const TokenizeRequest& asked = std::get<TokenizeRequest>(parsed);
     const EncodeOptions options{.add_bos = asked.add_special, .parse_special = asked.parse_special};
-    // A list of JSON values would take five times the memory.
-    reply.send(200, kJson,
-               fmt::format("{{\"tokens\":[{}]}}",
-                           fmt::join(model->tokenizer.encode(asked.content, options), ",")));
+    std::string body;
+    const auto encode = [&](const std::atomic<bool>&) {
+      // A list of JSON values would take five times the memory.
+      body = fmt::format("{{\"tokens\":[{}]}}",
+                         fmt::join(model->tokenizer.encode(asked.content, options), ","));
+    };
+    if (!prompt_workers_.run(encode, [&] { return is_gone(reply); }))
+      return refuse(reply, cut_off_ ? kShutDown : kClientGone);
+    reply.send(200, kJson, body);
   }
 
   void detokenize(HttpRequest& request, HttpReply& reply) {
@@ -342,33 +351,46 @@ class HttpServer::Implementation {
   }
   void chat(HttpRequest& request, HttpReply& reply) { generate(ApiKind::kChat, request, reply); }
 
+  // Nobody waits for this reply any more, or the server has no time left for it.
+  bool is_gone(HttpReply& reply) const { return cut_off_ || !reply.flush() || reply.client_gone(); }
+
   // Reads a request and submits it. When it returns, the body's memory is free again: generating
   // may take minutes.
   std::variant<std::unique_ptr<GenerationReply>, ApiError> begin(ApiKind kind,
                                                                  const ServedModel& model,
-                                                                 HttpRequest& request) {
+                                                                 HttpRequest& request,
+                                                                 HttpReply& reply) {
+    const auto deadline = options_.request_seconds > 0
+                              ? HttpClock::now() + to_duration(options_.request_seconds)
+                              : HttpClock::time_point::max();
     const std::string body = std::move(request.body);
     const MemoryLease memory = std::move(request.memory);
     auto parsed = parse_api_request(
         kind, body, {.vocabulary = model.tokenizer.size(), .sampling = model.default_sampling});
     if (ApiError* error = std::get_if<ApiError>(&parsed)) return std::move(*error);
-    ApiRequest& asked = std::get<ApiRequest>(parsed);
-    asked.generation.time_limit_seconds = options_.request_seconds;
+    const ApiRequest& asked = std::get<ApiRequest>(parsed);
     const ReplyHead head{
         .kind = kind,
         .id = fmt::format("{}-{:016x}", kind == ApiKind::kChat ? "chatcmpl" : "cmpl", next_id()),
         .model = model.name,
         .created = unix_seconds()};
-    return GenerationReply::begin(model, head, asked, &cut_off_);
+    std::variant<std::unique_ptr<GenerationReply>, ApiError> begun;
+    const auto is_late = [&] { return HttpClock::now() >= deadline; };
+    const auto make = [&](const std::atomic<bool>& cancelled) {
+      begun = GenerationReply::begin(model, head, asked,
+                                     {.deadline = deadline, .cancelled = &cancelled});
+    };
+    if (prompt_workers_.run(make, [&] { return is_late() || is_gone(reply); })) return begun;
+    return cut_off_ ? kShutDown : is_late() ? kTimeIsUp : kClientGone;
   }
 
   void generate(ApiKind kind, HttpRequest& request, HttpReply& reply) {
     const ServedModel* const model = ready(reply);
     if (model == nullptr || !charge(request, reply)) return;
-    const auto begun = begin(kind, *model, request);
+    const auto begun = begin(kind, *model, request, reply);
     if (const ApiError* error = std::get_if<ApiError>(&begun)) return refuse(reply, *error);
     GenerationReply& generation = *std::get<std::unique_ptr<GenerationReply>>(begun);
-    const auto gone = [this, &reply] { return cut_off_ || !reply.flush() || reply.client_gone(); };
+    const auto gone = [this, &reply] { return is_gone(reply); };
     const auto refuse_for = [this, &reply](const ApiError& error) {
       refuse(reply, cut_off_ ? kShutDown : error);
     };
@@ -400,6 +422,7 @@ class HttpServer::Implementation {
   mutable std::mutex mutex_;
   std::string failure_;
   std::mt19937_64 random_{std::random_device{}()};
+  PromptWorkers prompt_workers_{kPromptThreads};
   std::unique_ptr<HttpListener> listener_;  // last: its threads use the rest
 };
 

@@ -54,10 +54,9 @@ std::int64_t index_of(const Value& value, std::string_view what) {
 // One character of a string, by its place; kMissing where it is too short.
 Value character_of(Heap& heap, const Value& string, std::int64_t index) {
   const std::string_view text = string.view_text();
-  heap.budget().handle_bytes(text.size());
-  if (index < 0) index += static_cast<std::int64_t>(count_characters(text));
+  if (index < 0) index += static_cast<std::int64_t>(count_characters(heap.budget(), text));
   if (index < 0) return {};
-  const std::size_t at = byte_of_character(text, static_cast<std::size_t>(index));
+  const std::size_t at = byte_of_character(heap.budget(), text, static_cast<std::size_t>(index));
   if (at >= text.size()) return {};
   return heap.slice(string, at, at + character_at(text, at).bytes);
 }
@@ -122,13 +121,15 @@ Picked pick(std::int64_t size, const Value& begin, const Value& end, const Value
 Value slice_string(Heap& heap, const Value& value, const Value& begin, const Value& end,
                    const Value& step) {
   const std::string_view text = value.view_text();
-  heap.budget().handle_bytes(text.size());
-  const Picked picked = pick(static_cast<std::int64_t>(count_characters(text)), begin, end, step);
+  Budget& budget = heap.budget();
+  const Picked picked =
+      pick(static_cast<std::int64_t>(count_characters(budget, text)), begin, end, step);
   if (picked.count <= 0) return heap.slice(value, 0, 0);
   if (picked.step == 1) {
-    const std::size_t first = byte_of_character(text, static_cast<std::size_t>(picked.start));
+    const std::size_t first =
+        byte_of_character(budget, text, static_cast<std::size_t>(picked.start));
     const std::size_t bytes =
-        byte_of_character(text.substr(first), static_cast<std::size_t>(picked.count));
+        byte_of_character(budget, text.substr(first), static_cast<std::size_t>(picked.count));
     return heap.slice(value, first, first + bytes);
   }
   const std::span<const Value> characters = iterate(heap, value);
@@ -142,11 +143,12 @@ Value slice_string(Heap& heap, const Value& value, const Value& begin, const Val
 
 std::span<const Value> characters_of(Heap& heap, const Value& string) {
   const std::string_view text = string.view_text();
-  heap.budget().handle_bytes(text.size());
-  const std::size_t count = count_characters(text);
+  const std::size_t count = count_characters(heap.budget(), text);
   Value* const items = heap.array<Value>(count);
+  Meter meter(heap.budget());
   std::size_t at = 0;
   for (std::size_t i = 0; i < count; ++i) {
+    meter.reach(at);
     const std::size_t bytes = character_at(text, at).bytes;
     items[i] = heap.slice(string, at, at + bytes);
     at += bytes;
@@ -189,6 +191,7 @@ Value get_path(Interpreter& in, const Value& value, const Value& path) {
   if (!path.is_string()) return get_item(in, value, path);
   Value found = value;
   std::string_view rest = path.view_text();
+  in.budget().handle_bytes(rest.size());
   while (true) {
     const std::string_view part = rest.substr(0, rest.find('.'));
     std::int64_t index = 0;
@@ -218,10 +221,15 @@ Value get_slice(Heap& heap, const Value& value, const Value& begin, const Value&
     }
     case Kind::kRange: {
       const Picked picked = pick(value.range->count, begin, end, step);
-      Range range{.step = value.range->step * picked.step,
-                  .count = std::max<std::int64_t>(0, picked.count)};
+      // The numbers fit: range() keeps below 2^60, and `picked` stays within the count. A slice of
+      // a slice may not, because a range of one number can have any step.
+      Range range{.count = std::max<std::int64_t>(0, picked.count)};
+      std::int64_t length = 0;
       range.start = value.range->start + picked.start * value.range->step;
-      range.stop = range.start + range.count * range.step;
+      if (__builtin_mul_overflow(value.range->step, picked.step, &range.step) ||
+          __builtin_mul_overflow(range.count, range.step, &length) ||
+          __builtin_add_overflow(range.start, length, &range.stop))
+        fail("a number is too large");
       Value result = Value::of(Kind::kRange);
       result.range = heap.make(range);
       return result;
@@ -264,8 +272,7 @@ std::optional<std::int64_t> length_of(Heap& heap, const Value& value) {
     case Kind::kUndefined:
       return 0;
     case Kind::kString:
-      heap.budget().handle_bytes(value.size);
-      return static_cast<std::int64_t>(count_characters(value.view_text()));
+      return static_cast<std::int64_t>(count_characters(heap.budget(), value.view_text()));
     case Kind::kList:
     case Kind::kTuple:
       return value.list->size;
@@ -281,22 +288,23 @@ std::optional<std::int64_t> length_of(Heap& heap, const Value& value) {
 }
 
 std::string reason_of(const Undefined& undefined) {
+  const std::string_view name = excerpt(undefined.name);
   switch (undefined.why) {
     case Why::kName:
-      return fmt::format("'{}' is undefined", undefined.name);
+      return fmt::format("'{}' is undefined", name);
     case Why::kAttribute:
-      return fmt::format("'{} object' has no attribute '{}'", undefined.type, undefined.name);
+      return fmt::format("'{} object' has no attribute '{}'", undefined.type, name);
     case Why::kElement:
-      return fmt::format("{} object has no element {}", undefined.type, undefined.name);
+      return fmt::format("{} object has no element {}", undefined.type, name);
     case Why::kUnsafe:
-      if (undefined.name.starts_with("__"))
-        return fmt::format("'{}' of a {} is private", undefined.name, undefined.type);
-      return fmt::format("'{}' would change a {}, and chat templates may not change values",
-                         undefined.name, undefined.type);
+      if (name.starts_with("__"))
+        return fmt::format("'{}' of a {} is private", name, undefined.type);
+      return fmt::format("'{}' would change a {}, and chat templates may not change values", name,
+                         undefined.type);
     case Why::kHint:
       break;
   }
-  return std::string(undefined.name);
+  return std::string(name);
 }
 
 void fail_if_undefined(const Value& value) {

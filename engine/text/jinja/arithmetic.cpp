@@ -140,7 +140,8 @@ Value repeat(Heap& heap, const Value& value, std::int64_t times) {
   std::uint64_t size = 0;
   if (__builtin_mul_overflow(count, std::uint64_t{value.list->size}, &size)) too_large();
   Value* const items = heap.array<Value>(size);
-  for (std::uint64_t i = 0; i < size; ++i) items[i] = value.list->items[i % value.list->size];
+  for (std::uint64_t at = 0; at < size; at += value.list->size)
+    std::copy_n(value.list->items, value.list->size, items + at);
   return heap.adopt(value.kind, {items, static_cast<std::size_t>(size)});
 }
 

@@ -10,14 +10,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace hearth::jinja {
 
 struct Limits {
   std::uint64_t steps = 50'000'000;  // one per syntax node evaluated, one per 16 bytes handled
   std::uint32_t depth = 1000;        // syntax nodes and containers inside one another
-  std::size_t output_bytes = 64u << 20;
-  std::size_t memory_bytes = 256u << 20;  // values are only freed at the end; below 4 GiB
+  std::size_t output_bytes = 32u << 20;
+  std::size_t memory_bytes = 128u << 20;  // values are only freed at the end; below 4 GiB
   std::chrono::milliseconds time{2000};
 };
 
@@ -27,6 +28,10 @@ struct Failure {
 };
 
 [[noreturn]] void fail(std::string reason, std::uint32_t line = 0);
+
+// Reasons are cut to this length, so a message need not copy more of a long text than that.
+inline constexpr std::size_t kMaxReasonBytes = 500;
+inline std::string_view excerpt(std::string_view text) { return text.substr(0, kMaxReasonBytes); }
 
 class Budget {
  public:
@@ -40,6 +45,8 @@ class Budget {
     if (steps_ >= next_check_) check();
   }
   void handle_bytes(std::size_t bytes) { step(bytes / 16 + 1); }
+  // The same, but if it is too much, only the next step fails.
+  void note_bytes(std::size_t bytes) noexcept { steps_ += bytes / 16 + 1; }
 
   void take_memory(std::size_t bytes) {
     if (bytes > memory_left_) fail("the template needs too much memory");
@@ -59,6 +66,30 @@ class Budget {
   std::uint64_t steps_ = 0, next_check_ = 0;
   std::size_t memory_left_;
   std::uint32_t depth_ = 0;
+};
+
+// Charges a walk over a text while it goes on rather than all at once, so that even a walk over the
+// longest text notices within a fraction of a millisecond that time is up.
+class Meter {
+ public:
+  explicit Meter(Budget& budget) : budget_(budget) {}
+  ~Meter() { budget_.note_bytes(reached_ - charged_); }
+  Meter(const Meter&) = delete;
+  Meter& operator=(const Meter&) = delete;
+
+  // To be called with every position. Positions never decrease.
+  void reach(std::size_t position) {
+    reached_ = position;
+    if (reached_ - charged_ < kBytesPerCharge) return;
+    budget_.handle_bytes(reached_ - charged_);
+    charged_ = reached_;
+  }
+
+ private:
+  static constexpr std::size_t kBytesPerCharge = 16 * 1024;
+
+  Budget& budget_;
+  std::size_t reached_ = 0, charged_ = 0;
 };
 
 // One level of nesting, for as long as it lives.

@@ -21,7 +21,11 @@ Table table_of(std::initializer_list<std::span<const Builtin>> parts) {
   return table;
 }
 
+// Names may come from data. No built-in has a longer one, and hashing a long name takes time.
+constexpr std::size_t kMaxNameBytes = 32;
+
 const Builtin* find_in(const Table& table, std::string_view name) {
+  if (name.size() > kMaxNameBytes) return nullptr;
   const auto found = table.find(name);
   return found == table.end() ? nullptr : found->second;
 }
@@ -66,7 +70,8 @@ void bind_arguments(std::string_view callee, const Arguments& arguments,
   std::ranges::copy(arguments.positional, values.begin());
   for (const NamedValue& named : arguments.named) {
     const auto found = std::ranges::find(names, named.name);
-    if (found == names.end()) fail(fmt::format("{}() has no argument '{}'", callee, named.name));
+    if (found == names.end())
+      fail(fmt::format("{}() has no argument '{}'", callee, excerpt(named.name)));
     Value& value = values[static_cast<std::size_t>(found - names.begin())];
     if (value.given()) fail(fmt::format("{}() got argument '{}' twice", callee, named.name));
     value = named.value;

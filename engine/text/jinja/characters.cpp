@@ -44,15 +44,23 @@ Character character_before(std::string_view text, std::size_t end) {
   return {kNoCode, 1};
 }
 
-std::size_t count_characters(std::string_view text) {
+std::size_t count_characters(Budget& budget, std::string_view text) {
+  Meter meter(budget);
   std::size_t count = 0;
-  for (std::size_t at = 0; at < text.size(); ++count) at += character_at(text, at).bytes;
+  for (std::size_t at = 0; at < text.size(); ++count) {
+    meter.reach(at);
+    at += character_at(text, at).bytes;
+  }
   return count;
 }
 
-std::size_t byte_of_character(std::string_view text, std::size_t index) {
+std::size_t byte_of_character(Budget& budget, std::string_view text, std::size_t index) {
+  Meter meter(budget);
   std::size_t at = 0;
-  for (; index > 0 && at < text.size(); --index) at += character_at(text, at).bytes;
+  for (; index > 0 && at < text.size(); --index) {
+    meter.reach(at);
+    at += character_at(text, at).bytes;
+  }
   return at;
 }
 

@@ -1,10 +1,13 @@
 // Characters of UTF-8 text, as Python's str sees them. A byte that is no valid UTF-8 counts as one
-// character without a code point and is passed through unchanged.
+// character without a code point and is passed through unchanged. Functions that walk over a text
+// charge the walk to a budget.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "engine/text/jinja/budget.h"
 
 namespace hearth::jinja {
 
@@ -18,9 +21,9 @@ inline constexpr char32_t kNoCode = 0xFFFFFFFF;
 Character character_at(std::string_view text, std::size_t at);
 // The character that ends at `end`. REQUIRES: 0 < end <= text.size()
 Character character_before(std::string_view text, std::size_t end);
-std::size_t count_characters(std::string_view text);
+std::size_t count_characters(Budget& budget, std::string_view text);
 // The byte where the character with this index starts; text.size() past the last one.
-std::size_t byte_of_character(std::string_view text, std::size_t index);
+std::size_t byte_of_character(Budget& budget, std::string_view text, std::size_t index);
 void append_character(std::string& text, char32_t code);
 
 // str.isspace() and so on, for one character.
@@ -37,7 +40,7 @@ std::string to_upper(char32_t code);
 std::string to_lower(char32_t code);
 std::string to_title(char32_t code);
 
-// Without white space at its end.
+// Without white space at its end. For the lexer: it charges nothing.
 std::string_view strip_right(std::string_view text);
 
 }  // namespace hearth::jinja

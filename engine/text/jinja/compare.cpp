@@ -62,6 +62,7 @@ int key_order(Heap& heap, const Value& a, const Value& b) {
     if (key.is(Kind::kTuple)) return 3;
     fail(fmt::format("a value of type '{}' cannot be a key", type_name(key)));
   };
+  heap.budget().step();
   const int rank_a = rank(a), rank_b = rank(b);
   if (rank_a != rank_b) return rank_a - rank_b;
   switch (rank_a) {

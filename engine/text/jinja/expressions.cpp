@@ -169,12 +169,14 @@ Value Interpreter::with_arguments(const CallArguments& arguments, const Value* c
   if (arguments.star != nullptr) {
     const auto more = iterate(heap_, evaluate(*arguments.star));
     budget().take_memory(more.size_bytes());
+    budget().handle_bytes(more.size_bytes());
     positional.insert(positional.end(), more.begin(), more.end());
   }
   if (arguments.star_star != nullptr) {
     const Value more = evaluate(*arguments.star_star);
     if (!more.is(Kind::kDict)) fail("only a dict can follow '**' in a call");
     budget().take_memory(more.dict->size * sizeof(NamedValue));
+    budget().handle_bytes(more.dict->size * sizeof(NamedValue));
     for (const Dict::Entry& entry : more.dict->all()) {
       if (!entry.key.is_string()) fail("the names of arguments must be strings");
       named.push_back({entry.key.view_text(), entry.value});

@@ -91,8 +91,9 @@ Value reverse(Interpreter& in, const Value& self, const Arguments& arguments) {
   Heap& heap = in.heap();
   if (self.is_string()) return get_slice(heap, self, {}, {}, Value::of(std::int64_t{-1}));
   const Items items = iterate(heap, self);
-  std::vector<Value> reversed(items.rbegin(), items.rend());
-  const Value result = heap.list(reversed);
+  Value* const reversed = heap.array<Value>(items.size());
+  std::ranges::reverse_copy(items, reversed);
+  const Value result = heap.adopt(Kind::kList, {reversed, items.size()});
   if (self.is(Kind::kIterator)) return result;
   return heap.iterator(result.list->all(), "list_reverseiterator");
 }
@@ -141,6 +142,7 @@ Value select(Interpreter& in, const Value& self, const Arguments& arguments) {
   Collector results(heap);
   if (!is_true(self)) return results.iterator();  // none is as good as empty here
   for (const Value& item : iterate(heap, self)) {
+    heap.budget().step();
     const Value tested = by_attribute ? get_path(in, item, path) : item;
     const bool passes = given.empty() ? is_true(tested)
                                       : in.apply_test(need_string(given[0], "select").view_text(),
@@ -157,10 +159,11 @@ Value sort_key(Interpreter& in, const Value& item, const Value& path, bool case_
   return key;
 }
 
-// The places of `keys` in ascending or descending order; equal ones stay in place.
+// The places below `count` in ascending or descending order; equal ones stay in place.
+using Places = std::span<std::uint32_t>;
 template <class Order>
-std::vector<std::uint32_t> sorted_places(std::size_t count, bool descending, Order order_of) {
-  std::vector<std::uint32_t> places(count);
+Places sorted_places(Heap& heap, std::size_t count, bool descending, Order order_of) {
+  const Places places(heap.array<std::uint32_t>(count), count);
   std::iota(places.begin(), places.end(), 0u);
   std::ranges::stable_sort(places, [&](std::uint32_t a, std::uint32_t b) {
     return descending ? order_of(b, a) < 0 : order_of(a, b) < 0;
@@ -168,7 +171,7 @@ std::vector<std::uint32_t> sorted_places(std::size_t count, bool descending, Ord
   return places;
 }
 
-Value pick(Heap& heap, Items items, const std::vector<std::uint32_t>& places) {
+Value pick(Heap& heap, Items items, Places places) {
   Value* const picked = heap.array<Value>(places.size());
   for (std::size_t i = 0; i < places.size(); ++i) picked[i] = items[places[i]];
   return heap.adopt(Kind::kList, {picked, places.size()});
@@ -179,28 +182,30 @@ Value sort(Interpreter& in, const Value& self, const Arguments& arguments) {
   Heap& heap = in.heap();
   const Items all = iterate(heap, self);
   // "a,b" sorts by a, then by b.
-  std::vector<Value> paths;
+  Collector paths(heap);
   if (given[2].is_string()) {
     std::size_t begin = 0;
     const std::string_view text = given[2].view_text();
+    heap.budget().handle_bytes(text.size());
     while (begin <= text.size()) {
       const std::size_t end = std::min(text.find(',', begin), text.size());
-      paths.push_back(heap.slice(given[2], begin, end));
+      paths.add(heap.slice(given[2], begin, end));
       begin = end + 1;
     }
   } else {
-    paths.push_back(given[2]);
+    paths.add(given[2]);
   }
   Collector keys(heap);
   for (const Value& item : all) {
-    std::vector<Value> key;
-    for (const Value& path : paths) key.push_back(sort_key(in, item, path, is_true(given[1])));
-    keys.add(key.size() == 1 ? key[0] : heap.list(key));
+    Collector key(heap);
+    for (const Value& path : paths.items()) key.add(sort_key(in, item, path, is_true(given[1])));
+    keys.add(key.items().size() == 1 ? key.items()[0] : key.list());
   }
-  return pick(heap, all,
-              sorted_places(all.size(), is_true(given[0]), [&](std::uint32_t a, std::uint32_t b) {
-                return order(heap, keys.items()[a], keys.items()[b]);
-              }));
+  const auto places =
+      sorted_places(heap, all.size(), is_true(given[0]), [&](std::uint32_t a, std::uint32_t b) {
+        return order(heap, keys.items()[a], keys.items()[b]);
+      });
+  return pick(heap, all, places);
 }
 
 Value unique(Interpreter& in, const Value& self, const Arguments& arguments) {
@@ -212,11 +217,14 @@ Value unique(Interpreter& in, const Value& self, const Arguments& arguments) {
   const auto compare = [&](std::uint32_t a, std::uint32_t b) {
     return key_order(heap, keys.items()[a], keys.items()[b]);
   };
-  std::vector<std::uint32_t> places = sorted_places(all.size(), false, compare);
-  places.erase(std::unique(places.begin(), places.end(),
-                           [&](std::uint32_t a, std::uint32_t b) { return compare(a, b) == 0; }),
-               places.end());
-  std::ranges::sort(places);
+  const Places sorted = sorted_places(heap, all.size(), false, compare);
+  const auto repeated = std::ranges::unique(
+      sorted, [&](std::uint32_t a, std::uint32_t b) { return compare(a, b) == 0; });
+  const Places places = sorted.first(sorted.size() - repeated.size());
+  std::ranges::sort(places, [&](std::uint32_t a, std::uint32_t b) {
+    heap.budget().step();
+    return a < b;
+  });
   return heap.iterator(pick(heap, all, places).list->all());
 }
 
@@ -233,11 +241,11 @@ Value dict_sort(Interpreter& in, const Value& self, const Arguments& arguments) 
     keys.add(sort_key(in, by == "key" ? entry.key : entry.value, {}, is_true(given[0])));
     pairs.add(heap.pair(entry.key, entry.value));
   }
-  return pick(
-      heap, pairs.items(),
-      sorted_places(self.dict->size, is_true(given[2]), [&](std::uint32_t a, std::uint32_t b) {
-        return order(heap, keys.items()[a], keys.items()[b]);
-      }));
+  const auto places = sorted_places(heap, self.dict->size, is_true(given[2]),
+                                    [&](std::uint32_t a, std::uint32_t b) {
+                                      return order(heap, keys.items()[a], keys.items()[b]);
+                                    });
+  return pick(heap, pairs.items(), places);
 }
 
 template <int direction>
@@ -262,9 +270,11 @@ Value sum(Interpreter& in, const Value& self, const Arguments& arguments) {
   Heap& heap = in.heap();
   Value total = given[1].given() ? given[1] : Value::of(std::int64_t{0});
   const bool by_attribute = given[0].given() && !given[0].is(Kind::kNone);
-  for (const Value& item : iterate(heap, self))
+  for (const Value& item : iterate(heap, self)) {
+    heap.budget().step();
     total =
         calculate(heap, Operator::kAdd, total, by_attribute ? get_path(in, item, given[0]) : item);
+  }
   return total;
 }
 
@@ -321,15 +331,14 @@ Value group_by(Interpreter& in, const Value& self, const Arguments& arguments) {
     names.add(name);
     keys.add(sort_key(in, name, {}, is_true(given[2])));
   }
-  const auto places = sorted_places(all.size(), false, [&](std::uint32_t a, std::uint32_t b) {
+  const auto places = sorted_places(heap, all.size(), false, [&](std::uint32_t a, std::uint32_t b) {
     return order(heap, keys.items()[a], keys.items()[b]);
   });
   for (std::size_t i = 0; i < places.size();) {
-    std::vector<std::uint32_t> members;
-    const std::uint32_t leader = places[i];
-    for (; i < places.size() && equal(heap, keys.items()[places[i]], keys.items()[leader]); ++i)
-      members.push_back(places[i]);
-    if (members.empty()) members.push_back(places[i++]);  // a key unequal to itself: nan
+    const std::size_t first = i++;  // alone if its key is unequal to itself: nan
+    const std::uint32_t leader = places[first];
+    while (i < places.size() && equal(heap, keys.items()[places[i]], keys.items()[leader])) ++i;
+    const Places members = places.subspan(first, i - first);
     Value group = Value::of(Kind::kTuple);
     const Value both = heap.pair(names.items()[leader], pick(heap, all, members));
     group.list = heap.make(List{both.list->items, 2, true});

@@ -1,5 +1,6 @@
 // Filters that make text of their input.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -135,12 +136,16 @@ Value truncate(Interpreter& in, const Value& self, const Arguments& arguments) {
   const std::int64_t length = integer_or(given[0], 255, "truncate");
   const Value end = given[2].given() ? need_string(given[2], "truncate") : Value::borrowed("...");
   const std::int64_t leeway = integer_or(given[3], 5, "truncate");
-  const auto end_length = static_cast<std::int64_t>(count_characters(end.view_text()));
+  const auto end_length =
+      static_cast<std::int64_t>(count_characters(heap.budget(), end.view_text()));
   if (length < end_length || leeway < 0) fail("truncate() needs a longer length");
-  if (*length_of(heap, text) <= length + leeway) return text;
-  Value kept = heap.slice(
-      text, 0, byte_of_character(text.view_text(), static_cast<std::size_t>(length - end_length)));
+  const std::int64_t text_length = *length_of(heap, text);
+  if (text_length <= length || text_length - length <= leeway) return text;
+  const std::size_t kept_bytes = byte_of_character(heap.budget(), text.view_text(),
+                                                   static_cast<std::size_t>(length - end_length));
+  Value kept = heap.slice(text, 0, kept_bytes);
   if (!is_true(given[1])) {
+    heap.budget().handle_bytes(kept.size);
     const std::size_t space = kept.view_text().rfind(' ');
     if (space != std::string_view::npos) kept = heap.slice(kept, 0, space);
   }
@@ -152,10 +157,11 @@ Value word_count(Interpreter& in, const Value& self, const Arguments& arguments)
   bind_nothing("wordcount", arguments);
   const Value value = text_of(in.heap(), self);
   const std::string_view text = value.view_text();
-  in.budget().handle_bytes(text.size());
+  Meter meter(in.budget());
   std::int64_t count = 0;
   bool inside = false;
   for (std::size_t at = 0; at < text.size();) {
+    meter.reach(at);
     const Character next = character_at(text, at);
     const bool is_inside = next.code != kNoCode && is_word(next.code);
     if (is_inside && !inside) ++count;
@@ -195,10 +201,9 @@ Value url_encode(Interpreter& in, const Value& self, const Arguments& arguments)
   }
   std::span<const Value> pairs;
   if (self.is(Kind::kDict)) {
-    std::vector<Value> entries;
-    for (const Dict::Entry& entry : self.dict->all())
-      entries.push_back(heap.pair(entry.key, entry.value));
-    pairs = heap.list(entries).list->all();
+    Value view = Value::of(Kind::kView);
+    view.view = heap.make(View{View::Part::kItems, self.dict});
+    pairs = iterate(heap, view);
   } else {
     pairs = iterate(heap, self);
   }
@@ -213,32 +218,32 @@ Value url_encode(Interpreter& in, const Value& self, const Arguments& arguments)
   return out.finish();
 }
 
-// Without <tags> and <!-- comments -->.
-std::string without_tags(std::string_view text) {
-  std::string result;
+// Without <tags> and <!-- comments -->, all of one origin.
+Value without_tags(Heap& heap, std::string_view text, Origin origin) {
+  TextBuilder result(heap);
   while (!text.empty()) {
     const std::size_t open = text.find('<');
-    result += text.substr(0, open);
+    result.append(text.substr(0, open), origin);
     if (open == text.npos) break;
     text.remove_prefix(open);
     const bool is_comment = text.starts_with("<!--");
     const std::size_t close = is_comment ? text.find("-->", 4) : text.find('>');
     if (close == text.npos) {
-      result += text;
+      result.append(text, origin);
       break;
     }
+    heap.budget().handle_bytes(close);
     text.remove_prefix(close + (is_comment ? 3 : 1));
   }
-  return result;
+  return result.finish();
 }
 
 Value strip_tags(Interpreter& in, const Value& self, const Arguments& arguments) {
   bind_nothing("striptags", arguments);
   Heap& heap = in.heap();
   const Value text = text_of(heap, self);
-  heap.budget().handle_bytes(text.size);
   const Origin origin = text.has_input() ? Origin::kInput : Origin::kTemplate;
-  Value result = heap.string(without_tags(text.view_text()), origin);
+  Value result = without_tags(heap, text.view_text(), origin);
   const Value words =
       find_method(result, "split")->run(in, result, Arguments{});  // joins runs of white space
   result = join(heap, Value::borrowed(" ", origin), words.list->all());
@@ -259,8 +264,7 @@ Value file_size(Interpreter& in, const Value& self, const Arguments& arguments) 
   double size = self.as_number();
   const Origin origin = self.input ? Origin::kInput : Origin::kTemplate;
   if (size == 1) return in.heap().string("1 Byte", origin);
-  if (size < base)
-    return in.heap().string(fmt::format("{} Bytes", static_cast<std::int64_t>(size)), origin);
+  if (size < base) return in.heap().string(fmt::format("{:.0f} Bytes", std::trunc(size)), origin);
   const std::string_view units = binary ? "KMGTPEZY" : "kMGTPEZY";
   std::size_t unit = 0;
   for (size /= base; size >= base && unit + 1 < units.size(); ++unit) size /= base;

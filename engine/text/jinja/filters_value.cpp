@@ -150,7 +150,7 @@ Value round(Interpreter&, const Value& self, const Arguments& arguments) {
   if (self.is_integer() && precision >= 0) return Value::of(self.as_integer(), self.input);
   if (precision < 0 || !std::isfinite(number)) {
     const double rounded = std::nearbyint(number * scale) / scale;
-    if (self.is_integer()) return Value::of(static_cast<std::int64_t>(rounded), self.input);
+    if (self.is_integer()) return Value::of(truncated(rounded).value_or(0), self.input);
     return Value::of(rounded, self.input);
   }
   // Through decimal digits: 2.675 is a little less than that and rounds to 2.67.
@@ -175,7 +175,8 @@ Value to_json(Interpreter& in, const Value& self, const Arguments& arguments) {
     } else {
       const std::int64_t width = need_integer(given[1], "tojson");
       if (width > 1000) fail("tojson() needs a smaller indent");
-      style.indent.assign(static_cast<std::size_t>(std::max<std::int64_t>(0, width)), ' ');
+      style.indent =
+          heap.copy(std::string(static_cast<std::size_t>(std::max<std::int64_t>(0, width)), ' '));
     }
   }
   if (given[2].given() && !given[2].is(Kind::kNone)) {

@@ -84,17 +84,18 @@ void append_fill(TextBuilder& out, const Look& look, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) out.append(look.fill, Origin::kTemplate);
 }
 
-void append_padded(TextBuilder& out, const Value& text, const Look& look, char standard) {
+void append_padded(Budget& budget, TextBuilder& out, const Value& text, const Look& look,
+                   char standard) {
   const char align = look.align == 0 || look.align == '=' ? standard : look.align;
   const std::int64_t room =
-      look.width - static_cast<std::int64_t>(count_characters(text.view_text()));
+      look.width - static_cast<std::int64_t>(count_characters(budget, text.view_text()));
   const std::int64_t left = room <= 0 ? 0 : align == '<' ? 0 : align == '>' ? room : room / 2;
   append_fill(out, look, left);
   out.append(text);
   append_fill(out, look, room - left);
 }
 
-void append_number(TextBuilder& out, const Value& value, const Look& look) {
+void append_number(Budget& budget, TextBuilder& out, const Value& value, const Look& look) {
   const bool as_integer = is_integer_type(look.type);
   std::string digits =
       as_integer ? integer_digits(value, look) : float_digits(value.as_number(), look);
@@ -111,14 +112,15 @@ void append_number(TextBuilder& out, const Value& value, const Look& look) {
     return;
   }
   const std::string text = sign + digits;
-  append_padded(out, Value::borrowed(text, origin), look, '>');
+  append_padded(budget, out, Value::borrowed(text, origin), look, '>');
 }
 
 void append_text(Heap& heap, TextBuilder& out, Value text, const Look& look) {
   if (look.precision >= 0)
-    text = heap.slice(
-        text, 0, byte_of_character(text.view_text(), static_cast<std::size_t>(look.precision)));
-  append_padded(out, text, look, '<');
+    text = heap.slice(text, 0,
+                      byte_of_character(heap.budget(), text.view_text(),
+                                        static_cast<std::size_t>(look.precision)));
+  append_padded(heap.budget(), out, text, look, '<');
 }
 
 void check(const Look& look) {
@@ -153,6 +155,7 @@ class PercentFormat {
       : heap_(heap), pattern_(pattern), values_(values), cursor_{pattern.view_text()} {}
 
   Value run() {
+    heap_.budget().handle_bytes(pattern_.size);
     TextBuilder out(heap_);
     std::size_t plain = 0;
     while ((cursor_.at = cursor_.text.find('%', cursor_.at)) != std::string_view::npos) {
@@ -197,7 +200,7 @@ class PercentFormat {
       if (!values_.is(Kind::kDict)) fail("format requires a mapping");
       const std::string_view key = cursor_.text.substr(cursor_.at, end - cursor_.at);
       const Value* const found = find(heap_, *values_.dict, key);
-      if (found == nullptr) fail(fmt::format("the format's key '{}' is not there", key));
+      if (found == nullptr) fail(fmt::format("the format's key '{}' is not there", excerpt(key)));
       value = *found;
       named_ = true;
       cursor_.at = end + 1;
@@ -262,7 +265,8 @@ class PercentFormat {
     if (!value.is_number())
       fail(
           fmt::format("%{} needs a number, not a value of type '{}'", look.type, type_name(value)));
-    if (is_float_type(look.type) && look.type != '%') return append_number(out, value, look);
+    if (is_float_type(look.type) && look.type != '%')
+      return append_number(heap_.budget(), out, value, look);
     if (!is_integer_type(look.type) || look.type == 'b')
       fail(fmt::format("unsupported format character '{}'", look.type));
     Value whole = value;
@@ -272,7 +276,7 @@ class PercentFormat {
         fail(fmt::format("%{} needs an integer", look.type));
       whole = Value::of(static_cast<std::int64_t>(value.number), value.input);
     }
-    append_number(out, whole, look);
+    append_number(heap_.budget(), out, whole, look);
   }
 
   Heap& heap_;
@@ -289,6 +293,7 @@ class BraceFormat {
       : in_(in), pattern_(pattern), arguments_(arguments), cursor_{pattern.view_text()} {}
 
   Value run() {
+    in_.budget().handle_bytes(pattern_.size);
     TextBuilder out(in_.heap());
     std::size_t plain = 0;
     while ((cursor_.at = cursor_.text.find_first_of("{}", cursor_.at)) != std::string_view::npos) {
@@ -330,9 +335,10 @@ class BraceFormat {
         fail("a format string has more places than arguments");
       return arguments_.positional[index];
     }
+    in_.budget().step(1 + arguments_.named.size() / 16);
     for (const NamedValue& each : arguments_.named)
       if (each.name == name) return each.value;
-    fail(fmt::format("a format string needs an argument '{}'", name));
+    fail(fmt::format("a format string needs an argument '{}'", excerpt(name)));
   }
 
   Value target() {
@@ -411,7 +417,7 @@ class BraceFormat {
     if (!fits)
       fail(fmt::format("a value of type '{}' cannot be formatted as '{}'", type_name(value),
                        look.type));
-    append_number(out, value, look);
+    append_number(heap.budget(), out, value, look);
   }
 
   Interpreter& in_;

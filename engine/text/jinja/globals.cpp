@@ -88,7 +88,7 @@ Value joiner(Interpreter& in, const Value&, const Arguments& arguments) {
 
 Value raise(Interpreter& in, const Value&, const Arguments& arguments) {
   const Bound<1> given = bind("raise_exception", arguments, {"message"}, 1);
-  fail(std::string(text_of(in.heap(), given[0]).view_text()));
+  fail(std::string(excerpt(text_of(in.heap(), given[0]).view_text())));
 }
 
 Value time_text(Interpreter& in, const Value&, const Arguments& arguments) {

@@ -116,7 +116,7 @@ Value Interpreter::apply_filter(std::string_view name, const Value& value,
                                 const Arguments& arguments) {
   budget().step();
   const Builtin* const filter = find_filter(name);
-  if (filter == nullptr) fail(fmt::format("there is no filter '{}'", name));
+  if (filter == nullptr) fail(fmt::format("there is no filter '{}'", excerpt(name)));
   return filter->run(*this, value, arguments);
 }
 
@@ -124,7 +124,7 @@ bool Interpreter::apply_test(std::string_view name, const Value& value,
                              const Arguments& arguments) {
   budget().step();
   const Builtin* const test = find_test(name);
-  if (test == nullptr) fail(fmt::format("there is no test '{}'", name));
+  if (test == nullptr) fail(fmt::format("there is no test '{}'", excerpt(name)));
   return is_true(test->run(*this, value, arguments));
 }
 
@@ -145,7 +145,8 @@ Value Interpreter::call_macro(const Function& function, const Arguments& argumen
   const std::uint32_t caller_line = line_;
 
   // By place, then by name. What is left goes to varargs and kwargs if the macro uses them.
-  std::vector<Value> values(count);
+  const std::span<Value> values(heap_.array<Value>(count), count);
+  std::ranges::fill(values, Value());
   const std::size_t placed = std::min(count, arguments.positional.size());
   std::copy_n(arguments.positional.begin(), placed, values.begin());
   if (arguments.positional.size() > count && !macro.takes_varargs)
@@ -154,19 +155,20 @@ Value Interpreter::call_macro(const Function& function, const Arguments& argumen
   const Value left = heap_.dict();
   Value caller;
   for (const NamedValue& named : arguments.named) {
+    budget().step(1 + count / 16);
     const auto found =
         std::ranges::find(macro.parameters, named.name, &MacroSyntax::Parameter::text);
     if (found != macro.parameters.end()) {
       Value& value = values[static_cast<std::size_t>(found - macro.parameters.begin())];
       if (value.given())
-        fail(fmt::format("macro '{}' got argument '{}' twice", function.name, named.name));
+        fail(fmt::format("macro '{}' got argument '{}' twice", function.name, excerpt(named.name)));
       value = named.value;
     } else if (named.name == "caller") {
       caller = named.value;
     } else if (macro.takes_kwargs) {
       set(heap_, *left.dict, Value::borrowed(named.name), named.value);
     } else {
-      fail(fmt::format("macro '{}' has no argument '{}'", function.name, named.name));
+      fail(fmt::format("macro '{}' has no argument '{}'", function.name, excerpt(named.name)));
     }
   }
   if (macro.takes_kwargs) assign(kKwargsName, left);

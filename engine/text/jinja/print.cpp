@@ -20,7 +20,7 @@ Origin scalar_origin(const Value& value) {
 
 void print_string_repr(Heap& heap, const Value& value, TextBuilder& out) {
   const std::string_view text = value.view_text();
-  heap.budget().handle_bytes(text.size());
+  Meter meter(heap.budget());
   const bool double_quotes = text.find('\'') != text.npos && text.find('"') == text.npos;
   const char quote = double_quotes ? '"' : '\'';
   const std::string_view quotes(&quote, 1);
@@ -29,6 +29,7 @@ void print_string_repr(Heap& heap, const Value& value, TextBuilder& out) {
   OriginCursor origin(value);
   std::size_t plain = 0;  // start of what needs no escapes
   for (std::size_t at = 0; at < text.size();) {
+    meter.reach(at);
     const Character next = character_at(text, at);
     const char32_t c = next.code;
     if (c != U'\\' && c != static_cast<char32_t>(quote) && (c == kNoCode || is_printable(c))) {
@@ -186,10 +187,13 @@ Value escaped(Heap& heap, const Value& string) {
   TextBuilder out(heap);
   OriginCursor origin(string);
   const std::string_view text = string.view_text();
+  Meter meter(heap.budget());
   std::size_t plain = 0;
-  for (std::size_t at = 0; (at = text.find_first_of("&<>'\"", at)) != text.npos; ++at) {
-    out.append_slice(string, plain, at);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    meter.reach(at);
     const char c = text[at];
+    if (c != '&' && c != '<' && c != '>' && c != '\'' && c != '"') continue;
+    out.append_slice(string, plain, at);
     out.append(c == '&'    ? "&amp;"
                : c == '<'  ? "&lt;"
                : c == '>'  ? "&gt;"

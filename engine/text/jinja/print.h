@@ -23,8 +23,8 @@ std::string float_text(double number);
 struct JsonStyle {
   bool ascii = false;      // other characters become \uXXXX
   bool is_spread = false;  // over lines, with `indent` per level
-  std::string indent;
-  std::string item_separator = ", ", key_separator = ": ";
+  std::string_view indent;
+  std::string_view item_separator = ", ", key_separator = ": ";
   bool sorted = false;
 };
 // Python's json.dumps(value).

@@ -126,11 +126,12 @@ class JsonPrinter {
 
   void string(const Value& value) {
     const std::string_view text = value.view_text();
-    heap_.budget().handle_bytes(text.size());
+    Meter meter(heap_.budget());
     OriginCursor origin(value);
     std::size_t plain = 0;  // start of what needs no escapes
     out_.append("\"", kFrame);
     for (std::size_t at = 0; at < text.size();) {
+      meter.reach(at);
       const Character next = character_at(text, at);
       const bool special = next.code < 0x20 || next.code == U'"' || next.code == U'\\' ||
                            (style_.ascii && next.code > 0x7F && next.code != kNoCode);

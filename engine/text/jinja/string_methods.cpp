@@ -25,8 +25,7 @@ Value strip_method(Interpreter& in, const Value& self, const Arguments& argument
 
 // Between runs of white space, at most `limit` times.
 std::vector<Value> split_space(Heap& heap, const Value& self, std::int64_t limit, bool from_right) {
-  const std::string_view text = self.view_text();
-  heap.budget().handle_bytes(text.size());
+  Meter meter(heap.budget());
   std::vector<Value> parts;
   Value rest = strip(heap, self, {}, from_right ? Side::kRight : Side::kLeft);
   while (rest.size > 0) {
@@ -39,6 +38,7 @@ std::vector<Value> split_space(Heap& heap, const Value& self, std::int64_t limit
     std::size_t at = from_right ? left.size() : 0;
     if (from_right) {
       while (at > 0) {
+        meter.reach(self.size - at);
         const Character last = character_before(left, at);
         if (is_space(last.code)) break;
         at -= last.bytes;
@@ -47,6 +47,7 @@ std::vector<Value> split_space(Heap& heap, const Value& self, std::int64_t limit
       rest = strip(heap, heap.slice(rest, 0, at), {}, Side::kRight);
     } else {
       while (at < left.size()) {
+        meter.reach(self.size - left.size() + at);
         const Character next = character_at(left, at);
         if (is_space(next.code)) break;
         at += next.bytes;
@@ -143,22 +144,26 @@ Window window(Heap& heap, const Value& self, const Value& start, const Value& en
   const std::int64_t first = place(start, 0);
   if (first > std::min(place(end, length), length)) return {.text = {}, .is_valid = false};
   // An empty slice need not point into the string, so its place is counted.
-  return {part.view_text(), byte_of_character(self.view_text(), static_cast<std::size_t>(first))};
+  return {part.view_text(),
+          byte_of_character(heap.budget(), self.view_text(), static_cast<std::size_t>(first))};
 }
 
 // Whether one of a tuple of strings, or one string, passes.
 template <class Passes>
-Value any_of(const Value& wanted, std::string_view callee, Passes passes) {
-  if (!wanted.is(Kind::kTuple)) return Value::of(passes(need_string(wanted, callee).view_text()));
-  for (const Value& each : wanted.list->all())
-    if (passes(need_string(each, callee).view_text())) return Value::of(true);
-  return Value::of(false);
+Value any_of(Budget& budget, const Value& wanted, std::string_view callee, Passes passes) {
+  const auto one_passes = [&](const Value& value) {
+    const std::string_view text = need_string(value, callee).view_text();
+    budget.handle_bytes(text.size());
+    return passes(text);
+  };
+  if (!wanted.is(Kind::kTuple)) return Value::of(one_passes(wanted));
+  return Value::of(std::ranges::any_of(wanted.list->all(), one_passes));
 }
 
 Value starts_with(Interpreter& in, const Value& self, const Arguments& arguments) {
   const Bound<3> given = bind("startswith", arguments, {"prefix", "start", "end"}, 1);
   const Window part = window(in.heap(), self, given[1], given[2]);
-  return any_of(given[0], "startswith", [&](std::string_view text) {
+  return any_of(in.budget(), given[0], "startswith", [&](std::string_view text) {
     return part.is_valid && part.text.starts_with(text);
   });
 }
@@ -166,7 +171,7 @@ Value starts_with(Interpreter& in, const Value& self, const Arguments& arguments
 Value ends_with(Interpreter& in, const Value& self, const Arguments& arguments) {
   const Bound<3> given = bind("endswith", arguments, {"suffix", "start", "end"}, 1);
   const Window part = window(in.heap(), self, given[1], given[2]);
-  return any_of(given[0], "endswith",
+  return any_of(in.budget(), given[0], "endswith",
                 [&](std::string_view text) { return part.is_valid && part.text.ends_with(text); });
 }
 
@@ -182,12 +187,12 @@ std::int64_t find_in(Heap& heap, const Value& self, const Arguments& arguments, 
     at = finder.find(part.text, 0);
   } else if (wanted.empty()) {
     at = part.text.size();
-  } else if (const auto all = finder.find_all(part.text); !all.empty()) {
-    at = all.back();
+  } else {
+    at = finder.find_last(part.text);
   }
   if (at == Finder::npos) return -1;
-  heap.budget().handle_bytes(part.begin + at);
-  return static_cast<std::int64_t>(count_characters(self.view_text().substr(0, part.begin + at)));
+  const std::string_view before = self.view_text().substr(0, part.begin + at);
+  return static_cast<std::int64_t>(count_characters(heap.budget(), before));
 }
 
 template <bool last>
@@ -207,7 +212,8 @@ Value count(Interpreter& in, const Value& self, const Arguments& arguments) {
   const std::string_view wanted = need_string(given[0], "count").view_text();
   const Window part = window(in.heap(), self, given[1], given[2]);
   if (!part.is_valid) return Value::of(std::int64_t{0});
-  if (wanted.empty()) return Value::of(static_cast<std::int64_t>(count_characters(part.text)) + 1);
+  if (wanted.empty())
+    return Value::of(static_cast<std::int64_t>(count_characters(in.budget(), part.text)) + 1);
   Finder finder(in.heap(), wanted);
   std::int64_t found = 0;
   for (std::size_t at = 0; (at = finder.find(part.text, at)) != Finder::npos; at += wanted.size())
@@ -280,6 +286,7 @@ Value splitlines(Interpreter& in, const Value& self, const Arguments& arguments)
 Value remove_prefix(Interpreter& in, const Value& self, const Arguments& arguments) {
   const Bound<1> given = bind("removeprefix", arguments, {"prefix"}, 1);
   const std::string_view prefix = need_string(given[0], "removeprefix").view_text();
+  in.budget().handle_bytes(prefix.size());
   const bool starts = self.view_text().starts_with(prefix);
   return starts ? in.heap().slice(self, prefix.size(), self.size) : self;
 }
@@ -287,6 +294,7 @@ Value remove_prefix(Interpreter& in, const Value& self, const Arguments& argumen
 Value remove_suffix(Interpreter& in, const Value& self, const Arguments& arguments) {
   const Bound<1> given = bind("removesuffix", arguments, {"suffix"}, 1);
   const std::string_view suffix = need_string(given[0], "removesuffix").view_text();
+  in.budget().handle_bytes(suffix.size());
   const bool ends = self.view_text().ends_with(suffix);
   return ends ? in.heap().slice(self, 0, self.size - suffix.size()) : self;
 }
@@ -295,7 +303,7 @@ template <Side side>
 Value justify(Interpreter& in, const Value& self, const Arguments& arguments) {
   const Bound<2> given = bind("justify", arguments, {"width", "fillchar"}, 1);
   const Value fill = given[1].given() ? need_string(given[1], "justify") : Value::borrowed(" ");
-  if (count_characters(fill.view_text()) != 1)
+  if (count_characters(in.budget(), fill.view_text()) != 1)
     fail("the fill character must be exactly one character long");
   return pad(in.heap(), self, need_integer(given[0], "justify"), fill, side);
 }
@@ -336,6 +344,7 @@ Value format_map(Interpreter& in, const Value& self, const Arguments& arguments)
   const Bound<1> given = bind("format_map", arguments, {"mapping"}, 1);
   if (!given[0].is(Kind::kDict)) fail("format_map() needs a dict");
   std::vector<NamedValue> named;
+  in.budget().take_memory(2 * sizeof(NamedValue) * given[0].dict->size);
   for (const Dict::Entry& entry : given[0].dict->all())
     if (entry.key.is_string()) named.push_back({entry.key.view_text(), entry.value});
   return format_braces(in, self, {{}, named});

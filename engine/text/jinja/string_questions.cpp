@@ -10,9 +10,10 @@ namespace string_question {
 template <bool (*passes)(char32_t)>
 Value all_pass(Interpreter& in, const Value& self, const Arguments& arguments) {
   bind_nothing("is...", arguments);
-  in.budget().handle_bytes(self.size);
   const std::string_view text = self.view_text();
+  Meter meter(in.budget());
   for (std::size_t at = 0; at < text.size();) {
+    meter.reach(at);
     const Character next = character_at(text, at);
     if (next.code == kNoCode || !passes(next.code)) return Value::of(false);
     at += next.bytes;
@@ -26,10 +27,11 @@ bool is_alnum(char32_t code) { return is_alpha(code) || is_numeric(code); }
 template <bool (*wanted)(char32_t), bool (*other)(char32_t)>
 Value has_case(Interpreter& in, const Value& self, const Arguments& arguments) {
   bind_nothing("is...", arguments);
-  in.budget().handle_bytes(self.size);
   const std::string_view text = self.view_text();
+  Meter meter(in.budget());
   bool found = false;
   for (std::size_t at = 0; at < text.size();) {
+    meter.reach(at);
     const Character next = character_at(text, at);
     if (other(next.code)) return Value::of(false);
     found |= wanted(next.code);
@@ -40,10 +42,11 @@ Value has_case(Interpreter& in, const Value& self, const Arguments& arguments) {
 
 Value is_title(Interpreter& in, const Value& self, const Arguments& arguments) {
   bind_nothing("istitle", arguments);
-  in.budget().handle_bytes(self.size);
   const std::string_view text = self.view_text();
+  Meter meter(in.budget());
   bool found = false, behind_letter = false;
   for (std::size_t at = 0; at < text.size();) {
+    meter.reach(at);
     const Character next = character_at(text, at);
     const bool upper = is_upper(next.code), lower = is_lower(next.code);
     if ((upper && behind_letter) || (lower && !behind_letter)) return Value::of(false);

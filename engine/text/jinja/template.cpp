@@ -13,8 +13,6 @@
 namespace hearth::jinja {
 namespace {
 
-constexpr std::size_t kMaxReasonBytes = 500;
-
 // A reason may quote the template or the data: one line of moderate length, no broken characters.
 Error error_of(const Failure& failure, std::uint32_t line) {
   std::string reason = failure.reason;

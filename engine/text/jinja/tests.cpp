@@ -1,4 +1,6 @@
 // What can stand behind `is`.
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "engine/text/jinja/access.h"
@@ -48,6 +50,7 @@ std::int64_t remainder(Interpreter& in, const Value& self, std::int64_t divisor)
   if (rest.is_string()) fail("a string has no remainder");
   // A fraction is neither odd nor even.
   const double number = rest.as_number();
+  if (!std::isfinite(number)) return -1;
   const auto whole = static_cast<std::int64_t>(number);
   return number == static_cast<double>(whole) ? whole : -1;
 }

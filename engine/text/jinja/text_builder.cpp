@@ -5,11 +5,12 @@
 namespace hearth::jinja {
 
 void TextBuilder::append(std::string_view text, Origin origin) {
-  if (text.empty()) return;
+  // Nothing costs a step as well: a list of a million empty strings takes time to join.
   heap_.budget().handle_bytes(text.size());
+  if (text.empty()) return;
   const std::size_t needed = text_.size() + text.size();
   if (needed > taken_) {
-    const std::size_t wanted = std::max(needed, taken_ + taken_ / 2);
+    const std::size_t wanted = std::max(needed, 2 * taken_);  // as std::string grows
     heap_.budget().take_memory(wanted - taken_);
     taken_ = wanted;
     text_.reserve(wanted);

@@ -67,17 +67,19 @@ Value strip(Heap& heap, const Value& string, const Value& characters, Side side)
     return set.find(character) != set.npos;
   };
   std::size_t begin = 0, end = text.size();
+  Meter meter(heap.budget());
   while (side != Side::kRight && begin < end) {
+    meter.reach(begin);
     const Character next = character_at(text, begin);
     if (!is_stripped(text.substr(begin, next.bytes), next.code)) break;
     begin += next.bytes;
   }
   while (side != Side::kLeft && end > begin) {
+    meter.reach(begin + (text.size() - end));
     const Character last = character_before(text, end);
     if (!is_stripped(text.substr(end - last.bytes, last.bytes), last.code)) break;
     end -= last.bytes;
   }
-  heap.budget().handle_bytes(text.size() - (end - begin));
   return heap.slice(string, begin, end);
 }
 
@@ -134,10 +136,11 @@ Value join(Heap& heap, const Value& separator, std::span<const Value> strings) {
 
 std::vector<Value> split_lines(Heap& heap, const Value& string, bool keep_ends) {
   const std::string_view text = string.view_text();
-  heap.budget().handle_bytes(text.size());
+  Meter meter(heap.budget());
   std::vector<Value> lines;
   std::size_t begin = 0;
   for (std::size_t at = 0; at < text.size();) {
+    meter.reach(at);
     const Character next = character_at(text, at);
     if (!is_line_break(next.code)) {
       at += next.bytes;
@@ -155,9 +158,9 @@ std::vector<Value> split_lines(Heap& heap, const Value& string, bool keep_ends) 
 }
 
 Value pad(Heap& heap, const Value& string, std::int64_t width, const Value& fill, Side side) {
-  const auto size = static_cast<std::int64_t>(count_characters(string.view_text()));
+  const auto size = static_cast<std::int64_t>(count_characters(heap.budget(), string.view_text()));
+  if (width <= size) return string;
   const std::int64_t room = width - size;
-  if (room <= 0) return string;
   // Centring leaves the odd character on the left where the width is odd.
   const std::int64_t left = side == Side::kLeft    ? room
                             : side == Side::kRight ? 0

@@ -130,6 +130,19 @@ TEST(MooncakeJsonl, ErrorsNameLineAndField) {
   expect_wrong(mooncake(good + "{\"timestamp\":5}"), {"line 2", "input_length"});
 }
 
+// Arrivals beyond 64 bits of nanoseconds were undefined behaviour in the clocks.
+TEST(ReadTrace, RefusesArrivalsThatNoClockCanHold) {
+  expect_wrong(azure(std::string(kHeader) + "1900-01-01 00:00:00,1,1\n2900-01-01 00:00:00,1,1\n"),
+               {"line 3", "TIMESTAMP", "seconds"});
+  const std::string rest = R"(,"input_length":1,"output_length":1,"hash_ids":[]})";
+  expect_wrong(mooncake("{\"timestamp\":0" + rest + "\n{\"timestamp\":9007199254740992" + rest),
+               {"line 2", "timestamp", "seconds"});
+  expect_wrong(make_synthetic_trace("rate=1e-320,n=2"), {"rate=", "seconds"});
+  Trace trace = make_synthetic_trace("rate=1,n=2").value();
+  speed_up(trace, 1e-300);
+  EXPECT_EQ(trace.requests[1].arrival_seconds, kLatestArrivalSeconds);
+}
+
 TEST(SyntheticTrace, LengthsAreInTheirRanges) {
   const auto trace =
       make_synthetic_trace("synthetic:rate=inf,n=500,prompt=16..120,gen=8..96,seed=1");

@@ -92,6 +92,9 @@ TEST(JinjaLimits, MemoryIsBounded) {
            "{{ ('a,' * 10000000).split(',') }}",
            "{{ [1]|batch(1000000000, 'x')|list }}",
            "{{ []|slice(1000000000)|list }}",
+           "{{ [1]|sort(attribute=',' * 10000000) }}",
+           "{{ (('a' * 10000000).rsplit('a'))|length }}",
+           "{{ ([1, 2] * 4000000)|reverse|list|length }}",
        })
     EXPECT_THAT(text_of(source), AnyOf(HasSubstr("too much memory"), HasSubstr("too many steps")))
         << source;
@@ -101,9 +104,14 @@ TEST(JinjaLimits, MemoryIsBounded) {
         "{{ 9223372036854775807 + 1 }}", "{{ -9223372036854775807 * 3 }}",
         "{{ 99999999999999999999 }}", "{{ (-9223372036854775807 - 1) // -1 }}",
         "{{ (-9223372036854775807 - 1)|abs }}", "{{ range(5, 1, 0) }}", "{{ range(1, 2, 3, 4) }}",
-        "{{ 'abc'.split('') }}", "{{ 1 % messages }}"})
+        "{{ 'abc'.split('') }}", "{{ 1 % messages }}", "{{ 9223372036854775807|round(-19) }}",
+        "{{ range(0, 1, 1152921504606846976)[::2][::2][::2][::2] }}"})
     EXPECT_THAT(text_of(source), StartsWith("!! line 1: ")) << source;
   EXPECT_EQ(text_of("{{ (-9223372036854775807 - 1) % -1 }}"), "0");
+  EXPECT_EQ(text_of("{{ 'a'.ljust(-9223372036854775807 - 1) }}"), "a");
+  EXPECT_EQ(text_of("{{ 'a'|truncate(9223372036854775807, leeway=9223372036854775807) }}"), "a");
+  EXPECT_EQ(text_of("{{ (1e308 * 10) is odd }}"), "False");
+  EXPECT_EQ(text_of("{{ (-1e20)|filesizeformat }}"), "-100000000000000000000 Bytes");
   EXPECT_EQ(text_of("{{ 'abc'[9223372036854775807:-9223372036854775807:-9223372036854775807] }}"),
             "c");
 }
@@ -124,6 +132,137 @@ TEST(JinjaLimits, StepsAreBounded) {
               options),
       HasSubstr("too many steps"));
   EXPECT_EQ(text_of("{% for a in range(1000) %}{% endfor %}", {}, options), "");
+}
+
+// Whatever handles a megabyte or a hundred thousand items costs steps in proportion; otherwise a
+// loop around it would run far past the limits before anything looks at them.
+TEST(JinjaLimits, EveryOperationIsChargedForWhatItHandles) {
+  std::string text(1 << 20, 'a');
+  const Json given = {{"x", text},
+                      {"same", text},
+                      {"b", std::string(1 << 20, 'b')},
+                      {"words", repeated("ab cd\n", 170'000)},
+                      {"empty", Json(std::vector<std::string>(50'000))},
+                      {"ones", Json(std::vector<int>(50'000, 1))},
+                      {"k", "kkkkkkkk"}};
+  RenderOptions options;
+  options.limits.steps = 700'000;
+  options.limits.memory_bytes = std::size_t{4} << 30;
+  options.limits.time = std::chrono::minutes(1);
+  const auto twenty_times = [&](std::string_view body) {
+    return text_of("{% for i in range(20) %}" + std::string(body) + "{% endfor %}", given, options);
+  };
+  ASSERT_EQ(twenty_times("{% set y = x %}"), "") << "the data alone is within the limit";
+  for (const std::string_view body : {
+           // Characters and comparisons.
+           "x[-1]",
+           "x[5:-5]",
+           "x[::2]",
+           "x|length",
+           "x|first ~ x|last",
+           "x == same",
+           "x < same",
+           "x.startswith(same)",
+           "x.endswith((b, same))",
+           "x.removeprefix(same)",
+           "x.removesuffix(same)",
+           "{x: 1}[same]",
+           "x in [b, same]",
+           "x in {same: 1}",
+           // Searching.
+           "'b' in x",
+           "x.find('b')",
+           "x.rfind('b')",
+           "x.index('a', 500000)",
+           "x.count('')",
+           "x.count('ab')",
+           "x.find(b)",
+           "x.rfind(b)",
+           "x.replace('b', 'c')",
+           "x.replace(b, 'c')",
+           "x.split('b')",
+           "x.rsplit('b')",
+           "x.partition('b')",
+           "x.rpartition('b')",
+           // Made anew.
+           "x ~ b",
+           "x + b",
+           "'ab' * 500000",
+           "x * 2",
+           "x|upper",
+           "x.title()",
+           "x|title",
+           "x.swapcase()",
+           "x|capitalize",
+           "x|tojson",
+           "[x]|string",
+           "x|e",
+           "x|forceescape",
+           "x|urlencode",
+           "x|striptags",
+           "x|list",
+           "x|reverse",
+           "x|center(1100000)",
+           "k.ljust(1000000)",
+           "k.zfill(1000000)",
+           "x.expandtabs()",
+           "'\t'.expandtabs(1000000)",
+           "'%s' % x",
+           "'{:9}'.format(x)",
+           "x.format()",
+           "x|format",
+           "x|indent",
+           "x|truncate(600000)",
+           "x|truncate(600000, end=x[:500000])",
+           "words.split()",
+           "words.rsplit()",
+           "words.splitlines()",
+           "words|wordcount",
+           "x|replace('', '')",
+           "(' ' * 1000000)|trim",
+           "x.strip('a')",
+           "x.lstrip('ab')",
+           // Questions.
+           "x.isalpha()",
+           "x.islower()",
+           "x.isascii()",
+           "x.isprintable()",
+           "x is lower",
+           "x.isidentifier()",
+           // Items.
+           "empty|join",
+           "''.join(empty)",
+           "ones|sum",
+           "empty|select|list",
+           "ones|reject|list",
+           "ones|reverse|list",
+           "ones|sort",
+           "ones|unique|list",
+           "ones|min",
+           "ones|max",
+           "ones|map('string')|list",
+           "ones|batch(100)|list",
+           "ones|slice(100)|list",
+           "ones|map(attribute='x')|list",
+           "ones|selectattr('x')|list",
+           "2 in ones",
+           "ones[1:]",
+           "ones + ones",
+           "[1, 2] * 50000",
+           "ones|string",
+           "ones|tojson",
+           "ones == ones[:]",
+           "ones < ones[:]",
+           "ones.count(2)",
+           "ones.index(1, 5) + ones.count(3)",
+           "range(100000)|list",
+           "cycler(*ones)",
+           "[1]|sort(attribute=x)",
+           "[1]|map(attribute=x)|list",
+       })
+    EXPECT_THAT(twenty_times("{% set y = " + std::string(body) + " %}"),
+                HasSubstr("too many steps"))
+        << body;
 }
 
 // One template per construct that handles much data at a time: none may pass the clock.
@@ -154,13 +293,16 @@ TEST(JinjaLimits, TimeIsBoundedInsideFilters) {
            "{% set y = x|list|unique|list %}",
            "{% set y = x.strip(half) %}",
            "{% set y = x|wordcount %}",
-           "{% set y = x.isdigit() %}",
+           "{% set y = x.isalpha() %}",
            "{% set y = x * 2 %}",
            "{% set y = x|urlencode %}",
            "{% set y = '%s' % x %}",
            "{% set y = x.rfind(half) %}",
            "{% set y = x|striptags %}",
            "{% set y = [x]|string %}",
+           "{% set y = x.startswith((half,) * 50000) %}",
+           "{% set y = ([''] * 1000000)|join %}",
+           "{% set y = ([1] * 1000000)|unique|list %}",
        }) {
     const std::string source = "{% for i in range(100000) %}" + std::string(body) + "{% endfor %}";
     const auto start = Clock::now();
