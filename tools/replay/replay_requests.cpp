@@ -12,6 +12,11 @@ const GenerationEnd& read_end(TokenStream& stream) {
   return stream.end();
 }
 
+// Whether clients get the tokens of a batch when all of it has ended.
+bool delivers_with_batch(const Policy& policy) {
+  return switch_value(policy, "delivery") == "with-batch";
+}
+
 }  // namespace
 
 GenerationRequest replay_request(const ReplayInput& input, size_t index) {
@@ -42,6 +47,7 @@ Result<ReplayRun> collect_run(const Engine& engine, const Trace& trace, double b
   run.query_tokens = engine.metrics().prefix_query_tokens.value();
   run.hit_tokens = engine.metrics().prefix_hit_tokens.value();
   run.steps = tally.use();
+  const bool held_back = delivers_with_batch(engine.policy());
   for (size_t i = 0; i < streams.size(); ++i) {
     const GenerationEnd& end = read_end(*streams[i]);
     RequestTiming timing{.arrival = begin + trace.requests[i].arrival_seconds,
@@ -49,6 +55,9 @@ Result<ReplayRun> collect_run(const Engine& engine, const Trace& trace, double b
     // A step that was in flight when the request ended sampled one token too many.
     if (timing.token_times.size() > end.generated_tokens)
       timing.token_times.resize(end.generated_tokens);
+    // The engine ends a request when it delivers the last of its tokens.
+    if (held_back && !timing.token_times.empty())
+      timing.hold_back_until(tally.submit_time(streams[i]->request()) + end.times.finished);
     timing.failed = end.reason != FinishReason::kLength;
     run.prompt_tokens += end.prompt_tokens;
     run.cached_tokens.push_back(end.cached_tokens);

@@ -15,6 +15,10 @@ double RequestTiming::longest_gap() const {
   return longest;
 }
 
+void RequestTiming::hold_back_until(double delivered) {
+  for (double& time : token_times) time = std::max(time, delivered);
+}
+
 bool ServiceGoal::met_by(const RequestTiming& timing) const {
   return !timing.failed && !timing.token_times.empty() &&
          timing.time_to_first_token() <= time_to_first_token &&

@@ -1,4 +1,4 @@
-// When a request's tokens were sampled, and whether that met the user's goal. Pure.
+// When a request's tokens reached the client, and whether that met the user's goal. Pure.
 #pragma once
 
 #include <string_view>
@@ -23,6 +23,8 @@ struct RequestTiming {
   double end_to_end() const { return token_times.back() - arrival; }
   // The longest time between two tokens; 0 if there are fewer than two.
   double longest_gap() const;
+  // Nothing reached the client before `delivered`.
+  void hold_back_until(double delivered);
 };
 
 // The service level a user expects, in seconds. A request that meets all of it counts as goodput.

@@ -50,7 +50,9 @@ class Simulation {
       if (!refused_.ok()) return refused_.error();
     }
     cursor_->read_new();
-    return collect_run(engine_, trace_, 0, streams_, tally_);
+    HEARTH_ASSIGN(ReplayRun run, collect_run(engine_, trace_, 0, streams_, tally_));
+    HEARTH_ASSIGN(run.swaps, executor_.swap_traffic());
+    return run;
   }
 
  private:
