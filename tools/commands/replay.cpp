@@ -79,19 +79,19 @@ class ReplayCommand : public Command {
                                  "Maximum tokens per step; 0 picks what suits the device")
                             .range(0, 1u << 20);
     options
-        .add(
-            "--sweep LIMIT=LIST", &sweep_text_,
-            "Run the trace once for each value of max-seqs or max-step-tokens, and report the best "
-            "under --slo: max-seqs=1,2,4,8; 1..64 doubles")
+        .add("--sweep LIMIT=LIST", &sweep_text_,
+             "Run the trace once for each value of max-seqs or max-step-tokens and find the best "
+             "under "
+             "--slo, as in max-seqs=1,2,4,8; 1..64 doubles from 1 to 64")
         .check(check_with(parse_sweep))
         .excludes(options.at("--compare"));
     options.check([this] { return sweep_conflict(); });
     options.group("Output");
     options
-        .add(
-            "--slo GOAL", &goal_text_,
-            "What a request must meet to count as goodput, and the p99 that --sweep must reach, in "
-            "seconds")
+        .add("--slo GOAL", &goal_text_,
+             "Goal in seconds: requests that meet it count as goodput, and the best point of "
+             "--sweep "
+             "meets it at p99")
         .check(check_with(parse_service_goal));
     options
         .add("--price MONEY", &price_text_,
@@ -172,13 +172,13 @@ class ReplayCommand : public Command {
     const Option& one =
         options
             .add("--policy NAME", &policy_name_,
-                 fmt::format("Scheduling policy, or one with switches changed as in --compare: {}",
+                 fmt::format("Scheduling policy, also with switches as in --compare: {}",
                              fmt::join(names, ", ")))
             .check(check_with(parse_policy_spec));
     options
         .add("--compare LIST", &compare_,
-             "Run several policies and compare them: names, or name+switch=value, as in "
-             "static,continuous,continuous+kv=reserve+preemption=swap; --help-all lists the "
+             "Run several policies and compare them: names, or names with switches changed, as in "
+             "static,continuous,continuous+kv=reserve+order=priority; --help-all lists the "
              "switches")
         .separator(',')
         .check(check_with(parse_policy_spec))

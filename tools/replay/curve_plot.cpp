@@ -1,10 +1,13 @@
 #include "tools/replay/curve_plot.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,8 +19,8 @@
 namespace hearth {
 namespace {
 
-constexpr double kCurveWidth = 960, kCurveHeight = 800;
-constexpr double kCurveLeft = 84, kCurveRight = 890;
+constexpr double kCurveWidth = 990, kCurveHeight = 800;
+constexpr double kCurveLeft = 84, kCurveRight = 870;
 constexpr double kMarker = 5;     // half the size of a point
 constexpr double kBestRing = 10;  // radius
 
@@ -162,87 +165,80 @@ class CurveDrawing {
                                  axis.scale.is_logarithmic() ? " (log)" : ""));
 
     LabelPlacer placer({kCurveLeft + 3, panel.top - 8, kCurveWidth - 6, panel.bottom - 3});
-    draw_goal(panel, axis, unit, y(panel.goal), placer);
+    draw_goal(panel, axis, y(panel.goal), placer);
     if (plot_.best) {
       const double best_x = x(plot_.points[*plot_.best].throughput);
       svg_.line({best_x, panel.top}, {best_x, panel.bottom}, "best stroke thin dashed");
       placer.avoid_line({best_x, panel.top}, {best_x, panel.bottom});
     }
-    const auto place_of = [&](const CurvePlot::Point& point, const CurveSeries& series) {
-      return SvgPoint{x(point.throughput), y(point.*panel.times.*series.value)};
-    };
-    for (const CurveSeries& series : kCurveSeries) {
-      std::vector<SvgPoint> line;
-      for (const CurvePlot::Point& point : plot_.points) line.push_back(place_of(point, series));
-      svg_.polyline(line, fmt::format("{} stroke", series.colour));
-      for (size_t i = 1; i < line.size(); ++i) placer.avoid_line(line[i - 1], line[i]);
-      for (const SvgPoint& at : line) {
-        marker(at, series);
-        placer.block(PlotBox::around(at, 2 * kMarker + 2, 2 * kMarker + 2));
-      }
-      if (plot_.best) {
-        svg_.circle(line[*plot_.best], kBestRing, "best stroke");
-        placer.block(PlotBox::around(line[*plot_.best], 2 * kBestRing, 2 * kBestRing));
-      }
+    std::array<std::vector<SvgPoint>, std::size(kCurveSeries)> places;
+    for (size_t i = 0; i < places.size(); ++i) {
+      for (const CurvePlot::Point& point : plot_.points)
+        places[i].push_back({x(point.throughput), y(point.*panel.times.*kCurveSeries[i].value)});
+      draw_line(places[i], kCurveSeries[i], placer);
     }
-    std::vector<CurveLabel> labels;
-    for (const CurveSeries& series : {kCurveSeries[1], kCurveSeries[0]}) {
-      std::vector<SvgPoint> places;
-      for (const CurvePlot::Point& point : plot_.points) places.push_back(place_of(point, series));
-      add_labels(places, labels);
-    }
+    std::vector<CurveLabel> labels = labels_of(places[1]);
+    // A p50 right below its p99 needs no second label.
+    constexpr double kSameLabel = 40;  // pixels
+    for (CurveLabel& label : labels_of(places[0]))
+      if (std::ranges::none_of(labels, [&](const CurveLabel& other) {
+            return other.text == label.text && distance(other.point, label.point) < kSameLabel;
+          }))
+        labels.push_back(std::move(label));
+    // The best point's label is the longest, and the one to find.
+    std::ranges::stable_partition(labels, &CurveLabel::best);
     for (const CurveLabel& label : labels) draw_label(label, placer);
   }
 
-  // Points that lie on top of each other share a label: "8, 16, 32". The best one has its own. A
-  // p50 right below its p99 needs no second label.
-  void add_labels(std::span<const SvgPoint> places, std::vector<CurveLabel>& labels) const {
-    constexpr double kTogether = 14, kSameLabel = 40;  // pixels
-    const size_t labels_before = labels.size();
+  void draw_line(std::span<const SvgPoint> places, const CurveSeries& series, LabelPlacer& placer) {
+    svg_.polyline(places, fmt::format("{} stroke", series.colour));
+    for (size_t i = 1; i < places.size(); ++i) placer.avoid_line(places[i - 1], places[i]);
+    for (const SvgPoint& at : places) {
+      marker(at, series);
+      placer.block(PlotBox::around(at, 2 * kMarker + 2, 2 * kMarker + 2));
+    }
+    if (!plot_.best) return;
+    svg_.circle(places[*plot_.best], kBestRing, "best stroke");
+    placer.block(PlotBox::around(places[*plot_.best], 2 * kBestRing, 2 * kBestRing));
+  }
+
+  // Labels for the points of one line. Points that lie on top of each other share one: "8, 16, 32".
+  // The best point has its own.
+  std::vector<CurveLabel> labels_of(std::span<const SvgPoint> places) const {
+    constexpr double kTogether = 14;  // pixels
+    std::vector<CurveLabel> labels;
     for (size_t i = 0; i < places.size(); ++i) {
+      const std::string& value = plot_.points[i].label;
       if (plot_.best == i) {
-        labels.push_back(
-            {fmt::format("{} = {}", plot_.parameter, plot_.points[i].label), places[i], true});
+        labels.push_back({fmt::format("{} = {}", plot_.parameter, value), places[i], true});
         continue;
       }
-      const auto near =
-          std::ranges::find_if(labels.begin() + static_cast<std::ptrdiff_t>(labels_before),
-                               labels.end(), [&](const CurveLabel& label) {
-                                 return !label.best && distance(label.point, places[i]) < kTogether;
-                               });
+      const auto near = std::ranges::find_if(labels, [&](const CurveLabel& label) {
+        return !label.best && distance(label.point, places[i]) < kTogether;
+      });
       if (near != labels.end())
-        near->text += ", " + plot_.points[i].label;
+        near->text += ", " + value;
       else
-        labels.push_back({plot_.points[i].label, places[i], false});
+        labels.push_back({value, places[i], false});
     }
-    const auto first_new = labels.begin() + static_cast<std::ptrdiff_t>(labels_before);
-    labels.erase(std::remove_if(first_new, labels.end(),
-                                [&](const CurveLabel& label) {
-                                  return std::any_of(
-                                      labels.begin(), first_new, [&](const CurveLabel& other) {
-                                        return other.text == label.text &&
-                                               distance(other.point, label.point) < kSameLabel;
-                                      });
-                                }),
-                 labels.end());
+    return labels;
   }
 
   static double distance(SvgPoint a, SvgPoint b) { return std::hypot(a.x - b.x, a.y - b.y); }
 
-  void draw_goal(const CurvePanel& panel, const TimeAxis& axis, const TimeUnit& unit, double goal_y,
+  void draw_goal(const CurvePanel& panel, const TimeAxis& axis, double goal_y,
                  LabelPlacer& placer) {
-    const std::string value =
+    const TimeUnit unit = time_unit(0, panel.goal);
+    std::string text =
         fmt::format("SLO {} {}", plot_number(panel.goal * unit.per_second), unit.name);
     if (axis.shows_goal) {
       svg_.line({kCurveLeft, goal_y}, {kCurveRight, goal_y}, "muted stroke thin dashed");
       placer.avoid_line({kCurveLeft, goal_y}, {kCurveRight, goal_y});
     } else {
-      goal_y = panel.goal > axis.scale.high() ? panel.top + 20 : panel.bottom;
+      const bool above = panel.goal > axis.scale.high();
+      text += above ? " is above this axis" : " is below this axis";
+      goal_y = above ? panel.top + 20 : panel.bottom;
     }
-    const std::string text = axis.shows_goal
-                                 ? value
-                                 : fmt::format("{} is {} this axis", value,
-                                               panel.goal > axis.scale.high() ? "above" : "below");
     const SvgPoint at{kCurveLeft + 8, goal_y - 6};
     svg_.text(at, text, "small halo muted");
     placer.block({at.x, at.y - 12, at.x + text_width(text), at.y + 4});
@@ -253,7 +249,7 @@ class CurveDrawing {
     const double width = text_width(label.text) * (label.best ? kBold : 1) + kAround;
     const auto [box, far] =
         placer.place(label.point, label.best ? kBestRing : kMarker, width, kTextHeight + 1);
-    if (far) svg_.line(label.point, box.centre(), "muted leader");
+    if (far) svg_.line(label.point, box.nearest(label.point), "muted leader");
     svg_.text({box.centre().x, box.bottom - 3}, label.text, label.best ? "halo best bold" : "halo",
               TextAnchor::kMiddle);
   }

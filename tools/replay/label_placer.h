@@ -2,6 +2,7 @@
 // Pure.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "tools/replay/svg_writer.h"
@@ -18,6 +19,10 @@ struct PlotBox {
     return left <= other.left && top <= other.top && other.right <= right && other.bottom <= bottom;
   }
   SvgPoint centre() const { return {(left + right) / 2, (top + bottom) / 2}; }
+  // The point of the box that is nearest to `point`.
+  SvgPoint nearest(SvgPoint point) const {
+    return {std::clamp(point.x, left, right), std::clamp(point.y, top, bottom)};
+  }
   // The box of this size with its middle at `centre`.
   static PlotBox around(SvgPoint centre, double width, double height);
 };

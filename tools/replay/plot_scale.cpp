@@ -83,7 +83,7 @@ std::string plot_number(double value) {
 TimeUnit time_unit(double low_seconds, double high_seconds) {
   constexpr double kSecond = 1, kMilli = 1e-3;
   const bool small_low = low_seconds > 0 && low_seconds < 0.01;
-  if (high_seconds > kSecond && !(small_low && high_seconds < 100)) return {"s", 1};
+  if (high_seconds >= kSecond && !(small_low && high_seconds < 100)) return {"s", 1};
   if (high_seconds > kMilli) return {"ms", 1e3};
   return {"µs", 1e6};
 }

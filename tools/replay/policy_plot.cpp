@@ -83,9 +83,10 @@ class BarDrawing {
     };
     legend.add("median (p50)", swatch("p50"));
     legend.add("99th percentile (p99)", swatch("p99"));
-    legend.add("SLO", [&](SvgPoint at) {
-      svg_.line({at.x, at.y - 9}, {at.x, at.y + 9}, "muted stroke thin dashed");
-    });
+    legend.add(fmt::format("SLO: first token within {:g} s", plot_.goal.time_to_first_token),
+               [&](SvgPoint at) {
+                 svg_.line({at.x, at.y - 9}, {at.x, at.y + 9}, "muted stroke thin dashed");
+               });
     for (size_t i = 0; i < plot_.reports.size(); ++i) draw_name(i);
     double panel_left = left();
     for (const BarPanel& panel : panels_) {

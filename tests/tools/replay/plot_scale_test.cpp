@@ -90,6 +90,7 @@ TEST(PlotNumber, IsShort) {
 
 TEST(TimeUnit, AvoidsZeros) {
   EXPECT_EQ(time_unit(0, 20).name, "s");
+  EXPECT_EQ(time_unit(0, 1).name, "s");
   EXPECT_EQ(time_unit(0, 0.4).name, "ms");
   EXPECT_EQ(time_unit(0, 1e-4).name, "µs");
   EXPECT_EQ(time_unit(0.005, 5).name, "ms");
