@@ -52,6 +52,7 @@ struct Metrics {
   Counter requests_submitted, requests_refused;
   Counter finished_stop, finished_length, finished_cancelled, finished_time_limit, finished_error;
   Counter steps, prompt_tokens, generated_tokens, padding_tokens;
+  Counter proposed_tokens, accepted_tokens;  // by speculation
   Counter prefix_query_tokens, prefix_hit_tokens;
   Counter preemptions_recompute, preemptions_swap;
   Counter blocks_copied, blocks_swapped_out, blocks_swapped_in;

@@ -27,9 +27,9 @@ std::filesystem::path models_folder();
 std::vector<LibraryModel> list_models(const std::filesystem::path& folder);
 
 // Finds the model that `wanted` stands for, in this order: the built-in model if it is empty; an
-// existing path; such a path in `folder`, with or without ".gguf"; a model of that name in `folder`;
-// the built-in model by its name. Names match in any case, and a unique prefix is enough. An error
-// lists the models that may have been meant.
+// existing path; such a path in `folder`, with or without ".gguf"; a model of that name in
+// `folder`; the built-in model by its name. Names match in any case, and a unique prefix is enough.
+// An error lists the models that may have been meant.
 Result<LibraryModel> find_model(const std::string& wanted, const std::filesystem::path& folder);
 Result<LibraryModel> find_model(const std::string& wanted);  // in models_folder()
 

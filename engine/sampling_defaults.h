@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/sampling/sampler.h"
+#include "engine/sampling_options.h"
 #include "engine/weights/metadata.h"
 
 namespace hearth {

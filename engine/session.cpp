@@ -49,6 +49,19 @@ std::string context_notice(uint32_t asked, uint32_t model_context) {
                      model_context);
 }
 
+std::string pool_notice(const SessionOptions& options, const MemoryPlan& plan) {
+  const uint64_t pool_tokens = uint64_t{plan.kv_blocks} * kTokensPerBlock;
+  const std::string longest = plan.context > pool_tokens
+                                  ? fmt::format("; the longest sequence has {} tokens", pool_tokens)
+                                  : std::string();
+  if (options.kv_blocks > plan.kv_blocks)
+    return fmt::format("--kv-blocks {} is more than fits; using {}{}", options.kv_blocks,
+                       plan.kv_blocks, longest);
+  if (options.kv_blocks == 0 || options.context == 0 || longest.empty()) return {};
+  return fmt::format("--ctx {} does not fit into --kv-blocks {}{}", options.context,
+                     options.kv_blocks, longest);
+}
+
 uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
                             const SessionOptions& options) {
   // With unified memory, swapped-out blocks take the same memory as the device's.
@@ -58,7 +71,10 @@ uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
 Result<std::unique_ptr<Session>> Session::open(std::unique_ptr<ModelFile> file,
                                                const SessionOptions& options) {
   std::unique_ptr<Session> session(new Session(options));
-  HEARTH_TRY(session->load(std::move(file)));
+  const Status loaded = session->load(std::move(file));
+  // First: what went missing in a file explains every other error.
+  HEARTH_TRY(session->file_->check_files());
+  HEARTH_TRY(loaded);
   return session;
 }
 
@@ -101,7 +117,7 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
                           {.limits = limits, .kv_blocks = options_.kv_blocks});
   }
   limits.context = memory_.context;
-  if (!memory_.fits && options_.kv_blocks == 0)
+  if (memory_.kv_blocks == 0 || (!memory_.fits && options_.kv_blocks == 0))
     return Error{
         ErrorKind::kOutOfMemory,
         fmt::format(
@@ -111,6 +127,8 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
             format_bytes(memory_.activation_bytes),
             format_bytes(uint64_t{limits.context} * memory_.kv_bytes_per_token), limits.context,
             format_bytes(free_bytes))};
+
+  if (const std::string notice = pool_notice(options_, memory_); !notice.empty()) log_line(notice);
 
   HEARTH_ASSIGN(model_, Model::load(*device_, *file_,
                                     {.context = limits.context, .progress = options_.progress}));

@@ -51,6 +51,10 @@ StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
 // What to tell a user who asked for a longer context than the model's; empty if it is not longer.
 std::string context_notice(uint32_t asked, uint32_t model_context);
 
+// What to tell a user whose --kv-blocks do not all fit, or hold fewer tokens than the requested
+// context; empty if they are enough.
+std::string pool_notice(const SessionOptions& options, const MemoryPlan& plan);
+
 // How much of `free_bytes`, the free device memory, a session with these options may use.
 uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
                             const SessionOptions& options);

@@ -1,28 +1,32 @@
-// The tokens of one request, on their way from the engine thread to the caller. The engine never
-// waits for the reader: the stream grows. Releasing the caller's last pointer before the end
-// cancels the request. Thread-safe; one reader.
+// The reader's end of a request: what Engine::submit() returns. Dropping it before the request has
+// ended cancels the request at once, because nobody could read its output. It may outlive the
+// engine, which ends every request before it is destroyed.
+//
+// For one thread at a time.
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <vector>
 
 #include "engine/generation.h"
 
 namespace hearth {
 
-class TokenStream {
- public:
-  // Reserves room for `room` tokens, so that delivering them does not allocate.
-  TokenStream(RequestId request, uint32_t room);
-  TokenStream(const TokenStream&) = delete;
-  TokenStream& operator=(const TokenStream&) = delete;
+class Mailbox;
+class TokenChannel;
 
-  RequestId request() const { return request_; }
+class [[nodiscard]] TokenStream {
+ public:
+  // For the engine: `mailbox` takes the cancellation.
+  TokenStream(std::shared_ptr<TokenChannel> channel, std::weak_ptr<Mailbox> mailbox);
+  ~TokenStream();
+  // Of a stream that was moved from, only destruction and assignment are allowed.
+  TokenStream(TokenStream&&) noexcept;
+  TokenStream& operator=(TokenStream&&) noexcept;
+
+  RequestId request() const;
 
   // Blocks until there is a token and returns it; empty at the end of the stream.
   std::optional<GeneratedToken> next();
@@ -30,29 +34,21 @@ class TokenStream {
   std::optional<GeneratedToken> next(std::chrono::nanoseconds limit);
   // Whether the request has ended and every token has been taken.
   bool ended() const;
-  // How the request ended. REQUIRES: ended().
-  const GenerationEnd& end() const { return end_; }
+  // How the request ended. Valid while the stream exists. REQUIRES: ended().
+  const GenerationEnd& end() const;
 
-  // Calls `notify` on the engine thread after every token and at the end. It may only wake up
-  // another thread, and must not hold a pointer to the stream. If there is something to read
-  // already, it is called immediately.
+  // Calls `notify` on the engine thread after every token and at the end; null stops that. It must
+  // be brief, because it delays the engine: it should only wake up another thread. No lock is held
+  // while it runs. A call that has begun may still be running when this returns or when the stream
+  // is dropped, so it must own what it uses. If there is something to read already, it is called
+  // immediately, on this thread.
   void set_notify(std::function<void()> notify);
 
-  // For the engine.
-  void push(GeneratedToken token);
-  void close(GenerationEnd end);
-
  private:
-  bool take(std::optional<GeneratedToken>& token);
+  void release();
 
-  const RequestId request_;
-  mutable std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::vector<GeneratedToken> ring_;  // holds tokens_ tokens, starting at first_
-  size_t first_ = 0, tokens_ = 0;
-  bool closed_ = false;
-  GenerationEnd end_;
-  std::function<void()> notify_;
+  std::shared_ptr<TokenChannel> channel_;
+  std::weak_ptr<Mailbox> mailbox_;
 };
 
 }  // namespace hearth

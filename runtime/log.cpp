@@ -2,7 +2,10 @@
 
 #include <cstdio>
 #include <mutex>
+#include <string>
 #include <utility>
+
+#include "runtime/host/printable.h"
 
 namespace hearth {
 namespace {
@@ -19,13 +22,14 @@ LogSink& current_sink() {
 
 }  // namespace
 
-void log_line(std::string_view line) {
+void log_line(std::string_view text) {
+  const std::string line = printable(text);
   const std::lock_guard lock(sink_mutex());
   if (current_sink()) {
     current_sink()(line);
     return;
   }
-  std::fprintf(stderr, "hearth: %.*s\n", static_cast<int>(line.size()), line.data());
+  std::fprintf(stderr, "hearth: %s\n", line.c_str());
 }
 
 ScopedLogSink::ScopedLogSink(LogSink sink) {

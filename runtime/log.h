@@ -8,8 +8,9 @@
 
 namespace hearth {
 
-// Writes "hearth: <line>" to stderr, or passes the line to the current sink.
-void log_line(std::string_view line);
+// Writes "hearth: <text>" to stderr, or passes the text to the current sink, as printable() makes
+// it: names and messages from files may be part of it as they are, and it is always one line.
+void log_line(std::string_view text);
 
 using LogSink = std::function<void(std::string_view line)>;
 

@@ -2,16 +2,17 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include "runtime/device.h"
+#include "runtime/host/read_file.h"
+#include "runtime/host/replace_file.h"
 #include "runtime/log.h"
 #include "runtime/vulkan_private.h"
 
@@ -29,41 +30,28 @@ struct FileHeader {
   uint64_t checksum = 0;
 };
 
-uint64_t fnv1a(std::span<const char> data) {
+// Far beyond what a driver stores for the kernels of all models.
+constexpr uint64_t kMostCacheBytes = uint64_t{1} << 30;
+
+uint64_t fnv1a(std::string_view data) {
   uint64_t hash = 0xcbf29ce484222325ull;
   for (const char c : data) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
   return hash;
 }
 
-std::optional<std::vector<char>> read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  return std::vector<char>(std::istreambuf_iterator<char>(in), {});
-}
-
 // The driver's data in a cache file, or why it cannot be used.
-Result<std::vector<char>> unwrap(const std::vector<char>& file, const DeviceCaps& caps) {
+Result<std::string> unwrap(std::string file, const DeviceCaps& caps) {
   FileHeader header;
   const FileHeader expected;
-  if (file.size() < sizeof(header)) return Error{ErrorKind::kInvalid, "it is truncated"};
+  if (file.size() < sizeof(header)) return invalid("it is truncated");
   std::memcpy(&header, file.data(), sizeof(header));
   if (std::memcmp(header.magic, expected.magic, sizeof(header.magic)) != 0)
-    return Error{ErrorKind::kInvalid, "it is not a pipeline cache of this version"};
-  if (header.driver != caps.pipeline_cache_uuid)
-    return Error{ErrorKind::kInvalid, "it belongs to another driver"};
-  if (header.bytes != file.size() - sizeof(header))
-    return Error{ErrorKind::kInvalid, "it is truncated"};
-  std::vector<char> data(file.begin() + sizeof(header), file.end());
-  if (header.checksum != fnv1a(data)) return Error{ErrorKind::kInvalid, "it is damaged"};
-  return data;
-}
-
-bool write_whole(const fs::path& path, const FileHeader& header, std::span<const char> data) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out.write(reinterpret_cast<const char*>(&header), sizeof(header));
-  out.write(data.data(), static_cast<std::streamsize>(data.size()));
-  out.close();
-  return !out.fail();
+    return invalid("it is not a pipeline cache of this version");
+  if (header.driver != caps.pipeline_cache_uuid) return invalid("it belongs to another driver");
+  if (header.bytes != file.size() - sizeof(header)) return invalid("it is truncated");
+  file.erase(0, sizeof(header));
+  if (header.checksum != fnv1a(file)) return invalid("it is damaged");
+  return file;
 }
 
 }  // namespace
@@ -84,17 +72,10 @@ std::string pipeline_cache_file_name(const DeviceCaps& caps) {
 Result<std::unique_ptr<PipelineCache>> PipelineCache::open(Device& device,
                                                            const fs::path& directory) {
   std::unique_ptr<PipelineCache> cache(new PipelineCache(device));
-  std::vector<char> data;
+  std::string data;
   if (!directory.empty()) {
     cache->file_ = directory / pipeline_cache_file_name(device.caps());
-    if (const auto file = read_file(cache->file_)) {
-      auto unwrapped = unwrap(*file, device.caps());
-      if (unwrapped.ok())
-        data = std::move(unwrapped).value();
-      else
-        log_line(fmt::format("ignoring the pipeline cache {}: {}", cache->file_.string(),
-                             unwrapped.error().message));
-    }
+    data = cache->load();
   }
   cache->loaded_bytes_ = data.size();
   const VkPipelineCacheCreateInfo info{.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
@@ -110,11 +91,26 @@ PipelineCache::~PipelineCache() {
   if (handle_ != nullptr) vkDestroyPipelineCache(device_.handle(), handle_, nullptr);
 }
 
+std::string PipelineCache::load() {
+  Result<std::string> file =
+      read_file(file_, {.most_bytes = kMostCacheBytes, .regular_only = true});
+  if (!file.ok()) {
+    if (file.error().kind == ErrorKind::kNotFound) return {};
+    log_line(fmt::format("ignoring the pipeline cache: {}", file.error().message));
+    file_.clear();
+    return {};
+  }
+  Result<std::string> data = unwrap(std::move(file).value(), device_.caps());
+  if (data.ok()) return std::move(data).value();
+  log_line(fmt::format("ignoring the pipeline cache {}: {}", file_.string(), data.error().message));
+  return {};
+}
+
 void PipelineCache::save() {
   if (file_.empty() || device_.lost() || !changed_.exchange(false)) return;
   size_t bytes = 0;
   vkGetPipelineCacheData(device_.handle(), handle_, &bytes, nullptr);
-  std::vector<char> data(bytes);
+  std::string data(bytes, '\0');
   if (vkGetPipelineCacheData(device_.handle(), handle_, &bytes, data.data()) != VK_SUCCESS) return;
   data.resize(bytes);
 
@@ -122,20 +118,13 @@ void PipelineCache::save() {
   header.driver = device_.caps().pipeline_cache_uuid;
   header.bytes = data.size();
   header.checksum = fnv1a(data);
-
-  std::error_code error;
-  fs::create_directories(file_.parent_path(), error);
-  fs::path temporary = file_;
-  temporary += fmt::format(".{}", getpid());
-  if (write_whole(temporary, header, data))
-    fs::rename(temporary, file_, error);
-  else
-    error = std::make_error_code(std::errc::io_error);
-  if (!error) return;
-  log_line(
-      fmt::format("cannot write the pipeline cache {}; kernels will be compiled again next time",
-                  file_.string()));
-  fs::remove(temporary, error);
+  const std::string_view parts[] = {{reinterpret_cast<const char*>(&header), sizeof(header)}, data};
+  // A file that a crash damages is recognized by its checksum.
+  const Status status = replace_file(file_, parts, {.create_folder = true, .durable = false});
+  if (!status.ok())
+    log_line(fmt::format(
+        "the pipeline cache is not stored, and kernels will be compiled again next time: {}",
+        status.error().message));
 }
 
 }  // namespace hearth

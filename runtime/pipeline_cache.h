@@ -1,6 +1,7 @@
-// The driver's compiled code on disk, one file per device and driver. A file that is missing,
-// damaged, truncated or from another driver is ignored with one log line, and so is a directory
-// that cannot be written.
+// The driver's compiled code on disk, one file per device and driver. A file that is damaged,
+// truncated or from another driver is ignored with one log line and later replaced. What cannot be
+// read as a file (a folder, a pipe, no permission) is ignored with one line and left alone, and so
+// is a directory that cannot be written.
 #pragma once
 
 #include <atomic>
@@ -43,6 +44,10 @@ class PipelineCache {
 
  private:
   explicit PipelineCache(Device& device) : device_(device) {}
+
+  // The driver's data from file_; empty if there is none that can be used. Clears file_ if it
+  // exists but cannot be read.
+  std::string load();
 
   Device& device_;
   std::filesystem::path file_;  // empty: not stored

@@ -11,6 +11,8 @@
 // end: in registers within a subgroup, in shared memory across subgroups. A workgroup of one subgroup
 // executes no barrier.
 //   workgroups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
+// TREE_ROWS: rows may be in trees of proposed tokens (common/tree_rows.glsl); a key is visible to such a
+// row if it is before the tree or on the row's path. Not with kFuseRope.
 // With kFuseRope, q is as the projection left it, and k and v follow it in memory: the kernel also does
 // rope_kv.comp's work for its rows, and the workgroup that sees the last key writes key and value to
 // the cache.
@@ -39,7 +41,11 @@
 void find_rows(Work work, out Rows rows) {
   const float scale = query_scale();
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
+#ifdef TREE_ROWS
+    rows.visible[r] = row_keys(work, r, rows.tree[r]);
+#else
     rows.visible[r] = row_keys(work, r);
+#endif
     [[unroll]] for (uint c = 0; c < kLaneChunks; ++c) {
       const uint chunk = lane_chunk(c);
       [[unroll]] for (uint i = 0; i < kChunkQuads; ++i) {

@@ -5,6 +5,7 @@
 // so that products need no exchange between lanes; then all lanes go through the values one by one,
 // each lane with kLaneQuads quads of the head.
 //   workgroups = [items, kv_heads * ceil(tokens of a tile * group / kRows), 1]
+// TREE_ROWS: as in attention_rows.comp.
 // REQUIRES: full subgroups of kSubgroupSize, which divides kBlockTokens; addresses and head_size are
 // multiples of 16.
 #version 460
@@ -40,12 +41,19 @@ void main() {
 
   F32x4 q[kRows];
   uvec2 visible[kRows];
+#ifdef TREE_ROWS
+  TreeKeys tree[kRows];
+#endif
   vec4 sums[kRows * kLaneQuads];
   float max_score[kRows];
   float weight_sum[kRows];  // of this lane's keys
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
     q[r] = query_row(work, r);
+#ifdef TREE_ROWS
+    visible[r] = row_keys(work, r, tree[r]);
+#else
     visible[r] = row_keys(work, r);
+#endif
     max_score[r] = kNoMax;
     weight_sum[r] = 0.0;
     [[unroll]] for (uint u = 0; u < kLaneQuads; ++u) sums[r * kLaneQuads + u] = vec4(0);
@@ -72,7 +80,10 @@ void main() {
     }
 
     [[unroll]] for (uint r = 0; r < kRows; ++r) {
-      const bool sees = key >= visible[r].x && key < visible[r].y;
+      bool sees = key >= visible[r].x && key < visible[r].y;
+#ifdef TREE_ROWS
+      sees = sees || sees_tree_key(tree[r], key);
+#endif
       score[r] *= scale;
       if (params.soft_cap != 0.0) score[r] = cap_score(score[r]);
       if (!sees) score[r] = kMasked;

@@ -1,6 +1,8 @@
 # Every kernel, listed once.
 #
 #   hearth_kernel(NAME                 NAME.comp, and the kernel's name in the program
+#     [FROM OTHER]                     compiled from OTHER.comp instead,
+#     [DEFINES MACRO ...]              with these macros defined
 #     [AXES axis=a,b,c ...]            compiled for every combination of values. A value is appended to
 #                                      the name, NAME.a, and defines AXIS_A (in capitals) in GLSL
 #     [NEEDS feature ...])             left out if the shader compiler lacks the feature (probes/)
@@ -13,9 +15,11 @@ hearth_kernel(rms_norm)
 # Between the matmuls: embedding, rope and KV write, MLP activation, copies of rows and blocks.
 hearth_kernel(embed AXES weight=${weight_formats})
 hearth_kernel(rope_kv AXES kv=f16,q8_0)
+hearth_kernel(rope_kv_tree FROM rope_kv DEFINES TREE_ROWS AXES kv=f16,q8_0)
 hearth_kernel(mlp_activation)
 hearth_kernel(gather_rows)
 hearth_kernel(block_copy)
+hearth_kernel(kv_move)
 
 # Matmul.
 set(quantized_formats q8_0,q4_0,q4_1,q5_0,q5_1,q2_k,q3_k,q4_k,q5_k,q6_k,iq4_nl,iq4_xs,mxfp4)
@@ -43,10 +47,15 @@ hearth_kernel(attention_direct_emulated AXES kv=f16,q8_0)
 hearth_kernel(attention_lanes AXES kv=f16,q8_0 NEEDS coopmat)
 hearth_kernel(attention_lanes_emulated AXES kv=f16,q8_0)
 hearth_kernel(attention_subgroup AXES kv=f16,q8_0)
+# The same for steps in which sequences may end with a tree of proposed tokens.
+hearth_kernel(attention_rows_tree FROM attention_rows DEFINES TREE_ROWS AXES kv=f16,q8_0)
+hearth_kernel(attention_subgroup_tree FROM attention_subgroup DEFINES TREE_ROWS AXES kv=f16,q8_0)
 
 # Sampling.
 hearth_kernel(sample_scan)
 hearth_kernel(sample_pick)
+hearth_kernel(history_commit)
+hearth_kernel(mix_logits)
 
 # The ceilings of a device; hearth bench compares the other kernels with these.
 hearth_kernel(read_ceiling)

@@ -8,6 +8,8 @@
 // (2i, 2i + 1) if kAdjacent, otherwise (i, i + kRopeDims / 2).
 // KV=q8_0: each scale group of 32 elements gets d = f16(max |x| / 127) and q = round(x / d).
 // A row without a sequence is padding: nothing is written for it.
+// TREE_ROWS: a row of a tree is rotated by its position on its own path, and written to the slot of its
+// position in the cache (common/tree_rows.glsl).
 //
 // attention_rows.comp does this itself (kFuseRope) if every sequence has exactly one row.
 //
@@ -42,6 +44,12 @@ layout(constant_id = 14) const float kEpsilon = 1e-6;  // of the head norms
 
 uint partial_quads() { return kPartialQuads; }
 #include "common/rope_head.glsl"
+#ifdef TREE_ROWS
+#include "common/tree_rows.glsl"
+uint cache_position;
+#else
+#define cache_position position
+#endif
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Sequences {
   StepSequence at[];
@@ -63,7 +71,8 @@ void write_query(F32x4 to) {
   }
 }
 
-// Processes one head of q, k or v; the row is at `position`, and its k and v go to `block`.
+// Processes one head of q, k or v; the row is at `position`, and its k and v go to cache_position in
+// `block`.
 void process_head(uint which, uint row, uint block) {
   const bool is_query = which < kHeads;
   const bool is_key = !is_query && which < kHeads + kKvHeads;
@@ -75,7 +84,7 @@ void process_head(uint which, uint row, uint block) {
   if (is_query) {
     write_query(F32x4(params.q_out + (uint64_t(row) * kQOutStride + which * kHeadSize) * 4));
   } else {
-    const uint kv_row = (block * kKvHeads + which) * kBlockTokens + position % kBlockTokens;
+    const uint kv_row = (block * kKvHeads + which) * kBlockTokens + cache_position % kBlockTokens;
     for (uint begin = 0; begin < kHeadQuads; begin += gl_SubgroupSize * kLaneQuads) {
       const uint first = begin + gl_SubgroupInvocationID * kLaneQuads;
       vec4 quads[kLaneQuads];
@@ -95,8 +104,11 @@ void main() {
   uint block = 0;
   if (has_head) {
     const StepSequence sequence = Sequences(params.sequences).at[owner];
-    position = sequence.first_position + (row - sequence.first_row);
-    block = U32(params.block_tables).at[sequence.block_table + position / kBlockTokens];
+    cache_position = sequence.first_position + (row - sequence.first_row);
+    block = U32(params.block_tables).at[sequence.block_table + cache_position / kBlockTokens];
+#ifdef TREE_ROWS
+    position = path_position(U32(params.row_sequences).at[gl_NumWorkGroups.y + row], cache_position);
+#endif
   }
   chain_wait();
   if (has_head) process_head(which, row, block);

@@ -146,7 +146,7 @@ void report(Row row, float log_sum, uint row_index, uint listed, uint reported) 
   TokenLogprobs top = TokenLogprobs(params.top + uint64_t(row_index) * kMaxTopLogprobs * 8);
   for (uint i = gl_LocalInvocationID.x; i < reported; i += gl_WorkGroupSize.x)
     top.at[i] = i < listed ? TokenLogprob(list_ids[i], logprob_of(row, log_sum, list_keys[i]))
-                           : TokenLogprob(kNoToken, uintBitsToFloat(0xff800000u));
+                           : TokenLogprob(kNoToken, uintBitsToFloat(kMinusInfinityBits));
 }
 
 void pick_token(SamplingRow wanted) {
@@ -165,7 +165,7 @@ void pick_token(SamplingRow wanted) {
 
   const uint64_t chunks = params.chunks + uint64_t(row_index) * params.chunk_count * 20;
   const RowSummary summary = summarize(chunks, params.chunk_count);
-  const bool any = summary.best_key > kMinusInfinityKey;
+  const bool any = has_choice(summary);
   if (!any && gl_WorkGroupID.x > 0) return;
   Row row;
   row.logits = params.logits + uint64_t(row_index) * params.vocab * 4;
@@ -262,10 +262,11 @@ void pick_token(SamplingRow wanted) {
   }
 
   if (lane == 0) {
-    U32(params.ids).at[wanted.id_index] = pick.id;
-    SamplingResults(params.results).at[row_index] = SamplingResult(
-        pick.id,
-        any ? logprob_of(row, summary.log_sum, pick.key) : uintBitsToFloat(0xff800000u), pick.kept);
+    if (wanted.id_index != kNoSlot) U32(params.ids).at[wanted.id_index] = pick.id;
+    SamplingResult result = no_choice(summary);
+    if (any)
+      result = SamplingResult(pick.id, logprob_of(row, summary.log_sum, pick.key), pick.kept);
+    SamplingResults(params.results).at[row_index] = result;
   }
   if ((wanted.flags & kSamplingAppend) != 0 && wanted.history_slot != kNoHistory)
     append(wanted, pick.id);

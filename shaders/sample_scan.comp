@@ -3,7 +3,8 @@
 //   logit[r, v] += bias                           for tokens in the row's bias list
 //   logit[r, v]  = logit > 0 ? logit / repetition : logit * repetition, then
 //   logit[r, v] -= frequency * count + (count > 0 ? presence : 0)
-//                                                 for tokens in the row's history
+//                                                 for tokens in the row's history, or on its path
+//   logit[r, v]  = -infinity                      for tokens that are not in the row's mask
 //   chunks[r, c]   = largest logit and its lowest id, smallest logit, sum of exp(logit - largest)
 //   segments[r, s] = key of the largest logit, and tallies[r] = 0, for sample_pick
 //   results[r]     = with kPickGreedy: the token with the largest logit, by the row's last workgroup
@@ -11,7 +12,7 @@
 // workgroups = [chunks, rows, 1]. Every kSegmentLanes lanes process kLaneSegments segments one after
 // the other; a workgroup's chunk is at most 8191 logits, so that the sums fit 32 bits. Any vocab; if it
 // is a multiple of 4, the logits' address must be a multiple of 16. Tokens outside the vocabulary are
-// ignored.
+// ignored. Without kExtras no row has a path or a mask, and nothing is compiled for them.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -30,43 +31,12 @@ layout(constant_id = 1) const uint kLaneSegments = 1;
 layout(constant_id = 2) const uint kSegmentLanes = 1;
 // 1: every row is greedy and wants nothing else, so sample_pick does not run.
 layout(constant_id = 3) const uint kPickGreedy = 0;
+layout(constant_id = 4) const uint kExtras = 0;  // 1: rows may have paths and masks
 const uint kSegments = gl_WorkGroupSize.x / kSegmentLanes;  // in flight at once
 const uint kLaneQuads = kSegmentQuads / kSegmentLanes;
 const bool kInRegisters = kLaneSegments == 1;  // keys stay in registers; otherwise logits are read twice
 
-// For logits that another lane of the workgroup writes before a barrier.
-layout(buffer_reference, std430, buffer_reference_align = 4) workgroupcoherent buffer SharedF32 {
-  float at[];
-};
-
-// Biases first, then the history, with a barrier in between: both lists may contain the same token.
-void adjust(SamplingRow row, uint64_t row_logits, uint begin, uint end) {
-  const uint lane = gl_LocalInvocationID.x;
-  SharedF32 logits = SharedF32(row_logits);
-  TokenBiases biases = TokenBiases(params.biases);
-  for (uint i = lane; i < row.bias_count; i += gl_WorkGroupSize.x) {
-    const TokenBias entry = biases.at[row.bias_offset + i];
-    if (entry.token >= begin && entry.token < end) logits.at[entry.token] += entry.bias;
-  }
-  memoryBarrierBuffer();
-  barrier();
-  if (row.history_slot != kNoHistory) {
-    const uint length =
-        min(U32(params.history_lengths).at[row.history_slot], params.history_capacity);
-    TokenCounts history = TokenCounts(
-        params.history + uint64_t(row.history_slot) * params.history_capacity * 8);
-    for (uint i = lane; i < length; i += gl_WorkGroupSize.x) {
-      const TokenCount entry = history.at[i];
-      if (entry.token < begin || entry.token >= end) continue;
-      float logit = logits.at[entry.token];
-      logit = logit > 0.0 ? logit / row.repetition : logit * row.repetition;
-      logit -= row.frequency * float(entry.count) + (entry.count > 0 ? row.presence : 0.0);
-      logits.at[entry.token] = logit;
-    }
-  }
-  memoryBarrierBuffer();
-  barrier();
-}
+#include "common/sampling_adjust.glsl"
 
 struct Best {
   uint key, id;
@@ -77,7 +47,7 @@ struct Best {
 // of equal logits has the lowest id.
 uint reduce_quad(uvec4 keys, uint quad, inout Best best) {
   [[unroll]] for (uint c = 0; c < 4; ++c) {
-    if (keys[c] > kMinusInfinityKey) best.lowest_key = min(best.lowest_key, keys[c]);
+    if (keys[c] != kMinusInfinityKey) best.lowest_key = min(best.lowest_key, keys[c]);
     if (keys[c] > best.key) {
       best.key = keys[c];
       best.id = quad * 4 + c;
@@ -101,12 +71,11 @@ uvec4 segment_keys(uint64_t row_logits, uint segment, uint j) {
 // Picks the row's first token, once all its chunks are known. To be called by one subgroup.
 void pick_greedy(SamplingRow row, uint row_index, uint64_t chunks) {
   const RowSummary summary = summarize(chunks, gl_NumWorkGroups.x);
-  const bool any = summary.best_key > kMinusInfinityKey;
   if (!subgroupElect()) return;
-  const uint id = any ? summary.best_id : 0;
-  U32(params.ids).at[row.id_index] = id;
-  SamplingResults(params.results).at[row_index] = SamplingResult(
-      id, any ? 0.0 - summary.log_sum : uintBitsToFloat(0xff800000u), any ? 1 : 0);
+  SamplingResult result = no_choice(summary);
+  if (has_choice(summary)) result = SamplingResult(summary.best_id, 0.0 - summary.log_sum, 1);
+  if (row.id_index != kNoSlot) U32(params.ids).at[row.id_index] = result.id;
+  SamplingResults(params.results).at[row_index] = result;
 }
 
 void scan(SamplingRow row) {
@@ -117,13 +86,8 @@ void scan(SamplingRow row) {
   if ((row.flags & kSamplingActive) == 0) return;
   const uint64_t row_logits = params.logits + uint64_t(row_index) * params.vocab * 4;
   const uint chunk_size = kSegments * kLaneSegments * kSegmentQuads * 4;
-  const bool penalties = row.history_slot != kNoHistory &&
-                         (row.repetition != 1.0 || row.presence != 0.0 || row.frequency != 0.0);
-  if (row.bias_count > 0 || penalties) {
-    SamplingRow applied = row;
-    if (!penalties) applied.history_slot = kNoHistory;
-    adjust(applied, row_logits, chunk * chunk_size, (chunk + 1) * chunk_size);
-  }
+  if (changes_logits(row))
+    adjust(row, row_logits, chunk * chunk_size, min((chunk + 1) * chunk_size, params.vocab));
 
   U32 tally = U32(params.tallies + uint64_t(row_index) * params.tally_words * 4);
   for (uint i = chunk * lanes + lane; i < params.tally_words; i += gl_NumWorkGroups.x * lanes)

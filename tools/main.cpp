@@ -1,6 +1,7 @@
 // hearth: one program, one file per command (tools/commands/). It exits with 0 on success, with 2
 // after a usage error and with 1 after any other failure; each failure is one line on stderr.
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <span>
@@ -127,6 +128,8 @@ hearth::Command* find_command(const std::string& name) {
 
 int main(int argc, char** argv) {
   hearth::open_standard_streams();
+  // Writing past a limit on the size of files (ulimit -f) is an error, as on a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   std::vector<std::string> arguments(argv + 1, argv + std::max(argc, 1));
   if (arguments.empty()) arguments.push_back(default_command_name());
   // "hearth help run" is "hearth run --help".

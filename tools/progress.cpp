@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "runtime/host/printable.h"
 #include "tools/terminal_columns.h"
 
 namespace hearth {
@@ -48,7 +49,7 @@ ProgressOutput ProgressOutput::standard_error(bool json) {
 }
 
 Progress::Progress(std::string title, ProgressOutput output)
-    : title_(std::move(title)),
+    : title_(printable(title)),
       output_(std::move(output)),
       start_(output_.now()),
       last_shown_(start_) {}
@@ -76,7 +77,7 @@ std::string Progress::status(uint64_t done, uint64_t total, std::string_view det
                              ProgressOutput::Clock::time_point now) const {
   const double part = done_fraction(done, total);
   std::string text = fmt::format("{:.0f} %", std::floor(part * 100));
-  if (!detail.empty()) text += fmt::format(", {}", detail);
+  if (!detail.empty()) text += fmt::format(", {}", printable(detail));
   const double elapsed = std::chrono::duration<double>(now - start_).count();
   if (elapsed >= kSecondsBeforeEstimate && part > 0 && part < 1)
     text += fmt::format(", about {} left", format_duration(elapsed * (1 - part) / part));

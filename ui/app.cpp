@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include "runtime/host/read_file.h"
 #include "runtime/log.h"
 #include "ui/dashboard.h"
 #include "ui/data/settings.h"
@@ -42,11 +41,8 @@ struct ImGuiScope {
 };
 
 Result<std::unique_ptr<ScriptPlayer>> read_script(const AppOptions& options) {
-  std::ifstream in(options.script, std::ios::binary);
-  std::error_code ignored;  // a folder can be opened but not read
-  if (!in || std::filesystem::is_directory(options.script, ignored))
-    return Error{ErrorKind::kNotFound, fmt::format("cannot read {}", options.script.string())};
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  constexpr uint64_t kMostBytes = 1 << 20;
+  HEARTH_ASSIGN(const std::string text, read_file(options.script, {.most_bytes = kMostBytes}));
   if (!options.output_folder.empty()) {
     std::error_code error;
     std::filesystem::create_directories(options.output_folder, error);

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "ui/data/atomic_file.h"
+#include "runtime/host/replace_file.h"
 
 namespace hearth {
 namespace {
@@ -121,7 +121,7 @@ Result<bool> ScriptPlayer::play(const ScriptStep& step,
       screenshot_ = path_of(step.text);
       return true;
     case ScriptAction::kValues:
-      HEARTH_TRY(write_atomically(path_of(step.text), dump(values)));
+      HEARTH_TRY(replace_file(path_of(step.text), dump(values), {.create_folder = true}));
       return true;
     case ScriptAction::kClose:
       close_ = true;

@@ -59,7 +59,8 @@ AttentionShape step_attention_shape(const ModelConfig& config, KvFormat kv,
           .bucket = {.rows = bucket.rows,
                      .sequences = bucket.sequences,
                      .sequence_rows = bucket.sequence_rows,
-                     .sequence_tokens = std::min(context, bucket.context)}};
+                     .sequence_tokens = std::min(context, bucket.context),
+                     .trees = bucket.trees}};
 }
 
 std::vector<ModelMatmul> model_matmuls(const WeightTable& table, const ModelFile& file) {

@@ -23,6 +23,7 @@ struct StepLimits {
   uint32_t sequences = 16;   // per step
   uint32_t logit_rows = 16;  // per step
   uint32_t context = 2048;   // tokens per sequence
+  uint32_t masks = 0;        // token masks per step
   KvFormat kv = KvFormat::kF16;
   bool deterministic = false;
 };
@@ -42,7 +43,8 @@ void for_bucket_sizes(uint32_t most, Visit visit) {
 // size: attention over a short context may have more work items than over a long one.
 template <class Visit>
 void for_step_buckets(const StepLimits& limits, Visit visit) {
-  const auto visit_contexts = [&](StepBucket bucket) {
+  const auto visit_contexts = [&](StepBucket bucket, bool trees = false) {
+    bucket.trees = trees;
     for (uint64_t tokens = 1; tokens <= limits.context; tokens = uint64_t{bucket.context} + 1) {
       bucket.context = bucket_context(static_cast<uint32_t>(tokens));
       visit(bucket);
@@ -51,8 +53,11 @@ void for_step_buckets(const StepLimits& limits, Visit visit) {
   for_bucket_sizes(limits.sequences,
                    [&](uint32_t size) { visit_contexts(choose_bucket(size, size, 1, size)); });
   for_bucket_sizes(limits.rows, [&](uint32_t size) {
-    visit_contexts(choose_bucket(size, std::min(size, limits.sequences), size,
-                                 std::min(size, limits.logit_rows)));
+    // In a padded step, every sequence may have padding, which counts as another one.
+    const StepBucket bucket = choose_bucket(size, std::min(size, 2 * limits.sequences), size,
+                                            std::min(size, limits.logit_rows));
+    visit_contexts(bucket);
+    visit_contexts(bucket, /*trees=*/true);
   });
 }
 

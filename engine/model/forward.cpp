@@ -251,7 +251,8 @@ RopeKv Forward::rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts)
                     .rope_dims = model.rope_dims,
                     .pairs = model.rope_pairs,
                     .head_norms = model.head_norms,
-                    .kv = context_.kv.format()};
+                    .kv = context_.kv.format(),
+                    .trees = bucket_.trees};
   if (parts) {
     shape.parts = parts->splits;
     shape.partial_stride = parts->split_stride;
@@ -272,7 +273,8 @@ RopeKv Forward::rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts)
             .table = (windowed ? context_.window_rope_table : context_.rope_table).all(),
             .cache = context_.kv.layer(layer),
             .sequences = sequences(),
-            .row_sequences = input(layout_.row_sequences, rows_ * sizeof(uint32_t)),
+            .row_sequences = input(layout_.row_sequences,
+                                   (bucket_.trees ? 2 : 1) * uint64_t{rows_} * sizeof(uint32_t)),
             .block_tables = block_tables(),
             .shape = shape,
             .epsilon = model.norm_epsilon};
@@ -319,6 +321,8 @@ Status Forward::attention(uint32_t layer) {
        .result = attended_.slice,
        .cache = context_.kv.layer(layer),
        .block_tables = block_tables(),
+       .ancestors = bucket_.trees ? input(layout_.ancestors, bucket_.rows * sizeof(uint32_t))
+                                  : BufferSlice(),
        .work = {.few = input(lists.few, capacity.few * sizeof(params::AttentionItem)),
                 .many = input(lists.many, capacity.many * sizeof(params::AttentionItem))},
        .counts = buffers.attention_counts(),

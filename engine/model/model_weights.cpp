@@ -49,8 +49,13 @@ float float_element(const ModelTensor& tensor, size_t i) {
 
 class Loader {
  public:
-  Loader(Device& device, Transfer& transfer, const LoadOptions& options, uint64_t total_bytes)
-      : device_(device), transfer_(transfer), options_(options), total_bytes_(total_bytes) {}
+  Loader(Device& device, Transfer& transfer, const ModelFile& file, const LoadOptions& options,
+         uint64_t total_bytes)
+      : device_(device),
+        transfer_(transfer),
+        file_(file),
+        options_(options),
+        total_bytes_(total_bytes) {}
 
   Result<WeightSegment> load(const WeightSpec& spec, const SegmentPlan& plan) {
     WeightSegment segment{.format = plan.format,
@@ -152,7 +157,9 @@ class Loader {
     });
   }
 
+  // Called after some bytes were read: fails if they were not all there.
   Status note(uint64_t bytes) {
+    HEARTH_TRY(file_.check_files());
     done_bytes_ += bytes;
     if (options_.progress) options_.progress(std::min(done_bytes_, total_bytes_), total_bytes_);
     return {};
@@ -160,6 +167,7 @@ class Loader {
 
   Device& device_;
   Transfer& transfer_;
+  const ModelFile& file_;
   const LoadOptions& options_;
   WorkerPool pool_;
   std::vector<std::byte> scratch_;
@@ -179,7 +187,7 @@ Result<ModelWeights> ModelWeights::load(Device& device, const ModelFile& file,
   weights.weights_.resize(size_t{layers} * kWeightRoles);
 
   HEARTH_ASSIGN(const auto transfer, Transfer::create(device));
-  Loader loader(device, *transfer, options, weights.bytes_);
+  Loader loader(device, *transfer, file, options, weights.bytes_);
   for (const WeightSpec& spec : table.specs()) {
     Weight& weight = weights.weights_[index(spec.role, spec.layer)];
     for (const SegmentPlan& plan : plan_segments(spec, file)) {

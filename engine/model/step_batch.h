@@ -1,16 +1,25 @@
 // What one step computes, as plain data: built by the engine from a plan, or directly by commands
-// that need logits. The vectors keep their capacity from step to step.
+// that need logits. The vectors keep their capacity from step to step. README.md in this folder
+// says how proposals are verified.
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "params/kv_move.h"
 #include "params/sampling.h"
 #include "params/step.h"
 
 namespace hearth {
+
+// A tree row's parent that is not in the tree: the token before the tree.
+inline constexpr uint32_t kTreeRoot = 0xffffffff;
+inline constexpr uint32_t kMaxTreeRows = 32;  // per sequence
 
 struct StepBatch {
   // One id per row. With the bit params::kSampledId it is a slot, whose last sampled id is used.
@@ -20,10 +29,20 @@ struct StepBatch {
   std::vector<params::StepSequence> sequences;
   uint32_t padding_sequences = 0;
   std::vector<uint32_t> block_tables;  // of all sequences, one after the other
+  // Per row, for rows in trees: which tree rows of its sequence are on its path, itself included,
+  // as bits (shaders/common/tree_rows.glsl). 0, or missing at the end: an ordinary row.
+  std::vector<uint32_t> ancestors;
   // The rows whose logits are wanted, and how each is sampled. A default SamplingRow is not
-  // sampled. REQUIRES: both have the same size.
+  // sampled. A sequence may have any number of them. REQUIRES: both have the same size; at most one
+  // sampled row has any given id_index, except kNoSlot.
   std::vector<uint32_t> logit_rows;
   std::vector<params::SamplingRow> sampling;
+  // Tokens to be counted in slots' histories before the step samples. No slot is listed twice.
+  std::vector<params::HistoryCommit> commits;
+  // Positions to be moved in the cache before the step computes, one list per sequence.
+  std::vector<params::KvMoveList> moves;
+  // What commits, moves and sampling rows refer to: tokens, places and masks.
+  std::vector<uint32_t> words;
   uint32_t padding_rows = 0;  // computed in addition to the rows of the sequences
 
   void clear() {
@@ -31,8 +50,12 @@ struct StepBatch {
     sequences.clear();
     padding_sequences = 0;
     block_tables.clear();
+    ancestors.clear();
     logit_rows.clear();
     sampling.clear();
+    commits.clear();
+    moves.clear();
+    words.clear();
     padding_rows = 0;
   }
 
@@ -45,37 +68,111 @@ struct StepBatch {
     block_tables.reserve(blocks);
   }
 
-  // Adds a sequence with `tokens`, the first of them at `first_position`.
+  // Adds a sequence with `tokens`, the first of them at `first_position`. With `parents`, the last
+  // of them are a tree: parents[i] is the index of the i-th tree row's parent, an earlier tree row,
+  // or kTreeRoot. A tree row is stored at its place in `tokens` like any other, but otherwise
+  // computed as if its sequence consisted of the tokens before the tree and of its path. REQUIRES:
+  // no more parents than tokens and kMaxTreeRows.
   template <class Ids, class Blocks>
-  void add_sequence(uint32_t first_position, const Ids& tokens, const Blocks& blocks) {
+  void add_sequence(uint32_t first_position, const Ids& tokens, const Blocks& blocks,
+                    std::span<const uint32_t> parents = {}) {
     sequences.push_back({.first_row = static_cast<uint32_t>(ids.size()),
                          .rows = static_cast<uint32_t>(std::size(tokens)),
                          .first_position = first_position,
                          .block_table = static_cast<uint32_t>(block_tables.size())});
     ids.insert(ids.end(), std::begin(tokens), std::end(tokens));
     block_tables.insert(block_tables.end(), std::begin(blocks), std::end(blocks));
+    if (!is_chain(parents)) add_tree(parents);
   }
 
-  // Adds a padding row that attends to the tokens of `member` before this step, if there are any.
-  // REQUIRES: all padding rows have the same `member`, and no sequence is added after them.
-  void add_padding(const params::StepSequence& member) {
-    if (member.first_position > 0) {
-      sequences.push_back({.first_row = rows(),
-                           .rows = 1,
-                           .first_position = member.first_position,
-                           .block_table = member.block_table});
-      ++padding_sequences;
+  // Wants the logits of a row, sampled as given. Returns the logit row, the index of its result.
+  uint32_t sample(uint32_t row, const params::SamplingRow& how) {
+    logit_rows.push_back(row);
+    sampling.push_back(how);
+    return static_cast<uint32_t>(logit_rows.size()) - 1;
+  }
+
+  // Says that these tokens became final for a slot whose rows did not count them: proposals that
+  // were accepted, and the token after them. REQUIRES: the slot's sequence is in this step.
+  template <class Ids>
+  void commit(uint32_t slot, const Ids& tokens) {
+    commits.push_back({.slot = slot,
+                       .first = static_cast<uint32_t>(words.size()),
+                       .count = static_cast<uint32_t>(std::size(tokens))});
+    words.insert(words.end(), std::begin(tokens), std::end(tokens));
+  }
+
+  // Says that of a tree that an earlier step computed, with its first row at `tree_position`, the
+  // rows `path` are kept, in this order: their keys and values are moved to tree_position and the
+  // positions after it. REQUIRES: the path begins at a child of the root and its rows follow each
+  // other in the tree; nobody else uses its blocks; the sequence is in this step, after the path.
+  template <class Blocks>
+  void keep_path(uint32_t tree_position, std::span<const uint32_t> path, const Blocks& blocks) {
+    const auto place = [&](uint32_t position) {
+      return static_cast<uint32_t>(*(std::begin(blocks) + position / params::kBlockTokens)) *
+                 params::kBlockTokens +
+             position % params::kBlockTokens;
+    };
+    const auto first = static_cast<uint32_t>(words.size());
+    for (uint32_t i = 0; i < path.size(); ++i)
+      if (path[i] != i)
+        words.insert(words.end(), {place(tree_position + path[i]), place(tree_position + i)});
+    const auto count = static_cast<uint32_t>(words.size() - first) / 2;
+    if (count > 0) moves.push_back({.first = first, .count = count});
+  }
+
+  // Adds a token mask, one bit per token of the vocabulary, the lowest bit of a word first. Returns
+  // its place for use_mask(); several rows may use it.
+  uint32_t add_mask(std::span<const uint32_t> bits) {
+    const auto place = static_cast<uint32_t>(words.size());
+    words.insert(words.end(), bits.begin(), bits.end());
+    return place;
+  }
+
+  // Adds padding rows that attend to the keys before the last `count` tokens of `member`, as these
+  // do. Without keys to attend to, the first of them skips attention. REQUIRES: all padding rows
+  // have the same `member`, `count` is at most its rows, and no sequence is added after them.
+  void add_padding(const params::StepSequence& member, uint32_t count = 1) {
+    uint32_t position = member.first_position + member.rows - count;
+    if (position == 0) {
+      ++padding_rows;
+      ++position;
+      --count;
     }
-    ++padding_rows;
+    if (count == 0) return;
+    sequences.push_back({.first_row = rows(),
+                         .rows = count,
+                         .first_position = position,
+                         .block_table = member.block_table});
+    ++padding_sequences;
+    padding_rows += count;
   }
 
   // The number of sequences that are not padding.
   size_t members() const { return sequences.size() - padding_sequences; }
+  // A chain is no tree: its rows are what ordinary rows are.
+  static bool is_chain(std::span<const uint32_t> parents) {
+    for (uint32_t i = 0; i < parents.size(); ++i)
+      if (parents[i] != (i == 0 ? kTreeRoot : i - 1)) return false;
+    return true;
+  }
   uint32_t rows() const { return static_cast<uint32_t>(ids.size()) + padding_rows; }
   uint32_t longest() const {
     uint32_t most = 0;
     for (const params::StepSequence& sequence : sequences) most = std::max(most, sequence.rows);
     return most;
+  }
+
+ private:
+  // Makes the last rows so far a tree.
+  void add_tree(std::span<const uint32_t> parents) {
+    assert(parents.size() <= kMaxTreeRows && parents.size() <= sequences.back().rows);
+    ancestors.resize(ids.size());
+    uint32_t* const masks = ancestors.data() + ids.size() - parents.size();
+    for (uint32_t i = 0; i < parents.size(); ++i) {
+      assert(parents[i] == kTreeRoot || parents[i] < i);
+      masks[i] = (parents[i] == kTreeRoot ? 0 : masks[parents[i]]) | 1u << i;
+    }
   }
 };
 

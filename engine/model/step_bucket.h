@@ -10,6 +10,15 @@
 
 namespace hearth {
 
+// What a step may need beyond plain decoding, as a set. Steps with other needs are recorded apart,
+// so that steps without any run exactly the kernels they need.
+enum StepExtras : uint8_t {
+  kStepPathsOrMasks = 1,  // sampling rows with paths or token masks
+  kStepCommits = 2,
+  kStepMixes = 4,  // sampling rows whose logits are mixed
+  kStepMoves = 8,  // positions to be moved in the cache first
+};
+
 struct StepBucket {
   uint32_t rows = 0;  // tokens of all sequences
   uint32_t sequences = 0;
@@ -18,6 +27,8 @@ struct StepBucket {
   uint32_t context =
       std::numeric_limits<uint32_t>::max();  // most tokens of a sequence before the step
   bool greedy = false;                       // all rows only need their most likely token
+  bool trees = false;                        // sequences may have trees
+  uint8_t extras = 0;                        // StepExtras
 
   auto operator<=>(const StepBucket&) const = default;
 };

@@ -46,10 +46,15 @@ StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capaci
   Placer placer;
   StepLayout layout;
   layout.ids = placer.place<uint32_t>(bucket.rows);
-  layout.row_sequences = placer.place<uint32_t>(bucket.rows);
+  layout.row_sequences = placer.place<uint32_t>((bucket.trees ? 2 : 1) * uint64_t{bucket.rows});
+  layout.ancestors = layout.row_sequences + uint64_t{bucket.rows} * sizeof(uint32_t);
   layout.sequences = placer.place<params::StepSequence>(bucket.sequences);
   layout.logit_rows = placer.place<uint32_t>(bucket.logit_rows);
   layout.sampling = placer.place<params::SamplingRow>(bucket.logit_rows);
+  if ((bucket.extras & kStepCommits) != 0)
+    layout.commits = placer.place<params::HistoryCommit>(bucket.sequences);
+  if ((bucket.extras & kStepMoves) != 0)
+    layout.moves = placer.place<params::KvMoveList>(bucket.sequences);
   for (size_t i = 0; i < windows; ++i)
     layout.attention[i] = {.few = placer.place<params::AttentionItem>(capacity.few),
                            .many = placer.place<params::AttentionItem>(capacity.many)};
@@ -57,17 +62,25 @@ StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capaci
   return layout;
 }
 
+uint64_t step_word_bytes(const ModelConfig& config, const StepLimits& limits) {
+  const uint64_t mask_words = divide_up(config.vocabulary, 32);
+  const uint64_t commits = uint64_t{limits.rows} + limits.sequences;
+  const uint64_t moves = uint64_t{2} * limits.rows;
+  return (commits + moves + limits.masks * mask_words) * sizeof(uint32_t);
+}
+
 uint64_t step_input_bytes(const DeviceCaps& caps, const ModelConfig& config,
                           const StepLimits& limits, size_t windows) {
   uint64_t fixed = 0;
-  for_step_buckets(limits, [&](const StepBucket& bucket) {
+  for_step_buckets(limits, [&](StepBucket bucket) {
+    bucket.extras = kStepCommits | kStepMoves;  // the largest layout
     const AttentionPlan plan =
         choose_attention(caps, step_attention_shape(config, limits.kv, bucket, limits.context),
                          limits.deterministic);
     fixed = std::max(fixed, step_layout(bucket, plan.capacity, windows).block_tables);
   });
   const uint64_t blocks = divide_up(limits.context, params::kBlockTokens);
-  return fixed + limits.sequences * blocks * sizeof(uint32_t);
+  return fixed + limits.sequences * blocks * sizeof(uint32_t) + step_word_bytes(config, limits);
 }
 
 std::vector<uint32_t> attention_windows(const ModelConfig& config) {
@@ -78,8 +91,10 @@ std::vector<uint32_t> attention_windows(const ModelConfig& config) {
   return windows;
 }
 
-Result<StepInputs> StepInputs::create(Device& device, uint64_t bytes) {
+Result<StepInputs> StepInputs::create(Device& device, uint64_t bytes, uint64_t word_bytes) {
   StepInputs inputs;
+  inputs.tables_end_ = bytes - word_bytes;
+  inputs.word_bytes_ = word_bytes;
   for (Buffer& copy : inputs.copies_) {
     HEARTH_ASSIGN(copy, device.memory().allocate({.bytes = bytes,
                                                   .intent = MemoryIntent::kActivations,
@@ -94,10 +109,12 @@ Status StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& 
                          const std::vector<uint32_t>& windows) {
   const Buffer& buffer = copies_[copy];
   const uint64_t bytes = layout.block_tables + batch.block_tables.size() * sizeof(uint32_t);
-  if (bytes > buffer.bytes())
+  if (bytes > tables_end_ || batch.words.size() * sizeof(uint32_t) > word_bytes_)
     return Error{
         ErrorKind::kInvalid,
-        fmt::format("a step with {} bytes of inputs does not fit into {}", bytes, buffer.bytes())};
+        fmt::format("a step with {} bytes of inputs and {} words does not fit into {} and "
+                    "{}: too many tokens, commits, moves or masks",
+                    bytes, batch.words.size(), tables_end_, word_bytes_ / sizeof(uint32_t))};
   std::byte* const base = buffer.mapped();
   put(base, layout.ids, batch.ids);
   pad(base, layout.ids, batch.ids.size(), bucket.rows, 0u);
@@ -105,15 +122,28 @@ Status StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& 
   std::fill(owners, owners + bucket.rows, params::kNoSequence);
   for (uint32_t i = 0; i < batch.members(); ++i)
     std::fill_n(owners + batch.sequences[i].first_row, batch.sequences[i].rows, i);
+  if (bucket.trees) {
+    put(base, layout.ancestors, batch.ancestors);
+    pad(base, layout.ancestors, batch.ancestors.size(), bucket.rows, 0u);
+  }
   put(base, layout.sequences, batch.sequences);
   pad(base, layout.sequences, batch.sequences.size(), bucket.sequences, params::StepSequence{});
   put(base, layout.logit_rows, batch.logit_rows);
   pad(base, layout.logit_rows, batch.logit_rows.size(), bucket.logit_rows, params::kNoSequence);
   put(base, layout.sampling, batch.sampling);
   pad(base, layout.sampling, batch.sampling.size(), bucket.logit_rows, params::SamplingRow{});
+  if ((bucket.extras & kStepCommits) != 0) {
+    put(base, layout.commits, batch.commits);
+    pad(base, layout.commits, batch.commits.size(), bucket.sequences, params::HistoryCommit{});
+  }
+  if ((bucket.extras & kStepMoves) != 0) {
+    put(base, layout.moves, batch.moves);
+    pad(base, layout.moves, batch.moves.size(), bucket.sequences, params::KvMoveList{});
+  }
+  put(base, tables_end_, batch.words);
   for (size_t i = 0; i < windows.size(); ++i) {
-    HEARTH_TRY(
-        planner_.plan(batch.sequences, batch.members(), windows[i], plan.tuning, plan.capacity));
+    HEARTH_TRY(planner_.plan(batch.sequences, batch.members(), windows[i], plan.tuning,
+                             plan.capacity, batch.ancestors));
     put(base, layout.attention[i].few, planner_.work().few);
     put(base, layout.attention[i].many, planner_.work().many);
   }

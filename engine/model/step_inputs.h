@@ -25,9 +25,12 @@ class Device;
 struct StepLayout {
   uint64_t ids = 0;            // [rows] u32
   uint64_t row_sequences = 0;  // [rows] u32
+  uint64_t ancestors = 0;      // [rows] u32, right after them, if the bucket has trees
   uint64_t sequences = 0;      // [sequences] StepSequence
   uint64_t logit_rows = 0;     // [logit rows] u32
   uint64_t sampling = 0;       // [logit rows] SamplingRow
+  uint64_t commits = 0;        // [sequences] HistoryCommit, if the bucket has any
+  uint64_t moves = 0;          // [sequences] KvMoveList, if the bucket has any
   struct Lists {
     uint64_t few = 0, many = 0;
   };
@@ -37,7 +40,10 @@ struct StepLayout {
 
 StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capacity, size_t windows);
 
-// The most bytes that any step within the limits needs, block tables included.
+// Bytes of a step's words, at most: the masks, and commits and moves of all rows of another step.
+uint64_t step_word_bytes(const ModelConfig& config, const StepLimits& limits);
+
+// The most bytes that any step within the limits needs, with block tables and then words.
 uint64_t step_input_bytes(const DeviceCaps& caps, const ModelConfig& config,
                           const StepLimits& limits, size_t windows);
 
@@ -48,8 +54,8 @@ class StepInputs {
  public:
   static constexpr size_t kCopies = 2;
 
-  // `bytes` is the most that any step needs: layout and block tables.
-  static Result<StepInputs> create(Device& device, uint64_t bytes);
+  // `bytes` is the most that any step needs; the last `word_bytes` of them are for its words.
+  static Result<StepInputs> create(Device& device, uint64_t bytes, uint64_t word_bytes);
 
   // Writes a step into a copy.
   // REQUIRES: the GPU no longer reads that copy; the batch fits the bucket.
@@ -58,10 +64,13 @@ class StepInputs {
                const std::vector<uint32_t>& windows);
 
   const Buffer& buffer(size_t copy) const { return copies_[copy]; }
+  // [StepBatch::words] u32, at the same place in every bucket.
+  BufferSlice words(size_t copy) const { return copies_[copy].slice(tables_end_, word_bytes_); }
 
  private:
   std::array<Buffer, kCopies> copies_;
   AttentionPlanner planner_;
+  uint64_t tables_end_ = 0, word_bytes_ = 0;
 };
 
 }  // namespace hearth

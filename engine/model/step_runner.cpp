@@ -30,7 +30,12 @@ StepBucket batch_bucket(const StepBatch& batch) {
   for (const params::StepSequence& sequence : batch.sequences)
     longest = std::max(longest, sequence.first_position + sequence.rows);
   bucket.context = bucket_context(longest);
+  bucket.trees = !batch.ancestors.empty();
   bucket.greedy = std::ranges::all_of(batch.sampling, is_plainly_greedy);
+  if (std::ranges::any_of(batch.sampling, has_path_or_mask)) bucket.extras |= kStepPathsOrMasks;
+  if (std::ranges::any_of(batch.sampling, is_mixed)) bucket.extras |= kStepMixes;
+  if (!batch.commits.empty()) bucket.extras |= kStepCommits;
+  if (!batch.moves.empty()) bucket.extras |= kStepMoves;
   return bucket;
 }
 
@@ -63,6 +68,7 @@ Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineS
                 BlockMover::create(device, pipelines, runner->kv_, runner->host_kv_));
   HEARTH_ASSIGN(runner->swaps_in_,
                 BlockMover::create(device, pipelines, runner->host_kv_, runner->kv_));
+  HEARTH_ASSIGN(runner->kv_mover_, KvMover::create(device, runner->kv_, model.config().kv_heads));
   for (size_t copy = 0; copy < StepInputs::kCopies; ++copy)
     runner->contexts_[copy].reset(
         new ForwardContext{.caps = device.caps(),
@@ -105,8 +111,10 @@ Status StepRunner::allocate() {
   HEARTH_ASSIGN(activations_,
                 Activations::allocate(device_, activation_sizes(device_.caps(), config,
                                                                 model_.plan().matmuls, limits)));
-  HEARTH_ASSIGN(inputs_, StepInputs::create(device_, step_input_bytes(device_.caps(), config,
-                                                                      limits, windows_.size())));
+  HEARTH_ASSIGN(
+      inputs_,
+      StepInputs::create(device_, step_input_bytes(device_.caps(), config, limits, windows_.size()),
+                         step_word_bytes(config, limits)));
 
   const auto allocate = [&](Buffer& buffer, uint64_t bytes, const char* name,
                             MemoryIntent intent = MemoryIntent::kActivations) -> Status {
@@ -137,24 +145,45 @@ Status StepRunner::allocate() {
 
 Status StepRunner::record_sampling(CommandRecorder& recorder, const StepBucket& bucket,
                                    const StepLayout& layout, size_t copy) {
-  if (bucket.logit_rows == 0) return {};
-  const SamplingShape shape{
-      .rows = bucket.logit_rows, .vocab = model_.config().vocabulary, .greedy = bucket.greedy};
   const Buffer& inputs = inputs_.buffer(copy);
-  return hearth::record_sampling(
-      recorder, pipelines_, choose_sampling(device_.caps(), shape),
-      {.logits = activations_.logits.slice(0, uint64_t{shape.rows} * shape.vocab * 4),
-       .rows = inputs.slice(layout.sampling, shape.rows * sizeof(params::SamplingRow)),
-       .biases = biases_.all(),
-       .history_lengths = history_lengths_.all(),
-       .history = history_.all(),
-       .scratch = activations_.sampling_scratch.all(),
-       .counts = activations_.sampling_counts.all(),
-       .ids = sampled_ids_.all(),
-       .results = sampled_[copy].results.all(),
-       .top = sampled_[copy].top.all(),
-       .shape = shape,
-       .history_capacity = kHistoryTokens});
+  // Even without logits: a commit is counted once, by the step it came with.
+  if ((bucket.extras & kStepCommits) != 0)
+    HEARTH_TRY(record_history_commits(
+        recorder, pipelines_, choose_history_commit(device_.caps(), bucket.sequences),
+        {.commits = inputs.slice(layout.commits, bucket.sequences * sizeof(params::HistoryCommit)),
+         .words = inputs_.words(copy),
+         .history_lengths = history_lengths_.all(),
+         .history = history_.all(),
+         .history_capacity = kHistoryTokens}));
+  if (bucket.logit_rows == 0) return {};
+  const SamplingShape shape{.rows = bucket.logit_rows,
+                            .vocab = model_.config().vocabulary,
+                            .greedy = bucket.greedy,
+                            .extras = (bucket.extras & kStepPathsOrMasks) != 0};
+  const BufferSlice logits = activations_.logits.slice(0, uint64_t{shape.rows} * shape.vocab * 4);
+  const BufferSlice rows = inputs.slice(layout.sampling, shape.rows * sizeof(params::SamplingRow));
+  if ((bucket.extras & kStepMixes) != 0)
+    HEARTH_TRY(record_mix_logits(
+        recorder, pipelines_, choose_mix_logits(device_.caps(), shape),
+        {.logits = logits,
+         .other_logits = options_.other_logits != nullptr ? options_.other_logits->all() : rows,
+         .rows = rows,
+         .shape = shape}));
+  return hearth::record_sampling(recorder, pipelines_, choose_sampling(device_.caps(), shape),
+                                 {.logits = logits,
+                                  .rows = rows,
+                                  .biases = biases_.all(),
+                                  .history_lengths = history_lengths_.all(),
+                                  .history = history_.all(),
+                                  .scratch = activations_.sampling_scratch.all(),
+                                  .counts = activations_.sampling_counts.all(),
+                                  .ids = sampled_ids_.all(),
+                                  .results = sampled_[copy].results.all(),
+                                  .top = sampled_[copy].top.all(),
+                                  .step_ids = inputs.slice(layout.ids, bucket.rows * 4),
+                                  .words = inputs_.words(copy),
+                                  .shape = shape,
+                                  .history_capacity = kHistoryTokens});
 }
 
 StepRunner::Recorded StepRunner::plan(const StepBucket& bucket) const {
@@ -175,6 +204,11 @@ Result<CommandBuffer> StepRunner::record(const StepBucket& bucket, const StepLay
                               .timer = timer,
                               .serial = timer != nullptr,
                               .chained = timer == nullptr && bucket.rows <= kChainedRows}));
+  if ((bucket.extras & kStepMoves) != 0)
+    HEARTH_TRY(kv_mover_.record(
+        recorder, pipelines_, device_.caps(),
+        inputs_.buffer(copy).slice(layout.moves, bucket.sequences * sizeof(params::KvMoveList)),
+        bucket.sequences, inputs_.words(copy)));
   Forward forward(*contexts_[copy], recorder, bucket);
   HEARTH_TRY(forward.embed());
   for (uint32_t layer = 0; layer < model_.config().layers; ++layer)
@@ -182,9 +216,9 @@ Result<CommandBuffer> StepRunner::record(const StepBucket& bucket, const StepLay
   if (bucket.logit_rows > 0) {
     HEARTH_TRY(forward.norm(WeightRole::kOutputNorm));
     HEARTH_TRY(forward.logits());
-    recorder.set_section(step_part::kSampling);
-    HEARTH_TRY(record_sampling(recorder, bucket, layout, copy));
   }
+  recorder.set_section(step_part::kSampling);
+  HEARTH_TRY(record_sampling(recorder, bucket, layout, copy));
   return recorder.finish();
 }
 
@@ -214,7 +248,8 @@ void StepRunner::make_room_for_recording() {
 
 Status StepRunner::check(const StepBatch& batch) const {
   const StepLimits& limits = options_.limits;
-  if (batch.rows() > limits.rows || batch.sequences.size() > limits.sequences ||
+  if (batch.rows() > limits.rows || batch.members() > limits.sequences ||
+      batch.padding_sequences > limits.sequences ||
       batch.logit_rows.size() > limits.logit_rows ||
       batch.logit_rows.size() != batch.sampling.size() || batch.sequences.empty())
     return Error{
@@ -228,6 +263,44 @@ Status StepRunner::check(const StepBatch& batch) const {
       return Error{ErrorKind::kInvalid,
                    fmt::format("a sequence of {} tokens is longer than the context of {}",
                                sequence.first_position + sequence.rows, limits.context)};
+  return check_extras(batch);
+}
+
+Status StepRunner::check_extras(const StepBatch& batch) const {
+  const auto wrong = [](const char* what) {
+    return Error{ErrorKind::kInvalid, std::string("a step's ") + what};
+  };
+  if (batch.commits.size() > batch.sequences.size() || batch.moves.size() > batch.sequences.size())
+    return wrong("commits or moves are more than its sequences");
+  const uint64_t places = uint64_t{options_.kv_blocks} * params::kBlockTokens;
+  for (const params::KvMoveList& list : batch.moves) {
+    if (list.first + uint64_t{2} * list.count > batch.words.size())
+      return wrong("moves refer to places that do not exist");
+    for (uint32_t i = 0; i < 2 * list.count; ++i)
+      if (batch.words[list.first + i] >= places)
+        return wrong("moves refer to places that do not exist");
+  }
+  for (const params::HistoryCommit& commit : batch.commits)
+    if (commit.slot >= options_.slots || uint64_t{commit.first} + commit.count > batch.words.size())
+      return wrong("commit refers to a slot or to tokens that do not exist");
+  const uint64_t mask_words = divide_up(model_.config().vocabulary, 32);
+  for (const params::SamplingRow& row : batch.sampling) {
+    if (row.path_mask != 0 &&
+        uint64_t{row.path_row} + std::bit_width(row.path_mask) > batch.ids.size())
+      return wrong("path refers to rows that do not exist");
+    if ((row.flags & params::kSamplingMask) != 0 && row.mask + mask_words > batch.words.size())
+      return wrong("sampling row refers to a mask that does not exist");
+    if (!is_mixed(row)) continue;
+    if ((row.other_row & params::kOtherModel) != 0) {
+      const uint64_t end = (row.other_row & ~params::kOtherModel) + 1;
+      if (options_.other_logits == nullptr ||
+          options_.other_logits->bytes() < end * model_.config().vocabulary * sizeof(float))
+        return wrong("sampling row is mixed with another model's logits, which do not exist");
+    } else if (row.other_row >= batch.sampling.size() ||
+               (batch.sampling[row.other_row].flags & params::kSamplingActive) != 0) {
+      return wrong("sampling row is mixed with one that does not exist or is sampled itself");
+    }
+  }
   return {};
 }
 

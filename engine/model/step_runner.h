@@ -14,6 +14,7 @@
 #include "engine/model/block_mover.h"
 #include "engine/model/forward.h"
 #include "engine/model/kv_cache.h"
+#include "engine/model/kv_mover.h"
 #include "engine/model/model.h"
 #include "engine/model/step_batch.h"
 #include "engine/model/step_executor.h"
@@ -35,6 +36,9 @@ struct StepRunnerOptions {
   // Steps of mixed sizes fall into thousands of buckets. Beyond this number the least recently used
   // recording is dropped, and recorded again if its size comes up again.
   size_t most_recordings = 512;
+  // Logits of another model's runner, [logit rows, vocabulary] f32 with the same vocabulary, for
+  // rows that are mixed with them; submit its step first. Must outlive the runner.
+  const Buffer* other_logits = nullptr;
 };
 
 // Device memory per slot: the sampled id, the token history and the biases.
@@ -58,6 +62,8 @@ class StepRunner final : public StepExecutor {
   // Logits of the last step: [logit rows, vocab]. REQUIRES: it was waited for, and no other was
   // submitted after it.
   Result<std::vector<float>> read_logits(uint32_t logit_rows);
+  // The same on the device, for another runner's StepRunnerOptions::other_logits.
+  const Buffer& logits() const { return activations_.logits; }
 
   Status fork_blocks(std::span<const BlockMove> moves) override { return forks_->move(moves); }
   Status swap_out(std::span<const BlockMove> moves) override { return swaps_out_->move(moves); }
@@ -95,6 +101,8 @@ class StepRunner final : public StepExecutor {
                          const StepLayout& layout, size_t copy);
   Result<StepTicket> submit(const StepBatch& batch, const StepBucket& bucket, const Recorded& step);
   Status check(const StepBatch& batch) const;
+  // What sampling rows and commits refer to is in the batch.
+  Status check_extras(const StepBatch& batch) const;
   // Copies `bytes` to the device before the next step.
   Status upload(const BufferSlice& to, std::span<const std::byte> bytes);
 
@@ -115,6 +123,7 @@ class StepRunner final : public StepExecutor {
   std::array<Sampled, StepInputs::kCopies> sampled_;
   std::array<std::unique_ptr<ForwardContext>, StepInputs::kCopies> contexts_;
   std::unique_ptr<BlockMover> forks_, swaps_out_, swaps_in_;
+  KvMover kv_mover_;
   std::map<StepBucket, Recorded> recorded_;
   uint64_t steps_ = 0;
   std::array<TimelinePoint, StepInputs::kCopies> last_use_;

@@ -90,7 +90,9 @@ Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const Ke
   const RopeKv* const rope = op.rope;
   const bool norms = rope != nullptr && rope->shape.head_norms;
   const BufferSlice& q = rope != nullptr ? rope->q.slice : op.q;
-  const BufferSlice& table = rope != nullptr ? rope->table : q;
+  const BufferSlice& table = rope != nullptr         ? rope->table
+                             : op.shape.bucket.trees ? op.ancestors
+                                                     : q;
   const BufferSlice& q_norm = norms ? rope->q_norm : table;
   const BufferSlice& k_norm = norms ? rope->k_norm : table;
   const params::Attention params{.q = q.address(),
@@ -179,6 +181,8 @@ Status record_attention(CommandRecorder& recorder, PipelineStore& pipelines,
       (op.partials.buffer != op.counts.buffer || op.partials.offset < op.counts.offset))
     return Error{ErrorKind::kInvalid, "attention wants its partial results after its counts"};
   if (op.rope != nullptr) HEARTH_TRY(check_rope(plan, op));
+  if (op.shape.bucket.trees && op.ancestors.bytes < uint64_t{op.shape.bucket.rows} * 4)
+    return Error{ErrorKind::kInvalid, "attention to trees needs the ancestors of every row"};
   const bool splits = plan.capacity.slots > 0;
   HEARTH_TRY(record_list(recorder, pipelines, plan.few, op, op.work.few, splits));
   if (plan.many) HEARTH_TRY(record_list(recorder, pipelines, *plan.many, op, op.work.many, splits));

@@ -5,7 +5,9 @@
 //
 // A token at position p sees the keys at positions 0..p of its own sequence, or with a window w
 // those above p - w. The keys and values of this step's tokens must be in the cache already, unless
-// attention also does rope and the KV write (Attention::rope).
+// attention also does rope and the KV write (Attention::rope). With shape.bucket.trees the last
+// rows of a sequence may be a tree: such a row sees the keys before the tree and those of its
+// ancestors.
 //
 // Usage: choose_attention() once per bucket; record_attention() once per layer of it;
 // plan_attention() (attention_work.h) for every step, with its lists uploaded into `work`.
@@ -31,6 +33,7 @@ struct Attention {
   BufferSlice result;        // [rows, heads, head_size] in `form`; rows of padding are not written
   PagedKv cache;             // the layer's
   BufferSlice block_tables;  // u32
+  BufferSlice ancestors;     // [rows] u32 masks (shaders/common/tree_rows.glsl); only with trees
   AttentionWorkBuffers work;
   // `counts`: attention_count_bytes() that are zero before and after each use. `partials`: scratch
   // memory of attention_partial_bytes(), after them in the same buffer. Not needed if the plan has

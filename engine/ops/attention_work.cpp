@@ -1,6 +1,7 @@
 #include "engine/ops/attention_work.h"
 
 #include <algorithm>
+#include <bit>
 
 #include <fmt/format.h>
 
@@ -15,8 +16,24 @@ using params::StepSequence;
 
 uint32_t round_up(uint32_t value, uint32_t unit) { return divide_up(value, unit) * unit; }
 
-bool is_few(const StepSequence& sequence, const AttentionTuning& tuning) {
-  return tuning.many_tokens == 0 || sequence.rows <= tuning.few_tokens;
+uint32_t mask_of(std::span<const uint32_t> ancestors, uint32_t row) {
+  return row < ancestors.size() ? ancestors[row] : 0;
+}
+
+// A tree is at the end of its sequence.
+bool has_tree(const StepSequence& sequence, std::span<const uint32_t> ancestors) {
+  return sequence.rows > 0 && mask_of(ancestors, sequence.first_row + sequence.rows - 1) != 0;
+}
+
+bool is_few(const StepSequence& sequence, const AttentionTuning& tuning,
+            std::span<const uint32_t> ancestors) {
+  return tuning.many_tokens == 0 || sequence.rows <= tuning.few_tokens ||
+         has_tree(sequence, ancestors);
+}
+
+// How much earlier a row is on its own path than in the cache: the tree rows that are not on it.
+uint32_t rows_off_path(uint32_t mask) {
+  return static_cast<uint32_t>(std::bit_width(mask) - std::popcount(mask));
 }
 
 // Where the splits of a tile end: at `first`, then every `length` keys, and the last at key_end.
@@ -43,9 +60,9 @@ AttentionCapacity attention_capacity(const AttentionTuning& tuning, const Attent
   };
   uint32_t few_tiles = sequences, many_tiles = 0;
   if (bucket.sequence_rows > tuning.few_tokens) {
-    if (tuning.many_tokens == 0)
+    if (tuning.many_tokens == 0 || bucket.trees)
       few_tiles = most_tiles(tuning.few_tokens, sequences);
-    else
+    if (tuning.many_tokens != 0)
       many_tiles = most_tiles(tuning.many_tokens,
                               std::min(sequences, bucket.rows / (tuning.few_tokens + 1)));
   }
@@ -78,20 +95,27 @@ AttentionCapacity attention_capacity(const AttentionTuning& tuning, const Attent
 }
 
 void AttentionPlanner::cut_into_tiles(std::span<const StepSequence> sequences, size_t members,
-                                      uint32_t window, const AttentionTuning& tuning, bool few) {
+                                      uint32_t window, const AttentionTuning& tuning,
+                                      std::span<const uint32_t> ancestors, bool few) {
   tiles_.clear();
   const uint32_t tile_tokens = few ? tuning.few_tokens : tuning.many_tokens;
   for (size_t i = 0; i < sequences.size(); ++i) {
     const StepSequence& sequence = sequences[i];
-    if (is_few(sequence, tuning) != few) continue;
+    if (is_few(sequence, tuning, ancestors) != few) continue;
     for (uint32_t token = 0; token < sequence.rows; token += tile_tokens) {
       const uint32_t tokens = std::min(tile_tokens, sequence.rows - token);
       const uint32_t first_end = sequence.first_position + token + (i < members ? 1 : 0);
+      // The window of a tree row begins earlier by the rows that are not on its path.
+      uint32_t window_end = first_end;
+      for (uint32_t t = 0; t < tokens && !ancestors.empty(); ++t)
+        window_end = std::min(
+            window_end,
+            first_end + t - rows_off_path(mask_of(ancestors, sequence.first_row + token + t)));
       tiles_.push_back({.first_row = sequence.first_row + token,
                         .first_position = sequence.first_position + token,
                         .tokens = tokens,
                         .block_table = sequence.block_table,
-                        .key_begin = window == 0 ? 0 : first_end - std::min(window, first_end),
+                        .key_begin = window == 0 ? 0 : window_end - std::min(window, window_end),
                         .key_end = first_end + tokens - 1});
     }
   }
@@ -135,14 +159,15 @@ void AttentionPlanner::add_tile(const Tile& tile, const AttentionTuning& tuning,
 
 Status AttentionPlanner::plan(std::span<const StepSequence> sequences, size_t members,
                               uint32_t window, const AttentionTuning& tuning,
-                              const AttentionCapacity& capacity) {
+                              const AttentionCapacity& capacity,
+                              std::span<const uint32_t> ancestors) {
   work_.few.clear();
   work_.many.clear();
   slots_ = 0;
-  cut_into_tiles(sequences, members, window, tuning, true);
+  cut_into_tiles(sequences, members, window, tuning, ancestors, true);
   add_tiles(tuning, work_.few);
   if (tuning.many_tokens != 0) {
-    cut_into_tiles(sequences, members, window, tuning, false);
+    cut_into_tiles(sequences, members, window, tuning, ancestors, false);
     add_tiles(tuning, work_.many);
   }
   if (work_.few.size() > capacity.few || work_.many.size() > capacity.many ||
@@ -159,9 +184,10 @@ Status AttentionPlanner::plan(std::span<const StepSequence> sequences, size_t me
 
 Result<AttentionWork> plan_attention(std::span<const StepSequence> sequences, uint32_t window,
                                      const AttentionTuning& tuning,
-                                     const AttentionCapacity& capacity) {
+                                     const AttentionCapacity& capacity,
+                                     std::span<const uint32_t> ancestors) {
   AttentionPlanner planner;
-  HEARTH_TRY(planner.plan(sequences, sequences.size(), window, tuning, capacity));
+  HEARTH_TRY(planner.plan(sequences, sequences.size(), window, tuning, capacity, ancestors));
   return planner.work();
 }
 

@@ -2,11 +2,11 @@
 // the numbers from kernel choice. The lists go to the GPU with the other inputs of a step. They
 // have the same length for every step of a bucket; padding at the end does nothing.
 //
-// Sequences with few rows in the step (one, when decoding) go to the list `few`, prompt chunks to
-// `many`; each list has its own kernel. A sequence is divided into tiles of consecutive tokens, and
-// a tile's keys into splits, until there is work for the whole device. A tile with one split writes
-// its result directly; otherwise the splits leave partial results, and the last one to finish
-// merges them.
+// Sequences with few rows in the step (one, when decoding) or with a tree go to the list `few`,
+// prompt chunks to `many`; each list has its own kernel. A sequence is divided into tiles of
+// consecutive tokens, and a tile's keys into splits, until there is work for the whole device. A
+// tile with one split writes its result directly; otherwise the splits leave partial results, and
+// the last one to finish merges them.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +39,7 @@ struct AttentionBucket {
   uint32_t sequences = 0;
   uint32_t sequence_rows = 0;    // most rows per sequence in a step; 1: decoding only
   uint32_t sequence_tokens = 0;  // most tokens of a sequence
+  bool trees = false;            // sequences may have trees
 
   bool operator==(const AttentionBucket&) const = default;
 };
@@ -63,9 +64,11 @@ class AttentionPlanner {
  public:
   // Sequences after the first `members` are padding: they attend to the keys before them, but not
   // to their own, which are not stored. Each window needs its own lists. Fails if the sequences
-  // exceed the bucket that `capacity` was computed for.
+  // exceed the bucket that `capacity` was computed for. `ancestors` are the ancestor masks of the
+  // step's rows (shaders/common/tree_rows.glsl); rows past its end are in no tree.
   Status plan(std::span<const params::StepSequence> sequences, size_t members, uint32_t window,
-              const AttentionTuning& tuning, const AttentionCapacity& capacity);
+              const AttentionTuning& tuning, const AttentionCapacity& capacity,
+              std::span<const uint32_t> ancestors = {});
 
   const AttentionWork& work() const { return work_; }
 
@@ -76,7 +79,8 @@ class AttentionPlanner {
     uint32_t keys() const { return key_end - key_begin; }
   };
   void cut_into_tiles(std::span<const params::StepSequence> sequences, size_t members,
-                      uint32_t window, const AttentionTuning& tuning, bool few);
+                      uint32_t window, const AttentionTuning& tuning,
+                      std::span<const uint32_t> ancestors, bool few);
   void add_tiles(const AttentionTuning& tuning, std::vector<params::AttentionItem>& items);
   void add_tile(const Tile& tile, const AttentionTuning& tuning, uint32_t split_keys,
                 std::vector<params::AttentionItem>& items);
@@ -89,6 +93,7 @@ class AttentionPlanner {
 // The same for a single step, without padding.
 Result<AttentionWork> plan_attention(std::span<const params::StepSequence> sequences,
                                      uint32_t window, const AttentionTuning& tuning,
-                                     const AttentionCapacity& capacity);
+                                     const AttentionCapacity& capacity,
+                                     std::span<const uint32_t> ancestors = {});
 
 }  // namespace hearth

@@ -9,6 +9,12 @@ namespace {
 
 constexpr uint32_t kShortContext = 767;  // tokens; the end of a range of step buckets
 
+// The variant of a general kernel that also supports trees, if the step may have any.
+std::string general_kernel(const char* kernel, const AttentionShape& shape) {
+  return std::string(kernel) + (shape.bucket.trees ? "_tree." : ".") +
+         std::string(kv_format_name(shape.kv));
+}
+
 std::string kernel_name(const char* kernel, KvFormat kv) {
   return std::string(kernel) + "." + std::string(kv_format_name(kv));
 }
@@ -44,7 +50,7 @@ GroupCount tile_groups(const AttentionShape& shape, const Tile& tile) {
 ListPlan choose_cpu(const DeviceCaps& caps, const AttentionShape& shape, bool one_token) {
   const Tile tile = choose_tile(shape, 4, one_token);
   return {.tokens = tile.tokens,
-          .plan = {.pipeline = {.kernel = kernel_name("attention_subgroup", shape.kv),
+          .plan = {.pipeline = {.kernel = general_kernel("attention_subgroup", shape),
                                 .constants = {caps.subgroup_size, shape.head_size, tile.rows},
                                 .subgroup_size = caps.subgroup_size},
                    .groups = tile_groups(shape, tile)},
@@ -97,7 +103,7 @@ ListPlan choose_rows(const DeviceCaps& caps, const AttentionShape& shape, bool o
                           (caps.limits.max_shared_bytes - query_bytes) / subgroup_bytes),
                  1u, pace.subgroups);
   return {.tokens = tile.tokens,
-          .plan = {.pipeline = {.kernel = kernel_name("attention_rows", shape.kv),
+          .plan = {.pipeline = {.kernel = general_kernel("attention_rows", shape),
                                 .constants = {subgroups * caps.subgroup_size, caps.subgroup_size,
                                               subgroups, shape.head_size, tile.rows, lanes, run,
                                               pace.overlap ? 1u : 0u},
@@ -234,7 +240,7 @@ std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const Attenti
 ListPlan choose_few(const DeviceCaps& caps, const AttentionShape& shape, bool one_token,
                     bool deterministic) {
   if (is_cpu(caps)) return choose_cpu(caps, shape, one_token);
-  if (one_token && !deterministic && !too_little_for_direct(shape))
+  if (one_token && !deterministic && !shape.bucket.trees && !too_little_for_direct(shape))
     if (const std::optional<ListPlan> direct = choose_direct(caps, shape)) return *direct;
   return choose_rows(caps, shape, one_token, choose_pace(shape, deterministic));
 }
@@ -247,7 +253,9 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
   std::optional<ListPlan> many;
   if (!cpu && !deterministic && !shape.f32_only && shape.bucket.sequence_rows > 1)
     many = choose_matrix_tile(caps, shape);
-  const bool one_token = deterministic || many || shape.bucket.sequence_rows <= 1;
+  // Tiles of several tokens read the keys before a tree less often.
+  const bool one_token =
+      deterministic || (many && !shape.bucket.trees) || shape.bucket.sequence_rows <= 1;
   const ListPlan few = choose_few(caps, shape, one_token, deterministic);
   const uint32_t wanted_groups = many ? many->wanted_groups : few.wanted_groups;
   AttentionPlan plan{
@@ -261,7 +269,7 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
   plan.few.groups.x = plan.capacity.few;
   plan.writes_halves = !cpu;
   // Not if the result must equal, to the last bit, that of rope_kv, which prompts use.
-  plan.ropes = !cpu && !deterministic && shape.bucket.sequence_rows <= 1 &&
+  plan.ropes = !cpu && !deterministic && !shape.bucket.trees && shape.bucket.sequence_rows <= 1 &&
                plan.few.groups.y == shape.kv_heads;
   if (plan.capacity.many > 0) {
     plan.many = many->plan;

@@ -55,9 +55,10 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
   plan.chunk_tokens = scan_lanes * tiles * kSegmentLogits;
   plan.chunks = std::max(1u, divide_up(shape.vocab, plan.chunk_tokens));
   plan.segments = plan.chunks * scan_lanes * tiles;
-  plan.scan = {.pipeline = {.kernel = "sample_scan",
-                            .constants = {scan_lanes * parts, tiles, parts, shape.greedy}},
-               .groups = {.x = plan.chunks, .y = shape.rows}};
+  plan.scan = {
+      .pipeline = {.kernel = "sample_scan",
+                   .constants = {scan_lanes * parts, tiles, parts, shape.greedy, shape.extras}},
+      .groups = {.x = plan.chunks, .y = shape.rows}};
   if (!shape.greedy)
     plan.pick = {
         .pipeline = {.kernel = "sample_pick",
@@ -69,6 +70,20 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
   plan.tally_words = shares > 1 && !shape.greedy ? 2 + 2 * tables.bins : 0;
   plan.tally_bytes = rounded(uint64_t{shape.rows} * plan.tally_words * 4);
   return plan;
+}
+
+KernelPlan choose_history_commit(const DeviceCaps& caps, uint32_t commits) {
+  const uint32_t lanes = is_cpu(caps) ? caps.subgroup_size : group_size(caps, 256);
+  return {.pipeline = {.kernel = "history_commit", .constants = {lanes}}, .groups = {.x = commits}};
+}
+
+KernelPlan choose_mix_logits(const DeviceCaps& caps, const SamplingShape& shape) {
+  // A row that needs its largest logit first has only one of these workgroups, hence the many
+  // lanes.
+  const uint32_t lanes = is_cpu(caps) ? caps.subgroup_size : group_size(caps, 1024);
+  const uint32_t groups = is_cpu(caps) ? 1 : std::clamp(divide_up(shape.vocab, lanes), 1u, 8u);
+  return {.pipeline = {.kernel = "mix_logits", .constants = {lanes}},
+          .groups = {.x = groups, .y = shape.rows}};
 }
 
 }  // namespace hearth

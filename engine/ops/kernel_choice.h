@@ -54,6 +54,7 @@ struct RopeKvShape {
   // With several `parts`, q, k and v are partial sums of a split product, partial_stride floats
   // apart, which are added up.
   uint32_t parts = 1, partial_stride = 0;
+  bool trees = false;  // rows may be in trees
 };
 
 KernelPlan choose_rope_kv(const DeviceCaps& caps, const RopeKvShape& shape);
@@ -89,6 +90,14 @@ struct BlockCopyShape {
 };
 
 KernelPlan choose_block_copy(const DeviceCaps& caps, const BlockCopyShape& shape);
+
+struct KvMoveShape {
+  uint32_t lists = 0;  // capacity
+  uint32_t planes = 0;
+  uint32_t kv_heads = 0;
+};
+
+KernelPlan choose_kv_move(const DeviceCaps& caps, const KvMoveShape& shape);
 
 struct MatmulShape {
   WeightFormat format = WeightFormat::kF16;
@@ -189,6 +198,7 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
 struct SamplingShape {
   uint32_t rows = 0, vocab = 0;
   bool greedy = false;  // is_plainly_greedy() of every row (engine/sampling/sampler.h)
+  bool extras = false;  // rows may have paths and masks
 };
 inline constexpr uint32_t kMaxSamplingVocab = 524288;
 
@@ -207,5 +217,9 @@ struct SamplingPlan {
 };
 
 SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape);
+
+// `commits`: capacity of the list.
+KernelPlan choose_history_commit(const DeviceCaps& caps, uint32_t commits);
+KernelPlan choose_mix_logits(const DeviceCaps& caps, const SamplingShape& shape);
 
 }  // namespace hearth

@@ -69,6 +69,8 @@ Status record_rope_kv(CommandRecorder& recorder, PipelineStore& pipelines, const
                       const RopeKv& op) {
   HEARTH_TRY(check_rope_kv(op));
   const RopeKvShape& shape = op.shape;
+  if (shape.trees && op.row_sequences.bytes < uint64_t{shape.rows} * 8)
+    return Error{ErrorKind::kInvalid, "rope in trees needs the ancestors of every row"};
   const RopeStrides strides = strides_of(op);
   PipelineInfo info = plan.pipeline;
   info.constants.insert(info.constants.end(), {strides.q, strides.k, strides.v, strides.q_out,

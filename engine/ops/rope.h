@@ -24,9 +24,10 @@ struct RopeKv {
   BufferSlice q_norm, k_norm;  // [head_size] f32; only with shape.head_norms
   BufferSlice table;           // rope_table_words() for rope_dims
   PagedKv cache;
-  BufferSlice sequences;      // [sequences] params::StepSequence
-  BufferSlice row_sequences;  // [rows] u32
-  BufferSlice block_tables;   // u32
+  BufferSlice sequences;  // [sequences] params::StepSequence
+  // [rows] u32; with shape.trees followed by the rows' ancestor masks, [rows] u32
+  BufferSlice row_sequences;
+  BufferSlice block_tables;  // u32
   RopeKvShape shape;
   float epsilon = 1e-6f;  // of the head norms
 };

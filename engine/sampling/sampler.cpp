@@ -5,11 +5,15 @@
 
 #include <fmt/format.h>
 
+#include "params/history_commit.h"
+#include "params/mix_logits.h"
 #include "params/sample_pick.h"
 #include "params/sample_scan.h"
 
 namespace hearth {
 namespace {
+
+static_assert(sizeof(params::SampleScan) <= kMaxPushBytes);
 
 constexpr uint32_t kMaxRows = 65535;  // workgroups in y that every device can dispatch
 
@@ -39,7 +43,15 @@ Status check(const SamplingPlan& plan, const Sampling& op) {
     return Error{
         ErrorKind::kInvalid,
         fmt::format("a buffer for sampling {} rows of {} is too small", shape.rows, shape.vocab)};
+  if (shape.extras &&
+      (op.step_ids.bytes < sizeof(uint32_t) || op.words.buffer == nullptr ||
+       op.words.buffer != op.step_ids.buffer || op.words.offset < op.step_ids.offset))
+    return Error{ErrorKind::kInvalid, "sampling wants the step's words after its ids"};
   return {};
+}
+
+uint32_t words_after(const Sampling& op) {
+  return op.shape.extras ? static_cast<uint32_t>(op.words.offset - op.step_ids.offset) : 0;
 }
 
 }  // namespace
@@ -79,6 +91,46 @@ Result<params::SamplingRow> make_sampling_row(const SamplingOptions& options,
       .top_logprobs = options.top_logprobs};
 }
 
+void verify_only(params::SamplingRow& row, uint32_t path_row, uint32_t path_mask) {
+  row.id_index = params::kNoSlot;
+  row.flags &= ~params::kSamplingAppend;
+  row.path_row = path_row;
+  row.path_mask = row.history_slot == params::kNoHistory ? 0 : path_mask;
+}
+
+void use_mask(params::SamplingRow& row, uint32_t mask) {
+  row.flags |= params::kSamplingMask;
+  row.mask = mask;
+}
+
+Status mix_logits(params::SamplingRow& row, const LogitMix& mix) {
+  HEARTH_TRY(check("the weight of a row's own logits", mix.own_weight, -1e6f, 1e6f));
+  HEARTH_TRY(check("the weight of the other logits", mix.other_weight, -1e6f, 1e6f));
+  HEARTH_TRY(check("the share of the largest probability", mix.plausible, 0.0f, 1.0f));
+  row.flags |= params::kSamplingMix;
+  row.other_row = mix.other_row | (mix.other_model ? params::kOtherModel : 0u);
+  row.own_weight = mix.own_weight;
+  row.other_weight = mix.other_weight;
+  row.log_plausible =
+      mix.plausible > 0 ? std::log(mix.plausible) : -std::numeric_limits<float>::infinity();
+  return {};
+}
+
+bool has_path_or_mask(const params::SamplingRow& row) {
+  return row.path_mask != 0 || (row.flags & params::kSamplingMask) != 0;
+}
+
+bool is_mixed(const params::SamplingRow& row) { return (row.flags & params::kSamplingMix) != 0; }
+
+std::optional<std::string> sampling_fault(const params::SamplingResult& result, uint64_t position) {
+  if (result.kept == params::kNanLogits)
+    return fmt::format("the model produced NaN logits at position {}", position);
+  if (result.kept == 0 && std::isinf(result.logprob))
+    return fmt::format("no token can be sampled at position {}: every logit is -infinity",
+                       position);
+  return std::nullopt;
+}
+
 bool is_plainly_greedy(const params::SamplingRow& row) {
   if ((row.flags & params::kSamplingActive) == 0) return true;
   const bool greedy = (row.flags & params::kSamplingGreedy) != 0 || row.top_k == 1;
@@ -97,6 +149,8 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
       plan.tally_bytes > 0
           ? op.scratch.slice(plan.chunk_bytes + plan.segment_bytes, plan.tally_bytes)
           : chunks;
+  const BufferSlice& step_ids = op.shape.extras ? op.step_ids : op.rows;
+  const BufferSlice& words = op.shape.extras ? op.words : op.rows;
 
   const params::SampleScan scan_params{.logits = op.logits.address(),
                                        .rows = op.rows.address(),
@@ -109,6 +163,8 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
                                        .counts = op.counts.address(),
                                        .ids = op.ids.address(),
                                        .results = op.results.address(),
+                                       .step_ids = step_ids.address(),
+                                       .words = words_after(op),
                                        .vocab = op.shape.vocab,
                                        .history_capacity = op.history_capacity,
                                        .tally_words = plan.tally_words};
@@ -118,7 +174,8 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
        .groups = plan.scan.groups,
        .accesses = {reads_writes(op.logits), reads(op.rows), reads(op.biases),
                     reads(op.history_lengths), reads(op.history), writes(chunks), writes(segments),
-                    writes(tallies), reads_writes(op.counts), writes(op.ids), writes(op.results)}});
+                    writes(tallies), reads_writes(op.counts), writes(op.ids), writes(op.results),
+                    reads(step_ids), reads(words)}});
   if (!plan.pick) return {};
 
   HEARTH_ASSIGN(const Pipeline* pick, pipelines.get(plan.pick->pipeline));
@@ -144,6 +201,45 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
        .accesses = {reads(op.logits), reads(op.rows), reads_writes(op.history_lengths),
                     reads_writes(op.history), reads(chunks), reads(segments), reads_writes(tallies),
                     writes(op.ids), writes(op.results), writes(op.top)}});
+  return {};
+}
+
+Status record_history_commits(CommandRecorder& recorder, PipelineStore& pipelines,
+                              const KernelPlan& plan, const HistoryCommits& op) {
+  if (op.commits.bytes < plan.groups.x * sizeof(params::HistoryCommit))
+    return Error{ErrorKind::kInvalid, fmt::format("a list of {} bytes is too short for {} commits",
+                                                  op.commits.bytes, plan.groups.x)};
+  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
+  const params::CommitHistory params{.commits = op.commits.address(),
+                                     .words = op.words.address(),
+                                     .history_lengths = op.history_lengths.address(),
+                                     .history = op.history.address(),
+                                     .history_capacity = op.history_capacity};
+  recorder.dispatch({.pipeline = *pipeline,
+                     .push = params,
+                     .groups = plan.groups,
+                     .accesses = {reads(op.commits), reads(op.words),
+                                  reads_writes(op.history_lengths), reads_writes(op.history)}});
+  return {};
+}
+
+Status record_mix_logits(CommandRecorder& recorder, PipelineStore& pipelines,
+                         const KernelPlan& plan, const MixLogits& op) {
+  const uint64_t rows = op.shape.rows;
+  if (op.logits.bytes < rows * op.shape.vocab * 4 ||
+      op.rows.bytes < rows * sizeof(params::SamplingRow))
+    return Error{ErrorKind::kInvalid, fmt::format("a buffer for mixing {} rows of {} is too small",
+                                                  op.shape.rows, op.shape.vocab)};
+  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(plan.pipeline));
+  const params::MixLogits params{.logits = op.logits.address(),
+                                 .other_logits = op.other_logits.address(),
+                                 .rows = op.rows.address(),
+                                 .vocab = op.shape.vocab};
+  recorder.dispatch(
+      {.pipeline = *pipeline,
+       .push = params,
+       .groups = plan.groups,
+       .accesses = {reads_writes(op.logits), reads(op.other_logits), reads(op.rows)}});
   return {};
 }
 

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "engine/ops/kernel_choice.h"
+#include "engine/sampling_options.h"
 #include "params/sampling.h"
 #include "runtime/buffer.h"
 #include "runtime/command_recorder.h"
@@ -13,23 +16,9 @@
 
 namespace hearth {
 
-// What a request asks for. All filters and penalties are off here; the defaults for users are in
-// engine/sampling_defaults.h.
-struct SamplingOptions {
-  float temperature = 1.0f;  // 0: greedy
-  uint32_t top_k = 0;        // 0: off
-  float top_p = 1.0f;        // 1: off
-  float min_p = 0.0f;        // 0: off
-  float repetition_penalty = 1.0f;
-  float presence_penalty = 0.0f;
-  float frequency_penalty = 0.0f;
-  uint64_t seed = 0;
-  uint32_t top_logprobs = 0;  // at most params::kMaxTopLogprobs
-};
-
 // Where a row's tokens come from and go to.
 struct SamplingPlace {
-  uint32_t id_index = 0;  // in the array of sampled ids
+  uint32_t id_index = 0;  // in the array of sampled ids; kNoSlot: the token is only reported
   uint32_t counter = 0;   // how many draws its request has made before
   uint32_t bias_offset = 0, bias_count = 0;
   uint32_t history_slot = params::kNoHistory;
@@ -40,6 +29,34 @@ struct SamplingPlace {
 // whoever sent the request. A default SamplingRow is padding.
 Result<params::SamplingRow> make_sampling_row(const SamplingOptions& options,
                                               const SamplingPlace& place);
+
+// Turns a row into a verification row: its token is reported, but neither left in a slot nor
+// counted in a history. Penalties count the tokens of its path in addition to the history: those of
+// the step's rows path_row + i for the bits i of path_mask, its own token included.
+void verify_only(params::SamplingRow& row, uint32_t path_row, uint32_t path_mask);
+
+// Only tokens of a mask may be sampled; StepBatch::add_mask() returns where the mask is.
+void use_mask(params::SamplingRow& row, uint32_t mask);
+
+// Another row's logits, to be mixed with a row's own before anything else is done to them.
+struct LogitMix {
+  uint32_t other_row = 0;    // a logit row of the same step that is not sampled, or of other_model
+  bool other_model = false;  // the row is one of another model's last step
+  float own_weight = 1.0f;   // logit = own_weight * own + other_weight * other
+  float other_weight = 0.0f;
+  // Above 0, only tokens stay whose own probability is at least this share of the largest one.
+  float plausible = 0.0f;
+};
+// An error says which number is out of range.
+Status mix_logits(params::SamplingRow& row, const LogitMix& mix);
+
+// Whether the row has a path or a mask; whether it is mixed.
+bool has_path_or_mask(const params::SamplingRow& row);
+bool is_mixed(const params::SamplingRow& row);
+
+// Why nothing could be sampled for `position` of a sequence, in words for whoever sent the request;
+// empty if something was.
+std::optional<std::string> sampling_fault(const params::SamplingResult& result, uint64_t position);
 
 // Whether the row needs only the token with its largest logit, or is padding.
 bool is_plainly_greedy(const params::SamplingRow& row);
@@ -57,6 +74,9 @@ struct Sampling {
   BufferSlice ids;              // u32, written at each row's id_index
   BufferSlice results;          // [rows] SamplingResult
   BufferSlice top;              // [rows, kMaxTopLogprobs] TokenLogprob
+  // Only with shape.extras: the ids of the step's rows, and after them in the same buffer the
+  // step's words, where masks are. At least one id.
+  BufferSlice step_ids, words;
   SamplingShape shape;
   uint32_t history_capacity = 0;  // tokens per slot
 };
@@ -64,5 +84,26 @@ struct Sampling {
 // Records the kernels. The contents of the buffers may change from run to run, the shape may not.
 Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
                        const SamplingPlan& plan, const Sampling& op);
+
+// Counts tokens that became final in the histories of their slots. No slot is listed twice.
+struct HistoryCommits {
+  BufferSlice commits;  // [plan.groups.x] HistoryCommit
+  BufferSlice words;    // u32: their tokens
+  BufferSlice history_lengths, history;
+  uint32_t history_capacity = 0;
+};
+Status record_history_commits(CommandRecorder& recorder, PipelineStore& pipelines,
+                              const KernelPlan& plan, const HistoryCommits& op);
+
+// Mixes rows' logits in place; to be recorded before record_sampling().
+struct MixLogits {
+  BufferSlice logits;  // [rows, vocab] f32
+  BufferSlice
+      other_logits;  // [other rows, vocab] f32: another model's; any buffer if there is none
+  BufferSlice rows;  // [rows] SamplingRow
+  SamplingShape shape;
+};
+Status record_mix_logits(CommandRecorder& recorder, PipelineStore& pipelines,
+                         const KernelPlan& plan, const MixLogits& op);
 
 }  // namespace hearth

@@ -12,6 +12,10 @@ using TokenId = std::uint32_t;
 using BlockId = std::uint32_t;
 
 inline constexpr std::uint32_t kTokensPerBlock = 16;
+// Most proposed tokens of one sequence, because a row's ancestors are a 32-bit mask on the device.
+inline constexpr std::uint32_t kMaxProposed = 32;
+// The parent of a proposed token that follows the newest committed one.
+inline constexpr std::uint32_t kNoParent = 0xffffffff;
 
 // A sequence's part of a step: tokens at positions [first_position, first_position + tokens).
 struct BatchMember {
@@ -20,13 +24,21 @@ struct BatchMember {
                            // the id sampled for the sequence there
   std::uint32_t first_position = 0;  // tokens that are in the KV cache already
   std::uint32_t tokens = 0;
-  bool samples = false;  // the step ends with its newest token: a next one is sampled
+  // The last `proposed` tokens are guesses. A member that samples does so after its newest
+  // committed token and after each proposed one: at 1 + proposed positions.
+  std::uint32_t proposed = 0;
+  bool samples = false;
   // All but its newest token were in the KV cache before the step. Otherwise this is a prompt
   // chunk; a preempted request that recomputes its generated tokens counts as one, too.
   bool decodes = false;
   // The input at the last position is a pending token: a step in flight samples it, and the GPU
   // reads it from the slot.
   bool input_on_gpu = false;
+  // The sequence is not planned again before the host has judged what the step sampled for it.
+  bool awaits_host = false;
+  bool tree = false;                          // the proposed tokens have parents
+  std::uint32_t first_id = 0;                 // of BatchPlan::ids; `tokens` of them
+  std::uint32_t first_parent = 0;             // of BatchPlan::parents, if tree; `proposed` of them
   std::uint32_t first_block = 0, blocks = 0;  // of BatchPlan::block_ids; enough for all its tokens
 };
 
@@ -37,7 +49,9 @@ struct BlockMove {
 struct BatchPlan {
   std::uint64_t step = 0;
   std::vector<BatchMember> members;
-  std::vector<BlockId> block_ids;    // the members' block tables, one after the other
+  std::vector<BlockId> block_ids;      // the members' block tables, one after the other
+  std::vector<TokenId> ids;            // the members' input ids; a pending one is 0
+  std::vector<std::uint32_t> parents;  // of proposed tokens that form trees; see TokenLedger
   std::uint32_t padding_tokens = 0;  // rows to compute in addition to the members' (padded layout)
 
   // Block moves to make before the step computes, in this order. Within a list no block is written

@@ -88,6 +88,13 @@ void KvBlockManager::remember(BlockId block, const BlockHash& hash) {
   entry.hash = hash;
 }
 
+void KvBlockManager::forget(BlockId block) {
+  Block& entry = blocks_[block];
+  assert(entry.findable && entry.references == 1);
+  cache_.erase(entry.hash);
+  entry.findable = false;
+}
+
 void KvBlockManager::forget_all() {
   while (oldest_ != kNone) {
     const BlockId block = oldest_;

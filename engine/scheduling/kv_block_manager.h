@@ -57,6 +57,9 @@ class KvBlockManager {
   // Makes a full block findable, unless another block with the same contents is findable already.
   void remember(BlockId block, const BlockHash& hash);
   std::optional<BlockId> find(const BlockHash& hash) const { return cache_.find(hash); }
+  // Makes a block of one sequence unfindable, because its contents are about to change.
+  // REQUIRES: findable(block), and one reference.
+  void forget(BlockId block);
   // Forgets every hash; cached blocks become free.
   void forget_all();
 

@@ -1,5 +1,6 @@
 #include "engine/scheduling/policy.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -8,43 +9,87 @@ namespace {
 
 using Names = std::span<const std::string_view>;
 
-constexpr std::array<std::string_view, 4> kPolicyNames{"static", "iteration", "packed",
-                                                       "continuous"};
+constexpr std::array<std::string_view, 6> kPolicyNames{"no-cache",  "static", "dynamic",
+                                                       "iteration", "packed", "continuous"};
+// How long the `dynamic` policy waits for its batch to fill.
+constexpr std::uint32_t kDynamicWindowMs = 50;
 
 // In the order of the enums' values.
 constexpr std::array<std::string_view, 2> kAdmission{"request", "iteration"};
+constexpr std::array<std::string_view, 2> kDelivery{"with-batch", "at-once"};
 constexpr std::array<std::string_view, 2> kLayout{"padded", "packed"};
 constexpr std::array<std::string_view, 2> kPhases{"mixed", "separate"};
-constexpr std::array<std::string_view, 2> kKv{"reserve", "on-demand"};
+constexpr std::array<std::string_view, 3> kKv{"none", "reserve", "on-demand"};
 constexpr std::array<std::string_view, 2> kPreemption{"recompute", "swap"};
+constexpr std::array<std::string_view, 3> kVictim{"youngest", "least-recent", "largest"};
 constexpr std::array<std::string_view, 3> kOrder{"fcfs", "priority", "shortest-prompt"};
 constexpr std::array<std::string_view, 2> kOffOn{"off", "on"};
 
-constexpr std::array<PolicySwitch, 8> kSwitches{{
-    {"admission", kAdmission,
-     "Run a batch until its last request ends, or let requests join and leave at every step"},
-    {"layout", kLayout, "Pad every sequence to the longest, or pack them without padding"},
-    {"phases", kPhases, "Mix prompt chunks and decodes in a step, or give each steps of its own"},
-    {"kv", kKv, "Reserve KV blocks for the longest possible sequence, or allocate them as needed"},
-    {"preemption", kPreemption,
-     "Recompute a preempted request later, or swap it to host memory and back"},
-    {"order", kOrder, "Which waiting request is admitted next"},
-    {"prefix-cache", kOffOn, "Share the KV blocks of equal prefixes"},
-    {"max-chunk", {}, "Maximum tokens of one prompt per step; 0 fills the step"},
-}};
+// A switch, and the member of Policy that it sets: an enum by the index of its name, or a number.
+struct Row {
+  PolicySwitch shown;
+  std::uint32_t (*get)(const Policy&);
+  void (*set)(Policy&, std::uint32_t);
+  std::string_view counts;  // what a number counts
+};
+
+template <auto Member>
+std::uint32_t get_member(const Policy& policy) {
+  return static_cast<std::uint32_t>(policy.*Member);
+}
+template <auto Member>
+void set_member(Policy& policy, std::uint32_t value) {
+  using Type = std::remove_reference_t<decltype(policy.*Member)>;
+  policy.*Member = static_cast<Type>(value);
+}
+template <auto Member>
+constexpr Row row(std::string_view name, Names values, std::string_view meaning,
+                  std::string_view counts = {}) {
+  return {{name, values, meaning}, get_member<Member>, set_member<Member>, counts};
+}
+
+constexpr std::array kRows{
+    row<&Policy::admission>(
+        "admission", kAdmission,
+        "Run a batch until its last request ends, or let requests join and leave at every step"),
+    row<&Policy::delivery>(
+        "delivery", kDelivery,
+        "With request admission: deliver results when the whole batch has ended, or at once"),
+    row<&Policy::batch_window_ms>(
+        "batch-window", {},
+        "With request admission: milliseconds to wait for a batch to fill; 0 starts at once",
+        "milliseconds"),
+    row<&Policy::batch_size>(
+        "batch-size", {},
+        "Requests that fill a batch before its window ends; 0 is as many as may run", "requests"),
+    row<&Policy::layout>("layout", kLayout,
+                         "Pad every sequence to the longest, or pack them without padding"),
+    row<&Policy::phases>("phases", kPhases,
+                         "Mix prompt chunks and decodes in a step, or give each steps of its own"),
+    row<&Policy::max_chunk_tokens>(
+        "max-chunk", {}, "Maximum tokens of one prompt per step; 0 fills the step", "tokens"),
+    row<&Policy::kv>("kv", kKv,
+                     "Cache nothing and recompute each sequence at every step, reserve KV blocks "
+                     "for the longest possible sequence, or allocate them as needed"),
+    row<&Policy::preemption>(
+        "preemption", kPreemption,
+        "Recompute a preempted request later, or swap it to host memory and back"),
+    row<&Policy::victim>("victim", kVictim, "Which running request is preempted first"),
+    row<&Policy::order>("order", kOrder, "Which waiting request is admitted next"),
+    row<&Policy::prefix_cache>("prefix-cache", kOffOn, "Share the KV blocks of equal prefixes"),
+};
+
+constexpr auto kSwitches = [] {
+  std::array<PolicySwitch, kRows.size()> switches;
+  for (std::size_t i = 0; i < kRows.size(); ++i) switches[i] = kRows[i].shown;
+  return switches;
+}();
 
 std::string normalized(std::string_view name) {
   std::string result(name);
   for (char& c : result)
     if (c == '_' || c == ' ') c = '-';
   return result;
-}
-
-// The value's index among the names, or nothing.
-std::optional<std::size_t> index_of(Names names, std::string_view value) {
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i] == value) return i;
-  return std::nullopt;
 }
 
 std::string list(Names names) {
@@ -56,9 +101,10 @@ std::string list(Names names) {
   return result;
 }
 
-const PolicySwitch* find_switch(std::string_view name) {
-  for (const PolicySwitch& entry : kSwitches)
-    if (entry.name == name) return &entry;
+const Row* find_row(std::string_view name) {
+  const std::string key = normalized(name);
+  for (const Row& entry : kRows)
+    if (entry.shown.name == key) return &entry;
   return nullptr;
 }
 
@@ -68,14 +114,16 @@ std::span<const std::string_view> policy_names() { return kPolicyNames; }
 
 std::optional<Policy> named_policy(std::string_view name) {
   if (name == "continuous") return Policy{};
+  if (name == "no-cache") return Policy{.kv = KvAllocation::kNone, .prefix_cache = false};
   Policy policy{.kv = KvAllocation::kReserve, .prefix_cache = false};
-  if (name == "static") {
+  if (name == "static" || name == "dynamic") {
     policy.admission = Admission::kRequest;
+    policy.delivery = Delivery::kWithBatch;
     policy.layout = Layout::kPadded;
     policy.phases = Phases::kSeparate;
+    if (name == "dynamic") policy.batch_window_ms = kDynamicWindowMs;
   } else if (name == "iteration") {
     policy.layout = Layout::kPadded;
-    policy.phases = Phases::kSeparate;
   } else if (name == "packed") {
     policy.admission = Admission::kRequest;
   } else {
@@ -94,51 +142,36 @@ std::span<const PolicySwitch> policy_switches() { return kSwitches; }
 
 std::optional<std::string> set_switch(Policy& policy, std::string_view name,
                                       std::string_view value) {
-  const std::string key = normalized(name);
-  const PolicySwitch* entry = find_switch(key);
+  const Row* entry = find_row(name);
   if (entry == nullptr) {
-    std::string known;
-    for (const PolicySwitch& other : kSwitches) {
-      if (!known.empty()) known += ", ";
-      known += other.name;
-    }
-    return "there is no switch '" + std::string(name) + "'; there are " + known;
+    std::array<std::string_view, kRows.size()> known;
+    std::ranges::transform(kRows, known.begin(), [](const Row& row) { return row.shown.name; });
+    return "there is no switch '" + std::string(name) + "'; there are " + list(known);
   }
-  if (entry->values.empty()) {
+  const std::string key(entry->shown.name);
+  const Names values = entry->shown.values;
+  if (values.empty()) {
     std::uint32_t number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (value.empty() || error != std::errc{} || end != value.data() + value.size())
-      return key + " takes a number of tokens, not '" + std::string(value) + "'";
-    policy.max_chunk_tokens = number;
+      return key + " takes a number of " + std::string(entry->counts) + ", not '" +
+             std::string(value) + "'";
+    entry->set(policy, number);
     return std::nullopt;
   }
-  const std::optional<std::size_t> index = index_of(entry->values, normalized(value));
-  if (!index)
-    return key + " cannot be '" + std::string(value) + "'; it is one of " + list(entry->values);
-  if (key == "admission") policy.admission = static_cast<Admission>(*index);
-  if (key == "layout") policy.layout = static_cast<Layout>(*index);
-  if (key == "phases") policy.phases = static_cast<Phases>(*index);
-  if (key == "kv") policy.kv = static_cast<KvAllocation>(*index);
-  if (key == "preemption") policy.preemption = static_cast<Preemption>(*index);
-  if (key == "order") policy.order = static_cast<Order>(*index);
-  if (key == "prefix-cache") policy.prefix_cache = *index == 1;
+  const auto found = std::ranges::find(values, normalized(value));
+  if (found == values.end())
+    return key + " cannot be '" + std::string(value) + "'; it is one of " + list(values);
+  entry->set(policy, static_cast<std::uint32_t>(found - values.begin()));
   return std::nullopt;
 }
 
 std::optional<std::string> switch_value(const Policy& policy, std::string_view name) {
-  const std::string key = normalized(name);
-  const auto text = [](Names names, auto value) {
-    return std::string(names[static_cast<std::size_t>(value)]);
-  };
-  if (key == "admission") return text(kAdmission, policy.admission);
-  if (key == "layout") return text(kLayout, policy.layout);
-  if (key == "phases") return text(kPhases, policy.phases);
-  if (key == "kv") return text(kKv, policy.kv);
-  if (key == "preemption") return text(kPreemption, policy.preemption);
-  if (key == "order") return text(kOrder, policy.order);
-  if (key == "prefix-cache") return text(kOffOn, policy.prefix_cache);
-  if (key == "max-chunk") return std::to_string(policy.max_chunk_tokens);
-  return std::nullopt;
+  const Row* entry = find_row(name);
+  if (entry == nullptr) return std::nullopt;
+  const std::uint32_t value = entry->get(policy);
+  const Names values = entry->shown.values;
+  return values.empty() ? std::to_string(value) : std::string(values[value]);
 }
 
 std::string describe(const Policy& policy) {

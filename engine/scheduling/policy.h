@@ -12,27 +12,32 @@
 namespace hearth {
 
 enum class Admission : std::uint8_t { kRequest, kIteration };
+enum class Delivery : std::uint8_t { kWithBatch, kAtOnce };
 enum class Layout : std::uint8_t { kPadded, kPacked };
 enum class Phases : std::uint8_t { kMixed, kSeparate };
-enum class KvAllocation : std::uint8_t { kReserve, kOnDemand };
+enum class KvAllocation : std::uint8_t { kNone, kReserve, kOnDemand };
 enum class Preemption : std::uint8_t { kRecompute, kSwap };
+enum class Victim : std::uint8_t { kYoungest, kLeastRecent, kLargest };
 enum class Order : std::uint8_t { kFcfs, kPriority, kShortestPrompt };
 
 struct Policy {
   Admission admission = Admission::kIteration;
+  Delivery delivery = Delivery::kAtOnce;
+  std::uint32_t batch_window_ms = 0;  // longest wait for a batch of request admission to fill
+  std::uint32_t batch_size = 0;       // requests that fill it; 0: as many as may run
   Layout layout = Layout::kPacked;
   Phases phases = Phases::kMixed;
+  std::uint32_t max_chunk_tokens = 0;  // most tokens of one prompt per step; 0: the step's budget
   KvAllocation kv = KvAllocation::kOnDemand;
   Preemption preemption = Preemption::kRecompute;
+  Victim victim = Victim::kYoungest;
   Order order = Order::kFcfs;
   bool prefix_cache = true;
-  std::uint32_t max_chunk_tokens =
-      0;  // most tokens of one prompt per step; 0: no limit but the step's
 
   bool operator==(const Policy&) const = default;
 };
 
-// "static", "iteration", "packed", "continuous".
+// "no-cache", "static", "dynamic", "iteration", "packed", "continuous": from the simplest on.
 std::span<const std::string_view> policy_names();
 std::optional<Policy> named_policy(std::string_view name);
 // The name of the policy with exactly these switches, or "custom".
@@ -40,15 +45,14 @@ std::string_view policy_name(const Policy& policy);
 
 // A switch as the dashboard and the command line spell it, where "kv" is --kv-allocation.
 struct PolicySwitch {
-  std::string_view name;                     // "admission", ..., "prefix-cache", "max-chunk"
+  std::string_view name;                     // "admission", ..., "prefix-cache"
   std::span<const std::string_view> values;  // empty: a number
   std::string_view meaning;                  // one line, for help texts
 };
 std::span<const PolicySwitch> policy_switches();
 
 // Sets the switch, or returns what is wrong and leaves the policy unchanged. Names may be spelt
-// with
-// '-', '_' or ' '.
+// with '-', '_' or ' '.
 std::optional<std::string> set_switch(Policy& policy, std::string_view name,
                                       std::string_view value);
 // The switch's value in the form set_switch() takes; nothing if there is no such switch.

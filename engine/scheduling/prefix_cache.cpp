@@ -3,38 +3,39 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <random>
 
 namespace hearth {
 namespace {
 
-// The two halves run the same mixing from different constants over the same input.
-constexpr std::uint64_t kLowMultiplier = 0x9e3779b97f4a7c15;   // 2^64 over the golden ratio
-constexpr std::uint64_t kHighMultiplier = 0xd1342543de82ef95;  // a multiplier of Steele and Vigna
-
-// A bijection that moves every input bit to every output bit (the finalizer of splitmix64).
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
-BlockHash absorb(const BlockHash& state, std::uint64_t word) {
-  // Each half takes in the word and the other half, so that a collision needs both halves to match.
-  return {mix(state.low * kLowMultiplier + std::rotl(state.high, 23) + word),
-          mix(state.high * kHighMultiplier + std::rotl(state.low, 41) + ~word)};
+// Drawn once per process, so that nobody can build a prompt whose hash equals another one's.
+struct Key {
+  std::uint64_t low, high;
+};
+const Key& process_key() {
+  static const Key key = [] {
+    std::random_device random;
+    const auto word = [&] { return std::uint64_t{random()} << 32 | random(); };
+    return Key{word(), word()};
+  }();
+  return key;
 }
 
 }  // namespace
 
 BlockHash root_hash(std::uint64_t salt) {
-  return absorb({.low = 0x6865617274680001, .high = 0x6b76626c6f636b73}, salt);
+  SipHash hash(process_key().low, process_key().high);
+  hash.add(salt);
+  return hash.finish();
 }
 
 BlockHash chain_hash(const BlockHash& parent, std::span<const TokenId, kTokensPerBlock> tokens) {
-  BlockHash hash = parent;
+  SipHash hash(process_key().low, process_key().high);
+  hash.add(parent.low);
+  hash.add(parent.high);
   for (std::size_t i = 0; i < tokens.size(); i += 2)
-    hash = absorb(hash, std::uint64_t{tokens[i]} | std::uint64_t{tokens[i + 1]} << 32);
-  return hash;
+    hash.add(std::uint64_t{tokens[i]} | std::uint64_t{tokens[i + 1]} << 32);
+  return hash.finish();
 }
 
 PrefixCache::PrefixCache(std::uint32_t blocks)

@@ -8,15 +8,14 @@
 #include <vector>
 
 #include "engine/scheduling/batch_plan.h"
+#include "engine/scheduling/sip_hash.h"
 
 namespace hearth {
 
-// Identifies a block's tokens together with all tokens before them. 128 bits, so that two different
-// prefixes do not collide by accident in the lifetime of any machine.
-struct BlockHash {
-  std::uint64_t low = 0, high = 0;
-  bool operator==(const BlockHash&) const = default;
-};
+// Identifies a block's tokens together with all tokens before them. Keyed with a number that each
+// process draws anew, and 128 bits long: two different prefixes collide neither by accident nor
+// because a client constructed them to.
+using BlockHash = Hash128;
 
 // The hash that a sequence's first block is chained to. Requests with different salts share
 // nothing.

@@ -12,7 +12,7 @@ Rank queue_rank(const Sequence& sequence, Order order) {
     case Order::kPriority:
       return protection_rank(sequence);
     case Order::kShortestPrompt:
-      return {static_cast<std::int64_t>(sequence.arrival_step) + sequence.prompt_tokens,
+      return {static_cast<std::int64_t>(sequence.arrival_step) + sequence.prompt_tokens(),
               sequence.arrival};
   }
   return {};

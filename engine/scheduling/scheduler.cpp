@@ -38,6 +38,8 @@ Scheduler::Scheduler(const SchedulerLimits& limits, const Policy& policy)
   plan_.members.reserve(slot_count_);
   plan_.block_ids.reserve(
       std::min(kMostReservedIds, std::size_t{slot_count_} * blocks_for(limits_.context)));
+  plan_.ids.reserve(limits_.max_step_tokens);
+  plan_.parents.reserve(limits_.max_step_tokens);
   plan_.copies.reserve(slot_count_);
   plan_.admitted.reserve(slot_count_);
   plan_.preempted_recompute.reserve(slot_count_);
@@ -78,28 +80,23 @@ AddResult Scheduler::add(RequestId id, const NewRequest& request) {
     return refuse(Refusal::kQueueFull,
                   "the queue is full with " + count(new_waiting_, "request") + "; try again later");
 
-  auto owned = std::make_unique<Sequence>();
+  const auto max_tokens =
+      static_cast<std::uint32_t>(request.prompt.size() + request.max_new_tokens);
+  auto owned = std::make_unique<Sequence>(
+      id, TokenLedger(request.prompt, max_tokens, root_hash(request.cache_salt)));
   Sequence& sequence = *owned;
-  sequence.id = id;
-  sequence.prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
-  sequence.max_tokens = sequence.prompt_tokens + request.max_new_tokens;
-  sequence.known = sequence.prompt_tokens;
   sequence.priority = request.priority;
   sequence.arrival = arrivals_++;
   sequence.arrival_step = totals_.steps;
-  sequence.tokens.reserve(sequence.max_tokens);
-  sequence.tokens.assign(request.prompt.begin(), request.prompt.end());
-  sequence.hashes.reserve(sequence.max_tokens / kTokensPerBlock);
-  sequence.blocks.reserve(sequence.max_blocks());
-  sequence.root = root_hash(request.cache_salt);
-  sequence.extend_hashes();
+  sequence.arrival_time = now_;
+  sequence.with_host = request.with_host;
   if (request.fork) {
     if (const Sequence* parent = find(request.fork->parent)) {
-      const auto [end, parent_end] = std::mismatch(sequence.tokens.begin(), sequence.tokens.end(),
-                                                   parent->tokens.begin(), parent->tokens.end());
+      const std::span<const TokenId> theirs = parent->tokens().first(parent->known());
+      const auto [end, parent_end] = std::ranges::mismatch(request.prompt, theirs);
       sequence.parent = parent->id;
       sequence.fork_tokens = std::min(request.fork->position,
-                                      static_cast<std::uint32_t>(end - sequence.tokens.begin()));
+                                      static_cast<std::uint32_t>(end - request.prompt.begin()));
     }
   }
   queue_.insert(sequence);
@@ -114,10 +111,47 @@ Sequence* Scheduler::find(RequestId id) const {
 }
 
 void Scheduler::token(RequestId id, TokenId token) {
+  if (Sequence* sequence = find(id); sequence != nullptr) sequence->append(token);
+}
+
+std::uint32_t Scheduler::propose(RequestId id, std::span<const TokenId> tokens,
+                                 std::span<const std::uint32_t> parents) {
   Sequence* sequence = find(id);
-  if (sequence == nullptr || !sequence->pending()) return;
-  sequence->tokens.push_back(token);
-  sequence->extend_hashes();
+  return sequence == nullptr ? 0 : sequence->propose(tokens, parents);
+}
+
+void Scheduler::commit(RequestId id, std::uint32_t count) {
+  if (Sequence* sequence = find(id); sequence != nullptr) sequence->commit(count);
+}
+
+void Scheduler::commit_path(RequestId id, std::span<const std::uint32_t> path) {
+  Sequence* sequence = find(id);
+  if (sequence == nullptr) return;
+  sequence->commit_path(path);
+  trim_blocks(*sequence, false);
+}
+
+void Scheduler::truncate(RequestId id, std::uint32_t count) {
+  Sequence* sequence = find(id);
+  if (sequence == nullptr) return;
+  const bool takes_back = count < sequence->committed();
+  sequence->truncate(count);
+  trim_blocks(*sequence, takes_back);
+  if (!takes_back) return;
+  // Forks that still wait for this request no longer share what it took back.
+  for (std::uint32_t i = 0; i < queue_.size(); ++i)
+    if (queue_[i].fork_tokens > count && queue_[i].parent == id) queue_[i].fork_tokens = count;
+}
+
+void Scheduler::sample_again(RequestId id) {
+  Sequence* sequence = find(id);
+  if (sequence == nullptr) return;
+  sequence->sample_again();
+  trim_blocks(*sequence, true);
+}
+
+void Scheduler::set_with_host(RequestId id, bool with_host) {
+  if (Sequence* sequence = find(id); sequence != nullptr) sequence->with_host = with_host;
 }
 
 void Scheduler::finish(RequestId id) {
@@ -168,9 +202,9 @@ void Scheduler::leave_batch(Sequence& sequence) {
 }
 
 void Scheduler::preempt(Sequence& sequence) {
-  const std::uint32_t filled = blocks_for(sequence.computed);
-  const bool swaps =
-      policy_.preemption == Preemption::kSwap && filled > 0 && swap_.available() >= filled;
+  const std::uint32_t filled = blocks_for(sequence.computed());
+  const bool swaps = policy_.preemption == Preemption::kSwap && policy_.kv != KvAllocation::kNone &&
+                     filled > 0 && swap_.available() >= filled;
   if (swaps) {
     for (std::uint32_t i = 0; i < filled; ++i) {
       const BlockId host = swap_.allocate();
@@ -189,7 +223,7 @@ void Scheduler::preempt(Sequence& sequence) {
     plan_.preempted_swap.push_back(sequence.id);
   } else {
     sequence.state = SequenceState::kWaiting;
-    sequence.computed = 0;
+    sequence.set_computed(0);
     ++totals_.preemptions_recompute;
     plan_.preempted_recompute.push_back(sequence.id);
   }
@@ -198,12 +232,31 @@ void Scheduler::preempt(Sequence& sequence) {
 }
 
 void Scheduler::remember_blocks(Sequence& sequence) {
-  if (!policy_.prefix_cache) return;
-  // The newest computed token may still be pending.
-  const std::uint32_t full = std::min(sequence.computed / kTokensPerBlock,
-                                      static_cast<std::uint32_t>(sequence.hashes.size()));
+  if (!caches_prefixes()) return;
+  // Only committed tokens have hashes; the newest computed ones may be pending or proposed.
+  const std::uint32_t full = std::min(sequence.computed() / kTokensPerBlock,
+                                      static_cast<std::uint32_t>(sequence.hashes().size()));
   for (; sequence.remembered < full; ++sequence.remembered)
-    blocks_.remember(sequence.blocks[sequence.remembered], sequence.hashes[sequence.remembered]);
+    blocks_.remember(sequence.blocks[sequence.remembered], sequence.hashes()[sequence.remembered]);
+}
+
+// Releases the blocks beyond what is computed, after tokens were dropped. `took_back` says that
+// some of them were committed; their blocks may be findable or shared, so even a reservation is
+// exchanged for other blocks then.
+void Scheduler::trim_blocks(Sequence& sequence, bool took_back) {
+  const std::uint32_t keep = blocks_for(sequence.computed());
+  sequence.remembered = std::min(sequence.remembered, sequence.computed() / kTokensPerBlock);
+  while (sequence.host_blocks.size() > keep) {
+    swap_.release(sequence.host_blocks.back());
+    sequence.host_blocks.pop_back();
+  }
+  const bool reserved = policy_.kv == KvAllocation::kReserve;
+  const std::size_t held = sequence.blocks.size();
+  if (reserved && !took_back) return;
+  release_blocks(sequence, keep);
+  if (!reserved) return;
+  while (sequence.blocks.size() < held && blocks_.available() > 0)
+    sequence.blocks.push_back(blocks_.allocate(sequence.id));
 }
 
 void Scheduler::release_blocks(Sequence& sequence, std::size_t keep) {
@@ -215,6 +268,7 @@ void Scheduler::release_blocks(Sequence& sequence, std::size_t keep) {
 
 void Scheduler::set_policy(const Policy& policy) {
   const Policy before = policy_;
+  const bool cached_prefixes = caches_prefixes();
   policy_ = policy;
   queue_.set_order(policy.order);
   if (before.admission != policy.admission) {
@@ -227,9 +281,9 @@ void Scheduler::set_policy(const Policy& policy) {
       batch_live_ = batch_rows_ = static_cast<std::uint32_t>(running_.size());
     }
   }
-  if (before.kv == KvAllocation::kReserve && policy.kv == KvAllocation::kOnDemand)
-    for (Sequence* sequence : running_) release_blocks(*sequence, blocks_for(sequence->computed));
-  if (before.prefix_cache && !policy.prefix_cache) forget_prefixes();
+  if (before.kv == KvAllocation::kReserve && policy.kv != KvAllocation::kReserve)
+    for (Sequence* sequence : running_) release_blocks(*sequence, blocks_for(sequence->computed()));
+  if (cached_prefixes && !caches_prefixes()) forget_prefixes();
 }
 
 void Scheduler::forget_prefixes() {

@@ -8,13 +8,19 @@
 // plan of step n + 2, and the end of a request with finish(); by then at most one token was
 // computed in vain.
 //
-// Guarantees: a plan is empty only if no request can make progress before another add(), token(),
-// finish() or set_...(); every accepted request is served eventually, whatever arrives after it.
-// Planning a decode step does not allocate.
+// A request whose next step depends on what the host makes of the last one (see token_ledger.h)
+// is left out of the plans until the host has judged the outcome: it calls commit() for the
+// accepted proposals, truncate() for the others, and token() for the token that follows. All other
+// requests stay one step ahead.
+//
+// Guarantees: a plan is empty only if no request can make progress before another call of a
+// function that changes something, or before window_closes(); every accepted request is served
+// eventually, whatever arrives after it. Planning a decode step does not allocate.
 //
 // Not thread-safe: used by the engine thread alone.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,6 +46,8 @@ struct SchedulerLimits {
   std::uint32_t pool_blocks = 1024;     // KV blocks
   std::uint32_t swap_blocks = 0;        // in host memory; 0: preemption always recomputes
   std::uint32_t max_queue = 4096;       // requests waiting for their first admission
+  // Proposed tokens per step, of all sequences: rows that are sampled beyond one per sequence.
+  std::uint32_t max_proposed = 0xffffffff;
 };
 
 struct ForkPoint {
@@ -56,6 +64,7 @@ struct NewRequest {
   // request waits until the parent has computed that far; if the parent ends first, it is an
   // ordinary request.
   std::optional<ForkPoint> fork;
+  bool with_host = false;  // see Scheduler::set_with_host
 };
 
 enum class Refusal : std::uint8_t { kNone, kInvalid, kTooLong, kQueueFull };
@@ -79,8 +88,31 @@ class Scheduler {
   AddResult add(RequestId id, const NewRequest& request);
   // Plans the next step. Valid until the next call.
   const BatchPlan& plan();
-  // Reports the oldest pending token of the request. Ignored if the request is gone.
+  // Reports the oldest pending token of the request, or the one that follows the judged outcome.
+  // Ignored if the request is gone.
   void token(RequestId id, TokenId token);
+
+  // The ledger of a request; see TokenLedger for what each call requires. All are ignored if the
+  // request is gone. They may be called whether it runs, waits or is swapped out.
+  // Proposes tokens for the next step and returns how many were taken. A step may drop the last of
+  // them, if they exceed its budget or the free blocks: nobody is preempted for a guess.
+  std::uint32_t propose(RequestId id, std::span<const TokenId> tokens,
+                        std::span<const std::uint32_t> parents = {});
+  void commit(RequestId id, std::uint32_t count);
+  void commit_path(RequestId id, std::span<const std::uint32_t> path);
+  void truncate(RequestId id, std::uint32_t count);
+  void sample_again(RequestId id);
+  // Whether each of the request's steps is judged by the host before the next one. Requests with
+  // proposals are, anyway.
+  void set_with_host(RequestId id, bool with_host);
+  // Null if the request is gone. Valid until the next call.
+  const TokenLedger* ledger(RequestId id) const { return find(id); }
+
+  // The scheduler has no clock: the caller says what time it is. Never goes back.
+  void set_time(std::chrono::nanoseconds now) { now_ = now; }
+  // When the batch that plan() holds back starts at the latest, if there is one.
+  std::optional<std::chrono::nanoseconds> window_closes() const { return window_closes_; }
+
   // The request ended or was cancelled: releases its blocks and slot, in whatever state it is. Must
   // be called for requests that reached max_new_tokens, too. Ignored if the request is gone.
   void finish(RequestId id);
@@ -134,12 +166,16 @@ class Scheduler {
   void plan_phase(Phase phase);
   void choose_running(Phase phase);
   void keep_least_recent(std::uint32_t count);
+  void drop_stale_cache(Sequence& sequence);
+  void limit_proposals(Sequence& sequence);
   void give_blocks_to_running();
+  Sequence& victim(std::size_t first) const;
   void admit(Phase phase);
   void equalize_chunks();
   void finish_step();
 
   // Admission.
+  bool waits_for_batch_to_fill();
   bool admissible(const Sequence& sequence) const;
   const Sequence* fork_parent(const Sequence& sequence) const;
   Start find_start(const Sequence& sequence) const;
@@ -154,7 +190,9 @@ class Scheduler {
   bool needs_copy(const Sequence& sequence) const;
   bool grow_for_step(Sequence& sequence);
   std::uint32_t tokens_that_fit(const Sequence& sequence) const;
+  bool caches_prefixes() const { return policy_.prefix_cache && policy_.kv != KvAllocation::kNone; }
   void remember_blocks(Sequence& sequence);
+  void trim_blocks(Sequence& sequence, bool took_back);
   void release_blocks(Sequence& sequence, std::size_t keep);
 
   // Leaving.
@@ -180,10 +218,13 @@ class Scheduler {
   std::uint64_t batch_ = 0;
   std::uint32_t batch_live_ = 0;  // members that have not ended
   std::uint32_t batch_rows_ = 0;  // members it started with
+  std::chrono::nanoseconds now_{0};
+  std::optional<std::chrono::nanoseconds> window_closes_;
 
   BatchPlan plan_;
   std::uint32_t plan_limit_ = 0;             // max_step_tokens when the plan was made
   bool short_of_blocks_ = false;             // while planning this step
+  std::uint32_t proposals_left_ = 0;         // that this step may still take
   std::uint32_t prompt_steps_in_a_row_ = 0;  // while decodes were waiting
   SchedulerTotals totals_;
 };

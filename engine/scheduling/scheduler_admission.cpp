@@ -24,6 +24,7 @@ void Scheduler::admit(Phase phase) {
   const bool forming = by_request && batch_live_ == 0;
   if (short_of_blocks_ || queue_.empty()) return;
   if (by_request && !forming && batch_live_ == running_.size()) return;
+  if (forming && waits_for_batch_to_fill()) return;
 
   const std::size_t most = std::min(limits_.max_sequences, limits_.max_step_tokens);
   std::uint32_t left = limits_.max_step_tokens;  // rows
@@ -44,10 +45,11 @@ void Scheduler::admit(Phase phase) {
     if (phase == Phase::kDecodes && prompt) break;
     if (phase == Phase::kPrompts && !prompt && !forming) break;
     const std::size_t headroom =
-        policy_.kv == KvAllocation::kOnDemand ? running_.size() / kRunningPerHeadroomBlock : 0;
+        policy_.kv != KvAllocation::kReserve ? running_.size() / kRunningPerHeadroomBlock : 0;
     if (std::size_t{from.new_blocks} + promised + headroom > blocks_.available()) break;
 
     queue_.erase(index);
+    limit_proposals(sequence);
     if (forming) {
       if (batch_live_ == 0) ++batch_;
       sequence.batch = batch_;
@@ -71,10 +73,29 @@ void Scheduler::admit(Phase phase) {
   }
 }
 
+// Dynamic batching: whether a batch of request admission is held back because it is not full and
+// its oldest member has not waited long enough yet. If so, notes when that will be.
+bool Scheduler::waits_for_batch_to_fill() {
+  if (policy_.batch_window_ms == 0) return false;
+  const std::uint32_t size = policy_.batch_size == 0
+                                 ? limits_.max_sequences
+                                 : std::min(policy_.batch_size, limits_.max_sequences);
+  if (queue_.size() >= size) return false;
+  std::chrono::nanoseconds oldest = queue_[0].arrival_time;
+  for (std::uint32_t i = 1; i < queue_.size(); ++i)
+    oldest = std::min(oldest, queue_[i].arrival_time);
+  const auto closes = oldest + std::chrono::milliseconds(policy_.batch_window_ms);
+  if (now_ >= closes) return false;
+  window_closes_ = closes;
+  return true;
+}
+
 // Whether the request could run now, given room.
 bool Scheduler::admissible(const Sequence& sequence) const {
-  if (sequence.pending()) return false;
-  if (sequence.fork_tokens == 0 || policy_.admission == Admission::kRequest) return true;
+  if (sequence.pending() || !sequence.ready()) return false;
+  if (sequence.fork_tokens == 0 || policy_.admission == Admission::kRequest ||
+      policy_.kv == KvAllocation::kNone)
+    return true;
   // A fork waits until its parent has computed the shared tokens. It does not wait for a preempted
   // parent. In a closed batch it cannot wait, because nobody is admitted later.
   const Sequence* parent = find(sequence.parent);
@@ -85,27 +106,30 @@ bool Scheduler::admissible(const Sequence& sequence) const {
 
 // The parent if this step can share its blocks, that is, if earlier steps have computed them.
 const Sequence* Scheduler::fork_parent(const Sequence& sequence) const {
-  if (sequence.fork_tokens == 0 || policy_.admission == Admission::kRequest) return nullptr;
+  if (sequence.fork_tokens == 0 || policy_.admission == Admission::kRequest ||
+      policy_.kv == KvAllocation::kNone)
+    return nullptr;
   const Sequence* parent = find(sequence.parent);
   const bool ready = parent != nullptr && parent->state == SequenceState::kRunning &&
                      parent->admitted_step < plan_.step &&
-                     parent->computed >= std::min(sequence.fork_tokens, sequence.known - 1);
+                     std::min(parent->computed(), parent->known()) >=
+                         std::min(sequence.fork_tokens, sequence.committed() - 1);
   return ready ? parent : nullptr;
 }
 
 // The newest token is always computed, even if it is cached: the request waits for its logits.
 Scheduler::Start Scheduler::find_start(const Sequence& sequence) const {
-  Start start{.computed = sequence.computed,
+  Start start{.computed = sequence.computed(),
               .need_blocks = policy_.kv == KvAllocation::kReserve ? sequence.max_blocks()
                                                                   : sequence.blocks_to_start()};
   start.new_blocks = start.need_blocks;
   if (sequence.state == SequenceState::kSwapped) return start;
 
   std::uint32_t held_by_others = 0;
-  if (policy_.prefix_cache) {
-    const std::uint32_t most = (sequence.known - 1) / kTokensPerBlock;
+  if (caches_prefixes()) {
+    const std::uint32_t most = (sequence.committed() - 1) / kTokensPerBlock;
     while (start.hit_blocks < most) {
-      const std::optional<BlockId> block = blocks_.find(sequence.hashes[start.hit_blocks]);
+      const std::optional<BlockId> block = blocks_.find(sequence.hashes()[start.hit_blocks]);
       if (!block) break;
       if (blocks_.references(*block) > 0) ++held_by_others;
       ++start.hit_blocks;
@@ -113,7 +137,7 @@ Scheduler::Start Scheduler::find_start(const Sequence& sequence) const {
   }
   start.computed = start.hit_blocks * kTokensPerBlock;
   const Sequence* parent = fork_parent(sequence);
-  const std::uint32_t shared = std::min(sequence.fork_tokens, sequence.known - 1);
+  const std::uint32_t shared = std::min(sequence.fork_tokens, sequence.committed() - 1);
   if (parent != nullptr && shared > start.computed) {
     // A partly shared block is copied when it is written to.
     start.parent = parent;
@@ -130,18 +154,18 @@ void Scheduler::start(Sequence& sequence, const Start& start) {
     swap_in(sequence);
   } else {
     if (!sequence.preempted) --new_waiting_;
-    sequence.computed = start.computed;
+    sequence.set_computed(start.computed);
     sequence.remembered = start.hit_blocks;
     for (std::uint32_t i = 0; i < blocks_for(start.computed); ++i) {
       const BlockId block =
-          start.parent != nullptr ? start.parent->blocks[i] : *blocks_.find(sequence.hashes[i]);
+          start.parent != nullptr ? start.parent->blocks[i] : *blocks_.find(sequence.hashes()[i]);
       blocks_.share(block);
       sequence.blocks.push_back(block);
     }
     // Hits are counted for new requests only: a preempted request finds its own blocks, which says
     // nothing about sharing, and a fork does not search the cache.
-    if (policy_.prefix_cache && !sequence.preempted && start.parent == nullptr)
-      totals_.prefix_query_tokens += sequence.known;
+    if (caches_prefixes() && !sequence.preempted && start.parent == nullptr)
+      totals_.prefix_query_tokens += sequence.committed();
     if (start.hit_blocks > 0) {
       if (!sequence.preempted) totals_.prefix_hit_tokens += start.computed;
       plan_.prefix_hits.push_back({.request = sequence.id, .tokens = start.computed});

@@ -23,6 +23,28 @@ bool independent(const std::vector<BlockMove>& moves, bool same_memory) {
                                       [&](BlockId block) { return written.contains(block); });
 }
 
+std::optional<std::string> check_ledger(const Sequence& sequence) {
+  const std::uint32_t length = sequence.length();
+  if (length > sequence.max_tokens()) return "has more tokens than it may";
+  if (sequence.tokens().size() < sequence.proposed() || sequence.known() > sequence.committed())
+    return "knows tokens that it does not have";
+  if (sequence.committed() > sequence.known() + 2) return "has more than two pending tokens";
+  if (sequence.pending() && (sequence.proposed() > 0 || sequence.awaiting()))
+    return "has a pending token and waits for the host";
+  if (sequence.awaiting() ? sequence.computed() > length : sequence.computed() >= length)
+    return "has computed tokens that it does not have";
+  if (!sequence.awaiting() && sequence.computed() >= sequence.committed())
+    return "has computed proposals that no step judged";
+  if (!sequence.parents().empty() && sequence.parents().size() != sequence.proposed())
+    return "has proposals without a place in their tree";
+  // Hashes cover known committed tokens only, and nothing else enters the prefix cache.
+  if (sequence.hashes().size() != sequence.known() / kTokensPerBlock)
+    return "has not hashed its tokens, or those that are not final";
+  if (sequence.remembered * kTokensPerBlock > std::min(sequence.known(), sequence.computed()))
+    return "offered the prefix cache what is not final or not computed";
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> Scheduler::check_integrity() const {
@@ -41,15 +63,7 @@ std::optional<std::string> Scheduler::check_sequences() const {
   for (const auto& [id, owned] : sequences_) {
     const Sequence& sequence = *owned;
     if (sequence.batch != 0 && sequence.batch == batch_) ++live;
-    if (sequence.known > sequence.max_tokens) return about(id, "has more tokens than it may");
-    if (sequence.known > sequence.tokens.size() + 2)
-      return about(id, "has more than two pending tokens");
-    if (sequence.tokens.size() > sequence.known)
-      return about(id, "was given tokens that it did not sample");
-    if (sequence.computed >= sequence.known)
-      return about(id, "has computed tokens that it does not have");
-    if (sequence.hashes.size() != sequence.tokens.size() / kTokensPerBlock)
-      return about(id, "has not hashed its tokens");
+    if (auto problem = check_ledger(sequence)) return about(id, *problem);
     if (sequence.state != SequenceState::kEnding && sequence.max_blocks() > limits_.pool_blocks)
       return about(id, "does not fit the pool");
     for (BlockId block : sequence.blocks) ++references[block];
@@ -60,7 +74,7 @@ std::optional<std::string> Scheduler::check_sequences() const {
         if (sequence.slot >= slot_count_ || slots[sequence.slot])
           return about(id, "has no slot of its own");
         slots[sequence.slot] = true;
-        if (sequence.blocks.size() < blocks_for(sequence.computed))
+        if (sequence.blocks.size() < blocks_for(sequence.computed()))
           return about(id, "has too few blocks");
         if (sequence.blocks.size() > sequence.max_blocks()) return about(id, "has too many blocks");
         if (!sequence.host_blocks.empty()) return about(id, "runs and has host blocks");
@@ -68,13 +82,13 @@ std::optional<std::string> Scheduler::check_sequences() const {
       case SequenceState::kWaiting:
         ++waiting;
         new_waiting += sequence.preempted ? 0 : 1;
-        if (!sequence.blocks.empty() || !sequence.host_blocks.empty() || sequence.computed != 0)
+        if (!sequence.blocks.empty() || !sequence.host_blocks.empty() || sequence.computed() != 0)
           return about(id, "waits and has blocks");
         break;
       case SequenceState::kSwapped:
         ++swapped;
         if (!sequence.blocks.empty() ||
-            sequence.host_blocks.size() != blocks_for(sequence.computed))
+            sequence.host_blocks.size() != blocks_for(sequence.computed()))
           return about(id, "is swapped out with the wrong blocks");
         break;
       case SequenceState::kEnding:
@@ -123,6 +137,13 @@ std::optional<std::string> Scheduler::check_plan() const {
     if (member.tokens == 0) return about(member.request, "is a member without tokens");
     if (!slots.insert(member.slot).second) return about(member.request, "shares its slot");
     if (member.slot >= slot_count_) return about(member.request, "has a slot beyond the last");
+    if (member.proposed >= member.tokens || (member.proposed > 0 && !member.samples))
+      return about(member.request, "has proposals that the step does not judge");
+    if (member.proposed > 0 && !member.awaits_host)
+      return about(member.request, "runs ahead of its proposals");
+    if (member.first_id + member.tokens > plan_.ids.size() ||
+        (member.tree && member.first_parent + member.proposed > plan_.parents.size()))
+      return about(member.request, "has no ids or parents");
     if (member.input_on_gpu && !member.samples)
       return about(member.request, "has a pending token that is not its newest");
     if (member.first_block + member.blocks > plan_.block_ids.size() ||

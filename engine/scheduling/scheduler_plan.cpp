@@ -53,6 +53,8 @@ void Scheduler::begin_step() {
   plan_limit_ = limits_.max_step_tokens;
   plan_.members.clear();
   plan_.block_ids.clear();
+  plan_.ids.clear();
+  plan_.parents.clear();
   plan_.padding_tokens = 0;
   plan_.swap_out.clear();
   plan_.swap_in.clear();
@@ -63,23 +65,67 @@ void Scheduler::begin_step() {
   plan_.prefix_hits.clear();
   plan_.forks.clear();
   short_of_blocks_ = false;
+  proposals_left_ = limits_.max_proposed;
+  window_closes_.reset();
 
   for (std::size_t i = 0; i < running_.size();) {
     Sequence& sequence = *running_[i];
-    assert(sequence.known <= sequence.tokens.size() + 1 && "token() was not called in time");
+    assert(sequence.committed() <= sequence.known() + 1 && "token() was not called in time");
     sequence.planned = 0;
-    if (sequence.known < sequence.max_tokens) {
+    if (!sequence.full()) {
       remember_blocks(sequence);
+      drop_stale_cache(sequence);
+      if (sequence.ready()) limit_proposals(sequence);
       ++i;
     } else {
-      // Its last token is pending; nothing is left to compute.
+      // Its last token is sampled or pending; nothing is left to compute.
       stop_running(sequence);
       sequence.state = SequenceState::kEnding;
       leave_batch(sequence);
     }
   }
   // The pool was made smaller than what is in use. One request alone always fits.
-  while (blocks_.excess() > 0 && running_.size() > 1) preempt(*running_.back());
+  while (blocks_.excess() > 0 && running_.size() > 1) preempt(victim(1));
+}
+
+// Without a KV cache nothing survives a step that sampled: the next token is computed from the
+// whole sequence again. What earlier chunks of an unfinished pass computed is kept, so that a
+// sequence longer than a step's budget gets through.
+void Scheduler::drop_stale_cache(Sequence& sequence) {
+  if (policy_.kv != KvAllocation::kNone || !sequence.ready()) return;
+  if (sequence.sampled_step != sequence.last_step) return;
+  release_blocks(sequence, 0);
+  sequence.set_computed(0);
+  sequence.remembered = 0;
+}
+
+// Drops proposals that exceed what a step may judge.
+void Scheduler::limit_proposals(Sequence& sequence) {
+  sequence.truncate_proposals(sequence.committed() +
+                              std::min(sequence.proposed(), proposals_left_));
+  proposals_left_ -= sequence.proposed();
+}
+
+// The running request that is preempted next, among those from index `first` on. The best protected
+// one is never asked for, so that it can always finish. REQUIRES: there is one.
+Sequence& Scheduler::victim(std::size_t first) const {
+  const auto more_protected = [&](const Sequence* a, const Sequence* b) {
+    switch (policy_.victim) {
+      case Victim::kYoungest:
+        break;
+      case Victim::kLeastRecent:
+        // All decodes take part in every step, so that the time of admission decides among them.
+        if (a->last_step != b->last_step) return a->last_step > b->last_step;
+        if (a->admitted_step != b->admitted_step) return a->admitted_step > b->admitted_step;
+        break;
+      case Victim::kLargest:
+        if (a->blocks.size() != b->blocks.size()) return a->blocks.size() < b->blocks.size();
+        break;
+    }
+    return better_protected(a, b);
+  };
+  return **std::max_element(running_.begin() + static_cast<std::ptrdiff_t>(first), running_.end(),
+                            more_protected);
 }
 
 void Scheduler::plan_phase(Phase phase) {
@@ -96,6 +142,7 @@ void Scheduler::choose_running(Phase phase) {
   candidates_.clear();
   std::uint32_t at_least = 0;  // rows that the candidates need at the least
   for (Sequence* sequence : running_) {
+    if (!sequence->ready()) continue;
     const bool prompt = sequence->in_prompt();
     if (phase == Phase::kBoth || prompt == (phase == Phase::kPrompts)) {
       candidates_.push_back(sequence);
@@ -104,18 +151,33 @@ void Scheduler::choose_running(Phase phase) {
   }
   if (at_least > budget) keep_least_recent(budget);
   if (candidates_.empty()) return;
+  // Without a KV cache every step is a whole pass over a sequence, and a few may fill the budget:
+  // they take turns. The best protected one is in every step, because it alone is sure to get
+  // blocks.
+  if (policy_.kv == KvAllocation::kNone)
+    std::sort(candidates_.begin() + 1, candidates_.end(), [](const Sequence* a, const Sequence* b) {
+      return a->sampled_step != b->sampled_step ? a->sampled_step < b->sampled_step
+                                                : better_protected(a, b);
+    });
 
   if (padded) {
     const std::uint32_t chunk = budget / rows(static_cast<std::uint32_t>(candidates_.size()));
     for (Sequence* sequence : candidates_) sequence->planned = chunk_limit(*sequence, chunk);
     return;
   }
-  // Decodes first, so that no stream waits for another request's prompt; prompts share the rest.
+  // Decodes first, so that no stream waits for another request's prompt; then the proposals of
+  // decodes; prompts share the rest.
   std::uint32_t left = budget;
   for (Sequence* sequence : candidates_) {
     if (sequence->in_prompt()) continue;
     sequence->planned = 1;
     --left;
+  }
+  for (Sequence* sequence : candidates_) {
+    if (sequence->in_prompt() || sequence->proposed() == 0) continue;
+    const std::uint32_t guesses = std::min(sequence->proposed(), left);
+    sequence->planned += guesses;
+    left -= guesses;
   }
   for (Sequence* sequence : candidates_) {
     if (!sequence->in_prompt()) continue;
@@ -138,7 +200,8 @@ void Scheduler::keep_least_recent(std::uint32_t count) {
 
 std::uint32_t Scheduler::chunk_limit(const Sequence& sequence, std::uint32_t tokens) const {
   const std::uint32_t work = std::min(sequence.work(), tokens);
-  return policy_.max_chunk_tokens == 0 ? work : std::min(work, policy_.max_chunk_tokens);
+  if (policy_.max_chunk_tokens == 0 || !sequence.in_prompt()) return work;
+  return std::min(work, policy_.max_chunk_tokens);
 }
 
 // Rows of one position in a padded step of this many members. A batch of request admission keeps
@@ -155,9 +218,12 @@ void Scheduler::give_blocks_to_running() {
     Sequence& sequence = *running_[i];
     if (sequence.planned == 0) continue;
     while (!grow_for_step(sequence)) {
-      Sequence& last = *running_.back();
-      if (&last != &sequence) {
-        preempt(last);
+      const std::uint32_t certain = sequence.committed() - sequence.computed();
+      if (sequence.planned > certain) {
+        // Guesses give way before anyone is preempted.
+        sequence.planned = std::clamp(tokens_that_fit(sequence), certain, sequence.planned - 1);
+      } else if (i + 1 < running_.size()) {
+        preempt(victim(i + 1));
       } else if (sequence.in_prompt()) {
         // A prompt continues with the blocks there are, or waits and keeps its own. A better
         // protected request can still take them.
@@ -174,28 +240,28 @@ void Scheduler::give_blocks_to_running() {
 
 // Whether the block that the next token goes into is shared.
 bool Scheduler::needs_copy(const Sequence& sequence) const {
-  return sequence.computed % kTokensPerBlock != 0 &&
-         blocks_.references(sequence.blocks[sequence.computed / kTokensPerBlock]) > 1;
+  return sequence.computed() % kTokensPerBlock != 0 &&
+         blocks_.references(sequence.blocks[sequence.computed() / kTokensPerBlock]) > 1;
 }
 
 // Gives the sequence blocks for its planned tokens. Returns false and does nothing if there are too
 // few.
 bool Scheduler::grow_for_step(Sequence& sequence) {
-  const std::uint32_t target = blocks_for(sequence.computed + sequence.planned);
+  const std::uint32_t target = blocks_for(sequence.computed() + sequence.planned);
   const std::uint32_t held = static_cast<std::uint32_t>(sequence.blocks.size());
   const bool copies = needs_copy(sequence);
   const std::uint32_t wanted = (target > held ? target - held : 0) + (copies ? 1 : 0);
   if (wanted > blocks_.available()) return false;
-  if (sequence.computed % kTokensPerBlock != 0) {
-    BlockId& block = sequence.blocks[sequence.computed / kTokensPerBlock];
-    // A findable block is full, so only a fork can start in the middle of one, and then the parent
-    // holds it as well.
-    assert(copies || !blocks_.findable(block));
+  if (sequence.computed() % kTokensPerBlock != 0) {
+    BlockId& block = sequence.blocks[sequence.computed() / kTokensPerBlock];
     if (copies) {
       const BlockId copy = blocks_.allocate(sequence.id);
       plan_.copies.push_back({.from = block, .to = copy});
       blocks_.release(block, plan_.step);
       block = copy;
+    } else if (blocks_.findable(block)) {
+      // The sequence took tokens of a full block back.
+      blocks_.forget(block);
     }
   }
   while (sequence.blocks.size() < target) sequence.blocks.push_back(blocks_.allocate(sequence.id));
@@ -209,7 +275,7 @@ std::uint32_t Scheduler::tokens_that_fit(const Sequence& sequence) const {
     --available;
   }
   const std::uint32_t blocks = static_cast<std::uint32_t>(sequence.blocks.size()) + available;
-  return blocks * kTokensPerBlock - sequence.computed;
+  return blocks * kTokensPerBlock - sequence.computed();
 }
 
 std::uint32_t Scheduler::planned_members() const {
@@ -239,23 +305,44 @@ void Scheduler::finish_step() {
   std::uint32_t longest = 0, tokens = 0;
   for (Sequence* sequence : running_) {
     if (sequence->planned == 0) continue;
+    const std::uint32_t first = sequence->computed();
+    const std::uint32_t end = first + sequence->planned;
+    const bool samples = end >= sequence->committed();
+    // Proposals that did not fit are dropped: a step judges all that a sequence has.
+    if (samples) sequence->truncate_proposals(end);
     BatchMember member{.request = sequence->id,
                        .slot = sequence->slot,
-                       .first_position = sequence->computed,
+                       .first_position = first,
                        .tokens = sequence->planned,
-                       .samples = sequence->planned == sequence->work(),
+                       .proposed = samples ? sequence->proposed() : 0,
+                       .samples = samples,
                        .decodes = !sequence->in_prompt(),
+                       .first_id = static_cast<std::uint32_t>(plan_.ids.size()),
+                       .first_parent = static_cast<std::uint32_t>(plan_.parents.size()),
                        .first_block = static_cast<std::uint32_t>(plan_.block_ids.size()),
-                       .blocks = blocks_for(sequence->computed + sequence->planned)};
-    member.input_on_gpu = member.samples && sequence->pending();
+                       .blocks = blocks_for(end)};
+    member.input_on_gpu = samples && sequence->pending();
+    member.awaits_host = samples && (sequence->with_host || member.proposed > 0);
+    member.tree = member.proposed > 0 && !sequence->parents().empty();
+    const std::span<const TokenId> ids =
+        sequence->tokens().subspan(first, member.tokens - (member.input_on_gpu ? 1 : 0));
+    plan_.ids.insert(plan_.ids.end(), ids.begin(), ids.end());
+    if (member.input_on_gpu) plan_.ids.push_back(0);
+    if (member.tree)
+      plan_.parents.insert(plan_.parents.end(), sequence->parents().begin(),
+                           sequence->parents().end());
     plan_.members.push_back(member);
     plan_.block_ids.insert(plan_.block_ids.end(), sequence->blocks.begin(),
                            sequence->blocks.begin() + member.blocks);
     (member.decodes ? totals_.decode_tokens : totals_.prompt_tokens) += member.tokens;
+    totals_.proposed_tokens += member.proposed;
     longest = std::max(longest, member.tokens);
     tokens += member.tokens;
-    sequence->computed += sequence->planned;
-    if (member.samples) ++sequence->known;
+    sequence->compute(sequence->planned);
+    if (samples) {
+      sequence->sample(member.awaits_host);
+      sequence->sampled_step = plan_.step;
+    }
     sequence->last_step = plan_.step;
   }
   if (plan_.empty()) return;

@@ -19,9 +19,9 @@ SchedulerCounts Scheduler::counts() const {
   counts.ending = static_cast<std::uint32_t>(sequences_.size()) - counts.running - queue_.size();
   for (const Sequence* sequence : running_) {
     const std::uint32_t held = static_cast<std::uint32_t>(sequence->blocks.size());
-    counts.blocks_reserved += held - blocks_for(sequence->computed);
-    counts.kv_tokens += sequence->computed;
-    counts.wasted_tokens += std::uint64_t{held} * kTokensPerBlock - sequence->computed;
+    counts.blocks_reserved += held - blocks_for(sequence->computed());
+    counts.kv_tokens += sequence->computed();
+    counts.wasted_tokens += std::uint64_t{held} * kTokensPerBlock - sequence->computed();
   }
   return counts;
 }
@@ -32,10 +32,14 @@ SequenceView Scheduler::view(const Sequence& sequence) const {
       .state = sequence.state,
       .slot = sequence.slot,
       .priority = sequence.priority,
-      .prompt_tokens = sequence.prompt_tokens,
-      .known = sequence.known,
-      .computed = sequence.computed,
-      .max_tokens = sequence.max_tokens,
+      .prompt_tokens = sequence.prompt_tokens(),
+      .committed = sequence.committed(),
+      .proposed = sequence.proposed(),
+      .computed = sequence.computed(),
+      .max_tokens = sequence.max_tokens(),
+      .pending = sequence.pending(),
+      .ready = sequence.ready(),
+      .batch = sequence.batch,
       .blocks = static_cast<std::uint32_t>(sequence.blocks.size() + sequence.host_blocks.size()),
       .preemptions = sequence.preemptions};
 }
@@ -68,8 +72,9 @@ void Scheduler::view_blocks(std::vector<BlockView>& views) const {
     for (std::size_t i = 0; i < sequence->blocks.size(); ++i) {
       BlockView& view = views[sequence->blocks[i]];
       const std::uint32_t first = static_cast<std::uint32_t>(i) * kTokensPerBlock;
-      const std::uint32_t filled =
-          sequence->computed > first ? std::min(sequence->computed - first, kTokensPerBlock) : 0;
+      const std::uint32_t filled = sequence->computed() > first
+                                       ? std::min(sequence->computed() - first, kTokensPerBlock)
+                                       : 0;
       const Sequence* owner = find(view.owner);
       if (owner == nullptr || owner->state != SequenceState::kRunning) view.owner = sequence->id;
       view.filled = std::max(view.filled, filled);

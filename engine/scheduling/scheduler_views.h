@@ -25,7 +25,11 @@ struct SequenceView {
   SequenceState state = SequenceState::kWaiting;
   std::uint32_t slot = 0;  // while running
   std::int32_t priority = 0;
-  std::uint32_t prompt_tokens = 0, known = 0, computed = 0, max_tokens = 0;
+  // See TokenLedger.
+  std::uint32_t prompt_tokens = 0, committed = 0, proposed = 0, computed = 0, max_tokens = 0;
+  bool pending = false;      // its newest committed token is not known yet
+  bool ready = true;         // the next step need not wait for the host
+  std::uint64_t batch = 0;   // with request admission: the batch it is a member of; 0: none
   std::uint32_t blocks = 0;  // of the pool, or of host memory while swapped
   std::uint32_t preemptions = 0;
 };
@@ -49,6 +53,7 @@ struct SchedulerTotals {
   std::uint64_t prompt_tokens = 0;  // computed; recomputed tokens count again
   std::uint64_t decode_tokens = 0;
   std::uint64_t padding_tokens = 0;
+  std::uint64_t proposed_tokens = 0;  // those that steps computed
   std::uint64_t preemptions_recompute = 0, preemptions_swap = 0;
   std::uint64_t prefix_query_tokens = 0, prefix_hit_tokens = 0;
   std::uint64_t forks = 0, copies = 0, evictions = 0;

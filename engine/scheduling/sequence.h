@@ -1,13 +1,15 @@
-// A request as the scheduler sees it: which tokens it knows, how many of them are in the KV cache,
-// and where. Plain data, of the scheduler alone.
+// A request as the scheduler sees it: the ledger of its tokens, and where they are in the KV cache.
+// Plain data, of the scheduler alone.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "engine/scheduling/batch_plan.h"
-#include "engine/scheduling/prefix_cache.h"
+#include "engine/scheduling/token_ledger.h"
 
 namespace hearth {
 
@@ -23,23 +25,19 @@ enum class SequenceState : std::uint8_t {
   kEnding,   // its last token has been planned and its blocks are given back; waits for finish()
 };
 
-struct Sequence {
-  RequestId id = 0;
-  std::vector<TokenId> tokens;    // prompt and what was sampled, as far as it was told
-  std::vector<BlockHash> hashes;  // of the full blocks of `tokens`
-  BlockHash root;                 // what the first of them is chained to
-  std::uint32_t prompt_tokens = 0;
-  std::uint32_t max_tokens = 0;  // prompt and generated
-  // Tokens that exist, including those sampled by planned steps but not told yet: at most one of
-  // those when plan() is called. computed < known, until the last token has been planned.
-  std::uint32_t known = 0;
-  std::uint32_t computed = 0;  // in the cache, once the planned steps have run
+struct Sequence : TokenLedger {
+  Sequence(RequestId request, TokenLedger ledger) : TokenLedger(std::move(ledger)), id(request) {
+    blocks.reserve(max_blocks());
+  }
 
+  RequestId id;
   std::int32_t priority = 0;
-  std::uint64_t arrival = 0;       // add() calls before this one
-  std::uint64_t arrival_step = 0;  // steps planned before
-  RequestId parent = 0;            // the request it is a fork of, if fork_tokens > 0
-  std::uint32_t fork_tokens = 0;   // that it has in common with the parent
+  std::uint64_t arrival = 0;                 // add() calls before this one
+  std::uint64_t arrival_step = 0;            // steps planned before
+  std::chrono::nanoseconds arrival_time{0};  // as the caller told it
+  RequestId parent = 0;                      // the request it is a fork of, if fork_tokens > 0
+  std::uint32_t fork_tokens = 0;             // that it has in common with the parent
+  bool with_host = false;  // every sampled token is judged by the host before the next step
 
   SequenceState state = SequenceState::kWaiting;
   bool preempted = false;  // at least once
@@ -51,33 +49,29 @@ struct Sequence {
   std::uint64_t batch = 0;           // with request admission: the batch it belongs to; 0: none
   std::uint64_t admitted_step = 0;   // the last time
   std::uint64_t last_step = 0;       // that it was a member of
+  std::uint64_t sampled_step = 0;    // the last step that sampled for it
   std::uint32_t planned = 0;         // tokens in the step being planned
 
-  bool pending() const { return known > tokens.size(); }
-  std::uint32_t work() const { return known - computed; }
-  // More than the newest token is missing from the cache, or the prompt's last one: what counts as
-  // prompt work, also when a preempted request recomputes what it generated.
-  bool in_prompt() const { return in_prompt(computed); }
+  // Whether a step may compute tokens of it now. A sequence that the host judges has no pending
+  // tokens, except for one when it has just become such a sequence.
+  bool ready() const { return !awaiting() && !(with_host && pending()) && !full(); }
+  // More than the newest committed token is missing from the cache, or the prompt's last one: what
+  // counts as prompt work, also when a preempted request recomputes what it generated.
+  bool in_prompt() const { return in_prompt(computed()); }
   bool in_prompt(std::uint32_t if_computed) const {
-    return if_computed < prompt_tokens || known - if_computed > 1;
+    return if_computed < prompt_tokens() || committed() > if_computed + 1;
   }
   // The last token sampled is never computed.
-  std::uint32_t max_blocks() const { return blocks_for(max_tokens - 1); }
-  // To compute everything known and to write one token more.
-  std::uint32_t blocks_to_start() const { return blocks_for(std::min(known + 1, max_tokens - 1)); }
-
-  void extend_hashes() {
-    while ((hashes.size() + 1) * kTokensPerBlock <= tokens.size()) {
-      const TokenId* first = tokens.data() + hashes.size() * kTokensPerBlock;
-      hashes.push_back(
-          chain_hash(hashes.empty() ? root : hashes.back(),
-                     std::span<const TokenId, kTokensPerBlock>(first, kTokensPerBlock)));
-    }
+  std::uint32_t max_blocks() const { return blocks_for(max_tokens() - 1); }
+  // To compute everything there is and to write one token more.
+  std::uint32_t blocks_to_start() const {
+    return blocks_for(std::min(length() + 1, max_tokens() - 1));
   }
 };
 
-// Who is more worth keeping: a lower rank. Each step of priority is worth kStepsPerPriority steps
-// of waiting, so that everyone comes to the front in the end whatever comes later.
+// The lower the rank, the better a running request is protected from preemption. Each level of
+// priority is worth kStepsPerPriority steps of waiting, so that everyone comes to the front in the
+// end whatever comes later.
 inline constexpr std::int64_t kStepsPerPriority = 64;
 struct Rank {
   std::int64_t key = 0;

@@ -45,6 +45,7 @@ Result<Vocabulary> read_vocabulary(const ModelFile& file) {
                                         file.metadata());
   };
   Result<Vocabulary> vocabulary = read();
+  HEARTH_TRY(file.check_files());
   if (vocabulary.ok()) return vocabulary;
   const Error error = vocabulary.error();
   return Error{error.kind, fmt::format("{}: {}", file.name(), error.message)};

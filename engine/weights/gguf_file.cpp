@@ -45,6 +45,14 @@ Result<std::string> split_stem(const std::filesystem::path& path, const Split& s
   return name.substr(0, name.size() - suffix.size());
 }
 
+Result<GgufImage> read_header(const MappedFile& mapping, const std::filesystem::path& path) {
+  auto image = read_gguf(mapping.bytes());
+  // First: what went missing meanwhile explains every other error.
+  HEARTH_TRY(mapping.check());
+  if (!image.ok()) return in_file(path, image.error());
+  return image;
+}
+
 }  // namespace
 
 void GgufFile::take_keys(GgufImage& image) {
@@ -55,17 +63,16 @@ void GgufFile::take_keys(GgufImage& image) {
 Status GgufFile::add_part(const std::filesystem::path& path, std::uint64_t index,
                           std::uint64_t count) {
   HEARTH_ASSIGN(auto mapping, MappedFile::open(path));
-  auto image = read_gguf(mapping.bytes());
-  if (!image.ok()) return in_file(path, std::move(image).error());
-  const auto split = split_of(image->metadata);
+  HEARTH_ASSIGN(GgufImage image, read_header(mapping, path));
+  const auto split = split_of(image.metadata);
   if (!split.ok()) return in_file(path, split.error());
   if (split->index != index || split->count != count)
     return in_file(path, {ErrorKind::kInvalid,
                           fmt::format("its header says part {} of {}, but its name does not",
                                       split->index + 1, split->count)});
-  if (index == 0) take_keys(*image);
-  tensors_.insert(tensors_.end(), std::make_move_iterator(image->tensors.begin()),
-                  std::make_move_iterator(image->tensors.end()));
+  if (index == 0) take_keys(image);
+  tensors_.insert(tensors_.end(), std::make_move_iterator(image.tensors.begin()),
+                  std::make_move_iterator(image.tensors.end()));
   paths_.push_back(path);
   mappings_.push_back(std::move(mapping));
   return {};
@@ -73,15 +80,14 @@ Status GgufFile::add_part(const std::filesystem::path& path, std::uint64_t index
 
 Result<std::unique_ptr<GgufFile>> GgufFile::open(const std::filesystem::path& path) {
   HEARTH_ASSIGN(auto mapping, MappedFile::open(path));
-  auto image = read_gguf(mapping.bytes());
-  if (!image.ok()) return in_file(path, std::move(image).error());
-  const auto split = split_of(image->metadata);
+  HEARTH_ASSIGN(GgufImage image, read_header(mapping, path));
+  const auto split = split_of(image.metadata);
   if (!split.ok()) return in_file(path, split.error());
 
   std::unique_ptr<GgufFile> file(new GgufFile(model_name(path)));
   if (split->count == 1) {
-    file->take_keys(*image);
-    file->tensors_ = std::move(image->tensors);
+    file->take_keys(image);
+    file->tensors_ = std::move(image.tensors);
     file->paths_.push_back(path);
     file->mappings_.push_back(std::move(mapping));
     return file;

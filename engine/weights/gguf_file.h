@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "engine/weights/gguf.h"
-#include "engine/weights/mapped_file.h"
 #include "engine/weights/model_file.h"
 
 namespace hearth {
@@ -35,7 +34,6 @@ class GgufFile : public ModelFile {
   void take_keys(GgufImage& image);
 
   std::vector<std::filesystem::path> paths_;
-  std::vector<MappedFile> mappings_;
   std::vector<GgufKey> keys_;
 };
 

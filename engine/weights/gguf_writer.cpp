@@ -138,7 +138,9 @@ GgufWriter::~GgufWriter() {
 }
 
 Error GgufWriter::failed() const {
-  return {ErrorKind::kIo, fmt::format("{}: {}", temporary_.string(), std::strerror(errno))};
+  const int error = errno;
+  return {ErrorKind::kIo, fmt::format("cannot write {}: {}{}", path_.string(), std::strerror(error),
+                                      file_ == nullptr ? "" : "; the unfinished file was removed")};
 }
 
 Result<GgufWriter> GgufWriter::create(std::filesystem::path path, const GgufKeys& keys,
@@ -179,9 +181,7 @@ Status GgufWriter::finish() {
     return Error{ErrorKind::kInternal, fmt::format("{}: tensor {} was not written", path_.string(),
                                                    in_quotes(tensors_[tensor_].name))};
   if (std::fflush(file_.get()) != 0) return failed();
-  std::error_code error;
-  std::filesystem::rename(temporary_, path_, error);
-  if (error) return Error{ErrorKind::kIo, fmt::format("{}: {}", path_.string(), error.message())};
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return failed();
   file_.reset();
   return {};
 }

@@ -86,7 +86,7 @@ class GgufWriter {
  private:
   GgufWriter(std::filesystem::path path, std::vector<GgufTensorPlan> tensors);
   Status write_raw(const void* bytes, std::size_t size);
-  Error failed() const;
+  Error failed() const;  // with errno's reason; the destructor removes the file
 
   struct CloseFile {
     void operator()(std::FILE* file) const { std::fclose(file); }

@@ -38,4 +38,9 @@ const ModelTensor* ModelFile::find(std::string_view tensor) const {
   return found != tensors_.end() && found->name == tensor ? &*found : nullptr;
 }
 
+Status ModelFile::check_files() const {
+  for (const MappedFile& mapping : mappings_) HEARTH_TRY(mapping.check());
+  return {};
+}
+
 }  // namespace hearth

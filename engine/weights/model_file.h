@@ -4,7 +4,8 @@
 // set of names.
 //
 // Opening reads only headers; tensors stay in the mapped file until their bytes are read. Immutable
-// after opening; any thread may use it.
+// after opening; any thread may use it. Another program may make a file shorter at any time: see
+// check_files().
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "engine/weights/formats.h"
+#include "engine/weights/mapped_file.h"
 #include "engine/weights/metadata.h"
 #include "runtime/result.h"
 
@@ -56,6 +58,9 @@ class ModelFile {
   std::span<const ModelTensor> tensors() const { return tensors_; }
   // Null if there is no such tensor.
   const ModelTensor* find(std::string_view tensor) const;
+  // Fails, naming the file, if one has become shorter since it was opened or could not be read. Its
+  // bytes are then zeros, so call this after reading metadata or tensors, before relying on them.
+  Status check_files() const;
 
   // Only in Hugging Face folders: the files that hold the vocabulary and the chat template.
   const std::optional<std::string_view>& tokenizer_json() const { return tokenizer_json_; }
@@ -71,6 +76,7 @@ class ModelFile {
   Metadata metadata_;
   std::vector<ModelTensor> tensors_;  // in order of name
   std::optional<std::string_view> tokenizer_json_, tokenizer_config_json_;
+  std::vector<MappedFile> mappings_;
 };
 
 }  // namespace hearth

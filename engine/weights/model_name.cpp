@@ -3,6 +3,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "runtime/host/printable.h"
+
 namespace hearth {
 namespace {
 
@@ -23,9 +25,7 @@ bool is_gguf(const std::filesystem::path& path) {
   return extension == ".gguf" || extension == ".GGUF";
 }
 
-}  // namespace
-
-std::string model_name(const std::filesystem::path& path) {
+std::string name_from_path(const std::filesystem::path& path) {
   if (is_gguf(path)) {
     std::string stem = path.stem().string();
     if (ends_in_part(stem)) stem.resize(stem.size() - std::string_view("-00001-of-00003").size());
@@ -40,6 +40,12 @@ std::string model_name(const std::filesystem::path& path) {
   if (snapshots.filename() == "snapshots" && repository.starts_with("models--"))
     return repository.substr(repository.rfind("--") + 2);
   return whole.filename().string();
+}
+
+}  // namespace
+
+std::string model_name(const std::filesystem::path& path) {
+  return printable(name_from_path(path));
 }
 
 }  // namespace hearth

@@ -77,6 +77,27 @@ Status convert_tensor(const ModelTensor& tensor, WeightFormat to, GgufWriter& wr
   return {};
 }
 
+Status write_tensors(const GgufFile& model, std::span<const GgufTensorPlan> plans,
+                     GgufWriter& writer, unsigned threads, const QuantizeProgress& progress) {
+  std::vector<RowConverter> converters(threads);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const ModelTensor& tensor = model.tensors()[i];
+    const auto goes_on = [&] {
+      return model.check_files().ok() && (!progress || progress(tensor, plans[i].format, i));
+    };
+    if (!goes_on()) return stopped();
+    if (plans[i].format == tensor.format) {
+      HEARTH_TRY(writer.write(tensor.bytes));
+      continue;
+    }
+    const Status status = convert_tensor(tensor, plans[i].format, writer, converters, goes_on);
+    if (!status.ok())
+      return Error{status.error().kind,
+                   fmt::format("{}: {}", model.name(), status.error().message)};
+  }
+  return {};
+}
+
 Result<MixModel> mix_model(const GgufFile& model) {
   const Metadata& metadata = model.metadata();
   HEARTH_ASSIGN(const auto architecture, metadata.text("general.architecture"));
@@ -130,20 +151,10 @@ Result<QuantizeReport> quantize_file(const GgufFile& model, const std::filesyste
     ++report.formats[format_info(plan.format).name];
   }
   HEARTH_ASSIGN(auto writer, GgufWriter::create(out, keys_for(model, type), plans));
-  std::vector<RowConverter> converters(threads);
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    const ModelTensor& tensor = model.tensors()[i];
-    const auto goes_on = [&] { return !progress || progress(tensor, plans[i].format, i); };
-    if (!goes_on()) return stopped();
-    if (plans[i].format == tensor.format) {
-      HEARTH_TRY(writer.write(tensor.bytes));
-    } else {
-      const Status status = convert_tensor(tensor, plans[i].format, writer, converters, goes_on);
-      if (!status.ok())
-        return Error{status.error().kind,
-                     fmt::format("{}: {}", model.name(), status.error().message)};
-    }
-  }
+  const Status written = write_tensors(model, plans, writer, threads, progress);
+  // First: what went missing in the model explains every other error.
+  HEARTH_TRY(model.check_files());
+  HEARTH_TRY(written);
   HEARTH_TRY(writer.finish());
   return report;
 }

@@ -9,6 +9,9 @@
 struct Rows {
   vec4 q[kRows * kLaneChunkQuads];
   uvec2 visible[kRows];
+#ifdef TREE_ROWS
+  TreeKeys tree[kRows];  // and the keys of its tree that it sees
+#endif
 };
 
 // A stream's softmax so far: the lane's part of the sums of values, weighted by 2^(score - max).
@@ -49,7 +52,10 @@ void process_run(Run run, Rows rows, inout Softmax soft) {
     float new_max = soft.max_score[r];
     [[unroll]] for (uint k = 0; k < kRun; ++k) {
       const uint key = run.first + k;
-      const bool sees = key >= rows.visible[r].x && key < rows.visible[r].y;
+      bool sees = key >= rows.visible[r].x && key < rows.visible[r].y;
+#ifdef TREE_ROWS
+      sees = sees || sees_tree_key(rows.tree[r], key);
+#endif
       score[k * kRows + r] = sees ? score[k * kRows + r] : kMasked;
       new_max = max(new_max, score[k * kRows + r]);
     }

@@ -54,12 +54,53 @@ F32x4 query_row(Work work, uint row) {
   return F32x4(params.q + uint64_t(at) * (kHeadSize * 4));
 }
 
+#ifdef TREE_ROWS
+#include "common/tree_rows.glsl"
+
+// The tree keys of the item that a row sees: those at `begin` + i for the bits i of the mask.
+struct TreeKeys {
+  uint begin;
+  uint mask;
+};
+
+bool sees_tree_key(TreeKeys tree, uint key) {
+  return key - tree.begin < 32 && (tree.mask >> (key - tree.begin & 31) & 1) != 0;
+}
+
+// Bits from `begin` to `end`, where 32 and more are past the last.
+uint bit_range(uint begin, uint end) {
+  const uint below_end = end < 32 ? (1u << end) - 1 : ~0u;
+  const uint below_begin = begin < 32 ? (1u << begin) - 1 : ~0u;
+  return below_end & ~below_begin;
+}
+
+// The keys of the item that the row sees: [x, y), and keys of its tree. Rows past the last are like the
+// last, so that loads stay in bounds.
+uvec2 row_keys(Work work, uint row, out TreeKeys tree) {
+  const uint token = min(row_token(work, row), work.item.tokens - 1);
+  const uint position = work.item.first_position + token;
+  const uint mask = U32(params.table).at[work.item.first_row + token];
+  const uint path_end = path_position(mask, position) + 1;
+  const uint begin = params.window == 0 || params.window >= path_end ? 0 : path_end - params.window;
+  tree = TreeKeys(position + 1, mask);
+  if (mask != 0) {
+    tree.begin = tree_begin(mask, position);
+    // A window that is shorter than the path leaves its last tokens.
+    if (params.window != 0)
+      while (bitCount(tree.mask) > params.window) tree.mask &= tree.mask - 1;
+    tree.mask &= bit_range(max(work.item.key_begin, tree.begin) - tree.begin,
+                           max(work.item.key_end, tree.begin) - tree.begin);
+  }
+  return uvec2(max(begin, work.item.key_begin), min(tree.begin, work.item.key_end));
+}
+#else
 // The keys of the item that the row sees: [x, y).
 uvec2 row_keys(Work work, uint row) {
   const uint end = work.item.first_position + row_token(work, row) + 1;
   const uint begin = params.window == 0 || params.window >= end ? 0 : end - params.window;
   return uvec2(max(begin, work.item.key_begin), min(end, work.item.key_end));
 }
+#endif
 
 // `key` clamped into the item, so that loads stay in bounds. The scores of keys outside are masked.
 uint inside(Work work, uint key) {

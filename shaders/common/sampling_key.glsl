@@ -1,21 +1,22 @@
 // Logits and weights as integers, so that comparing and adding them gives the same bits in any order and
 // at any workgroup size.
 //
-// A key is an unsigned integer that orders as its logit does. NaN counts as -infinity, +infinity as the
-// largest float, -0 as 0. A weight is exp(-distance) in units of 2^-kWeightBits, where distance is how
+// A key is an unsigned integer that orders as its logit does. NaN has a key of its own below all others,
+// by which rows with a NaN are recognized. +infinity counts as the largest float, -0 as 0. A weight is exp(-distance) in units of 2^-kWeightBits, where distance is how
 // far a logit is below the row's largest; the sum of the weights of a whole vocabulary fits 64 bits.
 // Anything below one unit is lost: at most 2^18 * 2^-38 of a row's probability.
 #ifndef HEARTH_SAMPLING_KEY_GLSL
 #define HEARTH_SAMPLING_KEY_GLSL
 
 const uint kMinusInfinityKey = 0x007fffffu;  // keys up to this are not candidates
+const uint kNanKey = 0;
 const uint kLimbBits = 19;                   // a weight is two limbs: 2^19 * high + low
 const uint kWeightBits = 2 * kLimbBits;
 const float kMaxDistance = 26.5;  // weights at this distance and beyond are zero
 
 uint logit_key(uint bits) {
   const uint magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return kMinusInfinityKey;
+  if (magnitude > 0x7f800000u) return kNanKey;
   if (magnitude == 0) return 0x80000000u;
   if (bits == 0x7f800000u) return 0xff7fffffu;
   return bits == magnitude ? bits | 0x80000000u : ~bits;

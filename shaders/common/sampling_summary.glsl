@@ -9,6 +9,18 @@ struct RowSummary {
   float log_sum;  // ln of the sum of exp(logit - largest)
 };
 
+// Whether a token can be chosen: there is a candidate, and no logit is NaN.
+bool has_choice(RowSummary row) {
+  return row.best_key > kMinusInfinityKey && row.lowest_key != kNanKey;
+}
+
+// The result of a row that has no choice. Its id is in the vocabulary, because the next step may
+// already be reading it.
+SamplingResult no_choice(RowSummary row) {
+  return SamplingResult(0, uintBitsToFloat(kMinusInfinityBits),
+                        row.lowest_key == kNanKey ? kNanLogits : 0);
+}
+
 // What sample_scan found in a chunk; for a chunk past the last, a neutral element.
 SamplingChunk chunk_at(uint64_t chunks, uint count, uint c) {
   const SamplingChunk chunk = SamplingChunks(chunks).at[min(c, count - 1)];

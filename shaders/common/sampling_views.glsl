@@ -20,13 +20,16 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer TokenLogprob
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer TokenBiases {
   TokenBias at[];
 };
-layout(buffer_reference, std430, buffer_reference_align = 4) buffer TokenCounts {
+layout(buffer_reference, std430, buffer_reference_align = 4) nonprivate buffer TokenCounts {
   TokenCount at[];
 };
 
+const uint kMinusInfinityBits = 0xff800000u;
+bool is_nan(uint bits) { return (bits & 0x7fffffffu) > 0x7f800000u; }
+
 // Four neighbouring logits; -infinity past the end of the row.
 uvec4 load_quad(uint64_t row_logits, uint quad, uint vocab) {
-  uvec4 bits = uvec4(0xff800000u);
+  uvec4 bits = uvec4(kMinusInfinityBits);
   if (vocab % 4 == 0) {
     if (quad < vocab / 4) bits = U32x4(row_logits).at[quad];
   } else {

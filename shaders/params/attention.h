@@ -13,7 +13,7 @@ HEARTH_PARAMS(Attention)
   address block_tables;   // u32
   address items;          // AttentionItem, one per workgroup in x
   address counts;         // [rows, heads] u32, zero: finished splits of each tile
-  address table;          // with kFuseRope: as in rope_kv.h
+  address table;          // with kFuseRope: as in rope_kv.h; with TREE_ROWS: [rows] u32, ancestor masks
   address q_norm;
   address k_norm;
   uint partials;          // where the splits' partial results begin, in bytes from `counts`:

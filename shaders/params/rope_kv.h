@@ -18,7 +18,7 @@ HEARTH_PARAMS(RopeKv)
   address key_scales;     // with Q8_0
   address value_scales;
   address sequences;      // [sequences] StepSequence
-  address row_sequences;  // [rows] u32
+  address row_sequences;  // [rows] u32; in rope_kv_tree followed by the rows' ancestor masks, [rows] u32
   address block_tables;   // u32
 HEARTH_PARAMS_END
 

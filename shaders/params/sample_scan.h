@@ -14,6 +14,8 @@ HEARTH_PARAMS(SampleScan)
   address counts;           // [rows] u32, zero before and after; this and the next two with kPickGreedy
   address ids;              // u32, written at each row's id_index
   address results;          // [rows] SamplingResult
+  address step_ids;         // [rows of the step] u32: this and the next with kExtras
+  uint words;               // bytes from step_ids to the step's words, u32
   uint vocab;
   uint history_capacity;
   uint tally_words;         // 0: there are none

@@ -7,11 +7,13 @@
 HEARTH_CONSTANT(kSamplingActive, 1u)  // the row is sampled; without it the row is skipped
 HEARTH_CONSTANT(kSamplingAppend, 2u)  // the chosen token is counted in the row's history
 HEARTH_CONSTANT(kSamplingGreedy, 4u)  // the token with the largest logit, no draw
+HEARTH_CONSTANT(kSamplingMask, 8u)    // only tokens of the row's mask may be sampled
+HEARTH_CONSTANT(kSamplingMix, 16u)    // the row's logits are first mixed with another row's
 
 // One row's parameters. engine/sampling/sampler.h makes them from what a request asks for.
 HEARTH_STRUCT(SamplingRow)
   uint flags;
-  uint id_index;              // ids[id_index] gets the chosen token
+  uint id_index;              // ids[id_index] gets the chosen token; kNoSlot: it is only reported
   float inverse_temperature;  // of the draw
   uint top_k;                 // 0: off
   float top_p;                // 1: off
@@ -26,9 +28,23 @@ HEARTH_STRUCT(SamplingRow)
   uint bias_count;    // its entries; a token at most once
   uint history_slot;  // the history that penalties use, or kNoHistory
   uint top_logprobs;  // how many of the most probable tokens to report, 0 to kMaxTopLogprobs
+  // The row's path: proposed tokens that penalties count in addition to the history. If bit i is set,
+  // the id of row path_row + i of the step is on it. These ids are known, without kSampledId.
+  uint path_row;
+  uint path_mask;  // 0: no path
+  uint mask;       // kSamplingMask: where its bits begin in the step's words; bit v % 32 of word v / 32
+                   // says whether token v may be sampled
+  // kSamplingMix: the other row, of this step or (with the bit kOtherModel) of another model's logits.
+  uint other_row;
+  float own_weight;     // logit = own_weight * own + other_weight * other,
+  float other_weight;
+  float log_plausible;  // if own >= the largest own logit + this, otherwise -infinity; -infinity: off
 HEARTH_STRUCT_END
 
 HEARTH_CONSTANT(kNoHistory, 0xffffffffu)
+HEARTH_CONSTANT(kNoSlot, 0xffffffffu)
+HEARTH_CONSTANT(kOtherModel, 0x80000000u)
+HEARTH_CONSTANT(kMaxPathTokens, 32u)  // the bits of a path
 HEARTH_CONSTANT(kMaxTopLogprobs, 20u)
 HEARTH_CONSTANT(kNoToken, 0xffffffffu)  // the id of an unused TokenLogprob
 
@@ -43,11 +59,20 @@ HEARTH_STRUCT(TokenCount)
   uint count;  // occurrences, for presence and frequency penalties; repetition applies to every entry
 HEARTH_STRUCT_END
 
-HEARTH_STRUCT(SamplingResult)
-  uint id;
-  float logprob;
-  uint kept;  // number of tokens left after the filters
+// Tokens that became final for a slot, to be counted in its history before the step samples.
+HEARTH_STRUCT(HistoryCommit)
+  uint slot;
+  uint first;  // where the tokens begin in the step's words
+  uint count;  // 0: padding
 HEARTH_STRUCT_END
+
+HEARTH_STRUCT(SamplingResult)
+  uint id;        // 0 if there is none to choose
+  float logprob;  // -infinity if there is none to choose
+  uint kept;      // number of tokens left after the filters, or kNanLogits
+HEARTH_STRUCT_END
+
+HEARTH_CONSTANT(kNanLogits, 0xffffffffu)  // a logit of the row is NaN, so nothing was sampled
 
 HEARTH_STRUCT(TokenLogprob)
   uint id;
@@ -58,7 +83,7 @@ HEARTH_STRUCT_END
 HEARTH_STRUCT(SamplingChunk)
   uint best_key;    // of the largest logit (common/sampling_key.glsl)
   uint best_id;     // the lowest token that has it
-  uint lowest_key;  // of the smallest logit that is not -infinity
+  uint lowest_key;  // of the smallest logit that is not -infinity; kNanKey if a logit is NaN
   uint sum_high;    // of exp(logit - largest of the chunk), in fixed point
   uint sum_low;
 HEARTH_STRUCT_END

@@ -31,11 +31,11 @@ TEST(DecodeAllocation, DecodeStepsDoNotAllocate) {
   StandInExecutor executor(stand_in);
   Engine engine(executor, nullptr,
                 {.limits = stand_in.limits, .start_paused = true, .check_integrity = false});
-  std::vector<Stream> streams;
+  std::vector<TokenStream> streams;
   for (uint32_t i = 0; i < kSequences; ++i) {
     auto stream = engine.submit({.prompt = made_up_prompt(10 + i, i), .max_tokens = 800});
     ASSERT_TRUE(stream.ok());
-    streams.push_back(*stream);
+    streams.push_back(std::move(*stream));
   }
   const auto run_steps = [&](uint64_t count) {
     const uint64_t last = engine.metrics().steps.value() + count;
@@ -53,7 +53,7 @@ TEST(DecodeAllocation, DecodeStepsDoNotAllocate) {
   });
   EXPECT_EQ(counted, 0u);
   engine.resume();
-  for (const Stream& stream : streams) EXPECT_EQ(read_ids(*stream).size(), 800u);
+  for (TokenStream& stream : streams) EXPECT_EQ(read_ids(stream).size(), 800u);
 }
 
 }  // namespace

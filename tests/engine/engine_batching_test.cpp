@@ -20,20 +20,20 @@ constexpr SchedulerLimits kTight{
 // generated ids. Calls `meanwhile` repeatedly until the last request has ended.
 template <class Meanwhile>
 void run_mixed(StandInEngine& engine, uint32_t count, Meanwhile meanwhile) {
-  std::vector<std::pair<GenerationRequest, Stream>> asked;
+  std::vector<std::pair<GenerationRequest, TokenStream>> asked;
   for (uint32_t number = 0; number < count; ++number) {
     const GenerationRequest request = mixed_request(number);
     const uint32_t completions = number % 6 == 5 ? 3 : 1;
     auto streams = engine->submit_n(request, completions);
     ASSERT_TRUE(streams.ok()) << streams.error().message;
     for (uint32_t i = 0; i < completions; ++i) {
-      asked.emplace_back(request, (*streams)[i]);
+      asked.emplace_back(request, std::move((*streams)[i]));
       asked.back().first.sampling.seed += i;
     }
   }
   for (size_t i = 0; i < asked.size(); ++i) {
     std::vector<TokenId> ids;
-    TokenStream& stream = *asked[i].second;
+    TokenStream& stream = asked[i].second;
     while (!stream.ended()) {
       if (const auto token = stream.next(std::chrono::microseconds(200))) ids.push_back(token->id);
       meanwhile();
@@ -95,7 +95,7 @@ TEST(EngineBatching, PaddingOfADecodeIsReallyComputed) {
   ASSERT_TRUE(streams.ok());
   engine->resume();
   for (size_t i = 0; i < requests.size(); ++i)
-    EXPECT_EQ(read_ids(*(*streams)[i]), engine.alone(requests[i]));
+    EXPECT_EQ(read_ids((*streams)[i]), engine.alone(requests[i]));
   // A member that has ended is a padding row until the longest one has ended.
   EXPECT_EQ(engine.executor().padding_rows, 5u + 10 + 15);
   EXPECT_EQ(engine.executor().seeing_padding_rows, engine.executor().padding_rows);
@@ -107,16 +107,16 @@ TEST(EngineBatching, SharedPrefixesAreFound) {
   for (int round = 0; round < 3; ++round) {
     auto stream = engine->submit(request);
     ASSERT_TRUE(stream.ok());
-    EXPECT_EQ(read_ids(**stream), engine.alone(request));
+    EXPECT_EQ(read_ids(*stream), engine.alone(request));
     // All blocks except the one with the newest token.
-    EXPECT_EQ((*stream)->end().cached_tokens, round == 0 ? 0u : 48u);
+    EXPECT_EQ(stream->end().cached_tokens, round == 0 ? 0u : 48u);
   }
   // Requests with another salt share nothing.
   request.cache_salt = 5;
   auto stream = engine->submit(request);
   ASSERT_TRUE(stream.ok());
-  EXPECT_EQ(read_ids(**stream), engine.alone(request));
-  EXPECT_EQ((*stream)->end().cached_tokens, 0u);
+  EXPECT_EQ(read_ids(*stream), engine.alone(request));
+  EXPECT_EQ(stream->end().cached_tokens, 0u);
 }
 
 TEST(EngineBatching, CompletionsOfOnePromptShareItsBlocks) {
@@ -124,8 +124,8 @@ TEST(EngineBatching, CompletionsOfOnePromptShareItsBlocks) {
   GenerationRequest request{.prompt = made_up_prompt(60, 1), .max_tokens = 30};
   auto streams = engine->submit_n(request, 6);
   ASSERT_TRUE(streams.ok());
-  for (const Stream& stream : *streams) {
-    EXPECT_EQ(read_ids(*stream), engine.alone(request));
+  for (TokenStream& stream : *streams) {
+    EXPECT_EQ(read_ids(stream), engine.alone(request));
     ++request.sampling.seed;
   }
   engine->inspect([](const Scheduler& scheduler) {
@@ -144,15 +144,15 @@ TEST(EngineBatching, CachedTokensAreNotCountedAgainAfterPreemption) {
   // returns.
   StandInEngine engine(
       {.limits = {.max_sequences = 4, .max_step_tokens = 64, .context = 128, .pool_blocks = 8}});
-  std::vector<Stream> streams;
+  std::vector<TokenStream> streams;
   for (uint32_t i = 0; i < 3; ++i) {
     auto stream = engine->submit({.prompt = made_up_prompt(33, i), .max_tokens = 60});
     ASSERT_TRUE(stream.ok());
-    streams.push_back(*stream);
+    streams.push_back(std::move(*stream));
   }
-  for (const Stream& stream : streams) {
-    EXPECT_EQ(read_ids(*stream).size(), 60u);
-    EXPECT_EQ(stream->end().cached_tokens, 0u);
+  for (TokenStream& stream : streams) {
+    EXPECT_EQ(read_ids(stream).size(), 60u);
+    EXPECT_EQ(stream.end().cached_tokens, 0u);
   }
   EXPECT_GT(engine->metrics().preemptions_recompute.value(), 0u);
   EXPECT_EQ(engine->metrics().prefix_query_tokens.value(), 3 * 33u) << "each queries once";

@@ -26,21 +26,21 @@ enum class Call { kSubmit, kWait };
 void lose_device(Call call, int n) {
   SCOPED_TRACE((call == Call::kSubmit ? "submit " : "wait ") + std::to_string(n));
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
-  std::vector<Stream> streams;
+  std::vector<TokenStream> streams;
   std::vector<GenerationRequest> requests;
   for (uint32_t i = 0; i < 6; ++i) {
     requests.push_back({.prompt = made_up_prompt(20 + i, i), .max_tokens = 8 + i});
     auto stream = engine->submit(requests.back());
     ASSERT_TRUE(stream.ok());
-    streams.push_back(*stream);
+    streams.push_back(std::move(*stream));
   }
   (call == Call::kSubmit ? engine.executor().faults.submit : engine.executor().faults.wait).arm(n);
   engine->resume();
   uint32_t ended_with_error = 0;
   for (size_t i = 0; i < streams.size(); ++i) {
-    const std::vector<TokenId> ids = read_ids(*streams[i]);
+    const std::vector<TokenId> ids = read_ids(streams[i]);
     std::vector<TokenId> right = engine.alone(requests[i]);
-    const GenerationEnd& end = streams[i]->end();
+    const GenerationEnd& end = streams[i].end();
     if (end.reason == FinishReason::kError) {
       ++ended_with_error;
       EXPECT_THAT(end.message, HasSubstr("the stand-in could not"));
@@ -79,26 +79,26 @@ TEST(EngineFailure, AStepThatCannotBeSubmittedEndsOnlyItsMembers) {
     SCOPED_TRACE(n);
     StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
     engine.executor().faults.kind = ErrorKind::kOutOfMemory;
-    std::vector<Stream> streams;
+    std::vector<TokenStream> streams;
     std::vector<GenerationRequest> requests;
     for (uint32_t i = 0; i < 6; ++i) {
       requests.push_back({.prompt = made_up_prompt(20 + i, i), .max_tokens = 8 + i});
       auto stream = engine->submit(requests.back());
       ASSERT_TRUE(stream.ok());
-      streams.push_back(*stream);
+      streams.push_back(std::move(*stream));
     }
     engine.executor().faults.submit.arm(n);
     engine->resume();
     uint32_t failed = 0;
     for (size_t i = 0; i < streams.size(); ++i) {
-      const std::vector<TokenId> ids = read_ids(*streams[i]);
+      const std::vector<TokenId> ids = read_ids(streams[i]);
       std::vector<TokenId> right = engine.alone(requests[i]);
-      if (streams[i]->end().reason == FinishReason::kError) {
+      if (streams[i].end().reason == FinishReason::kError) {
         ++failed;
-        EXPECT_EQ(streams[i]->end().message, "the stand-in could not submit");
+        EXPECT_EQ(streams[i].end().message, "the stand-in could not submit");
         right.resize(ids.size());
       } else {
-        EXPECT_EQ(streams[i]->end().reason, FinishReason::kLength);
+        EXPECT_EQ(streams[i].end().reason, FinishReason::kLength);
       }
       EXPECT_EQ(ids, right);
     }
@@ -109,7 +109,7 @@ TEST(EngineFailure, AStepThatCannotBeSubmittedEndsOnlyItsMembers) {
     for (const GenerationRequest& request : requests) {
       auto stream = engine->submit(request);
       ASSERT_TRUE(stream.ok());
-      EXPECT_EQ(read_ids(**stream), engine.alone(request));
+      EXPECT_EQ(read_ids(*stream), engine.alone(request));
     }
   }
 }
@@ -122,7 +122,7 @@ TEST(EngineFailure, FailedPreparationsEndTheRequestsTheyWereFor) {
                            /*start_paused=*/true);
       engine.executor().faults.kind = ErrorKind::kOutOfMemory;
       (of_slots ? engine.executor().faults.slot : engine.executor().faults.move).arm(n);
-      std::vector<Stream> streams;
+      std::vector<TokenStream> streams;
       std::vector<GenerationRequest> requests;
       for (uint32_t i = 0; i < 10; ++i) {
         requests.push_back({.prompt = made_up_prompt(20 + 3 * i, i), .max_tokens = 40});
@@ -133,14 +133,14 @@ TEST(EngineFailure, FailedPreparationsEndTheRequestsTheyWereFor) {
           requests.push_back(requests.back());
           ++requests.back().sampling.seed;
         }
-        streams.insert(streams.end(), streams_of_prompt->begin(), streams_of_prompt->end());
+        for (TokenStream& stream : *streams_of_prompt) streams.push_back(std::move(stream));
       }
       engine->resume();
       uint32_t failed = 0;
       for (size_t i = 0; i < streams.size(); ++i) {
-        const std::vector<TokenId> ids = read_ids(*streams[i]);
+        const std::vector<TokenId> ids = read_ids(streams[i]);
         std::vector<TokenId> right = engine.alone(requests[i]);
-        if (streams[i]->end().reason == FinishReason::kError) {
+        if (streams[i].end().reason == FinishReason::kError) {
           ++failed;
           right.resize(ids.size());
         }
@@ -152,9 +152,9 @@ TEST(EngineFailure, FailedPreparationsEndTheRequestsTheyWereFor) {
       EXPECT_EQ(engine->metrics().waiting.value(), 0u);
       // The queue is empty again.
       engine->pause();
-      std::vector<Stream> queued;
+      std::vector<TokenStream> queued;
       while (auto stream = engine->submit({.prompt = {1, 2}, .max_tokens = 2}))
-        queued.push_back(*stream);
+        queued.push_back(std::move(*stream));
       EXPECT_EQ(queued.size(), kTight.max_queue);
     }
 }

@@ -84,26 +84,26 @@ class Storm {
       return;
     }
     totals.submitted += n;
-    for (Stream& stream : *streams) {
+    for (TokenStream& stream : *streams) {
       finish(request, std::move(stream), below(random, 8));
       ++request.sampling.seed;
     }
   }
 
   // Reads to the end, or reads some tokens and then cancels or releases the stream.
-  void finish(const GenerationRequest& request, Stream stream, uint32_t what) {
+  void finish(const GenerationRequest& request, TokenStream stream, uint32_t what) {
     std::vector<TokenId> ids;
     if (what == 0) {
       ++totals.let_go;
       return;
     }
-    if (what == 1) engine_->cancel(stream->request());
-    while (const auto token = stream->next()) {
+    if (what == 1) engine_->cancel(stream.request());
+    while (const auto token = stream.next()) {
       ids.push_back(token->id);
-      if (what == 2 && ids.size() == 4) engine_->cancel(stream->request());
+      if (what == 2 && ids.size() == 4) engine_->cancel(stream.request());
     }
     std::vector<TokenId> right = engine_.alone(request);
-    const GenerationEnd& end = stream->end();
+    const GenerationEnd& end = stream.end();
     EXPECT_EQ(end.generated_tokens, ids.size());
     if (end.reason != FinishReason::kLength) right.resize(ids.size());
     EXPECT_EQ(ids, right) << finish_reason_name(end.reason) << " " << end.message;
@@ -212,19 +212,19 @@ TEST(EngineStorm, EveryRequestEndsAndCountsAddUp) {
 TEST(EngineStorm, EnginesAreCreatedAndDestroyedUnderLoad) {
   for (uint32_t round = 0; round < 30; ++round) {
     StandInEngine engine({.limits = kLimits});
-    std::vector<Stream> streams;
+    std::vector<TokenStream> streams;
     for (uint32_t i = 0; i < 12; ++i) {
       auto stream = engine->submit(mixed_request(round * 12 + i));
       ASSERT_TRUE(stream.ok());
-      streams.push_back(*stream);
+      streams.push_back(std::move(*stream));
     }
     std::thread reader([&] {
-      for (const Stream& stream : streams) read_ids(*stream);
+      for (TokenStream& stream : streams) read_ids(stream);
     });
     if (round % 3 != 0) std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
     engine.close();
     reader.join();
-    for (const Stream& stream : streams) EXPECT_TRUE(stream->ended());
+    for (TokenStream& stream : streams) EXPECT_TRUE(stream.ended());
   }
 }
 

@@ -2,6 +2,8 @@
 // stop strings, cancellation, time limits, pausing, slow motion, draining.
 #include "engine/engine.h"
 
+#include <stdexcept>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,10 +24,10 @@ GenerationRequest small_request(uint32_t seed, uint32_t max_tokens = 10) {
 }
 
 // Submits a request that must be accepted.
-Stream submitted(StandInEngine& engine, GenerationRequest request) {
+TokenStream submitted(StandInEngine& engine, GenerationRequest request) {
   auto stream = engine->submit(std::move(request));
-  EXPECT_TRUE(stream.ok()) << stream.error().message;
-  return stream.ok() ? *stream : nullptr;
+  if (!stream.ok()) throw std::runtime_error(stream.error().message);
+  return std::move(*stream);
 }
 
 Error refusal(StandInEngine& engine, GenerationRequest request) {
@@ -73,10 +75,10 @@ TEST(Engine, ARefusedRequestKeepsNoPlaceInTheQueue) {
   GenerationRequest request = small_request(1);
   request.prompt[3] = 5000;
   for (int i = 0; i < 6; ++i) EXPECT_EQ(refusal(engine, request).kind, ErrorKind::kInvalid);
-  std::vector<Stream> streams;
+  std::vector<TokenStream> streams;
   for (uint32_t i = 0; i < 5; ++i) streams.push_back(submitted(engine, small_request(i)));
   engine->resume();
-  for (const Stream& stream : streams) read_ids(*stream);
+  for (TokenStream& stream : streams) read_ids(stream);
 }
 
 TEST(Engine, SeveralAreAcceptedAllOrNone) {
@@ -115,7 +117,7 @@ TEST(Engine, AllBlocksAreFreeBeforeTheFirstStep) {
 
 TEST(Engine, AFullQueueIsBusyAndAcceptsMoreLater) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
-  std::vector<Stream> streams;
+  std::vector<TokenStream> streams;
   for (uint32_t i = 0; i < 5; ++i) streams.push_back(submitted(engine, small_request(i)));
   const Error error = refusal(engine, small_request(9));
   EXPECT_EQ(error.kind, ErrorKind::kBusy);
@@ -126,27 +128,27 @@ TEST(Engine, AFullQueueIsBusyAndAcceptsMoreLater) {
   for (uint32_t i = 0; i < 4; ++i) streams.push_back(submitted(engine, small_request(10 + i)));
   EXPECT_EQ(refusal(engine, small_request(9)).kind, ErrorKind::kBusy);
   // A cancelled request also frees its place.
-  engine->cancel(streams.back()->request());
-  read_ids(*streams.back());
+  engine->cancel(streams.back().request());
+  read_ids(streams.back());
   streams.push_back(submitted(engine, small_request(20)));
   engine->resume();
-  for (const Stream& stream : streams) read_ids(*stream);
+  for (TokenStream& stream : streams) read_ids(stream);
 }
 
 TEST(Engine, RunsToTheContextWithoutALimitOfItsOwn) {
   StandInEngine engine({.limits = kLimits});
-  EXPECT_EQ(read_ids(*submitted(engine, small_request(1, 0))).size(), 123u);
-  EXPECT_EQ(read_ids(*submitted(engine, small_request(2, 10000))).size(), 123u);
+  EXPECT_EQ(read_ids(submitted(engine, small_request(1, 0))).size(), 123u);
+  EXPECT_EQ(read_ids(submitted(engine, small_request(2, 10000))).size(), 123u);
   StandInEngine small({.limits = {.context = 128, .pool_blocks = 4}});
-  EXPECT_EQ(read_ids(*submitted(small, small_request(1, 0))).size(), 59u);
+  EXPECT_EQ(read_ids(submitted(small, small_request(1, 0))).size(), 59u);
 }
 
 TEST(Engine, EndsAndCountsAddUp) {
   StandInEngine engine({.limits = kLimits});
   GenerationRequest request = small_request(1);
-  const Stream stream = submitted(engine, request);
-  EXPECT_EQ(read_ids(*stream), engine.alone(request));
-  const GenerationEnd& end = stream->end();
+  TokenStream stream = submitted(engine, request);
+  EXPECT_EQ(read_ids(stream), engine.alone(request));
+  const GenerationEnd& end = stream.end();
   EXPECT_EQ(end.reason, FinishReason::kLength);
   EXPECT_EQ(finish_reason_name(end.reason), "length");
   EXPECT_EQ(end.prompt_tokens, 5u);
@@ -154,7 +156,7 @@ TEST(Engine, EndsAndCountsAddUp) {
   EXPECT_LE(end.times.admitted, end.times.first_token);
   EXPECT_LT(end.times.first_token, end.times.last_token);
   EXPECT_LE(end.times.last_token, end.times.finished);
-  EXPECT_FALSE(stream->next().has_value()) << "the stream stays at its end";
+  EXPECT_FALSE(stream.next().has_value()) << "the stream stays at its end";
 
   // The last step is published after its tokens were delivered.
   EXPECT_TRUE(comes_true([&] { return engine->records().written() == 10; }));
@@ -187,19 +189,19 @@ TEST(Engine, EndsAndCountsAddUp) {
 TEST(Engine, ArrivalsAreRecordedNoLaterThanTheFirstStep) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
   const double before = engine->seconds();
-  std::vector<Stream> streams;
+  std::vector<TokenStream> streams;
   for (uint32_t i = 0; i < 3; ++i) {
     auto stream = engine->submit(small_request(i, 4 + i));
     ASSERT_TRUE(stream.ok());
-    streams.push_back(*stream);
+    streams.push_back(std::move(*stream));
   }
   const double after = engine->seconds();
-  engine->cancel(streams[1]->request());
+  engine->cancel(streams[1].request());
   engine->resume();
-  for (const Stream& stream : streams) read_ids(*stream);
+  for (TokenStream& stream : streams) read_ids(stream);
   auto late = engine->submit(small_request(9, 2));
   ASSERT_TRUE(late.ok());
-  read_ids(**late);
+  read_ids(*late);
   EXPECT_FALSE(engine->submit(GenerationRequest{}).ok());
   ASSERT_TRUE(comes_true([&] { return engine->records().written() == 6 + 2; }));
 
@@ -217,9 +219,9 @@ TEST(Engine, ArrivalsAreRecordedNoLaterThanTheFirstStep) {
   }
   ASSERT_EQ(arrived.size(), 4u) << "each once; cancelled ones too, but not refused ones";
   EXPECT_EQ(finished.size(), 4u);
-  EXPECT_EQ(cancelled, std::vector<RequestId>{streams[1]->request()});
+  EXPECT_EQ(cancelled, std::vector<RequestId>{streams[1].request()});
   for (uint32_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(arrived[i].request, streams[i]->request());
+    EXPECT_EQ(arrived[i].request, streams[i].request());
     EXPECT_GE(arrived[i].seconds, before);
     EXPECT_LE(arrived[i].seconds, after);
     EXPECT_EQ(arrived[i].prompt_tokens, 5u);
@@ -232,21 +234,20 @@ TEST(Engine, APriorityCanBeChangedWhileWaiting) {
   SchedulerLimits limits = kLimits;
   limits.max_sequences = 1;
   StandInEngine engine({.limits = limits}, {.order = Order::kPriority}, nullptr, true);
-  const auto first = engine->submit(small_request(1, 3));
-  const auto second = engine->submit(small_request(2, 3));
-  const auto third = engine->submit(small_request(3, 3));
+  auto first = engine->submit(small_request(1, 3));
+  auto second = engine->submit(small_request(2, 3));
+  auto third = engine->submit(small_request(3, 3));
   ASSERT_TRUE(first.ok() && second.ok() && third.ok());
-  engine->set_priority((*third)->request(), 5);
+  engine->set_priority(third->request(), 5);
   engine->set_priority(12345, 5);
   engine->resume();
-  read_ids(**second);
+  read_ids(*second);
   std::vector<RequestId> order;
   StepRecord record;
   for (uint64_t i = 0; i < engine->records().written(); ++i)
     if (engine->records().read(i, record))
       order.insert(order.end(), record.admitted.begin(), record.admitted.end());
-  EXPECT_EQ(order, (std::vector<RequestId>{(*third)->request(), (*first)->request(),
-                                           (*second)->request()}));
+  EXPECT_EQ(order, (std::vector<RequestId>{third->request(), first->request(), second->request()}));
 }
 
 TEST(Engine, ThePoolCanBeMadeSmallerAndLargerAgain) {
@@ -263,13 +264,13 @@ TEST(Engine, ThePoolCanBeMadeSmallerAndLargerAgain) {
   settle();
   EXPECT_EQ(engine->limits().pool_blocks, 64u);
   const GenerationRequest request{.prompt = made_up_prompt(40, 1), .max_tokens = 20};
-  const auto stream = engine->submit(request);
+  auto stream = engine->submit(request);
   ASSERT_TRUE(stream.ok());
   engine->set_limits(4, 32, 1);
   settle();
   EXPECT_EQ(engine->limits().pool_blocks, 4u) << "the request needs room for 59 tokens";
   engine->resume();
-  EXPECT_EQ(read_ids(**stream), engine.alone(request));
+  EXPECT_EQ(read_ids(*stream), engine.alone(request));
 }
 
 TEST(Engine, CancelAtEveryStepOfARequest) {
@@ -279,23 +280,23 @@ TEST(Engine, CancelAtEveryStepOfARequest) {
       // Chunks of 2: three prompt steps, then decodes, while another request runs.
       StandInEngine engine({.limits = kLimits}, {.max_chunk_tokens = 2}, nullptr, true);
       const GenerationRequest other = small_request(7, 30);
-      const Stream companion = submitted(engine, other);
-      Stream stream = submitted(engine, small_request(1));
+      TokenStream companion = submitted(engine, other);
+      TokenStream stream = submitted(engine, small_request(1));
       const uint64_t before = engine->metrics().steps.value();
       for (uint32_t i = 0; i < steps; ++i) engine->step_once();
       ASSERT_TRUE(comes_true([&] { return engine->metrics().steps.value() == before + steps; }));
       if (by_letting_go) {
-        stream.reset();
+        drop(std::move(stream));
       } else {
-        engine->cancel(stream->request());
-        const std::vector<TokenId> ids = read_ids(*stream);
+        engine->cancel(stream.request());
+        const std::vector<TokenId> ids = read_ids(stream);
         std::vector<TokenId> right = engine.alone(small_request(1));
         right.resize(ids.size());
         EXPECT_EQ(ids, right);
         EXPECT_EQ(ids.size(), steps < 3 ? 0u : std::min(steps - 2, 10u));
-        EXPECT_EQ(stream->end().reason,
+        EXPECT_EQ(stream.end().reason,
                   steps < 12 ? FinishReason::kCancelled : FinishReason::kLength);
-        EXPECT_EQ(stream->end().generated_tokens, ids.size());
+        EXPECT_EQ(stream.end().generated_tokens, ids.size());
       }
       // Its blocks are freed without another step.
       EXPECT_TRUE(comes_true([&] {
@@ -308,7 +309,7 @@ TEST(Engine, CancelAtEveryStepOfARequest) {
       }));
       EXPECT_EQ(engine->metrics().finished_cancelled.value(), steps < 12 ? 1u : 0u);
       engine->resume();
-      EXPECT_EQ(read_ids(*companion), engine.alone(other));
+      EXPECT_EQ(read_ids(companion), engine.alone(other));
     }
 }
 
@@ -316,10 +317,10 @@ TEST(Engine, CancellingAnUnknownRequestIsIgnored) {
   StandInEngine engine({.limits = kLimits});
   engine->cancel(0);
   engine->cancel(99);
-  const Stream stream = submitted(engine, small_request(1));
-  EXPECT_EQ(read_ids(*stream).size(), 10u);
-  engine->cancel(stream->request());
-  EXPECT_EQ(read_ids(*submitted(engine, small_request(2))).size(), 10u);
+  TokenStream stream = submitted(engine, small_request(1));
+  EXPECT_EQ(read_ids(stream).size(), 10u);
+  engine->cancel(stream.request());
+  EXPECT_EQ(read_ids(submitted(engine, small_request(2))).size(), 10u);
   EXPECT_EQ(engine->metrics().finished_cancelled.value(), 0u);
 }
 
@@ -328,75 +329,61 @@ TEST(Engine, ATimeLimitEndsARequestWhereverItIs) {
   // While waiting, with nothing else going on.
   GenerationRequest request = small_request(1, 100);
   request.time_limit_seconds = 0.02;
-  const Stream waiting = submitted(engine, request);
-  EXPECT_EQ(read_ids(*waiting).size(), 0u);
-  EXPECT_EQ(waiting->end().reason, FinishReason::kTimeLimit);
-  EXPECT_THAT(waiting->end().message, HasSubstr("time limit"));
-  EXPECT_GE(waiting->end().times.finished, 0.02);
+  TokenStream waiting = submitted(engine, request);
+  EXPECT_EQ(read_ids(waiting).size(), 0u);
+  EXPECT_EQ(waiting.end().reason, FinishReason::kTimeLimit);
+  EXPECT_THAT(waiting.end().message, HasSubstr("time limit"));
+  EXPECT_GE(waiting.end().times.finished, 0.02);
   // In slow motion, between two steps.
   engine->set_pace(0.2);
   engine->resume();
-  EXPECT_TRUE(submitted(engine, small_request(3, 1))->next().has_value());
-  const Stream slow = submitted(engine, request);
-  EXPECT_EQ(read_ids(*slow).size(), 0u);
-  EXPECT_LT(slow->end().times.finished, 2.0);
+  EXPECT_TRUE(submitted(engine, small_request(3, 1)).next().has_value());
+  TokenStream slow = submitted(engine, request);
+  EXPECT_EQ(read_ids(slow).size(), 0u);
+  EXPECT_LT(slow.end().times.finished, 2.0);
   // While running; the others continue.
   engine->set_pace(0);
   engine.executor().delay = std::chrono::microseconds(2000);
-  const Stream other = submitted(engine, small_request(2, 100));
-  const Stream running = submitted(engine, request);
-  EXPECT_LT(read_ids(*running).size(), 100u);
-  EXPECT_EQ(running->end().reason, FinishReason::kTimeLimit);
-  EXPECT_EQ(read_ids(*other), engine.alone(small_request(2, 100)));
+  TokenStream other = submitted(engine, small_request(2, 100));
+  TokenStream running = submitted(engine, request);
+  EXPECT_LT(read_ids(running).size(), 100u);
+  EXPECT_EQ(running.end().reason, FinishReason::kTimeLimit);
+  EXPECT_EQ(read_ids(other), engine.alone(small_request(2, 100)));
   EXPECT_EQ(engine->metrics().finished_time_limit.value(), 3u);
 }
 
 TEST(Engine, ASlowReaderDelaysNoOther) {
   StandInEngine engine({.limits = kLimits});
-  const Stream slow = submitted(engine, small_request(1, 100));
-  EXPECT_EQ(read_ids(*submitted(engine, small_request(2, 100))).size(), 100u);
+  TokenStream slow = submitted(engine, small_request(1, 100));
+  EXPECT_EQ(read_ids(submitted(engine, small_request(2, 100))).size(), 100u);
   EXPECT_TRUE(comes_true([&] { return engine->metrics().finished_length.value() == 2; }));
-  EXPECT_EQ(read_ids(*slow), engine.alone(small_request(1, 100))) << "nothing is lost";
+  EXPECT_EQ(read_ids(slow), engine.alone(small_request(1, 100))) << "nothing is lost";
 }
 
 TEST(Engine, NotifyIsCalledForEveryTokenAndTheEnd) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
   std::atomic<int> told = 0;
-  const Stream stream = submitted(engine, small_request(1));
-  stream->set_notify([&] { ++told; });
+  TokenStream stream = submitted(engine, small_request(1));
+  stream.set_notify([&] { ++told; });
   EXPECT_EQ(told, 0);
   engine->resume();
   EXPECT_TRUE(comes_true([&] { return told == 11; }));
   // The callback is called immediately for what is already there.
   told = 0;
-  stream->set_notify([&] { ++told; });
+  stream.set_notify([&] { ++told; });
   EXPECT_EQ(told, 1);
-  read_ids(*stream);
+  read_ids(stream);
 }
 
 TEST(Engine, ASlowCallbackOnlyCostsTime) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
-  const Stream slow = submitted(engine, small_request(1)),
-               other = submitted(engine, small_request(2));
-  slow->set_notify([] { std::this_thread::sleep_for(milliseconds(5)); });
+  TokenStream slow = submitted(engine, small_request(1)),
+              other = submitted(engine, small_request(2));
+  slow.set_notify([] { std::this_thread::sleep_for(milliseconds(5)); });
   engine->resume();
-  EXPECT_EQ(read_ids(*other), engine.alone(small_request(2)));
-  EXPECT_EQ(read_ids(*slow), engine.alone(small_request(1)));
-  EXPECT_GE(slow->end().times.finished, 0.045);
-}
-
-TEST(TokenStreamTest, GrowsInOrder) {
-  TokenStream stream(1, 3);
-  for (TokenId id = 0; id < 2; ++id) stream.push({.id = id});
-  EXPECT_EQ(stream.next()->id, 0u);
-  for (TokenId id = 2; id < 20; ++id) stream.push({.id = id});
-  stream.close({.reason = FinishReason::kLength});
-  for (TokenId id = 1; id < 20; ++id) {
-    EXPECT_FALSE(stream.ended());
-    EXPECT_EQ(stream.next()->id, id);
-  }
-  EXPECT_TRUE(stream.ended());
-  EXPECT_FALSE(stream.next(milliseconds(0)).has_value());
+  EXPECT_EQ(read_ids(other), engine.alone(small_request(2)));
+  EXPECT_EQ(read_ids(slow), engine.alone(small_request(1)));
+  EXPECT_GE(slow.end().times.finished, 0.045);
 }
 
 // <unk>, <s>, </s>, then single letters from 'a' on.
@@ -430,9 +417,9 @@ class TextTest : public ::testing::Test {
   };
   Said ask(StandInEngine&& engine, GenerationRequest request) {
     request.prompt = {3, 4};
-    const Stream stream = submitted(engine, std::move(request));
-    Said said{.text = read_text(*stream)};
-    said.end = stream->end();
+    TokenStream stream = submitted(engine, std::move(request));
+    Said said{.text = read_text(stream)};
+    said.end = stream.end();
     return said;
   }
 
@@ -466,11 +453,11 @@ TEST_F(TextTest, EndTokensEndARequest) {
 TEST_F(TextTest, ACancelledRequestDeliversHeldBackText) {
   StandInEngine engine = says("abcabcabcabc");
   engine->pause();
-  const Stream stream = submitted(engine, {.prompt = {3}, .max_tokens = 100, .stop = {"abcd"}});
+  TokenStream stream = submitted(engine, {.prompt = {3}, .max_tokens = 100, .stop = {"abcd"}});
   for (int i = 0; i < 2; ++i) engine->step_once();
   ASSERT_TRUE(comes_true([&] { return engine->metrics().generated_tokens.value() == 2; }));
-  engine->cancel(stream->request());
-  EXPECT_EQ(read_text(*stream), "ab");
+  engine->cancel(stream.request());
+  EXPECT_EQ(read_text(stream), "ab");
 }
 
 TEST(Engine, APausedEngineStepsOneByOne) {
@@ -478,17 +465,17 @@ TEST(Engine, APausedEngineStepsOneByOne) {
   EXPECT_EQ(engine->state(), EngineState::kPaused);
   engine->step_once();  // without work it does nothing, and is not kept for later
   engine->inspect([](const Scheduler&) {});
-  const Stream stream = submitted(engine, small_request(1));
-  EXPECT_FALSE(stream->next(milliseconds(30)).has_value());
+  TokenStream stream = submitted(engine, small_request(1));
+  EXPECT_FALSE(stream.next(milliseconds(30)).has_value());
   EXPECT_EQ(engine.executor().steps, 0u);
   for (uint64_t i = 1; i <= 4; ++i) {
     engine->step_once();
-    EXPECT_TRUE(stream->next().has_value());
-    EXPECT_FALSE(stream->next(milliseconds(10)).has_value());
+    EXPECT_TRUE(stream.next().has_value());
+    EXPECT_FALSE(stream.next(milliseconds(10)).has_value());
     EXPECT_EQ(engine.executor().steps, i);
   }
-  step_to_end(engine, *stream);
-  EXPECT_EQ(stream->end().reason, FinishReason::kLength);
+  step_to_end(engine, stream);
+  EXPECT_EQ(stream.end().reason, FinishReason::kLength);
   EXPECT_EQ(engine.executor().steps, 10u);
   engine->resume();
   EXPECT_EQ(engine->state(), EngineState::kRunning);
@@ -502,20 +489,20 @@ TEST(Engine, GaugesFollowWhatHappensBetweenSteps) {
   const auto settle = [&] {
     for (int i = 0; i < 2; ++i) engine->inspect([](const Scheduler&) {});
   };
-  std::vector<Stream> streams;
+  std::vector<TokenStream> streams;
   for (uint32_t i = 0; i < 3; ++i) {
     auto stream = engine->submit({.prompt = made_up_prompt(40, i), .max_tokens = 4});
     ASSERT_TRUE(stream.ok());
-    streams.push_back(*stream);
+    streams.push_back(std::move(*stream));
     EXPECT_EQ(metrics.waiting.value(), i + 1);
   }
   settle();
   EXPECT_EQ(metrics.waiting.value(), 3);
-  engine->cancel(streams[0]->request());
+  engine->cancel(streams[0].request());
   settle();
   EXPECT_EQ(metrics.waiting.value(), 2);
   engine->resume();
-  for (const Stream& stream : streams) read_ids(*stream);
+  for (TokenStream& stream : streams) read_ids(stream);
   settle();
   EXPECT_GT(metrics.kv_blocks_cached.value(), 0);
   Policy policy = engine->policy();
@@ -529,66 +516,85 @@ TEST(Engine, GaugesFollowWhatHappensBetweenSteps) {
 TEST(Engine, GaugesShowARunningRequestBeforeItsFirstStepIsDone) {
   StandInEngine engine({.limits = kLimits});
   engine.executor().delay = milliseconds(500);
-  const Stream stream = submitted(engine, small_request(1, 2));
+  TokenStream stream = submitted(engine, small_request(1, 2));
   const Metrics& metrics = engine->metrics();
   EXPECT_TRUE(comes_true([&] { return metrics.running.value() == 1; }));
   EXPECT_EQ(metrics.steps.value(), 0u);
   EXPECT_EQ(metrics.waiting.value(), 0);
   engine.executor().delay = milliseconds(0);
-  read_ids(*stream);
+  read_ids(stream);
 }
 
 TEST(Engine, SlowMotionKeepsItsPaceAndStaysResponsive) {
   StandInEngine engine({.limits = kLimits});
   engine->set_pace(50);
   const double begin = engine->seconds();
-  EXPECT_EQ(read_ids(*submitted(engine, small_request(1))).size(), 10u);
+  EXPECT_EQ(read_ids(submitted(engine, small_request(1))).size(), 10u);
   EXPECT_GE(engine->seconds() - begin, 9 * 0.02);
   // At one step every five seconds, calls do not have to wait for the next step.
   engine->set_pace(0.2);
   const double before = engine->seconds();
-  const Stream stream = submitted(engine, small_request(2));
+  TokenStream stream = submitted(engine, small_request(2));
   engine->inspect([](const Scheduler&) {});
-  engine->cancel(stream->request());
-  EXPECT_LE(read_ids(*stream).size(), 1u);
-  EXPECT_EQ(stream->end().reason, FinishReason::kCancelled);
-  const Stream next = submitted(engine, small_request(3));
+  engine->cancel(stream.request());
+  EXPECT_LE(read_ids(stream).size(), 1u);
+  EXPECT_EQ(stream.end().reason, FinishReason::kCancelled);
+  TokenStream next = submitted(engine, small_request(3));
   engine->set_pace(0);
-  EXPECT_EQ(read_ids(*next).size(), 10u);
+  EXPECT_EQ(read_ids(next).size(), 10u);
   EXPECT_LT(engine->seconds() - before, 3.0);
   engine->set_pace(-1);
-  EXPECT_EQ(read_ids(*submitted(engine, small_request(4))).size(), 10u);
+  EXPECT_EQ(read_ids(submitted(engine, small_request(4))).size(), 10u);
 }
 
 TEST(Engine, DrainsAndAcceptsRequestsAgain) {
   StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
-  std::vector<Stream> streams;
+  std::vector<TokenStream> streams;
   for (uint32_t i = 0; i < 5; ++i) streams.push_back(submitted(engine, small_request(i, 50)));
   engine->drain();
   EXPECT_EQ(engine->state(), EngineState::kDraining);
-  for (const Stream& stream : streams) {
-    EXPECT_EQ(read_ids(*stream).size(), 50u);
-    EXPECT_EQ(stream->end().reason, FinishReason::kLength);
+  for (TokenStream& stream : streams) {
+    EXPECT_EQ(read_ids(stream).size(), 50u);
+    EXPECT_EQ(stream.end().reason, FinishReason::kLength);
   }
   EXPECT_THAT(refusal(engine, small_request(1)).message, HasSubstr("shutting down"));
   engine->undrain();
-  EXPECT_EQ(read_ids(*submitted(engine, small_request(1))).size(), 10u);
+  EXPECT_EQ(read_ids(submitted(engine, small_request(1))).size(), 10u);
 }
 
 TEST(Engine, ShuttingDownEndsRequestsInFlight) {
   for (const bool paused : {false, true}) {
     StandInEngine engine({.limits = kLimits}, {}, nullptr, paused);
     engine.executor().delay = std::chrono::microseconds(300);
-    std::vector<Stream> streams;
+    std::vector<TokenStream> streams;
     for (uint32_t i = 0; i < 5; ++i) streams.push_back(submitted(engine, small_request(i, 100)));
-    EXPECT_TRUE(paused || streams[0]->next().has_value());
+    EXPECT_TRUE(paused || streams[0].next().has_value());
     engine.close();
-    for (const Stream& stream : streams) {
-      read_ids(*stream);
-      EXPECT_EQ(stream->end().reason, FinishReason::kCancelled);
-      EXPECT_EQ(stream->end().message, "the engine was shut down");
+    for (TokenStream& stream : streams) {
+      read_ids(stream);
+      EXPECT_EQ(stream.end().reason, FinishReason::kCancelled);
+      EXPECT_EQ(stream.end().message, "the engine was shut down");
     }
   }
+}
+
+TEST(Engine, AStreamMayOutliveTheEngine) {
+  StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
+  TokenStream read = submitted(engine, small_request(1)),
+              dropped = submitted(engine, small_request(2));
+  engine.close();
+  drop(std::move(dropped));
+  EXPECT_TRUE(read_ids(read).empty());
+  EXPECT_EQ(read.end().reason, FinishReason::kCancelled);
+}
+
+// A paused engine without time limits sleeps until it is called.
+TEST(Engine, ADroppedStreamWakesAPausedEngine) {
+  StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
+  TokenStream stream = submitted(engine, small_request(1));
+  engine->inspect([](const Scheduler& scheduler) { EXPECT_FALSE(scheduler.idle()); });
+  drop(std::move(stream));
+  engine->inspect([](const Scheduler& scheduler) { EXPECT_TRUE(scheduler.idle()); });
 }
 
 TEST(Engine, AStepRingOverwritesTheOldest) {

@@ -71,5 +71,17 @@ TEST(MemoryPlan, DeterministicStepsOfLongContextsAreShort) {
   });
 }
 
+TEST(PoolNotice, SaysWhatHappenedToTooManyBlocks) {
+  const MemoryPlan plan{.context = 1024, .kv_blocks = 50};
+  EXPECT_EQ(pool_notice({.kv_blocks = 50}, plan), "");
+  EXPECT_EQ(pool_notice({}, plan), "");
+  EXPECT_EQ(pool_notice({.kv_blocks = 100}, {.context = 512, .kv_blocks = 50}),
+            "--kv-blocks 100 is more than fits; using 50");
+  EXPECT_EQ(pool_notice({.kv_blocks = 100}, plan),
+            "--kv-blocks 100 is more than fits; using 50; the longest sequence has 800 tokens");
+  EXPECT_EQ(pool_notice({.context = 1024, .kv_blocks = 50}, plan),
+            "--ctx 1024 does not fit into --kv-blocks 50; the longest sequence has 800 tokens");
+}
+
 }  // namespace
 }  // namespace hearth::testing

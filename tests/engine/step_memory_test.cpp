@@ -40,6 +40,22 @@ TEST(StepMemory, IsEnoughForStepsOfEverySizeAndContext) {
           const uint64_t blocks = divide_up(limits.context, params::kBlockTokens);
           ASSERT_LE(step_layout(bucket, capacity, 1).block_tables + count * blocks * 4, input_bytes)
               << device.name << ", " << count << " sequences of " << tokens;
+
+          // The same number of rows in trees, with all that a step may carry.
+          StepBucket trees = choose_bucket(count, (count + 2) / 3, 3, count);
+          trees.context = bucket.context;
+          trees.trees = true;
+          trees.extras = kStepCommits | kStepMixes | kStepPathsOrMasks;
+          const AttentionShape tree_shape =
+              step_attention_shape(config, limits.kv, trees, limits.context);
+          const AttentionCapacity room = choose_attention(device.caps, tree_shape).capacity;
+          ASSERT_LE(attention_partial_bytes(room, tree_shape), sizes.attention_partials)
+              << device.name << ", " << count << " tree rows after " << tokens;
+          ASSERT_LE(attention_count_bytes(room, tree_shape), sizes.attention_counts);
+          ASSERT_LE(step_layout(trees, room, 1).block_tables + (count + 2) / 3 * blocks * 4 +
+                        step_word_bytes(config, limits),
+                    input_bytes)
+              << device.name << ", " << count << " tree rows after " << tokens;
         }
       }
     }

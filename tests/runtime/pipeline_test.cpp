@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/log.h"
@@ -152,7 +153,31 @@ TEST_F(PipelineCacheTest, AnUnwritableDirectoryIsLoggedInOneLine) {
   std::ofstream(directory_.string()) << "in the way";
   const std::vector<std::string> lines = use_cache();
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_THAT(lines[0], HasSubstr("cannot write the pipeline cache"));
+  EXPECT_THAT(lines[0], HasSubstr("the pipeline cache is not stored"));
+}
+
+TEST_F(PipelineCacheTest, AFolderOrAPipeInItsPlaceIsIgnoredWithOneLine) {
+  fs::create_directories(file());
+  std::vector<std::string> lines = use_cache();
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("is a folder"));
+  EXPECT_TRUE(fs::is_directory(file()));
+
+  fs::remove(file());
+  ASSERT_EQ(mkfifo(file().c_str(), 0600), 0);
+  lines = use_cache();  // nobody writes into the pipe
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("not a regular file"));
+  EXPECT_TRUE(fs::is_fifo(file()));
+}
+
+TEST_F(PipelineCacheTest, AnUnreadableFileIsIgnoredWithOneLine) {
+  // Not even root can open a link to itself.
+  fs::create_directories(directory_);
+  fs::create_symlink(file().filename(), file());
+  const std::vector<std::string> lines = use_cache();
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("ignoring the pipeline cache: cannot open " + file().string()));
 }
 
 TEST_F(PipelineCacheTest, TheFileNameChangesWithTheDriver) {

@@ -32,10 +32,7 @@ class OpenAiReply : public ::testing::Test {
     const std::vector<uint32_t> ids = tokenizer_->encode(text, {.add_bos = false});
     EXPECT_EQ(ids.size(), 1u) << text;
     GeneratedToken token{.id = ids[0], .logprob = logprob, .top = {}, .text = text};
-    token.top.resize(2);
-    token.top[0].id = ids[0];
-    token.top[0].logprob = logprob;
-    token.top[1].id = params::kNoToken;
+    token.top = {{.id = ids[0], .logprob = logprob}};
     return token;
   }
 
@@ -113,7 +110,8 @@ TEST_F(OpenAiReply, AWholeCompletion) {
 TEST_F(OpenAiReply, LogprobsOfACompletionCanBeLookedUp) {
   GeneratedToken drawn = token(" there", -3);
   uint32_t id = 0;
-  for (params::TokenLogprob& top : drawn.top) {  // two that are no text of their own
+  drawn.top.resize(2);
+  for (TopLogprob& top : drawn.top) {  // two that are no text of their own
     while (utf8_valid_prefix(tokenizer_->piece(id, true)) > 0 ||
            tokenizer_->piece(id, true).empty())
       ++id;

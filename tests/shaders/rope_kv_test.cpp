@@ -2,6 +2,7 @@
 #include <numeric>
 #include <random>
 
+#include "engine/model/step_batch.h"
 #include "engine/ops/rope.h"
 #include "engine/ops/rope_table.h"
 #include "params/step.h"
@@ -18,11 +19,17 @@ constexpr float kEpsilon = 1e-6f;
 
 struct Member {
   uint32_t rows, first_position;
+  std::vector<uint32_t> parents = {};  // of a tree at the end
 };
 
 // A prompt chunk that crosses blocks, single tokens at the edges of a block and at a far position,
 // a sequence without rows, and padding rows at the end.
 const std::vector<Member> kMembers = {{5, 13}, {1, 0}, {1, 15}, {0, 3}, {1, 16}, {3, 131'069}};
+// Trees at the end of sequences, one of them with only a tree, one across blocks.
+const std::vector<Member> kTrees = {{7, 12, {kTreeRoot, 0, kTreeRoot, 2, 1}},
+                                    {1, 3},
+                                    {4, 20, {kTreeRoot, kTreeRoot, 0, 1}},
+                                    {2, 15}};
 constexpr uint32_t kPaddingRows = 2;
 constexpr uint32_t kPoolBlocks = 24;
 
@@ -31,6 +38,8 @@ struct Batch {
   std::vector<params::StepSequence> sequences;
   std::vector<uint32_t> row_sequences, block_tables;
   std::vector<uint64_t> positions;  // of each row that is not padding
+  std::vector<uint64_t> paths;      // the length of its path, less one
+  StepBatch trees;                  // only for its ancestors
   std::vector<uint32_t> blocks;     // of each such row
 
   explicit Batch(const std::vector<Member>& members) {
@@ -54,7 +63,15 @@ struct Batch {
         row_sequences.push_back(static_cast<uint32_t>(sequences.size() - 1));
         positions.push_back(member.first_position + i);
         blocks.push_back(block_tables[table_begin + positions.back() / params::kBlockTokens]);
+        const size_t first = member.rows - member.parents.size();
+        const uint32_t parent = i < first ? kTreeRoot : member.parents[i - first];
+        const uint64_t own_row = paths.size();
+        paths.push_back(i < first             ? positions.back()
+                        : parent == kTreeRoot ? member.first_position + first
+                                              : paths[own_row - i + first + parent] + 1);
       }
+      trees.add_sequence(0, std::vector<uint32_t>(member.rows), std::vector<uint32_t>(),
+                         member.parents);
     }
     row_sequences.insert(row_sequences.end(), kPaddingRows, params::kNoSequence);
   }
@@ -71,7 +88,7 @@ class RopeKvTest : public GpuTest {
                  << (shape.pairs == RopePairs::kAdjacent ? " adjacent" : " halves")
                  << (shape.head_norms ? " normed " : " ") << kv_format_name(shape.kv)
                  << (fused ? " fused" : " separate"));
-    const Batch batch(kMembers);
+    Batch batch(shape.trees ? kTrees : kMembers);
     shape.rows = batch.rows();
     if (plan.pipeline.kernel.empty()) plan = choose_rope_kv(device().caps(), shape);
     plan.groups.y = shape.rows;
@@ -90,7 +107,12 @@ class RopeKvTest : public GpuTest {
                                             .attention_factor = double{kAttentionScale}}));
     }
     const Buffer table_buffer = filled(rope_table_words(table));
-    const Buffer sequences = filled(batch.sequences), rows = filled(batch.row_sequences);
+    std::vector<uint32_t> owners = batch.row_sequences;
+    if (shape.trees) {
+      batch.trees.ancestors.resize(shape.rows);
+      owners.insert(owners.end(), batch.trees.ancestors.begin(), batch.trees.ancestors.end());
+    }
+    const Buffer sequences = filled(batch.sequences), rows = filled(owners);
     const Buffer tables = filled(batch.block_tables);
     const Buffer q_norm_buffer = filled(q_norm), k_norm_buffer = filled(k_norm);
 
@@ -155,7 +177,7 @@ class RopeKvTest : public GpuTest {
                              const std::vector<float>& norm) {
       return reference_head({x.data() + (r * heads + h) * shape.head_size, shape.head_size},
                             shape.head_norms ? std::span<const float>(norm) : std::span<float>(),
-                            double{kEpsilon}, batch.positions[r], frequencies,
+                            double{kEpsilon}, batch.paths[r], frequencies,
                             shape.pairs == RopePairs::kAdjacent, double{kAttentionScale});
     };
 
@@ -366,6 +388,18 @@ TEST_F(RopeKvTest, AnglesAreAccurateAtEveryPosition) {
       ASSERT_NEAR(double{out[r * 128 + 2 * i]}, std::cos(angle), 5e-7) << positions[r] << " " << i;
       ASSERT_NEAR(double{out[r * 128 + 2 * i + 1]}, std::sin(angle), 5e-7) << positions[r];
     }
+  }
+}
+
+// Rows of trees are rotated by their place on their own path and stored in their place in the
+// cache.
+TEST_F(RopeKvTest, Trees) {
+  for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
+    RopeKvShape shape = shape_of(64, 32);
+    shape.kv = kv;
+    shape.trees = true;
+    shape.head_norms = kv == KvFormat::kF16;
+    check(shape, kv == KvFormat::kF16);
   }
 }
 

@@ -48,7 +48,8 @@ class AttentionGpuTest : public GpuTest {
             .bucket = {.rows = test.rows() + 1,
                        .sequences = static_cast<uint32_t>(test.sequences.size()) + 1,
                        .sequence_rows = test.most_rows(),
-                       .sequence_tokens = test.most_tokens()}};
+                       .sequence_tokens = test.most_tokens(),
+                       .trees = test.trees()}};
   }
 
   // attention_direct, or its emulated variant if the device's lanes do not hold such fragments:
@@ -65,6 +66,9 @@ class AttentionGpuTest : public GpuTest {
                          .subgroup_size = caps.subgroup_size},
             .groups = {.x = 0, .y = shape.kv_heads}};
   }
+
+  // Used instead of those of the batch's trees: a StepBatch has none for a chain.
+  std::vector<uint32_t> forced_ancestors;
 
   // [rows, heads, head_size]
   std::vector<float> attend(const AttentionCase& test, const AttentionData& data,
@@ -84,6 +88,7 @@ class AttentionGpuTest : public GpuTest {
     const Buffer key_scales = poisoned(std::max<uint64_t>(16, order.size() * scale_bytes));
     const Buffer value_scales = poisoned(key_scales.bytes());
     uint32_t row = 0, next_block = 0;
+    StepBatch trees;  // only for its ancestors
     for (uint32_t i = 0; i < test.sequences.size(); ++i) {
       const AttentionSequence& sequence = test.sequences[i];
       if (i == test.sequences.size() / 2)
@@ -94,6 +99,8 @@ class AttentionGpuTest : public GpuTest {
                            .first_position = sequence.before,
                            .block_table = static_cast<uint32_t>(tables.size())});
       row += sequence.rows;
+      trees.add_sequence(sequence.before, std::vector<uint32_t>(sequence.rows),
+                         std::vector<uint32_t>(), sequence.parents);
       const size_t table = tables.size();
       for (uint32_t t = 0; t < sequence.tokens(); t += params::kBlockTokens)
         tables.push_back(order[next_block++]);
@@ -104,17 +111,21 @@ class AttentionGpuTest : public GpuTest {
       tables.push_back(0xffffffff);  // between tables
     }
 
-    auto work = plan_attention(sequences, test.window, plan.tuning, plan.capacity);
+    std::vector<uint32_t> masks = forced_ancestors.empty() ? trees.ancestors : forced_ancestors;
+    auto work = plan_attention(sequences, test.window, plan.tuning, plan.capacity, masks);
     EXPECT_TRUE(work.ok()) << work.error().message;
     if (!work.ok()) return {};
-    const Buffer q = filled(data.q), table = filled(tables);
+    AttentionShape shape = shape_of(test);
+    shape.bucket.trees = !masks.empty();
+    masks.resize(shape.bucket.rows);
+    const Buffer q = filled(data.q), table = filled(tables), ancestors = filled(masks);
     const auto list = [&](const auto& items) {
       return items.empty() ? poisoned(16) : filled(items);
     };
     const Buffer few = list(work->few), many = list(work->many);
     const uint64_t row_bytes = uint64_t{test.heads} * test.head_size * 4;
     const Buffer result = poisoned(row_form_bytes(form, row + 1, test.heads * test.head_size));
-    const AttentionScratch scratch = attention_scratch(plan.capacity, shape_of(test));
+    const AttentionScratch scratch = attention_scratch(plan.capacity, shape);
     run([&](CommandRecorder& recorder) {
       return record_attention(recorder, pipelines(), plan,
                               {.q = q.all(),
@@ -124,10 +135,11 @@ class AttentionGpuTest : public GpuTest {
                                          .key_scales = key_scales.all(),
                                          .value_scales = value_scales.all()},
                                .block_tables = table.all(),
+                               .ancestors = ancestors.all(),
                                .work = {.few = few.all(), .many = many.all()},
                                .counts = scratch.counts(),
                                .partials = scratch.partials(),
-                               .shape = shape_of(test),
+                               .shape = shape,
                                .window = test.window,
                                .form = form,
                                .scale = test.scale(),

@@ -49,7 +49,8 @@ class HttpClient {
     return true;
   }
   void finish_sending() { shutdown(socket_, SHUT_WR); }
-  // For clients that do not read: how much the kernel takes in their place. Before anything is sent.
+  // For clients that do not read: how much the kernel takes in their place. Before anything is
+  // sent.
   void set_receive_buffer(int bytes) {
     setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
   }

@@ -7,15 +7,34 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/model/step_batch.h"
 #include "engine/ops/paged_kv.h"
 #include "tests/support/compare.h"
 
 namespace hearth::testing {
 
-// One sequence of a batch: its tokens in the cache before the step, and its rows in the step.
+// One sequence of a batch: its tokens in the cache before the step, and its rows in the step. The
+// last rows may be a tree, whose first row has no parent in it (StepBatch::add_sequence).
 struct AttentionSequence {
   uint32_t before = 0, rows = 0;
+  std::vector<uint32_t> parents = {};
+
   uint32_t tokens() const { return before + rows; }
+  uint32_t tree_begin() const { return tokens() - static_cast<uint32_t>(parents.size()); }
+  // The keys that the token at `position` sees without a window, in order.
+  std::vector<uint32_t> path(uint32_t position) const {
+    std::vector<uint32_t> keys;
+    uint32_t at = position;
+    while (at >= tree_begin()) {
+      keys.push_back(at);
+      const uint32_t parent = parents[at - tree_begin()];
+      at = parent == kTreeRoot ? tree_begin() - 1 : tree_begin() + parent;
+      if (at + 1 == 0) break;
+    }
+    for (uint32_t key = at + 1; key-- > 0;) keys.push_back(key);
+    std::reverse(keys.begin(), keys.end());
+    return keys;
+  }
 };
 
 struct AttentionCase {
@@ -40,6 +59,9 @@ struct AttentionCase {
     for (const AttentionSequence& sequence : sequences)
       tokens = std::max(tokens, sequence.tokens());
     return tokens;
+  }
+  bool trees() const {
+    return std::ranges::any_of(sequences, [](const auto& each) { return !each.parents.empty(); });
   }
   float scale() const { return 1.0f / std::sqrt(static_cast<float>(head_size)); }
 };
@@ -110,15 +132,16 @@ inline std::vector<double> reference_attention(const AttentionCase& test,
   for (uint32_t i = 0; i < test.sequences.size(); ++i) {
     const AttentionSequence& sequence = test.sequences[i];
     for (uint32_t position = sequence.before; position < sequence.tokens(); ++position, ++row) {
-      const uint32_t end = position + 1;
-      const uint32_t begin = test.window == 0 ? 0 : end - std::min(test.window, end);
+      std::vector<uint32_t> keys = sequence.path(position);
+      if (test.window != 0 && keys.size() > test.window)
+        keys.erase(keys.begin(), keys.end() - test.window);
       for (uint32_t head = 0; head < test.heads; ++head) {
         const float* q = &data.q[(row * test.heads + head) * size];
         const auto kv_row = [&](const CachedRows& rows, uint32_t key) {
           return &rows.numbers[(size_t{key} * test.kv_heads + head / group) * size];
         };
         std::vector<double> scores;
-        for (uint32_t key = begin; key < end; ++key) {
+        for (const uint32_t key : keys) {
           const float* k = kv_row(data.keys[i], key);
           double score = 0;
           for (uint32_t d = 0; d < size; ++d) score += double{q[d]} * k[d];
@@ -130,9 +153,9 @@ inline std::vector<double> reference_attention(const AttentionCase& test,
         const double largest = *std::max_element(scores.begin(), scores.end());
         double weights = 0;
         std::vector<double> sums(size);
-        for (uint32_t key = begin; key < end; ++key) {
-          const double weight = std::exp(scores[key - begin] - largest);
-          const float* v = kv_row(data.values[i], key);
+        for (size_t j = 0; j < keys.size(); ++j) {
+          const double weight = std::exp(scores[j] - largest);
+          const float* v = kv_row(data.values[i], keys[j]);
           weights += weight;
           for (uint32_t d = 0; d < size; ++d) sums[d] += weight * v[d];
         }

@@ -3,9 +3,11 @@
 //
 //   1. l[t] += bias                           for tokens in the bias list
 //   2. l[t] = l > 0 ? l / repetition : l * repetition; l[t] -= frequency * count + presence if
-//      count > 0                              for tokens in the history
-//   3. NaN becomes -infinity, +infinity the largest float. Tokens at -infinity are not candidates;
-//      a row without candidates gives token 0, log-probability -infinity, 0 kept.
+//      count > 0                              for tokens in the history, or on the path
+//      l[t] = -infinity                       for tokens that are not in the mask
+//   3. If an l is NaN, the row gives token 0, log-probability -infinity, kNanLogits kept. +infinity
+//      becomes the largest float. Tokens at -infinity are not candidates; a row without candidates
+//      gives token 0, log-probability -infinity, 0 kept.
 //   4. log-probabilities are those of softmax(l) over all candidates
 //   5. order: the largest logit first, the lowest id first among equals
 //   6. greedy: the first in this order. Otherwise, as in llama.cpp's default chain:
@@ -64,30 +66,67 @@ struct ReferenceRow {
   uint32_t counter = 0;
   std::vector<params::TokenBias> biases;
   std::vector<params::TokenCount> history;
+  std::vector<uint32_t> path;  // proposed tokens that penalties count as well
+  std::vector<bool> mask;      // by token; empty: every token may be sampled
 };
 
-inline std::vector<float> reference_adjusted(std::span<const float> logits,
-                                             const ReferenceRow& row) {
+// Counts tokens in a history of at most `room` entries, in order.
+inline void reference_commit(std::vector<params::TokenCount>& history,
+                             std::span<const uint32_t> tokens, size_t room) {
+  for (const uint32_t token : tokens) {
+    const auto place = std::ranges::find(history, token, &params::TokenCount::token);
+    if (place != history.end())
+      ++place->count;
+    else if (history.size() < room)
+      history.push_back({.token = token, .count = 1});
+  }
+}
+
+inline std::vector<float> reference_adjusted(std::span<const float> logits, const ReferenceRow& row,
+                                             size_t history_room) {
   std::vector<float> adjusted(logits.begin(), logits.end());
   for (const auto& [token, bias] : row.biases) adjusted[token] += bias;
   const SamplingOptions& options = row.options;
-  for (const auto& [token, count] : row.history) {
+  std::vector<params::TokenCount> history = row.history;
+  reference_commit(history, row.path, history_room);
+  for (const auto& [token, count] : history) {
     float& logit = adjusted[token];
     logit = logit > 0 ? logit / options.repetition_penalty : logit * options.repetition_penalty;
     logit -= options.frequency_penalty * static_cast<float>(count) +
              (count > 0 ? options.presence_penalty : 0.0f);
   }
+  for (size_t token = 0; token < row.mask.size(); ++token)
+    if (!row.mask[token] && !std::isnan(adjusted[token]))
+      adjusted[token] = -std::numeric_limits<float>::infinity();
   return adjusted;
 }
 
-inline ReferenceSample reference_sample(std::span<const float> logits, const ReferenceRow& row) {
+// What LogitMix makes of a row.
+inline std::vector<float> reference_mix(std::span<const float> own, std::span<const float> other,
+                                        const LogitMix& mix) {
+  const float least = *std::max_element(own.begin(), own.end()) + std::log(mix.plausible);
+  std::vector<float> mixed(own.size());
+  for (size_t i = 0; i < own.size(); ++i) {
+    const bool dropped = std::isinf(own[i]) || std::isinf(other[i]) || own[i] < least;
+    mixed[i] = dropped ? -std::numeric_limits<float>::infinity()
+                       : mix.own_weight * own[i] + mix.other_weight * other[i];
+  }
+  return mixed;
+}
+
+inline ReferenceSample reference_sample(std::span<const float> logits, const ReferenceRow& row,
+                                        size_t history_room = 1u << 30) {
   const SamplingOptions& options = row.options;
-  const std::vector<float> adjusted = reference_adjusted(logits, row);
+  const std::vector<float> adjusted = reference_adjusted(logits, row, history_room);
   ReferenceSample sample;
+  if (std::ranges::any_of(adjusted, [](float logit) { return std::isnan(logit); })) {
+    sample.kept = params::kNanLogits;
+    return sample;
+  }
   auto& candidates = sample.candidates;
   for (uint32_t id = 0; id < adjusted.size(); ++id) {
     const float logit = std::min(adjusted[id], std::numeric_limits<float>::max());
-    if (!std::isnan(logit) && !std::isinf(logit)) candidates.push_back({.id = id, .logit = logit});
+    if (!std::isinf(logit)) candidates.push_back({.id = id, .logit = logit});
   }
   if (candidates.empty()) return sample;
   std::sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {

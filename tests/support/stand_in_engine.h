@@ -22,6 +22,7 @@ class StandInEngine {
                                                        .vocabulary = options_.vocabulary,
                                                        .recorded_steps = 256,
                                                        .start_paused = start_paused,
+                                                       .speculation = options_.speculation,
                                                        .check_integrity = true})) {}
 
   Engine& operator*() { return *engine_; }
@@ -41,7 +42,7 @@ class StandInEngine {
   std::unique_ptr<Engine> engine_;
 };
 
-using Stream = std::shared_ptr<TokenStream>;
+inline void drop(TokenStream) {}
 
 // Reads everything up to the end.
 inline std::vector<TokenId> read_ids(TokenStream& stream) {
@@ -49,6 +50,8 @@ inline std::vector<TokenId> read_ids(TokenStream& stream) {
   while (const auto token = stream.next()) ids.push_back(token->id);
   return ids;
 }
+
+inline std::vector<TokenId> read_ids(TokenStream&& stream) { return read_ids(stream); }
 
 inline std::string read_text(TokenStream& stream) {
   std::string text;

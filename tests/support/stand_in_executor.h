@@ -19,9 +19,12 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/decoding/speculation/speculation.h"
 #include "engine/generation.h"
 #include "engine/model/step_executor.h"
 #include "engine/sampling/penalties.h"
+#include "engine/sampling/sampler.h"
+#include "engine/scheduling/scheduler.h"
 #include "params/embed.h"
 #include "runtime/faults.h"
 
@@ -32,6 +35,7 @@ struct StandInOptions {
   uint32_t vocabulary = 5000;
   // Sampled in turn, whatever was read: for tests of text.
   std::vector<TokenId> script;
+  SpeculationOptions speculation = {};  // of an engine over the stand-in
 };
 
 // The id that follows from a hash. Ids are large, so that a wrong one is unlikely to match by
@@ -99,13 +103,16 @@ inline std::vector<TokenId> generate_alone(const StandInOptions& options,
   if (penalties)
     history =
         count_tokens(request.prompt, {}, sampling.repetition_penalty, StepExecutor::kHistoryTokens);
+  std::vector<params::TokenBias> biases;
+  for (const LogitBias& bias : request.biases)
+    biases.push_back({.token = bias.token, .bias = bias.bias});
   uint64_t read = 0;
   for (const TokenId token : request.prompt) read = StandInSampler::mix(read, token);
   std::vector<TokenId> ids;
   for (uint32_t i = 0; i < request.max_tokens; ++i) {
     params::SamplingRow at = row.value();
     at.counter = i;
-    const TokenId id = sampler.sample(read, at, history, request.biases);
+    const TokenId id = sampler.sample(read, at, history, biases);
     if (penalties) count_token(history, id);
     ids.push_back(id);
     read = StandInSampler::mix(read, id);
@@ -140,7 +147,10 @@ class StandInExecutor final : public StepExecutor {
     if (faults.submit.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not submit");
     check(batch);
-    look_at_padding(batch);
+    for (const params::KvMoveList& list : batch.moves)
+      for (uint32_t i = 0; i < list.count; ++i)
+        pool_.at(batch.words.at(list.first + 2 * i + 1)) =
+            pool_.at(batch.words.at(list.first + 2 * i));
     for (const params::StepSequence& sequence : members(batch))
       for (uint32_t i = 0; i < sequence.rows; ++i) {
         const uint32_t given = batch.ids[sequence.first_row + i];
@@ -148,6 +158,10 @@ class StandInExecutor final : public StepExecutor {
         place(batch, sequence, sequence.first_position + i) =
             on_device ? sampled_[given & ~params::kSampledId] : given;
       }
+    look_at_padding(batch);
+    for (const params::HistoryCommit& commit : batch.commits)
+      for (uint32_t i = 0; i < commit.count; ++i)
+        count_token(history_.at(commit.slot), batch.words.at(commit.first + i));
     std::vector<params::SamplingResult>& results = results_[copy_];
     results.clear();
     // Padding rows come last; nothing is sampled from them.
@@ -161,7 +175,9 @@ class StandInExecutor final : public StepExecutor {
       results.push_back({});
     }
     // The inputs of this step have been read by now.
-    for (size_t i = 0; i < logits; ++i) sampled_[batch.sampling[i].id_index] = results[i].id;
+    for (size_t i = 0; i < logits; ++i)
+      if (batch.sampling[i].id_index != params::kNoSlot)
+        sampled_.at(batch.sampling[i].id_index) = results[i].id;
     StepTicket ticket{.copy = copy_, .logit_rows = static_cast<uint32_t>(results.size())};
     copy_ = (copy_ + 1) % kStepsInFlight;
     ++under_way_;
@@ -215,7 +231,9 @@ class StandInExecutor final : public StepExecutor {
     const SchedulerLimits& limits = options_.limits;
     EXPECT_LT(under_way_, kStepsInFlight);
     EXPECT_LE(batch.rows(), limits.max_step_tokens);
-    EXPECT_LE(batch.sequences.size(), limits.max_sequences);
+    EXPECT_LE(batch.members(), limits.max_sequences);
+    EXPECT_LE(batch.padding_sequences, limits.max_sequences);
+    EXPECT_LE(batch.logit_rows.size(), limits.max_sequences + size_t{limits.max_proposed});
     EXPECT_EQ(batch.logit_rows.size(), batch.sampling.size());
   }
 
@@ -223,17 +241,17 @@ class StandInExecutor final : public StepExecutor {
     return std::span(batch.sequences).first(batch.members());
   }
 
-  // Padding rows see keys that were computed before, and share their row with no sequence.
+  // Padding rows see keys that have been computed, and share their row with no sequence.
   void look_at_padding(const StepBatch& batch) {
     padding_rows += batch.padding_rows;
     uint32_t row = static_cast<uint32_t>(batch.ids.size());
     for (const params::StepSequence& padding :
          std::span(batch.sequences).subspan(batch.members())) {
-      EXPECT_EQ(padding.first_row, row);
-      row += padding.rows;
+      EXPECT_GE(padding.first_row, row);
+      row = padding.first_row + padding.rows;
       seeing_padding_rows += padding.rows;
       EXPECT_GT(padding.first_position, 0u);
-      for (uint32_t i = 0; i < padding.first_position; ++i)
+      for (uint32_t i = 0; i + 1 < padding.first_position + padding.rows; ++i)
         EXPECT_NE(place(batch, padding, i), kNothing);
     }
     EXPECT_LE(row, batch.rows());
@@ -252,16 +270,51 @@ class StandInExecutor final : public StepExecutor {
       ADD_FAILURE() << "row " << row << " belongs to no sequence";
       return kNothing;
     }
-    uint64_t read = 0;
-    const uint32_t end = owner->first_position + row - owner->first_row + 1;
-    for (uint32_t i = 0; i < end; ++i) read = StandInSampler::mix(read, place(batch, *owner, i));
-    EXPECT_EQ(sampling.bias_offset, sampling.id_index * kMaxBiases);
-    const std::span<const params::TokenBias> biases(biases_.at(sampling.id_index));
+    const uint64_t read = read_path(batch, *owner, row);
+    const uint32_t slot = sampling.bias_offset / kMaxBiases;
+    EXPECT_EQ(sampling.bias_offset % kMaxBiases, 0u);
+    if (sampling.id_index != params::kNoSlot) {
+      EXPECT_EQ(sampling.id_index, slot);
+    }
+    const std::span<const params::TokenBias> biases(biases_.at(slot));
     if (sampling.history_slot == params::kNoHistory)
-      return sampler_.sample(read, sampling, {}, biases.first(sampling.bias_count));
+      return masked(batch, sampling,
+                    sampler_.sample(read, sampling, {}, biases.first(sampling.bias_count)));
     std::vector<params::TokenCount>& history = history_.at(sampling.history_slot);
-    const TokenId id = sampler_.sample(read, sampling, history, biases.first(sampling.bias_count));
-    count_token(history, id);
+    std::vector<params::TokenCount> with_path;  // plain decoding does not allocate
+    if (sampling.path_mask != 0) with_path = history;
+    for (uint32_t i = 0; i < params::kMaxPathTokens; ++i)
+      if ((sampling.path_mask >> i & 1) != 0)
+        count_token(with_path, batch.ids.at(sampling.path_row + i));
+    const std::span<const params::TokenCount> counted(sampling.path_mask != 0 ? with_path
+                                                                              : history);
+    const TokenId id =
+        masked(batch, sampling,
+               sampler_.sample(read, sampling, counted, biases.first(sampling.bias_count)));
+    if ((sampling.flags & params::kSamplingAppend) != 0) count_token(history, id);
+    return id;
+  }
+
+  // A hash of the tokens that a row sees: those before its tree, if it is in one, and its path.
+  uint64_t read_path(const StepBatch& batch, const params::StepSequence& owner, uint32_t row) {
+    const uint32_t end = owner.first_position + row - owner.first_row + 1;
+    const uint32_t path = row < batch.ancestors.size() ? batch.ancestors[row] : 0;
+    const uint32_t tree = end - static_cast<uint32_t>(std::bit_width(path));
+    uint64_t read = 0;
+    for (uint32_t i = 0; i < end; ++i)
+      if (i < tree || (path >> (i - tree) & 1) != 0)
+        read = StandInSampler::mix(read, place(batch, owner, i));
+    return read;
+  }
+
+  // The first token from `id` on that the row's mask allows.
+  TokenId masked(const StepBatch& batch, const params::SamplingRow& sampling, TokenId id) const {
+    if ((sampling.flags & params::kSamplingMask) == 0) return id;
+    for (uint32_t i = 0; i < options_.vocabulary; ++i) {
+      const TokenId token = (id + i) % options_.vocabulary;
+      if ((batch.words.at(sampling.mask + token / 32) >> token % 32 & 1) != 0) return token;
+    }
+    ADD_FAILURE() << "a mask allows no token";
     return id;
   }
 

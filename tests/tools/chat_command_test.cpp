@@ -195,7 +195,7 @@ TEST_F(ChatCommand, ABrokenFileGivesOneLineAndTheConversationGoesOn) {
   EXPECT_THAT(lines_of(result.err),
               ElementsAre(path("broken") + ": not a conversation saved by hearth chat",
                           "/load needs a file name.", "/save needs a file name.",
-                          path("") + "missing/file: cannot write the file"));
+                          "cannot write " + path("") + "missing/file: No such file or directory"));
   const Finished at_start = chat("Hello!\n", {"--load", path("broken")});
   EXPECT_EQ(at_start.exit_code, 1);
   expect_one_line(at_start.err);

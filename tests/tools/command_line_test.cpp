@@ -1,8 +1,11 @@
 // The program as a user starts it: what it prints, where it prints it, and how it ends.
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/support/hearth_program.h"
 
@@ -163,6 +166,62 @@ TEST(CommandLine, WhatCannotBeReadIsAFailureInOneLine) {
   }
   // A closed standard input is empty; a file that a driver opened must not be read instead.
   EXPECT_EQ(in_shell("chat -n 1 <&-").exit_code, 0);
+}
+
+TEST(CommandLine, AnEndlessFileIsAFailureInOneLine) {
+  for (const char* command :
+       {"run -f /dev/zero", "tokenize --file /dev/zero", "tokenize </dev/zero",
+        "perplexity -f /dev/zero", "template -f /dev/zero", "chat --load /dev/zero </dev/null"}) {
+    const Finished result = in_shell(command);
+    EXPECT_EQ(result.exit_code, 1) << command;
+    expect_one_line(result.err);
+    EXPECT_THAT(result.err, HasSubstr("is too large: at most 256 MiB")) << command;
+  }
+}
+
+TEST(CommandLine, ControlCharactersFromFilesAreEscaped) {
+  const std::string folder = ::testing::TempDir() + "/hearth_escapes_" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/evil\x1b[31m\n.gguf") << "GGUF";
+  const std::string models = "HEARTH_MODELS=" + folder;
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"list"}, {"info", "-m", "evil"}, {"frob\x1b[31m"}}) {
+    const Finished result = hearth(arguments, {models});
+    EXPECT_THAT(result.out + result.err, HasSubstr("\\x1b[31m")) << arguments[0];
+    EXPECT_THAT(result.out + result.err, Not(HasSubstr("\x1b"))) << arguments[0];
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST(CommandLine, APartialTraceIsRemovedWhenTheDiskIsFull) {
+  const std::string path = ::testing::TempDir() + "/hearth_full_" + std::to_string(getpid());
+  const Finished result =
+      run_program({"/bin/sh", "-c", "ulimit -f 20; exec \"$@\"", "sh", HEARTH_LAUNCHER,
+                   HEARTH_BINARY, "replay", "--simulate", "synthetic:n=50", "--trace", path});
+  EXPECT_EQ(result.exit_code, 1);
+  expect_one_line(result.err);
+  EXPECT_THAT(result.err, HasSubstr("the unfinished file was removed"));
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(CommandLine, ClampedSizesAreSaid) {
+  const std::string tiny = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+  const Finished run = hearth({"run", "-m", tiny, "-n", "1", "-c", "5000", "Once"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("--ctx 5000 is more than the model's 1024 tokens; using 1024"));
+  const Finished info = hearth({"info", "-m", tiny, "--kv-blocks", "4000000000"});
+  EXPECT_EQ(info.exit_code, 0) << info.err;
+  EXPECT_THAT(info.out, HasSubstr("--kv-blocks 4000000000 is more than fits; using "));
+}
+
+TEST(CommandLine, AnEmptyFolderIsAFailureInOneLine) {
+  const std::string folder = ::testing::TempDir() + "/hearth_empty_" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  const Finished result = hearth({"run", "-m", folder, "Once"});
+  EXPECT_EQ(result.exit_code, 1);
+  expect_one_line(result.err);
+  EXPECT_THAT(result.err, HasSubstr("neither a .gguf file nor a config.json"));
+  std::filesystem::remove(folder);
 }
 
 struct Suggestion {

@@ -36,6 +36,7 @@ Result<const Buffer*> add_data(KernelBench& bench, KernelCaseSet& set,
 struct NamedOptions {
   const char* name;
   SamplingOptions options;
+  bool masked = false;
 };
 
 const NamedOptions kOptions[] = {
@@ -46,6 +47,7 @@ const NamedOptions kOptions[] = {
     {"top_p 0.95", {.temperature = 0.8f, .top_p = 0.95f}},
     {"min_p 0.05", {.temperature = 0.8f, .min_p = 0.05f}},
     {"temperature 0.8", {.temperature = 0.8f}},
+    {"top_k 40, mask", {.top_k = 40}, true},
 };
 
 Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
@@ -74,25 +76,31 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
   HEARTH_ASSIGN(const Buffer* out,
                 add_filled(bench, set, most_rows * (16 + params::kMaxTopLogprobs * 8)));
 
+  // An id, then a mask that allows every other token.
+  const std::vector<uint32_t> words(1 + divide_up(vocab, 32), 0x55555555);
+  HEARTH_ASSIGN(const Buffer* inputs, add_data(bench, set, std::as_bytes(std::span(words))));
+
   for (const uint32_t rows : {1u, 16u, 64u}) {
     if (rows > most_rows) continue;
     // Large enough for greedy rows as well.
     const uint64_t scratch_bytes = choose_sampling(caps, {rows, vocab}).scratch_bytes();
     HEARTH_ASSIGN(const Buffer* scratch, add_filled(bench, set, scratch_bytes));
-    for (const auto& [name, options] : kOptions) {
+    for (const auto& [name, options, masked] : kOptions) {
       std::vector<params::SamplingRow> row_params;
       for (uint32_t r = 0; r < rows; ++r) {
         HEARTH_ASSIGN(
-            const params::SamplingRow row,
+            params::SamplingRow row,
             make_sampling_row(options,
                               {.id_index = r, .counter = r, .history_slot = r, .append = false}));
+        if (masked) use_mask(row, 0);
         row_params.push_back(row);
       }
       HEARTH_ASSIGN(const Buffer* parameters,
                     add_data(bench, set, std::as_bytes(std::span(row_params))));
       const SamplingShape shape{.rows = rows,
                                 .vocab = vocab,
-                                .greedy = std::ranges::all_of(row_params, is_plainly_greedy)};
+                                .greedy = std::ranges::all_of(row_params, is_plainly_greedy),
+                                .extras = masked};
       const SamplingPlan plan = choose_sampling(caps, shape);
       const uint64_t row_bytes = uint64_t{vocab} * 4, batch_bytes = rows * row_bytes;
       const uint64_t batches = logits->bytes() / batch_bytes;
@@ -116,6 +124,8 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
                   .ids = out->slice(0, rows * 4),
                   .results = out->slice(rows * 4, rows * 12),
                   .top = out->slice(rows * 16, rows * params::kMaxTopLogprobs * 8),
+                  .step_ids = inputs->slice(0, 4),
+                  .words = inputs->slice(4, inputs->bytes() - 4),
                   .shape = shape,
                   .history_capacity = kHistory});
            }});

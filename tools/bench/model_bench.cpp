@@ -94,10 +94,10 @@ GenerationRequest ModelBench::request(uint32_t prompt_tokens, uint32_t max_token
 }
 
 Result<double> ModelBench::prompt_seconds() {
-  HEARTH_ASSIGN(const auto stream, session_.engine().submit(request(options_.prompt, 1)));
-  while (stream->next()) {
+  HEARTH_ASSIGN(TokenStream stream, session_.engine().submit(request(options_.prompt, 1)));
+  while (stream.next()) {
   }
-  const GenerationEnd& end = stream->end();
+  const GenerationEnd& end = stream.end();
   if (end.reason == FinishReason::kError) return Error{ErrorKind::kInternal, end.message};
   return end.times.first_token;
 }
@@ -109,12 +109,12 @@ Result<double> ModelBench::decode_seconds(uint32_t batch, uint32_t tokens) {
   for (uint32_t i = 0; i < batch; ++i)
     requests.push_back(request(std::max(1u, options_.context), wanted));
   const uint64_t first_record = engine.records().written();
-  HEARTH_ASSIGN(const auto streams, engine.submit(std::move(requests)));
-  for (const auto& stream : streams) {
-    while (stream->next()) {
+  HEARTH_ASSIGN(std::vector<TokenStream> streams, engine.submit(std::move(requests)));
+  for (TokenStream& stream : streams) {
+    while (stream.next()) {
     }
-    if (stream->end().reason == FinishReason::kError)
-      return Error{ErrorKind::kInternal, stream->end().message};
+    if (stream.end().reason == FinishReason::kError)
+      return Error{ErrorKind::kInternal, stream.end().message};
   }
 
   // The record of the last step may not have been written yet. It is not needed, because

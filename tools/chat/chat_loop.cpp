@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/near_words.h"
+#include "runtime/host/printable.h"
 #include "runtime/memory.h"
 #include "tools/chat/interrupt.h"
 #include "tools/chat/word_wrapper.h"
@@ -96,7 +97,7 @@ std::string ChatLoop::model_text() const {
 }
 
 void ChatLoop::say(std::string_view line) const {
-  fmt::print(stderr, "{}\n", wrap_words(line, terminal_columns(STDERR_FILENO)));
+  fmt::print(stderr, "{}\n", wrap_words(printable_lines(line), terminal_columns(STDERR_FILENO)));
 }
 
 void ChatLoop::run_command(std::string_view line) {
@@ -133,14 +134,14 @@ Status ChatLoop::answer() {
   reported_left_out_ = prompt->left_out;
 
   const SamplingOptions sampling = settings_.sampling.over(session.default_sampling());
-  const auto stream = session.engine().submit({.prompt = prompt->ids,
+  auto stream = session.engine().submit({.prompt = prompt->ids,
                                                .sampling = sampling,
                                                .max_tokens = settings_.max_tokens,
                                                .stop = stop_});
   if (!stream.ok()) return give_up(stream.error().message);
   settings_.sampling.seed = sampling.seed + 1;  // the next answer is another draw
-  const std::string text = show_answer(**stream);
-  const GenerationEnd& end = (*stream)->end();
+  const std::string text = show_answer(*stream);
+  const GenerationEnd& end = stream->end();
   if (end.reason == FinishReason::kError) {
     if (session.engine().state() == EngineState::kFailed)
       return Error{ErrorKind::kDeviceLost, end.message};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/generation.h"
+#include "engine/token_stream.h"
 #include "tools/chat/chat_model.h"
 #include "tools/chat/chat_settings.h"
 #include "tools/chat/conversation.h"

@@ -1,7 +1,6 @@
 #include "tools/chat/conversation.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -9,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/text/encode_chat.h"
+#include "runtime/host/replace_file.h"
 #include "tools/read_text.h"
 
 namespace hearth {
@@ -62,23 +62,8 @@ Status Conversation::save(const std::filesystem::path& path) const {
   for (const ChatMessage& message : messages_)
     messages.push_back({{"role", message.role}, {"content", message.content}});
   const nlohmann::json all = {{"system", system_}, {"messages", messages}};
-  const auto error = [&](const char* what) {
-    return Error{ErrorKind::kIo, fmt::format("{}: {}", path.string(), what)};
-  };
-  std::error_code failed, ignored;
-  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
-    return error("not replaced, because it is not a regular file");
-  std::filesystem::path draft = path;
-  draft += ".new";
-  {
-    std::ofstream file(draft, std::ios::binary);
-    file << all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-    if (!file.flush()) return error("cannot write the file");
-  }
-  std::filesystem::rename(draft, path, failed);
-  if (!failed) return {};
-  std::filesystem::remove(draft, ignored);
-  return error("cannot replace the file");
+  return replace_file(path,
+                      all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
 }
 
 Result<Conversation> Conversation::load(const std::filesystem::path& path) {

@@ -7,6 +7,7 @@
 
 #include "runtime/device_caps.h"
 #include "runtime/device_select.h"
+#include "runtime/host/printable.h"
 #include "runtime/instance.h"
 #include "runtime/memory.h"
 #include "tools/commands/command.h"
@@ -57,10 +58,10 @@ nlohmann::json to_json(const DeviceCaps& caps, bool chosen) {
 }
 
 void print(const DeviceCaps& caps, bool chosen) {
-  fmt::print("{}: {}{}\n", caps.index, caps.name, chosen ? "  (chosen)" : "");
+  fmt::print("{}: {}{}\n", caps.index, printable(caps.name), chosen ? "  (chosen)" : "");
   if (const auto reason = refusal(caps)) fmt::print("   refused:  {}\n", *reason);
   fmt::print("   type:     {}, Vulkan {}.{}.{}, driver {}\n", device_type_name(caps.type),
-             caps.api_major, caps.api_minor, caps.api_patch, caps.driver);
+             caps.api_major, caps.api_minor, caps.api_patch, printable(caps.driver));
   fmt::print("   memory:   {}, {} free, at most {} per allocation\n",
              format_bytes(caps.memory_bytes()), format_bytes(caps.free_bytes()),
              format_bytes(caps.limits.max_allocation_bytes));

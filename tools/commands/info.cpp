@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/host/printable.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
 #include "tools/commands/command.h"
@@ -23,7 +24,7 @@ std::string vocabulary_text(const ModelFacts& facts) {
       return fmt::format("{} tokens, SentencePiece", facts.vocabulary_tokens);
     case VocabularyKind::kBytePair:
       return fmt::format("{} tokens, byte-level BPE ({})", facts.vocabulary_tokens,
-                         facts.pretokenizer);
+                         printable(facts.pretokenizer));
   }
   return "none";
 }
@@ -114,7 +115,7 @@ nlohmann::json to_json(const ModelFacts& facts) {
 
 void print_model(const ModelFacts& facts) {
   fmt::print("{}\n", facts.name);
-  fmt::print("   architecture: {}\n", facts.architecture);
+  fmt::print("   architecture: {}\n", printable(facts.architecture));
   fmt::print("   vocabulary:   {}, {} chat template\n", vocabulary_text(facts),
              facts.chat_template ? "with a" : "without a");
   fmt::print("   sampling:     {}\n", sampling_text(facts.sampling));
@@ -138,12 +139,12 @@ void print_model(const ModelFacts& facts) {
   fmt::print("   KV cache:     {} per token\n", format_bytes(facts.kv_bytes_per_token));
 }
 
-void print_fit(const ModelFacts& facts) {
+void print_fit(const ModelFacts& facts, const SessionOptions& options) {
   if (!facts.device) {
-    fmt::print("   device:       none: {}\n", facts.no_device);
+    fmt::print("   device:       none: {}\n", printable(facts.no_device));
     return;
   }
-  fmt::print("   device:       {}, {} free\n", facts.device->name,
+  fmt::print("   device:       {}, {} free\n", printable(facts.device->name),
              format_bytes(facts.device->free_bytes()));
   if (!facts.memory) return;
   const MemoryPlan& memory = *facts.memory;
@@ -154,6 +155,8 @@ void print_fit(const ModelFacts& facts) {
              format_bytes(needed_bytes(memory)));
   if (const std::string notice = context_notice(facts.asked_context, facts.plan->config.context);
       !notice.empty())
+    fmt::print("   {}\n", notice);
+  if (const std::string notice = pool_notice(options, memory); !notice.empty())
     fmt::print("   {}\n", notice);
   fmt::print("   longest context that fits: {} tokens\n", memory.max_context);
 }
@@ -190,7 +193,7 @@ class InfoCommand : public Command {
       return {};
     }
     print_model(facts);
-    print_fit(facts);
+    print_fit(facts, model_.session_options());
     return {};
   }
 

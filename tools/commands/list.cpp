@@ -8,6 +8,7 @@
 
 #include "engine/model_library.h"
 #include "engine/open_model_file.h"
+#include "runtime/host/printable.h"
 #include "runtime/memory.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
@@ -79,16 +80,17 @@ class ListCommand : public Command {
     for (const ListedModel& item : models) width = std::max(width, item.model.name.size());
     fmt::print("{:<{}}  {:>10}  {:<12}  {}\n", "name", width, "size", "format", "architecture");
     for (const ListedModel& item : models)
-      fmt::print("{:<{}}  {:>10}  {:<12}  {}\n", item.model.name, width,
-                 format_bytes(item.model.bytes), item.model.format,
-                 item.failure.empty() ? item.architecture : "cannot be read: " + item.failure);
+      fmt::print(
+          "{:<{}}  {:>10}  {:<12}  {}\n", item.model.name, width, format_bytes(item.model.bytes),
+          item.model.format,
+          printable(item.failure.empty() ? item.architecture : "cannot be read: " + item.failure));
     if (models.size() > 1)
-      fmt::print("\nModels folder: {}\n", folder.string());
+      fmt::print("\nModels folder: {}\n", printable(folder.string()));
     else
       fmt::print(
           "\nPut .gguf files or Hugging Face folders into {}\nto use them by name, or set "
           "HEARTH_MODELS to the folder that has them.\n",
-          folder.empty() ? "~/.local/share/hearth/models" : folder.string());
+          folder.empty() ? "~/.local/share/hearth/models" : printable(folder.string()));
   }
 
   bool json_ = false;

@@ -48,7 +48,10 @@ Result<ModelFacts> model_facts(const ModelFile& file, const SessionOptions& opti
   }
   HEARTH_TRY(add_vocabulary(file, facts));
   if (facts.tensors > 0) {
-    HEARTH_ASSIGN(facts.plan, plan_model(file));
+    const Result<ModelPlan> plan = plan_model(file);
+    HEARTH_TRY(file.check_files());
+    if (!plan.ok()) return plan.error();
+    facts.plan = *plan;
     facts.kv_bytes_per_token = kv_bytes_per_block(facts.plan->config, options.kv) / kTokensPerBlock;
   }
   Result<DeviceCaps> device = find_device(options.device);

@@ -46,7 +46,7 @@ class RunCommand : public Command {
     const Option& json = add_json_option(options, &json_);
     options
         .add("--logprobs N", &logprobs_, "With --json: the N most likely tokens at each position")
-        .range(0, params::kMaxTopLogprobs)
+        .range(0, kMaxTopLogprobs)
         .needs(json)
         .advanced();
     options.add("--ignore-eos", &ignore_end_, "Continue after the model's end token").advanced();
@@ -66,18 +66,18 @@ class RunCommand : public Command {
                                session->file().name())};
     HEARTH_ASSIGN(GenerationRequest request, make_request(*session));
     const uint32_t prompt_tokens = static_cast<uint32_t>(request.prompt.size());
-    HEARTH_ASSIGN(const auto stream, session->engine().submit(std::move(request)));
+    HEARTH_ASSIGN(TokenStream stream, session->engine().submit(std::move(request)));
     if (!json_ && !chat_) show(prompt_);
 
     nlohmann::json ids = nlohmann::json::array(), probabilities = nlohmann::json::array();
     std::string text;
-    while (const auto token = stream->next()) {
+    while (const auto token = stream.next()) {
       ids.push_back(token->id);
       if (logprobs_ > 0) probabilities.push_back(to_json(*session, *token));
       text += token->text;
       show(token->text);
     }
-    const GenerationEnd& end = stream->end();
+    const GenerationEnd& end = stream.end();
     text += end.text;
     show(end.text);
     if (end.reason == FinishReason::kError) return Error{ErrorKind::kInternal, end.message};
@@ -175,11 +175,10 @@ class RunCommand : public Command {
 
   static nlohmann::json to_json(const Session& session, const GeneratedToken& token) {
     nlohmann::json top = nlohmann::json::array();
-    for (const params::TokenLogprob& entry : token.top)
-      if (entry.id != params::kNoToken)
-        top.push_back({{"id", entry.id},
-                       {"text", session.tokenizer()->piece(entry.id, true)},
-                       {"logprob", entry.logprob}});
+    for (const TopLogprob& entry : token.top)
+      top.push_back({{"id", entry.id},
+                     {"text", session.tokenizer()->piece(entry.id, true)},
+                     {"logprob", entry.logprob}});
     return {{"id", token.id}, {"logprob", token.logprob}, {"top", top}};
   }
 

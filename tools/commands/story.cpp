@@ -34,15 +34,15 @@ class StoryCommand : public Command {
     HEARTH_ASSIGN(std::vector<TokenId> prompt,
                   encode_chat(*chat, *session->tokenizer(), std::span(&message, 1)));
     const SamplingOptions sampling = sampling_.choices().over(session->default_sampling());
-    HEARTH_ASSIGN(const auto stream,
+    HEARTH_ASSIGN(TokenStream stream,
                   session->engine().submit({.prompt = std::move(prompt), .sampling = sampling}));
-    while (const auto token = stream->next()) {
+    while (const auto token = stream.next()) {
       fmt::print("{}", token->text);
       std::fflush(stdout);
     }
-    fmt::print("{}\n", stream->end().text);
-    if (stream->end().reason == FinishReason::kError)
-      return Error{ErrorKind::kInternal, stream->end().message};
+    fmt::print("{}\n", stream.end().text);
+    if (stream.end().reason == FinishReason::kError)
+      return Error{ErrorKind::kInternal, stream.end().message};
     return {};
   }
 

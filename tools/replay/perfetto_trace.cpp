@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -38,19 +40,29 @@ PerfettoTrace::~PerfettoTrace() { flush(); }
 
 Status PerfettoTrace::finish() {
   flush();
-  if (failed_)
-    return Error{ErrorKind::kIo, fmt::format("cannot write all of {}; is the disk full?", path_)};
+  if (!failure_.empty()) return Error{ErrorKind::kIo, failure_};
   return {};
 }
 
+void PerfettoTrace::give_up(int error) {
+  failure_ = fmt::format("cannot write {}: {}", path_, std::strerror(error));
+  file_.reset();
+  // Only a file of our own: not /dev/stdout, and not the pipe of a program.
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path_, failed))) return;
+  if (std::filesystem::remove(path_, failed)) failure_ += "; the unfinished file was removed";
+}
+
 void PerfettoTrace::flush() {
-  if (buffer_.empty() || failed_) return;
+  if (buffer_.empty()) return;
+  if (file_ == nullptr) return buffer_.clear();
   const auto write = [&](std::string_view text) {
     return std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size();
   };
   // The next chunk overwrites the tail.
-  failed_ = !write(buffer_) || !write(kTail) || std::fflush(file_.get()) != 0 ||
-            std::fseek(file_.get(), -static_cast<long>(kTail.size()), SEEK_CUR) != 0;
+  if (!write(buffer_) || !write(kTail) || std::fflush(file_.get()) != 0 ||
+      std::fseek(file_.get(), -static_cast<long>(kTail.size()), SEEK_CUR) != 0)
+    give_up(errno);
   buffer_.clear();
 }
 

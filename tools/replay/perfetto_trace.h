@@ -2,7 +2,8 @@
 // track for the GPU, one track per sequence slot, and counters. Times count from the start of each
 // run, so that runs line up below each other.
 //
-// The file is valid JSON after every write, whatever happens later. One thread at a time.
+// The file is valid JSON after every write, unless the disk is full: then it is removed. One thread
+// at a time.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ class PerfettoTrace {
   void begin_run(std::string_view name, uint32_t slots, double begin_seconds);
   // REQUIRES: begin_run() was called, and steps are added in order.
   void add(const StepRecord& record);
-  // Writes the rest. Fails if anything could not be written.
+  // Writes the rest. Fails if anything could not be written; there is no file then.
   Status finish();
 
  private:
@@ -39,14 +40,17 @@ class PerfettoTrace {
   void mark(RequestId request, std::string_view name, double seconds);
   double microseconds(double seconds) const { return (seconds - begin_seconds_) * 1e6; }
   void flush();
+  // Removes the unfinished file.
+  void give_up(int error);
 
   struct CloseFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   std::string path_;
-  std::unique_ptr<std::FILE, CloseFile> file_;
+  std::unique_ptr<std::FILE, CloseFile> file_;  // null once writing failed
   std::string buffer_;
-  bool first_event_ = true, failed_ = false;
+  std::string failure_;  // why writing failed
+  bool first_event_ = true;
   uint32_t run_ = 0;  // the process id in the file
   double begin_seconds_ = 0, last_end_ = 0;
   std::unordered_map<RequestId, uint32_t> slots_;  // the slot each request had last

@@ -12,11 +12,6 @@ const GenerationEnd& read_end(TokenStream& stream) {
   return stream.end();
 }
 
-// Whether clients get the tokens of a batch when all of it has ended.
-bool delivers_with_batch(const Policy& policy) {
-  return switch_value(policy, "delivery") == "with-batch";
-}
-
 }  // namespace
 
 GenerationRequest replay_request(const ReplayInput& input, size_t index) {
@@ -36,7 +31,7 @@ std::vector<GenerationRequest> requests_due(const ReplayInput& input, size_t fir
 }
 
 Result<ReplayRun> collect_run(const Engine& engine, const Trace& trace, double begin,
-                              const ReplayStreams& streams, StepTally& tally) {
+                              ReplayStreams& streams, StepTally& tally) {
   if (engine.state() == EngineState::kFailed)
     return Error{ErrorKind::kDeviceLost, engine.failure()};
   const SchedulerLimits limits = engine.limits();
@@ -47,17 +42,18 @@ Result<ReplayRun> collect_run(const Engine& engine, const Trace& trace, double b
   run.query_tokens = engine.metrics().prefix_query_tokens.value();
   run.hit_tokens = engine.metrics().prefix_hit_tokens.value();
   run.steps = tally.use();
-  const bool held_back = delivers_with_batch(engine.policy());
+  const bool with_batch = engine.policy().delivery == Delivery::kWithBatch;
   for (size_t i = 0; i < streams.size(); ++i) {
-    const GenerationEnd& end = read_end(*streams[i]);
+    const GenerationEnd& end = read_end(streams[i]);
     RequestTiming timing{.arrival = begin + trace.requests[i].arrival_seconds,
-                         .token_times = tally.take_token_times(streams[i]->request())};
+                         .token_times = tally.take_token_times(streams[i].request())};
     // A step that was in flight when the request ended sampled one token too many.
     if (timing.token_times.size() > end.generated_tokens)
       timing.token_times.resize(end.generated_tokens);
-    // The engine ends a request when it delivers the last of its tokens.
-    if (held_back && !timing.token_times.empty())
-      timing.hold_back_until(tally.submit_time(streams[i]->request()) + end.times.finished);
+    // The engine delivers the tokens of a batch, and ends its requests, when the last member is
+    // done.
+    if (with_batch && !timing.token_times.empty())
+      timing.deliver_together(tally.submit_time(streams[i].request()) + end.times.finished);
     timing.failed = end.reason != FinishReason::kLength;
     run.prompt_tokens += end.prompt_tokens;
     run.cached_tokens.push_back(end.cached_tokens);

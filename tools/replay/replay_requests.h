@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <functional>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -24,7 +24,8 @@ struct ReplayInput {
   StepSink step;                                    // may be empty
 };
 
-using ReplayStreams = std::vector<std::shared_ptr<TokenStream>>;
+// A deque: a stream can be read while others are added.
+using ReplayStreams = std::deque<TokenStream>;
 
 // Request `index` of the trace. It is greedy and goes on after the model says it is done, so that
 // its length is the trace's.
@@ -35,6 +36,6 @@ std::vector<GenerationRequest> requests_due(const ReplayInput& input, size_t fir
 // Takes `tally` apart. REQUIRES: every request of the trace was submitted and has ended, and every
 // record was read.
 Result<ReplayRun> collect_run(const Engine& engine, const Trace& trace, double begin,
-                              const ReplayStreams& streams, StepTally& tally);
+                              ReplayStreams& streams, StepTally& tally);
 
 }  // namespace hearth

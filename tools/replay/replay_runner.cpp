@@ -57,8 +57,8 @@ Status submit_when_due(Engine& engine, const ReplayInput& input, double begin,
       const double wait = requests[streams.size()].arrival_seconds - now;
       std::this_thread::sleep_for(std::chrono::duration<double>(std::min(wait, kLongestSleep)));
     } else {
-      HEARTH_ASSIGN(ReplayStreams accepted, engine.submit(std::move(due)));
-      for (std::shared_ptr<TokenStream>& stream : accepted) streams.push_back(std::move(stream));
+      HEARTH_ASSIGN(std::vector<TokenStream> accepted, engine.submit(std::move(due)));
+      for (TokenStream& stream : accepted) streams.push_back(std::move(stream));
     }
     now = engine.seconds() - begin;
     if (engine.state() == EngineState::kFailed)

@@ -15,8 +15,9 @@ double RequestTiming::longest_gap() const {
   return longest;
 }
 
-void RequestTiming::hold_back_until(double delivered) {
-  for (double& time : token_times) time = std::max(time, delivered);
+void RequestTiming::deliver_together(double time) {
+  if (token_times.empty()) return;
+  token_times.assign(token_times.size(), std::max(time, token_times.back()));
 }
 
 bool ServiceGoal::met_by(const RequestTiming& timing) const {

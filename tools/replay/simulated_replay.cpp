@@ -57,7 +57,7 @@ class Simulation {
 
  private:
   EngineOptions engine_options(const ModelledDevice& device, const SchedulerLimits& limits,
-                               const Policy& policy) const {
+                               const Policy& policy) {
     EngineOptions options{.limits = limits, .policy = policy, .vocabulary = device.vocabulary};
     options.time = &clock_;
     return options;
@@ -78,22 +78,23 @@ class Simulation {
   void submit_due(double now) {
     const std::lock_guard lock(mutex_);
     if (!refused_.ok()) return;
-    Result<ReplayStreams> accepted = engine_.submit(requests_due(input_, streams_.size(), now));
+    Result<std::vector<TokenStream>> accepted =
+        engine_.submit(requests_due(input_, streams_.size(), now));
     if (!accepted.ok()) {
       refused_ = accepted.error();
       return;
     }
-    for (std::shared_ptr<TokenStream>& stream : *accepted) streams_.push_back(std::move(stream));
+    for (TokenStream& stream : *accepted) streams_.push_back(std::move(stream));
   }
 
   // Returns when every request submitted so far has ended, also those submitted meanwhile.
   void wait_for_submitted() {
     while (true) {
-      std::shared_ptr<TokenStream> stream;
+      TokenStream* stream = nullptr;
       {
         const std::lock_guard lock(mutex_);
         if (ended_ == streams_.size()) return;
-        stream = streams_[ended_++];
+        stream = &streams_[ended_++];
       }
       while (stream->next()) {
       }

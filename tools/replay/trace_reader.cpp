@@ -5,6 +5,8 @@
 #include <fstream>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -20,18 +22,35 @@ constexpr uint32_t kMooncakeTokensPerId = 512;
 constexpr uint32_t kMaxLineTokens = 16'000'000;
 constexpr size_t kShownBytes = 40;  // most bytes of a wrong value in a message
 
+// A line of kMaxLineTokens has 31,250 prefix ids.
+constexpr size_t kMaxLineBytes = 1 << 20;
+// More do not fit into memory, and nobody would wait for their end.
+constexpr size_t kMaxRequests = 20'000'000;
+
 // Reads lines and counts them for error messages.
 class LineReader {
  public:
-  LineReader(std::istream& text, const std::string& name) : text_(text), name_(name) {}
+  LineReader(std::istream& text, const std::string& name)
+      : text_(text), name_(name), buffer_(kMaxLineBytes + 1) {}
 
+  // False at the end of the text, and at a line that is too long, which at_end() tells.
   bool next() {
-    if (!std::getline(text_, line_)) return false;
-    if (!line_.empty() && line_.back() == '\r') line_.pop_back();
+    text_.getline(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    auto bytes = static_cast<size_t>(text_.gcount());
+    if (bytes == 0) return false;
     ++number_;
+    too_long_ = text_.fail();
+    if (too_long_) return false;
+    if (!text_.eof()) --bytes;  // the end of the line
+    line_ = std::string_view(buffer_.data(), bytes);
+    if (line_.ends_with('\r')) line_.remove_suffix(1);
     return true;
   }
   std::string_view line() const { return line_; }
+  // Whether the text ended as it should.
+  Status at_end() const {
+    return too_long_ ? wrong(fmt::format("longer than {} bytes", kMaxLineBytes)) : Status();
+  }
 
   Error wrong(std::string_view message) const {
     return {ErrorKind::kInvalid, fmt::format("{}, line {}: {}", name_, number_, message)};
@@ -43,8 +62,10 @@ class LineReader {
  private:
   std::istream& text_;
   const std::string& name_;
-  std::string line_;
+  std::vector<char> buffer_;
+  std::string_view line_;
   size_t number_ = 0;
+  bool too_long_ = false;
 };
 
 // Removes the first field from the line and returns it.
@@ -124,7 +145,16 @@ Status set_arrival(const LineReader& lines, std::string_view field, double absol
 
 bool full(const Trace& trace, size_t limit) { return limit > 0 && trace.requests.size() >= limit; }
 
-Result<Trace> not_empty(Trace trace, const std::string& name) {
+Status add_request(const LineReader& lines, TraceRequest request, Trace& trace) {
+  if (trace.requests.size() == kMaxRequests)
+    return lines.wrong(
+        fmt::format("more than {} requests; --limit N reads the first N", kMaxRequests));
+  trace.requests.push_back(std::move(request));
+  return {};
+}
+
+Result<Trace> finished(const LineReader& lines, Trace trace, const std::string& name) {
+  HEARTH_TRY(lines.at_end());
   if (trace.requests.empty())
     return Error{ErrorKind::kInvalid, fmt::format("{} has no requests", name)};
   return trace;
@@ -183,9 +213,9 @@ Result<Trace> read_azure_csv(std::istream& text, const std::string& name, size_t
     HEARTH_TRY(set_arrival(lines, "TIMESTAMP", *absolute, first, trace, request));
     HEARTH_ASSIGN(request.prompt_tokens, parse_tokens(lines, "ContextTokens", prompt));
     HEARTH_ASSIGN(request.generated_tokens, parse_tokens(lines, "GeneratedTokens", rest));
-    trace.requests.push_back(std::move(request));
+    HEARTH_TRY(add_request(lines, std::move(request), trace));
   }
-  return not_empty(std::move(trace), name);
+  return finished(lines, std::move(trace), name);
 }
 
 Result<Trace> read_mooncake_jsonl(std::istream& text, const std::string& name, size_t limit) {
@@ -209,9 +239,9 @@ Result<Trace> read_mooncake_jsonl(std::istream& text, const std::string& name, s
     const double seconds = static_cast<double>(time) / 1000.0;
     HEARTH_TRY(set_arrival(lines, "timestamp", seconds, first, trace, request));
     HEARTH_TRY(read_hash_ids(lines, object, request));
-    trace.requests.push_back(std::move(request));
+    HEARTH_TRY(add_request(lines, std::move(request), trace));
   }
-  return not_empty(std::move(trace), name);
+  return finished(lines, std::move(trace), name);
 }
 
 Result<Trace> read_trace(const std::string& what, size_t limit) {

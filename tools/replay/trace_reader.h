@@ -1,4 +1,5 @@
-// Reads request traces. Strict: an error names the line and the field.
+// Reads request traces. Strict: an error names the line and the field. Line by line, and no line
+// may be longer than 1 MiB.
 #pragma once
 
 #include <cstddef>

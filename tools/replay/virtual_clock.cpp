@@ -16,6 +16,11 @@ void VirtualClock::sleep_until(EngineClock::time_point time) {
   move_to(time);
 }
 
+bool VirtualClock::move_towards(EngineClock::time_point time) {
+  if (events_.empty() || events_.front().time > time || !run_next()) move_to(time);
+  return true;
+}
+
 void VirtualClock::at(EngineClock::time_point time, Event event) {
   assert(events_.empty() || events_.back().time <= time);
   events_.push_back({time, std::move(event)});

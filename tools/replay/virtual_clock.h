@@ -21,6 +21,7 @@ class VirtualClock final : public TimeSource {
   }
   // Moves to `time` at once, and on the way stops at each event that is due and runs it.
   void sleep_until(EngineClock::time_point time) override;
+  bool move_towards(EngineClock::time_point time) override;
 
   // Runs `event` when the clock gets to `time`. REQUIRES: not earlier than events added before.
   void at(EngineClock::time_point time, Event event);

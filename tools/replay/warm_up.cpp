@@ -22,9 +22,9 @@ Status warm_up(WarmUpExecutor& executor, std::span<const EngineOptions> engines,
     std::vector<GenerationRequest> requests;
     for (size_t k = 0; k < count; ++k) requests.push_back(replay_request(input, k));
     Engine engine(executor, nullptr, engines[i]);
-    HEARTH_ASSIGN(const ReplayStreams streams, engine.submit(std::move(requests)));
+    HEARTH_ASSIGN(std::vector<TokenStream> streams, engine.submit(std::move(requests)));
     for (size_t ended = 0; ended < streams.size(); ++ended) {
-      while (streams[ended]->next()) {
+      while (streams[ended].next()) {
       }
       progress.update(i * streams.size() + ended + 1, engines.size() * streams.size(),
                       fmt::format("replay {} of {}", i + 1, engines.size()));

@@ -1,10 +1,10 @@
 #include "tools/server/api_keys.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include <fmt/format.h>
 
+#include "runtime/host/read_file.h"
 #include "tools/server/header_text.h"
 
 namespace hearth {
@@ -44,15 +44,8 @@ std::vector<std::string> parse_api_keys(std::string_view text) {
 }
 
 Result<std::vector<std::string>> read_api_keys(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return Error{ErrorKind::kNotFound, fmt::format("cannot open {}", path)};
-  // Thousands of keys; what is longer is not a file of keys (/dev/zero, say).
-  constexpr size_t kMostBytes = 1 << 20;
-  std::string text(kMostBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() > kMostBytes)
-    return Error{ErrorKind::kInvalid, fmt::format("{}: too large for a file of keys", path)};
+  constexpr uint64_t kMostBytes = 1 << 20;  // thousands of keys
+  HEARTH_ASSIGN(const std::string text, read_file(path, {.most_bytes = kMostBytes}));
   std::vector<std::string> keys = parse_api_keys(text);
   if (keys.empty()) return Error{ErrorKind::kInvalid, fmt::format("{}: has no key in it", path)};
   return keys;

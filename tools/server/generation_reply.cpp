@@ -139,18 +139,11 @@ std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
   if (ApiError* error = std::get_if<ApiError>(&requests)) return std::move(*error);
   auto streams = model.engine.submit(std::move(std::get<std::vector<GenerationRequest>>(requests)));
   if (!streams.ok()) return to_api_error(streams.error());
-  for (std::shared_ptr<TokenStream>& stream : *streams) {
-    stream->set_notify([wakeup = reply->wakeup_] { wakeup->notify(); });
-    Part part;
-    part.stream = std::move(stream);
-    reply->parts_.push_back(std::move(part));
+  for (TokenStream& stream : *streams) {
+    stream.set_notify([wakeup = reply->wakeup_] { wakeup->notify(); });
+    reply->parts_.push_back({.stream = std::move(stream)});
   }
   return reply;
-}
-
-GenerationReply::~GenerationReply() {
-  for (const Part& part : parts_)
-    if (!part.closed) model_.engine.cancel(part.stream->request());
 }
 
 void GenerationReply::wait_for_tokens() {
@@ -175,10 +168,10 @@ std::variant<std::string, ApiError> GenerationReply::collect(const Gone& gone) {
 
 std::optional<ApiError> GenerationReply::wait_for_start(const Gone& gone) {
   Part& part = parts_.front();
-  while (!(part.first = part.stream->next(kClientGlance)) && !part.stream->ended())
+  while (!(part.first = part.stream.next(kClientGlance)) && !part.stream.ended())
     if (gone()) return kClientGone;
-  if (part.first || part.stream->end().reason != FinishReason::kError) return std::nullopt;
-  return generation_error(part.stream->end());
+  if (part.first || part.stream.end().reason != FinishReason::kError) return std::nullopt;
+  return generation_error(part.stream.end());
 }
 
 bool GenerationReply::write(const Write& write, const Gone& gone) {
@@ -214,11 +207,11 @@ std::string GenerationReply::take_all() {
     Part& part = parts_[index];
     if (part.closed) continue;
     std::optional<GeneratedToken> token = std::exchange(part.first, std::nullopt);
-    while (token || (token = part.stream->next(std::chrono::nanoseconds(0)))) {
+    while (token || (token = part.stream.next(std::chrono::nanoseconds(0)))) {
       text += take(index, std::move(*token));
       token.reset();
     }
-    if (part.stream->ended()) text += close(index);
+    if (part.stream.ended()) text += close(index);
   }
   return text;
 }
@@ -276,7 +269,7 @@ std::string GenerationReply::write_held(size_t index, std::string text, bool beg
 std::string GenerationReply::close(size_t index) {
   Part& part = parts_[index];
   part.closed = true;
-  part.choice.end = part.stream->end();
+  part.choice.end = part.stream.end();
   part.choice.text += part.choice.end.text;
   if (!stream_) {
     if (has_stops_ && part.choice.end.reason == FinishReason::kStop)

@@ -29,7 +29,6 @@ class GenerationReply {
   static std::variant<std::unique_ptr<GenerationReply>, ApiError> begin(
       const ServedModel& model, ReplyHead head, const ApiRequest& request,
       const std::atomic<bool>* cancelled = nullptr);
-  ~GenerationReply();
   GenerationReply(const GenerationReply&) = delete;
   GenerationReply& operator=(const GenerationReply&) = delete;
 
@@ -47,7 +46,7 @@ class GenerationReply {
 
  private:
   struct Part {
-    std::shared_ptr<TokenStream> stream;
+    TokenStream stream;
     std::optional<GeneratedToken> first;  // taken by wait_for_start()
     Choice choice;
     size_t offset = 0;  // characters of the tokens that were written

@@ -35,9 +35,8 @@ json chat_logprobs(std::span<const GeneratedToken> tokens, const Tokenizer& toke
   for (const GeneratedToken& token : tokens) {
     json entry = token_json(token.id, token.logprob, tokenizer);
     entry["top_logprobs"] = json::array();
-    for (const params::TokenLogprob& top : token.top)
-      if (top.id != params::kNoToken)
-        entry["top_logprobs"].push_back(token_json(top.id, top.logprob, tokenizer));
+    for (const TopLogprob& top : token.top)
+      entry["top_logprobs"].push_back(token_json(top.id, top.logprob, tokenizer));
     content.push_back(std::move(entry));
   }
   return {{"content", std::move(content)}};
@@ -67,8 +66,7 @@ json completion_logprobs(std::span<const GeneratedToken> tokens, const Tokenizer
     texts.push_back(token_key(token.id, tokenizer));
     values.push_back(token.logprob);
     json top = json::object();
-    for (const params::TokenLogprob& entry : token.top)
-      if (entry.id != params::kNoToken) top[token_key(entry.id, tokenizer)] = entry.logprob;
+    for (const TopLogprob& entry : token.top) top[token_key(entry.id, tokenizer)] = entry.logprob;
     top[token_key(token.id, tokenizer)] = token.logprob;  // even if it is not among the likeliest
     tops.push_back(std::move(top));
     offsets.push_back(offset);

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/model/step_executor.h"
 #include "tools/server/json_body.h"
 
 namespace hearth {
@@ -96,13 +95,12 @@ void read_stop(BodyFields& fields, std::vector<std::string>& stop) {
   }
 }
 
-void read_logit_bias(BodyFields& fields, uint32_t vocabulary,
-                     std::vector<params::TokenBias>& biases) {
+void read_logit_bias(BodyFields& fields, uint32_t vocabulary, std::vector<LogitBias>& biases) {
   const json* field = fields.find("logit_bias");
   if (field == nullptr) return;
-  if (!field->is_object() || field->size() > StepExecutor::kMaxBiases)
-    return fields.wrong("logit_bias", fmt::format("must be an object of up to {} token ids",
-                                                  StepExecutor::kMaxBiases));
+  if (!field->is_object() || field->size() > kMaxLogitBiases)
+    return fields.wrong("logit_bias",
+                        fmt::format("must be an object of up to {} token ids", kMaxLogitBiases));
   for (const auto& [key, value] : field->items()) {
     uint32_t token = 0;
     const auto [end, failed] = std::from_chars(key.data(), key.data() + key.size(), token);
@@ -207,11 +205,11 @@ void read_prompts(BodyFields& fields, uint32_t vocabulary,
 void read_logprobs(BodyFields& fields, ApiKind kind, ApiRequest& request) {
   uint32_t& top = request.generation.sampling.top_logprobs;
   if (kind == ApiKind::kCompletion) {
-    request.logprobs = fields.integer("logprobs", top, 0, params::kMaxTopLogprobs);
+    request.logprobs = fields.integer("logprobs", top, 0, kMaxTopLogprobs);
     return;
   }
   fields.boolean("logprobs", request.logprobs);
-  const bool given = fields.integer("top_logprobs", top, 0, params::kMaxTopLogprobs);
+  const bool given = fields.integer("top_logprobs", top, 0, kMaxTopLogprobs);
   if (given && top > 0 && !request.logprobs)
     fields.wrong("top_logprobs", "needs 'logprobs' to be true");
 }

@@ -73,6 +73,10 @@ std::string prometheus_text(const Metrics& metrics) {
   writer.counter("prompt_tokens_total", "Prompt tokens computed.", metrics.prompt_tokens);
   writer.counter("generated_tokens_total", "Tokens generated.", metrics.generated_tokens);
   writer.counter("padding_tokens_total", "Padding tokens computed.", metrics.padding_tokens);
+  writer.counter("proposed_tokens_total", "Tokens that speculation proposed.",
+                 metrics.proposed_tokens);
+  writer.counter("accepted_tokens_total", "Proposed tokens that were accepted.",
+                 metrics.accepted_tokens);
   writer.counter("prefix_cache_query_tokens_total", "Prompt tokens looked up in the prefix cache.",
                  metrics.prefix_query_tokens);
   writer.counter("prefix_cache_hit_tokens_total", "Prompt tokens found in the prefix cache.",

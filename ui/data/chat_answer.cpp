@@ -10,7 +10,7 @@ namespace hearth {
 namespace {
 
 constexpr std::uint32_t kAlternatives = 6;
-static_assert(kAlternatives <= params::kMaxTopLogprobs);
+static_assert(kAlternatives <= kMaxTopLogprobs);
 // As in `hearth chat`: a quarter of the context is left for the answer, but no more than this.
 constexpr std::uint32_t kAnswerRoomDivisor = 4, kMaxAnswerRoom = 512;
 // Bounds the work per frame; the rest waits for the next one.
@@ -99,14 +99,15 @@ Result<std::unique_ptr<ChatAnswer>> ChatAnswer::start(const ChatModel& model, Ch
   reply.kept_tokens = static_cast<std::uint32_t>(reply.tokens.size());
   reply.prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
   if (parent != nullptr)
-    request.fork = ForkPoint{.parent = parent->request(), .position = reply.prompt_tokens - 1};
-  HEARTH_ASSIGN(std::shared_ptr<TokenStream> stream, model.engine->submit(std::move(request)));
+    request.fork =
+        GenerationRequest::Fork{.parent = parent->request(), .tokens = reply.prompt_tokens - 1};
+  HEARTH_ASSIGN(TokenStream stream, model.engine->submit(std::move(request)));
   return std::unique_ptr<ChatAnswer>(
       new ChatAnswer(model, std::move(prompt), reply, std::move(stream)));
 }
 
 ChatAnswer::ChatAnswer(const ChatModel& model, std::vector<TokenId> prompt, const ChatReply& reply,
-                       std::shared_ptr<TokenStream> stream)
+                       TokenStream stream)
     : generation_(model.generation), prompt_(std::move(prompt)), stream_(std::move(stream)) {
   // The engine's own detokenizer starts with the request. This one has seen the kept tokens, which
   // may end in the middle of a character.
@@ -127,12 +128,12 @@ bool ChatAnswer::poll(ChatReply& reply, const ChatModel* model) {
   const bool model_closed = model == nullptr || model->generation != generation_;
   bool news = false;
   for (int i = 0; i < kMaxTokensPerFrame || model_closed; ++i) {
-    const auto token = stream_->next(std::chrono::nanoseconds(0));
+    const auto token = stream_.next(std::chrono::nanoseconds(0));
     if (!token) break;
     add(reply, *token, model_closed ? nullptr : model->tokenizer);
     news = true;
   }
-  if (model_closed || stream_->ended()) {
+  if (model_closed || stream_.ended()) {
     end(reply, model_closed);
     news = true;
   }
@@ -148,11 +149,10 @@ void ChatAnswer::add(ChatReply& reply, const GeneratedToken& token, const Tokeni
   if (tokenizer != nullptr) {
     added.text =
         tokenizer->ends_generation(token.id) ? std::string() : detokenizer_->push(token.id);
-    for (const params::TokenLogprob& other : token.top)
-      if (other.id != params::kNoToken)
-        added.alternatives.push_back({.id = other.id,
-                                      .text = readable_token(*tokenizer, other.id),
-                                      .probability = std::exp(other.logprob)});
+    for (const TopLogprob& other : token.top)
+      added.alternatives.push_back({.id = other.id,
+                                    .text = readable_token(*tokenizer, other.id),
+                                    .probability = std::exp(other.logprob)});
     const bool listed = std::ranges::any_of(
         added.alternatives, [&](const ChatAlternative& one) { return one.id == token.id; });
     if (!listed)
@@ -173,11 +173,11 @@ void ChatAnswer::add(ChatReply& reply, const GeneratedToken& token, const Tokeni
 
 void ChatAnswer::end(ChatReply& reply, bool model_closed) {
   ended_ = true;
-  if (!stream_->ended()) {
+  if (!stream_.ended()) {
     reply.finish = FinishReason::kCancelled;
     return;
   }
-  const GenerationEnd& end = stream_->end();
+  const GenerationEnd& end = stream_.end();
   reply.text += model_closed ? end.text : detokenizer_->finish();
   reply.finish = end.reason;
   reply.error = end.message;

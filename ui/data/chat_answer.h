@@ -59,7 +59,7 @@ class ChatAnswer {
   // Cancels the request; the answer ends within a few frames.
   void stop(const ChatModel& model);
 
-  RequestId request() const { return stream_->request(); }
+  RequestId request() const { return stream_.request(); }
   // Seconds since the request was submitted.
   double seconds() const;
 
@@ -67,14 +67,14 @@ class ChatAnswer {
   using Clock = std::chrono::steady_clock;
 
   ChatAnswer(const ChatModel& model, std::vector<TokenId> prompt, const ChatReply& reply,
-             std::shared_ptr<TokenStream> stream);
+             TokenStream stream);
   void add(ChatReply& reply, const GeneratedToken& token, const Tokenizer* tokenizer);
   void end(ChatReply& reply, bool model_closed);
 
   const std::uint64_t generation_;
   const std::vector<TokenId> prompt_;  // without the reply's kept tokens
   std::optional<Detokenizer> detokenizer_;
-  std::shared_ptr<TokenStream> stream_;
+  TokenStream stream_;
   Clock::time_point asked_ = Clock::now(), first_ = {};
   bool ended_ = false;
 };

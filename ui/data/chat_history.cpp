@@ -4,16 +4,21 @@
 #include <atomic>
 #include <chrono>
 #include <ctime>
-#include <fstream>
 #include <iterator>
 #include <random>
 #include <system_error>
 
 #include <fmt/format.h>
 
+#include "runtime/host/read_file.h"
 #include "runtime/log.h"
 
 namespace hearth {
+namespace {
+
+constexpr std::uint64_t kMostChatBytes = 64 << 20;
+
+}  // namespace
 
 std::uint64_t next_revision() {
   static std::atomic<std::uint64_t> last{0};
@@ -33,9 +38,9 @@ ChatHistory::Loaded ChatHistory::read_folder(const std::filesystem::path& folder
     if (entry->path().extension() == ".json") paths.push_back(entry->path());
   std::ranges::sort(paths);
   for (const std::filesystem::path& path : paths) {
-    std::ifstream file(path, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    Result<Chat> chat = read_chat(text);
+    const Result<std::string> text =
+        read_file(path, {.most_bytes = kMostChatBytes, .regular_only = true});
+    Result<Chat> chat = text.ok() ? read_chat(*text) : text.error();
     if (!chat.ok()) {
       log_line(fmt::format("cannot read the conversation {} (left untouched): {}", path.string(),
                            chat.error().message));

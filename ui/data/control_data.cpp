@@ -1,22 +1,25 @@
 #include "ui/data/control_data.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 namespace hearth {
 
 std::string_view policy_description(std::string_view name) {
+  if (name == "no-cache")
+    return "Nothing is cached: every step computes each sequence from its first token on.";
   if (name == "static")
     return "Static batching: a batch is padded to its longest sequence and runs until its last one "
-           "ends.";
+           "ends. Results are delivered together.";
+  if (name == "dynamic")
+    return "Static batching that waits a moment for the batch to fill before it starts.";
   if (name == "iteration")
-    return "Requests join and leave at every step. Steps are padded; prompts and decodes run in "
-           "separate steps.";
+    return "Requests join and leave at every step. Every step is padded to its longest member.";
   if (name == "packed") return "A batch runs until its last sequence ends, but without padding.";
   if (name == "continuous")
     return "Requests join and leave at every step, without padding. KV blocks are allocated as "
-           "they "
-           "fill; prefixes are shared.";
+           "they fill; prefixes are shared.";
   return "A combination of switches that has no name.";
 }
 
@@ -26,7 +29,7 @@ std::vector<SwitchRow> switch_rows(const Policy& policy) {
     SwitchRow row{.name = entry.name, .description = entry.meaning, .values = entry.values};
     const std::string value = *switch_value(policy, entry.name);
     if (entry.values.empty())
-      row.number = policy.max_chunk_tokens;
+      std::from_chars(value.data(), value.data() + value.size(), row.number);
     else
       row.selected = static_cast<size_t>(std::ranges::find(entry.values, std::string_view(value)) -
                                          entry.values.begin());

@@ -3,7 +3,7 @@
 #include <system_error>
 #include <utility>
 
-#include "ui/data/atomic_file.h"
+#include "runtime/host/replace_file.h"
 
 namespace hearth {
 
@@ -54,8 +54,9 @@ void FileWriter::loop() {
     lock.unlock();
     std::string failure;
     if (job.mapped()) {
-      if (const Status status = write_atomically(job.key(), *job.mapped()); !status.ok())
-        failure = status.error().message;
+      const Status status =
+          replace_file(job.key(), *job.mapped(), {.create_folder = true, .permissions = 0600});
+      if (!status.ok()) failure = status.error().message;
     } else {
       std::error_code ignored;
       std::filesystem::remove(job.key(), ignored);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -146,7 +147,7 @@ void LoadGenerator::submit(Engine& engine, std::vector<TraceRequest> requests, b
     generations.push_back(std::move(generation));
   }
   const size_t count = generations.size();
-  Result<std::vector<std::shared_ptr<TokenStream>>> streams = engine.submit(std::move(generations));
+  Result<std::vector<TokenStream>> streams = engine.submit(std::move(generations));
   if (!streams.ok()) {
     counts_.refused += count;
     refusal_ = streams.error().message;
@@ -154,7 +155,8 @@ void LoadGenerator::submit(Engine& engine, std::vector<TraceRequest> requests, b
   }
   refusal_.clear();
   counts_.submitted += count;
-  streams_.insert(streams_.end(), streams->begin(), streams->end());
+  streams_.insert(streams_.end(), std::make_move_iterator(streams->begin()),
+                  std::make_move_iterator(streams->end()));
 }
 
 void LoadGenerator::read_trace_file() {
@@ -175,10 +177,11 @@ void LoadGenerator::read_trace_file() {
 }
 
 void LoadGenerator::drain_streams() {
-  std::erase_if(streams_, [&](const std::shared_ptr<TokenStream>& stream) {
-    while (stream->next(std::chrono::nanoseconds(0))) ++counts_.tokens;
-    if (!stream->ended()) return false;
-    ++(stream->end().reason == FinishReason::kLength ? counts_.ended : counts_.failed);
+  for (TokenStream& stream : streams_)
+    while (stream.next(std::chrono::nanoseconds(0))) ++counts_.tokens;
+  std::erase_if(streams_, [&](const TokenStream& stream) {
+    if (!stream.ended()) return false;
+    ++(stream.end().reason == FinishReason::kLength ? counts_.ended : counts_.failed);
     return true;
   });
   counts_.running = streams_.size();

@@ -109,7 +109,7 @@ class LoadGenerator {
   std::optional<double> trace_started_;
   std::string trace_failure_;
 
-  std::vector<std::shared_ptr<TokenStream>> streams_;
+  std::vector<TokenStream> streams_;
   LoadCounts counts_;
   std::string refusal_;
 };

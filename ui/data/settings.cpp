@@ -1,18 +1,19 @@
 #include "ui/data/settings.h"
 
 #include <cstdlib>
-#include <fstream>
 #include <system_error>
 
 #include <fmt/format.h>
 
+#include "runtime/host/read_file.h"
+#include "runtime/host/replace_file.h"
 #include "runtime/log.h"
-#include "ui/data/atomic_file.h"
 
 namespace hearth {
 namespace {
 
 constexpr std::string_view kFile = "settings.json";
+constexpr uint64_t kMostSettingsBytes = 16 << 20;
 
 }  // namespace
 
@@ -27,9 +28,14 @@ std::filesystem::path default_state_folder() {
 Settings::Settings(std::filesystem::path folder) : folder_(std::move(folder)) {
   if (folder_.empty()) return;
   const std::filesystem::path file = folder_ / kFile;
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return;
-  nlohmann::json read = nlohmann::json::parse(in, nullptr, false);
+  const Result<std::string> text =
+      read_file(file, {.most_bytes = kMostSettingsBytes, .regular_only = true});
+  if (!text.ok()) {
+    if (text.error().kind != ErrorKind::kNotFound)
+      log_line(fmt::format("settings are not read: {}", text.error().message));
+    return;
+  }
+  nlohmann::json read = nlohmann::json::parse(*text, nullptr, false);
   if (read.is_object()) {
     values_ = std::move(read);
     return;
@@ -41,7 +47,8 @@ Settings::Settings(std::filesystem::path folder) : folder_(std::move(folder)) {
 
 Status Settings::save() {
   if (!changed_ || folder_.empty()) return {};
-  HEARTH_TRY(write_atomically(folder_ / kFile, values_.dump(2)));
+  HEARTH_TRY(
+      replace_file(folder_ / kFile, values_.dump(2), {.create_folder = true, .permissions = 0600}));
   changed_ = false;
   return {};
 }

@@ -175,8 +175,8 @@ class ControlPanel : public Panel {
       const std::string label(row.name);
       if (row.values.empty()) {
         uint32_t number = row.number;
-        const uint32_t step = 16;
-        ImGui::InputScalar(label.c_str(), ImGuiDataType_U32, &number, &step);
+        const uint32_t step = 1, fast_step = 16;
+        ImGui::InputScalar(label.c_str(), ImGuiDataType_U32, &number, &step, &fast_step);
         if (number != row.number)
           set_policy(engine, with_switch(policy_, row.name, std::to_string(number)));
       } else {

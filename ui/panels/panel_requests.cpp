@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "ui/data/request_table.h"
+#include "ui/data/request_rows.h"
 #include "ui/engine_host.h"
 #include "ui/panel.h"
 #include "ui/theme.h"
@@ -274,7 +274,7 @@ class RequestsPanel : public Panel {
     ImGui::EndDisabled();
   }
 
-  RequestTable table_;
+  RequestRows table_;
   std::unordered_map<RequestId, size_t> order_;  // row of each request in the last frame
   bool hovered_ = false;                         // the mouse was over the table in the last frame
   RequestId first_ = 0;                          // the request in the top row

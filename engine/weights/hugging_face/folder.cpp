@@ -12,6 +12,7 @@
 #include "engine/weights/json_text.h"
 #include "engine/weights/safetensors.h"
 #include "engine/weights/tensor_list.h"
+#include "runtime/host/read_file.h"
 
 namespace hearth {
 namespace {
@@ -21,13 +22,21 @@ using hugging_face::Config;
 constexpr const char* kIndexFile = "model.safetensors.index.json";
 constexpr const char* kSingleFile = "model.safetensors";
 
+// The largest tokenizer.json so far has 33 MB; an index of weights is smaller.
+constexpr std::uint64_t kMostTextFileBytes = std::uint64_t{256} << 20;
+
 // Empty if there is no such file.
+Result<std::optional<std::string>> read_text(const std::filesystem::path& path) {
+  auto text = read_file(path, {.most_bytes = kMostTextFileBytes, .regular_only = true});
+  if (text.ok()) return std::optional(std::move(text).value());
+  if (text.error().kind == ErrorKind::kNotFound) return std::optional<std::string>();
+  return std::move(text).error();
+}
+
 Result<std::optional<nlohmann::json>> read_json(const std::filesystem::path& path) {
-  auto file = MappedFile::open(path);
-  if (!file.ok() && file.error().kind == ErrorKind::kNotFound)
-    return std::optional<nlohmann::json>();
-  if (!file.ok()) return std::move(file).error();
-  auto json = parse_json(file->text());
+  HEARTH_ASSIGN(const auto text, read_text(path));
+  if (!text) return std::optional<nlohmann::json>();
+  auto json = parse_json(*text);
   if (!json.ok()) return in_file(path, json.error());
   return std::optional(std::move(json).value());
 }
@@ -89,23 +98,18 @@ Status HuggingFaceFolder::read_texts() {
 }
 
 Result<std::optional<std::string_view>> HuggingFaceFolder::keep(const std::string& file) {
-  auto mapping = MappedFile::open(path_ / file);
-  if (!mapping.ok()) {
-    if (mapping.error().kind == ErrorKind::kNotFound) return std::optional<std::string_view>();
-    return std::move(mapping).error();
-  }
-  mappings_.push_back(std::move(mapping).value());
-  return std::optional(mappings_.back().text());
+  HEARTH_ASSIGN(auto text, read_text(path_ / file));
+  if (!text) return std::optional<std::string_view>();
+  return std::optional<std::string_view>(texts_.emplace_back(std::move(*text)));
 }
 
 Result<std::vector<std::string>> HuggingFaceFolder::weight_files() const {
-  auto index = MappedFile::open(path_ / kIndexFile);
-  if (index.ok()) {
-    auto files = hugging_face::read_weight_index(index->text());
+  HEARTH_ASSIGN(const auto index, read_text(path_ / kIndexFile));
+  if (index) {
+    auto files = hugging_face::read_weight_index(*index);
     if (!files.ok()) return in_file(path_ / kIndexFile, files.error());
     return files;
   }
-  if (index.error().kind != ErrorKind::kNotFound) return std::move(index).error();
   std::vector<std::string> files = files_ending_in(path_, ".safetensors");
   if (std::find(files.begin(), files.end(), kSingleFile) != files.end())
     return std::vector<std::string>{kSingleFile};
@@ -128,6 +132,8 @@ Status HuggingFaceFolder::read_weights(const Config& config) {
   for (const std::string& file : files) {
     HEARTH_ASSIGN(auto mapping, MappedFile::open(path_ / file));
     auto tensors = read_safetensors(mapping.bytes(), naming);
+    // First: what went missing meanwhile explains every other error.
+    HEARTH_TRY(mapping.check());
     if (!tensors.ok()) return in_file(path_ / file, tensors.error());
     if (tensors_.empty())
       tensors_ = std::move(tensors).value();

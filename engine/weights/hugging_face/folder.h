@@ -3,12 +3,12 @@
 #pragma once
 
 #include <filesystem>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "engine/weights/hugging_face/config.h"
-#include "engine/weights/mapped_file.h"
 #include "engine/weights/model_file.h"
 #include "engine/weights/model_name.h"
 
@@ -28,11 +28,11 @@ class HuggingFaceFolder : public ModelFile {
   Result<std::vector<std::string>> weight_files() const;
   Status read_weights(const hugging_face::Config& config);
   Status read_texts();
-  // Maps a file for the lifetime of this object; empty if there is none.
+  // Reads a text for the lifetime of this object; empty if there is none.
   Result<std::optional<std::string_view>> keep(const std::string& file);
 
   std::filesystem::path path_;
-  std::vector<MappedFile> mappings_;
+  std::list<std::string> texts_;  // what keep() has read
 };
 
 }  // namespace hearth

@@ -85,7 +85,7 @@ class BatchInvarianceTest : public GpuTest {
     const auto engine = tiny_.engine({.prefix_cache = false});
     auto stream = engine->submit(request);
     EXPECT_TRUE(stream.ok());
-    Answer answer = read_answer(**stream);
+    Answer answer = read_answer(*stream);
     EXPECT_EQ(answer.ids.size(), request.max_tokens) << answer.end.message;
     return answer;
   }
@@ -107,7 +107,7 @@ class BatchInvarianceTest : public GpuTest {
     auto streams = engine.submit(std::move(requests));
     EXPECT_TRUE(streams.ok());
     std::vector<Answer> answers;
-    for (const auto& stream : *streams) answers.push_back(read_answer(*stream));
+    for (TokenStream& stream : *streams) answers.push_back(read_answer(stream));
     EXPECT_EQ(answers[others], greedy_alone());
     EXPECT_EQ(answers[others + 1], sampled_alone());
     return answers;
@@ -170,7 +170,7 @@ TEST_F(BatchInvarianceTest, Forked) {
   auto streams = engine->submit_n(sampled(), 3);
   ASSERT_OK(streams);
   std::vector<Answer> answers;
-  for (const auto& stream : *streams) answers.push_back(read_answer(*stream));
+  for (TokenStream& stream : *streams) answers.push_back(read_answer(stream));
   EXPECT_EQ(answers[0], sampled_alone());
   EXPECT_EQ(answers[1], alone(sampled(43)));
   EXPECT_EQ(answers[2], alone(sampled(44)));

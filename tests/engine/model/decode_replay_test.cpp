@@ -24,7 +24,7 @@ TEST_F(DecodeReplayTest, DecodeStepsNeitherRecordNorAllocate) {
                                  .slots = kSequences,
                                  .kv_blocks = kSequences * 32}));
   const auto engine = tiny.engine({}, 0, /*start_paused=*/true, /*check_integrity=*/false);
-  std::vector<std::shared_ptr<TokenStream>> streams;
+  std::vector<TokenStream> streams;
   for (uint32_t i = 0; i < kSequences; ++i) {
     ASSERT_ASSIGN(auto stream,
                   engine->submit({.prompt = tiny.prompt(5 + i, i), .max_tokens = 400}));

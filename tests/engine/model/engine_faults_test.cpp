@@ -45,18 +45,18 @@ class EngineFaultsTest : public GpuTest {
   };
   // Five requests in a pool of 8 blocks; four can run at a time.
   static Run run(Engine& engine, const TinyModel& tiny) {
-    std::vector<std::shared_ptr<TokenStream>> streams;
+    std::vector<TokenStream> streams;
     for (uint32_t i = 0; i < 5; ++i) {
       auto stream = engine.submit(request(tiny, i));
       EXPECT_TRUE(stream.ok());
-      streams.push_back(*stream);
+      streams.push_back(std::move(*stream));
     }
     engine.resume();
     Run run;
-    for (const auto& stream : streams) {
+    for (TokenStream& stream : streams) {
       run.ids.emplace_back();
-      while (const auto token = stream->next()) run.ids.back().push_back(token->id);
-      run.ends.push_back(stream->end());
+      while (const auto token = stream.next()) run.ids.back().push_back(token->id);
+      run.ends.push_back(stream.end());
     }
     return run;
   }

@@ -25,11 +25,11 @@ void run_some(Session& session, uint32_t prompt_tokens) {
     requests.push_back(std::move(request));
   }
   for (GenerationRequest& request : requests) {
-    const auto stream = session.engine().submit(std::move(request));
+    auto stream = session.engine().submit(std::move(request));
     ASSERT_TRUE(stream.ok()) << stream.error().message;
-    while ((*stream)->next()) {
+    while (stream->next()) {
     }
-    EXPECT_EQ((*stream)->end().reason, FinishReason::kLength);
+    EXPECT_EQ(stream->end().reason, FinishReason::kLength);
   }
 }
 

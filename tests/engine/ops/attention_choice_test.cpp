@@ -109,6 +109,38 @@ TEST(AttentionChoice, Table) {
   }
 }
 
+// Trees are in the list that the general kernel of a device computes; prompts keep theirs.
+TEST(AttentionChoice, TreesUseTheGeneralKernels) {
+  AttentionBucket trees = kMixed;
+  trees.trees = true;
+  for (const FakeDevice& device : devices()) {
+    for (const bool deterministic : {false, true}) {
+      for (const AttentionShape& shape : shapes(trees)) {
+        const std::string kv(kv_format_name(shape.kv));
+        const bool cpu = device.caps.type == DeviceType::kCpu;
+        const AttentionPlan plan = choose_attention(device.caps, shape, deterministic);
+        EXPECT_EQ(plan.few.pipeline.kernel,
+                  (cpu ? "attention_subgroup_tree." : "attention_rows_tree.") + kv)
+            << device.name;
+        EXPECT_EQ(plan.few.groups.x, plan.capacity.few);
+        EXPECT_FALSE(plan.ropes);
+        AttentionShape plain = shape;
+        plain.bucket.trees = false;
+        const AttentionPlan without = choose_attention(device.caps, plain, deterministic);
+        ASSERT_EQ(plan.many.has_value(), without.many.has_value()) << device.name;
+        if (plan.many) {
+          EXPECT_EQ(plan.many->pipeline, without.many->pipeline) << device.name;
+        }
+        // With the same tiles and splits a chain has the same bits as ordinary rows.
+        if (deterministic) {
+          EXPECT_EQ(plan.tuning, without.tuning) << device.name;
+          EXPECT_EQ(plan.few.pipeline.constants, without.few.pipeline.constants) << device.name;
+        }
+      }
+    }
+  }
+}
+
 // A step of an 8B model with `rows` tokens per sequence.
 AttentionShape large_model(uint32_t sequences, uint32_t tokens, KvFormat kv, uint32_t rows) {
   return {.kv = kv,

@@ -1,5 +1,6 @@
 #include "engine/ops/attention_work.h"
 
+#include <bit>
 #include <map>
 #include <random>
 #include <set>
@@ -16,6 +17,7 @@ using params::StepSequence;
 
 struct Batch {
   std::vector<StepSequence> sequences;
+  std::vector<uint32_t> ancestors = {};  // if there are trees
   AttentionBucket bucket;
 };
 
@@ -38,6 +40,23 @@ Batch random_batch(std::mt19937& generator) {
   }
   batch.bucket.sequences = count;
   return batch;
+}
+
+// Makes the last rows of most sequences a tree, up to 32 of them.
+void add_trees(std::mt19937& generator, Batch& batch) {
+  const auto up_to = [&](uint32_t most) {
+    return std::uniform_int_distribution<uint32_t>(0, most)(generator);
+  };
+  batch.bucket.trees = true;
+  batch.ancestors.assign(batch.bucket.rows, 0);
+  for (const StepSequence& sequence : batch.sequences) {
+    const uint32_t rows = std::min(sequence.rows, up_to(32));
+    uint32_t* const masks = batch.ancestors.data() + sequence.first_row + sequence.rows - rows;
+    for (uint32_t i = 0; i < rows; ++i) {
+      const uint32_t parent = up_to(i);
+      masks[i] = (parent == i ? 0 : masks[parent]) | 1u << i;
+    }
+  }
 }
 
 // Checks that every key a row sees is in exactly one item, that the items of a tile refer to each
@@ -63,7 +82,12 @@ void expect_complete(const Batch& batch, uint32_t window, const AttentionTuning&
   for (const StepSequence& sequence : batch.sequences) {
     for (uint32_t i = 0; i < sequence.rows; ++i) {
       const uint32_t end = sequence.first_position + i + 1;
-      uint32_t next = window == 0 ? 0 : end - std::min(window, end);
+      uint32_t path_end = end;
+      if (!batch.ancestors.empty()) {
+        const uint32_t mask = batch.ancestors[sequence.first_row + i];
+        path_end -= static_cast<uint32_t>(std::bit_width(mask) - std::popcount(mask));
+      }
+      uint32_t next = window == 0 ? 0 : path_end - std::min(window, path_end);
       const auto& items = of_row[sequence.first_row + i];
       ASSERT_FALSE(items.empty());
       ASSERT_LE(items.front().key_begin, next);
@@ -107,6 +131,28 @@ TEST(AttentionWork, CoversEveryKeyOnceWithinTheCapacity) {
         ASSERT_EQ(work->many.size(), capacity.many);
         expect_complete(batch, window, tuning, *work, capacity);
         if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+// A tree row's window is counted along its path, and trees are never in the list of prompts.
+TEST(AttentionWork, CoversEveryKeyOfTreesWithinTheCapacity) {
+  std::mt19937 generator(6);
+  for (int round = 0; round < 200; ++round) {
+    Batch batch = random_batch(generator);
+    add_trees(generator, batch);
+    for (const AttentionTuning& tuning : kTunings) {
+      for (const uint32_t window : {0u, 1u, 20u, 1000u}) {
+        const AttentionCapacity capacity = attention_capacity(tuning, batch.bucket);
+        const auto work =
+            plan_attention(batch.sequences, window, tuning, capacity, batch.ancestors);
+        ASSERT_TRUE(work.ok()) << work.error().message;
+        expect_complete(batch, window, tuning, *work, capacity);
+        if (HasFatalFailure()) return;
+        for (const AttentionItem& item : work->many)
+          for (uint32_t i = 0; i < item.tokens; ++i)
+            ASSERT_EQ(batch.ancestors[item.first_row + i], 0u);
       }
     }
   }

@@ -11,19 +11,31 @@ TEST(Policy, NamedPoliciesHaveTheirSwitches) {
     EXPECT_EQ(describe(*named_policy(name)), switches);
     EXPECT_EQ(policy_name(*named_policy(name)), name);
   };
+  expect("no-cache",
+         "admission=iteration delivery=at-once batch-window=0 batch-size=0 layout=packed "
+         "phases=mixed max-chunk=0 kv=none preemption=recompute victim=youngest order=fcfs "
+         "prefix-cache=off");
   expect("static",
-         "admission=request layout=padded phases=separate kv=reserve preemption=recompute "
-         "order=fcfs prefix-cache=off max-chunk=0");
+         "admission=request delivery=with-batch batch-window=0 batch-size=0 layout=padded "
+         "phases=separate max-chunk=0 kv=reserve preemption=recompute victim=youngest order=fcfs "
+         "prefix-cache=off");
+  expect("dynamic",
+         "admission=request delivery=with-batch batch-window=50 batch-size=0 layout=padded "
+         "phases=separate max-chunk=0 kv=reserve preemption=recompute victim=youngest order=fcfs "
+         "prefix-cache=off");
   expect("iteration",
-         "admission=iteration layout=padded phases=separate kv=reserve preemption=recompute "
-         "order=fcfs prefix-cache=off max-chunk=0");
+         "admission=iteration delivery=at-once batch-window=0 batch-size=0 layout=padded "
+         "phases=mixed max-chunk=0 kv=reserve preemption=recompute victim=youngest order=fcfs "
+         "prefix-cache=off");
   expect("packed",
-         "admission=request layout=packed phases=mixed kv=reserve preemption=recompute "
-         "order=fcfs prefix-cache=off max-chunk=0");
+         "admission=request delivery=at-once batch-window=0 batch-size=0 layout=packed "
+         "phases=mixed max-chunk=0 kv=reserve preemption=recompute victim=youngest order=fcfs "
+         "prefix-cache=off");
   expect("continuous",
-         "admission=iteration layout=packed phases=mixed kv=on-demand preemption=recompute "
-         "order=fcfs prefix-cache=on max-chunk=0");
-  EXPECT_EQ(policy_names().size(), 4u);
+         "admission=iteration delivery=at-once batch-window=0 batch-size=0 layout=packed "
+         "phases=mixed max-chunk=0 kv=on-demand preemption=recompute victim=youngest order=fcfs "
+         "prefix-cache=on");
+  EXPECT_EQ(policy_names().size(), 6u);
   EXPECT_EQ(named_policy("contiguous"), std::nullopt);
 }
 
@@ -38,6 +50,8 @@ TEST(Policy, EveryValueOfEverySwitchIsReadBack) {
   Policy policy;
   EXPECT_EQ(set_switch(policy, "max-chunk", "64"), std::nullopt);
   EXPECT_EQ(policy.max_chunk_tokens, 64u);
+  EXPECT_EQ(set_switch(policy, "batch-window", "30"), std::nullopt);
+  EXPECT_EQ(policy.batch_window_ms, 30u);
   EXPECT_EQ(policy_name(policy), "custom");
 }
 
@@ -57,8 +71,10 @@ TEST(Policy, MistakesAreNamedAndChangeNothing) {
             "max-chunk takes a number of tokens, not '12x'");
   EXPECT_EQ(set_switch(policy, "max-chunk", ""), "max-chunk takes a number of tokens, not ''");
   EXPECT_EQ(set_switch(policy, "colour", "red"),
-            "there is no switch 'colour'; there are admission, layout, phases, kv, preemption, "
-            "order, prefix-cache, max-chunk");
+            "there is no switch 'colour'; there are admission, delivery, batch-window, batch-size, "
+            "layout, phases, max-chunk, kv, preemption, victim, order, prefix-cache");
+  EXPECT_EQ(set_switch(policy, "batch window", "soon"),
+            "batch-window takes a number of milliseconds, not 'soon'");
   EXPECT_EQ(switch_value(policy, "colour"), std::nullopt);
   EXPECT_EQ(policy, Policy{});
 }

@@ -7,11 +7,10 @@ namespace {
 
 Sequence made(std::uint64_t arrival, std::int32_t priority, std::uint32_t prompt_tokens,
               std::uint64_t arrival_step = 0) {
-  Sequence sequence;
-  sequence.id = arrival;
+  const std::vector<TokenId> prompt(prompt_tokens);
+  Sequence sequence(arrival, TokenLedger(prompt, prompt_tokens + 1, {}));
   sequence.arrival = arrival;
   sequence.priority = priority;
-  sequence.prompt_tokens = prompt_tokens;
   sequence.arrival_step = arrival_step;
   return sequence;
 }

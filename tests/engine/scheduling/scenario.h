@@ -31,6 +31,7 @@ class Scenario {
   void set_up(const Words& words);
   void change(const Words& words);
   void add(const Words& words);
+  void use_ledger(const Words& words);
   void steps(const Words& words);
   void expect(const Words& words);
   void expect_names(const Words& words, const std::vector<RequestId>& actual);

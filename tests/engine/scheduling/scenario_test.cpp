@@ -74,6 +74,8 @@ std::optional<std::string> Scenario::line(const std::string& text) {
       add(words);
     else if (command == "cancel" && words.size() == 2)
       engine().cancel(id(words[1]));
+    else if (command == "propose" || command == "take-back")
+      use_ledger(words);
     else if (command == "step" || command == "steps" || command == "until")
       steps(words);
     else if (command == "expect" && words.size() >= 2)
@@ -178,6 +180,33 @@ void Scenario::add(const Words& words) {
   if (!result.accepted()) return;
   ids_[name] = request;
   names_[request] = name;
+}
+
+// propose NAME right N [wrong N] | take-back NAME N
+void Scenario::use_ledger(const Words& words) {
+  const RequestId request = words.size() >= 2 ? id(words[1]) : 0;
+  SimulatedRequest& simulated = engine().requests.at(request);
+  if (words[0] == "take-back") {
+    const auto count = words.size() == 3 ? to_number(words[2]) : std::nullopt;
+    if (!count || *count > simulated.generated()) throw Problem{"take-back NAME N"};
+    const auto keep = static_cast<std::uint32_t>(simulated.tokens.size()) - *count;
+    engine().scheduler.truncate(request, keep);
+    simulated.truncate(keep);
+    return;
+  }
+  std::vector<TokenId> proposed;
+  std::uint64_t prefix = simulated.last_prefix();
+  for (std::size_t i = 2; i + 1 < words.size(); i += 2) {
+    const auto count = to_number(words[i + 1]);
+    if (!count || (words[i] != "right" && words[i] != "wrong"))
+      throw Problem{"propose NAME right N [wrong N]"};
+    for (std::uint32_t n = 0; n < *count; ++n) {
+      const TokenId right = engine().next_token(prefix);
+      proposed.push_back(words[i] == "right" ? right : right + 1);
+      prefix = test::extend_prefix(prefix, proposed.back());
+    }
+  }
+  engine().scheduler.propose(request, proposed);
 }
 
 void Scenario::one_step() {

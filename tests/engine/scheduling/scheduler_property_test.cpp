@@ -14,7 +14,7 @@ namespace {
 using test::SimulatedEngine;
 using test::SimulatedRequest;
 
-constexpr std::uint32_t kWorkloads = 200;
+constexpr std::uint32_t kWorkloads = 300;
 constexpr std::uint32_t kSteps = 2000;
 
 // Every combination of the switches in turn.
@@ -28,19 +28,46 @@ Policy combination(std::uint32_t index) {
   policy.admission = static_cast<Admission>(take(2));
   policy.layout = static_cast<Layout>(take(2));
   policy.phases = static_cast<Phases>(take(2));
-  policy.kv = static_cast<KvAllocation>(take(2));
+  policy.kv = static_cast<KvAllocation>(take(3));
   policy.preemption = static_cast<Preemption>(take(2));
   policy.prefix_cache = take(2) == 1;
   policy.order = static_cast<Order>(take(3));
+  policy.victim = static_cast<Victim>(take(3));
+  policy.delivery = static_cast<Delivery>(take(2));
+  policy.batch_window_ms = take(2) * 40;
   return policy;
 }
-constexpr std::uint32_t kCombinations = 2 * 2 * 2 * 2 * 2 * 2 * 3;
+constexpr std::uint32_t kCombinations = 2 * 2 * 2 * 3 * 2 * 2 * 3 * 3 * 2 * 2;
+
+// What happened to the ledgers of sequences, beyond the scheduler's totals.
+struct LedgerEvents {
+  std::uint64_t accepted = 0, rejected = 0, other_branch = 0, again = 0;  // see SimulatedEngine
+  std::uint64_t trees = 0, trimmed = 0, forced = 0, taken_back = 0;
+  // Judged after the request was preempted with its step in flight.
+  std::uint64_t judged_waiting = 0, judged_swapped = 0;
+  std::uint64_t held_back = 0;  // batches that waited for their window
+
+  void add(const LedgerEvents& other) {
+    accepted += other.accepted;
+    rejected += other.rejected;
+    other_branch += other.other_branch;
+    again += other.again;
+    trees += other.trees;
+    trimmed += other.trimmed;
+    forced += other.forced;
+    taken_back += other.taken_back;
+    judged_waiting += other.judged_waiting;
+    judged_swapped += other.judged_swapped;
+    held_back += other.held_back;
+  }
+};
 
 class Workload {
  public:
   Workload(std::uint32_t seed, bool switches)
       : random_(seed),
-        policy_(combination(seed)),
+        // Seeds next to each other differ in every switch.
+        policy_(combination(seed * 7919)),
         switches_(switches),
         tight_(number(0, 1) == 0),
         limits_{.max_sequences = number(1, 10),
@@ -48,7 +75,8 @@ class Workload {
                 .context = number(40, 200),
                 .pool_blocks = tight_ ? number(8, 16) : number(2, 40),
                 .swap_blocks = number(0, 2) == 0 ? 0 : number(1, 30),
-                .max_queue = number(3, 20)},
+                .max_queue = number(3, 20),
+                .max_proposed = number(0, 60)},
         ends_(number(0, 1) == 0 ? 0 : number(10, 60)),
         engine_(limits_, policy_, ends_) {
     if (number(0, 2) == 0) policy_.max_chunk_tokens = number(1, 20);
@@ -56,6 +84,16 @@ class Workload {
     for (auto& beginning : prefixes_)
       for (std::uint32_t i = 0; i < 200; ++i) beginning.push_back(number(1, 4000));
     load_ = number(2, 30);
+    // In a third of the workloads all requests decode plainly.
+    proposes_ = number(0, 2) > 0;
+    if (!proposes_) return;
+    engine_.after_report = [this](RequestId id) { between_steps(id); };
+    engine_.before_judging = [this](RequestId id) {
+      const SequenceState state = engine_.scheduler.sequence(id)->state;
+      if (state == SequenceState::kWaiting) ++events_.judged_waiting;
+      if (state == SequenceState::kSwapped) ++events_.judged_swapped;
+      return number(0, 19) == 0;
+    };
   }
 
   void run() {
@@ -67,10 +105,17 @@ class Workload {
       if (number(0, 9) == 0) engine_.report_tokens();
       one_step();
     }
+    proposes_ = false;
     // Every request ends, and in bounded time.
     const std::uint32_t live = engine_.live();
+    // Without a KV cache each token takes a pass over the sequence, of several steps if need be.
+    std::uint32_t budget = engine_.scheduler.limits().max_step_tokens;
+    if (policy_.max_chunk_tokens > 0) budget = std::min(budget, policy_.max_chunk_tokens);
+    const std::uint32_t passes =
+        policy_.kv == KvAllocation::kNone ? 1 + limits_.context / budget : 1;
     for (std::uint32_t step = 0; engine_.live() > 0 && !testing::Test::HasFatalFailure(); ++step) {
-      ASSERT_LT(step, 400u * (live + 1)) << "some requests never end";
+      ASSERT_LT(step, 400u * passes * (live + 1)) << "some requests never end\n"
+                                                  << describe(policy_);
       one_step();
     }
     const SchedulerCounts counts = engine_.scheduler.counts();
@@ -85,6 +130,14 @@ class Workload {
   }
 
   const SchedulerTotals& totals() const { return engine_.scheduler.totals(); }
+  LedgerEvents events() const {
+    LedgerEvents events = events_;
+    events.accepted = engine_.accepted;
+    events.rejected = engine_.rejected;
+    events.other_branch = engine_.other_branch;
+    events.again = engine_.again;
+    return events;
+  }
 
  private:
   std::uint32_t number(std::uint32_t low, std::uint32_t high) {
@@ -111,6 +164,7 @@ class Workload {
     for (std::uint32_t n = number(0, 2) == 0 ? number(0, 30) : 0; n > 0; --n)
       prompt.push_back(number(1, 4000));
     request.prompt = prompt;
+    request.with_host = proposes_ && number(0, 1) == 0;
     const RequestId id = next_id_++;
     const AddResult result = engine_.add(id, request);
     const std::size_t tokens = prompt.size() + request.max_new_tokens;
@@ -123,6 +177,73 @@ class Workload {
       ASSERT_GE(engine_.scheduler.counts().waiting, limits_.max_queue);
     }
     ASSERT_TRUE(result.accepted() || !result.message.empty());
+  }
+
+  // What speculation, grammars and banned strings do with a request between two of its steps.
+  void between_steps(RequestId id) {
+    const TokenLedger& ledger = *engine_.scheduler.ledger(id);
+    if (!proposes_ || ledger.full() || ledger.pending()) return;
+    switch (number(0, 7)) {
+      case 0:
+      case 1:
+        return propose(id, false);
+      case 2:
+        return propose(id, true);
+      case 3:
+        return commit_forced(id);
+      case 4:
+        return take_back(id);
+      case 5:
+        return engine_.scheduler.set_with_host(id, number(0, 1) == 0);
+      default:
+        return;
+    }
+  }
+
+  // Proposes tokens of which about three in four are right.
+  void propose(RequestId id, bool tree) {
+    const SimulatedRequest& request = engine_.requests.at(id);
+    std::vector<TokenId> tokens;
+    std::vector<std::uint32_t> parents;
+    std::vector<std::uint64_t> prefixes;
+    for (std::uint32_t i = 0, count = number(1, tree ? 32 : 12); i < count; ++i) {
+      std::uint32_t parent = i == 0 ? kNoParent : i - 1;
+      if (tree) parent = number(0, i) == 0 ? kNoParent : number(0, i - 1);
+      const std::uint64_t before = parent == kNoParent ? request.last_prefix() : prefixes[parent];
+      const TokenId right = engine_.next_token(before);
+      tokens.push_back(number(0, 3) == 0 ? right + 1 : right);
+      prefixes.push_back(test::extend_prefix(before, tokens.back()));
+      if (tree) parents.push_back(parent);
+    }
+    const std::uint32_t taken = engine_.scheduler.propose(id, tokens, parents);
+    if (taken < tokens.size()) ++events_.trimmed;
+    if (tree && taken > 0) ++events_.trees;
+  }
+
+  // Tokens that need no sampling, because only one continuation is possible.
+  void commit_forced(RequestId id) {
+    SimulatedRequest& request = engine_.requests.at(id);
+    std::vector<TokenId> tokens;
+    std::uint64_t prefix = request.last_prefix();
+    for (std::uint32_t i = number(1, 6); i > 0; --i) {
+      tokens.push_back(engine_.next_token(prefix));
+      prefix = test::extend_prefix(prefix, tokens.back());
+      if (tokens.back() == test::kEndToken) return;
+    }
+    const std::uint32_t taken = engine_.scheduler.propose(id, tokens);
+    engine_.scheduler.commit(id, taken);
+    for (std::uint32_t i = 0; i < taken; ++i) request.append(tokens[i]);
+    events_.forced += taken;
+  }
+
+  // As a banned string does, whose last token was just sampled.
+  void take_back(RequestId id) {
+    SimulatedRequest& request = engine_.requests.at(id);
+    const std::uint32_t keep = request.prompt_tokens + number(0, request.generated());
+    if (keep == request.tokens.size()) return;
+    engine_.scheduler.truncate(id, keep);
+    request.truncate(keep);
+    ++events_.taken_back;
   }
 
   std::optional<RequestId> any_live() {
@@ -176,6 +297,7 @@ class Workload {
   void one_step() {
     engine_.scheduler.view_sequences(before_);
     const auto problem = engine_.step();
+    if (engine_.scheduler.window_closes()) ++events_.held_back;
     ASSERT_FALSE(problem.has_value()) << *problem << "\n" << describe(policy_);
     const BatchPlan& plan = *engine_.last_plan;
     const SchedulerCounts counts = engine_.scheduler.counts();
@@ -188,7 +310,8 @@ class Workload {
     if (!switches_ && policy_.kv == KvAllocation::kOnDemand && policy_.layout == Layout::kPacked) {
       ASSERT_EQ(engine_.scheduler.counts().blocks_reserved, 0u);
     }
-    if (!switches_ && policy_.kv == KvAllocation::kReserve) {
+    // A reservation that took tokens of shared blocks back may have lost blocks.
+    if (!switches_ && policy_.kv == KvAllocation::kReserve && events_.taken_back == 0) {
       ASSERT_TRUE(plan.preempted_recompute.empty() && plan.preempted_swap.empty());
     }
     if (policy_.preemption == Preemption::kRecompute) {
@@ -202,6 +325,7 @@ class Workload {
     for (const SequenceView& waiting : before_) {
       const bool waited = waiting.state == SequenceState::kWaiting;
       if (!waited || waiting.preemptions > 0 || admitted.contains(waiting.id)) continue;
+      if (!waiting.ready || waiting.pending) continue;
       const SimulatedRequest& passed = engine_.requests.at(waiting.id);
       if (passed.fork) continue;
       for (RequestId id : admitted) {
@@ -218,6 +342,7 @@ class Workload {
   // With mixed phases every decode takes part in every step, whatever prompts there are.
   void check_decodes(const BatchPlan& plan) {
     if (policy_.phases != Phases::kMixed || policy_.layout != Layout::kPacked) return;
+    if (policy_.kv == KvAllocation::kNone) return;  // every step computes whole sequences
     std::set<RequestId> there;
     for (const BatchMember& member : plan.members) there.insert(member.request);
     there.insert(plan.preempted_recompute.begin(), plan.preempted_recompute.end());
@@ -226,7 +351,8 @@ class Workload {
     std::uint32_t decodes = 0;
     for (const SequenceView& view : before_) {
       if (view.state != SequenceState::kRunning || view.computed < view.prompt_tokens) continue;
-      if (view.known - view.computed > 1 || view.known == view.max_tokens) continue;
+      if (view.committed > view.computed + 1 || view.committed == view.max_tokens) continue;
+      if (!view.ready) continue;  // the host has not judged its last step
       ++decodes;
       if (!there.contains(view.id)) missing.push_back(view.id);
     }
@@ -237,12 +363,16 @@ class Workload {
 
   void check_rows(const BatchPlan& plan) {
     if (plan.empty()) return;
+    std::uint32_t proposed = 0;
+    for (const BatchMember& member : plan.members) proposed += member.proposed;
+    ASSERT_LE(proposed, limits_.max_proposed);
     ASSERT_LE(plan.tokens() + plan.padding_tokens, engine_.scheduler.limits().max_step_tokens);
     bool prompts = false, decodes = false;
     std::uint32_t longest = 0;
     for (const BatchMember& member : plan.members) {
       (member.decodes ? decodes : prompts) = true;
       longest = std::max(longest, member.tokens);
+      ASSERT_TRUE(member.proposed == 0 || member.awaits_host);
       if (!member.decodes && policy_.max_chunk_tokens > 0) {
         ASSERT_LE(member.tokens, policy_.max_chunk_tokens);
       }
@@ -268,6 +398,7 @@ class Workload {
 
   // A preempted request ranked behind every request that stayed.
   void check_preempted(const BatchPlan& plan) {
+    if (policy_.victim != Victim::kYoungest) return;
     const auto protection = [&](RequestId id) {
       const SimulatedRequest& request = engine_.requests.at(id);
       return Rank{static_cast<std::int64_t>(request.arrival_step) - 64 * request.priority,
@@ -291,10 +422,18 @@ class Workload {
   RequestId next_id_ = 1;
   std::uint32_t batch_rows_ = 0;
   std::vector<SequenceView> before_;
+  bool proposes_ = false;
+  LedgerEvents events_;
 };
 
-SchedulerTotals run_all(bool switches) {
-  SchedulerTotals sum;
+struct Everything {
+  SchedulerTotals totals;
+  LedgerEvents events;
+};
+
+Everything run_all(bool switches) {
+  Everything all;
+  SchedulerTotals& sum = all.totals;
   for (std::uint32_t seed = 0; seed < kWorkloads; ++seed) {
     SCOPED_TRACE("workload " + std::to_string(seed));
     Workload workload(seed, switches);
@@ -308,13 +447,17 @@ SchedulerTotals run_all(bool switches) {
     sum.forks += totals.forks;
     sum.copies += totals.copies;
     sum.evictions += totals.evictions;
+    sum.proposed_tokens += totals.proposed_tokens;
+    all.events.add(workload.events());
     if (testing::Test::HasFailure()) break;
   }
-  return sum;
+  return all;
 }
 
 // A check that is never reached proves nothing: the workloads must reach all of them, and often.
-void expect_everything_happened(const SchedulerTotals& sum) {
+void expect_everything_happened(const Everything& all) {
+  const SchedulerTotals& sum = all.totals;
+  const LedgerEvents& events = all.events;
   EXPECT_GT(sum.steps, 100'000u);
   EXPECT_GT(sum.padding_tokens, 100'000u);
   EXPECT_GT(sum.preemptions_recompute, 1'000u);
@@ -323,6 +466,18 @@ void expect_everything_happened(const SchedulerTotals& sum) {
   EXPECT_GT(sum.forks, 200u);
   EXPECT_GT(sum.copies, 200u);
   EXPECT_GT(sum.evictions, 5'000u);
+  EXPECT_GT(sum.proposed_tokens, 20'000u);
+  EXPECT_GT(events.accepted, 5'000u);
+  EXPECT_GT(events.rejected, 5'000u);
+  EXPECT_GT(events.trees, 1'000u);
+  EXPECT_GT(events.other_branch, 200u);
+  EXPECT_GT(events.trimmed, 200u);
+  EXPECT_GT(events.forced, 1'000u);
+  EXPECT_GT(events.taken_back, 1'000u);
+  EXPECT_GT(events.again, 200u);
+  EXPECT_GT(events.judged_waiting, 50u);
+  EXPECT_GT(events.judged_swapped, 20u);
+  EXPECT_GT(events.held_back, 200u);
 }
 
 TEST(SchedulerProperties, HoldUnderEveryPolicy) { expect_everything_happened(run_all(false)); }

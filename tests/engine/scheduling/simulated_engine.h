@@ -2,14 +2,17 @@
 // to that token, which is what KV depends on. A step makes its plan's block moves, writes the
 // places of its tokens and then reads every member's whole sequence. The id it samples is a
 // function of the last place. So a block that is shared, copied, swapped or reused wrongly shows as
-// a wrong value at once, and a request's output is known before it runs.
+// a wrong value at once, and a request's output is known before it runs, whatever is proposed or
+// taken back on the way.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/scheduling/scheduler.h"
@@ -17,6 +20,8 @@
 namespace hearth::test {
 
 constexpr TokenId kEndToken = 0;
+// Simulated time per step, also if there is nothing to run.
+constexpr std::chrono::milliseconds kStepTime{10};
 
 inline std::uint64_t extend_prefix(std::uint64_t prefix, TokenId token) {
   std::uint64_t x = (prefix ^ (token + 0x9e3779b97f4a7c15)) * 0xbf58476d1ce4e5b9;
@@ -30,15 +35,23 @@ struct SimulatedRequest {
   std::vector<std::uint64_t> prefix;  // hash up to each of them
   std::uint32_t prompt_tokens = 0, max_new_tokens = 0;
   std::uint32_t ends_after = 0;  // generated tokens; 0: when it samples the end token, or never
-  std::uint32_t sampled = 0;     // pending tokens included
+  std::uint32_t pending = 0;     // sampled and not reported
   std::int32_t priority = 0;
   bool fork = false, ended = false, cancelled = false;
   std::uint64_t arrival = 0, arrival_step = 0;
 
-  std::uint32_t known() const { return prompt_tokens + sampled; }
+  std::uint32_t committed() const { return static_cast<std::uint32_t>(tokens.size()) + pending; }
+  std::uint32_t generated() const {
+    return static_cast<std::uint32_t>(tokens.size()) - prompt_tokens;
+  }
+  std::uint64_t last_prefix() const { return prefix.back(); }
   void append(TokenId token) {
     prefix.push_back(extend_prefix(prefix.empty() ? 7 : prefix.back(), token));
     tokens.push_back(token);
+  }
+  void truncate(std::uint32_t count) {
+    tokens.resize(count);
+    prefix.resize(count);
   }
 };
 
@@ -81,6 +94,8 @@ class SimulatedEngine {
   // Plans and runs a step, then reports the tokens of the step before, as the engine does while
   // this one is in flight. Returns the first problem, if there is one.
   std::optional<std::string> step() {
+    now += kStepTime;
+    scheduler.set_time(now);
     const BatchPlan& plan = scheduler.plan();
     last_plan = &plan;
     if (auto problem = scheduler.check_integrity()) return problem;
@@ -88,29 +103,31 @@ class SimulatedEngine {
     if (auto problem = run(plan, sampled)) return problem;
     const bool nothing_in_flight = in_flight_.empty();
     report_tokens();
-    if (plan.empty() && nothing_in_flight && live() > 0)
+    if (plan.empty() && nothing_in_flight && live() > 0 && !scheduler.window_closes())
       return "nothing runs although there are requests";
     in_flight_ = std::move(sampled);
     return scheduler.check_integrity();
   }
 
-  // Reports the pending tokens before another step is planned.
+  // Reports what the steps in flight sampled before another step is planned.
   void report_tokens() {
-    for (const Sampled& sampled : in_flight_) {
-      scheduler.token(sampled.request, sampled.id);
+    const std::vector<Sampled> reported = std::exchange(in_flight_, {});
+    for (const Sampled& sampled : reported) {
       SimulatedRequest& request = requests.at(sampled.request);
       if (request.ended) continue;
-      request.append(sampled.id);
-      const std::uint32_t generated =
-          static_cast<std::uint32_t>(request.tokens.size()) - request.prompt_tokens;
-      if (generated == request.max_new_tokens || generated == request.ends_after ||
-          sampled.id == kEndToken) {
-        request.ended = true;
-        scheduler.finish(sampled.request);
+      if (sampled.awaits_host) {
+        judge(sampled, request);
+      } else {
+        scheduler.token(sampled.request, sampled.ids[0]);
+        --request.pending;
+        append(sampled.request, request, sampled.ids[0]);
       }
+      if (!request.ended && after_report && request.pending == 0) after_report(sampled.request);
     }
-    in_flight_.clear();
   }
+
+  // The token that follows these, which is what the request generates next.
+  TokenId next_token(std::uint64_t prefix) const { return sample(prefix); }
 
   std::uint32_t live() const {
     std::uint32_t count = 0;
@@ -133,12 +150,67 @@ class SimulatedEngine {
   Scheduler scheduler;
   std::map<RequestId, SimulatedRequest> requests;
   const BatchPlan* last_plan = nullptr;
+  std::chrono::nanoseconds now{0};
+  // Called when the outcome of a request's step has been reported and no other one is in flight:
+  // the place to propose tokens or to take some back.
+  std::function<void(RequestId)> after_report;
+  // Called before an outcome is judged; returns whether it is thrown away and sampled again.
+  std::function<bool(RequestId)> before_judging;
+  std::uint64_t accepted = 0, rejected = 0, other_branch = 0, again = 0;
 
  private:
+  // What a step sampled for one request, with what it was proposed.
   struct Sampled {
     RequestId request = 0;
-    TokenId id = 0;
+    bool awaits_host = false;
+    std::vector<TokenId> ids;  // after the newest committed token and after each proposed one
+    std::vector<TokenId> proposed;
+    std::vector<std::uint32_t> parents;  // empty: a chain
   };
+
+  void append(RequestId id, SimulatedRequest& request, TokenId token) {
+    request.append(token);
+    if (request.generated() != request.max_new_tokens &&
+        request.generated() != request.ends_after && token != kEndToken)
+      return;
+    request.ended = true;
+    scheduler.finish(id);
+  }
+
+  // Accepts the proposals that are what the request would have sampled, as speculation does.
+  void judge(const Sampled& sampled, SimulatedRequest& request) {
+    const RequestId id = sampled.request;
+    std::vector<std::uint32_t> path;
+    TokenId next = sampled.ids[0];
+    for (std::uint32_t i = 0; i < sampled.proposed.size(); ++i) {
+      const std::uint32_t parent =
+          !sampled.parents.empty() ? sampled.parents[i] : (i == 0 ? kNoParent : i - 1);
+      if (parent != (path.empty() ? kNoParent : path.back()) || sampled.proposed[i] != next)
+        continue;
+      path.push_back(i);
+      next = sampled.ids[1 + i];
+    }
+    accepted += path.size();
+    rejected += sampled.proposed.size() - path.size();
+    if (!path.empty() && path.back() != path.size() - 1) ++other_branch;
+    if (sampled.parents.empty()) {
+      scheduler.commit(id, static_cast<std::uint32_t>(path.size()));
+      scheduler.truncate(id, scheduler.ledger(id)->committed());
+    } else {
+      scheduler.commit_path(id, path);
+    }
+    for (const std::uint32_t node : path) {
+      append(id, request, sampled.proposed[node]);
+      if (request.ended) return;
+    }
+    if (before_judging && before_judging(id)) {
+      ++again;
+      scheduler.sample_again(id);
+      return;
+    }
+    scheduler.token(id, next);
+    append(id, request, next);
+  }
 
   TokenId sample(std::uint64_t prefix) const {
     const std::uint64_t x = prefix * 0xd1342543de82ef95;
@@ -166,42 +238,58 @@ class SimulatedEngine {
       return "step " + std::to_string(plan.step) + ", request " + std::to_string(member.request) +
              ": " + what;
     };
-    // The value that belongs at a position. The id of the newest token may be on the GPU only.
-    const auto value = [&](const BatchMember& member, const SimulatedRequest& request,
-                           std::uint32_t position) {
-      return position < request.prefix.size()
-                 ? request.prefix[position]
-                 : extend_prefix(request.prefix[position - 1], slots_[member.slot]);
-    };
+    // The values that belong at each position of each member.
+    std::vector<std::vector<std::uint64_t>> values;
     for (const BatchMember& member : plan.members) {
       const SimulatedRequest& request = requests.at(member.request);
       const std::uint32_t end = member.first_position + member.tokens;
+      const std::uint32_t certain = end - member.proposed;  // committed tokens
       if (request.ended) return wrong(member, "is planned although it ended");
-      if (end > request.known()) return wrong(member, "computes tokens that do not exist");
-      if (member.samples != (end == request.known()))
+      if (certain > request.committed()) return wrong(member, "computes tokens that do not exist");
+      if (member.samples != (certain == request.committed()))
         return wrong(member, "samples at the wrong place");
-      if (member.input_on_gpu != (end > request.tokens.size()))
+      if (member.input_on_gpu != (certain > request.tokens.size()))
         return wrong(member, "takes its input from the wrong place");
-      if (end > request.tokens.size() + 1) return wrong(member, "has two pending tokens");
-      for (std::uint32_t i = member.first_position; i < end; ++i)
-        place(member, i) = value(member, request, i);
+      if (certain > request.tokens.size() + 1) return wrong(member, "has two pending tokens");
+      std::vector<std::uint64_t>& value = values.emplace_back(
+          request.prefix.begin(), request.prefix.begin() + member.first_position);
+      for (std::uint32_t i = member.first_position; i < end; ++i) {
+        const TokenId id = member.input_on_gpu && i + 1 == certain
+                               ? slots_[member.slot]
+                               : plan.ids[member.first_id + i - member.first_position];
+        if (i < certain && i < request.tokens.size() && id != request.tokens[i])
+          return wrong(member, "has the wrong id at position " + std::to_string(i));
+        std::uint32_t parent = i - 1;
+        if (i >= certain && member.tree) {
+          parent = plan.parents[member.first_parent + i - certain];
+          parent = parent == kNoParent ? certain - 1 : certain + parent;
+        }
+        value.push_back(extend_prefix(i == 0 ? 7 : value[parent], id));
+        place(member, i) = value.back();
+      }
     }
-    for (const BatchMember& member : plan.members) {
-      SimulatedRequest& request = requests.at(member.request);
-      const std::uint32_t end = member.first_position + member.tokens;
-      for (std::uint32_t i = 0; i < end; ++i)
-        if (place(member, i) != value(member, request, i))
-          return wrong(member, "reads the wrong value at position " + std::to_string(i) + " of " +
-                                   std::to_string(end));
-    }
+    for (std::size_t m = 0; m < plan.members.size(); ++m)
+      for (std::uint32_t i = 0; i < values[m].size(); ++i)
+        if (place(plan.members[m], i) != values[m][i])
+          return wrong(plan.members[m], "reads the wrong value at position " + std::to_string(i) +
+                                            " of " + std::to_string(values[m].size()));
     // Slots are written last, because this step's inputs were read from them.
-    for (const BatchMember& member : plan.members) {
+    for (std::size_t m = 0; m < plan.members.size(); ++m) {
+      const BatchMember& member = plan.members[m];
       if (!member.samples) continue;
-      SimulatedRequest& request = requests.at(member.request);
-      TokenId id = sample(place(member, member.first_position + member.tokens - 1));
-      slots_[member.slot] = id;
-      ++request.sampled;
-      sampled.push_back({member.request, id});
+      Sampled& made = sampled.emplace_back();
+      made.request = member.request;
+      made.awaits_host = member.awaits_host;
+      for (std::size_t i = values[m].size() - member.proposed - 1; i < values[m].size(); ++i)
+        made.ids.push_back(sample(values[m][i]));
+      const auto last_ids = plan.ids.begin() + member.first_id + member.tokens;
+      made.proposed.assign(last_ids - member.proposed, last_ids);
+      if (member.tree)
+        made.parents.assign(plan.parents.begin() + member.first_parent,
+                            plan.parents.begin() + member.first_parent + member.proposed);
+      if (member.awaits_host) continue;
+      slots_[member.slot] = made.ids[0];
+      ++requests.at(member.request).pending;
     }
     return std::nullopt;
   }

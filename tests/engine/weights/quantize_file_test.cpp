@@ -1,11 +1,13 @@
 #include "engine/weights/quantize_file.h"
 
 #include <cmath>
+#include <csignal>
 #include <limits>
 #include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "engine/weights/quantize.h"
@@ -190,6 +192,23 @@ TEST_F(QuantizeFile, LeavesNothingBehindWhenItFails) {
   write_model();
   EXPECT_THAT(run(in_, out_, "Q4_0").error().message, HasSubstr("tensor 'token_embd.weight'"));
   EXPECT_FALSE(run(in_, folder_ / "absent" / "out.gguf", "Q4_0").ok());
+  const auto entries = std::filesystem::directory_iterator(folder_.path());
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
+}
+
+// A limit on the size of files fails in the middle of a write, as a full disk does.
+TEST_F(QuantizeFile, LeavesNothingBehindWhenTheDiskIsFull) {
+  write_model();
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{.rlim_cur = 100'000, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const auto report = run(in_, out_, "Q4_0");
+  setrlimit(RLIMIT_FSIZE, &before);
+  ASSERT_FALSE(report.ok());
+  EXPECT_THAT(report.error().message, HasSubstr("cannot write " + out_.string()));
+  EXPECT_THAT(report.error().message, HasSubstr("the unfinished file was removed"));
   const auto entries = std::filesystem::directory_iterator(folder_.path());
   EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
 }

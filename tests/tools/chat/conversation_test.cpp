@@ -171,7 +171,7 @@ TEST_F(ConversationTest, AFailedSaveLeavesNothingBehind) {
   const Conversation conversation = three_exchanges();
   const Status nowhere = conversation.save(folder_ / "missing" / "file");
   ASSERT_FALSE(nowhere.ok());
-  EXPECT_THAT(nowhere.error().message, HasSubstr("missing/file: cannot write the file"));
+  EXPECT_THAT(nowhere.error().message, HasSubstr("missing/file: No such file or directory"));
   std::filesystem::create_directories(folder_ / "folder" / "full");
   EXPECT_FALSE(conversation.save(folder_ / "folder").ok());
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);

@@ -1,12 +1,14 @@
 // The contents of the trace file, and that it is valid JSON at any time.
 #include "tools/replay/perfetto_trace.h"
 
+#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 namespace hearth::testing {
 namespace {
@@ -157,6 +159,27 @@ TEST(PerfettoTrace, AFullDiskIsAnError) {
   (*writer)->begin_run("p", 2, 0);
   (*writer)->add(make_record(0));
   EXPECT_FALSE((*writer)->finish().ok());
+  EXPECT_TRUE(std::ifstream("/dev/full")) << "it is not ours to remove";
+}
+
+// A limit on the size of files fails in the middle of a write, as a full disk does.
+TEST(PerfettoTrace, APartialTraceIsRemovedWhenTheDiskIsFull) {
+  const std::string path = trace_path();
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{.rlim_cur = 400'000, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const auto writer = PerfettoTrace::create(path);
+  ASSERT_TRUE(writer.ok());
+  (*writer)->begin_run("p", 2, 0);
+  for (uint64_t step = 0; step < 3000; ++step) (*writer)->add(make_record(step));
+  const Status status = (*writer)->finish();
+  setrlimit(RLIMIT_FSIZE, &before);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.error().message, HasSubstr("cannot write " + path));
+  EXPECT_THAT(status.error().message, HasSubstr("the unfinished file was removed"));
+  EXPECT_FALSE(std::ifstream(path));
 }
 
 }  // namespace

@@ -172,9 +172,9 @@ TEST(ReplayReport, TheSwapRateCountsTheTimeInWhichBlocksMoved) {
 
 TEST(RequestTiming, TokensThatAreHeldBackArriveTogether) {
   RequestTiming timing{.arrival = 10, .token_times = {11, 12, 13}};
-  timing.hold_back_until(12.5);
-  EXPECT_THAT(timing.token_times, ::testing::ElementsAre(12.5, 12.5, 13));
-  timing.hold_back_until(15);
+  timing.deliver_together(12.5);
+  EXPECT_THAT(timing.token_times, ::testing::ElementsAre(13, 13, 13));
+  timing.deliver_together(15);
   EXPECT_EQ(timing.time_to_first_token(), 5);
   EXPECT_EQ(timing.end_to_end(), 5);
   EXPECT_EQ(timing.longest_gap(), 0);

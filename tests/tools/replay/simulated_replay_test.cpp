@@ -161,12 +161,11 @@ TEST(SimulatedReplay, TheDeviceIsBusyAllTheTimeUnlessItWaitsForRequests) {
 
 TEST(SimulatedReplay, TokensDeliveredWithTheBatchArriveTogether) {
   Policy policy = *named_policy("static");
-  if (set_switch(policy, "delivery", "with-batch").has_value())
-    GTEST_SKIP() << "this scheduler always delivers tokens at once";
+  ASSERT_EQ(policy.delivery, Delivery::kWithBatch);
   const Trace trace = *make_synthetic_trace("n=8,prompt=20,gen=4..40");
   const Result<ReplayRun> held = simulate(trace, policy, {.max_sequences = 4});
   ASSERT_TRUE(held.ok()) << held.error().message;
-  ASSERT_FALSE(set_switch(policy, "delivery", "at-once").has_value());
+  policy.delivery = Delivery::kAtOnce;
   const Result<ReplayRun> at_once = simulate(trace, policy, {.max_sequences = 4});
   ASSERT_TRUE(at_once.ok()) << at_once.error().message;
   for (size_t i = 0; i < 8; ++i) {

@@ -216,6 +216,16 @@ TEST(ReadTrace, RecognizesTheFormat) {
   EXPECT_EQ(read_trace("synthetic:n=7")->requests.size(), 7u);
 }
 
+TEST(ReadTrace, AnEndlessFileIsAnError) {
+  expect_wrong(read_trace("/dev/zero"), {"/dev/zero, line 1"});
+}
+
+TEST(ReadTrace, ALineThatIsTooLongIsAnError) {
+  const std::string line = "2023-11-16 18:15:46,5,2\n";
+  std::istringstream text(std::string(kHeader) + line + std::string(2 << 20, '1') + "\n" + line);
+  expect_wrong(read_azure_csv(text, "long.csv"), {"long.csv, line 3: longer than 1048576 bytes"});
+}
+
 // Every line of published traces, if they lie next to the project.
 TEST(ReadTrace, RealTraces) {
   const std::string folder = HEARTH_SOURCE_DIR "/../shared/traces/";

@@ -26,7 +26,7 @@ class RemoteFeedTest : public ServedStandIn {
     auto stream = (*engine_)->submit(
         {.prompt = std::vector<TokenId>(20, 5), .max_tokens = tokens, .ignore_end = true});
     ASSERT_TRUE(stream.ok());
-    read_ids(**stream);
+    read_ids(*stream);
   }
   // Another server for the same engine; port 0 picks a free one.
   std::unique_ptr<HttpServer> another(ServerOptions options) {

@@ -1,4 +1,4 @@
-#include "ui/data/request_table.h"
+#include "ui/data/request_rows.h"
 
 #include <algorithm>
 
@@ -45,32 +45,32 @@ double RequestRow::total(double now) const {
   return std::max(0.0, (ended >= 0 ? ended : now) - arrived);
 }
 
-RequestRow& RequestTable::row(RequestId id) {
+RequestRow& RequestRows::row(RequestId id) {
   RequestRow& row = rows_[id];
   row.id = id;
   return row;
 }
 
-const RequestRow* RequestTable::find(RequestId id) const {
+const RequestRow* RequestRows::find(RequestId id) const {
   const auto found = rows_.find(id);
   return found == rows_.end() ? nullptr : &found->second;
 }
 
-size_t RequestTable::count(RequestState state) const {
+size_t RequestRows::count(RequestState state) const {
   return static_cast<size_t>(
       std::ranges::count_if(rows_, [&](const auto& entry) { return entry.second.state == state; }));
 }
 
-void RequestTable::note_cancel(RequestId id) {
+void RequestRows::note_cancel(RequestId id) {
   if (const auto found = rows_.find(id); found != rows_.end())
     found->second.cancel_requested = true;
 }
 
-void RequestTable::note_priority(RequestId id, int32_t priority) {
+void RequestRows::note_priority(RequestId id, int32_t priority) {
   if (const auto found = rows_.find(id); found != rows_.end()) found->second.priority = priority;
 }
 
-void RequestTable::update(const EngineView& view) {
+void RequestRows::update(const EngineView& view) {
   if (view.generation != generation_) {
     rows_.clear();
     generation_ = view.generation;
@@ -85,7 +85,7 @@ void RequestTable::update(const EngineView& view) {
   drop_old();
 }
 
-void RequestTable::add(const StepRecord& record) {
+void RequestRows::add(const StepRecord& record) {
   const auto touch_row = [&](RequestId id) -> RequestRow& {
     RequestRow& one = row(id);
     one.seen_step = std::max(one.seen_step, record.step);
@@ -138,7 +138,7 @@ void RequestTable::add(const StepRecord& record) {
   }
 }
 
-void RequestTable::mark_ended(RequestRow& row, double seconds) {
+void RequestRows::mark_ended(RequestRow& row, double seconds) {
   row.state = row.cancel_requested || (row.admitted < 0 && row.computed == 0)
                   ? RequestState::kCancelled
                   : RequestState::kFinished;
@@ -146,7 +146,7 @@ void RequestTable::mark_ended(RequestRow& row, double seconds) {
   row.blocks = 0;
 }
 
-void RequestTable::apply_snapshot(const EngineView& view) {
+void RequestRows::apply_snapshot(const EngineView& view) {
   ++snapshots_;
   for (const SequenceView& sequence : view.sequences) {
     const size_t before = rows_.size();
@@ -160,7 +160,7 @@ void RequestTable::apply_snapshot(const EngineView& view) {
     one.seen_step = view.snapshot_step;
     one.prompt_tokens = sequence.prompt_tokens;
     one.max_tokens = sequence.max_tokens;
-    one.known = sequence.known;
+    one.known = sequence.committed;
     one.computed = sequence.computed;
     one.priority = sequence.priority;
     one.blocks = sequence.blocks;
@@ -175,7 +175,7 @@ void RequestTable::apply_snapshot(const EngineView& view) {
       case SequenceState::kRunning:
       case SequenceState::kEnding:
         one.state =
-            sequence.computed < sequence.prompt_tokens || sequence.known - sequence.computed > 1
+            sequence.computed < sequence.prompt_tokens || sequence.committed > sequence.computed + 1
                 ? RequestState::kPrefill
                 : RequestState::kDecode;
         break;
@@ -188,7 +188,7 @@ void RequestTable::apply_snapshot(const EngineView& view) {
       mark_ended(one, one.last_token >= 0 && !one.cancel_requested ? one.last_token : view.now);
 }
 
-void RequestTable::drop_old() {
+void RequestRows::drop_old() {
   size_t ended = static_cast<size_t>(std::ranges::count_if(
       rows_, [](const auto& entry) { return has_ended(entry.second.state); }));
   for (auto at = rows_.begin(); at != rows_.end() && ended > kMaxEnded;) {
@@ -201,8 +201,8 @@ void RequestTable::drop_old() {
   }
 }
 
-std::vector<const RequestRow*> RequestTable::sorted(RequestColumn column, bool descending,
-                                                    double now) const {
+std::vector<const RequestRow*> RequestRows::sorted(RequestColumn column, bool descending,
+                                                   double now) const {
   const auto value = [&](const RequestRow& row) -> double {
     switch (column) {
       case RequestColumn::kId:

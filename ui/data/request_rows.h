@@ -45,7 +45,7 @@ struct RequestRow {
   double total(double now) const;    // since it arrived
 
  private:
-  friend class RequestTable;
+  friend class RequestRows;
   uint64_t seen_step = 0;  // the last step or snapshot that mentioned it
   uint64_t seen_snapshot = 0;
   bool cancel_requested = false;
@@ -66,7 +66,7 @@ enum class RequestColumn : uint8_t {
   kEnded,
 };
 
-class RequestTable {
+class RequestRows {
  public:
   static constexpr size_t kMaxEnded = 200;
 

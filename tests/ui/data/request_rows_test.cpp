@@ -1,4 +1,4 @@
-#include "ui/data/request_table.h"
+#include "ui/data/request_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ StepMember decode(RequestId id, uint32_t position) {
           .samples = true};
 }
 
-class RequestTableTest : public ::testing::Test {
+class RequestRowsTest : public ::testing::Test {
  protected:
   void show(std::vector<StepRecord> steps) {
     EngineView view;
@@ -56,11 +56,11 @@ class RequestTableTest : public ::testing::Test {
     return ids;
   }
 
-  RequestTable table;
+  RequestRows table;
   uint64_t generation = 1;
 };
 
-TEST_F(RequestTableTest, ARequestFromItsArrivalToItsEnd) {
+TEST_F(RequestRowsTest, ARequestFromItsArrivalToItsEnd) {
   StepRecord first = step(1);
   first.arrived = {{.request = 7, .seconds = 0.25, .prompt_tokens = 40, .max_tokens = 50}};
   show({first});
@@ -105,7 +105,7 @@ TEST_F(RequestTableTest, ARequestFromItsArrivalToItsEnd) {
   EXPECT_EQ(table.count(RequestState::kFinished), 1u);
 }
 
-TEST_F(RequestTableTest, PreemptionAndSwapAreShown) {
+TEST_F(RequestRowsTest, PreemptionAndSwapAreShown) {
   StepRecord first = step(1), second = step(2), third = step(3);
   first.admitted = {1, 2};
   first.members = {prompt(1, 0, 8, true), prompt(2, 0, 8, true)};
@@ -125,13 +125,13 @@ TEST_F(RequestTableTest, PreemptionAndSwapAreShown) {
   EXPECT_DOUBLE_EQ(table.find(1)->admitted, 1) << "the first admission counts";
 }
 
-TEST_F(RequestTableTest, SnapshotsAddWhatStepsLack) {
+TEST_F(RequestRowsTest, SnapshotsAddWhatStepsLack) {
   snapshot(
       4, {{.id = 3,
            .state = SequenceState::kRunning,
            .priority = 2,
            .prompt_tokens = 10,
-           .known = 13,
+           .committed = 13,
            .computed = 12,
            .max_tokens = 20,
            .blocks = 1,
@@ -139,10 +139,10 @@ TEST_F(RequestTableTest, SnapshotsAddWhatStepsLack) {
           {.id = 4,
            .state = SequenceState::kWaiting,
            .prompt_tokens = 30,
-           .known = 30,
+           .committed = 30,
            .max_tokens = 60},
-          {.id = 5, .state = SequenceState::kSwapped, .prompt_tokens = 5, .known = 9, .blocks = 2},
-          {.id = 6, .state = SequenceState::kWaiting, .known = 9, .preemptions = 2}});
+          {.id = 5, .state = SequenceState::kSwapped, .prompt_tokens = 5, .committed = 9, .blocks = 2},
+          {.id = 6, .state = SequenceState::kWaiting, .committed = 9, .preemptions = 2}});
   EXPECT_EQ(table.find(3)->state, RequestState::kDecode);
   EXPECT_EQ(table.find(3)->priority, 2);
   EXPECT_EQ(table.find(3)->blocks, 1u);
@@ -158,12 +158,12 @@ TEST_F(RequestTableTest, SnapshotsAddWhatStepsLack) {
   EXPECT_DOUBLE_EQ(table.find(4)->arrived, 1.5);
 }
 
-TEST_F(RequestTableTest, AnOldSnapshotDoesNotUndoANewerStep) {
+TEST_F(RequestRowsTest, AnOldSnapshotDoesNotUndoANewerStep) {
   StepRecord first = step(8);
   first.admitted = {1};
   first.members = {prompt(1, 0, 20, true)};
   show({first});
-  snapshot(7, {{.id = 1, .state = SequenceState::kWaiting, .prompt_tokens = 20, .known = 20}});
+  snapshot(7, {{.id = 1, .state = SequenceState::kWaiting, .prompt_tokens = 20, .committed = 20}});
   EXPECT_EQ(table.find(1)->state, RequestState::kPrefill);
   snapshot(7, {});
   EXPECT_EQ(table.find(1)->state, RequestState::kPrefill);
@@ -173,7 +173,7 @@ TEST_F(RequestTableTest, AnOldSnapshotDoesNotUndoANewerStep) {
   EXPECT_DOUBLE_EQ(table.find(1)->ended, 9);
 }
 
-TEST_F(RequestTableTest, ARequestMissingFromASnapshotReturnsWithItsNextStep) {
+TEST_F(RequestRowsTest, ARequestMissingFromASnapshotReturnsWithItsNextStep) {
   StepRecord first = step(1), second = step(2);
   first.admitted = {1};
   first.members = {prompt(1, 0, 20, true)};
@@ -186,7 +186,7 @@ TEST_F(RequestTableTest, ARequestMissingFromASnapshotReturnsWithItsNextStep) {
   EXPECT_LT(table.find(1)->ended, 0);
 }
 
-TEST_F(RequestTableTest, CancelledByTheUserOrBeforeItRan) {
+TEST_F(RequestRowsTest, CancelledByTheUserOrBeforeItRan) {
   StepRecord first = step(1), second = step(2);
   first.arrived = {{.request = 1, .seconds = 0.5, .prompt_tokens = 4, .max_tokens = 8},
                    {.request = 2, .seconds = 0.5, .prompt_tokens = 4, .max_tokens = 8},
@@ -204,7 +204,7 @@ TEST_F(RequestTableTest, CancelledByTheUserOrBeforeItRan) {
   EXPECT_EQ(table.find(3)->state, RequestState::kFinished);
 }
 
-TEST_F(RequestTableTest, SortsByEveryColumn) {
+TEST_F(RequestRowsTest, SortsByEveryColumn) {
   StepRecord first = step(1), second = step(2);
   first.arrived = {{.request = 1, .seconds = 0.5, .prompt_tokens = 4, .max_tokens = 100},
                    {.request = 2, .seconds = 0.25, .prompt_tokens = 4, .max_tokens = 5},
@@ -226,7 +226,7 @@ TEST_F(RequestTableTest, SortsByEveryColumn) {
   EXPECT_THAT(order(RequestColumn::kPriority, true), ElementsAre(3, 1, 2));
 }
 
-TEST_F(RequestTableTest, KeepsAllCurrentRequestsAndTheLast200Ended) {
+TEST_F(RequestRowsTest, KeepsAllCurrentRequestsAndTheLast200Ended) {
   StepRecord all = step(1), ends = step(2);
   all.members = {prompt(1, 0, 4, true)};
   for (RequestId id = 2; id <= 301; ++id) {
@@ -244,7 +244,7 @@ TEST_F(RequestTableTest, KeepsAllCurrentRequestsAndTheLast200Ended) {
 }
 
 // Also if the cancellation came from elsewhere: a stopped answer, or a client that disconnected.
-TEST_F(RequestTableTest, ACancelledRequestIsNotFinished) {
+TEST_F(RequestRowsTest, ACancelledRequestIsNotFinished) {
   StepRecord first = step(1), second = step(2);
   first.members = {decode(1, 9), decode(2, 9)};
   second.members = {decode(1, 10)};
@@ -256,7 +256,7 @@ TEST_F(RequestTableTest, ACancelledRequestIsNotFinished) {
 }
 
 // The step after the end was already in flight when the request ended.
-TEST_F(RequestTableTest, AStepInFlightDoesNotReviveAnEndedRequest) {
+TEST_F(RequestRowsTest, AStepInFlightDoesNotReviveAnEndedRequest) {
   StepRecord first = step(1), second = step(2), third = step(3);
   first.arrived = {{.request = 7, .seconds = 0.25, .prompt_tokens = 4, .max_tokens = 50}};
   first.admitted = {7};
@@ -271,7 +271,7 @@ TEST_F(RequestTableTest, AStepInFlightDoesNotReviveAnEndedRequest) {
   EXPECT_EQ(table.count(RequestState::kDecode), 0u);
 }
 
-TEST_F(RequestTableTest, APreemptedRequestFindingItsOwnBlocksIsNoPrefixHit) {
+TEST_F(RequestRowsTest, APreemptedRequestFindingItsOwnBlocksIsNoPrefixHit) {
   StepRecord first = step(1), second = step(2), third = step(3);
   first.prefix_hits = {{.request = 7, .tokens = 32}};
   second.preempted_recompute = {7};
@@ -281,7 +281,7 @@ TEST_F(RequestTableTest, APreemptedRequestFindingItsOwnBlocksIsNoPrefixHit) {
 }
 
 // Without snapshots, a request may have ended during missed steps.
-TEST_F(RequestTableTest, ARequestNotSeenAfterAGapHasEnded) {
+TEST_F(RequestRowsTest, ARequestNotSeenAfterAGapHasEnded) {
   StepRecord before = step(1), after = step(9);
   before.members = {decode(1, 9), decode(2, 9)};
   after.members = {decode(2, 16)};

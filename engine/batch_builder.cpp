@@ -1,0 +1,104 @@
+#include "engine/batch_builder.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <span>
+#include <utility>
+
+#include "engine/sampling/sampler.h"
+#include "params/embed.h"
+
+namespace hearth {
+namespace {
+
+// Most block-table entries that a batch reserves in advance.
+constexpr size_t kMaxReservedBlockIds = size_t{1} << 20;
+
+}  // namespace
+
+BatchBuilder::BatchBuilder(const SchedulerLimits& limits) {
+  const size_t sequences = limits.max_sequences;
+  batch_.reserve(limits.max_step_tokens, sequences,
+                 std::min(kMaxReservedBlockIds, sequences * blocks_for(limits.context)));
+}
+
+const StepBatch& BatchBuilder::build(const BatchPlan& plan, const RequestTable& requests,
+                                     std::vector<SampledMember>& sampled) {
+  batch_.clear();
+  sampled.clear();
+  for (const BatchMember& member : plan.members) {
+    add_member(plan, member);
+    if (!member.samples) continue;
+    ActiveRequest& request = requests.at(member.request);
+    sampled.push_back({.request = member.request,
+                       .first_row = static_cast<uint32_t>(batch_.logit_rows.size()),
+                       .proposed = member.proposed,
+                       .awaits_host = member.awaits_host});
+    add_sampled_rows(plan, member, request);
+    if (request.uncounted().empty()) continue;
+    if (request.uses_history()) batch_.commit(member.slot, request.uncounted());
+    request.all_counted();
+  }
+  if (plan.padding_tokens > 0) add_padding(plan.padding_tokens);
+  return batch_;
+}
+
+void BatchBuilder::add_member(const BatchPlan& plan, const BatchMember& member) {
+  std::span<const uint32_t> parents;
+  if (member.tree)
+    parents = std::span<const uint32_t>(plan.parents).subspan(member.first_parent, member.proposed);
+  batch_.add_sequence(
+      member.first_position,
+      std::span<const TokenId>(plan.ids).subspan(member.first_id, member.tokens),
+      std::span<const BlockId>(plan.block_ids).subspan(member.first_block, member.blocks), parents);
+  if (member.input_on_gpu) batch_.ids.back() = params::kSampledId | member.slot;
+}
+
+// Samples after the newest committed token of the member that was added last, and after each of its
+// proposed tokens. What the host judges leaves nothing behind on the device.
+void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& member,
+                                    const ActiveRequest& request) {
+  const auto rows = static_cast<uint32_t>(batch_.ids.size());
+  const uint32_t first_proposal = rows - member.proposed;
+  const uint32_t position = member.first_position + member.tokens - member.proposed;
+  params::SamplingRow newest = request.sampling_row(member.slot, position);
+  if (member.awaits_host) verify_only(newest, first_proposal, 0);
+  batch_.sample(first_proposal - 1, newest);
+
+  std::array<uint32_t, kMaxProposed> paths{};  // the proposals on each one's path, as bits
+  for (uint32_t i = 0; i < member.proposed; ++i) {
+    const uint32_t parent =
+        member.tree ? plan.parents[member.first_parent + i] : (i == 0 ? kNoParent : i - 1);
+    paths[i] = (parent == kNoParent ? 0 : paths[parent]) | 1u << i;
+    params::SamplingRow row = request.sampling_row(
+        member.slot, position + static_cast<uint32_t>(std::popcount(paths[i])));
+    verify_only(row, first_proposal, paths[i]);
+    batch_.sample(first_proposal + i, row);
+  }
+}
+
+// A padded step is a rectangle, and its padding is computed as any other row would be: it attends
+// to as many keys as the longest member's tokens at the same places. The row of a member that has
+// ended goes through the logits as well, which are most of the work in a small model. Nothing is
+// sampled from padding.
+void BatchBuilder::add_padding(uint32_t tokens) {
+  const uint32_t width = batch_.longest();
+  const size_t members = batch_.sequences.size();
+  const params::StepSequence longest =
+      *std::ranges::max_element(batch_.sequences, {}, [](const params::StepSequence& member) {
+        return std::pair(member.rows, member.first_position);
+      });
+  for (size_t i = 0; i < members; ++i) {
+    const uint32_t missing = width - batch_.sequences[i].rows;
+    if (missing > 0) batch_.add_padding(longest, missing);
+    tokens -= missing;
+  }
+  for (; tokens > 0; tokens -= width) {
+    batch_.add_padding(longest, width);
+    batch_.logit_rows.push_back(batch_.rows() - 1);
+    batch_.sampling.push_back({});
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,57 @@
+// Prompt lookup: guesses that text which has occurred before goes on as it did then. Finds earlier
+// places in a sequence's own tokens that end like the sequence does now, takes the one with the
+// longest match (the latest among equals), and proposes what followed it. Needs no second model;
+// good for summaries, code edits and everything else that repeats its prompt.
+//
+// Costs a table entry per token and, per proposal, at most kMaxCandidates comparisons. Not
+// thread-safe. Allocates only when created, if `max_tokens` is never exceeded.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace hearth {
+
+class NgramProposer {
+ public:
+  struct Options {
+    std::uint32_t min_match = 2;   // shortest match, in tokens, that is trusted
+    std::uint32_t max_match = 32;  // matches are not compared beyond this
+  };
+
+  NgramProposer(std::uint32_t max_tokens, const Options& options);
+
+  // Takes in new tokens of the sequence, beginning with its prompt.
+  void append(std::span<const std::uint32_t> tokens);
+  // Forgets all but the first `count` tokens.
+  void truncate(std::uint32_t count);
+  std::uint32_t size() const { return static_cast<std::uint32_t>(tokens_.size()); }
+
+  // Whether propose() would find something.
+  bool matches() const { return best_match().length > 0; }
+  // Appends up to `most` guesses to `proposed`; none if nothing matches.
+  // Returns the length of the match that they follow.
+  std::uint32_t propose(std::uint32_t most, std::vector<std::uint32_t>& proposed) const;
+
+ private:
+  static constexpr std::uint32_t kMaxCandidates = 16;
+  static constexpr std::uint32_t kNone = 0xffffffff;
+
+  // An earlier place that the last `length` tokens also precede.
+  struct Match {
+    std::uint32_t place = 0, length = 0;
+  };
+
+  std::size_t bucket(std::uint32_t end) const;
+  Match best_match() const;
+  std::uint32_t match_length(std::uint32_t a, std::uint32_t b) const;
+
+  Options options_;
+  std::vector<std::uint32_t> tokens_;
+  // Places by the hash of the min_match tokens that end there: the latest one in `heads_`, and for
+  // each place the one before it in `previous_`.
+  std::vector<std::uint32_t> heads_, previous_;
+};
+
+}  // namespace hearth

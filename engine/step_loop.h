@@ -1,0 +1,93 @@
+// Runs steps, up to two in flight:
+//
+//   begin():   plan -> move blocks -> prepare slots -> build the batch -> submit
+//   finish():  wait for the oldest step -> judge proposals -> tokens to their requests -> propose
+//              -> record
+//
+// The caller begins step n + 1 before it finishes step n, so that the host prepares a step while
+// the device runs the previous one. Used by the engine thread only.
+//
+// A step that cannot be submitted ends the requests it was for, and all others continue. An error
+// from begin() or finish() means that the device is lost: the caller ends every request and calls
+// abandon().
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "engine/batch_builder.h"
+#include "engine/decoding/acceptance.h"
+#include "engine/generation.h"
+#include "engine/model/step_executor.h"
+#include "engine/publisher.h"
+#include "engine/request_table.h"
+#include "engine/scheduling/scheduler.h"
+#include "engine/step_record.h"
+#include "engine/time_source.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+class StepLoop {
+ public:
+  // What a step goes through; all of it outlives the loop.
+  struct Links {
+    StepExecutor& executor;
+    Scheduler& scheduler;
+    RequestTable& requests;
+    Publisher& publisher;
+    const TimeSource& time;
+  };
+  // Reserves room for steps within the scheduler's limits. With `check_integrity`, the scheduler's
+  // invariants are checked after every plan, and a violation aborts with a message.
+  StepLoop(const Links& links, bool check_integrity);
+  StepLoop(const StepLoop&) = delete;
+  StepLoop& operator=(const StepLoop&) = delete;
+
+  bool idle() const { return in_flight_ == 0; }
+  bool full() const { return in_flight_ == StepExecutor::kStepsInFlight; }
+  // When the last step that was submitted began; the epoch before the first.
+  EngineClock::time_point last_begin() const { return last_begin_; }
+
+  // Plans the next step and submits it. False if there is nothing to compute. REQUIRES: !full().
+  Result<bool> begin();
+  // Waits for the oldest step in flight, and delivers and publishes its results. REQUIRES: !idle().
+  Status finish();
+  // Forgets the steps in flight, whose results will never come.
+  void abandon() { in_flight_ = 0; }
+
+ private:
+  struct StepInFlight {
+    StepTicket ticket;
+    std::vector<SampledMember> sampled;
+    StepRecord record;
+  };
+
+  void check_integrity() const;
+  Status move_blocks(const BatchPlan& plan);
+  Status prepare_slots(const BatchPlan& plan, EngineClock::time_point now);
+  Status write_slot(uint32_t slot, const ActiveRequest& request);
+  void count_prefix_hits(const BatchPlan& plan);
+  Status fail_step(const BatchPlan& plan, bool prepared, const Error& error);
+  void deliver(const StepInFlight& step, const StepOutcome& outcome, EngineClock::time_point now);
+  // Both return false if the request has ended with this.
+  bool deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row,
+                   EngineClock::time_point now);
+  bool judge(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
+             EngineClock::time_point now);
+  void speculate(ActiveRequest& request);
+  void publish(StepRecord& record, EngineClock::time_point waiting, EngineClock::time_point now);
+
+  Links links_;
+  const bool check_integrity_;
+  BatchBuilder batches_;
+  std::array<StepInFlight, StepExecutor::kStepsInFlight> steps_;
+  size_t oldest_ = 0, in_flight_ = 0;  // a ring in steps_
+  EngineClock::time_point last_begin_ = {}, last_end_ = {};
+  std::vector<RequestId> failed_;  // scratch space of fail_step()
+  std::vector<uint32_t> sampled_;  // scratch space of judge()
+  Judgement judgement_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,12 @@
+#ifndef HEARTH_PARAMS_MIX_LOGITS_H
+#define HEARTH_PARAMS_MIX_LOGITS_H
+#include "common/interop.h"
+
+HEARTH_PARAMS(MixLogits)
+  address logits;        // [rows, vocab] f32; rows with kSamplingMix are changed in place
+  address other_logits;  // [other rows, vocab] f32: another model's
+  address rows;          // [rows] SamplingRow
+  uint vocab;
+HEARTH_PARAMS_END
+
+#endif

@@ -1,0 +1,68 @@
+#include "engine/decoding/acceptance.h"
+
+#include <array>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "engine/scheduling/batch_plan.h"
+
+namespace hearth {
+namespace {
+
+using Tokens = std::vector<std::uint32_t>;
+
+Judgement judged(const Tokens& proposed, const Tokens& parents, const Tokens& sampled) {
+  Judgement judgement;
+  judge_proposals(proposed, parents, sampled, judgement);
+  return judgement;
+}
+
+TEST(Acceptance, AChainIsAcceptedUpToItsFirstDifference) {
+  const Judgement all = judged({1, 2}, {}, {1, 2, 3});
+  EXPECT_EQ(all.path, (Tokens{0, 1}));
+  EXPECT_EQ(all.next_row, 2u);
+  const Judgement one = judged({1, 2, 3}, {}, {1, 9, 3, 4});
+  EXPECT_EQ(one.path, (Tokens{0})) << "3 is right, but follows a wrong token";
+  EXPECT_EQ(one.next_row, 1u);
+  const Judgement none = judged({1, 2}, {}, {5, 2, 3});
+  EXPECT_TRUE(none.path.empty());
+  EXPECT_EQ(none.next_row, 0u);
+}
+
+TEST(Acceptance, ATreeIsFollowedDownOneBranch) {
+  // 0 and 1 follow the newest token; 2 and 3 follow 1.
+  const Judgement judgement = judged({7, 8, 5, 6}, {kNoParent, kNoParent, 1, 1}, {8, 0, 6, 0, 4});
+  EXPECT_EQ(judgement.path, (Tokens{1, 3}));
+  EXPECT_EQ(judgement.next_row, 4u);
+}
+
+// A proposal that is always the same token: the outcome still follows the model's distribution.
+TEST(Acceptance, KeepsTheDistribution) {
+  constexpr std::array<double, 4> kModel{0.1, 0.5, 0.15, 0.25};
+  constexpr int kDraws = 1'000'000;
+  std::mt19937 random(7);
+  std::discrete_distribution<std::uint32_t> sample(kModel.begin(), kModel.end());
+  std::array<double, 4> first{}, second{};
+  Judgement judgement;
+  for (int i = 0; i < kDraws; ++i) {
+    const Tokens sampled{sample(random), sample(random)};
+    judge_proposals(Tokens{1}, {}, sampled, judgement);
+    ++first[sampled[0]];
+    if (!judgement.path.empty()) ++second[sampled[judgement.next_row]];
+  }
+  const auto chi_squared = [&](const std::array<double, 4>& counts) {
+    double total = 0, sum = 0;
+    for (const double count : counts) total += count;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const double expected = total * kModel[i];
+      sum += (counts[i] - expected) * (counts[i] - expected) / expected;
+    }
+    return sum;
+  };
+  EXPECT_LT(chi_squared(first), 16.3) << "0.1 % of fair draws exceed this";
+  EXPECT_LT(chi_squared(second), 16.3);
+}
+
+}  // namespace
+}  // namespace hearth

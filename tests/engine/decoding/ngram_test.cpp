@@ -1,0 +1,70 @@
+#include "engine/decoding/speculation/ngram.h"
+
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace hearth {
+namespace {
+
+using Tokens = std::vector<std::uint32_t>;
+
+Tokens proposal(const NgramProposer& proposer, std::uint32_t most) {
+  Tokens proposed;
+  proposer.propose(most, proposed);
+  return proposed;
+}
+
+TEST(Ngram, ProposesWhatFollowedTheSameTokensBefore) {
+  NgramProposer proposer(100, {});
+  proposer.append(Tokens{1, 2, 3, 4, 5, 6, 9, 2, 3});
+  EXPECT_EQ(proposal(proposer, 3), (Tokens{4, 5, 6}));
+}
+
+TEST(Ngram, PrefersTheLongestMatchAndThenTheLatest) {
+  NgramProposer proposer(100, {});
+  proposer.append(Tokens{7, 1, 2, 30, 8, 1, 2, 40, 1, 2, 50, 7, 1, 2});
+  EXPECT_EQ(proposal(proposer, 1), (Tokens{30})) << "7 1 2 is longer than 1 2";
+  NgramProposer equal(100, {});
+  equal.append(Tokens{1, 2, 30, 4, 1, 2, 40, 5, 1, 2});
+  EXPECT_EQ(proposal(equal, 1), (Tokens{40}));
+}
+
+TEST(Ngram, ProposesNothingWithoutAMatch) {
+  NgramProposer proposer(100, {});
+  EXPECT_EQ(proposal(proposer, 3), Tokens{});
+  proposer.append(Tokens{1});
+  EXPECT_EQ(proposal(proposer, 3), Tokens{});
+  proposer.append(Tokens{2, 3, 1});
+  EXPECT_EQ(proposal(proposer, 3), Tokens{}) << "one equal token is not enough";
+}
+
+TEST(Ngram, GoesRoundARepetition) {
+  NgramProposer proposer(100, {});
+  proposer.append(Tokens{5, 6, 5, 6});
+  EXPECT_EQ(proposal(proposer, 5), (Tokens{5, 6, 5, 6, 5}));
+}
+
+// After truncation it behaves as if the dropped tokens had never been there.
+TEST(Ngram, ForgetsWhatWasTakenBack) {
+  std::mt19937 random(1);
+  NgramProposer proposer(2000, {.min_match = 2, .max_match = 8});
+  Tokens tokens;
+  for (int round = 0; round < 400; ++round) {
+    if (random() % 3 == 0) {
+      tokens.resize(tokens.size() - random() % (tokens.size() + 1));
+      proposer.truncate(static_cast<std::uint32_t>(tokens.size()));
+    } else {
+      Tokens more(random() % 8);
+      for (std::uint32_t& token : more) token = random() % 4;
+      tokens.insert(tokens.end(), more.begin(), more.end());
+      proposer.append(more);
+    }
+    NgramProposer fresh(2000, {.min_match = 2, .max_match = 8});
+    fresh.append(tokens);
+    ASSERT_EQ(proposal(proposer, 6), proposal(fresh, 6)) << round;
+  }
+}
+
+}  // namespace
+}  // namespace hearth

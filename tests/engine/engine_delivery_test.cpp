@@ -1,0 +1,102 @@
+// Static and dynamic batching as their readers see them: when results come.
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/stand_in_engine.h"
+
+namespace hearth {
+namespace {
+
+using testing::made_up_prompt;
+using testing::read_ids;
+using testing::StandInEngine;
+
+constexpr SchedulerLimits kLimits{
+    .max_sequences = 4, .max_step_tokens = 128, .context = 256, .pool_blocks = 100};
+
+std::vector<GenerationRequest> requests_of(std::initializer_list<uint32_t> lengths) {
+  std::vector<GenerationRequest> requests;
+  for (const uint32_t length : lengths)
+    requests.push_back({.prompt = made_up_prompt(10, length), .max_tokens = length});
+  return requests;
+}
+
+TEST(EngineDelivery, ABatchIsDeliveredWhenItsLastMemberHasEnded) {
+  StandInEngine engine({.limits = kLimits}, *named_policy("static"), nullptr, true);
+  const auto requests = requests_of({2, 12});
+  auto streams = engine->submit(requests);
+  ASSERT_TRUE(streams.ok());
+  TokenStream& early = (*streams)[0];
+  TokenStream& late = (*streams)[1];
+  for (int i = 0; i < 6; ++i) engine->step_once();
+  engine->inspect([](const Scheduler&) {});
+  EXPECT_FALSE(early.next(std::chrono::milliseconds(1))) << "its answer is complete, its batch not";
+  EXPECT_FALSE(late.next(std::chrono::milliseconds(1)));
+  EXPECT_EQ(engine->metrics().time_to_first_token_seconds.snapshot().count, 0u);
+
+  engine->resume();
+  EXPECT_EQ(read_ids(early), engine.alone(requests[0]));
+  EXPECT_EQ(read_ids(late), engine.alone(requests[1]));
+  EXPECT_GE(early.end().times.finished, late.end().times.first_token);
+  EXPECT_DOUBLE_EQ(early.end().times.first_token, early.end().times.last_token);
+  EXPECT_EQ(engine->metrics().time_to_first_token_seconds.snapshot().count, 2u);
+}
+
+TEST(EngineDelivery, AtOnceTokensComeAsTheyAreMade) {
+  Policy policy = *named_policy("static");
+  policy.delivery = Delivery::kAtOnce;
+  StandInEngine engine({.limits = kLimits}, policy, nullptr, true);
+  auto streams = engine->submit(requests_of({2, 12}));
+  ASSERT_TRUE(streams.ok());
+  for (int i = 0; i < 6; ++i) engine->step_once();
+  EXPECT_EQ(read_ids((*streams)[0]).size(), 2u);
+  engine->resume();
+}
+
+TEST(EngineDelivery, AChangeOfPolicyDeliversWhatWasHeldBack) {
+  StandInEngine engine({.limits = kLimits}, *named_policy("static"), nullptr, true);
+  auto streams = engine->submit(requests_of({2, 40}));
+  ASSERT_TRUE(streams.ok());
+  for (int i = 0; i < 6; ++i) engine->step_once();
+  engine->inspect([](const Scheduler&) {});
+  EXPECT_FALSE((*streams)[0].next(std::chrono::milliseconds(1)));
+  engine->set_policy({});
+  EXPECT_EQ(read_ids((*streams)[0]).size(), 2u);
+  EXPECT_TRUE((*streams)[1].next()) << "of the request that still runs";
+  engine->resume();
+  EXPECT_EQ(read_ids((*streams)[1]).size(), 39u);
+}
+
+TEST(EngineDelivery, ACancelledMemberIsNotWaitedFor) {
+  StandInEngine engine({.limits = kLimits}, *named_policy("static"), nullptr, true);
+  auto streams = engine->submit(requests_of({2, 100}));
+  ASSERT_TRUE(streams.ok());
+  for (int i = 0; i < 6; ++i) engine->step_once();
+  engine->cancel((*streams)[1].request());
+  EXPECT_EQ(read_ids((*streams)[0]).size(), 2u);
+  EXPECT_LT(read_ids((*streams)[1]).size(), 100u);
+  EXPECT_EQ((*streams)[1].end().reason, FinishReason::kCancelled);
+}
+
+TEST(EngineDelivery, ADynamicBatchStartsWhenItsWindowCloses) {
+  Policy policy = *named_policy("dynamic");
+  policy.batch_window_ms = 30;
+  StandInEngine engine({.limits = kLimits}, policy);
+  const auto requests = requests_of({3, 5});
+  auto first = engine->submit(requests[0]);
+  auto second = engine->submit(requests[1]);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(read_ids(*first), engine.alone(requests[0]));
+  EXPECT_EQ(read_ids(*second), engine.alone(requests[1]));
+  EXPECT_GE(first->end().times.admitted, 0.030);
+  EXPECT_EQ(engine.executor().steps, 5u) << "one batch";
+
+  // A full batch waits for nothing.
+  auto full = engine->submit(requests_of({3, 3, 3, 3}));
+  ASSERT_TRUE(full.ok());
+  for (TokenStream& stream : *full) EXPECT_EQ(read_ids(stream).size(), 3u);
+}
+
+}  // namespace
+}  // namespace hearth
