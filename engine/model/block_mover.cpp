@@ -31,7 +31,15 @@ Result<std::unique_ptr<BlockMover>> BlockMover::create(Device& device, PipelineS
          .block_bytes = source.block_bytes});
   }
 
-  HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device, {.name = "block copies"}));
+  for (const KvCache::Plane& plane : from.planes()) mover->block_bytes_ += plane.block_bytes;
+  if (device.caps().limits.timestamp_ns != 0) {
+    HEARTH_ASSIGN(mover->timer_, GpuTimer::create(device, 1));
+  }
+
+  HEARTH_ASSIGN(CommandRecorder recorder,
+                CommandRecorder::begin(device, {.name = "block copies",
+                                                .timer = mover->timer_.get(),
+                                                .timing = Timing::kWhole}));
   mover->planes_.reserve(meetings.size());
   for (const auto& [allocations, planes] : meetings) {
     HEARTH_ASSIGN(Buffer list,
@@ -60,7 +68,7 @@ Status BlockMover::move(std::span<const BlockMove> pairs) {
   while (!pairs.empty()) {
     // Copies are rare, so waiting for the last ones before overwriting their list is cheaper than a
     // second list.
-    if (last_.timeline != nullptr) HEARTH_TRY(queue.wait(last_));
+    HEARTH_TRY(finish_last());
     const size_t count = std::min(pairs.size(), kPairs);
     const std::span<params::CopyPair> list = pairs_.view<params::CopyPair>();
     for (size_t i = 0; i < kPairs; ++i)
@@ -68,9 +76,25 @@ Status BlockMover::move(std::span<const BlockMove> pairs) {
                           : params::CopyPair{.from = params::kNoBlock};
     HEARTH_TRY(pairs_.flush());
     HEARTH_ASSIGN(last_, queue.submit(commands_));
+    traffic_.bytes += count * block_bytes_;
     pairs = pairs.subspan(count);
   }
   return {};
+}
+
+Status BlockMover::finish_last() {
+  if (last_.timeline == nullptr) return {};
+  HEARTH_TRY(device_.compute().wait(last_));
+  last_ = {};
+  if (timer_ == nullptr) return {};
+  HEARTH_ASSIGN(const std::vector<GpuSpan> spans, timer_->read());
+  for (const GpuSpan& span : spans) traffic_.seconds += span.seconds;
+  return {};
+}
+
+Result<BlockTraffic> BlockMover::traffic() {
+  HEARTH_TRY(finish_last());
+  return traffic_;
 }
 
 }  // namespace hearth

@@ -27,6 +27,12 @@ struct StepOutcome {
   std::span<const params::TokenLogprob> top;        // [logit rows, kMaxTopLogprobs], if requested
 };
 
+// What swaps have moved since the executor was created.
+struct SwapTraffic {
+  uint64_t out_bytes = 0, in_bytes = 0;
+  double seconds = 0;  // the device's time for both directions; 0: not measured
+};
+
 class StepExecutor {
  public:
   static constexpr size_t kStepsInFlight = 2;
@@ -46,6 +52,8 @@ class StepExecutor {
   virtual Status fork_blocks(std::span<const BlockMove> moves) = 0;
   virtual Status swap_out(std::span<const BlockMove> moves) = 0;
   virtual Status swap_in(std::span<const BlockMove> moves) = 0;
+  // Waits for swaps in flight.
+  virtual Result<SwapTraffic> swap_traffic() { return SwapTraffic{}; }
 
   // Sets the token history and the biases that a slot's sampling uses from the next step on.
   virtual Status set_history(uint32_t slot, std::span<const params::TokenCount> tokens) = 0;

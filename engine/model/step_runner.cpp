@@ -92,6 +92,13 @@ StepRunner::~StepRunner() {
   static_cast<void>(device_.compute().wait_idle().ok());
 }
 
+Result<SwapTraffic> StepRunner::swap_traffic() {
+  HEARTH_ASSIGN(const BlockTraffic out, swaps_out_->traffic());
+  HEARTH_ASSIGN(const BlockTraffic in, swaps_in_->traffic());
+  return SwapTraffic{
+      .out_bytes = out.bytes, .in_bytes = in.bytes, .seconds = out.seconds + in.seconds};
+}
+
 Status StepRunner::allocate() {
   const StepLimits& limits = options_.limits;
   const ModelConfig& config = model_.config();

@@ -68,6 +68,7 @@ class StepRunner final : public StepExecutor {
   Status fork_blocks(std::span<const BlockMove> moves) override { return forks_->move(moves); }
   Status swap_out(std::span<const BlockMove> moves) override { return swaps_out_->move(moves); }
   Status swap_in(std::span<const BlockMove> moves) override { return swaps_in_->move(moves); }
+  Result<SwapTraffic> swap_traffic() override;
   Status set_history(uint32_t slot, std::span<const params::TokenCount> tokens) override;
   Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) override;
 

@@ -346,15 +346,17 @@ TEST(Bench, TheTableSaysWhatTheShareIsOf) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("of ceiling"));
   EXPECT_THAT(result.out, HasSubstr("ceilings, measured: "));
+  EXPECT_THAT(result.out, HasSubstr("ms/token"));
+  EXPECT_THAT(result.out, HasSubstr("ms/step"));
 }
 
 TEST(Bench, TimesPromptAndDecode) {
   const auto json = hearth_json({"bench", "-m", kTiny, "-p", "64", "-n", "8", "--batch", "1,3",
-                                 "--reps", "1", "--context", "20"});
+                                 "--reps", "1", "--context", "20", "--max-step-tokens", "40"});
   expect_keys(json, {"device", "model", "results"});
   ASSERT_EQ(json["results"].size(), 3u);
   const char* tests[] = {"prompt", "decode", "decode"};
-  const int batches[] = {1, 1, 3}, tokens[] = {64, 8, 24};
+  const int batches[] = {1, 1, 3}, tokens[] = {64, 8, 24}, steps[] = {2, 8, 8};
   for (size_t i = 0; i < 3; ++i) {
     const auto& result = json["results"][i];
     expect_keys(result, {"stddev", "flops_per_s"});
@@ -362,6 +364,12 @@ TEST(Bench, TimesPromptAndDecode) {
     EXPECT_EQ(result["batch"], batches[i]);
     EXPECT_EQ(result["tokens"], tokens[i]);
     EXPECT_GT(result["tokens_per_s"].get<double>(), 0);
+    // There is one repetition, so the mean rate and the mean time are of the same run.
+    EXPECT_NEAR(result["ms_per_token"].get<double>() * result["tokens_per_s"].get<double>(), 1000,
+                1e-6);
+    EXPECT_EQ(result["steps"], steps[i]);
+    EXPECT_NEAR(result["ms_per_step"].get<double>() * steps[i],
+                result["ms_per_token"].get<double>() * tokens[i], 1e-6);
   }
   // A step of one stream reads every weight once, and little besides.
   const double weights = hearth_json({"info", "-m", kTiny})["weight_bytes"].get<double>();

@@ -104,8 +104,7 @@ Result<double> ModelBench::prompt_seconds() {
 
 Result<double> ModelBench::decode_seconds(uint32_t batch, uint32_t tokens) {
   Engine& engine = session_.engine();
-  const uint32_t step_tokens = session_.runner().options().limits.rows;
-  const uint32_t wanted = tokens + early_tokens(options_, batch, step_tokens);
+  const uint32_t wanted = tokens + early_tokens(options_, batch, step_tokens());
   std::vector<GenerationRequest> requests;
   for (uint32_t i = 0; i < batch; ++i)
     requests.push_back(request(std::max(1u, options_.context), wanted));
@@ -160,6 +159,7 @@ Result<ModelTime> ModelBench::repeat(ModelTime time, const Cost& cost, const OnR
   }
   const auto count = static_cast<double>(rates.size());
   seconds /= count;
+  time.seconds = seconds;
   for (const double rate : rates) time.tokens_per_s += rate / count;
   if (rates.size() > 1) {
     double squares = 0;
@@ -174,11 +174,10 @@ Result<ModelTime> ModelBench::repeat(ModelTime time, const Cost& cost, const OnR
 }
 
 Cost ModelBench::prompt_cost() const {
-  const uint32_t step_tokens = session_.runner().options().limits.rows;
   Cost cost;
-  for (uint32_t first = 0; first < options_.prompt; first += step_tokens) {
-    StepBatch step = bench_step(1, first, std::min(step_tokens, options_.prompt - first));
-    if (first + step_tokens < options_.prompt) step.logit_rows.clear();
+  for (uint32_t first = 0; first < options_.prompt; first += step_tokens()) {
+    StepBatch step = bench_step(1, first, std::min(step_tokens(), options_.prompt - first));
+    if (first + step_tokens() < options_.prompt) step.logit_rows.clear();
     cost += whole_step_cost(session_.model().plan(), session_.file(), session_.options().kv, step);
   }
   return cost;
@@ -204,12 +203,16 @@ double ModelBench::ideal_decode_seconds(uint32_t batch) const {
 }
 
 Result<ModelTime> ModelBench::prompt(const OnRun& on_run) {
-  return repeat({.test = "prompt", .tokens = options_.prompt}, prompt_cost(), on_run,
-                [&] { return prompt_seconds(); });
+  const uint32_t steps = (options_.prompt + step_tokens() - 1) / step_tokens();
+  return repeat({.test = "prompt", .tokens = options_.prompt, .steps = steps}, prompt_cost(),
+                on_run, [&] { return prompt_seconds(); });
 }
 
 Result<ModelTime> ModelBench::decode(uint32_t batch, const OnRun& on_run) {
-  return repeat({.test = "decode", .batch = batch, .tokens = batch * options_.tokens},
+  return repeat({.test = "decode",
+                 .batch = batch,
+                 .tokens = batch * options_.tokens,
+                 .steps = options_.tokens},
                 decode_cost(batch), on_run, [&] { return decode_seconds(batch, options_.tokens); });
 }
 

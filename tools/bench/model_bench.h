@@ -28,9 +28,16 @@ struct ModelTime {
   std::string test;  // "prompt" or "decode"
   uint32_t batch = 1;
   uint32_t tokens = 0;                  // of one repetition, over all sequences
+  uint32_t steps = 0;                   // of one repetition
+  double seconds = 0;                   // of one repetition, on average
   double tokens_per_s = 0, stddev = 0;  // over the repetitions
   double bytes_per_s = 0, flops_per_s = 0;
   CeilingShare ceiling;
+
+  // A step of a batch makes one token for each sequence, so the time per step is also the time
+  // between two tokens of one sequence.
+  double ms_per_token() const { return seconds * 1e3 / tokens; }
+  double ms_per_step() const { return seconds * 1e3 / steps; }
 };
 
 // Options for a session with room for all the tests.
@@ -61,6 +68,7 @@ class ModelBench {
   double ideal_decode_seconds(uint32_t batch) const;
 
  private:
+  uint32_t step_tokens() const { return session_.engine_options().limits.max_step_tokens; }
   Cost prompt_cost() const;
   Cost decode_cost(uint32_t batch) const;
   Result<double> prompt_seconds();

@@ -37,6 +37,9 @@ nlohmann::json to_json(const ModelTime& time) {
           {"tokens", time.tokens},
           {"tokens_per_s", time.tokens_per_s},
           {"stddev", time.stddev},
+          {"ms_per_token", time.ms_per_token()},
+          {"ms_per_step", time.ms_per_step()},
+          {"steps", time.steps},
           {"bytes_per_s", time.bytes_per_s},
           {"flops_per_s", time.flops_per_s},
           {"share", time.ceiling.share},
@@ -84,14 +87,17 @@ void print(const KernelTime& time) {
 }
 
 void print_model_header() {
-  fmt::print("{:<8} {:>6} {:>8} {:>12} {:>10} {:>10} {:>10} {:>13}\n", "test", "batch", "tokens",
-             "tokens/s", "+/-", "GB/s", "TFLOP/s", "of ceiling");
+  fmt::print("{:<8} {:>6} {:>8} {:>12} {:>10} {:>10} {:>10} {:>10} {:>10} {:>13}\n", "test",
+             "batch", "tokens", "tokens/s", "+/-", "ms/token", "ms/step", "GB/s", "TFLOP/s",
+             "of ceiling");
 }
 
 void print(const ModelTime& time) {
-  fmt::print("{:<8} {:>6} {:>8} {:>12.1f} {:>10.1f} {:>10.2f} {:>10.4f} {:>13}\n", time.test,
-             time.batch, time.tokens, time.tokens_per_s, time.stddev, time.bytes_per_s * 1e-9,
-             time.flops_per_s * 1e-12, share_text(time.ceiling));
+  fmt::print(
+      "{:<8} {:>6} {:>8} {:>12.1f} {:>10.1f} {:>10.4f} {:>10.3f} {:>10.2f} {:>10.4f} {:>13}\n",
+      time.test, time.batch, time.tokens, time.tokens_per_s, time.stddev, time.ms_per_token(),
+      time.ms_per_step(), time.bytes_per_s * 1e-9, time.flops_per_s * 1e-12,
+      share_text(time.ceiling));
 }
 
 void print(const StepProfile& profile) {

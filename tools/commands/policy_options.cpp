@@ -13,9 +13,12 @@ std::vector<std::string> to_strings(std::span<const std::string_view> names) {
   return {names.begin(), names.end()};
 }
 
-std::string check_number(const std::string& text) {
-  uint32_t number = 0;
-  return store_value(&number, text, std::nullopt).value_or("");
+// For Option::check(): what the switch itself says about a value.
+Option::Check value_check(std::string_view switch_name) {
+  return [switch_name](const std::string& value) {
+    Policy scratch;
+    return set_switch(scratch, switch_name, value).value_or("");
+  };
 }
 
 }  // namespace
@@ -30,16 +33,18 @@ void PolicySwitchOptions::declare(Options& options) {
         fmt::format("--{} {}", option_name(entry.name), entry.values.empty() ? "N" : "WORD"),
         &switches_[i].value, std::string(entry.meaning));
     if (entry.values.empty())
-      option.check(check_number);
+      option.check(value_check(entry.name));
     else
       option.one_of(to_strings(entry.values));
     option.advanced();
   }
 }
 
-Result<Policy> PolicySwitchOptions::apply(Policy policy, std::string& label) const {
+Result<Policy> PolicySwitchOptions::apply(
+    Policy policy, std::string& label,
+    const std::function<bool(std::string_view name)>& skips) const {
   for (const Switch& option : switches_) {
-    if (option.value.empty()) continue;
+    if (option.value.empty() || (skips && skips(option.name))) continue;
     const Policy before = policy;
     if (const auto wrong = set_switch(policy, option.name, option.value))
       return Error{ErrorKind::kInvalid, *wrong};

@@ -1,6 +1,7 @@
 // The switches of a scheduling policy as options.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,9 @@ class PolicySwitchOptions {
   void declare(Options& options);
 
   // The policy, changed by the switches that were given; `label` gets the ones that made a
-  // difference.
-  Result<Policy> apply(Policy policy, std::string& label) const;
+  // difference. Switches for which `skips` is true are left as they are.
+  Result<Policy> apply(Policy policy, std::string& label,
+                       const std::function<bool(std::string_view name)>& skips = {}) const;
 
  private:
   struct Switch {

@@ -1,52 +1,45 @@
-// hearth replay: runs a request trace on the real engine under one or more scheduling policies, and
-// reports how each did. With --simulate the engine runs over a modelled device in virtual time.
+// hearth replay: runs a request trace on the real engine under one or more scheduling policies, or
+// under one policy with several limits, and reports how each did. With --simulate the engine runs
+// over a modelled device in virtual time.
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "engine/session.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
 #include "tools/commands/policy_options.h"
+#include "tools/replay/device_price.h"
 #include "tools/replay/machine_load.h"
 #include "tools/replay/modelled_device.h"
 #include "tools/replay/perfetto_trace.h"
+#include "tools/replay/policy_spec.h"
 #include "tools/replay/prompt_maker.h"
+#include "tools/replay/replay_plot.h"
 #include "tools/replay/replay_progress.h"
 #include "tools/replay/replay_report.h"
-#include "tools/replay/replay_runner.h"
 #include "tools/replay/replay_setting.h"
-#include "tools/replay/simulated_replay.h"
+#include "tools/replay/replay_target.h"
+#include "tools/replay/sweep.h"
+#include "tools/replay/sweep_report.h"
 #include "tools/replay/synthetic_trace.h"
 #include "tools/replay/trace_reader.h"
-#include "tools/replay/warm_up.h"
 
 namespace hearth {
 namespace {
 
 constexpr uint64_t kPromptSeed = 1;
-
-struct NamedPolicy {
-  std::string label;
-  Policy policy;
-};
-
-class Stopwatch {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 class ReplayCommand : public Command {
  public:
@@ -58,6 +51,11 @@ class ReplayCommand : public Command {
     constexpr double kPositive = std::numeric_limits<double>::min();
     options.example("hearth replay synthetic:rate=4,n=100 --compare static,continuous");
     options.example("hearth replay synthetic:rate=40,n=200 --compare static,continuous --simulate");
+    options.example(
+        "hearth replay synthetic:n=64 --compare continuous,continuous+preemption=swap --kv-blocks "
+        "64");
+    options.example(
+        "hearth replay synthetic:rate=20 --sweep max-seqs=1..32 --slo ttft=1,tbt=0.1 --plot a.svg");
     options.example("hearth replay trace.csv --limit 200 --trace steps.json");
     options
         .add("TRACE", &trace_name_,
@@ -73,16 +71,34 @@ class ReplayCommand : public Command {
         .range(kPositive, 1e9);
     options.group("Scheduling");
     declare_policy(options);
-    options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
-        .range(1, 4096);
+    max_sequences_ =
+        &options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
+             .range(1, 4096);
+    max_step_tokens_ = &options
+                            .add("--max-step-tokens N", &model_.session.max_step_tokens,
+                                 "Maximum tokens per step; 0 picks what suits the device")
+                            .range(0, 1u << 20);
     options
-        .add("--max-step-tokens N", &model_.session.max_step_tokens,
-             "Maximum tokens per step; 0 picks what suits the device")
-        .range(0, 1u << 20);
+        .add("--sweep LIMIT=LIST", &sweep_text_,
+             "Run the trace once for each value of max-seqs or max-step-tokens and find the best "
+             "under "
+             "--slo, as in max-seqs=1,2,4,8; 1..64 doubles from 1 to 64")
+        .check(check_with(parse_sweep))
+        .excludes(options.at("--compare"));
+    options.check([this] { return sweep_conflict(); });
     options.group("Output");
     options
-        .add("--slo GOAL", &goal_text_, "What a request must meet to count as goodput, in seconds")
-        .check(check_goal);
+        .add("--slo GOAL", &goal_text_,
+             "Goal in seconds: requests that meet it count as goodput, and the best point of "
+             "--sweep "
+             "meets it at p99")
+        .check(check_with(parse_service_goal));
+    options
+        .add("--price MONEY", &price_text_,
+             "What the device costs per hour, as in 2.5/h, to report the cost of tokens")
+        .check(check_with(parse_price_per_hour));
+    options.add("--plot FILE.svg", &plot_path_, "Draw the comparison or the sweep as an SVG file")
+        .check(check_plot_name);
     options.add("--trace FILE", &perfetto_path_, "Write a Chrome/Perfetto trace")
         .check(check_file_name);
     const Option& json = add_json_option(options, &json_);
@@ -99,7 +115,7 @@ class ReplayCommand : public Command {
   Status run() override {
     const Status status = run_all();
     // Now, and not when the program's globals are destroyed: some drivers are gone by then.
-    session_.reset();
+    target_.reset();
     return status;
   }
 
@@ -107,6 +123,7 @@ class ReplayCommand : public Command {
   Status run_all() {
     HEARTH_ASSIGN(trace_, read_trace(trace_name_, limit_));
     HEARTH_ASSIGN(goal_, parse_service_goal(goal_text_));
+    HEARTH_TRY(read_options());
     HEARTH_TRY(choose_policies());
     if (length_scale_ != 1) scale_lengths(trace_, length_scale_);
     if (ideal_)
@@ -116,16 +133,17 @@ class ReplayCommand : public Command {
     model_.session.max_queue =
         std::max(model_.session.max_queue, static_cast<uint32_t>(trace_.requests.size()));
     setting_.trace = trace_name_;
-    if (simulate_)
-      set_up_model();
-    else
-      HEARTH_TRY(open_model());
+    HEARTH_TRY(open_target());
+    fit_trace();
+    HEARTH_TRY(plan_replays());
+    if (!plot_path_.empty()) HEARTH_TRY(check_writable(plot_path_));
     if (!perfetto_path_.empty()) {
       HEARTH_ASSIGN(perfetto_, PerfettoTrace::create(perfetto_path_));
     }
-    if (!simulate_) HEARTH_TRY(warm_up_device());
-    for (size_t i = 0; i < policies_.size(); ++i) HEARTH_TRY(measure(i));
+    HEARTH_TRY(warm_up());
+    for (size_t i = 0; i < replays_.size(); ++i) HEARTH_TRY(measure(i));
     if (perfetto_) HEARTH_TRY(perfetto_->finish());
+    if (!plot_path_.empty()) HEARTH_TRY(write_plot(plot_path_, plot()));
     if (json_)
       print_json();
     else
@@ -140,112 +158,138 @@ class ReplayCommand : public Command {
     const Result<Trace> trace = make_synthetic_trace(text, 1);
     return trace.ok() ? std::string() : trace.error().message;
   }
-  static std::string check_goal(const std::string& text) {
-    const Result<ServiceGoal> goal = parse_service_goal(text);
-    return goal.ok() ? std::string() : goal.error().message;
+  // For Option::check(): what the parser says about a value.
+  template <class T>
+  static Option::Check check_with(Result<T> (*parse)(std::string_view)) {
+    return [parse](const std::string& text) {
+      const Result<T> result = parse(text);
+      return result.ok() ? std::string() : result.error().message;
+    };
   }
 
   void declare_policy(Options& options) {
     const std::vector<std::string> names = named_policies();
     const Option& one =
-        options.add("--policy NAME", &policy_name_, "Scheduling policy").one_of(names);
-    options.add("--compare LIST", &compare_, "Run several policies and compare them in one table")
+        options
+            .add("--policy NAME", &policy_name_,
+                 fmt::format("Scheduling policy, also with switches as in --compare: {}",
+                             fmt::join(names, ", ")))
+            .check(check_with(parse_policy_spec));
+    options
+        .add("--compare LIST", &compare_,
+             "Run several policies and compare them: names, or names with switches changed, as in "
+             "static,continuous,continuous+kv=reserve+order=priority; --help-all lists the "
+             "switches")
         .separator(',')
-        .one_of(names)
+        .check(check_with(parse_policy_spec))
         .excludes(one);
     switches_.declare(options);
   }
 
-  // The named policies, each with the switches that were given applied to it.
+  // A limit cannot be fixed and swept.
+  std::string sweep_conflict() const {
+    if (sweep_text_.empty()) return {};
+    const Result<Sweep> sweep = parse_sweep(sweep_text_);
+    const Option& fixed =
+        sweep->limit == SweptLimit::kMaxSequences ? *max_sequences_ : *max_step_tokens_;
+    return fixed.given()
+               ? fmt::format("--{0} cannot be combined with --sweep {0}", sweep->parameter())
+               : std::string();
+  }
+
+  Status read_options() {
+    if (!price_text_.empty()) {
+      HEARTH_ASSIGN(setting_.price_per_hour, parse_price_per_hour(price_text_));
+    }
+    if (sweep_text_.empty()) return {};
+    HEARTH_ASSIGN(setting_.sweep, parse_sweep(sweep_text_));
+    // The device is set up for the largest value; replays of smaller ones use a part of it.
+    const bool sequences = setting_.sweep->limit == SweptLimit::kMaxSequences;
+    (sequences ? model_.session.max_sequences : model_.session.max_step_tokens) =
+        setting_.sweep->largest();
+    return {};
+  }
+
+  // The named policies with the switches that were given as options, and then with their own.
   Status choose_policies() {
     std::vector<std::string> names = compare_;
     if (names.empty()) names.push_back(policy_name_);
     for (const std::string& name : names) {
-      NamedPolicy named{.label = name, .policy = {}};
-      HEARTH_ASSIGN(named.policy,
-                    switches_.apply(model_.before_switches(*named_policy(name)), named.label));
-      model_.take_policy(named.policy);
-      policies_.push_back(std::move(named));
+      HEARTH_ASSIGN(const PolicySpec spec, parse_policy_spec(name));
+      PlannedReplay replay{.label = name, .policy = {}, .limits = {}};
+      HEARTH_ASSIGN(const Policy policy,
+                    switches_.apply(model_.before_switches(spec.base), replay.label,
+                                    [&](std::string_view each) { return spec.sets(each); }));
+      replay.policy = spec.apply(policy);
+      model_.take_policy(replay.policy);
+      replays_.push_back(std::move(replay));
     }
     return {};
   }
 
-  void set_up_model() {
-    const SessionOptions& wanted = model_.session;
-    if (model_.session_options().kv == KvFormat::kQ8_0) device_.bytes_per_kv_value = 34.0 / 32;
-    setting_.simulated = true;
-    setting_.model = device_.model;
-    setting_.device = device_.describe_card();
-    setting_.limits = scheduler_limits(device_, {.max_sequences = wanted.max_sequences,
-                                                 .max_step_tokens = wanted.max_step_tokens,
-                                                 .context = wanted.context,
-                                                 .kv_blocks = wanted.kv_blocks,
-                                                 .swap_bytes = wanted.swap_bytes,
-                                                 .max_queue = wanted.max_queue});
-    fit_trace(text_token_ids(nullptr, device_.vocabulary));
+  // Fills in the limits, and turns the policy of a sweep into one replay per value.
+  Status plan_replays() {
+    for (PlannedReplay& replay : replays_) replay.limits = setting_.limits;
+    if (!setting_.sweep) return {};
+    const Sweep& sweep = *setting_.sweep;
+    if (const uint32_t most = sweep.value_in(setting_.limits); most < sweep.largest())
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("{}={} is more than the {} that this model and device allow",
+                               sweep.parameter(), sweep.largest(), most)};
+    const PlannedReplay swept = std::exchange(replays_, {}).front();
+    for (const uint32_t value : sweep.values) {
+      replays_.push_back(swept);
+      replays_.back().label += fmt::format(" {}={}", sweep.parameter(), value);
+      replays_.back().limits = sweep.at(value, setting_.limits);
+    }
+    swept_label_ = swept.label;
+    return {};
   }
 
-  Status open_model() {
-    const Stopwatch watch;
-    HEARTH_ASSIGN(session_, model_.open());
-    overhead_.loading_seconds = watch.seconds();
-    setting_.model = session_->file().name();
-    setting_.device = session_->device().caps().name;
-    setting_.limits = session_->engine_options().limits;
-    fit_trace(text_token_ids(session_->tokenizer(), session_->model().config().vocabulary));
+  Status open_target() {
+    const SessionOptions& wanted = model_.session;
+    if (simulate_) {
+      ModelledDevice device;
+      if (model_.session_options().kv == KvFormat::kQ8_0) device.bytes_per_kv_value = 34.0 / 32;
+      target_ = make_simulated_target(device, {.max_sequences = wanted.max_sequences,
+                                               .max_step_tokens = wanted.max_step_tokens,
+                                               .context = wanted.context,
+                                               .kv_blocks = wanted.kv_blocks,
+                                               .swap_bytes = wanted.swap_bytes,
+                                               .max_queue = wanted.max_queue});
+    } else {
+      const auto start = std::chrono::steady_clock::now();
+      HEARTH_ASSIGN(std::unique_ptr<Session> session, model_.open());
+      overhead_.loading_seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      target_ = make_device_target(std::move(session));
+    }
+    target_->describe(setting_);
     return {};
   }
 
   // Cuts requests that are longer than a sequence may be, and makes up the prompts.
-  void fit_trace(std::vector<TokenId> text_ids) {
+  void fit_trace() {
     const SchedulerLimits& limits = setting_.limits;
     const uint64_t pool_tokens = uint64_t{limits.pool_blocks} * kTokensPerBlock;
     setting_.longest = static_cast<uint32_t>(std::min<uint64_t>(limits.context, pool_tokens));
     setting_.clipped = clip_lengths(trace_, setting_.longest);
-    const PromptMaker maker(std::move(text_ids), kPromptSeed);
+    const PromptMaker maker(target_->text_ids(), kPromptSeed);
     for (size_t i = 0; i < trace_.requests.size(); ++i)
       prompts_.push_back(maker.make(trace_.requests[i], i));
   }
 
-  Status warm_up_device() {
-    const Stopwatch watch;
-    std::vector<Policy> policies;
-    for (const NamedPolicy& named : policies_) policies.push_back(named.policy);
-    StepRunner& runner = session_->runner();
-    // Some drivers compile a kernel only when it first runs, so a step with new kernels is run.
-    WarmUpExecutor executor(runner, [&](const StepBatch& batch) -> Result<bool> {
-      const size_t kernels = session_->pipelines().size();
-      HEARTH_TRY(runner.prepare(batch));
-      return session_->pipelines().size() > kernels;
-    });
+  Status warm_up() {
     Progress progress("warming up", ProgressOutput::standard_error(json_));
-    HEARTH_TRY(warm_up(executor, session_->engine_options(), policies,
-                       {.trace = trace_, .prompts = prompts_, .begin = {}, .step = {}}, progress));
-    overhead_.warm_up_seconds = watch.seconds();
-    overhead_.buckets = runner.recorded_steps();
-    overhead_.kernels = session_->pipelines().size();
-    return {};
-  }
-
-  // Every policy gets a new engine, with an empty prefix cache and counters at 0.
-  Result<ReplayRun> replay(const NamedPolicy& named, const ReplayInput& input) {
-    if (simulate_) return simulate_replay(device_, setting_.limits, named.policy, input);
-    EngineOptions options = session_->engine_options();
-    options.policy = named.policy;
-    const std::optional<CpuCounters> before = read_cpu_counters();
-    Result<ReplayRun> run = [&] {
-      Engine engine(session_->runner(), session_->tokenizer(), options);
-      return run_replay(engine, input);
-    }();
-    const std::optional<CpuCounters> after = read_cpu_counters();
-    if (before && after) loads_.push_back({named.label, cpu_use(*before, *after)});
-    return run;
+    return target_->prepare(replays_,
+                            {.trace = trace_, .prompts = prompts_, .begin = {}, .step = {}},
+                            progress, overhead_);
   }
 
   Status measure(size_t index) {
-    const NamedPolicy& named = policies_[index];
-    std::string title = named.label;
-    if (policies_.size() > 1) title += fmt::format(" ({} of {})", index + 1, policies_.size());
+    const PlannedReplay& planned = replays_[index];
+    std::string title = planned.label;
+    if (replays_.size() > 1) title += fmt::format(" ({} of {})", index + 1, replays_.size());
     ReplayProgress progress(std::move(title), trace_, ProgressOutput::standard_error(json_));
     ReplayInput input{.trace = trace_, .prompts = prompts_, .begin = {}, .step = {}};
     input.step = [&](const StepRecord& record) {
@@ -254,32 +298,58 @@ class ReplayCommand : public Command {
     };
     if (perfetto_)
       input.begin = [&](double begin) {
-        perfetto_->begin_run(named.label, setting_.limits.max_sequences, begin);
+        perfetto_->begin_run(planned.label, planned.limits.max_sequences, begin);
       };
-    HEARTH_ASSIGN(const ReplayRun run, replay(named, input));
-    ReplayReport report = make_report(run, goal_);
-    report.policy = named.label;
-    report.switches = describe(named.policy);
+    HEARTH_ASSIGN(const ReplayRun run, target_->replay(planned, input));
+    if (run.cpu) loads_.push_back({planned.label, *run.cpu});
+    ReplayReport report = make_report(run, goal_, setting_.price_per_hour);
+    report.policy = setting_.sweep ? swept_label_ : planned.label;
+    report.switches = describe(planned.policy);
     if (list_requests_) request_lists_.push_back(requests_to_json(run));
     reports_.push_back(std::move(report));
     return {};
   }
 
+  std::vector<SweepPoint> sweep_points() const {
+    std::vector<SweepPoint> points;
+    for (size_t i = 0; i < reports_.size(); ++i)
+      points.push_back({setting_.sweep->values[i], reports_[i]});
+    return points;
+  }
+
+  std::string plot() const {
+    return setting_.sweep ? plot_sweep(setting_, sweep_points(), goal_)
+                          : plot_comparison(setting_, reports_, goal_);
+  }
+
   void print_json() const {
     nlohmann::json result = to_json(setting_, goal_);
     if (!simulate_) result["not_measured"] = to_json(overhead_);
-    nlohmann::json& policies = result["policies"] = nlohmann::json::array();
-    for (size_t i = 0; i < reports_.size(); ++i) {
-      policies.push_back(to_json(reports_[i]));
-      if (i < loads_.size()) policies.back()["other_programs_cpu_share"] = loads_[i].use.others;
-      if (list_requests_) policies.back()["request_times"] = request_lists_[i];
+    nlohmann::json list = nlohmann::json::array();
+    if (setting_.sweep) {
+      result["sweep"] = to_json(*setting_.sweep, sweep_points(), goal_);
+      list = std::move(result["sweep"]["points"]);
+    } else {
+      for (const ReplayReport& report : reports_) list.push_back(to_json(report));
     }
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (i < loads_.size()) list[i]["other_programs_cpu_share"] = loads_[i].use.others;
+      if (list_requests_) list[i]["request_times"] = request_lists_[i];
+    }
+    (setting_.sweep ? result["sweep"]["points"] : result["policies"]) = std::move(list);
     fmt::print("{}\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
 
   void print_table() const {
-    fmt::print("{}\n{}\n{}", format_heading(setting_, trace_), format_table(reports_, goal_),
-               table_legend());
+    fmt::print("{}\n", format_heading(setting_, trace_));
+    if (setting_.sweep) {
+      const std::vector<SweepPoint> points = sweep_points();
+      fmt::print("{}; times in ms\n{}\n{}", swept_label_,
+                 format_sweep(*setting_.sweep, points, goal_),
+                 describe_best(*setting_.sweep, points, goal_));
+    } else {
+      fmt::print("{}\n{}", format_table(reports_, goal_), table_legend(reports_));
+    }
     if (simulate_) return;
     double measured = 0;
     for (const ReplayReport& report : reports_) measured += report.makespan_seconds;
@@ -287,20 +357,21 @@ class ReplayCommand : public Command {
   }
 
   std::string trace_name_, policy_name_ = "continuous", goal_text_ = "ttft=1,tbt=0.1";
-  std::string perfetto_path_;
+  std::string perfetto_path_, plot_path_, sweep_text_, price_text_;
   std::vector<std::string> compare_;
   PolicySwitchOptions switches_;
   ModelOptionsGroup model_;
   double speed_ = 1, length_scale_ = 1;
   size_t limit_ = 0;
+  const Option *max_sequences_ = nullptr, *max_step_tokens_ = nullptr;
   bool ideal_ = false, json_ = false, list_requests_ = false, simulate_ = false;
 
   Trace trace_;
   ServiceGoal goal_;
-  std::vector<NamedPolicy> policies_;
+  std::vector<PlannedReplay> replays_;
+  std::string swept_label_;  // the policy of a sweep
   ReplaySetting setting_;
-  std::unique_ptr<Session> session_;  // null in a simulation
-  ModelledDevice device_;             // of a simulation
+  std::unique_ptr<ReplayTarget> target_;
   std::vector<std::vector<TokenId>> prompts_;
   std::unique_ptr<PerfettoTrace> perfetto_;
   ReplayOverhead overhead_;

@@ -17,13 +17,20 @@ Status ModelledExecutor::fork_blocks(std::span<const BlockMove> moves) {
   return {};
 }
 
+uint64_t ModelledExecutor::swap(std::span<const BlockMove> moves) {
+  const double seconds = swap_seconds(device_, moves.size());
+  occupy(seconds);
+  traffic_.seconds += seconds;
+  return static_cast<uint64_t>(static_cast<double>(moves.size()) * device_.kv_bytes_per_block());
+}
+
 Status ModelledExecutor::swap_out(std::span<const BlockMove> moves) {
-  occupy(swap_seconds(device_, moves.size()));
+  traffic_.out_bytes += swap(moves);
   return {};
 }
 
 Status ModelledExecutor::swap_in(std::span<const BlockMove> moves) {
-  occupy(swap_seconds(device_, moves.size()));
+  traffic_.in_bytes += swap(moves);
   return {};
 }
 

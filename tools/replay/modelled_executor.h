@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,7 @@ class ModelledExecutor final : public StepExecutor {
   Status fork_blocks(std::span<const BlockMove> moves) override;
   Status swap_out(std::span<const BlockMove> moves) override;
   Status swap_in(std::span<const BlockMove> moves) override;
+  Result<SwapTraffic> swap_traffic() override { return traffic_; }
   Status set_history(uint32_t, std::span<const params::TokenCount>) override { return {}; }
   Status set_biases(uint32_t, std::span<const params::TokenBias>) override { return {}; }
 
@@ -37,12 +39,15 @@ class ModelledExecutor final : public StepExecutor {
   };
 
   void occupy(double seconds);
+  // Returns the bytes of the blocks.
+  uint64_t swap(std::span<const BlockMove> moves);
 
   const ModelledDevice device_;
   TimeSource& time_;
   EngineClock::time_point busy_until_ = {};  // the device does one thing after the other
   std::array<Step, kStepsInFlight> steps_;
   size_t next_step_ = 0;
+  SwapTraffic traffic_;
 };
 
 }  // namespace hearth

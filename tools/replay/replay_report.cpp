@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/replay/device_price.h"
+
 namespace hearth {
 namespace {
 
@@ -41,7 +43,34 @@ void add_count(std::vector<Row>& rows, const std::string& name, uint64_t ReplayR
   rows.push_back({name, [=](const ReplayReport& report) { return std::to_string(report.*count); }});
 }
 
-std::vector<Row> table_rows(const ServiceGoal& goal) {
+bool any_swaps(std::span<const ReplayReport> reports) {
+  return std::ranges::any_of(reports, [](const ReplayReport& report) {
+    return report.swaps.out_bytes + report.swaps.in_bytes > 0;
+  });
+}
+
+bool any_cost(std::span<const ReplayReport> reports) {
+  return std::ranges::any_of(reports, [](const ReplayReport& report) {
+    return report.cost_per_million_tokens.has_value();
+  });
+}
+
+void add_swaps(std::vector<Row>& rows) {
+  const auto add_megabytes = [&](const char* name, uint64_t SwapTraffic::*bytes) {
+    rows.push_back({name, [=](const ReplayReport& report) {
+                      return fmt::format("{:.1f}", static_cast<double>(report.swaps.*bytes) * 1e-6);
+                    }});
+  };
+  add_megabytes("swapped out, MB", &SwapTraffic::out_bytes);
+  add_megabytes("swapped in, MB", &SwapTraffic::in_bytes);
+  rows.push_back({"swap rate, GB/s", [](const ReplayReport& report) {
+                    const std::optional<double> rate = report.swap_bytes_per_s();
+                    return rate ? fmt::format("{:.2f}", *rate * 1e-9) : std::string("-");
+                  }});
+}
+
+// Rows that would say nothing about any of the reports are left out.
+std::vector<Row> table_rows(std::span<const ReplayReport> reports, const ServiceGoal& goal) {
   std::vector<Row> rows;
   rows.push_back({"throughput, tokens/s", [](const ReplayReport& report) {
                     return fmt::format("{:.1f}", report.throughput_tokens_per_s);
@@ -53,10 +82,16 @@ std::vector<Row> table_rows(const ServiceGoal& goal) {
   rows.push_back({"makespan, s", [](const ReplayReport& report) {
                     return fmt::format("{:.2f}", report.makespan_seconds);
                   }});
+  if (any_cost(reports))
+    rows.push_back({"cost per million generated tokens", [](const ReplayReport& report) {
+                      const std::optional<double>& cost = report.cost_per_million_tokens;
+                      return cost ? fmt::format("{:.4g}", *cost) : std::string("-");
+                    }});
   add_times(rows, "TTFT", &ReplayReport::ttft);
   add_times(rows, "TBT", &ReplayReport::tbt);
   add_times(rows, "TPOT", &ReplayReport::tpot);
   add_times(rows, "end to end", &ReplayReport::e2e);
+  add_share(rows, "GPU busy, % of the time", &ReplayReport::busy_share);
   add_share(rows, "occupancy, % of --max-seqs", &ReplayReport::occupancy);
   add_share(rows, "padding, % of computed rows", &ReplayReport::padding_share);
   add_share(rows, "KV blocks in use, % of the pool", &ReplayReport::kv_used_share);
@@ -68,6 +103,7 @@ std::vector<Row> table_rows(const ServiceGoal& goal) {
   add_share(rows, "prefix cache hits, % of prompt tokens", &ReplayReport::prefix_hit_share);
   add_count(rows, "preemptions that recompute", &ReplayReport::preemptions_recompute);
   add_count(rows, "preemptions that swap", &ReplayReport::preemptions_swap);
+  if (any_swaps(reports)) add_swaps(rows);
   add_count(rows, "steps", &ReplayReport::steps);
   add_count(rows, "failed requests", &ReplayReport::failed);
   return rows;
@@ -75,7 +111,13 @@ std::vector<Row> table_rows(const ServiceGoal& goal) {
 
 }  // namespace
 
-ReplayReport make_report(const ReplayRun& run, const ServiceGoal& goal) {
+std::optional<double> ReplayReport::swap_bytes_per_s() const {
+  const uint64_t bytes = swaps.out_bytes + swaps.in_bytes;
+  if (bytes == 0 || swaps.seconds <= 0) return std::nullopt;
+  return static_cast<double>(bytes) / swaps.seconds;
+}
+
+ReplayReport make_report(const ReplayRun& run, const ServiceGoal& goal, double price_per_hour) {
   ReplayReport report;
   std::vector<double> ttft, tbt, tpot, e2e;
   double end = run.begin;
@@ -106,6 +148,11 @@ ReplayReport make_report(const ReplayRun& run, const ServiceGoal& goal) {
   if (run.query_tokens > 0)
     report.prefix_hit_share =
         static_cast<double>(run.hit_tokens) / static_cast<double>(run.query_tokens);
+  if (price_per_hour > 0 && report.generated_tokens > 0)
+    report.cost_per_million_tokens =
+        cost_per_million_tokens(price_per_hour, report.makespan_seconds, report.generated_tokens);
+  report.swaps = run.swaps;
+  report.busy_share = run.steps.busy_share(run.begin);
   report.occupancy = run.steps.occupancy(run.max_sequences);
   report.padding_share = run.steps.padding_share();
   report.kv_used_share = run.steps.kv_used_share(run.pool_blocks);
@@ -119,31 +166,40 @@ ReplayReport make_report(const ReplayRun& run, const ServiceGoal& goal) {
 }
 
 nlohmann::json to_json(const ReplayReport& report) {
-  return {{"policy", report.policy},
-          {"switches", report.switches},
-          {"requests", report.requests},
-          {"failed", report.failed},
-          {"prompt_tokens", report.prompt_tokens},
-          {"generated_tokens", report.generated_tokens},
-          {"makespan_seconds", report.makespan_seconds},
-          {"throughput_tokens_per_s", report.throughput_tokens_per_s},
-          {"ttft_seconds", to_json(report.ttft)},
-          {"tbt_seconds", to_json(report.tbt)},
-          {"tpot_seconds", to_json(report.tpot)},
-          {"e2e_seconds", to_json(report.e2e)},
-          {"goodput", report.goodput},
-          {"met_goal", report.met_goal},
-          {"occupancy", report.occupancy},
-          {"padding_share", report.padding_share},
-          {"kv_used_share", report.kv_used_share},
-          {"kv_waste_share", report.kv_waste_share},
-          {"kv_waste_tokens_per_sequence", report.kv_waste_tokens_per_sequence},
-          {"kv_shared_share", report.kv_shared_share},
-          {"preemptions", report.preemptions()},
-          {"preemptions_recompute", report.preemptions_recompute},
-          {"preemptions_swap", report.preemptions_swap},
-          {"prefix_hit_share", report.prefix_hit_share},
-          {"steps", report.steps}};
+  nlohmann::json json = {{"policy", report.policy},
+                         {"switches", report.switches},
+                         {"requests", report.requests},
+                         {"failed", report.failed},
+                         {"prompt_tokens", report.prompt_tokens},
+                         {"generated_tokens", report.generated_tokens},
+                         {"makespan_seconds", report.makespan_seconds},
+                         {"throughput_tokens_per_s", report.throughput_tokens_per_s},
+                         {"ttft_seconds", to_json(report.ttft)},
+                         {"tbt_seconds", to_json(report.tbt)},
+                         {"tpot_seconds", to_json(report.tpot)},
+                         {"e2e_seconds", to_json(report.e2e)},
+                         {"goodput", report.goodput},
+                         {"met_goal", report.met_goal},
+                         {"busy_share", report.busy_share},
+                         {"occupancy", report.occupancy},
+                         {"padding_share", report.padding_share},
+                         {"kv_used_share", report.kv_used_share},
+                         {"kv_waste_share", report.kv_waste_share},
+                         {"kv_waste_tokens_per_sequence", report.kv_waste_tokens_per_sequence},
+                         {"kv_shared_share", report.kv_shared_share},
+                         {"preemptions", report.preemptions()},
+                         {"preemptions_recompute", report.preemptions_recompute},
+                         {"preemptions_swap", report.preemptions_swap},
+                         {"swapped_out_bytes", report.swaps.out_bytes},
+                         {"swapped_in_bytes", report.swaps.in_bytes},
+                         {"swap_seconds", report.swaps.seconds},
+                         {"prefix_hit_share", report.prefix_hit_share},
+                         {"steps", report.steps}};
+  if (report.cost_per_million_tokens)
+    json["cost_per_million_tokens"] = *report.cost_per_million_tokens;
+  const std::optional<double> swap_rate = report.swap_bytes_per_s();
+  json["swap_bytes_per_s"] = swap_rate ? nlohmann::json(*swap_rate) : nlohmann::json();
+  return json;
 }
 
 nlohmann::json requests_to_json(const ReplayRun& run) {
@@ -164,14 +220,21 @@ nlohmann::json requests_to_json(const ReplayRun& run) {
   return list;
 }
 
-std::string table_legend() {
-  return "TTFT is the time to the first token, TBT the time between two tokens, TPOT the mean TBT "
-         "of "
-         "a request.\n";
+std::string table_legend(std::span<const ReplayReport> reports) {
+  std::string text =
+      "TTFT is the time to the first token, TBT the time between two tokens, TPOT the mean TBT of "
+      "a "
+      "request.\n"
+      "Throughput, goodput and cost count from the first arrival to the last token. The GPU is "
+      "busy "
+      "while a step runs.\n";
+  if (any_swaps(reports))
+    text += "The swap rate is bytes per second while blocks were moving, both ways together.\n";
+  return text;
 }
 
 std::string format_table(std::span<const ReplayReport> reports, const ServiceGoal& goal) {
-  const std::vector<Row> rows = table_rows(goal);
+  const std::vector<Row> rows = table_rows(reports, goal);
   size_t name_width = 0;
   for (const Row& row : rows) name_width = std::max(name_width, row.name.size());
   std::vector<size_t> widths;

@@ -42,6 +42,7 @@ Result<ReplayRun> collect_run(const Engine& engine, const Trace& trace, double b
   run.query_tokens = engine.metrics().prefix_query_tokens.value();
   run.hit_tokens = engine.metrics().prefix_hit_tokens.value();
   run.steps = tally.use();
+  const bool with_batch = engine.policy().delivery == Delivery::kWithBatch;
   for (size_t i = 0; i < streams.size(); ++i) {
     const GenerationEnd& end = read_end(streams[i]);
     RequestTiming timing{.arrival = begin + trace.requests[i].arrival_seconds,
@@ -49,6 +50,10 @@ Result<ReplayRun> collect_run(const Engine& engine, const Trace& trace, double b
     // A step that was in flight when the request ended sampled one token too many.
     if (timing.token_times.size() > end.generated_tokens)
       timing.token_times.resize(end.generated_tokens);
+    // The engine delivers the tokens of a batch, and ends its requests, when the last member is
+    // done.
+    if (with_batch && !timing.token_times.empty())
+      timing.deliver_together(tally.submit_time(streams[i].request()) + end.times.finished);
     timing.failed = end.reason != FinishReason::kLength;
     run.prompt_tokens += end.prompt_tokens;
     run.cached_tokens.push_back(end.cached_tokens);

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "engine/scheduling/scheduler.h"
 #include "tools/replay/request_timing.h"
+#include "tools/replay/sweep.h"
 #include "tools/replay/trace.h"
 
 namespace hearth {
@@ -17,9 +19,11 @@ struct ReplaySetting {
   std::string trace;          // as the user named it
   std::string model, device;  // for people
   bool simulated = false;
-  SchedulerLimits limits;
-  uint32_t longest = 0;  // tokens that a sequence may have
-  size_t clipped = 0;    // requests that were longer
+  SchedulerLimits limits;  // of a sweep: those of its largest value
+  std::optional<Sweep> sweep;
+  double price_per_hour = 0;  // of the device; 0: not known
+  uint32_t longest = 0;       // tokens that a sequence may have
+  size_t clipped = 0;         // requests that were longer
 };
 
 // Real time that no policy is charged for.

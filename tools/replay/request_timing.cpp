@@ -15,6 +15,11 @@ double RequestTiming::longest_gap() const {
   return longest;
 }
 
+void RequestTiming::deliver_together(double time) {
+  if (token_times.empty()) return;
+  token_times.assign(token_times.size(), std::max(time, token_times.back()));
+}
+
 bool ServiceGoal::met_by(const RequestTiming& timing) const {
   return !timing.failed && !timing.token_times.empty() &&
          timing.time_to_first_token() <= time_to_first_token &&

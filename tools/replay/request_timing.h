@@ -1,4 +1,4 @@
-// When a request's tokens were sampled, and whether that met the user's goal. Pure.
+// When a request's tokens reached the client, and whether that met the user's goal. Pure.
 #pragma once
 
 #include <string_view>
@@ -23,6 +23,8 @@ struct RequestTiming {
   double end_to_end() const { return token_times.back() - arrival; }
   // The longest time between two tokens; 0 if there are fewer than two.
   double longest_gap() const;
+  // All tokens reached the client together: then, and not before the last one was sampled.
+  void deliver_together(double time);
 };
 
 // The service level a user expects, in seconds. A request that meets all of it counts as goodput.

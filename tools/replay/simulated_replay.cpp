@@ -50,7 +50,9 @@ class Simulation {
       if (!refused_.ok()) return refused_.error();
     }
     cursor_->read_new();
-    return collect_run(engine_, trace_, 0, streams_, tally_);
+    HEARTH_ASSIGN(ReplayRun run, collect_run(engine_, trace_, 0, streams_, tally_));
+    HEARTH_ASSIGN(run.swaps, executor_.swap_traffic());
+    return run;
   }
 
  private:
@@ -76,7 +78,8 @@ class Simulation {
   void submit_due(double now) {
     const std::lock_guard lock(mutex_);
     if (!refused_.ok()) return;
-    Result<std::vector<TokenStream>> accepted = engine_.submit(requests_due(input_, streams_.size(), now));
+    Result<std::vector<TokenStream>> accepted =
+        engine_.submit(requests_due(input_, streams_.size(), now));
     if (!accepted.ok()) {
       refused_ = accepted.error();
       return;

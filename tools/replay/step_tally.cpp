@@ -13,6 +13,10 @@ double StepUse::occupancy(uint32_t max_sequences) const {
   return share(member_seconds, busy_seconds * max_sequences);
 }
 
+double StepUse::busy_share(double begin_seconds) const {
+  return share(busy_seconds, last_end_seconds - begin_seconds);
+}
+
 double StepUse::padding_share() const {
   return share(static_cast<double>(padding_tokens), static_cast<double>(tokens + padding_tokens));
 }
@@ -42,12 +46,15 @@ void StepTally::add(const StepRecord& record) {
   const double seconds = record.run_seconds;
   const SchedulerCounts& counts = record.counts;
   use_.busy_seconds += seconds;
+  use_.last_end_seconds = record.end_seconds;
   use_.member_seconds += seconds * static_cast<double>(record.members.size());
   use_.running_seconds += seconds * counts.running;
   use_.blocks_used_seconds += seconds * counts.blocks_used;
   use_.blocks_shared_seconds += seconds * counts.blocks_shared;
   use_.kv_token_seconds += seconds * static_cast<double>(counts.kv_tokens);
   use_.wasted_token_seconds += seconds * static_cast<double>(counts.wasted_tokens);
+  for (const StepRecord::Arrival& arrival : record.arrived)
+    submit_times_[arrival.request] = arrival.seconds;
   for (const StepMember& member : record.members)
     if (member.samples) token_times_[member.request].push_back(record.end_seconds);
 }

@@ -1,11 +1,10 @@
-// Gets a device ready to be measured: compiles the kernels and records the buckets that the
-// policies will need, each once for all policies.
+// Gets a device ready to be measured: compiles the kernels and records the buckets that the replays
+// will need, each once for all replays.
 #pragma once
 
 #include <span>
 
 #include "engine/engine.h"
-#include "engine/scheduling/policy.h"
 #include "runtime/result.h"
 #include "tools/progress.h"
 #include "tools/replay/replay_requests.h"
@@ -13,9 +12,10 @@
 
 namespace hearth {
 
-// Replays the beginning of the trace under each policy, with all requests arriving at once, on
-// engines with these options. REQUIRES: nothing else uses the executor.
-Status warm_up(WarmUpExecutor& executor, const EngineOptions& options,
-               std::span<const Policy> policies, const ReplayInput& input, Progress& progress);
+// Replays the beginning of the trace with all requests arriving at once, on an engine with each of
+// these options: the policies and limits that will be measured. REQUIRES: nothing else uses the
+// executor.
+Status warm_up(WarmUpExecutor& executor, std::span<const EngineOptions> engines,
+               const ReplayInput& input, Progress& progress);
 
 }  // namespace hearth

@@ -8,6 +8,7 @@ namespace hearth::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(Summary, PercentilesAreInterpolated) {
   const std::vector<double> values = {1, 2, 3, 4};
@@ -79,6 +80,7 @@ TEST(StepTally, StepsAreWeightedByTheirTime) {
   EXPECT_EQ(use.steps, 2u);
   EXPECT_EQ(use.preemptions_recompute, 1u);
   EXPECT_DOUBLE_EQ(use.padding_share(), 17.0 / 48);
+  EXPECT_DOUBLE_EQ(use.busy_share(99), 4.0 / 5);
   EXPECT_DOUBLE_EQ(use.occupancy(4), (2 * 1 + 1 * 3) / (4.0 * 4));
   EXPECT_DOUBLE_EQ(use.kv_used_share(8), (4 * 1 + 2 * 3) / (8.0 * 4));
   EXPECT_DOUBLE_EQ(use.kv_shared_share(), 3.0 / 10);
@@ -127,8 +129,60 @@ TEST(ReplayReport, AddsUp) {
   EXPECT_EQ(report.preemptions(), 1u);
 }
 
+TEST(ReplayReport, TheDeviceIsBusyWhileAStepRuns) {
+  ReplayRun run = small_run();
+  run.begin = 96;  // the last step ends at 104
+  EXPECT_DOUBLE_EQ(make_report(run, {}).busy_share, 4.0 / 8);
+}
+
+TEST(ReplayReport, TokensCostWhatTheDeviceCostsFromTheFirstArrivalToTheLastToken) {
+  EXPECT_EQ(make_report(small_run(), {}).cost_per_million_tokens, std::nullopt);
+  // Four seconds for four tokens: a million take a million seconds.
+  const ReplayReport report = make_report(small_run(), {}, 3.6);
+  ASSERT_TRUE(report.cost_per_million_tokens.has_value());
+  EXPECT_DOUBLE_EQ(*report.cost_per_million_tokens, 1000);
+  EXPECT_EQ(make_report({}, {}, 3.6).cost_per_million_tokens, std::nullopt) << "no tokens";
+  EXPECT_FALSE(to_json(make_report(small_run(), {})).contains("cost_per_million_tokens"));
+  EXPECT_DOUBLE_EQ(to_json(report)["cost_per_million_tokens"].get<double>(), 1000);
+}
+
+TEST(ReplayReport, TheSwapRateCountsTheTimeInWhichBlocksMoved) {
+  ReplayRun run = small_run();
+  run.swaps = {.out_bytes = 3'000'000'000, .in_bytes = 1'000'000'000, .seconds = 0.5};
+  std::vector<ReplayReport> reports = {make_report(run, {})};
+  EXPECT_DOUBLE_EQ(*reports[0].swap_bytes_per_s(), 8e9);
+  EXPECT_EQ(to_json(reports[0])["swapped_out_bytes"], 3'000'000'000);
+  EXPECT_EQ(to_json(reports[0])["swapped_in_bytes"], 1'000'000'000);
+  EXPECT_DOUBLE_EQ(to_json(reports[0])["swap_bytes_per_s"].get<double>(), 8e9);
+  EXPECT_THAT(format_table(reports, {}), HasSubstr("swap rate, GB/s"));
+  EXPECT_THAT(format_table(reports, {}), HasSubstr("8.00\n"));
+  EXPECT_THAT(table_legend(reports), HasSubstr("swap rate"));
+
+  // A device without timestamps: bytes, but no rate.
+  run.swaps.seconds = 0;
+  reports[0] = make_report(run, {});
+  EXPECT_EQ(reports[0].swap_bytes_per_s(), std::nullopt);
+  EXPECT_TRUE(to_json(reports[0])["swap_bytes_per_s"].is_null());
+  EXPECT_THAT(format_table(reports, {}), HasSubstr("swapped out, MB"));
+
+  reports[0] = make_report(small_run(), {});
+  EXPECT_THAT(format_table(reports, {}), Not(HasSubstr("swap rate")));
+  EXPECT_THAT(table_legend(reports), Not(HasSubstr("swap rate")));
+}
+
+TEST(RequestTiming, TokensThatAreHeldBackArriveTogether) {
+  RequestTiming timing{.arrival = 10, .token_times = {11, 12, 13}};
+  timing.deliver_together(12.5);
+  EXPECT_THAT(timing.token_times, ::testing::ElementsAre(13, 13, 13));
+  timing.deliver_together(15);
+  EXPECT_EQ(timing.time_to_first_token(), 5);
+  EXPECT_EQ(timing.end_to_end(), 5);
+  EXPECT_EQ(timing.longest_gap(), 0);
+}
+
 TEST(ReplayReport, AnEmptyRunHasNoDivisionByZero) {
   const ReplayReport report = make_report({}, {});
+  EXPECT_EQ(report.busy_share, 0);
   EXPECT_EQ(report.throughput_tokens_per_s, 0);
   EXPECT_EQ(report.goodput, 0);
   EXPECT_EQ(report.occupancy, 0);
@@ -158,7 +212,7 @@ TEST(ReplayReport, TheTableHasAColumnForEachPolicy) {
   EXPECT_THAT(table, HasSubstr("goodput (TTFT 1 s, TBT 0.1 s), requests/s"));
   EXPECT_THAT(table, HasSubstr("TTFT, p90, ms"));
   EXPECT_THAT(table, HasSubstr("KV waste, tokens per sequence"));
-  EXPECT_THAT(table_legend(), HasSubstr("TTFT is the time to the first token"));
+  EXPECT_THAT(table_legend(reports), HasSubstr("TTFT is the time to the first token"));
   // All lines have the same length, so the columns line up.
   size_t begin = 0, width = table.find('\n');
   while (begin < table.size()) {

@@ -134,6 +134,52 @@ TEST(SimulatedReplay, PreemptionsCostTime) {
   }
 }
 
+TEST(SimulatedReplay, SwapsTakeTheTimeOfTheHostLink) {
+  const ModelledDevice device;
+  Policy policy;
+  policy.preemption = Preemption::kSwap;
+  const ReplayReport report = report_of(*make_synthetic_trace("n=32,prompt=60..100,gen=100..200"),
+                                        policy, {.kv_blocks = 60, .swap_bytes = uint64_t{1} << 30});
+  ASSERT_GT(report.preemptions_swap, 0u);
+  const auto block_bytes = static_cast<uint64_t>(device.kv_bytes_per_block());
+  EXPECT_GT(report.swaps.out_bytes, 0u);
+  EXPECT_EQ(report.swaps.out_bytes % block_bytes, 0u);
+  EXPECT_EQ(report.swaps.in_bytes, report.swaps.out_bytes) << "what went out came back";
+  // Every list of moves has an overhead, so the rate is below the link's.
+  ASSERT_TRUE(report.swap_bytes_per_s().has_value());
+  EXPECT_LT(*report.swap_bytes_per_s(), device.host_link_bytes_per_s);
+  EXPECT_GT(*report.swap_bytes_per_s(), device.host_link_bytes_per_s / 4);
+}
+
+TEST(SimulatedReplay, TheDeviceIsBusyAllTheTimeUnlessItWaitsForRequests) {
+  EXPECT_NEAR(report_of(*make_synthetic_trace("n=20,prompt=50,gen=40"), {}).busy_share, 1, 1e-6);
+  // One request at a time: busy for as long as requests take, of the time until the next.
+  const ReplayReport waits = report_of(*make_synthetic_trace("rate=0.1,n=20,prompt=50,gen=40"), {});
+  EXPECT_NEAR(waits.busy_share, waits.e2e.mean * 20 / waits.makespan_seconds, 0.01);
+  EXPECT_LT(waits.busy_share, 0.2);
+}
+
+TEST(SimulatedReplay, TokensDeliveredWithTheBatchArriveTogether) {
+  Policy policy = *named_policy("static");
+  ASSERT_EQ(policy.delivery, Delivery::kWithBatch);
+  const Trace trace = *make_synthetic_trace("n=8,prompt=20,gen=4..40");
+  const Result<ReplayRun> held = simulate(trace, policy, {.max_sequences = 4});
+  ASSERT_TRUE(held.ok()) << held.error().message;
+  policy.delivery = Delivery::kAtOnce;
+  const Result<ReplayRun> at_once = simulate(trace, policy, {.max_sequences = 4});
+  ASSERT_TRUE(at_once.ok()) << at_once.error().message;
+  for (size_t i = 0; i < 8; ++i) {
+    const std::vector<double>& times = held->requests[i].token_times;
+    EXPECT_EQ(times.size(), trace.requests[i].generated_tokens);
+    EXPECT_EQ(times.front(), times.back());
+    EXPECT_GE(times.back() + 1e-9, at_once->requests[i].token_times.back());
+  }
+  // Two batches of four: every request of the first is delivered with its slowest.
+  const auto delivered = [&](size_t i) { return held->requests[i].token_times.back(); };
+  for (size_t i = 1; i < 4; ++i) EXPECT_NEAR(delivered(i), delivered(0), 1e-9);
+  for (size_t i = 4; i < 8; ++i) EXPECT_GT(delivered(i), delivered(0));
+}
+
 TEST(SimulatedReplay, StepsAreSeenInOrder) {
   const Trace trace = *make_synthetic_trace("rate=20,n=20,prompt=30,gen=20");
   const ModelledDevice device;

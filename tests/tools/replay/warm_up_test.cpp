@@ -56,7 +56,12 @@ class WarmUp : public ::testing::Test {
     for (size_t i = 0; i < trace.requests.size(); ++i)
       prompts.push_back(maker.make(trace.requests[i], i));
     Progress progress("warming up", {.style = ProgressOutput::Style::kNone});
-    return warm_up(executor_, options_, policies,
+    std::vector<EngineOptions> engines;
+    for (const Policy& policy : policies) {
+      engines.push_back(options_);
+      engines.back().policy = policy;
+    }
+    return warm_up(executor_, engines,
                    {.trace = trace, .prompts = prompts, .begin = {}, .step = {}}, progress);
   }
 
