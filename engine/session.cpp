@@ -22,6 +22,16 @@ uint32_t deterministic_rows(uint32_t context) {
   return std::max(1u, kMaxItems / divide_up(context, kDeterministicSplit));
 }
 
+// Logit rows per step: one for each sequence, and what speculation proposes beyond. A row of logits
+// is as long as the vocabulary, so there are not more than a step can use well.
+uint32_t wanted_logit_rows(const SessionOptions& options) {
+  constexpr uint64_t kMaxProposedRows = 256;
+  const uint32_t rows = std::max(options.logit_rows, options.max_sequences);
+  if (options.speculation.method == SpeculationMethod::kNone) return rows;
+  const uint64_t proposed = uint64_t{options.max_sequences} * options.speculation.max_tokens;
+  return rows + static_cast<uint32_t>(std::min(proposed, kMaxProposedRows));
+}
+
 }  // namespace
 
 StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
@@ -37,7 +47,7 @@ StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
   const uint32_t most = std::bit_floor(*std::ranges::min_element(caps.limits.max_group_count));
   return {.rows = std::min(std::max(tokens, options.max_sequences), most),
           .sequences = options.max_sequences,
-          .logit_rows = std::min(std::max(options.logit_rows, options.max_sequences), most),
+          .logit_rows = std::min(wanted_logit_rows(options), most),
           .context = options.context,
           .kv = options.kv,
           .deterministic = options.deterministic};
@@ -162,14 +172,16 @@ EngineOptions Session::engine_options() const {
   const uint32_t wanted = options_.max_step_tokens;
   EngineOptions options{.policy = options_.policy,
                         .vocabulary = model_->config().vocabulary,
-                        .start_paused = options_.start_paused};
+                        .start_paused = options_.start_paused,
+                        .speculation = options_.speculation};
   options.limits = {
       .max_sequences = runner.slots,
       .max_step_tokens = wanted == 0 ? runner.limits.rows : std::min(wanted, runner.limits.rows),
       .context = runner.limits.context,
       .pool_blocks = runner.kv_blocks,
       .swap_blocks = runner.swap_blocks,
-      .max_queue = options_.max_queue};
+      .max_queue = options_.max_queue,
+      .max_proposed = runner.limits.logit_rows - std::min(runner.limits.logit_rows, runner.slots)};
   return options;
 }
 

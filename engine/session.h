@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "engine/decoding/speculation/speculation.h"
 #include "engine/engine.h"
 #include "engine/memory_plan.h"
 #include "engine/model/model.h"
@@ -38,6 +39,7 @@ struct SessionOptions {
   bool special_in_messages = false;  // see ChatTemplate::create()
   KvFormat kv = KvFormat::kF16;
   bool deterministic = false;
+  SpeculationOptions speculation;
   Policy policy;
   bool start_paused = false;
   Validation validation = Validation::kOff;

@@ -23,6 +23,7 @@ class ChatCommand : public Command {
     options.add("--load FILE", &load_, "Continue a conversation that /save wrote")
         .check(check_file_name);
     model_.declare(options);
+    model_.declare_speculation(options);
     sampling_.declare(options);
   }
 

@@ -60,6 +60,7 @@ class DashCommand : public Command {
              "Turn on Vulkan's validation layers; any message is a failure")
         .advanced();
     model_.declare(options);
+    model_.declare_speculation(options);
   }
 
   Status run() override {

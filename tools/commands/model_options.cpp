@@ -46,6 +46,19 @@ void ModelOptionsGroup::declare(Options& options) {
       .advanced();
 }
 
+void ModelOptionsGroup::declare_speculation(Options& options) {
+  options
+      .add("--speculate WORD", &speculate_,
+           "Guess next tokens from earlier text, and verify several per step: faster where text "
+           "repeats, and never changes the output")
+      .one_of({"off", "ngram"});
+  options
+      .add("--draft-max N", &session.speculation.max_tokens,
+           "Maximum tokens to guess per request and step")
+      .range(1, kMaxProposed)
+      .advanced();
+}
+
 Result<std::unique_ptr<ModelFile>> ModelOptionsGroup::open_file() const {
   return open_model_file(model);
 }
@@ -53,6 +66,7 @@ Result<std::unique_ptr<ModelFile>> ModelOptionsGroup::open_file() const {
 SessionOptions ModelOptionsGroup::session_options() const {
   SessionOptions options = session;
   options.kv = kv == "q8_0" ? KvFormat::kQ8_0 : KvFormat::kF16;
+  if (speculate_ == "ngram") options.speculation.method = SpeculationMethod::kNgram;
   if (!policy_taken_) options.policy = before_switches(options.policy);
   return options;
 }

@@ -21,6 +21,8 @@ struct ModelOptionsGroup {
   void declare_model(Options& options);
   // -m, -d, --ctx, --kv, --kv-blocks, --swap, --deterministic, --special-in-messages.
   void declare(Options& options);
+  // --speculate, --draft-max.
+  void declare_speculation(Options& options);
 
   Result<std::unique_ptr<ModelFile>> open_file() const;
   // As given on the command line. With --swap, preempted sequences are swapped out unless the
@@ -38,6 +40,7 @@ struct ModelOptionsGroup {
   bool wants_swap() const;
 
   const Option* swap_ = nullptr;
+  std::string speculate_ = "off";
   bool policy_taken_ = false;
 };
 

@@ -51,6 +51,7 @@ class RunCommand : public Command {
         .advanced();
     options.add("--ignore-eos", &ignore_end_, "Continue after the model's end token").advanced();
     model_.declare(options);
+    model_.declare_speculation(options);
     sampling_.declare(options);
   }
 
@@ -95,6 +96,11 @@ class RunCommand : public Command {
                              {"ttft_seconds", times.first_token},
                              {"tokens_per_s", decode_rate(end)}};
     if (logprobs_ > 0) result["logprobs"] = probabilities;
+    if (session->options().speculation.method != SpeculationMethod::kNone) {
+      const Metrics& metrics = session->engine().metrics();
+      result["proposed_tokens"] = metrics.proposed_tokens.value();
+      result["accepted_tokens"] = metrics.accepted_tokens.value();
+    }
     fmt::print("{}\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return {};
   }

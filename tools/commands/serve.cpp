@@ -104,6 +104,7 @@ class ServeCommand : public Command {
     options.add("--policy NAME", &policy_name_, "Scheduling policy").one_of(named_policies());
     switches_.declare(options);
     model_.declare(options);
+    model_.declare_speculation(options);
   }
 
   Status run() override {
