@@ -122,7 +122,7 @@ TEST_F(SamplingExtrasTest, PenaltiesCountThePathAfterTheHistory) {
   std::vector<float> logits = random_floats(rows.size() * kVocab, 3, 1.5f);
   for (size_t r = 0; r < rows.size(); ++r) {
     for (const auto& entry : rows[r].history) logits[r * kVocab + entry.token] += 5;
-    for (const uint32_t token : rows[r].path) logits[r * kVocab + token] += 4;
+    for (const uint32_t token : rows[r].path) logits[r * kVocab + token] += 7;
   }
   for (const SamplingPlan& plan : plans({static_cast<uint32_t>(rows.size()), kVocab}))
     EXPECT_EQ(check(plan, kVocab, logits, rows), 0);
