@@ -69,20 +69,20 @@ TEST(EngineNanLogits, EndTheirRequestAlone) {
         executor, nullptr,
         {.limits = options.limits, .vocabulary = options.vocabulary, .check_integrity = true});
     std::vector<GenerationRequest> requests;
-    std::vector<Stream> streams;
+    std::vector<TokenStream> streams;
     for (uint32_t i = 0; i < 4; ++i) {
       requests.push_back({.prompt = made_up_prompt(kPrompt, i), .max_tokens = 12});
       requests.back().sampling.seed = i;
       auto stream = engine.submit(requests.back());
       ASSERT_TRUE(stream.ok());
-      streams.push_back(*stream);
+      streams.push_back(std::move(*stream));
     }
     for (uint32_t i = 0; i < 4; ++i) {
       std::vector<TokenId> right = generate_alone(options, requests[i]);
       if (i == kBad) right.resize(kGood);
-      EXPECT_EQ(read_ids(*streams[i]), right) << i;
-      EXPECT_EQ(streams[i]->end().reason, i == kBad ? FinishReason::kError : FinishReason::kLength);
-      EXPECT_EQ(streams[i]->end().message, i == kBad ? message : "");
+      EXPECT_EQ(read_ids(streams[i]), right) << i;
+      EXPECT_EQ(streams[i].end().reason, i == kBad ? FinishReason::kError : FinishReason::kLength);
+      EXPECT_EQ(streams[i].end().message, i == kBad ? message : "");
     }
   }
 }

@@ -54,7 +54,7 @@ TEST_F(ShrinkingModel, OnceLoadedTheFileDoesNotMatter) {
     auto stream = (*session)->engine().submit(std::move(request));
     EXPECT_TRUE(stream.ok());
     std::string text;
-    while (const auto token = (*stream)->next()) text += token->text;
+    while (const auto token = stream->next()) text += token->text;
     return text;
   };
   const std::string before = generate();

@@ -100,7 +100,7 @@ TEST_F(TreeTest, ARowHasTheLogitsOfThePlainSequenceAlongItsPath) {
       for (uint32_t row = 0; row < rows; ++row)
         EXPECT_LT(nmse(logits(tiny, rows + 1, row),
                        std::vector<double>(wanted[row].begin(), wanted[row].end())),
-                  kv == KvFormat::kF16 ? 1e-6 : 1e-4)
+                  kv == KvFormat::kF16 ? 1e-5 : 1e-4)
             << "row " << row << " after " << computed;
       const std::vector<float> single = logits(tiny, rows + 1, rows);
 
@@ -110,7 +110,8 @@ TEST_F(TreeTest, ARowHasTheLogitsOfThePlainSequenceAlongItsPath) {
       alone.sample(0, {});
       run(tiny, alone);
       const std::vector<float> plain = logits(tiny, 1, 0);
-      EXPECT_LT(nmse(single, std::vector<double>(plain.begin(), plain.end())), 1e-6);
+      // With matrix units it goes through other kernels than alone.
+      EXPECT_LT(nmse(single, std::vector<double>(plain.begin(), plain.end())), 1e-5);
     }
   }
 }
@@ -176,7 +177,7 @@ TEST_F(TreeTest, AKeptPathIsAnOrdinarySequence) {
         run(tiny, batch);
         const std::vector<float> wanted = logits(tiny, 1, 0);
         EXPECT_LT(nmse(logits_found, std::vector<double>(wanted.begin(), wanted.end())),
-                  kv == KvFormat::kF16 ? 1e-6 : 1e-4)
+                  kv == KvFormat::kF16 ? 1e-5 : 1e-4)
             << "path to " << rows.back();
       };
       expect(path, {17, 18}, found[0]);
