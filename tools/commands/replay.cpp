@@ -64,11 +64,14 @@ class ReplayCommand : public Command {
         .required()
         .check(check_trace);
     options.group("Trace");
-    options.add("--speed X", &speed_, "Requests arrive X times as fast").range(kPositive, 1e9);
+    options.add("--speed X", &speed_, "Requests arrive X times as fast")
+        .range(kPositive, 1e9)
+        .advanced();
     options.add("--ideal", &ideal_, "All requests arrive at once");
     options.add("--limit N", &limit_, "Only the first N requests; 0 takes all");
     options.add("--length-scale X", &length_scale_, "Multiply all lengths by X")
-        .range(kPositive, 1e9);
+        .range(kPositive, 1e9)
+        .advanced();
     options.group("Scheduling");
     declare_policy(options);
     max_sequences_ =
@@ -80,9 +83,8 @@ class ReplayCommand : public Command {
                             .range(0, 1u << 20);
     options
         .add("--sweep LIMIT=LIST", &sweep_text_,
-             "Run the trace once for each value of max-seqs or max-step-tokens and find the best "
-             "under "
-             "--slo, as in max-seqs=1,2,4,8; 1..64 doubles from 1 to 64")
+             "Run once per value of max-seqs or max-step-tokens, as in max-seqs=1,2,4 or 1..64, "
+             "and find the best under --slo")
         .check(check_with(parse_sweep))
         .excludes(options.at("--compare"));
     options.check([this] { return sweep_conflict(); });
@@ -90,20 +92,21 @@ class ReplayCommand : public Command {
     options
         .add("--slo GOAL", &goal_text_,
              "Goal in seconds: requests that meet it count as goodput, and the best point of "
-             "--sweep "
-             "meets it at p99")
+             "--sweep meets it at p99")
         .check(check_with(parse_service_goal));
     options
         .add("--price MONEY", &price_text_,
              "What the device costs per hour, as in 2.5/h, to report the cost of tokens")
-        .check(check_with(parse_price_per_hour));
+        .check(check_with(parse_price_per_hour))
+        .advanced();
     options.add("--plot FILE.svg", &plot_path_, "Draw the comparison or the sweep as an SVG file")
         .check(check_plot_name);
     options.add("--trace FILE", &perfetto_path_, "Write a Chrome/Perfetto trace")
         .check(check_file_name);
     const Option& json = add_json_option(options, &json_);
     options.add("--requests", &list_requests_, "With --json, add the times of every request")
-        .needs(json);
+        .needs(json)
+        .advanced();
     model_.declare(options);
     Option& simulate = options.add(
         "--simulate", &simulate_,
@@ -177,9 +180,8 @@ class ReplayCommand : public Command {
             .check(check_with(parse_policy_spec));
     options
         .add("--compare LIST", &compare_,
-             "Run several policies and compare them: names, or names with switches changed, as in "
-             "static,continuous,continuous+kv=reserve+order=priority; --help-all lists the "
-             "switches")
+             "Compare several policies, also with switches changed, as in "
+             "static,continuous,continuous+kv=reserve; --help-all lists the switches")
         .separator(',')
         .check(check_with(parse_policy_spec))
         .excludes(one);

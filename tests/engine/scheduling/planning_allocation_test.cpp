@@ -81,7 +81,9 @@ TEST(PlanningAllocation, CounterCounts) {
 TEST(PlanningAllocation, DecodeStepsAllocateNothing) {
   // Without a KV cache there are no decode steps.
   for (std::string_view name : policy_names())
-    if (name != "no-cache") EXPECT_EQ(allocations_of(*named_policy(name), 64 * 75), 0u) << name;
+    if (name != "no-cache") {
+      EXPECT_EQ(allocations_of(*named_policy(name), 64 * 75), 0u) << name;
+    }
 }
 
 }  // namespace
