@@ -182,12 +182,13 @@ bool ExpressionPool::is_live(ExprId id, std::size_t budget) {
   if (life_[id] == Life::kDead) return false;
   // Depth first, so that a text is found quickly where there are many; everything on the way to a
   // live expression is live, and if the search ends without one, all it saw is dead.
+  const std::size_t most_nodes = nodes_.size() + 3 * budget;
   std::vector<ExprId> seen = {id}, pending = {id};
   std::unordered_map<ExprId, ExprId> parent = {{id, id}};
   while (!pending.empty()) {
     const ExprId at = pending.back();
     pending.pop_back();
-    if (exhausted_ || seen.size() > budget) {
+    if (exhausted_ || seen.size() > budget || nodes_.size() > most_nodes) {
       gave_up_ = true;
       return true;
     }

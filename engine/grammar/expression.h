@@ -67,7 +67,8 @@ class ExpressionPool {
   const std::vector<Arc>& arcs(ExprId id);
   ExprId derivative(ExprId id, char32_t c);
   bool matches(ExprId id, std::u32string_view text);
-  // Whether any text matches. Searches at most `budget` states; if that does not settle it, true.
+  // Whether any text matches. Searches at most `budget` states, and makes at
+  // most a few times as many expressions; if that does not settle it, true.
   bool is_live(ExprId id, std::size_t budget = 20'000);
   // Whether is_live() has ever given up.
   bool gave_up() const { return gave_up_; }

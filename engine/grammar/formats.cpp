@@ -79,7 +79,7 @@ const char* format_pattern(std::string_view name) {
 
 bool format_is_exact(std::string_view name) {
   for (const std::string_view exact :
-       {"date", "time", "date-time", "ipv4", "ipv6", "uuid", "json-pointer"})
+       {"date", "time", "date-time", "ipv4", "ipv6", "uuid", "uri", "json-pointer"})
     if (name == exact) return true;
   return false;
 }

@@ -22,6 +22,9 @@ struct Workspace;
 struct SchemaOptions {
   // The most white space characters in a row between two tokens of the JSON text; 0 is compact.
   std::uint32_t max_whitespace = 8;
+  // Accepts the properties of an object in any order. Generation is better off with the schema's:
+  // models follow it, and more of the text is forced.
+  bool any_order = false;
 };
 
 class Grammar {

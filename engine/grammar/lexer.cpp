@@ -155,16 +155,28 @@ bool Lexer::step(Pair& pair, std::uint8_t byte) {
       const bool in_string = position::kind(pair.position) == Kind::kTextUtf8;
       const std::uint32_t length = value >> 24, missing = (value >> 22 & 3) - 1;
       const std::uint32_t bits = (value & 0x3FFFFF) << 6 | (byte & 0x3Fu);
-      char32_t low = bits << (6 * missing), high = low | ((1u << (6 * missing)) - 1);
+      const char32_t first = bits << (6 * missing), last = first | ((1u << (6 * missing)) - 1);
       static constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-      low = std::max(low, kSmallest[length]);
-      high = std::min(high, kLastCodePoint);
+      const char32_t low = std::max(first, kSmallest[length]);
+      const char32_t high = std::min(last, kLastCodePoint);
       if (low > high || (low >= 0xD800 && high <= 0xDFFF)) return false;
       if (missing == 0) return take_character(pair, bits, in_string);
+      if (low == first && high == last && begin_tail(pair, low, high, missing, in_string))
+        return true;
       pair.position = with_flag(position::make(in_string ? Kind::kTextUtf8 : Kind::kRawUtf8,
                                                position::utf8(length, missing, bits)),
                                 pair.position);
       return any_live(pair.rest, low, high);
+    }
+    case Kind::kRawTail:
+    case Kind::kTextTail: {
+      if ((byte & 0xC0) != 0x80) return false;
+      const bool in_string = position::kind(pair.position) == Kind::kTextTail;
+      const std::uint32_t between = position::make(in_string ? Kind::kText : Kind::kRaw);
+      const std::uint32_t inside =
+          position::make(in_string ? Kind::kTextTail : Kind::kRawTail, value - 1);
+      pair.position = with_flag(value == 1 ? between : inside, pair.position);
+      return true;
     }
     case Kind::kEscape:
       return step_escape(pair, byte);
@@ -184,6 +196,26 @@ bool Lexer::step(Pair& pair, std::uint8_t byte) {
 }
 
 bool Lexer::is_open(ExprId rest) const { return pool_.excludes_few(rest); }
+
+// If all characters in the range lead to the same place, which of them it is need not be
+// remembered: most scripts are one range of a class, and there are thousands of such beginnings.
+bool Lexer::begin_tail(Pair& pair, char32_t low, char32_t high, std::uint32_t missing,
+                       bool in_string) {
+  if (low <= 0xDFFF && high >= 0xD800) return false;
+  ExprId target = kAnyText;
+  if (pair.rest != kAnyText) {
+    const std::vector<Arc>& arcs = pool_.arcs(pair.rest);
+    const auto after = std::upper_bound(arcs.begin(), arcs.end(), low,
+                                        [](char32_t c, const Arc& arc) { return c < arc.low; });
+    if (after == arcs.begin() || std::prev(after)->high < high) return false;
+    target = std::prev(after)->target;
+    if (!pool_.is_live(target)) return false;
+  }
+  pair.rest = target;
+  pair.position = with_flag(position::make(in_string ? Kind::kTextTail : Kind::kRawTail, missing),
+                            pair.position);
+  return true;
+}
 
 // Whether some character in the range can be next.
 bool Lexer::any_live(ExprId rest, char32_t low, char32_t high) {
@@ -209,9 +241,9 @@ bool Lexer::step_raw(Pair& pair, std::uint8_t byte, bool in_string) {
   const std::uint32_t length = byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
   const std::uint32_t bits = byte & (0x7Fu >> length), missing = length - 1;
   static constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  const char32_t low = std::max<char32_t>(bits << (6 * missing), kSmallest[length]);
-  const char32_t high =
-      std::min<char32_t>((bits << (6 * missing)) | ((1u << (6 * missing)) - 1), kLastCodePoint);
+  const char32_t first = bits << (6 * missing), last = first | ((1u << (6 * missing)) - 1);
+  const char32_t low = std::max(first, kSmallest[length]), high = std::min(last, kLastCodePoint);
+  if (low == first && high == last && begin_tail(pair, low, high, missing, in_string)) return true;
   pair.position = with_flag(position::make(in_string ? Kind::kTextUtf8 : Kind::kRawUtf8,
                                            position::utf8(length, missing, bits)),
                             pair.position);

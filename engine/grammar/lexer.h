@@ -100,6 +100,7 @@ class Lexer {
   bool step_escape(Pair& pair, std::uint8_t byte);
   bool step_hex(Pair& pair, std::uint8_t byte);
   bool take_character(Pair& pair, char32_t c, bool in_string);
+  bool begin_tail(Pair& pair, char32_t low, char32_t high, std::uint32_t missing, bool in_string);
   bool any_live(ExprId rest, char32_t low, char32_t high);
   bool is_open(ExprId rest) const;
 

@@ -10,6 +10,7 @@ enum class Kind : std::uint32_t {
   kGap,         // white space before the lexeme; value: how much
   kRaw,         // between two characters
   kRawUtf8,     // inside a character
+  kRawTail,     // inside a character that makes no difference any more; value: bytes missing
   kText,        // inside a string, between two characters
   kTextUtf8,    // inside a string, inside a character
   kEscape,      // behind the backslash
@@ -17,6 +18,7 @@ enum class Kind : std::uint32_t {
   kHighDone,    // behind the first half of a surrogate pair; value: its ten bits
   kHighEscape,  // ... and a backslash
   kLowHex,      // ... and a u; value: digits << 22 | high << 12 | number
+  kTextTail,    // inside a string, as kRawTail
   kDone,        // behind the closing quote
 };
 

@@ -107,38 +107,85 @@ void RuleStates::expand_value(const Key& key, RuleExpansion& out) {
 
 bool RuleStates::may_close(const Key& key) const {
   const ObjectRule& object = grammar_.objects[key.part];
-  return object.required_left[key.at] == 0 && key.count >= object.min;
+  if (key.count < object.min) return false;
+  if (!grammar_.any_order) return object.required_left[key.at] == 0;
+  const Seen& seen = seen_[key.at];
+  const std::size_t size = object.properties.size();
+  for (std::size_t i = 0; i < size + object.demanded.size(); ++i)
+    if ((i >= size || object.properties[i].required) && (i >= seen.size() || !seen[i]))
+      return false;
+  return true;
+}
+
+// A key, if its object can still be completed with it: `required` keys have to follow, and
+// `optional` ones may.
+void RuleStates::add_key(const Key& key, const ObjectRule::Property& property, std::uint32_t at,
+                         std::uint32_t required, std::uint32_t optional, RuleExpansion& out) {
+  const ObjectRule& object = grammar_.objects[key.part];
+  std::uint32_t count = 0;
+  if (object.min > 0 || object.max != kUnbounded) {
+    count = key.count + 1;
+    if (object.max != kUnbounded && count + required > object.max) return;
+    if (object.others.empty() && count + required + optional < object.min) return;
+    if (object.max == kUnbounded) count = std::min(count, object.min);
+  }
+  out.edges.push_back({false, property.key,
+                       id({.kind = Kind::kObjectColon,
+                           .rule = key.rule,
+                           .part = key.part,
+                           .at = at,
+                           .count = count,
+                           .more = property.value})});
 }
 
 // The keys that may come next. An optional property that is passed over cannot come later.
 void RuleStates::add_keys(const Key& key, RuleExpansion& out) {
+  if (grammar_.any_order) {
+    add_keys_in_any_order(key, out);
+    return;
+  }
   const ObjectRule& object = grammar_.objects[key.part];
   const auto size = static_cast<std::uint32_t>(object.properties.size());
-  const bool counts = object.min > 0 || object.max != kUnbounded;
-  const std::uint32_t count = counts ? key.count + 1 : 0;
+  const auto positions = static_cast<std::uint32_t>(object.required_left.size() - 1);
   const std::uint32_t last = object.next_required[key.at];
-  const auto add = [&](const ObjectRule::Property& property, std::uint32_t rest) {
-    // Whatever is required must still fit, and the minimum must be in reach.
-    if (counts) {
-      if (object.max != kUnbounded && count + object.required_left[rest] > object.max) return;
-      const auto positions = static_cast<std::uint32_t>(object.next_required.size() - 1);
-      if (object.others.empty() && count + (positions - rest) < object.min) return;
-    }
-    const std::uint32_t capped =
-        counts && object.max == kUnbounded ? std::min(count, object.min) : count;
-    out.edges.push_back({false, property.key,
-                         id({.kind = Kind::kObjectColon,
-                             .rule = key.rule,
-                             .part = key.part,
-                             .at = rest,
-                             .count = capped,
-                             .more = property.value})});
+  const auto add = [&](const ObjectRule::Property& property, std::uint32_t at) {
+    const std::uint32_t required = object.required_left[at];
+    add_key(key, property, at, required, positions - at - required, out);
   };
   for (std::uint32_t i = key.at; i < size && i <= last; ++i) add(object.properties[i], i + 1);
   if (last < size) return;
   const std::uint32_t at = std::max(key.at, size);
   for (const ObjectRule::Property& other : object.others) add(other, at);
   if (at - size < object.demanded.size()) add(object.demanded[at - size], at + 1);
+}
+
+std::uint32_t RuleStates::seen_id(Seen seen) {
+  const auto [at, added] = seen_ids_.emplace(seen, static_cast<std::uint32_t>(seen_.size()));
+  if (added) seen_.push_back(std::move(seen));
+  return at->second;
+}
+
+// In any order: `at` is the set of keys so far, with the demanded ones behind the properties.
+void RuleStates::add_keys_in_any_order(const Key& key, RuleExpansion& out) {
+  const ObjectRule& object = grammar_.objects[key.part];
+  const std::size_t size = object.properties.size(), all = size + object.demanded.size();
+  Seen seen = seen_[key.at];
+  seen.resize(all);
+  std::uint32_t required = 0, optional = 0;
+  for (std::size_t i = 0; i < all; ++i)
+    if (!seen[i]) ++(i >= size || object.properties[i].required ? required : optional);
+  for (std::size_t i = 0; i < all; ++i) {
+    if (seen[i]) continue;
+    const bool is_required = i >= size || object.properties[i].required;
+    Seen next = seen;
+    next[i] = true;
+    add_key(key, i < size ? object.properties[i] : object.demanded[i - size],
+            seen_id(std::move(next)), required - (is_required ? 1 : 0),
+            optional - (is_required ? 0 : 1), out);
+    if (i >= size) break;  // demands are met one after the other
+  }
+  for (const ObjectRule::Property& other : object.others)
+    add_key(key, other, key.at, required, optional, out);
 }
 
 void RuleStates::expand_object(const Key& key, RuleExpansion& out) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -80,6 +81,7 @@ struct GrammarData {
   std::vector<ArrayRule> arrays;
   RuleId root = 0;
   std::uint32_t max_whitespace = 0;
+  bool any_order = false;  // of properties
   // JSON's punctuation.
   LexemeId open_object = 0, close_object = 0, open_array = 0, close_array = 0, comma = 0, colon = 0;
 
@@ -138,6 +140,12 @@ class RuleStates {
   void expand_value(const Key& key, RuleExpansion& out);
   void expand_object(const Key& key, RuleExpansion& out);
   void add_keys(const Key& key, RuleExpansion& out);
+  void add_keys_in_any_order(const Key& key, RuleExpansion& out);
+  void add_key(const Key& key, const ObjectRule::Property& property, std::uint32_t at,
+               std::uint32_t required, std::uint32_t optional, RuleExpansion& out);
+  // Sets of properties that an object has had, for any order; 0 is the empty set.
+  using Seen = std::vector<bool>;
+  std::uint32_t seen_id(Seen seen);
   bool may_close(const Key& key) const;
   void expand_array(const Key& key, RuleExpansion& out);
   void add_items(const Key& key, RuleExpansion& out);
@@ -147,6 +155,8 @@ class RuleStates {
 
   const GrammarData& grammar_;
   std::vector<Key> keys_;
+  std::vector<Seen> seen_ = {{}};
+  std::map<Seen, std::uint32_t> seen_ids_ = {{{}, 0}};
   std::unordered_map<Key, RuleState, Hash> ids_;
   std::deque<RuleExpansion> expansions_;  // references stay good
   std::vector<bool> expanded_;

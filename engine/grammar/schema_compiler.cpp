@@ -9,8 +9,9 @@ namespace hearth::grammar {
 namespace {
 
 constexpr std::size_t kMostKinds = 600;  // of objects or arrays in one shape
+constexpr std::size_t kManyKinds = 8;
 constexpr std::size_t kMostWork = 20'000'000;
-constexpr auto kLongestCompile = std::chrono::seconds(5);
+constexpr auto kLongestCompile = std::chrono::seconds(2);
 constexpr std::size_t kMostNodes = 200'000;
 
 }  // namespace
@@ -181,7 +182,10 @@ Shape SchemaCompiler::both(const Shape& a, const Shape& b, SchemaId at, std::str
   for (const ObjectShape& x : a.objects) {
     for (const ObjectShape& y : b.objects) {
       ObjectShape object;
-      if (both_objects(x, y, object)) out.objects.push_back(std::move(object));
+      if (!both_objects(x, y, object)) continue;
+      // Where there are many, it pays to look closer at those that cannot be.
+      if (out.objects.size() >= kManyKinds && probing_ == 0 && !possible_object(object, 2)) continue;
+      out.objects.push_back(std::move(object));
       if (out.objects.size() > kMostKinds) refuse(at, keyword, "too many combinations");
     }
   }
@@ -269,6 +273,8 @@ bool SchemaCompiler::possible_node(NodeId node, int depth) {
     shape = node_shape(node);
   } catch (const StillOpen&) {
     // It depends on a schema that is still being read: nothing is certain.
+  } catch (const Refusal&) {
+    // Too intricate to tell; if the node is needed, that will come up again.
   }
   --probing_;
   if (shape == nullptr) return true;

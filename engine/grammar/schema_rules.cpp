@@ -107,6 +107,12 @@ void SchemaCompiler::make_object_rules(ObjectShape shape, ValueRule& value) {
         if (met) next.erase(next.begin() + start, next.end() - 1);
       }
       if (met) continue;
+      // The same other name may meet several demands.
+      for (std::size_t i = 0; i < left.size(); ++i) {
+        next.emplace_back(object, left);
+        ObjectShape::Demand& joint = next.back().second[i];
+        joint = {data_.pool.both(joint.names, demand.names), nodes_.both(joint.value, demand.value)};
+      }
       next.emplace_back(object, left);
       next.back().second.push_back(demand);
     }

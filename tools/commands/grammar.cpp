@@ -46,6 +46,8 @@ class GrammarCommand : public Command {
              .excludes(batch)
              .excludes(schema)
              .excludes(grammar);
+    options.add("--any-order", &options_.any_order,
+                "Accept the properties of an object in any order, not only in the schema's");
     options.add("--compact", &compact_, "Allow no white space between the parts of JSON");
     add_model_option(options, &model_);
     add_json_option(options, &json_);

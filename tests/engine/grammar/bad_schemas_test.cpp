@@ -52,6 +52,9 @@ TEST(BadSchemas, ExponentialExpressions) {
     matcher.mask(mask);
     for (int i = 0; i < 60 && matcher.accept_bytes(i % 3 == 0 ? "a" : "b"); ++i) matcher.mask(mask);
   }
+}
+
+TEST(BadSchemas, ExponentialIntersections) {
   // An intersection of the kind that needs 2^n states.
   std::string schema = R"({"allOf": [)";
   for (int i = 1; i < 30; ++i)
@@ -90,6 +93,24 @@ TEST(BadSchemas, CyclesOfReferences) {
           "a": {"type": "array", "items": {"$ref": "#/$defs/b"}}, "b": {"type": "array", "items": {"$ref": "#/$defs/a"}}}})"));
   EXPECT_TRUE(accepts(grammar, "[[[]],[]]"));
   EXPECT_FALSE(accepts(grammar, "[1]"));
+}
+
+// Many combinations make the compiler look whether each is possible, which must not follow cycles.
+TEST(BadSchemas, CombinationsOfRecursiveSchemas) {
+  std::string definitions;
+  for (int i = 0; i < 10; ++i) {
+    definitions += fmt::format("{}\"s{}\": {{\"anyOf\": [", i == 0 ? "" : ",", i);
+    for (int k = 0; k < 4; ++k)
+      definitions += fmt::format(
+          R"({}{{"type": "object", "properties": {{"k{}": {{"const": {}}}, "c": {{"$ref": "#/$defs/s{}"}}}}, "required": ["c"]}})",
+          k == 0 ? "" : ",", i, k, (i + 1) % 10);
+    definitions += R"(, {"type": "null"}]})";
+  }
+  const auto grammar = compiled(Grammar::compile_json_schema(
+      R"({"allOf": [{"$ref": "#/$defs/s0"}, {"$ref": "#/$defs/s3"}, {"$ref": "#/$defs/s5"}], "$defs": {)" +
+      definitions + "}}"));
+  EXPECT_TRUE(accepts(grammar, R"({"k0":1,"c":{"c":null}})"));
+  EXPECT_FALSE(accepts(grammar, R"({"k0":7,"c":null})"));
 }
 
 TEST(BadSchemas, LargeLimitsCostNothing) {

@@ -232,6 +232,27 @@ TEST(Schema, RefusesWithKeywordAndPath) {
   }
 }
 
+TEST(Schema, AnyOrderIfAskedFor) {
+  const auto grammar = compiled(Grammar::compile_json_schema(
+      R"({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["b"],
+          "maxProperties": 3})",
+      {.any_order = true}));
+  EXPECT_TRUE(accepts(grammar, R"({"b":2,"a":1})"));
+  EXPECT_TRUE(accepts(grammar, R"({"c":0,"b":2})"));
+  EXPECT_FALSE(accepts(grammar, R"({"c":0,"a":2})"));
+  EXPECT_FALSE(accepts(grammar, R"({"b":2,"b":1})"));
+  EXPECT_FALSE(accepts(grammar, R"({"c":0,"d":0,"e":0,"b":1})"));
+}
+
+// One name may be what two negations ask for.
+TEST(Schema, OneNameMeetsTwoDemands) {
+  check({{R"({"type": "object", "maxProperties": 1, "allOf": [
+              {"not": {"propertyNames": {"not": {"pattern": "a1"}}}},
+              {"not": {"propertyNames": {"not": {"pattern": "b2"}}}}]})",
+          {R"({"a1b2":0})", R"({"b2a1":0})"},
+          {R"({"a1":0})", "{}", R"({"a1":0,"b2":0})"}}});
+}
+
 TEST(Schema, CompactAllowsNoWhiteSpace) {
   const auto grammar =
       compiled(Grammar::compile_json_schema(R"({"type": "array"})", {.max_whitespace = 0}));
