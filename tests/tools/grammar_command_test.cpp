@@ -1,0 +1,96 @@
+// hearth grammar, as a user starts it.
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/support/hearth_program.h"
+
+namespace hearth::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class GrammarCommand : public ::testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directory(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    return (folder_ / name).string();
+  }
+
+  const std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("hearth_grammar_" + std::to_string(getpid()));
+};
+
+const char kPerson[] =
+    R"({"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+        "required": ["name", "age"]})";
+
+TEST_F(GrammarCommand, ChecksManySchemas) {
+  const std::string batch = file(
+      "batch.jsonl",
+      R"({"name": "one", "schema": {"type": "integer"}, "tests": [{"valid": true, "data": 7}, {"valid": false, "data": "x"}]})"
+      "\n"
+      R"({"name": "two", "schema": {"uniqueItems": true, "items": {"type": "string"}}, "tests": [{"valid": true, "data": []}]})"
+      "\n\n");
+  const auto json = hearth_json({"grammar", "--batch", batch});
+  ASSERT_EQ(json["schemas"].size(), 2u);
+  EXPECT_EQ(json["schemas"][0]["name"], "one");
+  EXPECT_EQ(json["schemas"][0]["accepted"], nlohmann::json::array({true, false}));
+  EXPECT_TRUE(json["schemas"][0]["refused"].is_null());
+  EXPECT_GT(json["schemas"][0]["compile_us"], 0);
+  EXPECT_GT(json["schemas"][0]["mask_us"]["mean"], 0);
+  EXPECT_GE(json["schemas"][0]["mask_us"]["max"], json["schemas"][0]["mask_us"]["mean"]);
+  EXPECT_TRUE(json["schemas"][1]["accepted"].is_null());
+  EXPECT_THAT(json["schemas"][1]["refused"].get<std::string>(), HasSubstr("uniqueItems at #"));
+}
+
+TEST_F(GrammarCommand, ChecksOneText) {
+  const std::string schema = file("person.json", kPerson);
+  const std::string good = file("good.json", "{\n  \"name\": \"Ada\",\n  \"age\": 36\n}\n");
+  EXPECT_EQ(hearth_json({"grammar", "--check", good, "--json-schema", schema})["accepted"], true);
+  const std::string bad = file("bad.json", R"({"name": "Ada", "age": "36"})");
+  EXPECT_EQ(hearth_json({"grammar", "--check", bad, "--json-schema", schema})["accepted"], false);
+  const Finished said = hearth({"grammar", "--check", bad, "--json-schema", schema});
+  EXPECT_EQ(said.exit_code, 1);
+  EXPECT_EQ(said.out, "");
+  expect_one_line(said.err);
+  EXPECT_THAT(said.err, HasSubstr("may not follow"));
+}
+
+TEST_F(GrammarCommand, PropertiesInAnyOrderIfAskedFor) {
+  const std::string schema = file("person.json", kPerson);
+  const std::string text = file("text.json", R"({"age": 36, "name": "Ada"})");
+  EXPECT_EQ(hearth_json({"grammar", "--check", text, "--json-schema", schema})["accepted"], false);
+  EXPECT_EQ(
+      hearth_json({"grammar", "--check", text, "--json-schema", schema, "--any-order"})["accepted"],
+      true);
+}
+
+TEST_F(GrammarCommand, GrammarsAndRegularExpressions) {
+  const std::string grammar = file("sum.gbnf", "root ::= [0-9]+ (\"+\" [0-9]+)*\n");
+  const std::string text = file("sum.txt", "1+22+3");
+  EXPECT_EQ(hearth_json({"grammar", "--check", text, "--grammar", grammar})["accepted"], true);
+  EXPECT_EQ(hearth_json({"grammar", "--check", text, "--regex", "[0-9]+"})["accepted"], false);
+}
+
+TEST_F(GrammarCommand, RefusesInOneLine) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"grammar"},
+           {"grammar", "--json-schema", file("wrong.json", R"({"type": "strnig"})")},
+           {"grammar", "--batch", file("wrong.jsonl", "{}\n")},
+           {"grammar", "--grammar", file("wrong.gbnf", "root ::= (\n")}}) {
+    const Finished result = hearth(arguments);
+    EXPECT_NE(result.exit_code, 0);
+    expect_one_line(result.err);
+  }
+}
+
+}  // namespace
+}  // namespace hearth::testing

@@ -1,0 +1,185 @@
+// hearth grammar: what a schema or grammar allows.
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "engine/grammar_vocabulary.h"
+#include "engine/open_model_file.h"
+#include "tools/commands/command.h"
+#include "tools/commands/common_options.h"
+#include "tools/grammar/grammar_check.h"
+#include "tools/read_text.h"
+
+namespace hearth {
+namespace {
+
+class GrammarCommand : public Command {
+ public:
+  GrammarCommand()
+      : Command(CommandGroup::kFiles, "grammar",
+                "Check texts against a JSON schema, a grammar or a regular expression") {}
+
+  void declare(Options& options) override {
+    options.example("hearth grammar --check answer.json --json-schema person.json");
+    Option& batch =
+        options
+            .add(
+                "--batch FILE", &batch_,
+                "Check many schemas: one JSON object per line, with name, schema and tests, a list "
+                "of objects with data and valid")
+            .check(check_file_name);
+    options.add("--check FILE", &check_, "The text to check; - is standard input")
+        .check(check_file_name)
+        .excludes(batch);
+    Option& schema = options.add("--json-schema FILE", &schema_, "A JSON schema")
+                         .check(check_file_name)
+                         .excludes(batch);
+    Option& grammar = options.add("--grammar FILE", &grammar_, "A grammar in GBNF or Lark's format")
+                          .check(check_file_name)
+                          .excludes(batch)
+                          .excludes(schema);
+    regex_option_ =
+        &options.add("--regex PATTERN", &regex_, "A regular expression for the whole text")
+             .excludes(batch)
+             .excludes(schema)
+             .excludes(grammar);
+    options.add("--any-order", &options_.any_order,
+                "Accept the properties of an object in any order, not only in the schema's");
+    options.add("--compact", &compact_, "Allow no white space between the parts of JSON");
+    add_model_option(options, &model_);
+    add_json_option(options, &json_);
+  }
+
+  Status run() override {
+    if (batch_.empty() && schema_.empty() && grammar_.empty() && !regex_option_->given())
+      return invalid(
+          "nothing to check: give --batch FILE, or --check FILE with --json-schema, --grammar or "
+          "--regex");
+    HEARTH_ASSIGN(const auto model, open_model_file(model_));
+    HEARTH_ASSIGN(Vocabulary vocabulary, read_vocabulary(*model));
+    if (vocabulary.kind == VocabularyKind::kNone)
+      return invalid(fmt::format("{} has no vocabulary, so it has no tokens", model->name()));
+    HEARTH_ASSIGN(tokenizer_, Tokenizer::create(std::move(vocabulary)));
+    trie_ = make_token_trie(*tokenizer_);
+    if (compact_) options_.max_whitespace = 0;
+    return batch_.empty() ? check_one() : check_batch();
+  }
+
+ private:
+  static nlohmann::ordered_json times(const std::vector<double>& us) {
+    if (us.empty()) return {{"mean", nullptr}, {"max", nullptr}};
+    return {{"mean", std::accumulate(us.begin(), us.end(), 0.0) / static_cast<double>(us.size())},
+            {"max", *std::max_element(us.begin(), us.end())}};
+  }
+
+  static void print_json(const nlohmann::ordered_json& value) {
+    fmt::print("{}\n", value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+
+  Result<std::shared_ptr<const grammar::Grammar>> compile() const {
+    if (regex_option_->given()) return grammar::Grammar::compile_regex(regex_);
+    HEARTH_ASSIGN(const std::string text, read_text_file(grammar_.empty() ? schema_ : grammar_));
+    return grammar_.empty() ? grammar::Grammar::compile_json_schema(text, options_)
+                            : grammar::Grammar::compile_grammar(text);
+  }
+
+  Status check_one() {
+    HEARTH_ASSIGN(const auto grammar, compile());
+    if (check_.empty()) {
+      if (json_)
+        print_json({{"compiled", true}});
+      else
+        fmt::print("compiled\n");
+      return {};
+    }
+    HEARTH_ASSIGN(std::string text, check_ == "-" ? read_standard_input() : read_text_file(check_));
+    if (!schema_.empty()) {
+      // White space is limited while generating, but says nothing about an instance.
+      auto instance = grammar::parse_json(text);
+      if (!instance.ok()) return invalid(fmt::format("{}: {}", check_, instance.error().message));
+      text = grammar::to_text(*instance);
+    }
+    const TextVerdict verdict = check_text(grammar, trie_, *tokenizer_, text);
+    if (json_) {
+      print_json({{"accepted", verdict.accepted},
+                  {"tokens", verdict.tokens},
+                  {"refused_token", verdict.refused_token.empty()
+                                        ? nlohmann::ordered_json(nullptr)
+                                        : nlohmann::ordered_json(verdict.refused_token)},
+                  {"mask_us", times(verdict.mask_us)}});
+      return {};
+    }
+    if (verdict.accepted) {
+      fmt::print("accepted\n");
+      return {};
+    }
+    if (verdict.refused_token.empty())
+      return invalid(fmt::format("{}: not accepted: the text ends too early", check_));
+    return invalid(
+        fmt::format("{}: not accepted: after {} tokens, {} may not follow", check_, verdict.tokens,
+                    nlohmann::json(verdict.refused_token)
+                        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  }
+
+  Status check_batch() {
+    HEARTH_ASSIGN(const std::string lines, read_text_file(batch_));
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    std::size_t number = 0, schemas = 0, right = 0, refused = 0, wrong = 0, missed = 0;
+    std::map<std::string, std::size_t> reasons;
+    for (std::size_t at = 0; at < lines.size();) {
+      const std::size_t end = std::min(lines.find('\n', at), lines.size());
+      const std::string_view line(lines.data() + at, end - at);
+      at = end + 1;
+      ++number;
+      if (line.find_first_not_of(" \t\r") == line.npos) continue;
+      const auto one = parse_schema_case(line);
+      if (!one.ok()) return invalid(fmt::format("{}:{}: {}", batch_, number, one.error().message));
+      const SchemaVerdict verdict = check_schema(*one, options_, trie_, *tokenizer_);
+      ++schemas;
+      right += verdict.right;
+      wrong += verdict.wrong;
+      missed += verdict.missed;
+      if (verdict.refused) {
+        ++refused;
+        ++reasons[verdict.refused->substr(0, verdict.refused->find(" at "))];
+      }
+      if (!json_) continue;
+      nlohmann::ordered_json entry = {{"name", verdict.name}};
+      if (verdict.refused) {
+        entry["accepted"] = nullptr;
+        entry["refused"] = *verdict.refused;
+      } else {
+        entry["accepted"] = verdict.accepted;
+        entry["refused"] = nullptr;
+      }
+      entry["compile_us"] = verdict.compile_us;
+      entry["mask_us"] = times(verdict.mask_us);
+      all.push_back(std::move(entry));
+    }
+    if (json_) {
+      print_json({{"schemas", std::move(all)}});
+      return {};
+    }
+    fmt::print(
+        "{} schemas: {} with every instance judged as the file says, {} refused\n"
+        "{} invalid instances accepted, {} valid ones not\n",
+        schemas, right, refused, wrong, missed);
+    for (const auto& [reason, count] : reasons) fmt::print("refused for {}: {}\n", reason, count);
+    return {};
+  }
+
+  std::string batch_, check_, schema_, grammar_, regex_, model_;
+  bool compact_ = false, json_ = false;
+  const Option* regex_option_ = nullptr;
+  grammar::SchemaOptions options_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::shared_ptr<const grammar::TokenTrie> trie_;
+};
+
+GrammarCommand grammar_command;
+
+}  // namespace
+}  // namespace hearth
