@@ -43,7 +43,7 @@ std::optional<Number> parse_whole(std::string_view text, Format... format) {
 }
 
 template <class Number>
-std::optional<Number> parse_number(std::string_view text) {
+std::optional<Number> parse_option_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   if constexpr (std::is_integral_v<Number>) {
     if (text.starts_with("0x")) return parse_whole<Number>(text.substr(2), 16);
@@ -58,7 +58,7 @@ std::optional<Number> parse_number(std::string_view text) {
 template <class Number>
 std::string what_is_wrong(std::string_view text) {
   if constexpr (std::is_integral_v<Number>) {
-    if (const auto wide = parse_number<double>(text); wide && std::floor(*wide) == *wide) {
+    if (const auto wide = parse_option_number<double>(text); wide && std::floor(*wide) == *wide) {
       if (*wide < 0 && std::is_unsigned_v<Number>) return "must not be negative";
       if (std::abs(*wide) > static_cast<double>(std::numeric_limits<Number>::max()))
         return fmt::format("{} is too large", text);
@@ -89,7 +89,7 @@ template <class Variable>
 std::optional<std::string> store_number(Variable& variable, std::string_view text,
                                         const std::optional<OptionRange>& range) {
   using Number = ValueOf<Variable>;
-  const std::optional<Number> number = parse_number<Number>(text);
+  const std::optional<Number> number = parse_option_number<Number>(text);
   if (!number) return what_is_wrong<Number>(text);
   if (auto wrong = out_of_range(*number, range)) return wrong;
   variable = *number;
