@@ -87,23 +87,28 @@ class SchemaCompiler {
   std::optional<Shape> reference_part(SchemaId id, const JsonValue& schema, bool negated);
   std::optional<Shape> all_of_part(SchemaId id, const JsonValue& schema, bool negated);
   std::optional<Shape> any_of_part(SchemaId id, const JsonValue& schema, bool negated);
-  std::optional<Shape> one_of_part(SchemaId id, const JsonValue& schema, bool negated);
+  // Of the values in `context`, which the schema's other keywords allow.
+  std::optional<Shape> one_of_part(SchemaId id, const JsonValue& schema, bool negated,
+                                   const Shape& context);
   std::optional<Shape> not_part(SchemaId id, const JsonValue& schema, bool negated);
   std::optional<Shape> if_part(SchemaId id, const JsonValue& schema, bool negated);
   std::optional<Shape> refused_part(SchemaId id, const JsonValue& schema, bool negated);
 
   // schema_rules.cpp
+  // A schema of the node, for messages.
+  SchemaId place_of(NodeId node) const;
   LexemeId lexeme(Lexeme::Kind kind, ExprId expression);
   LexemeId literal(std::string_view text);
   void make_rule(NodeId node);
-  void make_object_rules(ObjectShape shape, ValueRule& value);
-  bool make_object_rule(const ObjectShape& shape, const std::vector<ObjectShape::Demand>& demanded,
-                        ObjectRule& rule);
-  void find_other_names(const ObjectShape& shape, ExprId others,
+  void make_object_rules(NodeId node, ObjectShape shape, ValueRule& value);
+  bool make_object_rule(NodeId node, const ObjectShape& shape,
+                        const std::vector<ObjectShape::Demand>& demanded, ObjectRule& rule);
+  void find_other_names(NodeId owner, const ObjectShape& shape, ExprId others,
                         const std::function<void(ExprId, NodeId)>& found);
   bool make_array_rule(NodeId node, const ArrayShape& shape, ArrayRule& rule);
   void make_unique_rule(NodeId node, const ArrayShape& shape, ArrayRule& rule);
   RuleId reach(NodeId node);
+  // empty_rules.cpp
   void remove_empty_rules();
 
   SchemaDocument& document_;
