@@ -56,7 +56,6 @@ class SchemaCompiler {
 
   // Each part of a schema: the shape of the values that satisfy its keywords, or, negated, of those
   // that do not. Nothing if the schema has none of them.
-  using Part = std::function<std::optional<Shape>(SchemaId, const JsonValue&, bool)>;
   // keywords_scalar.cpp
   std::optional<Shape> type_part(SchemaId id, const JsonValue& schema, bool negated);
   std::optional<Shape> enum_part(SchemaId id, const JsonValue& schema, bool negated);
@@ -81,7 +80,6 @@ class SchemaCompiler {
   std::optional<Shape> item_count_part(SchemaId id, const JsonValue& schema, bool negated);
   std::optional<Shape> contains_part(SchemaId id, const JsonValue& schema, bool negated);
   std::optional<Shape> unique_part(SchemaId id, const JsonValue& schema, bool negated);
-  Shape only_array(ArrayShape array) const;
   Shape with_array(ArrayShape array) const;
   // keywords_logic.cpp
   std::optional<Shape> reference_part(SchemaId id, const JsonValue& schema, bool negated);
@@ -122,7 +120,6 @@ class SchemaCompiler {
   std::map<NodeId, bool> possible_;
   std::vector<NodeId> pending_;
   std::map<NodeId, RuleId> rules_;
-  std::vector<SchemaId> rule_schemas_;  // where each rule comes from, for messages
   ExprId any_number_ = kNothing, plain_number_ = kNothing, integer_ = kNothing,
          fractional_ = kNothing;
   int probing_ = 0;

@@ -106,7 +106,7 @@ void SchemaCompiler::make_object_rules(NodeId node, ObjectShape shape, ValueRule
         next.emplace_back(object, left);
         next.back().first.properties[i].value = both;
         next.back().first.properties[i].required = true;
-        // A property that meets the demand anyway is way enough.
+        // A property that meets the demand anyway is enough.
         met = property.required && both == property.value;
         if (met) next.erase(next.begin() + start, next.end() - 1);
       }
