@@ -17,7 +17,10 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 std::string Decimal::text() const {
   std::string result = negative ? "-" : "";
   result += whole;
-  if (!fraction.empty()) result += "." + fraction;
+  if (!fraction.empty()) {
+    result += '.';
+    result += fraction;
+  }
   return result;
 }
 

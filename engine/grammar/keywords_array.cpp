@@ -7,12 +7,6 @@
 
 namespace hearth::grammar {
 
-Shape SchemaCompiler::only_array(ArrayShape array) const {
-  Shape shape;
-  shape.arrays.push_back(std::move(array));
-  return shape;
-}
-
 Shape SchemaCompiler::with_array(ArrayShape array) const {
   Shape shape = any_shape();
   shape.arrays[0] = std::move(array);

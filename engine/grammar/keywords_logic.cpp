@@ -59,8 +59,8 @@ std::optional<Shape> SchemaCompiler::any_of_part(SchemaId id, const JsonValue& s
 
 // Exactly one: each alternative without those that it may overlap with. Most are disjoint, because
 // their types or the constants of a required property differ.
-std::optional<Shape> SchemaCompiler::one_of_part(SchemaId id, const JsonValue& schema,
-                                                 bool negated) {
+std::optional<Shape> SchemaCompiler::one_of_part(SchemaId id, const JsonValue& schema, bool negated,
+                                                 const Shape& context) {
   const JsonValue* const one_of = schema.find("oneOf");
   if (one_of == nullptr) return std::nullopt;
   if (!one_of->is_array()) refuse_invalid(id, "oneOf", "expected a list of schemas");
@@ -69,7 +69,8 @@ std::optional<Shape> SchemaCompiler::one_of_part(SchemaId id, const JsonValue& s
   std::vector<ShapePointer> shapes;
   for (std::size_t i = 0; i < count; ++i) {
     children.push_back(subschema(id, one_of->items[i], "oneOf", std::to_string(i)));
-    shapes.push_back(shape_of({children[i], false}));
+    shapes.push_back(
+        std::make_shared<const Shape>(both(context, *shape_of({children[i], false}), id, "oneOf")));
   }
   std::vector<std::vector<std::size_t>> overlaps(count);
   for (std::size_t i = 0; i < count; ++i) {

@@ -11,6 +11,8 @@ using position::Kind;
 
 constexpr std::size_t kMostStates = 60'000;  // a kilobyte each
 constexpr std::int32_t kNotMade = -1;
+// Compiling has found that a lexeme matches something at all; here a short look will do.
+constexpr std::size_t kSearch = 2'000;
 
 bool is_space(std::uint8_t byte) {
   return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';
@@ -209,7 +211,7 @@ bool Lexer::begin_tail(Pair& pair, char32_t low, char32_t high, std::uint32_t mi
                                         [](char32_t c, const Arc& arc) { return c < arc.low; });
     if (after == arcs.begin() || std::prev(after)->high < high) return false;
     target = std::prev(after)->target;
-    if (!pool_.is_live(target)) return false;
+    if (!pool_.is_live(target, kSearch)) return false;
   }
   pair.rest = target;
   pair.position = with_flag(position::make(in_string ? Kind::kTextTail : Kind::kRawTail, missing),
@@ -225,14 +227,15 @@ bool Lexer::any_live(ExprId rest, char32_t low, char32_t high) {
     if (arc.low > high) break;
     if (arc.high >= low && (arc.low < 0xD800 || arc.high > 0xDFFF)) targets.push_back(arc.target);
   }
-  return std::any_of(targets.begin(), targets.end(), [&](ExprId id) { return pool_.is_live(id); });
+  return std::any_of(targets.begin(), targets.end(),
+                     [&](ExprId id) { return pool_.is_live(id, kSearch); });
 }
 
 bool Lexer::take_character(Pair& pair, char32_t c, bool in_string) {
   pair.position = with_flag(position::make(in_string ? Kind::kText : Kind::kRaw), pair.position);
   if (pair.rest == kAnyText) return true;
   pair.rest = pool_.derivative(pair.rest, c);
-  return pool_.is_live(pair.rest);
+  return pool_.is_live(pair.rest, kSearch);
 }
 
 bool Lexer::step_raw(Pair& pair, std::uint8_t byte, bool in_string) {

@@ -112,23 +112,25 @@ class RuleStates {
 
  private:
   enum class Kind : std::uint32_t {
-    kValue,
-    kEnd,
-    kObjectOpen,   // object, rule
-    kObjectKey,    // behind a comma: position, count
-    kObjectColon,  // behind a key: position behind its value, count; more: the value's rule
-    kObjectValue,
-    kObjectNext,  // behind a value: position, count
-    kArrayOpen,
-    kArrayItem,  // behind a comma: index, contains
-    kArrayNext,  // behind a value
-    kSequence,   // alternative, dot
+    kValue,        // before a value
+    kEnd,          // behind it
+    kObjectOpen,   // behind {
+    kObjectKey,    // behind a comma
+    kObjectColon,  // behind a key; more: the rule of its value
+    kObjectValue,  // behind a colon; likewise
+    kObjectNext,   // behind a value
+    kArrayOpen,    // behind [
+    kArrayItem,    // behind a comma
+    kArrayNext,    // behind an item
+    kSequence,     // in an alternative; at: how many symbols have been read
   };
   struct Key {
     Kind kind = Kind::kValue;
     RuleId rule = 0;
-    std::uint32_t part = 0;  // object, array or alternative
-    std::uint32_t at = 0, count = 0, more = 0;
+    std::uint32_t part = 0;   // object, array or alternative
+    std::uint32_t at = 0;     // position among the properties, or number of items
+    std::uint32_t count = 0;  // of properties, or of items that count for contains
+    std::uint32_t more = 0;
     bool operator==(const Key&) const = default;
   };
   struct Hash {

@@ -34,6 +34,8 @@ void SchemaCompiler::spend(std::size_t work) {
   const bool late = (work_ & 0xFF) < work + 1 && std::chrono::steady_clock::now() > deadline_;
   if (work_ > kMostWork || late || nodes_.size() > kMostNodes || data_.pool.exhausted())
     throw Refusal{unsupported("the schema at #: too large or too intricate to compile")};
+  if (data_.pool.gave_up())
+    throw Refusal{unsupported("the schema at #: its patterns are too intricate to combine")};
 }
 
 SchemaId SchemaCompiler::subschema(SchemaId parent, const JsonValue& value,
@@ -96,7 +98,7 @@ Shape SchemaCompiler::make_shape(Term term) {
       &SchemaCompiler::unique_part,     &SchemaCompiler::reference_part,
       &SchemaCompiler::all_of_part,     &SchemaCompiler::any_of_part,
       &SchemaCompiler::not_part,        &SchemaCompiler::if_part,
-      &SchemaCompiler::dependency_part, &SchemaCompiler::one_of_part};
+      &SchemaCompiler::dependency_part};
   // Before 2019-09, nothing counts beside $ref.
   if (document_.draft() <= Draft::k7 && schema.find("$ref") != nullptr)
     return *reference_part(term.schema, schema, term.negated);
@@ -111,8 +113,13 @@ Shape SchemaCompiler::make_shape(Term term) {
     else
       result = both(*result, *shape, term.schema, "allOf");
   }
-  if (result) return *std::move(result);
-  return term.negated ? Shape{} : any_shape();
+  if (!result) result = term.negated ? Shape{} : any_shape();
+  // Last, because what else the schema says tells many alternatives apart.
+  std::optional<Shape> one_of =
+      one_of_part(term.schema, schema, term.negated, term.negated ? any_shape() : *result);
+  if (!one_of) return *std::move(result);
+  if (!term.negated) return *std::move(one_of);
+  return either(std::move(*result), std::move(*one_of), term.schema, "not");
 }
 
 SchemaCompiler::ShapePointer SchemaCompiler::node_shape(NodeId node) {
@@ -184,7 +191,8 @@ Shape SchemaCompiler::both(const Shape& a, const Shape& b, SchemaId at, std::str
       ObjectShape object;
       if (!both_objects(x, y, object)) continue;
       // Where there are many, it pays to look closer at those that cannot be.
-      if (out.objects.size() >= kManyKinds && probing_ == 0 && !possible_object(object, 2)) continue;
+      if (out.objects.size() >= kManyKinds && probing_ == 0 && !possible_object(object, 2))
+        continue;
       out.objects.push_back(std::move(object));
       if (out.objects.size() > kMostKinds) refuse(at, keyword, "too many combinations");
     }

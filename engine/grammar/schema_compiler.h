@@ -56,7 +56,6 @@ class SchemaCompiler {
 
   // Each part of a schema: the shape of the values that satisfy its keywords, or, negated, of those
   // that do not. Nothing if the schema has none of them.
-  using Part = std::function<std::optional<Shape>(SchemaId, const JsonValue&, bool)>;
   // keywords_scalar.cpp
   std::optional<Shape> type_part(SchemaId id, const JsonValue& schema, bool negated);
   std::optional<Shape> enum_part(SchemaId id, const JsonValue& schema, bool negated);
@@ -81,29 +80,33 @@ class SchemaCompiler {
   std::optional<Shape> item_count_part(SchemaId id, const JsonValue& schema, bool negated);
   std::optional<Shape> contains_part(SchemaId id, const JsonValue& schema, bool negated);
   std::optional<Shape> unique_part(SchemaId id, const JsonValue& schema, bool negated);
-  Shape only_array(ArrayShape array) const;
   Shape with_array(ArrayShape array) const;
   // keywords_logic.cpp
   std::optional<Shape> reference_part(SchemaId id, const JsonValue& schema, bool negated);
   std::optional<Shape> all_of_part(SchemaId id, const JsonValue& schema, bool negated);
   std::optional<Shape> any_of_part(SchemaId id, const JsonValue& schema, bool negated);
-  std::optional<Shape> one_of_part(SchemaId id, const JsonValue& schema, bool negated);
+  // Of the values in `context`, which the schema's other keywords allow.
+  std::optional<Shape> one_of_part(SchemaId id, const JsonValue& schema, bool negated,
+                                   const Shape& context);
   std::optional<Shape> not_part(SchemaId id, const JsonValue& schema, bool negated);
   std::optional<Shape> if_part(SchemaId id, const JsonValue& schema, bool negated);
   std::optional<Shape> refused_part(SchemaId id, const JsonValue& schema, bool negated);
 
   // schema_rules.cpp
+  // A schema of the node, for messages.
+  SchemaId place_of(NodeId node) const;
   LexemeId lexeme(Lexeme::Kind kind, ExprId expression);
   LexemeId literal(std::string_view text);
   void make_rule(NodeId node);
-  void make_object_rules(ObjectShape shape, ValueRule& value);
-  bool make_object_rule(const ObjectShape& shape, const std::vector<ObjectShape::Demand>& demanded,
-                        ObjectRule& rule);
-  void find_other_names(const ObjectShape& shape, ExprId others,
+  void make_object_rules(NodeId node, ObjectShape shape, ValueRule& value);
+  bool make_object_rule(NodeId node, const ObjectShape& shape,
+                        const std::vector<ObjectShape::Demand>& demanded, ObjectRule& rule);
+  void find_other_names(NodeId owner, const ObjectShape& shape, ExprId others,
                         const std::function<void(ExprId, NodeId)>& found);
   bool make_array_rule(NodeId node, const ArrayShape& shape, ArrayRule& rule);
   void make_unique_rule(NodeId node, const ArrayShape& shape, ArrayRule& rule);
   RuleId reach(NodeId node);
+  // empty_rules.cpp
   void remove_empty_rules();
 
   SchemaDocument& document_;
@@ -117,7 +120,6 @@ class SchemaCompiler {
   std::map<NodeId, bool> possible_;
   std::vector<NodeId> pending_;
   std::map<NodeId, RuleId> rules_;
-  std::vector<SchemaId> rule_schemas_;  // where each rule comes from, for messages
   ExprId any_number_ = kNothing, plain_number_ = kNothing, integer_ = kNothing,
          fractional_ = kNothing;
   int probing_ = 0;

@@ -159,14 +159,15 @@ void SchemaDocument::scan(SchemaId id) {
 }
 
 std::string SchemaDocument::path(SchemaId id) const {
-  std::string result;
-  while (id != 0) {
-    result = "/" + places_[id].step + result;
-    id = places_[id].parent;
+  std::vector<SchemaId> way;
+  for (; id != 0; id = places_[id].parent) way.push_back(id);
+  std::string result = "#";
+  for (auto it = way.rbegin(); it != way.rend(); ++it) {
+    result += '/';
+    result += places_[*it].step;
   }
-  if (result.size() > 300)
-    result = result.substr(0, 140) + "..." + result.substr(result.size() - 140);
-  return "#" + result;
+  if (result.size() <= 300) return result;
+  return fmt::format("{}...{}", result.substr(0, 140), result.substr(result.size() - 140));
 }
 
 SchemaId SchemaDocument::child(SchemaId parent, const JsonValue& value, std::string_view keyword,
@@ -174,7 +175,10 @@ SchemaId SchemaDocument::child(SchemaId parent, const JsonValue& value, std::str
   const auto known = ids_.find(&value);
   if (known != ids_.end()) return known->second;
   std::string step = escape_pointer(keyword);
-  if (!name.empty()) step += "/" + escape_pointer(name);
+  if (!name.empty()) {
+    step += '/';
+    step += escape_pointer(name);
+  }
   return add(value, parent, std::move(step), places_[parent].base);
 }
 
@@ -196,7 +200,8 @@ SchemaId SchemaDocument::at_pointer(SchemaId root, std::string_view pointer, Sch
     pointer.remove_prefix(1);
     const std::size_t end = std::min(pointer.find('/'), pointer.size());
     const std::string name = unescape_pointer(pointer.substr(0, end));
-    step += (step.empty() ? "" : "/") + escape_pointer(name);
+    if (!step.empty()) step += '/';
+    step += escape_pointer(name);
     pointer.remove_prefix(end);
     if (at->is_array()) {
       if (name.empty() || name.find_first_not_of("0123456789") != name.npos || name.size() > 6)

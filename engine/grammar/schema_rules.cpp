@@ -27,6 +27,12 @@ LexemeId SchemaCompiler::literal(std::string_view text) {
   return lexeme(Lexeme::Kind::kJson, data_.pool.literal(text));
 }
 
+SchemaId SchemaCompiler::place_of(NodeId node) const {
+  for (const Term& term : nodes_.terms(node))
+    if (constants_.count(term.schema) == 0 && node != kNoNode) return term.schema;
+  return 0;
+}
+
 RuleId SchemaCompiler::reach(NodeId node) {
   if (node == kNoNode) return kNoRule;
   const auto [at, added] = rules_.emplace(node, static_cast<RuleId>(data_.values.size()));
@@ -56,8 +62,6 @@ RuleId SchemaCompiler::compile() {
   if (first.scalars.empty() && first.objects.empty() && first.arrays.empty())
     throw Refusal{invalid("the schema at # allows no value at all")};
   spend(0);
-  if (data_.pool.gave_up())
-    throw Refusal{unsupported("the schema at #: its patterns are too intricate to combine")};
   return root;
 }
 
@@ -72,7 +76,7 @@ void SchemaCompiler::make_rule(NodeId node) {
     rule.scalars.push_back(lexeme(Lexeme::Kind::kJson, shape->number));
   if (data_.pool.is_live(shape->text))
     rule.scalars.push_back(lexeme(Lexeme::Kind::kJsonString, shape->text));
-  for (const ObjectShape& object : shape->objects) make_object_rules(object, rule);
+  for (const ObjectShape& object : shape->objects) make_object_rules(node, object, rule);
   for (const ArrayShape& array : shape->arrays) {
     ArrayRule made;
     if (!make_array_rule(node, array, made)) continue;
@@ -83,7 +87,7 @@ void SchemaCompiler::make_rule(NodeId node) {
 }
 
 // One rule per way to meet the object's demands: by a property, or by another name.
-void SchemaCompiler::make_object_rules(ObjectShape shape, ValueRule& value) {
+void SchemaCompiler::make_object_rules(NodeId node, ObjectShape shape, ValueRule& value) {
   std::vector<std::pair<ObjectShape, std::vector<ObjectShape::Demand>>> ways;
   const std::vector<ObjectShape::Demand> demands = std::move(shape.demands);
   shape.demands.clear();
@@ -102,7 +106,7 @@ void SchemaCompiler::make_object_rules(ObjectShape shape, ValueRule& value) {
         next.emplace_back(object, left);
         next.back().first.properties[i].value = both;
         next.back().first.properties[i].required = true;
-        // A property that meets the demand anyway is way enough.
+        // A property that meets the demand anyway is enough.
         met = property.required && both == property.value;
         if (met) next.erase(next.begin() + start, next.end() - 1);
       }
@@ -111,18 +115,19 @@ void SchemaCompiler::make_object_rules(ObjectShape shape, ValueRule& value) {
       for (std::size_t i = 0; i < left.size(); ++i) {
         next.emplace_back(object, left);
         ObjectShape::Demand& joint = next.back().second[i];
-        joint = {data_.pool.both(joint.names, demand.names), nodes_.both(joint.value, demand.value)};
+        joint = {data_.pool.both(joint.names, demand.names),
+                 nodes_.both(joint.value, demand.value)};
       }
       next.emplace_back(object, left);
       next.back().second.push_back(demand);
     }
     if (next.size() > kMostWays)
-      throw Refusal{unsupported("not: too many ways in which a property could differ")};
+      refuse(place_of(node), "not", "too many ways in which a property could differ");
     ways = std::move(next);
   }
   for (const auto& [object, left] : ways) {
     ObjectRule made;
-    if (!make_object_rule(object, left, made)) continue;
+    if (!make_object_rule(node, object, left, made)) continue;
     value.objects.push_back(static_cast<std::uint32_t>(data_.objects.size()));
     data_.objects.push_back(std::move(made));
   }
@@ -130,12 +135,12 @@ void SchemaCompiler::make_object_rules(ObjectShape shape, ValueRule& value) {
 
 // The names beside an object's properties, by which patterns they match: calls `found` with each
 // language that is not empty and the node of its values.
-void SchemaCompiler::find_other_names(const ObjectShape& shape, ExprId others,
+void SchemaCompiler::find_other_names(NodeId owner, const ObjectShape& shape, ExprId others,
                                       const std::function<void(ExprId, NodeId)>& found) {
   ExpressionPool& pool = data_.pool;
   std::vector<ExprId> patterns;
   for (const ObjectShape::Group& group : shape.groups)
-    for (const auto& [expression, node] : group.patterns)
+    for (const auto& [expression, value] : group.patterns)
       if (std::find(patterns.begin(), patterns.end(), expression) == patterns.end())
         patterns.push_back(expression);
   std::vector<bool> matches(patterns.size(), false);
@@ -166,14 +171,14 @@ void SchemaCompiler::find_other_names(const ObjectShape& shape, ExprId others,
       return;
     }
     if (++classes > kMostClasses)
-      throw Refusal{unsupported("patternProperties: too many patterns that overlap")};
+      refuse(place_of(owner), "patternProperties", "too many patterns that overlap");
     const NodeId value = node_of_class();
     if (value != kNoNode) found(language, value);
   };
   split(0, pool.both(others, shape.names));
 }
 
-bool SchemaCompiler::make_object_rule(const ObjectShape& shape,
+bool SchemaCompiler::make_object_rule(NodeId node, const ObjectShape& shape,
                                       const std::vector<ObjectShape::Demand>& demanded,
                                       ObjectRule& rule) {
   ExpressionPool& pool = data_.pool;
@@ -197,16 +202,17 @@ bool SchemaCompiler::make_object_rule(const ObjectShape& shape,
   const auto add = [&](std::vector<ObjectRule::Property>& to, ExprId language, NodeId value) {
     to.push_back({lexeme(Lexeme::Kind::kJsonString, language), reach(value), false});
   };
-  find_other_names(shape, others,
+  find_other_names(node, shape, others,
                    [&](ExprId language, NodeId value) { add(rule.others, language, value); });
   for (const ObjectShape::Demand& demand : demanded) {
     std::vector<ObjectRule::Property> choices;
-    find_other_names(shape, pool.both(others, demand.names), [&](ExprId language, NodeId value) {
-      value = nodes_.both(value, demand.value);
-      if (value != kNoNode) add(choices, language, value);
-    });
+    find_other_names(node, shape, pool.both(others, demand.names),
+                     [&](ExprId language, NodeId value) {
+                       value = nodes_.both(value, demand.value);
+                       if (value != kNoNode) add(choices, language, value);
+                     });
     if (choices.empty()) return false;
-    if (choices.size() > 1) throw Refusal{unsupported("not: of patternProperties that overlap")};
+    if (choices.size() > 1) refuse(place_of(node), "not", "of patternProperties that overlap");
     rule.demanded.push_back(choices[0]);
   }
   rule.finish();
@@ -225,12 +231,12 @@ bool SchemaCompiler::make_array_rule(NodeId node, const ArrayShape& shape, Array
   for (std::size_t i = 0; i < first; ++i) rule.first.push_back(reach(shape.first[i]));
   rule.rest = shape.max > first ? reach(shape.rest) : kNoRule;
   if (shape.contains.empty()) return true;
-  const SchemaId at = nodes_.terms(node)[0].schema;
+  const SchemaId at = place_of(node);
   if (shape.contains.size() > 1) {
-    if (shape.contains.size() > kMostContains) document_.refuse(at, "contains", "too many at once");
+    if (shape.contains.size() > kMostContains) refuse(at, "contains", "too many at once");
     for (const ArrayShape::Contains& one : shape.contains)
       if (one.min != 1 || one.max != kUnbounded)
-        document_.refuse(at, "contains", "several at once, with minContains or maxContains");
+        refuse(at, "contains", "several at once, with minContains or maxContains");
     for (std::uint32_t set = 1; set < 1u << shape.contains.size(); ++set) {
       ArrayRule::Matching matching{.set = set};
       NodeId also = kAnyNode;
@@ -259,7 +265,7 @@ bool SchemaCompiler::make_array_rule(NodeId node, const ArrayShape& shape, Array
     others = kNoNode;
   } else if (contains.value != kNoNode) {
     if (terms.size() != 1)
-      document_.refuse(terms[0].schema, "maxContains", "of several schemas at once");
+      refuse(place_of(contains.value), "maxContains", "of several schemas at once");
     others = nodes_.of({terms[0].schema, !terms[0].negated});
   }
   for (std::size_t i = 0; i < first; ++i)
@@ -270,9 +276,9 @@ bool SchemaCompiler::make_array_rule(NodeId node, const ArrayShape& shape, Array
 
 // Items that are all different, where there are few values to choose from.
 void SchemaCompiler::make_unique_rule(NodeId node, const ArrayShape& shape, ArrayRule& rule) {
-  const SchemaId at = nodes_.terms(node)[0].schema;
+  const SchemaId at = place_of(node);
   if (!shape.first.empty() || !shape.contains.empty())
-    document_.refuse(at, "uniqueItems", "beside items with schemas of their own");
+    refuse(at, "uniqueItems", "beside items with schemas of their own");
   const ShapePointer item = node_shape(shape.rest);
   // Objects and arrays could be equal in many spellings.
   bool few = item->objects.empty() && item->arrays.empty();
@@ -300,113 +306,11 @@ void SchemaCompiler::make_unique_rule(NodeId node, const ArrayShape& shape, Arra
   if (few) add_all(item->number, Lexeme::Kind::kJson);
   if (few) add_all(item->text, Lexeme::Kind::kJsonString);
   if (!few || values.size() > kMostUniqueValues)
-    document_.refuse(at, "uniqueItems", "only items with few possible values can be kept apart");
+    refuse(at, "uniqueItems", "only items with few possible values can be kept apart");
   rule.max = std::min(rule.max, static_cast<std::uint32_t>(values.size()));
   for (const LexemeId value : values) {
     rule.unique_values.push_back(static_cast<RuleId>(data_.values.size()));
     data_.values.push_back({.scalars = {value}, .objects = {}, .arrays = {}});
-  }
-}
-
-// Rules that no value can satisfy would lead generation into dead ends. What remains: the least set
-// of rules, objects and arrays of which each needs only members of the set.
-void SchemaCompiler::remove_empty_rules() {
-  std::vector<bool> good(data_.values.size(), false);
-  const auto usable = [&](RuleId rule) { return rule != kNoRule && good[rule]; };
-  const auto object_good = [&](const ObjectRule& object) {
-    std::size_t possible = 0, required = 0;
-    for (const auto& property : object.properties) {
-      possible += usable(property.value);
-      required += property.required;
-      if (property.required && !usable(property.value)) return false;
-    }
-    const bool more = std::any_of(object.others.begin(), object.others.end(),
-                                  [&](const auto& other) { return usable(other.value); });
-    for (const auto& property : object.demanded) {
-      if (!usable(property.value)) return false;
-      ++possible, ++required;
-    }
-    return required <= object.max && (more || possible >= object.min) && object.min <= object.max;
-  };
-  const auto array_good = [&](const ArrayRule& array) {
-    if (array.min > array.max) return false;
-    if (!array.unique_values.empty() || array.max == 0) {
-      std::size_t possible = 0;
-      for (const RuleId value : array.unique_values) possible += usable(value);
-      return possible >= array.min && (!array.has_contains || array.min_contains == 0);
-    }
-    // Several `contains`: there may be dead ends if they compete for the first items.
-    std::uint32_t sets = 0;
-    for (const ArrayRule::Matching& matching : array.sets) {
-      bool any = usable(matching.rest);
-      for (const RuleId rule : matching.first) any = any || usable(rule);
-      if (any) sets |= matching.set;
-    }
-    if (sets != array.all_sets) return false;
-    // How long it can get, and how many items can count.
-    std::size_t length = 0, matching = 0, only_matching = 0;
-    const auto item = [&](RuleId plain, RuleId match) {
-      const bool a = usable(plain), b = array.has_contains && usable(match);
-      if (!a && !b) return false;
-      matching += b;
-      only_matching += b && !a;
-      ++length;
-      return true;
-    };
-    bool goes_on = true;
-    for (std::size_t i = 0; i < array.first.size() && goes_on; ++i)
-      goes_on = item(array.first[i], array.has_contains ? array.first_matching[i] : kNoRule);
-    const bool rest = usable(array.rest),
-               rest_match = array.has_contains && usable(array.rest_matching);
-    if (goes_on && array.max > array.first.size() && (rest || rest_match)) {
-      if (array.has_contains && !rest && array.max_contains != kUnbounded) {
-        const std::size_t room =
-            array.max_contains > only_matching ? array.max_contains - only_matching : 0;
-        length += room;
-        matching += room;
-      } else {
-        length = kUnbounded;
-        if (rest_match) matching = kUnbounded;
-      }
-    }
-    length = std::min<std::size_t>(length, array.max);
-    if (length < array.min) return false;
-    return !array.has_contains || std::min(matching, length) >= array.min_contains;
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (std::size_t i = 0; i < data_.values.size(); ++i) {
-      if (good[i]) continue;
-      spend(data_.values[i].objects.size());
-      const ValueRule& value = data_.values[i];
-      good[i] = !value.scalars.empty() ||
-                std::any_of(value.objects.begin(), value.objects.end(),
-                            [&](std::uint32_t o) { return object_good(data_.objects[o]); }) ||
-                std::any_of(value.arrays.begin(), value.arrays.end(),
-                            [&](std::uint32_t a) { return array_good(data_.arrays[a]); });
-      changed = changed || good[i];
-    }
-  }
-  for (ValueRule& value : data_.values) {
-    std::erase_if(value.objects, [&](std::uint32_t o) { return !object_good(data_.objects[o]); });
-    std::erase_if(value.arrays, [&](std::uint32_t a) { return !array_good(data_.arrays[a]); });
-  }
-  for (ObjectRule& object : data_.objects) {
-    std::erase_if(object.properties, [&](const auto& p) { return !usable(p.value); });
-    std::erase_if(object.others, [&](const auto& p) { return !usable(p.value); });
-    object.finish();
-  }
-  for (ArrayRule& array : data_.arrays) {
-    for (auto* const list : {&array.first, &array.first_matching})
-      for (RuleId& rule : *list)
-        if (!usable(rule)) rule = kNoRule;
-    for (RuleId* const rule : {&array.rest, &array.rest_matching})
-      if (!usable(*rule)) *rule = kNoRule;
-    for (ArrayRule::Matching& matching : array.sets) {
-      if (!usable(matching.rest)) matching.rest = kNoRule;
-      for (RuleId& rule : matching.first)
-        if (!usable(rule)) rule = kNoRule;
-    }
   }
 }
 

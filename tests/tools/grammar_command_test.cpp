@@ -64,6 +64,14 @@ TEST_F(GrammarCommand, ChecksOneText) {
   EXPECT_THAT(said.err, HasSubstr("may not follow"));
 }
 
+TEST_F(GrammarCommand, TellsWhyASchemaIsRefused) {
+  const std::string schema = file("wrong.json", R"({"items": {"type": "strnig"}})");
+  const std::string text = file("text.json", "[]");
+  const auto json = hearth_json({"grammar", "--check", text, "--json-schema", schema});
+  EXPECT_TRUE(json["accepted"].is_null());
+  EXPECT_EQ(json["refused"], "type at #/items: there is no type \"strnig\"");
+}
+
 TEST_F(GrammarCommand, PropertiesInAnyOrderIfAskedFor) {
   const std::string schema = file("person.json", kPerson);
   const std::string text = file("text.json", R"({"age": 36, "name": "Ada"})");

@@ -1,5 +1,6 @@
 // hearth grammar: what a schema or grammar allows.
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -87,10 +88,24 @@ class GrammarCommand : public Command {
   }
 
   Status check_one() {
-    HEARTH_ASSIGN(const auto grammar, compile());
+    const auto start = std::chrono::steady_clock::now();
+    const auto compiled = compile();
+    const std::chrono::duration<double, std::micro> compile_time =
+        std::chrono::steady_clock::now() - start;
+    nlohmann::ordered_json report = {
+        {"accepted", nullptr}, {"refused", nullptr}, {"compile_us", compile_time.count()}};
+    if (!compiled.ok()) {
+      const Error& error = compiled.error();
+      if (!json_ || (error.kind != ErrorKind::kInvalid && error.kind != ErrorKind::kUnsupported))
+        return error;
+      report["refused"] = error.message;
+      print_json(report);
+      return {};
+    }
+    const auto& grammar = *compiled;
     if (check_.empty()) {
       if (json_)
-        print_json({{"compiled", true}});
+        print_json(report);
       else
         fmt::print("compiled\n");
       return {};
@@ -104,12 +119,12 @@ class GrammarCommand : public Command {
     }
     const TextVerdict verdict = check_text(grammar, trie_, *tokenizer_, text);
     if (json_) {
-      print_json({{"accepted", verdict.accepted},
-                  {"tokens", verdict.tokens},
-                  {"refused_token", verdict.refused_token.empty()
-                                        ? nlohmann::ordered_json(nullptr)
-                                        : nlohmann::ordered_json(verdict.refused_token)},
-                  {"mask_us", times(verdict.mask_us)}});
+      report["accepted"] = verdict.accepted;
+      report["mask_us"] = times(verdict.mask_us);
+      report["tokens"] = verdict.tokens;
+      report["refused_token"] = nullptr;
+      if (!verdict.refused_token.empty()) report["refused_token"] = verdict.refused_token;
+      print_json(report);
       return {};
     }
     if (verdict.accepted) {

@@ -244,6 +244,20 @@ TEST(Schema, AnyOrderIfAskedFor) {
   EXPECT_FALSE(accepts(grammar, R"({"c":0,"d":0,"e":0,"b":1})"));
 }
 
+// Alternatives that only the keywords beside oneOf tell apart.
+TEST(Schema, OneOfInItsContext) {
+  std::string alternatives;
+  for (int i = 0; i < 12; ++i)
+    alternatives += (i == 0 ? "" : ",") + std::string(R"({"properties": {"kind": {"const": "k)") +
+                    std::to_string(i) +
+                    R"("}, "a": {"type": "integer"}, "b": {"type": "string"}}})";
+  const auto grammar = compiled(Grammar::compile_json_schema(
+      R"({"type": "object", "required": ["kind"], "oneOf": [)" + alternatives + "]}"));
+  EXPECT_TRUE(accepts(grammar, R"({"kind":"k7","a":1})"));
+  EXPECT_FALSE(accepts(grammar, R"({"kind":"k7","a":""})"));
+  EXPECT_FALSE(accepts(grammar, R"({"a":1})"));
+}
+
 // One name may be what two negations ask for.
 TEST(Schema, OneNameMeetsTwoDemands) {
   check({{R"({"type": "object", "maxProperties": 1, "allOf": [
