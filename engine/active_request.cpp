@@ -71,12 +71,10 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
       channel_(std::make_shared<TokenChannel>(place.id, max_new_tokens)),
       submitted_(place.submitted),
       tokens_(request_.prompt),
-      stop_(request_.stop) {
+      stop_(request_.stop),
+      speculation_options_(place.speculation) {
   tokens_.reserve(tokens_.size() + max_new_tokens);
   if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_);
-  if (place.speculation.method != SpeculationMethod::kNone)
-    speculation_ = std::make_unique<Speculation>(
-        place.speculation, tokens_, static_cast<uint32_t>(tokens_.size()) + max_new_tokens);
 }
 
 std::optional<EngineClock::time_point> ActiveRequest::deadline() const {
@@ -107,6 +105,10 @@ void ActiveRequest::admit(EngineClock::time_point now) {
   if (admitted_) return;
   admitted_ = true;
   times_.admitted = since_submission(now);
+  // Not earlier, because its tables are as large as the context, and many requests may wait.
+  if (speculation_options_.method != SpeculationMethod::kNone)
+    speculation_ = std::make_unique<Speculation>(
+        speculation_options_, tokens_, static_cast<uint32_t>(tokens_.size()) + max_new_tokens_);
 }
 
 void ActiveRequest::deliver(GeneratedToken token, EngineClock::time_point now) {

@@ -112,6 +112,7 @@ class ActiveRequest {
   StopStrings stop_;
   GenerationTimes times_;
   std::optional<double> token_gap_;
+  SpeculationOptions speculation_options_;
   std::unique_ptr<Speculation> speculation_;
   uint32_t uncounted_ = 0;
   uint64_t batch_ = 0;

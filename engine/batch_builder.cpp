@@ -23,7 +23,7 @@ BatchBuilder::BatchBuilder(const SchedulerLimits& limits) {
                  std::min(kMaxReservedBlockIds, sequences * blocks_for(limits.context)));
 }
 
-const StepBatch& BatchBuilder::build(const BatchPlan& plan, const RequestTable& requests,
+const StepBatch& BatchBuilder::build(const BatchPlan& plan, RequestTable& requests,
                                      std::vector<SampledMember>& sampled) {
   batch_.clear();
   sampled.clear();

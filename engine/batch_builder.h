@@ -1,6 +1,6 @@
 // Turns a plan into the batch that the device computes: rows, block tables, and which rows are
-// sampled for whom. Used by the engine thread only; building a decode step's batch does not
-// allocate.
+// sampled for which request. Used by the engine thread only; building a decode step's batch does
+// not allocate.
 #pragma once
 
 #include <vector>
@@ -27,7 +27,7 @@ class BatchBuilder {
 
   // Overwrites `sampled` with the members that sample, in the order of their logit rows. Valid
   // until the next call. REQUIRES: every member of the plan is in the table.
-  const StepBatch& build(const BatchPlan& plan, const RequestTable& requests,
+  const StepBatch& build(const BatchPlan& plan, RequestTable& requests,
                          std::vector<SampledMember>& sampled);
 
  private:

@@ -1,5 +1,6 @@
 #include "engine/batch_delivery.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -24,6 +25,17 @@ void BatchDelivery::end(Ended ended, std::vector<Ended>& ready) {
   if (batch.open > 0) return;
   std::move(batch.ended.begin(), batch.ended.end(), std::back_inserter(ready));
   batches_.erase(place);
+}
+
+void BatchDelivery::release(RequestId request, std::vector<Ended>& ready) {
+  for (auto& [number, batch] : batches_) {
+    const auto held = std::ranges::find_if(
+        batch.ended, [&](const Ended& ended) { return ended.request->id() == request; });
+    if (held == batch.ended.end()) continue;
+    ready.push_back(std::move(*held));
+    batch.ended.erase(held);
+    return;
+  }
 }
 
 void BatchDelivery::release(std::vector<Ended>& ready) {

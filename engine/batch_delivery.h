@@ -31,6 +31,8 @@ class BatchDelivery {
   // this one, unless its answer is complete and its batch is not; its whole batch, if it was the
   // last member.
   void end(Ended ended, std::vector<Ended>& ready);
+  // The same for one answer that is held back; ignores other requests.
+  void release(RequestId request, std::vector<Ended>& ready);
   // Gives up all batches; their ended requests are ready.
   void release(std::vector<Ended>& ready);
 

@@ -48,16 +48,23 @@ ActiveRequest* RequestTable::find(RequestId id) const {
 
 void RequestTable::end(RequestId id, FinishReason reason, std::string message) {
   const auto place = requests_.find(id);
-  if (place == requests_.end()) return;
+  if (place == requests_.end()) {
+    // Its answer may be complete and held back.
+    if (!held_.empty()) held_.release(id, ready_);
+    return deliver_ready();
+  }
   std::unique_ptr<ActiveRequest> request = std::move(place->second);
   requests_.erase(place);
-  if (request->deadline()) deadlines_.erase({*request->deadline(), id});
   links_.scheduler.finish(id);
   finished_.push_back(id);
   if (reason == FinishReason::kCancelled) cancelled_.push_back(id);
   links_.publisher.show_counts(links_.scheduler.counts());
   if (!request->admitted_before()) links_.mailbox.release_place();
   held_.end({std::move(request), reason, std::move(message)}, ready_);
+  deliver_ready();
+}
+
+void RequestTable::deliver_ready() {
   for (BatchDelivery::Ended& ended : ready_) deliver_end(std::move(ended));
   ready_.clear();
 }
@@ -69,6 +76,7 @@ void RequestTable::deliver_held_tokens(ActiveRequest& request) {
 
 void RequestTable::deliver_end(BatchDelivery::Ended ended) {
   ActiveRequest& request = *ended.request;
+  if (request.deadline()) deadlines_.erase({*request.deadline(), request.id()});
   if (request.held()) deliver_held_tokens(request);
   request.stop_clock(links_.time.now());
   links_.publisher.ended(request, ended.reason);
@@ -79,8 +87,7 @@ void RequestTable::deliver_end(BatchDelivery::Ended ended) {
 void RequestTable::release_held() {
   if (held_.empty()) return;
   held_.release(ready_);
-  for (BatchDelivery::Ended& ended : ready_) deliver_end(std::move(ended));
-  ready_.clear();
+  deliver_ready();
   for (const auto& [id, request] : requests_)
     if (request->held()) deliver_held_tokens(*request);
 }
@@ -90,7 +97,7 @@ void RequestTable::end_all(FinishReason reason, const std::string& message) {
 }
 
 void RequestTable::end_expired(EngineClock::time_point now) {
-  while (!deadlines_.empty() && deadlines_.begin()->first < now)
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now)
     end(deadlines_.begin()->second, FinishReason::kTimeLimit,
         "the request's time limit has passed");
 }

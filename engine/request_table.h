@@ -56,7 +56,8 @@ class RequestTable {
   // REQUIRES: it has not ended.
   ActiveRequest& at(RequestId id) const { return *requests_.at(id); }
 
-  // Ignores requests that have ended already.
+  // Delivers an answer that is complete and held back as it is; ignores other requests that have
+  // ended already.
   void end(RequestId id, FinishReason reason, std::string message = {});
   void end_all(FinishReason reason, const std::string& message);
   // Ends the requests whose time limit has passed.
@@ -68,6 +69,7 @@ class RequestTable {
   void report(StepRecord& record);
 
  private:
+  void deliver_ready();
   void deliver_end(BatchDelivery::Ended ended);
   void deliver_held_tokens(ActiveRequest& request);
 

@@ -16,7 +16,7 @@
 namespace hearth {
 namespace {
 
-// What one logit row brought, without text.
+// The token sampled at a logit row, without text.
 GeneratedToken read_row(const StepOutcome& outcome, size_t row, uint32_t top_logprobs) {
   const params::SamplingResult& sampled = outcome.sampled[row];
   GeneratedToken token{.id = sampled.id, .logprob = sampled.logprob};
@@ -52,7 +52,12 @@ Result<bool> StepLoop::begin() {
   links_.scheduler.set_time(begin.time_since_epoch());
   const BatchPlan& plan = links_.scheduler.plan();
   if (check_integrity_) check_integrity();
-  if (plan.empty()) return false;
+  if (plan.empty()) {
+    // A request may have been swapped out although nothing can be computed now.
+    if (const Status status = move_blocks(plan); !status.ok())
+      HEARTH_TRY(fail_step(plan, false, status.error()));
+    return false;
+  }
 
   StepInFlight& step = steps_[(oldest_ + in_flight_) % steps_.size()];
   bool prepared = false;
@@ -158,19 +163,20 @@ Status StepLoop::finish() {
   return {};
 }
 
-void StepLoop::deliver(const StepInFlight& step, const StepOutcome& outcome,
+void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
                        EngineClock::time_point now) {
   for (const SampledMember& member : step.sampled) {
     ActiveRequest* request = links_.requests.find(member.request);
     if (request == nullptr) continue;  // it ended while this step was in flight
-    bool goes_on = false;
+    bool continues = false;
     if (member.awaits_host) {
-      goes_on = judge(*request, member, outcome, now);
+      continues = judge(*request, member, outcome, now);
+      step.record.sampled_tokens += static_cast<uint32_t>(judgement_.path.size());
     } else {
       links_.scheduler.token(member.request, outcome.sampled[member.first_row].id);
-      goes_on = deliver_row(*request, outcome, member.first_row, now);
+      continues = deliver_row(*request, outcome, member.first_row, now);
     }
-    if (goes_on && request->speculation() != nullptr) speculate(*request);
+    if (continues && request->speculation() != nullptr) speculate(*request);
   }
 }
 
@@ -192,7 +198,7 @@ bool StepLoop::deliver_row(ActiveRequest& request, const StepOutcome& outcome, s
   return false;
 }
 
-// Commits the proposals that the model sampled, too, and the token after them.
+// Commits the proposals that match what the model sampled, and the token after them.
 bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
                      const StepOutcome& outcome, EngineClock::time_point now) {
   const RequestId id = request.id();
@@ -235,7 +241,8 @@ void StepLoop::speculate(ActiveRequest& request) {
   }
   const std::span<const TokenId> proposed = speculation.propose();
   links_.scheduler.propose(request.id(), proposed);
-  links_.scheduler.set_with_host(request.id(), !proposed.empty());
+  // The step that judges them waits for the host anyway; without any, it need not.
+  links_.scheduler.set_with_host(request.id(), false);
 }
 
 void StepLoop::publish(StepRecord& record, EngineClock::time_point waiting,

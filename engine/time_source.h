@@ -17,8 +17,9 @@ class TimeSource {
   virtual EngineClock::time_point now() const = 0;
   // Returns when now() has reached `time`.
   virtual void sleep_until(EngineClock::time_point time) = 0;
-  // A virtual clock that stands still unless it is moved: who waits for `time` on it calls this,
-  // which moves it there, or to an earlier event. False for a clock that goes by itself.
+  // For a virtual clock, which stands still unless it is moved: a caller that waits for `time`
+  // calls this, and it moves the clock there or to an earlier event. False for a clock that goes by
+  // itself.
   virtual bool move_towards(EngineClock::time_point /*time*/) { return false; }
 };
 

@@ -5,11 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace hearth {
+#include "engine/ids.h"
 
-using RequestId = std::uint64_t;
-using TokenId = std::uint32_t;
-using BlockId = std::uint32_t;
+namespace hearth {
 
 inline constexpr std::uint32_t kTokensPerBlock = 16;
 // Most proposed tokens of one sequence, because a row's ancestors are a 32-bit mask on the device.

@@ -59,9 +59,11 @@ constexpr std::array kRows{
         "batch-window", {},
         "With request admission: milliseconds to wait for a batch to fill; 0 starts at once",
         "milliseconds"),
-    row<&Policy::batch_size>(
-        "batch-size", {},
-        "Requests that fill a batch before its window ends; 0 is as many as may run", "requests"),
+    row<&Policy::batch_size>("batch-size", {},
+                             "With request admission: most requests in a batch; a full one does "
+                             "not wait. 0 is as many as "
+                             "may run",
+                             "requests"),
     row<&Policy::layout>("layout", kLayout,
                          "Pad every sequence to the longest, or pack them without padding"),
     row<&Policy::phases>("phases", kPhases,

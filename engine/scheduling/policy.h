@@ -24,7 +24,7 @@ struct Policy {
   Admission admission = Admission::kIteration;
   Delivery delivery = Delivery::kAtOnce;
   std::uint32_t batch_window_ms = 0;  // longest wait for a batch of request admission to fill
-  std::uint32_t batch_size = 0;       // requests that fill it; 0: as many as may run
+  std::uint32_t batch_size = 0;       // most requests in it; 0: as many as may run
   Layout layout = Layout::kPacked;
   Phases phases = Phases::kMixed;
   std::uint32_t max_chunk_tokens = 0;  // most tokens of one prompt per step; 0: the step's budget

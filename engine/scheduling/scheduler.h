@@ -4,9 +4,9 @@
 // plan() is called for step n + 1 while step n is in flight. Plans are executed in order, so a
 // planned step counts as done: a request's `computed` grows at once, the next plan may reuse the
 // blocks that the request releases and may share the blocks that it fills. Every non-empty plan
-// must be run. The caller reports a token sampled in step n with token() before it asks for the
-// plan of step n + 2, and the end of a request with finish(); by then at most one token was
-// computed in vain.
+// must be run, and the block moves of every plan must be made. The caller reports a token sampled
+// in step n with token() before it asks for the plan of step n + 2, and the end of a request with
+// finish(); by then at most one token and the rejected proposals were computed in vain.
 //
 // A request whose next step depends on what the host makes of the last one (see token_ledger.h)
 // is left out of the plans until the host has judged the outcome: it calls commit() for the
@@ -175,6 +175,7 @@ class Scheduler {
   void finish_step();
 
   // Admission.
+  std::uint32_t most_members() const;
   bool waits_for_batch_to_fill();
   bool admissible(const Sequence& sequence) const;
   const Sequence* fork_parent(const Sequence& sequence) const;

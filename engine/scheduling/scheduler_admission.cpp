@@ -26,7 +26,7 @@ void Scheduler::admit(Phase phase) {
   if (by_request && !forming && batch_live_ == running_.size()) return;
   if (forming && waits_for_batch_to_fill()) return;
 
-  const std::size_t most = std::min(limits_.max_sequences, limits_.max_step_tokens);
+  const std::size_t most = most_members();
   std::uint32_t left = limits_.max_step_tokens;  // rows
   for (const Sequence* sequence : running_)
     left -= padded ? (sequence->planned > 0 ? 1 : 0) : sequence->planned;
@@ -73,14 +73,18 @@ void Scheduler::admit(Phase phase) {
   }
 }
 
+// The most requests that may run at once.
+std::uint32_t Scheduler::most_members() const {
+  const std::uint32_t most = std::min(limits_.max_sequences, limits_.max_step_tokens);
+  const bool sized = policy_.admission == Admission::kRequest && policy_.batch_size > 0;
+  return sized ? std::min(most, policy_.batch_size) : most;
+}
+
 // Dynamic batching: whether a batch of request admission is held back because it is not full and
 // its oldest member has not waited long enough yet. If so, notes when that will be.
 bool Scheduler::waits_for_batch_to_fill() {
   if (policy_.batch_window_ms == 0) return false;
-  const std::uint32_t size = policy_.batch_size == 0
-                                 ? limits_.max_sequences
-                                 : std::min(policy_.batch_size, limits_.max_sequences);
-  if (queue_.size() >= size) return false;
+  if (queue_.size() >= most_members()) return false;
   std::chrono::nanoseconds oldest = queue_[0].arrival_time;
   for (std::uint32_t i = 1; i < queue_.size(); ++i)
     oldest = std::min(oldest, queue_[i].arrival_time);

@@ -114,7 +114,8 @@ Sequence& Scheduler::victim(std::size_t first) const {
       case Victim::kYoungest:
         break;
       case Victim::kLeastRecent:
-        // All decodes take part in every step, so that the time of admission decides among them.
+        // Decodes take part in every step unless the host is judging one, so that among the others
+        // the time of admission decides.
         if (a->last_step != b->last_step) return a->last_step > b->last_step;
         if (a->admitted_step != b->admitted_step) return a->admitted_step > b->admitted_step;
         break;

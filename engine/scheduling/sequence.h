@@ -34,7 +34,7 @@ struct Sequence : TokenLedger {
   std::int32_t priority = 0;
   std::uint64_t arrival = 0;                 // add() calls before this one
   std::uint64_t arrival_step = 0;            // steps planned before
-  std::chrono::nanoseconds arrival_time{0};  // as the caller told it
+  std::chrono::nanoseconds arrival_time{0};  // from set_time()
   RequestId parent = 0;                      // the request it is a fork of, if fork_tokens > 0
   std::uint32_t fork_tokens = 0;             // that it has in common with the parent
   bool with_host = false;  // every sampled token is judged by the host before the next step

@@ -1,5 +1,6 @@
 #include "runtime/host/replace_file.h"
 
+#include <atomic>
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -53,7 +54,10 @@ Status replace_file(const fs::path& path, std::span<const std::string_view> part
   if (options.create_folder && path.has_parent_path())
     fs::create_directories(path.parent_path(), error);
   if (error) return failed(error.message());
-  const std::string temporary = fmt::format("{}.{}.new", path.string(), ::getpid());
+  // Two threads may replace the same file.
+  static std::atomic<unsigned> count{0};
+  const std::string temporary =
+      fmt::format("{}.{}-{}.new", path.string(), ::getpid(), count.fetch_add(1));
   error = write_new_file(temporary, parts, options);
   if (!error) fs::rename(temporary, path, error);
   if (!error) return {};

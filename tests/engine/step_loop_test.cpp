@@ -205,5 +205,44 @@ TEST_F(StepLoopTest, PublicTypesAreConvertedAndUnusedTopEntriesLeftOut) {
   EXPECT_EQ(executor.set_biases()[1].bias, 2);
 }
 
+// While the host judges the only other request, one swaps itself out: the plan has moves and no
+// members. They used to be left out, and the request came back with blocks that nobody had written.
+TEST(StepLoop, BlocksMoveAlsoWhenNothingIsComputed) {
+  const SchedulerLimits limits{
+      .max_sequences = 2, .max_step_tokens = 64, .context = 64, .pool_blocks = 3, .swap_blocks = 8};
+  const StandInOptions options{.limits = limits};
+  StandInExecutor executor(options);
+  EngineRooms rooms(limits, {.preemption = Preemption::kSwap, .prefix_cache = false});
+  StepLoop steps({.executor = executor,
+                  .scheduler = rooms.scheduler,
+                  .requests = rooms.requests,
+                  .publisher = rooms.publisher,
+                  .time = rooms.clock},
+                 true);
+  const GenerationRequest judged{.prompt = made_up_prompt(17, 1), .max_tokens = 8};
+  const GenerationRequest swapped{.prompt = made_up_prompt(14, 2), .max_tokens = 20};
+  TokenStream first = rooms.accepted(judged);
+  TokenStream second = rooms.accepted(swapped);
+  rooms.scheduler.set_with_host(first.request(), true);
+  bool moved_without_a_step = false;
+  while (true) {
+    const uint64_t steps_before = executor.steps, swaps_before = executor.swaps;
+    bool began = false;
+    if (!steps.full()) {
+      const Result<bool> result = steps.begin();
+      ASSERT_TRUE(result.ok());
+      began = *result;
+      moved_without_a_step |= executor.swaps > swaps_before && executor.steps == steps_before;
+    }
+    if (steps.full() || (!began && !steps.idle()))
+      ASSERT_TRUE(steps.finish().ok());
+    else if (!began)
+      break;
+  }
+  EXPECT_TRUE(moved_without_a_step) << "the case did not occur";
+  EXPECT_EQ(read_ids(first), generate_alone(options, judged));
+  EXPECT_EQ(read_ids(second), generate_alone(options, swapped));
+}
+
 }  // namespace
 }  // namespace hearth::testing

@@ -30,7 +30,8 @@ struct TinyModel {
   // An engine on it that checks integrity after every step. It uses `pool_blocks` of the runner's
   // blocks, or all of them if 0.
   std::unique_ptr<Engine> engine(const Policy& policy = {}, uint32_t pool_blocks = 0,
-                                 bool start_paused = false, bool check_integrity = true) const {
+                                 bool start_paused = false, bool check_integrity = true,
+                                 const SpeculationOptions& speculation = {}) const {
     const StepRunnerOptions& made_for = runner->options();
     return std::make_unique<Engine>(
         *runner, nullptr,
@@ -38,10 +39,12 @@ struct TinyModel {
                                  .max_step_tokens = made_for.limits.rows,
                                  .context = made_for.limits.context,
                                  .pool_blocks = pool_blocks != 0 ? pool_blocks : made_for.kv_blocks,
-                                 .swap_blocks = made_for.swap_blocks},
+                                 .swap_blocks = made_for.swap_blocks,
+                                 .max_proposed = made_for.limits.logit_rows - made_for.slots},
                       .policy = policy,
                       .vocabulary = model->config().vocabulary,
                       .start_paused = start_paused,
+                      .speculation = speculation,
                       .check_integrity = check_integrity});
   }
 

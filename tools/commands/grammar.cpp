@@ -9,6 +9,7 @@
 
 #include "engine/grammar_vocabulary.h"
 #include "engine/open_model_file.h"
+#include "runtime/host/printable.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
 #include "tools/grammar/grammar_check.h"
@@ -182,7 +183,8 @@ class GrammarCommand : public Command {
         "{} schemas: {} with every instance judged as the file says, {} refused\n"
         "{} invalid instances accepted, {} valid ones not\n",
         schemas, right, refused, wrong, missed);
-    for (const auto& [reason, count] : reasons) fmt::print("refused for {}: {}\n", reason, count);
+    for (const auto& [reason, count] : reasons)
+      fmt::print("refused for {}: {}\n", printable(reason), count);
     return {};
   }
 

@@ -49,8 +49,8 @@ void ModelOptionsGroup::declare(Options& options) {
 void ModelOptionsGroup::declare_speculation(Options& options) {
   options
       .add("--speculate WORD", &speculate_,
-           "Guess next tokens from earlier text, and verify several per step: faster where text "
-           "repeats, and never changes the output")
+           "Guess next tokens from earlier text and verify several per step: faster where text "
+           "repeats, and what is sampled stays the same")
       .one_of({"off", "ngram"});
   options
       .add("--draft-max N", &session.speculation.max_tokens,

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/host/replace_file.h"
 #include "tools/replay/curve_plot.h"
 #include "tools/replay/policy_plot.h"
 
@@ -70,11 +71,7 @@ Status check_writable(const std::string& path) {
 }
 
 Status write_plot(const std::string& path, const std::string& svg) {
-  HEARTH_ASSIGN(PlotFile file, open_plot(path, "wb"));
-  const bool written = std::fwrite(svg.data(), 1, svg.size(), file.get()) == svg.size();
-  if (!written || std::fflush(file.get()) != 0)
-    return Error{ErrorKind::kIo, fmt::format("cannot write all of {}; is the disk full?", path)};
-  return {};
+  return replace_file(path, svg);
 }
 
 }  // namespace hearth

@@ -119,9 +119,10 @@ std::string describe_best(const Sweep& sweep, std::span<const SweepPoint> points
         "those within 1 % of that, the lowest mean end-to-end time.\n",
         sweep.parameter(), point.value, point.report.throughput_tokens_per_s, goal_text(goal));
   }
-  return fmt::format("No point has {}. The lowest p99 of TTFT is {}, of TBT {}.\n", goal_text(goal),
-                     nearest(sweep, points, &ReplayReport::ttft),
-                     nearest(sweep, points, &ReplayReport::tbt));
+  return fmt::format(
+      "No point has {} and no failed request. The lowest p99 of TTFT is {}, of TBT {}.\n",
+      goal_text(goal), nearest(sweep, points, &ReplayReport::ttft),
+      nearest(sweep, points, &ReplayReport::tbt));
 }
 
 nlohmann::json to_json(const Sweep& sweep, std::span<const SweepPoint> points,

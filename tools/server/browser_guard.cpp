@@ -39,7 +39,7 @@ std::string_view host_of_origin(std::string_view origin) {
 }
 
 // For a message: without anything that could confuse a terminal or a log.
-std::string printable(std::string_view text) {
+std::string plain_ascii(std::string_view text) {
   std::string result(text.substr(0, 100));
   for (char& c : result)
     if (c <= 0x20 || c >= 0x7f) c = '?';
@@ -59,7 +59,7 @@ std::string refusal_of_host(const HttpRequest& head, const BrowserRules& rules) 
     return {};
   return fmt::format(
       "the server does not answer to the name '{}': start it with --allow-host {} or --api-key",
-      printable(name), printable(name));
+      plain_ascii(name), plain_ascii(name));
 }
 
 std::string refusal_of_origin(const HttpRequest& head, const BrowserRules& rules) {
@@ -79,7 +79,7 @@ std::string refusal_of_origin(const HttpRequest& head, const BrowserRules& rules
     return {};
   return fmt::format(
       "pages from '{}' may not use this server: start it with --cors {} or --api-key",
-      printable(origin), printable(origin));
+      plain_ascii(origin), plain_ascii(origin));
 }
 
 bool browser_sent_no_json(const HttpRequest& head) {

@@ -58,6 +58,8 @@ Result<std::vector<std::vector<TokenId>>> encode_prompts(const ServedModel& mode
     prompts.push_back(std::move(prompt));
   }
   for (const ApiRequest::Prompt& prompt : request.prompts) {
+    // The caller has an answer for this.
+    if (until.cancelled != nullptr && *until.cancelled) return prompts;
     const auto* ids = std::get_if<std::vector<uint32_t>>(&prompt);
     prompts.push_back(ids != nullptr ? *ids
                                      : model.tokenizer.encode(std::get<std::string>(prompt)));
@@ -74,6 +76,8 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const Serve
                                                                      const Until& until) {
   Result<std::vector<std::vector<TokenId>>> prompts = encode_prompts(model, kind, request, until);
   if (until.cancelled != nullptr && *until.cancelled) return kClientGone;
+  // Not the client's fault, even if a template was running.
+  if (const auto left = time_left(until); left && *left <= left->zero()) return kTimeIsUp;
   if (!prompts.ok()) return to_api_error(prompts.error());
   // Checked before they are copied: a prompt may be far longer than any that can run.
   for (const std::vector<TokenId>& prompt : *prompts)
@@ -84,8 +88,8 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const Serve
                       .code = fit.refusal == Refusal::kTooLong ? "context_length_exceeded" : ""};
   GenerationRequest generation = request.generation;
   if (const auto left = time_left(until)) {
-    generation.time_limit_seconds = left->count();
     if (*left <= left->zero()) return kTimeIsUp;
+    generation.time_limit_seconds = left->count();
   }
   if (!request.has_seed) {
     std::random_device device;

@@ -327,6 +327,8 @@ void HttpListener::call_handler(HttpRequest& request, HttpReply& reply) const {
     service_.handle(request, reply);
   } catch (const std::exception& exception) {
     if (!reply.sent()) service_.refuse({500, exception.what()}, reply);
+  } catch (...) {
+    if (!reply.sent()) service_.refuse({500, "the request failed"}, reply);
   }
 }
 

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-// After failing so often in a row, guessing pauses for twice as many tokens each time.
+// Each failure in a row doubles the pause, up to this power of two.
 constexpr std::uint32_t kMaxPauseExponent = 5;
 
 }  // namespace
@@ -17,14 +17,16 @@ Speculation::Speculation(const SpeculationOptions& options, std::span<const std:
   proposed_.reserve(most_);
 }
 
+void Speculation::append(std::span<const std::uint32_t> tokens) {
+  ngrams_.append(tokens);
+  pause_ -= std::min(pause_, static_cast<std::uint32_t>(tokens.size()));
+}
+
 bool Speculation::promising() const { return pause_ == 0 && ngrams_.matches(); }
 
 std::span<const std::uint32_t> Speculation::propose() {
   proposed_.clear();
-  if (pause_ > 0)
-    --pause_;
-  else
-    ngrams_.propose(length_, proposed_);
+  if (pause_ == 0) ngrams_.propose(length_, proposed_);
   return proposed_;
 }
 
@@ -38,7 +40,7 @@ void Speculation::judged(std::uint32_t proposed, std::uint32_t accepted) {
     failures_ = 0;
   } else {
     failures_ = std::min(failures_ + 1, kMaxPauseExponent);
-    pause_ = (1u << failures_) - 1;
+    pause_ = 1u << failures_;
   }
 }
 

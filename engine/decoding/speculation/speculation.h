@@ -26,7 +26,7 @@ class Speculation {
               std::uint32_t max_tokens);
 
   // Takes in tokens that became final.
-  void append(std::span<const std::uint32_t> tokens) { ngrams_.append(tokens); }
+  void append(std::span<const std::uint32_t> tokens);
   // Whether there is anything to propose after the tokens so far.
   bool promising() const;
   // The guesses for the next step; none if nothing promising is known. Valid until the next call.
@@ -37,7 +37,7 @@ class Speculation {
  private:
   std::uint32_t most_;
   std::uint32_t length_;     // proposals next time
-  std::uint32_t pause_ = 0;  // chances to leave out, after guesses that failed
+  std::uint32_t pause_ = 0;  // tokens to wait before guessing again
   std::uint32_t failures_ = 0;
   NgramProposer ngrams_;
   std::vector<std::uint32_t> proposed_;

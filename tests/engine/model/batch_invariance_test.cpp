@@ -49,7 +49,7 @@ class BatchInvarianceTest : public GpuTest {
     ASSERT_ASSIGN(tiny_, TinyModel::open(device(), pipelines(),
                                          {.limits = {.rows = 256,
                                                      .sequences = kSequences,
-                                                     .logit_rows = kSequences,
+                                                     .logit_rows = 2 * kSequences,
                                                      .context = 256,
                                                      .deterministic = true},
                                           .slots = kSequences,
@@ -133,6 +133,28 @@ TEST_F(BatchInvarianceTest, UnderEveryNamedPolicy) {
     SCOPED_TRACE(name);
     run(*tiny_.engine(*named_policy(name)), 6);
   }
+}
+
+// Proposals are verified in steps of other shapes, next to plain requests, and change nothing.
+TEST_F(BatchInvarianceTest, WithSpeculation) {
+  std::vector<GenerationRequest> requests;
+  for (uint32_t i = 0; i < 4; ++i) {
+    GenerationRequest request{.max_tokens = 40};
+    const std::vector<TokenId> part = tiny_.prompt(9, 200 + i);
+    for (int n = 0; n < 4; ++n)
+      request.prompt.insert(request.prompt.end(), part.begin(), part.end());
+    request.sampling.temperature = i % 2 == 0 ? 0.0f : 0.3f;
+    request.sampling.frequency_penalty = i == 3 ? 0.2f : 0.0f;
+    request.sampling.seed = i;
+    requests.push_back(request);
+  }
+  std::vector<Answer> plain;
+  for (const GenerationRequest& request : requests) plain.push_back(alone(request));
+  const auto engine = tiny_.engine({}, 0, false, true, {.method = SpeculationMethod::kNgram});
+  auto streams = engine->submit(requests);
+  ASSERT_TRUE(streams.ok());
+  for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(read_answer((*streams)[i]), plain[i]) << i;
+  EXPECT_GT(engine->metrics().accepted_tokens.value(), 10u);
 }
 
 TEST_F(BatchInvarianceTest, PreemptedFromAPoolOfEightBlocks) {
