@@ -1,0 +1,1 @@
+// Owns the precompiled header; main() is in hearth_test_support.
