@@ -1,7 +1,8 @@
 #include "runtime/host/replace_file.h"
 
-#include <atomic>
 #include <cerrno>
+#include <mutex>
+#include <mutex>
 #include <string>
 #include <system_error>
 
@@ -54,10 +55,10 @@ Status replace_file(const fs::path& path, std::span<const std::string_view> part
   if (options.create_folder && path.has_parent_path())
     fs::create_directories(path.parent_path(), error);
   if (error) return failed(error.message());
-  // Two threads may replace the same file.
-  static std::atomic<unsigned> count{0};
-  const std::string temporary =
-      fmt::format("{}.{}-{}.new", path.string(), ::getpid(), count.fetch_add(1));
+  // Two threads may replace the same file, with the same temporary name.
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  const std::string temporary = fmt::format("{}.{}.new", path.string(), ::getpid());
   error = write_new_file(temporary, parts, options);
   if (!error) fs::rename(temporary, path, error);
   if (!error) return {};

@@ -146,6 +146,9 @@ TEST_F(BatchInvarianceTest, WithSpeculation) {
     request.sampling.temperature = i % 2 == 0 ? 0.0f : 0.3f;
     request.sampling.frequency_penalty = i == 3 ? 0.2f : 0.0f;
     request.sampling.seed = i;
+    // Two tokens that are far more likely than all others, so that text repeats and guesses are
+    // right.
+    request.biases = {{.token = 5, .bias = 60}, {.token = 9, .bias = 60}};
     requests.push_back(request);
   }
   std::vector<Answer> plain;

@@ -111,10 +111,10 @@ TEST(SweepReport, SaysWhichPointIsBestOrHowFarAllAre) {
       "Best: max-seqs=2, 200.0 tokens/s. Of the points with p99 of TTFT within 4 s and of TBT "
       "within 0.1 s, it has the highest throughput; of those within 1 % of that, the lowest mean "
       "end-to-end time.\n");
-  EXPECT_EQ(
-      describe_best(sweep, points, kGoal),
-      "No point has p99 of TTFT within 1 s and of TBT within 0.1 s. The lowest p99 of TTFT is "
-      "1.5 s at max-seqs=4, of TBT 0.02 s at max-seqs=2.\n");
+  EXPECT_EQ(describe_best(sweep, points, kGoal),
+            "No point has p99 of TTFT within 1 s and of TBT within 0.1 s and no failed "
+            "request. The lowest p99 of TTFT is "
+            "1.5 s at max-seqs=4, of TBT 0.02 s at max-seqs=2.\n");
   const nlohmann::json json = to_json(sweep, points, kGoal);
   EXPECT_EQ(json["parameter"], "max-seqs");
   EXPECT_TRUE(json["best"].is_null());
