@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <mutex>
-#include <mutex>
 #include <string>
 #include <system_error>
 

@@ -4,7 +4,11 @@
 //
 // lavapipe's kernels happen to give these answers without `deterministic`, too; those for GPUs,
 // whose splits and tiles depend on the batch, do not.
+#include <atomic>
+#include <chrono>
 #include <map>
+#include <span>
+#include <thread>
 
 #include "tests/support/compare.h"
 #include "tests/support/gpu.h"
@@ -133,6 +137,42 @@ TEST_F(BatchInvarianceTest, UnderEveryNamedPolicy) {
     SCOPED_TRACE(name);
     run(*tiny_.engine(*named_policy(name)), 6);
   }
+}
+
+// The default policy with one switch changed, for every value of every switch.
+std::vector<Policy> one_switch_changed() {
+  std::vector<Policy> policies;
+  for (const PolicySwitch& entry : policy_switches()) {
+    const std::string_view number = "16";
+    for (const std::string_view value :
+         entry.values.empty() ? std::span(&number, 1) : entry.values) {
+      Policy& policy = policies.emplace_back();
+      EXPECT_EQ(set_switch(policy, entry.name, value), std::nullopt);
+    }
+  }
+  return policies;
+}
+
+TEST_F(BatchInvarianceTest, UnderEveryValueOfEverySwitch) {
+  for (const Policy& policy : one_switch_changed()) {
+    SCOPED_TRACE(describe(policy));
+    run(*tiny_.engine(policy, /*pool_blocks=*/20), 4);
+  }
+}
+
+TEST_F(BatchInvarianceTest, WhileSwitchesChange) {
+  const auto engine = tiny_.engine({}, /*pool_blocks=*/20);
+  std::atomic<bool> done{false};
+  std::thread changes([&] {
+    while (!done)
+      for (const Policy& policy : one_switch_changed()) {
+        engine->set_policy(policy);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+  });
+  for (int round = 0; round < 4; ++round) run(*engine, 8);
+  done = true;
+  changes.join();
 }
 
 // Proposals are verified in steps of other shapes, next to plain requests, and change nothing.
