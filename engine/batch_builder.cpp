@@ -10,17 +10,9 @@
 #include "params/embed.h"
 
 namespace hearth {
-namespace {
-
-// Most block-table entries that a batch reserves in advance.
-constexpr size_t kMaxReservedBlockIds = size_t{1} << 20;
-
-}  // namespace
 
 BatchBuilder::BatchBuilder(const SchedulerLimits& limits) {
-  const size_t sequences = limits.max_sequences;
-  batch_.reserve(limits.max_step_tokens, sequences,
-                 std::min(kMaxReservedBlockIds, sequences * blocks_for(limits.context)));
+  batch_.reserve(limits.max_step_tokens, limits.max_sequences, reserved_block_ids(limits));
 }
 
 const StepBatch& BatchBuilder::build(const BatchPlan& plan, RequestTable& requests,

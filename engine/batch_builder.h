@@ -12,7 +12,7 @@
 
 namespace hearth {
 
-// A member of a step that samples, with 1 + proposed logit rows.
+// A member that the step samples for. It has 1 + proposed logit rows.
 struct SampledMember {
   RequestId request = 0;
   uint32_t first_row = 0;  // of the logit rows

@@ -139,7 +139,7 @@ void Engine::set_limits(uint32_t max_sequences, uint32_t max_step_tokens, uint32
 
 // ---- The engine thread ----
 
-// Each round begins a step and then finishes the one before it, so that the next step is prepared
+// Each round submits a step and then waits for the previous one, so that the next step is prepared
 // while the device runs.
 void Engine::run() {
   for (read_mail(); !mail_.closing; read_mail()) {
@@ -175,7 +175,7 @@ void Engine::finish_step() {
 }
 
 void Engine::sleep() {
-  publisher_.show_counts(scheduler_.counts());  // requests may have come or ended since a step
+  publisher_.show_counts(scheduler_.counts());  // requests may have arrived or ended
   std::optional<EngineClock::time_point> alarm = requests_.next_deadline();
   // A batch that waits to be filled: there is nothing to do before its window closes.
   std::optional<std::chrono::nanoseconds> window;

@@ -28,7 +28,7 @@ uint32_t wanted_logit_rows(const SessionOptions& options) {
   constexpr uint64_t kMaxProposedRows = 256;
   const uint32_t rows = std::max(options.logit_rows, options.max_sequences);
   if (options.speculation.method == SpeculationMethod::kNone) return rows;
-  const uint64_t proposed = uint64_t{options.max_sequences} * options.speculation.max_tokens;
+  const uint64_t proposed = uint64_t{options.max_sequences} * options.speculation.max_proposed;
   return rows + static_cast<uint32_t>(std::min(proposed, kMaxProposedRows));
 }
 

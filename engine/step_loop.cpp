@@ -226,8 +226,8 @@ bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
     if (!deliver_row(request, outcome, member.first_row + row, now)) return false;
     row = 1 + proposal;
   }
-  links_.scheduler.token(id, sampled_[row]);
-  return deliver_row(request, outcome, member.first_row + row, now);
+  links_.scheduler.token(id, sampled_[judgement_.next_row]);
+  return deliver_row(request, outcome, member.first_row + judgement_.next_row, now);
 }
 
 // Proposes tokens for the request's next step. A request that has run ahead of the host first has

@@ -19,7 +19,6 @@ hearth_kernel(rope_kv_tree FROM rope_kv DEFINES TREE_ROWS AXES kv=f16,q8_0)
 hearth_kernel(mlp_activation)
 hearth_kernel(gather_rows)
 hearth_kernel(block_copy)
-hearth_kernel(kv_move)
 
 # Matmul.
 set(quantized_formats q8_0,q4_0,q4_1,q5_0,q5_1,q2_k,q3_k,q4_k,q5_k,q6_k,iq4_nl,iq4_xs,mxfp4)

@@ -11,7 +11,6 @@
 #include <span>
 #include <vector>
 
-#include "params/kv_move.h"
 #include "params/sampling.h"
 #include "params/step.h"
 
@@ -39,9 +38,7 @@ struct StepBatch {
   std::vector<params::SamplingRow> sampling;
   // Tokens to be counted in slots' histories before the step samples. No slot is listed twice.
   std::vector<params::HistoryCommit> commits;
-  // Positions to be moved in the cache before the step computes, one list per sequence.
-  std::vector<params::KvMoveList> moves;
-  // What commits, moves and sampling rows refer to: tokens, places and masks.
+  // What commits and sampling rows refer to: tokens and masks.
   std::vector<uint32_t> words;
   uint32_t padding_rows = 0;  // computed in addition to the rows of the sequences
 
@@ -54,7 +51,6 @@ struct StepBatch {
     logit_rows.clear();
     sampling.clear();
     commits.clear();
-    moves.clear();
     words.clear();
     padding_rows = 0;
   }
@@ -100,25 +96,6 @@ struct StepBatch {
                        .first = static_cast<uint32_t>(words.size()),
                        .count = static_cast<uint32_t>(std::size(tokens))});
     words.insert(words.end(), std::begin(tokens), std::end(tokens));
-  }
-
-  // Says that of a tree that an earlier step computed, with its first row at `tree_position`, the
-  // rows `path` are kept, in this order: their keys and values are moved to tree_position and the
-  // positions after it. REQUIRES: the path begins at a child of the root and its rows follow each
-  // other in the tree; nobody else uses its blocks; the sequence is in this step, after the path.
-  template <class Blocks>
-  void keep_path(uint32_t tree_position, std::span<const uint32_t> path, const Blocks& blocks) {
-    const auto place = [&](uint32_t position) {
-      return static_cast<uint32_t>(*(std::begin(blocks) + position / params::kBlockTokens)) *
-                 params::kBlockTokens +
-             position % params::kBlockTokens;
-    };
-    const auto first = static_cast<uint32_t>(words.size());
-    for (uint32_t i = 0; i < path.size(); ++i)
-      if (path[i] != i)
-        words.insert(words.end(), {place(tree_position + path[i]), place(tree_position + i)});
-    const auto count = static_cast<uint32_t>(words.size() - first) / 2;
-    if (count > 0) moves.push_back({.first = first, .count = count});
   }
 
   // Adds a token mask, one bit per token of the vocabulary, the lowest bit of a word first. Returns

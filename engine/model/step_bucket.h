@@ -16,7 +16,6 @@ enum StepExtras : uint8_t {
   kStepPathsOrMasks = 1,  // sampling rows with paths or token masks
   kStepCommits = 2,
   kStepMixes = 4,  // sampling rows whose logits are mixed
-  kStepMoves = 8,  // positions to be moved in the cache first
 };
 
 struct StepBucket {

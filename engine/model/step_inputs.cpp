@@ -53,8 +53,6 @@ StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capaci
   layout.sampling = placer.place<params::SamplingRow>(bucket.logit_rows);
   if ((bucket.extras & kStepCommits) != 0)
     layout.commits = placer.place<params::HistoryCommit>(bucket.sequences);
-  if ((bucket.extras & kStepMoves) != 0)
-    layout.moves = placer.place<params::KvMoveList>(bucket.sequences);
   for (size_t i = 0; i < windows; ++i)
     layout.attention[i] = {.few = placer.place<params::AttentionItem>(capacity.few),
                            .many = placer.place<params::AttentionItem>(capacity.many)};
@@ -65,15 +63,14 @@ StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capaci
 uint64_t step_word_bytes(const ModelConfig& config, const StepLimits& limits) {
   const uint64_t mask_words = divide_up(config.vocabulary, 32);
   const uint64_t commits = uint64_t{limits.rows} + limits.sequences;
-  const uint64_t moves = uint64_t{2} * limits.rows;
-  return (commits + moves + limits.masks * mask_words) * sizeof(uint32_t);
+  return (commits + limits.masks * mask_words) * sizeof(uint32_t);
 }
 
 uint64_t step_input_bytes(const DeviceCaps& caps, const ModelConfig& config,
                           const StepLimits& limits, size_t windows) {
   uint64_t fixed = 0;
   for_step_buckets(limits, [&](StepBucket bucket) {
-    bucket.extras = kStepCommits | kStepMoves;  // the largest layout
+    bucket.extras = kStepCommits;  // the largest layout
     const AttentionPlan plan =
         choose_attention(caps, step_attention_shape(config, limits.kv, bucket, limits.context),
                          limits.deterministic);
@@ -113,7 +110,7 @@ Status StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& 
     return Error{
         ErrorKind::kInvalid,
         fmt::format("a step with {} bytes of inputs and {} words does not fit into {} and "
-                    "{}: too many tokens, commits, moves or masks",
+                    "{}: too many tokens, commits or masks",
                     bytes, batch.words.size(), tables_end_, word_bytes_ / sizeof(uint32_t))};
   std::byte* const base = buffer.mapped();
   put(base, layout.ids, batch.ids);
@@ -135,10 +132,6 @@ Status StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& 
   if ((bucket.extras & kStepCommits) != 0) {
     put(base, layout.commits, batch.commits);
     pad(base, layout.commits, batch.commits.size(), bucket.sequences, params::HistoryCommit{});
-  }
-  if ((bucket.extras & kStepMoves) != 0) {
-    put(base, layout.moves, batch.moves);
-    pad(base, layout.moves, batch.moves.size(), bucket.sequences, params::KvMoveList{});
   }
   put(base, tables_end_, batch.words);
   for (size_t i = 0; i < windows.size(); ++i) {

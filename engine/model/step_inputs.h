@@ -30,7 +30,6 @@ struct StepLayout {
   uint64_t logit_rows = 0;     // [logit rows] u32
   uint64_t sampling = 0;       // [logit rows] SamplingRow
   uint64_t commits = 0;        // [sequences] HistoryCommit, if the bucket has any
-  uint64_t moves = 0;          // [sequences] KvMoveList, if the bucket has any
   struct Lists {
     uint64_t few = 0, many = 0;
   };
@@ -40,7 +39,7 @@ struct StepLayout {
 
 StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capacity, size_t windows);
 
-// Bytes of a step's words, at most: the masks, and commits and moves of all rows of another step.
+// Bytes of a step's words, at most: the masks, and commits of all rows of another step.
 uint64_t step_word_bytes(const ModelConfig& config, const StepLimits& limits);
 
 // The most bytes that any step within the limits needs, with block tables and then words.

@@ -35,7 +35,6 @@ StepBucket batch_bucket(const StepBatch& batch) {
   if (std::ranges::any_of(batch.sampling, has_path_or_mask)) bucket.extras |= kStepPathsOrMasks;
   if (std::ranges::any_of(batch.sampling, is_mixed)) bucket.extras |= kStepMixes;
   if (!batch.commits.empty()) bucket.extras |= kStepCommits;
-  if (!batch.moves.empty()) bucket.extras |= kStepMoves;
   return bucket;
 }
 
@@ -68,7 +67,6 @@ Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineS
                 BlockMover::create(device, pipelines, runner->kv_, runner->host_kv_));
   HEARTH_ASSIGN(runner->swaps_in_,
                 BlockMover::create(device, pipelines, runner->host_kv_, runner->kv_));
-  HEARTH_ASSIGN(runner->kv_mover_, KvMover::create(device, runner->kv_, model.config().kv_heads));
   for (size_t copy = 0; copy < StepInputs::kCopies; ++copy)
     runner->contexts_[copy].reset(
         new ForwardContext{.caps = device.caps(),
@@ -204,11 +202,6 @@ Result<CommandBuffer> StepRunner::record(const StepBucket& bucket, const StepLay
                               .timer = timer,
                               .serial = timer != nullptr,
                               .chained = timer == nullptr && bucket.rows <= kChainedRows}));
-  if ((bucket.extras & kStepMoves) != 0)
-    HEARTH_TRY(kv_mover_.record(
-        recorder, pipelines_, device_.caps(),
-        inputs_.buffer(copy).slice(layout.moves, bucket.sequences * sizeof(params::KvMoveList)),
-        bucket.sequences, inputs_.words(copy)));
   Forward forward(*contexts_[copy], recorder, bucket);
   HEARTH_TRY(forward.embed());
   for (uint32_t layer = 0; layer < model_.config().layers; ++layer)
@@ -249,8 +242,7 @@ void StepRunner::make_room_for_recording() {
 Status StepRunner::check(const StepBatch& batch) const {
   const StepLimits& limits = options_.limits;
   if (batch.rows() > limits.rows || batch.members() > limits.sequences ||
-      batch.padding_sequences > limits.sequences ||
-      batch.logit_rows.size() > limits.logit_rows ||
+      batch.padding_sequences > limits.sequences || batch.logit_rows.size() > limits.logit_rows ||
       batch.logit_rows.size() != batch.sampling.size() || batch.sequences.empty())
     return Error{
         ErrorKind::kInvalid,
@@ -270,16 +262,8 @@ Status StepRunner::check_extras(const StepBatch& batch) const {
   const auto wrong = [](const char* what) {
     return Error{ErrorKind::kInvalid, std::string("a step's ") + what};
   };
-  if (batch.commits.size() > batch.sequences.size() || batch.moves.size() > batch.sequences.size())
-    return wrong("commits or moves are more than its sequences");
-  const uint64_t places = uint64_t{options_.kv_blocks} * params::kBlockTokens;
-  for (const params::KvMoveList& list : batch.moves) {
-    if (list.first + uint64_t{2} * list.count > batch.words.size())
-      return wrong("moves refer to places that do not exist");
-    for (uint32_t i = 0; i < 2 * list.count; ++i)
-      if (batch.words[list.first + i] >= places)
-        return wrong("moves refer to places that do not exist");
-  }
+  if (batch.commits.size() > batch.sequences.size())
+    return wrong("commits are more than its sequences");
   for (const params::HistoryCommit& commit : batch.commits)
     if (commit.slot >= options_.slots || uint64_t{commit.first} + commit.count > batch.words.size())
       return wrong("commit refers to a slot or to tokens that do not exist");

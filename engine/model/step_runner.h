@@ -14,7 +14,6 @@
 #include "engine/model/block_mover.h"
 #include "engine/model/forward.h"
 #include "engine/model/kv_cache.h"
-#include "engine/model/kv_mover.h"
 #include "engine/model/model.h"
 #include "engine/model/step_batch.h"
 #include "engine/model/step_executor.h"
@@ -123,7 +122,6 @@ class StepRunner final : public StepExecutor {
   std::array<Sampled, StepInputs::kCopies> sampled_;
   std::array<std::unique_ptr<ForwardContext>, StepInputs::kCopies> contexts_;
   std::unique_ptr<BlockMover> forks_, swaps_out_, swaps_in_;
-  KvMover kv_mover_;
   std::map<StepBucket, Recorded> recorded_;
   uint64_t steps_ = 0;
   std::array<TimelinePoint, StepInputs::kCopies> last_use_;

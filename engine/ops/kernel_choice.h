@@ -91,14 +91,6 @@ struct BlockCopyShape {
 
 KernelPlan choose_block_copy(const DeviceCaps& caps, const BlockCopyShape& shape);
 
-struct KvMoveShape {
-  uint32_t lists = 0;  // capacity
-  uint32_t planes = 0;
-  uint32_t kv_heads = 0;
-};
-
-KernelPlan choose_kv_move(const DeviceCaps& caps, const KvMoveShape& shape);
-
 struct MatmulShape {
   WeightFormat format = WeightFormat::kF16;
   uint32_t rows = 0;    // of x

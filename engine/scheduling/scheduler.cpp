@@ -8,9 +8,6 @@
 namespace hearth {
 namespace {
 
-// Most entries of a step's block tables that memory is reserved for in advance.
-constexpr std::size_t kMostReservedIds = std::size_t{1} << 20;
-
 SchedulerLimits usable(SchedulerLimits limits) {
   limits.max_sequences = std::max(limits.max_sequences, 1u);
   limits.max_step_tokens = std::max(limits.max_step_tokens, 1u);
@@ -36,8 +33,7 @@ Scheduler::Scheduler(const SchedulerLimits& limits, const Policy& policy)
   running_.reserve(slot_count_);
   candidates_.reserve(slot_count_);
   plan_.members.reserve(slot_count_);
-  plan_.block_ids.reserve(
-      std::min(kMostReservedIds, std::size_t{slot_count_} * blocks_for(limits_.context)));
+  plan_.block_ids.reserve(reserved_block_ids(limits_));
   plan_.ids.reserve(limits_.max_step_tokens);
   plan_.parents.reserve(limits_.max_step_tokens);
   plan_.copies.reserve(slot_count_);
@@ -46,6 +42,11 @@ Scheduler::Scheduler(const SchedulerLimits& limits, const Policy& policy)
   plan_.preempted_swap.reserve(slot_count_);
   plan_.prefix_hits.reserve(slot_count_);
   plan_.forks.reserve(slot_count_);
+}
+
+std::size_t reserved_block_ids(const SchedulerLimits& limits) {
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  return std::min(kMost, std::size_t{limits.max_sequences} * blocks_for(limits.context));
 }
 
 AddResult check_request(const SchedulerLimits& limits, const NewRequest& request) {

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -49,6 +50,9 @@ struct SchedulerLimits {
   // Proposed tokens per step, of all sequences: rows that are sampled beyond one per sequence.
   std::uint32_t max_proposed = 0xffffffff;
 };
+
+// How many entries of a step's block tables to reserve memory for in advance.
+std::size_t reserved_block_ids(const SchedulerLimits& limits);
 
 struct ForkPoint {
   RequestId parent = 0;

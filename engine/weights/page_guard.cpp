@@ -35,6 +35,7 @@ struct sigaction handler_before;
 bool replace_by_zeros(GuardedRegion& region, std::uintptr_t address) {
   const std::uintptr_t begin = region.begin, end = begin + region.bytes;
   if (address < begin || address >= end) return false;
+  if (region.begin != begin) return false;  // it was reused between the two reads above
   region.damaged = true;
   const std::uintptr_t page = address & ~(page_bytes - 1);
   return ::mmap(reinterpret_cast<void*>(page), end - page, PROT_READ,

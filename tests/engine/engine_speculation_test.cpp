@@ -18,7 +18,7 @@ StandInOptions options_with(SchedulerLimits limits) {
   limits.max_proposed = 40;
   return {.limits = limits,
           .vocabulary = kVocabulary,
-          .speculation = {.method = SpeculationMethod::kNgram, .max_tokens = 6}};
+          .speculation = {.method = SpeculationMethod::kNgram, .max_proposed = 6}};
 }
 
 GenerationRequest request_of(uint32_t number) {

@@ -147,10 +147,6 @@ class StandInExecutor final : public StepExecutor {
     if (faults.submit.should_fail()) break_down();
     if (broken_) return take_error("the stand-in could not submit");
     check(batch);
-    for (const params::KvMoveList& list : batch.moves)
-      for (uint32_t i = 0; i < list.count; ++i)
-        pool_.at(batch.words.at(list.first + 2 * i + 1)) =
-            pool_.at(batch.words.at(list.first + 2 * i));
     for (const params::StepSequence& sequence : members(batch))
       for (uint32_t i = 0; i < sequence.rows; ++i) {
         const uint32_t given = batch.ids[sequence.first_row + i];

@@ -53,7 +53,7 @@ void ModelOptionsGroup::declare_speculation(Options& options) {
            "repeats, and what is sampled stays the same")
       .one_of({"off", "ngram"});
   options
-      .add("--draft-max N", &session.speculation.max_tokens,
+      .add("--draft-max N", &session.speculation.max_proposed,
            "Maximum tokens to guess per request and step")
       .range(1, kMaxProposed)
       .advanced();

@@ -1,7 +1,8 @@
-// Prompt lookup: guesses that text which has occurred before goes on as it did then. Finds earlier
-// places in a sequence's own tokens that end like the sequence does now, takes the one with the
-// longest match (the latest among equals), and proposes what followed it. Needs no second model;
-// good for summaries, code edits and everything else that repeats its prompt.
+// Prompt lookup: guesses that repeated text continues as it did before. Looks for an earlier place
+// in the sequence where the same tokens occurred that the sequence now ends with, and proposes the
+// tokens that followed there. Of several such places it takes the one with the most equal tokens,
+// and of equally good ones the latest. Needs no second model; works well for summaries, code edits
+// and other answers that repeat their prompt.
 //
 // Costs a table entry per token and, per proposal, at most kMaxCandidates comparisons. Not
 // thread-safe. Allocates only when created, if `max_tokens` is never exceeded.

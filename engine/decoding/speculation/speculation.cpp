@@ -5,14 +5,15 @@
 namespace hearth {
 namespace {
 
-// Each failure in a row doubles the pause, up to this power of two.
+// A failed guess pauses guessing for 2 tokens. Each further failure in a row doubles the pause, up
+// to 2 to the power of this.
 constexpr std::uint32_t kMaxPauseExponent = 5;
 
 }  // namespace
 
 Speculation::Speculation(const SpeculationOptions& options, std::span<const std::uint32_t> prompt,
                          std::uint32_t max_tokens)
-    : most_(options.max_tokens), length_(options.max_tokens), ngrams_(max_tokens, {}) {
+    : most_(options.max_proposed), length_(options.max_proposed), ngrams_(max_tokens, {}) {
   ngrams_.append(prompt);
   proposed_.reserve(most_);
 }

@@ -16,7 +16,7 @@ enum class SpeculationMethod : std::uint8_t { kNone, kNgram };
 
 struct SpeculationOptions {
   SpeculationMethod method = SpeculationMethod::kNone;
-  std::uint32_t max_tokens = 8;  // most proposals per request and step
+  std::uint32_t max_proposed = 8;  // tokens per request and step
 };
 
 class Speculation {

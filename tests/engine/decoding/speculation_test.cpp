@@ -7,7 +7,7 @@ namespace {
 
 using Tokens = std::vector<std::uint32_t>;
 
-constexpr SpeculationOptions kNgrams{.method = SpeculationMethod::kNgram, .max_tokens = 4};
+constexpr SpeculationOptions kNgrams{.method = SpeculationMethod::kNgram, .max_proposed = 4};
 
 TEST(Speculation, ProposesAtMostWhatItMay) {
   Speculation speculation(kNgrams, Tokens{1, 2, 3, 4, 5, 6, 7, 1, 2}, 100);

@@ -140,8 +140,9 @@ TEST_F(TreeTest, RowsInOrderStayInTheCache) {
   EXPECT_EQ(found, logits(tiny, 1, 0));
 }
 
-// The keys and values of an accepted path are moved together; the next step continues after it.
-TEST_F(TreeTest, AKeptPathIsAnOrdinarySequence) {
+// The next step computes an accepted path again, where its tokens belong, and continues after it:
+// nothing of the tree is left.
+TEST_F(TreeTest, AnAcceptedPathIsAnOrdinarySequence) {
   for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
     ASSERT_ASSIGN(const TinyModel tiny, open(true, kv));
     const std::vector<uint32_t> prompt = tiny.prompt(kPrompt, 0);
@@ -152,18 +153,21 @@ TEST_F(TreeTest, AKeptPathIsAnOrdinarySequence) {
       StepBatch tree, next, plain;
       tree.add_sequence(0, ids, blocks(0), kParents);
       run(tiny, tree);
-      // Another sequence that keeps another path of the same tree.
+      // Another sequence, of whose tree another path is accepted.
       tree.clear();
       tree.add_sequence(0, ids, blocks(1), kParents);
       run(tiny, tree);
       const std::vector<uint32_t> path = path_of(last), other = path_of(7);
-      const auto end = kPrompt + static_cast<uint32_t>(path.size());
-      next.keep_path(kPrompt, path, blocks(0));
-      next.keep_path(kPrompt, other, blocks(1));
-      next.add_sequence(end, std::vector<uint32_t>{17, 18}, blocks(0));
-      next.add_sequence(kPrompt + 3, std::vector<uint32_t>{17}, blocks(1));
-      next.sample(1, {});
-      next.sample(2, {});
+      const auto continued = [&](const std::vector<uint32_t>& rows, std::vector<uint32_t> after) {
+        std::vector<uint32_t> tokens;
+        for (const uint32_t row : rows) tokens.push_back(proposed[row]);
+        tokens.insert(tokens.end(), after.begin(), after.end());
+        return tokens;
+      };
+      next.add_sequence(kPrompt, continued(path, {17, 18}), blocks(0));
+      next.sample(static_cast<uint32_t>(next.ids.size()) - 1, {});
+      next.add_sequence(kPrompt, continued(other, {17}), blocks(1));
+      next.sample(static_cast<uint32_t>(next.ids.size()) - 1, {});
       run(tiny, next);
       const std::vector<float> found[] = {logits(tiny, 2, 0), logits(tiny, 2, 1)};
       const auto expect = [&](const std::vector<uint32_t>& rows, std::vector<uint32_t> after,
