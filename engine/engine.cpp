@@ -157,6 +157,7 @@ void Engine::run() {
 void Engine::read_mail() {
   mailbox_->collect(mail_, steps_.last_begin());
   scheduler_.set_time(options_.time->now().time_since_epoch());
+  scheduler_.expect_arrivals(!mail_.draining);
   for (std::unique_ptr<ActiveRequest>& request : mail_.requests)
     requests_.accept(std::move(request));
   for (const RequestId id : mail_.cancelled) requests_.end(id, FinishReason::kCancelled);

@@ -114,6 +114,8 @@ class Scheduler {
 
   // The scheduler has no clock: the caller says what time it is. Never goes back.
   void set_time(std::chrono::nanoseconds now) { now_ = now; }
+  // Whether more requests may come. If not, no batch waits for them. True at first.
+  void expect_arrivals(bool expected) { arrivals_expected_ = expected; }
   // When the batch that plan() holds back starts at the latest, if there is one.
   std::optional<std::chrono::nanoseconds> window_closes() const { return window_closes_; }
 
@@ -224,6 +226,7 @@ class Scheduler {
   std::uint32_t batch_live_ = 0;  // members that have not ended
   std::uint32_t batch_rows_ = 0;  // members it started with
   std::chrono::nanoseconds now_{0};
+  bool arrivals_expected_ = true;
   std::optional<std::chrono::nanoseconds> window_closes_;
 
   BatchPlan plan_;

@@ -83,7 +83,7 @@ std::uint32_t Scheduler::most_members() const {
 // Dynamic batching: whether a batch of request admission is held back because it is not full and
 // its oldest member has not waited long enough yet. If so, notes when that will be.
 bool Scheduler::waits_for_batch_to_fill() {
-  if (policy_.batch_window_ms == 0) return false;
+  if (policy_.batch_window_ms == 0 || !arrivals_expected_) return false;
   if (queue_.size() >= most_members()) return false;
   std::chrono::nanoseconds oldest = queue_[0].arrival_time;
   for (std::uint32_t i = 1; i < queue_.size(); ++i)
