@@ -14,6 +14,7 @@
 namespace hearth {
 
 inline constexpr uint32_t kMaxLogitBiases = 512;  // per request
+inline constexpr uint32_t kMaxBannedStrings = 128;
 
 struct LogitBias {
   TokenId token = 0;
@@ -32,6 +33,9 @@ struct GenerationRequest {
   std::vector<LogitBias> biases;  // at most kMaxLogitBiases, and at most one per token
   uint32_t max_tokens = 0;        // most tokens to generate; 0: until the context is full
   std::vector<std::string> stop;  // strings that end the text; not part of it
+  // Strings that may not appear in the text; see ban_guard.h. At most kMaxBannedStrings. Nothing is
+  // proposed for a request that has any.
+  std::vector<std::string> banned_strings;
   bool ignore_end = false;        // continues after the model's end token
   int32_t priority = 0;           // higher runs first
   uint64_t cache_salt = 0;        // only requests with equal salts share prefixes
@@ -40,6 +44,10 @@ struct GenerationRequest {
   // has this unset.
   bool forks_first = false;
   double time_limit_seconds = 0;  // from submission; 0: none
+  // Reports the log-probability of every prompt token but the first (TokenStream::prompt_logprobs),
+  // with sampling.top_logprobs alternatives. The prompt is computed even if it is cached.
+  bool prompt_logprobs = false;
+  bool generate = true;  // false: ends when the prompt is computed; max_tokens is ignored
 };
 
 enum class FinishReason : uint8_t { kNone, kStop, kLength, kCancelled, kTimeLimit, kError };
@@ -49,6 +57,12 @@ std::string_view finish_reason_name(FinishReason reason);  // "stop", "length", 
 struct TopLogprob {
   TokenId id = 0;
   float logprob = 0;
+};
+
+// What the model expected at the place of a prompt token, before biases, penalties and filters.
+struct PromptLogprob {
+  float logprob = 0;
+  std::vector<TopLogprob> top;  // the most probable first
 };
 
 struct GeneratedToken {

@@ -16,17 +16,23 @@
 namespace hearth {
 namespace {
 
+std::vector<TopLogprob> read_top(const StepOutcome& outcome, size_t row, uint32_t top_logprobs) {
+  std::vector<TopLogprob> top;
+  if (top_logprobs == 0 || outcome.top.empty()) return top;
+  top.reserve(top_logprobs);
+  for (const params::TokenLogprob& entry :
+       outcome.top.subspan(row * params::kMaxTopLogprobs, top_logprobs))
+    if (entry.id != params::kNoToken) top.push_back({.id = entry.id, .logprob = entry.logprob});
+  return top;
+}
+
 // The token sampled at a logit row, without text.
 GeneratedToken read_row(const StepOutcome& outcome, size_t row, uint32_t top_logprobs) {
   const params::SamplingResult& sampled = outcome.sampled[row];
-  GeneratedToken token{.id = sampled.id, .logprob = sampled.logprob};
-  if (top_logprobs == 0 || outcome.top.empty()) return token;
-  token.top.reserve(top_logprobs);
-  for (const params::TokenLogprob& entry :
-       outcome.top.subspan(row * params::kMaxTopLogprobs, top_logprobs))
-    if (entry.id != params::kNoToken)
-      token.top.push_back({.id = entry.id, .logprob = entry.logprob});
-  return token;
+  return {.id = sampled.id,
+          .logprob = sampled.logprob,
+          .top = read_top(outcome, row, top_logprobs),
+          .text = {}};
 }
 
 std::vector<params::TokenBias> device_biases(std::span<const LogitBias> biases) {
@@ -122,8 +128,8 @@ Status StepLoop::write_slot(uint32_t slot, const ActiveRequest& request) {
         count_tokens(tokens.first(request.prompt_tokens()), tokens.subspan(request.prompt_tokens()),
                      request.request().sampling.repetition_penalty, StepExecutor::kHistoryTokens)));
   }
-  if (!request.request().biases.empty())
-    HEARTH_TRY(links_.executor.set_biases(slot, device_biases(request.request().biases)));
+  if (const std::vector<LogitBias> biases = request.next_biases(); !biases.empty())
+    HEARTH_TRY(links_.executor.set_biases(slot, device_biases(biases)));
   return {};
 }
 
@@ -168,6 +174,18 @@ void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
   for (const SampledMember& member : step.sampled) {
     ActiveRequest* request = links_.requests.find(member.request);
     if (request == nullptr) continue;  // it ended while this step was in flight
+    if (member.scored > 0 && !deliver_scores(*request, member, outcome)) continue;
+    if (!member.samples) continue;
+    if (!request->request().generate) {
+      links_.requests.end(member.request, FinishReason::kLength);
+      continue;
+    }
+    if (request->takes_back()) {
+      // This step was planned before the host knew that its token would have to go.
+      links_.scheduler.token(member.request, outcome.sampled[member.first_row].id);
+      take_back(*request);
+      continue;
+    }
     bool continues = false;
     if (member.awaits_host) {
       continues = judge(*request, member, outcome, now);
@@ -177,7 +195,26 @@ void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
       continues = deliver_row(*request, outcome, member.first_row, now);
     }
     if (continues && request->speculation() != nullptr) speculate(*request);
+    if (continues && request->takes_back())
+      take_back(*request);
+    else if (continues && request->has_banned_strings() && member.awaits_host)
+      settle_bans(*request);
   }
+}
+
+bool StepLoop::deliver_scores(ActiveRequest& request, const SampledMember& member,
+                              const StepOutcome& outcome) {
+  for (uint32_t row = member.first_row - member.scored; row < member.first_row; ++row) {
+    const params::SamplingResult& result = outcome.sampled[row];
+    if (auto fault = sampling_fault(result, request.next_scored())) {
+      links_.requests.end(request.id(), FinishReason::kError, std::move(*fault));
+      return false;
+    }
+    request.add_prompt_logprob(
+        {.logprob = result.logprob,
+         .top = read_top(outcome, row, request.request().sampling.top_logprobs)});
+  }
+  return true;
 }
 
 // Delivers the token of a logit row, and ends the request if it was its last, or if there is none.
@@ -192,7 +229,10 @@ bool StepLoop::deliver_row(ActiveRequest& request, const StepOutcome& outcome, s
     speculation->append(std::span(&token.id, 1));
   const FinishReason reason = request.accept(std::move(token), now);
   links_.publisher.generated_token();
-  if (!request.held()) links_.publisher.delivered_token(request);
+  if (request.has_banned_strings())
+    links_.requests.deliver_certain(request);
+  else if (!request.held())
+    links_.publisher.delivered_token(request);
   if (reason == FinishReason::kNone) return true;
   links_.requests.end(request.id(), reason);
   return false;
@@ -243,6 +283,33 @@ void StepLoop::speculate(ActiveRequest& request) {
   links_.scheduler.propose(request.id(), proposed);
   // The step that judges them waits for the host anyway; without any, it need not.
   links_.scheduler.set_with_host(request.id(), false);
+}
+
+// Tells the scheduler which tokens the request has taken back, and what it may not draw instead. A
+// request that has run ahead of the host first has to wait for its pending token.
+void StepLoop::take_back(ActiveRequest& request) {
+  const RequestId id = request.id();
+  links_.scheduler.set_with_host(id, true);
+  if (links_.scheduler.ledger(id)->pending()) return;
+  links_.scheduler.truncate(id, static_cast<uint32_t>(request.tokens().size()));
+  request.took_back();
+  rewrite_slot(request);
+}
+
+// The draw at a place with bans is over. Those that replaced a bias of the request's own must not
+// stay in its slot, which is why it waited for the host there.
+void StepLoop::settle_bans(ActiveRequest& request) {
+  links_.scheduler.set_with_host(request.id(), false);
+  rewrite_slot(request);
+}
+
+// Writes what sampling finds in the slot of a running request; others get it at admission.
+void StepLoop::rewrite_slot(ActiveRequest& request) {
+  const SequenceView sequence = *links_.scheduler.sequence(request.id());
+  if (sequence.state != SequenceState::kRunning) return;
+  request.all_counted();
+  if (const Status status = write_slot(sequence.slot, request); !status.ok())
+    links_.requests.end(request.id(), FinishReason::kError, status.error().message);
 }
 
 void StepLoop::publish(StepRecord& record, EngineClock::time_point waiting,

@@ -71,12 +71,17 @@ class StepLoop {
   void count_prefix_hits(const BatchPlan& plan);
   Status fail_step(const BatchPlan& plan, bool prepared, const Error& error);
   void deliver(StepInFlight& step, const StepOutcome& outcome, EngineClock::time_point now);
-  // Both return false if the request has ended with this.
+  // All three return false if the request has ended with this.
+  bool deliver_scores(ActiveRequest& request, const SampledMember& member,
+                      const StepOutcome& outcome);
   bool deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row,
                    EngineClock::time_point now);
   bool judge(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
              EngineClock::time_point now);
   void speculate(ActiveRequest& request);
+  void take_back(ActiveRequest& request);
+  void settle_bans(ActiveRequest& request);
+  void rewrite_slot(ActiveRequest& request);
   void publish(StepRecord& record, EngineClock::time_point waiting, EngineClock::time_point now);
 
   Links links_;

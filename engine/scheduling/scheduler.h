@@ -47,7 +47,7 @@ struct SchedulerLimits {
   std::uint32_t pool_blocks = 1024;     // KV blocks
   std::uint32_t swap_blocks = 0;        // in host memory; 0: preemption always recomputes
   std::uint32_t max_queue = 4096;       // requests waiting for their first admission
-  // Proposed tokens per step, of all sequences: rows that are sampled beyond one per sequence.
+  // Proposed and scored tokens per step, of all sequences: logit rows beyond one per sequence.
   std::uint32_t max_proposed = 0xffffffff;
 };
 
@@ -69,6 +69,9 @@ struct NewRequest {
   // ordinary request.
   std::optional<ForkPoint> fork;
   bool with_host = false;  // see Scheduler::set_with_host
+  // Plans a logit row for every prompt token that another one follows (BatchMember::scored). Such a
+  // request shares nothing before those rows are planned, and ignores `fork`.
+  bool score_prompt = false;
 };
 
 enum class Refusal : std::uint8_t { kNone, kInvalid, kTooLong, kQueueFull };
@@ -173,7 +176,7 @@ class Scheduler {
   void choose_running(Phase phase);
   void keep_least_recent(std::uint32_t count);
   void drop_stale_cache(Sequence& sequence);
-  void limit_proposals(Sequence& sequence);
+  void limit_logit_rows(Sequence& sequence);
   void give_blocks_to_running();
   Sequence& victim(std::size_t first) const;
   void admit(Phase phase);
@@ -232,7 +235,7 @@ class Scheduler {
   BatchPlan plan_;
   std::uint32_t plan_limit_ = 0;             // max_step_tokens when the plan was made
   bool short_of_blocks_ = false;             // while planning this step
-  std::uint32_t proposals_left_ = 0;         // that this step may still take
+  std::uint32_t logit_rows_left_ = 0;        // beyond one per sequence, for this step
   std::uint32_t prompt_steps_in_a_row_ = 0;  // while decodes were waiting
   SchedulerTotals totals_;
 };

@@ -35,8 +35,6 @@ TEST(RequestFields, FieldsThatWouldChangeTheAnswerAreRefusedByName) {
       {"guided_json", R"({"type":"object"})"},
       {"guided_regex", R"("a+")"},
       {"guided_choice", R"(["yes","no"])"},
-      {"echo", "true"},
-      {"suffix", R"("the end")"},
       {"best_of", "3"},
       {"prediction", R"({"type":"content","content":"a"})"},
       {"audio", R"({"voice":"alloy","format":"wav"})"},

@@ -13,6 +13,7 @@
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
 #include "tools/count_of.h"
+#include "tools/output_stats.h"
 #include "tools/read_text.h"
 
 namespace hearth {
@@ -49,6 +50,7 @@ class RunCommand : public Command {
         .range(0, kMaxTopLogprobs)
         .needs(json)
         .advanced();
+    options.add("--stats", &stats_, "Report how much the output repeats itself, on stderr");
     options.add("--ignore-eos", &ignore_end_, "Continue after the model's end token").advanced();
     model_.declare(options);
     model_.declare_speculation(options);
@@ -72,8 +74,12 @@ class RunCommand : public Command {
 
     nlohmann::json ids = nlohmann::json::array(), probabilities = nlohmann::json::array();
     std::string text;
+    std::vector<uint32_t> sampled;
+    std::vector<float> sampled_logprobs;
     while (const auto token = stream.next()) {
       ids.push_back(token->id);
+      sampled.push_back(token->id);
+      sampled_logprobs.push_back(token->logprob);
       if (logprobs_ > 0) probabilities.push_back(to_json(*session, *token));
       text += token->text;
       show(token->text);
@@ -85,8 +91,11 @@ class RunCommand : public Command {
     if (!json_) {
       show("\n");
       log_line(speed_line(end));
-      return {};
     }
+    if (stats_)
+      for (const std::string& line : describe(output_stats(sampled, sampled_logprobs)))
+        log_line(line);
+    if (!json_) return {};
     const GenerationTimes& times = end.times;
     nlohmann::json result = {{"text", text},
                              {"ids", ids},
@@ -158,6 +167,7 @@ class RunCommand : public Command {
     GenerationRequest request{.sampling = sampling_.choices().over(session.default_sampling()),
                               .max_tokens = tokens_,
                               .stop = sampling_.stop,
+                              .banned_strings = sampling_.ban,
                               .ignore_end = ignore_end_};
     request.sampling.top_logprobs = logprobs_;
     if (chat_) {
@@ -193,7 +203,7 @@ class RunCommand : public Command {
   std::vector<std::string> words_;
   std::string prompt_, file_, system_;
   uint32_t tokens_ = 0, logprobs_ = 0;
-  bool chat_ = false, ignore_end_ = false, json_ = false;
+  bool chat_ = false, ignore_end_ = false, json_ = false, stats_ = false;
 };
 
 RunCommand run_command;

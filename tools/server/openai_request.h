@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/generation.h"
+#include "engine/prompt_compression.h"
 #include "engine/text/chat_template.h"
 #include "tools/server/api_error.h"
 #include "tools/server/request_fields.h"
@@ -28,6 +29,9 @@ struct ApiRequest {
   bool stream = false;
   bool include_usage = false;  // in a stream
   bool logprobs = false;
+  bool echo = false;                  // of /v1/completions: the prompt is part of the reply
+  std::optional<std::string> suffix;  // of /v1/completions: the text after the gap to be filled
+  std::optional<CompressionOptions> compress;  // how to shorten the texts first
   std::string model;
 };
 

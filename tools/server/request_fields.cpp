@@ -27,6 +27,8 @@ constexpr std::string_view kSupported[] = {"model",
                                            "repetition_penalty",
                                            "logit_bias",
                                            "stop",
+                                           "banned_strings",
+                                           "compress",
                                            "n",
                                            "seed",
                                            "stream",
@@ -36,7 +38,7 @@ constexpr std::string_view kSupported[] = {"model",
                                            "ignore_eos",
                                            "user"};
 constexpr std::string_view kChatOnly[] = {"messages", "top_logprobs"};
-constexpr std::string_view kCompletionOnly[] = {"prompt"};
+constexpr std::string_view kCompletionOnly[] = {"prompt", "echo", "suffix"};
 
 // Accepted whatever they say: none of them changes the answer.
 constexpr std::string_view kHarmless[] = {
