@@ -74,7 +74,7 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
       stop_(request_.stop),
       speculation_options_(place.speculation) {
   tokens_.reserve(tokens_.size() + max_new_tokens);
-  if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_);
+  if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_, true, false, request_.shown_tokens);
 }
 
 std::optional<EngineClock::time_point> ActiveRequest::deadline() const {

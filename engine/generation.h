@@ -40,6 +40,9 @@ struct GenerationRequest {
   // has this unset.
   bool forks_first = false;
   double time_limit_seconds = 0;  // from submission; 0: none
+  // Control tokens whose text is part of the answer, sorted: markers that someone reads. Others
+  // have no text.
+  std::vector<TokenId> shown_tokens = {};
 };
 
 enum class FinishReason : uint8_t { kNone, kStop, kLength, kCancelled, kTimeLimit, kError };
