@@ -92,7 +92,7 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
       stop_(request_.stop),
       speculation_options_(place.speculation) {
   tokens_.reserve(tokens_.size() + max_new_tokens);
-  if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_);
+  if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_, true, false, request_.shown_tokens);
   if (!request_.banned_strings.empty())
     bans_ = std::make_unique<BanGuard>(request_.banned_strings, *tokenizer_, stop_, max_new_tokens);
 }

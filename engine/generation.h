@@ -48,6 +48,9 @@ struct GenerationRequest {
   // with sampling.top_logprobs alternatives. The prompt is computed even if it is cached.
   bool prompt_logprobs = false;
   bool generate = true;  // false: ends when the prompt is computed; max_tokens is ignored
+  // Control tokens whose text is part of the answer, sorted: markers that someone reads. Others
+  // have no text.
+  std::vector<TokenId> shown_tokens = {};
 };
 
 enum class FinishReason : uint8_t { kNone, kStop, kLength, kCancelled, kTimeLimit, kError };
