@@ -46,6 +46,22 @@ uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits
   return request.max_tokens == 0 ? left : std::min(request.max_tokens, left);
 }
 
+// The first mask is computed here, on the thread that submits the request.
+Result<std::shared_ptr<Constraint>> constrain(const GenerationRequest& request,
+                                              const ActiveRequest::Place& place) {
+  if (place.tokenizer == nullptr || place.trie == nullptr)
+    return invalid("a grammar needs a model with a vocabulary");
+  auto constraint =
+      std::make_shared<Constraint>(Constraint::Options{.grammar = request.grammar,
+                                                       .trie = place.trie,
+                                                       .tokenizer = place.tokenizer,
+                                                       .vocabulary = place.vocabulary,
+                                                       .ignore_end = request.ignore_end,
+                                                       .after = request.grammar_after});
+  if (constraint->fault()) return invalid(*constraint->fault());
+  return constraint;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest request,
@@ -58,8 +74,14 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
     return invalid(fit.message);
   HEARTH_TRY(check_biases(request));
   HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(request.sampling, {}));
-  return std::unique_ptr<ActiveRequest>(
+  std::shared_ptr<Constraint> constraint;
+  if (request.grammar != nullptr) {
+    HEARTH_ASSIGN(constraint, constrain(request, place));
+  }
+  std::unique_ptr<ActiveRequest> made(
       new ActiveRequest(std::move(request), place, sampling, max_new));
+  made->constraint_ = std::move(constraint);
+  return made;
 }
 
 ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
