@@ -33,6 +33,7 @@ ChatLoop::ChatLoop(ChatModel& model, ChatLoopOptions options)
     : model_(model),
       settings_(std::move(options.settings)),
       stop_(std::move(options.stop)),
+      grammar_(std::move(options.grammar)),
       reader_(default_history_file()) {
   conversation_.set_system(std::move(options.system));
 }
@@ -137,7 +138,8 @@ Status ChatLoop::answer() {
   auto stream = session.engine().submit({.prompt = prompt->ids,
                                                .sampling = sampling,
                                                .max_tokens = settings_.max_tokens,
-                                               .stop = stop_});
+                                               .stop = stop_,
+                                               .grammar = grammar_});
   if (!stream.ok()) return give_up(stream.error().message);
   settings_.sampling.seed = sampling.seed + 1;  // the next answer is another draw
   const std::string text = show_answer(*stream);

@@ -2,6 +2,7 @@
 // while it is generated.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct ChatLoopOptions {
   std::string system;  // the system prompt
   ChatSettings settings;
   std::vector<std::string> stop;
+  std::shared_ptr<const grammar::Grammar> grammar;  // of every answer; null: any text
 };
 
 class ChatLoop {
@@ -63,6 +65,7 @@ class ChatLoop {
   ChatModel& model_;
   ChatSettings settings_;
   std::vector<std::string> stop_;
+  std::shared_ptr<const grammar::Grammar> grammar_;
   Conversation conversation_;
   LineReader reader_;
   std::string text_to_edit_;

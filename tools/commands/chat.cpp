@@ -5,6 +5,7 @@
 #include "tools/chat/chat_model.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
+#include "tools/commands/grammar_options.h"
 #include "tools/commands/model_options.h"
 
 namespace hearth {
@@ -25,6 +26,7 @@ class ChatCommand : public Command {
     model_.declare(options);
     model_.declare_speculation(options);
     sampling_.declare(options);
+    grammar_.declare(options);
   }
 
   Status run() override {
@@ -32,6 +34,7 @@ class ChatCommand : public Command {
     if (!load_.empty()) {
       HEARTH_ASSIGN(loaded, Conversation::load(load_));
     }
+    HEARTH_ASSIGN(auto grammar, grammar_.compile());
     model_.session.max_sequences = 1;
     const ModelOpener opener{
         .find =
@@ -43,7 +46,8 @@ class ChatCommand : public Command {
     HEARTH_ASSIGN(ChatModel model, ChatModel::open(opener, model_.model));
     ChatLoop loop(model, {.system = system_,
                           .settings = {.sampling = sampling_.choices(), .max_tokens = tokens_},
-                          .stop = sampling_.stop});
+                          .stop = sampling_.stop,
+                          .grammar = std::move(grammar)});
     if (loaded) loop.continue_with(*std::move(loaded));
     return loop.run();
   }
@@ -51,6 +55,7 @@ class ChatCommand : public Command {
  private:
   ModelOptionsGroup model_;
   SamplingOptionsGroup sampling_;
+  GrammarOptionsGroup grammar_;
   std::string system_, load_;
   uint32_t tokens_ = 0;
 };
