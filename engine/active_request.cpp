@@ -41,6 +41,8 @@ Status check_biases(GenerationRequest& request) {
 Status check_banned_strings(const GenerationRequest& request, const Tokenizer* tokenizer) {
   if (request.banned_strings.empty()) return {};
   if (tokenizer == nullptr) return invalid("banned strings need a model with a vocabulary");
+  if (request.grammar != nullptr)
+    return invalid("banned strings and a grammar cannot be combined; let the grammar leave them out");
   if (request.banned_strings.size() > kMaxBannedStrings)
     return invalid(fmt::format("{} banned strings are more than the {} a request may have",
                                request.banned_strings.size(), kMaxBannedStrings));
@@ -63,6 +65,22 @@ uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits
   return request.max_tokens == 0 ? left : std::min(request.max_tokens, left);
 }
 
+// The first mask is computed here, on the thread that submits the request.
+Result<std::shared_ptr<Constraint>> constrain(const GenerationRequest& request,
+                                              const ActiveRequest::Place& place) {
+  if (place.tokenizer == nullptr || place.trie == nullptr)
+    return invalid("a grammar needs a model with a vocabulary");
+  auto constraint =
+      std::make_shared<Constraint>(Constraint::Options{.grammar = request.grammar,
+                                                       .trie = place.trie,
+                                                       .tokenizer = place.tokenizer,
+                                                       .vocabulary = place.vocabulary,
+                                                       .ignore_end = request.ignore_end,
+                                                       .after = request.grammar_after});
+  if (constraint->fault()) return invalid(*constraint->fault());
+  return constraint;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest request,
@@ -76,8 +94,14 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
   HEARTH_TRY(check_biases(request));
   HEARTH_TRY(check_banned_strings(request, place.tokenizer));
   HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(request.sampling, {}));
-  return std::unique_ptr<ActiveRequest>(
+  std::shared_ptr<Constraint> constraint;
+  if (request.grammar != nullptr) {
+    HEARTH_ASSIGN(constraint, constrain(request, place));
+  }
+  std::unique_ptr<ActiveRequest> made(
       new ActiveRequest(std::move(request), place, sampling, max_new));
+  made->constraint_ = std::move(constraint);
+  return made;
 }
 
 ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,

@@ -60,6 +60,8 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
   const uint32_t position = member.first_position + member.tokens - member.proposed;
   params::SamplingRow newest = request.sampling_row(member.slot, position);
   if (member.awaits_host) verify_only(newest, first_proposal, 0);
+  const Constraint* const constraint = request.constraint().get();
+  if (constraint != nullptr) use_mask(newest, batch_.add_mask(constraint->mask(0)));
   batch_.sample(first_proposal - 1, newest);
 
   std::array<uint32_t, kMaxProposed> paths{};  // the proposals on each one's path, as bits
@@ -70,6 +72,7 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
     params::SamplingRow row = request.sampling_row(
         member.slot, position + static_cast<uint32_t>(std::popcount(paths[i])));
     verify_only(row, first_proposal, paths[i]);
+    if (constraint != nullptr) use_mask(row, batch_.add_mask(constraint->mask(1 + i)));
     batch_.sample(first_proposal + i, row);
   }
 }

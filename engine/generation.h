@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,10 @@
 #include "engine/sampling_options.h"
 
 namespace hearth {
+
+namespace grammar {
+class Grammar;
+}
 
 inline constexpr uint32_t kMaxLogitBiases = 512;  // per request
 inline constexpr uint32_t kMaxBannedStrings = 128;
@@ -51,6 +56,13 @@ struct GenerationRequest {
   // Control tokens whose text is part of the answer, sorted: markers that someone reads. Others
   // have no text.
   std::vector<TokenId> shown_tokens = {};
+  // What the generated text has to be; null: anything. It ends where the grammar lets it end, or is
+  // cut short by max_tokens and stop strings. Tokens that have to follow are not sampled: their
+  // log-probability is 0.
+  std::shared_ptr<const grammar::Grammar> grammar;
+  // The grammar begins after this string, once it has been generated; until then any text may come.
+  // Empty: at the beginning.
+  std::string grammar_after;
 };
 
 enum class FinishReason : uint8_t { kNone, kStop, kLength, kCancelled, kTimeLimit, kError };

@@ -15,6 +15,7 @@ void RequestTable::accept(std::unique_ptr<ActiveRequest> request) {
                    .max_new_tokens = request->max_new_tokens(),
                    .priority = asked.priority,
                    .cache_salt = asked.cache_salt,
+                   .with_host = request->constraint() != nullptr,
                    .score_prompt = request->scores_prompt()};
   if (asked.fork)
     added.fork = ForkPoint{.parent = asked.fork->parent, .position = asked.fork->tokens};
@@ -27,9 +28,11 @@ void RequestTable::accept(std::unique_ptr<ActiveRequest> request) {
                       .prompt_tokens = request->prompt_tokens(),
                       .max_tokens = request->prompt_tokens() + request->max_new_tokens()});
   if (request->deadline()) deadlines_.emplace(*request->deadline(), id);
+  const std::shared_ptr<Constraint> constraint = request->constraint();
   requests_.emplace(id, std::move(request));
   links_.publisher.accepted();
   const AddResult result = links_.scheduler.add(id, added);
+  if (constraint != nullptr) links_.scheduler.force(id, constraint->forced());
   // submit() has checked this, but the limits may have changed since.
   if (!result.accepted()) end(id, FinishReason::kError, result.message);
 }

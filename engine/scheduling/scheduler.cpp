@@ -161,6 +161,16 @@ void Scheduler::sample_again(RequestId id) {
   trim_blocks(*sequence, true);
 }
 
+void Scheduler::force(RequestId id, std::span<const TokenId> tokens) {
+  Sequence* sequence = find(id);
+  while (sequence != nullptr && !tokens.empty()) {
+    const std::uint32_t taken = sequence->propose(tokens);
+    if (taken == 0) return;
+    sequence->commit(taken);
+    tokens = tokens.subspan(taken);
+  }
+}
+
 void Scheduler::set_with_host(RequestId id, bool with_host) {
   if (Sequence* sequence = find(id); sequence != nullptr) sequence->with_host = with_host;
 }

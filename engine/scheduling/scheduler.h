@@ -109,6 +109,8 @@ class Scheduler {
   void commit_path(RequestId id, std::span<const std::uint32_t> path);
   void truncate(RequestId id, std::uint32_t count);
   void sample_again(RequestId id);
+  // Appends final tokens that no step sampled, as many as leave room for one that a step samples.
+  void force(RequestId id, std::span<const TokenId> tokens);
   // Whether each of the request's steps is judged by the host before the next one. Requests with
   // proposals are, anyway.
   void set_with_host(RequestId id, bool with_host);

@@ -11,6 +11,7 @@
 #include "runtime/log.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
+#include "tools/commands/grammar_options.h"
 #include "tools/commands/model_options.h"
 #include "tools/count_of.h"
 #include "tools/output_stats.h"
@@ -26,6 +27,7 @@ class RunCommand : public Command {
   void declare(Options& options) override {
     options.example("hearth run \"Once upon a time\" -n 100");
     options.example("hearth run -m model.gguf --chat \"Why is the sky blue?\"");
+    options.example("hearth run --json-schema person.json \"Describe a person.\" --chat");
     options.example("git diff | hearth run -m model.gguf --chat -");
     const Option& word =
         options.add("PROMPT", &words_, "The text to continue; - reads it from standard input");
@@ -55,11 +57,13 @@ class RunCommand : public Command {
     model_.declare(options);
     model_.declare_speculation(options);
     sampling_.declare(options);
+    grammar_.declare(options);
   }
 
   Status run() override {
     HEARTH_TRY(read_prompt());
     if (prompt_.empty()) return invalid("the prompt is empty");
+    HEARTH_ASSIGN(const auto grammar, grammar_.compile());
     model_.session.max_sequences = 1;
     HEARTH_ASSIGN(const auto session, model_.open());
     if (session->tokenizer() == nullptr)
@@ -68,6 +72,7 @@ class RunCommand : public Command {
                                "token ids",
                                session->file().name())};
     HEARTH_ASSIGN(GenerationRequest request, make_request(*session));
+    request.grammar = grammar;
     const uint32_t prompt_tokens = static_cast<uint32_t>(request.prompt.size());
     HEARTH_ASSIGN(TokenStream stream, session->engine().submit(std::move(request)));
     if (!json_ && !chat_) show(prompt_);
@@ -110,6 +115,8 @@ class RunCommand : public Command {
       result["proposed_tokens"] = metrics.proposed_tokens.value();
       result["accepted_tokens"] = metrics.accepted_tokens.value();
     }
+    if (grammar != nullptr)
+      result["forced_tokens"] = session->engine().metrics().forced_tokens.value();
     fmt::print("{}\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return {};
   }
@@ -200,6 +207,7 @@ class RunCommand : public Command {
 
   ModelOptionsGroup model_;
   SamplingOptionsGroup sampling_;
+  GrammarOptionsGroup grammar_;
   std::vector<std::string> words_;
   std::string prompt_, file_, system_;
   uint32_t tokens_ = 0, logprobs_ = 0;

@@ -335,10 +335,20 @@ std::variant<ApiRequest, ApiError> parse_api_request(ApiKind kind, std::string_v
                                                      const ApiContext& context) {
   ApiRequest request;
   request.generation.sampling = context.sampling;
+  std::variant<StructuredOutput, ApiError> structured;
   return parse_fields(
-      body, std::move(request), [&](const json& object) { return check_fields(kind, object); },
+      body, std::move(request),
+      [&](const json& object) {
+        std::optional<ApiError> error = check_fields(kind, object);
+        if (!error) structured = read_structured_fields(object, body);
+        return error;
+      },
       [&](BodyFields& fields, ApiRequest& read) {
         read_body_fields(fields, kind, context.vocabulary, read);
+        if (ApiError* error = std::get_if<ApiError>(&structured))
+          fields.fail(std::move(*error));
+        else
+          read.structured = std::get<StructuredOutput>(std::move(structured));
       });
 }
 

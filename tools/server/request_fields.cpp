@@ -36,7 +36,11 @@ constexpr std::string_view kSupported[] = {"model",
                                            "logprobs",
                                            "priority",
                                            "ignore_eos",
-                                           "user"};
+                                           "user",
+                                           "response_format",
+                                           "structured_outputs",
+                                           "grammar",
+                                           "json_schema"};
 constexpr std::string_view kChatOnly[] = {"messages", "top_logprobs"};
 constexpr std::string_view kCompletionOnly[] = {"prompt", "echo", "suffix"};
 
@@ -56,10 +60,6 @@ constexpr UnsupportedField kUnsupported[] = {
     {"tool_choice", R"(["none","auto"])"},
     {"functions"},
     {"function_call", R"(["none","auto"])"},
-    {"response_format", R"([{"type":"text"}])"},
-    {"structured_outputs"},
-    {"grammar"},
-    {"json_schema"},
     {"echo"},
     {"suffix"},
     {"best_of"},  // unless it is what `n` is
