@@ -13,6 +13,7 @@
 
 #include "engine/decoding/speculation/speculation.h"
 #include "engine/generation.h"
+#include "engine/pooling.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/text/detokenizer.h"
 #include "engine/text/stop_strings.h"
@@ -59,6 +60,8 @@ class ActiveRequest {
   // Sampling parameters for the token at `position` of the sequence in `slot`.
   params::SamplingRow sampling_row(uint32_t slot, uint32_t position) const;
 
+  // Null if the request wants no embedding.
+  PoolingState* pooling() const { return pooling_.get(); }
   // Null if nothing is proposed for the request.
   Speculation* speculation() const { return speculation_.get(); }
   // Final tokens that the history in the request's slot does not count yet.
@@ -114,6 +117,7 @@ class ActiveRequest {
   std::optional<double> token_gap_;
   SpeculationOptions speculation_options_;
   std::unique_ptr<Speculation> speculation_;
+  std::unique_ptr<PoolingState> pooling_;
   uint32_t uncounted_ = 0;
   uint64_t batch_ = 0;
   std::deque<GeneratedToken> held_tokens_;

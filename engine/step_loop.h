@@ -61,6 +61,7 @@ class StepLoop {
   struct StepInFlight {
     StepTicket ticket;
     std::vector<SampledMember> sampled;
+    std::vector<PooledMember> pooled;
     StepRecord record;
   };
 
@@ -70,6 +71,7 @@ class StepLoop {
   Status write_slot(uint32_t slot, const ActiveRequest& request);
   void count_prefix_hits(const BatchPlan& plan);
   Status fail_step(const BatchPlan& plan, bool prepared, const Error& error);
+  void add_pooled(const StepInFlight& step, const StepOutcome& outcome);
   void deliver(StepInFlight& step, const StepOutcome& outcome, EngineClock::time_point now);
   // Both return false if the request has ended with this.
   bool deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row,
