@@ -11,7 +11,6 @@
 #include "engine/text/encode_chat.h"
 
 namespace hearth {
-namespace {
 
 ApiError to_api_error(const Error& error) {
   switch (error.kind) {
@@ -26,6 +25,8 @@ ApiError to_api_error(const Error& error) {
       return {.status = 503, .message = error.message, .type = "server_error"};
   }
 }
+
+namespace {
 
 using Until = GenerationReply::Until;
 
@@ -150,10 +151,15 @@ GenerationReply::GenerationReply(const ServedModel& model, ReplyHead head,
       wakeup_(std::make_shared<Wakeup>()) {}
 
 std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
-    const ServedModel& model, ReplyHead head, const ApiRequest& request, const Until& until) {
+    const ServedModel& model, ReplyHead head, const ApiRequest& request, const Until& until,
+    std::unique_ptr<ReplyAdapter> adapter) {
   std::unique_ptr<GenerationReply> reply(new GenerationReply(model, std::move(head), request));
   auto requests = make_requests(model, reply->head_.kind, request, until);
   if (ApiError* error = std::get_if<ApiError>(&requests)) return std::move(*error);
+  reply->adapter_ = std::move(adapter);
+  if (reply->adapter_)
+    reply->adapter_->start(static_cast<uint32_t>(
+        std::get<std::vector<GenerationRequest>>(requests).front().prompt.size()));
   auto streams = model.engine.submit(std::move(std::get<std::vector<GenerationRequest>>(requests)));
   if (!streams.ok()) return to_api_error(streams.error());
   for (TokenStream& stream : *streams) {
@@ -180,7 +186,8 @@ std::variant<std::string, ApiError> GenerationReply::collect(const Gone& gone) {
     if (part.choice.end.reason == FinishReason::kError) return generation_error(part.choice.end);
     choices.push_back(std::move(part.choice));
   }
-  return to_text(reply_json(head_, choices, n_, logprobs_, model_.tokenizer));
+  const nlohmann::json whole = reply_json(head_, choices, n_, logprobs_, model_.tokenizer);
+  return adapter_ ? adapter_->whole(whole, choices.front().end) : to_text(whole);
 }
 
 std::optional<ApiError> GenerationReply::wait_for_start(const Gone& gone) {
@@ -195,6 +202,7 @@ bool GenerationReply::write(const Write& write, const Gone& gone) {
   for (;;) {
     std::string text = take_all();
     if (all_closed()) {
+      if (adapter_) return write(text + adapter_->end(parts_.front().choice.end));
       if (include_usage_) text += to_event(usage_chunk(head_, ends(), n_));
       return write(text + "data: [DONE]\n\n");
     }
