@@ -619,6 +619,28 @@ TEST_F(ServedApis, OllamasModelsAndLlamaCppsProps) {
   EXPECT_THAT(applied["prompt"].get<std::string>(), HasSubstr("Hi there"));
 }
 
+// A schema that allows one answer only, up to white space.
+TEST_F(ServedApis, SchemasOfOtherApisAreFollowed) {
+  const std::string schema = R"({"type":"object","properties":{"a":{"enum":["x"]}},
+      "required":["a"],"additionalProperties":false})";
+  const json response = post("/v1/responses",
+                             R"({"input":"Hi","text":{"format":{"type":"json_schema","name":"n",
+           "schema":)" + schema + "}}}")
+                            .json();
+  EXPECT_EQ(json::parse(response["output"][0]["content"][0]["text"].get<std::string>()),
+            (json{{"a", "x"}}))
+      << response;
+  const json line = post("/api/chat", R"({"messages":[{"role":"user","content":"Hi"}],
+                                          "stream":false,"format":)" +
+                                          schema + "}")
+                        .json();
+  EXPECT_EQ(json::parse(line["message"]["content"].get<std::string>()), (json{{"a", "x"}})) << line;
+  const HttpAnswer refused = post("/v1/responses", R"({"input":"Hi","text":{"format":{
+      "type":"json_schema","name":"n","schema":{"type":"robot"}}}})");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.json()["error"]["param"].get<std::string>(), HasSubstr("text.format"));
+}
+
 TEST_F(ServedApis, EmbeddingsOfTextsAndIds) {
   std::string ids;
   for (int i = 0; i < 200; ++i) ids += (i == 0 ? "" : ",") + std::to_string(i);  // four steps

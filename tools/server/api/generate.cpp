@@ -4,11 +4,29 @@
 
 #include "tools/server/api/server_state.h"
 #include "tools/server/generation_reply.h"
+#include "tools/server/structured_fields.h"
 
 namespace hearth {
 namespace {
 
-using Begun = std::variant<std::unique_ptr<GenerationReply>, ApiError>;
+// Compiles the grammar that the answer has to follow, if there is one. False: the reply says why it
+// was not possible.
+bool add_grammar(ServerState& server, const ServedModel& model, HttpClock::time_point deadline,
+                 const GenerationCall& call, ApiRequest& asked, Exchange& exchange) {
+  if (asked.structured.kind == StructuredOutput::Kind::kNone) return true;
+  Result<std::shared_ptr<const grammar::Grammar>> compiled = invalid("");
+  const auto compile = [&](const std::atomic<bool>&) {
+    compiled = server.grammars().compile(asked.structured);
+    model.engine.token_trie();
+  };
+  if (!server.run_grammar_task(compile, deadline, exchange)) return false;
+  if (!compiled.ok()) {
+    exchange.refuse(renamed(structured_error(asked.structured, compiled.error()), call.names));
+    return false;
+  }
+  asked.generation.grammar = *compiled;
+  return true;
+}
 
 // Reads a request and submits it. Null: the reply already says why it was not. When it returns, the
 // memory of the body is free again.
@@ -20,10 +38,12 @@ std::unique_ptr<GenerationReply> begin_generation(ServerState& server, const Ser
   auto parsed =
       parse_api_request(call.kind, call.body,
                         {.vocabulary = model.tokenizer.size(), .sampling = model.default_sampling});
-  Begun begun;
+  std::variant<std::unique_ptr<GenerationReply>, ApiError> begun;
   if (ApiError* error = std::get_if<ApiError>(&parsed)) {
     begun = std::move(*error);
   } else {
+    ApiRequest& asked = std::get<ApiRequest>(parsed);
+    if (!add_grammar(server, model, deadline, call, asked, exchange)) return nullptr;
     const ReplyHead head{
         .kind = call.kind,
         .id = fmt::format("{}-{}", call.kind == ApiKind::kChat ? "chatcmpl" : "cmpl",
@@ -31,7 +51,7 @@ std::unique_ptr<GenerationReply> begin_generation(ServerState& server, const Ser
         .model = model.name,
         .created = unix_seconds()};
     const auto make = [&](const std::atomic<bool>& cancelled) {
-      begun = GenerationReply::begin(model, head, std::get<ApiRequest>(parsed),
+      begun = GenerationReply::begin(model, head, asked,
                                      {.deadline = deadline, .cancelled = &cancelled},
                                      std::move(call.adapter));
     };

@@ -13,6 +13,8 @@ namespace {
 // Enough to keep up with any engine: a prompt of a thousand tokens takes a millisecond. Each may
 // take as much memory as a chat template may.
 constexpr unsigned kPromptThreads = 4;
+// Threads of their own, so that schemas made to take long delay only other schemas.
+constexpr unsigned kGrammarThreads = 2;
 
 }  // namespace
 
@@ -23,7 +25,9 @@ int64_t unix_seconds() {
 }
 
 ServerState::ServerState(double request_seconds)
-    : request_seconds_(request_seconds), prompt_workers_(kPromptThreads) {}
+    : request_seconds_(request_seconds),
+      prompt_workers_(kPromptThreads),
+      grammar_workers_(kGrammarThreads) {}
 
 void ServerState::serve(const ServedModel& model) {
   owned_ = std::make_unique<const ServedModel>(model);
@@ -73,8 +77,18 @@ HttpClock::time_point ServerState::deadline() const {
 
 bool ServerState::run_prompt_task(const PromptWorkers::Task& task, HttpClock::time_point deadline,
                                   Exchange& exchange) {
+  return run(prompt_workers_, task, deadline, exchange);
+}
+
+bool ServerState::run_grammar_task(const PromptWorkers::Task& task, HttpClock::time_point deadline,
+                                   Exchange& exchange) {
+  return run(grammar_workers_, task, deadline, exchange);
+}
+
+bool ServerState::run(PromptWorkers& workers, const PromptWorkers::Task& task,
+                      HttpClock::time_point deadline, Exchange& exchange) {
   const auto is_late = [&] { return HttpClock::now() >= deadline; };
-  if (prompt_workers_.run(task, [&] { return is_late() || is_gone(exchange.reply); })) return true;
+  if (workers.run(task, [&] { return is_late() || is_gone(exchange.reply); })) return true;
   exchange.refuse(cut_off_ ? kShutDown : is_late() ? kTimeIsUp : kClientGone);
   return false;
 }

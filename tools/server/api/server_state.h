@@ -12,6 +12,7 @@
 #include "tools/server/api/response_store.h"
 #include "tools/server/prompt_workers.h"
 #include "tools/server/served_model.h"
+#include "tools/server/structured_fields.h"
 
 namespace hearth {
 
@@ -49,6 +50,10 @@ class ServerState {
   // so.
   bool run_prompt_task(const PromptWorkers::Task& task, HttpClock::time_point deadline,
                        Exchange& exchange);
+  // The same for grammars, on threads of their own.
+  bool run_grammar_task(const PromptWorkers::Task& task, HttpClock::time_point deadline,
+                        Exchange& exchange);
+  GrammarCache& grammars() { return grammars_; }
   // 64 random bits in hexadecimal.
   std::string next_id();
 
@@ -61,6 +66,9 @@ class ServerState {
   bool is_cut_off() const { return cut_off_; }  // requests in flight are cancelled
 
  private:
+  bool run(PromptWorkers& workers, const PromptWorkers::Task& task, HttpClock::time_point deadline,
+           Exchange& exchange);
+
   const double request_seconds_;
   const int64_t started_ = unix_seconds();
   std::unique_ptr<const ServedModel> owned_;
@@ -70,7 +78,8 @@ class ServerState {
   std::string failure_;
   std::random_device random_;
   ResponseStore responses_;
-  PromptWorkers prompt_workers_;
+  PromptWorkers prompt_workers_, grammar_workers_;
+  GrammarCache grammars_;
 };
 
 }  // namespace hearth
