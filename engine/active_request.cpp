@@ -85,6 +85,12 @@ Result<std::shared_ptr<Constraint>> constrain(const GenerationRequest& request,
 
 Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest request,
                                                              const Place& place) {
+  if (request.pooling != Pooling::kNone) {
+    // The token that every prompt ends with says that its last step is done.
+    request.max_tokens = 1;
+    request.ignore_end = true;
+    request.cache_salt = ~uint64_t{place.id};  // nobody else's
+  }
   HEARTH_TRY(check_ids(request, place.vocabulary));
   const uint32_t max_new = most_new_tokens(request, place.limits);
   if (const AddResult fit =
@@ -119,6 +125,10 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
   if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_, true, false, request_.shown_tokens);
   if (!request_.banned_strings.empty())
     bans_ = std::make_unique<BanGuard>(request_.banned_strings, *tokenizer_, stop_, max_new_tokens);
+  if (request_.pooling != Pooling::kNone) {
+    pooling_ = std::make_unique<PoolingState>(request_.pooling, prompt_tokens());
+    speculation_options_ = {};
+  }
 }
 
 std::optional<EngineClock::time_point> ActiveRequest::deadline() const {
@@ -240,6 +250,8 @@ void ActiveRequest::finish(FinishReason reason, std::string message) {
   channel_->close({.reason = reason,
                    .message = std::move(message),
                    .text = std::move(rest),
+                   .stop_string = stop_.match(),
+                   .embedding = pooling_ ? pooling_->mean() : std::vector<float>(),
                    .prompt_tokens = prompt_tokens(),
                    .cached_tokens = cached_tokens_,
                    .generated_tokens = generated_tokens(),

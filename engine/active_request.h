@@ -15,6 +15,7 @@
 #include "engine/constraint.h"
 #include "engine/decoding/speculation/speculation.h"
 #include "engine/generation.h"
+#include "engine/pooling.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/text/detokenizer.h"
 #include "engine/text/stop_strings.h"
@@ -68,6 +69,8 @@ class ActiveRequest {
   // Sampling parameters for the token at `position` of the sequence in `slot`.
   params::SamplingRow sampling_row(uint32_t slot, uint32_t position) const;
 
+  // Null if the request wants no embedding.
+  PoolingState* pooling() const { return pooling_.get(); }
   // Null if nothing is proposed for the request.
   Speculation* speculation() const { return speculation_.get(); }
   // Null if the request has no grammar.
@@ -147,6 +150,7 @@ class ActiveRequest {
   std::optional<double> token_gap_;
   SpeculationOptions speculation_options_;
   std::unique_ptr<Speculation> speculation_;
+  std::unique_ptr<PoolingState> pooling_;
   std::vector<PromptLogprob> prompt_logprobs_;
   std::shared_ptr<Constraint> constraint_;
   uint32_t uncounted_ = 0;

@@ -19,10 +19,12 @@ const StepBatch& BatchBuilder::build(const BatchPlan& plan, RequestTable& reques
                                      std::vector<SampledMember>& sampled) {
   batch_.clear();
   sampled.clear();
+  pooled_.clear();
   for (const BatchMember& member : plan.members) {
     add_member(plan, member);
-    if (!member.samples && member.scored == 0) continue;
     ActiveRequest& request = requests.at(member.request);
+    if (request.pooling() != nullptr) add_pooled_rows(member, *request.pooling());
+    if (!member.samples && member.scored == 0) continue;
     if (member.scored > 0) add_scored_rows(member, request);
     sampled.push_back({.request = member.request,
                        .first_row = static_cast<uint32_t>(batch_.logit_rows.size()),
@@ -49,6 +51,17 @@ void BatchBuilder::add_member(const BatchPlan& plan, const BatchMember& member) 
       std::span<const TokenId>(plan.ids).subspan(member.first_id, member.tokens),
       std::span<const BlockId>(plan.block_ids).subspan(member.first_block, member.blocks), parents);
   if (member.input_on_gpu) batch_.ids.back() = params::kSampledId | member.slot;
+}
+
+// Of the member that was added last.
+void BatchBuilder::add_pooled_rows(const BatchMember& member, PoolingState& pooling) {
+  const PoolingState::Tokens tokens = pooling.take(member.first_position, member.tokens);
+  if (tokens.count == 0) return;
+  const uint32_t row = batch_.sequences.back().first_row + tokens.first - member.first_position;
+  const auto first = static_cast<uint32_t>(batch_.pools.size());
+  pooled_.push_back({.request = member.request,
+                     .first_range = first,
+                     .ranges = batch_.pool(row, tokens.count)});
 }
 
 // Samples after the newest committed token of the member that was added last, and after each of its

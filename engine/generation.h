@@ -26,6 +26,9 @@ struct LogitBias {
   float bias = 0;  // added to the logit; -infinity bans the token
 };
 
+// Which of a prompt's hidden states make its embedding.
+enum class Pooling : uint8_t { kNone, kMean, kLast };
+
 struct GenerationRequest {
   // A running request whose KV blocks are shared, as far as the two prompts agree.
   struct Fork {
@@ -63,6 +66,10 @@ struct GenerationRequest {
   // The grammar begins after this string, once it has been generated; until then any text may come.
   // Empty: at the beginning.
   std::string grammar_after;
+  // Not kNone: nothing is generated, and the end of the stream has the prompt's embedding. The
+  // prompt takes part in steps as any other; it shares no cached prefix, whose hidden states are
+  // not kept.
+  Pooling pooling = Pooling::kNone;
 };
 
 enum class FinishReason : uint8_t { kNone, kStop, kLength, kCancelled, kTimeLimit, kError };
@@ -94,8 +101,10 @@ struct GenerationTimes {
 
 struct GenerationEnd {
   FinishReason reason = FinishReason::kNone;
-  std::string message;  // if the reason is an error
-  std::string text;     // text that was held back until the end
+  std::string message;                // if the reason is an error
+  std::string text;                   // text that was held back until the end
+  std::string stop_string = {};       // the stop string that ended it; empty if none did
+  std::vector<float> embedding = {};  // [model width], not normalized; empty unless pooled
   uint32_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
   GenerationTimes times;
 };

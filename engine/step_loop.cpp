@@ -80,6 +80,7 @@ Result<bool> StepLoop::begin() {
     HEARTH_TRY(prepare_slots(plan, begin));
     prepared = true;
     const StepBatch& batch = batches_.build(plan, links_.requests, step.sampled);
+    step.pooled = batches_.pooled();
     HEARTH_ASSIGN(step.ticket, links_.executor.submit(batch));
     return {};
   };
@@ -175,10 +176,22 @@ Status StepLoop::finish() {
   oldest_ = (oldest_ + 1) % steps_.size();
   --in_flight_;
   if (!outcome.ok()) return outcome.error();
+  add_pooled(step, *outcome);
   deliver(step, *outcome, now);
   masks_.start(idle());
   publish(step.record, waiting, now);
   return {};
+}
+
+// Before deliver(), which may end these requests.
+void StepLoop::add_pooled(const StepInFlight& step, const StepOutcome& outcome) {
+  if (step.pooled.empty()) return;
+  const PooledMember& last = step.pooled.back();
+  const size_t width = outcome.pooled.size() / (last.first_range + last.ranges);
+  for (const PooledMember& member : step.pooled)
+    if (const ActiveRequest* request = links_.requests.find(member.request))
+      request->pooling()->add(
+          outcome.pooled.subspan(member.first_range * width, member.ranges * width), member.ranges);
 }
 
 void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,

@@ -183,7 +183,7 @@ const tests = {
     await fails(400, chat({ messages: [] }));
     await fails(400, chat({ n: 1000 }));
     await fails(413, chat({ messages: [{ role: 'user', content: 'x'.repeat(9 << 20) }] }));
-    await fails(404, client.embeddings.create({ model: 'any', input: 'x' }));
+    await fails(404, client.moderations.create({ input: 'x' }));
     const stranger = new OpenAI({ baseURL: address + '/v1', apiKey: 'wrong', maxRetries: 0 });
     await assert.rejects(stranger.models.list(), error =>
       error instanceof OpenAI.AuthenticationError && error.code === 'invalid_api_key');
