@@ -38,6 +38,10 @@ struct Sequence : TokenLedger {
   RequestId parent = 0;                      // the request it is a fork of, if fork_tokens > 0
   std::uint32_t fork_tokens = 0;             // that it has in common with the parent
   bool with_host = false;  // every sampled token is judged by the host before the next step
+  // A group: sequences that are forks of each other and run, wait and are preempted together.
+  RequestId group = 0;            // its first member; 0: the sequence is alone
+  std::uint32_t group_seats = 1;  // members that the group may have
+  std::uint32_t seats = 1;        // slots it takes up: its own, and those kept for its forks
 
   SequenceState state = SequenceState::kWaiting;
   bool preempted = false;  // at least once
@@ -63,6 +67,8 @@ struct Sequence : TokenLedger {
   }
   // The last token sampled is never computed.
   std::uint32_t max_blocks() const { return blocks_for(max_tokens() - 1); }
+  // Of its whole group, if nothing is shared.
+  std::uint32_t max_group_blocks() const { return group_seats * max_blocks(); }
   // To compute everything there is and to write one token more.
   std::uint32_t blocks_to_start() const {
     return blocks_for(std::min(length() + 1, max_tokens() - 1));
