@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/beam_group.h"
 #include "engine/model/step_executor.h"
 #include "engine/sampling/sampler.h"
 #include "engine/text/tokenizer.h"
@@ -40,7 +41,8 @@ Status check_biases(GenerationRequest& request) {
 // A request without a limit of its own may fill the rest of the context and of the pool.
 uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits& limits) {
   const uint64_t prompt = request.prompt.size();
-  const uint64_t pool_tokens = uint64_t{limits.pool_blocks} * kTokensPerBlock;
+  const uint64_t pool_tokens =
+      uint64_t{limits.pool_blocks / std::max(request.beam.beams, 1u)} * kTokensPerBlock;
   const uint64_t longest = std::min<uint64_t>(limits.context, pool_tokens);
   const uint32_t left = prompt < longest ? static_cast<uint32_t>(longest - prompt) : 1;
   return request.max_tokens == 0 ? left : std::min(request.max_tokens, left);
@@ -53,11 +55,17 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
   HEARTH_TRY(check_ids(request, place.vocabulary));
   const uint32_t max_new = most_new_tokens(request, place.limits);
   if (const AddResult fit =
-          check_request(place.limits, {.prompt = request.prompt, .max_new_tokens = max_new});
+          check_request(place.limits, {.prompt = request.prompt,
+                                       .max_new_tokens = max_new,
+                                       .seats = std::max(request.beam.beams, 1u)});
       !fit.accepted())
     return invalid(fit.message);
   HEARTH_TRY(check_biases(request));
-  HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(request.sampling, {}));
+  SamplingOptions options = request.sampling;
+  if (request.beam.searches()) {
+    HEARTH_ASSIGN(options, beam_sampling(request, place.tokenizer));
+  }
+  HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(options, {}));
   return std::unique_ptr<ActiveRequest>(
       new ActiveRequest(std::move(request), place, sampling, max_new));
 }
@@ -75,7 +83,10 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
       speculation_options_(place.speculation) {
   tokens_.reserve(tokens_.size() + max_new_tokens);
   if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_);
+  if (request_.beam.searches()) speculation_options_.method = SpeculationMethod::kNone;
 }
+
+bool ActiveRequest::hidden() const { return beams_ != nullptr && !beams_->is_returned(id()); }
 
 std::optional<EngineClock::time_point> ActiveRequest::deadline() const {
   constexpr double kLongest = 1e9;  // seconds; what the clock can certainly represent
@@ -158,6 +169,7 @@ void ActiveRequest::finish(FinishReason reason, std::string message) {
                    .prompt_tokens = prompt_tokens(),
                    .cached_tokens = cached_tokens_,
                    .generated_tokens = generated_tokens(),
+                   .score = score_,
                    .times = times_});
 }
 

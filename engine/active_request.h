@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/decoding/speculation/speculation.h"
@@ -23,6 +24,7 @@
 
 namespace hearth {
 
+class BeamGroup;
 class Tokenizer;
 
 class ActiveRequest {
@@ -58,6 +60,16 @@ class ActiveRequest {
 
   // Sampling parameters for the token at `position` of the sequence in `slot`.
   params::SamplingRow sampling_row(uint32_t slot, uint32_t position) const;
+
+  // How many of the most probable tokens its steps report: more than it asks for, in beam search.
+  uint32_t reported_tokens() const { return sampling_.top_logprobs; }
+
+  // The beam search that the request is a part of; null: none.
+  const std::shared_ptr<BeamGroup>& beams() const { return beams_; }
+  void join(std::shared_ptr<BeamGroup> beams) { beams_ = std::move(beams); }
+  // Nobody reads its stream: a beam that returns no text.
+  bool hidden() const;
+  void set_score(float score) { score_ = score; }
 
   // Null if nothing is proposed for the request.
   Speculation* speculation() const { return speculation_.get(); }
@@ -114,6 +126,8 @@ class ActiveRequest {
   std::optional<double> token_gap_;
   SpeculationOptions speculation_options_;
   std::unique_ptr<Speculation> speculation_;
+  std::shared_ptr<BeamGroup> beams_;
+  std::optional<float> score_;
   uint32_t uncounted_ = 0;
   uint64_t batch_ = 0;
   std::deque<GeneratedToken> held_tokens_;

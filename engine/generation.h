@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/decoding/beam_options.h"
 #include "engine/ids.h"
 #include "engine/sampling_options.h"
 
@@ -39,6 +40,10 @@ struct GenerationRequest {
   // For requests submitted together: shares the prompt's blocks of the last request before it that
   // has this unset.
   bool forks_first = false;
+  // With beams, the request and those after it with forks_first are one search: the first stream
+  // gets the best text, the next one the second best, and so on. Nothing is delivered before the
+  // search has ended.
+  BeamOptions beam;
   double time_limit_seconds = 0;  // from submission; 0: none
 };
 
@@ -68,6 +73,7 @@ struct GenerationEnd {
   std::string message;  // if the reason is an error
   std::string text;     // text that was held back until the end
   uint32_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
+  std::optional<float> score;  // of a text that beam search found
   GenerationTimes times;
 };
 

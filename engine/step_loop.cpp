@@ -168,6 +168,10 @@ void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
   for (const SampledMember& member : step.sampled) {
     ActiveRequest* request = links_.requests.find(member.request);
     if (request == nullptr) continue;  // it ended while this step was in flight
+    if (request->beams() != nullptr) {
+      take_beam(*request, member, outcome, now);
+      continue;
+    }
     bool continues = false;
     if (member.awaits_host) {
       continues = judge(*request, member, outcome, now);

@@ -77,6 +77,10 @@ class StepLoop {
   bool judge(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
              EngineClock::time_point now);
   void speculate(ActiveRequest& request);
+  // Beam search; in step_loop_beams.cpp.
+  void take_beam(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
+                 EngineClock::time_point now);
+  void deliver_beams(BeamGroup& beams, EngineClock::time_point now);
   void publish(StepRecord& record, EngineClock::time_point waiting, EngineClock::time_point now);
 
   Links links_;
