@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/server/decoding_fields.h"
 #include "tools/server/json_body.h"
 
 namespace hearth {
@@ -22,6 +23,8 @@ constexpr size_t kMostStops = 16;
 class BodyFields {
  public:
   BodyFields(const json& object, std::optional<ApiError>& error) : object_(object), error_(error) {}
+
+  const json& object() const { return object_; }
 
   const json* find(const char* name) const {
     const auto place = object_.find(name);
@@ -273,6 +276,8 @@ std::variant<ApiRequest, ApiError> parse_api_request(ApiKind kind, std::string_v
       body, std::move(request), [&](const json& object) { return check_fields(kind, object); },
       [&](BodyFields& fields, ApiRequest& read) {
         read_body_fields(fields, kind, context.vocabulary, read);
+        if (auto wrong = read_decoding_fields(fields.object(), read))
+          fields.fail(std::move(*wrong));
       });
 }
 
