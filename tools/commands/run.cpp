@@ -9,6 +9,7 @@
 #include "engine/text/encode_chat.h"
 #include "engine/weights/in_quotes.h"
 #include "runtime/log.h"
+#include "tools/commands/beam_options.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
@@ -36,7 +37,10 @@ class RunCommand : public Command {
         {&word, &text, &file},
         "no prompt: hearth run \"Once upon a time\", -f FILE, or - to read standard "
         "input");
-    options.check([this] { return problem_with_words(); });
+    options.check([this] {
+      const std::string problem = problem_with_words();
+      return problem.empty() ? beams_.problem() : problem;
+    });
     const Option& chat = options.add(
         "--chat", &chat_, "Answer the prompt as a chat message, through the chat template");
     options.add("--system TEXT", &system_, "With --chat: the system prompt").needs(chat);
@@ -53,12 +57,13 @@ class RunCommand : public Command {
     model_.declare(options);
     model_.declare_speculation(options);
     sampling_.declare(options);
+    beams_.declare(options);
   }
 
   Status run() override {
     HEARTH_TRY(read_prompt());
     if (prompt_.empty()) return invalid("the prompt is empty");
-    model_.session.max_sequences = 1;
+    model_.session.max_sequences = beams_.beams();
     HEARTH_ASSIGN(const auto session, model_.open());
     if (session->tokenizer() == nullptr)
       return Error{ErrorKind::kUnsupported,
@@ -66,6 +71,8 @@ class RunCommand : public Command {
                                "token ids",
                                session->file().name())};
     HEARTH_ASSIGN(GenerationRequest request, make_request(*session));
+    if (beams_.searches())
+      return beams_.run(*session, request, chat_ ? std::string() : prompt_, json_);
     const uint32_t prompt_tokens = static_cast<uint32_t>(request.prompt.size());
     HEARTH_ASSIGN(TokenStream stream, session->engine().submit(std::move(request)));
     if (!json_ && !chat_) show(prompt_);
@@ -160,6 +167,7 @@ class RunCommand : public Command {
                               .stop = sampling_.stop,
                               .ignore_end = ignore_end_};
     request.sampling.top_logprobs = logprobs_;
+    if (beams_.searches()) beams_.apply(request);
     if (chat_) {
       HEARTH_ASSIGN(const ChatTemplate* chat, session.chat_template());
       if (chat->source() == ChatTemplate::Source::kChatMl) log_line(kChatMlNotice);
@@ -190,6 +198,7 @@ class RunCommand : public Command {
 
   ModelOptionsGroup model_;
   SamplingOptionsGroup sampling_;
+  BeamOptionsGroup beams_;
   std::vector<std::string> words_;
   std::string prompt_, file_, system_;
   uint32_t tokens_ = 0, logprobs_ = 0;
