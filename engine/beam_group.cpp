@@ -158,6 +158,10 @@ Result<SamplingOptions> beam_sampling(const GenerationRequest& request,
     return invalid("the length penalty of a beam search must be between -100 and 100");
   if (asked.repetition_penalty != 1 || asked.presence_penalty != 0 || asked.frequency_penalty != 0)
     return invalid("beam search takes no repetition, presence or frequency penalty");
+  if (request.grammar != nullptr) return invalid("beam search takes no grammar");
+  if (!request.banned_strings.empty()) return invalid("beam search takes no banned strings");
+  if (request.prompt_logprobs || !request.generate)
+    return invalid("beam search does not report the prompt's log-probabilities");
   // Of every beam, as many tokens that do not end it as there are beams.
   const size_t ending = tokenizer != nullptr && !request.ignore_end
                             ? tokenizer->vocabulary().end_of_generation.size()

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -67,7 +68,8 @@ class StandInSampler {
   TokenId sample(uint64_t read, const params::SamplingRow& row,
                  std::span<const params::TokenCount> history,
                  std::span<const params::TokenBias> biases) const {
-    if (!options_.script.empty()) return options_.script[row.counter % options_.script.size()];
+    if (!options_.script.empty())
+      return allowed(options_.script[row.counter % options_.script.size()], biases);
     uint64_t hash = read;
     if ((row.flags & params::kSamplingGreedy) == 0) {
       hash = mix(hash, uint64_t{row.seed_high} << 32 | row.seed_low);
@@ -75,7 +77,7 @@ class StandInSampler {
     }
     hash = mix(hash, sum(history));
     hash = mix(hash, sum(biases));
-    return static_cast<TokenId>(hash % options_.vocabulary);
+    return allowed(static_cast<TokenId>(hash % options_.vocabulary), biases);
   }
 
   // The most probable tokens after what was read: different ones, the first the most probable. As
@@ -95,8 +97,24 @@ class StandInSampler {
   }
 
  private:
+  // The first token from `id` on that no bias bans.
+  TokenId allowed(TokenId id, std::span<const params::TokenBias> biases) const {
+    const auto banned = [&](TokenId token) {
+      for (const params::TokenBias& entry : biases)
+        if (entry.token == token && std::isinf(entry.bias)) return true;
+      return false;
+    };
+    while (banned(id)) id = (id + 1) % options_.vocabulary;
+    return id;
+  }
+
   const StandInOptions options_;
 };
+
+// What the stand-in reports for a given token after tokens with this hash.
+inline float stand_in_logprob(uint64_t read, TokenId token) {
+  return -static_cast<float>(StandInSampler::mix(read, token) % 65536) / 4096.0f;
+}
 
 inline void count_token(std::vector<params::TokenCount>& history, TokenId token) {
   for (params::TokenCount& entry : history) {
@@ -181,8 +199,12 @@ class StandInExecutor final : public StepExecutor {
     size_t logits = 0;
     while (logits < batch.logit_rows.size() && batch.logit_rows[logits] < batch.ids.size())
       ++logits;
-    for (size_t i = 0; i < logits; ++i)
-      results.push_back({.id = sample(batch, batch.logit_rows[i], batch.sampling[i])});
+    for (size_t i = 0; i < logits; ++i) {
+      if ((batch.sampling[i].flags & params::kSamplingGiven) != 0)
+        results.push_back(score(batch, batch.logit_rows[i], batch.sampling[i]));
+      else
+        results.push_back({.id = sample(batch, batch.logit_rows[i], batch.sampling[i])});
+    }
     fill_top(batch, logits);
     for (size_t i = logits; i < batch.logit_rows.size(); ++i) {
       EXPECT_LT(batch.logit_rows[i], batch.rows());
@@ -330,6 +352,19 @@ class StandInExecutor final : public StepExecutor {
                   top.begin() + static_cast<std::ptrdiff_t>(i * params::kMaxTopLogprobs));
       }
     }
+  }
+
+  // Reports a given token: the log-probability is a function of it and of the tokens before it.
+  params::SamplingResult score(const StepBatch& batch, uint32_t row,
+                               const params::SamplingRow& sampling) {
+    EXPECT_EQ(sampling.id_index, params::kNoSlot);
+    for (const params::StepSequence& owner : members(batch))
+      if (row >= owner.first_row && row < owner.first_row + owner.rows)
+        return {.id = sampling.given,
+                .logprob = stand_in_logprob(read_path(batch, owner, row), sampling.given),
+                .kept = 1};
+    ADD_FAILURE() << "row " << row << " belongs to no sequence";
+    return {};
   }
 
   // A hash of the tokens that a row sees: those before its tree, if it is in one, and its path.

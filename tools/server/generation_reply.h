@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "tools/server/compress_request.h"
 #include "tools/server/openai_reply.h"
 #include "tools/server/openai_request.h"
 #include "tools/server/served_model.h"
@@ -64,6 +65,8 @@ class GenerationReply {
  private:
   struct Part {
     TokenStream stream;
+    std::string echo_text;                // with `echo`: the prompt
+    std::vector<TokenId> echo_prompt;     // with `echo` and logprobs: its tokens
     std::optional<GeneratedToken> first;  // taken by wait_for_start()
     Choice choice;
     size_t offset = 0;  // characters of the tokens that were written
@@ -78,6 +81,7 @@ class GenerationReply {
   bool all_closed() const;
   std::vector<GenerationEnd> ends() const;
   bool is_text(const GeneratedToken& token) const;
+  std::string open(size_t index);
   std::string take(size_t index, GeneratedToken token);
   std::string write_held(size_t index, std::string text, bool begun);
   std::string close(size_t index);
@@ -86,7 +90,8 @@ class GenerationReply {
   const ServedModel& model_;
   const ReplyHead head_;
   const uint32_t n_;  // completions per prompt
-  const bool stream_, include_usage_, logprobs_, ignore_end_, has_stops_;
+  const bool stream_, include_usage_, logprobs_, ignore_end_, has_stops_, echo_;
+  std::optional<CompressionReport> compression_;
   struct Wakeup;
   std::shared_ptr<Wakeup> wakeup_;  // wakes this thread when any part has a token or has ended
   std::vector<Part> parts_;         // the first prompt's completions, the second prompt's, ...
