@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/beam_group.h"
 #include "engine/model/step_executor.h"
 #include "engine/sampling/sampler.h"
 #include "engine/text/tokenizer.h"
@@ -59,7 +60,8 @@ Status check_banned_strings(const GenerationRequest& request, const Tokenizer* t
 uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits& limits) {
   if (!request.generate) return 1;  // which is not delivered
   const uint64_t prompt = request.prompt.size();
-  const uint64_t pool_tokens = uint64_t{limits.pool_blocks} * kTokensPerBlock;
+  const uint64_t pool_tokens =
+      uint64_t{limits.pool_blocks / std::max(request.beam.beams, 1u)} * kTokensPerBlock;
   const uint64_t longest = std::min<uint64_t>(limits.context, pool_tokens);
   const uint32_t left = prompt < longest ? static_cast<uint32_t>(longest - prompt) : 1;
   return request.max_tokens == 0 ? left : std::min(request.max_tokens, left);
@@ -94,12 +96,18 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
   HEARTH_TRY(check_ids(request, place.vocabulary));
   const uint32_t max_new = most_new_tokens(request, place.limits);
   if (const AddResult fit =
-          check_request(place.limits, {.prompt = request.prompt, .max_new_tokens = max_new});
+          check_request(place.limits, {.prompt = request.prompt,
+                                       .max_new_tokens = max_new,
+                                       .seats = std::max(request.beam.beams, 1u)});
       !fit.accepted())
     return invalid(fit.message);
   HEARTH_TRY(check_biases(request));
   HEARTH_TRY(check_banned_strings(request, place.tokenizer));
-  HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(request.sampling, {}));
+  SamplingOptions options = request.sampling;
+  if (request.beam.searches()) {
+    HEARTH_ASSIGN(options, beam_sampling(request, place.tokenizer));
+  }
+  HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(options, {}));
   std::shared_ptr<Constraint> constraint;
   if (request.grammar != nullptr) {
     HEARTH_ASSIGN(constraint, constrain(request, place));
@@ -129,7 +137,10 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
     pooling_ = std::make_unique<PoolingState>(request_.pooling, prompt_tokens());
     speculation_options_ = {};
   }
+  if (request_.beam.searches()) speculation_options_.method = SpeculationMethod::kNone;
 }
+
+bool ActiveRequest::hidden() const { return beams_ != nullptr && !beams_->is_returned(id()); }
 
 std::optional<EngineClock::time_point> ActiveRequest::deadline() const {
   constexpr double kLongest = 1e9;  // seconds; what the clock can certainly represent
@@ -255,6 +266,7 @@ void ActiveRequest::finish(FinishReason reason, std::string message) {
                    .prompt_tokens = prompt_tokens(),
                    .cached_tokens = cached_tokens_,
                    .generated_tokens = generated_tokens(),
+                   .score = score_,
                    .times = times_});
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/decoding/beam_options.h"
 #include "engine/ids.h"
 #include "engine/sampling_options.h"
 
@@ -51,6 +52,10 @@ struct GenerationRequest {
   // For requests submitted together: shares the prompt's blocks of the last request before it that
   // has this unset.
   bool forks_first = false;
+  // With beams, the request and those after it with forks_first are one search: the first stream
+  // gets the best text, the next one the second best, and so on. Nothing is delivered before the
+  // search has ended.
+  BeamOptions beam;
   double time_limit_seconds = 0;  // from submission; 0: none
   // Reports the log-probability of every prompt token but the first (TokenStream::prompt_logprobs),
   // with sampling.top_logprobs alternatives. The prompt is computed even if it is cached.
@@ -106,6 +111,7 @@ struct GenerationEnd {
   std::string stop_string = {};       // the stop string that ended it; empty if none did
   std::vector<float> embedding = {};  // [model width], not normalized; empty unless pooled
   uint32_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
+  std::optional<float> score;  // of a text that beam search found
   GenerationTimes times;
 };
 

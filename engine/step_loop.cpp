@@ -205,6 +205,10 @@ void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
       links_.requests.end(member.request, FinishReason::kLength);
       continue;
     }
+    if (request->beams() != nullptr) {
+      take_beam(*request, member, outcome, now);
+      continue;
+    }
     if (request->takes_back()) {
       // This step was planned before the host knew that its token would have to go.
       links_.scheduler.token(member.request, outcome.sampled[member.first_row].id);

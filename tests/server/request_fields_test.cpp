@@ -42,7 +42,6 @@ TEST(RequestFields, FieldsThatWouldChangeTheAnswerAreRefusedByName) {
       {"chat_template_kwargs", R"({"enable_thinking":false})"},
       {"min_tokens", "5"},
       {"stop_token_ids", "[2]"},
-      {"use_beam_search", "true"},
       {"skip_special_tokens", "false"},
       {"mirostat", "2"},
       {"typical_p", "0.9"},
