@@ -76,7 +76,8 @@ TEST_F(ScoringTest, AgreesWithTheLogitsHoweverThePromptIsDivided) {
       ASSERT_EQ(stream->prompt_logprobs().size(), scores.size()) << stream->end().message;
       for (size_t i = 0; i < scores.size(); ++i) {
         const PromptLogprob& entry = stream->prompt_logprobs()[i];
-        EXPECT_NEAR(entry.logprob, scores[i], 2e-4) << "token " << i + 1;
+        // Steps of other sizes run other kernels, some of which add up in 16 bits.
+        EXPECT_NEAR(entry.logprob, scores[i], 3e-3 * std::abs(scores[i])) << "token " << i + 1;
         ASSERT_EQ(entry.top.size(), top);
         for (const TopLogprob& best : entry.top) {
           if (best.id == prompt[i + 1]) {
