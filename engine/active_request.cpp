@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/beam_group.h"
 #include "engine/model/step_executor.h"
 #include "engine/sampling/sampler.h"
 #include "engine/text/tokenizer.h"
@@ -41,6 +42,8 @@ Status check_biases(GenerationRequest& request) {
 Status check_banned_strings(const GenerationRequest& request, const Tokenizer* tokenizer) {
   if (request.banned_strings.empty()) return {};
   if (tokenizer == nullptr) return invalid("banned strings need a model with a vocabulary");
+  if (request.grammar != nullptr)
+    return invalid("banned strings and a grammar cannot be combined; let the grammar leave them out");
   if (request.banned_strings.size() > kMaxBannedStrings)
     return invalid(fmt::format("{} banned strings are more than the {} a request may have",
                                request.banned_strings.size(), kMaxBannedStrings));
@@ -57,27 +60,62 @@ Status check_banned_strings(const GenerationRequest& request, const Tokenizer* t
 uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits& limits) {
   if (!request.generate) return 1;  // which is not delivered
   const uint64_t prompt = request.prompt.size();
-  const uint64_t pool_tokens = uint64_t{limits.pool_blocks} * kTokensPerBlock;
+  const uint64_t pool_tokens =
+      uint64_t{limits.pool_blocks / std::max(request.beam.beams, 1u)} * kTokensPerBlock;
   const uint64_t longest = std::min<uint64_t>(limits.context, pool_tokens);
   const uint32_t left = prompt < longest ? static_cast<uint32_t>(longest - prompt) : 1;
   return request.max_tokens == 0 ? left : std::min(request.max_tokens, left);
+}
+
+// The first mask is computed here, on the thread that submits the request.
+Result<std::shared_ptr<Constraint>> constrain(const GenerationRequest& request,
+                                              const ActiveRequest::Place& place) {
+  if (place.tokenizer == nullptr || place.trie == nullptr)
+    return invalid("a grammar needs a model with a vocabulary");
+  auto constraint =
+      std::make_shared<Constraint>(Constraint::Options{.grammar = request.grammar,
+                                                       .trie = place.trie,
+                                                       .tokenizer = place.tokenizer,
+                                                       .vocabulary = place.vocabulary,
+                                                       .ignore_end = request.ignore_end,
+                                                       .after = request.grammar_after});
+  if (constraint->fault()) return invalid(*constraint->fault());
+  return constraint;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest request,
                                                              const Place& place) {
+  if (request.pooling != Pooling::kNone) {
+    // The token that every prompt ends with says that its last step is done.
+    request.max_tokens = 1;
+    request.ignore_end = true;
+    request.cache_salt = ~uint64_t{place.id};  // nobody else's
+  }
   HEARTH_TRY(check_ids(request, place.vocabulary));
   const uint32_t max_new = most_new_tokens(request, place.limits);
   if (const AddResult fit =
-          check_request(place.limits, {.prompt = request.prompt, .max_new_tokens = max_new});
+          check_request(place.limits, {.prompt = request.prompt,
+                                       .max_new_tokens = max_new,
+                                       .seats = std::max(request.beam.beams, 1u)});
       !fit.accepted())
     return invalid(fit.message);
   HEARTH_TRY(check_biases(request));
   HEARTH_TRY(check_banned_strings(request, place.tokenizer));
-  HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(request.sampling, {}));
-  return std::unique_ptr<ActiveRequest>(
+  SamplingOptions options = request.sampling;
+  if (request.beam.searches()) {
+    HEARTH_ASSIGN(options, beam_sampling(request, place.tokenizer));
+  }
+  HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(options, {}));
+  std::shared_ptr<Constraint> constraint;
+  if (request.grammar != nullptr) {
+    HEARTH_ASSIGN(constraint, constrain(request, place));
+  }
+  std::unique_ptr<ActiveRequest> made(
       new ActiveRequest(std::move(request), place, sampling, max_new));
+  made->constraint_ = std::move(constraint);
+  return made;
 }
 
 ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
@@ -92,10 +130,17 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
       stop_(request_.stop),
       speculation_options_(place.speculation) {
   tokens_.reserve(tokens_.size() + max_new_tokens);
-  if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_);
+  if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_, true, false, request_.shown_tokens);
   if (!request_.banned_strings.empty())
     bans_ = std::make_unique<BanGuard>(request_.banned_strings, *tokenizer_, stop_, max_new_tokens);
+  if (request_.pooling != Pooling::kNone) {
+    pooling_ = std::make_unique<PoolingState>(request_.pooling, prompt_tokens());
+    speculation_options_ = {};
+  }
+  if (request_.beam.searches()) speculation_options_.method = SpeculationMethod::kNone;
 }
+
+bool ActiveRequest::hidden() const { return beams_ != nullptr && !beams_->is_returned(id()); }
 
 std::optional<EngineClock::time_point> ActiveRequest::deadline() const {
   constexpr double kLongest = 1e9;  // seconds; what the clock can certainly represent
@@ -216,9 +261,12 @@ void ActiveRequest::finish(FinishReason reason, std::string message) {
   channel_->close({.reason = reason,
                    .message = std::move(message),
                    .text = std::move(rest),
+                   .stop_string = stop_.match(),
+                   .embedding = pooling_ ? pooling_->mean() : std::vector<float>(),
                    .prompt_tokens = prompt_tokens(),
                    .cached_tokens = cached_tokens_,
                    .generated_tokens = generated_tokens(),
+                   .score = score_,
                    .times = times_});
 }
 

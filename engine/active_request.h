@@ -9,11 +9,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/ban_guard.h"
+#include "engine/constraint.h"
 #include "engine/decoding/speculation/speculation.h"
 #include "engine/generation.h"
+#include "engine/pooling.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/text/detokenizer.h"
 #include "engine/text/stop_strings.h"
@@ -24,6 +27,7 @@
 
 namespace hearth {
 
+class BeamGroup;
 class Tokenizer;
 
 class ActiveRequest {
@@ -35,6 +39,7 @@ class ActiveRequest {
     uint32_t vocabulary = 0;               // 0: not known
     const Tokenizer* tokenizer = nullptr;  // null: no text; the request ends only by its length
     SpeculationOptions speculation;
+    std::shared_ptr<const grammar::TokenTrie> trie = {};  // of the tokenizer; only for grammars
   };
   // An error says what is wrong with the request, or which limit it exceeds.
   static Result<std::unique_ptr<ActiveRequest>> create(GenerationRequest request,
@@ -66,8 +71,22 @@ class ActiveRequest {
   // Sampling parameters for the token at `position` of the sequence in `slot`.
   params::SamplingRow sampling_row(uint32_t slot, uint32_t position) const;
 
+  // Null if the request wants no embedding.
+  PoolingState* pooling() const { return pooling_.get(); }
+  // How many of the most probable tokens its steps report: more than it asks for, in beam search.
+  uint32_t reported_tokens() const { return sampling_.top_logprobs; }
+
+  // The beam search that the request is a part of; null: none.
+  const std::shared_ptr<BeamGroup>& beams() const { return beams_; }
+  void join(std::shared_ptr<BeamGroup> beams) { beams_ = std::move(beams); }
+  // Nobody reads its stream: a beam that returns no text.
+  bool hidden() const;
+  void set_score(float score) { score_ = score; }
+
   // Null if nothing is proposed for the request.
   Speculation* speculation() const { return speculation_.get(); }
+  // Null if the request has no grammar.
+  const std::shared_ptr<Constraint>& constraint() const { return constraint_; }
   // Final tokens that the history in the request's slot does not count yet.
   std::span<const TokenId> uncounted() const {
     return std::span<const TokenId>(tokens_).last(uncounted_);
@@ -87,7 +106,11 @@ class ActiveRequest {
   // The biases for the request's next draw: its own, and what banned strings forbid at this place.
   std::vector<LogitBias> next_biases() const;
 
-  // Adds the text to a sampled token, and delivers it unless it is held back. Returns the reason to
+  // The request ends when the step that it was just admitted to is done; kNone: it does not.
+  void end_after_step(FinishReason reason) { early_end_ = reason; }
+  FinishReason early_end() const { return early_end_; }
+
+  // Adds the text to a new token, and delivers it unless it is held back. Returns the reason to
   // end now, or kNone. With banned strings, release_certain() delivers.
   FinishReason accept(GeneratedToken token, EngineClock::time_point now);
   bool has_banned_strings() const { return bans_ != nullptr; }
@@ -139,13 +162,18 @@ class ActiveRequest {
   std::optional<double> token_gap_;
   SpeculationOptions speculation_options_;
   std::unique_ptr<Speculation> speculation_;
+  std::unique_ptr<PoolingState> pooling_;
+  std::shared_ptr<BeamGroup> beams_;
+  std::optional<float> score_;
   std::vector<PromptLogprob> prompt_logprobs_;
+  std::shared_ptr<Constraint> constraint_;
   uint32_t uncounted_ = 0;
   uint64_t batch_ = 0;
   std::deque<GeneratedToken> held_tokens_;
   uint32_t delivered_tokens_ = 0;
   uint32_t cached_tokens_ = 0;
   bool admitted_ = false;
+  FinishReason early_end_ = FinishReason::kNone;
 };
 
 }  // namespace hearth

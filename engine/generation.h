@@ -3,15 +3,21 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/decoding/beam_options.h"
 #include "engine/ids.h"
 #include "engine/sampling_options.h"
 
 namespace hearth {
+
+namespace grammar {
+class Grammar;
+}
 
 inline constexpr uint32_t kMaxLogitBiases = 512;  // per request
 inline constexpr uint32_t kMaxBannedStrings = 128;
@@ -20,6 +26,9 @@ struct LogitBias {
   TokenId token = 0;
   float bias = 0;  // added to the logit; -infinity bans the token
 };
+
+// Which of a prompt's hidden states make its embedding.
+enum class Pooling : uint8_t { kNone, kMean, kLast };
 
 struct GenerationRequest {
   // A running request whose KV blocks are shared, as far as the two prompts agree.
@@ -43,11 +52,29 @@ struct GenerationRequest {
   // For requests submitted together: shares the prompt's blocks of the last request before it that
   // has this unset.
   bool forks_first = false;
+  // With beams, the request and those after it with forks_first are one search: the first stream
+  // gets the best text, the next one the second best, and so on. Nothing is delivered before the
+  // search has ended.
+  BeamOptions beam;
   double time_limit_seconds = 0;  // from submission; 0: none
   // Reports the log-probability of every prompt token but the first (TokenStream::prompt_logprobs),
   // with sampling.top_logprobs alternatives. The prompt is computed even if it is cached.
   bool prompt_logprobs = false;
   bool generate = true;  // false: ends when the prompt is computed; max_tokens is ignored
+  // Control tokens whose text is part of the answer, sorted: markers that someone reads. Others
+  // have no text.
+  std::vector<TokenId> shown_tokens = {};
+  // What the generated text has to be; null: anything. It ends where the grammar lets it end, or is
+  // cut short by max_tokens and stop strings. Tokens that have to follow are not sampled: their
+  // log-probability is 0.
+  std::shared_ptr<const grammar::Grammar> grammar;
+  // The grammar begins after this string, once it has been generated; until then any text may come.
+  // Empty: at the beginning.
+  std::string grammar_after;
+  // Not kNone: nothing is generated, and the end of the stream has the prompt's embedding. The
+  // prompt takes part in steps as any other; it shares no cached prefix, whose hidden states are
+  // not kept.
+  Pooling pooling = Pooling::kNone;
 };
 
 enum class FinishReason : uint8_t { kNone, kStop, kLength, kCancelled, kTimeLimit, kError };
@@ -79,9 +106,12 @@ struct GenerationTimes {
 
 struct GenerationEnd {
   FinishReason reason = FinishReason::kNone;
-  std::string message;  // if the reason is an error
-  std::string text;     // text that was held back until the end
+  std::string message;                // if the reason is an error
+  std::string text;                   // text that was held back until the end
+  std::string stop_string = {};       // the stop string that ended it; empty if none did
+  std::vector<float> embedding = {};  // [model width], not normalized; empty unless pooled
   uint32_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
+  std::optional<float> score;  // of a text that beam search found
   GenerationTimes times;
 };
 

@@ -35,6 +35,14 @@ GeneratedToken read_row(const StepOutcome& outcome, size_t row, uint32_t top_log
           .text = {}};
 }
 
+// How long the next step may wait for masks. A member that misses the step loses the time of a
+// whole one, and a step with fewer members takes hardly less time.
+std::chrono::nanoseconds mask_patience(double step_seconds) {
+  constexpr double kShare = 0.25, kShortest = 100e-6, kLongest = 5e-3;  // seconds
+  const double seconds = std::clamp(kShare * step_seconds, kShortest, kLongest);
+  return std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9));
+}
+
 std::vector<params::TokenBias> device_biases(std::span<const LogitBias> biases) {
   std::vector<params::TokenBias> entries;
   entries.reserve(biases.size());
@@ -72,6 +80,7 @@ Result<bool> StepLoop::begin() {
     HEARTH_TRY(prepare_slots(plan, begin));
     prepared = true;
     const StepBatch& batch = batches_.build(plan, links_.requests, step.sampled);
+    step.pooled = batches_.pooled();
     HEARTH_ASSIGN(step.ticket, links_.executor.submit(batch));
     return {};
   };
@@ -111,7 +120,10 @@ Status StepLoop::prepare_slots(const BatchPlan& plan, EngineClock::time_point no
     ActiveRequest& request = links_.requests.at(id);
     const SequenceView sequence = *links_.scheduler.sequence(id);
     const bool held = links_.scheduler.policy().delivery == Delivery::kWithBatch;
+    const bool first = !request.admitted_before();
     links_.requests.admit(request, held ? sequence.batch : 0, now);
+    if (first && request.constraint() != nullptr)
+      request.end_after_step(deliver_forced(request, now));
     HEARTH_TRY(write_slot(sequence.slot, request));
     request.all_counted();
   }
@@ -164,9 +176,22 @@ Status StepLoop::finish() {
   oldest_ = (oldest_ + 1) % steps_.size();
   --in_flight_;
   if (!outcome.ok()) return outcome.error();
+  add_pooled(step, *outcome);
   deliver(step, *outcome, now);
+  masks_.start(idle());
   publish(step.record, waiting, now);
   return {};
+}
+
+// Before deliver(), which may end these requests.
+void StepLoop::add_pooled(const StepInFlight& step, const StepOutcome& outcome) {
+  if (step.pooled.empty()) return;
+  const PooledMember& last = step.pooled.back();
+  const size_t width = outcome.pooled.size() / (last.first_range + last.ranges);
+  for (const PooledMember& member : step.pooled)
+    if (const ActiveRequest* request = links_.requests.find(member.request))
+      request->pooling()->add(
+          outcome.pooled.subspan(member.first_range * width, member.ranges * width), member.ranges);
 }
 
 void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
@@ -178,6 +203,10 @@ void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
     if (!member.samples) continue;
     if (!request->request().generate) {
       links_.requests.end(member.request, FinishReason::kLength);
+      continue;
+    }
+    if (request->beams() != nullptr) {
+      take_beam(*request, member, outcome, now);
       continue;
     }
     if (request->takes_back()) {
@@ -194,10 +223,14 @@ void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
       links_.scheduler.token(member.request, outcome.sampled[member.first_row].id);
       continues = deliver_row(*request, outcome, member.first_row, now);
     }
-    if (continues && request->speculation() != nullptr) speculate(*request);
-    if (continues && request->takes_back())
+    if (!continues) continue;
+    if (request->constraint() != nullptr)
+      constrain(*request, static_cast<uint32_t>(judgement_.path.size()) + 1);
+    else if (request->speculation() != nullptr)
+      speculate(*request);
+    if (request->takes_back())
       take_back(*request);
-    else if (continues && request->has_banned_strings() && member.awaits_host)
+    else if (request->has_banned_strings() && member.awaits_host)
       settle_bans(*request);
   }
 }
@@ -224,7 +257,15 @@ bool StepLoop::deliver_row(ActiveRequest& request, const StepOutcome& outcome, s
     links_.requests.end(request.id(), FinishReason::kError, std::move(*fault));
     return false;
   }
-  GeneratedToken token = read_row(outcome, row, request.request().sampling.top_logprobs);
+  const FinishReason reason =
+      accept(request, read_row(outcome, row, request.request().sampling.top_logprobs), now);
+  if (reason == FinishReason::kNone) return true;
+  links_.requests.end(request.id(), reason);
+  return false;
+}
+
+FinishReason StepLoop::accept(ActiveRequest& request, GeneratedToken token,
+                              EngineClock::time_point now) {
   if (Speculation* speculation = request.speculation())
     speculation->append(std::span(&token.id, 1));
   const FinishReason reason = request.accept(std::move(token), now);
@@ -233,15 +274,18 @@ bool StepLoop::deliver_row(ActiveRequest& request, const StepOutcome& outcome, s
     links_.requests.deliver_certain(request);
   else if (!request.held())
     links_.publisher.delivered_token(request);
-  if (reason == FinishReason::kNone) return true;
-  links_.requests.end(request.id(), reason);
-  return false;
+  return reason;
 }
 
 // Commits the proposals that match what the model sampled, and the token after them.
 bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
                      const StepOutcome& outcome, EngineClock::time_point now) {
   const RequestId id = request.id();
+  if (request.early_end() != FinishReason::kNone) {
+    judgement_.path.clear();
+    links_.requests.end(id, request.early_end());
+    return false;
+  }
   const TokenLedger& ledger = *links_.scheduler.ledger(id);
   const uint32_t committed = ledger.committed();
   sampled_.clear();
@@ -266,7 +310,8 @@ bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
     if (!deliver_row(request, outcome, member.first_row + row, now)) return false;
     row = 1 + proposal;
   }
-  links_.scheduler.token(id, sampled_[judgement_.next_row]);
+  // With a grammar, resume() reports the token.
+  if (request.constraint() == nullptr) links_.scheduler.token(id, sampled_[judgement_.next_row]);
   return deliver_row(request, outcome, member.first_row + judgement_.next_row, now);
 }
 
@@ -312,11 +357,77 @@ void StepLoop::rewrite_slot(ActiveRequest& request) {
     links_.requests.end(request.id(), FinishReason::kError, status.error().message);
 }
 
+// Lets a worker find out what may follow the request's newest tokens.
+void StepLoop::constrain(ActiveRequest& request, uint32_t new_tokens) {
+  std::span<const TokenId> guesses;
+  if (request.speculation() != nullptr) guesses = request.speculation()->propose();
+  request.constraint()->take(std::span(request.tokens()).last(new_tokens), guesses);
+  masks_.post(request.id(), request.constraint());
+}
+
+Status StepLoop::resume_constrained() {
+  if (!masks_.busy()) return {};
+  masks_.wait(mask_patience(last_run_seconds_), idle());
+  masks_.collect(advanced_);
+  const EngineClock::time_point now = links_.time.now();
+  for (const RequestId id : advanced_)
+    if (ActiveRequest* request = links_.requests.find(id)) HEARTH_TRY(resume(*request, now));
+  return {};
+}
+
+// The request's masks are ready: it may be planned again, after the tokens that have to follow.
+Status StepLoop::resume(ActiveRequest& request, EngineClock::time_point now) {
+  const RequestId id = request.id();
+  const Constraint& constraint = *request.constraint();
+  if (constraint.fault()) {
+    links_.requests.end(id, FinishReason::kError, *constraint.fault());
+    return {};
+  }
+  links_.scheduler.token(id, request.tokens().back());
+  const FinishReason reason = deliver_forced(request, now);
+  if (reason != FinishReason::kNone) {
+    links_.requests.end(id, reason);
+    return {};
+  }
+  links_.scheduler.force(id, constraint.forced());
+  links_.scheduler.propose(id, constraint.guesses(), constraint.parents());
+  const Status counted = count_forced(request);
+  if (counted.ok() || counted.error().kind == ErrorKind::kDeviceLost) return counted;
+  links_.requests.end(id, FinishReason::kError, counted.error().message);
+  return {};
+}
+
+// Delivers the tokens that have to follow.
+FinishReason StepLoop::deliver_forced(ActiveRequest& request, EngineClock::time_point now) {
+  const Constraint& constraint = *request.constraint();
+  FinishReason reason = FinishReason::kNone;
+  for (const TokenId id : constraint.forced()) {
+    GeneratedToken token{.id = id};
+    if (request.request().sampling.top_logprobs > 0) token.top.push_back({.id = id});
+    reason = accept(request, std::move(token), now);
+    links_.publisher.forced(1);
+    if (reason != FinishReason::kNone) return reason;
+  }
+  return constraint.complete() ? FinishReason::kStop : FinishReason::kNone;
+}
+
+// Counts forced tokens in the history of the request's slot. They may be more than a step has room
+// to commit, so the history is written anew; a request without a slot gets it with the slot.
+Status StepLoop::count_forced(ActiveRequest& request) {
+  if (request.constraint()->forced().empty() || !request.uses_history()) return {};
+  const SequenceView sequence = *links_.scheduler.sequence(request.id());
+  if (sequence.state != SequenceState::kRunning) return {};
+  HEARTH_TRY(write_slot(sequence.slot, request));
+  request.all_counted();
+  return {};
+}
+
 void StepLoop::publish(StepRecord& record, EngineClock::time_point waiting,
                        EngineClock::time_point now) {
   const double done = links_.publisher.seconds_at(now);
   record.run_seconds =
       done - std::max(record.submit_seconds, links_.publisher.seconds_at(last_end_));
+  last_run_seconds_ = record.run_seconds;
   record.wait_seconds = std::chrono::duration<double>(now - waiting).count();
   record.end_seconds = done;
   last_end_ = now;

@@ -34,6 +34,7 @@ ChatLoop::ChatLoop(ChatModel& model, ChatLoopOptions options)
       settings_(std::move(options.settings)),
       stop_(std::move(options.stop)),
       ban_(std::move(options.ban)),
+      grammar_(std::move(options.grammar)),
       when_full_(options.when_full),
       reader_(default_history_file()) {
   conversation_.set_system(std::move(options.system));
@@ -138,7 +139,8 @@ Status ChatLoop::answer() {
                                          .sampling = sampling,
                                          .max_tokens = settings_.max_tokens,
                                          .stop = stop_,
-                                         .banned_strings = ban_});
+                                         .banned_strings = ban_,
+                                         .grammar = grammar_});
   if (!stream.ok()) return give_up(stream.error().message);
   settings_.sampling.seed = sampling.seed + 1;  // the next answer is another draw
   const std::string text = show_answer(*stream);

@@ -2,6 +2,7 @@
 // while it is generated.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@ struct ChatLoopOptions {
   std::string system;  // the system prompt
   ChatSettings settings;
   std::vector<std::string> stop, ban;
+  std::shared_ptr<const grammar::Grammar> grammar;  // of every answer; null: any text
   WhenFull when_full = WhenFull::kDrop;
 };
 
@@ -67,6 +69,7 @@ class ChatLoop {
   ChatModel& model_;
   ChatSettings settings_;
   std::vector<std::string> stop_, ban_;
+  std::shared_ptr<const grammar::Grammar> grammar_;
   const WhenFull when_full_;
   Conversation conversation_;
   LineReader reader_;

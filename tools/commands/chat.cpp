@@ -5,6 +5,7 @@
 #include "tools/chat/chat_model.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
+#include "tools/commands/grammar_options.h"
 #include "tools/commands/model_options.h"
 
 namespace hearth {
@@ -30,6 +31,7 @@ class ChatCommand : public Command {
     model_.declare(options);
     model_.declare_speculation(options);
     sampling_.declare(options);
+    grammar_.declare(options);
   }
 
   Status run() override {
@@ -37,6 +39,7 @@ class ChatCommand : public Command {
     if (!load_.empty()) {
       HEARTH_ASSIGN(loaded, Conversation::load(load_));
     }
+    HEARTH_ASSIGN(auto grammar, grammar_.compile());
     model_.session.max_sequences = 1;
     if (when_full_ == "compress") model_.session.scored_rows = kScoredRows;
     const ModelOpener opener{
@@ -51,6 +54,7 @@ class ChatCommand : public Command {
                           .settings = {.sampling = sampling_.choices(), .max_tokens = tokens_},
                           .stop = sampling_.stop,
                           .ban = sampling_.ban,
+                          .grammar = std::move(grammar),
                           .when_full = when_full(when_full_)});
     if (loaded) loop.continue_with(*std::move(loaded));
     return loop.run();
@@ -59,6 +63,7 @@ class ChatCommand : public Command {
  private:
   ModelOptionsGroup model_;
   SamplingOptionsGroup sampling_;
+  GrammarOptionsGroup grammar_;
   std::string system_, load_, when_full_ = "drop";
   uint32_t tokens_ = 0;
 };

@@ -12,7 +12,6 @@
 #include "engine/text/infill.h"
 
 namespace hearth {
-namespace {
 
 ApiError to_api_error(const Error& error) {
   switch (error.kind) {
@@ -27,6 +26,8 @@ ApiError to_api_error(const Error& error) {
       return {.status = 503, .message = error.message, .type = "server_error"};
   }
 }
+
+namespace {
 
 using Until = GenerationReply::Until;
 
@@ -168,7 +169,8 @@ GenerationReply::GenerationReply(const ServedModel& model, ReplyHead head,
       wakeup_(std::make_shared<Wakeup>()) {}
 
 std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
-    const ServedModel& model, ReplyHead head, const ApiRequest& request, const Until& until) {
+    const ServedModel& model, ReplyHead head, const ApiRequest& request, const Until& until,
+    std::unique_ptr<ReplyAdapter> adapter) {
   std::unique_ptr<GenerationReply> reply(new GenerationReply(model, std::move(head), request));
   ApiRequest shorter;
   if (request.compress) {
@@ -183,6 +185,9 @@ std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
   auto requests = make_requests(model, reply->head_.kind, used, until);
   if (ApiError* error = std::get_if<ApiError>(&requests)) return std::move(*error);
   auto& submitted = std::get<std::vector<GenerationRequest>>(requests);
+  reply->adapter_ = std::move(adapter);
+  if (reply->adapter_)
+    reply->adapter_->start(static_cast<uint32_t>(submitted.front().prompt.size()));
   std::vector<std::vector<TokenId>> echoed;
   if (request.echo && request.logprobs)
     for (const GenerationRequest& one : submitted) echoed.push_back(one.prompt);
@@ -218,7 +223,7 @@ std::variant<std::string, ApiError> GenerationReply::collect(const Gone& gone) {
   }
   nlohmann::json object = reply_json(head_, choices, n_, logprobs_, model_.tokenizer);
   if (compression_) object["compression"] = compression_json(*compression_);
-  return to_text(object);
+  return adapter_ ? adapter_->whole(object, choices.front().end) : to_text(object);
 }
 
 std::optional<ApiError> GenerationReply::wait_for_start(const Gone& gone) {
@@ -233,6 +238,7 @@ bool GenerationReply::write(const Write& write, const Gone& gone) {
   for (;;) {
     std::string text = take_all();
     if (all_closed()) {
+      if (adapter_) return write(text + adapter_->end(parts_.front().choice.end));
       if (include_usage_) {
         nlohmann::json chunk = usage_chunk(head_, ends(), n_);
         if (compression_) chunk["compression"] = compression_json(*compression_);

@@ -15,6 +15,7 @@
 #include "tools/server/compress_request.h"
 #include "tools/server/openai_reply.h"
 #include "tools/server/openai_request.h"
+#include "tools/server/reply_adapter.h"
 #include "tools/server/served_model.h"
 
 namespace hearth {
@@ -26,6 +27,9 @@ inline const ApiError kTimeIsUp{
     .message = "the request's time limit passed before its prompt was ready",
     .type = "server_error",
     .code = "time_limit"};
+
+// Why the engine took no request.
+ApiError to_api_error(const Error& error);
 
 class GenerationReply {
  public:
@@ -41,17 +45,21 @@ class GenerationReply {
     // Any thread may set it to make begin() fail soon; null: nobody does.
     const std::atomic<bool>* cancelled = nullptr;
   };
-  // Turns the request into prompts and submits them, or says why not. May take seconds. REQUIRES:
-  // `model` outlives the reply.
-  static std::variant<std::unique_ptr<GenerationReply>, ApiError> begin(const ServedModel& model,
-                                                                        ReplyHead head,
-                                                                        const ApiRequest& request,
-                                                                        const Until& until);
+  // Turns the request into prompts and submits them, or says why not. May take seconds. `adapter`
+  // writes the reply for another API; null: OpenAI's. REQUIRES: `model` outlives the reply; with an
+  // adapter the request has one prompt and one completion.
+  static std::variant<std::unique_ptr<GenerationReply>, ApiError> begin(
+      const ServedModel& model, ReplyHead head, const ApiRequest& request, const Until& until,
+      std::unique_ptr<ReplyAdapter> adapter = nullptr);
   GenerationReply(const GenerationReply&) = delete;
   GenerationReply& operator=(const GenerationReply&) = delete;
 
   // The client asked for a stream, not for one object.
   bool is_stream() const { return stream_; }
+  // The content type of the stream.
+  std::string_view stream_type() const {
+    return adapter_ ? adapter_->stream_type() : std::string_view("text/event-stream");
+  }
 
   // Waits for the whole reply, as text.
   std::variant<std::string, ApiError> collect(const Gone& gone);
@@ -61,6 +69,8 @@ class GenerationReply {
   std::optional<ApiError> wait_for_start(const Gone& gone);
   // then writes everything. False: the client is gone.
   bool write(const Write& write, const Gone& gone);
+  // What tells the client of a stream that it ends early.
+  std::string error_event(const ApiError& error) { return to_event(error_json(error)); }
 
  private:
   struct Part {
@@ -77,6 +87,10 @@ class GenerationReply {
     bool opened = false, closed = false;
   };
   GenerationReply(const ServedModel& model, ReplyHead head, const ApiRequest& request);
+  // A chunk as text of the stream. Hides the function of the same name, which is for OpenAI's API.
+  std::string to_event(const nlohmann::json& chunk) {
+    return adapter_ ? adapter_->chunk(chunk) : hearth::to_event(chunk);
+  }
   void wait_for_tokens();
   bool all_closed() const;
   std::vector<GenerationEnd> ends() const;
@@ -92,6 +106,7 @@ class GenerationReply {
   const uint32_t n_;  // completions per prompt
   const bool stream_, include_usage_, logprobs_, ignore_end_, has_stops_, echo_;
   std::optional<CompressionReport> compression_;
+  std::unique_ptr<ReplyAdapter> adapter_;  // null: OpenAI's API
   struct Wakeup;
   std::shared_ptr<Wakeup> wakeup_;  // wakes this thread when any part has a token or has ended
   std::vector<Part> parts_;         // the first prompt's completions, the second prompt's, ...

@@ -175,6 +175,7 @@ json reply_json(const ReplyHead& head, std::span<const Choice> choices, uint32_t
                   {"logprobs", logprobs ? logprobs_json(head.kind, choice.tokens, tokenizer, offset,
                                                         choice.echo)
                                         : json()}};
+    if (choice.end.score) entry["score"] = *choice.end.score;
     if (head.kind == ApiKind::kChat)
       entry["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", json()}};
     else

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "tools/server/decoding_fields.h"
 #include "tools/server/json_body.h"
 
 namespace hearth {
@@ -24,6 +25,8 @@ class BodyFields {
   // `prefix` comes before names in errors: "compress.", say.
   BodyFields(const json& object, std::optional<ApiError>& error, std::string prefix = {})
       : object_(object), error_(error), prefix_(std::move(prefix)) {}
+
+  const json& object() const { return object_; }
 
   const json* find(const char* name) const {
     const auto place = object_.find(name);
@@ -335,10 +338,22 @@ std::variant<ApiRequest, ApiError> parse_api_request(ApiKind kind, std::string_v
                                                      const ApiContext& context) {
   ApiRequest request;
   request.generation.sampling = context.sampling;
+  std::variant<StructuredOutput, ApiError> structured;
   return parse_fields(
-      body, std::move(request), [&](const json& object) { return check_fields(kind, object); },
+      body, std::move(request),
+      [&](const json& object) {
+        std::optional<ApiError> error = check_fields(kind, object);
+        if (!error) structured = read_structured_fields(object, body);
+        return error;
+      },
       [&](BodyFields& fields, ApiRequest& read) {
         read_body_fields(fields, kind, context.vocabulary, read);
+        if (ApiError* error = std::get_if<ApiError>(&structured))
+          fields.fail(std::move(*error));
+        else
+          read.structured = std::get<StructuredOutput>(std::move(structured));
+        if (auto wrong = read_decoding_fields(fields.object(), read))
+          fields.fail(std::move(*wrong));
       });
 }
 

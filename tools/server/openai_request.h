@@ -14,6 +14,7 @@
 #include "engine/text/chat_template.h"
 #include "tools/server/api_error.h"
 #include "tools/server/request_fields.h"
+#include "tools/server/structured_fields.h"
 
 namespace hearth {
 
@@ -23,7 +24,8 @@ struct ApiRequest {
   std::vector<ChatMessage> messages;  // of /v1/chat/completions
   std::vector<Prompt> prompts;        // of /v1/completions: texts or lists of token ids
 
-  GenerationRequest generation;  // everything but the prompt
+  GenerationRequest generation;  // everything but the prompt and the grammar
+  StructuredOutput structured;   // what the grammar is to be made of
   bool has_seed = false;
   uint32_t n = 1;  // completions per prompt
   bool stream = false;

@@ -36,7 +36,16 @@ constexpr std::string_view kSupported[] = {"model",
                                            "logprobs",
                                            "priority",
                                            "ignore_eos",
-                                           "user"};
+                                           "use_beam_search",
+                                           "beams",
+                                           "num_beams",
+                                           "length_penalty",
+                                           "early_stopping",
+                                           "user",
+                                           "response_format",
+                                           "structured_outputs",
+                                           "grammar",
+                                           "json_schema"};
 constexpr std::string_view kChatOnly[] = {"messages", "top_logprobs"};
 constexpr std::string_view kCompletionOnly[] = {"prompt", "echo", "suffix"};
 
@@ -56,13 +65,9 @@ constexpr UnsupportedField kUnsupported[] = {
     {"tool_choice", R"(["none","auto"])"},
     {"functions"},
     {"function_call", R"(["none","auto"])"},
-    {"response_format", R"([{"type":"text"}])"},
-    {"structured_outputs"},
-    {"grammar"},
-    {"json_schema"},
     {"echo"},
     {"suffix"},
-    {"best_of"},  // unless it is what `n` is
+    {"best_of"},  // unless it is what `n` is, or the number of beams
     {"prediction"},
     {"audio"},
     {"modalities", R"([["text"]])"},
@@ -76,8 +81,6 @@ constexpr UnsupportedField kUnsupported[] = {
     {"documents"},
     {"add_generation_prompt", "[true]"},
     {"continue_final_message"},
-    {"use_beam_search"},
-    {"length_penalty", "[1]"},
     {"min_tokens", "[0]"},
     {"stop_token_ids"},
     {"bad_words"},
@@ -160,8 +163,10 @@ const UnsupportedField* find_unsupported(std::span<const UnsupportedField> field
   return place == fields.end() ? nullptr : &*place;
 }
 
-// best_of picks the best of several answers, which is nothing new if all of them are wanted.
+// best_of picks the best of several answers, which is nothing new if all of them are wanted. With
+// beam search it is the number of beams.
 bool wants_best_of(const json& body, const json& best_of) {
+  if (body.value("use_beam_search", json(false)) == true) return false;
   return best_of != 1 && best_of != body.value("n", json(1));
 }
 
