@@ -132,7 +132,7 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
   tokens_.reserve(tokens_.size() + max_new_tokens);
   if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_, true, false, request_.shown_tokens);
   if (!request_.banned_strings.empty())
-    bans_ = std::make_unique<BanGuard>(request_.banned_strings, *tokenizer_, stop_, max_new_tokens);
+    bans_ = std::make_unique<BanGuard>(request_.banned_strings, *detokenizer_, stop_, max_new_tokens);
   if (request_.pooling != Pooling::kNone) {
     pooling_ = std::make_unique<PoolingState>(request_.pooling, prompt_tokens());
     speculation_options_ = {};
