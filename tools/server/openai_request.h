@@ -13,6 +13,7 @@
 #include "engine/text/chat_template.h"
 #include "tools/server/api_error.h"
 #include "tools/server/request_fields.h"
+#include "tools/server/tool_fields.h"
 
 namespace hearth {
 
@@ -21,6 +22,8 @@ struct ApiRequest {
 
   std::vector<ChatMessage> messages;  // of /v1/chat/completions
   std::vector<Prompt> prompts;        // of /v1/completions: texts or lists of token ids
+
+  ToolFields tools;                   // of /v1/chat/completions
 
   GenerationRequest generation;  // everything but the prompt
   bool has_seed = false;
