@@ -21,12 +21,16 @@ const StepBatch& BatchBuilder::build(const BatchPlan& plan, RequestTable& reques
   sampled.clear();
   for (const BatchMember& member : plan.members) {
     add_member(plan, member);
-    if (!member.samples) continue;
+    if (!member.samples && member.scored == 0) continue;
     ActiveRequest& request = requests.at(member.request);
+    if (member.scored > 0) add_scored_rows(member, request);
     sampled.push_back({.request = member.request,
                        .first_row = static_cast<uint32_t>(batch_.logit_rows.size()),
+                       .scored = member.scored,
+                       .samples = member.samples,
                        .proposed = member.proposed,
                        .awaits_host = member.awaits_host});
+    if (!member.samples) continue;
     add_sampled_rows(plan, member, request);
     if (request.uncounted().empty()) continue;
     if (request.uses_history()) batch_.commit(member.slot, request.uncounted());
@@ -56,6 +60,8 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
   const uint32_t position = member.first_position + member.tokens - member.proposed;
   params::SamplingRow newest = request.sampling_row(member.slot, position);
   if (member.awaits_host) verify_only(newest, first_proposal, 0);
+  const Constraint* const constraint = request.constraint().get();
+  if (constraint != nullptr) use_mask(newest, batch_.add_mask(constraint->mask(0)));
   batch_.sample(first_proposal - 1, newest);
 
   std::array<uint32_t, kMaxProposed> paths{};  // the proposals on each one's path, as bits
@@ -66,8 +72,19 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
     params::SamplingRow row = request.sampling_row(
         member.slot, position + static_cast<uint32_t>(std::popcount(paths[i])));
     verify_only(row, first_proposal, paths[i]);
+    if (constraint != nullptr) use_mask(row, batch_.add_mask(constraint->mask(1 + i)));
     batch_.sample(first_proposal + i, row);
   }
+}
+
+// Asks at prompt tokens of the member that was added last for the log-probability of the next one.
+void BatchBuilder::add_scored_rows(const BatchMember& member, const ActiveRequest& request) {
+  const auto rows = static_cast<uint32_t>(batch_.ids.size());
+  const uint32_t first_row = rows - member.tokens + member.first_scored;
+  const uint32_t next = member.first_position + member.first_scored + 1;
+  for (uint32_t i = 0; i < member.scored; ++i)
+    batch_.sample(first_row + i, make_score_row(request.request().prompt[next + i],
+                                                request.request().sampling.top_logprobs));
 }
 
 // A padded step is a rectangle, and its padding is computed as any other row would be: it attends

@@ -12,10 +12,13 @@
 
 namespace hearth {
 
-// A member that the step samples for. It has 1 + proposed logit rows.
+// A member that the step samples for or whose prompt it scores. It has `scored` logit rows, and
+// then 1 + proposed others if it samples.
 struct SampledMember {
   RequestId request = 0;
-  uint32_t first_row = 0;  // of the logit rows
+  uint32_t first_row = 0;  // of the logit rows that are sampled; the scored ones are before it
+  uint32_t scored = 0;
+  bool samples = true;
   uint32_t proposed = 0;
   bool awaits_host = false;
 };
@@ -34,6 +37,7 @@ class BatchBuilder {
   void add_member(const BatchPlan& plan, const BatchMember& member);
   void add_sampled_rows(const BatchPlan& plan, const BatchMember& member,
                         const ActiveRequest& request);
+  void add_scored_rows(const BatchMember& member, const ActiveRequest& request);
   void add_padding(uint32_t tokens);
 
   StepBatch batch_;

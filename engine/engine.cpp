@@ -10,6 +10,8 @@ namespace hearth {
 Engine::Engine(StepExecutor& executor, const Tokenizer* tokenizer, const EngineOptions& options)
     : options_(options),
       tokenizer_(tokenizer),
+      grammar_vocabulary_(tokenizer != nullptr ? std::make_unique<GrammarVocabulary>(*tokenizer)
+                                               : nullptr),
       publisher_(options.recorded_steps, options.limits.max_sequences, *options.time),
       mailbox_(std::make_shared<Mailbox>(
           EngineSettings{.policy = options.policy, .limits = options.limits}, options.start_paused,
@@ -36,6 +38,10 @@ Engine::~Engine() {
 }
 
 // ---- Calls from any thread ----
+
+std::shared_ptr<const grammar::TokenTrie> Engine::token_trie() {
+  return grammar_vocabulary_ != nullptr ? grammar_vocabulary_->trie() : nullptr;
+}
 
 AddResult Engine::check_prompt(std::span<const TokenId> prompt, size_t requests) {
   AddResult fit = check_request(limits(), {.prompt = prompt, .max_new_tokens = 1});
@@ -68,6 +74,7 @@ Result<std::vector<TokenStream>> Engine::post(std::vector<GenerationRequest> req
   std::vector<std::shared_ptr<TokenChannel>> channels;
   if (count > 0) requests.front().forks_first = false;  // there is no parent
   for (GenerationRequest& request : requests) {
+    if (request.grammar != nullptr && place.trie == nullptr) place.trie = token_trie();
     HEARTH_ASSIGN(built.emplace_back(), ActiveRequest::create(std::move(request), place));
     channels.push_back(built.back()->channel());
     ++place.id;
@@ -144,6 +151,7 @@ void Engine::set_limits(uint32_t max_sequences, uint32_t max_step_tokens, uint32
 void Engine::run() {
   for (read_mail(); !mail_.closing; read_mail()) {
     requests_.end_expired(options_.time->now());
+    resume_constrained();
     const bool began = mail_.may_begin_step && begin_step();
     if (steps_.full() || (!began && !steps_.idle()))
       finish_step();
@@ -157,6 +165,7 @@ void Engine::run() {
 void Engine::read_mail() {
   mailbox_->collect(mail_, steps_.last_begin());
   scheduler_.set_time(options_.time->now().time_since_epoch());
+  scheduler_.expect_arrivals(!mail_.draining);
   for (std::unique_ptr<ActiveRequest>& request : mail_.requests)
     requests_.accept(std::move(request));
   for (const RequestId id : mail_.cancelled) requests_.end(id, FinishReason::kCancelled);
@@ -170,12 +179,17 @@ bool Engine::begin_step() {
   return true;
 }
 
+void Engine::resume_constrained() {
+  if (const Status status = steps_.resume_constrained(); !status.ok()) fail(status.error());
+}
+
 void Engine::finish_step() {
   if (const Status status = steps_.finish(); !status.ok()) fail(status.error());
 }
 
 void Engine::sleep() {
   publisher_.show_counts(scheduler_.counts());  // requests may have arrived or ended
+  if (steps_.constraining()) return;
   std::optional<EngineClock::time_point> alarm = requests_.next_deadline();
   // A batch that waits to be filled: there is nothing to do before its window closes.
   std::optional<std::chrono::nanoseconds> window;

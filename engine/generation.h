@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +14,12 @@
 
 namespace hearth {
 
+namespace grammar {
+class Grammar;
+}
+
 inline constexpr uint32_t kMaxLogitBiases = 512;  // per request
+inline constexpr uint32_t kMaxBannedStrings = 128;
 
 struct LogitBias {
   TokenId token = 0;
@@ -32,6 +38,9 @@ struct GenerationRequest {
   std::vector<LogitBias> biases;  // at most kMaxLogitBiases, and at most one per token
   uint32_t max_tokens = 0;        // most tokens to generate; 0: until the context is full
   std::vector<std::string> stop;  // strings that end the text; not part of it
+  // Strings that may not appear in the text; see ban_guard.h. At most kMaxBannedStrings. Nothing is
+  // proposed for a request that has any.
+  std::vector<std::string> banned_strings;
   bool ignore_end = false;        // continues after the model's end token
   int32_t priority = 0;           // higher runs first
   uint64_t cache_salt = 0;        // only requests with equal salts share prefixes
@@ -40,9 +49,20 @@ struct GenerationRequest {
   // has this unset.
   bool forks_first = false;
   double time_limit_seconds = 0;  // from submission; 0: none
+  // Reports the log-probability of every prompt token but the first (TokenStream::prompt_logprobs),
+  // with sampling.top_logprobs alternatives. The prompt is computed even if it is cached.
+  bool prompt_logprobs = false;
+  bool generate = true;  // false: ends when the prompt is computed; max_tokens is ignored
   // Control tokens whose text is part of the answer, sorted: markers that someone reads. Others
   // have no text.
   std::vector<TokenId> shown_tokens = {};
+  // What the generated text has to be; null: anything. It ends where the grammar lets it end, or is
+  // cut short by max_tokens and stop strings. Tokens that have to follow are not sampled: their
+  // log-probability is 0.
+  std::shared_ptr<const grammar::Grammar> grammar;
+  // The grammar begins after this string, once it has been generated; until then any text may come.
+  // Empty: at the beginning.
+  std::string grammar_after;
 };
 
 enum class FinishReason : uint8_t { kNone, kStop, kLength, kCancelled, kTimeLimit, kError };
@@ -52,6 +72,12 @@ std::string_view finish_reason_name(FinishReason reason);  // "stop", "length", 
 struct TopLogprob {
   TokenId id = 0;
   float logprob = 0;
+};
+
+// What the model expected at the place of a prompt token, before biases, penalties and filters.
+struct PromptLogprob {
+  float logprob = 0;
+  std::vector<TopLogprob> top;  // the most probable first
 };
 
 struct GeneratedToken {

@@ -53,6 +53,7 @@ struct Metrics {
   Counter finished_stop, finished_length, finished_cancelled, finished_time_limit, finished_error;
   Counter steps, prompt_tokens, generated_tokens, padding_tokens;
   Counter proposed_tokens, accepted_tokens;  // by speculation
+  Counter forced_tokens;                     // of generated_tokens, those that no step sampled
   Counter prefix_query_tokens, prefix_hit_tokens;
   Counter preemptions_recompute, preemptions_swap;
   Counter blocks_copied, blocks_swapped_out, blocks_swapped_in;

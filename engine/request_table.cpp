@@ -14,7 +14,9 @@ void RequestTable::accept(std::unique_ptr<ActiveRequest> request) {
   NewRequest added{.prompt = asked.prompt,
                    .max_new_tokens = request->max_new_tokens(),
                    .priority = asked.priority,
-                   .cache_salt = asked.cache_salt};
+                   .cache_salt = asked.cache_salt,
+                   .with_host = request->constraint() != nullptr,
+                   .score_prompt = request->scores_prompt()};
   if (asked.fork)
     added.fork = ForkPoint{.parent = asked.fork->parent, .position = asked.fork->tokens};
   if (asked.forks_first)
@@ -26,9 +28,11 @@ void RequestTable::accept(std::unique_ptr<ActiveRequest> request) {
                       .prompt_tokens = request->prompt_tokens(),
                       .max_tokens = request->prompt_tokens() + request->max_new_tokens()});
   if (request->deadline()) deadlines_.emplace(*request->deadline(), id);
+  const std::shared_ptr<Constraint> constraint = request->constraint();
   requests_.emplace(id, std::move(request));
   links_.publisher.accepted();
   const AddResult result = links_.scheduler.add(id, added);
+  if (constraint != nullptr) links_.scheduler.force(id, constraint->forced());
   // submit() has checked this, but the limits may have changed since.
   if (!result.accepted()) end(id, FinishReason::kError, result.message);
 }
@@ -74,9 +78,19 @@ void RequestTable::deliver_held_tokens(ActiveRequest& request) {
   while (request.release_token(now)) links_.publisher.delivered_token(request);
 }
 
+void RequestTable::deliver_certain(ActiveRequest& request) {
+  const EngineClock::time_point now = links_.time.now();
+  while (request.release_certain(now))
+    if (!request.held()) links_.publisher.delivered_token(request);
+}
+
 void RequestTable::deliver_end(BatchDelivery::Ended ended) {
   ActiveRequest& request = *ended.request;
   if (request.deadline()) deadlines_.erase({*request.deadline(), request.id()});
+  if (request.has_banned_strings()) {
+    request.stop_guarding();
+    deliver_certain(request);
+  }
   if (request.held()) deliver_held_tokens(request);
   request.stop_clock(links_.time.now());
   links_.publisher.ended(request, ended.reason);

@@ -65,6 +65,9 @@ class RequestTable {
   // When the next time limit passes; empty if no request has one.
   std::optional<EngineClock::time_point> next_deadline() const;
 
+  // Delivers the tokens that can no longer become part of a banned string.
+  void deliver_certain(ActiveRequest& request);
+
   // Moves the arrivals and ends since the last call into the record.
   void report(StepRecord& record);
 

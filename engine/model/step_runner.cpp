@@ -274,6 +274,8 @@ Status StepRunner::check_extras(const StepBatch& batch) const {
       return wrong("path refers to rows that do not exist");
     if ((row.flags & params::kSamplingMask) != 0 && row.mask + mask_words > batch.words.size())
       return wrong("sampling row refers to a mask that does not exist");
+    if ((row.flags & params::kSamplingGiven) != 0 && row.given >= model_.config().vocabulary)
+      return wrong("sampling row scores a token that does not exist");
     if (!is_mixed(row)) continue;
     if ((row.other_row & params::kOtherModel) != 0) {
       const uint64_t end = (row.other_row & ~params::kOtherModel) + 1;

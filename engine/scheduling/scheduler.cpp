@@ -91,7 +91,9 @@ AddResult Scheduler::add(RequestId id, const NewRequest& request) {
   sequence.arrival_step = totals_.steps;
   sequence.arrival_time = now_;
   sequence.with_host = request.with_host;
-  if (request.fork) {
+  if (request.score_prompt) {
+    sequence.score_end = sequence.prompt_tokens() - 1;
+  } else if (request.fork) {
     if (const Sequence* parent = find(request.fork->parent)) {
       const std::span<const TokenId> theirs = parent->tokens().first(parent->known());
       const auto [end, parent_end] = std::ranges::mismatch(request.prompt, theirs);
@@ -139,6 +141,14 @@ void Scheduler::truncate(RequestId id, std::uint32_t count) {
   sequence->truncate(count);
   trim_blocks(*sequence, takes_back);
   if (!takes_back) return;
+  if (sequence->state == SequenceState::kEnding) {
+    // It was to end with a token that it no longer has: it goes on as if it had been preempted.
+    sequence->set_computed(0);
+    sequence->remembered = 0;
+    sequence->preempted = true;
+    sequence->state = SequenceState::kWaiting;
+    queue_.insert(*sequence);
+  }
   // Forks that still wait for this request no longer share what it took back.
   for (std::uint32_t i = 0; i < queue_.size(); ++i)
     if (queue_[i].fork_tokens > count && queue_[i].parent == id) queue_[i].fork_tokens = count;
@@ -149,6 +159,16 @@ void Scheduler::sample_again(RequestId id) {
   if (sequence == nullptr) return;
   sequence->sample_again();
   trim_blocks(*sequence, true);
+}
+
+void Scheduler::force(RequestId id, std::span<const TokenId> tokens) {
+  Sequence* sequence = find(id);
+  while (sequence != nullptr && !tokens.empty()) {
+    const std::uint32_t taken = sequence->propose(tokens);
+    if (taken == 0) return;
+    sequence->commit(taken);
+    tokens = tokens.subspan(taken);
+  }
 }
 
 void Scheduler::set_with_host(RequestId id, bool with_host) {

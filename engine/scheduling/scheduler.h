@@ -47,7 +47,7 @@ struct SchedulerLimits {
   std::uint32_t pool_blocks = 1024;     // KV blocks
   std::uint32_t swap_blocks = 0;        // in host memory; 0: preemption always recomputes
   std::uint32_t max_queue = 4096;       // requests waiting for their first admission
-  // Proposed tokens per step, of all sequences: rows that are sampled beyond one per sequence.
+  // Proposed and scored tokens per step, of all sequences: logit rows beyond one per sequence.
   std::uint32_t max_proposed = 0xffffffff;
 };
 
@@ -69,6 +69,9 @@ struct NewRequest {
   // ordinary request.
   std::optional<ForkPoint> fork;
   bool with_host = false;  // see Scheduler::set_with_host
+  // Plans a logit row for every prompt token that another one follows (BatchMember::scored). Such a
+  // request shares nothing before those rows are planned, and ignores `fork`.
+  bool score_prompt = false;
 };
 
 enum class Refusal : std::uint8_t { kNone, kInvalid, kTooLong, kQueueFull };
@@ -106,6 +109,8 @@ class Scheduler {
   void commit_path(RequestId id, std::span<const std::uint32_t> path);
   void truncate(RequestId id, std::uint32_t count);
   void sample_again(RequestId id);
+  // Appends final tokens that no step sampled, as many as leave room for one that a step samples.
+  void force(RequestId id, std::span<const TokenId> tokens);
   // Whether each of the request's steps is judged by the host before the next one. Requests with
   // proposals are, anyway.
   void set_with_host(RequestId id, bool with_host);
@@ -114,6 +119,8 @@ class Scheduler {
 
   // The scheduler has no clock: the caller says what time it is. Never goes back.
   void set_time(std::chrono::nanoseconds now) { now_ = now; }
+  // Whether more requests may come. If not, no batch waits for them. True at first.
+  void expect_arrivals(bool expected) { arrivals_expected_ = expected; }
   // When the batch that plan() holds back starts at the latest, if there is one.
   std::optional<std::chrono::nanoseconds> window_closes() const { return window_closes_; }
 
@@ -171,7 +178,7 @@ class Scheduler {
   void choose_running(Phase phase);
   void keep_least_recent(std::uint32_t count);
   void drop_stale_cache(Sequence& sequence);
-  void limit_proposals(Sequence& sequence);
+  void limit_logit_rows(Sequence& sequence);
   void give_blocks_to_running();
   Sequence& victim(std::size_t first) const;
   void admit(Phase phase);
@@ -224,12 +231,13 @@ class Scheduler {
   std::uint32_t batch_live_ = 0;  // members that have not ended
   std::uint32_t batch_rows_ = 0;  // members it started with
   std::chrono::nanoseconds now_{0};
+  bool arrivals_expected_ = true;
   std::optional<std::chrono::nanoseconds> window_closes_;
 
   BatchPlan plan_;
   std::uint32_t plan_limit_ = 0;             // max_step_tokens when the plan was made
   bool short_of_blocks_ = false;             // while planning this step
-  std::uint32_t proposals_left_ = 0;         // that this step may still take
+  std::uint32_t logit_rows_left_ = 0;        // beyond one per sequence, for this step
   std::uint32_t prompt_steps_in_a_row_ = 0;  // while decodes were waiting
   SchedulerTotals totals_;
 };

@@ -49,7 +49,7 @@ void Scheduler::admit(Phase phase) {
     if (std::size_t{from.new_blocks} + promised + headroom > blocks_.available()) break;
 
     queue_.erase(index);
-    limit_proposals(sequence);
+    limit_logit_rows(sequence);
     if (forming) {
       if (batch_live_ == 0) ++batch_;
       sequence.batch = batch_;
@@ -83,7 +83,7 @@ std::uint32_t Scheduler::most_members() const {
 // Dynamic batching: whether a batch of request admission is held back because it is not full and
 // its oldest member has not waited long enough yet. If so, notes when that will be.
 bool Scheduler::waits_for_batch_to_fill() {
-  if (policy_.batch_window_ms == 0) return false;
+  if (policy_.batch_window_ms == 0 || !arrivals_expected_) return false;
   if (queue_.size() >= most_members()) return false;
   std::chrono::nanoseconds oldest = queue_[0].arrival_time;
   for (std::uint32_t i = 1; i < queue_.size(); ++i)
@@ -121,7 +121,6 @@ const Sequence* Scheduler::fork_parent(const Sequence& sequence) const {
   return ready ? parent : nullptr;
 }
 
-// The newest token is always computed, even if it is cached: the request waits for its logits.
 Scheduler::Start Scheduler::find_start(const Sequence& sequence) const {
   Start start{.computed = sequence.computed(),
               .need_blocks = policy_.kv == KvAllocation::kReserve ? sequence.max_blocks()
@@ -131,7 +130,7 @@ Scheduler::Start Scheduler::find_start(const Sequence& sequence) const {
 
   std::uint32_t held_by_others = 0;
   if (caches_prefixes()) {
-    const std::uint32_t most = (sequence.committed() - 1) / kTokensPerBlock;
+    const std::uint32_t most = sequence.shareable() / kTokensPerBlock;
     while (start.hit_blocks < most) {
       const std::optional<BlockId> block = blocks_.find(sequence.hashes()[start.hit_blocks]);
       if (!block) break;

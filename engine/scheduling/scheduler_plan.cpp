@@ -65,7 +65,7 @@ void Scheduler::begin_step() {
   plan_.prefix_hits.clear();
   plan_.forks.clear();
   short_of_blocks_ = false;
-  proposals_left_ = limits_.max_proposed;
+  logit_rows_left_ = limits_.max_proposed;
   window_closes_.reset();
 
   for (std::size_t i = 0; i < running_.size();) {
@@ -75,7 +75,7 @@ void Scheduler::begin_step() {
     if (!sequence.full()) {
       remember_blocks(sequence);
       drop_stale_cache(sequence);
-      if (sequence.ready()) limit_proposals(sequence);
+      if (sequence.ready()) limit_logit_rows(sequence);
       ++i;
     } else {
       // Its last token is sampled or pending; nothing is left to compute.
@@ -99,11 +99,13 @@ void Scheduler::drop_stale_cache(Sequence& sequence) {
   sequence.remembered = 0;
 }
 
-// Drops proposals that exceed what a step may judge.
-void Scheduler::limit_proposals(Sequence& sequence) {
+// Drops proposals that exceed what a step may judge, or sets aside logit rows to score the prompt.
+void Scheduler::limit_logit_rows(Sequence& sequence) {
   sequence.truncate_proposals(sequence.committed() +
-                              std::min(sequence.proposed(), proposals_left_));
-  proposals_left_ -= sequence.proposed();
+                              std::min(sequence.proposed(), logit_rows_left_));
+  logit_rows_left_ -= sequence.proposed();
+  sequence.score_rows = std::min(sequence.score_end - sequence.scored, logit_rows_left_);
+  logit_rows_left_ -= sequence.score_rows;
 }
 
 // The running request that is preempted next, among those from index `first` on. The best protected
@@ -200,7 +202,11 @@ void Scheduler::keep_least_recent(std::uint32_t count) {
 }
 
 std::uint32_t Scheduler::chunk_limit(const Sequence& sequence, std::uint32_t tokens) const {
-  const std::uint32_t work = std::min(sequence.work(), tokens);
+  std::uint32_t work = std::min(sequence.work(), tokens);
+  // A chunk that does not sample has its own logit row for another score, so that scoring always
+  // goes on.
+  if (sequence.score_end - sequence.scored > sequence.score_rows)
+    work = std::min(work, sequence.scored - sequence.computed() + sequence.score_rows + 1);
   if (policy_.max_chunk_tokens == 0 || !sequence.in_prompt()) return work;
   return std::min(work, policy_.max_chunk_tokens);
 }
@@ -322,6 +328,12 @@ void Scheduler::finish_step() {
                        .first_parent = static_cast<std::uint32_t>(plan_.parents.size()),
                        .first_block = static_cast<std::uint32_t>(plan_.block_ids.size()),
                        .blocks = blocks_for(end)};
+    if (const std::uint32_t unscored = std::max(first, sequence->scored);
+        unscored < std::min(end, sequence->score_end)) {
+      member.first_scored = unscored - first;
+      member.scored = std::min(end, sequence->score_end) - unscored;
+      sequence->scored += member.scored;
+    }
     member.input_on_gpu = samples && sequence->pending();
     member.awaits_host = samples && (sequence->with_host || member.proposed > 0);
     member.tree = member.proposed > 0 && !sequence->parents().empty();

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -66,7 +67,8 @@ class StandInSampler {
   TokenId sample(uint64_t read, const params::SamplingRow& row,
                  std::span<const params::TokenCount> history,
                  std::span<const params::TokenBias> biases) const {
-    if (!options_.script.empty()) return options_.script[row.counter % options_.script.size()];
+    if (!options_.script.empty())
+      return allowed(options_.script[row.counter % options_.script.size()], biases);
     uint64_t hash = read;
     if ((row.flags & params::kSamplingGreedy) == 0) {
       hash = mix(hash, uint64_t{row.seed_high} << 32 | row.seed_low);
@@ -74,12 +76,28 @@ class StandInSampler {
     }
     hash = mix(hash, sum(history));
     hash = mix(hash, sum(biases));
-    return static_cast<TokenId>(hash % options_.vocabulary);
+    return allowed(static_cast<TokenId>(hash % options_.vocabulary), biases);
   }
 
  private:
+  // The first token from `id` on that no bias bans.
+  TokenId allowed(TokenId id, std::span<const params::TokenBias> biases) const {
+    const auto banned = [&](TokenId token) {
+      for (const params::TokenBias& entry : biases)
+        if (entry.token == token && std::isinf(entry.bias)) return true;
+      return false;
+    };
+    while (banned(id)) id = (id + 1) % options_.vocabulary;
+    return id;
+  }
+
   const StandInOptions options_;
 };
+
+// What the stand-in reports for a given token after tokens with this hash.
+inline float stand_in_logprob(uint64_t read, TokenId token) {
+  return -static_cast<float>(StandInSampler::mix(read, token) % 65536) / 4096.0f;
+}
 
 inline void count_token(std::vector<params::TokenCount>& history, TokenId token) {
   for (params::TokenCount& entry : history) {
@@ -164,8 +182,12 @@ class StandInExecutor final : public StepExecutor {
     size_t logits = 0;
     while (logits < batch.logit_rows.size() && batch.logit_rows[logits] < batch.ids.size())
       ++logits;
-    for (size_t i = 0; i < logits; ++i)
-      results.push_back({.id = sample(batch, batch.logit_rows[i], batch.sampling[i])});
+    for (size_t i = 0; i < logits; ++i) {
+      if ((batch.sampling[i].flags & params::kSamplingGiven) != 0)
+        results.push_back(score(batch, batch.logit_rows[i], batch.sampling[i]));
+      else
+        results.push_back({.id = sample(batch, batch.logit_rows[i], batch.sampling[i])});
+    }
     for (size_t i = logits; i < batch.logit_rows.size(); ++i) {
       EXPECT_LT(batch.logit_rows[i], batch.rows());
       results.push_back({});
@@ -289,6 +311,19 @@ class StandInExecutor final : public StepExecutor {
                sampler_.sample(read, sampling, counted, biases.first(sampling.bias_count)));
     if ((sampling.flags & params::kSamplingAppend) != 0) count_token(history, id);
     return id;
+  }
+
+  // Reports a given token: the log-probability is a function of it and of the tokens before it.
+  params::SamplingResult score(const StepBatch& batch, uint32_t row,
+                               const params::SamplingRow& sampling) {
+    EXPECT_EQ(sampling.id_index, params::kNoSlot);
+    for (const params::StepSequence& owner : members(batch))
+      if (row >= owner.first_row && row < owner.first_row + owner.rows)
+        return {.id = sampling.given,
+                .logprob = stand_in_logprob(read_path(batch, owner, row), sampling.given),
+                .kept = 1};
+    ADD_FAILURE() << "row " << row << " belongs to no sequence";
+    return {};
   }
 
   // A hash of the tokens that a row sees: those before its tree, if it is in one, and its path.

@@ -11,6 +11,7 @@
 #include "runtime/fragment_check.h"
 #include "runtime/instance.h"
 #include "runtime/pipeline_cache.h"
+#include "tools/bench/constrained_bench.h"
 #include "tools/bench/kernel_bench.h"
 #include "tools/bench/kernel_cases.h"
 #include "tools/bench/model_bench.h"
@@ -20,6 +21,7 @@
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
 #include "tools/progress.h"
+#include "tools/read_text.h"
 
 namespace hearth {
 namespace {
@@ -56,6 +58,11 @@ class BenchCommand : public Command {
     options.add("--filter TEXT", &filter_, "Only kernel families whose name contains TEXT")
         .needs(kernels);
     options.add("--profile", &profile_, "Show where the time of a step goes instead of tokens/s")
+        .excludes(kernels);
+    options
+        .add("--json-schema FILE", &schema_,
+             "Also time decoding with this JSON schema against decoding without it")
+        .check(check_file_name)
         .excludes(kernels);
     options.group("Output");
     add_json_option(options, &json_);
@@ -124,6 +131,12 @@ class BenchCommand : public Command {
     // The default prompt is too long for some small models.
     if (!prompt_->given()) bench_.prompt = std::min(bench_.prompt, plan.config.context - 1);
     if (bench_.tokens == 0) bench_.batches.clear();
+    if (!schema_.empty()) {
+      HEARTH_ASSIGN(const std::string schema, read_text_file(schema_));
+      auto grammar = compile_endless(schema);
+      if (!grammar.ok()) return invalid(fmt::format("{}: {}", schema_, grammar.error().message));
+      grammar_ = *grammar;
+    }
     if (bench_.prompt == 0 && bench_.batches.empty())
       return Error{ErrorKind::kInvalid, "nothing to time: -p and -n are both 0"};
     model_.session.max_sequences = 1;
@@ -197,6 +210,22 @@ class BenchCommand : public Command {
     for (const uint32_t batch : bench_.batches)
       HEARTH_TRY(time(fmt::format("decode at batch {}", batch), bench.ideal_decode_seconds(batch),
                       [&](const auto& on_run) { return bench.decode(batch, on_run); }));
+    return grammar_ != nullptr ? time_grammar(session, list) : Status{};
+  }
+
+  Status time_grammar(Session& session, nlohmann::json& list) const {
+    Progress progress("timing", ProgressOutput::standard_error(json_));
+    if (!json_) print_constrained_header();
+    for (const uint32_t batch : bench_.batches) {
+      HEARTH_ASSIGN(
+          const ConstrainedTime result,
+          time_constrained(session, bench_, batch, grammar_, [&](uint32_t run, uint32_t runs) {
+            progress.update(run, runs, fmt::format("with the schema at batch {}", batch));
+          }));
+      progress.clear();
+      if (!json_) print(result);
+      list.push_back(to_json(result));
+    }
     return {};
   }
 
@@ -224,7 +253,8 @@ class BenchCommand : public Command {
   ModelBenchOptions bench_;
   const Option* prompt_ = nullptr;
   bool kernels_ = false, profile_ = false, json_ = false;
-  std::string filter_;
+  std::string filter_, schema_;
+  std::shared_ptr<const grammar::Grammar> grammar_;
 };
 
 BenchCommand bench_command;

@@ -49,6 +49,7 @@ class ServeCommand : public Command {
   ServeCommand()
       : Command(CommandGroup::kServe, "serve", "Serve a model over HTTP with OpenAI's API") {
     model_.session.max_sequences = 64;
+    model_.session.scored_rows = kScoredRows;
   }
 
   void declare(Options& options) override {

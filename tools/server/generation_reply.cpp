@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/text/infill.h"
 #include "tools/server/chat_prompt.h"
 
 namespace hearth {
@@ -58,14 +59,26 @@ Result<std::vector<std::vector<TokenId>>> encode_prompts(const ServedModel& mode
     begins_in_reasoning = prompt.begins_in_reasoning;
     prompts.push_back(std::move(prompt.ids));
   }
+  std::optional<InfillTokens> infill;
+  if (request.suffix) infill = find_infill_tokens(model.tokenizer.vocabulary());
   for (const ApiRequest::Prompt& prompt : request.prompts) {
     // The caller has an answer for this.
     if (until.cancelled != nullptr && *until.cancelled) return prompts;
     const auto* ids = std::get_if<std::vector<uint32_t>>(&prompt);
-    prompts.push_back(ids != nullptr ? *ids
-                                     : model.tokenizer.encode(std::get<std::string>(prompt)));
+    EncodeOptions options;
+    if (infill) options.add_bos = false;  // infill_prompt() adds it
+    std::vector<TokenId> encoded =
+        ids != nullptr ? *ids : model.tokenizer.encode(std::get<std::string>(prompt), options);
+    prompts.push_back(infill ? infill_prompt(model.tokenizer, *infill, encoded, *request.suffix)
+                             : std::move(encoded));
   }
   return prompts;
+}
+
+// What `echo` shows of the prompt: the text as it was sent.
+std::string echoed_text(const ApiRequest::Prompt& prompt, const Tokenizer& tokenizer) {
+  const auto* ids = std::get_if<std::vector<uint32_t>>(&prompt);
+  return ids != nullptr ? tokenizer.decode(*ids) : std::get<std::string>(prompt);
 }
 
 // One request per completion: `n` of the first prompt, then `n` of the second, and so on. Seeds
@@ -76,6 +89,10 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const Serve
                                                                      const ApiRequest& request,
                                                                      const Until& until,
                                                                      bool& begins_in_reasoning) {
+  if (request.suffix && !find_infill_tokens(model.tokenizer.vocabulary()))
+    return ApiError{.message = "'suffix' needs a model with infill tokens, which this one has not",
+                    .param = "suffix",
+                    .code = "unsupported_parameter"};
   Result<std::vector<std::vector<TokenId>>> prompts =
       encode_prompts(model, kind, request, until, begins_in_reasoning);
   if (until.cancelled != nullptr && *until.cancelled) return kClientGone;
@@ -149,6 +166,7 @@ GenerationReply::GenerationReply(const ServedModel& model, ReplyHead head,
       logprobs_(request.logprobs),
       ignore_end_(request.generation.ignore_end),
       has_stops_(!request.generation.stop.empty()),
+      echo_(request.echo),
       tools_(request.tools.may_call() ? request.tools.tools : std::vector<Tool>()),
       shown_tokens_(shown_tokens_of(model, head_.kind, request)),
       wakeup_(std::make_shared<Wakeup>()) {}
@@ -162,19 +180,36 @@ std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
                         "model call a function",
                     .param = "tool_choice",
                     .code = "unsupported_parameter"};
+  ApiRequest shorter;
+  if (request.compress) {
+    shorter = request;
+    const auto report = compress_request(model, shorter, {until.deadline, until.cancelled});
+    if (until.cancelled != nullptr && *until.cancelled) return kClientGone;
+    if (const auto left = time_left(until); left && *left <= left->zero()) return kTimeIsUp;
+    if (!report.ok()) return to_api_error(report.error());
+    reply->compression_ = *report;
+  }
+  const ApiRequest& used = request.compress ? shorter : request;
   bool begins_in_reasoning = false;
-  auto requests = make_requests(model, reply->head_.kind, request, until, begins_in_reasoning);
+  auto requests = make_requests(model, reply->head_.kind, used, until, begins_in_reasoning);
   if (ApiError* error = std::get_if<ApiError>(&requests)) return std::move(*error);
-  for (GenerationRequest& one : std::get<std::vector<GenerationRequest>>(requests))
-    one.shown_tokens = reply->shown_tokens_;
-  auto streams = model.engine.submit(std::move(std::get<std::vector<GenerationRequest>>(requests)));
+  auto& submitted = std::get<std::vector<GenerationRequest>>(requests);
+  for (GenerationRequest& one : submitted) one.shown_tokens = reply->shown_tokens_;
+  std::vector<std::vector<TokenId>> echoed;
+  if (request.echo && request.logprobs)
+    for (const GenerationRequest& one : submitted) echoed.push_back(one.prompt);
+  auto streams = model.engine.submit(std::move(submitted));
   if (!streams.ok()) return to_api_error(streams.error());
   for (TokenStream& stream : *streams) {
     stream.set_notify([wakeup = reply->wakeup_] { wakeup->notify(); });
-    reply->parts_.push_back({.stream = std::move(stream)});
+    const size_t index = reply->parts_.size();
+    Part& part = reply->parts_.emplace_back(Part{.stream = std::move(stream)});
+    if (request.echo)
+      part.echo_text = echoed_text(used.prompts[index / request.n], model.tokenizer);
+    if (!echoed.empty()) part.echo_prompt = std::move(echoed[index]);
     if (!reply->is_parsed()) continue;
     std::random_device device;
-    reply->parts_.back().parsed = std::make_unique<ParsedReply>(
+    part.parsed = std::make_unique<ParsedReply>(
         ParsedReply::Options{.parser = {.format = model.style->format,
                                         .tools = reply->tools_,
                                         .begins_in_reasoning = begins_in_reasoning},
@@ -220,7 +255,9 @@ std::variant<std::string, ApiError> GenerationReply::collect(const Gone& gone) {
     if (part.choice.end.reason == FinishReason::kError) return generation_error(part.choice.end);
     choices.push_back(std::move(part.choice));
   }
-  return to_text(reply_json(head_, choices, n_, logprobs_, model_.tokenizer));
+  nlohmann::json object = reply_json(head_, choices, n_, logprobs_, model_.tokenizer);
+  if (compression_) object["compression"] = compression_json(*compression_);
+  return to_text(object);
 }
 
 std::optional<ApiError> GenerationReply::wait_for_start(const Gone& gone) {
@@ -235,7 +272,11 @@ bool GenerationReply::write(const Write& write, const Gone& gone) {
   for (;;) {
     std::string text = take_all();
     if (all_closed()) {
-      if (include_usage_) text += to_event(usage_chunk(head_, ends(), n_));
+      if (include_usage_) {
+        nlohmann::json chunk = usage_chunk(head_, ends(), n_);
+        if (compression_) chunk["compression"] = compression_json(*compression_);
+        text += to_event(chunk);
+      }
       return write(text + "data: [DONE]\n\n");
     }
     if (!text.empty() && !write(text)) return false;
@@ -278,6 +319,17 @@ bool GenerationReply::is_text(const GeneratedToken& token) const {
   return ignore_end_ || !model_.tokenizer.ends_generation(token.id);
 }
 
+// What comes before a choice's first token, in a stream: its role, or the prompt.
+std::string GenerationReply::open(size_t index) {
+  Part& part = parts_[index];
+  if (std::exchange(part.opened, true)) return {};
+  if (head_.kind == ApiKind::kChat) return to_event(first_chunk(head_, index));
+  if (!echo_) return {};
+  const Echo echo = make_echo(std::move(part.echo_text), part.echo_prompt,
+                              part.stream.prompt_logprobs(), model_.tokenizer);
+  return to_event(echo_chunk(head_, index, echo, model_.tokenizer, part.offset));
+}
+
 // Adds a token to the reply, and returns what it adds to a stream.
 std::string GenerationReply::take(size_t index, GeneratedToken token) {
   Part& part = parts_[index];
@@ -287,9 +339,7 @@ std::string GenerationReply::take(size_t index, GeneratedToken token) {
     if (counts) part.choice.tokens.push_back(std::move(token));
     return {};
   }
-  std::string text;
-  if (!std::exchange(part.opened, true) && head_.kind == ApiKind::kChat)
-    text += to_event(first_chunk(head_, index));
+  std::string text = open(index);
   if (counts && has_stops_) {
     std::string shown = std::exchange(token.text, std::string());
     part.held.push_back(std::move(token));
@@ -344,6 +394,9 @@ std::string GenerationReply::close(size_t index) {
   part.choice.end = part.stream.end();
   part.choice.text += part.choice.end.text;
   if (!stream_) {
+    if (echo_)
+      part.choice.echo = make_echo(std::move(part.echo_text), part.echo_prompt,
+                                   part.stream.prompt_logprobs(), model_.tokenizer);
     if (has_stops_ && part.choice.end.reason == FinishReason::kStop) drop_beyond(part.choice);
     if (part.parsed != nullptr) {
       part.parsed->push(part.choice.text);
@@ -355,9 +408,8 @@ std::string GenerationReply::close(size_t index) {
   }
   if (part.choice.end.reason == FinishReason::kError)
     return to_event(error_json(generation_error(part.choice.end)));
-  std::string text;
   // A choice that ended before its first token needs a role, too.
-  if (!part.opened && head_.kind == ApiKind::kChat) text = to_event(first_chunk(head_, index));
+  std::string text = open(index);
   // Of the tokens still held, those that begin before the stop string are part of the text; without
   // a stop string all are.
   part.written_bytes = part.choice.end.reason == FinishReason::kStop

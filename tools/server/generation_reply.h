@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "tools/server/compress_request.h"
 #include "tools/server/openai_reply.h"
 #include "tools/server/openai_request.h"
 #include "tools/server/parsed_reply.h"
@@ -65,6 +66,8 @@ class GenerationReply {
  private:
   struct Part {
     TokenStream stream;
+    std::string echo_text;                // with `echo`: the prompt
+    std::vector<TokenId> echo_prompt;     // with `echo` and logprobs: its tokens
     std::optional<GeneratedToken> first;  // taken by wait_for_start()
     Choice choice;
     size_t offset = 0;  // characters of the tokens that were written
@@ -81,6 +84,7 @@ class GenerationReply {
   std::vector<GenerationEnd> ends() const;
   bool is_parsed() const;
   bool is_text(const GeneratedToken& token) const;
+  std::string open(size_t index);
   std::string take(size_t index, GeneratedToken token);
   std::string token_events(size_t index, const GeneratedToken& token, bool logprobs);
   size_t shown_bytes(TokenId id) const;
@@ -92,9 +96,10 @@ class GenerationReply {
   const ServedModel& model_;
   const ReplyHead head_;
   const uint32_t n_;  // completions per prompt
-  const bool stream_, include_usage_, logprobs_, ignore_end_, has_stops_;
+  const bool stream_, include_usage_, logprobs_, ignore_end_, has_stops_, echo_;
   const std::vector<Tool> tools_;            // those that may be called
   const std::vector<TokenId> shown_tokens_;  // control tokens whose text is part of the reply
+  std::optional<CompressionReport> compression_;
   struct Wakeup;
   std::shared_ptr<Wakeup> wakeup_;  // wakes this thread when any part has a token or has ended
   std::vector<Part> parts_;         // the first prompt's completions, the second prompt's, ...

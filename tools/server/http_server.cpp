@@ -24,6 +24,7 @@
 #include "tools/server/prometheus.h"
 #include "tools/server/prompt_workers.h"
 #include "tools/server/request_gate.h"
+#include "tools/server/structured_fields.h"
 
 namespace hearth {
 namespace {
@@ -37,6 +38,8 @@ constexpr std::string_view kModelPath = "/v1/models/";
 // Enough to keep up with any engine: a prompt of a thousand tokens takes a millisecond. Each may
 // take as much memory as a chat template may.
 constexpr unsigned kPromptThreads = 4;
+// Threads of their own, so that schemas made to take long delay only other schemas.
+constexpr unsigned kGrammarThreads = 2;
 // For clients to read that their request was cut off, before their connections are.
 constexpr auto kFarewellTime = std::chrono::milliseconds(200);
 
@@ -372,7 +375,7 @@ class HttpServer::Implementation {
     auto parsed = parse_api_request(
         kind, body, {.vocabulary = model.tokenizer.size(), .sampling = model.default_sampling});
     if (ApiError* error = std::get_if<ApiError>(&parsed)) return std::move(*error);
-    const ApiRequest& asked = std::get<ApiRequest>(parsed);
+    ApiRequest& asked = std::get<ApiRequest>(parsed);
     const ReplyHead head{
         .kind = kind,
         .id = fmt::format("{}-{:016x}", kind == ApiKind::kChat ? "chatcmpl" : "cmpl", next_id()),
@@ -380,12 +383,26 @@ class HttpServer::Implementation {
         .created = unix_seconds()};
     std::variant<std::unique_ptr<GenerationReply>, ApiError> begun;
     const auto is_late = [&] { return HttpClock::now() >= deadline; };
+    const auto gone = [&] { return is_late() || is_gone(reply); };
+    const auto gone_error = [&] {
+      return cut_off_ ? kShutDown : is_late() ? kTimeIsUp : kClientGone;
+    };
+    if (asked.structured.kind != StructuredOutput::Kind::kNone) {
+      Result<std::shared_ptr<const grammar::Grammar>> compiled = invalid("");
+      const auto compile = [&](const std::atomic<bool>&) {
+        compiled = grammars_.compile(asked.structured);
+        model.engine.token_trie();
+      };
+      if (!grammar_workers_.run(compile, gone)) return gone_error();
+      if (!compiled.ok()) return structured_error(asked.structured, compiled.error());
+      asked.generation.grammar = *compiled;
+    }
     const auto make = [&](const std::atomic<bool>& cancelled) {
       begun = GenerationReply::begin(model, head, asked,
                                      {.deadline = deadline, .cancelled = &cancelled});
     };
-    if (prompt_workers_.run(make, [&] { return is_late() || is_gone(reply); })) return begun;
-    return cut_off_ ? kShutDown : is_late() ? kTimeIsUp : kClientGone;
+    if (prompt_workers_.run(make, gone)) return begun;
+    return gone_error();
   }
 
   void generate(ApiKind kind, HttpRequest& request, HttpReply& reply) {
@@ -426,7 +443,8 @@ class HttpServer::Implementation {
   mutable std::mutex mutex_;
   std::string failure_;
   std::mt19937_64 random_{std::random_device{}()};
-  PromptWorkers prompt_workers_{kPromptThreads};
+  PromptWorkers prompt_workers_{kPromptThreads}, grammar_workers_{kGrammarThreads};
+  GrammarCache grammars_;
   std::unique_ptr<HttpListener> listener_;  // last: its threads use the rest
 };
 

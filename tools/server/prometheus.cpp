@@ -77,6 +77,9 @@ std::string prometheus_text(const Metrics& metrics) {
                  metrics.proposed_tokens);
   writer.counter("accepted_tokens_total", "Proposed tokens that were accepted.",
                  metrics.accepted_tokens);
+  writer.counter("forced_tokens_total",
+                 "Generated tokens that were not sampled, because a grammar left no choice.",
+                 metrics.forced_tokens);
   writer.counter("prefix_cache_query_tokens_total", "Prompt tokens looked up in the prefix cache.",
                  metrics.prefix_query_tokens);
   writer.counter("prefix_cache_hit_tokens_total", "Prompt tokens found in the prefix cache.",

@@ -27,6 +27,8 @@ constexpr std::string_view kSupported[] = {"model",
                                            "repetition_penalty",
                                            "logit_bias",
                                            "stop",
+                                           "banned_strings",
+                                           "compress",
                                            "n",
                                            "seed",
                                            "stream",
@@ -34,10 +36,14 @@ constexpr std::string_view kSupported[] = {"model",
                                            "logprobs",
                                            "priority",
                                            "ignore_eos",
-                                           "user"};
+                                           "user",
+                                           "response_format",
+                                           "structured_outputs",
+                                           "grammar",
+                                           "json_schema"};
 constexpr std::string_view kChatOnly[] = {
     "messages", "top_logprobs", "tools", "tool_choice", "reasoning_effort", "chat_template_kwargs"};
-constexpr std::string_view kCompletionOnly[] = {"prompt"};
+constexpr std::string_view kCompletionOnly[] = {"prompt", "echo", "suffix"};
 
 // Accepted whatever they say: none of them changes the answer.
 constexpr std::string_view kHarmless[] = {
@@ -56,10 +62,6 @@ constexpr UnsupportedField kUnsupported[] = {
     {"tool_choice", R"(["none","auto"])"},
     {"functions"},
     {"function_call", R"(["none","auto"])"},
-    {"response_format", R"([{"type":"text"}])"},
-    {"structured_outputs"},
-    {"grammar"},
-    {"json_schema"},
     {"echo"},
     {"suffix"},
     {"best_of"},  // unless it is what `n` is
