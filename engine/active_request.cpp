@@ -7,6 +7,7 @@
 
 #include "engine/model/step_executor.h"
 #include "engine/sampling/sampler.h"
+#include "engine/sampling/stages.h"
 #include "engine/text/tokenizer.h"
 #include "params/embed.h"
 
@@ -37,6 +38,15 @@ Status check_biases(GenerationRequest& request) {
   return {};
 }
 
+// What DRY compares breakers with. Without a tokenizer there is no text, and nothing breaks.
+TokenText token_text(const Tokenizer* tokenizer) {
+  return [tokenizer](uint32_t token) -> std::optional<std::string> {
+    if (tokenizer == nullptr) return std::string();
+    if (tokenizer->is_control(token)) return std::nullopt;
+    return tokenizer->piece(token);
+  };
+}
+
 // A request without a limit of its own may fill the rest of the context and of the pool.
 uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits& limits) {
   const uint64_t prompt = request.prompt.size();
@@ -57,6 +67,10 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
       !fit.accepted())
     return invalid(fit.message);
   HEARTH_TRY(check_biases(request));
+  if (request.dry_breakers.size() > kMaxDryBreakers)
+    return invalid(fmt::format("{} sequence breakers are more than the {} a request may have",
+                               request.dry_breakers.size(), kMaxDryBreakers));
+  request.sampling = only_listed(request.sampling);
   HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(request.sampling, {}));
   return std::unique_ptr<ActiveRequest>(
       new ActiveRequest(std::move(request), place, sampling, max_new));
@@ -67,6 +81,8 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
     : request_(std::move(request)),
       tokenizer_(place.tokenizer),
       sampling_(sampling),
+      samplers_(request_.sampling, request_.dry_breakers, token_text(place.tokenizer),
+                request_.prompt, StepExecutor::kMaxDryTokens),
       max_new_tokens_(max_new_tokens),
       channel_(std::make_shared<TokenChannel>(place.id, max_new_tokens)),
       submitted_(place.submitted),
@@ -106,7 +122,7 @@ void ActiveRequest::admit(EngineClock::time_point now) {
   admitted_ = true;
   times_.admitted = since_submission(now);
   // Not earlier, because its tables are as large as the context, and many requests may wait.
-  if (speculation_options_.method != SpeculationMethod::kNone)
+  if (speculation_options_.method != SpeculationMethod::kNone && samplers_.allow_proposals())
     speculation_ = std::make_unique<Speculation>(
         speculation_options_, tokens_, static_cast<uint32_t>(tokens_.size()) + max_new_tokens_);
 }
@@ -133,6 +149,7 @@ bool ActiveRequest::release_token(EngineClock::time_point now) {
 
 FinishReason ActiveRequest::accept(GeneratedToken token, EngineClock::time_point now) {
   tokens_.push_back(token.id);
+  samplers_.append(token.id);
   const bool is_end_token =
       tokenizer_ != nullptr && !request_.ignore_end && tokenizer_->ends_generation(token.id);
   if (detokenizer_ && !is_end_token) token.text = stop_.push(detokenizer_->push(token.id));

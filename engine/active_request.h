@@ -13,6 +13,7 @@
 
 #include "engine/decoding/speculation/speculation.h"
 #include "engine/generation.h"
+#include "engine/sampling/request_samplers.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/text/detokenizer.h"
 #include "engine/text/stop_strings.h"
@@ -59,6 +60,9 @@ class ActiveRequest {
   // Sampling parameters for the token at `position` of the sequence in `slot`.
   params::SamplingRow sampling_row(uint32_t slot, uint32_t position) const;
 
+  const RequestSamplers& samplers() const { return samplers_; }
+  void set_mirostat(float mu) { samplers_.set_mirostat(mu); }
+
   // Null if nothing is proposed for the request.
   Speculation* speculation() const { return speculation_.get(); }
   // Final tokens that the history in the request's slot does not count yet.
@@ -104,6 +108,7 @@ class ActiveRequest {
   GenerationRequest request_;
   const Tokenizer* tokenizer_;
   params::SamplingRow sampling_;
+  RequestSamplers samplers_;
   uint32_t max_new_tokens_;
   std::shared_ptr<TokenChannel> channel_;
   EngineClock::time_point submitted_;

@@ -15,6 +15,8 @@ namespace hearth {
 
 inline constexpr uint32_t kMaxLogitBiases = 512;  // per request
 
+inline constexpr uint32_t kMaxDryBreakers = 64;
+
 struct LogitBias {
   TokenId token = 0;
   float bias = 0;  // added to the logit; -infinity bans the token
@@ -32,6 +34,8 @@ struct GenerationRequest {
   std::vector<LogitBias> biases;  // at most kMaxLogitBiases, and at most one per token
   uint32_t max_tokens = 0;        // most tokens to generate; 0: until the context is full
   std::vector<std::string> stop;  // strings that end the text; not part of it
+  // Texts that repetitions do not reach across, for DRY; at most kMaxDryBreakers.
+  std::vector<std::string> dry_breakers = {"\n", ":", "\"", "*"};
   bool ignore_end = false;        // continues after the model's end token
   int32_t priority = 0;           // higher runs first
   uint64_t cache_salt = 0;        // only requests with equal salts share prefixes

@@ -14,7 +14,8 @@ void RequestTable::accept(std::unique_ptr<ActiveRequest> request) {
   NewRequest added{.prompt = asked.prompt,
                    .max_new_tokens = request->max_new_tokens(),
                    .priority = asked.priority,
-                   .cache_salt = asked.cache_salt};
+                   .cache_salt = asked.cache_salt,
+                   .with_host = request->samplers().need_host()};
   if (asked.fork)
     added.fork = ForkPoint{.parent = asked.fork->parent, .position = asked.fork->tokens};
   if (asked.forks_first)

@@ -187,6 +187,7 @@ bool StepLoop::deliver_row(ActiveRequest& request, const StepOutcome& outcome, s
     links_.requests.end(request.id(), FinishReason::kError, std::move(*fault));
     return false;
   }
+  if (row < outcome.mirostat.size()) request.set_mirostat(outcome.mirostat[row]);
   GeneratedToken token = read_row(outcome, row, request.request().sampling.top_logprobs);
   if (Speculation* speculation = request.speculation())
     speculation->append(std::span(&token.id, 1));
@@ -236,13 +237,14 @@ void StepLoop::speculate(ActiveRequest& request) {
   Speculation& speculation = *request.speculation();
   const TokenLedger& ledger = *links_.scheduler.ledger(request.id());
   if (ledger.pending()) {
-    links_.scheduler.set_with_host(request.id(), speculation.promising());
+    links_.scheduler.set_with_host(request.id(),
+                                   speculation.promising() || request.samplers().need_host());
     return;
   }
   const std::span<const TokenId> proposed = speculation.propose();
   links_.scheduler.propose(request.id(), proposed);
   // The step that judges them waits for the host anyway; without any, it need not.
-  links_.scheduler.set_with_host(request.id(), false);
+  links_.scheduler.set_with_host(request.id(), request.samplers().need_host());
 }
 
 void StepLoop::publish(StepRecord& record, EngineClock::time_point waiting,
