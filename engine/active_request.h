@@ -17,6 +17,7 @@
 #include "engine/decoding/speculation/speculation.h"
 #include "engine/generation.h"
 #include "engine/pooling.h"
+#include "engine/sampling/request_samplers.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/text/detokenizer.h"
 #include "engine/text/stop_strings.h"
@@ -82,6 +83,9 @@ class ActiveRequest {
   // Nobody reads its stream: a beam that returns no text.
   bool hidden() const;
   void set_score(float score) { score_ = score; }
+
+  const RequestSamplers& samplers() const { return samplers_; }
+  void set_mirostat(float mu) { samplers_.set_mirostat(mu); }
 
   // Null if nothing is proposed for the request.
   Speculation* speculation() const { return speculation_.get(); }
@@ -150,6 +154,7 @@ class ActiveRequest {
   GenerationRequest request_;
   const Tokenizer* tokenizer_;
   params::SamplingRow sampling_;
+  RequestSamplers samplers_;
   uint32_t max_new_tokens_;
   std::shared_ptr<TokenChannel> channel_;
   EngineClock::time_point submitted_;

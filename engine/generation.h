@@ -22,6 +22,8 @@ class Grammar;
 inline constexpr uint32_t kMaxLogitBiases = 512;  // per request
 inline constexpr uint32_t kMaxBannedStrings = 128;
 
+inline constexpr uint32_t kMaxDryBreakers = 64;
+
 struct LogitBias {
   TokenId token = 0;
   float bias = 0;  // added to the logit; -infinity bans the token
@@ -45,6 +47,8 @@ struct GenerationRequest {
   // Strings that may not appear in the text; see ban_guard.h. At most kMaxBannedStrings. Nothing is
   // proposed for a request that has any.
   std::vector<std::string> banned_strings;
+  // Texts that repetitions do not reach across, for DRY; at most kMaxDryBreakers.
+  std::vector<std::string> dry_breakers = {"\n", ":", "\"", "*"};
   bool ignore_end = false;        // continues after the model's end token
   int32_t priority = 0;           // higher runs first
   uint64_t cache_salt = 0;        // only requests with equal salts share prefixes
