@@ -40,6 +40,9 @@ struct GenerationRequest {
   // has this unset.
   bool forks_first = false;
   double time_limit_seconds = 0;  // from submission; 0: none
+  // What the answer may turn out to be. With speculation it is looked up, which makes the answer
+  // faster where they agree; it never changes it.
+  std::vector<TokenId> prediction;
 };
 
 enum class FinishReason : uint8_t { kNone, kStop, kLength, kCancelled, kTimeLimit, kError };
@@ -68,6 +71,7 @@ struct GenerationEnd {
   std::string message;  // if the reason is an error
   std::string text;     // text that was held back until the end
   uint32_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
+  uint32_t proposed_tokens = 0, accepted_tokens = 0;  // by speculation
   GenerationTimes times;
 };
 

@@ -39,8 +39,13 @@ std::vector<params::TokenBias> device_biases(std::span<const LogitBias> biases) 
 }  // namespace
 
 StepLoop::StepLoop(const Links& links, bool check_integrity)
-    : links_(links), check_integrity_(check_integrity), batches_(links.scheduler.limits()) {
+    : links_(links),
+      check_integrity_(check_integrity),
+      batches_(links.scheduler.limits()),
+      speculator_({.scheduler = links.scheduler, .time = links.time, .drafter = links.drafter},
+                  links.speculation) {
   const size_t sequences = links.scheduler.limits().max_sequences;
+  continuing_.reserve(sequences);
   for (StepInFlight& step : steps_) {
     step.sampled.reserve(sequences);
     step.record.reserve(sequences);
@@ -73,6 +78,7 @@ Result<bool> StepLoop::begin() {
     HEARTH_TRY(fail_step(plan, prepared, status.error()));
     return true;
   }
+  step.ahead = in_flight_ > 0;
   ++in_flight_;
   last_begin_ = begin;
   const EngineClock::time_point submitted = links_.time.now();
@@ -83,6 +89,12 @@ Result<bool> StepLoop::begin() {
   step.record.submit_seconds = links_.publisher.seconds_at(submitted);
   links_.publisher.show_counts(counts);
   return true;
+}
+
+bool StepLoop::holds_back() const {
+  if (in_flight_ == 0) return false;
+  const StepInFlight& newest = steps_[(oldest_ + in_flight_ - 1) % steps_.size()];
+  return speculator_.holds_back(newest.sampled);
 }
 
 void StepLoop::check_integrity() const {
@@ -158,13 +170,14 @@ Status StepLoop::finish() {
   oldest_ = (oldest_ + 1) % steps_.size();
   --in_flight_;
   if (!outcome.ok()) return outcome.error();
-  deliver(step, *outcome, now);
-  publish(step.record, waiting, now);
-  return {};
+  const Status delivered = deliver(step, *outcome, now);
+  publish(step, waiting, now);
+  return delivered;
 }
 
-void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
-                       EngineClock::time_point now) {
+Status StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
+                         EngineClock::time_point now) {
+  continuing_.clear();
   for (const SampledMember& member : step.sampled) {
     ActiveRequest* request = links_.requests.find(member.request);
     if (request == nullptr) continue;  // it ended while this step was in flight
@@ -173,21 +186,24 @@ void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
       continues = judge(*request, member, outcome, now);
       step.record.sampled_tokens += static_cast<uint32_t>(judgement_.path.size());
     } else {
-      links_.scheduler.token(member.request, outcome.sampled[member.first_row].id);
-      continues = deliver_row(*request, outcome, member.first_row, now);
+      const TokenId id = outcome.sampled[member.first_row].id;
+      links_.scheduler.token(member.request, id);
+      continues = deliver_row(*request, outcome, member.first_row, id, now);
     }
-    if (continues && request->speculation() != nullptr) speculate(*request);
+    if (continues) continuing_.push_back(request);
   }
+  return speculator_.propose(continuing_);
 }
 
 // Delivers the token of a logit row, and ends the request if it was its last, or if there is none.
 bool StepLoop::deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row,
-                           EngineClock::time_point now) {
+                           TokenId id, EngineClock::time_point now) {
   if (auto fault = sampling_fault(outcome.sampled[row], request.tokens().size())) {
     links_.requests.end(request.id(), FinishReason::kError, std::move(*fault));
     return false;
   }
   GeneratedToken token = read_row(outcome, row, request.request().sampling.top_logprobs);
+  token.id = id;
   if (Speculation* speculation = request.speculation())
     speculation->append(std::span(&token.id, 1));
   const FinishReason reason = request.accept(std::move(token), now);
@@ -207,11 +223,14 @@ bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
   sampled_.clear();
   for (uint32_t i = 0; i <= member.proposed; ++i)
     sampled_.push_back(outcome.sampled[member.first_row + i].id);
-  judge_proposals(ledger.tokens().subspan(committed), ledger.parents(), sampled_, judgement_);
+  const std::span<const TokenId> proposed = ledger.tokens().subspan(committed);
+  speculator_.settle(id, proposed, sampled_);
+  judge_proposals(proposed, ledger.parents(), sampled_, judgement_);
   const auto accepted = static_cast<uint32_t>(judgement_.path.size());
   if (member.proposed > 0) links_.publisher.judged(member.proposed, accepted);
+  request.count_judged(member.proposed, accepted);
   if (Speculation* speculation = request.speculation())
-    speculation->judged(member.proposed, accepted);
+    speculation->judged(member.proposed, accepted, sampled_);
   if (ledger.parents().empty()) {
     links_.scheduler.commit(id, accepted);
     links_.scheduler.truncate(id, committed + accepted);
@@ -223,39 +242,32 @@ bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
   // An accepted token was sampled after the token before it.
   uint32_t row = 0;
   for (const uint32_t proposal : judgement_.path) {
-    if (!deliver_row(request, outcome, member.first_row + row, now)) return false;
+    if (!deliver_row(request, outcome, member.first_row + row, sampled_[row], now)) return false;
     row = 1 + proposal;
   }
   links_.scheduler.token(id, sampled_[judgement_.next_row]);
-  return deliver_row(request, outcome, member.first_row + judgement_.next_row, now);
+  return deliver_row(request, outcome, member.first_row + judgement_.next_row,
+                     sampled_[judgement_.next_row], now);
 }
 
-// Proposes tokens for the request's next step. A request that has run ahead of the host first has
-// to wait for its pending token; it does so only if there seems to be something to propose.
-void StepLoop::speculate(ActiveRequest& request) {
-  Speculation& speculation = *request.speculation();
-  const TokenLedger& ledger = *links_.scheduler.ledger(request.id());
-  if (ledger.pending()) {
-    links_.scheduler.set_with_host(request.id(), speculation.promising());
-    return;
-  }
-  const std::span<const TokenId> proposed = speculation.propose();
-  links_.scheduler.propose(request.id(), proposed);
-  // The step that judges them waits for the host anyway; without any, it need not.
-  links_.scheduler.set_with_host(request.id(), false);
-}
-
-void StepLoop::publish(StepRecord& record, EngineClock::time_point waiting,
+void StepLoop::publish(StepInFlight& step, EngineClock::time_point waiting,
                        EngineClock::time_point now) {
+  StepRecord& record = step.record;
   const double done = links_.publisher.seconds_at(now);
   record.run_seconds =
       done - std::max(record.submit_seconds, links_.publisher.seconds_at(last_end_));
   record.wait_seconds = std::chrono::duration<double>(now - waiting).count();
   record.end_seconds = done;
+  // What it took since the last step, without the time that the loop was not asked to begin it.
+  speculator_.took(record,
+                   done - links_.publisher.seconds_at(last_end_) -
+                       std::max(0.0, record.begin_seconds - last_left_seconds_),
+                   step.ahead);
   last_end_ = now;
   links_.requests.report(record);
   links_.publisher.show_counts(links_.scheduler.counts());
   links_.publisher.publish(record, links_.scheduler.totals());
+  last_left_seconds_ = links_.publisher.seconds_at(links_.time.now());
 }
 
 }  // namespace hearth

@@ -23,6 +23,7 @@
 #include "engine/publisher.h"
 #include "engine/request_table.h"
 #include "engine/scheduling/scheduler.h"
+#include "engine/speculator.h"
 #include "engine/step_record.h"
 #include "engine/time_source.h"
 #include "runtime/result.h"
@@ -38,6 +39,8 @@ class StepLoop {
     RequestTable& requests;
     Publisher& publisher;
     const TimeSource& time;
+    SpeculationOptions speculation = {};
+    Drafter* drafter = nullptr;  // null: there is no draft model
   };
   // Reserves room for steps within the scheduler's limits. With `check_integrity`, the scheduler's
   // invariants are checked after every plan, and a violation aborts with a message.
@@ -47,6 +50,9 @@ class StepLoop {
 
   bool idle() const { return in_flight_ == 0; }
   bool full() const { return in_flight_ == StepExecutor::kStepsInFlight; }
+  // Whether the next step should not begin before those in flight are finished, because it is to
+  // judge proposals that depend on them. Beginning it is no mistake, only slower.
+  bool holds_back() const;
   // When the last step that was submitted began; the epoch before the first.
   EngineClock::time_point last_begin() const { return last_begin_; }
 
@@ -62,6 +68,7 @@ class StepLoop {
     StepTicket ticket;
     std::vector<SampledMember> sampled;
     StepRecord record;
+    bool ahead = false;  // planned while another step was in flight
   };
 
   void check_integrity() const;
@@ -70,14 +77,13 @@ class StepLoop {
   Status write_slot(uint32_t slot, const ActiveRequest& request);
   void count_prefix_hits(const BatchPlan& plan);
   Status fail_step(const BatchPlan& plan, bool prepared, const Error& error);
-  void deliver(StepInFlight& step, const StepOutcome& outcome, EngineClock::time_point now);
+  Status deliver(StepInFlight& step, const StepOutcome& outcome, EngineClock::time_point now);
   // Both return false if the request has ended with this.
-  bool deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row,
+  bool deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row, TokenId id,
                    EngineClock::time_point now);
   bool judge(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
              EngineClock::time_point now);
-  void speculate(ActiveRequest& request);
-  void publish(StepRecord& record, EngineClock::time_point waiting, EngineClock::time_point now);
+  void publish(StepInFlight& step, EngineClock::time_point waiting, EngineClock::time_point now);
 
   Links links_;
   const bool check_integrity_;
@@ -85,9 +91,12 @@ class StepLoop {
   std::array<StepInFlight, StepExecutor::kStepsInFlight> steps_;
   size_t oldest_ = 0, in_flight_ = 0;  // a ring in steps_
   EngineClock::time_point last_begin_ = {}, last_end_ = {};
+  double last_left_seconds_ = 0;   // when finish() last returned, in the records' seconds
   std::vector<RequestId> failed_;  // scratch space of fail_step()
   std::vector<uint32_t> sampled_;  // scratch space of judge()
   Judgement judgement_;
+  Speculator speculator_;
+  std::vector<ActiveRequest*> continuing_;  // scratch space of deliver()
 };
 
 }  // namespace hearth
