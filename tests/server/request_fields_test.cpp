@@ -38,7 +38,6 @@ TEST(RequestFields, FieldsThatWouldChangeTheAnswerAreRefusedByName) {
       {"echo", "true"},
       {"suffix", R"("the end")"},
       {"best_of", "3"},
-      {"prediction", R"({"type":"content","content":"a"})"},
       {"audio", R"({"voice":"alloy","format":"wav"})"},
       {"modalities", R"(["text","audio"])"},
       {"reasoning_effort", R"("high")"},

@@ -29,6 +29,7 @@ struct ApiRequest {
   bool include_usage = false;  // in a stream
   bool logprobs = false;
   std::string model;
+  std::string prediction;  // text that the answer may repeat
 };
 
 // What a request is read against.

@@ -34,6 +34,7 @@ constexpr std::string_view kSupported[] = {"model",
                                            "logprobs",
                                            "priority",
                                            "ignore_eos",
+                                           "prediction",
                                            "user"};
 constexpr std::string_view kChatOnly[] = {"messages", "top_logprobs"};
 constexpr std::string_view kCompletionOnly[] = {"prompt"};
@@ -61,7 +62,6 @@ constexpr UnsupportedField kUnsupported[] = {
     {"echo"},
     {"suffix"},
     {"best_of"},  // unless it is what `n` is
-    {"prediction"},
     {"audio"},
     {"modalities", R"([["text"]])"},
     {"reasoning_effort", R"(["none"])"},
