@@ -19,6 +19,7 @@
 
 #include "engine/drafter.h"
 #include "engine/generation.h"
+#include "engine/grammar_vocabulary.h"
 #include "engine/mailbox.h"
 #include "engine/metrics.h"
 #include "engine/model/step_executor.h"
@@ -89,6 +90,9 @@ class Engine {
   SchedulerLimits limits() const { return mailbox_->settings().limits; }
   const SchedulerLimits& initial_limits() const { return options_.limits; }
   uint32_t vocabulary() const { return options_.vocabulary; }  // 0: not known
+  // What grammars need of the tokenizer; null if there is none. The first call may take a while, so
+  // a server makes it before the first request with a grammar does.
+  std::shared_ptr<const grammar::TokenTrie> token_trie();
 
   void pause() { mailbox_->pause(); }
   void resume() { mailbox_->resume(); }
@@ -122,6 +126,7 @@ class Engine {
   // The engine thread.
   void run();
   void read_mail();
+  void resume_constrained();
   bool begin_step();
   void finish_step();
   void sleep();
@@ -129,6 +134,7 @@ class Engine {
 
   const EngineOptions options_;
   const Tokenizer* tokenizer_;
+  std::unique_ptr<GrammarVocabulary> grammar_vocabulary_;  // null without a tokenizer
   Publisher publisher_;
   const std::shared_ptr<Mailbox> mailbox_;
 

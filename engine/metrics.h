@@ -59,6 +59,7 @@ struct Metrics {
   // after a rejected one was not accepted.
   static constexpr size_t kProposalPlaces = 16;
   std::array<Counter, kProposalPlaces> proposed_at, accepted_at;
+  Counter forced_tokens;                     // of generated_tokens, those that no step sampled
   Counter prefix_query_tokens, prefix_hit_tokens;
   Counter preemptions_recompute, preemptions_swap;
   Counter blocks_copied, blocks_swapped_out, blocks_swapped_in;

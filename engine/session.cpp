@@ -22,14 +22,16 @@ uint32_t deterministic_rows(uint32_t context) {
   return std::max(1u, kMaxItems / divide_up(context, kDeterministicSplit));
 }
 
-// Logit rows per step: one for each sequence, and what speculation proposes beyond. A row of logits
-// is as long as the vocabulary, so there are not more than a step can use well.
+// Logit rows per step: one for each sequence, and those for what speculation proposes or for
+// prompts that are scored. A row of logits is as long as the vocabulary, so there are not more than
+// a step can use well.
 uint32_t wanted_logit_rows(const SessionOptions& options) {
   constexpr uint64_t kMaxProposedRows = 256;
   const uint32_t rows = std::max(options.logit_rows, options.max_sequences);
-  if (options.speculation.method == SpeculationMethod::kNone) return rows;
+  if (options.speculation.method == SpeculationMethod::kNone) return rows + options.scored_rows;
   const uint64_t proposed = uint64_t{options.max_sequences} * most_proposed(options.speculation);
-  return rows + static_cast<uint32_t>(std::min(proposed, kMaxProposedRows));
+  return rows +
+         std::max(options.scored_rows, static_cast<uint32_t>(std::min(proposed, kMaxProposedRows)));
 }
 
 }  // namespace
@@ -45,10 +47,12 @@ StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
   }
   // Kernels use at least one workgroup per row, and rows are rounded up to a bucket's size.
   const uint32_t most = std::bit_floor(*std::ranges::min_element(caps.limits.max_group_count));
+  const uint32_t logit_rows = std::min(wanted_logit_rows(options), most);
   return {.rows = std::min(std::max(tokens, options.max_sequences), most),
           .sequences = options.max_sequences,
-          .logit_rows = std::min(wanted_logit_rows(options), most),
+          .logit_rows = logit_rows,
           .context = options.context,
+          .masks = logit_rows,  // every request may have a grammar
           .kv = options.kv,
           .deterministic = options.deterministic};
 }

@@ -3,9 +3,14 @@
 //   begin():   plan -> move blocks -> prepare slots -> build the batch -> submit
 //   finish():  wait for the oldest step -> judge proposals -> tokens to their requests -> propose
 //              -> record
+//   resume_constrained():  requests whose next masks are ready may be planned again
 //
 // The caller begins step n + 1 before it finishes step n, so that the host prepares a step while
 // the device runs the previous one. Used by the engine thread only.
+//
+// A request with a grammar is not planned again before its next mask is there. Threads compute the
+// masks while the next step is prepared and run (mask_workers.h); the scheduler learns the token
+// that was sampled only then, so that a late mask delays nobody else.
 //
 // A step that cannot be submitted ends the requests it was for, and all others continue. An error
 // from begin() or finish() means that the device is lost: the caller ends every request and calls
@@ -19,6 +24,7 @@
 #include "engine/batch_builder.h"
 #include "engine/decoding/acceptance.h"
 #include "engine/generation.h"
+#include "engine/mask_workers.h"
 #include "engine/model/step_executor.h"
 #include "engine/publisher.h"
 #include "engine/request_table.h"
@@ -60,6 +66,11 @@ class StepLoop {
   Result<bool> begin();
   // Waits for the oldest step in flight, and delivers and publishes its results. REQUIRES: !idle().
   Status finish();
+  // Waits a little for the masks of constrained requests, commits the tokens that have to follow,
+  // and lets the scheduler plan those that are ready. To be called before each begin().
+  Status resume_constrained();
+  // Whether masks are being computed.
+  bool constraining() const { return masks_.busy(); }
   // Forgets the steps in flight, whose results will never come.
   void abandon() { in_flight_ = 0; }
 
@@ -67,6 +78,7 @@ class StepLoop {
   struct StepInFlight {
     StepTicket ticket;
     std::vector<SampledMember> sampled;
+    std::vector<PooledMember> pooled;
     StepRecord record;
     bool ahead = false;  // planned while another step was in flight
   };
@@ -77,12 +89,28 @@ class StepLoop {
   Status write_slot(uint32_t slot, const ActiveRequest& request);
   void count_prefix_hits(const BatchPlan& plan);
   Status fail_step(const BatchPlan& plan, bool prepared, const Error& error);
+  void add_pooled(const StepInFlight& step, const StepOutcome& outcome);
   Status deliver(StepInFlight& step, const StepOutcome& outcome, EngineClock::time_point now);
-  // Both return false if the request has ended with this.
+  // Both return the reason to end the request now, or kNone.
+  FinishReason accept(ActiveRequest& request, GeneratedToken token, EngineClock::time_point now);
+  FinishReason deliver_forced(ActiveRequest& request, EngineClock::time_point now);
+  // All three return false if the request has ended with this.
+  bool deliver_scores(ActiveRequest& request, const SampledMember& member,
+                      const StepOutcome& outcome);
   bool deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row, TokenId id,
                    EngineClock::time_point now);
   bool judge(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
              EngineClock::time_point now);
+  // Beam search; in step_loop_beams.cpp.
+  void take_beam(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
+                 EngineClock::time_point now);
+  void deliver_beams(BeamGroup& beams, EngineClock::time_point now);
+  void take_back(ActiveRequest& request);
+  void settle_bans(ActiveRequest& request);
+  void rewrite_slot(ActiveRequest& request);
+  void constrain(ActiveRequest& request, uint32_t new_tokens);
+  Status resume(ActiveRequest& request, EngineClock::time_point now);
+  Status count_forced(ActiveRequest& request);
   void publish(StepInFlight& step, EngineClock::time_point waiting, EngineClock::time_point now);
 
   Links links_;
@@ -92,9 +120,12 @@ class StepLoop {
   size_t oldest_ = 0, in_flight_ = 0;  // a ring in steps_
   EngineClock::time_point last_begin_ = {}, last_end_ = {};
   double last_left_seconds_ = 0;   // when finish() last returned, in the records' seconds
+  double last_run_seconds_ = 0;    // of the last step that is done
   std::vector<RequestId> failed_;  // scratch space of fail_step()
   std::vector<uint32_t> sampled_;  // scratch space of judge()
   Judgement judgement_;
+  MaskWorkers masks_;
+  std::vector<RequestId> advanced_;  // scratch space of resume_constrained()
   Speculator speculator_;
   std::vector<ActiveRequest*> continuing_;  // scratch space of deliver()
 };

@@ -41,7 +41,10 @@ class ServedStandIn : public ::testing::Test {
     auto server = HttpServer::create(options);
     ASSERT_TRUE(server.ok()) << server.error().message;
     server_ = std::move(server).value();
-    server_->serve({.engine = **engine_, .tokenizer = *tokenizer_, .chat_template = chat_.get()});
+    server_->serve({.engine = **engine_,
+                    .tokenizer = *tokenizer_,
+                    .chat_template = chat_.get(),
+                    .embedding = {.width = kStandInWidth}});
   }
   void TearDown() override { server_.reset(); }
   // The chat template; empty: the model's own.

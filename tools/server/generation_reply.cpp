@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "engine/text/encode_chat.h"
+#include "engine/text/infill.h"
 
 namespace hearth {
-namespace {
 
 ApiError to_api_error(const Error& error) {
   switch (error.kind) {
@@ -26,6 +26,8 @@ ApiError to_api_error(const Error& error) {
       return {.status = 503, .message = error.message, .type = "server_error"};
   }
 }
+
+namespace {
 
 using Until = GenerationReply::Until;
 
@@ -57,14 +59,26 @@ Result<std::vector<std::vector<TokenId>>> encode_prompts(const ServedModel& mode
     HEARTH_ASSIGN(std::vector<TokenId> prompt, chat_prompt(model, request.messages, until));
     prompts.push_back(std::move(prompt));
   }
+  std::optional<InfillTokens> infill;
+  if (request.suffix) infill = find_infill_tokens(model.tokenizer.vocabulary());
   for (const ApiRequest::Prompt& prompt : request.prompts) {
     // The caller has an answer for this.
     if (until.cancelled != nullptr && *until.cancelled) return prompts;
     const auto* ids = std::get_if<std::vector<uint32_t>>(&prompt);
-    prompts.push_back(ids != nullptr ? *ids
-                                     : model.tokenizer.encode(std::get<std::string>(prompt)));
+    EncodeOptions options;
+    if (infill) options.add_bos = false;  // infill_prompt() adds it
+    std::vector<TokenId> encoded =
+        ids != nullptr ? *ids : model.tokenizer.encode(std::get<std::string>(prompt), options);
+    prompts.push_back(infill ? infill_prompt(model.tokenizer, *infill, encoded, *request.suffix)
+                             : std::move(encoded));
   }
   return prompts;
+}
+
+// What `echo` shows of the prompt: the text as it was sent.
+std::string echoed_text(const ApiRequest::Prompt& prompt, const Tokenizer& tokenizer) {
+  const auto* ids = std::get_if<std::vector<uint32_t>>(&prompt);
+  return ids != nullptr ? tokenizer.decode(*ids) : std::get<std::string>(prompt);
 }
 
 // One request per completion: `n` of the first prompt, then `n` of the second, and so on. Seeds
@@ -74,6 +88,10 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const Serve
                                                                      ApiKind kind,
                                                                      const ApiRequest& request,
                                                                      const Until& until) {
+  if (request.suffix && !find_infill_tokens(model.tokenizer.vocabulary()))
+    return ApiError{.message = "'suffix' needs a model with infill tokens, which this one has not",
+                    .param = "suffix",
+                    .code = "unsupported_parameter"};
   Result<std::vector<std::vector<TokenId>>> prompts = encode_prompts(model, kind, request, until);
   if (until.cancelled != nullptr && *until.cancelled) return kClientGone;
   // Not the client's fault, even if a template was running.
@@ -153,18 +171,41 @@ GenerationReply::GenerationReply(const ServedModel& model, ReplyHead head,
       logprobs_(request.logprobs),
       ignore_end_(request.generation.ignore_end),
       has_stops_(!request.generation.stop.empty()),
+      echo_(request.echo),
       wakeup_(std::make_shared<Wakeup>()) {}
 
 std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
-    const ServedModel& model, ReplyHead head, const ApiRequest& request, const Until& until) {
+    const ServedModel& model, ReplyHead head, const ApiRequest& request, const Until& until,
+    std::unique_ptr<ReplyAdapter> adapter) {
   std::unique_ptr<GenerationReply> reply(new GenerationReply(model, std::move(head), request));
-  auto requests = make_requests(model, reply->head_.kind, request, until);
+  ApiRequest shorter;
+  if (request.compress) {
+    shorter = request;
+    const auto report = compress_request(model, shorter, {until.deadline, until.cancelled});
+    if (until.cancelled != nullptr && *until.cancelled) return kClientGone;
+    if (const auto left = time_left(until); left && *left <= left->zero()) return kTimeIsUp;
+    if (!report.ok()) return to_api_error(report.error());
+    reply->compression_ = *report;
+  }
+  const ApiRequest& used = request.compress ? shorter : request;
+  auto requests = make_requests(model, reply->head_.kind, used, until);
   if (ApiError* error = std::get_if<ApiError>(&requests)) return std::move(*error);
-  auto streams = model.engine.submit(std::move(std::get<std::vector<GenerationRequest>>(requests)));
+  auto& submitted = std::get<std::vector<GenerationRequest>>(requests);
+  reply->adapter_ = std::move(adapter);
+  if (reply->adapter_)
+    reply->adapter_->start(static_cast<uint32_t>(submitted.front().prompt.size()));
+  std::vector<std::vector<TokenId>> echoed;
+  if (request.echo && request.logprobs)
+    for (const GenerationRequest& one : submitted) echoed.push_back(one.prompt);
+  auto streams = model.engine.submit(std::move(submitted));
   if (!streams.ok()) return to_api_error(streams.error());
   for (TokenStream& stream : *streams) {
     stream.set_notify([wakeup = reply->wakeup_] { wakeup->notify(); });
-    reply->parts_.push_back({.stream = std::move(stream)});
+    const size_t index = reply->parts_.size();
+    Part& part = reply->parts_.emplace_back(Part{.stream = std::move(stream)});
+    if (request.echo)
+      part.echo_text = echoed_text(used.prompts[index / request.n], model.tokenizer);
+    if (!echoed.empty()) part.echo_prompt = std::move(echoed[index]);
   }
   return reply;
 }
@@ -186,7 +227,9 @@ std::variant<std::string, ApiError> GenerationReply::collect(const Gone& gone) {
     if (part.choice.end.reason == FinishReason::kError) return generation_error(part.choice.end);
     choices.push_back(std::move(part.choice));
   }
-  return to_text(reply_json(head_, choices, n_, logprobs_, model_.tokenizer));
+  nlohmann::json object = reply_json(head_, choices, n_, logprobs_, model_.tokenizer);
+  if (compression_) object["compression"] = compression_json(*compression_);
+  return adapter_ ? adapter_->whole(object, choices.front().end) : to_text(object);
 }
 
 std::optional<ApiError> GenerationReply::wait_for_start(const Gone& gone) {
@@ -201,7 +244,12 @@ bool GenerationReply::write(const Write& write, const Gone& gone) {
   for (;;) {
     std::string text = take_all();
     if (all_closed()) {
-      if (include_usage_) text += to_event(usage_chunk(head_, ends(), n_));
+      if (adapter_) return write(text + adapter_->end(parts_.front().choice.end));
+      if (include_usage_) {
+        nlohmann::json chunk = usage_chunk(head_, ends(), n_);
+        if (compression_) chunk["compression"] = compression_json(*compression_);
+        text += to_event(chunk);
+      }
       return write(text + "data: [DONE]\n\n");
     }
     if (!text.empty() && !write(text)) return false;
@@ -244,6 +292,17 @@ bool GenerationReply::is_text(const GeneratedToken& token) const {
   return ignore_end_ || !model_.tokenizer.ends_generation(token.id);
 }
 
+// What comes before a choice's first token, in a stream: its role, or the prompt.
+std::string GenerationReply::open(size_t index) {
+  Part& part = parts_[index];
+  if (std::exchange(part.opened, true)) return {};
+  if (head_.kind == ApiKind::kChat) return to_event(first_chunk(head_, index));
+  if (!echo_) return {};
+  const Echo echo = make_echo(std::move(part.echo_text), part.echo_prompt,
+                              part.stream.prompt_logprobs(), model_.tokenizer);
+  return to_event(echo_chunk(head_, index, echo, model_.tokenizer, part.offset));
+}
+
 // Adds a token to the reply, and returns what it adds to a stream.
 std::string GenerationReply::take(size_t index, GeneratedToken token) {
   Part& part = parts_[index];
@@ -253,9 +312,7 @@ std::string GenerationReply::take(size_t index, GeneratedToken token) {
     if (counts) part.choice.tokens.push_back(std::move(token));
     return {};
   }
-  std::string text;
-  if (!std::exchange(part.opened, true) && head_.kind == ApiKind::kChat)
-    text += to_event(first_chunk(head_, index));
+  std::string text = open(index);
   if (counts && has_stops_) {
     std::string shown = std::exchange(token.text, std::string());
     part.held.push_back(std::move(token));
@@ -295,15 +352,17 @@ std::string GenerationReply::close(size_t index) {
   part.choice.end = part.stream.end();
   part.choice.text += part.choice.end.text;
   if (!stream_) {
+    if (echo_)
+      part.choice.echo = make_echo(std::move(part.echo_text), part.echo_prompt,
+                                   part.stream.prompt_logprobs(), model_.tokenizer);
     if (has_stops_ && part.choice.end.reason == FinishReason::kStop)
       drop_beyond(part.choice, model_.tokenizer);
     return {};
   }
   if (part.choice.end.reason == FinishReason::kError)
     return to_event(error_json(generation_error(part.choice.end)));
-  std::string text;
   // A choice that ended before its first token needs a role, too.
-  if (!part.opened && head_.kind == ApiKind::kChat) text = to_event(first_chunk(head_, index));
+  std::string text = open(index);
   // Of the tokens still held, those that begin before the stop string are part of the text; without
   // a stop string all are.
   part.written_bytes = part.choice.end.reason == FinishReason::kStop

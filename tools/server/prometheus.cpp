@@ -91,6 +91,9 @@ std::string prometheus_text(const Metrics& metrics) {
            metrics.proposed_at);
   by_place("accepted_tokens_by_place_total", "Proposed tokens accepted, by their place.",
            metrics.accepted_at);
+  writer.counter("forced_tokens_total",
+                 "Generated tokens that were not sampled, because a grammar left no choice.",
+                 metrics.forced_tokens);
   writer.counter("prefix_cache_query_tokens_total", "Prompt tokens looked up in the prefix cache.",
                  metrics.prefix_query_tokens);
   writer.counter("prefix_cache_hit_tokens_total", "Prompt tokens found in the prefix cache.",

@@ -27,6 +27,8 @@ constexpr std::string_view kSupported[] = {"model",
                                            "repetition_penalty",
                                            "logit_bias",
                                            "stop",
+                                           "banned_strings",
+                                           "compress",
                                            "n",
                                            "seed",
                                            "stream",
@@ -35,9 +37,18 @@ constexpr std::string_view kSupported[] = {"model",
                                            "priority",
                                            "ignore_eos",
                                            "prediction",
-                                           "user"};
+                                           "use_beam_search",
+                                           "beams",
+                                           "num_beams",
+                                           "length_penalty",
+                                           "early_stopping",
+                                           "user",
+                                           "response_format",
+                                           "structured_outputs",
+                                           "grammar",
+                                           "json_schema"};
 constexpr std::string_view kChatOnly[] = {"messages", "top_logprobs"};
-constexpr std::string_view kCompletionOnly[] = {"prompt"};
+constexpr std::string_view kCompletionOnly[] = {"prompt", "echo", "suffix"};
 
 // Accepted whatever they say: none of them changes the answer.
 constexpr std::string_view kHarmless[] = {
@@ -55,13 +66,9 @@ constexpr UnsupportedField kUnsupported[] = {
     {"tool_choice", R"(["none","auto"])"},
     {"functions"},
     {"function_call", R"(["none","auto"])"},
-    {"response_format", R"([{"type":"text"}])"},
-    {"structured_outputs"},
-    {"grammar"},
-    {"json_schema"},
     {"echo"},
     {"suffix"},
-    {"best_of"},  // unless it is what `n` is
+    {"best_of"},  // unless it is what `n` is, or the number of beams
     {"audio"},
     {"modalities", R"([["text"]])"},
     {"reasoning_effort", R"(["none"])"},
@@ -74,8 +81,6 @@ constexpr UnsupportedField kUnsupported[] = {
     {"documents"},
     {"add_generation_prompt", "[true]"},
     {"continue_final_message"},
-    {"use_beam_search"},
-    {"length_penalty", "[1]"},
     {"min_tokens", "[0]"},
     {"stop_token_ids"},
     {"bad_words"},
@@ -158,8 +163,10 @@ const UnsupportedField* find_unsupported(std::span<const UnsupportedField> field
   return place == fields.end() ? nullptr : &*place;
 }
 
-// best_of picks the best of several answers, which is nothing new if all of them are wanted.
+// best_of picks the best of several answers, which is nothing new if all of them are wanted. With
+// beam search it is the number of beams.
 bool wants_best_of(const json& body, const json& best_of) {
+  if (body.value("use_beam_search", json(false)) == true) return false;
   return best_of != 1 && best_of != body.value("n", json(1));
 }
 

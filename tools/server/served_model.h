@@ -2,6 +2,7 @@
 // their own, without a device.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "engine/engine.h"
@@ -20,6 +21,21 @@ struct ServedModel {
   std::string device = {};                    // where it runs, for people
   SamplingOptions default_sampling = kHearthSampling;
   std::string example = {};  // a message to try it with, for the page; may be empty
+  // For clients that show what they talk to.
+  struct About {
+    std::string version;       // of Hearth
+    std::string architecture;  // "llama"
+    std::string format;        // that most of the weights have: "Q8_0"
+    uint64_t parameters = 0, bytes = 0;
+  };
+  About about = {};
+  // How embeddings are made, unless a request says otherwise.
+  struct Embedding {
+    uint32_t width = 0;  // the model's; 0: it makes none
+    Pooling pooling = Pooling::kMean;
+    bool add_eos = false;  // to texts
+  };
+  Embedding embedding = {};
 };
 
 }  // namespace hearth

@@ -12,6 +12,8 @@ constexpr std::uint32_t kMaxPauseExponent = 5;
 constexpr double kFirstPrior = 0.5;
 // Trees are as long as chains are by default; the rest of their tokens is for branches.
 constexpr std::uint32_t kTreeLength = 8;
+// Each guess of a request with a grammar needs a mask.
+constexpr std::uint32_t kGrammarLength = 8;
 constexpr std::uint32_t kMatchTokens = NgramProposer::Options{}.min_match;
 
 GuessKind match_kind(std::uint32_t length) {
@@ -104,6 +106,14 @@ const Proposal& Speculation::propose(std::uint32_t length) {
     kind_ = match_kind(ngrams_.propose(length, proposal_.tokens));
   }
   return proposal_;
+}
+
+std::span<const std::uint32_t> Speculation::guess_chain() {
+  watching_ = false;
+  proposal_.clear();
+  const std::uint32_t length = std::min(length_, kGrammarLength);
+  if (pause_ == 0) kind_ = match_kind(ngrams_.propose(length, proposal_.tokens));
+  return proposal_.tokens;
 }
 
 void Speculation::observe(std::uint32_t accepted, std::uint32_t tried) {

@@ -55,6 +55,9 @@ class Speculation {
   // Guesses for the next step that need no draft model, up to `length` in a row. Valid until the
   // next call. REQUIRES: !drafts().
   const Proposal& propose(std::uint32_t length);
+  // Guesses from the text alone, in a row, whatever the method: for requests with a grammar, which
+  // says itself which of them may follow. Valid until the next call.
+  std::span<const std::uint32_t> guess_chain();
   // Learns what became of the last guesses. `sampled` as for judge_proposals().
   void judged(std::uint32_t proposed, std::uint32_t accepted,
               std::span<const std::uint32_t> sampled = {});
