@@ -21,7 +21,7 @@ struct ModelOptionsGroup {
   void declare_model(Options& options);
   // -m, -d, --ctx, --kv, --kv-blocks, --swap, --deterministic, --special-in-messages.
   void declare(Options& options);
-  // --speculate, --draft-max.
+  // --speculate, --draft-max, --draft-model, --draft-min-p.
   void declare_speculation(Options& options);
 
   Result<std::unique_ptr<ModelFile>> open_file() const;
