@@ -219,7 +219,8 @@ void run_stages(SamplingRow wanted) {
 
   if (gl_LocalInvocationID.x == 0) {
     if (wanted.id_index != kNoSlot) U32(params.ids).at[wanted.id_index] = choice.id;
-    const float logprob = (key_logit(choice.key) - row.top_logit) - summary.log_sum;
+    // `precise`: added up in another order, the largest floats would swallow the sum.
+    precise const float logprob = (key_logit(choice.key) - row.top_logit) - summary.log_sum;
     SamplingResults(params.results).at[row_index] =
         SamplingResult(choice.id, logprob, choice.count);
     const float new_mu = mu - stages.mirostat_eta * (choice.surprise - stages.mirostat_tau);
