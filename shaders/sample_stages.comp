@@ -193,6 +193,13 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
   }
 }
 
+// `precise`: added up in another order, the largest floats would swallow the sum.
+float logprob_of(uint key, float top_logit, float log_sum) {
+  precise const float distance = top_logit - key_logit(key);
+  precise const float logprob = -distance - log_sum;
+  return logprob;
+}
+
 void run_stages(SamplingRow wanted) {
   const uint row_index = gl_WorkGroupID.y;
   const uint needed = kSamplingActive | kSamplingStages;
@@ -219,8 +226,7 @@ void run_stages(SamplingRow wanted) {
 
   if (gl_LocalInvocationID.x == 0) {
     if (wanted.id_index != kNoSlot) U32(params.ids).at[wanted.id_index] = choice.id;
-    // `precise`: added up in another order, the largest floats would swallow the sum.
-    precise const float logprob = (key_logit(choice.key) - row.top_logit) - summary.log_sum;
+    const float logprob = logprob_of(choice.key, row.top_logit, summary.log_sum);
     SamplingResults(params.results).at[row_index] =
         SamplingResult(choice.id, logprob, choice.count);
     const float new_mu = mu - stages.mirostat_eta * (choice.surprise - stages.mirostat_tau);
