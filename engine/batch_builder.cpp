@@ -26,7 +26,8 @@ const StepBatch& BatchBuilder::build(const BatchPlan& plan, RequestTable& reques
     sampled.push_back({.request = member.request,
                        .first_row = static_cast<uint32_t>(batch_.logit_rows.size()),
                        .proposed = member.proposed,
-                       .awaits_host = member.awaits_host});
+                       .awaits_host = member.awaits_host,
+                       .constrained = request.constraint() != nullptr});
     add_sampled_rows(plan, member, request);
     if (request.uncounted().empty()) continue;
     if (request.uses_history()) batch_.commit(member.slot, request.uncounted());

@@ -18,6 +18,7 @@ struct SampledMember {
   uint32_t first_row = 0;  // of the logit rows
   uint32_t proposed = 0;
   bool awaits_host = false;
+  bool constrained = false;  // by a grammar
 };
 
 class BatchBuilder {

@@ -20,6 +20,9 @@ void GrammarOptionsGroup::declare(Options& options) {
   regex_option_ = &options.add("--regex PATTERN", &regex, "Write a text that matches as a whole")
                        .excludes(schema_option)
                        .excludes(grammar_option);
+  options.add("--compact", &compact, "Write JSON without white space between its parts")
+      .needs(schema_option)
+      .advanced();
 }
 
 bool GrammarOptionsGroup::given() const {
@@ -35,7 +38,9 @@ Result<std::shared_ptr<const grammar::Grammar>> GrammarOptionsGroup::compile() c
   }
   const std::string& file = schema.empty() ? grammar : schema;
   HEARTH_ASSIGN(const std::string text, read_text_file(file));
-  auto compiled = !schema.empty()           ? grammar::Grammar::compile_json_schema(text)
+  grammar::SchemaOptions schema_options;
+  if (compact) schema_options.max_whitespace = 0;
+  auto compiled = !schema.empty() ? grammar::Grammar::compile_json_schema(text, schema_options)
                   : file.ends_with(".lark") ? grammar::Grammar::compile_lark(text)
                   : file.ends_with(".gbnf") ? grammar::Grammar::compile_gbnf(text)
                                             : grammar::Grammar::compile_grammar(text);
