@@ -9,11 +9,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "engine/ban_guard.h"
 #include "engine/constraint.h"
 #include "engine/decoding/speculation/speculation.h"
 #include "engine/generation.h"
+#include "engine/pooling.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/text/detokenizer.h"
 #include "engine/text/stop_strings.h"
@@ -24,6 +27,7 @@
 
 namespace hearth {
 
+class BeamGroup;
 class Tokenizer;
 
 class ActiveRequest {
@@ -57,9 +61,27 @@ class ActiveRequest {
     return static_cast<uint32_t>(tokens_.size()) - prompt_tokens();
   }
   bool uses_history() const;
+  // Whether every prompt token gets a log-probability. There is nothing to score in a single token.
+  bool scores_prompt() const { return request_.prompt_logprobs && request_.prompt.size() > 1; }
+  // The position of the prompt token whose log-probability comes next.
+  size_t next_scored() const { return prompt_logprobs_.size() + 1; }
+  // Adds it; the reader sees them once all are there.
+  void add_prompt_logprob(PromptLogprob logprob);
 
   // Sampling parameters for the token at `position` of the sequence in `slot`.
   params::SamplingRow sampling_row(uint32_t slot, uint32_t position) const;
+
+  // Null if the request wants no embedding.
+  PoolingState* pooling() const { return pooling_.get(); }
+  // How many of the most probable tokens its steps report: more than it asks for, in beam search.
+  uint32_t reported_tokens() const { return sampling_.top_logprobs; }
+
+  // The beam search that the request is a part of; null: none.
+  const std::shared_ptr<BeamGroup>& beams() const { return beams_; }
+  void join(std::shared_ptr<BeamGroup> beams) { beams_ = std::move(beams); }
+  // Nobody reads its stream: a beam that returns no text.
+  bool hidden() const;
+  void set_score(float score) { score_ = score; }
 
   // Null if nothing is proposed for the request.
   Speculation* speculation() const { return speculation_.get(); }
@@ -81,13 +103,28 @@ class ActiveRequest {
   uint64_t batch() const { return batch_; }  // 0: none
   bool held() const { return batch_ != 0; }
 
+  // The biases for the request's next draw: its own, and what banned strings forbid at this place.
+  std::vector<LogitBias> next_biases() const;
+
   // The request ends when the step that it was just admitted to is done; kNone: it does not.
   void end_after_step(FinishReason reason) { early_end_ = reason; }
   FinishReason early_end() const { return early_end_; }
 
   // Adds the text to a new token, and delivers it unless it is held back. Returns the reason to
-  // end now, or kNone.
+  // end now, or kNone. With banned strings, release_certain() delivers.
   FinishReason accept(GeneratedToken token, EngineClock::time_point now);
+  bool has_banned_strings() const { return bans_ != nullptr; }
+  // Whether accept() has taken tokens back that the scheduler still has.
+  bool takes_back() const { return takes_back_; }
+  void took_back() { takes_back_ = false; }
+  // Delivers the oldest token that can no longer become part of a banned string. False if there is
+  // none.
+  bool release_certain(EngineClock::time_point now);
+  // Nothing follows: all tokens are certain.
+  void stop_guarding() {
+    if (bans_ != nullptr) bans_->finish();
+  }
+
   // Delivers the oldest token that is held back. False if there is none; later tokens are delivered
   // at once then.
   bool release_token(EngineClock::time_point now);
@@ -108,6 +145,7 @@ class ActiveRequest {
     return std::chrono::duration<double>(now - submitted_).count();
   }
   void deliver(GeneratedToken token, EngineClock::time_point now);
+  void deliver_or_hold(GeneratedToken token, EngineClock::time_point now);
 
   GenerationRequest request_;
   const Tokenizer* tokenizer_;
@@ -118,10 +156,16 @@ class ActiveRequest {
   std::vector<TokenId> tokens_;
   std::optional<Detokenizer> detokenizer_;
   StopStrings stop_;
+  std::unique_ptr<BanGuard> bans_;  // null: no banned strings
+  bool takes_back_ = false;
   GenerationTimes times_;
   std::optional<double> token_gap_;
   SpeculationOptions speculation_options_;
   std::unique_ptr<Speculation> speculation_;
+  std::unique_ptr<PoolingState> pooling_;
+  std::shared_ptr<BeamGroup> beams_;
+  std::optional<float> score_;
+  std::vector<PromptLogprob> prompt_logprobs_;
   std::shared_ptr<Constraint> constraint_;
   uint32_t uncounted_ = 0;
   uint64_t batch_ = 0;

@@ -16,17 +16,23 @@
 namespace hearth {
 namespace {
 
+std::vector<TopLogprob> read_top(const StepOutcome& outcome, size_t row, uint32_t top_logprobs) {
+  std::vector<TopLogprob> top;
+  if (top_logprobs == 0 || outcome.top.empty()) return top;
+  top.reserve(top_logprobs);
+  for (const params::TokenLogprob& entry :
+       outcome.top.subspan(row * params::kMaxTopLogprobs, top_logprobs))
+    if (entry.id != params::kNoToken) top.push_back({.id = entry.id, .logprob = entry.logprob});
+  return top;
+}
+
 // The token sampled at a logit row, without text.
 GeneratedToken read_row(const StepOutcome& outcome, size_t row, uint32_t top_logprobs) {
   const params::SamplingResult& sampled = outcome.sampled[row];
-  GeneratedToken token{.id = sampled.id, .logprob = sampled.logprob};
-  if (top_logprobs == 0 || outcome.top.empty()) return token;
-  token.top.reserve(top_logprobs);
-  for (const params::TokenLogprob& entry :
-       outcome.top.subspan(row * params::kMaxTopLogprobs, top_logprobs))
-    if (entry.id != params::kNoToken)
-      token.top.push_back({.id = entry.id, .logprob = entry.logprob});
-  return token;
+  return {.id = sampled.id,
+          .logprob = sampled.logprob,
+          .top = read_top(outcome, row, top_logprobs),
+          .text = {}};
 }
 
 // How long the next step may wait for masks. A member that misses the step loses the time of a
@@ -74,6 +80,7 @@ Result<bool> StepLoop::begin() {
     HEARTH_TRY(prepare_slots(plan, begin));
     prepared = true;
     const StepBatch& batch = batches_.build(plan, links_.requests, step.sampled);
+    step.pooled = batches_.pooled();
     HEARTH_ASSIGN(step.ticket, links_.executor.submit(batch));
     return {};
   };
@@ -133,8 +140,8 @@ Status StepLoop::write_slot(uint32_t slot, const ActiveRequest& request) {
         count_tokens(tokens.first(request.prompt_tokens()), tokens.subspan(request.prompt_tokens()),
                      request.request().sampling.repetition_penalty, StepExecutor::kHistoryTokens)));
   }
-  if (!request.request().biases.empty())
-    HEARTH_TRY(links_.executor.set_biases(slot, device_biases(request.request().biases)));
+  if (const std::vector<LogitBias> biases = request.next_biases(); !biases.empty())
+    HEARTH_TRY(links_.executor.set_biases(slot, device_biases(biases)));
   return {};
 }
 
@@ -169,10 +176,22 @@ Status StepLoop::finish() {
   oldest_ = (oldest_ + 1) % steps_.size();
   --in_flight_;
   if (!outcome.ok()) return outcome.error();
+  add_pooled(step, *outcome);
   deliver(step, *outcome, now);
   masks_.start();
   publish(step.record, waiting, now);
   return {};
+}
+
+// Before deliver(), which may end these requests.
+void StepLoop::add_pooled(const StepInFlight& step, const StepOutcome& outcome) {
+  if (step.pooled.empty()) return;
+  const PooledMember& last = step.pooled.back();
+  const size_t width = outcome.pooled.size() / (last.first_range + last.ranges);
+  for (const PooledMember& member : step.pooled)
+    if (const ActiveRequest* request = links_.requests.find(member.request))
+      request->pooling()->add(
+          outcome.pooled.subspan(member.first_range * width, member.ranges * width), member.ranges);
 }
 
 void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
@@ -180,6 +199,22 @@ void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
   for (const SampledMember& member : step.sampled) {
     ActiveRequest* request = links_.requests.find(member.request);
     if (request == nullptr) continue;  // it ended while this step was in flight
+    if (member.scored > 0 && !deliver_scores(*request, member, outcome)) continue;
+    if (!member.samples) continue;
+    if (!request->request().generate) {
+      links_.requests.end(member.request, FinishReason::kLength);
+      continue;
+    }
+    if (request->beams() != nullptr) {
+      take_beam(*request, member, outcome, now);
+      continue;
+    }
+    if (request->takes_back()) {
+      // This step was planned before the host knew that its token would have to go.
+      links_.scheduler.token(member.request, outcome.sampled[member.first_row].id);
+      take_back(*request);
+      continue;
+    }
     bool continues = false;
     if (member.awaits_host) {
       continues = judge(*request, member, outcome, now);
@@ -193,7 +228,26 @@ void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
       constrain(*request, static_cast<uint32_t>(judgement_.path.size()) + 1);
     else if (request->speculation() != nullptr)
       speculate(*request);
+    if (request->takes_back())
+      take_back(*request);
+    else if (request->has_banned_strings() && member.awaits_host)
+      settle_bans(*request);
   }
+}
+
+bool StepLoop::deliver_scores(ActiveRequest& request, const SampledMember& member,
+                              const StepOutcome& outcome) {
+  for (uint32_t row = member.first_row - member.scored; row < member.first_row; ++row) {
+    const params::SamplingResult& result = outcome.sampled[row];
+    if (auto fault = sampling_fault(result, request.next_scored())) {
+      links_.requests.end(request.id(), FinishReason::kError, std::move(*fault));
+      return false;
+    }
+    request.add_prompt_logprob(
+        {.logprob = result.logprob,
+         .top = read_top(outcome, row, request.request().sampling.top_logprobs)});
+  }
+  return true;
 }
 
 // Delivers the token of a logit row, and ends the request if it was its last, or if there is none.
@@ -216,7 +270,10 @@ FinishReason StepLoop::accept(ActiveRequest& request, GeneratedToken token,
     speculation->append(std::span(&token.id, 1));
   const FinishReason reason = request.accept(std::move(token), now);
   links_.publisher.generated_token();
-  if (!request.held()) links_.publisher.delivered_token(request);
+  if (request.has_banned_strings())
+    links_.requests.deliver_certain(request);
+  else if (!request.held())
+    links_.publisher.delivered_token(request);
   return reason;
 }
 
@@ -271,6 +328,33 @@ void StepLoop::speculate(ActiveRequest& request) {
   links_.scheduler.propose(request.id(), proposed);
   // The step that judges them waits for the host anyway; without any, it need not.
   links_.scheduler.set_with_host(request.id(), false);
+}
+
+// Tells the scheduler which tokens the request has taken back, and what it may not draw instead. A
+// request that has run ahead of the host first has to wait for its pending token.
+void StepLoop::take_back(ActiveRequest& request) {
+  const RequestId id = request.id();
+  links_.scheduler.set_with_host(id, true);
+  if (links_.scheduler.ledger(id)->pending()) return;
+  links_.scheduler.truncate(id, static_cast<uint32_t>(request.tokens().size()));
+  request.took_back();
+  rewrite_slot(request);
+}
+
+// The draw at a place with bans is over. Those that replaced a bias of the request's own must not
+// stay in its slot, which is why it waited for the host there.
+void StepLoop::settle_bans(ActiveRequest& request) {
+  links_.scheduler.set_with_host(request.id(), false);
+  rewrite_slot(request);
+}
+
+// Writes what sampling finds in the slot of a running request; others get it at admission.
+void StepLoop::rewrite_slot(ActiveRequest& request) {
+  const SequenceView sequence = *links_.scheduler.sequence(request.id());
+  if (sequence.state != SequenceState::kRunning) return;
+  request.all_counted();
+  if (const Status status = write_slot(sequence.slot, request); !status.ok())
+    links_.requests.end(request.id(), FinishReason::kError, status.error().message);
 }
 
 // Lets a worker find out what may follow the request's newest tokens.

@@ -73,6 +73,7 @@ class StepLoop {
   struct StepInFlight {
     StepTicket ticket;
     std::vector<SampledMember> sampled;
+    std::vector<PooledMember> pooled;
     StepRecord record;
   };
 
@@ -82,16 +83,26 @@ class StepLoop {
   Status write_slot(uint32_t slot, const ActiveRequest& request);
   void count_prefix_hits(const BatchPlan& plan);
   Status fail_step(const BatchPlan& plan, bool prepared, const Error& error);
+  void add_pooled(const StepInFlight& step, const StepOutcome& outcome);
   void deliver(StepInFlight& step, const StepOutcome& outcome, EngineClock::time_point now);
   // Both return the reason to end the request now, or kNone.
   FinishReason accept(ActiveRequest& request, GeneratedToken token, EngineClock::time_point now);
   FinishReason deliver_forced(ActiveRequest& request, EngineClock::time_point now);
-  // Both return false if the request has ended with this.
+  // All three return false if the request has ended with this.
+  bool deliver_scores(ActiveRequest& request, const SampledMember& member,
+                      const StepOutcome& outcome);
   bool deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row,
                    EngineClock::time_point now);
   bool judge(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
              EngineClock::time_point now);
   void speculate(ActiveRequest& request);
+  // Beam search; in step_loop_beams.cpp.
+  void take_beam(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
+                 EngineClock::time_point now);
+  void deliver_beams(BeamGroup& beams, EngineClock::time_point now);
+  void take_back(ActiveRequest& request);
+  void settle_bans(ActiveRequest& request);
+  void rewrite_slot(ActiveRequest& request);
   void constrain(ActiveRequest& request, uint32_t new_tokens);
   Status resume(ActiveRequest& request, EngineClock::time_point now);
   Status count_forced(ActiveRequest& request);

@@ -16,6 +16,7 @@ enum StepExtras : uint8_t {
   kStepPathsOrMasks = 1,  // sampling rows with paths or token masks
   kStepCommits = 2,
   kStepMixes = 4,  // sampling rows whose logits are mixed
+  kStepPools = 8,  // hidden states of all rows, to be pooled
 };
 
 struct StepBucket {

@@ -9,6 +9,7 @@ HEARTH_CONSTANT(kSamplingAppend, 2u)  // the chosen token is counted in the row'
 HEARTH_CONSTANT(kSamplingGreedy, 4u)  // the token with the largest logit, no draw
 HEARTH_CONSTANT(kSamplingMask, 8u)    // only tokens of the row's mask may be sampled
 HEARTH_CONSTANT(kSamplingMix, 16u)    // the row's logits are first mixed with another row's
+HEARTH_CONSTANT(kSamplingGiven, 0x10000u)  // nothing is chosen: the row reports its given token
 
 // One row's parameters. engine/sampling/sampler.h makes them from what a request asks for.
 HEARTH_STRUCT(SamplingRow)
@@ -39,16 +40,17 @@ HEARTH_STRUCT(SamplingRow)
   float own_weight;     // logit = own_weight * own + other_weight * other,
   float other_weight;
   float log_plausible;  // if own >= the largest own logit + this, otherwise -infinity; -infinity: off
-HEARTH_STRUCT_END
+  uint given;           // kSamplingGiven: the token whose log-probability is reported
+  HEARTH_STRUCT_END
 
-HEARTH_CONSTANT(kNoHistory, 0xffffffffu)
-HEARTH_CONSTANT(kNoSlot, 0xffffffffu)
-HEARTH_CONSTANT(kOtherModel, 0x80000000u)
-HEARTH_CONSTANT(kMaxPathTokens, 32u)  // the bits of a path
-HEARTH_CONSTANT(kMaxTopLogprobs, 20u)
-HEARTH_CONSTANT(kNoToken, 0xffffffffu)  // the id of an unused TokenLogprob
+  HEARTH_CONSTANT(kNoHistory, 0xffffffffu)
+  HEARTH_CONSTANT(kNoSlot, 0xffffffffu)
+  HEARTH_CONSTANT(kOtherModel, 0x80000000u)
+  HEARTH_CONSTANT(kMaxPathTokens, 32u)  // the bits of a path
+  HEARTH_CONSTANT(kMaxTopLogprobs, 20u)
+  HEARTH_CONSTANT(kNoToken, 0xffffffffu)  // the id of an unused TokenLogprob
 
-HEARTH_STRUCT(TokenBias)
+  HEARTH_STRUCT(TokenBias)
   uint token;
   float bias;  // added to the logit; -infinity bans the token
 HEARTH_STRUCT_END

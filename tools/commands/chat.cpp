@@ -23,6 +23,11 @@ class ChatCommand : public Command {
         .alias("--n-predict");
     options.add("--load FILE", &load_, "Continue a conversation that /save wrote")
         .check(check_file_name);
+    options
+        .add("--when-full WORD", &when_full_,
+             "When the context is full: drop the oldest messages, compress all but the last, or "
+             "stop answering")
+        .one_of({"drop", "compress", "stop"});
     model_.declare(options);
     model_.declare_speculation(options);
     sampling_.declare(options);
@@ -36,6 +41,7 @@ class ChatCommand : public Command {
     }
     HEARTH_ASSIGN(auto grammar, grammar_.compile());
     model_.session.max_sequences = 1;
+    if (when_full_ == "compress") model_.session.scored_rows = kScoredRows;
     const ModelOpener opener{
         .find =
             [this](const std::string& name) {
@@ -47,7 +53,9 @@ class ChatCommand : public Command {
     ChatLoop loop(model, {.system = system_,
                           .settings = {.sampling = sampling_.choices(), .max_tokens = tokens_},
                           .stop = sampling_.stop,
-                          .grammar = std::move(grammar)});
+                          .ban = sampling_.ban,
+                          .grammar = std::move(grammar),
+                          .when_full = when_full(when_full_)});
     if (loaded) loop.continue_with(*std::move(loaded));
     return loop.run();
   }
@@ -56,7 +64,7 @@ class ChatCommand : public Command {
   ModelOptionsGroup model_;
   SamplingOptionsGroup sampling_;
   GrammarOptionsGroup grammar_;
-  std::string system_, load_;
+  std::string system_, load_, when_full_ = "drop";
   uint32_t tokens_ = 0;
 };
 

@@ -134,6 +134,9 @@ void SamplingOptionsGroup::declare(Options& options) {
       .advanced();
   declare_seed(options);
   options.add("--stop TEXT", &stop, "Stop before this text; may be given several times");
+  options.add("--ban TEXT", &ban,
+              "Keep this text out of the output, rewording what leads to it; may be given several "
+              "times");
 }
 
 void SamplingOptionsGroup::declare_seed(Options& options) {

@@ -45,10 +45,10 @@ struct ModelOptionsGroup {
 };
 
 struct SamplingOptionsGroup {
-  std::vector<std::string> stop;
+  std::vector<std::string> stop, ban;
 
   // --temp --top-k --top-p --min-p --repeat-penalty --presence-penalty --frequency-penalty --seed
-  // --stop.
+  // --stop --ban.
   void declare(Options& options);
   void declare_seed(Options& options);
   // What was given, to be applied over the model's defaults; without --seed, a random one.

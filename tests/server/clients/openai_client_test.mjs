@@ -163,10 +163,9 @@ const tests = {
     const refused = (param, fields, code = 'unsupported_parameter') => assert.rejects(
       client.chat.completions.create({ model: 'any', messages: ask, max_tokens: 2, ...fields }),
       error => error instanceof OpenAI.BadRequestError && error.param === param && error.code === code);
-    await refused('tools', { tools: [{ type: 'function', function: { name: 'f', parameters: {} } }] });
+    await refused('functions', { functions: [{ name: 'f', parameters: {} }] });
     await refused('response_format.json_schema.schema', { response_format: { type: 'json_schema', json_schema: {
       name: 'tags', schema: { type: 'array', items: { type: 'string' }, uniqueItems: true } } } }, 'unsupported_schema');
-    await refused('reasoning_effort', { reasoning_effort: 'high' });
     await refused('temprature', { temprature: 1 }, 'unknown_parameter');
     await refused('messages[0].content[0]', { messages: [{ role: 'user', content: [
       { type: 'image_url', image_url: { url: 'data:image/png;base64,' } }] }] }, 'unsupported_content');
@@ -183,7 +182,7 @@ const tests = {
     await fails(400, chat({ messages: [] }));
     await fails(400, chat({ n: 1000 }));
     await fails(413, chat({ messages: [{ role: 'user', content: 'x'.repeat(9 << 20) }] }));
-    await fails(404, client.embeddings.create({ model: 'any', input: 'x' }));
+    await fails(404, client.moderations.create({ input: 'x' }));
     const stranger = new OpenAI({ baseURL: address + '/v1', apiKey: 'wrong', maxRetries: 0 });
     await assert.rejects(stranger.models.list(), error =>
       error instanceof OpenAI.AuthenticationError && error.code === 'invalid_api_key');
