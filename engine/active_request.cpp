@@ -125,7 +125,7 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
   }
   HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(options, {}));
   std::shared_ptr<Constraint> constraint;
-  if (request.grammar != nullptr) {
+  if (request.grammar != nullptr && request.generate) {
     HEARTH_ASSIGN(constraint, constrain(request, place));
   }
   std::unique_ptr<ActiveRequest> made(
