@@ -6,8 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "engine/beam_group.h"
 #include "engine/model/step_executor.h"
 #include "engine/sampling/sampler.h"
+#include "engine/sampling/stages.h"
 #include "engine/text/tokenizer.h"
 #include "params/embed.h"
 
@@ -46,6 +48,8 @@ Status check_banned_strings(const GenerationRequest& request, const Tokenizer* t
   if (request.banned_strings.size() > kMaxBannedStrings)
     return invalid(fmt::format("{} banned strings are more than the {} a request may have",
                                request.banned_strings.size(), kMaxBannedStrings));
+  if (uses_mirostat(request.sampling))
+    return invalid("banned strings and mirostat cannot be combined");
   if (std::ranges::any_of(request.banned_strings, &std::string::empty))
     return invalid("a banned string is empty");
   constexpr size_t kMost = kMaxLogitBiases - BanGuard::kMostBansPerPlace;
@@ -55,11 +59,21 @@ Status check_banned_strings(const GenerationRequest& request, const Tokenizer* t
   return {};
 }
 
+// What DRY compares breakers with. Without a tokenizer there is no text, and nothing breaks.
+TokenText token_text(const Tokenizer* tokenizer) {
+  return [tokenizer](uint32_t token) -> std::optional<std::string> {
+    if (tokenizer == nullptr) return std::string();
+    if (tokenizer->is_control(token)) return std::nullopt;
+    return tokenizer->piece(token);
+  };
+}
+
 // A request without a limit of its own may fill the rest of the context and of the pool.
 uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits& limits) {
   if (!request.generate) return 1;  // which is not delivered
   const uint64_t prompt = request.prompt.size();
-  const uint64_t pool_tokens = uint64_t{limits.pool_blocks} * kTokensPerBlock;
+  const uint64_t pool_tokens =
+      uint64_t{limits.pool_blocks / std::max(request.beam.beams, 1u)} * kTokensPerBlock;
   const uint64_t longest = std::min<uint64_t>(limits.context, pool_tokens);
   const uint32_t left = prompt < longest ? static_cast<uint32_t>(longest - prompt) : 1;
   return request.max_tokens == 0 ? left : std::min(request.max_tokens, left);
@@ -94,12 +108,22 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
   HEARTH_TRY(check_ids(request, place.vocabulary));
   const uint32_t max_new = most_new_tokens(request, place.limits);
   if (const AddResult fit =
-          check_request(place.limits, {.prompt = request.prompt, .max_new_tokens = max_new});
+          check_request(place.limits, {.prompt = request.prompt,
+                                       .max_new_tokens = max_new,
+                                       .seats = std::max(request.beam.beams, 1u)});
       !fit.accepted())
     return invalid(fit.message);
   HEARTH_TRY(check_biases(request));
   HEARTH_TRY(check_banned_strings(request, place.tokenizer));
-  HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(request.sampling, {}));
+  if (request.dry_breakers.size() > kMaxDryBreakers)
+    return invalid(fmt::format("{} sequence breakers are more than the {} a request may have",
+                               request.dry_breakers.size(), kMaxDryBreakers));
+  request.sampling = only_listed(request.sampling);
+  SamplingOptions options = request.sampling;
+  if (request.beam.searches()) {
+    HEARTH_ASSIGN(options, beam_sampling(request, place.tokenizer));
+  }
+  HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(options, {}));
   std::shared_ptr<Constraint> constraint;
   if (request.grammar != nullptr) {
     HEARTH_ASSIGN(constraint, constrain(request, place));
@@ -115,6 +139,8 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
     : request_(std::move(request)),
       tokenizer_(place.tokenizer),
       sampling_(sampling),
+      samplers_(request_.sampling, request_.dry_breakers, token_text(place.tokenizer),
+                request_.prompt, StepExecutor::kMaxDryTokens),
       max_new_tokens_(max_new_tokens),
       channel_(std::make_shared<TokenChannel>(place.id, max_new_tokens)),
       submitted_(place.submitted),
@@ -124,12 +150,15 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
   tokens_.reserve(tokens_.size() + max_new_tokens);
   if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_, true, false, request_.shown_tokens);
   if (!request_.banned_strings.empty())
-    bans_ = std::make_unique<BanGuard>(request_.banned_strings, *tokenizer_, stop_, max_new_tokens);
+    bans_ = std::make_unique<BanGuard>(request_.banned_strings, *detokenizer_, stop_, max_new_tokens);
   if (request_.pooling != Pooling::kNone) {
     pooling_ = std::make_unique<PoolingState>(request_.pooling, prompt_tokens());
     speculation_options_ = {};
   }
+  if (request_.beam.searches()) speculation_options_.method = SpeculationMethod::kNone;
 }
+
+bool ActiveRequest::hidden() const { return beams_ != nullptr && !beams_->is_returned(id()); }
 
 std::optional<EngineClock::time_point> ActiveRequest::deadline() const {
   constexpr double kLongest = 1e9;  // seconds; what the clock can certainly represent
@@ -182,7 +211,8 @@ void ActiveRequest::admit(EngineClock::time_point now) {
   admitted_ = true;
   times_.admitted = since_submission(now);
   // Not earlier, because its tables are as large as the context, and many requests may wait.
-  if (speculation_options_.method != SpeculationMethod::kNone && bans_ == nullptr)
+  if (speculation_options_.method != SpeculationMethod::kNone && bans_ == nullptr &&
+      samplers_.allow_proposals())
     speculation_ = std::make_unique<Speculation>(
         speculation_options_, tokens_, static_cast<uint32_t>(tokens_.size()) + max_new_tokens_);
 }
@@ -223,6 +253,7 @@ bool ActiveRequest::release_certain(EngineClock::time_point now) {
 
 FinishReason ActiveRequest::accept(GeneratedToken token, EngineClock::time_point now) {
   tokens_.push_back(token.id);
+  samplers_.append(token.id);
   const bool is_end_token =
       tokenizer_ != nullptr && !request_.ignore_end && tokenizer_->ends_generation(token.id);
   std::string piece;
@@ -232,6 +263,7 @@ FinishReason ActiveRequest::accept(GeneratedToken token, EngineClock::time_point
     deliver_or_hold(std::move(token), now);
   } else if (bans_->push(std::move(token), piece, {detokenizer_, stop_})) {
     tokens_.resize(prompt_tokens() + bans_->tokens());
+    samplers_.rewind(tokens_);
     takes_back_ = !bans_->gave_up();
     return bans_->gave_up() ? FinishReason::kStop : FinishReason::kNone;
   }
@@ -255,6 +287,7 @@ void ActiveRequest::finish(FinishReason reason, std::string message) {
                    .prompt_tokens = prompt_tokens(),
                    .cached_tokens = cached_tokens_,
                    .generated_tokens = generated_tokens(),
+                   .score = score_,
                    .times = times_});
 }
 

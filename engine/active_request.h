@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/ban_guard.h"
@@ -16,6 +17,7 @@
 #include "engine/decoding/speculation/speculation.h"
 #include "engine/generation.h"
 #include "engine/pooling.h"
+#include "engine/sampling/request_samplers.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/text/detokenizer.h"
 #include "engine/text/stop_strings.h"
@@ -26,6 +28,7 @@
 
 namespace hearth {
 
+class BeamGroup;
 class Tokenizer;
 
 class ActiveRequest {
@@ -71,6 +74,19 @@ class ActiveRequest {
 
   // Null if the request wants no embedding.
   PoolingState* pooling() const { return pooling_.get(); }
+  // How many of the most probable tokens its steps report: more than it asks for, in beam search.
+  uint32_t reported_tokens() const { return sampling_.top_logprobs; }
+
+  // The beam search that the request is a part of; null: none.
+  const std::shared_ptr<BeamGroup>& beams() const { return beams_; }
+  void join(std::shared_ptr<BeamGroup> beams) { beams_ = std::move(beams); }
+  // Nobody reads its stream: a beam that returns no text.
+  bool hidden() const;
+  void set_score(float score) { score_ = score; }
+
+  const RequestSamplers& samplers() const { return samplers_; }
+  void set_mirostat(float mu) { samplers_.set_mirostat(mu); }
+
   // Null if nothing is proposed for the request.
   Speculation* speculation() const { return speculation_.get(); }
   // Null if the request has no grammar.
@@ -138,6 +154,7 @@ class ActiveRequest {
   GenerationRequest request_;
   const Tokenizer* tokenizer_;
   params::SamplingRow sampling_;
+  RequestSamplers samplers_;
   uint32_t max_new_tokens_;
   std::shared_ptr<TokenChannel> channel_;
   EngineClock::time_point submitted_;
@@ -151,6 +168,8 @@ class ActiveRequest {
   SpeculationOptions speculation_options_;
   std::unique_ptr<Speculation> speculation_;
   std::unique_ptr<PoolingState> pooling_;
+  std::shared_ptr<BeamGroup> beams_;
+  std::optional<float> score_;
   std::vector<PromptLogprob> prompt_logprobs_;
   std::shared_ptr<Constraint> constraint_;
   uint32_t uncounted_ = 0;

@@ -75,6 +75,10 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
   if (member.awaits_host) verify_only(newest, first_proposal, 0);
   const Constraint* const constraint = request.constraint().get();
   if (constraint != nullptr) use_mask(newest, batch_.add_mask(constraint->mask(0)));
+  request.samplers().add_to(newest,
+                            {.read_slot = member.input_on_gpu ? member.slot : params::kNoSlot,
+                             .write_slot = member.awaits_host ? params::kNoSlot : member.slot},
+                            batch_.words);
   batch_.sample(first_proposal - 1, newest);
 
   std::array<uint32_t, kMaxProposed> paths{};  // the proposals on each one's path, as bits
@@ -86,6 +90,11 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
         member.slot, position + static_cast<uint32_t>(std::popcount(paths[i])));
     verify_only(row, first_proposal, paths[i]);
     if (constraint != nullptr) use_mask(row, batch_.add_mask(constraint->mask(1 + i)));
+    std::array<uint32_t, kMaxProposed> path{};
+    uint32_t length = 0;
+    for (uint32_t k = 0; k <= i; ++k)
+      if ((paths[i] >> k & 1) != 0) path[length++] = batch_.ids[first_proposal + k];
+    request.samplers().add_to(row, {.path = std::span(path).first(length)}, batch_.words);
     batch_.sample(first_proposal + i, row);
   }
 }

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "engine/beam_group.h"
+
 namespace hearth {
 
 Engine::Engine(StepExecutor& executor, const Tokenizer* tokenizer, const EngineOptions& options)
@@ -62,6 +64,8 @@ Result<std::vector<TokenStream>> Engine::submit(std::vector<GenerationRequest> r
 // Builds the requests without a lock: there may be many, with long prompts. Their queue places are
 // reserved first, so that never more are built than the queue can hold.
 Result<std::vector<TokenStream>> Engine::post(std::vector<GenerationRequest> requests) {
+  if (!requests.empty()) requests.front().forks_first = false;  // there is no parent
+  HEARTH_ASSIGN(const std::vector<BeamRequests> searches, add_beams(requests));
   const size_t count = requests.size();
   HEARTH_ASSIGN(Mailbox::QueuePlaces places, mailbox_->reserve(count));
   ActiveRequest::Place place{.id = places.first_id(),
@@ -72,21 +76,21 @@ Result<std::vector<TokenStream>> Engine::post(std::vector<GenerationRequest> req
                              .speculation = options_.speculation};
   std::vector<std::unique_ptr<ActiveRequest>> built;
   std::vector<std::shared_ptr<TokenChannel>> channels;
-  if (count > 0) requests.front().forks_first = false;  // there is no parent
   for (GenerationRequest& request : requests) {
     if (request.grammar != nullptr && place.trie == nullptr) place.trie = token_trie();
     HEARTH_ASSIGN(built.emplace_back(), ActiveRequest::create(std::move(request), place));
     channels.push_back(built.back()->channel());
     ++place.id;
   }
+  join_beams(searches, tokenizer_, built);
   publisher_.posted(count);
   if (Status posted = mailbox_->post(std::move(places), std::move(built)); !posted.ok()) {
     publisher_.unposted(count);
     return std::move(posted).error();
   }
   std::vector<TokenStream> streams;
-  for (std::shared_ptr<TokenChannel>& channel : channels)
-    streams.emplace_back(std::move(channel), mailbox_);
+  for (size_t i = 0; i < count; ++i)
+    if (!is_hidden_beam(searches, i)) streams.emplace_back(std::move(channels[i]), mailbox_);
   return streams;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/decoding/beam_options.h"
 #include "engine/ids.h"
 #include "engine/sampling_options.h"
 
@@ -20,6 +21,8 @@ class Grammar;
 
 inline constexpr uint32_t kMaxLogitBiases = 512;  // per request
 inline constexpr uint32_t kMaxBannedStrings = 128;
+
+inline constexpr uint32_t kMaxDryBreakers = 64;
 
 struct LogitBias {
   TokenId token = 0;
@@ -44,6 +47,8 @@ struct GenerationRequest {
   // Strings that may not appear in the text; see ban_guard.h. At most kMaxBannedStrings. Nothing is
   // proposed for a request that has any.
   std::vector<std::string> banned_strings;
+  // Texts that repetitions do not reach across, for DRY; at most kMaxDryBreakers.
+  std::vector<std::string> dry_breakers = {"\n", ":", "\"", "*"};
   bool ignore_end = false;        // continues after the model's end token
   int32_t priority = 0;           // higher runs first
   uint64_t cache_salt = 0;        // only requests with equal salts share prefixes
@@ -51,6 +56,10 @@ struct GenerationRequest {
   // For requests submitted together: shares the prompt's blocks of the last request before it that
   // has this unset.
   bool forks_first = false;
+  // With beams, the request and those after it with forks_first are one search: the first stream
+  // gets the best text, the next one the second best, and so on. Nothing is delivered before the
+  // search has ended.
+  BeamOptions beam;
   double time_limit_seconds = 0;  // from submission; 0: none
   // Reports the log-probability of every prompt token but the first (TokenStream::prompt_logprobs),
   // with sampling.top_logprobs alternatives. The prompt is computed even if it is cached.
@@ -106,6 +115,7 @@ struct GenerationEnd {
   std::string stop_string = {};       // the stop string that ended it; empty if none did
   std::vector<float> embedding = {};  // [model width], not normalized; empty unless pooled
   uint32_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
+  std::optional<float> score;  // of a text that beam search found
   GenerationTimes times;
 };
 

@@ -205,6 +205,10 @@ void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
       links_.requests.end(member.request, FinishReason::kLength);
       continue;
     }
+    if (request->beams() != nullptr) {
+      take_beam(*request, member, outcome, now);
+      continue;
+    }
     if (request->takes_back()) {
       // This step was planned before the host knew that its token would have to go.
       links_.scheduler.token(member.request, outcome.sampled[member.first_row].id);
@@ -253,6 +257,7 @@ bool StepLoop::deliver_row(ActiveRequest& request, const StepOutcome& outcome, s
     links_.requests.end(request.id(), FinishReason::kError, std::move(*fault));
     return false;
   }
+  if (row < outcome.mirostat.size()) request.set_mirostat(outcome.mirostat[row]);
   const FinishReason reason =
       accept(request, read_row(outcome, row, request.request().sampling.top_logprobs), now);
   if (reason == FinishReason::kNone) return true;
@@ -317,13 +322,14 @@ void StepLoop::speculate(ActiveRequest& request) {
   Speculation& speculation = *request.speculation();
   const TokenLedger& ledger = *links_.scheduler.ledger(request.id());
   if (ledger.pending()) {
-    links_.scheduler.set_with_host(request.id(), speculation.promising());
+    links_.scheduler.set_with_host(request.id(),
+                                   speculation.promising() || request.samplers().need_host());
     return;
   }
   const std::span<const TokenId> proposed = speculation.propose();
   links_.scheduler.propose(request.id(), proposed);
   // The step that judges them waits for the host anyway; without any, it need not.
-  links_.scheduler.set_with_host(request.id(), false);
+  links_.scheduler.set_with_host(request.id(), request.samplers().need_host());
 }
 
 // Tells the scheduler which tokens the request has taken back, and what it may not draw instead. A
@@ -340,7 +346,7 @@ void StepLoop::take_back(ActiveRequest& request) {
 // The draw at a place with bans is over. Those that replaced a bias of the request's own must not
 // stay in its slot, which is why it waited for the host there.
 void StepLoop::settle_bans(ActiveRequest& request) {
-  links_.scheduler.set_with_host(request.id(), false);
+  links_.scheduler.set_with_host(request.id(), request.samplers().need_host());
   rewrite_slot(request);
 }
 

@@ -95,6 +95,10 @@ class StepLoop {
   bool judge(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
              EngineClock::time_point now);
   void speculate(ActiveRequest& request);
+  // Beam search; in step_loop_beams.cpp.
+  void take_beam(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
+                 EngineClock::time_point now);
+  void deliver_beams(BeamGroup& beams, EngineClock::time_point now);
   void take_back(ActiveRequest& request);
   void settle_bans(ActiveRequest& request);
   void rewrite_slot(ActiveRequest& request);

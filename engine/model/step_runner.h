@@ -40,7 +40,7 @@ struct StepRunnerOptions {
   const Buffer* other_logits = nullptr;
 };
 
-// Device memory per slot: the sampled id, the token history and the biases.
+// Device memory per slot: the sampled id, mirostat's state, the token history and the biases.
 uint64_t slot_bytes();
 
 class StepRunner final : public StepExecutor {
@@ -115,10 +115,10 @@ class StepRunner final : public StepExecutor {
   KvCache kv_, host_kv_;
   Activations activations_;
   StepInputs inputs_;
-  Buffer sampled_ids_, history_lengths_, history_, biases_;
+  Buffer sampled_ids_, history_lengths_, history_, biases_, mirostat_;
   // The sampled tokens, [logit rows], in host memory, where the step's last kernel writes them.
   struct Sampled {
-    Buffer results, top;
+    Buffer results, top, mirostat;
   };
   std::array<Sampled, StepInputs::kCopies> sampled_;
   std::array<Buffer, StepInputs::kCopies> pooled_;  // [step_pools(), width] f32, in host memory

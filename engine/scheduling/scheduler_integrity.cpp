@@ -96,6 +96,14 @@ std::optional<std::string> Scheduler::check_sequences() const {
         break;
     }
   }
+  for (std::size_t first = 0; first < running_.size(); first = group_end(first)) {
+    const Sequence& member = *running_[first];
+    for (const auto& [id, other] : sequences_)
+      if (member.group != 0 && other->group == member.group &&
+          (other->state == SequenceState::kWaiting || other->state == SequenceState::kSwapped))
+        return about(id, "waits while others of its group run");
+  }
+  if (taken_seats() > slot_count_) return "more slots are kept for forks than there are";
   for (BlockId block = 0; block < blocks_.total(); ++block)
     if (references[block] != blocks_.references(block))
       return "block " + std::to_string(block) + " has " +

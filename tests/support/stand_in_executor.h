@@ -8,6 +8,7 @@
 // Used by the engine thread only, except for `faults`, `delay` and the counters.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -77,6 +78,22 @@ class StandInSampler {
     hash = mix(hash, sum(history));
     hash = mix(hash, sum(biases));
     return allowed(static_cast<TokenId>(hash % options_.vocabulary), biases);
+  }
+
+  // The most probable tokens after what was read: different ones, the first the most probable. As
+  // many as there are tokens if the vocabulary is smaller than the list.
+  std::vector<params::TokenLogprob> top(uint64_t read, uint32_t count) const {
+    std::vector<params::TokenLogprob> entries;
+    const uint64_t first = mix(read, 1) % options_.vocabulary;
+    float logprob = -0.3f;
+    for (uint32_t i = 0; i < std::min(count, options_.vocabulary); ++i) {
+      // The steps are so small that the second token of one beam is often better than the first one
+      // of another.
+      logprob -= 0.01f + static_cast<float>(mix(read, 2 + i) % 1024) / 2048.0f;
+      entries.push_back(
+          {.id = static_cast<TokenId>((first + i) % options_.vocabulary), .logprob = logprob});
+    }
+    return entries;
   }
 
  private:
@@ -194,6 +211,7 @@ class StandInExecutor final : public StepExecutor {
       else
         results.push_back({.id = sample(batch, batch.logit_rows[i], batch.sampling[i])});
     }
+    fill_top(batch, logits);
     for (size_t i = logits; i < batch.logit_rows.size(); ++i) {
       EXPECT_LT(batch.logit_rows[i], batch.rows());
       results.push_back({});
@@ -218,6 +236,7 @@ class StandInExecutor final : public StepExecutor {
     --under_way_;
     if (const auto pause = delay.load(); pause.count() > 0) std::this_thread::sleep_for(pause);
     return StepOutcome{.sampled = std::span<const params::SamplingResult>(results_[ticket.copy]),
+                       .top = std::span<const params::TokenLogprob>(top_[ticket.copy]),
                        .pooled = pooled_[ticket.copy]};
   }
 
@@ -332,6 +351,28 @@ class StandInExecutor final : public StepExecutor {
     return id;
   }
 
+  // Rows that want the most probable tokens get them. Steps without such rows have no list.
+  void fill_top(const StepBatch& batch, size_t logits) {
+    std::vector<params::TokenLogprob>& top = top_[copy_];
+    top.clear();
+    for (size_t i = 0; i < logits; ++i) {
+      const params::SamplingRow& row = batch.sampling[i];
+      if (row.top_logprobs == 0) continue;
+      // What is beyond the requested tokens is left over from earlier steps: it looks probable
+      // here.
+      top.resize(batch.logit_rows.size() * params::kMaxTopLogprobs);
+      for (const params::StepSequence& sequence : members(batch)) {
+        const uint32_t logit_row = batch.logit_rows[i];
+        if (logit_row < sequence.first_row || logit_row >= sequence.first_row + sequence.rows)
+          continue;
+        const std::vector<params::TokenLogprob> entries =
+            sampler_.top(read_path(batch, sequence, logit_row), row.top_logprobs);
+        std::copy(entries.begin(), entries.end(),
+                  top.begin() + static_cast<std::ptrdiff_t>(i * params::kMaxTopLogprobs));
+      }
+    }
+  }
+
   // Reports a given token: the log-probability is a function of it and of the tokens before it.
   params::SamplingResult score(const StepBatch& batch, uint32_t row,
                                const params::SamplingRow& sampling) {
@@ -388,6 +429,7 @@ class StandInExecutor final : public StepExecutor {
   std::vector<std::vector<params::TokenBias>> biases_;
   std::array<std::vector<params::SamplingResult>, kStepsInFlight> results_;
   std::array<std::vector<float>, kStepsInFlight> pooled_;
+  std::array<std::vector<params::TokenLogprob>, kStepsInFlight> top_;
   size_t copy_ = 0, under_way_ = 0;
   bool broken_ = false;
 };

@@ -11,6 +11,7 @@
 #include "runtime/fragment_check.h"
 #include "runtime/instance.h"
 #include "runtime/pipeline_cache.h"
+#include "tools/bench/beam_bench.h"
 #include "tools/bench/constrained_bench.h"
 #include "tools/bench/kernel_bench.h"
 #include "tools/bench/kernel_cases.h"
@@ -53,6 +54,12 @@ class BenchCommand : public Command {
         .add("--context N", &bench_.context, "Tokens each sequence already has when timing starts")
         .range(0, kMostContext);
     options.add("--reps N", &bench_.repetitions, "Repetitions of each test").range(1, 1000);
+    options
+        .add("--beams N", &beams_,
+             "Instead of the other tests, compare beam search with N beams with N independent "
+             "streams")
+        .range(2, kMaxBeams)
+        .advanced();
     Option& kernels =
         options.add("--kernels", &kernels_, "Time every kernel on its own instead of a model");
     options.add("--filter TEXT", &filter_, "Only kernel families whose name contains TEXT")
@@ -131,6 +138,10 @@ class BenchCommand : public Command {
     // The default prompt is too long for some small models.
     if (!prompt_->given()) bench_.prompt = std::min(bench_.prompt, plan.config.context - 1);
     if (bench_.tokens == 0) bench_.batches.clear();
+    if (beams_ > 0) {
+      bench_.prompt = 0;
+      bench_.batches = {beams_};
+    }
     if (!schema_.empty()) {
       HEARTH_ASSIGN(const std::string schema, read_text_file(schema_));
       auto grammar = compile_endless(schema);
@@ -143,6 +154,7 @@ class BenchCommand : public Command {
     model_.session = bench_session_options(model_.session, bench_);
     HEARTH_ASSIGN(const auto session, model_.open(std::move(file)));
     HEARTH_TRY(check_room(*session));
+    if (beams_ > 0) return compare_beams(*session);
 
     KernelBench kernel_bench(session->device(), session->pipelines());
     HEARTH_ASSIGN(const Ceilings ceilings, measure_ceilings(kernel_bench));
@@ -156,6 +168,23 @@ class BenchCommand : public Command {
                                         {"ceilings", to_json(ceilings)},
                                         {profile_ ? "profiles" : "results", list}}
                              .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return {};
+  }
+
+  Status compare_beams(Session& session) const {
+    HEARTH_ASSIGN(const BeamTime time, time_beams(session, bench_, beams_));
+    if (json_)
+      fmt::print("{}\n", nlohmann::json{{"device", session.device().caps().name},
+                                        {"model", session.file().name()},
+                                        {"beams", time.beams},
+                                        {"beam_tokens_per_s", time.beam_tokens_per_s},
+                                        {"stream_tokens_per_s", time.stream_tokens_per_s},
+                                        {"ratio", time.ratio()}}
+                             .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    else
+      fmt::print("{} beams: {:.1f} tokens/s; {} streams: {:.1f} tokens/s; ratio {:.3f}\n",
+                 time.beams, time.beam_tokens_per_s, time.beams, time.stream_tokens_per_s,
+                 time.ratio());
     return {};
   }
 
@@ -252,6 +281,7 @@ class BenchCommand : public Command {
   ModelOptionsGroup model_;
   ModelBenchOptions bench_;
   const Option* prompt_ = nullptr;
+  uint32_t beams_ = 0;
   bool kernels_ = false, profile_ = false, json_ = false;
   std::string filter_, schema_;
   std::shared_ptr<const grammar::Grammar> grammar_;

@@ -9,6 +9,7 @@
 #include "engine/text/encode_chat.h"
 #include "engine/weights/in_quotes.h"
 #include "runtime/log.h"
+#include "tools/commands/beam_options.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
 #include "tools/commands/grammar_options.h"
@@ -39,7 +40,10 @@ class RunCommand : public Command {
         {&word, &text, &file},
         "no prompt: hearth run \"Once upon a time\", -f FILE, or - to read standard "
         "input");
-    options.check([this] { return problem_with_words(); });
+    options.check([this] {
+      const std::string problem = problem_with_words();
+      return problem.empty() ? beams_.problem() : problem;
+    });
     const Option& chat = options.add(
         "--chat", &chat_, "Answer the prompt as a chat message, through the chat template");
     options.add("--system TEXT", &system_, "With --chat: the system prompt").needs(chat);
@@ -57,6 +61,7 @@ class RunCommand : public Command {
     model_.declare(options);
     model_.declare_speculation(options);
     sampling_.declare(options);
+    beams_.declare(options);
     grammar_.declare(options);
   }
 
@@ -64,7 +69,7 @@ class RunCommand : public Command {
     HEARTH_TRY(read_prompt());
     if (prompt_.empty()) return invalid("the prompt is empty");
     HEARTH_ASSIGN(const auto grammar, grammar_.compile());
-    model_.session.max_sequences = 1;
+    model_.session.max_sequences = beams_.beams();
     HEARTH_ASSIGN(const auto session, model_.open());
     if (session->tokenizer() == nullptr)
       return Error{ErrorKind::kUnsupported,
@@ -73,6 +78,8 @@ class RunCommand : public Command {
                                session->file().name())};
     HEARTH_ASSIGN(GenerationRequest request, make_request(*session));
     request.grammar = grammar;
+    if (beams_.searches())
+      return beams_.run(*session, request, chat_ ? std::string() : prompt_, json_);
     const uint32_t prompt_tokens = static_cast<uint32_t>(request.prompt.size());
     HEARTH_ASSIGN(TokenStream stream, session->engine().submit(std::move(request)));
     if (!json_ && !chat_) show(prompt_);
@@ -177,6 +184,7 @@ class RunCommand : public Command {
                               .banned_strings = sampling_.ban,
                               .ignore_end = ignore_end_};
     request.sampling.top_logprobs = logprobs_;
+    if (beams_.searches()) beams_.apply(request);
     if (chat_) {
       HEARTH_ASSIGN(const ChatTemplate* chat, session.chat_template());
       if (chat->source() == ChatTemplate::Source::kChatMl) log_line(kChatMlNotice);
@@ -207,6 +215,7 @@ class RunCommand : public Command {
 
   ModelOptionsGroup model_;
   SamplingOptionsGroup sampling_;
+  BeamOptionsGroup beams_;
   GrammarOptionsGroup grammar_;
   std::vector<std::string> words_;
   std::string prompt_, file_, system_;
