@@ -51,8 +51,7 @@ TEST(RequestFields, FieldsThatWouldChangeTheAnswerAreRefusedByName) {
       {"stop_token_ids", "[2]"},
       {"use_beam_search", "true"},
       {"skip_special_tokens", "false"},
-      {"mirostat", "2"},
-      {"typical_p", "0.9"},
+      {"tfs_z", "0.9"},
   };
   for (const auto& [name, value] : fields) {
     for (const ApiKind kind : {ApiKind::kChat, ApiKind::kCompletion}) {

@@ -134,6 +134,7 @@ void SamplingOptionsGroup::declare(Options& options) {
       .advanced();
   declare_seed(options);
   options.add("--stop TEXT", &stop, "Stop before this text; may be given several times");
+  samplers_.declare(options);
 }
 
 void SamplingOptionsGroup::declare_seed(Options& options) {
@@ -143,6 +144,7 @@ void SamplingOptionsGroup::declare_seed(Options& options) {
 
 SamplingChoices SamplingOptionsGroup::choices() const {
   SamplingChoices choices = choices_;
+  choices.samplers = samplers_.choices();
   std::random_device device;
   if (!choices.seed) choices.seed = (uint64_t{device()} << 32) | device();
   return choices;

@@ -365,8 +365,12 @@ class HttpServer::Implementation {
                               : HttpClock::time_point::max();
     const std::string body = std::move(request.body);
     const MemoryLease memory = std::move(request.memory);
-    auto parsed = parse_api_request(
-        kind, body, {.vocabulary = model.tokenizer.size(), .sampling = model.default_sampling});
+    auto parsed = parse_api_request(kind, body,
+                                    {.vocabulary = model.tokenizer.size(),
+                                     .sampling = model.default_sampling,
+                                     .encode = [&](std::string_view text) {
+                                       return model.tokenizer.encode(text, {.add_bos = false});
+                                     }});
     if (ApiError* error = std::get_if<ApiError>(&parsed)) return std::move(*error);
     const ApiRequest& asked = std::get<ApiRequest>(parsed);
     const ReplyHead head{

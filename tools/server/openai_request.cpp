@@ -1,13 +1,12 @@
 #include "tools/server/openai_request.h"
 
-#include <charconv>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
 
 #include "tools/server/json_body.h"
+#include "tools/server/sampler_fields.h"
 
 namespace hearth {
 namespace {
@@ -22,6 +21,8 @@ constexpr size_t kMostStops = 16;
 class BodyFields {
  public:
   BodyFields(const json& object, std::optional<ApiError>& error) : object_(object), error_(error) {}
+
+  const json& body() const { return object_; }
 
   const json* find(const char* name) const {
     const auto place = object_.find(name);
@@ -95,24 +96,6 @@ void read_stop(BodyFields& fields, std::vector<std::string>& stop) {
   }
 }
 
-void read_logit_bias(BodyFields& fields, uint32_t vocabulary, std::vector<LogitBias>& biases) {
-  const json* field = fields.find("logit_bias");
-  if (field == nullptr) return;
-  if (!field->is_object() || field->size() > kMaxLogitBiases)
-    return fields.wrong("logit_bias",
-                        fmt::format("must be an object of up to {} token ids", kMaxLogitBiases));
-  for (const auto& [key, value] : field->items()) {
-    uint32_t token = 0;
-    const auto [end, failed] = std::from_chars(key.data(), key.data() + key.size(), token);
-    if (failed != std::errc() || end != key.data() + key.size() || token >= vocabulary)
-      return fields.wrong("logit_bias",
-                          fmt::format("has '{}', which is not a token id", key.substr(0, 32)));
-    if (!value.is_number() || std::abs(value.get<double>()) > 100)
-      return fields.wrong("logit_bias", "must have values between -100 and 100");
-    biases.push_back({.token = token, .bias = value.get<float>()});
-  }
-}
-
 void read_sampling(BodyFields& fields, ApiRequest& request) {
   SamplingOptions& sampling = request.generation.sampling;
   fields.number("temperature", sampling.temperature, 0, 100);
@@ -128,6 +111,8 @@ void read_sampling(BodyFields& fields, ApiRequest& request) {
   request.has_seed = fields.integer("seed", seed, std::numeric_limits<int64_t>::min(),
                                     std::numeric_limits<int64_t>::max());
   sampling.seed = static_cast<uint64_t>(seed);
+  if (auto error = read_sampler_fields(fields.body(), request.generation))
+    fields.fail(std::move(*error));
 }
 
 // The text of a message: a string, or a list of text parts. Only an assistant's message may have
@@ -214,13 +199,14 @@ void read_logprobs(BodyFields& fields, ApiKind kind, ApiRequest& request) {
     fields.wrong("top_logprobs", "needs 'logprobs' to be true");
 }
 
-void read_body_fields(BodyFields& fields, ApiKind kind, uint32_t vocabulary, ApiRequest& request) {
+void read_body_fields(BodyFields& fields, ApiKind kind, const ApiContext& context,
+                      ApiRequest& request) {
   GenerationRequest& generation = request.generation;
   fields.text("model", request.model);
   if (kind == ApiKind::kChat)
     read_messages(fields, request.messages);
   else
-    read_prompts(fields, vocabulary, request.prompts);
+    read_prompts(fields, context.vocabulary, request.prompts);
   // The engine cuts a limit beyond the context to what fits.
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   for (const char* name : {"max_tokens", "max_completion_tokens"})
@@ -228,7 +214,10 @@ void read_body_fields(BodyFields& fields, ApiKind kind, uint32_t vocabulary, Api
       generation.max_tokens =
           static_cast<uint32_t>(std::min<int64_t>(tokens, std::numeric_limits<int32_t>::max()));
   read_sampling(fields, request);
-  read_logit_bias(fields, vocabulary, generation.biases);
+  if (const json* biases = fields.find("logit_bias"))
+    if (auto error =
+            read_logit_bias(*biases, context.vocabulary, context.encode, generation.biases))
+      fields.fail(std::move(*error));
   read_stop(fields, generation.stop);
   read_logprobs(fields, kind, request);
   fields.integer("n", request.n, 1, kMostCompletions);
@@ -271,9 +260,7 @@ std::variant<ApiRequest, ApiError> parse_api_request(ApiKind kind, std::string_v
   request.generation.sampling = context.sampling;
   return parse_fields(
       body, std::move(request), [&](const json& object) { return check_fields(kind, object); },
-      [&](BodyFields& fields, ApiRequest& read) {
-        read_body_fields(fields, kind, context.vocabulary, read);
-      });
+      [&](BodyFields& fields, ApiRequest& read) { read_body_fields(fields, kind, context, read); });
 }
 
 std::variant<TokenizeRequest, ApiError> parse_tokenize_request(std::string_view body) {

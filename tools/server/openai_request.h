@@ -13,6 +13,7 @@
 #include "engine/text/chat_template.h"
 #include "tools/server/api_error.h"
 #include "tools/server/request_fields.h"
+#include "tools/server/sampler_fields.h"
 
 namespace hearth {
 
@@ -35,6 +36,7 @@ struct ApiRequest {
 struct ApiContext {
   uint32_t vocabulary = 0;   // token ids are below it
   SamplingOptions sampling;  // what a request has that says nothing about it
+  EncodeText encode = {};    // for logit biases of texts; without it they are refused
 };
 
 // The body may be any bytes.
