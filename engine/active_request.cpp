@@ -1,10 +1,12 @@
 #include "engine/active_request.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "engine/beam_group.h"
 #include "engine/model/step_executor.h"
 #include "engine/sampling/sampler.h"
 #include "engine/sampling/stages.h"
@@ -38,6 +40,25 @@ Status check_biases(GenerationRequest& request) {
   return {};
 }
 
+Status check_banned_strings(const GenerationRequest& request, const Tokenizer* tokenizer) {
+  if (request.banned_strings.empty()) return {};
+  if (tokenizer == nullptr) return invalid("banned strings need a model with a vocabulary");
+  if (request.grammar != nullptr)
+    return invalid("banned strings and a grammar cannot be combined; let the grammar leave them out");
+  if (request.banned_strings.size() > kMaxBannedStrings)
+    return invalid(fmt::format("{} banned strings are more than the {} a request may have",
+                               request.banned_strings.size(), kMaxBannedStrings));
+  if (uses_mirostat(request.sampling))
+    return invalid("banned strings and mirostat cannot be combined");
+  if (std::ranges::any_of(request.banned_strings, &std::string::empty))
+    return invalid("a banned string is empty");
+  constexpr size_t kMost = kMaxLogitBiases - BanGuard::kMostBansPerPlace;
+  if (request.biases.size() > kMost)
+    return invalid(fmt::format("banned strings leave room for {} logit biases, not {}", kMost,
+                               request.biases.size()));
+  return {};
+}
+
 // What DRY compares breakers with. Without a tokenizer there is no text, and nothing breaks.
 TokenText token_text(const Tokenizer* tokenizer) {
   return [tokenizer](uint32_t token) -> std::optional<std::string> {
@@ -49,31 +70,68 @@ TokenText token_text(const Tokenizer* tokenizer) {
 
 // A request without a limit of its own may fill the rest of the context and of the pool.
 uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits& limits) {
+  if (!request.generate) return 1;  // which is not delivered
   const uint64_t prompt = request.prompt.size();
-  const uint64_t pool_tokens = uint64_t{limits.pool_blocks} * kTokensPerBlock;
+  const uint64_t pool_tokens =
+      uint64_t{limits.pool_blocks / std::max(request.beam.beams, 1u)} * kTokensPerBlock;
   const uint64_t longest = std::min<uint64_t>(limits.context, pool_tokens);
   const uint32_t left = prompt < longest ? static_cast<uint32_t>(longest - prompt) : 1;
   return request.max_tokens == 0 ? left : std::min(request.max_tokens, left);
+}
+
+// The first mask is computed here, on the thread that submits the request.
+Result<std::shared_ptr<Constraint>> constrain(const GenerationRequest& request,
+                                              const ActiveRequest::Place& place) {
+  if (place.tokenizer == nullptr || place.trie == nullptr)
+    return invalid("a grammar needs a model with a vocabulary");
+  auto constraint =
+      std::make_shared<Constraint>(Constraint::Options{.grammar = request.grammar,
+                                                       .trie = place.trie,
+                                                       .tokenizer = place.tokenizer,
+                                                       .vocabulary = place.vocabulary,
+                                                       .ignore_end = request.ignore_end,
+                                                       .after = request.grammar_after});
+  if (constraint->fault()) return invalid(*constraint->fault());
+  return constraint;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest request,
                                                              const Place& place) {
+  if (request.pooling != Pooling::kNone) {
+    // The token that every prompt ends with says that its last step is done.
+    request.max_tokens = 1;
+    request.ignore_end = true;
+    request.cache_salt = ~uint64_t{place.id};  // nobody else's
+  }
   HEARTH_TRY(check_ids(request, place.vocabulary));
   const uint32_t max_new = most_new_tokens(request, place.limits);
   if (const AddResult fit =
-          check_request(place.limits, {.prompt = request.prompt, .max_new_tokens = max_new});
+          check_request(place.limits, {.prompt = request.prompt,
+                                       .max_new_tokens = max_new,
+                                       .seats = std::max(request.beam.beams, 1u)});
       !fit.accepted())
     return invalid(fit.message);
   HEARTH_TRY(check_biases(request));
+  HEARTH_TRY(check_banned_strings(request, place.tokenizer));
   if (request.dry_breakers.size() > kMaxDryBreakers)
     return invalid(fmt::format("{} sequence breakers are more than the {} a request may have",
                                request.dry_breakers.size(), kMaxDryBreakers));
   request.sampling = only_listed(request.sampling);
-  HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(request.sampling, {}));
-  return std::unique_ptr<ActiveRequest>(
+  SamplingOptions options = request.sampling;
+  if (request.beam.searches()) {
+    HEARTH_ASSIGN(options, beam_sampling(request, place.tokenizer));
+  }
+  HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(options, {}));
+  std::shared_ptr<Constraint> constraint;
+  if (request.grammar != nullptr) {
+    HEARTH_ASSIGN(constraint, constrain(request, place));
+  }
+  std::unique_ptr<ActiveRequest> made(
       new ActiveRequest(std::move(request), place, sampling, max_new));
+  made->constraint_ = std::move(constraint);
+  return made;
 }
 
 ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
@@ -90,8 +148,17 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
       stop_(request_.stop),
       speculation_options_(place.speculation) {
   tokens_.reserve(tokens_.size() + max_new_tokens);
-  if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_);
+  if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_, true, false, request_.shown_tokens);
+  if (!request_.banned_strings.empty())
+    bans_ = std::make_unique<BanGuard>(request_.banned_strings, *detokenizer_, stop_, max_new_tokens);
+  if (request_.pooling != Pooling::kNone) {
+    pooling_ = std::make_unique<PoolingState>(request_.pooling, prompt_tokens());
+    speculation_options_ = {};
+  }
+  if (request_.beam.searches()) speculation_options_.method = SpeculationMethod::kNone;
 }
+
+bool ActiveRequest::hidden() const { return beams_ != nullptr && !beams_->is_returned(id()); }
 
 std::optional<EngineClock::time_point> ActiveRequest::deadline() const {
   constexpr double kLongest = 1e9;  // seconds; what the clock can certainly represent
@@ -113,8 +180,30 @@ params::SamplingRow ActiveRequest::sampling_row(uint32_t slot, uint32_t position
   row.counter = position - prompt_tokens();
   row.bias_offset = slot * StepExecutor::kMaxBiases;
   row.bias_count = static_cast<uint32_t>(request_.biases.size());
+  if (bans_ != nullptr && !bans_->bans_at(row.counter).empty())
+    row.bias_count = static_cast<uint32_t>(next_biases().size());
   row.history_slot = uses_history() ? slot : params::kNoHistory;
   return row;
+}
+
+std::vector<LogitBias> ActiveRequest::next_biases() const {
+  std::vector<LogitBias> biases = request_.biases;
+  if (bans_ == nullptr) return biases;
+  for (const TokenId token : bans_->bans_at(generated_tokens())) {
+    constexpr float kBanned = -std::numeric_limits<float>::infinity();
+    const auto own = std::ranges::find(biases, token, &LogitBias::token);
+    if (own != biases.end())
+      own->bias = kBanned;
+    else
+      biases.push_back({.token = token, .bias = kBanned});
+  }
+  return biases;
+}
+
+void ActiveRequest::add_prompt_logprob(PromptLogprob logprob) {
+  prompt_logprobs_.push_back(std::move(logprob));
+  if (prompt_logprobs_.size() + 1 == request_.prompt.size())
+    channel_->set_prompt_logprobs(std::move(prompt_logprobs_));
 }
 
 void ActiveRequest::admit(EngineClock::time_point now) {
@@ -122,9 +211,11 @@ void ActiveRequest::admit(EngineClock::time_point now) {
   admitted_ = true;
   times_.admitted = since_submission(now);
   // Not earlier, because its tables are as large as the context, and many requests may wait.
-  if (speculation_options_.method != SpeculationMethod::kNone && samplers_.allow_proposals())
+  if (speculation_options_.method != SpeculationMethod::kNone && bans_ == nullptr &&
+      samplers_.allow_proposals())
     speculation_ = std::make_unique<Speculation>(
-        speculation_options_, tokens_, static_cast<uint32_t>(tokens_.size()) + max_new_tokens_);
+        speculation_options_, tokens_, static_cast<uint32_t>(tokens_.size()) + max_new_tokens_,
+        request_.prediction);
 }
 
 void ActiveRequest::deliver(GeneratedToken token, EngineClock::time_point now) {
@@ -147,16 +238,36 @@ bool ActiveRequest::release_token(EngineClock::time_point now) {
   return true;
 }
 
+void ActiveRequest::deliver_or_hold(GeneratedToken token, EngineClock::time_point now) {
+  if (held())
+    held_tokens_.push_back(std::move(token));
+  else
+    deliver(std::move(token), now);
+}
+
+bool ActiveRequest::release_certain(EngineClock::time_point now) {
+  std::optional<GeneratedToken> token;
+  if (bans_ != nullptr) token = bans_->release();
+  if (token) deliver_or_hold(std::move(*token), now);
+  return token.has_value();
+}
+
 FinishReason ActiveRequest::accept(GeneratedToken token, EngineClock::time_point now) {
   tokens_.push_back(token.id);
   samplers_.append(token.id);
   const bool is_end_token =
       tokenizer_ != nullptr && !request_.ignore_end && tokenizer_->ends_generation(token.id);
-  if (detokenizer_ && !is_end_token) token.text = stop_.push(detokenizer_->push(token.id));
-  if (held())
-    held_tokens_.push_back(std::move(token));
-  else
-    deliver(std::move(token), now);
+  std::string piece;
+  if (detokenizer_ && !is_end_token) piece = detokenizer_->push(token.id);
+  token.text = stop_.push(piece);
+  if (bans_ == nullptr) {
+    deliver_or_hold(std::move(token), now);
+  } else if (bans_->push(std::move(token), piece, {detokenizer_, stop_})) {
+    tokens_.resize(prompt_tokens() + bans_->tokens());
+    samplers_.rewind(tokens_);
+    takes_back_ = !bans_->gave_up();
+    return bans_->gave_up() ? FinishReason::kStop : FinishReason::kNone;
+  }
 
   if (is_end_token || stop_.found()) return FinishReason::kStop;
   if (generated_tokens() >= max_new_tokens_) return FinishReason::kLength;
@@ -172,9 +283,14 @@ void ActiveRequest::finish(FinishReason reason, std::string message) {
   channel_->close({.reason = reason,
                    .message = std::move(message),
                    .text = std::move(rest),
+                   .stop_string = stop_.match(),
+                   .embedding = pooling_ ? pooling_->mean() : std::vector<float>(),
                    .prompt_tokens = prompt_tokens(),
                    .cached_tokens = cached_tokens_,
                    .generated_tokens = generated_tokens(),
+                   .proposed_tokens = proposed_tokens_,
+                   .accepted_tokens = accepted_tokens_,
+                   .score = score_,
                    .times = times_});
 }
 

@@ -9,10 +9,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "engine/ban_guard.h"
+#include "engine/constraint.h"
 #include "engine/decoding/speculation/speculation.h"
 #include "engine/generation.h"
+#include "engine/pooling.h"
 #include "engine/sampling/request_samplers.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/text/detokenizer.h"
@@ -24,6 +28,7 @@
 
 namespace hearth {
 
+class BeamGroup;
 class Tokenizer;
 
 class ActiveRequest {
@@ -35,6 +40,7 @@ class ActiveRequest {
     uint32_t vocabulary = 0;               // 0: not known
     const Tokenizer* tokenizer = nullptr;  // null: no text; the request ends only by its length
     SpeculationOptions speculation;
+    std::shared_ptr<const grammar::TokenTrie> trie = {};  // of the tokenizer; only for grammars
   };
   // An error says what is wrong with the request, or which limit it exceeds.
   static Result<std::unique_ptr<ActiveRequest>> create(GenerationRequest request,
@@ -56,21 +62,46 @@ class ActiveRequest {
     return static_cast<uint32_t>(tokens_.size()) - prompt_tokens();
   }
   bool uses_history() const;
+  // Whether every prompt token gets a log-probability. There is nothing to score in a single token.
+  bool scores_prompt() const { return request_.prompt_logprobs && request_.prompt.size() > 1; }
+  // The position of the prompt token whose log-probability comes next.
+  size_t next_scored() const { return prompt_logprobs_.size() + 1; }
+  // Adds it; the reader sees them once all are there.
+  void add_prompt_logprob(PromptLogprob logprob);
 
   // Sampling parameters for the token at `position` of the sequence in `slot`.
   params::SamplingRow sampling_row(uint32_t slot, uint32_t position) const;
+
+  // Null if the request wants no embedding.
+  PoolingState* pooling() const { return pooling_.get(); }
+  // How many of the most probable tokens its steps report: more than it asks for, in beam search.
+  uint32_t reported_tokens() const { return sampling_.top_logprobs; }
+
+  // The beam search that the request is a part of; null: none.
+  const std::shared_ptr<BeamGroup>& beams() const { return beams_; }
+  void join(std::shared_ptr<BeamGroup> beams) { beams_ = std::move(beams); }
+  // Nobody reads its stream: a beam that returns no text.
+  bool hidden() const;
+  void set_score(float score) { score_ = score; }
 
   const RequestSamplers& samplers() const { return samplers_; }
   void set_mirostat(float mu) { samplers_.set_mirostat(mu); }
 
   // Null if nothing is proposed for the request.
   Speculation* speculation() const { return speculation_.get(); }
+  // Null if the request has no grammar.
+  const std::shared_ptr<Constraint>& constraint() const { return constraint_; }
   // Final tokens that the history in the request's slot does not count yet.
   std::span<const TokenId> uncounted() const {
     return std::span<const TokenId>(tokens_).last(uncounted_);
   }
   void add_uncounted(uint32_t tokens) { uncounted_ += tokens; }
   void all_counted() { uncounted_ = 0; }
+  // Proposals of one step that were judged, and how many of them were accepted.
+  void count_judged(uint32_t proposed, uint32_t accepted) {
+    proposed_tokens_ += proposed;
+    accepted_tokens_ += accepted;
+  }
 
   void admit(EngineClock::time_point now);  // the first time only
   bool admitted_before() const { return admitted_; }
@@ -81,9 +112,28 @@ class ActiveRequest {
   uint64_t batch() const { return batch_; }  // 0: none
   bool held() const { return batch_ != 0; }
 
-  // Adds the text to a sampled token, and delivers it unless it is held back. Returns the reason to
-  // end now, or kNone.
+  // The biases for the request's next draw: its own, and what banned strings forbid at this place.
+  std::vector<LogitBias> next_biases() const;
+
+  // The request ends when the step that it was just admitted to is done; kNone: it does not.
+  void end_after_step(FinishReason reason) { early_end_ = reason; }
+  FinishReason early_end() const { return early_end_; }
+
+  // Adds the text to a new token, and delivers it unless it is held back. Returns the reason to
+  // end now, or kNone. With banned strings, release_certain() delivers.
   FinishReason accept(GeneratedToken token, EngineClock::time_point now);
+  bool has_banned_strings() const { return bans_ != nullptr; }
+  // Whether accept() has taken tokens back that the scheduler still has.
+  bool takes_back() const { return takes_back_; }
+  void took_back() { takes_back_ = false; }
+  // Delivers the oldest token that can no longer become part of a banned string. False if there is
+  // none.
+  bool release_certain(EngineClock::time_point now);
+  // Nothing follows: all tokens are certain.
+  void stop_guarding() {
+    if (bans_ != nullptr) bans_->finish();
+  }
+
   // Delivers the oldest token that is held back. False if there is none; later tokens are delivered
   // at once then.
   bool release_token(EngineClock::time_point now);
@@ -104,6 +154,7 @@ class ActiveRequest {
     return std::chrono::duration<double>(now - submitted_).count();
   }
   void deliver(GeneratedToken token, EngineClock::time_point now);
+  void deliver_or_hold(GeneratedToken token, EngineClock::time_point now);
 
   GenerationRequest request_;
   const Tokenizer* tokenizer_;
@@ -115,16 +166,25 @@ class ActiveRequest {
   std::vector<TokenId> tokens_;
   std::optional<Detokenizer> detokenizer_;
   StopStrings stop_;
+  std::unique_ptr<BanGuard> bans_;  // null: no banned strings
+  bool takes_back_ = false;
   GenerationTimes times_;
   std::optional<double> token_gap_;
   SpeculationOptions speculation_options_;
   std::unique_ptr<Speculation> speculation_;
+  std::unique_ptr<PoolingState> pooling_;
+  std::shared_ptr<BeamGroup> beams_;
+  std::optional<float> score_;
+  std::vector<PromptLogprob> prompt_logprobs_;
+  std::shared_ptr<Constraint> constraint_;
   uint32_t uncounted_ = 0;
+  uint32_t proposed_tokens_ = 0, accepted_tokens_ = 0;
   uint64_t batch_ = 0;
   std::deque<GeneratedToken> held_tokens_;
   uint32_t delivered_tokens_ = 0;
   uint32_t cached_tokens_ = 0;
   bool admitted_ = false;
+  FinishReason early_end_ = FinishReason::kNone;
 };
 
 }  // namespace hearth

@@ -19,14 +19,20 @@ const StepBatch& BatchBuilder::build(const BatchPlan& plan, RequestTable& reques
                                      std::vector<SampledMember>& sampled) {
   batch_.clear();
   sampled.clear();
+  pooled_.clear();
   for (const BatchMember& member : plan.members) {
     add_member(plan, member);
-    if (!member.samples) continue;
     ActiveRequest& request = requests.at(member.request);
+    if (request.pooling() != nullptr) add_pooled_rows(member, *request.pooling());
+    if (!member.samples && member.scored == 0) continue;
+    if (member.scored > 0) add_scored_rows(member, request);
     sampled.push_back({.request = member.request,
                        .first_row = static_cast<uint32_t>(batch_.logit_rows.size()),
+                       .scored = member.scored,
+                       .samples = member.samples,
                        .proposed = member.proposed,
                        .awaits_host = member.awaits_host});
+    if (!member.samples) continue;
     add_sampled_rows(plan, member, request);
     if (request.uncounted().empty()) continue;
     if (request.uses_history()) batch_.commit(member.slot, request.uncounted());
@@ -47,6 +53,17 @@ void BatchBuilder::add_member(const BatchPlan& plan, const BatchMember& member) 
   if (member.input_on_gpu) batch_.ids.back() = params::kSampledId | member.slot;
 }
 
+// Of the member that was added last.
+void BatchBuilder::add_pooled_rows(const BatchMember& member, PoolingState& pooling) {
+  const PoolingState::Tokens tokens = pooling.take(member.first_position, member.tokens);
+  if (tokens.count == 0) return;
+  const uint32_t row = batch_.sequences.back().first_row + tokens.first - member.first_position;
+  const auto first = static_cast<uint32_t>(batch_.pools.size());
+  pooled_.push_back({.request = member.request,
+                     .first_range = first,
+                     .ranges = batch_.pool(row, tokens.count)});
+}
+
 // Samples after the newest committed token of the member that was added last, and after each of its
 // proposed tokens. What the host judges leaves nothing behind on the device.
 void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& member,
@@ -56,6 +73,8 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
   const uint32_t position = member.first_position + member.tokens - member.proposed;
   params::SamplingRow newest = request.sampling_row(member.slot, position);
   if (member.awaits_host) verify_only(newest, first_proposal, 0);
+  const Constraint* const constraint = request.constraint().get();
+  if (constraint != nullptr) use_mask(newest, batch_.add_mask(constraint->mask(0)));
   request.samplers().add_to(newest,
                             {.read_slot = member.input_on_gpu ? member.slot : params::kNoSlot,
                              .write_slot = member.awaits_host ? params::kNoSlot : member.slot},
@@ -70,6 +89,7 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
     params::SamplingRow row = request.sampling_row(
         member.slot, position + static_cast<uint32_t>(std::popcount(paths[i])));
     verify_only(row, first_proposal, paths[i]);
+    if (constraint != nullptr) use_mask(row, batch_.add_mask(constraint->mask(1 + i)));
     std::array<uint32_t, kMaxProposed> path{};
     uint32_t length = 0;
     for (uint32_t k = 0; k <= i; ++k)
@@ -77,6 +97,16 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
     request.samplers().add_to(row, {.path = std::span(path).first(length)}, batch_.words);
     batch_.sample(first_proposal + i, row);
   }
+}
+
+// Asks at prompt tokens of the member that was added last for the log-probability of the next one.
+void BatchBuilder::add_scored_rows(const BatchMember& member, const ActiveRequest& request) {
+  const auto rows = static_cast<uint32_t>(batch_.ids.size());
+  const uint32_t first_row = rows - member.tokens + member.first_scored;
+  const uint32_t next = member.first_position + member.first_scored + 1;
+  for (uint32_t i = 0; i < member.scored; ++i)
+    batch_.sample(first_row + i, make_score_row(request.request().prompt[next + i],
+                                                request.request().sampling.top_logprobs));
 }
 
 // A padded step is a rectangle, and its padding is computed as any other row would be: it attends

@@ -12,12 +12,21 @@
 
 namespace hearth {
 
-// A member that the step samples for. It has 1 + proposed logit rows.
+// A member that the step samples for or whose prompt it scores. It has `scored` logit rows, and
+// then 1 + proposed others if it samples.
 struct SampledMember {
   RequestId request = 0;
-  uint32_t first_row = 0;  // of the logit rows
+  uint32_t first_row = 0;  // of the logit rows that are sampled; the scored ones are before it
+  uint32_t scored = 0;
+  bool samples = true;
   uint32_t proposed = 0;
   bool awaits_host = false;
+};
+
+// A member whose hidden states the step adds up, in `ranges` of StepBatch::pools.
+struct PooledMember {
+  RequestId request = 0;
+  uint32_t first_range = 0, ranges = 0;
 };
 
 class BatchBuilder {
@@ -29,14 +38,19 @@ class BatchBuilder {
   // until the next call. REQUIRES: every member of the plan is in the table.
   const StepBatch& build(const BatchPlan& plan, RequestTable& requests,
                          std::vector<SampledMember>& sampled);
+  // Of the last batch.
+  const std::vector<PooledMember>& pooled() const { return pooled_; }
 
  private:
+  void add_pooled_rows(const BatchMember& member, PoolingState& pooling);
   void add_member(const BatchPlan& plan, const BatchMember& member);
   void add_sampled_rows(const BatchPlan& plan, const BatchMember& member,
                         const ActiveRequest& request);
+  void add_scored_rows(const BatchMember& member, const ActiveRequest& request);
   void add_padding(uint32_t tokens);
 
   StepBatch batch_;
+  std::vector<PooledMember> pooled_;
 };
 
 }  // namespace hearth

@@ -5,11 +5,15 @@
 #include <optional>
 #include <utility>
 
+#include "engine/beam_group.h"
+
 namespace hearth {
 
 Engine::Engine(StepExecutor& executor, const Tokenizer* tokenizer, const EngineOptions& options)
     : options_(options),
       tokenizer_(tokenizer),
+      grammar_vocabulary_(tokenizer != nullptr ? std::make_unique<GrammarVocabulary>(*tokenizer)
+                                               : nullptr),
       publisher_(options.recorded_steps, options.limits.max_sequences, *options.time),
       mailbox_(std::make_shared<Mailbox>(
           EngineSettings{.policy = options.policy, .limits = options.limits}, options.start_paused,
@@ -20,11 +24,16 @@ Engine::Engine(StepExecutor& executor, const Tokenizer* tokenizer, const EngineO
                  .publisher = publisher_,
                  .time = *options.time},
                 options.limits.max_sequences),
+      drafter_(options.draft_executor == nullptr
+                   ? nullptr
+                   : std::make_unique<Drafter>(*options.draft_executor, options.drafter)),
       steps_({.executor = executor,
               .scheduler = scheduler_,
               .requests = requests_,
               .publisher = publisher_,
-              .time = *options.time},
+              .time = *options.time,
+              .speculation = options.speculation,
+              .drafter = drafter_.get()},
              options.check_integrity) {
   publisher_.show_counts(scheduler_.counts());
   thread_ = std::thread([this] { run(); });
@@ -36,6 +45,10 @@ Engine::~Engine() {
 }
 
 // ---- Calls from any thread ----
+
+std::shared_ptr<const grammar::TokenTrie> Engine::token_trie() {
+  return grammar_vocabulary_ != nullptr ? grammar_vocabulary_->trie() : nullptr;
+}
 
 AddResult Engine::check_prompt(std::span<const TokenId> prompt, size_t requests) {
   AddResult fit = check_request(limits(), {.prompt = prompt, .max_new_tokens = 1});
@@ -56,6 +69,8 @@ Result<std::vector<TokenStream>> Engine::submit(std::vector<GenerationRequest> r
 // Builds the requests without a lock: there may be many, with long prompts. Their queue places are
 // reserved first, so that never more are built than the queue can hold.
 Result<std::vector<TokenStream>> Engine::post(std::vector<GenerationRequest> requests) {
+  if (!requests.empty()) requests.front().forks_first = false;  // there is no parent
+  HEARTH_ASSIGN(const std::vector<BeamRequests> searches, add_beams(requests));
   const size_t count = requests.size();
   HEARTH_ASSIGN(Mailbox::QueuePlaces places, mailbox_->reserve(count));
   ActiveRequest::Place place{.id = places.first_id(),
@@ -64,22 +79,24 @@ Result<std::vector<TokenStream>> Engine::post(std::vector<GenerationRequest> req
                              .vocabulary = options_.vocabulary,
                              .tokenizer = tokenizer_,
                              .speculation = options_.speculation};
+  place.speculation.draft_model = drafter_ != nullptr;
   std::vector<std::unique_ptr<ActiveRequest>> built;
   std::vector<std::shared_ptr<TokenChannel>> channels;
-  if (count > 0) requests.front().forks_first = false;  // there is no parent
   for (GenerationRequest& request : requests) {
+    if (request.grammar != nullptr && place.trie == nullptr) place.trie = token_trie();
     HEARTH_ASSIGN(built.emplace_back(), ActiveRequest::create(std::move(request), place));
     channels.push_back(built.back()->channel());
     ++place.id;
   }
+  join_beams(searches, tokenizer_, built);
   publisher_.posted(count);
   if (Status posted = mailbox_->post(std::move(places), std::move(built)); !posted.ok()) {
     publisher_.unposted(count);
     return std::move(posted).error();
   }
   std::vector<TokenStream> streams;
-  for (std::shared_ptr<TokenChannel>& channel : channels)
-    streams.emplace_back(std::move(channel), mailbox_);
+  for (size_t i = 0; i < count; ++i)
+    if (!is_hidden_beam(searches, i)) streams.emplace_back(std::move(channels[i]), mailbox_);
   return streams;
 }
 
@@ -144,6 +161,9 @@ void Engine::set_limits(uint32_t max_sequences, uint32_t max_step_tokens, uint32
 void Engine::run() {
   for (read_mail(); !mail_.closing; read_mail()) {
     requests_.end_expired(options_.time->now());
+    // In this order, and not a round later: a paused engine was asked for this one step.
+    while (mail_.may_begin_step && steps_.holds_back()) finish_step();
+    resume_constrained();
     const bool began = mail_.may_begin_step && begin_step();
     if (steps_.full() || (!began && !steps_.idle()))
       finish_step();
@@ -157,6 +177,7 @@ void Engine::run() {
 void Engine::read_mail() {
   mailbox_->collect(mail_, steps_.last_begin());
   scheduler_.set_time(options_.time->now().time_since_epoch());
+  scheduler_.expect_arrivals(!mail_.draining);
   for (std::unique_ptr<ActiveRequest>& request : mail_.requests)
     requests_.accept(std::move(request));
   for (const RequestId id : mail_.cancelled) requests_.end(id, FinishReason::kCancelled);
@@ -170,12 +191,17 @@ bool Engine::begin_step() {
   return true;
 }
 
+void Engine::resume_constrained() {
+  if (const Status status = steps_.resume_constrained(); !status.ok()) fail(status.error());
+}
+
 void Engine::finish_step() {
   if (const Status status = steps_.finish(); !status.ok()) fail(status.error());
 }
 
 void Engine::sleep() {
   publisher_.show_counts(scheduler_.counts());  // requests may have arrived or ended
+  if (steps_.constraining()) return;
   std::optional<EngineClock::time_point> alarm = requests_.next_deadline();
   // A batch that waits to be filled: there is nothing to do before its window closes.
   std::optional<std::chrono::nanoseconds> window;

@@ -17,7 +17,9 @@
 #include <thread>
 #include <vector>
 
+#include "engine/drafter.h"
 #include "engine/generation.h"
+#include "engine/grammar_vocabulary.h"
 #include "engine/mailbox.h"
 #include "engine/metrics.h"
 #include "engine/model/step_executor.h"
@@ -40,8 +42,10 @@ struct EngineOptions {
   uint32_t vocabulary = 0;       // prompt ids must be below it; 0: not known
   size_t recorded_steps = 4096;  // how many StepRing keeps
   bool start_paused = false;
-  TimeSource* time = &real_time();  // the clock of everything; it outlives the engine
-  SpeculationOptions speculation;   // of all requests
+  TimeSource* time = &real_time();         // the clock of everything; it outlives the engine
+  SpeculationOptions speculation;          // of all requests
+  StepExecutor* draft_executor = nullptr;  // runs the draft model; it outlives the engine
+  DrafterOptions drafter;                  // if there is one
   // Checks the scheduler's invariants after every step; a violation aborts with a message.
 #ifdef NDEBUG
   bool check_integrity = false;
@@ -86,6 +90,9 @@ class Engine {
   SchedulerLimits limits() const { return mailbox_->settings().limits; }
   const SchedulerLimits& initial_limits() const { return options_.limits; }
   uint32_t vocabulary() const { return options_.vocabulary; }  // 0: not known
+  // What grammars need of the tokenizer; null if there is none. The first call may take a while, so
+  // a server makes it before the first request with a grammar does.
+  std::shared_ptr<const grammar::TokenTrie> token_trie();
 
   void pause() { mailbox_->pause(); }
   void resume() { mailbox_->resume(); }
@@ -119,6 +126,7 @@ class Engine {
   // The engine thread.
   void run();
   void read_mail();
+  void resume_constrained();
   bool begin_step();
   void finish_step();
   void sleep();
@@ -126,12 +134,14 @@ class Engine {
 
   const EngineOptions options_;
   const Tokenizer* tokenizer_;
+  std::unique_ptr<GrammarVocabulary> grammar_vocabulary_;  // null without a tokenizer
   Publisher publisher_;
   const std::shared_ptr<Mailbox> mailbox_;
 
   // Used by the engine thread only.
   Scheduler scheduler_;
   RequestTable requests_;
+  std::unique_ptr<Drafter> drafter_;  // null: there is no draft model
   StepLoop steps_;
   Mailbox::Mail mail_;
 

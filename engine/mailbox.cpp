@@ -163,6 +163,7 @@ void Mailbox::collect(Mail& mail, EngineClock::time_point last_begin) {
   std::swap(mail.requests, requests_);
   std::swap(mail.cancelled, cancelled_);
   std::swap(mail.tasks, tasks_);
+  mail.draining = control_.draining;
   mail.closing = control_.closing;
   mail.may_begin_step = may_begin(last_begin);
   if (control_.paused && control_.single_steps > 0) --control_.single_steps;

@@ -109,6 +109,7 @@ class Mailbox {
     std::vector<RequestId> cancelled;
     std::vector<Task> tasks;
     bool may_begin_step = false;  // neither paused nor too early for the pace
+    bool draining = false;        // no more requests will come until undrain()
     bool closing = false;
   };
   // Replaces the contents of `mail`, whose lists keep their capacity. Uses up one of the single

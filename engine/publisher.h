@@ -44,6 +44,7 @@ class Publisher {
   void accepted() { ++shown_waiting_; }  // it is among the scheduler's from now on
   void admitted(const ActiveRequest& request);
   void generated_token() { metrics_.generated_tokens.add(); }
+  void forced(size_t tokens) { metrics_.forced_tokens.add(tokens); }
   void judged(size_t proposed, size_t accepted);
   void delivered_token(const ActiveRequest& request);
   void ended(const ActiveRequest& request, FinishReason reason);

@@ -1,5 +1,7 @@
 #include "engine/request_table.h"
 
+#include "engine/beam_group.h"
+
 namespace hearth {
 
 RequestTable::RequestTable(const Links& links, size_t sequences) : links_(links) {
@@ -15,7 +17,9 @@ void RequestTable::accept(std::unique_ptr<ActiveRequest> request) {
                    .max_new_tokens = request->max_new_tokens(),
                    .priority = asked.priority,
                    .cache_salt = asked.cache_salt,
-                   .with_host = request->samplers().need_host()};
+                   .with_host =
+                       request->constraint() != nullptr || request->samplers().need_host(),
+                   .score_prompt = request->scores_prompt()};
   if (asked.fork)
     added.fork = ForkPoint{.parent = asked.fork->parent, .position = asked.fork->tokens};
   if (asked.forks_first)
@@ -27,9 +31,18 @@ void RequestTable::accept(std::unique_ptr<ActiveRequest> request) {
                       .prompt_tokens = request->prompt_tokens(),
                       .max_tokens = request->prompt_tokens() + request->max_new_tokens()});
   if (request->deadline()) deadlines_.emplace(*request->deadline(), id);
+  const std::shared_ptr<BeamGroup> beams = request->beams();
+  const std::shared_ptr<Constraint> constraint = request->constraint();
   requests_.emplace(id, std::move(request));
   links_.publisher.accepted();
+  if (beams != nullptr) {
+    added.with_host = true;
+    added.seats = beams->size();
+    if (beams->ended()) return end(id, beams->reason(), beams->message());
+    if (id != beams->first()) return;  // becomes a fork when the prompt is computed
+  }
   const AddResult result = links_.scheduler.add(id, added);
+  if (constraint != nullptr) links_.scheduler.force(id, constraint->forced());
   // submit() has checked this, but the limits may have changed since.
   if (!result.accepted()) end(id, FinishReason::kError, result.message);
 }
@@ -38,7 +51,7 @@ void RequestTable::admit(ActiveRequest& request, uint64_t batch, EngineClock::ti
   if (request.admitted_before()) return;
   if (batch != 0) held_.join(request, batch);
   request.admit(now);
-  links_.publisher.admitted(request);
+  if (!request.hidden()) links_.publisher.admitted(request);
   links_.mailbox.release_place();
 }
 
@@ -61,8 +74,19 @@ void RequestTable::end(RequestId id, FinishReason reason, std::string message) {
   if (reason == FinishReason::kCancelled) cancelled_.push_back(id);
   links_.publisher.show_counts(links_.scheduler.counts());
   if (!request->admitted_before()) links_.mailbox.release_place();
+  if (request->beams() != nullptr) end_beams(*request, reason, message);
   held_.end({std::move(request), reason, std::move(message)}, ready_);
   deliver_ready();
+}
+
+// Ends the other requests of a beam search for the same reason, unless the search itself has ended.
+void RequestTable::end_beams(const ActiveRequest& request, FinishReason reason,
+                             const std::string& message) {
+  BeamGroup& beams = *request.beams();
+  if (beams.ended()) return;
+  beams.end(reason, message);
+  for (uint32_t i = 0; i < beams.size(); ++i)
+    if (requests_.contains(beams.member(i))) end(beams.member(i), reason, message);
 }
 
 void RequestTable::deliver_ready() {
@@ -75,12 +99,22 @@ void RequestTable::deliver_held_tokens(ActiveRequest& request) {
   while (request.release_token(now)) links_.publisher.delivered_token(request);
 }
 
+void RequestTable::deliver_certain(ActiveRequest& request) {
+  const EngineClock::time_point now = links_.time.now();
+  while (request.release_certain(now))
+    if (!request.held()) links_.publisher.delivered_token(request);
+}
+
 void RequestTable::deliver_end(BatchDelivery::Ended ended) {
   ActiveRequest& request = *ended.request;
   if (request.deadline()) deadlines_.erase({*request.deadline(), request.id()});
+  if (request.has_banned_strings()) {
+    request.stop_guarding();
+    deliver_certain(request);
+  }
   if (request.held()) deliver_held_tokens(request);
   request.stop_clock(links_.time.now());
-  links_.publisher.ended(request, ended.reason);
+  if (!request.hidden()) links_.publisher.ended(request, ended.reason);
   request.finish(ended.reason, std::move(ended.message));
   links_.mailbox.count_end();
 }

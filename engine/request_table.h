@@ -57,7 +57,7 @@ class RequestTable {
   ActiveRequest& at(RequestId id) const { return *requests_.at(id); }
 
   // Delivers an answer that is complete and held back as it is; ignores other requests that have
-  // ended already.
+  // ended already. The requests of one beam search end together.
   void end(RequestId id, FinishReason reason, std::string message = {});
   void end_all(FinishReason reason, const std::string& message);
   // Ends the requests whose time limit has passed.
@@ -65,10 +65,14 @@ class RequestTable {
   // When the next time limit passes; empty if no request has one.
   std::optional<EngineClock::time_point> next_deadline() const;
 
+  // Delivers the tokens that can no longer become part of a banned string.
+  void deliver_certain(ActiveRequest& request);
+
   // Moves the arrivals and ends since the last call into the record.
   void report(StepRecord& record);
 
  private:
+  void end_beams(const ActiveRequest& request, FinishReason reason, const std::string& message);
   void deliver_ready();
   void deliver_end(BatchDelivery::Ended ended);
   void deliver_held_tokens(ActiveRequest& request);

@@ -22,14 +22,16 @@ uint32_t deterministic_rows(uint32_t context) {
   return std::max(1u, kMaxItems / divide_up(context, kDeterministicSplit));
 }
 
-// Logit rows per step: one for each sequence, and what speculation proposes beyond. A row of logits
-// is as long as the vocabulary, so there are not more than a step can use well.
+// Logit rows per step: one for each sequence, and those for what speculation proposes or for
+// prompts that are scored. A row of logits is as long as the vocabulary, so there are not more than
+// a step can use well.
 uint32_t wanted_logit_rows(const SessionOptions& options) {
   constexpr uint64_t kMaxProposedRows = 256;
   const uint32_t rows = std::max(options.logit_rows, options.max_sequences);
-  if (options.speculation.method == SpeculationMethod::kNone) return rows;
-  const uint64_t proposed = uint64_t{options.max_sequences} * options.speculation.max_proposed;
-  return rows + static_cast<uint32_t>(std::min(proposed, kMaxProposedRows));
+  if (options.speculation.method == SpeculationMethod::kNone) return rows + options.scored_rows;
+  const uint64_t proposed = uint64_t{options.max_sequences} * most_proposed(options.speculation);
+  return rows +
+         std::max(options.scored_rows, static_cast<uint32_t>(std::min(proposed, kMaxProposedRows)));
 }
 
 }  // namespace
@@ -45,10 +47,12 @@ StepLimits step_limits(const SessionOptions& options, const DeviceCaps& caps,
   }
   // Kernels use at least one workgroup per row, and rows are rounded up to a bucket's size.
   const uint32_t most = std::bit_floor(*std::ranges::min_element(caps.limits.max_group_count));
+  const uint32_t logit_rows = std::min(wanted_logit_rows(options), most);
   return {.rows = std::min(std::max(tokens, options.max_sequences), most),
           .sequences = options.max_sequences,
-          .logit_rows = std::min(wanted_logit_rows(options), most),
+          .logit_rows = logit_rows,
           .context = options.context,
+          .masks = logit_rows,  // every request may have a grammar
           .kv = options.kv,
           .deterministic = options.deterministic};
 }
@@ -72,6 +76,11 @@ std::string pool_notice(const SessionOptions& options, const MemoryPlan& plan) {
                      options.kv_blocks, longest);
 }
 
+bool has_draft_model(const SessionOptions& options) {
+  const SpeculationMethod method = options.speculation.method;
+  return method == SpeculationMethod::kDraft || (may_draft(method) && !options.draft_model.empty());
+}
+
 uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
                             const SessionOptions& options) {
   // With unified memory, swapped-out blocks take the same memory as the device's.
@@ -91,6 +100,7 @@ Result<std::unique_ptr<Session>> Session::open(std::unique_ptr<ModelFile> file,
 // Destroys users before what they use.
 Session::~Session() {
   engine_.reset();
+  draft_.reset();
   runner_.reset();
   model_.reset();
 }
@@ -102,6 +112,9 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   if (const std::string notice = context_notice(options_.context, plan.config.context);
       !notice.empty())
     log_line(notice);
+  if (has_draft_model(options_)) {
+    HEARTH_ASSIGN(draft_, DraftModel::open(options_.draft_model, *file_));
+  }
   HEARTH_TRY(open_text());
   const SamplingDefaults sampling = sampling_defaults(file_->metadata());
   default_sampling_ = sampling.options;
@@ -117,14 +130,17 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   StepLimits limits = step_limits(options_, device_->caps(), plan.config.context);
   const uint64_t free_bytes =
       bytes_to_plan_with(device_->caps(), device_->memory().use().device_left_bytes(), options_);
-  memory_ = plan_memory(device_->caps(), free_bytes, plan,
-                        {.limits = limits, .kv_blocks = options_.kv_blocks});
+  const auto plan_limits = [&] {
+    MemoryRequest request{.limits = limits, .kv_blocks = options_.kv_blocks};
+    if (draft_) add_draft_memory(device_->caps(), draft_->plan(), limits, request);
+    return plan_memory(device_->caps(), free_bytes, plan, request);
+  };
+  memory_ = plan_limits();
   // If no context was requested, it may be shorter than the model's.
   constexpr uint32_t kShortestContext = 256;
   if (!memory_.fits && options_.context == 0 && memory_.max_context >= kShortestContext) {
     limits.context = memory_.max_context;
-    memory_ = plan_memory(device_->caps(), free_bytes, plan,
-                          {.limits = limits, .kv_blocks = options_.kv_blocks});
+    memory_ = plan_limits();
   }
   limits.context = memory_.context;
   if (memory_.kv_blocks == 0 || (!memory_.fits && options_.kv_blocks == 0))
@@ -150,6 +166,7 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
           options_.swap_bytes / memory_.kv_bytes_per_block,
           most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes)))};
   HEARTH_ASSIGN(runner_, StepRunner::create(*device_, *pipelines_, *model_, runner_options));
+  if (draft_) HEARTH_TRY(draft_->load(*device_, *pipelines_, limits, memory_.kv_blocks));
   return {};
 }
 
@@ -182,6 +199,15 @@ EngineOptions Session::engine_options() const {
       .swap_blocks = runner.swap_blocks,
       .max_queue = options_.max_queue,
       .max_proposed = runner.limits.logit_rows - std::min(runner.limits.logit_rows, runner.slots)};
+  if (draft_) {
+    options.draft_executor = &draft_->runner();
+    options.drafter = draft_->drafter_options();
+    options.drafter.vocabulary = options.vocabulary;
+    options.drafter.min_probability = options_.speculation.draft_min_p;
+    constexpr uint32_t kBranches = 3;  // of a tree, at each place
+    if (options_.speculation.method == SpeculationMethod::kTree)
+      options.drafter.branches = kBranches;
+  }
   return options;
 }
 

@@ -8,7 +8,8 @@
 #include <span>
 #include <string>
 
-#include "engine/decoding/speculation/speculation.h"
+#include "engine/decoding/speculation/method.h"
+#include "engine/draft_model.h"
 #include "engine/engine.h"
 #include "engine/memory_plan.h"
 #include "engine/model/model.h"
@@ -25,6 +26,9 @@
 
 namespace hearth {
 
+// A good SessionOptions::scored_rows for sessions that score prompts: a step costs hardly more than
+// with one row, and the logits of a vocabulary of 128k take 32 MiB.
+inline constexpr uint32_t kScoredRows = 64;
 inline constexpr uint64_t kDefaultSwapBytes = uint64_t{256} << 20;  // if no size is given
 
 struct SessionOptions {
@@ -33,6 +37,7 @@ struct SessionOptions {
   uint32_t max_sequences = 16;
   uint32_t max_step_tokens = 0;  // 0: what suits the device
   uint32_t logit_rows = 0;       // per step; 0: one for each sequence
+  uint32_t scored_rows = 0;  // prompt tokens per step that can be scored beyond one per sequence
   uint32_t kv_blocks = 0;        // 0: as many as are useful and fit
   uint64_t swap_bytes = 0;       // host memory for swapped-out sequences
   uint32_t max_queue = 4096;
@@ -40,6 +45,7 @@ struct SessionOptions {
   KvFormat kv = KvFormat::kF16;
   bool deterministic = false;
   SpeculationOptions speculation;
+  std::string draft_model;  // as -m takes it; empty: the built-in one, if the method needs one
   Policy policy;
   bool start_paused = false;
   Validation validation = Validation::kOff;
@@ -56,6 +62,10 @@ std::string context_notice(uint32_t asked, uint32_t model_context);
 // What to tell a user whose --kv-blocks do not all fit, or hold fewer tokens than the requested
 // context; empty if they are enough.
 std::string pool_notice(const SessionOptions& options, const MemoryPlan& plan);
+
+// Whether a session with these options has a draft model: the method needs one, or one is given
+// that it can use.
+bool has_draft_model(const SessionOptions& options);
 
 // How much of `free_bytes`, the free device memory, a session with these options may use.
 uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
@@ -108,6 +118,7 @@ class Session {
       Error{ErrorKind::kUnsupported, "this model has no vocabulary, so it cannot chat"};
   SamplingOptions default_sampling_;
   MemoryPlan memory_;
+  std::unique_ptr<DraftModel> draft_;  // null: there is none
   std::unique_ptr<Model> model_;
   std::unique_ptr<StepRunner> runner_;
   std::unique_ptr<Engine> engine_;

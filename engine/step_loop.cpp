@@ -16,17 +16,31 @@
 namespace hearth {
 namespace {
 
+std::vector<TopLogprob> read_top(const StepOutcome& outcome, size_t row, uint32_t top_logprobs) {
+  std::vector<TopLogprob> top;
+  if (top_logprobs == 0 || outcome.top.empty()) return top;
+  top.reserve(top_logprobs);
+  for (const params::TokenLogprob& entry :
+       outcome.top.subspan(row * params::kMaxTopLogprobs, top_logprobs))
+    if (entry.id != params::kNoToken) top.push_back({.id = entry.id, .logprob = entry.logprob});
+  return top;
+}
+
 // The token sampled at a logit row, without text.
 GeneratedToken read_row(const StepOutcome& outcome, size_t row, uint32_t top_logprobs) {
   const params::SamplingResult& sampled = outcome.sampled[row];
-  GeneratedToken token{.id = sampled.id, .logprob = sampled.logprob};
-  if (top_logprobs == 0 || outcome.top.empty()) return token;
-  token.top.reserve(top_logprobs);
-  for (const params::TokenLogprob& entry :
-       outcome.top.subspan(row * params::kMaxTopLogprobs, top_logprobs))
-    if (entry.id != params::kNoToken)
-      token.top.push_back({.id = entry.id, .logprob = entry.logprob});
-  return token;
+  return {.id = sampled.id,
+          .logprob = sampled.logprob,
+          .top = read_top(outcome, row, top_logprobs),
+          .text = {}};
+}
+
+// How long the next step may wait for masks. A member that misses the step loses the time of a
+// whole one, and a step with fewer members takes hardly less time.
+std::chrono::nanoseconds mask_patience(double step_seconds) {
+  constexpr double kShare = 0.25, kShortest = 100e-6, kLongest = 5e-3;  // seconds
+  const double seconds = std::clamp(kShare * step_seconds, kShortest, kLongest);
+  return std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9));
 }
 
 std::vector<params::TokenBias> device_biases(std::span<const LogitBias> biases) {
@@ -39,8 +53,13 @@ std::vector<params::TokenBias> device_biases(std::span<const LogitBias> biases) 
 }  // namespace
 
 StepLoop::StepLoop(const Links& links, bool check_integrity)
-    : links_(links), check_integrity_(check_integrity), batches_(links.scheduler.limits()) {
+    : links_(links),
+      check_integrity_(check_integrity),
+      batches_(links.scheduler.limits()),
+      speculator_({.scheduler = links.scheduler, .time = links.time, .drafter = links.drafter},
+                  links.speculation) {
   const size_t sequences = links.scheduler.limits().max_sequences;
+  continuing_.reserve(sequences);
   for (StepInFlight& step : steps_) {
     step.sampled.reserve(sequences);
     step.record.reserve(sequences);
@@ -66,6 +85,7 @@ Result<bool> StepLoop::begin() {
     HEARTH_TRY(prepare_slots(plan, begin));
     prepared = true;
     const StepBatch& batch = batches_.build(plan, links_.requests, step.sampled);
+    step.pooled = batches_.pooled();
     HEARTH_ASSIGN(step.ticket, links_.executor.submit(batch));
     return {};
   };
@@ -73,6 +93,7 @@ Result<bool> StepLoop::begin() {
     HEARTH_TRY(fail_step(plan, prepared, status.error()));
     return true;
   }
+  step.ahead = in_flight_ > 0;
   ++in_flight_;
   last_begin_ = begin;
   const EngineClock::time_point submitted = links_.time.now();
@@ -83,6 +104,12 @@ Result<bool> StepLoop::begin() {
   step.record.submit_seconds = links_.publisher.seconds_at(submitted);
   links_.publisher.show_counts(counts);
   return true;
+}
+
+bool StepLoop::holds_back() const {
+  if (in_flight_ == 0) return false;
+  const StepInFlight& newest = steps_[(oldest_ + in_flight_ - 1) % steps_.size()];
+  return speculator_.holds_back(newest.sampled);
 }
 
 void StepLoop::check_integrity() const {
@@ -105,7 +132,10 @@ Status StepLoop::prepare_slots(const BatchPlan& plan, EngineClock::time_point no
     ActiveRequest& request = links_.requests.at(id);
     const SequenceView sequence = *links_.scheduler.sequence(id);
     const bool held = links_.scheduler.policy().delivery == Delivery::kWithBatch;
+    const bool first = !request.admitted_before();
     links_.requests.admit(request, held ? sequence.batch : 0, now);
+    if (first && request.constraint() != nullptr)
+      request.end_after_step(deliver_forced(request, now));
     HEARTH_TRY(write_slot(sequence.slot, request));
     request.all_counted();
   }
@@ -122,8 +152,8 @@ Status StepLoop::write_slot(uint32_t slot, const ActiveRequest& request) {
         count_tokens(tokens.first(request.prompt_tokens()), tokens.subspan(request.prompt_tokens()),
                      request.request().sampling.repetition_penalty, StepExecutor::kHistoryTokens)));
   }
-  if (!request.request().biases.empty())
-    HEARTH_TRY(links_.executor.set_biases(slot, device_biases(request.request().biases)));
+  if (const std::vector<LogitBias> biases = request.next_biases(); !biases.empty())
+    HEARTH_TRY(links_.executor.set_biases(slot, device_biases(biases)));
   return {};
 }
 
@@ -158,61 +188,135 @@ Status StepLoop::finish() {
   oldest_ = (oldest_ + 1) % steps_.size();
   --in_flight_;
   if (!outcome.ok()) return outcome.error();
-  deliver(step, *outcome, now);
-  publish(step.record, waiting, now);
-  return {};
+  add_pooled(step, *outcome);
+  const Status delivered = deliver(step, *outcome, now);
+  masks_.start(idle());
+  publish(step, waiting, now);
+  return delivered;
 }
 
-void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
-                       EngineClock::time_point now) {
+// Before deliver(), which may end these requests.
+void StepLoop::add_pooled(const StepInFlight& step, const StepOutcome& outcome) {
+  if (step.pooled.empty()) return;
+  const PooledMember& last = step.pooled.back();
+  const size_t width = outcome.pooled.size() / (last.first_range + last.ranges);
+  for (const PooledMember& member : step.pooled)
+    if (const ActiveRequest* request = links_.requests.find(member.request))
+      request->pooling()->add(
+          outcome.pooled.subspan(member.first_range * width, member.ranges * width), member.ranges);
+}
+
+Status StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
+                         EngineClock::time_point now) {
+  continuing_.clear();
   for (const SampledMember& member : step.sampled) {
     ActiveRequest* request = links_.requests.find(member.request);
     if (request == nullptr) continue;  // it ended while this step was in flight
+    if (member.scored > 0 && !deliver_scores(*request, member, outcome)) continue;
+    if (!member.samples) continue;
+    if (!request->request().generate) {
+      links_.requests.end(member.request, FinishReason::kLength);
+      continue;
+    }
+    if (request->beams() != nullptr) {
+      take_beam(*request, member, outcome, now);
+      continue;
+    }
+    if (request->takes_back()) {
+      // This step was planned before the host knew that its token would have to go.
+      links_.scheduler.token(member.request, outcome.sampled[member.first_row].id);
+      take_back(*request);
+      continue;
+    }
     bool continues = false;
     if (member.awaits_host) {
       continues = judge(*request, member, outcome, now);
       step.record.sampled_tokens += static_cast<uint32_t>(judgement_.path.size());
     } else {
-      links_.scheduler.token(member.request, outcome.sampled[member.first_row].id);
-      continues = deliver_row(*request, outcome, member.first_row, now);
+      const TokenId id = outcome.sampled[member.first_row].id;
+      links_.scheduler.token(member.request, id);
+      continues = deliver_row(*request, outcome, member.first_row, id, now);
     }
-    if (continues && request->speculation() != nullptr) speculate(*request);
+    if (!continues) continue;
+    if (request->constraint() != nullptr)
+      constrain(*request, static_cast<uint32_t>(judgement_.path.size()) + 1);
+    else if (request->speculation() != nullptr)
+      continuing_.push_back(request);
+    if (request->takes_back())
+      take_back(*request);
+    else if (request->has_banned_strings() && member.awaits_host)
+      settle_bans(*request);
   }
+  return speculator_.propose(continuing_);
+}
+
+bool StepLoop::deliver_scores(ActiveRequest& request, const SampledMember& member,
+                              const StepOutcome& outcome) {
+  for (uint32_t row = member.first_row - member.scored; row < member.first_row; ++row) {
+    const params::SamplingResult& result = outcome.sampled[row];
+    if (auto fault = sampling_fault(result, request.next_scored())) {
+      links_.requests.end(request.id(), FinishReason::kError, std::move(*fault));
+      return false;
+    }
+    request.add_prompt_logprob(
+        {.logprob = result.logprob,
+         .top = read_top(outcome, row, request.request().sampling.top_logprobs)});
+  }
+  return true;
 }
 
 // Delivers the token of a logit row, and ends the request if it was its last, or if there is none.
 bool StepLoop::deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row,
-                           EngineClock::time_point now) {
+                           TokenId id, EngineClock::time_point now) {
   if (auto fault = sampling_fault(outcome.sampled[row], request.tokens().size())) {
     links_.requests.end(request.id(), FinishReason::kError, std::move(*fault));
     return false;
   }
   if (row < outcome.mirostat.size()) request.set_mirostat(outcome.mirostat[row]);
   GeneratedToken token = read_row(outcome, row, request.request().sampling.top_logprobs);
+  token.id = id;
+  const FinishReason reason = accept(request, std::move(token), now);
+  if (reason == FinishReason::kNone) return true;
+  links_.requests.end(request.id(), reason);
+  return false;
+}
+
+FinishReason StepLoop::accept(ActiveRequest& request, GeneratedToken token,
+                              EngineClock::time_point now) {
   if (Speculation* speculation = request.speculation())
     speculation->append(std::span(&token.id, 1));
   const FinishReason reason = request.accept(std::move(token), now);
   links_.publisher.generated_token();
-  if (!request.held()) links_.publisher.delivered_token(request);
-  if (reason == FinishReason::kNone) return true;
-  links_.requests.end(request.id(), reason);
-  return false;
+  if (request.has_banned_strings())
+    links_.requests.deliver_certain(request);
+  else if (!request.held())
+    links_.publisher.delivered_token(request);
+  return reason;
 }
 
 // Commits the proposals that match what the model sampled, and the token after them.
 bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
                      const StepOutcome& outcome, EngineClock::time_point now) {
   const RequestId id = request.id();
+  if (request.early_end() != FinishReason::kNone) {
+    judgement_.path.clear();
+    links_.requests.end(id, request.early_end());
+    return false;
+  }
   const TokenLedger& ledger = *links_.scheduler.ledger(id);
   const uint32_t committed = ledger.committed();
   sampled_.clear();
   for (uint32_t i = 0; i <= member.proposed; ++i)
     sampled_.push_back(outcome.sampled[member.first_row + i].id);
-  judge_proposals(ledger.tokens().subspan(committed), ledger.parents(), sampled_, judgement_);
+  const std::span<const TokenId> proposed = ledger.tokens().subspan(committed);
+  // A grammar allows only what was sampled.
+  if (request.constraint() == nullptr) speculator_.settle(id, proposed, sampled_);
+  judge_proposals(proposed, ledger.parents(), sampled_, judgement_);
   const auto accepted = static_cast<uint32_t>(judgement_.path.size());
   if (member.proposed > 0) links_.publisher.judged(member.proposed, accepted);
+  request.count_judged(member.proposed, accepted);
   if (Speculation* speculation = request.speculation())
-    speculation->judged(member.proposed, accepted);
+    speculation->judged(member.proposed, accepted, sampled_);
   if (ledger.parents().empty()) {
     links_.scheduler.commit(id, accepted);
     links_.scheduler.truncate(id, committed + accepted);
@@ -224,40 +328,126 @@ bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
   // An accepted token was sampled after the token before it.
   uint32_t row = 0;
   for (const uint32_t proposal : judgement_.path) {
-    if (!deliver_row(request, outcome, member.first_row + row, now)) return false;
+    if (!deliver_row(request, outcome, member.first_row + row, sampled_[row], now)) return false;
     row = 1 + proposal;
   }
-  links_.scheduler.token(id, sampled_[judgement_.next_row]);
-  return deliver_row(request, outcome, member.first_row + judgement_.next_row, now);
+  // With a grammar, resume() reports the token.
+  if (request.constraint() == nullptr) links_.scheduler.token(id, sampled_[judgement_.next_row]);
+  return deliver_row(request, outcome, member.first_row + judgement_.next_row,
+                     sampled_[judgement_.next_row], now);
 }
 
-// Proposes tokens for the request's next step. A request that has run ahead of the host first has
-// to wait for its pending token; it does so only if there seems to be something to propose.
-void StepLoop::speculate(ActiveRequest& request) {
-  Speculation& speculation = *request.speculation();
-  const TokenLedger& ledger = *links_.scheduler.ledger(request.id());
-  if (ledger.pending()) {
-    links_.scheduler.set_with_host(request.id(),
-                                   speculation.promising() || request.samplers().need_host());
-    return;
-  }
-  const std::span<const TokenId> proposed = speculation.propose();
-  links_.scheduler.propose(request.id(), proposed);
-  // The step that judges them waits for the host anyway; without any, it need not.
+// Tells the scheduler which tokens the request has taken back, and what it may not draw instead. A
+// request that has run ahead of the host first has to wait for its pending token.
+void StepLoop::take_back(ActiveRequest& request) {
+  const RequestId id = request.id();
+  links_.scheduler.set_with_host(id, true);
+  if (links_.scheduler.ledger(id)->pending()) return;
+  links_.scheduler.truncate(id, static_cast<uint32_t>(request.tokens().size()));
+  request.took_back();
+  rewrite_slot(request);
+}
+
+// The draw at a place with bans is over. Those that replaced a bias of the request's own must not
+// stay in its slot, which is why it waited for the host there.
+void StepLoop::settle_bans(ActiveRequest& request) {
   links_.scheduler.set_with_host(request.id(), request.samplers().need_host());
+  rewrite_slot(request);
 }
 
-void StepLoop::publish(StepRecord& record, EngineClock::time_point waiting,
+// Writes what sampling finds in the slot of a running request; others get it at admission.
+void StepLoop::rewrite_slot(ActiveRequest& request) {
+  const SequenceView sequence = *links_.scheduler.sequence(request.id());
+  if (sequence.state != SequenceState::kRunning) return;
+  request.all_counted();
+  if (const Status status = write_slot(sequence.slot, request); !status.ok())
+    links_.requests.end(request.id(), FinishReason::kError, status.error().message);
+}
+
+// Lets a worker find out what may follow the request's newest tokens.
+void StepLoop::constrain(ActiveRequest& request, uint32_t new_tokens) {
+  std::span<const TokenId> guesses;
+  if (request.speculation() != nullptr) guesses = request.speculation()->guess_chain();
+  request.constraint()->take(std::span(request.tokens()).last(new_tokens), guesses);
+  masks_.post(request.id(), request.constraint());
+}
+
+Status StepLoop::resume_constrained() {
+  if (!masks_.busy()) return {};
+  masks_.wait(mask_patience(last_run_seconds_), idle());
+  masks_.collect(advanced_);
+  const EngineClock::time_point now = links_.time.now();
+  for (const RequestId id : advanced_)
+    if (ActiveRequest* request = links_.requests.find(id)) HEARTH_TRY(resume(*request, now));
+  return {};
+}
+
+// The request's masks are ready: it may be planned again, after the tokens that have to follow.
+Status StepLoop::resume(ActiveRequest& request, EngineClock::time_point now) {
+  const RequestId id = request.id();
+  const Constraint& constraint = *request.constraint();
+  if (constraint.fault()) {
+    links_.requests.end(id, FinishReason::kError, *constraint.fault());
+    return {};
+  }
+  links_.scheduler.token(id, request.tokens().back());
+  const FinishReason reason = deliver_forced(request, now);
+  if (reason != FinishReason::kNone) {
+    links_.requests.end(id, reason);
+    return {};
+  }
+  links_.scheduler.force(id, constraint.forced());
+  links_.scheduler.propose(id, constraint.guesses(), constraint.parents());
+  const Status counted = count_forced(request);
+  if (counted.ok() || counted.error().kind == ErrorKind::kDeviceLost) return counted;
+  links_.requests.end(id, FinishReason::kError, counted.error().message);
+  return {};
+}
+
+// Delivers the tokens that have to follow.
+FinishReason StepLoop::deliver_forced(ActiveRequest& request, EngineClock::time_point now) {
+  const Constraint& constraint = *request.constraint();
+  FinishReason reason = FinishReason::kNone;
+  for (const TokenId id : constraint.forced()) {
+    GeneratedToken token{.id = id};
+    if (request.request().sampling.top_logprobs > 0) token.top.push_back({.id = id});
+    reason = accept(request, std::move(token), now);
+    links_.publisher.forced(1);
+    if (reason != FinishReason::kNone) return reason;
+  }
+  return constraint.complete() ? FinishReason::kStop : FinishReason::kNone;
+}
+
+// Counts forced tokens in the history of the request's slot. They may be more than a step has room
+// to commit, so the history is written anew; a request without a slot gets it with the slot.
+Status StepLoop::count_forced(ActiveRequest& request) {
+  if (request.constraint()->forced().empty() || !request.uses_history()) return {};
+  const SequenceView sequence = *links_.scheduler.sequence(request.id());
+  if (sequence.state != SequenceState::kRunning) return {};
+  HEARTH_TRY(write_slot(sequence.slot, request));
+  request.all_counted();
+  return {};
+}
+
+void StepLoop::publish(StepInFlight& step, EngineClock::time_point waiting,
                        EngineClock::time_point now) {
+  StepRecord& record = step.record;
   const double done = links_.publisher.seconds_at(now);
   record.run_seconds =
       done - std::max(record.submit_seconds, links_.publisher.seconds_at(last_end_));
+  last_run_seconds_ = record.run_seconds;
   record.wait_seconds = std::chrono::duration<double>(now - waiting).count();
   record.end_seconds = done;
+  // What it took since the last step, without the time that the loop was not asked to begin it.
+  speculator_.took(record,
+                   done - links_.publisher.seconds_at(last_end_) -
+                       std::max(0.0, record.begin_seconds - last_left_seconds_),
+                   step.ahead);
   last_end_ = now;
   links_.requests.report(record);
   links_.publisher.show_counts(links_.scheduler.counts());
   links_.publisher.publish(record, links_.scheduler.totals());
+  last_left_seconds_ = links_.publisher.seconds_at(links_.time.now());
 }
 
 }  // namespace hearth

@@ -3,9 +3,14 @@
 //   begin():   plan -> move blocks -> prepare slots -> build the batch -> submit
 //   finish():  wait for the oldest step -> judge proposals -> tokens to their requests -> propose
 //              -> record
+//   resume_constrained():  requests whose next masks are ready may be planned again
 //
 // The caller begins step n + 1 before it finishes step n, so that the host prepares a step while
 // the device runs the previous one. Used by the engine thread only.
+//
+// A request with a grammar is not planned again before its next mask is there. Threads compute the
+// masks while the next step is prepared and run (mask_workers.h); the scheduler learns the token
+// that was sampled only then, so that a late mask delays nobody else.
 //
 // A step that cannot be submitted ends the requests it was for, and all others continue. An error
 // from begin() or finish() means that the device is lost: the caller ends every request and calls
@@ -19,10 +24,12 @@
 #include "engine/batch_builder.h"
 #include "engine/decoding/acceptance.h"
 #include "engine/generation.h"
+#include "engine/mask_workers.h"
 #include "engine/model/step_executor.h"
 #include "engine/publisher.h"
 #include "engine/request_table.h"
 #include "engine/scheduling/scheduler.h"
+#include "engine/speculator.h"
 #include "engine/step_record.h"
 #include "engine/time_source.h"
 #include "runtime/result.h"
@@ -38,6 +45,8 @@ class StepLoop {
     RequestTable& requests;
     Publisher& publisher;
     const TimeSource& time;
+    SpeculationOptions speculation = {};
+    Drafter* drafter = nullptr;  // null: there is no draft model
   };
   // Reserves room for steps within the scheduler's limits. With `check_integrity`, the scheduler's
   // invariants are checked after every plan, and a violation aborts with a message.
@@ -47,6 +56,9 @@ class StepLoop {
 
   bool idle() const { return in_flight_ == 0; }
   bool full() const { return in_flight_ == StepExecutor::kStepsInFlight; }
+  // Whether the next step should not begin before those in flight are finished, because it is to
+  // judge proposals that depend on them. Beginning it is no mistake, only slower.
+  bool holds_back() const;
   // When the last step that was submitted began; the epoch before the first.
   EngineClock::time_point last_begin() const { return last_begin_; }
 
@@ -54,6 +66,11 @@ class StepLoop {
   Result<bool> begin();
   // Waits for the oldest step in flight, and delivers and publishes its results. REQUIRES: !idle().
   Status finish();
+  // Waits a little for the masks of constrained requests, commits the tokens that have to follow,
+  // and lets the scheduler plan those that are ready. To be called before each begin().
+  Status resume_constrained();
+  // Whether masks are being computed.
+  bool constraining() const { return masks_.busy(); }
   // Forgets the steps in flight, whose results will never come.
   void abandon() { in_flight_ = 0; }
 
@@ -61,7 +78,9 @@ class StepLoop {
   struct StepInFlight {
     StepTicket ticket;
     std::vector<SampledMember> sampled;
+    std::vector<PooledMember> pooled;
     StepRecord record;
+    bool ahead = false;  // planned while another step was in flight
   };
 
   void check_integrity() const;
@@ -70,14 +89,29 @@ class StepLoop {
   Status write_slot(uint32_t slot, const ActiveRequest& request);
   void count_prefix_hits(const BatchPlan& plan);
   Status fail_step(const BatchPlan& plan, bool prepared, const Error& error);
-  void deliver(StepInFlight& step, const StepOutcome& outcome, EngineClock::time_point now);
-  // Both return false if the request has ended with this.
-  bool deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row,
+  void add_pooled(const StepInFlight& step, const StepOutcome& outcome);
+  Status deliver(StepInFlight& step, const StepOutcome& outcome, EngineClock::time_point now);
+  // Both return the reason to end the request now, or kNone.
+  FinishReason accept(ActiveRequest& request, GeneratedToken token, EngineClock::time_point now);
+  FinishReason deliver_forced(ActiveRequest& request, EngineClock::time_point now);
+  // All three return false if the request has ended with this.
+  bool deliver_scores(ActiveRequest& request, const SampledMember& member,
+                      const StepOutcome& outcome);
+  bool deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row, TokenId id,
                    EngineClock::time_point now);
   bool judge(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
              EngineClock::time_point now);
-  void speculate(ActiveRequest& request);
-  void publish(StepRecord& record, EngineClock::time_point waiting, EngineClock::time_point now);
+  // Beam search; in step_loop_beams.cpp.
+  void take_beam(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
+                 EngineClock::time_point now);
+  void deliver_beams(BeamGroup& beams, EngineClock::time_point now);
+  void take_back(ActiveRequest& request);
+  void settle_bans(ActiveRequest& request);
+  void rewrite_slot(ActiveRequest& request);
+  void constrain(ActiveRequest& request, uint32_t new_tokens);
+  Status resume(ActiveRequest& request, EngineClock::time_point now);
+  Status count_forced(ActiveRequest& request);
+  void publish(StepInFlight& step, EngineClock::time_point waiting, EngineClock::time_point now);
 
   Links links_;
   const bool check_integrity_;
@@ -85,9 +119,15 @@ class StepLoop {
   std::array<StepInFlight, StepExecutor::kStepsInFlight> steps_;
   size_t oldest_ = 0, in_flight_ = 0;  // a ring in steps_
   EngineClock::time_point last_begin_ = {}, last_end_ = {};
+  double last_left_seconds_ = 0;   // when finish() last returned, in the records' seconds
+  double last_run_seconds_ = 0;    // of the last step that is done
   std::vector<RequestId> failed_;  // scratch space of fail_step()
   std::vector<uint32_t> sampled_;  // scratch space of judge()
   Judgement judgement_;
+  MaskWorkers masks_;
+  std::vector<RequestId> advanced_;  // scratch space of resume_constrained()
+  Speculator speculator_;
+  std::vector<ActiveRequest*> continuing_;  // scratch space of deliver()
 };
 
 }  // namespace hearth

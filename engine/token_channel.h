@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "engine/generation.h"
@@ -29,6 +30,8 @@ class TokenChannel {
 
   // The engine thread. Nothing follows close().
   void push(GeneratedToken token);
+  // Before the first push().
+  void set_prompt_logprobs(std::vector<PromptLogprob> logprobs) { prompt_ = std::move(logprobs); }
   void close(GenerationEnd end);
   bool closed() const;
 
@@ -38,6 +41,8 @@ class TokenChannel {
   bool ended() const;
   const GenerationEnd& end() const { return end_; }  // REQUIRES: ended()
   void set_notify(std::function<void()> notify);
+  // REQUIRES: a token was taken, or ended().
+  const std::vector<PromptLogprob>& prompt_logprobs() const { return prompt_; }
 
  private:
   // Shared, so that a callback can be replaced while it runs.
@@ -56,6 +61,7 @@ class TokenChannel {
   size_t first_ = 0, tokens_ = 0;
   bool closed_ = false;
   GenerationEnd end_;
+  std::vector<PromptLogprob> prompt_;
   Notify notify_;  // null: none
 };
 

@@ -43,6 +43,10 @@ bool TokenStream::ended() const { return channel_->ended(); }
 
 const GenerationEnd& TokenStream::end() const { return channel_->end(); }
 
+const std::vector<PromptLogprob>& TokenStream::prompt_logprobs() const {
+  return channel_->prompt_logprobs();
+}
+
 void TokenStream::set_notify(std::function<void()> notify) {
   channel_->set_notify(std::move(notify));
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "engine/generation.h"
 
@@ -36,6 +37,11 @@ class [[nodiscard]] TokenStream {
   bool ended() const;
   // How the request ended. Valid while the stream exists. REQUIRES: ended().
   const GenerationEnd& end() const;
+
+  // What the model expected at each prompt token but the first, if the request asked for it and did
+  // not end before its prompt was computed. Valid while the stream exists. REQUIRES: next() has
+  // returned a token, or ended().
+  const std::vector<PromptLogprob>& prompt_logprobs() const;
 
   // Calls `notify` on the engine thread after every token and at the end; null stops that. It must
   // be brief, because it delays the engine: it should only wake up another thread. No lock is held

@@ -244,6 +244,8 @@ void pick_token(SamplingRow wanted) {
     pick.id = drawn.id;
   }
 
+  if (any && (wanted.flags & kSamplingGiven) != 0)
+    pick = Pick(logit_key(U32(row.logits).at[wanted.given]), wanted.given, 1);
   if (lane == 0) {
     if (wanted.id_index != kNoSlot) U32(params.ids).at[wanted.id_index] = pick.id;
     SamplingResult result = no_choice(summary);

@@ -8,7 +8,8 @@
 //   logit[r, v]  = -infinity                      for tokens that are not in the row's mask
 //   chunks[r, c]   = largest logit and its lowest id, smallest logit, sum of exp(logit - largest)
 //   segments[r, s] = key of the largest logit, and tallies[r] = 0, for sample_pick
-//   results[r]     = with kPickGreedy: the token with the largest logit, by the row's last workgroup
+//   results[r]     = with kPickGreedy: the token with the largest logit, by the row's last workgroup;
+//                    for rows with kSamplingGiven, their given token
 //
 // workgroups = [chunks, rows, 1]. Every kSegmentLanes lanes process kLaneSegments segments one after
 // the other; a workgroup's chunk is at most 8191 logits, so that the sums fit 32 bits. Any vocab; if it
@@ -75,6 +76,10 @@ void pick_greedy(SamplingRow row, uint row_index, uint64_t chunks) {
   if (!subgroupElect()) return;
   SamplingResult result = no_choice(summary);
   if (has_choice(summary)) result = SamplingResult(summary.best_id, 0.0 - summary.log_sum, 1);
+  if (has_choice(summary) && (row.flags & kSamplingGiven) != 0) {
+    const float logit = F32(params.logits + uint64_t(row_index) * params.vocab * 4).at[row.given];
+    result = SamplingResult(row.given, (logit - key_logit(summary.best_key)) - summary.log_sum, 1);
+  }
   if (row.id_index != kNoSlot) U32(params.ids).at[row.id_index] = result.id;
   SamplingResults(params.results).at[row_index] = result;
 }

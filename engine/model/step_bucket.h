@@ -15,8 +15,9 @@ namespace hearth {
 enum StepExtras : uint8_t {
   kStepRowExtras = 1,  // sampling rows with paths, DRY penalties or token masks
   kStepCommits = 2,
-  kStepMixes = 4,   // sampling rows whose logits are mixed
-  kStepStages = 8,  // sampling rows with stages
+  kStepMixes = 4,    // sampling rows whose logits are mixed
+  kStepPools = 8,    // hidden states of all rows, to be pooled
+  kStepStages = 16,  // sampling rows with stages
 };
 
 struct StepBucket {

@@ -18,6 +18,7 @@ struct StepTicket {
   size_t copy = 0;  // which copy of the step's inputs and outputs it uses
   uint32_t logit_rows = 0;
   bool with_top = false;
+  uint32_t pools = 0;
   bool with_mirostat = false;
   TimelinePoint done;
 };
@@ -26,6 +27,7 @@ struct StepTicket {
 struct StepOutcome {
   std::span<const params::SamplingResult> sampled;  // per logit row
   std::span<const params::TokenLogprob> top;        // [logit rows, kMaxTopLogprobs], if requested
+  std::span<const float> pooled;                    // [pools, model width], if there are any
   std::span<const float> mirostat;  // per logit row, mu after the step, if a row has stages
 };
 

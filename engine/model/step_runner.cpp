@@ -36,6 +36,7 @@ StepBucket batch_bucket(const StepBatch& batch) {
   if (std::ranges::any_of(batch.sampling, is_mixed)) bucket.extras |= kStepMixes;
   if (std::ranges::any_of(batch.sampling, has_stages)) bucket.extras |= kStepStages;
   if (!batch.commits.empty()) bucket.extras |= kStepCommits;
+  if (!batch.pools.empty()) bucket.extras |= kStepPools;
   return bucket;
 }
 
@@ -219,17 +220,34 @@ Result<CommandBuffer> StepRunner::record(const StepBucket& bucket, const StepLay
                               .timer = timer,
                               .serial = timer != nullptr,
                               .chained = timer == nullptr && bucket.rows <= kChainedRows}));
+  const bool pools = (bucket.extras & kStepPools) != 0;
+  if (pools) HEARTH_TRY(allocate_pools());
   Forward forward(*contexts_[copy], recorder, bucket);
   HEARTH_TRY(forward.embed());
   for (uint32_t layer = 0; layer < model_.config().layers; ++layer)
     HEARTH_TRY(model_.architecture().record_layer(forward, layer));
-  if (bucket.logit_rows > 0) {
-    HEARTH_TRY(forward.norm(WeightRole::kOutputNorm));
-    HEARTH_TRY(forward.logits());
-  }
+  if (bucket.logit_rows > 0 || pools) HEARTH_TRY(forward.norm(WeightRole::kOutputNorm));
+  if (pools) HEARTH_TRY(forward.pool(pooled_[copy]));
+  if (bucket.logit_rows > 0) HEARTH_TRY(forward.logits());
   recorder.set_section(step_part::kSampling);
   HEARTH_TRY(record_sampling(recorder, bucket, layout, copy));
   return recorder.finish();
+}
+
+// Room for the sums of pooled rows, made by the first step that needs it.
+Status StepRunner::allocate_pools() {
+  if (pooled_.back()) return {};
+  const StepLimits& limits = options_.limits;
+  // Half of the sequences of a bucket may be padding.
+  const uint64_t ranges = step_pools(
+      {.rows = bucket_size(limits.rows), .sequences = 2 * std::bit_ceil(limits.sequences)});
+  for (Buffer& pooled : pooled_) {
+    HEARTH_ASSIGN(
+        pooled, device_.memory().allocate({.bytes = ranges * model_.config().width * sizeof(float),
+                                           .intent = MemoryIntent::kReadback,
+                                           .name = "pooled"}));
+  }
+  return {};
 }
 
 Result<const StepRunner::Recorded*> StepRunner::recorded(const StepBucket& bucket) {
@@ -284,6 +302,12 @@ Status StepRunner::check_extras(const StepBatch& batch) const {
   for (const params::HistoryCommit& commit : batch.commits)
     if (commit.slot >= options_.slots || uint64_t{commit.first} + commit.count > batch.words.size())
       return wrong("commit refers to a slot or to tokens that do not exist");
+  if (batch.pools.size() > batch.ids.size() / params::kMaxPoolRows + batch.sequences.size())
+    return wrong("pooled ranges are too many");
+  for (const params::PoolRange& range : batch.pools)
+    if (uint64_t{range.first_row} + range.rows > batch.ids.size() || range.rows == 0 ||
+        range.rows > params::kMaxPoolRows)
+      return wrong("pooled rows do not exist");
   const uint64_t mask_words = divide_up(model_.config().vocabulary, 32);
   for (const params::SamplingRow& row : batch.sampling) {
     if (row.path_mask != 0 &&
@@ -291,6 +315,8 @@ Status StepRunner::check_extras(const StepBatch& batch) const {
       return wrong("path refers to rows that do not exist");
     if ((row.flags & params::kSamplingMask) != 0 && row.mask + mask_words > batch.words.size())
       return wrong("sampling row refers to a mask that does not exist");
+    if ((row.flags & params::kSamplingGiven) != 0 && row.given >= model_.config().vocabulary)
+      return wrong("sampling row scores a token that does not exist");
     if (!refers_to_words(row, batch.words))
       return wrong("sampling row refers to DRY penalties or stages that do not exist");
     if (!is_mixed(row)) continue;
@@ -334,7 +360,8 @@ Result<std::vector<GpuSpan>> StepRunner::profile(const StepBatch& batch) {
 Result<StepTicket> StepRunner::submit(const StepBatch& batch, const StepBucket& bucket,
                                       const Recorded& step) {
   StepTicket ticket{.copy = next_copy_,
-                    .logit_rows = static_cast<uint32_t>(batch.logit_rows.size())};
+                    .logit_rows = static_cast<uint32_t>(batch.logit_rows.size()),
+                    .pools = static_cast<uint32_t>(batch.pools.size())};
   for (const params::SamplingRow& row : batch.sampling) {
     ticket.with_top |= row.top_logprobs > 0;
     ticket.with_mirostat |= has_stages(row);
@@ -362,6 +389,11 @@ Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
   if (ticket.with_top)
     outcome.top = sampled.top.view<const params::TokenLogprob>().first(size_t{ticket.logit_rows} *
                                                                        params::kMaxTopLogprobs);
+  if (ticket.pools > 0) {
+    HEARTH_TRY(pooled_[ticket.copy].invalidate());
+    outcome.pooled = pooled_[ticket.copy].view<const float>().first(size_t{ticket.pools} *
+                                                                    model_.config().width);
+  }
   if (ticket.with_mirostat)
     outcome.mirostat = sampled.mirostat.view<const float>().first(ticket.logit_rows);
   return outcome;

@@ -89,6 +89,7 @@ class StepRunner final : public StepExecutor {
   StepRunner(Device& device, PipelineStore& pipelines, const Model& model,
              const StepRunnerOptions& options);
   Status allocate();
+  Status allocate_pools();
   Result<const Recorded*> recorded(const StepBucket& bucket);
   void make_room_for_recording();
   // Everything except the commands.
@@ -120,6 +121,7 @@ class StepRunner final : public StepExecutor {
     Buffer results, top, mirostat;
   };
   std::array<Sampled, StepInputs::kCopies> sampled_;
+  std::array<Buffer, StepInputs::kCopies> pooled_;  // [step_pools(), width] f32, in host memory
   std::array<std::unique_ptr<ForwardContext>, StepInputs::kCopies> contexts_;
   std::unique_ptr<BlockMover> forks_, swaps_out_, swaps_in_;
   std::map<StepBucket, Recorded> recorded_;

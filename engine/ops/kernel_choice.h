@@ -83,6 +83,14 @@ struct GatherRowsShape {
 
 KernelPlan choose_gather_rows(const DeviceCaps& caps, const GatherRowsShape& shape);
 
+struct PoolRowsShape {
+  uint32_t ranges = 0;  // rows of the result
+  uint32_t width = 0;
+  uint32_t rows = 0;  // of x
+};
+
+KernelPlan choose_pool_rows(const DeviceCaps& caps, const PoolRowsShape& shape);
+
 struct BlockCopyShape {
   uint32_t pairs = 0;        // capacity of the list
   uint32_t planes = 0;       // arrays of blocks: keys, values and scales of every layer

@@ -16,6 +16,13 @@ DryPenalties::DryPenalties(DryOptions options, TokenText text, std::span<const u
   std::erase(options_.breakers, std::string());
   for (const std::string& breaker : options_.breakers)
     longest_breaker_ = std::max(longest_breaker_, breaker.size());
+  restart(tokens);
+}
+
+void DryPenalties::restart(std::span<const uint32_t> tokens) {
+  tokens_.clear();
+  positions_.clear();
+  end_ = {};
   tokens_.reserve(tokens.size());
   for (const uint32_t token : tokens) append(token);
 }

@@ -34,6 +34,8 @@ class DryPenalties {
   DryPenalties(DryOptions options, TokenText text, std::span<const uint32_t> tokens);
 
   void append(uint32_t token);
+  // Begins again with these tokens.
+  void restart(std::span<const uint32_t> tokens);
 
   // The penalties, to be subtracted, for the token that follows the sequence and then `path`.
   std::vector<params::TokenBias> penalties(std::span<const uint32_t> path = {}) const;

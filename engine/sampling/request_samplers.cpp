@@ -28,6 +28,10 @@ void RequestSamplers::append(uint32_t token) {
   if (dry_) dry_->append(token);
 }
 
+void RequestSamplers::rewind(std::span<const uint32_t> tokens) {
+  if (dry_) dry_->restart(tokens);
+}
+
 void RequestSamplers::add_to(params::SamplingRow& row, const Place& place,
                              std::vector<uint32_t>& words) const {
   if (stages_) {

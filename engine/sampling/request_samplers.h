@@ -30,6 +30,8 @@ class RequestSamplers {
   bool allow_proposals() const { return !mirostat_; }
 
   void append(uint32_t token);
+  // The sequence is only these tokens now. Not with mirostat.
+  void rewind(std::span<const uint32_t> tokens);
   // Mirostat's mu after the last appended token, as the device reports it.
   void set_mirostat(float mu) { mu_ = mu; }
 

@@ -106,6 +106,18 @@ void verify_only(params::SamplingRow& row, uint32_t path_row, uint32_t path_mask
   row.path_mask = row.history_slot == params::kNoHistory ? 0 : path_mask;
 }
 
+params::SamplingRow make_score_row(uint32_t token, uint32_t top_logprobs) {
+  return {.flags = params::kSamplingActive | params::kSamplingGreedy | params::kSamplingGiven,
+          .id_index = params::kNoSlot,
+          .inverse_temperature = 1.0f,
+          .top_p = 1.0f,
+          .log_min_p = -std::numeric_limits<float>::infinity(),
+          .repetition = 1.0f,
+          .history_slot = params::kNoHistory,
+          .top_logprobs = top_logprobs,
+          .given = token};
+}
+
 void use_mask(params::SamplingRow& row, uint32_t mask) {
   row.flags |= params::kSamplingMask;
   row.mask = mask;

@@ -36,6 +36,10 @@ Result<params::SamplingRow> make_sampling_row(const SamplingOptions& options,
 // the step's rows path_row + i for the bits i of path_mask, its own token included.
 void verify_only(params::SamplingRow& row, uint32_t path_row, uint32_t path_mask);
 
+// A row that chooses nothing and reports the log-probability of `token`, as the model has it:
+// without temperature, filters, biases or penalties. With `top_logprobs` most probable tokens.
+params::SamplingRow make_score_row(uint32_t token, uint32_t top_logprobs);
+
 // Only tokens of a mask may be sampled; StepBatch::add_mask() returns where the mask is.
 void use_mask(params::SamplingRow& row, uint32_t mask);
 

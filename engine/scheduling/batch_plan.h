@@ -29,6 +29,9 @@ struct BatchMember {
   // All but its newest token were in the KV cache before the step. Otherwise this is a prompt
   // chunk; a preempted request that recomputes its generated tokens counts as one, too.
   bool decodes = false;
+  // The request wants the log-probabilities of its prompt: those of the tokens that follow the
+  // `scored` tokens from tokens[first_scored] on are computed in this step.
+  std::uint32_t first_scored = 0, scored = 0;
   // The input at the last position is a pending token: a step in flight samples it, and the GPU
   // reads it from the slot.
   bool input_on_gpu = false;

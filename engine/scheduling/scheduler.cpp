@@ -64,7 +64,18 @@ AddResult check_request(const SchedulerLimits& limits, const NewRequest& request
                                          count(request.max_new_tokens, "new token") + " make " +
                                          std::to_string(tokens) + "; the context holds " +
                                          std::to_string(limits.context));
-  const std::uint32_t needed = blocks_for(static_cast<std::uint32_t>(tokens) - 1);
+  if (request.seats > limits.max_sequences)
+    return refuse(Refusal::kInvalid, "the request runs " + count(request.seats, "sequence") +
+                                         " at once; the limit is " +
+                                         std::to_string(limits.max_sequences));
+  const std::uint64_t needed =
+      std::uint64_t{blocks_for(static_cast<std::uint32_t>(tokens) - 1)} * request.seats;
+  if (needed > limits.pool_blocks && request.seats > 1)
+    return refuse(Refusal::kTooLong,
+                  count(request.seats, "sequence") + " of " + std::to_string(tokens) +
+                      " tokens need " + count(needed, "block") + " of " +
+                      std::to_string(kTokensPerBlock) + " tokens; the KV cache has " +
+                      std::to_string(limits.pool_blocks));
   if (needed > limits.pool_blocks)
     return refuse(Refusal::kTooLong,
                   std::to_string(tokens) + " tokens need " + count(needed, "block") + " of " +
@@ -87,11 +98,18 @@ AddResult Scheduler::add(RequestId id, const NewRequest& request) {
       id, TokenLedger(request.prompt, max_tokens, root_hash(request.cache_salt)));
   Sequence& sequence = *owned;
   sequence.priority = request.priority;
-  sequence.arrival = arrivals_++;
+  sequence.arrival = arrivals_;
+  arrivals_ += request.seats;  // its forks come right after it
   sequence.arrival_step = totals_.steps;
   sequence.arrival_time = now_;
   sequence.with_host = request.with_host;
-  if (request.fork) {
+  if (request.seats > 1) {
+    sequence.group = id;
+    sequence.group_seats = sequence.seats = request.seats;
+  }
+  if (request.score_prompt) {
+    sequence.score_end = sequence.prompt_tokens() - 1;
+  } else if (request.fork) {
     if (const Sequence* parent = find(request.fork->parent)) {
       const std::span<const TokenId> theirs = parent->tokens().first(parent->known());
       const auto [end, parent_end] = std::ranges::mismatch(request.prompt, theirs);
@@ -139,6 +157,14 @@ void Scheduler::truncate(RequestId id, std::uint32_t count) {
   sequence->truncate(count);
   trim_blocks(*sequence, takes_back);
   if (!takes_back) return;
+  if (sequence->state == SequenceState::kEnding) {
+    // It was to end with a token that it no longer has: it goes on as if it had been preempted.
+    sequence->set_computed(0);
+    sequence->remembered = 0;
+    sequence->preempted = true;
+    sequence->state = SequenceState::kWaiting;
+    queue_.insert(*sequence);
+  }
   // Forks that still wait for this request no longer share what it took back.
   for (std::uint32_t i = 0; i < queue_.size(); ++i)
     if (queue_[i].fork_tokens > count && queue_[i].parent == id) queue_[i].fork_tokens = count;
@@ -149,6 +175,16 @@ void Scheduler::sample_again(RequestId id) {
   if (sequence == nullptr) return;
   sequence->sample_again();
   trim_blocks(*sequence, true);
+}
+
+void Scheduler::force(RequestId id, std::span<const TokenId> tokens) {
+  Sequence* sequence = find(id);
+  while (sequence != nullptr && !tokens.empty()) {
+    const std::uint32_t taken = sequence->propose(tokens);
+    if (taken == 0) return;
+    sequence->commit(taken);
+    tokens = tokens.subspan(taken);
+  }
 }
 
 void Scheduler::set_with_host(RequestId id, bool with_host) {
@@ -202,7 +238,16 @@ void Scheduler::leave_batch(Sequence& sequence) {
   if (--batch_live_ == 0) batch_rows_ = 0;
 }
 
+// A group is preempted as a whole: its members wait for each other, so that two halves of groups
+// could block each other forever.
 void Scheduler::preempt(Sequence& sequence) {
+  const RequestId group = sequence.group;
+  if (group == 0) return preempt_one(sequence);
+  for (std::size_t i = running_.size(); i-- > 0;)
+    if (running_[i]->group == group) preempt_one(*running_[i]);
+}
+
+void Scheduler::preempt_one(Sequence& sequence) {
   const std::uint32_t filled = blocks_for(sequence.computed());
   const bool swaps = policy_.preemption == Preemption::kSwap && policy_.kv != KvAllocation::kNone &&
                      filled > 0 && swap_.available() >= filled;
@@ -300,14 +345,21 @@ void Scheduler::set_limits(std::uint32_t max_sequences, std::uint32_t max_step_t
   // Any of them may become the best protected request, which must fit when it runs alone.
   for (const auto& [id, sequence] : sequences_)
     if (sequence->state != SequenceState::kEnding)
-      pool_blocks = std::max(pool_blocks, sequence->max_blocks());
+      pool_blocks = std::max(pool_blocks, sequence->max_group_blocks());
   limits_.pool_blocks = std::min(pool_blocks, blocks_.total());
   blocks_.set_pool(limits_.pool_blocks);
 }
 
 void Scheduler::set_priority(RequestId id, std::int32_t priority) {
-  Sequence* sequence = find(id);
-  if (sequence == nullptr) return;
+  const Sequence* first = find(id);
+  if (first == nullptr) return;
+  if (first->group == 0) return set_priority(*find(id), priority);
+  for (const auto& [member, sequence] : sequences_)
+    if (sequence->group == first->group) set_priority(*sequence, priority);
+}
+
+void Scheduler::set_priority(Sequence& changed, std::int32_t priority) {
+  Sequence* const sequence = &changed;
   switch (sequence->state) {
     case SequenceState::kWaiting:
     case SequenceState::kSwapped:

@@ -47,7 +47,7 @@ struct SchedulerLimits {
   std::uint32_t pool_blocks = 1024;     // KV blocks
   std::uint32_t swap_blocks = 0;        // in host memory; 0: preemption always recomputes
   std::uint32_t max_queue = 4096;       // requests waiting for their first admission
-  // Proposed tokens per step, of all sequences: rows that are sampled beyond one per sequence.
+  // Proposed and scored tokens per step, of all sequences: logit rows beyond one per sequence.
   std::uint32_t max_proposed = 0xffffffff;
 };
 
@@ -68,7 +68,11 @@ struct NewRequest {
   // request waits until the parent has computed that far; if the parent ends first, it is an
   // ordinary request.
   std::optional<ForkPoint> fork;
-  bool with_host = false;  // see Scheduler::set_with_host
+  bool with_host = false;   // see Scheduler::set_with_host
+  std::uint32_t seats = 1;  // sequences that the request becomes by Scheduler::fork()
+  // Plans a logit row for every prompt token that another one follows (BatchMember::scored). Such a
+  // request shares nothing before those rows are planned, and ignores `fork`.
+  bool score_prompt = false;
 };
 
 enum class Refusal : std::uint8_t { kNone, kInvalid, kTooLong, kQueueFull };
@@ -106,14 +110,23 @@ class Scheduler {
   void commit_path(RequestId id, std::span<const std::uint32_t> path);
   void truncate(RequestId id, std::uint32_t count);
   void sample_again(RequestId id);
+  // Appends final tokens that no step sampled, as many as leave room for one that a step samples.
+  void force(RequestId id, std::span<const TokenId> tokens);
   // Whether each of the request's steps is judged by the host before the next one. Requests with
   // proposals are, anyway.
   void set_with_host(RequestId id, bool with_host);
+  // Makes `id` a copy of `parent`: the same tokens, and the same blocks, which are copied when they
+  // are written to. A new `id` takes one of the seats that the request was added with. All forks of
+  // a request are a group: they run, wait and are preempted together. REQUIRES: `id` is new or in
+  // the group; both are awaiting(); a new one is made while `parent` still has a seat for it.
+  void fork(RequestId id, RequestId parent);
   // Null if the request is gone. Valid until the next call.
   const TokenLedger* ledger(RequestId id) const { return find(id); }
 
   // The scheduler has no clock: the caller says what time it is. Never goes back.
   void set_time(std::chrono::nanoseconds now) { now_ = now; }
+  // Whether more requests may come. If not, no batch waits for them. True at first.
+  void expect_arrivals(bool expected) { arrivals_expected_ = expected; }
   // When the batch that plan() holds back starts at the latest, if there is one.
   std::optional<std::chrono::nanoseconds> window_closes() const { return window_closes_; }
 
@@ -171,8 +184,9 @@ class Scheduler {
   void choose_running(Phase phase);
   void keep_least_recent(std::uint32_t count);
   void drop_stale_cache(Sequence& sequence);
-  void limit_proposals(Sequence& sequence);
+  void limit_logit_rows(Sequence& sequence);
   void give_blocks_to_running();
+  bool make_room_for_group(std::size_t first, std::size_t end);
   Sequence& victim(std::size_t first) const;
   void admit(Phase phase);
   void equalize_chunks();
@@ -180,6 +194,10 @@ class Scheduler {
 
   // Admission.
   std::uint32_t most_members() const;
+  std::uint32_t taken_seats() const;
+  std::uint32_t waiting_members(std::uint32_t index) const;
+  std::size_t others_need(std::uint32_t index, std::uint32_t members) const;
+  void take_slot(Sequence& sequence);
   bool waits_for_batch_to_fill();
   bool admissible(const Sequence& sequence) const;
   const Sequence* fork_parent(const Sequence& sequence) const;
@@ -200,8 +218,16 @@ class Scheduler {
   void trim_blocks(Sequence& sequence, bool took_back);
   void release_blocks(Sequence& sequence, std::size_t keep);
 
+  void set_priority(Sequence& sequence, std::int32_t priority);
+
+  // Groups.
+  std::size_t group_end(std::size_t first) const;
+  Sequence& add_fork(RequestId id, Sequence& parent);
+  std::uint32_t wanted_blocks(std::size_t first, std::size_t end) const;
+
   // Leaving.
   void preempt(Sequence& sequence);
+  void preempt_one(Sequence& sequence);
   void stop_running(Sequence& sequence);
   void list_as_running(Sequence& sequence);
   void leave_batch(Sequence& sequence);
@@ -216,6 +242,7 @@ class Scheduler {
   std::vector<Sequence*> running_;     // by protection_rank: the last is preempted first
   std::vector<Sequence*> candidates_;  // scratch space of choose_running
   std::vector<bool> slots_;            // true: taken
+  std::vector<RequestId> forked_;      // since the last plan; it lists them as admitted
   std::uint64_t arrivals_ = 0;
   std::uint32_t new_waiting_ = 0, swapped_ = 0;
 
@@ -224,12 +251,13 @@ class Scheduler {
   std::uint32_t batch_live_ = 0;  // members that have not ended
   std::uint32_t batch_rows_ = 0;  // members it started with
   std::chrono::nanoseconds now_{0};
+  bool arrivals_expected_ = true;
   std::optional<std::chrono::nanoseconds> window_closes_;
 
   BatchPlan plan_;
   std::uint32_t plan_limit_ = 0;             // max_step_tokens when the plan was made
   bool short_of_blocks_ = false;             // while planning this step
-  std::uint32_t proposals_left_ = 0;         // that this step may still take
+  std::uint32_t logit_rows_left_ = 0;        // beyond one per sequence, for this step
   std::uint32_t prompt_steps_in_a_row_ = 0;  // while decodes were waiting
   SchedulerTotals totals_;
 };

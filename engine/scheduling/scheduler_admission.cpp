@@ -32,24 +32,37 @@ void Scheduler::admit(Phase phase) {
     left -= padded ? (sequence->planned > 0 ? 1 : 0) : sequence->planned;
   std::uint32_t promised = promised_blocks();
 
-  for (std::uint32_t index = 0; index < queue_.size() && running_.size() < most;) {
+  std::size_t taken = taken_seats();
+  std::uint32_t rest_of_group = 0;  // members to be admitted after the one that was
+  for (std::uint32_t index = 0; index < queue_.size();) {
     Sequence& sequence = queue_[index];
-    // A batch of request admission is formed at once, even if its first step cannot take it all.
-    if (left == 0 && !by_request) break;
-    if (!admissible(sequence) || (by_request && !forming && sequence.batch != batch_)) {
-      ++index;
-      continue;
+    const bool joins = rest_of_group > 0;
+    const std::uint32_t members = joins ? 1 : waiting_members(index);
+    if (!joins) {
+      // A batch of request admission is formed at once, even if its first step cannot take it all.
+      if (taken >= most || (left == 0 && !by_request)) break;
+      bool may_run = !by_request || forming || sequence.batch == batch_;
+      for (std::uint32_t i = 0; i < members; ++i) may_run &= admissible(queue_[index + i]);
+      if (!may_run) {
+        index += members;
+        continue;
+      }
+      // Alone, a group runs even if the limit was lowered below its size.
+      if (taken + members + sequence.seats - 1 > most && taken > 0) break;
     }
     const Start from = find_start(sequence);
     const bool prompt = sequence.in_prompt(from.computed);
-    if (phase == Phase::kDecodes && prompt) break;
-    if (phase == Phase::kPrompts && !prompt && !forming) break;
-    const std::size_t headroom =
-        policy_.kv != KvAllocation::kReserve ? running_.size() / kRunningPerHeadroomBlock : 0;
-    if (std::size_t{from.new_blocks} + promised + headroom > blocks_.available()) break;
+    if (!joins) {
+      if (phase == Phase::kDecodes && prompt) break;
+      if (phase == Phase::kPrompts && !prompt && !forming) break;
+      if (from.new_blocks + promised + others_need(index, members) > blocks_.available()) break;
+      rest_of_group = members;
+    }
+    --rest_of_group;
+    taken += sequence.seats;
 
     queue_.erase(index);
-    limit_proposals(sequence);
+    limit_logit_rows(sequence);
     if (forming) {
       if (batch_live_ == 0) ++batch_;
       sequence.batch = batch_;
@@ -73,6 +86,30 @@ void Scheduler::admit(Phase phase) {
   }
 }
 
+// How many members of its group wait from this place of the queue on; 1 for a request without one.
+std::uint32_t Scheduler::waiting_members(std::uint32_t index) const {
+  const RequestId group = queue_[index].group;
+  std::uint32_t end = index + 1;
+  while (group != 0 && end < queue_.size() && queue_[end].group == group) ++end;
+  return end - index;
+}
+
+// Blocks to be left when the first of these members of the queue has its own: for the others, and
+// for the requests that run already.
+std::size_t Scheduler::others_need(std::uint32_t index, std::uint32_t members) const {
+  std::size_t wanted =
+      policy_.kv != KvAllocation::kReserve ? running_.size() / kRunningPerHeadroomBlock : 0;
+  for (std::uint32_t i = 1; i < members; ++i) wanted += find_start(queue_[index + i]).new_blocks;
+  return wanted;
+}
+
+// Slots that are taken, or kept for forks of running requests.
+std::uint32_t Scheduler::taken_seats() const {
+  std::uint32_t seats = 0;
+  for (const Sequence* sequence : running_) seats += sequence->seats;
+  return seats;
+}
+
 // The most requests that may run at once.
 std::uint32_t Scheduler::most_members() const {
   const std::uint32_t most = std::min(limits_.max_sequences, limits_.max_step_tokens);
@@ -83,7 +120,7 @@ std::uint32_t Scheduler::most_members() const {
 // Dynamic batching: whether a batch of request admission is held back because it is not full and
 // its oldest member has not waited long enough yet. If so, notes when that will be.
 bool Scheduler::waits_for_batch_to_fill() {
-  if (policy_.batch_window_ms == 0) return false;
+  if (policy_.batch_window_ms == 0 || !arrivals_expected_) return false;
   if (queue_.size() >= most_members()) return false;
   std::chrono::nanoseconds oldest = queue_[0].arrival_time;
   for (std::uint32_t i = 1; i < queue_.size(); ++i)
@@ -121,7 +158,6 @@ const Sequence* Scheduler::fork_parent(const Sequence& sequence) const {
   return ready ? parent : nullptr;
 }
 
-// The newest token is always computed, even if it is cached: the request waits for its logits.
 Scheduler::Start Scheduler::find_start(const Sequence& sequence) const {
   Start start{.computed = sequence.computed(),
               .need_blocks = policy_.kv == KvAllocation::kReserve ? sequence.max_blocks()
@@ -131,7 +167,7 @@ Scheduler::Start Scheduler::find_start(const Sequence& sequence) const {
 
   std::uint32_t held_by_others = 0;
   if (caches_prefixes()) {
-    const std::uint32_t most = (sequence.committed() - 1) / kTokensPerBlock;
+    const std::uint32_t most = sequence.shareable() / kTokensPerBlock;
     while (start.hit_blocks < most) {
       const std::optional<BlockId> block = blocks_.find(sequence.hashes()[start.hit_blocks]);
       if (!block) break;
@@ -184,13 +220,18 @@ void Scheduler::start(Sequence& sequence, const Start& start) {
     while (sequence.blocks.size() < start.need_blocks)
       sequence.blocks.push_back(blocks_.allocate(sequence.id));
 
+  take_slot(sequence);
+  sequence.admitted_step = plan_.step;
+  plan_.admitted.push_back(sequence.id);
+}
+
+// The sequence runs from now on.
+void Scheduler::take_slot(Sequence& sequence) {
   const auto slot = std::find(slots_.begin(), slots_.end(), false);
   assert(slot != slots_.end());
   *slot = true;
   sequence.slot = static_cast<std::uint32_t>(slot - slots_.begin());
   sequence.state = SequenceState::kRunning;
-  sequence.admitted_step = plan_.step;
-  plan_.admitted.push_back(sequence.id);
   list_as_running(sequence);
 }
 

@@ -96,6 +96,14 @@ std::optional<std::string> Scheduler::check_sequences() const {
         break;
     }
   }
+  for (std::size_t first = 0; first < running_.size(); first = group_end(first)) {
+    const Sequence& member = *running_[first];
+    for (const auto& [id, other] : sequences_)
+      if (member.group != 0 && other->group == member.group &&
+          (other->state == SequenceState::kWaiting || other->state == SequenceState::kSwapped))
+        return about(id, "waits while others of its group run");
+  }
+  if (taken_seats() > slot_count_) return "more slots are kept for forks than there are";
   for (BlockId block = 0; block < blocks_.total(); ++block)
     if (references[block] != blocks_.references(block))
       return "block " + std::to_string(block) + " has " +
@@ -131,7 +139,7 @@ std::optional<std::string> Scheduler::check_plan() const {
   }
   std::unordered_set<std::uint32_t> slots;
   std::unordered_set<BlockId> written;
-  std::uint64_t rows = plan_.padding_tokens;
+  std::uint64_t rows = plan_.padding_tokens, more_logit_rows = 0;
   for (const BatchMember& member : plan_.members) {
     rows += member.tokens;
     if (member.tokens == 0) return about(member.request, "is a member without tokens");
@@ -144,6 +152,10 @@ std::optional<std::string> Scheduler::check_plan() const {
     if (member.first_id + member.tokens > plan_.ids.size() ||
         (member.tree && member.first_parent + member.proposed > plan_.parents.size()))
       return about(member.request, "has no ids or parents");
+    if (member.first_scored + member.scored > member.tokens)
+      return about(member.request, "scores tokens that it does not compute");
+    more_logit_rows += member.proposed + member.scored;
+    if (member.scored > 0 && !member.samples) --more_logit_rows;
     if (member.input_on_gpu && !member.samples)
       return about(member.request, "has a pending token that is not its newest");
     if (member.first_block + member.blocks > plan_.block_ids.size() ||
@@ -158,6 +170,7 @@ std::optional<std::string> Scheduler::check_plan() const {
   for (BlockId block : plan_.block_ids)
     if (written.contains(block) && !once.insert(block).second)
       return "block " + std::to_string(block) + " is written by one member and read by another";
+  if (more_logit_rows > limits_.max_proposed) return "the step has more logit rows than it may";
   if (rows > plan_limit_) return "the step computes more rows than it may";
   return std::nullopt;
 }

@@ -65,7 +65,7 @@ void Scheduler::begin_step() {
   plan_.prefix_hits.clear();
   plan_.forks.clear();
   short_of_blocks_ = false;
-  proposals_left_ = limits_.max_proposed;
+  logit_rows_left_ = limits_.max_proposed;
   window_closes_.reset();
 
   for (std::size_t i = 0; i < running_.size();) {
@@ -75,7 +75,7 @@ void Scheduler::begin_step() {
     if (!sequence.full()) {
       remember_blocks(sequence);
       drop_stale_cache(sequence);
-      if (sequence.ready()) limit_proposals(sequence);
+      if (sequence.ready()) limit_logit_rows(sequence);
       ++i;
     } else {
       // Its last token is sampled or pending; nothing is left to compute.
@@ -84,8 +84,8 @@ void Scheduler::begin_step() {
       leave_batch(sequence);
     }
   }
-  // The pool was made smaller than what is in use. One request alone always fits.
-  while (blocks_.excess() > 0 && running_.size() > 1) preempt(victim(1));
+  // The pool was made smaller than what is in use. One request, or one group, alone always fits.
+  while (blocks_.excess() > 0 && running_.size() > group_end(0)) preempt(victim(group_end(0)));
 }
 
 // Without a KV cache nothing survives a step that sampled: the next token is computed from the
@@ -99,11 +99,13 @@ void Scheduler::drop_stale_cache(Sequence& sequence) {
   sequence.remembered = 0;
 }
 
-// Drops proposals that exceed what a step may judge.
-void Scheduler::limit_proposals(Sequence& sequence) {
+// Drops proposals that exceed what a step may judge, or sets aside logit rows to score the prompt.
+void Scheduler::limit_logit_rows(Sequence& sequence) {
   sequence.truncate_proposals(sequence.committed() +
-                              std::min(sequence.proposed(), proposals_left_));
-  proposals_left_ -= sequence.proposed();
+                              std::min(sequence.proposed(), logit_rows_left_));
+  logit_rows_left_ -= sequence.proposed();
+  sequence.score_rows = std::min(sequence.score_end - sequence.scored, logit_rows_left_);
+  logit_rows_left_ -= sequence.score_rows;
 }
 
 // The running request that is preempted next, among those from index `first` on. The best protected
@@ -200,7 +202,11 @@ void Scheduler::keep_least_recent(std::uint32_t count) {
 }
 
 std::uint32_t Scheduler::chunk_limit(const Sequence& sequence, std::uint32_t tokens) const {
-  const std::uint32_t work = std::min(sequence.work(), tokens);
+  std::uint32_t work = std::min(sequence.work(), tokens);
+  // A chunk that does not sample has its own logit row for another score, so that scoring always
+  // goes on.
+  if (sequence.score_end - sequence.scored > sequence.score_rows)
+    work = std::min(work, sequence.scored - sequence.computed() + sequence.score_rows + 1);
   if (policy_.max_chunk_tokens == 0 || !sequence.in_prompt()) return work;
   return std::min(work, policy_.max_chunk_tokens);
 }
@@ -215,8 +221,13 @@ std::uint32_t Scheduler::rows(std::uint32_t members) const {
 // From the most to the least protected request, so that a preempted one never holds blocks given
 // out by this step.
 void Scheduler::give_blocks_to_running() {
+  std::size_t roomy = 0;  // up to here, blocks for whole groups are there
   for (std::size_t i = 0; i < running_.size(); ++i) {
     Sequence& sequence = *running_[i];
+    if (i >= roomy && sequence.group != 0) {
+      roomy = group_end(i);
+      if (!make_room_for_group(i, roomy)) break;
+    }
     if (sequence.planned == 0) continue;
     while (!grow_for_step(sequence)) {
       const std::uint32_t certain = sequence.committed() - sequence.computed();
@@ -237,6 +248,43 @@ void Scheduler::give_blocks_to_running() {
       }
     }
   }
+}
+
+// Makes sure that all members of a group get their blocks, so that it need not be preempted after
+// some of them have got theirs. If nobody else can give way, the group itself does: false.
+bool Scheduler::make_room_for_group(std::size_t first, std::size_t end) {
+  while (wanted_blocks(first, end) > blocks_.available()) {
+    if (end == running_.size()) {
+      preempt(*running_[first]);
+      return false;
+    }
+    preempt(victim(end));
+  }
+  return true;
+}
+
+// Blocks that the planned tokens of running members need beyond those that the members have.
+std::uint32_t Scheduler::wanted_blocks(std::size_t first, std::size_t end) const {
+  std::uint32_t wanted = 0;
+  for (std::size_t i = first; i < end; ++i) {
+    const Sequence& sequence = *running_[i];
+    if (sequence.planned == 0) continue;
+    const std::uint32_t target = blocks_for(sequence.computed() + sequence.planned);
+    const auto held = static_cast<std::uint32_t>(sequence.blocks.size());
+    wanted += target > held ? target - held : 0;
+    if (!needs_copy(sequence)) continue;
+    // The last member that writes to a block need not copy it if nobody else has it.
+    const BlockId block = sequence.blocks[sequence.computed() / kTokensPerBlock];
+    std::uint32_t others = blocks_.references(block) - 1;
+    for (std::size_t k = first; k < i; ++k) {
+      const Sequence& before = *running_[k];
+      if (before.planned > 0 && needs_copy(before) &&
+          before.blocks[before.computed() / kTokensPerBlock] == block)
+        --others;
+    }
+    wanted += others > 0 ? 1 : 0;
+  }
+  return wanted;
 }
 
 // Whether the block that the next token goes into is shared.
@@ -322,6 +370,12 @@ void Scheduler::finish_step() {
                        .first_parent = static_cast<std::uint32_t>(plan_.parents.size()),
                        .first_block = static_cast<std::uint32_t>(plan_.block_ids.size()),
                        .blocks = blocks_for(end)};
+    if (const std::uint32_t unscored = std::max(first, sequence->scored);
+        unscored < std::min(end, sequence->score_end)) {
+      member.first_scored = unscored - first;
+      member.scored = std::min(end, sequence->score_end) - unscored;
+      sequence->scored += member.scored;
+    }
     member.input_on_gpu = samples && sequence->pending();
     member.awaits_host = samples && (sequence->with_host || member.proposed > 0);
     member.tree = member.proposed > 0 && !sequence->parents().empty();
@@ -347,6 +401,14 @@ void Scheduler::finish_step() {
     sequence->last_step = plan_.step;
   }
   if (plan_.empty()) return;
+  for (const RequestId id : forked_) {
+    const Sequence* sequence = find(id);
+    // One that was preempted since is admitted later.
+    if (sequence != nullptr && sequence->state == SequenceState::kRunning &&
+        sequence->admitted_step < plan_.step)
+      plan_.admitted.push_back(id);
+  }
+  forked_.clear();
   if (policy_.layout == Layout::kPadded)
     plan_.padding_tokens =
         rows(static_cast<std::uint32_t>(plan_.members.size())) * longest - tokens;

@@ -38,6 +38,14 @@ struct Sequence : TokenLedger {
   RequestId parent = 0;                      // the request it is a fork of, if fork_tokens > 0
   std::uint32_t fork_tokens = 0;             // that it has in common with the parent
   bool with_host = false;  // every sampled token is judged by the host before the next step
+  // A group: sequences that are forks of each other and run, wait and are preempted together.
+  RequestId group = 0;            // its first member; 0: the sequence is alone
+  std::uint32_t group_seats = 1;  // members that the group may have
+  std::uint32_t seats = 1;        // slots it takes up: its own, and those kept for its forks
+  // Of a request that wants its prompt's log-probabilities: planned steps have scored what follows
+  // the first `scored` tokens; those from there up to `score_end` must be computed, not shared.
+  std::uint32_t scored = 0, score_end = 0;
+  std::uint32_t score_rows = 0;  // logit rows beyond its own that the step being planned has for it
 
   SequenceState state = SequenceState::kWaiting;
   bool preempted = false;  // at least once
@@ -61,8 +69,14 @@ struct Sequence : TokenLedger {
   bool in_prompt(std::uint32_t if_computed) const {
     return if_computed < prompt_tokens() || committed() > if_computed + 1;
   }
+  bool scoring() const { return scored < score_end; }
+  // The most leading tokens that may be taken from the prefix cache: the newest token is always
+  // computed, because the request waits for its logits.
+  std::uint32_t shareable() const { return scoring() ? scored : committed() - 1; }
   // The last token sampled is never computed.
   std::uint32_t max_blocks() const { return blocks_for(max_tokens() - 1); }
+  // Of its whole group, if nothing is shared.
+  std::uint32_t max_group_blocks() const { return group_seats * max_blocks(); }
   // To compute everything there is and to write one token more.
   std::uint32_t blocks_to_start() const {
     return blocks_for(std::min(length() + 1, max_tokens() - 1));

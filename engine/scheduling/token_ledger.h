@@ -31,6 +31,7 @@ class TokenLedger {
   // block is chained to.
   TokenLedger(std::span<const TokenId> prompt, std::uint32_t max_tokens, const BlockHash& root);
 
+  const BlockHash& root() const { return root_; }
   std::uint32_t prompt_tokens() const { return prompt_tokens_; }
   std::uint32_t max_tokens() const { return max_tokens_; }
   std::uint32_t committed() const { return committed_; }  // a pending token included

@@ -1,5 +1,6 @@
 #include "engine/text/chat_template.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -33,6 +34,26 @@ Error failed(const Error& error) {
 
 std::string text_of(const Vocabulary& vocabulary, std::optional<std::uint32_t> id) {
   return id && *id < vocabulary.tokens.size() ? vocabulary.tokens[*id].text : std::string();
+}
+
+Json message_json(const ChatMessage& message, bool parsed_arguments) {
+  Json made = {{"role", message.role}, {"content", message.content}};
+  if (!message.reasoning.empty()) {
+    made["reasoning_content"] = message.reasoning;
+    // What gpt-oss's template calls it, which refuses it beside content.
+    if (message.content.empty()) made["thinking"] = message.reasoning;
+  }
+  for (const ChatToolCall& call : message.tool_calls) {
+    Json arguments = parsed_arguments ? Json::parse(call.arguments, nullptr, false) : Json();
+    if (!arguments.is_object()) arguments = call.arguments;
+    made["tool_calls"].push_back(
+        {{"id", call.id},
+         {"type", "function"},
+         {"function", {{"name", call.name}, {"arguments", std::move(arguments)}}}});
+  }
+  if (!message.tool_call_id.empty()) made["tool_call_id"] = message.tool_call_id;
+  if (!message.name.empty()) made["name"] = message.name;
+  return made;
 }
 
 }  // namespace
@@ -90,10 +111,20 @@ Result<jinja::Rendering> ChatTemplate::render(const Json& messages,
 
 Result<jinja::Rendering> ChatTemplate::render(std::span<const ChatMessage> messages,
                                               const ChatOptions& options) const {
-  Json list = Json::array();
-  for (const ChatMessage& message : messages)
-    list.push_back({{"role", message.role}, {"content", message.content}});
-  return render(list, options);
+  const auto list = [&](bool parsed_arguments) {
+    Json made = Json::array();
+    for (const ChatMessage& message : messages)
+      made.push_back(message_json(message, parsed_arguments));
+    return made;
+  };
+  // Templates expect arguments as objects, as transformers passes them; a few want their text.
+  Result<jinja::Rendering> rendering = render(list(true), options);
+  if (rendering.ok() || std::ranges::all_of(messages, [](const ChatMessage& message) {
+        return message.tool_calls.empty();
+      }))
+    return rendering;
+  Result<jinja::Rendering> with_text = render(list(false), options);
+  return with_text.ok() ? std::move(with_text) : std::move(rendering);
 }
 
 Result<std::string> ChatTemplate::apply(std::span<const ChatMessage> messages,

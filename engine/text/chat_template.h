@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/text/jinja/rendering.h"
 #include "engine/text/vocabulary.h"
@@ -19,9 +20,20 @@
 
 namespace hearth {
 
+// A call that an assistant's message makes.
+struct ChatToolCall {
+  std::string id, name;
+  std::string arguments;  // JSON
+};
+
 struct ChatMessage {
-  std::string role;  // "system", "user", "assistant"
+  std::string role;  // "system", "user", "assistant", "tool"
   std::string content;
+  // Of an assistant: what led up to the content, and the calls it makes.
+  std::string reasoning = {};
+  std::vector<ChatToolCall> tool_calls = {};
+  // Of a tool: the call that the content answers, and the function's name.
+  std::string tool_call_id = {}, name = {};
 };
 
 struct ChatOptions {

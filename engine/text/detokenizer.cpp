@@ -1,11 +1,13 @@
 #include "engine/text/detokenizer.h"
 
+#include <algorithm>
+
 #include "engine/text/utf8.h"
 
 namespace hearth {
 
 std::string Detokenizer::push(std::uint32_t id) {
-  std::string piece = tokenizer_.piece(id, special_);
+  std::string piece = tokenizer_.piece(id, special_ || std::ranges::binary_search(shown_, id));
   if (!after_text_ && !piece.empty() && !tokenizer_.is_control(id)) {
     after_text_ = true;
     if (tokenizer_.adds_space_prefix() && piece.starts_with(' ')) piece.erase(0, 1);

@@ -30,6 +30,17 @@ void find_end_of_generation(Vocabulary& vocabulary) {
     if ((special || normal) && std::ranges::find(kTurnEnds, token.text) != kTurnEnds.end())
       ends.push_back(id);
   }
+  // In gpt-oss's format <|end|> only ends a message, and <|call|> ends the turn as <|return|> does.
+  const auto harmony_call =
+      std::ranges::find(vocabulary.tokens, "<|call|>", &VocabularyToken::text);
+  const bool has_return = std::ranges::find(vocabulary.tokens, "<|return|>",
+                                            &VocabularyToken::text) != vocabulary.tokens.end();
+  if (harmony_call != vocabulary.tokens.end() && has_return) {
+    std::erase_if(ends, [&](std::uint32_t id) {
+      return id < vocabulary.tokens.size() && vocabulary.tokens[id].text == "<|end|>";
+    });
+    ends.push_back(static_cast<std::uint32_t>(harmony_call - vocabulary.tokens.begin()));
+  }
   std::ranges::sort(ends);
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   for (const std::uint32_t id : ends)

@@ -36,6 +36,8 @@ struct Vocabulary {
   std::vector<std::string> merges;
   std::string pretokenizer;  // "llama-bpe", "qwen2", ...: names as in GGUF
   std::optional<std::uint32_t> bos, eos, unknown;
+  // Where a gap to be filled begins, what follows it, and where its text starts; see infill.h.
+  std::optional<std::uint32_t> infill_prefix, infill_suffix, infill_middle;
   std::vector<std::uint32_t> end_of_generation;  // eos, end of turn, ...
   bool add_bos = false;                          // to a text that starts a conversation
   bool add_space_prefix = true;                  // SentencePiece: adds a space before a text

@@ -63,6 +63,18 @@ Status read_ids(const Metadata& metadata, Vocabulary& vocabulary) {
   HEARTH_ASSIGN(vocabulary.bos, read_id(metadata, "bos", count));
   HEARTH_ASSIGN(vocabulary.eos, read_id(metadata, "eos", count));
   HEARTH_ASSIGN(vocabulary.unknown, read_id(metadata, "unknown", count));
+  // The second name of each is an older one.
+  const auto read_either = [&](std::optional<std::uint32_t>& id, const char* name,
+                               const char* older) -> Status {
+    HEARTH_ASSIGN(id, read_id(metadata, name, count));
+    if (!id) {
+      HEARTH_ASSIGN(id, read_id(metadata, older, count));
+    }
+    return {};
+  };
+  HEARTH_TRY(read_either(vocabulary.infill_prefix, "fim_pre", "prefix"));
+  HEARTH_TRY(read_either(vocabulary.infill_suffix, "fim_suf", "suffix"));
+  HEARTH_TRY(read_either(vocabulary.infill_middle, "fim_mid", "middle"));
   for (const char* name : {"eot", "eom"}) {
     HEARTH_ASSIGN(const auto id, read_id(metadata, name, count));
     if (id) vocabulary.end_of_generation.push_back(*id);

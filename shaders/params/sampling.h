@@ -14,6 +14,7 @@ HEARTH_CONSTANT(kSamplingDry, 32u)    // the row has DRY penalties
 // other kernels process it as a greedy row.
 HEARTH_CONSTANT(kSamplingStages, 64u)
 HEARTH_CONSTANT(kSamplingStagesAppend, 128u)
+HEARTH_CONSTANT(kSamplingGiven, 256u)  // nothing is chosen: the row reports its given token
 
 // One row's parameters. engine/sampling/sampler.h makes them from what a request asks for.
 HEARTH_STRUCT(SamplingRow)
@@ -44,6 +45,7 @@ HEARTH_STRUCT(SamplingRow)
   float own_weight;     // logit = own_weight * own + other_weight * other,
   float other_weight;
   float log_plausible;  // if own >= the largest own logit + this, otherwise -infinity; -infinity: off
+  uint given;           // kSamplingGiven: the token whose log-probability is reported
   // kSamplingDry: where its list begins in the step's words: the number of entries, then for each a
   // token, at most once, and the f32 that is subtracted from its logit.
   uint dry;

@@ -118,5 +118,17 @@ TEST(EngineDelivery, ADynamicBatchStartsWhenItsWindowCloses) {
   for (TokenStream& stream : *full) EXPECT_EQ(read_ids(stream).size(), 3u);
 }
 
+// Nobody else will join it.
+TEST(EngineDelivery, DrainingDoesNotWaitForABatchToFill) {
+  Policy policy = *named_policy("dynamic");
+  policy.batch_window_ms = 3'600'000;
+  StandInEngine engine({.limits = kLimits}, policy);
+  auto stream = engine->submit(requests_of({3}).front());
+  ASSERT_TRUE(stream.ok());
+  engine->drain();
+  EXPECT_EQ(read_ids(*stream).size(), 3u);
+  EXPECT_EQ(stream->end().reason, FinishReason::kLength);
+}
+
 }  // namespace
 }  // namespace hearth

@@ -375,9 +375,9 @@ TEST_F(ServedStandIn, AfterTheLastStepEventsTellThatNoBlockIsUsed) {
 TEST_F(ServedStandIn, UnsupportedFieldsAreRefusedByName) {
   const HttpAnswer answer = post("/v1/chat/completions",
                                  R"({"messages":[{"role":"user","content":"a"}],
-                                     "response_format":{"type":"json_object"}})");
+                                     "audio":{"voice":"alloy"}})");
   EXPECT_EQ(answer.status, 400);
-  EXPECT_EQ(answer.json()["error"]["param"], "response_format");
+  EXPECT_EQ(answer.json()["error"]["param"], "audio");
   EXPECT_EQ(answer.json()["error"]["type"], "invalid_request_error");
   EXPECT_EQ((*engine_)->metrics().requests_submitted.value(), 0u);
 }

@@ -98,6 +98,28 @@ TEST(OpenAiRequest, ReadsEveryField) {
   EXPECT_TRUE(request.generation.ignore_end);
 }
 
+TEST(OpenAiRequest, ReadsAPrediction) {
+  EXPECT_EQ(
+      good(ApiKind::kChat, chat(R"("prediction":{"type":"content","content":"So."})")).prediction,
+      "So.");
+  EXPECT_EQ(good(ApiKind::kCompletion,
+                 completion(R"("prediction":{"type":"content","content":[{"type":"text","text":"a"},
+                               {"type":"text","text":"b"}]})"))
+                .prediction,
+            "ab");
+  EXPECT_EQ(good(ApiKind::kChat, chat(R"("prediction":null)")).prediction, "");
+  for (const char* wrong :
+       {R"("a")", "{}", R"({"type":"content"})", R"({"type":"text","content":"a"})",
+        R"({"type":"content","content":1})", R"({"type":"content","content":["a"]})",
+        R"({"type":"content","content":"a","more":1})"}) {
+    const auto parsed =
+        parse_api_request(ApiKind::kChat, chat(R"("prediction":)" + std::string(wrong)), kContext);
+    const ApiError* error = std::get_if<ApiError>(&parsed);
+    ASSERT_NE(error, nullptr) << wrong;
+    EXPECT_EQ(error->param, "prediction") << wrong;
+  }
+}
+
 TEST(OpenAiRequest, ARequestStartsFromTheModelsSampling) {
   const ApiContext context{
       .vocabulary = 1000,
@@ -224,9 +246,7 @@ TEST(OpenAiRequest, RefusesWrongPromptsAndMessagesByName) {
       {ApiKind::kChat, "messages[0].content[0]",
        R"({"messages":[{"role":"user","content":["text"]}]})"},
       {ApiKind::kChat, "messages[1].role",
-       R"({"messages":[{"role":"user","content":"a"},{"role":"tool","content":"b"}]})"},
-      {ApiKind::kChat, "tools",
-       R"({"messages":[{"role":"user","content":"a"}],"tools":[{"type":"function"}]})"},
+       R"({"messages":[{"role":"user","content":"a"},{"role":"function","content":"b"}]})"},
       {ApiKind::kChat, "logprobs", R"({"messages":[{"role":"user","content":"a"}],"logprobs":1})"},
       {ApiKind::kChat, "top_logprobs",
        R"({"messages":[{"role":"user","content":"a"}],"top_logprobs":2})"},

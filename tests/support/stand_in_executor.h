@@ -8,10 +8,12 @@
 // Used by the engine thread only, except for `faults`, `delay` and the counters.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -36,6 +38,8 @@ struct StandInOptions {
   // Sampled in turn, whatever was read: for tests of text.
   std::vector<TokenId> script;
   SpeculationOptions speculation = {};  // of an engine over the stand-in
+  uint32_t draft_blocks = 0;            // KV blocks of a draft model; 0: there is none
+  uint32_t draft_vocabulary = 0;  // of the draft model; 0: the same, so that all drafts are right
 };
 
 // The id that follows from a hash. Ids are large, so that a wrong one is unlikely to match by
@@ -66,7 +70,8 @@ class StandInSampler {
   TokenId sample(uint64_t read, const params::SamplingRow& row,
                  std::span<const params::TokenCount> history,
                  std::span<const params::TokenBias> biases) const {
-    if (!options_.script.empty()) return options_.script[row.counter % options_.script.size()];
+    if (!options_.script.empty())
+      return allowed(options_.script[row.counter % options_.script.size()], biases);
     uint64_t hash = read;
     if ((row.flags & params::kSamplingGreedy) == 0) {
       hash = mix(hash, uint64_t{row.seed_high} << 32 | row.seed_low);
@@ -74,12 +79,50 @@ class StandInSampler {
     }
     hash = mix(hash, sum(history));
     hash = mix(hash, sum(biases));
-    return static_cast<TokenId>(hash % options_.vocabulary);
+    return allowed(static_cast<TokenId>(hash % options_.vocabulary), biases);
+  }
+
+  // The most probable tokens after what was read: different ones, the first the most probable. As
+  // many as there are tokens if the vocabulary is smaller than the list.
+  std::vector<params::TokenLogprob> top(uint64_t read, uint32_t count) const {
+    std::vector<params::TokenLogprob> entries;
+    const uint64_t first = mix(read, 1) % options_.vocabulary;
+    float logprob = -0.3f;
+    for (uint32_t i = 0; i < std::min(count, options_.vocabulary); ++i) {
+      // The steps are so small that the second token of one beam is often better than the first one
+      // of another.
+      logprob -= 0.01f + static_cast<float>(mix(read, 2 + i) % 1024) / 2048.0f;
+      entries.push_back(
+          {.id = static_cast<TokenId>((first + i) % options_.vocabulary), .logprob = logprob});
+    }
+    return entries;
   }
 
  private:
+  // The first token from `id` on that no bias bans.
+  TokenId allowed(TokenId id, std::span<const params::TokenBias> biases) const {
+    const auto banned = [&](TokenId token) {
+      for (const params::TokenBias& entry : biases)
+        if (entry.token == token && std::isinf(entry.bias)) return true;
+      return false;
+    };
+    while (banned(id)) id = (id + 1) % options_.vocabulary;
+    return id;
+  }
+
   const StandInOptions options_;
 };
+
+// What the stand-in pools: numbers of a token that sums keep exactly.
+inline constexpr uint32_t kStandInWidth = 6;
+inline float stand_in_hidden(TokenId token, uint32_t column) {
+  return static_cast<float>(StandInSampler::mix(token, column) % 201) - 100;
+}
+
+// What the stand-in reports for a given token after tokens with this hash.
+inline float stand_in_logprob(uint64_t read, TokenId token) {
+  return -static_cast<float>(StandInSampler::mix(read, token) % 65536) / 4096.0f;
+}
 
 inline void count_token(std::vector<params::TokenCount>& history, TokenId token) {
   for (params::TokenCount& entry : history) {
@@ -164,8 +207,13 @@ class StandInExecutor final : public StepExecutor {
     size_t logits = 0;
     while (logits < batch.logit_rows.size() && batch.logit_rows[logits] < batch.ids.size())
       ++logits;
-    for (size_t i = 0; i < logits; ++i)
-      results.push_back({.id = sample(batch, batch.logit_rows[i], batch.sampling[i])});
+    for (size_t i = 0; i < logits; ++i) {
+      if ((batch.sampling[i].flags & params::kSamplingGiven) != 0)
+        results.push_back(score(batch, batch.logit_rows[i], batch.sampling[i]));
+      else
+        results.push_back({.id = sample(batch, batch.logit_rows[i], batch.sampling[i])});
+    }
+    fill_top(batch, logits);
     for (size_t i = logits; i < batch.logit_rows.size(); ++i) {
       EXPECT_LT(batch.logit_rows[i], batch.rows());
       results.push_back({});
@@ -174,6 +222,7 @@ class StandInExecutor final : public StepExecutor {
     for (size_t i = 0; i < logits; ++i)
       if (batch.sampling[i].id_index != params::kNoSlot)
         sampled_.at(batch.sampling[i].id_index) = results[i].id;
+    pool(batch);
     StepTicket ticket{.copy = copy_, .logit_rows = static_cast<uint32_t>(results.size())};
     copy_ = (copy_ + 1) % kStepsInFlight;
     ++under_way_;
@@ -188,7 +237,9 @@ class StandInExecutor final : public StepExecutor {
     EXPECT_GT(under_way_, 0u);
     --under_way_;
     if (const auto pause = delay.load(); pause.count() > 0) std::this_thread::sleep_for(pause);
-    return StepOutcome{.sampled = std::span<const params::SamplingResult>(results_[ticket.copy])};
+    return StepOutcome{.sampled = std::span<const params::SamplingResult>(results_[ticket.copy]),
+                       .top = std::span<const params::TokenLogprob>(top_[ticket.copy]),
+                       .pooled = pooled_[ticket.copy]};
   }
 
   Status fork_blocks(std::span<const BlockMove> moved) override {
@@ -231,6 +282,17 @@ class StandInExecutor final : public StepExecutor {
     EXPECT_LE(batch.padding_sequences, limits.max_sequences);
     EXPECT_LE(batch.logit_rows.size(), limits.max_sequences + size_t{limits.max_proposed});
     EXPECT_EQ(batch.logit_rows.size(), batch.sampling.size());
+  }
+
+  // The hidden state of a row is that of its token, stand_in_hidden().
+  void pool(const StepBatch& batch) {
+    std::vector<float>& sums = pooled_[copy_];
+    sums.assign(batch.pools.size() * kStandInWidth, 0);
+    for (size_t i = 0; i < batch.pools.size(); ++i)
+      for (uint32_t row = 0; row < batch.pools[i].rows; ++row)
+        for (uint32_t column = 0; column < kStandInWidth; ++column)
+          sums[i * kStandInWidth + column] +=
+              stand_in_hidden(batch.ids.at(batch.pools[i].first_row + row), column);
   }
 
   static std::span<const params::StepSequence> members(const StepBatch& batch) {
@@ -291,6 +353,41 @@ class StandInExecutor final : public StepExecutor {
     return id;
   }
 
+  // Rows that want the most probable tokens get them. Steps without such rows have no list.
+  void fill_top(const StepBatch& batch, size_t logits) {
+    std::vector<params::TokenLogprob>& top = top_[copy_];
+    top.clear();
+    for (size_t i = 0; i < logits; ++i) {
+      const params::SamplingRow& row = batch.sampling[i];
+      if (row.top_logprobs == 0) continue;
+      // What is beyond the requested tokens is left over from earlier steps: it looks probable
+      // here.
+      top.resize(batch.logit_rows.size() * params::kMaxTopLogprobs);
+      for (const params::StepSequence& sequence : members(batch)) {
+        const uint32_t logit_row = batch.logit_rows[i];
+        if (logit_row < sequence.first_row || logit_row >= sequence.first_row + sequence.rows)
+          continue;
+        const std::vector<params::TokenLogprob> entries =
+            sampler_.top(read_path(batch, sequence, logit_row), row.top_logprobs);
+        std::copy(entries.begin(), entries.end(),
+                  top.begin() + static_cast<std::ptrdiff_t>(i * params::kMaxTopLogprobs));
+      }
+    }
+  }
+
+  // Reports a given token: the log-probability is a function of it and of the tokens before it.
+  params::SamplingResult score(const StepBatch& batch, uint32_t row,
+                               const params::SamplingRow& sampling) {
+    EXPECT_EQ(sampling.id_index, params::kNoSlot);
+    for (const params::StepSequence& owner : members(batch))
+      if (row >= owner.first_row && row < owner.first_row + owner.rows)
+        return {.id = sampling.given,
+                .logprob = stand_in_logprob(read_path(batch, owner, row), sampling.given),
+                .kept = 1};
+    ADD_FAILURE() << "row " << row << " belongs to no sequence";
+    return {};
+  }
+
   // A hash of the tokens that a row sees: those before its tree, if it is in one, and its path.
   uint64_t read_path(const StepBatch& batch, const params::StepSequence& owner, uint32_t row) {
     const uint32_t end = owner.first_position + row - owner.first_row + 1;
@@ -333,6 +430,8 @@ class StandInExecutor final : public StepExecutor {
   std::vector<std::vector<params::TokenCount>> history_;
   std::vector<std::vector<params::TokenBias>> biases_;
   std::array<std::vector<params::SamplingResult>, kStepsInFlight> results_;
+  std::array<std::vector<float>, kStepsInFlight> pooled_;
+  std::array<std::vector<params::TokenLogprob>, kStepsInFlight> top_;
   size_t copy_ = 0, under_way_ = 0;
   bool broken_ = false;
 };

@@ -246,6 +246,9 @@ TEST(ServerSoak, LeavesNothingBehind) {
   // requests, so that a leak of ten kilobytes per request would show. A short run ends before
   // everything has been allocated that is allocated only once.
   if (seconds >= 60) {
+    for (const std::atomic<int>* count :
+         {&tally.left, &tally.unread, &tally.refused, &tally.other})
+      EXPECT_GT(*count, 0) << did;
     const double before = mean_mib(resident, 4, 7), after = mean_mib(resident, 7, 10);
     EXPECT_LT(after, before + 8) << did;
   }

@@ -33,6 +33,9 @@ ChatLoop::ChatLoop(ChatModel& model, ChatLoopOptions options)
     : model_(model),
       settings_(std::move(options.settings)),
       stop_(std::move(options.stop)),
+      ban_(std::move(options.ban)),
+      grammar_(std::move(options.grammar)),
+      when_full_(options.when_full),
       reader_(default_history_file()) {
   conversation_.set_system(std::move(options.system));
 }
@@ -124,9 +127,7 @@ Status ChatLoop::answer() {
   };
   Session& session = model_.session();
   const uint32_t context = model_.context();
-  const uint32_t room = std::min(context / kRoomDivisor, kMostRoom);
-  const auto prompt =
-      conversation_.prompt(model_.chat_template(), *session.tokenizer(), context, room);
+  const auto prompt = fitting_prompt();
   if (!prompt.ok()) return give_up(prompt.error().message);
   if (prompt->left_out > reported_left_out_)
     say(fmt::format("(The context of {} tokens is full: the oldest {} messages are left out.)",
@@ -135,9 +136,11 @@ Status ChatLoop::answer() {
 
   const SamplingOptions sampling = settings_.sampling.over(session.default_sampling());
   auto stream = session.engine().submit({.prompt = prompt->ids,
-                                               .sampling = sampling,
-                                               .max_tokens = settings_.max_tokens,
-                                               .stop = stop_});
+                                         .sampling = sampling,
+                                         .max_tokens = settings_.max_tokens,
+                                         .stop = stop_,
+                                         .banned_strings = ban_,
+                                         .grammar = grammar_});
   if (!stream.ok()) return give_up(stream.error().message);
   settings_.sampling.seed = sampling.seed + 1;  // the next answer is another draw
   const std::string text = show_answer(*stream);
@@ -152,6 +155,34 @@ Status ChatLoop::answer() {
     say(fmt::format("(The context of {} tokens is full: the answer is cut off.)", context));
   show_status(end);
   return {};
+}
+
+Result<ChatPrompt> ChatLoop::fitting_prompt() {
+  Session& session = model_.session();
+  const uint32_t context = model_.context();
+  const auto build = [&] {
+    return conversation_.prompt(model_.chat_template(), *session.tokenizer(), context,
+                                std::min(context / kRoomDivisor, kMostRoom));
+  };
+  HEARTH_ASSIGN(ChatPrompt prompt, build());
+  if (prompt.left_out == 0 || when_full_ == WhenFull::kDrop) return prompt;
+  if (when_full_ == WhenFull::kStop)
+    return invalid(
+        fmt::format("The context of {} tokens is full. Type /reset to begin anew, or "
+                    "/undo to remove the last answer.",
+                    context));
+  // Messages that hold only what must stay do not become shorter; then the oldest are left out.
+  for (int times = 0; times < 2 && prompt.left_out > 0; ++times) {
+    HEARTH_ASSIGN(const ShortenedConversation shorter,
+                  shorten_conversation(conversation_, session.engine(), *session.tokenizer()));
+    if (shorter.tokens_after >= shorter.tokens_before) break;
+    say(
+        fmt::format("(The context of {} tokens is full: earlier messages are shortened from {} to "
+                    "{} tokens.)",
+                    context, shorter.tokens_before, shorter.tokens_after));
+    HEARTH_ASSIGN(prompt, build());
+  }
+  return prompt;
 }
 
 std::string ChatLoop::show_answer(TokenStream& stream) {

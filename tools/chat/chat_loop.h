@@ -2,6 +2,7 @@
 // while it is generated.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,13 +14,16 @@
 #include "tools/chat/chat_settings.h"
 #include "tools/chat/conversation.h"
 #include "tools/chat/line_reader.h"
+#include "tools/chat/when_full.h"
 
 namespace hearth {
 
 struct ChatLoopOptions {
   std::string system;  // the system prompt
   ChatSettings settings;
-  std::vector<std::string> stop;
+  std::vector<std::string> stop, ban;
+  std::shared_ptr<const grammar::Grammar> grammar;  // of every answer; null: any text
+  WhenFull when_full = WhenFull::kDrop;
 };
 
 class ChatLoop {
@@ -42,6 +46,8 @@ class ChatLoop {
   std::string model_text() const;  // its name, device and context
   void run_command(std::string_view line);
   Status answer();
+  // The prompt for the next answer, after what is done if the context is full.
+  Result<ChatPrompt> fitting_prompt();
   // Shows what the stream brings until it ends, and returns all of it. Ctrl-C cancels the request.
   std::string show_answer(TokenStream& stream);
   void show_status(const GenerationEnd& end);
@@ -62,7 +68,9 @@ class ChatLoop {
 
   ChatModel& model_;
   ChatSettings settings_;
-  std::vector<std::string> stop_;
+  std::vector<std::string> stop_, ban_;
+  std::shared_ptr<const grammar::Grammar> grammar_;
+  const WhenFull when_full_;
   Conversation conversation_;
   LineReader reader_;
   std::string text_to_edit_;

@@ -28,6 +28,10 @@ std::string Conversation::last_question() const {
   return found == messages_.rend() ? std::string() : found->content;
 }
 
+void Conversation::shorten(std::vector<std::string> texts) {
+  for (size_t i = 0; i < texts.size(); ++i) messages_[i].content = std::move(texts[i]);
+}
+
 bool Conversation::drop_answer() {
   if (last_question().empty()) return false;
   while (messages_.back().role != "user") messages_.pop_back();

@@ -29,6 +29,8 @@ class Conversation {
   void add_user(std::string text) { messages_.push_back({"user", std::move(text)}); }
   void add_assistant(std::string text) { messages_.push_back({"assistant", std::move(text)}); }
   void clear() { messages_.clear(); }
+  // Replaces the text of the oldest messages. REQUIRES: there are as many.
+  void shorten(std::vector<std::string> texts);
   // Removes the last question and its answer, and returns the question; empty if there is none.
   std::string undo();
   // Empty if there is none.

@@ -11,15 +11,19 @@
 #include "runtime/fragment_check.h"
 #include "runtime/instance.h"
 #include "runtime/pipeline_cache.h"
+#include "tools/bench/beam_bench.h"
+#include "tools/bench/constrained_bench.h"
 #include "tools/bench/kernel_bench.h"
 #include "tools/bench/kernel_cases.h"
 #include "tools/bench/model_bench.h"
 #include "tools/bench/reports.h"
+#include "tools/bench/speculation_bench.h"
 #include "tools/bench/step_profile.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
 #include "tools/progress.h"
+#include "tools/read_text.h"
 
 namespace hearth {
 namespace {
@@ -35,6 +39,7 @@ class BenchCommand : public Command {
   void declare(Options& options) override {
     options.example("hearth bench -m model.gguf");
     options.example("hearth bench -p 512 -n 128 --batch 1,8,64");
+    options.example("hearth bench --speculate synthetic:0.7 --batch 1,8,32");
     options.group("Test");
     prompt_ = &options
                    .add("-p,--prompt N", &bench_.prompt,
@@ -51,12 +56,24 @@ class BenchCommand : public Command {
         .add("--context N", &bench_.context, "Tokens each sequence already has when timing starts")
         .range(0, kMostContext);
     options.add("--reps N", &bench_.repetitions, "Repetitions of each test").range(1, 1000);
+    options
+        .add("--beams N", &beams_,
+             "Instead of the other tests, compare beam search with N beams with N independent "
+             "streams")
+        .range(2, kMaxBeams)
+        .advanced();
     Option& kernels =
         options.add("--kernels", &kernels_, "Time every kernel on its own instead of a model");
     options.add("--filter TEXT", &filter_, "Only kernel families whose name contains TEXT")
         .needs(kernels);
     options.add("--profile", &profile_, "Show where the time of a step goes instead of tokens/s")
         .excludes(kernels);
+    options
+        .add("--json-schema FILE", &schema_,
+             "Also time decoding with this JSON schema against decoding without it")
+        .check(check_file_name)
+        .excludes(kernels);
+    model_.declare_speculation(options);
     options.group("Output");
     add_json_option(options, &json_);
     model_.declare(options);
@@ -124,25 +141,57 @@ class BenchCommand : public Command {
     // The default prompt is too long for some small models.
     if (!prompt_->given()) bench_.prompt = std::min(bench_.prompt, plan.config.context - 1);
     if (bench_.tokens == 0) bench_.batches.clear();
+    if (beams_ > 0) {
+      bench_.prompt = 0;
+      bench_.batches = {beams_};
+    }
+    if (!schema_.empty()) {
+      HEARTH_ASSIGN(const std::string schema, read_text_file(schema_));
+      auto grammar = compile_endless(schema);
+      if (!grammar.ok()) return invalid(fmt::format("{}: {}", schema_, grammar.error().message));
+      grammar_ = *grammar;
+    }
+    const bool speculates =
+        model_.session_options().speculation.method != SpeculationMethod::kNone && !profile_;
+    if (speculates) bench_.prompt = 0;
     if (bench_.prompt == 0 && bench_.batches.empty())
       return Error{ErrorKind::kInvalid, "nothing to time: -p and -n are both 0"};
     model_.session.max_sequences = 1;
     model_.session = bench_session_options(model_.session, bench_);
     HEARTH_ASSIGN(const auto session, model_.open(std::move(file)));
     HEARTH_TRY(check_room(*session));
+    if (beams_ > 0) return compare_beams(*session);
 
     KernelBench kernel_bench(session->device(), session->pipelines());
     HEARTH_ASSIGN(const Ceilings ceilings, measure_ceilings(kernel_bench));
     if (!json_) print_ceilings(session->device().caps(), ceilings);
     nlohmann::json list = nlohmann::json::array();
-    HEARTH_TRY(profile_ ? profile_steps(*session, ceilings, list)
-                        : time_model(*session, ceilings, list));
+    HEARTH_TRY(profile_     ? profile_steps(*session, ceilings, list)
+               : speculates ? time_speculation(*session, list)
+                            : time_model(*session, ceilings, list));
     if (json_)
       fmt::print("{}\n", nlohmann::json{{"device", session->device().caps().name},
                                         {"model", session->file().name()},
                                         {"ceilings", to_json(ceilings)},
                                         {profile_ ? "profiles" : "results", list}}
                              .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return {};
+  }
+
+  Status compare_beams(Session& session) const {
+    HEARTH_ASSIGN(const BeamTime time, time_beams(session, bench_, beams_));
+    if (json_)
+      fmt::print("{}\n", nlohmann::json{{"device", session.device().caps().name},
+                                        {"model", session.file().name()},
+                                        {"beams", time.beams},
+                                        {"beam_tokens_per_s", time.beam_tokens_per_s},
+                                        {"stream_tokens_per_s", time.stream_tokens_per_s},
+                                        {"ratio", time.ratio()}}
+                             .dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    else
+      fmt::print("{} beams: {:.1f} tokens/s; {} streams: {:.1f} tokens/s; ratio {:.3f}\n",
+                 time.beams, time.beam_tokens_per_s, time.beams, time.stream_tokens_per_s,
+                 time.ratio());
     return {};
   }
 
@@ -197,6 +246,40 @@ class BenchCommand : public Command {
     for (const uint32_t batch : bench_.batches)
       HEARTH_TRY(time(fmt::format("decode at batch {}", batch), bench.ideal_decode_seconds(batch),
                       [&](const auto& on_run) { return bench.decode(batch, on_run); }));
+    return grammar_ != nullptr ? time_grammar(session, list) : Status{};
+  }
+
+  Status time_grammar(Session& session, nlohmann::json& list) const {
+    Progress progress("timing", ProgressOutput::standard_error(json_));
+    if (!json_) print_constrained_header();
+    for (const uint32_t batch : bench_.batches) {
+      HEARTH_ASSIGN(
+          const ConstrainedTime result,
+          time_constrained(session, bench_, batch, grammar_, [&](uint32_t run, uint32_t runs) {
+            progress.update(run, runs, fmt::format("with the schema at batch {}", batch));
+          }));
+      progress.clear();
+      if (!json_) print(result);
+      list.push_back(to_json(result));
+    }
+    return {};
+  }
+
+  Status time_speculation(Session& session, nlohmann::json& list) const {
+    SpeculationBench bench(session, bench_);
+    Progress progress("timing", ProgressOutput::standard_error(json_));
+    if (!json_) print_speculation_header();
+    for (size_t i = 0; i < bench_.batches.size(); ++i) {
+      const auto on_run = [&](uint32_t part, uint32_t parts) {
+        progress.update(i * parts + part, bench_.batches.size() * parts,
+                        fmt::format("batch {}, {}", bench_.batches[i],
+                                    part == 0 ? "plain" : "with speculation"));
+      };
+      HEARTH_ASSIGN(const SpeculationTime time, bench.time(bench_.batches[i], on_run));
+      progress.clear();
+      if (!json_) print(time);
+      list.push_back(to_json(time));
+    }
     return {};
   }
 
@@ -223,8 +306,10 @@ class BenchCommand : public Command {
   ModelOptionsGroup model_;
   ModelBenchOptions bench_;
   const Option* prompt_ = nullptr;
+  uint32_t beams_ = 0;
   bool kernels_ = false, profile_ = false, json_ = false;
-  std::string filter_;
+  std::string filter_, schema_;
+  std::shared_ptr<const grammar::Grammar> grammar_;
 };
 
 BenchCommand bench_command;

@@ -5,6 +5,7 @@
 #include "tools/chat/chat_model.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
+#include "tools/commands/grammar_options.h"
 #include "tools/commands/model_options.h"
 
 namespace hearth {
@@ -22,9 +23,15 @@ class ChatCommand : public Command {
         .alias("--n-predict");
     options.add("--load FILE", &load_, "Continue a conversation that /save wrote")
         .check(check_file_name);
+    options
+        .add("--when-full WORD", &when_full_,
+             "When the context is full: drop the oldest messages, compress all but the last, or "
+             "stop answering")
+        .one_of({"drop", "compress", "stop"});
     model_.declare(options);
     model_.declare_speculation(options);
     sampling_.declare(options);
+    grammar_.declare(options);
   }
 
   Status run() override {
@@ -32,7 +39,9 @@ class ChatCommand : public Command {
     if (!load_.empty()) {
       HEARTH_ASSIGN(loaded, Conversation::load(load_));
     }
+    HEARTH_ASSIGN(auto grammar, grammar_.compile());
     model_.session.max_sequences = 1;
+    if (when_full_ == "compress") model_.session.scored_rows = kScoredRows;
     const ModelOpener opener{
         .find =
             [this](const std::string& name) {
@@ -43,7 +52,10 @@ class ChatCommand : public Command {
     HEARTH_ASSIGN(ChatModel model, ChatModel::open(opener, model_.model));
     ChatLoop loop(model, {.system = system_,
                           .settings = {.sampling = sampling_.choices(), .max_tokens = tokens_},
-                          .stop = sampling_.stop});
+                          .stop = sampling_.stop,
+                          .ban = sampling_.ban,
+                          .grammar = std::move(grammar),
+                          .when_full = when_full(when_full_)});
     if (loaded) loop.continue_with(*std::move(loaded));
     return loop.run();
   }
@@ -51,7 +63,8 @@ class ChatCommand : public Command {
  private:
   ModelOptionsGroup model_;
   SamplingOptionsGroup sampling_;
-  std::string system_, load_;
+  GrammarOptionsGroup grammar_;
+  std::string system_, load_, when_full_ = "drop";
   uint32_t tokens_ = 0;
 };
 

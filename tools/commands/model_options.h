@@ -22,7 +22,7 @@ struct ModelOptionsGroup {
   void declare_model(Options& options);
   // -m, -d, --ctx, --kv, --kv-blocks, --swap, --deterministic, --special-in-messages.
   void declare(Options& options);
-  // --speculate, --draft-max.
+  // --speculate, --draft-max, --draft-model, --draft-min-p.
   void declare_speculation(Options& options);
 
   Result<std::unique_ptr<ModelFile>> open_file() const;
@@ -46,10 +46,10 @@ struct ModelOptionsGroup {
 };
 
 struct SamplingOptionsGroup {
-  std::vector<std::string> stop;
+  std::vector<std::string> stop, ban;
 
   // --temp --top-k --top-p --min-p --repeat-penalty --presence-penalty --frequency-penalty --seed
-  // --stop, and the samplers that --help-all shows.
+  // --stop --ban, and the samplers that --help-all shows.
   void declare(Options& options);
   void declare_seed(Options& options);
   // What was given, to be applied over the model's defaults; without --seed, a random one.

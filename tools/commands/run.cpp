@@ -9,10 +9,13 @@
 #include "engine/text/encode_chat.h"
 #include "engine/weights/in_quotes.h"
 #include "runtime/log.h"
+#include "tools/commands/beam_options.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
+#include "tools/commands/grammar_options.h"
 #include "tools/commands/model_options.h"
 #include "tools/count_of.h"
+#include "tools/output_stats.h"
 #include "tools/read_text.h"
 
 namespace hearth {
@@ -25,6 +28,7 @@ class RunCommand : public Command {
   void declare(Options& options) override {
     options.example("hearth run \"Once upon a time\" -n 100");
     options.example("hearth run -m model.gguf --chat \"Why is the sky blue?\"");
+    options.example("hearth run --json-schema person.json \"Describe a person.\" --chat");
     options.example("git diff | hearth run -m model.gguf --chat -");
     const Option& word =
         options.add("PROMPT", &words_, "The text to continue; - reads it from standard input");
@@ -36,7 +40,10 @@ class RunCommand : public Command {
         {&word, &text, &file},
         "no prompt: hearth run \"Once upon a time\", -f FILE, or - to read standard "
         "input");
-    options.check([this] { return problem_with_words(); });
+    options.check([this] {
+      const std::string problem = problem_with_words();
+      return problem.empty() ? beams_.problem() : problem;
+    });
     const Option& chat = options.add(
         "--chat", &chat_, "Answer the prompt as a chat message, through the chat template");
     options.add("--system TEXT", &system_, "With --chat: the system prompt").needs(chat);
@@ -49,16 +56,20 @@ class RunCommand : public Command {
         .range(0, kMaxTopLogprobs)
         .needs(json)
         .advanced();
+    options.add("--stats", &stats_, "Report how much the output repeats itself, on stderr");
     options.add("--ignore-eos", &ignore_end_, "Continue after the model's end token").advanced();
     model_.declare(options);
     model_.declare_speculation(options);
     sampling_.declare(options);
+    beams_.declare(options);
+    grammar_.declare(options);
   }
 
   Status run() override {
     HEARTH_TRY(read_prompt());
     if (prompt_.empty()) return invalid("the prompt is empty");
-    model_.session.max_sequences = 1;
+    HEARTH_ASSIGN(const auto grammar, grammar_.compile());
+    model_.session.max_sequences = beams_.beams();
     HEARTH_ASSIGN(const auto session, model_.open());
     if (session->tokenizer() == nullptr)
       return Error{ErrorKind::kUnsupported,
@@ -66,14 +77,21 @@ class RunCommand : public Command {
                                "token ids",
                                session->file().name())};
     HEARTH_ASSIGN(GenerationRequest request, make_request(*session));
+    request.grammar = grammar;
+    if (beams_.searches())
+      return beams_.run(*session, request, chat_ ? std::string() : prompt_, json_);
     const uint32_t prompt_tokens = static_cast<uint32_t>(request.prompt.size());
     HEARTH_ASSIGN(TokenStream stream, session->engine().submit(std::move(request)));
     if (!json_ && !chat_) show(prompt_);
 
     nlohmann::json ids = nlohmann::json::array(), probabilities = nlohmann::json::array();
     std::string text;
+    std::vector<uint32_t> sampled;
+    std::vector<float> sampled_logprobs;
     while (const auto token = stream.next()) {
       ids.push_back(token->id);
+      sampled.push_back(token->id);
+      sampled_logprobs.push_back(token->logprob);
       if (logprobs_ > 0) probabilities.push_back(to_json(*session, *token));
       text += token->text;
       show(token->text);
@@ -85,8 +103,11 @@ class RunCommand : public Command {
     if (!json_) {
       show("\n");
       log_line(speed_line(end));
-      return {};
     }
+    if (stats_)
+      for (const std::string& line : describe(output_stats(sampled, sampled_logprobs)))
+        log_line(line);
+    if (!json_) return {};
     const GenerationTimes& times = end.times;
     nlohmann::json result = {{"text", text},
                              {"ids", ids},
@@ -101,6 +122,8 @@ class RunCommand : public Command {
       result["proposed_tokens"] = metrics.proposed_tokens.value();
       result["accepted_tokens"] = metrics.accepted_tokens.value();
     }
+    if (grammar != nullptr)
+      result["forced_tokens"] = session->engine().metrics().forced_tokens.value();
     fmt::print("{}\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return {};
   }
@@ -158,8 +181,10 @@ class RunCommand : public Command {
     GenerationRequest request{.sampling = sampling_.choices().over(session.default_sampling()),
                               .max_tokens = tokens_,
                               .stop = sampling_.stop,
+                              .banned_strings = sampling_.ban,
                               .ignore_end = ignore_end_};
     request.sampling.top_logprobs = logprobs_;
+    if (beams_.searches()) beams_.apply(request);
     if (chat_) {
       HEARTH_ASSIGN(const ChatTemplate* chat, session.chat_template());
       if (chat->source() == ChatTemplate::Source::kChatMl) log_line(kChatMlNotice);
@@ -190,10 +215,12 @@ class RunCommand : public Command {
 
   ModelOptionsGroup model_;
   SamplingOptionsGroup sampling_;
+  BeamOptionsGroup beams_;
+  GrammarOptionsGroup grammar_;
   std::vector<std::string> words_;
   std::string prompt_, file_, system_;
   uint32_t tokens_ = 0, logprobs_ = 0;
-  bool chat_ = false, ignore_end_ = false, json_ = false;
+  bool chat_ = false, ignore_end_ = false, json_ = false, stats_ = false;
 };
 
 RunCommand run_command;

@@ -1,9 +1,12 @@
 #include "tools/server/openai_reply.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
+#include "engine/text/detokenizer.h"
 #include "engine/text/utf8.h"
 
 namespace hearth {
@@ -13,7 +16,8 @@ using nlohmann::json;
 
 // The reasons that OpenAI's API has: a time limit or a cancellation cuts an answer short as a token
 // limit does.
-std::string_view api_finish_reason(FinishReason reason) {
+std::string_view api_finish_reason(FinishReason reason, bool has_calls) {
+  if (has_calls && reason == FinishReason::kStop) return "tool_calls";
   return reason == FinishReason::kStop    ? "stop"
          : reason == FinishReason::kError ? "error"
                                           : "length";
@@ -59,16 +63,31 @@ size_t characters(std::string_view text) {
 
 // `offset` is the number of characters before the tokens, and afterwards includes theirs.
 json completion_logprobs(std::span<const GeneratedToken> tokens, const Tokenizer& tokenizer,
-                         size_t& offset) {
+                         size_t& offset, const Echo& echo = {}) {
   json texts = json::array(), values = json::array(), tops = json::array();
   json offsets = json::array();
-  for (const GeneratedToken& token : tokens) {
+  size_t echoed = 0;
+  for (const GeneratedToken& token : echo.tokens) {
+    offsets.push_back(echoed);
+    echoed += characters(token.text);
+  }
+  const auto add = [&](const GeneratedToken& token) {
     texts.push_back(token_key(token.id, tokenizer));
+    if (std::isnan(token.logprob)) {
+      values.push_back(json());
+      tops.push_back(json());
+      return;
+    }
     values.push_back(token.logprob);
     json top = json::object();
     for (const TopLogprob& entry : token.top) top[token_key(entry.id, tokenizer)] = entry.logprob;
     top[token_key(token.id, tokenizer)] = token.logprob;  // even if it is not among the likeliest
     tops.push_back(std::move(top));
+  };
+  for (const GeneratedToken& token : echo.tokens) add(token);
+  offset += characters(echo.text);
+  for (const GeneratedToken& token : tokens) {
+    add(token);
     offsets.push_back(offset);
     offset += characters(tokenizer.piece(token.id, false));  // as in the text
   }
@@ -79,9 +98,9 @@ json completion_logprobs(std::span<const GeneratedToken> tokens, const Tokenizer
 }
 
 json logprobs_json(ApiKind kind, std::span<const GeneratedToken> tokens, const Tokenizer& tokenizer,
-                   size_t& offset) {
+                   size_t& offset, const Echo& echo = {}) {
   return kind == ApiKind::kChat ? chat_logprobs(tokens, tokenizer)
-                                : completion_logprobs(tokens, tokenizer, offset);
+                                : completion_logprobs(tokens, tokenizer, offset, echo);
 }
 
 json object_json(const ReplyHead& head, bool chunk) {
@@ -106,6 +125,21 @@ json chunk_json(const ReplyHead& head, size_t index, json delta, json finish, js
 
 }  // namespace
 
+Echo make_echo(std::string text, std::span<const TokenId> prompt,
+               std::span<const PromptLogprob> logprobs, const Tokenizer& tokenizer) {
+  Echo echo{.text = std::move(text), .tokens = {}};
+  if (logprobs.size() + 1 != prompt.size()) return echo;
+  Detokenizer detokenizer(tokenizer, /*after_text=*/false);
+  for (size_t i = 0; i < prompt.size(); ++i) {
+    GeneratedToken& token = echo.tokens.emplace_back();
+    token.id = prompt[i];
+    token.text = detokenizer.push(prompt[i]);
+    token.logprob = i == 0 ? std::numeric_limits<float>::quiet_NaN() : logprobs[i - 1].logprob;
+    if (i > 0) token.top = logprobs[i - 1].top;
+  }
+  return echo;
+}
+
 json error_json(const ApiError& error) {
   return {{"error",
            {{"message", error.message},
@@ -115,9 +149,11 @@ json error_json(const ApiError& error) {
 }
 
 json usage_json(std::span<const GenerationEnd> ends, uint32_t n) {
-  uint64_t prompt = 0, completion = 0, cached = 0;
+  uint64_t prompt = 0, completion = 0, cached = 0, proposed = 0, accepted = 0;
   for (size_t i = 0; i < ends.size(); ++i) {
     completion += ends[i].generated_tokens;
+    proposed += ends[i].proposed_tokens;
+    accepted += ends[i].accepted_tokens;
     // A prompt counts once, however many completions it has.
     if (i % n != 0) continue;
     prompt += ends[i].prompt_tokens;
@@ -126,7 +162,10 @@ json usage_json(std::span<const GenerationEnd> ends, uint32_t n) {
   return {{"prompt_tokens", prompt},
           {"completion_tokens", completion},
           {"total_tokens", prompt + completion},
-          {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+          {"prompt_tokens_details", {{"cached_tokens", cached}}},
+          {"completion_tokens_details",
+           {{"accepted_prediction_tokens", accepted},
+            {"rejected_prediction_tokens", proposed - accepted}}}};
 }
 
 json reply_json(const ReplyHead& head, std::span<const Choice> choices, uint32_t n, bool logprobs,
@@ -138,13 +177,17 @@ json reply_json(const ReplyHead& head, std::span<const Choice> choices, uint32_t
     const Choice& choice = choices[i];
     size_t offset = 0;
     json entry = {{"index", i},
-                  {"finish_reason", api_finish_reason(choice.end.reason)},
-                  {"logprobs",
-                   logprobs ? logprobs_json(head.kind, choice.tokens, tokenizer, offset) : json()}};
-    if (head.kind == ApiKind::kChat)
+                  {"finish_reason", api_finish_reason(choice.end.reason, choice.has_calls)},
+                  {"logprobs", logprobs ? logprobs_json(head.kind, choice.tokens, tokenizer, offset,
+                                                        choice.echo)
+                                        : json()}};
+    if (choice.end.score) entry["score"] = *choice.end.score;
+    if (!choice.message.is_null())
+      entry["message"] = choice.message;
+    else if (head.kind == ApiKind::kChat)
       entry["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", json()}};
     else
-      entry["text"] = choice.text;
+      entry["text"] = choice.echo.text + choice.text;
     object["choices"].push_back(std::move(entry));
     ends.push_back(choice.end);
   }
@@ -154,6 +197,13 @@ json reply_json(const ReplyHead& head, std::span<const Choice> choices, uint32_t
 
 json first_chunk(const ReplyHead& head, size_t index) {
   return chunk_json(head, index, {{"role", "assistant"}, {"content", ""}}, json(), json());
+}
+
+json echo_chunk(const ReplyHead& head, size_t index, const Echo& echo, const Tokenizer& tokenizer,
+                size_t& offset) {
+  return chunk_json(
+      head, index, {{"content", echo.text}}, json(),
+      echo.tokens.empty() ? json() : completion_logprobs({}, tokenizer, offset, echo));
 }
 
 json token_chunk(const ReplyHead& head, size_t index, const GeneratedToken& token) {
@@ -166,10 +216,17 @@ json token_chunk(const ReplyHead& head, size_t index, const GeneratedToken& toke
                     logprobs_json(head.kind, std::span(&token, 1), tokenizer, offset));
 }
 
-json last_chunk(const ReplyHead& head, size_t index, const GenerationEnd& end) {
+json delta_chunk(const ReplyHead& head, size_t index, json delta,
+                 std::span<const GeneratedToken> tokens, const Tokenizer& tokenizer) {
+  return chunk_json(head, index, std::move(delta), json(),
+                    tokens.empty() ? json() : chat_logprobs(tokens, tokenizer));
+}
+
+json last_chunk(const ReplyHead& head, size_t index, const GenerationEnd& end, bool has_calls) {
   json delta = json::object();
   if (!end.text.empty()) delta["content"] = end.text;
-  return chunk_json(head, index, std::move(delta), api_finish_reason(end.reason), json());
+  return chunk_json(head, index, std::move(delta), api_finish_reason(end.reason, has_calls),
+                    json());
 }
 
 json usage_chunk(const ReplyHead& head, std::span<const GenerationEnd> ends, uint32_t n) {

@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "tools/server/decoding_fields.h"
 #include "tools/server/json_body.h"
+#include "tools/server/prediction.h"
 #include "tools/server/sampler_fields.h"
 
 namespace hearth {
@@ -20,10 +22,11 @@ constexpr size_t kMostStops = 16;
 // Reads the fields of an object, and keeps the first error.
 class BodyFields {
  public:
-  BodyFields(const json& object, std::optional<ApiError>& error) : object_(object), error_(error) {}
+  // `prefix` comes before names in errors: "compress.", say.
+  BodyFields(const json& object, std::optional<ApiError>& error, std::string prefix = {})
+      : object_(object), error_(error), prefix_(std::move(prefix)) {}
 
-  const json& body() const { return object_; }
-
+  const json& object() const { return object_; }
   const json* find(const char* name) const {
     const auto place = object_.find(name);
     return place == object_.end() || place->is_null() ? nullptr : &*place;
@@ -69,8 +72,14 @@ class BodyFields {
     value = field->get<std::string>();
   }
 
+  // The fields of an object in this one.
+  BodyFields inside(const char* name, const json& object) const {
+    return {object, error_, fmt::format("{}{}.", prefix_, name)};
+  }
+
   void wrong(const std::string& name, const std::string& what) {
-    fail({.message = fmt::format("'{}' {}", name, what), .param = name});
+    const std::string full = prefix_ + name;
+    fail({.message = fmt::format("'{}' {}", full, what), .param = full});
   }
   void fail(ApiError error) {
     if (!error_) error_ = std::move(error);
@@ -79,6 +88,7 @@ class BodyFields {
  private:
   const json& object_;
   std::optional<ApiError>& error_;
+  const std::string prefix_;
 };
 
 void read_stop(BodyFields& fields, std::vector<std::string>& stop) {
@@ -93,6 +103,19 @@ void read_stop(BodyFields& fields, std::vector<std::string>& stop) {
   for (const json& item : *field) {
     if (!item.is_string()) return fields.wrong("stop", "must hold strings");
     stop.push_back(item.get<std::string>());
+  }
+}
+
+void read_banned_strings(BodyFields& fields, std::vector<std::string>& banned) {
+  const json* field = fields.find("banned_strings");
+  if (field == nullptr) return;
+  const std::string form = fmt::format("must be a list of up to {} strings", kMaxBannedStrings);
+  if (!field->is_array() || field->size() > kMaxBannedStrings)
+    return fields.wrong("banned_strings", form);
+  for (const json& item : *field) {
+    if (!item.is_string() || item.get_ref<const std::string&>().empty())
+      return fields.wrong("banned_strings", form + ", none of them empty");
+    banned.push_back(item.get<std::string>());
   }
 }
 
@@ -111,7 +134,7 @@ void read_sampling(BodyFields& fields, ApiRequest& request) {
   request.has_seed = fields.integer("seed", seed, std::numeric_limits<int64_t>::min(),
                                     std::numeric_limits<int64_t>::max());
   sampling.seed = static_cast<uint64_t>(seed);
-  if (auto error = read_sampler_fields(fields.body(), request.generation))
+  if (auto error = read_sampler_fields(fields.object(), request.generation))
     fields.fail(std::move(*error));
 }
 
@@ -146,8 +169,10 @@ void read_messages(BodyFields& fields, std::vector<ChatMessage>& messages) {
     if (read.role == "developer") read.role = "system";
     if (!read_content(message, read.role, read.content))
       return fields.wrong(name + ".content", "must be a string or a list of text parts");
+    if (auto error = read_message_tools(i, message, read)) return fields.fail(std::move(*error));
     messages.push_back(std::move(read));
   }
+  name_tool_results(messages);
 }
 
 void read_ids(BodyFields& fields, const char* name, const json& list, uint32_t vocabulary,
@@ -191,12 +216,50 @@ void read_logprobs(BodyFields& fields, ApiKind kind, ApiRequest& request) {
   uint32_t& top = request.generation.sampling.top_logprobs;
   if (kind == ApiKind::kCompletion) {
     request.logprobs = fields.integer("logprobs", top, 0, kMaxTopLogprobs);
+    request.generation.prompt_logprobs = request.logprobs && request.echo;
     return;
   }
   fields.boolean("logprobs", request.logprobs);
   const bool given = fields.integer("top_logprobs", top, 0, kMaxTopLogprobs);
   if (given && top > 0 && !request.logprobs)
     fields.wrong("top_logprobs", "needs 'logprobs' to be true");
+}
+
+// {"ratio": 0.5}, and optionally "question_ratio", "unit" and "min_tokens".
+void read_compress(BodyFields& fields, std::optional<CompressionOptions>& compress) {
+  const json* field = fields.find("compress");
+  if (field == nullptr) return;
+  if (!field->is_object() || !field->contains("ratio"))
+    return fields.wrong("compress", "must be an object with a ratio, such as {\"ratio\": 0.5}");
+  constexpr std::string_view kKnown[] = {"ratio", "question_ratio", "unit", "min_tokens"};
+  if (auto unknown = check_known(*field, kKnown)) {
+    unknown->param = "compress";
+    return fields.fail(std::move(*unknown));
+  }
+  CompressionOptions& options = compress.emplace();
+  BodyFields inner = fields.inside("compress", *field);
+  const auto ratio = [&](const char* name, double& value) {
+    const json* given = inner.find(name);
+    if (given == nullptr) return;
+    value = given->is_number() ? given->get<double>() : 0;
+    if (!is_compression_ratio(value)) inner.wrong(name, "must be above 0 and at most 1");
+  };
+  ratio("ratio", options.ratio);
+  ratio("question_ratio", options.question_ratio);
+  inner.integer("min_tokens", options.min_tokens, 0, std::numeric_limits<int32_t>::max());
+  std::string unit = "phrase";
+  inner.text("unit", unit);
+  const std::optional<CompressUnit> chosen = compress_unit(unit);
+  if (!chosen) return inner.wrong("unit", "must be \"token\", \"phrase\" or \"sentence\"");
+  options.unit = *chosen;
+}
+
+// What only /v1/completions has, except for the prompt.
+void read_completion_fields(BodyFields& fields, ApiRequest& request) {
+  fields.boolean("echo", request.echo);
+  if (const json* suffix = fields.find("suffix"); suffix != nullptr && *suffix != "")
+    fields.text("suffix", request.suffix.emplace());
+  if (request.echo && request.suffix) fields.wrong("echo", "cannot be combined with 'suffix'");
 }
 
 void read_body_fields(BodyFields& fields, ApiKind kind, const ApiContext& context,
@@ -207,18 +270,24 @@ void read_body_fields(BodyFields& fields, ApiKind kind, const ApiContext& contex
     read_messages(fields, request.messages);
   else
     read_prompts(fields, context.vocabulary, request.prompts);
+  if (kind == ApiKind::kCompletion) read_completion_fields(fields, request);
   // The engine cuts a limit beyond the context to what fits.
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   for (const char* name : {"max_tokens", "max_completion_tokens"})
-    if (int64_t tokens = 0; fields.integer(name, tokens, 1, kMost))
+    // With `echo` there is something to reply even without a new token.
+    if (int64_t tokens = 0; fields.integer(name, tokens, request.echo ? 0 : 1, kMost)) {
+      generation.generate = tokens > 0;
       generation.max_tokens =
           static_cast<uint32_t>(std::min<int64_t>(tokens, std::numeric_limits<int32_t>::max()));
+    }
   read_sampling(fields, request);
   if (const json* biases = fields.find("logit_bias"))
     if (auto error =
             read_logit_bias(*biases, context.vocabulary, context.encode, generation.biases))
       fields.fail(std::move(*error));
   read_stop(fields, generation.stop);
+  read_banned_strings(fields, generation.banned_strings);
+  read_compress(fields, request.compress);
   read_logprobs(fields, kind, request);
   fields.integer("n", request.n, 1, kMostCompletions);
   if (request.prompts.size() * request.n > kMostChoices)
@@ -227,6 +296,9 @@ void read_body_fields(BodyFields& fields, ApiKind kind, const ApiContext& contex
   fields.integer("priority", generation.priority, -1000, 1000);
   fields.boolean("ignore_eos", generation.ignore_end);
   fields.boolean("stream", request.stream);
+  if (const json* prediction = fields.find("prediction"))
+    if (const auto wrong = read_prediction(*prediction, request.prediction))
+      fields.wrong("prediction", *wrong);
   std::string user;
   fields.text("user", user);
   if (const json* options = fields.find("stream_options")) {
@@ -258,9 +330,26 @@ std::variant<ApiRequest, ApiError> parse_api_request(ApiKind kind, std::string_v
                                                      const ApiContext& context) {
   ApiRequest request;
   request.generation.sampling = context.sampling;
+  std::variant<StructuredOutput, ApiError> structured;
   return parse_fields(
-      body, std::move(request), [&](const json& object) { return check_fields(kind, object); },
-      [&](BodyFields& fields, ApiRequest& read) { read_body_fields(fields, kind, context, read); });
+      body, std::move(request),
+      [&](const json& object) {
+        std::optional<ApiError> error = check_fields(kind, object);
+        if (!error) structured = read_structured_fields(object, body);
+        return error;
+      },
+      [&](BodyFields& fields, ApiRequest& read) {
+        read_body_fields(fields, kind, context, read);
+        if (ApiError* error = std::get_if<ApiError>(&structured))
+          fields.fail(std::move(*error));
+        else
+          read.structured = std::get<StructuredOutput>(std::move(structured));
+        if (auto wrong = read_decoding_fields(fields.object(), read))
+          fields.fail(std::move(*wrong));
+        if (kind != ApiKind::kChat) return;
+        if (auto error = read_tool_fields(body, fields.object(), read.tools))
+          fields.fail(std::move(*error));
+      });
 }
 
 std::variant<TokenizeRequest, ApiError> parse_tokenize_request(std::string_view body) {

@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "engine/generation.h"
+#include "engine/prompt_compression.h"
 #include "engine/text/chat_template.h"
 #include "tools/server/api_error.h"
 #include "tools/server/request_fields.h"
 #include "tools/server/sampler_fields.h"
+#include "tools/server/structured_fields.h"
+#include "tools/server/tool_fields.h"
 
 namespace hearth {
 
@@ -23,13 +26,20 @@ struct ApiRequest {
   std::vector<ChatMessage> messages;  // of /v1/chat/completions
   std::vector<Prompt> prompts;        // of /v1/completions: texts or lists of token ids
 
-  GenerationRequest generation;  // everything but the prompt
+  ToolFields tools;                   // of /v1/chat/completions
+
+  GenerationRequest generation;  // everything but the prompt and the grammar
+  StructuredOutput structured;   // what the grammar is to be made of
   bool has_seed = false;
   uint32_t n = 1;  // completions per prompt
   bool stream = false;
   bool include_usage = false;  // in a stream
   bool logprobs = false;
+  bool echo = false;                  // of /v1/completions: the prompt is part of the reply
+  std::optional<std::string> suffix;  // of /v1/completions: the text after the gap to be filled
+  std::optional<CompressionOptions> compress;  // how to shorten the texts first
   std::string model;
+  std::string prediction;  // text that the answer may repeat
 };
 
 // What a request is read against.

@@ -28,6 +28,8 @@ constexpr std::string_view kSupported[] = {"model",
                                            "repetition_penalty",
                                            "logit_bias",
                                            "stop",
+                                           "banned_strings",
+                                           "compress",
                                            "n",
                                            "seed",
                                            "stream",
@@ -35,9 +37,20 @@ constexpr std::string_view kSupported[] = {"model",
                                            "logprobs",
                                            "priority",
                                            "ignore_eos",
-                                           "user"};
-constexpr std::string_view kChatOnly[] = {"messages", "top_logprobs"};
-constexpr std::string_view kCompletionOnly[] = {"prompt"};
+                                           "prediction",
+                                           "use_beam_search",
+                                           "beams",
+                                           "num_beams",
+                                           "length_penalty",
+                                           "early_stopping",
+                                           "user",
+                                           "response_format",
+                                           "structured_outputs",
+                                           "grammar",
+                                           "json_schema"};
+constexpr std::string_view kChatOnly[] = {
+    "messages", "top_logprobs", "tools", "tool_choice", "reasoning_effort", "chat_template_kwargs"};
+constexpr std::string_view kCompletionOnly[] = {"prompt", "echo", "suffix"};
 
 // Accepted whatever they say: none of them changes the answer.
 constexpr std::string_view kHarmless[] = {
@@ -46,7 +59,8 @@ constexpr std::string_view kHarmless[] = {
     "cache_prompt"};
 
 // Fields of other servers, or of this API, that would change the answer and are not supported.
-// `defaults` are the values, as a JSON list, that ask for nothing.
+// `defaults` are the values, as a JSON list, that ask for nothing. Those that chats have are listed
+// for /v1/completions.
 struct UnsupportedField {
   std::string_view name, defaults = "[]";
 };
@@ -55,14 +69,9 @@ constexpr UnsupportedField kUnsupported[] = {
     {"tool_choice", R"(["none","auto"])"},
     {"functions"},
     {"function_call", R"(["none","auto"])"},
-    {"response_format", R"([{"type":"text"}])"},
-    {"structured_outputs"},
-    {"grammar"},
-    {"json_schema"},
     {"echo"},
     {"suffix"},
-    {"best_of"},  // unless it is what `n` is
-    {"prediction"},
+    {"best_of"},  // unless it is what `n` is, or the number of beams
     {"audio"},
     {"modalities", R"([["text"]])"},
     {"reasoning_effort", R"(["none"])"},
@@ -75,8 +84,6 @@ constexpr UnsupportedField kUnsupported[] = {
     {"documents"},
     {"add_generation_prompt", "[true]"},
     {"continue_final_message"},
-    {"use_beam_search"},
-    {"length_penalty", "[1]"},
     {"min_tokens", "[0]"},
     {"stop_token_ids"},
     {"bad_words"},
@@ -97,13 +104,13 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"stop_sequences", "stop"},
 };
 
-constexpr std::string_view kMessageFields[] = {"role", "content", "name"};
+constexpr std::string_view kMessageFields[] = {"role",       "content",      "name",
+                                               "tool_calls", "tool_call_id", "reasoning_content"};
 // Left in a message by clients that send an earlier answer back as they got it.
-constexpr std::string_view kHarmlessInMessages[] = {"refusal", "annotations", "reasoning_content",
-                                                    "reasoning"};
+constexpr std::string_view kHarmlessInMessages[] = {"refusal", "annotations", "reasoning"};
 constexpr UnsupportedField kUnsupportedInMessages[] = {
-    {"tool_calls"}, {"tool_call_id"}, {"function_call"}, {"audio"}, {"prefix"}, {"partial"}};
-constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant"};
+    {"function_call"}, {"audio"}, {"prefix"}, {"partial"}};
+constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
 constexpr std::string_view kPartFields[] = {"type", "text", "cache_control"};
 constexpr std::string_view kStreamOptions[] = {"include_usage", "include_obfuscation"};
 
@@ -153,8 +160,10 @@ const UnsupportedField* find_unsupported(std::span<const UnsupportedField> field
   return place == fields.end() ? nullptr : &*place;
 }
 
-// best_of picks the best of several answers, which is nothing new if all of them are wanted.
+// best_of picks the best of several answers, which is nothing new if all of them are wanted. With
+// beam search it is the number of beams.
 bool wants_best_of(const json& body, const json& best_of) {
+  if (body.value("use_beam_search", json(false)) == true) return false;
   return best_of != 1 && best_of != body.value("n", json(1));
 }
 

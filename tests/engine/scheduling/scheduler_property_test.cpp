@@ -46,6 +46,7 @@ struct LedgerEvents {
   // Judged after the request was preempted with its step in flight.
   std::uint64_t judged_waiting = 0, judged_swapped = 0;
   std::uint64_t held_back = 0;  // batches that waited for their window
+  std::uint64_t late = 0;       // see SimulatedEngine
 
   void add(const LedgerEvents& other) {
     accepted += other.accepted;
@@ -59,6 +60,7 @@ struct LedgerEvents {
     judged_waiting += other.judged_waiting;
     judged_swapped += other.judged_swapped;
     held_back += other.held_back;
+    late += other.late;
   }
 };
 
@@ -94,6 +96,7 @@ class Workload {
       if (state == SequenceState::kSwapped) ++events_.judged_swapped;
       return number(0, 19) == 0;
     };
+    engine_.reports_late = [this](RequestId) { return proposes_ && number(0, 4) == 0; };
   }
 
   void run() {
@@ -136,6 +139,7 @@ class Workload {
     events.rejected = engine_.rejected;
     events.other_branch = engine_.other_branch;
     events.again = engine_.again;
+    events.late = engine_.late;
     return events;
   }
 
@@ -478,6 +482,7 @@ void expect_everything_happened(const Everything& all) {
   EXPECT_GT(events.judged_waiting, 50u);
   EXPECT_GT(events.judged_swapped, 20u);
   EXPECT_GT(events.held_back, 200u);
+  EXPECT_GT(events.late, 1'000u);
 }
 
 TEST(SchedulerProperties, HoldUnderEveryPolicy) { expect_everything_happened(run_all(false)); }

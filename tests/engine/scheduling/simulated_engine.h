@@ -101,7 +101,7 @@ class SimulatedEngine {
     if (auto problem = scheduler.check_integrity()) return problem;
     std::vector<Sampled> sampled;
     if (auto problem = run(plan, sampled)) return problem;
-    const bool nothing_in_flight = in_flight_.empty();
+    const bool nothing_in_flight = in_flight_.empty() && late_.empty();
     report_tokens();
     if (plan.empty() && nothing_in_flight && live() > 0 && !scheduler.window_closes())
       return "nothing runs although there are requests";
@@ -111,6 +111,12 @@ class SimulatedEngine {
 
   // Reports what the steps in flight sampled before another step is planned.
   void report_tokens() {
+    for (const Late& token : std::exchange(late_, {})) {
+      SimulatedRequest& request = requests.at(token.request);
+      if (request.ended) continue;
+      report_last(token.request, request, token.id);
+      if (!request.ended && after_report) after_report(token.request);
+    }
     const std::vector<Sampled> reported = std::exchange(in_flight_, {});
     for (const Sampled& sampled : reported) {
       SimulatedRequest& request = requests.at(sampled.request);
@@ -122,6 +128,7 @@ class SimulatedEngine {
         --request.pending;
         append(sampled.request, request, sampled.ids[0]);
       }
+      if (!late_.empty() && late_.back().request == sampled.request) continue;
       if (!request.ended && after_report && request.pending == 0) after_report(sampled.request);
     }
   }
@@ -156,9 +163,16 @@ class SimulatedEngine {
   std::function<void(RequestId)> after_report;
   // Called before an outcome is judged; returns whether it is thrown away and sampled again.
   std::function<bool(RequestId)> before_judging;
-  std::uint64_t accepted = 0, rejected = 0, other_branch = 0, again = 0;
+  // Called before a judged request's token is reported; returns whether that happens only after the
+  // next plan, as with a mask that is not ready in time.
+  std::function<bool(RequestId)> reports_late;
+  std::uint64_t accepted = 0, rejected = 0, other_branch = 0, again = 0, late = 0;
 
  private:
+  struct Late {
+    RequestId request = 0;
+    TokenId id = 0;
+  };
   // What a step sampled for one request, with what it was proposed.
   struct Sampled {
     RequestId request = 0;
@@ -203,13 +217,23 @@ class SimulatedEngine {
       append(id, request, sampled.proposed[node]);
       if (request.ended) return;
     }
+    if (reports_late && reports_late(id)) {
+      ++late;
+      late_.push_back({id, next});
+      return;
+    }
+    report_last(id, request, next);
+  }
+
+  // The token that follows what was accepted.
+  void report_last(RequestId id, SimulatedRequest& request, TokenId token) {
     if (before_judging && before_judging(id)) {
       ++again;
       scheduler.sample_again(id);
       return;
     }
-    scheduler.token(id, next);
-    append(id, request, next);
+    scheduler.token(id, token);
+    append(id, request, token);
   }
 
   TokenId sample(std::uint64_t prefix) const {
@@ -298,6 +322,7 @@ class SimulatedEngine {
   std::vector<std::uint64_t> pool_, host_;  // [blocks, kTokensPerBlock]
   std::vector<TokenId> slots_;
   std::vector<Sampled> in_flight_;
+  std::vector<Late> late_;
   std::uint64_t arrivals_ = 0;
 };
 

@@ -1,0 +1,92 @@
+// Keeps what a request generates inside its grammar: which tokens may follow, and which have to.
+//
+// One per constrained request. It works in rounds. The engine thread tells it with take() what was
+// generated; advance() then does the work, on any one thread (mask_workers.h), and until it has
+// returned nobody else may use the constraint. After that the engine thread reads the results,
+// which are valid until the next take(). A new constraint has results, too: for the first token.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/grammar/matcher.h"
+#include "engine/grammar_trigger.h"
+#include "engine/ids.h"
+
+namespace hearth {
+
+class Tokenizer;
+
+class Constraint {
+ public:
+  struct Options {
+    std::shared_ptr<const grammar::Grammar> grammar;
+    std::shared_ptr<const grammar::TokenTrie> trie;  // of the tokenizer
+    const Tokenizer* tokenizer = nullptr;
+    uint32_t vocabulary = 0;  // of the model, whose logits a mask covers; 0: the tokenizer's
+    bool ignore_end = false;  // end tokens are never allowed in the grammar's text
+    std::string after = {};   // the grammar begins after this string; empty: at once
+  };
+  explicit Constraint(const Options& options);
+  Constraint(const Constraint&) = delete;
+  Constraint& operator=(const Constraint&) = delete;
+
+  // The tokens that became final since the last round, and guesses at what follows them. `parents`
+  // as in TokenLedger::propose(); empty for a chain.
+  void take(std::span<const TokenId> tokens, std::span<const TokenId> guesses = {},
+            std::span<const uint32_t> parents = {});
+  void advance();
+
+  // Why nothing can follow although the text is not complete, if that is so.
+  const std::optional<std::string>& fault() const { return fault_; }
+  // The tokens that have to follow, because only one continuation is possible.
+  std::span<const TokenId> forced() const { return forced_; }
+  // After the forced tokens the text is complete and cannot go on.
+  bool complete() const { return complete_; }
+  // The guesses that are left: those that begin with the forced tokens, without these, as far as
+  // the grammar allows them.
+  std::span<const TokenId> guesses() const { return guesses_; }
+  std::span<const uint32_t> parents() const { return parents_; }  // empty: a chain
+  // What may follow: row 0 after the forced tokens, row 1 + i after guess i.
+  std::span<const uint32_t> mask(uint32_t row) const {
+    return std::span(masks_).subspan(size_t{row} * mask_words_, mask_words_);
+  }
+
+ private:
+  void advance_grammar();
+  void advance_before_trigger();
+  void follow_forced();
+  void follow_guesses();
+  template <class State, class Follow>
+  void keep_guesses(const State& begin, Follow follow);
+  // Adds a row with what may follow in the matcher's state; false if nothing may.
+  bool add_mask(grammar::Matcher& matcher);
+  void add_mask(const GrammarTrigger& trigger);
+  std::vector<TokenId> encode(std::string_view text) const;
+
+  const Tokenizer& tokenizer_;
+  const std::shared_ptr<const grammar::TokenTrie> trie_;
+  const size_t mask_words_;
+  const bool ignore_end_;
+  grammar::Matcher matcher_;
+  std::optional<GrammarTrigger> trigger_;  // until it is found
+
+  // The round's input.
+  std::vector<TokenId> taken_;
+  // Its results; guesses_ and parents_ begin as what was guessed.
+  std::optional<std::string> fault_;
+  std::vector<TokenId> forced_;
+  bool complete_ = false;
+  std::vector<TokenId> guesses_;
+  std::vector<uint32_t> parents_;
+  std::vector<uint32_t> masks_;  // [rows, mask_words_]
+
+  std::vector<uint32_t> bits_;  // scratch space of add_mask(): a mask of the tokenizer's tokens
+};
+
+}  // namespace hearth

@@ -1,0 +1,84 @@
+// Groups: the sequences of one request, which are forks of each other. They have the same rank but
+// for the order in which they were made, so that members are neighbours in every list.
+#include <algorithm>
+#include <cassert>
+
+#include "engine/scheduling/scheduler.h"
+
+namespace hearth {
+
+// The index after the last running member of the group of running_[first].
+std::size_t Scheduler::group_end(std::size_t first) const {
+  if (first >= running_.size()) return running_.size();
+  const RequestId group = running_[first]->group;
+  std::size_t end = first + 1;
+  while (group != 0 && end < running_.size() && running_[end]->group == group) ++end;
+  return end;
+}
+
+void Scheduler::fork(RequestId id, RequestId parent_id) {
+  Sequence* parent = find(parent_id);
+  if (parent == nullptr) return;
+  Sequence* found = find(id);
+  Sequence& sequence = found != nullptr ? *found : add_fork(id, *parent);
+  assert(&sequence != parent && sequence.group == parent->group && parent->awaiting());
+  release_blocks(sequence, 0);
+  static_cast<TokenLedger&>(sequence) = *parent;
+  sequence.last_step = parent->last_step;
+  sequence.sampled_step = parent->sampled_step;
+  ++totals_.forks;
+  if (parent->state == SequenceState::kRunning) {
+    const std::size_t shared = blocks_for(parent->computed());
+    for (std::size_t i = 0; i < shared; ++i) {
+      blocks_.share(parent->blocks[i]);
+      sequence.blocks.push_back(parent->blocks[i]);
+    }
+    sequence.remembered = parent->remembered;
+    // A reservation, as far as there are blocks for it.
+    while (policy_.kv == KvAllocation::kReserve && sequence.blocks.size() < sequence.max_blocks() &&
+           blocks_.available() > 0)
+      sequence.blocks.push_back(blocks_.allocate(sequence.id));
+    return;
+  }
+  // The group was preempted meanwhile. Blocks in host memory are not shared: it computes its own.
+  for (const BlockId block : sequence.host_blocks) swap_.release(block);
+  sequence.host_blocks.clear();
+  if (sequence.state == SequenceState::kSwapped) --swapped_;
+  sequence.state = SequenceState::kWaiting;
+  sequence.set_computed(0);
+  sequence.remembered = 0;
+}
+
+// A new member, which runs or waits as its parent does, without blocks yet.
+Sequence& Scheduler::add_fork(RequestId id, Sequence& parent) {
+  assert(parent.seats > 1);
+  const std::span<const TokenId> prompt = parent.tokens().first(parent.prompt_tokens());
+  auto owned =
+      std::make_unique<Sequence>(id, TokenLedger(prompt, parent.max_tokens(), parent.root()));
+  Sequence& sequence = *owned;
+  sequence.priority = parent.priority;
+  sequence.arrival = parent.arrival + (parent.group_seats - parent.seats) + 1;
+  sequence.arrival_step = parent.arrival_step;
+  sequence.arrival_time = parent.arrival_time;
+  sequence.with_host = parent.with_host;
+  sequence.group = parent.group;
+  sequence.group_seats = parent.group_seats;
+  --parent.seats;
+  sequences_.emplace(id, std::move(owned));
+  if (parent.batch != 0 && parent.batch == batch_) {
+    sequence.batch = batch_;
+    ++batch_live_;
+    ++batch_rows_;
+  }
+  if (parent.state == SequenceState::kRunning) {
+    sequence.admitted_step = parent.admitted_step;
+    take_slot(sequence);
+    forked_.push_back(id);
+  } else {
+    sequence.preempted = true;
+    queue_.insert(sequence);
+  }
+  return sequence;
+}
+
+}  // namespace hearth

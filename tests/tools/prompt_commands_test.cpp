@@ -1,0 +1,115 @@
+// hearth compress, run --stats and --ban, and chat --when-full, as a user starts them.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <unistd.h>
+
+#include "tests/support/hearth_program.h"
+
+namespace hearth::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+
+class PromptCommands : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(::testing::TempDir()) /
+              ("prompt_commands_test." + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+    std::ofstream(file()) << "Once upon a time, there was a little girl named Lily. She loved to "
+                             "play outside in the park with her friends. One day, Lily found 17 "
+                             "keys under a tree, and she was very happy. She ran home to show "
+                             "them to her mom. Her mom smiled and said that it was time for bed."
+                             "\n\nHow many keys did Lily find?\n";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string file() const { return (folder_ / "text").string(); }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(PromptCommands, CompressKeepsNumbersAndTheQuestion) {
+  const auto result =
+      hearth_json({"compress", "-m", kModel, "-f", file(), "--ratio", "0.5", "--answer", " 17"});
+  const std::string text = result["text"];
+  EXPECT_THAT(text, HasSubstr("17"));
+  EXPECT_THAT(text, HasSubstr("How many keys did Lily find?"));
+  const double before = result["tokens_before"], after = result["tokens_after"];
+  EXPECT_LT(after, 0.75 * before);
+  EXPECT_GT(after, 0.3 * before);
+  EXPECT_GT(result["ttft_seconds_before"].get<double>(), 0);
+  EXPECT_GT(result["ttft_seconds_after"].get<double>(), 0);
+  EXPECT_LT(result["answer_logprob_before"].get<double>(), 0);
+  EXPECT_LT(result["answer_logprob_after"].get<double>(), 0);
+}
+
+TEST_F(PromptCommands, CompressReportsOnStderr) {
+  const Finished result =
+      hearth({"compress", "-m", kModel, "-f", file(), "--unit", "sentence", "--ratio", "0.4"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("How many keys"));
+  EXPECT_THAT(result.out, Not(HasSubstr("before")));
+  for (const char* part : {"tokens: ", "scoring took", "time to first token", "answer of"})
+    EXPECT_THAT(result.err, HasSubstr(part));
+}
+
+TEST_F(PromptCommands, CompressLeavesShortTextsAlone) {
+  const auto result = hearth_json({"compress", "-m", kModel, "-f", file(), "--min-tokens", "1000"});
+  EXPECT_EQ(result["tokens_before"], result["tokens_after"]);
+  EXPECT_EQ(result["scoring_seconds"], 0);
+}
+
+TEST_F(PromptCommands, RatiosOf0And2AreRefused) {
+  for (const char* ratio : {"0", "2", "-0.5"}) {
+    const Finished result = hearth({"compress", "-f", file(), "--ratio", ratio});
+    EXPECT_EQ(result.exit_code, 2) << ratio;
+    EXPECT_THAT(result.err, HasSubstr("above 0 and at most 1"));
+  }
+}
+
+TEST_F(PromptCommands, RunReportsRepetition) {
+  const Finished result =
+      hearth({"run", "-m", kModel, "-p", "Once upon a time", "-n", "24", "--temp", "0", "--stats"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* line :
+       {"distinct-1: 0.", "distinct-2: ", "distinct-3: ", "repetition rate: ", "mean surprisal: "})
+    EXPECT_THAT(result.err, HasSubstr(line));
+}
+
+TEST_F(PromptCommands, RunKeepsBannedStringsOut) {
+  const std::vector<std::string> plain = {"run", "-m", kModel,   "-p", "Once upon a time",
+                                          "-n",  "40", "--temp", "0"};
+  const std::string text = hearth_json(plain)["text"];
+  ASSERT_GT(text.size(), 20u);
+  const std::string banned = text.substr(8, 6);
+  std::vector<std::string> arguments = plain;
+  arguments.insert(arguments.end(), {"--ban", banned});
+  const auto result = hearth_json(arguments);
+  EXPECT_THAT(result["text"].get<std::string>(), Not(HasSubstr(banned)));
+  EXPECT_EQ(result["tokens"], result["ids"].size());
+}
+
+TEST_F(PromptCommands, AFullChatStopsOrIsCompressed) {
+  std::string lines;
+  for (int i = 0; i < 6; ++i)
+    lines += "Tell me about the little girl who went to the park with her happy dog and a ball.\n";
+  const auto chat = [&](const char* when_full) {
+    return run_program({HEARTH_LAUNCHER, HEARTH_BINARY, "chat", "-m", kModel, "--temp", "0", "-n",
+                        "20", "--ctx", "192", "--when-full", when_full},
+                       {}, lines);
+  };
+  const Finished stopped = chat("stop");
+  EXPECT_EQ(stopped.exit_code, 0) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("The context of 192 tokens is full. Type /reset"));
+  const Finished compressed = chat("compress");
+  EXPECT_EQ(compressed.exit_code, 0) << compressed.err;
+  EXPECT_THAT(compressed.err, HasSubstr("earlier messages are shortened from"));
+}
+
+}  // namespace
+}  // namespace hearth::testing

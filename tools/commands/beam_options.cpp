@@ -1,0 +1,95 @@
+#include "tools/commands/beam_options.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/log.h"
+
+namespace hearth {
+
+void BeamOptionsGroup::declare(Options& options) {
+  options.group("Beam search");
+  Option& beams =
+      options.add("--beams N", &beams_, "Follow the N most likely texts and return the best one")
+          .alias("--num-beams")
+          .range(1, kMaxBeams);
+  // The most likely text is not drawn at random, and steps verify no guesses.
+  for (const char* name :
+       {"--temp", "--top-k", "--top-p", "--min-p", "--repeat-penalty", "--presence-penalty",
+        "--frequency-penalty", "--speculate", "--logprobs"})
+    beams.excludes(options.at(name));
+  options.add("--best N", &best_, "With --beams: print the N best texts with their scores")
+      .range(1, kMaxBeams)
+      .needs(beams)
+      .advanced();
+  options
+      .add("--length-penalty X", &length_penalty_,
+           "With --beams: divide a text's log-probability by its length to the power X; more than "
+           "1 favours long texts")
+      .range(-100, 100)
+      .needs(beams)
+      .advanced();
+  options
+      .add("--early-stopping WORD", &early_stopping_,
+           "With --beams, when N texts are finished: on stops, off stops if no other text is "
+           "better so far, never stops if none can become better")
+      .one_of({"off", "on", "never"})
+      .needs(beams)
+      .advanced();
+}
+
+std::string BeamOptionsGroup::problem() const {
+  if (best_ <= beams_) return {};
+  return fmt::format("--best {} asks for more texts than --beams {} finds", best_, beams_);
+}
+
+void BeamOptionsGroup::apply(GenerationRequest& request) const {
+  request.beam = {.beams = beams_, .length_penalty = length_penalty_};
+  if (early_stopping_ == "on") request.beam.early_stopping = EarlyStopping::kOn;
+  if (early_stopping_ == "never") request.beam.early_stopping = EarlyStopping::kNever;
+  // The model's own settings for sampling do not apply.
+  request.sampling = {.temperature = 0, .top_logprobs = request.sampling.top_logprobs};
+}
+
+Status BeamOptionsGroup::run(Session& session, const GenerationRequest& request,
+                             const std::string& prompt, bool json) const {
+  HEARTH_ASSIGN(std::vector<TokenStream> streams, session.engine().submit_n(request, best_));
+  nlohmann::json texts = nlohmann::json::array();
+  for (size_t i = 0; i < streams.size(); ++i) {
+    std::string text;
+    nlohmann::json ids = nlohmann::json::array();
+    while (const auto token = streams[i].next()) {
+      ids.push_back(token->id);
+      text += token->text;
+    }
+    const GenerationEnd& end = streams[i].end();
+    text += end.text;
+    if (end.reason == FinishReason::kError) return Error{ErrorKind::kInternal, end.message};
+    const float score = end.score.value_or(0);
+    if (json) {
+      texts.push_back({{"text", text},
+                       {"ids", ids},
+                       {"score", score},
+                       {"finish_reason", finish_reason_name(end.reason)},
+                       {"tokens", end.generated_tokens}});
+    } else {
+      if (best_ > 1) fmt::print("{}{}. score {:.4f}\n", i == 0 ? "" : "\n", i + 1, score);
+      fmt::print("{}{}\n", prompt, text);
+      if (best_ == 1)
+        log_line(
+            fmt::format("{} beams, score {:.4f}, {:.2f} s", beams_, score, end.times.finished));
+    }
+  }
+  if (json)
+    fmt::print("{}\n", nlohmann::json{{"beams", beams_},
+                                      {"prompt_tokens", request.prompt.size()},
+                                      {"seconds", streams.back().end().times.finished},
+                                      {"texts", texts}}
+                           .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return {};
+}
+
+}  // namespace hearth

@@ -1,0 +1,36 @@
+// The options of beam search, and how a command shows what it finds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "engine/generation.h"
+#include "engine/session.h"
+#include "runtime/result.h"
+#include "tools/options/options.h"
+
+namespace hearth {
+
+class BeamOptionsGroup {
+ public:
+  // --beams, --length-penalty, --early-stopping, --best. REQUIRES: the options of sampling and
+  // speculation were declared before, because beam search excludes most of them.
+  void declare(Options& options);
+  // What is wrong with them together; empty if nothing is.
+  std::string problem() const;
+
+  bool searches() const { return beams_ > 1; }
+  // As many sequences run at once.
+  uint32_t beams() const { return beams_; }
+  void apply(GenerationRequest& request) const;
+  // Runs the search and prints the texts, after `prompt` if they are not printed as JSON.
+  Status run(Session& session, const GenerationRequest& request, const std::string& prompt,
+             bool json) const;
+
+ private:
+  uint32_t beams_ = 1, best_ = 1;
+  float length_penalty_ = 1;
+  std::string early_stopping_ = "off";
+};
+
+}  // namespace hearth

@@ -1,0 +1,19 @@
+// The fields of a request that say how its text is searched for instead of sampled: `beams` (also
+// `num_beams`, or `use_beam_search` with `best_of` or `n`), `length_penalty`, `early_stopping`.
+// Pure.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "tools/server/api_error.h"
+
+namespace hearth {
+
+struct ApiRequest;
+
+// Reads them into a request whose other fields have been read. Fields that contradict each other
+// are an error, and so are settings of sampling together with beam search.
+std::optional<ApiError> read_decoding_fields(const nlohmann::json& body, ApiRequest& request);
+
+}  // namespace hearth
