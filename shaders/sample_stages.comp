@@ -188,7 +188,7 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
       among.last = kept.last;
       selection = Selection(kById, false, place, 0.0, bits_of(row.vocab));
     }
-    if (changes) measured = false;
+    if (changes || sigma) measured = false;
     order >>= kStageBits;
   }
 }

@@ -156,6 +156,7 @@ void SamplingOptionsGroup::declare(Options& options) {
            "Keep this text out of the output, rewording what leads to it; may be given several "
            "times")
       .advanced();
+  samplers_.declare(options);
 }
 
 void SamplingOptionsGroup::declare_seed(Options& options) {
@@ -165,6 +166,7 @@ void SamplingOptionsGroup::declare_seed(Options& options) {
 
 SamplingChoices SamplingOptionsGroup::choices() const {
   SamplingChoices choices = choices_;
+  choices.samplers = samplers_.choices();
   std::random_device device;
   if (!choices.seed) choices.seed = (uint64_t{device()} << 32) | device();
   return choices;
