@@ -56,6 +56,24 @@ Status check_banned_strings(const GenerationRequest& request, const Tokenizer* t
   return {};
 }
 
+// Turns the row into one that is mixed with the amateur's logits, if the request wants that.
+Status mix_with_amateur(const GenerationRequest& request,
+                        const std::optional<ContrastOptions>& settings, params::SamplingRow& row) {
+  if (!settings) {
+    if (request.contrast_beta.value_or(0) == 0 && !request.contrast_alpha) return {};
+    return invalid("contrastive decoding needs an amateur model (--amateur)");
+  }
+  const float alpha = request.contrast_alpha.value_or(settings->alpha);
+  const float beta = request.contrast_beta.value_or(settings->beta);
+  if (!(alpha >= 0 && alpha <= 1))
+    return invalid("alpha of contrastive decoding must be between 0 and 1");
+  if (!(beta >= 0 && beta <= 100))
+    return invalid("beta of contrastive decoding must be between 0 and 100");
+  if (beta == 0) return {};
+  return mix_logits(
+      row, {.other_model = true, .own_weight = 1, .other_weight = -beta, .plausible = alpha});
+}
+
 // A request without a limit of its own may fill the rest of the context and of the pool.
 uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits& limits) {
   if (!request.generate) return 1;  // which is not delivered
@@ -101,7 +119,8 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
   if (request.beam.searches()) {
     HEARTH_ASSIGN(options, beam_sampling(request, place.tokenizer));
   }
-  HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(options, {}));
+  HEARTH_ASSIGN(params::SamplingRow sampling, make_sampling_row(options, {}));
+  HEARTH_TRY(mix_with_amateur(request, place.contrast, sampling));
   std::shared_ptr<Constraint> constraint;
   if (request.grammar != nullptr) {
     HEARTH_ASSIGN(constraint, constrain(request, place));

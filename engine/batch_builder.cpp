@@ -10,6 +10,16 @@
 #include "params/embed.h"
 
 namespace hearth {
+namespace {
+
+// The row of another model that a row is mixed with is the one of the same number.
+void sample_after(StepBatch& batch, uint32_t row, params::SamplingRow how) {
+  if (is_mixed(how))
+    how.other_row = params::kOtherModel | static_cast<uint32_t>(batch.logit_rows.size());
+  batch.sample(row, how);
+}
+
+}  // namespace
 
 BatchBuilder::BatchBuilder(const SchedulerLimits& limits) {
   batch_.reserve(limits.max_step_tokens, limits.max_sequences, reserved_block_ids(limits));
@@ -62,7 +72,7 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
   if (member.awaits_host) verify_only(newest, first_proposal, 0);
   const Constraint* const constraint = request.constraint().get();
   if (constraint != nullptr) use_mask(newest, batch_.add_mask(constraint->mask(0)));
-  batch_.sample(first_proposal - 1, newest);
+  sample_after(batch_, first_proposal - 1, newest);
 
   std::array<uint32_t, kMaxProposed> paths{};  // the proposals on each one's path, as bits
   for (uint32_t i = 0; i < member.proposed; ++i) {
@@ -73,7 +83,7 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
         member.slot, position + static_cast<uint32_t>(std::popcount(paths[i])));
     verify_only(row, first_proposal, paths[i]);
     if (constraint != nullptr) use_mask(row, batch_.add_mask(constraint->mask(1 + i)));
-    batch_.sample(first_proposal + i, row);
+    sample_after(batch_, first_proposal + i, row);
   }
 }
 

@@ -73,7 +73,8 @@ Result<std::vector<TokenStream>> Engine::post(std::vector<GenerationRequest> req
                              .limits = limits(),
                              .vocabulary = options_.vocabulary,
                              .tokenizer = tokenizer_,
-                             .speculation = options_.speculation};
+                             .speculation = options_.speculation,
+                             .contrast = options_.contrast};
   std::vector<std::unique_ptr<ActiveRequest>> built;
   std::vector<std::shared_ptr<TokenChannel>> channels;
   for (GenerationRequest& request : requests) {

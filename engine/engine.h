@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -43,6 +44,9 @@ struct EngineOptions {
   bool start_paused = false;
   TimeSource* time = &real_time();  // the clock of everything; it outlives the engine
   SpeculationOptions speculation;   // of all requests
+  // Contrastive decoding, of requests that do not say otherwise. Empty: the executor has no amateur
+  // model.
+  std::optional<ContrastOptions> contrast;
   // Checks the scheduler's invariants after every step; a violation aborts with a message.
 #ifdef NDEBUG
   bool check_integrity = false;

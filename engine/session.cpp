@@ -95,7 +95,9 @@ Result<std::unique_ptr<Session>> Session::open(std::unique_ptr<ModelFile> file,
 // Destroys users before what they use.
 Session::~Session() {
   engine_.reset();
-  runner_.reset();
+  amateur_executor_.reset();
+  runner_.reset();  // it reads the amateur's logits
+  amateur_.reset();
   model_.reset();
 }
 
@@ -106,6 +108,9 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   if (const std::string notice = context_notice(options_.context, plan.config.context);
       !notice.empty())
     log_line(notice);
+  if (!options_.amateur.empty()) {
+    HEARTH_ASSIGN(amateur_, SecondModel::open(options_.amateur, *file_));
+  }
   HEARTH_TRY(open_text());
   const SamplingDefaults sampling = sampling_defaults(file_->metadata());
   default_sampling_ = sampling.options;
@@ -121,14 +126,19 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   StepLimits limits = step_limits(options_, device_->caps(), plan.config.context);
   const uint64_t free_bytes =
       bytes_to_plan_with(device_->caps(), device_->memory().use().device_left_bytes(), options_);
-  memory_ = plan_memory(device_->caps(), free_bytes, plan,
-                        {.limits = limits, .kv_blocks = options_.kv_blocks});
+  if (amateur_ && (limits.context == 0 || limits.context > amateur_->plan().config.context))
+    limits.context = std::min(plan.config.context, amateur_->plan().config.context);
+  const auto plan_limits = [&] {
+    MemoryRequest request{.limits = limits, .kv_blocks = options_.kv_blocks};
+    if (amateur_) amateur_->add_memory(device_->caps(), limits, request);
+    return plan_memory(device_->caps(), free_bytes, plan, request);
+  };
+  memory_ = plan_limits();
   // If no context was requested, it may be shorter than the model's.
   constexpr uint32_t kShortestContext = 256;
   if (!memory_.fits && options_.context == 0 && memory_.max_context >= kShortestContext) {
     limits.context = memory_.max_context;
-    memory_ = plan_memory(device_->caps(), free_bytes, plan,
-                          {.limits = limits, .kv_blocks = options_.kv_blocks});
+    memory_ = plan_limits();
   }
   limits.context = memory_.context;
   if (memory_.kv_blocks == 0 || (!memory_.fits && options_.kv_blocks == 0))
@@ -154,6 +164,10 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
           options_.swap_bytes / memory_.kv_bytes_per_block,
           most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes)))};
   HEARTH_ASSIGN(runner_, StepRunner::create(*device_, *pipelines_, *model_, runner_options));
+  if (amateur_) {
+    HEARTH_TRY(amateur_->load(*device_, *pipelines_, amateur_options(*runner_)));
+    amateur_executor_ = std::make_unique<AmateurExecutor>(*runner_, amateur_->runner());
+  }
   return {};
 }
 
@@ -186,11 +200,17 @@ EngineOptions Session::engine_options() const {
       .swap_blocks = runner.swap_blocks,
       .max_queue = options_.max_queue,
       .max_proposed = runner.limits.logit_rows - std::min(runner.limits.logit_rows, runner.slots)};
+  if (amateur_) options.contrast = options_.contrast;
   return options;
 }
 
+StepExecutor& Session::executor() {
+  if (amateur_executor_) return *amateur_executor_;
+  return *runner_;
+}
+
 Engine& Session::engine() {
-  if (!engine_) engine_ = std::make_unique<Engine>(*runner_, tokenizer_.get(), engine_options());
+  if (!engine_) engine_ = std::make_unique<Engine>(executor(), tokenizer_.get(), engine_options());
   return *engine_;
 }
 
