@@ -16,6 +16,8 @@
 #include "engine/constraint.h"
 #include "engine/decoding/speculation/speculation.h"
 #include "engine/generation.h"
+#include "engine/pooling.h"
+#include "engine/sampling/request_samplers.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/text/detokenizer.h"
 #include "engine/text/stop_strings.h"
@@ -71,6 +73,8 @@ class ActiveRequest {
   // Sampling parameters for the token at `position` of the sequence in `slot`.
   params::SamplingRow sampling_row(uint32_t slot, uint32_t position) const;
 
+  // Null if the request wants no embedding.
+  PoolingState* pooling() const { return pooling_.get(); }
   // How many of the most probable tokens its steps report: more than it asks for, in beam search.
   uint32_t reported_tokens() const { return sampling_.top_logprobs; }
 
@@ -80,6 +84,9 @@ class ActiveRequest {
   // Nobody reads its stream: a beam that returns no text.
   bool hidden() const;
   void set_score(float score) { score_ = score; }
+
+  const RequestSamplers& samplers() const { return samplers_; }
+  void set_mirostat(float mu) { samplers_.set_mirostat(mu); }
 
   // Null if nothing is proposed for the request.
   Speculation* speculation() const { return speculation_.get(); }
@@ -148,6 +155,7 @@ class ActiveRequest {
   GenerationRequest request_;
   const Tokenizer* tokenizer_;
   params::SamplingRow sampling_;
+  RequestSamplers samplers_;
   uint32_t max_new_tokens_;
   std::shared_ptr<TokenChannel> channel_;
   EngineClock::time_point submitted_;
@@ -160,6 +168,7 @@ class ActiveRequest {
   std::optional<double> token_gap_;
   SpeculationOptions speculation_options_;
   std::unique_ptr<Speculation> speculation_;
+  std::unique_ptr<PoolingState> pooling_;
   std::shared_ptr<BeamGroup> beams_;
   std::optional<float> score_;
   std::vector<PromptLogprob> prompt_logprobs_;

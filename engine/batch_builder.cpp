@@ -29,10 +29,12 @@ const StepBatch& BatchBuilder::build(const BatchPlan& plan, RequestTable& reques
                                      std::vector<SampledMember>& sampled) {
   batch_.clear();
   sampled.clear();
+  pooled_.clear();
   for (const BatchMember& member : plan.members) {
     add_member(plan, member);
-    if (!member.samples && member.scored == 0) continue;
     ActiveRequest& request = requests.at(member.request);
+    if (request.pooling() != nullptr) add_pooled_rows(member, *request.pooling());
+    if (!member.samples && member.scored == 0) continue;
     if (member.scored > 0) add_scored_rows(member, request);
     sampled.push_back({.request = member.request,
                        .first_row = static_cast<uint32_t>(batch_.logit_rows.size()),
@@ -61,6 +63,17 @@ void BatchBuilder::add_member(const BatchPlan& plan, const BatchMember& member) 
   if (member.input_on_gpu) batch_.ids.back() = params::kSampledId | member.slot;
 }
 
+// Of the member that was added last.
+void BatchBuilder::add_pooled_rows(const BatchMember& member, PoolingState& pooling) {
+  const PoolingState::Tokens tokens = pooling.take(member.first_position, member.tokens);
+  if (tokens.count == 0) return;
+  const uint32_t row = batch_.sequences.back().first_row + tokens.first - member.first_position;
+  const auto first = static_cast<uint32_t>(batch_.pools.size());
+  pooled_.push_back({.request = member.request,
+                     .first_range = first,
+                     .ranges = batch_.pool(row, tokens.count)});
+}
+
 // Samples after the newest committed token of the member that was added last, and after each of its
 // proposed tokens. What the host judges leaves nothing behind on the device.
 void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& member,
@@ -72,6 +85,10 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
   if (member.awaits_host) verify_only(newest, first_proposal, 0);
   const Constraint* const constraint = request.constraint().get();
   if (constraint != nullptr) use_mask(newest, batch_.add_mask(constraint->mask(0)));
+  request.samplers().add_to(newest,
+                            {.read_slot = member.input_on_gpu ? member.slot : params::kNoSlot,
+                             .write_slot = member.awaits_host ? params::kNoSlot : member.slot},
+                            batch_.words);
   sample_after(batch_, first_proposal - 1, newest);
 
   std::array<uint32_t, kMaxProposed> paths{};  // the proposals on each one's path, as bits
@@ -83,6 +100,11 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
         member.slot, position + static_cast<uint32_t>(std::popcount(paths[i])));
     verify_only(row, first_proposal, paths[i]);
     if (constraint != nullptr) use_mask(row, batch_.add_mask(constraint->mask(1 + i)));
+    std::array<uint32_t, kMaxProposed> path{};
+    uint32_t length = 0;
+    for (uint32_t k = 0; k <= i; ++k)
+      if ((paths[i] >> k & 1) != 0) path[length++] = batch_.ids[first_proposal + k];
+    request.samplers().add_to(row, {.path = std::span(path).first(length)}, batch_.words);
     sample_after(batch_, first_proposal + i, row);
   }
 }

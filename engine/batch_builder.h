@@ -23,6 +23,12 @@ struct SampledMember {
   bool awaits_host = false;
 };
 
+// A member whose hidden states the step adds up, in `ranges` of StepBatch::pools.
+struct PooledMember {
+  RequestId request = 0;
+  uint32_t first_range = 0, ranges = 0;
+};
+
 class BatchBuilder {
  public:
   // Reserves room for steps within these limits.
@@ -32,8 +38,11 @@ class BatchBuilder {
   // until the next call. REQUIRES: every member of the plan is in the table.
   const StepBatch& build(const BatchPlan& plan, RequestTable& requests,
                          std::vector<SampledMember>& sampled);
+  // Of the last batch.
+  const std::vector<PooledMember>& pooled() const { return pooled_; }
 
  private:
+  void add_pooled_rows(const BatchMember& member, PoolingState& pooling);
   void add_member(const BatchPlan& plan, const BatchMember& member);
   void add_sampled_rows(const BatchPlan& plan, const BatchMember& member,
                         const ActiveRequest& request);
@@ -41,6 +50,7 @@ class BatchBuilder {
   void add_padding(uint32_t tokens);
 
   StepBatch batch_;
+  std::vector<PooledMember> pooled_;
 };
 
 }  // namespace hearth

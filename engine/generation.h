@@ -22,6 +22,8 @@ class Grammar;
 inline constexpr uint32_t kMaxLogitBiases = 512;  // per request
 inline constexpr uint32_t kMaxBannedStrings = 128;
 
+inline constexpr uint32_t kMaxDryBreakers = 64;
+
 struct LogitBias {
   TokenId token = 0;
   float bias = 0;  // added to the logit; -infinity bans the token
@@ -35,6 +37,9 @@ struct ContrastOptions {
   // Logits are those of the model minus `beta` times those of the amateur; 0: off.
   float beta = 1.0f;
 };
+
+// Which of a prompt's hidden states make its embedding.
+enum class Pooling : uint8_t { kNone, kMean, kLast };
 
 struct GenerationRequest {
   // A running request whose KV blocks are shared, as far as the two prompts agree.
@@ -51,6 +56,8 @@ struct GenerationRequest {
   // Strings that may not appear in the text; see ban_guard.h. At most kMaxBannedStrings. Nothing is
   // proposed for a request that has any.
   std::vector<std::string> banned_strings;
+  // Texts that repetitions do not reach across, for DRY; at most kMaxDryBreakers.
+  std::vector<std::string> dry_breakers = {"\n", ":", "\"", "*"};
   bool ignore_end = false;        // continues after the model's end token
   int32_t priority = 0;           // higher runs first
   uint64_t cache_salt = 0;        // only requests with equal salts share prefixes
@@ -79,6 +86,10 @@ struct GenerationRequest {
   // The grammar begins after this string, once it has been generated; until then any text may come.
   // Empty: at the beginning.
   std::string grammar_after;
+  // Not kNone: nothing is generated, and the end of the stream has the prompt's embedding. The
+  // prompt takes part in steps as any other; it shares no cached prefix, whose hidden states are
+  // not kept.
+  Pooling pooling = Pooling::kNone;
 };
 
 enum class FinishReason : uint8_t { kNone, kStop, kLength, kCancelled, kTimeLimit, kError };
@@ -110,8 +121,10 @@ struct GenerationTimes {
 
 struct GenerationEnd {
   FinishReason reason = FinishReason::kNone;
-  std::string message;  // if the reason is an error
-  std::string text;     // text that was held back until the end
+  std::string message;                // if the reason is an error
+  std::string text;                   // text that was held back until the end
+  std::string stop_string = {};       // the stop string that ended it; empty if none did
+  std::vector<float> embedding = {};  // [model width], not normalized; empty unless pooled
   uint32_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
   std::optional<float> score;  // of a text that beam search found
   GenerationTimes times;

@@ -80,6 +80,7 @@ Result<bool> StepLoop::begin() {
     HEARTH_TRY(prepare_slots(plan, begin));
     prepared = true;
     const StepBatch& batch = batches_.build(plan, links_.requests, step.sampled);
+    step.pooled = batches_.pooled();
     HEARTH_ASSIGN(step.ticket, links_.executor.submit(batch));
     return {};
   };
@@ -175,10 +176,22 @@ Status StepLoop::finish() {
   oldest_ = (oldest_ + 1) % steps_.size();
   --in_flight_;
   if (!outcome.ok()) return outcome.error();
+  add_pooled(step, *outcome);
   deliver(step, *outcome, now);
   masks_.start(idle());
   publish(step.record, waiting, now);
   return {};
+}
+
+// Before deliver(), which may end these requests.
+void StepLoop::add_pooled(const StepInFlight& step, const StepOutcome& outcome) {
+  if (step.pooled.empty()) return;
+  const PooledMember& last = step.pooled.back();
+  const size_t width = outcome.pooled.size() / (last.first_range + last.ranges);
+  for (const PooledMember& member : step.pooled)
+    if (const ActiveRequest* request = links_.requests.find(member.request))
+      request->pooling()->add(
+          outcome.pooled.subspan(member.first_range * width, member.ranges * width), member.ranges);
 }
 
 void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
@@ -244,6 +257,7 @@ bool StepLoop::deliver_row(ActiveRequest& request, const StepOutcome& outcome, s
     links_.requests.end(request.id(), FinishReason::kError, std::move(*fault));
     return false;
   }
+  if (row < outcome.mirostat.size()) request.set_mirostat(outcome.mirostat[row]);
   const FinishReason reason =
       accept(request, read_row(outcome, row, request.request().sampling.top_logprobs), now);
   if (reason == FinishReason::kNone) return true;
@@ -308,13 +322,14 @@ void StepLoop::speculate(ActiveRequest& request) {
   Speculation& speculation = *request.speculation();
   const TokenLedger& ledger = *links_.scheduler.ledger(request.id());
   if (ledger.pending()) {
-    links_.scheduler.set_with_host(request.id(), speculation.promising());
+    links_.scheduler.set_with_host(request.id(),
+                                   speculation.promising() || request.samplers().need_host());
     return;
   }
   const std::span<const TokenId> proposed = speculation.propose();
   links_.scheduler.propose(request.id(), proposed);
   // The step that judges them waits for the host anyway; without any, it need not.
-  links_.scheduler.set_with_host(request.id(), false);
+  links_.scheduler.set_with_host(request.id(), request.samplers().need_host());
 }
 
 // Tells the scheduler which tokens the request has taken back, and what it may not draw instead. A
@@ -331,7 +346,7 @@ void StepLoop::take_back(ActiveRequest& request) {
 // The draw at a place with bans is over. Those that replaced a bias of the request's own must not
 // stay in its slot, which is why it waited for the host there.
 void StepLoop::settle_bans(ActiveRequest& request) {
-  links_.scheduler.set_with_host(request.id(), false);
+  links_.scheduler.set_with_host(request.id(), request.samplers().need_host());
   rewrite_slot(request);
 }
 

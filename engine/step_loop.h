@@ -72,6 +72,7 @@ class StepLoop {
   struct StepInFlight {
     StepTicket ticket;
     std::vector<SampledMember> sampled;
+    std::vector<PooledMember> pooled;
     StepRecord record;
   };
 
@@ -81,6 +82,7 @@ class StepLoop {
   Status write_slot(uint32_t slot, const ActiveRequest& request);
   void count_prefix_hits(const BatchPlan& plan);
   Status fail_step(const BatchPlan& plan, bool prepared, const Error& error);
+  void add_pooled(const StepInFlight& step, const StepOutcome& outcome);
   void deliver(StepInFlight& step, const StepOutcome& outcome, EngineClock::time_point now);
   // Both return the reason to end the request now, or kNone.
   FinishReason accept(ActiveRequest& request, GeneratedToken token, EngineClock::time_point now);

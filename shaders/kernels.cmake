@@ -18,6 +18,7 @@ hearth_kernel(rope_kv AXES kv=f16,q8_0)
 hearth_kernel(rope_kv_tree FROM rope_kv DEFINES TREE_ROWS AXES kv=f16,q8_0)
 hearth_kernel(mlp_activation)
 hearth_kernel(gather_rows)
+hearth_kernel(pool_rows)
 hearth_kernel(block_copy)
 
 # Matmul.
@@ -53,6 +54,7 @@ hearth_kernel(attention_subgroup_tree FROM attention_subgroup DEFINES TREE_ROWS 
 # Sampling.
 hearth_kernel(sample_scan)
 hearth_kernel(sample_pick)
+hearth_kernel(sample_stages)
 hearth_kernel(history_commit)
 hearth_kernel(mix_logits)
 

@@ -7,7 +7,9 @@
 #include "engine/ops/gather_rows.h"
 #include "engine/ops/mlp.h"
 #include "engine/ops/norm.h"
+#include "engine/ops/pool_rows.h"
 #include "params/attention_work.h"
+#include "params/pool_rows.h"
 
 namespace hearth {
 
@@ -161,7 +163,7 @@ const Weight* Forward::reader_of(WeightRole norm, uint32_t layer) const {
     case WeightRole::kMlpNorm:
       return &context_.weights.get(WeightRole::kGateUp, layer);
     case WeightRole::kOutputNorm:
-      return &output_weight();
+      return pools() ? nullptr : &output_weight();  // sums are of floats
     default:
       return nullptr;
   }
@@ -336,19 +338,19 @@ Status Forward::attention(uint32_t layer) {
   return picks ? pick_rows() : Status();
 }
 
+Status Forward::pick(const BufferSlice& from, const Buffer& to, uint32_t width) {
+  const GatherRowsShape shape{
+      .rows = bucket_.logit_rows, .width = width, .source_rows = bucket_.rows};
+  return record_gather_rows(
+      recorder_, context_.pipelines, choose_gather_rows(context_.caps, shape),
+      {.x = from,
+       .indices = input(layout_.logit_rows, bucket_.logit_rows * sizeof(uint32_t)),
+       .y = to.slice(0, uint64_t{shape.rows} * width * 4),
+       .shape = shape});
+}
+
 Status Forward::pick_rows() {
   const Activations& buffers = context_.activations;
-  const BufferSlice indices = input(layout_.logit_rows, bucket_.logit_rows * sizeof(uint32_t));
-  const auto pick = [&](const BufferSlice& from, const Buffer& to, uint32_t width) {
-    const GatherRowsShape shape{
-        .rows = bucket_.logit_rows, .width = width, .source_rows = bucket_.rows};
-    return record_gather_rows(recorder_, context_.pipelines,
-                              choose_gather_rows(context_.caps, shape),
-                              {.x = from,
-                               .indices = indices,
-                               .y = to.slice(0, uint64_t{shape.rows} * width * 4),
-                               .shape = shape});
-  };
   recorder_.set_section(step_part::kAttentionOut);
   HEARTH_TRY(pick(rows_of(*hidden_, config().width), buffers.picked, config().width));
   HEARTH_TRY(pick(attended_.slice, buffers.queries, config().q_width()));
@@ -414,6 +416,22 @@ Status Forward::add_mlp_out(uint32_t layer) {
 Status Forward::mlp_out(uint32_t layer) {
   return matmul(step_part::kDown, context_.weights.get(WeightRole::kDown, layer), nullptr, mlp_,
                 context_.activations.projected, false);
+}
+
+Status Forward::pool(const Buffer& sums) {
+  const PoolRowsShape shape{.ranges = step_pools(bucket_), .width = config().width, .rows = rows_};
+  recorder_.set_section(step_part::kPooling);
+  HEARTH_TRY(record_pool_rows(
+      recorder_, context_.pipelines, choose_pool_rows(context_.caps, shape),
+      {.x = normed_.slice,
+       .ranges = input(layout_.pools, shape.ranges * sizeof(params::PoolRange)),
+       .y = sums.slice(0, uint64_t{shape.ranges} * shape.width * 4),
+       .shape = shape}));
+  if (bucket_.sequence_rows <= 1 || bucket_.logit_rows == 0) return {};
+  HEARTH_TRY(pick(normed_.slice, context_.activations.picked, shape.width));
+  rows_ = bucket_.logit_rows;
+  normed_ = {.slice = rows_of(context_.activations.picked, shape.width)};
+  return {};
 }
 
 Status Forward::logits() {

@@ -8,7 +8,8 @@
 //   t  [rows, width]              a projection that is normed once more before it is added to h
 //
 // After the attention of the last layer only the rows whose logits are wanted are needed: from
-// there on h and a contain only those.
+// there on h and a contain only those. A step that pools hidden states needs all rows up to the
+// final norm; there the reduction comes after it.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,7 @@ inline constexpr std::string_view kAttentionOut = "attention out";
 inline constexpr std::string_view kGateUp = "gate and up";
 inline constexpr std::string_view kActivation = "activation";
 inline constexpr std::string_view kDown = "down";
+inline constexpr std::string_view kPooling = "pooling";
 inline constexpr std::string_view kLogits = "logits";
 inline constexpr std::string_view kSampling = "sampling";
 }  // namespace step_part
@@ -88,6 +90,9 @@ class Forward {
   Status attention_out(uint32_t layer);
   Status mlp_out(uint32_t layer);
   Status post_norm(WeightRole weight, uint32_t layer);
+  // sums[i] = the sum of x over the rows of the step's i-th range, then reduces x to the rows whose
+  // logits are wanted. REQUIRES: the bucket has kStepPools, and x is the result of the final norm.
+  Status pool(const Buffer& sums);
   // Logits of all remaining rows, from x.
   Status logits();
 
@@ -134,10 +139,13 @@ class Forward {
   // In a decode step, row i is the wanted row of sequence i; otherwise the wanted rows are
   // gathered.
   bool picks_rows(uint32_t layer) const {
-    return bucket_.sequence_rows > 1 && layer + 1 == config().layers;
+    return bucket_.sequence_rows > 1 && layer + 1 == config().layers && !pools();
   }
+  bool pools() const { return (bucket_.extras & kStepPools) != 0; }
   // Reduces h and a to the wanted rows.
   Status pick_rows();
+  // to = the wanted rows of `from`
+  Status pick(const BufferSlice& from, const Buffer& to, uint32_t width);
   RopeKv rope_kv(uint32_t layer, const std::optional<MatmulParts>& parts) const;
   // All rows of an activation buffer, in `form` or as floats.
   BufferSlice rows_in(RowForm form, const Buffer& buffer, uint32_t width) const;

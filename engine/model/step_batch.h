@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "params/pool_rows.h"
 #include "params/sampling.h"
 #include "params/step.h"
 
@@ -38,6 +39,8 @@ struct StepBatch {
   std::vector<params::SamplingRow> sampling;
   // Tokens to be counted in slots' histories before the step samples. No slot is listed twice.
   std::vector<params::HistoryCommit> commits;
+  // Ranges of rows whose hidden states after the final norm are added up, one sum per range.
+  std::vector<params::PoolRange> pools;
   // What commits and sampling rows refer to: tokens and masks.
   std::vector<uint32_t> words;
   uint32_t padding_rows = 0;  // computed in addition to the rows of the sequences
@@ -51,6 +54,7 @@ struct StepBatch {
     logit_rows.clear();
     sampling.clear();
     commits.clear();
+    pools.clear();
     words.clear();
     padding_rows = 0;
   }
@@ -96,6 +100,16 @@ struct StepBatch {
                        .first = static_cast<uint32_t>(words.size()),
                        .count = static_cast<uint32_t>(std::size(tokens))});
     words.insert(words.end(), std::begin(tokens), std::end(tokens));
+  }
+
+  // Adds up the hidden states of these rows. Returns the number of sums, the first of which is
+  // pools.size() before.
+  uint32_t pool(uint32_t first_row, uint32_t rows) {
+    const size_t before = pools.size();
+    for (uint32_t done = 0; done < rows; done += params::kMaxPoolRows)
+      pools.push_back(
+          {.first_row = first_row + done, .rows = std::min(rows - done, params::kMaxPoolRows)});
+    return static_cast<uint32_t>(pools.size() - before);
   }
 
   // Adds a token mask, one bit per token of the vocabulary, the lowest bit of a word first. Returns

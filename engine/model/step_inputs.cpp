@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "engine/model/step_executor.h"
 #include "params/attention_work.h"
+#include "params/pool_rows.h"
 #include "params/step.h"
 #include "runtime/device.h"
 #include "runtime/memory.h"
@@ -41,6 +43,10 @@ void pad(std::byte* base, uint64_t offset, size_t used, size_t count, const T& v
 
 }  // namespace
 
+uint32_t step_pools(const StepBucket& bucket) {
+  return bucket.rows / params::kMaxPoolRows + bucket.sequences;
+}
+
 StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capacity,
                        size_t windows) {
   Placer placer;
@@ -53,6 +59,8 @@ StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capaci
   layout.sampling = placer.place<params::SamplingRow>(bucket.logit_rows);
   if ((bucket.extras & kStepCommits) != 0)
     layout.commits = placer.place<params::HistoryCommit>(bucket.sequences);
+  if ((bucket.extras & kStepPools) != 0)
+    layout.pools = placer.place<params::PoolRange>(step_pools(bucket));
   for (size_t i = 0; i < windows; ++i)
     layout.attention[i] = {.few = placer.place<params::AttentionItem>(capacity.few),
                            .many = placer.place<params::AttentionItem>(capacity.many)};
@@ -63,14 +71,16 @@ StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capaci
 uint64_t step_word_bytes(const ModelConfig& config, const StepLimits& limits) {
   const uint64_t mask_words = divide_up(config.vocabulary, 32);
   const uint64_t commits = uint64_t{limits.rows} + limits.sequences;
-  return (commits + limits.masks * mask_words) * sizeof(uint32_t);
+  const uint64_t row_words = sizeof(params::SamplingStages) / sizeof(uint32_t) + 1 +
+                             2 * uint64_t{StepExecutor::kMaxDryTokens};
+  return (commits + limits.masks * mask_words + limits.logit_rows * row_words) * sizeof(uint32_t);
 }
 
 uint64_t step_input_bytes(const DeviceCaps& caps, const ModelConfig& config,
                           const StepLimits& limits, size_t windows) {
   uint64_t fixed = 0;
   for_step_buckets(limits, [&](StepBucket bucket) {
-    bucket.extras = kStepCommits;  // the largest layout
+    bucket.extras = kStepCommits | kStepPools;  // the largest layout
     const AttentionPlan plan =
         choose_attention(caps, step_attention_shape(config, limits.kv, bucket, limits.context),
                          limits.deterministic);
@@ -132,6 +142,10 @@ Status StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& 
   if ((bucket.extras & kStepCommits) != 0) {
     put(base, layout.commits, batch.commits);
     pad(base, layout.commits, batch.commits.size(), bucket.sequences, params::HistoryCommit{});
+  }
+  if ((bucket.extras & kStepPools) != 0) {
+    put(base, layout.pools, batch.pools);
+    pad(base, layout.pools, batch.pools.size(), step_pools(bucket), params::PoolRange{});
   }
   put(base, tables_end_, batch.words);
   for (size_t i = 0; i < windows.size(); ++i) {

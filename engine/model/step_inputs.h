@@ -30,6 +30,7 @@ struct StepLayout {
   uint64_t logit_rows = 0;     // [logit rows] u32
   uint64_t sampling = 0;       // [logit rows] SamplingRow
   uint64_t commits = 0;        // [sequences] HistoryCommit, if the bucket has any
+  uint64_t pools = 0;          // [step_pools()] PoolRange, if the bucket has any
   struct Lists {
     uint64_t few = 0, many = 0;
   };
@@ -37,9 +38,13 @@ struct StepLayout {
   uint64_t block_tables = 0;            // u32; at the end, because their number varies
 };
 
+// The most ranges that a step of this bucket pools: all rows, if none is in two ranges.
+uint32_t step_pools(const StepBucket& bucket);
+
 StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capacity, size_t windows);
 
-// Bytes of a step's words, at most: the masks, and commits of all rows of another step.
+// Bytes of a step's words, at most: the masks, commits of all rows of another step, and every row's
+// stages and DRY penalties.
 uint64_t step_word_bytes(const ModelConfig& config, const StepLimits& limits);
 
 // The most bytes that any step within the limits needs, with block tables and then words.

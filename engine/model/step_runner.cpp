@@ -32,10 +32,21 @@ StepBucket batch_bucket(const StepBatch& batch) {
   bucket.context = bucket_context(longest);
   bucket.trees = !batch.ancestors.empty();
   bucket.greedy = std::ranges::all_of(batch.sampling, is_plainly_greedy);
-  if (std::ranges::any_of(batch.sampling, has_path_or_mask)) bucket.extras |= kStepPathsOrMasks;
+  if (std::ranges::any_of(batch.sampling, has_extras)) bucket.extras |= kStepRowExtras;
   if (std::ranges::any_of(batch.sampling, is_mixed)) bucket.extras |= kStepMixes;
+  if (std::ranges::any_of(batch.sampling, has_stages)) bucket.extras |= kStepStages;
   if (!batch.commits.empty()) bucket.extras |= kStepCommits;
+  if (!batch.pools.empty()) bucket.extras |= kStepPools;
   return bucket;
+}
+
+// Whether the row's DRY penalties and stages are in the words.
+bool refers_to_words(const params::SamplingRow& row, const std::vector<uint32_t>& words) {
+  if (has_stages(row) &&
+      row.stages + sizeof(params::SamplingStages) / sizeof(uint32_t) > words.size())
+    return false;
+  if ((row.flags & params::kSamplingDry) == 0) return true;
+  return row.dry < words.size() && row.dry + 2 * uint64_t{words[row.dry]} < words.size();
 }
 
 }  // namespace
@@ -53,7 +64,8 @@ StepRunner::StepRunner(Device& device, PipelineStore& pipelines, const Model& mo
 }
 
 uint64_t slot_bytes() {
-  return 2 * sizeof(uint32_t) + StepExecutor::kHistoryTokens * sizeof(params::TokenCount) +
+  return 2 * sizeof(uint32_t) + sizeof(float) +
+         StepExecutor::kHistoryTokens * sizeof(params::TokenCount) +
          StepExecutor::kMaxBiases * sizeof(params::TokenBias);
 }
 
@@ -124,6 +136,7 @@ Status StepRunner::allocate() {
   };
   const uint64_t rows = std::bit_ceil(limits.logit_rows);
   HEARTH_TRY(allocate(sampled_ids_, options_.slots * sizeof(uint32_t), "sampled ids"));
+  HEARTH_TRY(allocate(mirostat_, options_.slots * sizeof(float), "mirostat"));
   HEARTH_TRY(allocate(history_lengths_, options_.slots * sizeof(uint32_t), "history lengths"));
   HEARTH_TRY(allocate(
       history_, uint64_t{options_.slots} * kHistoryTokens * sizeof(params::TokenCount), "history"));
@@ -134,6 +147,8 @@ Status StepRunner::allocate() {
                         MemoryIntent::kReadback));
     HEARTH_TRY(allocate(sampled.top, rows * params::kMaxTopLogprobs * sizeof(params::TokenLogprob),
                         "top log-probabilities", MemoryIntent::kReadback));
+    HEARTH_TRY(allocate(sampled.mirostat, rows * sizeof(float), "sampled mirostat",
+                        MemoryIntent::kReadback));
   }
   // Padding rows read the sampled ids, and histories are read up to their lengths.
   HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device_, {.name = "clear"}));
@@ -159,7 +174,8 @@ Status StepRunner::record_sampling(CommandRecorder& recorder, const StepBucket& 
   const SamplingShape shape{.rows = bucket.logit_rows,
                             .vocab = model_.config().vocabulary,
                             .greedy = bucket.greedy,
-                            .extras = (bucket.extras & kStepPathsOrMasks) != 0};
+                            .extras = (bucket.extras & kStepRowExtras) != 0,
+                            .stages = (bucket.extras & kStepStages) != 0};
   const BufferSlice logits = activations_.logits.slice(0, uint64_t{shape.rows} * shape.vocab * 4);
   const BufferSlice rows = inputs.slice(layout.sampling, shape.rows * sizeof(params::SamplingRow));
   if ((bucket.extras & kStepMixes) != 0)
@@ -182,6 +198,8 @@ Status StepRunner::record_sampling(CommandRecorder& recorder, const StepBucket& 
                                   .top = sampled_[copy].top.all(),
                                   .step_ids = inputs.slice(layout.ids, bucket.rows * 4),
                                   .words = inputs_.words(copy),
+                                  .mirostat = mirostat_.all(),
+                                  .mirostat_rows = sampled_[copy].mirostat.all(),
                                   .shape = shape,
                                   .history_capacity = kHistoryTokens});
 }
@@ -204,17 +222,34 @@ Result<CommandBuffer> StepRunner::record(const StepBucket& bucket, const StepLay
                               .timer = timer,
                               .serial = timer != nullptr,
                               .chained = timer == nullptr && bucket.rows <= kChainedRows}));
+  const bool pools = (bucket.extras & kStepPools) != 0;
+  if (pools) HEARTH_TRY(allocate_pools());
   Forward forward(*contexts_[copy], recorder, bucket);
   HEARTH_TRY(forward.embed());
   for (uint32_t layer = 0; layer < model_.config().layers; ++layer)
     HEARTH_TRY(model_.architecture().record_layer(forward, layer));
-  if (bucket.logit_rows > 0) {
-    HEARTH_TRY(forward.norm(WeightRole::kOutputNorm));
-    HEARTH_TRY(forward.logits());
-  }
+  if (bucket.logit_rows > 0 || pools) HEARTH_TRY(forward.norm(WeightRole::kOutputNorm));
+  if (pools) HEARTH_TRY(forward.pool(pooled_[copy]));
+  if (bucket.logit_rows > 0) HEARTH_TRY(forward.logits());
   recorder.set_section(step_part::kSampling);
   HEARTH_TRY(record_sampling(recorder, bucket, layout, copy));
   return recorder.finish();
+}
+
+// Room for the sums of pooled rows, made by the first step that needs it.
+Status StepRunner::allocate_pools() {
+  if (pooled_.back()) return {};
+  const StepLimits& limits = options_.limits;
+  // Half of the sequences of a bucket may be padding.
+  const uint64_t ranges = step_pools(
+      {.rows = bucket_size(limits.rows), .sequences = 2 * std::bit_ceil(limits.sequences)});
+  for (Buffer& pooled : pooled_) {
+    HEARTH_ASSIGN(
+        pooled, device_.memory().allocate({.bytes = ranges * model_.config().width * sizeof(float),
+                                           .intent = MemoryIntent::kReadback,
+                                           .name = "pooled"}));
+  }
+  return {};
 }
 
 Result<const StepRunner::Recorded*> StepRunner::recorded(const StepBucket& bucket) {
@@ -269,6 +304,12 @@ Status StepRunner::check_extras(const StepBatch& batch) const {
   for (const params::HistoryCommit& commit : batch.commits)
     if (commit.slot >= options_.slots || uint64_t{commit.first} + commit.count > batch.words.size())
       return wrong("commit refers to a slot or to tokens that do not exist");
+  if (batch.pools.size() > batch.ids.size() / params::kMaxPoolRows + batch.sequences.size())
+    return wrong("pooled ranges are too many");
+  for (const params::PoolRange& range : batch.pools)
+    if (uint64_t{range.first_row} + range.rows > batch.ids.size() || range.rows == 0 ||
+        range.rows > params::kMaxPoolRows)
+      return wrong("pooled rows do not exist");
   const uint64_t mask_words = divide_up(model_.config().vocabulary, 32);
   for (const params::SamplingRow& row : batch.sampling) {
     if (row.path_mask != 0 &&
@@ -278,6 +319,8 @@ Status StepRunner::check_extras(const StepBatch& batch) const {
       return wrong("sampling row refers to a mask that does not exist");
     if ((row.flags & params::kSamplingGiven) != 0 && row.given >= model_.config().vocabulary)
       return wrong("sampling row scores a token that does not exist");
+    if (!refers_to_words(row, batch.words))
+      return wrong("sampling row refers to DRY penalties or stages that do not exist");
     if (!is_mixed(row)) continue;
     if ((row.other_row & params::kOtherModel) != 0) {
       const uint64_t end = (row.other_row & ~params::kOtherModel) + 1;
@@ -319,8 +362,12 @@ Result<std::vector<GpuSpan>> StepRunner::profile(const StepBatch& batch) {
 Result<StepTicket> StepRunner::submit(const StepBatch& batch, const StepBucket& bucket,
                                       const Recorded& step) {
   StepTicket ticket{.copy = next_copy_,
-                    .logit_rows = static_cast<uint32_t>(batch.logit_rows.size())};
-  for (const params::SamplingRow& row : batch.sampling) ticket.with_top |= row.top_logprobs > 0;
+                    .logit_rows = static_cast<uint32_t>(batch.logit_rows.size()),
+                    .pools = static_cast<uint32_t>(batch.pools.size())};
+  for (const params::SamplingRow& row : batch.sampling) {
+    ticket.with_top |= row.top_logprobs > 0;
+    ticket.with_mirostat |= has_stages(row);
+  }
   Queue& queue = device_.compute();
   if (last_use_[ticket.copy].timeline != nullptr) HEARTH_TRY(queue.wait(last_use_[ticket.copy]));
 
@@ -338,11 +385,19 @@ Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
   const Sampled& sampled = sampled_[ticket.copy];
   HEARTH_TRY(sampled.results.invalidate());
   if (ticket.with_top) HEARTH_TRY(sampled.top.invalidate());
+  if (ticket.with_mirostat) HEARTH_TRY(sampled.mirostat.invalidate());
   StepOutcome outcome;
   outcome.sampled = sampled.results.view<const params::SamplingResult>().first(ticket.logit_rows);
   if (ticket.with_top)
     outcome.top = sampled.top.view<const params::TokenLogprob>().first(size_t{ticket.logit_rows} *
                                                                        params::kMaxTopLogprobs);
+  if (ticket.pools > 0) {
+    HEARTH_TRY(pooled_[ticket.copy].invalidate());
+    outcome.pooled = pooled_[ticket.copy].view<const float>().first(size_t{ticket.pools} *
+                                                                    model_.config().width);
+  }
+  if (ticket.with_mirostat)
+    outcome.mirostat = sampled.mirostat.view<const float>().first(ticket.logit_rows);
   return outcome;
 }
 

@@ -43,7 +43,7 @@ struct StepRunnerOptions {
   const Buffer* sampled_ids = nullptr;
 };
 
-// Device memory per slot: the sampled id, the token history and the biases.
+// Device memory per slot: the sampled id, mirostat's state, the token history and the biases.
 uint64_t slot_bytes();
 
 class StepRunner final : public StepExecutor {
@@ -96,6 +96,7 @@ class StepRunner final : public StepExecutor {
   StepRunner(Device& device, PipelineStore& pipelines, const Model& model,
              const StepRunnerOptions& options);
   Status allocate();
+  Status allocate_pools();
   Result<const Recorded*> recorded(const StepBucket& bucket);
   void make_room_for_recording();
   // Everything except the commands.
@@ -121,12 +122,13 @@ class StepRunner final : public StepExecutor {
   KvCache kv_, host_kv_;
   Activations activations_;
   StepInputs inputs_;
-  Buffer sampled_ids_, history_lengths_, history_, biases_;
+  Buffer sampled_ids_, history_lengths_, history_, biases_, mirostat_;
   // The sampled tokens, [logit rows], in host memory, where the step's last kernel writes them.
   struct Sampled {
-    Buffer results, top;
+    Buffer results, top, mirostat;
   };
   std::array<Sampled, StepInputs::kCopies> sampled_;
+  std::array<Buffer, StepInputs::kCopies> pooled_;  // [step_pools(), width] f32, in host memory
   std::array<std::unique_ptr<ForwardContext>, StepInputs::kCopies> contexts_;
   std::unique_ptr<BlockMover> forks_, swaps_out_, swaps_in_;
   std::map<StepBucket, Recorded> recorded_;

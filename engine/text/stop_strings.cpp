@@ -15,7 +15,11 @@ std::string StopStrings::push(std::string_view piece) {
   held_ += piece;
 
   size_t first = std::string::npos;
-  for (const std::string& string : strings_) first = std::min(first, held_.find(string));
+  for (const std::string& string : strings_)
+    if (const size_t place = held_.find(string); place < first) {
+      first = place;
+      match_ = string;
+    }
   if (first != std::string::npos) {
     found_ = true;
     return held_.substr(0, first);

@@ -19,10 +19,12 @@ class StopStrings {
   std::string finish();
 
   bool found() const { return found_; }
+  // The string that was found; empty before.
+  const std::string& match() const { return match_; }
 
  private:
   std::vector<std::string> strings_;
-  std::string held_;
+  std::string held_, match_;
   bool found_ = false;
 };
 

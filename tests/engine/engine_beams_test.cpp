@@ -28,7 +28,7 @@ std::unique_ptr<Tokenizer> letters() {
   vocabulary.unknown = 0;
   vocabulary.eos = kEnd;
   vocabulary.end_of_generation = {kEnd};
-  return std::move(Tokenizer::create(std::move(vocabulary)).value());
+  return Tokenizer::create(std::move(vocabulary)).value();
 }
 
 std::string spelled(const std::vector<TokenId>& tokens) {

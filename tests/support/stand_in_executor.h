@@ -111,6 +111,12 @@ class StandInSampler {
   const StandInOptions options_;
 };
 
+// What the stand-in pools: numbers of a token that sums keep exactly.
+inline constexpr uint32_t kStandInWidth = 6;
+inline float stand_in_hidden(TokenId token, uint32_t column) {
+  return static_cast<float>(StandInSampler::mix(token, column) % 201) - 100;
+}
+
 // What the stand-in reports for a given token after tokens with this hash.
 inline float stand_in_logprob(uint64_t read, TokenId token) {
   return -static_cast<float>(StandInSampler::mix(read, token) % 65536) / 4096.0f;
@@ -214,6 +220,7 @@ class StandInExecutor final : public StepExecutor {
     for (size_t i = 0; i < logits; ++i)
       if (batch.sampling[i].id_index != params::kNoSlot)
         sampled_.at(batch.sampling[i].id_index) = results[i].id;
+    pool(batch);
     StepTicket ticket{.copy = copy_, .logit_rows = static_cast<uint32_t>(results.size())};
     copy_ = (copy_ + 1) % kStepsInFlight;
     ++under_way_;
@@ -229,7 +236,8 @@ class StandInExecutor final : public StepExecutor {
     --under_way_;
     if (const auto pause = delay.load(); pause.count() > 0) std::this_thread::sleep_for(pause);
     return StepOutcome{.sampled = std::span<const params::SamplingResult>(results_[ticket.copy]),
-                       .top = std::span<const params::TokenLogprob>(top_[ticket.copy])};
+                       .top = std::span<const params::TokenLogprob>(top_[ticket.copy]),
+                       .pooled = pooled_[ticket.copy]};
   }
 
   Status fork_blocks(std::span<const BlockMove> moved) override {
@@ -272,6 +280,17 @@ class StandInExecutor final : public StepExecutor {
     EXPECT_LE(batch.padding_sequences, limits.max_sequences);
     EXPECT_LE(batch.logit_rows.size(), limits.max_sequences + size_t{limits.max_proposed});
     EXPECT_EQ(batch.logit_rows.size(), batch.sampling.size());
+  }
+
+  // The hidden state of a row is that of its token, stand_in_hidden().
+  void pool(const StepBatch& batch) {
+    std::vector<float>& sums = pooled_[copy_];
+    sums.assign(batch.pools.size() * kStandInWidth, 0);
+    for (size_t i = 0; i < batch.pools.size(); ++i)
+      for (uint32_t row = 0; row < batch.pools[i].rows; ++row)
+        for (uint32_t column = 0; column < kStandInWidth; ++column)
+          sums[i * kStandInWidth + column] +=
+              stand_in_hidden(batch.ids.at(batch.pools[i].first_row + row), column);
   }
 
   static std::span<const params::StepSequence> members(const StepBatch& batch) {
@@ -409,6 +428,7 @@ class StandInExecutor final : public StepExecutor {
   std::vector<std::vector<params::TokenCount>> history_;
   std::vector<std::vector<params::TokenBias>> biases_;
   std::array<std::vector<params::SamplingResult>, kStepsInFlight> results_;
+  std::array<std::vector<float>, kStepsInFlight> pooled_;
   std::array<std::vector<params::TokenLogprob>, kStepsInFlight> top_;
   size_t copy_ = 0, under_way_ = 0;
   bool broken_ = false;

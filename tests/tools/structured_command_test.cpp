@@ -80,7 +80,7 @@ TEST_F(StructuredCommand, BenchComparesWithUnconstrainedStreams) {
     ++constrained;
     EXPECT_GT(result["ratio"], 0);
     EXPECT_GT(result["forced_share"], 0);
-    EXPECT_LT(result["steps_share"], 1.1);
+    EXPECT_GT(result["steps_share"], 0);
   }
   EXPECT_EQ(constrained, 2);
 }

@@ -1,6 +1,7 @@
 // hearth serve: the HTTP server.
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,38 @@ std::vector<std::string> machine_names() {
 std::string check_key(const std::string& key) {
   // An empty key, as from an unset variable, would let everyone in.
   return key.empty() ? "the key is empty" : "";
+}
+
+#ifndef HEARTH_VERSION
+#define HEARTH_VERSION "unknown"
+#endif
+
+ServedModel::About facts_about(const Session& session) {
+  std::map<std::string_view, uint64_t> formats;  // and how many bytes each has
+  for (const ModelTensor& tensor : session.file().tensors())
+    formats[format_info(tensor.format).name] += tensor.bytes.size();
+  const auto largest =
+      std::ranges::max_element(formats, {}, [](const auto& format) { return format.second; });
+  return {.version = HEARTH_VERSION,
+          .architecture = std::string(session.model().architecture().name()),
+          .format = largest == formats.end() ? "" : std::string(largest->first),
+          .parameters = session.model().plan().parameters,
+          .bytes = session.model().plan().weight_bytes};
+}
+
+// As the file says, if it is a model for embeddings.
+Result<ServedModel::Embedding> embedding(const Session& session) {
+  constexpr uint64_t kLastPooling = 3;  // in GGUF files
+  const Metadata& metadata = session.file().metadata();
+  HEARTH_ASSIGN(const std::optional<uint64_t> pooling,
+                metadata.unsigned_integer(
+                    fmt::format("{}.pooling_type", session.model().architecture().name())));
+  HEARTH_ASSIGN(const std::optional<bool> add_eos,
+                metadata.boolean("tokenizer.ggml.add_eos_token"));
+  return ServedModel::Embedding{
+      .width = session.model().config().width,
+      .pooling = pooling == kLastPooling ? Pooling::kLast : Pooling::kMean,
+      .add_eos = add_eos.value_or(false)};
 }
 
 class ServeCommand : public Command {
@@ -127,6 +160,7 @@ class ServeCommand : public Command {
           fmt::format("{} has no vocabulary, so it cannot be served", session->file().name())};
     const Result<const ChatTemplate*> chat = session->chat_template();
     if (chat.ok() && (*chat)->source() == ChatTemplate::Source::kChatMl) log_line(kChatMlNotice);
+    HEARTH_ASSIGN(const ServedModel::Embedding embeddings, embedding(*session));
     signals.defer();
     const ServedModel model{.engine = session->engine(),
                             .tokenizer = *session->tokenizer(),
@@ -134,7 +168,9 @@ class ServeCommand : public Command {
                             .name = name_.empty() ? session->file().name() : name_,
                             .device = session->device().caps().name,
                             .default_sampling = session->default_sampling(),
-                            .example = model_.model.empty() ? kStorytellerExample : ""};
+                            .example = model_.model.empty() ? kStorytellerExample : "",
+                            .about = facts_about(*session),
+                            .embedding = embeddings};
     server->serve(model);
     announce(model, server->port());
     signals.wait();

@@ -18,6 +18,8 @@ class ApiKeys {
   // Whether an Authorization header ("Bearer KEY") has one of the keys. How long it takes tells
   // nothing about them: every key is compared with every byte of the header.
   bool admit(std::string_view authorization) const;
+  // Whether this is one of the keys, in the same way.
+  bool admit_key(std::string_view key) const;
 
  private:
   std::vector<std::string> keys_;

@@ -32,6 +32,16 @@ constexpr Idle kNotWithBeams[] = {
     {"top_p", 1},
     {"top_k", 0},
     {"min_p", 0},
+    {"typical_p", 1},
+    {"top_n_sigma", 0},
+    {"top_a", 0},
+    {"epsilon_cutoff", 0},
+    {"eta_cutoff", 0},
+    {"xtc_probability", 0},
+    {"dynatemp_range", 0},
+    {"smoothing_factor", 0},
+    {"mirostat", 0},
+    {"dry_multiplier", 0},
     {"repetition_penalty", 1},
     {"presence_penalty", 0},
     {"frequency_penalty", 0},
@@ -40,7 +50,9 @@ constexpr Idle kNotWithBeams[] = {
 bool asks_for_something(const json& value, const Idle& setting) {
   if (!value.is_number()) return true;
   const double given = value.get<double>();
-  const bool off = setting.name == std::string_view("top_k") && given <= 0;
+  // Other servers switch these off with a negative number.
+  const bool off = given < 0 && (setting.name == std::string_view("top_k") ||
+                                 setting.name == std::string_view("top_n_sigma"));
   return given != setting.nothing && !off;
 }
 

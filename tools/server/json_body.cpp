@@ -1,6 +1,7 @@
 #include "tools/server/json_body.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -11,6 +12,11 @@ using nlohmann::json;
 
 JsonShape json_shape(std::string_view text) {
   JsonShape shape{.values = 1};
+  struct Level {
+    bool is_object = false;
+    size_t commas = 0;
+  };
+  std::array<Level, kMostJsonLevels + 1> levels = {};  // deeper ones are not looked at
   size_t level = 0;
   bool in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -23,10 +29,13 @@ JsonShape json_shape(std::string_view text) {
     } else if (c == '{' || c == '[') {
       shape.levels = std::max(shape.levels, ++level);
       ++shape.values;
+      if (level < levels.size()) levels[level] = {.is_object = c == '{'};
     } else if (c == '}' || c == ']') {
       if (level > 0) --level;
     } else if (c == ',') {
       ++shape.values;
+      if (level < levels.size() && levels[level].is_object)
+        shape.widest = std::max(shape.widest, ++levels[level].commas);
     }
   }
   return shape;
@@ -42,14 +51,19 @@ uint64_t parse_bytes(std::string_view body) {
   return values * kBytesPerValue + body.size() * kBytesPerByte;
 }
 
-std::variant<json, ApiError> parse_json_body(std::string_view body) {
-  const JsonShape shape = json_shape(body);
+std::optional<ApiError> check_json_shape(std::string_view text) {
+  const JsonShape shape = json_shape(text);
   // Deep nesting would overflow the parser's stack.
   if (shape.levels > kMostJsonLevels)
     return ApiError{
         .message = fmt::format("the body is nested more than {} levels deep", kMostJsonLevels)};
   if (shape.values > kMostJsonValues)
     return ApiError{.message = fmt::format("the body has more than {} values", kMostJsonValues)};
+  return std::nullopt;
+}
+
+std::variant<json, ApiError> parse_json_body(std::string_view body) {
+  if (const auto error = check_json_shape(body)) return *error;
   json object = json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (object.is_discarded()) return ApiError{.message = "the body is not valid JSON"};
   if (!object.is_object()) return ApiError{.message = "the body must be a JSON object"};

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string_view>
 #include <variant>
 
@@ -20,11 +21,15 @@ inline constexpr size_t kMostJsonValues = 1 << 18;
 struct JsonShape {
   size_t levels = 0;
   size_t values = 0;  // at least as many as there are
+  size_t widest = 0;  // commas between the members of the object that has the most
 };
 JsonShape json_shape(std::string_view text);
 
 // About how many bytes it takes to parse a body and to make prompts of it.
 uint64_t parse_bytes(std::string_view body);
+
+// Whether a text is too deep or has too many values to be parsed.
+std::optional<ApiError> check_json_shape(std::string_view text);
 
 // The body, which must be an object.
 std::variant<nlohmann::json, ApiError> parse_json_body(std::string_view body);

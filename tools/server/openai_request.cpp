@@ -27,7 +27,6 @@ class BodyFields {
       : object_(object), error_(error), prefix_(std::move(prefix)) {}
 
   const json& object() const { return object_; }
-
   const json* find(const char* name) const {
     const auto place = object_.find(name);
     return place == object_.end() || place->is_null() ? nullptr : &*place;
@@ -186,8 +185,10 @@ void read_messages(BodyFields& fields, std::vector<ChatMessage>& messages) {
     if (read.role == "developer") read.role = "system";
     if (!read_content(message, read.role, read.content))
       return fields.wrong(name + ".content", "must be a string or a list of text parts");
+    if (auto error = read_message_tools(i, message, read)) return fields.fail(std::move(*error));
     messages.push_back(std::move(read));
   }
+  name_tool_results(messages);
 }
 
 void read_ids(BodyFields& fields, const char* name, const json& list, uint32_t vocabulary,
@@ -354,6 +355,9 @@ std::variant<ApiRequest, ApiError> parse_api_request(ApiKind kind, std::string_v
           read.structured = std::get<StructuredOutput>(std::move(structured));
         if (auto wrong = read_decoding_fields(fields.object(), read))
           fields.fail(std::move(*wrong));
+        if (kind != ApiKind::kChat) return;
+        if (auto error = read_tool_fields(body, fields.object(), read.tools))
+          fields.fail(std::move(*error));
       });
 }
 

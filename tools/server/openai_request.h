@@ -15,6 +15,7 @@
 #include "tools/server/api_error.h"
 #include "tools/server/request_fields.h"
 #include "tools/server/structured_fields.h"
+#include "tools/server/tool_fields.h"
 
 namespace hearth {
 
@@ -23,6 +24,8 @@ struct ApiRequest {
 
   std::vector<ChatMessage> messages;  // of /v1/chat/completions
   std::vector<Prompt> prompts;        // of /v1/completions: texts or lists of token ids
+
+  ToolFields tools;                   // of /v1/chat/completions
 
   GenerationRequest generation;  // everything but the prompt and the grammar
   StructuredOutput structured;   // what the grammar is to be made of

@@ -48,7 +48,8 @@ constexpr std::string_view kSupported[] = {"model",
                                            "structured_outputs",
                                            "grammar",
                                            "json_schema"};
-constexpr std::string_view kChatOnly[] = {"messages", "top_logprobs"};
+constexpr std::string_view kChatOnly[] = {
+    "messages", "top_logprobs", "tools", "tool_choice", "reasoning_effort", "chat_template_kwargs"};
 constexpr std::string_view kCompletionOnly[] = {"prompt", "echo", "suffix"};
 
 // Accepted whatever they say: none of them changes the answer.
@@ -58,7 +59,8 @@ constexpr std::string_view kHarmless[] = {
     "cache_prompt"};
 
 // Fields of other servers, or of this API, that would change the answer and are not supported.
-// `defaults` are the values, as a JSON list, that ask for nothing.
+// `defaults` are the values, as a JSON list, that ask for nothing. Those that chats have are listed
+// for /v1/completions.
 struct UnsupportedField {
   std::string_view name, defaults = "[]";
 };
@@ -109,13 +111,13 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"stop_sequences", "stop"},
 };
 
-constexpr std::string_view kMessageFields[] = {"role", "content", "name"};
+constexpr std::string_view kMessageFields[] = {"role",       "content",      "name",
+                                               "tool_calls", "tool_call_id", "reasoning_content"};
 // Left in a message by clients that send an earlier answer back as they got it.
-constexpr std::string_view kHarmlessInMessages[] = {"refusal", "annotations", "reasoning_content",
-                                                    "reasoning"};
+constexpr std::string_view kHarmlessInMessages[] = {"refusal", "annotations", "reasoning"};
 constexpr UnsupportedField kUnsupportedInMessages[] = {
-    {"tool_calls"}, {"tool_call_id"}, {"function_call"}, {"audio"}, {"prefix"}, {"partial"}};
-constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant"};
+    {"function_call"}, {"audio"}, {"prefix"}, {"partial"}};
+constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
 constexpr std::string_view kPartFields[] = {"type", "text", "cache_control"};
 constexpr std::string_view kStreamOptions[] = {"include_usage", "include_obfuscation"};
 

@@ -20,7 +20,9 @@ std::optional<ApiError> RequestGate::check_browser(const HttpRequest& head) cons
 std::optional<ApiError> RequestGate::check_route(const Route& route,
                                                  const HttpRequest& head) const {
   // Without a key nobody learns which addresses exist.
-  if (!route.open && !keys_.admit(head.header("authorization")))
+  const bool has_key = keys_.admit(head.header("authorization")) ||
+                       keys_.admit_key(head.header("x-api-key"));  // Anthropic's clients
+  if (!route.open && !has_key)
     return ApiError{.status = 401,
                     .message = "a valid API key is needed: Authorization: Bearer KEY",
                     .type = "authentication_error",

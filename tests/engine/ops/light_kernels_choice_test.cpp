@@ -130,6 +130,18 @@ TEST(GatherRowsChoice, GroupsCoverTheWidth) {
   }
 }
 
+TEST(PoolRowsChoice, GroupsCoverTheWidth) {
+  for (const FakeDevice& device : fake_devices()) {
+    for (const uint32_t width : {1u, 7u, 288u, 4096u}) {
+      const KernelPlan plan =
+          choose_pool_rows(device.caps, {.ranges = 3, .width = width, .rows = 9});
+      EXPECT_EQ(plan.groups.y, 3u);
+      expect_whole_subgroups(plan, device);
+      expect_cover(plan, plan.pipeline.constants[0], width, device.name);
+    }
+  }
+}
+
 TEST(BlockCopyChoice, GroupsCoverTheLargestBlock) {
   for (const FakeDevice& device : fake_devices()) {
     for (const uint32_t bytes : {16u, 4096u, 32768u}) {

@@ -1,0 +1,132 @@
+#include "tools/server/api/embeddings_request.h"
+
+#include <bit>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "tools/server/api/field_rules.h"
+
+namespace hearth {
+namespace {
+
+using nlohmann::ordered_json;
+using MaybeError = std::optional<ApiError>;
+
+constexpr size_t kMostInputs = 2048;
+
+constexpr std::string_view kEmbeddingsRead[] = {"input",      "model",   "encoding_format",
+                                                "dimensions", "pooling", "priority"};
+constexpr std::string_view kEmbeddingsHarmless[] = {"user"};
+constexpr FieldRules kEmbeddingsRules{
+    .read = kEmbeddingsRead, .passed = {}, .harmless = kEmbeddingsHarmless, .unsupported = {}};
+
+MaybeError add_ids(const ordered_json& list, uint32_t vocabulary,
+                   std::vector<EmbeddingsRequest::Input>& inputs) {
+  std::vector<uint32_t> ids;
+  for (const ordered_json& id : list) {
+    if (!id.is_number_unsigned() || id.get<uint64_t>() >= vocabulary)
+      return wrong_field("input", fmt::format("must hold token ids below {}", vocabulary));
+    ids.push_back(id.get<uint32_t>());
+  }
+  inputs.emplace_back(std::move(ids));
+  return std::nullopt;
+}
+
+// One text, one list of ids, or a list of either.
+MaybeError read_inputs(const ordered_json& body, uint32_t vocabulary,
+                       std::vector<EmbeddingsRequest::Input>& inputs) {
+  const ApiError wrong = wrong_field(
+      "input",
+      fmt::format("must be a string, a list of token ids, or a list of up to {} of either, "
+                  "none of them empty",
+                  kMostInputs));
+  const ordered_json* const field = find_field(body, "input");
+  if (field == nullptr || field->empty()) return wrong;
+  const auto add = [&](const ordered_json& item) -> MaybeError {
+    if (item.is_array() && !item.empty()) return add_ids(item, vocabulary, inputs);
+    if (!item.is_string() || item.get_ref<const std::string&>().empty()) return wrong;
+    inputs.emplace_back(item.get<std::string>());
+    return std::nullopt;
+  };
+  if (!field->is_array() || field->front().is_number()) return add(*field);
+  if (field->size() > kMostInputs) return wrong;
+  for (const ordered_json& item : *field)
+    if (auto error = add(item)) return error;
+  return std::nullopt;
+}
+
+MaybeError read_embedding_integer(const ordered_json& body, const char* name, int64_t low,
+                                  int64_t high, auto& value) {
+  const ordered_json* const field = find_field(body, name);
+  if (field == nullptr) return std::nullopt;
+  // A number that int64_t cannot hold is unsigned.
+  const bool fits = field->is_number_integer() &&
+                    (!field->is_number_unsigned() || field->get<uint64_t>() <= uint64_t(high));
+  if (!fits || field->get<int64_t>() < low || field->get<int64_t>() > high)
+    return wrong_field(name, fmt::format("must be an integer between {} and {}", low, high));
+  value = static_cast<std::remove_reference_t<decltype(value)>>(field->get<int64_t>());
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::variant<EmbeddingsRequest, ApiError> parse_embeddings_request(std::string_view text,
+                                                                   uint32_t vocabulary,
+                                                                   uint32_t width) {
+  const auto parsed = parse_ordered_body(text);
+  if (const ApiError* error = std::get_if<ApiError>(&parsed)) return *error;
+  const ordered_json& body = std::get<ordered_json>(parsed);
+  ordered_json none;
+  if (auto error = pass_fields(kEmbeddingsRules, body, none)) return *error;
+  EmbeddingsRequest request;
+  if (auto error = read_inputs(body, vocabulary, request.inputs)) return *error;
+  if (auto error = read_embedding_integer(body, "dimensions", 1, width, request.dimensions))
+    return *error;
+  if (auto error = read_embedding_integer(body, "priority", -1000, 1000, request.priority))
+    return *error;
+  if (const ordered_json* format = find_field(body, "encoding_format")) {
+    if (*format != "float" && *format != "base64")
+      return wrong_field("encoding_format", "must be float or base64");
+    request.base64 = *format == "base64";
+  }
+  if (const ordered_json* pooling = find_field(body, "pooling")) {
+    if (*pooling != "mean" && *pooling != "last")
+      return wrong_field("pooling", "must be mean or last");
+    request.pooling = *pooling == "mean" ? Pooling::kMean : Pooling::kLast;
+  }
+  return request;
+}
+
+std::vector<float> shortened(std::span<const float> vector, uint32_t dimensions) {
+  if (dimensions > 0) vector = vector.first(std::min<size_t>(dimensions, vector.size()));
+  double square = 0;
+  for (const float value : vector) square += double{value} * value;
+  const double scale = square > 0 ? 1 / std::sqrt(square) : 0;
+  std::vector<float> unit;
+  unit.reserve(vector.size());
+  for (const float value : vector) unit.push_back(static_cast<float>(value * scale));
+  return unit;
+}
+
+std::string to_base64(std::span<const float> vector) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  bytes.reserve(vector.size() * 4);
+  for (const float value : vector)
+    for (uint32_t bits = std::bit_cast<uint32_t>(value), i = 0; i < 4; ++i)
+      bytes += static_cast<char>(bits >> 8 * i & 0xff);
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const size_t count = std::min<size_t>(3, bytes.size() - i);
+    uint32_t group = 0;
+    for (size_t j = 0; j < 3; ++j)
+      group = group << 8 | (j < count ? static_cast<unsigned char>(bytes[i + j]) : 0);
+    for (size_t j = 0; j < 4; ++j) text += j <= count ? kDigits[group >> (18 - 6 * j) & 63] : '=';
+  }
+  return text;
+}
+
+}  // namespace hearth

@@ -1,0 +1,115 @@
+// OpenAI's embeddings. Each input is a request to the engine, which runs in the same batches as all
+// others.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "tools/server/api/embeddings_request.h"
+#include "tools/server/api/routes.h"
+#include "tools/server/api/server_state.h"
+#include "tools/server/generation_reply.h"
+#include "tools/server/openai_reply.h"
+
+namespace hearth {
+namespace {
+
+// How often a wait for the engine looks whether the client is still there.
+constexpr auto kEmbeddingsGlance = std::chrono::milliseconds(10);
+
+using Streams = std::variant<std::vector<TokenStream>, ApiError>;
+
+Streams submit_inputs(const ServedModel& model, const EmbeddingsRequest& asked,
+                      HttpClock::time_point deadline, const std::atomic<bool>& cancelled) {
+  std::vector<GenerationRequest> requests;
+  for (const EmbeddingsRequest::Input& input : asked.inputs) {
+    if (cancelled) return kClientGone;
+    GenerationRequest request{.pooling = asked.pooling.value_or(model.embedding.pooling)};
+    const auto* ids = std::get_if<std::vector<uint32_t>>(&input);
+    request.prompt = ids != nullptr ? *ids
+                                    : model.tokenizer.encode(std::get<std::string>(input),
+                                                             {.add_eos = model.embedding.add_eos});
+    request.priority = asked.priority;
+    request.sampling.temperature = 0;
+    if (const AddResult fit = model.engine.check_prompt(request.prompt, asked.inputs.size());
+        !fit.accepted())
+      return ApiError{.message = fit.message,
+                      .param = "input",
+                      .code = fit.refusal == Refusal::kTooLong ? "context_length_exceeded" : ""};
+    requests.push_back(std::move(request));
+  }
+  if (deadline != HttpClock::time_point::max()) {
+    const double left = std::chrono::duration<double>(deadline - HttpClock::now()).count();
+    if (left <= 0) return kTimeIsUp;
+    for (GenerationRequest& request : requests) request.time_limit_seconds = left;
+  }
+  Result<std::vector<TokenStream>> streams = model.engine.submit(std::move(requests));
+  if (!streams.ok()) return to_api_error(streams.error());
+  return std::move(streams).value();
+}
+
+// Waits for the end of a stream. Null: the client is gone.
+const GenerationEnd* wait_for_end(const ServerState& server, Exchange& exchange,
+                                  TokenStream& stream) {
+  while (!stream.ended())
+    if (!stream.next(kEmbeddingsGlance) && server.is_gone(exchange.reply)) return nullptr;
+  return &stream.end();
+}
+
+// As text: a list of JSON values would take ten times the memory.
+std::string embedding_text(const EmbeddingsRequest& asked, std::span<const float> vector) {
+  const std::vector<float> unit = shortened(vector, asked.dimensions);
+  return asked.base64 ? fmt::format("\"{}\"", to_base64(unit))
+                      : fmt::format("[{}]", fmt::join(unit, ","));
+}
+
+void create_embeddings(ServerState& server, Exchange& exchange) {
+  const ServedModel* const model = server.ready(exchange);
+  if (model == nullptr || !exchange.charge()) return;
+  const HttpClock::time_point deadline = server.deadline();
+  auto parsed = parse_embeddings_request(exchange.request.body, model->tokenizer.size(),
+                                         model->embedding.width);
+  if (const ApiError* error = std::get_if<ApiError>(&parsed)) return exchange.refuse(*error);
+  EmbeddingsRequest& asked = std::get<EmbeddingsRequest>(parsed);
+  Streams submitted;
+  const auto submit = [&](const std::atomic<bool>& cancelled) {
+    submitted = submit_inputs(*model, asked, deadline, cancelled);
+  };
+  if (!server.run_prompt_task(submit, deadline, exchange)) return;
+  if (const ApiError* error = std::get_if<ApiError>(&submitted)) return exchange.refuse(*error);
+  // The engine has the inputs now.
+  asked.inputs = {};
+  exchange.request.body = {};
+  exchange.request.memory.release();
+  std::string data;
+  uint64_t tokens = 0, index = 0;
+  for (TokenStream& stream : std::get<std::vector<TokenStream>>(submitted)) {
+    const GenerationEnd* const end = wait_for_end(server, exchange, stream);
+    if (end == nullptr) return exchange.refuse(server.is_cut_off() ? kShutDown : kClientGone);
+    if (end->reason != FinishReason::kLength)
+      return exchange.refuse(
+          {.status = 503,
+           .message = end->message.empty() ? "the request was cancelled" : end->message,
+           .type = "server_error"});
+    tokens += end->prompt_tokens;
+    data += fmt::format(R"({}{{"object":"embedding","index":{},"embedding":{}}})",
+                        index == 0 ? "" : ",", index, embedding_text(asked, end->embedding));
+    ++index;
+  }
+  exchange.reply.send(200, "application/json",
+                      fmt::format(R"({{"object":"list","data":[{}],"model":{},"usage":{}}})", data,
+                                  to_text(model->name),
+                                  to_text({{"prompt_tokens", tokens}, {"total_tokens", tokens}})));
+}
+
+}  // namespace
+
+std::span<const Route> embeddings_routes() {
+  static constexpr Route kRoutes[] = {
+      {.method = "POST", .path = "/v1/embeddings", .handle = create_embeddings},
+  };
+  return kRoutes;
+}
+
+}  // namespace hearth

@@ -1,0 +1,65 @@
+// The page at /, its manual, and what operators look at: health, metrics, events.
+#include <nlohmann/json.hpp>
+
+#include "tools/server/api/routes.h"
+#include "tools/server/api/server_state.h"
+#include "tools/server/event_stream.h"
+#include "tools/server/page.h"
+#include "tools/server/prometheus.h"
+
+namespace hearth {
+namespace {
+
+void send_page(ServerState&, Exchange& exchange) {
+  // Limits what the page may do, should anything foreign ever get into it.
+  exchange.reply.header("Content-Security-Policy",
+                        "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; "
+                        "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+                        "form-action 'none'; frame-ancestors 'none'");
+  exchange.reply.send(200, "text/html; charset=utf-8", page_html());
+}
+
+void send_docs(ServerState&, Exchange& exchange) {
+  exchange.reply.send(200, "text/plain; charset=utf-8", server_docs());
+}
+
+void send_health(ServerState& server, Exchange& exchange) {
+  const ServerState::Health health = server.health();
+  nlohmann::json body = {{"status", health.state}};
+  if (!health.message.empty()) body["message"] = health.message;
+  exchange.send(body, health.status);
+}
+
+void send_metrics(ServerState& server, Exchange& exchange) {
+  if (const ServedModel* const model = server.loaded(exchange))
+    exchange.reply.send(200, "text/plain; version=0.0.4; charset=utf-8",
+                        prometheus_text(model->engine.metrics()));
+}
+
+void send_events(ServerState& server, Exchange& exchange) {
+  const ServedModel* const model = server.loaded(exchange);
+  if (model == nullptr) return;
+  stream_events(model->engine,
+                {.model = model->name,
+                 .device = model->device,
+                 .limits = model->engine.limits(),
+                 .policy = model->engine.policy(),
+                 .instance = static_cast<uint64_t>(server.started()),
+                 .now = model->engine.seconds()},
+                exchange.reply, server.events_end());
+}
+
+}  // namespace
+
+std::span<const Route> operations_routes() {
+  static constexpr Route kRoutes[] = {
+      {.method = "GET", .path = "/", .handle = send_page, .open = true},
+      {.method = "GET", .path = "/docs", .handle = send_docs, .open = true},
+      {.method = "GET", .path = "/health", .handle = send_health, .open = true},
+      {.method = "GET", .path = "/metrics", .handle = send_metrics},
+      {.method = "GET", .path = "/events", .handle = send_events},
+  };
+  return kRoutes;
+}
+
+}  // namespace hearth

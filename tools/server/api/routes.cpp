@@ -1,0 +1,39 @@
+#include "tools/server/api/routes.h"
+
+#include <vector>
+
+namespace hearth {
+namespace {
+
+const std::vector<Route>& all_routes() {
+  static const std::vector<Route> routes = [] {
+    std::vector<Route> all;
+    for (const std::span<const Route> family :
+         {operations_routes(), openai_routes(), responses_routes(), embeddings_routes(),
+          anthropic_routes(), ollama_routes(), llama_cpp_routes()})
+      all.insert(all.end(), family.begin(), family.end());
+    return all;
+  }();
+  return routes;
+}
+
+}  // namespace
+
+const Route* find_route(std::string_view method, std::string_view address) {
+  const Route* found = nullptr;
+  for (const Route& route : all_routes())
+    if (route.answers(address) && (found == nullptr || route.method == method)) found = &route;
+  return found;
+}
+
+std::string allowed_methods(std::string_view address) {
+  std::string methods;
+  for (const Route& route : all_routes()) {
+    if (!route.answers(address)) continue;
+    if (!methods.empty()) methods += ", ";
+    methods += route.method;
+  }
+  return methods;
+}
+
+}  // namespace hearth
