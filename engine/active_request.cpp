@@ -234,7 +234,8 @@ void ActiveRequest::admit(EngineClock::time_point now) {
   if (speculation_options_.method != SpeculationMethod::kNone && bans_ == nullptr &&
       samplers_.allow_proposals())
     speculation_ = std::make_unique<Speculation>(
-        speculation_options_, tokens_, static_cast<uint32_t>(tokens_.size()) + max_new_tokens_);
+        speculation_options_, tokens_, static_cast<uint32_t>(tokens_.size()) + max_new_tokens_,
+        request_.prediction);
 }
 
 void ActiveRequest::deliver(GeneratedToken token, EngineClock::time_point now) {
@@ -307,6 +308,8 @@ void ActiveRequest::finish(FinishReason reason, std::string message) {
                    .prompt_tokens = prompt_tokens(),
                    .cached_tokens = cached_tokens_,
                    .generated_tokens = generated_tokens(),
+                   .proposed_tokens = proposed_tokens_,
+                   .accepted_tokens = accepted_tokens_,
                    .score = score_,
                    .times = times_});
 }

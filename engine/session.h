@@ -8,7 +8,8 @@
 #include <span>
 #include <string>
 
-#include "engine/decoding/speculation/speculation.h"
+#include "engine/decoding/speculation/method.h"
+#include "engine/draft_model.h"
 #include "engine/engine.h"
 #include "engine/memory_plan.h"
 #include "engine/model/amateur_executor.h"
@@ -46,6 +47,7 @@ struct SessionOptions {
   KvFormat kv = KvFormat::kF16;
   bool deterministic = false;
   SpeculationOptions speculation;
+  std::string draft_model;  // as -m takes it; empty: the built-in one, if the method needs one
   // The amateur model of contrastive decoding, as -m takes it; empty: none. `contrast` is what
   // requests start from.
   std::string amateur;
@@ -66,6 +68,10 @@ std::string context_notice(uint32_t asked, uint32_t model_context);
 // What to tell a user whose --kv-blocks do not all fit, or hold fewer tokens than the requested
 // context; empty if they are enough.
 std::string pool_notice(const SessionOptions& options, const MemoryPlan& plan);
+
+// Whether a session with these options has a draft model: the method needs one, or one is given
+// that it can use.
+bool has_draft_model(const SessionOptions& options);
 
 // How much of `free_bytes`, the free device memory, a session with these options may use.
 uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
@@ -120,6 +126,7 @@ class Session {
       Error{ErrorKind::kUnsupported, "this model has no vocabulary, so it cannot chat"};
   SamplingOptions default_sampling_;
   MemoryPlan memory_;
+  std::unique_ptr<DraftModel> draft_;  // null: there is none
   std::unique_ptr<Model> model_;
   std::unique_ptr<StepRunner> runner_;
   std::unique_ptr<SecondModel> amateur_;               // null: there is none

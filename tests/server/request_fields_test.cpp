@@ -28,7 +28,6 @@ TEST(RequestFields, FieldsThatWouldChangeTheAnswerAreRefusedByName) {
       {"guided_regex", R"("a+")"},
       {"guided_choice", R"(["yes","no"])"},
       {"best_of", "3"},
-      {"prediction", R"({"type":"content","content":"a"})"},
       {"audio", R"({"voice":"alloy","format":"wav"})"},
       {"modalities", R"(["text","audio"])"},
       {"verbosity", R"("low")"},

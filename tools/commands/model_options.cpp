@@ -69,14 +69,30 @@ void ModelOptionsGroup::declare_contrast(Options& options) {
 
 void ModelOptionsGroup::declare_speculation(Options& options) {
   options
-      .add("--speculate WORD", &speculate_,
-           "Guess next tokens from earlier text and verify several per step: faster where text "
-           "repeats, and what is sampled stays the same")
-      .one_of({"off", "ngram"});
+      .add("--speculate METHOD", &speculate_,
+           "Guess next tokens and verify several per step, which never changes the text: ngram "
+           "(from earlier text), lookahead (from the model's own guesses), draft (with a smaller "
+           "model), tree (several continuations at once), auto (only while it is faster), "
+           "synthetic:RATE (accepts guesses at random, to measure speed), off")
+      .check([](const std::string& value) {
+        SpeculationOptions read;
+        return read_method(value, read).value_or("");
+      });
   options
       .add("--draft-max N", &session.speculation.max_proposed,
            "Maximum tokens to guess per request and step")
       .range(1, kMaxProposed)
+      .default_text("8 for ngram and draft, 32 for others")
+      .advanced();
+  options
+      .add("--draft-model MODEL", &session.draft_model,
+           "With --speculate draft, tree or auto: the model that guesses; it must have the same "
+           "vocabulary")
+      .alias("--model-draft");
+  options
+      .add("--draft-min-p P", &session.speculation.draft_min_p,
+           "End a draft before a token that the draft model finds less likely than P")
+      .range(0, 1)
       .advanced();
 }
 
@@ -87,7 +103,7 @@ Result<std::unique_ptr<ModelFile>> ModelOptionsGroup::open_file() const {
 SessionOptions ModelOptionsGroup::session_options() const {
   SessionOptions options = session;
   options.kv = kv == "q8_0" ? KvFormat::kQ8_0 : KvFormat::kF16;
-  if (speculate_ == "ngram") options.speculation.method = SpeculationMethod::kNgram;
+  read_method(speculate_, options.speculation);
   if (!policy_taken_) options.policy = before_switches(options.policy);
   return options;
 }
@@ -116,6 +132,8 @@ Result<std::unique_ptr<Session>> ModelOptionsGroup::open() const {
 Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFile> file) const {
   Progress progress("loading " + file->name(), ProgressOutput::standard_error(true));
   SessionOptions options = session_options();
+  if (!options.draft_model.empty() && !may_draft(options.speculation.method))
+    return invalid("--draft-model needs --speculate draft, tree or auto");
   options.progress = [&](uint64_t done, uint64_t total) {
     progress.update(done, total, format_bytes(total));
   };

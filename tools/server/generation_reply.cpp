@@ -116,6 +116,12 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const Serve
     std::random_device device;
     generation.sampling.seed = (uint64_t{device()} << 32) | device();
   }
+  if (!request.prediction.empty()) {
+    generation.prediction = model.tokenizer.encode(request.prediction, {.add_bos = false});
+    // An answer cannot be longer than the context.
+    const size_t most = model.engine.limits().context;
+    generation.prediction.resize(std::min(generation.prediction.size(), most));
+  }
   std::vector<GenerationRequest> requests;
   for (std::vector<TokenId>& prompt : *prompts) {
     generation.prompt = std::move(prompt);

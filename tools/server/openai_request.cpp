@@ -9,6 +9,7 @@
 
 #include "tools/server/decoding_fields.h"
 #include "tools/server/json_body.h"
+#include "tools/server/prediction.h"
 
 namespace hearth {
 namespace {
@@ -308,6 +309,9 @@ void read_body_fields(BodyFields& fields, ApiKind kind, uint32_t vocabulary, Api
   fields.integer("priority", generation.priority, -1000, 1000);
   fields.boolean("ignore_eos", generation.ignore_end);
   fields.boolean("stream", request.stream);
+  if (const json* prediction = fields.find("prediction"))
+    if (const auto wrong = read_prediction(*prediction, request.prediction))
+      fields.wrong("prediction", *wrong);
   std::string user;
   fields.text("user", user);
   if (const json* options = fields.find("stream_options")) {

@@ -38,6 +38,7 @@ struct ApiRequest {
   std::optional<std::string> suffix;  // of /v1/completions: the text after the gap to be filled
   std::optional<CompressionOptions> compress;  // how to shorten the texts first
   std::string model;
+  std::string prediction;  // text that the answer may repeat
 };
 
 // What a request is read against.
