@@ -41,6 +41,7 @@ class ActiveRequest {
     const Tokenizer* tokenizer = nullptr;  // null: no text; the request ends only by its length
     SpeculationOptions speculation;
     std::shared_ptr<const grammar::TokenTrie> trie = {};  // of the tokenizer; only for grammars
+    std::optional<ContrastOptions> contrast;  // empty: there is no amateur model
   };
   // An error says what is wrong with the request, or which limit it exceeds.
   static Result<std::unique_ptr<ActiveRequest>> create(GenerationRequest request,

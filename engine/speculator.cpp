@@ -102,6 +102,7 @@ void Speculator::propose_length(ActiveRequest& request, uint32_t length) {
   job.request = request.id();
   job.tokens = request.tokens();
   job.sampling = request.sampling_row(0, static_cast<uint32_t>(request.tokens().size()));
+  job.sampling.flags &= ~params::kSamplingMix;  // the draft model has no amateur
   job.length = length;
   job.most = options_.method == SpeculationMethod::kTree ? most_proposed(options_) : length;
 }

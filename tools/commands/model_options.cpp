@@ -46,6 +46,27 @@ void ModelOptionsGroup::declare(Options& options) {
       .advanced();
 }
 
+void ModelOptionsGroup::declare_contrast(Options& options) {
+  const Option& amateur =
+      options
+          .add("--amateur MODEL", &session.amateur,
+               "Contrastive decoding: prefer tokens that the model finds more likely than this "
+               "smaller one does; it must have the same vocabulary")
+          .advanced();
+  options
+      .add("--cd-alpha A", &session.contrast.alpha,
+           "With --amateur: keep only tokens at least A times as likely as the most likely one")
+      .range(0, 1)
+      .needs(amateur)
+      .advanced();
+  options
+      .add("--cd-beta B", &session.contrast.beta,
+           "With --amateur: how much of the smaller model's scores to subtract; 0 does nothing")
+      .range(0, 100)
+      .needs(amateur)
+      .advanced();
+}
+
 void ModelOptionsGroup::declare_speculation(Options& options) {
   options
       .add("--speculate METHOD", &speculate_,

@@ -22,6 +22,8 @@ struct ModelOptionsGroup {
   void declare_model(Options& options);
   // -m, -d, --ctx, --kv, --kv-blocks, --swap, --deterministic, --special-in-messages.
   void declare(Options& options);
+  // --amateur, --cd-alpha, --cd-beta.
+  void declare_contrast(Options& options);
   // --speculate, --draft-max, --draft-model, --draft-min-p.
   void declare_speculation(Options& options);
 

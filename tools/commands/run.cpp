@@ -60,6 +60,7 @@ class RunCommand : public Command {
     options.add("--ignore-eos", &ignore_end_, "Continue after the model's end token").advanced();
     model_.declare(options);
     model_.declare_speculation(options);
+    model_.declare_contrast(options);
     sampling_.declare(options);
     beams_.declare(options);
     grammar_.declare(options);
