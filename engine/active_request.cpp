@@ -9,6 +9,7 @@
 #include "engine/beam_group.h"
 #include "engine/model/step_executor.h"
 #include "engine/sampling/sampler.h"
+#include "engine/sampling/stages.h"
 #include "engine/text/tokenizer.h"
 #include "params/embed.h"
 
@@ -47,6 +48,8 @@ Status check_banned_strings(const GenerationRequest& request, const Tokenizer* t
   if (request.banned_strings.size() > kMaxBannedStrings)
     return invalid(fmt::format("{} banned strings are more than the {} a request may have",
                                request.banned_strings.size(), kMaxBannedStrings));
+  if (uses_mirostat(request.sampling))
+    return invalid("banned strings and mirostat cannot be combined");
   if (std::ranges::any_of(request.banned_strings, &std::string::empty))
     return invalid("a banned string is empty");
   constexpr size_t kMost = kMaxLogitBiases - BanGuard::kMostBansPerPlace;
@@ -54,6 +57,33 @@ Status check_banned_strings(const GenerationRequest& request, const Tokenizer* t
     return invalid(fmt::format("banned strings leave room for {} logit biases, not {}", kMost,
                                request.biases.size()));
   return {};
+}
+
+// Turns the row into one that is mixed with the amateur's logits, if the request wants that.
+Status mix_with_amateur(const GenerationRequest& request,
+                        const std::optional<ContrastOptions>& settings, params::SamplingRow& row) {
+  if (!settings) {
+    if (request.contrast_beta.value_or(0) == 0 && !request.contrast_alpha) return {};
+    return invalid("contrastive decoding needs an amateur model (--amateur)");
+  }
+  const float alpha = request.contrast_alpha.value_or(settings->alpha);
+  const float beta = request.contrast_beta.value_or(settings->beta);
+  if (!(alpha >= 0 && alpha <= 1))
+    return invalid("alpha of contrastive decoding must be between 0 and 1");
+  if (!(beta >= 0 && beta <= 100))
+    return invalid("beta of contrastive decoding must be between 0 and 100");
+  if (beta == 0) return {};
+  return mix_logits(
+      row, {.other_model = true, .own_weight = 1, .other_weight = -beta, .plausible = alpha});
+}
+
+// What DRY compares breakers with. Without a tokenizer there is no text, and nothing breaks.
+TokenText token_text(const Tokenizer* tokenizer) {
+  return [tokenizer](uint32_t token) -> std::optional<std::string> {
+    if (tokenizer == nullptr) return std::string();
+    if (tokenizer->is_control(token)) return std::nullopt;
+    return tokenizer->piece(token);
+  };
 }
 
 // A request without a limit of its own may fill the rest of the context and of the pool.
@@ -103,13 +133,19 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
     return invalid(fit.message);
   HEARTH_TRY(check_biases(request));
   HEARTH_TRY(check_banned_strings(request, place.tokenizer));
+  if (request.dry_breakers.size() > kMaxDryBreakers)
+    return invalid(fmt::format("{} sequence breakers are more than the {} a request may have",
+                               request.dry_breakers.size(), kMaxDryBreakers));
+  request.sampling = only_listed(request.sampling);
   SamplingOptions options = request.sampling;
   if (request.beam.searches()) {
     HEARTH_ASSIGN(options, beam_sampling(request, place.tokenizer));
+    request.sampling = {.temperature = 0, .top_logprobs = request.sampling.top_logprobs};
   }
-  HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(options, {}));
+  HEARTH_ASSIGN(params::SamplingRow sampling, make_sampling_row(options, {}));
+  HEARTH_TRY(mix_with_amateur(request, place.contrast, sampling));
   std::shared_ptr<Constraint> constraint;
-  if (request.grammar != nullptr) {
+  if (request.grammar != nullptr && request.generate) {
     HEARTH_ASSIGN(constraint, constrain(request, place));
   }
   std::unique_ptr<ActiveRequest> made(
@@ -123,6 +159,8 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
     : request_(std::move(request)),
       tokenizer_(place.tokenizer),
       sampling_(sampling),
+      samplers_(request_.sampling, request_.dry_breakers, token_text(place.tokenizer),
+                request_.prompt, StepExecutor::kMaxDryTokens),
       max_new_tokens_(max_new_tokens),
       channel_(std::make_shared<TokenChannel>(place.id, max_new_tokens)),
       submitted_(place.submitted),
@@ -132,7 +170,7 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
   tokens_.reserve(tokens_.size() + max_new_tokens);
   if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_, true, false, request_.shown_tokens);
   if (!request_.banned_strings.empty())
-    bans_ = std::make_unique<BanGuard>(request_.banned_strings, *tokenizer_, stop_, max_new_tokens);
+    bans_ = std::make_unique<BanGuard>(request_.banned_strings, *detokenizer_, stop_, max_new_tokens);
   if (request_.pooling != Pooling::kNone) {
     pooling_ = std::make_unique<PoolingState>(request_.pooling, prompt_tokens());
     speculation_options_ = {};
@@ -193,7 +231,8 @@ void ActiveRequest::admit(EngineClock::time_point now) {
   admitted_ = true;
   times_.admitted = since_submission(now);
   // Not earlier, because its tables are as large as the context, and many requests may wait.
-  if (speculation_options_.method != SpeculationMethod::kNone && bans_ == nullptr)
+  if (speculation_options_.method != SpeculationMethod::kNone && bans_ == nullptr &&
+      samplers_.allow_proposals())
     speculation_ = std::make_unique<Speculation>(
         speculation_options_, tokens_, static_cast<uint32_t>(tokens_.size()) + max_new_tokens_,
         request_.prediction);
@@ -235,6 +274,7 @@ bool ActiveRequest::release_certain(EngineClock::time_point now) {
 
 FinishReason ActiveRequest::accept(GeneratedToken token, EngineClock::time_point now) {
   tokens_.push_back(token.id);
+  samplers_.append(token.id);
   const bool is_end_token =
       tokenizer_ != nullptr && !request_.ignore_end && tokenizer_->ends_generation(token.id);
   std::string piece;
@@ -244,6 +284,7 @@ FinishReason ActiveRequest::accept(GeneratedToken token, EngineClock::time_point
     deliver_or_hold(std::move(token), now);
   } else if (bans_->push(std::move(token), piece, {detokenizer_, stop_})) {
     tokens_.resize(prompt_tokens() + bans_->tokens());
+    samplers_.rewind(tokens_);
     takes_back_ = !bans_->gave_up();
     return bans_->gave_up() ? FinishReason::kStop : FinishReason::kNone;
   }

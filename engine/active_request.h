@@ -17,6 +17,7 @@
 #include "engine/decoding/speculation/speculation.h"
 #include "engine/generation.h"
 #include "engine/pooling.h"
+#include "engine/sampling/request_samplers.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/text/detokenizer.h"
 #include "engine/text/stop_strings.h"
@@ -40,6 +41,7 @@ class ActiveRequest {
     const Tokenizer* tokenizer = nullptr;  // null: no text; the request ends only by its length
     SpeculationOptions speculation;
     std::shared_ptr<const grammar::TokenTrie> trie = {};  // of the tokenizer; only for grammars
+    std::optional<ContrastOptions> contrast;  // empty: there is no amateur model
   };
   // An error says what is wrong with the request, or which limit it exceeds.
   static Result<std::unique_ptr<ActiveRequest>> create(GenerationRequest request,
@@ -82,6 +84,9 @@ class ActiveRequest {
   // Nobody reads its stream: a beam that returns no text.
   bool hidden() const;
   void set_score(float score) { score_ = score; }
+
+  const RequestSamplers& samplers() const { return samplers_; }
+  void set_mirostat(float mu) { samplers_.set_mirostat(mu); }
 
   // Null if nothing is proposed for the request.
   Speculation* speculation() const { return speculation_.get(); }
@@ -155,6 +160,7 @@ class ActiveRequest {
   GenerationRequest request_;
   const Tokenizer* tokenizer_;
   params::SamplingRow sampling_;
+  RequestSamplers samplers_;
   uint32_t max_new_tokens_;
   std::shared_ptr<TokenChannel> channel_;
   EngineClock::time_point submitted_;

@@ -5,10 +5,10 @@
 
 namespace hearth {
 
-BanGuard::BanGuard(std::vector<std::string> banned, const Tokenizer& tokenizer, StopStrings stop,
-                   uint32_t max_new_tokens)
+BanGuard::BanGuard(std::vector<std::string> banned, const Detokenizer& detokenizer,
+                   StopStrings stop, uint32_t max_new_tokens)
     : strings_(std::move(banned)),
-      detokenizer_(tokenizer),
+      detokenizer_(detokenizer),
       stop_(std::move(stop)),
       take_backs_left_(64 + 4 * uint64_t{max_new_tokens}) {}
 

@@ -31,9 +31,9 @@ class BanGuard {
   // Most tokens that are banned at one place.
   static constexpr size_t kMostBansPerPlace = 64;
 
-  // `stop` is the request's, before its first token. `max_new_tokens` limits how often tokens are
-  // taken back.
-  BanGuard(std::vector<std::string> banned, const Tokenizer& tokenizer, StopStrings stop,
+  // `detokenizer` and `stop` are the request's, before its first token. `max_new_tokens` limits how
+  // often tokens are taken back.
+  BanGuard(std::vector<std::string> banned, const Detokenizer& detokenizer, StopStrings stop,
            uint32_t max_new_tokens);
 
   // What the request makes of its tokens' text, to be restored when tokens are taken back.

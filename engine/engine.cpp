@@ -78,7 +78,8 @@ Result<std::vector<TokenStream>> Engine::post(std::vector<GenerationRequest> req
                              .limits = limits(),
                              .vocabulary = options_.vocabulary,
                              .tokenizer = tokenizer_,
-                             .speculation = options_.speculation};
+                             .speculation = options_.speculation,
+                             .contrast = options_.contrast};
   place.speculation.draft_model = drafter_ != nullptr;
   std::vector<std::unique_ptr<ActiveRequest>> built;
   std::vector<std::shared_ptr<TokenChannel>> channels;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -46,6 +47,9 @@ struct EngineOptions {
   SpeculationOptions speculation;          // of all requests
   StepExecutor* draft_executor = nullptr;  // runs the draft model; it outlives the engine
   DrafterOptions drafter;                  // if there is one
+  // Contrastive decoding, of requests that do not say otherwise. Empty: the executor has no amateur
+  // model.
+  std::optional<ContrastOptions> contrast;
   // Checks the scheduler's invariants after every step; a violation aborts with a message.
 #ifdef NDEBUG
   bool check_integrity = false;

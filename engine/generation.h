@@ -22,9 +22,20 @@ class Grammar;
 inline constexpr uint32_t kMaxLogitBiases = 512;  // per request
 inline constexpr uint32_t kMaxBannedStrings = 128;
 
+inline constexpr uint32_t kMaxDryBreakers = 64;
+
 struct LogitBias {
   TokenId token = 0;
   float bias = 0;  // added to the logit; -infinity bans the token
+};
+
+// Contrastive decoding (Li et al. 2022): of the tokens that the model finds plausible, those that
+// it finds more probable than a weaker model, the amateur, does.
+struct ContrastOptions {
+  // Plausible are tokens with at least this fraction of the most probable one's probability.
+  float alpha = 0.1f;
+  // Logits are those of the model minus `beta` times those of the amateur; 0: off.
+  float beta = 1.0f;
 };
 
 // Which of a prompt's hidden states make its embedding.
@@ -45,6 +56,8 @@ struct GenerationRequest {
   // Strings that may not appear in the text; see ban_guard.h. At most kMaxBannedStrings. Nothing is
   // proposed for a request that has any.
   std::vector<std::string> banned_strings;
+  // Texts that repetitions do not reach across, for DRY; at most kMaxDryBreakers.
+  std::vector<std::string> dry_breakers = {"\n", ":", "\"", "*"};
   bool ignore_end = false;        // continues after the model's end token
   int32_t priority = 0;           // higher runs first
   uint64_t cache_salt = 0;        // only requests with equal salts share prefixes
@@ -56,6 +69,8 @@ struct GenerationRequest {
   // gets the best text, the next one the second best, and so on. Nothing is delivered before the
   // search has ended.
   BeamOptions beam;
+  // Contrastive decoding, where it differs from the engine's settings (EngineOptions::contrast).
+  std::optional<float> contrast_alpha, contrast_beta;
   double time_limit_seconds = 0;  // from submission; 0: none
   // What the answer may turn out to be. With speculation it is looked up, which makes the answer
   // faster where they agree; it never changes it.

@@ -17,7 +17,8 @@ void RequestTable::accept(std::unique_ptr<ActiveRequest> request) {
                    .max_new_tokens = request->max_new_tokens(),
                    .priority = asked.priority,
                    .cache_salt = asked.cache_salt,
-                   .with_host = request->constraint() != nullptr,
+                   .with_host =
+                       request->constraint() != nullptr || request->samplers().need_host(),
                    .score_prompt = request->scores_prompt()};
   if (asked.fork)
     added.fork = ForkPoint{.parent = asked.fork->parent, .position = asked.fork->tokens};

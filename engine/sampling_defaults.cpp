@@ -92,6 +92,23 @@ SamplingDefaults sampling_defaults(const Metadata& metadata) {
   options.repetition_penalty =
       reader.number("general.sampling.penalty_repeat", "repetition_penalty", 0.01, 100)
           .value_or(options.repetition_penalty);
+  const auto set = [&](std::string_view key, std::string_view name, float& value, double least,
+                       double most) {
+    value = reader.number(key, name, least, most).value_or(value);
+  };
+  set("general.sampling.typical_p", "typical_p", options.typical_p, 0, 1);
+  set("general.sampling.epsilon_cutoff", "epsilon_cutoff", options.epsilon_cutoff, 0, 1);
+  set("general.sampling.eta_cutoff", "eta_cutoff", options.eta_cutoff, 0, 1);
+  set("general.sampling.xtc_probability", "xtc_probability", options.xtc_probability, 0, 1);
+  set("general.sampling.xtc_threshold", "xtc_threshold", options.xtc_threshold, 0, 1);
+  set("general.sampling.mirostat_tau", "mirostat_tau", options.mirostat_tau, 0, 100);
+  set("general.sampling.mirostat_eta", "mirostat_eta", options.mirostat_eta, 0, 10);
+  options.mirostat = reader.whole_number("general.sampling.mirostat", "mirostat", 2).value_or(0);
+  if (options.mirostat == 1) {
+    options.mirostat = 0;
+    defaults.ignored += fmt::format("{}mirostat is 1, which is not supported",
+                                    defaults.ignored.empty() ? "" : "; ");
+  }
   if (reader.flag("general.sampling.do_sample", "do_sample") == false) {
     options.temperature = 0;
     if (!temperature) defaults.from_model.insert(defaults.from_model.begin(), "temperature");

@@ -100,8 +100,10 @@ Result<std::unique_ptr<Session>> Session::open(std::unique_ptr<ModelFile> file,
 // Destroys users before what they use.
 Session::~Session() {
   engine_.reset();
+  amateur_executor_.reset();
   draft_.reset();
-  runner_.reset();
+  runner_.reset();  // it reads the amateur's logits
+  amateur_.reset();
   model_.reset();
 }
 
@@ -112,6 +114,9 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   if (const std::string notice = context_notice(options_.context, plan.config.context);
       !notice.empty())
     log_line(notice);
+  if (!options_.amateur.empty()) {
+    HEARTH_ASSIGN(amateur_, SecondModel::open(options_.amateur, *file_));
+  }
   if (has_draft_model(options_)) {
     HEARTH_ASSIGN(draft_, DraftModel::open(options_.draft_model, *file_));
   }
@@ -130,9 +135,12 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   StepLimits limits = step_limits(options_, device_->caps(), plan.config.context);
   const uint64_t free_bytes =
       bytes_to_plan_with(device_->caps(), device_->memory().use().device_left_bytes(), options_);
+  if (amateur_ && (limits.context == 0 || limits.context > amateur_->plan().config.context))
+    limits.context = std::min(plan.config.context, amateur_->plan().config.context);
   const auto plan_limits = [&] {
     MemoryRequest request{.limits = limits, .kv_blocks = options_.kv_blocks};
     if (draft_) add_draft_memory(device_->caps(), draft_->plan(), limits, request);
+    if (amateur_) amateur_->add_memory(device_->caps(), limits, request);
     return plan_memory(device_->caps(), free_bytes, plan, request);
   };
   memory_ = plan_limits();
@@ -166,6 +174,10 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
           options_.swap_bytes / memory_.kv_bytes_per_block,
           most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes)))};
   HEARTH_ASSIGN(runner_, StepRunner::create(*device_, *pipelines_, *model_, runner_options));
+  if (amateur_) {
+    HEARTH_TRY(amateur_->load(*device_, *pipelines_, amateur_options(*runner_)));
+    amateur_executor_ = std::make_unique<AmateurExecutor>(*runner_, amateur_->runner());
+  }
   if (draft_) HEARTH_TRY(draft_->load(*device_, *pipelines_, limits, memory_.kv_blocks));
   return {};
 }
@@ -191,6 +203,7 @@ EngineOptions Session::engine_options() const {
                         .vocabulary = model_->config().vocabulary,
                         .start_paused = options_.start_paused,
                         .speculation = options_.speculation};
+  options.speculation.in_place = options_.deterministic;
   options.limits = {
       .max_sequences = runner.slots,
       .max_step_tokens = wanted == 0 ? runner.limits.rows : std::min(wanted, runner.limits.rows),
@@ -199,6 +212,7 @@ EngineOptions Session::engine_options() const {
       .swap_blocks = runner.swap_blocks,
       .max_queue = options_.max_queue,
       .max_proposed = runner.limits.logit_rows - std::min(runner.limits.logit_rows, runner.slots)};
+  if (amateur_) options.contrast = options_.contrast;
   if (draft_) {
     options.draft_executor = &draft_->runner();
     options.drafter = draft_->drafter_options();
@@ -211,8 +225,13 @@ EngineOptions Session::engine_options() const {
   return options;
 }
 
+StepExecutor& Session::executor() {
+  if (amateur_executor_) return *amateur_executor_;
+  return *runner_;
+}
+
 Engine& Session::engine() {
-  if (!engine_) engine_ = std::make_unique<Engine>(*runner_, tokenizer_.get(), engine_options());
+  if (!engine_) engine_ = std::make_unique<Engine>(executor(), tokenizer_.get(), engine_options());
   return *engine_;
 }
 

@@ -72,12 +72,13 @@ void Speculator::propose_alone(ActiveRequest& request) {
   const Speculation& speculation = *request.speculation();
   if (links_.scheduler.ledger(request.id())->pending()) {
     const bool can = !speculation.drafts() || links_.drafter != nullptr;
-    links_.scheduler.set_with_host(request.id(), can && speculation.promising());
+    links_.scheduler.set_with_host(
+        request.id(), (can && speculation.promising()) || request.samplers().need_host());
     return;
   }
   propose_length(request, speculation.length());
   // The step that judges them waits for the host anyway; without any, it need not.
-  links_.scheduler.set_with_host(request.id(), false);
+  links_.scheduler.set_with_host(request.id(), request.samplers().need_host());
 }
 
 uint32_t Speculator::room(const ActiveRequest& request) const {
@@ -101,6 +102,7 @@ void Speculator::propose_length(ActiveRequest& request, uint32_t length) {
   job.request = request.id();
   job.tokens = request.tokens();
   job.sampling = request.sampling_row(0, static_cast<uint32_t>(request.tokens().size()));
+  job.sampling.flags &= ~params::kSamplingMix;  // the draft model has no amateur
   job.length = length;
   job.most = options_.method == SpeculationMethod::kTree ? most_proposed(options_) : length;
 }

@@ -190,7 +190,7 @@ Status StepLoop::finish() {
   if (!outcome.ok()) return outcome.error();
   add_pooled(step, *outcome);
   const Status delivered = deliver(step, *outcome, now);
-  masks_.start(idle());
+  masks_.start();
   publish(step, waiting, now);
   return delivered;
 }
@@ -272,6 +272,7 @@ bool StepLoop::deliver_row(ActiveRequest& request, const StepOutcome& outcome, s
     links_.requests.end(request.id(), FinishReason::kError, std::move(*fault));
     return false;
   }
+  if (row < outcome.mirostat.size()) request.set_mirostat(outcome.mirostat[row]);
   GeneratedToken token = read_row(outcome, row, request.request().sampling.top_logprobs);
   token.id = id;
   const FinishReason reason = accept(request, std::move(token), now);
@@ -310,7 +311,7 @@ bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
   const std::span<const TokenId> proposed = ledger.tokens().subspan(committed);
   // A grammar allows only what was sampled.
   if (request.constraint() == nullptr) speculator_.settle(id, proposed, sampled_);
-  judge_proposals(proposed, ledger.parents(), sampled_, judgement_);
+  judge_proposals(proposed, ledger.parents(), sampled_, judgement_, links_.speculation.in_place);
   const auto accepted = static_cast<uint32_t>(judgement_.path.size());
   if (member.proposed > 0) links_.publisher.judged(member.proposed, accepted);
   request.count_judged(member.proposed, accepted);
@@ -350,7 +351,7 @@ void StepLoop::take_back(ActiveRequest& request) {
 // The draw at a place with bans is over. Those that replaced a bias of the request's own must not
 // stay in its slot, which is why it waited for the host there.
 void StepLoop::settle_bans(ActiveRequest& request) {
-  links_.scheduler.set_with_host(request.id(), false);
+  links_.scheduler.set_with_host(request.id(), request.samplers().need_host());
   rewrite_slot(request);
 }
 
@@ -373,12 +374,24 @@ void StepLoop::constrain(ActiveRequest& request, uint32_t new_tokens) {
 
 Status StepLoop::resume_constrained() {
   if (!masks_.busy()) return {};
+  // New requests may come in every step, so nobody waits for long.
+  constexpr uint32_t kMostHeld = 2;
+  if (constrained_in_flight() && ++held_ <= kMostHeld) return {};
+  held_ = 0;
   masks_.wait(mask_patience(last_run_seconds_), idle());
   masks_.collect(advanced_);
   const EngineClock::time_point now = links_.time.now();
   for (const RequestId id : advanced_)
     if (ActiveRequest* request = links_.requests.find(id)) HEARTH_TRY(resume(*request, now));
   return {};
+}
+
+bool StepLoop::constrained_in_flight() const {
+  for (size_t i = 0; i < in_flight_; ++i)
+    if (std::ranges::any_of(steps_[(oldest_ + i) % steps_.size()].sampled,
+                            &SampledMember::constrained))
+      return true;
+  return false;
 }
 
 // The request's masks are ready: it may be planned again, after the tokens that have to follow.

@@ -54,6 +54,7 @@ hearth_kernel(attention_subgroup_tree FROM attention_subgroup DEFINES TREE_ROWS 
 # Sampling.
 hearth_kernel(sample_scan)
 hearth_kernel(sample_pick)
+hearth_kernel(sample_stages)
 hearth_kernel(history_commit)
 hearth_kernel(mix_logits)
 

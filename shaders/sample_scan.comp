@@ -4,6 +4,7 @@
 //   logit[r, v]  = logit > 0 ? logit / repetition : logit * repetition, then
 //   logit[r, v] -= frequency * count + (count > 0 ? presence : 0)
 //                                                 for tokens in the row's history, or on its path
+//   logit[r, v] -= penalty                        for tokens in the row's DRY list
 //   logit[r, v]  = -infinity                      for tokens that are not in the row's mask
 //   chunks[r, c]   = largest logit and its lowest id, smallest logit, sum of exp(logit - largest)
 //   segments[r, s] = key of the largest logit, and tallies[r] = 0, for sample_pick
@@ -13,7 +14,7 @@
 // workgroups = [chunks, rows, 1]. Every kSegmentLanes lanes process kLaneSegments segments one after
 // the other; a workgroup's chunk is at most 8191 logits, so that the sums fit 32 bits. Any vocab; if it
 // is a multiple of 4, the logits' address must be a multiple of 16. Tokens outside the vocabulary are
-// ignored. Without kExtras no row has a path or a mask, and nothing is compiled for them.
+// ignored. Without kExtras no row has a path, DRY penalties or a mask, and nothing is compiled for them.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -32,7 +33,7 @@ layout(constant_id = 1) const uint kLaneSegments = 1;
 layout(constant_id = 2) const uint kSegmentLanes = 1;
 // 1: every row is greedy and wants nothing else, so sample_pick does not run.
 layout(constant_id = 3) const uint kPickGreedy = 0;
-layout(constant_id = 4) const uint kExtras = 0;  // 1: rows may have paths and masks
+layout(constant_id = 4) const uint kExtras = 0;  // 1: rows may have paths, DRY penalties and masks
 const uint kSegments = gl_WorkGroupSize.x / kSegmentLanes;  // in flight at once
 const uint kLaneQuads = kSegmentQuads / kSegmentLanes;
 const bool kInRegisters = kLaneSegments == 1;  // keys stay in registers; otherwise logits are read twice

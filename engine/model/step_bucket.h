@@ -13,10 +13,11 @@ namespace hearth {
 // What a step may need beyond plain decoding, as a set. Steps with other needs are recorded apart,
 // so that steps without any run exactly the kernels they need.
 enum StepExtras : uint8_t {
-  kStepPathsOrMasks = 1,  // sampling rows with paths or token masks
+  kStepRowExtras = 1,  // sampling rows with paths, DRY penalties or token masks
   kStepCommits = 2,
-  kStepMixes = 4,  // sampling rows whose logits are mixed
-  kStepPools = 8,  // hidden states of all rows, to be pooled
+  kStepMixes = 4,    // sampling rows whose logits are mixed
+  kStepPools = 8,    // hidden states of all rows, to be pooled
+  kStepStages = 16,  // sampling rows with stages
 };
 
 struct StepBucket {

@@ -19,6 +19,7 @@ struct StepTicket {
   uint32_t logit_rows = 0;
   bool with_top = false;
   uint32_t pools = 0;
+  bool with_mirostat = false;
   TimelinePoint done;
 };
 
@@ -27,6 +28,7 @@ struct StepOutcome {
   std::span<const params::SamplingResult> sampled;  // per logit row
   std::span<const params::TokenLogprob> top;        // [logit rows, kMaxTopLogprobs], if requested
   std::span<const float> pooled;                    // [pools, model width], if there are any
+  std::span<const float> mirostat;  // per logit row, mu after the step, if a row has stages
 };
 
 // What swaps have moved since the executor was created.
@@ -43,6 +45,8 @@ class StepExecutor {
   // Most distinct tokens per slot that penalties consider. A full list takes no new tokens but
   // keeps counting those it has.
   static constexpr uint32_t kHistoryTokens = 4096;
+  // Most tokens with a DRY penalty per logit row.
+  static constexpr uint32_t kMaxDryTokens = 256;
 
   virtual ~StepExecutor() = default;
 

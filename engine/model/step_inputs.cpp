@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/model/step_executor.h"
 #include "params/attention_work.h"
 #include "params/pool_rows.h"
 #include "params/step.h"
@@ -70,7 +71,9 @@ StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capaci
 uint64_t step_word_bytes(const ModelConfig& config, const StepLimits& limits) {
   const uint64_t mask_words = divide_up(config.vocabulary, 32);
   const uint64_t commits = uint64_t{limits.rows} + limits.sequences;
-  return (commits + limits.masks * mask_words) * sizeof(uint32_t);
+  const uint64_t row_words = sizeof(params::SamplingStages) / sizeof(uint32_t) + 1 +
+                             2 * uint64_t{StepExecutor::kMaxDryTokens};
+  return (commits + limits.masks * mask_words + limits.logit_rows * row_words) * sizeof(uint32_t);
 }
 
 uint64_t step_input_bytes(const DeviceCaps& caps, const ModelConfig& config,

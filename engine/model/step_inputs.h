@@ -43,7 +43,8 @@ uint32_t step_pools(const StepBucket& bucket);
 
 StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capacity, size_t windows);
 
-// Bytes of a step's words, at most: the masks, and commits of all rows of another step.
+// Bytes of a step's words, at most: the masks, commits of all rows of another step, and every row's
+// stages and DRY penalties.
 uint64_t step_word_bytes(const ModelConfig& config, const StepLimits& limits);
 
 // The most bytes that any step within the limits needs, with block tables and then words.

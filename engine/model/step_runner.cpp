@@ -32,11 +32,21 @@ StepBucket batch_bucket(const StepBatch& batch) {
   bucket.context = bucket_context(longest);
   bucket.trees = !batch.ancestors.empty();
   bucket.greedy = std::ranges::all_of(batch.sampling, is_plainly_greedy);
-  if (std::ranges::any_of(batch.sampling, has_path_or_mask)) bucket.extras |= kStepPathsOrMasks;
+  if (std::ranges::any_of(batch.sampling, has_extras)) bucket.extras |= kStepRowExtras;
   if (std::ranges::any_of(batch.sampling, is_mixed)) bucket.extras |= kStepMixes;
+  if (std::ranges::any_of(batch.sampling, has_stages)) bucket.extras |= kStepStages;
   if (!batch.commits.empty()) bucket.extras |= kStepCommits;
   if (!batch.pools.empty()) bucket.extras |= kStepPools;
   return bucket;
+}
+
+// Whether the row's DRY penalties and stages are in the words.
+bool refers_to_words(const params::SamplingRow& row, const std::vector<uint32_t>& words) {
+  if (has_stages(row) &&
+      row.stages + sizeof(params::SamplingStages) / sizeof(uint32_t) > words.size())
+    return false;
+  if ((row.flags & params::kSamplingDry) == 0) return true;
+  return row.dry < words.size() && row.dry + 2 * uint64_t{words[row.dry]} < words.size();
 }
 
 }  // namespace
@@ -54,7 +64,8 @@ StepRunner::StepRunner(Device& device, PipelineStore& pipelines, const Model& mo
 }
 
 uint64_t slot_bytes() {
-  return 2 * sizeof(uint32_t) + StepExecutor::kHistoryTokens * sizeof(params::TokenCount) +
+  return 2 * sizeof(uint32_t) + sizeof(float) +
+         StepExecutor::kHistoryTokens * sizeof(params::TokenCount) +
          StepExecutor::kMaxBiases * sizeof(params::TokenBias);
 }
 
@@ -68,6 +79,8 @@ Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineS
                 BlockMover::create(device, pipelines, runner->kv_, runner->host_kv_));
   HEARTH_ASSIGN(runner->swaps_in_,
                 BlockMover::create(device, pipelines, runner->host_kv_, runner->kv_));
+  const Buffer& sampled_ids =
+      options.sampled_ids != nullptr ? *options.sampled_ids : runner->sampled_ids_;
   for (size_t copy = 0; copy < StepInputs::kCopies; ++copy)
     runner->contexts_[copy].reset(
         new ForwardContext{.caps = device.caps(),
@@ -79,7 +92,7 @@ Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineS
                            .activations = runner->activations_,
                            .kv = runner->kv_,
                            .inputs = runner->inputs_.buffer(copy),
-                           .sampled_ids = runner->sampled_ids_,
+                           .sampled_ids = sampled_ids,
                            .windows = runner->windows_,
                            .context = runner->options_.limits.context,
                            .deterministic = options.limits.deterministic});
@@ -123,6 +136,7 @@ Status StepRunner::allocate() {
   };
   const uint64_t rows = std::bit_ceil(limits.logit_rows);
   HEARTH_TRY(allocate(sampled_ids_, options_.slots * sizeof(uint32_t), "sampled ids"));
+  HEARTH_TRY(allocate(mirostat_, options_.slots * sizeof(float), "mirostat"));
   HEARTH_TRY(allocate(history_lengths_, options_.slots * sizeof(uint32_t), "history lengths"));
   HEARTH_TRY(allocate(
       history_, uint64_t{options_.slots} * kHistoryTokens * sizeof(params::TokenCount), "history"));
@@ -133,6 +147,8 @@ Status StepRunner::allocate() {
                         MemoryIntent::kReadback));
     HEARTH_TRY(allocate(sampled.top, rows * params::kMaxTopLogprobs * sizeof(params::TokenLogprob),
                         "top log-probabilities", MemoryIntent::kReadback));
+    HEARTH_TRY(allocate(sampled.mirostat, rows * sizeof(float), "sampled mirostat",
+                        MemoryIntent::kReadback));
   }
   // Padding rows read the sampled ids, and histories are read up to their lengths.
   HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device_, {.name = "clear"}));
@@ -158,7 +174,8 @@ Status StepRunner::record_sampling(CommandRecorder& recorder, const StepBucket& 
   const SamplingShape shape{.rows = bucket.logit_rows,
                             .vocab = model_.config().vocabulary,
                             .greedy = bucket.greedy,
-                            .extras = (bucket.extras & kStepPathsOrMasks) != 0};
+                            .extras = (bucket.extras & kStepRowExtras) != 0,
+                            .stages = (bucket.extras & kStepStages) != 0};
   const BufferSlice logits = activations_.logits.slice(0, uint64_t{shape.rows} * shape.vocab * 4);
   const BufferSlice rows = inputs.slice(layout.sampling, shape.rows * sizeof(params::SamplingRow));
   if ((bucket.extras & kStepMixes) != 0)
@@ -181,6 +198,8 @@ Status StepRunner::record_sampling(CommandRecorder& recorder, const StepBucket& 
                                   .top = sampled_[copy].top.all(),
                                   .step_ids = inputs.slice(layout.ids, bucket.rows * 4),
                                   .words = inputs_.words(copy),
+                                  .mirostat = mirostat_.all(),
+                                  .mirostat_rows = sampled_[copy].mirostat.all(),
                                   .shape = shape,
                                   .history_capacity = kHistoryTokens});
 }
@@ -300,6 +319,8 @@ Status StepRunner::check_extras(const StepBatch& batch) const {
       return wrong("sampling row refers to a mask that does not exist");
     if ((row.flags & params::kSamplingGiven) != 0 && row.given >= model_.config().vocabulary)
       return wrong("sampling row scores a token that does not exist");
+    if (!refers_to_words(row, batch.words))
+      return wrong("sampling row refers to DRY penalties or stages that do not exist");
     if (!is_mixed(row)) continue;
     if ((row.other_row & params::kOtherModel) != 0) {
       const uint64_t end = (row.other_row & ~params::kOtherModel) + 1;
@@ -343,7 +364,10 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch, const StepBucket& 
   StepTicket ticket{.copy = next_copy_,
                     .logit_rows = static_cast<uint32_t>(batch.logit_rows.size()),
                     .pools = static_cast<uint32_t>(batch.pools.size())};
-  for (const params::SamplingRow& row : batch.sampling) ticket.with_top |= row.top_logprobs > 0;
+  for (const params::SamplingRow& row : batch.sampling) {
+    ticket.with_top |= row.top_logprobs > 0;
+    ticket.with_mirostat |= has_stages(row);
+  }
   Queue& queue = device_.compute();
   if (last_use_[ticket.copy].timeline != nullptr) HEARTH_TRY(queue.wait(last_use_[ticket.copy]));
 
@@ -361,6 +385,7 @@ Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
   const Sampled& sampled = sampled_[ticket.copy];
   HEARTH_TRY(sampled.results.invalidate());
   if (ticket.with_top) HEARTH_TRY(sampled.top.invalidate());
+  if (ticket.with_mirostat) HEARTH_TRY(sampled.mirostat.invalidate());
   StepOutcome outcome;
   outcome.sampled = sampled.results.view<const params::SamplingResult>().first(ticket.logit_rows);
   if (ticket.with_top)
@@ -371,6 +396,8 @@ Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
     outcome.pooled = pooled_[ticket.copy].view<const float>().first(size_t{ticket.pools} *
                                                                     model_.config().width);
   }
+  if (ticket.with_mirostat)
+    outcome.mirostat = sampled.mirostat.view<const float>().first(ticket.logit_rows);
   return outcome;
 }
 

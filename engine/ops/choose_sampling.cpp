@@ -29,6 +29,12 @@ PickTables pick_tables(const DeviceCaps& caps, uint32_t vocab) {
   return much_shared(caps) ? PickTables{2048, 1024} : PickTables{1024, 512};
 }
 
+// The same for sample_stages, which has a second list beside the one that its bins use as scratch.
+PickTables stages_tables(const DeviceCaps& caps) {
+  const uint32_t size = !is_cpu(caps) && much_shared(caps) ? 1024 : 512;
+  return {size, size};
+}
+
 }  // namespace
 
 SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape) {
@@ -64,6 +70,13 @@ SamplingPlan choose_sampling(const DeviceCaps& caps, const SamplingShape& shape)
         .pipeline = {.kernel = "sample_pick",
                      .constants = {pick_lanes, tables.bins, tables.list_tokens, scan_lanes}},
         .groups = {.x = shares, .y = shape.rows}};
+  if (shape.stages) {
+    const PickTables lists = stages_tables(caps);
+    const uint32_t lanes = is_cpu(caps) ? caps.subgroup_size : group_size(caps, lists.list_tokens);
+    plan.stages = {.pipeline = {.kernel = "sample_stages",
+                                .constants = {lanes, lists.bins, lists.list_tokens, scan_lanes}},
+                   .groups = {.x = 1, .y = shape.rows}};
+  }
   const auto rounded = [](uint64_t bytes) { return (bytes + 255) / 256 * 256; };
   plan.chunk_bytes = rounded(uint64_t{shape.rows} * plan.chunks * sizeof(params::SamplingChunk));
   plan.segment_bytes = rounded(uint64_t{shape.rows} * plan.segments * 4);

@@ -198,7 +198,8 @@ AttentionPlan choose_attention(const DeviceCaps& caps, const AttentionShape& sha
 struct SamplingShape {
   uint32_t rows = 0, vocab = 0;
   bool greedy = false;  // is_plainly_greedy() of every row (engine/sampling/sampler.h)
-  bool extras = false;  // rows may have paths and masks
+  bool extras = false;  // rows may have paths, DRY penalties and masks
+  bool stages = false;  // rows may have stages
 };
 inline constexpr uint32_t kMaxSamplingVocab = 524288;
 
@@ -206,6 +207,7 @@ inline constexpr uint32_t kMaxSamplingVocab = 524288;
 struct SamplingPlan {
   KernelPlan scan;
   std::optional<KernelPlan> pick;     // none if all rows are greedy: the scan picks
+  std::optional<KernelPlan> stages;   // only if the shape has them
   uint32_t chunks = 0, segments = 0;  // per row
   uint32_t chunk_tokens = 0;
   uint32_t tally_words = 0;    // per row; 0: one workgroup reads the row

@@ -5,15 +5,18 @@
 
 #include <fmt/format.h>
 
+#include "engine/sampling/stages.h"
 #include "params/history_commit.h"
 #include "params/mix_logits.h"
 #include "params/sample_pick.h"
 #include "params/sample_scan.h"
+#include "params/sample_stages.h"
 
 namespace hearth {
 namespace {
 
 static_assert(sizeof(params::SampleScan) <= kMaxPushBytes);
+static_assert(sizeof(params::SampleStages) <= kMaxPushBytes);
 
 constexpr uint32_t kMaxRows = 65535;  // workgroups in y that every device can dispatch
 
@@ -32,7 +35,7 @@ Status check(const SamplingPlan& plan, const Sampling& op) {
   if (shape.rows > kMaxRows)
     return Error{ErrorKind::kInvalid,
                  fmt::format("cannot sample {} rows at once (at most {})", shape.rows, kMaxRows)};
-  if (shape.greedy == plan.pick.has_value())
+  if (shape.greedy == plan.pick.has_value() || shape.stages != plan.stages.has_value())
     return Error{ErrorKind::kInvalid, "the sampling plan was made for another kind of rows"};
   const uint64_t rows = shape.rows;
   if (op.logits.bytes < rows * shape.vocab * 4 ||
@@ -43,7 +46,9 @@ Status check(const SamplingPlan& plan, const Sampling& op) {
     return Error{
         ErrorKind::kInvalid,
         fmt::format("a buffer for sampling {} rows of {} is too small", shape.rows, shape.vocab)};
-  if (shape.extras &&
+  if (shape.stages && (op.mirostat.buffer == nullptr || op.mirostat_rows.bytes < rows * 4))
+    return Error{ErrorKind::kInvalid, "sampling with stages wants buffers for mirostat"};
+  if ((shape.extras || shape.stages) &&
       (op.step_ids.bytes < sizeof(uint32_t) || op.words.buffer == nullptr ||
        op.words.buffer != op.step_ids.buffer || op.words.offset < op.step_ids.offset))
     return Error{ErrorKind::kInvalid, "sampling wants the step's words after its ids"};
@@ -56,23 +61,26 @@ uint32_t words_after(const Sampling& op) {
 
 }  // namespace
 
-Result<params::SamplingRow> make_sampling_row(const SamplingOptions& options,
+Result<params::SamplingRow> make_sampling_row(const SamplingOptions& given,
                                               const SamplingPlace& place) {
+  const SamplingOptions options = only_listed(given);
   HEARTH_TRY(check("temperature", options.temperature, 0.0f, 1e6f));
   HEARTH_TRY(check("top_p", options.top_p, 0.0f, 1.0f));
   HEARTH_TRY(check("min_p", options.min_p, 0.0f, 1.0f));
   HEARTH_TRY(check("repetition_penalty", options.repetition_penalty, 1e-3f, 1e3f));
   HEARTH_TRY(check("presence_penalty", options.presence_penalty, -1e3f, 1e3f));
   HEARTH_TRY(check("frequency_penalty", options.frequency_penalty, -1e3f, 1e3f));
+  HEARTH_TRY(check_stages(options));
   if (options.top_logprobs > params::kMaxTopLogprobs)
     return Error{ErrorKind::kInvalid, fmt::format("log-probabilities of at most {} tokens, not {}",
                                                   params::kMaxTopLogprobs, options.top_logprobs)};
-  // Below this, any other token's weight is 0 unless its logit almost equals the largest.
-  constexpr float kLeastTemperature = 1e-5f;
   const bool greedy = options.temperature < kLeastTemperature;
+  const bool stages = uses_stages(options);
+  const uint32_t append = stages ? params::kSamplingStagesAppend : params::kSamplingAppend;
   return params::SamplingRow{
-      .flags = params::kSamplingActive | (place.append ? params::kSamplingAppend : 0u) |
-               (greedy ? params::kSamplingGreedy : 0u),
+      .flags = params::kSamplingActive | (place.append ? append : 0u) |
+               (greedy || stages ? params::kSamplingGreedy : 0u) |
+               (stages ? params::kSamplingStages : 0u),
       .id_index = place.id_index,
       .inverse_temperature = greedy ? 1.0f : 1.0f / options.temperature,
       .top_k = options.top_k,
@@ -93,7 +101,7 @@ Result<params::SamplingRow> make_sampling_row(const SamplingOptions& options,
 
 void verify_only(params::SamplingRow& row, uint32_t path_row, uint32_t path_mask) {
   row.id_index = params::kNoSlot;
-  row.flags &= ~params::kSamplingAppend;
+  row.flags &= ~(params::kSamplingAppend | params::kSamplingStagesAppend);
   row.path_row = path_row;
   row.path_mask = row.history_slot == params::kNoHistory ? 0 : path_mask;
 }
@@ -128,11 +136,15 @@ Status mix_logits(params::SamplingRow& row, const LogitMix& mix) {
   return {};
 }
 
-bool has_path_or_mask(const params::SamplingRow& row) {
-  return row.path_mask != 0 || (row.flags & params::kSamplingMask) != 0;
+bool has_extras(const params::SamplingRow& row) {
+  return row.path_mask != 0 || (row.flags & (params::kSamplingMask | params::kSamplingDry)) != 0;
 }
 
 bool is_mixed(const params::SamplingRow& row) { return (row.flags & params::kSamplingMix) != 0; }
+
+bool has_stages(const params::SamplingRow& row) {
+  return (row.flags & params::kSamplingStages) != 0;
+}
 
 std::optional<std::string> sampling_fault(const params::SamplingResult& result, uint64_t position) {
   if (result.kept == params::kNanLogits)
@@ -145,6 +157,7 @@ std::optional<std::string> sampling_fault(const params::SamplingResult& result, 
 
 bool is_plainly_greedy(const params::SamplingRow& row) {
   if ((row.flags & params::kSamplingActive) == 0) return true;
+  if (has_stages(row)) return false;
   const bool greedy = (row.flags & params::kSamplingGreedy) != 0 || row.top_k == 1;
   const bool counted = (row.flags & params::kSamplingAppend) != 0;
   return greedy && row.top_logprobs == 0 && !(counted && row.history_slot != params::kNoHistory);
@@ -213,6 +226,32 @@ Status record_sampling(CommandRecorder& recorder, PipelineStore& pipelines,
        .accesses = {reads(op.logits), reads(op.rows), reads_writes(op.history_lengths),
                     reads_writes(op.history), reads(chunks), reads(segments), reads_writes(tallies),
                     writes(op.ids), writes(op.results), writes(op.top)}});
+  if (!plan.stages) return {};
+
+  HEARTH_ASSIGN(const Pipeline* stages, pipelines.get(plan.stages->pipeline));
+  const params::SampleStages stages_params{.logits = op.logits.address(),
+                                           .rows = op.rows.address(),
+                                           .words = op.words.address(),
+                                           .history_lengths = op.history_lengths.address(),
+                                           .history = op.history.address(),
+                                           .chunks = chunks.address(),
+                                           .segments = segments.address(),
+                                           .mirostat = op.mirostat.address(),
+                                           .mirostat_rows = op.mirostat_rows.address(),
+                                           .ids = op.ids.address(),
+                                           .results = op.results.address(),
+                                           .vocab = op.shape.vocab,
+                                           .history_capacity = op.history_capacity,
+                                           .chunk_count = plan.chunks,
+                                           .segment_count = plan.segments};
+  recorder.dispatch(
+      {.pipeline = *stages,
+       .push = stages_params,
+       .groups = plan.stages->groups,
+       .accesses = {reads(op.logits), reads(op.rows), reads(op.words),
+                    reads_writes(op.history_lengths), reads_writes(op.history), reads(chunks),
+                    reads(segments), reads_writes(op.mirostat), writes(op.mirostat_rows),
+                    writes(op.ids), writes(op.results)}});
   return {};
 }
 

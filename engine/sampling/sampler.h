@@ -26,7 +26,8 @@ struct SamplingPlace {
 };
 
 // The row as the kernels read it. An error says what is wrong with the options, in words for
-// whoever sent the request. A default SamplingRow is padding.
+// whoever sent the request. A default SamplingRow is padding. For a row that has_stages(), the
+// caller adds them to the step's words (request_samplers.h).
 Result<params::SamplingRow> make_sampling_row(const SamplingOptions& options,
                                               const SamplingPlace& place);
 
@@ -54,9 +55,10 @@ struct LogitMix {
 // An error says which number is out of range.
 Status mix_logits(params::SamplingRow& row, const LogitMix& mix);
 
-// Whether the row has a path or a mask; whether it is mixed.
-bool has_path_or_mask(const params::SamplingRow& row);
+// Whether the row has a path, DRY penalties or a mask; whether it is mixed; whether it has stages.
+bool has_extras(const params::SamplingRow& row);
 bool is_mixed(const params::SamplingRow& row);
+bool has_stages(const params::SamplingRow& row);
 
 // Why nothing could be sampled for `position` of a sequence, in words for whoever sent the request;
 // empty if something was.
@@ -78,9 +80,11 @@ struct Sampling {
   BufferSlice ids;              // u32, written at each row's id_index
   BufferSlice results;          // [rows] SamplingResult
   BufferSlice top;              // [rows, kMaxTopLogprobs] TokenLogprob
-  // Only with shape.extras: the ids of the step's rows, and after them in the same buffer the
-  // step's words, where masks are. At least one id.
+  // Only with shape.extras or shape.stages: the ids of the step's rows, and after them in the same
+  // buffer the step's words, where masks, DRY penalties and stages are. At least one id.
   BufferSlice step_ids, words;
+  // Only with shape.stages: [slots] f32, mirostat's mu; [rows] f32, the updated one.
+  BufferSlice mirostat, mirostat_rows;
   SamplingShape shape;
   uint32_t history_capacity = 0;  // tokens per slot
 };

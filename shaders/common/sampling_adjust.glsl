@@ -1,4 +1,4 @@
-// Biases, penalties and token masks, applied in place to the logits of one chunk of a row before
+// Biases, penalties, DRY and token masks, applied in place to the logits of one chunk of a row before
 // sample_scan reads them. Every invocation of the workgroup must call adjust().
 //
 // Include after sampling_views.glsl and params/sample_scan.h; needs kExtras.
@@ -23,8 +23,10 @@ bool has_penalties(SamplingRow row) {
 
 bool has_mask(SamplingRow row) { return kExtras != 0 && (row.flags & kSamplingMask) != 0; }
 
+bool has_dry(SamplingRow row) { return kExtras != 0 && (row.flags & kSamplingDry) != 0; }
+
 bool changes_logits(SamplingRow row) {
-  return row.bias_count > 0 || has_penalties(row) || has_mask(row);
+  return row.bias_count > 0 || has_penalties(row) || has_dry(row) || has_mask(row);
 }
 
 // Waits for the other lanes' changes to logits and shared memory.
@@ -106,6 +108,17 @@ void penalize_history(SamplingRow row, SharedF32 logits, uint begin, uint end) {
     penalize_path(row, logits, path_length, params.history_capacity - length, begin, end);
 }
 
+// Subtracts the DRY penalties, which the host has computed.
+void penalize_repeats(SamplingRow row, SharedF32 logits, uint begin, uint end) {
+  // Even without a list the address must be valid on lavapipe.
+  U32 list = U32(params.step_ids + params.words + (has_dry(row) ? uint64_t(row.dry) * 4 : 0));
+  const uint count = has_dry(row) ? list.at[0] : 0;
+  for (uint i = gl_LocalInvocationID.x; i < count; i += gl_WorkGroupSize.x) {
+    const uint token = list.at[1 + 2 * i];
+    if (token >= begin && token < end) logits.at[token] -= uintBitsToFloat(list.at[2 + 2 * i]);
+  }
+}
+
 // NaN stays, so that it is reported even if the mask has no bit for its token.
 void apply_mask(SamplingRow row, uint64_t row_logits, uint begin, uint end) {
   // Even without a mask the address must be valid on lavapipe.
@@ -116,7 +129,7 @@ void apply_mask(SamplingRow row, uint64_t row_logits, uint begin, uint end) {
       logits.at[token] = kMinusInfinityBits;
 }
 
-// Biases first, then penalties, then the mask, with barriers in between: all may change the same token.
+// Biases first, then penalties, then DRY, then the mask, with barriers in between: all may change the same token.
 void adjust(SamplingRow row, uint64_t row_logits, uint begin, uint end) {
   SharedF32 logits = SharedF32(row_logits);
   TokenBiases biases = TokenBiases(params.biases);
@@ -127,6 +140,10 @@ void adjust(SamplingRow row, uint64_t row_logits, uint begin, uint end) {
   sync_changes();
   if (has_penalties(row)) {
     penalize_history(row, logits, begin, end);
+    sync_changes();
+  }
+  if (has_dry(row)) {
+    penalize_repeats(row, logits, begin, end);
     sync_changes();
   }
   if (has_mask(row)) {

@@ -10,28 +10,7 @@
 
 layout(constant_id = 3) const uint kScanLanes = 128;  // sample_scan's
 
-// The last token kept. Tokens with larger keys, or the same key and a lower id, are kept too.
-struct Cut {
-  uint key;
-  uint id;
-};
-
-const Cut kEverything = Cut(kMinusInfinityKey + 1, 0xffffffffu);
-
-bool is_kept(Cut cut, uint key, uint id) {
-  return key > cut.key || (key == cut.key && id <= cut.id);
-}
-
-struct Row {
-  uint64_t logits;
-  uint64_t segments;
-  uint64_t chunks;
-  uint vocab;
-  uint segment_count;
-  uint first_segment, end_segment;  // to be read
-  float top_logit;
-  uint lowest_key;
-};
+#include "common/sampling_row.glsl"
 
 const uint kByDistance = 0, kByKey = 1, kById = 2;
 

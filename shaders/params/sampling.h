@@ -9,7 +9,12 @@ HEARTH_CONSTANT(kSamplingAppend, 2u)  // the chosen token is counted in the row'
 HEARTH_CONSTANT(kSamplingGreedy, 4u)  // the token with the largest logit, no draw
 HEARTH_CONSTANT(kSamplingMask, 8u)    // only tokens of the row's mask may be sampled
 HEARTH_CONSTANT(kSamplingMix, 16u)    // the row's logits are first mixed with another row's
-HEARTH_CONSTANT(kSamplingGiven, 0x10000u)  // nothing is chosen: the row reports its given token
+HEARTH_CONSTANT(kSamplingDry, 32u)    // the row has DRY penalties
+// sample_stages chooses the row's token and, with the second flag, counts it in the row's history. The
+// other kernels process it as a greedy row.
+HEARTH_CONSTANT(kSamplingStages, 64u)
+HEARTH_CONSTANT(kSamplingStagesAppend, 128u)
+HEARTH_CONSTANT(kSamplingGiven, 256u)  // nothing is chosen: the row reports its given token
 
 // One row's parameters. engine/sampling/sampler.h makes them from what a request asks for.
 HEARTH_STRUCT(SamplingRow)
@@ -41,16 +46,62 @@ HEARTH_STRUCT(SamplingRow)
   float other_weight;
   float log_plausible;  // if own >= the largest own logit + this, otherwise -infinity; -infinity: off
   uint given;           // kSamplingGiven: the token whose log-probability is reported
-  HEARTH_STRUCT_END
+  // kSamplingDry: where its list begins in the step's words: the number of entries, then for each a
+  // token, at most once, and the f32 that is subtracted from its logit.
+  uint dry;
+  uint stages;  // kSamplingStages: where its SamplingStages begin in the step's words
+HEARTH_STRUCT_END
 
-  HEARTH_CONSTANT(kNoHistory, 0xffffffffu)
-  HEARTH_CONSTANT(kNoSlot, 0xffffffffu)
-  HEARTH_CONSTANT(kOtherModel, 0x80000000u)
-  HEARTH_CONSTANT(kMaxPathTokens, 32u)  // the bits of a path
-  HEARTH_CONSTANT(kMaxTopLogprobs, 20u)
-  HEARTH_CONSTANT(kNoToken, 0xffffffffu)  // the id of an unused TokenLogprob
+// What a stage does; the numbers are those of SamplingStages::order.
+HEARTH_CONSTANT(kStageDraw, 0u)  // the last one
+HEARTH_CONSTANT(kStageTopNSigma, 1u)
+HEARTH_CONSTANT(kStageTopK, 2u)
+HEARTH_CONSTANT(kStageTypical, 3u)
+HEARTH_CONSTANT(kStageTopP, 4u)
+HEARTH_CONSTANT(kStageMinP, 5u)
+HEARTH_CONSTANT(kStageTopA, 6u)
+HEARTH_CONSTANT(kStageEpsilon, 7u)
+HEARTH_CONSTANT(kStageEta, 8u)
+HEARTH_CONSTANT(kStageXtc, 9u)
+HEARTH_CONSTANT(kStageTemperature, 10u)
+HEARTH_CONSTANT(kStageSmoothing, 11u)
+HEARTH_CONSTANT(kStageMirostat, 12u)
+HEARTH_CONSTANT(kStageBits, 4u)
 
-  HEARTH_STRUCT(TokenBias)
+// The stages of a row for sample_stages, which applies them in the order given.
+HEARTH_STRUCT(SamplingStages)
+  uint order_low;   // kStageBits bits per stage, the first stage in the lowest bits; kStageDraw ends it
+  uint order_high;
+  float sigmas;     // top-n-sigma: standard deviations below the largest logit
+  uint top_k;
+  float typical_p;
+  float top_p;
+  float log_min_p;    // natural logarithms of these thresholds
+  float log_top_a;
+  float log_epsilon;
+  float log_eta;
+  float log_xtc_threshold;
+  uint xtc_odds;      // of 2^32 that XTC applies; 0xffffffff: always
+  float temperature_low;  // the temperature, from low to high: by the entropy's share of the largest
+  float temperature_high; // possible one, to the power of the exponent
+  float temperature_exponent;
+  float smoothing_square;  // new distance below the largest logit = square * distance^2 + cube * distance^3
+  float smoothing_cube;
+  float mirostat_tau;
+  float mirostat_eta;
+  float mirostat_mu;  // unless the next is a slot, whose value is then newer
+  uint mirostat_read_slot;
+  uint mirostat_write_slot;  // gets the updated value; kNoSlot: none does
+HEARTH_STRUCT_END
+
+HEARTH_CONSTANT(kNoHistory, 0xffffffffu)
+HEARTH_CONSTANT(kNoSlot, 0xffffffffu)
+HEARTH_CONSTANT(kOtherModel, 0x80000000u)
+HEARTH_CONSTANT(kMaxPathTokens, 32u)  // the bits of a path
+HEARTH_CONSTANT(kMaxTopLogprobs, 20u)
+HEARTH_CONSTANT(kNoToken, 0xffffffffu)  // the id of an unused TokenLogprob
+
+HEARTH_STRUCT(TokenBias)
   uint token;
   float bias;  // added to the logit; -infinity bans the token
 HEARTH_STRUCT_END

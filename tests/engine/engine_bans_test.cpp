@@ -173,6 +173,22 @@ TEST_F(EngineBansTest, AreOnlyTheStringsThemselves) {
   }
 }
 
+// The scheduler had already given back the slot and blocks of a request with its last token.
+TEST_F(EngineBansTest, ALastTokenThatIsTakenBackIsReplaced) {
+  const std::string text = "One day, the cat sat on the mat and was happy.";
+  StandInEngine one = engine(kRoomy, {}, text);
+  GenerationRequest request{.prompt = ids_of("Once"),
+                            .max_tokens = static_cast<uint32_t>(ids_of(text).size())};
+  request.banned_strings = {"happy."};
+  auto stream = one->submit(request);
+  ASSERT_TRUE(stream.ok());
+  const std::string made = read_text(*stream);
+  EXPECT_TRUE(made.starts_with(" One day, the cat sat on the mat and was")) << made;
+  EXPECT_EQ(made.find("happy."), std::string::npos) << made;
+  EXPECT_EQ(stream->end().generated_tokens, request.max_tokens);
+  EXPECT_EQ(stream->end().reason, FinishReason::kLength);
+}
+
 TEST_F(EngineBansTest, TextIsDeliveredOnlyOnceItIsCertain) {
   StandInEngine one = engine(kRoomy, {}, "One day, the cat sat on the mat.");
   GenerationRequest request{.prompt = ids_of("Once"), .max_tokens = 9};

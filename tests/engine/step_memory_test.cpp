@@ -45,7 +45,7 @@ TEST(StepMemory, IsEnoughForStepsOfEverySizeAndContext) {
           StepBucket trees = choose_bucket(count, (count + 2) / 3, 3, count);
           trees.context = bucket.context;
           trees.trees = true;
-          trees.extras = kStepCommits | kStepMixes | kStepPathsOrMasks;
+          trees.extras = kStepCommits | kStepMixes | kStepRowExtras | kStepStages;
           const AttentionShape tree_shape =
               step_attention_shape(config, limits.kv, trees, limits.context);
           const AttentionCapacity room = choose_attention(device.caps, tree_shape).capacity;

@@ -14,6 +14,12 @@ std::vector<std::string> fuzz::seeds() {
           {"type":"text","text":"a"}]},{"role":"assistant","content":null,"tool_calls":[]}],
           "temperature":0.5,"top_k":-1,"n":2,"logprobs":true,"top_logprobs":3,"stream":true,
           "stream_options":{"include_usage":true},"response_format":{"type":"text"}})",
+      R"({"messages":[{"role":"assistant","reasoning_content":"r","tool_calls":[{"id":"1","type":
+          "function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1",
+          "content":"2"}],"tools":[{"type":"function","function":{"name":"f","description":"d",
+          "parameters":{"type":"object"}}}],"tool_choice":{"type":"function","function":{"name":
+          "f"}},"parallel_tool_calls":false,"chat_template_kwargs":{"enable_thinking":true},
+          "reasoning_effort":"low"})",
       R"({"prompt":["a","b"],"max_tokens":5,"stop":["x"],"logit_bias":{"5":-1.5},"seed":-3,
           "logprobs":2,"best_of":1,"echo":false})",
       R"({"prompt":[[1,2],[3]],"tools":[{}],"guided_json":{},"temprature":1})",

@@ -103,7 +103,7 @@ TEST_F(PromptFieldsTest, EchoComesFirstInAStream) {
       EXPECT_EQ(text, kText);
       EXPECT_EQ(logprobs, logprobs_of(tokenizer_->encode(kText)));
     } else {
-      EXPECT_EQ(text, whole["text"]);
+      EXPECT_EQ(text, whole["text"].get<std::string>());
       EXPECT_EQ(logprobs, whole["logprobs"]["token_logprobs"]);
       EXPECT_EQ(offsets, whole["logprobs"]["text_offset"]);
     }

@@ -22,9 +22,6 @@ ApiError error_of(ApiKind kind, const std::string& fields) {
 
 TEST(RequestFields, FieldsThatWouldChangeTheAnswerAreRefusedByName) {
   const std::pair<const char*, const char*> fields[] = {
-      {"tools", R"([{"type":"function","function":{"name":"f"}}])"},
-      {"tool_choice", R"("required")"},
-      {"tool_choice", R"({"type":"function","function":{"name":"f"}})"},
       {"functions", R"([{"name":"f"}])"},
       {"function_call", R"({"name":"f"})"},
       {"guided_json", R"({"type":"object"})"},
@@ -33,17 +30,14 @@ TEST(RequestFields, FieldsThatWouldChangeTheAnswerAreRefusedByName) {
       {"best_of", "3"},
       {"audio", R"({"voice":"alloy","format":"wav"})"},
       {"modalities", R"(["text","audio"])"},
-      {"reasoning_effort", R"("high")"},
       {"verbosity", R"("low")"},
       {"web_search_options", R"({"search_context_size":"low"})"},
       {"store", "true"},
       {"chat_template", R"("{{ x }}")"},
-      {"chat_template_kwargs", R"({"enable_thinking":false})"},
       {"min_tokens", "5"},
       {"stop_token_ids", "[2]"},
       {"skip_special_tokens", "false"},
-      {"mirostat", "2"},
-      {"typical_p", "0.9"},
+      {"tfs_z", "0.9"},
   };
   for (const auto& [name, value] : fields) {
     for (const ApiKind kind : {ApiKind::kChat, ApiKind::kCompletion}) {
@@ -53,6 +47,20 @@ TEST(RequestFields, FieldsThatWouldChangeTheAnswerAreRefusedByName) {
       EXPECT_EQ(error.code, "unsupported_parameter") << name;
       EXPECT_THAT(error.message, HasSubstr(name));
     }
+  }
+}
+
+TEST(RequestFields, ToolsAndReasoningBelongToChats) {
+  const std::pair<const char*, const char*> fields[] = {
+      {"tools", R"([{"type":"function","function":{"name":"f"}}])"},
+      {"tool_choice", R"("required")"},
+      {"reasoning_effort", R"("high")"},
+      {"chat_template_kwargs", R"({"enable_thinking":false})"},
+  };
+  for (const auto& [name, value] : fields) {
+    const std::string field = "\"" + std::string(name) + "\":" + value;
+    EXPECT_EQ(error_of(ApiKind::kChat, field).status, 0) << name;
+    EXPECT_EQ(error_of(ApiKind::kCompletion, field).param, name);
   }
 }
 
@@ -130,10 +138,8 @@ TEST(RequestFields, MessagesWithUnsupportedPartsAreRefusedByName) {
   const Case cases[] = {
       {"messages[2].role", R"({"content":"Hi"})"},
       {"messages[2].role", R"({"role":1,"content":"Hi"})"},
-      {"messages[2].role", R"({"role":"tool","tool_call_id":"1","content":"Hi"})"},
       {"messages[2].role", R"({"role":"function","name":"f","content":"Hi"})"},
       {"messages[2].role", R"({"role":"User","content":"Hi"})"},
-      {"messages[2].tool_calls", R"({"role":"assistant","tool_calls":[{"id":"1"}]})"},
       {"messages[2].function_call", R"({"role":"assistant","function_call":{"name":"f"}})"},
       {"messages[2].images", R"({"role":"user","content":"Hi","images":["aGk="]})"},
       {"messages[2].prefix", R"({"role":"assistant","content":"Hi","prefix":true})"},
@@ -163,6 +169,7 @@ TEST(RequestFields, MessagesMayHaveFieldsThatAskForNothing) {
        {R"({"role":"assistant","content":"Hi","refusal":null,"annotations":[],"audio":null,
             "tool_calls":[],"function_call":null,"reasoning_content":"I thought."})",
         R"({"role":"user","name":"Ann","content":"Hi"})",
+        R"({"role":"tool","tool_call_id":"1","content":"Hi"})",
         R"({"role":"user","content":[{"type":"text","text":"a","cache_control":{}}]})",
         R"({"role":"developer","content":"Be brief."})"})
     EXPECT_FALSE(check_message(0, json::parse(message)).has_value()) << message;

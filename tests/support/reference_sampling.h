@@ -4,6 +4,7 @@
 //   1. l[t] += bias                           for tokens in the bias list
 //   2. l[t] = l > 0 ? l / repetition : l * repetition; l[t] -= frequency * count + presence if
 //      count > 0                              for tokens in the history, or on the path
+//      l[t] -= penalty                        for tokens in the DRY list
 //      l[t] = -infinity                       for tokens that are not in the mask
 //   3. If an l is NaN, the row gives token 0, log-probability -infinity, kNanLogits kept. +infinity
 //      becomes the largest float. Tokens at -infinity are not candidates; a row without candidates
@@ -15,6 +16,7 @@
 //      top_p:  of these, the shortest prefix with at least p of their probability
 //      min_p:  of these, the ones with probability >= min_p times the first one's
 //      temperature: weights exp((l - largest) / temperature) of the rest
+//      Rows with other samplers, or another order: reference_stages.h
 //   7. the draw: u = 64 random bits / 2^64 of Philox 4x32-10, key = seed, counter = the row's; the
 //      token at which the running sum of weights, by ids, first exceeds u * their total
 #pragma once
@@ -24,11 +26,11 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <vector>
 
 #include "engine/sampling/sampler.h"
+#include "tests/support/reference_stages.h"
 
 namespace hearth::testing {
 
@@ -58,7 +60,8 @@ struct ReferenceSample {
   double logprob = -std::numeric_limits<double>::infinity();
   uint32_t kept = 0;
   double draw_margin = 1;  // how far u is from selecting another token
-  double edge_margin = 1;  // how far top_p and min_p are from keeping another set
+  double edge_margin = 1;  // how far the filters are from keeping another set
+  double surprise = 0;     // of rows with stages, at the chosen token, in bits
 };
 
 struct ReferenceRow {
@@ -68,6 +71,8 @@ struct ReferenceRow {
   std::vector<params::TokenCount> history;
   std::vector<uint32_t> path;  // proposed tokens that penalties count as well
   std::vector<bool> mask;      // by token; empty: every token may be sampled
+  std::vector<params::TokenBias> dry;  // what is subtracted
+  double mirostat_mu = 0;
 };
 
 // Counts tokens in a history of at most `room` entries, in order.
@@ -95,6 +100,7 @@ inline std::vector<float> reference_adjusted(std::span<const float> logits, cons
     logit -= options.frequency_penalty * static_cast<float>(count) +
              (count > 0 ? options.presence_penalty : 0.0f);
   }
+  for (const auto& [token, penalty] : row.dry) adjusted[token] -= penalty;
   for (size_t token = 0; token < row.mask.size(); ++token)
     if (!row.mask[token] && !std::isnan(adjusted[token]))
       adjusted[token] = -std::numeric_limits<float>::infinity();
@@ -137,8 +143,26 @@ inline ReferenceSample reference_sample(std::span<const float> logits, const Ref
   for (const auto& candidate : candidates) sum += std::exp(candidate.logit - largest);
   for (auto& candidate : candidates) candidate.logprob = candidate.logit - largest - std::log(sum);
 
+  const auto random_of = [&](uint32_t use) {
+    return reference_philox({row.counter, use, 0, 0}, {static_cast<uint32_t>(options.seed),
+                                                       static_cast<uint32_t>(options.seed >> 32)});
+  };
+  // The candidates that are kept, and their weights.
+  std::vector<size_t> places;
+  std::vector<double> weights(candidates.size());
   size_t kept = 1;
-  if (options.temperature > 0) {
+  if (uses_stages(options)) {
+    std::vector<ReferenceToken> tokens;
+    for (uint32_t i = 0; i < candidates.size(); ++i)
+      tokens.push_back({.candidate = i, .distance = largest - candidates[i].logit});
+    const ReferenceStages stages(tokens, options, random_of(1)[0], row.mirostat_mu);
+    sample.edge_margin = stages.edge_margin();
+    for (const ReferenceToken& token : stages.tokens()) {
+      places.push_back(token.candidate);
+      weights[token.candidate] = std::exp(-token.distance);
+    }
+    kept = places.size();
+  } else if (options.temperature > 0) {
     kept = candidates.size();
     if (options.top_k > 0) kept = std::min<size_t>(kept, options.top_k);
     if (options.top_p < 1) {
@@ -164,30 +188,30 @@ inline ReferenceSample reference_sample(std::span<const float> logits, const Ref
   }
   sample.kept = static_cast<uint32_t>(kept);
 
+  for (size_t i = 0; i < kept && places.size() < kept; ++i) {
+    places.push_back(i);
+    weights[i] = options.temperature == 0
+                     ? 1.0
+                     : std::exp((candidates[i].logit - largest) / double{options.temperature});
+  }
   double total = 0;
-  const auto weight = [&](size_t i) {
-    if (options.temperature == 0) return 1.0;
-    return std::exp((candidates[i].logit - largest) / double{options.temperature});
-  };
-  for (size_t i = 0; i < kept; ++i) total += weight(i);
-  const auto random = reference_philox(
-      {row.counter, 0, 0, 0},
-      {static_cast<uint32_t>(options.seed), static_cast<uint32_t>(options.seed >> 32)});
+  for (const size_t i : places) total += weights[i];
+  const auto random = random_of(0);
   const double u = std::ldexp(random[1], -32) + std::ldexp(random[0], -64);
-  std::vector<size_t> by_id(kept);
-  std::iota(by_id.begin(), by_id.end(), size_t{0});
+  std::vector<size_t> by_id = places;
   std::sort(by_id.begin(), by_id.end(),
             [&](size_t a, size_t b) { return candidates[a].id < candidates[b].id; });
   double before = 0;
   bool found = false;
   for (size_t place = 0; place < kept; ++place) {
     const size_t i = by_id[place];
-    candidates[i].share = weight(i) / total;
+    candidates[i].share = weights[i] / total;
     const double after = before + candidates[i].share;
     if (!found && (u < after || place + 1 == kept)) {
       found = true;
       sample.id = candidates[i].id;
       sample.logprob = candidates[i].logprob;
+      sample.surprise = -std::log2(candidates[i].share);
       const double below = place == 0 ? 1 : u - before, above = place + 1 == kept ? 1 : after - u;
       sample.draw_margin = std::min(below, above);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -25,6 +26,8 @@ struct Sampled {
   std::vector<params::TokenLogprob> top;
   std::vector<params::TokenCount> history;
   std::vector<uint32_t> history_lengths;
+  std::vector<float> mirostat;  // per row, and the same per slot
+  std::vector<float> mirostat_slots;
 };
 
 class SamplingGpuTest : public GpuTest {
@@ -63,6 +66,24 @@ class SamplingGpuTest : public GpuTest {
         for (size_t token = 0; token < row.mask.size(); ++token)
           if (row.mask[token]) words[to.mask + token / 32] |= 1u << token % 32;
       }
+      if (!row.dry.empty()) {
+        to.flags |= params::kSamplingDry;
+        to.dry = static_cast<uint32_t>(words.size());
+        words.push_back(static_cast<uint32_t>(row.dry.size()));
+        for (const auto& [token, penalty] : row.dry) {
+          words.push_back(token);
+          words.push_back(std::bit_cast<uint32_t>(penalty));
+        }
+      }
+      if (has_stages(to)) {
+        params::SamplingStages stages = make_stages(row.options);
+        stages.mirostat_mu = static_cast<float>(row.mirostat_mu);
+        stages.mirostat_write_slot = to.history_slot;
+        to.stages = static_cast<uint32_t>(words.size());
+        const auto bits =
+            std::bit_cast<std::array<uint32_t, sizeof(stages) / sizeof(uint32_t)>>(stages);
+        words.insert(words.end(), bits.begin(), bits.end());
+      }
     }
   };
 
@@ -71,7 +92,7 @@ class SamplingGpuTest : public GpuTest {
   Sampled sample(const SamplingPlan& plan, uint32_t vocab, const std::vector<float>& logits,
                  const std::vector<ReferenceRow>& rows, uint32_t runs = 1) {
     const auto count = static_cast<uint32_t>(rows.size());
-    const bool has_extras = plan.scan.pipeline.constants[4] != 0;
+    const bool with_extras = plan.scan.pipeline.constants[4] != 0;
     Extras extras;
     std::vector<params::SamplingRow> row_params;
     std::vector<params::TokenBias> biases(1);
@@ -100,34 +121,42 @@ class SamplingGpuTest : public GpuTest {
     const uint64_t id_bytes = extras.ids.size() * 4;
     extras.ids.insert(extras.ids.end(), extras.words.begin(), extras.words.end());
     const Buffer inputs = filled(extras.ids);
+    const Buffer mirostat_slots = poisoned(count * 4), mirostat = poisoned(count * 4);
     const Buffer results = poisoned(count * sizeof(params::SamplingResult));
     const Buffer top =
         poisoned(uint64_t{count} * params::kMaxTopLogprobs * sizeof(params::TokenLogprob));
     run([&](CommandRecorder& recorder) -> Status {
       for (uint32_t i = 0; i < runs; ++i)
-        HEARTH_TRY(record_sampling(
-            recorder, pipelines(), plan,
-            {.logits = logits_buffer.all(),
-             .rows = rows_buffer.all(),
-             .biases = biases_buffer.all(),
-             .history_lengths = lengths_buffer.all(),
-             .history = history_buffer.all(),
-             .scratch = scratch.all(),
-             .counts = counts.all(),
-             .ids = ids.all(),
-             .results = results.all(),
-             .top = top.all(),
-             .step_ids = inputs.slice(0, id_bytes),
-             .words = inputs.slice(id_bytes, inputs.bytes() - id_bytes),
-             .shape = {.rows = count, .vocab = vocab, .greedy = !plan.pick, .extras = has_extras},
-             .history_capacity = kHistoryCapacity}));
+        HEARTH_TRY(record_sampling(recorder, pipelines(), plan,
+                                   {.logits = logits_buffer.all(),
+                                    .rows = rows_buffer.all(),
+                                    .biases = biases_buffer.all(),
+                                    .history_lengths = lengths_buffer.all(),
+                                    .history = history_buffer.all(),
+                                    .scratch = scratch.all(),
+                                    .counts = counts.all(),
+                                    .ids = ids.all(),
+                                    .results = results.all(),
+                                    .top = top.all(),
+                                    .step_ids = inputs.slice(0, id_bytes),
+                                    .words = inputs.slice(id_bytes, inputs.bytes() - id_bytes),
+                                    .mirostat = mirostat_slots.all(),
+                                    .mirostat_rows = mirostat.all(),
+                                    .shape = {.rows = count,
+                                              .vocab = vocab,
+                                              .greedy = !plan.pick,
+                                              .extras = with_extras,
+                                              .stages = plan.stages.has_value()},
+                                    .history_capacity = kHistoryCapacity}));
       return {};
     });
     Sampled sampled{.ids = read<uint32_t>(ids),
                     .results = read<params::SamplingResult>(results),
                     .top = read<params::TokenLogprob>(top),
                     .history = read<params::TokenCount>(history_buffer),
-                    .history_lengths = read<uint32_t>(lengths_buffer)};
+                    .history_lengths = read<uint32_t>(lengths_buffer),
+                    .mirostat = read<float>(mirostat),
+                    .mirostat_slots = read<float>(mirostat_slots)};
     EXPECT_EQ(read<uint32_t>(counts), std::vector<uint32_t>(count, 0));
     std::reverse(sampled.ids.begin(), sampled.ids.end());
     return sampled;

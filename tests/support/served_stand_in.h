@@ -28,7 +28,7 @@ class ServedStandIn : public ::testing::Test {
     tokenizer_ = Tokenizer::create(std::move(vocabulary).value()).value();
     StandInOptions options{.limits = {.max_sequences = 8,
                                       .max_step_tokens = 64,
-                                      .context = 256,
+                                      .context = context(),
                                       .pool_blocks = 256,
                                       .max_queue = 64}};
     options.vocabulary = tokenizer_->size();
@@ -49,6 +49,7 @@ class ServedStandIn : public ::testing::Test {
   void TearDown() override { server_.reset(); }
   // The chat template; empty: the model's own.
   virtual std::string chat_source() const { return {}; }
+  virtual uint32_t context() const { return 256; }
   // The text of every reply; empty: made-up tokens.
   virtual std::vector<TokenId> script() const { return {}; }
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "engine/text/encode_chat.h"
 #include "engine/text/infill.h"
+#include "tools/server/chat_prompt.h"
 
 namespace hearth {
 
@@ -38,14 +38,13 @@ std::optional<std::chrono::duration<double>> time_left(const Until& until) {
                   GenerationReply::Clock::duration(0));
 }
 
-Result<std::vector<TokenId>> chat_prompt(const ServedModel& model,
-                                         std::span<const ChatMessage> messages,
-                                         const Until& until) {
-  HEARTH_ASSIGN(const ChatTemplate* chat, model.chat_template);
+Result<ChatPrompt> chat_prompt(const ServedModel& model, const ApiRequest& request,
+                               const Until& until) {
+  if (!model.chat_template.ok()) return model.chat_template.error();
   ChatOptions options{.cancelled = until.cancelled};
   if (const auto left = time_left(until); left && *left < options.time_limit)
-    options.time_limit = std::chrono::duration_cast<std::chrono::milliseconds>(*left);
-  Result<std::vector<TokenId>> prompt = encode_chat(*chat, model.tokenizer, messages, options);
+    options.time_limit = std::chrono::ceil<std::chrono::milliseconds>(*left);
+  Result<ChatPrompt> prompt = make_chat_prompt(model, request, options);
   // A template refuses what only the client can change: the order of roles, say.
   if (!prompt.ok()) return Error{ErrorKind::kInvalid, prompt.error().message};
   return prompt;
@@ -53,11 +52,13 @@ Result<std::vector<TokenId>> chat_prompt(const ServedModel& model,
 
 Result<std::vector<std::vector<TokenId>>> encode_prompts(const ServedModel& model, ApiKind kind,
                                                          const ApiRequest& request,
-                                                         const Until& until) {
+                                                         const Until& until,
+                                                         bool& begins_in_reasoning) {
   std::vector<std::vector<TokenId>> prompts;
   if (kind == ApiKind::kChat) {
-    HEARTH_ASSIGN(std::vector<TokenId> prompt, chat_prompt(model, request.messages, until));
-    prompts.push_back(std::move(prompt));
+    HEARTH_ASSIGN(ChatPrompt prompt, chat_prompt(model, request, until));
+    begins_in_reasoning = prompt.begins_in_reasoning;
+    prompts.push_back(std::move(prompt.ids));
   }
   std::optional<InfillTokens> infill;
   if (request.suffix) infill = find_infill_tokens(model.tokenizer.vocabulary());
@@ -87,12 +88,14 @@ std::string echoed_text(const ApiRequest::Prompt& prompt, const Tokenizer& token
 std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const ServedModel& model,
                                                                      ApiKind kind,
                                                                      const ApiRequest& request,
-                                                                     const Until& until) {
+                                                                     const Until& until,
+                                                                     bool& begins_in_reasoning) {
   if (request.suffix && !find_infill_tokens(model.tokenizer.vocabulary()))
     return ApiError{.message = "'suffix' needs a model with infill tokens, which this one has not",
                     .param = "suffix",
                     .code = "unsupported_parameter"};
-  Result<std::vector<std::vector<TokenId>>> prompts = encode_prompts(model, kind, request, until);
+  Result<std::vector<std::vector<TokenId>>> prompts =
+      encode_prompts(model, kind, request, until, begins_in_reasoning);
   if (until.cancelled != nullptr && *until.cancelled) return kClientGone;
   // Not the client's fault, even if a template was running.
   if (const auto left = time_left(until); left && *left <= left->zero()) return kTimeIsUp;
@@ -135,12 +138,11 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const Serve
 // nothing, often enough to cancel within a step.
 constexpr auto kClientGlance = std::chrono::milliseconds(10);
 
-// Drops the tokens of a stop string, which are not part of the text.
-void drop_beyond(Choice& choice, const Tokenizer& tokenizer) {
-  size_t bytes = 0, kept = 0;
-  for (; kept < choice.tokens.size() && bytes < choice.text.size(); ++kept)
-    bytes += tokenizer.piece(choice.tokens[kept].id, false).size();
-  choice.tokens.resize(kept);
+std::vector<TokenId> shown_tokens_of(const ServedModel& model, ApiKind kind,
+                                     const ApiRequest& request) {
+  if (kind != ApiKind::kChat || model.style == nullptr) return {};
+  const auto shown = model.style->shown_tokens(request.tools.may_call());
+  return {shown.begin(), shown.end()};
 }
 
 ApiError generation_error(const GenerationEnd& end) {
@@ -172,12 +174,20 @@ GenerationReply::GenerationReply(const ServedModel& model, ReplyHead head,
       ignore_end_(request.generation.ignore_end),
       has_stops_(!request.generation.stop.empty()),
       echo_(request.echo),
+      tools_(request.tools.may_call() ? request.tools.tools : std::vector<Tool>()),
+      shown_tokens_(shown_tokens_of(model, head_.kind, request)),
       wakeup_(std::make_shared<Wakeup>()) {}
 
 std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
     const ServedModel& model, ReplyHead head, const ApiRequest& request, const Until& until,
     std::unique_ptr<ReplyAdapter> adapter) {
   std::unique_ptr<GenerationReply> reply(new GenerationReply(model, std::move(head), request));
+  if (request.tools.choice == ToolFields::Choice::kRequired)
+    return ApiError{.message =
+                        "'tool_choice' can be 'none' or 'auto'; this server cannot make a "
+                        "model call a function",
+                    .param = "tool_choice",
+                    .code = "unsupported_parameter"};
   ApiRequest shorter;
   if (request.compress) {
     shorter = request;
@@ -188,12 +198,14 @@ std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
     reply->compression_ = *report;
   }
   const ApiRequest& used = request.compress ? shorter : request;
-  auto requests = make_requests(model, reply->head_.kind, used, until);
+  bool begins_in_reasoning = false;
+  auto requests = make_requests(model, reply->head_.kind, used, until, begins_in_reasoning);
   if (ApiError* error = std::get_if<ApiError>(&requests)) return std::move(*error);
   auto& submitted = std::get<std::vector<GenerationRequest>>(requests);
   reply->adapter_ = std::move(adapter);
   if (reply->adapter_)
     reply->adapter_->start(static_cast<uint32_t>(submitted.front().prompt.size()));
+  for (GenerationRequest& one : submitted) one.shown_tokens = reply->shown_tokens_;
   std::vector<std::vector<TokenId>> echoed;
   if (request.echo && request.logprobs)
     for (const GenerationRequest& one : submitted) echoed.push_back(one.prompt);
@@ -206,8 +218,35 @@ std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
     if (request.echo)
       part.echo_text = echoed_text(used.prompts[index / request.n], model.tokenizer);
     if (!echoed.empty()) part.echo_prompt = std::move(echoed[index]);
+    if (!reply->is_parsed()) continue;
+    std::random_device device;
+    part.parsed = std::make_unique<ParsedReply>(
+        ParsedReply::Options{.parser = {.format = model.style->format,
+                                        .tools = reply->tools_,
+                                        .begins_in_reasoning = begins_in_reasoning},
+                             .parallel = request.tools.parallel,
+                             .id_seed = (uint64_t{device()} << 32) | device()});
   }
   return reply;
+}
+
+// Whether the text is more than the message's content.
+bool GenerationReply::is_parsed() const {
+  if (head_.kind != ApiKind::kChat || model_.style == nullptr) return false;
+  const ReplyFormat& format = model_.style->format;
+  return !tools_.empty() || format.reasoning != nullptr || format.always_parsed();
+}
+
+size_t GenerationReply::shown_bytes(TokenId id) const {
+  return model_.tokenizer.piece(id, std::ranges::binary_search(shown_tokens_, id)).size();
+}
+
+// Drops the tokens of a stop string, which are not part of the text.
+void GenerationReply::drop_beyond(Choice& choice) const {
+  size_t bytes = 0, kept = 0;
+  for (; kept < choice.tokens.size() && bytes < choice.text.size(); ++kept)
+    bytes += shown_bytes(choice.tokens[kept].id);
+  choice.tokens.resize(kept);
 }
 
 void GenerationReply::wait_for_tokens() {
@@ -320,11 +359,26 @@ std::string GenerationReply::take(size_t index, GeneratedToken token) {
   }
   part.written_bytes += token.text.size();
   // A token of half a character has no text yet; only its logprob can be sent.
-  if (counts)
-    text += to_event(token_chunk(head_, index, token, model_.tokenizer, part.offset));
-  else if (!token.text.empty())
-    text += to_event(token_chunk(head_, index, token));
+  if (counts || !token.text.empty()) text += token_events(index, token, counts);
   return text;
+}
+
+// A token's text as events of a stream, with its log-probabilities if they are wanted.
+std::string GenerationReply::token_events(size_t index, const GeneratedToken& token,
+                                          bool logprobs) {
+  Part& part = parts_[index];
+  if (part.parsed == nullptr)
+    return to_event(logprobs ? token_chunk(head_, index, token, model_.tokenizer, part.offset)
+                             : token_chunk(head_, index, token));
+  std::vector<nlohmann::json> deltas = part.parsed->push(token.text);
+  if (logprobs && deltas.empty()) deltas.push_back(nlohmann::json::object());
+  std::string events;
+  std::span<const GeneratedToken> tokens(&token, logprobs ? 1 : 0);
+  for (nlohmann::json& delta : deltas) {
+    events += to_event(delta_chunk(head_, index, std::move(delta), tokens, model_.tokenizer));
+    tokens = {};
+  }
+  return events;
 }
 
 // Writes `text`, and those of the held tokens whose text has been written: all of it, or with
@@ -335,14 +389,14 @@ std::string GenerationReply::write_held(size_t index, std::string text, bool beg
   std::string events;
   auto token = part.held.begin();
   for (; token != part.held.end(); ++token) {
-    const size_t end = part.token_bytes + model_.tokenizer.piece(token->id, false).size();
+    const size_t end = part.token_bytes + shown_bytes(token->id);
     if (begun ? part.token_bytes >= part.written_bytes : end > part.written_bytes) break;
     part.token_bytes = end;
     token->text = std::exchange(text, std::string());
-    events += to_event(token_chunk(head_, index, *token, model_.tokenizer, part.offset));
+    events += token_events(index, *token, true);
   }
   part.held.erase(part.held.begin(), token);
-  if (!text.empty()) events += to_event(token_chunk(head_, index, {.text = std::move(text)}));
+  if (!text.empty()) events += token_events(index, {.text = std::move(text)}, false);
   return events;
 }
 
@@ -355,8 +409,13 @@ std::string GenerationReply::close(size_t index) {
     if (echo_)
       part.choice.echo = make_echo(std::move(part.echo_text), part.echo_prompt,
                                    part.stream.prompt_logprobs(), model_.tokenizer);
-    if (has_stops_ && part.choice.end.reason == FinishReason::kStop)
-      drop_beyond(part.choice, model_.tokenizer);
+    if (has_stops_ && part.choice.end.reason == FinishReason::kStop) drop_beyond(part.choice);
+    if (part.parsed != nullptr) {
+      part.parsed->push(part.choice.text);
+      part.parsed->finish();
+      part.choice.message = part.parsed->message();
+      part.choice.has_calls = part.parsed->has_calls();
+    }
     return {};
   }
   if (part.choice.end.reason == FinishReason::kError)
@@ -369,7 +428,11 @@ std::string GenerationReply::close(size_t index) {
                            ? part.written_bytes + part.choice.end.text.size()
                            : std::numeric_limits<size_t>::max();
   text += write_held(index, {}, true);
-  return text + to_event(last_chunk(head_, index, part.choice.end));
+  if (part.parsed == nullptr) return text + to_event(last_chunk(head_, index, part.choice.end));
+  text += token_events(index, {.text = std::exchange(part.choice.end.text, {})}, false);
+  for (nlohmann::json& delta : part.parsed->finish())
+    text += to_event(delta_chunk(head_, index, std::move(delta), {}, model_.tokenizer));
+  return text + to_event(last_chunk(head_, index, part.choice.end, part.parsed->has_calls()));
 }
 
 }  // namespace hearth

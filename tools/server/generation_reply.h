@@ -15,6 +15,7 @@
 #include "tools/server/compress_request.h"
 #include "tools/server/openai_reply.h"
 #include "tools/server/openai_request.h"
+#include "tools/server/parsed_reply.h"
 #include "tools/server/reply_adapter.h"
 #include "tools/server/served_model.h"
 
@@ -85,6 +86,7 @@ class GenerationReply {
     size_t written_bytes = 0;  // of text
     size_t token_bytes = 0;    // of the tokens that were written
     bool opened = false, closed = false;
+    std::unique_ptr<ParsedReply> parsed = nullptr;  // null: the text is the reply
   };
   GenerationReply(const ServedModel& model, ReplyHead head, const ApiRequest& request);
   // A chunk as text of the stream. Hides the function of the same name, which is for OpenAI's API.
@@ -94,9 +96,13 @@ class GenerationReply {
   void wait_for_tokens();
   bool all_closed() const;
   std::vector<GenerationEnd> ends() const;
+  bool is_parsed() const;
   bool is_text(const GeneratedToken& token) const;
   std::string open(size_t index);
   std::string take(size_t index, GeneratedToken token);
+  std::string token_events(size_t index, const GeneratedToken& token, bool logprobs);
+  size_t shown_bytes(TokenId id) const;
+  void drop_beyond(Choice& choice) const;
   std::string write_held(size_t index, std::string text, bool begun);
   std::string close(size_t index);
   std::string take_all();
@@ -105,6 +111,8 @@ class GenerationReply {
   const ReplyHead head_;
   const uint32_t n_;  // completions per prompt
   const bool stream_, include_usage_, logprobs_, ignore_end_, has_stops_, echo_;
+  const std::vector<Tool> tools_;            // those that may be called
+  const std::vector<TokenId> shown_tokens_;  // control tokens whose text is part of the reply
   std::optional<CompressionReport> compression_;
   std::unique_ptr<ReplyAdapter> adapter_;  // null: OpenAI's API
   struct Wakeup;

@@ -16,7 +16,8 @@ using nlohmann::json;
 
 // The reasons that OpenAI's API has: a time limit or a cancellation cuts an answer short as a token
 // limit does.
-std::string_view api_finish_reason(FinishReason reason) {
+std::string_view api_finish_reason(FinishReason reason, bool has_calls) {
+  if (has_calls && reason == FinishReason::kStop) return "tool_calls";
   return reason == FinishReason::kStop    ? "stop"
          : reason == FinishReason::kError ? "error"
                                           : "length";
@@ -176,12 +177,14 @@ json reply_json(const ReplyHead& head, std::span<const Choice> choices, uint32_t
     const Choice& choice = choices[i];
     size_t offset = 0;
     json entry = {{"index", i},
-                  {"finish_reason", api_finish_reason(choice.end.reason)},
+                  {"finish_reason", api_finish_reason(choice.end.reason, choice.has_calls)},
                   {"logprobs", logprobs ? logprobs_json(head.kind, choice.tokens, tokenizer, offset,
                                                         choice.echo)
                                         : json()}};
     if (choice.end.score) entry["score"] = *choice.end.score;
-    if (head.kind == ApiKind::kChat)
+    if (!choice.message.is_null())
+      entry["message"] = choice.message;
+    else if (head.kind == ApiKind::kChat)
       entry["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", json()}};
     else
       entry["text"] = choice.echo.text + choice.text;
@@ -213,10 +216,17 @@ json token_chunk(const ReplyHead& head, size_t index, const GeneratedToken& toke
                     logprobs_json(head.kind, std::span(&token, 1), tokenizer, offset));
 }
 
-json last_chunk(const ReplyHead& head, size_t index, const GenerationEnd& end) {
+json delta_chunk(const ReplyHead& head, size_t index, json delta,
+                 std::span<const GeneratedToken> tokens, const Tokenizer& tokenizer) {
+  return chunk_json(head, index, std::move(delta), json(),
+                    tokens.empty() ? json() : chat_logprobs(tokens, tokenizer));
+}
+
+json last_chunk(const ReplyHead& head, size_t index, const GenerationEnd& end, bool has_calls) {
   json delta = json::object();
   if (!end.text.empty()) delta["content"] = end.text;
-  return chunk_json(head, index, std::move(delta), api_finish_reason(end.reason), json());
+  return chunk_json(head, index, std::move(delta), api_finish_reason(end.reason, has_calls),
+                    json());
 }
 
 json usage_chunk(const ReplyHead& head, std::span<const GenerationEnd> ends, uint32_t n) {

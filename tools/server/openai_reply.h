@@ -36,6 +36,8 @@ struct Choice {
   std::string text;
   std::vector<GeneratedToken> tokens;  // with log-probabilities; empty if not asked for
   GenerationEnd end;
+  nlohmann::json message = {};  // of a chat that was read for reasoning and calls; null: the text
+  bool has_calls = false;       // the message calls tools
 };
 
 nlohmann::json error_json(const ApiError& error);
@@ -54,7 +56,11 @@ nlohmann::json token_chunk(const ReplyHead& head, size_t index, const GeneratedT
 // With log-probabilities. `offset` counts the characters of a choice's tokens; it starts at 0.
 nlohmann::json token_chunk(const ReplyHead& head, size_t index, const GeneratedToken& token,
                            const Tokenizer& tokenizer, size_t& offset);
-nlohmann::json last_chunk(const ReplyHead& head, size_t index, const GenerationEnd& end);
+// Of a chat that is read for reasoning and calls. `tokens` are those with log-probabilities.
+nlohmann::json delta_chunk(const ReplyHead& head, size_t index, nlohmann::json delta,
+                           std::span<const GeneratedToken> tokens, const Tokenizer& tokenizer);
+nlohmann::json last_chunk(const ReplyHead& head, size_t index, const GenerationEnd& end,
+                          bool has_calls = false);
 nlohmann::json usage_chunk(const ReplyHead& head, std::span<const GenerationEnd> ends, uint32_t n);
 
 // As text; bytes that are not UTF-8 become U+FFFD.

@@ -14,7 +14,9 @@
 #include "engine/text/chat_template.h"
 #include "tools/server/api_error.h"
 #include "tools/server/request_fields.h"
+#include "tools/server/sampler_fields.h"
 #include "tools/server/structured_fields.h"
+#include "tools/server/tool_fields.h"
 
 namespace hearth {
 
@@ -23,6 +25,8 @@ struct ApiRequest {
 
   std::vector<ChatMessage> messages;  // of /v1/chat/completions
   std::vector<Prompt> prompts;        // of /v1/completions: texts or lists of token ids
+
+  ToolFields tools;                   // of /v1/chat/completions
 
   GenerationRequest generation;  // everything but the prompt and the grammar
   StructuredOutput structured;   // what the grammar is to be made of
@@ -42,6 +46,7 @@ struct ApiRequest {
 struct ApiContext {
   uint32_t vocabulary = 0;   // token ids are below it
   SamplingOptions sampling;  // what a request has that says nothing about it
+  EncodeText encode = {};    // for logit biases of texts; without it they are refused
 };
 
 // The body may be any bytes.

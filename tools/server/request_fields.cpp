@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "engine/near_words.h"
+#include "tools/server/sampler_fields.h"
 
 namespace hearth {
 namespace {
@@ -42,12 +43,15 @@ constexpr std::string_view kSupported[] = {"model",
                                            "num_beams",
                                            "length_penalty",
                                            "early_stopping",
+                                           "cd_alpha",
+                                           "cd_beta",
                                            "user",
                                            "response_format",
                                            "structured_outputs",
                                            "grammar",
                                            "json_schema"};
-constexpr std::string_view kChatOnly[] = {"messages", "top_logprobs"};
+constexpr std::string_view kChatOnly[] = {
+    "messages", "top_logprobs", "tools", "tool_choice", "reasoning_effort", "chat_template_kwargs"};
 constexpr std::string_view kCompletionOnly[] = {"prompt", "echo", "suffix"};
 
 // Accepted whatever they say: none of them changes the answer.
@@ -57,7 +61,8 @@ constexpr std::string_view kHarmless[] = {
     "cache_prompt"};
 
 // Fields of other servers, or of this API, that would change the answer and are not supported.
-// `defaults` are the values, as a JSON list, that ask for nothing.
+// `defaults` are the values, as a JSON list, that ask for nothing. Those that chats have are listed
+// for /v1/completions.
 struct UnsupportedField {
   std::string_view name, defaults = "[]";
 };
@@ -91,13 +96,7 @@ constexpr UnsupportedField kUnsupported[] = {
     {"truncate_prompt_tokens"},
     {"prompt_logprobs"},
     {"n_probs", "[0]"},
-    {"typical_p", "[1]"},
     {"tfs_z", "[1]"},
-    {"top_n_sigma", "[-1]"},
-    {"dynatemp_range", "[0]"},
-    {"mirostat", "[0]"},
-    {"dry_multiplier", "[0]"},
-    {"xtc_probability", "[0]"},
 };
 
 // What other servers call a field of ours.
@@ -107,13 +106,13 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"stop_sequences", "stop"},
 };
 
-constexpr std::string_view kMessageFields[] = {"role", "content", "name"};
+constexpr std::string_view kMessageFields[] = {"role",       "content",      "name",
+                                               "tool_calls", "tool_call_id", "reasoning_content"};
 // Left in a message by clients that send an earlier answer back as they got it.
-constexpr std::string_view kHarmlessInMessages[] = {"refusal", "annotations", "reasoning_content",
-                                                    "reasoning"};
+constexpr std::string_view kHarmlessInMessages[] = {"refusal", "annotations", "reasoning"};
 constexpr UnsupportedField kUnsupportedInMessages[] = {
-    {"tool_calls"}, {"tool_call_id"}, {"function_call"}, {"audio"}, {"prefix"}, {"partial"}};
-constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant"};
+    {"function_call"}, {"audio"}, {"prefix"}, {"partial"}};
+constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
 constexpr std::string_view kPartFields[] = {"type", "text", "cache_control"};
 constexpr std::string_view kStreamOptions[] = {"include_usage", "include_obfuscation"};
 
@@ -175,7 +174,8 @@ std::optional<ApiError> check_field(ApiKind kind, const json& body, const std::s
   const bool chat = kind == ApiKind::kChat;
   const std::span<const std::string_view> chat_only(kChatOnly), completion_only(kCompletionOnly);
   const auto own = chat ? chat_only : completion_only, other = chat ? completion_only : chat_only;
-  if (value.is_null() || lists(kSupported, name) || lists(kHarmless, name) || lists(own, name))
+  if (value.is_null() || lists(kSupported, name) || lists(kHarmless, name) || lists(own, name) ||
+      is_sampler_field(name))
     return std::nullopt;
   if (name == "best_of" && !wants_best_of(body, value)) return std::nullopt;
   if (const UnsupportedField* field = find_unsupported(kUnsupported, name))

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "engine/engine.h"
 #include "engine/sampling_defaults.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
+#include "engine/text/tool_calls/reply_style.h"
 #include "runtime/result.h"
 
 namespace hearth {
@@ -20,6 +22,8 @@ struct ServedModel {
   std::string name = "hearth";                // its id in replies
   std::string device = {};                    // where it runs, for people
   SamplingOptions default_sampling = kHearthSampling;
+  // How its replies are read for reasoning and calls; null: they are text.
+  std::shared_ptr<const ReplyStyle> style = nullptr;
   std::string example = {};  // a message to try it with, for the page; may be empty
   // For clients that show what they talk to.
   struct About {

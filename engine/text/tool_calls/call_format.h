@@ -26,6 +26,9 @@ struct CallFormat {
   // an expression in Lark's format. Null: calls in this format cannot be enforced.
   std::string_view calls_open = {}, calls_between = {}, calls_close = {};
   std::string (*call_rule)(const Tool& tool) = nullptr;
+  // The marker that calls_open begins with, after which only calls can follow. Empty: there is
+  // none.
+  std::string_view trigger = {};
   // The format has a way to write several calls in one reply.
   bool several = true;
 };

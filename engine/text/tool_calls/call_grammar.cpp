@@ -1,6 +1,7 @@
 #include "engine/text/tool_calls/call_grammar.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -41,6 +42,43 @@ Json argument_schema(const Json& schema, const Json& argument) {
   return alone;
 }
 
+// A fixed text with any white space where it has a line break.
+std::string loose_text(std::string_view text) {
+  std::string rule, fixed;
+  const auto flush = [&] {
+    if (!fixed.empty()) rule += lark_text(std::exchange(fixed, {})) + " ";
+  };
+  for (const char c : text) {
+    if (c != '\n') {
+      fixed += c;
+      continue;
+    }
+    flush();
+    rule += "/[ \\n]{0,4}/ ";
+  }
+  flush();
+  return rule;
+}
+
+// What stands around calls, in Lark's format.
+struct CallsText {
+  std::string open, between, close;
+};
+
+std::string calls_rule(const CallsText& texts, bool several) {
+  const std::string more = several ? fmt::format(" ({} call)*", texts.between) : "";
+  return fmt::format("{} call{} {}", texts.open, more, texts.close);
+}
+
+std::string tool_rules(const CallFormat& format, std::span<const Tool> tools) {
+  std::string rules = "\ncall: ";
+  for (std::size_t i = 0; i < tools.size(); ++i)
+    rules += fmt::format("{}call_{}", i == 0 ? "" : " | ", i);
+  for (std::size_t i = 0; i < tools.size(); ++i)
+    rules += fmt::format("\ncall_{}: {}", i, format.call_rule(tools[i]));
+  return rules + "\n";
+}
+
 }  // namespace
 
 std::string lark_text(std::string_view text) { return Json(text).dump(); }
@@ -68,23 +106,36 @@ std::string parameters_rule(const Tool& tool, const ParameterTexts& texts) {
     const bool needed = std::ranges::find(required, Json(name)) != required.end();
     rule += needed ? " " + one : fmt::format(" ({})?", one);
   }
-  return rule + " " + lark_text(texts.close);
+  return texts.close.empty() ? rule : rule + " " + lark_text(texts.close);
 }
 
-std::string call_grammar(const CallFormat& format, std::span<const Tool> tools, bool several) {
+std::string call_grammar(const CallFormat& format, std::span<const Tool> tools, bool several,
+                         std::string_view answer) {
   if (format.call_rule == nullptr) return {};
   const auto text = [](std::string_view fixed) {
-    return fixed.empty() ? std::string() : lark_text(fixed) + " ";
+    return fixed.empty() ? std::string() : lark_text(fixed);
   };
-  std::string grammar = "start: " + text(format.calls_open) + "call";
-  if (several && format.several) grammar += fmt::format(" ({}call)*", text(format.calls_between));
-  if (!format.calls_close.empty()) grammar += " " + lark_text(format.calls_close);
-  grammar += "\ncall: ";
-  for (std::size_t i = 0; i < tools.size(); ++i)
-    grammar += fmt::format("{}call_{}", i == 0 ? "" : " | ", i);
-  for (std::size_t i = 0; i < tools.size(); ++i)
-    grammar += fmt::format("\ncall_{}: {}", i, format.call_rule(tools[i]));
-  return grammar + "\n";
+  const bool may_repeat = several && format.several;
+  std::string grammar = answer.empty() ? "start: calls" : "start: calls | answer";
+  // What a model may put between its reasoning and a call.
+  grammar += "\ncalls: /\\n{0,2}/ ";
+  grammar += calls_rule({.open = text(format.calls_open),
+                         .between = text(format.calls_between),
+                         .close = text(format.calls_close)},
+                        may_repeat);
+  if (!answer.empty()) grammar += fmt::format("\nanswer: %json {}", answer);
+  return grammar + tool_rules(format, tools);
+}
+
+std::string triggered_call_grammar(const CallFormat& format, std::span<const Tool> tools,
+                                   bool several) {
+  if (format.call_rule == nullptr || format.trigger.empty()) return {};
+  return "start: " +
+         calls_rule({.open = loose_text(format.calls_open.substr(format.trigger.size())),
+                     .between = loose_text(format.calls_between),
+                     .close = loose_text(format.calls_close)},
+                    several && format.several) +
+         tool_rules(format, tools);
 }
 
 }  // namespace hearth

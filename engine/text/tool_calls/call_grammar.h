@@ -12,8 +12,15 @@
 namespace hearth {
 
 // One call of any of the tools or, if `several` and the format allows it, one or more. Empty if
-// calls in this format cannot be enforced. REQUIRES: there is a tool.
-std::string call_grammar(const CallFormat& format, std::span<const Tool> tools, bool several);
+// calls in this format cannot be enforced. `answer`: a JSON schema of what the model may write
+// instead of calling; empty: it has to call. REQUIRES: there is a tool.
+std::string call_grammar(const CallFormat& format, std::span<const Tool> tools, bool several,
+                         std::string_view answer = {});
+
+// The same for the text after format.trigger, once the model has written that by itself. White
+// space around a call may be as the model has it. Empty if the format has no trigger.
+std::string triggered_call_grammar(const CallFormat& format, std::span<const Tool> tools,
+                                   bool several);
 
 // Parts of grammars, for the formats.
 // A fixed text.

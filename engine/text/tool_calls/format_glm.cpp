@@ -26,15 +26,17 @@ const CallFormat& glm_format() {
       .make_reader = [](std::span<const Tool> tools) -> std::unique_ptr<CallReader> {
         return std::make_unique<ParameterCalls>(kGlmShape, tools);
       },
-      .calls_between = "\n",
+      .calls_open = "<tool_call>",
+      .calls_between = "</tool_call>\n<tool_call>",
+      .calls_close = "</tool_call>",
       .call_rule =
           [](const Tool& tool) {
-            return parameters_rule(tool, {.open = "<tool_call>" + tool.name + "\n",
+            return parameters_rule(tool, {.open = tool.name + "\n",
                                           .before_key = "<arg_key>",
                                           .after_key = "</arg_key>\n<arg_value>",
-                                          .after_value = "</arg_value>\n",
-                                          .close = "</tool_call>"});
-          }};
+                                          .after_value = "</arg_value>\n"});
+          },
+      .trigger = "<tool_call>"};
   return format;
 }
 

@@ -72,10 +72,13 @@ const CallFormat& mistral_format() {
             return mentions(source, kMistralCalls) && mentions(source, kMistralArguments);
           },
       .make_reader = make_mistral_reader,
+      .calls_open = kMistralCalls,
+      .calls_between = kMistralCalls,
       .call_rule =
           [](const Tool& tool) {
-            return lark_text("[TOOL_CALLS]" + tool.name + "[ARGS]") + " " + arguments_rule(tool);
-          }};
+            return lark_text(tool.name + "[ARGS]") + " " + arguments_rule(tool);
+          },
+      .trigger = kMistralCalls};
   return format;
 }
 
@@ -88,7 +91,8 @@ const CallFormat& mistral_list_format() {
       .calls_open = "[TOOL_CALLS][",
       .calls_between = ", ",
       .calls_close = "]",
-      .call_rule = [](const Tool& tool) { return named_object_rule(tool, "arguments"); }};
+      .call_rule = [](const Tool& tool) { return named_object_rule(tool, "arguments"); },
+      .trigger = kMistralCalls};
   return format;
 }
 

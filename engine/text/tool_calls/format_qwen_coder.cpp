@@ -40,7 +40,8 @@ const CallFormat& qwen_coder_format() {
                                           .after_key = ">\n",
                                           .after_value = "\n</parameter>\n",
                                           .close = "</function>"});
-          }};
+          },
+      .trigger = "<tool_call>"};
   return format;
 }
 

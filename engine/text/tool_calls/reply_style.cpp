@@ -28,6 +28,9 @@ ReplyStyle find_reply_style(const Tokenizer& tokenizer, const ChatTemplate* chat
     style.format.calls = &generic_format();
   style.call_tokens = tokens_in_markers(tokenizer, style.format.markers(true));
   style.reasoning_tokens = tokens_in_markers(tokenizer, style.format.markers(false));
+  std::vector<std::string_view> inner = style.format.calls->markers;
+  std::erase(inner, style.format.calls->trigger);
+  style.calls_are_text = tokens_in_markers(tokenizer, inner).empty();
   return style;
 }
 

@@ -17,6 +17,9 @@ struct ReplyStyle {
   bool template_shows_tools = false;  // otherwise tool_prompt.h does
   // Control tokens whose text the format needs, sorted: with calls, and without.
   std::vector<std::uint32_t> call_tokens, reasoning_tokens;
+  // Whether calls are plain text after the format's trigger. Grammars know no control tokens, so
+  // only such calls can follow one in the way that the model is used to.
+  bool calls_are_text = false;
 
   std::span<const std::uint32_t> shown_tokens(bool with_calls) const {
     return with_calls ? call_tokens : reasoning_tokens;

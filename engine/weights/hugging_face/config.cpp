@@ -202,6 +202,9 @@ void translate_sampling(const nlohmann::json& root, Metadata& metadata) {
       {"top_p", "general.sampling.top_p"},
       {"min_p", "general.sampling.min_p"},
       {"repetition_penalty", "general.sampling.penalty_repeat"},
+      {"typical_p", "general.sampling.typical_p"},
+      {"epsilon_cutoff", "general.sampling.epsilon_cutoff"},
+      {"eta_cutoff", "general.sampling.eta_cutoff"},
       {"do_sample", "general.sampling.do_sample"},
   };
   const ConfigReader config(root);

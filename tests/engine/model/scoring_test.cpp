@@ -5,6 +5,7 @@
 #include "engine/sampling/sampler.h"
 #include "tests/support/compare.h"
 #include "tests/support/gpu.h"
+#include "tests/support/sampling.h"
 #include "tests/support/tiny_model.h"
 
 namespace hearth::testing {
@@ -76,7 +77,8 @@ TEST_F(ScoringTest, AgreesWithTheLogitsHoweverThePromptIsDivided) {
       ASSERT_EQ(stream->prompt_logprobs().size(), scores.size()) << stream->end().message;
       for (size_t i = 0; i < scores.size(); ++i) {
         const PromptLogprob& entry = stream->prompt_logprobs()[i];
-        EXPECT_NEAR(entry.logprob, scores[i], 2e-4) << "token " << i + 1;
+        // Steps of other sizes run other kernels, some of which add up in 16 bits.
+        EXPECT_NEAR(entry.logprob, scores[i], 3e-3 * std::abs(scores[i])) << "token " << i + 1;
         ASSERT_EQ(entry.top.size(), top);
         for (const TopLogprob& best : entry.top) {
           if (best.id == prompt[i + 1]) {
@@ -96,6 +98,73 @@ TEST_F(ScoringTest, RefusesToScoreATokenOutsideTheVocabulary) {
   batch.add_sequence(0, ids, blocks);
   batch.sample(0, make_score_row(tiny_.model->config().vocabulary, 0));
   EXPECT_FALSE(tiny_.runner->submit(batch).ok());
+}
+
+class ScoreRowTest : public SamplingGpuTest {
+ protected:
+  std::vector<params::SamplingResult> score(const SamplingPlan& plan, const SamplingShape& shape,
+                                            const std::vector<float>& logits,
+                                            const std::vector<params::SamplingRow>& rows) {
+    const Buffer logits_buffer = filled(logits), rows_buffer = filled(rows);
+    const Buffer nothing = filled(std::vector<uint32_t>(kHistoryCapacity * 2, 0));
+    const Buffer scratch = poisoned(plan.scratch_bytes()), ids = poisoned(4);
+    const Buffer counts = filled(std::vector<uint32_t>(shape.rows, 0));
+    const Buffer results = poisoned(shape.rows * sizeof(params::SamplingResult));
+    const Buffer top =
+        poisoned(uint64_t{shape.rows} * params::kMaxTopLogprobs * sizeof(params::TokenLogprob));
+    run([&](CommandRecorder& recorder) {
+      return record_sampling(recorder, pipelines(), plan,
+                             {.logits = logits_buffer.all(),
+                              .rows = rows_buffer.all(),
+                              .biases = nothing.all(),
+                              .history_lengths = nothing.all(),
+                              .history = nothing.all(),
+                              .scratch = scratch.all(),
+                              .counts = counts.all(),
+                              .ids = ids.all(),
+                              .results = results.all(),
+                              .top = top.all(),
+                              .step_ids = {},
+                              .words = {},
+                              .shape = shape,
+                              .history_capacity = kHistoryCapacity});
+    });
+    return read<params::SamplingResult>(results);
+  }
+};
+
+TEST_F(ScoreRowTest, ReportsTheGivenTokenWithEveryPlan) {
+  constexpr uint32_t kVocab = 4099, kRows = 5;
+  auto logits = random_floats(size_t{kRows} * kVocab, 3, 4.0f);
+  const uint32_t given[kRows] = {0, kVocab - 1, 77, 5, 4098};
+  logits[2 * kVocab + 77] = -kInfinity;
+  logits[3 * kVocab + 900] = kNan;
+  for (const bool greedy : {true, false}) {
+    std::vector<params::SamplingRow> rows;
+    for (const uint32_t token : given) rows.push_back(make_score_row(token, greedy ? 0 : 2));
+    const SamplingShape shape{.rows = kRows, .vocab = kVocab, .greedy = greedy};
+    for (const SamplingPlan& plan : {choose_sampling(device().caps(), shape), gpu_plan(shape)}) {
+      const auto results = score(plan, shape, logits, rows);
+      for (uint32_t r = 0; r < kRows; ++r) {
+        SCOPED_TRACE(r);
+        if (r == 3) {
+          EXPECT_EQ(results[r].kept, params::kNanLogits);
+          continue;
+        }
+        EXPECT_EQ(results[r].id, given[r]);
+        EXPECT_EQ(results[r].kept, 1u);
+        const auto row = std::span(logits).subspan(r * kVocab, kVocab);
+        const double largest = *std::ranges::max_element(row);
+        double sum = 0;
+        for (const float logit : row) sum += std::exp(logit - largest);
+        const double expected = row[given[r]] - largest - std::log(sum);
+        if (r == 2)
+          EXPECT_EQ(results[r].logprob, -kInfinity);
+        else
+          EXPECT_NEAR(results[r].logprob, expected, 2e-5);
+      }
+    }
+  }
 }
 
 }  // namespace

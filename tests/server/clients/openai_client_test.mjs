@@ -163,15 +163,13 @@ const tests = {
     const refused = (param, fields, code = 'unsupported_parameter') => assert.rejects(
       client.chat.completions.create({ model: 'any', messages: ask, max_tokens: 2, ...fields }),
       error => error instanceof OpenAI.BadRequestError && error.param === param && error.code === code);
-    await refused('tools', { tools: [{ type: 'function', function: { name: 'f', parameters: {} } }] });
+    await refused('functions', { functions: [{ name: 'f', parameters: {} }] });
     await refused('response_format.json_schema.schema', { response_format: { type: 'json_schema', json_schema: {
       name: 'tags', schema: { type: 'array', items: { type: 'string' }, uniqueItems: true } } } }, 'unsupported_schema');
-    await refused('reasoning_effort', { reasoning_effort: 'high' });
     await refused('temprature', { temprature: 1 }, 'unknown_parameter');
     await refused('messages[0].content[0]', { messages: [{ role: 'user', content: [
       { type: 'image_url', image_url: { url: 'data:image/png;base64,' } }] }] }, 'unsupported_content');
-    await assert.rejects(client.completions.create({ model: 'any', prompt: 'a', echo: true }),
-      error => error.status === 400 && error.param === 'echo');
+    await refused('audio', { audio: { voice: 'alloy', format: 'wav' } });
   },
 
   async 'errors by status'() {

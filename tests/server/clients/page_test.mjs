@@ -220,6 +220,32 @@ const tests = {
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'if (a < b) c();');
   },
 
+  async 'reasoning is folded, and calls are boxes'() {
+    await open();
+    const deltas = [{ role: 'assistant', content: '' }, { reasoning_content: 'I need <b>' }, { reasoning_content: ' rain.' },
+                    { content: 'I look.' },
+                    { tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'weather', arguments: '' } }] },
+                    { tool_calls: [{ index: 0, function: { arguments: '{"city": ' } }] },
+                    { tool_calls: [{ index: 0, function: { arguments: '"Paris"}' } }] }];
+    await page.route('**/v1/chat/completions', route => route.fulfill({
+      contentType: 'text/event-stream',
+      body: deltas.map(delta => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`).join('') +
+        'data: [DONE]\n\n' }));
+    await send('Weather?');
+    await page.waitForSelector('.call');
+    await done();
+    assert.deepEqual(await texts('.assistant .text'), ['I look.']);
+    assert.deepEqual(await texts('.call'), ['weather({"city": "Paris"})']);
+    assert.deepEqual(await texts('.reasoning div'), ['I need <b> rain.']);
+    assert.ok(!(await page.isVisible('.reasoning div')), 'it is folded');
+    await page.click('.reasoning summary');
+    await page.waitForSelector('.reasoning div', { state: 'visible' });
+    // All of it is kept.
+    await page.reload();
+    await page.waitForSelector('.call');
+    assert.deepEqual(await texts('.reasoning div'), ['I need <b> rain.']);
+  },
+
   async 'it works on a phone, in the dark'() {
     await open({ viewport: { width: 390, height: 780 }, colorScheme: 'dark', hasTouch: true, isMobile: true });
     await spy({ max_tokens: 30 });

@@ -69,8 +69,10 @@ std::string AnthropicReply::close_block() {
 std::string AnthropicReply::piece(const ReplyPiece& piece) {
   const Kind kind = piece.kind == Kind::kArguments ? Kind::kCall : piece.kind;
   std::string text;
-  if (!block_open_ || block_kind_ != kind || piece.kind == Kind::kCall)
-    text = close_block() + open_block(kind, piece);
+  if (!block_open_ || block_kind_ != kind || piece.kind == Kind::kCall) {
+    text = close_block();
+    text += open_block(kind, piece);
+  }
   if (piece.kind == Kind::kCall) return text;
   text_ += piece.text;
   json delta = kind == Kind::kText ? json{{"type", "text_delta"}, {"text", piece.text}}

@@ -55,8 +55,9 @@ json ResponsesReply::place(bool with_part) {
 }
 
 std::string ResponsesReply::opening() {
-  return event("response.created", {{"response", response_}}) +
-         event("response.in_progress", {{"response", response_}});
+  std::string text = event("response.created", {{"response", response_}});
+  text += event("response.in_progress", {{"response", response_}});
+  return text;
 }
 
 std::string ResponsesReply::open_item(Kind kind, const ReplyPiece& piece) {
@@ -120,8 +121,10 @@ std::string ResponsesReply::close_item(const char* status) {
 std::string ResponsesReply::piece(const ReplyPiece& piece) {
   const Kind kind = piece.kind == Kind::kArguments ? Kind::kCall : piece.kind;
   std::string text;
-  if (!item_open_ || item_kind_ != kind || piece.kind == Kind::kCall)
-    text = close_item("completed") + open_item(kind, piece);
+  if (!item_open_ || item_kind_ != kind || piece.kind == Kind::kCall) {
+    text = close_item("completed");
+    text += open_item(kind, piece);
+  }
   if (piece.kind == Kind::kCall) return text;
   text_ += piece.text;
   json fields = place(kind != Kind::kCall);

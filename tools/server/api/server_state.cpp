@@ -30,7 +30,11 @@ ServerState::ServerState(double request_seconds)
       grammar_workers_(kGrammarThreads) {}
 
 void ServerState::serve(const ServedModel& model) {
-  owned_ = std::make_unique<const ServedModel>(model);
+  auto owned = std::make_unique<ServedModel>(model);
+  if (owned->style == nullptr)
+    owned->style = std::make_shared<const ReplyStyle>(find_reply_style(
+        model.tokenizer, model.chat_template.ok() ? *model.chat_template : nullptr));
+  owned_ = std::move(owned);
   model_.store(owned_.get());
 }
 

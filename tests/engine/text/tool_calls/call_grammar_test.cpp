@@ -129,6 +129,30 @@ TEST(CallGrammar, AgreesWithTheParser) {
     }
 }
 
+// After the marker that the model wrote by itself, the rest is a call in any white space.
+TEST(CallGrammar, GoesOnAfterTheTrigger) {
+  for (const GrammarCase& one : grammar_cases()) {
+    const CallFormat& format = *find_call_format(one.format);
+    const std::string rest = triggered_call_grammar(format, weather_tools(), true);
+    EXPECT_EQ(rest.empty(), format.trigger.empty()) << one.format;
+    if (rest.empty()) continue;
+    ASSERT_TRUE(one.good.starts_with(format.trigger)) << one.format;
+    EXPECT_TRUE(allows(rest, one.good.substr(format.trigger.size()))) << one.good << "\n" << rest;
+    EXPECT_TRUE(allows(rest, one.two.substr(format.trigger.size()))) << one.two << "\n" << rest;
+    EXPECT_FALSE(allows(rest, one.bad_arguments.substr(format.trigger.size()))) << one.format;
+  }
+  const std::string hermes = triggered_call_grammar(hermes_format(), weather_tools(), true);
+  EXPECT_TRUE(allows(hermes, "{\"name\": \"add\", \"arguments\": {\"a\":1,\"b\":2}}</tool_call>"));
+}
+
+TEST(CallGrammar, AllowsAnAnswerInstead) {
+  const std::string either = call_grammar(hermes_format(), weather_tools(), true,
+                                          R"({"type": "object", "required": ["x"]})");
+  EXPECT_TRUE(allows(either, "{\"x\": 1}"));
+  EXPECT_FALSE(allows(either, "{\"y\": 1}"));
+  EXPECT_TRUE(allows(either, grammar_cases()[0].good));
+}
+
 TEST(CallGrammar, RefersToDefinitionsOfItsOwnSchema) {
   const std::vector<Tool> tools = {
       {.name = "f",

@@ -1,0 +1,246 @@
+// The third sampling kernel: chooses the tokens of rows with kSamplingStages, whose samplers or order
+// sample_pick does not know. Runs after sample_scan and sample_pick, and only in steps with such rows.
+// engine/sampling/README.md defines what it computes.
+//
+// workgroups = [1, rows, 1]. A stage looks at the tokens that the stages before it kept, with their
+// probabilities at that point. All sums are integer sums, so the chosen token does not depend on the
+// number of rows, lanes or subgroups.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#include "common/kernel.glsl"
+#include "common/random.glsl"
+#include "common/sampling_key.glsl"
+#include "common/sampling_reduce.glsl"
+#include "common/sampling_views.glsl"
+#include "common/sampling_list.glsl"
+#include "common/sampling_row.glsl"
+#include "common/sampling_summary.glsl"
+#include "common/stages_warp.glsl"
+#include "common/stages_tokens.glsl"
+#include "params/sample_stages.h"
+#include "common/sampling_append.glsl"
+#include "common/chain.glsl"
+
+layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer StagesOfRow {
+  SamplingStages at[];
+};
+
+const float kLn2 = 0.69314718;
+const float kLeastTemperature = 1e-5;
+const uint kNoSelection = 0xffffffffu;
+
+uvec4 random_bits(SamplingRow wanted, uint use) {
+  return philox(uvec4(wanted.counter, use, 0, 0), uvec2(wanted.seed_low, wanted.seed_high));
+}
+
+// The sum of weights that `share` of them keeps, less one: the running sum exceeds it at the last token
+// kept. At least one token is kept.
+uint64_t last_of_share(uint64_t weight, float share) {
+  if (share >= 1.0) return weight - 1;
+  const uint64_t kept = multiply_high(weight, uint64_t(uint(share * 65536.0 * 65536.0)) << 32);
+  return max(kept, 1ul) - 1;
+}
+
+bool needs_measures(uint stage, SamplingStages stages) {
+  if (stage == kStageTemperature) return stages.temperature_low < stages.temperature_high;
+  return stage != kStageTopK && stage != kStageMinP && stage != kStageSmoothing;
+}
+
+float dynamic_temperature(SamplingStages stages, Measures sums) {
+  if (stages.temperature_low >= stages.temperature_high || sums.count < 2)
+    return stages.temperature_low;
+  const float share = clamp(entropy(sums) / log(float(sums.count)), 0.0, 1.0);
+  const float power = share > 0.0 ? pow(share, stages.temperature_exponent) : 0.0;
+  return stages.temperature_low + (stages.temperature_high - stages.temperature_low) * power;
+}
+
+// How far below the first a token may be to stay, for stages that are a threshold.
+float stage_limit(uint stage, SamplingStages stages, Measures sums, float mu) {
+  switch (stage) {
+    case kStageTopNSigma: return stages.sigmas * deviation(sums);
+    case kStageMinP: return -stages.log_min_p;
+    case kStageTopA: return log_weight(sums) - stages.log_top_a;
+    case kStageEpsilon: return -stages.log_epsilon - log_weight(sums);
+    case kStageEta:
+      return max(-stages.log_eta, entropy(sums) - 0.5 * stages.log_eta) - log_weight(sums);
+    case kStageMirostat: return mu * kLn2 - log_weight(sums);
+    default: return -stages.log_xtc_threshold - log_weight(sums);  // kStageXtc
+  }
+}
+
+struct Choice {
+  uint key, id, count;
+  float surprise;  // in bits, among the tokens kept
+};
+
+Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key, float mu) {
+  Source source = Source(row, false, 0);
+  Kept kept = keep_everything(best_key);
+  Measures sums;
+  bool measured = false;  // `sums` are those of `kept`
+  bool loose = false;     // no token has the key kept.first
+  bool above = false;     // XTC: `kept` are only the tokens above its threshold
+  Cut last_before_xtc = kEverything;
+  uint64_t order = join_words(stages.order_low, stages.order_high);
+  for (;;) {
+    const uint stage = uint(order) & ((1u << kStageBits) - 1);
+    const bool draws = stage == kStageDraw, sigma = stage == kStageTopNSigma;
+    if ((needs_measures(stage, stages) || loose) && (!measured || sigma)) {
+      const bool list = !source.listed && !above;
+      sums = measure(source, kept, sigma, list);
+      measured = true;
+      loose = false;
+      if (list && sums.count <= kListTokens) source = Source(row, true, sums.count);
+      if (sums.highest != kept.first) {
+        begin_at(kept, row.top_logit, sums.highest);
+        measured = false;
+        continue;
+      }
+    }
+    Selection selection = Selection(kNoSelection, true, 0ul, 0.0, 0);
+    bool changes = true;
+    switch (stage) {
+      case kStageDraw: {
+        const uvec4 random = random_bits(wanted, 0);
+        selection = Selection(kById, true, multiply_high(sums.weight, join_words(random.x, random.y)),
+                              0.0, bits_of(row.vocab));
+        break;
+      }
+      case kStageTopK: {
+        const uint lowest = max(kept.last.key, row.lowest_key);
+        selection = Selection(kByKey, false, stages.top_k - 1, 0.0, bits_of(kept.first - lowest));
+        break;
+      }
+      case kStageTopP: {
+        const uint lowest = lowest_key(kept, row.top_logit, 0.0, kMaxDistance);
+        selection = Selection(kByKey, true, last_of_share(sums.weight, stages.top_p), 0.0,
+                              bits_of(kept.first - lowest));
+        break;
+      }
+      case kStageTypical:
+        selection = Selection(kByDeviation, true, last_of_share(sums.weight, stages.typical_p),
+                              mean_distance(sums), kDeviationBits);
+        break;
+      case kStageTemperature:
+        scale(kept, row.top_logit,
+              1.0 / max(dynamic_temperature(stages, sums), kLeastTemperature));
+        break;
+      case kStageSmoothing:
+        bend(kept, row.top_logit, stages.smoothing_square, stages.smoothing_cube);
+        break;
+      case kStageXtc: {
+        if (above) {
+          // The least probable of those above the threshold is the first that stays.
+          above = false;
+          kept.last = last_before_xtc;
+          begin_at(kept, row.top_logit, sums.lowest);
+          break;
+        }
+        const float limit = stage_limit(stage, stages, sums, mu);
+        const bool applies = stages.xtc_odds == 0xffffffffu ||
+                             random_bits(wanted, 1).x < stages.xtc_odds;
+        changes = applies && limit >= 0.0;
+        if (!changes) break;
+        above = true;
+        last_before_xtc = kept.last;
+        keep_within(kept, row.top_logit, limit);
+        measured = false;
+        continue;
+      }
+      default:
+        changes = keep_within(kept, row.top_logit, stage_limit(stage, stages, sums, mu));
+    }
+
+    // A selection in the row's order ends among equal keys, which a second one tells apart by id.
+    Kept among = kept;
+    for (uint round = 0; selection.order != kNoSelection && round < 2; ++round) {
+      const Selected selected = select(source, among, selection);
+      if (!selected.found) break;
+      if (selection.order == kByDeviation) {
+        // Tokens that deviate equally stay together.
+        const float reach = uintBitsToFloat(selected.ordinal + kLeastDeviation);
+        const uint lowest = lowest_key(kept, row.top_logit, selection.center, reach);
+        const uint highest = highest_key(kept, row.top_logit, selection.center, reach);
+        if (lowest > kept.last.key) kept.last = Cut(lowest, 0xffffffffu);
+        loose = highest < kept.first;
+        kept.first = min(kept.first, highest);
+        break;
+      }
+      if (selection.order == kById) {
+        if (draws) {
+          // The address must be valid on lavapipe for ordinals that are no ids, too.
+          const uint token = min(selected.ordinal, row.vocab - 1);
+          const uint key = logit_key(U32(row.logits).at[token]);
+          const float distance = kept_distance(kept, row.top_logit, key);
+          return Choice(key, token, sums.count, (distance + log_weight(sums)) / kLn2);
+        }
+        kept.last.id = selected.ordinal;
+        break;
+      }
+      const uint key = kept.first - selected.ordinal;
+      const uint64_t each =
+          selection.weighted ? weight_of(kept_distance(kept, row.top_logit, key)) : 1ul;
+      if (key > kept.last.key) kept.last = Cut(key, 0xffffffffu);
+      const uint64_t place = selected.before / each;
+      if (place + 1 == selected.sum / each) break;  // all tokens with this key stay
+      among.first = key;
+      among.last = kept.last;
+      selection = Selection(kById, false, place, 0.0, bits_of(row.vocab));
+    }
+    if (changes || sigma) measured = false;
+    order >>= kStageBits;
+  }
+}
+
+// `precise`: added up in another order, the largest floats would swallow the sum.
+float logprob_of(uint key, float top_logit, float log_sum) {
+  precise const float distance = top_logit - key_logit(key);
+  precise const float logprob = -distance - log_sum;
+  return logprob;
+}
+
+void run_stages(SamplingRow wanted) {
+  const uint row_index = gl_WorkGroupID.y;
+  const uint needed = kSamplingActive | kSamplingStages;
+  if ((wanted.flags & needed) != needed) return;
+  const uint64_t chunks = params.chunks + uint64_t(row_index) * params.chunk_count * 20;
+  const RowSummary summary = summarize(chunks, params.chunk_count);
+  if (!has_choice(summary)) return;  // sample_pick has said so
+  Row row;
+  row.logits = params.logits + uint64_t(row_index) * params.vocab * 4;
+  row.segments = params.segments + uint64_t(row_index) * params.segment_count * 4;
+  row.chunks = chunks;
+  row.vocab = params.vocab;
+  row.segment_count = params.segment_count;
+  row.first_segment = 0;
+  row.end_segment = params.segment_count;
+  row.top_logit = key_logit(summary.best_key);
+  row.lowest_key = summary.lowest_key;
+
+  const SamplingStages stages = StagesOfRow(params.words + uint64_t(wanted.stages) * 4).at[0];
+  const bool in_slot = stages.mirostat_read_slot != kNoSlot;
+  const float slot_mu = F32(params.mirostat).at[in_slot ? stages.mirostat_read_slot : 0];
+  const float mu = in_slot ? slot_mu : stages.mirostat_mu;
+  const Choice choice = choose(wanted, stages, row, summary.best_key, mu);
+
+  if (gl_LocalInvocationID.x == 0) {
+    if (wanted.id_index != kNoSlot) U32(params.ids).at[wanted.id_index] = choice.id;
+    const float logprob = logprob_of(choice.key, row.top_logit, summary.log_sum);
+    SamplingResults(params.results).at[row_index] =
+        SamplingResult(choice.id, logprob, choice.count);
+    const float new_mu = mu - stages.mirostat_eta * (choice.surprise - stages.mirostat_tau);
+    F32(params.mirostat_rows).at[row_index] = new_mu;
+    if (stages.mirostat_write_slot != kNoSlot)
+      F32(params.mirostat).at[stages.mirostat_write_slot] = new_mu;
+  }
+  if ((wanted.flags & kSamplingStagesAppend) != 0 && wanted.history_slot != kNoHistory)
+    append(wanted, choice.id);
+}
+
+void main() {
+  const SamplingRow wanted = SamplingRows(params.rows).at[gl_WorkGroupID.y];
+  chain_wait();
+  run_stages(wanted);
+  chain_done();
+}

@@ -1,0 +1,343 @@
+// Tools and reasoning in the chat API: the fields of requests, the prompts that the model gets, and
+// replies whole and as streams. The stand-in model says what each test wants it to.
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/text/detokenizer.h"
+#include "tests/support/served_stand_in.h"
+#include "tools/server/chat_prompt.h"
+#include "tools/server/openai_request.h"
+#include "tools/server/tool_fields.h"
+
+namespace hearth {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+constexpr const char* kWeatherTool =
+    R"("tools":[{"type":"function","function":{"name":"get_weather","description":"Weather.",
+    "parameters":{"type":"object","properties":{"unit":{"type":"string"},"city":{"type":"string"}},
+    "required":["city"]}}}])";
+
+std::string asked(const std::string& fields) {
+  return R"({"messages":[{"role":"user","content":"Weather in Paris?"}],"temperature":0)" +
+         (fields.empty() ? "" : "," + fields) + "}";
+}
+
+std::variant<ApiRequest, ApiError> parsed(const std::string& body) {
+  return parse_api_request(ApiKind::kChat, body, {.vocabulary = 1000});
+}
+
+ApiRequest parsed_well(const std::string& body) {
+  auto request = parsed(body);
+  if (const ApiError* error = std::get_if<ApiError>(&request)) {
+    ADD_FAILURE() << body << ": " << error->message;
+    return {};
+  }
+  return std::get<ApiRequest>(std::move(request));
+}
+
+TEST(ToolFields, AreRead) {
+  const ApiRequest request = parsed_well(asked(std::string(kWeatherTool) + R"(,
+      "tool_choice":"auto","parallel_tool_calls":false,"reasoning_effort":"low",
+      "chat_template_kwargs":{"enable_thinking":true})"));
+  ASSERT_EQ(request.tools.tools.size(), 1u);
+  EXPECT_EQ(request.tools.tools[0].name, "get_weather");
+  EXPECT_EQ(request.tools.tools[0].description, "Weather.");
+  // In the order in which the client wrote them.
+  EXPECT_EQ(request.tools.tools[0].parameters["properties"].begin().key(), "unit");
+  EXPECT_TRUE(request.tools.may_call());
+  EXPECT_FALSE(request.tools.parallel);
+  EXPECT_EQ(request.tools.template_variables.dump(),
+            R"({"enable_thinking":true,"reasoning_effort":"low"})");
+  EXPECT_EQ(parsed_well(asked(R"("reasoning_effort":"none")")).tools.template_variables.dump(),
+            R"({"enable_thinking":false,"thinking":false})");
+  EXPECT_TRUE(parsed_well(asked("")).tools.template_variables.is_null());
+}
+
+TEST(ToolFields, ReadsTheChoice) {
+  const auto choice = [](const std::string& value) {
+    return parsed_well(asked(std::string(kWeatherTool) + R"(,"tool_choice":)" + value)).tools;
+  };
+  EXPECT_FALSE(choice(R"("none")").may_call());
+  EXPECT_EQ(choice(R"("required")").choice, ToolFields::Choice::kRequired);
+  const ToolFields named = choice(R"({"type":"function","function":{"name":"get_weather"}})");
+  EXPECT_EQ(named.choice, ToolFields::Choice::kRequired);
+  EXPECT_FALSE(named.parallel);
+}
+
+TEST(ToolFields, ReadsMessages) {
+  const ApiRequest request = parsed_well(R"({"messages":[
+      {"role":"user","content":"Weather?"},
+      {"role":"assistant","content":null,"reasoning_content":"Hm.","tool_calls":[{"id":"c1",
+       "type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Paris\"}"}}]},
+      {"role":"tool","tool_call_id":"c1","content":"21"},
+      {"role":"tool","tool_call_id":"c1","name":"own","content":[{"type":"text","text":"22"}]}]})");
+  ASSERT_EQ(request.messages.size(), 4u);
+  EXPECT_EQ(request.messages[1].reasoning, "Hm.");
+  ASSERT_EQ(request.messages[1].tool_calls.size(), 1u);
+  EXPECT_EQ(request.messages[1].tool_calls[0].arguments, R"({"city":"Paris"})");
+  EXPECT_EQ(request.messages[2].tool_call_id, "c1");
+  EXPECT_EQ(request.messages[2].name, "get_weather");
+  EXPECT_EQ(request.messages[3].name, "own");
+  EXPECT_EQ(request.messages[3].content, "22");
+}
+
+TEST(ToolFields, WrongOnesAreRefusedByName) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"tools", R"("tools":{})"},
+      {"tools[0]", R"("tools":[5])"},
+      {"tools[0].type", R"("tools":[{"type":"web_search"}])"},
+      {"tools[0].function", R"("tools":[{"type":"function"}])"},
+      {"tools[0].function.name", R"("tools":[{"type":"function","function":{"name":"a b"}}])"},
+      {"tools[0].function.name", R"("tools":[{"type":"function","function":{"name":""}}])"},
+      {"tools[0].function.parameters",
+       R"("tools":[{"type":"function","function":{"name":"a","parameters":[]}}])"},
+      {"tools[1].function.name",
+       R"("tools":[{"function":{"name":"a"}},{"function":{"name":"a"}}])"},
+      {"tool_choice", R"("tool_choice":"required")"},
+      {"tool_choice", R"("tool_choice":"maybe")"},
+      {"tool_choice", R"("tool_choice":{"type":"function","function":{"name":"g"}})"},
+      {"tool_choice", R"("tool_choice":{"type":"allowed_tools"})"},
+      {"parallel_tool_calls", R"("parallel_tool_calls":1)"},
+      {"reasoning_effort", R"("reasoning_effort":"huge")"},
+      {"chat_template_kwargs", R"("chat_template_kwargs":[1])"},
+      {"chat_template_kwargs.messages", R"("chat_template_kwargs":{"messages":[]})"},
+  };
+  for (const auto& [param, fields] : cases) {
+    const auto request = parsed(asked(fields));
+    const ApiError* error = std::get_if<ApiError>(&request);
+    ASSERT_NE(error, nullptr) << fields;
+    EXPECT_EQ(error->param, param) << error->message;
+    EXPECT_EQ(error->status, 400);
+  }
+  const std::pair<const char*, const char*> messages[] = {
+      {"messages[0].tool_calls", R"({"role":"user","content":"a","tool_calls":[{}]})"},
+      {"messages[0].tool_calls", R"({"role":"assistant","tool_calls":{"a":1}})"},
+      {"messages[0].tool_calls[0].function", R"({"role":"assistant","tool_calls":[{"id":"1"}]})"},
+      {"messages[0].tool_calls[0].function.name",
+       R"({"role":"assistant","tool_calls":[{"function":{}}]})"},
+      {"messages[0].tool_calls[0].function.arguments",
+       R"({"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{}}}]})"},
+      {"messages[0].tool_call_id", R"({"role":"tool","tool_call_id":5,"content":"a"})"},
+      {"messages[0].content", R"({"role":"tool","tool_call_id":"5"})"},
+  };
+  for (const auto& [param, message] : messages) {
+    const auto request = parsed(R"({"messages":[)" + std::string(message) + "]}");
+    const ApiError* error = std::get_if<ApiError>(&request);
+    ASSERT_NE(error, nullptr) << message;
+    EXPECT_EQ(error->param, param) << error->message;
+  }
+}
+
+constexpr const char* kChatPath = "/v1/chat/completions";
+
+// A model that always gives the same reply.
+class ServedReply : public testing::ServedStandIn {
+ protected:
+  virtual std::string reply() const = 0;
+  uint32_t context() const override { return 2048; }
+  std::vector<TokenId> script() const override {
+    std::vector<TokenId> ids =
+        tokenizer_->encode(reply(), {.add_bos = false, .parse_special = true});
+    ids.push_back(tokenizer_->vocabulary().end_of_generation.front());
+    return ids;
+  }
+
+  json whole(const std::string& fields) const {
+    const testing::HttpAnswer answer = post(kChatPath, asked(fields));
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return json::parse(answer.body)["choices"][0];
+  }
+  // The choices of a stream's chunks.
+  std::vector<json> streamed(const std::string& fields) const {
+    const testing::HttpAnswer answer =
+        post(kChatPath, asked(fields + (fields.empty() ? "" : ",") + R"("stream":true)"));
+    std::vector<json> choices;
+    for (size_t at = answer.body.find("data: {"); at != std::string::npos;
+         at = answer.body.find("data: {", at + 1))
+      choices.push_back(json::parse(
+          answer.body.substr(at + 6, answer.body.find('\n', at) - at - 6))["choices"][0]);
+    return choices;
+  }
+};
+
+class ServedCall : public ServedReply {
+ protected:
+  std::string reply() const override {
+    return "Let me look.\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": "
+           "\"Paris\"}}\n</tool_call>\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": "
+           "{city: Oslo}}\n</tool_call>";
+  }
+};
+
+TEST_F(ServedCall, IsPartOfTheMessage) {
+  const json choice = whole(kWeatherTool);
+  EXPECT_EQ(choice["finish_reason"], "tool_calls");
+  EXPECT_EQ(choice["message"]["content"], "Let me look.");
+  const json& calls = choice["message"]["tool_calls"];
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0]["type"], "function");
+  EXPECT_EQ(calls[0]["function"]["name"], "get_weather");
+  EXPECT_EQ(calls[0]["function"]["arguments"], R"({"city": "Paris"})");
+  EXPECT_FALSE(calls[0].contains("warning"));
+  // Mistral's templates want nine letters and digits.
+  EXPECT_EQ(calls[0]["id"].get<std::string>().size(), 9u);
+  EXPECT_NE(calls[0]["id"], calls[1]["id"]);
+  // Arguments that are not JSON are passed on as they are.
+  EXPECT_EQ(calls[1]["function"]["arguments"], "{city: Oslo}}\n");
+  EXPECT_EQ(calls[1]["warning"], "the arguments are not a JSON object");
+}
+
+TEST_F(ServedCall, ComesInDeltas) {
+  std::string content, arguments[2];
+  std::vector<json> first(2);
+  json finish;
+  for (const json& choice : streamed(kWeatherTool)) {
+    const json& delta = choice["delta"];
+    if (!choice["finish_reason"].is_null()) finish = choice["finish_reason"];
+    content += delta.value("content", "");
+    if (!delta.contains("tool_calls")) continue;
+    ASSERT_EQ(delta["tool_calls"].size(), 1u);
+    const json& call = delta["tool_calls"][0];
+    const size_t index = call["index"].get<size_t>();
+    ASSERT_LT(index, 2u);
+    if (first[index].is_null()) {
+      first[index] = call;
+      continue;
+    }
+    // Only the index and a piece.
+    if (call.contains("warning")) continue;
+    EXPECT_EQ(call.size(), 2u) << call;
+    EXPECT_EQ(call["function"].size(), 1u) << call;
+    arguments[index] += call["function"]["arguments"].get<std::string>();
+  }
+  EXPECT_EQ(finish, "tool_calls");
+  EXPECT_EQ(content, "Let me look.");
+  for (const json& call : first) {
+    EXPECT_EQ(call.size(), 4u) << call;
+    EXPECT_EQ(call["type"], "function");
+    EXPECT_FALSE(call["id"].get<std::string>().empty());
+    EXPECT_EQ(call["function"], json({{"name", "get_weather"}, {"arguments", ""}}));
+  }
+  EXPECT_EQ(arguments[0], R"({"city": "Paris"})");
+  EXPECT_EQ(arguments[1], "{city: Oslo}}\n");
+}
+
+TEST_F(ServedCall, IsTextIfTheRequestHasNoTools) {
+  EXPECT_EQ(whole("")["message"]["content"], reply());
+  EXPECT_EQ(whole("")["finish_reason"], "stop");
+  const json choice = whole(std::string(kWeatherTool) + R"(,"tool_choice":"none")");
+  EXPECT_EQ(choice["message"]["content"], reply());
+  EXPECT_FALSE(choice["message"].contains("tool_calls"));
+}
+
+TEST_F(ServedCall, IsTheOnlyOneWithoutParallelCalls) {
+  const json choice = whole(std::string(kWeatherTool) + R"(,"parallel_tool_calls":false)");
+  EXPECT_EQ(choice["message"]["tool_calls"].size(), 1u);
+}
+
+TEST_F(ServedCall, KeepsLogprobsOfAllTokens) {
+  const json choice = whole(std::string(kWeatherTool) + R"(,"logprobs":true)");
+  std::string text;
+  for (const json& token : choice["logprobs"]["content"]) text += token["token"];
+  EXPECT_EQ(text, reply());
+  std::string streamed_text;
+  for (const json& one : streamed(std::string(kWeatherTool) + R"(,"logprobs":true)"))
+    if (one["logprobs"].is_object())
+      for (const json& token : one["logprobs"]["content"]) streamed_text += token["token"];
+  EXPECT_EQ(streamed_text, reply());
+}
+
+TEST_F(ServedCall, CutShortHasLengthAsItsReason) {
+  const json choice = whole(std::string(kWeatherTool) + R"(,"max_tokens":40)");
+  EXPECT_EQ(choice["finish_reason"], "length");
+}
+
+// The template knows nothing of tools, so a system message explains them.
+TEST_F(ServedCall, ToolsReachATemplateThatDoesNotShowThem) {
+  const ServedModel model{
+      .engine = **engine_,
+      .tokenizer = *tokenizer_,
+      .chat_template = chat_.get(),
+      .style = std::make_shared<ReplyStyle>(find_reply_style(*tokenizer_, chat_.get()))};
+  EXPECT_FALSE(model.style->template_shows_tools);
+  const auto prompt = make_chat_prompt(model, parsed_well(asked(kWeatherTool)), {});
+  ASSERT_TRUE(prompt.ok()) << prompt.error().message;
+  EXPECT_THAT(tokenizer_->decode(prompt->ids), HasSubstr("\"name\":\"get_weather\""));
+}
+
+class ServedReasoning : public ServedReply {
+ protected:
+  std::string chat_source() const override {
+    return "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+           "{% for t in tools or [] %}{{ t.function.name }}\n{% endfor %}assistant: "
+           "{% if enable_thinking %}<think>\n{% endif %}";
+  }
+  std::string reply() const override { return "It is easy.\n</think>\n\n51"; }
+};
+
+TEST_F(ServedReasoning, IsApartFromTheContent) {
+  const json choice = whole(R"("chat_template_kwargs":{"enable_thinking":true})");
+  EXPECT_EQ(choice["message"]["content"], "51");
+  EXPECT_EQ(choice["message"]["reasoning_content"], "It is easy.");
+  EXPECT_EQ(choice["finish_reason"], "stop");
+  std::string content, reasoning;
+  for (const json& one : streamed(R"("chat_template_kwargs":{"enable_thinking":true})")) {
+    content += one["delta"].value("content", "");
+    reasoning += one["delta"].value("reasoning_content", "");
+  }
+  EXPECT_EQ(content, "51");
+  EXPECT_EQ(reasoning, "It is easy.");
+}
+
+// Without the marker in the prompt the reply is not reasoning.
+TEST_F(ServedReasoning, IsSwitchedOffByTheTemplate) {
+  const json choice = whole(R"("chat_template_kwargs":{"enable_thinking":false})");
+  EXPECT_EQ(choice["message"]["content"], reply());
+  EXPECT_FALSE(choice["message"].contains("reasoning_content"));
+}
+
+TEST_F(ServedReasoning, TheTemplateGetsTheTools) {
+  const ReplyStyle style = find_reply_style(*tokenizer_, chat_.get());
+  EXPECT_TRUE(style.template_shows_tools);
+  const ServedModel model{.engine = **engine_,
+                          .tokenizer = *tokenizer_,
+                          .chat_template = chat_.get(),
+                          .style = std::make_shared<ReplyStyle>(style)};
+  const auto prompt = make_chat_prompt(
+      model, parsed_well(asked(std::string(kWeatherTool) + R"(,"reasoning_effort":"none")")), {});
+  ASSERT_TRUE(prompt.ok()) << prompt.error().message;
+  EXPECT_THAT(tokenizer_->decode(prompt->ids), HasSubstr("get_weather\nassistant:"));
+  EXPECT_FALSE(prompt->begins_in_reasoning);
+}
+
+// A model whose markers are control tokens, which have no text in other replies.
+class ServedControlTokens : public ServedReply {
+ protected:
+  std::string chat_source() const override {
+    return "{{ messages[0].content }}{% if tools %}{{ tools | tojson }}{% endif %}<|end|>"
+           "{# <think> [TOOL_CALLS] [ARGS] #}";
+  }
+  std::string reply() const override { return "Hi"; }
+};
+
+TEST_F(ServedControlTokens, HaveTextWhereTheFormatNeedsThem) {
+  const auto end = tokenizer_->encode("<|end|>", {.add_bos = false, .parse_special = true});
+  ASSERT_EQ(end.size(), 1u);
+  ASSERT_TRUE(tokenizer_->is_control(end[0]));
+  const std::string_view markers[] = {"[TOOL_CALLS]", "a <|end|> b"};
+  EXPECT_EQ(tokens_in_markers(*tokenizer_, markers), end);
+  EXPECT_TRUE(tokens_in_markers(*tokenizer_, std::span(markers).first(1)).empty());
+  EXPECT_EQ(Detokenizer(*tokenizer_).push(end[0]), "");
+  EXPECT_EQ(Detokenizer(*tokenizer_, true, false, end).push(end[0]), "<|end|>");
+  const ReplyStyle style = find_reply_style(*tokenizer_, chat_.get());
+  EXPECT_EQ(style.format.calls->name, "mistral");
+}
+
+}  // namespace
+}  // namespace hearth
