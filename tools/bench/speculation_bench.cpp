@@ -30,10 +30,9 @@ DecodeWindow& DecodeWindow::operator+=(const DecodeWindow& other) {
 DecodeWindow decode_window(std::span<const StepRecord> records, uint32_t batch) {
   const std::vector<double> done = done_seconds(records);
   DecodeWindow window;
-  const auto together = std::ranges::find_if(
-      records, [&](const StepRecord& record) { return all_decode(record, batch); });
-  const auto first = static_cast<size_t>(together - records.begin());
-  if (first == 0 || first == records.size()) return window;
+  // The window begins at the end of a step.
+  size_t first = 1;
+  while (first < records.size() && !all_decode(records[first], batch)) ++first;
   for (size_t i = first; i < records.size() && records[i].finished.empty(); ++i) {
     window.tokens += records[i].sampled_tokens;
     window.rows += records[i].tokens;
