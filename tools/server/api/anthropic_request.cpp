@@ -73,7 +73,7 @@ MaybeError add_tool_result(const std::string& name, const ordered_json& block,
 MaybeError read_blocks(const std::string& name, const std::string& role, const ordered_json& blocks,
                        ordered_json& messages) {
   ordered_json message = {{"role", role}, {"content", nullptr}};
-  std::string text;
+  std::string text, thinking;
   bool has_text = false;
   for (size_t i = 0; i < blocks.size(); ++i) {
     const std::string block_name = fmt::format("{}[{}]", name, i);
@@ -93,13 +93,15 @@ MaybeError read_blocks(const std::string& name, const std::string& role, const o
       error = add_tool_use(block_name, block, message);
     } else if (type == "tool_result" && role == "user") {
       error = add_tool_result(block_name, block, messages);
-    } else if (type != "thinking" && type != "redacted_thinking") {
-      // Clients send thinking back as they got it; templates drop that of earlier turns.
+    } else if (type == "thinking" && role == "assistant") {
+      thinking += text_field(block, "thinking");
+    } else if (type != "redacted_thinking") {  // which nobody but Anthropic can read
       error = unsupported_content(block_name, type);
     }
     if (error) return error;
   }
   if (has_text) message["content"] = std::move(text);
+  if (!thinking.empty()) message["reasoning_content"] = std::move(thinking);
   if (has_text || role == "assistant") messages.push_back(std::move(message));
   return std::nullopt;
 }

@@ -37,15 +37,11 @@ constexpr FieldRules kOptionsRules{.read = kOptionsRead,
                                    .harmless = kOptionsHarmless,
                                    .unsupported = kOptionsUnsupported};
 
-constexpr std::string_view kMessageRead[] = {"role", "content", "tool_calls", "tool_name",
-                                             "tool_call_id"};
-constexpr std::string_view kMessageHarmless[] = {
-    "thinking"};  // of earlier turns: templates drop it
+constexpr std::string_view kMessageRead[] = {"role",      "content",      "tool_calls",
+                                             "tool_name", "tool_call_id", "thinking"};
 constexpr std::string_view kMessageUnsupported[] = {"images"};
-constexpr FieldRules kMessageRules{.read = kMessageRead,
-                                   .passed = {},
-                                   .harmless = kMessageHarmless,
-                                   .unsupported = kMessageUnsupported};
+constexpr FieldRules kMessageRules{
+    .read = kMessageRead, .passed = {}, .harmless = {}, .unsupported = kMessageUnsupported};
 
 // Ollama's calls may lack ids. Results are matched with calls in order.
 struct CallIds {
@@ -96,6 +92,8 @@ MaybeError read_ollama_messages(const ordered_json& list, ordered_json& messages
     if (content != nullptr) message["content"] = *content;
     if (const ordered_json* calls = find_field(given, "tool_calls"))
       if (auto error = read_ollama_calls(name + ".tool_calls", *calls, ids, message)) return error;
+    if (const std::string thinking = text_field(given, "thinking"); !thinking.empty())
+      message["reasoning_content"] = thinking;
     if (message["role"] == "tool") message["tool_call_id"] = ids.next_result();
     messages.push_back(std::move(message));
   }

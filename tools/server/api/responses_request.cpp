@@ -1,5 +1,7 @@
 #include "tools/server/api/responses_request.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "tools/server/api/field_rules.h"
@@ -62,8 +64,15 @@ MaybeError read_item_text(const std::string& name, const ordered_json& content, 
   return std::nullopt;
 }
 
+// Begins a message of the assistant, with the reasoning that came before it.
+void add_assistant(ordered_json content, std::string& reasoning, ordered_json& messages) {
+  ordered_json message = {{"role", "assistant"}, {"content", std::move(content)}};
+  if (!reasoning.empty()) message["reasoning_content"] = std::exchange(reasoning, {});
+  messages.push_back(std::move(message));
+}
+
 MaybeError read_message_item(const std::string& name, const ordered_json& item,
-                             ordered_json& messages) {
+                             std::string& reasoning, ordered_json& messages) {
   const std::string role = text_field(item, "role");
   if (role != "user" && role != "assistant" && role != "system" && role != "developer")
     return wrong_field(name + ".role", "must be user, assistant, system or developer");
@@ -71,11 +80,14 @@ MaybeError read_message_item(const std::string& name, const ordered_json& item,
   if (content == nullptr) return wrong_field(name + ".content", "is missing");
   std::string text;
   if (auto error = read_item_text(name + ".content", *content, text)) return error;
-  messages.push_back({{"role", role}, {"content", text}});
+  if (role == "assistant")
+    add_assistant(std::move(text), reasoning, messages);
+  else
+    messages.push_back({{"role", role}, {"content", text}});
   return std::nullopt;
 }
 
-MaybeError read_call_item(const std::string& name, const ordered_json& item,
+MaybeError read_call_item(const std::string& name, const ordered_json& item, std::string& reasoning,
                           ordered_json& messages) {
   for (const char* field : {"call_id", "name", "arguments"})
     if (const ordered_json* value = find_field(item, field);
@@ -83,7 +95,7 @@ MaybeError read_call_item(const std::string& name, const ordered_json& item,
       return wrong_field(fmt::format("{}.{}", name, field), "must be a string");
   // Calls that a model made together are one message.
   if (messages.empty() || messages.back()["role"] != "assistant")
-    messages.push_back({{"role", "assistant"}, {"content", nullptr}});
+    add_assistant(nullptr, reasoning, messages);
   messages.back()["tool_calls"].push_back(
       {{"id", item["call_id"]},
        {"type", "function"},
@@ -103,17 +115,29 @@ MaybeError read_call_output(const std::string& name, const ordered_json& item,
   return std::nullopt;
 }
 
-MaybeError read_item(const std::string& name, const ordered_json& item, ordered_json& messages) {
+// Reasoning as a response has it. Summaries, which are not what the model wrote, are skipped.
+std::string reasoning_text(const ordered_json& item) {
+  std::string text;
+  if (const ordered_json* content = find_field(item, "content"); content && content->is_array())
+    for (const ordered_json& part : *content) text += text_field(part, "text");
+  return text;
+}
+
+// `reasoning` belongs to the next message of the assistant.
+MaybeError read_item(const std::string& name, const ordered_json& item, std::string& reasoning,
+                     ordered_json& messages) {
   if (!item.is_object()) return wrong_field(name, "must be an object");
   const ordered_json* const field = find_field(item, "type");
   if (field != nullptr && !field->is_string())
     return wrong_field(name + ".type", "must be a string");
   const std::string type = field == nullptr ? "message" : field->get<std::string>();
-  if (type == "message") return read_message_item(name, item, messages);
-  if (type == "function_call") return read_call_item(name, item, messages);
+  if (type == "message") return read_message_item(name, item, reasoning, messages);
+  if (type == "function_call") return read_call_item(name, item, reasoning, messages);
   if (type == "function_call_output") return read_call_output(name, item, messages);
-  // Clients send back what they got. Templates drop the reasoning of earlier turns.
-  if (type == "reasoning") return std::nullopt;
+  if (type == "reasoning") {
+    reasoning += reasoning_text(item);
+    return std::nullopt;
+  }
   return unsupported_content(name, type);
 }
 
@@ -125,8 +149,10 @@ MaybeError read_input(const ordered_json& body, ordered_json& messages) {
   }
   if (input == nullptr || !input->is_array() || input->empty())
     return wrong_field("input", "must be a string or a list of at least one item");
+  std::string reasoning;
   for (size_t i = 0; i < input->size(); ++i)
-    if (auto error = read_item(fmt::format("input[{}]", i), (*input)[i], messages)) return error;
+    if (auto error = read_item(fmt::format("input[{}]", i), (*input)[i], reasoning, messages))
+      return error;
   return std::nullopt;
 }
 
