@@ -30,6 +30,7 @@ class ChatCommand : public Command {
         .one_of({"drop", "compress", "stop"});
     model_.declare(options);
     model_.declare_speculation(options);
+    model_.declare_contrast(options);
     sampling_.declare(options);
     grammar_.declare(options);
   }

@@ -64,5 +64,45 @@ TEST(Acceptance, KeepsTheDistribution) {
   EXPECT_LT(chi_squared(second), 16.3);
 }
 
+// A draft that another model draws with the very random numbers that the model will use: pairs of
+// tokens still follow the model, although the draft depends on those numbers.
+TEST(Acceptance, KeepsTheDistributionWithDraftsFromTheSameRandomNumbers) {
+  // The distribution after token `before`; token 3 stands for the text so far.
+  constexpr std::array<std::array<double, 3>, 4> kModel{
+      {{0.2, 0.5, 0.3}, {0.6, 0.3, 0.1}, {0.1, 0.1, 0.8}, {0.4, 0.35, 0.25}}};
+  constexpr std::array<std::array<double, 3>, 4> kDraft{
+      {{0.3, 0.3, 0.4}, {0.5, 0.5, 0.0}, {0.2, 0.2, 0.6}, {0.3, 0.3, 0.4}}};
+  const auto draw = [](const std::array<double, 3>& distribution, double number) {
+    if (number < distribution[0]) return 0u;
+    return number < distribution[0] + distribution[1] ? 1u : 2u;
+  };
+  constexpr int kDraws = 1'000'000;
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> uniform;
+  std::array<double, 9> pairs{};
+  int accepted = 0;
+  Judgement judgement;
+  for (int i = 0; i < kDraws; ++i) {
+    const double first = uniform(random), second = uniform(random);
+    const std::uint32_t draft = draw(kDraft[3], first);
+    const std::uint32_t other = (draft + 1) % 3;  // a branch
+    const Tokens sampled{draw(kModel[3], first), draw(kModel[draft], second),
+                         draw(kModel[other], second)};
+    judge_proposals(Tokens{draft, other}, Tokens{kNoParent, kNoParent}, sampled, judgement);
+    accepted += judgement.path.empty() ? 0 : 1;
+    // Without an accepted proposal, the next step samples the second token.
+    const std::uint32_t after =
+        judgement.path.empty() ? draw(kModel[sampled[0]], second) : sampled[judgement.next_row];
+    ++pairs[sampled[0] * 3 + after];
+  }
+  double sum = 0;
+  for (std::uint32_t i = 0; i < 9; ++i) {
+    const double expected = kDraws * kModel[3][i / 3] * kModel[i / 3][i % 3];
+    sum += (pairs[i] - expected) * (pairs[i] - expected) / expected;
+  }
+  EXPECT_LT(sum, 26.1) << "0.1 % of fair draws exceed this";
+  EXPECT_GT(accepted, kDraws / 2);
+}
+
 }  // namespace
 }  // namespace hearth
