@@ -650,7 +650,7 @@ TEST_F(ServedCalls, OfResponses) {
 }
 
 TEST_F(ServedCalls, OfAnthropicsMessages) {
-  const std::string tools = R"("max_tokens":100,"tools":[{"name":"look","input_schema":{}}])";
+  const std::string tools = R"("max_tokens":400,"tools":[{"name":"look","input_schema":{}}])";
   const std::string ask = R"({"role":"user","content":"Hi"})";
   const json first = post("/v1/messages", "{" + tools + R"(,"messages":[)" + ask + "]}").json();
   ASSERT_EQ(first["content"].size(), 2u) << first;

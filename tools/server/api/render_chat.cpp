@@ -9,13 +9,12 @@ std::optional<ChatPrompt> render_chat(ServerState& server, Exchange& exchange,
                                       std::string_view body, std::span<const FieldName> names) {
   const ServedModel* const model = server.ready(exchange);
   if (model == nullptr) return std::nullopt;
-  const auto parsed = parse_api_request(
-      ApiKind::kChat, body,
-      {.vocabulary = model->tokenizer.size(),
-       .sampling = model->default_sampling,
-       .encode = [&](std::string_view text) {
-         return model->tokenizer.encode(text, {.add_bos = false});
-       }});
+  const auto parsed = parse_api_request(ApiKind::kChat, body,
+                                        {.vocabulary = model->tokenizer.size(),
+                                         .sampling = model->default_sampling,
+                                         .encode = [&](std::string_view text) {
+                                           return model->tokenizer.encode(text, {.add_bos = false});
+                                         }});
   if (const ApiError* error = std::get_if<ApiError>(&parsed)) {
     exchange.refuse(renamed(*error, names));
     return std::nullopt;
