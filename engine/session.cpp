@@ -203,6 +203,7 @@ EngineOptions Session::engine_options() const {
                         .vocabulary = model_->config().vocabulary,
                         .start_paused = options_.start_paused,
                         .speculation = options_.speculation};
+  options.speculation.in_place = options_.deterministic;
   options.limits = {
       .max_sequences = runner.slots,
       .max_step_tokens = wanted == 0 ? runner.limits.rows : std::min(wanted, runner.limits.rows),

@@ -311,7 +311,7 @@ bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
   const std::span<const TokenId> proposed = ledger.tokens().subspan(committed);
   // A grammar allows only what was sampled.
   if (request.constraint() == nullptr) speculator_.settle(id, proposed, sampled_);
-  judge_proposals(proposed, ledger.parents(), sampled_, judgement_);
+  judge_proposals(proposed, ledger.parents(), sampled_, judgement_, links_.speculation.in_place);
   const auto accepted = static_cast<uint32_t>(judgement_.path.size());
   if (member.proposed > 0) links_.publisher.judged(member.proposed, accepted);
   request.count_judged(member.proposed, accepted);

@@ -32,6 +32,7 @@ class ChatCommand : public Command {
     model_.declare_speculation(options);
     model_.declare_contrast(options);
     sampling_.declare(options);
+    options.group("Structured output");
     grammar_.declare(options);
   }
 

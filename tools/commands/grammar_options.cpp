@@ -8,7 +8,6 @@
 namespace hearth {
 
 void GrammarOptionsGroup::declare(Options& options) {
-  options.group("Structured output");
   const Option& schema_option =
       options.add("--json-schema FILE", &schema, "Write JSON that satisfies this JSON schema")
           .check(check_file_name);

@@ -57,13 +57,13 @@ class RunCommand : public Command {
         .advanced();
     options.add("--stats", &stats_, "Report how much the output repeats itself, on stderr")
         .advanced();
+    grammar_.declare(options);
     options.add("--ignore-eos", &ignore_end_, "Continue after the model's end token").advanced();
     model_.declare(options);
     model_.declare_speculation(options);
     model_.declare_contrast(options);
     sampling_.declare(options);
     beams_.declare(options);
-    grammar_.declare(options);
   }
 
   Status run() override {

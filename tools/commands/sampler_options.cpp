@@ -81,8 +81,8 @@ void SamplerOptionsGroup::declare(Options& options) {
       .advanced();
   options
       .add("--samplers NAMES", &samplers_,
-           fmt::format("The samplers to use, in this order, separated by ; (default: {})",
-                       sampler_order_text({})))
+           "The samplers to use, in this order, separated by ;. docs/decoding-samplers.md lists "
+           "them")
       .check([](const std::string& value) {
         const auto order = parse_sampler_order(sampler_names(value));
         return order.ok() ? std::string() : order.error().message;

@@ -24,6 +24,7 @@ struct SpeculationOptions {
   double synthetic_rate = 0;       // with kSynthetic: how likely a proposal is accepted
   bool draft_model = false;        // whether there is one
   float draft_min_p = 0;           // a draft ends before a token that its model finds less likely
+  bool in_place = false;           // see judge_proposals(); for equality to the last bit
 };
 
 // Reads "ngram", "auto", "synthetic:0.7", "off". An error says what is wrong with the text.

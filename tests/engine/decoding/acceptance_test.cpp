@@ -37,6 +37,17 @@ TEST(Acceptance, ATreeIsFollowedDownOneBranch) {
   EXPECT_EQ(judgement.next_row, 4u);
 }
 
+TEST(Acceptance, InPlaceOnlyTheFirstBranchIsAccepted) {
+  Judgement judgement;
+  const Tokens proposed{7, 5, 8, 6}, parents{kNoParent, 0, kNoParent, 2};
+  judge_proposals(proposed, parents, Tokens{7, 5, 1, 6, 4}, judgement, /*in_place=*/true);
+  EXPECT_EQ(judgement.path, (Tokens{0, 1}));
+  EXPECT_EQ(judgement.next_row, 2u);
+  judge_proposals(proposed, parents, Tokens{8, 5, 1, 6, 4}, judgement, /*in_place=*/true);
+  EXPECT_TRUE(judgement.path.empty()) << "8 is computed in another place than it would be";
+  EXPECT_EQ(judgement.next_row, 0u);
+}
+
 // A proposal that is always the same token: the outcome still follows the model's distribution.
 TEST(Acceptance, KeepsTheDistribution) {
   constexpr std::array<double, 4> kModel{0.1, 0.5, 0.15, 0.25};

@@ -212,7 +212,8 @@ TEST_F(BatchInvarianceTest, WithSpeculation) {
         Way{SpeculationMethod::kTree, nullptr}, Way{SpeculationMethod::kDraft, draft.get()},
         Way{SpeculationMethod::kTree, draft.get()}}) {
     SCOPED_TRACE(static_cast<int>(way.method));
-    const auto engine = tiny_.engine({}, 0, false, true, {.method = way.method}, way.draft);
+    const auto engine = tiny_.engine({}, 0, false, true,
+                                     {.method = way.method, .in_place = true}, way.draft);
     auto streams = engine->submit(requests);
     ASSERT_TRUE(streams.ok());
     for (size_t i = 0; i < requests.size(); ++i)

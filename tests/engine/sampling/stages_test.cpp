@@ -225,7 +225,7 @@ TEST(RequestSamplers, AddTheirWordsToARow) {
   EXPECT_TRUE(samplers.need_host());
   EXPECT_TRUE(samplers.allow_proposals());
   std::vector<uint32_t> words = {7};
-  params::SamplingRow row;
+  params::SamplingRow row{};
   samplers.add_to(row, {}, words);
   EXPECT_EQ(words.size(), 1u) << "nothing repeats";
   EXPECT_EQ(row.flags, 0u);
