@@ -74,13 +74,14 @@ TEST(ResponsesRequest, BecomesAChat) {
            "max_tokens":5,"temperature":0,"stream":true,"response_format":{"type":"text"}})"},
       {R"({"input":[{"role":"user","content":[{"type":"input_text","text":"a"},
                                               {"type":"input_text","text":"b"}]},
-                    {"type":"reasoning","summary":[]},
+                    {"type":"reasoning","summary":[],"content":[
+                      {"type":"reasoning_text","text":"Hm."}]},
                     {"type":"message","role":"assistant","id":"msg_1","status":"completed",
                      "content":[{"type":"output_text","text":"c","annotations":[]}]},
                     {"type":"function_call","call_id":"1","name":"f","arguments":"{}"},
                     {"type":"function_call_output","call_id":"1","output":"42"}]})",
        R"({"messages":[{"role":"user","content":"ab"},
-                       {"role":"assistant","content":"c","tool_calls":[
+                       {"role":"assistant","content":"c","reasoning_content":"Hm.","tool_calls":[
                          {"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},
                        {"role":"tool","tool_call_id":"1","content":"42"}]})"},
       {R"({"input":"C?","previous_response_id":"resp_1","instructions":"New."})",
@@ -148,7 +149,7 @@ TEST(AnthropicRequest, BecomesAChat) {
            "tool_choice":{"type":"any","disable_parallel_tool_use":true}})",
        R"({"max_tokens":5,"messages":[
              {"role":"user","content":"Hi"},
-             {"role":"assistant","content":"t","tool_calls":[
+             {"role":"assistant","content":"t","reasoning_content":"h","tool_calls":[
                {"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},
              {"role":"tool","tool_call_id":"1","content":"42"},
              {"role":"user","content":"And?"}],
@@ -206,12 +207,12 @@ TEST(OllamaRequest, BecomesOpenAis) {
             "chat_template_kwargs":{"enable_thinking":false}})"}},
       {OllamaCall::kChat,
        {R"({"messages":[{"role":"user","content":"Hi"},
-                        {"role":"assistant","content":"","tool_calls":[
+                        {"role":"assistant","content":"","thinking":"Hm.","tool_calls":[
                           {"function":{"name":"f","arguments":{"a":1}}}]},
                         {"role":"tool","content":"42","tool_name":"f"}],
             "format":{"type":"object"}})",
         R"({"messages":[{"role":"user","content":"Hi"},
-                        {"role":"assistant","content":"","tool_calls":[
+                        {"role":"assistant","content":"","reasoning_content":"Hm.","tool_calls":[
                           {"id":"call_0","type":"function",
                            "function":{"name":"f","arguments":"{\"a\":1}"}}]},
                         {"role":"tool","content":"42","tool_call_id":"call_0"}],
@@ -617,6 +618,76 @@ TEST_F(ServedApis, OllamasModelsAndLlamaCppsProps) {
   const json applied =
       post("/apply-template", R"({"messages":[{"role":"user","content":"Hi there"}]})").json();
   EXPECT_THAT(applied["prompt"].get<std::string>(), HasSubstr("Hi there"));
+}
+
+// Calls in every API, and their results on the way back.
+class ServedCalls : public ServedStandIn {
+ protected:
+  uint32_t context() const override { return 2048; }
+  std::vector<TokenId> script() const override {
+    return tokenizer_->encode(
+        "Let me look.\n<tool_call>\n{\"name\": \"look\", \"arguments\": "
+        "{\"a\": 1}}\n</tool_call><|end|>",
+        {.add_bos = false, .parse_special = true});
+  }
+};
+
+TEST_F(ServedCalls, OfResponses) {
+  const std::string tools = R"(,"tools":[{"type":"function","name":"look","parameters":{}}]})";
+  const json first = post("/v1/responses", R"({"input":"Hi")" + tools).json();
+  ASSERT_EQ(first["output"].size(), 2u) << first;
+  EXPECT_EQ(first["output"][0]["content"][0]["text"], "Let me look.");
+  const json& call = first["output"][1];
+  EXPECT_EQ(call["type"], "function_call");
+  EXPECT_EQ(call["name"], "look");
+  EXPECT_EQ(json::parse(call["arguments"].get<std::string>()), (json{{"a", 1}}));
+  const json result = {
+      {"type", "function_call_output"}, {"call_id", call["call_id"]}, {"output", "42"}};
+  const json second = post("/v1/responses", R"({"previous_response_id":)" + first["id"].dump() +
+                                                R"(,"input":[)" + result.dump() + "]" + tools)
+                          .json();
+  EXPECT_EQ(second["status"], "completed") << second;
+}
+
+TEST_F(ServedCalls, OfAnthropicsMessages) {
+  const std::string tools = R"("max_tokens":400,"tools":[{"name":"look","input_schema":{}}])";
+  const std::string ask = R"({"role":"user","content":"Hi"})";
+  const json first = post("/v1/messages", "{" + tools + R"(,"messages":[)" + ask + "]}").json();
+  ASSERT_EQ(first["content"].size(), 2u) << first;
+  EXPECT_EQ(first["stop_reason"], "tool_use");
+  const json& call = first["content"][1];
+  EXPECT_EQ(call["type"], "tool_use");
+  EXPECT_EQ(call["input"], (json{{"a", 1}}));
+  const json answer = {{"role", "assistant"}, {"content", first["content"]}};
+  const json result = {
+      {"role", "user"},
+      {"content",
+       json::array({{{"type", "tool_result"}, {"tool_use_id", call["id"]}, {"content", "42"}}})}};
+  const HttpAnswer second = post("/v1/messages", "{" + tools + R"(,"messages":[)" + ask + "," +
+                                                     answer.dump() + "," + result.dump() + "]}");
+  EXPECT_EQ(second.status, 200) << second.body;
+  const HttpAnswer stream =
+      post("/v1/messages", "{" + tools + R"(,"stream":true,"messages":[)" + ask + "]}");
+  std::string arguments;
+  for (const json& event : lines_of(stream.body))
+    if (event.value("delta", json::object()).value("type", "") == "input_json_delta")
+      arguments += event["delta"]["partial_json"];
+  EXPECT_EQ(json::parse(arguments), (json{{"a", 1}}));
+}
+
+TEST_F(ServedCalls, OfOllama) {
+  const std::string tools =
+      R"("tools":[{"type":"function","function":{"name":"look","parameters":{}}}])";
+  const std::string ask = R"({"role":"user","content":"Hi"})";
+  const json first =
+      post("/api/chat", R"({"stream":false,)" + tools + R"(,"messages":[)" + ask + "]}").json();
+  const json& message = first["message"];
+  EXPECT_EQ(message["content"], "Let me look.") << first;
+  EXPECT_EQ(message["tool_calls"][0]["function"]["arguments"], (json{{"a", 1}}));
+  const HttpAnswer second = post(
+      "/api/chat", R"({"stream":false,)" + tools + R"(,"messages":[)" + ask + "," + message.dump() +
+                       R"(,{"role":"tool","content":"42","tool_name":"look"}]})");
+  EXPECT_EQ(second.status, 200) << second.body;
 }
 
 // A schema that allows one answer only, up to white space.

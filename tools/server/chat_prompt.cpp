@@ -24,13 +24,15 @@ Result<ChatPrompt> make_chat_prompt(const ServedModel& model, const ApiRequest& 
   const bool plain = style != nullptr && !style->template_shows_tools &&
                      (!tools.empty() || std::ranges::any_of(request.messages, uses_tools));
   if (!tools.empty() && !plain) options.tools = &list;
-  HEARTH_ASSIGN(const jinja::Rendering rendering,
+  HEARTH_ASSIGN(jinja::Rendering rendering,
                 plain ? chat->render(with_tool_instructions(request.messages, tools), options)
                       : chat->render(request.messages, options));
   const ReasoningMarkers* const reasoning = style != nullptr ? style->format.reasoning : nullptr;
-  return ChatPrompt{
+  ChatPrompt prompt{
       .ids = encode_rendering(model.tokenizer, rendering, chat->special_in_messages()),
       .begins_in_reasoning = reasoning != nullptr && ends_in_reasoning(*reasoning, rendering.text)};
+  prompt.text = std::move(rendering.text);
+  return prompt;
 }
 
 }  // namespace hearth

@@ -2,6 +2,7 @@
 // variables. Pure.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "engine/ids.h"
@@ -14,6 +15,7 @@ namespace hearth {
 
 struct ChatPrompt {
   std::vector<TokenId> ids;
+  std::string text;
   bool begins_in_reasoning = false;  // the reply goes on with reasoning that the prompt began
 };
 

@@ -30,15 +30,15 @@ MaybeError read_text_blocks(const std::string& name, const ordered_json& content
     text = content.get<std::string>();
     return std::nullopt;
   }
-  if (!content.is_array()) return wrong_field(name, "must be a string or a list of blocks");
+  if (!content.is_array()) return field_error(name, "must be a string or a list of blocks");
   for (size_t i = 0; i < content.size(); ++i) {
     const std::string block_name = fmt::format("{}[{}]", name, i);
     const std::string type = text_field(content[i], "type");
-    if (type.empty()) return wrong_field(block_name, "must be an object with a type");
+    if (type.empty()) return field_error(block_name, "must be an object with a type");
     if (type != "text") return unsupported_content(block_name, type);
-    const ordered_json* const piece = find_field(content[i], "text");
+    const ordered_json* const piece = given_field(content[i], "text");
     if (piece == nullptr || !piece->is_string())
-      return wrong_field(block_name + ".text", "must be a string");
+      return field_error(block_name + ".text", "must be a string");
     text += piece->get_ref<const std::string&>();
   }
   return std::nullopt;
@@ -47,10 +47,10 @@ MaybeError read_text_blocks(const std::string& name, const ordered_json& content
 MaybeError add_tool_use(const std::string& name, const ordered_json& block, ordered_json& message) {
   for (const char* field : {"id", "name"})
     if (text_field(block, field).empty())
-      return wrong_field(fmt::format("{}.{}", name, field), "must be a string");
-  const ordered_json* const input = find_field(block, "input");
+      return field_error(fmt::format("{}.{}", name, field), "must be a string");
+  const ordered_json* const input = given_field(block, "input");
   if (input == nullptr || !input->is_object())
-    return wrong_field(name + ".input", "must be an object");
+    return field_error(name + ".input", "must be an object");
   message["tool_calls"].push_back(
       {{"id", block["id"]},
        {"type", "function"},
@@ -61,9 +61,9 @@ MaybeError add_tool_use(const std::string& name, const ordered_json& block, orde
 MaybeError add_tool_result(const std::string& name, const ordered_json& block,
                            ordered_json& messages) {
   if (text_field(block, "tool_use_id").empty())
-    return wrong_field(name + ".tool_use_id", "must be a string");
+    return field_error(name + ".tool_use_id", "must be a string");
   std::string text;
-  if (const ordered_json* content = find_field(block, "content"))
+  if (const ordered_json* content = given_field(block, "content"))
     if (auto error = read_text_blocks(name + ".content", *content, text)) return error;
   messages.push_back({{"role", "tool"}, {"tool_call_id", block["tool_use_id"]}, {"content", text}});
   return std::nullopt;
@@ -73,7 +73,7 @@ MaybeError add_tool_result(const std::string& name, const ordered_json& block,
 MaybeError read_blocks(const std::string& name, const std::string& role, const ordered_json& blocks,
                        ordered_json& messages) {
   ordered_json message = {{"role", role}, {"content", nullptr}};
-  std::string text;
+  std::string text, thinking;
   bool has_text = false;
   for (size_t i = 0; i < blocks.size(); ++i) {
     const std::string block_name = fmt::format("{}[{}]", name, i);
@@ -81,43 +81,45 @@ MaybeError read_blocks(const std::string& name, const std::string& role, const o
     const std::string type = text_field(block, "type");
     MaybeError error;
     if (type.empty()) {
-      error = wrong_field(block_name, "must be an object with a type");
+      error = field_error(block_name, "must be an object with a type");
     } else if (type == "text") {
-      if (const ordered_json* piece = find_field(block, "text");
+      if (const ordered_json* piece = given_field(block, "text");
           piece != nullptr && piece->is_string())
         text += piece->get_ref<const std::string&>();
       else
-        error = wrong_field(block_name + ".text", "must be a string");
+        error = field_error(block_name + ".text", "must be a string");
       has_text = true;
     } else if (type == "tool_use" && role == "assistant") {
       error = add_tool_use(block_name, block, message);
     } else if (type == "tool_result" && role == "user") {
       error = add_tool_result(block_name, block, messages);
-    } else if (type != "thinking" && type != "redacted_thinking") {
-      // Clients send thinking back as they got it; templates drop that of earlier turns.
+    } else if (type == "thinking" && role == "assistant") {
+      thinking += text_field(block, "thinking");
+    } else if (type != "redacted_thinking") {  // which nobody but Anthropic can read
       error = unsupported_content(block_name, type);
     }
     if (error) return error;
   }
   if (has_text) message["content"] = std::move(text);
+  if (!thinking.empty()) message["reasoning_content"] = std::move(thinking);
   if (has_text || role == "assistant") messages.push_back(std::move(message));
   return std::nullopt;
 }
 
 MaybeError read_anthropic_messages(const ordered_json& body, ordered_json& messages) {
-  const ordered_json* const list = find_field(body, "messages");
+  const ordered_json* const list = given_field(body, "messages");
   if (list == nullptr || !list->is_array() || list->empty())
-    return wrong_field("messages", "must be a list of at least one message");
+    return field_error("messages", "must be a list of at least one message");
   std::string role;
   for (size_t i = 0; i < list->size(); ++i) {
     const std::string name = fmt::format("messages[{}]", i);
     const ordered_json& message = (*list)[i];
     role = text_field(message, "role");
     if (role != "user" && role != "assistant")
-      return wrong_field(name + ".role", "must be user or assistant");
-    const ordered_json* const content = find_field(message, "content");
+      return field_error(name + ".role", "must be user or assistant");
+    const ordered_json* const content = given_field(message, "content");
     if (content == nullptr || !(content->is_string() || content->is_array()))
-      return wrong_field(name + ".content", "must be a string or a list of blocks");
+      return field_error(name + ".content", "must be a string or a list of blocks");
     if (content->is_string())
       messages.push_back({{"role", role}, {"content", *content}});
     else if (auto error = read_blocks(name + ".content", role, *content, messages))
@@ -133,7 +135,7 @@ MaybeError read_anthropic_messages(const ordered_json& body, ordered_json& messa
 }
 
 MaybeError read_anthropic_tools(const ordered_json& tools, ordered_json& chat) {
-  if (!tools.is_array()) return wrong_field("tools", "must be a list");
+  if (!tools.is_array()) return field_error("tools", "must be a list");
   ordered_json functions = ordered_json::array();
   for (size_t i = 0; i < tools.size(); ++i) {
     const ordered_json& tool = tools[i];
@@ -141,13 +143,13 @@ MaybeError read_anthropic_tools(const ordered_json& tools, ordered_json& chat) {
     // Anthropic's own tools, such as its search, have other types.
     if (const std::string type = text_field(tool, "type"); !type.empty() && type != "custom")
       return unsupported_content(name, type);
-    if (text_field(tool, "name").empty()) return wrong_field(name + ".name", "must be a string");
+    if (text_field(tool, "name").empty()) return field_error(name + ".name", "must be a string");
     ordered_json function = {{"name", tool["name"]}};
-    if (const ordered_json* description = find_field(tool, "description"))
+    if (const ordered_json* description = given_field(tool, "description"))
       function["description"] = *description;
-    if (const ordered_json* schema = find_field(tool, "input_schema"))
+    if (const ordered_json* schema = given_field(tool, "input_schema"))
       function["parameters"] = *schema;
-    if (const ordered_json* strict = find_field(tool, "strict")) function["strict"] = *strict;
+    if (const ordered_json* strict = given_field(tool, "strict")) function["strict"] = *strict;
     functions.push_back({{"type", "function"}, {"function", std::move(function)}});
   }
   chat["tools"] = std::move(functions);
@@ -163,12 +165,12 @@ MaybeError read_anthropic_choice(const ordered_json& choice, ordered_json& chat)
   } else if (type == "tool" && !text_field(choice, "name").empty()) {
     chat["tool_choice"] = {{"type", "function"}, {"function", {{"name", choice["name"]}}}};
   } else {
-    return wrong_field("tool_choice",
+    return field_error("tool_choice",
                        "must be an object with the type auto, any, none, or tool and a name");
   }
-  if (const ordered_json* serial = find_field(choice, "disable_parallel_tool_use")) {
+  if (const ordered_json* serial = given_field(choice, "disable_parallel_tool_use")) {
     if (!serial->is_boolean())
-      return wrong_field("tool_choice.disable_parallel_tool_use", "must be true or false");
+      return field_error("tool_choice.disable_parallel_tool_use", "must be true or false");
     chat["parallel_tool_calls"] = !serial->get<bool>();
   }
   return std::nullopt;
@@ -178,7 +180,7 @@ MaybeError read_anthropic_choice(const ordered_json& choice, ordered_json& chat)
 MaybeError read_thinking(const ordered_json& thinking, ordered_json& chat) {
   const std::string type = text_field(thinking, "type");
   if (type != "enabled" && type != "disabled" && type != "adaptive")
-    return wrong_field("thinking.type", "must be enabled, disabled or adaptive");
+    return field_error("thinking.type", "must be enabled, disabled or adaptive");
   if (type != "adaptive") chat["chat_template_kwargs"] = {{"enable_thinking", type == "enabled"}};
   return std::nullopt;
 }
@@ -200,25 +202,25 @@ std::variant<ordered_json, ApiError> parse_anthropic_request(AnthropicCall call,
   const ordered_json& body = std::get<ordered_json>(parsed);
   ordered_json chat = ordered_json::object();
   if (auto error = pass_fields(kAnthropicRules, body, chat)) return *error;
-  if (call == AnthropicCall::kCreate && find_field(body, "max_tokens") == nullptr)
-    return wrong_field("max_tokens", "is required");
+  if (call == AnthropicCall::kCreate && given_field(body, "max_tokens") == nullptr)
+    return field_error("max_tokens", "is required");
   ordered_json messages = ordered_json::array();
-  if (const ordered_json* system = find_field(body, "system")) {
+  if (const ordered_json* system = given_field(body, "system")) {
     std::string instructions;
     if (auto error = read_text_blocks("system", *system, instructions)) return *error;
     messages.push_back({{"role", "system"}, {"content", instructions}});
   }
   if (auto error = read_anthropic_messages(body, messages)) return *error;
   chat["messages"] = std::move(messages);
-  if (const ordered_json* stops = find_field(body, "stop_sequences")) {
-    if (!stops->is_array()) return wrong_field("stop_sequences", "must be a list of strings");
+  if (const ordered_json* stops = given_field(body, "stop_sequences")) {
+    if (!stops->is_array()) return field_error("stop_sequences", "must be a list of strings");
     chat["stop"] = *stops;
   }
-  if (const ordered_json* tools = find_field(body, "tools"))
+  if (const ordered_json* tools = given_field(body, "tools"))
     if (auto error = read_anthropic_tools(*tools, chat)) return *error;
-  if (const ordered_json* choice = find_field(body, "tool_choice"))
+  if (const ordered_json* choice = given_field(body, "tool_choice"))
     if (auto error = read_anthropic_choice(*choice, chat)) return *error;
-  if (const ordered_json* thinking = find_field(body, "thinking"))
+  if (const ordered_json* thinking = given_field(body, "thinking"))
     if (auto error = read_thinking(*thinking, chat)) return *error;
   return chat;
 }

@@ -6,7 +6,7 @@
 #include "tools/server/api/anthropic_reply.h"
 #include "tools/server/api/anthropic_request.h"
 #include "tools/server/api/generate.h"
-#include "tools/server/api/rendered_chat.h"
+#include "tools/server/api/render_chat.h"
 #include "tools/server/api/routes.h"
 #include "tools/server/api/server_state.h"
 
@@ -36,9 +36,9 @@ void count_tokens(ServerState& server, Exchange& exchange) {
   if (server.ready(exchange) == nullptr || !exchange.charge()) return;
   const auto body = chat_body(AnthropicCall::kCountTokens, exchange.request.body);
   if (const ApiError* error = std::get_if<ApiError>(&body)) return exchange.refuse(*error);
-  if (const auto prompt = render_chat_request(server, exchange, std::get<std::string>(body),
-                                              anthropic_field_names()))
-    exchange.send({{"input_tokens", prompt->tokens}});
+  if (const auto prompt =
+          render_chat(server, exchange, std::get<std::string>(body), anthropic_field_names()))
+    exchange.send({{"input_tokens", prompt->ids.size()}});
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ MaybeError add_ids(const ordered_json& list, uint32_t vocabulary,
   std::vector<uint32_t> ids;
   for (const ordered_json& id : list) {
     if (!id.is_number_unsigned() || id.get<uint64_t>() >= vocabulary)
-      return wrong_field("input", fmt::format("must hold token ids below {}", vocabulary));
+      return field_error("input", fmt::format("must hold token ids below {}", vocabulary));
     ids.push_back(id.get<uint32_t>());
   }
   inputs.emplace_back(std::move(ids));
@@ -36,12 +36,12 @@ MaybeError add_ids(const ordered_json& list, uint32_t vocabulary,
 // One text, one list of ids, or a list of either.
 MaybeError read_inputs(const ordered_json& body, uint32_t vocabulary,
                        std::vector<EmbeddingsRequest::Input>& inputs) {
-  const ApiError wrong = wrong_field(
+  const ApiError wrong = field_error(
       "input",
       fmt::format("must be a string, a list of token ids, or a list of up to {} of either, "
                   "none of them empty",
                   kMostInputs));
-  const ordered_json* const field = find_field(body, "input");
+  const ordered_json* const field = given_field(body, "input");
   if (field == nullptr || field->empty()) return wrong;
   const auto add = [&](const ordered_json& item) -> MaybeError {
     if (item.is_array() && !item.empty()) return add_ids(item, vocabulary, inputs);
@@ -58,13 +58,13 @@ MaybeError read_inputs(const ordered_json& body, uint32_t vocabulary,
 
 MaybeError read_embedding_integer(const ordered_json& body, const char* name, int64_t low,
                                   int64_t high, auto& value) {
-  const ordered_json* const field = find_field(body, name);
+  const ordered_json* const field = given_field(body, name);
   if (field == nullptr) return std::nullopt;
   // A number that int64_t cannot hold is unsigned.
   const bool fits = field->is_number_integer() &&
                     (!field->is_number_unsigned() || field->get<uint64_t>() <= uint64_t(high));
   if (!fits || field->get<int64_t>() < low || field->get<int64_t>() > high)
-    return wrong_field(name, fmt::format("must be an integer between {} and {}", low, high));
+    return field_error(name, fmt::format("must be an integer between {} and {}", low, high));
   value = static_cast<std::remove_reference_t<decltype(value)>>(field->get<int64_t>());
   return std::nullopt;
 }
@@ -85,14 +85,14 @@ std::variant<EmbeddingsRequest, ApiError> parse_embeddings_request(std::string_v
     return *error;
   if (auto error = read_embedding_integer(body, "priority", -1000, 1000, request.priority))
     return *error;
-  if (const ordered_json* format = find_field(body, "encoding_format")) {
+  if (const ordered_json* format = given_field(body, "encoding_format")) {
     if (*format != "float" && *format != "base64")
-      return wrong_field("encoding_format", "must be float or base64");
+      return field_error("encoding_format", "must be float or base64");
     request.base64 = *format == "base64";
   }
-  if (const ordered_json* pooling = find_field(body, "pooling")) {
+  if (const ordered_json* pooling = given_field(body, "pooling")) {
     if (*pooling != "mean" && *pooling != "last")
-      return wrong_field("pooling", "must be mean or last");
+      return field_error("pooling", "must be mean or last");
     request.pooling = *pooling == "mean" ? Pooling::kMean : Pooling::kLast;
   }
   return request;

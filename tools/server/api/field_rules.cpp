@@ -65,18 +65,18 @@ std::variant<ordered_json, ApiError> parse_ordered_body(std::string_view body) {
   return object;
 }
 
-const ordered_json* find_field(const ordered_json& object, std::string_view name) {
+const ordered_json* given_field(const ordered_json& object, std::string_view name) {
   const auto place = object.find(name);
   return place == object.end() || place->is_null() ? nullptr : &*place;
 }
 
 std::string text_field(const ordered_json& object, std::string_view name) {
   if (!object.is_object()) return {};
-  const ordered_json* const field = find_field(object, name);
+  const ordered_json* const field = given_field(object, name);
   return field != nullptr && field->is_string() ? field->get<std::string>() : std::string();
 }
 
-ApiError wrong_field(std::string name, std::string_view what) {
+ApiError field_error(std::string name, std::string_view what) {
   return {.message = fmt::format("'{}' {}", name, what), .param = std::move(name)};
 }
 

@@ -31,13 +31,13 @@ std::optional<ApiError> pass_fields(const FieldRules& rules, const nlohmann::ord
 std::variant<nlohmann::ordered_json, ApiError> parse_ordered_body(std::string_view body);
 
 // The field, or null if it is missing or null.
-const nlohmann::ordered_json* find_field(const nlohmann::ordered_json& object,
-                                         std::string_view name);
+const nlohmann::ordered_json* given_field(const nlohmann::ordered_json& object,
+                                          std::string_view name);
 
 // The field as a string; empty if it is missing or something else.
 std::string text_field(const nlohmann::ordered_json& object, std::string_view name);
 
-ApiError wrong_field(std::string name, std::string_view what);  // "'name' must be a string"
+ApiError field_error(std::string name, std::string_view what);  // "'name' must be a string"
 ApiError unsupported_content(std::string name, std::string_view type);
 
 }  // namespace hearth

@@ -1,7 +1,7 @@
 // Addresses that llama.cpp's server has and its clients ask for.
 #include <nlohmann/json.hpp>
 
-#include "tools/server/api/rendered_chat.h"
+#include "tools/server/api/render_chat.h"
 #include "tools/server/api/routes.h"
 #include "tools/server/api/server_state.h"
 #include "tools/server/model_card.h"
@@ -39,7 +39,7 @@ void show_props(ServerState& server, Exchange& exchange) {
 
 void apply_template(ServerState& server, Exchange& exchange) {
   if (server.ready(exchange) == nullptr || !exchange.charge()) return;
-  if (const auto prompt = render_chat_request(server, exchange, exchange.request.body))
+  if (const auto prompt = render_chat(server, exchange, exchange.request.body))
     exchange.send({{"prompt", prompt->text}});
 }
 

@@ -37,15 +37,11 @@ constexpr FieldRules kOptionsRules{.read = kOptionsRead,
                                    .harmless = kOptionsHarmless,
                                    .unsupported = kOptionsUnsupported};
 
-constexpr std::string_view kMessageRead[] = {"role", "content", "tool_calls", "tool_name",
-                                             "tool_call_id"};
-constexpr std::string_view kMessageHarmless[] = {
-    "thinking"};  // of earlier turns: templates drop it
+constexpr std::string_view kMessageRead[] = {"role",      "content",      "tool_calls",
+                                             "tool_name", "tool_call_id", "thinking"};
 constexpr std::string_view kMessageUnsupported[] = {"images"};
-constexpr FieldRules kMessageRules{.read = kMessageRead,
-                                   .passed = {},
-                                   .harmless = kMessageHarmless,
-                                   .unsupported = kMessageUnsupported};
+constexpr FieldRules kMessageRules{
+    .read = kMessageRead, .passed = {}, .harmless = {}, .unsupported = kMessageUnsupported};
 
 // Ollama's calls may lack ids. Results are matched with calls in order.
 struct CallIds {
@@ -63,14 +59,14 @@ struct CallIds {
 
 MaybeError read_ollama_calls(const std::string& name, const ordered_json& calls, CallIds& ids,
                              ordered_json& message) {
-  if (!calls.is_array()) return wrong_field(name, "must be a list");
+  if (!calls.is_array()) return field_error(name, "must be a list");
   for (size_t i = 0; i < calls.size(); ++i) {
     const std::string call_name = fmt::format("{}[{}].function", name, i);
     const ordered_json* const function =
-        calls[i].is_object() ? find_field(calls[i], "function") : nullptr;
+        calls[i].is_object() ? given_field(calls[i], "function") : nullptr;
     if (function == nullptr || text_field(*function, "name").empty())
-      return wrong_field(call_name, "must be an object with a name");
-    const ordered_json* const arguments = find_field(*function, "arguments");
+      return field_error(call_name, "must be an object with a name");
+    const ordered_json* const arguments = given_field(*function, "arguments");
     message["tool_calls"].push_back(
         {{"id", ids.next_call()},
          {"type", "function"},
@@ -82,20 +78,22 @@ MaybeError read_ollama_calls(const std::string& name, const ordered_json& calls,
 }
 
 MaybeError read_ollama_messages(const ordered_json& list, ordered_json& messages) {
-  if (!list.is_array()) return wrong_field("messages", "must be a list");
+  if (!list.is_array()) return field_error("messages", "must be a list");
   CallIds ids;
   for (size_t i = 0; i < list.size(); ++i) {
     const std::string name = fmt::format("messages[{}]", i);
     const ordered_json& given = list[i];
-    if (!given.is_object()) return wrong_field(name, "must be an object");
+    if (!given.is_object()) return field_error(name, "must be an object");
     ordered_json message = {{"role", text_field(given, "role")}, {"content", nullptr}};
     if (auto error = pass_fields(kMessageRules, given, message, name + ".")) return error;
-    const ordered_json* const content = find_field(given, "content");
+    const ordered_json* const content = given_field(given, "content");
     if (content != nullptr && !content->is_string())
-      return wrong_field(name + ".content", "must be a string");
+      return field_error(name + ".content", "must be a string");
     if (content != nullptr) message["content"] = *content;
-    if (const ordered_json* calls = find_field(given, "tool_calls"))
+    if (const ordered_json* calls = given_field(given, "tool_calls"))
       if (auto error = read_ollama_calls(name + ".tool_calls", *calls, ids, message)) return error;
+    if (const std::string thinking = text_field(given, "thinking"); !thinking.empty())
+      message["reasoning_content"] = thinking;
     if (message["role"] == "tool") message["tool_call_id"] = ids.next_result();
     messages.push_back(std::move(message));
   }
@@ -103,12 +101,12 @@ MaybeError read_ollama_messages(const ordered_json& list, ordered_json& messages
 }
 
 MaybeError read_options(const ordered_json& options, ordered_json& body) {
-  if (!options.is_object()) return wrong_field("options", "must be an object");
+  if (!options.is_object()) return field_error("options", "must be an object");
   if (auto error = pass_fields(kOptionsRules, options, body, "options.")) return error;
-  if (const ordered_json* penalty = find_field(options, "repeat_penalty"))
+  if (const ordered_json* penalty = given_field(options, "repeat_penalty"))
     body["repetition_penalty"] = *penalty;
   // Negative: without a limit.
-  if (const ordered_json* most = find_field(options, "num_predict");
+  if (const ordered_json* most = given_field(options, "num_predict");
       most != nullptr && !(most->is_number() && *most < 0))
     body["max_tokens"] = *most;
   return std::nullopt;
@@ -122,7 +120,7 @@ MaybeError read_format(const ordered_json& format, ordered_json& body) {
     body["response_format"] = {{"type", "json_schema"},
                                {"json_schema", {{"name", "format"}, {"schema", format}}}};
   else
-    return wrong_field("format", "must be 'json' or a JSON Schema");
+    return field_error("format", "must be 'json' or a JSON Schema");
   return std::nullopt;
 }
 
@@ -132,17 +130,17 @@ MaybeError read_think(const ordered_json& think, ordered_json& body) {
   else if (think.is_string())
     body["reasoning_effort"] = think;
   else
-    return wrong_field("think", "must be true, false, or a level");
+    return field_error("think", "must be true, false, or a level");
   return std::nullopt;
 }
 
 MaybeError read_prompt(const ordered_json& from, OllamaRequest& request) {
-  const ordered_json* const prompt = find_field(from, "prompt");
-  if (prompt != nullptr && !prompt->is_string()) return wrong_field("prompt", "must be a string");
-  const ordered_json* const raw = find_field(from, "raw");
-  if (raw != nullptr && !raw->is_boolean()) return wrong_field("raw", "must be true or false");
-  const ordered_json* const system = find_field(from, "system");
-  if (system != nullptr && !system->is_string()) return wrong_field("system", "must be a string");
+  const ordered_json* const prompt = given_field(from, "prompt");
+  if (prompt != nullptr && !prompt->is_string()) return field_error("prompt", "must be a string");
+  const ordered_json* const raw = given_field(from, "raw");
+  if (raw != nullptr && !raw->is_boolean()) return field_error("raw", "must be true or false");
+  const ordered_json* const system = given_field(from, "system");
+  if (system != nullptr && !system->is_string()) return field_error("system", "must be a string");
   request.load_only = prompt == nullptr || *prompt == "";
   if (request.load_only) return std::nullopt;
   if (raw != nullptr && raw->get<bool>()) {
@@ -159,13 +157,13 @@ MaybeError read_prompt(const ordered_json& from, OllamaRequest& request) {
 
 MaybeError read_conversation(OllamaCall call, const ordered_json& from, OllamaRequest& request) {
   if (call == OllamaCall::kGenerate) {
-    if (find_field(from, "messages") != nullptr)
-      return wrong_field("messages", "belongs to /api/chat");
+    if (given_field(from, "messages") != nullptr)
+      return field_error("messages", "belongs to /api/chat");
     return read_prompt(from, request);
   }
   for (const char* name : {"prompt", "system", "raw"})
-    if (find_field(from, name) != nullptr) return wrong_field(name, "belongs to /api/generate");
-  const ordered_json* const list = find_field(from, "messages");
+    if (given_field(from, name) != nullptr) return field_error(name, "belongs to /api/generate");
+  const ordered_json* const list = given_field(from, "messages");
   request.load_only = list == nullptr || list->empty();
   if (request.load_only) return std::nullopt;
   request.body["messages"] = ordered_json::array();
@@ -203,15 +201,15 @@ std::variant<OllamaRequest, ApiError> parse_ollama_request(OllamaCall call, std:
   OllamaRequest request{.body = ordered_json::object()};
   if (auto error = pass_fields(kOllamaRules, from, request.body)) return *error;
   if (auto error = read_conversation(call, from, request)) return *error;
-  if (const ordered_json* options = find_field(from, "options"))
+  if (const ordered_json* options = given_field(from, "options"))
     if (auto error = read_options(*options, request.body)) return *error;
-  if (const ordered_json* format = find_field(from, "format"))
+  if (const ordered_json* format = given_field(from, "format"))
     if (auto error = read_format(*format, request.body)) return *error;
-  if (const ordered_json* think = find_field(from, "think"))
+  if (const ordered_json* think = given_field(from, "think"))
     if (auto error = read_think(*think, request.body)) return *error;
-  if (const ordered_json* tools = find_field(from, "tools")) request.body["tools"] = *tools;
-  if (const ordered_json* model = find_field(from, "model")) request.body["model"] = *model;
-  const ordered_json* const stream = find_field(from, "stream");
+  if (const ordered_json* tools = given_field(from, "tools")) request.body["tools"] = *tools;
+  if (const ordered_json* model = given_field(from, "model")) request.body["model"] = *model;
+  const ordered_json* const stream = given_field(from, "stream");
   request.body["stream"] = stream == nullptr ? ordered_json(true) : *stream;
   return request;
 }

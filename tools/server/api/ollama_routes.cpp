@@ -76,6 +76,13 @@ void list_tags(ServerState& server, Exchange& exchange) {
                                           {"details", model_details(*model)}}})}});
 }
 
+json capabilities(const ServedModel& model) {
+  json list = {"completion", "tools"};
+  if (model.style != nullptr && model.style->format.reasoning != nullptr)
+    list.push_back("thinking");
+  return list;
+}
+
 void show_tag(ServerState& server, Exchange& exchange) {
   const ServedModel* const model = server.loaded(exchange);
   if (model == nullptr || !exchange.charge()) return;
@@ -93,7 +100,7 @@ void show_tag(ServerState& server, Exchange& exchange) {
                   {{"general.architecture", architecture},
                    {"general.parameter_count", model->about.parameters},
                    {architecture + ".context_length", longest_sequence(model->engine.limits())}}},
-                 {"capabilities", json::array({"completion"})},
+                 {"capabilities", capabilities(*model)},
                  {"modified_at", ollama_time()}});
 }
 

@@ -163,6 +163,8 @@ void ResponsesReply::keep() {
   for (const json& item : response_["output"]) {
     if (item["type"] == "message")
       message["content"] = item["content"][0]["text"];
+    else if (item["type"] == "reasoning")
+      message["reasoning_content"] = item["content"][0]["text"];
     else if (item["type"] == "function_call")
       message["tool_calls"].push_back(
           {{"id", item["call_id"]},

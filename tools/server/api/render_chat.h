@@ -3,25 +3,19 @@
 
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "tools/server/api/exchange.h"
 #include "tools/server/api/generate.h"
+#include "tools/server/chat_prompt.h"
 
 namespace hearth {
 
 class ServerState;
 
-struct RenderedChat {
-  std::string text;
-  size_t tokens = 0;
-};
-
 // Renders the messages of a body for /v1/chat/completions with the model's template. Empty: the
 // reply already says why it was not possible.
-std::optional<RenderedChat> render_chat_request(ServerState& server, Exchange& exchange,
-                                                std::string_view body,
-                                                std::span<const FieldName> names = {});
+std::optional<ChatPrompt> render_chat(ServerState& server, Exchange& exchange,
+                                      std::string_view body, std::span<const FieldName> names = {});
 
 }  // namespace hearth
