@@ -145,7 +145,7 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
   HEARTH_ASSIGN(params::SamplingRow sampling, make_sampling_row(options, {}));
   HEARTH_TRY(mix_with_amateur(request, place.contrast, sampling));
   std::shared_ptr<Constraint> constraint;
-  if (request.grammar != nullptr) {
+  if (request.grammar != nullptr && request.generate) {
     HEARTH_ASSIGN(constraint, constrain(request, place));
   }
   std::unique_ptr<ActiveRequest> made(

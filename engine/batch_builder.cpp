@@ -41,7 +41,8 @@ const StepBatch& BatchBuilder::build(const BatchPlan& plan, RequestTable& reques
                        .scored = member.scored,
                        .samples = member.samples,
                        .proposed = member.proposed,
-                       .awaits_host = member.awaits_host});
+                       .awaits_host = member.awaits_host,
+                       .constrained = member.samples && request.constraint() != nullptr});
     if (!member.samples) continue;
     add_sampled_rows(plan, member, request);
     if (request.uncounted().empty()) continue;

@@ -190,7 +190,7 @@ Status StepLoop::finish() {
   if (!outcome.ok()) return outcome.error();
   add_pooled(step, *outcome);
   const Status delivered = deliver(step, *outcome, now);
-  masks_.start(idle());
+  masks_.start();
   publish(step, waiting, now);
   return delivered;
 }
@@ -374,12 +374,24 @@ void StepLoop::constrain(ActiveRequest& request, uint32_t new_tokens) {
 
 Status StepLoop::resume_constrained() {
   if (!masks_.busy()) return {};
+  // New requests may come in every step, so nobody waits for long.
+  constexpr uint32_t kMostHeld = 2;
+  if (constrained_in_flight() && ++held_ <= kMostHeld) return {};
+  held_ = 0;
   masks_.wait(mask_patience(last_run_seconds_), idle());
   masks_.collect(advanced_);
   const EngineClock::time_point now = links_.time.now();
   for (const RequestId id : advanced_)
     if (ActiveRequest* request = links_.requests.find(id)) HEARTH_TRY(resume(*request, now));
   return {};
+}
+
+bool StepLoop::constrained_in_flight() const {
+  for (size_t i = 0; i < in_flight_; ++i)
+    if (std::ranges::any_of(steps_[(oldest_ + i) % steps_.size()].sampled,
+                            &SampledMember::constrained))
+      return true;
+  return false;
 }
 
 // The request's masks are ready: it may be planned again, after the tokens that have to follow.

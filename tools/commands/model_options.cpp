@@ -70,10 +70,8 @@ void ModelOptionsGroup::declare_contrast(Options& options) {
 void ModelOptionsGroup::declare_speculation(Options& options) {
   options
       .add("--speculate METHOD", &speculate_,
-           "Guess next tokens and verify several per step, which never changes the text: ngram "
-           "(from earlier text), lookahead (from the model's own guesses), draft (with a smaller "
-           "model), tree (several continuations at once), auto (only while it is faster), "
-           "synthetic:RATE (accepts guesses at random, to measure speed), off")
+           "Guess tokens and verify several per step, for the same text sooner: ngram, lookahead, "
+           "draft, tree, auto or off")
       .check([](const std::string& value) {
         SpeculationOptions read;
         return read_method(value, read).value_or("");
@@ -88,7 +86,8 @@ void ModelOptionsGroup::declare_speculation(Options& options) {
       .add("--draft-model MODEL", &session.draft_model,
            "With --speculate draft, tree or auto: the model that guesses; it must have the same "
            "vocabulary")
-      .alias("--model-draft");
+      .alias("--model-draft")
+      .advanced();
   options
       .add("--draft-min-p P", &session.speculation.draft_min_p,
            "End a draft before a token that the draft model finds less likely than P")
@@ -173,9 +172,12 @@ void SamplingOptionsGroup::declare(Options& options) {
       .advanced();
   declare_seed(options);
   options.add("--stop TEXT", &stop, "Stop before this text; may be given several times");
-  options.add("--ban TEXT", &ban,
-              "Keep this text out of the output, rewording what leads to it; may be given several "
-              "times");
+  options
+      .add("--ban TEXT", &ban,
+           "Keep this text out of the output, rewording what leads to it; may be given several "
+           "times")
+      .advanced();
+  samplers_.declare(options);
 }
 
 void SamplingOptionsGroup::declare_seed(Options& options) {
@@ -185,6 +187,7 @@ void SamplingOptionsGroup::declare_seed(Options& options) {
 
 SamplingChoices SamplingOptionsGroup::choices() const {
   SamplingChoices choices = choices_;
+  choices.samplers = samplers_.choices();
   std::random_device device;
   if (!choices.seed) choices.seed = (uint64_t{device()} << 32) | device();
   return choices;

@@ -7,6 +7,7 @@
 #include "engine/session.h"
 #include "engine/weights/model_file.h"
 #include "runtime/result.h"
+#include "tools/commands/sampler_options.h"
 #include "tools/options/options.h"
 #include "tools/sampling_choices.h"
 
@@ -50,7 +51,7 @@ struct SamplingOptionsGroup {
   std::vector<std::string> stop, ban;
 
   // --temp --top-k --top-p --min-p --repeat-penalty --presence-penalty --frequency-penalty --seed
-  // --stop --ban.
+  // --stop --ban, and the samplers that --help-all shows.
   void declare(Options& options);
   void declare_seed(Options& options);
   // What was given, to be applied over the model's defaults; without --seed, a random one.
@@ -58,6 +59,7 @@ struct SamplingOptionsGroup {
 
  private:
   SamplingChoices choices_;
+  SamplerOptionsGroup samplers_;
 };
 
 }  // namespace hearth

@@ -43,7 +43,7 @@ Result<ChatPrompt> chat_prompt(const ServedModel& model, const ApiRequest& reque
   if (!model.chat_template.ok()) return model.chat_template.error();
   ChatOptions options{.cancelled = until.cancelled};
   if (const auto left = time_left(until); left && *left < options.time_limit)
-    options.time_limit = std::chrono::duration_cast<std::chrono::milliseconds>(*left);
+    options.time_limit = std::chrono::ceil<std::chrono::milliseconds>(*left);
   Result<ChatPrompt> prompt = make_chat_prompt(model, request, options);
   // A template refuses what only the client can change: the order of roles, say.
   if (!prompt.ok()) return Error{ErrorKind::kInvalid, prompt.error().message};

@@ -14,6 +14,7 @@
 #include "engine/text/chat_template.h"
 #include "tools/server/api_error.h"
 #include "tools/server/request_fields.h"
+#include "tools/server/sampler_fields.h"
 #include "tools/server/structured_fields.h"
 #include "tools/server/tool_fields.h"
 
@@ -45,6 +46,7 @@ struct ApiRequest {
 struct ApiContext {
   uint32_t vocabulary = 0;   // token ids are below it
   SamplingOptions sampling;  // what a request has that says nothing about it
+  EncodeText encode = {};    // for logit biases of texts; without it they are refused
 };
 
 // The body may be any bytes.
