@@ -18,9 +18,28 @@ void BeamOptionsGroup::declare(Options& options) {
           .range(1, kMaxBeams)
           .advanced();
   // The most likely text is not drawn at random, and steps verify no guesses.
-  for (const char* name :
-       {"--temp", "--top-k", "--top-p", "--min-p", "--repeat-penalty", "--presence-penalty",
-        "--frequency-penalty", "--speculate", "--logprobs", "--stats"})
+  for (const char* name : {"--temp",
+                           "--top-k",
+                           "--top-p",
+                           "--min-p",
+                           "--repeat-penalty",
+                           "--presence-penalty",
+                           "--frequency-penalty",
+                           "--typical",
+                           "--top-nsigma",
+                           "--top-a",
+                           "--epsilon-cutoff",
+                           "--eta-cutoff",
+                           "--xtc-probability",
+                           "--dynatemp-range",
+                           "--smoothing-factor",
+                           "--mirostat",
+                           "--dry-multiplier",
+                           "--samplers",
+                           "--ban",
+                           "--speculate",
+                           "--logprobs",
+                           "--stats"})
     beams.excludes(options.at(name));
   options.add("--best N", &best_, "With --beams: print the N best texts with their scores")
       .range(1, kMaxBeams)
