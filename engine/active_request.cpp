@@ -59,6 +59,24 @@ Status check_banned_strings(const GenerationRequest& request, const Tokenizer* t
   return {};
 }
 
+// Turns the row into one that is mixed with the amateur's logits, if the request wants that.
+Status mix_with_amateur(const GenerationRequest& request,
+                        const std::optional<ContrastOptions>& settings, params::SamplingRow& row) {
+  if (!settings) {
+    if (request.contrast_beta.value_or(0) == 0 && !request.contrast_alpha) return {};
+    return invalid("contrastive decoding needs an amateur model (--amateur)");
+  }
+  const float alpha = request.contrast_alpha.value_or(settings->alpha);
+  const float beta = request.contrast_beta.value_or(settings->beta);
+  if (!(alpha >= 0 && alpha <= 1))
+    return invalid("alpha of contrastive decoding must be between 0 and 1");
+  if (!(beta >= 0 && beta <= 100))
+    return invalid("beta of contrastive decoding must be between 0 and 100");
+  if (beta == 0) return {};
+  return mix_logits(
+      row, {.other_model = true, .own_weight = 1, .other_weight = -beta, .plausible = alpha});
+}
+
 // What DRY compares breakers with. Without a tokenizer there is no text, and nothing breaks.
 TokenText token_text(const Tokenizer* tokenizer) {
   return [tokenizer](uint32_t token) -> std::optional<std::string> {
@@ -122,10 +140,12 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
   SamplingOptions options = request.sampling;
   if (request.beam.searches()) {
     HEARTH_ASSIGN(options, beam_sampling(request, place.tokenizer));
+    request.sampling = {.temperature = 0, .top_logprobs = request.sampling.top_logprobs};
   }
-  HEARTH_ASSIGN(const params::SamplingRow sampling, make_sampling_row(options, {}));
+  HEARTH_ASSIGN(params::SamplingRow sampling, make_sampling_row(options, {}));
+  HEARTH_TRY(mix_with_amateur(request, place.contrast, sampling));
   std::shared_ptr<Constraint> constraint;
-  if (request.grammar != nullptr) {
+  if (request.grammar != nullptr && request.generate) {
     HEARTH_ASSIGN(constraint, constrain(request, place));
   }
   std::unique_ptr<ActiveRequest> made(
@@ -214,7 +234,8 @@ void ActiveRequest::admit(EngineClock::time_point now) {
   if (speculation_options_.method != SpeculationMethod::kNone && bans_ == nullptr &&
       samplers_.allow_proposals())
     speculation_ = std::make_unique<Speculation>(
-        speculation_options_, tokens_, static_cast<uint32_t>(tokens_.size()) + max_new_tokens_);
+        speculation_options_, tokens_, static_cast<uint32_t>(tokens_.size()) + max_new_tokens_,
+        request_.prediction);
 }
 
 void ActiveRequest::deliver(GeneratedToken token, EngineClock::time_point now) {
@@ -287,6 +308,8 @@ void ActiveRequest::finish(FinishReason reason, std::string message) {
                    .prompt_tokens = prompt_tokens(),
                    .cached_tokens = cached_tokens_,
                    .generated_tokens = generated_tokens(),
+                   .proposed_tokens = proposed_tokens_,
+                   .accepted_tokens = accepted_tokens_,
                    .score = score_,
                    .times = times_});
 }

@@ -41,6 +41,7 @@ class ActiveRequest {
     const Tokenizer* tokenizer = nullptr;  // null: no text; the request ends only by its length
     SpeculationOptions speculation;
     std::shared_ptr<const grammar::TokenTrie> trie = {};  // of the tokenizer; only for grammars
+    std::optional<ContrastOptions> contrast;  // empty: there is no amateur model
   };
   // An error says what is wrong with the request, or which limit it exceeds.
   static Result<std::unique_ptr<ActiveRequest>> create(GenerationRequest request,
@@ -97,6 +98,11 @@ class ActiveRequest {
   }
   void add_uncounted(uint32_t tokens) { uncounted_ += tokens; }
   void all_counted() { uncounted_ = 0; }
+  // Proposals of one step that were judged, and how many of them were accepted.
+  void count_judged(uint32_t proposed, uint32_t accepted) {
+    proposed_tokens_ += proposed;
+    accepted_tokens_ += accepted;
+  }
 
   void admit(EngineClock::time_point now);  // the first time only
   bool admitted_before() const { return admitted_; }
@@ -173,6 +179,7 @@ class ActiveRequest {
   std::vector<PromptLogprob> prompt_logprobs_;
   std::shared_ptr<Constraint> constraint_;
   uint32_t uncounted_ = 0;
+  uint32_t proposed_tokens_ = 0, accepted_tokens_ = 0;
   uint64_t batch_ = 0;
   std::deque<GeneratedToken> held_tokens_;
   uint32_t delivered_tokens_ = 0;

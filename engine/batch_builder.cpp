@@ -10,6 +10,16 @@
 #include "params/embed.h"
 
 namespace hearth {
+namespace {
+
+// The row of another model that a row is mixed with is the one of the same number.
+void sample_after(StepBatch& batch, uint32_t row, params::SamplingRow how) {
+  if (is_mixed(how))
+    how.other_row = params::kOtherModel | static_cast<uint32_t>(batch.logit_rows.size());
+  batch.sample(row, how);
+}
+
+}  // namespace
 
 BatchBuilder::BatchBuilder(const SchedulerLimits& limits) {
   batch_.reserve(limits.max_step_tokens, limits.max_sequences, reserved_block_ids(limits));
@@ -31,7 +41,8 @@ const StepBatch& BatchBuilder::build(const BatchPlan& plan, RequestTable& reques
                        .scored = member.scored,
                        .samples = member.samples,
                        .proposed = member.proposed,
-                       .awaits_host = member.awaits_host});
+                       .awaits_host = member.awaits_host,
+                       .constrained = member.samples && request.constraint() != nullptr});
     if (!member.samples) continue;
     add_sampled_rows(plan, member, request);
     if (request.uncounted().empty()) continue;
@@ -79,7 +90,7 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
                             {.read_slot = member.input_on_gpu ? member.slot : params::kNoSlot,
                              .write_slot = member.awaits_host ? params::kNoSlot : member.slot},
                             batch_.words);
-  batch_.sample(first_proposal - 1, newest);
+  sample_after(batch_, first_proposal - 1, newest);
 
   std::array<uint32_t, kMaxProposed> paths{};  // the proposals on each one's path, as bits
   for (uint32_t i = 0; i < member.proposed; ++i) {
@@ -95,7 +106,7 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
     for (uint32_t k = 0; k <= i; ++k)
       if ((paths[i] >> k & 1) != 0) path[length++] = batch_.ids[first_proposal + k];
     request.samplers().add_to(row, {.path = std::span(path).first(length)}, batch_.words);
-    batch_.sample(first_proposal + i, row);
+    sample_after(batch_, first_proposal + i, row);
   }
 }
 

@@ -21,6 +21,7 @@ struct SampledMember {
   bool samples = true;
   uint32_t proposed = 0;
   bool awaits_host = false;
+  bool constrained = false;  // by a grammar
 };
 
 // A member whose hidden states the step adds up, in `ranges` of StepBatch::pools.

@@ -152,8 +152,6 @@ Result<SamplingOptions> beam_sampling(const GenerationRequest& request,
                                       const Tokenizer* tokenizer) {
   const BeamOptions& beam = request.beam;
   const SamplingOptions& asked = request.sampling;
-  if (beam.beams > kMaxBeams)
-    return invalid(fmt::format("{} beams are more than the limit of {}", beam.beams, kMaxBeams));
   if (!(beam.length_penalty >= -100 && beam.length_penalty <= 100))
     return invalid("the length penalty of a beam search must be between -100 and 100");
   if (asked.repetition_penalty != 1 || asked.presence_penalty != 0 || asked.frequency_penalty != 0)
@@ -182,6 +180,8 @@ Result<std::vector<BeamRequests>> add_beams(std::vector<GenerationRequest>& requ
   for (size_t first = 0; first < requests.size(); ++first) {
     const uint32_t beams = requests[first].beam.beams;
     if (beams <= 1) continue;
+    if (beams > kMaxBeams)
+      return invalid(fmt::format("{} beams are more than the limit of {}", beams, kMaxBeams));
     size_t end = first + 1;
     while (end < requests.size() && requests[end].forks_first) ++end;
     const size_t returned = end - first;

@@ -1,6 +1,7 @@
 #include "engine/constraint.h"
 
 #include <algorithm>
+#include <ctime>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,16 @@
 #include "engine/text/tokenizer.h"
 
 namespace hearth {
+namespace {
+
+// Processor time of this thread: waiting for a lock or for a processor does not count.
+double thread_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+}  // namespace
 
 Constraint::Constraint(const Options& options)
     : tokenizer_(*options.tokenizer),
@@ -15,6 +26,7 @@ Constraint::Constraint(const Options& options)
       mask_words_(options.vocabulary != 0 ? (size_t{options.vocabulary} + 31) / 32
                                           : options.trie->mask_words()),
       ignore_end_(options.ignore_end),
+      most_seconds_(options.most_seconds),
       matcher_(options.grammar, options.trie),
       bits_(std::max(mask_words_, options.trie->mask_words())) {
   if (!options.after.empty()) trigger_.emplace(options.after, *trie_, tokenizer_);
@@ -29,6 +41,14 @@ void Constraint::take(std::span<const TokenId> tokens, std::span<const TokenId> 
 }
 
 void Constraint::advance() {
+  const double begin = thread_seconds();
+  follow();
+  seconds_ = thread_seconds() - begin;
+  if (seconds_ > most_seconds_ && !fault_)
+    fault_ = "the grammar is too complex: finding the tokens that may follow takes too long";
+}
+
+void Constraint::follow() {
   masks_.clear();
   forced_.clear();
   complete_ = false;

@@ -28,9 +28,10 @@ class Constraint {
     std::shared_ptr<const grammar::Grammar> grammar;
     std::shared_ptr<const grammar::TokenTrie> trie;  // of the tokenizer
     const Tokenizer* tokenizer = nullptr;
-    uint32_t vocabulary = 0;  // of the model, whose logits a mask covers; 0: the tokenizer's
-    bool ignore_end = false;  // end tokens are never allowed in the grammar's text
-    std::string after = {};   // the grammar begins after this string; empty: at once
+    uint32_t vocabulary = 0;    // of the model, whose logits a mask covers; 0: the tokenizer's
+    bool ignore_end = false;    // end tokens are never allowed in the grammar's text
+    std::string after = {};     // the grammar begins after this string; empty: at once
+    double most_seconds = 0.5;  // of processor time per round; a grammar that takes more is refused
   };
   explicit Constraint(const Options& options);
   Constraint(const Constraint&) = delete;
@@ -42,7 +43,10 @@ class Constraint {
             std::span<const uint32_t> parents = {});
   void advance();
 
-  // Why nothing can follow although the text is not complete, if that is so.
+  // Whether the last round took so long that others should not wait for the next one.
+  bool slow() const { return seconds_ > kSlowSeconds; }
+
+  // Why the text cannot go on although it is not complete, if that is so.
   const std::optional<std::string>& fault() const { return fault_; }
   // The tokens that have to follow, because only one continuation is possible.
   std::span<const TokenId> forced() const { return forced_; }
@@ -58,6 +62,11 @@ class Constraint {
   }
 
  private:
+  // With published schemas, one mask in a hundred takes 0.4 ms and the slowest 13 ms
+  // (docs/measurements.md).
+  static constexpr double kSlowSeconds = 5e-3;
+
+  void follow();
   void advance_grammar();
   void advance_before_trigger();
   void follow_forced();
@@ -73,6 +82,7 @@ class Constraint {
   const std::shared_ptr<const grammar::TokenTrie> trie_;
   const size_t mask_words_;
   const bool ignore_end_;
+  const double most_seconds_;
   grammar::Matcher matcher_;
   std::optional<GrammarTrigger> trigger_;  // until it is found
 
@@ -85,6 +95,7 @@ class Constraint {
   std::vector<TokenId> guesses_;
   std::vector<uint32_t> parents_;
   std::vector<uint32_t> masks_;  // [rows, mask_words_]
+  double seconds_ = 0;           // of processor time that the last round took
 
   std::vector<uint32_t> bits_;  // scratch space of add_mask(): a mask of the tokenizer's tokens
 };

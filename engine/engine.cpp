@@ -24,11 +24,16 @@ Engine::Engine(StepExecutor& executor, const Tokenizer* tokenizer, const EngineO
                  .publisher = publisher_,
                  .time = *options.time},
                 options.limits.max_sequences),
+      drafter_(options.draft_executor == nullptr
+                   ? nullptr
+                   : std::make_unique<Drafter>(*options.draft_executor, options.drafter)),
       steps_({.executor = executor,
               .scheduler = scheduler_,
               .requests = requests_,
               .publisher = publisher_,
-              .time = *options.time},
+              .time = *options.time,
+              .speculation = options.speculation,
+              .drafter = drafter_.get()},
              options.check_integrity) {
   publisher_.show_counts(scheduler_.counts());
   thread_ = std::thread([this] { run(); });
@@ -73,7 +78,9 @@ Result<std::vector<TokenStream>> Engine::post(std::vector<GenerationRequest> req
                              .limits = limits(),
                              .vocabulary = options_.vocabulary,
                              .tokenizer = tokenizer_,
-                             .speculation = options_.speculation};
+                             .speculation = options_.speculation,
+                             .contrast = options_.contrast};
+  place.speculation.draft_model = drafter_ != nullptr;
   std::vector<std::unique_ptr<ActiveRequest>> built;
   std::vector<std::shared_ptr<TokenChannel>> channels;
   for (GenerationRequest& request : requests) {
@@ -155,6 +162,8 @@ void Engine::set_limits(uint32_t max_sequences, uint32_t max_step_tokens, uint32
 void Engine::run() {
   for (read_mail(); !mail_.closing; read_mail()) {
     requests_.end_expired(options_.time->now());
+    // In this order, and not a round later: a paused engine was asked for this one step.
+    while (mail_.may_begin_step && steps_.holds_back()) finish_step();
     resume_constrained();
     const bool began = mail_.may_begin_step && begin_step();
     if (steps_.full() || (!began && !steps_.idle()))

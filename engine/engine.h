@@ -12,11 +12,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "engine/drafter.h"
 #include "engine/generation.h"
 #include "engine/grammar_vocabulary.h"
 #include "engine/mailbox.h"
@@ -41,8 +43,13 @@ struct EngineOptions {
   uint32_t vocabulary = 0;       // prompt ids must be below it; 0: not known
   size_t recorded_steps = 4096;  // how many StepRing keeps
   bool start_paused = false;
-  TimeSource* time = &real_time();  // the clock of everything; it outlives the engine
-  SpeculationOptions speculation;   // of all requests
+  TimeSource* time = &real_time();         // the clock of everything; it outlives the engine
+  SpeculationOptions speculation;          // of all requests
+  StepExecutor* draft_executor = nullptr;  // runs the draft model; it outlives the engine
+  DrafterOptions drafter;                  // if there is one
+  // Contrastive decoding, of requests that do not say otherwise. Empty: the executor has no amateur
+  // model.
+  std::optional<ContrastOptions> contrast;
   // Checks the scheduler's invariants after every step; a violation aborts with a message.
 #ifdef NDEBUG
   bool check_integrity = false;
@@ -138,6 +145,7 @@ class Engine {
   // Used by the engine thread only.
   Scheduler scheduler_;
   RequestTable requests_;
+  std::unique_ptr<Drafter> drafter_;  // null: there is no draft model
   StepLoop steps_;
   Mailbox::Mail mail_;
 

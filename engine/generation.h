@@ -29,6 +29,15 @@ struct LogitBias {
   float bias = 0;  // added to the logit; -infinity bans the token
 };
 
+// Contrastive decoding (Li et al. 2022): of the tokens that the model finds plausible, those that
+// it finds more probable than a weaker model, the amateur, does.
+struct ContrastOptions {
+  // Plausible are tokens with at least this fraction of the most probable one's probability.
+  float alpha = 0.1f;
+  // Logits are those of the model minus `beta` times those of the amateur; 0: off.
+  float beta = 1.0f;
+};
+
 // Which of a prompt's hidden states make its embedding.
 enum class Pooling : uint8_t { kNone, kMean, kLast };
 
@@ -60,7 +69,12 @@ struct GenerationRequest {
   // gets the best text, the next one the second best, and so on. Nothing is delivered before the
   // search has ended.
   BeamOptions beam;
+  // Contrastive decoding, where it differs from the engine's settings (EngineOptions::contrast).
+  std::optional<float> contrast_alpha, contrast_beta;
   double time_limit_seconds = 0;  // from submission; 0: none
+  // What the answer may turn out to be. With speculation it is looked up, which makes the answer
+  // faster where they agree; it never changes it.
+  std::vector<TokenId> prediction;
   // Reports the log-probability of every prompt token but the first (TokenStream::prompt_logprobs),
   // with sampling.top_logprobs alternatives. The prompt is computed even if it is cached.
   bool prompt_logprobs = false;
@@ -115,6 +129,7 @@ struct GenerationEnd {
   std::string stop_string = {};       // the stop string that ended it; empty if none did
   std::vector<float> embedding = {};  // [model width], not normalized; empty unless pooled
   uint32_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
+  uint32_t proposed_tokens = 0, accepted_tokens = 0;  // by speculation
   std::optional<float> score;  // of a text that beam search found
   GenerationTimes times;
 };

@@ -3,6 +3,7 @@
 // partly counted, but never a torn number.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -53,6 +54,11 @@ struct Metrics {
   Counter finished_stop, finished_length, finished_cancelled, finished_time_limit, finished_error;
   Counter steps, prompt_tokens, generated_tokens, padding_tokens;
   Counter proposed_tokens, accepted_tokens;  // by speculation
+  Counter judged_steps;                      // one for each request of a step that had proposals
+  // By their place among the proposals of their step; later places count with the last. A proposal
+  // after a rejected one was not accepted.
+  static constexpr size_t kProposalPlaces = 16;
+  std::array<Counter, kProposalPlaces> proposed_at, accepted_at;
   Counter forced_tokens;                     // of generated_tokens, those that no step sampled
   Counter prefix_query_tokens, prefix_hit_tokens;
   Counter preemptions_recompute, preemptions_swap;

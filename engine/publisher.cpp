@@ -1,5 +1,6 @@
 #include "engine/publisher.h"
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -55,6 +56,12 @@ void Publisher::admitted(const ActiveRequest& request) {
 void Publisher::judged(size_t proposed, size_t accepted) {
   metrics_.proposed_tokens.add(proposed);
   metrics_.accepted_tokens.add(accepted);
+  metrics_.judged_steps.add();
+  for (size_t i = 0; i < proposed; ++i) {
+    const size_t place = std::min(i, Metrics::kProposalPlaces - 1);
+    metrics_.proposed_at[place].add();
+    if (i < accepted) metrics_.accepted_at[place].add();
+  }
 }
 
 void Publisher::delivered_token(const ActiveRequest& request) {

@@ -8,13 +8,16 @@
 #include <span>
 #include <string>
 
-#include "engine/decoding/speculation/speculation.h"
+#include "engine/decoding/speculation/method.h"
+#include "engine/draft_model.h"
 #include "engine/engine.h"
 #include "engine/memory_plan.h"
+#include "engine/model/amateur_executor.h"
 #include "engine/model/model.h"
 #include "engine/model/step_runner.h"
 #include "engine/sampling_defaults.h"
 #include "engine/scheduling/policy.h"
+#include "engine/second_model.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
 #include "engine/weights/model_file.h"
@@ -37,13 +40,18 @@ struct SessionOptions {
   uint32_t max_step_tokens = 0;  // 0: what suits the device
   uint32_t logit_rows = 0;       // per step; 0: one for each sequence
   uint32_t scored_rows = 0;  // prompt tokens per step that can be scored beyond one per sequence
-  uint32_t kv_blocks = 0;        // 0: as many as are useful and fit
-  uint64_t swap_bytes = 0;       // host memory for swapped-out sequences
+  uint32_t kv_blocks = 0;    // 0: as many as are useful and fit
+  uint64_t swap_bytes = 0;   // host memory for swapped-out sequences
   uint32_t max_queue = 4096;
   bool special_in_messages = false;  // see ChatTemplate::create()
   KvFormat kv = KvFormat::kF16;
   bool deterministic = false;
   SpeculationOptions speculation;
+  std::string draft_model;  // as -m takes it; empty: the built-in one, if the method needs one
+  // The amateur model of contrastive decoding, as -m takes it; empty: none. `contrast` is what
+  // requests start from.
+  std::string amateur;
+  ContrastOptions contrast;
   Policy policy;
   bool start_paused = false;
   Validation validation = Validation::kOff;
@@ -60,6 +68,10 @@ std::string context_notice(uint32_t asked, uint32_t model_context);
 // What to tell a user whose --kv-blocks do not all fit, or hold fewer tokens than the requested
 // context; empty if they are enough.
 std::string pool_notice(const SessionOptions& options, const MemoryPlan& plan);
+
+// Whether a session with these options has a draft model: the method needs one, or one is given
+// that it can use.
+bool has_draft_model(const SessionOptions& options);
 
 // How much of `free_bytes`, the free device memory, a session with these options may use.
 uint64_t bytes_to_plan_with(const DeviceCaps& caps, uint64_t free_bytes,
@@ -79,8 +91,10 @@ class Session {
   // a new one.
   void stop_engine() { engine_.reset(); }
   // The options that engine() starts with. A caller that needs several engines one after the other
-  // creates them over runner() with these, and does not call engine().
+  // creates them over executor() with these, and does not call engine().
   EngineOptions engine_options() const;
+  // What an engine runs steps on: runner(), with the amateur's if there is one.
+  StepExecutor& executor();
 
   const ModelFile& file() const { return *file_; }
   const Model& model() const { return *model_; }
@@ -112,8 +126,11 @@ class Session {
       Error{ErrorKind::kUnsupported, "this model has no vocabulary, so it cannot chat"};
   SamplingOptions default_sampling_;
   MemoryPlan memory_;
+  std::unique_ptr<DraftModel> draft_;  // null: there is none
   std::unique_ptr<Model> model_;
   std::unique_ptr<StepRunner> runner_;
+  std::unique_ptr<SecondModel> amateur_;               // null: there is none
+  std::unique_ptr<AmateurExecutor> amateur_executor_;  // if there is one
   std::unique_ptr<Engine> engine_;
 };
 

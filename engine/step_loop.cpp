@@ -53,8 +53,13 @@ std::vector<params::TokenBias> device_biases(std::span<const LogitBias> biases) 
 }  // namespace
 
 StepLoop::StepLoop(const Links& links, bool check_integrity)
-    : links_(links), check_integrity_(check_integrity), batches_(links.scheduler.limits()) {
+    : links_(links),
+      check_integrity_(check_integrity),
+      batches_(links.scheduler.limits()),
+      speculator_({.scheduler = links.scheduler, .time = links.time, .drafter = links.drafter},
+                  links.speculation) {
   const size_t sequences = links.scheduler.limits().max_sequences;
+  continuing_.reserve(sequences);
   for (StepInFlight& step : steps_) {
     step.sampled.reserve(sequences);
     step.record.reserve(sequences);
@@ -88,6 +93,7 @@ Result<bool> StepLoop::begin() {
     HEARTH_TRY(fail_step(plan, prepared, status.error()));
     return true;
   }
+  step.ahead = in_flight_ > 0;
   ++in_flight_;
   last_begin_ = begin;
   const EngineClock::time_point submitted = links_.time.now();
@@ -98,6 +104,12 @@ Result<bool> StepLoop::begin() {
   step.record.submit_seconds = links_.publisher.seconds_at(submitted);
   links_.publisher.show_counts(counts);
   return true;
+}
+
+bool StepLoop::holds_back() const {
+  if (in_flight_ == 0) return false;
+  const StepInFlight& newest = steps_[(oldest_ + in_flight_ - 1) % steps_.size()];
+  return speculator_.holds_back(newest.sampled);
 }
 
 void StepLoop::check_integrity() const {
@@ -177,10 +189,10 @@ Status StepLoop::finish() {
   --in_flight_;
   if (!outcome.ok()) return outcome.error();
   add_pooled(step, *outcome);
-  deliver(step, *outcome, now);
-  masks_.start(idle());
-  publish(step.record, waiting, now);
-  return {};
+  const Status delivered = deliver(step, *outcome, now);
+  masks_.start();
+  publish(step, waiting, now);
+  return delivered;
 }
 
 // Before deliver(), which may end these requests.
@@ -194,8 +206,9 @@ void StepLoop::add_pooled(const StepInFlight& step, const StepOutcome& outcome) 
           outcome.pooled.subspan(member.first_range * width, member.ranges * width), member.ranges);
 }
 
-void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
-                       EngineClock::time_point now) {
+Status StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
+                         EngineClock::time_point now) {
+  continuing_.clear();
   for (const SampledMember& member : step.sampled) {
     ActiveRequest* request = links_.requests.find(member.request);
     if (request == nullptr) continue;  // it ended while this step was in flight
@@ -220,19 +233,21 @@ void StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
       continues = judge(*request, member, outcome, now);
       step.record.sampled_tokens += static_cast<uint32_t>(judgement_.path.size());
     } else {
-      links_.scheduler.token(member.request, outcome.sampled[member.first_row].id);
-      continues = deliver_row(*request, outcome, member.first_row, now);
+      const TokenId id = outcome.sampled[member.first_row].id;
+      links_.scheduler.token(member.request, id);
+      continues = deliver_row(*request, outcome, member.first_row, id, now);
     }
     if (!continues) continue;
     if (request->constraint() != nullptr)
       constrain(*request, static_cast<uint32_t>(judgement_.path.size()) + 1);
     else if (request->speculation() != nullptr)
-      speculate(*request);
+      continuing_.push_back(request);
     if (request->takes_back())
       take_back(*request);
     else if (request->has_banned_strings() && member.awaits_host)
       settle_bans(*request);
   }
+  return speculator_.propose(continuing_);
 }
 
 bool StepLoop::deliver_scores(ActiveRequest& request, const SampledMember& member,
@@ -252,14 +267,15 @@ bool StepLoop::deliver_scores(ActiveRequest& request, const SampledMember& membe
 
 // Delivers the token of a logit row, and ends the request if it was its last, or if there is none.
 bool StepLoop::deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row,
-                           EngineClock::time_point now) {
+                           TokenId id, EngineClock::time_point now) {
   if (auto fault = sampling_fault(outcome.sampled[row], request.tokens().size())) {
     links_.requests.end(request.id(), FinishReason::kError, std::move(*fault));
     return false;
   }
   if (row < outcome.mirostat.size()) request.set_mirostat(outcome.mirostat[row]);
-  const FinishReason reason =
-      accept(request, read_row(outcome, row, request.request().sampling.top_logprobs), now);
+  GeneratedToken token = read_row(outcome, row, request.request().sampling.top_logprobs);
+  token.id = id;
+  const FinishReason reason = accept(request, std::move(token), now);
   if (reason == FinishReason::kNone) return true;
   links_.requests.end(request.id(), reason);
   return false;
@@ -292,11 +308,15 @@ bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
   sampled_.clear();
   for (uint32_t i = 0; i <= member.proposed; ++i)
     sampled_.push_back(outcome.sampled[member.first_row + i].id);
-  judge_proposals(ledger.tokens().subspan(committed), ledger.parents(), sampled_, judgement_);
+  const std::span<const TokenId> proposed = ledger.tokens().subspan(committed);
+  // A grammar allows only what was sampled.
+  if (request.constraint() == nullptr) speculator_.settle(id, proposed, sampled_);
+  judge_proposals(proposed, ledger.parents(), sampled_, judgement_, links_.speculation.in_place);
   const auto accepted = static_cast<uint32_t>(judgement_.path.size());
   if (member.proposed > 0) links_.publisher.judged(member.proposed, accepted);
+  request.count_judged(member.proposed, accepted);
   if (Speculation* speculation = request.speculation())
-    speculation->judged(member.proposed, accepted);
+    speculation->judged(member.proposed, accepted, sampled_);
   if (ledger.parents().empty()) {
     links_.scheduler.commit(id, accepted);
     links_.scheduler.truncate(id, committed + accepted);
@@ -308,28 +328,13 @@ bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
   // An accepted token was sampled after the token before it.
   uint32_t row = 0;
   for (const uint32_t proposal : judgement_.path) {
-    if (!deliver_row(request, outcome, member.first_row + row, now)) return false;
+    if (!deliver_row(request, outcome, member.first_row + row, sampled_[row], now)) return false;
     row = 1 + proposal;
   }
   // With a grammar, resume() reports the token.
   if (request.constraint() == nullptr) links_.scheduler.token(id, sampled_[judgement_.next_row]);
-  return deliver_row(request, outcome, member.first_row + judgement_.next_row, now);
-}
-
-// Proposes tokens for the request's next step. A request that has run ahead of the host first has
-// to wait for its pending token; it does so only if there seems to be something to propose.
-void StepLoop::speculate(ActiveRequest& request) {
-  Speculation& speculation = *request.speculation();
-  const TokenLedger& ledger = *links_.scheduler.ledger(request.id());
-  if (ledger.pending()) {
-    links_.scheduler.set_with_host(request.id(),
-                                   speculation.promising() || request.samplers().need_host());
-    return;
-  }
-  const std::span<const TokenId> proposed = speculation.propose();
-  links_.scheduler.propose(request.id(), proposed);
-  // The step that judges them waits for the host anyway; without any, it need not.
-  links_.scheduler.set_with_host(request.id(), request.samplers().need_host());
+  return deliver_row(request, outcome, member.first_row + judgement_.next_row,
+                     sampled_[judgement_.next_row], now);
 }
 
 // Tells the scheduler which tokens the request has taken back, and what it may not draw instead. A
@@ -362,19 +367,31 @@ void StepLoop::rewrite_slot(ActiveRequest& request) {
 // Lets a worker find out what may follow the request's newest tokens.
 void StepLoop::constrain(ActiveRequest& request, uint32_t new_tokens) {
   std::span<const TokenId> guesses;
-  if (request.speculation() != nullptr) guesses = request.speculation()->propose();
+  if (request.speculation() != nullptr) guesses = request.speculation()->guess_chain();
   request.constraint()->take(std::span(request.tokens()).last(new_tokens), guesses);
   masks_.post(request.id(), request.constraint());
 }
 
 Status StepLoop::resume_constrained() {
   if (!masks_.busy()) return {};
+  // New requests may come in every step, so nobody waits for long.
+  constexpr uint32_t kMostHeld = 2;
+  if (constrained_in_flight() && ++held_ <= kMostHeld) return {};
+  held_ = 0;
   masks_.wait(mask_patience(last_run_seconds_), idle());
   masks_.collect(advanced_);
   const EngineClock::time_point now = links_.time.now();
   for (const RequestId id : advanced_)
     if (ActiveRequest* request = links_.requests.find(id)) HEARTH_TRY(resume(*request, now));
   return {};
+}
+
+bool StepLoop::constrained_in_flight() const {
+  for (size_t i = 0; i < in_flight_; ++i)
+    if (std::ranges::any_of(steps_[(oldest_ + i) % steps_.size()].sampled,
+                            &SampledMember::constrained))
+      return true;
+  return false;
 }
 
 // The request's masks are ready: it may be planned again, after the tokens that have to follow.
@@ -424,18 +441,25 @@ Status StepLoop::count_forced(ActiveRequest& request) {
   return {};
 }
 
-void StepLoop::publish(StepRecord& record, EngineClock::time_point waiting,
+void StepLoop::publish(StepInFlight& step, EngineClock::time_point waiting,
                        EngineClock::time_point now) {
+  StepRecord& record = step.record;
   const double done = links_.publisher.seconds_at(now);
   record.run_seconds =
       done - std::max(record.submit_seconds, links_.publisher.seconds_at(last_end_));
   last_run_seconds_ = record.run_seconds;
   record.wait_seconds = std::chrono::duration<double>(now - waiting).count();
   record.end_seconds = done;
+  // What it took since the last step, without the time that the loop was not asked to begin it.
+  speculator_.took(record,
+                   done - links_.publisher.seconds_at(last_end_) -
+                       std::max(0.0, record.begin_seconds - last_left_seconds_),
+                   step.ahead);
   last_end_ = now;
   links_.requests.report(record);
   links_.publisher.show_counts(links_.scheduler.counts());
   links_.publisher.publish(record, links_.scheduler.totals());
+  last_left_seconds_ = links_.publisher.seconds_at(links_.time.now());
 }
 
 }  // namespace hearth

@@ -10,7 +10,8 @@
 //
 // A request with a grammar is not planned again before its next mask is there. Threads compute the
 // masks while the next step is prepared and run (mask_workers.h); the scheduler learns the token
-// that was sampled only then, so that a late mask delays nobody else.
+// that was sampled only then, so that a late mask delays nobody else. The late request waits for
+// those in flight and joins them again: a step takes hardly less time with half of them.
 //
 // A step that cannot be submitted ends the requests it was for, and all others continue. An error
 // from begin() or finish() means that the device is lost: the caller ends every request and calls
@@ -29,6 +30,7 @@
 #include "engine/publisher.h"
 #include "engine/request_table.h"
 #include "engine/scheduling/scheduler.h"
+#include "engine/speculator.h"
 #include "engine/step_record.h"
 #include "engine/time_source.h"
 #include "runtime/result.h"
@@ -44,6 +46,8 @@ class StepLoop {
     RequestTable& requests;
     Publisher& publisher;
     const TimeSource& time;
+    SpeculationOptions speculation = {};
+    Drafter* drafter = nullptr;  // null: there is no draft model
   };
   // Reserves room for steps within the scheduler's limits. With `check_integrity`, the scheduler's
   // invariants are checked after every plan, and a violation aborts with a message.
@@ -53,6 +57,9 @@ class StepLoop {
 
   bool idle() const { return in_flight_ == 0; }
   bool full() const { return in_flight_ == StepExecutor::kStepsInFlight; }
+  // Whether the next step should not begin before those in flight are finished, because it is to
+  // judge proposals that depend on them. Beginning it is no mistake, only slower.
+  bool holds_back() const;
   // When the last step that was submitted began; the epoch before the first.
   EngineClock::time_point last_begin() const { return last_begin_; }
 
@@ -74,6 +81,7 @@ class StepLoop {
     std::vector<SampledMember> sampled;
     std::vector<PooledMember> pooled;
     StepRecord record;
+    bool ahead = false;  // planned while another step was in flight
   };
 
   void check_integrity() const;
@@ -83,18 +91,17 @@ class StepLoop {
   void count_prefix_hits(const BatchPlan& plan);
   Status fail_step(const BatchPlan& plan, bool prepared, const Error& error);
   void add_pooled(const StepInFlight& step, const StepOutcome& outcome);
-  void deliver(StepInFlight& step, const StepOutcome& outcome, EngineClock::time_point now);
+  Status deliver(StepInFlight& step, const StepOutcome& outcome, EngineClock::time_point now);
   // Both return the reason to end the request now, or kNone.
   FinishReason accept(ActiveRequest& request, GeneratedToken token, EngineClock::time_point now);
   FinishReason deliver_forced(ActiveRequest& request, EngineClock::time_point now);
   // All three return false if the request has ended with this.
   bool deliver_scores(ActiveRequest& request, const SampledMember& member,
                       const StepOutcome& outcome);
-  bool deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row,
+  bool deliver_row(ActiveRequest& request, const StepOutcome& outcome, size_t row, TokenId id,
                    EngineClock::time_point now);
   bool judge(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
              EngineClock::time_point now);
-  void speculate(ActiveRequest& request);
   // Beam search; in step_loop_beams.cpp.
   void take_beam(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
                  EngineClock::time_point now);
@@ -105,7 +112,8 @@ class StepLoop {
   void constrain(ActiveRequest& request, uint32_t new_tokens);
   Status resume(ActiveRequest& request, EngineClock::time_point now);
   Status count_forced(ActiveRequest& request);
-  void publish(StepRecord& record, EngineClock::time_point waiting, EngineClock::time_point now);
+  bool constrained_in_flight() const;
+  void publish(StepInFlight& step, EngineClock::time_point waiting, EngineClock::time_point now);
 
   Links links_;
   const bool check_integrity_;
@@ -113,12 +121,16 @@ class StepLoop {
   std::array<StepInFlight, StepExecutor::kStepsInFlight> steps_;
   size_t oldest_ = 0, in_flight_ = 0;  // a ring in steps_
   EngineClock::time_point last_begin_ = {}, last_end_ = {};
+  double last_left_seconds_ = 0;   // when finish() last returned, in the records' seconds
   double last_run_seconds_ = 0;    // of the last step that is done
   std::vector<RequestId> failed_;  // scratch space of fail_step()
   std::vector<uint32_t> sampled_;  // scratch space of judge()
   Judgement judgement_;
   MaskWorkers masks_;
+  uint32_t held_ = 0;                // steps that constrained requests have waited for others
   std::vector<RequestId> advanced_;  // scratch space of resume_constrained()
+  Speculator speculator_;
+  std::vector<ActiveRequest*> continuing_;  // scratch space of deliver()
 };
 
 }  // namespace hearth

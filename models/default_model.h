@@ -12,4 +12,8 @@ std::span<const std::byte> default_model();
 // The name of that file without ".gguf".
 std::string_view default_model_name();
 
+// The same for the tiny model that drafts for it (--speculate draft).
+std::span<const std::byte> default_draft_model();
+std::string_view default_draft_model_name();
+
 }  // namespace hearth

@@ -188,9 +188,16 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
       among.last = kept.last;
       selection = Selection(kById, false, place, 0.0, bits_of(row.vocab));
     }
-    if (changes) measured = false;
+    if (changes || sigma) measured = false;
     order >>= kStageBits;
   }
+}
+
+// `precise`: added up in another order, the largest floats would swallow the sum.
+float logprob_of(uint key, float top_logit, float log_sum) {
+  precise const float distance = top_logit - key_logit(key);
+  precise const float logprob = -distance - log_sum;
+  return logprob;
 }
 
 void run_stages(SamplingRow wanted) {
@@ -219,7 +226,7 @@ void run_stages(SamplingRow wanted) {
 
   if (gl_LocalInvocationID.x == 0) {
     if (wanted.id_index != kNoSlot) U32(params.ids).at[wanted.id_index] = choice.id;
-    const float logprob = (key_logit(choice.key) - row.top_logit) - summary.log_sum;
+    const float logprob = logprob_of(choice.key, row.top_logit, summary.log_sum);
     SamplingResults(params.results).at[row_index] =
         SamplingResult(choice.id, logprob, choice.count);
     const float new_mu = mu - stages.mirostat_eta * (choice.surprise - stages.mirostat_tau);

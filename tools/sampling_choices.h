@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "engine/sampling/sampler.h"
+#include "tools/sampler_choices.h"
 
 namespace hearth {
 
@@ -14,6 +15,7 @@ struct SamplingChoices {
   std::optional<uint32_t> top_k;
   std::optional<float> repetition_penalty, presence_penalty, frequency_penalty;
   std::optional<uint64_t> seed;
+  SamplerChoices samplers;
 
   // The defaults, with every setting replaced that was given.
   SamplingOptions over(SamplingOptions defaults) const {
@@ -26,7 +28,7 @@ struct SamplingChoices {
     replace(defaults.presence_penalty, presence_penalty);
     replace(defaults.frequency_penalty, frequency_penalty);
     replace(defaults.seed, seed);
-    return defaults;
+    return samplers.over(defaults);
   }
 };
 

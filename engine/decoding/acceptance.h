@@ -21,8 +21,11 @@ struct Judgement {
 
 // `sampled` has the token of each row: after the newest committed token, then after each proposal.
 // `parents` as in TokenLedger::propose; empty for a chain. Reuses the memory of `judgement`.
+// `in_place`: accepts only proposals that directly follow the committed tokens, one after the
+// other. What a row off that chain attends to lies elsewhere in the cache, so the last bits of its
+// logits differ from those of plain decoding.
 void judge_proposals(std::span<const std::uint32_t> proposed,
                      std::span<const std::uint32_t> parents, std::span<const std::uint32_t> sampled,
-                     Judgement& judgement);
+                     Judgement& judgement, bool in_place = false);
 
 }  // namespace hearth

@@ -43,7 +43,9 @@ class Grammar {
   // llama.cpp's format; the text is what its rule `root` matches.
   static Result<std::shared_ptr<const Grammar>> compile_gbnf(std::string_view text);
   // Lark's format: rules in lower case, terminals in upper case; the text is what `start` matches.
-  static Result<std::shared_ptr<const Grammar>> compile_lark(std::string_view text);
+  // `max_whitespace` is that of the schemas in it.
+  static Result<std::shared_ptr<const Grammar>> compile_lark(
+      std::string_view text, std::uint32_t max_whitespace = SchemaOptions{}.max_whitespace);
   // GBNF or Lark, by the first rule: `name ::=` or `name:`.
   static Result<std::shared_ptr<const Grammar>> compile_grammar(std::string_view text);
 

@@ -25,7 +25,7 @@ class WrittenCompiler {
  public:
   explicit WrittenCompiler(const WrittenGrammar& grammar)
       : grammar_(grammar), data_(std::make_shared<GrammarData>()) {
-    data_->max_whitespace = SchemaOptions{}.max_whitespace;
+    data_->max_whitespace = grammar.max_whitespace;
   }
 
   std::shared_ptr<const Grammar> compile() {
@@ -324,8 +324,10 @@ Result<std::shared_ptr<const Grammar>> Grammar::compile_gbnf(std::string_view te
   return compile_written_grammar(grammar);
 }
 
-Result<std::shared_ptr<const Grammar>> Grammar::compile_lark(std::string_view text) {
-  HEARTH_ASSIGN(const WrittenGrammar grammar, parse_lark(text));
+Result<std::shared_ptr<const Grammar>> Grammar::compile_lark(std::string_view text,
+                                                             std::uint32_t max_whitespace) {
+  HEARTH_ASSIGN(WrittenGrammar grammar, parse_lark(text));
+  grammar.max_whitespace = max_whitespace;
   return compile_written_grammar(grammar);
 }
 

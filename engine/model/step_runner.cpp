@@ -79,6 +79,8 @@ Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineS
                 BlockMover::create(device, pipelines, runner->kv_, runner->host_kv_));
   HEARTH_ASSIGN(runner->swaps_in_,
                 BlockMover::create(device, pipelines, runner->host_kv_, runner->kv_));
+  const Buffer& sampled_ids =
+      options.sampled_ids != nullptr ? *options.sampled_ids : runner->sampled_ids_;
   for (size_t copy = 0; copy < StepInputs::kCopies; ++copy)
     runner->contexts_[copy].reset(
         new ForwardContext{.caps = device.caps(),
@@ -90,7 +92,7 @@ Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineS
                            .activations = runner->activations_,
                            .kv = runner->kv_,
                            .inputs = runner->inputs_.buffer(copy),
-                           .sampled_ids = runner->sampled_ids_,
+                           .sampled_ids = sampled_ids,
                            .windows = runner->windows_,
                            .context = runner->options_.limits.context,
                            .deterministic = options.limits.deterministic});

@@ -38,6 +38,9 @@ struct StepRunnerOptions {
   // Logits of another model's runner, [logit rows, vocabulary] f32 with the same vocabulary, for
   // rows that are mixed with them; submit its step first. Must outlive the runner.
   const Buffer* other_logits = nullptr;
+  // Another runner's sampled_ids(), for ids that its steps sample; null: this runner's own. Must
+  // outlive the runner.
+  const Buffer* sampled_ids = nullptr;
 };
 
 // Device memory per slot: the sampled id, mirostat's state, the token history and the biases.
@@ -63,6 +66,10 @@ class StepRunner final : public StepExecutor {
   Result<std::vector<float>> read_logits(uint32_t logit_rows);
   // The same on the device, for another runner's StepRunnerOptions::other_logits.
   const Buffer& logits() const { return activations_.logits; }
+  // Sets StepRunnerOptions::other_logits. REQUIRES: no step was recorded yet.
+  void set_other_logits(const Buffer& logits) { options_.other_logits = &logits; }
+  // The last sampled id of every slot, on the device.
+  const Buffer& sampled_ids() const { return sampled_ids_; }
 
   Status fork_blocks(std::span<const BlockMove> moves) override { return forks_->move(moves); }
   Status swap_out(std::span<const BlockMove> moves) override { return swaps_out_->move(moves); }

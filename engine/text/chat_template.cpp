@@ -98,7 +98,8 @@ Result<jinja::Rendering> ChatTemplate::render(const Json& messages,
     jinja::RenderOptions render_options{.cancelled = options.cancelled,
                                         .now = options.now.value_or(std::time(nullptr)),
                                         .template_words = kRoles};
-    render_options.limits.time = std::chrono::duration_cast<std::chrono::milliseconds>(
+    // Rounded up: a caller that looks at its own clock then finds the time over, too.
+    render_options.limits.time = std::chrono::ceil<std::chrono::milliseconds>(
         deadline - std::chrono::steady_clock::now());
     return parts_->program.render(variables, render_options);
   };

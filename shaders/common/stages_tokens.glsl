@@ -56,7 +56,9 @@ struct Measures {
   uint highest, lowest;  // keys
   uint64_t weight;       // of all kept tokens
   uint64_t moment;       // sum of weight * distance, in the same units
-  uint64_t steps, squares;  // with `spread`: sums of the distances in kSigmaUnits, and of their squares
+  // With `spread`, instead of the two before: the sums of the distances in kSigmaUnits, and of their
+  // squares.
+  uint64_t steps, squares;
 };
 
 const float kSigmaUnits = 16384.0;
@@ -80,14 +82,15 @@ Measures measure(Source source, Kept kept, bool spread, bool list) {
         sums.highest = max(sums.highest, keys[c]);
         sums.lowest = min(sums.lowest, keys[c]);
         const float distance = kept_distance(kept, source.row.top_logit, keys[c]);
-        const uint64_t weight = weight_of(distance);
-        const uint place = uint(int(min(distance, kMaxDistance) * float(1u << 20) + 0.5));
-        sums.weight += weight;
-        sums.moment += (weight * place) >> 20;
         if (spread) {
           const uint step = uint(int(min(distance, kSigmaReach) * kSigmaUnits + 0.5));
           sums.steps += step;
           sums.squares += uint64_t(step) * step;
+        } else {
+          const uint64_t weight = weight_of(distance);
+          const uint place = uint(int(min(distance, kMaxDistance) * float(1u << 20) + 0.5));
+          sums.weight += weight;
+          sums.moment += (weight * place) >> 20;
         }
         // Once the list is too long, nobody adds to it.
         if (list && kept_count <= kListTokens) {
@@ -103,11 +106,12 @@ Measures measure(Source source, Kept kept, bool spread, bool list) {
   sums.count = workgroup_sum(sums.count);
   sums.highest = workgroup_max(sums.highest);
   sums.lowest = workgroup_min(sums.lowest);
-  sums.weight = workgroup_sum64(sums.weight);
-  sums.moment = workgroup_sum64(sums.moment);
   if (spread) {
     sums.steps = workgroup_sum64(sums.steps);
     sums.squares = workgroup_sum64(sums.squares);
+  } else {
+    sums.weight = workgroup_sum64(sums.weight);
+    sums.moment = workgroup_sum64(sums.moment);
   }
   barrier();  // the list is complete
   return sums;
@@ -165,6 +169,26 @@ struct Selected {
   uint64_t sum;     // of the tokens with this ordinal
 };
 
+// What a token adds to a sum, as limbs.
+uvec2 amount_of(Selection wanted, float distance) {
+  return wanted.weighted ? weight_limbs(distance) : uvec2(0, 1);
+}
+
+// Adds the tokens of a quad of the row, which are all in one bin. Neighbouring lanes have neighbouring
+// ids, so they usually add to the same bin, and would wait for each other.
+void add_quad(Selection wanted, Source source, Kept kept, uvec4 keys, uvec4 ids, uint bin) {
+  uvec2 amount = uvec2(0);
+  [[unroll]] for (uint c = 0; c < 4; ++c)
+    if (holds(kept, keys[c], ids[c]))
+      amount += amount_of(wanted, kept_distance(kept, source.row.top_logit, keys[c]));
+  if (subgroupMin(bin) == subgroupMax(bin)) {
+    amount = subgroupAdd(amount);
+    if (subgroupElect()) add_to_bin(bin, join_limbs(amount));
+  } else {
+    add_to_bin(bin, join_limbs(amount));
+  }
+}
+
 // Finds the ordinal by its digits, the highest first: each pass adds up the tokens that have the digits
 // found so far, by their next digit.
 Selected select(Source source, Kept kept, Selection wanted) {
@@ -173,25 +197,28 @@ Selected select(Source source, Kept kept, Selection wanted) {
   const uint groups = group_count(source), quads = group_quads(source);
   uint shift = wanted.bits;  // of the digits found so far
   while (shift > 0) {
-    const uint width = min(digit_bits, shift);
+    const uint width = min(digit_bits, shift), rest = shift - width;
+    // The ids of a quad differ in their lowest two bits.
+    const bool quads_in_bins = wanted.order == kById && !source.listed && rest >= 2;
     clear_bins();
     for (uint g = gl_LocalInvocationID.x; g < groups; g += gl_WorkGroupSize.x) {
       if (skips_group(source, g, kept.last.key)) continue;
       [[dont_unroll]] for (uint j = 0; j < quads; ++j) {
         uvec4 ids;
         const uvec4 keys = load_keys(source, g, j, ids);
+        if (quads_in_bins) {
+          if (shift < 32 && (ids.x >> shift) != selected.ordinal) continue;
+          add_quad(wanted, source, kept, keys, ids, (ids.x >> rest) & ((1u << width) - 1));
+          continue;
+        }
         [[unroll]] for (uint c = 0; c < 4; ++c) {
           if (!holds(kept, keys[c], ids[c])) continue;
           const float distance = kept_distance(kept, source.row.top_logit, keys[c]);
           if (wanted.weighted && distance >= kMaxDistance) continue;
           const uint ordinal = ordinal_of(wanted, kept, keys[c], ids[c], distance);
           if (shift < 32 && (ordinal >> shift) != selected.ordinal) continue;
-          const uint bin = (ordinal >> (shift - width)) & ((1u << width) - 1);
-          if (wanted.weighted) {
-            add_to_bin(bin, weight_of(distance));
-          } else {
-            atomicAdd(bin_low[bin], 1);
-          }
+          const uint bin = (ordinal >> rest) & ((1u << width) - 1);
+          add_to_bin(bin, join_limbs(amount_of(wanted, distance)));
         }
       }
     }

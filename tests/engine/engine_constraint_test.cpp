@@ -13,6 +13,7 @@
 #include "engine/grammar_vocabulary.h"
 #include "engine/text/vocabulary.h"
 #include "engine/weights/model_file.h"
+#include "tests/support/engine_rooms.h"
 #include "tests/support/stand_in_engine.h"
 
 namespace hearth {
@@ -358,8 +359,11 @@ TEST(EngineConstraint, ALateMaskDelaysItsOwnRequestOnly) {
   engine->resume();
   EXPECT_EQ(read_ids(*running), engine.alone(free));
   EXPECT_FALSE(waiting->ended());
-  // New requests are served, too.
+  // New requests are served, too, and those of other grammars.
   EXPECT_EQ(read_ids(engine->submit(free).value()), engine.alone(free));
+  GenerationRequest other = constrained;
+  other.grammar = regex("[g-k]*");
+  EXPECT_EQ(read_ids(engine->submit(other).value()), masked_alone(engine.options(), other));
   EXPECT_FALSE(waiting->ended());
   slow.release();
   EXPECT_EQ(read_ids(*waiting), masked_alone(engine.options(), constrained));
@@ -380,6 +384,62 @@ TEST(EngineConstraint, ARequestIsCancelledWhileItsMaskIsComputed) {
   EXPECT_TRUE(comes_true([&] { return engine->metrics().finished_cancelled.value() == 1; }));
   slow.release();
   EXPECT_EQ(read_ids(engine->submit(free).value()), engine.alone(free));
+}
+
+// Streams with grammars of one engine used to fall into two groups that took turns, each with steps
+// of its own, as soon as one of them was late once.
+TEST(EngineConstraint, ALateRequestJoinsTheOthersAgain) {
+  const StandInOptions options = options_with(kRoomy);
+  testing::StandInExecutor executor(options);
+  testing::EngineRooms rooms(kRoomy);
+  StepLoop steps({.executor = executor,
+                  .scheduler = rooms.scheduler,
+                  .requests = rooms.requests,
+                  .publisher = rooms.publisher,
+                  .time = rooms.clock},
+                 true);
+  RequestId next_id = 1;
+  const auto accept = [&](GenerationRequest request) {
+    request.prompt = {5};
+    request.max_tokens = 20;
+    request.ignore_end = true;
+    rooms.publisher.posted(1);
+    rooms.requests.accept(
+        ActiveRequest::create(
+            std::move(request),
+            {.id = next_id++, .limits = kRoomy, .tokenizer = &tokenizer(), .trie = trie()})
+            .value());
+  };
+  const Compiled late = regex("[a-f]*");
+  accept({.grammar = regex("[g-k]*")});
+  accept({.grammar = late});
+  accept({});
+  // How many requests the next step has.
+  const auto begin = [&]() -> uint64_t {
+    const uint64_t before = executor.rows;
+    EXPECT_TRUE(steps.resume_constrained().ok());
+    EXPECT_TRUE(*steps.begin());
+    return executor.rows - before;
+  };
+  // Leaves the workers more than enough time.
+  const auto finish = [&] {
+    EXPECT_TRUE(steps.finish().ok());
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  };
+  EXPECT_EQ(begin(), 3u);
+  EXPECT_EQ(begin(), 1u) << "the others wait for their masks";
+  {
+    const auto workspace = late->workspace(trie());
+    const std::lock_guard lock(workspace->mutex);
+    finish();
+    EXPECT_EQ(begin(), 2u) << "one is late";
+  }
+  finish();
+  EXPECT_EQ(begin(), 1u) << "it is ready, and waits for the other one";
+  finish();
+  EXPECT_EQ(begin(), 3u);
+  while (!steps.idle()) finish();
+  rooms.requests.end_all(FinishReason::kCancelled, "");
 }
 
 TEST(EngineConstraint, AGrammarMayBeginAfterAStringThatTheModelWrites) {
@@ -466,6 +526,16 @@ TEST(Constraint, GuessesThatTheGrammarRefusesAreCutWithWhatFollowsThem) {
             (std::vector<uint32_t>{kNoParent, 0}));
   EXPECT_FALSE(has_bit(constraint.mask(1), end)) << "after b";
   EXPECT_TRUE(has_bit(constraint.mask(2), end)) << "after ba";
+}
+
+// A grammar made for it can take seconds for a single mask.
+TEST(Constraint, AGrammarThatTakesTooLongIsGivenUp) {
+  Constraint::Options options = constraint_options(regex("[ab]*"));
+  EXPECT_FALSE(Constraint(options).fault());
+  options.most_seconds = 0;
+  const Constraint constraint(options);
+  ASSERT_TRUE(constraint.fault());
+  EXPECT_THAT(*constraint.fault(), HasSubstr("too long"));
 }
 
 TEST(Constraint, MasksAreAsLongAsTheModelsVocabulary) {

@@ -1,6 +1,7 @@
 // Speculation never changes what a request generates, whatever else happens to it.
 #include <gtest/gtest.h>
 
+#include "engine/draft_vocabulary.h"
 #include "tests/support/stand_in_engine.h"
 
 namespace hearth {
@@ -14,12 +15,22 @@ using testing::StandInOptions;
 // So few different tokens that earlier text often matches, and guesses are often right.
 constexpr uint32_t kVocabulary = 3;
 
-StandInOptions options_with(SchedulerLimits limits) {
+StandInOptions options_with(SchedulerLimits limits,
+                            SpeculationMethod method = SpeculationMethod::kNgram) {
   limits.max_proposed = 40;
-  return {.limits = limits,
-          .vocabulary = kVocabulary,
-          .speculation = {.method = SpeculationMethod::kNgram, .max_proposed = 6}};
+  StandInOptions options{.limits = limits,
+                         .vocabulary = kVocabulary,
+                         .speculation = {.method = method, .max_proposed = 6}};
+  if (method == SpeculationMethod::kLookahead) options.speculation.max_proposed = 0;
+  if (method == SpeculationMethod::kDraft) {
+    options.draft_blocks = 30;  // not enough for everyone
+    options.draft_vocabulary = kVocabulary + 1;
+  }
+  return options;
 }
+
+constexpr SpeculationMethod kMethods[] = {SpeculationMethod::kNgram, SpeculationMethod::kLookahead,
+                                          SpeculationMethod::kTree, SpeculationMethod::kDraft};
 
 GenerationRequest request_of(uint32_t number) {
   GenerationRequest request = mixed_request(number);
@@ -42,17 +53,62 @@ void expect_outputs_of_plain_decoding(StandInEngine& engine, uint32_t count) {
 }
 
 TEST(EngineSpeculation, GeneratesWhatPlainDecodingDoesInFewerSteps) {
-  StandInEngine engine(options_with(
-      {.max_sequences = 8, .max_step_tokens = 256, .context = 256, .pool_blocks = 400}));
-  expect_outputs_of_plain_decoding(engine, 120);
-  const Metrics& metrics = engine->metrics();
-  EXPECT_GT(metrics.accepted_tokens.value(), 60u);
-  EXPECT_GT(metrics.proposed_tokens.value(), metrics.accepted_tokens.value());
+  for (const SpeculationMethod method : kMethods) {
+    SCOPED_TRACE(static_cast<int>(method));
+    StandInEngine engine(options_with(
+        {.max_sequences = 8, .max_step_tokens = 256, .context = 256, .pool_blocks = 400}, method));
+    expect_outputs_of_plain_decoding(engine, 120);
+    const Metrics& metrics = engine->metrics();
+    EXPECT_GT(metrics.accepted_tokens.value(), 60u);
+    EXPECT_GT(metrics.proposed_tokens.value(), metrics.accepted_tokens.value());
+  }
+}
+
+// A draft model that is the model itself is right whenever nothing but the text decides.
+TEST(EngineSpeculation, PerfectDraftsAreAllAccepted) {
+  StandInOptions options{
+      .limits = {.max_sequences = 4, .max_step_tokens = 64, .context = 256, .pool_blocks = 100},
+      .speculation = {.method = SpeculationMethod::kDraft},
+      .draft_blocks = 100};
+  StandInEngine engine(options);
+  std::vector<GenerationRequest> requests;
+  for (uint32_t i = 0; i < 6; ++i) {
+    // The longest prompt takes the draft model several steps to read.
+    requests.push_back({.prompt = testing::made_up_prompt(10 + 30 * i, i), .max_tokens = 60});
+    requests.back().sampling.temperature = i % 2 == 0 ? 0.0f : 1.0f;
+    requests.back().sampling.seed = i;
+  }
+  std::vector<TokenStream> streams;
+  for (const GenerationRequest& request : requests) {
+    auto stream = engine->submit(request);
+    ASSERT_TRUE(stream.ok());
+    streams.push_back(std::move(*stream));
+  }
+  for (size_t i = 0; i < streams.size(); ++i) {
+    EXPECT_EQ(read_ids(streams[i]), engine.alone(requests[i]));
+    const GenerationEnd& end = streams[i].end();
+    EXPECT_EQ(end.accepted_tokens, end.proposed_tokens) << i;
+    EXPECT_GT(end.accepted_tokens, 30u) << i;
+  }
+}
+
+// An error of the draft model ends drafting, not the requests.
+TEST(EngineSpeculation, RequestsContinueWithoutABrokenDraftModel) {
+  StandInOptions options =
+      options_with({.max_sequences = 4, .max_step_tokens = 64, .context = 256, .pool_blocks = 100},
+                   SpeculationMethod::kDraft);
+  StandInEngine engine(options);
+  engine.draft().faults.kind = ErrorKind::kOutOfMemory;
+  engine.draft().faults.submit.arm(20);
+  expect_outputs_of_plain_decoding(engine, 20);
+  EXPECT_EQ(engine->metrics().finished_error.value(), 0u);
 }
 
 TEST(EngineSpeculation, HoldsUnderEveryPolicyWithFewBlocks) {
+  uint32_t count = 0;
   for (const std::string_view name : policy_names())
     for (const Preemption preemption : {Preemption::kRecompute, Preemption::kSwap}) {
+      const SpeculationMethod method = kMethods[count++ % std::size(kMethods)];
       SCOPED_TRACE(name);
       Policy policy = *named_policy(name);
       policy.preemption = preemption;
@@ -61,11 +117,70 @@ TEST(EngineSpeculation, HoldsUnderEveryPolicyWithFewBlocks) {
                                              .max_step_tokens = 60,
                                              .context = 128,
                                              .pool_blocks = 14,
-                                             .swap_blocks = 30});
+                                             .swap_blocks = 30},
+                                            method);
       StandInEngine engine(options, policy);
       expect_outputs_of_plain_decoding(engine, 24);
       EXPECT_GT(engine->metrics().accepted_tokens.value(), 5u);
     }
+}
+
+// Costs decide how much is proposed, so it may be nothing; what is generated never changes.
+TEST(EngineSpeculation, AutoGeneratesWhatPlainDecodingDoes) {
+  for (const uint32_t blocks : {14u, 400u}) {
+    StandInOptions options = options_with({.max_sequences = 8,
+                                           .max_step_tokens = 80,
+                                           .context = 128,
+                                           .pool_blocks = blocks,
+                                           .swap_blocks = 30});
+    options.speculation = {.method = SpeculationMethod::kAuto};
+    StandInEngine engine(options);
+    // The stand-in takes as long for any step, so that proposals pay off.
+    engine.executor().delay = std::chrono::microseconds(300);
+    expect_outputs_of_plain_decoding(engine, 40);
+    if (blocks == 400) {
+      EXPECT_GT(engine->metrics().accepted_tokens.value(), 20u);
+    }
+  }
+}
+
+TEST(EngineSpeculation, SyntheticAcceptanceFollowsItsRate) {
+  StandInOptions options{
+      .limits = {.max_sequences = 4, .max_step_tokens = 256, .context = 1024, .pool_blocks = 400}};
+  options.speculation = {.method = SpeculationMethod::kSynthetic, .synthetic_rate = 0.75};
+  StandInEngine engine(options);
+  engine.executor().delay = std::chrono::microseconds(100);
+  std::vector<TokenStream> streams;
+  for (uint32_t i = 0; i < 4; ++i) {
+    auto stream = engine->submit({.prompt = {1, 2, 3 + i}, .max_tokens = 900});
+    ASSERT_TRUE(stream.ok());
+    streams.push_back(std::move(*stream));
+  }
+  uint64_t accepted = 0;
+  for (TokenStream& stream : streams) {
+    EXPECT_EQ(read_ids(stream).size(), 900u);
+    accepted += stream.end().accepted_tokens;
+  }
+  const Metrics& metrics = engine->metrics();
+  EXPECT_EQ(accepted, metrics.accepted_tokens.value());
+  const auto share_at = [&](size_t place) {
+    return static_cast<double>(metrics.accepted_at[place].value()) /
+           static_cast<double>(metrics.proposed_at[place].value());
+  };
+  EXPECT_NEAR(share_at(0), 0.75, 0.08);
+  EXPECT_NEAR(share_at(1), 0.75 * 0.75, 0.1);
+  EXPECT_GT(metrics.judged_steps.value(), 300u);
+}
+
+TEST(EngineSpeculation, ADraftModelMustHaveTheSameVocabulary) {
+  Vocabulary target{.kind = VocabularyKind::kBytePair, .tokens = {{.text = "a"}, {.text = "b"}}};
+  EXPECT_FALSE(vocabulary_difference(target, target));
+  Vocabulary other = target;
+  other.tokens[1].text = "c\n";
+  EXPECT_EQ(vocabulary_difference(other, target), R"(token 1 is 'c\x0a' there and 'b' here)");
+  Vocabulary longer = target;
+  longer.tokens.push_back({.text = "d"});
+  EXPECT_EQ(vocabulary_difference(longer, target), "its vocabulary has 3 tokens, not 2");
 }
 
 TEST(EngineSpeculation, OffProposesNothing) {

@@ -179,6 +179,28 @@ class Storm {
   std::atomic<bool> over_{false};
 };
 
+// Proposals are judged, dropped and drafted again while requests are cancelled, preempted, swapped
+// and forked; the storm compares every answer with plain decoding's.
+TEST(EngineStorm, AnswersStayTheSameWithSpeculation) {
+  for (const SpeculationMethod method :
+       {SpeculationMethod::kDraft, SpeculationMethod::kLookahead, SpeculationMethod::kAuto}) {
+    StandInOptions options{.limits = kLimits, .speculation = {.method = method}};
+    options.limits.max_proposed = 60;
+    // Not enough for everyone.
+    if (method != SpeculationMethod::kLookahead) options.draft_blocks = 20;
+    StandInEngine engine(options);
+    Storm storm(engine);
+    storm.run(milliseconds(1200));
+    engine->resume();
+    engine->drain();
+    EXPECT_GT(storm.totals.length, 10u);
+    EXPECT_EQ(engine->metrics().finished_error.value(), 0u);
+    if (method == SpeculationMethod::kDraft) {
+      EXPECT_GT(engine->metrics().accepted_tokens.value(), 100u);
+    }
+  }
+}
+
 TEST(EngineStorm, EveryRequestEndsAndCountsAddUp) {
   StandInEngine engine({.limits = kLimits});
   Storm storm(engine);

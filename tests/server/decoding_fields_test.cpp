@@ -86,6 +86,15 @@ TEST(DecodingFields, ContradictionsAreRefused) {
   EXPECT_EQ(accepted(R"("beams":2,"top_k":-1,"top_p":1)").beam.beams, 2u);
 }
 
+TEST(DecodingFields, ContrastiveDecodingIsSetPerRequest) {
+  EXPECT_FALSE(accepted(R"("n":1)").contrast_beta.has_value());
+  const GenerationRequest request = accepted(R"("cd_alpha":0.2,"cd_beta":0)");
+  EXPECT_EQ(request.contrast_alpha, 0.2f);
+  EXPECT_EQ(request.contrast_beta, 0.0f);
+  EXPECT_EQ(refused(R"("cd_alpha":2)"), "'cd_alpha' must be a number between 0 and 1");
+  EXPECT_EQ(refused(R"("cd_beta":"much")"), "'cd_beta' must be a number between 0 and 100");
+}
+
 TEST(DecodingFields, WrongValuesAreRefused) {
   EXPECT_EQ(refused(R"("beams":17)"), "'beams' must be an integer between 1 and 16");
   EXPECT_EQ(refused(R"("num_beams":0)"), "'num_beams' must be an integer between 1 and 16");

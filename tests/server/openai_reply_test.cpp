@@ -79,6 +79,8 @@ TEST_F(OpenAiReply, UsageCountsEveryPromptOnce) {
     ends[i].prompt_tokens = i < 2 ? 10 : 100;
     ends[i].cached_tokens = i < 2 ? 0 : 16;
     ends[i].generated_tokens = 1;
+    ends[i].proposed_tokens = 3;
+    ends[i].accepted_tokens = i < 2 ? 2 : 0;
   }
   // The second of a prompt found the first's blocks; nobody asked for those twice.
   ends[1].cached_tokens = 10;
@@ -86,6 +88,8 @@ TEST_F(OpenAiReply, UsageCountsEveryPromptOnce) {
   EXPECT_EQ(usage["prompt_tokens"], 110);
   EXPECT_EQ(usage["completion_tokens"], 4);
   EXPECT_EQ(usage["total_tokens"], 114);
+  EXPECT_EQ(usage["completion_tokens_details"]["accepted_prediction_tokens"], 4);
+  EXPECT_EQ(usage["completion_tokens_details"]["rejected_prediction_tokens"], 8);
   EXPECT_EQ(usage["prompt_tokens_details"]["cached_tokens"], 16);
   EXPECT_EQ(usage_json({}, 1)["total_tokens"], 0);
 }

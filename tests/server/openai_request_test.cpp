@@ -98,6 +98,28 @@ TEST(OpenAiRequest, ReadsEveryField) {
   EXPECT_TRUE(request.generation.ignore_end);
 }
 
+TEST(OpenAiRequest, ReadsAPrediction) {
+  EXPECT_EQ(
+      good(ApiKind::kChat, chat(R"("prediction":{"type":"content","content":"So."})")).prediction,
+      "So.");
+  EXPECT_EQ(good(ApiKind::kCompletion,
+                 completion(R"("prediction":{"type":"content","content":[{"type":"text","text":"a"},
+                               {"type":"text","text":"b"}]})"))
+                .prediction,
+            "ab");
+  EXPECT_EQ(good(ApiKind::kChat, chat(R"("prediction":null)")).prediction, "");
+  for (const char* wrong :
+       {R"("a")", "{}", R"({"type":"content"})", R"({"type":"text","content":"a"})",
+        R"({"type":"content","content":1})", R"({"type":"content","content":["a"]})",
+        R"({"type":"content","content":"a","more":1})"}) {
+    const auto parsed =
+        parse_api_request(ApiKind::kChat, chat(R"("prediction":)" + std::string(wrong)), kContext);
+    const ApiError* error = std::get_if<ApiError>(&parsed);
+    ASSERT_NE(error, nullptr) << wrong;
+    EXPECT_EQ(error->param, "prediction") << wrong;
+  }
+}
+
 TEST(OpenAiRequest, ARequestStartsFromTheModelsSampling) {
   const ApiContext context{
       .vocabulary = 1000,

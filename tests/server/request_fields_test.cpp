@@ -28,7 +28,6 @@ TEST(RequestFields, FieldsThatWouldChangeTheAnswerAreRefusedByName) {
       {"guided_regex", R"("a+")"},
       {"guided_choice", R"(["yes","no"])"},
       {"best_of", "3"},
-      {"prediction", R"({"type":"content","content":"a"})"},
       {"audio", R"({"voice":"alloy","format":"wav"})"},
       {"modalities", R"(["text","audio"])"},
       {"verbosity", R"("low")"},
@@ -38,8 +37,7 @@ TEST(RequestFields, FieldsThatWouldChangeTheAnswerAreRefusedByName) {
       {"min_tokens", "5"},
       {"stop_token_ids", "[2]"},
       {"skip_special_tokens", "false"},
-      {"mirostat", "2"},
-      {"typical_p", "0.9"},
+      {"tfs_z", "0.9"},
   };
   for (const auto& [name, value] : fields) {
     for (const ApiKind kind : {ApiKind::kChat, ApiKind::kCompletion}) {

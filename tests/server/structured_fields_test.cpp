@@ -47,6 +47,8 @@ TEST(StructuredFields, EveryWayToAskIsRead) {
   EXPECT_TRUE(read(R"("structured_outputs":{"json":{},"json_object":true,
                                             "disable_any_whitespace":true})")
                   .compact);
+  EXPECT_TRUE(read(R"("structured_outputs":{"json":{}})").compact);
+  EXPECT_FALSE(read(R"("structured_outputs":{"json":{},"disable_any_whitespace":false})").compact);
 }
 
 // The order of properties is part of what a schema says here; JSON libraries forget it.

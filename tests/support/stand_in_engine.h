@@ -16,6 +16,7 @@ class StandInEngine {
                          const Tokenizer* tokenizer = nullptr, bool start_paused = false)
       : options_(std::move(options)),
         executor_(options_),
+        draft_(draft_options(options_)),
         engine_(std::make_unique<Engine>(executor_, tokenizer,
                                          EngineOptions{.limits = options_.limits,
                                                        .policy = policy,
@@ -23,11 +24,14 @@ class StandInEngine {
                                                        .recorded_steps = 256,
                                                        .start_paused = start_paused,
                                                        .speculation = options_.speculation,
+                                                       .draft_executor = draft_executor(),
+                                                       .drafter = drafter_options(options_),
                                                        .check_integrity = true})) {}
 
   Engine& operator*() { return *engine_; }
   Engine* operator->() { return engine_.get(); }
   StandInExecutor& executor() { return executor_; }
+  StandInExecutor& draft() { return draft_; }
   const StandInOptions& options() const { return options_; }
   // Destroys the engine and keeps the executor.
   void close() { engine_.reset(); }
@@ -37,8 +41,22 @@ class StandInEngine {
   }
 
  private:
+  StepExecutor* draft_executor() { return options_.draft_blocks > 0 ? &draft_ : nullptr; }
+  static StandInOptions draft_options(StandInOptions options) {
+    options.limits.pool_blocks = options.draft_blocks;
+    if (options.draft_vocabulary != 0) options.vocabulary = options.draft_vocabulary;
+    return options;
+  }
+  static DrafterOptions drafter_options(const StandInOptions& options) {
+    return {.slots = options.limits.max_sequences,
+            .step_rows = options.limits.max_step_tokens,
+            .context = options.limits.context,
+            .blocks = options.draft_blocks,
+            .vocabulary = options.vocabulary};
+  }
+
   StandInOptions options_;
-  StandInExecutor executor_;
+  StandInExecutor executor_, draft_;
   std::unique_ptr<Engine> engine_;
 };
 

@@ -38,6 +38,8 @@ struct StandInOptions {
   // Sampled in turn, whatever was read: for tests of text.
   std::vector<TokenId> script;
   SpeculationOptions speculation = {};  // of an engine over the stand-in
+  uint32_t draft_blocks = 0;            // KV blocks of a draft model; 0: there is none
+  uint32_t draft_vocabulary = 0;  // of the draft model; 0: the same, so that all drafts are right
 };
 
 // The id that follows from a hash. Ids are large, so that a wrong one is unlikely to match by

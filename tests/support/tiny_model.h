@@ -31,8 +31,16 @@ struct TinyModel {
   // blocks, or all of them if 0.
   std::unique_ptr<Engine> engine(const Policy& policy = {}, uint32_t pool_blocks = 0,
                                  bool start_paused = false, bool check_integrity = true,
-                                 const SpeculationOptions& speculation = {}) const {
+                                 const SpeculationOptions& speculation = {},
+                                 StepRunner* draft = nullptr) const {
     const StepRunnerOptions& made_for = runner->options();
+    DrafterOptions drafter;
+    if (draft != nullptr)
+      drafter = {.slots = draft->options().slots,
+                 .step_rows = draft->options().limits.rows,
+                 .context = draft->options().limits.context,
+                 .blocks = draft->options().kv_blocks,
+                 .branches = speculation.method == SpeculationMethod::kTree ? 3u : 1u};
     return std::make_unique<Engine>(
         *runner, nullptr,
         EngineOptions{.limits = {.max_sequences = made_for.slots,
@@ -45,6 +53,8 @@ struct TinyModel {
                       .vocabulary = model->config().vocabulary,
                       .start_paused = start_paused,
                       .speculation = speculation,
+                      .draft_executor = draft,
+                      .drafter = drafter,
                       .check_integrity = check_integrity});
   }
 

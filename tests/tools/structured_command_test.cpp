@@ -37,7 +37,7 @@ class StructuredCommand : public ::testing::Test {
 };
 
 TEST_F(StructuredCommand, TheBuiltInModelWritesJsonForASchema) {
-  const auto run = hearth_json({"run", "--chat", "Tell me about a girl.", "-n", "100", "--seed",
+  const auto run = hearth_json({"run", "--chat", "Tell me about a girl.", "-n", "200", "--seed",
                                 "3", "--json-schema", person()});
   EXPECT_EQ(run["finish_reason"], "stop");
   EXPECT_GT(run["forced_tokens"], 0);

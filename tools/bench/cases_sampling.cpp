@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #include <random>
 #include <span>
@@ -6,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/sampling/sampler.h"
+#include "engine/sampling/stages.h"
 #include "runtime/memory.h"
 #include "runtime/queue.h"
 #include "tools/bench/kernel_cases.h"
@@ -48,7 +51,43 @@ const NamedOptions kOptions[] = {
     {"min_p 0.05", {.temperature = 0.8f, .min_p = 0.05f}},
     {"temperature 0.8", {.temperature = 0.8f}},
     {"top_k 40, mask", {.top_k = 40}, true},
+    {"typical_p 0.95", {.temperature = 0.8f, .typical_p = 0.95f}},
+    {"mirostat", {.temperature = 0.8f, .mirostat = 2}},
+    {"all samplers",
+     {.temperature = 0.8f,
+      .top_k = 1000,
+      .top_p = 0.98f,
+      .min_p = 0.001f,
+      .presence_penalty = 1e-30f,
+      .typical_p = 0.98f,
+      .top_n_sigma = 3.0f,
+      .top_a = 0.01f,
+      .epsilon_cutoff = 1e-4f,
+      .eta_cutoff = 1e-4f,
+      .xtc_probability = 1.0f,
+      .dynatemp_range = 0.3f,
+      .smoothing_factor = 0.3f,
+      .dry_multiplier = 1e-30f}},
 };
+
+constexpr uint32_t kDryTokens = 64;
+
+// Adds a row's stages and DRY penalties to the words.
+void add_stages(const SamplingOptions& options, uint32_t vocab, params::SamplingRow& row,
+                std::vector<uint32_t>& words) {
+  const params::SamplingStages stages = make_stages(options);
+  const auto bits = std::bit_cast<std::array<uint32_t, sizeof(stages) / sizeof(uint32_t)>>(stages);
+  row.stages = static_cast<uint32_t>(words.size());
+  words.insert(words.end(), bits.begin(), bits.end());
+  if (!uses_dry(options)) return;
+  row.flags |= params::kSamplingDry;
+  row.dry = static_cast<uint32_t>(words.size());
+  words.push_back(kDryTokens);
+  for (uint32_t i = 0; i < kDryTokens; ++i) {
+    words.push_back(i * 997 % vocab);
+    words.push_back(std::bit_cast<uint32_t>(options.dry_multiplier));
+  }
+}
 
 Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
   constexpr uint32_t kHistory = 1024;
@@ -76,9 +115,7 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
   HEARTH_ASSIGN(const Buffer* out,
                 add_filled(bench, set, most_rows * (16 + params::kMaxTopLogprobs * 8)));
 
-  // An id, then a mask that allows every other token.
-  const std::vector<uint32_t> words(1 + divide_up(vocab, 32), 0x55555555);
-  HEARTH_ASSIGN(const Buffer* inputs, add_data(bench, set, std::as_bytes(std::span(words))));
+  HEARTH_ASSIGN(const Buffer* mirostat, add_filled(bench, set, most_rows * 4));
 
   for (const uint32_t rows : {1u, 16u, 64u}) {
     if (rows > most_rows) continue;
@@ -87,27 +124,34 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
     HEARTH_ASSIGN(const Buffer* scratch, add_filled(bench, set, scratch_bytes));
     for (const auto& [name, options, masked] : kOptions) {
       std::vector<params::SamplingRow> row_params;
+      // A mask that allows every other token, and what rows with stages need.
+      std::vector<uint32_t> words(divide_up(vocab, 32), 0x55555555);
       for (uint32_t r = 0; r < rows; ++r) {
         HEARTH_ASSIGN(
             params::SamplingRow row,
             make_sampling_row(options,
                               {.id_index = r, .counter = r, .history_slot = r, .append = false}));
         if (masked) use_mask(row, 0);
+        if (has_stages(row)) add_stages(options, vocab, row, words);
         row_params.push_back(row);
       }
       HEARTH_ASSIGN(const Buffer* parameters,
                     add_data(bench, set, std::as_bytes(std::span(row_params))));
+      words.insert(words.begin(), 0);  // an id
+      HEARTH_ASSIGN(const Buffer* inputs, add_data(bench, set, std::as_bytes(std::span(words))));
       const SamplingShape shape{.rows = rows,
                                 .vocab = vocab,
                                 .greedy = std::ranges::all_of(row_params, is_plainly_greedy),
-                                .extras = masked};
+                                .extras = std::ranges::any_of(row_params, has_extras),
+                                .stages = std::ranges::any_of(row_params, has_stages)};
       const SamplingPlan plan = choose_sampling(caps, shape);
       const uint64_t row_bytes = uint64_t{vocab} * 4, batch_bytes = rows * row_bytes;
       const uint64_t batches = logits->bytes() / batch_bytes;
       set.cases.push_back(
           {.kernel = "sampling",
-           .variant =
-               fmt::format("{} {}", name, variant_name(plan.pick.value_or(plan.scan).pipeline)),
+           .variant = fmt::format(
+               "{} {}", name,
+               variant_name(plan.stages.value_or(plan.pick.value_or(plan.scan)).pipeline)),
            .shape = fmt::format("{} x {}", rows, vocab),
            .bytes = static_cast<double>(batch_bytes),
            .flops = 20.0 * rows * vocab,
@@ -126,6 +170,8 @@ Result<KernelCaseSet> sampling_cases(KernelBench& bench) {
                   .top = out->slice(rows * 16, rows * params::kMaxTopLogprobs * 8),
                   .step_ids = inputs->slice(0, 4),
                   .words = inputs->slice(4, inputs->bytes() - 4),
+                  .mirostat = mirostat->all(),
+                  .mirostat_rows = mirostat->all(),
                   .shape = shape,
                   .history_capacity = kHistory});
            }});

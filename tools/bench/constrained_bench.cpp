@@ -51,8 +51,10 @@ Result<StreamsTime> time_streams(Engine& engine, uint32_t vocabulary,
 }  // namespace
 
 Result<std::shared_ptr<const grammar::Grammar>> compile_endless(std::string_view schema) {
-  HEARTH_TRY(grammar::Grammar::compile_json_schema(schema));  // its errors name a path
-  return grammar::Grammar::compile_lark(fmt::format("start: text+\ntext: %json {}\n", schema));
+  constexpr grammar::SchemaOptions kCompact{.max_whitespace = 0};
+  HEARTH_TRY(grammar::Grammar::compile_json_schema(schema, kCompact));  // its errors name a path
+  return grammar::Grammar::compile_lark(fmt::format("start: text+\ntext: %json {}\n", schema),
+                                        kCompact.max_whitespace);
 }
 
 Result<ConstrainedTime> time_constrained(Session& session, const ModelBenchOptions& bench,
@@ -60,6 +62,10 @@ Result<ConstrainedTime> time_constrained(Session& session, const ModelBenchOptio
                                          const std::shared_ptr<const grammar::Grammar>& grammar,
                                          const ModelBench::OnRun& on_run) {
   const uint32_t vocabulary = session.model().config().vocabulary;
+  // Forced tokens are computed as prompts are, which are not to be steps of their own.
+  Policy policy = session.engine().policy();
+  policy.phases = Phases::kMixed;
+  session.engine().set_policy(policy);
   ConstrainedTime time{.batch = batch, .tokens = bench.tokens};
   double steps = 0, free_steps = 0;
   const uint32_t runs = bench.repetitions + 1;

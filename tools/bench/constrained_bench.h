@@ -25,8 +25,8 @@ struct ConstrainedTime {
   double ratio() const { return tokens_per_s / free_tokens_per_s; }
 };
 
-// A grammar of JSON texts for the schema, one after the other without end: models with random
-// weights have to go on to any length.
+// A grammar of compact JSON texts for the schema, one after the other without end: models with
+// random weights have to go on to any length.
 Result<std::shared_ptr<const grammar::Grammar>> compile_endless(std::string_view schema);
 
 // REQUIRES: the session was opened with bench_session_options(), and `bench.batches` has `batch`.

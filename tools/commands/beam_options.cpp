@@ -15,11 +15,12 @@ void BeamOptionsGroup::declare(Options& options) {
   Option& beams =
       options.add("--beams N", &beams_, "Follow the N most likely texts and return the best one")
           .alias("--num-beams")
-          .range(1, kMaxBeams);
+          .range(1, kMaxBeams)
+          .advanced();
   // The most likely text is not drawn at random, and steps verify no guesses.
   for (const char* name :
        {"--temp", "--top-k", "--top-p", "--min-p", "--repeat-penalty", "--presence-penalty",
-        "--frequency-penalty", "--speculate", "--logprobs"})
+        "--frequency-penalty", "--speculate", "--logprobs", "--stats"})
     beams.excludes(options.at(name));
   options.add("--best N", &best_, "With --beams: print the N best texts with their scores")
       .range(1, kMaxBeams)

@@ -17,6 +17,7 @@
 #include "tools/bench/kernel_cases.h"
 #include "tools/bench/model_bench.h"
 #include "tools/bench/reports.h"
+#include "tools/bench/speculation_bench.h"
 #include "tools/bench/step_profile.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
@@ -38,6 +39,7 @@ class BenchCommand : public Command {
   void declare(Options& options) override {
     options.example("hearth bench -m model.gguf");
     options.example("hearth bench -p 512 -n 128 --batch 1,8,64");
+    options.example("hearth bench --speculate synthetic:0.7 --batch 1,8,32");
     options.group("Test");
     prompt_ = &options
                    .add("-p,--prompt N", &bench_.prompt,
@@ -71,6 +73,7 @@ class BenchCommand : public Command {
              "Also time decoding with this JSON schema against decoding without it")
         .check(check_file_name)
         .excludes(kernels);
+    model_.declare_speculation(options);
     options.group("Output");
     add_json_option(options, &json_);
     model_.declare(options);
@@ -148,6 +151,9 @@ class BenchCommand : public Command {
       if (!grammar.ok()) return invalid(fmt::format("{}: {}", schema_, grammar.error().message));
       grammar_ = *grammar;
     }
+    const bool speculates =
+        model_.session_options().speculation.method != SpeculationMethod::kNone && !profile_;
+    if (speculates) bench_.prompt = 0;
     if (bench_.prompt == 0 && bench_.batches.empty())
       return Error{ErrorKind::kInvalid, "nothing to time: -p and -n are both 0"};
     model_.session.max_sequences = 1;
@@ -160,8 +166,9 @@ class BenchCommand : public Command {
     HEARTH_ASSIGN(const Ceilings ceilings, measure_ceilings(kernel_bench));
     if (!json_) print_ceilings(session->device().caps(), ceilings);
     nlohmann::json list = nlohmann::json::array();
-    HEARTH_TRY(profile_ ? profile_steps(*session, ceilings, list)
-                        : time_model(*session, ceilings, list));
+    HEARTH_TRY(profile_     ? profile_steps(*session, ceilings, list)
+               : speculates ? time_speculation(*session, list)
+                            : time_model(*session, ceilings, list));
     if (json_)
       fmt::print("{}\n", nlohmann::json{{"device", session->device().caps().name},
                                         {"model", session->file().name()},
@@ -254,6 +261,24 @@ class BenchCommand : public Command {
       progress.clear();
       if (!json_) print(result);
       list.push_back(to_json(result));
+    }
+    return {};
+  }
+
+  Status time_speculation(Session& session, nlohmann::json& list) const {
+    SpeculationBench bench(session, bench_);
+    Progress progress("timing", ProgressOutput::standard_error(json_));
+    if (!json_) print_speculation_header();
+    for (size_t i = 0; i < bench_.batches.size(); ++i) {
+      const auto on_run = [&](uint32_t part, uint32_t parts) {
+        progress.update(i * parts + part, bench_.batches.size() * parts,
+                        fmt::format("batch {}, {}", bench_.batches[i],
+                                    part == 0 ? "plain" : "with speculation"));
+      };
+      HEARTH_ASSIGN(const SpeculationTime time, bench.time(bench_.batches[i], on_run));
+      progress.clear();
+      if (!json_) print(time);
+      list.push_back(to_json(time));
     }
     return {};
   }

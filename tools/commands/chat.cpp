@@ -30,7 +30,9 @@ class ChatCommand : public Command {
         .one_of({"drop", "compress", "stop"});
     model_.declare(options);
     model_.declare_speculation(options);
+    model_.declare_contrast(options);
     sampling_.declare(options);
+    options.group("Structured output");
     grammar_.declare(options);
   }
 

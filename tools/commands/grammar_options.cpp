@@ -8,7 +8,6 @@
 namespace hearth {
 
 void GrammarOptionsGroup::declare(Options& options) {
-  options.group("Structured output");
   const Option& schema_option =
       options.add("--json-schema FILE", &schema, "Write JSON that satisfies this JSON schema")
           .check(check_file_name);
@@ -16,10 +15,18 @@ void GrammarOptionsGroup::declare(Options& options) {
                                      .add("--grammar FILE", &grammar,
                                           "Write what this grammar in GBNF or Lark's format allows")
                                      .check(check_file_name)
-                                     .excludes(schema_option);
+                                     .excludes(schema_option)
+                                     .advanced();
   regex_option_ = &options.add("--regex PATTERN", &regex, "Write a text that matches as a whole")
                        .excludes(schema_option)
-                       .excludes(grammar_option);
+                       .excludes(grammar_option)
+                       .advanced();
+  options
+      .add("--json-whitespace N", &whitespace,
+           "With --json-schema: most white space characters in a row between the parts of the JSON")
+      .range(0, 8)
+      .needs(schema_option)
+      .advanced();
 }
 
 bool GrammarOptionsGroup::given() const {
@@ -35,7 +42,9 @@ Result<std::shared_ptr<const grammar::Grammar>> GrammarOptionsGroup::compile() c
   }
   const std::string& file = schema.empty() ? grammar : schema;
   HEARTH_ASSIGN(const std::string text, read_text_file(file));
-  auto compiled = !schema.empty()           ? grammar::Grammar::compile_json_schema(text)
+  // None unless asked for: small models lose themselves in it, and more tokens are forced without.
+  const grammar::SchemaOptions schema_options{.max_whitespace = whitespace};
+  auto compiled = !schema.empty() ? grammar::Grammar::compile_json_schema(text, schema_options)
                   : file.ends_with(".lark") ? grammar::Grammar::compile_lark(text)
                   : file.ends_with(".gbnf") ? grammar::Grammar::compile_gbnf(text)
                                             : grammar::Grammar::compile_grammar(text);

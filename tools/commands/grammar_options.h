@@ -12,8 +12,9 @@ namespace hearth {
 
 struct GrammarOptionsGroup {
   std::string schema, grammar, regex;
+  uint32_t whitespace = 0;
 
-  // --json-schema, --grammar, --regex.
+  // --json-schema, --grammar, --regex, --json-whitespace.
   void declare(Options& options);
   bool given() const;
   // Null if none is given. An error names the file and, for a schema, the keyword and its path.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/scheduling/batch_plan.h"
 #include "runtime/host/printable.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
@@ -56,9 +57,11 @@ nlohmann::json to_json(const SamplingDefaults& sampling) {
           {"from_model", sampling.from_model}};
 }
 
-// The memory for one sequence of the full context, weights included.
+// The memory for one sequence of the full context, weights and draft model included.
 uint64_t needed_bytes(const MemoryPlan& memory) {
-  return memory.weight_bytes + memory.activation_bytes + memory.context * memory.kv_bytes_per_token;
+  const uint64_t draft_bytes_per_token = memory.draft_bytes_per_block / kTokensPerBlock;
+  return memory.weight_bytes + memory.activation_bytes + memory.draft_bytes +
+         memory.context * (memory.kv_bytes_per_token + draft_bytes_per_token);
 }
 
 nlohmann::json to_json(const ModelFacts& facts) {
@@ -95,6 +98,10 @@ nlohmann::json to_json(const ModelFacts& facts) {
     json["mlp_width"] = config.mlp_width;
     json["vocabulary"] = config.vocabulary;
   }
+  if (facts.draft_name)
+    json["draft"] = {{"model", *facts.draft_name},
+                     {"weight_bytes", facts.draft_weight_bytes},
+                     {"kv_bytes_per_token", facts.draft_kv_bytes_per_token}};
   if (facts.device)
     json["device"] = facts.device->name;
   else
@@ -137,6 +144,10 @@ void print_model(const ModelFacts& facts) {
   fmt::print("   context:      {} tokens\n", config.context);
   fmt::print("   weights:      {} on the device\n", format_bytes(facts.plan->weight_bytes));
   fmt::print("   KV cache:     {} per token\n", format_bytes(facts.kv_bytes_per_token));
+  if (facts.draft_name)
+    fmt::print("   draft model:  {}, {} of weights, {} of KV cache per token\n", *facts.draft_name,
+               format_bytes(facts.draft_weight_bytes),
+               format_bytes(facts.draft_kv_bytes_per_token));
 }
 
 void print_fit(const ModelFacts& facts, const SessionOptions& options) {
@@ -170,6 +181,7 @@ class InfoCommand : public Command {
   void declare(Options& options) override {
     options.example("hearth info -m model.gguf --ctx 8192");
     model_.declare(options);
+    model_.declare_speculation(options);
     options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
         .range(1, 65536);
     options

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/draft_model.h"
 #include "engine/model/kv_cache.h"
 #include "engine/scheduling/batch_plan.h"
 #include "runtime/device_select.h"
@@ -54,6 +55,14 @@ Result<ModelFacts> model_facts(const ModelFile& file, const SessionOptions& opti
     facts.plan = *plan;
     facts.kv_bytes_per_token = kv_bytes_per_block(facts.plan->config, options.kv) / kTokensPerBlock;
   }
+  std::unique_ptr<DraftModel> draft;
+  if (facts.plan && has_draft_model(options)) {
+    HEARTH_ASSIGN(draft, DraftModel::open(options.draft_model, file));
+    facts.draft_name = draft->file().name();
+    facts.draft_weight_bytes = draft->plan().weight_bytes;
+    facts.draft_kv_bytes_per_token =
+        kv_bytes_per_block(draft->plan().config, options.kv) / kTokensPerBlock;
+  }
   Result<DeviceCaps> device = find_device(options.device);
   if (!device.ok()) {
     if (!options.device.empty()) return device.error();
@@ -63,9 +72,11 @@ Result<ModelFacts> model_facts(const ModelFile& file, const SessionOptions& opti
   facts.device = *std::move(device);
   if (facts.plan) {
     facts.limits = step_limits(options, *facts.device, facts.plan->config.context);
+    MemoryRequest request{.limits = facts.limits, .kv_blocks = options.kv_blocks};
+    if (draft) add_draft_memory(*facts.device, draft->plan(), facts.limits, request);
     facts.memory = plan_memory(
         *facts.device, bytes_to_plan_with(*facts.device, facts.device->free_bytes(), options),
-        *facts.plan, {.limits = facts.limits, .kv_blocks = options.kv_blocks});
+        *facts.plan, request);
     if (options.kv_blocks != 0) keep_to_pool(*facts.memory);
   }
   return facts;

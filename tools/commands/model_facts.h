@@ -41,6 +41,10 @@ struct ModelFacts {
   std::optional<MemoryPlan> memory;
   StepLimits limits;           // of the memory plan
   uint32_t asked_context = 0;  // may be longer than the model was trained for
+
+  // With a draft model; the memory plan includes it.
+  std::optional<std::string> draft_name;
+  uint64_t draft_weight_bytes = 0, draft_kv_bytes_per_token = 0;
 };
 
 // Fails for a file that no device could load.

@@ -46,16 +46,52 @@ void ModelOptionsGroup::declare(Options& options) {
       .advanced();
 }
 
+void ModelOptionsGroup::declare_contrast(Options& options) {
+  const Option& amateur =
+      options
+          .add("--amateur MODEL", &session.amateur,
+               "Contrastive decoding: prefer tokens that the model finds more likely than this "
+               "smaller one does; it must have the same vocabulary")
+          .advanced();
+  options
+      .add("--cd-alpha A", &session.contrast.alpha,
+           "With --amateur: keep only tokens at least A times as likely as the most likely one")
+      .range(0, 1)
+      .needs(amateur)
+      .advanced();
+  options
+      .add("--cd-beta B", &session.contrast.beta,
+           "With --amateur: how much of the smaller model's scores to subtract; 0 does nothing")
+      .range(0, 100)
+      .needs(amateur)
+      .advanced();
+}
+
 void ModelOptionsGroup::declare_speculation(Options& options) {
   options
-      .add("--speculate WORD", &speculate_,
-           "Guess next tokens from earlier text and verify several per step: faster where text "
-           "repeats, and what is sampled stays the same")
-      .one_of({"off", "ngram"});
+      .add("--speculate METHOD", &speculate_,
+           "Guess tokens and verify several per step, for the same text sooner: ngram, lookahead, "
+           "draft, tree, auto or off")
+      .check([](const std::string& value) {
+        SpeculationOptions read;
+        return read_method(value, read).value_or("");
+      });
   options
       .add("--draft-max N", &session.speculation.max_proposed,
            "Maximum tokens to guess per request and step")
       .range(1, kMaxProposed)
+      .default_text("8 for ngram and draft, 32 for others")
+      .advanced();
+  options
+      .add("--draft-model MODEL", &session.draft_model,
+           "With --speculate draft, tree or auto: the model that guesses; it must have the same "
+           "vocabulary")
+      .alias("--model-draft")
+      .advanced();
+  options
+      .add("--draft-min-p P", &session.speculation.draft_min_p,
+           "End a draft before a token that the draft model finds less likely than P")
+      .range(0, 1)
       .advanced();
 }
 
@@ -66,7 +102,7 @@ Result<std::unique_ptr<ModelFile>> ModelOptionsGroup::open_file() const {
 SessionOptions ModelOptionsGroup::session_options() const {
   SessionOptions options = session;
   options.kv = kv == "q8_0" ? KvFormat::kQ8_0 : KvFormat::kF16;
-  if (speculate_ == "ngram") options.speculation.method = SpeculationMethod::kNgram;
+  read_method(speculate_, options.speculation);
   if (!policy_taken_) options.policy = before_switches(options.policy);
   return options;
 }
@@ -95,6 +131,8 @@ Result<std::unique_ptr<Session>> ModelOptionsGroup::open() const {
 Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFile> file) const {
   Progress progress("loading " + file->name(), ProgressOutput::standard_error(true));
   SessionOptions options = session_options();
+  if (!options.draft_model.empty() && !may_draft(options.speculation.method))
+    return invalid("--draft-model needs --speculate draft, tree or auto");
   options.progress = [&](uint64_t done, uint64_t total) {
     progress.update(done, total, format_bytes(total));
   };
@@ -134,9 +172,12 @@ void SamplingOptionsGroup::declare(Options& options) {
       .advanced();
   declare_seed(options);
   options.add("--stop TEXT", &stop, "Stop before this text; may be given several times");
-  options.add("--ban TEXT", &ban,
-              "Keep this text out of the output, rewording what leads to it; may be given several "
-              "times");
+  options
+      .add("--ban TEXT", &ban,
+           "Keep this text out of the output, rewording what leads to it; may be given several "
+           "times")
+      .advanced();
+  samplers_.declare(options);
 }
 
 void SamplingOptionsGroup::declare_seed(Options& options) {
@@ -146,6 +187,7 @@ void SamplingOptionsGroup::declare_seed(Options& options) {
 
 SamplingChoices SamplingOptionsGroup::choices() const {
   SamplingChoices choices = choices_;
+  choices.samplers = samplers_.choices();
   std::random_device device;
   if (!choices.seed) choices.seed = (uint64_t{device()} << 32) | device();
   return choices;

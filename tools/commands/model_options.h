@@ -7,6 +7,7 @@
 #include "engine/session.h"
 #include "engine/weights/model_file.h"
 #include "runtime/result.h"
+#include "tools/commands/sampler_options.h"
 #include "tools/options/options.h"
 #include "tools/sampling_choices.h"
 
@@ -21,7 +22,9 @@ struct ModelOptionsGroup {
   void declare_model(Options& options);
   // -m, -d, --ctx, --kv, --kv-blocks, --swap, --deterministic, --special-in-messages.
   void declare(Options& options);
-  // --speculate, --draft-max.
+  // --amateur, --cd-alpha, --cd-beta.
+  void declare_contrast(Options& options);
+  // --speculate, --draft-max, --draft-model, --draft-min-p.
   void declare_speculation(Options& options);
 
   Result<std::unique_ptr<ModelFile>> open_file() const;
@@ -48,7 +51,7 @@ struct SamplingOptionsGroup {
   std::vector<std::string> stop, ban;
 
   // --temp --top-k --top-p --min-p --repeat-penalty --presence-penalty --frequency-penalty --seed
-  // --stop --ban.
+  // --stop --ban, and the samplers that --help-all shows.
   void declare(Options& options);
   void declare_seed(Options& options);
   // What was given, to be applied over the model's defaults; without --seed, a random one.
@@ -56,6 +59,7 @@ struct SamplingOptionsGroup {
 
  private:
   SamplingChoices choices_;
+  SamplerOptionsGroup samplers_;
 };
 
 }  // namespace hearth

@@ -29,7 +29,6 @@ class RunCommand : public Command {
     options.example("hearth run \"Once upon a time\" -n 100");
     options.example("hearth run -m model.gguf --chat \"Why is the sky blue?\"");
     options.example("hearth run --json-schema person.json \"Describe a person.\" --chat");
-    options.example("git diff | hearth run -m model.gguf --chat -");
     const Option& word =
         options.add("PROMPT", &words_, "The text to continue; - reads it from standard input");
     options.group("Prompt");
@@ -56,13 +55,15 @@ class RunCommand : public Command {
         .range(0, kMaxTopLogprobs)
         .needs(json)
         .advanced();
-    options.add("--stats", &stats_, "Report how much the output repeats itself, on stderr");
+    options.add("--stats", &stats_, "Report how much the output repeats itself, on stderr")
+        .advanced();
+    grammar_.declare(options);
     options.add("--ignore-eos", &ignore_end_, "Continue after the model's end token").advanced();
     model_.declare(options);
     model_.declare_speculation(options);
+    model_.declare_contrast(options);
     sampling_.declare(options);
     beams_.declare(options);
-    grammar_.declare(options);
   }
 
   Status run() override {

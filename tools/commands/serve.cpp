@@ -139,6 +139,7 @@ class ServeCommand : public Command {
     switches_.declare(options);
     model_.declare(options);
     model_.declare_speculation(options);
+    model_.declare_contrast(options);
   }
 
   Status run() override {

@@ -32,6 +32,16 @@ constexpr Idle kNotWithBeams[] = {
     {"top_p", 1},
     {"top_k", 0},
     {"min_p", 0},
+    {"typical_p", 1},
+    {"top_n_sigma", 0},
+    {"top_a", 0},
+    {"epsilon_cutoff", 0},
+    {"eta_cutoff", 0},
+    {"xtc_probability", 0},
+    {"dynatemp_range", 0},
+    {"smoothing_factor", 0},
+    {"mirostat", 0},
+    {"dry_multiplier", 0},
     {"repetition_penalty", 1},
     {"presence_penalty", 0},
     {"frequency_penalty", 0},
@@ -40,7 +50,9 @@ constexpr Idle kNotWithBeams[] = {
 bool asks_for_something(const json& value, const Idle& setting) {
   if (!value.is_number()) return true;
   const double given = value.get<double>();
-  const bool off = setting.name == std::string_view("top_k") && given <= 0;
+  // Other servers switch these off with a negative number.
+  const bool off = given < 0 && (setting.name == std::string_view("top_k") ||
+                                 setting.name == std::string_view("top_n_sigma"));
   return given != setting.nothing && !off;
 }
 
@@ -90,6 +102,22 @@ std::optional<ApiError> read_length_penalty(const json& body, float& penalty) {
   return std::nullopt;
 }
 
+std::optional<ApiError> read_contrast(const json& body, GenerationRequest& request) {
+  const auto read = [&](const char* name, double high, std::optional<float>& value) {
+    const json* field = find_given(body, name);
+    if (field == nullptr) return true;
+    if (!field->is_number() || !(field->get<double>() >= 0 && field->get<double>() <= high))
+      return false;
+    value = field->get<float>();
+    return true;
+  };
+  if (!read("cd_alpha", 1, request.contrast_alpha))
+    return wrong_decoding("cd_alpha", "must be a number between 0 and 1");
+  if (!read("cd_beta", 100, request.contrast_beta))
+    return wrong_decoding("cd_beta", "must be a number between 0 and 100");
+  return std::nullopt;
+}
+
 std::optional<ApiError> check_beams(const json& body, const ApiRequest& request) {
   const BeamOptions& beam = request.generation.beam;
   if (request.stream)
@@ -107,6 +135,7 @@ std::optional<ApiError> check_beams(const json& body, const ApiRequest& request)
 }  // namespace
 
 std::optional<ApiError> read_decoding_fields(const json& body, ApiRequest& request) {
+  if (auto error = read_contrast(body, request.generation)) return error;
   BeamOptions& beam = request.generation.beam;
   if (auto error = read_beams(body, request, beam.beams)) return error;
   if (auto error = read_length_penalty(body, beam.length_penalty)) return error;

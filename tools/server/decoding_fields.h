@@ -1,6 +1,6 @@
-// The fields of a request that say how its text is searched for instead of sampled: `beams` (also
-// `num_beams`, or `use_beam_search` with `best_of` or `n`), `length_penalty`, `early_stopping`.
-// Pure.
+// The fields of a request that say how its text is found: beam search with `beams` (also
+// `num_beams`, or `use_beam_search` with `best_of` or `n`), `length_penalty` and `early_stopping`;
+// contrastive decoding with `cd_alpha` and `cd_beta`. Pure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

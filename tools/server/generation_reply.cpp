@@ -43,7 +43,7 @@ Result<ChatPrompt> chat_prompt(const ServedModel& model, const ApiRequest& reque
   if (!model.chat_template.ok()) return model.chat_template.error();
   ChatOptions options{.cancelled = until.cancelled};
   if (const auto left = time_left(until); left && *left < options.time_limit)
-    options.time_limit = std::chrono::duration_cast<std::chrono::milliseconds>(*left);
+    options.time_limit = std::chrono::ceil<std::chrono::milliseconds>(*left);
   Result<ChatPrompt> prompt = make_chat_prompt(model, request, options);
   // A template refuses what only the client can change: the order of roles, say.
   if (!prompt.ok()) return Error{ErrorKind::kInvalid, prompt.error().message};
@@ -115,6 +115,12 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const Serve
   if (!request.has_seed) {
     std::random_device device;
     generation.sampling.seed = (uint64_t{device()} << 32) | device();
+  }
+  if (!request.prediction.empty()) {
+    generation.prediction = model.tokenizer.encode(request.prediction, {.add_bos = false});
+    // An answer cannot be longer than the context.
+    const size_t most = model.engine.limits().context;
+    generation.prediction.resize(std::min(generation.prediction.size(), most));
   }
   std::vector<GenerationRequest> requests;
   for (std::vector<TokenId>& prompt : *prompts) {

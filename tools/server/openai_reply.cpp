@@ -149,9 +149,11 @@ json error_json(const ApiError& error) {
 }
 
 json usage_json(std::span<const GenerationEnd> ends, uint32_t n) {
-  uint64_t prompt = 0, completion = 0, cached = 0;
+  uint64_t prompt = 0, completion = 0, cached = 0, proposed = 0, accepted = 0;
   for (size_t i = 0; i < ends.size(); ++i) {
     completion += ends[i].generated_tokens;
+    proposed += ends[i].proposed_tokens;
+    accepted += ends[i].accepted_tokens;
     // A prompt counts once, however many completions it has.
     if (i % n != 0) continue;
     prompt += ends[i].prompt_tokens;
@@ -160,7 +162,10 @@ json usage_json(std::span<const GenerationEnd> ends, uint32_t n) {
   return {{"prompt_tokens", prompt},
           {"completion_tokens", completion},
           {"total_tokens", prompt + completion},
-          {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+          {"prompt_tokens_details", {{"cached_tokens", cached}}},
+          {"completion_tokens_details",
+           {{"accepted_prediction_tokens", accepted},
+            {"rejected_prediction_tokens", proposed - accepted}}}};
 }
 
 json reply_json(const ReplyHead& head, std::span<const Choice> choices, uint32_t n, bool logprobs,

@@ -1,7 +1,5 @@
 #include "tools/server/openai_request.h"
 
-#include <charconv>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +7,8 @@
 
 #include "tools/server/decoding_fields.h"
 #include "tools/server/json_body.h"
+#include "tools/server/prediction.h"
+#include "tools/server/sampler_fields.h"
 
 namespace hearth {
 namespace {
@@ -119,24 +119,6 @@ void read_banned_strings(BodyFields& fields, std::vector<std::string>& banned) {
   }
 }
 
-void read_logit_bias(BodyFields& fields, uint32_t vocabulary, std::vector<LogitBias>& biases) {
-  const json* field = fields.find("logit_bias");
-  if (field == nullptr) return;
-  if (!field->is_object() || field->size() > kMaxLogitBiases)
-    return fields.wrong("logit_bias",
-                        fmt::format("must be an object of up to {} token ids", kMaxLogitBiases));
-  for (const auto& [key, value] : field->items()) {
-    uint32_t token = 0;
-    const auto [end, failed] = std::from_chars(key.data(), key.data() + key.size(), token);
-    if (failed != std::errc() || end != key.data() + key.size() || token >= vocabulary)
-      return fields.wrong("logit_bias",
-                          fmt::format("has '{}', which is not a token id", key.substr(0, 32)));
-    if (!value.is_number() || std::abs(value.get<double>()) > 100)
-      return fields.wrong("logit_bias", "must have values between -100 and 100");
-    biases.push_back({.token = token, .bias = value.get<float>()});
-  }
-}
-
 void read_sampling(BodyFields& fields, ApiRequest& request) {
   SamplingOptions& sampling = request.generation.sampling;
   fields.number("temperature", sampling.temperature, 0, 100);
@@ -152,6 +134,8 @@ void read_sampling(BodyFields& fields, ApiRequest& request) {
   request.has_seed = fields.integer("seed", seed, std::numeric_limits<int64_t>::min(),
                                     std::numeric_limits<int64_t>::max());
   sampling.seed = static_cast<uint64_t>(seed);
+  if (auto error = read_sampler_fields(fields.object(), request.generation))
+    fields.fail(std::move(*error));
 }
 
 // The text of a message: a string, or a list of text parts. Only an assistant's message may have
@@ -278,13 +262,14 @@ void read_completion_fields(BodyFields& fields, ApiRequest& request) {
   if (request.echo && request.suffix) fields.wrong("echo", "cannot be combined with 'suffix'");
 }
 
-void read_body_fields(BodyFields& fields, ApiKind kind, uint32_t vocabulary, ApiRequest& request) {
+void read_body_fields(BodyFields& fields, ApiKind kind, const ApiContext& context,
+                      ApiRequest& request) {
   GenerationRequest& generation = request.generation;
   fields.text("model", request.model);
   if (kind == ApiKind::kChat)
     read_messages(fields, request.messages);
   else
-    read_prompts(fields, vocabulary, request.prompts);
+    read_prompts(fields, context.vocabulary, request.prompts);
   if (kind == ApiKind::kCompletion) read_completion_fields(fields, request);
   // The engine cuts a limit beyond the context to what fits.
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
@@ -296,7 +281,10 @@ void read_body_fields(BodyFields& fields, ApiKind kind, uint32_t vocabulary, Api
           static_cast<uint32_t>(std::min<int64_t>(tokens, std::numeric_limits<int32_t>::max()));
     }
   read_sampling(fields, request);
-  read_logit_bias(fields, vocabulary, generation.biases);
+  if (const json* biases = fields.find("logit_bias"))
+    if (auto error =
+            read_logit_bias(*biases, context.vocabulary, context.encode, generation.biases))
+      fields.fail(std::move(*error));
   read_stop(fields, generation.stop);
   read_banned_strings(fields, generation.banned_strings);
   read_compress(fields, request.compress);
@@ -308,6 +296,9 @@ void read_body_fields(BodyFields& fields, ApiKind kind, uint32_t vocabulary, Api
   fields.integer("priority", generation.priority, -1000, 1000);
   fields.boolean("ignore_eos", generation.ignore_end);
   fields.boolean("stream", request.stream);
+  if (const json* prediction = fields.find("prediction"))
+    if (const auto wrong = read_prediction(*prediction, request.prediction))
+      fields.wrong("prediction", *wrong);
   std::string user;
   fields.text("user", user);
   if (const json* options = fields.find("stream_options")) {
@@ -348,7 +339,7 @@ std::variant<ApiRequest, ApiError> parse_api_request(ApiKind kind, std::string_v
         return error;
       },
       [&](BodyFields& fields, ApiRequest& read) {
-        read_body_fields(fields, kind, context.vocabulary, read);
+        read_body_fields(fields, kind, context, read);
         if (ApiError* error = std::get_if<ApiError>(&structured))
           fields.fail(std::move(*error));
         else

@@ -14,6 +14,7 @@
 #include "engine/text/chat_template.h"
 #include "tools/server/api_error.h"
 #include "tools/server/request_fields.h"
+#include "tools/server/sampler_fields.h"
 #include "tools/server/structured_fields.h"
 #include "tools/server/tool_fields.h"
 
@@ -39,12 +40,14 @@ struct ApiRequest {
   std::optional<std::string> suffix;  // of /v1/completions: the text after the gap to be filled
   std::optional<CompressionOptions> compress;  // how to shorten the texts first
   std::string model;
+  std::string prediction;  // text that the answer may repeat
 };
 
 // What a request is read against.
 struct ApiContext {
   uint32_t vocabulary = 0;   // token ids are below it
   SamplingOptions sampling;  // what a request has that says nothing about it
+  EncodeText encode = {};    // for logit biases of texts; without it they are refused
 };
 
 // The body may be any bytes.

@@ -77,6 +77,20 @@ std::string prometheus_text(const Metrics& metrics) {
                  metrics.proposed_tokens);
   writer.counter("accepted_tokens_total", "Proposed tokens that were accepted.",
                  metrics.accepted_tokens);
+  writer.counter("judged_steps_total",
+                 "Times that a request's proposals were judged; each gives one token more than "
+                 "were accepted.",
+                 metrics.judged_steps);
+  const auto by_place = [&](const char* name, const char* help, const auto& counters) {
+    writer.head(name, "counter", help);
+    for (size_t i = 0; i < counters.size(); ++i)
+      writer.value(name, fmt::format("place=\"{}{}\"", i + 1, i + 1 == counters.size() ? "+" : ""),
+                   counters[i].value());
+  };
+  by_place("proposed_tokens_by_place_total", "Tokens proposed, by their place in the proposal.",
+           metrics.proposed_at);
+  by_place("accepted_tokens_by_place_total", "Proposed tokens accepted, by their place.",
+           metrics.accepted_at);
   writer.counter("forced_tokens_total",
                  "Generated tokens that were not sampled, because a grammar left no choice.",
                  metrics.forced_tokens);

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "engine/near_words.h"
+#include "tools/server/sampler_fields.h"
 
 namespace hearth {
 namespace {
@@ -36,11 +37,14 @@ constexpr std::string_view kSupported[] = {"model",
                                            "logprobs",
                                            "priority",
                                            "ignore_eos",
+                                           "prediction",
                                            "use_beam_search",
                                            "beams",
                                            "num_beams",
                                            "length_penalty",
                                            "early_stopping",
+                                           "cd_alpha",
+                                           "cd_beta",
                                            "user",
                                            "response_format",
                                            "structured_outputs",
@@ -70,7 +74,6 @@ constexpr UnsupportedField kUnsupported[] = {
     {"echo"},
     {"suffix"},
     {"best_of"},  // unless it is what `n` is, or the number of beams
-    {"prediction"},
     {"audio"},
     {"modalities", R"([["text"]])"},
     {"reasoning_effort", R"(["none"])"},
@@ -93,13 +96,7 @@ constexpr UnsupportedField kUnsupported[] = {
     {"truncate_prompt_tokens"},
     {"prompt_logprobs"},
     {"n_probs", "[0]"},
-    {"typical_p", "[1]"},
     {"tfs_z", "[1]"},
-    {"top_n_sigma", "[-1]"},
-    {"dynatemp_range", "[0]"},
-    {"mirostat", "[0]"},
-    {"dry_multiplier", "[0]"},
-    {"xtc_probability", "[0]"},
 };
 
 // What other servers call a field of ours.
@@ -177,7 +174,8 @@ std::optional<ApiError> check_field(ApiKind kind, const json& body, const std::s
   const bool chat = kind == ApiKind::kChat;
   const std::span<const std::string_view> chat_only(kChatOnly), completion_only(kCompletionOnly);
   const auto own = chat ? chat_only : completion_only, other = chat ? completion_only : chat_only;
-  if (value.is_null() || lists(kSupported, name) || lists(kHarmless, name) || lists(own, name))
+  if (value.is_null() || lists(kSupported, name) || lists(kHarmless, name) || lists(own, name) ||
+      is_sampler_field(name))
     return std::nullopt;
   if (name == "best_of" && !wants_best_of(body, value)) return std::nullopt;
   if (const UnsupportedField* field = find_unsupported(kUnsupported, name))

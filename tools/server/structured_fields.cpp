@@ -90,6 +90,10 @@ class StructuredReader {
          {"json", "json_object", "regex", "choice", "grammar", "disable_any_whitespace"});
     for (const auto& [key, value] : outputs.items()) {
       const std::string field = name + "." + key;
+      if (key == "disable_any_whitespace" && value.is_boolean()) {
+        output_.compact = value.get<bool>();
+        continue;
+      }
       if (says_nothing(value) && key != "regex") continue;
       if (key == "json" && value.is_string())
         read_text(Kind::kJsonSchema, field, value);
@@ -104,7 +108,7 @@ class StructuredReader {
       else if (key == "json_object")
         value.is_boolean() ? take(Kind::kJsonObject, field) : wrong(field, "must be true or false");
       else if (key == "disable_any_whitespace")
-        value.is_boolean() ? void(output_.compact = true) : wrong(field, "must be true or false");
+        wrong(field, "must be true or false");
     }
   }
 

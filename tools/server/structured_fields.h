@@ -23,7 +23,7 @@ struct StructuredOutput {
   Kind kind = Kind::kNone;
   std::string text = {};                  // the schema as JSON, the expression or the grammar
   std::vector<std::string> choices = {};  // of kChoice
-  bool compact = false;                   // JSON without white space between its parts
+  bool compact = true;                    // JSON without white space between its parts
   std::string field = {};                 // where the request says so
 
   bool operator==(const StructuredOutput&) const = default;

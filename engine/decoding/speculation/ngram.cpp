@@ -74,4 +74,36 @@ std::uint32_t NgramProposer::propose(std::uint32_t most,
   return match.length;
 }
 
+void NgramProposer::propose_tree(std::uint32_t length, std::uint32_t most,
+                                 Proposal& proposal) const {
+  const Match best = best_match();
+  if (best.length == 0) return;
+  const auto add_branch = [&](std::uint32_t place, std::uint32_t tokens) {
+    std::uint32_t parent = kNoParent;
+    for (std::uint32_t i = 0, from = place; i < tokens; ++i, ++from) {
+      if (from == size()) from = place;
+      std::uint32_t child = proposal.find(tokens_[from], parent);
+      if (child == kNoParent) {
+        if (proposal.size() == most) return;
+        child = proposal.add(tokens_[from], parent);
+      }
+      parent = child;
+    }
+  };
+  add_branch(best.place, length);
+  // The latest places first.
+  std::uint32_t place = previous_.back();
+  for (std::uint32_t i = 0; i < kMaxCandidates && place != kNone; ++i) {
+    if (match_length(place, size()) >= options_.min_match)
+      add_branch(place, std::max(1u, length / 2));
+    place = previous_[place - 1];
+  }
+  proposal.simplify();
+}
+
+void NgramProposer::repeat(std::uint32_t count, std::vector<std::uint32_t>& proposed) const {
+  for (std::uint32_t i = 0; i < count && !tokens_.empty(); ++i)
+    proposed.push_back(tokens_[i % tokens_.size()]);
+}
+
 }  // namespace hearth

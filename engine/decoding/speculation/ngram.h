@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/decoding/speculation/proposal.h"
+
 namespace hearth {
 
 class NgramProposer {
@@ -34,6 +36,11 @@ class NgramProposer {
   // Appends up to `most` guesses to `proposed`; none if nothing matches.
   // Returns the length of the match that they follow.
   std::uint32_t propose(std::uint32_t most, std::vector<std::uint32_t>& proposed) const;
+  // The same for several places that match: a tree of at most `most` tokens that begins with the
+  // chain of propose(), `length` tokens long, and has shorter branches for the other places.
+  void propose_tree(std::uint32_t length, std::uint32_t most, Proposal& proposal) const;
+  // Appends `count` of the sequence's own tokens, whether or not they are likely.
+  void repeat(std::uint32_t count, std::vector<std::uint32_t>& proposed) const;
 
  private:
   static constexpr std::uint32_t kMaxCandidates = 16;

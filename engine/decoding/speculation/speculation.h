@@ -1,46 +1,86 @@
-// Speculation for one request: guesses its next tokens from its own text, and learns from what is
-// accepted how many are worth guessing. Never changes what is generated: README.md of
-// engine/decoding. Used by the engine thread only.
+// Speculation for one request: guesses its next tokens, and learns from what is accepted how many
+// are worth guessing. Never changes what is generated: README.md of engine/decoding. Used by the
+// engine thread only.
+//
+// Two ways to decide how many: length(), which depends on the last guesses alone, and acceptance(),
+// from which LengthChoice computes what pays off.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <string_view>
-#include <vector>
 
+#include "engine/decoding/speculation/acceptance_rate.h"
+#include "engine/decoding/speculation/lookahead.h"
+#include "engine/decoding/speculation/method.h"
 #include "engine/decoding/speculation/ngram.h"
+#include "engine/decoding/speculation/proposal.h"
 
 namespace hearth {
 
-enum class SpeculationMethod : std::uint8_t { kNone, kNgram };
-
-struct SpeculationOptions {
-  SpeculationMethod method = SpeculationMethod::kNone;
-  std::uint32_t max_proposed = 8;  // tokens per request and step
+// Guesses of different kinds are right more or less often, so each kind has its own rate.
+enum class GuessKind : std::uint8_t {
+  kNone,
+  kShortMatch,
+  kMediumMatch,
+  kLongMatch,
+  kDraft,
+  kSynthetic
 };
+inline constexpr std::size_t kGuessKinds = 6;
+using AcceptanceRates = std::array<AcceptanceRate, kGuessKinds>;
 
 class Speculation {
  public:
-  // `max_tokens`: of the whole sequence.
+  // `max_tokens`: of the whole sequence. `prediction`: what the answer may turn out to be.
   Speculation(const SpeculationOptions& options, std::span<const std::uint32_t> prompt,
-              std::uint32_t max_tokens);
+              std::uint32_t max_tokens, std::span<const std::uint32_t> prediction = {});
 
   // Takes in tokens that became final.
   void append(std::span<const std::uint32_t> tokens);
-  // Whether there is anything to propose after the tokens so far.
+
+  // Whether there may be anything to propose after the tokens so far.
   bool promising() const;
-  // The guesses for the next step; none if nothing promising is known. Valid until the next call.
-  std::span<const std::uint32_t> propose();
-  // Learns what became of the last guesses.
-  void judged(std::uint32_t proposed, std::uint32_t accepted);
+  // How many tokens to guess in a row, without regard to costs; 0 during a pause.
+  std::uint32_t length() const { return pause_ > 0 ? 0 : length_; }
+  // How likely the next guess is right, with what all requests have learnt as the prior; 0 if there
+  // is nothing to guess from. Chooses between text and draft model. Remembers a guess from the text
+  // until the next token, which shows whether it was right.
+  double acceptance(AcceptanceRates& shared);
+  // Whether the next guesses are to come from the draft model.
+  bool drafts() const { return kind_ == GuessKind::kDraft; }
+
+  // Guesses for the next step that need no draft model, up to `length` in a row. Valid until the
+  // next call. REQUIRES: !drafts().
+  const Proposal& propose(std::uint32_t length);
+  // Guesses from the text alone, in a row, whatever the method: for requests with a grammar, which
+  // says itself which of them may follow. Valid until the next call.
+  std::span<const std::uint32_t> guess_chain();
+  // Learns what became of the last guesses. `sampled` as for judge_proposals().
+  void judged(std::uint32_t proposed, std::uint32_t accepted,
+              std::span<const std::uint32_t> sampled = {});
 
  private:
-  std::uint32_t most_;
-  std::uint32_t length_;     // proposals next time
+  void observe(std::uint32_t accepted, std::uint32_t tried);
+
+  SpeculationMethod method_;
+  bool draft_model_;
+  std::uint32_t most_;       // tokens per step
+  std::uint32_t longest_;    // tokens in a row
+  std::uint32_t length_;     // in a row, next time
   std::uint32_t pause_ = 0;  // tokens to wait before guessing again
   std::uint32_t failures_ = 0;
   NgramProposer ngrams_;
-  std::vector<std::uint32_t> proposed_;
+  std::optional<Lookahead> lookahead_;
+  Proposal proposal_;
+
+  AcceptanceRates rates_;
+  AcceptanceRates* shared_ = nullptr;
+  GuessKind kind_ = GuessKind::kNone;  // of the last guess that was looked at or proposed
+  bool watching_ = false;              // the next token is compared with watched_
+  std::uint32_t watched_ = 0;
 };
 
 }  // namespace hearth

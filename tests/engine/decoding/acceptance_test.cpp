@@ -37,6 +37,17 @@ TEST(Acceptance, ATreeIsFollowedDownOneBranch) {
   EXPECT_EQ(judgement.next_row, 4u);
 }
 
+TEST(Acceptance, InPlaceOnlyTheFirstBranchIsAccepted) {
+  Judgement judgement;
+  const Tokens proposed{7, 5, 8, 6}, parents{kNoParent, 0, kNoParent, 2};
+  judge_proposals(proposed, parents, Tokens{7, 5, 1, 6, 4}, judgement, /*in_place=*/true);
+  EXPECT_EQ(judgement.path, (Tokens{0, 1}));
+  EXPECT_EQ(judgement.next_row, 2u);
+  judge_proposals(proposed, parents, Tokens{8, 5, 1, 6, 4}, judgement, /*in_place=*/true);
+  EXPECT_TRUE(judgement.path.empty()) << "8 is computed in another place than it would be";
+  EXPECT_EQ(judgement.next_row, 0u);
+}
+
 // A proposal that is always the same token: the outcome still follows the model's distribution.
 TEST(Acceptance, KeepsTheDistribution) {
   constexpr std::array<double, 4> kModel{0.1, 0.5, 0.15, 0.25};
@@ -62,6 +73,46 @@ TEST(Acceptance, KeepsTheDistribution) {
   };
   EXPECT_LT(chi_squared(first), 16.3) << "0.1 % of fair draws exceed this";
   EXPECT_LT(chi_squared(second), 16.3);
+}
+
+// A draft that another model draws with the very random numbers that the model will use: pairs of
+// tokens still follow the model, although the draft depends on those numbers.
+TEST(Acceptance, KeepsTheDistributionWithDraftsFromTheSameRandomNumbers) {
+  // The distribution after token `before`; token 3 stands for the text so far.
+  constexpr std::array<std::array<double, 3>, 4> kModel{
+      {{0.2, 0.5, 0.3}, {0.6, 0.3, 0.1}, {0.1, 0.1, 0.8}, {0.4, 0.35, 0.25}}};
+  constexpr std::array<std::array<double, 3>, 4> kDraft{
+      {{0.3, 0.3, 0.4}, {0.5, 0.5, 0.0}, {0.2, 0.2, 0.6}, {0.3, 0.3, 0.4}}};
+  const auto draw = [](const std::array<double, 3>& distribution, double number) {
+    if (number < distribution[0]) return 0u;
+    return number < distribution[0] + distribution[1] ? 1u : 2u;
+  };
+  constexpr int kDraws = 1'000'000;
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> uniform;
+  std::array<double, 9> pairs{};
+  int accepted = 0;
+  Judgement judgement;
+  for (int i = 0; i < kDraws; ++i) {
+    const double first = uniform(random), second = uniform(random);
+    const std::uint32_t draft = draw(kDraft[3], first);
+    const std::uint32_t other = (draft + 1) % 3;  // a branch
+    const Tokens sampled{draw(kModel[3], first), draw(kModel[draft], second),
+                         draw(kModel[other], second)};
+    judge_proposals(Tokens{draft, other}, Tokens{kNoParent, kNoParent}, sampled, judgement);
+    accepted += judgement.path.empty() ? 0 : 1;
+    // Without an accepted proposal, the next step samples the second token.
+    const std::uint32_t after =
+        judgement.path.empty() ? draw(kModel[sampled[0]], second) : sampled[judgement.next_row];
+    ++pairs[sampled[0] * 3 + after];
+  }
+  double sum = 0;
+  for (std::uint32_t i = 0; i < 9; ++i) {
+    const double expected = kDraws * kModel[3][i / 3] * kModel[i / 3][i % 3];
+    sum += (pairs[i] - expected) * (pairs[i] - expected) / expected;
+  }
+  EXPECT_LT(sum, 26.1) << "0.1 % of fair draws exceed this";
+  EXPECT_GT(accepted, kDraws / 2);
 }
 
 }  // namespace

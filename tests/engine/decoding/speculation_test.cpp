@@ -12,16 +12,16 @@ constexpr SpeculationOptions kNgrams{.method = SpeculationMethod::kNgram, .max_p
 TEST(Speculation, ProposesAtMostWhatItMay) {
   Speculation speculation(kNgrams, Tokens{1, 2, 3, 4, 5, 6, 7, 1, 2}, 100);
   EXPECT_TRUE(speculation.promising());
-  const auto proposed = speculation.propose();
-  EXPECT_EQ(Tokens(proposed.begin(), proposed.end()), (Tokens{3, 4, 5, 6}));
+  EXPECT_EQ(speculation.propose(speculation.length()).tokens, (Tokens{3, 4, 5, 6}));
+  EXPECT_EQ(speculation.propose(9).size(), 4u);
 }
 
 TEST(Speculation, GuessesOneMoreThanWasRight) {
   Speculation speculation(kNgrams, Tokens{1, 2, 3, 4, 5, 6, 7, 1, 2}, 100);
   speculation.judged(4, 1);
-  EXPECT_EQ(speculation.propose().size(), 2u);
+  EXPECT_EQ(speculation.length(), 2u);
   speculation.judged(2, 2);
-  EXPECT_EQ(speculation.propose().size(), 4u);
+  EXPECT_EQ(speculation.length(), 4u);
 }
 
 // It used to stop for good, because nothing counted the pause down.
@@ -34,7 +34,7 @@ TEST(Speculation, ResumesAfterFailures) {
     pause = std::min(2 * pause, 32u);
     for (std::uint32_t i = 0; i < pause; ++i) {
       EXPECT_FALSE(speculation.promising());
-      EXPECT_TRUE(speculation.propose().empty());
+      EXPECT_EQ(speculation.length(), 0u);
       speculation.append(Tokens{i % 2 + 1});
     }
   }
@@ -42,6 +42,57 @@ TEST(Speculation, ResumesAfterFailures) {
   speculation.judged(1, 0);
   speculation.append(Tokens{1, 2});
   EXPECT_TRUE(speculation.promising()) << "a success makes the next pause short again";
+}
+
+// A prediction is looked up from the first token of the answer on, and again after a difference.
+TEST(Speculation, ProposesFromAPrediction) {
+  const Tokens prediction{10, 11, 12, 13, 14, 15};
+  Speculation speculation(kNgrams, Tokens{1, 2, 3}, 100, prediction);
+  EXPECT_EQ(speculation.propose(3).tokens, (Tokens{10, 11, 12}));
+  speculation.append(Tokens{10, 99, 12, 13});
+  EXPECT_EQ(speculation.propose(2).tokens, (Tokens{14, 15}));
+}
+
+// What a guess would have been is compared with the next token even if nothing was proposed.
+TEST(Speculation, LearnsFromGuessesThatWereNotProposed) {
+  AcceptanceRates shared;
+  Tokens prompt;
+  for (std::uint32_t i = 0; i < 40; ++i) prompt.push_back(i % 10);
+  Speculation speculation({.method = SpeculationMethod::kAuto}, prompt, 500);
+  const double before = speculation.acceptance(shared);
+  for (std::uint32_t i = 40; i < 100; ++i) {
+    speculation.append(Tokens{i % 10});
+    speculation.acceptance(shared);
+  }
+  const double right = speculation.acceptance(shared);
+  EXPECT_GT(right, 0.9);
+  EXPECT_GT(right, before);
+  // Another request starts from what this one has learnt.
+  Speculation other({.method = SpeculationMethod::kAuto}, prompt, 500);
+  EXPECT_GT(other.acceptance(shared), 0.9);
+  // The text still repeats itself, but the guesses are wrong now.
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    speculation.append(Tokens{i % 10, 1000 + i});
+    speculation.acceptance(shared);
+  }
+  EXPECT_EQ(speculation.acceptance(shared), 0) << "nothing matches";
+}
+
+TEST(Speculation, MethodsAreReadByName) {
+  SpeculationOptions options;
+  EXPECT_FALSE(read_method("auto", options));
+  EXPECT_EQ(options.method, SpeculationMethod::kAuto);
+  EXPECT_EQ(most_proposed(options), 32u);
+  EXPECT_FALSE(read_method("synthetic:0.7", options));
+  EXPECT_EQ(options.method, SpeculationMethod::kSynthetic);
+  EXPECT_EQ(options.synthetic_rate, 0.7);
+  EXPECT_FALSE(read_method("ngram", options));
+  EXPECT_EQ(most_proposed(options), 8u);
+  for (const char* wrong : {"", "synthetic", "synthetic:", "synthetic:2", "synthetic:0.5x", "best"})
+    EXPECT_TRUE(read_method(wrong, options)) << wrong;
+  EXPECT_EQ(
+      *read_method("best", options),
+      "unknown value 'best'; use off, ngram, lookahead, draft, tree, auto, or synthetic:RATE");
 }
 
 }  // namespace

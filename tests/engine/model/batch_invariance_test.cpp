@@ -193,11 +193,33 @@ TEST_F(BatchInvarianceTest, WithSpeculation) {
   }
   std::vector<Answer> plain;
   for (const GenerationRequest& request : requests) plain.push_back(alone(request));
-  const auto engine = tiny_.engine({}, 0, false, true, {.method = SpeculationMethod::kNgram});
-  auto streams = engine->submit(requests);
-  ASSERT_TRUE(streams.ok());
-  for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(read_answer((*streams)[i]), plain[i]) << i;
-  EXPECT_GT(engine->metrics().accepted_tokens.value(), 10u);
+  // The model drafts for itself, without the biases.
+  ASSERT_ASSIGN(const auto draft, StepRunner::create(device(), pipelines(), *tiny_.model,
+                                                     {.limits = {.rows = 256,
+                                                                 .sequences = kSequences,
+                                                                 .logit_rows = kSequences,
+                                                                 .context = 256},
+                                                      .slots = kSequences,
+                                                      .kv_blocks = 64}));
+  requests.back().biases.clear();
+  plain.back() = alone(requests.back());
+  struct Way {
+    SpeculationMethod method;
+    StepRunner* draft;
+  };
+  for (const Way& way :
+       {Way{SpeculationMethod::kNgram, nullptr}, Way{SpeculationMethod::kLookahead, nullptr},
+        Way{SpeculationMethod::kTree, nullptr}, Way{SpeculationMethod::kDraft, draft.get()},
+        Way{SpeculationMethod::kTree, draft.get()}}) {
+    SCOPED_TRACE(static_cast<int>(way.method));
+    const auto engine = tiny_.engine({}, 0, false, true,
+                                     {.method = way.method, .in_place = true}, way.draft);
+    auto streams = engine->submit(requests);
+    ASSERT_TRUE(streams.ok());
+    for (size_t i = 0; i < requests.size(); ++i)
+      EXPECT_EQ(read_answer((*streams)[i]), plain[i]) << i;
+    EXPECT_GT(engine->metrics().accepted_tokens.value(), 10u);
+  }
 }
 
 TEST_F(BatchInvarianceTest, PreemptedFromAPoolOfEightBlocks) {

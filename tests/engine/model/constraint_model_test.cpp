@@ -38,7 +38,7 @@ class ConstraintModelTest : public GpuTest {
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     tiny_ = std::move(*opened);
     tokenizer_ = Tokenizer::create(read_vocabulary(*tiny_.file).value()).value();
-    grammar_ = grammar::Grammar::compile_json_schema(kSchema).value();
+    grammar_ = grammar::Grammar::compile_json_schema(kSchema, {.max_whitespace = 0}).value();
   }
 
   std::vector<TokenId> prompt(const char* text) const { return tokenizer_->encode(text); }

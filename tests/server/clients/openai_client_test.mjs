@@ -185,8 +185,7 @@ const tests = {
     await refused('temprature', { temprature: 1 }, 'unknown_parameter');
     await refused('messages[0].content[0]', { messages: [{ role: 'user', content: [
       { type: 'image_url', image_url: { url: 'data:image/png;base64,' } }] }] }, 'unsupported_content');
-    await assert.rejects(client.completions.create({ model: 'any', prompt: 'a', echo: true }),
-      error => error.status === 400 && error.param === 'echo');
+    await refused('audio', { audio: { voice: 'alloy', format: 'wav' } });
   },
 
   async 'errors by status'() {

@@ -43,7 +43,11 @@ std::unique_ptr<GenerationReply> begin_generation(ServerState& server, const Ser
   const MemoryLease memory = std::move(exchange.request.memory);
   auto parsed =
       parse_api_request(call.kind, call.body,
-                        {.vocabulary = model.tokenizer.size(), .sampling = model.default_sampling});
+                        {.vocabulary = model.tokenizer.size(),
+                         .sampling = model.default_sampling,
+                         .encode = [&](std::string_view text) {
+                           return model.tokenizer.encode(text, {.add_bos = false});
+                         }});
   std::variant<std::unique_ptr<GenerationReply>, ApiError> begun;
   if (ApiError* error = std::get_if<ApiError>(&parsed)) {
     begun = std::move(*error);

@@ -27,7 +27,11 @@ std::optional<RenderedChat> render_chat_request(ServerState& server, Exchange& e
   if (model == nullptr) return std::nullopt;
   const auto parsed = parse_api_request(
       ApiKind::kChat, body,
-      {.vocabulary = model->tokenizer.size(), .sampling = model->default_sampling});
+      {.vocabulary = model->tokenizer.size(),
+       .sampling = model->default_sampling,
+       .encode = [&](std::string_view text) {
+         return model->tokenizer.encode(text, {.add_bos = false});
+       }});
   if (const ApiError* error = std::get_if<ApiError>(&parsed)) {
     exchange.refuse(renamed(*error, names));
     return std::nullopt;

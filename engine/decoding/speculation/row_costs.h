@@ -1,0 +1,48 @@
+// What a step costs, by its number of rows: running estimates from the steps that were run anyway.
+// Rows are grouped as steps are recorded, in eight sizes per power of two, because kernels work in
+// tiles and the time jumps at their edges. Pure: the caller measures.
+//
+// A size that has not been run is estimated to cost hardly more than the next smaller one, so that
+// whoever chooses by cost tries it once and then knows. Estimates are forgotten after kLifetime
+// steps without a step of that size, so that one bad measurement does not last. Not thread-safe;
+// never allocates.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace hearth {
+
+class RowCosts {
+ public:
+  static constexpr std::uint32_t kMostRows = 4096;  // larger steps are not counted
+
+  // A step of `rows` rows took this long.
+  void add(std::uint32_t rows, double seconds);
+  // The estimate for a step of `rows` rows; empty if nothing was measured at this size or below.
+  std::optional<double> seconds(std::uint32_t rows) const;
+  // Whether a step of this size was measured.
+  bool measured(std::uint32_t rows) const;
+
+ private:
+  static constexpr std::uint64_t kLifetime = 4096;  // steps
+  static constexpr std::size_t kSizes = 8 * 10 + 1;
+
+  struct Estimate {
+    double seconds = 0;
+    std::uint32_t count = 0;  // steps seen; the first is not counted
+    std::uint64_t last = 0;   // in steps
+  };
+
+  static std::size_t size_index(std::uint32_t rows);
+  bool known(const Estimate& estimate) const {
+    return estimate.count > 1 && steps_ - estimate.last < kLifetime;
+  }
+
+  std::array<Estimate, kSizes> estimates_{};
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace hearth

@@ -1,0 +1,225 @@
+#include "engine/drafter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "params/embed.h"
+
+namespace hearth {
+
+Drafter::Drafter(StepExecutor& executor, const DrafterOptions& options)
+    : executor_(executor), options_(options), sequences_(options.slots), free_(options.blocks) {
+  std::iota(free_.rbegin(), free_.rend(), BlockId{0});
+  batch_.reserve(options.step_rows, options.slots, options.blocks);
+}
+
+Status Drafter::draft(std::span<DraftJob> jobs) {
+  for (DraftJob& job : jobs) job.proposal.clear();
+  Status status = run(jobs);
+  if (!status.ok())
+    for (Sequence& sequence : sequences_)
+      if (sequence.taken) forget(sequence);
+  return status;
+}
+
+// One level after the other, the next one submitted before the last one is read: the device reads
+// the token that it sampled.
+Status Drafter::run(std::span<DraftJob> jobs) {
+  ++calls_;
+  add_first_level(jobs);
+  work_ = {.levels = 0, .first_rows = batch_.rows()};
+  if (batch_.sequences.empty()) return {};
+  HEARTH_ASSIGN(StepTicket current, executor_.submit(batch_));
+  for (uint32_t level = 0;; ++level) {
+    StepTicket next;
+    const bool more = add_next_level(jobs, level + 1, members_[(level + 1) % 2]);
+    if (more) {
+      HEARTH_ASSIGN(next, executor_.submit(batch_));
+    }
+    HEARTH_ASSIGN(const StepOutcome outcome, executor_.wait(current));
+    read(jobs, outcome, members_[level % 2]);
+    if (!members_[level % 2].empty()) ++work_.levels;
+    if (!more) break;
+    current = next;
+  }
+  keep_computed(jobs);
+  add_branches(jobs);
+  return {};
+}
+
+// Level i computed the token that level i - 1 sampled.
+void Drafter::keep_computed(std::span<const DraftJob> jobs) {
+  for (const Active& active : active_) {
+    const std::vector<TokenId>& drafted = jobs[active.job].proposal.tokens;
+    std::vector<TokenId>& tokens = sequences_[active.slot].tokens;
+    const size_t computed = std::min<size_t>(drafted.size(), active.levels - 1);
+    tokens.insert(tokens.end(), drafted.begin(),
+                  drafted.begin() + static_cast<std::ptrdiff_t>(computed));
+  }
+}
+
+// After the chains, whose tokens are then stored where they belong if they are accepted.
+void Drafter::add_branches(std::span<DraftJob> jobs) {
+  for (const Branch& branch : branches_) {
+    DraftJob& job = jobs[branch.job];
+    if (job.proposal.size() < job.most) job.proposal.add(branch.token, branch.parent);
+  }
+  for (DraftJob& job : jobs) job.proposal.simplify();
+}
+
+// Computes what the draft model has not seen of each request, the shortest first, as far as a step
+// goes.
+void Drafter::add_first_level(std::span<DraftJob> jobs) {
+  batch_.clear();
+  active_.clear();
+  branches_.clear();
+  members_[0].clear();
+  const auto missing = [&](size_t job) {
+    const auto place = slots_.find(jobs[job].request);
+    const size_t have = place == slots_.end() ? 0 : sequences_[place->second].tokens.size();
+    return jobs[job].tokens.size() - std::min(have, jobs[job].tokens.size());
+  };
+  order_.resize(jobs.size());
+  std::iota(order_.begin(), order_.end(), size_t{0});
+  std::ranges::stable_sort(order_, {}, missing);
+  for (const size_t index : order_) {
+    const DraftJob& job = jobs[index];
+    const uint32_t rows_left = options_.step_rows - static_cast<uint32_t>(batch_.ids.size());
+    if (rows_left == 0) break;
+    if (job.tokens.size() >= options_.context) continue;
+    const uint32_t slot = find_slot(job);
+    Sequence& sequence = sequences_[slot];
+    const auto first = static_cast<uint32_t>(sequence.tokens.size());
+    const auto end = static_cast<uint32_t>(job.tokens.size());
+    const uint32_t rows = std::min(end - first, rows_left);
+    const bool drafts = first + rows == end;
+    const uint32_t length = std::min(job.length, options_.context - end + 1);
+    if (!grow(sequence, first + rows + (drafts ? length - 1 : 0))) continue;
+    batch_.add_sequence(first, job.tokens.subspan(first, rows), sequence.blocks);
+    sequence.tokens.insert(sequence.tokens.end(), job.tokens.begin() + first,
+                           job.tokens.begin() + first + rows);
+    if (!drafts) continue;
+    sample_last_row(job, slot, 0);
+    members_[0].push_back(active_.size());
+    active_.push_back({.job = index, .slot = slot, .length = length, .levels = 1});
+  }
+}
+
+bool Drafter::add_next_level(std::span<const DraftJob> jobs, uint32_t level,
+                             std::vector<size_t>& members) {
+  batch_.clear();
+  members.clear();
+  for (size_t i = 0; i < active_.size(); ++i) {
+    Active& active = active_[i];
+    if (active.ended || active.length <= level) continue;
+    const DraftJob& job = jobs[active.job];
+    const std::array<uint32_t, 1> id{params::kSampledId | active.slot};
+    batch_.add_sequence(static_cast<uint32_t>(job.tokens.size()) + level - 1, id,
+                        sequences_[active.slot].blocks);
+    sample_last_row(job, active.slot, level);
+    ++active.levels;
+    members.push_back(i);
+  }
+  return !members.empty();
+}
+
+// The slot's history and biases are the other model's, so the draft does without.
+void Drafter::sample_last_row(const DraftJob& job, uint32_t slot, uint32_t level) {
+  params::SamplingRow row = job.sampling;
+  row.flags &= params::kSamplingActive | params::kSamplingGreedy;
+  row.id_index = slot;
+  row.counter += level;
+  row.bias_offset = slot * StepExecutor::kMaxBiases;
+  row.bias_count = 0;
+  row.history_slot = params::kNoHistory;
+  row.path_mask = 0;
+  row.top_logprobs = options_.branches > 1 ? options_.branches : 0;
+  batch_.sample(batch_.rows() - 1, row);
+}
+
+void Drafter::read(std::span<DraftJob> jobs, const StepOutcome& outcome,
+                   std::span<const size_t> members) {
+  const auto fits = [&](TokenId id) {
+    return options_.vocabulary == 0 || id < options_.vocabulary;
+  };
+  for (size_t row = 0; row < members.size(); ++row) {
+    Active& active = active_[members[row]];
+    DraftJob& job = jobs[active.job];
+    const params::SamplingResult& sampled = outcome.sampled[row];
+    if (active.ended || job.proposal.size() >= job.most || !fits(sampled.id) ||
+        !(std::exp(sampled.logprob) >= options_.min_probability)) {
+      active.ended = true;
+      continue;
+    }
+    const uint32_t before = job.proposal.empty() ? kNoParent : job.proposal.size() - 1;
+    job.proposal.add(sampled.id, before);
+    if (options_.branches <= 1 || outcome.top.empty()) continue;
+    uint32_t others = 0;
+    for (const params::TokenLogprob& other :
+         outcome.top.subspan(row * params::kMaxTopLogprobs, options_.branches)) {
+      if (other.id == params::kNoToken || other.id == sampled.id || !fits(other.id)) continue;
+      if (++others == options_.branches) break;
+      branches_.push_back({.job = active.job, .token = other.id, .parent = before});
+    }
+  }
+}
+
+// The request's slot, with the tokens that are still right, and at least one to compute.
+uint32_t Drafter::find_slot(const DraftJob& job) {
+  const auto place = slots_.find(job.request);
+  uint32_t slot = 0;
+  if (place != slots_.end()) {
+    slot = place->second;
+  } else {
+    const auto unused = std::ranges::find(sequences_, false, &Sequence::taken);
+    Sequence& sequence = unused != sequences_.end() ? *unused : *oldest();
+    if (sequence.taken) forget(sequence);
+    slot = static_cast<uint32_t>(&sequence - sequences_.data());
+    sequence.taken = true;
+    sequence.request = job.request;
+    slots_.emplace(job.request, slot);
+  }
+  Sequence& sequence = sequences_[slot];
+  sequence.last_use = calls_;
+  const size_t most = std::min(sequence.tokens.size(), job.tokens.size() - 1);
+  size_t same = 0;
+  while (same < most && sequence.tokens[same] == job.tokens[same]) ++same;
+  sequence.tokens.resize(same);
+  return slot;
+}
+
+bool Drafter::grow(Sequence& sequence, size_t tokens) {
+  const size_t wanted = (tokens + kTokensPerBlock - 1) / kTokensPerBlock;
+  while (sequence.blocks.size() < wanted) {
+    if (free_.empty()) {
+      Sequence* const other = oldest();
+      if (other == nullptr) return false;
+      forget(*other);
+      continue;
+    }
+    sequence.blocks.push_back(free_.back());
+    free_.pop_back();
+  }
+  return true;
+}
+
+// The sequence that has gone longest without a draft and is not in this call; null if all are.
+Drafter::Sequence* Drafter::oldest() {
+  Sequence* found = nullptr;
+  for (Sequence& sequence : sequences_)
+    if (sequence.taken && sequence.last_use < calls_ &&
+        (found == nullptr || sequence.last_use < found->last_use))
+      found = &sequence;
+  return found;
+}
+
+void Drafter::forget(Sequence& sequence) {
+  slots_.erase(sequence.request);
+  free_.insert(free_.end(), sequence.blocks.begin(), sequence.blocks.end());
+  sequence.blocks.clear();
+  sequence.tokens.clear();
+  sequence.taken = false;
+}
+
+}  // namespace hearth

@@ -1,0 +1,150 @@
+#include "tools/bench/speculation_bench.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace hearth {
+namespace {
+
+bool all_decode(const StepRecord& record, uint32_t batch) {
+  return record.members.size() == batch &&
+         std::ranges::all_of(record.members, [](const StepMember& member) {
+           return member.phase == StepPhase::kDecode;
+         });
+}
+
+}  // namespace
+
+DecodeWindow& DecodeWindow::operator+=(const DecodeWindow& other) {
+  tokens += other.tokens;
+  steps += other.steps;
+  rows += other.rows;
+  seconds += other.seconds;
+  return *this;
+}
+
+DecodeWindow decode_window(std::span<const StepRecord> records, uint32_t batch) {
+  const std::vector<double> done = done_seconds(records);
+  DecodeWindow window;
+  const auto together = std::ranges::find_if(
+      records, [&](const StepRecord& record) { return all_decode(record, batch); });
+  const auto first = static_cast<size_t>(together - records.begin());
+  if (first == 0 || first == records.size()) return window;
+  for (size_t i = first; i < records.size() && records[i].finished.empty(); ++i) {
+    window.tokens += records[i].sampled_tokens;
+    window.rows += records[i].tokens;
+    ++window.steps;
+    window.seconds = done[i] - done[first - 1];
+  }
+  return window;
+}
+
+double SpeculationTime::tokens_per_step() const {
+  return speculating.steps == 0 ? 0
+                                : static_cast<double>(speculating.tokens) /
+                                      static_cast<double>(speculating.steps) / batch;
+}
+
+double SpeculationTime::proposed_per_step() const {
+  if (speculating.steps == 0) return 0;
+  return static_cast<double>(speculating.rows) / static_cast<double>(speculating.steps) / batch - 1;
+}
+
+Result<DecodeWindow> SpeculationBench::run(Engine& engine, uint32_t batch) {
+  std::mt19937 random(batch);
+  std::uniform_int_distribution<uint32_t> id(0, session_.model().config().vocabulary - 1);
+  std::vector<GenerationRequest> requests;
+  for (uint32_t i = 0; i < batch; ++i) {
+    GenerationRequest request{.max_tokens = options_.tokens, .ignore_end = true};
+    request.sampling.temperature = 0;
+    request.prompt.resize(std::max(1u, options_.context));
+    for (TokenId& token : request.prompt) token = id(random);
+    requests.push_back(std::move(request));
+  }
+  const uint64_t first_record = engine.records().written();
+  HEARTH_ASSIGN(std::vector<TokenStream> streams, engine.submit(std::move(requests)));
+  for (TokenStream& stream : streams) {
+    while (stream.next()) {
+    }
+    if (stream.end().reason == FinishReason::kError)
+      return Error{ErrorKind::kInternal, stream.end().message};
+  }
+  std::vector<StepRecord> records;
+  for (uint64_t i = first_record; i < engine.records().written(); ++i)
+    if (StepRecord record; engine.records().read(i, record)) records.push_back(std::move(record));
+  const DecodeWindow window = decode_window(records, batch);
+  if (window.steps == 0)
+    return Error{ErrorKind::kInternal,
+                 fmt::format("{} sequences never decoded together: give a larger -n", batch)};
+  return window;
+}
+
+Result<DecodeWindow> SpeculationBench::repeat(Engine& engine, uint32_t batch,
+                                              const std::function<void()>& on_run) {
+  // Steps of new sizes are recorded when they come up first, and lengths are learnt from measured
+  // steps: neither is part of the result.
+  constexpr double kWarmUpSeconds = 0.5;
+  constexpr uint32_t kLeastWarmUps = 2, kMostWarmUps = 64;
+  const bool cpu = is_cpu(session_.device().caps());
+  double warm = 0;
+  for (uint32_t i = 0; i < kMostWarmUps && (i < kLeastWarmUps || (!cpu && warm < kWarmUpSeconds));
+       ++i) {
+    on_run();
+    HEARTH_ASSIGN(const DecodeWindow window, run(engine, batch));
+    if (i > 0) warm += window.seconds;
+  }
+  DecodeWindow sum;
+  for (uint32_t i = 0; i < options_.repetitions; ++i) {
+    on_run();
+    HEARTH_ASSIGN(const DecodeWindow window, run(engine, batch));
+    sum += window;
+  }
+  return sum;
+}
+
+Result<SpeculationTime> SpeculationBench::time(uint32_t batch, const ModelBench::OnRun& on_run) {
+  SpeculationTime time{.batch = batch};
+  EngineOptions plain = session_.engine_options();
+  plain.speculation = {};
+  {
+    Engine engine(session_.runner(), nullptr, plain);
+    HEARTH_ASSIGN(time.plain, repeat(engine, batch, [&] { on_run(0, 2); }));
+  }
+  Engine engine(session_.runner(), nullptr, session_.engine_options());
+  HEARTH_ASSIGN(time.speculating, repeat(engine, batch, [&] { on_run(1, 2); }));
+  time.proposed = engine.metrics().proposed_tokens.value();
+  time.accepted = engine.metrics().accepted_tokens.value();
+  return time;
+}
+
+nlohmann::json to_json(const SpeculationTime& time) {
+  return {{"test", "speculation"},
+          {"batch", time.batch},
+          {"plain_tokens_per_s", time.plain.tokens_per_s()},
+          {"tokens_per_s", time.speculating.tokens_per_s()},
+          {"speedup", time.speedup()},
+          {"tokens_per_step", time.tokens_per_step()},
+          {"proposed_per_step", time.proposed_per_step()},
+          {"proposed_tokens", time.proposed},
+          {"accepted_tokens", time.accepted}};
+}
+
+void print_speculation_header() {
+  fmt::print("per step: of one sequence\n{:>6} {:>15} {:>12} {:>9} {:>13} {:>15} {:>10}\n", "batch",
+             "plain tokens/s", "tokens/s", "speed-up", "tokens/step", "proposed/step", "accepted");
+}
+
+void print(const SpeculationTime& time) {
+  const double share =
+      time.proposed == 0 ? 0
+                         : static_cast<double>(time.accepted) / static_cast<double>(time.proposed);
+  fmt::print("{:>6} {:>15.1f} {:>12.1f} {:>8.2f}x {:>13.2f} {:>15.2f} {:>9.1f}%\n", time.batch,
+             time.plain.tokens_per_s(), time.speculating.tokens_per_s(), time.speedup(),
+             time.tokens_per_step(), time.proposed_per_step(), share * 100);
+}
+
+}  // namespace hearth

@@ -1,0 +1,62 @@
+// Times decoding with speculation against plain decoding, through the engine, in one run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+
+#include "engine/engine.h"
+#include "engine/session.h"
+#include "engine/step_record.h"
+#include "runtime/result.h"
+#include "tools/bench/model_bench.h"
+
+namespace hearth {
+
+// What a batch generated in the steps between its last prompt and its first end.
+struct DecodeWindow {
+  uint64_t tokens = 0, steps = 0, rows = 0;
+  double seconds = 0;
+
+  double tokens_per_s() const { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
+  DecodeWindow& operator+=(const DecodeWindow& other);
+};
+
+// REQUIRES: as done_seconds(). Empty if the batch never decoded together.
+DecodeWindow decode_window(std::span<const StepRecord> records, uint32_t batch);
+
+struct SpeculationTime {
+  uint32_t batch = 1;
+  DecodeWindow plain, speculating;
+  uint64_t proposed = 0, accepted = 0;  // by speculation
+
+  double speedup() const { return speculating.tokens_per_s() / plain.tokens_per_s(); }
+  // Tokens of one sequence per step.
+  double tokens_per_step() const;
+  // Proposals for one sequence per step.
+  double proposed_per_step() const;
+};
+
+class SpeculationBench {
+ public:
+  // REQUIRES: the session was opened with bench_session_options(), and its engine() is not used.
+  SpeculationBench(Session& session, const ModelBenchOptions& options)
+      : session_(session), options_(options) {}
+
+  // `on_run` is called before each run, with its index and the number of runs.
+  Result<SpeculationTime> time(uint32_t batch, const ModelBench::OnRun& on_run);
+
+ private:
+  Result<DecodeWindow> run(Engine& engine, uint32_t batch);
+  Result<DecodeWindow> repeat(Engine& engine, uint32_t batch, const std::function<void()>& on_run);
+
+  Session& session_;
+  ModelBenchOptions options_;
+};
+
+nlohmann::json to_json(const SpeculationTime& time);
+void print_speculation_header();
+void print(const SpeculationTime& time);
+
+}  // namespace hearth
