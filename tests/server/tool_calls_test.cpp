@@ -23,6 +23,18 @@ constexpr const char* kWeatherTool =
     "parameters":{"type":"object","properties":{"unit":{"type":"string"},"city":{"type":"string"}},
     "required":["city"]}}}])";
 
+// Its schema cannot be enforced, so that the model is free to write anything.
+constexpr const char* kLooseTool =
+    R"("tools":[{"type":"function","function":{"name":"get_weather","description":"Weather.",
+    "parameters":{"type":"object","properties":{"city":{"type":"string"},
+    "tags":{"type":"array","items":{"type":"string"},"uniqueItems":true}}}}}])";
+
+// Its calls have no choice.
+constexpr const char* kForcedTool =
+    R"("tools":[{"type":"function","function":{"name":"get_weather",
+    "parameters":{"type":"object","properties":{"city":{"enum":["Paris"]}},"required":["city"],
+    "additionalProperties":false}}}])";
+
 std::string asked(const std::string& fields) {
   return R"({"messages":[{"role":"user","content":"Weather in Paris?"}],"temperature":0)" +
          (fields.empty() ? "" : "," + fields) + "}";
@@ -176,7 +188,7 @@ class ServedCall : public ServedReply {
 };
 
 TEST_F(ServedCall, IsPartOfTheMessage) {
-  const json choice = whole(kWeatherTool);
+  const json choice = whole(kLooseTool);
   EXPECT_EQ(choice["finish_reason"], "tool_calls");
   EXPECT_EQ(choice["message"]["content"], "Let me look.");
   const json& calls = choice["message"]["tool_calls"];
@@ -197,7 +209,7 @@ TEST_F(ServedCall, ComesInDeltas) {
   std::string content, arguments[2];
   std::vector<json> first(2);
   json finish;
-  for (const json& choice : streamed(kWeatherTool)) {
+  for (const json& choice : streamed(kLooseTool)) {
     const json& delta = choice["delta"];
     if (!choice["finish_reason"].is_null()) finish = choice["finish_reason"];
     content += delta.value("content", "");
@@ -231,30 +243,30 @@ TEST_F(ServedCall, ComesInDeltas) {
 TEST_F(ServedCall, IsTextIfTheRequestHasNoTools) {
   EXPECT_EQ(whole("")["message"]["content"], reply());
   EXPECT_EQ(whole("")["finish_reason"], "stop");
-  const json choice = whole(std::string(kWeatherTool) + R"(,"tool_choice":"none")");
+  const json choice = whole(std::string(kLooseTool) + R"(,"tool_choice":"none")");
   EXPECT_EQ(choice["message"]["content"], reply());
   EXPECT_FALSE(choice["message"].contains("tool_calls"));
 }
 
 TEST_F(ServedCall, IsTheOnlyOneWithoutParallelCalls) {
-  const json choice = whole(std::string(kWeatherTool) + R"(,"parallel_tool_calls":false)");
+  const json choice = whole(std::string(kLooseTool) + R"(,"parallel_tool_calls":false)");
   EXPECT_EQ(choice["message"]["tool_calls"].size(), 1u);
 }
 
 TEST_F(ServedCall, KeepsLogprobsOfAllTokens) {
-  const json choice = whole(std::string(kWeatherTool) + R"(,"logprobs":true)");
+  const json choice = whole(std::string(kLooseTool) + R"(,"logprobs":true)");
   std::string text;
   for (const json& token : choice["logprobs"]["content"]) text += token["token"];
   EXPECT_EQ(text, reply());
   std::string streamed_text;
-  for (const json& one : streamed(std::string(kWeatherTool) + R"(,"logprobs":true)"))
+  for (const json& one : streamed(std::string(kLooseTool) + R"(,"logprobs":true)"))
     if (one["logprobs"].is_object())
       for (const json& token : one["logprobs"]["content"]) streamed_text += token["token"];
   EXPECT_EQ(streamed_text, reply());
 }
 
 TEST_F(ServedCall, CutShortHasLengthAsItsReason) {
-  const json choice = whole(std::string(kWeatherTool) + R"(,"max_tokens":40)");
+  const json choice = whole(std::string(kLooseTool) + R"(,"max_tokens":40)");
   EXPECT_EQ(choice["finish_reason"], "length");
 }
 
@@ -269,6 +281,70 @@ TEST_F(ServedCall, ToolsReachATemplateThatDoesNotShowThem) {
   const auto prompt = make_chat_prompt(model, parsed_well(asked(kWeatherTool)), {});
   ASSERT_TRUE(prompt.ok()) << prompt.error().message;
   EXPECT_THAT(tokenizer_->decode(prompt->ids), HasSubstr("\"name\":\"get_weather\""));
+}
+
+class ServedNonsense : public ServedReply {
+ protected:
+  std::string reply() const override { return "Once upon a time, there was a fox."; }
+
+  static void expect_paris(const json& choice) {
+    EXPECT_EQ(choice["finish_reason"], "tool_calls") << choice;
+    ASSERT_EQ(choice["message"]["tool_calls"].size(), 1u) << choice;
+    const json& function = choice["message"]["tool_calls"][0]["function"];
+    EXPECT_EQ(function["name"], "get_weather");
+    EXPECT_EQ(json::parse(function["arguments"].get<std::string>()), json({{"city", "Paris"}}));
+    EXPECT_TRUE(choice["message"]["content"].is_null());
+  }
+};
+
+TEST_F(ServedNonsense, BecomesACallIfOneIsRequired) {
+  expect_paris(
+      whole(std::string(kForcedTool) + R"(,"tool_choice":"required","parallel_tool_calls":false)"));
+  expect_paris(whole(std::string(kForcedTool) +
+                     R"(,"tool_choice":{"type":"function","function":{"name":"get_weather"}})"));
+}
+
+TEST_F(ServedNonsense, IsLeftAloneOtherwise) {
+  EXPECT_EQ(whole(kForcedTool)["message"]["content"], reply());
+}
+
+TEST_F(ServedNonsense, RefusesSchemasThatCannotBeEnforced) {
+  const auto refused = [&](const std::string& fields) {
+    const testing::HttpAnswer answer = post(kChatPath, asked(fields));
+    EXPECT_EQ(answer.status, 400) << answer.body;
+    return json::parse(answer.body)["error"]["param"];
+  };
+  EXPECT_EQ(refused(std::string(kLooseTool) + R"(,"tool_choice":"required")"), "tools");
+  std::string strict = kLooseTool;
+  strict.insert(strict.find("\"name\""), "\"strict\":true,");
+  EXPECT_EQ(refused(strict), "tools");
+  EXPECT_EQ(refused(std::string(kForcedTool) + R"(,"structured_outputs":{"regex":"a+"})"),
+            "structured_outputs.regex");
+}
+
+// A reply that begins a call by itself has to go on with arguments that follow the schema.
+class ServedWrongCall : public ServedNonsense {
+ protected:
+  std::string reply() const override {
+    return "I look. <tool_call>\n{\"name\": \"get_rain\", \"arguments\": {\"town\": 5}}\n"
+           "</tool_call>";
+  }
+};
+
+TEST_F(ServedWrongCall, IsKeptInsideTheSchema) {
+  json choice = whole(std::string(kForcedTool) + R"(,"parallel_tool_calls":false)");
+  EXPECT_EQ(choice["message"]["content"], "I look.");
+  choice["message"]["content"] = nullptr;
+  expect_paris(choice);
+}
+
+// The answer follows response_format, unless it calls.
+TEST_F(ServedNonsense, AnswersBySchemaOrCalls) {
+  const json choice = whole(std::string(kForcedTool) +
+                            R"(,"response_format":{"type":"json_schema","json_schema":{"name":"a",
+                            "schema":{"const":7}}})");
+  const json& message = choice["message"];
+  EXPECT_TRUE(message["content"] == "7" || message.contains("tool_calls")) << message;
 }
 
 class ServedReasoning : public ServedReply {

@@ -182,12 +182,6 @@ std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
     const ServedModel& model, ReplyHead head, const ApiRequest& request, const Until& until,
     std::unique_ptr<ReplyAdapter> adapter) {
   std::unique_ptr<GenerationReply> reply(new GenerationReply(model, std::move(head), request));
-  if (request.tools.choice == ToolFields::Choice::kRequired)
-    return ApiError{.message =
-                        "'tool_choice' can be 'none' or 'auto'; this server cannot make a "
-                        "model call a function",
-                    .param = "tool_choice",
-                    .code = "unsupported_parameter"};
   ApiRequest shorter;
   if (request.compress) {
     shorter = request;
@@ -205,7 +199,12 @@ std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
   reply->adapter_ = std::move(adapter);
   if (reply->adapter_)
     reply->adapter_->start(static_cast<uint32_t>(submitted.front().prompt.size()));
-  for (GenerationRequest& one : submitted) one.shown_tokens = reply->shown_tokens_;
+  for (GenerationRequest& one : submitted) {
+    one.shown_tokens = reply->shown_tokens_;
+    // The reasoning that the prompt has begun is free.
+    if (begins_in_reasoning && one.grammar != nullptr && one.grammar_after.empty())
+      one.grammar_after = model.style->format.reasoning->close;
+  }
   std::vector<std::vector<TokenId>> echoed;
   if (request.echo && request.logprobs)
     for (const GenerationRequest& one : submitted) echoed.push_back(one.prompt);

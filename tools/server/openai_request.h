@@ -26,10 +26,11 @@ struct ApiRequest {
   std::vector<ChatMessage> messages;  // of /v1/chat/completions
   std::vector<Prompt> prompts;        // of /v1/completions: texts or lists of token ids
 
-  ToolFields tools;                   // of /v1/chat/completions
+  ToolFields tools;  // of /v1/chat/completions
 
-  GenerationRequest generation;  // everything but the prompt and the grammar
-  StructuredOutput structured;   // what the grammar is to be made of
+  GenerationRequest generation;      // everything but the prompt and the grammar
+  StructuredOutput structured;       // what the grammar is to be made of
+  bool grammar_is_optional = false;  // the request does without one that cannot be made
   bool has_seed = false;
   uint32_t n = 1;  // completions per prompt
   bool stream = false;

@@ -176,8 +176,11 @@ std::optional<ApiError> read_tool_fields(std::string_view body, const json& fiel
   const bool needs_order =
       tools != nullptr || find_field(fields, "chat_template_kwargs") != nullptr;
   const ordered_json in_order = needs_order ? parse_in_order(body) : ordered_json();
-  if (tools != nullptr)
+  if (tools != nullptr) {
     if (auto error = read_tools(in_order["tools"], read.tools)) return error;
+    for (const json& tool : *tools)
+      if (tool["function"].value("strict", json()) == true) read.strict = true;
+  }
   if (const json* const parallel = find_field(fields, "parallel_tool_calls")) {
     if (!parallel->is_boolean()) return wrong_field("parallel_tool_calls", "must be true or false");
     read.parallel = parallel->get<bool>();

@@ -21,6 +21,7 @@ struct ToolFields {
   };
   std::vector<Tool> tools;  // those it may call: only one if the request names it
   Choice choice = Choice::kAuto;
+  bool strict = false;   // a tool asks for arguments that follow its schema
   bool parallel = true;  // it may make several calls in one reply
   // Further variables for the chat template, such as {"enable_thinking": false}; null: none.
   nlohmann::ordered_json template_variables;

@@ -159,6 +159,22 @@ const tests = {
     assert.equal(second.choices.length, 1);
   },
 
+  async 'a function is called if that is required'() {
+    const tools = ['red', 'blue'].map(name => ({ type: 'function', function: { name, parameters: {
+      type: 'object', properties: { shade: { enum: ['light', 'dark'] } }, required: ['shade'],
+      additionalProperties: false } } }));
+    const asked = { model: 'any', messages: ask, tools, parallel_tool_calls: false, max_tokens: 200 };
+    for (const tool_choice of ['required', { type: 'function', function: { name: 'blue' } }]) {
+      const choice = (await client.chat.completions.create({ ...asked, tool_choice })).choices[0];
+      assert.equal(choice.finish_reason, 'tool_calls');
+      const made = choice.message.tool_calls[0].function;
+      assert.ok(tool_choice === 'required' ? ['red', 'blue'].includes(made.name) : made.name === 'blue');
+      assert.ok(['light', 'dark'].includes(JSON.parse(made.arguments).shade));
+    }
+    const final = await client.chat.completions.stream({ ...asked, tool_choice: 'required' }).finalChatCompletion();
+    assert.ok(JSON.parse(final.choices[0].message.tool_calls[0].function.arguments).shade);
+  },
+
   async 'fields that would change the answer are refused by name'() {
     const refused = (param, fields, code = 'unsupported_parameter') => assert.rejects(
       client.chat.completions.create({ model: 'any', messages: ask, max_tokens: 2, ...fields }),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tools/server/api/server_state.h"
+#include "tools/server/call_constraint.h"
 #include "tools/server/generation_reply.h"
 #include "tools/server/structured_fields.h"
 
@@ -13,6 +14,10 @@ namespace {
 // was not possible.
 bool add_grammar(ServerState& server, const ServedModel& model, HttpClock::time_point deadline,
                  const GenerationCall& call, ApiRequest& asked, Exchange& exchange) {
+  if (auto error = constrain_calls(*model.style, asked)) {
+    exchange.refuse(renamed(std::move(*error), call.names));
+    return false;
+  }
   if (asked.structured.kind == StructuredOutput::Kind::kNone) return true;
   Result<std::shared_ptr<const grammar::Grammar>> compiled = invalid("");
   const auto compile = [&](const std::atomic<bool>&) {
@@ -20,6 +25,7 @@ bool add_grammar(ServerState& server, const ServedModel& model, HttpClock::time_
     model.engine.token_trie();
   };
   if (!server.run_grammar_task(compile, deadline, exchange)) return false;
+  if (!compiled.ok() && asked.grammar_is_optional) return true;
   if (!compiled.ok()) {
     exchange.refuse(renamed(structured_error(asked.structured, compiled.error()), call.names));
     return false;

@@ -1,0 +1,60 @@
+#include "tools/server/call_constraint.h"
+
+#include <fmt/format.h>
+
+#include "engine/text/tool_calls/call_grammar.h"
+
+namespace hearth {
+namespace {
+
+using OutputKind = StructuredOutput::Kind;
+
+StructuredOutput grammar_of(std::string text) {
+  return {.kind = OutputKind::kGrammar, .text = std::move(text), .field = "tools"};
+}
+
+// The schema that an answer without calls follows; empty if it is not a schema that says so.
+std::string answer_schema(const StructuredOutput& output) {
+  if (output.kind == OutputKind::kJsonSchema) return output.text;
+  return output.kind == OutputKind::kJsonObject ? R"({"type": "object"})" : "";
+}
+
+}  // namespace
+
+std::optional<ApiError> constrain_calls(const ReplyStyle& style, ApiRequest& request) {
+  const ToolFields& fields = request.tools;
+  if (!fields.may_call()) return std::nullopt;
+  const CallFormat& format = *style.format.calls;
+  if (fields.choice == ToolFields::Choice::kRequired) {
+    request.structured = grammar_of(call_grammar(format, fields.tools, fields.parallel));
+    if (!request.structured.text.empty()) return std::nullopt;
+    return ApiError{
+        .message = fmt::format(
+            "'tool_choice' can be 'none' or 'auto': calls in this model's format, {}, cannot be "
+            "enforced",
+            format.name),
+        .param = "tool_choice",
+        .code = "unsupported_parameter"};
+  }
+  if (request.structured.kind != OutputKind::kNone) {
+    const std::string schema = answer_schema(request.structured);
+    const std::string grammar =
+        schema.empty() ? "" : call_grammar(format, fields.tools, fields.parallel, schema);
+    if (grammar.empty())
+      return ApiError{.message = fmt::format("'{}' cannot be used together with 'tools'",
+                                             request.structured.field),
+                      .param = request.structured.field,
+                      .code = "unsupported_parameter"};
+    request.structured = grammar_of(grammar);
+    return std::nullopt;
+  }
+  // Reasoning may mention the marker, which would start the grammar in the middle of it.
+  if (!style.calls_are_text || style.format.reasoning != nullptr || format.trigger.empty())
+    return std::nullopt;
+  request.structured = grammar_of(triggered_call_grammar(format, fields.tools, fields.parallel));
+  request.generation.grammar_after = format.trigger;
+  request.grammar_is_optional = !fields.strict;
+  return std::nullopt;
+}
+
+}  // namespace hearth
