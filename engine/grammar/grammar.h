@@ -47,7 +47,8 @@ class Grammar {
   static Result<std::shared_ptr<const Grammar>> compile_lark(
       std::string_view text, std::uint32_t max_whitespace = SchemaOptions{}.max_whitespace);
   // GBNF or Lark, by the first rule: `name ::=` or `name:`.
-  static Result<std::shared_ptr<const Grammar>> compile_grammar(std::string_view text);
+  static Result<std::shared_ptr<const Grammar>> compile_grammar(
+      std::string_view text, std::uint32_t max_whitespace = SchemaOptions{}.max_whitespace);
 
   explicit Grammar(std::shared_ptr<const GrammarData> data);
   ~Grammar();

@@ -331,8 +331,9 @@ Result<std::shared_ptr<const Grammar>> Grammar::compile_lark(std::string_view te
   return compile_written_grammar(grammar);
 }
 
-Result<std::shared_ptr<const Grammar>> Grammar::compile_grammar(std::string_view text) {
-  return text.find("::=") != text.npos ? compile_gbnf(text) : compile_lark(text);
+Result<std::shared_ptr<const Grammar>> Grammar::compile_grammar(std::string_view text,
+                                                                std::uint32_t max_whitespace) {
+  return text.find("::=") != text.npos ? compile_gbnf(text) : compile_lark(text, max_whitespace);
 }
 
 }  // namespace hearth::grammar

@@ -8,40 +8,6 @@
 #include <fmt/format.h>
 
 namespace hearth {
-namespace {
-
-bool all_decode(const StepRecord& record, uint32_t batch) {
-  return record.members.size() == batch &&
-         std::ranges::all_of(record.members, [](const StepMember& member) {
-           return member.phase == StepPhase::kDecode;
-         });
-}
-
-}  // namespace
-
-DecodeWindow& DecodeWindow::operator+=(const DecodeWindow& other) {
-  tokens += other.tokens;
-  steps += other.steps;
-  rows += other.rows;
-  seconds += other.seconds;
-  return *this;
-}
-
-DecodeWindow decode_window(std::span<const StepRecord> records, uint32_t batch) {
-  const std::vector<double> done = done_seconds(records);
-  DecodeWindow window;
-  // The window begins at the end of a step.
-  size_t first = 1;
-  while (first < records.size() && !all_decode(records[first], batch)) ++first;
-  for (size_t i = first; i < records.size() && records[i].finished.empty(); ++i) {
-    window.tokens += records[i].sampled_tokens;
-    window.rows += records[i].tokens;
-    ++window.steps;
-    window.seconds = done[i] - done[first - 1];
-  }
-  return window;
-}
-
 double SpeculationTime::tokens_per_step() const {
   return speculating.steps == 0 ? 0
                                 : static_cast<double>(speculating.tokens) /

@@ -4,27 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
-#include <span>
 
 #include "engine/engine.h"
 #include "engine/session.h"
-#include "engine/step_record.h"
 #include "runtime/result.h"
+#include "tools/bench/decode_window.h"
 #include "tools/bench/model_bench.h"
 
 namespace hearth {
-
-// What a batch generated in the steps between its last prompt and its first end.
-struct DecodeWindow {
-  uint64_t tokens = 0, steps = 0, rows = 0;
-  double seconds = 0;
-
-  double tokens_per_s() const { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
-  DecodeWindow& operator+=(const DecodeWindow& other);
-};
-
-// REQUIRES: as done_seconds(). Empty if the batch never decoded together.
-DecodeWindow decode_window(std::span<const StepRecord> records, uint32_t batch);
 
 struct SpeculationTime {
   uint32_t batch = 1;

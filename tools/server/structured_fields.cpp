@@ -195,7 +195,7 @@ Result<std::shared_ptr<const grammar::Grammar>> compile_structured(const Structu
     case Kind::kChoice:
       return grammar::Grammar::compile_choice(output.choices);
     case Kind::kGrammar:
-      return grammar::Grammar::compile_grammar(output.text);
+      return grammar::Grammar::compile_grammar(output.text, options.max_whitespace);
   }
   return std::shared_ptr<const grammar::Grammar>();
 }

@@ -125,7 +125,7 @@ TEST_F(ContrastTest, GeneratesWhatTheFormulaSays) {
   plain = generated(*engine(40, SpeculationMethod::kNone), requests);
   {
     // So few blocks that requests are preempted, in both models.
-    const auto engine = this->engine(10, SpeculationMethod::kNone);
+    const auto engine = this->engine(12, SpeculationMethod::kNone);
     tight = generated(*engine, requests);
     EXPECT_GT(engine->metrics().preemptions_recompute.value(), 0u);
   }

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
+#include "tools/bench/decode_window.h"
 
-#include "tools/bench/speculation_bench.h"
+#include <gtest/gtest.h>
 
 namespace hearth {
 namespace {

@@ -1,0 +1,23 @@
+// The part of a run in which a whole batch decodes: after its last prompt, before its first end.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/step_record.h"
+
+namespace hearth {
+
+// What a batch generated in the steps between its last prompt and its first end.
+struct DecodeWindow {
+  uint64_t tokens = 0, steps = 0, rows = 0;
+  double seconds = 0;
+
+  double tokens_per_s() const { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
+  DecodeWindow& operator+=(const DecodeWindow& other);
+};
+
+// REQUIRES: as done_seconds(). Empty if the batch never decoded together.
+DecodeWindow decode_window(std::span<const StepRecord> records, uint32_t batch);
+
+}  // namespace hearth
