@@ -45,7 +45,7 @@ constexpr std::string_view kOtherSamplerFields[] = {
     "samplers",      "sampler_priority",   "dry_sequence_breakers", "dynatemp_low",
     "dynatemp_high", "dynamic_temperature"};
 
-ApiError wrong_field(std::string_view name, std::string_view what) {
+ApiError wrong_sampler_field(std::string_view name, std::string_view what) {
   return {.message = fmt::format("'{}' {}", name, what), .param = std::string(name)};
 }
 
@@ -56,10 +56,10 @@ const json* find_field(const json& body, std::string_view name) {
 
 std::optional<ApiError> read_number(const json& field, std::string_view name, double low,
                                     double high, double& value) {
-  if (!field.is_number()) return wrong_field(name, "must be a number");
+  if (!field.is_number()) return wrong_sampler_field(name, "must be a number");
   const double given = field.get<double>();
   if (!(given >= low && given <= high))
-    return wrong_field(name, fmt::format("must be between {:g} and {:g}", low, high));
+    return wrong_sampler_field(name, fmt::format("must be between {:g} and {:g}", low, high));
   value = given;
   return std::nullopt;
 }
@@ -72,7 +72,7 @@ std::optional<ApiError> read_whole(const json& body, std::string_view name, int6
                     (!field->is_number_unsigned() ||
                      field->get<uint64_t>() <= uint64_t(std::numeric_limits<int64_t>::max()));
   if (!fits || field->get<int64_t>() < low || field->get<int64_t>() > high)
-    return wrong_field(name, fmt::format("must be an integer between {} and {}", low, high));
+    return wrong_sampler_field(name, fmt::format("must be an integer between {} and {}", low, high));
   value = field->get<int64_t>();
   return std::nullopt;
 }
@@ -92,7 +92,7 @@ std::optional<ApiError> read_names(const json& field, std::string_view name,
   const bool strings = field.is_array() && std::ranges::all_of(field, [](const json& item) {
                          return item.is_string();
                        });
-  if (!strings) return wrong_field(name, "must be a list of strings");
+  if (!strings) return wrong_sampler_field(name, "must be a list of strings");
   names = field.get<std::vector<std::string>>();
   return std::nullopt;
 }
@@ -104,7 +104,7 @@ std::optional<ApiError> read_order(const json& body, SamplerOrder& order) {
     std::vector<std::string> names;
     if (auto error = read_names(*field, name, ";,\n ", names)) return error;
     const auto parsed = parse_sampler_order(names);
-    if (!parsed.ok()) return wrong_field(name, "is wrong: " + parsed.error().message);
+    if (!parsed.ok()) return wrong_sampler_field(name, "is wrong: " + parsed.error().message);
     order = *parsed;
   }
   return std::nullopt;
@@ -119,7 +119,7 @@ std::optional<ApiError> read_breakers(const json& body, std::vector<std::string>
   if (field->is_string()) {
     const auto& text = field->get_ref<const std::string&>();
     parsed = json::parse(text.starts_with('[') ? text : "[" + text + "]", nullptr, false);
-    if (parsed.is_discarded()) return wrong_field(kName, "must be a list of strings");
+    if (parsed.is_discarded()) return wrong_sampler_field(kName, "must be a list of strings");
     field = &parsed;
   }
   std::vector<std::string> given;
@@ -127,7 +127,7 @@ std::optional<ApiError> read_breakers(const json& body, std::vector<std::string>
   const bool small = std::ranges::all_of(
       given, [](const std::string& each) { return each.size() <= kMostBreakerBytes; });
   if (given.size() > kMaxDryBreakers || !small)
-    return wrong_field(kName, fmt::format("must hold at most {} strings of at most {} bytes",
+    return wrong_sampler_field(kName, fmt::format("must hold at most {} strings of at most {} bytes",
                                           kMaxDryBreakers, kMostBreakerBytes));
   breakers = std::move(given);
   return std::nullopt;
@@ -138,7 +138,7 @@ std::optional<ApiError> read_breakers(const json& body, std::vector<std::string>
 std::optional<ApiError> read_temperature_range(const json& body, SamplingOptions& sampling) {
   bool dynamic = false;
   if (const json* field = find_field(body, "dynamic_temperature")) {
-    if (!field->is_boolean()) return wrong_field("dynamic_temperature", "must be true or false");
+    if (!field->is_boolean()) return wrong_sampler_field("dynamic_temperature", "must be true or false");
     dynamic = field->get<bool>();
   }
   double low = 1, high = 1;
@@ -146,7 +146,7 @@ std::optional<ApiError> read_temperature_range(const json& body, SamplingOptions
     if (const json* field = find_field(body, name))
       if (auto error = read_number(*field, name, 0, 100, *value)) return error;
   if (!dynamic) return std::nullopt;
-  if (low > high) return wrong_field("dynatemp_low", "must not be above 'dynatemp_high'");
+  if (low > high) return wrong_sampler_field("dynatemp_low", "must not be above 'dynatemp_high'");
   sampling.temperature = static_cast<float>((low + high) / 2);
   sampling.dynatemp_range = static_cast<float>((high - low) / 2);
   return std::nullopt;
@@ -172,7 +172,7 @@ std::optional<ApiError> read_sampler_fields(const json& body, GenerationRequest&
   for (const char* name : {"mirostat", "mirostat_mode"}) {
     int64_t mirostat = sampling.mirostat;
     if (auto error = read_whole(body, name, 0, 2, mirostat)) return error;
-    if (mirostat == 1) return wrong_field(name, "must be 0 or 2: version 1 is not supported");
+    if (mirostat == 1) return wrong_sampler_field(name, "must be 0 or 2: version 1 is not supported");
     sampling.mirostat = static_cast<uint32_t>(mirostat);
   }
   int64_t allowed = sampling.dry_allowed_length, last = sampling.dry_penalty_last_n;
@@ -188,7 +188,7 @@ std::optional<ApiError> read_sampler_fields(const json& body, GenerationRequest&
 
 std::optional<ApiError> read_logit_bias(const json& field, uint32_t vocabulary,
                                         const EncodeText& encode, std::vector<LogitBias>& biases) {
-  const auto wrong = [](std::string_view what) { return wrong_field("logit_bias", what); };
+  const auto wrong = [](std::string_view what) { return wrong_sampler_field("logit_bias", what); };
   const auto add = [&](uint32_t token, float bias) {
     const auto place = std::ranges::find(biases, token, &LogitBias::token);
     if (place == biases.end())
