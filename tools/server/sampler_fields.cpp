@@ -72,7 +72,8 @@ std::optional<ApiError> read_whole(const json& body, std::string_view name, int6
                     (!field->is_number_unsigned() ||
                      field->get<uint64_t>() <= uint64_t(std::numeric_limits<int64_t>::max()));
   if (!fits || field->get<int64_t>() < low || field->get<int64_t>() > high)
-    return wrong_sampler_field(name, fmt::format("must be an integer between {} and {}", low, high));
+    return wrong_sampler_field(name,
+                               fmt::format("must be an integer between {} and {}", low, high));
   value = field->get<int64_t>();
   return std::nullopt;
 }
@@ -127,8 +128,9 @@ std::optional<ApiError> read_breakers(const json& body, std::vector<std::string>
   const bool small = std::ranges::all_of(
       given, [](const std::string& each) { return each.size() <= kMostBreakerBytes; });
   if (given.size() > kMaxDryBreakers || !small)
-    return wrong_sampler_field(kName, fmt::format("must hold at most {} strings of at most {} bytes",
-                                          kMaxDryBreakers, kMostBreakerBytes));
+    return wrong_sampler_field(
+        kName, fmt::format("must hold at most {} strings of at most {} bytes", kMaxDryBreakers,
+                           kMostBreakerBytes));
   breakers = std::move(given);
   return std::nullopt;
 }
@@ -138,7 +140,8 @@ std::optional<ApiError> read_breakers(const json& body, std::vector<std::string>
 std::optional<ApiError> read_temperature_range(const json& body, SamplingOptions& sampling) {
   bool dynamic = false;
   if (const json* field = find_field(body, "dynamic_temperature")) {
-    if (!field->is_boolean()) return wrong_sampler_field("dynamic_temperature", "must be true or false");
+    if (!field->is_boolean())
+      return wrong_sampler_field("dynamic_temperature", "must be true or false");
     dynamic = field->get<bool>();
   }
   double low = 1, high = 1;
@@ -172,7 +175,8 @@ std::optional<ApiError> read_sampler_fields(const json& body, GenerationRequest&
   for (const char* name : {"mirostat", "mirostat_mode"}) {
     int64_t mirostat = sampling.mirostat;
     if (auto error = read_whole(body, name, 0, 2, mirostat)) return error;
-    if (mirostat == 1) return wrong_sampler_field(name, "must be 0 or 2: version 1 is not supported");
+    if (mirostat == 1)
+      return wrong_sampler_field(name, "must be 0 or 2: version 1 is not supported");
     sampling.mirostat = static_cast<uint32_t>(mirostat);
   }
   int64_t allowed = sampling.dry_allowed_length, last = sampling.dry_penalty_last_n;
