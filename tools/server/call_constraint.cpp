@@ -9,8 +9,9 @@ namespace {
 
 using OutputKind = StructuredOutput::Kind;
 
+// With white space: models write calls as they were trained to.
 StructuredOutput grammar_of(std::string text) {
-  return {.kind = OutputKind::kGrammar, .text = std::move(text), .field = "tools"};
+  return {.kind = OutputKind::kGrammar, .text = std::move(text), .compact = false, .field = "tools"};
 }
 
 // The schema that an answer without calls follows; empty if it is not a schema that says so.

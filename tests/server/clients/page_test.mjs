@@ -242,6 +242,7 @@ const tests = {
     await page.waitForSelector('.reasoning div', { state: 'visible' });
     // All of it is kept.
     await page.reload();
+    await page.click('#chats .open');
     await page.waitForSelector('.call');
     assert.deepEqual(await texts('.reasoning div'), ['I need <b> rain.']);
   },
