@@ -3,9 +3,9 @@
 // request goes on with that first token banned at that place, and nowhere else.
 //
 // A place is the number of tokens generated before it. Bans at a place add up each time tokens are
-// taken back to it, and are forgotten when tokens before it are taken back, because the text that
-// leads there is another then. So that a request always ends, tokens are taken back only so many
-// times; after that the request stops before the string.
+// taken back to it. They are forgotten when earlier tokens are taken back, because the text before
+// the place has changed. To make sure that a request ends, the number of times that tokens are
+// taken back is limited; after that the request stops before the string.
 //
 // Used by ActiveRequest.
 #pragma once
