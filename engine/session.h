@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
+#include "engine/companion_model.h"
 #include "engine/decoding/speculation/method.h"
-#include "engine/draft_model.h"
 #include "engine/engine.h"
 #include "engine/memory_plan.h"
 #include "engine/model/amateur_executor.h"
@@ -17,7 +17,6 @@
 #include "engine/model/step_runner.h"
 #include "engine/sampling_defaults.h"
 #include "engine/scheduling/policy.h"
-#include "engine/second_model.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
 #include "engine/weights/model_file.h"
@@ -126,10 +125,10 @@ class Session {
       Error{ErrorKind::kUnsupported, "this model has no vocabulary, so it cannot chat"};
   SamplingOptions default_sampling_;
   MemoryPlan memory_;
-  std::unique_ptr<DraftModel> draft_;  // null: there is none
+  std::unique_ptr<CompanionModel> draft_;  // null: there is none
   std::unique_ptr<Model> model_;
   std::unique_ptr<StepRunner> runner_;
-  std::unique_ptr<SecondModel> amateur_;               // null: there is none
+  std::unique_ptr<CompanionModel> amateur_;            // null: there is none
   std::unique_ptr<AmateurExecutor> amateur_executor_;  // if there is one
   std::unique_ptr<Engine> engine_;
 };
