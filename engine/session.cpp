@@ -22,14 +22,16 @@ uint32_t deterministic_rows(uint32_t context) {
   return std::max(1u, kMaxItems / divide_up(context, kDeterministicSplit));
 }
 
-// Logit rows per step: one for each sequence, and those for what speculation proposes or for
-// prompts that are scored. A row of logits is as long as the vocabulary, so there are not more than
-// a step can use well.
+// Logit rows per step: one for each sequence, and those for what speculation proposes, for
+// candidates of contrastive search, or for prompts that are scored. A row of logits is as long as
+// the vocabulary, so there are not more than a step can use well.
 uint32_t wanted_logit_rows(const SessionOptions& options) {
   constexpr uint64_t kMaxProposedRows = 256;
   const uint32_t rows = std::max(options.logit_rows, options.max_sequences);
-  if (options.speculation.method == SpeculationMethod::kNone) return rows + options.scored_rows;
-  const uint64_t proposed = uint64_t{options.max_sequences} * most_proposed(options.speculation);
+  uint64_t proposed = options.candidate_rows;
+  if (options.speculation.method != SpeculationMethod::kNone)
+    proposed =
+        std::max(proposed, uint64_t{options.max_sequences} * most_proposed(options.speculation));
   return rows +
          std::max(options.scored_rows, static_cast<uint32_t>(std::min(proposed, kMaxProposedRows)));
 }

@@ -38,9 +38,10 @@ struct SessionOptions {
   uint32_t max_sequences = 16;
   uint32_t max_step_tokens = 0;  // 0: what suits the device
   uint32_t logit_rows = 0;       // per step; 0: one for each sequence
-  uint32_t scored_rows = 0;  // prompt tokens per step that can be scored beyond one per sequence
-  uint32_t kv_blocks = 0;    // 0: as many as are useful and fit
-  uint64_t swap_bytes = 0;   // host memory for swapped-out sequences
+  uint32_t scored_rows = 0;     // prompt tokens per step that can be scored beyond one per sequence
+  uint32_t candidate_rows = 0;  // candidates of contrastive search per step
+  uint32_t kv_blocks = 0;       // 0: as many as are useful and fit
+  uint64_t swap_bytes = 0;      // host memory for swapped-out sequences
   uint32_t max_queue = 4096;
   bool special_in_messages = false;  // see ChatTemplate::create()
   KvFormat kv = KvFormat::kF16;

@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/model/activations.h"
 #include "engine/model/block_mover.h"
 #include "engine/model/forward.h"
+#include "engine/model/hidden_store.h"
 #include "engine/model/kv_cache.h"
 #include "engine/model/model.h"
 #include "engine/model/step_batch.h"
@@ -77,6 +79,7 @@ class StepRunner final : public StepExecutor {
   Result<SwapTraffic> swap_traffic() override;
   Status set_history(uint32_t slot, std::span<const params::TokenCount> tokens) override;
   Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) override;
+  Status reserve_hidden(uint32_t slot, uint32_t tokens) override;
 
   // Runs the step with a barrier and a timer around every command and returns their times, labelled
   // "part: kernel" with the parts of forward.h. REQUIRES: no other step is in flight.
@@ -97,6 +100,7 @@ class StepRunner final : public StepExecutor {
              const StepRunnerOptions& options);
   Status allocate();
   Status allocate_pools();
+  Status allocate_hidden();
   Result<const Recorded*> recorded(const StepBucket& bucket);
   void make_room_for_recording();
   // Everything except the commands.
@@ -129,6 +133,9 @@ class StepRunner final : public StepExecutor {
   };
   std::array<Sampled, StepInputs::kCopies> sampled_;
   std::array<Buffer, StepInputs::kCopies> pooled_;  // [step_pools(), width] f32, in host memory
+  // Made by the first sequence that wants hidden states kept.
+  std::optional<HiddenStore> hidden_;
+  std::array<Buffer, StepInputs::kCopies> similarity_;  // [logit rows, parts] f32, in host memory
   std::array<std::unique_ptr<ForwardContext>, StepInputs::kCopies> contexts_;
   std::unique_ptr<BlockMover> forks_, swaps_out_, swaps_in_;
   std::map<StepBucket, Recorded> recorded_;
