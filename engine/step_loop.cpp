@@ -307,8 +307,10 @@ bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
   const auto accepted = static_cast<uint32_t>(judgement_.path.size());
   if (member.proposed > 0) links_.publisher.judged(member.proposed, accepted);
   request.count_judged(member.proposed, accepted);
-  if (Speculation* speculation = request.speculation())
+  if (Speculation* speculation = request.speculation()) {
+    if (speculation->from_others()) links_.publisher.judged_shared(member.proposed, accepted);
     speculation->judged(member.proposed, accepted, sampled_);
+  }
   if (ledger.parents().empty()) {
     links_.scheduler.commit(id, accepted);
     links_.scheduler.truncate(id, committed + accepted);

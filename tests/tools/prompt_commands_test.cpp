@@ -65,6 +65,50 @@ TEST_F(PromptCommands, CompressLeavesShortTextsAlone) {
   EXPECT_EQ(result["scoring_seconds"], 0);
 }
 
+TEST_F(PromptCommands, CompressKeepsOnlyWhatASchemaExtracts) {
+  const std::string schema = (folder_ / "schema.json").string();
+  std::ofstream(schema) << R"({"type":"object","properties":{"keys":{"type":"integer",
+      "minimum":0,"maximum":99},"who":{"enum":["Lily","Tom"]}},"required":["keys","who"],
+      "additionalProperties":false})";
+  const auto result = hearth_json({"compress", "-m", kModel, "-f", file(), "--entities", schema});
+  const auto& entities = result["entities"];
+  EXPECT_EQ(entities.size(), 2u);
+  EXPECT_LE(entities["keys"].get<int>(), 99);
+  EXPECT_THAT((std::vector<std::string>{"Lily", "Tom"}),
+              ::testing::Contains(entities["who"].get<std::string>()));
+  // Nothing but the JSON and the question.
+  EXPECT_THAT(result["text"].get<std::string>(),
+              ::testing::MatchesRegex("\\{\"keys\":[0-9]+,\"who\":\"(Lily|Tom)\"\\}\\s+"
+                                      "How many keys did Lily find\\?\\s*"));
+  EXPECT_LT(result["tokens_after"].get<int>(), result["tokens_before"].get<int>());
+}
+
+TEST_F(PromptCommands, ASchemaThatCannotBeUsedIsRefusedBeforeTheModelIsLoaded) {
+  const std::string schema = (folder_ / "schema.json").string();
+  const auto refused = [&](const char* text) {
+    std::ofstream(schema) << text;
+    const Finished result =
+        hearth({"compress", "-m", "missing.gguf", "-f", file(), "--entities", schema});
+    EXPECT_EQ(result.exit_code, 1);
+    return result.err;
+  };
+  EXPECT_THAT(refused("{"), HasSubstr("schema.json"));
+  EXPECT_THAT(refused(R"({"type":"array","items":{"type":"string"},"uniqueItems":true})"),
+              HasSubstr("uniqueItems"));
+  const Finished both = hearth({"compress", "-f", file(), "--entities", schema, "--ratio", "0.5"});
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.err, HasSubstr("--ratio"));
+}
+
+// JSON that is longer than the text would save nothing.
+TEST_F(PromptCommands, EntitiesThatAreLongerThanTheTextAreRefused) {
+  const std::string schema = (folder_ / "schema.json").string();
+  std::ofstream(schema) << R"({"type":"string","minLength":2000})";
+  const Finished result = hearth({"compress", "-m", kModel, "-f", file(), "--entities", schema});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("longer than the text"));
+}
+
 TEST_F(PromptCommands, RatiosOf0And2AreRefused) {
   for (const char* ratio : {"0", "2", "-0.5"}) {
     const Finished result = hearth({"compress", "-f", file(), "--ratio", ratio});
