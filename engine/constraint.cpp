@@ -1,6 +1,7 @@
 #include "engine/constraint.h"
 
 #include <algorithm>
+#include <charconv>
 #include <ctime>
 
 #include <fmt/format.h>
@@ -29,7 +30,7 @@ Constraint::Constraint(const Options& options)
       most_seconds_(options.most_seconds),
       matcher_(options.grammar, options.trie),
       bits_(std::max(mask_words_, options.trie->mask_words())) {
-  if (!options.after.empty()) trigger_.emplace(options.after, *trie_, tokenizer_);
+  if (!options.after.text.empty()) trigger_.emplace(options.after, *trie_, tokenizer_);
   advance();
 }
 
@@ -163,9 +164,30 @@ bool Constraint::add_mask(grammar::Matcher& matcher) {
   return goes_on;
 }
 
+std::vector<TokenId> Constraint::encode(std::string_view bytes) const {
+  std::vector<TokenId> ids;
+  while (!bytes.empty()) {
+    const size_t mark = std::min(bytes.find(grammar::kTokenMark), bytes.size());
+    const std::vector<TokenId> text = encode_text(bytes.substr(0, mark));
+    ids.insert(ids.end(), text.begin(), text.end());
+    bytes.remove_prefix(mark);
+    if (bytes.empty()) break;
+    // kTokenMark, then "[17]".
+    const size_t end = bytes.find(']');
+    TokenId id = 0;
+    if (end == bytes.npos ||
+        std::from_chars(bytes.data() + 2, bytes.data() + end, id).ec != std::errc())
+      return {};
+    ids.push_back(id);
+    bytes.remove_prefix(end + 1);
+  }
+  return ids;
+}
+
 // The tokens of a text that follows others. Some tokenizers put a space before the first word of a
 // text: it goes with the line break that is put before it here.
-std::vector<TokenId> Constraint::encode(std::string_view text) const {
+std::vector<TokenId> Constraint::encode_text(std::string_view text) const {
+  if (text.empty()) return {};
   if (!tokenizer_.adds_space_prefix()) return tokenizer_.encode(text, {.add_bos = false});
   constexpr std::string_view kBefore = "\n";
   const std::vector<TokenId> ids =

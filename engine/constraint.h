@@ -30,7 +30,7 @@ class Constraint {
     const Tokenizer* tokenizer = nullptr;
     uint32_t vocabulary = 0;    // of the model, whose logits a mask covers; 0: the tokenizer's
     bool ignore_end = false;    // end tokens are never allowed in the grammar's text
-    std::string after = {};     // the grammar begins after this string; empty: at once
+    GrammarTrigger::Options after = {};  // the grammar begins after its text; empty: at once
     double most_seconds = 0.5;  // of processor time per round; a grammar that takes more is refused
   };
   explicit Constraint(const Options& options);
@@ -76,7 +76,9 @@ class Constraint {
   // Adds a row with what may follow in the matcher's state; false if nothing may.
   bool add_mask(grammar::Matcher& matcher);
   void add_mask(const GrammarTrigger& trigger);
-  std::vector<TokenId> encode(std::string_view text) const;
+  // The tokens of forced bytes, and of the text between control tokens in them.
+  std::vector<TokenId> encode(std::string_view bytes) const;
+  std::vector<TokenId> encode_text(std::string_view text) const;
 
   const Tokenizer& tokenizer_;
   const std::shared_ptr<const grammar::TokenTrie> trie_;
