@@ -116,6 +116,7 @@ Result<std::shared_ptr<Constraint>> constrain(const GenerationRequest& request,
                                                        .tokenizer = place.tokenizer,
                                                        .vocabulary = place.vocabulary,
                                                        .ignore_end = request.ignore_end,
+                                                       .forces = !request.beam.searches(),
                                                        .after = trigger_of(request)});
   if (constraint->fault()) return invalid(*constraint->fault());
   return constraint;

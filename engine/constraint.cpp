@@ -27,6 +27,7 @@ Constraint::Constraint(const Options& options)
       mask_words_(options.vocabulary != 0 ? (size_t{options.vocabulary} + 31) / 32
                                           : options.trie->mask_words()),
       ignore_end_(options.ignore_end),
+      forces_(options.forces),
       most_seconds_(options.most_seconds),
       matcher_(options.grammar, options.trie),
       bits_(std::max(mask_words_, options.trie->mask_words())) {
@@ -39,6 +40,12 @@ void Constraint::take(std::span<const TokenId> tokens, std::span<const TokenId> 
   taken_.assign(tokens.begin(), tokens.end());
   guesses_.assign(guesses.begin(), guesses.end());
   parents_.assign(parents.begin(), parents.end());
+}
+
+void Constraint::fork_from(const Constraint& other) {
+  matcher_ = other.matcher_;
+  trigger_ = other.trigger_;
+  fault_ = other.fault_;
 }
 
 void Constraint::advance() {
@@ -70,16 +77,18 @@ void Constraint::follow() {
 }
 
 void Constraint::advance_grammar() {
-  follow_forced();
+  if (forces_) follow_forced();
   if (!add_mask(matcher_)) {
-    complete_ = matcher_.may_end();
+    guesses_.clear();
+    parents_.clear();
+    const bool can_end = matcher_.may_end();
+    if (can_end && !forces_ && !ignore_end_) return;  // the mask has the end tokens
+    complete_ = can_end;
     if (!complete_)
       fault_ = matcher_.failed() ? "the grammar needs more states than it may have"
                                  : "the grammar wants characters that no token of this model has";
     // A step may have been planned already; what it samples is not used.
     std::fill_n(masks_.begin(), mask_words_, ~0u);
-    guesses_.clear();
-    parents_.clear();
     return;
   }
   follow_guesses();

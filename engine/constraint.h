@@ -28,8 +28,9 @@ class Constraint {
     std::shared_ptr<const grammar::Grammar> grammar;
     std::shared_ptr<const grammar::TokenTrie> trie;  // of the tokenizer
     const Tokenizer* tokenizer = nullptr;
-    uint32_t vocabulary = 0;    // of the model, whose logits a mask covers; 0: the tokenizer's
-    bool ignore_end = false;    // end tokens are never allowed in the grammar's text
+    uint32_t vocabulary = 0;  // of the model, whose logits a mask covers; 0: the tokenizer's
+    bool ignore_end = false;  // end tokens are never allowed in the grammar's text
+    bool forces = true;       // false: all tokens are sampled, even where only one is possible
     GrammarTrigger::Options after = {};  // the grammar begins after its text; empty: at once
     double most_seconds = 0.5;  // of processor time per round; a grammar that takes more is refused
   };
@@ -42,6 +43,8 @@ class Constraint {
   void take(std::span<const TokenId> tokens, std::span<const TokenId> guesses = {},
             std::span<const uint32_t> parents = {});
   void advance();
+  // Goes on from the state of another constraint of the same grammar, as of its last round.
+  void fork_from(const Constraint& other);
 
   // Whether the last round took so long that others should not wait for the next one.
   bool slow() const { return seconds_ > kSlowSeconds; }
@@ -83,7 +86,7 @@ class Constraint {
   const Tokenizer& tokenizer_;
   const std::shared_ptr<const grammar::TokenTrie> trie_;
   const size_t mask_words_;
-  const bool ignore_end_;
+  const bool ignore_end_, forces_;
   const double most_seconds_;
   grammar::Matcher matcher_;
   std::optional<GrammarTrigger> trigger_;  // until it is found

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/beam_group.h"
 #include "engine/step_loop.h"
 
 namespace hearth {
@@ -64,6 +65,13 @@ Status StepLoop::resume(ActiveRequest& request, EngineClock::time_point now) {
   const Constraint& constraint = *request.constraint();
   if (constraint.fault()) {
     links_.requests.end(id, FinishReason::kError, *constraint.fault());
+    return {};
+  }
+  if (const std::shared_ptr<BeamGroup>& beams = request.beams()) {
+    // The members of a search go on together.
+    if (beams->mask_ready())
+      for (const BeamGroup::Next& next : beams->tokens())
+        links_.scheduler.token(next.member, next.token);
     return {};
   }
   links_.scheduler.token(id, request.tokens().back());
