@@ -97,6 +97,14 @@ uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits
   return request.max_tokens == 0 ? left : std::min(request.max_tokens, left);
 }
 
+GrammarTrigger::Options trigger_of(const GenerationRequest& request) {
+  const GenerationRequest::Reasoning& reasoning = request.grammar_reasoning;
+  return {.text = request.grammar_after,
+          .reasoning_open = reasoning.open,
+          .reasoning_close = reasoning.close,
+          .in_reasoning = reasoning.begun};
+}
+
 // The first mask is computed here, on the thread that submits the request.
 Result<std::shared_ptr<Constraint>> constrain(const GenerationRequest& request,
                                               const ActiveRequest::Place& place) {
@@ -108,7 +116,8 @@ Result<std::shared_ptr<Constraint>> constrain(const GenerationRequest& request,
                                                        .tokenizer = place.tokenizer,
                                                        .vocabulary = place.vocabulary,
                                                        .ignore_end = request.ignore_end,
-                                                       .after = request.grammar_after});
+                                                       .forces = !request.beam.searches(),
+                                                       .after = trigger_of(request)});
   if (constraint->fault()) return invalid(*constraint->fault());
   return constraint;
 }

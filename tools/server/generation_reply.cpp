@@ -202,8 +202,11 @@ std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
   for (GenerationRequest& one : submitted) {
     one.shown_tokens = reply->shown_tokens_;
     // The reasoning that the prompt has begun is free.
-    if (begins_in_reasoning && one.grammar != nullptr && one.grammar_after.empty())
+    if (!begins_in_reasoning || one.grammar == nullptr) continue;
+    if (one.grammar_after.empty())
       one.grammar_after = model.style->format.reasoning->close;
+    else
+      one.grammar_reasoning.begun = true;
   }
   std::vector<std::vector<TokenId>> echoed;
   if (request.echo && request.logprobs)
