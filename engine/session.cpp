@@ -211,7 +211,8 @@ EngineOptions Session::engine_options() const {
       .pool_blocks = runner.kv_blocks,
       .swap_blocks = runner.swap_blocks,
       .max_queue = options_.max_queue,
-      .max_proposed = runner.limits.logit_rows - std::min(runner.limits.logit_rows, runner.slots)};
+      .max_proposed = runner.limits.logit_rows - std::min(runner.limits.logit_rows, runner.slots),
+      .step_ms = wanted == 0 ? kDefaultStepMs : 0};
   if (amateur_) options.contrast = options_.contrast;
   if (draft_) {
     options.draft_executor = &draft_->runner();

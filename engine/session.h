@@ -31,13 +31,16 @@ namespace hearth {
 // A good SessionOptions::scored_rows for sessions that score prompts: a step costs hardly more than
 // with one row, and the logits of a vocabulary of 128k take 32 MiB.
 inline constexpr uint32_t kScoredRows = 64;
+// Without --max-step-tokens: the longest step that prompts may cause while others generate tokens.
+// Twenty tokens per second are still faster than anyone reads.
+inline constexpr uint32_t kDefaultStepMs = 50;
 inline constexpr uint64_t kDefaultSwapBytes = uint64_t{256} << 20;  // if no size is given
 
 struct SessionOptions {
   std::string device;    // as -d takes it; empty: the best one
   uint32_t context = 0;  // tokens per sequence; 0: the model's own, or what fits
   uint32_t max_sequences = 16;
-  uint32_t max_step_tokens = 0;  // 0: what suits the device
+  uint32_t max_step_tokens = 0;  // 0: what suits the device, within kDefaultStepMs
   uint32_t logit_rows = 0;       // per step; 0: one for each sequence
   uint32_t scored_rows = 0;  // prompt tokens per step that can be scored beyond one per sequence
   uint32_t kv_blocks = 0;    // 0: as many as are useful and fit

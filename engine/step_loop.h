@@ -81,6 +81,7 @@ class StepLoop {
     std::vector<SampledMember> sampled;
     std::vector<PooledMember> pooled;
     StepRecord record;
+    StepLoad load;
     bool ahead = false;  // planned while another step was in flight
   };
 

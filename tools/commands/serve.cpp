@@ -88,6 +88,7 @@ class ServeCommand : public Command {
   void declare(Options& options) override {
     options.example("hearth serve -m model.gguf");
     options.example("hearth serve --host 0.0.0.0 --api-key-file key.txt --max-seqs 128");
+    options.example("hearth serve -m model.gguf --tbt-target 25ms");
     options.group("Server");
     options.add("--host ADDRESS", &server_.host, "Address to listen on");
     options.add("--port N", &server_.port, "Port to listen on; 0 picks a free one").range(0, 65535);
@@ -132,7 +133,7 @@ class ServeCommand : public Command {
         .range(1, 1u << 20);
     options
         .add("--max-step-tokens N", &model_.session.max_step_tokens,
-             "Maximum tokens per step; 0 picks what suits the device")
+             "Maximum tokens per step; 0 picks what takes at most 50 ms on this device")
         .range(0, 1u << 20)
         .advanced();
     options.add("--policy NAME", &policy_name_, "Scheduling policy").one_of(named_policies());
