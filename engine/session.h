@@ -14,6 +14,7 @@
 #include "engine/memory_plan.h"
 #include "engine/model/amateur_executor.h"
 #include "engine/model/model.h"
+#include "engine/model/step_preparation.h"
 #include "engine/model/step_runner.h"
 #include "engine/sampling_defaults.h"
 #include "engine/scheduling/policy.h"
@@ -57,6 +58,10 @@ struct SessionOptions {
   ContrastOptions contrast;
   Policy policy;
   bool start_paused = false;
+  // Compiles the kernels of all steps while the model loads and afterwards, so that no step waits
+  // for a compiler. For programs that run for long; others compile what they need.
+  bool prepare_steps = false;
+  std::function<void(const PreparationProgress&)> prepared;  // once they are compiled; any thread
   Validation validation = Validation::kOff;
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;
 };
@@ -111,6 +116,8 @@ class Session {
   Device& device() { return *device_; }
   Instance& instance() { return *instance_; }
   PipelineStore& pipelines() { return *pipelines_; }
+  // Null without SessionOptions::prepare_steps.
+  const StepPreparation* preparation() const { return preparation_.get(); }
   const MemoryPlan& memory() const { return memory_; }
   const SessionOptions& options() const { return options_; }
 
@@ -118,6 +125,7 @@ class Session {
   explicit Session(const SessionOptions& options) : options_(options) {}
   Status load(std::unique_ptr<ModelFile> file);
   Status open_text();
+  void start_preparation();
 
   SessionOptions options_;
   std::unique_ptr<Instance> instance_;
@@ -134,6 +142,7 @@ class Session {
   std::unique_ptr<StepRunner> runner_;
   std::unique_ptr<SecondModel> amateur_;               // null: there is none
   std::unique_ptr<AmateurExecutor> amateur_executor_;  // if there is one
+  std::unique_ptr<StepPreparation> preparation_;       // null: there is none
   std::unique_ptr<Engine> engine_;
 };
 

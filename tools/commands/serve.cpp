@@ -83,6 +83,11 @@ class ServeCommand : public Command {
       : Command(CommandGroup::kServe, "serve", "Serve a model over HTTP with OpenAI's API") {
     model_.session.max_sequences = 64;
     model_.session.scored_rows = kScoredRows;
+    model_.session.prepare_steps = true;
+    model_.session.prepared = [](const PreparationProgress& kernels) {
+      log_line(
+          fmt::format("{} kernels are compiled, after {:.1f} s", kernels.ready, kernels.seconds));
+    };
   }
 
   void declare(Options& options) override {
@@ -171,9 +176,15 @@ class ServeCommand : public Command {
                             .default_sampling = session->default_sampling(),
                             .example = model_.model.empty() ? kStorytellerExample : "",
                             .about = facts_about(*session),
-                            .embedding = embeddings};
+                            .embedding = embeddings,
+                            .preparation = [&] { return session->preparation()->progress(); }};
     server->serve(model);
     announce(model, server->port());
+    if (const PreparationProgress kernels = model.preparation(); !kernels.done)
+      log_line(
+          fmt::format("{} kernels are compiled; others follow in the background, and steps "
+                      "run a little slower until then",
+                      kernels.ready));
     signals.wait();
     log_line(fmt::format(
         "finishing requests in flight, for at most {:g} s; press Ctrl-C again to quit now",
