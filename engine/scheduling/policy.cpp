@@ -83,6 +83,10 @@ constexpr std::array kRows{
         "Recompute a preempted request later, or swap it to host memory and back"),
     row<&Policy::victim>("victim", kVictim, "Which running request is preempted first"),
     row<&Policy::order>("order", kOrder, "Which waiting request is admitted next"),
+    row<&Policy::max_wait_ms>("max-wait", {},
+                              "Refuse a request that would wait longer than this in the queue, as "
+                              "in 500ms; 0 refuses none before the queue is full",
+                              kMilliseconds),
     row<&Policy::prefix_cache>("prefix-cache", kOffOn, "Share the KV blocks of equal prefixes"),
 };
 

@@ -33,6 +33,7 @@ struct Policy {
   Preemption preemption = Preemption::kRecompute;
   Victim victim = Victim::kYoungest;
   Order order = Order::kFcfs;
+  std::uint32_t max_wait_ms = 0;  // longer expected waits are refused; 0: none is
   bool prefix_cache = true;
 
   bool operator==(const Policy&) const = default;
