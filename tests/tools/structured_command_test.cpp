@@ -74,7 +74,7 @@ TEST_F(StructuredCommand, WhatCannotBeEnforcedIsRefusedInOneLine) {
 
 TEST_F(StructuredCommand, BenchComparesWithUnconstrainedStreams) {
   const auto reply = hearth_json({"bench", "-m", kStructuredModel, "-p", "0", "-n", "40", "--batch",
-                                 "1,3", "--reps", "1", "--reply-schema", person()});
+                                 "1,3", "--reps", "1", "--json-schema", person()});
   int constrained = 0;
   for (const auto& result : reply["results"]) {
     if (result["test"] != "constrained") continue;
