@@ -175,7 +175,9 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
       submitted_(place.submitted),
       tokens_(request_.prompt),
       stop_(request_.stop),
-      speculation_options_(place.speculation) {
+      speculation_options_(place.speculation),
+      // Whoever salts its prefixes wants to share nothing.
+      outputs_(request_.cache_salt == 0 ? place.outputs : nullptr) {
   tokens_.reserve(tokens_.size() + max_new_tokens);
   if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_, true, false, request_.shown_tokens);
   if (!request_.banned_strings.empty())
@@ -241,10 +243,12 @@ void ActiveRequest::admit(EngineClock::time_point now) {
   times_.admitted = since_submission(now);
   // Not earlier, because its tables are as large as the context, and many requests may wait.
   if (speculation_options_.method != SpeculationMethod::kNone && bans_ == nullptr &&
-      samplers_.allow_proposals())
+      samplers_.allow_proposals()) {
     speculation_ = std::make_unique<Speculation>(
         speculation_options_, tokens_, static_cast<uint32_t>(tokens_.size()) + max_new_tokens_,
         request_.prediction);
+    if (outputs_ != nullptr) speculation_->share(*outputs_, request_.owner);
+  }
 }
 
 void ActiveRequest::deliver(GeneratedToken token, EngineClock::time_point now) {

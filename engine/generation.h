@@ -61,6 +61,8 @@ struct GenerationRequest {
   bool ignore_end = false;        // continues after the model's end token
   int32_t priority = 0;           // higher runs first
   uint64_t cache_salt = 0;        // only requests with equal salts share prefixes
+  // Whose request it is: with --ngram-shared, guesses come from outputs of the same owner only.
+  uint32_t owner = 0;
   std::optional<Fork> fork;
   // For requests submitted together: shares the prompt's blocks of the last request before it that
   // has this unset.

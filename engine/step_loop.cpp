@@ -87,6 +87,7 @@ Result<bool> StepLoop::begin() {
   }
   step.ahead = in_flight_ > 0;
   step.mask_seconds = std::exchange(mask_seconds_, 0);
+  step.load = step_load(plan);
   ++in_flight_;
   last_begin_ = begin;
   const EngineClock::time_point submitted = links_.time.now();
@@ -308,8 +309,10 @@ bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
   const auto accepted = static_cast<uint32_t>(judgement_.path.size());
   if (member.proposed > 0) links_.publisher.judged(member.proposed, accepted);
   request.count_judged(member.proposed, accepted);
-  if (Speculation* speculation = request.speculation())
+  if (Speculation* speculation = request.speculation()) {
+    if (speculation->from_others()) links_.publisher.judged_shared(member.proposed, accepted);
     speculation->judged(member.proposed, accepted, sampled_);
+  }
   if (ledger.parents().empty()) {
     links_.scheduler.commit(id, accepted);
     links_.scheduler.truncate(id, committed + accepted);
@@ -383,6 +386,9 @@ void StepLoop::publish(StepInFlight& step, EngineClock::time_point waiting,
                    done - links_.publisher.seconds_at(last_end_) -
                        std::max(0.0, record.begin_seconds - last_left_seconds_),
                    step.ahead);
+  // As the members' readers see it.
+  links_.scheduler.took(
+      step.load, done - std::max(record.begin_seconds, links_.publisher.seconds_at(last_end_)));
   last_end_ = now;
   links_.requests.report(record);
   links_.publisher.show_counts(links_.scheduler.counts());

@@ -85,6 +85,7 @@ class StepLoop {
     std::vector<SampledMember> sampled;
     std::vector<PooledMember> pooled;
     StepRecord record;
+    StepLoad load;
     bool ahead = false;       // planned while another step was in flight
     double mask_seconds = 0;  // that it waited for masks
   };

@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kTiny = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+const std::string kDashModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
 
 class DashTest : public ::testing::Test {
  protected:
@@ -204,7 +204,7 @@ TEST_F(DashTest, ClosingInMidGenerationEndsCleanly) {
       "expect chat.answering == 1\n"
       "click \"Resume\"\n"
       "close\n",
-      {"-m", kTiny});
+      {"-m", kDashModel});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(result.err.empty()) << result.err;
 }
@@ -252,7 +252,7 @@ TEST_F(DashTest, ADroppedModelIsEstimatedLoadedAndMeasured) {
   const Finished result = play(
       "wait dashboard.connected == 1 20\n"
       "drop " +
-          kTiny +
+          kDashModel +
           "\n"
           "wait models.front == 1 20\n"
           "wait models.estimated == 1 60\n"

@@ -83,11 +83,17 @@ class ServeCommand : public Command {
       : Command(CommandGroup::kServe, "serve", "Serve a model over HTTP with OpenAI's API") {
     model_.session.max_sequences = 64;
     model_.session.scored_rows = kScoredRows;
+    model_.session.prepare_steps = true;
+    model_.session.prepared = [](const PreparationProgress& kernels) {
+      log_line(
+          fmt::format("{} kernels are compiled, after {:.1f} s", kernels.ready, kernels.seconds));
+    };
   }
 
   void declare(Options& options) override {
     options.example("hearth serve -m model.gguf");
     options.example("hearth serve --host 0.0.0.0 --api-key-file key.txt --max-seqs 128");
+    options.example("hearth serve -m model.gguf --tbt-target 25ms");
     options.group("Server");
     options.add("--host ADDRESS", &server_.host, "Address to listen on");
     options.add("--port N", &server_.port, "Port to listen on; 0 picks a free one").range(0, 65535);
@@ -139,7 +145,7 @@ class ServeCommand : public Command {
         .range(1, 1u << 20);
     options
         .add("--max-step-tokens N", &model_.session.max_step_tokens,
-             "Maximum tokens per step; 0 picks what suits the device")
+             "Maximum tokens per step; 0 picks what takes at most 50 ms on this device")
         .range(0, 1u << 20)
         .advanced();
     options.add("--policy NAME", &policy_name_, "Scheduling policy").one_of(named_policies());
@@ -178,9 +184,15 @@ class ServeCommand : public Command {
                             .style = reply_style(*session->tokenizer(), chat),
                             .example = model_.model.empty() ? kStorytellerExample : "",
                             .about = facts_about(*session),
-                            .embedding = embeddings};
+                            .embedding = embeddings,
+                            .preparation = [&] { return session->preparation()->progress(); }};
     server->serve(model);
     announce(model, server->port());
+    if (const PreparationProgress kernels = model.preparation(); !kernels.done)
+      log_line(
+          fmt::format("{} kernels are compiled; others follow in the background, and steps "
+                      "run a little slower until then",
+                      kernels.ready));
     signals.wait();
     log_line(fmt::format(
         "finishing requests in flight, for at most {:g} s; press Ctrl-C again to quit now",

@@ -1,6 +1,7 @@
 #include "tools/server/generation_reply.h"
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <limits>
 #include <mutex>
@@ -25,6 +26,12 @@ ApiError to_api_error(const Error& error) {
     default:
       return {.status = 503, .message = error.message, .type = "server_error"};
   }
+}
+
+ApiError to_api_error(const Error& error, const Engine& engine) {
+  ApiError result = to_api_error(error);
+  result.retry_seconds = static_cast<int>(std::ceil(engine.retry_seconds()));
+  return result;
 }
 
 namespace {
@@ -212,7 +219,7 @@ std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
   if (request.echo && request.logprobs)
     for (const GenerationRequest& one : submitted) echoed.push_back(one.prompt);
   auto streams = model.engine.submit(std::move(submitted));
-  if (!streams.ok()) return to_api_error(streams.error());
+  if (!streams.ok()) return to_api_error(streams.error(), model.engine);
   for (TokenStream& stream : *streams) {
     stream.set_notify([wakeup = reply->wakeup_] { wakeup->notify(); });
     const size_t index = reply->parts_.size();

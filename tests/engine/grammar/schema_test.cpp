@@ -10,13 +10,13 @@ using testing::accepts;
 using testing::compiled;
 using testing::refusal;
 
-struct Case {
+struct SchemaCase {
   const char* schema;
   std::vector<const char*> valid, invalid;
 };
 
-void check(const std::vector<Case>& cases) {
-  for (const Case& one : cases) {
+void check(const std::vector<SchemaCase>& cases) {
+  for (const SchemaCase& one : cases) {
     SCOPED_TRACE(one.schema);
     const auto grammar = compiled(Grammar::compile_json_schema(one.schema));
     if (grammar == nullptr) continue;

@@ -49,7 +49,7 @@ Streams submit_inputs(const ServedModel& model, const EmbeddingsRequest& asked,
     for (GenerationRequest& request : requests) request.time_limit_seconds = left;
   }
   Result<std::vector<TokenStream>> streams = model.engine.submit(std::move(requests));
-  if (!streams.ok()) return to_api_error(streams.error());
+  if (!streams.ok()) return to_api_error(streams.error(), model.engine);
   return std::move(streams).value();
 }
 
