@@ -97,6 +97,14 @@ uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits
   return request.max_tokens == 0 ? left : std::min(request.max_tokens, left);
 }
 
+GrammarTrigger::Options trigger_of(const GenerationRequest& request) {
+  const GenerationRequest::Reasoning& reasoning = request.grammar_reasoning;
+  return {.text = request.grammar_after,
+          .reasoning_open = reasoning.open,
+          .reasoning_close = reasoning.close,
+          .in_reasoning = reasoning.begun};
+}
+
 // The first mask is computed here, on the thread that submits the request.
 Result<std::shared_ptr<Constraint>> constrain(const GenerationRequest& request,
                                               const ActiveRequest::Place& place) {
@@ -108,7 +116,8 @@ Result<std::shared_ptr<Constraint>> constrain(const GenerationRequest& request,
                                                        .tokenizer = place.tokenizer,
                                                        .vocabulary = place.vocabulary,
                                                        .ignore_end = request.ignore_end,
-                                                       .after = request.grammar_after});
+                                                       .forces = !request.beam.searches(),
+                                                       .after = trigger_of(request)});
   if (constraint->fault()) return invalid(*constraint->fault());
   return constraint;
 }
@@ -166,7 +175,9 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
       submitted_(place.submitted),
       tokens_(request_.prompt),
       stop_(request_.stop),
-      speculation_options_(place.speculation) {
+      speculation_options_(place.speculation),
+      // Whoever salts its prefixes wants to share nothing.
+      outputs_(request_.cache_salt == 0 ? place.outputs : nullptr) {
   tokens_.reserve(tokens_.size() + max_new_tokens);
   if (tokenizer_ != nullptr) detokenizer_.emplace(*tokenizer_, true, false, request_.shown_tokens);
   if (!request_.banned_strings.empty())
@@ -232,10 +243,12 @@ void ActiveRequest::admit(EngineClock::time_point now) {
   times_.admitted = since_submission(now);
   // Not earlier, because its tables are as large as the context, and many requests may wait.
   if (speculation_options_.method != SpeculationMethod::kNone && bans_ == nullptr &&
-      samplers_.allow_proposals())
+      samplers_.allow_proposals()) {
     speculation_ = std::make_unique<Speculation>(
         speculation_options_, tokens_, static_cast<uint32_t>(tokens_.size()) + max_new_tokens_,
         request_.prediction);
+    if (outputs_ != nullptr) speculation_->share(*outputs_, request_.owner);
+  }
 }
 
 void ActiveRequest::deliver(GeneratedToken token, EngineClock::time_point now) {

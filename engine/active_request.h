@@ -40,6 +40,7 @@ class ActiveRequest {
     uint32_t vocabulary = 0;               // 0: not known
     const Tokenizer* tokenizer = nullptr;  // null: no text; the request ends only by its length
     SpeculationOptions speculation;
+    const SharedNgrams* outputs = nullptr;  // of other requests, to guess from; null: none
     std::shared_ptr<const grammar::TokenTrie> trie = {};  // of the tokenizer; only for grammars
     std::optional<ContrastOptions> contrast;  // empty: there is no amateur model
   };
@@ -172,6 +173,7 @@ class ActiveRequest {
   GenerationTimes times_;
   std::optional<double> token_gap_;
   SpeculationOptions speculation_options_;
+  const SharedNgrams* outputs_;
   std::unique_ptr<Speculation> speculation_;
   std::unique_ptr<PoolingState> pooling_;
   std::shared_ptr<BeamGroup> beams_;

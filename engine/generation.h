@@ -61,6 +61,8 @@ struct GenerationRequest {
   bool ignore_end = false;        // continues after the model's end token
   int32_t priority = 0;           // higher runs first
   uint64_t cache_salt = 0;        // only requests with equal salts share prefixes
+  // Whose request it is: with --ngram-shared, guesses come from outputs of the same owner only.
+  uint32_t owner = 0;
   std::optional<Fork> fork;
   // For requests submitted together: shares the prompt's blocks of the last request before it that
   // has this unset.
@@ -89,6 +91,13 @@ struct GenerationRequest {
   // The grammar begins after this string, once it has been generated; until then any text may come.
   // Empty: at the beginning.
   std::string grammar_after;
+  // The text may begin with reasoning between these markers, or with the rest of it if `begun`. The
+  // string above does not count there. Empty: no reasoning.
+  struct Reasoning {
+    std::string open, close;
+    bool begun = false;
+  };
+  Reasoning grammar_reasoning;
   // Not kNone: nothing is generated, and the end of the stream has the prompt's embedding. The
   // prompt takes part in steps as any other; it shares no cached prefix, whose hidden states are
   // not kept.

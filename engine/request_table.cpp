@@ -74,9 +74,16 @@ void RequestTable::end(RequestId id, FinishReason reason, std::string message) {
   if (reason == FinishReason::kCancelled) cancelled_.push_back(id);
   links_.publisher.show_counts(links_.scheduler.counts());
   if (!request->admitted_before()) links_.mailbox.release_place();
+  if (reason != FinishReason::kError) share_output(*request);
   if (request->beams() != nullptr) end_beams(*request, reason, message);
   held_.end({std::move(request), reason, std::move(message)}, ready_);
   deliver_ready();
+}
+
+void RequestTable::share_output(const ActiveRequest& request) {
+  if (links_.outputs == nullptr || request.hidden() || request.request().cache_salt != 0) return;
+  links_.outputs->add(request.request().owner,
+                      std::span<const TokenId>(request.tokens()).subspan(request.prompt_tokens()));
 }
 
 // Ends the other requests of a beam search for the same reason, unless the search itself has ended.

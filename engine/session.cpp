@@ -100,6 +100,7 @@ Result<std::unique_ptr<Session>> Session::open(std::unique_ptr<ModelFile> file,
 // Destroys users before what they use.
 Session::~Session() {
   engine_.reset();
+  preparation_.reset();
   amateur_executor_.reset();
   draft_.reset();
   runner_.reset();  // it reads the amateur's logits
@@ -164,8 +165,9 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
 
   if (const std::string notice = pool_notice(options_, memory_); !notice.empty()) log_line(notice);
 
-  HEARTH_ASSIGN(model_, Model::load(*device_, *file_,
-                                    {.context = limits.context, .progress = options_.progress}));
+  // Steps can be recorded before the weights are there, so their kernels are compiled meanwhile.
+  const ModelOptions model_options{.context = limits.context, .progress = options_.progress};
+  HEARTH_ASSIGN(model_, Model::allocate(*device_, *file_, model_options));
   const StepRunnerOptions runner_options{
       .limits = limits,
       .slots = options_.max_sequences,
@@ -174,12 +176,30 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
           options_.swap_bytes / memory_.kv_bytes_per_block,
           most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes)))};
   HEARTH_ASSIGN(runner_, StepRunner::create(*device_, *pipelines_, *model_, runner_options));
+  // An amateur's logits are known to the runner only later.
+  if (options_.prepare_steps && !amateur_) start_preparation();
+  HEARTH_TRY(model_->fill(*device_, *file_, model_options));
   if (amateur_) {
     HEARTH_TRY(amateur_->load(*device_, *pipelines_, amateur_options(*runner_)));
     amateur_executor_ = std::make_unique<AmateurExecutor>(*runner_, amateur_->runner());
   }
   if (draft_) HEARTH_TRY(draft_->load(*device_, *pipelines_, limits, memory_.kv_blocks));
+  if (options_.prepare_steps && amateur_) start_preparation();
+  if (preparation_) HEARTH_TRY(preparation_->wait_for_minimum());
   return {};
+}
+
+void Session::start_preparation() {
+  const StepLimits& limits = runner_->options().limits;
+  const StepNeeds needs{.trees = options_.speculation.method == SpeculationMethod::kTree,
+                        .mixes = amateur_ != nullptr};
+  preparation_ = std::make_unique<StepPreparation>(
+      *pipelines_, [this](const StepBucket& bucket) { return runner_->pipelines_of(bucket); },
+      StepPreparationOptions{.minimum = minimum_buckets(limits, needs),
+                             .rest = covering_buckets(limits, needs),
+                             .threads = 0,
+                             .done = options_.prepared});
+  runner_->set_preparation(preparation_.get());
 }
 
 Status Session::open_text() {
@@ -211,7 +231,8 @@ EngineOptions Session::engine_options() const {
       .pool_blocks = runner.kv_blocks,
       .swap_blocks = runner.swap_blocks,
       .max_queue = options_.max_queue,
-      .max_proposed = runner.limits.logit_rows - std::min(runner.limits.logit_rows, runner.slots)};
+      .max_proposed = runner.limits.logit_rows - std::min(runner.limits.logit_rows, runner.slots),
+      .step_ms = wanted == 0 ? kDefaultStepMs : 0};
   if (amateur_) options.contrast = options_.contrast;
   if (draft_) {
     options.draft_executor = &draft_->runner();

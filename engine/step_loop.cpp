@@ -86,6 +86,8 @@ Result<bool> StepLoop::begin() {
     return true;
   }
   step.ahead = in_flight_ > 0;
+  step.mask_seconds = std::exchange(mask_seconds_, 0);
+  step.load = step_load(plan);
   ++in_flight_;
   last_begin_ = begin;
   const EngineClock::time_point submitted = links_.time.now();
@@ -101,7 +103,7 @@ Result<bool> StepLoop::begin() {
 bool StepLoop::holds_back() const {
   if (in_flight_ == 0) return false;
   const StepInFlight& newest = steps_[(oldest_ + in_flight_ - 1) % steps_.size()];
-  return speculator_.holds_back(newest.sampled);
+  return speculator_.holds_back(newest.sampled) || waits_for_masks(newest);
 }
 
 void StepLoop::check_integrity() const {
@@ -307,8 +309,10 @@ bool StepLoop::judge(ActiveRequest& request, const SampledMember& member,
   const auto accepted = static_cast<uint32_t>(judgement_.path.size());
   if (member.proposed > 0) links_.publisher.judged(member.proposed, accepted);
   request.count_judged(member.proposed, accepted);
-  if (Speculation* speculation = request.speculation())
+  if (Speculation* speculation = request.speculation()) {
+    if (speculation->from_others()) links_.publisher.judged_shared(member.proposed, accepted);
     speculation->judged(member.proposed, accepted, sampled_);
+  }
   if (ledger.parents().empty()) {
     links_.scheduler.commit(id, accepted);
     links_.scheduler.truncate(id, committed + accepted);
@@ -356,6 +360,13 @@ void StepLoop::rewrite_slot(ActiveRequest& request) {
     links_.requests.end(request.id(), FinishReason::kError, status.error().message);
 }
 
+// What the host did between the end of the previous step and the submission of this one, which was
+// not planned ahead; without the time that there was nothing to do.
+double StepLoop::host_seconds_before(const StepInFlight& step) const {
+  const double delivered = last_left_seconds_ - links_.publisher.seconds_at(last_end_);
+  return std::max(0.0, delivered) + step.mask_seconds + step.record.plan_seconds;
+}
+
 void StepLoop::publish(StepInFlight& step, EngineClock::time_point waiting,
                        EngineClock::time_point now) {
   StepRecord& record = step.record;
@@ -364,12 +375,19 @@ void StepLoop::publish(StepInFlight& step, EngineClock::time_point waiting,
       done - std::max(record.submit_seconds, links_.publisher.seconds_at(last_end_));
   last_run_seconds_ = record.run_seconds;
   record.wait_seconds = std::chrono::duration<double>(now - waiting).count();
+  if (step.ahead)
+    mask_pace_.ran_ahead(record.run_seconds);
+  else
+    mask_pace_.waited(record.run_seconds, host_seconds_before(step));
   record.end_seconds = done;
   // What it took since the last step, without the time that the loop was not asked to begin it.
   speculator_.took(record,
                    done - links_.publisher.seconds_at(last_end_) -
                        std::max(0.0, record.begin_seconds - last_left_seconds_),
                    step.ahead);
+  // As the members' readers see it.
+  links_.scheduler.took(
+      step.load, done - std::max(record.begin_seconds, links_.publisher.seconds_at(last_end_)));
   last_end_ = now;
   links_.requests.report(record);
   links_.publisher.show_counts(links_.scheduler.counts());

@@ -36,6 +36,7 @@
 #include "engine/scheduling/request_queue.h"
 #include "engine/scheduling/scheduler_views.h"
 #include "engine/scheduling/sequence.h"
+#include "engine/scheduling/step_times.h"
 #include "engine/scheduling/swap_pool.h"
 
 namespace hearth {
@@ -49,6 +50,9 @@ struct SchedulerLimits {
   std::uint32_t max_queue = 4096;       // requests waiting for their first admission
   // Proposed and scored tokens per step, of all sequences: logit rows beyond one per sequence.
   std::uint32_t max_proposed = 0xffffffff;
+  // While requests decode, prompts get no more of a step than keeps it within this many
+  // milliseconds, unless the policy has a target of its own. 0: prompts may fill every step.
+  std::uint32_t step_ms = 0;
 };
 
 // How many entries of a step's block tables to reserve memory for in advance.
@@ -127,6 +131,9 @@ class Scheduler {
   void set_time(std::chrono::nanoseconds now) { now_ = now; }
   // Whether more requests may come. If not, no batch waits for them. True at first.
   void expect_arrivals(bool expected) { arrivals_expected_ = expected; }
+  // A planned step took this long, from the end of the step before it or from its own beginning.
+  // Later plans limit their prompt tokens accordingly, if there is a target.
+  void took(const StepLoad& load, double seconds) { times_.add(load, seconds); }
   // When the batch that plan() holds back starts at the latest, if there is one.
   std::optional<std::chrono::nanoseconds> window_closes() const { return window_closes_; }
 
@@ -182,6 +189,7 @@ class Scheduler {
   void begin_step();
   void plan_phase(Phase phase);
   void choose_running(Phase phase);
+  void limit_time(Phase phase);
   void keep_least_recent(std::uint32_t count);
   void drop_stale_cache(Sequence& sequence);
   void limit_logit_rows(Sequence& sequence);
@@ -209,6 +217,8 @@ class Scheduler {
 
   // Blocks.
   std::uint32_t chunk_limit(const Sequence& sequence, std::uint32_t tokens) const;
+  std::uint32_t take_chunk(const Sequence& sequence, std::uint32_t& left);
+  std::uint32_t target_ms() const;
   std::uint32_t rows(std::uint32_t members) const;
   bool needs_copy(const Sequence& sequence) const;
   bool grow_for_step(Sequence& sequence);
@@ -259,6 +269,13 @@ class Scheduler {
   bool short_of_blocks_ = false;             // while planning this step
   std::uint32_t logit_rows_left_ = 0;        // beyond one per sequence, for this step
   std::uint32_t prompt_steps_in_a_row_ = 0;  // while decodes were waiting
+
+  // A target for the time of steps; in scheduler_time.cpp.
+  StepTimes times_;
+  std::optional<double> time_limit_;      // of the step being planned, in seconds
+  StepLoad load_;                         // what the step has so far, if it has a limit
+  std::uint32_t timed_prompt_tokens_ = 0;  // those in it
+  bool time_is_used_up_ = false;
   SchedulerTotals totals_;
 };
 

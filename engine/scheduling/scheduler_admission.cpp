@@ -30,6 +30,7 @@ void Scheduler::admit(Phase phase) {
   std::uint32_t left = limits_.max_step_tokens;  // rows
   for (const Sequence* sequence : running_)
     left -= padded ? (sequence->planned > 0 ? 1 : 0) : sequence->planned;
+  if (time_is_used_up_) left = 0;
   std::uint32_t promised = promised_blocks();
 
   std::size_t taken = taken_seats();
@@ -72,8 +73,12 @@ void Scheduler::admit(Phase phase) {
     start(sequence, from);
     if (phase != Phase::kPrompts || prompt) {
       // In a padded step the chunk size is known only when all are admitted: see equalize_chunks().
-      sequence.planned = padded ? std::min(left, 1u) : chunk_limit(sequence, left);
-      left -= sequence.planned;
+      if (padded) {
+        sequence.planned = std::min(left, 1u);
+        left -= sequence.planned;
+      } else {
+        sequence.planned = take_chunk(sequence, left);
+      }
       if (!padded && sequence.planned > 0) {
         [[maybe_unused]] const bool grown = grow_for_step(sequence);
         assert(grown && "admission counted the blocks");

@@ -30,7 +30,9 @@ const BatchPlan& Scheduler::plan() {
   } else {
     const bool decodes_wait = std::any_of(running_.begin(), running_.end(),
                                           [](const Sequence* s) { return !s->in_prompt(); });
-    const bool decodes_first = decodes_wait && prompt_steps_in_a_row_ >= kMostPromptSteps;
+    const bool timed = target_ms() != 0 && policy_.layout == Layout::kPacked;
+    const bool decodes_first =
+        decodes_wait && prompt_steps_in_a_row_ >= (timed ? 1 : kMostPromptSteps);
     std::size_t running = 0;
     Phase phase = Phase::kPrompts;
     do {
@@ -67,6 +69,8 @@ void Scheduler::begin_step() {
   short_of_blocks_ = false;
   logit_rows_left_ = limits_.max_proposed;
   window_closes_.reset();
+  time_limit_.reset();
+  time_is_used_up_ = false;
 
   for (std::size_t i = 0; i < running_.size();) {
     Sequence& sequence = *running_[i];
@@ -153,7 +157,10 @@ void Scheduler::choose_running(Phase phase) {
     }
   }
   if (at_least > budget) keep_least_recent(budget);
-  if (candidates_.empty()) return;
+  if (candidates_.empty()) {
+    if (!padded) limit_time(phase);  // of prompts that are admitted now
+    return;
+  }
   // Without a KV cache every step is a whole pass over a sequence, and a few may fill the budget:
   // they take turns. The best protected one is in every step, because it alone is sure to get
   // blocks.
@@ -182,11 +189,9 @@ void Scheduler::choose_running(Phase phase) {
     sequence->planned += guesses;
     left -= guesses;
   }
-  for (Sequence* sequence : candidates_) {
-    if (!sequence->in_prompt()) continue;
-    sequence->planned = chunk_limit(*sequence, left);
-    left -= sequence->planned;
-  }
+  limit_time(phase);
+  for (Sequence* sequence : candidates_)
+    if (sequence->in_prompt()) sequence->planned = take_chunk(*sequence, left);
 }
 
 // Keeps the requests that have waited longest. Only needed after the limits were lowered, when more

@@ -367,8 +367,16 @@ class StandInExecutor final : public StepExecutor {
         const uint32_t logit_row = batch.logit_rows[i];
         if (logit_row < sequence.first_row || logit_row >= sequence.first_row + sequence.rows)
           continue;
-        const std::vector<params::TokenLogprob> entries =
-            sampler_.top(read_path(batch, sequence, logit_row), row.top_logprobs);
+        const bool has_mask = (row.flags & params::kSamplingMask) != 0;
+        std::vector<params::TokenLogprob> entries =
+            sampler_.top(read_path(batch, sequence, logit_row),
+                         has_mask ? options_.vocabulary : row.top_logprobs);
+        if (has_mask) {
+          std::erase_if(entries, [&](const params::TokenLogprob& entry) {
+            return (batch.words.at(row.mask + entry.id / 32) >> entry.id % 32 & 1) == 0;
+          });
+          entries.resize(row.top_logprobs, {.id = params::kNoToken, .logprob = -INFINITY});
+        }
         std::copy(entries.begin(), entries.end(),
                   top.begin() + static_cast<std::ptrdiff_t>(i * params::kMaxTopLogprobs));
       }

@@ -43,7 +43,7 @@ struct ReplayRun {
 struct ReplayReport {
   std::string policy;    // its name, and the switches that were changed
   std::string switches;  // every switch
-  uint64_t requests = 0, failed = 0;
+  uint64_t requests = 0, failed = 0, refused = 0;
   uint64_t prompt_tokens = 0, generated_tokens = 0;
   double makespan_seconds = 0;  // from the first arrival to the last token
   double throughput_tokens_per_s = 0;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,14 +28,20 @@ struct ReplayInput {
   BeamOptions beam = {};                            // of every request
 };
 
-// A deque: a stream can be read while others are added.
-using ReplayStreams = std::deque<TokenStream>;
+// In the trace's order; empty for a request that was refused. A deque: a stream can be read while
+// others are added.
+using ReplayStreams = std::deque<std::optional<TokenStream>>;
 
 // Request `index` of the trace. It goes on after the model says it is done, so that its length is
 // the trace's.
 GenerationRequest replay_request(const ReplayInput& input, size_t index);
 // Requests from `first` on that have arrived by `now` seconds after the replay began.
 std::vector<GenerationRequest> requests_due(const ReplayInput& input, size_t first, double now);
+
+// Submits the requests of the trace that are due and adds their streams. Requests that are due at
+// the same time are submitted together, unless some of them are refused because the queue is full
+// or too slow. Any other refusal is an error.
+Status submit_due(Engine& engine, const ReplayInput& input, double now, ReplayStreams& streams);
 
 // Takes `tally` apart. REQUIRES: every request of the trace was submitted and has ended, and every
 // record was read.

@@ -86,25 +86,19 @@ class Simulation {
   void submit_due(double now) {
     const std::lock_guard lock(mutex_);
     if (!refused_.ok()) return;
-    Result<std::vector<TokenStream>> accepted =
-        engine_.submit(requests_due(input_, streams_.size(), now));
-    if (!accepted.ok()) {
-      refused_ = accepted.error();
-      return;
-    }
-    for (TokenStream& stream : *accepted) streams_.push_back(std::move(stream));
+    refused_ = hearth::submit_due(engine_, input_, now, streams_);
   }
 
   // Returns when every request submitted so far has ended, also those submitted meanwhile.
   void wait_for_submitted() {
     while (true) {
-      TokenStream* stream = nullptr;
+      std::optional<TokenStream>* stream = nullptr;
       {
         const std::lock_guard lock(mutex_);
         if (ended_ == streams_.size()) return;
         stream = &streams_[ended_++];
       }
-      while (stream->next()) {
+      while (*stream && (*stream)->next()) {
       }
     }
   }
