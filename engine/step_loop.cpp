@@ -379,8 +379,9 @@ void StepLoop::rewrite_slot(ActiveRequest& request) {
 // What the host did between the end of the previous step and the submission of this one, which was
 // not planned ahead; without the time that there was nothing to do.
 double StepLoop::host_seconds_before(const StepInFlight& step) const {
-  const double delivered = last_left_seconds_ - links_.publisher.seconds_at(last_end_);
-  return std::max(0.0, delivered) + step.mask_seconds + step.record.plan_seconds;
+  const double prepared = step.mask_seconds + step.record.plan_seconds;
+  if (last_end_ == EngineClock::time_point{}) return prepared;  // the first step
+  return prepared + last_left_seconds_ - links_.publisher.seconds_at(last_end_);
 }
 
 void StepLoop::publish(StepInFlight& step, EngineClock::time_point waiting,

@@ -82,8 +82,8 @@ class CompressCommand : public Command {
     add_json_option(options, &json_);
     model_.declare(options);
     options.check([this]() -> std::string {
-      for (const double ratio : {options_.ratio, options_.question_ratio})
-        if (!is_compression_ratio(ratio)) return wrong_ratio(ratio);
+      for (const double share : {options_.ratio, options_.question_ratio})
+        if (!is_compression_ratio(share)) return wrong_ratio(share);
       return {};
     });
   }
