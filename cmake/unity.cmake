@@ -16,3 +16,12 @@ function(hearth_unity)
     endforeach()
   endif()
 endfunction()
+
+# hearth_quick_to_compile(TARGET...): for code where no time is spent, commands and forms of text. A
+# third less to compile, and small functions, of which templates have many, are still inlined.
+function(hearth_quick_to_compile)
+  foreach(target IN LISTS ARGN)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>
+      $<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>:-finline-small-functions>)
+  endforeach()
+endfunction()

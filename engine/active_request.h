@@ -14,6 +14,7 @@
 
 #include "engine/ban_guard.h"
 #include "engine/constraint.h"
+#include "engine/decoding/contrastive.h"
 #include "engine/decoding/speculation/speculation.h"
 #include "engine/generation.h"
 #include "engine/pooling.h"
@@ -40,6 +41,7 @@ class ActiveRequest {
     uint32_t vocabulary = 0;               // 0: not known
     const Tokenizer* tokenizer = nullptr;  // null: no text; the request ends only by its length
     SpeculationOptions speculation;
+    const SharedNgrams* outputs = nullptr;  // of other requests, to guess from; null: none
     std::shared_ptr<const grammar::TokenTrie> trie = {};  // of the tokenizer; only for grammars
     std::optional<ContrastOptions> contrast;  // empty: there is no amateur model
   };
@@ -77,6 +79,12 @@ class ActiveRequest {
   PoolingState* pooling() const { return pooling_.get(); }
   // How many of the most probable tokens its steps report: more than it asks for, in beam search.
   uint32_t reported_tokens() const { return sampling_.top_logprobs; }
+
+  // Null if the request has no contrastive search.
+  ContrastiveSearch* contrastive() const { return contrastive_.get(); }
+  // Why hidden states cannot be kept for it; empty: they can.
+  const std::string& hidden_fault() const { return hidden_fault_; }
+  void set_hidden_fault(std::string fault) { hidden_fault_ = std::move(fault); }
 
   // The beam search that the request is a part of; null: none.
   const std::shared_ptr<BeamGroup>& beams() const { return beams_; }
@@ -172,8 +180,11 @@ class ActiveRequest {
   GenerationTimes times_;
   std::optional<double> token_gap_;
   SpeculationOptions speculation_options_;
+  const SharedNgrams* outputs_;
   std::unique_ptr<Speculation> speculation_;
   std::unique_ptr<PoolingState> pooling_;
+  std::unique_ptr<ContrastiveSearch> contrastive_;
+  std::string hidden_fault_;
   std::shared_ptr<BeamGroup> beams_;
   std::optional<float> score_;
   std::vector<PromptLogprob> prompt_logprobs_;

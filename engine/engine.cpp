@@ -8,6 +8,14 @@
 #include "engine/beam_group.h"
 
 namespace hearth {
+namespace {
+
+std::unique_ptr<SharedNgrams> make_outputs(const SpeculationOptions& options) {
+  if (options.shared_tokens == 0 || !may_share(options.method)) return nullptr;
+  return std::make_unique<SharedNgrams>(SharedNgrams::Options{.tokens = options.shared_tokens});
+}
+
+}  // namespace
 
 Engine::Engine(StepExecutor& executor, const Tokenizer* tokenizer, const EngineOptions& options)
     : options_(options),
@@ -19,10 +27,12 @@ Engine::Engine(StepExecutor& executor, const Tokenizer* tokenizer, const EngineO
           EngineSettings{.policy = options.policy, .limits = options.limits}, options.start_paused,
           *options.time)),
       scheduler_(options.limits, options.policy),
+      outputs_(make_outputs(options.speculation)),
       requests_({.scheduler = scheduler_,
                  .mailbox = *mailbox_,
                  .publisher = publisher_,
-                 .time = *options.time},
+                 .time = *options.time,
+                 .outputs = outputs_.get()},
                 options.limits.max_sequences),
       drafter_(options.draft_executor == nullptr
                    ? nullptr
@@ -79,6 +89,7 @@ Result<std::vector<TokenStream>> Engine::post(std::vector<GenerationRequest> req
                              .vocabulary = options_.vocabulary,
                              .tokenizer = tokenizer_,
                              .speculation = options_.speculation,
+                             .outputs = outputs_.get(),
                              .contrast = options_.contrast};
   place.speculation.draft_model = drafter_ != nullptr;
   std::vector<std::unique_ptr<ActiveRequest>> built;

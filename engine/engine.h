@@ -146,6 +146,7 @@ class Engine {
 
   // Used by the engine thread only.
   Scheduler scheduler_;
+  std::unique_ptr<SharedNgrams> outputs_;  // null: requests do not guess from each other's output
   RequestTable requests_;
   std::unique_ptr<Drafter> drafter_;  // null: there is no draft model
   StepLoop steps_;

@@ -54,6 +54,8 @@ struct Metrics {
   Counter finished_stop, finished_length, finished_cancelled, finished_time_limit, finished_error;
   Counter steps, prompt_tokens, generated_tokens, padding_tokens;
   Counter proposed_tokens, accepted_tokens;  // by speculation
+  // Of these, guesses from the output of other requests.
+  Counter shared_proposed_tokens, shared_accepted_tokens;
   Counter judged_steps;                      // one for each request of a step that had proposals
   // By their place among the proposals of their step; later places count with the last. A proposal
   // after a rejected one was not accepted.

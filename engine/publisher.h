@@ -46,6 +46,11 @@ class Publisher {
   void generated_token() { metrics_.generated_tokens.add(); }
   void forced(size_t tokens) { metrics_.forced_tokens.add(tokens); }
   void judged(size_t proposed, size_t accepted);
+  // After judged(), if the proposals came from the output of another request.
+  void judged_shared(size_t proposed, size_t accepted) {
+    metrics_.shared_proposed_tokens.add(proposed);
+    metrics_.shared_accepted_tokens.add(accepted);
+  }
   void delivered_token(const ActiveRequest& request);
   void ended(const ActiveRequest& request, FinishReason reason);
 

@@ -1,6 +1,7 @@
 #include "engine/request_table.h"
 
 #include "engine/beam_group.h"
+#include "engine/contrastive_request.h"
 
 namespace hearth {
 
@@ -20,6 +21,11 @@ void RequestTable::accept(std::unique_ptr<ActiveRequest> request) {
                    .with_host =
                        request->constraint() != nullptr || request->samplers().need_host(),
                    .score_prompt = request->scores_prompt()};
+  if (asked.guidance.guides()) added.shadow_prompt = asked.guidance.negative_prompt;
+  if (request->contrastive() != nullptr) {
+    added.max_new_tokens += candidate_room(asked);
+    added.with_host = added.compute_all = added.firm_proposals = true;
+  }
   if (asked.fork)
     added.fork = ForkPoint{.parent = asked.fork->parent, .position = asked.fork->tokens};
   if (asked.forks_first)
@@ -74,9 +80,16 @@ void RequestTable::end(RequestId id, FinishReason reason, std::string message) {
   if (reason == FinishReason::kCancelled) cancelled_.push_back(id);
   links_.publisher.show_counts(links_.scheduler.counts());
   if (!request->admitted_before()) links_.mailbox.release_place();
+  if (reason != FinishReason::kError) share_output(*request);
   if (request->beams() != nullptr) end_beams(*request, reason, message);
   held_.end({std::move(request), reason, std::move(message)}, ready_);
   deliver_ready();
+}
+
+void RequestTable::share_output(const ActiveRequest& request) {
+  if (links_.outputs == nullptr || request.hidden() || request.request().cache_salt != 0) return;
+  links_.outputs->add(request.request().owner,
+                      std::span<const TokenId>(request.tokens()).subspan(request.prompt_tokens()));
 }
 
 // Ends the other requests of a beam search for the same reason, unless the search itself has ended.

@@ -35,6 +35,7 @@ class RequestTable {
     Mailbox& mailbox;  // counts queue places and ends
     Publisher& publisher;
     const TimeSource& time;
+    SharedNgrams* outputs = nullptr;  // gets the output of requests that end; null: nobody does
   };
   // Reserves room for what `sequences` running sequences report per step.
   RequestTable(const Links& links, size_t sequences);
@@ -73,6 +74,7 @@ class RequestTable {
 
  private:
   void end_beams(const ActiveRequest& request, FinishReason reason, const std::string& message);
+  void share_output(const ActiveRequest& request);
   void deliver_ready();
   void deliver_end(BatchDelivery::Ended ended);
   void deliver_held_tokens(ActiveRequest& request);

@@ -160,6 +160,7 @@ void Speculator::took(const StepRecord& record, double seconds, bool ahead) {
   // Its drafts were made after the end of the step before it, and have a price of their own.
   if (!ahead) seconds -= drafted_before_seconds_;
   (ahead ? ahead_ : waiting_).add(record.tokens, seconds);
+  (ahead ? waiting_ : ahead_).pass();
 }
 
 }  // namespace hearth

@@ -3,8 +3,9 @@
 // engine/sampling/README.md defines what it computes.
 //
 // workgroups = [1, rows, 1]. A stage looks at the tokens that the stages before it kept, with their
-// probabilities at that point. All sums are integer sums, so the chosen token does not depend on the
-// number of rows, lanes or subgroups.
+// probabilities at that point. A pass over a whole row costs far more than everything else, so a stage
+// makes one only if it has to, and reads only the segments that can matter. All sums are integer sums, so
+// the chosen token does not depend on the number of rows, lanes or subgroups.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -34,17 +35,18 @@ uvec4 random_bits(SamplingRow wanted, uint use) {
   return philox(uvec4(wanted.counter, use, 0, 0), uvec2(wanted.seed_low, wanted.seed_high));
 }
 
-// The sum of weights that `share` of them keeps, less one: the running sum exceeds it at the last token
-// kept. At least one token is kept.
-uint64_t last_of_share(uint64_t weight, float share) {
-  if (share >= 1.0) return weight - 1;
-  const uint64_t kept = multiply_high(weight, uint64_t(uint(share * 65536.0 * 65536.0)) << 32);
-  return max(kept, 1ul) - 1;
-}
-
-bool needs_measures(uint stage, SamplingStages stages) {
-  if (stage == kStageTemperature) return stages.temperature_low < stages.temperature_high;
-  return stage != kStageTopK && stage != kStageMinP && stage != kStageSmoothing;
+// What a stage needs to know of the tokens kept.
+bool needs_weights(uint stage, SamplingStages stages) {
+  switch (stage) {
+    case kStageTemperature: return stages.temperature_low < stages.temperature_high;
+    case kStageTypical:
+    case kStageTopA:
+    case kStageEpsilon:
+    case kStageEta:
+    case kStageXtc:
+    case kStageMirostat: return true;
+    default: return false;
+  }
 }
 
 float dynamic_temperature(SamplingStages stages, Measures sums) {
@@ -78,48 +80,57 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
   Source source = Source(row, false, 0);
   Kept kept = keep_everything(best_key);
   Measures sums;
-  bool measured = false;  // `sums` are those of `kept`
-  bool loose = false;     // no token has the key kept.first
-  bool above = false;     // XTC: `kept` are only the tokens above its threshold
+  bool counted = false, weighed = false;  // whether the keys, and the weights, in `sums` are those of `kept`
+  bool loose = false;                     // no token has the key kept.first
+  bool above = false;                     // XTC: `kept` are only the tokens above its threshold
   Cut last_before_xtc = kEverything;
   uint64_t order = join_words(stages.order_low, stages.order_high);
   for (;;) {
     const uint stage = uint(order) & ((1u << kStageBits) - 1);
     const bool draws = stage == kStageDraw, sigma = stage == kStageTopNSigma;
-    if ((needs_measures(stage, stages) || loose) && (!measured || sigma)) {
+    const bool weighs = needs_weights(stage, stages) && !above;
+    // A pass that finds few tokens lists them, which saves a selection by weight more than it costs.
+    const bool counts =
+        loose || draws || above || (stage == kStageTopP && kept.last.key != kEverything.key);
+    if (sigma || (weighs && !weighed) || (counts && !counted)) {
       const bool list = !source.listed && !above;
-      sums = measure(source, kept, sigma, list);
-      measured = true;
-      loose = false;
+      const uint what = loose ? kMeasureKeys
+                        : sigma ? kMeasureSpread
+                        : weighs ? kMeasureWeights
+                                 : kMeasureKeys;
+      sums = measure(source, kept, what, list);
+      counted = true;
+      weighed = what == kMeasureWeights;
       if (list && sums.count <= kListTokens) source = Source(row, true, sums.count);
-      if (sums.highest != kept.first) {
+      if (loose) {
+        loose = false;
         begin_at(kept, row.top_logit, sums.highest);
-        measured = false;
         continue;
       }
     }
-    Selection selection = Selection(kNoSelection, true, 0ul, 0.0, 0);
+    Selection selection = Selection(kNoSelection, true, kTargetNumber, 0ul, 0.0, 0.0, 0);
     bool changes = true;
     switch (stage) {
       case kStageDraw: {
         const uvec4 random = random_bits(wanted, 0);
-        selection = Selection(kById, true, multiply_high(sums.weight, join_words(random.x, random.y)),
-                              0.0, bits_of(row.vocab));
+        selection = Selection(kById, true, kTargetFraction, join_words(random.x, random.y), 0.0, 0.0,
+                              bits_of(row.vocab));
         break;
       }
       case kStageTopK: {
         const uint lowest = max(kept.last.key, row.lowest_key);
-        selection = Selection(kByKey, false, stages.top_k - 1, 0.0, bits_of(kept.first - lowest));
+        selection = Selection(kByKey, false, kTargetNumber, stages.top_k - 1, 0.0, 0.0,
+                              bits_of(kept.first - lowest));
         break;
       }
       case kStageTopP: {
         const uint lowest = lowest_key(kept, row.top_logit, 0.0, kMaxDistance);
-        selection = Selection(kByKey, true, last_of_share(sums.weight, stages.top_p), 0.0,
+        selection = Selection(kByKey, true, kTargetShare, 0ul, stages.top_p, 0.0,
                               bits_of(kept.first - lowest));
         break;
       }
       case kStageTypical:
-        selection = Selection(kByDeviation, true, last_of_share(sums.weight, stages.typical_p),
+        selection = Selection(kByDeviation, true, kTargetShare, 0ul, stages.typical_p,
                               mean_distance(sums), kDeviationBits);
         break;
       case kStageTemperature:
@@ -145,7 +156,7 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
         above = true;
         last_before_xtc = kept.last;
         keep_within(kept, row.top_logit, limit);
-        measured = false;
+        counted = weighed = false;
         continue;
       }
       default:
@@ -173,7 +184,7 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
           const uint token = min(selected.ordinal, row.vocab - 1);
           const uint key = logit_key(U32(row.logits).at[token]);
           const float distance = kept_distance(kept, row.top_logit, key);
-          return Choice(key, token, sums.count, (distance + log_weight(sums)) / kLn2);
+          return Choice(key, token, sums.count, (distance + log_of_weight(selected.total)) / kLn2);
         }
         kept.last.id = selected.ordinal;
         break;
@@ -186,9 +197,9 @@ Choice choose(SamplingRow wanted, SamplingStages stages, Row row, uint best_key,
       if (place + 1 == selected.sum / each) break;  // all tokens with this key stay
       among.first = key;
       among.last = kept.last;
-      selection = Selection(kById, false, place, 0.0, bits_of(row.vocab));
+      selection = Selection(kById, false, kTargetNumber, place, 0.0, 0.0, bits_of(row.vocab));
     }
-    if (changes || sigma) measured = false;
+    if (changes || sigma) counted = weighed = false;
     order >>= kStageBits;
   }
 }

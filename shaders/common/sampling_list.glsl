@@ -2,7 +2,7 @@
 // there. Every invocation of the workgroup must call these functions, with the same arguments.
 //
 // The kernel's specialization constants 1 and 2 are their sizes. The list uses the histogram's memory as
-// scratch, so a list and a histogram are never needed at the same time.
+// scratch, so a list and a histogram are never needed at the same time. Include after sampling_reduce.glsl.
 // REQUIRES: lanes <= kListTokens <= kBins, powers of two.
 #ifndef HEARTH_SAMPLING_LIST_GLSL
 #define HEARTH_SAMPLING_LIST_GLSL
@@ -40,20 +40,22 @@ void add_to_bin(uint bin, uint64_t amount) {
 uint64_t sum_bins() {
   barrier();
   const uint blocks = kBins / kBlockBins;
-  for (uint block = gl_LocalInvocationID.x; block < blocks; block += gl_WorkGroupSize.x) {
+  const Lanes own = subgroup_lanes();
+  for (uint block = gl_SubgroupID; block < blocks; block += gl_NumSubgroups) {
     uint64_t sum = 0;
-    for (uint i = 0; i < kBlockBins; ++i) {
-      // Each lane starts elsewhere in its block, or all would access the same bank.
-      const uint bin = block * kBlockBins + (i + block) % kBlockBins;
-      sum += join_words(bin_low[bin], bin_high[bin]);
+    for (uint i = own.lane; i < kBlockBins; i += own.count)
+      sum += join_words(bin_low[block * kBlockBins + i], bin_high[block * kBlockBins + i]);
+    sum = subgroup_sum64(sum);
+    if (subgroupElect()) {
+      list_keys[block] = uint(sum);
+      list_ids[block] = uint(sum >> 32);
     }
-    list_keys[block] = uint(sum);
-    list_ids[block] = uint(sum >> 32);
   }
   barrier();
   uint64_t total = 0;
-  for (uint block = 0; block < blocks; ++block) total += join_words(list_keys[block], list_ids[block]);
-  return total;
+  for (uint block = own.lane; block < blocks; block += own.count)
+    total += join_words(list_keys[block], list_ids[block]);
+  return subgroup_sum64(total);
 }
 
 struct BinPosition {
@@ -61,21 +63,33 @@ struct BinPosition {
   uint64_t before;  // the sum of the bins before it
 };
 
+uint64_t sum_at(bool of_blocks, uint i) {
+  return of_blocks ? join_words(list_keys[i], list_ids[i]) : join_words(bin_low[i], bin_high[i]);
+}
+
+// The same among the bins, or the blocks, from place.bin to `end`; place.before is the sum before them.
+// If no running sum exceeds the target, the last one. Every subgroup does all of it.
+BinPosition find_sum(bool of_blocks, BinPosition place, uint end, uint64_t target) {
+  const Lanes own = subgroup_lanes();
+  for (;; place.bin += own.count) {
+    const uint i = place.bin + own.lane;
+    const uint64_t sum = i < end ? sum_at(of_blocks, i) : 0ul;
+    const bool exceeds = i < end && place.before + subgroup_running_sum64(sum) > target;
+    const uint first = subgroupMin(exceeds ? i : 0xffffffffu);
+    if (first < end || place.bin + own.count >= end) {
+      place.bin = min(first, end - 1);
+      place.before += subgroup_sum64(i < place.bin ? sum : 0ul);
+      return place;
+    }
+    place.before += subgroup_sum64(sum);
+  }
+}
+
 // REQUIRES: target < sum_bins().
 BinPosition find_bin(uint64_t target) {
-  BinPosition place = BinPosition(0, 0);
-  uint block = 0;
-  for (; block + 1 < kBins / kBlockBins; ++block) {
-    const uint64_t next = place.before + join_words(list_keys[block], list_ids[block]);
-    if (next > target) break;
-    place.before = next;
-  }
-  for (place.bin = block * kBlockBins; place.bin + 1 < (block + 1) * kBlockBins; ++place.bin) {
-    const uint64_t next = place.before + join_words(bin_low[place.bin], bin_high[place.bin]);
-    if (next > target) break;
-    place.before = next;
-  }
-  return place;
+  BinPosition place = find_sum(true, BinPosition(0, 0), kBins / kBlockBins, target);
+  place.bin *= kBlockBins;
+  return find_sum(false, place, place.bin + kBlockBins, target);
 }
 
 void clear_list() {

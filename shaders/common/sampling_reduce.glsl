@@ -9,6 +9,17 @@ layout(local_size_x_id = 0) in;
 shared uint subgroup_values[256];
 shared uvec2 subgroup_pairs[256];
 
+// A lane's place in its subgroup, and the number of lanes that exist, which may be fewer than
+// gl_SubgroupSize.
+struct Lanes {
+  uint lane, count;
+};
+Lanes subgroup_lanes() { return Lanes(subgroupExclusiveAdd(1u), subgroupAdd(1u)); }
+
+// Up to this many subgroups, every lane reads what all of them found; beyond it, the lanes of a subgroup
+// share the work.
+const uint kFewSubgroups = 8;
+
 void share_with_workgroup(uint value) {
   barrier();  // an earlier call may still read them
   if (subgroupElect()) subgroup_values[gl_SubgroupID] = value;
@@ -26,8 +37,13 @@ uint workgroup_max(uint value) {
   if (gl_NumSubgroups == 1) return value;
   share_with_workgroup(value);
   value = 0;
-  for (uint i = 0; i < gl_NumSubgroups; ++i) value = max(value, subgroup_values[i]);
-  return value;
+  if (gl_NumSubgroups <= kFewSubgroups) {
+    for (uint i = 0; i < gl_NumSubgroups; ++i) value = max(value, subgroup_values[i]);
+    return value;
+  }
+  const Lanes own = subgroup_lanes();
+  for (uint i = own.lane; i < gl_NumSubgroups; i += own.count) value = max(value, subgroup_values[i]);
+  return subgroupMax(value);
 }
 
 uint workgroup_min(uint value) { return ~workgroup_max(~value); }
@@ -37,8 +53,13 @@ uint workgroup_sum(uint value) {
   if (gl_NumSubgroups == 1) return value;
   share_with_workgroup(value);
   value = 0;
-  for (uint i = 0; i < gl_NumSubgroups; ++i) value += subgroup_values[i];
-  return value;
+  if (gl_NumSubgroups <= kFewSubgroups) {
+    for (uint i = 0; i < gl_NumSubgroups; ++i) value += subgroup_values[i];
+    return value;
+  }
+  const Lanes own = subgroup_lanes();
+  for (uint i = own.lane; i < gl_NumSubgroups; i += own.count) value += subgroup_values[i];
+  return subgroupAdd(value);
 }
 
 uvec2 workgroup_min(uvec2 value) {
@@ -57,6 +78,24 @@ uvec2 workgroup_sum(uvec2 value) {
   value = uvec2(0);
   for (uint i = 0; i < gl_NumSubgroups; ++i) value += subgroup_pairs[i];
   return value;
+}
+
+// 64-bit sums over a subgroup, in limbs of 16 bits, so that no limb overflows.
+uvec4 limbs_of_64(uint64_t value) {
+  const uint low = uint(value), high = uint(value >> 32);
+  return uvec4(low & 0xffffu, low >> 16, high & 0xffffu, high >> 16);
+}
+
+uint64_t join_64(uvec4 limbs) {
+  return uint64_t(limbs.x) + (uint64_t(limbs.y) << 16) + (uint64_t(limbs.z) << 32) +
+         (uint64_t(limbs.w) << 48);
+}
+
+uint64_t subgroup_sum64(uint64_t value) { return join_64(subgroupAdd(limbs_of_64(value))); }
+
+// Of this lane and all before it.
+uint64_t subgroup_running_sum64(uint64_t value) {
+  return join_64(subgroupInclusiveAdd(limbs_of_64(value)));
 }
 
 #endif

@@ -18,21 +18,19 @@ struct Source {
   uint count;   // of the list
 };
 
-uint64_t workgroup_sum64(uint64_t value) {
-  // Limbs of 16 bits, so that no sum of up to 1024 lanes overflows.
-  const uvec2 low = workgroup_sum(uvec2(uint(value) & 0xffffu, uint(value) >> 16));
-  const uvec2 high = workgroup_sum(uvec2(uint(value >> 32) & 0xffffu, uint(value >> 48)));
-  return uint64_t(low.x) + (uint64_t(low.y) << 16) + (uint64_t(high.x) << 32) +
-         (uint64_t(high.y) << 48);
-}
-
 // A source is read in groups, one lane each: a segment of the row, or four tokens of the list.
 uint group_count(Source source) {
   return source.listed ? (source.count + 3) / 4 : source.row.segment_count;
 }
 uint group_quads(Source source) { return source.listed ? 1 : kSegmentQuads; }
-bool skips_group(Source source, uint group, uint least_key) {
-  return !source.listed && U32(source.row.segments).at[group] < least_key;
+// Whether no token of the group can matter: all keys are below `least_key`, or no id begins with `digits`
+// (all but its last `shift` bits). The quads of kScanLanes neighbouring segments are interleaved.
+bool skips_group(Source source, uint group, uint least_key, bool by_id, uint digits, uint shift) {
+  if (source.listed) return false;
+  const uint together = kScanLanes * kSegmentQuads * 4;
+  const uint first_id = group / kScanLanes * together, last_id = first_id + together - 1;
+  if (by_id && ((last_id >> shift) < digits || (first_id >> shift) > digits)) return true;
+  return U32(source.row.segments).at[group] < least_key;
 }
 
 // The keys and ids of four tokens. Places without a token have a key that is never kept.
@@ -54,71 +52,102 @@ uvec4 load_keys(Source source, uint group, uint j, out uvec4 ids) {
 struct Measures {
   uint count;
   uint highest, lowest;  // keys
-  uint64_t weight;       // of all kept tokens
-  uint64_t moment;       // sum of weight * distance, in the same units
-  // With `spread`, instead of the two before: the sums of the distances in kSigmaUnits, and of their
-  // squares.
+  uint64_t weight;       // kMeasureWeights: of all kept tokens
+  uint64_t moment;       // and the sum of weight * distance, in the same units
+  // kMeasureSpread: the sums of the distances in kSigmaUnits, and of their squares.
   uint64_t steps, squares;
 };
+
+const uint kMeasureKeys = 0;  // only the first three, which is much less work
+const uint kMeasureWeights = 1;
+const uint kMeasureSpread = 2;
 
 const float kSigmaUnits = 16384.0;
 const float kSigmaReach = 256.0;  // distances beyond this count as this, so that the sums fit
 
+// The sums of all subgroups: the count, the highest key, the complement of the lowest one, and eight limbs
+// of 16 bits, so that no sum of up to 1024 lanes overflows.
+shared uint measured[11];
+
+void measure_limbs(uint first, uint64_t value) {
+  const uvec4 limbs = subgroupAdd(limbs_of_64(value));
+  if (!subgroupElect()) return;
+  [[unroll]] for (uint i = 0; i < 4; ++i) atomicAdd(measured[first + i], limbs[i]);
+}
+
+uint64_t measured_limbs(uint first) {
+  return join_64(uvec4(measured[first], measured[first + 1], measured[first + 2],
+                       measured[first + 3]));
+}
+
 // Measures the kept tokens, and lists them if `list` is set and they are few enough.
-Measures measure(Source source, Kept kept, bool spread, bool list) {
+Measures measure(Source source, Kept kept, uint what, bool list) {
   Measures sums = Measures(0, 0, 0xffffffffu, 0ul, 0ul, 0ul, 0ul);
   barrier();
-  if (gl_LocalInvocationID.x == 0) kept_count = 0;
+  if (gl_LocalInvocationID.x == 0) {
+    kept_count = 0;
+    [[unroll]] for (uint i = 0; i < 11; ++i) measured[i] = 0;
+  }
   barrier();
   const uint groups = group_count(source), quads = group_quads(source);
   for (uint g = gl_LocalInvocationID.x; g < groups; g += gl_WorkGroupSize.x) {
-    if (skips_group(source, g, kept.last.key)) continue;
+    if (skips_group(source, g, kept.last.key, false, 0, 0)) continue;
+    uvec2 limbs = uvec2(0);  // of this group's weights
+    uvec4 next_ids, next = load_keys(source, g, 0, next_ids);
     [[dont_unroll]] for (uint j = 0; j < quads; ++j) {
-      uvec4 ids;
-      const uvec4 keys = load_keys(source, g, j, ids);
+      const uvec4 keys = next, ids = next_ids;
+      if (j + 1 < quads) next = load_keys(source, g, j + 1, next_ids);
       [[unroll]] for (uint c = 0; c < 4; ++c) {
         if (!holds(kept, keys[c], ids[c])) continue;
         ++sums.count;
         sums.highest = max(sums.highest, keys[c]);
         sums.lowest = min(sums.lowest, keys[c]);
-        const float distance = kept_distance(kept, source.row.top_logit, keys[c]);
-        if (spread) {
-          const uint step = uint(int(min(distance, kSigmaReach) * kSigmaUnits + 0.5));
-          sums.steps += step;
-          sums.squares += uint64_t(step) * step;
-        } else {
-          const uint64_t weight = weight_of(distance);
-          const uint place = uint(int(min(distance, kMaxDistance) * float(1u << 20) + 0.5));
-          sums.weight += weight;
-          sums.moment += (weight * place) >> 20;
-        }
-        // Once the list is too long, nobody adds to it.
-        if (list && kept_count <= kListTokens) {
+        // A lane that finds the list full adds nothing more to it.
+        if (list) {
           const uint at = atomicAdd(kept_count, 1);
-          if (at < kListTokens) {
+          list = at < kListTokens;
+          if (list) {
             kept_keys[at] = keys[c];
             kept_ids[at] = ids[c];
           }
         }
+        if (what == kMeasureKeys) continue;
+        const float distance = kept_distance(kept, source.row.top_logit, keys[c]);
+        if (what == kMeasureSpread) {
+          const uint step = uint(int(min(distance, kSigmaReach) * kSigmaUnits + 0.5));
+          sums.steps += step;
+          sums.squares += uint64_t(step) * step;
+        } else {
+          const uvec2 weight = weight_limbs(distance);
+          const uint place = uint(int(min(distance, kMaxDistance) * float(1u << 20) + 0.5));
+          limbs += weight;
+          sums.moment += (join_limbs(weight) * place) >> 20;
+        }
       }
     }
+    sums.weight += join_limbs(limbs);
   }
-  sums.count = workgroup_sum(sums.count);
-  sums.highest = workgroup_max(sums.highest);
-  sums.lowest = workgroup_min(sums.lowest);
-  if (spread) {
-    sums.steps = workgroup_sum64(sums.steps);
-    sums.squares = workgroup_sum64(sums.squares);
-  } else {
-    sums.weight = workgroup_sum64(sums.weight);
-    sums.moment = workgroup_sum64(sums.moment);
+  const uint count = subgroupAdd(sums.count), highest = subgroupMax(sums.highest);
+  const uint lowest = subgroupMin(sums.lowest);
+  if (subgroupElect()) {
+    atomicAdd(measured[0], count);
+    atomicMax(measured[1], highest);
+    atomicMax(measured[2], ~lowest);
   }
-  barrier();  // the list is complete
-  return sums;
+  if (what != kMeasureKeys) {
+    const bool weights = what == kMeasureWeights;
+    measure_limbs(3, weights ? sums.weight : sums.steps);
+    measure_limbs(7, weights ? sums.moment : sums.squares);
+  }
+  barrier();  // the list is complete, too
+  const uint64_t first = measured_limbs(3), second = measured_limbs(7);
+  return Measures(measured[0], measured[1], ~measured[2], first, second, first, second);
 }
 
-// ln of the sum of exp(-distance).
-float log_weight(Measures sums) { return log(float(sums.weight) * exp2(-float(kWeightBits))); }
+// ln of a sum of exp(-distance).
+float log_of_weight(uint64_t weight) { return log(float(weight) * exp2(-float(kWeightBits))); }
+
+float log_weight(Measures sums) { return log_of_weight(sums.weight); }
 
 float mean_distance(Measures sums) { return float(sums.moment) / float(sums.weight); }
 
@@ -138,14 +167,34 @@ const uint kByKey = 0;        // the row's order, largest key first; equal keys 
 const uint kById = 1;
 const uint kByDeviation = 2;  // by how far the distance is from `center`, the nearest first
 
+// What a search counts up to: a number, or a part of the sum over all tokens kept.
+const uint kTargetNumber = 0;
+const uint kTargetShare = 1;     // the last token of the first ones that together have this share
+const uint kTargetFraction = 2;  // this fraction, in units of 2^-64
+
 // A search for the token at which the running sum of weights, or the running count, exceeds a target.
 struct Selection {
   uint order;
   bool weighted;
-  uint64_t target;
-  float center;
-  uint bits;  // ordinals are below 2^bits
+  uint target_kind;
+  uint64_t target;  // kTargetNumber, kTargetFraction
+  float share;      // kTargetShare
+  float center;     // kByDeviation
+  uint bits;        // ordinals are below 2^bits
 };
+
+// The sum of weights that `share` of them keeps, less one: the running sum exceeds it at the last token
+// kept. At least one token is kept.
+uint64_t last_of_share(uint64_t weight, float share) {
+  if (share >= 1.0) return weight - 1;
+  const uint64_t kept = multiply_high(weight, uint64_t(uint(share * 65536.0 * 65536.0)) << 32);
+  return max(kept, 1ul) - 1;
+}
+
+uint64_t target_of(Selection wanted, uint64_t total) {
+  if (wanted.target_kind == kTargetShare) return last_of_share(total, wanted.share);
+  return wanted.target_kind == kTargetFraction ? multiply_high(total, wanted.target) : wanted.target;
+}
 
 // Deviations up to this are equal. Ordinals begin here, so that they need fewer bits.
 const uint kLeastDeviation = 0x30000000u;  // 4.7e-10
@@ -167,6 +216,7 @@ struct Selected {
   uint ordinal;
   uint64_t before;  // what is left of the target after all tokens with smaller ordinals
   uint64_t sum;     // of the tokens with this ordinal
+  uint64_t total;   // of all tokens kept
 };
 
 // What a token adds to a sum, as limbs.
@@ -192,22 +242,31 @@ void add_quad(Selection wanted, Source source, Kept kept, uvec4 keys, uvec4 ids,
 // Finds the ordinal by its digits, the highest first: each pass adds up the tokens that have the digits
 // found so far, by their next digit.
 Selected select(Source source, Kept kept, Selection wanted) {
-  Selected selected = Selected(false, 0, wanted.target, 0ul);
+  Selected selected = Selected(false, 0, 0ul, 0ul, 0ul);
   const uint digit_bits = bits_of(kBins) - 1;
   const uint groups = group_count(source), quads = group_quads(source);
+  const bool by_id = wanted.order == kById;
   uint shift = wanted.bits;  // of the digits found so far
   while (shift > 0) {
     const uint width = min(digit_bits, shift), rest = shift - width;
     // The ids of a quad differ in their lowest two bits.
-    const bool quads_in_bins = wanted.order == kById && !source.listed && rest >= 2;
+    const bool quads_in_bins = by_id && !source.listed && rest >= 2;
+    const bool some_digits = shift < 32;
+    // Keys below those with the digits so far, in the row's order, need not be read.
+    uint least_key = kept.last.key;
+    if (wanted.order == kByKey && some_digits) {
+      const uint64_t reach = (uint64_t(selected.ordinal) + 1) << shift;
+      if (reach <= kept.first) least_key = max(least_key, kept.first - uint(reach) + 1);
+    }
     clear_bins();
     for (uint g = gl_LocalInvocationID.x; g < groups; g += gl_WorkGroupSize.x) {
-      if (skips_group(source, g, kept.last.key)) continue;
+      if (skips_group(source, g, least_key, by_id && some_digits, selected.ordinal, shift)) continue;
+      uvec4 next_ids, next = load_keys(source, g, 0, next_ids);
       [[dont_unroll]] for (uint j = 0; j < quads; ++j) {
-        uvec4 ids;
-        const uvec4 keys = load_keys(source, g, j, ids);
+        const uvec4 keys = next, ids = next_ids;
+        if (j + 1 < quads) next = load_keys(source, g, j + 1, next_ids);
         if (quads_in_bins) {
-          if (shift < 32 && (ids.x >> shift) != selected.ordinal) continue;
+          if (some_digits && (ids.x >> shift) != selected.ordinal) continue;
           add_quad(wanted, source, kept, keys, ids, (ids.x >> rest) & ((1u << width) - 1));
           continue;
         }
@@ -216,13 +275,18 @@ Selected select(Source source, Kept kept, Selection wanted) {
           const float distance = kept_distance(kept, source.row.top_logit, keys[c]);
           if (wanted.weighted && distance >= kMaxDistance) continue;
           const uint ordinal = ordinal_of(wanted, kept, keys[c], ids[c], distance);
-          if (shift < 32 && (ordinal >> shift) != selected.ordinal) continue;
+          if (some_digits && (ordinal >> shift) != selected.ordinal) continue;
           const uint bin = (ordinal >> rest) & ((1u << width) - 1);
           add_to_bin(bin, join_limbs(amount_of(wanted, distance)));
         }
       }
     }
-    if (selected.before >= sum_bins()) return selected;  // there are fewer tokens than that
+    const uint64_t sum = sum_bins();
+    if (shift == wanted.bits) {
+      selected.total = sum;
+      selected.before = target_of(wanted, sum);
+    }
+    if (selected.before >= sum) return selected;  // there are fewer tokens than that
     const BinPosition place = find_bin(selected.before);
     selected.before -= place.before;
     selected.ordinal = (selected.ordinal << width) | place.bin;

@@ -4,7 +4,7 @@
 // and the tokens it keeps are neighbours in that order. So a row's state is a range of the order and the
 // function, and no logit is ever written back.
 //
-// Include after sampling_key.glsl and sampling_row.glsl.
+// Include after sampling_key.glsl, sampling_reduce.glsl and sampling_row.glsl.
 #ifndef HEARTH_STAGES_WARP_GLSL
 #define HEARTH_STAGES_WARP_GLSL
 
@@ -64,32 +64,38 @@ void bend(inout Kept kept, float top_logit, float square, float cube) {
                    cube * factor * factor * factor, 0);
 }
 
+// Both of the following try as many keys at a time as a subgroup has lanes. Distances never decrease with
+// falling keys, so the keys that pass are neighbours, and their number says where the last one is. Every
+// subgroup does all of it.
+
 // The lowest key that is at most `limit` further down than `center`.
 uint lowest_key(Kept kept, float top_logit, float center, float limit) {
+  const Lanes own = subgroup_lanes();
   uint below = kMinusInfinityKey, key = kept.first;
   while (key - below > 1) {
-    const uint middle = below + (key - below) / 2;
-    precise const float depth = kept_distance(kept, top_logit, middle) - center;
-    if (depth <= limit) {
-      key = middle;
-    } else {
-      below = middle;
-    }
+    const uint span = key - below, step = (span + own.count) / (own.count + 1);
+    const uint down = (own.lane + 1) * step;
+    const uint tried = key - min(down, span - 1);
+    precise const float depth = kept_distance(kept, top_logit, tried) - center;
+    const uint passed = subgroupAdd(down < span && depth <= limit ? 1u : 0u);
+    if (passed < own.count && (passed + 1) * step < span) below = key - (passed + 1) * step;
+    key -= passed * step;
   }
   return key;
 }
 
 // The highest key that is at most `limit` further up than `center`.
 uint highest_key(Kept kept, float top_logit, float center, float limit) {
+  const Lanes own = subgroup_lanes();
   uint key = kMinusInfinityKey + 1, above = kept.first + 1;
   while (above - key > 1) {
-    const uint middle = key + (above - key) / 2;
-    precise const float height = center - kept_distance(kept, top_logit, middle);
-    if (height <= limit) {
-      key = middle;
-    } else {
-      above = middle;
-    }
+    const uint span = above - key, step = (span + own.count) / (own.count + 1);
+    const uint up = (own.lane + 1) * step;
+    const uint tried = key + min(up, span - 1);
+    precise const float height = center - kept_distance(kept, top_logit, tried);
+    const uint passed = subgroupAdd(up < span && height <= limit ? 1u : 0u);
+    if (passed < own.count && (passed + 1) * step < span) above = key + (passed + 1) * step;
+    key += passed * step;
   }
   return key;
 }

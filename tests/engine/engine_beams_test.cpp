@@ -12,10 +12,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr SchedulerLimits kLimits{
+constexpr SchedulerLimits kBeamLimits{
     .max_sequences = 8, .max_step_tokens = 256, .context = 256, .pool_blocks = 400};
 constexpr TokenId kEnd = 2;
-constexpr uint32_t kVocabulary = 29;
+constexpr uint32_t kLetters = 29;
 
 // <unk>, <s>, </s>, then single letters from 'a' on.
 std::unique_ptr<Tokenizer> letters() {
@@ -41,7 +41,7 @@ std::string spelled(const std::vector<TokenId>& tokens) {
 GenerationRequest beam_request(uint32_t seed, uint32_t prompt, uint32_t max_tokens,
                                const BeamOptions& beam) {
   GenerationRequest request{.prompt = made_up_prompt(prompt, seed), .max_tokens = max_tokens};
-  for (TokenId& id : request.prompt) id = 3 + id % (kVocabulary - 3);
+  for (TokenId& id : request.prompt) id = 3 + id % (kLetters - 3);
   request.beam = beam;
   return request;
 }
@@ -70,8 +70,9 @@ std::vector<ReferenceText> expected_texts(const StandInOptions& options,
 
 class EngineBeamsTest : public ::testing::Test {
  protected:
-  StandInEngine engine(const SchedulerLimits& limits = kLimits, const Policy& policy = {}) const {
-    return StandInEngine({.limits = limits, .vocabulary = kVocabulary}, policy, tokenizer_.get());
+  StandInEngine engine(const SchedulerLimits& limits = kBeamLimits,
+                       const Policy& policy = {}) const {
+    return StandInEngine({.limits = limits, .vocabulary = kLetters}, policy, tokenizer_.get());
   }
   // Reads the streams of a search and compares them with the reference.
   static void expect_found(const StandInEngine& engine, const GenerationRequest& request,

@@ -28,11 +28,11 @@ using testing::StandInOptions;
 using testing::StandInSampler;
 using Compiled = std::shared_ptr<const grammar::Grammar>;
 
-constexpr SchedulerLimits kRoomy{.max_sequences = 8,
-                                 .max_step_tokens = 256,
-                                 .context = 512,
-                                 .pool_blocks = 400,
-                                 .max_proposed = 40};
+constexpr SchedulerLimits kConstrainedLimits{.max_sequences = 8,
+                                             .max_step_tokens = 256,
+                                             .context = 512,
+                                             .pool_blocks = 400,
+                                             .max_proposed = 40};
 
 const Tokenizer& tokenizer() {
   static const std::unique_ptr<Tokenizer> made = [] {
@@ -57,7 +57,7 @@ Compiled person() {
       "required": ["name", "age", "colour"]})");
 }
 
-StandInOptions options_with(const SchedulerLimits& limits) {
+StandInOptions constrained_options(const SchedulerLimits& limits) {
   return {.limits = limits, .vocabulary = tokenizer().size()};
 }
 
@@ -66,7 +66,7 @@ StandInEngine engine_with(const StandInOptions& options, const Policy& policy = 
 }
 
 // Requests of all kinds, some with a grammar.
-GenerationRequest request_of(uint32_t number) {
+GenerationRequest constrained_request(uint32_t number) {
   GenerationRequest request = testing::mixed_request(number);
   for (TokenId& id : request.prompt) id %= tokenizer().size();
   request.max_tokens += 20;
@@ -145,7 +145,7 @@ std::vector<TokenId> expected(const StandInEngine& engine, const GenerationReque
 void expect_masked_outputs(StandInEngine& engine, uint32_t count) {
   std::vector<GenerationRequest> requests;
   std::vector<TokenStream> streams;
-  for (uint32_t i = 0; i < count; ++i) requests.push_back(request_of(i));
+  for (uint32_t i = 0; i < count; ++i) requests.push_back(constrained_request(i));
   for (const GenerationRequest& request : requests) {
     auto stream = engine->submit(request);
     ASSERT_TRUE(stream.ok()) << stream.error().message;
@@ -158,7 +158,7 @@ void expect_masked_outputs(StandInEngine& engine, uint32_t count) {
 }
 
 TEST(EngineConstraint, IdsAreThoseOfMaskingEveryTokenInTheSameBatchAsOthers) {
-  StandInEngine engine = engine_with(options_with(kRoomy));
+  StandInEngine engine = engine_with(constrained_options(kConstrainedLimits));
   expect_masked_outputs(engine, 40);
   EXPECT_GT(engine->metrics().forced_tokens.value(), 40u);
 }
@@ -171,11 +171,11 @@ TEST(EngineConstraint, HoldsUnderEveryPolicyWithFewBlocks) {
       Policy policy = *named_policy(name);
       policy.preemption = preemption;
       policy.batch_window_ms = std::min(policy.batch_window_ms, 1u);
-      StandInEngine engine = engine_with(options_with({.max_sequences = 6,
-                                                       .max_step_tokens = 60,
-                                                       .context = 160,
-                                                       .pool_blocks = 14,
-                                                       .swap_blocks = 30}),
+      StandInEngine engine = engine_with(constrained_options({.max_sequences = 6,
+                                                              .max_step_tokens = 60,
+                                                              .context = 160,
+                                                              .pool_blocks = 14,
+                                                              .swap_blocks = 30}),
                                          policy);
       expect_masked_outputs(engine, 15);
       recomputed += engine->metrics().preemptions_recompute.value();
@@ -186,7 +186,7 @@ TEST(EngineConstraint, HoldsUnderEveryPolicyWithFewBlocks) {
 }
 
 TEST(EngineConstraint, SpeculationProposesOnlyWhatTheGrammarAllows) {
-  StandInOptions options = options_with(kRoomy);
+  StandInOptions options = constrained_options(kConstrainedLimits);
   options.speculation = {.method = SpeculationMethod::kNgram, .max_proposed = 6};
   StandInEngine engine = engine_with(options);
   expect_masked_outputs(engine, 30);
@@ -200,7 +200,7 @@ TEST(EngineConstraint, SpeculationProposesOnlyWhatTheGrammarAllows) {
 }
 
 TEST(EngineConstraint, CompletionsOfOnePromptEachFollowTheGrammar) {
-  StandInEngine engine = engine_with(options_with(kRoomy));
+  StandInEngine engine = engine_with(constrained_options(kConstrainedLimits));
   GenerationRequest request{.prompt = testing::made_up_prompt(40, 1), .max_tokens = 60};
   for (TokenId& id : request.prompt) id %= tokenizer().size();
   request.sampling.seed = 17;
@@ -214,7 +214,7 @@ TEST(EngineConstraint, CompletionsOfOnePromptEachFollowTheGrammar) {
 }
 
 TEST(EngineConstraint, ForcedTokensHaveProbabilityOneAndAreCounted) {
-  StandInEngine engine = engine_with(options_with(kRoomy));
+  StandInEngine engine = engine_with(constrained_options(kConstrainedLimits));
   GenerationRequest request{.prompt = {5}, .max_tokens = 60};
   request.sampling.top_logprobs = 2;
   request.grammar = regex("colour: (red|green|blue), size: [0-9]");
@@ -235,7 +235,7 @@ TEST(EngineConstraint, ForcedTokensHaveProbabilityOneAndAreCounted) {
 }
 
 TEST(EngineConstraint, ATextThatCanOnlyEndIsStopped) {
-  StandInEngine engine = engine_with(options_with(kRoomy));
+  StandInEngine engine = engine_with(constrained_options(kConstrainedLimits));
   for (const bool ignore_end : {false, true}) {
     GenerationRequest request{.prompt = {5}, .max_tokens = 60, .ignore_end = ignore_end};
     request.grammar = regex("only this");
@@ -252,7 +252,7 @@ TEST(EngineConstraint, ATextThatCanOnlyEndIsStopped) {
 }
 
 TEST(EngineConstraint, TheEndTokenComesOnlyWhereTheTextIsComplete) {
-  StandInEngine engine = engine_with(options_with(kRoomy));
+  StandInEngine engine = engine_with(constrained_options(kConstrainedLimits));
   uint32_t ended = 0;
   for (uint32_t seed = 0; seed < 30; ++seed) {
     GenerationRequest request{.prompt = {5 + seed}, .max_tokens = 40};
@@ -273,7 +273,7 @@ TEST(EngineConstraint, TheEndTokenComesOnlyWhereTheTextIsComplete) {
 }
 
 TEST(EngineConstraint, ForcedTokensEndWithTheLengthAndWithStopStrings) {
-  StandInEngine engine = engine_with(options_with(kRoomy));
+  StandInEngine engine = engine_with(constrained_options(kConstrainedLimits));
   const std::string text = "the quick brown fox jumps over the lazy dog";
   GenerationRequest request{.prompt = {5}, .max_tokens = 3};
   request.grammar = regex((text + "[ab]").c_str());
@@ -294,7 +294,7 @@ TEST(EngineConstraint, ForcedTokensEndWithTheLengthAndWithStopStrings) {
 
 // More forced tokens than the ledger takes at once, and than a step has room for.
 TEST(EngineConstraint, LongForcedTextsAreCommittedWhole) {
-  StandInEngine engine = engine_with(options_with(
+  StandInEngine engine = engine_with(constrained_options(
       {.max_sequences = 4, .max_step_tokens = 16, .context = 512, .pool_blocks = 200}));
   std::string text;
   for (int i = 0; i < 40; ++i) text += "word " + std::to_string(i) + " ";
@@ -309,7 +309,7 @@ TEST(EngineConstraint, LongForcedTextsAreCommittedWhole) {
 }
 
 TEST(EngineConstraint, AGrammarNeedsAVocabulary) {
-  StandInEngine engine(options_with(kRoomy));
+  StandInEngine engine(constrained_options(kConstrainedLimits));
   GenerationRequest request{.prompt = {5}, .max_tokens = 3};
   request.grammar = regex("a*");
   const auto stream = engine->submit(request);
@@ -318,7 +318,8 @@ TEST(EngineConstraint, AGrammarNeedsAVocabulary) {
 }
 
 TEST(EngineConstraint, StaticDeliveryHoldsForcedTokensBackAsWell) {
-  StandInEngine engine = engine_with(options_with(kRoomy), *named_policy("static"));
+  StandInEngine engine =
+      engine_with(constrained_options(kConstrainedLimits), *named_policy("static"));
   engine->pause();
   GenerationRequest forced{.prompt = {5}, .max_tokens = 60},
       longer{.prompt = {6}, .max_tokens = 90};
@@ -348,7 +349,7 @@ class SlowGrammar {
 };
 
 TEST(EngineConstraint, ALateMaskDelaysItsOwnRequestOnly) {
-  StandInEngine engine = engine_with(options_with(kRoomy));
+  StandInEngine engine = engine_with(constrained_options(kConstrainedLimits));
   engine->pause();
   GenerationRequest constrained{.prompt = {5}, .max_tokens = 30}, free = constrained;
   constrained.grammar = regex("[a-f]*");
@@ -370,7 +371,7 @@ TEST(EngineConstraint, ALateMaskDelaysItsOwnRequestOnly) {
 }
 
 TEST(EngineConstraint, ARequestIsCancelledWhileItsMaskIsComputed) {
-  StandInEngine engine = engine_with(options_with(kRoomy));
+  StandInEngine engine = engine_with(constrained_options(kConstrainedLimits));
   engine->pause();
   GenerationRequest constrained{.prompt = {5}, .max_tokens = 30}, free = constrained;
   constrained.grammar = regex("[a-f]*");
@@ -389,9 +390,9 @@ TEST(EngineConstraint, ARequestIsCancelledWhileItsMaskIsComputed) {
 // Streams with grammars of one engine used to fall into two groups that took turns, each with steps
 // of its own, as soon as one of them was late once.
 TEST(EngineConstraint, ALateRequestJoinsTheOthersAgain) {
-  const StandInOptions options = options_with(kRoomy);
+  const StandInOptions options = constrained_options(kConstrainedLimits);
   testing::StandInExecutor executor(options);
-  testing::EngineRooms rooms(kRoomy);
+  testing::EngineRooms rooms(kConstrainedLimits);
   StepLoop steps({.executor = executor,
                   .scheduler = rooms.scheduler,
                   .requests = rooms.requests,
@@ -404,11 +405,11 @@ TEST(EngineConstraint, ALateRequestJoinsTheOthersAgain) {
     request.max_tokens = 20;
     request.ignore_end = true;
     rooms.publisher.posted(1);
-    rooms.requests.accept(
-        ActiveRequest::create(
-            std::move(request),
-            {.id = next_id++, .limits = kRoomy, .tokenizer = &tokenizer(), .trie = trie()})
-            .value());
+    rooms.requests.accept(ActiveRequest::create(std::move(request), {.id = next_id++,
+                                                                     .limits = kConstrainedLimits,
+                                                                     .tokenizer = &tokenizer(),
+                                                                     .trie = trie()})
+                              .value());
   };
   const Compiled late = regex("[a-f]*");
   accept({.grammar = regex("[g-k]*")});
@@ -443,7 +444,7 @@ TEST(EngineConstraint, ALateRequestJoinsTheOthersAgain) {
 }
 
 TEST(EngineConstraint, AGrammarMayBeginAfterAStringThatTheModelWrites) {
-  StandInOptions options = options_with(kRoomy);
+  StandInOptions options = constrained_options(kConstrainedLimits);
   for (const bool speculates : {false, true}) {
     if (speculates) options.speculation = {.method = SpeculationMethod::kNgram, .max_proposed = 4};
     // The stand-in samples these in turn, as far as masks allow it.
@@ -483,7 +484,7 @@ TEST(GrammarTrigger, TokensThatCrossTheBorderAreCheckedByTheGrammar) {
   for (const char byte : rest) pattern += std::string("[") + byte + "]";
   const std::string before = "<<" + piece.substr(0, 1);
   const auto allowed = [&](const std::string& wanted, const Compiled& compiled) {
-    GrammarTrigger trigger(wanted, *vocabulary, tokenizer());
+    GrammarTrigger trigger({.text = wanted}, *vocabulary, tokenizer());
     for (const TokenId id : tokenizer().encode("<<", {.add_bos = false}))
       EXPECT_FALSE(trigger.push(id));
     std::vector<uint32_t> bits(vocabulary->mask_words(), ~0u);

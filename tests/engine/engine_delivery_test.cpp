@@ -12,7 +12,7 @@ using testing::made_up_prompt;
 using testing::read_ids;
 using testing::StandInEngine;
 
-constexpr SchedulerLimits kLimits{
+constexpr SchedulerLimits kDeliveryLimits{
     .max_sequences = 4, .max_step_tokens = 128, .context = 256, .pool_blocks = 100};
 
 std::vector<GenerationRequest> requests_of(std::initializer_list<uint32_t> lengths) {
@@ -23,7 +23,7 @@ std::vector<GenerationRequest> requests_of(std::initializer_list<uint32_t> lengt
 }
 
 TEST(EngineDelivery, ABatchIsDeliveredWhenItsLastMemberHasEnded) {
-  StandInEngine engine({.limits = kLimits}, *named_policy("static"), nullptr, true);
+  StandInEngine engine({.limits = kDeliveryLimits}, *named_policy("static"), nullptr, true);
   const auto requests = requests_of({2, 12});
   auto streams = engine->submit(requests);
   ASSERT_TRUE(streams.ok());
@@ -45,7 +45,7 @@ TEST(EngineDelivery, ABatchIsDeliveredWhenItsLastMemberHasEnded) {
 TEST(EngineDelivery, AtOnceTokensComeAsTheyAreMade) {
   Policy policy = *named_policy("static");
   policy.delivery = Delivery::kAtOnce;
-  StandInEngine engine({.limits = kLimits}, policy, nullptr, true);
+  StandInEngine engine({.limits = kDeliveryLimits}, policy, nullptr, true);
   auto streams = engine->submit(requests_of({2, 12}));
   ASSERT_TRUE(streams.ok());
   for (int i = 0; i < 6; ++i) engine->step_once();
@@ -54,7 +54,7 @@ TEST(EngineDelivery, AtOnceTokensComeAsTheyAreMade) {
 }
 
 TEST(EngineDelivery, AChangeOfPolicyDeliversWhatWasHeldBack) {
-  StandInEngine engine({.limits = kLimits}, *named_policy("static"), nullptr, true);
+  StandInEngine engine({.limits = kDeliveryLimits}, *named_policy("static"), nullptr, true);
   auto streams = engine->submit(requests_of({2, 40}));
   ASSERT_TRUE(streams.ok());
   for (int i = 0; i < 6; ++i) engine->step_once();
@@ -68,7 +68,7 @@ TEST(EngineDelivery, AChangeOfPolicyDeliversWhatWasHeldBack) {
 }
 
 TEST(EngineDelivery, ACancelledMemberIsNotWaitedFor) {
-  StandInEngine engine({.limits = kLimits}, *named_policy("static"), nullptr, true);
+  StandInEngine engine({.limits = kDeliveryLimits}, *named_policy("static"), nullptr, true);
   auto streams = engine->submit(requests_of({2, 100}));
   ASSERT_TRUE(streams.ok());
   for (int i = 0; i < 6; ++i) engine->step_once();
@@ -80,7 +80,7 @@ TEST(EngineDelivery, ACancelledMemberIsNotWaitedFor) {
 
 TEST(EngineDelivery, ACompleteAnswerIsNotHeldBackPastItsTimeLimitOrACancellation) {
   for (const bool cancels : {false, true}) {
-    StandInEngine engine({.limits = kLimits}, *named_policy("static"), nullptr, true);
+    StandInEngine engine({.limits = kDeliveryLimits}, *named_policy("static"), nullptr, true);
     auto requests = requests_of({2, 100});
     if (!cancels) requests[0].time_limit_seconds = 1;
     auto streams = engine->submit(requests);
@@ -102,7 +102,7 @@ TEST(EngineDelivery, ACompleteAnswerIsNotHeldBackPastItsTimeLimitOrACancellation
 TEST(EngineDelivery, ADynamicBatchStartsWhenItsWindowCloses) {
   Policy policy = *named_policy("dynamic");
   policy.batch_window_ms = 300;
-  StandInEngine engine({.limits = kLimits}, policy);
+  StandInEngine engine({.limits = kDeliveryLimits}, policy);
   const auto requests = requests_of({3, 5});
   auto first = engine->submit(requests[0]);
   auto second = engine->submit(requests[1]);
@@ -122,7 +122,7 @@ TEST(EngineDelivery, ADynamicBatchStartsWhenItsWindowCloses) {
 TEST(EngineDelivery, DrainingDoesNotWaitForABatchToFill) {
   Policy policy = *named_policy("dynamic");
   policy.batch_window_ms = 3'600'000;
-  StandInEngine engine({.limits = kLimits}, policy);
+  StandInEngine engine({.limits = kDeliveryLimits}, policy);
   auto stream = engine->submit(requests_of({3}).front());
   ASSERT_TRUE(stream.ok());
   engine->drain();

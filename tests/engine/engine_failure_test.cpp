@@ -11,21 +11,21 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr SchedulerLimits kLimits{
+constexpr SchedulerLimits kFailureLimits{
     .max_sequences = 4, .max_step_tokens = 64, .context = 128, .pool_blocks = 64};
-constexpr SchedulerLimits kTight{.max_sequences = 4,
-                                 .max_step_tokens = 64,
-                                 .context = 128,
-                                 .pool_blocks = 8,
-                                 .swap_blocks = 16,
-                                 .max_queue = 15};
+constexpr SchedulerLimits kFewBlocks{.max_sequences = 4,
+                                     .max_step_tokens = 64,
+                                     .context = 128,
+                                     .pool_blocks = 8,
+                                     .swap_blocks = 16,
+                                     .max_queue = 15};
 
 enum class Call { kSubmit, kWait };
 
 // Six requests, two of them waiting; the device is lost at the n-th call.
 void lose_device(Call call, int n) {
   SCOPED_TRACE((call == Call::kSubmit ? "submit " : "wait ") + std::to_string(n));
-  StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
+  StandInEngine engine({.limits = kFailureLimits}, {}, nullptr, /*start_paused=*/true);
   std::vector<TokenStream> streams;
   std::vector<GenerationRequest> requests;
   for (uint32_t i = 0; i < 6; ++i) {
@@ -77,7 +77,7 @@ TEST(EngineFailure, ALostDeviceEndsAllRequestsAtAnyWait) {
 TEST(EngineFailure, AStepThatCannotBeSubmittedEndsOnlyItsMembers) {
   for (int n = 1; n <= 12; ++n) {
     SCOPED_TRACE(n);
-    StandInEngine engine({.limits = kLimits}, {}, nullptr, /*start_paused=*/true);
+    StandInEngine engine({.limits = kFailureLimits}, {}, nullptr, /*start_paused=*/true);
     engine.executor().faults.kind = ErrorKind::kOutOfMemory;
     std::vector<TokenStream> streams;
     std::vector<GenerationRequest> requests;
@@ -118,7 +118,7 @@ TEST(EngineFailure, FailedPreparationsEndTheRequestsTheyWereFor) {
   for (const bool of_slots : {false, true})
     for (int n = 1; n <= 10; ++n) {
       SCOPED_TRACE(n);
-      StandInEngine engine({.limits = kTight}, {.preemption = Preemption::kSwap}, nullptr,
+      StandInEngine engine({.limits = kFewBlocks}, {.preemption = Preemption::kSwap}, nullptr,
                            /*start_paused=*/true);
       engine.executor().faults.kind = ErrorKind::kOutOfMemory;
       (of_slots ? engine.executor().faults.slot : engine.executor().faults.move).arm(n);
@@ -155,7 +155,7 @@ TEST(EngineFailure, FailedPreparationsEndTheRequestsTheyWereFor) {
       std::vector<TokenStream> queued;
       while (auto stream = engine->submit({.prompt = {1, 2}, .max_tokens = 2}))
         queued.push_back(std::move(*stream));
-      EXPECT_EQ(queued.size(), kTight.max_queue);
+      EXPECT_EQ(queued.size(), kFewBlocks.max_queue);
     }
 }
 

@@ -32,7 +32,7 @@ std::vector<float> scores_of(const TokenStream& stream) {
 }
 
 // Of every three requests one is scored, one is scored only, one is not.
-GenerationRequest request_of(uint32_t number) {
+GenerationRequest scored_request(uint32_t number) {
   GenerationRequest request = mixed_request(number);
   request.prompt_logprobs = number % 3 != 2;
   request.generate = number % 3 != 1;
@@ -43,7 +43,7 @@ void expect_right_scores(StandInEngine& engine, uint32_t count) {
   std::vector<GenerationRequest> requests;
   std::vector<TokenStream> streams;
   for (uint32_t i = 0; i < count; ++i) {
-    requests.push_back(request_of(i));
+    requests.push_back(scored_request(i));
     auto stream = engine->submit(requests.back());
     ASSERT_TRUE(stream.ok()) << stream.error().message;
     streams.push_back(std::move(*stream));

@@ -1,7 +1,7 @@
 // Speculation never changes what a request generates, whatever else happens to it.
 #include <gtest/gtest.h>
 
-#include "engine/draft_vocabulary.h"
+#include "engine/vocabulary_difference.h"
 #include "tests/support/stand_in_engine.h"
 
 namespace hearth {
@@ -13,18 +13,18 @@ using testing::StandInEngine;
 using testing::StandInOptions;
 
 // So few different tokens that earlier text often matches, and guesses are often right.
-constexpr uint32_t kVocabulary = 3;
+constexpr uint32_t kFewTokens = 3;
 
-StandInOptions options_with(SchedulerLimits limits,
-                            SpeculationMethod method = SpeculationMethod::kNgram) {
+StandInOptions speculating_options(SchedulerLimits limits,
+                                   SpeculationMethod method = SpeculationMethod::kNgram) {
   limits.max_proposed = 40;
   StandInOptions options{.limits = limits,
-                         .vocabulary = kVocabulary,
+                         .vocabulary = kFewTokens,
                          .speculation = {.method = method, .max_proposed = 6}};
   if (method == SpeculationMethod::kLookahead) options.speculation.max_proposed = 0;
   if (method == SpeculationMethod::kDraft) {
     options.draft_blocks = 30;  // not enough for everyone
-    options.draft_vocabulary = kVocabulary + 1;
+    options.draft_vocabulary = kFewTokens + 1;
   }
   return options;
 }
@@ -32,16 +32,16 @@ StandInOptions options_with(SchedulerLimits limits,
 constexpr SpeculationMethod kMethods[] = {SpeculationMethod::kNgram, SpeculationMethod::kLookahead,
                                           SpeculationMethod::kTree, SpeculationMethod::kDraft};
 
-GenerationRequest request_of(uint32_t number) {
+GenerationRequest speculated_request(uint32_t number) {
   GenerationRequest request = mixed_request(number);
-  for (TokenId& id : request.prompt) id %= kVocabulary;
-  std::erase_if(request.biases, [](const auto& bias) { return bias.token >= kVocabulary; });
+  for (TokenId& id : request.prompt) id %= kFewTokens;
+  std::erase_if(request.biases, [](const auto& bias) { return bias.token >= kFewTokens; });
   return request;
 }
 
 void expect_outputs_of_plain_decoding(StandInEngine& engine, uint32_t count) {
   std::vector<GenerationRequest> requests;
-  for (uint32_t i = 0; i < count; ++i) requests.push_back(request_of(i));
+  for (uint32_t i = 0; i < count; ++i) requests.push_back(speculated_request(i));
   std::vector<TokenStream> streams;
   for (const GenerationRequest& request : requests) {
     auto stream = engine->submit(request);
@@ -55,7 +55,7 @@ void expect_outputs_of_plain_decoding(StandInEngine& engine, uint32_t count) {
 TEST(EngineSpeculation, GeneratesWhatPlainDecodingDoesInFewerSteps) {
   for (const SpeculationMethod method : kMethods) {
     SCOPED_TRACE(static_cast<int>(method));
-    StandInEngine engine(options_with(
+    StandInEngine engine(speculating_options(
         {.max_sequences = 8, .max_step_tokens = 256, .context = 256, .pool_blocks = 400}, method));
     expect_outputs_of_plain_decoding(engine, 120);
     const Metrics& metrics = engine->metrics();
@@ -94,9 +94,9 @@ TEST(EngineSpeculation, PerfectDraftsAreAllAccepted) {
 
 // An error of the draft model ends drafting, not the requests.
 TEST(EngineSpeculation, RequestsContinueWithoutABrokenDraftModel) {
-  StandInOptions options =
-      options_with({.max_sequences = 4, .max_step_tokens = 64, .context = 256, .pool_blocks = 100},
-                   SpeculationMethod::kDraft);
+  StandInOptions options = speculating_options(
+      {.max_sequences = 4, .max_step_tokens = 64, .context = 256, .pool_blocks = 100},
+      SpeculationMethod::kDraft);
   StandInEngine engine(options);
   engine.draft().faults.kind = ErrorKind::kOutOfMemory;
   engine.draft().faults.submit.arm(20);
@@ -113,12 +113,12 @@ TEST(EngineSpeculation, HoldsUnderEveryPolicyWithFewBlocks) {
       Policy policy = *named_policy(name);
       policy.preemption = preemption;
       policy.batch_window_ms = std::min(policy.batch_window_ms, 1u);
-      StandInOptions options = options_with({.max_sequences = 6,
-                                             .max_step_tokens = 60,
-                                             .context = 128,
-                                             .pool_blocks = 14,
-                                             .swap_blocks = 30},
-                                            method);
+      StandInOptions options = speculating_options({.max_sequences = 6,
+                                                    .max_step_tokens = 60,
+                                                    .context = 128,
+                                                    .pool_blocks = 14,
+                                                    .swap_blocks = 30},
+                                                   method);
       StandInEngine engine(options, policy);
       expect_outputs_of_plain_decoding(engine, 24);
       EXPECT_GT(engine->metrics().accepted_tokens.value(), 5u);
@@ -128,11 +128,11 @@ TEST(EngineSpeculation, HoldsUnderEveryPolicyWithFewBlocks) {
 // Costs decide how much is proposed, so it may be nothing; what is generated never changes.
 TEST(EngineSpeculation, AutoGeneratesWhatPlainDecodingDoes) {
   for (const uint32_t blocks : {14u, 400u}) {
-    StandInOptions options = options_with({.max_sequences = 8,
-                                           .max_step_tokens = 80,
-                                           .context = 128,
-                                           .pool_blocks = blocks,
-                                           .swap_blocks = 30});
+    StandInOptions options = speculating_options({.max_sequences = 8,
+                                                  .max_step_tokens = 80,
+                                                  .context = 128,
+                                                  .pool_blocks = blocks,
+                                                  .swap_blocks = 30});
     options.speculation = {.method = SpeculationMethod::kAuto};
     StandInEngine engine(options);
     // The stand-in takes as long for any step, so that proposals pay off.
@@ -184,7 +184,7 @@ TEST(EngineSpeculation, ADraftModelMustHaveTheSameVocabulary) {
 }
 
 TEST(EngineSpeculation, OffProposesNothing) {
-  StandInOptions options = options_with(
+  StandInOptions options = speculating_options(
       {.max_sequences = 8, .max_step_tokens = 256, .context = 256, .pool_blocks = 400});
   options.speculation = {};
   StandInEngine engine(options);

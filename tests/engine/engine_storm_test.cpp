@@ -13,12 +13,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr SchedulerLimits kLimits{.max_sequences = 6,
-                                  .max_step_tokens = 48,
-                                  .context = 128,
-                                  .pool_blocks = 12,
-                                  .swap_blocks = 16,
-                                  .max_queue = 40};
+constexpr SchedulerLimits kStormLimits{.max_sequences = 6,
+                                       .max_step_tokens = 48,
+                                       .context = 128,
+                                       .pool_blocks = 12,
+                                       .swap_blocks = 16,
+                                       .max_queue = 40};
 
 uint32_t below(std::mt19937& random, uint32_t most) {
   return static_cast<uint32_t>(random() % most);
@@ -133,10 +133,10 @@ class Storm {
     // Every request of this test fits into 7 blocks.
     if (below(random, 4) == 0)
       engine_->set_limits(1 + below(random, 8), 1 + below(random, 60),
-                          7 + below(random, kLimits.pool_blocks - 7 + 1));
+                          7 + below(random, kStormLimits.pool_blocks - 7 + 1));
     engine_->set_priority(1 + below(random, 500), static_cast<int32_t>(below(random, 4)));
     static_cast<void>(engine_->policy());
-    EXPECT_LE(engine_->limits().max_sequences, kLimits.max_sequences);
+    EXPECT_LE(engine_->limits().max_sequences, kStormLimits.max_sequences);
     std::this_thread::sleep_for(std::chrono::microseconds(300));
   }
 
@@ -155,15 +155,15 @@ class Storm {
       std::vector<SequenceView> sequences;
       scheduler.view_blocks(blocks);
       scheduler.view_sequences(sequences);
-      EXPECT_EQ(blocks.size(), kLimits.pool_blocks);
+      EXPECT_EQ(blocks.size(), kStormLimits.pool_blocks);
     });
     const uint64_t written = engine_->records().written();
     StepRecord record;
     for (uint64_t i = 0; i < written && i < 20; ++i)
       if (engine_->records().read(written - 1 - random() % std::min<uint64_t>(written, 300),
                                   record)) {
-        EXPECT_LE(record.tokens + record.padding_tokens, kLimits.max_step_tokens);
-        EXPECT_LE(record.members.size(), kLimits.max_sequences);
+        EXPECT_LE(record.tokens + record.padding_tokens, kStormLimits.max_step_tokens);
+        EXPECT_LE(record.members.size(), kStormLimits.max_sequences);
       }
     static_cast<void>(engine_->metrics().time_between_tokens_seconds.snapshot().quantile(0.9));
     EXPECT_EQ(engine_->failure(), "");
@@ -184,7 +184,7 @@ class Storm {
 TEST(EngineStorm, AnswersStayTheSameWithSpeculation) {
   for (const SpeculationMethod method :
        {SpeculationMethod::kDraft, SpeculationMethod::kLookahead, SpeculationMethod::kAuto}) {
-    StandInOptions options{.limits = kLimits, .speculation = {.method = method}};
+    StandInOptions options{.limits = kStormLimits, .speculation = {.method = method}};
     options.limits.max_proposed = 60;
     // Not enough for everyone.
     if (method != SpeculationMethod::kLookahead) options.draft_blocks = 20;
@@ -202,7 +202,7 @@ TEST(EngineStorm, AnswersStayTheSameWithSpeculation) {
 }
 
 TEST(EngineStorm, EveryRequestEndsAndCountsAddUp) {
-  StandInEngine engine({.limits = kLimits});
+  StandInEngine engine({.limits = kStormLimits});
   Storm storm(engine);
   storm.run(milliseconds(4000));
   engine->resume();
@@ -233,7 +233,7 @@ TEST(EngineStorm, EveryRequestEndsAndCountsAddUp) {
 
 TEST(EngineStorm, EnginesAreCreatedAndDestroyedUnderLoad) {
   for (uint32_t round = 0; round < 30; ++round) {
-    StandInEngine engine({.limits = kLimits});
+    StandInEngine engine({.limits = kStormLimits});
     std::vector<TokenStream> streams;
     for (uint32_t i = 0; i < 12; ++i) {
       auto stream = engine->submit(mixed_request(round * 12 + i));

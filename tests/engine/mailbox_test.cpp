@@ -16,13 +16,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr SchedulerLimits kLimits{.max_sequences = 2, .context = 64, .max_queue = 5};
+constexpr SchedulerLimits kMailboxLimits{.max_sequences = 2, .context = 64, .max_queue = 5};
 
 class MailboxTest : public ::testing::Test {
  protected:
   static std::unique_ptr<ActiveRequest> request(RequestId id) {
-    auto built =
-        ActiveRequest::create({.prompt = {1, 2}, .max_tokens = 3}, {.id = id, .limits = kLimits});
+    auto built = ActiveRequest::create({.prompt = {1, 2}, .max_tokens = 3},
+                                       {.id = id, .limits = kMailboxLimits});
     EXPECT_TRUE(built.ok());
     return std::move(*built);
   }
@@ -51,7 +51,7 @@ class MailboxTest : public ::testing::Test {
   }
 
   HandClock clock_;
-  Mailbox mailbox_{{.limits = kLimits}, /*start_paused=*/true, clock_};
+  Mailbox mailbox_{{.limits = kMailboxLimits}, /*start_paused=*/true, clock_};
   Mailbox::Mail mail_;
   EngineClock::time_point last_begin_ = clock_.now();
 };

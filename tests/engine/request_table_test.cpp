@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr SchedulerLimits kLimits{
+constexpr SchedulerLimits kTableLimits{
     .max_sequences = 4, .max_step_tokens = 32, .context = 128, .pool_blocks = 64, .max_queue = 5};
 
 class RequestTableTest : public ::testing::Test {
@@ -24,7 +24,7 @@ class RequestTableTest : public ::testing::Test {
         {.prompt = {1, 2, 3}, .max_tokens = 4, .time_limit_seconds = time_limit_seconds});
   }
 
-  EngineRooms rooms_{kLimits};
+  EngineRooms rooms_{kTableLimits};
   RequestTable& table_ = rooms_.requests;
   const Metrics& metrics_ = rooms_.publisher.metrics();
 };

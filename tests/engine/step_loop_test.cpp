@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr SchedulerLimits kLimits{
+constexpr SchedulerLimits kLoopLimits{
     .max_sequences = 4, .max_step_tokens = 32, .context = 128, .pool_blocks = 64, .max_queue = 5};
 
 // Answers every step with one sampled token and the two most probable ones.
@@ -67,9 +67,9 @@ class StepLoopTest : public ::testing::Test {
     }
   }
 
-  StandInOptions options_{.limits = kLimits};
+  StandInOptions options_{.limits = kLoopLimits};
   StandInExecutor executor_{options_};
-  EngineRooms rooms_{kLimits};
+  EngineRooms rooms_{kLoopLimits};
   StepLoop steps_{{.executor = executor_,
                    .scheduler = rooms_.scheduler,
                    .requests = rooms_.requests,

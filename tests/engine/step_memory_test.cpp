@@ -9,7 +9,7 @@
 namespace hearth::testing {
 namespace {
 
-ModelConfig config_of(uint32_t heads, uint32_t kv_heads) {
+ModelConfig config_with_heads(uint32_t heads, uint32_t kv_heads) {
   ModelConfig config;
   config.layers = 1;
   config.width = config.mlp_width = heads * 64;
@@ -24,7 +24,7 @@ TEST(StepMemory, IsEnoughForStepsOfEverySizeAndContext) {
   const StepLimits limits{.rows = 600, .sequences = 600, .logit_rows = 600, .context = 5000};
   for (const FakeDevice& device : fake_devices()) {
     for (const auto& [heads, kv_heads] : {std::pair{32u, 8u}, {8u, 1u}, {16u, 2u}}) {
-      const ModelConfig config = config_of(heads, kv_heads);
+      const ModelConfig config = config_with_heads(heads, kv_heads);
       const ActivationSizes sizes = activation_sizes(device.caps, config, {}, limits);
       const uint64_t input_bytes = step_input_bytes(device.caps, config, limits, 1);
       for (uint32_t count = 1; count <= limits.sequences; count += 7) {
@@ -70,7 +70,7 @@ TEST(StepMemory, IsEnoughForTheProductsOfEverySize) {
   const std::vector<ModelMatmul> matmuls = {
       {.format = WeightFormat::kF16, .inputs = 4096, .outputs = 28672},
       {.format = WeightFormat::kQ4K, .inputs = 14336, .outputs = 4096}};
-  const ActivationSizes sizes = activation_sizes(caps, config_of(32, 8), matmuls, limits);
+  const ActivationSizes sizes = activation_sizes(caps, config_with_heads(32, 8), matmuls, limits);
   uint32_t shared = 0;
   for (uint32_t count = 1; count <= limits.rows; ++count) {
     for (const auto& [format, inputs, outputs, sibling_outputs, of_logits] : matmuls) {
@@ -95,7 +95,7 @@ TEST(StepMemory, IsEnoughForLogitsOfEveryNumberOfRows) {
   const StepLimits limits{.rows = 600, .sequences = 300, .logit_rows = 300, .context = 5000};
   const ModelMatmul matmul{
       .format = WeightFormat::kF16, .inputs = 4096, .outputs = 4096, .of_logits = true};
-  const ModelConfig config = config_of(32, 8);
+  const ModelConfig config = config_with_heads(32, 8);
   const ActivationSizes sizes =
       activation_sizes(caps, config, std::span<const ModelMatmul>(&matmul, 1), limits);
   for (uint32_t count = 1; count <= limits.rows; ++count) {

@@ -8,14 +8,14 @@
 namespace hearth {
 namespace {
 
-std::variant<ApiRequest, ApiError> parsed(const std::string& fields) {
+std::variant<ApiRequest, ApiError> parsed_decoding(const std::string& fields) {
   ApiContext context{.vocabulary = 100};
   context.sampling = {.temperature = 0.7f, .top_p = 0.9f, .repetition_penalty = 1.1f};
   return parse_api_request(ApiKind::kCompletion, R"({"prompt":"a",)" + fields + "}", context);
 }
 
 GenerationRequest accepted(const std::string& fields) {
-  const auto request = parsed(fields);
+  const auto request = parsed_decoding(fields);
   if (const ApiError* error = std::get_if<ApiError>(&request)) {
     ADD_FAILURE() << fields << ": " << error->message;
     return {};
@@ -24,7 +24,7 @@ GenerationRequest accepted(const std::string& fields) {
 }
 
 std::string refused(const std::string& fields) {
-  const auto request = parsed(fields);
+  const auto request = parsed_decoding(fields);
   const ApiError* error = std::get_if<ApiError>(&request);
   EXPECT_TRUE(error != nullptr) << fields;
   if (error == nullptr) return {};

@@ -11,7 +11,7 @@ namespace {
 
 const ApiContext kContext{.vocabulary = 1000};
 
-ApiRequest good(ApiKind kind, const std::string& body) {
+ApiRequest accepted(ApiKind kind, const std::string& body) {
   auto parsed = parse_api_request(kind, body, kContext);
   if (const ApiError* error = std::get_if<ApiError>(&parsed)) {
     ADD_FAILURE() << body << ": " << error->message;
@@ -25,12 +25,12 @@ std::string chat(const std::string& fields) {
   return R"({"messages":[{"role":"user","content":"Hi"}])" + (fields.empty() ? "" : "," + fields) +
          "}";
 }
-std::string completion(const std::string& fields) {
+std::string completion_with(const std::string& fields) {
   return R"({"prompt":"Hi")" + (fields.empty() ? "" : "," + fields) + "}";
 }
 
 TEST(OpenAiRequest, ReadsMessages) {
-  const ApiRequest request = good(ApiKind::kChat, R"({"messages":[
+  const ApiRequest request = accepted(ApiKind::kChat, R"({"messages":[
       {"role":"developer","content":"Be brief."},
       {"role":"user","name":"x","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
       {"role":"assistant","content":null},
@@ -54,13 +54,13 @@ TEST(OpenAiRequest, ReadsPrompts) {
       {R"({"prompt":[[1],[2,3]]})", {Ids{1}, Ids{2, 3}}},
   };
   for (const auto& [body, prompts] : cases)
-    EXPECT_EQ(good(ApiKind::kCompletion, body).prompts, prompts) << body;
+    EXPECT_EQ(accepted(ApiKind::kCompletion, body).prompts, prompts) << body;
 }
 
 TEST(OpenAiRequest, LimitsWhatOneRequestMayAskFor) {
   std::string prompts = "\"a\"";
   for (int i = 1; i < 512; ++i) prompts += ",\"a\"";
-  EXPECT_EQ(good(ApiKind::kCompletion, "{\"n\":4,\"prompt\":[" + prompts + "]}").prompts.size(),
+  EXPECT_EQ(accepted(ApiKind::kCompletion, "{\"n\":4,\"prompt\":[" + prompts + "]}").prompts.size(),
             512u);
   const auto refused =
       parse_api_request(ApiKind::kCompletion, "{\"n\":5,\"prompt\":[" + prompts + "]}", kContext);
@@ -69,7 +69,7 @@ TEST(OpenAiRequest, LimitsWhatOneRequestMayAskFor) {
 }
 
 TEST(OpenAiRequest, ReadsEveryField) {
-  const ApiRequest request = good(ApiKind::kChat, chat(R"(
+  const ApiRequest request = accepted(ApiKind::kChat, chat(R"(
       "model":"m","max_tokens":7,"temperature":0.5,"top_p":0.9,"top_k":5,"min_p":0.1,
       "presence_penalty":-1,"frequency_penalty":1.5,"repetition_penalty":1.1,
       "logit_bias":{"5":-100,"6":2.5},"stop":["a","bc"],"n":3,"seed":-2,"stream":true,
@@ -99,15 +99,16 @@ TEST(OpenAiRequest, ReadsEveryField) {
 }
 
 TEST(OpenAiRequest, ReadsAPrediction) {
-  EXPECT_EQ(
-      good(ApiKind::kChat, chat(R"("prediction":{"type":"content","content":"So."})")).prediction,
-      "So.");
-  EXPECT_EQ(good(ApiKind::kCompletion,
-                 completion(R"("prediction":{"type":"content","content":[{"type":"text","text":"a"},
+  EXPECT_EQ(accepted(ApiKind::kChat, chat(R"("prediction":{"type":"content","content":"So."})"))
+                .prediction,
+            "So.");
+  EXPECT_EQ(accepted(ApiKind::kCompletion,
+                     completion_with(
+                         R"("prediction":{"type":"content","content":[{"type":"text","text":"a"},
                                {"type":"text","text":"b"}]})"))
                 .prediction,
             "ab");
-  EXPECT_EQ(good(ApiKind::kChat, chat(R"("prediction":null)")).prediction, "");
+  EXPECT_EQ(accepted(ApiKind::kChat, chat(R"("prediction":null)")).prediction, "");
   for (const char* wrong :
        {R"("a")", "{}", R"({"type":"content"})", R"({"type":"text","content":"a"})",
         R"({"type":"content","content":1})", R"({"type":"content","content":["a"]})",
@@ -141,8 +142,8 @@ TEST(OpenAiRequest, ARequestStartsFromTheModelsSampling) {
 }
 
 TEST(OpenAiRequest, AMissingOrNullFieldKeepsItsDefault) {
-  const ApiRequest plain = good(ApiKind::kChat, chat(""));
-  const ApiRequest null = good(ApiKind::kChat, chat(R"(
+  const ApiRequest plain = accepted(ApiKind::kChat, chat(""));
+  const ApiRequest null = accepted(ApiKind::kChat, chat(R"(
       "max_tokens":null,"temperature":null,"stop":null,"n":null,"seed":null,"stream":null,
       "stream_options":null,"logprobs":null,"top_logprobs":null,"logit_bias":null,"user":null)"));
   for (const ApiRequest* request : {&plain, &null}) {
@@ -152,14 +153,15 @@ TEST(OpenAiRequest, AMissingOrNullFieldKeepsItsDefault) {
     EXPECT_TRUE(request->generation.stop.empty());
     EXPECT_FLOAT_EQ(request->generation.sampling.temperature, 1);
   }
-  EXPECT_EQ(good(ApiKind::kChat, chat(R"("max_completion_tokens":9)")).generation.max_tokens, 9u);
+  EXPECT_EQ(accepted(ApiKind::kChat, chat(R"("max_completion_tokens":9)")).generation.max_tokens,
+            9u);
   EXPECT_FALSE(
-      good(ApiKind::kChat, chat(R"("stream_options":{"include_usage":null})")).include_usage);
+      accepted(ApiKind::kChat, chat(R"("stream_options":{"include_usage":null})")).include_usage);
   // A limit beyond any context is no mistake.
-  EXPECT_EQ(good(ApiKind::kChat, chat(R"("max_tokens":4294967297)")).generation.max_tokens,
+  EXPECT_EQ(accepted(ApiKind::kChat, chat(R"("max_tokens":4294967297)")).generation.max_tokens,
             2147483647u);
-  EXPECT_EQ(good(ApiKind::kChat, chat(R"("stop":"x")")).generation.stop.size(), 1u);
-  const ApiRequest logprobs = good(ApiKind::kCompletion, completion(R"("logprobs":0)"));
+  EXPECT_EQ(accepted(ApiKind::kChat, chat(R"("stop":"x")")).generation.stop.size(), 1u);
+  const ApiRequest logprobs = accepted(ApiKind::kCompletion, completion_with(R"("logprobs":0)"));
   EXPECT_TRUE(logprobs.logprobs);
   EXPECT_EQ(logprobs.generation.sampling.top_logprobs, 0u);
 }
@@ -212,7 +214,8 @@ TEST(OpenAiRequest, RefusesWrongFieldsByName) {
   for (const Case& test : cases) {
     for (const ApiKind kind : {ApiKind::kChat, ApiKind::kCompletion}) {
       const auto parsed = parse_api_request(
-          kind, kind == ApiKind::kChat ? chat(test.fields) : completion(test.fields), kContext);
+          kind, kind == ApiKind::kChat ? chat(test.fields) : completion_with(test.fields),
+          kContext);
       const ApiError* error = std::get_if<ApiError>(&parsed);
       ASSERT_NE(error, nullptr) << test.fields;
       EXPECT_EQ(error->status, 400);
@@ -298,7 +301,7 @@ TEST(OpenAiRequest, RefusesBodiesThatAreNotObjects) {
     EXPECT_TRUE(std::holds_alternative<ApiError>(parse_detokenize_request(body, 1000)));
   }
   // Brackets in a string are not nested lists.
-  good(ApiKind::kCompletion, R"({"prompt":"\")" + std::string(200, '[') + "\"}");
+  accepted(ApiKind::kCompletion, R"({"prompt":"\")" + std::string(200, '[') + "\"}");
 }
 
 TEST(OpenAiRequest, AnyBytesAreReadOrRefused) {

@@ -14,7 +14,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 // The error of a body with one more field; empty: none.
-ApiError error_of(ApiKind kind, const std::string& fields) {
+ApiError field_error(ApiKind kind, const std::string& fields) {
   const std::string own = kind == ApiKind::kChat ? R"("messages":[])" : R"("prompt":"a")";
   return check_fields(kind, json::parse("{" + own + "," + fields + "}"))
       .value_or(ApiError{.status = 0});
@@ -41,7 +41,7 @@ TEST(RequestFields, FieldsThatWouldChangeTheAnswerAreRefusedByName) {
   };
   for (const auto& [name, value] : fields) {
     for (const ApiKind kind : {ApiKind::kChat, ApiKind::kCompletion}) {
-      const ApiError error = error_of(kind, "\"" + std::string(name) + "\":" + value);
+      const ApiError error = field_error(kind, "\"" + std::string(name) + "\":" + value);
       EXPECT_EQ(error.status, 400) << name << value;
       EXPECT_EQ(error.param, name);
       EXPECT_EQ(error.code, "unsupported_parameter") << name;
@@ -59,8 +59,8 @@ TEST(RequestFields, ToolsAndReasoningBelongToChats) {
   };
   for (const auto& [name, value] : fields) {
     const std::string field = "\"" + std::string(name) + "\":" + value;
-    EXPECT_EQ(error_of(ApiKind::kChat, field).status, 0) << name;
-    EXPECT_EQ(error_of(ApiKind::kCompletion, field).param, name);
+    EXPECT_EQ(field_error(ApiKind::kChat, field).status, 0) << name;
+    EXPECT_EQ(field_error(ApiKind::kCompletion, field).param, name);
   }
 }
 
@@ -91,7 +91,7 @@ TEST(RequestFields, ValuesThatAskForNothingAreAccepted) {
                              R"("mirostat":0)",
                              R"("anything":null)"})
     for (const ApiKind kind : {ApiKind::kChat, ApiKind::kCompletion})
-      EXPECT_EQ(error_of(kind, fields).status, 0) << fields;
+      EXPECT_EQ(field_error(kind, fields).status, 0) << fields;
 }
 
 // What the openai package and others send along without asking for anything.
@@ -104,30 +104,30 @@ TEST(RequestFields, HarmlessFieldsAreAccepted) {
         R"("stream_options":{"include_usage":true,"include_obfuscation":false})",
         R"("stream_options":{"continuous_usage_stats":false})"})
     for (const ApiKind kind : {ApiKind::kChat, ApiKind::kCompletion})
-      EXPECT_EQ(error_of(kind, fields).status, 0) << fields;
+      EXPECT_EQ(field_error(kind, fields).status, 0) << fields;
 }
 
 TEST(RequestFields, UnknownFieldsAreRefusedWithTheNearestName) {
-  const ApiError typo = error_of(ApiKind::kChat, R"("temprature":0.5)");
+  const ApiError typo = field_error(ApiKind::kChat, R"("temprature":0.5)");
   EXPECT_EQ(typo.status, 400);
   EXPECT_EQ(typo.param, "temprature");
   EXPECT_EQ(typo.code, "unknown_parameter");
   EXPECT_THAT(typo.message, HasSubstr("temperature"));
-  EXPECT_THAT(error_of(ApiKind::kChat, R"("max_token":1)").message, HasSubstr("max_tokens"));
-  EXPECT_THAT(error_of(ApiKind::kChat, R"("n_predict":1)").message, HasSubstr("max_tokens"));
-  EXPECT_THAT(error_of(ApiKind::kChat, R"("repeat_penalty":1.1)").message,
+  EXPECT_THAT(field_error(ApiKind::kChat, R"("max_token":1)").message, HasSubstr("max_tokens"));
+  EXPECT_THAT(field_error(ApiKind::kChat, R"("n_predict":1)").message, HasSubstr("max_tokens"));
+  EXPECT_THAT(field_error(ApiKind::kChat, R"("repeat_penalty":1.1)").message,
               HasSubstr("repetition_penalty"));
-  EXPECT_THAT(error_of(ApiKind::kChat, R"("xyzzy":1)").message, Not(HasSubstr("mean")));
-  EXPECT_EQ(error_of(ApiKind::kChat, R"("stream_options":{"usage":true})").param,
+  EXPECT_THAT(field_error(ApiKind::kChat, R"("xyzzy":1)").message, Not(HasSubstr("mean")));
+  EXPECT_EQ(field_error(ApiKind::kChat, R"("stream_options":{"usage":true})").param,
             "stream_options.usage");
   // A client's own words are not repeated at any length.
-  const ApiError large = error_of(ApiKind::kChat, "\"" + std::string(100000, 'x') + "\":1");
+  const ApiError large = field_error(ApiKind::kChat, "\"" + std::string(100000, 'x') + "\":1");
   EXPECT_LT(large.message.size(), 200u);
 }
 
 TEST(RequestFields, FieldsOfTheOtherEndpointSayWhereTheyBelong) {
-  EXPECT_THAT(error_of(ApiKind::kChat, R"("prompt":"a")").message, HasSubstr("/v1/completions"));
-  EXPECT_THAT(error_of(ApiKind::kCompletion, R"("messages":[])").message,
+  EXPECT_THAT(field_error(ApiKind::kChat, R"("prompt":"a")").message, HasSubstr("/v1/completions"));
+  EXPECT_THAT(field_error(ApiKind::kCompletion, R"("messages":[])").message,
               HasSubstr("/v1/chat/completions"));
 }
 

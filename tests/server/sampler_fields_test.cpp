@@ -15,7 +15,7 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-GenerationRequest good(const char* body) {
+GenerationRequest sampling_of(const char* body) {
   GenerationRequest request;
   const auto error = read_sampler_fields(json::parse(body), request);
   EXPECT_FALSE(error) << error->message;
@@ -29,7 +29,7 @@ std::string bad(const char* body) {
 }
 
 TEST(SamplerFields, HaveTheNamesOfOtherServers) {
-  const GenerationRequest request = good(R"({"typical_p":0.9,"top_n_sigma":1.5,"top_a":0.2,
+  const GenerationRequest request = sampling_of(R"({"typical_p":0.9,"top_n_sigma":1.5,"top_a":0.2,
       "epsilon_cutoff":3,"eta_cutoff":6,"xtc_probability":0.5,"xtc_threshold":0.2,
       "dynatemp_range":0.3,"dynatemp_exponent":2,"smoothing_factor":0.4,"smoothing_curve":1.5,
       "mirostat":2,"mirostat_tau":4,"mirostat_eta":0.2,"dry_multiplier":0.8,"dry_base":1.5,
@@ -59,7 +59,7 @@ TEST(SamplerFields, HaveTheNamesOfOtherServers) {
 }
 
 TEST(SamplerFields, OfTextGenerationWebui) {
-  const GenerationRequest request = good(R"({"dynamic_temperature":true,"dynatemp_low":0.5,
+  const GenerationRequest request = sampling_of(R"({"dynamic_temperature":true,"dynatemp_low":0.5,
       "dynatemp_high":1.5,"mirostat_mode":2,"dry_sequence_breakers":"\"\\n\", \":\"",
       "sampler_priority":"repetition_penalty\ntemperature\nquadratic_sampling\ntop_p"})");
   EXPECT_FLOAT_EQ(request.sampling.temperature, 1.0f);
@@ -67,7 +67,8 @@ TEST(SamplerFields, OfTextGenerationWebui) {
   EXPECT_EQ(request.sampling.mirostat, 2u);
   EXPECT_THAT(request.dry_breakers, ElementsAre("\n", ":"));
   EXPECT_EQ(sampler_order_text(request.sampling.order), "penalties;temperature;smoothing;top_p");
-  EXPECT_FLOAT_EQ(good(R"({"dynatemp_low":0.5,"dynatemp_high":1.5})").sampling.dynatemp_range, 0);
+  EXPECT_FLOAT_EQ(
+      sampling_of(R"({"dynatemp_low":0.5,"dynatemp_high":1.5})").sampling.dynatemp_range, 0);
 }
 
 TEST(SamplerFields, AreRefusedByName) {

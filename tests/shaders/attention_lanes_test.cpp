@@ -7,7 +7,7 @@
 namespace hearth::testing {
 namespace {
 
-constexpr double kLimit = 1e-5;  // NMSE; queries and weights are f16
+constexpr double kLanesLimit = 1e-5;  // NMSE; queries and weights are f16
 
 class AttentionLanesTest : public AttentionGpuTest {
  protected:
@@ -42,7 +42,7 @@ class AttentionLanesTest : public AttentionGpuTest {
              RowForm form = RowForm::kFloats) {
     const AttentionData data = make_attention_data(test, test.head_size + test.window);
     const AttentionPlan plan = lanes_plan(test, keys, split_keys);
-    EXPECT_LT(nmse(attend(test, data, plan, form), reference_attention(test, data)), kLimit)
+    EXPECT_LT(nmse(attend(test, data, plan, form), reference_attention(test, data)), kLanesLimit)
         << plan.many->pipeline.kernel << " window " << test.window << " cap " << test.soft_cap
         << " splits of " << split_keys;
   }

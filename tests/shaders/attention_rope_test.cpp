@@ -13,7 +13,7 @@ namespace {
 
 // The two may round a key differently, depending on the driver's choice of instructions, so results
 // differ by more than f32 rounding.
-constexpr double kLimit = 1e-7;  // NMSE
+constexpr double kRopedLimit = 1e-7;  // NMSE
 
 // Tokens in the cache before the step, one sequence each: none, up to a block's end, many.
 const std::vector<uint32_t> kBefore = {0, 14, 15, 16, 250, 71};
@@ -68,7 +68,8 @@ class AttentionRopeTest : public AttentionGpuTest {
   }
   static void expect_alike(const std::vector<float>& found, const std::vector<float>& expected,
                            const char* what) {
-    EXPECT_LT(nmse(found, std::vector<double>(expected.begin(), expected.end())), kLimit) << what;
+    EXPECT_LT(nmse(found, std::vector<double>(expected.begin(), expected.end())), kRopedLimit)
+        << what;
   }
 
   void check(const RopeCase& test) {

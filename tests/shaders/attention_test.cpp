@@ -7,8 +7,9 @@
 namespace hearth::testing {
 namespace {
 
-constexpr double kLimit = 1e-6;      // NMSE
-constexpr double kHalfLimit = 1e-5;  // queries and weights are f16 in kernels on matrix units
+constexpr double kAttentionLimit = 1e-6;  // NMSE
+constexpr double kAttentionHalfLimit =
+    1e-5;  // queries and weights are f16 in kernels on matrix units
 
 // A test takes as long as its pipelines take to compile, seconds each; running them costs little.
 // So options that do not change the pipeline (lengths, windows, caps, splits) are all tried on the
@@ -76,7 +77,7 @@ class AttentionTest : public AttentionGpuTest {
 
   static double limit_of(const AttentionPlan& plan) {
     const bool halves = plan.many || plan.few.pipeline.kernel.starts_with("attention_direct");
-    return halves ? kHalfLimit : kLimit;
+    return halves ? kAttentionHalfLimit : kAttentionLimit;
   }
 
   static std::string describe(const AttentionCase& test, const AttentionPlan& plan) {

@@ -7,7 +7,7 @@
 namespace hearth::testing {
 namespace {
 
-constexpr double kLimit = 1e-12;  // NMSE
+constexpr double kActivationLimit = 1e-12;  // NMSE
 
 class MlpActivationTest : public GpuTest {
  protected:
@@ -47,7 +47,7 @@ class MlpActivationTest : public GpuTest {
     for (size_t i = count; i < y.size(); ++i)
       ASSERT_TRUE(std::isnan(y[i])) << "written past the end";
     y.resize(count);
-    EXPECT_LT(nmse(y, reference), kLimit)
+    EXPECT_LT(nmse(y, reference), kActivationLimit)
         << shape.rows << " x " << shape.width << " fused " << fused;
   }
 };

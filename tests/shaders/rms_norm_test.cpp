@@ -7,7 +7,7 @@
 namespace hearth::testing {
 namespace {
 
-constexpr double kLimit = 1e-10;  // NMSE
+constexpr double kNormLimit = 1e-10;  // NMSE
 
 const RmsNormShape kShapes[] = {{1, 1},    {1, 3},    {2, 4},    {3, 5},     {1, 31},
                                 {7, 32},   {2, 33},   {5, 288},  {1, 1023},  {3, 2048},
@@ -44,7 +44,7 @@ class RmsNormTest : public GpuTest {
     EXPECT_EQ(read<float>(x_buffer), sum) << shape.rows << " x " << shape.width;
     EXPECT_LT(
         nmse(read<float>(y_buffer), reference_rms_norm(sum, weight, shape.rows, shape.width, 1e-5)),
-        kLimit)
+        kNormLimit)
         << shape.rows << " x " << shape.width;
     if (!over_residual) {
       EXPECT_EQ(read<float>(residual_buffer), residual);
@@ -67,7 +67,7 @@ class RmsNormTest : public GpuTest {
     });
     EXPECT_LT(nmse(read<float>(y_buffer),
                    reference_rms_norm(x, weight, shape.rows, shape.width, double{epsilon})),
-              kLimit)
+              kNormLimit)
         << shape.rows << " x " << shape.width;
   }
 };
@@ -117,9 +117,10 @@ TEST_F(RmsNormTest, AddsPartialSumsFirst) {
         for (uint32_t i = 0; i < width; ++i)
           for (uint32_t s = 0; s < kPartials; ++s)
             sum[r * width + i] += partials[(s * kTileRows + r) * stride + i];
-      EXPECT_LT(nmse(read<float>(x_buffer), std::vector<double>(sum.begin(), sum.end())), kLimit);
+      EXPECT_LT(nmse(read<float>(x_buffer), std::vector<double>(sum.begin(), sum.end())),
+                kNormLimit);
       EXPECT_LT(nmse(read<float>(y_buffer), reference_rms_norm(sum, weight, kRows, width, 1e-5)),
-                kLimit)
+                kNormLimit)
           << width;
     }
   }
@@ -220,7 +221,7 @@ TEST_F(RmsNormTest, WorksInPlace) {
         recorder, pipelines(), choose_rms_norm(device().caps(), shape),
         {.x = x_buffer.all(), .weight = weight_buffer.all(), .y = x_buffer.all(), .shape = shape});
   });
-  EXPECT_LT(nmse(read<float>(x_buffer), reference_rms_norm(x, weight, 4, 96, 1e-5)), kLimit);
+  EXPECT_LT(nmse(read<float>(x_buffer), reference_rms_norm(x, weight, 4, 96, 1e-5)), kNormLimit);
 }
 
 }  // namespace

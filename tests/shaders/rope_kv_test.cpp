@@ -13,7 +13,7 @@
 namespace hearth::testing {
 namespace {
 
-constexpr double kLimit = 1e-12;  // NMSE of q: f32 throughout
+constexpr double kRopeLimit = 1e-12;  // NMSE of q: f32 throughout
 constexpr float kAttentionScale = 1.19f;
 constexpr float kEpsilon = 1e-6f;
 
@@ -205,7 +205,7 @@ class RopeKvTest : public GpuTest {
         expected.insert(expected.end(), head.begin(), head.end());
       }
     }
-    EXPECT_LT(nmse(queries, expected), kLimit);
+    EXPECT_LT(nmse(queries, expected), kRopeLimit);
 
     // The cache: rows that were written are correct, all other bytes are unchanged.
     CacheImage key_image{read<std::byte>(keys), read<std::byte>(key_scales)};

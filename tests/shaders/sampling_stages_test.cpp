@@ -98,6 +98,34 @@ TEST_F(SamplingStagesTest, EverySamplerOnEveryShape) {
   EXPECT_LT(close, rows * static_cast<int>(count) / 8) << "too little was compared";
 }
 
+// typ_p may drop the most probable tokens. What is relative to the largest logit then is so to the
+// largest that was kept, also if typ_p's limit falls exactly on a token.
+TEST_F(SamplingStagesTest, StagesAfterTypicalCountFromTheFirstTokenKept) {
+  const std::vector<SamplingOptions> options = {
+      {.min_p = 0.6f, .typical_p = 0.3f},
+      {.min_p = 0.3f, .typical_p = 0.5f},
+      {.typical_p = 0.4f, .top_a = 0.9f},
+      {.top_k = 5, .typical_p = 0.4f, .order = order_of({"typ_p", "top_k"})},
+      {.top_p = 0.5f, .typical_p = 0.4f},
+      {.typical_p = 0.4f, .smoothing_factor = 0.5f},
+  };
+  const auto count = static_cast<uint32_t>(options.size());
+  int close = 0, without_first = 0;
+  for (const uint32_t seed : {1u, 2u, 3u, 4u, 5u, 6u}) {
+    constexpr uint32_t kVocab = 400;
+    const SamplingShape shape{.rows = count, .vocab = kVocab, .stages = true};
+    const auto logits = random_floats(size_t{count} * kVocab, seed, 1.0f);
+    const auto rows = rows_of(options, seed);
+    close += check(choose_sampling(device().caps(), shape), kVocab, logits, rows, kStagesMargin);
+    for (uint32_t r = 0; r < count; ++r) {
+      const auto own = std::span(logits).subspan(size_t{r} * kVocab, kVocab);
+      if (reference_sample(own, rows[r]).candidates[0].share == 0) ++without_first;
+    }
+  }
+  EXPECT_LT(close, 6) << "too little was compared";
+  EXPECT_GT(without_first, 12) << "the first token was hardly ever dropped";
+}
+
 TEST_F(SamplingStagesTest, EqualLogits) {
   const std::vector<SamplingOptions> options = {
       {.typical_p = 0.3f},

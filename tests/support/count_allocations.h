@@ -29,6 +29,9 @@ inline void* counted_allocation(std::size_t bytes) {
 [[gnu::noinline]] void* operator new[](std::size_t bytes) {
   return hearth::testing::counted_allocation(bytes);
 }
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return hearth::testing::counted_allocation(bytes);
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }

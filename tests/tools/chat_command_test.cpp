@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-constexpr const char* kModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+constexpr const char* kChatModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
 constexpr const char* kOtherModel =
     HEARTH_SOURCE_DIR "/models/default/hearth-storyteller-Q8_0.gguf";
 
@@ -35,7 +35,7 @@ class ChatCommand : public ::testing::Test {
   Finished chat(const std::string& lines, std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments = {HEARTH_LAUNCHER, HEARTH_BINARY, "chat", "--temp", "0"};
     if (std::find(more.begin(), more.end(), "-m") == more.end())
-      more.insert(more.end(), {"-m", kModel});
+      more.insert(more.end(), {"-m", kChatModel});
     if (std::find(more.begin(), more.end(), "-n") == more.end())
       more.insert(more.end(), {"-n", "12"});
     arguments.insert(arguments.end(), more.begin(), more.end());

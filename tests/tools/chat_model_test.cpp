@@ -8,7 +8,8 @@
 namespace hearth {
 namespace {
 
-constexpr const char* kModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+constexpr const char* kConversationModel =
+    HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
 
 class ChatModelTest : public ::testing::Test {
  protected:
@@ -17,7 +18,7 @@ class ChatModelTest : public ::testing::Test {
     return {.find = [this](const std::string& name) -> Result<std::unique_ptr<ModelFile>> {
               if (name == "missing") return Error{ErrorKind::kNotFound, "no such model"};
               found_.push_back(name);
-              return open_model_file(kModel);
+              return open_model_file(kConversationModel);
             },
             .load = [this](std::unique_ptr<ModelFile> file) -> Result<std::unique_ptr<Session>> {
               if (failures_ > 0) {

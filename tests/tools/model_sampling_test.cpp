@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr const char* kTiny = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+constexpr const char* kSampledModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
 
 class ModelSampling : public ::testing::Test {
  protected:
@@ -30,7 +30,7 @@ class ModelSampling : public ::testing::Test {
   // The tiny model with these keys added.
   std::string model_with(const std::function<void(GgufKeys&)>& add_keys) const {
     const std::string path = (folder_ / "model.gguf").string();
-    const auto file = GgufFile::open(kTiny);
+    const auto file = GgufFile::open(kSampledModel);
     EXPECT_TRUE(file.ok());
     GgufKeys keys;
     for (const GgufKey& key : (*file)->keys()) keys.add(key);
@@ -61,13 +61,13 @@ class ModelSampling : public ::testing::Test {
 TEST_F(ModelSampling, IsUsedUnlessTheUserGivesAnother) {
   const std::string greedy =
       model_with([](GgufKeys& keys) { keys.add("general.sampling.temp", 0.0f); });
-  const nlohmann::json expected = ids(kTiny, {"--temp", "0"});
+  const nlohmann::json expected = ids(kSampledModel, {"--temp", "0"});
   EXPECT_EQ(ids(greedy), expected) << "whatever the seed";
-  EXPECT_EQ(ids(kTiny, {"--seed", "3"}),
-            ids(kTiny, {"--seed", "3", "--temp", "0.7", "--min-p", "0.05", "--top-k", "0"}))
+  EXPECT_EQ(ids(kSampledModel, {"--seed", "3"}),
+            ids(kSampledModel, {"--seed", "3", "--temp", "0.7", "--min-p", "0.05", "--top-k", "0"}))
       << "Hearth's defaults";
   EXPECT_EQ(ids(greedy, {"--temp", "1.5", "--seed", "3"}),
-            ids(kTiny, {"--temp", "1.5", "--seed", "3", "--min-p", "0"}))
+            ids(kSampledModel, {"--temp", "1.5", "--seed", "3", "--min-p", "0"}))
       << "the user's temperature, and the model's other settings";
   EXPECT_NE(ids(greedy, {"--temp", "1.5", "--seed", "3"}), expected);
 }
@@ -84,7 +84,7 @@ TEST_F(ModelSampling, IsShownByInfo) {
   EXPECT_EQ(json["top_k"], 20);
   EXPECT_EQ(json["min_p"], 0.0);
   EXPECT_THAT(json["from_model"], ElementsAre("temperature", "top_k"));
-  EXPECT_THAT(hearth({"info", "-m", kTiny}).out,
+  EXPECT_THAT(hearth({"info", "-m", kSampledModel}).out,
               HasSubstr("temperature 0.7, min-p 0.05 (Hearth's defaults)"));
 }
 
@@ -103,7 +103,7 @@ TEST_F(ModelSampling, ThatMakesNoSenseIsIgnoredWithOneLine) {
     for (const char* name : {"temperature is nan", "top_k is -5", "top_p is 'most'"})
       EXPECT_THAT(result.err, HasSubstr(name));
   }
-  EXPECT_EQ(ids(model, {"--seed", "3"}), ids(kTiny, {"--seed", "3"}));
+  EXPECT_EQ(ids(model, {"--seed", "3"}), ids(kSampledModel, {"--seed", "3"}));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* kModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+constexpr const char* kPromptModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
 
 class PromptCommands : public ::testing::Test {
  protected:
@@ -34,8 +34,8 @@ class PromptCommands : public ::testing::Test {
 };
 
 TEST_F(PromptCommands, CompressKeepsNumbersAndTheQuestion) {
-  const auto result =
-      hearth_json({"compress", "-m", kModel, "-f", file(), "--ratio", "0.5", "--answer", " 17"});
+  const auto result = hearth_json(
+      {"compress", "-m", kPromptModel, "-f", file(), "--ratio", "0.5", "--answer", " 17"});
   const std::string text = result["text"];
   EXPECT_THAT(text, HasSubstr("17"));
   EXPECT_THAT(text, HasSubstr("How many keys did Lily find?"));
@@ -49,8 +49,8 @@ TEST_F(PromptCommands, CompressKeepsNumbersAndTheQuestion) {
 }
 
 TEST_F(PromptCommands, CompressReportsOnStderr) {
-  const Finished result =
-      hearth({"compress", "-m", kModel, "-f", file(), "--unit", "sentence", "--ratio", "0.4"});
+  const Finished result = hearth(
+      {"compress", "-m", kPromptModel, "-f", file(), "--unit", "sentence", "--ratio", "0.4"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("How many keys"));
   EXPECT_THAT(result.out, Not(HasSubstr("before")));
@@ -59,9 +59,54 @@ TEST_F(PromptCommands, CompressReportsOnStderr) {
 }
 
 TEST_F(PromptCommands, CompressLeavesShortTextsAlone) {
-  const auto result = hearth_json({"compress", "-m", kModel, "-f", file(), "--min-tokens", "1000"});
+  const auto result =
+      hearth_json({"compress", "-m", kPromptModel, "-f", file(), "--min-tokens", "1000"});
   EXPECT_EQ(result["tokens_before"], result["tokens_after"]);
   EXPECT_EQ(result["scoring_seconds"], 0);
+}
+
+TEST_F(PromptCommands, CompressKeepsOnlyWhatASchemaExtracts) {
+  const std::string schema = (folder_ / "schema.json").string();
+  std::ofstream(schema) << R"({"type":"object","properties":{"keys":{"type":"integer",
+      "minimum":0,"maximum":99},"who":{"enum":["Lily","Tom"]}},"required":["keys","who"],
+      "additionalProperties":false})";
+  const auto result = hearth_json({"compress", "-m", kPromptModel, "-f", file(), "--entities", schema});
+  const auto& entities = result["entities"];
+  EXPECT_EQ(entities.size(), 2u);
+  EXPECT_LE(entities["keys"].get<int>(), 99);
+  EXPECT_THAT((std::vector<std::string>{"Lily", "Tom"}),
+              ::testing::Contains(entities["who"].get<std::string>()));
+  // Nothing but the JSON and the question.
+  EXPECT_THAT(result["text"].get<std::string>(),
+              ::testing::MatchesRegex("\\{\"keys\":[0-9]+,\"who\":\"(Lily|Tom)\"\\}\\s+"
+                                      "How many keys did Lily find\\?\\s*"));
+  EXPECT_LT(result["tokens_after"].get<int>(), result["tokens_before"].get<int>());
+}
+
+TEST_F(PromptCommands, ASchemaThatCannotBeUsedIsRefusedBeforeTheModelIsLoaded) {
+  const std::string schema = (folder_ / "schema.json").string();
+  const auto refused = [&](const char* text) {
+    std::ofstream(schema) << text;
+    const Finished result =
+        hearth({"compress", "-m", "missing.gguf", "-f", file(), "--entities", schema});
+    EXPECT_EQ(result.exit_code, 1);
+    return result.err;
+  };
+  EXPECT_THAT(refused("{"), HasSubstr("schema.json"));
+  EXPECT_THAT(refused(R"({"type":"array","items":{"type":"string"},"uniqueItems":true})"),
+              HasSubstr("uniqueItems"));
+  const Finished both = hearth({"compress", "-f", file(), "--entities", schema, "--ratio", "0.5"});
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.err, HasSubstr("--ratio"));
+}
+
+// JSON that is longer than the text would save nothing.
+TEST_F(PromptCommands, EntitiesThatAreLongerThanTheTextAreRefused) {
+  const std::string schema = (folder_ / "schema.json").string();
+  std::ofstream(schema) << R"({"type":"string","minLength":2000})";
+  const Finished result = hearth({"compress", "-m", kPromptModel, "-f", file(), "--entities", schema});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("longer than the text"));
 }
 
 TEST_F(PromptCommands, RatiosOf0And2AreRefused) {
@@ -73,8 +118,8 @@ TEST_F(PromptCommands, RatiosOf0And2AreRefused) {
 }
 
 TEST_F(PromptCommands, RunReportsRepetition) {
-  const Finished result =
-      hearth({"run", "-m", kModel, "-p", "Once upon a time", "-n", "24", "--temp", "0", "--stats"});
+  const Finished result = hearth(
+      {"run", "-m", kPromptModel, "-p", "Once upon a time", "-n", "24", "--temp", "0", "--stats"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   for (const char* line :
        {"distinct-1: 0.", "distinct-2: ", "distinct-3: ", "repetition rate: ", "mean surprisal: "})
@@ -82,8 +127,8 @@ TEST_F(PromptCommands, RunReportsRepetition) {
 }
 
 TEST_F(PromptCommands, RunKeepsBannedStringsOut) {
-  const std::vector<std::string> plain = {"run", "-m", kModel,   "-p", "Once upon a time",
-                                          "-n",  "40", "--temp", "0"};
+  const std::vector<std::string> plain = {"run", "-m", kPromptModel, "-p", "Once upon a time",
+                                          "-n",  "40", "--temp",     "0"};
   const std::string text = hearth_json(plain)["text"];
   ASSERT_GT(text.size(), 20u);
   const std::string banned = text.substr(8, 6);
@@ -99,8 +144,8 @@ TEST_F(PromptCommands, AFullChatStopsOrIsCompressed) {
   for (int i = 0; i < 6; ++i)
     lines += "Tell me about the little girl who went to the park with her happy dog and a ball.\n";
   const auto chat = [&](const char* when_full) {
-    return run_program({HEARTH_LAUNCHER, HEARTH_BINARY, "chat", "-m", kModel, "--temp", "0", "-n",
-                        "20", "--ctx", "192", "--when-full", when_full},
+    return run_program({HEARTH_LAUNCHER, HEARTH_BINARY, "chat", "-m", kPromptModel, "--temp", "0",
+                        "-n", "20", "--ctx", "192", "--when-full", when_full},
                        {}, lines);
   };
   const Finished stopped = chat("stop");

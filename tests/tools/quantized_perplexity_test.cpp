@@ -1,6 +1,6 @@
-// Files that `hearth quantize` writes are as good as llama.cpp's: each type's perplexity is compared
-// with the exact one of llama.cpp's own file of that type. What llama.cpp itself computes with that
-// file is up to 0.6 % off, because it rounds activations to 8 bits, so it is only shown.
+// Files that `hearth quantize` writes are as good as llama.cpp's: each type's perplexity is
+// compared with the exact one of llama.cpp's own file of that type. What llama.cpp itself computes
+// with that file is up to 0.6 % off, because it rounds activations to 8 bits, so it is only shown.
 //
 // Two texts: stories as the model was trained on, and one that it finds 100 times as surprising,
 // where chance has a large part: files that differ only in the draw of their roundings lie 2 %
@@ -21,8 +21,8 @@ namespace hearth::testing {
 namespace {
 
 const std::string kGolden = HEARTH_SOURCE_DIR "/tests/models/golden/quantized_perplexity.json";
-const std::string kStories = HEARTH_SOURCE_DIR "/models/default/";
-const std::string kShared = HEARTH_SOURCE_DIR "/../shared/models/";
+const std::string kDefaultModels = HEARTH_SOURCE_DIR "/models/default/";
+const std::string kSharedModels = HEARTH_SOURCE_DIR "/../shared/models/";
 
 double perplexity(const std::string& file, const std::string& text, int chunks) {
   return hearth_json({"perplexity", "-m", file, "-f", text, "--ctx", "256", "--chunks",
@@ -43,8 +43,8 @@ void compare(const std::string& what, double ours, double exact, double limit) {
 TEST(QuantizedPerplexity, IsNoWorseThanOfLlamaCppsFile) {
   const auto golden = nlohmann::json::parse(std::ifstream(kGolden), nullptr, false);
   if (!golden.is_object()) GTEST_SKIP() << "no " << kGolden;
-  const std::string model = kShared + golden["model"]["file"].get<std::string>();
-  const std::string text = kShared + golden["text"]["file"].get<std::string>();
+  const std::string model = kSharedModels + golden["model"]["file"].get<std::string>();
+  const std::string text = kSharedModels + golden["text"]["file"].get<std::string>();
   if (!std::filesystem::exists(model)) GTEST_SKIP() << "the shared files are not here";
   const auto folder =
       std::filesystem::temp_directory_path() / fmt::format("hearth_quantized_{}", ::getpid());
@@ -60,7 +60,7 @@ TEST(QuantizedPerplexity, IsNoWorseThanOfLlamaCppsFile) {
     compare(type, perplexity(file, text, 0), entry["perplexity_exact"].get<double>(), limit);
     if (type.find("_K") != std::string::npos || type.starts_with("IQ")) {
       const auto& added = entry["added"];
-      const std::string stories = kStories + added["file"].get<std::string>();
+      const std::string stories = kDefaultModels + added["file"].get<std::string>();
       compare(type + " on stories", perplexity(file, stories, added["chunks"].get<int>()),
               added["perplexity_exact"].get<double>(), limit);
     }

@@ -16,10 +16,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+constexpr const char* kReplayModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
 
 Finished replay(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {HEARTH_LAUNCHER, HEARTH_BINARY, "replay", "-m", kModel});
+  arguments.insert(arguments.begin(),
+                   {HEARTH_LAUNCHER, HEARTH_BINARY, "replay", "-m", kReplayModel});
   return run_program(arguments);
 }
 

@@ -30,7 +30,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using namespace std::chrono_literals;
 
-constexpr const char* kModel = Serving::kSmallestModel;
+constexpr const char* kServedModel = Serving::kSmallestModel;
 constexpr const char* kChat = "/v1/chat/completions";
 constexpr const char* kCompletion = "/v1/completions";
 // Hundreds of tokens, longer than a test needs.
@@ -304,7 +304,7 @@ TEST(ServerWithAKey, TakesKeysFromAFileAndTheEnvironment) {
   setenv("HEARTH_API_KEY", "third", 1);
   Serving server({"--api-key-file", file, "--api-key", "fourth"});
   setenv("HEARTH_API_KEY", "", 1);
-  const Finished empty = hearth({"serve", "-m", kModel, "--port", "0"});
+  const Finished empty = hearth({"serve", "-m", kServedModel, "--port", "0"});
   unsetenv("HEARTH_API_KEY");
   std::remove(file.c_str());
   ASSERT_NE(server.port(), 0) << server.log();
@@ -450,7 +450,8 @@ TEST(ServerThatEnds, ASecondSignalEndsItAtOnce) {
 TEST(ServerThatEnds, APortInUseIsOneLine) {
   Serving server;
   ASSERT_NE(server.port(), 0) << server.log();
-  const Finished second = hearth({"serve", "-m", kModel, "--port", std::to_string(server.port())});
+  const Finished second =
+      hearth({"serve", "-m", kServedModel, "--port", std::to_string(server.port())});
   EXPECT_EQ(second.exit_code, 1);
   expect_one_line(second.err);
   // Killed and started again, it gets its port back at once.

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kTiny = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+const std::string kStructuredModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
 
 class StructuredCommand : public ::testing::Test {
  protected:
@@ -49,7 +49,8 @@ TEST_F(StructuredCommand, TheBuiltInModelWritesJsonForASchema) {
 
 TEST_F(StructuredCommand, GrammarsAndRegularExpressions) {
   const auto text = [&](const std::string& option, const std::string& value) {
-    return hearth_json({"run", "-m", kTiny, "-p", "a", "-n", "40", option, value})["text"]
+    return hearth_json(
+               {"run", "-m", kStructuredModel, "-p", "a", "-n", "40", option, value})["text"]
         .get<std::string>();
   };
   EXPECT_THAT(text("--regex", "[a-c]{4}"), ::testing::MatchesRegex("[a-c]{4}"));
@@ -72,10 +73,10 @@ TEST_F(StructuredCommand, WhatCannotBeEnforcedIsRefusedInOneLine) {
 }
 
 TEST_F(StructuredCommand, BenchComparesWithUnconstrainedStreams) {
-  const auto json = hearth_json({"bench", "-m", kTiny, "-p", "0", "-n", "40", "--batch", "1,3",
-                                 "--reps", "1", "--json-schema", person()});
+  const auto reply = hearth_json({"bench", "-m", kStructuredModel, "-p", "0", "-n", "40", "--batch",
+                                 "1,3", "--reps", "1", "--json-schema", person()});
   int constrained = 0;
-  for (const auto& result : json["results"]) {
+  for (const auto& result : reply["results"]) {
     if (result["test"] != "constrained") continue;
     ++constrained;
     EXPECT_GT(result["ratio"], 0);

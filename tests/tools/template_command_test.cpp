@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kTiny = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+const std::string kTemplateModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
 
 class TemplateCommand : public ::testing::Test {
  protected:
@@ -48,10 +48,10 @@ TEST_F(TemplateCommand, PrintsTheTextAndNothingElse) {
 TEST_F(TemplateCommand, TakesTheModelsOwnAndTellsOrigins) {
   const std::string conversation =
       file("conversation.json", R"([{"role": "user", "content": "Hi <|end|>"}])");
-  const auto json = hearth_json({"template", "-m", kTiny, "--messages", conversation});
-  EXPECT_THAT(json["text"].get<std::string>(), HasSubstr("Hi <|end|>"));
+  const auto reply = hearth_json({"template", "-m", kTemplateModel, "--messages", conversation});
+  EXPECT_THAT(reply["text"].get<std::string>(), HasSubstr("Hi <|end|>"));
   std::string from_conversation;
-  for (const auto& run : json["runs"])
+  for (const auto& run : reply["runs"])
     if (run["from"] == "conversation") from_conversation += run["text"].get<std::string>();
   EXPECT_EQ(from_conversation, "Hi <|end|>");
 }
@@ -67,8 +67,8 @@ TEST_F(TemplateCommand, ATemplateFileTakesTheTokensOfANamedModel) {
     return result.out;
   };
   EXPECT_EQ(rendered({}), "[]");
-  EXPECT_NE(rendered({"-m", kTiny}), "[]");
-  EXPECT_EQ(rendered({"-m", kTiny, "--eos", "END"}), "[END]");
+  EXPECT_NE(rendered({"-m", kTemplateModel}), "[]");
+  EXPECT_EQ(rendered({"-m", kTemplateModel, "--eos", "END"}), "[END]");
 }
 
 TEST_F(TemplateCommand, FailsInOneLine) {
@@ -88,7 +88,7 @@ TEST_F(TemplateCommand, FailsInOneLine) {
   fails("x", file("bad.json", "{"), "expected JSON");
   fails("x", folder_ / "absent.json", "absent.json");
   const Finished time =
-      hearth({"template", "-m", kTiny, "--messages", conversation, "--now", "noon"});
+      hearth({"template", "-m", kTemplateModel, "--messages", conversation, "--now", "noon"});
   EXPECT_NE(time.exit_code, 0);
   EXPECT_THAT(time.err, HasSubstr("--now noon: expected a time"));
 }

@@ -16,7 +16,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* kModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
+constexpr const char* kTerminalModel = HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf";
 const std::string kErase = "\r\033[K";
 
 FinishedOnTerminal hearth_on(int descriptor, std::vector<std::string> arguments,
@@ -51,7 +51,8 @@ class Terminal : public ::testing::Test {
 };
 
 TEST_F(Terminal, AnswersBreakBetweenWords) {
-  const std::vector<std::string> arguments = {"chat", "-m", kModel, "--temp", "0", "-n", "60"};
+  const std::vector<std::string> arguments = {"chat", "-m", kTerminalModel, "--temp", "0",
+                                              "-n",   "60"};
   const std::string question = "Tell me a story about a fox.\n";
   std::vector<std::string> piped_arguments = arguments;
   piped_arguments.insert(piped_arguments.begin(), {HEARTH_LAUNCHER, HEARTH_BINARY});
@@ -82,7 +83,7 @@ void expect_progress(const FinishedOnTerminal& result, const std::string& title)
 }
 
 TEST_F(Terminal, PerplexityShowsItsProgress) {
-  const auto result = hearth_on(STDERR_FILENO, {"perplexity", "-m", kModel, "-f",
+  const auto result = hearth_on(STDERR_FILENO, {"perplexity", "-m", kTerminalModel, "-f",
                                                 HEARTH_SOURCE_DIR "/models/default/held_out.txt",
                                                 "--ctx", "64", "--chunks", "40", "--json"});
   expect_progress(result, "perplexity");
@@ -95,20 +96,20 @@ TEST_F(Terminal, QuantizeShowsItsProgress) {
   const std::string out = (std::filesystem::path(::testing::TempDir()) /
                            ("terminal_test." + std::to_string(getpid()) + ".gguf"))
                               .string();
-  const auto result = hearth_on(STDERR_FILENO, {"quantize", kModel, out, "Q4_0"});
+  const auto result = hearth_on(STDERR_FILENO, {"quantize", kTerminalModel, out, "Q4_0"});
   std::filesystem::remove(out);
   expect_progress(result, "quantizing");
   EXPECT_THAT(result.terminal, HasSubstr("tensor 1 of "));
 }
 
 TEST_F(Terminal, BenchShowsItsProgress) {
-  const auto result = hearth_on(STDERR_FILENO, {"bench", "-m", kModel, "-p", "16", "-n", "4",
-                                                "--batch", "1,2", "--reps", "1", "--json"});
+  const auto result = hearth_on(STDERR_FILENO, {"bench", "-m", kTerminalModel, "-p", "16", "-n",
+                                                "4", "--batch", "1,2", "--reps", "1", "--json"});
   expect_progress(result, "timing");
   EXPECT_THAT(result.terminal, HasSubstr("prompt of 16 tokens, run 1 of 2"));
-  const auto json = nlohmann::json::parse(result.other, nullptr, false);
-  ASSERT_TRUE(json.is_object()) << result.other;
-  for (const auto& test : json["results"])
+  const auto reply = nlohmann::json::parse(result.other, nullptr, false);
+  ASSERT_TRUE(reply.is_object()) << result.other;
+  for (const auto& test : reply["results"])
     EXPECT_THAT(test["share_of"].get<std::string>(), ::testing::AnyOf("read", "flops", "matrix"));
 }
 

@@ -2,16 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <vector>
 
 #include "engine/step_record.h"
 
 namespace hearth {
 
+// Seconds of each step from the end of the one before it, by the step's rows.
+using StepsByRows = std::map<uint32_t, std::vector<double>>;
+
 // What a batch generated in the steps between its last prompt and its first end.
 struct DecodeWindow {
   uint64_t tokens = 0, steps = 0, rows = 0;
   double seconds = 0;
+  StepsByRows steps_by_rows;
 
   double tokens_per_s() const { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
   DecodeWindow& operator+=(const DecodeWindow& other);

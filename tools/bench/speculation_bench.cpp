@@ -86,6 +86,21 @@ Result<SpeculationTime> SpeculationBench::time(uint32_t batch, const ModelBench:
   return time;
 }
 
+namespace {
+
+// What the choice of a length is made from: how often steps of each size were run, and their median
+// time.
+nlohmann::json rows_json(const StepsByRows& steps) {
+  nlohmann::json list = nlohmann::json::array();
+  for (auto [rows, times] : steps) {
+    std::ranges::sort(times);
+    list.push_back({{"rows", rows}, {"steps", times.size()}, {"seconds", times[times.size() / 2]}});
+  }
+  return list;
+}
+
+}  // namespace
+
 nlohmann::json to_json(const SpeculationTime& time) {
   return {{"test", "speculation"},
           {"batch", time.batch},
@@ -95,7 +110,9 @@ nlohmann::json to_json(const SpeculationTime& time) {
           {"tokens_per_step", time.tokens_per_step()},
           {"proposed_per_step", time.proposed_per_step()},
           {"proposed_tokens", time.proposed},
-          {"accepted_tokens", time.accepted}};
+          {"accepted_tokens", time.accepted},
+          {"plain_steps_by_rows", rows_json(time.plain.steps_by_rows)},
+          {"steps_by_rows", rows_json(time.speculating.steps_by_rows)}};
 }
 
 void print_speculation_header() {

@@ -1,15 +1,18 @@
 // hearth compress: a shorter prompt that says nearly the same to a model.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "engine/grammar/grammar.h"
 #include "engine/prompt_compression.h"
 #include "engine/session.h"
 #include "engine/text/encode_chat.h"
 #include "runtime/log.h"
+#include "tools/commands/ask_model.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_options.h"
@@ -43,6 +46,7 @@ class CompressCommand : public Command {
     options.example("hearth compress -f report.txt --ratio 0.5 > shorter.txt");
     options.example(
         "hearth compress -m model.gguf -f report.txt --question \"What did it cost?\" --json");
+    options.example("hearth compress -m model.gguf -f report.txt --entities invoice.schema.json");
     options.group("Text");
     options.add("-f,--file FILE", &file_, "The text to shorten; - reads standard input")
         .check(check_file_name)
@@ -51,8 +55,8 @@ class CompressCommand : public Command {
                 "What is to be asked about the text; without it, the text's last paragraph if it "
                 "asks or instructs");
     options.group("Compression");
-    options.add("--ratio R", &options_.ratio,
-                "Share of the text's tokens to keep, above 0 and at most 1");
+    const Option& ratio = options.add("--ratio R", &options_.ratio,
+                                      "Share of the text's tokens to keep, above 0 and at most 1");
     options
         .add("--question-ratio R", &options_.question_ratio,
              "The same for the question; 1 keeps it")
@@ -62,8 +66,15 @@ class CompressCommand : public Command {
              "What is kept or dropped as a whole; questions, instructions, code and numbers stay")
         .one_of({"token", "phrase", "sentence"});
     options.add("--min-tokens N", &options_.min_tokens, "Leave a text with fewer tokens as it is");
-    options.add("--summarise", &summarise_,
-                "Ask the model for a summary first, through its chat template");
+    const Option& summarise = options.add(
+        "--summarise", &summarise_, "Ask the model for a summary first, through its chat template");
+    options
+        .add("--entities SCHEMA", &schema_,
+             "Keep only what the model extracts from the text as JSON of this schema (a file), and "
+             "the question")
+        .check(check_file_name)
+        .excludes(ratio)
+        .excludes(summarise);
     options.group("Report");
     options.add("--answer TEXT", &answer_,
                 "The answer whose likelihood is compared; without it, one that the model gives");
@@ -71,8 +82,8 @@ class CompressCommand : public Command {
     add_json_option(options, &json_);
     model_.declare(options);
     options.check([this]() -> std::string {
-      for (const double ratio : {options_.ratio, options_.question_ratio})
-        if (!is_compression_ratio(ratio)) return wrong_ratio(ratio);
+      for (const double share : {options_.ratio, options_.question_ratio})
+        if (!is_compression_ratio(share)) return wrong_ratio(share);
       return {};
     });
   }
@@ -82,6 +93,7 @@ class CompressCommand : public Command {
     HEARTH_ASSIGN(std::string text, file_ == "-" ? read_standard_input() : read_text_file(file_));
     if (text.find_first_not_of(" \n\t\r") == std::string::npos) return invalid("the text is empty");
     if (!question_.empty()) text.resize(text.find_last_not_of(" \n\t\r") + 1);
+    HEARTH_TRY(read_schema());
     model_.session.max_sequences = 4;
     model_.session.scored_rows = kScoredRows;
     HEARTH_ASSIGN(const auto session, model_.open());
@@ -104,6 +116,7 @@ class CompressCommand : public Command {
                              {"tokens_before", before},
                              {"tokens_after", after},
                              {"scoring_seconds", prompt.scoring_seconds}};
+    if (extracted_) result["entities"] = nlohmann::json::parse(*extracted_, nullptr, false);
     if (!json_) fmt::print("{}{}", shorter, shorter.ends_with('\n') ? "" : "\n");
     std::fflush(stdout);
     if (!changed) {
@@ -145,15 +158,20 @@ class CompressCommand : public Command {
     CompressionOptions options = options_;
     std::string question = question_;
     const size_t tokens = session.tokenizer()->encode(text, {.add_bos = false}).size();
-    if (summarise_ && options.ratio < 1 && tokens >= options.min_tokens) {
+    const bool summarises = summarise_ && options.ratio < 1;
+    if ((summarises || entities_ != nullptr) && tokens >= options.min_tokens) {
       if (question.empty()) {
-        // It is not to be summarised.
+        // It is neither summarised nor searched for entities.
         const size_t begin = find_question(text);
         question = text.substr(begin);
         text.resize(begin);
       }
-      HEARTH_TRY(summarise(session, text, options.ratio));
+      if (summarises)
+        HEARTH_TRY(summarise(session, text, options.ratio));
+      else
+        HEARTH_TRY(extract(session, text));
     }
+    if (entities_ != nullptr) options.ratio = 1;  // what was extracted is kept as it is
     std::vector<PromptText> texts{
         {std::move(text), question.empty() ? PromptQuestion::kAtEnd : PromptQuestion::kNone}};
     if (!question.empty()) texts.push_back({question, PromptQuestion::kAll});
@@ -165,34 +183,53 @@ class CompressCommand : public Command {
     const Tokenizer& tokenizer = *session.tokenizer();
     const size_t tokens = tokenizer.encode(text, {.add_bos = false}).size();
     const double budget = std::max(1.0, ratio * static_cast<double>(tokens));
-    HEARTH_ASSIGN(std::string summary, summary_of(session, text, budget));
-    const size_t left = tokenizer.encode(summary, {.add_bos = false}).size();
+    HEARTH_ASSIGN(ModelAnswer summary,
+                  ask_model(session, {.max_tokens = static_cast<uint32_t>(budget)},
+                            fmt::format("Summarise the text below in at most {} words. Keep names, "
+                                        "numbers and facts. Reply with the summary only.\n\n{}",
+                                        std::max(1, static_cast<int>(budget * 0.7)), text)));
+    const size_t left = tokenizer.encode(summary.text, {.add_bos = false}).size();
     if (left == 0 || left >= tokens) {
       report("the model's summary is empty or no shorter than the text, and is not used");
       return {};
     }
     report(fmt::format("the model's summary has {} of {} tokens", left, tokens));
-    text = std::move(summary);
+    text = std::move(summary.text);
     ratio = std::min(1.0, budget / static_cast<double>(left));
     return {};
   }
 
-  Result<std::string> summary_of(Session& session, const std::string& text, double budget) {
-    HEARTH_ASSIGN(const ChatTemplate* chat, session.chat_template());
-    const ChatMessage message{
-        "user", fmt::format("Summarise the text below in at most {} words. Keep names, numbers and "
-                            "facts. Reply with the summary only.\n\n{}",
-                            std::max(1, static_cast<int>(budget * 0.7)), text)};
-    GenerationRequest request;
-    HEARTH_ASSIGN(request.prompt, encode_chat(*chat, *session.tokenizer(), std::span(&message, 1)));
-    request.max_tokens = static_cast<uint32_t>(budget);
-    request.sampling.temperature = 0;
-    HEARTH_ASSIGN(TokenStream stream, session.engine().submit(std::move(request)));
-    std::string summary;
-    while (const auto token = stream.next()) summary += token->text;
-    if (stream.end().reason == FinishReason::kError)
-      return Error{ErrorKind::kInternal, stream.end().message};
-    return summary + stream.end().text;
+  // Replaces the text by what the schema asks for.
+  Status extract(Session& session, std::string& text) {
+    const size_t tokens = session.tokenizer()->encode(text, {.add_bos = false}).size();
+    GenerationRequest request{.max_tokens = static_cast<uint32_t>(tokens)};
+    request.grammar = entities_;
+    HEARTH_ASSIGN(ModelAnswer answer,
+                  ask_model(session, std::move(request),
+                            fmt::format("Extract from the text below what this JSON schema "
+                                        "describes. Reply with JSON only.\n\nSchema:\n{}\n\n"
+                                        "Text:\n{}",
+                                        schema_text_, text)));
+    if (answer.end.reason == FinishReason::kLength)
+      return invalid(
+          fmt::format("the JSON that the model writes for {} is longer than the text's {}; give "
+                      "its strings and arrays maximum lengths",
+                      schema_, count_of(tokens, "token")));
+    report(fmt::format("extracted {} from {}", count_of(answer.end.generated_tokens, "token"),
+                       tokens));
+    text = std::move(answer.text);
+    extracted_ = text;
+    return {};
+  }
+
+  // Before the model is loaded, which takes longer.
+  Status read_schema() {
+    if (schema_.empty()) return {};
+    HEARTH_ASSIGN(schema_text_, read_text_file(schema_));
+    auto compiled = grammar::Grammar::compile_json_schema(schema_text_, {.max_whitespace = 0});
+    if (!compiled.ok()) return invalid(fmt::format("{}: {}", schema_, compiled.error().message));
+    entities_ = *std::move(compiled);
+    return {};
   }
 
   // Seconds from admission to the first token, the faster of two runs: the first one may compile
@@ -278,7 +315,9 @@ class CompressCommand : public Command {
 
   ModelOptionsGroup model_;
   CompressionOptions options_;
-  std::string file_, question_, answer_, unit_ = "phrase";
+  std::string file_, question_, answer_, schema_, schema_text_, unit_ = "phrase";
+  std::shared_ptr<const grammar::Grammar> entities_;  // null: no --entities
+  std::optional<std::string> extracted_;              // JSON; empty: nothing was
   uint64_t salt_ = 0;
   bool summarise_ = false, chat_ = false, json_ = false;
 };

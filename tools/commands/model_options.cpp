@@ -11,6 +11,12 @@
 #include "tools/progress.h"
 
 namespace hearth {
+namespace {
+
+constexpr uint32_t kMostSharedTokens = 1 << 24;  // 400 MB of tables
+
+}  // namespace
+
 void ModelOptionsGroup::declare_model(Options& options) {
   options.group("Model");
   add_model_option(options, &model);
@@ -83,6 +89,12 @@ void ModelOptionsGroup::declare_speculation(Options& options) {
       .default_text("8 for ngram and draft, 32 for others")
       .advanced();
   options
+      .add("--ngram-shared TOKENS", &session.speculation.shared_tokens,
+           "With --speculate ngram or auto: also guess from the last TOKENS tokens of other "
+           "requests' answers, on a server only those to the same API key; 0: off")
+      .range(0, kMostSharedTokens)
+      .advanced();
+  options
       .add("--draft-model MODEL", &session.draft_model,
            "With --speculate draft, tree or auto: the model that guesses; it must have the same "
            "vocabulary")
@@ -133,6 +145,8 @@ Result<std::unique_ptr<Session>> ModelOptionsGroup::open(std::unique_ptr<ModelFi
   SessionOptions options = session_options();
   if (!options.draft_model.empty() && !may_draft(options.speculation.method))
     return invalid("--draft-model needs --speculate draft, tree or auto");
+  if (options.speculation.shared_tokens > 0 && !may_share(options.speculation.method))
+    return invalid("--ngram-shared needs --speculate ngram or auto");
   options.progress = [&](uint64_t done, uint64_t total) {
     progress.update(done, total, format_bytes(total));
   };

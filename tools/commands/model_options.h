@@ -24,7 +24,7 @@ struct ModelOptionsGroup {
   void declare(Options& options);
   // --amateur, --cd-alpha, --cd-beta.
   void declare_contrast(Options& options);
-  // --speculate, --draft-max, --draft-model, --draft-min-p.
+  // --speculate, --draft-max, --ngram-shared, --draft-model, --draft-min-p.
   void declare_speculation(Options& options);
 
   Result<std::unique_ptr<ModelFile>> open_file() const;

@@ -107,6 +107,13 @@ class ServeCommand : public Command {
                 "Without a key, also answer to this host name; * for any");
     options.add("--cors ORIGIN", &server_.cors_origin, "Origin that browsers may call from, or *");
     options.add("--name NAME", &name_, "Model name shown in API replies");
+    std::vector<std::string> formats;
+    for (const CallFormat* format : call_formats()) formats.emplace_back(format->name);
+    options
+        .add("--tool-format NAME", &tool_format_,
+             "How the model writes tool calls, if its chat template does not tell")
+        .one_of(std::move(formats))
+        .advanced();
     options.add("--time-limit S", &server_.request_seconds, "Seconds per request; 0 sets no limit")
         .range(0, 1e9)
         .advanced();
@@ -174,6 +181,7 @@ class ServeCommand : public Command {
                             .name = name_.empty() ? session->file().name() : name_,
                             .device = session->device().caps().name,
                             .default_sampling = session->default_sampling(),
+                            .style = reply_style(*session->tokenizer(), chat),
                             .example = model_.model.empty() ? kStorytellerExample : "",
                             .about = facts_about(*session),
                             .embedding = embeddings,
@@ -194,6 +202,14 @@ class ServeCommand : public Command {
   }
 
  private:
+  // Null if the template says how calls are written.
+  std::shared_ptr<const ReplyStyle> reply_style(const Tokenizer& tokenizer,
+                                                const Result<const ChatTemplate*>& chat) const {
+    if (tool_format_.empty()) return nullptr;
+    return std::make_shared<const ReplyStyle>(
+        find_reply_style(tokenizer, chat.ok() ? *chat : nullptr, find_call_format(tool_format_)));
+  }
+
   // From the command line, the file and the environment.
   Status add_keys() {
     if (!key_file_.empty()) {
@@ -227,6 +243,7 @@ class ServeCommand : public Command {
   ServerOptions server_;
   PolicySwitchOptions switches_;
   std::string name_;
+  std::string tool_format_;
   std::string policy_name_ = "continuous";
   std::string key_file_;
   double drain_seconds_ = 30;

@@ -18,20 +18,32 @@ unsigned key_difference(std::string_view given, std::string_view key) {
   return bits;
 }
 
+// The key of an Authorization header; empty if it has none.
+std::string_view bearer_key(std::string_view authorization) {
+  constexpr std::string_view kScheme = "bearer ";
+  if (lower_case(authorization.substr(0, kScheme.size())) != kScheme) return {};
+  return authorization.substr(kScheme.size());
+}
+
 }  // namespace
 
 bool ApiKeys::admit(std::string_view authorization) const {
-  if (keys_.empty()) return true;
-  constexpr std::string_view kScheme = "bearer ";
-  if (lower_case(authorization.substr(0, kScheme.size())) != kScheme) return false;
-  return admit_key(authorization.substr(kScheme.size()));
+  return admit_key(bearer_key(authorization));
 }
 
-bool ApiKeys::admit_key(std::string_view given) const {
-  if (keys_.empty()) return true;
-  unsigned found = 0;
-  for (const std::string& key : keys_) found |= key_difference(given, key) == 0 ? 1 : 0;
-  return found != 0;
+uint32_t ApiKeys::number_of(std::string_view given) const {
+  uint32_t found = 0, number = 0;
+  for (const std::string& key : keys_) {
+    ++number;
+    found |= key_difference(given, key) == 0 && found == 0 ? number : 0;
+  }
+  return found;
+}
+
+uint32_t ApiKeys::client(std::string_view authorization, std::string_view key) const {
+  const uint32_t bearer = number_of(bearer_key(authorization));
+  const uint32_t given = number_of(key);
+  return bearer != 0 ? bearer : given;
 }
 
 std::vector<std::string> parse_api_keys(std::string_view text) {

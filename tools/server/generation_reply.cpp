@@ -129,6 +129,8 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const Serve
     const size_t most = model.engine.limits().context;
     generation.prediction.resize(std::min(generation.prediction.size(), most));
   }
+  if (generation.guidance.guides() && !request.negative_prompt.empty())
+    generation.guidance.negative_prompt = model.tokenizer.encode(request.negative_prompt);
   std::vector<GenerationRequest> requests;
   for (std::vector<TokenId>& prompt : *prompts) {
     generation.prompt = std::move(prompt);
@@ -209,8 +211,11 @@ std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
   for (GenerationRequest& one : submitted) {
     one.shown_tokens = reply->shown_tokens_;
     // The reasoning that the prompt has begun is free.
-    if (begins_in_reasoning && one.grammar != nullptr && one.grammar_after.empty())
+    if (!begins_in_reasoning || one.grammar == nullptr) continue;
+    if (one.grammar_after.empty())
       one.grammar_after = model.style->format.reasoning->close;
+    else
+      one.grammar_reasoning.begun = true;
   }
   std::vector<std::vector<TokenId>> echoed;
   if (request.echo && request.logprobs)

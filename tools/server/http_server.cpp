@@ -132,7 +132,10 @@ class HttpServer::Implementation {
   void handle(HttpRequest& request, HttpReply& reply) {
     allow_origin(reply);
     const Route* const route = route_of(request);
-    Exchange exchange{.request = request, .reply = reply, .errors = route->errors};
+    Exchange exchange{.request = request,
+                      .reply = reply,
+                      .errors = route->errors,
+                      .client = gate_.client(request)};
     route->handle(state_, exchange);
   }
 

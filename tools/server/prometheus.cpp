@@ -77,6 +77,12 @@ std::string prometheus_text(const Metrics& metrics) {
                  metrics.proposed_tokens);
   writer.counter("accepted_tokens_total", "Proposed tokens that were accepted.",
                  metrics.accepted_tokens);
+  writer.counter("shared_proposed_tokens_total",
+                 "Proposed tokens that came from the output of other requests.",
+                 metrics.shared_proposed_tokens);
+  writer.counter("shared_accepted_tokens_total",
+                 "Accepted tokens that came from the output of other requests.",
+                 metrics.shared_accepted_tokens);
   writer.counter("judged_steps_total",
                  "Times that a request's proposals were judged; each gives one token more than "
                  "were accepted.",

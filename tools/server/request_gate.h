@@ -28,6 +28,11 @@ class RequestGate {
   // Whether the request has a key, asks for something that exists, and in the right way.
   std::optional<ApiError> check_route(const Route& route, const HttpRequest& head) const;
 
+  // Which of the keys the request has, from 1; 0: there are none, or it needs none.
+  uint32_t client(const HttpRequest& head) const {
+    return keys_.client(head.header("authorization"), head.header("x-api-key"));
+  }
+
  private:
   const ApiKeys keys_;
   const BrowserRules rules_;

@@ -64,6 +64,10 @@ bool may_draft(SpeculationMethod method) {
          method == SpeculationMethod::kAuto;
 }
 
+bool may_share(SpeculationMethod method) {
+  return method == SpeculationMethod::kNgram || method == SpeculationMethod::kAuto;
+}
+
 bool weighs_costs(SpeculationMethod method) {
   return method == SpeculationMethod::kAuto || method == SpeculationMethod::kSynthetic;
 }

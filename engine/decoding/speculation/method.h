@@ -20,11 +20,12 @@ enum class SpeculationMethod : std::uint8_t {
 
 struct SpeculationOptions {
   SpeculationMethod method = SpeculationMethod::kNone;
-  std::uint32_t max_proposed = 0;  // tokens per request and step; 0: what suits the method
-  double synthetic_rate = 0;       // with kSynthetic: how likely a proposal is accepted
-  bool draft_model = false;        // whether there is one
-  float draft_min_p = 0;           // a draft ends before a token that its model finds less likely
-  bool in_place = false;           // see judge_proposals(); for equality to the last bit
+  std::uint32_t max_proposed = 0;   // tokens per request and step; 0: what suits the method
+  double synthetic_rate = 0;        // with kSynthetic: how likely a proposal is accepted
+  std::uint32_t shared_tokens = 0;  // of other requests' output to look up, too; 0: none
+  bool draft_model = false;         // whether there is one
+  float draft_min_p = 0;            // a draft ends before a token that its model finds less likely
+  bool in_place = false;            // see judge_proposals(); for equality to the last bit
 };
 
 // Reads "ngram", "auto", "synthetic:0.7", "off". An error says what is wrong with the text.
@@ -34,6 +35,8 @@ std::optional<std::string> read_method(std::string_view text, SpeculationOptions
 std::uint32_t most_proposed(const SpeculationOptions& options);
 // Whether the draft model is asked for proposals, if there is one.
 bool may_draft(SpeculationMethod method);
+// Whether guesses may come from the output of other requests (shared_ngrams.h).
+bool may_share(SpeculationMethod method);
 // Whether lengths are chosen from measured step times (length_choice.h).
 bool weighs_costs(SpeculationMethod method);
 

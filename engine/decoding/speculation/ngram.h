@@ -30,6 +30,7 @@ class NgramProposer {
   // Forgets all but the first `count` tokens.
   void truncate(std::uint32_t count);
   std::uint32_t size() const { return static_cast<std::uint32_t>(tokens_.size()); }
+  std::span<const std::uint32_t> tokens() const { return tokens_; }
 
   // Whether propose() would find something.
   bool matches() const { return best_match().length > 0; }

@@ -11,6 +11,8 @@ constexpr double kUnknownRowPrice = 0.004;
 // How far one measurement can be from the estimate: a step may have had to record its commands.
 constexpr double kMostChange = 1.5;
 constexpr double kWeight = 0.125;  // of a new measurement
+// Of the first measurements the smallest counts: what disturbs them makes them larger.
+constexpr std::uint32_t kEarly = 4;
 
 // The largest number of rows with this index.
 std::uint32_t rows_of(std::size_t index) {
@@ -31,13 +33,14 @@ void RowCosts::add(std::uint32_t rows, double seconds) {
   if (rows > kMostRows || !(seconds > 0)) return;
   ++steps_;
   Estimate& estimate = estimates_[size_index(rows)];
-  if (estimate.count > 1 && !known(estimate)) estimate.count = 1;
+  const bool begins = !known(estimate);
   estimate.last = steps_;
   ++estimate.count;
   if (estimate.count == 1) return;  // its commands were recorded
-  if (estimate.count == 2)
+  estimate.learnt = begins ? 1 : estimate.learnt + 1;
+  if (begins)
     estimate.seconds = seconds;
-  else if (estimate.count == 3)
+  else if (estimate.learnt <= kEarly)
     estimate.seconds = std::min(estimate.seconds, seconds);
   else
     estimate.seconds += kWeight * (std::clamp(seconds, estimate.seconds / kMostChange,

@@ -50,6 +50,11 @@ Speculation::Speculation(const SpeculationOptions& options, std::span<const std:
   proposal_.parents.reserve(most_);
 }
 
+void Speculation::share(const SharedNgrams& outputs, std::uint32_t owner) {
+  outputs_ = &outputs;
+  owner_ = owner;
+}
+
 void Speculation::append(std::span<const std::uint32_t> tokens) {
   if (watching_ && !tokens.empty()) {
     watching_ = false;
@@ -62,7 +67,25 @@ void Speculation::append(std::span<const std::uint32_t> tokens) {
 
 bool Speculation::promising() const {
   if (method_ == SpeculationMethod::kSynthetic || lookahead_) return true;
-  return pause_ == 0 && (draft_model_ || ngrams_.matches());
+  if (pause_ > 0) return false;
+  return draft_model_ || ngrams_.matches() ||
+         (outputs_ != nullptr && outputs_->find(owner_, ngrams_.tokens()).length > 0);
+}
+
+GuessKind Speculation::look_up(std::uint32_t length) {
+  proposal_.clear();
+  std::uint32_t match = ngrams_.propose(length, proposal_.tokens);
+  from_others_ = false;
+  if (outputs_ == nullptr) return match_kind(match);
+  // Matches in the request's own text say more than equally long ones elsewhere.
+  if (const SharedNgrams::Match other = outputs_->find(owner_, ngrams_.tokens());
+      other.length > match) {
+    proposal_.clear();
+    outputs_->follow(other, length, proposal_.tokens);
+    match = other.length;
+    from_others_ = true;
+  }
+  return match_kind(match);
 }
 
 double Speculation::acceptance(AcceptanceRates& shared) {
@@ -76,8 +99,7 @@ double Speculation::acceptance(AcceptanceRates& shared) {
     kind_ = GuessKind::kSynthetic;
     return rate(kind_);
   }
-  proposal_.clear();
-  kind_ = match_kind(ngrams_.propose(1, proposal_.tokens));
+  kind_ = look_up(1);
   const double from_text = kind_ == GuessKind::kNone ? 0 : rate(kind_);
   if (draft_model_ && rate(GuessKind::kDraft) > from_text) {
     kind_ = GuessKind::kDraft;
@@ -94,6 +116,7 @@ double Speculation::acceptance(AcceptanceRates& shared) {
 
 const Proposal& Speculation::propose(std::uint32_t length) {
   watching_ = false;
+  from_others_ = false;
   proposal_.clear();
   length = std::min(length, longest_);
   if (lookahead_) {
@@ -103,7 +126,7 @@ const Proposal& Speculation::propose(std::uint32_t length) {
   } else if (method_ == SpeculationMethod::kTree && length > 0) {
     ngrams_.propose_tree(length, most_, proposal_);
   } else if (length > 0) {
-    kind_ = match_kind(ngrams_.propose(length, proposal_.tokens));
+    kind_ = look_up(length);
   }
   return proposal_;
 }
@@ -112,7 +135,7 @@ std::span<const std::uint32_t> Speculation::guess_chain() {
   watching_ = false;
   proposal_.clear();
   const std::uint32_t length = std::min(length_, kGrammarLength);
-  if (pause_ == 0) kind_ = match_kind(ngrams_.propose(length, proposal_.tokens));
+  if (pause_ == 0) kind_ = look_up(length);
   return proposal_.tokens;
 }
 

@@ -17,6 +17,7 @@
 #include "engine/decoding/speculation/method.h"
 #include "engine/decoding/speculation/ngram.h"
 #include "engine/decoding/speculation/proposal.h"
+#include "engine/decoding/speculation/shared_ngrams.h"
 
 namespace hearth {
 
@@ -38,6 +39,9 @@ class Speculation {
   Speculation(const SpeculationOptions& options, std::span<const std::uint32_t> prompt,
               std::uint32_t max_tokens, std::span<const std::uint32_t> prediction = {});
 
+  // From now on looks up the outputs of other requests of this owner, too. The table outlives this.
+  void share(const SharedNgrams& outputs, std::uint32_t owner);
+
   // Takes in tokens that became final.
   void append(std::span<const std::uint32_t> tokens);
 
@@ -52,6 +56,9 @@ class Speculation {
   // Whether the next guesses are to come from the draft model.
   bool drafts() const { return kind_ == GuessKind::kDraft; }
 
+  // Whether the last guesses came from the output of another request.
+  bool from_others() const { return from_others_ && kind_ != GuessKind::kDraft; }
+
   // Guesses for the next step that need no draft model, up to `length` in a row. Valid until the
   // next call. REQUIRES: !drafts().
   const Proposal& propose(std::uint32_t length);
@@ -63,6 +70,9 @@ class Speculation {
               std::span<const std::uint32_t> sampled = {});
 
  private:
+  // Puts up to `length` guesses from the text, or from other requests' outputs where more tokens
+  // match, into proposal_.
+  GuessKind look_up(std::uint32_t length);
   void observe(std::uint32_t accepted, std::uint32_t tried);
 
   SpeculationMethod method_;
@@ -73,6 +83,9 @@ class Speculation {
   std::uint32_t pause_ = 0;  // tokens to wait before guessing again
   std::uint32_t failures_ = 0;
   NgramProposer ngrams_;
+  const SharedNgrams* outputs_ = nullptr;  // null: the request keeps to itself
+  std::uint32_t owner_ = 0;
+  bool from_others_ = false;
   std::optional<Lookahead> lookahead_;
   Proposal proposal_;
 

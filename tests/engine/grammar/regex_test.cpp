@@ -7,13 +7,13 @@
 namespace hearth::grammar {
 namespace {
 
-struct Case {
+struct RegexCase {
   const char* pattern;
   std::vector<const char*> matching, others;
 };
 
 TEST(Regex, SearchesAsJsonSchemaDoes) {
-  for (const Case& one : std::vector<Case>{
+  for (const RegexCase& one : std::vector<RegexCase>{
            {"^a+b?$", {"a", "aab"}, {"", "b", "abb", "xa"}},
            {"b", {"b", "abc"}, {"", "ac"}},
            {"^(x|yz){2,3}$", {"xx", "xyzx"}, {"x", "xxxx", "yz"}},

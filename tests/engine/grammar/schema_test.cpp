@@ -10,19 +10,38 @@ using testing::accepts;
 using testing::compiled;
 using testing::refusal;
 
-struct Case {
+struct SchemaCase {
   const char* schema;
   std::vector<const char*> valid, invalid;
 };
 
-void check(const std::vector<Case>& cases) {
-  for (const Case& one : cases) {
+void check(const std::vector<SchemaCase>& cases) {
+  for (const SchemaCase& one : cases) {
     SCOPED_TRACE(one.schema);
     const auto grammar = compiled(Grammar::compile_json_schema(one.schema));
     if (grammar == nullptr) continue;
     for (const char* const text : one.valid) EXPECT_TRUE(accepts(grammar, text)) << text;
     for (const char* const text : one.invalid) EXPECT_FALSE(accepts(grammar, text)) << text;
   }
+}
+
+TEST(Schema, NegativeZeroIsAnIntegerThatIsNotGenerated) {
+  for (const char* const schema :
+       {R"({"type": "integer"})", R"({"minimum": 0})", R"({"type": "number", "maximum": 5})"}) {
+    SCOPED_TRACE(schema);
+    const auto judged = compiled(Grammar::compile_json_schema(schema));
+    const auto generated = compiled(Grammar::compile_json_schema(schema, {.negative_zero = false}));
+    EXPECT_TRUE(accepts(judged, "-0"));
+    EXPECT_FALSE(accepts(generated, "-0"));
+    EXPECT_TRUE(accepts(generated, "0"));
+  }
+  const auto number =
+      compiled(Grammar::compile_json_schema(R"({"type": "number"})", {.negative_zero = false}));
+  EXPECT_TRUE(accepts(number, "-0.5"));
+  EXPECT_TRUE(accepts(number, "-7"));
+  const auto constant =
+      compiled(Grammar::compile_json_schema(R"({"const": -0})", {.negative_zero = false}));
+  EXPECT_TRUE(accepts(constant, "0"));
 }
 
 TEST(Schema, Types) {

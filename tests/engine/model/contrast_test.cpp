@@ -15,7 +15,7 @@
 namespace hearth::testing {
 namespace {
 
-constexpr uint32_t kMaxNew = 14;
+constexpr uint32_t kContrastTokens = 14;
 
 // A golden model, and its logits after any tokens.
 struct GoldenRunner {
@@ -94,7 +94,7 @@ class ContrastTest : public GpuTest {
     for (size_t i = 0; i < expert_.golden.prompts.size(); ++i) {
       GenerationRequest& request = requests.emplace_back();
       request.prompt = expert_.golden.prompts[i];
-      request.max_tokens = kMaxNew;
+      request.max_tokens = kContrastTokens;
       request.sampling.temperature = 0;
       if (i == 1) request.contrast_beta = 0;  // plain decoding beside the others
       if (i == 2) request.contrast_alpha = 0.5f;

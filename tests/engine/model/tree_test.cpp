@@ -16,7 +16,7 @@ namespace {
 // Twelve rows, four levels; the path of a row is in general not the rows before it.
 constexpr uint32_t kRoot = kTreeRoot;
 const std::vector<uint32_t> kParents = {kRoot, kRoot, 0, 0, 1, 2, 3, 3, kRoot, 5, 6, 8};
-constexpr uint32_t kPrompt = 21, kOther = 30;
+constexpr uint32_t kTreePrompt = 21, kOther = 30;
 
 std::vector<uint32_t> path_of(uint32_t row) {
   std::vector<uint32_t> rows;
@@ -67,7 +67,8 @@ TEST_F(TreeTest, ARowHasTheLogitsOfThePlainSequenceAlongItsPath) {
   };
   for (const auto& [deterministic, kv] : {Case{true, KvFormat::kF16}, {false, KvFormat::kQ8_0}}) {
     ASSERT_ASSIGN(const TinyModel tiny, open(deterministic, kv));
-    const std::vector<uint32_t> prompt = tiny.prompt(kPrompt, 0), other = tiny.prompt(kOther, 1);
+    const std::vector<uint32_t> prompt = tiny.prompt(kTreePrompt, 0),
+                                other = tiny.prompt(kOther, 1);
     const std::vector<uint32_t> proposed = tiny.prompt(static_cast<uint32_t>(kParents.size()), 5);
     const auto rows = static_cast<uint32_t>(kParents.size());
 
@@ -83,7 +84,7 @@ TEST_F(TreeTest, ARowHasTheLogitsOfThePlainSequenceAlongItsPath) {
       wanted.push_back(logits(tiny, 1, 0));
     }
 
-    for (const uint32_t computed : {kPrompt - 1, 7u, 0u}) {
+    for (const uint32_t computed : {kTreePrompt - 1, 7u, 0u}) {
       StepBatch before, batch;
       if (computed > 0) before.add_sequence(0, std::span(prompt).first(computed), blocks(1));
       before.add_sequence(0, std::span(other).first(9), blocks(2));
@@ -120,7 +121,7 @@ TEST_F(TreeTest, ARowHasTheLogitsOfThePlainSequenceAlongItsPath) {
 // them and overwrite the rest.
 TEST_F(TreeTest, RowsInOrderStayInTheCache) {
   ASSERT_ASSIGN(const TinyModel tiny, open(true));
-  const std::vector<uint32_t> prompt = tiny.prompt(kPrompt, 0), proposed = tiny.prompt(4, 5);
+  const std::vector<uint32_t> prompt = tiny.prompt(kTreePrompt, 0), proposed = tiny.prompt(4, 5);
   // Rows 0 and 1 are a path from the root, rows 2 and 3 are not on it.
   const std::vector<uint32_t> parents = {kRoot, 0, 0, kRoot};
   StepBatch tree, next, plain;
@@ -128,14 +129,14 @@ TEST_F(TreeTest, RowsInOrderStayInTheCache) {
   ids.insert(ids.end(), proposed.begin(), proposed.end());
   tree.add_sequence(0, ids, blocks(0), parents);
   run(tiny, tree);
-  next.add_sequence(kPrompt + 2, std::vector<uint32_t>{17}, blocks(0));
+  next.add_sequence(kTreePrompt + 2, std::vector<uint32_t>{17}, blocks(0));
   next.sample(0, {});
   run(tiny, next);
   const std::vector<float> found = logits(tiny, 1, 0);
-  ids.resize(kPrompt + 2);
+  ids.resize(kTreePrompt + 2);
   ids.push_back(17);
   plain.add_sequence(0, ids, blocks(1));
-  plain.sample(kPrompt + 2, {});
+  plain.sample(kTreePrompt + 2, {});
   run(tiny, plain);
   EXPECT_EQ(found, logits(tiny, 1, 0));
 }
@@ -145,7 +146,7 @@ TEST_F(TreeTest, RowsInOrderStayInTheCache) {
 TEST_F(TreeTest, AnAcceptedPathIsAnOrdinarySequence) {
   for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
     ASSERT_ASSIGN(const TinyModel tiny, open(true, kv));
-    const std::vector<uint32_t> prompt = tiny.prompt(kPrompt, 0);
+    const std::vector<uint32_t> prompt = tiny.prompt(kTreePrompt, 0);
     const std::vector<uint32_t> proposed = tiny.prompt(static_cast<uint32_t>(kParents.size()), 5);
     std::vector<uint32_t> ids = prompt;
     ids.insert(ids.end(), proposed.begin(), proposed.end());
@@ -164,9 +165,9 @@ TEST_F(TreeTest, AnAcceptedPathIsAnOrdinarySequence) {
         tokens.insert(tokens.end(), after.begin(), after.end());
         return tokens;
       };
-      next.add_sequence(kPrompt, continued(path, {17, 18}), blocks(0));
+      next.add_sequence(kTreePrompt, continued(path, {17, 18}), blocks(0));
       next.sample(static_cast<uint32_t>(next.ids.size()) - 1, {});
-      next.add_sequence(kPrompt, continued(other, {17}), blocks(1));
+      next.add_sequence(kTreePrompt, continued(other, {17}), blocks(1));
       next.sample(static_cast<uint32_t>(next.ids.size()) - 1, {});
       run(tiny, next);
       const std::vector<float> found[] = {logits(tiny, 2, 0), logits(tiny, 2, 1)};
@@ -193,7 +194,7 @@ TEST_F(TreeTest, AnAcceptedPathIsAnOrdinarySequence) {
 // Sampling along every path, with penalties for the tokens on it, as plain decoding does it.
 TEST_F(TreeTest, PenaltiesFollowThePath) {
   ASSERT_ASSIGN(const TinyModel tiny, open(true));
-  const std::vector<uint32_t> prompt = tiny.prompt(kPrompt, 0);
+  const std::vector<uint32_t> prompt = tiny.prompt(kTreePrompt, 0);
   const std::vector<uint32_t> proposed = tiny.prompt(static_cast<uint32_t>(kParents.size()), 5);
   const SamplingOptions options{
       .temperature = 0, .repetition_penalty = 1.2f, .frequency_penalty = 2.0f, .top_logprobs = 0};
@@ -209,8 +210,8 @@ TEST_F(TreeTest, PenaltiesFollowThePath) {
   batch.add_sequence(0, ids, blocks(1), kParents);
   for (uint32_t row = 0; row < kParents.size(); ++row) {
     params::SamplingRow sampling = row_of(1);
-    verify_only(sampling, kPrompt, batch.ancestors[kPrompt + row]);
-    batch.sample(kPrompt + row, sampling);
+    verify_only(sampling, kTreePrompt, batch.ancestors[kTreePrompt + row]);
+    batch.sample(kTreePrompt + row, sampling);
   }
   const std::vector<params::SamplingResult> results = run(tiny, batch);
   for (uint32_t row = 0; row < kParents.size(); ++row) {

@@ -13,14 +13,14 @@ CoopmatShape half_matrix(uint32_t m, uint32_t n, uint32_t k, ScalarType sum = Sc
   return {m, n, k, ScalarType::kF16, ScalarType::kF16, sum, sum};
 }
 
-struct FakeDevice {
+struct AttentionDevice {
   const char* name;
   DeviceCaps caps;
   uint32_t matrix_rows;  // rows of the fragments it should get; 0: none
 };
 
-FakeDevice fake(const char* name, DeviceType type, uint32_t subgroup, uint32_t shared_bytes,
-                std::vector<CoopmatShape> matrices, uint32_t matrix_rows) {
+AttentionDevice fake(const char* name, DeviceType type, uint32_t subgroup, uint32_t shared_bytes,
+                     std::vector<CoopmatShape> matrices, uint32_t matrix_rows) {
   DeviceCaps caps;
   caps.type = type;
   caps.subgroup_size = caps.min_subgroup_size = caps.max_subgroup_size = subgroup;
@@ -32,9 +32,9 @@ FakeDevice fake(const char* name, DeviceType type, uint32_t subgroup, uint32_t s
   return {name, caps, matrix_rows};
 }
 
-std::vector<FakeDevice> devices() {
-  FakeDevice lanes = fake("nvidia, lanes make fragments", DeviceType::kDiscrete, 32, 49152,
-                          {half_matrix(16, 16, 16), half_matrix(16, 8, 16)}, 16);
+std::vector<AttentionDevice> devices() {
+  AttentionDevice lanes = fake("nvidia, lanes make fragments", DeviceType::kDiscrete, 32, 49152,
+                               {half_matrix(16, 16, 16), half_matrix(16, 8, 16)}, 16);
   lanes.caps.features.lane_fragments = true;
   return {
       fake("nvidia", DeviceType::kDiscrete, 32, 49152,
@@ -87,7 +87,7 @@ std::string many_kernel(const DeviceCaps& caps, const AttentionShape& shape) {
 }
 
 TEST(AttentionChoice, Table) {
-  for (const FakeDevice& device : devices()) {
+  for (const AttentionDevice& device : devices()) {
     for (const AttentionShape& shape : shapes(kMixed)) {
       const std::string kv(kv_format_name(shape.kv));
       const AttentionPlan plan = choose_attention(device.caps, shape);
@@ -113,7 +113,7 @@ TEST(AttentionChoice, Table) {
 TEST(AttentionChoice, TreesUseTheGeneralKernels) {
   AttentionBucket trees = kMixed;
   trees.trees = true;
-  for (const FakeDevice& device : devices()) {
+  for (const AttentionDevice& device : devices()) {
     for (const bool deterministic : {false, true}) {
       for (const AttentionShape& shape : shapes(trees)) {
         const std::string kv(kv_format_name(shape.kv));
@@ -178,7 +178,7 @@ TEST(AttentionChoice, OneStreamUsesTheShorterKernelOverShortContexts) {
 TEST(AttentionChoice, DirectWeightsNeedHalfSums) {
   const CoopmatShape sums = half_matrix(16, 16, 16);
   const auto direct = [&](const std::vector<CoopmatShape>& matrices) {
-    const FakeDevice device = fake("", DeviceType::kDiscrete, 32, 49152, matrices, 16);
+    const AttentionDevice device = fake("", DeviceType::kDiscrete, 32, 49152, matrices, 16);
     const AttentionShape shape{.heads = 32, .kv_heads = 8, .head_size = 128, .bucket = kMixed};
     return choose_attention(device.caps, shape).many->pipeline.constants[8];
   };
@@ -188,7 +188,7 @@ TEST(AttentionChoice, DirectWeightsNeedHalfSums) {
 }
 
 TEST(AttentionChoice, PlansMeetTheKernelsRequirements) {
-  for (const FakeDevice& device : devices()) {
+  for (const AttentionDevice& device : devices()) {
     const DeviceCaps& caps = device.caps;
     for (const AttentionBucket& bucket : {kDecode, kMixed}) {
       for (const AttentionShape& shape : shapes(bucket)) {
@@ -224,7 +224,7 @@ TEST(AttentionChoice, PlansMeetTheKernelsRequirements) {
 }
 
 TEST(AttentionChoice, DeterministicIsOneKernelForEveryBucket) {
-  for (const FakeDevice& device : devices()) {
+  for (const AttentionDevice& device : devices()) {
     const auto decode = shapes(kDecode), mixed = shapes(kMixed);
     for (size_t i = 0; i < decode.size(); ++i) {
       const AttentionPlan a = choose_attention(device.caps, decode[i], true);
@@ -239,7 +239,7 @@ TEST(AttentionChoice, DeterministicIsOneKernelForEveryBucket) {
 }
 
 TEST(AttentionChoice, F32AttentionAvoidsMatrixUnits) {
-  for (const FakeDevice& device : devices()) {
+  for (const AttentionDevice& device : devices()) {
     for (AttentionShape shape : shapes(kMixed)) {
       shape.f32_only = true;
       const AttentionPlan plan = choose_attention(device.caps, shape);
@@ -250,7 +250,7 @@ TEST(AttentionChoice, F32AttentionAvoidsMatrixUnits) {
 }
 
 TEST(AttentionChoice, FormsOfTheResult) {
-  for (const FakeDevice& device : devices()) {
+  for (const AttentionDevice& device : devices()) {
     for (const AttentionShape& shape : shapes(kDecode)) {
       const AttentionPlan plan = choose_attention(device.caps, shape);
       const bool cpu = device.caps.type == DeviceType::kCpu;
@@ -260,7 +260,7 @@ TEST(AttentionChoice, FormsOfTheResult) {
 }
 
 TEST(AttentionChoice, ShortBucketsAreNotSplit) {
-  for (const FakeDevice& device : devices()) {
+  for (const AttentionDevice& device : devices()) {
     const AttentionPlan plan = choose_attention(
         device.caps,
         {.heads = 8,
@@ -277,7 +277,7 @@ TEST(AttentionChoice, LoopOverAnItemsKeys) {
     uint32_t subgroups, run, overlap;
     bool operator==(const Pace&) const = default;
   };
-  FakeDevice nvidia = devices()[0];
+  AttentionDevice nvidia = devices()[0];
   const auto pace = [&](uint32_t sequences, uint32_t tokens, KvFormat kv = KvFormat::kF16,
                         uint32_t rows = 1) {
     const auto c = choose_attention(nvidia.caps, large_model(sequences, tokens, kv, rows))
@@ -310,7 +310,7 @@ TEST(AttentionChoice, LoopOverAnItemsKeys) {
 // On a GPU, attention applies rope to single tokens itself, if one workgroup has all heads of a KV
 // head.
 TEST(AttentionChoice, Ropes) {
-  for (const FakeDevice& device : devices()) {
+  for (const AttentionDevice& device : devices()) {
     for (const AttentionShape& shape : shapes(kDecode)) {
       const AttentionPlan plan = choose_attention(device.caps, shape);
       const bool one_group = plan.few.groups.y == shape.kv_heads;
@@ -327,7 +327,7 @@ TEST(AttentionChoice, Ropes) {
 
 // Compiling is slow, and a model runs steps of many sizes.
 TEST(AttentionChoice, StepsOfManySizesShareAPipeline) {
-  const FakeDevice nvidia = devices()[0];
+  const AttentionDevice nvidia = devices()[0];
   const Buffer qkv;
   const auto pipeline = [&](uint32_t rows, uint32_t parts, bool values_apart) {
     const AttentionShape shape{

@@ -11,10 +11,10 @@ namespace {
 using testing::fake_devices;
 using testing::FakeDevice;
 
-const std::vector<FakeDevice> kDevices = fake_devices();
+const std::vector<FakeDevice> kSamplingDevices = fake_devices();
 
 TEST(SamplingChoice, ChunksCoverTheVocabularyAndFitTheirSums) {
-  for (const FakeDevice& device : kDevices) {
+  for (const FakeDevice& device : kSamplingDevices) {
     for (const uint32_t vocab : {1u, 7u, 1000u, 32000u, 128256u, 262144u, 262208u}) {
       const SamplingPlan plan = choose_sampling(device.caps, {3, vocab});
       const auto& constants = plan.scan.pipeline.constants;
@@ -47,7 +47,7 @@ TEST(SamplingChoice, ChunksCoverTheVocabularyAndFitTheirSums) {
 // The same chunks, so that a log-probability is the same, to the last bit, in a batch that is not
 // all greedy.
 TEST(SamplingChoice, GreedyRowsAreScannedLikeOthersAndNotPicked) {
-  for (const FakeDevice& device : kDevices) {
+  for (const FakeDevice& device : kSamplingDevices) {
     for (const uint32_t rows : {1u, 64u}) {
       const SamplingPlan plan = choose_sampling(device.caps, {rows, 128256});
       const SamplingPlan greedy =
@@ -63,7 +63,7 @@ TEST(SamplingChoice, GreedyRowsAreScannedLikeOthersAndNotPicked) {
 }
 
 TEST(SamplingChoice, TablesFitIntoSharedMemoryAndAreLargeEnough) {
-  for (const FakeDevice& device : kDevices) {
+  for (const FakeDevice& device : kSamplingDevices) {
     const SamplingPlan plan = choose_sampling(device.caps, {1, kMaxSamplingVocab});
     const auto& constants = plan.pick->pipeline.constants;
     const uint32_t lanes = constants[0], bins = constants[1], tokens = constants[2];
@@ -79,7 +79,7 @@ TEST(SamplingChoice, TablesFitIntoSharedMemoryAndAreLargeEnough) {
 }
 
 TEST(SamplingChoice, CpuDevicesGetWorkgroupsOfOneSubgroup) {
-  for (const FakeDevice& device : kDevices) {
+  for (const FakeDevice& device : kSamplingDevices) {
     const SamplingPlan plan = choose_sampling(device.caps, {4, 32000});
     if (!device.cpu()) continue;
     EXPECT_EQ(plan.scan.pipeline.constants[0], device.caps.subgroup_size) << device.name;
@@ -89,7 +89,7 @@ TEST(SamplingChoice, CpuDevicesGetWorkgroupsOfOneSubgroup) {
 
 // This makes a row's sums the same, too.
 TEST(SamplingChoice, ChunksAreTheSameForAnyNumberOfRows) {
-  for (const FakeDevice& device : kDevices) {
+  for (const FakeDevice& device : kSamplingDevices) {
     const SamplingPlan one = choose_sampling(device.caps, {1, 128256});
     const SamplingPlan many = choose_sampling(device.caps, {256, 128256});
     EXPECT_EQ(one.chunk_tokens, many.chunk_tokens) << device.name;
@@ -100,7 +100,7 @@ TEST(SamplingChoice, ChunksAreTheSameForAnyNumberOfRows) {
 
 // A single row gets more lanes.
 TEST(SamplingChoice, FewRowsDivideTheirSegments) {
-  for (const FakeDevice& device : kDevices) {
+  for (const FakeDevice& device : kSamplingDevices) {
     const auto parts = [&](uint32_t rows) {
       return choose_sampling(device.caps, {rows, 128256}).scan.pipeline.constants[2];
     };
@@ -112,7 +112,7 @@ TEST(SamplingChoice, FewRowsDivideTheirSegments) {
 
 // Many rows give enough workgroups.
 TEST(SamplingChoice, WorkgroupsThatShareTheFirstPass) {
-  for (const FakeDevice& device : kDevices) {
+  for (const FakeDevice& device : kSamplingDevices) {
     const auto shares = [&](uint32_t rows) {
       return choose_sampling(device.caps, {rows, 128256}).pick->groups.x;
     };

@@ -12,20 +12,20 @@ using testing::FakeDevice;
 using testing::half_fragments;
 using testing::with_matrices;
 
-const std::vector<FakeDevice> kDevices = fake_devices();
+const std::vector<FakeDevice> kTileDevices = fake_devices();
 
-MatmulShape shape_of(WeightFormat format, uint32_t rows, uint32_t outputs = 4096) {
+MatmulShape tile_shape(WeightFormat format, uint32_t rows, uint32_t outputs = 4096) {
   return {.format = format, .rows = rows, .inputs = 4096, .outputs = outputs};
 }
 
 TEST(TileChoice, TilesFitTheDevice) {
-  for (FakeDevice device : kDevices) {
+  for (FakeDevice device : kTileDevices) {
     if (device.caps.type == DeviceType::kCpu) continue;
     for (const bool coopmat : {false, true}) {
       device.caps.features.coopmat = device.caps.features.float16 = coopmat;
       device.caps.coopmat_shapes = {half_fragments()};
       for (const uint32_t rows : {9u, 16u, 17u, 64u, 65u, 128u, 129u, 2048u}) {
-        const MatmulPlan plan = choose_matmul(device.caps, shape_of(WeightFormat::kQ4K, rows));
+        const MatmulPlan plan = choose_matmul(device.caps, tile_shape(WeightFormat::kQ4K, rows));
         const auto& constants = plan.multiply.pipeline.constants;
         EXPECT_EQ(plan.multiply.pipeline.kernel,
                   coopmat ? "matmul_coopmat.q4_k" : "matmul_tile.q4_k");
@@ -73,7 +73,7 @@ void check_shared(const MatmulPlan& plan, size_t share, uint32_t last_splits) {
 // The tiles of llama-8b's products on a device with 132 multiprocessors, as measured: one workgroup
 // per multiprocessor where possible, and few splits of k.
 TEST(TileChoice, TilesFillTheDevice) {
-  DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
+  DeviceCaps caps = with_matrices(kTileDevices.front().caps, {half_fragments(), half_fragments(8)});
   caps.limits.multiprocessors = 132;
   struct Case {
     WeightFormat format;
@@ -148,7 +148,7 @@ TEST(TileChoice, TilesFillTheDevice) {
 // whose values are in another format have the same tiles and splits, and together fit on the device
 // at once.
 TEST(TileChoice, SiblingProductsAreSplitInTheSameWay) {
-  DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
+  DeviceCaps caps = with_matrices(kTileDevices.front().caps, {half_fragments(), half_fragments(8)});
   caps.limits.multiprocessors = 132;
   caps.features.integer_dot = true;
   const auto plan = [&](WeightFormat format, uint32_t rows, uint32_t outputs,
@@ -183,11 +183,11 @@ TEST(TileChoice, SiblingProductsAreSplitInTheSameWay) {
 // Fragments of half the width allow tiles that eight subgroups divide evenly; devices without them
 // use another tile.
 TEST(TileChoice, FragmentsDivideTheParts) {
-  DeviceCaps caps = with_matrices(kDevices.front().caps);
+  DeviceCaps caps = with_matrices(kTileDevices.front().caps);
   caps.limits.multiprocessors = 132;
   const auto fragment_outputs = [&](uint32_t rows, uint32_t outputs) {
     const std::vector<uint32_t> constants =
-        choose_matmul(caps, shape_of(WeightFormat::kF16, rows, outputs))
+        choose_matmul(caps, tile_shape(WeightFormat::kF16, rows, outputs))
             .multiply.pipeline.constants;
     EXPECT_EQ(constants[6] % constants[8], 0u) << rows;
     EXPECT_EQ(constants[7] % constants[9], 0u) << rows;
@@ -204,7 +204,7 @@ TEST(TileChoice, FragmentsDivideTheParts) {
 // With a known fragment layout, up to 64 rows of quantized weights go straight into fragments, and
 // f16 weights where that is faster: not gate and up, whose tiles fill the device.
 TEST(TileChoice, WeightsGoStraightIntoFragments) {
-  DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
+  DeviceCaps caps = with_matrices(kTileDevices.front().caps, {half_fragments(), half_fragments(8)});
   caps.features.integer_dot = true;
   caps.limits.multiprocessors = 132;
   const auto plan = [&](WeightFormat format, uint32_t rows, uint32_t outputs, uint32_t inputs) {
@@ -246,7 +246,7 @@ TEST(TileChoice, WeightsGoStraightIntoFragments) {
 // With a known fragment layout, products of many rows get tiles that would not fit into shared
 // memory with padding.
 TEST(TileChoice, ManyRowsGetWideTiles) {
-  DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
+  DeviceCaps caps = with_matrices(kTileDevices.front().caps, {half_fragments(), half_fragments(8)});
   caps.limits.multiprocessors = 132;
   caps.limits.max_shared_bytes = 48 * 1024;
   caps.features.lane_fragments = true;
@@ -307,7 +307,7 @@ TEST(TileChoice, ManyRowsGetWideTiles) {
 // One wave of large tiles and one of smaller ones, where two waves of large ones would be half
 // empty.
 TEST(TileChoice, SmallerTilesForTheRest) {
-  DeviceCaps caps = with_matrices(kDevices.front().caps, {half_fragments(), half_fragments(8)});
+  DeviceCaps caps = with_matrices(kTileDevices.front().caps, {half_fragments(), half_fragments(8)});
   caps.limits.multiprocessors = 132;
   caps.limits.max_shared_bytes = 48 * 1024;
   caps.features.lane_fragments = true;

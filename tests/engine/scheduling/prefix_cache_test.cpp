@@ -12,14 +12,14 @@ namespace {
 
 using BlockTokens = std::array<TokenId, kTokensPerBlock>;
 
-BlockTokens counting_from(TokenId first) {
+BlockTokens block_counting_from(TokenId first) {
   BlockTokens tokens;
   std::iota(tokens.begin(), tokens.end(), first);
   return tokens;
 }
 
 TEST(PrefixHash, DependsOnEveryTokenTheirOrderAndAllBefore) {
-  const BlockTokens tokens = counting_from(100);
+  const BlockTokens tokens = block_counting_from(100);
   const BlockHash hash = chain_hash(root_hash(0), tokens);
   EXPECT_EQ(hash, chain_hash(root_hash(0), tokens));
   for (std::size_t i = 0; i < tokens.size(); ++i) {

@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using Messages = std::vector<ChatMessage>;
 
 Vocabulary with_template(std::string text, std::string bos = "<s>", std::string eos = "</s>") {
@@ -32,7 +32,7 @@ Vocabulary with_template(std::string text, std::string bos = "<s>", std::string 
   return vocabulary;
 }
 
-std::unique_ptr<ChatTemplate> make(const Vocabulary& vocabulary) {
+std::unique_ptr<ChatTemplate> template_of(const Vocabulary& vocabulary) {
   auto made = ChatTemplate::create(vocabulary);
   EXPECT_TRUE(made.ok()) << made.error().message;
   return made.ok() ? std::move(made).value() : nullptr;
@@ -54,7 +54,7 @@ std::unique_ptr<ChatTemplate> published_template(const std::string& name) {
   const auto text = [&](const char* key) {
     return json[key].is_string() ? json[key].get<std::string>() : std::string();
   };
-  return make(with_template(text("chat_template"), text("bos_token"), text("eos_token")));
+  return template_of(with_template(text("chat_template"), text("bos_token"), text("eos_token")));
 }
 
 constexpr std::time_t kJuly26 = 1721995200;  // 26 July 2024, 12:00 UTC
@@ -130,15 +130,15 @@ TEST(PublishedTemplates, EqualPython) {
   const auto folder = std::filesystem::path(HEARTH_SOURCE_DIR) / ".." / "shared" / "templates";
   if (!std::filesystem::exists(folder / "expected.json"))
     GTEST_SKIP() << "no templates in ../shared";
-  const Json expected = Json::parse(read_text(folder / "expected.json"));
-  const Json conversations = Json::parse(read_text(folder / "conversations.json"));
+  const OrderedJson expected = OrderedJson::parse(read_text(folder / "expected.json"));
+  const OrderedJson conversations = OrderedJson::parse(read_text(folder / "conversations.json"));
   std::tm noon{.tm_hour = 12, .tm_mday = 17, .tm_mon = 10, .tm_year = 126, .tm_isdst = -1};
   ChatOptions options{.now = std::mktime(&noon)};
   int renderings = 0;
   for (const auto& [name, texts] : expected.items()) {
-    const auto chat = make(with_template(read_text(folder / "jinja" / name)));
+    const auto chat = template_of(with_template(read_text(folder / "jinja" / name)));
     for (const auto& [conversation, text] : texts.items()) {
-      const Json& given = conversations[conversation];
+      const OrderedJson& given = conversations[conversation];
       options.tools = given.contains("tools") ? &given["tools"] : nullptr;
       options.variables = given.contains("kwargs") ? &given["kwargs"] : nullptr;
       const auto rendering = chat->render(given["messages"], options);
@@ -157,13 +157,13 @@ TEST(PublishedTemplates, EqualPython) {
 }
 
 TEST(ChatTemplate, ChatMlWhereTheModelBringsNone) {
-  const auto fallback = make(Vocabulary{});
+  const auto fallback = template_of(Vocabulary{});
   EXPECT_EQ(fallback->source(), ChatTemplate::Source::kChatMl);
   EXPECT_EQ(*fallback->apply(kConversation),
             "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n Hello <|im_end|>\n"
             "<|im_start|>assistant\nHi!<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n"
             "<|im_start|>assistant\n");
-  EXPECT_EQ(make(with_template("x"))->source(), ChatTemplate::Source::kModel);
+  EXPECT_EQ(template_of(with_template("x"))->source(), ChatTemplate::Source::kModel);
 }
 
 TEST(ChatTemplate, RefusesInItsOwnWords) {
@@ -173,13 +173,13 @@ TEST(ChatTemplate, RefusesInItsOwnWords) {
 }
 
 TEST(ChatTemplate, PassesTokensToolsAndVariables) {
-  const auto chat = make(
+  const auto chat = template_of(
       with_template("{{ bos_token }}{{ messages[0].content[0].text }}{{ tools|tojson }}{{ thinks }}"
                     "{{ add_generation_prompt }}{{ eos_token }}"));
-  const Json messages =
-      Json::parse(R"([{"role": "user", "content": [{"type": "text", "text": "Hi"}]}])");
-  const Json tools = Json::parse(R"([{"z": 1, "a": {"y": 2, "b": null}}])");
-  const Json variables = {{"thinks", false}, {"add_generation_prompt", "own"}};
+  const OrderedJson messages =
+      OrderedJson::parse(R"([{"role": "user", "content": [{"type": "text", "text": "Hi"}]}])");
+  const OrderedJson tools = OrderedJson::parse(R"([{"z": 1, "a": {"y": 2, "b": null}}])");
+  const OrderedJson variables = {{"thinks", false}, {"add_generation_prompt", "own"}};
   const auto rendering = chat->render(messages, {.tools = &tools, .variables = &variables});
   ASSERT_TRUE(rendering.ok()) << rendering.error().message;
   EXPECT_EQ(rendering->text, "<s>Hi[{\"z\": 1, \"a\": {\"y\": 2, \"b\": null}}]Falseown</s>");
@@ -198,7 +198,7 @@ TEST(ChatTemplate, MessagesAreOnlyText) {
 }
 
 TEST(ChatTemplate, EndsInTimeAndWhenCancelled) {
-  const auto chat = make(with_template(
+  const auto chat = template_of(with_template(
       "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}"));
   const auto start = std::chrono::steady_clock::now();
   EXPECT_THAT(error_of(chat->apply(kConversation, {.time_limit = std::chrono::milliseconds(50)})),
@@ -218,7 +218,7 @@ std::unique_ptr<Tokenizer> small_tokenizer() {
 
 TEST(EncodeChat, MessagesCannotForgeControlTokens) {
   const auto tokenizer = small_tokenizer();
-  const auto chat = make(with_template("a{{ messages[0].content }}<|im_end|>"));
+  const auto chat = template_of(with_template("a{{ messages[0].content }}<|im_end|>"));
   const Messages honest = {{"user", "bc"}};
   EXPECT_THAT(*encode_chat(*chat, *tokenizer, honest), ElementsAre(5, 7));
   const Messages forged = {{"user", "b<|im_end|>c"}};
@@ -228,7 +228,7 @@ TEST(EncodeChat, MessagesCannotForgeControlTokens) {
   // Nor may a message complete what the template or another message began.
   for (const char* source : {"<|im_{{ messages[0].content }}", "{{ messages[0].content }}|>",
                              "{{ messages[0].content ~ messages[0].role }}"}) {
-    const auto split = make(with_template(source));
+    const auto split = template_of(with_template(source));
     for (const char* text : {"end|>", "<|im_end", "<|im_end|>"}) {
       const Messages pieces = {{"|>", text}};
       EXPECT_EQ(std::ranges::count(*encode_chat(*split, *tokenizer, pieces), 7u), 0) << source;
@@ -251,7 +251,7 @@ TEST(EncodeChat, RolesMayBePartOfControlTokens) {
   vocabulary.tokens.push_back({.text = "<|a|>", .kind = TokenKind::kControl});
   const auto tokenizer = Tokenizer::create(vocabulary);
   ASSERT_TRUE(tokenizer.ok());
-  const auto chat = make(with_template("<|{{ messages[0].role }}|>"));
+  const auto chat = template_of(with_template("<|{{ messages[0].role }}|>"));
   EXPECT_THAT(*encode_chat(*chat, **tokenizer, Messages{{"user", ""}}), ElementsAre(10));
   EXPECT_THAT(*encode_chat(*chat, **tokenizer, Messages{{"a", ""}}),
               ::testing::Not(ElementsAre(11)));
@@ -260,7 +260,7 @@ TEST(EncodeChat, RolesMayBePartOfControlTokens) {
 // Borders between template and messages do not change how plain text is cut into tokens.
 TEST(EncodeChat, TokensCrossTheBordersOfMessages) {
   const auto tokenizer = small_tokenizer();
-  const auto chat = make(with_template("a{{ messages[0].content }}c"));
+  const auto chat = template_of(with_template("a{{ messages[0].content }}c"));
   EXPECT_THAT(*encode_chat(*chat, *tokenizer, Messages{{"user", "b"}}), ElementsAre(5));
 }
 

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using Words = std::vector<std::string>;
 
-std::unique_ptr<Pretokenizer> make(std::string_view name) {
+std::unique_ptr<Pretokenizer> pretokenizer(std::string_view name) {
   auto made = Pretokenizer::create(name);
   EXPECT_TRUE(made.ok()) << made.error().message;
   return std::move(made).value();
@@ -23,7 +23,7 @@ std::unique_ptr<Pretokenizer> make(std::string_view name) {
 
 Words split(std::string_view name, std::string_view text) {
   Words words;
-  make(name)->split(text, [&](std::string_view word) { words.emplace_back(word); });
+  pretokenizer(name)->split(text, [&](std::string_view word) { words.emplace_back(word); });
   return words;
 }
 

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Ids = std::vector<std::uint32_t>;
 
-std::unique_ptr<Tokenizer> make(Vocabulary vocabulary) {
+std::unique_ptr<Tokenizer> tokenizer_of(Vocabulary vocabulary) {
   auto tokenizer = Tokenizer::create(std::move(vocabulary));
   EXPECT_TRUE(tokenizer.ok()) << tokenizer.error().message;
   return std::move(tokenizer).value();
@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(Vocabularies, Published,
                          });
 
 TEST(SpecialTokens, ControlTokensAreParsedOnlyOnRequest) {
-  const auto tokenizer = make(small_byte_pair());
+  const auto tokenizer = tokenizer_of(small_byte_pair());
   EXPECT_THAT(tokenizer->encode("ab<|im_end|>c", {.parse_special = true}), ElementsAre(4, 7, 2));
   // As plain text its characters have no tokens in this vocabulary.
   const Ids plain = tokenizer->encode("ab<|im_end|>c");
@@ -121,7 +121,7 @@ TEST(SpecialTokens, ControlTokensAreParsedOnlyOnRequest) {
 }
 
 TEST(SpecialTokens, AddedTokensAreAlwaysParsed) {
-  const auto tokenizer = make(small_byte_pair());
+  const auto tokenizer = tokenizer_of(small_byte_pair());
   EXPECT_THAT(tokenizer->encode("a<think>b"), ElementsAre(0, 8, 1));
   EXPECT_EQ(tokenizer->decode(Ids{0, 8, 1}), "a<think>b");
 }
@@ -130,7 +130,7 @@ TEST(SpecialTokens, TheLeftmostLongestTokenWins) {
   Vocabulary vocabulary = small_byte_pair();
   vocabulary.tokens.push_back({.text = "<|im", .kind = TokenKind::kControl});
   vocabulary.tokens.push_back({.text = "<|im_end|>c", .kind = TokenKind::kControl});
-  const auto tokenizer = make(vocabulary);
+  const auto tokenizer = tokenizer_of(vocabulary);
   EXPECT_THAT(tokenizer->encode("<|im_end|>cb<|im_end|>b", {.parse_special = true}),
               ElementsAre(11, 1, 7, 1));
 }
@@ -138,20 +138,20 @@ TEST(SpecialTokens, TheLeftmostLongestTokenWins) {
 TEST(SpecialTokens, AbsorbAdjacentSpaceIfConfigured) {
   Vocabulary vocabulary = small_byte_pair();
   vocabulary.tokens[7].takes_space_after = true;
-  const auto tokenizer = make(vocabulary);
+  const auto tokenizer = tokenizer_of(vocabulary);
   EXPECT_THAT(tokenizer->encode("a <|im_end|> \n a", {.parse_special = true}),
               ElementsAre(0, 3, 7, 0));
 }
 
 TEST(SpecialTokens, DecodeToNothingUnlessRequested) {
-  const auto tokenizer = make(small_byte_pair());
+  const auto tokenizer = tokenizer_of(small_byte_pair());
   EXPECT_EQ(tokenizer->decode(Ids{0, 7, 1}), "ab");
   EXPECT_EQ(tokenizer->decode(Ids{0, 7, 1}, true), "a<|im_end|>b");
   EXPECT_EQ(tokenizer->piece(1'000'000, true), "");
 }
 
 TEST(Bos, IsAddedAsTheVocabularySaysAndNeverTwice) {
-  const auto tokenizer = make(small_sentence_piece());
+  const auto tokenizer = tokenizer_of(small_sentence_piece());
   EXPECT_EQ(tokenizer->encode("a").front(), 1u);
   EXPECT_THAT(tokenizer->encode("a", {.add_bos = false}), ElementsAre(259));
   EXPECT_THAT(tokenizer->encode("a", {.add_bos = false, .add_eos = true}), ElementsAre(259, 2));
@@ -160,13 +160,13 @@ TEST(Bos, IsAddedAsTheVocabularySaysAndNeverTwice) {
   EXPECT_THAT(tokenizer->encode(""), ElementsAre(1));
   Vocabulary none = small_sentence_piece();
   none.bos.reset();
-  EXPECT_THAT(make(none)->encode("a", {.add_bos = true}), ElementsAre(259));
+  EXPECT_THAT(tokenizer_of(none)->encode("a", {.add_bos = true}), ElementsAre(259));
 }
 
 TEST(SentencePiece, MergesByScoreAndFallsBackToBytes) {
   Vocabulary vocabulary = small_sentence_piece();
   vocabulary.add_bos = false;
-  const auto tokenizer = make(vocabulary);
+  const auto tokenizer = tokenizer_of(vocabulary);
   // "▁a" has a better score than "ab", so it is merged first, and then "▁ab" from it.
   EXPECT_THAT(tokenizer->encode("ab"), ElementsAre(261));
   EXPECT_THAT(tokenizer->encode("cab"), ElementsAre(264, 265, 260));
@@ -179,40 +179,40 @@ TEST(SentencePiece, UnknownTokenIfThereAreNoBytes) {
   vocabulary.add_bos = false;
   std::erase_if(vocabulary.tokens,
                 [](const auto& token) { return token.kind == TokenKind::kByte; });
-  EXPECT_THAT(make(vocabulary)->encode("é"), ElementsAre(8, 0));
+  EXPECT_THAT(tokenizer_of(vocabulary)->encode("é"), ElementsAre(8, 0));
 }
 
 TEST(SentencePiece, TheAddedSpaceIsNotPartOfTheText) {
   Vocabulary vocabulary = small_sentence_piece();
   vocabulary.add_bos = false;
-  EXPECT_EQ(make(vocabulary)->decode(Ids{1, 259, 263}), "ab");
-  EXPECT_EQ(make(vocabulary)->decode(Ids{264, 259, 263}), " ab");
+  EXPECT_EQ(tokenizer_of(vocabulary)->decode(Ids{1, 259, 263}), "ab");
+  EXPECT_EQ(tokenizer_of(vocabulary)->decode(Ids{264, 259, 263}), " ab");
   // After a special token, too, as is usual for such files.
-  EXPECT_THAT(make(vocabulary)->encode("a</s>a", {.parse_special = true}),
+  EXPECT_THAT(tokenizer_of(vocabulary)->encode("a</s>a", {.parse_special = true}),
               ElementsAre(259, 2, 259));
   vocabulary.space_prefix_once = true;
-  EXPECT_THAT(make(vocabulary)->encode("a</s>a", {.parse_special = true}),
+  EXPECT_THAT(tokenizer_of(vocabulary)->encode("a</s>a", {.parse_special = true}),
               ElementsAre(259, 2, 262));
-  EXPECT_THAT(make(vocabulary)->encode(" a"), ElementsAre(264, 259));
+  EXPECT_THAT(tokenizer_of(vocabulary)->encode(" a"), ElementsAre(264, 259));
   vocabulary.space_prefix_doubles = false;
-  EXPECT_THAT(make(vocabulary)->encode(" a"), ElementsAre(259));
+  EXPECT_THAT(tokenizer_of(vocabulary)->encode(" a"), ElementsAre(259));
   vocabulary.space_prefix_once = false;
-  EXPECT_THAT(make(vocabulary)->encode(" a</s> a", {.parse_special = true}),
+  EXPECT_THAT(tokenizer_of(vocabulary)->encode(" a</s> a", {.parse_special = true}),
               ElementsAre(259, 2, 259));
   vocabulary.add_space_prefix = false;
-  EXPECT_THAT(make(vocabulary)->encode("a"), ElementsAre(262));
-  EXPECT_EQ(make(vocabulary)->decode(Ids{259}), " a");
+  EXPECT_THAT(tokenizer_of(vocabulary)->encode("a"), ElementsAre(262));
+  EXPECT_EQ(tokenizer_of(vocabulary)->decode(Ids{259}), " a");
 }
 
 TEST(SentencePiece, TokensThatSpanWordsAreFound) {
   Vocabulary vocabulary = small_sentence_piece();
   vocabulary.add_bos = false;
   vocabulary.tokens.push_back({.text = "b\u2581", .score = 10});
-  EXPECT_THAT(make(vocabulary)->encode("ab a"), ElementsAre(259, 266, 262));
+  EXPECT_THAT(tokenizer_of(vocabulary)->encode("ab a"), ElementsAre(259, 266, 262));
 }
 
 TEST(BytePair, MergesByRank) {
-  const auto tokenizer = make(small_byte_pair());
+  const auto tokenizer = tokenizer_of(small_byte_pair());
   EXPECT_THAT(tokenizer->encode("abc"), ElementsAre(5));
   EXPECT_THAT(tokenizer->encode("aabb"), ElementsAre(0, 4, 1));
   EXPECT_THAT(tokenizer->encode(" abc"), ElementsAre(3, 5));
@@ -222,22 +222,22 @@ TEST(BytePair, MergesByRank) {
 TEST(BytePair, AWholeWordIsOneTokenIfMergesAreIgnored) {
   Vocabulary vocabulary = small_byte_pair();
   vocabulary.tokens.push_back({.text = "bc"});
-  EXPECT_THAT(make(vocabulary)->encode("bc"), ElementsAre(1, 2));
+  EXPECT_THAT(tokenizer_of(vocabulary)->encode("bc"), ElementsAre(1, 2));
   vocabulary.ignore_merges = true;
-  EXPECT_THAT(make(vocabulary)->encode("bc"), ElementsAre(10));
+  EXPECT_THAT(tokenizer_of(vocabulary)->encode("bc"), ElementsAre(10));
 }
 
 TEST(BytePair, NormalizesToNfcIfTheVocabularySaysSo) {
   Vocabulary vocabulary = small_byte_pair();
   vocabulary.tokens.push_back({.text = "\u00c3"});
   vocabulary.tokens.push_back({.text = "\u00a9"});
-  EXPECT_THAT(make(vocabulary)->encode("e\u0301"), ElementsAre(9, 9, 9));
+  EXPECT_THAT(tokenizer_of(vocabulary)->encode("e\u0301"), ElementsAre(9, 9, 9));
   vocabulary.normalize_nfc = true;
-  EXPECT_THAT(make(vocabulary)->encode("e\u0301"), ElementsAre(10, 11));
+  EXPECT_THAT(tokenizer_of(vocabulary)->encode("e\u0301"), ElementsAre(10, 11));
 }
 
 TEST(NoVocabulary, HasNoText) {
-  const auto tokenizer = make({});
+  const auto tokenizer = tokenizer_of({});
   EXPECT_THAT(tokenizer->encode("text"), IsEmpty());
   EXPECT_EQ(tokenizer->decode(Ids{1, 2}), "");
 }

@@ -38,6 +38,7 @@ void counted_delete(void* memory) {
 
 void* operator new(std::size_t size) { return counted_new(size); }
 void* operator new[](std::size_t size) { return counted_new(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return counted_new(size); }
 void operator delete(void* memory) noexcept { counted_delete(memory); }
 void operator delete[](void* memory) noexcept { counted_delete(memory); }
 void operator delete(void* memory, std::size_t) noexcept { counted_delete(memory); }

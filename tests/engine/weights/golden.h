@@ -92,7 +92,7 @@ inline std::vector<WeightFormat> quantized_formats() {
 }
 
 struct FormatName {
-  std::string operator()(const testing::TestParamInfo<WeightFormat>& info) const {
+  std::string operator()(const ::testing::TestParamInfo<WeightFormat>& info) const {
     return std::string(format_info(info.param).header);
   }
 };

@@ -42,7 +42,7 @@ void touch(std::span<const std::byte> bytes) {
   [[maybe_unused]] volatile std::ptrdiff_t zeros = zeros_in(bytes);
 }
 
-std::string problem_of(const Status& status) {
+std::string problem_in(const Status& status) {
   return status.ok() ? std::string() : status.error().message;
 }
 
@@ -68,7 +68,7 @@ TEST_F(ShrinkingFile, MissingTensorsOfAGgufFileAreAnErrorOnAnyThread) {
     for (std::ptrdiff_t& count : zeros) readers.emplace_back([&] { count = zeros_in(bytes); });
   }
   for (const std::ptrdiff_t count : zeros) EXPECT_GT(count, std::ptrdiff_t{kBig / 2 - 8192});
-  EXPECT_THAT(problem_of((*file)->check_files()),
+  EXPECT_THAT(problem_in((*file)->check_files()),
               AllOf(HasSubstr(path_.string()), HasSubstr("became shorter")));
 }
 
@@ -77,7 +77,7 @@ TEST_F(ShrinkingFile, AFewMissingBytesAreNoticedWithoutAFault) {
   const auto file = ModelFile::open(path_);
   ASSERT_TRUE(file.ok()) << file.error().message;
   shrink(size() - 1);
-  EXPECT_THAT(problem_of((*file)->check_files()), HasSubstr("became shorter"));
+  EXPECT_THAT(problem_in((*file)->check_files()), HasSubstr("became shorter"));
 }
 
 TEST_F(ShrinkingFile, AFileThatShrankAndGrewAgainIsAnError) {
@@ -88,7 +88,7 @@ TEST_F(ShrinkingFile, AFileThatShrankAndGrewAgainIsAnError) {
   shrink(4096);
   touch((*file)->find("token_embd.weight")->bytes);
   shrink(before);
-  EXPECT_THAT(problem_of((*file)->check_files()), HasSubstr("could not be read"));
+  EXPECT_THAT(problem_in((*file)->check_files()), HasSubstr("could not be read"));
 }
 
 TEST_F(ShrinkingFile, AMissingVocabularyIsAnError) {
@@ -111,7 +111,7 @@ TEST_F(ShrinkingFile, MissingTensorsOfASafetensorsFileAreAnError) {
   ASSERT_TRUE(file.ok()) << file.error().message;
   shrink(4096);
   for (const ModelTensor& tensor : (*file)->tensors()) touch(tensor.bytes);
-  EXPECT_THAT(problem_of((*file)->check_files()),
+  EXPECT_THAT(problem_in((*file)->check_files()),
               AllOf(HasSubstr(path_.string()), HasSubstr("became shorter")));
 }
 

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 // The load of the project's README.
 constexpr const char* kReadmeLoad = "rate=inf,n=64,prompt=16..120,gen=8..96,seed=1";
 
-std::vector<std::vector<TokenId>> make_prompts(const Trace& trace, uint32_t vocabulary) {
+std::vector<std::vector<TokenId>> prompts_within(const Trace& trace, uint32_t vocabulary) {
   const PromptMaker maker(text_token_ids(nullptr, vocabulary), 1);
   std::vector<std::vector<TokenId>> prompts;
   for (size_t i = 0; i < trace.requests.size(); ++i)
@@ -30,9 +30,11 @@ std::vector<std::vector<TokenId>> make_prompts(const Trace& trace, uint32_t voca
 Result<ReplayRun> simulate(const Trace& trace, const Policy& policy,
                            const ModelledLimits& wanted = {}) {
   const ModelledDevice device;
-  return simulate_replay(
-      device, scheduler_limits(device, wanted), policy,
-      {.trace = trace, .prompts = make_prompts(trace, device.vocabulary), .begin = {}, .step = {}});
+  return simulate_replay(device, scheduler_limits(device, wanted), policy,
+                         {.trace = trace,
+                          .prompts = prompts_within(trace, device.vocabulary),
+                          .begin = {},
+                          .step = {}});
 }
 
 ReplayReport report_of(const Trace& trace, const Policy& policy,
@@ -192,7 +194,7 @@ TEST(SimulatedReplay, StepsAreSeenInOrder) {
   const Result<ReplayRun> run =
       simulate_replay(device, scheduler_limits(device, {}), {},
                       {.trace = trace,
-                       .prompts = make_prompts(trace, device.vocabulary),
+                       .prompts = prompts_within(trace, device.vocabulary),
                        .begin = [&](double seconds) { begin = seconds; },
                        .step = [&](const StepRecord& record) { steps.push_back(record.step); }});
   ASSERT_TRUE(run.ok()) << run.error().message;

@@ -22,7 +22,7 @@ std::vector<uint32_t> values_of(std::string_view text) {
   return sweep.ok() ? sweep->values : std::vector<uint32_t>();
 }
 
-std::string error_of(std::string_view text) {
+std::string sweep_error(std::string_view text) {
   const Result<Sweep> sweep = parse_sweep(text);
   return sweep.ok() ? std::string() : sweep.error().message;
 }
@@ -50,21 +50,21 @@ TEST(Sweep, SetsTheLimitItNames) {
 }
 
 TEST(Sweep, MistakesAreExplained) {
-  EXPECT_THAT(error_of("max-seq=1"), HasSubstr("did you mean max-seqs?"));
-  EXPECT_THAT(error_of("ctx=1,2"), HasSubstr("max-seqs and max-step-tokens can"));
-  EXPECT_THAT(error_of(""), HasSubstr("max-seqs and max-step-tokens can"));
-  EXPECT_THAT(error_of("max-seqs"), HasSubstr("max-seqs=1,2,4,8"));
+  EXPECT_THAT(sweep_error("max-seq=1"), HasSubstr("did you mean max-seqs?"));
+  EXPECT_THAT(sweep_error("ctx=1,2"), HasSubstr("max-seqs and max-step-tokens can"));
+  EXPECT_THAT(sweep_error(""), HasSubstr("max-seqs and max-step-tokens can"));
+  EXPECT_THAT(sweep_error("max-seqs"), HasSubstr("max-seqs=1,2,4,8"));
   for (const char* wrong : {"max-seqs=", "max-seqs=0", "max-seqs=1,,2", "max-seqs=1,", "max-seqs=x",
                             "max-seqs=-1", "max-seqs=4097", "max-seqs=1..", "max-seqs=..4"})
-    EXPECT_THAT(error_of(wrong), HasSubstr("whole numbers from 1 to 4096")) << wrong;
-  EXPECT_THAT(error_of("max-step-tokens=1048577"), HasSubstr("from 1 to 1048576"));
-  EXPECT_THAT(error_of("max-seqs=8..4"), HasSubstr("smaller value first"));
-  EXPECT_THAT(error_of("max-seqs=8,...,4"), HasSubstr("smaller value first"));
+    EXPECT_THAT(sweep_error(wrong), HasSubstr("whole numbers from 1 to 4096")) << wrong;
+  EXPECT_THAT(sweep_error("max-step-tokens=1048577"), HasSubstr("from 1 to 1048576"));
+  EXPECT_THAT(sweep_error("max-seqs=8..4"), HasSubstr("smaller value first"));
+  EXPECT_THAT(sweep_error("max-seqs=8,...,4"), HasSubstr("smaller value first"));
   for (const char* wrong : {"max-seqs=...", "max-seqs=1,...", "max-seqs=1,...,...,8"})
-    EXPECT_THAT(error_of(wrong), HasSubstr("between two values")) << wrong;
+    EXPECT_THAT(sweep_error(wrong), HasSubstr("between two values")) << wrong;
   std::string many = "max-seqs=1";
   for (int i = 2; i <= 65; ++i) many += "," + std::to_string(i);
-  EXPECT_THAT(error_of(many), HasSubstr("65 values are too many"));
+  EXPECT_THAT(sweep_error(many), HasSubstr("65 values are too many"));
 }
 
 SweepPoint point(uint32_t value, double throughput, double ttft, double tbt) {

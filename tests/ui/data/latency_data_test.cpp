@@ -12,7 +12,7 @@ using test::decode;
 using test::prompt;
 using test::step;
 using test::view_of;
-using Window = LatencyData::Window;
+using LatencyWindow = LatencyData::Window;
 
 // A request that arrives at 0.5 s and gets tokens at 1.0, 1.1, 1.3 and 1.6 s.
 std::vector<StepRecord> four_tokens() {
@@ -28,24 +28,24 @@ TEST(LatencyData, AnIdleEngineHasNoLatencies) {
   latency.update({});
   latency.update(view_of({}));
   for (const LatencyKind kind : {LatencyKind::kTtft, LatencyKind::kTbt, LatencyKind::kTpot}) {
-    EXPECT_EQ(latency.stats(kind, Window::kAll).count, 0u);
-    EXPECT_TRUE(latency.histogram(kind, Window::kRecent, 8).empty());
+    EXPECT_EQ(latency.stats(kind, LatencyWindow::kAll).count, 0u);
+    EXPECT_TRUE(latency.histogram(kind, LatencyWindow::kRecent, 8).empty());
   }
-  EXPECT_TRUE(latency.series(Window::kAll).empty());
+  EXPECT_TRUE(latency.series(LatencyWindow::kAll).empty());
 }
 
 TEST(LatencyData, TheThreeLatenciesOfOneStream) {
   LatencyData latency;
   latency.update(view_of(four_tokens()));
-  const LatencyStats ttft = latency.stats(LatencyKind::kTtft, Window::kRecent);
+  const LatencyStats ttft = latency.stats(LatencyKind::kTtft, LatencyWindow::kRecent);
   EXPECT_EQ(ttft.count, 1u);
   EXPECT_NEAR(ttft.p50, 0.5, 1e-12);
-  const LatencyStats tbt = latency.stats(LatencyKind::kTbt, Window::kRecent);
+  const LatencyStats tbt = latency.stats(LatencyKind::kTbt, LatencyWindow::kRecent);
   EXPECT_EQ(tbt.count, 3u);
   EXPECT_NEAR(tbt.p50, 0.2, 1e-12);
   EXPECT_NEAR(tbt.p99, 0.3, 1e-12);
   EXPECT_NEAR(tbt.mean, 0.2, 1e-12);
-  const LatencyStats tpot = latency.stats(LatencyKind::kTpot, Window::kRecent);
+  const LatencyStats tpot = latency.stats(LatencyKind::kTpot, LatencyWindow::kRecent);
   EXPECT_EQ(tpot.count, 1u);
   EXPECT_NEAR(tpot.p50, 0.2, 1e-12);
 
@@ -55,7 +55,7 @@ TEST(LatencyData, TheThreeLatenciesOfOneStream) {
   EXPECT_TRUE(stream->finished);
   EXPECT_NEAR(stream->ttft(), 0.5, 1e-12);
   EXPECT_NEAR(stream->tpot(), 0.2, 1e-12);
-  EXPECT_NEAR(latency.stats(*stream, Window::kAll).p90, 0.3, 1e-12);
+  EXPECT_NEAR(latency.stats(*stream, LatencyWindow::kAll).p90, 0.3, 1e-12);
 }
 
 TEST(LatencyData, APromptChunkWithoutSamplingIsNoToken) {
@@ -63,15 +63,15 @@ TEST(LatencyData, APromptChunkWithoutSamplingIsNoToken) {
   StepRecord first = step(1, 1.0, {prompt(1, 0, 8)});
   first.arrived = {arrival(1, 0.5)};
   latency.update(view_of({first, step(2, 2.0, {prompt(1, 8, 4, true)})}));
-  EXPECT_NEAR(latency.stats(LatencyKind::kTtft, Window::kAll).p50, 1.5, 1e-12);
-  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, 0u);
+  EXPECT_NEAR(latency.stats(LatencyKind::kTtft, LatencyWindow::kAll).p50, 1.5, 1e-12);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, LatencyWindow::kAll).count, 0u);
 }
 
 TEST(LatencyData, WithoutAnArrivalThereIsNoTtft) {
   LatencyData latency;
   latency.update(view_of({step(1, 1.0, {decode(1, 8)}), step(2, 1.25, {decode(1, 9)})}));
-  EXPECT_EQ(latency.stats(LatencyKind::kTtft, Window::kAll).count, 0u);
-  EXPECT_NEAR(latency.stats(LatencyKind::kTbt, Window::kAll).p50, 0.25, 1e-12);
+  EXPECT_EQ(latency.stats(LatencyKind::kTtft, LatencyWindow::kAll).count, 0u);
+  EXPECT_NEAR(latency.stats(LatencyKind::kTbt, LatencyWindow::kAll).p50, 0.25, 1e-12);
 }
 
 TEST(LatencyData, ATokenOfAStepInFlightAtTheEndIsNotCounted) {
@@ -79,7 +79,7 @@ TEST(LatencyData, ATokenOfAStepInFlightAtTheEndIsNotCounted) {
   std::vector<StepRecord> steps = four_tokens();
   steps.push_back(step(5, 9.0, {decode(1, 11)}));
   latency.update(view_of(steps));
-  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, 3u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, LatencyWindow::kAll).count, 3u);
 }
 
 TEST(LatencyData, TheRecentWindowMovesWhileTheWholeRunIsKept) {
@@ -88,17 +88,17 @@ TEST(LatencyData, TheRecentWindowMovesWhileTheWholeRunIsKept) {
   EngineView idle = view_of({});
   idle.now = 1.2 + LatencyData::kRecentSeconds;  // the gap that ended at 1.1 s is out of the window
   latency.update(idle);
-  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kRecent).count, 2u);
-  EXPECT_EQ(latency.stats(LatencyKind::kTtft, Window::kRecent).count, 0u);
-  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, 3u);
-  EXPECT_DOUBLE_EQ(latency.from(Window::kRecent), 1.2);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, LatencyWindow::kRecent).count, 2u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTtft, LatencyWindow::kRecent).count, 0u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, LatencyWindow::kAll).count, 3u);
+  EXPECT_DOUBLE_EQ(latency.from(LatencyWindow::kRecent), 1.2);
   std::vector<const LatencyStream*> streams;
-  latency.streams(Window::kRecent, streams);
+  latency.streams(LatencyWindow::kRecent, streams);
   EXPECT_EQ(streams.size(), 1u);
 
   idle.now = 100;
   latency.update(idle);
-  latency.streams(Window::kRecent, streams);
+  latency.streams(LatencyWindow::kRecent, streams);
   EXPECT_TRUE(streams.empty());
 }
 
@@ -109,7 +109,7 @@ TEST(LatencyData, WhilePausedTimeStandsStill) {
   paused.now = 1000;
   paused.state = EngineState::kPaused;
   latency.update(paused);
-  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kRecent).count, 3u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, LatencyWindow::kRecent).count, 3u);
 }
 
 TEST(LatencyData, MissedStepsAreNotCountedAsALongGap) {
@@ -122,10 +122,10 @@ TEST(LatencyData, MissedStepsAreNotCountedAsALongGap) {
   EngineView later = view_of({step(90, 9.0, {decode(1, 98)}), last});
   later.missed_steps = 86;
   latency.update(later);
-  const LatencyStats tbt = latency.stats(LatencyKind::kTbt, Window::kAll);
+  const LatencyStats tbt = latency.stats(LatencyKind::kTbt, LatencyWindow::kAll);
   EXPECT_EQ(tbt.count, 3u);
   EXPECT_NEAR(tbt.p99, 0.2, 1e-12);
-  EXPECT_EQ(latency.stats(LatencyKind::kTpot, Window::kAll).count, 0u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTpot, LatencyWindow::kAll).count, 0u);
 }
 
 TEST(LatencyData, ANewEngineResetsEverything) {
@@ -134,14 +134,14 @@ TEST(LatencyData, ANewEngineResetsEverything) {
   EngineView other = view_of({step(1, 0.25, {decode(1, 3)})});
   other.generation = 2;
   latency.update(other);
-  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, 0u);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, LatencyWindow::kAll).count, 0u);
   EXPECT_DOUBLE_EQ(latency.now(), 0.25);
 }
 
 TEST(LatencyData, SeriesHaveTheQuantilesOfEachInterval) {
   LatencyData latency;
   latency.update(view_of(four_tokens()));
-  const std::vector<LatencyBucket> series = latency.series(Window::kRecent);
+  const std::vector<LatencyBucket> series = latency.series(LatencyWindow::kRecent);
   ASSERT_EQ(series.size(), 3u);  // from 1.0, 1.25 and 1.5
   EXPECT_DOUBLE_EQ(series[0].from, 1.0);
   EXPECT_NEAR(series[0].p50, 0.1, 1e-12);
@@ -154,7 +154,7 @@ TEST(LatencyData, ALongSeriesGetsCoarserButKeepsEveryToken) {
   LatencyData latency;
   for (uint32_t i = 0; i < 4000; ++i)
     latency.update(view_of({step(i, 0.25 * (i + 1), {decode(1, i)})}));
-  const std::vector<LatencyBucket> series = latency.series(Window::kAll);
+  const std::vector<LatencyBucket> series = latency.series(LatencyWindow::kAll);
   EXPECT_LE(series.size(), 1024u);
   EXPECT_GE(series.size(), 512u);
   size_t tokens = 0;
@@ -169,12 +169,12 @@ TEST(LatencyData, MemoryIsBounded) {
     StepRecord record = step(i, 0.01 * i);
     for (RequestId id = 1; id <= 64; ++id) record.members.push_back(decode(id, i));
     latency.update(view_of({record}));
-    if (i % 16 == 0) latency.stats(LatencyKind::kTbt, Window::kRecent);
+    if (i % 16 == 0) latency.stats(LatencyKind::kTbt, LatencyWindow::kRecent);
   }
-  EXPECT_EQ(latency.stats(LatencyKind::kTbt, Window::kAll).count, LatencyData::kMaxSamples);
+  EXPECT_EQ(latency.stats(LatencyKind::kTbt, LatencyWindow::kAll).count, LatencyData::kMaxSamples);
   EXPECT_EQ(latency.dropped(LatencyKind::kTbt), 4095u * 64 - LatencyData::kMaxSamples);
   EXPECT_LE(latency.find(1)->gaps.size(), LatencyData::kMaxGapsPerStream);
-  EXPECT_NEAR(latency.stats(LatencyKind::kTbt, Window::kRecent).p99, 0.01, 1e-9);
+  EXPECT_NEAR(latency.stats(LatencyKind::kTbt, LatencyWindow::kRecent).p99, 0.01, 1e-9);
 }
 
 }  // namespace

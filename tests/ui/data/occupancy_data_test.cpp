@@ -11,15 +11,15 @@ using test::decode;
 using test::prompt;
 using test::step;
 using test::view_of;
-using Window = OccupancyData::Window;
+using OccupancyWindow = OccupancyData::Window;
 
 TEST(OccupancyData, AnEngineWithoutStepsIsIdle) {
   OccupancyData occupancy;
   occupancy.update({});
   occupancy.update(view_of({}));
-  EXPECT_EQ(occupancy.sum(Window::kAll).busy_share(), 0);
+  EXPECT_EQ(occupancy.sum(OccupancyWindow::kAll).busy_share(), 0);
   EXPECT_EQ(occupancy.generated_per_s(), 0);
-  EXPECT_TRUE(occupancy.series(Window::kRecent).empty());
+  EXPECT_TRUE(occupancy.series(OccupancyWindow::kRecent).empty());
   EXPECT_EQ(occupancy.memory().scale_bytes(), 0u);
 }
 
@@ -43,7 +43,7 @@ TEST(OccupancyData, SharesAndRatesOverOneSecond) {
   view.now = 1.0;
   view.limits.max_sequences = 16;
   occupancy.update(view);
-  const OccupancyBucket sum = occupancy.sum(Window::kAll);
+  const OccupancyBucket sum = occupancy.sum(OccupancyWindow::kAll);
   EXPECT_NEAR(sum.steps, 10, 1e-9);
   EXPECT_NEAR(sum.batch(), 3, 1e-9);
   EXPECT_NEAR(sum.busy_share(), 0.08, 1e-9);
@@ -76,15 +76,15 @@ TEST(OccupancyData, TokensPerSecondCoverTheLastSecond) {
 TEST(OccupancyData, NothingRunsAfterTheLastStep) {
   OccupancyData occupancy;
   occupancy.update(view_of(one_second()));
-  EXPECT_GT(occupancy.series(Window::kRecent).back().waiting, 0u);
+  EXPECT_GT(occupancy.series(OccupancyWindow::kRecent).back().waiting, 0u);
   EngineView idle = view_of({});
   idle.counts = {};
   for (const double now : {1.5, 9.0}) {
     idle.now = now;
     occupancy.update(idle);
-    EXPECT_EQ(occupancy.series(Window::kRecent).back().running, 0u) << now;
-    EXPECT_EQ(occupancy.series(Window::kRecent).back().waiting, 0u) << now;
-    EXPECT_EQ(occupancy.series(Window::kAll).back().waiting, 0u) << now;
+    EXPECT_EQ(occupancy.series(OccupancyWindow::kRecent).back().running, 0u) << now;
+    EXPECT_EQ(occupancy.series(OccupancyWindow::kRecent).back().waiting, 0u) << now;
+    EXPECT_EQ(occupancy.series(OccupancyWindow::kAll).back().waiting, 0u) << now;
   }
 }
 
@@ -93,14 +93,14 @@ TEST(OccupancyData, ALongStepIsSpreadOverItsTime) {
   StepRecord slow = step(2, 3.0, {decode(1, 5)});
   slow.run_seconds = 2;
   occupancy.update(view_of({step(1, 0.5, {decode(1, 4)}), slow}));
-  const auto& series = occupancy.series(Window::kRecent);
+  const auto& series = occupancy.series(OccupancyWindow::kRecent);
   for (const OccupancyBucket& bucket : series) {
     EXPECT_LE(bucket.run_seconds, bucket.to - bucket.from + 1e-9);
     if (bucket.from < 1.0 || bucket.to > 3.0) continue;
     EXPECT_NEAR(bucket.busy_share(), 1, 1e-9) << bucket.from;
     EXPECT_NEAR(bucket.generated_per_s(), 0.5, 1e-9) << bucket.from;
   }
-  EXPECT_NEAR(occupancy.sum(Window::kRecent).run_seconds, 2.008, 1e-9);
+  EXPECT_NEAR(occupancy.sum(OccupancyWindow::kRecent).run_seconds, 2.008, 1e-9);
 }
 
 TEST(OccupancyData, GaugesCarryOverWithoutSteps) {
@@ -110,9 +110,9 @@ TEST(OccupancyData, GaugesCarryOverWithoutSteps) {
   EngineView view = view_of({record});
   view.now = 2;
   occupancy.update(view);
-  EXPECT_EQ(occupancy.series(Window::kRecent).back().running, 5u);
-  EXPECT_GE(occupancy.series(Window::kRecent).back().to, 2);
-  EXPECT_EQ(occupancy.series(Window::kRecent).back().generated_tokens, 0);
+  EXPECT_EQ(occupancy.series(OccupancyWindow::kRecent).back().running, 5u);
+  EXPECT_GE(occupancy.series(OccupancyWindow::kRecent).back().to, 2);
+  EXPECT_EQ(occupancy.series(OccupancyWindow::kRecent).back().generated_tokens, 0);
 }
 
 TEST(OccupancyData, WhilePausedTimeStandsStill) {
@@ -132,7 +132,7 @@ TEST(OccupancyData, ANewEngineResetsEverything) {
   EngineView other = view_of({step(1, 0.2, {decode(1, 1)})});
   other.generation = 2;
   occupancy.update(other);
-  EXPECT_NEAR(occupancy.sum(Window::kAll).steps, 1, 1e-9);
+  EXPECT_NEAR(occupancy.sum(OccupancyWindow::kAll).steps, 1, 1e-9);
   EXPECT_DOUBLE_EQ(occupancy.now(), 0.2);
 }
 
@@ -142,7 +142,7 @@ TEST(OccupancyData, MissedStepsAreSimplyAbsent) {
   EngineView later = view_of({step(90, 9.0, {decode(1, 1)})});
   later.missed_steps = 79;
   occupancy.update(later);
-  EXPECT_NEAR(occupancy.sum(Window::kAll).steps, 11, 1e-9);
+  EXPECT_NEAR(occupancy.sum(OccupancyWindow::kAll).steps, 11, 1e-9);
 }
 
 TEST(OccupancyData, MemoryAgainstTheBudget) {
@@ -162,17 +162,17 @@ TEST(OccupancyData, HoursFitInFewBuckets) {
   OccupancyData occupancy;
   for (uint32_t i = 1; i <= 20000; ++i)
     occupancy.update(view_of({step(i, 0.5 * i, {decode(1, i)})}));
-  EXPECT_LE(occupancy.series(Window::kAll).size(), OccupancyData::kMaxCoarseBuckets);
-  EXPECT_LE(occupancy.series(Window::kRecent).size(), 243u);
-  EXPECT_NEAR(occupancy.sum(Window::kAll).steps, 20000, 1e-6);
-  EXPECT_NEAR(occupancy.sum(Window::kRecent).steps, 120, 1.1);
+  EXPECT_LE(occupancy.series(OccupancyWindow::kAll).size(), OccupancyData::kMaxCoarseBuckets);
+  EXPECT_LE(occupancy.series(OccupancyWindow::kRecent).size(), 243u);
+  EXPECT_NEAR(occupancy.sum(OccupancyWindow::kAll).steps, 20000, 1e-6);
+  EXPECT_NEAR(occupancy.sum(OccupancyWindow::kRecent).steps, 120, 1.1);
 
   // A night without steps does not grow the recent series.
   EngineView idle = view_of({});
   idle.now = 10000 + 8 * 3600;
   occupancy.update(idle);
-  EXPECT_LE(occupancy.series(Window::kRecent).size(), 243u);
-  EXPECT_LE(occupancy.series(Window::kAll).size(), OccupancyData::kMaxCoarseBuckets);
+  EXPECT_LE(occupancy.series(OccupancyWindow::kRecent).size(), 243u);
+  EXPECT_LE(occupancy.series(OccupancyWindow::kAll).size(), OccupancyData::kMaxCoarseBuckets);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ struct Exchange {
   HttpRequest& request;
   HttpReply& reply;
   ErrorShape errors = ErrorShape::kOpenAi;
+  uint32_t client = 0;  // which API key the request has, from 1; 0: none
 
   void send(const nlohmann::json& body, int status = 200);
   void refuse(const ApiError& error);

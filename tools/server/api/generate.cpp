@@ -52,6 +52,7 @@ std::unique_ptr<GenerationReply> begin_generation(ServerState& server, const Ser
     begun = std::move(*error);
   } else {
     ApiRequest& asked = std::get<ApiRequest>(parsed);
+    asked.generation.owner = exchange.client;
     if (!add_grammar(server, model, deadline, call, asked, exchange)) return nullptr;
     const ReplyHead head{
         .kind = call.kind,
