@@ -106,6 +106,7 @@ std::vector<StepBucket> minimum_buckets(const StepLimits& limits, const StepNeed
   for (const uint8_t extras : kSamplingNeeds)
     if (extras != 0) add(extras, false);
   add(kStepPools, false);
+  add(kStepHidden, false);
   if (needs.trees) add(0, true);
   if (needs.mixes) add(kStepMixes, false);
   return buckets;
@@ -155,6 +156,7 @@ std::vector<StepBucket> covering_buckets(const StepLimits& limits, const StepNee
   });
   for_bucket_sizes(limits.rows, [&](uint32_t rows) {
     if (rows > 1) add_mixed(rows, kStepPools, false);
+    if (rows > 1) add_mixed(rows, kStepHidden, false);
     if (rows > 1 && needs.trees) add_mixed(rows, 0, true);
   });
   if (needs.mixes) add_mixed(most_rows, kStepMixes, false);

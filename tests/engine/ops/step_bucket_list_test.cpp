@@ -28,7 +28,8 @@ TEST(StepBucketList, EveryBucketHasAStandIn) {
       minimum_buckets(kListedLimits, {.trees = true, .mixes = true});
   const std::set<StepBucket> known(minimum.begin(), minimum.end());
   for_possible_buckets(kListedLimits, [&](StepBucket bucket) {
-    for (const uint8_t extras : {uint8_t{0}, uint8_t{kStepRowExtras}, uint8_t{kStepPools}}) {
+    for (const uint8_t extras :
+         {uint8_t{0}, uint8_t{kStepRowExtras}, uint8_t{kStepPools}, uint8_t{kStepHidden}}) {
       bucket.extras = extras;
       bucket.greedy = bucket.rows % 2 == 0;
       if (known.contains(bucket)) continue;
