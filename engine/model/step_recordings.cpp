@@ -52,9 +52,11 @@ std::vector<PipelineInfo> StepRunner::pipelines_of(const StepBucket& bucket) con
   PipelineCollector collector;
   CommandRecorder recorder = CommandRecorder::dry();
   const Recorded step = plan(bucket);
+  const Buffer none;
   // An error shows when the step is recorded.
-  static_cast<void>(
-      record_step({recorder, collector, bucket, step.layout, 0}, distinct_layers_, Buffer()).ok());
+  static_cast<void>(record_step({recorder, collector, bucket, step.layout, 0}, distinct_layers_,
+                                {.pooled = none, .similarity = none, .pages = {none.all()}})
+                        .ok());
   return {collector.infos().begin(), collector.infos().end()};
 }
 

@@ -138,6 +138,7 @@ ReplayReport make_report(const ReplayRun& run, const ServiceGoal& goal, double p
     if (times.size() > 1) tpot.push_back(request.time_per_output_token());
   }
   report.prompt_tokens = run.prompt_tokens;
+  report.generated_tokens += run.untimed_tokens;
   report.makespan_seconds = end - run.begin;
   if (report.makespan_seconds > 0) {
     report.throughput_tokens_per_s =

@@ -1,22 +1,29 @@
 #include "tools/replay/replay_requests.h"
 
+#include <optional>
 #include <utility>
 
 namespace hearth {
 namespace {
 
-// How the stream ended. The tokens themselves are not needed, only their times.
-const GenerationEnd& read_end(TokenStream& stream) {
-  while (stream.next()) {
+// Reads what is left of the stream; in a simulation nothing is.
+ReplayAnswer read_answer(TokenStream& stream) {
+  ReplayAnswer answer;
+  while (const std::optional<GeneratedToken> token = stream.next()) {
+    answer.text += token->text;
+    answer.logprob += token->logprob;
   }
-  return stream.end();
+  answer.text += stream.end().text;
+  return answer;
 }
 
 }  // namespace
 
 GenerationRequest replay_request(const ReplayInput& input, size_t index) {
   GenerationRequest request{.prompt = input.prompts[index]};
-  request.sampling.temperature = 0;
+  request.sampling.temperature = input.temperature;
+  request.sampling.seed = index + 1;
+  request.beam = input.beam;
   request.max_tokens = input.trace.requests[index].generated_tokens;
   request.ignore_end = true;
   return request;
@@ -70,15 +77,20 @@ Result<ReplayRun> collect_run(const Engine& engine, const Trace& trace, double b
     const double arrival = begin + trace.requests[i].arrival_seconds;
     if (!streams[i]) {
       run.requests.push_back({.arrival = arrival, .token_times = {}, .refused = true});
+      run.answers.emplace_back();
       run.cached_tokens.push_back(0);
       continue;
     }
-    const GenerationEnd& end = read_end(*streams[i]);
+    run.answers.push_back(read_answer(*streams[i]));
+    const GenerationEnd& end = streams[i]->end();
     RequestTiming timing{.arrival = arrival,
                          .token_times = tally.take_token_times(streams[i]->request())};
     // A step that was in flight when the request ended sampled one token too many.
     if (timing.token_times.size() > end.generated_tokens)
       timing.token_times.resize(end.generated_tokens);
+    run.untimed_tokens += end.generated_tokens - timing.token_times.size();
+    run.proposed_tokens += end.proposed_tokens;
+    run.accepted_tokens += end.accepted_tokens;
     // The engine delivers the tokens of a batch, and ends its requests, when the last member is
     // done.
     if (with_batch && !timing.token_times.empty())

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/decoding/beam_options.h"
 #include "engine/engine.h"
 #include "runtime/result.h"
 #include "tools/replay/record_cursor.h"
@@ -23,14 +24,16 @@ struct ReplayInput {
   std::span<const std::vector<TokenId>> prompts;    // one per request
   std::function<void(double begin_seconds)> begin;  // called before the first request; may be empty
   StepSink step;                                    // may be empty
+  float temperature = 0;                            // of every request; 0: greedy
+  BeamOptions beam = {};                            // of every request
 };
 
 // In the trace's order; empty for a request that was refused. A deque: a stream can be read while
 // others are added.
 using ReplayStreams = std::deque<std::optional<TokenStream>>;
 
-// Request `index` of the trace. It is greedy and goes on after the model says it is done, so that
-// its length is the trace's.
+// Request `index` of the trace. It goes on after the model says it is done, so that its length is
+// the trace's.
 GenerationRequest replay_request(const ReplayInput& input, size_t index);
 // Requests from `first` on that have arrived by `now` seconds after the replay began.
 std::vector<GenerationRequest> requests_due(const ReplayInput& input, size_t first, double now);
