@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -40,7 +41,9 @@ bool BeamGroup::take(RequestId member, std::span<const params::TokenLogprob> top
   row.taken = true;
   row.top.clear();
   for (const params::TokenLogprob& entry : top)
-    if (entry.id != params::kNoToken) row.top.push_back({.id = entry.id, .logprob = entry.logprob});
+    // A grammar may allow fewer tokens than there is room for.
+    if (entry.id != params::kNoToken && std::isfinite(entry.logprob))
+      row.top.push_back({.id = entry.id, .logprob = entry.logprob});
   return std::ranges::all_of(rows_, &Row::taken);
 }
 
@@ -110,6 +113,7 @@ void BeamGroup::assign_members() {
   }
   forks_.clear();
   tokens_.clear();
+  masks_ready_ = 0;
   uint32_t unused = 0;
   for (size_t i = 0; i < running.size(); ++i) {
     if (next[i] == kNoMember) {
@@ -156,7 +160,8 @@ Result<SamplingOptions> beam_sampling(const GenerationRequest& request,
     return invalid("the length penalty of a beam search must be between -100 and 100");
   if (asked.repetition_penalty != 1 || asked.presence_penalty != 0 || asked.frequency_penalty != 0)
     return invalid("beam search takes no repetition, presence or frequency penalty");
-  if (request.grammar != nullptr) return invalid("beam search takes no grammar");
+  if (request.grammar != nullptr && request.ignore_end)
+    return invalid("beam search with a grammar cannot ignore end tokens");
   if (!request.banned_strings.empty()) return invalid("beam search takes no banned strings");
   if (request.prompt_logprobs || !request.generate)
     return invalid("beam search does not report the prompt's log-probabilities");

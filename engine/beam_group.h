@@ -57,6 +57,8 @@ class BeamGroup {
   // After advance(): forks are independent of each other, and come before the tokens.
   std::span<const Fork> forks() const { return forks_; }
   std::span<const Next> tokens() const { return tokens_; }
+  // With a grammar: the mask for what follows one of the tokens is known. True if it was the last.
+  bool mask_ready() { return ++masks_ready_ == tokens_.size(); }
 
   // After the end: whether a member delivers a text, the text's tokens, and its score.
   bool has_text(RequestId member) const {
@@ -99,6 +101,7 @@ class BeamGroup {
   std::vector<std::vector<TopLogprob>> tops_;  // by node, if wanted
   std::vector<Fork> forks_;
   std::vector<Next> tokens_;
+  size_t masks_ready_ = 0;  // of tokens_
   FinishReason reason_ = FinishReason::kNone;
   std::string message_;
 };

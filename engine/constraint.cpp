@@ -1,6 +1,7 @@
 #include "engine/constraint.h"
 
 #include <algorithm>
+#include <charconv>
 #include <ctime>
 
 #include <fmt/format.h>
@@ -26,10 +27,11 @@ Constraint::Constraint(const Options& options)
       mask_words_(options.vocabulary != 0 ? (size_t{options.vocabulary} + 31) / 32
                                           : options.trie->mask_words()),
       ignore_end_(options.ignore_end),
+      forces_(options.forces),
       most_seconds_(options.most_seconds),
       matcher_(options.grammar, options.trie),
       bits_(std::max(mask_words_, options.trie->mask_words())) {
-  if (!options.after.empty()) trigger_.emplace(options.after, *trie_, tokenizer_);
+  if (!options.after.text.empty()) trigger_.emplace(options.after, *trie_, tokenizer_);
   advance();
 }
 
@@ -38,6 +40,12 @@ void Constraint::take(std::span<const TokenId> tokens, std::span<const TokenId> 
   taken_.assign(tokens.begin(), tokens.end());
   guesses_.assign(guesses.begin(), guesses.end());
   parents_.assign(parents.begin(), parents.end());
+}
+
+void Constraint::fork_from(const Constraint& other) {
+  matcher_ = other.matcher_;
+  trigger_ = other.trigger_;
+  fault_ = other.fault_;
 }
 
 void Constraint::advance() {
@@ -69,16 +77,18 @@ void Constraint::follow() {
 }
 
 void Constraint::advance_grammar() {
-  follow_forced();
+  if (forces_) follow_forced();
   if (!add_mask(matcher_)) {
-    complete_ = matcher_.may_end();
+    guesses_.clear();
+    parents_.clear();
+    const bool can_end = matcher_.may_end();
+    if (can_end && !forces_ && !ignore_end_) return;  // the mask has the end tokens
+    complete_ = can_end;
     if (!complete_)
       fault_ = matcher_.failed() ? "the grammar needs more states than it may have"
                                  : "the grammar wants characters that no token of this model has";
     // A step may have been planned already; what it samples is not used.
     std::fill_n(masks_.begin(), mask_words_, ~0u);
-    guesses_.clear();
-    parents_.clear();
     return;
   }
   follow_guesses();
@@ -163,9 +173,30 @@ bool Constraint::add_mask(grammar::Matcher& matcher) {
   return goes_on;
 }
 
+std::vector<TokenId> Constraint::encode(std::string_view bytes) const {
+  std::vector<TokenId> ids;
+  while (!bytes.empty()) {
+    const size_t mark = std::min(bytes.find(grammar::kTokenMark), bytes.size());
+    const std::vector<TokenId> text = encode_text(bytes.substr(0, mark));
+    ids.insert(ids.end(), text.begin(), text.end());
+    bytes.remove_prefix(mark);
+    if (bytes.empty()) break;
+    // kTokenMark, then "[17]".
+    const size_t end = bytes.find(']');
+    TokenId id = 0;
+    if (end == bytes.npos ||
+        std::from_chars(bytes.data() + 2, bytes.data() + end, id).ec != std::errc())
+      return {};
+    ids.push_back(id);
+    bytes.remove_prefix(end + 1);
+  }
+  return ids;
+}
+
 // The tokens of a text that follows others. Some tokenizers put a space before the first word of a
 // text: it goes with the line break that is put before it here.
-std::vector<TokenId> Constraint::encode(std::string_view text) const {
+std::vector<TokenId> Constraint::encode_text(std::string_view text) const {
+  if (text.empty()) return {};
   if (!tokenizer_.adds_space_prefix()) return tokenizer_.encode(text, {.add_bos = false});
   constexpr std::string_view kBefore = "\n";
   const std::vector<TokenId> ids =

@@ -28,9 +28,10 @@ class Constraint {
     std::shared_ptr<const grammar::Grammar> grammar;
     std::shared_ptr<const grammar::TokenTrie> trie;  // of the tokenizer
     const Tokenizer* tokenizer = nullptr;
-    uint32_t vocabulary = 0;    // of the model, whose logits a mask covers; 0: the tokenizer's
-    bool ignore_end = false;    // end tokens are never allowed in the grammar's text
-    std::string after = {};     // the grammar begins after this string; empty: at once
+    uint32_t vocabulary = 0;  // of the model, whose logits a mask covers; 0: the tokenizer's
+    bool ignore_end = false;  // end tokens are never allowed in the grammar's text
+    bool forces = true;       // false: all tokens are sampled, even where only one is possible
+    GrammarTrigger::Options after = {};  // the grammar begins after its text; empty: at once
     double most_seconds = 0.5;  // of processor time per round; a grammar that takes more is refused
   };
   explicit Constraint(const Options& options);
@@ -42,6 +43,8 @@ class Constraint {
   void take(std::span<const TokenId> tokens, std::span<const TokenId> guesses = {},
             std::span<const uint32_t> parents = {});
   void advance();
+  // Goes on from the state of another constraint of the same grammar, as of its last round.
+  void fork_from(const Constraint& other);
 
   // Whether the last round took so long that others should not wait for the next one.
   bool slow() const { return seconds_ > kSlowSeconds; }
@@ -76,12 +79,14 @@ class Constraint {
   // Adds a row with what may follow in the matcher's state; false if nothing may.
   bool add_mask(grammar::Matcher& matcher);
   void add_mask(const GrammarTrigger& trigger);
-  std::vector<TokenId> encode(std::string_view text) const;
+  // The tokens of forced bytes, and of the text between control tokens in them.
+  std::vector<TokenId> encode(std::string_view bytes) const;
+  std::vector<TokenId> encode_text(std::string_view text) const;
 
   const Tokenizer& tokenizer_;
   const std::shared_ptr<const grammar::TokenTrie> trie_;
   const size_t mask_words_;
-  const bool ignore_end_;
+  const bool ignore_end_, forces_;
   const double most_seconds_;
   grammar::Matcher matcher_;
   std::optional<GrammarTrigger> trigger_;  // until it is found

@@ -75,6 +75,8 @@ class Engine {
   // Queues `n` completions of one prompt, which share its KV blocks. Their seeds count up from the
   // request's.
   Result<std::vector<TokenStream>> submit_n(const GenerationRequest& request, uint32_t n);
+  // After how many seconds a submit() that failed with kBusy may succeed.
+  double retry_seconds() const { return mailbox_->retry_seconds(); }
   // Ends the request within one step. Unknown ids are ignored.
   void cancel(RequestId request) { mailbox_->cancel(request); }
   // Takes effect at the next step, for a waiting or running request. Unknown ids are ignored.

@@ -8,10 +8,12 @@
 
 namespace hearth {
 
-GrammarTrigger::GrammarTrigger(std::string text, const grammar::TokenTrie& trie,
+GrammarTrigger::GrammarTrigger(const Options& options, const grammar::TokenTrie& trie,
                                const Tokenizer& tokenizer)
-    : tokenizer_(&tokenizer), text_(std::make_shared<const std::string>(std::move(text))) {
-  const std::string_view wanted = *text_;
+    : tokenizer_(&tokenizer), options_(std::make_shared<const Options>(options)) {
+  if (!options.reasoning_close.empty())
+    place_ = options.in_reasoning ? Place::kReasoning : Place::kStart;
+  const std::string_view wanted = options_->text;
   auto crossings = std::make_shared<std::vector<Crossing>>();
   for (TokenId id = 0; id < trie.vocabulary_size(); ++id) {
     const std::string_view bytes = trie.bytes(id);
@@ -27,15 +29,40 @@ GrammarTrigger::GrammarTrigger(std::string text, const grammar::TokenTrie& trie,
 
 std::optional<std::string> GrammarTrigger::push(TokenId token) {
   seen_ += tokenizer_->piece(token, true);
-  if (const size_t place = seen_.find(*text_); place != seen_.npos)
-    return seen_.substr(place + text_->size());
-  const size_t keep = text_->size() - 1;
+  leave_reasoning();
+  if (place_ == Place::kStart) return std::nullopt;
+  const std::string& wanted =
+      place_ == Place::kReasoning ? options_->reasoning_close : options_->text;
+  if (const size_t place = seen_.find(wanted); place_ == Place::kText && place != seen_.npos)
+    return seen_.substr(place + wanted.size());
+  const size_t keep = wanted.size() - 1;
   if (seen_.size() > keep) seen_.erase(0, seen_.size() - keep);
   return std::nullopt;
 }
 
+// Moves on from the start and from reasoning, as far as the text seen says so.
+void GrammarTrigger::leave_reasoning() {
+  if (place_ == Place::kStart) {
+    const std::string_view begun = std::string_view(seen_).substr(
+        std::min(seen_.find_first_not_of(" \t\r\n"), seen_.size()));
+    const std::string& open = options_->reasoning_open;
+    if (begun.starts_with(open)) {
+      place_ = Place::kReasoning;
+      seen_ = std::string(begun.substr(open.size()));
+    } else if (!std::string_view(open).starts_with(begun)) {
+      place_ = Place::kText;
+    }
+  }
+  if (place_ != Place::kReasoning) return;
+  const size_t end = seen_.find(options_->reasoning_close);
+  if (end == seen_.npos) return;
+  place_ = Place::kText;
+  seen_.erase(0, end + options_->reasoning_close.size());
+}
+
 void GrammarTrigger::mask(const grammar::Matcher& grammar, grammar::MaskSpan bits) const {
-  const std::string_view wanted = *text_;
+  if (place_ == Place::kReasoning) return;
+  const std::string_view wanted = options_->text;
   for (const Crossing& crossing : *crossings_) {
     if (!seen_.ends_with(wanted.substr(0, wanted.size() - crossing.matched))) continue;
     if (crossing.token / 32 >= bits.size()) continue;

@@ -18,8 +18,15 @@ class Tokenizer;
 
 class GrammarTrigger {
  public:
-  // `tokenizer` outlives this. REQUIRES: `text` is not empty.
-  GrammarTrigger(std::string text, const grammar::TokenTrie& trie, const Tokenizer& tokenizer);
+  struct Options {
+    std::string text;
+    // The text may begin with reasoning, in which the string does not count. Empty: it does not.
+    std::string reasoning_open = {}, reasoning_close = {};
+    bool in_reasoning = false;  // it begins inside of it
+  };
+  // `tokenizer` outlives this. REQUIRES: `options.text` is not empty.
+  GrammarTrigger(const Options& options, const grammar::TokenTrie& trie,
+                 const Tokenizer& tokenizer);
 
   // Adds a token. Once the string is complete, returns what the token has after it.
   std::optional<std::string> push(TokenId token);
@@ -28,16 +35,20 @@ class GrammarTrigger {
   void mask(const grammar::Matcher& grammar, grammar::MaskSpan bits) const;
 
  private:
+  enum class Place { kStart, kReasoning, kText };
   // A token that begins with the last `matched` bytes of the string, or has all of it, and goes on.
   struct Crossing {
     TokenId token = 0;
     size_t matched = 0;
   };
+  void leave_reasoning();
 
   const Tokenizer* tokenizer_;
-  std::shared_ptr<const std::string> text_;
+  std::shared_ptr<const Options> options_;
   std::shared_ptr<const std::vector<Crossing>> crossings_;
-  std::string seen_;  // the last bytes, fewer than the string has
+  Place place_ = Place::kText;
+  // At the start everything; later the last bytes, fewer than what is being looked for has.
+  std::string seen_;
 };
 
 }  // namespace hearth

@@ -9,8 +9,8 @@
 
 namespace hearth {
 
-// Control tokens are left out, except for those that end generation. Takes about 0.2 s for 128k
-// tokens, so callers keep it. Pure.
+// Control tokens are references, which only a grammar that names them allows. Takes about 0.2 s for
+// 128k tokens, so callers keep it. Pure.
 std::shared_ptr<const grammar::TokenTrie> make_token_trie(const Tokenizer& tokenizer);
 
 // The same, made when it is first asked for. Any thread may use it.

@@ -41,10 +41,27 @@ Result<Mailbox::QueuePlaces> Mailbox::reserve(size_t requests) {
         ErrorKind::kBusy,
         fmt::format("{} requests are already waiting, and the queue takes {}; try again later",
                     queued_, most)};
+  const double wait = queue_rate_.wait_seconds(queued_), longest = longest_wait();
+  if (longest > 0 && wait > longest)
+    return Error{ErrorKind::kBusy,
+                 fmt::format("{} requests are already waiting, which takes about {:.1f} s, and "
+                             "the limit is {:g} s; try again later",
+                             queued_, wait, longest)};
   queued_ += requests;
   const RequestId first_id = next_id_;
   next_id_ += requests;
   return QueuePlaces(*this, requests, first_id);
+}
+
+double Mailbox::longest_wait() const { return 1e-3 * settings_.policy.max_wait_ms; }
+
+double Mailbox::retry_seconds() const {
+  constexpr double kLongest = 600;
+  constexpr double kShareToLeave = 0.1;  // of a full queue, before others are let in
+  const std::lock_guard lock(mutex_);
+  const double wait = queue_rate_.wait_seconds(queued_);
+  return std::clamp(longest_wait() > 0 ? wait - longest_wait() : kShareToLeave * wait, 1.0,
+                    kLongest);
 }
 
 Status Mailbox::post(QueuePlaces places, std::vector<std::unique_ptr<ActiveRequest>> requests) {
@@ -202,6 +219,7 @@ void Mailbox::wait(const Sleep& sleep) {
 void Mailbox::release_place() {
   const std::lock_guard lock(mutex_);
   --queued_;
+  queue_rate_.left(std::chrono::duration<double>(time_.now().time_since_epoch()).count(), queued_);
 }
 
 void Mailbox::count_end() {

@@ -22,6 +22,7 @@
 
 #include "engine/active_request.h"
 #include "engine/scheduling/policy.h"
+#include "engine/scheduling/queue_rate.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/time_source.h"
 #include "runtime/result.h"
@@ -65,8 +66,11 @@ class Mailbox {
     size_t count_;
     RequestId first_id_;
   };
-  // An error says why no request, or not as many as these, can be accepted now.
+  // An error says why no request, or not as many as these, can be accepted now. It is kBusy if the
+  // queue is full or, by the policy's max_wait_ms, too slow.
   Result<QueuePlaces> reserve(size_t requests);
+  // After how many seconds a request that was refused as kBusy may be accepted; at least 1.
+  double retry_seconds() const;
   // Posts the requests for which `places` were reserved; they are collected together. Fails if the
   // engine has failed or is shutting down.
   Status post(QueuePlaces places, std::vector<std::unique_ptr<ActiveRequest>> requests);
@@ -138,6 +142,7 @@ class Mailbox {
 
   // All of these REQUIRE that mutex_ is held.
   Status check_open() const;
+  double longest_wait() const;  // that the policy allows, in seconds; 0: any
   bool may_begin(EngineClock::time_point last_begin) const;
   EngineClock::time_point next_begin(EngineClock::time_point last_begin) const;
 
@@ -154,7 +159,8 @@ class Mailbox {
   Control control_;
   bool control_changed_ = false;  // since the last collect()
   EngineSettings settings_;
-  size_t queued_ = 0;      // queue places that are taken
+  size_t queued_ = 0;  // queue places that are taken
+  QueueRate queue_rate_;
   size_t unfinished_ = 0;  // requests that were posted and have not ended
   std::string failure_;
   RequestId next_id_ = 1;

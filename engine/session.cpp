@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -22,14 +23,16 @@ uint32_t deterministic_rows(uint32_t context) {
   return std::max(1u, kMaxItems / divide_up(context, kDeterministicSplit));
 }
 
-// Logit rows per step: one for each sequence, and those for what speculation proposes or for
-// prompts that are scored. A row of logits is as long as the vocabulary, so there are not more than
-// a step can use well.
+// Logit rows per step: one for each sequence, and those for what speculation proposes, for
+// candidates of contrastive search, or for prompts that are scored. A row of logits is as long as
+// the vocabulary, so there are not more than a step can use well.
 uint32_t wanted_logit_rows(const SessionOptions& options) {
   constexpr uint64_t kMaxProposedRows = 256;
   const uint32_t rows = std::max(options.logit_rows, options.max_sequences);
-  if (options.speculation.method == SpeculationMethod::kNone) return rows + options.scored_rows;
-  const uint64_t proposed = uint64_t{options.max_sequences} * most_proposed(options.speculation);
+  uint64_t proposed = options.candidate_rows;
+  if (options.speculation.method != SpeculationMethod::kNone)
+    proposed =
+        std::max(proposed, uint64_t{options.max_sequences} * most_proposed(options.speculation));
   return rows +
          std::max(options.scored_rows, static_cast<uint32_t>(std::min(proposed, kMaxProposedRows)));
 }
@@ -100,6 +103,7 @@ Result<std::unique_ptr<Session>> Session::open(std::unique_ptr<ModelFile> file,
 // Destroys users before what they use.
 Session::~Session() {
   engine_.reset();
+  preparation_.reset();
   amateur_executor_.reset();
   draft_.reset();
   runner_.reset();  // it reads the amateur's logits
@@ -115,10 +119,12 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
       !notice.empty())
     log_line(notice);
   if (!options_.amateur.empty()) {
-    HEARTH_ASSIGN(amateur_, SecondModel::open(options_.amateur, *file_));
+    HEARTH_ASSIGN(amateur_,
+                  CompanionModel::open(CompanionRole::kAmateur, options_.amateur, *file_));
   }
   if (has_draft_model(options_)) {
-    HEARTH_ASSIGN(draft_, DraftModel::open(options_.draft_model, *file_));
+    HEARTH_ASSIGN(draft_,
+                  CompanionModel::open(CompanionRole::kDraft, options_.draft_model, *file_));
   }
   HEARTH_TRY(open_text());
   const SamplingDefaults sampling = sampling_defaults(file_->metadata());
@@ -135,12 +141,13 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   StepLimits limits = step_limits(options_, device_->caps(), plan.config.context);
   const uint64_t free_bytes =
       bytes_to_plan_with(device_->caps(), device_->memory().use().device_left_bytes(), options_);
-  if (amateur_ && (limits.context == 0 || limits.context > amateur_->plan().config.context))
-    limits.context = std::min(plan.config.context, amateur_->plan().config.context);
+  if (amateur_)
+    limits.context =
+        amateur_->context_limit(limits.context == 0 ? plan.config.context : limits.context);
   const auto plan_limits = [&] {
     MemoryRequest request{.limits = limits, .kv_blocks = options_.kv_blocks};
-    if (draft_) add_draft_memory(device_->caps(), draft_->plan(), limits, request);
-    if (amateur_) amateur_->add_memory(device_->caps(), limits, request);
+    for (const auto* companion : {&draft_, &amateur_})
+      if (*companion) (*companion)->add_memory(device_->caps(), limits, request);
     return plan_memory(device_->caps(), free_bytes, plan, request);
   };
   memory_ = plan_limits();
@@ -164,8 +171,9 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
 
   if (const std::string notice = pool_notice(options_, memory_); !notice.empty()) log_line(notice);
 
-  HEARTH_ASSIGN(model_, Model::load(*device_, *file_,
-                                    {.context = limits.context, .progress = options_.progress}));
+  // Steps can be recorded before the weights are there, so their kernels are compiled meanwhile.
+  const ModelOptions model_options{.context = limits.context, .progress = options_.progress};
+  HEARTH_ASSIGN(model_, Model::allocate(*device_, *file_, model_options));
   const StepRunnerOptions runner_options{
       .limits = limits,
       .slots = options_.max_sequences,
@@ -174,12 +182,37 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
           options_.swap_bytes / memory_.kv_bytes_per_block,
           most_kv_blocks(plan.config, limits.kv, device_->caps().limits.max_allocation_bytes)))};
   HEARTH_ASSIGN(runner_, StepRunner::create(*device_, *pipelines_, *model_, runner_options));
+  // An amateur's logits are known to the runner only later.
+  if (options_.prepare_steps && !amateur_) start_preparation();
+  HEARTH_TRY(model_->fill(*device_, *file_, model_options));
   if (amateur_) {
     HEARTH_TRY(amateur_->load(*device_, *pipelines_, amateur_options(*runner_)));
     amateur_executor_ = std::make_unique<AmateurExecutor>(*runner_, amateur_->runner());
   }
-  if (draft_) HEARTH_TRY(draft_->load(*device_, *pipelines_, limits, memory_.kv_blocks));
+  if (draft_)
+    HEARTH_TRY(draft_->load(
+        *device_, *pipelines_,
+        {.limits = limits, .slots = limits.sequences, .kv_blocks = memory_.kv_blocks}));
+  if (options_.prepare_steps && amateur_) start_preparation();
+  if (preparation_) HEARTH_TRY(preparation_->wait_for_minimum());
   return {};
+}
+
+void Session::start_preparation() {
+  const StepLimits& limits = runner_->options().limits;
+  const StepNeeds needs{.trees = options_.speculation.method == SpeculationMethod::kTree,
+                        .mixes = true};  // requests may ask for guidance
+  StepPreparationOptions options{.minimum = minimum_buckets(limits, needs),
+                                 .rest = covering_buckets(limits, needs),
+                                 .threads = 0,
+                                 .done = options_.prepared};
+  // Drivers for CPUs create pipelines quickly and compile them when they first run. There a
+  // stand-in would cost more than it saves, so nothing runs before all pipelines are there.
+  if (is_cpu(device_->caps())) std::swap(options.minimum, options.rest);
+  preparation_ = std::make_unique<StepPreparation>(
+      *pipelines_, [this](const StepBucket& bucket) { return runner_->pipelines_of(bucket); },
+      std::move(options));
+  runner_->set_preparation(preparation_.get());
 }
 
 Status Session::open_text() {
@@ -211,13 +244,18 @@ EngineOptions Session::engine_options() const {
       .pool_blocks = runner.kv_blocks,
       .swap_blocks = runner.swap_blocks,
       .max_queue = options_.max_queue,
-      .max_proposed = runner.limits.logit_rows - std::min(runner.limits.logit_rows, runner.slots)};
+      .max_proposed = runner.limits.logit_rows - std::min(runner.limits.logit_rows, runner.slots),
+      .step_ms = wanted == 0 ? kDefaultStepMs : 0};
   if (amateur_) options.contrast = options_.contrast;
   if (draft_) {
     options.draft_executor = &draft_->runner();
-    options.drafter = draft_->drafter_options();
-    options.drafter.vocabulary = options.vocabulary;
-    options.drafter.min_probability = options_.speculation.draft_min_p;
+    const StepRunnerOptions& drafting = draft_->runner().options();
+    options.drafter = {.slots = drafting.slots,
+                       .step_rows = drafting.limits.rows,
+                       .context = drafting.limits.context,
+                       .blocks = drafting.kv_blocks,
+                       .vocabulary = options.vocabulary,
+                       .min_probability = options_.speculation.draft_min_p};
     constexpr uint32_t kBranches = 3;  // of a tree, at each place
     if (options_.speculation.method == SpeculationMethod::kTree)
       options.drafter.branches = kBranches;

@@ -8,16 +8,16 @@
 #include <span>
 #include <string>
 
+#include "engine/companion_model.h"
 #include "engine/decoding/speculation/method.h"
-#include "engine/draft_model.h"
 #include "engine/engine.h"
 #include "engine/memory_plan.h"
 #include "engine/model/amateur_executor.h"
 #include "engine/model/model.h"
+#include "engine/model/step_preparation.h"
 #include "engine/model/step_runner.h"
 #include "engine/sampling_defaults.h"
 #include "engine/scheduling/policy.h"
-#include "engine/second_model.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
 #include "engine/weights/model_file.h"
@@ -31,17 +31,21 @@ namespace hearth {
 // A good SessionOptions::scored_rows for sessions that score prompts: a step costs hardly more than
 // with one row, and the logits of a vocabulary of 128k take 32 MiB.
 inline constexpr uint32_t kScoredRows = 64;
+// Without --max-step-tokens: the longest step that prompts may cause while others generate tokens.
+// Twenty tokens per second are still faster than anyone reads.
+inline constexpr uint32_t kDefaultStepMs = 50;
 inline constexpr uint64_t kDefaultSwapBytes = uint64_t{256} << 20;  // if no size is given
 
 struct SessionOptions {
   std::string device;    // as -d takes it; empty: the best one
   uint32_t context = 0;  // tokens per sequence; 0: the model's own, or what fits
   uint32_t max_sequences = 16;
-  uint32_t max_step_tokens = 0;  // 0: what suits the device
+  uint32_t max_step_tokens = 0;  // 0: what suits the device, within kDefaultStepMs
   uint32_t logit_rows = 0;       // per step; 0: one for each sequence
-  uint32_t scored_rows = 0;  // prompt tokens per step that can be scored beyond one per sequence
-  uint32_t kv_blocks = 0;    // 0: as many as are useful and fit
-  uint64_t swap_bytes = 0;   // host memory for swapped-out sequences
+  uint32_t scored_rows = 0;     // prompt tokens per step that can be scored beyond one per sequence
+  uint32_t candidate_rows = 0;  // candidates of contrastive search per step
+  uint32_t kv_blocks = 0;       // 0: as many as are useful and fit
+  uint64_t swap_bytes = 0;      // host memory for swapped-out sequences
   uint32_t max_queue = 4096;
   bool special_in_messages = false;  // see ChatTemplate::create()
   KvFormat kv = KvFormat::kF16;
@@ -54,6 +58,10 @@ struct SessionOptions {
   ContrastOptions contrast;
   Policy policy;
   bool start_paused = false;
+  // Compiles the kernels of all steps while the model loads and afterwards, so that no step waits
+  // for a compiler. For programs that run for long; others compile what they need.
+  bool prepare_steps = false;
+  std::function<void(const PreparationProgress&)> prepared;  // once they are compiled; any thread
   Validation validation = Validation::kOff;
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> progress;
 };
@@ -108,6 +116,8 @@ class Session {
   Device& device() { return *device_; }
   Instance& instance() { return *instance_; }
   PipelineStore& pipelines() { return *pipelines_; }
+  // Null without SessionOptions::prepare_steps.
+  const StepPreparation* preparation() const { return preparation_.get(); }
   const MemoryPlan& memory() const { return memory_; }
   const SessionOptions& options() const { return options_; }
 
@@ -115,6 +125,7 @@ class Session {
   explicit Session(const SessionOptions& options) : options_(options) {}
   Status load(std::unique_ptr<ModelFile> file);
   Status open_text();
+  void start_preparation();
 
   SessionOptions options_;
   std::unique_ptr<Instance> instance_;
@@ -126,11 +137,12 @@ class Session {
       Error{ErrorKind::kUnsupported, "this model has no vocabulary, so it cannot chat"};
   SamplingOptions default_sampling_;
   MemoryPlan memory_;
-  std::unique_ptr<DraftModel> draft_;  // null: there is none
+  std::unique_ptr<CompanionModel> draft_;  // null: there is none
   std::unique_ptr<Model> model_;
   std::unique_ptr<StepRunner> runner_;
-  std::unique_ptr<SecondModel> amateur_;               // null: there is none
+  std::unique_ptr<CompanionModel> amateur_;            // null: there is none
   std::unique_ptr<AmateurExecutor> amateur_executor_;  // if there is one
+  std::unique_ptr<StepPreparation> preparation_;       // null: there is none
   std::unique_ptr<Engine> engine_;
 };
 

@@ -42,6 +42,14 @@ std::vector<params::TokenBias> device_biases(std::span<const LogitBias> biases) 
   return entries;
 }
 
+// Requests with contrastive search would miss every other step if the others ran ahead, who lose
+// little by waiting.
+bool waits_for_candidates(std::span<const SampledMember> members) {
+  const auto searching = static_cast<size_t>(
+      std::ranges::count_if(members, [](const auto& member) { return member.contrastive; }));
+  return searching > 0 && 2 * searching >= members.size();
+}
+
 }  // namespace
 
 StepLoop::StepLoop(const Links& links, bool check_integrity)
@@ -76,6 +84,7 @@ Result<bool> StepLoop::begin() {
     HEARTH_TRY(move_blocks(plan));
     HEARTH_TRY(prepare_slots(plan, begin));
     prepared = true;
+    reserve_hidden(plan);
     const StepBatch& batch = batches_.build(plan, links_.requests, step.sampled);
     step.pooled = batches_.pooled();
     HEARTH_ASSIGN(step.ticket, links_.executor.submit(batch));
@@ -86,6 +95,8 @@ Result<bool> StepLoop::begin() {
     return true;
   }
   step.ahead = in_flight_ > 0;
+  step.mask_seconds = std::exchange(mask_seconds_, 0);
+  step.load = step_load(plan);
   ++in_flight_;
   last_begin_ = begin;
   const EngineClock::time_point submitted = links_.time.now();
@@ -101,7 +112,8 @@ Result<bool> StepLoop::begin() {
 bool StepLoop::holds_back() const {
   if (in_flight_ == 0) return false;
   const StepInFlight& newest = steps_[(oldest_ + in_flight_ - 1) % steps_.size()];
-  return speculator_.holds_back(newest.sampled);
+  return speculator_.holds_back(newest.sampled) || waits_for_masks(newest) ||
+         waits_for_candidates(newest.sampled);
 }
 
 void StepLoop::check_integrity() const {
@@ -128,6 +140,8 @@ Status StepLoop::prepare_slots(const BatchPlan& plan, EngineClock::time_point no
     links_.requests.admit(request, held ? sequence.batch : 0, now);
     if (first && request.constraint() != nullptr)
       request.end_after_step(deliver_forced(request, now));
+    keeps_hidden_ |= request.contrastive() != nullptr;
+    if (keeps_hidden_) HEARTH_TRY(links_.executor.reserve_hidden(sequence.slot, 0));
     HEARTH_TRY(write_slot(sequence.slot, request));
     request.all_counted();
   }
@@ -212,6 +226,10 @@ Status StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
     }
     if (request->beams() != nullptr) {
       take_beam(*request, member, outcome, now);
+      continue;
+    }
+    if (request->contrastive() != nullptr) {
+      if (!take_candidates(*request, member, outcome, now)) --step.record.sampled_tokens;
       continue;
     }
     if (request->takes_back()) {
@@ -358,6 +376,14 @@ void StepLoop::rewrite_slot(ActiveRequest& request) {
     links_.requests.end(request.id(), FinishReason::kError, status.error().message);
 }
 
+// What the host did between the end of the previous step and the submission of this one, which was
+// not planned ahead; without the time that there was nothing to do.
+double StepLoop::host_seconds_before(const StepInFlight& step) const {
+  const double prepared = step.mask_seconds + step.record.plan_seconds;
+  if (last_end_ == EngineClock::time_point{}) return prepared;  // the first step
+  return prepared + last_left_seconds_ - links_.publisher.seconds_at(last_end_);
+}
+
 void StepLoop::publish(StepInFlight& step, EngineClock::time_point waiting,
                        EngineClock::time_point now) {
   StepRecord& record = step.record;
@@ -366,12 +392,19 @@ void StepLoop::publish(StepInFlight& step, EngineClock::time_point waiting,
       done - std::max(record.submit_seconds, links_.publisher.seconds_at(last_end_));
   last_run_seconds_ = record.run_seconds;
   record.wait_seconds = std::chrono::duration<double>(now - waiting).count();
+  if (step.ahead)
+    mask_pace_.ran_ahead(record.run_seconds);
+  else
+    mask_pace_.waited(record.run_seconds, host_seconds_before(step));
   record.end_seconds = done;
   // What it took since the last step, without the time that the loop was not asked to begin it.
   speculator_.took(record,
                    done - links_.publisher.seconds_at(last_end_) -
                        std::max(0.0, record.begin_seconds - last_left_seconds_),
                    step.ahead);
+  // As the members' readers see it.
+  links_.scheduler.took(
+      step.load, done - std::max(record.begin_seconds, links_.publisher.seconds_at(last_end_)));
   last_end_ = now;
   links_.requests.report(record);
   links_.publisher.show_counts(links_.scheduler.counts());

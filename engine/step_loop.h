@@ -9,9 +9,11 @@
 // the device runs the previous one. Used by the engine thread only.
 //
 // A request with a grammar is not planned again before its next mask is there. Threads compute the
-// masks while the next step is prepared and run (mask_workers.h); the scheduler learns the token
-// that was sampled only then, so that a late mask delays nobody else. The late request waits for
-// those in flight and joins them again: a step takes hardly less time with half of them.
+// masks (mask_workers.h); the scheduler learns the token that was sampled only then, so that a late
+// mask delays nobody else. If enough members of a step have a grammar, the next step is planned
+// after it has ended and their masks are ready (mask_pace.h); otherwise they miss every other step.
+// A late request waits for those in flight and joins them again: a step takes hardly less time with
+// half of them.
 //
 // A step that cannot be submitted ends the requests it was for, and all others continue. An error
 // from begin() or finish() means that the device is lost: the caller ends every request and calls
@@ -25,6 +27,7 @@
 #include "engine/batch_builder.h"
 #include "engine/decoding/acceptance.h"
 #include "engine/generation.h"
+#include "engine/mask_pace.h"
 #include "engine/mask_workers.h"
 #include "engine/model/step_executor.h"
 #include "engine/publisher.h"
@@ -58,7 +61,8 @@ class StepLoop {
   bool idle() const { return in_flight_ == 0; }
   bool full() const { return in_flight_ == StepExecutor::kStepsInFlight; }
   // Whether the next step should not begin before those in flight are finished, because it is to
-  // judge proposals that depend on them. Beginning it is no mistake, only slower.
+  // judge proposals that depend on them, or because their members with a grammar would miss it.
+  // Beginning it is no mistake, only slower.
   bool holds_back() const;
   // When the last step that was submitted began; the epoch before the first.
   EngineClock::time_point last_begin() const { return last_begin_; }
@@ -81,7 +85,9 @@ class StepLoop {
     std::vector<SampledMember> sampled;
     std::vector<PooledMember> pooled;
     StepRecord record;
-    bool ahead = false;  // planned while another step was in flight
+    StepLoad load;
+    bool ahead = false;       // planned while another step was in flight
+    double mask_seconds = 0;  // that it waited for masks
   };
 
   void check_integrity() const;
@@ -106,6 +112,11 @@ class StepLoop {
   void take_beam(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
                  EngineClock::time_point now);
   void deliver_beams(BeamGroup& beams, EngineClock::time_point now);
+  // Contrastive search; in step_loop_contrastive.cpp.
+  void reserve_hidden(const BatchPlan& plan);
+  bool take_candidates(ActiveRequest& request, const SampledMember& member,
+                       const StepOutcome& outcome, EngineClock::time_point now);
+  bool take_best(ActiveRequest& request, EngineClock::time_point now);
   void take_back(ActiveRequest& request);
   void settle_bans(ActiveRequest& request);
   void rewrite_slot(ActiveRequest& request);
@@ -113,6 +124,8 @@ class StepLoop {
   Status resume(ActiveRequest& request, EngineClock::time_point now);
   Status count_forced(ActiveRequest& request);
   bool constrained_in_flight() const;
+  bool waits_for_masks(const StepInFlight& newest) const;
+  double host_seconds_before(const StepInFlight& step) const;
   void publish(StepInFlight& step, EngineClock::time_point waiting, EngineClock::time_point now);
 
   Links links_;
@@ -126,7 +139,10 @@ class StepLoop {
   std::vector<RequestId> failed_;  // scratch space of fail_step()
   std::vector<uint32_t> sampled_;  // scratch space of judge()
   Judgement judgement_;
+  bool keeps_hidden_ = false;  // for some request, now or earlier
   MaskWorkers masks_;
+  MaskPace mask_pace_;
+  double mask_seconds_ = 0;          // that the next step has waited for masks so far
   uint32_t held_ = 0;                // steps that constrained requests have waited for others
   std::vector<RequestId> advanced_;  // scratch space of resume_constrained()
   Speculator speculator_;

@@ -20,10 +20,21 @@ void StepLoop::take_beam(ActiveRequest& request, const SampledMember& member,
                                        request.reported_tokens());
   if (!beams->take(request.id(), top)) return;
   if (!beams->advance()) return deliver_beams(*beams, now);
-  for (const BeamGroup::Fork& fork : beams->forks())
+  for (const BeamGroup::Fork& fork : beams->forks()) {
     links_.scheduler.fork(fork.member, fork.parent);
-  for (const BeamGroup::Next& next : beams->tokens())
-    links_.scheduler.token(next.member, next.token);
+    if (Constraint* constraint = links_.requests.at(fork.member).constraint().get())
+      constraint->fork_from(*links_.requests.at(fork.parent).constraint());
+  }
+  for (const BeamGroup::Next& next : beams->tokens()) {
+    const std::shared_ptr<Constraint>& constraint = links_.requests.at(next.member).constraint();
+    if (constraint == nullptr) {
+      links_.scheduler.token(next.member, next.token);
+      continue;
+    }
+    // With a grammar, resume() reports the token.
+    constraint->take(std::span(&next.token, 1));
+    masks_.post(next.member, constraint);
+  }
 }
 
 // The search has ended: each request gets its text, and ends.

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/beam_group.h"
 #include "engine/step_loop.h"
 
 namespace hearth {
@@ -34,12 +35,20 @@ Status StepLoop::resume_constrained() {
   constexpr uint32_t kMostHeld = 2;
   if (constrained_in_flight() && ++held_ <= kMostHeld) return {};
   held_ = 0;
+  const EngineClock::time_point waiting = links_.time.now();
   masks_.wait(mask_patience(last_run_seconds_), idle());
   masks_.collect(advanced_);
   const EngineClock::time_point now = links_.time.now();
+  mask_seconds_ += std::chrono::duration<double>(now - waiting).count();
   for (const RequestId id : advanced_)
     if (ActiveRequest* request = links_.requests.find(id)) HEARTH_TRY(resume(*request, now));
   return {};
+}
+
+bool StepLoop::waits_for_masks(const StepInFlight& newest) const {
+  const auto constrained = std::ranges::count_if(newest.sampled, &SampledMember::constrained);
+  return constrained > 0 &&
+         mask_pace_.waits(static_cast<size_t>(constrained), newest.sampled.size());
 }
 
 bool StepLoop::constrained_in_flight() const {
@@ -56,6 +65,13 @@ Status StepLoop::resume(ActiveRequest& request, EngineClock::time_point now) {
   const Constraint& constraint = *request.constraint();
   if (constraint.fault()) {
     links_.requests.end(id, FinishReason::kError, *constraint.fault());
+    return {};
+  }
+  if (const std::shared_ptr<BeamGroup>& beams = request.beams()) {
+    // The members of a search go on together.
+    if (beams->mask_ready())
+      for (const BeamGroup::Next& next : beams->tokens())
+        links_.scheduler.token(next.member, next.token);
     return {};
   }
   links_.scheduler.token(id, request.tokens().back());

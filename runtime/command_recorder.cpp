@@ -68,7 +68,7 @@ void CommandBuffer::reset() {
 Result<CommandRecorder> CommandRecorder::begin(Device& device, const RecorderOptions& options) {
   if (device.lost()) return device.lost_error();
   Queue& queue = options.queue != nullptr ? *options.queue : device.compute();
-  CommandRecorder recorder(device, options);
+  CommandRecorder recorder(&device, options);
   recorder.transfer_only_ = &queue != &device.compute();
   recorder.labels_ = device.names_objects();
   CommandBuffer& buffer = recorder.buffer_;
@@ -175,6 +175,7 @@ void CommandRecorder::prepare(const Dispatch& dispatch, std::span<const Access> 
 }
 
 void CommandRecorder::dispatch(const Dispatch& dispatch) {
+  if (is_dry()) return;
   prepare(dispatch, {dispatch.accesses.begin(), dispatch.accesses.size()}, kStageCompute,
           chain_.enabled() && dispatch.pipeline.chained());
   vkCmdDispatch(buffer_.handle_, dispatch.groups.x, dispatch.groups.y, dispatch.groups.z);
@@ -182,6 +183,7 @@ void CommandRecorder::dispatch(const Dispatch& dispatch) {
 }
 
 void CommandRecorder::dispatch_indirect(const Dispatch& dispatch, const BufferSlice& groups) {
+  if (is_dry()) return;
   std::vector<Access> accesses(dispatch.accesses);
   accesses.push_back(reads(groups));
   // Not chained: the number of workgroups is not known here.
@@ -192,6 +194,7 @@ void CommandRecorder::dispatch_indirect(const Dispatch& dispatch, const BufferSl
 
 void CommandRecorder::copy(const BufferSlice& from, const BufferSlice& to) {
   assert(from.bytes == to.bytes);
+  if (is_dry()) return;
   const Access accesses[] = {reads(from), writes(to)};
   begin_command(accesses, "copy", kStageTransfer);
   chain_.add_unchained();
@@ -201,6 +204,7 @@ void CommandRecorder::copy(const BufferSlice& from, const BufferSlice& to) {
 }
 
 void CommandRecorder::fill(const BufferSlice& slice, uint32_t word) {
+  if (is_dry()) return;
   const Access accesses[] = {writes(slice)};
   begin_command(accesses, "fill", kStageTransfer);
   chain_.add_unchained();
@@ -209,6 +213,7 @@ void CommandRecorder::fill(const BufferSlice& slice, uint32_t word) {
 }
 
 Result<CommandBuffer> CommandRecorder::finish() {
+  assert(!is_dry());
   if (times(Timing::kWhole)) timer_->record_end(buffer_.handle_);
   if (used_stages_ != 0)
     record_barrier(buffer_.handle_, {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2,

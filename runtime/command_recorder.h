@@ -104,6 +104,9 @@ struct RecorderOptions {
 class CommandRecorder {
  public:
   static Result<CommandRecorder> begin(Device& device, const RecorderOptions& options = {});
+  // Records nothing: for finding out what a recording would ask of a PipelineCollector. It must not
+  // be finished.
+  static CommandRecorder dry() { return {nullptr, {}}; }
   CommandRecorder(CommandRecorder&&) = default;
   CommandRecorder& operator=(CommandRecorder&&) = default;
   CommandRecorder(const CommandRecorder&) = delete;
@@ -127,14 +130,15 @@ class CommandRecorder {
   Result<CommandBuffer> finish();
 
  private:
-  CommandRecorder(Device& device, const RecorderOptions& options)
-      : device_(&device), timer_(options.timer), timing_(options.timing), serial_(options.serial) {}
+  CommandRecorder(Device* device, const RecorderOptions& options)
+      : device_(device), timer_(options.timer), timing_(options.timing), serial_(options.serial) {}
   void prepare(const Dispatch& dispatch, std::span<const Access> accesses, uint32_t stages,
                bool chains);
   void begin_command(std::span<const Access> accesses, std::string_view label, uint32_t stages,
                      bool chains = false);
   void end_command();
   void barrier(uint32_t after, uint32_t before);
+  bool is_dry() const { return device_ == nullptr; }
   bool times(Timing timing) const { return timer_ != nullptr && timing_ == timing; }
 
   Device* device_;

@@ -36,14 +36,17 @@ bool has_constant(std::span<const uint32_t> spirv, uint32_t id) {
 }  // namespace
 
 Pipeline::~Pipeline() {
-  if (handle_ != nullptr) vkDestroyPipeline(device_.handle(), handle_, nullptr);
+  if (handle_ != nullptr) vkDestroyPipeline(device_->handle(), handle_, nullptr);
 }
 
-PipelineStore::PipelineStore(Device& device) : device_(device) {}
+PipelineStore::PipelineStore() = default;
+
+PipelineStore::PipelineStore(Device& device, const PipelineStoreOptions& options)
+    : device_(&device), options_(options) {}
 
 Result<std::unique_ptr<PipelineStore>> PipelineStore::create(Device& device,
                                                              const PipelineStoreOptions& options) {
-  std::unique_ptr<PipelineStore> store(new PipelineStore(device));
+  std::unique_ptr<PipelineStore> store(new PipelineStore(device, options));
   const VkPushConstantRange range{.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT,
                                   .size = static_cast<uint32_t>(kPushBytes)};
   const VkPipelineLayoutCreateInfo info{.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
@@ -60,12 +63,12 @@ PipelineStore::~PipelineStore() {
   if (cache_ != nullptr) save();
   pipelines_.clear();
   cache_.reset();
-  if (layout_ != nullptr) vkDestroyPipelineLayout(device_.handle(), layout_, nullptr);
+  if (layout_ != nullptr) vkDestroyPipelineLayout(device_->handle(), layout_, nullptr);
 }
 
 Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& info) const {
-  const DeviceCaps& caps = device_.caps();
-  if (device_.lost()) return device_.lost_error();
+  const DeviceCaps& caps = device_->caps();
+  if (device_->lost()) return device_->lost_error();
   if (info.subgroup_size != 0 &&
       (info.subgroup_size < caps.min_subgroup_size || info.subgroup_size > caps.max_subgroup_size))
     return Error{
@@ -80,11 +83,11 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
                                              .codeSize = shader.code.size_bytes(),
                                              .pCode = shader.code.data()};
   VkShaderModule module = VK_NULL_HANDLE;
-  VkResult result = vkCreateShaderModule(device_.handle(), &module_info, nullptr, &module);
+  VkResult result = vkCreateShaderModule(device_->handle(), &module_info, nullptr, &module);
   if (result != VK_SUCCESS)
-    return device_.error_from(result, fmt::format("loading kernel '{}'", info.kernel));
+    return device_->error_from(result, fmt::format("loading kernel '{}'", info.kernel));
 
-  pipeline->chained_ = device_.chain_counts() && has_constant(shader.code, kChainedConstant);
+  pipeline->chained_ = device_->chain_counts() && has_constant(shader.code, kChainedConstant);
   std::vector<uint32_t> constants = info.constants;
   std::vector<VkSpecializationMapEntry> entries;
   for (uint32_t i = 0; i < constants.size(); ++i)
@@ -105,8 +108,13 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
   VkPipelineShaderStageCreateFlags full_subgroups = 0;
   if (info.subgroup_size != 0)
     full_subgroups = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+  VkPipelineCreationFeedback feedback{};
+  const VkPipelineCreationFeedbackCreateInfo feedback_info{
+      .sType = VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO,
+      .pPipelineCreationFeedback = &feedback};
   const VkComputePipelineCreateInfo pipeline_info{
       .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+      .pNext = &feedback_info,
       .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                 .pNext = info.subgroup_size != 0 ? &subgroup : nullptr,
                 .flags = full_subgroups,
@@ -115,28 +123,43 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
                 .pName = "main",
                 .pSpecializationInfo = &specialization},
       .layout = layout_};
-  result = vkCreateComputePipelines(device_.handle(), cache_->handle(), 1, &pipeline_info, nullptr,
+  result = vkCreateComputePipelines(device_->handle(), cache_->handle(), 1, &pipeline_info, nullptr,
                                     &pipeline->handle_);
-  vkDestroyShaderModule(device_.handle(), module, nullptr);
+  vkDestroyShaderModule(device_->handle(), module, nullptr);
   if (result != VK_SUCCESS)
-    return device_.error_from(result, fmt::format("compiling kernel '{}' with constants [{}]",
-                                                  info.kernel, fmt::join(info.constants, ", ")));
-  device_.set_name(VK_OBJECT_TYPE_PIPELINE, pipeline->handle_, info.kernel);
+    return device_->error_from(result, fmt::format("compiling kernel '{}' with constants [{}]",
+                                                   info.kernel, fmt::join(info.constants, ", ")));
+  constexpr VkPipelineCreationFeedbackFlags kHit =
+      VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT |
+      VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT;
+  pipeline->cached_ = (feedback.flags & kHit) == kHit;
+  device_->set_name(VK_OBJECT_TYPE_PIPELINE, pipeline->handle_, info.kernel);
   return pipeline;
 }
 
 Result<const Pipeline*> PipelineStore::get(const PipelineInfo& info) {
-  {
-    const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  while (true) {
     if (const auto found = pipelines_.find(info); found != pipelines_.end())
       return found->second.get();
+    if (compiling_.insert(info).second) break;
+    compiled_.wait(lock);
   }
-  // Compiled outside the lock. If another thread was faster, its pipeline is used.
-  HEARTH_ASSIGN(std::unique_ptr<Pipeline> pipeline, compile(info));
+  lock.unlock();
+  if (options_.before_compile) options_.before_compile(info);
+  Result<std::unique_ptr<Pipeline>> pipeline = compile(info);
+  lock.lock();
+  compiling_.erase(info);
+  compiled_.notify_all();
+  if (!pipeline.ok()) return std::move(pipeline).error();
+  if (!(*pipeline)->cached_) cache_->add_compiled();
+  return pipelines_.emplace(info, std::move(pipeline).value()).first->second.get();
+}
+
+const Pipeline* PipelineStore::find(const PipelineInfo& info) const {
   const std::lock_guard lock(mutex_);
-  const auto [entry, inserted] = pipelines_.try_emplace(info, std::move(pipeline));
-  if (inserted) cache_->mark_changed();
-  return entry->second.get();
+  const auto found = pipelines_.find(info);
+  return found != pipelines_.end() ? found->second.get() : nullptr;
 }
 
 Status PipelineStore::prepare(std::span<const PipelineInfo> infos) {
@@ -162,6 +185,8 @@ Status PipelineStore::prepare(std::span<const PipelineInfo> infos) {
 }
 
 void PipelineStore::save() { cache_->save(); }
+
+void PipelineStore::save_if_grown() { cache_->save_if_grown(); }
 
 size_t PipelineStore::size() const {
   const std::lock_guard lock(mutex_);

@@ -1,12 +1,15 @@
 // Compiled kernels. A Pipeline is a kernel of the shader library with specialization constants and
 // a subgroup size. A PipelineStore compiles pipelines in parallel, owns them, and stores the
-// driver's compiled code on disk between runs (pipeline_cache.h). Thread-safe.
+// driver's compiled code on disk between runs and as it grows (pipeline_cache.h). Thread-safe.
 #pragma once
 
+#include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,18 +45,22 @@ class Pipeline {
 
  private:
   friend class PipelineStore;
-  Pipeline(Device& device, PipelineInfo info) : device_(device), info_(std::move(info)) {}
+  friend class PipelineCollector;
+  Pipeline(Device* device, PipelineInfo info) : device_(device), info_(std::move(info)) {}
 
-  Device& device_;
+  Device* device_;
   PipelineInfo info_;
   VkPipeline handle_ = nullptr;
   VkPipelineLayout layout_ = nullptr;  // owned by the store
   bool chained_ = false;
+  bool cached_ = false;  // its code came from the cache
 };
 
 struct PipelineStoreOptions {
   // Where compiled pipelines are stored; empty: not at all. See default_cache_directory().
   std::filesystem::path cache_directory;
+  // Called before a pipeline is compiled, on the thread that does it. For tests.
+  std::function<void(const PipelineInfo&)> before_compile;
 };
 
 class PipelineStore {
@@ -61,28 +68,39 @@ class PipelineStore {
   static Result<std::unique_ptr<PipelineStore>> create(Device& device,
                                                        const PipelineStoreOptions& options = {});
   // Writes the cache if anything was compiled. REQUIRES: the GPU uses no pipeline.
-  ~PipelineStore();
+  virtual ~PipelineStore();
   PipelineStore(const PipelineStore&) = delete;
   PipelineStore& operator=(const PipelineStore&) = delete;
 
-  // Returns the pipeline, and compiles it first if necessary. It lives as long as the store.
-  Result<const Pipeline*> get(const PipelineInfo& info);
+  // Returns the pipeline, and compiles it first if necessary, or waits for the thread that does. It
+  // lives as long as the store.
+  virtual Result<const Pipeline*> get(const PipelineInfo& info);
+  // The pipeline if it has been compiled, else null. Never waits for a compiler.
+  const Pipeline* find(const PipelineInfo& info) const;
   // Compiles all that have not been compiled yet, in parallel on the host's cores.
   Status prepare(std::span<const PipelineInfo> infos);
-  // Writes the cache now. A failure is logged and otherwise ignored.
+  // Writes the cache now, or only if it has grown enough to be worth it. A failure is logged and
+  // otherwise ignored.
   void save();
+  void save_if_grown();
 
   size_t size() const;
 
+ protected:
+  PipelineStore();  // for derived classes that compile nothing
+
  private:
-  explicit PipelineStore(Device& device);
+  PipelineStore(Device& device, const PipelineStoreOptions& options);
   Result<std::unique_ptr<Pipeline>> compile(const PipelineInfo& info) const;
 
-  Device& device_;
+  Device* device_ = nullptr;
+  PipelineStoreOptions options_;
   VkPipelineLayout layout_ = nullptr;  // push constants only: kernels get addresses, not bindings
   std::unique_ptr<PipelineCache> cache_;
   mutable std::mutex mutex_;
   std::map<PipelineInfo, std::unique_ptr<Pipeline>> pipelines_;
+  std::set<PipelineInfo> compiling_;
+  std::condition_variable compiled_;  // one of compiling_ is done
 };
 
 }  // namespace hearth

@@ -1,19 +1,26 @@
 #include "runtime/pipeline_cache.h"
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/file.h>
 
 #include "runtime/device.h"
+#include "runtime/host/descriptor.h"
 #include "runtime/host/read_file.h"
 #include "runtime/host/replace_file.h"
 #include "runtime/log.h"
+#include "runtime/shader_library.h"
 #include "runtime/vulkan_private.h"
 
 namespace hearth {
@@ -33,11 +40,48 @@ struct FileHeader {
 // Far beyond what a driver stores for the kernels of all models.
 constexpr uint64_t kMostCacheBytes = uint64_t{1} << 30;
 
+// A crash loses at most this many compiled pipelines, or those of this long.
+constexpr size_t kMostUnsaved = 32;
+constexpr std::chrono::seconds kLongestUnsaved{10};
+// Files of other builds and drivers are removed if nobody has written them for this long.
+constexpr std::chrono::hours kOldFile{24 * 30};
+
+constexpr uint64_t kFnvBasis = 0xcbf29ce484222325ull, kFnvPrime = 0x100000001b3ull;
+
 uint64_t fnv1a(std::string_view data) {
-  uint64_t hash = 0xcbf29ce484222325ull;
-  for (const char c : data) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
+  uint64_t hash = kFnvBasis;
+  for (const char c : data) hash = (hash ^ static_cast<unsigned char>(c)) * kFnvPrime;
   return hash;
 }
+
+// Of all kernels, so that a build with other kernels has another file.
+uint32_t kernels_hash() {
+  static const uint32_t hash = [] {
+    uint64_t sum = kFnvBasis;
+    for (const ShaderBinary& shader : shader_library())
+      for (const uint32_t word : shader.code) sum = (sum ^ word) * kFnvPrime;
+    return static_cast<uint32_t>(sum ^ (sum >> 32));
+  }();
+  return hash;
+}
+
+// What the names of all cache files of a device begin with.
+std::string file_prefix(const DeviceCaps& caps) {
+  return fmt::format("{:04x}-{:04x}-", caps.vendor_id, caps.device_id);
+}
+
+// Keeps other processes from writing to the folder while it exists. Nothing is locked if the folder
+// or its file system does not allow it; then the last writer wins.
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& folder)
+      : folder_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (folder_.is_open()) static_cast<void>(::flock(folder_.number(), LOCK_EX));
+  }
+
+ private:
+  Descriptor folder_;  // closing it ends the lock
+};
 
 // The driver's data in a cache file, or why it cannot be used.
 Result<std::string> unwrap(std::string file, const DeviceCaps& caps) {
@@ -65,8 +109,8 @@ fs::path default_cache_directory() {
 }
 
 std::string pipeline_cache_file_name(const DeviceCaps& caps) {
-  return fmt::format("{:04x}-{:04x}-{:02x}.bin", caps.vendor_id, caps.device_id,
-                     fmt::join(caps.pipeline_cache_uuid, ""));
+  return fmt::format("{}{:02x}-{:08x}.bin", file_prefix(caps),
+                     fmt::join(caps.pipeline_cache_uuid, ""), kernels_hash());
 }
 
 Result<std::unique_ptr<PipelineCache>> PipelineCache::open(Device& device,
@@ -76,6 +120,7 @@ Result<std::unique_ptr<PipelineCache>> PipelineCache::open(Device& device,
   if (!directory.empty()) {
     cache->file_ = directory / pipeline_cache_file_name(device.caps());
     data = cache->load();
+    cache->known_checksum_ = fnv1a(data);
   }
   cache->loaded_bytes_ = data.size();
   const VkPipelineCacheCreateInfo info{.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
@@ -106,18 +151,76 @@ std::string PipelineCache::load() {
   return {};
 }
 
+void PipelineCache::add_compiled() {
+  const std::lock_guard lock(mutex_);
+  if (added_++ == 0) first_added_ = std::chrono::steady_clock::now();
+}
+
+void PipelineCache::save_if_grown() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (added_ == 0 || (added_ < kMostUnsaved &&
+                        std::chrono::steady_clock::now() - first_added_ < kLongestUnsaved))
+      return;
+  }
+  if (const std::unique_lock saving(saving_, std::try_to_lock); saving.owns_lock()) write();
+}
+
 void PipelineCache::save() {
-  if (file_.empty() || device_.lost() || !changed_.exchange(false)) return;
-  size_t bytes = 0;
-  vkGetPipelineCacheData(device_.handle(), handle_, &bytes, nullptr);
-  std::string data(bytes, '\0');
-  if (vkGetPipelineCacheData(device_.handle(), handle_, &bytes, data.data()) != VK_SUCCESS) return;
-  data.resize(bytes);
+  const std::lock_guard saving(saving_);
+  write();
+}
+
+std::string PipelineCache::data_of(VkPipelineCache cache) const {
+  // Other threads may add to it between the two calls; then the second one fails.
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    size_t bytes = 0;
+    vkGetPipelineCacheData(device_.handle(), cache, &bytes, nullptr);
+    std::string data(bytes, '\0');
+    if (vkGetPipelineCacheData(device_.handle(), cache, &bytes, data.data()) != VK_SUCCESS)
+      continue;
+    data.resize(bytes);
+    return data;
+  }
+  return {};
+}
+
+std::string PipelineCache::data_to_save() {
+  Result<std::string> file =
+      read_file(file_, {.most_bytes = kMostCacheBytes, .regular_only = true});
+  if (!file.ok()) return data_of(handle_);
+  const Result<std::string> others = unwrap(std::move(file).value(), device_.caps());
+  if (!others.ok() || fnv1a(*others) == known_checksum_) return data_of(handle_);
+  // Into a cache of its own: nothing may be merged into one that other threads use.
+  const VkPipelineCacheCreateInfo info{.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+                                       .initialDataSize = others->size(),
+                                       .pInitialData = others->data()};
+  VkPipelineCache merged = VK_NULL_HANDLE;
+  if (vkCreatePipelineCache(device_.handle(), &info, nullptr, &merged) != VK_SUCCESS)
+    return data_of(handle_);
+  const VkResult result = vkMergePipelineCaches(device_.handle(), merged, 1, &handle_);
+  std::string data = data_of(result == VK_SUCCESS ? merged : handle_);
+  vkDestroyPipelineCache(device_.handle(), merged, nullptr);
+  return data;
+}
+
+void PipelineCache::write() {
+  if (file_.empty() || device_.lost()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(added_, 0) == 0) return;
+  }
+  std::error_code ignored;  // writing will say what is wrong
+  fs::create_directories(file_.parent_path(), ignored);
+  const FolderLock lock(file_.parent_path());
+  const std::string data = data_to_save();
+  if (data.empty()) return;
 
   FileHeader header;
   header.driver = device_.caps().pipeline_cache_uuid;
   header.bytes = data.size();
   header.checksum = fnv1a(data);
+  known_checksum_ = header.checksum;
   const std::string_view parts[] = {{reinterpret_cast<const char*>(&header), sizeof(header)}, data};
   // A file that a crash damages is recognized by its checksum.
   const Status status = replace_file(file_, parts, {.create_folder = true, .durable = false});
@@ -125,6 +228,22 @@ void PipelineCache::save() {
     log_line(fmt::format(
         "the pipeline cache is not stored, and kernels will be compiled again next time: {}",
         status.error().message));
+  remove_old_files();
+}
+
+void PipelineCache::remove_old_files() const {
+  const std::string prefix = file_prefix(device_.caps());
+  std::error_code error;
+  std::vector<fs::path> old;
+  for (const fs::directory_entry& entry : fs::directory_iterator(file_.parent_path(), error)) {
+    const fs::path& path = entry.path();
+    if (path == file_ || path.extension() != ".bin" ||
+        !path.filename().string().starts_with(prefix) || !entry.is_regular_file(error))
+      continue;
+    const fs::file_time_type written = entry.last_write_time(error);
+    if (!error && fs::file_time_type::clock::now() - written > kOldFile) old.push_back(path);
+  }
+  for (const fs::path& path : old) fs::remove(path, error);
 }
 
 }  // namespace hearth

@@ -166,9 +166,12 @@ void Dashboard::draw_status() {
   else if (!view.failure.empty())
     text = view.failure;
   else if (view.connected)
-    text = fmt::format("{}: {} running, {} waiting{}{}", view.source, view.counts.running,
+    text = fmt::format("{}: {} running, {} waiting{}{}{}", view.source, view.counts.running,
                        view.counts.waiting, view.state == EngineState::kRunning ? "" : ", ",
-                       view.state == EngineState::kRunning ? "" : state_name(view.state));
+                       view.state == EngineState::kRunning ? "" : state_name(view.state),
+                       view.kernels.done ? ""
+                                         : fmt::format(", compiling kernels: {} of {}",
+                                                       view.kernels.ready, view.kernels.total));
   else
     text = "no engine";
   const float width = ImGui::CalcTextSize(text.c_str()).x + theme_.px(16);
@@ -290,6 +293,7 @@ ValueSink Dashboard::values() const {
   sink.set("failure", view.failure);
   sink.set("source", view.source);
   sink.set("state", std::string(state_name(view.state)));
+  sink.set("kernels_done", view.kernels.done ? 1 : 0);
   sink.set("dark", theme_.dark ? 1 : 0);
   sink.set("glossary_shown", static_cast<double>(help_.glossary_shown()));
   for (const Tab& tab : tabs_) {

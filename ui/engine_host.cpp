@@ -185,6 +185,8 @@ void EngineHost::update() {
   if (job_ && job_->done) finish_job();
   if (feed_) {
     feed_->poll(view_);
+    if (session_ && session_->preparation() != nullptr)
+      view_.kernels = session_->preparation()->progress();
   } else {
     view_.connected = false;
     view_.new_steps.clear();

@@ -10,6 +10,7 @@ namespace {
 
 // The sum of a beam that is only there to keep their number: worse than every real one.
 constexpr double kHopeless = -1e9;
+bool is_hopeless(double sum) { return sum <= kHopeless / 2; }
 
 }  // namespace
 
@@ -34,14 +35,15 @@ bool BeamSearch::advance(std::span<const Candidate> candidates) {
     if (!last && !candidate.ends) {
       if (next_.size() < options_.beams)
         next_.push_back({.parent = candidate.beam, .node = add_node(candidate), .sum = sum});
-    } else if (rank < options_.beams) {
+    } else if (rank < options_.beams && !is_hopeless(sum)) {
       // A text that would not have been kept does not count for having ended.
       finish(add_node(candidate), sum);
     }
     if (rank + 1 >= options_.beams && next_.size() == options_.beams) break;
   }
   const bool full = finished_.size() == options_.beams;
-  const bool goes_on = !next_.empty() && !(full && options_.early_stopping == EarlyStopping::kOn);
+  const bool goes_on = !next_.empty() && !is_hopeless(next_.front().sum) &&
+                       !(full && options_.early_stopping == EarlyStopping::kOn);
   if (goes_on)
     while (next_.size() < options_.beams) {
       next_.push_back(next_.back());

@@ -104,8 +104,11 @@ class GbnfParser {
       } else if (is_name(c)) {
         term.kind = TermKind::kName;
         term.text = read_name();
-      } else if (c == '<' || c == '!') {
-        in_.fail("token references such as <think> are not supported", ErrorKind::kUnsupported);
+      } else if (c == '<') {
+        term.kind = TermKind::kToken;
+        term.text = in_.token_id();
+      } else if (c == '!') {
+        in_.fail("! before a token is not supported", ErrorKind::kUnsupported);
       } else {
         break;
       }

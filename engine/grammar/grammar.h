@@ -25,6 +25,8 @@ struct SchemaOptions {
   // Accepts the properties of an object in any order. Generation is better off with the schema's:
   // models follow it, and more of the text is forced.
   bool any_order = false;
+  // Accepts -0, which is a valid JSON text and an integer, but not what anybody wants to generate.
+  bool negative_zero = true;
 };
 
 class Grammar {

@@ -1,5 +1,7 @@
 #include "engine/grammar/grammar_reader.h"
 
+#include <algorithm>
+
 #include "engine/grammar/char_set.h"
 #include "engine/grammar/code_points.h"
 
@@ -55,6 +57,17 @@ char32_t GrammarReader::character() {
   std::string bytes(1, static_cast<char>(first));
   for (std::size_t i = 0; i < more; ++i) bytes += next();
   return to_code_points(bytes)[0];
+}
+
+std::string GrammarReader::token_id() {
+  if (!take("<["))
+    fail("control tokens are named by their ids, as in <[17]>", ErrorKind::kUnsupported);
+  std::string digits;
+  while (peek() >= '0' && peek() <= '9') digits += next();
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));
+  constexpr std::size_t kMostDigits = 10;
+  if (digits.empty() || digits.size() > kMostDigits || !take("]>")) fail("expected a token's id");
+  return digits;
 }
 
 }  // namespace hearth::grammar

@@ -48,6 +48,8 @@ class GrammarReader {
   char32_t escaped();
   // One character of UTF-8.
   char32_t character();
+  // A control token by its id, <[17]>; returns the id without leading zeros.
+  std::string token_id();
 
  private:
   std::string_view text_;

@@ -194,7 +194,8 @@ class LarkParser {
         term.text = read_name();
         if (in_.peek() == '{') in_.fail("templates are not supported", ErrorKind::kUnsupported);
       } else if (c == '<') {
-        in_.fail("token references such as <think> are not supported", ErrorKind::kUnsupported);
+        term.kind = TermKind::kToken;
+        term.text = in_.token_id();
       } else {
         break;
       }

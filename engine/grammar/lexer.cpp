@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/grammar/position.h"
+#include "engine/grammar/token_trie.h"
 
 namespace hearth::grammar {
 namespace {
@@ -51,6 +52,7 @@ LexState Lexer::start(std::span<const LexemeId> lexemes) {
     const Lexeme& lexeme = lexemes_[id];
     Pair pair{id, position::make(Kind::kGap), lexeme.expression};
     if (lexeme.kind == Lexeme::Kind::kPlain) pair.position = position::make(Kind::kRaw);
+    if (lexeme.kind == Lexeme::Kind::kToken) pair.position = position::make(Kind::kMark);
     std::uint32_t min = 0, max = 0;
     if (lexeme.kind == Lexeme::Kind::kJsonString && strings == 1 && lexeme.expression != kAnyText &&
         pool_.is_any_of_length(lexeme.expression, &min, &max)) {
@@ -137,6 +139,9 @@ bool Lexer::step(Pair& pair, std::uint8_t byte) {
       return step_raw(pair, byte, false);
     case Kind::kRaw:
       return step_raw(pair, byte, false);
+    case Kind::kMark:
+      pair.position = position::make(Kind::kRaw);
+      return byte == static_cast<std::uint8_t>(kTokenMark);
     case Kind::kText:
       if (byte == '"') {
         pair.position = with_flag(position::make(Kind::kDone), pair.position);

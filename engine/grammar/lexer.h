@@ -24,6 +24,7 @@ struct Lexeme {
     kPlain,       // the expression's UTF-8
     kJson,        // the same, after optional white space
     kJsonString,  // optional white space, and a JSON string whose value matches the expression
+    kToken,       // kTokenMark and the expression, see token_trie.h
   };
   Kind kind = Kind::kPlain;
   ExprId expression = kNothing;

@@ -125,6 +125,9 @@ std::string Matcher::forced(std::size_t limit) {
     automaton.step(at, static_cast<std::uint8_t>(byte), next);
     std::swap(at, next);
   }
+  // Half of a control token cannot be written.
+  const std::size_t mark = result.rfind(kTokenMark);
+  if (mark != result.npos && result.find(']', mark) == result.npos) result.resize(mark);
   return result;
 }
 

@@ -11,6 +11,7 @@ enum class Kind : std::uint32_t {
   kRaw,         // between two characters
   kRawUtf8,     // inside a character
   kRawTail,     // inside a character that makes no difference any more; value: bytes missing
+  kMark,        // before the mark of a control token
   kText,        // inside a string, between two characters
   kTextUtf8,    // inside a string, inside a character
   kEscape,      // behind the backslash

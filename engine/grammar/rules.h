@@ -82,6 +82,7 @@ struct GrammarData {
   RuleId root = 0;
   std::uint32_t max_whitespace = 0;
   bool any_order = false;  // of properties
+  bool negative_zero = false;
   // JSON's punctuation.
   LexemeId open_object = 0, close_object = 0, open_array = 0, close_array = 0, comma = 0, colon = 0;
 

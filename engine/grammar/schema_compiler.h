@@ -98,6 +98,7 @@ class SchemaCompiler {
   LexemeId lexeme(Lexeme::Kind kind, ExprId expression);
   LexemeId literal(std::string_view text);
   void make_rule(NodeId node);
+  ExprId written_number(ExprId number);
   void make_object_rules(NodeId node, ObjectShape shape, ValueRule& value);
   bool make_object_rule(NodeId node, const ObjectShape& shape,
                         const std::vector<ObjectShape::Demand>& demanded, ObjectRule& rule);

@@ -65,6 +65,12 @@ RuleId SchemaCompiler::compile() {
   return root;
 }
 
+// The language of a number without the texts that are not to be generated.
+ExprId SchemaCompiler::written_number(ExprId number) {
+  if (data_.negative_zero) return number;
+  return data_.pool.both(number, data_.pool.complement(data_.pool.literal("-0")));
+}
+
 void SchemaCompiler::make_rule(NodeId node) {
   const ShapePointer shape = node_shape(node);
   spend(shape->objects.size() + shape->arrays.size());
@@ -73,7 +79,7 @@ void SchemaCompiler::make_rule(NodeId node) {
   if (shape->no) rule.scalars.push_back(literal("false"));
   if (shape->yes) rule.scalars.push_back(literal("true"));
   if (data_.pool.is_live(shape->number))
-    rule.scalars.push_back(lexeme(Lexeme::Kind::kJson, shape->number));
+    rule.scalars.push_back(lexeme(Lexeme::Kind::kJson, written_number(shape->number)));
   if (data_.pool.is_live(shape->text))
     rule.scalars.push_back(lexeme(Lexeme::Kind::kJsonString, shape->text));
   for (const ObjectShape& object : shape->objects) make_object_rules(node, object, rule);

@@ -6,6 +6,10 @@
 
 namespace hearth::grammar {
 
+std::string token_reference(TokenId id) {
+  return std::string(1, kTokenMark) + "[" + std::to_string(id) + "]";
+}
+
 FlatTrie FlatTrie::make(std::vector<Entry> entries, bool with_labels) {
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return a.bytes != b.bytes ? a.bytes < b.bytes : a.token < b.token;

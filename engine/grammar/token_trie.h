@@ -50,10 +50,15 @@ using MaskSpan = std::span<std::uint32_t>;
 inline void set_bit(MaskSpan mask, TokenId id) { mask[id / 32] |= 1u << (id % 32); }
 inline void clear_bit(MaskSpan mask, TokenId id) { mask[id / 32] &= ~(1u << (id % 32)); }
 
+// Control tokens are no text: a grammar has to name them (`<[17]>` in GBNF and Lark's format). In a
+// trie and in a matcher's text they are this byte, which UTF-8 does not have, and "[17]".
+inline constexpr char kTokenMark = '\xFF';
+std::string token_reference(TokenId id);
+
 class TokenTrie {
  public:
-  // `bytes` by token id; tokens that are not text (control tokens, unused ids) are empty.
-  // `end_tokens` may come where the text may end, and only there.
+  // `bytes` by token id: text, or token_reference(id) of a control token that grammars may name.
+  // Others (unused ids) are empty. `end_tokens` may come where the text may end, and only there.
   static std::shared_ptr<const TokenTrie> create(std::vector<std::string> bytes,
                                                  std::vector<TokenId> end_tokens);
 

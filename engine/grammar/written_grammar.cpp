@@ -73,7 +73,7 @@ class WrittenCompiler {
       require(term.text);
       uses_[name].insert(term.text);
     }
-    if (term.kind == GrammarTerm::Kind::kJsonSchema) recursive_.insert(name);
+    if (is_rule_only(term)) recursive_.insert(name);
     for (const GrammarTerm& part : term.parts) check_names(name, part);
   }
 
@@ -97,8 +97,13 @@ class WrittenCompiler {
       if (regular.count(name) == 0) recursive_.insert(name);
   }
 
+  // What is never part of a larger lexeme.
+  static bool is_rule_only(const GrammarTerm& term) {
+    return term.kind == GrammarTerm::Kind::kJsonSchema || term.kind == GrammarTerm::Kind::kToken;
+  }
+
   bool is_regular(const GrammarTerm& term) const {
-    if (term.kind == GrammarTerm::Kind::kJsonSchema) return false;
+    if (is_rule_only(term)) return false;
     if (term.kind == GrammarTerm::Kind::kName) return recursive_.count(term.text) == 0;
     return std::all_of(term.parts.begin(), term.parts.end(),
                        [&](const GrammarTerm& part) { return is_regular(part); });
@@ -151,9 +156,18 @@ class WrittenCompiler {
       case GrammarTerm::Kind::kRepeat:
         return pool.repeat(expression(term.parts[0], spaced), term.min, term.max);
       case GrammarTerm::Kind::kJsonSchema:
+      case GrammarTerm::Kind::kToken:
         break;
     }
     return kNothing;
+  }
+
+  SequenceRule::Symbol token(const std::string& id) {
+    const auto [at, added] =
+        tokens_.emplace(id, static_cast<LexemeId>(data_->lexemes.size()));
+    if (added)
+      data_->lexemes.push_back({Lexeme::Kind::kToken, data_->pool.literal("[" + id + "]")});
+    return {false, at->second};
   }
 
   SequenceRule::Symbol lexeme(ExprId expression) {
@@ -222,6 +236,8 @@ class WrittenCompiler {
         return {true, rule_id(term.text)};
       case GrammarTerm::Kind::kJsonSchema:
         return {true, schema_rule(term.text)};
+      case GrammarTerm::Kind::kToken:
+        return token(term.text);
       case GrammarTerm::Kind::kRepeat: {
         const SequenceRule::Symbol part = symbol_of(term.parts[0], in_terminal);
         if (term.min > kMostCopies || (term.max != kUnbounded && term.max > kMostCopies))
@@ -254,8 +270,8 @@ class WrittenCompiler {
       const ExprId id = expression(term, !in_terminal);
       return id == kEpsilon ? helper({{}}) : lexeme(id);
     }
-    if (term.kind == GrammarTerm::Kind::kName || term.kind == GrammarTerm::Kind::kJsonSchema ||
-        term.kind == GrammarTerm::Kind::kRepeat)
+    if (term.kind == GrammarTerm::Kind::kName || term.kind == GrammarTerm::Kind::kRepeat ||
+        is_rule_only(term))
       return symbol(term, in_terminal);
     return helper(alternatives(term, in_terminal));
   }
@@ -303,6 +319,7 @@ class WrittenCompiler {
   std::set<std::string> recursive_;
   std::map<std::string, ExprId> expressions_[2];  // by name; without and with ignored text
   std::map<ExprId, LexemeId> lexemes_;
+  std::map<std::string, LexemeId> tokens_;  // by id
   std::map<std::string, std::size_t> rules_;
   std::vector<std::string> pending_;
   ExprId ignored_ = kNothing;

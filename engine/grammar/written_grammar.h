@@ -14,9 +14,9 @@
 namespace hearth::grammar {
 
 struct GrammarTerm {
-  enum class Kind { kText, kClass, kRegex, kName, kSequence, kEither, kRepeat, kJsonSchema };
+  enum class Kind { kText, kClass, kRegex, kName, kSequence, kEither, kRepeat, kJsonSchema, kToken };
   Kind kind = Kind::kSequence;
-  std::string text;           // of a text, a regex or a JSON schema; a rule's name
+  std::string text;           // of a text, a regex or a JSON schema; a rule's name; a token's id
   bool ignores_case = false;  // of a text or regex
   CharSet set;
   std::vector<GrammarTerm> parts;  // of a sequence, the alternatives, what is repeated

@@ -62,6 +62,13 @@ Result<ModelPlan> plan_model(const ModelFile& file) {
 
 Result<std::unique_ptr<Model>> Model::load(Device& device, const ModelFile& file,
                                            const ModelOptions& options) {
+  HEARTH_ASSIGN(std::unique_ptr<Model> model, allocate(device, file, options));
+  HEARTH_TRY(model->fill(device, file, options));
+  return model;
+}
+
+Result<std::unique_ptr<Model>> Model::allocate(Device& device, const ModelFile& file,
+                                               const ModelOptions& options) {
   std::unique_ptr<Model> model(new Model());
   HEARTH_ASSIGN(model->plan_, plan_model(file));
   const ModelConfig& config = model->plan_.config;
@@ -72,10 +79,13 @@ Result<std::unique_ptr<Model>> Model::load(Device& device, const ModelFile& file
     HEARTH_ASSIGN(model->window_rope_table_,
                   load_rope_table(device, config, config.window_rope.front(), model->context_));
   }
-  HEARTH_ASSIGN(model->weights_, ModelWeights::load(device, file, model->plan_.table,
-                                                    {.norm_offset = config.norm_offset,
-                                                     .progress = options.progress}));
+  HEARTH_ASSIGN(model->weights_, ModelWeights::allocate(device, file, model->plan_.table));
   return model;
+}
+
+Status Model::fill(Device& device, const ModelFile& file, const ModelOptions& options) const {
+  return weights_.fill(device, file, plan_.table,
+                       {.norm_offset = plan_.config.norm_offset, .progress = options.progress});
 }
 
 }  // namespace hearth

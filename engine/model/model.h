@@ -1,5 +1,5 @@
-// A model on a device: configuration, weights, rope tables. Immutable after loading, so any number
-// of runners and threads may share it.
+// A model on a device: configuration, weights, rope tables. Immutable once it is allocated, except
+// for the contents of its memory on the device, so any number of runners and threads may share it.
 #pragma once
 
 #include <functional>
@@ -43,6 +43,12 @@ class Model {
  public:
   static Result<std::unique_ptr<Model>> load(Device& device, const ModelFile& file,
                                              const ModelOptions& options = {});
+  // The same in two parts: everything but the values of the weights, which is enough to record
+  // steps with, and those. REQUIRES: the same device, file and options; no step runs before the
+  // weights are there.
+  static Result<std::unique_ptr<Model>> allocate(Device& device, const ModelFile& file,
+                                                 const ModelOptions& options = {});
+  Status fill(Device& device, const ModelFile& file, const ModelOptions& options = {}) const;
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 

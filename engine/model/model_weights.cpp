@@ -49,26 +49,13 @@ float float_element(const ModelTensor& tensor, size_t i) {
 
 class Loader {
  public:
-  Loader(Device& device, Transfer& transfer, const ModelFile& file, const LoadOptions& options,
+  Loader(Transfer& transfer, const ModelFile& file, const LoadOptions& options,
          uint64_t total_bytes)
-      : device_(device),
-        transfer_(transfer),
-        file_(file),
-        options_(options),
-        total_bytes_(total_bytes) {}
+      : transfer_(transfer), file_(file), options_(options), total_bytes_(total_bytes) {}
 
-  Result<WeightSegment> load(const WeightSpec& spec, const SegmentPlan& plan) {
-    WeightSegment segment{.format = plan.format,
-                          .rows = static_cast<uint32_t>(plan.rows),
-                          .cols = static_cast<uint32_t>(plan.cols)};
-    HEARTH_ASSIGN(segment.buffer, device_.memory().allocate({.bytes = plan.device_bytes(),
-                                                             .intent = MemoryIntent::kWeights,
-                                                             .name = plan.tensors.front()->name}));
-    if (spec.is_vector)
-      HEARTH_TRY(load_vector(segment.buffer, plan, is_norm(spec.role) ? options_.norm_offset : 0));
-    else
-      HEARTH_TRY(load_matrix(segment.buffer, plan));
-    return segment;
+  Status load(const Buffer& to, const WeightSpec& spec, const SegmentPlan& plan) {
+    if (!spec.is_vector) return load_matrix(to, plan);
+    return load_vector(to, plan, is_norm(spec.role) ? options_.norm_offset : 0);
   }
 
  private:
@@ -165,7 +152,6 @@ class Loader {
     return {};
   }
 
-  Device& device_;
   Transfer& transfer_;
   const ModelFile& file_;
   const LoadOptions& options_;
@@ -176,27 +162,39 @@ class Loader {
 
 }  // namespace
 
-Result<ModelWeights> ModelWeights::load(Device& device, const ModelFile& file,
-                                        const WeightTable& table, const LoadOptions& options) {
+Result<ModelWeights> ModelWeights::allocate(Device& device, const ModelFile& file,
+                                            const WeightTable& table) {
   ModelWeights weights;
   uint32_t layers = 1;
-  for (const WeightSpec& spec : table.specs()) {
-    layers = std::max(layers, spec.layer + 1);
-    for (const SegmentPlan& plan : plan_segments(spec, file)) weights.bytes_ += plan.device_bytes();
-  }
+  for (const WeightSpec& spec : table.specs()) layers = std::max(layers, spec.layer + 1);
   weights.weights_.resize(size_t{layers} * kWeightRoles);
-
-  HEARTH_ASSIGN(const auto transfer, Transfer::create(device));
-  Loader loader(device, *transfer, file, options, weights.bytes_);
   for (const WeightSpec& spec : table.specs()) {
     Weight& weight = weights.weights_[index(spec.role, spec.layer)];
     for (const SegmentPlan& plan : plan_segments(spec, file)) {
-      HEARTH_ASSIGN(WeightSegment segment, loader.load(spec, plan));
+      WeightSegment segment{.format = plan.format,
+                            .rows = static_cast<uint32_t>(plan.rows),
+                            .cols = static_cast<uint32_t>(plan.cols)};
+      HEARTH_ASSIGN(segment.buffer, device.memory().allocate({.bytes = plan.device_bytes(),
+                                                              .intent = MemoryIntent::kWeights,
+                                                              .name = plan.tensors.front()->name}));
+      weights.bytes_ += plan.device_bytes();
       weight.push_back(std::move(segment));
     }
   }
-  HEARTH_TRY(transfer->finish());
   return weights;
+}
+
+Status ModelWeights::fill(Device& device, const ModelFile& file, const WeightTable& table,
+                          const LoadOptions& options) const {
+  HEARTH_ASSIGN(const auto transfer, Transfer::create(device));
+  Loader loader(*transfer, file, options, bytes_);
+  for (const WeightSpec& spec : table.specs()) {
+    const std::vector<SegmentPlan> plans = plan_segments(spec, file);
+    const Weight& weight = get(spec.role, spec.layer);
+    for (size_t i = 0; i < plans.size(); ++i)
+      HEARTH_TRY(loader.load(weight[i].buffer, spec, plans[i]));
+  }
+  return transfer->finish();
 }
 
 }  // namespace hearth

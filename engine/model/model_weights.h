@@ -31,10 +31,13 @@ struct LoadOptions {
 
 class ModelWeights {
  public:
-  // Reads the file into device memory through the staging ring. Needs no more host memory than the
-  // ring and a few chunks. REQUIRES: table.check(file) succeeded.
-  static Result<ModelWeights> load(Device& device, const ModelFile& file, const WeightTable& table,
-                                   const LoadOptions& options);
+  // Memory for all weights, with their formats and shapes. REQUIRES: table.check(file) succeeded.
+  static Result<ModelWeights> allocate(Device& device, const ModelFile& file,
+                                       const WeightTable& table);
+  // Reads the file into that memory through the staging ring. Needs no more host memory than the
+  // ring and a few chunks. REQUIRES: the same file and table.
+  Status fill(Device& device, const ModelFile& file, const WeightTable& table,
+              const LoadOptions& options) const;
 
   const Weight& get(WeightRole role, uint32_t layer = 0) const {
     return weights_[index(role, layer)];

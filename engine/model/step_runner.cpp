@@ -37,6 +37,7 @@ StepBucket batch_bucket(const StepBatch& batch) {
   if (std::ranges::any_of(batch.sampling, has_stages)) bucket.extras |= kStepStages;
   if (!batch.commits.empty()) bucket.extras |= kStepCommits;
   if (!batch.pools.empty()) bucket.extras |= kStepPools;
+  if (!batch.kept.empty() || !batch.compared.empty()) bucket.extras |= kStepHidden;
   return bucket;
 }
 
@@ -79,24 +80,24 @@ Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineS
                 BlockMover::create(device, pipelines, runner->kv_, runner->host_kv_));
   HEARTH_ASSIGN(runner->swaps_in_,
                 BlockMover::create(device, pipelines, runner->host_kv_, runner->kv_));
-  const Buffer& sampled_ids =
-      options.sampled_ids != nullptr ? *options.sampled_ids : runner->sampled_ids_;
-  for (size_t copy = 0; copy < StepInputs::kCopies; ++copy)
-    runner->contexts_[copy].reset(
-        new ForwardContext{.caps = device.caps(),
-                           .pipelines = pipelines,
-                           .config = model.config(),
-                           .weights = model.weights(),
-                           .rope_table = model.rope_table(),
-                           .window_rope_table = model.window_rope_table(),
-                           .activations = runner->activations_,
-                           .kv = runner->kv_,
-                           .inputs = runner->inputs_.buffer(copy),
-                           .sampled_ids = sampled_ids,
-                           .windows = runner->windows_,
-                           .context = runner->options_.limits.context,
-                           .deterministic = options.limits.deterministic});
+  runner->find_distinct_layers();
   return runner;
+}
+
+ForwardContext StepRunner::context(PipelineStore& pipelines, size_t copy) const {
+  return {.caps = device_.caps(),
+          .pipelines = pipelines,
+          .config = model_.config(),
+          .weights = model_.weights(),
+          .rope_table = model_.rope_table(),
+          .window_rope_table = model_.window_rope_table(),
+          .activations = activations_,
+          .kv = kv_,
+          .inputs = inputs_.buffer(copy),
+          .sampled_ids = options_.sampled_ids != nullptr ? *options_.sampled_ids : sampled_ids_,
+          .windows = windows_,
+          .context = options_.limits.context,
+          .deterministic = options_.limits.deterministic};
 }
 
 StepRunner::~StepRunner() {
@@ -158,13 +159,13 @@ Status StepRunner::allocate() {
   return device_.compute().run(commands);
 }
 
-Status StepRunner::record_sampling(CommandRecorder& recorder, const StepBucket& bucket,
-                                   const StepLayout& layout, size_t copy) {
+Status StepRunner::record_sampling(const Recording& recording) const {
+  const auto& [recorder, pipelines, bucket, layout, copy] = recording;
   const Buffer& inputs = inputs_.buffer(copy);
   // Even without logits: a commit is counted once, by the step it came with.
   if ((bucket.extras & kStepCommits) != 0)
     HEARTH_TRY(record_history_commits(
-        recorder, pipelines_, choose_history_commit(device_.caps(), bucket.sequences),
+        recorder, pipelines, choose_history_commit(device_.caps(), bucket.sequences),
         {.commits = inputs.slice(layout.commits, bucket.sequences * sizeof(params::HistoryCommit)),
          .words = inputs_.words(copy),
          .history_lengths = history_lengths_.all(),
@@ -180,12 +181,12 @@ Status StepRunner::record_sampling(CommandRecorder& recorder, const StepBucket& 
   const BufferSlice rows = inputs.slice(layout.sampling, shape.rows * sizeof(params::SamplingRow));
   if ((bucket.extras & kStepMixes) != 0)
     HEARTH_TRY(record_mix_logits(
-        recorder, pipelines_, choose_mix_logits(device_.caps(), shape),
+        recorder, pipelines, choose_mix_logits(device_.caps(), shape),
         {.logits = logits,
          .other_logits = options_.other_logits != nullptr ? options_.other_logits->all() : rows,
          .rows = rows,
          .shape = shape}));
-  return hearth::record_sampling(recorder, pipelines_, choose_sampling(device_.caps(), shape),
+  return hearth::record_sampling(recorder, pipelines, choose_sampling(device_.caps(), shape),
                                  {.logits = logits,
                                   .rows = rows,
                                   .biases = biases_.all(),
@@ -206,6 +207,7 @@ Status StepRunner::record_sampling(CommandRecorder& recorder, const StepBucket& 
 
 StepRunner::Recorded StepRunner::plan(const StepBucket& bucket) const {
   Recorded step;
+  step.bucket = bucket;
   step.attention = choose_attention(
       device_.caps(),
       step_attention_shape(model_.config(), kv_.format(), bucket, options_.limits.context),
@@ -214,26 +216,41 @@ StepRunner::Recorded StepRunner::plan(const StepBucket& bucket) const {
   return step;
 }
 
-Result<CommandBuffer> StepRunner::record(const StepBucket& bucket, const StepLayout& layout,
-                                         size_t copy, GpuTimer* timer) {
+Result<CommandBuffer> StepRunner::record(PipelineStore& pipelines, const StepBucket& bucket,
+                                         const StepLayout& layout, size_t copy, GpuTimer* timer) {
   HEARTH_ASSIGN(CommandRecorder recorder,
                 CommandRecorder::begin(
                     device_, {.name = "step",
                               .timer = timer,
                               .serial = timer != nullptr,
                               .chained = timer == nullptr && bucket.rows <= kChainedRows}));
-  const bool pools = (bucket.extras & kStepPools) != 0;
-  if (pools) HEARTH_TRY(allocate_pools());
-  Forward forward(*contexts_[copy], recorder, bucket);
-  HEARTH_TRY(forward.embed());
-  for (uint32_t layer = 0; layer < model_.config().layers; ++layer)
-    HEARTH_TRY(model_.architecture().record_layer(forward, layer));
-  if (bucket.logit_rows > 0 || pools) HEARTH_TRY(forward.norm(WeightRole::kOutputNorm));
-  if (pools) HEARTH_TRY(forward.pool(pooled_[copy]));
-  if (bucket.logit_rows > 0) HEARTH_TRY(forward.logits());
-  recorder.set_section(step_part::kSampling);
-  HEARTH_TRY(record_sampling(recorder, bucket, layout, copy));
+  if ((bucket.extras & kStepPools) != 0) HEARTH_TRY(allocate_pools());
+  if ((bucket.extras & kStepHidden) != 0) HEARTH_TRY(allocate_hidden());
+  HEARTH_TRY(record_step({recorder, pipelines, bucket, layout, copy}, layers_,
+                         {.pooled = pooled_[copy],
+                          .similarity = similarity_[copy],
+                          .pages = hidden_ ? hidden_->pages() : HiddenPages{}}));
   return recorder.finish();
+}
+
+Status StepRunner::record_step(const Recording& recording, std::span<const uint32_t> layers,
+                               const HiddenOutputs& outputs) const {
+  const StepBucket& bucket = recording.bucket;
+  const bool pools = (bucket.extras & kStepPools) != 0;
+  const bool hidden = (bucket.extras & kStepHidden) != 0;
+  const ForwardContext forward_context = context(recording.pipelines, recording.copy);
+  Forward forward(forward_context, recording.recorder, bucket);
+  HEARTH_TRY(forward.embed());
+  for (const uint32_t layer : layers)
+    HEARTH_TRY(model_.architecture().record_layer(forward, layer));
+  if (bucket.logit_rows > 0 || forward.needs_all_rows())
+    HEARTH_TRY(forward.norm(WeightRole::kOutputNorm));
+  if (pools) HEARTH_TRY(forward.pool(outputs.pooled));
+  if (hidden) HEARTH_TRY(forward.keep_and_compare(outputs.pages, outputs.similarity));
+  if (forward.needs_all_rows()) HEARTH_TRY(forward.pick_normed());
+  if (bucket.logit_rows > 0) HEARTH_TRY(forward.logits());
+  recording.recorder.set_section(step_part::kSampling);
+  return record_sampling(recording);
 }
 
 // Room for the sums of pooled rows, made by the first step that needs it.
@@ -252,18 +269,28 @@ Status StepRunner::allocate_pools() {
   return {};
 }
 
-Result<const StepRunner::Recorded*> StepRunner::recorded(const StepBucket& bucket) {
-  auto place = recorded_.find(bucket);
-  if (place == recorded_.end()) {
-    Recorded step = plan(bucket);
-    for (size_t copy = 0; copy < StepInputs::kCopies; ++copy) {
-      HEARTH_ASSIGN(step.commands[copy], record(bucket, step.layout, copy));
-    }
-    make_room_for_recording();
-    place = recorded_.emplace(bucket, std::move(step)).first;
+// The pages of hidden states, and room for similarities.
+Status StepRunner::allocate_hidden() {
+  if (similarity_.back()) return {};
+  HEARTH_ASSIGN(hidden_, HiddenStore::create(device_, model_.config().width, options_.slots,
+                                             options_.limits.context));
+  const uint64_t rows = std::bit_ceil(options_.limits.logit_rows);
+  for (Buffer& similarity : similarity_) {
+    HEARTH_ASSIGN(similarity, device_.memory().allocate(
+                                  {.bytes = rows * params::kComparisonParts * sizeof(float),
+                                   .intent = MemoryIntent::kReadback,
+                                   .name = "similarities"}));
   }
-  place->second.last_use = ++steps_;
-  return &place->second;
+  return {};
+}
+
+Status StepRunner::reserve_hidden(uint32_t slot, uint32_t tokens) {
+  if (tokens == 0) {
+    if (hidden_) hidden_->release(slot);
+    return {};
+  }
+  HEARTH_TRY(allocate_hidden());
+  return hidden_->reserve(slot, tokens);
 }
 
 void StepRunner::make_room_for_recording() {
@@ -310,6 +337,16 @@ Status StepRunner::check_extras(const StepBatch& batch) const {
     if (uint64_t{range.first_row} + range.rows > batch.ids.size() || range.rows == 0 ||
         range.rows > params::kMaxPoolRows)
       return wrong("pooled rows do not exist");
+  const auto has_room = [&](uint32_t slot, uint64_t tokens) {
+    return hidden_ && slot < options_.slots && tokens <= hidden_->reserved(slot);
+  };
+  for (const KeptRows& kept : batch.kept)
+    if (uint64_t{kept.first_row} + kept.rows > batch.ids.size() ||
+        !has_room(kept.slot, uint64_t{kept.first_position} + kept.rows))
+      return wrong("hidden states to be kept do not exist or have no room");
+  for (const ComparedRow& row : batch.compared)
+    if (row.logit_row >= batch.logit_rows.size() || !has_room(row.slot, row.tokens))
+      return wrong("hidden states to be compared do not exist");
   const uint64_t mask_words = divide_up(model_.config().vocabulary, 32);
   for (const params::SamplingRow& row : batch.sampling) {
     if (row.path_mask != 0 &&
@@ -344,8 +381,9 @@ Status StepRunner::prepare(const StepBatch& batch) {
 Result<StepTicket> StepRunner::submit(const StepBatch& batch) {
   HEARTH_TRY(check(batch));
   const StepBucket bucket = batch_bucket(batch);
-  HEARTH_ASSIGN(const Recorded* step, recorded(bucket));
-  return submit(batch, bucket, *step);
+  HEARTH_ASSIGN(const Recorded* step,
+                preparation_ != nullptr ? recorded_or_larger(bucket) : recorded(bucket));
+  return submit(batch, *step);
 }
 
 Result<std::vector<GpuSpan>> StepRunner::profile(const StepBatch& batch) {
@@ -353,14 +391,14 @@ Result<std::vector<GpuSpan>> StepRunner::profile(const StepBatch& batch) {
   const StepBucket bucket = batch_bucket(batch);
   HEARTH_ASSIGN(const auto timer, GpuTimer::create(device_, kProfiledCommands));
   Recorded step = plan(bucket);
-  HEARTH_ASSIGN(step.commands[next_copy_], record(bucket, step.layout, next_copy_, timer.get()));
-  HEARTH_ASSIGN(const StepTicket ticket, submit(batch, bucket, step));
+  HEARTH_ASSIGN(step.commands[next_copy_],
+                record(pipelines_, bucket, step.layout, next_copy_, timer.get()));
+  HEARTH_ASSIGN(const StepTicket ticket, submit(batch, step));
   HEARTH_TRY(wait(ticket));
   return timer->read();
 }
 
-Result<StepTicket> StepRunner::submit(const StepBatch& batch, const StepBucket& bucket,
-                                      const Recorded& step) {
+Result<StepTicket> StepRunner::submit(const StepBatch& batch, const Recorded& step) {
   StepTicket ticket{.copy = next_copy_,
                     .logit_rows = static_cast<uint32_t>(batch.logit_rows.size()),
                     .pools = static_cast<uint32_t>(batch.pools.size())};
@@ -368,10 +406,11 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch, const StepBucket& 
     ticket.with_top |= row.top_logprobs > 0;
     ticket.with_mirostat |= has_stages(row);
   }
+  ticket.with_similarity = !batch.compared.empty();
   Queue& queue = device_.compute();
   if (last_use_[ticket.copy].timeline != nullptr) HEARTH_TRY(queue.wait(last_use_[ticket.copy]));
 
-  HEARTH_TRY(inputs_.write(ticket.copy, batch, bucket, step.layout, step.attention, windows_));
+  HEARTH_TRY(inputs_.write(ticket.copy, batch, step.bucket, step.layout, step.attention, windows_));
   HEARTH_ASSIGN(ticket.done, queue.submit(step.commands[ticket.copy]));
   last_use_[ticket.copy] = ticket.done;
   // Only after success: if submitting fails, the results of the other copy may not have been read
@@ -395,6 +434,11 @@ Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
     HEARTH_TRY(pooled_[ticket.copy].invalidate());
     outcome.pooled = pooled_[ticket.copy].view<const float>().first(size_t{ticket.pools} *
                                                                     model_.config().width);
+  }
+  if (ticket.with_similarity) {
+    HEARTH_TRY(similarity_[ticket.copy].invalidate());
+    outcome.similarity = similarity_[ticket.copy].view<const float>().first(
+        size_t{ticket.logit_rows} * params::kComparisonParts);
   }
   if (ticket.with_mirostat)
     outcome.mirostat = sampled.mirostat.view<const float>().first(ticket.logit_rows);

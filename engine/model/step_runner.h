@@ -1,23 +1,30 @@
 // Runs steps of a model. Owns the KV pool, the activations, and a recorded command buffer per
-// bucket of step sizes, which is replayed. For one thread. Steps run in the order of submission,
-// and two may be in flight: the next one is prepared while the last one runs.
+// bucket of step sizes, which is replayed. For one thread, except where noted. Steps run in the
+// order of submission, and two may be in flight: the next one is prepared while the last one runs.
+//
+// With a StepPreparation a step never waits for a compiler: as long as the kernels of its bucket
+// are being compiled, it runs in a larger bucket whose kernels are ready.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/model/activations.h"
 #include "engine/model/block_mover.h"
 #include "engine/model/forward.h"
+#include "engine/model/hidden_store.h"
 #include "engine/model/kv_cache.h"
 #include "engine/model/model.h"
 #include "engine/model/step_batch.h"
+#include "engine/model/step_bucket_list.h"
 #include "engine/model/step_executor.h"
 #include "engine/model/step_inputs.h"
+#include "engine/model/step_preparation.h"
 #include "params/sampling.h"
 #include "runtime/gpu_timer.h"
 #include "runtime/pipeline.h"
@@ -58,6 +65,12 @@ class StepRunner final : public StepExecutor {
 
   // Records the step and compiles its kernels, so that submit() of such a step need not.
   Status prepare(const StepBatch& batch);
+  // The pipelines that steps of a bucket use. Any thread.
+  std::vector<PipelineInfo> pipelines_of(const StepBucket& bucket) const;
+  // Null: submit() compiles what it needs. `preparation` outlives the runner's last step.
+  void set_preparation(StepPreparation* preparation) { preparation_ = preparation; }
+  // Steps that had to wait for a compiler although there is a preparation.
+  uint64_t stalled_steps() const { return stalled_steps_; }
   Result<StepTicket> submit(const StepBatch& batch) override;
   Result<StepOutcome> wait(const StepTicket& ticket) override;
 
@@ -77,6 +90,7 @@ class StepRunner final : public StepExecutor {
   Result<SwapTraffic> swap_traffic() override;
   Status set_history(uint32_t slot, std::span<const params::TokenCount> tokens) override;
   Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) override;
+  Status reserve_hidden(uint32_t slot, uint32_t tokens) override;
 
   // Runs the step with a barrier and a timer around every command and returns their times, labelled
   // "part: kernel" with the parts of forward.h. REQUIRES: no other step is in flight.
@@ -88,6 +102,7 @@ class StepRunner final : public StepExecutor {
 
  private:
   struct Recorded {
+    StepBucket bucket;
     std::array<CommandBuffer, StepInputs::kCopies> commands;
     AttentionPlan attention;
     StepLayout layout;
@@ -97,16 +112,40 @@ class StepRunner final : public StepExecutor {
              const StepRunnerOptions& options);
   Status allocate();
   Status allocate_pools();
+  Status allocate_hidden();
+  // The recording of a bucket; compiles what it needs.
   Result<const Recorded*> recorded(const StepBucket& bucket);
+  // The same, or that of a larger bucket if some kernels are not compiled yet.
+  Result<const Recorded*> recorded_or_larger(const StepBucket& bucket);
+  // The recording of a bucket if its kernels are compiled, else null.
+  Result<const Recorded*> recorded_if_ready(const StepBucket& bucket);
+  Result<const Recorded*> record_with(PipelineStore& pipelines, const StepBucket& bucket);
+  const Recorded* cheapest_recorded(const StepBucket& bucket) const;
   void make_room_for_recording();
   // Everything except the commands.
   Recorded plan(const StepBucket& bucket) const;
   // `timer` is for profiling.
-  Result<CommandBuffer> record(const StepBucket& bucket, const StepLayout& layout, size_t copy,
-                               GpuTimer* timer = nullptr);
-  Status record_sampling(CommandRecorder& recorder, const StepBucket& bucket,
-                         const StepLayout& layout, size_t copy);
-  Result<StepTicket> submit(const StepBatch& batch, const StepBucket& bucket, const Recorded& step);
+  Result<CommandBuffer> record(PipelineStore& pipelines, const StepBucket& bucket,
+                               const StepLayout& layout, size_t copy, GpuTimer* timer = nullptr);
+  struct Recording {
+    CommandRecorder& recorder;
+    PipelineStore& pipelines;
+    const StepBucket& bucket;
+    const StepLayout& layout;
+    size_t copy = 0;
+  };
+  // Where hidden states go, in steps that pool, keep or compare them.
+  struct HiddenOutputs {
+    const Buffer& pooled;
+    const Buffer& similarity;
+    HiddenPages pages;
+  };
+  Status record_step(const Recording& recording, std::span<const uint32_t> layers,
+                     const HiddenOutputs& outputs) const;
+  Status record_sampling(const Recording& recording) const;
+  ForwardContext context(PipelineStore& pipelines, size_t copy) const;
+  void find_distinct_layers();
+  Result<StepTicket> submit(const StepBatch& batch, const Recorded& step);
   Status check(const StepBatch& batch) const;
   // What sampling rows and commits refer to is in the batch.
   Status check_extras(const StepBatch& batch) const;
@@ -129,9 +168,17 @@ class StepRunner final : public StepExecutor {
   };
   std::array<Sampled, StepInputs::kCopies> sampled_;
   std::array<Buffer, StepInputs::kCopies> pooled_;  // [step_pools(), width] f32, in host memory
-  std::array<std::unique_ptr<ForwardContext>, StepInputs::kCopies> contexts_;
+  // Made by the first sequence that wants hidden states kept.
+  std::optional<HiddenStore> hidden_;
+  std::array<Buffer, StepInputs::kCopies> similarity_;  // [logit rows, parts] f32, in host memory
+  std::vector<uint32_t> layers_;                        // all of them
+  std::vector<uint32_t> distinct_layers_;               // enough to find every pipeline
   std::unique_ptr<BlockMover> forks_, swaps_out_, swaps_in_;
   std::map<StepBucket, Recorded> recorded_;
+  StepPreparation* preparation_ = nullptr;
+  // Buckets that could not be recorded, and the kernels that were missing.
+  std::map<StepBucket, std::vector<PipelineInfo>> waiting_;
+  uint64_t stalled_steps_ = 0;
   uint64_t steps_ = 0;
   std::array<TimelinePoint, StepInputs::kCopies> last_use_;
   size_t next_copy_ = 0;

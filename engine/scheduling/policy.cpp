@@ -24,13 +24,13 @@ constexpr std::array<std::string_view, 2> kPreemption{"recompute", "swap"};
 constexpr std::array<std::string_view, 3> kVictim{"youngest", "least-recent", "largest"};
 constexpr std::array<std::string_view, 3> kOrder{"fcfs", "priority", "shortest-prompt"};
 constexpr std::array<std::string_view, 2> kOffOn{"off", "on"};
+constexpr std::string_view kMilliseconds = "milliseconds";
 
 // A switch, and the member of Policy that it sets: an enum by the index of its name, or a number.
 struct Row {
   PolicySwitch shown;
   std::uint32_t (*get)(const Policy&);
   void (*set)(Policy&, std::uint32_t);
-  std::string_view counts;  // what a number counts
 };
 
 template <auto Member>
@@ -45,7 +45,7 @@ void set_member(Policy& policy, std::uint32_t value) {
 template <auto Member>
 constexpr Row row(std::string_view name, Names values, std::string_view meaning,
                   std::string_view counts = {}) {
-  return {{name, values, meaning}, get_member<Member>, set_member<Member>, counts};
+  return {{name, values, meaning, counts}, get_member<Member>, set_member<Member>};
 }
 
 constexpr std::array kRows{
@@ -58,7 +58,7 @@ constexpr std::array kRows{
     row<&Policy::batch_window_ms>(
         "batch-window", {},
         "With request admission: milliseconds to wait for a batch to fill; 0 starts at once",
-        "milliseconds"),
+        kMilliseconds),
     row<&Policy::batch_size>("batch-size", {},
                              "With request admission: most requests in a batch; a full one does "
                              "not wait. 0 is as many as "
@@ -70,6 +70,11 @@ constexpr std::array kRows{
                          "Mix prompt chunks and decodes in a step, or give each steps of its own"),
     row<&Policy::max_chunk_tokens>(
         "max-chunk", {}, "Maximum tokens of one prompt per step; 0 fills the step", "tokens"),
+    row<&Policy::tbt_target_ms>("tbt-target", {},
+                                "Target for the time between two tokens of a request, as in 25ms: "
+                                "prompts get what is left of each step; 0 allows 50 ms, or "
+                                "whatever a given --max-step-tokens takes",
+                                kMilliseconds),
     row<&Policy::kv>("kv", kKv,
                      "Cache nothing and recompute each sequence at every step, reserve KV blocks "
                      "for the longest possible sequence, or allocate them as needed"),
@@ -78,6 +83,10 @@ constexpr std::array kRows{
         "Recompute a preempted request later, or swap it to host memory and back"),
     row<&Policy::victim>("victim", kVictim, "Which running request is preempted first"),
     row<&Policy::order>("order", kOrder, "Which waiting request is admitted next"),
+    row<&Policy::max_wait_ms>("max-wait", {},
+                              "Refuse a request that would wait longer than this in the queue, as "
+                              "in 500ms; 0 refuses none before the queue is full",
+                              kMilliseconds),
     row<&Policy::prefix_cache>("prefix-cache", kOffOn, "Share the KV blocks of equal prefixes"),
 };
 
@@ -153,10 +162,12 @@ std::optional<std::string> set_switch(Policy& policy, std::string_view name,
   const std::string key(entry->shown.name);
   const Names values = entry->shown.values;
   if (values.empty()) {
+    std::string_view digits = value;
+    if (entry->shown.counts == kMilliseconds && digits.ends_with("ms")) digits.remove_suffix(2);
     std::uint32_t number = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (value.empty() || error != std::errc{} || end != value.data() + value.size())
-      return key + " takes a number of " + std::string(entry->counts) + ", not '" +
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size())
+      return key + " takes a number of " + std::string(entry->shown.counts) + ", not '" +
              std::string(value) + "'";
     entry->set(policy, number);
     return std::nullopt;

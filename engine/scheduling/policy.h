@@ -28,10 +28,12 @@ struct Policy {
   Layout layout = Layout::kPacked;
   Phases phases = Phases::kMixed;
   std::uint32_t max_chunk_tokens = 0;  // most tokens of one prompt per step; 0: the step's budget
+  std::uint32_t tbt_target_ms = 0;     // for the time between tokens; 0: the limits' step_ms
   KvAllocation kv = KvAllocation::kOnDemand;
   Preemption preemption = Preemption::kRecompute;
   Victim victim = Victim::kYoungest;
   Order order = Order::kFcfs;
+  std::uint32_t max_wait_ms = 0;  // longer expected waits are refused; 0: none is
   bool prefix_cache = true;
 
   bool operator==(const Policy&) const = default;
@@ -48,11 +50,12 @@ struct PolicySwitch {
   std::string_view name;                     // "admission", ..., "prefix-cache"
   std::span<const std::string_view> values;  // empty: a number
   std::string_view meaning;                  // one line, for help texts
+  std::string_view counts = {};              // what a number counts
 };
 std::span<const PolicySwitch> policy_switches();
 
 // Sets the switch, or returns what is wrong and leaves the policy unchanged. Names may be spelt
-// with '-', '_' or ' '.
+// with '-', '_' or ' '; milliseconds with or without "ms".
 std::optional<std::string> set_switch(Policy& policy, std::string_view name,
                                       std::string_view value);
 // The switch's value in the form set_switch() takes; nothing if there is no such switch.

@@ -36,6 +36,7 @@
 #include "engine/scheduling/request_queue.h"
 #include "engine/scheduling/scheduler_views.h"
 #include "engine/scheduling/sequence.h"
+#include "engine/scheduling/step_times.h"
 #include "engine/scheduling/swap_pool.h"
 
 namespace hearth {
@@ -49,6 +50,9 @@ struct SchedulerLimits {
   std::uint32_t max_queue = 4096;       // requests waiting for their first admission
   // Proposed and scored tokens per step, of all sequences: logit rows beyond one per sequence.
   std::uint32_t max_proposed = 0xffffffff;
+  // While requests decode, prompts get no more of a step than keeps it within this many
+  // milliseconds, unless the policy has a target of its own. 0: prompts may fill every step.
+  std::uint32_t step_ms = 0;
 };
 
 // How many entries of a step's block tables to reserve memory for in advance.
@@ -73,6 +77,17 @@ struct NewRequest {
   // Plans a logit row for every prompt token that another one follows (BatchMember::scored). Such a
   // request shares nothing before those rows are planned, and ignores `fork`.
   bool score_prompt = false;
+  // With a shadow: a second sequence with this prompt, which then gets the request's generated
+  // tokens. It takes a slot and blocks of its own, and samples in the same steps as the request
+  // (BatchMember::shadow). Everything that is said about the request applies to both. Nothing can
+  // be proposed for such a request. Empty: no shadow.
+  std::span<const TokenId> shadow_prompt;  // copied
+  // Every token is computed whenever the request is admitted: it shares no cached prefix, ignores
+  // `fork` and is never swapped out. For what the device keeps of a request beside its blocks.
+  bool compute_all = false;
+  // Its proposals are not guesses: others are preempted to make room for them. The budget of a step
+  // and its logit rows may still cut them short.
+  bool firm_proposals = false;
 };
 
 enum class Refusal : std::uint8_t { kNone, kInvalid, kTooLong, kQueueFull };
@@ -127,6 +142,9 @@ class Scheduler {
   void set_time(std::chrono::nanoseconds now) { now_ = now; }
   // Whether more requests may come. If not, no batch waits for them. True at first.
   void expect_arrivals(bool expected) { arrivals_expected_ = expected; }
+  // A planned step took this long, from the end of the step before it or from its own beginning.
+  // Later plans limit their prompt tokens accordingly, if there is a target.
+  void took(const StepLoad& load, double seconds) { times_.add(load, seconds); }
   // When the batch that plan() holds back starts at the latest, if there is one.
   std::optional<std::chrono::nanoseconds> window_closes() const { return window_closes_; }
 
@@ -182,6 +200,7 @@ class Scheduler {
   void begin_step();
   void plan_phase(Phase phase);
   void choose_running(Phase phase);
+  void limit_time(Phase phase);
   void keep_least_recent(std::uint32_t count);
   void drop_stale_cache(Sequence& sequence);
   void limit_logit_rows(Sequence& sequence);
@@ -209,6 +228,8 @@ class Scheduler {
 
   // Blocks.
   std::uint32_t chunk_limit(const Sequence& sequence, std::uint32_t tokens) const;
+  std::uint32_t take_chunk(const Sequence& sequence, std::uint32_t& left);
+  std::uint32_t target_ms() const;
   std::uint32_t rows(std::uint32_t members) const;
   bool needs_copy(const Sequence& sequence) const;
   bool grow_for_step(Sequence& sequence);
@@ -219,6 +240,10 @@ class Scheduler {
   void release_blocks(Sequence& sequence, std::size_t keep);
 
   void set_priority(Sequence& sequence, std::int32_t priority);
+
+  // Shadows.
+  void add_shadow(Sequence& sequence, const NewRequest& request);
+  void sample_in_pairs();
 
   // Groups.
   std::size_t group_end(std::size_t first) const;
@@ -259,6 +284,13 @@ class Scheduler {
   bool short_of_blocks_ = false;             // while planning this step
   std::uint32_t logit_rows_left_ = 0;        // beyond one per sequence, for this step
   std::uint32_t prompt_steps_in_a_row_ = 0;  // while decodes were waiting
+
+  // A target for the time of steps; in scheduler_time.cpp.
+  StepTimes times_;
+  std::optional<double> time_limit_;      // of the step being planned, in seconds
+  StepLoad load_;                         // what the step has so far, if it has a limit
+  std::uint32_t timed_prompt_tokens_ = 0;  // those in it
+  bool time_is_used_up_ = false;
   SchedulerTotals totals_;
 };
 

@@ -30,6 +30,7 @@ void Scheduler::admit(Phase phase) {
   std::uint32_t left = limits_.max_step_tokens;  // rows
   for (const Sequence* sequence : running_)
     left -= padded ? (sequence->planned > 0 ? 1 : 0) : sequence->planned;
+  if (time_is_used_up_) left = 0;
   std::uint32_t promised = promised_blocks();
 
   std::size_t taken = taken_seats();
@@ -72,8 +73,12 @@ void Scheduler::admit(Phase phase) {
     start(sequence, from);
     if (phase != Phase::kPrompts || prompt) {
       // In a padded step the chunk size is known only when all are admitted: see equalize_chunks().
-      sequence.planned = padded ? std::min(left, 1u) : chunk_limit(sequence, left);
-      left -= sequence.planned;
+      if (padded) {
+        sequence.planned = std::min(left, 1u);
+        left -= sequence.planned;
+      } else {
+        sequence.planned = take_chunk(sequence, left);
+      }
       if (!padded && sequence.planned > 0) {
         [[maybe_unused]] const bool grown = grow_for_step(sequence);
         assert(grown && "admission counted the blocks");
@@ -206,8 +211,8 @@ void Scheduler::start(Sequence& sequence, const Start& start) {
     // nothing about sharing, and a fork does not search the cache.
     if (caches_prefixes() && !sequence.preempted && start.parent == nullptr)
       totals_.prefix_query_tokens += sequence.committed();
-    if (start.hit_blocks > 0) {
-      if (!sequence.preempted) totals_.prefix_hit_tokens += start.computed;
+    if (start.hit_blocks > 0 && !sequence.preempted) totals_.prefix_hit_tokens += start.computed;
+    if (start.hit_blocks > 0 && sequence.followed == nullptr) {
       plan_.prefix_hits.push_back({.request = sequence.id, .tokens = start.computed});
     }
     if (start.parent != nullptr) {
@@ -222,7 +227,7 @@ void Scheduler::start(Sequence& sequence, const Start& start) {
 
   take_slot(sequence);
   sequence.admitted_step = plan_.step;
-  plan_.admitted.push_back(sequence.id);
+  if (sequence.followed == nullptr) plan_.admitted.push_back(sequence.id);
 }
 
 // The sequence runs from now on.

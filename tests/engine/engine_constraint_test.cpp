@@ -484,7 +484,7 @@ TEST(GrammarTrigger, TokensThatCrossTheBorderAreCheckedByTheGrammar) {
   for (const char byte : rest) pattern += std::string("[") + byte + "]";
   const std::string before = "<<" + piece.substr(0, 1);
   const auto allowed = [&](const std::string& wanted, const Compiled& compiled) {
-    GrammarTrigger trigger(wanted, *vocabulary, tokenizer());
+    GrammarTrigger trigger({.text = wanted}, *vocabulary, tokenizer());
     for (const TokenId id : tokenizer().encode("<<", {.add_bos = false}))
       EXPECT_FALSE(trigger.push(id));
     std::vector<uint32_t> bits(vocabulary->mask_words(), ~0u);

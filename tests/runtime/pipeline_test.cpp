@@ -111,6 +111,7 @@ class PipelineCacheTest : public PipelineTest {
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
 
+  static constexpr size_t kOurHeaderBytes = 40;
   fs::path directory_;
   std::error_code ignored_;
 };
@@ -146,6 +147,55 @@ TEST_F(PipelineCacheTest, DamagedFilesAreIgnoredWithOneLine) {
     EXPECT_THAT(lines[0], HasSubstr(item.says));
     EXPECT_TRUE(use_cache().empty()) << "the good file written in its place is used: " << item.says;
   }
+}
+
+TEST_F(PipelineCacheTest, TwoWritersAddToOneFile) {
+  ASSERT_ASSIGN(auto first, PipelineStore::create(device(), {.cache_directory = directory_}));
+  ASSERT_ASSIGN(auto second, PipelineStore::create(device(), {.cache_directory = directory_}));
+  ASSERT_OK(first->get(norm(64)));
+  ASSERT_OK(second->get(norm(32)));
+  first->save();
+  const size_t alone = read_bytes().size();
+  second->save();
+  // A driver whose caches hold nothing but a header has nothing to merge.
+  ASSERT_ASSIGN(const auto both, PipelineCache::open(device(), directory_));
+  EXPECT_GE(read_bytes().size(), alone);
+  EXPECT_EQ(both->loaded_bytes() + kOurHeaderBytes, read_bytes().size());
+  // What the second one wrote has the first one's pipeline: compiling it again adds nothing.
+  first.reset();
+  second.reset();
+  const std::vector<char> merged = read_bytes();
+  EXPECT_TRUE(use_cache().empty());
+  EXPECT_EQ(read_bytes().size(), merged.size());
+}
+
+TEST_F(PipelineCacheTest, IsSavedAsItGrows) {
+  ASSERT_ASSIGN(const auto store, PipelineStore::create(device(), {.cache_directory = directory_}));
+  const uint32_t subgroup = device().caps().subgroup_size;
+  uint32_t compiled = 0;
+  for (; compiled < 100 && !fs::exists(file()); ++compiled) {
+    ASSERT_OK(store->get(norm(subgroup * (1 + compiled))));
+    store->save_if_grown();
+  }
+  EXPECT_GT(compiled, 1u) << "not after every one";
+  EXPECT_LT(compiled, 100u);
+}
+
+TEST_F(PipelineCacheTest, FilesOfOtherBuildsAreRemovedAfterAMonth) {
+  fs::create_directories(directory_);
+  const std::string name = file().filename().string();
+  const std::string device_name = name.substr(0, name.find('-', name.find('-') + 1) + 1);
+  const fs::path old = directory_ / (device_name + "0123-old.bin");
+  const fs::path recent = directory_ / (device_name + "0123-recent.bin");
+  const fs::path foreign = directory_ / "notes.txt";
+  for (const fs::path& path : {old, recent, foreign}) std::ofstream(path.string()) << "data";
+  for (const fs::path& path : {old, foreign})
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(24 * 40));
+  EXPECT_TRUE(use_cache().empty());
+  EXPECT_TRUE(fs::exists(file()));
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(recent));
+  EXPECT_TRUE(fs::exists(foreign));
 }
 
 TEST_F(PipelineCacheTest, AnUnwritableDirectoryIsLoggedInOneLine) {

@@ -338,6 +338,37 @@ TEST_F(ServedWrongCall, IsKeptInsideTheSchema) {
   expect_paris(choice);
 }
 
+// Reasoning may mention the marker of a call without beginning one.
+class ServedReasonedCall : public ServedNonsense {
+ protected:
+  std::string chat_source() const override {
+    return "{{ messages[0].content }}{% if tools %}{{ tools | tojson }}{% endif %}"
+           "{# <tool_call> #}{% if begun %}<think>\n{% endif %}{# </think> #}";
+  }
+  std::string reply() const override {
+    return "<think>Is it <tool_call> then {?</think>\n<tool_call>\n{\"name\": \"get_rain\", "
+           "\"arguments\": {\"town\": 5}}\n</tool_call>";
+  }
+};
+
+TEST_F(ServedReasonedCall, IsKeptInsideTheSchemaAfterTheReasoning) {
+  for (const char* const begun : {"false", "true"}) {
+    const json choice =
+        whole(std::string(kForcedTool) + R"(,"parallel_tool_calls":false,"chat_template_kwargs":)" +
+              "{\"begun\":" + begun + "}");
+    EXPECT_THAT(choice["message"].value("reasoning_content", ""),
+                HasSubstr("Is it <tool_call> then {?"));
+    expect_paris(choice);
+  }
+}
+
+// The format of calls can be chosen if the template does not show it.
+TEST_F(ServedNonsense, TheFormatOfCallsCanBeGiven) {
+  const ReplyStyle style = find_reply_style(*tokenizer_, chat_.get(), &glm_format());
+  EXPECT_EQ(style.format.calls, &glm_format());
+  EXPECT_EQ(find_reply_style(*tokenizer_, chat_.get()).format.calls, &generic_format());
+}
+
 // The answer follows response_format, unless it calls.
 TEST_F(ServedNonsense, AnswersBySchemaOrCalls) {
   const json choice = whole(std::string(kForcedTool) +

@@ -61,6 +61,12 @@ class HttpClient {
       if (!read_more(seconds)) return false;
     return true;
   }
+  // Reads until more than `bytes` have been received; false if that does not happen.
+  bool read_more_than(size_t bytes, double seconds = 20) {
+    while (received_.size() <= bytes)
+      if (!read_more(seconds)) return false;
+    return true;
+  }
   // Whether the server closes the connection in time.
   bool closed(double seconds = 20) {
     while (read_more(seconds)) {

@@ -81,8 +81,8 @@ TEST_F(DashTest, EveryPanelShowsWhatTheEngineDoes) {
       {"--demo"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto paused = values("paused.json"), stepped = values("stepped.json");
-  const auto number = [](const nlohmann::json& json, const char* name) {
-    return json.contains(name) ? json[name].get<double>() : -1;
+  const auto number = [](const nlohmann::json& reply, const char* name) {
+    return reply.contains(name) ? reply[name].get<double>() : -1;
   };
   // Exactly one more step, and all panels agree.
   EXPECT_EQ(number(stepped, "timeline.steps"), number(paused, "timeline.steps") + 1);
@@ -152,6 +152,39 @@ TEST_F(DashTest, TextTypedDuringAnAnswerStays) {
       {});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(values("typed.json")["chat.last_question"], "Tell me a story about a \U0001F98A.");
+}
+
+TEST_F(DashTest, ReasoningIsFoldedAndCallsAreShown) {
+  std::filesystem::create_directories(folder_ / "state/chats");
+  const std::string answer =
+      "<think>I need a tool.</think>Let me look.<tool_call>{\"name\": \"weather\", \"arguments\": "
+      "{\"city\":\"Rome\"}}</tool_call>";
+  const nlohmann::json token_texts = {"<think>", "I need", " a tool.", "</think>", "Let me look."};
+  nlohmann::json tokens = nlohmann::json::array();
+  for (const auto& text : token_texts)
+    tokens.push_back({tokens.size(), text, 1, nlohmann::json::array()});
+  const nlohmann::json form = {{"calls", "hermes"}, {"reasoning", "<think>"}};
+  const nlohmann::json messages = {
+      {{"role", "user"}, {"content", "Is it warm in Rome?"}},
+      {{"role", "assistant"}, {"content", answer}, {"form", form}, {"tokens", tokens}}};
+  std::ofstream(folder_ / "state/chats/20260101-120000-1.json")
+      << nlohmann::json{{"title", "Weather"}, {"messages", messages}};
+  const Finished result = play(
+      "wait chat.messages == 2 20\n"
+      "wait chat.calls == 1 10\n"
+      "expect chat.reasoning_tokens == 2\n"
+      "expect chat.reasoning_shown == 0\n"
+      "expect chat.last_call contains \"city\"\n"
+      "hover \"token 4\"\n"
+      "wait chat.hovered_token contains look 10\n"
+      "click \"reasoning 0.0\"\n"
+      "wait chat.reasoning_shown == 1 10\n"
+      "hover \"token 2\"\n"
+      "wait chat.hovered_token contains tool 10\n"
+      "click \"reasoning 0.0\"\n"
+      "wait chat.reasoning_shown == 0 10\n",
+      {"--demo"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
 // Single steps, so that the answer cannot end before the window closes.

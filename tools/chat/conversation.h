@@ -28,6 +28,7 @@ class Conversation {
 
   void add_user(std::string text) { messages_.push_back({"user", std::move(text)}); }
   void add_assistant(std::string text) { messages_.push_back({"assistant", std::move(text)}); }
+  void add(ChatMessage message) { messages_.push_back(std::move(message)); }
   void clear() { messages_.clear(); }
   // Replaces the text of the oldest messages. REQUIRES: there are as many.
   void shorten(std::vector<std::string> texts);

@@ -19,6 +19,7 @@ class DashCommand : public Command {
       : Command(CommandGroup::kServe, "dash",
                 "Open the dashboard: chat, and watch the engine at work") {
     model_.session.swap_bytes = kDefaultSwapBytes;
+    model_.session.prepare_steps = true;
   }
 
 #ifdef HEARTH_DASHBOARD

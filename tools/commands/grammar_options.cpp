@@ -43,7 +43,7 @@ Result<std::shared_ptr<const grammar::Grammar>> GrammarOptionsGroup::compile() c
   const std::string& file = schema.empty() ? grammar : schema;
   HEARTH_ASSIGN(const std::string text, read_text_file(file));
   // None unless asked for: small models lose themselves in it, and more tokens are forced without.
-  const grammar::SchemaOptions schema_options{.max_whitespace = whitespace};
+  const grammar::SchemaOptions schema_options{.max_whitespace = whitespace, .negative_zero = false};
   auto compiled = !schema.empty() ? grammar::Grammar::compile_json_schema(text, schema_options)
                   : file.ends_with(".lark") ? grammar::Grammar::compile_lark(text)
                   : file.ends_with(".gbnf") ? grammar::Grammar::compile_gbnf(text)

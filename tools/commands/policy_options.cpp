@@ -29,9 +29,11 @@ void PolicySwitchOptions::declare(Options& options) {
   for (const PolicySwitch& entry : policy_switches()) switches_.push_back({entry.name, {}});
   for (size_t i = 0; i < switches_.size(); ++i) {
     const PolicySwitch& entry = policy_switches()[i];
-    Option& option = options.add(
-        fmt::format("--{} {}", option_name(entry.name), entry.values.empty() ? "N" : "WORD"),
-        &switches_[i].value, std::string(entry.meaning));
+    const char* value = !entry.values.empty()            ? "WORD"
+                        : entry.counts == "milliseconds" ? "MS"
+                                                         : "N";
+    Option& option = options.add(fmt::format("--{} {}", option_name(entry.name), value),
+                                 &switches_[i].value, std::string(entry.meaning));
     if (entry.values.empty())
       option.check(value_check(entry.name));
     else

@@ -83,11 +83,17 @@ class ServeCommand : public Command {
       : Command(CommandGroup::kServe, "serve", "Serve a model over HTTP with OpenAI's API") {
     model_.session.max_sequences = 64;
     model_.session.scored_rows = kScoredRows;
+    model_.session.prepare_steps = true;
+    model_.session.prepared = [](const PreparationProgress& kernels) {
+      log_line(
+          fmt::format("{} kernels are compiled, after {:.1f} s", kernels.ready, kernels.seconds));
+    };
   }
 
   void declare(Options& options) override {
     options.example("hearth serve -m model.gguf");
     options.example("hearth serve --host 0.0.0.0 --api-key-file key.txt --max-seqs 128");
+    options.example("hearth serve -m model.gguf --tbt-target 25ms");
     options.group("Server");
     options.add("--host ADDRESS", &server_.host, "Address to listen on");
     options.add("--port N", &server_.port, "Port to listen on; 0 picks a free one").range(0, 65535);
@@ -101,6 +107,13 @@ class ServeCommand : public Command {
                 "Without a key, also answer to this host name; * for any");
     options.add("--cors ORIGIN", &server_.cors_origin, "Origin that browsers may call from, or *");
     options.add("--name NAME", &name_, "Model name shown in API replies");
+    std::vector<std::string> formats;
+    for (const CallFormat* format : call_formats()) formats.emplace_back(format->name);
+    options
+        .add("--tool-format NAME", &tool_format_,
+             "How the model writes tool calls, if its chat template does not tell")
+        .one_of(std::move(formats))
+        .advanced();
     options.add("--time-limit S", &server_.request_seconds, "Seconds per request; 0 sets no limit")
         .range(0, 1e9)
         .advanced();
@@ -132,7 +145,7 @@ class ServeCommand : public Command {
         .range(1, 1u << 20);
     options
         .add("--max-step-tokens N", &model_.session.max_step_tokens,
-             "Maximum tokens per step; 0 picks what suits the device")
+             "Maximum tokens per step; 0 picks what takes at most 50 ms on this device")
         .range(0, 1u << 20)
         .advanced();
     options.add("--policy NAME", &policy_name_, "Scheduling policy").one_of(named_policies());
@@ -168,11 +181,18 @@ class ServeCommand : public Command {
                             .name = name_.empty() ? session->file().name() : name_,
                             .device = session->device().caps().name,
                             .default_sampling = session->default_sampling(),
+                            .style = reply_style(*session->tokenizer(), chat),
                             .example = model_.model.empty() ? kStorytellerExample : "",
                             .about = facts_about(*session),
-                            .embedding = embeddings};
+                            .embedding = embeddings,
+                            .preparation = [&] { return session->preparation()->progress(); }};
     server->serve(model);
     announce(model, server->port());
+    if (const PreparationProgress kernels = model.preparation(); !kernels.done)
+      log_line(
+          fmt::format("{} kernels are compiled; others follow in the background, and steps "
+                      "run a little slower until then",
+                      kernels.ready));
     signals.wait();
     log_line(fmt::format(
         "finishing requests in flight, for at most {:g} s; press Ctrl-C again to quit now",
@@ -182,6 +202,14 @@ class ServeCommand : public Command {
   }
 
  private:
+  // Null if the template says how calls are written.
+  std::shared_ptr<const ReplyStyle> reply_style(const Tokenizer& tokenizer,
+                                                const Result<const ChatTemplate*>& chat) const {
+    if (tool_format_.empty()) return nullptr;
+    return std::make_shared<const ReplyStyle>(
+        find_reply_style(tokenizer, chat.ok() ? *chat : nullptr, find_call_format(tool_format_)));
+  }
+
   // From the command line, the file and the environment.
   Status add_keys() {
     if (!key_file_.empty()) {
@@ -215,6 +243,7 @@ class ServeCommand : public Command {
   ServerOptions server_;
   PolicySwitchOptions switches_;
   std::string name_;
+  std::string tool_format_;
   std::string policy_name_ = "continuous";
   std::string key_file_;
   double drain_seconds_ = 30;

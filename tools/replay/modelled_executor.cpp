@@ -34,6 +34,20 @@ Status ModelledExecutor::swap_in(std::span<const BlockMove> moves) {
   return {};
 }
 
+void ModelledExecutor::fill_top(const StepBatch& batch, Step& step) const {
+  step.top.clear();
+  if (std::ranges::all_of(batch.sampling,
+                          [](const params::SamplingRow& row) { return row.top_logprobs == 0; }))
+    return;
+  step.top.resize(batch.sampling.size() * params::kMaxTopLogprobs,
+                  {.id = params::kNoToken, .logprob = 0});
+  for (size_t row = 0; row < batch.sampling.size(); ++row)
+    for (uint32_t i = 0; i < batch.sampling[row].top_logprobs; ++i)
+      step.top[row * params::kMaxTopLogprobs + i] = {
+          .id = (step.sampled[row].id + i) % device_.vocabulary,
+          .logprob = step.sampled[row].logprob - static_cast<float>(i)};
+}
+
 Result<StepTicket> ModelledExecutor::submit(const StepBatch& batch) {
   occupy(step_seconds(device_, step_work(batch)));
   const size_t index = next_step_;
@@ -49,13 +63,14 @@ Result<StepTicket> ModelledExecutor::submit(const StepBatch& batch) {
                             .logprob = -1,
                             .kept = 1});
   }
+  fill_top(batch, step);
   return StepTicket{.copy = index, .logit_rows = static_cast<uint32_t>(batch.sampling.size())};
 }
 
 Result<StepOutcome> ModelledExecutor::wait(const StepTicket& ticket) {
   const Step& step = steps_[ticket.copy];
   time_.sleep_until(step.done);
-  return StepOutcome{.sampled = step.sampled};
+  return StepOutcome{.sampled = step.sampled, .top = step.top};
 }
 
 }  // namespace hearth

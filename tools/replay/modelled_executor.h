@@ -35,10 +35,13 @@ class ModelledExecutor final : public StepExecutor {
  private:
   struct Step {
     std::vector<params::SamplingResult> sampled;
+    std::vector<params::TokenLogprob> top;  // [logit rows, kMaxTopLogprobs]; empty if not requested
     EngineClock::time_point done;
   };
 
   void occupy(double seconds);
+  // Makes up the most probable tokens of the rows that report them.
+  void fill_top(const StepBatch& batch, Step& step) const;
   // Returns the bytes of the blocks.
   uint64_t swap(std::span<const BlockMove> moves);
 

@@ -106,6 +106,8 @@ std::vector<Row> table_rows(std::span<const ReplayReport> reports, const Service
   if (any_swaps(reports)) add_swaps(rows);
   add_count(rows, "steps", &ReplayReport::steps);
   add_count(rows, "failed requests", &ReplayReport::failed);
+  if (std::ranges::any_of(reports, [](const ReplayReport& report) { return report.refused > 0; }))
+    add_count(rows, "refused requests", &ReplayReport::refused);
   return rows;
 }
 
@@ -124,6 +126,7 @@ ReplayReport make_report(const ReplayRun& run, const ServiceGoal& goal, double p
   for (const RequestTiming& request : run.requests) {
     ++report.requests;
     if (request.failed) ++report.failed;
+    if (request.refused) ++report.refused;
     if (goal.met_by(request)) ++report.met_goal;
     const std::vector<double>& times = request.token_times;
     report.generated_tokens += times.size();
@@ -135,6 +138,7 @@ ReplayReport make_report(const ReplayRun& run, const ServiceGoal& goal, double p
     if (times.size() > 1) tpot.push_back(request.time_per_output_token());
   }
   report.prompt_tokens = run.prompt_tokens;
+  report.generated_tokens += run.untimed_tokens;
   report.makespan_seconds = end - run.begin;
   if (report.makespan_seconds > 0) {
     report.throughput_tokens_per_s =
@@ -170,6 +174,7 @@ nlohmann::json to_json(const ReplayReport& report) {
                          {"switches", report.switches},
                          {"requests", report.requests},
                          {"failed", report.failed},
+                         {"refused", report.refused},
                          {"prompt_tokens", report.prompt_tokens},
                          {"generated_tokens", report.generated_tokens},
                          {"makespan_seconds", report.makespan_seconds},
@@ -209,7 +214,8 @@ nlohmann::json requests_to_json(const ReplayRun& run) {
     nlohmann::json entry = {{"arrival_seconds", request.arrival - run.begin},
                             {"tokens", request.token_times.size()},
                             {"cached_tokens", run.cached_tokens[i]},
-                            {"failed", request.failed}};
+                            {"failed", request.failed},
+                            {"refused", request.refused}};
     if (!request.token_times.empty()) {
       entry["ttft_seconds"] = request.time_to_first_token();
       entry["e2e_seconds"] = request.end_to_end();

@@ -17,13 +17,23 @@
 
 namespace hearth {
 
+// What a request generated. Empty in a simulation, whose tokens are made up.
+struct ReplayAnswer {
+  std::string text;
+  double logprob = 0;  // of all its tokens together
+};
+
 // The measurements of one replay.
 struct ReplayRun {
-  std::vector<RequestTiming> requests;        // in the trace's order
-  std::vector<uint32_t> cached_tokens;        // per prompt: tokens found in the prefix cache
-  double begin = 0;                           // when the first request was due
-  uint64_t prompt_tokens = 0;                 // as submitted
-  uint64_t query_tokens = 0, hit_tokens = 0;  // looked up and found in the prefix cache
+  std::vector<RequestTiming> requests;  // in the trace's order
+  std::vector<uint32_t> cached_tokens;  // per prompt: tokens found in the prefix cache
+  double begin = 0;                     // when the first request was due
+  std::vector<ReplayAnswer> answers;    // per request
+  uint64_t prompt_tokens = 0;           // as submitted
+  // Accepted proposals are tokens without a time of their own: they arrive with the one after them.
+  uint64_t untimed_tokens = 0;
+  uint64_t proposed_tokens = 0, accepted_tokens = 0;  // by speculation
+  uint64_t query_tokens = 0, hit_tokens = 0;          // looked up and found in the prefix cache
   StepUse steps;
   SwapTraffic swaps;
   std::optional<CpuUse> cpu;  // of the host; nothing where the system does not say
@@ -33,7 +43,7 @@ struct ReplayRun {
 struct ReplayReport {
   std::string policy;    // its name, and the switches that were changed
   std::string switches;  // every switch
-  uint64_t requests = 0, failed = 0;
+  uint64_t requests = 0, failed = 0, refused = 0;
   uint64_t prompt_tokens = 0, generated_tokens = 0;
   double makespan_seconds = 0;  // from the first arrival to the last token
   double throughput_tokens_per_s = 0;

@@ -45,20 +45,16 @@ class RecordReader {
   std::thread thread_;
 };
 
-// Requests that are due at the same time are submitted together.
 Status submit_when_due(Engine& engine, const ReplayInput& input, double begin,
                        ReplayStreams& streams) {
   const std::vector<TraceRequest>& requests = input.trace.requests;
   double now = 0;
   while (streams.size() < requests.size()) {
-    std::vector<GenerationRequest> due = requests_due(input, streams.size(), now);
-    if (due.empty()) {
+    if (const double wait = requests[streams.size()].arrival_seconds - now; wait > 0) {
       constexpr double kLongestSleep = 0.1;
-      const double wait = requests[streams.size()].arrival_seconds - now;
       std::this_thread::sleep_for(std::chrono::duration<double>(std::min(wait, kLongestSleep)));
     } else {
-      HEARTH_ASSIGN(std::vector<TokenStream> accepted, engine.submit(std::move(due)));
-      for (TokenStream& stream : accepted) streams.push_back(std::move(stream));
+      HEARTH_TRY(submit_due(engine, input, now, streams));
     }
     now = engine.seconds() - begin;
     if (engine.state() == EngineState::kFailed)

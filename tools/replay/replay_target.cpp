@@ -32,7 +32,7 @@ class SimulatedTarget final : public ReplayTarget {
     return {};
   }
   Result<ReplayRun> replay(const PlannedReplay& planned, const ReplayInput& input) override {
-    return simulate_replay(device_, planned.limits, planned.policy, input);
+    return simulate_replay(device_, planned.limits, planned.policy, input, planned.speculation);
   }
 
  private:
@@ -96,6 +96,9 @@ class DeviceTarget final : public ReplayTarget {
     EngineOptions options = session_->engine_options();
     options.policy = planned.policy;
     options.limits = planned.limits;
+    const bool in_place = options.speculation.in_place;
+    options.speculation = planned.speculation;
+    options.speculation.in_place = in_place;
     return options;
   }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/decoding/speculation/method.h"
 #include "engine/scheduling/policy.h"
 #include "engine/scheduling/scheduler.h"
 #include "engine/session.h"
@@ -24,6 +25,7 @@ struct PlannedReplay {
   std::string label;
   Policy policy;
   SchedulerLimits limits;
+  SpeculationOptions speculation = {};
 };
 
 class ReplayTarget {

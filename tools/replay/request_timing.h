@@ -12,6 +12,7 @@ struct RequestTiming {
   double arrival = 0;               // all in seconds on one clock
   std::vector<double> token_times;  // ascending
   bool failed = false;              // it ended with an error
+  bool refused = false;             // the queue was full or too slow
 
   // REQUIRES: there is a token.
   double time_to_first_token() const { return token_times.front() - arrival; }

@@ -28,11 +28,16 @@ Trace with_whole_nanoseconds(Trace trace) {
 class Simulation {
  public:
   Simulation(const ModelledDevice& device, const SchedulerLimits& limits, const Policy& policy,
-             const ReplayInput& input)
+             const ReplayInput& input, const SpeculationOptions& speculation)
       : trace_(with_whole_nanoseconds(input.trace)),
-        input_{.trace = trace_, .prompts = input.prompts, .begin = input.begin, .step = input.step},
+        input_{.trace = trace_,
+               .prompts = input.prompts,
+               .begin = input.begin,
+               .step = input.step,
+               .temperature = input.temperature,
+               .beam = input.beam},
         executor_(device, clock_),
-        engine_(executor_, nullptr, engine_options(device, limits, policy)) {
+        engine_(executor_, nullptr, engine_options(device, limits, policy, speculation)) {
     cursor_.emplace(engine_.records(), [this](const StepRecord& record) {
       tally_.add(record);
       if (input_.step) input_.step(record);
@@ -57,8 +62,11 @@ class Simulation {
 
  private:
   EngineOptions engine_options(const ModelledDevice& device, const SchedulerLimits& limits,
-                               const Policy& policy) {
-    EngineOptions options{.limits = limits, .policy = policy, .vocabulary = device.vocabulary};
+                               const Policy& policy, const SpeculationOptions& speculation) {
+    EngineOptions options{.limits = limits,
+                          .policy = policy,
+                          .vocabulary = device.vocabulary,
+                          .speculation = speculation};
     options.time = &clock_;
     return options;
   }
@@ -78,25 +86,19 @@ class Simulation {
   void submit_due(double now) {
     const std::lock_guard lock(mutex_);
     if (!refused_.ok()) return;
-    Result<std::vector<TokenStream>> accepted =
-        engine_.submit(requests_due(input_, streams_.size(), now));
-    if (!accepted.ok()) {
-      refused_ = accepted.error();
-      return;
-    }
-    for (TokenStream& stream : *accepted) streams_.push_back(std::move(stream));
+    refused_ = hearth::submit_due(engine_, input_, now, streams_);
   }
 
   // Returns when every request submitted so far has ended, also those submitted meanwhile.
   void wait_for_submitted() {
     while (true) {
-      TokenStream* stream = nullptr;
+      std::optional<TokenStream>* stream = nullptr;
       {
         const std::lock_guard lock(mutex_);
         if (ended_ == streams_.size()) return;
         stream = &streams_[ended_++];
       }
-      while (stream->next()) {
+      while (*stream && (*stream)->next()) {
       }
     }
   }
@@ -117,8 +119,9 @@ class Simulation {
 }  // namespace
 
 Result<ReplayRun> simulate_replay(const ModelledDevice& device, const SchedulerLimits& limits,
-                                  const Policy& policy, const ReplayInput& input) {
-  return Simulation(device, limits, policy, input).run();
+                                  const Policy& policy, const ReplayInput& input,
+                                  const SpeculationOptions& speculation) {
+  return Simulation(device, limits, policy, input, speculation).run();
 }
 
 }  // namespace hearth

@@ -2,6 +2,7 @@
 // sleeps, and the result is the same on every run and every machine.
 #pragma once
 
+#include "engine/decoding/speculation/method.h"
 #include "engine/scheduling/policy.h"
 #include "engine/scheduling/scheduler.h"
 #include "runtime/result.h"
@@ -14,6 +15,7 @@ namespace hearth {
 // Fails if a request can never run within `limits`. `input.step` is called from the engine's
 // thread.
 Result<ReplayRun> simulate_replay(const ModelledDevice& device, const SchedulerLimits& limits,
-                                  const Policy& policy, const ReplayInput& input);
+                                  const Policy& policy, const ReplayInput& input,
+                                  const SpeculationOptions& speculation = {});
 
 }  // namespace hearth

@@ -11,6 +11,7 @@ struct ApiError {
   std::string param = {};  // the field at fault, if there is one
   std::string type = "invalid_request_error";
   std::string code = {};
+  int retry_seconds = 1;  // if it is worth trying again
 };
 
 }  // namespace hearth

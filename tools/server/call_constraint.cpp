@@ -11,7 +11,8 @@ using OutputKind = StructuredOutput::Kind;
 
 // With white space: models write calls as they were trained to.
 StructuredOutput grammar_of(std::string text) {
-  return {.kind = OutputKind::kGrammar, .text = std::move(text), .compact = false, .field = "tools"};
+  return {
+      .kind = OutputKind::kGrammar, .text = std::move(text), .compact = false, .field = "tools"};
 }
 
 // The schema that an answer without calls follows; empty if it is not a schema that says so.
@@ -26,21 +27,22 @@ std::optional<ApiError> constrain_calls(const ReplyStyle& style, ApiRequest& req
   const ToolFields& fields = request.tools;
   if (!fields.may_call()) return std::nullopt;
   const CallFormat& format = *style.format.calls;
+  CallGrammarOptions options{
+      .tools = fields.tools, .several = fields.parallel, .control = style.control_texts};
   if (fields.choice == ToolFields::Choice::kRequired) {
-    request.structured = grammar_of(call_grammar(format, fields.tools, fields.parallel));
+    request.structured = grammar_of(call_grammar(format, options));
     if (!request.structured.text.empty()) return std::nullopt;
-    return ApiError{
-        .message = fmt::format(
-            "'tool_choice' can be 'none' or 'auto': calls in this model's format, {}, cannot be "
-            "enforced",
-            format.name),
-        .param = "tool_choice",
-        .code = "unsupported_parameter"};
+    constexpr std::string_view kCannot =
+        "'tool_choice' can be 'none' or 'auto': calls of these tools cannot be enforced in this "
+        "model's format, {}";
+    return ApiError{.message = fmt::format(kCannot, format.name),
+                    .param = "tool_choice",
+                    .code = "unsupported_parameter"};
   }
   if (request.structured.kind != OutputKind::kNone) {
     const std::string schema = answer_schema(request.structured);
-    const std::string grammar =
-        schema.empty() ? "" : call_grammar(format, fields.tools, fields.parallel, schema);
+    options.answer = schema;
+    const std::string grammar = schema.empty() ? "" : call_grammar(format, options);
     if (grammar.empty())
       return ApiError{.message = fmt::format("'{}' cannot be used together with 'tools'",
                                              request.structured.field),
@@ -49,11 +51,15 @@ std::optional<ApiError> constrain_calls(const ReplyStyle& style, ApiRequest& req
     request.structured = grammar_of(grammar);
     return std::nullopt;
   }
-  // Reasoning may mention the marker, which would start the grammar in the middle of it.
-  if (!style.calls_are_text || style.format.reasoning != nullptr || format.trigger.empty())
+  request.structured = grammar_of(triggered_call_grammar(format, options));
+  if (request.structured.text.empty()) {
+    request.structured = {};
     return std::nullopt;
-  request.structured = grammar_of(triggered_call_grammar(format, fields.tools, fields.parallel));
+  }
   request.generation.grammar_after = format.trigger;
+  if (const ReasoningMarkers* reasoning = style.format.reasoning)
+    request.generation.grammar_reasoning = {.open = std::string(reasoning->open),
+                                            .close = std::string(reasoning->close)};
   request.grammar_is_optional = !fields.strict;
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 #include "tools/server/generation_reply.h"
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <limits>
 #include <mutex>
@@ -25,6 +26,12 @@ ApiError to_api_error(const Error& error) {
     default:
       return {.status = 503, .message = error.message, .type = "server_error"};
   }
+}
+
+ApiError to_api_error(const Error& error, const Engine& engine) {
+  ApiError result = to_api_error(error);
+  result.retry_seconds = static_cast<int>(std::ceil(engine.retry_seconds()));
+  return result;
 }
 
 namespace {
@@ -122,6 +129,8 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const Serve
     const size_t most = model.engine.limits().context;
     generation.prediction.resize(std::min(generation.prediction.size(), most));
   }
+  if (generation.guidance.guides() && !request.negative_prompt.empty())
+    generation.guidance.negative_prompt = model.tokenizer.encode(request.negative_prompt);
   std::vector<GenerationRequest> requests;
   for (std::vector<TokenId>& prompt : *prompts) {
     generation.prompt = std::move(prompt);
@@ -202,14 +211,17 @@ std::variant<std::unique_ptr<GenerationReply>, ApiError> GenerationReply::begin(
   for (GenerationRequest& one : submitted) {
     one.shown_tokens = reply->shown_tokens_;
     // The reasoning that the prompt has begun is free.
-    if (begins_in_reasoning && one.grammar != nullptr && one.grammar_after.empty())
+    if (!begins_in_reasoning || one.grammar == nullptr) continue;
+    if (one.grammar_after.empty())
       one.grammar_after = model.style->format.reasoning->close;
+    else
+      one.grammar_reasoning.begun = true;
   }
   std::vector<std::vector<TokenId>> echoed;
   if (request.echo && request.logprobs)
     for (const GenerationRequest& one : submitted) echoed.push_back(one.prompt);
   auto streams = model.engine.submit(std::move(submitted));
-  if (!streams.ok()) return to_api_error(streams.error());
+  if (!streams.ok()) return to_api_error(streams.error(), model.engine);
   for (TokenStream& stream : *streams) {
     stream.set_notify([wakeup = reply->wakeup_] { wakeup->notify(); });
     const size_t index = reply->parts_.size();

@@ -31,6 +31,8 @@ inline const ApiError kTimeIsUp{
 
 // Why the engine took no request.
 ApiError to_api_error(const Error& error);
+// The same for an error of Engine::submit(), with when to try again.
+ApiError to_api_error(const Error& error, const Engine& engine);
 
 class GenerationReply {
  public:

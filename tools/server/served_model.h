@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "engine/engine.h"
+#include "engine/model/step_preparation.h"
 #include "engine/sampling_defaults.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
@@ -40,6 +42,8 @@ struct ServedModel {
     bool add_eos = false;  // to texts
   };
   Embedding embedding = {};
+  // How far compiling kernels in the background has come; empty: there is no such thing.
+  std::function<PreparationProgress()> preparation = {};
 };
 
 }  // namespace hearth

@@ -181,7 +181,7 @@ std::variant<StructuredOutput, ApiError> read_structured_fields(const json& body
 }
 
 Result<std::shared_ptr<const grammar::Grammar>> compile_structured(const StructuredOutput& output) {
-  grammar::SchemaOptions options;
+  grammar::SchemaOptions options{.negative_zero = false};
   if (output.compact) options.max_whitespace = 0;
   switch (output.kind) {
     case Kind::kNone:

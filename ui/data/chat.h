@@ -26,9 +26,18 @@ struct ChatToken {
   std::vector<ChatAlternative> alternatives;  // most likely first, including the chosen one
 };
 
+// How to find reasoning and calls in an answer. Saved with it, because the model that wrote it may
+// not be the open one later. Without names, the text is all there is.
+struct ChatReplyForm {
+  std::string calls;                 // CallFormat::name
+  std::string reasoning;             // the marker that it begins with
+  bool begins_in_reasoning = false;  // the prompt ends with that marker
+};
+
 struct ChatReply {
   std::string text;  // its tokens' texts, and possibly an incomplete character
   std::vector<ChatToken> tokens;
+  ChatReplyForm form;
   std::uint32_t kept_tokens = 0;  // leading tokens taken from an earlier answer, not generated
   // kNone: still being generated, or interrupted by a crash.
   FinishReason finish = FinishReason::kNone;

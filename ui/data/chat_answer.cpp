@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "ui/data/chat_parts.h"
+
 namespace hearth {
 namespace {
 
@@ -15,6 +17,8 @@ static_assert(kAlternatives <= kMaxTopLogprobs);
 constexpr std::uint32_t kAnswerRoomDivisor = 4, kMaxAnswerRoom = 512;
 // Bounds the work per frame; the rest waits for the next one.
 constexpr int kMaxTokensPerFrame = 512;
+// More than the marker of reasoning has.
+constexpr size_t kPromptEndTokens = 16;
 
 // The length in bytes of the UTF-8 character at the front; 0 if it is invalid or incomplete.
 size_t character_length(std::string_view text) {
@@ -28,6 +32,29 @@ size_t character_length(std::string_view text) {
   for (size_t i = 1; i < length; ++i)
     if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
   return length;
+}
+
+std::string end_of_prompt(const Tokenizer& tokenizer, std::span<const TokenId> prompt) {
+  std::string text;
+  for (const TokenId id : prompt.last(std::min(prompt.size(), kPromptEndTokens)))
+    text += tokenizer.piece(id, /*special=*/true);
+  return text;
+}
+
+// An earlier answer as the template gets it, which decides whether the model sees its reasoning
+// again. Calls stay as the model wrote them: many templates refuse one without a result.
+ChatMessage assistant_message(const ChatReply& reply) {
+  ChatMessage message{"assistant", reply.text};
+  std::string reasoning;
+  for (const ChatPart& part : parts_of(reply)) {
+    if (part.kind == ChatPart::Kind::kCall) return message;
+    if (part.kind == ChatPart::Kind::kReasoning)
+      reasoning += reply.text.substr(part.begin, part.end - part.begin);
+  }
+  if (reasoning.empty()) return message;
+  message.content = answer_text(reply);
+  message.reasoning = std::move(reasoning);
+  return message;
 }
 
 }  // namespace
@@ -52,8 +79,9 @@ std::string readable_token(const Tokenizer& tokenizer, std::uint32_t id) {
   return text;
 }
 
-void rebuild_text(ChatReply& reply, const Tokenizer& tokenizer) {
-  Detokenizer detokenizer(tokenizer);
+void rebuild_text(ChatReply& reply, const ChatModel& model) {
+  const Tokenizer& tokenizer = *model.tokenizer;
+  Detokenizer detokenizer(tokenizer, true, false, model.shown_tokens());
   reply.text.clear();
   for (ChatToken& token : reply.tokens) {
     token.text = tokenizer.ends_generation(token.id) ? std::string() : detokenizer.push(token.id);
@@ -61,10 +89,10 @@ void rebuild_text(ChatReply& reply, const Tokenizer& tokenizer) {
   }
 }
 
-bool matches_tokenizer(std::span<const ChatToken> tokens, const Tokenizer& tokenizer) {
+bool decodes_equally(std::span<const ChatToken> tokens, const ChatModel& model) {
   ChatReply decoded;
   decoded.tokens.assign(tokens.begin(), tokens.end());
-  rebuild_text(decoded, tokenizer);
+  rebuild_text(decoded, model);
   return std::ranges::equal(tokens, decoded.tokens, {}, &ChatToken::text, &ChatToken::text);
 }
 
@@ -74,7 +102,7 @@ Result<ChatPrompt> chat_prompt(const Chat& chat, size_t exchange, const ChatMode
   for (size_t i = 0; i < exchange; ++i) {
     if (chat.exchanges[i].reply.text.empty()) continue;
     conversation.add_user(chat.exchanges[i].question);
-    conversation.add_assistant(chat.exchanges[i].reply.text);
+    conversation.add(assistant_message(chat.exchanges[i].reply));
   }
   conversation.add_user(chat.exchanges[exchange].question);
   return conversation.prompt(*model.chat, *model.tokenizer, model.context,
@@ -95,6 +123,9 @@ Result<std::unique_ptr<ChatAnswer>> ChatAnswer::start(const ChatModel& model, Ch
   GenerationRequest request{
       .prompt = prompt, .sampling = chat.sampling.options, .max_tokens = chat.sampling.max_tokens};
   request.sampling.top_logprobs = kAlternatives;
+  request.shown_tokens.assign(model.shown_tokens().begin(), model.shown_tokens().end());
+  if (model.style != nullptr)
+    reply.form = reply_form(*model.style, end_of_prompt(*model.tokenizer, prompt));
   for (const ChatToken& token : reply.tokens) request.prompt.push_back(token.id);
   reply.kept_tokens = static_cast<std::uint32_t>(reply.tokens.size());
   reply.prompt_tokens = static_cast<std::uint32_t>(request.prompt.size());
@@ -108,10 +139,13 @@ Result<std::unique_ptr<ChatAnswer>> ChatAnswer::start(const ChatModel& model, Ch
 
 ChatAnswer::ChatAnswer(const ChatModel& model, std::vector<TokenId> prompt, const ChatReply& reply,
                        TokenStream stream)
-    : generation_(model.generation), prompt_(std::move(prompt)), stream_(std::move(stream)) {
+    : generation_(model.generation),
+      prompt_(std::move(prompt)),
+      shown_tokens_(model.shown_tokens().begin(), model.shown_tokens().end()),
+      stream_(std::move(stream)) {
   // The engine's own detokenizer starts with the request. This one has seen the kept tokens, which
   // may end in the middle of a character.
-  detokenizer_.emplace(*model.tokenizer);
+  detokenizer_.emplace(*model.tokenizer, true, false, shown_tokens_);
   for (const ChatToken& token : reply.tokens) detokenizer_->push(token.id);
 }
 

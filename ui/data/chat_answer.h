@@ -14,6 +14,7 @@
 #include "engine/text/chat_template.h"
 #include "engine/text/detokenizer.h"
 #include "engine/text/tokenizer.h"
+#include "engine/text/tool_calls/reply_style.h"
 #include "runtime/result.h"
 #include "tools/chat/conversation.h"
 #include "ui/data/chat.h"
@@ -26,9 +27,15 @@ struct ChatModel {
   Engine* engine = nullptr;
   const Tokenizer* tokenizer = nullptr;
   const ChatTemplate* chat = nullptr;
-  std::uint32_t context = 0;  // tokens
+  const ReplyStyle* style = nullptr;  // null: answers have neither reasoning nor calls
+  std::uint32_t context = 0;          // tokens
   SamplingOptions default_sampling = kHearthSampling;
   std::uint64_t generation = 0;
+
+  // Control tokens whose text is part of an answer.
+  std::span<const std::uint32_t> shown_tokens() const {
+    return style == nullptr ? std::span<const std::uint32_t>() : style->shown_tokens(true);
+  }
 };
 
 // The prompt for the reply of an exchange, without the reply's own tokens. Exchanges without an
@@ -38,10 +45,10 @@ Result<ChatPrompt> chat_prompt(const Chat& chat, size_t exchange, const ChatMode
 // character.
 std::string readable_token(const Tokenizer& tokenizer, std::uint32_t id);
 // Recomputes the text of every token and of the whole reply from the token ids.
-void rebuild_text(ChatReply& reply, const Tokenizer& tokenizer);
-// Whether this tokenizer decodes the tokens to the same text as when they were generated. False
+void rebuild_text(ChatReply& reply, const ChatModel& model);
+// Whether this model decodes the tokens to the same text as when they were generated. False
 // means that the saved chat came from a different model.
-bool matches_tokenizer(std::span<const ChatToken> tokens, const Tokenizer& tokenizer);
+bool decodes_equally(std::span<const ChatToken> tokens, const ChatModel& model);
 
 class ChatAnswer {
  public:
@@ -73,6 +80,7 @@ class ChatAnswer {
 
   const std::uint64_t generation_;
   const std::vector<TokenId> prompt_;  // without the reply's kept tokens
+  const std::vector<TokenId> shown_tokens_;
   std::optional<Detokenizer> detokenizer_;
   TokenStream stream_;
   Clock::time_point asked_ = Clock::now(), first_ = {};

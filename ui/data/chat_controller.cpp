@@ -107,14 +107,14 @@ void ChatController::continue_answer(Chat& chat, const ChatModel& model) {
   if (!can_continue(chat) || !check_same_model(chat, chat.exchanges.size() - 1, model)) return;
   ChatReply reply;
   reply.tokens = chat.exchanges.back().reply.tokens;
-  rebuild_text(reply, *model.tokenizer);
+  rebuild_text(reply, model);
   replace_reply(chat.exchanges.back(), std::move(reply));
   start(chat, model);
 }
 
 bool ChatController::check_same_model(Chat& chat, size_t exchange, const ChatModel& model) {
   ChatReply& reply = chat.exchanges[exchange].reply;
-  if (matches_tokenizer(reply.tokens, *model.tokenizer)) return true;
+  if (decodes_equally(reply.tokens, model)) return true;
   reply.error =
       "This answer came from a different model. It can be regenerated, but not continued.";
   return false;
@@ -137,7 +137,7 @@ Chat* ChatController::branch(Chat& chat, size_t exchange, size_t token,
                           .probability = alternative.probability,
                           .alternatives = old.tokens[token].alternatives});
   reply.kept_tokens = static_cast<std::uint32_t>(reply.tokens.size());
-  rebuild_text(reply, *model.tokenizer);
+  rebuild_text(reply, model);
   const bool ends = model.tokenizer->ends_generation(alternative.id);
   if (ends) {
     reply.finish = FinishReason::kStop;

@@ -72,6 +72,10 @@ std::string write_exchange(const ChatExchange& exchange) {
                  {"left_out", reply.left_out},
                  {"tokens", write_tokens(reply.tokens)}};
   if (!reply.error.empty()) answer["error"] = reply.error;
+  if (!reply.form.calls.empty())
+    answer["form"] = {{"calls", reply.form.calls},
+                      {"reasoning", reply.form.reasoning},
+                      {"begins_in_reasoning", reply.form.begins_in_reasoning}};
   return dump(question) + ",\n" + dump(answer);
 }
 
@@ -87,6 +91,10 @@ ChatExchange read_exchange(const Json& question, const Json& answer) {
   reply.prompt_tokens = answer.value("prompt_tokens", 0u);
   reply.cached_tokens = answer.value("cached_tokens", 0u);
   reply.left_out = answer.value("left_out", 0u);
+  const Json form = answer.value("form", Json::object());
+  reply.form = {.calls = form.value("calls", std::string()),
+                .reasoning = form.value("reasoning", std::string()),
+                .begins_in_reasoning = form.value("begins_in_reasoning", false)};
   reply.tokens = read_tokens(answer.value("tokens", Json::array()));
   reply.kept_tokens =
       std::min(answer.value("given_tokens", 0u), static_cast<std::uint32_t>(reply.tokens.size()));

@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "engine/metrics.h"
+#include "engine/model/step_preparation.h"
 #include "engine/scheduling/policy.h"
 #include "engine/scheduling/scheduler_views.h"
 #include "engine/step_record.h"
@@ -52,6 +53,7 @@ struct EngineView {
   Histogram::Snapshot ttft, tbt, tpot, e2e, queue;  // seconds, since the engine started
 
   std::string model, device;
+  PreparationProgress kernels{.done = true};  // compiled in the background
   std::vector<MemoryPart> memory;
   uint64_t memory_budget_bytes = 0;  // the device's memory; 0: unknown
 };

@@ -1,5 +1,6 @@
-// Draws the messages of a conversation token by token: finds the token under the mouse, shows its
-// alternatives, and returns what the user wants done. Never changes the conversation.
+// Draws the messages of a conversation: answers token by token, with reasoning folded and calls of
+// tools in boxes. Finds the token under the mouse, shows its alternatives, and returns what the
+// user wants done. Never changes the conversation.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,8 @@
 
 #include "ui/data/chat.h"
 #include "ui/data/chat_lines.h"
+#include "ui/data/chat_parts.h"
+#include "ui/panels/chat_text.h"
 #include "ui/theme.h"
 
 namespace hearth {
@@ -34,6 +37,14 @@ struct TranscriptOptions {
   bool show_tokens = false;
 };
 
+// What an answer has besides its text.
+struct AnswerSummary {
+  size_t reasoning_tokens = 0;
+  bool unfolded = false;  // some of the reasoning is shown
+  size_t calls = 0;
+  std::string last_call;  // the name and the arguments as shown
+};
+
 class ChatTranscript {
  public:
   // Draws into the current window, which stays scrolled to the end until the user scrolls up.
@@ -45,22 +56,21 @@ class ChatTranscript {
   bool hovers_answer() const { return hovers_answer_; }
   // The text of the token under the mouse; empty if there is none.
   const std::string& hovered_token() const { return hovered_token_; }
+  // Of the last answer that was drawn.
+  const AnswerSummary& last_answer() const { return last_answer_; }
 
  private:
+  struct PartLayout {
+    ChatLines lines;
+    bool closed = false;  // as the part was when it was wrapped
+  };
   // The cached layout of an exchange.
   struct ExchangeLayout {
-    ChatLines question, reply;
-    std::vector<size_t> token_ends;  // byte offsets in the reply's text
+    ChatLines question;
+    ChatParts answer;
+    std::vector<PartLayout> parts;   // of the answer
+    std::vector<size_t> token_ends;  // byte offsets in the answer's text
     std::uint64_t last_frame = 0;
-  };
-  struct Bubble {
-    ImVec2 min, text, max;
-    float line_height = 0;
-  };
-  struct TokenPlace {
-    size_t token = 0;
-    bool is_blank = false;  // only the blank of a word that is on the next line
-    ImVec2 min, max;
   };
   struct Editing {
     std::uint64_t revision = 0;
@@ -71,29 +81,31 @@ class ChatTranscript {
     std::uint64_t revision = 0;
     size_t token = 0;
   };
+  // One part of an answer, as it is drawn.
+  struct DrawnPart {
+    const ChatExchange& exchange;
+    const ChatPart& part;
+    ExchangeLayout& layout;
+    ChatLines& lines;
+    std::string id;  // unique in the window
+    bool running = false;
+    const TranscriptOptions& options;
+  };
 
   ExchangeLayout& layout_of(const ChatExchange& exchange);
-  void lay_out(ChatLines& lines, std::string_view text, float width) const;
-  Bubble draw_bubble(const ChatLines& lines, float left, float width, ImU32 color) const;
-  void draw_lines(const ChatLines& lines, std::string_view text, const Bubble& bubble) const;
-
   void draw_question(const Chat& chat, size_t index, const TranscriptOptions& options,
                      TranscriptAction& action);
   void draw_editor(size_t index, TranscriptAction& action);
-  void draw_reply(const Chat& chat, size_t index, const TranscriptOptions& options,
-                  TranscriptAction& action);
+  void draw_answer(const Chat& chat, size_t index, const TranscriptOptions& options,
+                   TranscriptAction& action);
+  void draw_text(const DrawnPart& drawn);
+  void draw_reasoning(const DrawnPart& drawn);
+  void draw_call(const DrawnPart& drawn) const;
+  // The tokens of a part, in its bubble: shading, the tooltip, the popup.
+  void draw_tokens(const DrawnPart& drawn, const TextBubble& bubble, ImU32 color);
   void draw_reply_notes(const ChatReply& reply, bool running, const TranscriptOptions& options);
   void draw_reply_buttons(const Chat& chat, size_t index, const TranscriptOptions& options,
                           TranscriptAction& action);
-  // Calls visit(TokenPlace) for every token of a line.
-  template <class Visit>
-  void visit_line(const ChatReply& reply, const ExchangeLayout& layout, const Bubble& bubble,
-                  size_t line, Visit visit) const;
-  std::optional<TokenPlace> token_at(const ChatReply& reply, const ExchangeLayout& layout,
-                                     const Bubble& bubble, ImVec2 place) const;
-  void shade_tokens(const ChatReply& reply, const ExchangeLayout& layout, const Bubble& bubble,
-                    bool all) const;
-  void draw_tooltip(const ChatReply& reply, size_t token) const;
   void draw_popup(const Chat& chat, const TranscriptOptions& options, TranscriptAction& action);
   void drop_old();
 
@@ -107,12 +119,7 @@ class ChatTranscript {
   bool open_popup_ = false;
   bool hovers_answer_ = false;
   std::string hovered_token_;
+  AnswerSummary last_answer_;
 };
-
-// The background of a token: the less likely it is, the stronger the colour.
-ImU32 token_color(const Theme& theme, float probability);
-// Draws one row per alternative and returns the index of the clicked one.
-std::optional<size_t> draw_alternatives(const Theme& theme, const ChatToken& token, bool buttons,
-                                        bool enabled);
 
 }  // namespace hearth

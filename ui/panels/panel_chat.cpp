@@ -1,7 +1,11 @@
 // Chat: conversations with the model in tabs. Every token of an answer shows its alternatives.
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <imgui.h>
@@ -13,8 +17,10 @@
 #include "ui/panel.h"
 #include "ui/panels/active_model.h"
 #include "ui/panels/chat_controls.h"
+#include "ui/panels/chat_tabs.h"
 #include "ui/panels/chat_transcript.h"
 #include "ui/panels/chat_widgets.h"
+#include "ui/panels/token_alternatives.h"
 #include "ui/theme.h"
 
 namespace hearth {
@@ -36,13 +42,6 @@ bool has_text(const std::string& text) {
   return text.find_first_not_of(" \t\n") != std::string::npos;
 }
 
-// A chat's id starts with its time of creation: "20260131-184530-..." is "2026-01-31 18:45 UTC".
-std::string start_time(std::string_view id) {
-  if (id.size() < 13) return "at an unknown time";
-  return fmt::format("{}-{}-{} {}:{} UTC", id.substr(0, 4), id.substr(4, 2), id.substr(6, 2),
-                     id.substr(9, 2), id.substr(11, 2));
-}
-
 class ChatPanel : public Panel {
  public:
   ChatPanel()
@@ -62,16 +61,13 @@ class ChatPanel : public Panel {
   }
 
  private:
-  Chat* shown() const { return chats_ ? chats_->history().find(shown_) : nullptr; }
+  Chat* shown() const { return chats_ ? chats_->history().find(tabs_.shown()) : nullptr; }
+  void find_model(const PanelContext& context);
   void show(const Chat& chat);
   void begin_chat();
-  void draw_tabs(const PanelContext& context);
-  void draw_tab_menu(Chat& chat);
-  void draw_history_menu();
   void draw_chat(const PanelContext& context, Chat& chat);
   void draw_empty(const PanelContext& context, Chat& chat);
   void draw_transcript(const PanelContext& context, Chat& chat, float height);
-  void draw_undo();
   void draw_gauge(const PanelContext& context, const Chat& chat);
   void draw_input(const PanelContext& context, Chat& chat);
   void ask(Chat& chat, std::string question);
@@ -79,12 +75,10 @@ class ChatPanel : public Panel {
 
   std::unique_ptr<ChatController> chats_;
   ActiveModel active_;
+  ReplyStyle style_;  // of the active model
+  std::optional<std::uint64_t> style_generation_;
+  ChatTabs tabs_;
   ChatTranscript transcript_;
-  std::string shown_;   // id of the visible chat
-  std::string select_;  // id of the chat whose tab is to be selected
-  std::string renamed_, new_title_;
-  std::string remove_, close_;  // ids, processed at the end of the frame
-  bool undo_ = false;
   bool focus_input_ = false;
   bool show_tokens_ = false;
   bool restored_ = false;
@@ -96,7 +90,7 @@ void ChatPanel::update(const PanelContext& context) {
     chats_ = std::make_unique<ChatController>(folder.empty() ? folder : folder / "chats");
     show_tokens_ = context.settings.get("chat.show_tokens", false);
   }
-  active_ = find_active_model(context);
+  find_model(context);
   chats_->update(active_.model ? &*active_.model : nullptr, ImGui::GetTime());
   if (!chats_->history().load()) return;
   const auto& chats = chats_->history().chats();
@@ -104,7 +98,8 @@ void ChatPanel::update(const PanelContext& context) {
                                              [](const auto& chat) { return chat->open; });
   if (!restored_) {
     restored_ = true;
-    const Chat* const last = chats_->history().find(context.settings.get("chat.shown", shown_));
+    const Chat* const last =
+        chats_->history().find(context.settings.get("chat.shown", tabs_.shown()));
     if (last != nullptr && last->open)
       show(*last);
     else if (open_one != chats.rend())
@@ -117,12 +112,21 @@ void ChatPanel::update(const PanelContext& context) {
     else
       begin_chat();
   }
-  context.settings.set("chat.shown", shown_);
+  context.settings.set("chat.shown", tabs_.shown());
   context.settings.set("chat.show_tokens", show_tokens_);
 }
 
+void ChatPanel::find_model(const PanelContext& context) {
+  active_ = find_active_model(context);
+  if (!active_.model) return;
+  ChatModel& model = *active_.model;
+  if (std::exchange(style_generation_, model.generation) != model.generation)
+    style_ = find_reply_style(*model.tokenizer, model.chat);
+  model.style = &style_;
+}
+
 void ChatPanel::show(const Chat& chat) {
-  shown_ = select_ = chat.id;
+  tabs_.select(chat);
   transcript_.stop_editing();
   transcript_.scroll_to_end();
 }
@@ -172,132 +176,20 @@ void ChatPanel::apply(const TranscriptAction& action, Chat& chat) {
 
 void ChatPanel::draw(const PanelContext& context) {
   // Another panel may have closed the model in this frame.
-  active_ = find_active_model(context);
+  find_model(context);
   if (!chats_ || !chats_->history().load()) {
     faint_text("Loading conversations...");
     return;
   }
-  draw_tabs(context);
-  if (Chat* const chat = chats_->history().find(close_)) chats_->close(*chat);
-  if (const Chat* const chat = chats_->history().find(remove_)) chats_->remove(*chat);
-  close_.clear();
-  remove_.clear();
-  if (std::exchange(undo_, false))
-    if (const Chat* const chat = chats_->history().restore()) show(*chat);
-}
-
-void ChatPanel::draw_tabs(const PanelContext& context) {
-  if (!ImGui::BeginTabBar("##chats")) return;
-  if (ImGui::TabItemButton("...", ImGuiTabItemFlags_Leading | ImGuiTabItemFlags_NoTooltip))
-    ImGui::OpenPopup("##history");
-  name_last_item("History");
-  ImGui::SetItemTooltip("All conversations.");
-  draw_history_menu();
-  const std::string select = std::exchange(select_, {});
-  // An index, because drawing a chat may add another one.
-  for (size_t i = 0; i < chats_->history().chats().size(); ++i) {
-    Chat& chat = *chats_->history().chats()[i];
-    if (!chat.open) continue;
-    bool open = true;
-    const std::string label = fmt::format("{}{}###{}", chat.display_title(),
-                                          chats_->answering(chat) ? " ..." : "", chat.id);
-    const ImGuiTabItemFlags flags = chat.id == select ? ImGuiTabItemFlags_SetSelected : 0;
-    const bool in_front = ImGui::BeginTabItem(label.c_str(), &open, flags);
-    name_last_item(chat.display_title());
-    draw_tab_menu(chat);
-    if (in_front) {
-      // A tab that is about to be selected is drawn from the next frame on.
-      if (select.empty() && select_.empty() && chat.id != shown_) show(chat);
-      draw_chat(context, chat);
-      ImGui::EndTabItem();
-    }
-    if (!open) close_ = chat.id;
-  }
-  if (ImGui::TabItemButton("+", ImGuiTabItemFlags_Trailing | ImGuiTabItemFlags_NoTooltip))
-    begin_chat();
-  name_last_item("New chat");
-  ImGui::SetItemTooltip("Start a new chat.");
-  ImGui::EndTabBar();
-}
-
-void ChatPanel::draw_tab_menu(Chat& chat) {
-  if (!ImGui::BeginPopupContextItem(chat.id.c_str())) return;
-  if (ImGui::IsWindowAppearing()) {
-    renamed_ = chat.id;
-    new_title_ = chat.display_title();
-    ImGui::SetKeyboardFocusHere();
-  }
-  ImGui::TextUnformatted("Title");
-  if (line_box("##title", new_title_)) {
-    chats_->rename(chat, new_title_);
-    ImGui::CloseCurrentPopup();
-  }
-  if (ImGui::Button("Rename")) {
-    chats_->rename(chat, new_title_);
-    ImGui::CloseCurrentPopup();
-  }
-  ImGui::SameLine();
-  if (ImGui::Button("Close tab")) {
-    close_ = chat.id;
-    ImGui::CloseCurrentPopup();
-  }
-  ImGui::SameLine();
-  if (ImGui::Button("Delete")) {
-    remove_ = chat.id;
-    ImGui::CloseCurrentPopup();
-  }
-  ImGui::EndPopup();
-}
-
-void ChatPanel::draw_history_menu() {
-  if (!ImGui::BeginPopup("##history")) return;
-  const auto& chats = chats_->history().chats();
-  ImGui::TextUnformatted("Conversations");
-  ImGui::Separator();
-  for (auto at = chats.rbegin(); at != chats.rend(); ++at) {
-    Chat& chat = **at;
-    if (chat.exchanges.empty()) continue;
-    ImGui::PushID(chat.id.c_str());
-    if (ImGui::Selectable(fmt::format("{}##open", chat.display_title()).c_str(), chat.id == shown_,
-                          0, {ImGui::GetFontSize() * 16, 0})) {
-      if (!chat.open) {
-        chat.open = true;
-        chats_->mark_unsaved(chat);
-      }
-      show(chat);
-      ImGui::CloseCurrentPopup();
-    }
-    ImGui::SetItemTooltip("%zu messages, started %s", 2 * chat.exchanges.size(),
-                          start_time(chat.id).c_str());
-    ImGui::SameLine();
-    if (ImGui::SmallButton("Delete")) remove_ = chat.id;
-    ImGui::PopID();
-  }
-  const auto& unreadable = chats_->history().unreadable();
-  if (!unreadable.empty())
-    faint_text(fmt::format("{} file{} could not be read and {} left untouched.", unreadable.size(),
-                           unreadable.size() == 1 ? "" : "s",
-                           unreadable.size() == 1 ? "was" : "were"));
-  ImGui::EndPopup();
-}
-
-void ChatPanel::draw_undo() {
-  const Chat* const removed = chats_->history().removed();
-  if (removed == nullptr) return;
-  undo_ = ImGui::SmallButton("Undo");
-  ImGui::SameLine();
-  if (ImGui::SmallButton("Dismiss")) {
-    chats_->history().forget_removed();
-    return;
-  }
-  ImGui::SameLine();
-  ImGui::Text("Deleted: %s", removed->display_title().c_str());
+  tabs_.draw(*chats_, {.show = [this](const Chat& chat) { show(chat); },
+                       .draw = [&](Chat& chat) { draw_chat(context, chat); },
+                       .begin_chat = [this] { begin_chat(); }});
 }
 
 void ChatPanel::draw_chat(const PanelContext& context, Chat& chat) {
   const Theme& theme = context.theme;
   ImGui::PushID(chat.id.c_str());
-  draw_undo();
+  tabs_.draw_undo(*chats_);
   if (ImGui::GetContentRegionAvail().y > theme.px(kMinHeightForControls)) {
     if (draw_system_prompt(chat, theme)) chats_->mark_unsaved(chat);
     const SamplingOptions& defaults =
@@ -455,6 +347,11 @@ void ChatPanel::report(ValueSink& values) const {
   values.set("last_answer", reply.text);
   values.set("last_finish", std::string(finish_reason_name(reply.finish)));
   values.set("last_error", reply.error);
+  const AnswerSummary& answer = transcript_.last_answer();
+  values.set("reasoning_tokens", static_cast<double>(answer.reasoning_tokens));
+  values.set("reasoning_shown", answer.unfolded ? 1 : 0);
+  values.set("calls", static_cast<double>(answer.calls));
+  values.set("last_call", answer.last_call);
   values.set("tokens", static_cast<double>(reply.tokens.size()));
   values.set("kept_tokens", reply.kept_tokens);
   values.set("tokens_per_s", reply.tokens_per_s);

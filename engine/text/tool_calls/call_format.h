@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/text/tool_calls/call_reader.h"
+#include "engine/text/tool_calls/fixed_text.h"
 #include "engine/text/tool_calls/tool.h"
 
 namespace hearth {
@@ -23,9 +24,9 @@ struct CallFormat {
   std::unique_ptr<CallReader> (*make_reader)(std::span<const Tool> tools) = nullptr;
 
   // For grammars: what stands before, between and after the calls of a reply, and a call itself as
-  // an expression in Lark's format. Null: calls in this format cannot be enforced.
+  // an expression in Lark's format, which is empty if calls of this tool cannot be enforced.
   std::string_view calls_open = {}, calls_between = {}, calls_close = {};
-  std::string (*call_rule)(const Tool& tool) = nullptr;
+  std::string (*call_rule)(const Tool& tool, const FixedText& fixed) = nullptr;
   // The marker that calls_open begins with, after which only calls can follow. Empty: there is
   // none.
   std::string_view trigger = {};

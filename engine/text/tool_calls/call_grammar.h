@@ -11,28 +11,30 @@
 
 namespace hearth {
 
-// One call of any of the tools or, if `several` and the format allows it, one or more. Empty if
-// calls in this format cannot be enforced. `answer`: a JSON schema of what the model may write
-// instead of calling; empty: it has to call. REQUIRES: there is a tool.
-std::string call_grammar(const CallFormat& format, std::span<const Tool> tools, bool several,
-                         std::string_view answer = {});
+struct CallGrammarOptions {
+  std::span<const Tool> tools;  // REQUIRES: not empty
+  bool several = true;          // if the format allows it
+  // A JSON schema of what the model may write instead of calling; empty: it has to call.
+  std::string_view answer = {};
+  std::span<const ControlText> control = {};  // of the model: ReplyStyle::control_texts
+};
+
+// One call of any of the tools, or several. Empty if calls of one of them cannot be enforced.
+std::string call_grammar(const CallFormat& format, const CallGrammarOptions& options);
 
 // The same for the text after format.trigger, once the model has written that by itself. White
 // space around a call may be as the model has it. Empty if the format has no trigger.
-std::string triggered_call_grammar(const CallFormat& format, std::span<const Tool> tools,
-                                   bool several);
+std::string triggered_call_grammar(const CallFormat& format, const CallGrammarOptions& options);
 
 // Parts of grammars, for the formats.
-// A fixed text.
-std::string lark_text(std::string_view text);
 // The arguments as a JSON object.
 std::string arguments_rule(const Tool& tool);
 // {"name": "f", "arguments": {...}}, where the arguments are called `arguments`.
-std::string named_object_rule(const Tool& tool, std::string_view arguments);
+std::string named_object_rule(const Tool& tool, const FixedText& fixed, std::string_view arguments);
 // Each argument between texts, in the schema's order.
 struct ParameterTexts {
   std::string open, before_key, after_key, after_value, close;
 };
-std::string parameters_rule(const Tool& tool, const ParameterTexts& texts);
+std::string parameters_rule(const Tool& tool, const FixedText& fixed, const ParameterTexts& texts);
 
 }  // namespace hearth

@@ -1,6 +1,8 @@
 // DeepSeek. V3 and R1 write "function", the separator, the name, and the arguments fenced as code;
 // V3.1 writes the name, the separator and the arguments. All calls together have a pair of markers
 // around them.
+#include <fmt/format.h>
+
 #include "engine/text/tool_calls/call_format.h"
 #include "engine/text/tool_calls/call_grammar.h"
 #include "engine/text/tool_calls/named_calls.h"
@@ -28,12 +30,16 @@ const CallFormat& deepseek_format() {
       },
       .calls_open = "<｜tool▁calls▁begin｜>",
       .calls_close = "<｜tool▁calls▁end｜>",
-      // What V3.1 writes; the template of the older ones has the same markers.
+      // A model writes what it was trained on: both forms have the same markers.
       .call_rule =
-          [](const Tool& tool) {
-            return lark_text("<｜tool▁call▁begin｜>" + tool.name + "<｜tool▁sep｜>") + " " +
-                   arguments_rule(tool) + " " + lark_text("<｜tool▁call▁end｜>");
-          }};
+          [](const Tool& tool, const FixedText& fixed) {
+            const std::string arguments = arguments_rule(tool);
+            return fmt::format("{} ({} {} | {} {} {}) {}", fixed(kDeepSeekShape.open),
+                               fixed(tool.name + "<｜tool▁sep｜>"), arguments,
+                               fixed("function<｜tool▁sep｜>" + tool.name + "\n```json\n"),
+                               arguments, fixed("\n```"), fixed(kDeepSeekShape.close));
+          },
+      .trigger = kDeepSeekShape.list_open};
   return format;
 }
 

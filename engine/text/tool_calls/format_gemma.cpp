@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/text/tool_calls/call_format.h"
+#include "engine/text/tool_calls/gemma_arguments.h"
 #include "engine/text/tool_calls/json_scanner.h"
 #include "engine/text/tool_calls/marker_search.h"
 
@@ -139,7 +140,16 @@ const CallFormat& gemma_format() {
       .fits = [](std::string_view source) { return mentions(source, kGemmaOpen); },
       .make_reader = [](std::span<const Tool>) -> std::unique_ptr<CallReader> {
         return std::make_unique<GemmaCalls>();
-      }};
+      },
+      .calls_open = kGemmaOpen,
+      .calls_between = "<tool_call|><|tool_call>",
+      .calls_close = kGemmaClose,
+      .call_rule = [](const Tool& tool, const FixedText& fixed) -> std::string {
+        const std::string arguments = gemma_arguments_rule(tool.parameters, fixed, kGemmaQuote);
+        if (arguments.empty()) return {};
+        return fixed("call:" + tool.name) + " " + arguments;
+      },
+      .trigger = kGemmaOpen};
   return format;
 }
 

@@ -30,11 +30,12 @@ const CallFormat& glm_format() {
       .calls_between = "</tool_call>\n<tool_call>",
       .calls_close = "</tool_call>",
       .call_rule =
-          [](const Tool& tool) {
-            return parameters_rule(tool, {.open = tool.name + "\n",
-                                          .before_key = "<arg_key>",
-                                          .after_key = "</arg_key>\n<arg_value>",
-                                          .after_value = "</arg_value>\n"});
+          [](const Tool& tool, const FixedText& fixed) {
+            return parameters_rule(tool, fixed,
+                                   {.open = tool.name + "\n",
+                                    .before_key = "<arg_key>",
+                                    .after_key = "</arg_key>\n<arg_value>",
+                                    .after_value = "</arg_value>\n"});
           },
       .trigger = "<tool_call>"};
   return format;

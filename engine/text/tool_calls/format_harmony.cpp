@@ -9,6 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "engine/text/tool_calls/call_format.h"
 #include "engine/text/tool_calls/call_grammar.h"
 #include "engine/text/tool_calls/json_scanner.h"
@@ -21,6 +23,7 @@ constexpr std::string_view kHarmonyStart = "<|start|>", kHarmonyChannel = "<|cha
                            kHarmonyMessage = "<|message|>", kHarmonyEnd = "<|end|>",
                            kHarmonyCall = "<|call|>", kHarmonyReturn = "<|return|>",
                            kHarmonyConstrain = "<|constrain|>";
+constexpr std::string_view kHarmonyCallHead = "<|channel|>commentary to=functions.";
 constexpr std::size_t kLongestHarmonyHead = 512;
 
 class HarmonyReply final : public CallReader {
@@ -147,12 +150,13 @@ const CallFormat& harmony_format() {
       .make_reader = [](std::span<const Tool> tools) -> std::unique_ptr<CallReader> {
         return std::make_unique<HarmonyReply>(!tools.empty());
       },
+      .calls_open = kHarmonyCallHead,
       .call_rule =
-          [](const Tool& tool) {
-            return lark_text("<|channel|>commentary to=functions." + tool.name +
-                             " <|constrain|>json<|message|>") +
-                   " " + arguments_rule(tool);
+          [](const Tool& tool, const FixedText& fixed) {
+            return fmt::format("{} ({} | {})? {} {}", fixed(tool.name), fixed(" <|constrain|>json"),
+                               fixed(" json"), fixed(kHarmonyMessage), arguments_rule(tool));
           },
+      .trigger = kHarmonyCallHead,
       .several = false};
   return format;
 }

@@ -17,7 +17,10 @@ const CallFormat& hermes_format() {
       .calls_open = "<tool_call>\n",
       .calls_between = "\n</tool_call>\n<tool_call>\n",
       .calls_close = "\n</tool_call>",
-      .call_rule = [](const Tool& tool) { return named_object_rule(tool, "arguments"); },
+      .call_rule =
+          [](const Tool& tool, const FixedText& fixed) {
+            return named_object_rule(tool, fixed, "arguments");
+          },
       .trigger = "<tool_call>"};
   return format;
 }

@@ -19,7 +19,10 @@ const CallFormat& llama3_format() {
             JsonCallsShape{.opens = {"<|python_tag|>"}, .bare = true}, tools);
       },
       .calls_between = "; ",
-      .call_rule = [](const Tool& tool) { return named_object_rule(tool, "parameters"); },
+      .call_rule =
+          [](const Tool& tool, const FixedText& fixed) {
+            return named_object_rule(tool, fixed, "parameters");
+          },
       .several = false};
   return format;
 }

@@ -3,6 +3,8 @@
 // tells them apart.
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "engine/text/tool_calls/call_format.h"
 #include "engine/text/tool_calls/call_grammar.h"
 #include "engine/text/tool_calls/json_calls.h"
@@ -75,8 +77,10 @@ const CallFormat& mistral_format() {
       .calls_open = kMistralCalls,
       .calls_between = kMistralCalls,
       .call_rule =
-          [](const Tool& tool) {
-            return lark_text(tool.name + "[ARGS]") + " " + arguments_rule(tool);
+          [](const Tool& tool, const FixedText& fixed) {
+            return fmt::format("{} ({} /[a-zA-Z0-9]{{9}}/)? {} {}", fixed(tool.name),
+                               fixed(kMistralCallId), fixed(kMistralArguments),
+                               arguments_rule(tool));
           },
       .trigger = kMistralCalls};
   return format;
@@ -91,7 +95,10 @@ const CallFormat& mistral_list_format() {
       .calls_open = "[TOOL_CALLS][",
       .calls_between = ", ",
       .calls_close = "]",
-      .call_rule = [](const Tool& tool) { return named_object_rule(tool, "arguments"); },
+      .call_rule =
+          [](const Tool& tool, const FixedText& fixed) {
+            return named_object_rule(tool, fixed, "arguments");
+          },
       .trigger = kMistralCalls};
   return format;
 }

@@ -22,7 +22,10 @@ const CallFormat& phi_format() {
       .calls_open = "<|tool_call|>[",
       .calls_between = ", ",
       .calls_close = "]<|/tool_call|>",
-      .call_rule = [](const Tool& tool) { return named_object_rule(tool, "arguments"); },
+      .call_rule =
+          [](const Tool& tool, const FixedText& fixed) {
+            return named_object_rule(tool, fixed, "arguments");
+          },
       .trigger = "<|tool_call|>"};
   return format;
 }

@@ -34,12 +34,13 @@ const CallFormat& qwen_coder_format() {
       .calls_between = "\n</tool_call>\n<tool_call>\n",
       .calls_close = "\n</tool_call>",
       .call_rule =
-          [](const Tool& tool) {
-            return parameters_rule(tool, {.open = "<function=" + tool.name + ">\n",
-                                          .before_key = "<parameter=",
-                                          .after_key = ">\n",
-                                          .after_value = "\n</parameter>\n",
-                                          .close = "</function>"});
+          [](const Tool& tool, const FixedText& fixed) {
+            return parameters_rule(tool, fixed,
+                                   {.open = "<function=" + tool.name + ">\n",
+                                    .before_key = "<parameter=",
+                                    .after_key = ">\n",
+                                    .after_value = "\n</parameter>\n",
+                                    .close = "</function>"});
           },
       .trigger = "<tool_call>"};
   return format;

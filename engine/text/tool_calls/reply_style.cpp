@@ -20,17 +20,20 @@ std::vector<std::uint32_t> tokens_in_markers(const Tokenizer& tokenizer,
   return ids;
 }
 
-ReplyStyle find_reply_style(const Tokenizer& tokenizer, const ChatTemplate* chat) {
+ReplyStyle find_reply_style(const Tokenizer& tokenizer, const ChatTemplate* chat,
+                            const CallFormat* calls) {
   ReplyStyle style{.format = detect_reply_format(tokenizer.vocabulary().chat_template)};
   style.template_shows_tools = chat != nullptr && shows_tools(*chat);
   // A model that is told about tools by us writes calls as we ask it to.
-  if (!style.template_shows_tools && !style.format.always_parsed())
+  if (calls != nullptr)
+    style.format.calls = calls;
+  else if (!style.template_shows_tools && !style.format.always_parsed())
     style.format.calls = &generic_format();
   style.call_tokens = tokens_in_markers(tokenizer, style.format.markers(true));
   style.reasoning_tokens = tokens_in_markers(tokenizer, style.format.markers(false));
-  std::vector<std::string_view> inner = style.format.calls->markers;
-  std::erase(inner, style.format.calls->trigger);
-  style.calls_are_text = tokens_in_markers(tokenizer, inner).empty();
+  for (const std::uint32_t id : style.call_tokens)
+    if (!tokenizer.ends_generation(id))
+      style.control_texts.push_back({.text = tokenizer.piece(id, true), .id = id});
   return style;
 }
 

@@ -25,6 +25,25 @@ void check(const std::vector<SchemaCase>& cases) {
   }
 }
 
+TEST(Schema, NegativeZeroIsAnIntegerThatIsNotGenerated) {
+  for (const char* const schema :
+       {R"({"type": "integer"})", R"({"minimum": 0})", R"({"type": "number", "maximum": 5})"}) {
+    SCOPED_TRACE(schema);
+    const auto judged = compiled(Grammar::compile_json_schema(schema));
+    const auto generated = compiled(Grammar::compile_json_schema(schema, {.negative_zero = false}));
+    EXPECT_TRUE(accepts(judged, "-0"));
+    EXPECT_FALSE(accepts(generated, "-0"));
+    EXPECT_TRUE(accepts(generated, "0"));
+  }
+  const auto number =
+      compiled(Grammar::compile_json_schema(R"({"type": "number"})", {.negative_zero = false}));
+  EXPECT_TRUE(accepts(number, "-0.5"));
+  EXPECT_TRUE(accepts(number, "-7"));
+  const auto constant =
+      compiled(Grammar::compile_json_schema(R"({"const": -0})", {.negative_zero = false}));
+  EXPECT_TRUE(accepts(constant, "0"));
+}
+
 TEST(Schema, Types) {
   check({{R"({})",
           {"1", "\"a\"", "null", "[1,{\"a\":[]}]", "-0.5e+10"},

@@ -62,7 +62,7 @@ TEST(Gbnf, SaysWhatIsWrongAndWhere) {
             "grammar, line 2: a text without its closing quote");
   EXPECT_EQ(refusal(Grammar::compile_gbnf("root ::= (\"a\"\n")), "grammar, line 2: expected )");
   EXPECT_EQ(refusal(Grammar::compile_gbnf("root ::= <think>\n")),
-            "grammar, line 1: token references such as <think> are not supported");
+            "grammar, line 1: control tokens are named by their ids, as in <[17]>");
   EXPECT_EQ(refusal(Grammar::compile_gbnf("root ::= \"(\" root \")\"\n")),
             "the grammar matches no text at all");
 }

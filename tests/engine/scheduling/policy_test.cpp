@@ -13,28 +13,28 @@ TEST(Policy, NamedPoliciesHaveTheirSwitches) {
   };
   expect("no-cache",
          "admission=iteration delivery=at-once batch-window=0 batch-size=0 layout=packed "
-         "phases=mixed max-chunk=0 kv=none preemption=recompute victim=youngest order=fcfs "
-         "prefix-cache=off");
+         "phases=mixed max-chunk=0 tbt-target=0 kv=none preemption=recompute victim=youngest "
+         "order=fcfs max-wait=0 prefix-cache=off");
   expect("static",
          "admission=request delivery=with-batch batch-window=0 batch-size=0 layout=padded "
-         "phases=separate max-chunk=0 kv=reserve preemption=recompute victim=youngest order=fcfs "
-         "prefix-cache=off");
+         "phases=separate max-chunk=0 tbt-target=0 kv=reserve preemption=recompute victim=youngest "
+         "order=fcfs max-wait=0 prefix-cache=off");
   expect("dynamic",
          "admission=request delivery=with-batch batch-window=50 batch-size=0 layout=padded "
-         "phases=separate max-chunk=0 kv=reserve preemption=recompute victim=youngest order=fcfs "
-         "prefix-cache=off");
+         "phases=separate max-chunk=0 tbt-target=0 kv=reserve preemption=recompute victim=youngest "
+         "order=fcfs max-wait=0 prefix-cache=off");
   expect("iteration",
          "admission=iteration delivery=at-once batch-window=0 batch-size=0 layout=padded "
-         "phases=mixed max-chunk=0 kv=reserve preemption=recompute victim=youngest order=fcfs "
-         "prefix-cache=off");
+         "phases=mixed max-chunk=0 tbt-target=0 kv=reserve preemption=recompute victim=youngest "
+         "order=fcfs max-wait=0 prefix-cache=off");
   expect("packed",
          "admission=request delivery=at-once batch-window=0 batch-size=0 layout=packed "
-         "phases=mixed max-chunk=0 kv=reserve preemption=recompute victim=youngest order=fcfs "
-         "prefix-cache=off");
+         "phases=mixed max-chunk=0 tbt-target=0 kv=reserve preemption=recompute victim=youngest "
+         "order=fcfs max-wait=0 prefix-cache=off");
   expect("continuous",
          "admission=iteration delivery=at-once batch-window=0 batch-size=0 layout=packed "
-         "phases=mixed max-chunk=0 kv=on-demand preemption=recompute victim=youngest order=fcfs "
-         "prefix-cache=on");
+         "phases=mixed max-chunk=0 tbt-target=0 kv=on-demand preemption=recompute victim=youngest "
+         "order=fcfs max-wait=0 prefix-cache=on");
   EXPECT_EQ(policy_names().size(), 6u);
   EXPECT_EQ(named_policy("contiguous"), std::nullopt);
 }
@@ -52,6 +52,9 @@ TEST(Policy, EveryValueOfEverySwitchIsReadBack) {
   EXPECT_EQ(policy.max_chunk_tokens, 64u);
   EXPECT_EQ(set_switch(policy, "batch-window", "30"), std::nullopt);
   EXPECT_EQ(policy.batch_window_ms, 30u);
+  EXPECT_EQ(set_switch(policy, "tbt-target", "25ms"), std::nullopt);
+  EXPECT_EQ(switch_value(policy, "tbt-target"), "25");
+  EXPECT_EQ(policy.tbt_target_ms, 25u);
   EXPECT_EQ(policy_name(policy), "custom");
 }
 
@@ -67,12 +70,17 @@ TEST(Policy, MistakesAreNamedAndChangeNothing) {
   Policy policy;
   EXPECT_EQ(set_switch(policy, "layout", "square"),
             "layout cannot be 'square'; it is one of padded, packed");
+  EXPECT_EQ(set_switch(policy, "tbt-target", "ms"),
+            "tbt-target takes a number of milliseconds, not 'ms'");
+  EXPECT_EQ(set_switch(policy, "max-chunk", "12ms"),
+            "max-chunk takes a number of tokens, not '12ms'");
   EXPECT_EQ(set_switch(policy, "max-chunk", "12x"),
             "max-chunk takes a number of tokens, not '12x'");
   EXPECT_EQ(set_switch(policy, "max-chunk", ""), "max-chunk takes a number of tokens, not ''");
   EXPECT_EQ(set_switch(policy, "colour", "red"),
             "there is no switch 'colour'; there are admission, delivery, batch-window, batch-size, "
-            "layout, phases, max-chunk, kv, preemption, victim, order, prefix-cache");
+            "layout, phases, max-chunk, tbt-target, kv, preemption, victim, order, max-wait, "
+            "prefix-cache");
   EXPECT_EQ(set_switch(policy, "batch window", "soon"),
             "batch-window takes a number of milliseconds, not 'soon'");
   EXPECT_EQ(switch_value(policy, "colour"), std::nullopt);

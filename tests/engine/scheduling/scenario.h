@@ -52,6 +52,7 @@ class Scenario {
                           .max_queue = 100};
   Policy policy_;
   bool pipelined_ = false;
+  std::uint32_t step_us_ = 0, token_us_ = 0;  // what a step takes, if the scheduler is told
   std::unique_ptr<SimulatedEngine> engine_;  // from the first add on
   std::map<std::string, RequestId> ids_;
   std::map<RequestId, std::string> names_;

@@ -30,7 +30,13 @@ std::optional<std::uint32_t> to_number(const std::string& word) {
 }  // namespace
 
 SimulatedEngine& Scenario::engine() {
-  if (!engine_) engine_ = std::make_unique<SimulatedEngine>(limits_, policy_);
+  if (!engine_) {
+    engine_ = std::make_unique<SimulatedEngine>(limits_, policy_);
+    if (step_us_ > 0)
+      engine_->seconds = [this](const StepLoad& load) {
+        return 1e-6 * static_cast<double>(step_us_ + std::uint64_t{token_us_} * load.rows);
+      };
+  }
   return *engine_;
 }
 
@@ -64,7 +70,7 @@ std::optional<std::string> Scenario::line(const std::string& text) {
   const std::string& command = words[0];
   try {
     if ((command == "pool" && !engine_) || command == "swap" || command == "context" ||
-        command == "queue" || command == "pipelined")
+        command == "queue" || command == "pipelined" || command == "time")
       set_up(words);
     else if (command == "policy" || command == "switch" || command == "limits" || command == "pool")
       change(words);
@@ -96,6 +102,12 @@ void Scenario::set_up(const Words& words) {
   }
   const auto value = words.size() >= 2 ? to_number(words[1]) : std::nullopt;
   if (!value) throw Problem{words[0] + " takes a number"};
+  if (words[0] == "time") {
+    const auto per_token = words.size() >= 4 ? to_number(words[3]) : std::nullopt;
+    if (!per_token) throw Problem{"time N us N us-per-token"};
+    step_us_ = *value;
+    token_us_ = *per_token;
+  }
   if (words[0] == "pool") limits_.pool_blocks = *value;
   if (words[0] == "swap") limits_.swap_blocks = *value;
   if (words[0] == "context") limits_.context = *value;

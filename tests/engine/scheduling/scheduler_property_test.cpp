@@ -35,9 +35,10 @@ Policy combination(std::uint32_t index) {
   policy.victim = static_cast<Victim>(take(3));
   policy.delivery = static_cast<Delivery>(take(2));
   policy.batch_window_ms = take(2) * 40;
+  policy.tbt_target_ms = take(2) * 12;
   return policy;
 }
-constexpr std::uint32_t kCombinations = 2 * 2 * 2 * 3 * 2 * 2 * 3 * 3 * 2 * 2;
+constexpr std::uint32_t kCombinations = 2 * 2 * 2 * 3 * 2 * 2 * 3 * 3 * 2 * 2 * 2;
 
 // What happened to the ledgers of sequences, beyond the scheduler's totals.
 struct LedgerEvents {
@@ -83,6 +84,10 @@ class Workload {
         engine_(limits_, policy_, ends_) {
     if (number(0, 2) == 0) policy_.max_chunk_tokens = number(1, 20);
     engine_.scheduler.set_policy(policy_);
+    // Steps of 1 ms and 0.1 ms per token, with a much slower one now and then.
+    engine_.seconds = [this](const StepLoad& load) {
+      return (1e-3 + 1e-4 * load.rows) * (timing_() % 16 == 0 ? 20 : 1);
+    };
     for (auto& beginning : prefixes_)
       for (std::uint32_t i = 0; i < 200; ++i) beginning.push_back(number(1, 4000));
     load_ = number(2, 30);
@@ -414,7 +419,7 @@ class Workload {
           ASSERT_LT(protection(member.request), protection(id));
   }
 
-  std::mt19937 random_;
+  std::mt19937 random_, timing_;
   Policy policy_;
   bool switches_;
   bool tight_;  // short prompts and long answers in a small pool, so that requests are preempted

@@ -101,6 +101,8 @@ class SimulatedEngine {
     if (auto problem = scheduler.check_integrity()) return problem;
     std::vector<Sampled> sampled;
     if (auto problem = run(plan, sampled)) return problem;
+    if (const StepLoad load = step_load(plan); seconds && load.rows > 0)
+      scheduler.took(load, seconds(load));
     const bool nothing_in_flight = in_flight_.empty() && late_.empty();
     report_tokens();
     if (plan.empty() && nothing_in_flight && live() > 0 && !scheduler.window_closes())
@@ -166,6 +168,8 @@ class SimulatedEngine {
   // Called before a judged request's token is reported; returns whether that happens only after the
   // next plan, as with a mask that is not ready in time.
   std::function<bool(RequestId)> reports_late;
+  // How long a step takes; the scheduler is told. Empty: it is not.
+  std::function<double(const StepLoad&)> seconds;
   std::uint64_t accepted = 0, rejected = 0, other_branch = 0, again = 0, late = 0;
 
  private:

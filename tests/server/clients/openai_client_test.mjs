@@ -1,10 +1,8 @@
 // The official client against a running server: node openai_client_test.mjs http://127.0.0.1:PORT
 import assert from 'node:assert/strict';
-import { createRequire } from 'node:module';
+import { fromPackages, runTests } from './client_tests.mjs';
 
-// npm puts the package into the build folder, not next to this file.
-const require = createRequire(process.cwd() + '/');
-const OpenAI = require('openai');
+const OpenAI = fromPackages('openai');
 
 const address = process.argv[2];
 const client = new OpenAI({ baseURL: address + '/v1', apiKey: 'test-key', maxRetries: 0 });
@@ -204,14 +202,4 @@ const tests = {
   },
 };
 
-let failed = 0;
-for (const [name, test] of Object.entries(tests)) {
-  try {
-    await test();
-    console.log('ok: ' + name);
-  } catch (error) {
-    ++failed;
-    console.log(`FAILED: ${name}: ${error.stack}`);
-  }
-}
-process.exit(failed ? 1 : 0);
+await runTests(tests);

@@ -1,13 +1,12 @@
-// The official client's tool, streaming-tool and reasoning examples against a model that gives
-// prepared replies: node openai_tools_test.mjs SCRIPTED_SERVER
+// The tool, streaming-tool and reasoning examples of OpenAI's client, and the tool examples of
+// Ollama's, against a model that gives prepared replies: node openai_tools_test.mjs SCRIPTED_SERVER
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
+import { fromPackages, runTests } from './client_tests.mjs';
 
-// npm puts the package into the build folder, not next to this file.
-const require = createRequire(process.cwd() + '/');
-const OpenAI = require('openai');
+const OpenAI = fromPackages('openai');
+const { Ollama } = fromPackages('ollama');
 
 const call = (name, args) => `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`;
 const tools = [{
@@ -21,13 +20,13 @@ const tools = [{
 const messages = [{ role: 'developer', content: 'Use tools.' }, { role: 'user', content: 'Weather in Paris?' }];
 const asked = { model: 'any', messages, tools };
 
-// Runs `use` with a client of a model that gives this reply.
+// Runs `use` with a client of a model that gives this reply, and the server's address.
 async function withReply(reply, use, template) {
   const server = spawn(process.argv[2], template ? [reply, template] : [reply],
                        { stdio: ['pipe', 'pipe', 'inherit'] });
   try {
-    const [address] = await once(server.stdout, 'data');
-    await use(new OpenAI({ baseURL: String(address).trim() + '/v1', apiKey: 'none', maxRetries: 0 }));
+    const address = String(await once(server.stdout, 'data')).trim();
+    await use(new OpenAI({ baseURL: address + '/v1', apiKey: 'none', maxRetries: 0 }), address);
   } finally {
     server.stdin.end();
     await once(server, 'exit');
@@ -37,6 +36,23 @@ async function withReply(reply, use, template) {
 const paris = call('get_weather', '{"city": "Paris"}');
 
 const tests = {
+  async 'a function is called with Ollama\'s client, whole and in a stream'() {
+    await withReply('Let me look.\n' + paris, async (_, address) => {
+      const ollama = new Ollama({ host: address });
+      const question = { model: 'any', messages: [{ role: 'user', content: 'Weather in Paris?' }], tools };
+      const { message } = await ollama.chat(question);
+      assert.equal(message.content, 'Let me look.');
+      assert.deepEqual(message.tool_calls[0].function, { name: 'get_weather', arguments: { city: 'Paris' } });
+      const result = { role: 'tool', content: '21 degrees', tool_name: 'get_weather' };
+      const second = await ollama.chat({ ...question, messages: [...question.messages, message, result] });
+      assert.ok(second.done);
+      const calls = [];
+      for await (const part of await ollama.chat({ ...question, stream: true }))
+        calls.push(...part.message.tool_calls ?? []);
+      assert.deepEqual(calls.map(call => call.function), [message.tool_calls[0].function]);
+    });
+  },
+
   async 'a function is called, and its result goes back'() {
     await withReply('Let me look.\n' + paris, async client => {
       const reply = await client.chat.completions.create(asked);
@@ -140,14 +156,4 @@ const tests = {
   },
 };
 
-let failed = 0;
-for (const [name, test] of Object.entries(tests)) {
-  try {
-    await test();
-    console.log('ok: ' + name);
-  } catch (error) {
-    ++failed;
-    console.log(`FAILED: ${name}: ${error.stack}`);
-  }
-}
-process.exit(failed ? 1 : 0);
+await runTests(tests);

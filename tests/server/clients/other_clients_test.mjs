@@ -1,13 +1,11 @@
 // Clients of other APIs against a running server: OpenAI's for responses and embeddings, Anthropic's,
 // Ollama's. node other_clients_test.mjs http://127.0.0.1:PORT
 import assert from 'node:assert/strict';
-import { createRequire } from 'node:module';
+import { fromPackages, runTests } from './client_tests.mjs';
 
-// npm puts the packages into the build folder, not next to this file.
-const require = createRequire(process.cwd() + '/');
-const OpenAI = require('openai');
-const Anthropic = require('@anthropic-ai/sdk');
-const { Ollama } = require('ollama');
+const OpenAI = fromPackages('openai');
+const Anthropic = fromPackages('@anthropic-ai/sdk');
+const { Ollama } = fromPackages('ollama');
 
 const address = process.argv[2];
 const apiKey = 'test-key';
@@ -121,9 +119,26 @@ const tests = {
     assert.equal(last.eval_count, whole.eval_count);
   },
 
+  async 'an answer by a schema with Ollama\'s client'() {
+    const format = {
+      type: 'object', additionalProperties: false, required: ['name', 'age'],
+      properties: { name: { type: 'string', maxLength: 8 }, age: { type: 'integer', minimum: 0, maximum: 99 } },
+    };
+    const asked = { model: 'any', messages: ask, format, options: { num_predict: 80 } };
+    const whole = JSON.parse((await ollama.chat(asked)).message.content);
+    assert.deepEqual(Object.keys(whole), ['name', 'age']);
+    assert.ok(whole.name.length <= 8 && Number.isInteger(whole.age));
+    let text = '';
+    for await (const part of await ollama.chat({ ...asked, stream: true })) text += part.message.content;
+    assert.deepEqual(Object.keys(JSON.parse(text)), ['name', 'age']);
+  },
+
   async 'the rest of Ollama\'s client'() {
     const generated = await ollama.generate({ model: 'any', prompt: story, options: { num_predict: 5 } });
     assert.ok(generated.response.length > 0);
+    const { embeddings } = await ollama.embed({ model: 'any', input: ['a fox', 'a dog'] });
+    assert.equal(embeddings.length, 2);
+    assert.ok(Math.abs(Math.hypot(...embeddings[0]) - 1) < 1e-5);
     const { models } = await ollama.list();
     assert.equal(models.length, 1);
     const shown = await ollama.show({ model: models[0].name });
@@ -133,14 +148,4 @@ const tests = {
   },
 };
 
-let failed = 0;
-for (const [name, test] of Object.entries(tests)) {
-  try {
-    await test();
-    console.log('ok: ' + name);
-  } catch (error) {
-    ++failed;
-    console.log(`FAILED: ${name}: ${error.stack}`);
-  }
-}
-process.exit(failed ? 1 : 0);
+await runTests(tests);

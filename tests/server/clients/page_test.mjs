@@ -1,10 +1,9 @@
 // The page in headless Chromium: node page_test.mjs http://127.0.0.1:PORT. Leaves screenshots,
 // page.png and page-phone.png, in the working folder.
 import assert from 'node:assert/strict';
-import { createRequire } from 'node:module';
+import { fromPackages, runTests } from './client_tests.mjs';
 
-const require = createRequire(process.cwd() + '/');
-const { chromium } = require('playwright-core');
+const { chromium } = fromPackages('playwright-core');
 
 const address = process.argv[2];
 const kModel = 'hearth-storyteller-Q8_0';
@@ -271,18 +270,4 @@ const tests = {
   },
 };
 
-let failed = 0;
-try {
-  for (const [name, test] of Object.entries(tests)) {
-    try {
-      await test();
-      console.log('ok: ' + name);
-    } catch (error) {
-      ++failed;
-      console.log(`FAILED: ${name}: ${error.stack}`);
-    }
-  }
-} finally {
-  await browser.close();
-}
-process.exit(failed ? 1 : 0);
+await runTests(tests, () => browser.close());

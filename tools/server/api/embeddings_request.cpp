@@ -21,6 +21,11 @@ constexpr std::string_view kEmbeddingsHarmless[] = {"user"};
 constexpr FieldRules kEmbeddingsRules{
     .read = kEmbeddingsRead, .passed = {}, .harmless = kEmbeddingsHarmless, .unsupported = {}};
 
+constexpr std::string_view kOllamaEmbedRead[] = {"input", "model", "truncate", "dimensions"};
+constexpr std::string_view kOllamaEmbeddingsRead[] = {"prompt", "model"};
+// How Ollama runs a model, which is decided when this server starts.
+constexpr std::string_view kOllamaEmbedHarmless[] = {"options", "keep_alive"};
+
 MaybeError add_ids(const ordered_json& list, uint32_t vocabulary,
                    std::vector<EmbeddingsRequest::Input>& inputs) {
   std::vector<uint32_t> ids;
@@ -69,7 +74,56 @@ MaybeError read_embedding_integer(const ordered_json& body, const char* name, in
   return std::nullopt;
 }
 
+// Ollama takes texts only.
+MaybeError read_ollama_input(const ordered_json& body, const char* name,
+                             std::vector<EmbeddingsRequest::Input>& inputs) {
+  const bool may_be_list = name == std::string_view("input");
+  const ApiError wrong = field_error(
+      name, may_be_list ? fmt::format("must be a string or a list of up to {} strings, none of "
+                                      "them empty",
+                                      kMostInputs)
+                        : "must be a string that is not empty");
+  const ordered_json* const field = given_field(body, name);
+  if (field == nullptr || field->is_array() > may_be_list || field->size() > kMostInputs)
+    return wrong;
+  const auto add = [&](const ordered_json& item) {
+    const bool is_good = item.is_string() && !item.get_ref<const std::string&>().empty();
+    if (is_good) inputs.emplace_back(item.get<std::string>());
+    return is_good;
+  };
+  if (!field->is_array()) return add(*field) ? std::nullopt : MaybeError(wrong);
+  for (const ordered_json& item : *field)
+    if (!add(item)) return wrong;
+  return inputs.empty() ? MaybeError(wrong) : std::nullopt;
+}
+
 }  // namespace
+
+std::variant<EmbeddingsRequest, ApiError> parse_ollama_embedding(OllamaEmbedding call,
+                                                                 std::string_view text,
+                                                                 uint32_t width) {
+  const auto parsed = parse_ordered_body(text);
+  if (const ApiError* error = std::get_if<ApiError>(&parsed)) return *error;
+  const ordered_json& body = std::get<ordered_json>(parsed);
+  const bool is_new = call == OllamaEmbedding::kEmbed;
+  FieldRules rules{.read = kOllamaEmbeddingsRead,
+                   .passed = {},
+                   .harmless = kOllamaEmbedHarmless,
+                   .unsupported = {}};
+  if (is_new) rules.read = kOllamaEmbedRead;
+  ordered_json none;
+  if (auto error = pass_fields(rules, body, none)) return *error;
+  EmbeddingsRequest request{.truncate = true};
+  if (auto error = read_ollama_input(body, is_new ? "input" : "prompt", request.inputs))
+    return *error;
+  if (auto error = read_embedding_integer(body, "dimensions", 1, width, request.dimensions))
+    return *error;
+  if (const ordered_json* truncate = given_field(body, "truncate")) {
+    if (!truncate->is_boolean()) return field_error("truncate", "must be true or false");
+    request.truncate = truncate->get<bool>();
+  }
+  return request;
+}
 
 std::variant<EmbeddingsRequest, ApiError> parse_embeddings_request(std::string_view text,
                                                                    uint32_t vocabulary,

@@ -21,6 +21,7 @@ struct EmbeddingsRequest {
   std::optional<Pooling> pooling;  // unset: the model's own
   uint32_t dimensions = 0;         // 0: all
   bool base64 = false;
+  bool truncate = false;  // inputs that are too long are cut short
   int32_t priority = 0;
 };
 
@@ -28,6 +29,12 @@ struct EmbeddingsRequest {
 std::variant<EmbeddingsRequest, ApiError> parse_embeddings_request(std::string_view body,
                                                                    uint32_t vocabulary,
                                                                    uint32_t width);
+
+// Ollama's: /api/embed with `input`, or /api/embeddings, which is older, with a `prompt`.
+enum class OllamaEmbedding { kEmbed, kEmbeddings };
+std::variant<EmbeddingsRequest, ApiError> parse_ollama_embedding(OllamaEmbedding call,
+                                                                 std::string_view body,
+                                                                 uint32_t width);
 
 // The first `dimensions` (0: all) of a vector, scaled to length 1.
 std::vector<float> shortened(std::span<const float> vector, uint32_t dimensions);

@@ -1,5 +1,7 @@
 #include "tools/server/api/exchange.h"
 
+#include <string>
+
 #include "tools/server/json_body.h"
 #include "tools/server/openai_reply.h"
 
@@ -10,7 +12,8 @@ void Exchange::send(const nlohmann::json& body, int status) {
 }
 
 void Exchange::refuse(const ApiError& error) {
-  if (error.status == 429 || error.code == kOverloaded.code) reply.header("Retry-After", "1");
+  if (error.status == 429 || error.code == kOverloaded.code)
+    reply.header("Retry-After", std::to_string(error.retry_seconds));
   if (error.status == 401) reply.header("WWW-Authenticate", "Bearer");
   send(error_body(errors, error), error.status);
 }

@@ -27,6 +27,11 @@ void send_health(ServerState& server, Exchange& exchange) {
   const ServerState::Health health = server.health();
   nlohmann::json body = {{"status", health.state}};
   if (!health.message.empty()) body["message"] = health.message;
+  if (const ServedModel* const model = server.model(); model != nullptr && model->preparation) {
+    const PreparationProgress kernels = model->preparation();
+    body["kernels"] = {
+        {"compiled", kernels.ready}, {"total", kernels.total}, {"done", kernels.done}};
+  }
   exchange.send(body, health.status);
 }
 

@@ -56,7 +56,14 @@ const std::vector<GrammarCase>& grammar_cases() {
     return "<|channel|>commentary to=functions." + name + " <|constrain|>json<|message|>" +
            arguments;
   };
+  const auto gemma = [](const std::string& name, const std::string& arguments) {
+    return "<|tool_call>call:" + name + arguments + "<tool_call|>";
+  };
+  static const std::string gemma_paris = "{city:<|\"|>Paris<|\"|>,days:3}";
   static const std::vector<GrammarCase> cases = {
+      {"gemma", gemma("get_weather", gemma_paris),
+       gemma("get_weather", gemma_paris) + gemma("add", "{a:1,b:2.5}"), gemma("rain", gemma_paris),
+       gemma("get_weather", "{city:5}")},
       {"hermes", hermes("get_weather", paris),
        hermes("get_weather", paris) + "\n" + hermes("add", "{\"a\": 1, \"b\": 2}"),
        hermes("rain", paris), hermes("get_weather", wrong)},
@@ -95,8 +102,8 @@ const std::vector<GrammarCase>& grammar_cases() {
 TEST(CallGrammar, AllowsValidCallsOnly) {
   for (const GrammarCase& one : grammar_cases()) {
     const CallFormat& format = *find_call_format(one.format);
-    const std::string single = call_grammar(format, weather_tools(), false);
-    const std::string several = call_grammar(format, weather_tools(), true);
+    const std::string single = call_grammar(format, {.tools = weather_tools(), .several = false});
+    const std::string several = call_grammar(format, {.tools = weather_tools()});
     EXPECT_TRUE(allows(single, one.good)) << one.good << "\n" << single;
     EXPECT_TRUE(allows(several, one.good)) << one.good;
     EXPECT_FALSE(allows(several, "Hello")) << one.format;
@@ -133,24 +140,27 @@ TEST(CallGrammar, AgreesWithTheParser) {
 TEST(CallGrammar, GoesOnAfterTheTrigger) {
   for (const GrammarCase& one : grammar_cases()) {
     const CallFormat& format = *find_call_format(one.format);
-    const std::string rest = triggered_call_grammar(format, weather_tools(), true);
+    const std::string rest = triggered_call_grammar(format, {.tools = weather_tools()});
     EXPECT_EQ(rest.empty(), format.trigger.empty()) << one.format;
     if (rest.empty()) continue;
     ASSERT_TRUE(one.good.starts_with(format.trigger)) << one.format;
     EXPECT_TRUE(allows(rest, one.good.substr(format.trigger.size()))) << one.good << "\n" << rest;
-    EXPECT_TRUE(allows(rest, one.two.substr(format.trigger.size()))) << one.two << "\n" << rest;
+    if (!one.two.empty()) {
+      EXPECT_TRUE(allows(rest, one.two.substr(format.trigger.size()))) << one.two << "\n" << rest;
+    }
     EXPECT_FALSE(allows(rest, one.bad_arguments.substr(format.trigger.size()))) << one.format;
   }
-  const std::string hermes = triggered_call_grammar(hermes_format(), weather_tools(), true);
+  const std::string hermes = triggered_call_grammar(hermes_format(), {.tools = weather_tools()});
   EXPECT_TRUE(allows(hermes, "{\"name\": \"add\", \"arguments\": {\"a\":1,\"b\":2}}</tool_call>"));
 }
 
 TEST(CallGrammar, AllowsAnAnswerInstead) {
-  const std::string either = call_grammar(hermes_format(), weather_tools(), true,
-                                          R"({"type": "object", "required": ["x"]})");
+  const std::string either = call_grammar(
+      hermes_format(),
+      {.tools = weather_tools(), .answer = R"({"type": "object", "required": ["x"]})"});
   EXPECT_TRUE(allows(either, "{\"x\": 1}"));
   EXPECT_FALSE(allows(either, "{\"y\": 1}"));
-  EXPECT_TRUE(allows(either, grammar_cases()[0].good));
+  EXPECT_TRUE(allows(either, grammar_cases()[1].good));
 }
 
 TEST(CallGrammar, RefersToDefinitionsOfItsOwnSchema) {
@@ -160,20 +170,87 @@ TEST(CallGrammar, RefersToDefinitionsOfItsOwnSchema) {
        .parameters = nlohmann::ordered_json::parse(
            R"({"$defs": {"n": {"type": "integer"}}, "properties": {"a": {"$ref": "#/$defs/n"}},
               "required": ["a"], "additionalProperties": false})")}};
-  const std::string hermes = call_grammar(hermes_format(), tools, false);
+  const std::string hermes = call_grammar(hermes_format(), {.tools = tools, .several = false});
   EXPECT_TRUE(
       allows(hermes, "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 5}}\n</tool_call>"));
   EXPECT_FALSE(allows(
       hermes, "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"5\"}}\n</tool_call>"));
-  const std::string glm = call_grammar(glm_format(), tools, false);
+  const std::string glm = call_grammar(glm_format(), {.tools = tools, .several = false});
   EXPECT_TRUE(
       allows(glm, "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>5</arg_value>\n</tool_call>"));
   EXPECT_FALSE(
       allows(glm, "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>x</arg_value>\n</tool_call>"));
 }
 
-TEST(CallGrammar, IsMissingForFormatsThatAreNotJson) {
-  EXPECT_EQ(call_grammar(gemma_format(), weather_tools(), true), "");
+// Older models of DeepSeek write the name elsewhere, and newer ones of Mistral an id.
+TEST(CallGrammar, AllowsTheFormsOfAFamilysModels) {
+  const std::string paris = "{\"city\": \"Paris\"}";
+  const std::string deepseek = call_grammar(deepseek_format(), {.tools = weather_tools()});
+  EXPECT_TRUE(
+      allows(deepseek,
+             "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n"
+             "```json\n" +
+                 paris + "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"));
+  const std::string mistral = call_grammar(mistral_format(), {.tools = weather_tools()});
+  EXPECT_TRUE(allows(mistral, "[TOOL_CALLS]get_weather[CALL_ID]a1B2c3D4e[ARGS]" + paris));
+  const std::string harmony = call_grammar(harmony_format(), {.tools = weather_tools()});
+  EXPECT_TRUE(allows(harmony, "<|channel|>commentary to=functions.get_weather<|message|>" + paris));
+}
+
+Tool gemma_tool(const char* parameters) {
+  return {.name = "f", .parameters = nlohmann::ordered_json::parse(parameters)};
+}
+
+TEST(CallGrammar, FollowsSchemasInGemmasNotation) {
+  const std::vector<Tool> tools = {gemma_tool(R"({"properties": {
+      "a": {"type": "boolean"}, "b": {"enum": ["x", 2]}, "c": {"type": ["integer", "null"]},
+      "d": {"type": "array", "items": {"type": "string"}},
+      "e": {"type": "object", "properties": {"n": {"type": "number", "minimum": 3}},
+            "required": ["n"]}}, "required": ["c"]})")};
+  const std::string source = call_grammar(gemma_format(), {.tools = tools});
+  const auto call = [&](const std::string& arguments) {
+    return allows(source, "<|tool_call>call:f" + arguments + "<tool_call|>");
+  };
+  EXPECT_TRUE(call("{c:5}"));
+  EXPECT_TRUE(call("{a:true,c:null}"));
+  EXPECT_TRUE(call("{b:<|\"|>x<|\"|>,c:5,d:[<|\"|>y, \"z\"<|\"|>,<|\"|><|\"|>]}"));
+  EXPECT_TRUE(call("{b:2,c:5,d:[],e:{n:3.5}}"));
+  EXPECT_FALSE(call("{}"));
+  EXPECT_FALSE(call("{a:true}"));
+  EXPECT_FALSE(call("{,c:5}"));
+  EXPECT_FALSE(call("{c:5,}"));
+  EXPECT_FALSE(call("{b:<|\"|>z<|\"|>,c:5}"));
+  EXPECT_FALSE(call("{c:5,e:{n:2}}"));
+  EXPECT_FALSE(call("{c:5,d:[x]}"));
+}
+
+TEST(CallGrammar, IsMissingForSchemasThatGemmasNotationCannotEnforce) {
+  for (const char* parameters :
+       {R"({"properties": {"a": {"type": "string", "pattern": "^x$"}}})",
+        R"({"properties": {"a": {"anyOf": [{"type": "string"}]}}})",
+        R"({"properties": {"a b": {"type": "string"}}})", R"({"required": ["a"]})"}) {
+    const std::vector<Tool> tools = {gemma_tool(parameters)};
+    EXPECT_EQ(call_grammar(gemma_format(), {.tools = tools}), "") << parameters;
+  }
+}
+
+// Markers that are control tokens come as these tokens, and not inside of strings.
+TEST(CallGrammar, NamesControlTokens) {
+  const std::vector<ControlText> control = {{"<tool_call>", 7}, {"</tool_call>", 8}};
+  const std::string source =
+      call_grammar(hermes_format(), {.tools = weather_tools(), .control = control});
+  const std::string open = grammar::token_reference(7), close = grammar::token_reference(8);
+  const auto call = [](const std::string& before, const std::string& city,
+                       const std::string& after) {
+    return before + "\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"" + city + "\"}}\n" +
+           after;
+  };
+  EXPECT_TRUE(allows(source, call(open, "Paris", close))) << source;
+  EXPECT_TRUE(allows(source, call(open, "<tool_call>", close)));
+  EXPECT_FALSE(allows(source, call("<tool_call>", "Paris", close)));
+  EXPECT_FALSE(allows(source, call(open, "Paris", "</tool_call>")));
+  EXPECT_FALSE(allows(source, call(open, open, close)));
+  EXPECT_FALSE(allows(source, call(close, "Paris", close)));
 }
 
 }  // namespace

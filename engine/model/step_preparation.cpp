@@ -1,0 +1,149 @@
+#include "engine/model/step_preparation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "runtime/log.h"
+
+namespace hearth {
+namespace {
+
+// Of this thread: everything else that wants a core gets it first. On Linux a thread has its own
+// priority.
+void lower_thread_priority() {
+  constexpr int kNiceness = 10;
+  static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness));
+}
+
+}  // namespace
+
+StepPreparation::StepPreparation(PipelineStore& pipelines, Survey survey,
+                                 StepPreparationOptions options)
+    : pipelines_(pipelines), survey_(std::move(survey)), options_(std::move(options)) {
+  const unsigned threads =
+      options_.threads != 0 ? options_.threads : std::max(1u, std::thread::hardware_concurrency());
+  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+}
+
+StepPreparation::~StepPreparation() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  threads_.clear();  // joins
+}
+
+Status StepPreparation::wait_for_minimum() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return minimum_is_ready() || minimum_error_; });
+  if (minimum_error_) return *minimum_error_;
+  return {};
+}
+
+void StepPreparation::hurry(std::span<const PipelineInfo> infos) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (const PipelineInfo& info : infos) {
+      seen_.insert(info);
+      urgent_.push_back(info);
+    }
+  }
+  changed_.notify_all();
+}
+
+PreparationProgress StepPreparation::progress() const {
+  const std::lock_guard lock(mutex_);
+  return progress_now();
+}
+
+PreparationProgress StepPreparation::progress_now() const {
+  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begin_;
+  return {.ready = ready_,
+          .total = seen_.size(),
+          .done = announced_,
+          .seconds = announced_ ? seconds_ : since.count()};
+}
+
+void StepPreparation::work() {
+  bool lowered = false;
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (!lowered && minimum_is_ready()) {
+      lower_thread_priority();
+      lowered = true;
+    }
+    if (work_once(lock)) continue;
+    if (!announced_ && all_is_ready()) {
+      announced_ = true;
+      const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begin_;
+      seconds_ = since.count();
+      const PreparationProgress progress = progress_now();
+      lock.unlock();
+      pipelines_.save();
+      if (options_.done) options_.done(progress);
+      lock.lock();
+      continue;
+    }
+    changed_.wait(lock);
+  }
+}
+
+bool StepPreparation::work_once(std::unique_lock<std::mutex>& lock) {
+  std::deque<PipelineInfo>& queue = !urgent_.empty() ? urgent_ : queue_;
+  if (!queue.empty()) {
+    const PipelineInfo info = std::move(queue.front());
+    queue.pop_front();
+    compile(info, lock);
+    return true;
+  }
+  // The rest is listed after the minimum, so that the minimum is known.
+  const bool may_list = next_bucket_ < options_.minimum.size() || minimum_is_listed();
+  if (next_bucket_ == buckets() || !may_list) return false;
+  survey_next(lock);
+  return true;
+}
+
+void StepPreparation::survey_next(std::unique_lock<std::mutex>& lock) {
+  const size_t index = next_bucket_++;
+  const bool minimum = index < options_.minimum.size();
+  const StepBucket& bucket =
+      minimum ? options_.minimum[index] : options_.rest[index - options_.minimum.size()];
+  lock.unlock();
+  std::vector<PipelineInfo> infos = survey_(bucket);
+  lock.lock();
+  for (PipelineInfo& info : infos) {
+    if (!seen_.insert(info).second) continue;
+    if (minimum) {
+      minimum_.insert(info);
+      ++minimum_left_;
+    }
+    queue_.push_back(std::move(info));
+  }
+  ++listed_;
+  changed_.notify_all();
+}
+
+void StepPreparation::compile(const PipelineInfo& info, std::unique_lock<std::mutex>& lock) {
+  if (finished_.contains(info)) return;
+  lock.unlock();
+  const Result<const Pipeline*> pipeline = pipelines_.get(info);
+  if (pipeline.ok())
+    pipelines_.save_if_grown();
+  else
+    log_line(fmt::format("a kernel cannot be compiled: {}", pipeline.error().message));
+  lock.lock();
+  if (!finished_.insert(info).second) return;
+  if (pipeline.ok()) ++ready_;
+  if (minimum_.contains(info)) {
+    --minimum_left_;
+    if (!pipeline.ok() && !minimum_error_) minimum_error_ = pipeline.error();
+  }
+  changed_.notify_all();
+}
+
+}  // namespace hearth

@@ -1,0 +1,130 @@
+// Which recording a step replays: that of its bucket, or, while kernels of its bucket are being
+// compiled, that of a larger one.
+#include <algorithm>
+#include <tuple>
+
+#include "engine/model/step_runner.h"
+#include "runtime/pipeline_collector.h"
+#include "runtime/ready_pipelines.h"
+
+namespace hearth {
+namespace {
+
+// What makes two layers ask for the same pipelines.
+std::vector<uint32_t> layer_signature(const Model& model, uint32_t layer) {
+  const ModelConfig& config = model.config();
+  std::vector<uint32_t> signature{config.layer_window(layer), config.layer_is_windowed(layer)};
+  for (auto role = static_cast<size_t>(kFirstLayerRole); role < kWeightRoles; ++role) {
+    const Weight& weight = model.weights().get(static_cast<WeightRole>(role), layer);
+    signature.push_back(static_cast<uint32_t>(weight.size()));
+    for (const WeightSegment& segment : weight)
+      signature.insert(signature.end(),
+                       {static_cast<uint32_t>(segment.format), segment.rows, segment.cols});
+  }
+  return signature;
+}
+
+// The time that a step takes grows with these, and most with the first.
+auto step_cost(const StepBucket& bucket) {
+  return std::tuple(bucket.rows, bucket.logit_rows, bucket.sequences, bucket.context);
+}
+
+}  // namespace
+
+// A layer's pipelines also depend on the layer before it, whose partial sums it may add up. The
+// first and the last layer differ from the others.
+void StepRunner::find_distinct_layers() {
+  const uint32_t count = model_.config().layers;
+  std::vector<std::vector<uint32_t>> signatures;
+  std::set<std::pair<std::vector<uint32_t>, std::vector<uint32_t>>> seen;
+  for (uint32_t layer = 0; layer < count; ++layer) {
+    layers_.push_back(layer);
+    signatures.push_back(layer_signature(model_, layer));
+    const bool ends = layer == 0 || layer + 1 == count;
+    if (layer > 0 && !seen.emplace(signatures[layer - 1], signatures[layer]).second && !ends)
+      continue;
+    if (layer > 0 && distinct_layers_.back() != layer - 1) distinct_layers_.push_back(layer - 1);
+    distinct_layers_.push_back(layer);
+  }
+}
+
+std::vector<PipelineInfo> StepRunner::pipelines_of(const StepBucket& bucket) const {
+  PipelineCollector collector;
+  CommandRecorder recorder = CommandRecorder::dry();
+  const Recorded step = plan(bucket);
+  const Buffer none;
+  // An error shows when the step is recorded.
+  static_cast<void>(record_step({recorder, collector, bucket, step.layout, 0}, distinct_layers_,
+                                {.pooled = none, .similarity = none, .pages = {none.all()}})
+                        .ok());
+  return {collector.infos().begin(), collector.infos().end()};
+}
+
+Result<const StepRunner::Recorded*> StepRunner::record_with(PipelineStore& pipelines,
+                                                            const StepBucket& bucket) {
+  Recorded step = plan(bucket);
+  for (size_t copy = 0; copy < StepInputs::kCopies; ++copy) {
+    HEARTH_ASSIGN(step.commands[copy], record(pipelines, bucket, step.layout, copy));
+  }
+  make_room_for_recording();
+  Recorded& place = recorded_.emplace(bucket, std::move(step)).first->second;
+  place.last_use = ++steps_;
+  return &place;
+}
+
+Result<const StepRunner::Recorded*> StepRunner::recorded(const StepBucket& bucket) {
+  const auto place = recorded_.find(bucket);
+  if (place == recorded_.end()) return record_with(pipelines_, bucket);
+  place->second.last_use = ++steps_;
+  return &place->second;
+}
+
+Result<const StepRunner::Recorded*> StepRunner::recorded_if_ready(const StepBucket& bucket) {
+  if (recorded_.contains(bucket)) return recorded(bucket);
+  if (const auto waiting = waiting_.find(bucket); waiting != waiting_.end()) {
+    const auto is_ready = [&](const PipelineInfo& info) {
+      return pipelines_.find(info) != nullptr;
+    };
+    if (!std::ranges::all_of(waiting->second, is_ready)) return nullptr;
+    waiting_.erase(waiting);
+  }
+  ReadyPipelines ready(pipelines_);
+  Result<const Recorded*> step = record_with(ready, bucket);
+  if (step.ok() || !ready.missed()) return step;
+  waiting_[bucket] = {*ready.missed()};
+  return nullptr;
+}
+
+const StepRunner::Recorded* StepRunner::cheapest_recorded(const StepBucket& bucket) const {
+  const Recorded* cheapest = nullptr;
+  for (const auto& [other, step] : recorded_)
+    if (fits_into(bucket, other) &&
+        (cheapest == nullptr || step_cost(other) < step_cost(cheapest->bucket)))
+      cheapest = &step;
+  return cheapest;
+}
+
+Result<const StepRunner::Recorded*> StepRunner::recorded_or_larger(const StepBucket& bucket) {
+  HEARTH_ASSIGN(const Recorded* step, recorded_if_ready(bucket));
+  if (step != nullptr) return step;
+  // All that is missing, and not only what was missed first, is wanted now.
+  if (std::vector<PipelineInfo>& missing = waiting_[bucket]; missing.size() <= 1) {
+    missing = pipelines_of(bucket);
+    std::erase_if(missing,
+                  [&](const PipelineInfo& info) { return pipelines_.find(info) != nullptr; });
+    preparation_->hurry(missing);
+  }
+  const Recorded* larger = cheapest_recorded(bucket);
+  for (const StepBucket& stand_in : stand_in_buckets(bucket, options_.limits)) {
+    if (larger != nullptr && step_cost(larger->bucket) <= step_cost(stand_in)) break;
+    HEARTH_ASSIGN(step, recorded_if_ready(stand_in));
+    if (step != nullptr) return step;
+  }
+  if (larger != nullptr) return recorded(larger->bucket);
+  // Only if the preparation's minimum was not waited for, or could not be compiled.
+  ++stalled_steps_;
+  HEARTH_TRY(pipelines_.prepare(pipelines_of(bucket)));
+  return recorded(bucket);
+}
+
+}  // namespace hearth
