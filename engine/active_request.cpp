@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "engine/beam_group.h"
+#include "engine/contrastive_request.h"
+#include "engine/guidance.h"
 #include "engine/model/step_executor.h"
 #include "engine/sampling/sampler.h"
 #include "engine/sampling/stages.h"
@@ -22,9 +24,10 @@ static_assert(kMaxTopLogprobs <= params::kMaxTopLogprobs);
 Status check_ids(const GenerationRequest& request, uint32_t vocabulary) {
   // The device interprets ids with the bit kSampledId differently.
   const uint32_t ids = vocabulary != 0 ? vocabulary : params::kSampledId;
-  for (const TokenId token : request.prompt)
-    if (token >= ids)
-      return invalid(fmt::format("token id {} is not in the vocabulary of {}", token, ids));
+  for (const std::vector<TokenId>* tokens : {&request.prompt, &request.guidance.negative_prompt})
+    for (const TokenId token : *tokens)
+      if (token >= ids)
+        return invalid(fmt::format("token id {} is not in the vocabulary of {}", token, ids));
   return {};
 }
 
@@ -89,11 +92,12 @@ TokenText token_text(const Tokenizer* tokenizer) {
 // A request without a limit of its own may fill the rest of the context and of the pool.
 uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits& limits) {
   if (!request.generate) return 1;  // which is not delivered
-  const uint64_t prompt = request.prompt.size();
-  const uint64_t pool_tokens =
-      uint64_t{limits.pool_blocks / std::max(request.beam.beams, 1u)} * kTokensPerBlock;
+  const uint64_t prompt = std::max(request.prompt.size(), negative_tokens(request));
+  const uint32_t sequences = request.guidance.guides() ? 2 : std::max(request.beam.beams, 1u);
+  const uint64_t pool_tokens = uint64_t{limits.pool_blocks / sequences} * kTokensPerBlock;
   const uint64_t longest = std::min<uint64_t>(limits.context, pool_tokens);
-  const uint32_t left = prompt < longest ? static_cast<uint32_t>(longest - prompt) : 1;
+  const uint64_t taken = prompt + candidate_room(request);
+  const uint32_t left = taken < longest ? static_cast<uint32_t>(longest - taken) : 1;
   return request.max_tokens == 0 ? left : std::min(request.max_tokens, left);
 }
 
@@ -133,11 +137,14 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
     request.cache_salt = ~uint64_t{place.id};  // nobody else's
   }
   HEARTH_TRY(check_ids(request, place.vocabulary));
+  HEARTH_TRY(complete_guidance(request, place.contrast));
   const uint32_t max_new = most_new_tokens(request, place.limits);
   if (const AddResult fit =
           check_request(place.limits, {.prompt = request.prompt,
-                                       .max_new_tokens = max_new,
-                                       .seats = std::max(request.beam.beams, 1u)});
+                                       .max_new_tokens = max_new + candidate_room(request),
+                                       .seats = std::max(request.beam.beams, 1u),
+                                       .shadow_prompt = request.guidance.negative_prompt,
+                                       .firm_proposals = request.contrastive_search.searches()});
       !fit.accepted())
     return invalid(fit.message);
   HEARTH_TRY(check_biases(request));
@@ -151,8 +158,17 @@ Result<std::unique_ptr<ActiveRequest>> ActiveRequest::create(GenerationRequest r
     HEARTH_ASSIGN(options, beam_sampling(request, place.tokenizer));
     request.sampling = {.temperature = 0, .top_logprobs = request.sampling.top_logprobs};
   }
+  if (request.contrastive_search.searches()) {
+    HEARTH_ASSIGN(options, contrastive_sampling(request, place.contrast));
+    const SamplingOptions asked = request.sampling;
+    request.sampling = options;
+    request.sampling.top_logprobs = asked.top_logprobs;
+  }
   HEARTH_ASSIGN(params::SamplingRow sampling, make_sampling_row(options, {}));
-  HEARTH_TRY(mix_with_amateur(request, place.contrast, sampling));
+  if (request.guidance.guides())
+    HEARTH_TRY(guide(request.guidance, sampling));
+  else if (!request.contrastive_search.searches())
+    HEARTH_TRY(mix_with_amateur(request, place.contrast, sampling));
   std::shared_ptr<Constraint> constraint;
   if (request.grammar != nullptr && request.generate) {
     HEARTH_ASSIGN(constraint, constrain(request, place));
@@ -186,7 +202,10 @@ ActiveRequest::ActiveRequest(GenerationRequest request, const Place& place,
     pooling_ = std::make_unique<PoolingState>(request_.pooling, prompt_tokens());
     speculation_options_ = {};
   }
-  if (request_.beam.searches()) speculation_options_.method = SpeculationMethod::kNone;
+  if (request_.contrastive_search.searches())
+    contrastive_ = std::make_unique<ContrastiveSearch>(request_.contrastive_search);
+  if (request_.beam.searches() || request_.guidance.guides() || contrastive_ != nullptr)
+    speculation_options_.method = SpeculationMethod::kNone;
 }
 
 bool ActiveRequest::hidden() const { return beams_ != nullptr && !beams_->is_returned(id()); }

@@ -14,6 +14,7 @@
 
 #include "engine/ban_guard.h"
 #include "engine/constraint.h"
+#include "engine/decoding/contrastive.h"
 #include "engine/decoding/speculation/speculation.h"
 #include "engine/generation.h"
 #include "engine/pooling.h"
@@ -78,6 +79,12 @@ class ActiveRequest {
   PoolingState* pooling() const { return pooling_.get(); }
   // How many of the most probable tokens its steps report: more than it asks for, in beam search.
   uint32_t reported_tokens() const { return sampling_.top_logprobs; }
+
+  // Null if the request has no contrastive search.
+  ContrastiveSearch* contrastive() const { return contrastive_.get(); }
+  // Why hidden states cannot be kept for it; empty: they can.
+  const std::string& hidden_fault() const { return hidden_fault_; }
+  void set_hidden_fault(std::string fault) { hidden_fault_ = std::move(fault); }
 
   // The beam search that the request is a part of; null: none.
   const std::shared_ptr<BeamGroup>& beams() const { return beams_; }
@@ -176,6 +183,8 @@ class ActiveRequest {
   const SharedNgrams* outputs_;
   std::unique_ptr<Speculation> speculation_;
   std::unique_ptr<PoolingState> pooling_;
+  std::unique_ptr<ContrastiveSearch> contrastive_;
+  std::string hidden_fault_;
   std::shared_ptr<BeamGroup> beams_;
   std::optional<float> score_;
   std::vector<PromptLogprob> prompt_logprobs_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cassert>
 #include <span>
 #include <utility>
 
@@ -14,7 +15,7 @@ namespace {
 
 // The row of another model that a row is mixed with is the one of the same number.
 void sample_after(StepBatch& batch, uint32_t row, params::SamplingRow how) {
-  if (is_mixed(how))
+  if (is_mixed(how) && (how.other_row & params::kOtherModel) != 0)
     how.other_row = params::kOtherModel | static_cast<uint32_t>(batch.logit_rows.size());
   batch.sample(row, how);
 }
@@ -32,8 +33,14 @@ const StepBatch& BatchBuilder::build(const BatchPlan& plan, RequestTable& reques
   pooled_.clear();
   for (const BatchMember& member : plan.members) {
     add_member(plan, member);
+    if (member.shadow) {
+      if (member.samples) mix_with_shadow();
+      continue;
+    }
     ActiveRequest& request = requests.at(member.request);
     if (request.pooling() != nullptr) add_pooled_rows(member, *request.pooling());
+    const bool keeps_hidden = request.contrastive() != nullptr && request.hidden_fault().empty();
+    if (keeps_hidden) keep_hidden_rows(member);
     if (!member.samples && member.scored == 0) continue;
     if (member.scored > 0) add_scored_rows(member, request);
     sampled.push_back({.request = member.request,
@@ -42,9 +49,13 @@ const StepBatch& BatchBuilder::build(const BatchPlan& plan, RequestTable& reques
                        .samples = member.samples,
                        .proposed = member.proposed,
                        .awaits_host = member.awaits_host,
-                       .constrained = member.samples && request.constraint() != nullptr});
+                       .constrained = member.samples && request.constraint() != nullptr,
+                       .contrastive = request.contrastive() != nullptr});
     if (!member.samples) continue;
-    add_sampled_rows(plan, member, request);
+    if (request.contrastive() != nullptr)
+      add_candidate_rows(member, request);
+    else
+      add_sampled_rows(plan, member, request);
     if (request.uncounted().empty()) continue;
     if (request.uses_history()) batch_.commit(member.slot, request.uncounted());
     request.all_counted();
@@ -61,7 +72,15 @@ void BatchBuilder::add_member(const BatchPlan& plan, const BatchMember& member) 
       member.first_position,
       std::span<const TokenId>(plan.ids).subspan(member.first_id, member.tokens),
       std::span<const BlockId>(plan.block_ids).subspan(member.first_block, member.blocks), parents);
-  if (member.input_on_gpu) batch_.ids.back() = params::kSampledId | member.slot;
+  if (member.input_on_gpu) batch_.ids.back() = params::kSampledId | member.input_slot;
+}
+
+// The member that was added last is the shadow of the request that was sampled last: its logits are
+// mixed with that request's.
+void BatchBuilder::mix_with_shadow() {
+  assert(is_mixed(batch_.sampling.back()));
+  batch_.sampling.back().other_row = static_cast<uint32_t>(batch_.logit_rows.size());
+  batch_.sample(static_cast<uint32_t>(batch_.ids.size()) - 1, {});
 }
 
 // Of the member that was added last.
@@ -107,6 +126,37 @@ void BatchBuilder::add_sampled_rows(const BatchPlan& plan, const BatchMember& me
       if ((paths[i] >> k & 1) != 0) path[length++] = batch_.ids[first_proposal + k];
     request.samplers().add_to(row, {.path = std::span(path).first(length)}, batch_.words);
     sample_after(batch_, first_proposal + i, row);
+  }
+}
+
+// Keeps the hidden states of the member that was added last, except for its candidates'.
+void BatchBuilder::keep_hidden_rows(const BatchMember& member) {
+  batch_.kept.push_back({.first_row = batch_.sequences.back().first_row,
+                         .rows = member.tokens - member.proposed,
+                         .slot = member.slot,
+                         .first_position = member.first_position});
+}
+
+// Samples after each candidate of the member that was added last, and compares their hidden states
+// with those of the tokens before them. Without candidates, samples after the newest token.
+void BatchBuilder::add_candidate_rows(const BatchMember& member, const ActiveRequest& request) {
+  const auto rows = static_cast<uint32_t>(batch_.ids.size());
+  const uint32_t first_candidate = rows - member.proposed;
+  const uint32_t tokens = member.first_position + member.tokens - member.proposed;
+  const auto sample = [&](uint32_t row, uint32_t position, uint32_t path_mask,
+                          std::span<const TokenId> path) {
+    params::SamplingRow how = request.sampling_row(member.slot, position);
+    verify_only(how, first_candidate, path_mask);
+    request.samplers().add_to(how, {.path = path}, batch_.words);
+    return batch_.sample(row, how);
+  };
+  if (member.proposed == 0) sample(rows - 1, tokens, 0, {});
+  for (uint32_t i = 0; i < member.proposed; ++i) {
+    const uint32_t row = first_candidate + i;
+    const TokenId candidate = batch_.ids[row];
+    const uint32_t logit_row = sample(row, tokens + 1, 1u << i, std::span(&candidate, 1));
+    if (request.hidden_fault().empty())
+      batch_.compared.push_back({.logit_row = logit_row, .slot = member.slot, .tokens = tokens});
   }
 }
 

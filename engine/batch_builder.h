@@ -22,6 +22,9 @@ struct SampledMember {
   uint32_t proposed = 0;
   bool awaits_host = false;
   bool constrained = false;  // by a grammar
+  // Its proposals are the candidates of contrastive search. It has a logit row for each of them, or
+  // one for its newest token if there are none.
+  bool contrastive = false;
 };
 
 // A member whose hidden states the step adds up, in `ranges` of StepBatch::pools.
@@ -48,6 +51,9 @@ class BatchBuilder {
   void add_sampled_rows(const BatchPlan& plan, const BatchMember& member,
                         const ActiveRequest& request);
   void add_scored_rows(const BatchMember& member, const ActiveRequest& request);
+  void mix_with_shadow();
+  void keep_hidden_rows(const BatchMember& member);
+  void add_candidate_rows(const BatchMember& member, const ActiveRequest& request);
   void add_padding(uint32_t tokens);
 
   StepBatch batch_;

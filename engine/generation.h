@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/decoding/beam_options.h"
+#include "engine/decoding/contrastive_options.h"
 #include "engine/ids.h"
 #include "engine/sampling_options.h"
 
@@ -38,6 +39,15 @@ struct ContrastOptions {
   float beta = 1.0f;
 };
 
+// Classifier-free guidance (Sanchez et al. 2023): logits = negative + scale * (own - negative),
+// where `negative` are those after the negative prompt and the same generated tokens.
+struct GuidanceOptions {
+  float scale = 1.0f;  // 1: off, at no cost; above 1: away from the negative prompt
+  std::vector<TokenId> negative_prompt;  // empty: the last token of the prompt
+
+  bool guides() const { return scale != 1.0f; }
+};
+
 // Which of a prompt's hidden states make its embedding.
 enum class Pooling : uint8_t { kNone, kMean, kLast };
 
@@ -58,9 +68,9 @@ struct GenerationRequest {
   std::vector<std::string> banned_strings;
   // Texts that repetitions do not reach across, for DRY; at most kMaxDryBreakers.
   std::vector<std::string> dry_breakers = {"\n", ":", "\"", "*"};
-  bool ignore_end = false;        // continues after the model's end token
-  int32_t priority = 0;           // higher runs first
-  uint64_t cache_salt = 0;        // only requests with equal salts share prefixes
+  bool ignore_end = false;  // continues after the model's end token
+  int32_t priority = 0;     // higher runs first
+  uint64_t cache_salt = 0;  // only requests with equal salts share prefixes
   // Whose request it is: with --ngram-shared, guesses come from outputs of the same owner only.
   uint32_t owner = 0;
   std::optional<Fork> fork;
@@ -73,6 +83,12 @@ struct GenerationRequest {
   BeamOptions beam;
   // Contrastive decoding, where it differs from the engine's settings (EngineOptions::contrast).
   std::optional<float> contrast_alpha, contrast_beta;
+  // Not with beams or contrastive decoding. Nothing is proposed for a request that has it.
+  GuidanceOptions guidance;
+  // Contrastive search replaces sampling: temperature and filters are ignored, biases and penalties
+  // apply to the probabilities. Not with beams, contrastive decoding, guidance, a grammar or banned
+  // strings. Nothing else is proposed for a request that has it.
+  ContrastiveSearchOptions contrastive_search;
   double time_limit_seconds = 0;  // from submission; 0: none
   // What the answer may turn out to be. With speculation it is looked up, which makes the answer
   // faster where they agree; it never changes it.
@@ -139,7 +155,7 @@ struct GenerationEnd {
   std::vector<float> embedding = {};  // [model width], not normalized; empty unless pooled
   uint32_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
   uint32_t proposed_tokens = 0, accepted_tokens = 0;  // by speculation
-  std::optional<float> score;  // of a text that beam search found
+  std::optional<float> score;                         // of a text that beam search found
   GenerationTimes times;
 };
 

@@ -30,8 +30,8 @@ MemoryPlan plan_memory(const DeviceCaps& caps, uint64_t free_bytes, const ModelP
   if (limits.context == 0 || limits.context > config.context) limits.context = config.context;
 
   MemoryPlan plan{.weight_bytes = model.weight_bytes,
-                  .draft_bytes = request.draft_bytes,
-                  .draft_bytes_per_block = request.draft_bytes_per_block,
+                  .companion_bytes = request.companion_bytes,
+                  .companion_bytes_per_block = request.companion_bytes_per_block,
                   .free_bytes = free_bytes,
                   .context = limits.context};
   plan.activation_bytes = activation_sizes(caps, config, model.matmuls, limits).total() +
@@ -42,10 +42,10 @@ MemoryPlan plan_memory(const DeviceCaps& caps, uint64_t free_bytes, const ModelP
   plan.kv_bytes_per_token = plan.kv_bytes_per_block / kTokensPerBlock;
 
   const auto usable = static_cast<uint64_t>(static_cast<double>(free_bytes) * kUsableShare);
-  const uint64_t fixed = plan.weight_bytes + plan.activation_bytes + plan.draft_bytes;
+  const uint64_t fixed = plan.weight_bytes + plan.activation_bytes + plan.companion_bytes;
   uint64_t room = 0;
   if (fixed < usable && plan.kv_bytes_per_block > 0)
-    room = std::min((usable - fixed) / (plan.kv_bytes_per_block + plan.draft_bytes_per_block),
+    room = std::min((usable - fixed) / (plan.kv_bytes_per_block + plan.companion_bytes_per_block),
                     most_kv_blocks(config, limits.kv, caps.limits.max_allocation_bytes));
   plan.max_context =
       static_cast<uint32_t>(std::min<uint64_t>(room * kTokensPerBlock, config.context));

@@ -13,8 +13,8 @@ namespace hearth {
 struct MemoryRequest {
   StepLimits limits;       // limits.context 0: the model's own
   uint32_t kv_blocks = 0;  // 0: as many as are useful and fit
-  // What a draft model beside it takes: its weights and activations, and its share of each block.
-  uint64_t draft_bytes = 0, draft_bytes_per_block = 0;
+  // What companion models take: their weights and activations, and their share of each block.
+  uint64_t companion_bytes = 0, companion_bytes_per_block = 0;
 };
 
 struct MemoryPlan {
@@ -22,16 +22,16 @@ struct MemoryPlan {
   uint64_t activation_bytes = 0;  // step inputs included
   uint64_t kv_bytes_per_token = 0;
   uint64_t kv_bytes_per_block = 0;
-  uint64_t draft_bytes = 0, draft_bytes_per_block = 0;  // as requested
-  uint64_t free_bytes = 0;                              // on the device
-  uint32_t context = 0;                                 // as requested, at most the model's own
+  uint64_t companion_bytes = 0, companion_bytes_per_block = 0;  // as requested
+  uint64_t free_bytes = 0;                                      // on the device
+  uint32_t context = 0;      // as requested, at most the model's own
   uint32_t kv_blocks = 0;    // size of the pool; holds at least one full context if `fits`
   uint32_t max_context = 0;  // tokens of the longest sequence that fits, at most the model's own
   bool fits = false;         // whether one sequence of `context` tokens fits
 
   uint64_t total_bytes() const {
-    return weight_bytes + activation_bytes + draft_bytes +
-           kv_blocks * (kv_bytes_per_block + draft_bytes_per_block);
+    return weight_bytes + activation_bytes + companion_bytes +
+           kv_blocks * (kv_bytes_per_block + companion_bytes_per_block);
   }
 };
 

@@ -1,6 +1,7 @@
 #include "engine/request_table.h"
 
 #include "engine/beam_group.h"
+#include "engine/contrastive_request.h"
 
 namespace hearth {
 
@@ -20,6 +21,11 @@ void RequestTable::accept(std::unique_ptr<ActiveRequest> request) {
                    .with_host =
                        request->constraint() != nullptr || request->samplers().need_host(),
                    .score_prompt = request->scores_prompt()};
+  if (asked.guidance.guides()) added.shadow_prompt = asked.guidance.negative_prompt;
+  if (request->contrastive() != nullptr) {
+    added.max_new_tokens += candidate_room(asked);
+    added.with_host = added.compute_all = added.firm_proposals = true;
+  }
   if (asked.fork)
     added.fork = ForkPoint{.parent = asked.fork->parent, .position = asked.fork->tokens};
   if (asked.forks_first)

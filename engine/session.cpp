@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -22,14 +23,16 @@ uint32_t deterministic_rows(uint32_t context) {
   return std::max(1u, kMaxItems / divide_up(context, kDeterministicSplit));
 }
 
-// Logit rows per step: one for each sequence, and those for what speculation proposes or for
-// prompts that are scored. A row of logits is as long as the vocabulary, so there are not more than
-// a step can use well.
+// Logit rows per step: one for each sequence, and those for what speculation proposes, for
+// candidates of contrastive search, or for prompts that are scored. A row of logits is as long as
+// the vocabulary, so there are not more than a step can use well.
 uint32_t wanted_logit_rows(const SessionOptions& options) {
   constexpr uint64_t kMaxProposedRows = 256;
   const uint32_t rows = std::max(options.logit_rows, options.max_sequences);
-  if (options.speculation.method == SpeculationMethod::kNone) return rows + options.scored_rows;
-  const uint64_t proposed = uint64_t{options.max_sequences} * most_proposed(options.speculation);
+  uint64_t proposed = options.candidate_rows;
+  if (options.speculation.method != SpeculationMethod::kNone)
+    proposed =
+        std::max(proposed, uint64_t{options.max_sequences} * most_proposed(options.speculation));
   return rows +
          std::max(options.scored_rows, static_cast<uint32_t>(std::min(proposed, kMaxProposedRows)));
 }
@@ -116,10 +119,12 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
       !notice.empty())
     log_line(notice);
   if (!options_.amateur.empty()) {
-    HEARTH_ASSIGN(amateur_, SecondModel::open(options_.amateur, *file_));
+    HEARTH_ASSIGN(amateur_,
+                  CompanionModel::open(CompanionRole::kAmateur, options_.amateur, *file_));
   }
   if (has_draft_model(options_)) {
-    HEARTH_ASSIGN(draft_, DraftModel::open(options_.draft_model, *file_));
+    HEARTH_ASSIGN(draft_,
+                  CompanionModel::open(CompanionRole::kDraft, options_.draft_model, *file_));
   }
   HEARTH_TRY(open_text());
   const SamplingDefaults sampling = sampling_defaults(file_->metadata());
@@ -136,12 +141,13 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   StepLimits limits = step_limits(options_, device_->caps(), plan.config.context);
   const uint64_t free_bytes =
       bytes_to_plan_with(device_->caps(), device_->memory().use().device_left_bytes(), options_);
-  if (amateur_ && (limits.context == 0 || limits.context > amateur_->plan().config.context))
-    limits.context = std::min(plan.config.context, amateur_->plan().config.context);
+  if (amateur_)
+    limits.context =
+        amateur_->context_limit(limits.context == 0 ? plan.config.context : limits.context);
   const auto plan_limits = [&] {
     MemoryRequest request{.limits = limits, .kv_blocks = options_.kv_blocks};
-    if (draft_) add_draft_memory(device_->caps(), draft_->plan(), limits, request);
-    if (amateur_) amateur_->add_memory(device_->caps(), limits, request);
+    for (const auto* companion : {&draft_, &amateur_})
+      if (*companion) (*companion)->add_memory(device_->caps(), limits, request);
     return plan_memory(device_->caps(), free_bytes, plan, request);
   };
   memory_ = plan_limits();
@@ -183,7 +189,10 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
     HEARTH_TRY(amateur_->load(*device_, *pipelines_, amateur_options(*runner_)));
     amateur_executor_ = std::make_unique<AmateurExecutor>(*runner_, amateur_->runner());
   }
-  if (draft_) HEARTH_TRY(draft_->load(*device_, *pipelines_, limits, memory_.kv_blocks));
+  if (draft_)
+    HEARTH_TRY(draft_->load(
+        *device_, *pipelines_,
+        {.limits = limits, .slots = limits.sequences, .kv_blocks = memory_.kv_blocks}));
   if (options_.prepare_steps && amateur_) start_preparation();
   if (preparation_) HEARTH_TRY(preparation_->wait_for_minimum());
   return {};
@@ -192,13 +201,17 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
 void Session::start_preparation() {
   const StepLimits& limits = runner_->options().limits;
   const StepNeeds needs{.trees = options_.speculation.method == SpeculationMethod::kTree,
-                        .mixes = amateur_ != nullptr};
+                        .mixes = true};  // requests may ask for guidance
+  StepPreparationOptions options{.minimum = minimum_buckets(limits, needs),
+                                 .rest = covering_buckets(limits, needs),
+                                 .threads = 0,
+                                 .done = options_.prepared};
+  // Drivers for CPUs create pipelines quickly and compile them when they first run. There a
+  // stand-in would cost more than it saves, so nothing runs before all pipelines are there.
+  if (is_cpu(device_->caps())) std::swap(options.minimum, options.rest);
   preparation_ = std::make_unique<StepPreparation>(
       *pipelines_, [this](const StepBucket& bucket) { return runner_->pipelines_of(bucket); },
-      StepPreparationOptions{.minimum = minimum_buckets(limits, needs),
-                             .rest = covering_buckets(limits, needs),
-                             .threads = 0,
-                             .done = options_.prepared});
+      std::move(options));
   runner_->set_preparation(preparation_.get());
 }
 
@@ -236,9 +249,13 @@ EngineOptions Session::engine_options() const {
   if (amateur_) options.contrast = options_.contrast;
   if (draft_) {
     options.draft_executor = &draft_->runner();
-    options.drafter = draft_->drafter_options();
-    options.drafter.vocabulary = options.vocabulary;
-    options.drafter.min_probability = options_.speculation.draft_min_p;
+    const StepRunnerOptions& drafting = draft_->runner().options();
+    options.drafter = {.slots = drafting.slots,
+                       .step_rows = drafting.limits.rows,
+                       .context = drafting.limits.context,
+                       .blocks = drafting.kv_blocks,
+                       .vocabulary = options.vocabulary,
+                       .min_probability = options_.speculation.draft_min_p};
     constexpr uint32_t kBranches = 3;  // of a tree, at each place
     if (options_.speculation.method == SpeculationMethod::kTree)
       options.drafter.branches = kBranches;

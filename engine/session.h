@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
+#include "engine/companion_model.h"
 #include "engine/decoding/speculation/method.h"
-#include "engine/draft_model.h"
 #include "engine/engine.h"
 #include "engine/memory_plan.h"
 #include "engine/model/amateur_executor.h"
@@ -18,7 +18,6 @@
 #include "engine/model/step_runner.h"
 #include "engine/sampling_defaults.h"
 #include "engine/scheduling/policy.h"
-#include "engine/second_model.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
 #include "engine/weights/model_file.h"
@@ -43,9 +42,10 @@ struct SessionOptions {
   uint32_t max_sequences = 16;
   uint32_t max_step_tokens = 0;  // 0: what suits the device, within kDefaultStepMs
   uint32_t logit_rows = 0;       // per step; 0: one for each sequence
-  uint32_t scored_rows = 0;  // prompt tokens per step that can be scored beyond one per sequence
-  uint32_t kv_blocks = 0;    // 0: as many as are useful and fit
-  uint64_t swap_bytes = 0;   // host memory for swapped-out sequences
+  uint32_t scored_rows = 0;     // prompt tokens per step that can be scored beyond one per sequence
+  uint32_t candidate_rows = 0;  // candidates of contrastive search per step
+  uint32_t kv_blocks = 0;       // 0: as many as are useful and fit
+  uint64_t swap_bytes = 0;      // host memory for swapped-out sequences
   uint32_t max_queue = 4096;
   bool special_in_messages = false;  // see ChatTemplate::create()
   KvFormat kv = KvFormat::kF16;
@@ -137,10 +137,10 @@ class Session {
       Error{ErrorKind::kUnsupported, "this model has no vocabulary, so it cannot chat"};
   SamplingOptions default_sampling_;
   MemoryPlan memory_;
-  std::unique_ptr<DraftModel> draft_;  // null: there is none
+  std::unique_ptr<CompanionModel> draft_;  // null: there is none
   std::unique_ptr<Model> model_;
   std::unique_ptr<StepRunner> runner_;
-  std::unique_ptr<SecondModel> amateur_;               // null: there is none
+  std::unique_ptr<CompanionModel> amateur_;            // null: there is none
   std::unique_ptr<AmateurExecutor> amateur_executor_;  // if there is one
   std::unique_ptr<StepPreparation> preparation_;       // null: there is none
   std::unique_ptr<Engine> engine_;

@@ -42,6 +42,14 @@ std::vector<params::TokenBias> device_biases(std::span<const LogitBias> biases) 
   return entries;
 }
 
+// Requests with contrastive search would miss every other step if the others ran ahead, who lose
+// little by waiting.
+bool waits_for_candidates(std::span<const SampledMember> members) {
+  const auto searching = static_cast<size_t>(
+      std::ranges::count_if(members, [](const auto& member) { return member.contrastive; }));
+  return searching > 0 && 2 * searching >= members.size();
+}
+
 }  // namespace
 
 StepLoop::StepLoop(const Links& links, bool check_integrity)
@@ -76,6 +84,7 @@ Result<bool> StepLoop::begin() {
     HEARTH_TRY(move_blocks(plan));
     HEARTH_TRY(prepare_slots(plan, begin));
     prepared = true;
+    reserve_hidden(plan);
     const StepBatch& batch = batches_.build(plan, links_.requests, step.sampled);
     step.pooled = batches_.pooled();
     HEARTH_ASSIGN(step.ticket, links_.executor.submit(batch));
@@ -103,7 +112,8 @@ Result<bool> StepLoop::begin() {
 bool StepLoop::holds_back() const {
   if (in_flight_ == 0) return false;
   const StepInFlight& newest = steps_[(oldest_ + in_flight_ - 1) % steps_.size()];
-  return speculator_.holds_back(newest.sampled) || waits_for_masks(newest);
+  return speculator_.holds_back(newest.sampled) || waits_for_masks(newest) ||
+         waits_for_candidates(newest.sampled);
 }
 
 void StepLoop::check_integrity() const {
@@ -130,6 +140,8 @@ Status StepLoop::prepare_slots(const BatchPlan& plan, EngineClock::time_point no
     links_.requests.admit(request, held ? sequence.batch : 0, now);
     if (first && request.constraint() != nullptr)
       request.end_after_step(deliver_forced(request, now));
+    keeps_hidden_ |= request.contrastive() != nullptr;
+    if (keeps_hidden_) HEARTH_TRY(links_.executor.reserve_hidden(sequence.slot, 0));
     HEARTH_TRY(write_slot(sequence.slot, request));
     request.all_counted();
   }
@@ -214,6 +226,10 @@ Status StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
     }
     if (request->beams() != nullptr) {
       take_beam(*request, member, outcome, now);
+      continue;
+    }
+    if (request->contrastive() != nullptr) {
+      if (!take_candidates(*request, member, outcome, now)) --step.record.sampled_tokens;
       continue;
     }
     if (request->takes_back()) {
@@ -363,8 +379,9 @@ void StepLoop::rewrite_slot(ActiveRequest& request) {
 // What the host did between the end of the previous step and the submission of this one, which was
 // not planned ahead; without the time that there was nothing to do.
 double StepLoop::host_seconds_before(const StepInFlight& step) const {
-  const double delivered = last_left_seconds_ - links_.publisher.seconds_at(last_end_);
-  return std::max(0.0, delivered) + step.mask_seconds + step.record.plan_seconds;
+  const double prepared = step.mask_seconds + step.record.plan_seconds;
+  if (last_end_ == EngineClock::time_point{}) return prepared;  // the first step
+  return prepared + last_left_seconds_ - links_.publisher.seconds_at(last_end_);
 }
 
 void StepLoop::publish(StepInFlight& step, EngineClock::time_point waiting,

@@ -112,6 +112,11 @@ class StepLoop {
   void take_beam(ActiveRequest& request, const SampledMember& member, const StepOutcome& outcome,
                  EngineClock::time_point now);
   void deliver_beams(BeamGroup& beams, EngineClock::time_point now);
+  // Contrastive search; in step_loop_contrastive.cpp.
+  void reserve_hidden(const BatchPlan& plan);
+  bool take_candidates(ActiveRequest& request, const SampledMember& member,
+                       const StepOutcome& outcome, EngineClock::time_point now);
+  bool take_best(ActiveRequest& request, EngineClock::time_point now);
   void take_back(ActiveRequest& request);
   void settle_bans(ActiveRequest& request);
   void rewrite_slot(ActiveRequest& request);
@@ -134,6 +139,7 @@ class StepLoop {
   std::vector<RequestId> failed_;  // scratch space of fail_step()
   std::vector<uint32_t> sampled_;  // scratch space of judge()
   Judgement judgement_;
+  bool keeps_hidden_ = false;  // for some request, now or earlier
   MaskWorkers masks_;
   MaskPace mask_pace_;
   double mask_seconds_ = 0;          // that the next step has waited for masks so far

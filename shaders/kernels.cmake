@@ -19,6 +19,8 @@ hearth_kernel(rope_kv_tree FROM rope_kv DEFINES TREE_ROWS AXES kv=f16,q8_0)
 hearth_kernel(mlp_activation)
 hearth_kernel(gather_rows)
 hearth_kernel(pool_rows)
+hearth_kernel(keep_hidden)
+hearth_kernel(compare_hidden)
 hearth_kernel(block_copy)
 
 # Matmul.

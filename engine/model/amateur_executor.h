@@ -27,6 +27,9 @@ class AmateurExecutor final : public StepExecutor {
   Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) override {
     return expert_.set_biases(slot, biases);
   }
+  Status reserve_hidden(uint32_t slot, uint32_t tokens) override {
+    return expert_.reserve_hidden(slot, tokens);
+  }
 
  private:
   StepRunner& expert_;

@@ -9,6 +9,7 @@
 #include "engine/ops/norm.h"
 #include "engine/ops/pool_rows.h"
 #include "params/attention_work.h"
+#include "params/hidden_rows.h"
 #include "params/pool_rows.h"
 
 namespace hearth {
@@ -163,7 +164,7 @@ const Weight* Forward::reader_of(WeightRole norm, uint32_t layer) const {
     case WeightRole::kMlpNorm:
       return &context_.weights.get(WeightRole::kGateUp, layer);
     case WeightRole::kOutputNorm:
-      return pools() ? nullptr : &output_weight();  // sums are of floats
+      return needs_all_rows() ? nullptr : &output_weight();  // what reads them first reads floats
     default:
       return nullptr;
   }
@@ -421,16 +422,41 @@ Status Forward::mlp_out(uint32_t layer) {
 Status Forward::pool(const Buffer& sums) {
   const PoolRowsShape shape{.ranges = step_pools(bucket_), .width = config().width, .rows = rows_};
   recorder_.set_section(step_part::kPooling);
-  HEARTH_TRY(record_pool_rows(
+  return record_pool_rows(
       recorder_, context_.pipelines, choose_pool_rows(context_.caps, shape),
       {.x = normed_.slice,
        .ranges = input(layout_.pools, shape.ranges * sizeof(params::PoolRange)),
        .y = sums.slice(0, uint64_t{shape.ranges} * shape.width * 4),
-       .shape = shape}));
+       .shape = shape});
+}
+
+Status Forward::keep_and_compare(const HiddenPages& pages, const Buffer& similarity) {
+  recorder_.set_section(step_part::kHiddenStates);
+  const HiddenRowsShape kept{.rows = rows_, .width = config().width};
+  HEARTH_TRY(record_keep_hidden(
+      recorder_, context_.pipelines, choose_keep_hidden(context_.caps, kept),
+      {.x = normed_.slice,
+       .places = input(layout_.kept, uint64_t{rows_} * sizeof(params::HiddenPlace)),
+       .pages = pages,
+       .shape = kept}));
+  if (bucket_.logit_rows == 0) return {};
+  const HiddenRowsShape compared{.rows = bucket_.logit_rows, .width = config().width};
+  return record_compare_hidden(
+      recorder_, context_.pipelines, choose_compare_hidden(context_.caps, compared),
+      {.x = normed_.slice,
+       .comparisons =
+           input(layout_.compared, uint64_t{compared.rows} * sizeof(params::HiddenComparison)),
+       .pages = pages,
+       .similarity = similarity.slice(
+           0, uint64_t{compared.rows} * params::kComparisonParts * sizeof(float)),
+       .shape = compared});
+}
+
+Status Forward::pick_normed() {
   if (bucket_.sequence_rows <= 1 || bucket_.logit_rows == 0) return {};
-  HEARTH_TRY(pick(normed_.slice, context_.activations.picked, shape.width));
+  HEARTH_TRY(pick(normed_.slice, context_.activations.picked, config().width));
   rows_ = bucket_.logit_rows;
-  normed_ = {.slice = rows_of(context_.activations.picked, shape.width)};
+  normed_ = {.slice = rows_of(context_.activations.picked, config().width)};
   return {};
 }
 

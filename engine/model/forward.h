@@ -8,8 +8,8 @@
 //   t  [rows, width]              a projection that is normed once more before it is added to h
 //
 // After the attention of the last layer only the rows whose logits are wanted are needed: from
-// there on h and a contain only those. A step that pools hidden states needs all rows up to the
-// final norm; there the reduction comes after it.
+// there on h and a contain only those. A step that pools or keeps hidden states needs all rows up
+// to the final norm; there the reduction comes after it.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@
 #include "engine/model/step_bucket.h"
 #include "engine/model/step_inputs.h"
 #include "engine/ops/attention.h"
+#include "engine/ops/hidden_rows.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/rope.h"
 #include "runtime/command_recorder.h"
@@ -43,6 +44,7 @@ inline constexpr std::string_view kGateUp = "gate and up";
 inline constexpr std::string_view kActivation = "activation";
 inline constexpr std::string_view kDown = "down";
 inline constexpr std::string_view kPooling = "pooling";
+inline constexpr std::string_view kHiddenStates = "hidden states";
 inline constexpr std::string_view kLogits = "logits";
 inline constexpr std::string_view kSampling = "sampling";
 }  // namespace step_part
@@ -71,6 +73,8 @@ class Forward {
   const ModelConfig& config() const { return context_.config; }
   // Whether anything after attention is needed: false in the last layer if no logits are wanted.
   bool has_rows() const { return rows_ > 0; }
+  // Whether hidden states of rows are needed whose logits are not wanted.
+  bool needs_all_rows() const { return (bucket_.extras & (kStepPools | kStepHidden)) != 0; }
 
   // h = embedding[ids]
   Status embed();
@@ -90,9 +94,14 @@ class Forward {
   Status attention_out(uint32_t layer);
   Status mlp_out(uint32_t layer);
   Status post_norm(WeightRole weight, uint32_t layer);
-  // sums[i] = the sum of x over the rows of the step's i-th range, then reduces x to the rows whose
-  // logits are wanted. REQUIRES: the bucket has kStepPools, and x is the result of the final norm.
+  // The next three work on x after the final norm, which then has all rows.
+  // sums[i] = the sum of x over the rows of the step's i-th range. REQUIRES: the bucket has
+  // kStepPools.
   Status pool(const Buffer& sums);
+  // Keeps rows of x, and compares others with what was kept. REQUIRES: the bucket has kStepHidden.
+  Status keep_and_compare(const HiddenPages& pages, const Buffer& similarity);
+  // Reduces x to the rows whose logits are wanted. REQUIRES: needs_all_rows().
+  Status pick_normed();
   // Logits of all remaining rows, from x.
   Status logits();
 
@@ -139,9 +148,8 @@ class Forward {
   // In a decode step, row i is the wanted row of sequence i; otherwise the wanted rows are
   // gathered.
   bool picks_rows(uint32_t layer) const {
-    return bucket_.sequence_rows > 1 && layer + 1 == config().layers && !pools();
+    return bucket_.sequence_rows > 1 && layer + 1 == config().layers && !needs_all_rows();
   }
-  bool pools() const { return (bucket_.extras & kStepPools) != 0; }
   // Reduces h and a to the wanted rows.
   Status pick_rows();
   // to = the wanted rows of `from`

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "params/hidden_rows.h"
 #include "params/pool_rows.h"
 #include "params/sampling.h"
 #include "params/step.h"
@@ -20,6 +21,20 @@ namespace hearth {
 // A tree row's parent that is not in the tree: the token before the tree.
 inline constexpr uint32_t kTreeRoot = 0xffffffff;
 inline constexpr uint32_t kMaxTreeRows = 32;  // per sequence
+
+// Rows whose hidden states after the final norm are kept, as those of neighbouring tokens of the
+// sequence in a slot.
+struct KeptRows {
+  uint32_t first_row = 0, rows = 0;
+  uint32_t slot = 0, first_position = 0;
+};
+
+// A logit row whose hidden state is compared with the kept ones of a slot's first `tokens` tokens,
+// those that this step keeps included.
+struct ComparedRow {
+  uint32_t logit_row = 0;
+  uint32_t slot = 0, tokens = 0;
+};
 
 struct StepBatch {
   // One id per row. With the bit params::kSampledId it is a slot, whose last sampled id is used.
@@ -41,6 +56,10 @@ struct StepBatch {
   std::vector<params::HistoryCommit> commits;
   // Ranges of rows whose hidden states after the final norm are added up, one sum per range.
   std::vector<params::PoolRange> pools;
+  // Hidden states to be kept, and to be compared; StepExecutor::reserve_hidden() made room for them.
+  // No row, position or logit row is listed twice.
+  std::vector<KeptRows> kept;
+  std::vector<ComparedRow> compared;
   // What commits and sampling rows refer to: tokens and masks.
   std::vector<uint32_t> words;
   uint32_t padding_rows = 0;  // computed in addition to the rows of the sequences
@@ -55,6 +74,8 @@ struct StepBatch {
     sampling.clear();
     commits.clear();
     pools.clear();
+    kept.clear();
+    compared.clear();
     words.clear();
     padding_rows = 0;
   }

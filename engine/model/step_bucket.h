@@ -18,6 +18,7 @@ enum StepExtras : uint8_t {
   kStepMixes = 4,    // sampling rows whose logits are mixed
   kStepPools = 8,    // hidden states of all rows, to be pooled
   kStepStages = 16,  // sampling rows with stages
+  kStepHidden = 32,  // hidden states that are kept or compared
 };
 
 struct StepBucket {

@@ -20,6 +20,7 @@ struct StepTicket {
   bool with_top = false;
   uint32_t pools = 0;
   bool with_mirostat = false;
+  bool with_similarity = false;
   TimelinePoint done;
 };
 
@@ -29,6 +30,8 @@ struct StepOutcome {
   std::span<const params::TokenLogprob> top;        // [logit rows, kMaxTopLogprobs], if requested
   std::span<const float> pooled;                    // [pools, model width], if there are any
   std::span<const float> mirostat;  // per logit row, mu after the step, if a row has stages
+  // [logit rows, kComparisonParts], if a row is compared: the largest part is its similarity.
+  std::span<const float> similarity = {};
 };
 
 // What swaps have moved since the executor was created.
@@ -64,6 +67,13 @@ class StepExecutor {
   // Sets the token history and the biases that a slot's sampling uses from the next step on.
   virtual Status set_history(uint32_t slot, std::span<const params::TokenCount> tokens) = 0;
   virtual Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) = 0;
+
+  // Makes room for the hidden states of the first `tokens` tokens of the sequence in a slot, beside
+  // those it has (StepBatch::kept). 0: the slot has a new sequence, and its room is given back.
+  virtual Status reserve_hidden([[maybe_unused]] uint32_t slot, uint32_t tokens) {
+    if (tokens == 0) return {};
+    return Error{ErrorKind::kUnsupported, "this executor keeps no hidden states"};
+  }
 };
 
 }  // namespace hearth

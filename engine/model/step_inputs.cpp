@@ -8,6 +8,7 @@
 
 #include "engine/model/step_executor.h"
 #include "params/attention_work.h"
+#include "params/hidden_rows.h"
 #include "params/pool_rows.h"
 #include "params/step.h"
 #include "runtime/device.h"
@@ -41,6 +42,20 @@ void pad(std::byte* base, uint64_t offset, size_t used, size_t count, const T& v
   std::fill(list + used, list + count, value);
 }
 
+void write_hidden(std::byte* base, const StepBatch& batch, const StepBucket& bucket,
+                  const StepLayout& layout) {
+  auto* const places = reinterpret_cast<params::HiddenPlace*>(base + layout.kept);
+  std::fill_n(places, bucket.rows, params::HiddenPlace{.position = params::kNotKept});
+  for (const KeptRows& kept : batch.kept)
+    for (uint32_t i = 0; i < kept.rows; ++i)
+      places[kept.first_row + i] = {.slot = kept.slot, .position = kept.first_position + i};
+  auto* const comparisons = reinterpret_cast<params::HiddenComparison*>(base + layout.compared);
+  std::fill_n(comparisons, bucket.logit_rows, params::HiddenComparison{});
+  for (const ComparedRow& row : batch.compared)
+    comparisons[row.logit_row] = {
+        .row = batch.logit_rows[row.logit_row], .slot = row.slot, .tokens = row.tokens};
+}
+
 }  // namespace
 
 uint32_t step_pools(const StepBucket& bucket) {
@@ -61,6 +76,10 @@ StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capaci
     layout.commits = placer.place<params::HistoryCommit>(bucket.sequences);
   if ((bucket.extras & kStepPools) != 0)
     layout.pools = placer.place<params::PoolRange>(step_pools(bucket));
+  if ((bucket.extras & kStepHidden) != 0) {
+    layout.kept = placer.place<params::HiddenPlace>(bucket.rows);
+    layout.compared = placer.place<params::HiddenComparison>(bucket.logit_rows);
+  }
   for (size_t i = 0; i < windows; ++i)
     layout.attention[i] = {.few = placer.place<params::AttentionItem>(capacity.few),
                            .many = placer.place<params::AttentionItem>(capacity.many)};
@@ -80,7 +99,7 @@ uint64_t step_input_bytes(const DeviceCaps& caps, const ModelConfig& config,
                           const StepLimits& limits, size_t windows) {
   uint64_t fixed = 0;
   for_step_buckets(limits, [&](StepBucket bucket) {
-    bucket.extras = kStepCommits | kStepPools;  // the largest layout
+    bucket.extras = kStepCommits | kStepPools | kStepHidden;  // the largest layout
     const AttentionPlan plan =
         choose_attention(caps, step_attention_shape(config, limits.kv, bucket, limits.context),
                          limits.deterministic);
@@ -147,6 +166,7 @@ Status StepInputs::write(size_t copy, const StepBatch& batch, const StepBucket& 
     put(base, layout.pools, batch.pools);
     pad(base, layout.pools, batch.pools.size(), step_pools(bucket), params::PoolRange{});
   }
+  if ((bucket.extras & kStepHidden) != 0) write_hidden(base, batch, bucket, layout);
   put(base, tables_end_, batch.words);
   for (size_t i = 0; i < windows.size(); ++i) {
     HEARTH_TRY(planner_.plan(batch.sequences, batch.members(), windows[i], plan.tuning,

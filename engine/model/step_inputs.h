@@ -31,6 +31,8 @@ struct StepLayout {
   uint64_t sampling = 0;       // [logit rows] SamplingRow
   uint64_t commits = 0;        // [sequences] HistoryCommit, if the bucket has any
   uint64_t pools = 0;          // [step_pools()] PoolRange, if the bucket has any
+  uint64_t kept = 0;           // [rows] HiddenPlace, if the bucket has hidden states to keep,
+  uint64_t compared = 0;       // [logit rows] HiddenComparison, or to compare
   struct Lists {
     uint64_t few = 0, many = 0;
   };

@@ -37,6 +37,7 @@ StepBucket batch_bucket(const StepBatch& batch) {
   if (std::ranges::any_of(batch.sampling, has_stages)) bucket.extras |= kStepStages;
   if (!batch.commits.empty()) bucket.extras |= kStepCommits;
   if (!batch.pools.empty()) bucket.extras |= kStepPools;
+  if (!batch.kept.empty() || !batch.compared.empty()) bucket.extras |= kStepHidden;
   return bucket;
 }
 
@@ -224,21 +225,29 @@ Result<CommandBuffer> StepRunner::record(PipelineStore& pipelines, const StepBuc
                               .serial = timer != nullptr,
                               .chained = timer == nullptr && bucket.rows <= kChainedRows}));
   if ((bucket.extras & kStepPools) != 0) HEARTH_TRY(allocate_pools());
-  HEARTH_TRY(record_step({recorder, pipelines, bucket, layout, copy}, layers_, pooled_[copy]));
+  if ((bucket.extras & kStepHidden) != 0) HEARTH_TRY(allocate_hidden());
+  HEARTH_TRY(record_step({recorder, pipelines, bucket, layout, copy}, layers_,
+                         {.pooled = pooled_[copy],
+                          .similarity = similarity_[copy],
+                          .pages = hidden_ ? hidden_->pages() : HiddenPages{}}));
   return recorder.finish();
 }
 
 Status StepRunner::record_step(const Recording& recording, std::span<const uint32_t> layers,
-                               const Buffer& pooled) const {
+                               const HiddenOutputs& outputs) const {
   const StepBucket& bucket = recording.bucket;
   const bool pools = (bucket.extras & kStepPools) != 0;
+  const bool hidden = (bucket.extras & kStepHidden) != 0;
   const ForwardContext forward_context = context(recording.pipelines, recording.copy);
   Forward forward(forward_context, recording.recorder, bucket);
   HEARTH_TRY(forward.embed());
   for (const uint32_t layer : layers)
     HEARTH_TRY(model_.architecture().record_layer(forward, layer));
-  if (bucket.logit_rows > 0 || pools) HEARTH_TRY(forward.norm(WeightRole::kOutputNorm));
-  if (pools) HEARTH_TRY(forward.pool(pooled));
+  if (bucket.logit_rows > 0 || forward.needs_all_rows())
+    HEARTH_TRY(forward.norm(WeightRole::kOutputNorm));
+  if (pools) HEARTH_TRY(forward.pool(outputs.pooled));
+  if (hidden) HEARTH_TRY(forward.keep_and_compare(outputs.pages, outputs.similarity));
+  if (forward.needs_all_rows()) HEARTH_TRY(forward.pick_normed());
   if (bucket.logit_rows > 0) HEARTH_TRY(forward.logits());
   recording.recorder.set_section(step_part::kSampling);
   return record_sampling(recording);
@@ -258,6 +267,30 @@ Status StepRunner::allocate_pools() {
                                            .name = "pooled"}));
   }
   return {};
+}
+
+// The pages of hidden states, and room for similarities.
+Status StepRunner::allocate_hidden() {
+  if (similarity_.back()) return {};
+  HEARTH_ASSIGN(hidden_, HiddenStore::create(device_, model_.config().width, options_.slots,
+                                             options_.limits.context));
+  const uint64_t rows = std::bit_ceil(options_.limits.logit_rows);
+  for (Buffer& similarity : similarity_) {
+    HEARTH_ASSIGN(similarity, device_.memory().allocate(
+                                  {.bytes = rows * params::kComparisonParts * sizeof(float),
+                                   .intent = MemoryIntent::kReadback,
+                                   .name = "similarities"}));
+  }
+  return {};
+}
+
+Status StepRunner::reserve_hidden(uint32_t slot, uint32_t tokens) {
+  if (tokens == 0) {
+    if (hidden_) hidden_->release(slot);
+    return {};
+  }
+  HEARTH_TRY(allocate_hidden());
+  return hidden_->reserve(slot, tokens);
 }
 
 void StepRunner::make_room_for_recording() {
@@ -304,6 +337,16 @@ Status StepRunner::check_extras(const StepBatch& batch) const {
     if (uint64_t{range.first_row} + range.rows > batch.ids.size() || range.rows == 0 ||
         range.rows > params::kMaxPoolRows)
       return wrong("pooled rows do not exist");
+  const auto has_room = [&](uint32_t slot, uint64_t tokens) {
+    return hidden_ && slot < options_.slots && tokens <= hidden_->reserved(slot);
+  };
+  for (const KeptRows& kept : batch.kept)
+    if (uint64_t{kept.first_row} + kept.rows > batch.ids.size() ||
+        !has_room(kept.slot, uint64_t{kept.first_position} + kept.rows))
+      return wrong("hidden states to be kept do not exist or have no room");
+  for (const ComparedRow& row : batch.compared)
+    if (row.logit_row >= batch.logit_rows.size() || !has_room(row.slot, row.tokens))
+      return wrong("hidden states to be compared do not exist");
   const uint64_t mask_words = divide_up(model_.config().vocabulary, 32);
   for (const params::SamplingRow& row : batch.sampling) {
     if (row.path_mask != 0 &&
@@ -363,6 +406,7 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch, const Recorded& st
     ticket.with_top |= row.top_logprobs > 0;
     ticket.with_mirostat |= has_stages(row);
   }
+  ticket.with_similarity = !batch.compared.empty();
   Queue& queue = device_.compute();
   if (last_use_[ticket.copy].timeline != nullptr) HEARTH_TRY(queue.wait(last_use_[ticket.copy]));
 
@@ -390,6 +434,11 @@ Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
     HEARTH_TRY(pooled_[ticket.copy].invalidate());
     outcome.pooled = pooled_[ticket.copy].view<const float>().first(size_t{ticket.pools} *
                                                                     model_.config().width);
+  }
+  if (ticket.with_similarity) {
+    HEARTH_TRY(similarity_[ticket.copy].invalidate());
+    outcome.similarity = similarity_[ticket.copy].view<const float>().first(
+        size_t{ticket.logit_rows} * params::kComparisonParts);
   }
   if (ticket.with_mirostat)
     outcome.mirostat = sampled.mirostat.view<const float>().first(ticket.logit_rows);

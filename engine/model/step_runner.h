@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/model/activations.h"
 #include "engine/model/block_mover.h"
 #include "engine/model/forward.h"
+#include "engine/model/hidden_store.h"
 #include "engine/model/kv_cache.h"
 #include "engine/model/model.h"
 #include "engine/model/step_batch.h"
@@ -88,6 +90,7 @@ class StepRunner final : public StepExecutor {
   Result<SwapTraffic> swap_traffic() override;
   Status set_history(uint32_t slot, std::span<const params::TokenCount> tokens) override;
   Status set_biases(uint32_t slot, std::span<const params::TokenBias> biases) override;
+  Status reserve_hidden(uint32_t slot, uint32_t tokens) override;
 
   // Runs the step with a barrier and a timer around every command and returns their times, labelled
   // "part: kernel" with the parts of forward.h. REQUIRES: no other step is in flight.
@@ -109,6 +112,7 @@ class StepRunner final : public StepExecutor {
              const StepRunnerOptions& options);
   Status allocate();
   Status allocate_pools();
+  Status allocate_hidden();
   // The recording of a bucket; compiles what it needs.
   Result<const Recorded*> recorded(const StepBucket& bucket);
   // The same, or that of a larger bucket if some kernels are not compiled yet.
@@ -130,8 +134,14 @@ class StepRunner final : public StepExecutor {
     const StepLayout& layout;
     size_t copy = 0;
   };
+  // Where hidden states go, in steps that pool, keep or compare them.
+  struct HiddenOutputs {
+    const Buffer& pooled;
+    const Buffer& similarity;
+    HiddenPages pages;
+  };
   Status record_step(const Recording& recording, std::span<const uint32_t> layers,
-                     const Buffer& pooled) const;
+                     const HiddenOutputs& outputs) const;
   Status record_sampling(const Recording& recording) const;
   ForwardContext context(PipelineStore& pipelines, size_t copy) const;
   void find_distinct_layers();
@@ -158,8 +168,11 @@ class StepRunner final : public StepExecutor {
   };
   std::array<Sampled, StepInputs::kCopies> sampled_;
   std::array<Buffer, StepInputs::kCopies> pooled_;  // [step_pools(), width] f32, in host memory
-  std::vector<uint32_t> layers_;                    // all of them
-  std::vector<uint32_t> distinct_layers_;           // enough to find every pipeline
+  // Made by the first sequence that wants hidden states kept.
+  std::optional<HiddenStore> hidden_;
+  std::array<Buffer, StepInputs::kCopies> similarity_;  // [logit rows, parts] f32, in host memory
+  std::vector<uint32_t> layers_;                        // all of them
+  std::vector<uint32_t> distinct_layers_;               // enough to find every pipeline
   std::unique_ptr<BlockMover> forks_, swaps_out_, swaps_in_;
   std::map<StepBucket, Recorded> recorded_;
   StepPreparation* preparation_ = nullptr;

@@ -91,6 +91,14 @@ struct PoolRowsShape {
 
 KernelPlan choose_pool_rows(const DeviceCaps& caps, const PoolRowsShape& shape);
 
+struct HiddenRowsShape {
+  uint32_t rows = 0;   // to keep, or comparisons
+  uint32_t width = 0;  // a multiple of 8
+};
+
+KernelPlan choose_keep_hidden(const DeviceCaps& caps, const HiddenRowsShape& shape);
+KernelPlan choose_compare_hidden(const DeviceCaps& caps, const HiddenRowsShape& shape);
+
 struct BlockCopyShape {
   uint32_t pairs = 0;        // capacity of the list
   uint32_t planes = 0;       // arrays of blocks: keys, values and scales of every layer

@@ -18,6 +18,9 @@ inline constexpr std::uint32_t kNoParent = 0xffffffff;
 // A sequence's part of a step: tokens at positions [first_position, first_position + tokens).
 struct BatchMember {
   RequestId request = 0;
+  // The member is the request's shadow (NewRequest::shadow_prompt). It comes after the request's own
+  // member and samples in the same steps.
+  bool shadow = false;
   std::uint32_t slot = 0;  // below max_sequences; the sequence's own while it runs. The GPU keeps
                            // the id sampled for the sequence there
   std::uint32_t first_position = 0;  // tokens that are in the KV cache already
@@ -33,8 +36,9 @@ struct BatchMember {
   // `scored` tokens from tokens[first_scored] on are computed in this step.
   std::uint32_t first_scored = 0, scored = 0;
   // The input at the last position is a pending token: a step in flight samples it, and the GPU
-  // reads it from the slot.
+  // reads it from `input_slot`.
   bool input_on_gpu = false;
+  std::uint32_t input_slot = 0;  // the slot; for a shadow, that of the request it follows
   // The sequence is not planned again before the host has judged what the step sampled for it.
   bool awaits_host = false;
   bool tree = false;                          // the proposed tokens have parents
@@ -71,6 +75,7 @@ struct BatchPlan {
     RequestId request = 0, parent = 0;
     std::uint32_t tokens = 0;  // shared with the parent
   };
+  // Shadows are not listed here.
   std::vector<RequestId> admitted;             // new ones, and preempted ones that came back
   std::vector<RequestId> preempted_recompute;  // lost their blocks
   std::vector<RequestId> preempted_swap;

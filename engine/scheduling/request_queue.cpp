@@ -11,9 +11,11 @@ Rank queue_rank(const Sequence& sequence, Order order) {
       return {0, sequence.arrival};
     case Order::kPriority:
       return protection_rank(sequence);
-    case Order::kShortestPrompt:
-      return {static_cast<std::int64_t>(sequence.arrival_step) + sequence.prompt_tokens(),
+    case Order::kShortestPrompt: {
+      const Sequence& request = sequence.followed != nullptr ? *sequence.followed : sequence;
+      return {static_cast<std::int64_t>(sequence.arrival_step) + request.prompt_tokens(),
               sequence.arrival};
+    }
   }
   return {};
 }

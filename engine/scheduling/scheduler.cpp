@@ -20,6 +20,32 @@ std::string count(std::uint64_t number, const char* noun) {
   return std::to_string(number) + ' ' + noun + (number == 1 ? "" : "s");
 }
 
+// The part of check_request() for a request with a shadow.
+AddResult check_shadow(const SchedulerLimits& limits, const NewRequest& request) {
+  const std::uint64_t shadow = std::uint64_t{request.shadow_prompt.size()} + request.max_new_tokens;
+  if (shadow > limits.context)
+    return refuse(Refusal::kTooLong, "a negative prompt of " +
+                                         count(request.shadow_prompt.size(), "token") +
+                                         " and up to " +
+                                         count(request.max_new_tokens, "new token") + " make " +
+                                         std::to_string(shadow) + "; the context holds " +
+                                         std::to_string(limits.context));
+  if (limits.max_sequences < 2 || limits.max_step_tokens < 2)
+    return refuse(Refusal::kInvalid,
+                  "guidance runs two sequences at once; the limit of sequences or of tokens per "
+                  "step is 1");
+  const auto own = static_cast<std::uint32_t>(request.prompt.size()) + request.max_new_tokens;
+  const std::uint64_t needed = std::uint64_t{blocks_for(own - 1)} +
+                               blocks_for(static_cast<std::uint32_t>(shadow) - 1);
+  if (needed > limits.pool_blocks)
+    return refuse(Refusal::kTooLong,
+                  std::to_string(own) + " tokens, and " + std::to_string(shadow) +
+                      " with the negative prompt, need " + count(needed, "block") + " of " +
+                      std::to_string(kTokensPerBlock) + " tokens; the KV cache has " +
+                      std::to_string(limits.pool_blocks));
+  return {};
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const SchedulerLimits& limits, const Policy& policy)
@@ -68,6 +94,15 @@ AddResult check_request(const SchedulerLimits& limits, const NewRequest& request
     return refuse(Refusal::kInvalid, "the request runs " + count(request.seats, "sequence") +
                                          " at once; the limit is " +
                                          std::to_string(limits.max_sequences));
+  if (request.firm_proposals && limits.max_proposed == 0)
+    return refuse(Refusal::kInvalid,
+                  "contrastive search needs more logits per step than one for each sequence");
+  if (request.firm_proposals && limits.max_step_tokens < 2 * limits.max_sequences)
+    return refuse(Refusal::kInvalid,
+                  "contrastive search with " + count(limits.max_sequences, "sequence") +
+                      " needs steps of at least " + count(2 * limits.max_sequences, "token") +
+                      "; the limit is " + std::to_string(limits.max_step_tokens));
+  if (!request.shadow_prompt.empty()) return check_shadow(limits, request);
   const std::uint64_t needed =
       std::uint64_t{blocks_for(static_cast<std::uint32_t>(tokens) - 1)} * request.seats;
   if (needed > limits.pool_blocks && request.seats > 1)
@@ -103,13 +138,15 @@ AddResult Scheduler::add(RequestId id, const NewRequest& request) {
   sequence.arrival_step = totals_.steps;
   sequence.arrival_time = now_;
   sequence.with_host = request.with_host;
+  sequence.compute_all = request.compute_all;
+  sequence.firm_proposals = request.firm_proposals;
   if (request.seats > 1) {
     sequence.group = id;
     sequence.group_seats = sequence.seats = request.seats;
   }
   if (request.score_prompt) {
     sequence.score_end = sequence.prompt_tokens() - 1;
-  } else if (request.fork) {
+  } else if (request.fork && !request.compute_all) {
     if (const Sequence* parent = find(request.fork->parent)) {
       const std::span<const TokenId> theirs = parent->tokens().first(parent->known());
       const auto [end, parent_end] = std::ranges::mismatch(request.prompt, theirs);
@@ -121,6 +158,7 @@ AddResult Scheduler::add(RequestId id, const NewRequest& request) {
   queue_.insert(sequence);
   ++new_waiting_;
   sequences_.emplace(id, std::move(owned));
+  if (!request.shadow_prompt.empty()) add_shadow(sequence, request);
   return {};
 }
 
@@ -130,13 +168,17 @@ Sequence* Scheduler::find(RequestId id) const {
 }
 
 void Scheduler::token(RequestId id, TokenId token) {
-  if (Sequence* sequence = find(id); sequence != nullptr) sequence->append(token);
+  Sequence* sequence = find(id);
+  if (sequence == nullptr) return;
+  sequence->append(token);
+  if (sequence->shadow != nullptr) sequence->shadow->append(token);
 }
 
 std::uint32_t Scheduler::propose(RequestId id, std::span<const TokenId> tokens,
                                  std::span<const std::uint32_t> parents) {
   Sequence* sequence = find(id);
-  return sequence == nullptr ? 0 : sequence->propose(tokens, parents);
+  if (sequence == nullptr || sequence->shadow != nullptr) return 0;
+  return sequence->propose(tokens, parents);
 }
 
 void Scheduler::commit(RequestId id, std::uint32_t count) {
@@ -154,6 +196,8 @@ void Scheduler::truncate(RequestId id, std::uint32_t count) {
   Sequence* sequence = find(id);
   if (sequence == nullptr) return;
   const bool takes_back = count < sequence->committed();
+  if (const Sequence* shadow = sequence->shadow)
+    truncate(shadow->id, count - sequence->prompt_tokens() + shadow->prompt_tokens());
   sequence->truncate(count);
   trim_blocks(*sequence, takes_back);
   if (!takes_back) return;
@@ -173,12 +217,14 @@ void Scheduler::truncate(RequestId id, std::uint32_t count) {
 void Scheduler::sample_again(RequestId id) {
   Sequence* sequence = find(id);
   if (sequence == nullptr) return;
+  if (sequence->shadow != nullptr) sample_again(sequence->shadow->id);
   sequence->sample_again();
   trim_blocks(*sequence, true);
 }
 
 void Scheduler::force(RequestId id, std::span<const TokenId> tokens) {
   Sequence* sequence = find(id);
+  if (sequence != nullptr && sequence->shadow != nullptr) force(sequence->shadow->id, tokens);
   while (sequence != nullptr && !tokens.empty()) {
     const std::uint32_t taken = sequence->propose(tokens);
     if (taken == 0) return;
@@ -188,13 +234,17 @@ void Scheduler::force(RequestId id, std::span<const TokenId> tokens) {
 }
 
 void Scheduler::set_with_host(RequestId id, bool with_host) {
-  if (Sequence* sequence = find(id); sequence != nullptr) sequence->with_host = with_host;
+  Sequence* sequence = find(id);
+  if (sequence == nullptr) return;
+  sequence->with_host = with_host;
+  if (sequence->shadow != nullptr) sequence->shadow->with_host = with_host;
 }
 
 void Scheduler::finish(RequestId id) {
   const auto entry = sequences_.find(id);
   if (entry == sequences_.end()) return;
   Sequence& sequence = *entry->second;
+  if (sequence.shadow != nullptr) finish(sequence.shadow->id);
   switch (sequence.state) {
     case SequenceState::kWaiting:
       if (!sequence.preempted) --new_waiting_;
@@ -250,7 +300,7 @@ void Scheduler::preempt(Sequence& sequence) {
 void Scheduler::preempt_one(Sequence& sequence) {
   const std::uint32_t filled = blocks_for(sequence.computed());
   const bool swaps = policy_.preemption == Preemption::kSwap && policy_.kv != KvAllocation::kNone &&
-                     filled > 0 && swap_.available() >= filled;
+                     filled > 0 && swap_.available() >= filled && !sequence.compute_all;
   if (swaps) {
     for (std::uint32_t i = 0; i < filled; ++i) {
       const BlockId host = swap_.allocate();
@@ -265,13 +315,17 @@ void Scheduler::preempt_one(Sequence& sequence) {
   if (swaps) {
     sequence.state = SequenceState::kSwapped;
     ++swapped_;
-    ++totals_.preemptions_swap;
-    plan_.preempted_swap.push_back(sequence.id);
+    if (sequence.followed == nullptr) {
+      ++totals_.preemptions_swap;
+      plan_.preempted_swap.push_back(sequence.id);
+    }
   } else {
     sequence.state = SequenceState::kWaiting;
     sequence.set_computed(0);
-    ++totals_.preemptions_recompute;
-    plan_.preempted_recompute.push_back(sequence.id);
+    if (sequence.followed == nullptr) {
+      ++totals_.preemptions_recompute;
+      plan_.preempted_recompute.push_back(sequence.id);
+    }
   }
   queue_.insert(sequence);
   short_of_blocks_ = true;
@@ -341,6 +395,13 @@ void Scheduler::set_limits(std::uint32_t max_sequences, std::uint32_t max_step_t
                            std::uint32_t pool_blocks) {
   limits_.max_sequences = std::clamp(max_sequences, 1u, slot_count_);
   limits_.max_step_tokens = std::max(max_step_tokens, 1u);
+  for (const auto& [id, sequence] : sequences_) {
+    // A request and its shadow sample in the same step; a step with firm proposals has some of them
+    // even if all slots are taken.
+    const std::uint32_t least =
+        sequence->firm_proposals ? 2 * slot_count_ : (sequence->shadow != nullptr ? 2 : 1);
+    limits_.max_step_tokens = std::max(limits_.max_step_tokens, least);
+  }
   if (pool_blocks == 0) return;
   // Any of them may become the best protected request, which must fit when it runs alone.
   for (const auto& [id, sequence] : sequences_)

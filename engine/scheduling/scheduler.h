@@ -77,6 +77,17 @@ struct NewRequest {
   // Plans a logit row for every prompt token that another one follows (BatchMember::scored). Such a
   // request shares nothing before those rows are planned, and ignores `fork`.
   bool score_prompt = false;
+  // With a shadow: a second sequence with this prompt, which then gets the request's generated
+  // tokens. It takes a slot and blocks of its own, and samples in the same steps as the request
+  // (BatchMember::shadow). Everything that is said about the request applies to both. Nothing can
+  // be proposed for such a request. Empty: no shadow.
+  std::span<const TokenId> shadow_prompt;  // copied
+  // Every token is computed whenever the request is admitted: it shares no cached prefix, ignores
+  // `fork` and is never swapped out. For what the device keeps of a request beside its blocks.
+  bool compute_all = false;
+  // Its proposals are not guesses: others are preempted to make room for them. The budget of a step
+  // and its logit rows may still cut them short.
+  bool firm_proposals = false;
 };
 
 enum class Refusal : std::uint8_t { kNone, kInvalid, kTooLong, kQueueFull };
@@ -229,6 +240,10 @@ class Scheduler {
   void release_blocks(Sequence& sequence, std::size_t keep);
 
   void set_priority(Sequence& sequence, std::int32_t priority);
+
+  // Shadows.
+  void add_shadow(Sequence& sequence, const NewRequest& request);
+  void sample_in_pairs();
 
   // Groups.
   std::size_t group_end(std::size_t first) const;

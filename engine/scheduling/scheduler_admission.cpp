@@ -211,8 +211,8 @@ void Scheduler::start(Sequence& sequence, const Start& start) {
     // nothing about sharing, and a fork does not search the cache.
     if (caches_prefixes() && !sequence.preempted && start.parent == nullptr)
       totals_.prefix_query_tokens += sequence.committed();
-    if (start.hit_blocks > 0) {
-      if (!sequence.preempted) totals_.prefix_hit_tokens += start.computed;
+    if (start.hit_blocks > 0 && !sequence.preempted) totals_.prefix_hit_tokens += start.computed;
+    if (start.hit_blocks > 0 && sequence.followed == nullptr) {
       plan_.prefix_hits.push_back({.request = sequence.id, .tokens = start.computed});
     }
     if (start.parent != nullptr) {
@@ -227,7 +227,7 @@ void Scheduler::start(Sequence& sequence, const Start& start) {
 
   take_slot(sequence);
   sequence.admitted_step = plan_.step;
-  plan_.admitted.push_back(sequence.id);
+  if (sequence.followed == nullptr) plan_.admitted.push_back(sequence.id);
 }
 
 // The sequence runs from now on.

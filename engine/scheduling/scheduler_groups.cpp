@@ -1,5 +1,6 @@
-// Groups: the sequences of one request, which are forks of each other. They have the same rank but
-// for the order in which they were made, so that members are neighbours in every list.
+// Groups: the sequences of one request, which are forks of each other, or the request and its
+// shadow. They have the same rank but for the order in which they were made, so that members are
+// neighbours in every list.
 #include <algorithm>
 #include <cassert>
 
@@ -79,6 +80,38 @@ Sequence& Scheduler::add_fork(RequestId id, Sequence& parent) {
     queue_.insert(sequence);
   }
   return sequence;
+}
+
+// The shadow of a request that was just added.
+void Scheduler::add_shadow(Sequence& sequence, const NewRequest& request) {
+  const RequestId id = sequence.id | kShadowBit;
+  const auto max_tokens =
+      static_cast<std::uint32_t>(request.shadow_prompt.size()) + request.max_new_tokens;
+  auto owned = std::make_unique<Sequence>(
+      id, TokenLedger(request.shadow_prompt, max_tokens, root_hash(request.cache_salt)));
+  Sequence& shadow = *owned;
+  shadow.priority = sequence.priority;
+  shadow.arrival = arrivals_++;
+  shadow.arrival_step = sequence.arrival_step;
+  shadow.arrival_time = sequence.arrival_time;
+  shadow.with_host = sequence.with_host;
+  shadow.group = sequence.group = sequence.id;
+  shadow.followed = &sequence;
+  sequence.shadow = &shadow;
+  queue_.insert(shadow);
+  ++new_waiting_;
+  sequences_.emplace(id, std::move(owned));
+}
+
+// A request and its shadow sample in the same step. If only one of the two would reach its newest
+// token in this step, it stops before it.
+void Scheduler::sample_in_pairs() {
+  for (Sequence* sequence : running_) {
+    if (sequence->shadow == nullptr) continue;
+    Sequence& shadow = *sequence->shadow;
+    if (sequence->planned_to_sample() == shadow.planned_to_sample()) continue;
+    --(shadow.planned_to_sample() ? shadow : *sequence).planned;
+  }
 }
 
 }  // namespace hearth

@@ -66,6 +66,12 @@ std::optional<std::string> Scheduler::check_sequences() const {
     if (auto problem = check_ledger(sequence)) return about(id, *problem);
     if (sequence.state != SequenceState::kEnding && sequence.max_blocks() > limits_.pool_blocks)
       return about(id, "does not fit the pool");
+    if (const Sequence* shadow = sequence.shadow)
+      if (shadow->followed != &sequence ||
+          shadow->length() - shadow->prompt_tokens() !=
+              sequence.length() - sequence.prompt_tokens() ||
+          shadow->pending() != sequence.pending() || shadow->awaiting() != sequence.awaiting())
+        return about(id, "and its shadow have not the same tokens");
     for (BlockId block : sequence.blocks) ++references[block];
     for (BlockId block : sequence.host_blocks) ++host[block];
     switch (sequence.state) {
@@ -140,7 +146,14 @@ std::optional<std::string> Scheduler::check_plan() const {
   std::unordered_set<std::uint32_t> slots;
   std::unordered_set<BlockId> written;
   std::uint64_t rows = plan_.padding_tokens, more_logit_rows = 0;
-  for (const BatchMember& member : plan_.members) {
+  for (std::size_t i = 0; i < plan_.members.size(); ++i) {
+    const BatchMember& member = plan_.members[i];
+    const Sequence* const owner = find(member.request);
+    if (owner != nullptr && owner->shadow != nullptr && !member.shadow && member.samples) {
+      const BatchMember* const next = i + 1 < plan_.members.size() ? &member + 1 : nullptr;
+      if (next == nullptr || !next->shadow || next->request != member.request || !next->samples)
+        return about(member.request, "samples without its shadow");
+    }
     rows += member.tokens;
     if (member.tokens == 0) return about(member.request, "is a member without tokens");
     if (!slots.insert(member.slot).second) return about(member.request, "shares its slot");
@@ -161,8 +174,8 @@ std::optional<std::string> Scheduler::check_plan() const {
     if (member.first_block + member.blocks > plan_.block_ids.size() ||
         member.blocks != blocks_for(member.first_position + member.tokens))
       return about(member.request, "has the wrong number of blocks");
-    for (std::uint32_t i = member.first_position / kTokensPerBlock; i < member.blocks; ++i)
-      if (!written.insert(plan_.block_ids[member.first_block + i]).second)
+    for (std::uint32_t k = member.first_position / kTokensPerBlock; k < member.blocks; ++k)
+      if (!written.insert(plan_.block_ids[member.first_block + k]).second)
         return about(member.request, "writes to a block that another one writes to");
   }
   // Nothing that the step reads may change during it: a written block is in one table only.

@@ -137,9 +137,11 @@ Sequence& Scheduler::victim(std::size_t first) const {
 
 void Scheduler::plan_phase(Phase phase) {
   choose_running(phase);
+  sample_in_pairs();
   give_blocks_to_running();
   admit(phase);
   equalize_chunks();
+  sample_in_pairs();
 }
 
 // Divides the token budget among the running requests, before blocks are considered.
@@ -212,8 +214,12 @@ std::uint32_t Scheduler::chunk_limit(const Sequence& sequence, std::uint32_t tok
   // goes on.
   if (sequence.score_end - sequence.scored > sequence.score_rows)
     work = std::min(work, sequence.scored - sequence.computed() + sequence.score_rows + 1);
-  if (policy_.max_chunk_tokens == 0 || !sequence.in_prompt()) return work;
-  return std::min(work, policy_.max_chunk_tokens);
+  if (policy_.max_chunk_tokens != 0 && sequence.in_prompt())
+    work = std::min(work, policy_.max_chunk_tokens);
+  // A step that samples drops the proposals it has no room for. If it had none for firm ones, the
+  // next one could be just the same.
+  const bool drops_all = sequence.computed() + work == sequence.committed();
+  return work > 1 && drops_all && sequence.has_firm_proposals() ? work - 1 : work;
 }
 
 // Rows of one position in a padded step of this many members. A batch of request admission keeps
@@ -235,7 +241,9 @@ void Scheduler::give_blocks_to_running() {
     }
     if (sequence.planned == 0) continue;
     while (!grow_for_step(sequence)) {
-      const std::uint32_t certain = sequence.committed() - sequence.computed();
+      const std::uint32_t certain =
+          (sequence.firm_proposals ? sequence.length() : sequence.committed()) -
+          sequence.computed();
       if (sequence.planned > certain) {
         // Guesses give way before anyone is preempted.
         sequence.planned = std::clamp(tokens_that_fit(sequence), certain, sequence.planned - 1);
@@ -364,7 +372,9 @@ void Scheduler::finish_step() {
     const bool samples = end >= sequence->committed();
     // Proposals that did not fit are dropped: a step judges all that a sequence has.
     if (samples) sequence->truncate_proposals(end);
-    BatchMember member{.request = sequence->id,
+    const Sequence* const followed = sequence->followed;
+    BatchMember member{.request = followed != nullptr ? followed->id : sequence->id,
+                       .shadow = followed != nullptr,
                        .slot = sequence->slot,
                        .first_position = first,
                        .tokens = sequence->planned,
@@ -382,6 +392,7 @@ void Scheduler::finish_step() {
       sequence->scored += member.scored;
     }
     member.input_on_gpu = samples && sequence->pending();
+    member.input_slot = followed != nullptr ? followed->slot : sequence->slot;
     member.awaits_host = samples && (sequence->with_host || member.proposed > 0);
     member.tree = member.proposed > 0 && !sequence->parents().empty();
     const std::span<const TokenId> ids =

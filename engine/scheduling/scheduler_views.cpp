@@ -51,8 +51,11 @@ std::optional<SequenceView> Scheduler::sequence(RequestId id) const {
 
 void Scheduler::view_sequences(std::vector<SequenceView>& views) const {
   views.clear();
-  for (const Sequence* sequence : running_) views.push_back(view(*sequence));
-  for (std::uint32_t i = 0; i < queue_.size(); ++i) views.push_back(view(queue_[i]));
+  const auto add = [&](const Sequence& sequence) {
+    if (sequence.followed == nullptr) views.push_back(view(sequence));
+  };
+  for (const Sequence* sequence : running_) add(*sequence);
+  for (std::uint32_t i = 0; i < queue_.size(); ++i) add(queue_[i]);
 }
 
 void Scheduler::view_blocks(std::vector<BlockView>& views) const {
@@ -81,6 +84,7 @@ void Scheduler::view_blocks(std::vector<BlockView>& views) const {
       view.last_use = std::max(view.last_use, filled > 0 ? sequence->last_step : 0);
     }
   }
+  for (BlockView& view : views) view.owner &= ~kShadowBit;
 }
 
 }  // namespace hearth

@@ -25,6 +25,9 @@ enum class SequenceState : std::uint8_t {
   kEnding,   // its last token has been planned and its blocks are given back; waits for finish()
 };
 
+// The id of a request's shadow is the request's with this bit.
+inline constexpr RequestId kShadowBit = RequestId{1} << 63;
+
 struct Sequence : TokenLedger {
   Sequence(RequestId request, TokenLedger ledger) : TokenLedger(std::move(ledger)), id(request) {
     blocks.reserve(max_blocks());
@@ -38,10 +41,15 @@ struct Sequence : TokenLedger {
   RequestId parent = 0;                      // the request it is a fork of, if fork_tokens > 0
   std::uint32_t fork_tokens = 0;             // that it has in common with the parent
   bool with_host = false;  // every sampled token is judged by the host before the next step
+  bool compute_all = false, firm_proposals = false;  // see NewRequest
   // A group: sequences that are forks of each other and run, wait and are preempted together.
   RequestId group = 0;            // its first member; 0: the sequence is alone
   std::uint32_t group_seats = 1;  // members that the group may have
   std::uint32_t seats = 1;        // slots it takes up: its own, and those kept for its forks
+  // A request with a shadow is a group of these two. The shadow has another prompt, and for the
+  // rest the tokens of the sequence that it follows; both sample in the same steps.
+  Sequence* shadow = nullptr;
+  Sequence* followed = nullptr;  // by this one, a shadow
   // Of a request that wants its prompt's log-probabilities: planned steps have scored what follows
   // the first `scored` tokens; those from there up to `score_end` must be computed, not shared.
   std::uint32_t scored = 0, score_end = 0;
@@ -67,16 +75,27 @@ struct Sequence : TokenLedger {
   // counts as prompt work, also when a preempted request recomputes what it generated.
   bool in_prompt() const { return in_prompt(computed()); }
   bool in_prompt(std::uint32_t if_computed) const {
-    return if_computed < prompt_tokens() || committed() > if_computed + 1;
+    if (committed() > if_computed + 1) return true;
+    return if_computed < prompt_tokens() && !has_firm_proposals();
   }
+  bool has_firm_proposals() const { return firm_proposals && proposed() > 0; }
   bool scoring() const { return scored < score_end; }
   // The most leading tokens that may be taken from the prefix cache: the newest token is always
   // computed, because the request waits for its logits.
-  std::uint32_t shareable() const { return scoring() ? scored : committed() - 1; }
+  std::uint32_t shareable() const {
+    if (compute_all) return 0;
+    return scoring() ? scored : committed() - 1;
+  }
   // The last token sampled is never computed.
   std::uint32_t max_blocks() const { return blocks_for(max_tokens() - 1); }
   // Of its whole group, if nothing is shared.
-  std::uint32_t max_group_blocks() const { return group_seats * max_blocks(); }
+  std::uint32_t max_group_blocks() const {
+    if (const Sequence* other = shadow != nullptr ? shadow : followed)
+      return max_blocks() + other->max_blocks();
+    return group_seats * max_blocks();
+  }
+  // Whether the step being planned computes all that it has, and samples.
+  bool planned_to_sample() const { return planned > 0 && computed() + planned >= committed(); }
   // To compute everything there is and to write one token more.
   std::uint32_t blocks_to_start() const {
     return blocks_for(std::min(length() + 1, max_tokens() - 1));

@@ -30,13 +30,12 @@ std::unique_ptr<Tokenizer> letter_tokenizer() {
 
 class ConstrainedBeams : public ::testing::Test {
  protected:
-  StandInEngine engine(uint32_t blocks = 400) const {
-    return StandInEngine({.limits = {.max_sequences = 8,
-                                     .max_step_tokens = 256,
-                                     .context = 256,
-                                     .pool_blocks = blocks},
-                          .vocabulary = tokenizer_->size()},
-                         {}, tokenizer_.get());
+  StandInEngine engine(const SchedulerLimits& limits = {.max_sequences = 8,
+                                                        .max_step_tokens = 256,
+                                                        .context = 256,
+                                                        .pool_blocks = 400}) const {
+    return StandInEngine({.limits = limits, .vocabulary = tokenizer_->size()}, {},
+                         tokenizer_.get());
   }
   GenerationRequest request(const char* pattern, uint32_t seed, const BeamOptions& beam) const {
     GenerationRequest made{.prompt = made_up_prompt(4 + seed, seed), .max_tokens = 16};
@@ -114,7 +113,8 @@ TEST_F(ConstrainedBeams, EndWhereTheGrammarDoes) {
 
 // Searches with and without a grammar, with so few blocks that groups are preempted.
 TEST_F(ConstrainedBeams, ArePreemptedAndFindTheSame) {
-  StandInEngine engine = this->engine(/*blocks=*/14);
+  StandInEngine engine =
+      this->engine({.max_sequences = 16, .max_step_tokens = 64, .context = 128, .pool_blocks = 17});
   std::vector<GenerationRequest> requests;
   std::vector<std::vector<TokenStream>> streams;
   for (uint32_t i = 0; i < 12; ++i) {

@@ -15,7 +15,9 @@ class ControlTokens : public ::testing::Test {
     const auto file = ModelFile::open(HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf");
     tokenizer_ = Tokenizer::create(read_vocabulary(**file).value()).value();
     trie_ = make_token_trie(*tokenizer_);
-    while (!tokenizer_->is_control(control_) || tokenizer_->ends_generation(control_)) ++control_;
+    const std::vector<VocabularyToken>& tokens = tokenizer_->vocabulary().tokens;
+    while (tokens[control_].kind != TokenKind::kControl || tokenizer_->ends_generation(control_))
+      ++control_;
   }
 
   Constraint constraint(const std::string& lark, GrammarTrigger::Options after = {}) const {

@@ -1,7 +1,7 @@
 // Speculation never changes what a request generates, whatever else happens to it.
 #include <gtest/gtest.h>
 
-#include "engine/draft_vocabulary.h"
+#include "engine/vocabulary_difference.h"
 #include "tests/support/stand_in_engine.h"
 
 namespace hearth {

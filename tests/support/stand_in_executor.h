@@ -119,6 +119,26 @@ inline float stand_in_hidden(TokenId token, uint32_t column) {
   return static_cast<float>(StandInSampler::mix(token, column) % 201) - 100;
 }
 
+// The hidden state of a token for contrastive search: a function of all tokens up to it, which have
+// this hash.
+inline std::array<double, kStandInWidth> stand_in_direction(uint64_t read) {
+  std::array<double, kStandInWidth> direction{};
+  double squares = 0;
+  for (uint32_t column = 0; column < kStandInWidth; ++column) {
+    direction[column] =
+        static_cast<double>(StandInSampler::mix(read, 100 + column) % 2001) - 1000.5;
+    squares += direction[column] * direction[column];
+  }
+  for (double& value : direction) value /= std::sqrt(squares);
+  return direction;
+}
+inline double stand_in_similarity(const std::array<double, kStandInWidth>& a,
+                                  const std::array<double, kStandInWidth>& b) {
+  double sum = 0;
+  for (uint32_t column = 0; column < kStandInWidth; ++column) sum += a[column] * b[column];
+  return sum;
+}
+
 // What the stand-in reports for a given token after tokens with this hash.
 inline float stand_in_logprob(uint64_t read, TokenId token) {
   return -static_cast<float>(StandInSampler::mix(read, token) % 65536) / 4096.0f;
@@ -134,7 +154,8 @@ inline void count_token(std::vector<params::TokenCount>& history, TokenId token)
     history.push_back({.token = token, .count = 1});
 }
 
-// What the request generates if it runs alone to its full length.
+// What the request generates if it runs alone to its full length. With guidance, each token follows
+// from what both the request and its shadow read.
 inline std::vector<TokenId> generate_alone(const StandInOptions& options,
                                            const GenerationRequest& request) {
   const StandInSampler sampler(options);
@@ -149,16 +170,23 @@ inline std::vector<TokenId> generate_alone(const StandInOptions& options,
   std::vector<params::TokenBias> biases;
   for (const LogitBias& bias : request.biases)
     biases.push_back({.token = bias.token, .bias = bias.bias});
-  uint64_t read = 0;
+  uint64_t read = 0, negative = 0;
   for (const TokenId token : request.prompt) read = StandInSampler::mix(read, token);
+  const bool guided = request.guidance.guides();
+  if (guided && request.guidance.negative_prompt.empty())
+    negative = StandInSampler::mix(negative, request.prompt.back());
+  for (const TokenId token : request.guidance.negative_prompt)
+    negative = StandInSampler::mix(negative, token);
   std::vector<TokenId> ids;
   for (uint32_t i = 0; i < request.max_tokens; ++i) {
     params::SamplingRow at = row.value();
     at.counter = i;
-    const TokenId id = sampler.sample(read, at, history, biases);
+    const uint64_t both = guided ? StandInSampler::mix(read, negative) : read;
+    const TokenId id = sampler.sample(both, at, history, biases);
     if (penalties) count_token(history, id);
     ids.push_back(id);
     read = StandInSampler::mix(read, id);
+    negative = StandInSampler::mix(negative, id);
   }
   return ids;
 }
@@ -172,13 +200,14 @@ class StandInExecutor final : public StepExecutor {
         host_(size_t{options.limits.swap_blocks} * kTokensPerBlock, kNothing),
         sampled_(options.limits.max_sequences, kNothing),
         history_(options.limits.max_sequences),
-        biases_(options.limits.max_sequences) {
+        biases_(options.limits.max_sequences),
+        hidden_(options.limits.max_sequences) {
     for (auto& results : results_) results.reserve(options.limits.max_sequences);
   }
 
   // The n-th call from now fails; with kDeviceLost all later calls fail, too.
   struct {
-    FaultSwitch submit, wait, move, slot;
+    FaultSwitch submit, wait, move, slot, hidden;
     std::atomic<ErrorKind> kind{ErrorKind::kDeviceLost};
   } faults;
   std::atomic<std::chrono::microseconds> delay{std::chrono::microseconds(0)};  // per step
@@ -207,8 +236,13 @@ class StandInExecutor final : public StepExecutor {
     size_t logits = 0;
     while (logits < batch.logit_rows.size() && batch.logit_rows[logits] < batch.ids.size())
       ++logits;
+    const auto active = [&](size_t i) {
+      return (batch.sampling[i].flags & params::kSamplingActive) != 0;
+    };
     for (size_t i = 0; i < logits; ++i) {
-      if ((batch.sampling[i].flags & params::kSamplingGiven) != 0)
+      if (!active(i))
+        results.push_back({});
+      else if ((batch.sampling[i].flags & params::kSamplingGiven) != 0)
         results.push_back(score(batch, batch.logit_rows[i], batch.sampling[i]));
       else
         results.push_back({.id = sample(batch, batch.logit_rows[i], batch.sampling[i])});
@@ -220,9 +254,10 @@ class StandInExecutor final : public StepExecutor {
     }
     // The inputs of this step have been read by now.
     for (size_t i = 0; i < logits; ++i)
-      if (batch.sampling[i].id_index != params::kNoSlot)
+      if (active(i) && batch.sampling[i].id_index != params::kNoSlot)
         sampled_.at(batch.sampling[i].id_index) = results[i].id;
     pool(batch);
+    keep_and_compare(batch);
     StepTicket ticket{.copy = copy_, .logit_rows = static_cast<uint32_t>(results.size())};
     copy_ = (copy_ + 1) % kStepsInFlight;
     ++under_way_;
@@ -239,7 +274,9 @@ class StandInExecutor final : public StepExecutor {
     if (const auto pause = delay.load(); pause.count() > 0) std::this_thread::sleep_for(pause);
     return StepOutcome{.sampled = std::span<const params::SamplingResult>(results_[ticket.copy]),
                        .top = std::span<const params::TokenLogprob>(top_[ticket.copy]),
-                       .pooled = pooled_[ticket.copy]};
+                       .pooled = pooled_[ticket.copy],
+                       .mirostat = {},
+                       .similarity = similarity_[ticket.copy]};
   }
 
   Status fork_blocks(std::span<const BlockMove> moved) override {
@@ -263,8 +300,18 @@ class StandInExecutor final : public StepExecutor {
     biases_.at(slot).assign(biases.begin(), biases.end());
     return {};
   }
+  Status reserve_hidden(uint32_t slot, uint32_t tokens) override {
+    if (tokens > 0 && faults.hidden.should_fail())
+      return Error{ErrorKind::kOutOfMemory, "the stand-in has no room"};
+    if (tokens == 0) hidden_.at(slot).clear();
+    if (tokens > hidden_.at(slot).size()) hidden_.at(slot).resize(tokens, kNoDirection);
+    return {};
+  }
 
  private:
+  // Never kept: its similarity to anything is far too large.
+  static constexpr std::array<double, kStandInWidth> kNoDirection = {1e9, 1e9, 1e9, 1e9, 1e9, 1e9};
+
   static constexpr TokenId kNothing = 0x7fffffff;  // never written
 
   void break_down() { broken_ = true; }
@@ -293,6 +340,33 @@ class StandInExecutor final : public StepExecutor {
         for (uint32_t column = 0; column < kStandInWidth; ++column)
           sums[i * kStandInWidth + column] +=
               stand_in_hidden(batch.ids.at(batch.pools[i].first_row + row), column);
+  }
+
+  // A row's direction follows from all tokens it sees.
+  std::array<double, kStandInWidth> direction(const StepBatch& batch, uint32_t row) {
+    for (const params::StepSequence& owner : members(batch))
+      if (row >= owner.first_row && row < owner.first_row + owner.rows)
+        return stand_in_direction(read_path(batch, owner, row));
+    ADD_FAILURE() << "row " << row << " belongs to no sequence";
+    return {};
+  }
+  void keep_and_compare(const StepBatch& batch) {
+    for (const KeptRows& kept : batch.kept)
+      for (uint32_t i = 0; i < kept.rows; ++i)
+        hidden_.at(kept.slot).at(kept.first_position + i) = direction(batch, kept.first_row + i);
+    std::vector<float>& similarity = similarity_[copy_];
+    similarity.clear();
+    if (!batch.compared.empty())
+      similarity.resize(batch.logit_rows.size() * params::kComparisonParts, -2);
+    for (const ComparedRow& row : batch.compared) {
+      const auto own = direction(batch, batch.logit_rows.at(row.logit_row));
+      for (uint32_t i = 0; i < row.tokens; ++i) {
+        float& part = similarity.at(size_t{row.logit_row} * params::kComparisonParts +
+                                    i % params::kComparisonParts);
+        part = std::max(part, static_cast<float>(
+                                  stand_in_similarity(own, hidden_.at(row.slot).at(i))));
+      }
+    }
   }
 
   static std::span<const params::StepSequence> members(const StepBatch& batch) {
@@ -328,7 +402,9 @@ class StandInExecutor final : public StepExecutor {
       ADD_FAILURE() << "row " << row << " belongs to no sequence";
       return kNothing;
     }
-    const uint64_t read = read_path(batch, *owner, row);
+    uint64_t read = read_path(batch, *owner, row);
+    if (is_mixed(sampling) && (sampling.other_row & params::kOtherModel) == 0)
+      read = StandInSampler::mix(read, read_other(batch, sampling.other_row));
     const uint32_t slot = sampling.bias_offset / kMaxBiases;
     EXPECT_EQ(sampling.bias_offset % kMaxBiases, 0u);
     if (sampling.id_index != params::kNoSlot) {
@@ -396,6 +472,17 @@ class StandInExecutor final : public StepExecutor {
     return {};
   }
 
+  // What a logit row sees that is not sampled itself, and that another is mixed with.
+  uint64_t read_other(const StepBatch& batch, uint32_t logit_row) {
+    EXPECT_EQ(batch.sampling.at(logit_row).flags & params::kSamplingActive, 0u);
+    const uint32_t row = batch.logit_rows.at(logit_row);
+    for (const params::StepSequence& owner : members(batch))
+      if (row >= owner.first_row && row < owner.first_row + owner.rows)
+        return read_path(batch, owner, row);
+    ADD_FAILURE() << "row " << row << " belongs to no sequence";
+    return 0;
+  }
+
   // A hash of the tokens that a row sees: those before its tree, if it is in one, and its path.
   uint64_t read_path(const StepBatch& batch, const params::StepSequence& owner, uint32_t row) {
     const uint32_t end = owner.first_position + row - owner.first_row + 1;
@@ -438,7 +525,8 @@ class StandInExecutor final : public StepExecutor {
   std::vector<std::vector<params::TokenCount>> history_;
   std::vector<std::vector<params::TokenBias>> biases_;
   std::array<std::vector<params::SamplingResult>, kStepsInFlight> results_;
-  std::array<std::vector<float>, kStepsInFlight> pooled_;
+  std::array<std::vector<float>, kStepsInFlight> pooled_, similarity_;
+  std::vector<std::vector<std::array<double, kStandInWidth>>> hidden_;  // by slot and position
   std::array<std::vector<params::TokenLogprob>, kStepsInFlight> top_;
   size_t copy_ = 0, under_way_ = 0;
   bool broken_ = false;

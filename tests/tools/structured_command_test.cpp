@@ -73,10 +73,10 @@ TEST_F(StructuredCommand, WhatCannotBeEnforcedIsRefusedInOneLine) {
 }
 
 TEST_F(StructuredCommand, BenchComparesWithUnconstrainedStreams) {
-  const auto json = hearth_json({"bench", "-m", kStructuredModel, "-p", "0", "-n", "40", "--batch",
+  const auto reply = hearth_json({"bench", "-m", kStructuredModel, "-p", "0", "-n", "40", "--batch",
                                  "1,3", "--reps", "1", "--json-schema", person()});
   int constrained = 0;
-  for (const auto& result : json["results"]) {
+  for (const auto& result : reply["results"]) {
     if (result["test"] != "constrained") continue;
     ++constrained;
     EXPECT_GT(result["ratio"], 0);

@@ -48,10 +48,10 @@ TEST_F(TemplateCommand, PrintsTheTextAndNothingElse) {
 TEST_F(TemplateCommand, TakesTheModelsOwnAndTellsOrigins) {
   const std::string conversation =
       file("conversation.json", R"([{"role": "user", "content": "Hi <|end|>"}])");
-  const auto json = hearth_json({"template", "-m", kTemplateModel, "--messages", conversation});
-  EXPECT_THAT(json["text"].get<std::string>(), HasSubstr("Hi <|end|>"));
+  const auto reply = hearth_json({"template", "-m", kTemplateModel, "--messages", conversation});
+  EXPECT_THAT(reply["text"].get<std::string>(), HasSubstr("Hi <|end|>"));
   std::string from_conversation;
-  for (const auto& run : json["runs"])
+  for (const auto& run : reply["runs"])
     if (run["from"] == "conversation") from_conversation += run["text"].get<std::string>();
   EXPECT_EQ(from_conversation, "Hi <|end|>");
 }

@@ -107,9 +107,9 @@ TEST_F(Terminal, BenchShowsItsProgress) {
                                                 "4", "--batch", "1,2", "--reps", "1", "--json"});
   expect_progress(result, "timing");
   EXPECT_THAT(result.terminal, HasSubstr("prompt of 16 tokens, run 1 of 2"));
-  const auto json = nlohmann::json::parse(result.other, nullptr, false);
-  ASSERT_TRUE(json.is_object()) << result.other;
-  for (const auto& test : json["results"])
+  const auto reply = nlohmann::json::parse(result.other, nullptr, false);
+  ASSERT_TRUE(reply.is_object()) << result.other;
+  for (const auto& test : reply["results"])
     EXPECT_THAT(test["share_of"].get<std::string>(), ::testing::AnyOf("read", "flops", "matrix"));
 }
 

@@ -82,8 +82,8 @@ TEST_F(DashTest, EveryPanelShowsWhatTheEngineDoes) {
       {"--demo"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto paused = values("paused.json"), stepped = values("stepped.json");
-  const auto number = [](const nlohmann::json& json, const char* name) {
-    return json.contains(name) ? json[name].get<double>() : -1;
+  const auto number = [](const nlohmann::json& reply, const char* name) {
+    return reply.contains(name) ? reply[name].get<double>() : -1;
   };
   // Exactly one more step, and all panels agree.
   EXPECT_EQ(number(stepped, "timeline.steps"), number(paused, "timeline.steps") + 1);

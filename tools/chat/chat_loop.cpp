@@ -34,6 +34,7 @@ ChatLoop::ChatLoop(ChatModel& model, ChatLoopOptions options)
       settings_(std::move(options.settings)),
       stop_(std::move(options.stop)),
       ban_(std::move(options.ban)),
+      decoding_(std::move(options.decoding)),
       grammar_(std::move(options.grammar)),
       when_full_(options.when_full),
       reader_(default_history_file()) {
@@ -135,12 +136,14 @@ Status ChatLoop::answer() {
   reported_left_out_ = prompt->left_out;
 
   const SamplingOptions sampling = settings_.sampling.over(session.default_sampling());
-  auto stream = session.engine().submit({.prompt = prompt->ids,
-                                         .sampling = sampling,
-                                         .max_tokens = settings_.max_tokens,
-                                         .stop = stop_,
-                                         .banned_strings = ban_,
-                                         .grammar = grammar_});
+  GenerationRequest request{.prompt = prompt->ids,
+                            .sampling = sampling,
+                            .max_tokens = settings_.max_tokens,
+                            .stop = stop_,
+                            .banned_strings = ban_,
+                            .grammar = grammar_};
+  decoding_.apply(*session.tokenizer(), request);
+  auto stream = session.engine().submit(std::move(request));
   if (!stream.ok()) return give_up(stream.error().message);
   settings_.sampling.seed = sampling.seed + 1;  // the next answer is another draw
   const std::string text = show_answer(*stream);

@@ -15,6 +15,7 @@
 #include "tools/chat/conversation.h"
 #include "tools/chat/line_reader.h"
 #include "tools/chat/when_full.h"
+#include "tools/decoding_choices.h"
 
 namespace hearth {
 
@@ -22,6 +23,7 @@ struct ChatLoopOptions {
   std::string system;  // the system prompt
   ChatSettings settings;
   std::vector<std::string> stop, ban;
+  DecodingChoices decoding;
   std::shared_ptr<const grammar::Grammar> grammar;  // of every answer; null: any text
   WhenFull when_full = WhenFull::kDrop;
 };
@@ -69,6 +71,7 @@ class ChatLoop {
   ChatModel& model_;
   ChatSettings settings_;
   std::vector<std::string> stop_, ban_;
+  const DecodingChoices decoding_;
   std::shared_ptr<const grammar::Grammar> grammar_;
   const WhenFull when_full_;
   Conversation conversation_;

@@ -17,6 +17,7 @@
 #include "tools/bench/kernel_cases.h"
 #include "tools/bench/model_bench.h"
 #include "tools/bench/reports.h"
+#include "tools/bench/search_bench.h"
 #include "tools/bench/speculation_bench.h"
 #include "tools/bench/step_profile.h"
 #include "tools/commands/command.h"
@@ -61,6 +62,16 @@ class BenchCommand : public Command {
              "Instead of the other tests, compare beam search with N beams with N independent "
              "streams")
         .range(2, kMaxBeams)
+        .advanced();
+    const Option& search =
+        options
+            .add("--penalty-alpha A", &search_.alpha,
+                 "Instead of the other tests, compare contrastive search with sampling")
+            .range(0, 1)
+            .advanced();
+    options.add("--top-k K", &search_.top_k, "With --penalty-alpha: candidates per token")
+        .range(2, kMaxTopLogprobs)
+        .needs(search)
         .advanced();
     Option& kernels =
         options.add("--kernels", &kernels_, "Time every kernel on its own instead of a model");
@@ -157,7 +168,10 @@ class BenchCommand : public Command {
     if (bench_.prompt == 0 && bench_.batches.empty())
       return Error{ErrorKind::kInvalid, "nothing to time: -p and -n are both 0"};
     model_.session.max_sequences = 1;
+    if (search_.searches()) bench_.prompt = 0;
     model_.session = bench_session_options(model_.session, bench_);
+    if (search_.searches())
+      model_.session = search_session_options(model_.session, bench_, search_);
     HEARTH_ASSIGN(const auto session, model_.open(std::move(file)));
     HEARTH_TRY(check_room(*session));
     if (beams_ > 0) return compare_beams(*session);
@@ -166,9 +180,10 @@ class BenchCommand : public Command {
     HEARTH_ASSIGN(const Ceilings ceilings, measure_ceilings(kernel_bench));
     if (!json_) print_ceilings(session->device().caps(), ceilings);
     nlohmann::json list = nlohmann::json::array();
-    HEARTH_TRY(profile_     ? profile_steps(*session, ceilings, list)
-               : speculates ? time_speculation(*session, list)
-                            : time_model(*session, ceilings, list));
+    HEARTH_TRY(profile_             ? profile_steps(*session, ceilings, list)
+               : search_.searches() ? time_searches(*session, list)
+               : speculates         ? time_speculation(*session, list)
+                                    : time_model(*session, ceilings, list));
     if (json_)
       fmt::print("{}\n", nlohmann::json{{"device", session->device().caps().name},
                                         {"model", session->file().name()},
@@ -283,6 +298,22 @@ class BenchCommand : public Command {
     return {};
   }
 
+  Status time_searches(Session& session, nlohmann::json& list) const {
+    Progress progress("timing", ProgressOutput::standard_error(json_));
+    if (!json_) print_search_header(search_);
+    for (const uint32_t batch : bench_.batches) {
+      HEARTH_ASSIGN(const SearchTime time,
+                    time_search(session, bench_, batch, search_, [&](uint32_t run, uint32_t runs) {
+                      progress.update(run, runs,
+                                      fmt::format("contrastive search at batch {}", batch));
+                    }));
+      progress.clear();
+      if (!json_) print(time);
+      list.push_back(to_json(time));
+    }
+    return {};
+  }
+
   Status profile_steps(Session& session, const Ceilings& ceilings, nlohmann::json& list) const {
     const size_t tests = bench_.batches.size() + (bench_.prompt > 0 ? 1 : 0);
     Progress progress("timing", ProgressOutput::standard_error(json_));
@@ -307,6 +338,7 @@ class BenchCommand : public Command {
   ModelBenchOptions bench_;
   const Option* prompt_ = nullptr;
   uint32_t beams_ = 0;
+  ContrastiveSearchOptions search_{.top_k = 4};
   bool kernels_ = false, profile_ = false, json_ = false;
   std::string filter_, schema_;
   std::shared_ptr<const grammar::Grammar> grammar_;

@@ -5,6 +5,7 @@
 #include "tools/chat/chat_model.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
+#include "tools/commands/decoding_options.h"
 #include "tools/commands/grammar_options.h"
 #include "tools/commands/model_options.h"
 
@@ -34,6 +35,7 @@ class ChatCommand : public Command {
     sampling_.declare(options);
     options.group("Structured output");
     grammar_.declare(options);
+    decoding_.declare(options);
   }
 
   Status run() override {
@@ -42,7 +44,9 @@ class ChatCommand : public Command {
       HEARTH_ASSIGN(loaded, Conversation::load(load_));
     }
     HEARTH_ASSIGN(auto grammar, grammar_.compile());
-    model_.session.max_sequences = 1;
+    model_.session.max_sequences = decoding_.choices().sequences();
+    model_.session.candidate_rows =
+        decoding_.choices().candidates(sampling_.choices().top_k.value_or(0));
     if (when_full_ == "compress") model_.session.scored_rows = kScoredRows;
     const ModelOpener opener{
         .find =
@@ -56,6 +60,7 @@ class ChatCommand : public Command {
                           .settings = {.sampling = sampling_.choices(), .max_tokens = tokens_},
                           .stop = sampling_.stop,
                           .ban = sampling_.ban,
+                          .decoding = decoding_.choices(),
                           .grammar = std::move(grammar),
                           .when_full = when_full(when_full_)});
     if (loaded) loop.continue_with(*std::move(loaded));
@@ -65,6 +70,7 @@ class ChatCommand : public Command {
  private:
   ModelOptionsGroup model_;
   SamplingOptionsGroup sampling_;
+  DecodingOptionsGroup decoding_;
   GrammarOptionsGroup grammar_;
   std::string system_, load_, when_full_ = "drop";
   uint32_t tokens_ = 0;

@@ -82,8 +82,8 @@ class CompressCommand : public Command {
     add_json_option(options, &json_);
     model_.declare(options);
     options.check([this]() -> std::string {
-      for (const double ratio : {options_.ratio, options_.question_ratio})
-        if (!is_compression_ratio(ratio)) return wrong_ratio(ratio);
+      for (const double share : {options_.ratio, options_.question_ratio})
+        if (!is_compression_ratio(share)) return wrong_ratio(share);
       return {};
     });
   }
@@ -226,7 +226,7 @@ class CompressCommand : public Command {
   Status read_schema() {
     if (schema_.empty()) return {};
     HEARTH_ASSIGN(schema_text_, read_text_file(schema_));
-    auto compiled = grammar::Grammar::compile_json_schema(schema_text_, {.max_whitespace = 0});
+    auto compiled = grammar::Grammar::compile_json_schema(schema_text_, {.max_whitespace = 0, .negative_zero = false});
     if (!compiled.ok()) return invalid(fmt::format("{}: {}", schema_, compiled.error().message));
     entities_ = *std::move(compiled);
     return {};

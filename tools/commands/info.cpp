@@ -57,11 +57,17 @@ nlohmann::json to_json(const SamplingDefaults& sampling) {
           {"from_model", sampling.from_model}};
 }
 
-// The memory for one sequence of the full context, weights and draft model included.
+// The memory for one sequence of the full context, weights and companion models included.
 uint64_t needed_bytes(const MemoryPlan& memory) {
-  const uint64_t draft_bytes_per_token = memory.draft_bytes_per_block / kTokensPerBlock;
-  return memory.weight_bytes + memory.activation_bytes + memory.draft_bytes +
-         memory.context * (memory.kv_bytes_per_token + draft_bytes_per_token);
+  const uint64_t companion_bytes_per_token = memory.companion_bytes_per_block / kTokensPerBlock;
+  return memory.weight_bytes + memory.activation_bytes + memory.companion_bytes +
+         memory.context * (memory.kv_bytes_per_token + companion_bytes_per_token);
+}
+
+nlohmann::json to_json(const ModelFacts::Companion& companion) {
+  return {{"model", companion.name},
+          {"weight_bytes", companion.weight_bytes},
+          {"kv_bytes_per_token", companion.kv_bytes_per_token}};
 }
 
 nlohmann::json to_json(const ModelFacts& facts) {
@@ -98,10 +104,8 @@ nlohmann::json to_json(const ModelFacts& facts) {
     json["mlp_width"] = config.mlp_width;
     json["vocabulary"] = config.vocabulary;
   }
-  if (facts.draft_name)
-    json["draft"] = {{"model", *facts.draft_name},
-                     {"weight_bytes", facts.draft_weight_bytes},
-                     {"kv_bytes_per_token", facts.draft_kv_bytes_per_token}};
+  if (facts.draft) json["draft"] = to_json(*facts.draft);
+  if (facts.amateur) json["amateur"] = to_json(*facts.amateur);
   if (facts.device)
     json["device"] = facts.device->name;
   else
@@ -118,6 +122,11 @@ nlohmann::json to_json(const ModelFacts& facts) {
     json["kv_blocks"] = facts.memory->kv_blocks;
   }
   return json;
+}
+
+void print_companion(const char* label, const ModelFacts::Companion& companion) {
+  fmt::print("   {:<13} {}, {} of weights, {} of KV cache per token\n", label, companion.name,
+             format_bytes(companion.weight_bytes), format_bytes(companion.kv_bytes_per_token));
 }
 
 void print_model(const ModelFacts& facts) {
@@ -144,10 +153,8 @@ void print_model(const ModelFacts& facts) {
   fmt::print("   context:      {} tokens\n", config.context);
   fmt::print("   weights:      {} on the device\n", format_bytes(facts.plan->weight_bytes));
   fmt::print("   KV cache:     {} per token\n", format_bytes(facts.kv_bytes_per_token));
-  if (facts.draft_name)
-    fmt::print("   draft model:  {}, {} of weights, {} of KV cache per token\n", *facts.draft_name,
-               format_bytes(facts.draft_weight_bytes),
-               format_bytes(facts.draft_kv_bytes_per_token));
+  if (facts.draft) print_companion("draft model:", *facts.draft);
+  if (facts.amateur) print_companion("amateur:", *facts.amateur);
 }
 
 void print_fit(const ModelFacts& facts, const SessionOptions& options) {
@@ -182,6 +189,7 @@ class InfoCommand : public Command {
     options.example("hearth info -m model.gguf --ctx 8192");
     model_.declare(options);
     model_.declare_speculation(options);
+    model_.declare_contrast(options);
     options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
         .range(1, 65536);
     options

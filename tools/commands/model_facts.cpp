@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/draft_model.h"
+#include "engine/companion_model.h"
 #include "engine/model/kv_cache.h"
 #include "engine/scheduling/batch_plan.h"
 #include "runtime/device_select.h"
@@ -33,6 +33,12 @@ void keep_to_pool(MemoryPlan& memory) {
   memory.fits = memory.max_context >= memory.context;
 }
 
+ModelFacts::Companion companion_facts(const CompanionModel& companion, KvFormat kv) {
+  return {.name = companion.file().name(),
+          .weight_bytes = companion.plan().weight_bytes,
+          .kv_bytes_per_token = kv_bytes_per_block(companion.plan().config, kv) / kTokensPerBlock};
+}
+
 }  // namespace
 
 Result<ModelFacts> model_facts(const ModelFile& file, const SessionOptions& options) {
@@ -55,13 +61,14 @@ Result<ModelFacts> model_facts(const ModelFile& file, const SessionOptions& opti
     facts.plan = *plan;
     facts.kv_bytes_per_token = kv_bytes_per_block(facts.plan->config, options.kv) / kTokensPerBlock;
   }
-  std::unique_ptr<DraftModel> draft;
+  std::unique_ptr<CompanionModel> draft, amateur;
   if (facts.plan && has_draft_model(options)) {
-    HEARTH_ASSIGN(draft, DraftModel::open(options.draft_model, file));
-    facts.draft_name = draft->file().name();
-    facts.draft_weight_bytes = draft->plan().weight_bytes;
-    facts.draft_kv_bytes_per_token =
-        kv_bytes_per_block(draft->plan().config, options.kv) / kTokensPerBlock;
+    HEARTH_ASSIGN(draft, CompanionModel::open(CompanionRole::kDraft, options.draft_model, file));
+    facts.draft = companion_facts(*draft, options.kv);
+  }
+  if (facts.plan && !options.amateur.empty()) {
+    HEARTH_ASSIGN(amateur, CompanionModel::open(CompanionRole::kAmateur, options.amateur, file));
+    facts.amateur = companion_facts(*amateur, options.kv);
   }
   Result<DeviceCaps> device = find_device(options.device);
   if (!device.ok()) {
@@ -72,8 +79,12 @@ Result<ModelFacts> model_facts(const ModelFile& file, const SessionOptions& opti
   facts.device = *std::move(device);
   if (facts.plan) {
     facts.limits = step_limits(options, *facts.device, facts.plan->config.context);
+    if (amateur)
+      facts.limits.context = amateur->context_limit(
+          facts.limits.context == 0 ? facts.plan->config.context : facts.limits.context);
     MemoryRequest request{.limits = facts.limits, .kv_blocks = options.kv_blocks};
-    if (draft) add_draft_memory(*facts.device, draft->plan(), facts.limits, request);
+    for (const auto* companion : {&draft, &amateur})
+      if (*companion) (*companion)->add_memory(*facts.device, facts.limits, request);
     facts.memory = plan_memory(
         *facts.device, bytes_to_plan_with(*facts.device, facts.device->free_bytes(), options),
         *facts.plan, request);

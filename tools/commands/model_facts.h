@@ -42,9 +42,12 @@ struct ModelFacts {
   StepLimits limits;           // of the memory plan
   uint32_t asked_context = 0;  // may be longer than the model was trained for
 
-  // With a draft model; the memory plan includes it.
-  std::optional<std::string> draft_name;
-  uint64_t draft_weight_bytes = 0, draft_kv_bytes_per_token = 0;
+  // Models that are loaded beside it; the memory plan includes them.
+  struct Companion {
+    std::string name;
+    uint64_t weight_bytes = 0, kv_bytes_per_token = 0;
+  };
+  std::optional<Companion> draft, amateur;
 };
 
 // Fails for a file that no device could load.

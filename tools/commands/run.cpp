@@ -12,6 +12,7 @@
 #include "tools/commands/beam_options.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
+#include "tools/commands/decoding_options.h"
 #include "tools/commands/grammar_options.h"
 #include "tools/commands/model_options.h"
 #include "tools/count_of.h"
@@ -64,13 +65,16 @@ class RunCommand : public Command {
     model_.declare_contrast(options);
     sampling_.declare(options);
     beams_.declare(options);
+    decoding_.declare(options);
   }
 
   Status run() override {
     HEARTH_TRY(read_prompt());
     if (prompt_.empty()) return invalid("the prompt is empty");
     HEARTH_ASSIGN(const auto grammar, grammar_.compile());
-    model_.session.max_sequences = beams_.beams();
+    model_.session.max_sequences = std::max(beams_.beams(), decoding_.choices().sequences());
+    model_.session.candidate_rows =
+        decoding_.choices().candidates(sampling_.choices().top_k.value_or(0));
     HEARTH_ASSIGN(const auto session, model_.open());
     if (session->tokenizer() == nullptr)
       return Error{ErrorKind::kUnsupported,
@@ -186,6 +190,7 @@ class RunCommand : public Command {
                               .ignore_end = ignore_end_};
     request.sampling.top_logprobs = logprobs_;
     if (beams_.searches()) beams_.apply(request);
+    decoding_.choices().apply(*session.tokenizer(), request);
     if (chat_) {
       HEARTH_ASSIGN(const ChatTemplate* chat, session.chat_template());
       if (chat->source() == ChatTemplate::Source::kChatMl) log_line(kChatMlNotice);
@@ -217,6 +222,7 @@ class RunCommand : public Command {
   ModelOptionsGroup model_;
   SamplingOptionsGroup sampling_;
   BeamOptionsGroup beams_;
+  DecodingOptionsGroup decoding_;
   GrammarOptionsGroup grammar_;
   std::vector<std::string> words_;
   std::string prompt_, file_, system_;

@@ -38,6 +38,7 @@ class Options {
   Option& add(std::string_view names, OptionTarget target, std::string help);
   // The option of that name. REQUIRES: it was added.
   Option& at(std::string_view name);
+  bool has(std::string_view name) { return find(name) != nullptr; }
 
   // The heading in help for the options added from here on.
   void group(std::string title) { group_ = std::move(title); }

@@ -118,17 +118,84 @@ std::optional<ApiError> read_contrast(const json& body, GenerationRequest& reque
   return std::nullopt;
 }
 
+// A scale of 1 asks for nothing, whatever the negative prompt is.
+std::optional<ApiError> read_guidance(const json& body, ApiRequest& request) {
+  if (const json* scale = find_given(body, "guidance_scale")) {
+    if (!scale->is_number() || !(scale->get<double>() >= 0 && scale->get<double>() <= 100))
+      return wrong_decoding("guidance_scale", "must be a number between 0 and 100");
+    request.generation.guidance.scale = scale->get<float>();
+  }
+  if (const json* negative = find_given(body, "negative_prompt")) {
+    if (!negative->is_string()) return wrong_decoding("negative_prompt", "must be a string");
+    request.negative_prompt = negative->get<std::string>();
+  }
+  if (request.generation.guidance.guides() && request.generation.prompt_logprobs)
+    return wrong_decoding("guidance_scale", "does not go together with 'echo' and 'logprobs'");
+  return std::nullopt;
+}
+
+// Whether one of the settings asks for something; the first that does.
+template <class Settings>
+const Idle* find_not_idle(const json& body, const Settings& settings) {
+  for (const Idle& setting : settings)
+    if (const json* field = find_given(body, setting.name);
+        field != nullptr && asks_for_something(*field, setting))
+      return &setting;
+  return nullptr;
+}
+
+// Contrastive search does not sample. Penalties go together with it.
+constexpr Idle kNotWithContrastiveSearch[] = {
+    {"temperature", 0},
+    {"top_p", 1},
+    {"min_p", 0},
+    {"typical_p", 1},
+    {"top_n_sigma", 0},
+    {"top_a", 0},
+    {"epsilon_cutoff", 0},
+    {"eta_cutoff", 0},
+    {"xtc_probability", 0},
+    {"dynatemp_range", 0},
+    {"smoothing_factor", 0},
+    {"mirostat", 0},
+};
+
+std::optional<ApiError> read_contrastive_search(const json& body, ApiRequest& request) {
+  const json* alpha = find_given(body, "penalty_alpha");
+  if (alpha == nullptr) return std::nullopt;
+  if (!alpha->is_number() || !(alpha->get<double>() >= 0 && alpha->get<double>() <= 1))
+    return wrong_decoding("penalty_alpha", "must be a number between 0 and 1");
+  if (alpha->get<float>() == 0) return std::nullopt;
+  GenerationRequest& generation = request.generation;
+  const uint32_t top_k = find_given(body, "top_k") != nullptr ? generation.sampling.top_k : 0;
+  if (top_k < 2 || top_k > kMaxTopLogprobs)
+    return wrong_decoding("penalty_alpha",
+                          fmt::format("needs 'top_k' between 2 and {}", kMaxTopLogprobs));
+  if (const Idle* setting = find_not_idle(body, kNotWithContrastiveSearch))
+    return wrong_decoding(setting->name, "does not go together with 'penalty_alpha'");
+  if (!generation.banned_strings.empty())
+    return wrong_decoding("banned_strings", "does not go together with 'penalty_alpha'");
+  if (generation.prompt_logprobs || !generation.generate)
+    return wrong_decoding("penalty_alpha", "does not go together with the prompt's 'logprobs'");
+  if (generation.guidance.guides())
+    return wrong_decoding("guidance_scale", "does not go together with 'penalty_alpha'");
+  generation.contrastive_search = {.alpha = alpha->get<float>(), .top_k = top_k};
+  return std::nullopt;
+}
+
 std::optional<ApiError> check_beams(const json& body, const ApiRequest& request) {
   const BeamOptions& beam = request.generation.beam;
   if (request.stream)
     return wrong_decoding("stream",
                           "must be false with beam search: its texts are known only at the end");
+  if (request.generation.guidance.guides())
+    return wrong_decoding("guidance_scale", "does not go together with beam search");
+  if (request.generation.contrastive_search.searches())
+    return wrong_decoding("penalty_alpha", "does not go together with beam search");
   if (request.n > beam.beams)
     return wrong_decoding("n", fmt::format("must be at most the {} beams", beam.beams));
-  for (const Idle& setting : kNotWithBeams)
-    if (const json* field = find_given(body, setting.name);
-        field != nullptr && asks_for_something(*field, setting))
-      return wrong_decoding(setting.name, "does not go together with beam search");
+  if (const Idle* setting = find_not_idle(body, kNotWithBeams))
+    return wrong_decoding(setting->name, "does not go together with beam search");
   return std::nullopt;
 }
 
@@ -136,6 +203,8 @@ std::optional<ApiError> check_beams(const json& body, const ApiRequest& request)
 
 std::optional<ApiError> read_decoding_fields(const json& body, ApiRequest& request) {
   if (auto error = read_contrast(body, request.generation)) return error;
+  if (auto error = read_guidance(body, request)) return error;
+  if (auto error = read_contrastive_search(body, request)) return error;
   BeamOptions& beam = request.generation.beam;
   if (auto error = read_beams(body, request, beam.beams)) return error;
   if (auto error = read_length_penalty(body, beam.length_penalty)) return error;

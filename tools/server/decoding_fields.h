@@ -1,6 +1,8 @@
 // The fields of a request that say how its text is found: beam search with `beams` (also
 // `num_beams`, or `use_beam_search` with `best_of` or `n`), `length_penalty` and `early_stopping`;
-// contrastive decoding with `cd_alpha` and `cd_beta`. Pure.
+// contrastive decoding with `cd_alpha` and `cd_beta`; contrastive search with `penalty_alpha` and
+// `top_k`; guidance with `guidance_scale` and
+// `negative_prompt`, as text-generation-webui has them. Pure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -129,6 +129,8 @@ std::variant<std::vector<GenerationRequest>, ApiError> make_requests(const Serve
     const size_t most = model.engine.limits().context;
     generation.prediction.resize(std::min(generation.prediction.size(), most));
   }
+  if (generation.guidance.guides() && !request.negative_prompt.empty())
+    generation.guidance.negative_prompt = model.tokenizer.encode(request.negative_prompt);
   std::vector<GenerationRequest> requests;
   for (std::vector<TokenId>& prompt : *prompts) {
     generation.prompt = std::move(prompt);

@@ -40,7 +40,8 @@ struct ApiRequest {
   std::optional<std::string> suffix;  // of /v1/completions: the text after the gap to be filled
   std::optional<CompressionOptions> compress;  // how to shorten the texts first
   std::string model;
-  std::string prediction;  // text that the answer may repeat
+  std::string prediction;       // text that the answer may repeat
+  std::string negative_prompt;  // of generation.guidance
 };
 
 // What a request is read against.

@@ -23,10 +23,38 @@ ReplyFormat format_of(const ChatReplyForm& form) {
   return format;
 }
 
-std::string indented(const std::string& arguments) {
-  const auto json = nlohmann::ordered_json::parse(arguments, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return arguments;
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kLongestListLine = 40;  // characters
+
+std::string scalar_text(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// One member per line, except for short lists of scalars.
+std::string indented(const Json& value, size_t depth) {
+  if (!value.is_structured() || value.empty()) return scalar_text(value);
+  const auto is_scalar = [](const Json& one) { return !one.is_structured(); };
+  const bool in_line = value.is_array() && std::ranges::all_of(value, is_scalar) &&
+                       scalar_text(value).size() <= kLongestListLine;
+  const std::string margin(2 * depth, ' ');
+  std::string text;
+  for (const auto& [key, member] : value.items()) {
+    if (!text.empty()) text += in_line ? ", " : ",";
+    if (!in_line) text += "\n" + margin + "  ";
+    if (value.is_object()) text += scalar_text(Json(key)) + ": ";
+    text += indented(member, depth + 1);
+  }
+  if (!in_line) text += "\n" + margin;
+  return value.is_array() ? "[" + text + "]" : "{" + text + "}";
+}
+
+// As people read them: JSON on several lines, anything else without the white space at its end.
+std::string shown_arguments(std::string arguments) {
+  const auto json = Json::parse(arguments, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_discarded()) return indented(json, 0);
+  arguments.erase(arguments.find_last_not_of(kReplySpace) + 1);
+  return arguments;
 }
 
 }  // namespace
@@ -77,7 +105,7 @@ void ChatParts::take(const std::vector<ReplyEvent>& events, const std::string& t
       case Kind::kCallEnd:
         parts_.back().warning = event.text;
         parts_.back().closed = true;
-        if (event.text.empty()) parts_.back().arguments = indented(parts_.back().arguments);
+        parts_.back().arguments = shown_arguments(std::move(parts_.back().arguments));
         break;
     }
   }

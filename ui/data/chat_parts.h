@@ -20,8 +20,8 @@ struct ChatPart {
   enum class Kind : std::uint8_t { kText, kReasoning, kCall };
   Kind kind = Kind::kText;
   std::size_t begin = 0, end = 0;  // of text and reasoning: bytes of the answer's text
-  // Of a call. Arguments are indented once they are complete, and as the model wrote them if they
-  // are not a JSON object, which the warning says.
+  // Of a call. Arguments are indented once they are complete. If they are not a JSON object, they
+  // are as the model wrote them, and the warning says so.
   std::string name, arguments, warning;
   bool closed = false;  // nothing will be added to it
 };

@@ -152,7 +152,7 @@ void ChatTranscript::draw_call(const DrawnPart& drawn) const {
   draw_lines(drawn.lines, part.arguments, bubble, theme_->text_color(), 1);
   ImGui::Dummy({width, bubble.height()});
   if (is_logging()) log_place(fmt::format("call {}", drawn.id), bubble.min, bubble.max);
-  if (!part.warning.empty()) warning_text(*theme_, part.warning);
+  if (!part.warning.empty()) warning_text(*theme_, fmt::format("Note: {}.", part.warning));
 }
 
 }  // namespace hearth

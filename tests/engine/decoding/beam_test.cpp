@@ -132,8 +132,9 @@ TEST(BeamSearch, KeepsItsNumberOfBeamsIfThereAreFewCandidates) {
   for (uint32_t beam = 0; beam < 3; ++beam)
     second.push_back({.beam = beam, .token = 5, .logprob = -1});
   EXPECT_FALSE(search.advance(second));
+  // Those that are only there to keep the number do not become texts.
+  ASSERT_EQ(search.finished().size(), 1u);
   EXPECT_NEAR(search.finished()[0].score, -1, 1e-9);
-  EXPECT_LT(search.finished()[1].score, -1e8);
 }
 
 TEST(BeamSearch, EndsIfEveryContinuationEnds) {

@@ -98,7 +98,7 @@ TEST(SharedNgrams, FindsTheLongestMatchOfAll) {
   std::vector<SharedTokens> outputs;
   for (int i = 0; i < 20; ++i) {
     SharedTokens output(60);
-    for (std::uint32_t& token : output) token = random() % 9;
+    for (std::uint32_t& token : output) token = static_cast<std::uint32_t>(random() % 9);
     table.add(5, output);
     outputs.push_back(std::move(output));
   }

@@ -15,7 +15,7 @@
 namespace hearth::testing {
 namespace {
 
-constexpr double kScoreMargin = 2e-3;  // keys and values are in F16
+constexpr double kScoreMargin = 6e-3;  // keys and values are in F16, where transformers has F32
 
 nlohmann::json beam_references() {
   std::ifstream file(golden_models_folder() / "beams.json");

@@ -11,7 +11,7 @@ using testing::fake_devices;
 using testing::half_fragments;
 using testing::with_matrices;
 
-constexpr WeightFormat kF16 = WeightFormat::kF16, kQ4K = WeightFormat::kQ4K;
+constexpr WeightFormat kHalf = WeightFormat::kF16, kFourBits = WeightFormat::kQ4K;
 
 DeviceCaps with_lane_fragments() {
   DeviceCaps caps =
@@ -30,18 +30,18 @@ TEST(FewRowsChoice, WorkgroupsFillTheDevice) {
     uint32_t rows, outputs, inputs;
     uint32_t subgroups, splits, rounds, groups;  // groups: per split of k
   };
-  for (const Case& wanted : std::initializer_list<Case>{{kQ4K, 2, 28672, 4096, 32, 1, 14, 128},
-                                                        {kQ4K, 8, 4096, 14336, 28, 4, 8, 32},
-                                                        {kQ4K, 8, 6144, 4096, 32, 1, 3, 128},
-                                                        {kQ4K, 8, 4096, 4096, 32, 1, 2, 128},
-                                                        {kQ4K, 9, 28672, 4096, 16, 1, 14, 128},
-                                                        {kQ4K, 16, 4096, 14336, 14, 4, 8, 32},
-                                                        {kF16, 2, 28672, 4096, 16, 1, 14, 128},
-                                                        {kF16, 8, 4096, 14336, 14, 4, 8, 32},
-                                                        {kF16, 8, 128256, 4096, 16, 1, 61, 132},
-                                                        {kQ4K, 8, 8192, 28672, 32, 7, 29, 18},
-                                                        {kF16, 8, 16384, 2048, 8, 1, 4, 256},
-                                                        {kF16, 8, 48, 128, 2, 1, 1, 3}}) {
+  for (const Case& wanted : std::initializer_list<Case>{{kFourBits, 2, 28672, 4096, 32, 1, 14, 128},
+                                                        {kFourBits, 8, 4096, 14336, 28, 4, 8, 32},
+                                                        {kFourBits, 8, 6144, 4096, 32, 1, 3, 128},
+                                                        {kFourBits, 8, 4096, 4096, 32, 1, 2, 128},
+                                                        {kFourBits, 9, 28672, 4096, 16, 1, 14, 128},
+                                                        {kFourBits, 16, 4096, 14336, 14, 4, 8, 32},
+                                                        {kHalf, 2, 28672, 4096, 16, 1, 14, 128},
+                                                        {kHalf, 8, 4096, 14336, 14, 4, 8, 32},
+                                                        {kHalf, 8, 128256, 4096, 16, 1, 61, 132},
+                                                        {kFourBits, 8, 8192, 28672, 32, 7, 29, 18},
+                                                        {kHalf, 8, 16384, 2048, 8, 1, 4, 256},
+                                                        {kHalf, 8, 48, 128, 2, 1, 1, 3}}) {
     const MatmulPlan plan = choose_matmul(caps, {.format = wanted.format,
                                                  .rows = wanted.rows,
                                                  .inputs = wanted.inputs,
@@ -59,7 +59,7 @@ TEST(FewRowsChoice, WorkgroupsFillTheDevice) {
     EXPECT_EQ(plan.multiply.groups.x, 1u);
     EXPECT_EQ(plan.multiply.groups.y, wanted.groups);
     EXPECT_EQ(plan.multiply.groups.z, wanted.splits);
-    const uint32_t resident = (wanted.format == kQ4K && wanted.rows <= 8 ? 32 : 16) / constants[4];
+    const uint32_t resident = (wanted.format == kFourBits && wanted.rows <= 8 ? 32 : 16) / constants[4];
     EXPECT_LE(wanted.groups * wanted.splits, 132 * resident);
     EXPECT_EQ(plan.form, RowForm::kHalves);
     EXPECT_EQ(plan.gate_constant, wanted.splits == 1 ? std::optional<size_t>(7) : std::nullopt);
@@ -81,21 +81,21 @@ TEST(FewRowsChoice, OnlyWhereItIsFasterAndFits) {
     const MatmulShape shape{.format = format, .rows = rows, .inputs = inputs, .outputs = 4096};
     return choose_matmul(caps, shape).multiply.pipeline.kernel.starts_with("matmul_team.");
   };
-  EXPECT_FALSE(few(kF16, 1) || few(kQ4K, 1));
-  EXPECT_TRUE(few(kF16, 8) && few(kQ4K, 16) && few(WeightFormat::kBf16, 2));
-  EXPECT_FALSE(few(kF16, 9) || few(kQ4K, 17));
+  EXPECT_FALSE(few(kHalf, 1) || few(kFourBits, 1));
+  EXPECT_TRUE(few(kHalf, 8) && few(kFourBits, 16) && few(WeightFormat::kBf16, 2));
+  EXPECT_FALSE(few(kHalf, 9) || few(kFourBits, 17));
   EXPECT_FALSE(few(WeightFormat::kF32, 4));
-  EXPECT_FALSE(few(kF16, 4, 4096 + 32)) << "not whole blocks";
+  EXPECT_FALSE(few(kHalf, 4, 4096 + 32)) << "not whole blocks";
   caps.limits.max_group_invocations = 512;
-  EXPECT_TRUE(few(kF16, 4) && !few(kQ4K, 4) && few(kQ4K, 12));
+  EXPECT_TRUE(few(kHalf, 4) && !few(kFourBits, 4) && few(kFourBits, 12));
   caps.limits.max_group_invocations = 1024;
   caps.limits.max_shared_bytes = 17 * 1024;
-  EXPECT_TRUE(few(kF16, 4) && !few(kQ4K, 4) && !few(kQ4K, 12));
+  EXPECT_TRUE(few(kHalf, 4) && !few(kFourBits, 4) && !few(kFourBits, 12));
   caps = with_lane_fragments();
   caps.features.lane_fragments = false;
-  EXPECT_FALSE(few(kF16, 4) || few(kQ4K, 4));
+  EXPECT_FALSE(few(kHalf, 4) || few(kFourBits, 4));
   caps = with_lane_fragments();
-  EXPECT_EQ(choose_matmul(caps, {.format = kF16, .rows = 4, .inputs = 4096, .outputs = 64}, true)
+  EXPECT_EQ(choose_matmul(caps, {.format = kHalf, .rows = 4, .inputs = 4096, .outputs = 64}, true)
                 .multiply.pipeline.kernel,
             "matvec_float.f16")
       << "deterministic";

@@ -34,7 +34,7 @@ SimulatedEngine& Scenario::engine() {
     engine_ = std::make_unique<SimulatedEngine>(limits_, policy_);
     if (step_us_ > 0)
       engine_->seconds = [this](const StepLoad& load) {
-        return 1e-6 * (step_us_ + std::uint64_t{token_us_} * load.rows);
+        return 1e-6 * static_cast<double>(step_us_ + std::uint64_t{token_us_} * load.rows);
       };
   }
   return *engine_;

@@ -69,8 +69,9 @@ TEST(StepTimes, LearnsWhatAttentionCosts) {
   StepTimes times;
   std::mt19937 random(1);
   for (int i = 0; i < 400; ++i) {
-    StepLoad load = decodes_of(1 + random() % 16, random() % 2000);
-    if (random() % 2 == 0) load.add_prompt(random() % 4000, 1 + random() % 200);
+    const auto below = [&](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
+    StepLoad load = decodes_of(1 + below(16), below(2000));
+    if (below(2) == 0) load.add_prompt(below(4000), 1 + below(200));
     times.add(load, device.seconds(load));
   }
   for (const std::uint64_t position : {0u, 1000u, 3800u}) {

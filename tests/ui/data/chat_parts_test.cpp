@@ -51,8 +51,7 @@ TEST(ChatParts, ReasoningTextAndCallsAreFoundInTheirOrder) {
   const auto parts = parts_of(reply);
   EXPECT_THAT(described(reply, parts),
               ElementsAre("reasoning(The user wants the weather.)", "text(Let me look.)",
-                          "call(weather, {\n  \"city\": \"Rome\",\n  \"days\": [\n    1,\n    2\n"
-                          "  ]\n})"));
+                          "call(weather, {\n  \"city\": \"Rome\",\n  \"days\": [1, 2]\n})"));
   EXPECT_EQ(tokens_in(reply, parts[0]), 5u);
   EXPECT_TRUE(parts[0].closed && parts[1].closed && parts[2].closed);
   EXPECT_EQ(answer_text(reply), "Let me look.");
@@ -77,12 +76,20 @@ TEST(ChatParts, HarmonysChannelsArePartsOfTheirOwn) {
 }
 
 TEST(ChatParts, ArgumentsThatAreNotJsonStayAsTheyAre) {
-  const ChatReply reply =
-      reply_of("<tool_call>{\"name\": \"f\", \"arguments\": {city: Rome}}</tool_call>", kQwenForm);
-  const auto parts = described(reply, parts_of(reply));
-  ASSERT_EQ(parts.size(), 1u);
-  EXPECT_THAT(parts[0], ::testing::HasSubstr("{city: Rome}"));
-  EXPECT_THAT(parts[0], ::testing::HasSubstr("not a JSON object"));
+  const ChatReply reply = reply_of(
+      "<tool_call>{\"name\": \"f\", \"arguments\": {city: Rome}}\n</tool_call>", kQwenForm);
+  EXPECT_THAT(described(reply, parts_of(reply)),
+              ElementsAre("call(f, {city: Rome}}): the arguments are not a JSON object"));
+}
+
+TEST(ChatParts, ArgumentsAreIndented) {
+  const ChatReply reply = reply_of(
+      "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\":{\"b\":[],\"c\":[[1]]},\"d\":\"\\n\"}}"
+      "</tool_call>",
+      kQwenForm);
+  EXPECT_EQ(parts_of(reply).at(0).arguments,
+            "{\n  \"a\": {\n    \"b\": [],\n    \"c\": [\n      [1]\n    ]\n  },\n"
+            "  \"d\": \"\\n\"\n}");
 }
 
 TEST(ChatParts, JsonWithoutMarkersIsText) {

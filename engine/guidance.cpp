@@ -1,0 +1,42 @@
+#include "engine/guidance.h"
+
+#include <algorithm>
+
+#include "engine/sampling/sampler.h"
+
+namespace hearth {
+
+size_t negative_tokens(const GenerationRequest& request) {
+  if (!request.guidance.guides()) return 0;
+  return std::max<size_t>(request.guidance.negative_prompt.size(), 1);
+}
+
+Status complete_guidance(GenerationRequest& request,
+                         const std::optional<ContrastOptions>& contrast) {
+  GuidanceOptions& guidance = request.guidance;
+  if (!guidance.guides() || request.prompt.empty()) {
+    guidance.negative_prompt.clear();
+    return {};
+  }
+  if (!(guidance.scale >= 0 && guidance.scale <= 100))
+    return invalid("the guidance scale must be between 0 and 100");
+  if (!request.generate || request.pooling != Pooling::kNone)
+    return invalid("guidance needs a request that generates text");
+  if (request.prompt_logprobs)
+    return invalid("guidance does not report the prompt's log-probabilities");
+  if (request.beam.searches()) return invalid("guidance and beam search cannot be combined");
+  const bool contrasts =
+      contrast ? request.contrast_beta.value_or(contrast->beta) != 0
+               : request.contrast_beta.value_or(0) != 0 || request.contrast_alpha.has_value();
+  if (contrasts)
+    return invalid("guidance and contrastive decoding cannot be combined; set its beta to 0");
+  // As transformers does.
+  if (guidance.negative_prompt.empty()) guidance.negative_prompt = {request.prompt.back()};
+  return {};
+}
+
+Status guide(const GuidanceOptions& guidance, params::SamplingRow& row) {
+  return mix_logits(row, {.own_weight = guidance.scale, .other_weight = 1 - guidance.scale});
+}
+
+}  // namespace hearth

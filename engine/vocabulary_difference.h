@@ -1,0 +1,15 @@
+// Whether two models can work on the same token ids: every id must mean the same to both. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/text/vocabulary.h"
+
+namespace hearth {
+
+// The first difference, as the end of a sentence about the model of the first vocabulary: "token 17
+// is \"a\" there and \"b\" here". Empty if every id means the same.
+std::optional<std::string> vocabulary_difference(const Vocabulary& there, const Vocabulary& here);
+
+}  // namespace hearth

@@ -1,0 +1,15 @@
+#ifndef HEARTH_PARAMS_COMPARE_HIDDEN_H
+#define HEARTH_PARAMS_COMPARE_HIDDEN_H
+#include "common/interop.h"
+#include "params/hidden_rows.h"
+
+HEARTH_PARAMS(CompareHidden)
+  address x;            // [rows, width] f32
+  address comparisons;  // [comparisons] HiddenComparison
+  address pages;        // [slots, slot_pages] address of a page, [kHiddenPageTokens, width] f16
+  address similarity;   // [comparisons, kComparisonParts] f32
+  uint width;           // a multiple of 8
+  uint slot_pages;
+HEARTH_PARAMS_END
+
+#endif

@@ -1,0 +1,61 @@
+#include "tools/commands/decoding_options.h"
+
+namespace hearth {
+namespace {
+
+// What contrastive search replaces, or cannot be combined with. Not every command has all of them.
+constexpr const char* kNotWithContrastiveSearch[] = {"--temp",
+                                                     "--top-p",
+                                                     "--min-p",
+                                                     "--typical",
+                                                     "--top-nsigma",
+                                                     "--top-a",
+                                                     "--epsilon-cutoff",
+                                                     "--eta-cutoff",
+                                                     "--xtc-probability",
+                                                     "--dynatemp-range",
+                                                     "--smoothing-factor",
+                                                     "--mirostat",
+                                                     "--samplers",
+                                                     "--ban",
+                                                     "--beams",
+                                                     "--amateur",
+                                                     "--speculate",
+                                                     "--json-schema",
+                                                     "--grammar",
+                                                     "--regex"};
+
+}  // namespace
+
+void DecodingOptionsGroup::declare(Options& options) {
+  options.group("Contrastive search and guidance");
+  Option& search =
+      options
+          .add("--penalty-alpha A", &choices_.penalty_alpha,
+               "With --top-k K: of the K most likely tokens, take the one with the best balance of "
+               "probability and being unlike the text so far, which counts A")
+          .range(0, 1)
+          .needs(options.at("--top-k"))
+          .advanced();
+  for (const char* name : kNotWithContrastiveSearch)
+    if (options.has(name)) search.excludes(options.at(name));
+  Option& guidance =
+      options
+          .add("--guidance SCALE", &choices_.guidance_scale,
+               "Steer away from the negative prompt: more than 1 makes tokens less likely that "
+               "it makes likely; 1 does nothing")
+          .alias("--cfg-scale")
+          .range(0, 100)
+          .excludes(options.at("--amateur"))
+          .excludes(search)
+          .advanced();
+  if (options.has("--beams")) guidance.excludes(options.at("--beams"));
+  options
+      .add("--negative-prompt TEXT", &choices_.negative_prompt,
+           "With --guidance: the text to steer away from; without it, the last token of the prompt")
+      .alias("--cfg-negative-prompt")
+      .needs(guidance)
+      .advanced();
+}
+
+}  // namespace hearth
