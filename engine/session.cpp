@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -200,13 +201,17 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
 void Session::start_preparation() {
   const StepLimits& limits = runner_->options().limits;
   const StepNeeds needs{.trees = options_.speculation.method == SpeculationMethod::kTree,
-                        .mixes = amateur_ != nullptr};
+                        .mixes = true};  // requests may ask for guidance
+  StepPreparationOptions options{.minimum = minimum_buckets(limits, needs),
+                                 .rest = covering_buckets(limits, needs),
+                                 .threads = 0,
+                                 .done = options_.prepared};
+  // Drivers for CPUs create pipelines quickly and compile them when they first run. There a
+  // stand-in would cost more than it saves, so nothing runs before all pipelines are there.
+  if (is_cpu(device_->caps())) std::swap(options.minimum, options.rest);
   preparation_ = std::make_unique<StepPreparation>(
       *pipelines_, [this](const StepBucket& bucket) { return runner_->pipelines_of(bucket); },
-      StepPreparationOptions{.minimum = minimum_buckets(limits, needs),
-                             .rest = covering_buckets(limits, needs),
-                             .threads = 0,
-                             .done = options_.prepared});
+      std::move(options));
   runner_->set_preparation(preparation_.get());
 }
 

@@ -2,6 +2,8 @@
 // recording never waits for a compiler.
 #pragma once
 
+#include <optional>
+
 #include "runtime/pipeline.h"
 
 namespace hearth {
@@ -12,15 +14,15 @@ class ReadyPipelines final : public PipelineStore {
 
   Result<const Pipeline*> get(const PipelineInfo& info) override {
     if (const Pipeline* pipeline = store_.find(info)) return pipeline;
-    missed_ = true;
+    missed_ = info;
     return Error{ErrorKind::kNotFound, "kernel '" + info.kernel + "' is still being compiled"};
   }
-  // Whether get() has failed.
-  bool missed() const { return missed_; }
+  // What get() has failed for last.
+  const std::optional<PipelineInfo>& missed() const { return missed_; }
 
  private:
   const PipelineStore& store_;
-  bool missed_ = false;
+  std::optional<PipelineInfo> missed_;
 };
 
 }  // namespace hearth

@@ -31,20 +31,33 @@ std::vector<uint32_t> contexts_within(uint32_t longest) {
   return contexts;
 }
 
-// The stand-ins for plain steps, cheapest first: those of decode steps, then the others.
-std::vector<StepBucket> plain_stand_ins(const StepLimits& limits, bool decodes) {
+// Buckets with room for the longest context: `decode_sizes` of decode steps, then `sizes` of
+// others, which also have room for the most sequences and logits.
+std::vector<StepBucket> roomy_buckets(const StepLimits& limits,
+                                      const std::vector<uint32_t>& decode_sizes,
+                                      const std::vector<uint32_t>& sizes) {
   std::vector<StepBucket> buckets;
-  const uint32_t context = bucket_context(limits.context);
-  if (decodes)
-    for_doublings(1, bucket_size(limits.sequences),
-                  [&](uint32_t size) { buckets.push_back(choose_bucket(size, size, 1, size)); });
-  for_doublings(kSmallestMixedStandIn, std::max(kSmallestMixedStandIn, bucket_size(limits.rows)),
-                [&](uint32_t size) {
-                  buckets.push_back(choose_bucket(size, std::min(size, limits.sequences), size,
-                                                  std::min(size, limits.logit_rows)));
-                });
-  for (StepBucket& bucket : buckets) bucket.context = context;
+  for (const uint32_t size : decode_sizes) buckets.push_back(choose_bucket(size, size, 1, size));
+  for (const uint32_t size : sizes)
+    buckets.push_back(choose_bucket(size, std::min(size, limits.sequences), size,
+                                    std::min(size, limits.logit_rows)));
+  for (StepBucket& bucket : buckets) bucket.context = bucket_context(limits.context);
   return buckets;
+}
+
+uint32_t largest_mixed(const StepLimits& limits) {
+  return std::max(kSmallestMixedStandIn, bucket_size(limits.rows));
+}
+
+// All sizes up to twice `rows`, then doublings.
+std::vector<uint32_t> sizes_above(uint32_t rows, uint32_t first, uint32_t largest) {
+  std::vector<uint32_t> sizes;
+  for_bucket_sizes(std::min(2 * rows, largest), [&](uint32_t size) { sizes.push_back(size); });
+  for_doublings(first, largest, [&](uint32_t size) { sizes.push_back(size); });
+  std::erase_if(sizes, [&](uint32_t size) { return size < rows || size > largest; });
+  std::ranges::sort(sizes);
+  sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
+  return sizes;
 }
 
 }  // namespace
@@ -57,7 +70,11 @@ bool fits_into(const StepBucket& bucket, const StepBucket& other) {
 }
 
 std::vector<StepBucket> stand_in_buckets(const StepBucket& bucket, const StepLimits& limits) {
-  std::vector<StepBucket> buckets = plain_stand_ins(limits, bucket.sequence_rows <= 1);
+  std::vector<uint32_t> decode_sizes;
+  if (bucket.sequence_rows <= 1)
+    decode_sizes = sizes_above(bucket.rows, 1, bucket_size(limits.sequences));
+  std::vector<StepBucket> buckets = roomy_buckets(
+      limits, decode_sizes, sizes_above(bucket.rows, kSmallestMixedStandIn, largest_mixed(limits)));
   for (StepBucket& stand_in : buckets) {
     stand_in.trees = bucket.trees;
     stand_in.extras = bucket.extras;
@@ -72,7 +89,12 @@ std::vector<StepBucket> stand_in_buckets(const StepBucket& bucket, const StepLim
 }
 
 std::vector<StepBucket> minimum_buckets(const StepLimits& limits, const StepNeeds& needs) {
-  const std::vector<StepBucket> plain = plain_stand_ins(limits, true);
+  std::vector<uint32_t> decode_sizes, sizes;
+  for_doublings(1, bucket_size(limits.sequences),
+                [&](uint32_t size) { decode_sizes.push_back(size); });
+  for_doublings(kSmallestMixedStandIn, largest_mixed(limits),
+                [&](uint32_t size) { sizes.push_back(size); });
+  const std::vector<StepBucket> plain = roomy_buckets(limits, decode_sizes, sizes);
   std::vector<StepBucket> buckets = plain;
   const auto add = [&](uint8_t extras, bool trees) {
     for (StepBucket bucket : plain) {
@@ -84,6 +106,7 @@ std::vector<StepBucket> minimum_buckets(const StepLimits& limits, const StepNeed
   for (const uint8_t extras : kSamplingNeeds)
     if (extras != 0) add(extras, false);
   add(kStepPools, false);
+  add(kStepHidden, false);
   if (needs.trees) add(0, true);
   if (needs.mixes) add(kStepMixes, false);
   return buckets;
@@ -119,6 +142,10 @@ std::vector<StepBucket> covering_buckets(const StepLimits& limits, const StepNee
   for_bucket_sizes(limits.rows, [&](uint32_t rows) {
     if (rows > 1) add_mixed(rows, 0, false);
   });
+  // Logits of all rows, as scored prompts want them.
+  for_bucket_sizes(std::bit_ceil(limits.logit_rows), [&](uint32_t rows) {
+    if (rows > 1 && rows <= most_rows) add(choose_bucket(rows, 1, rows, rows));
+  });
   // Every number of logit rows, with everything that sampling may need.
   for_doublings(1, std::bit_ceil(std::min(limits.logit_rows, most_rows)), [&](uint32_t rows) {
     for (const uint8_t extras : kSamplingNeeds) {
@@ -129,6 +156,7 @@ std::vector<StepBucket> covering_buckets(const StepLimits& limits, const StepNee
   });
   for_bucket_sizes(limits.rows, [&](uint32_t rows) {
     if (rows > 1) add_mixed(rows, kStepPools, false);
+    if (rows > 1) add_mixed(rows, kStepHidden, false);
     if (rows > 1 && needs.trees) add_mixed(rows, 0, true);
   });
   if (needs.mixes) add_mixed(most_rows, kStepMixes, false);

@@ -91,11 +91,7 @@ Result<const StepRunner::Recorded*> StepRunner::recorded_if_ready(const StepBuck
   ReadyPipelines ready(pipelines_);
   Result<const Recorded*> step = record_with(ready, bucket);
   if (step.ok() || !ready.missed()) return step;
-  std::vector<PipelineInfo> missing = pipelines_of(bucket);
-  std::erase_if(missing,
-                [&](const PipelineInfo& info) { return pipelines_.find(info) != nullptr; });
-  preparation_->hurry(missing);
-  waiting_.emplace(bucket, std::move(missing));
+  waiting_[bucket] = {*ready.missed()};
   return nullptr;
 }
 
@@ -111,6 +107,13 @@ const StepRunner::Recorded* StepRunner::cheapest_recorded(const StepBucket& buck
 Result<const StepRunner::Recorded*> StepRunner::recorded_or_larger(const StepBucket& bucket) {
   HEARTH_ASSIGN(const Recorded* step, recorded_if_ready(bucket));
   if (step != nullptr) return step;
+  // All that is missing, and not only what was missed first, is wanted now.
+  if (std::vector<PipelineInfo>& missing = waiting_[bucket]; missing.size() <= 1) {
+    missing = pipelines_of(bucket);
+    std::erase_if(missing,
+                  [&](const PipelineInfo& info) { return pipelines_.find(info) != nullptr; });
+    preparation_->hurry(missing);
+  }
   const Recorded* larger = cheapest_recorded(bucket);
   for (const StepBucket& stand_in : stand_in_buckets(bucket, options_.limits)) {
     if (larger != nullptr && step_cost(larger->bucket) <= step_cost(stand_in)) break;

@@ -174,8 +174,8 @@ std::optional<std::string> Scheduler::check_plan() const {
     if (member.first_block + member.blocks > plan_.block_ids.size() ||
         member.blocks != blocks_for(member.first_position + member.tokens))
       return about(member.request, "has the wrong number of blocks");
-    for (std::uint32_t i = member.first_position / kTokensPerBlock; i < member.blocks; ++i)
-      if (!written.insert(plan_.block_ids[member.first_block + i]).second)
+    for (std::uint32_t k = member.first_position / kTokensPerBlock; k < member.blocks; ++k)
+      if (!written.insert(plan_.block_ids[member.first_block + k]).second)
         return about(member.request, "writes to a block that another one writes to");
   }
   // Nothing that the step reads may change during it: a written block is in one table only.

@@ -144,9 +144,9 @@ TEST(EngineGuidance, RefusesWhatItCannotBeCombinedWith) {
   EXPECT_EQ(refusal([](GenerationRequest& request) { request.guidance.negative_prompt = {5000}; }),
             "token id 5000 is not in the vocabulary of 5000");
   EXPECT_EQ(refusal([](GenerationRequest& request) {
-              request.guidance.negative_prompt = made_up_prompt(125, 1);
+              request.guidance.negative_prompt = made_up_prompt(130, 1);
             }),
-            "a negative prompt of 125 tokens and up to 5 new tokens make 130; the context holds "
+            "a negative prompt of 130 tokens and up to 1 new token make 131; the context holds "
             "128");
 }
 

@@ -282,7 +282,7 @@ void expect_page(const Finished& result, size_t most_lines) {
 
 TEST(Help, FirstPageFitsAScreen) {
   const Finished result = hearth({"--help"});
-  expect_page(result, 40);
+  expect_page(result, 43);
   for (const char* line :
        {"Hearth runs language models on the GPU you already own.\n",
         "Usage: hearth [COMMAND] [OPTIONS]\n", "\nRun a model:\n", "\nServe and watch:\n",
@@ -297,7 +297,7 @@ TEST(Help, FirstPageFitsAScreen) {
 
 TEST(Help, RunFitsAScreen) {
   const Finished result = hearth({"run", "--help"});
-  expect_page(result, 40);
+  expect_page(result, 43);
   for (const char* line :
        {"Complete a prompt\n", "Usage: hearth run [PROMPT] [OPTIONS]\n", "\nExamples:\n",
         "  hearth run \"Once upon a time\" -n 100\n", "\nArguments:\n", "\nPrompt:\n",
