@@ -98,12 +98,12 @@ class LoadCommand : public Command {
     options.add("--model NAME", &target_.model, "Model to ask for; by default the server's first");
     options.add("--key KEY", &target_.key, "API key; $HEARTH_API_KEY is also read")
         .alias("--api-key");
-    options.add("--endpoint NAME", &endpoint_, "API to use: completions or chat")
+    options.add("--endpoint NAME", &endpoint_, "Which of OpenAI's APIs to use")
         .one_of({"completions", "chat"});
     options
         .add("--prompt-as FORM", &form_,
-             "Prompts as token ids or as text of about the right length; by default ids if the "
-             "server takes them")
+             "How prompts are sent; text has about the right length. By default ids, if the server "
+             "takes them")
         .one_of({"ids", "text"});
     options.check([this] {
       return endpoint_ == "chat" && form_ == "ids" ? "--endpoint chat takes no --prompt-as ids"
