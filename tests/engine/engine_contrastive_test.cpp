@@ -119,7 +119,7 @@ TEST(EngineContrastive, CandidatesThatDoNotFitIntoOneStepAreJudgedInSeveral) {
   for (const uint32_t proposed : {1u, 3u}) {
     limits.max_proposed = proposed;
     StandInEngine engine({.limits = limits});
-    expect_searched_ids(engine, 12);
+    expect_searched_ids(engine, 6);
   }
   limits.max_proposed = 40;
   limits.max_step_tokens = 16;
