@@ -93,9 +93,8 @@ TokenText token_text(const Tokenizer* tokenizer) {
 uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits& limits) {
   if (!request.generate) return 1;  // which is not delivered
   const uint64_t prompt = std::max(request.prompt.size(), negative_tokens(request));
-  const uint32_t sequences = request.guidance.guides() ? 2 : std::max(request.beam.beams, 1u);
-  const uint64_t pool_tokens = uint64_t{limits.pool_blocks / sequences} * kTokensPerBlock;
-  const uint64_t longest = std::min<uint64_t>(limits.context, pool_tokens);
+  const uint64_t longest =
+      std::min<uint64_t>(limits.context, longest_in_blocks(request, limits.pool_blocks));
   const uint64_t taken = prompt + candidate_room(request);
   const uint32_t left = taken < longest ? static_cast<uint32_t>(longest - taken) : 1;
   return request.max_tokens == 0 ? left : std::min(request.max_tokens, left);

@@ -3,12 +3,29 @@
 #include <algorithm>
 
 #include "engine/sampling/sampler.h"
+#include "engine/scheduling/batch_plan.h"
 
 namespace hearth {
 
 size_t negative_tokens(const GenerationRequest& request) {
   if (!request.guidance.guides()) return 0;
   return std::max<size_t>(request.guidance.negative_prompt.size(), 1);
+}
+
+uint64_t longest_in_blocks(const GenerationRequest& request, uint32_t blocks) {
+  const uint64_t all = uint64_t{blocks} * kTokensPerBlock;
+  if (!request.guidance.guides())
+    return uint64_t{blocks / std::max(request.beam.beams, 1u)} * kTokensPerBlock;
+  const uint64_t own = request.prompt.size(), negative = negative_tokens(request);
+  if (all < own + negative) return 0;
+  // The last token is never computed. Each of the two may leave a block partly empty.
+  const auto taken = [](uint64_t tokens) {
+    return (tokens - 1 + kTokensPerBlock - 1) / kTokensPerBlock;
+  };
+  uint64_t generated = (all - own - negative) / 2 + 1;
+  while (generated > 1 && taken(own + generated) + taken(negative + generated) > blocks)
+    --generated;
+  return std::max(own, negative) + generated;
 }
 
 Status complete_guidance(GenerationRequest& request,

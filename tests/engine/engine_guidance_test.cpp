@@ -52,14 +52,14 @@ void expect_guided_ids(StandInEngine& engine, uint32_t count) {
 
 TEST(EngineGuidance, SameIdsUnderEveryNamedPolicyAndChunk) {
   for (const std::string_view name : policy_names())
-    for (const uint32_t chunk : {0u, 1u, 16u})
+    for (const uint32_t chunk : {0u, 1u})
       for (const SchedulerLimits& limits : {kRoomyForTwo, kTightForTwo}) {
         SCOPED_TRACE(std::string(name) + ", chunks of " + std::to_string(chunk) + ", " +
                      std::to_string(limits.pool_blocks) + " blocks");
         Policy policy = *named_policy(name);
         policy.max_chunk_tokens = chunk;
         StandInEngine engine({.limits = limits}, policy);
-        expect_guided_ids(engine, 20);
+        expect_guided_ids(engine, 9);
       }
 }
 
