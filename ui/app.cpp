@@ -82,6 +82,10 @@ class App {
 
  private:
   void open_engine() {
+    if (!options_.lesson.empty()) {
+      host_.open_lesson(options_.lesson);
+      host_.reserve_for_lesson(true);
+    }
     if (options_.demo)
       host_.start_demo();
     else if (!options_.connect.empty())

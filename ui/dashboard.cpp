@@ -92,6 +92,9 @@ void Dashboard::draw() {
   if (host_.has_dropped())
     for (Tab& tab : tabs_)
       if (tab.panel->info().key == "models") tab.visible = tab.select = true;
+  if (host_.has_lesson())
+    for (Tab& tab : tabs_)
+      if (tab.panel->info().key == "lessons") tab.visible = tab.select = true;
   for (const Tab& tab : tabs_) tab.panel->update(shared);
   handle_shortcuts();
   draw_menu();

@@ -31,16 +31,11 @@ struct EngineHost::Job {
 
 namespace {
 
-// A small engine, so that a class soon sees it run out of KV blocks.
-EngineOptions demo_options(const ModelledDevice& device) {
-  EngineOptions options{.vocabulary = device.vocabulary};
-  options.limits = {.max_sequences = 12,
-                    .max_step_tokens = 256,
-                    .context = 1024,
-                    .pool_blocks = 192,
-                    .swap_blocks = 96};
-  return options;
-}
+constexpr SchedulerLimits kDemoLimits{.max_sequences = 12,
+                                      .max_step_tokens = 256,
+                                      .context = 1024,
+                                      .pool_blocks = 192,
+                                      .swap_blocks = 96};
 
 // The name that ModelFile::name() will have, without reading from disk on the window's thread.
 std::string name_before_loading(const std::string& model) {
@@ -63,9 +58,12 @@ EngineFacts engine_facts(Session& session) {
 }  // namespace
 
 struct EngineHost::Demo {
+  explicit Demo(const SchedulerLimits& limits)
+      : engine(executor, nullptr, {.limits = limits, .vocabulary = device.vocabulary}) {}
+
   ModelledDevice device;
   ModelledExecutor executor{device};
-  Engine engine{executor, nullptr, demo_options(device)};
+  Engine engine;
 };
 
 EngineHost::EngineHost(Measure measure) : measure_(std::move(measure)) {}
@@ -104,10 +102,10 @@ void EngineHost::open(ModelChoice choice) {
   });
 }
 
-void EngineHost::start_demo() {
+void EngineHost::start_demo(const std::optional<SchedulerLimits>& limits) {
   if (busy()) return;
   close_engine();
-  demo_ = std::make_unique<Demo>();
+  demo_ = std::make_unique<Demo>(limits.value_or(kDemoLimits));
   show(demo_->engine, {.source = "demo (the real scheduler on a simulated device)",
                        .model = "demo",
                        .device = demo_->device.describe_card(),

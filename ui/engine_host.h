@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -37,7 +38,9 @@ class EngineHost {
   // Each closes the current engine and opens another. Errors are in view().failure. Ignored while a
   // model is being loaded.
   void open(ModelChoice choice);
-  void start_demo();
+  // `limits` of its engine; without them a small one, so that a class soon sees it run out of
+  // blocks.
+  void start_demo(const std::optional<SchedulerLimits>& limits = {});
   void connect(const std::string& url, const std::string& api_key);
 
   // Call once per frame: takes over a loaded model and polls the feed.
@@ -69,6 +72,14 @@ class EngineHost {
   bool has_dropped() const { return !dropped_.empty(); }
   std::string take_dropped() { return std::exchange(dropped_, {}); }
 
+  // A lesson to open, for the Lessons panel.
+  void open_lesson(std::string name) { lesson_ = std::move(name); }
+  bool has_lesson() const { return !lesson_.empty(); }
+  std::string take_lesson() { return std::exchange(lesson_, {}); }
+  // While a lesson has the engine for itself, the Control panel stops its load and starts none.
+  void reserve_for_lesson(bool reserved) { reserved_ = reserved; }
+  bool reserved_for_lesson() const { return reserved_; }
+
   void pause(bool paused);
   void set_pace(double steps_per_s);
 
@@ -85,7 +96,8 @@ class EngineHost {
   void show(Engine& engine, EngineFacts facts);
 
   Measure measure_;
-  std::string dropped_;
+  std::string dropped_, lesson_;
+  bool reserved_ = false;
   ModelChoice choice_;
   EngineView view_;
   uint64_t generation_ = 0;

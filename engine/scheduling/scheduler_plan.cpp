@@ -214,12 +214,15 @@ std::uint32_t Scheduler::chunk_limit(const Sequence& sequence, std::uint32_t tok
   // goes on.
   if (sequence.score_end - sequence.scored > sequence.score_rows)
     work = std::min(work, sequence.scored - sequence.computed() + sequence.score_rows + 1);
-  if (policy_.max_chunk_tokens != 0 && sequence.in_prompt())
+  // Firm proposals and the token before them are no prompt work, even right after the prompt.
+  const bool firm = sequence.firm_proposals && sequence.proposed() > 0;
+  const bool at_proposals = firm && sequence.computed() + 1 == sequence.committed();
+  if (policy_.max_chunk_tokens != 0 && sequence.in_prompt() && !at_proposals)
     work = std::min(work, policy_.max_chunk_tokens);
   // A step that samples drops the proposals it has no room for. If it had none for firm ones, the
   // next one could be just the same.
   const bool drops_all = sequence.computed() + work == sequence.committed();
-  return work > 1 && drops_all && sequence.has_firm_proposals() ? work - 1 : work;
+  return firm && drops_all && work > 1 ? work - 1 : work;
 }
 
 // Rows of one position in a padded step of this many members. A batch of request admission keeps

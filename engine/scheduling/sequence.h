@@ -75,10 +75,8 @@ struct Sequence : TokenLedger {
   // counts as prompt work, also when a preempted request recomputes what it generated.
   bool in_prompt() const { return in_prompt(computed()); }
   bool in_prompt(std::uint32_t if_computed) const {
-    if (committed() > if_computed + 1) return true;
-    return if_computed < prompt_tokens() && !has_firm_proposals();
+    return if_computed < prompt_tokens() || committed() > if_computed + 1;
   }
-  bool has_firm_proposals() const { return firm_proposals && proposed() > 0; }
   bool scoring() const { return scored < score_end; }
   // The most leading tokens that may be taken from the prefix cache: the newest token is always
   // computed, because the request waits for its logits.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/open_model_file.h"
+#include "tests/support/fake_devices.h"
 
 namespace hearth {
 namespace {
@@ -18,7 +19,7 @@ TEST(CompanionModel, IsCountedInTheMemoryOfTheModel) {
     ASSERT_TRUE(companion.ok()) << companion.error().message;
     const StepLimits limits{.rows = 64, .sequences = 4, .logit_rows = 12, .context = 256};
     MemoryRequest request;
-    (*companion)->add_memory({}, limits, request);
+    (*companion)->add_memory(testing::fake_devices().front().caps, limits, request);
     EXPECT_GT(request.companion_bytes, (*companion)->plan().weight_bytes);
     EXPECT_GT(request.companion_bytes_per_block, 0u);
     // An amateur computes every row that the model computes; a draft model has one per sequence.

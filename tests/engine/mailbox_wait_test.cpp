@@ -17,9 +17,9 @@ class MailboxWaitTest : public ::testing::Test {
       mailbox_.release_place();
     }
   }
-  void allow_waits(uint32_t milliseconds) {
+  void allow_waits(uint32_t limit_ms) {
     mailbox_.change_settings(
-        [&](EngineSettings& settings) { settings.policy.max_wait_ms = milliseconds; }, nullptr);
+        [&](EngineSettings& settings) { settings.policy.max_wait_ms = limit_ms; }, nullptr);
   }
 
   HandClock clock_;

@@ -38,13 +38,13 @@ TEST(MaskPace, TriesAgainAfterAWhile) {
 
 // A request with a grammar used to take part in every second step if it was not alone.
 TEST(MaskPace, RequestsWithAGrammarTakePartInEveryStep) {
-  constexpr SchedulerLimits kLimits{
+  constexpr SchedulerLimits kPaceLimits{
       .max_sequences = 8, .max_step_tokens = 256, .context = 512, .pool_blocks = 400};
   const auto file = ModelFile::open(HEARTH_SOURCE_DIR "/models/default/hearth-tiny-Q8_0.gguf");
   const auto tokenizer = Tokenizer::create(read_vocabulary(**file).value()).value();
   const auto trie = make_token_trie(*tokenizer);
-  StandInExecutor executor({.limits = kLimits, .vocabulary = tokenizer->size()});
-  EngineRooms rooms(kLimits);
+  StandInExecutor executor({.limits = kPaceLimits, .vocabulary = tokenizer->size()});
+  EngineRooms rooms(kPaceLimits);
   StepLoop steps({.executor = executor,
                   .scheduler = rooms.scheduler,
                   .requests = rooms.requests,
@@ -60,7 +60,7 @@ TEST(MaskPace, RequestsWithAGrammarTakePartInEveryStep) {
     rooms.requests.accept(
         ActiveRequest::create(
             std::move(request),
-            {.id = next_id++, .limits = kLimits, .tokenizer = tokenizer.get(), .trie = trie})
+            {.id = next_id++, .limits = kPaceLimits, .tokenizer = tokenizer.get(), .trie = trie})
             .value());
   };
   accept({.grammar = grammar::Grammar::compile_regex("[a-k]*").value()});

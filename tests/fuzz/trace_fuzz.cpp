@@ -22,6 +22,7 @@ std::vector<std::string> fuzz::seeds() {
       "{\"timestamp\":0,\"input_length\":1,\"output_length\":1,\"hash_ids\":[]}\n",
       "synthetic:rate=4,n=100,prompt=16..120,gen=8..96,prefix=192,seed=1",
       "synthetic:rate=inf,n=3,prompt=7,gen=1e3",
+      "synthetic:n=9,prompt=16..3000~540,gen=8..500~134",
       "synthetic:",
   };
 }

@@ -174,7 +174,7 @@ TEST(OpenAiRequest, RefusesWrongFieldsByName) {
       {"model", R"("model":1)"},
       {"max_tokens", R"("max_tokens":"7")"},
       {"max_tokens", R"("max_tokens":0)"},
-      {"max_tokens", R"("max_tokens":-1)"},
+      {"max_tokens", R"("max_tokens":-2)"},
       {"max_tokens", R"("max_tokens":1.5)"},
       {"max_tokens", R"("max_tokens":18446744073709551615)"},
       {"max_completion_tokens", R"("max_completion_tokens":[])"},

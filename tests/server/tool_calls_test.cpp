@@ -362,6 +362,13 @@ TEST_F(ServedReasonedCall, IsKeptInsideTheSchemaAfterTheReasoning) {
   }
 }
 
+TEST_F(ServedReasonedCall, MayReasonBeforeACallThatIsRequired) {
+  const json choice =
+      whole(std::string(kForcedTool) + R"(,"parallel_tool_calls":false,"tool_choice":"required")");
+  EXPECT_EQ(choice["message"].value("reasoning_content", ""), "Is it <tool_call> then {?");
+  expect_paris(choice);
+}
+
 // The format of calls can be chosen if the template does not show it.
 TEST_F(ServedNonsense, TheFormatOfCallsCanBeGiven) {
   const ReplyStyle style = find_reply_style(*tokenizer_, chat_.get(), &glm_format());

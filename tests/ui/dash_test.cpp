@@ -2,6 +2,7 @@
 // panels show is read from the values they report.
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -284,6 +285,30 @@ TEST_F(DashTest, AModelThatCannotBeOpenedIsReportedInTheWindow) {
       "expect dashboard.connected == 0\n",
       {"-m", "nowhere.gguf"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+// From the list to the answer; the record of it is there again the next time.
+TEST_F(DashTest, ALessonIsPredictedRunAndRemembered) {
+  std::ifstream tour(HEARTH_SOURCE_DIR "/tests/ui/lesson_tour.txt");
+  const std::string script{std::istreambuf_iterator<char>(tour), std::istreambuf_iterator<char>()};
+  const Finished result = play(script, {"--demo"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NEAR(values("lesson.json")["lessons.measured"].get<double>(), 7, 2);
+  // A lesson that is opened from the command line has the engine for itself.
+  const Finished again = play(
+      "wait lessons.front == 1 20\n"
+      "expect lessons.open == paging\n"
+      "expect lessons.completed == 1\n"
+      "frames 20\n"
+      "expect control.submitted == 0\n",
+      {"--demo", "--lesson", "paging"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+}
+
+TEST(DashWithoutDisplay, AnUnknownLessonIsAUsageError) {
+  const Finished result = hearth({"dash", "--demo", "--lesson", "pagin"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("did you mean paging?"));
 }
 
 }  // namespace

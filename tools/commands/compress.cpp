@@ -55,8 +55,8 @@ class CompressCommand : public Command {
                 "What is to be asked about the text; without it, the text's last paragraph if it "
                 "asks or instructs");
     options.group("Compression");
-    const Option& ratio = options.add("--ratio R", &options_.ratio,
-                                      "Share of the text's tokens to keep, above 0 and at most 1");
+    const Option& kept_share = options.add(
+        "--ratio R", &options_.ratio, "Share of the text's tokens to keep, above 0 and at most 1");
     options
         .add("--question-ratio R", &options_.question_ratio,
              "The same for the question; 1 keeps it")
@@ -73,7 +73,7 @@ class CompressCommand : public Command {
              "Keep only what the model extracts from the text as JSON of this schema (a file), and "
              "the question")
         .check(check_file_name)
-        .excludes(ratio)
+        .excludes(kept_share)
         .excludes(summarise);
     options.group("Report");
     options.add("--answer TEXT", &answer_,

@@ -6,6 +6,8 @@
 
 #ifdef HEARTH_DASHBOARD
 #include "tools/bench/roofline.h"
+#include "tools/lessons/lesson_library.h"
+#include "tools/lessons/lesson_plan.h"
 #include "ui/app.h"
 #include "ui/data/settings.h"
 #endif
@@ -26,11 +28,19 @@ class DashCommand : public Command {
   void declare(Options& options) override {
     options.example("hearth dash -m model.gguf");
     options.example("hearth dash --connect http://localhost:8080");
+    options.example("hearth dash --demo --lesson paging");
     options.group("What to show");
     options.add("--demo", &options_.demo, "A real scheduler on a simulated device; needs no model");
     options.add("--connect URL", &options_.connect,
                 "A running hearth serve, such as http://host:8080");
     options.add("--api-key KEY", &options_.api_key, "API key of that server");
+    options
+        .add("--lesson NAME", &options_.lesson,
+             "Open a lesson that hearth lesson --list shows, or a .txt file")
+        .check([](const std::string& name) {
+          const Result<Lesson> lesson = find_lesson(name);
+          return lesson.ok() ? std::string() : lesson.error().message;
+        });
     options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
         .range(1, 4096);
     options.group("Window");
@@ -66,6 +76,11 @@ class DashCommand : public Command {
 
   Status run() override {
     options_.model = {.model = model_.model, .session = model_.session_options()};
+    if (!options_.lesson.empty()) {
+      HEARTH_ASSIGN(const Lesson lesson, find_lesson(options_.lesson));
+      if (changes_only_scheduling(lesson))
+        options_.model.session = lesson_session(lesson, {}, options_.model.session);
+    }
     options_.state_folder = state_ == "none" ? std::filesystem::path()
                             : state_.empty() ? default_state_folder()
                                              : std::filesystem::path(state_);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "engine/session.h"
@@ -14,6 +13,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/model_options.h"
 #include "tools/commands/policy_options.h"
+#include "tools/descriptor_limit.h"
 #include "tools/server/announcement.h"
 #include "tools/server/api_keys.h"
 #include "tools/server/http_server.h"
@@ -23,15 +23,6 @@
 
 namespace hearth {
 namespace {
-
-// Every connection needs a file descriptor, and shells allow 1,024.
-void raise_descriptor_limit() {
-  constexpr rlim_t kEnough = 8192;
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kEnough) return;
-  limit.rlim_cur = std::min(limit.rlim_max, kEnough);
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 // The names under which others on the network know this machine.
 std::vector<std::string> machine_names() {

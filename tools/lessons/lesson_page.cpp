@@ -27,6 +27,7 @@ std::string format_choices(const Lesson& lesson, uint32_t columns) {
 std::string beginning_of(std::string_view text) {
   constexpr size_t kMostBytes = 300;
   std::string line;
+  text.remove_prefix(std::min(text.find_first_not_of(" \n"), text.size()));
   for (const char c : text.substr(0, kMostBytes)) line += c == '\n' ? ' ' : c;
   if (text.size() <= kMostBytes) return line;
   return line.substr(0, line.find_last_of(' ')) + " ...";
@@ -74,7 +75,7 @@ std::string format_lesson_list(std::span<const Lesson> lessons, uint32_t columns
     const std::string head = fmt::format("{:>2}  {:<{}}  ", i + 1, lessons[i].name, width);
     const auto indent = static_cast<uint32_t>(head.size());
     const std::string body = format_paragraphs(
-        fmt::format("{}: {}", lessons[i].title, lessons[i].summary), columns, indent);
+        fmt::format("{} - {}", lessons[i].title, lessons[i].summary), columns, indent);
     list += head + body.substr(indent);
   }
   return list;

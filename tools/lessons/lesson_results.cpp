@@ -118,10 +118,9 @@ std::optional<double> look_up(const Lesson& lesson, const LessonResults& results
 Result<LessonAnswer> answer_of(const Lesson& lesson, const LessonResults& results) {
   const auto find = [&](const Measure::Number& number) { return look_up(lesson, results, number); };
   for (const LessonRunResult& run : results.runs)
-    if (run.report.failed > 0)
-      return Error{ErrorKind::kInternal,
-                   fmt::format("{} of {} requests of the run {} failed", run.report.failed,
-                               run.report.requests, run.name)};
+    if (const uint64_t lost = run.report.failed + run.report.refused; lost > 0)
+      return Error{ErrorKind::kInternal, fmt::format("{} of {} requests of the run {} failed", lost,
+                                                     run.report.requests, run.name)};
   const std::optional<double> measured = lesson.measure.value(find);
   if (!measured)
     return Error{ErrorKind::kInternal,

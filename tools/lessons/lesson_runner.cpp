@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/model_library.h"
 #include "tools/lessons/lesson_model.h"
 #include "tools/lessons/lesson_plan.h"
 #include "tools/replay/prompt_maker.h"
@@ -36,7 +37,9 @@ class LessonGroup {
     target_->describe(setting);
     limits_ = setting.limits;
     results.simulated = setting.simulated;
-    if (results.model.empty()) results.model = setting.model;
+    if (results.model.empty()) {
+      HEARTH_ASSIGN(results.model, model_name_of(setting));
+    }
     results.device = setting.device;
     if (session_ != nullptr && !lesson_.score.empty()) {
       HEARTH_ASSIGN(perplexity_, score_text(*session_, lesson_.score));
@@ -75,6 +78,13 @@ class LessonGroup {
     weight_bytes_ = static_cast<double>(session->memory().weight_bytes);
     target_ = make_device_target(std::move(session));
     return {};
+  }
+
+  // A converted model is still the same model.
+  Result<std::string> model_name_of(const ReplaySetting& setting) const {
+    if (place_.simulate || weights_.empty()) return setting.model;
+    HEARTH_ASSIGN(const LibraryModel model, find_model(place_.model));
+    return model.name;
   }
 
   std::vector<std::vector<TokenId>> make_prompts(const Trace& trace) const {

@@ -30,6 +30,7 @@ libvulkan-volk-dev              header:volk.c                          modern  n
 libvulkan-memory-allocator-dev  header:vk_mem_alloc.h                  modern  needed
 vulkan-validationlayers         layer:VkLayer_khronos_validation.json  all     optional
 libedit-dev                     header:editline/readline.h             all     optional
+libcurl4-openssl-dev            header:curl/curl.h                     all     optional
 libglfw3-dev                    header:GLFW/glfw3.h                    all     optional
 libpng-dev                      header:png.h                           all     optional
 fonts-dejavu-core               file:/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf all optional
@@ -77,7 +78,8 @@ proven() {
     cmd) have "$what" ;;
     header)
       IFS=: read -ra folders <<<"${CPATH:-}"
-      first_file "$what" "${folders[@]}" "${prefixes[@]/%//include}" /usr/local/include /usr/include
+      first_file "$what" "${folders[@]}" "${prefixes[@]/%//include}" /usr/local/include /usr/include \
+        /usr/include/*-linux-gnu
       ;;
     library)
       IFS=: read -ra folders <<<"${LD_LIBRARY_PATH:-}"

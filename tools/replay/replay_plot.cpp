@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "runtime/host/replace_file.h"
+#include "tools/replay/bar_plot.h"
 #include "tools/replay/curve_plot.h"
-#include "tools/replay/policy_plot.h"
 
 namespace hearth {
 namespace {
@@ -59,6 +59,30 @@ std::string plot_comparison(const ReplaySetting& setting, std::span<const Replay
                         .subtitle = plot_subtitle(setting),
                         .reports = reports,
                         .goal = goal});
+}
+
+std::string draw_policies(const PolicyPlot& plot) {
+  BarPlot bars{.title = plot.title, .subtitle = plot.subtitle, .goal = plot.goal};
+  BarSeries throughput{.colour = "plain"}, padding{.colour = "plain"};
+  BarSeries ttft_p50{.colour = "p50"}, ttft_p99{.colour = "p99"};
+  BarSeries e2e_p50{.colour = "p50"}, e2e_p99{.colour = "p99"};
+  for (const ReplayReport& report : plot.reports) {
+    bars.rows.push_back(report.policy);
+    throughput.values.push_back(report.throughput_tokens_per_s);
+    ttft_p50.values.push_back(report.ttft.p50);
+    ttft_p99.values.push_back(report.ttft.p99);
+    e2e_p50.values.push_back(report.e2e.p50);
+    e2e_p99.values.push_back(report.e2e.p99);
+    padding.values.push_back(report.padding_share * 100);
+  }
+  bars.panels = {{.title = "Throughput, tokens/s", .series = {throughput}},
+                 {.title = "Time to first token",
+                  .series = {ttft_p50, ttft_p99},
+                  .is_time = true,
+                  .goal = plot.goal.time_to_first_token},
+                 {.title = "End to end", .series = {e2e_p50, e2e_p99}, .is_time = true},
+                 {.title = "Padding, % of rows", .series = {padding}}};
+  return draw_bars(bars);
 }
 
 std::string check_plot_name(const std::string& path) {

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/result.h"
 #include "tools/replay/replay_report.h"
@@ -16,6 +17,17 @@ std::string plot_sweep(const ReplaySetting& setting, std::span<const SweepPoint>
                        const ServiceGoal& goal);
 std::string plot_comparison(const ReplaySetting& setting, std::span<const ReplayReport> reports,
                             const ServiceGoal& goal);
+
+// A comparison of policies as bars: throughput, TTFT, end to end and padding.
+struct PolicyPlot {
+  std::string title;
+  std::vector<std::string> subtitle;      // two lines at most
+  std::span<const ReplayReport> reports;  // at least one; drawn from the top down
+  ServiceGoal goal;
+};
+
+// The SVG file.
+std::string draw_policies(const PolicyPlot& plot);
 
 // For Option::check(): what is wrong with the name of a picture, or nothing.
 std::string check_plot_name(const std::string& path);

@@ -22,6 +22,12 @@ class SeededRandom {
   uint32_t between(uint32_t low, uint32_t high) {
     return low + static_cast<uint32_t>(uniform() * (static_cast<double>(high - low) + 1));
   }
+  // Standard normal, by Box and Muller's method.
+  double normal() {
+    constexpr double kTurn = 6.283185307179586;
+    const double radius = std::sqrt(-2 * std::log1p(-uniform()));
+    return radius * std::cos(kTurn * uniform());
+  }
   // Time until the next event of a Poisson process with `rate` events per second.
   double exponential(double rate) { return -std::log1p(-uniform()) / rate; }
 

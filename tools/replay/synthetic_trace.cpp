@@ -18,7 +18,21 @@ constexpr uint32_t kMostRequests = 10'000'000;
 
 struct Range {
   uint32_t low = 0, high = 0;
+  uint32_t median = 0;  // 0: all are equally likely
+
+  uint32_t draw(SeededRandom& random) const;
 };
+
+uint32_t Range::draw(SeededRandom& random) const {
+  if (median == 0) return random.between(low, high);
+  // The upper end is two standard deviations away, or the lower end if the median is the upper one.
+  const double end = high > median ? high : low;
+  const double deviation = std::abs(std::log(end / median)) / 2;
+  for (;;) {
+    const double tokens = std::round(median * std::exp(deviation * random.normal()));
+    if (tokens >= low && tokens <= high) return static_cast<uint32_t>(tokens);
+  }
+}
 
 struct SyntheticOptions {
   double rate = std::numeric_limits<double>::infinity();
@@ -34,14 +48,19 @@ Error wrong(std::string_view key, std::string_view value, std::string_view expec
 }
 
 Result<Range> parse_range(std::string_view key, std::string_view value) {
-  const size_t dots = value.find("..");
-  const std::string_view high_text =
-      dots == std::string_view::npos ? value : value.substr(dots + 2);
-  const auto low = parse_number<uint32_t>(value.substr(0, dots));
+  const size_t tilde = value.find('~');
+  const std::string_view ends = value.substr(0, tilde);
+  const size_t dots = ends.find("..");
+  const std::string_view high_text = dots == std::string_view::npos ? ends : ends.substr(dots + 2);
+  const auto low = parse_number<uint32_t>(ends.substr(0, dots));
   const auto high = parse_number<uint32_t>(high_text);
   if (!low || !high || *low < 1 || *high < *low || *high > kMostTokens)
     return wrong(key, value, "a number of tokens, at least 1, or a range such as 16..120");
-  return Range{*low, *high};
+  if (tilde == std::string_view::npos) return Range{*low, *high};
+  const auto median = parse_number<uint32_t>(value.substr(tilde + 1));
+  if (!median || *median < *low || *median > *high)
+    return wrong(key, value, "a range with a median in it, such as 16..3000~540");
+  return Range{*low, *high, *median};
 }
 
 Status set_option(SyntheticOptions& options, std::string_view key, std::string_view value) {
@@ -101,9 +120,8 @@ Result<Trace> make_synthetic_trace(std::string_view text, size_t limit) {
   double time = 0;
   for (size_t i = 0; i < count; ++i) {
     TraceRequest request;
-    request.prompt_tokens =
-        options.prefix + random.between(options.prompt.low, options.prompt.high);
-    request.generated_tokens = random.between(options.generated.low, options.generated.high);
+    request.prompt_tokens = options.prefix + options.prompt.draw(random);
+    request.generated_tokens = options.generated.draw(random);
     if (options.prefix > 0) {
       request.prefix_ids = {0};
       request.tokens_per_prefix_id = options.prefix;

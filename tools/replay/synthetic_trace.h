@@ -3,7 +3,9 @@
 //
 // rate    requests per second, as a Poisson process; inf: all at once (default)
 // n       number of requests (64)
-// prompt  tokens per prompt: a number, or a range to choose from evenly (128)
+// prompt  tokens per prompt (128): a number, a range to choose from evenly, or a range with a
+//         median, 16..3000~540, to choose from as real prompts are spread: log-normally around the
+//         median, with about 1 in 40 beyond the range's upper end, which are drawn again
 // gen     tokens to generate, likewise (64)
 // prefix  tokens in front of every prompt that are the same in all of them (0)
 // seed    the same seed gives the same trace (1)

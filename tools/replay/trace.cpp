@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tools/replay/seeded_random.h"
+
 namespace hearth {
 namespace {
 
@@ -46,6 +48,15 @@ void speed_up(Trace& trace, double factor) {
 
 void arrive_at_once(Trace& trace) {
   for (TraceRequest& request : trace.requests) request.arrival_seconds = 0;
+}
+
+void arrive_at_rate(Trace& trace, double rate, uint64_t seed) {
+  SeededRandom random(seed);
+  double time = 0;
+  for (TraceRequest& request : trace.requests) {
+    request.arrival_seconds = std::min(time, kLatestArrivalSeconds);
+    time += random.exponential(rate);
+  }
 }
 
 size_t clip_lengths(Trace& trace, uint32_t context) {

@@ -40,6 +40,9 @@ void scale_lengths(Trace& trace, double factor);
 // kLatestArrivalSeconds arrive at that time.
 void speed_up(Trace& trace, double factor);
 void arrive_at_once(Trace& trace);
+// Gives requests new times of arrival: a Poisson process with `rate` requests per second, the same
+// for the same seed. Those beyond kLatestArrivalSeconds arrive at that time.
+void arrive_at_rate(Trace& trace, double rate, uint64_t seed);
 
 // Cuts requests that are longer than `context` tokens: the longer of prompt and generation first,
 // neither to less than half of the context. Returns the number of requests cut.

@@ -27,8 +27,10 @@ std::optional<ApiError> constrain_calls(const ReplyStyle& style, ApiRequest& req
   const ToolFields& fields = request.tools;
   if (!fields.may_call()) return std::nullopt;
   const CallFormat& format = *style.format.calls;
-  CallGrammarOptions options{
-      .tools = fields.tools, .several = fields.parallel, .control = style.control_texts};
+  CallGrammarOptions options{.tools = fields.tools,
+                             .several = fields.parallel,
+                             .control = style.control_texts,
+                             .reasoning = style.format.reasoning};
   if (fields.choice == ToolFields::Choice::kRequired) {
     request.structured = grammar_of(call_grammar(format, options));
     if (!request.structured.text.empty()) return std::nullopt;

@@ -38,6 +38,7 @@ bool HttpReply::begin(std::string_view type) {
   // In HTTP/1.0 the end of a reply of unknown length is the end of the connection.
   if (http_1_0_) keep_alive_ = false;
   header("Cache-Control", "no-cache");
+  header("X-Accel-Buffering", "no");  // nginx would collect the pieces
   start(200, type);
   headers_ += http_1_0_ ? "\r\n" : "Transfer-Encoding: chunked\r\n\r\n";
   broken_ = !connection_.write(headers_, limits_.time);

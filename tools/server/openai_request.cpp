@@ -272,10 +272,12 @@ void read_body_fields(BodyFields& fields, ApiKind kind, const ApiContext& contex
     read_prompts(fields, context.vocabulary, request.prompts);
   if (kind == ApiKind::kCompletion) read_completion_fields(fields, request);
   // The engine cuts a limit beyond the context to what fits.
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kNoLimit = -1;
   for (const char* name : {"max_tokens", "max_completion_tokens"})
-    // With `echo` there is something to reply even without a new token.
-    if (int64_t tokens = 0; fields.integer(name, tokens, request.echo ? 0 : 1, kMost)) {
+    if (int64_t tokens = 0; fields.integer(name, tokens, kNoLimit, kMost) && tokens != kNoLimit) {
+      // With `echo` there is something to reply even without a new token.
+      if (tokens == 0 && !request.echo)
+        fields.wrong(name, "must be at least 1, or -1 for no limit");
       generation.generate = tokens > 0;
       generation.max_tokens =
           static_cast<uint32_t>(std::min<int64_t>(tokens, std::numeric_limits<int32_t>::max()));

@@ -16,8 +16,9 @@
 #include <vector>
 
 #include "runtime/result.h"
+#include "tools/http/event_parser.h"
+#include "tools/http/http_transfers.h"
 #include "tools/server/step_event.h"
-#include "ui/feeds/event_reader.h"
 #include "ui/feeds/feed.h"
 
 namespace hearth {
@@ -29,9 +30,10 @@ struct RemoteFeedOptions {
   double connect_timeout_s = 5;
 };
 
-class RemoteFeed final : public Feed {
+class RemoteFeed final : public Feed, private TransferHandler {
  public:
-  // Fails only if `url` is not a valid address. Connection errors are reported by poll().
+  // Fails only if `url` is not a valid address, or if this build has no libcurl. Connection errors
+  // are reported by poll().
   static Result<std::unique_ptr<RemoteFeed>> create(const std::string& url,
                                                     const RemoteFeedOptions& options);
   ~RemoteFeed() override;
@@ -40,19 +42,24 @@ class RemoteFeed final : public Feed {
   void poll(EngineView& view) override;
 
  private:
-  RemoteFeed(HttpAddress address, const RemoteFeedOptions& options);
+  RemoteFeed(ServerUrl server, const RemoteFeedOptions& options,
+             std::unique_ptr<HttpTransfers> transfers);
 
   // On thread_:
   void loop();
-  Status stream_events();
+  std::string stream_events();
+  bool on_head(const TransferHead& head) override;
+  bool on_body(std::string_view bytes) override;
+  void on_end(const TransferEnd& end) override;
   void handle_event(const ServerEvent& event);
   void add_step(StepRecord record);
-  bool wait_for(int socket, short events, double seconds) const;
   bool stopping() const;
 
-  const HttpAddress address_;
+  const ServerUrl server_;
   const RemoteFeedOptions options_;
-  int wake_[2] = {-1, -1};  // a pipe, written to by the destructor to stop thread_
+  const std::unique_ptr<HttpTransfers> transfers_;  // of thread_, which the destructor wakes
+  EventParser parser_;                              // of the present connection
+  std::string problem_;                             // why it ended; empty while it lasts
 
   mutable std::mutex mutex_;
   std::condition_variable stopped_;

@@ -67,7 +67,9 @@ class ControlPanel : public Panel {
                   .tokenizer = session != nullptr ? session->tokenizer() : nullptr,
                   .generation = context.view.generation},
                  ImGui::GetTime());
-    if (context.host.is_demo() && context.view.generation != demo_generation_)
+    if (context.host.reserved_for_lesson())
+      leave_to_lesson(context.view);
+    else if (context.host.is_demo() && context.view.generation != demo_generation_)
       start_demo_load(context.view);
     policy_ = context.view.policy;
     limits_ = context.view.limits;
@@ -126,6 +128,13 @@ class ControlPanel : public Panel {
                       .generate_max = 240,
                       .shared_prefix = 48};
     load_.start();
+  }
+
+  // A lesson measures the engine: nothing else may run on it.
+  void leave_to_lesson(const EngineView& view) {
+    demo_generation_ = view.generation;
+    if (load_.playing_trace()) load_.stop_trace();
+    if (load_.started() || load_.counts().running > 0) load_.cancel_all();
   }
 
   void draw_run(const PanelContext& context, Engine* engine) {

@@ -101,7 +101,11 @@ std::string call_grammar(const CallFormat& format, const CallGrammarOptions& opt
   const FixedText fixed{options.control};
   const std::string rules = tool_rules(format, options.tools, fixed);
   if (rules.empty()) return {};
-  std::string grammar = options.answer.empty() ? "start: calls" : "start: calls | answer";
+  std::string grammar = "start: ";
+  if (options.reasoning != nullptr)
+    grammar += fmt::format("({} {} /[ \\n]{{0,4}}/)? ", fixed(options.reasoning->open),
+                           fixed.text_before(options.reasoning->close));
+  grammar += options.answer.empty() ? "calls" : "(calls | answer)";
   // What a model may put between its reasoning and a call.
   grammar += "\ncalls: /\\n{0,2}/ ";
   grammar += calls_rule({.open = fixed(format.calls_open),

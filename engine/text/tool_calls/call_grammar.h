@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "engine/text/tool_calls/call_format.h"
+#include "engine/text/tool_calls/reasoning.h"
 #include "engine/text/tool_calls/tool.h"
 
 namespace hearth {
@@ -17,6 +18,8 @@ struct CallGrammarOptions {
   // A JSON schema of what the model may write instead of calling; empty: it has to call.
   std::string_view answer = {};
   std::span<const ControlText> control = {};  // of the model: ReplyStyle::control_texts
+  // The model may write reasoning before it calls or answers; null: it may not.
+  const ReasoningMarkers* reasoning = nullptr;
 };
 
 // One call of any of the tools, or several. Empty if calls of one of them cannot be enforced.

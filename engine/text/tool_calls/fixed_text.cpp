@@ -6,6 +6,27 @@
 #include <fmt/format.h>
 
 namespace hearth {
+namespace {
+
+// A regular expression for exactly this text, between slashes.
+std::string exact_regex(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || (c & 0x80) != 0;
+    if (is_plain)
+      pattern += c;
+    else if (c == '\n')
+      pattern += "\\n";
+    else
+      pattern += std::string_view("]\\^-").find(c) != std::string_view::npos
+                     ? fmt::format("[\\{}]", c)
+                     : fmt::format("[{}]", c);
+  }
+  return pattern;
+}
+
+}  // namespace
 
 std::string FixedText::operator()(std::string_view text) const { return expression(text, false); }
 std::string FixedText::loose(std::string_view text) const { return expression(text, true); }
@@ -14,6 +35,12 @@ bool FixedText::has_control(std::string_view text) const {
   for (const ControlText& one : control)
     if (text.find(one.text) != text.npos) return true;
   return false;
+}
+
+std::string FixedText::text_before(std::string_view text) const {
+  // No text has a control token in it.
+  if (has_control(text)) return "/[\\s\\S]*/ " + (*this)(text);
+  return fmt::format("/(?![\\s\\S]*{})[\\s\\S]*/ {}", exact_regex(text), (*this)(text));
 }
 
 std::string FixedText::expression(std::string_view text, bool loose) const {

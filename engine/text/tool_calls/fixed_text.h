@@ -23,6 +23,8 @@ struct FixedText {
   std::string loose(std::string_view text) const;
   // Whether a control token is part of the text.
   bool has_control(std::string_view text) const;
+  // Any text that the fixed one follows, without it. Both together as an expression.
+  std::string text_before(std::string_view text) const;
 
  private:
   std::string expression(std::string_view text, bool loose) const;

@@ -66,14 +66,7 @@ class GemmaRules {
     return "%json " + alone.dump();
   }
 
-  // No text has a control token in it; a quote of several tokens is searched for.
-  std::string text() const {
-    const std::string quote = fixed_(quote_);
-    if (fixed_.has_control(quote_)) return fmt::format("{} /[\\s\\S]*/ {}", quote, quote);
-    std::string pattern;
-    for (const char c : quote_) pattern += fmt::format("[{}]", c);
-    return fmt::format("{} /(?![\\s\\S]*{})[\\s\\S]*/ {}", quote, pattern, quote);
-  }
+  std::string text() const { return fixed_(quote_) + " " + fixed_.text_before(quote_); }
 
   std::optional<std::string> choices(const Json& schema, const Json& values) const {
     static constexpr std::string_view kChoice[] = {"enum", "const"};

@@ -11,7 +11,6 @@
 #include "tests/support/xml.h"
 #include "tools/replay/curve_plot.h"
 #include "tools/replay/label_placer.h"
-#include "tools/replay/policy_plot.h"
 #include "tools/replay/replay_plot.h"
 #include "tools/replay/svg_writer.h"
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/served_stand_in.h"
+#include "tests/support/tls_peer.h"
 
 namespace hearth::testing {
 namespace {
@@ -20,8 +21,21 @@ std::unique_ptr<RemoteFeed> feed_of(int port, RemoteFeedOptions options = kQuick
   return feed.ok() ? std::move(*feed) : nullptr;
 }
 
+constexpr const char* kNoCurl = "this build has no libcurl";
+
+class RemoteFeedAlone : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!HttpTransfers::available()) GTEST_SKIP() << kNoCurl;
+  }
+};
+
 class RemoteFeedTest : public ServedStandIn {
  protected:
+  void SetUp() override {
+    if (!HttpTransfers::available()) GTEST_SKIP() << kNoCurl;
+    ServedStandIn::SetUp();
+  }
   void generate(uint32_t tokens) {
     auto stream = (*engine_)->submit(
         {.prompt = std::vector<TokenId>(20, 5), .max_tokens = tokens, .ignore_end = true});
@@ -115,7 +129,7 @@ TEST_F(RemoteFeedTest, ReconnectsWhenTheServerIsBack) {
   EXPECT_EQ(view_.failure, "");
 }
 
-TEST(RemoteFeed, ReportsARefusedConnection) {
+TEST_F(RemoteFeedAlone, ReportsARefusedConnection) {
   const auto feed = feed_of(1);
   EngineView view;
   ASSERT_TRUE(comes_true([&] {
@@ -127,8 +141,7 @@ TEST(RemoteFeed, ReportsARefusedConnection) {
   EXPECT_FALSE(view.connected);
 }
 
-TEST(RemoteFeed, RejectsInvalidAddressesAndKeys) {
-  EXPECT_FALSE(RemoteFeed::create("https://box", {}).ok());
+TEST_F(RemoteFeedAlone, RejectsInvalidAddressesAndKeys) {
   EXPECT_FALSE(RemoteFeed::create("", {}).ok());
   EXPECT_FALSE(RemoteFeed::create("box", {.api_key = "a\r\nX: y"}).ok());
 }
@@ -174,7 +187,7 @@ std::string events(const std::string& body) {
   return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + body;
 }
 
-TEST(RemoteFeed, CountsMissedStepsAndDetectsARestart) {
+TEST_F(RemoteFeedAlone, CountsMissedStepsAndDetectsARestart) {
   const auto hello = [](uint64_t instance, double now) {
     return "event: hello\ndata: " +
            hello_event({.model = "m", .instance = instance, .now = now}).dump() + "\n\n";
@@ -204,7 +217,7 @@ TEST(RemoteFeed, CountsMissedStepsAndDetectsARestart) {
   EXPECT_LE(missed, 4u);
 }
 
-TEST(RemoteFeed, APreemptedRequestFindingItsOwnBlocksIsNoPrefixHit) {
+TEST_F(RemoteFeedAlone, APreemptedRequestFindingItsOwnBlocksIsNoPrefixHit) {
   const auto step = [](StepRecord record) { return "data: " + step_event(record).dump() + "\n\n"; };
   CannedServer server(
       {events("event: hello\ndata: " + hello_event({.model = "m", .instance = 1, .now = 1}).dump() +
@@ -223,7 +236,7 @@ TEST(RemoteFeed, APreemptedRequestFindingItsOwnBlocksIsNoPrefixHit) {
 }
 
 // An idle engine records no steps, so a counts event has to report the last change.
-TEST(RemoteFeed, CountsEventsUpdateTheCountsWithoutSteps) {
+TEST_F(RemoteFeedAlone, CountsEventsUpdateTheCountsWithoutSteps) {
   StepRecord last{.step = 1};
   last.counts = {.running = 2, .blocks_used = 19, .blocks_shared = 3};
   CannedServer server({events("data: " + step_event(last).dump() + "\n\nevent: counts\ndata: " +
@@ -239,7 +252,32 @@ TEST(RemoteFeed, CountsEventsUpdateTheCountsWithoutSteps) {
   EXPECT_EQ(view.counts.blocks_shared, 3u);
 }
 
-TEST(RemoteFeed, SurvivesServersThatSendNonsense) {
+TEST_F(RemoteFeedAlone, ConnectsByTlsIfTheCertificateIsTrusted) {
+  const TlsPeer peer(events("event: hello\ndata: " +
+                            hello_event({.model = "m", .instance = 1, .now = 1}).dump() + "\n\n"));
+  if (!peer.runs()) GTEST_SKIP() << "openssl is not installed";
+  const std::string url = "https://127.0.0.1:" + std::to_string(peer.port());
+  EngineView view;
+  {
+    const auto feed = RemoteFeed::create(url, kQuick).value();
+    ASSERT_TRUE(comes_true([&] {
+      feed->poll(view);
+      return !view.failure.empty();
+    }));
+    EXPECT_THAT(view.failure, HasSubstr("certificate is not trusted"));
+    EXPECT_EQ(view.failure.find('\n'), std::string::npos);
+  }
+  setenv("SSL_CERT_FILE", peer.certificate().c_str(), 1);
+  auto feed = RemoteFeed::create(url, kQuick).value();
+  EXPECT_TRUE(comes_true([&] {
+    feed->poll(view);
+    return view.model == "m";
+  }));
+  feed.reset();  // its thread reads the variable
+  unsetenv("SSL_CERT_FILE");
+}
+
+TEST_F(RemoteFeedAlone, SurvivesServersThatSendNonsense) {
   CannedServer server({"nonsense\r\n\r\n", "", events("data: {\"step\":-1}\n\n"),
                        events("event: hello\ndata: [\n\n"), events("data: {\"step\":1}\n\n")});
   const auto feed = feed_of(server.port());

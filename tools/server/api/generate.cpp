@@ -5,6 +5,7 @@
 #include "tools/server/api/server_state.h"
 #include "tools/server/call_constraint.h"
 #include "tools/server/generation_reply.h"
+#include "tools/server/stream_comments.h"
 #include "tools/server/structured_fields.h"
 
 namespace hearth {
@@ -107,11 +108,18 @@ void generate(ServerState& server, Exchange& exchange, GenerationCall call) {
     if (const ApiError* error = std::get_if<ApiError>(&whole)) return refuse(*error);
     return reply.send(200, "application/json", std::get<std::string>(whole));
   }
-  // Until the first token an error still has a status of its own.
-  if (const auto error = generation->wait_for_start(gone)) return refuse(*error);
-  if (!reply.begin(generation->stream_type())) return;
-  if (generation->write([&reply](std::string_view text) { return reply.write(text); }, gone) ||
-      (server.is_cut_off() && reply.write(generation->error_event(kShutDown))))
+  StreamComments stream(reply, generation->stream_type(), server.comment_interval());
+  const auto waits_in_vain = [&] { return gone() || !stream.keep_alive(); };
+  // Until the first token or comment an error still has a status of its own.
+  if (const auto error = generation->wait_for_start(waits_in_vain)) {
+    if (!stream.begun()) return refuse(*error);
+    if (stream.write(generation->error_event(server.is_cut_off() ? kShutDown : *error)))
+      reply.end();
+    return;
+  }
+  if (!stream.begin()) return;
+  if (generation->write([&](std::string_view text) { return stream.write(text); }, waits_in_vain) ||
+      (server.is_cut_off() && stream.write(generation->error_event(kShutDown))))
     reply.end();
 }
 

@@ -24,8 +24,10 @@ int64_t unix_seconds() {
       .count();
 }
 
-ServerState::ServerState(double request_seconds)
+ServerState::ServerState(double request_seconds, double comment_seconds)
     : request_seconds_(request_seconds),
+      comment_interval_(std::chrono::duration_cast<HttpClock::duration>(
+          std::chrono::duration<double>(comment_seconds))),
       prompt_workers_(kPromptThreads),
       grammar_workers_(kGrammarThreads) {}
 

@@ -20,8 +20,9 @@ int64_t unix_seconds();
 
 class ServerState {
  public:
-  // `request_seconds`: a request's time limit; 0: none.
-  explicit ServerState(double request_seconds);
+  // `request_seconds`: a request's time limit; 0: none. `comment_seconds`: the longest silence of a
+  // stream.
+  ServerState(double request_seconds, double comment_seconds);
   ServerState(const ServerState&) = delete;
   ServerState& operator=(const ServerState&) = delete;
 
@@ -44,6 +45,7 @@ class ServerState {
 
   // When a request that begins now has to be done.
   HttpClock::time_point deadline() const;
+  HttpClock::duration comment_interval() const { return comment_interval_; }
   // Nobody waits for this reply any more, or the server has no time left for it.
   bool is_gone(HttpReply& reply) const { return cut_off_ || !reply.flush() || reply.client_gone(); }
   // Runs a task on the threads that make prompts. False: it did not end in time, and the reply says
@@ -70,6 +72,7 @@ class ServerState {
            Exchange& exchange);
 
   const double request_seconds_;
+  const HttpClock::duration comment_interval_;
   const int64_t started_ = unix_seconds();
   std::unique_ptr<const ServedModel> owned_;
   std::atomic<const ServedModel*> model_{nullptr};  // owned_, once it is there

@@ -182,6 +182,28 @@ TEST(CallGrammar, RefersToDefinitionsOfItsOwnSchema) {
       allows(glm, "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>x</arg_value>\n</tool_call>"));
 }
 
+TEST(CallGrammar, ReasoningMayComeFirst) {
+  for (const char* const marker : {"<think>", "[THINK]", "<|START_THINKING|>"}) {
+    const ReasoningMarkers& markers = *find_reasoning(marker);
+    const std::string source =
+        call_grammar(hermes_format(), {.tools = weather_tools(), .reasoning = &markers});
+    const std::string good = grammar_cases()[1].good;
+    const std::string open(markers.open), close(markers.close);
+    EXPECT_TRUE(allows(source, good)) << source;
+    EXPECT_TRUE(allows(source, open + "a < b [c]? {}\n" + close + "\n\n" + good)) << source;
+    EXPECT_FALSE(allows(source, open + "a" + close + "b" + good));
+    EXPECT_FALSE(allows(source, open + good));
+    EXPECT_FALSE(allows(source, open + close));
+    EXPECT_FALSE(allows(source, close + good));
+  }
+  const ReasoningMarkers& markers = *find_reasoning("<think>");
+  const std::vector<ControlText> control = {{"<think>", 7}, {"</think>", 8}};
+  const std::string source = call_grammar(
+      hermes_format(), {.tools = weather_tools(), .control = control, .reasoning = &markers});
+  EXPECT_TRUE(allows(source, grammar::token_reference(7) + "hm </think>" +
+                                 grammar::token_reference(8) + grammar_cases()[1].good));
+}
+
 // Older models of DeepSeek write the name elsewhere, and newer ones of Mistral an id.
 TEST(CallGrammar, AllowsTheFormsOfAFamilysModels) {
   const std::string paris = "{\"city\": \"Paris\"}";

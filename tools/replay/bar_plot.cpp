@@ -1,9 +1,8 @@
-#include "tools/replay/policy_plot.h"
+#include "tools/replay/bar_plot.h"
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,43 +17,13 @@ namespace {
 constexpr double kBarsTop = 172, kBarsRow = 54, kBarHeight = 15;
 constexpr double kBarsPanel = 168, kBarsGap = 62;  // the gap has room for the numbers at the bars
 
-struct BarSeries {
-  std::string_view colour;
-  std::function<double(const ReplayReport&)> value;
-};
-
-struct BarPanel {
-  std::string title;
-  std::vector<BarSeries> series;  // one bar each, below each other
-  bool is_time = false;           // seconds; otherwise as the title says
-  std::optional<double> goal;
-};
-
-std::vector<BarPanel> bar_panels(const ServiceGoal& goal) {
-  const auto times = [](Summary ReplayReport::*summary) {
-    return std::vector<BarSeries>{
-        {"p50", [=](const ReplayReport& report) { return (report.*summary).p50; }},
-        {"p99", [=](const ReplayReport& report) { return (report.*summary).p99; }}};
-  };
-  return {
-      {.title = "Throughput, tokens/s",
-       .series = {{"plain", [](const auto& report) { return report.throughput_tokens_per_s; }}}},
-      {.title = "Time to first token",
-       .series = times(&ReplayReport::ttft),
-       .is_time = true,
-       .goal = goal.time_to_first_token},
-      {.title = "End to end", .series = times(&ReplayReport::e2e), .is_time = true},
-      {.title = "Padding, % of rows",
-       .series = {{"plain", [](const auto& report) { return report.padding_share * 100; }}}}};
-}
-
 // "continuous+preemption=swap" over as many lines as it takes, broken before a '+' or a space.
-std::vector<std::string> policy_lines(std::string_view policy, double width) {
+std::vector<std::string> name_lines(std::string_view name, double width) {
   std::vector<std::string> lines = {""};
-  while (!policy.empty()) {
-    const size_t end = std::min(policy.find_first_of("+ ", 1), policy.size());
-    const std::string_view part = policy.substr(0, end);
-    policy.remove_prefix(end);
+  while (!name.empty()) {
+    const size_t end = std::min(name.find_first_of("+ ", 1), name.size());
+    const std::string_view part = name.substr(0, end);
+    name.remove_prefix(end);
     if (!lines.back().empty() && text_width(lines.back() + std::string(part)) > width)
       lines.emplace_back();
     lines.back() += part;
@@ -65,12 +34,11 @@ std::vector<std::string> policy_lines(std::string_view policy, double width) {
 
 class BarDrawing {
  public:
-  explicit BarDrawing(const PolicyPlot& plot)
+  explicit BarDrawing(const BarPlot& plot)
       : plot_(plot),
-        panels_(bar_panels(plot.goal)),
         labels_width_(widest_label()),
-        width_(left() + static_cast<double>(panels_.size()) * (kBarsPanel + kBarsGap)),
-        bottom_(kBarsTop + static_cast<double>(plot.reports.size()) * kBarsRow),
+        width_(left() + static_cast<double>(plot.panels.size()) * (kBarsPanel + kBarsGap)),
+        bottom_(kBarsTop + static_cast<double>(plot.rows.size()) * kBarsRow),
         svg_(width_, bottom_ + 52, plot.title) {}
 
   std::string draw() && {
@@ -87,9 +55,9 @@ class BarDrawing {
                [&](SvgPoint at) {
                  svg_.line({at.x, at.y - 9}, {at.x, at.y + 9}, "muted stroke thin dashed");
                });
-    for (size_t i = 0; i < plot_.reports.size(); ++i) draw_name(i);
+    for (size_t row = 0; row < plot_.rows.size(); ++row) draw_name(row);
     double panel_left = left();
-    for (const BarPanel& panel : panels_) {
+    for (const BarPanel& panel : plot_.panels) {
       draw_panel(panel, panel_left);
       panel_left += kBarsPanel + kBarsGap;
     }
@@ -102,21 +70,20 @@ class BarDrawing {
   double widest_label() const {
     constexpr double kLeast = 70, kMost = 190;
     double width = kLeast;
-    for (const ReplayReport& report : plot_.reports)
-      for (const std::string& line : policy_lines(report.policy, kMost))
+    for (const std::string& row : plot_.rows)
+      for (const std::string& line : name_lines(row, kMost))
         width = std::max(width, text_width(line));
     return width;
   }
 
-  double middle_of(size_t report) const {
-    return kBarsTop + (static_cast<double>(report) + 0.5) * kBarsRow;
+  static double middle_of(size_t row) {
+    return kBarsTop + (static_cast<double>(row) + 0.5) * kBarsRow;
   }
 
-  void draw_name(size_t report) {
+  void draw_name(size_t row) {
     constexpr double kLine = 17;
-    const std::vector<std::string> lines =
-        policy_lines(plot_.reports[report].policy, labels_width_);
-    double y = middle_of(report) + 5 - kLine / 2 * static_cast<double>(lines.size() - 1);
+    const std::vector<std::string> lines = name_lines(plot_.rows[row], labels_width_);
+    double y = middle_of(row) + 5 - kLine / 2 * static_cast<double>(lines.size() - 1);
     for (const std::string& line : lines) {
       svg_.text({left() - 12, y}, line, {}, TextAnchor::kEnd);
       y += kLine;
@@ -125,8 +92,8 @@ class BarDrawing {
 
   void draw_panel(const BarPanel& panel, double panel_left) {
     double high = 0;
-    for (const ReplayReport& report : plot_.reports)
-      for (const BarSeries& series : panel.series) high = std::max(high, series.value(report));
+    for (const BarSeries& series : panel.series)
+      for (const double value : series.values) high = std::max(high, value);
     // A goal that is far away would squeeze the bars.
     constexpr double kNearGoal = 1.5;
     const bool shows_goal = panel.goal && *panel.goal <= high * kNearGoal;
@@ -144,8 +111,7 @@ class BarDrawing {
       svg_.line({at, kBarsTop}, {at, bottom_}, "grid");
       svg_.text({at, bottom_ + 20}, plot_number(tick), "small", TextAnchor::kMiddle);
     }
-    for (size_t i = 0; i < plot_.reports.size(); ++i)
-      draw_bars(panel, plot_.reports[i], middle_of(i), panel_left, unit, x);
+    for (size_t row = 0; row < plot_.rows.size(); ++row) draw_row(panel, row, panel_left, unit, x);
     svg_.line({panel_left, kBarsTop}, {panel_left, bottom_}, "axis");
     if (shows_goal)
       svg_.line({x(*panel.goal), kBarsTop - 8}, {x(*panel.goal), bottom_},
@@ -153,11 +119,11 @@ class BarDrawing {
   }
 
   template <class X>
-  void draw_bars(const BarPanel& panel, const ReplayReport& report, double middle,
-                 double panel_left, const TimeUnit& unit, const X& x) {
-    double top = middle - kBarHeight / 2 * static_cast<double>(panel.series.size());
+  void draw_row(const BarPanel& panel, size_t row, double panel_left, const TimeUnit& unit,
+                const X& x) {
+    double top = middle_of(row) - kBarHeight / 2 * static_cast<double>(panel.series.size());
     for (const BarSeries& series : panel.series) {
-      const double value = series.value(report);
+      const double value = series.values[row];
       svg_.rect({panel_left, top + 1}, x(value) - panel_left, kBarHeight - 2,
                 fmt::format("{} fill", series.colour));
       svg_.text({x(value) + 5, top + kBarHeight - 3}, bar_number(value * unit.per_second),
@@ -172,14 +138,13 @@ class BarDrawing {
     return value >= 100 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
   }
 
-  const PolicyPlot& plot_;
-  const std::vector<BarPanel> panels_;
+  const BarPlot& plot_;
   const double labels_width_, width_, bottom_;
   SvgWriter svg_;
 };
 
 }  // namespace
 
-std::string draw_policies(const PolicyPlot& plot) { return BarDrawing(plot).draw(); }
+std::string draw_bars(const BarPlot& plot) { return BarDrawing(plot).draw(); }
 
 }  // namespace hearth
