@@ -132,11 +132,19 @@ void StepPreparation::compile(const PipelineInfo& info, std::unique_lock<std::mu
   if (finished_.contains(info)) return;
   lock.unlock();
   const Result<const Pipeline*> pipeline = pipelines_.get(info);
+  const bool lost = !pipeline.ok() && pipeline.error().kind == ErrorKind::kDeviceLost;
   if (pipeline.ok())
     pipelines_.save_if_grown();
-  else
+  else if (!lost)
     log_line(fmt::format("a kernel cannot be compiled: {}", pipeline.error().message));
   lock.lock();
+  if (lost) {
+    // No other one will be compiled, either; the engine says so.
+    stopping_ = true;
+    minimum_error_ = pipeline.error();
+    changed_.notify_all();
+    return;
+  }
   if (!finished_.insert(info).second) return;
   if (pipeline.ok()) ++ready_;
   if (minimum_.contains(info)) {

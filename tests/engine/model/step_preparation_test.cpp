@@ -10,20 +10,23 @@
 #include <thread>
 
 #include "engine/model/step_bucket_list.h"
+#include "runtime/faults.h"
+#include "runtime/log.h"
 #include "tests/support/gpu.h"
 #include "tests/support/tiny_model.h"
 
 namespace hearth::testing {
 namespace {
 
-// Lets compilers through only while it is open, and notes which threads compiled what.
+// Lets compilers through only while it is open, and notes which threads compiled what. Somebody who
+// waits for a compiler there gets through after a while, so that a test fails instead of hanging.
 class CompilerGate {
  public:
   explicit CompilerGate(bool open) : open_(open) {}
 
   void pass(const PipelineInfo& info) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return open_; });
+    changed_.wait_for(lock, std::chrono::seconds(20), [&] { return open_; });
     compiled_[std::this_thread::get_id()].insert(info);
   }
   void set_open(bool open) {
@@ -139,8 +142,9 @@ TEST_F(StepPreparationTest, NothingIsCompiledOnTheEngineThreadAfterLoading) {
     request.sampling.repetition_penalty = seed % 2 == 0 ? 1.1f : 1.0f;
     return engine->submit(std::move(request));
   };
-  // Twice: while the rest is being compiled, and afterwards.
+  // Twice: while compilers take very long, and when everything is compiled.
   for (const bool later : {false, true}) {
+    gate.set_open(later);
     if (later)
       while (!preparation->progress().done) std::this_thread::yield();
     std::vector<TokenStream> streams;
@@ -223,6 +227,31 @@ TEST_F(StepPreparationTest, AKernelThatCannotBeCompiledIsReported) {
   const Status status = preparation.wait_for_minimum();
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.error().message.find("no_such_kernel"), std::string::npos);
+}
+
+TEST_F(StepPreparationTest, ALostDeviceEndsItWithoutALineForEveryKernel) {
+  size_t lines = 0;
+  const ScopedLogSink sink([&](std::string_view) { ++lines; });
+  ASSERT_ASSIGN(const auto lost, open_device());
+  ASSERT_ASSIGN(const auto store, PipelineStore::create(*lost));
+  lost->faults().submission.arm(1);
+  ASSERT_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(*lost));
+  ASSERT_ASSIGN(const CommandBuffer commands, recorder.finish());
+  ASSERT_FALSE(lost->compute().run(commands).ok());
+  const size_t before = lines;
+  StepPreparation preparation(
+      *store,
+      [](const StepBucket& bucket) {
+        return std::vector<PipelineInfo>{{.kernel = "rms_norm", .constants = {bucket.rows}}};
+      },
+      {.minimum = {choose_bucket(1, 1, 1, 1), choose_bucket(2, 2, 1, 2), choose_bucket(3, 3, 1, 3)},
+       .rest = {},
+       .threads = 1,
+       .done = {}});
+  const Status status = preparation.wait_for_minimum();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().kind, ErrorKind::kDeviceLost);
+  EXPECT_EQ(lines, before);
 }
 
 }  // namespace
