@@ -75,6 +75,16 @@ TEST(ChatParts, HarmonysChannelsArePartsOfTheirOwn) {
               ElementsAre("reasoning(Hm, a channel.)", "call(f, {\n  \"a\": 1\n})", "text(a)"));
 }
 
+// The markers between two messages are part of neither.
+TEST(ChatParts, TwoMessagesAreTwoParts) {
+  const ChatReply reply = reply_of(
+      "<|channel|>commentary<|message|>One.<|end|><|start|>assistant<|channel|>final<|message|>"
+      "Two.<|return|>",
+      {.calls = "harmony"});
+  EXPECT_THAT(described(reply, parts_of(reply)), ElementsAre("text(One.)", "text(Two.)"));
+  EXPECT_EQ(answer_text(reply), "One.\nTwo.");
+}
+
 TEST(ChatParts, ArgumentsThatAreNotJsonStayAsTheyAre) {
   const ChatReply reply = reply_of(
       "<tool_call>{\"name\": \"f\", \"arguments\": {city: Rome}}\n</tool_call>", kQwenForm);
