@@ -1,8 +1,12 @@
 #include "tools/bench/decode_window.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "engine/engine.h"
 #include "tools/bench/model_bench.h"
 
 namespace hearth {
@@ -42,6 +46,26 @@ DecodeWindow decode_window(std::span<const StepRecord> records, uint32_t batch) 
     window.seconds = done[i] - done[first - 1];
     window.steps_by_rows[records[i].tokens].push_back(done[i] - done[i - 1]);
   }
+  return window;
+}
+
+Result<DecodeWindow> decode_together(Engine& engine, std::vector<GenerationRequest> requests) {
+  const auto batch = static_cast<uint32_t>(requests.size());
+  const uint64_t first_record = engine.records().written();
+  HEARTH_ASSIGN(std::vector<TokenStream> streams, engine.submit(std::move(requests)));
+  for (TokenStream& stream : streams) {
+    while (stream.next()) {
+    }
+    if (stream.end().reason == FinishReason::kError)
+      return Error{ErrorKind::kInternal, stream.end().message};
+  }
+  std::vector<StepRecord> records;
+  for (uint64_t i = first_record; i < engine.records().written(); ++i)
+    if (StepRecord record; engine.records().read(i, record)) records.push_back(std::move(record));
+  const DecodeWindow window = decode_window(records, batch);
+  if (window.steps == 0)
+    return Error{ErrorKind::kInternal,
+                 fmt::format("{} sequences never decoded together: give a larger -n", batch)};
   return window;
 }
 

@@ -6,9 +6,13 @@
 #include <span>
 #include <vector>
 
+#include "engine/generation.h"
 #include "engine/step_record.h"
+#include "runtime/result.h"
 
 namespace hearth {
+
+class Engine;
 
 // Seconds of each step from the end of the one before it, by the step's rows.
 using StepsByRows = std::map<uint32_t, std::vector<double>>;
@@ -25,5 +29,9 @@ struct DecodeWindow {
 
 // REQUIRES: as done_seconds(). Empty if the batch never decoded together.
 DecodeWindow decode_window(std::span<const StepRecord> records, uint32_t batch);
+
+// Runs the requests to their ends: the steps in which all of them decoded. An error if one of them
+// fails, or if they never decode together.
+Result<DecodeWindow> decode_together(Engine& engine, std::vector<GenerationRequest> requests);
 
 }  // namespace hearth

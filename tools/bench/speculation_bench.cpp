@@ -30,22 +30,7 @@ Result<DecodeWindow> SpeculationBench::run(Engine& engine, uint32_t batch) {
     for (TokenId& token : request.prompt) token = id(random);
     requests.push_back(std::move(request));
   }
-  const uint64_t first_record = engine.records().written();
-  HEARTH_ASSIGN(std::vector<TokenStream> streams, engine.submit(std::move(requests)));
-  for (TokenStream& stream : streams) {
-    while (stream.next()) {
-    }
-    if (stream.end().reason == FinishReason::kError)
-      return Error{ErrorKind::kInternal, stream.end().message};
-  }
-  std::vector<StepRecord> records;
-  for (uint64_t i = first_record; i < engine.records().written(); ++i)
-    if (StepRecord record; engine.records().read(i, record)) records.push_back(std::move(record));
-  const DecodeWindow window = decode_window(records, batch);
-  if (window.steps == 0)
-    return Error{ErrorKind::kInternal,
-                 fmt::format("{} sequences never decoded together: give a larger -n", batch)};
-  return window;
+  return decode_together(engine, std::move(requests));
 }
 
 Result<DecodeWindow> SpeculationBench::repeat(Engine& engine, uint32_t batch,
