@@ -36,7 +36,7 @@ TEST(PoolingState, TakesEveryTokenOnce) {
 }
 
 TEST(EnginePooling, EmbeddingsAreExactUnderEveryPolicy) {
-  constexpr SchedulerLimits kRoomy{
+  constexpr SchedulerLimits kRoomyPool{
       .max_sequences = 8, .max_step_tokens = 64, .context = 256, .pool_blocks = 512};
   // Room for few requests at a time, so that they are preempted and swapped.
   constexpr SchedulerLimits kTightPool{.max_sequences = 8,
@@ -46,7 +46,7 @@ TEST(EnginePooling, EmbeddingsAreExactUnderEveryPolicy) {
                                    .swap_blocks = 24};
   for (const std::string_view name : policy_names())
     for (const Preemption preemption : {Preemption::kRecompute, Preemption::kSwap})
-      for (const SchedulerLimits& limits : {kRoomy, kTightPool}) {
+      for (const SchedulerLimits& limits : {kRoomyPool, kTightPool}) {
         Policy policy = *named_policy(name);
         policy.preemption = preemption;
         StandInEngine engine({.limits = limits}, policy);
