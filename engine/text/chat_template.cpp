@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // What most models without a template of their own understand.
 constexpr std::string_view kChatMl =
@@ -36,15 +36,16 @@ std::string text_of(const Vocabulary& vocabulary, std::optional<std::uint32_t> i
   return id && *id < vocabulary.tokens.size() ? vocabulary.tokens[*id].text : std::string();
 }
 
-Json message_json(const ChatMessage& message, bool parsed_arguments) {
-  Json made = {{"role", message.role}, {"content", message.content}};
+OrderedJson message_json(const ChatMessage& message, bool parsed_arguments) {
+  OrderedJson made = {{"role", message.role}, {"content", message.content}};
   if (!message.reasoning.empty()) {
     made["reasoning_content"] = message.reasoning;
     // What gpt-oss's template calls it, which refuses it beside content.
     if (message.content.empty()) made["thinking"] = message.reasoning;
   }
   for (const ChatToolCall& call : message.tool_calls) {
-    Json arguments = parsed_arguments ? Json::parse(call.arguments, nullptr, false) : Json();
+    OrderedJson arguments =
+        parsed_arguments ? OrderedJson::parse(call.arguments, nullptr, false) : OrderedJson();
     if (!arguments.is_object()) arguments = call.arguments;
     made["tool_calls"].push_back(
         {{"id", call.id},
@@ -60,7 +61,7 @@ Json message_json(const ChatMessage& message, bool parsed_arguments) {
 
 struct ChatTemplate::Parts {
   jinja::Template program;
-  Json bos, eos;
+  OrderedJson bos, eos;
 };
 
 ChatTemplate::~ChatTemplate() = default;
@@ -80,9 +81,9 @@ Result<std::unique_ptr<ChatTemplate>> ChatTemplate::create(const Vocabulary& voc
   return made;
 }
 
-Result<jinja::Rendering> ChatTemplate::render(const Json& messages,
+Result<jinja::Rendering> ChatTemplate::render(const OrderedJson& messages,
                                               const ChatOptions& options) const {
-  const Json none, prompts = options.add_generation_prompt;
+  const OrderedJson none, prompts = options.add_generation_prompt;
   const auto deadline = std::chrono::steady_clock::now() + options.time_limit;
   const auto attempt = [&](bool absent_is_none) {
     std::vector<jinja::Variable> variables;
@@ -93,14 +94,14 @@ Result<jinja::Rendering> ChatTemplate::render(const Json& messages,
     variables.push_back({"eos_token", &parts_->eos, jinja::Origin::kTemplate});
     if (options.tools != nullptr) variables.push_back({"tools", options.tools});
     if (options.variables != nullptr && options.variables->is_object())
-      for (const auto& [name, value] : options.variables->get_ref<const Json::object_t&>())
+      for (const auto& [name, value] : options.variables->get_ref<const OrderedJson::object_t&>())
         variables.push_back({name, &value});
     jinja::RenderOptions render_options{.cancelled = options.cancelled,
                                         .now = options.now.value_or(std::time(nullptr)),
                                         .template_words = kRoles};
     // Rounded up: a caller that looks at its own clock then finds the time over, too.
-    render_options.limits.time = std::chrono::ceil<std::chrono::milliseconds>(
-        deadline - std::chrono::steady_clock::now());
+    render_options.limits.time =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     return parts_->program.render(variables, render_options);
   };
   // transformers passes none for what is absent. Some older templates only work if it is undefined.
@@ -113,7 +114,7 @@ Result<jinja::Rendering> ChatTemplate::render(const Json& messages,
 Result<jinja::Rendering> ChatTemplate::render(std::span<const ChatMessage> messages,
                                               const ChatOptions& options) const {
   const auto list = [&](bool parsed_arguments) {
-    Json made = Json::array();
+    OrderedJson made = OrderedJson::array();
     for (const ChatMessage& message : messages)
       made.push_back(message_json(message, parsed_arguments));
     return made;

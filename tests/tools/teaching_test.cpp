@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kBlockIndent = "    ";
 const std::string kTeachingFolder = HEARTH_SOURCE_DIR "/docs/teaching/";
 
-std::vector<std::string> lines_of(const std::string& text) {
+std::vector<std::string> sheet_lines(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
@@ -29,7 +29,7 @@ std::vector<std::string> document(const std::string& name) {
   EXPECT_TRUE(file.good()) << name;
   std::stringstream text;
   text << file.rdbuf();
-  return lines_of(text.str());
+  return sheet_lines(text.str());
 }
 
 // Runs shell commands in which `hearth` is the program that was built.
@@ -65,7 +65,7 @@ TEST(Teaching, ExpectedOutputIsWhatTheProgramPrints) {
     const Finished result = shell.run(lines[i].substr(prompt.size()));
     EXPECT_EQ(result.exit_code, 0) << lines[i] << "\n" << result.err;
     size_t place = i + 1;
-    for (const std::string& printed : lines_of(result.out)) {
+    for (const std::string& printed : sheet_lines(result.out)) {
       std::string expected = printed.empty() ? printed : std::string(kBlockIndent) + printed;
       while (expected.ends_with(' ')) expected.pop_back();
       ASSERT_LT(place, lines.size()) << lines[i];

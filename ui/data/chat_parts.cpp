@@ -23,18 +23,18 @@ ReplyFormat format_of(const ChatReplyForm& form) {
   return format;
 }
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr size_t kLongestListLine = 40;  // characters
 
-std::string scalar_text(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string scalar_text(const OrderedJson& value) {
+  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 // One member per line, except for short lists of scalars.
-std::string indented(const Json& value, size_t depth) {
+std::string indented(const OrderedJson& value, size_t depth) {
   if (!value.is_structured() || value.empty()) return scalar_text(value);
-  const auto is_scalar = [](const Json& one) { return !one.is_structured(); };
+  const auto is_scalar = [](const OrderedJson& one) { return !one.is_structured(); };
   const bool in_line = value.is_array() && std::ranges::all_of(value, is_scalar) &&
                        scalar_text(value).size() <= kLongestListLine;
   const std::string margin(2 * depth, ' ');
@@ -42,7 +42,7 @@ std::string indented(const Json& value, size_t depth) {
   for (const auto& [key, member] : value.items()) {
     if (!text.empty()) text += in_line ? ", " : ",";
     if (!in_line) text += "\n" + margin + "  ";
-    if (value.is_object()) text += scalar_text(Json(key)) + ": ";
+    if (value.is_object()) text += scalar_text(OrderedJson(key)) + ": ";
     text += indented(member, depth + 1);
   }
   if (!in_line) text += "\n" + margin;
@@ -51,7 +51,7 @@ std::string indented(const Json& value, size_t depth) {
 
 // As people read them: JSON on several lines, anything else without the white space at its end.
 std::string shown_arguments(std::string arguments) {
-  const auto json = Json::parse(arguments, nullptr, /*allow_exceptions=*/false);
+  const auto json = OrderedJson::parse(arguments, nullptr, /*allow_exceptions=*/false);
   if (!json.is_discarded()) return indented(json, 0);
   arguments.erase(arguments.find_last_not_of(kReplySpace) + 1);
   return arguments;
