@@ -94,8 +94,8 @@ Status record_experts(CommandRecorder& recorder, PipelineStore& pipelines, const
   HEARTH_TRY(check_experts(plan, op));
   const ExpertsShape& shape = op.shape;
   const ExpertScratch places = expert_scratch(plan, shape);
-  const auto part = [&](const ExpertScratch::Part& part) {
-    return op.scratch.slice(part.offset, part.bytes);
+  const auto part = [&](const ExpertScratch::Part& place) {
+    return op.scratch.slice(place.offset, place.bytes);
   };
   const BufferSlice chosen = part(places.chosen), weights = part(places.weights);
 

@@ -145,10 +145,10 @@ class ExpertsTest : public MatmulFixture {
 };
 
 TEST_F(ExpertsTest, EveryFormatAsChosenForThisDevice) {
-  for (const FormatInfo& info : all_formats()) {
-    check(device().caps(), {.shape = small(info.format, 1)});
-    check(device().caps(), {.shape = small(info.format, 11)});
-  }
+  for (const FormatInfo& info : all_formats())
+    check(device().caps(), {.shape = small(info.format, 2)});
+  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ4K})
+    check(device().caps(), {.shape = small(format, 11)});
 }
 
 TEST_F(ExpertsTest, DifferentFormatsForTheTwoProducts) {
@@ -162,22 +162,19 @@ TEST_F(ExpertsTest, DifferentFormatsForTheTwoProducts) {
 
 // One pair of a row and an expert per tile.
 TEST_F(ExpertsTest, FewRowsOnAGpu) {
-  for (const bool integer_dot : {false, true}) {
-    for (const WeightFormat format : {WeightFormat::kF32, WeightFormat::kF16, WeightFormat::kBf16,
-                                      WeightFormat::kQ4K, WeightFormat::kMxfp4}) {
-      if (integer_dot && format_info(format).is_float()) continue;
-      const ExpertsShape shape = small(format, 2);
-      const ExpertsPlan plan = choose_experts(some_gpu(true, integer_dot), shape);
-      EXPECT_FALSE(plan.group);
-      check({.shape = shape, .biases = format == WeightFormat::kMxfp4}, plan);
-    }
+  for (const auto& [format, integer_dot] :
+       {std::pair(WeightFormat::kF16, false), std::pair(WeightFormat::kQ4K, false),
+        std::pair(WeightFormat::kMxfp4, true)}) {
+    const ExpertsShape shape = small(format, 2);
+    const ExpertsPlan plan = choose_experts(some_gpu(true, integer_dot), shape);
+    EXPECT_FALSE(plan.group);
+    check({.shape = shape, .biases = true}, plan);
   }
 }
 
 // Without matrix units, and for F32.
 TEST_F(ExpertsTest, TilesOfManyRowsOnAPlainGpu) {
-  for (const WeightFormat format :
-       {WeightFormat::kF32, WeightFormat::kF16, WeightFormat::kQ4K, WeightFormat::kMxfp4}) {
+  for (const WeightFormat format : {WeightFormat::kF32, WeightFormat::kMxfp4}) {
     const ExpertsShape shape = small(format, 45);
     const ExpertsPlan plan = choose_experts(some_gpu(false), shape);
     EXPECT_TRUE(plan.group && plan.gate_up.kernel.pipeline.kernel.starts_with("experts_tile"));
@@ -185,7 +182,7 @@ TEST_F(ExpertsTest, TilesOfManyRowsOnAPlainGpu) {
   }
 }
 
-// The kernel on cooperative matrices, with k that is and is not a multiple of its step.
+// The kernel on cooperative matrices, with k that is no multiple of its step.
 TEST_F(ExpertsTest, TilesOnMatrixUnits) {
   if (!device().caps().features.coopmat) GTEST_SKIP() << "no cooperative matrices";
   DeviceCaps caps = some_gpu(true);
@@ -197,56 +194,50 @@ TEST_F(ExpertsTest, TilesOnMatrixUnits) {
   const ExpertsPlan plan = choose_experts(caps, shape);
   EXPECT_TRUE(plan.gate_up.kernel.pipeline.kernel.starts_with("experts_coopmat"));
   check({.shape = shape, .biases = true}, plan);
-  shape = small(WeightFormat::kF16, 21);
-  shape.width = 128;
-  shape.mlp_width = 64;
-  check(caps, {.shape = shape});
 }
 
 // Kernels that fill fragments from registers, emulated where lanes do not hold such fragments.
 TEST_F(ExpertsTest, TilesOfFragmentsFromRegisters) {
   constexpr uint32_t kLanes = 32, kSubgroups = 2;
   const bool real = device().caps().features.lane_fragments;
-  for (const WeightFormat format : {WeightFormat::kF16, WeightFormat::kQ4K}) {
-    for (const std::string name : {"direct", "wide"}) {
-      const ExpertsShape shape{.gate_up = format,
-                               .down = format,
-                               .rows = 13,
-                               .experts = 3,
-                               .used = 2,
-                               .width = 256,
-                               .mlp_width = 256,
-                               .activation = ExpertActivation::kLimited};
-      ExpertsPlan plan = choose_experts(some_gpu(false), shape);
-      const bool direct = name == "direct";
-      plan.tile_rows = direct ? 16 : 32;
-      plan.tiles = shape.rows * shape.used / plan.tile_rows + shape.experts;
-      plan.halves = true;
-      plan.prepare = KernelPlan{.pipeline = {.kernel = "half_rows", .constants = {kLanes}},
-                                .groups = {.x = 1, .y = shape.rows}};
-      const auto product = [&](uint32_t outputs) {
-        const uint32_t tile_outputs = 32;
-        std::vector<uint32_t> constants =
-            direct
-                ? std::vector<uint32_t>{kSubgroups * kLanes, 0, 16, tile_outputs, 1, 1, 16,
-                                        kSubgroups,          0, 0}
-                : std::vector<uint32_t>{
-                      kSubgroups * kLanes, 0, 32, tile_outputs, 1, 1, 16, 32, kSubgroups, 0, 0, 0};
-        return ExpertProduct{
-            .kernel = {.pipeline = {.kernel = fmt::format("experts_{}{}.{}", name,
-                                                          real ? "" : "_emulated",
-                                                          format_info(format).header),
-                                    .constants = constants,
-                                    .subgroup_size = real ? kLanes : 0},
-                       .groups = {.x = plan.tiles, .y = divide_up(outputs, tile_outputs)}},
-            .gate_constant = direct ? 8u : 9u,
-            .half_results = true};
-      };
-      plan.gate_up = product(2 * shape.mlp_width);
-      plan.down = product(shape.width);
-      plan.scratch_bytes = expert_scratch(plan, shape).total_bytes;
-      check({.shape = shape, .biases = true}, plan);
-    }
+  for (const auto& [format, name] : {std::pair(WeightFormat::kF16, std::string("direct")),
+                                     std::pair(WeightFormat::kQ4K, std::string("wide"))}) {
+    const ExpertsShape shape{.gate_up = format,
+                             .down = format,
+                             .rows = 13,
+                             .experts = 3,
+                             .used = 2,
+                             .width = 256,
+                             .mlp_width = 256,
+                             .activation = ExpertActivation::kLimited};
+    ExpertsPlan plan = choose_experts(some_gpu(false), shape);
+    const bool direct = name == "direct";
+    plan.tile_rows = direct ? 16 : 32;
+    plan.tiles = shape.rows * shape.used / plan.tile_rows + shape.experts;
+    plan.halves = true;
+    plan.prepare = KernelPlan{.pipeline = {.kernel = "half_rows", .constants = {kLanes}},
+                              .groups = {.x = 1, .y = shape.rows}};
+    const auto product = [&](uint32_t outputs) {
+      const uint32_t tile_outputs = 32;
+      std::vector<uint32_t> constants =
+          direct ? std::vector<uint32_t>{kSubgroups * kLanes, 0, 16, tile_outputs, 1, 1, 16,
+                                         kSubgroups,          0, 0}
+                 : std::vector<uint32_t>{
+                       kSubgroups * kLanes, 0, 32, tile_outputs, 1, 1, 16, 32, kSubgroups, 0, 0, 0};
+      return ExpertProduct{
+          .kernel = {.pipeline = {.kernel =
+                                      fmt::format("experts_{}{}.{}", name, real ? "" : "_emulated",
+                                                  format_info(format).header),
+                                  .constants = constants,
+                                  .subgroup_size = real ? kLanes : 0},
+                     .groups = {.x = plan.tiles, .y = divide_up(outputs, tile_outputs)}},
+          .gate_constant = direct ? 8u : 9u,
+          .half_results = true};
+    };
+    plan.gate_up = product(2 * shape.mlp_width);
+    plan.down = product(shape.width);
+    plan.scratch_bytes = expert_scratch(plan, shape).total_bytes;
+    check({.shape = shape, .biases = true}, plan);
   }
 }
 
@@ -270,8 +261,8 @@ TEST_F(ExpertsTest, UnusualNumbersOfExperts) {
   for (const DeviceCaps& caps : {device().caps(), some_gpu(false)}) {
     const bool cpu = is_cpu(caps);
     for (const auto& [rows, experts, used] : std::initializer_list<std::array<uint32_t, 3>>{
-             {7, 3, 3}, {9, 1, 1}, {1, 70, 9}, {3, 128, 8}, {40, 70, 5}}) {
-      if (!cpu && experts == 3) continue;  // each takes seconds to compile on a CPU
+             {7, 3, 3}, {9, 1, 1}, {3, 128, 8}, {40, 70, 5}}) {
+      if (!cpu && used != 5) continue;  // each takes seconds to compile on a CPU
       ExpertsShape shape = small(WeightFormat::kF32, rows);
       shape.experts = experts;
       shape.used = used;
