@@ -58,7 +58,8 @@ StepRunner::StepRunner(Device& device, PipelineStore& pipelines, const Model& mo
       pipelines_(pipelines),
       model_(model),
       options_(options),
-      windows_(attention_windows(model.config())) {
+      windows_(attention_windows(model.config())),
+      chained_(device.chain().usable()) {
   // There cannot be more logit rows than tokens.
   options_.limits.logit_rows = std::min(options_.limits.logit_rows, options_.limits.rows);
   options_.limits.context = std::min(options_.limits.context, model.context());
@@ -101,6 +102,7 @@ ForwardContext StepRunner::context(PipelineStore& pipelines, size_t copy) const 
 }
 
 StepRunner::~StepRunner() {
+  device_.chain().forget(*this);
   // A lost device has nothing in flight, and a pending wait() has already failed.
   static_cast<void>(device_.compute().wait_idle().ok());
 }
@@ -218,12 +220,13 @@ StepRunner::Recorded StepRunner::plan(const StepBucket& bucket) const {
 
 Result<CommandBuffer> StepRunner::record(PipelineStore& pipelines, const StepBucket& bucket,
                                          const StepLayout& layout, size_t copy, GpuTimer* timer) {
-  HEARTH_ASSIGN(CommandRecorder recorder,
-                CommandRecorder::begin(
-                    device_, {.name = "step",
-                              .timer = timer,
-                              .serial = timer != nullptr,
-                              .chained = timer == nullptr && bucket.rows <= kChainedRows}));
+  HEARTH_ASSIGN(
+      CommandRecorder recorder,
+      CommandRecorder::begin(device_, {.name = "step",
+                                       .timer = timer,
+                                       .serial = timer != nullptr,
+                                       .chained = timer == nullptr && bucket.rows <= kChainedRows,
+                                       .guarded = true}));
   if ((bucket.extras & kStepPools) != 0) HEARTH_TRY(allocate_pools());
   if ((bucket.extras & kStepHidden) != 0) HEARTH_TRY(allocate_hidden());
   HEARTH_TRY(record_step({recorder, pipelines, bucket, layout, copy}, layers_,
@@ -285,12 +288,19 @@ Status StepRunner::allocate_hidden() {
 }
 
 Status StepRunner::reserve_hidden(uint32_t slot, uint32_t tokens) {
+  if (hidden_) HEARTH_TRY(device_.chain().settle());
   if (tokens == 0) {
     if (hidden_) hidden_->release(slot);
     return {};
   }
   HEARTH_TRY(allocate_hidden());
   return hidden_->reserve(slot, tokens);
+}
+
+Status StepRunner::move(BlockMover& mover, std::span<const BlockMove> moves) {
+  if (moves.empty()) return {};
+  HEARTH_TRY(device_.chain().settle());
+  return mover.move(moves);
 }
 
 void StepRunner::make_room_for_recording() {
@@ -380,6 +390,8 @@ Status StepRunner::prepare(const StepBatch& batch) {
 
 Result<StepTicket> StepRunner::submit(const StepBatch& batch) {
   HEARTH_TRY(check(batch));
+  HEARTH_TRY(finish(next_copy_));
+  HEARTH_TRY(leave_failed_chain());
   const StepBucket bucket = batch_bucket(batch);
   HEARTH_ASSIGN(const Recorded* step,
                 preparation_ != nullptr ? recorded_or_larger(bucket) : recorded(bucket));
@@ -388,6 +400,7 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch) {
 
 Result<std::vector<GpuSpan>> StepRunner::profile(const StepBatch& batch) {
   HEARTH_TRY(check(batch));
+  HEARTH_TRY(finish(next_copy_));
   const StepBucket bucket = batch_bucket(batch);
   HEARTH_ASSIGN(const auto timer, GpuTimer::create(device_, kProfiledCommands));
   Recorded step = plan(bucket);
@@ -407,12 +420,11 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch, const Recorded& st
     ticket.with_mirostat |= has_stages(row);
   }
   ticket.with_similarity = !batch.compared.empty();
-  Queue& queue = device_.compute();
-  if (last_use_[ticket.copy].timeline != nullptr) HEARTH_TRY(queue.wait(last_use_[ticket.copy]));
-
   HEARTH_TRY(inputs_.write(ticket.copy, batch, step.bucket, step.layout, step.attention, windows_));
-  HEARTH_ASSIGN(ticket.done, queue.submit(step.commands[ticket.copy]));
+  HEARTH_ASSIGN(ticket.done, device_.compute().submit(step.commands[ticket.copy]));
   last_use_[ticket.copy] = ticket.done;
+  submitted_[ticket.copy] = step.bucket;
+  device_.chain().submitted(*this, ticket.copy, ticket.done);
   // Only after success: if submitting fails, the results of the other copy may not have been read
   // yet.
   next_copy_ = (next_copy_ + 1) % StepInputs::kCopies;
@@ -420,7 +432,7 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch, const Recorded& st
 }
 
 Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
-  HEARTH_TRY(device_.compute().wait(ticket.done));
+  HEARTH_TRY(finish(ticket.copy));
   const Sampled& sampled = sampled_[ticket.copy];
   HEARTH_TRY(sampled.results.invalidate());
   if (ticket.with_top) HEARTH_TRY(sampled.top.invalidate());
@@ -455,6 +467,7 @@ Result<std::vector<float>> StepRunner::read_logits(uint32_t logit_rows) {
 
 Status StepRunner::upload(const BufferSlice& to, std::span<const std::byte> bytes) {
   if (bytes.empty()) return {};
+  HEARTH_TRY(device_.chain().settle());
   HEARTH_ASSIGN(Buffer staging,
                 device_.memory().allocate(
                     {.bytes = bytes.size(), .intent = MemoryIntent::kUpload, .name = "slot"}));
