@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/ops/tuning/profile.h"
 #include "engine/sampling/sampler.h"
 #include "runtime/device.h"
 #include "runtime/memory.h"
@@ -16,11 +17,6 @@ namespace {
 
 // More commands than a step of any model has.
 constexpr uint32_t kProfiledCommands = 8192;
-
-// The most rows of a step whose kernels form a chain (runtime/chain.h). Measured on an H200,
-// llama-8b: 9 % faster at 1 row, 3 % at 64, 1 % at 192, 0.4 % at 256, but 2 % slower at 2,048,
-// where kernels are long and waiting workgroups take up room.
-constexpr uint32_t kChainedRows = 256;
 
 StepBucket batch_bucket(const StepBatch& batch) {
   StepBucket bucket =
@@ -220,12 +216,13 @@ StepRunner::Recorded StepRunner::plan(const StepBucket& bucket) const {
 
 Result<CommandBuffer> StepRunner::record(PipelineStore& pipelines, const StepBucket& bucket,
                                          const StepLayout& layout, size_t copy, GpuTimer* timer) {
+  const uint32_t chained_rows = tuning_profile(device_.caps()).chained_rows;
   HEARTH_ASSIGN(
       CommandRecorder recorder,
       CommandRecorder::begin(device_, {.name = "step",
                                        .timer = timer,
                                        .serial = timer != nullptr,
-                                       .chained = timer == nullptr && bucket.rows <= kChainedRows,
+                                       .chained = timer == nullptr && bucket.rows <= chained_rows,
                                        .guarded = true}));
   if ((bucket.extras & kStepPools) != 0) HEARTH_TRY(allocate_pools());
   if ((bucket.extras & kStepHidden) != 0) HEARTH_TRY(allocate_hidden());
