@@ -112,6 +112,10 @@ QueueFamilies find_queues(VkPhysicalDevice device) {
 }
 
 std::vector<MemoryHeap> find_heaps(VkPhysicalDevice device, bool has_budget) {
+  // A driver that pretends to have a device has no memory, and crashes if asked for its budget.
+  VkPhysicalDeviceMemoryProperties heap_sizes;
+  vkGetPhysicalDeviceMemoryProperties(device, &heap_sizes);
+  if (heap_sizes.memoryHeapCount == 0) return {};
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
   VkPhysicalDeviceMemoryProperties2 memory{

@@ -116,6 +116,9 @@ Result<std::unique_ptr<Pipeline>> PipelineStore::compile(const PipelineInfo& inf
   const VkComputePipelineCreateInfo pipeline_info{
       .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
       .pNext = &feedback_info,
+      .flags = options_.statistics
+                   ? VkPipelineCreateFlags{VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR}
+                   : VkPipelineCreateFlags{0},
       .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                 .pNext = info.subgroup_size != 0 ? &subgroup : nullptr,
                 .flags = full_subgroups,
