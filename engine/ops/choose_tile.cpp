@@ -31,6 +31,11 @@ constexpr Tile scalar(uint32_t rows, uint32_t outputs, uint32_t resident) {
 }
 constexpr Tile kScalarTiles[] = {scalar(16, 64, 4), scalar(32, 64, 4), scalar(64, 64, 2)};
 
+std::span<const Tile> tiles_for(const TilesTuning& tuning, WeightFormat format, bool coopmat) {
+  if (!coopmat) return kScalarTiles;
+  return format_info(format).is_float() ? tuning.floats : tuning.quantized;
+}
+
 // Whether lanes fill fragments of 16 rows and this many outputs themselves.
 bool lanes_make_fragments(const Tile& tile) {
   return tile.kernel == TileKernel::kDirect || tile.kernel == TileKernel::kWide;
@@ -206,12 +211,8 @@ std::optional<Choice> with_smaller_rest(const DeviceCaps& caps, const MatmulShap
 // or all large ones.
 std::vector<Tile> candidates(const DeviceCaps& caps, const TilesTuning& tuning,
                              const MatmulShape& shape, bool coopmat) {
-  const bool floats = format_info(shape.format).is_float();
-  const std::span<const Tile> all = !coopmat ? std::span<const Tile>(kScalarTiles)
-                                    : floats ? tuning.floats
-                                             : tuning.quantized;
   std::vector<Tile> tiles;
-  std::ranges::copy_if(all, std::back_inserter(tiles),
+  std::ranges::copy_if(tiles_for(tuning, shape.format, coopmat), std::back_inserter(tiles),
                        [&](const Tile& tile) { return fits(caps, shape, tile); });
   const uint32_t many = std::min(tuning.many_rows, tiles.back().rows);
   const auto holding =
@@ -329,6 +330,31 @@ void leave_parts(const DeviceCaps& caps, const MatmulShape& shape, uint32_t spli
                 .rows = divide_up(shape.rows, tile_rows) * tile_rows,
                 .outputs = divide_up(shape.outputs, kPartUnit) * kPartUnit};
   plan.part_bytes = uint64_t{splits} * plan.parts.rows * plan.parts.outputs * 4;
+}
+
+std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
+  constexpr size_t kScalarGate = 8;
+  std::vector<RowTile> all;
+  const TilesTuning tuning = tuning_profile(caps).tiles;
+  for (Tile tile : tiles_for(tuning, shape.format, coopmat)) {
+    if (!fits(caps, shape, tile)) continue;
+    const bool scalar = tile.kernel == TileKernel::kScalar;
+    const uint32_t fragment = scalar ? 1
+                              : lanes_make_fragments(tile)
+                                  ? kLaneFragment
+                                  : fragment_of(caps, tile.part_outputs)->n;
+    if (tile.outputs / fragment % 2 != 0) continue;
+    tile.round = round_for(caps, tile, shape.inputs);
+    RowTile row_tile{.rows = tile.rows,
+                     .kernel = {.pipeline = tile_kernel(caps, shape, tile, 1),
+                                .groups = {.y = divide_up(shape.outputs, tile.outputs)}},
+                     .gate_constant = scalar ? kScalarGate : gate_constant(tile.kernel),
+                     .cost = uint64_t{tile.rows} * divide_up(shape.outputs, tile.outputs) *
+                             tile.outputs * shape.inputs * tile.percent};
+    if (scalar) row_tile.kernel.pipeline.constants.push_back(0);
+    all.push_back(std::move(row_tile));
+  }
+  return all;
 }
 
 MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
