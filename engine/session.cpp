@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/chain_check.h"
 #include "runtime/fragment_check.h"
 #include "runtime/log.h"
 #include "runtime/memory.h"
@@ -136,6 +137,7 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   HEARTH_ASSIGN(device_, Device::open(*instance_, options_.device));
   HEARTH_ASSIGN(pipelines_,
                 PipelineStore::create(*device_, {.cache_directory = default_cache_directory()}));
+  HEARTH_TRY(check_chain(*device_, *pipelines_));
   HEARTH_TRY(check_fragments(*device_, *pipelines_));
 
   StepLimits limits = step_limits(options_, device_->caps(), plan.config.context);

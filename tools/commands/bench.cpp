@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/scheduling/batch_plan.h"
+#include "runtime/chain_check.h"
 #include "runtime/device.h"
 #include "runtime/fragment_check.h"
 #include "runtime/instance.h"
@@ -111,6 +112,7 @@ class BenchCommand : public Command {
     HEARTH_ASSIGN(const auto device, Device::open(*instance, model_.session.device));
     HEARTH_ASSIGN(const auto pipelines,
                   PipelineStore::create(*device, {.cache_directory = default_cache_directory()}));
+    HEARTH_TRY(check_chain(*device, *pipelines));
     HEARTH_TRY(check_fragments(*device, *pipelines));
     KernelBench bench(*device, *pipelines);
     HEARTH_ASSIGN(const Ceilings ceilings, measure_ceilings(bench));
