@@ -49,9 +49,9 @@ enum class Value : uint8_t {
   kLogits,     // [logit rows, vocabulary]
   kRouted,     // [rows, experts]: how well each expert suits a row
 };
-inline constexpr size_t kValues = 11;
+inline constexpr size_t kValueCount = 11;
 
-inline constexpr std::array<std::string_view, kValues> kValueNames = {
+inline constexpr std::array<std::string_view, kValueCount> kValueNames = {
     "hidden",   "normed",  "projected", "picked", "qkv",   "queries",
     "attended", "gate_up", "mlp",       "logits", "routed"};
 

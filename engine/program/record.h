@@ -18,7 +18,7 @@ namespace hearth {
 
 // The buffers behind a plan's names. All of them must outlive the recorded commands.
 struct StepBuffers {
-  std::array<const Buffer*, kValues> values = {};
+  std::array<const Buffer*, kValueCount> values = {};
   std::function<BufferSlice(const WeightName&, size_t segment)> weight;
   // With `bias`, which may be a weight that the file does not have.
   std::function<ExpertWeights(const WeightName& weight, const WeightName& bias)> experts;
