@@ -54,7 +54,7 @@ Result<ModelPlan> plan_model(const ModelFile& file) {
       plan.weight_bytes += segment.device_bytes();
       plan.parameters += segment.rows * segment.cols;
       shape.push_back({.format = segment.format,
-                       .rows = static_cast<uint32_t>(segment.rows),
+                       .rows = static_cast<uint32_t>(segment.matrix_rows()),
                        .cols = static_cast<uint32_t>(segment.cols)});
     }
     if (!shape.empty()) plan.shapes.set({spec.role, spec.layer}, std::move(shape));

@@ -103,6 +103,10 @@ nlohmann::json to_json(const ModelFacts& facts) {
     json["head_size"] = config.head_size;
     json["mlp_width"] = config.mlp_width;
     json["vocabulary"] = config.vocabulary;
+    if (config.experts > 0) {
+      json["experts"] = config.experts;
+      json["used_experts"] = config.used_experts;
+    }
   }
   if (facts.draft) json["draft"] = to_json(*facts.draft);
   if (facts.amateur) json["amateur"] = to_json(*facts.amateur);
@@ -150,6 +154,8 @@ void print_model(const ModelFacts& facts) {
   fmt::print("   shape:        {}, width {}, {} of {} ({}), MLP width {}\n",
              count_of(config.layers, "layer"), config.width, count_of(config.heads, "head"),
              config.head_size, count_of(config.kv_heads, "KV head"), config.mlp_width);
+  if (config.experts > 0)
+    fmt::print("   experts:      {} of {} per token\n", config.used_experts, config.experts);
   fmt::print("   context:      {} tokens\n", config.context);
   fmt::print("   weights:      {} on the device\n", format_bytes(facts.plan->weight_bytes));
   fmt::print("   KV cache:     {} per token\n", format_bytes(facts.kv_bytes_per_token));
