@@ -181,7 +181,7 @@ std::variant<StructuredOutput, ApiError> read_structured_fields(const json& body
 }
 
 Result<std::shared_ptr<const grammar::Grammar>> compile_structured(const StructuredOutput& output) {
-  grammar::SchemaOptions options{.negative_zero = false};
+  grammar::SchemaOptions options{.single_blanks = output.single_blanks, .generates = true};
   if (output.compact) options.max_whitespace = 0;
   switch (output.kind) {
     case Kind::kNone:
@@ -195,7 +195,7 @@ Result<std::shared_ptr<const grammar::Grammar>> compile_structured(const Structu
     case Kind::kChoice:
       return grammar::Grammar::compile_choice(output.choices);
     case Kind::kGrammar:
-      return grammar::Grammar::compile_grammar(output.text, options.max_whitespace);
+      return grammar::Grammar::compile_grammar(output.text, options);
   }
   return std::shared_ptr<const grammar::Grammar>();
 }

@@ -95,6 +95,7 @@ std::optional<ApiError> read_named_choice(const json& choice, ToolFields& read) 
                        "\"function\": {\"name\": ...}}");
   const Tool* const tool = find_tool(read.tools, name->get_ref<const std::string&>());
   if (tool == nullptr) return wrong_field("tool_choice", "names a function that is not in 'tools'");
+  read.first_tool = static_cast<size_t>(tool - read.tools.data());
   read.tools = {Tool(*tool)};
   read.choice = ToolFields::Choice::kRequired;
   read.parallel = false;
@@ -130,7 +131,8 @@ std::optional<ApiError> read_reasoning(const json& fields, const ordered_json& i
   if (effort == nullptr) return std::nullopt;
   if (!effort->is_string() ||
       std::ranges::find(kEfforts, effort->get_ref<const std::string&>()) == std::end(kEfforts))
-    return wrong_field("reasoning_effort", fmt::format("must be {}", fmt::join(kEfforts, ", ")));
+    return wrong_field("reasoning_effort",
+                       fmt::format("must be one of {}", fmt::join(kEfforts, ", ")));
   if (variables.is_null()) variables = ordered_json::object();
   const auto set = [&](const char* name, const ordered_json& value) {
     if (!variables.contains(name)) variables[name] = value;

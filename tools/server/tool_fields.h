@@ -1,6 +1,7 @@
 // What a chat request says about tools and reasoning, checked and turned into plain data. Pure.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@ struct ToolFields {
     kRequired,  // it has to call one or more of the tools
   };
   std::vector<Tool> tools;  // those it may call: only one if the request names it
+  size_t first_tool = 0;    // where the first of them is in the request
   Choice choice = Choice::kAuto;
   bool strict = false;   // a tool asks for arguments that follow its schema
   bool parallel = true;  // it may make several calls in one reply
