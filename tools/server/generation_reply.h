@@ -93,8 +93,11 @@ class GenerationReply {
   };
   GenerationReply(const ServedModel& model, ReplyHead head, const ApiRequest& request);
   // A chunk as text of the stream. Hides the function of the same name, which is for OpenAI's API.
-  std::string to_event(const nlohmann::json& chunk) {
-    return adapter_ ? adapter_->chunk(chunk) : hearth::to_event(chunk);
+  std::string to_event(nlohmann::json chunk) {
+    if (adapter_) return adapter_->chunk(chunk);
+    // If the last chunk has the usage, all others say that they have not.
+    if (include_usage_ && chunk.contains("choices")) chunk.emplace("usage", nullptr);
+    return hearth::to_event(chunk);
   }
   ApiError submit_error(const Error& error) const;
   ApiError generation_error(const GenerationEnd& end) const;

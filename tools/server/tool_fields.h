@@ -38,6 +38,8 @@ std::optional<ApiError> read_tool_fields(std::string_view body, const nlohmann::
 // nothing against it.
 std::optional<ApiError> read_message_tools(size_t index, const nlohmann::json& message,
                                            ChatMessage& read);
+// Results whose call no message before them makes are refused, as OpenAI does.
+std::optional<ApiError> check_tool_results(const std::vector<ChatMessage>& messages);
 // Gives results the name of the function that they are of, from the call they answer.
 void name_tool_results(std::vector<ChatMessage>& messages);
 

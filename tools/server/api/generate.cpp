@@ -63,7 +63,8 @@ std::unique_ptr<GenerationReply> begin_generation(ServerState& server, const Ser
         .id = fmt::format("{}-{}", call.kind == ApiKind::kChat ? "chatcmpl" : "cmpl",
                           server.next_id()),
         .model = model.name,
-        .created = unix_seconds()};
+        .created = unix_seconds(),
+        .fingerprint = model.about.version.empty() ? "" : "hearth-" + model.about.version};
     const auto make = [&](const std::atomic<bool>& cancelled) {
       begun = GenerationReply::begin(model, head, asked,
                                      {.deadline = deadline, .cancelled = &cancelled},
