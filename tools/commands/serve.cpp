@@ -159,7 +159,7 @@ class ServeCommand : public Command {
         .range(0, 1u << 20)
         .advanced();
     options.add("--policy NAME", &policy_name_, "Scheduling policy").one_of(named_policies());
-    switches_.declare(options);
+    switches_.declare(options, /*shows_common=*/true);
     model_.declare(options);
     model_.declare_speculation(options);
     model_.declare_contrast(options);
