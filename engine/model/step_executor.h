@@ -32,6 +32,8 @@ struct StepOutcome {
   std::span<const float> mirostat;  // per logit row, mu after the step, if a row has stages
   // [logit rows, kComparisonParts], if a row is compared: the largest part is its similarity.
   std::span<const float> similarity = {};
+  // [rows, width]: the hidden rows, if the layers do not end with the model's last (engine/ranks).
+  std::span<const float> leaving = {};
 };
 
 // What swaps have moved since the executor was created.
