@@ -16,7 +16,7 @@ namespace hearth {
 
 struct StepTicket {
   size_t copy = 0;  // which copy of the step's inputs and outputs it uses
-  uint32_t logit_rows = 0;
+  uint32_t rows = 0, logit_rows = 0;
   bool with_top = false;
   uint32_t pools = 0;
   bool with_mirostat = false;
