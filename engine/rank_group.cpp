@@ -66,6 +66,11 @@ Result<std::unique_ptr<RankGroup>> RankGroup::open(const ModelFile& file,
     group->link_ = ranks.link.get();
     return group;
   }
+  // Before any device is opened.
+  HEARTH_ASSIGN(SplitRequest request, split_request(file));
+  request.room_bytes.assign(ranks.count(), 1);
+  request.layers = ranks.layers;
+  HEARTH_TRY(split_layers(request));
   group->own_links_ = make_in_process_links(ranks.count());
   group->link_ = group->own_links_.front().get();
   for (uint32_t rank = 1; rank < ranks.count(); ++rank)
@@ -77,6 +82,7 @@ Result<std::unique_ptr<RankGroup>> RankGroup::open(const ModelFile& file,
 }
 
 RankGroup::~RankGroup() {
+  if (link_ == nullptr) return;
   if (executor_)
     executor_.reset();  // tells the ranks to stop
   else
@@ -156,11 +162,20 @@ Status RankGroup::start(StepRunner& runner) {
   options.least_part_rows = cpu ? kLeastCpuPartRows : kLeastGpuPartRows;
   for (const RankRoom& room : rooms_) options.block_bytes += room.kv_bytes_per_block;
   executor_ = std::make_unique<RankExecutor>(*link_, options);
-  threads_.emplace_back([link = link_, &runner] {
-    // A failed link also ends the engine's requests, with the reason.
-    static_cast<void>(RankLoop(*link, runner).run().ok());
+  threads_.emplace_back([this, &runner] {
+    const Status ended = RankLoop(*link_, runner).run();
+    if (ended.ok()) return;
+    const std::lock_guard lock(loss_);
+    lost_ = ended.error().message;
+    if (tell_) tell_(lost_);
   });
   return {};
+}
+
+void RankGroup::on_loss(std::function<void(const std::string& reason)> tell) {
+  const std::lock_guard lock(loss_);
+  tell_ = std::move(tell);
+  if (tell_ && !lost_.empty()) tell_(lost_);
 }
 
 std::vector<std::string> RankGroup::describe() const {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -46,6 +48,9 @@ class RankGroup {
   // REQUIRES: start() succeeded.
   RankExecutor& executor() { return *executor_; }
   uint32_t count() const { return link_->ranks(); }
+  // Called with the reason, on a thread of the group, when a rank is lost; at once if one is. Null:
+  // nobody wants to know any more, and no call is in progress.
+  void on_loss(std::function<void(const std::string& reason)> tell);
   // "rank 1: NVIDIA ..., layers 16 to 31, 4.5 GiB of weights", one line per rank.
   std::vector<std::string> describe() const;
 
@@ -65,6 +70,9 @@ class RankGroup {
   std::vector<LayerRange> ranges_;  // by rank
   std::vector<RankRoom> rooms_;     // by rank
   std::unique_ptr<RankExecutor> executor_;
+  std::mutex loss_;  // for the next two
+  std::function<void(const std::string&)> tell_;
+  std::string lost_;  // why; empty: no rank is
 };
 
 }  // namespace hearth

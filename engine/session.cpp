@@ -103,7 +103,7 @@ Result<std::unique_ptr<Session>> Session::open(std::unique_ptr<ModelFile> file,
 
 // Destroys users before what they use.
 Session::~Session() {
-  engine_.reset();
+  stop_engine();
   ranks_.reset();
   preparation_.reset();
   amateur_executor_.reset();
@@ -301,8 +301,19 @@ StepExecutor& Session::executor() {
 }
 
 Engine& Session::engine() {
-  if (!engine_) engine_ = std::make_unique<Engine>(executor(), tokenizer_.get(), engine_options());
+  if (engine_) return *engine_;
+  engine_ = std::make_unique<Engine>(executor(), tokenizer_.get(), engine_options());
+  if (ranks_)
+    ranks_->on_loss([this](const std::string& reason) {
+      engine_->refuse(reason);
+      if (options_.rank_lost) options_.rank_lost(reason);
+    });
   return *engine_;
+}
+
+void Session::stop_engine() {
+  if (ranks_) ranks_->on_loss(nullptr);
+  engine_.reset();
 }
 
 }  // namespace hearth

@@ -61,6 +61,7 @@ struct SessionOptions {
   ContrastOptions contrast;
   Policy policy;
   bool start_paused = false;
+  std::function<void(const std::string& reason)> rank_lost;  // any thread; engine() has failed then
   // Compiles the kernels of all steps while the model loads and afterwards, so that no step waits
   // for a compiler. For programs that run for long; others compile what they need.
   bool prepare_steps = false;
@@ -105,7 +106,7 @@ class Session {
   Engine& engine();
   // Ends the engine and its requests. Then runner() may be used directly again, and engine() starts
   // a new one.
-  void stop_engine() { engine_.reset(); }
+  void stop_engine();
   // The options that engine() starts with. A caller that needs several engines one after the other
   // creates them over executor() with these, and does not call engine().
   EngineOptions engine_options() const;

@@ -1,8 +1,11 @@
 // hearth serve: the HTTP server.
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -34,6 +37,16 @@ std::vector<std::string> machine_names() {
 std::string check_key(const std::string& key) {
   // An empty key, as from an unset variable, would let everyone in.
   return key.empty() ? "the key is empty" : "";
+}
+
+// A rank is lost, and with it the engine. Clients have heard so, and can still ask /health; then
+// whoever started the server may start it again.
+void end_soon(const std::string& reason) {
+  log_line(reason + "; the server ends in 3 s");
+  std::thread([] {
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+    kill(getpid(), SIGTERM);
+  }).detach();
 }
 
 #ifndef HEARTH_VERSION
@@ -142,6 +155,7 @@ class ServeCommand : public Command {
     options.add("--policy NAME", &policy_name_, "Scheduling policy").one_of(named_policies());
     switches_.declare(options);
     model_.declare(options);
+    model_.declare_ranks(options);
     model_.declare_speculation(options);
     model_.declare_contrast(options);
   }
@@ -153,6 +167,8 @@ class ServeCommand : public Command {
     HEARTH_ASSIGN(const Policy policy,
                   switches_.apply(model_.before_switches(*named_policy(policy_name_)), label));
     model_.take_policy(policy);
+    if (model_.is_other_rank()) return model_.run_rank();
+    model_.session.rank_lost = end_soon;
     raise_descriptor_limit();
     return_large_blocks_at_once();
     ShutdownSignals signals;
@@ -177,6 +193,8 @@ class ServeCommand : public Command {
                             .about = facts_about(*session),
                             .embedding = embeddings,
                             .preparation = [&] { return session->preparation()->progress(); }};
+    if (session->ranks() != nullptr)
+      for (const std::string& line : session->ranks()->describe()) log_line(line);
     server->serve(model);
     announce(model, server->port());
     if (const PreparationProgress kernels = model.preparation(); !kernels.done)
@@ -189,6 +207,8 @@ class ServeCommand : public Command {
         "finishing requests in flight, for at most {:g} s; press Ctrl-C again to quit now",
         drain_seconds_));
     server->drain(drain_seconds_);
+    if (std::string failure = session->engine().failure(); !failure.empty())
+      return Error{ErrorKind::kDeviceLost, std::move(failure)};
     return {};
   }
 
