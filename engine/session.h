@@ -62,6 +62,7 @@ struct SessionOptions {
   Policy policy;
   bool start_paused = false;
   std::function<void(const std::string& reason)> rank_lost;  // any thread; engine() has failed then
+  BlockObserver* block_observer = nullptr;  // of the prefix cache; it outlives the session
   // Compiles the kernels of all steps while the model loads and afterwards, so that no step waits
   // for a compiler. For programs that run for long; others compile what they need.
   bool prepare_steps = false;

@@ -33,6 +33,7 @@ libedit-dev                     header:editline/readline.h             all     o
 libcurl4-openssl-dev            header:curl/curl.h                     all     optional
 libopenmpi-dev                  header:mpi.h                           all     optional
 openmpi-bin                     cmd:mpirun                             all     optional
+libzmq3-dev                     header:zmq.h                           all     optional
 libglfw3-dev                    header:GLFW/glfw3.h                    all     optional
 libpng-dev                      header:png.h                           all     optional
 fonts-dejavu-core               file:/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf all optional
