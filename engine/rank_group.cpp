@@ -7,7 +7,6 @@
 
 #include "engine/rank_worker.h"
 #include "engine/ranks/in_process_link.h"
-#include "engine/ranks/layer_split.h"
 #include "engine/ranks/rank_loop.h"
 #include "engine/session.h"
 #include "runtime/memory.h"
@@ -20,12 +19,12 @@ namespace {
 constexpr uint32_t kLeastCpuPartRows = 2;
 constexpr uint32_t kLeastGpuPartRows = 512;
 
-// What each layer takes on a device.
+}  // namespace
+
 Result<SplitRequest> split_request(const ModelFile& file) {
   HEARTH_ASSIGN(const ModelPlan whole, plan_model(file));
   const uint32_t layers = whole.config.layers;
   SplitRequest request;
-  uint64_t all = 0;
   for (uint32_t layer = 0; layer < layers; ++layer) {
     uint64_t bytes = 0;
     for (const WeightSpec& spec : whole.table.specs())
@@ -33,7 +32,6 @@ Result<SplitRequest> split_request(const ModelFile& file) {
         for (const SegmentPlan& segment : plan_segments(spec, file))
           bytes += segment.device_bytes();
     request.layer_bytes.push_back(bytes);
-    all += bytes;
   }
   if (layers < 2) return request;
   HEARTH_ASSIGN(const ModelPlan first, plan_model(file, {.first = 0, .last = 1}));
@@ -42,8 +40,6 @@ Result<SplitRequest> split_request(const ModelFile& file) {
   request.output_bytes = last.weight_bytes - request.layer_bytes.back();
   return request;
 }
-
-}  // namespace
 
 template <class T>
 Result<T> RankGroup::named(uint32_t rank, Result<T> result) const {

@@ -13,6 +13,7 @@
 #include "engine/memory_plan.h"
 #include "engine/model/layer_range.h"
 #include "engine/model/step_runner.h"
+#include "engine/ranks/layer_split.h"
 #include "engine/ranks/link.h"
 #include "engine/ranks/rank_executor.h"
 #include "engine/ranks/rank_setup.h"
@@ -21,6 +22,9 @@
 namespace hearth {
 
 struct SessionOptions;
+
+// What each part of a model takes; the ranks are yet to be added.
+Result<SplitRequest> split_request(const ModelFile& file);
 
 class RankGroup {
  public:

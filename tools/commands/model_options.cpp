@@ -118,6 +118,10 @@ SessionOptions ModelOptionsGroup::session_options() const {
   read_method(speculate_, options.speculation);
   if (!policy_taken_) options.policy = before_switches(options.policy);
   read_ranks(devices_, layers_, options.ranks);
+  if (options.ranks.devices.size() == 1) {
+    options.device = options.ranks.devices.front();
+    options.ranks.devices.clear();
+  }
   return options;
 }
 

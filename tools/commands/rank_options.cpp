@@ -75,12 +75,8 @@ bool ModelOptionsGroup::is_other_rank() const { return may_have_ranks_ && mpi_ra
 
 Status ModelOptionsGroup::add_ranks(SessionOptions& options) const {
   if (!may_have_ranks_) return {};
-  if (!devices_.empty() && !options.device.empty())
+  if (!devices_.empty() && !session.device.empty())
     return invalid("-d and --devices cannot be combined");
-  if (options.ranks.devices.size() == 1) {
-    options.device = options.ranks.devices.front();
-    options.ranks.devices.clear();
-  }
   if (started_by_mpirun()) {
     HEARTH_ASSIGN(options.ranks.link, open_mpi_link());
     if (const char* here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE"))
