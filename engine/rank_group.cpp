@@ -51,7 +51,7 @@ Result<Message> RankGroup::receive_setup(uint32_t rank) {
   return link_->receive(rank, Channel::kSetup);
 }
 
-Result<std::unique_ptr<RankGroup>> RankGroup::open(const ModelFile& file,
+Result<std::unique_ptr<RankGroup>> RankGroup::open(Instance& instance, const ModelFile& file,
                                                    const SessionOptions& options) {
   std::unique_ptr<RankGroup> group(new RankGroup(file, options));
   const RankOptions& ranks = options.ranks;
@@ -70,9 +70,9 @@ Result<std::unique_ptr<RankGroup>> RankGroup::open(const ModelFile& file,
   group->own_links_ = make_in_process_links(ranks.count());
   group->link_ = group->own_links_.front().get();
   for (uint32_t rank = 1; rank < ranks.count(); ++rank)
-    group->threads_.emplace_back([&file, &options, &link = *group->own_links_[rank]] {
+    group->threads_.emplace_back([&instance, &file, &options, &link = *group->own_links_[rank]] {
       // Rank 0 hears of an error before the rank ends.
-      static_cast<void>(run_rank_worker(link, file, options).ok());
+      static_cast<void>(run_rank_worker(instance, link, file, options).ok());
     });
   return group;
 }

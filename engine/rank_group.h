@@ -21,6 +21,7 @@
 
 namespace hearth {
 
+class Instance;
 struct SessionOptions;
 
 // What each part of a model takes; the ranks are yet to be added.
@@ -30,7 +31,7 @@ class RankGroup {
  public:
   // Starts the other ranks, which open their devices: threads of this process, or, if the options
   // have a link, processes that run run_rank_worker(). Arguments outlive the group.
-  static Result<std::unique_ptr<RankGroup>> open(const ModelFile& file,
+  static Result<std::unique_ptr<RankGroup>> open(Instance& instance, const ModelFile& file,
                                                  const SessionOptions& options);
   // Stops the ranks. REQUIRES: the engine on executor() was destroyed.
   ~RankGroup();

@@ -18,7 +18,6 @@ namespace {
 
 // Everything of a rank, destroyed in the right order.
 struct RankDevice {
-  std::unique_ptr<Instance> instance;
   std::unique_ptr<Device> device;
   std::unique_ptr<PipelineStore> pipelines;
   std::unique_ptr<Model> model;
@@ -26,10 +25,9 @@ struct RankDevice {
   std::unique_ptr<StepPreparation> preparation;
 };
 
-Status open_device(RankDevice& own, const SessionOptions& options, uint32_t rank) {
-  HEARTH_ASSIGN(own.instance, Instance::create({.validation = options.validation}));
-  HEARTH_ASSIGN(own.device,
-                Device::open(*own.instance, options.ranks.device(rank, options.device)));
+Status open_rank_device(RankDevice& own, Instance& instance, const SessionOptions& options,
+                        uint32_t rank) {
+  HEARTH_ASSIGN(own.device, Device::open(instance, options.ranks.device(rank, options.device)));
   HEARTH_ASSIGN(own.pipelines,
                 PipelineStore::create(*own.device, {.cache_directory = default_cache_directory()}));
   return check_fragments(*own.device, *own.pipelines);
@@ -98,9 +96,10 @@ Result<RankRoom> rank_room(const DeviceCaps& caps, uint64_t free_bytes, const Mo
       .fits = memory.fits};
 }
 
-Status run_rank_worker(Link& link, const ModelFile& file, const SessionOptions& options) {
+Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
+                       const SessionOptions& options) {
   RankDevice own;
-  if (const Status opened = open_device(own, options, link.rank()); !opened.ok()) {
+  if (const Status opened = open_rank_device(own, instance, options, link.rank()); !opened.ok()) {
     HEARTH_TRY(link.send(0, Channel::kSetup, write_offer(opened.error())));
     return opened;
   }

@@ -11,7 +11,8 @@ namespace hearth {
 
 // Returns when rank 0 says stop, or with an error, which rank 0 hears of, too. `options` are those
 // of rank 0's session. REQUIRES: link.rank() > 0; all arguments outlive the call.
-Status run_rank_worker(Link& link, const ModelFile& file, const SessionOptions& options);
+Status run_rank_worker(Instance& instance, Link& link, const ModelFile& file,
+                       const SessionOptions& options);
 
 // What ranks must agree about before they compute together.
 uint64_t rank_fingerprint(const ModelFile& file);

@@ -136,10 +136,10 @@ Status Session::load(std::unique_ptr<ModelFile> file) {
   if (!sampling.ignored.empty())
     log_line(
         fmt::format("{}: default sampling settings ignored: {}", file_->name(), sampling.ignored));
-  if (options_.ranks.several()) {
-    HEARTH_ASSIGN(ranks_, RankGroup::open(*file_, options_));
-  }
   HEARTH_TRY(open_device());
+  if (options_.ranks.several()) {
+    HEARTH_ASSIGN(ranks_, RankGroup::open(*instance_, *file_, options_));
+  }
   const uint64_t free_bytes = rank_free_bytes(*device_, options_, 0);
   if (ranks_) {
     HEARTH_ASSIGN(const LayerRange held,

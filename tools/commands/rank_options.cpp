@@ -95,12 +95,15 @@ Status ModelOptionsGroup::run_rank() const {
   options.prepared = nullptr;
   HEARTH_TRY(add_ranks(options));
   Link& link = *options.ranks.link;
+  const auto refuse = [&](const Error& error) -> Status {
+    HEARTH_TRY(link.send(0, Channel::kSetup, write_offer(error)));
+    return error;
+  };
   const Result<std::unique_ptr<ModelFile>> file = open_model_file(model);
-  if (!file.ok()) {
-    HEARTH_TRY(link.send(0, Channel::kSetup, write_offer(file.error())));
-    return file.error();
-  }
-  return run_rank_worker(link, **file, options);
+  if (!file.ok()) return refuse(file.error());
+  const auto instance = Instance::create({.validation = options.validation});
+  if (!instance.ok()) return refuse(instance.error());
+  return run_rank_worker(**instance, link, **file, options);
 }
 
 }  // namespace hearth
