@@ -2,6 +2,7 @@
 // same program on the same kind of machine, so values are copied as they are in memory.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -35,13 +36,17 @@ class MessageWriter {
   }
   MessageWriter& text(std::string_view text) { return list(std::span<const char>(text)); }
 
+  // Room for a large list, so that what comes before it is not copied again.
+  MessageWriter& reserve(size_t bytes) {
+    message_.reserve(bytes);
+    return *this;
+  }
   Message take() { return std::move(message_); }
 
  private:
   void append(const void* bytes, size_t count) {
-    const size_t end = message_.size();
-    message_.resize(end + count);
-    if (count > 0) std::memcpy(message_.data() + end, bytes, count);
+    const auto* const begin = static_cast<const std::byte*>(bytes);
+    message_.insert(message_.end(), begin, begin + count);
   }
 
   Message message_;
@@ -64,6 +69,16 @@ class MessageReader {
     items.resize(count);
     if (const std::byte* bytes = take(count * sizeof(T)); bytes != nullptr && count > 0)
       std::memcpy(items.data(), bytes, count * sizeof(T));
+    return *this;
+  }
+  // The same without a copy: valid as long as the message. REQUIRES: what comes before it in the
+  // message has a multiple of alignof(T) bytes.
+  template <class T>
+  MessageReader& view(std::span<const T>& items) {
+    const uint64_t count = list_size(sizeof(T));
+    const std::byte* bytes = take(count * sizeof(T));
+    assert(reinterpret_cast<uintptr_t>(bytes) % alignof(T) == 0);
+    items = {reinterpret_cast<const T*>(bytes), bytes == nullptr ? 0 : count};
     return *this;
   }
   MessageReader& text(std::string& text) {

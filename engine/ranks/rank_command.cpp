@@ -103,18 +103,21 @@ Result<RankCommand> read_command(const Message& message) {
 }
 
 Message write_rows(uint64_t step, const Status& status, std::span<const float> rows) {
+  constexpr size_t kHead = 64;  // more than comes before the rows
   MessageWriter writer;
-  writer.value(step);
+  writer.reserve(kHead + rows.size_bytes()).value(step);
   put_status(writer, status);
-  return writer.list(rows).take();
+  if (status.ok()) writer.list(rows);
+  return writer.take();
 }
 
-Result<RowsMessage> read_rows(const Message& message) {
-  MessageReader reader(message);
+Result<RowsMessage> read_rows(Message message) {
   RowsMessage rows;
+  rows.message = std::move(message);
+  MessageReader reader(rows.message);
   reader.value(rows.step);
   rows.status = take_status(reader);
-  reader.list(rows.rows);
+  if (rows.status.ok()) reader.view(rows.rows);
   return checked(std::move(rows), reader);
 }
 

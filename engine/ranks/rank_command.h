@@ -52,10 +52,11 @@ Result<RankCommand> read_command(const Message& message);
 struct RowsMessage {
   uint64_t step = 0;
   Status status;
-  std::vector<float> rows;  // [rows, width]
+  std::span<const float> rows;  // [rows, width], in the message
+  Message message;
 };
 Message write_rows(uint64_t step, const Status& status, std::span<const float> rows);
-Result<RowsMessage> read_rows(const Message& message);
+Result<RowsMessage> read_rows(Message message);
 
 // The ids that a step sampled, by slot.
 struct SlotId {

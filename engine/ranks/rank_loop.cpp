@@ -56,8 +56,8 @@ Status RankLoop::begin(RankCommand command) {
       id = slot < ids_.size() ? ids_[slot] : 0;
     }
   } else {
-    HEARTH_ASSIGN(const Message message, link_.receive(link_.rank() - 1, Channel::kRows));
-    HEARTH_ASSIGN(entering_, read_rows(message));
+    HEARTH_ASSIGN(Message message, link_.receive(link_.rank() - 1, Channel::kRows));
+    HEARTH_ASSIGN(entering_, read_rows(std::move(message)));
     if (status.ok()) status = entering_.status;
     if (status.ok() && entering_.step != command.step)
       status = Error{ErrorKind::kInternal, "the ranks disagree about the order of steps"};
