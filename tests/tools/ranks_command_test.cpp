@@ -26,7 +26,8 @@ const std::vector<std::string> kMpiEnvironment = {"OMPI_ALLOW_RUN_AS_ROOT=1",
                                                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
 
 std::vector<std::string> mpirun(int ranks) {
-  return {"/usr/bin/env", "mpirun", "--oversubscribe", "-n", std::to_string(ranks)};
+  return {"/usr/bin/env", "mpirun", "--oversubscribe",    "--bind-to",
+          "none",         "-n",     std::to_string(ranks)};
 }
 
 // Empty, or why tests under mpirun are skipped.

@@ -23,8 +23,9 @@ bool has_mpirun() { return run_program({"/bin/sh", "-c", "command -v mpirun"}).e
 Finished run_ranks(int ranks, const std::string& test) {
   // Debian's Open MPI asks root to say twice that this is meant.
   return run_program(
-      {"/usr/bin/env", "mpirun", "--oversubscribe", "-n", std::to_string(ranks),
-       std::filesystem::read_symlink("/proc/self/exe").string(), "--gtest_filter=MpiRank." + test},
+      {"/usr/bin/env", "mpirun", "--oversubscribe", "--bind-to", "none", "-n",
+       std::to_string(ranks), std::filesystem::read_symlink("/proc/self/exe").string(),
+       "--gtest_filter=MpiRank." + test},
       {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
 }
 
