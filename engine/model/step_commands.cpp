@@ -74,8 +74,14 @@ Result<CommandBuffer> StepRunner::record(PipelineStore& pipelines, const StepPla
 }
 
 Status StepRunner::record_step(const Recording& recording, const HiddenOutputs& hidden) const {
+  const uint32_t rows = recording.plan.bucket.rows;
+  boundary_.record_entering(recording.recorder, recording.copy, activations_.hidden, rows);
   HEARTH_TRY(record_plan(recording.recorder, recording.pipelines, recording.plan,
                          buffers(recording.copy, hidden)));
+  if (!model_.config().has_output()) {
+    boundary_.record_leaving(recording.recorder, recording.copy, activations_.hidden, rows);
+    return {};
+  }
   recording.recorder.set_section(step_part::kSampling);
   return record_sampling(recording);
 }
