@@ -133,7 +133,7 @@ class App {
   }
 
   Status draw_frame(uint32_t frame) {
-    host_.update();
+    host_.update(static_cast<double>(ImGui::GetIO().DeltaTime));
     take_dropped_files();
     ItemLog::instance().begin_frame();
     window_->begin_frame();

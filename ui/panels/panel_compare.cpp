@@ -101,10 +101,10 @@ class ComparePanel : public Panel {
   void pause_engine(EngineHost& host, const EngineView& view) {
     if (host.engine() == nullptr || view.state != EngineState::kRunning) return;
     host.pause(true);
-    paused_generation_ = view.generation;
+    paused_generation_ = host.generation();
   }
   void resume_engine(EngineHost& host) {
-    if (paused_generation_ != 0 && host.view().generation == paused_generation_) host.pause(false);
+    if (paused_generation_ != 0 && host.generation() == paused_generation_) host.pause(false);
     paused_generation_ = 0;
   }
 

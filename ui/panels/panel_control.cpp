@@ -64,15 +64,15 @@ class ControlPanel : public Panel {
     read_settings(context.settings);
     const Session* const session = context.host.session();
     // A comparison pauses the engine; requests that pile up meanwhile would only be in the way.
-    if (!context.host.comparing())
+    if (!context.host.comparing() || context.host.engine() == nullptr)
       load_.update({.engine = context.host.engine(),
                     .tokenizer = session != nullptr ? session->tokenizer() : nullptr,
-                    .generation = context.view.generation},
+                    .generation = context.host.generation()},
                    ImGui::GetTime());
     if (context.host.reserved_for_lesson())
-      leave_to_lesson(context.view);
-    else if (context.host.is_demo() && context.view.generation != demo_generation_)
-      start_demo_load(context.view);
+      leave_to_lesson(context.host);
+    else if (context.host.is_demo() && context.host.generation() != demo_generation_)
+      start_demo_load(context.host);
     policy_ = context.view.policy;
     limits_ = context.view.limits;
     paused_ = context.view.state == EngineState::kPaused;
@@ -121,8 +121,8 @@ class ControlPanel : public Panel {
 
  private:
   // The demo starts with more load than the engine can serve, so that there is something to watch.
-  void start_demo_load(const EngineView& view) {
-    demo_generation_ = view.generation;
+  void start_demo_load(const EngineHost& host) {
+    demo_generation_ = host.generation();
     load_.settings = {.rate = 9,
                       .prompt_min = 24,
                       .prompt_max = 260,
@@ -133,8 +133,8 @@ class ControlPanel : public Panel {
   }
 
   // A lesson measures the engine: nothing else may run on it.
-  void leave_to_lesson(const EngineView& view) {
-    demo_generation_ = view.generation;
+  void leave_to_lesson(const EngineHost& host) {
+    demo_generation_ = host.generation();
     if (load_.playing_trace()) load_.stop_trace();
     if (load_.started() || load_.counts().running > 0) load_.cancel_all();
   }

@@ -37,7 +37,7 @@ void lesson_text(std::string_view text) {
 
 LessonStage stage_of(const PanelContext& context) {
   LessonStage stage{.engine = context.host.engine(),
-                    .generation = context.view.generation,
+                    .generation = context.host.generation(),
                     .modelled = context.host.is_demo(),
                     .model = context.view.model,
                     .device = context.view.device};
