@@ -103,6 +103,8 @@ uint32_t most_new_tokens(const GenerationRequest& request, const SchedulerLimits
 GrammarTrigger::Options trigger_of(const GenerationRequest& request) {
   const GenerationRequest::Reasoning& reasoning = request.grammar_reasoning;
   return {.text = request.grammar_after,
+          .opens_text = request.grammar_opens_text,
+          .tag = request.grammar_tag,
           .reasoning_open = reasoning.open,
           .reasoning_close = reasoning.close,
           .in_reasoning = reasoning.begun};

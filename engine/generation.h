@@ -107,6 +107,10 @@ struct GenerationRequest {
   // The grammar begins after this string, once it has been generated; until then any text may come.
   // Empty: at the beginning.
   std::string grammar_after;
+  // The string counts only where the text begins, after white space and this tag, if there is one,
+  // and belongs to what the grammar describes.
+  bool grammar_opens_text = false;
+  std::string grammar_tag;
   // The text may begin with reasoning between these markers, or with the rest of it if `begun`. The
   // string above does not count there. Empty: no reasoning.
   struct Reasoning {

@@ -7,6 +7,13 @@
 #include "engine/text/tokenizer.h"
 
 namespace hearth {
+namespace {
+
+std::string_view without_leading_space(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+}
+
+}  // namespace
 
 GrammarTrigger::GrammarTrigger(const Options& options, const grammar::TokenTrie& trie,
                                const Tokenizer& tokenizer)
@@ -28,9 +35,11 @@ GrammarTrigger::GrammarTrigger(const Options& options, const grammar::TokenTrie&
 }
 
 std::optional<std::string> GrammarTrigger::push(TokenId token) {
+  if (place_ == Place::kOver) return std::nullopt;
   seen_ += tokenizer_->piece(token, true);
   leave_reasoning();
   if (place_ == Place::kStart) return std::nullopt;
+  if (place_ == Place::kText && options_->opens_text) return find_opening();
   const std::string& wanted =
       place_ == Place::kReasoning ? options_->reasoning_close : options_->text;
   if (const size_t place = seen_.find(wanted); place_ == Place::kText && place != seen_.npos)
@@ -40,11 +49,23 @@ std::optional<std::string> GrammarTrigger::push(TokenId token) {
   return std::nullopt;
 }
 
+// The text seen, from the string on; nothing as long as it is not complete.
+std::optional<std::string> GrammarTrigger::find_opening() {
+  std::string_view begun = without_leading_space(seen_);
+  const std::string_view tag = options_->tag;
+  if (!tag.empty() && begun.starts_with(tag))
+    begun = without_leading_space(begun.substr(tag.size()));
+  else if (tag.starts_with(begun))
+    return std::nullopt;
+  if (begun.starts_with(options_->text)) return std::string(begun);
+  if (!options_->text.starts_with(begun)) place_ = Place::kOver;
+  return std::nullopt;
+}
+
 // Moves on from the start and from reasoning, as far as the text seen says so.
 void GrammarTrigger::leave_reasoning() {
   if (place_ == Place::kStart) {
-    const std::string_view begun = std::string_view(seen_).substr(
-        std::min(seen_.find_first_not_of(" \t\r\n"), seen_.size()));
+    const std::string_view begun = without_leading_space(seen_);
     const std::string& open = options_->reasoning_open;
     if (begun.starts_with(open)) {
       place_ = Place::kReasoning;
@@ -61,7 +82,7 @@ void GrammarTrigger::leave_reasoning() {
 }
 
 void GrammarTrigger::mask(const grammar::Matcher& grammar, grammar::MaskSpan bits) const {
-  if (place_ == Place::kReasoning) return;
+  if (place_ == Place::kReasoning || place_ == Place::kOver) return;
   const std::string_view wanted = options_->text;
   for (const Crossing& crossing : *crossings_) {
     if (!seen_.ends_with(wanted.substr(0, wanted.size() - crossing.matched))) continue;

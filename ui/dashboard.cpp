@@ -324,6 +324,8 @@ ValueSink Dashboard::values() const {
   sink.set("source", view.source);
   sink.set("state", std::string(state_name(view.state)));
   sink.set("kernels_done", view.kernels.done ? 1 : 0);
+  sink.set("seconds", view.now);
+  sink.set("generated_tokens", static_cast<double>(view.totals.generated_tokens));
   sink.set("dark", theme_.dark ? 1 : 0);
   sink.set("glossary_shown", static_cast<double>(help_.glossary_shown()));
   for (const Tab& tab : tabs_) {

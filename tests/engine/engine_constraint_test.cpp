@@ -463,6 +463,30 @@ TEST(EngineConstraint, AGrammarMayBeginAfterAStringThatTheModelWrites) {
   }
 }
 
+// Llama 3 has no mark: a reply that begins as a call does is one.
+TEST(EngineConstraint, AGrammarMayBeginWithTheStringThatOpensTheReply) {
+  const auto reply_to = [](const char* script) {
+    StandInOptions options = constrained_options(kConstrainedLimits);
+    options.script = tokenizer().encode(script, {.add_bos = false});
+    StandInEngine engine = engine_with(options);
+    GenerationRequest request{.prompt = {5},
+                              .max_tokens = 60,
+                              .grammar_after = "call ",
+                              .grammar_opens_text = true,
+                              .grammar_tag = "<tag>"};
+    request.grammar = regex("call (yes|no) it is [0-9]{3}");
+    auto stream = engine->submit(request);
+    return read_text(*stream);
+  };
+  const auto is_call = ::testing::MatchesRegex("[ \n]*(<tag>)?call (yes|no) it is [0-9][0-9][0-9]");
+  EXPECT_THAT(reply_to("call yes or no, and more"), is_call);
+  EXPECT_THAT(reply_to("\n call no, and more"), is_call);
+  EXPECT_THAT(reply_to("<tag>call no, and more"), is_call);
+  EXPECT_THAT(reply_to("I call you"), ::testing::Not(is_call));
+  EXPECT_THAT(reply_to("calls"), ::testing::Not(is_call));
+  EXPECT_THAT(reply_to("<tag>I call you"), ::testing::Not(is_call));
+}
+
 // ---- The constraint alone ----
 
 // A token that has the end of the string and more must go on as the grammar wants.

@@ -36,17 +36,17 @@ TEST(PoolingState, TakesEveryTokenOnce) {
 }
 
 TEST(EnginePooling, EmbeddingsAreExactUnderEveryPolicy) {
-  constexpr SchedulerLimits kRoomy{
+  constexpr SchedulerLimits kRoomyPool{
       .max_sequences = 8, .max_step_tokens = 64, .context = 256, .pool_blocks = 512};
   // Room for few requests at a time, so that they are preempted and swapped.
-  constexpr SchedulerLimits kTight{.max_sequences = 8,
+  constexpr SchedulerLimits kTightPool{.max_sequences = 8,
                                    .max_step_tokens = 64,
                                    .context = 256,
                                    .pool_blocks = 16,
                                    .swap_blocks = 24};
   for (const std::string_view name : policy_names())
     for (const Preemption preemption : {Preemption::kRecompute, Preemption::kSwap})
-      for (const SchedulerLimits& limits : {kRoomy, kTight}) {
+      for (const SchedulerLimits& limits : {kRoomyPool, kTightPool}) {
         Policy policy = *named_policy(name);
         policy.preemption = preemption;
         StandInEngine engine({.limits = limits}, policy);

@@ -29,7 +29,7 @@ constexpr auto kLongestHold = std::chrono::milliseconds(50);
 
 }  // namespace
 
-ChatLoop::ChatLoop(ChatModel& model, ChatLoopOptions options)
+ChatLoop::ChatLoop(ReplaceableModel& model, ChatLoopOptions options)
     : model_(model),
       settings_(std::move(options.settings)),
       stop_(std::move(options.stop)),
@@ -160,14 +160,14 @@ Status ChatLoop::answer() {
   return {};
 }
 
-Result<ChatPrompt> ChatLoop::fitting_prompt() {
+Result<FittedPrompt> ChatLoop::fitting_prompt() {
   Session& session = model_.session();
   const uint32_t context = model_.context();
   const auto build = [&] {
     return conversation_.prompt(model_.chat_template(), *session.tokenizer(), context,
                                 std::min(context / kRoomDivisor, kMostRoom));
   };
-  HEARTH_ASSIGN(ChatPrompt prompt, build());
+  HEARTH_ASSIGN(FittedPrompt prompt, build());
   if (prompt.left_out == 0 || when_full_ == WhenFull::kDrop) return prompt;
   if (when_full_ == WhenFull::kStop)
     return invalid(

@@ -10,10 +10,10 @@
 
 #include "engine/generation.h"
 #include "engine/token_stream.h"
-#include "tools/chat/chat_model.h"
 #include "tools/chat/chat_settings.h"
 #include "tools/chat/conversation.h"
 #include "tools/chat/line_reader.h"
+#include "tools/chat/replaceable_model.h"
 #include "tools/chat/when_full.h"
 #include "tools/decoding_choices.h"
 
@@ -31,7 +31,7 @@ struct ChatLoopOptions {
 class ChatLoop {
  public:
   // The model outlives the loop.
-  ChatLoop(ChatModel& model, ChatLoopOptions options);
+  ChatLoop(ReplaceableModel& model, ChatLoopOptions options);
 
   void continue_with(Conversation conversation) { conversation_ = std::move(conversation); }
 
@@ -49,7 +49,7 @@ class ChatLoop {
   void run_command(std::string_view line);
   Status answer();
   // The prompt for the next answer, after what is done if the context is full.
-  Result<ChatPrompt> fitting_prompt();
+  Result<FittedPrompt> fitting_prompt();
   // Shows what the stream brings until it ends, and returns all of it. Ctrl-C cancels the request.
   std::string show_answer(TokenStream& stream);
   void show_status(const GenerationEnd& end);
@@ -68,7 +68,7 @@ class ChatLoop {
   void help(std::string_view);
   void leave(std::string_view);
 
-  ChatModel& model_;
+  ReplaceableModel& model_;
   ChatSettings settings_;
   std::vector<std::string> stop_, ban_;
   const DecodingChoices decoding_;

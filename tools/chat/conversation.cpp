@@ -38,9 +38,9 @@ bool Conversation::drop_answer() {
   return true;
 }
 
-Result<ChatPrompt> Conversation::prompt(const ChatTemplate& chat, const Tokenizer& tokenizer,
-                                        uint32_t context, uint32_t room) const {
-  ChatPrompt prompt;
+Result<FittedPrompt> Conversation::prompt(const ChatTemplate& chat, const Tokenizer& tokenizer,
+                                          uint32_t context, uint32_t room) const {
+  FittedPrompt prompt;
   while (true) {
     std::vector<ChatMessage> messages;
     if (!system_.empty()) messages.push_back({"system", system_});

@@ -15,7 +15,7 @@
 namespace hearth {
 
 // A prompt that leaves room in the context for an answer.
-struct ChatPrompt {
+struct FittedPrompt {
   std::vector<std::uint32_t> ids;
   size_t left_out = 0;  // messages at the start of the conversation that no longer fit
 };
@@ -42,8 +42,8 @@ class Conversation {
   // Applies the template to the whole conversation, leaving out the oldest exchanges until `room`
   // tokens of the context are free. Fails if the template refuses the messages, or if the last one
   // does not fit even by itself.
-  Result<ChatPrompt> prompt(const ChatTemplate& chat, const Tokenizer& tokenizer, uint32_t context,
-                            uint32_t room) const;
+  Result<FittedPrompt> prompt(const ChatTemplate& chat, const Tokenizer& tokenizer,
+                              uint32_t context, uint32_t room) const;
 
   // The file is JSON: {"system": ..., "messages": [{"role", "content"}]}. save() writes a temporary
   // file first, so that a failure leaves the old one in place. load() refuses a file whose messages

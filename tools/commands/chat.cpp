@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "tools/chat/chat_loop.h"
-#include "tools/chat/chat_model.h"
+#include "tools/chat/replaceable_model.h"
 #include "tools/commands/command.h"
 #include "tools/commands/common_options.h"
 #include "tools/commands/decoding_options.h"
@@ -55,7 +55,7 @@ class ChatCommand : public Command {
               return model_.open_file();
             },
         .load = [this](std::unique_ptr<ModelFile> file) { return model_.open(std::move(file)); }};
-    HEARTH_ASSIGN(ChatModel model, ChatModel::open(opener, model_.model));
+    HEARTH_ASSIGN(ReplaceableModel model, ReplaceableModel::open(opener, model_.model));
     ChatLoop loop(model, {.system = system_,
                           .settings = {.sampling = sampling_.choices(), .max_tokens = tokens_},
                           .stop = sampling_.stop,

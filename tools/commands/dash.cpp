@@ -58,8 +58,10 @@ class DashCommand : public Command {
     options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
         .range(1, 4096);
     options.group("Window");
-    options.add("--width N", &options_.window.width, "Width in pixels").range(200, 16384);
-    options.add("--height N", &options_.window.height, "Height in pixels").range(150, 16384);
+    options.add("--width N", &options_.window.width, "Width in pixels; by default what fits")
+        .range(200, 16384);
+    options.add("--height N", &options_.window.height, "Height in pixels; by default what fits")
+        .range(150, 16384);
     options.add("--zoom X", &options_.zoom, "Size of text and panels, 0.75 to 2").range(0.75, 2);
     options.add("--dark,!--light", &options_.dark, "Colours; by default as last time");
     options.add("--fps X", &options_.frames_per_s, "Frame rate limit")
@@ -68,6 +70,10 @@ class DashCommand : public Command {
     options
         .add("--window-device NAME", &options_.window.device.device,
              "Device that draws the window, by index or part of its name")
+        .advanced();
+    options
+        .add("--always-vulkan", &options_.window.always_vulkan,
+             "Draw with Vulkan even where the CPU runs it, which is slower")
         .advanced();
     options.group("Files and scripts");
     options.add("--state FOLDER", &state_,

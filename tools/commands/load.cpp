@@ -193,7 +193,7 @@ class LoadCommand : public Command {
     const Plan& plan = plans_[index];
     Trace trace = trace_;
     if (plan.rate > 0) arrive_at_rate(trace, plan.rate, seed_);
-    LoadSettings settings = settings_;
+    LoadRunSettings settings = settings_;
     settings.clients = plan.clients;
     // Other prompts each time: the server may have kept the last ones.
     settings.prompt_seed =
@@ -280,8 +280,8 @@ class LoadCommand : public Command {
   Trace trace_;
   size_t clipped_ = 0;
   std::unique_ptr<HttpTransfers> transfers_;
-  LoadTarget target_;
-  LoadSettings settings_;
+  LoadedServer target_;
+  LoadRunSettings settings_;
   std::vector<Plan> plans_;
   std::vector<LoadReport> reports_;
   std::vector<nlohmann::json> request_lists_;

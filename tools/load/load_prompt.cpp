@@ -41,7 +41,7 @@ std::string words_text(size_t words) {
   return text;
 }
 
-LoadPrompts::LoadPrompts(const LoadTarget& target, uint64_t seed)
+LoadPrompts::LoadPrompts(const LoadedServer& target, uint64_t seed)
     : target_(target),
       maker_(target.form == PromptForm::kIds ? target.ids : word_indices(), seed) {}
 

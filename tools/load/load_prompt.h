@@ -18,7 +18,7 @@ class LoadPrompts {
  public:
   // Equal seeds give equal prompts. REQUIRES: `target` is the result of probe_target() and outlives
   // this.
-  LoadPrompts(const LoadTarget& target, uint64_t seed);
+  LoadPrompts(const LoadedServer& target, uint64_t seed);
 
   // The body of request `index` of a trace. Prompts that share a prefix in the trace share it here.
   std::string body(const TraceRequest& request, size_t index) const;
@@ -26,7 +26,7 @@ class LoadPrompts {
  private:
   std::string text(const TraceRequest& request, size_t index) const;
 
-  const LoadTarget& target_;
+  const LoadedServer& target_;
   PromptMaker maker_;  // of ids, or of indices of words
 };
 

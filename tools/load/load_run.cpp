@@ -21,8 +21,8 @@ constexpr size_t kMostErrorBytes = 4096;
 
 class LoadDriver {
  public:
-  LoadDriver(HttpTransfers& transfers, const LoadTarget& target, const Trace& trace,
-             const LoadSettings& settings, const LoadWatch& watch)
+  LoadDriver(HttpTransfers& transfers, const LoadedServer& target, const Trace& trace,
+             const LoadRunSettings& settings, const LoadWatch& watch)
       : transfers_(transfers),
         target_(target),
         trace_(trace),
@@ -86,9 +86,9 @@ class LoadDriver {
   void interrupt_streams();
 
   HttpTransfers& transfers_;
-  const LoadTarget& target_;
+  const LoadedServer& target_;
   const Trace& trace_;
-  const LoadSettings& settings_;
+  const LoadRunSettings& settings_;
   const LoadWatch& watch_;
   const LoadPrompts prompts_;
   const LoadClock::time_point start_;
@@ -225,8 +225,8 @@ void LoadDriver::interrupt_streams() {
 
 }  // namespace
 
-LoadRun run_load(HttpTransfers& transfers, const LoadTarget& target, const Trace& trace,
-                 const LoadSettings& settings, const LoadWatch& watch) {
+LoadRun run_load(HttpTransfers& transfers, const LoadedServer& target, const Trace& trace,
+                 const LoadRunSettings& settings, const LoadWatch& watch) {
   return LoadDriver(transfers, target, trace, settings, watch).run();
 }
 

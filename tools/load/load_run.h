@@ -14,7 +14,7 @@
 
 namespace hearth {
 
-struct LoadSettings {
+struct LoadRunSettings {
   // Closed loop: the number of clients, each of which sends its next request when its last one has
   // been answered. 0: open loop, in which requests are sent when the trace says.
   uint32_t clients = 0;
@@ -54,7 +54,7 @@ struct LoadWatch {
   std::function<void(const LoadedRequest&)> ended;  // called for each request that is over
 };
 
-LoadRun run_load(HttpTransfers& transfers, const LoadTarget& target, const Trace& trace,
-                 const LoadSettings& settings, const LoadWatch& watch = {});
+LoadRun run_load(HttpTransfers& transfers, const LoadedServer& target, const Trace& trace,
+                 const LoadRunSettings& settings, const LoadWatch& watch = {});
 
 }  // namespace hearth

@@ -22,7 +22,7 @@ Error server_problem(const ServerUrl& server, std::string_view what) {
   return {ErrorKind::kIo, fmt::format("{}: {}", server.at(""), what)};
 }
 
-Error refused_by(const LoadTarget& target, const WholeResponse& response) {
+Error refused_by(const LoadedServer& target, const WholeResponse& response) {
   const std::string text = error_text_of(response.body);
   const std::string said = text.empty() ? std::string() : fmt::format(" ({})", text);
   switch (response.head.status) {
@@ -49,10 +49,10 @@ Error refused_by(const LoadTarget& target, const WholeResponse& response) {
 
 class TargetProbe {
  public:
-  TargetProbe(HttpTransfers& transfers, LoadTarget target, const std::function<bool()>& go_on)
+  TargetProbe(HttpTransfers& transfers, LoadedServer target, const std::function<bool()>& go_on)
       : transfers_(transfers), target_(std::move(target)), go_on_(go_on) {}
 
-  Result<LoadTarget> run() {
+  Result<LoadedServer> run() {
     HEARTH_TRY(ask_for_model());
     HEARTH_TRY(ask_for_ids());
     HEARTH_TRY(find_accepted_fields());
@@ -177,7 +177,7 @@ class TargetProbe {
     HEARTH_ASSIGN(const WholeResponse long_one, ask_for_answer(kMany));
     if (long_one.head.status == 200) HEARTH_TRY(read_answer(long_one, &many));
     if (!few || !many || *many <= *few) {
-      target_.tokens_per_word = LoadTarget().tokens_per_word;
+      target_.tokens_per_word = LoadedServer().tokens_per_word;
       return {};
     }
     target_.tokens_per_word = static_cast<double>(*many - *few) / (kMany - kFew);
@@ -190,18 +190,18 @@ class TargetProbe {
   static constexpr uint32_t kShortPrompt = 8, kShortAnswer = 2;
 
   HttpTransfers& transfers_;
-  LoadTarget target_;
+  LoadedServer target_;
   const std::function<bool()>& go_on_;
   bool form_is_fixed_ = false;  // the user chose it
 };
 
 }  // namespace
 
-const char* LoadTarget::path() const {
+const char* LoadedServer::path() const {
   return endpoint == LoadEndpoint::kChat ? "/v1/chat/completions" : "/v1/completions";
 }
 
-TransferRequest LoadTarget::request(std::string body) const {
+TransferRequest LoadedServer::request(std::string body) const {
   return {.server = server, .path = path(), .body = std::move(body), .key = key, .headers = {}};
 }
 
@@ -211,8 +211,8 @@ ServerUrl load_server(ServerUrl url) {
   return url;
 }
 
-Result<LoadTarget> probe_target(HttpTransfers& transfers, LoadTarget target,
-                                const std::function<bool()>& go_on) {
+Result<LoadedServer> probe_target(HttpTransfers& transfers, LoadedServer target,
+                                  const std::function<bool()>& go_on) {
   return TargetProbe(transfers, std::move(target), go_on).run();
 }
 

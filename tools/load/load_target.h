@@ -18,7 +18,7 @@ enum class LoadEndpoint { kCompletions, kChat };
 // What prompts consist of.
 enum class PromptForm { kAny, kIds, kText };
 
-struct LoadTarget {
+struct LoadedServer {
   ServerUrl server;
   std::string key;    // empty: none
   std::string model;  // empty: whichever the server lists first
@@ -43,7 +43,7 @@ ServerUrl load_server(ServerUrl url);
 
 // Asks for the model's name, for token ids, and for a few short answers. The error is one line that
 // says what is wrong with the server, the key or the options. `go_on` as for fetch().
-Result<LoadTarget> probe_target(HttpTransfers& transfers, LoadTarget target,
-                                const std::function<bool()>& go_on = {});
+Result<LoadedServer> probe_target(HttpTransfers& transfers, LoadedServer target,
+                                  const std::function<bool()>& go_on = {});
 
 }  // namespace hearth

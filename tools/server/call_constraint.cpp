@@ -59,6 +59,8 @@ std::optional<ApiError> constrain_calls(const ReplyStyle& style, ApiRequest& req
     return std::nullopt;
   }
   request.generation.grammar_after = format.trigger;
+  request.generation.grammar_opens_text = format.trigger_opens_call;
+  request.generation.grammar_tag = format.trigger_tag;
   if (const ReasoningMarkers* reasoning = style.format.reasoning)
     request.generation.grammar_reasoning = {.open = std::string(reasoning->open),
                                             .close = std::string(reasoning->close)};

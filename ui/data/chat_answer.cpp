@@ -96,7 +96,7 @@ bool decodes_equally(std::span<const ChatToken> tokens, const ChatModel& model) 
   return std::ranges::equal(tokens, decoded.tokens, {}, &ChatToken::text, &ChatToken::text);
 }
 
-Result<ChatPrompt> chat_prompt(const Chat& chat, size_t exchange, const ChatModel& model) {
+Result<FittedPrompt> chat_prompt(const Chat& chat, size_t exchange, const ChatModel& model) {
   Conversation conversation;
   conversation.set_system(chat.system);
   for (size_t i = 0; i < exchange; ++i) {
@@ -116,7 +116,7 @@ Result<std::unique_ptr<ChatAnswer>> ChatAnswer::start(const ChatModel& model, Ch
   if (parent != nullptr) {
     prompt = parent->prompt_;
   } else {
-    HEARTH_ASSIGN(ChatPrompt built, chat_prompt(chat, exchange, model));
+    HEARTH_ASSIGN(FittedPrompt built, chat_prompt(chat, exchange, model));
     prompt = std::move(built.ids);
     reply.left_out = static_cast<std::uint32_t>(built.left_out);
   }

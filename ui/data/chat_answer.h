@@ -40,7 +40,7 @@ struct ChatModel {
 
 // The prompt for the reply of an exchange, without the reply's own tokens. Exchanges without an
 // answer are skipped, and the oldest ones are dropped if the context is too small.
-Result<ChatPrompt> chat_prompt(const Chat& chat, size_t exchange, const ChatModel& model);
+Result<FittedPrompt> chat_prompt(const Chat& chat, size_t exchange, const ChatModel& model);
 // A token's text in readable form: "\n" for a line feed, <E2> for a byte of an incomplete
 // character.
 std::string readable_token(const Tokenizer& tokenizer, std::uint32_t id);

@@ -6,14 +6,14 @@
 
 namespace hearth {
 
-void draw_tiles(const Theme& theme, std::span<const Tile> tiles) {
+void draw_tiles(const Theme& theme, std::span<const NamedNumber> tiles) {
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   const float gap = theme.px(14), small = small_text_size();
   const float height = small + ImGui::GetFontSize() + theme.px(3);
   const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
   float end = 0;
   for (size_t i = 0; i < tiles.size(); ++i) {
-    const Tile& tile = tiles[i];
+    const NamedNumber& tile = tiles[i];
     // A minimum width keeps tiles in place when a number gets another digit.
     const float digits = std::max(ImGui::CalcTextSize(tile.value.c_str()).x, theme.px(36));
     const float width = std::max(small_text_extent(tile.name).x, digits);

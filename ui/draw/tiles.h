@@ -10,13 +10,13 @@
 
 namespace hearth {
 
-struct Tile {
+struct NamedNumber {
   const char* name = "";
   std::string value;
   std::string tooltip;  // may be empty
 };
 
-void draw_tiles(const Theme& theme, std::span<const Tile> tiles);
+void draw_tiles(const Theme& theme, std::span<const NamedNumber> tiles);
 
 // Puts the next item on the same line if an item of this width fits there, and returns whether it
 // does.

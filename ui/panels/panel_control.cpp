@@ -275,7 +275,7 @@ class ControlPanel : public Panel {
 
   void draw_counts(const Theme& theme) const {
     const LoadCounts& counts = load_.counts();
-    const Tile tiles[] = {
+    const NamedNumber tiles[] = {
         {"in flight", std::to_string(counts.running),
          "Synthetic requests that are running or in the queue."},
         {"ended", std::to_string(counts.ended),

@@ -107,7 +107,7 @@ class KvBlocksPanel : public Panel {
  private:
   void draw_numbers(const PanelContext& context) {
     const PoolStats& stats = data_.stats();
-    std::vector<Tile> tiles = {
+    std::vector<NamedNumber> tiles = {
         {"used", fmt::format("{} of {}", stats.owned, stats.blocks),
          fmt::format("Blocks owned by sequences: {} of the pool. A block holds {} tokens.",
                      format_value(stats.used_share(), Unit::kShare), kTokensPerBlock)},

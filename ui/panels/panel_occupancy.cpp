@@ -97,7 +97,7 @@ class OccupancyPanel : public Panel {
   void draw_numbers(const Theme& theme) {
     const OccupancyBucket sum = data_.sum(window_);
     const SchedulerCounts& counts = data_.counts();
-    const Tile tiles[] = {
+    const NamedNumber tiles[] = {
         {"batch", std::to_string(data_.batch()),
          fmt::format("Sequences in the newest step's batch; {:.1f} on average {}.", sum.batch(),
                      interval())},

@@ -84,10 +84,11 @@ class RooflinePanel : public Panel {
   }
 
   void draw_roof_tiles(const Theme& theme) const {
-    std::vector<Tile> tiles{{"memory", format_value(data_.read_bytes_per_s, Unit::kBytesPerSecond),
-                             "The measured memory bandwidth, reading."},
-                            {"vector units", format_value(data_.flops_per_s, Unit::kFlopsPerSecond),
-                             "The measured peak of f32 multiply-adds outside the matrix units."}};
+    std::vector<NamedNumber> tiles{
+        {"memory", format_value(data_.read_bytes_per_s, Unit::kBytesPerSecond),
+         "The measured memory bandwidth, reading."},
+        {"vector units", format_value(data_.flops_per_s, Unit::kFlopsPerSecond),
+         "The measured peak of f32 multiply-adds outside the matrix units."}};
     if (data_.matrix_flops_per_s > 0)
       tiles.push_back({"matrix units",
                        format_value(data_.matrix_flops_per_s, Unit::kFlopsPerSecond),

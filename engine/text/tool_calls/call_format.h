@@ -30,6 +30,9 @@ struct CallFormat {
   // The marker that calls_open begins with, after which only calls can follow. Empty: there is
   // none.
   std::string_view trigger = {};
+  // There is no marker: a reply that begins with `trigger`, or with the tag and that, is a call.
+  bool trigger_opens_call = false;
+  std::string_view trigger_tag = {};
   // The format has a way to write several calls in one reply.
   bool several = true;
 };

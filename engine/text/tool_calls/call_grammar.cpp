@@ -120,8 +120,9 @@ std::string triggered_call_grammar(const CallFormat& format, const CallGrammarOp
   const FixedText fixed{options.control};
   const std::string rules = tool_rules(format, options.tools, fixed);
   if (rules.empty() || format.trigger.empty()) return {};
+  const size_t written = format.trigger_opens_call ? 0 : format.trigger.size();
   return "start: " +
-         calls_rule({.open = fixed.loose(format.calls_open.substr(format.trigger.size())),
+         calls_rule({.open = fixed.loose(format.calls_open.substr(written)),
                      .between = "/[ \\n]{0,4}/ " + fixed.loose(format.calls_between),
                      .close = fixed.loose(format.calls_close)},
                     options.several && format.several) +

@@ -5,24 +5,32 @@
 #include "engine/text/tool_calls/json_calls.h"
 
 namespace hearth {
+namespace {
+
+constexpr std::string_view kPythonTag = "<|python_tag|>";
+
+}  // namespace
 
 const CallFormat& llama3_format() {
   static const CallFormat format{
       .name = "llama3",
-      .markers = {"<|python_tag|>"},
+      .markers = {kPythonTag},
       .fits =
           [](std::string_view source) {
             return mentions(source, "<|start_header_id|>") && mentions(source, "\"parameters\"");
           },
       .make_reader = [](std::span<const Tool> tools) -> std::unique_ptr<CallReader> {
-        return std::make_unique<JsonCalls>(
-            JsonCallsShape{.opens = {"<|python_tag|>"}, .bare = true}, tools);
+        return std::make_unique<JsonCalls>(JsonCallsShape{.opens = {kPythonTag}, .bare = true},
+                                           tools);
       },
       .calls_between = "; ",
       .call_rule =
           [](const Tool& tool, const FixedText& fixed) {
             return named_object_rule(tool, fixed, "parameters");
           },
+      .trigger = "{\"name\": \"",
+      .trigger_opens_call = true,
+      .trigger_tag = kPythonTag,
       .several = false};
   return format;
 }

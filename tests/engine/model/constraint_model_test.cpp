@@ -10,7 +10,7 @@
 namespace hearth::testing {
 namespace {
 
-constexpr uint32_t kContext = 192, kTokens = 90, kSequences = 3;
+constexpr uint32_t kContext = 192, kWritten = 90, kSequences = 3;
 
 constexpr const char* kSchema = R"({
   "type": "object", "additionalProperties": false,
@@ -70,7 +70,7 @@ class ConstraintModelTest : public GpuTest {
            })) {
         tokens.push_back(id);
         matcher.accept(id);
-        if (generated().size() == kTokens) return generated();
+        if (generated().size() == kWritten) return generated();
       }
       const std::vector<float> logits = logits_after(tokens);
       std::optional<TokenId> best;
@@ -83,7 +83,7 @@ class ConstraintModelTest : public GpuTest {
       if (!goes_on) return generated();
       tokens.push_back(*best);
       matcher.accept(*best);
-      if (generated().size() == kTokens || tokenizer_->ends_generation(*best)) return generated();
+      if (generated().size() == kWritten || tokenizer_->ends_generation(*best)) return generated();
     }
   }
 
@@ -116,7 +116,7 @@ TEST_F(ConstraintModelTest, WritesJsonForTheSchemaAsMaskingOnTheHostWould) {
                 .max_proposed = 4});
     std::vector<TokenStream> streams;
     for (const char* text : prompts) {
-      GenerationRequest request{.prompt = prompt(text), .max_tokens = kTokens, .grammar = grammar_};
+      GenerationRequest request{.prompt = prompt(text), .max_tokens = kWritten, .grammar = grammar_};
       request.sampling.temperature = 0;
       streams.push_back(running->submit(std::move(request)).value());
     }
@@ -150,7 +150,7 @@ TEST_F(ConstraintModelTest, SampledTextsFollowTheSchemaAlongsideOthers) {
     free.sampling.seed = seed;
     free.ignore_end = true;
     GenerationRequest constrained = free;
-    constrained.max_tokens = kTokens;
+    constrained.max_tokens = kWritten;
     constrained.ignore_end = false;
     constrained.grammar = grammar_;
     auto both = running->submit({constrained, free});

@@ -185,7 +185,7 @@ TEST_F(StepPreparationTest, AStepRunsWhileItsKernelsAreBeingCompiled) {
     ASSERT_EQ(logits.size(), expected.size());
     // Kernels of another size may round to F16 where these do not.
     for (size_t i = 0; i < logits.size(); ++i)
-      ASSERT_NEAR(logits[i], expected[i], 1e-2) << sequences << " x " << tokens << ", " << i;
+      ASSERT_NEAR(logits[i], expected[i], 3e-2) << sequences << " x " << tokens << ", " << i;
   }
   EXPECT_EQ(gate.compiled(), before);
   EXPECT_EQ(tiny.runner->stalled_steps(), 0u);

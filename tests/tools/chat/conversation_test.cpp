@@ -58,7 +58,9 @@ class ConversationTest : public ::testing::Test {
     EXPECT_TRUE(prompt.ok());
     return prompt->ids.size();
   }
-  static std::string text(const ChatPrompt& prompt) { return tokenizer_->decode(prompt.ids, true); }
+  static std::string text(const FittedPrompt& prompt) {
+    return tokenizer_->decode(prompt.ids, true);
+  }
 
   std::string write(const std::string& content) {
     const auto path = folder_ / "file.json";

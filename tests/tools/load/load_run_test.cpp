@@ -23,9 +23,9 @@ class LoadRunTest : public ::testing::Test {
   }
 
   // A load without questions before it, so that tests know which request is which.
-  LoadRun run_on(LoadPeer& peer, const Trace& trace, LoadSettings settings,
+  LoadRun run_on(LoadPeer& peer, const Trace& trace, LoadRunSettings settings,
                  const LoadWatch& watch = {}) {
-    LoadTarget target;
+    LoadedServer target;
     target.server = {.host = "127.0.0.1", .port = std::to_string(peer->port())};
     target.model = "stub";
     target.form = PromptForm::kIds;
@@ -172,7 +172,7 @@ TEST_F(LoadRunTest, AnInterruptKeepsWhatHasComeSoFar) {
 }
 
 TEST_F(LoadRunTest, AServerThatGoesAwayIsAnErrorPerRequest) {
-  LoadTarget target;
+  LoadedServer target;
   target.server = {.host = "127.0.0.1", .port = "1"};
   target.form = PromptForm::kText;
   const LoadRun run = run_load(*transfers_, target, trace_of("n=3"), {.clients = 2});

@@ -17,13 +17,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Result<LoadTarget> probe_port(int port, LoadTarget target = {}) {
+Result<LoadedServer> probe_port(int port, LoadedServer target = {}) {
   const auto transfers = HttpTransfers::create().value();
   target.server = {.host = "127.0.0.1", .port = std::to_string(port)};
   return probe_target(*transfers, target);
 }
 
-std::string probe_error(int port, LoadTarget target = {}) {
+std::string probe_error(int port, LoadedServer target = {}) {
   const auto result = probe_port(port, std::move(target));
   return result.ok() ? "no error" : result.error().message;
 }
@@ -67,7 +67,7 @@ TEST_F(LoadTargetTest, WithoutTokenizerItMeasuresHowManyTokensWordsAre) {
                    const auto words = static_cast<int>(std::ranges::count(text, ' ')) + 1;
                    stream_answer(wire, 2, 2, 0, 2 * words + 7);
                  }});
-  LoadTarget chat;
+  LoadedServer chat;
   chat.endpoint = LoadEndpoint::kChat;
   const auto target = probe_port(peer->port(), chat);
   ASSERT_TRUE(target.ok()) << target.error().message;
@@ -81,7 +81,7 @@ TEST_F(LoadTargetTest, WithoutTokenizerItMeasuresHowManyTokensWordsAre) {
 }
 
 TEST_F(LoadTargetTest, PromptsShareThePrefixesOfTheTrace) {
-  LoadTarget target;
+  LoadedServer target;
   target.form = PromptForm::kText;
   target.tokens_per_word = 2;
   const LoadPrompts prompts(target, 1);
@@ -117,7 +117,7 @@ TEST_F(LoadTargetTest, OneLineSaysWhatIsWrong) {
   LoadPeer plain({.tokenizes = false, .answer = [](const auto&, const auto& wire, size_t) {
                     stream_answer(wire, 1, 1);
                   }});
-  LoadTarget ids;
+  LoadedServer ids;
   ids.form = PromptForm::kIds;
   EXPECT_THAT(probe_error(plain->port(), ids), HasSubstr("--prompt-as text"));
 }
@@ -139,7 +139,7 @@ class LoadOfHearth : public ServedStandIn {
 
 TEST_F(LoadOfHearth, EveryTokenOfTheTraceIsGenerated) {
   for (const LoadEndpoint endpoint : {LoadEndpoint::kCompletions, LoadEndpoint::kChat}) {
-    LoadTarget wanted;
+    LoadedServer wanted;
     wanted.endpoint = endpoint;
     const auto target = probe_port(server_->port(), wanted);
     ASSERT_TRUE(target.ok()) << target.error().message;

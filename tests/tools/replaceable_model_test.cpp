@@ -1,5 +1,5 @@
 // Replacing the model of a conversation, with loads that fail.
-#include "tools/chat/chat_model.h"
+#include "tools/chat/replaceable_model.h"
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class ChatModelTest : public ::testing::Test {
 };
 
 TEST_F(ChatModelTest, IsReplaced) {
-  auto model = ChatModel::open(opener(), "old");
+  auto model = ReplaceableModel::open(opener(), "old");
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_TRUE(model->replace("new").ok());
   EXPECT_TRUE(model->loaded());
@@ -44,7 +44,7 @@ TEST_F(ChatModelTest, IsReplaced) {
 }
 
 TEST_F(ChatModelTest, StaysLoadedIfTheOtherOneIsNotFound) {
-  auto model = ChatModel::open(opener(), "old");
+  auto model = ReplaceableModel::open(opener(), "old");
   ASSERT_TRUE(model.ok()) << model.error().message;
   const Session* const session = &model->session();
   const Status status = model->replace("missing");
@@ -55,7 +55,7 @@ TEST_F(ChatModelTest, StaysLoadedIfTheOtherOneIsNotFound) {
 }
 
 TEST_F(ChatModelTest, ComesBackIfTheOtherOneCannotBeLoaded) {
-  auto model = ChatModel::open(opener(), "old");
+  auto model = ReplaceableModel::open(opener(), "old");
   ASSERT_TRUE(model.ok()) << model.error().message;
   failures_ = 1;
   const Status status = model->replace("new");
@@ -71,7 +71,7 @@ TEST_F(ChatModelTest, ComesBackIfTheOtherOneCannotBeLoaded) {
 }
 
 TEST_F(ChatModelTest, IsGoneIfItCannotBeLoadedAgain) {
-  auto model = ChatModel::open(opener(), "old");
+  auto model = ReplaceableModel::open(opener(), "old");
   ASSERT_TRUE(model.ok()) << model.error().message;
   failures_ = 2;
   EXPECT_FALSE(model->replace("new").ok());
@@ -81,9 +81,9 @@ TEST_F(ChatModelTest, IsGoneIfItCannotBeLoadedAgain) {
 TEST_F(ChatModelTest, IsNotOpenedIfItCannotBeFoundOrLoaded) {
   ModelOpener broken = opener();
   broken.find = [](const std::string& name) { return open_model_file(name); };
-  EXPECT_FALSE(ChatModel::open(broken, "/nonexistent.gguf").ok());
+  EXPECT_FALSE(ReplaceableModel::open(broken, "/nonexistent.gguf").ok());
   failures_ = 1;
-  EXPECT_FALSE(ChatModel::open(opener(), "old").ok());
+  EXPECT_FALSE(ReplaceableModel::open(opener(), "old").ok());
 }
 
 }  // namespace

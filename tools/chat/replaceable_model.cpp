@@ -1,4 +1,4 @@
-#include "tools/chat/chat_model.h"
+#include "tools/chat/replaceable_model.h"
 
 #include <utility>
 
@@ -23,22 +23,22 @@ Status check_can_chat(const ModelFile& file) {
 
 }  // namespace
 
-Result<ChatModel> ChatModel::open(ModelOpener opener, std::string name) {
-  ChatModel model(std::move(opener));
+Result<ReplaceableModel> ReplaceableModel::open(ModelOpener opener, std::string name) {
+  ReplaceableModel model(std::move(opener));
   HEARTH_ASSIGN(std::unique_ptr<ModelFile> file, model.opener_.find(name));
   HEARTH_TRY(check_can_chat(*file));
   HEARTH_TRY(model.load(name, std::move(file)));
   return model;
 }
 
-Status ChatModel::load(const std::string& name, std::unique_ptr<ModelFile> file) {
+Status ReplaceableModel::load(const std::string& name, std::unique_ptr<ModelFile> file) {
   HEARTH_ASSIGN(session_, opener_.load(std::move(file)));
   name_ = name;
   if (chat_template().source() == ChatTemplate::Source::kChatMl) log_line(kChatMlNotice);
   return {};
 }
 
-Status ChatModel::replace(const std::string& name) {
+Status ReplaceableModel::replace(const std::string& name) {
   HEARTH_ASSIGN(std::unique_ptr<ModelFile> file, opener_.find(name));
   HEARTH_TRY(check_can_chat(*file));
   session_.reset();

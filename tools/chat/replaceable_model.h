@@ -18,11 +18,11 @@ struct ModelOpener {
   std::function<Result<std::unique_ptr<Session>>(std::unique_ptr<ModelFile> file)> load;
 };
 
-class ChatModel {
+class ReplaceableModel {
  public:
   // `name` is what -m takes. Fails for a model that cannot chat: one without a vocabulary or with a
   // template that cannot be run.
-  static Result<ChatModel> open(ModelOpener opener, std::string name);
+  static Result<ReplaceableModel> open(ModelOpener opener, std::string name);
 
   // Unloads the model and loads another one in its place, because two may not fit the device. On an
   // error the old model answers as before; it was only unloaded if the other one looked right and
@@ -37,7 +37,7 @@ class ChatModel {
   uint32_t context() const { return session_->runner().options().limits.context; }
 
  private:
-  explicit ChatModel(ModelOpener opener) : opener_(std::move(opener)) {}
+  explicit ReplaceableModel(ModelOpener opener) : opener_(std::move(opener)) {}
   Status load(const std::string& name, std::unique_ptr<ModelFile> file);
 
   ModelOpener opener_;
