@@ -1,5 +1,6 @@
 #include "ui/engine_host.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -217,8 +218,10 @@ void EngineHost::finish_job() {
 void EngineHost::update(double seconds_passed) {
   if (job_ && job_->done) finish_job();
   const bool past = scrubber_.active();
-  if (past && !was_past_) std::swap(view_, live_);
-  if (!past && was_past_) std::swap(view_, live_);
+  if (past != was_past_) {
+    std::swap(view_, live_);
+    view_.pace = live_.pace = std::max(view_.pace, live_.pace);
+  }
   EngineView& live = past ? live_ : view_;
   if (feed_) {
     feed_->poll(live);
@@ -243,15 +246,10 @@ void EngineHost::leave_past() {
   if (!recording_) scrubber_.leave();
 }
 
-void EngineHost::open_recording(const std::string& path) {
+void EngineHost::open_recording(ViewHistory history) {
   if (busy()) return;
   close_engine();
-  Result<ViewHistory> history = read_recording(path);
-  if (!history.ok()) {
-    view_.failure = history.error().message;
-    return;
-  }
-  scrubber_.history = std::move(*history);
+  scrubber_.history = std::move(history);
   recording_ = true;
   scrubber_.seek(scrubber_.history.end());
 }
@@ -260,8 +258,8 @@ std::string EngineHost::save_recording(const std::string& path) {
   if (scrubber_.history.empty()) return "There is nothing to record yet.";
   const Status saved = write_recording(scrubber_.history, path);
   if (!saved.ok()) return saved.error().message;
-  return fmt::format("{} steps are in {}.",
-                     scrubber_.history.end() - scrubber_.history.first(), path);
+  return fmt::format("{} steps are in {}.", scrubber_.history.end() - scrubber_.history.first(),
+                     path);
 }
 
 void EngineHost::pause(bool paused) {
@@ -275,7 +273,7 @@ void EngineHost::pause(bool paused) {
 void EngineHost::set_pace(double steps_per_s) {
   if (engine_ == nullptr) return;
   engine_->set_pace(steps_per_s);
-  view_.pace = steps_per_s;
+  view_.pace = live_.pace = steps_per_s;
 }
 
 }  // namespace hearth

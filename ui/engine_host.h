@@ -46,7 +46,7 @@ class EngineHost {
   void start_demo(const std::optional<SchedulerLimits>& limits = {});
   void connect(const std::string& url, const std::string& api_key);
   // Shows a recording, without an engine.
-  void open_recording(const std::string& path);
+  void open_recording(ViewHistory history);
 
   // Call once per frame with the time since the last one: takes over a loaded model and polls the
   // feed.
@@ -110,7 +110,15 @@ class EngineHost {
   bool comparing_beside_lesson() const { return beside_lesson_; }
   std::optional<ComparisonWish> take_comparison() { return std::exchange(wish_, std::nullopt); }
 
+  // Something moves on the screen although no step has run: frames are drawn more often.
+  void animate(bool animated) { animated_ = animated; }
+  bool animated() const { return animated_ || scrubber_.playing(); }
+
   void pause(bool paused);
+  // Now, even if the display shows the past.
+  bool engine_paused() const {
+    return engine_ != nullptr && engine_->state() == EngineState::kPaused;
+  }
   void set_pace(double steps_per_s);
 
  private:
@@ -137,7 +145,7 @@ class EngineHost {
   uint64_t generation_ = 0, engine_generation_ = 0;
   Scrubber scrubber_;
   NumberRestarts restarts_;
-  bool recording_ = false, was_past_ = false;
+  bool recording_ = false, was_past_ = false, animated_ = false;
   RooflineData roofline_;
   std::unique_ptr<Job> job_;
   std::unique_ptr<Session> session_;

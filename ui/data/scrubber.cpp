@@ -59,7 +59,8 @@ void Scrubber::show(EngineView& view, uint64_t& generation, double seconds_passe
 }
 
 void Scrubber::rejoin(EngineView& view, uint64_t& generation) const {
-  view.generation = ++generation;
+  // The upper half is the server's, if there is one.
+  view.generation = ++generation | (view.generation >> 32 << 32);
   append_steps(history.first(), history.end(), view);
 }
 

@@ -54,6 +54,7 @@ class ComparePanel : public Panel {
     }
     desk_.update(static_cast<double>(ImGui::GetIO().DeltaTime), !host.loading().active, limits,
                  borrow);
+    host.animate(desk_.player.playing() || desk_.running());
   }
 
   void draw(const PanelContext& context) override {

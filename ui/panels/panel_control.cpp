@@ -73,16 +73,20 @@ class ControlPanel : public Panel {
       leave_to_lesson(context.host);
     else if (context.host.is_demo() && context.host.generation() != demo_generation_)
       start_demo_load(context.host);
-    policy_ = context.view.policy;
-    limits_ = context.view.limits;
-    paused_ = context.view.state == EngineState::kPaused;
+    // Of the engine itself, even if the display shows the past.
+    const Engine* const engine = context.host.engine();
+    policy_ = engine != nullptr ? engine->policy() : context.view.policy;
+    limits_ = engine != nullptr ? engine->limits() : context.view.limits;
+    paused_ = context.host.engine_paused();
     pace_ = context.view.pace;
   }
 
   void draw(const PanelContext& context) override {
     Engine* const engine = context.host.engine();
     if (engine == nullptr)
-      faint_text(context.view.connected
+      faint_text(context.host.is_recording()
+                     ? "This is a recording. The bar in the panel Timeline plays it."
+                 : context.view.connected
                      ? "This engine runs on a server. It can be watched here, but not controlled."
                      : "No engine is running yet.");
     ImGui::BeginDisabled(engine == nullptr);
@@ -150,6 +154,10 @@ class ControlPanel : public Panel {
     if (ImGui::Button("Step once") && engine != nullptr) engine->step_once();
     ImGui::SetItemTooltip("Run a single step (Ctrl+Right). Available while the engine is paused.");
     ImGui::EndDisabled();
+    same_line_if_fits(button_width("Reset numbers"));
+    if (ImGui::Button("Reset numbers")) context.host.restart_numbers();
+    ImGui::SetItemTooltip(
+        "Percentiles, shares and averages start over, as they do with every new policy.");
     same_line_if_fits(checkbox_width("Slow motion"));
     bool slow = pace_ > 0;
     if (ImGui::Checkbox("Slow motion", &slow)) context.host.set_pace(slow ? last_pace_ : 0);
