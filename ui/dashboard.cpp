@@ -280,10 +280,14 @@ void Dashboard::handle_shortcuts() {
   if (pressed(ImGuiMod_Ctrl | ImGuiKey_H)) help_.toggle_shortcuts();
   if (pressed(ImGuiMod_Ctrl | ImGuiKey_G)) help_.toggle_glossary();
   if (pressed(ImGuiMod_Ctrl | ImGuiKey_Q)) close_ = true;
-  if (pressed(ImGuiMod_Ctrl | ImGuiKey_Space))
-    host_.pause(host_.view().state != EngineState::kPaused);
-  if (pressed(ImGuiMod_Ctrl | ImGuiKey_RightArrow) && host_.engine() != nullptr)
-    host_.engine()->step_once();
+  if (pressed(ImGuiMod_Ctrl | ImGuiKey_Space)) host_.pause(!host_.engine_paused());
+  if (pressed(ImGuiMod_Ctrl | ImGuiKey_LeftArrow)) host_.scrubber().step(-1);
+  if (pressed(ImGuiMod_Ctrl | ImGuiKey_RightArrow)) {
+    if (host_.scrubber().active())
+      host_.scrubber().step(1);
+    else if (host_.engine() != nullptr)
+      host_.engine()->step_once();
+  }
 }
 
 // A comparison has the window to itself while it is open, or shares it with its lesson. The menu
