@@ -67,9 +67,10 @@ class EngineHost {
   bool measuring() const;
   const RooflineData& roofline() const { return roofline_; }
 
-  // A file dropped on the window, for the Models panel.
+  // A file dropped on the window: text for the chat, anything else for the Models panel.
   void drop(std::string path) { dropped_ = std::move(path); }
   bool has_dropped() const { return !dropped_.empty(); }
+  const std::string& dropped() const { return dropped_; }
   std::string take_dropped() { return std::exchange(dropped_, {}); }
 
   // A lesson to open, for the Lessons panel.

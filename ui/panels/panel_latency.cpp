@@ -101,7 +101,7 @@ class LatencyPanel : public Panel {
       // In the colours of the lines in the plot.
       const int column = ImGui::TableGetColumnIndex();
       const bool line = column >= 1 && column <= 3;
-      if (line) ImGui::PushStyleColor(ImGuiCol_Text, context.theme.series_color(column - 1));
+      if (line) ImGui::PushStyleColor(ImGuiCol_Text, context.theme.percentile_color(column - 1));
       right_aligned(name, !line);
       if (line) ImGui::PopStyleColor();
     }
@@ -139,7 +139,7 @@ class LatencyPanel : public Panel {
       const std::string text = format_value(value, Unit::kSeconds);
       const float width = ImGui::CalcTextSize(name).x + ImGui::CalcTextSize(text.c_str()).x;
       same_line_if_fits(width + ImGui::GetFontSize() / 3, ImGui::GetFontSize());
-      ImGui::PushStyleColor(ImGuiCol_Text, theme.series_color(line++));
+      ImGui::PushStyleColor(ImGuiCol_Text, theme.percentile_color(line++));
       ImGui::TextUnformatted(name);
       ImGui::PopStyleColor();
       ImGui::SameLine(0, ImGui::GetFontSize() / 3);
@@ -198,14 +198,14 @@ class LatencyPanel : public Panel {
                .x = time_axis(),
                .y = {.max = axis_end(highest * 1.25, 1e-5), .unit = Unit::kSeconds}});
     draw_stream_dots(context, plot);
-    plot.area(p99_, p50_, faded(theme.series_color(2), 0.12f));
-    plot.line(p50_, theme.series_color(0), 2);
-    plot.line(p90_, theme.series_color(1), 1.5f);
-    plot.line(p99_, theme.series_color(2), 1.5f);
+    plot.area(p99_, p50_, faded(theme.percentile_color(2), 0.12f));
+    plot.line(p50_, theme.percentile_color(0), 2);
+    plot.line(p90_, theme.percentile_color(1), 1.5f);
+    plot.line(p99_, theme.percentile_color(2), 1.5f);
     using Mark = LegendEntry::Mark;
-    const LegendEntry entries[] = {{"TBT p50", theme.series_color(0), Mark::kLine, 0},
-                                   {"p90", theme.series_color(1), Mark::kLine, 0},
-                                   {"p99", theme.series_color(2), Mark::kLine, 0},
+    const LegendEntry entries[] = {{"TBT p50", theme.percentile_color(0), Mark::kLine, 0},
+                                   {"p90", theme.percentile_color(1), Mark::kLine, 0},
+                                   {"p99", theme.percentile_color(2), Mark::kLine, 0},
                                    {"single tokens", theme.sequence_color(5), Mark::kDot, 0}};
     plot.legend(entries);
     if (!plot.hovered() || series.empty()) return;
@@ -273,8 +273,8 @@ class LatencyPanel : public Panel {
                .x = time_axis(),
                .y = {.max = axis_end(highest * 1.25, 1e-5), .unit = Unit::kSeconds}});
     if (stats.count > 0) {
-      plot.reference(stats.p50, theme.series_color(0), "p50");
-      plot.reference(stats.p99, theme.series_color(2), "p99");
+      plot.reference(stats.p50, theme.percentile_color(0), "p50");
+      plot.reference(stats.p99, theme.percentile_color(2), "p99");
     }
     const RequestId marked = context.selection.marked();
     for (const LatencySample& sample : shown_)
@@ -308,12 +308,12 @@ class LatencyPanel : public Panel {
                .x = {.min = min, .max = max, .logarithmic = true, .unit = Unit::kSeconds},
                .y = {.max = 1.25 * static_cast<double>(highest), .title = title.c_str()},
                .left = std::ceil(small_text_size() * 2.6f)});
-    plot.bars(bars_, faded(theme.series_color(3), 0.85f));
+    plot.bars(bars_, faded(theme.text_color(), 0.35f));
     const LatencyStats stats = data_.stats(kind_, window_);
     if (stats.count > 0) {
-      plot.marker(stats.p50, theme.series_color(0), nullptr);
-      plot.marker(stats.p90, theme.series_color(1), nullptr);
-      plot.marker(stats.p99, theme.series_color(2), nullptr);
+      plot.marker(stats.p50, theme.percentile_color(0), nullptr);
+      plot.marker(stats.p90, theme.percentile_color(1), nullptr);
+      plot.marker(stats.p99, theme.percentile_color(2), nullptr);
     }
     if (!plot.hovered()) return;
     const double at = plot.mouse_x();

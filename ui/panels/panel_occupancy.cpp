@@ -109,13 +109,13 @@ class OccupancyPanel : public Panel {
   // No colour is used twice in the three plots.
   static std::array<LegendEntry, 8> legend_entries(const Theme& theme) {
     using Mark = LegendEntry::Mark;
-    return {{{"running", theme.series_color(6), Mark::kSquare, 0},
+    return {{{"running", theme.phase_color(PhaseColor::kCached), Mark::kSquare, 0},
              {"waiting", theme.phase_color(PhaseColor::kWaiting), Mark::kLine, 0},
              {"swapped", theme.phase_color(PhaseColor::kSwapped), Mark::kLine, 0},
              {"batch size", theme.text_color(), Mark::kLine, 0},
              {"generated tokens", theme.phase_color(PhaseColor::kDecode), Mark::kLine, 0},
              {"prompt tokens", theme.phase_color(PhaseColor::kPrefill), Mark::kLine, 0},
-             {"GPU busy", theme.series_color(1), Mark::kLine, 0},
+             {"GPU busy", theme.gpu_time_color(), Mark::kLine, 0},
              {"padding", theme.phase_color(PhaseColor::kPadding), Mark::kLine, 0}}};
   }
   // The entries that belong to one plot.
@@ -174,7 +174,7 @@ class OccupancyPanel : public Panel {
          .y = {.max = axis_end((wide_ ? 1.2 : 1.6) * highest({&running_, &waiting_, &swapped_}), 4),
                .title = title("sequences")},
          .left = label_width()});
-    plot.area(running_, {}, faded(theme.series_color(6), 0.6f));
+    plot.area(running_, {}, faded(theme.phase_color(PhaseColor::kCached), 0.6f));
     plot.steps(waiting_, theme.phase_color(PhaseColor::kWaiting), 2);
     plot.steps(swapped_, theme.phase_color(PhaseColor::kSwapped), 2);
     plot.line(batch_, faded(theme.text_color(), 0.8f), 1);
@@ -215,8 +215,8 @@ class OccupancyPanel : public Panel {
                      .unit = Unit::kShare,
                      .title = title("GPU busy, padding")},
                .left = label_width()});
-    plot.area(busy_, {}, faded(theme.series_color(1), 0.25f));
-    plot.line(busy_, theme.series_color(1), 2);
+    plot.area(busy_, {}, faded(theme.gpu_time_color(), 0.25f));
+    plot.line(busy_, theme.gpu_time_color(), 2);
     plot.line(padding_, theme.phase_color(PhaseColor::kPadding), 2);
     own_legend(theme, plot, 6, 2);
     if (const OccupancyBucket* bucket = plot.hovered() ? bucket_at(plot.mouse_x()) : nullptr) {
@@ -245,7 +245,7 @@ class OccupancyPanel : public Panel {
                          : fmt::format("memory: {}", used));
     parts_.push_back({names_.back().c_str(), theme.phase_color(PhaseColor::kFree)});
     for (size_t i = 0; i < memory.parts.size(); ++i)
-      parts_.push_back({names_[i].c_str(), theme.series_color(static_cast<int>(i))});
+      parts_.push_back({names_[i].c_str(), theme.memory_color(memory.parts[i].name)});
     return theme.px(14) + ImGui::GetStyle().ItemSpacing.y +
            legend_height(theme, parts_, ImGui::GetContentRegionAvail().x);
   }

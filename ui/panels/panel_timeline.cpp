@@ -213,8 +213,8 @@ class TimelinePanel : public Panel {
     for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c) {
       const TimelineColumn& column = data_.column(c);
       const auto x = static_cast<double>(c);
-      plot.bar(x, x + 1, 0, column.plan_seconds, theme.series_color(6));
-      plot.bar(x, x + 1, column.plan_seconds, column.seconds(), theme.series_color(1));
+      plot.bar(x, x + 1, 0, column.plan_seconds, theme.planning_time_color());
+      plot.bar(x, x + 1, column.plan_seconds, column.seconds(), theme.gpu_time_color());
     }
     // Columns narrower than the line are merged into their mean.
     const auto together = static_cast<uint64_t>(std::ceil(3 / window_.pixels_per_column()));
@@ -229,8 +229,8 @@ class TimelinePanel : public Panel {
       waits_.push_back({static_cast<double>(window_.end_visible()), waits_.back().y});
     plot.steps(waits_, theme.text_color(), 1.5f);
     using Mark = LegendEntry::Mark;
-    const LegendEntry entries[] = {{"step time: planning", theme.series_color(6), Mark::kSquare, 0},
-                                   {"GPU", theme.series_color(1), Mark::kSquare, 0},
+    const LegendEntry entries[] = {{"step time: planning", theme.planning_time_color(), Mark::kSquare, 0},
+                                   {"GPU", theme.gpu_time_color(), Mark::kSquare, 0},
                                    {"host waits for GPU", theme.text_color(), Mark::kLine, 0}};
     plot.legend(entries);
     draw_missed_steps(theme, plot.canvas(), data_, window_, plot.top_left().x, plot.top_left().y,
