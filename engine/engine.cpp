@@ -45,6 +45,7 @@ Engine::Engine(StepExecutor& executor, const Tokenizer* tokenizer, const EngineO
               .speculation = options.speculation,
               .drafter = drafter_.get()},
              options.check_integrity) {
+  scheduler_.observe_blocks(options.block_observer);
   publisher_.show_counts(scheduler_.counts());
   thread_ = std::thread([this] { run(); });
 }

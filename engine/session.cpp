@@ -235,7 +235,8 @@ EngineOptions Session::engine_options() const {
   EngineOptions options{.policy = options_.policy,
                         .vocabulary = model_->config().vocabulary,
                         .start_paused = options_.start_paused,
-                        .speculation = options_.speculation};
+                        .speculation = options_.speculation,
+                        .block_observer = options_.block_observer};
   options.speculation.in_place = options_.deterministic;
   options.limits = {
       .max_sequences = runner.slots,

@@ -58,6 +58,7 @@ struct SessionOptions {
   ContrastOptions contrast;
   Policy policy;
   bool start_paused = false;
+  BlockObserver* block_observer = nullptr;  // of the prefix cache; it outlives the session
   // Compiles the kernels of all steps while the model loads and afterwards, so that no step waits
   // for a compiler. For programs that run for long; others compile what they need.
   bool prepare_steps = false;

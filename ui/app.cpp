@@ -106,6 +106,12 @@ class App {
       host_.open_lesson(options_.lesson);
       host_.reserve_for_lesson(true);
     }
+    // A picture shows the outcome, because nobody waits for it.
+    if (options_.compare)
+      host_.open_comparison({.policies = *options_.compare,
+                             .requests = options_.compared_requests,
+                             .plan = {},
+                             .at_end = !options_.screenshot.empty()});
     if (options_.demo)
       host_.start_demo();
     else if (!options_.connect.empty())

@@ -75,6 +75,7 @@ void Dashboard::draw() {
   if (host_.has_lesson())
     for (Tab& tab : tabs_)
       if (tab.panel->info().key == "lessons") tab.visible = tab.select = true;
+  follow_comparison();
   // The simple view has no place for these.
   if ((host_.has_dropped() && !is_attachment(host_.dropped())) || host_.has_lesson()) show_engine();
   for (const Tab& tab : tabs_) tab.panel->update(shared);
@@ -267,6 +268,30 @@ void Dashboard::act(ShortcutAction action) {
       close_ = true;
       break;
   }
+}
+
+// A comparison has the window to itself while it is open, or shares it with its lesson. The menu
+// View opens and closes it, too.
+void Dashboard::follow_comparison() {
+  const auto compare = std::ranges::find_if(
+      tabs_, [](const Tab& tab) { return tab.panel->info().key == kCompareKey; });
+  if (compare == tabs_.end()) return;
+  if (compare->visible != comparing_ && host_.comparing() == comparing_) {
+    if (compare->visible)
+      host_.open_comparison({.policies = comparison_for(host_.view().policy)});
+    else
+      host_.close_comparison();
+  }
+  if (host_.comparing() == comparing_) return;
+  comparing_ = host_.comparing();
+  for (Tab& tab : tabs_) {
+    if (comparing_) tab.visible_before = tab.visible;
+    const std::string_view key = tab.panel->info().key;
+    tab.visible =
+        comparing_ ? key == "lessons" && host_.comparing_beside_lesson() : tab.visible_before;
+    tab.select = tab.active && tab.visible;
+  }
+  compare->visible = compare->select = comparing_;
 }
 
 ValueSink Dashboard::values() const {

@@ -20,6 +20,9 @@
 
 namespace hearth {
 
+// The panel that opens and closes with a comparison, and so is in no layout.
+inline constexpr std::string_view kCompareKey = "compare";
+
 class Dashboard {
  public:
   // REQUIRES: all arguments outlive the dashboard. The menu changes `theme`.
@@ -46,8 +49,9 @@ class Dashboard {
     std::unique_ptr<Panel> panel;
     Region region = Region::kTop;
     bool visible = true;
-    bool select = false;  // select its tab in the next frame
-    bool active = false;  // its tab is selected, so it is visible
+    bool select = false;         // select its tab in the next frame
+    bool active = false;         // its tab is selected, so it is visible
+    bool visible_before = true;  // the comparison was opened
   };
 
   PanelContext context();
@@ -61,6 +65,7 @@ class Dashboard {
   void draw_splitters(const Arrangement& arrangement);
   void handle_shortcuts();
   void act(ShortcutAction action);
+  void follow_comparison();
   void restyle();
   // dashboard_layout.cpp
   Tab* find(std::string_view key);
@@ -90,7 +95,7 @@ class Dashboard {
   Selection selection_;
   float density_ = 1, zoom_ = 1;
   Help help_;
-  bool close_ = false, restyle_ = true;
+  bool close_ = false, restyle_ = true, comparing_ = false;
 };
 
 }  // namespace hearth

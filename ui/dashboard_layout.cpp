@@ -32,7 +32,7 @@ bool Dashboard::shows(const Tab& tab) const {
 
 bool Dashboard::shows_simple() const {
   const bool on_server = host_.view().connected && host_.engine() == nullptr;
-  return simple_ && !host_.is_demo() && !on_server;
+  return simple_ && !comparing_ && !host_.is_demo() && !on_server;
 }
 
 void Dashboard::show(Tab& tab) {
@@ -45,7 +45,8 @@ LayoutState Dashboard::layout() const {
   LayoutState state{.splits = splits_, .zoom = zoom_};
   for (const Tab& tab : tabs_) {
     const PanelInfo& info = tab.panel->info();
-    if (!tab.visible) state.hidden.emplace_back(info.key);
+    const bool visible = comparing_ ? tab.visible_before : tab.visible;
+    if (!visible && info.key != kCompareKey) state.hidden.emplace_back(info.key);
     if (tab.active) state.front.emplace_back(info.key);
     if (tab.region != info.region) state.regions[std::string(info.key)] = tab.region;
   }
@@ -55,7 +56,10 @@ LayoutState Dashboard::layout() const {
 void Dashboard::use_layout(const LayoutState& state) {
   for (Tab& tab : tabs_) {
     const PanelInfo& info = tab.panel->info();
-    tab.visible = std::ranges::find(state.hidden, info.key) == state.hidden.end();
+    // While a comparison has the window, this is for afterwards.
+    tab.visible_before = info.key != kCompareKey &&
+                         std::ranges::find(state.hidden, info.key) == state.hidden.end();
+    if (!comparing_) tab.visible = tab.visible_before;
     tab.select = std::ranges::find(state.front, info.key) != state.front.end();
     const auto moved = state.regions.find(std::string(info.key));
     tab.region = moved == state.regions.end() ? info.region : moved->second;

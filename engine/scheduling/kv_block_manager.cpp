@@ -29,10 +29,15 @@ BlockId KvBlockManager::evict_oldest() {
   assert(oldest_ != kNone);
   const BlockId block = oldest_;
   unlink(block);
-  cache_.erase(blocks_[block].hash);
+  erase_hash(blocks_[block].hash);
   blocks_[block].findable = false;
   ++evictions_;
   return block;
+}
+
+void KvBlockManager::erase_hash(const BlockHash& hash) {
+  cache_.erase(hash);
+  if (observer_ != nullptr) observer_->removed(hash);
 }
 
 void KvBlockManager::withhold(BlockId block) {
@@ -71,7 +76,7 @@ void KvBlockManager::release(BlockId block, std::uint64_t step) {
   if (--entry.references == 1) --shared_;
   if (entry.references > 0) return;
   if (excess() > 0) {
-    if (entry.findable) cache_.erase(entry.hash);
+    if (entry.findable) erase_hash(entry.hash);
     withhold(block);
   } else if (entry.findable) {
     append(block);
@@ -80,18 +85,19 @@ void KvBlockManager::release(BlockId block, std::uint64_t step) {
   }
 }
 
-void KvBlockManager::remember(BlockId block, const BlockHash& hash) {
+bool KvBlockManager::remember(BlockId block, const BlockHash& hash) {
   Block& entry = blocks_[block];
   assert(entry.references > 0);
-  if (entry.findable || !cache_.insert(hash, block)) return;
+  if (entry.findable || !cache_.insert(hash, block)) return false;
   entry.findable = true;
   entry.hash = hash;
+  return true;
 }
 
 void KvBlockManager::forget(BlockId block) {
   Block& entry = blocks_[block];
   assert(entry.findable && entry.references == 1);
-  cache_.erase(entry.hash);
+  erase_hash(entry.hash);
   entry.findable = false;
 }
 
@@ -102,6 +108,7 @@ void KvBlockManager::forget_all() {
     free_.push_back(block);
   }
   for (Block& entry : blocks_) entry.findable = false;
+  if (observer_ != nullptr && cache_.size() > 0) observer_->cleared();
   cache_.clear();
 }
 

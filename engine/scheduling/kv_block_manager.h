@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/scheduling/batch_plan.h"
+#include "engine/scheduling/block_observer.h"
 #include "engine/scheduling/prefix_cache.h"
 
 namespace hearth {
@@ -54,14 +55,17 @@ class KvBlockManager {
   // blocks from the last to the first, so that the start of a prefix is evicted last.
   void release(BlockId block, std::uint64_t step);
 
-  // Makes a full block findable, unless another block with the same contents is findable already.
-  void remember(BlockId block, const BlockHash& hash);
+  // Makes a full block findable. Returns false if it was already, or if another block with the same
+  // contents is.
+  bool remember(BlockId block, const BlockHash& hash);
   std::optional<BlockId> find(const BlockHash& hash) const { return cache_.find(hash); }
   // Makes a block of one sequence unfindable, because its contents are about to change.
   // REQUIRES: findable(block), and one reference.
   void forget(BlockId block);
   // Forgets every hash; cached blocks become free.
   void forget_all();
+  // Who is told of blocks that can no longer be found; null: nobody.
+  void observe(BlockObserver* observer) { observer_ = observer; }
 
   BlockState state(BlockId block) const;
   std::uint32_t references(BlockId block) const { return blocks_[block].references; }
@@ -86,6 +90,7 @@ class KvBlockManager {
   };
 
   BlockId evict_oldest();
+  void erase_hash(const BlockHash& hash);
   void withhold(BlockId block);
   void unlink(BlockId block);
   void append(BlockId block);
@@ -98,6 +103,7 @@ class KvBlockManager {
   std::uint32_t cached_ = 0, shared_ = 0;
   std::uint64_t evictions_ = 0;
   PrefixCache cache_;
+  BlockObserver* observer_ = nullptr;
 };
 
 }  // namespace hearth

@@ -336,8 +336,20 @@ void Scheduler::remember_blocks(Sequence& sequence) {
   // Only committed tokens have hashes; the newest computed ones may be pending or proposed.
   const std::uint32_t full = std::min(sequence.computed() / kTokensPerBlock,
                                       static_cast<std::uint32_t>(sequence.hashes().size()));
-  for (; sequence.remembered < full; ++sequence.remembered)
-    blocks_.remember(sequence.blocks[sequence.remembered], sequence.hashes()[sequence.remembered]);
+  for (; sequence.remembered < full; ++sequence.remembered) {
+    const std::uint32_t index = sequence.remembered;
+    const BlockHash& hash = sequence.hashes()[index];
+    if (!blocks_.remember(sequence.blocks[index], hash) || observer_ == nullptr) continue;
+    observer_->stored(hash, index == 0 ? sequence.root() : sequence.hashes()[index - 1],
+                      sequence.tokens()
+                          .subspan(std::size_t{index} * kTokensPerBlock)
+                          .first<kTokensPerBlock>());
+  }
+}
+
+void Scheduler::observe_blocks(BlockObserver* observer) {
+  observer_ = observer;
+  blocks_.observe(observer);
 }
 
 // Releases the blocks beyond what is computed, after tokens were dropped. `took_back` says that

@@ -164,6 +164,10 @@ class Scheduler {
                   std::uint32_t pool_blocks = 0);
   const SchedulerLimits& limits() const { return limits_; }
 
+  // Who is told which blocks can be found in the prefix cache; null: nobody. To be called before
+  // the first request is added. The observer outlives the scheduler.
+  void observe_blocks(BlockObserver* observer);
+
   // Empties the prefix cache. For when the contents of the blocks cannot be trusted.
   void forget_prefixes();
 
@@ -261,6 +265,7 @@ class Scheduler {
   std::uint32_t slot_count_;  // max_sequences as the constructor was given it
   Policy policy_;
   KvBlockManager blocks_;
+  BlockObserver* observer_ = nullptr;
   SwapPool swap_;
   std::unordered_map<RequestId, std::unique_ptr<Sequence>> sequences_;
   RequestQueue queue_;

@@ -143,9 +143,8 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(Prometheus, TheDashboardAsksOnlyForWhatIsThere) {
-  const std::string text = read_file(HEARTH_SOURCE_DIR "/docs/grafana-dashboard.json");
-  const auto dashboard = nlohmann::json::parse(text, nullptr, false);
+void check_dashboard(const std::string& path) {
+  const auto dashboard = nlohmann::json::parse(read_file(path), nullptr, false);
   ASSERT_TRUE(dashboard.is_object());
   ASSERT_FALSE(dashboard["panels"].empty());
   std::set<std::string> names;
@@ -164,6 +163,11 @@ TEST(Prometheus, TheDashboardAsksOnlyForWhatIsThere) {
     }
   }
   EXPECT_GT(asked, 10u);
+}
+
+TEST(Prometheus, TheDashboardsAskOnlyForWhatIsThere) {
+  check_dashboard(HEARTH_SOURCE_DIR "/docs/grafana-dashboard.json");
+  check_dashboard(HEARTH_SOURCE_DIR "/deploy/grafana/replicas.json");
 }
 
 TEST(Prometheus, TheManualNamesThemAll) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "tools/commands/model_options.h"
 #include "tools/commands/policy_options.h"
 #include "tools/descriptor_limit.h"
+#include "tools/kv_events/event_publisher.h"
 #include "tools/server/announcement.h"
 #include "tools/server/api_keys.h"
 #include "tools/server/http_server.h"
@@ -43,7 +45,7 @@ std::string check_key(const std::string& key) {
 ServedModel::About facts_about(const Session& session) {
   std::map<std::string_view, uint64_t> formats;  // and how many bytes each has
   for (const ModelTensor& tensor : session.file().tensors())
-    formats[format_info(tensor.format).name] += tensor.bytes.size();
+    formats[format_info(tensor.format).name] += tensor.plain_bytes();
   const auto largest =
       std::ranges::max_element(formats, {}, [](const auto& format) { return format.second; });
   return {.version = HEARTH_VERSION,
@@ -129,6 +131,23 @@ class ServeCommand : public Command {
         .bytes()
         .range(0, 0x1p40)
         .advanced();
+    options.group("Gateways");
+    const Option& events = options.add(
+        "--kv-events ENDPOINT", &events_.endpoint,
+        "Publish which blocks the prefix cache holds, as in tcp://*:5557 (ZeroMQ, vLLM's format)");
+    options
+        .add("--kv-events-replay ENDPOINT", &events_.replay_endpoint,
+             "Where subscribers ask for events they missed, as in tcp://*:5558")
+        .needs(events)
+        .advanced();
+    options.add("--kv-events-format NAME", &events_format_, "How an event is encoded")
+        .one_of({"maps", "arrays"})
+        .needs(events)
+        .advanced();
+    options.add("--kv-events-topic TEXT", &events_topic_, "Topic of the events")
+        .default_text("kv@HOST:PORT@MODEL")
+        .needs(events)
+        .advanced();
     options.group("Scheduling");
     options.add("--max-seqs N", &model_.session.max_sequences, "Maximum requests in a batch")
         .range(1, 4096);
@@ -157,6 +176,12 @@ class ServeCommand : public Command {
     return_large_blocks_at_once();
     ShutdownSignals signals;
     HEARTH_ASSIGN(const auto server, HttpServer::create(server_));
+    std::unique_ptr<EventPublisher> events;  // outlives the session, whose blocks it observes
+    if (!events_.endpoint.empty()) {
+      events_.encoding = *event_encoding(events_format_);
+      HEARTH_ASSIGN(events, EventPublisher::create(events_));
+      model_.session.block_observer = &events->log();
+    }
     HEARTH_ASSIGN(const auto session, model_.open());
     if (session->tokenizer() == nullptr)
       return Error{
@@ -177,6 +202,7 @@ class ServeCommand : public Command {
                             .about = facts_about(*session),
                             .embedding = embeddings,
                             .preparation = [&] { return session->preparation()->progress(); }};
+    if (events) events->start(events_topic(model.name, server->port()));
     server->serve(model);
     announce(model, server->port());
     if (const PreparationProgress kernels = model.preparation(); !kernels.done)
@@ -215,6 +241,12 @@ class ServeCommand : public Command {
     return {};
   }
 
+  std::string events_topic(const std::string& model, int port) const {
+    if (!events_topic_.empty()) return events_topic_;
+    const std::vector<std::string> names = machine_names();
+    return fmt::format("kv@{}:{}@{}", names.empty() ? server_.host : names.front(), port, model);
+  }
+
   void announce(const ServedModel& model, int port) const {
     const SchedulerLimits limits = model.engine.limits();
     const Announcement facts{.model = model.name,
@@ -237,6 +269,8 @@ class ServeCommand : public Command {
   std::string tool_format_;
   std::string policy_name_ = "continuous";
   std::string key_file_;
+  EventPublisherOptions events_;
+  std::string events_format_ = "maps", events_topic_;
   double drain_seconds_ = 30;
 };
 

@@ -4,49 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "tools/server/prometheus_writer.h"
+
 namespace hearth {
-namespace {
-
-class Writer {
- public:
-  void head(std::string_view name, std::string_view type, std::string_view help) {
-    text_ += fmt::format("# HELP hearth_{} {}\n# TYPE hearth_{} {}\n", name, help, name, type);
-  }
-  void value(std::string_view name, std::string_view labels, uint64_t value) {
-    text_ += labels.empty() ? fmt::format("hearth_{} {}\n", name, value)
-                            : fmt::format("hearth_{}{{{}}} {}\n", name, labels, value);
-  }
-  void counter(std::string_view name, std::string_view help, const Counter& counter) {
-    head(name, "counter", help);
-    value(name, {}, counter.value());
-  }
-  void gauge(std::string_view name, std::string_view help, const Counter& counter) {
-    head(name, "gauge", help);
-    value(name, {}, counter.value());
-  }
-  void histogram(std::string_view name, std::string_view help, const Histogram& histogram) {
-    head(name, "histogram", help);
-    const Histogram::Snapshot snapshot = histogram.snapshot();
-    uint64_t below = 0;
-    for (size_t i = 0; i < snapshot.counts.size(); ++i) {
-      below += snapshot.counts[i];
-      const std::string bound =
-          i < snapshot.bounds.size() ? fmt::format("{}", snapshot.bounds[i]) : "+Inf";
-      text_ += fmt::format("hearth_{}_bucket{{le=\"{}\"}} {}\n", name, bound, below);
-    }
-    text_ += fmt::format("hearth_{}_sum {}\nhearth_{}_count {}\n", name, snapshot.sum, name,
-                         snapshot.count);
-  }
-  std::string take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-}  // namespace
 
 std::string prometheus_text(const Metrics& metrics) {
-  Writer writer;
+  PrometheusWriter writer("hearth_");
   writer.gauge("requests_running", "Requests that run.", metrics.running);
   writer.gauge("requests_waiting", "Requests in the queue.", metrics.waiting);
   writer.gauge("requests_swapped", "Preempted requests whose KV blocks are in host memory.",

@@ -6,6 +6,7 @@
 #include "tools/server/event_stream.h"
 #include "tools/server/page.h"
 #include "tools/server/prometheus.h"
+#include "tools/server/vllm_metrics.h"
 
 namespace hearth {
 namespace {
@@ -36,9 +37,16 @@ void send_health(ServerState& server, Exchange& exchange) {
 }
 
 void send_metrics(ServerState& server, Exchange& exchange) {
-  if (const ServedModel* const model = server.loaded(exchange))
-    exchange.reply.send(200, "text/plain; version=0.0.4; charset=utf-8",
-                        prometheus_text(model->engine.metrics()));
+  const ServedModel* const model = server.loaded(exchange);
+  if (model == nullptr) return;
+  const Metrics& metrics = model->engine.metrics();
+  exchange.reply.send(
+      200, "text/plain; version=0.0.4; charset=utf-8",
+      prometheus_text(metrics) +
+          vllm_metrics_text(metrics, {.model = model->name,
+                                      .block_tokens = kTokensPerBlock,
+                                      .pool_blocks = model->engine.limits().pool_blocks,
+                                      .prefix_caching = model->engine.policy().prefix_cache}));
 }
 
 void send_events(ServerState& server, Exchange& exchange) {
