@@ -24,6 +24,7 @@
 #include "ui/panels/chat_find.h"
 #include "ui/panels/chat_tabs.h"
 #include "ui/panels/chat_transcript.h"
+#include "ui/panels/chat_welcome.h"
 #include "ui/panels/chat_widgets.h"
 #include "ui/panels/token_alternatives.h"
 #include "ui/theme.h"
@@ -71,7 +72,6 @@ class ChatPanel : public Panel {
   void show(const Chat& chat);
   void begin_chat();
   void draw_chat(const PanelContext& context, Chat& chat);
-  void draw_empty(const PanelContext& context, Chat& chat);
   void draw_transcript(const PanelContext& context, Chat& chat, float height);
   void draw_gauge(const PanelContext& context, Chat& chat);
   void draw_input(const PanelContext& context, Chat& chat);
@@ -248,7 +248,7 @@ void ChatPanel::draw_chat(const PanelContext& context, Chat& chat) {
 void ChatPanel::draw_transcript(const PanelContext& context, Chat& chat, float height) {
   if (ImGui::BeginChild("##messages", {0, height}, ImGuiChildFlags_NavFlattened)) {
     if (chat.exchanges.empty()) {
-      draw_empty(context, chat);
+      if (const char* const example = draw_welcome(active_, context.theme)) ask(chat, example);
     } else {
       const RequestId request = chats_->request(chat);
       const TranscriptAction action =
@@ -267,36 +267,6 @@ void ChatPanel::draw_transcript(const PanelContext& context, Chat& chat, float h
     }
   }
   ImGui::EndChild();
-}
-
-void ChatPanel::draw_empty(const PanelContext& context, Chat& chat) {
-  const Theme& theme = context.theme;
-  const ImVec2 room = ImGui::GetContentRegionAvail();
-  const auto centered = [&](const std::string& text) {
-    const float width = ImGui::CalcTextSize(text.c_str()).x;
-    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (room.x - width) / 2));
-    ImGui::PushTextWrapPos(0);
-    ImGui::TextUnformatted(text.c_str());
-    ImGui::PopTextWrapPos();
-  };
-  ImGui::Dummy({0, std::max(0.0f, room.y * 0.5f - 4 * ImGui::GetFrameHeightWithSpacing())});
-  if (!active_.model) {
-    centered(active_.reason);
-    if (active_.progress >= 0)
-      ImGui::ProgressBar(active_.progress, {-FLT_MIN, 0},
-                         fmt::format("{:.0f} %", active_.progress * 100).c_str());
-    return;
-  }
-  centered(fmt::format("Chat with {}", active_.name));
-  ImGui::PushStyleColor(ImGuiCol_Text, style_color(ImGuiCol_TextDisabled));
-  centered("Point at a token to see its alternatives.");
-  ImGui::PopStyleColor();
-  ImGui::Dummy({0, theme.px(6)});
-  for (const char* const example : chat_examples(active_.name)) {
-    const float width = std::min(room.x, ImGui::CalcTextSize(example).x + 2 * theme.px(12));
-    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (room.x - width) / 2));
-    if (ImGui::Button(example, {width, 0})) ask(chat, example);
-  }
 }
 
 void ChatPanel::draw_gauge(const PanelContext& context, Chat& chat) {

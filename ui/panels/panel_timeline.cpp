@@ -54,7 +54,7 @@ class TimelinePanel : public Panel {
     const float wide = room.x - left_ - ImGui::GetStyle().ScrollbarSize;
     window_.set_width(static_cast<double>(std::max(wide, 1.0f)));
 
-    float strip = std::clamp(room.y * 0.18f, 2.6f * small_text_size(), theme.px(96));
+    float strip = std::clamp(room.y * 0.18f, 3.4f * small_text_size(), theme.px(96));
     if (room.y < theme.px(150)) strip = 0;
     const float rows = std::max(
         room.y - 2 * (strip > 0 ? strip + spacing : 0) - steps_line - spacing, theme.px(44));
@@ -190,11 +190,16 @@ class TimelinePanel : public Panel {
     for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c)
       longest = std::max({longest, data_.column(c).seconds(), data_.column(c).wait_seconds});
     size.x -= ImGui::GetStyle().ScrollbarSize;
+    using Mark = LegendEntry::Mark;
+    const LegendEntry entries[] = {{"step time: planning", theme.planning_time_color(), Mark::kSquare, 0},
+                                   {"GPU", theme.gpu_time_color(), Mark::kSquare, 0},
+                                   {"host waits for GPU", theme.text_color(), Mark::kLine, 0}};
     Plot plot(theme, "step time",
               {.size = size,
                .x = x_axis(),
-               .y = {.max = 1.35 * longest, .unit = Unit::kSeconds},
-               .left = left_});
+               .y = {.max = 1.05 * longest, .unit = Unit::kSeconds},
+               .left = left_,
+               .legend = entries});
     for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c) {
       const TimelineColumn& column = data_.column(c);
       const auto x = static_cast<double>(c);
@@ -213,11 +218,6 @@ class TimelinePanel : public Panel {
     if (!waits_.empty())
       waits_.push_back({static_cast<double>(window_.end_visible()), waits_.back().y});
     plot.steps(waits_, theme.text_color(), 1.5f);
-    using Mark = LegendEntry::Mark;
-    const LegendEntry entries[] = {{"step time: planning", theme.planning_time_color(), Mark::kSquare, 0},
-                                   {"GPU", theme.gpu_time_color(), Mark::kSquare, 0},
-                                   {"host waits for GPU", theme.text_color(), Mark::kLine, 0}};
-    plot.legend(entries);
     draw_missed_steps(theme, plot.canvas(), data_, window_, plot.top_left().x, plot.top_left().y,
                       plot.bottom_right().y);
     if (plot.hovered()) step_tooltip(window_.column_at(plot.mouse_x()));
