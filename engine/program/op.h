@@ -45,9 +45,9 @@ enum class Value : uint8_t {
   kMlp,        // [rows, mlp_width]: the hidden layer of the MLP
   kLogits,     // [logit rows, vocabulary]
 };
-inline constexpr size_t kValues = 10;
+inline constexpr size_t kValueCount = 10;
 
-inline constexpr std::array<std::string_view, kValues> kValueNames = {
+inline constexpr std::array<std::string_view, kValueCount> kValueNames = {
     "hidden",  "normed",   "projected", "picked", "qkv",
     "queries", "attended", "gate_up",   "mlp",    "logits"};
 

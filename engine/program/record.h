@@ -17,7 +17,7 @@ namespace hearth {
 
 // The buffers behind a plan's names. All of them must outlive the recorded commands.
 struct StepBuffers {
-  std::array<const Buffer*, kValues> values = {};
+  std::array<const Buffer*, kValueCount> values = {};
   std::function<BufferSlice(const WeightName&, size_t segment)> weight;
   std::function<const PagedKv&(uint32_t layer)> cache;
   BufferSlice rope_table, window_rope_table;
