@@ -34,8 +34,7 @@ constexpr FrameLimits kCpuFrames{.busy_per_s = 20, .idle_per_s = 5, .most_share 
 FrameLimits frame_limits(bool drawn_by_cpu, double requested_per_s) {
   FrameLimits limits = drawn_by_cpu ? kCpuFrames : kGpuFrames;
   limits.cores = std::max(1u, std::thread::hardware_concurrency());
-  if (requested_per_s > 0)
-    limits = {.busy_per_s = requested_per_s, .idle_per_s = requested_per_s};
+  if (requested_per_s > 0) limits = {.busy_per_s = requested_per_s, .idle_per_s = requested_per_s};
   return limits;
 }
 

@@ -1,5 +1,5 @@
-// The dashboard's layout: the menu View, panels that are moved to another region, and layouts that are
-// saved under a name.
+// The dashboard's layout: the menu View, panels that are moved to another region, and layouts that
+// are saved under a name.
 #include <algorithm>
 #include <string>
 
@@ -57,8 +57,8 @@ void Dashboard::use_layout(const LayoutState& state) {
   for (Tab& tab : tabs_) {
     const PanelInfo& info = tab.panel->info();
     // While a comparison has the window, this is for afterwards.
-    tab.visible_before = info.key != kCompareKey &&
-                         std::ranges::find(state.hidden, info.key) == state.hidden.end();
+    tab.visible_before =
+        info.key != kCompareKey && std::ranges::find(state.hidden, info.key) == state.hidden.end();
     if (!comparing_) tab.visible = tab.visible_before;
     tab.select = std::ranges::find(state.front, info.key) != state.front.end();
     const auto moved = state.regions.find(std::string(info.key));

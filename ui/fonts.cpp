@@ -116,8 +116,7 @@ void load_fonts() {
   std::vector<const LoadedFile*> scripts;
   for (const LoadedFile* file : {read_first(kEastAsianFiles), read_first(kSymbolFiles)})
     if (file != nullptr) scripts.push_back(file);
-  const LoadedFile* const system =
-      text.empty() && more.empty() ? read_first(kTextFiles) : nullptr;
+  const LoadedFile* const system = text.empty() && more.empty() ? read_first(kTextFiles) : nullptr;
 
   // The first of these that there is, and then everything else for the characters it lacks.
   const auto load = [&](std::initializer_list<FontBytes> choices) -> ImFont* {

@@ -102,8 +102,7 @@ void SimpleView::draw_models(const PanelContext& context, float width) {
     return;
   }
   const auto choice = [&](const std::string& model) {
-    const bool current =
-        context.host.session() != nullptr && context.host.choice().model == model;
+    const bool current = context.host.session() != nullptr && context.host.choice().model == model;
     if (ImGui::Selectable(short_name(model).c_str(), current) && !current) {
       ModelChoice wanted = context.host.choice();
       wanted.model = model;

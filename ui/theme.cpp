@@ -69,7 +69,9 @@ ImU32 Theme::planning_time_color() const { return rgb(kPlanningTime.of(dark)); }
 
 ImU32 Theme::text_color() const { return ImGui::GetColorU32(ImGuiCol_Text); }
 ImU32 Theme::faint_color() const { return ImGui::GetColorU32(ImGuiCol_Border); }
-ImU32 Theme::warning_color() const { return rgb(dark ? kDarkChrome.warning : kLightChrome.warning); }
+ImU32 Theme::warning_color() const {
+  return rgb(dark ? kDarkChrome.warning : kLightChrome.warning);
+}
 
 void apply_theme(const Theme& theme) {
   ImGuiStyle style;

@@ -279,15 +279,17 @@ TEST_F(DashTest, ATextFileIsAttachedFoundAndItsConversationSelected) {
   std::ofstream(folder_ / "notes.txt") << "a kite in the harbour\n";
   const Finished result = play(
       "wait chat.ready == 1 60\n"
-      "drop " + (folder_ / "notes.txt").string() + "\n"
-      "wait chat.draft contains harbour 10\n"
-      "expect models.front == 0\n"
-      "click \"Send\"\n"
-      "wait chat.tokens > 3 60\n"
-      "key Ctrl+F\n"
-      "wait chat.found == 0 10\n"
-      "type \"HARBOUR\"\n"
-      "wait chat.found == 1 10\n",
+      "drop " +
+          (folder_ / "notes.txt").string() +
+          "\n"
+          "wait chat.draft contains harbour 10\n"
+          "expect models.front == 0\n"
+          "click \"Send\"\n"
+          "wait chat.tokens > 3 60\n"
+          "key Ctrl+F\n"
+          "wait chat.found == 0 10\n"
+          "type \"HARBOUR\"\n"
+          "wait chat.found == 1 10\n",
       {"-m", kDashModel});
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }

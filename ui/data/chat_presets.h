@@ -1,5 +1,5 @@
-// Named combinations of a system prompt and sampling options, kept for each model. Plain data, saved
-// as JSON in the settings.
+// Named combinations of a system prompt and sampling options, kept for each model. Plain data,
+// saved as JSON in the settings.
 #pragma once
 
 #include <map>

@@ -49,8 +49,7 @@ class Arranger {
                                     .after = &after,
                                     .extent = room * (before + after) / sum});
       }
-      place(inner[i],
-            beside ? Box{at, box.y, size, box.height} : Box{box.x, at, box.width, size});
+      place(inner[i], beside ? Box{at, box.y, size, box.height} : Box{box.x, at, box.width, size});
       at += size + gap_;
     }
   }

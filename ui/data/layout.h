@@ -1,5 +1,5 @@
-// Arranges the window's regions. Pure geometry: the regions are a tree of splits, described as data.
-// A region without visible panels leaves its space to its neighbours.
+// Arranges the window's regions. Pure geometry: the regions are a tree of splits, described as
+// data. A region without visible panels leaves its space to its neighbours.
 #pragma once
 
 #include <array>

@@ -17,7 +17,8 @@ constexpr std::array kClassroomWeights = {PartWeight{"centre", 0.78f}, PartWeigh
                                           PartWeight{"top", 0.58f}, PartWeight{"bottom", 0.42f}};
 constexpr std::array<std::string_view, 4> kMemoryPanels = {"timeline", "kv", "requests", "control"};
 constexpr std::array kMemoryWeights = {PartWeight{"top", 0.4f}, PartWeight{"middle", 0.6f},
-                                       PartWeight{"side_top", 0.5f}, PartWeight{"side_bottom", 0.5f}};
+                                       PartWeight{"side_top", 0.5f},
+                                       PartWeight{"side_bottom", 0.5f}};
 
 const std::array kPresets = {
     LayoutPreset{.name = "All panels", .description = "Every panel, at its usual place and size."},

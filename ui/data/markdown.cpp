@@ -15,9 +15,9 @@ namespace {
 // The entities that models write; others stay as they are.
 std::string decoded_entity(std::string_view entity) {
   constexpr std::pair<std::string_view, std::string_view> kEntities[] = {
-      {"&amp;", "&"},   {"&lt;", "<"},       {"&gt;", ">"},       {"&quot;", "\""},
-      {"&apos;", "'"},  {"&nbsp;", "\u00a0"}, {"&ndash;", "\u2013"}, {"&mdash;", "\u2014"},
-      {"&times;", "\u00d7"}};
+      {"&amp;", "&"},        {"&lt;", "<"},         {"&gt;", ">"},
+      {"&quot;", "\""},      {"&apos;", "'"},       {"&nbsp;", "\u00a0"},
+      {"&ndash;", "\u2013"}, {"&mdash;", "\u2014"}, {"&times;", "\u00d7"}};
   for (const auto& [name, text] : kEntities)
     if (entity == name) return std::string(text);
   return std::string(entity);
@@ -92,7 +92,7 @@ class MarkdownReader {
       }
       case MD_BLOCK_LI:
         open_ = false;
-        marker_ = lists_.empty()            ? std::string()
+        marker_ = lists_.empty()          ? std::string()
                   : lists_.back().ordered ? std::to_string(lists_.back().next++) + "."
                                           : "\u2022";
         break;
@@ -102,8 +102,8 @@ class MarkdownReader {
         break;
       case MD_BLOCK_CODE: {
         const MD_ATTRIBUTE& language = static_cast<MD_BLOCK_CODE_DETAIL*>(detail)->lang;
-        begin(MarkdownBlock::Kind::kCode).language.assign(language.text ? language.text : "",
-                                                          language.size);
+        begin(MarkdownBlock::Kind::kCode)
+            .language.assign(language.text ? language.text : "", language.size);
         break;
       }
       case MD_BLOCK_HR:
@@ -148,8 +148,8 @@ class MarkdownReader {
                                 .link = link_ > 0,
                                 .struck = struck_ > 0,
                                 .heading = heading_}};
-    const bool in_source =
-        text.data() >= source_.data() && text.data() + text.size() <= source_.data() + source_.size();
+    const bool in_source = text.data() >= source_.data() &&
+                           text.data() + text.size() <= source_.data() + source_.size();
     if (in_source) {
       span.begin = static_cast<size_t>(text.data() - source_.data());
       span.end = span.begin + text.size();

@@ -31,9 +31,8 @@ std::vector<RichCharacter> characters_of(const MarkdownBlock& block, std::string
   std::vector<RichCharacter> result;
   for (const MarkdownSpan& span : block.spans) {
     const bool inserted = !span.inserted.empty();
-    const std::string_view text = inserted
-                                      ? std::string_view(span.inserted)
-                                      : source.substr(span.begin, span.end - span.begin);
+    const std::string_view text = inserted ? std::string_view(span.inserted)
+                                           : source.substr(span.begin, span.end - span.begin);
     for (size_t at = 0; at < text.size();) {
       const size_t from = at;
       RichCharacter one;
@@ -94,8 +93,7 @@ void RichLines::layout(std::vector<MarkdownBlock> blocks, std::string_view sourc
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const MarkdownBlock& block = blocks_[i];
     if (i > 0 && !block.tight) y += metrics.gap;
-    const float left =
-        std::floor(metrics.indent * static_cast<float>(block.indent + block.quotes));
+    const float left = std::floor(metrics.indent * static_cast<float>(block.indent + block.quotes));
     const bool code = block.kind == MarkdownBlock::Kind::kCode;
     const float padding = code ? metrics.padding : 0;
     places_.push_back({.x = left, .y = y});
@@ -119,10 +117,9 @@ void RichLines::wrap(size_t block, std::string_view source, float left, float ro
     float x = left, inked = left;
     for (size_t i = first; i < end; ++i) {
       const RichCharacter& one = all[i];
-      const bool joins = !line.pieces.empty() && one.inserted == nullptr &&
-                         line.pieces.back().inserted.empty() &&
-                         line.pieces.back().style == one.style &&
-                         line.pieces.back().end == one.begin;
+      const bool joins =
+          !line.pieces.empty() && one.inserted == nullptr && line.pieces.back().inserted.empty() &&
+          line.pieces.back().style == one.style && line.pieces.back().end == one.begin;
       if (!joins) {
         // ImGui begins text at a whole pixel.
         x = std::floor(x);
@@ -214,11 +211,10 @@ std::optional<size_t> RichLines::byte_at(float x, float y, std::string_view sour
   return std::nullopt;
 }
 
-void RichLines::boxes(size_t begin, size_t end, std::string_view source,
-                      const RichMetrics& metrics,
+void RichLines::boxes(size_t begin, size_t end, std::string_view source, const RichMetrics& metrics,
                       const std::function<void(const RichBox&)>& visit) const {
-  const auto first = std::ranges::partition_point(
-      lines_, [&](const RichLine& line) { return line.end <= begin; });
+  const auto first =
+      std::ranges::partition_point(lines_, [&](const RichLine& line) { return line.end <= begin; });
   for (auto line = first; line != lines_.end(); ++line) {
     for (const RichPiece& piece : line->pieces) {
       if (piece.begin != piece.end && piece.begin >= end) return;

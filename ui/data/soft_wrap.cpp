@@ -18,8 +18,7 @@ size_t SoftWrap::edit(std::string_view shown, size_t cursor, float width, const 
   // Text before the cursor may have been typed, so that the comparison ends there.
   const size_t most_head = std::min(common, cursor);
   while (head < most_head && shown[head] == shown_[head]) ++head;
-  while (tail < common - head &&
-         shown[shown.size() - 1 - tail] == shown_[shown_.size() - 1 - tail])
+  while (tail < common - head && shown[shown.size() - 1 - tail] == shown_[shown_.size() - 1 - tail])
     ++tail;
   const size_t old_end = shown_.size() - tail, new_end = shown.size() - tail;
   const auto is_added = [&](size_t place) { return std::ranges::binary_search(added_, place); };
@@ -57,10 +56,11 @@ size_t SoftWrap::shown_place(size_t place) const {
 void SoftWrap::wrap(float width, const Advance& advance) {
   width_ = width;
   RichLines lines;
-  lines.layout(plain_text(text_), text_, width,
-               {.advance = [&](char32_t character,
-                               const TextStyle&) { return character == '\n' ? 0 : advance(character); },
-                .line_height = [](const TextStyle&) { return 1.0f; }});
+  lines.layout(
+      plain_text(text_), text_, width,
+      {.advance = [&](char32_t character,
+                      const TextStyle&) { return character == '\n' ? 0 : advance(character); },
+       .line_height = [](const TextStyle&) { return 1.0f; }});
   shown_.clear();
   added_.clear();
   for (size_t i = 0; i < lines.lines().size(); ++i) {

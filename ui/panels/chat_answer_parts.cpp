@@ -73,8 +73,8 @@ void ChatTranscript::draw_answer_text(const DrawnPart& drawn) {
   });
   const float width =
       code ? room : std::min(room, drawn.lines.width() + 2 * padding + theme_->px(8));
-  const TextBubble bubble = draw_bubble(*theme_, drawn.lines.height(), 0, width,
-                                        style_color(ImGuiCol_FrameBg, 0.75f));
+  const TextBubble bubble =
+      draw_bubble(*theme_, drawn.lines.height(), 0, width, style_color(ImGuiCol_FrameBg, 0.75f));
   if (drawn.running)
     ImGui::GetWindowDrawList()->AddRectFilled(
         bubble.min, {bubble.min.x + theme_->px(drawn.options.marked ? 5 : 3), bubble.max.y},
@@ -112,13 +112,14 @@ void ChatTranscript::draw_reasoning(const DrawnPart& drawn) {
 void ChatTranscript::draw_tokens(const DrawnPart& drawn, const TextBubble& bubble, ImU32 color) {
   const ChatReply& reply = drawn.exchange.reply;
   const RichMetrics metrics = chat_metrics(*theme_);
-  const TokenRun run{.reply = reply,
-                     .token_ends = drawn.layout.token_ends,
-                     .begin = drawn.part.begin,
-                     .text = {drawn.lines,
-                              std::string_view(reply.text)
-                                  .substr(drawn.part.begin, drawn.part.end - drawn.part.begin),
-                              bubble.text, metrics}};
+  const TokenRun run{
+      .reply = reply,
+      .token_ends = drawn.layout.token_ends,
+      .begin = drawn.part.begin,
+      .text = {
+          drawn.lines,
+          std::string_view(reply.text).substr(drawn.part.begin, drawn.part.end - drawn.part.begin),
+          bubble.text, metrics}};
   ImGui::SetNextItemAllowOverlap();
   ImGui::InvisibleButton(fmt::format("##answer {}", drawn.id).c_str(),
                          {bubble.max.x - bubble.min.x, bubble.height()});
@@ -128,8 +129,7 @@ void ChatTranscript::draw_tokens(const DrawnPart& drawn, const TextBubble& bubbl
   const std::string key = fmt::format("{}.{}", drawn.exchange.revision, drawn.id);
   const std::optional<size_t> clicked = selection_.update(run.text, key);
   const bool dragging = ImGui::IsMouseDragging(ImGuiMouseButton_Left);
-  const auto byte =
-      hovered && !dragging ? run.text.byte_at(ImGui::GetMousePos()) : std::nullopt;
+  const auto byte = hovered && !dragging ? run.text.byte_at(ImGui::GetMousePos()) : std::nullopt;
   if (visible) {
     shade_tokens(*theme_, run, drawn.options.show_tokens);
     selection_.draw(run.text, key);
@@ -138,14 +138,15 @@ void ChatTranscript::draw_tokens(const DrawnPart& drawn, const TextBubble& bubbl
   if (byte && !reply.tokens.empty()) {
     const size_t token = run.token_with(*byte);
     const size_t from = token == 0 ? 0 : run.token_ends[token - 1], to = run.token_ends[token];
-    mark_text(run.text, std::max(from, run.begin) - run.begin,
-              std::max(to, run.begin) - run.begin, style_color(ImGuiCol_HeaderHovered, 0.6f));
+    mark_text(run.text, std::max(from, run.begin) - run.begin, std::max(to, run.begin) - run.begin,
+              style_color(ImGuiCol_HeaderHovered, 0.6f));
     hovered_token_ = token_name(reply.tokens[token]);
     draw_token_tooltip(*theme_, reply, token);
   }
   if (visible) draw_text(*theme_, run.text, color);
   if ((clicked || by_key) && !reply.tokens.empty()) {
-    opened_ = Opened{.revision = drawn.exchange.revision, .token = run.token_with(clicked.value_or(0))};
+    opened_ =
+        Opened{.revision = drawn.exchange.revision, .token = run.token_with(clicked.value_or(0))};
     open_popup_ = true;
   }
   draw_code_buttons(*theme_, run.text, bubble.max.x - theme_->px(kBubblePadding), drawn.id);
@@ -173,8 +174,10 @@ void ChatTranscript::draw_call(const DrawnPart& drawn) const {
   draw.AddText(bubble.text, style_color(ImGuiCol_CheckMark), title.c_str());
   draw.PopClipRect();
   draw_text(*theme_,
-            {drawn.lines, part.arguments,
-             {bubble.text.x, std::floor(bubble.text.y + title_height)}, metrics},
+            {drawn.lines,
+             part.arguments,
+             {bubble.text.x, std::floor(bubble.text.y + title_height)},
+             metrics},
             theme_->text_color());
   ImGui::Dummy({width, bubble.height()});
   if (is_logging()) log_place(fmt::format("call {}", drawn.id), bubble.min, bubble.max);

@@ -21,8 +21,8 @@ Chat* ChatFind::draw(const ChatController& chats, const Chat& shown, size_t foun
   ImGui::SameLine();
   if (ImGui::SmallButton("Close search") || escape) open_ = false;
   ImGui::SameLine();
-  ImGui::TextDisabled("%s", text_.empty() ? "Search in all conversations"
-                                          : fmt::format("{} here", found).c_str());
+  ImGui::TextDisabled(
+      "%s", text_.empty() ? "Search in all conversations" : fmt::format("{} here", found).c_str());
   // Searching all conversations takes a while, so it is done once per text.
   const std::string key = text_ + '\n' + shown.id;
   if (std::exchange(searched_, key) != key) {

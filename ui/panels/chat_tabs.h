@@ -13,9 +13,9 @@ class ChatTabs {
  public:
   // What the panel does; called during draw().
   struct Hooks {
-    std::function<void(const Chat& chat)> show;  // another tab comes to the front
-    std::function<void(Chat& chat)> draw;        // the conversation in front
-    std::function<void()> begin_chat;            // the user wants a new one
+    std::function<void(const Chat& chat)> show;         // another tab comes to the front
+    std::function<void(Chat& chat)> draw;               // the conversation in front
+    std::function<void()> begin_chat;                   // the user wants a new one
     std::function<void(const Chat& chat)> draw_export;  // in a tab's menu
   };
   void draw(ChatController& chats, const Hooks& hooks);

@@ -47,15 +47,15 @@ char lower(char letter) {
 
 RichMetrics chat_metrics(const Theme& theme) {
   const float spacing = std::round(ImGui::GetStyle().ItemSpacing.y * 0.6f);
-  return {.advance =
-              [feed = theme.px(kLineFeedWidth)](char32_t character, const TextStyle& style) {
-                return character == '\n' ? feed : advance_of(character, style);
-              },
-          .line_height = [spacing](
-                             const TextStyle& style) { return font_size_of(style) + spacing; },
-          .indent = theme.px(20),
-          .gap = theme.px(7),
-          .padding = theme.px(8)};
+  return {
+      .advance =
+          [feed = theme.px(kLineFeedWidth)](char32_t character, const TextStyle& style) {
+            return character == '\n' ? feed : advance_of(character, style);
+          },
+      .line_height = [spacing](const TextStyle& style) { return font_size_of(style) + spacing; },
+      .indent = theme.px(20),
+      .gap = theme.px(7),
+      .padding = theme.px(8)};
 }
 
 void wrap_text(const Theme& theme, RichLines& lines, std::string_view text, bool markdown,
@@ -79,7 +79,8 @@ TextBubble draw_bubble(const Theme& theme, float text_height, float left, float 
 
 void draw_text(const Theme& theme, const PlacedText& text, ImU32 color) {
   ImDrawList& draw = *ImGui::GetWindowDrawList();
-  const float top = draw.GetClipRectMin().y - text.at.y, bottom = draw.GetClipRectMax().y - text.at.y;
+  const float top = draw.GetClipRectMin().y - text.at.y,
+              bottom = draw.GetClipRectMax().y - text.at.y;
   const auto& blocks = text.lines.blocks();
   for (size_t i = 0; i < blocks.size(); ++i) {
     const RichBlock& place = text.lines.places()[i];
@@ -99,7 +100,8 @@ void draw_text(const Theme& theme, const PlacedText& text, ImU32 color) {
     if (!blocks[i].marker.empty()) {
       const std::string& marker = blocks[i].marker;
       const float width = ImGui::CalcTextSize(marker.c_str()).x;
-      draw.AddText({std::floor(at.x - width - theme.px(5)), at.y}, with_opacity(color, 0.7f), marker.c_str());
+      draw.AddText({std::floor(at.x - width - theme.px(5)), at.y}, with_opacity(color, 0.7f),
+                   marker.c_str());
     }
   }
   for (size_t i = text.lines.line_at(top); i < text.lines.lines().size(); ++i) {
@@ -181,7 +183,8 @@ std::optional<size_t> TextSelection::update(const PlacedText& text, const std::s
     dragged_ = true;
     head_ = text.byte_at(mouse, true).value_or(head_);
     const size_t size = text.source.size();
-    const size_t begin = std::min({anchor_, head_, size}), end = std::min(std::max(anchor_, head_), size);
+    const size_t begin = std::min({anchor_, head_, size}),
+                 end = std::min(std::max(anchor_, head_), size);
     selected_ = text.source.substr(begin, end - begin);
   }
   if (!selected_.empty() && !ImGui::GetIO().WantTextInput &&
@@ -220,25 +223,24 @@ void shade_tokens(const Theme& theme, const TokenRun& run, bool all) {
     const size_t to = std::min(run.token_ends[token], run.end());
     if (to <= run.begin) continue;
     const size_t begin = std::max(from, run.begin) - run.begin, end = to - run.begin;
-    run.text.lines.boxes(
-        begin, end, run.text.source, run.text.metrics, [&](const RichBox& box) {
-          // The blank of a word that is on the next line is not marked.
-          if (box.blank && run.text.source.substr(begin, end - begin).find_first_not_of(' ') !=
-                               std::string_view::npos)
-            return;
-          const ImVec2 min(run.text.at.x + box.left, run.text.at.y + box.top);
-          const ImVec2 max(run.text.at.x + box.right, run.text.at.y + box.bottom);
-          below = min.y > draw.GetClipRectMax().y;
-          const ImVec2 inner(max.x - theme.px(1), max.y - theme.px(1));
-          const float rounding = theme.px(2);
-          if (all)
-            draw.AddRectFilled(min, inner, token_color(theme, reply.tokens[token].probability),
-                               rounding);
-          // Marks the token at which the branch was made.
-          if (reply.kept_tokens > 0 && token + 1 == reply.kept_tokens)
-            draw.AddRect(min, inner, style_color(ImGuiCol_CheckMark), rounding, 0, theme.px(1));
-          if (is_logging()) log_place(fmt::format("token {}", token), min, max);
-        });
+    run.text.lines.boxes(begin, end, run.text.source, run.text.metrics, [&](const RichBox& box) {
+      // The blank of a word that is on the next line is not marked.
+      if (box.blank && run.text.source.substr(begin, end - begin).find_first_not_of(' ') !=
+                           std::string_view::npos)
+        return;
+      const ImVec2 min(run.text.at.x + box.left, run.text.at.y + box.top);
+      const ImVec2 max(run.text.at.x + box.right, run.text.at.y + box.bottom);
+      below = min.y > draw.GetClipRectMax().y;
+      const ImVec2 inner(max.x - theme.px(1), max.y - theme.px(1));
+      const float rounding = theme.px(2);
+      if (all)
+        draw.AddRectFilled(min, inner, token_color(theme, reply.tokens[token].probability),
+                           rounding);
+      // Marks the token at which the branch was made.
+      if (reply.kept_tokens > 0 && token + 1 == reply.kept_tokens)
+        draw.AddRect(min, inner, style_color(ImGuiCol_CheckMark), rounding, 0, theme.px(1));
+      if (is_logging()) log_place(fmt::format("token {}", token), min, max);
+    });
   }
 }
 

@@ -28,9 +28,9 @@ int grow(ImGuiInputTextCallbackData* data) {
   }
   if (data->EventFlag == ImGuiInputTextFlags_CallbackEdit && editing.wrap != nullptr) {
     SoftWrap& wrap = *editing.wrap;
-    const size_t cursor = wrap.edit({data->Buf, static_cast<size_t>(data->BufTextLen)},
-                                    static_cast<size_t>(data->CursorPos), wrap.width(),
-                                    plain_advance);
+    const size_t cursor =
+        wrap.edit({data->Buf, static_cast<size_t>(data->BufTextLen)},
+                  static_cast<size_t>(data->CursorPos), wrap.width(), plain_advance);
     if (wrap.shown() == std::string_view(data->Buf, static_cast<size_t>(data->BufTextLen)))
       return 0;
     data->DeleteChars(0, data->BufTextLen);

@@ -198,12 +198,11 @@ void ChatPanel::draw(const PanelContext& context) {
     faint_text("Loading conversations...");
     return;
   }
-  tabs_.draw(*chats_, {.show = [this](const Chat& chat) { show(chat); },
-                       .draw = [&](Chat& chat) { draw_chat(context, chat); },
-                       .begin_chat = [this] { begin_chat(); },
-                       .draw_export = [&](const Chat& chat) {
-                         files_.draw_export(chat, context.theme);
-                       }});
+  tabs_.draw(*chats_,
+             {.show = [this](const Chat& chat) { show(chat); },
+              .draw = [&](Chat& chat) { draw_chat(context, chat); },
+              .begin_chat = [this] { begin_chat(); },
+              .draw_export = [&](const Chat& chat) { files_.draw_export(chat, context.theme); }});
 }
 
 void ChatPanel::draw_chat(const PanelContext& context, Chat& chat) {
@@ -308,7 +307,8 @@ void ChatPanel::draw_input(const PanelContext& context, Chat& chat) {
   if (std::exchange(focus_input_, false)) ImGui::SetKeyboardFocusHere();
   const std::string hint =
       active_.model ? fmt::format("Message {}", active_.name) : "No model to chat with";
-  const MessageBox box = message_box("##message", chat.draft, input_, {width, height}, hint.c_str());
+  const MessageBox box =
+      message_box("##message", chat.draft, input_, {width, height}, hint.c_str());
   if (box.edited) chats_->mark_unsaved(chat);
   ImGui::SameLine();
   bool send = box.entered;

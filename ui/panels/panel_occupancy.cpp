@@ -168,14 +168,13 @@ class OccupancyPanel : public Panel {
   }
 
   void draw_sequences(const Theme& theme, ImVec2 size) {
-    Plot plot(
-        theme, "sequences over time",
-        {.size = size,
-         .x = time_axis(wide_),
-         .y = {.max = axis_end(1.1 * highest({&running_, &waiting_, &swapped_}), 4),
-               .title = title("sequences")},
-         .left = label_width(),
-         .legend = own_legend(theme, 0, 4)});
+    Plot plot(theme, "sequences over time",
+              {.size = size,
+               .x = time_axis(wide_),
+               .y = {.max = axis_end(1.1 * highest({&running_, &waiting_, &swapped_}), 4),
+                     .title = title("sequences")},
+               .left = label_width(),
+               .legend = own_legend(theme, 0, 4)});
     plot.area(running_, {}, faded(theme.phase_color(PhaseColor::kCached), 0.6f));
     plot.steps(waiting_, theme.phase_color(PhaseColor::kWaiting), 2);
     plot.steps(swapped_, theme.phase_color(PhaseColor::kSwapped), 2);
@@ -212,9 +211,7 @@ class OccupancyPanel : public Panel {
     Plot plot(theme, "shares over time",
               {.size = size,
                .x = time_axis(),
-               .y = {.max = 1.05,
-                     .unit = Unit::kShare,
-                     .title = title("GPU busy, padding")},
+               .y = {.max = 1.05, .unit = Unit::kShare, .title = title("GPU busy, padding")},
                .left = label_width(),
                .legend = own_legend(theme, 6, 2)});
     plot.area(busy_, {}, faded(theme.gpu_time_color(), 0.25f));

@@ -38,8 +38,8 @@ TEST(ChatPresets, EachModelHasItsOwnAndTheyAreSaved) {
 }
 
 TEST(ChatPresets, WhatCannotBeReadIsLeftOut) {
-  const ChatPresets presets(nlohmann::json::parse(
-      R"({"a": 3, "b": {"x": 1, "y": {"messages": []}}})"));
+  const ChatPresets presets(
+      nlohmann::json::parse(R"({"a": 3, "b": {"x": 1, "y": {"messages": []}}})"));
   EXPECT_THAT(presets.names("a"), IsEmpty());
   EXPECT_THAT(presets.names("b"), ElementsAre("y"));
 }

@@ -6,8 +6,8 @@
 namespace hearth {
 namespace {
 
-using ::testing::ElementsAre;
 using nlohmann::json;
+using ::testing::ElementsAre;
 
 TEST(LayoutState, IsTheSameAfterSavingAndReading) {
   LayoutState state{.hidden = {"roofline"}, .front = {"chat"}, .zoom = 1.25f};
@@ -31,8 +31,8 @@ TEST(LayoutState, WhatIsMissingOrWrongHasItsDefault) {
 }
 
 TEST(LayoutState, APresetShowsItsPanelsWhereTheyBelong) {
-  constexpr std::string_view kPanels[] = {"chat", "timeline", "kv", "latency", "occupancy",
-                                          "control"};
+  constexpr std::string_view kPanels[] = {"chat",    "timeline",  "kv",
+                                          "latency", "occupancy", "control"};
   LayoutState state{.hidden = {"latency"}};
   state.regions["timeline"] = Region::kSideTop;
   const auto presets = layout_presets();

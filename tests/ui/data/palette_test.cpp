@@ -64,7 +64,8 @@ double distance(uint32_t a, uint32_t b, const PaletteMatrix& eye) {
 
 double contrast(uint32_t a, uint32_t b) {
   const auto luminance = [](uint32_t color) { return times(kToXyz, linear_rgb(color))[1]; };
-  const double low = std::min(luminance(a), luminance(b)), high = std::max(luminance(a), luminance(b));
+  const double low = std::min(luminance(a), luminance(b)),
+               high = std::max(luminance(a), luminance(b));
   return (high + 0.05) / (low + 0.05);
 }
 
@@ -117,8 +118,8 @@ TEST(Palette, TextAndDataStandOutFromTheirBackground) {
       EXPECT_GE(contrast(shades.of(dark), chrome.panel), 2);
     for (const Shades& shades : kPercentileShades)
       EXPECT_GE(contrast(shades.of(dark), chrome.panel), 2.5);
-    for (const PhaseColor phase : {PhaseColor::kPrefill, PhaseColor::kDecode,
-                                   PhaseColor::kPreempted, PhaseColor::kSwapped})
+    for (const PhaseColor phase :
+         {PhaseColor::kPrefill, PhaseColor::kDecode, PhaseColor::kPreempted, PhaseColor::kSwapped})
       EXPECT_GE(contrast(kPhaseShades[static_cast<size_t>(phase)].of(dark), chrome.panel), 3)
           << phase_name(phase);
   }

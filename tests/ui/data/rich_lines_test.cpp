@@ -11,7 +11,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// ASCII characters have width 1, all others 2; bold ones are half as wide again. A line feed is 0.5.
+// ASCII characters have width 1, all others 2; bold ones are half as wide again. A line feed is
+// 0.5.
 RichMetrics rich_metrics() {
   return {.advance =
               [](char32_t character, const TextStyle& style) {

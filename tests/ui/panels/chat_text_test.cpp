@@ -47,8 +47,7 @@ class ChatTextTest : public ::testing::Test {
     // Four corners per glyph; rectangles behind text have one texture coordinate.
     for (int i = first; i + 3 < list.VtxBuffer.Size; i += 4) {
       const ImDrawVert &a = list.VtxBuffer[i], &c = list.VtxBuffer[i + 2];
-      if (a.uv.x != c.uv.x)
-        centres.emplace_back((a.pos.x + c.pos.x) / 2, (a.pos.y + c.pos.y) / 2);
+      if (a.uv.x != c.uv.x) centres.emplace_back((a.pos.x + c.pos.x) / 2, (a.pos.y + c.pos.y) / 2);
     }
     ImGui::End();
     ImGui::EndFrame();
