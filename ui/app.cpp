@@ -15,6 +15,7 @@
 #include "ui/dashboard.h"
 #include "ui/data/frame_pacer.h"
 #include "ui/data/settings.h"
+#include "ui/fonts.h"
 #include "ui/item_log.h"
 #include "ui/script_player.h"
 #include "ui/theme.h"
@@ -87,8 +88,9 @@ class App {
     load_fonts();
     HEARTH_ASSIGN(window_, Window::create(options_.window));
     if (options_.dark) settings_.set("dark", *options_.dark);
-    if (options_.zoom > 0) settings_.set("zoom", options_.zoom);
     dashboard_ = std::make_unique<Dashboard>(host_, settings_, theme_);
+    dashboard_->use_view(options_.view);
+    if (options_.zoom > 0) dashboard_->set_zoom(options_.zoom);
     ItemLog::instance().enable(script_ != nullptr);
     open_engine();
     const Status status = run_frames();

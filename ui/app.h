@@ -17,6 +17,7 @@ struct AppOptions {
   std::filesystem::path state_folder;  // settings and conversations; empty: nothing is saved
   float zoom = 0;                      // 0: the saved setting
   std::optional<bool> dark;            // unset: the saved setting
+  std::string view;                    // "simple", "engine" or "class"; empty: as last time
   double frames_per_s = 0;             // maximum; 0: what suits the device
 
   bool demo = false;

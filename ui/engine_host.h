@@ -89,9 +89,10 @@ class EngineHost {
   // engine. `what` is shown meanwhile. False if there is no session or it is busy.
   bool borrow_session(std::string what, std::function<void(Session&)> work);
 
-  // A file dropped on the window, for the Models panel.
+  // A file dropped on the window: text for the chat, anything else for the Models panel.
   void drop(std::string path) { dropped_ = std::move(path); }
   bool has_dropped() const { return !dropped_.empty(); }
+  const std::string& dropped() const { return dropped_; }
   std::string take_dropped() { return std::exchange(dropped_, {}); }
 
   // A lesson to open, for the Lessons panel.

@@ -66,6 +66,13 @@ class DashCommand : public Command {
     options.add("--height N", &options_.window.height, "Height in pixels; by default what fits")
         .range(150, 16384);
     options.add("--zoom X", &options_.zoom, "Size of text and panels, 0.75 to 2").range(0.75, 2);
+    options
+        .add("--view NAME", &options_.view,
+             "simple (the chat), engine (all panels) or class (for a projector)")
+        .check([](const std::string& name) {
+          const bool known = name == "simple" || name == "engine" || name == "class";
+          return known ? std::string() : "there are simple, engine and class";
+        });
     options.add("--dark,!--light", &options_.dark, "Colours; by default as last time");
     options.add("--fps X", &options_.frames_per_s, "Frame rate limit")
         .range(std::numeric_limits<double>::min(), 1e9)

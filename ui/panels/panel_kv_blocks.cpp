@@ -113,7 +113,8 @@ class KvBlocksPanel : public Panel {
     std::vector<NamedNumber> tiles = {
         {"used", fmt::format("{} of {}", stats.owned, stats.blocks),
          fmt::format("Blocks owned by sequences: {} of the pool. A block holds {} tokens.",
-                     format_value(stats.used_share(), Unit::kShare), kTokensPerBlock)},
+                     format_value(stats.used_share(), Unit::kShare), kTokensPerBlock),
+         true},
         {"cached", std::to_string(stats.cached),
          "Blocks of ended requests, kept in the prefix cache for prompts with the same prefix."},
         {"free", std::to_string(stats.free),

@@ -57,7 +57,7 @@ class TimelinePanel : public Panel {
     const float wide = room.x - left_ - ImGui::GetStyle().ScrollbarSize;
     window_.set_width(static_cast<double>(std::max(wide, 1.0f)));
 
-    float strip = std::clamp(room.y * 0.18f, 2.6f * small_text_size(), theme.px(96));
+    float strip = std::clamp(room.y * 0.18f, 3.4f * small_text_size(), theme.px(96));
     if (room.y < theme.px(150)) strip = 0;
     const float rows = std::max(
         room.y - 2 * (strip > 0 ? strip + spacing : 0) - steps_line - spacing, theme.px(44));
@@ -210,11 +210,17 @@ class TimelinePanel : public Panel {
     for (uint64_t c = window_.first_visible(); c < window_.end_visible(); ++c)
       longest = std::max({longest, data_.column(c).seconds(), data_.column(c).wait_seconds});
     size.x -= ImGui::GetStyle().ScrollbarSize;
+    using Mark = LegendEntry::Mark;
+    const LegendEntry entries[] = {
+        {"step time: planning", theme.planning_time_color(), Mark::kSquare, 0},
+        {"GPU", theme.gpu_time_color(), Mark::kSquare, 0},
+        {"host waits for GPU", theme.text_color(), Mark::kLine, 0}};
     Plot plot(theme, "step time",
               {.size = size,
                .x = x_axis(),
-               .y = {.max = 1.35 * longest, .unit = Unit::kSeconds},
-               .left = left_});
+               .y = {.max = 1.05 * longest, .unit = Unit::kSeconds},
+               .left = left_,
+               .legend = entries});
     for_groups([&](uint64_t c, uint64_t end) {
       const auto columns = static_cast<double>(end - c);
       double plan = 0, run = 0;
@@ -223,8 +229,8 @@ class TimelinePanel : public Panel {
         run += data_.column(i).run_seconds;
       }
       const auto x = static_cast<double>(c), to = static_cast<double>(end);
-      plot.bar(x, to, 0, plan / columns, theme.series_color(6));
-      plot.bar(x, to, plan / columns, (plan + run) / columns, theme.series_color(1));
+      plot.bar(x, to, 0, plan / columns, theme.planning_time_color());
+      plot.bar(x, to, plan / columns, (plan + run) / columns, theme.gpu_time_color());
     });
     // Columns narrower than the line are merged into their mean.
     const auto together = static_cast<uint64_t>(std::ceil(3 / window_.pixels_per_column()));
@@ -238,11 +244,6 @@ class TimelinePanel : public Panel {
     if (!waits_.empty())
       waits_.push_back({static_cast<double>(window_.end_visible()), waits_.back().y});
     plot.steps(waits_, theme.text_color(), 1.5f);
-    using Mark = LegendEntry::Mark;
-    const LegendEntry entries[] = {{"step time: planning", theme.series_color(6), Mark::kSquare, 0},
-                                   {"GPU", theme.series_color(1), Mark::kSquare, 0},
-                                   {"host waits for GPU", theme.text_color(), Mark::kLine, 0}};
-    plot.legend(entries);
     draw_missed_steps(theme, plot.canvas(), data_, window_, plot.top_left().x, plot.top_left().y,
                       plot.bottom_right().y);
     if (plot.hovered()) step_tooltip(window_.column_at(plot.mouse_x()));
