@@ -121,7 +121,8 @@ void describe_plan(const BatchPlan& plan, const SchedulerCounts& counts, StepRec
                               .phase = member.decodes ? StepPhase::kDecode : StepPhase::kPrompt,
                               .first_position = member.first_position,
                               .tokens = member.tokens,
-                              .samples = member.samples && !member.shadow});
+                              .samples = member.samples && !member.shadow,
+                              .proposed = member.proposed});
     if (member.samples && !member.shadow) ++record.sampled_tokens;
   }
   copy_list(plan.admitted, record.admitted);

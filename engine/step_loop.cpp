@@ -50,6 +50,13 @@ bool waits_for_candidates(std::span<const SampledMember> members) {
   return searching > 0 && 2 * searching >= members.size();
 }
 
+// A request's own member comes before its shadow.
+void record_accepted(StepRecord& record, const SampledMember& member, uint32_t accepted) {
+  if (member.proposed == 0) return;
+  const auto found = std::ranges::find(record.members, member.request, &StepMember::request);
+  if (found != record.members.end()) found->accepted = accepted;
+}
+
 }  // namespace
 
 StepLoop::StepLoop(const Links& links, bool check_integrity)
@@ -242,6 +249,7 @@ Status StepLoop::deliver(StepInFlight& step, const StepOutcome& outcome,
     if (member.awaits_host) {
       continues = judge(*request, member, outcome, now);
       step.record.sampled_tokens += static_cast<uint32_t>(judgement_.path.size());
+      record_accepted(step.record, member, static_cast<uint32_t>(judgement_.path.size()));
     } else {
       const TokenId id = outcome.sampled[member.first_row].id;
       links_.scheduler.token(member.request, id);

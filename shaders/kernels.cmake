@@ -41,6 +41,21 @@ hearth_kernel(fragment_lanes NEEDS coopmat)
 hearth_kernel(half_rows)
 hearth_kernel(matmul_reduce)
 
+# Mixture of experts: the matmul kernels with a matrix for each tile of rows.
+hearth_kernel(route)
+hearth_kernel(group_experts)
+hearth_kernel(combine_experts)
+hearth_kernel(experts_invocation AXES weight=${weight_formats})
+hearth_kernel(experts_float FROM matvec_float DEFINES EXPERTS AXES weight=${weight_formats})
+hearth_kernel(experts_team FROM matvec_team DEFINES EXPERTS AXES weight=f32,f16,bf16)
+hearth_kernel(experts_integer FROM matvec_integer DEFINES EXPERTS AXES weight=${quantized_formats} NEEDS integer_dot)
+hearth_kernel(experts_tile FROM matmul_tile DEFINES EXPERTS AXES weight=${weight_formats})
+hearth_kernel(experts_coopmat FROM matmul_coopmat DEFINES EXPERTS AXES weight=f16,bf16,${quantized_formats} NEEDS coopmat)
+hearth_kernel(experts_direct FROM matmul_direct DEFINES EXPERTS AXES weight=f16,bf16,${quantized_formats} NEEDS coopmat)
+hearth_kernel(experts_direct_emulated FROM matmul_direct_emulated DEFINES EXPERTS AXES weight=f16,q4_k)
+hearth_kernel(experts_wide FROM matmul_wide DEFINES EXPERTS AXES weight=f16,bf16,${quantized_formats} NEEDS coopmat)
+hearth_kernel(experts_wide_emulated FROM matmul_wide_emulated DEFINES EXPERTS AXES weight=f16,q4_k)
+
 # Attention over the paged KV cache.
 hearth_kernel(attention_rows AXES kv=f16,q8_0)
 hearth_kernel(attention_tile AXES kv=f16,q8_0 NEEDS coopmat)
@@ -52,6 +67,16 @@ hearth_kernel(attention_subgroup AXES kv=f16,q8_0)
 # The same for steps in which sequences may end with a tree of proposed tokens.
 hearth_kernel(attention_rows_tree FROM attention_rows DEFINES TREE_ROWS AXES kv=f16,q8_0)
 hearth_kernel(attention_subgroup_tree FROM attention_subgroup DEFINES TREE_ROWS AXES kv=f16,q8_0)
+# The same for heads with sinks.
+foreach(kernel rows subgroup direct_emulated lanes_emulated)
+  hearth_kernel(attention_${kernel}_sinks FROM attention_${kernel} DEFINES SINKS AXES kv=f16,q8_0)
+endforeach()
+foreach(kernel tile direct lanes)
+  hearth_kernel(attention_${kernel}_sinks FROM attention_${kernel} DEFINES SINKS AXES kv=f16,q8_0 NEEDS coopmat)
+endforeach()
+foreach(kernel rows subgroup)
+  hearth_kernel(attention_${kernel}_tree_sinks FROM attention_${kernel} DEFINES TREE_ROWS SINKS AXES kv=f16,q8_0)
+endforeach()
 
 # Sampling.
 hearth_kernel(sample_scan)

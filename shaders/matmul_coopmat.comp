@@ -35,7 +35,11 @@
 #include "common/activation.glsl"
 #include "common/halves.glsl"
 #include "common/weight_chunk_f16.glsl"
+#ifdef EXPERTS
+#include "params/experts.h"
+#else
 #include "params/matmul.h"
+#endif
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 
@@ -112,6 +116,9 @@ struct Source {
   uint first_row, first_output;
   // With kUnrolledSteps: where each of this lane's loads begins, in chunks and vecs.
   uint chunks[kWeightLoads], vecs[kXLoads];
+#ifdef EXPERTS
+  uint rows[kXLoads];  // of x, of each of this lane's loads
+#endif
 };
 
 uint chunk_index(Source source, uint load, uint k) {
@@ -130,7 +137,7 @@ void find_starts(inout Source source) {
   }
   [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
-    const uint row = min(source.first_row + index / kRowVecs, params.rows - 1);
+    const uint row = X_ROW(min(source.first_row + index / kRowVecs, params.rows - 1));
     source.vecs[i] = row * (params.inputs / kVecHalves) + index % kRowVecs;
   }
 }
@@ -160,7 +167,11 @@ void fetch_x(inout uvec4 xs[kXBuffers], uint buffer_index, Source source, uint k
       continue;
     }
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
+#ifdef EXPERTS
+    const uint row = source.rows[i];
+#else
     const uint row = min(source.first_row + index / kRowVecs, params.rows - 1);
+#endif
     xs[buffer_index * kXLoads + i] = load_x(row * vecs + min(k / kVecHalves + index % kRowVecs, vecs - 1));
   }
 }
@@ -272,11 +283,23 @@ void multiply_unrolled(inout Fragment sums[kSums], inout RawChunk chunks[kWeight
 
 void main() {
   const Work work = find_work();
+#ifdef EXPERTS
+  if (!begin_expert(work.row_tile)) {
+    chain_done();
+    return;
+  }
+#endif
   Source source;
-  source.planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
+  source.planes = planes_at(EXPERT_WEIGHTS, params.outputs * (params.inputs / kBlockWeights));
   source.first_row = work.row_tile * kTileRows;
   source.first_output = work.output_tile * kTileOutputs;
   if (kUnrolledSteps != 0) find_starts(source);
+#ifdef EXPERTS
+  [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
+    const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
+    source.rows[i] = source_row(min(source.first_row + index / kRowVecs, params.rows - 1));
+  }
+#endif
 
   // This workgroup's part of k, in whole steps, or whole groups of unrolled steps.
   const uint stretch = max(kUnrolledSteps, 1) * kTileInputs;
@@ -289,12 +312,18 @@ void main() {
   RawChunk chunks[kWeightBuffers];
   uvec4 xs[kXBuffers];
   Fragment sums[kSums];
+#ifdef EXPERTS
+  begin_sums(sums, source.first_output);
+#else
   [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
+#endif
 
   // Weights are in flight before this kernel waits for x.
   [[unroll]] for (uint a = 0; a < kAhead; ++a)
     fetch_weights(chunks, a, source, min(begin + a * kTileInputs, last));
+#ifndef EXPERTS
   chain_wait_fresh();
+#endif
   [[unroll]] for (uint a = 0; a < kXAhead; ++a)
     fetch_x(xs, a, source, min(begin + a * kTileInputs, last));
   if (kUnrolledSteps != 0) multiply_unrolled(sums, chunks, xs, source, begin, steps);

@@ -15,7 +15,13 @@
 #include "quant/glsl.h"
 #include "weight_format.h"
 #include "common/weight_chunk_f32.glsl"
+#ifdef EXPERTS
+#include "params/experts.h"
+#include "common/chain.glsl"
+#include "common/activation.glsl"
+#else
 #include "params/matmul.h"
+#endif
 #include "common/matmul_output.glsl"
 
 layout(local_size_x_id = 0) in;
@@ -33,6 +39,19 @@ layout(constant_id = 7) const uint kLaneOutputs = 4;
 shared vec4 x_tile[kTileRows * kTileStride];
 shared vec4 w_tile[kTileOutputs * kTileStride];
 
+#ifdef EXPERTS
+layout(constant_id = 8) const uint kGate = kGateNone;
+
+// The row of the matrix that is column `column` of the tile. With gates, the first half of the columns
+// are gates and the second half their ups, so that one lane holds both.
+uint weight_row(uint first_output, uint column) {
+  if (kGate == kGateNone) return min(first_output + column, params.outputs - 1);
+  const uint half_columns = kTileOutputs / 2, results = params.outputs / 2;
+  return min(first_output / 2 + column % half_columns, results - 1) + column / half_columns * results;
+}
+#else
+#define weight_row(first_output, column) min(first_output + column, params.outputs - 1)
+
 void store_sum(uint row, uint n, float value) {
   if (row >= params.rows || n >= params.outputs) return;
   if (kSplits == 1) {
@@ -42,6 +61,7 @@ void store_sum(uint row, uint n, float value) {
     F32(params.y).at[part_row * params.partial_stride + n] = value;
   }
 }
+#endif
 
 // The lanes of a workgroup form a grid, outputs fastest.
 const uint kLanesAcross = kTileOutputs / kLaneOutputs;
@@ -73,10 +93,31 @@ void store_sums(Sums, uint first_row, uint first_output) {
   const uint row = gl_LocalInvocationIndex / kLanesAcross;
   const uint column = gl_LocalInvocationIndex % kLanesAcross;
   const uint rows_apart = kTileRows / kLaneRows;
+#ifdef EXPERTS
+  const uint lane_results = kGate == kGateNone ? kLaneOutputs : kLaneOutputs / 2;
+  const uint results = kGate == kGateNone ? params.outputs : params.outputs / 2;
+  const uint first = (kGate == kGateNone ? first_output : first_output / 2) + column;
+  [[unroll]] for (uint r = 0; r < kLaneRows; ++r) {
+    const uint position = first_row + row + r * rows_apart;
+    [[unroll]] for (uint o = 0; o < lane_results; ++o) {
+      const uint n = first + o * kLanesAcross;
+      if (position >= params.rows || n >= results) continue;
+      const float sum = sums[r * kLaneOutputs + o];
+      if (kGate == kGateNone) {
+        store_output(position, n, sum, 0.0);
+      } else {
+        const float up = sums[r * kLaneOutputs + o + lane_results];
+        F32(params.y).at[position * results + n] =
+            GATED(sum + expert_bias(n), up + expert_bias(n + results));
+      }
+    }
+  }
+#else
   [[unroll]] for (uint r = 0; r < kLaneRows; ++r)
     [[unroll]] for (uint o = 0; o < kLaneOutputs; ++o)
       store_sum(first_row + row + r * rows_apart, first_output + column + o * kLanesAcross,
                 sums[r * kLaneOutputs + o]);
+#endif
 }
 
 // How a tile's loads are distributed: every lane loads the same number of chunks of weights and of quads
@@ -94,7 +135,7 @@ void fetch(inout Fetched, Planes planes, uint first_row, uint first_output, uint
   const uint chunks = params.inputs / kChunkWeights;
   [[unroll]] for (uint i = 0; i < kWeightLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
-    const uint n = min(first_output + index / kRowChunks, params.outputs - 1);
+    const uint n = weight_row(first_output, index / kRowChunks);
     const uint chunk = min(k / kChunkWeights + index % kRowChunks, chunks - 1);
     weights[i] = load_chunk(planes, n * chunks + chunk);
   }
@@ -102,7 +143,7 @@ void fetch(inout Fetched, Planes planes, uint first_row, uint first_output, uint
   const uint quads = params.inputs / 4;
   [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
     const uint index = gl_LocalInvocationIndex + i * gl_WorkGroupSize.x;
-    const uint row = min(first_row + index / kRowQuads, params.rows - 1);
+    const uint row = X_ROW(min(first_row + index / kRowQuads, params.rows - 1));
     const uint quad = min(k / 4 + index % kRowQuads, quads - 1);
     xs[i] = x.at[row * quads + quad];
   }
@@ -127,9 +168,15 @@ void stage(inout Fetched, uint k) {
 }
 
 void main() {
+#ifdef EXPERTS
+  if (!begin_expert(gl_WorkGroupID.x)) {
+    chain_done();
+    return;
+  }
+#endif
   const uint first_row = gl_WorkGroupID.x * kTileRows;
   const uint first_output = gl_WorkGroupID.y * kTileOutputs;
-  const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
+  const Planes planes = planes_at(EXPERT_WEIGHTS, params.outputs * (params.inputs / kBlockWeights));
 
   // This workgroup's part of k, in whole steps.
   const uint steps = (params.inputs + kTileInputs - 1) / kTileInputs;
@@ -151,4 +198,7 @@ void main() {
     barrier();
   }
   store_sums(sums, first_row, first_output);
+#ifdef EXPERTS
+  chain_done();
+#endif
 }

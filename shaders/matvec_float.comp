@@ -12,7 +12,11 @@
 #include "weight_format.h"
 #include "common/activation.glsl"
 #include "common/weight_chunk_f32.glsl"
+#ifdef EXPERTS
+#include "params/experts.h"
+#else
 #include "params/matmul.h"
+#endif
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 
@@ -51,18 +55,24 @@ void multiply_step(inout float sum[kSums], Chunk w[kStepChunks], Rows rows, uint
 }
 
 void main() {
+#ifdef EXPERTS
+  if (!begin_expert(gl_WorkGroupID.y)) {
+    chain_done();
+    return;
+  }
+#endif
   const uint results = kGate == kGateNone ? params.outputs : params.outputs / 2;
   const uint first = (gl_WorkGroupID.x * gl_NumSubgroups + gl_SubgroupID) * kResults;
   const uint first_row = gl_WorkGroupID.y * kRows;
 
   const uint chunks = params.inputs / kChunkWeights;  // in a row
-  const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
+  const Planes planes = planes_at(EXPERT_WEIGHTS, params.outputs * (params.inputs / kBlockWeights));
   // Outputs and rows past the last are clamped to it: loads stay in bounds, the sums are dropped.
   Rows rows;
   [[unroll]] for (uint o = 0; o < kOutputs; ++o)
     rows.w[o] = (min(first + o % kResults, results - 1) + o / kResults * results) * chunks;
   [[unroll]] for (uint r = 0; r < kRows; ++r)
-    rows.x[r] = min(first_row + r, params.rows - 1) * chunks;
+    rows.x[r] = X_ROW(min(first_row + r, params.rows - 1)) * chunks;
 
   float sum[kSums];
   [[unroll]] for (uint i = 0; i < kSums; ++i) sum[i] = 0.0;
@@ -72,7 +82,9 @@ void main() {
   uint chunk = gl_SubgroupInvocationID;
   Chunk w[kStepChunks];
   if (chunk + reach < chunks) load_step(w, planes, rows, chunk);
+#ifndef EXPERTS
   chain_wait();
+#endif
   // The residuals are loaded early so that they arrive before the sums are done; lane o has output o's.
   const uint own_output = first + gl_SubgroupInvocationID;
   float residuals[kRows];
@@ -103,8 +115,13 @@ void main() {
       const uint n = first + o;
       if (gl_SubgroupInvocationID == o && n < results && first_row + r < params.rows) {
         if (kGate != kGateNone) {
+#ifdef EXPERTS
+          F32(params.y).at[(first_row + r) * results + n] =
+              GATED(total + expert_bias(n), up + expert_bias(n + results));
+#else
           F32(params.y).at[(first_row + r) * results + n] =
               activate(total, kGate == kGateGelu) * up;
+#endif
         } else {
           store_output(first_row + r, n, total, residuals[r]);
         }

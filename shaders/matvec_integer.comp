@@ -15,7 +15,11 @@
 #include "quant/glsl.h"
 #include "weight_format.h"
 #include "common/activation.glsl"
+#ifdef EXPERTS
+#include "params/experts.h"
+#else
 #include "params/matmul.h"
+#endif
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 
@@ -29,10 +33,12 @@ layout(constant_id = 4) const uint kPieces = 1;  // per lane
 float row_squares = 0.0;  // over the quads that this lane has loaded
 vec4 x_quad(uint64_t x, uint quad) {
   vec4 values = FreshF32x4(x).at[quad];
+#ifndef EXPERTS
   if (kNorm != 0) {
     row_squares += dot(values, values);
     values *= F32x4(params.norm_weight).at[quad];
   }
+#endif
   return values;
 }
 #include "common/quantize_x.glsl"
@@ -90,19 +96,27 @@ void multiply_round(RawPiece w[kRoundPieces], QuantizedPiece x[kXPieces], uint r
 }
 
 void main() {
+#ifdef EXPERTS
+  if (!begin_expert(gl_WorkGroupID.y)) {
+    chain_done();
+    return;
+  }
+#endif
   const uint team_lane = workgroup_lane() % kTeamLanes;
   const uint first_row = gl_WorkGroupID.y * kRows;
   const uint pieces = params.inputs / kPieceWeights;  // per row
-  const Planes planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
+  const Planes planes = planes_at(EXPERT_WEIGHTS, params.outputs * (params.inputs / kBlockWeights));
 
   RawPiece w[kRoundPieces];
   load_round(w, planes, team_first_result(0, team_id()), team_lane);
+#ifndef EXPERTS
   chain_wait_fresh();
+#endif
   float residuals[kLaneResults];
   load_residuals(residuals, first_row);
   QuantizedPiece x[kXPieces];
   [[unroll]] for (uint r = 0; r < kRows; ++r) {
-    const uint row = min(first_row + r, params.rows - 1);
+    const uint row = X_ROW(min(first_row + r, params.rows - 1));
     [[unroll]] for (uint i = 0; i < kPieces; ++i)
       x[r * kPieces + i] = quantize_piece(params.x + uint64_t(row) * params.inputs * 4, i * kTeamLanes,
                                        pieces, team_lane);

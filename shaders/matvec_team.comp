@@ -13,7 +13,11 @@
 #include "weight_format.h"
 #include "common/activation.glsl"
 #include "common/weight_chunk_f32.glsl"
+#ifdef EXPERTS
+#include "params/experts.h"
+#else
 #include "params/matmul.h"
+#endif
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 
@@ -36,7 +40,7 @@ struct WeightAddresses {
 
 WeightAddresses weight_addresses(uint first, uint chunk) {
   WeightAddresses addresses;
-  addresses.result = params.weight + uint64_t(first * kRowChunks + chunk) * 16;
+  addresses.result = EXPERT_WEIGHTS + uint64_t(first * kRowChunks + chunk) * 16;
   addresses.up = addresses.result + uint64_t(result_count() * kRowChunks) * 16;
   return addresses;
 }
@@ -61,7 +65,23 @@ float dot_weight(Chunk w, vec4 x[kXQuads], uint c) {
   return sum;
 }
 
+// The row of the result. Only experts' products have several, in workgroups of their own.
+#ifdef EXPERTS
+#define TEAM_ROW gl_WorkGroupID.y
+#define TEAM_X x_row
+#else
+#define TEAM_ROW 0
+#define TEAM_X params.x
+#endif
+
 void main() {
+#ifdef EXPERTS
+  if (!begin_expert(gl_WorkGroupID.y)) {
+    chain_done();
+    return;
+  }
+  const uint64_t x_row = params.x + uint64_t(source_row(TEAM_ROW)) * (kInputs * 4);
+#endif
   const uint team_lane = workgroup_lane() % kTeamLanes, chunk = min(team_lane, kRowChunks - 1);
 
   WeightAddresses addresses = weight_addresses(team_first_result(0, team_id()), chunk);
@@ -70,15 +90,19 @@ void main() {
     [[unroll]] for (uint c = 0; c < kChunks; ++c) w[o * kChunks + c] = weight_at(addresses, o, c, chunk);
   vec4 norm[kXQuads];
   [[unroll]] for (uint i = 0; i < kXQuads; ++i)
+#ifdef EXPERTS
+    norm[i] = vec4(1.0);
+#else
     if (kNorm != 0) norm[i] = F32x4(params.norm_weight).at[lane_quad(i, team_lane)];
   chain_wait_fresh();
+#endif
   vec4 x[kXQuads];
   [[unroll]] for (uint i = 0; i < kXQuads; ++i) {
-    x[i] = FreshF32x4(params.x).at[lane_quad(i, team_lane)];
+    x[i] = FreshF32x4(TEAM_X).at[lane_quad(i, team_lane)];
     if (team_lane + i / kChunkQuads * kTeamLanes >= kRowChunks) x[i] = vec4(0.0);
   }
   float residuals[kLaneResults];
-  load_residuals(residuals, 0);
+  load_residuals(residuals, TEAM_ROW);
   if (kNorm != 0) {
     float squares = 0.0;
     [[unroll]] for (uint i = 0; i < kXQuads; ++i) {
@@ -107,6 +131,6 @@ void main() {
   stage_sums(sums, kRounds - 1);
 
   barrier();  // sums and squares are in shared memory
-  store_results(kNorm != 0 ? norm_scale(kTeamSubgroups) : 1.0, residuals, 0);
+  store_results(kNorm != 0 ? norm_scale(kTeamSubgroups) : 1.0, residuals, TEAM_ROW);
   results_done();
 }

@@ -35,6 +35,7 @@ import safetensors.torch
 import torch
 import transformers
 from make_golden_cases import CASES, feature_changes
+from make_golden_experts import clear_prompts, mxfp4_values, published_experts
 from transformers import AutoConfig, AutoModelForCausalLM
 
 FLOOR = 1e-3  # a feature must move the logits by more than this, 1000 times what a test lets pass
@@ -42,7 +43,7 @@ F32_NOISE, F16_NOISE = 1e-9, 5e-5  # a second run must be nearer than this, at e
 STORED = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 
 
-def random_tensor(case, name, shape, gemma, sharpness):
+def random_tensor(case, name, shape, gemma, sharpness, transposed):
     """Draws weights scaled by their role, so that no part of the model dominates another."""
     rng = np.random.default_rng(zlib.crc32(f"{case}/{name}".encode()))
     values = rng.standard_normal(shape)
@@ -54,6 +55,15 @@ def random_tensor(case, name, shape, gemma, sharpness):
         values = values * 0.6
     elif "lm_head" in name:
         values = values * 0.3
+    elif name.endswith("sinks"):
+        values = values + 1.0
+    elif re.search(r"mlp\.(gate|router)\.weight", name):
+        values = values * 2 / shape[-1] ** 0.5
+    elif name.endswith("experts.gate_up_proj"):
+        # Wide enough that gpt-oss's limits take effect.
+        values = values * (4.0 if transposed else 1.0) / shape[1 if transposed else 2] ** 0.5
+    elif name.endswith("experts.down_proj"):
+        values = values * (0.15 if transposed else 1.5) / shape[1 if transposed else 2] ** 0.5
     else:
         picky = re.search(r"\.(q|k|qkv)_proj", name)
         values = values * (sharpness if picky else 1.0) / shape[-1] ** 0.5
@@ -85,16 +95,24 @@ def make_state(case, spec):
     model = build(spec["config"], None)
     gemma = spec["config"]["model_type"].startswith("gemma")
     tied = spec["config"]["tie_word_embeddings"]
-    return {name: exact(random_tensor(case, name, tuple(value.shape), gemma, spec["sharpness"]),
-                        spec["stored"])
-            for name, value in model.state_dict().items()
-            if not (tied and name == "lm_head.weight")}
+    transposed = spec["config"]["model_type"] == "gpt_oss"
+    state = {}
+    for name, value in model.state_dict().items():
+        if tied and name == "lm_head.weight":
+            continue
+        tensor = random_tensor(case, name, tuple(value.shape), gemma, spec["sharpness"], transposed)
+        if spec["mxfp4"] and re.search(r"experts\.\w+_proj$", name):
+            tensor = mxfp4_values(tensor)
+        state[name] = exact(tensor, spec["stored"])
+    return state
 
 
-def make_prompts(case, spec):
+def make_prompts(case, spec, state):
     """Ragged prompts that include the first and the last id of the vocabulary."""
     rng = np.random.default_rng(zlib.crc32(f"{case}/prompts".encode()))
     vocab = spec["config"]["vocab_size"]
+    if "num_experts_per_tok" in spec["config"]:
+        return clear_prompts(build(spec["config"], state), rng, spec["lengths"], vocab)
     prompts = [rng.integers(0, vocab, length).tolist() for length in spec["lengths"]]
     prompts[-1][2], prompts[-1][4] = 0, vocab - 1
     return prompts
@@ -119,7 +137,8 @@ def worst_nmse(result, reference):
 
 
 def write_weights(folder, state, stored, shards):
-    state = {name: tensor.to(STORED[stored]) for name, tensor in sorted(state.items())}
+    state = {name: tensor if tensor.dtype == torch.uint8 else tensor.to(STORED[stored])
+             for name, tensor in sorted(state.items())}
     if shards == 1:
         safetensors.torch.save_file(state, folder / "model.safetensors", {"format": "pt"})
         return
@@ -171,15 +190,19 @@ def make_case(case, spec, output):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(spec["config"], indent=2) + "\n")
-    state, prompts = make_state(case, spec), make_prompts(case, spec)
-    write_weights(folder, state, spec["stored"], spec["shards"])
+    state = make_state(case, spec)
+    prompts = make_prompts(case, spec, state)
+    write_weights(folder, published_experts(spec, state), spec["stored"], spec["shards"])
 
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32,
-                                                 attn_implementation="eager").eval()
-    assert all(p.dtype == torch.float32 for p in model.parameters())
-    logits = logits_of(model, prompts)
-    assert np.isfinite(logits).all()
     direct = logits_of(build(spec["config"], state), prompts)
+    # Reading MXFP4 needs a GPU and kernels from the network; published_experts() has checked it.
+    logits = direct
+    if not spec["mxfp4"]:
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32,
+                                                     attn_implementation="eager").eval()
+        assert all(p.dtype == torch.float32 for p in model.parameters())
+        logits = logits_of(model, prompts)
+    assert np.isfinite(logits).all()
     assert np.array_equal(direct, logits), "the folder is not the model that was written"
 
     print(f"  {case:14} {'(spread of the logits)':44} {logits.std():9.2f}")

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 LENGTHS = [1, 5, 17, 33, 70]
+SHORT = [1, 5, 17, 40]  # for models with experts, whose weights take more room
 
 
 def model(kind, architecture, **more):
@@ -24,11 +25,22 @@ def model(kind, architecture, **more):
     return {key: value for key, value in config.items() if value is not None}
 
 
-def case(config, stored="F32", shards=1, lengths=None, context=128, sharpness=1.0):
+def case(config, stored="F32", shards=1, lengths=None, context=128, sharpness=1.0, mxfp4=False):
     dtype = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}[stored]
     config["dtype" if "rope_parameters" in config else "torch_dtype"] = dtype
     return {"config": config, "stored": stored, "shards": shards, "lengths": lengths or LENGTHS,
-            "context": context, "sharpness": sharpness}
+            "context": context, "sharpness": sharpness, "mxfp4": mxfp4}
+
+
+def gpt_oss(**more):
+    """Layers take turns with and without a window, which comes first."""
+    return model(
+        "gpt_oss", "GptOssForCausalLM", vocab_size=72, head_dim=32, attention_bias=True,
+        num_experts_per_tok=2, num_local_experts=4, swiglu_limit=7.0, sliding_window=12,
+        max_position_embeddings=256, layer_types=["sliding_attention", "full_attention"],
+        rope_parameters={"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0,
+                         "original_max_position_embeddings": 64, "beta_fast": 8.0,
+                         "beta_slow": 1.0, "truncate": False}, **more)
 
 
 CASES = {
@@ -103,6 +115,22 @@ CASES = {
         rope_scaling={"type": "longrope", "short_factor": [1.0 + 0.125 * i for i in range(8)],
                       "long_factor": [1.25 + 0.5 * i for i in range(8)]}),
         stored="F16", lengths=[17, 33, 70], context=256),
+    # Four experts instead of one MLP, two of them for each token, in a tensor each.
+    "mixtral": case(model(
+        "mixtral", "MixtralForCausalLM", vocab_size=72, intermediate_size=24, num_local_experts=4,
+        num_experts_per_tok=2, rope_theta=10000.0, sliding_window=None), lengths=SHORT),
+    # Three of six experts, narrower than `intermediate_size`; norms on q and k.
+    "qwen3moe": case(model(
+        "qwen3_moe", "Qwen3MoeForCausalLM", vocab_size=72, head_dim=16, attention_bias=False,
+        use_sliding_window=False, max_window_layers=2, num_experts=6, num_experts_per_tok=3,
+        moe_intermediate_size=16, norm_topk_prob=True, decoder_sparse_step=1, mlp_only_layers=[],
+        rope_theta=1000000.0), lengths=SHORT),
+    # Sinks, biases everywhere, a window in every other layer, YaRN that is not truncated; gate and up interleaved.
+    "gpt_oss": case(gpt_oss(hidden_size=32, intermediate_size=32, num_attention_heads=4,
+                            num_key_value_heads=2), stored="BF16", lengths=SHORT),
+    # As published: the experts in MXFP4.
+    "gpt_oss_mxfp4": case(gpt_oss(hidden_size=64, intermediate_size=32, num_attention_heads=4,
+                                  num_key_value_heads=2), stored="BF16", lengths=SHORT, mxfp4=True),
 }
 
 
@@ -189,6 +217,12 @@ def swap_halves(pattern):
     return change
 
 
+def swap_expert_halves(_, state):
+    for name, tensor in state.items():
+        if name.endswith("experts.gate_up_proj"):
+            tensor.copy_(tensor.roll(tensor.shape[1] // 2, 1))
+
+
 def swap_fused_keys_and_values(config, state):
     rows = head_size(config) * config["num_key_value_heads"]
     for name, tensor in state.items():
@@ -226,10 +260,10 @@ def common_changes(config, state):
     yield Change("rms_norm_eps 1e-6", rms_norm_eps=1e-6)
     yield Change("rope off", code=no_rope)
     yield Change("attention off", weights=set_all(r".*self_attn\.o_proj\..*", 0.0))
-    yield Change("MLP off", weights=set_all(r".*mlp\.down_proj\.weight", 0.0))
+    yield Change("MLP off", weights=set_all(r".*mlp\.(experts\.)?down_proj(\.weight|_bias)?", 0.0))
     if config["model_type"].startswith("gemma"):
         yield Change("silu instead of gelu", hidden_activation="silu")
-    else:
+    elif config["model_type"] != "gpt_oss":
         yield Change("gelu instead of silu", hidden_act="gelu_pytorch_tanh")
     if not config["tie_word_embeddings"]:
         yield Change("lm_head tied to the embeddings", weights=tie)
@@ -245,7 +279,81 @@ def window_changes(window):
             Change("window one shorter", sliding_window=window - 1)]
 
 
+def edit_layers(edit):
+    def change(model):
+        for layer in model.model.layers:
+            edit(layer)
+    return change
+
+
+def set_in_experts(**values):
+    """Sets the constants of gpt-oss's activation."""
+    return edit_layers(lambda layer: vars(layer.mlp.experts).update(values))
+
+
+def weigh_alike(layer):
+    """The chosen experts count alike: replaces the weights in what the router returns."""
+    router = getattr(layer.mlp, "router", None) or layer.mlp.gate
+
+    def alike(module, _, returned):
+        return tuple(torch.full_like(part, 1 / module.top_k)
+                     if part.is_floating_point() and part.shape[-1] == module.top_k else part
+                     for part in returned)
+    router.register_forward_hook(alike)
+
+
+def shift_experts(_, state):
+    """Every expert computes what the next one should."""
+    for name, tensor in state.items():
+        if ".experts." in name:
+            tensor.copy_(tensor.roll(1, 0))
+
+
+def up_without_one(_, state):
+    for name, tensor in state.items():
+        if name.endswith("experts.gate_up_proj_bias"):
+            tensor[:, 1::2] -= 1.0
+
+
+def halves_not_interleaved(_, state):
+    """Gate first, then up, instead of taking turns."""
+    for name, tensor in state.items():
+        if "experts.gate_up_proj" in name:
+            half = tensor.shape[-1] // 2
+            tensor.copy_(tensor.reshape(*tensor.shape[:-1], 2, half).transpose(-1, -2)
+                         .reshape(tensor.shape))
+
+
+def expert_changes(used):
+    return [Change("one expert fewer", num_experts_per_tok=used - 1),
+            Change("one expert more", num_experts_per_tok=used + 1),
+            Change("experts weighted alike", code=edit_layers(weigh_alike)),
+            Change("experts of the next number", weights=shift_experts)]
+
+
+GPT_OSS_CHANGES = [
+    *expert_changes(2), *window_changes(12),
+    Change("window on the other layers", layer_types=["full_attention", "sliding_attention"]),
+    Change("sinks ignored", weights=set_all(r".*self_attn\.sinks", -30000.0)),
+    Change("no limit in the activation", code=set_in_experts(limit=1e9)),
+    Change("alpha 1 in the activation", code=set_in_experts(alpha=1.0)),
+    Change("up without + 1", weights=up_without_one),
+    Change("gate and up not interleaved", weights=halves_not_interleaved),
+    Change("YaRN truncated", rope_parameters__truncate=True),
+    Change("attention factor 1", rope_parameters__attention_factor=1.0),
+    Change("no rope scaling", rope_parameters={"rope_type": "default", "rope_theta": 10000.0})]
+
+
 OWN_CHANGES = {
+    "mixtral": [*expert_changes(2),
+                Change("gate and up swapped", weights=swap_expert_halves)],
+    "qwen3moe": [*expert_changes(3),
+                 Change("weights not normalised", norm_topk_prob=False),
+                 Change("gate and up swapped", weights=swap_expert_halves),
+                 Change("no q norm", code=without_module("q_norm")),
+                 Change("no k norm", code=without_module("k_norm"))],
+    "gpt_oss": GPT_OSS_CHANGES,
+    "gpt_oss_mxfp4": GPT_OSS_CHANGES,
     "llama3": [
         Change("no rope scaling", rope_scaling=None),
         Change("linear scaling instead", rope_scaling={"type": "linear", "factor": 8.0}),

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +13,7 @@
 #include "runtime/host/read_file.h"
 #include "runtime/log.h"
 #include "ui/dashboard.h"
+#include "ui/data/frame_pacer.h"
 #include "ui/data/settings.h"
 #include "ui/item_log.h"
 #include "ui/script_player.h"
@@ -21,11 +24,26 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kIdleFramesPerSecond = 10;
-constexpr double kGpuFramesPerSecond = 60;
-// If the CPU draws the window, drawing competes with the model.
-constexpr double kCpuFramesPerSecond = 20;
 constexpr double kSaveEverySeconds = 5;
+
+constexpr FrameLimits kGpuFrames;
+// Presenting a frame costs as much again as drawing it, on threads of the driver and the display.
+constexpr FrameLimits kCpuFrames{.busy_per_s = 20, .idle_per_s = 5, .most_share = 0.05};
+
+FrameLimits frame_limits(bool drawn_by_cpu, double requested_per_s) {
+  FrameLimits limits = drawn_by_cpu ? kCpuFrames : kGpuFrames;
+  limits.cores = std::max(1u, std::thread::hardware_concurrency());
+  if (requested_per_s > 0)
+    limits = {.busy_per_s = requested_per_s, .idle_per_s = requested_per_s};
+  return limits;
+}
+
+// How long this thread has kept a core busy.
+double core_seconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 // Owns ImGui's context.
 struct ImGuiScope {
@@ -86,6 +104,12 @@ class App {
       host_.open_lesson(options_.lesson);
       host_.reserve_for_lesson(true);
     }
+    // A picture shows the outcome, because nobody waits for it.
+    if (options_.compare)
+      host_.open_comparison({.policies = *options_.compare,
+                             .requests = options_.compared_requests,
+                             .plan = {},
+                             .at_end = !options_.screenshot.empty()});
     if (options_.demo)
       host_.start_demo();
     else if (!options_.connect.empty())
@@ -96,14 +120,17 @@ class App {
 
   Status run_frames() {
     Clock::time_point next = Clock::now(), next_save = next;
+    FramePacer pacer(frame_limits(window_->drawn_by_cpu(), options_.frames_per_s));
     for (uint32_t frame = 1; !finished(frame); ++frame) {
       const double left = std::chrono::duration<double>(next - Clock::now()).count();
       window_->wait_for_input(left);
-      if (window_->minimized()) window_->wait_for_input(1 / kIdleFramesPerSecond);
+      if (window_->minimized()) window_->wait_for_input(1 / pacer.frames_per_s(true));
       const Clock::time_point begin = Clock::now();
+      const double core_before = core_seconds();
       HEARTH_TRY(draw_frame(frame));
+      pacer.drawn(core_seconds() - core_before);
       next = begin + std::chrono::duration_cast<Clock::duration>(
-                         std::chrono::duration<double>(1 / frames_per_second()));
+                         std::chrono::duration<double>(1 / pacer.frames_per_s(idle())));
       if (begin >= next_save) {
         dashboard_->save();
         next_save = begin + std::chrono::duration_cast<Clock::duration>(
@@ -119,11 +146,8 @@ class App {
     return options_.frames != 0 && frame > options_.frames;
   }
 
-  double frames_per_second() const {
-    if (options_.frames_per_s > 0) return options_.frames_per_s;
-    const double maximum = window_->drawn_by_cpu() ? kCpuFramesPerSecond : kGpuFramesPerSecond;
-    const bool idle = host_.view().new_steps.empty() && !host_.loading().active && !script_;
-    return idle ? std::min(maximum, kIdleFramesPerSecond) : maximum;
+  bool idle() const {
+    return host_.view().new_steps.empty() && !host_.loading().active && !script_;
   }
 
   Status draw_frame(uint32_t frame) {

@@ -23,6 +23,8 @@ struct AppOptions {
   std::string connect, api_key;  // URL of a server to watch
   ModelChoice model;             // opened unless `demo` or `connect` is set
   EngineHost::Measure measure;
+  std::optional<PolicyPair> compare;  // to open in the Compare panel
+  std::string compared_requests{kComparedRequests};
   std::string lesson;  // to open in the Lessons panel; empty: none
 
   std::filesystem::path script, output_folder;  // a script's files are relative to the folder

@@ -12,6 +12,7 @@ namespace hearth {
 namespace {
 
 constexpr float kRegionGap = 6;
+constexpr std::string_view kCompareKey = "compare";
 constexpr std::array kZooms = {0.75f, 1.0f, 1.25f, 1.5f, 2.0f};
 
 const char* state_name(EngineState state) {
@@ -48,7 +49,8 @@ Dashboard::Dashboard(EngineHost& host, Settings& settings, Theme& theme)
   const auto hidden = settings.get("hidden_panels", std::vector<std::string>{});
   for (std::unique_ptr<Panel>& panel : PanelRegistration::make_all()) {
     Tab tab{.panel = std::move(panel)};
-    tab.visible = std::ranges::find(hidden, tab.panel->info().key) == hidden.end();
+    tab.visible = std::ranges::find(hidden, tab.panel->info().key) == hidden.end() &&
+                  tab.panel->info().key != kCompareKey;
     tabs_.push_back(std::move(tab));
   }
   for (const std::string& key : settings.get("front_panels", std::vector<std::string>{}))
@@ -95,6 +97,7 @@ void Dashboard::draw() {
   if (host_.has_lesson())
     for (Tab& tab : tabs_)
       if (tab.panel->info().key == "lessons") tab.visible = tab.select = true;
+  follow_comparison();
   for (const Tab& tab : tabs_) tab.panel->update(shared);
   handle_shortcuts();
   draw_menu();
@@ -136,7 +139,7 @@ void Dashboard::draw_view_menu() {
   }
   ImGui::Separator();
   if (ImGui::MenuItem("Show all panels"))
-    for (Tab& tab : tabs_) tab.visible = true;
+    for (Tab& tab : tabs_) tab.visible = tab.visible || tab.panel->info().key != kCompareKey;
   if (ImGui::MenuItem("Chat only")) show_only({"chat"});
   if (ImGui::MenuItem("Classroom")) show_only({"timeline", "kv", "control", "occupancy"});
   if (ImGui::MenuItem("Reset sizes")) splits_ = {};
@@ -283,6 +286,30 @@ void Dashboard::handle_shortcuts() {
     host_.engine()->step_once();
 }
 
+// A comparison has the window to itself while it is open, or shares it with its lesson. The menu
+// View opens and closes it, too.
+void Dashboard::follow_comparison() {
+  const auto compare = std::ranges::find_if(
+      tabs_, [](const Tab& tab) { return tab.panel->info().key == kCompareKey; });
+  if (compare == tabs_.end()) return;
+  if (compare->visible != comparing_ && host_.comparing() == comparing_) {
+    if (compare->visible)
+      host_.open_comparison({.policies = comparison_for(host_.view().policy)});
+    else
+      host_.close_comparison();
+  }
+  if (host_.comparing() == comparing_) return;
+  comparing_ = host_.comparing();
+  for (Tab& tab : tabs_) {
+    if (comparing_) tab.visible_before = tab.visible;
+    const std::string_view key = tab.panel->info().key;
+    tab.visible =
+        comparing_ ? key == "lessons" && host_.comparing_beside_lesson() : tab.visible_before;
+    tab.select = tab.active && tab.visible;
+  }
+  compare->visible = compare->select = comparing_;
+}
+
 void Dashboard::show_only(std::initializer_list<std::string_view> keys) {
   for (Tab& tab : tabs_) tab.visible = std::ranges::find(keys, tab.panel->info().key) != keys.end();
 }
@@ -297,6 +324,8 @@ ValueSink Dashboard::values() const {
   sink.set("source", view.source);
   sink.set("state", std::string(state_name(view.state)));
   sink.set("kernels_done", view.kernels.done ? 1 : 0);
+  sink.set("seconds", view.now);
+  sink.set("generated_tokens", static_cast<double>(view.totals.generated_tokens));
   sink.set("dark", theme_.dark ? 1 : 0);
   sink.set("glossary_shown", static_cast<double>(help_.glossary_shown()));
   for (const Tab& tab : tabs_) {
@@ -312,7 +341,8 @@ ValueSink Dashboard::values() const {
 void Dashboard::store_layout() {
   std::vector<std::string> hidden, front;
   for (const Tab& tab : tabs_) {
-    if (!tab.visible) hidden.emplace_back(tab.panel->info().key);
+    if (!(comparing_ ? tab.visible_before : tab.visible))
+      hidden.emplace_back(tab.panel->info().key);
     if (tab.active) front.emplace_back(tab.panel->info().key);
   }
   settings_.set("hidden_panels", hidden);

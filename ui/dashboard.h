@@ -35,8 +35,9 @@ class Dashboard {
   struct Tab {
     std::unique_ptr<Panel> panel;
     bool visible = true;
-    bool select = false;  // select its tab in the next frame
-    bool active = false;  // its tab is selected, so it is visible
+    bool select = false;         // select its tab in the next frame
+    bool active = false;         // its tab is selected, so it is visible
+    bool visible_before = true;  // the comparison was opened
   };
 
   PanelContext context();
@@ -48,6 +49,7 @@ class Dashboard {
   void draw_region(Region region, const Box& box);
   void draw_splitters(const Arrangement& arrangement);
   void handle_shortcuts();
+  void follow_comparison();
   void show_only(std::initializer_list<std::string_view> keys);
   void restyle();
 
@@ -59,7 +61,7 @@ class Dashboard {
   Selection selection_;
   float density_ = 1, zoom_ = 1;
   Help help_;
-  bool close_ = false, restyle_ = true;
+  bool close_ = false, restyle_ = true, comparing_ = false;
 };
 
 }  // namespace hearth

@@ -14,7 +14,7 @@ namespace hearth {
 
 // The thread writes the results before it sets `done`; the window reads them afterwards.
 struct EngineHost::Job {
-  enum class Kind { kLoad, kMeasure };
+  enum class Kind { kLoad, kMeasure, kBorrow };
 
   Kind kind = Kind::kLoad;
   std::string what;
@@ -148,6 +148,27 @@ void EngineHost::measure_roofline() {
   });
 }
 
+bool EngineHost::borrow_session(std::string what, std::function<void(Session&)> work) {
+  if (busy() || !session_) return false;
+  feed_.reset();
+  engine_ = nullptr;
+  session_->stop_engine();
+  job_ = std::make_unique<Job>();
+  job_->kind = Job::Kind::kBorrow;
+  job_->what = std::move(what);
+  job_->thread = std::thread([job = job_.get(), this, work = std::move(work)] {
+    work(*session_);
+    job->done = true;
+  });
+  return true;
+}
+
+void EngineHost::open_comparison(ComparisonWish wish, bool beside_lesson) {
+  wish_ = std::move(wish);
+  comparing_ = true;
+  beside_lesson_ = beside_lesson;
+}
+
 bool EngineHost::measuring() const { return job_ && job_->kind == Job::Kind::kMeasure; }
 
 EngineHost::Loading EngineHost::loading() const {
@@ -166,6 +187,10 @@ void EngineHost::finish_job() {
       roofline_ = std::move(job->roofline).value();
     else
       roofline_ = {.failure = job->roofline.error().message};
+    show_session();
+    return;
+  }
+  if (job->kind == Job::Kind::kBorrow) {
     show_session();
     return;
   }

@@ -11,6 +11,7 @@
 
 #include "engine/session.h"
 #include "runtime/result.h"
+#include "ui/data/comparison_desk.h"
 #include "ui/data/roofline_data.h"
 #include "ui/feeds/engine_feed.h"
 #include "ui/feeds/engine_view.h"
@@ -67,6 +68,10 @@ class EngineHost {
   bool measuring() const;
   const RooflineData& roofline() const { return roofline_; }
 
+  // Stops the engine, which ends its requests, runs `work` on a thread of its own, and starts a new
+  // engine. `what` is shown meanwhile. False if there is no session or it is busy.
+  bool borrow_session(std::string what, std::function<void(Session&)> work);
+
   // A file dropped on the window, for the Models panel.
   void drop(std::string path) { dropped_ = std::move(path); }
   bool has_dropped() const { return !dropped_.empty(); }
@@ -79,6 +84,14 @@ class EngineHost {
   // While a lesson has the engine for itself, the Control panel stops its load and starts none.
   void reserve_for_lesson(bool reserved) { reserved_ = reserved; }
   bool reserved_for_lesson() const { return reserved_; }
+
+  // A comparison, for the Compare panel, which has the window to itself while it is open, or shares
+  // it with the lesson that opened it.
+  void open_comparison(ComparisonWish wish, bool beside_lesson = false);
+  void close_comparison() { comparing_ = false; }
+  bool comparing() const { return comparing_; }
+  bool comparing_beside_lesson() const { return beside_lesson_; }
+  std::optional<ComparisonWish> take_comparison() { return std::exchange(wish_, std::nullopt); }
 
   void pause(bool paused);
   void set_pace(double steps_per_s);
@@ -98,6 +111,8 @@ class EngineHost {
   Measure measure_;
   std::string dropped_, lesson_;
   bool reserved_ = false;
+  std::optional<ComparisonWish> wish_;
+  bool comparing_ = false, beside_lesson_ = false;
   ModelChoice choice_;
   EngineView view_;
   uint64_t generation_ = 0;

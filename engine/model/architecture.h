@@ -15,7 +15,7 @@
 
 namespace hearth {
 
-class Forward;
+class Builder;
 
 class Architecture {
  public:
@@ -26,8 +26,8 @@ class Architecture {
   // Fails if a key is missing or invalid. Does not check tensors.
   virtual Result<ModelConfig> read_config(const ModelFile& file) const = 0;
   virtual WeightTable weight_table(const ModelConfig& config) const = 0;
-  // Records layer `layer`, which reads and writes the hidden state (forward.h).
-  virtual Status record_layer(Forward& forward, uint32_t layer) const = 0;
+  // Emits the ops of a layer, builder.layer(), which reads and writes Value::kHidden.
+  virtual void emit_layer(Builder& builder) const = 0;
 };
 
 // All architectures, sorted by name.

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/ops/experts.h"
+
 namespace hearth {
 namespace {
 
@@ -58,6 +60,10 @@ double ConfigReader::number(std::string_view key, double otherwise) {
 
 std::string ConfigReader::text(std::string_view key, std::string_view otherwise) {
   return std::string(take(file_.metadata().text(full(key))).value_or(otherwise));
+}
+
+bool ConfigReader::flag(std::string_view key, bool otherwise) {
+  return take(file_.metadata().boolean(full(key))).value_or(otherwise);
 }
 
 std::vector<float> ConfigReader::numbers(std::string_view key) {
@@ -116,6 +122,7 @@ RopeConfig ConfigReader::rope() {
     info.ext_factor = number("rope.scaling.yarn_ext_factor", 1.0);
     info.beta_fast = number("rope.scaling.yarn_beta_fast", 32.0);
     info.beta_slow = number("rope.scaling.yarn_beta_slow", 1.0);
+    info.truncate = flag("rope.scaling.yarn_truncate", true);
   } else if (type == "longrope") {
     rope.factors = numbers("rope.scaling.short_factors");
     rope.long_factors = numbers("rope.scaling.long_factors");
@@ -168,6 +175,26 @@ ModelConfig ConfigReader::common() {
   config.vocabulary = count("vocab_size", 0);
   if (embedding != nullptr) config.vocabulary = static_cast<uint32_t>(embedding->rows);
   return config;
+}
+
+void ConfigReader::experts(ModelConfig& config) {
+  config.experts = count("expert_count", 0);
+  config.used_experts = count("expert_used_count", 0);
+  if (config.experts == 0) return;
+  config.mlp_width = count("expert_feed_forward_length", config.mlp_width);
+  config.weights_over_all = !flag("expert_weights_norm", true);
+  config.split_experts = file_.find("blk.0.ffn_gate.0.weight") != nullptr;
+  if (config.used_experts == 0 || config.used_experts > config.experts ||
+      config.experts > kMostExperts || config.used_experts > kMostUsedExperts) {
+    fail(fmt::format("a mixture of {} out of {} experts is not supported; at most {} out of {} are",
+                     config.used_experts, config.experts, kMostUsedExperts, kMostExperts));
+    config.experts = config.used_experts = 0;
+  }
+}
+
+void ConfigReader::need_experts(ModelConfig& config) {
+  experts(config);
+  if (config.experts == 0) fail(fmt::format("key {} is missing or 0", full("expert_count")));
 }
 
 Result<ModelConfig> ConfigReader::finish(ModelConfig config) const {

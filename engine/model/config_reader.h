@@ -23,6 +23,7 @@ class ConfigReader {
   uint32_t count(std::string_view key, uint32_t otherwise);
   double number(std::string_view key);
   double number(std::string_view key, double otherwise);
+  bool flag(std::string_view key, bool otherwise);
   std::string text(std::string_view key, std::string_view otherwise);
   std::vector<float> numbers(std::string_view key);  // empty if missing
   // Which layers have a window: the file has a list of booleans, or the period N of the layers
@@ -33,6 +34,11 @@ class ConfigReader {
 
   // The keys that all architectures share: sizes, heads, context, norm epsilon, rope.
   ModelConfig common();
+
+  // The keys of a mixture of experts, if the file has one. REQUIRES: `config` is from common().
+  void experts(ModelConfig& config);
+  // The same for an architecture that always has one.
+  void need_experts(ModelConfig& config);
 
   // Records an error, unless there is one already.
   void fail(std::string what);

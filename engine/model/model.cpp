@@ -48,11 +48,17 @@ Result<ModelPlan> plan_model(const ModelFile& file) {
   plan.matmuls = model_matmuls(plan.table, file);
   plan.config.f32_attention = std::ranges::all_of(
       plan.matmuls, [](const ModelMatmul& matmul) { return matmul.format == WeightFormat::kF32; });
-  for (const WeightSpec& spec : plan.table.specs())
+  for (const WeightSpec& spec : plan.table.specs()) {
+    WeightShape shape;
     for (const SegmentPlan& segment : plan_segments(spec, file)) {
       plan.weight_bytes += segment.device_bytes();
       plan.parameters += segment.rows * segment.cols;
+      shape.push_back({.format = segment.format,
+                       .rows = static_cast<uint32_t>(segment.rows),
+                       .cols = static_cast<uint32_t>(segment.cols)});
     }
+    if (!shape.empty()) plan.shapes.set({spec.role, spec.layer}, std::move(shape));
+  }
   if (plan.config.vocabulary > kMaxSamplingVocab)
     return Error{ErrorKind::kUnsupported,
                  fmt::format("{}: a vocabulary of {} is more than the {} that can be sampled from",

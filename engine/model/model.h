@@ -11,6 +11,7 @@
 #include "engine/model/architecture.h"
 #include "engine/model/model_config.h"
 #include "engine/model/model_weights.h"
+#include "engine/program/weight_shapes.h"
 #include "engine/weights/model_file.h"
 #include "runtime/result.h"
 
@@ -24,6 +25,7 @@ struct ModelPlan {
   const Architecture* architecture = nullptr;
   ModelConfig config;
   WeightTable table;
+  WeightShapes shapes;
   std::vector<ModelMatmul> matmuls;
   uint64_t weight_bytes = 0;  // on the device
   uint64_t parameters = 0;

@@ -45,6 +45,13 @@ struct ModelConfig {
   std::vector<bool> windowed;           // per layer; empty: no layer has a window
   std::vector<RopeConfig> window_rope;  // one entry if layers with a window have their own
 
+  // A mixture of experts instead of one MLP; `mlp_width` is then that of an expert.
+  uint32_t experts = 0, used_experts = 0;
+  bool split_experts = false;        // the file has a tensor for each expert
+  bool weights_over_all = false;     // an expert's weight is its share of all, not of the used ones
+  bool limited_activation = false;   // gpt-oss's
+  bool attention_sinks = false;      // every head has a logit without a key
+
   bool layer_is_windowed(uint32_t layer) const { return !windowed.empty() && windowed[layer]; }
   uint32_t layer_window(uint32_t layer) const { return layer_is_windowed(layer) ? window : 0; }
   uint32_t q_width() const { return heads * head_size; }

@@ -6,6 +6,7 @@
 #include "engine/model/worker_pool.h"
 #include "engine/weights/half.h"
 #include "engine/weights/repack.h"
+#include "engine/weights/stored_tensor.h"
 #include "runtime/device.h"
 #include "runtime/memory.h"
 #include "runtime/transfer.h"
@@ -53,12 +54,103 @@ class Loader {
          uint64_t total_bytes)
       : transfer_(transfer), file_(file), options_(options), total_bytes_(total_bytes) {}
 
-  Status load(const Buffer& to, const WeightSpec& spec, const SegmentPlan& plan) {
-    if (!spec.is_vector) return load_matrix(to, plan);
-    return load_vector(to, plan, is_norm(spec.role) ? options_.norm_offset : 0);
+  Status load(const WeightSegment& to, const WeightSpec& spec, const SegmentPlan& plan) {
+    if (plan.is_expert_bias) return load_expert_biases(to.buffer, plan);
+    if (plan.experts > 0) return load_experts(to, plan);
+    if (!spec.is_vector) return load_matrix(to.buffer, plan);
+    return load_vector(to.buffer, plan, is_norm(spec.role) ? options_.norm_offset : 0);
   }
 
  private:
+  // [experts, projections, cols]
+  Status load_expert_biases(const Buffer& to, const SegmentPlan& plan) {
+    std::vector<float> values;
+    values.reserve(plan.rows * plan.cols);
+    for (uint32_t expert = 0; expert < plan.experts; ++expert)
+      for (const ModelTensor* tensor : plan.tensors) append_floats(*tensor, expert, 1, values);
+    const std::span<const std::byte> bytes = std::as_bytes(std::span<const float>(values));
+    HEARTH_TRY(transfer_.upload(to.slice(0, bytes.size()), bytes));
+    return note(bytes.size());
+  }
+
+  // Rows of a tensor of floats.
+  void append_floats(const ModelTensor& tensor, uint64_t first, uint64_t rows,
+                     std::vector<float>& values) {
+    const uint64_t row_bytes = tensor.plain_bytes() / tensor.rows;
+    plain_.resize(rows * row_bytes);
+    read_tensor_rows(tensor, first, rows, plain_);
+    ModelTensor plain = tensor;
+    plain.bytes = plain_;
+    for (uint64_t i = 0; i < rows * tensor.cols; ++i) values.push_back(float_element(plain, i));
+  }
+
+  Status load_experts(const WeightSegment& to, const SegmentPlan& plan) {
+    const uint64_t rows = plan.expert_rows() / plan.projections;  // per projection
+    const bool one_each = plan.tensors.size() > plan.projections;
+    const uint64_t block_weights = format_info(plan.format).block_weights;
+    const DeviceLayout layout =
+        device_layout(plan.format, plan.expert_rows() * plan.cols / block_weights);
+    for (uint32_t expert = 0; expert < plan.experts; ++expert) {
+      const uint32_t index = expert / to.buffer_experts;
+      const Buffer& buffer = index == 0 ? to.buffer : to.more[index - 1];
+      const BufferSlice place =
+          buffer.slice(expert % to.buffer_experts * plan.expert_stride(), layout.total_bytes);
+      for (uint32_t p = 0; p < plan.projections; ++p) {
+        const ModelTensor& tensor =
+            *plan.tensors[one_each ? size_t{p} * plan.experts + expert : size_t{p}];
+        HEARTH_TRY(load_rows(place, tensor, one_each ? 0 : expert * rows, rows, layout,
+                             p * rows * plan.cols / block_weights));
+      }
+    }
+    return {};
+  }
+
+  // Rows of a tensor, into a matrix with that layout from block `to_block` on.
+  Status load_rows(const BufferSlice& to, const ModelTensor& tensor, uint64_t first, uint64_t rows,
+                   const DeviceLayout& layout, uint64_t to_block) {
+    constexpr uint64_t kBatchBytes = 8ull << 20;
+    const FormatInfo& format = format_info(tensor.format);
+    const uint64_t row_bytes = tensor.plain_bytes() / tensor.rows;
+    const uint64_t batch = std::max<uint64_t>(1, kBatchBytes / row_bytes);
+    for (uint64_t begin = 0; begin < rows; begin += batch) {
+      const uint64_t count = std::min(batch, rows - begin);
+      plain_.resize(count * row_bytes);
+      const uint64_t pieces = pool_.threads(), piece = (count + pieces - 1) / pieces;
+      pool_.run(pieces, [&](size_t i) {
+        const uint64_t from = std::min(i * piece, count), own = std::min(piece, count - from);
+        read_tensor_rows(tensor, first + begin + from, own,
+                         std::span(plain_).subspan(from * row_bytes, own * row_bytes));
+      });
+      const uint64_t block = to_block + begin * row_bytes / format.block_bytes;
+      if (format.is_float()) {
+        HEARTH_TRY(
+            transfer_.upload(to.slice(block * format.block_bytes, plain_.size()), plain_));
+      } else {
+        ModelTensor plain = tensor;
+        plain.bytes = plain_;
+        const uint64_t blocks = plain_.size() / format.block_bytes;
+        repack_range(plain, 0, blocks);
+        HEARTH_TRY(upload_planes(to, format, layout, block, blocks));
+      }
+      HEARTH_TRY(note(plain_.size()));
+    }
+    return {};
+  }
+
+  // The planes of a range of blocks, from scratch_ to their places.
+  Status upload_planes(const BufferSlice& to, const FormatInfo& format, const DeviceLayout& layout,
+                       uint64_t first_block, uint64_t count) {
+    uint64_t offset = 0;
+    for (size_t p = 0; p < format.plane_bytes.size(); ++p) {
+      const uint64_t bytes = count * format.plane_bytes[p];
+      const uint64_t place = layout.offset[p] + first_block * format.plane_bytes[p];
+      HEARTH_TRY(
+          transfer_.upload(to.slice(place, bytes), std::span(scratch_).subspan(offset, bytes)));
+      offset += bytes;
+    }
+    return {};
+  }
+
   Status load_vector(const Buffer& to, const SegmentPlan& plan, float offset) {
     std::vector<float> values;
     values.reserve(plan.cols);
@@ -76,11 +168,21 @@ class Loader {
         device_layout(plan.format, plan.rows * plan.cols / format.block_weights);
     uint64_t first_block = 0;
     for (const ModelTensor* tensor : plan.tensors) {
+      if (tensor->format != plan.format) return load_as_f32(to, *tensor);
       HEARTH_TRY(format.is_float() ? copy_tensor(to, *tensor, first_block * format.block_bytes)
                                    : repack_tensor(to, *tensor, layout, first_block));
       first_block += tensor->bytes.size() / format.block_bytes;
     }
     return {};
+  }
+
+  // A matrix of floats that is F32 on the device, such as a router, which is small.
+  Status load_as_f32(const Buffer& to, const ModelTensor& tensor) {
+    std::vector<float> values;
+    append_floats(tensor, 0, tensor.rows, values);
+    const std::span<const std::byte> bytes = std::as_bytes(std::span<const float>(values));
+    HEARTH_TRY(transfer_.upload(to.slice(0, bytes.size()), bytes));
+    return note(bytes.size());
   }
 
   // Float formats are the same in the file and on the device.
@@ -109,14 +211,7 @@ class Loader {
     for (uint64_t begin = 0; begin < blocks; begin += batch) {
       const uint64_t count = std::min(batch, blocks - begin);
       repack_range(tensor, begin, count);
-      uint64_t offset = 0;
-      for (size_t p = 0; p < format.plane_bytes.size(); ++p) {
-        const uint64_t bytes = count * format.plane_bytes[p];
-        const uint64_t place = layout.offset[p] + (first_block + begin) * format.plane_bytes[p];
-        HEARTH_TRY(
-            transfer_.upload(to.slice(place, bytes), std::span(scratch_).subspan(offset, bytes)));
-        offset += bytes;
-      }
+      HEARTH_TRY(upload_planes(to.all(), format, layout, first_block + begin, count));
       HEARTH_TRY(note(count * format.block_bytes));
     }
     return {};
@@ -156,9 +251,40 @@ class Loader {
   const ModelFile& file_;
   const LoadOptions& options_;
   WorkerPool pool_;
-  std::vector<std::byte> scratch_;
+  std::vector<std::byte> scratch_, plain_;
   uint64_t done_bytes_ = 0, total_bytes_;
 };
+
+// Matrices of experts go into as few buffers as the device allows.
+Status allocate_experts(Device& device, const SegmentPlan& plan, WeightSegment& segment) {
+  const uint64_t stride = plan.expert_stride();
+  const uint64_t most = device.caps().limits.max_allocation_bytes / stride;
+  segment.rows = static_cast<uint32_t>(plan.expert_rows());
+  segment.experts = plan.experts;
+  segment.expert_stride = stride;
+  segment.buffer_experts = static_cast<uint32_t>(std::clamp<uint64_t>(most, 1, plan.experts));
+  std::vector<uint64_t> addresses;
+  for (uint32_t first = 0; first < plan.experts; first += segment.buffer_experts) {
+    const uint32_t count = std::min(segment.buffer_experts, plan.experts - first);
+    HEARTH_ASSIGN(Buffer buffer, device.memory().allocate({.bytes = count * stride,
+                                                           .intent = MemoryIntent::kWeights,
+                                                           .name = plan.tensors.front()->name}));
+    for (uint32_t i = 0; i < count; ++i) addresses.push_back(buffer.address() + i * stride);
+    if (first == 0)
+      segment.buffer = std::move(buffer);
+    else
+      segment.more.push_back(std::move(buffer));
+  }
+  if (segment.more.empty()) return {};
+  const std::span<const std::byte> bytes = std::as_bytes(std::span<const uint64_t>(addresses));
+  HEARTH_ASSIGN(segment.table, device.memory().allocate({.bytes = bytes.size(),
+                                                         .intent = MemoryIntent::kWeights,
+                                                         .name = "addresses of experts"}));
+  HEARTH_ASSIGN(const auto transfer,
+                Transfer::create(device, {.ring_bytes = 1 << 20, .chunk_bytes = 1 << 20}));
+  HEARTH_TRY(transfer->upload(segment.table.all(), bytes));
+  return transfer->finish();
+}
 
 }  // namespace
 
@@ -174,6 +300,12 @@ Result<ModelWeights> ModelWeights::allocate(Device& device, const ModelFile& fil
       WeightSegment segment{.format = plan.format,
                             .rows = static_cast<uint32_t>(plan.rows),
                             .cols = static_cast<uint32_t>(plan.cols)};
+      if (plan.experts > 0 && !plan.is_expert_bias) {
+        HEARTH_TRY(allocate_experts(device, plan, segment));
+        weights.bytes_ += plan.device_bytes();
+        weight.push_back(std::move(segment));
+        continue;
+      }
       HEARTH_ASSIGN(segment.buffer, device.memory().allocate({.bytes = plan.device_bytes(),
                                                               .intent = MemoryIntent::kWeights,
                                                               .name = plan.tensors.front()->name}));
@@ -192,7 +324,7 @@ Status ModelWeights::fill(Device& device, const ModelFile& file, const WeightTab
     const std::vector<SegmentPlan> plans = plan_segments(spec, file);
     const Weight& weight = get(spec.role, spec.layer);
     for (size_t i = 0; i < plans.size(); ++i)
-      HEARTH_TRY(loader.load(weight[i].buffer, spec, plans[i]));
+      HEARTH_TRY(loader.load(weight[i], spec, plans[i]));
   }
   return transfer->finish();
 }

@@ -17,19 +17,6 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kInputAlignment = 64;
-
-// Assigns offsets one after the other.
-struct Placer {
-  uint64_t end = 0;
-  template <class T>
-  uint64_t place(uint64_t count) {
-    const uint64_t offset = (end + kInputAlignment - 1) / kInputAlignment * kInputAlignment;
-    end = offset + count * sizeof(T);
-    return offset;
-  }
-};
-
 template <class T>
 void put(std::byte* base, uint64_t offset, const std::vector<T>& values) {
   if (!values.empty()) std::memcpy(base + offset, values.data(), values.size() * sizeof(T));
@@ -57,35 +44,6 @@ void write_hidden(std::byte* base, const StepBatch& batch, const StepBucket& buc
 }
 
 }  // namespace
-
-uint32_t step_pools(const StepBucket& bucket) {
-  return bucket.rows / params::kMaxPoolRows + bucket.sequences;
-}
-
-StepLayout step_layout(const StepBucket& bucket, const AttentionCapacity& capacity,
-                       size_t windows) {
-  Placer placer;
-  StepLayout layout;
-  layout.ids = placer.place<uint32_t>(bucket.rows);
-  layout.row_sequences = placer.place<uint32_t>((bucket.trees ? 2 : 1) * uint64_t{bucket.rows});
-  layout.ancestors = layout.row_sequences + uint64_t{bucket.rows} * sizeof(uint32_t);
-  layout.sequences = placer.place<params::StepSequence>(bucket.sequences);
-  layout.logit_rows = placer.place<uint32_t>(bucket.logit_rows);
-  layout.sampling = placer.place<params::SamplingRow>(bucket.logit_rows);
-  if ((bucket.extras & kStepCommits) != 0)
-    layout.commits = placer.place<params::HistoryCommit>(bucket.sequences);
-  if ((bucket.extras & kStepPools) != 0)
-    layout.pools = placer.place<params::PoolRange>(step_pools(bucket));
-  if ((bucket.extras & kStepHidden) != 0) {
-    layout.kept = placer.place<params::HiddenPlace>(bucket.rows);
-    layout.compared = placer.place<params::HiddenComparison>(bucket.logit_rows);
-  }
-  for (size_t i = 0; i < windows; ++i)
-    layout.attention[i] = {.few = placer.place<params::AttentionItem>(capacity.few),
-                           .many = placer.place<params::AttentionItem>(capacity.many)};
-  layout.block_tables = placer.place<uint32_t>(0);
-  return layout;
-}
 
 uint64_t step_word_bytes(const ModelConfig& config, const StepLimits& limits) {
   const uint64_t mask_words = divide_up(config.vocabulary, 32);

@@ -4,25 +4,13 @@
 #include <tuple>
 
 #include "engine/model/step_runner.h"
+#include "runtime/device.h"
 #include "runtime/pipeline_collector.h"
+#include "runtime/queue.h"
 #include "runtime/ready_pipelines.h"
 
 namespace hearth {
 namespace {
-
-// What makes two layers ask for the same pipelines.
-std::vector<uint32_t> layer_signature(const Model& model, uint32_t layer) {
-  const ModelConfig& config = model.config();
-  std::vector<uint32_t> signature{config.layer_window(layer), config.layer_is_windowed(layer)};
-  for (auto role = static_cast<size_t>(kFirstLayerRole); role < kWeightRoles; ++role) {
-    const Weight& weight = model.weights().get(static_cast<WeightRole>(role), layer);
-    signature.push_back(static_cast<uint32_t>(weight.size()));
-    for (const WeightSegment& segment : weight)
-      signature.insert(signature.end(),
-                       {static_cast<uint32_t>(segment.format), segment.rows, segment.cols});
-  }
-  return signature;
-}
 
 // The time that a step takes grows with these, and most with the first.
 auto step_cost(const StepBucket& bucket) {
@@ -31,40 +19,33 @@ auto step_cost(const StepBucket& bucket) {
 
 }  // namespace
 
-// A layer's pipelines also depend on the layer before it, whose partial sums it may add up. The
-// first and the last layer differ from the others.
-void StepRunner::find_distinct_layers() {
-  const uint32_t count = model_.config().layers;
-  std::vector<std::vector<uint32_t>> signatures;
-  std::set<std::pair<std::vector<uint32_t>, std::vector<uint32_t>>> seen;
-  for (uint32_t layer = 0; layer < count; ++layer) {
-    layers_.push_back(layer);
-    signatures.push_back(layer_signature(model_, layer));
-    const bool ends = layer == 0 || layer + 1 == count;
-    if (layer > 0 && !seen.emplace(signatures[layer - 1], signatures[layer]).second && !ends)
-      continue;
-    if (layer > 0 && distinct_layers_.back() != layer - 1) distinct_layers_.push_back(layer - 1);
-    distinct_layers_.push_back(layer);
-  }
-}
-
 std::vector<PipelineInfo> StepRunner::pipelines_of(const StepBucket& bucket) const {
   PipelineCollector collector;
   CommandRecorder recorder = CommandRecorder::dry();
-  const Recorded step = plan(bucket);
   const Buffer none;
   // An error shows when the step is recorded.
-  static_cast<void>(record_step({recorder, collector, bucket, step.layout, 0}, distinct_layers_,
+  static_cast<void>(record_step({recorder, collector, planner_->plan_distinct(bucket), 0},
                                 {.pooled = none, .similarity = none, .pages = {none.all()}})
                         .ok());
   return {collector.infos().begin(), collector.infos().end()};
 }
 
+void StepRunner::make_room_for_recording() {
+  if (recorded_.size() < options_.most_recordings) return;
+  const auto oldest = std::ranges::min_element(
+      recorded_, {}, [](const auto& entry) { return entry.second.last_use; });
+  Timeline& timeline = device_.compute().timeline();
+  for (CommandBuffer& commands : oldest->second.commands)
+    timeline.release_after(timeline.last_submitted(), std::move(commands));
+  recorded_.erase(oldest);
+}
+
 Result<const StepRunner::Recorded*> StepRunner::record_with(PipelineStore& pipelines,
                                                             const StepBucket& bucket) {
-  Recorded step = plan(bucket);
+  const StepPlan plan = planner_->plan(bucket);
+  Recorded step(plan);
   for (size_t copy = 0; copy < StepInputs::kCopies; ++copy) {
-    HEARTH_ASSIGN(step.commands[copy], record(pipelines, bucket, step.layout, copy));
+    HEARTH_ASSIGN(step.commands[copy], record(pipelines, plan, copy));
   }
   make_room_for_recording();
   Recorded& place = recorded_.emplace(bucket, std::move(step)).first->second;

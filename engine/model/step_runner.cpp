@@ -17,11 +17,6 @@ namespace {
 // More commands than a step of any model has.
 constexpr uint32_t kProfiledCommands = 8192;
 
-// The most rows of a step whose kernels form a chain (runtime/chain.h). Measured on an H200,
-// llama-8b: 9 % faster at 1 row, 3 % at 64, 1 % at 192, 0.4 % at 256, but 2 % slower at 2,048,
-// where kernels are long and waiting workgroups take up room.
-constexpr uint32_t kChainedRows = 256;
-
 StepBucket batch_bucket(const StepBatch& batch) {
   StepBucket bucket =
       choose_bucket(batch.rows(), static_cast<uint32_t>(batch.sequences.size()), batch.longest(),
@@ -41,33 +36,14 @@ StepBucket batch_bucket(const StepBatch& batch) {
   return bucket;
 }
 
-// Whether the row's DRY penalties and stages are in the words.
-bool refers_to_words(const params::SamplingRow& row, const std::vector<uint32_t>& words) {
-  if (has_stages(row) &&
-      row.stages + sizeof(params::SamplingStages) / sizeof(uint32_t) > words.size())
-    return false;
-  if ((row.flags & params::kSamplingDry) == 0) return true;
-  return row.dry < words.size() && row.dry + 2 * uint64_t{words[row.dry]} < words.size();
-}
-
 }  // namespace
 
 StepRunner::StepRunner(Device& device, PipelineStore& pipelines, const Model& model,
                        const StepRunnerOptions& options)
-    : device_(device),
-      pipelines_(pipelines),
-      model_(model),
-      options_(options),
-      windows_(attention_windows(model.config())) {
+    : device_(device), pipelines_(pipelines), model_(model), options_(options) {
   // There cannot be more logit rows than tokens.
   options_.limits.logit_rows = std::min(options_.limits.logit_rows, options_.limits.rows);
   options_.limits.context = std::min(options_.limits.context, model.context());
-}
-
-uint64_t slot_bytes() {
-  return 2 * sizeof(uint32_t) + sizeof(float) +
-         StepExecutor::kHistoryTokens * sizeof(params::TokenCount) +
-         StepExecutor::kMaxBiases * sizeof(params::TokenBias);
 }
 
 Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineStore& pipelines,
@@ -80,24 +56,7 @@ Result<std::unique_ptr<StepRunner>> StepRunner::create(Device& device, PipelineS
                 BlockMover::create(device, pipelines, runner->kv_, runner->host_kv_));
   HEARTH_ASSIGN(runner->swaps_in_,
                 BlockMover::create(device, pipelines, runner->host_kv_, runner->kv_));
-  runner->find_distinct_layers();
   return runner;
-}
-
-ForwardContext StepRunner::context(PipelineStore& pipelines, size_t copy) const {
-  return {.caps = device_.caps(),
-          .pipelines = pipelines,
-          .config = model_.config(),
-          .weights = model_.weights(),
-          .rope_table = model_.rope_table(),
-          .window_rope_table = model_.window_rope_table(),
-          .activations = activations_,
-          .kv = kv_,
-          .inputs = inputs_.buffer(copy),
-          .sampled_ids = options_.sampled_ids != nullptr ? *options_.sampled_ids : sampled_ids_,
-          .windows = windows_,
-          .context = options_.limits.context,
-          .deterministic = options_.limits.deterministic};
 }
 
 StepRunner::~StepRunner() {
@@ -124,10 +83,14 @@ Status StepRunner::allocate() {
   HEARTH_ASSIGN(activations_,
                 Activations::allocate(device_, activation_sizes(device_.caps(), config,
                                                                 model_.plan().matmuls, limits)));
-  HEARTH_ASSIGN(
-      inputs_,
-      StepInputs::create(device_, step_input_bytes(device_.caps(), config, limits, windows_.size()),
-                         step_word_bytes(config, limits)));
+  HEARTH_ASSIGN(inputs_, StepInputs::create(device_,
+                                            step_input_bytes(device_.caps(), config, limits,
+                                                             attention_windows(config).size()),
+                                            step_word_bytes(config, limits)));
+  planner_.emplace(StepPlannerInfo{.caps = device_.caps(),
+                                   .model = model_.plan(),
+                                   .limits = limits,
+                                   .matmul_scratch_bytes = activations_.matmul_scratch.bytes()});
 
   const auto allocate = [&](Buffer& buffer, uint64_t bytes, const char* name,
                             MemoryIntent intent = MemoryIntent::kActivations) -> Status {
@@ -159,219 +122,6 @@ Status StepRunner::allocate() {
   return device_.compute().run(commands);
 }
 
-Status StepRunner::record_sampling(const Recording& recording) const {
-  const auto& [recorder, pipelines, bucket, layout, copy] = recording;
-  const Buffer& inputs = inputs_.buffer(copy);
-  // Even without logits: a commit is counted once, by the step it came with.
-  if ((bucket.extras & kStepCommits) != 0)
-    HEARTH_TRY(record_history_commits(
-        recorder, pipelines, choose_history_commit(device_.caps(), bucket.sequences),
-        {.commits = inputs.slice(layout.commits, bucket.sequences * sizeof(params::HistoryCommit)),
-         .words = inputs_.words(copy),
-         .history_lengths = history_lengths_.all(),
-         .history = history_.all(),
-         .history_capacity = kHistoryTokens}));
-  if (bucket.logit_rows == 0) return {};
-  const SamplingShape shape{.rows = bucket.logit_rows,
-                            .vocab = model_.config().vocabulary,
-                            .greedy = bucket.greedy,
-                            .extras = (bucket.extras & kStepRowExtras) != 0,
-                            .stages = (bucket.extras & kStepStages) != 0};
-  const BufferSlice logits = activations_.logits.slice(0, uint64_t{shape.rows} * shape.vocab * 4);
-  const BufferSlice rows = inputs.slice(layout.sampling, shape.rows * sizeof(params::SamplingRow));
-  if ((bucket.extras & kStepMixes) != 0)
-    HEARTH_TRY(record_mix_logits(
-        recorder, pipelines, choose_mix_logits(device_.caps(), shape),
-        {.logits = logits,
-         .other_logits = options_.other_logits != nullptr ? options_.other_logits->all() : rows,
-         .rows = rows,
-         .shape = shape}));
-  return hearth::record_sampling(recorder, pipelines, choose_sampling(device_.caps(), shape),
-                                 {.logits = logits,
-                                  .rows = rows,
-                                  .biases = biases_.all(),
-                                  .history_lengths = history_lengths_.all(),
-                                  .history = history_.all(),
-                                  .scratch = activations_.sampling_scratch.all(),
-                                  .counts = activations_.sampling_counts.all(),
-                                  .ids = sampled_ids_.all(),
-                                  .results = sampled_[copy].results.all(),
-                                  .top = sampled_[copy].top.all(),
-                                  .step_ids = inputs.slice(layout.ids, bucket.rows * 4),
-                                  .words = inputs_.words(copy),
-                                  .mirostat = mirostat_.all(),
-                                  .mirostat_rows = sampled_[copy].mirostat.all(),
-                                  .shape = shape,
-                                  .history_capacity = kHistoryTokens});
-}
-
-StepRunner::Recorded StepRunner::plan(const StepBucket& bucket) const {
-  Recorded step;
-  step.bucket = bucket;
-  step.attention = choose_attention(
-      device_.caps(),
-      step_attention_shape(model_.config(), kv_.format(), bucket, options_.limits.context),
-      options_.limits.deterministic);
-  step.layout = step_layout(bucket, step.attention.capacity, windows_.size());
-  return step;
-}
-
-Result<CommandBuffer> StepRunner::record(PipelineStore& pipelines, const StepBucket& bucket,
-                                         const StepLayout& layout, size_t copy, GpuTimer* timer) {
-  HEARTH_ASSIGN(CommandRecorder recorder,
-                CommandRecorder::begin(
-                    device_, {.name = "step",
-                              .timer = timer,
-                              .serial = timer != nullptr,
-                              .chained = timer == nullptr && bucket.rows <= kChainedRows}));
-  if ((bucket.extras & kStepPools) != 0) HEARTH_TRY(allocate_pools());
-  if ((bucket.extras & kStepHidden) != 0) HEARTH_TRY(allocate_hidden());
-  HEARTH_TRY(record_step({recorder, pipelines, bucket, layout, copy}, layers_,
-                         {.pooled = pooled_[copy],
-                          .similarity = similarity_[copy],
-                          .pages = hidden_ ? hidden_->pages() : HiddenPages{}}));
-  return recorder.finish();
-}
-
-Status StepRunner::record_step(const Recording& recording, std::span<const uint32_t> layers,
-                               const HiddenOutputs& outputs) const {
-  const StepBucket& bucket = recording.bucket;
-  const bool pools = (bucket.extras & kStepPools) != 0;
-  const bool hidden = (bucket.extras & kStepHidden) != 0;
-  const ForwardContext forward_context = context(recording.pipelines, recording.copy);
-  Forward forward(forward_context, recording.recorder, bucket);
-  HEARTH_TRY(forward.embed());
-  for (const uint32_t layer : layers)
-    HEARTH_TRY(model_.architecture().record_layer(forward, layer));
-  if (bucket.logit_rows > 0 || forward.needs_all_rows())
-    HEARTH_TRY(forward.norm(WeightRole::kOutputNorm));
-  if (pools) HEARTH_TRY(forward.pool(outputs.pooled));
-  if (hidden) HEARTH_TRY(forward.keep_and_compare(outputs.pages, outputs.similarity));
-  if (forward.needs_all_rows()) HEARTH_TRY(forward.pick_normed());
-  if (bucket.logit_rows > 0) HEARTH_TRY(forward.logits());
-  recording.recorder.set_section(step_part::kSampling);
-  return record_sampling(recording);
-}
-
-// Room for the sums of pooled rows, made by the first step that needs it.
-Status StepRunner::allocate_pools() {
-  if (pooled_.back()) return {};
-  const StepLimits& limits = options_.limits;
-  // Half of the sequences of a bucket may be padding.
-  const uint64_t ranges = step_pools(
-      {.rows = bucket_size(limits.rows), .sequences = 2 * std::bit_ceil(limits.sequences)});
-  for (Buffer& pooled : pooled_) {
-    HEARTH_ASSIGN(
-        pooled, device_.memory().allocate({.bytes = ranges * model_.config().width * sizeof(float),
-                                           .intent = MemoryIntent::kReadback,
-                                           .name = "pooled"}));
-  }
-  return {};
-}
-
-// The pages of hidden states, and room for similarities.
-Status StepRunner::allocate_hidden() {
-  if (similarity_.back()) return {};
-  HEARTH_ASSIGN(hidden_, HiddenStore::create(device_, model_.config().width, options_.slots,
-                                             options_.limits.context));
-  const uint64_t rows = std::bit_ceil(options_.limits.logit_rows);
-  for (Buffer& similarity : similarity_) {
-    HEARTH_ASSIGN(similarity, device_.memory().allocate(
-                                  {.bytes = rows * params::kComparisonParts * sizeof(float),
-                                   .intent = MemoryIntent::kReadback,
-                                   .name = "similarities"}));
-  }
-  return {};
-}
-
-Status StepRunner::reserve_hidden(uint32_t slot, uint32_t tokens) {
-  if (tokens == 0) {
-    if (hidden_) hidden_->release(slot);
-    return {};
-  }
-  HEARTH_TRY(allocate_hidden());
-  return hidden_->reserve(slot, tokens);
-}
-
-void StepRunner::make_room_for_recording() {
-  if (recorded_.size() < options_.most_recordings) return;
-  const auto oldest = std::ranges::min_element(
-      recorded_, {}, [](const auto& entry) { return entry.second.last_use; });
-  Timeline& timeline = device_.compute().timeline();
-  for (CommandBuffer& commands : oldest->second.commands)
-    timeline.release_after(timeline.last_submitted(), std::move(commands));
-  recorded_.erase(oldest);
-}
-
-Status StepRunner::check(const StepBatch& batch) const {
-  const StepLimits& limits = options_.limits;
-  if (batch.rows() > limits.rows || batch.members() > limits.sequences ||
-      batch.padding_sequences > limits.sequences || batch.logit_rows.size() > limits.logit_rows ||
-      batch.logit_rows.size() != batch.sampling.size() || batch.sequences.empty())
-    return Error{
-        ErrorKind::kInvalid,
-        fmt::format("a step of {} tokens, {} sequences and {} logits is outside the limits "
-                    "of {}, {} and {}",
-                    batch.rows(), batch.sequences.size(), batch.logit_rows.size(), limits.rows,
-                    limits.sequences, limits.logit_rows)};
-  for (const params::StepSequence& sequence : batch.sequences)
-    if (sequence.first_position + sequence.rows > limits.context)
-      return Error{ErrorKind::kInvalid,
-                   fmt::format("a sequence of {} tokens is longer than the context of {}",
-                               sequence.first_position + sequence.rows, limits.context)};
-  return check_extras(batch);
-}
-
-Status StepRunner::check_extras(const StepBatch& batch) const {
-  const auto wrong = [](const char* what) {
-    return Error{ErrorKind::kInvalid, std::string("a step's ") + what};
-  };
-  if (batch.commits.size() > batch.sequences.size())
-    return wrong("commits are more than its sequences");
-  for (const params::HistoryCommit& commit : batch.commits)
-    if (commit.slot >= options_.slots || uint64_t{commit.first} + commit.count > batch.words.size())
-      return wrong("commit refers to a slot or to tokens that do not exist");
-  if (batch.pools.size() > batch.ids.size() / params::kMaxPoolRows + batch.sequences.size())
-    return wrong("pooled ranges are too many");
-  for (const params::PoolRange& range : batch.pools)
-    if (uint64_t{range.first_row} + range.rows > batch.ids.size() || range.rows == 0 ||
-        range.rows > params::kMaxPoolRows)
-      return wrong("pooled rows do not exist");
-  const auto has_room = [&](uint32_t slot, uint64_t tokens) {
-    return hidden_ && slot < options_.slots && tokens <= hidden_->reserved(slot);
-  };
-  for (const KeptRows& kept : batch.kept)
-    if (uint64_t{kept.first_row} + kept.rows > batch.ids.size() ||
-        !has_room(kept.slot, uint64_t{kept.first_position} + kept.rows))
-      return wrong("hidden states to be kept do not exist or have no room");
-  for (const ComparedRow& row : batch.compared)
-    if (row.logit_row >= batch.logit_rows.size() || !has_room(row.slot, row.tokens))
-      return wrong("hidden states to be compared do not exist");
-  const uint64_t mask_words = divide_up(model_.config().vocabulary, 32);
-  for (const params::SamplingRow& row : batch.sampling) {
-    if (row.path_mask != 0 &&
-        uint64_t{row.path_row} + std::bit_width(row.path_mask) > batch.ids.size())
-      return wrong("path refers to rows that do not exist");
-    if ((row.flags & params::kSamplingMask) != 0 && row.mask + mask_words > batch.words.size())
-      return wrong("sampling row refers to a mask that does not exist");
-    if ((row.flags & params::kSamplingGiven) != 0 && row.given >= model_.config().vocabulary)
-      return wrong("sampling row scores a token that does not exist");
-    if (!refers_to_words(row, batch.words))
-      return wrong("sampling row refers to DRY penalties or stages that do not exist");
-    if (!is_mixed(row)) continue;
-    if ((row.other_row & params::kOtherModel) != 0) {
-      const uint64_t end = (row.other_row & ~params::kOtherModel) + 1;
-      if (options_.other_logits == nullptr ||
-          options_.other_logits->bytes() < end * model_.config().vocabulary * sizeof(float))
-        return wrong("sampling row is mixed with another model's logits, which do not exist");
-    } else if (row.other_row >= batch.sampling.size() ||
-               (batch.sampling[row.other_row].flags & params::kSamplingActive) != 0) {
-      return wrong("sampling row is mixed with one that does not exist or is sampled itself");
-    }
-  }
-  return {};
-}
-
 Status StepRunner::prepare(const StepBatch& batch) {
   HEARTH_TRY(check(batch));
   HEARTH_TRY(recorded(batch_bucket(batch)));
@@ -390,9 +140,9 @@ Result<std::vector<GpuSpan>> StepRunner::profile(const StepBatch& batch) {
   HEARTH_TRY(check(batch));
   const StepBucket bucket = batch_bucket(batch);
   HEARTH_ASSIGN(const auto timer, GpuTimer::create(device_, kProfiledCommands));
-  Recorded step = plan(bucket);
-  HEARTH_ASSIGN(step.commands[next_copy_],
-                record(pipelines_, bucket, step.layout, next_copy_, timer.get()));
+  const StepPlan plan = planner_->plan(bucket);
+  Recorded step(plan);
+  HEARTH_ASSIGN(step.commands[next_copy_], record(pipelines_, plan, next_copy_, timer.get()));
   HEARTH_ASSIGN(const StepTicket ticket, submit(batch, step));
   HEARTH_TRY(wait(ticket));
   return timer->read();
@@ -410,7 +160,8 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch, const Recorded& st
   Queue& queue = device_.compute();
   if (last_use_[ticket.copy].timeline != nullptr) HEARTH_TRY(queue.wait(last_use_[ticket.copy]));
 
-  HEARTH_TRY(inputs_.write(ticket.copy, batch, step.bucket, step.layout, step.attention, windows_));
+  HEARTH_TRY(inputs_.write(ticket.copy, batch, step.bucket, step.layout, step.attention,
+                           planner_->windows()));
   HEARTH_ASSIGN(ticket.done, queue.submit(step.commands[ticket.copy]));
   last_use_[ticket.copy] = ticket.done;
   // Only after success: if submitting fails, the results of the other copy may not have been read
@@ -451,42 +202,6 @@ Result<std::vector<float>> StepRunner::read_logits(uint32_t logit_rows) {
   HEARTH_TRY(transfer->download(activations_.logits.slice(0, logits.size() * sizeof(float)),
                                 std::as_writable_bytes(std::span(logits))));
   return logits;
-}
-
-Status StepRunner::upload(const BufferSlice& to, std::span<const std::byte> bytes) {
-  if (bytes.empty()) return {};
-  HEARTH_ASSIGN(Buffer staging,
-                device_.memory().allocate(
-                    {.bytes = bytes.size(), .intent = MemoryIntent::kUpload, .name = "slot"}));
-  std::memcpy(staging.mapped(), bytes.data(), bytes.size());
-  HEARTH_TRY(staging.flush());
-  HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device_, {.name = "slot"}));
-  recorder.copy(staging.all().slice(0, bytes.size()), to);
-  HEARTH_ASSIGN(CommandBuffer commands, recorder.finish());
-  Queue& queue = device_.compute();
-  HEARTH_ASSIGN(const TimelinePoint done, queue.submit(commands));
-  queue.timeline().release_after(done.value, std::move(commands));
-  queue.timeline().release_after(done.value, std::move(staging));
-  return {};
-}
-
-Status StepRunner::set_history(uint32_t slot, std::span<const params::TokenCount> tokens) {
-  tokens = tokens.first(std::min<size_t>(tokens.size(), kHistoryTokens));
-  const auto length = static_cast<uint32_t>(tokens.size());
-  HEARTH_TRY(upload(history_lengths_.slice(slot * sizeof(uint32_t), sizeof(uint32_t)),
-                    std::as_bytes(std::span(&length, 1))));
-  return upload(history_.slice(uint64_t{slot} * kHistoryTokens * sizeof(params::TokenCount),
-                               tokens.size_bytes()),
-                std::as_bytes(tokens));
-}
-
-Status StepRunner::set_biases(uint32_t slot, std::span<const params::TokenBias> biases) {
-  if (biases.size() > kMaxBiases)
-    return Error{ErrorKind::kInvalid, fmt::format("{} logit biases are more than the limit of {}",
-                                                  biases.size(), kMaxBiases)};
-  return upload(
-      biases_.slice(uint64_t{slot} * kMaxBiases * sizeof(params::TokenBias), biases.size_bytes()),
-      std::as_bytes(biases));
 }
 
 }  // namespace hearth

@@ -16,7 +16,6 @@
 
 #include "engine/model/activations.h"
 #include "engine/model/block_mover.h"
-#include "engine/model/forward.h"
 #include "engine/model/hidden_store.h"
 #include "engine/model/kv_cache.h"
 #include "engine/model/model.h"
@@ -24,7 +23,9 @@
 #include "engine/model/step_bucket_list.h"
 #include "engine/model/step_executor.h"
 #include "engine/model/step_inputs.h"
+#include "engine/model/step_planner.h"
 #include "engine/model/step_preparation.h"
+#include "engine/program/record.h"
 #include "params/sampling.h"
 #include "runtime/gpu_timer.h"
 #include "runtime/pipeline.h"
@@ -93,7 +94,7 @@ class StepRunner final : public StepExecutor {
   Status reserve_hidden(uint32_t slot, uint32_t tokens) override;
 
   // Runs the step with a barrier and a timer around every command and returns their times, labelled
-  // "part: kernel" with the parts of forward.h. REQUIRES: no other step is in flight.
+  // "part: kernel" with the parts of program/op.h. REQUIRES: no other step is in flight.
   Result<std::vector<GpuSpan>> profile(const StepBatch& batch);
 
   const KvCache& kv() const { return kv_; }
@@ -101,11 +102,15 @@ class StepRunner final : public StepExecutor {
   size_t recorded_steps() const { return recorded_.size(); }
 
  private:
+  // What is kept of a plan once its commands are recorded.
   struct Recorded {
+    explicit Recorded(const StepPlan& plan)
+        : bucket(plan.bucket), attention(plan.attention), layout(plan.layout) {}
+
     StepBucket bucket;
-    std::array<CommandBuffer, StepInputs::kCopies> commands;
     AttentionPlan attention;
     StepLayout layout;
+    std::array<CommandBuffer, StepInputs::kCopies> commands;
     uint64_t last_use = 0;  // as a step number
   };
   StepRunner(Device& device, PipelineStore& pipelines, const Model& model,
@@ -122,16 +127,13 @@ class StepRunner final : public StepExecutor {
   Result<const Recorded*> record_with(PipelineStore& pipelines, const StepBucket& bucket);
   const Recorded* cheapest_recorded(const StepBucket& bucket) const;
   void make_room_for_recording();
-  // Everything except the commands.
-  Recorded plan(const StepBucket& bucket) const;
   // `timer` is for profiling.
-  Result<CommandBuffer> record(PipelineStore& pipelines, const StepBucket& bucket,
-                               const StepLayout& layout, size_t copy, GpuTimer* timer = nullptr);
+  Result<CommandBuffer> record(PipelineStore& pipelines, const StepPlan& plan, size_t copy,
+                               GpuTimer* timer = nullptr);
   struct Recording {
     CommandRecorder& recorder;
     PipelineStore& pipelines;
-    const StepBucket& bucket;
-    const StepLayout& layout;
+    const StepPlan& plan;
     size_t copy = 0;
   };
   // Where hidden states go, in steps that pool, keep or compare them.
@@ -140,11 +142,9 @@ class StepRunner final : public StepExecutor {
     const Buffer& similarity;
     HiddenPages pages;
   };
-  Status record_step(const Recording& recording, std::span<const uint32_t> layers,
-                     const HiddenOutputs& outputs) const;
+  Status record_step(const Recording& recording, const HiddenOutputs& hidden) const;
   Status record_sampling(const Recording& recording) const;
-  ForwardContext context(PipelineStore& pipelines, size_t copy) const;
-  void find_distinct_layers();
+  StepBuffers buffers(size_t copy, const HiddenOutputs& hidden) const;
   Result<StepTicket> submit(const StepBatch& batch, const Recorded& step);
   Status check(const StepBatch& batch) const;
   // What sampling rows and commits refer to is in the batch.
@@ -156,7 +156,7 @@ class StepRunner final : public StepExecutor {
   PipelineStore& pipelines_;
   const Model& model_;
   StepRunnerOptions options_;
-  std::vector<uint32_t> windows_;
+  std::optional<StepPlanner> planner_;  // once the buffers are allocated
 
   KvCache kv_, host_kv_;
   Activations activations_;
@@ -171,8 +171,6 @@ class StepRunner final : public StepExecutor {
   // Made by the first sequence that wants hidden states kept.
   std::optional<HiddenStore> hidden_;
   std::array<Buffer, StepInputs::kCopies> similarity_;  // [logit rows, parts] f32, in host memory
-  std::vector<uint32_t> layers_;                        // all of them
-  std::vector<uint32_t> distinct_layers_;               // enough to find every pipeline
   std::unique_ptr<BlockMover> forks_, swaps_out_, swaps_in_;
   std::map<StepBucket, Recorded> recorded_;
   StepPreparation* preparation_ = nullptr;

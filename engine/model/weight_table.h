@@ -34,8 +34,15 @@ enum class WeightRole : uint8_t {
   kGateUp,
   kDown,
   kMlpPostNorm,
+  kSinks,
+  kRouter,  // always F32, or the file's quantized format
+  kRouterBias,
+  kExpertGateUp,  // of all experts, each in device layout on its own
+  kExpertGateUpBias,
+  kExpertDown,
+  kExpertDownBias,
 };
-inline constexpr size_t kWeightRoles = 15;
+inline constexpr size_t kWeightRoles = 22;
 inline constexpr WeightRole kFirstLayerRole = WeightRole::kAttentionNorm;
 
 struct WeightPart {
@@ -50,6 +57,13 @@ struct WeightSpec {
   uint64_t cols = 0;
   bool is_vector = false;  // norms and biases: concatenated, f32 on the device
   bool optional = false;   // all parts are present or none
+  bool in_f32 = false;     // a matrix of floats that is F32 on the device
+  // A matrix, or a vector, for each expert: its rows of every projection, one after the other. There
+  // is one part per projection, with the rows of all experts, or, in files with a tensor for each
+  // expert, one part per projection and expert, projection by projection.
+  uint32_t experts = 0, projections = 1;
+
+  bool has_part_per_expert() const { return parts.size() > projections; }
 };
 
 class WeightTable {
@@ -61,6 +75,19 @@ class WeightTable {
   // Concatenated vectors; a part's `rows` is its length.
   void vector(WeightRole role, uint32_t layer, std::vector<WeightPart> parts);
   void optional_vector(WeightRole role, uint32_t layer, std::vector<WeightPart> parts);
+  // A matrix that is F32 on the device if its tensor has floats.
+  void f32_matrix(WeightRole role, uint32_t layer, WeightPart part, uint64_t cols);
+  // Matrices of experts, with `rows` rows per projection and expert: tensors "ffn_gate_exps.weight"
+  // or, if split, "ffn_gate.0.weight" and so on.
+  struct ExpertMatrices {
+    std::vector<std::string_view> projections;  // "ffn_gate"
+    uint32_t experts = 0;
+    uint64_t rows = 0, cols = 0;
+    bool split = false;
+  };
+  void expert_matrices(WeightRole role, uint32_t layer, const ExpertMatrices& matrices);
+  // Their biases, which may be absent: "ffn_gate_exps.bias".
+  void optional_expert_biases(WeightRole role, uint32_t layer, const ExpertMatrices& matrices);
   // A tensor that the configuration uses, so it may be present.
   void known(std::string tensor) { known_.push_back(std::move(tensor)); }
 
@@ -80,8 +107,13 @@ struct SegmentPlan {
   WeightFormat format = WeightFormat::kF32;
   uint64_t rows = 0, cols = 0;
   std::vector<const ModelTensor*> tensors;
+  uint32_t experts = 0, projections = 1;  // as in the spec; `rows` counts those of all experts
+  bool is_expert_bias = false;            // [experts, projections, cols] f32 on the device
 
   uint64_t device_bytes() const;
+  // REQUIRES: experts. From the matrix of one expert to the next.
+  uint64_t expert_stride() const;
+  uint64_t expert_rows() const { return rows / experts; }
 };
 
 // Empty for an optional weight that is absent. REQUIRES: the table was checked against the file.

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "engine/model/architecture.h"
-#include "engine/model/forward.h"
 #include "engine/model/weight_table.h"
+#include "engine/program/builder.h"
 
 namespace hearth {
 
@@ -67,28 +67,40 @@ inline void add_post_norms(WeightTable& table, const ModelConfig& config, uint32
                {{layer_tensor(layer, "post_ffw_norm.weight"), config.width}});
 }
 
-// h += attention(norm(h)); h += mlp(norm(h))
-inline Status record_pre_norm_layer(Forward& forward, uint32_t layer) {
-  HEARTH_TRY(forward.norm(WeightRole::kAttentionNorm, layer));
-  HEARTH_TRY(forward.attention(layer));
-  if (!forward.has_rows()) return {};
-  HEARTH_TRY(forward.add_attention_out(layer));
-  HEARTH_TRY(forward.norm(WeightRole::kMlpNorm, layer));
-  HEARTH_TRY(forward.mlp(layer));
-  return forward.add_mlp_out(layer);
+// attended = attention(norm(hidden))
+inline void emit_attention(Builder& builder) {
+  builder.norm(Value::kNormed, Value::kHidden, WeightRole::kAttentionNorm);
+  builder.product(Value::kQkv, Value::kNormed, WeightRole::kQkv, WeightRole::kQkvBias);
+  builder.rope_kv();
+  builder.attention();
 }
 
-// h += norm(attention(norm(h))); h += norm(mlp(norm(h)))
-inline Status record_sandwich_norm_layer(Forward& forward, uint32_t layer) {
-  HEARTH_TRY(forward.norm(WeightRole::kAttentionNorm, layer));
-  HEARTH_TRY(forward.attention(layer));
-  if (!forward.has_rows()) return {};
-  HEARTH_TRY(forward.attention_out(layer));
-  HEARTH_TRY(forward.post_norm(WeightRole::kAttentionPostNorm, layer));
-  HEARTH_TRY(forward.norm(WeightRole::kMlpNorm, layer));
-  HEARTH_TRY(forward.mlp(layer));
-  HEARTH_TRY(forward.mlp_out(layer));
-  return forward.post_norm(WeightRole::kMlpPostNorm, layer);
+// mlp = activation(gate * norm(hidden)) . (up * norm(hidden))
+inline void emit_mlp(Builder& builder) {
+  builder.norm(Value::kNormed, Value::kHidden, WeightRole::kMlpNorm);
+  builder.product(Value::kGateUp, Value::kNormed, WeightRole::kGateUp);
+  builder.activation();
+}
+
+// hidden += attention(norm(hidden)); hidden += mlp(norm(hidden))
+inline void emit_pre_norm_layer(Builder& builder) {
+  emit_attention(builder);
+  builder.add_product(Value::kHidden, Value::kAttended, WeightRole::kAttentionOut,
+                      WeightRole::kAttentionOutBias);
+  emit_mlp(builder);
+  builder.add_product(Value::kHidden, Value::kMlp, WeightRole::kDown);
+}
+
+// hidden += norm(attention(norm(hidden))); hidden += norm(mlp(norm(hidden)))
+inline void emit_sandwich_norm_layer(Builder& builder) {
+  emit_attention(builder);
+  builder.product(Value::kProjected, Value::kAttended, WeightRole::kAttentionOut);
+  builder.norm(Value::kProjected, Value::kProjected, WeightRole::kAttentionPostNorm);
+  builder.add(Value::kHidden, Value::kProjected);
+  emit_mlp(builder);
+  builder.product(Value::kProjected, Value::kMlp, WeightRole::kDown);
+  builder.norm(Value::kProjected, Value::kProjected, WeightRole::kMlpPostNorm);
+  builder.add(Value::kHidden, Value::kProjected);
 }
 
 }  // namespace hearth

@@ -1,7 +1,6 @@
 // gemma2: soft caps on attention and logits, a window in every other layer, norms before and after
 // attention and MLP.
 #include "engine/model/config_reader.h"
-#include "engine/model/forward.h"
 #include "engine/models/common.h"
 #include "engine/models/gemma.h"
 
@@ -33,9 +32,7 @@ class Gemma2 final : public Architecture {
     return table;
   }
 
-  Status record_layer(Forward& forward, uint32_t layer) const override {
-    return record_sandwich_norm_layer(forward, layer);
-  }
+  void emit_layer(Builder& builder) const override { emit_sandwich_norm_layer(builder); }
 };
 
 }  // namespace

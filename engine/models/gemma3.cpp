@@ -1,7 +1,6 @@
 // gemma3 (text): five layers with a window and a rope of their own for each layer without; norms of
 // q and k heads, and before and after attention and MLP.
 #include "engine/model/config_reader.h"
-#include "engine/model/forward.h"
 #include "engine/models/common.h"
 #include "engine/models/gemma.h"
 
@@ -40,9 +39,7 @@ class Gemma3 final : public Architecture {
     return table;
   }
 
-  Status record_layer(Forward& forward, uint32_t layer) const override {
-    return record_sandwich_norm_layer(forward, layer);
-  }
+  void emit_layer(Builder& builder) const override { emit_sandwich_norm_layer(builder); }
 };
 
 }  // namespace

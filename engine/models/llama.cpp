@@ -1,7 +1,6 @@
 // llama: Llama 2 and 3.x, Mistral with its sliding window, SmolLM, TinyLlama. Optional biases, tied
 // embeddings, llama-3's, linear and YaRN rope scaling.
 #include "engine/model/config_reader.h"
-#include "engine/model/forward.h"
 #include "engine/models/common.h"
 
 namespace hearth {
@@ -31,9 +30,7 @@ class Llama final : public Architecture {
     return table;
   }
 
-  Status record_layer(Forward& forward, uint32_t layer) const override {
-    return record_pre_norm_layer(forward, layer);
-  }
+  void emit_layer(Builder& builder) const override { emit_pre_norm_layer(builder); }
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 // phi3: q, k and v in one tensor, gate and up in one tensor, long-rope, partial rope.
 #include "engine/model/config_reader.h"
-#include "engine/model/forward.h"
 #include "engine/models/common.h"
 
 namespace hearth {
@@ -39,9 +38,7 @@ class Phi3 final : public Architecture {
     return table;
   }
 
-  Status record_layer(Forward& forward, uint32_t layer) const override {
-    return record_pre_norm_layer(forward, layer);
-  }
+  void emit_layer(Builder& builder) const override { emit_pre_norm_layer(builder); }
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 // qwen2: Qwen 2 and 2.5. Like llama, but rope pairs halves, and q, k and v have biases.
 #include "engine/model/config_reader.h"
-#include "engine/model/forward.h"
 #include "engine/models/common.h"
 
 namespace hearth {
@@ -26,9 +25,7 @@ class Qwen2 final : public Architecture {
     return table;
   }
 
-  Status record_layer(Forward& forward, uint32_t layer) const override {
-    return record_pre_norm_layer(forward, layer);
-  }
+  void emit_layer(Builder& builder) const override { emit_pre_norm_layer(builder); }
 };
 
 }  // namespace

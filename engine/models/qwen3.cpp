@@ -1,6 +1,5 @@
 // qwen3: like llama, but rope pairs halves, and q and k heads have norms.
 #include "engine/model/config_reader.h"
-#include "engine/model/forward.h"
 #include "engine/models/common.h"
 
 namespace hearth {
@@ -28,9 +27,7 @@ class Qwen3 final : public Architecture {
     return table;
   }
 
-  Status record_layer(Forward& forward, uint32_t layer) const override {
-    return record_pre_norm_layer(forward, layer);
-  }
+  void emit_layer(Builder& builder) const override { emit_pre_norm_layer(builder); }
 };
 
 }  // namespace

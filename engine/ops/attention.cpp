@@ -93,7 +93,7 @@ Status record_list(CommandRecorder& recorder, PipelineStore& pipelines, const Ke
   const BufferSlice& table = rope != nullptr         ? rope->table
                              : op.shape.bucket.trees ? op.ancestors
                                                      : q;
-  const BufferSlice& q_norm = norms ? rope->q_norm : table;
+  const BufferSlice& q_norm = op.shape.sinks ? op.sinks : norms ? rope->q_norm : table;
   const BufferSlice& k_norm = norms ? rope->k_norm : table;
   const params::Attention params{.q = q.address(),
                                  .result = op.result.address(),
@@ -180,6 +180,10 @@ Status record_attention(CommandRecorder& recorder, PipelineStore& pipelines,
   if (partial_bytes > 0 &&
       (op.partials.buffer != op.counts.buffer || op.partials.offset < op.counts.offset))
     return Error{ErrorKind::kInvalid, "attention wants its partial results after its counts"};
+  if (op.shape.sinks && (op.sinks.bytes < uint64_t{op.shape.heads} * 4 ||
+                         (op.rope != nullptr && op.rope->shape.head_norms)))
+    return Error{ErrorKind::kInvalid,
+                 "attention with sinks needs one for each head, and no norms of its heads"};
   if (op.rope != nullptr) HEARTH_TRY(check_rope(plan, op));
   if (op.shape.bucket.trees && op.ancestors.bytes < uint64_t{op.shape.bucket.rows} * 4)
     return Error{ErrorKind::kInvalid, "attention to trees needs the ancestors of every row"};

@@ -44,6 +44,9 @@ struct Attention {
   RowForm form = RowForm::kFloats;  // REQUIRES: can_write()
   float scale = 1.0f;
   float soft_cap = 0.0f;  // 0: none
+  // [heads] f32, only with shape.sinks: one more logit of every head's softmax, without a value.
+  // Not with a rope that norms heads.
+  BufferSlice sinks = {};
   // Rope and KV write, if attention is to do them. Only if plan.ropes, and if q, k and v are
   // consecutive segments of one buffer or partial sums in one. Its q_out is not used.
   const RopeKv* rope = nullptr;

@@ -9,14 +9,14 @@ namespace {
 
 constexpr uint32_t kShortContext = 767;  // tokens; the end of a range of step buckets
 
-// The variant of a general kernel that also supports trees, if the step may have any.
-std::string general_kernel(const char* kernel, const AttentionShape& shape) {
-  return std::string(kernel) + (shape.bucket.trees ? "_tree." : ".") +
+std::string kernel_name(std::string_view kernel, const AttentionShape& shape) {
+  return std::string(kernel) + (shape.sinks ? "_sinks." : ".") +
          std::string(kv_format_name(shape.kv));
 }
 
-std::string kernel_name(const char* kernel, KvFormat kv) {
-  return std::string(kernel) + "." + std::string(kv_format_name(kv));
+// The variant of a general kernel that also supports trees, if the step may have any.
+std::string general_kernel(const char* kernel, const AttentionShape& shape) {
+  return kernel_name(std::string(kernel) + (shape.bucket.trees ? "_tree" : ""), shape);
 }
 
 // The query heads per KV head; any number for a shape that record_attention() will refuse.
@@ -147,7 +147,7 @@ std::optional<ListPlan> choose_direct(const DeviceCaps& caps, const AttentionSha
       pace.subgroups * kLanes > caps.limits.max_group_invocations)
     return std::nullopt;
   return ListPlan{.tokens = tile.tokens,
-                  .plan = {.pipeline = {.kernel = kernel_name("attention_direct", shape.kv),
+                  .plan = {.pipeline = {.kernel = kernel_name("attention_direct", shape),
                                         .constants = {pace.subgroups * kLanes, kLanes,
                                                       pace.subgroups, shape.head_size, tile.rows,
                                                       kKeyLanes, kRunKeys, pace.overlap ? 1u : 0u},
@@ -196,7 +196,7 @@ std::optional<ListPlan> choose_lanes(const DeviceCaps& caps, const AttentionShap
     return std::nullopt;
   return ListPlan{
       .tokens = tile.tokens,
-      .plan = {.pipeline = {.kernel = kernel_name("attention_lanes", shape.kv),
+      .plan = {.pipeline = {.kernel = kernel_name("attention_lanes", shape),
                             .constants = {subgroups * kLanes, kLanes, subgroups, shape.head_size,
                                           kSubgroupRows, 8, 16, keys, 0},
                             .subgroup_size = kLanes},
@@ -229,7 +229,7 @@ std::optional<ListPlan> choose_matrix_tile(const DeviceCaps& caps, const Attenti
   const Tile tile{.tokens = rows / heads_of_group(shape), .rows = rows};
   return ListPlan{
       .tokens = tile.tokens,
-      .plan = {.pipeline = {.kernel = kernel_name("attention_tile", shape.kv),
+      .plan = {.pipeline = {.kernel = kernel_name("attention_tile", shape),
                             .constants = {subgroups * caps.subgroup_size, caps.subgroup_size,
                                           subgroups, shape.head_size, matrix->m, matrix->n,
                                           matrix->k, tile_keys, direct ? 1u : 0u},

@@ -313,6 +313,30 @@ void leave_parts(const DeviceCaps& caps, const MatmulShape& shape, uint32_t spli
   plan.part_bytes = uint64_t{splits} * plan.parts.rows * plan.parts.outputs * 4;
 }
 
+std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
+  constexpr size_t kScalarGate = 8;
+  std::vector<RowTile> all;
+  for (Tile tile : tiles_for(caps, shape.format, coopmat)) {
+    if (!fits(caps, shape, tile)) continue;
+    const bool scalar = tile.kernel == TileKernel::kScalar;
+    const uint32_t fragment = scalar ? 1
+                              : lanes_make_fragments(tile)
+                                  ? kLaneFragment
+                                  : fragment_of(caps, tile.part_outputs)->n;
+    if (tile.outputs / fragment % 2 != 0) continue;
+    tile.round = round_for(caps, tile, shape.inputs);
+    RowTile row_tile{.rows = tile.rows,
+                     .kernel = {.pipeline = tile_kernel(caps, shape, tile, 1),
+                                .groups = {.y = divide_up(shape.outputs, tile.outputs)}},
+                     .gate_constant = scalar ? kScalarGate : gate_constant(tile.kernel),
+                     .cost = uint64_t{tile.rows} * divide_up(shape.outputs, tile.outputs) *
+                             tile.outputs * shape.inputs * tile.percent};
+    if (scalar) row_tile.kernel.pipeline.constants.push_back(0);
+    all.push_back(std::move(row_tile));
+  }
+  return all;
+}
+
 MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape) {
   const bool coopmat = matrix_units(caps, shape.format);
   const auto [tile, splits, last_splits, columns, rest] = choose(caps, shape, coopmat);

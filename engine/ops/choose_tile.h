@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/ops/kernel_choice.h"
 
@@ -23,6 +24,19 @@ void take_halves(const DeviceCaps& caps, const MatmulShape& shape, MatmulPlan& p
 // up at the end.
 void leave_parts(const DeviceCaps& caps, const MatmulShape& shape, uint32_t splits,
                  uint32_t tile_rows, MatmulPlan& plan);
+
+// One kernel for tiles of some number of rows, none of them split, for products whose rows come in
+// tiles of their own (choose_experts.cpp).
+struct RowTile {
+  uint32_t rows = 0;
+  KernelPlan kernel;  // groups.x is up to the caller
+  size_t gate_constant = 0;
+  uint64_t cost = 0;  // time of one tile of rows, up to a factor
+};
+
+// All that can compute the product, with any number of rows, and combine gates and ups. Never empty
+// without matrix units.
+std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat);
 
 // A plan in which each workgroup computes a tile of the result.
 MatmulPlan choose_tile(const DeviceCaps& caps, const MatmulShape& shape);

@@ -183,6 +183,7 @@ struct AttentionShape {
   uint32_t heads = 0, kv_heads = 0;  // heads is a multiple of kv_heads
   uint32_t head_size = 0;            // a multiple of kHeadSizeUnit, at most kMaxHeadSize
   bool f32_only = false;             // avoids matrix units, which need queries and weights as f16
+  bool sinks = false;                // every head has a logit without a key (Attention::sinks)
   AttentionBucket bucket = {};
 };
 inline constexpr uint32_t kHeadSizeUnit = 16;

@@ -141,71 +141,76 @@ Result<BufferSlice> prepared_rows(CommandRecorder& recorder, PipelineStore& pipe
 
 namespace {
 
-// Where products write their partial sums: one matrix for all, `offset` bytes into scratch.
-MatmulParts place_parts(std::span<const PlannedMatmul> matmuls, const BufferSlice& scratch,
-                        uint64_t offset) {
-  const PartLayout& layout = matmuls.front().plan.parts;
-  MatmulParts parts{.splits = layout.splits};
-  for (const PlannedMatmul& matmul : matmuls) parts.row_stride += matmul.plan.parts.outputs;
-  parts.split_stride = layout.rows * parts.row_stride;
-  parts.slice = scratch.slice(offset, uint64_t{parts.splits} * parts.split_stride * 4);
+// One matrix of partial sums with rows of `row_stride` floats, `offset` bytes into scratch.
+PartsPlan place_parts(const PartLayout& layout, uint32_t row_stride, uint64_t offset) {
+  PartsPlan parts{.offset = offset,
+                  .splits = layout.splits,
+                  .row_stride = row_stride,
+                  .split_stride = layout.rows * row_stride};
+  parts.bytes = uint64_t{parts.splits} * parts.split_stride * 4;
   return parts;
 }
 
-bool split_alike(std::span<const PlannedMatmul> matmuls) {
+bool split_alike(std::span<const MatmulChoice> matmuls) {
   const PartLayout& first = matmuls.front().plan.parts;
-  return std::ranges::all_of(matmuls, [&](const PlannedMatmul& matmul) {
-    const auto& [plan, op] = matmul;
+  return std::ranges::all_of(matmuls, [&](const MatmulChoice& matmul) {
+    const auto& [plan, shape] = matmul;
     return plan.reduce && plan.parts.splits == first.splits && plan.parts.rows == first.rows &&
-           (matmuls.size() == 1 || plan.parts.outputs == op.shape.outputs);
+           (matmuls.size() == 1 || plan.parts.outputs == shape.outputs);
   });
 }
 
 }  // namespace
 
-Result<std::optional<MatmulParts>> record_matmul_parts(CommandRecorder& recorder,
-                                                       PipelineStore& pipelines,
-                                                       std::span<const PlannedMatmul> matmuls,
-                                                       const BufferSlice& scratch) {
-  std::optional<MatmulParts> parts;
-  if (!split_alike(matmuls)) return parts;
+std::optional<PartsPlan> plan_matmul_parts(std::span<const MatmulChoice> matmuls,
+                                           uint64_t scratch_bytes) {
+  if (!split_alike(matmuls)) return std::nullopt;
   uint64_t prepared = 0, needed = 0;  // of scratch: for x, and for all
-  for (const auto& [plan, op] : matmuls) {
-    prepared += plan.prepared_bytes;
-    needed += plan.scratch_bytes;
+  uint32_t row_stride = 0;
+  for (const MatmulChoice& matmul : matmuls) {
+    prepared += matmul.plan.prepared_bytes;
+    needed += matmul.plan.scratch_bytes;
+    row_stride += matmul.plan.parts.outputs;
   }
-  if (needed > scratch.bytes) return parts;
-  parts = place_parts(matmuls, scratch, prepared);
+  if (needed > scratch_bytes) return std::nullopt;
+  return place_parts(matmuls.front().plan.parts, row_stride, prepared);
+}
+
+Status record_matmul_parts(CommandRecorder& recorder, PipelineStore& pipelines,
+                           std::span<const PlannedMatmul> matmuls, const PartsPlan& parts,
+                           const BufferSlice& scratch) {
+  const BufferSlice sums = scratch.slice(parts.offset, parts.bytes);
   uint64_t used = 0, column = 0;
   for (const auto& [plan, op] : matmuls) {
     Matmul placed = op;
     placed.scratch = scratch.slice(used, scratch.bytes - used);
     HEARTH_TRY(check(plan, placed));
     HEARTH_ASSIGN(const BufferSlice x, prepared_rows(recorder, pipelines, plan, placed));
-    const BufferSlice y = parts->slice.slice(column * 4, parts->slice.bytes - column * 4);
+    const BufferSlice y = sums.slice(column * 4, sums.bytes - column * 4);
     HEARTH_TRY(dispatch(recorder, pipelines, plan, placed,
                         {.kernel = plan.multiply,
                          .x = x,
                          .written = column == 0 ? writes(y) : writes_disjoint(y),
-                         .partial_stride = parts->row_stride,
+                         .partial_stride = parts.row_stride,
                          .last = false}));
     used += plan.prepared_bytes;
     column += plan.parts.outputs;
   }
-  return parts;
+  return {};
 }
 
 namespace {
 
-// Everything except adding up partial sums.
-Result<std::optional<MatmulParts>> record_product(CommandRecorder& recorder,
-                                                  PipelineStore& pipelines, const MatmulPlan& plan,
-                                                  const Matmul& op) {
-  std::optional<MatmulParts> parts;
+// Everything except adding up partial sums; returns where they are, if there are any.
+Result<std::optional<PartsPlan>> record_product(CommandRecorder& recorder, PipelineStore& pipelines,
+                                                const MatmulPlan& plan, const Matmul& op) {
+  std::optional<PartsPlan> parts;
   HEARTH_TRY(check(plan, op));
   if (plan.reduce) {
     const PlannedMatmul one[] = {{plan, op}};
-    return record_matmul_parts(recorder, pipelines, one, *op.scratch);
+    parts = place_parts(plan.parts, plan.parts.outputs, plan.prepared_bytes);
+    HEARTH_TRY(record_matmul_parts(recorder, pipelines, one, *parts, *op.scratch));
+    return parts;
   }
   HEARTH_ASSIGN(const BufferSlice x, prepared_rows(recorder, pipelines, plan, op));
   const KernelPlan& multiply = shares_tiles(plan, op) ? plan.shared->multiply : plan.multiply;
@@ -221,10 +226,10 @@ Result<std::optional<MatmulParts>> record_product(CommandRecorder& recorder,
 }
 
 Status record_sum(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
-                  const Matmul& op, const MatmulParts& parts) {
+                  const Matmul& op, const PartsPlan& parts) {
   return dispatch(recorder, pipelines, plan, op,
                   {.kernel = *plan.reduce,
-                   .x = parts.slice,
+                   .x = op.scratch->slice(parts.offset, parts.bytes),
                    .written = writes(op.y),
                    .partial_stride = parts.row_stride});
 }
@@ -241,21 +246,26 @@ Status record_matmuls(CommandRecorder& recorder, PipelineStore& pipelines,
                       std::span<const PlannedMatmul> matmuls, const BufferSlice& scratch) {
   for (size_t first = 0; first < matmuls.size();) {
     // As many products as there is scratch for, then the kernels that add up their partial sums.
-    std::vector<std::optional<MatmulParts>> parts;
+    struct Started {
+      Matmul op;
+      std::optional<PartsPlan> parts;
+    };
+    std::vector<Started> started;
     uint64_t used = 0;
     for (const auto& [plan, op] : matmuls.subspan(first)) {
-      if (!parts.empty() && used + plan.scratch_bytes > scratch.bytes) break;
+      if (!started.empty() && used + plan.scratch_bytes > scratch.bytes) break;
       Matmul placed = op;
       if (matmuls.size() > 1) placed.counts.reset();  // they would share the counters
       placed.scratch = scratch.slice(used, plan.scratch_bytes);
-      HEARTH_ASSIGN(parts.emplace_back(), record_product(recorder, pipelines, plan, placed));
+      HEARTH_ASSIGN(const auto parts, record_product(recorder, pipelines, plan, placed));
+      started.push_back({placed, parts});
       used += (plan.scratch_bytes + 15) / 16 * 16;
     }
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const auto& [plan, op] = matmuls[first + i];
-      if (parts[i]) HEARTH_TRY(record_sum(recorder, pipelines, plan, op, *parts[i]));
+    for (size_t i = 0; i < started.size(); ++i) {
+      const auto& [op, parts] = started[i];
+      if (parts) HEARTH_TRY(record_sum(recorder, pipelines, matmuls[first + i].plan, op, *parts));
     }
-    first += parts.size();
+    first += started.size();
   }
   return {};
 }

@@ -56,6 +56,12 @@ struct Matmul {
 Status record_matmul(CommandRecorder& recorder, PipelineStore& pipelines, const MatmulPlan& plan,
                      const Matmul& op);
 
+// A product and the kernels chosen for it.
+struct MatmulChoice {
+  MatmulPlan plan;
+  MatmulShape shape;
+};
+
 struct PlannedMatmul {
   MatmulPlan plan;
   Matmul op;
@@ -68,20 +74,26 @@ Status record_matmuls(CommandRecorder& recorder, PipelineStore& pipelines,
 
 // Partial sums of split products that have yet to be added up: one matrix with the outputs of all
 // products, one after the other.
-struct MatmulParts {
-  BufferSlice slice;  // in the scratch
+struct PartsPlan {
+  uint64_t offset = 0, bytes = 0;  // in the scratch memory
   uint32_t splits = 0;
   uint32_t row_stride = 0, split_stride = 0;  // floats
+
+  bool operator==(const PartsPlan&) const = default;
 };
 
-// Records split products with the same x without their last kernels: the reader of the results adds
-// up the partial sums. Bias, residual and soft cap are left out. Records nothing and returns empty
-// if not all products are split in the same way, or if `scratch`, which replaces that of their ops,
-// has no room for all of them.
-Result<std::optional<MatmulParts>> record_matmul_parts(CommandRecorder& recorder,
-                                                       PipelineStore& pipelines,
-                                                       std::span<const PlannedMatmul> matmuls,
-                                                       const BufferSlice& scratch);
+// Where split products with the same x can leave their partial sums for the reader of the results
+// to add up. Empty if not all of them are split in the same way, or if the scratch memory has no
+// room for all of them. Pure.
+std::optional<PartsPlan> plan_matmul_parts(std::span<const MatmulChoice> matmuls,
+                                           uint64_t scratch_bytes);
+
+// Records split products without their last kernels. Bias, residual and soft cap are left out.
+// REQUIRES: `parts` is what plan_matmul_parts() returned for them and for `scratch`, which replaces
+// that of their ops.
+Status record_matmul_parts(CommandRecorder& recorder, PipelineStore& pipelines,
+                           std::span<const PlannedMatmul> matmuls, const PartsPlan& parts,
+                           const BufferSlice& scratch);
 
 // Records only the conversion of op.x to plan.form, into `prepared`, for several products with the
 // same x. REQUIRES: plan.prepare.

@@ -32,12 +32,29 @@ enum class FileKind {
   kHuggingFace,
 };
 
+// Where a tensor's rows are in the file if they do not follow each other: experts whose matrices
+// are transposed, or in which gates and ups take turns. Element (r, c) of matrix m is element first
+// + m * matrix + r * row + c * col of `bytes`.
+struct TensorStrides {
+  std::uint64_t first = 0, matrix = 0, row = 0, col = 1;
+  // MXFP4 in two tensors: `bytes` has the nibbles of all blocks, with neighbours in one byte, and
+  // this the exponents. Strides then count rows instead of elements, and blocks are consecutive.
+  std::span<const std::byte> exponents = {};
+};
+
 struct ModelTensor {
   std::string name;            // GGUF's: "blk.0.attn_q.weight"
   WeightFormat format;         // norms and biases are F32, or F16 or BF16 in Hugging Face folders
   std::uint32_t matrices = 1;  // stored one after the other; `rows` counts the rows of all
   std::uint64_t rows = 1, cols = 0;  // a vector has one row; cols are consecutive in memory
   std::span<const std::byte> bytes;  // file layout, in the mapping
+  std::optional<TensorStrides> strides = {};  // stored_tensor.h reads such a tensor
+
+  // In file layout, with rows one after the other.
+  std::uint64_t plain_bytes() const {
+    const FormatInfo& info = format_info(format);
+    return rows * (cols / info.block_weights) * info.block_bytes;
+  }
 };
 
 class ModelFile {

@@ -105,9 +105,12 @@ Result<MixModel> mix_model(const GgufFile& model) {
     return metadata.unsigned_integer(fmt::format("{}.{}", architecture.value_or(""), key));
   };
   HEARTH_ASSIGN(const auto layers, read("block_count"));
+  HEARTH_ASSIGN(const auto experts, read("expert_count"));
   // An array if layers differ. The rules only use the ratio, which is then taken as 1.
   const auto heads = read("attention.head_count"), kv_heads = read("attention.head_count_kv");
-  MixModel mix{.layers = layers.value_or(0), .has_output = model.find("output.weight") != nullptr};
+  MixModel mix{.layers = layers.value_or(0),
+               .experts = experts.value_or(0),
+               .has_output = model.find("output.weight") != nullptr};
   if (heads.ok() && kv_heads.ok() && *heads && *kv_heads && **kv_heads > 0)
     mix.heads_per_kv_head = **heads / **kv_heads;
   return mix;

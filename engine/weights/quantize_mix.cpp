@@ -87,6 +87,12 @@ WeightFormat fused_attention_format(const QuantizeType& type) {
   return type.base;
 }
 
+bool few_bits(const QuantizeType& type) {
+  constexpr std::string_view kNames[] = {"Q2_K",   "Q3_K_S", "Q3_K_M", "Q4_K_S",
+                                         "Q4_K_M", "IQ4_NL", "IQ4_XS"};
+  return std::ranges::find(kNames, type.name) != std::end(kNames);
+}
+
 WeightFormat wanted_format(const QuantizeType& type, const MixModel& model,
                            const ModelTensor& tensor) {
   if (format_info(type.base).is_float()) return type.base;
@@ -95,10 +101,14 @@ WeightFormat wanted_format(const QuantizeType& type, const MixModel& model,
     const bool whole_blocks = tensor.cols % format_info(type.base).block_weights == 0;
     return type.base == kQ8_0 || !whole_blocks ? kQ8_0 : kQ6K;
   }
+  // Models with eight experts: the weights they share are few, so these get more bits.
+  if (model.experts == 8 && (place.part == "attn_v" || place.part == "attn_k")) return kQ8_0;
+  if (model.experts == 8 && place.part == "attn_output" && few_bits(type)) return kQ5K;
   if (place.part == "attn_v") return value_format(type, model, place.layer);
   if (place.part == "attn_qkv") return fused_attention_format(type);
   if (place.part == "attn_output") return attention_output_format(type);
-  if (place.part == "ffn_down") return feed_forward_down_format(type, model, place.layer);
+  if (place.part == "ffn_down" || place.part == "ffn_down_exps")
+    return feed_forward_down_format(type, model, place.layer);
   return type.base;
 }
 

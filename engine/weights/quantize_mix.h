@@ -29,6 +29,7 @@ std::string quantize_type_names();
 struct MixModel {
   std::uint64_t layers = 0;
   std::uint64_t heads_per_kv_head = 1;
+  std::uint64_t experts = 0;
   bool has_output = false;  // whether the output matrix is separate from the embedding
 };
 

@@ -157,7 +157,10 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (!name) return true;
     if (entry_.dtype.empty() || !entry_.has_shape || entry_.offset_count != 2)
       return fail("lacks its dtype, shape or data_offsets");
-    const auto format = format_of(entry_.dtype);
+    // The two halves of MXFP4, which hugging_face/expert_tensors.cpp joins.
+    const bool raw =
+        entry_.dtype == "U8" && (name->ends_with(kMxfp4Blocks) || name->ends_with(kMxfp4Exponents));
+    const auto format = raw ? WeightFormat::kMxfp4 : format_of(entry_.dtype);
     if (!format)
       return fail(
           fmt::format("is of type {}; only F32, F16 and BF16 are read", in_quotes(entry_.dtype)));
@@ -167,7 +170,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
         return fail("has over 2^32 elements");
     if (weights == 0) return fail("has no elements");
     const auto [begin, end] = entry_.offsets;
-    const std::uint64_t bytes = weights * format_info(*format).block_bytes;
+    const std::uint64_t bytes = raw ? weights : weights * format_info(*format).block_bytes;
     if (begin <= end && end - begin != bytes)
       return fail(fmt::format("has {} bytes instead of {}", end - begin, bytes));
     if (begin > end || end > data_.size()) {

@@ -17,6 +17,11 @@
 
 namespace hearth {
 
+// Tensors of bytes are read only if their names, as `naming` returns them, end like this. They have
+// one row of bytes per row of blocks, and MXFP4 as their format.
+inline constexpr std::string_view kMxfp4Blocks = ".mxfp4_blocks";
+inline constexpr std::string_view kMxfp4Exponents = ".mxfp4_exponents";
+
 // Maps a tensor's name to the one to use; empty to leave the tensor out.
 using TensorNaming = std::function<std::optional<std::string>(std::string_view name)>;
 

@@ -128,11 +128,22 @@ F32x4 partial_row(Work work, uint split, uint row) {
   return F32x4(params.counts + params.partials + uint64_t(at) * ((kRowQuads + 1) * 16));
 }
 
+// What a row's sums are divided by, given the max of its scores and the sum of its weights. With SINKS
+// every head has one more logit, without a value, which adds to the sum alone.
+#ifdef SINKS
+float row_divisor(Work work, uint row, float max_score, float weight_sum) {
+  const float sink = F32(params.q_norm).at[row_head(work, row)];
+  return weight_sum + exp2(sink * 1.4426950408889634 - max_score);
+}
+#else
+#define row_divisor(work, row, max_score, weight_sum) weight_sum
+#endif
+
 // Writes quad `quad` of a row's sum: the result, or this split's partial result. `stats` are the max and
 // the sum of weights. REQUIRES: has_row().
 void write_quad(Work work, uint row, uint quad, vec4 sum, vec2 stats) {
   if (work.item.splits == 1) {
-    write_result(work, row, quad, sum * (1.0 / stats.y));
+    write_result(work, row, quad, sum * (1.0 / row_divisor(work, row, stats.x, stats.y)));
   } else {
     F32x4 to = partial_row(work, work.item.split, row);
     to.at[quad] = sum;

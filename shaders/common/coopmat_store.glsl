@@ -61,7 +61,7 @@ void store_gated(Fragment sums[kSums], uint first_row, uint first_output) {
       const uint f = first + 2 * g;
       Fragment results = sums[f];
       [[unroll]] for (uint e = 0; e < results.length(); ++e)
-        results[e] = activate(sums[f][e], kGate == kGateGelu) * sums[f + 1][e];
+        results[e] = GATED(sums[f][e], sums[f + 1][e]);
       stage_fragment(results, g);
     }
     subgroup_shared_barrier();
@@ -92,8 +92,7 @@ void store_gated_across(Fragment sums[kSums], uint first_row, uint first_output)
       store_gated_quad(
           first_row + pair / row_pairs * kSubgroupRows + i * kFragmentRows + v / row_quads,
           first_output / 2 + pair % row_pairs * kFragmentOutputs + v % row_quads * 4,
-          activate(uintBitsToFloat(tiles[gate]), kGate == kGateGelu) *
-              uintBitsToFloat(tiles[gate + kFragmentQuads]));
+          GATED_QUAD(uintBitsToFloat(tiles[gate]), uintBitsToFloat(tiles[gate + kFragmentQuads])));
     }
   }
 }
@@ -130,6 +129,7 @@ void store_outputs(Fragment sums[kSums], uint first_row, uint first_output) {
   }
 }
 
+#ifndef EXPERTS
 // Four neighbouring sums of a tail tile: the partial sums of its workgroups, added in the order of k.
 vec4 add_partials(uint first, uint quad) {
   F32x4 parts = F32x4(params.tail_partials);
@@ -176,7 +176,18 @@ void store_tail_split(Fragment sums[kSums], Work work, uint first_row, uint firs
   }
 }
 
+#endif
+
 void store(Fragment sums[kSums], Work work, uint first_row, uint first_output) {
+#ifdef EXPERTS
+  if (kGate != kGateNone && kFragmentsAcross % 2 != 0) {
+    store_gated_across(sums, first_row, first_output);
+  } else if (kGate != kGateNone) {
+    store_gated(sums, first_row, first_output);
+  } else {
+    store_outputs(sums, first_row, first_output);
+  }
+#else
   if (kTailSplits > 1 && work.splits > 1) {
     store_tail_split(sums, work, first_row, first_output);
   } else if (kGate != kGateNone && kFragmentsAcross % 2 != 0) {
@@ -190,6 +201,7 @@ void store(Fragment sums[kSums], Work work, uint first_row, uint first_output) {
   } else {
     store_outputs(sums, first_row, first_output);
   }
+#endif
 }
 
 #endif

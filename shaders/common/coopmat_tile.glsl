@@ -22,6 +22,7 @@ struct Work {
 
 Work find_work() {
   Work work = Work(gl_WorkGroupID.x, gl_WorkGroupID.y, gl_WorkGroupID.z, kSplits, 0);
+#ifndef EXPERTS
   if (kTailSplits > 1) {
     const uint beyond = max(gl_WorkGroupID.x, params.whole_tiles) - params.whole_tiles;
     const uint tile = min(gl_WorkGroupID.x, params.whole_tiles + beyond / kTailSplits);
@@ -30,6 +31,7 @@ Work find_work() {
     work = Work(tile % row_tiles, tile / row_tiles, whole ? 0 : beyond % kTailSplits,
                   whole ? 1 : kTailSplits, beyond / kTailSplits);
   }
+#endif
   return work;
 }
 
@@ -41,6 +43,23 @@ uint weight_row(uint first_output, uint column) {
   const uint n = first_output / 2 + block / 2 * kFragmentOutputs + column % kFragmentOutputs;
   return min(n, results - 1) + block % 2 * results;
 }
+
+#ifdef EXPERTS
+// What the sums begin with: the biases of their columns, in every row. Fragments past the last output
+// read other biases, or what follows them: there must be room for a fragment.
+void begin_sums(out Fragment sums[kSums], uint first_output) {
+  [[unroll]] for (uint f = 0; f < kSums; ++f) {
+    const uint column = subgroup_id() % kSubgroupsAcross * kSubgroupOutputs +
+                        f % kFragmentsAcross * kFragmentOutputs;
+    sums[f] = Fragment(0.0);
+    if ((kEpilogue & kEpilogueBias) != 0) {
+      const uint first = expert * params.outputs + weight_row(first_output, column) / 4 * 4;
+      coopMatLoad(sums[f], F32x4(params.bias).at, first / 4, 0, gl_CooperativeMatrixLayoutRowMajor);
+      sums[f] *= kDecodeScale;
+    }
+  }
+}
+#endif
 
 // A view of x for loads that never alias this kernel's stores.
 layout(buffer_reference, std430, buffer_reference_align = 16) queuefamilycoherent restrict readonly buffer

@@ -68,5 +68,12 @@ float as_element(vec4 like, float value) { return value; }
       to[at_vec].w = as_element(to[at_vec], fragment[2 * half_of + 1]);                \
     }                                                                                  \
   }
+#define coopMatLoad(fragment, from, start, stride, layout)                             \
+  for (uint half_of = 0; half_of < 2; ++half_of) {                                     \
+    const uint at_row = lane_id() / 4 + half_of * 8;                                  \
+    const vec4 loaded = from[(start) + at_row * (stride) + lane_id() % 4 / 2];        \
+    fragment[2 * half_of] = lane_id() % 2 == 0 ? loaded.x : loaded.z;                 \
+    fragment[2 * half_of + 1] = lane_id() % 2 == 0 ? loaded.y : loaded.w;             \
+  }
 
 #endif

@@ -64,7 +64,7 @@ struct Source {
 };
 
 void find_source(out Source source, uint first_row, uint first_output) {
-  source.planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
+  source.planes = planes_at(EXPERT_WEIGHTS, params.outputs * (params.inputs / kBlockWeights));
   const uint lane_output = subgroup_id() * kSubgroupOutputs + lane_id() / 4;
   [[unroll]] for (uint j = 0; j < kFragmentsAcross; ++j)
     source.chunks[j] = weight_row(first_output, lane_output + j * kFragmentOutputs) *
@@ -72,7 +72,7 @@ void find_source(out Source source, uint first_row, uint first_output) {
                       lane_id() % 4;
   [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
     const uvec3 at = x_pair_at(gl_LocalInvocationIndex + i / 2 * gl_WorkGroupSize.x);
-    const uint row = min(first_row + at.x + i % 2 * 8, params.rows - 1);
+    const uint row = X_ROW(min(first_row + at.x + i % 2 * 8, params.rows - 1));
     source.vecs[i] = row * (params.inputs / kVecHalves) + (kInterleaved ? at.z * 4 + at.y
                                                                 : at.y * kLaneVecs + at.z);
   }
@@ -133,6 +133,12 @@ void multiply(inout Fragment sums[kSums], uvec4 weights[kWeightVecs], uint start
 
 void main() {
   const Work work = find_work();
+#ifdef EXPERTS
+  if (!begin_expert(work.row_tile)) {
+    chain_done();
+    return;
+  }
+#endif
   const uint first_row = work.row_tile * kTileRows;
   const uint first_output = work.output_tile * kTileOutputs;
   Source source;
@@ -144,9 +150,15 @@ void main() {
   RawChunk chunks[kLaneChunks];
   uvec4 xs[kXLoads];
   Fragment sums[kSums];
+#ifdef EXPERTS
+  begin_sums(sums, first_output);
+#else
   [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
+#endif
   fetch_weights(chunks, source, begin);  // in flight before this kernel waits for x
+#ifndef EXPERTS
   chain_wait_fresh();
+#endif
   fetch_x(xs, source, begin);
   for (uint k = begin; k <= last; k += kStep) {
     const uint start = kBuffers == 1 ? 0 : k / kStep % 2 * kXVecs;

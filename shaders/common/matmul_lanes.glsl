@@ -10,7 +10,11 @@
 #include "common/activation.glsl"
 #include "common/halves.glsl"
 #include "common/weight_chunk_f16.glsl"
+#ifdef EXPERTS
+#include "params/experts.h"
+#else
 #include "params/matmul.h"
+#endif
 #include "common/chain.glsl"
 #include "common/matmul_output.glsl"
 #include "common/fragment_lanes.glsl"

@@ -5,6 +5,27 @@
 // A constant instead of a test for null addresses: lavapipe executes a load whose address is uniform in
 // the subgroup even if control flow skips it, and would read address 0.
 layout(constant_id = 1) const uint kEpilogue = 0;
+#include "common/experts.glsl"
+#ifdef EXPERTS
+
+float load_residual(uint row, uint n) { return 0.0; }
+vec4 load_residual_quad(uint row, uint n) { return vec4(0.0); }
+
+float store_output(uint row, uint n, float value, float residual) {
+  value = (value + expert_bias(n)) * expert_scale(row);
+  F32(params.y).at[row * params.outputs + n] = value;
+  return value;
+}
+
+// Kernels that compute fragments begin their sums with the bias.
+void store_output_quad(uint row, uint n, vec4 value, vec4 residual) {
+  if (row >= params.rows || n >= params.outputs) return;
+  value *= expert_scale(row);
+  [[unroll]] for (uint i = 0; i < 4; ++i)
+    if (n + i < params.outputs) F32(params.y).at[row * params.outputs + n + i] = value[i];
+}
+
+#else
 
 // The residual that store_output() takes, which may be loaded long before. Any row and n are allowed.
 float load_residual(uint row, uint n) {
@@ -44,4 +65,5 @@ void store_output_quad(uint row, uint n, vec4 value, vec4 residual) {
   F32x4(params.y).at[place] = value;
 }
 
+#endif
 #endif

@@ -217,7 +217,7 @@ void store_results(uint round, Results results, inout float squares) {
 }
 
 void main() {
-  const Planes planes = planes_at(params.weight, params.outputs * (kInputs / kBlockWeights));
+  const Planes planes = planes_at(EXPERT_WEIGHTS, params.outputs * (kInputs / kBlockWeights));
   uvec2 rows = weight_rows(0);
   Weights weights;
   [[unroll]] for (uint u = 0; u < kLaneChunks; ++u) fetch_chunk(weights, planes, rows, u);

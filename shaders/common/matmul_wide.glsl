@@ -80,7 +80,7 @@ const bool kWhole = kInputs != 0 && kUneven == 0;
 #endif
 
 void find_source(out Source source, uint first_row, uint first_output) {
-  source.planes = planes_at(params.weight, params.outputs * (params.inputs / kBlockWeights));
+  source.planes = planes_at(EXPERT_WEIGHTS, params.outputs * (params.inputs / kBlockWeights));
   [[unroll]] for (uint i = 0; i < kWeightLoads; ++i) {
     const uvec2 at = pair_of(i, kRowChunks);
     const uint column = min(at.x + i % 2 * 8, kTileOutputs - 1);
@@ -88,12 +88,12 @@ void find_source(out Source source, uint first_row, uint first_output) {
   }
   [[unroll]] for (uint i = 0; i < kXLoads; ++i) {
     const uvec2 at = pair_of(i, kStepVecs);
-    const uint row = min(first_row + at.x + i % 2 * 8, params.rows - 1);
+    const uint row = X_ROW(min(first_row + at.x + i % 2 * 8, params.rows - 1));
     source.vecs[i] = row * (params.inputs / kVecHalves) + at.y;
   }
 #ifdef FORMAT_IS_FLOAT
   [[unroll]] for (uint i = 0; i < 2; ++i)
-    source.weights[i] = params.weight + uint64_t(source.chunks[i]) * 16;
+    source.weights[i] = EXPERT_WEIGHTS + uint64_t(source.chunks[i]) * 16;
   source.x = params.x + uint64_t(source.vecs[0]) * 16;
 #endif
 }
@@ -215,8 +215,18 @@ void multiply_slices(inout Fragment sums[kSums], out uvec4 x[kFragmentsDown],
 
 void main() {
   const Work work = find_work();
+#ifdef EXPERTS
+  if (!begin_expert(work.row_tile)) {
+    chain_done();
+    return;
+  }
+#endif
   const uint first_row = work.row_tile * kTileRows;
+#ifdef EXPERTS
+  const uint first_output = work.output_tile * kTileOutputs;
+#else
   const uint first_output = params.first_output + work.output_tile * kTileOutputs;
+#endif
   Source source;
   find_source(source, first_row, first_output);
   const uint steps = params.inputs / kStep;
@@ -226,9 +236,15 @@ void main() {
   RawChunk chunks[kWeightLoads];
   uvec4 xs[kXLoads];
   Fragment sums[kSums];
+#ifdef EXPERTS
+  begin_sums(sums, first_output);
+#else
   [[unroll]] for (uint i = 0; i < kSums; ++i) sums[i] = Fragment(0.0);
+#endif
   fetch_weights(chunks, source, begin);  // in flight before this kernel waits for x
+#ifndef EXPERTS
   chain_wait_fresh();
+#endif
   fetch_x(xs, source, begin);
   stage_weights(chunks, source, begin);
   stage_x(xs);

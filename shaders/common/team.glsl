@@ -79,9 +79,13 @@ void stage_squares(float own) {
 
 // The norm's scale. The first `subgroups` subgroups together have all of x.
 float norm_scale(uint subgroups) {
+#ifdef EXPERTS
+  return 1.0;  // kNorm is 0
+#else
   float squares = 0.0;
   [[unroll]] for (uint s = 0; s < subgroups; ++s) squares += squares_of[s];
   return inversesqrt(squares / float(params.inputs) + params.epsilon);
+#endif
 }
 
 float team_sum(uint round, uint team, uint o, uint r) {
@@ -115,7 +119,12 @@ void store_results(float scale, float residuals[kLaneResults], uint first_row) {
       const float total = team_sum(round, team, o, r) * scale;
       if (kGate != kGateNone) {
         const float up = team_sum(round, team, o + kResults, r) * scale;
+#ifdef EXPERTS
+        F32(params.y).at[row * results + n] =
+            GATED(total + expert_bias(n), up + expert_bias(n + results));
+#else
         F32(params.y).at[row * results + n] = activate(total, kGate == kGateGelu) * up;
+#endif
       } else {
         store_output(row, n, total, residuals[k]);
       }

@@ -14,7 +14,7 @@ HEARTH_PARAMS(Attention)
   address items;          // AttentionItem, one per workgroup in x
   address counts;         // [rows, heads] u32, zero: finished splits of each tile
   address table;          // with kFuseRope: as in rope_kv.h; with TREE_ROWS: [rows] u32, ancestor masks
-  address q_norm;
+  address q_norm;         // with SINKS instead: [heads] f32, a logit of each head's softmax without a value
   address k_norm;
   uint partials;          // where the splits' partial results begin, in bytes from `counts`:
                           // [token slots, heads] of head_size f32, the sum of 2^(score - max) * value,

@@ -1,13 +1,11 @@
 #ifndef HEARTH_PARAMS_MATMUL_H
 #define HEARTH_PARAMS_MATMUL_H
 #include "common/interop.h"
+#include "params/epilogue.h"
 
 // y[r, n] = cap(sum over k of weight[n, k] * x[r, k] + bias[n]) + residual[r, n]
 // where cap(v) = soft_cap * tanh(v / soft_cap).
-// Which of bias, soft cap and residual apply (the epilogue) is a specialization constant, a sum of these:
-HEARTH_CONSTANT(kEpilogueBias, 1u)
-HEARTH_CONSTANT(kEpilogueSoftCap, 2u)
-HEARTH_CONSTANT(kEpilogueResidual, 4u)
+// Which of bias, soft cap and residual apply (the epilogue) is a specialization constant (epilogue.h).
 
 // An RMS norm before a product of one row can be fused into the product, which then uses
 //   x[k] * norm_weight[k] / sqrt(sum over k of x[k]^2 / inputs + epsilon)
@@ -26,9 +24,6 @@ HEARTH_CONSTANT(kMostNormRows, 16u)
 // The activation of a gated MLP can be fused too: the first half of the matrix's outputs are gates, the
 // second half ups:
 //   y[r, n] = act(sum[r, n]) * sum[r, n + outputs / 2]
-HEARTH_CONSTANT(kGateNone, 0u)
-HEARTH_CONSTANT(kGateSilu, 1u)
-HEARTH_CONSTANT(kGateGelu, 2u)
 
 HEARTH_PARAMS(Matmul)
   address weight;    // [outputs, inputs] in the kernel's weight format, device layout

@@ -30,7 +30,13 @@ StepRecord full_record() {
                      .first_position = 16,
                      .tokens = 39,
                      .samples = false},
-                    {.request = 12, .slot = 4, .first_position = 99, .tokens = 1, .samples = true}};
+                    {.request = 12,
+                     .slot = 4,
+                     .first_position = 99,
+                     .tokens = 5,
+                     .samples = true,
+                     .proposed = 4,
+                     .accepted = 3}};
   record.arrived = {{.request = 13, .seconds = 1.1, .prompt_tokens = 17, .max_tokens = 117}};
   record.admitted = {11};
   record.preempted_recompute = {8, 9};

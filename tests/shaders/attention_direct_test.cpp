@@ -49,6 +49,17 @@ TEST_F(AttentionDirectTest, LengthsWindowsCapsAndSplits) {
   check(test, 48, false);
 }
 
+TEST_F(AttentionDirectTest, Sinks) {
+  const AttentionCase test{.kv = KvFormat::kF16,
+                           .heads = 4,
+                           .kv_heads = 2,
+                           .head_size = 32,
+                           .sequences = kSequences,
+                           .sinks = {-30.0f, 0.0f, 2.0f, 5.0f}};
+  check(test, 1024, false);
+  check(test, params::kBlockTokens, false);
+}
+
 // One subgroup, as used for many sequences. Emulated, it spans several subgroups of the device,
 // which cannot count splits without a barrier.
 TEST_F(AttentionDirectTest, OneSubgroupWithTwoRunsInFlight) {

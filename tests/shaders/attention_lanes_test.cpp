@@ -28,7 +28,8 @@ class AttentionLanesTest : public AttentionGpuTest {
     plan.few.groups.x = plan.capacity.few;
     plan.writes_halves = true;  // for prompts
     plan.many = KernelPlan{
-        .pipeline = {.kernel = fmt::format("attention_lanes{}.{}", real ? "" : "_emulated",
+        .pipeline = {.kernel = fmt::format("attention_lanes{}{}.{}", real ? "" : "_emulated",
+                                           test.sinks.empty() ? "" : "_sinks",
                                            test.kv == KvFormat::kF16 ? "f16" : "q8_0"),
                      .constants = {subgroups * kLanes, kLanes, subgroups, test.head_size, 16, 8, 16,
                                    keys, 0},
@@ -62,6 +63,17 @@ TEST_F(AttentionLanesTest, PromptsWindowsCapsAndSplits) {
   test.window = 0;
   test.soft_cap = 5.0f;
   check(test, 32, 1024);
+}
+
+TEST_F(AttentionLanesTest, Sinks) {
+  const AttentionCase test{.kv = KvFormat::kF16,
+                           .heads = 2,
+                           .kv_heads = 1,
+                           .head_size = 32,
+                           .sequences = {{0, 40}, {60, 31}, {36, 1}},
+                           .sinks = {2.0f, -1.0f}};
+  check(test, 32, 1024);
+  check(test, 32, params::kBlockTokens);
 }
 
 TEST_F(AttentionLanesTest, Q8Cache) {

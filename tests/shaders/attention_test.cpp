@@ -175,6 +175,20 @@ TEST_F(AttentionTest, SoftCap) {
   }
 }
 
+// Sinks far below the scores, among them and far above them, with and without splits. A sink above
+// all scores leaves next to nothing of the values.
+TEST_F(AttentionTest, Sinks) {
+  for (const KvFormat kv : {KvFormat::kF16, KvFormat::kQ8_0}) {
+    if (on_cpu() && kv == KvFormat::kQ8_0) continue;  // slow to compile, and the same code there
+    AttentionCase test = small({{70, 1}, {0, 33}, {300, 20}, {3, 1}}, kv);
+    test.heads = 4;
+    test.sinks = {-40.0f, 0.5f, 3.0f, 6.0f};
+    check(test);
+    test.window = 12;
+    check(test);
+  }
+}
+
 // The next product may want its rows as f16. Every kernel writes every form it supports once; the
 // last sequence is long enough to be split as chosen, too.
 TEST_F(AttentionTest, WritesEveryRowForm) {

@@ -113,6 +113,12 @@ TEST_F(AttentionTreeTest, SoftCap) {
   check(test);
 }
 
+TEST_F(AttentionTreeTest, Sinks) {
+  AttentionCase test = small({{40, 9, random_tree(8, 6)}, {12, 1}});
+  test.sinks = {1.0f, -2.0f, 4.0f, 0.0f};
+  check(test);
+}
+
 // As --deterministic promises for ordinary rows. A StepBatch makes no tree of a chain; if it did,
 // the bits would be the same.
 TEST_F(AttentionTreeTest, AChainHasTheSameBitsAsOrdinaryRows) {

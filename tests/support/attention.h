@@ -44,6 +44,7 @@ class AttentionGpuTest : public GpuTest {
             .heads = test.heads,
             .kv_heads = test.kv_heads,
             .head_size = test.head_size,
+            .sinks = !test.sinks.empty(),
             // A padding sequence in the middle, padding rows at the end.
             .bucket = {.rows = test.rows() + 1,
                        .sequences = static_cast<uint32_t>(test.sequences.size()) + 1,
@@ -57,14 +58,15 @@ class AttentionGpuTest : public GpuTest {
   KernelPlan direct_kernel(const AttentionShape& shape, bool overlap, uint32_t subgroups = 2) {
     constexpr uint32_t kLanes = 32;
     const DeviceCaps& caps = device().caps();
-    return {.pipeline = {.kernel = fmt::format("attention_direct{}.{}",
-                                               caps.features.lane_fragments ? "" : "_emulated",
-                                               kv_format_name(shape.kv)),
-                         .constants = {subgroups * kLanes, caps.subgroup_size, subgroups,
-                                       shape.head_size, shape.heads / shape.kv_heads, 4, 16,
-                                       overlap ? 1u : 0u},
-                         .subgroup_size = caps.subgroup_size},
-            .groups = {.x = 0, .y = shape.kv_heads}};
+    return {
+        .pipeline = {.kernel = fmt::format("attention_direct{}{}.{}",
+                                           caps.features.lane_fragments ? "" : "_emulated",
+                                           shape.sinks ? "_sinks" : "", kv_format_name(shape.kv)),
+                     .constants = {subgroups * kLanes, caps.subgroup_size, subgroups,
+                                   shape.head_size, shape.heads / shape.kv_heads, 4, 16,
+                                   overlap ? 1u : 0u},
+                     .subgroup_size = caps.subgroup_size},
+        .groups = {.x = 0, .y = shape.kv_heads}};
   }
 
   // Used instead of those of the batch's trees: a StepBatch has none for a chain.
@@ -118,6 +120,7 @@ class AttentionGpuTest : public GpuTest {
     AttentionShape shape = shape_of(test);
     shape.bucket.trees = !masks.empty();
     masks.resize(shape.bucket.rows);
+    const Buffer sinks = test.sinks.empty() ? poisoned(16) : filled(test.sinks);
     const Buffer q = filled(data.q), table = filled(tables), ancestors = filled(masks);
     const auto list = [&](const auto& items) {
       return items.empty() ? poisoned(16) : filled(items);
@@ -143,7 +146,8 @@ class AttentionGpuTest : public GpuTest {
                                .window = test.window,
                                .form = form,
                                .scale = test.scale(),
-                               .soft_cap = test.soft_cap});
+                               .soft_cap = test.soft_cap,
+                               .sinks = sinks.all()});
     });
     expect_counted_out(scratch);
     if (form != RowForm::kFloats) {

@@ -40,10 +40,10 @@ struct Weights {
 };
 
 inline Weights random_weights(WeightFormat format, uint32_t outputs, uint32_t inputs,
-                              float size = 0.05f) {
+                              float size = 0.05f, uint32_t seed = 0) {
   const FormatInfo& info = format_info(format);
   const std::vector<float> floats =
-      random_floats(size_t{outputs} * inputs, outputs * 31 + inputs, size);
+      random_floats(size_t{outputs} * inputs, outputs * 31 + inputs + seed, size);
   const uint64_t blocks = uint64_t{outputs} * inputs / info.block_weights;
   std::vector<std::byte> file(blocks * info.block_bytes);
   const size_t row_bytes = file.size() / outputs;

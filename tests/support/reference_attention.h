@@ -43,6 +43,7 @@ struct AttentionCase {
   std::vector<AttentionSequence> sequences;
   uint32_t window = 0;
   float soft_cap = 0;
+  std::vector<float> sinks = {};  // [heads], or none
 
   uint32_t rows() const {
     uint32_t rows = 0;
@@ -151,7 +152,7 @@ inline std::vector<double> reference_attention(const AttentionCase& test,
           scores.push_back(score);
         }
         const double largest = *std::max_element(scores.begin(), scores.end());
-        double weights = 0;
+        double weights = test.sinks.empty() ? 0 : std::exp(double{test.sinks[head]} - largest);
         std::vector<double> sums(size);
         for (size_t j = 0; j < keys.size(); ++j) {
           const double weight = std::exp(scores[j] - largest);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <png.h>
 #include <unistd.h>
 
 #include "tests/support/display.h"
@@ -60,11 +61,38 @@ class DashTest : public ::testing::Test {
 
 std::unique_ptr<Display> DashTest::display_;
 
+// The picture's bytes, three per pixel; none if it cannot be read.
+std::vector<unsigned char> read_picture(const std::filesystem::path& path) {
+  png_image image = {};
+  image.version = PNG_IMAGE_VERSION;
+  if (png_image_begin_read_from_file(&image, path.c_str()) == 0) return {};
+  image.format = PNG_FORMAT_RGB;
+  std::vector<unsigned char> bytes(PNG_IMAGE_SIZE(image));
+  if (png_image_finish_read(&image, nullptr, bytes.data(), 0, nullptr) == 0) return {};
+  return bytes;
+}
+
 TEST(DashWithoutDisplay, FailsWithOneLine) {
   const Finished result = hearth({"dash", "--demo"}, {"DISPLAY=", "WAYLAND_DISPLAY="});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("no display"));
   EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+}
+
+// The CPU's own drawing, in a window in which nothing moves, compared with Vulkan's.
+TEST_F(DashTest, TheHostDrawsWhatVulkanDraws) {
+  const std::string still = "wait dashboard.failure contains nowhere.gguf 20\nframes 3\n";
+  ASSERT_EQ(play(still + "screenshot host.png\n", {"-m", "nowhere.gguf"}).exit_code, 0);
+  ASSERT_EQ(
+      play(still + "screenshot vulkan.png\n", {"-m", "nowhere.gguf", "--always-vulkan"}).exit_code,
+      0);
+  const auto host = read_picture(folder_ / "host.png");
+  const auto vulkan = read_picture(folder_ / "vulkan.png");
+  ASSERT_FALSE(host.empty());
+  ASSERT_EQ(host.size(), vulkan.size());
+  size_t different = 0;
+  for (size_t i = 0; i < host.size(); ++i) different += std::abs(host[i] - vulkan[i]) > 8;
+  EXPECT_LT(different, host.size() / 2000);
 }
 
 TEST_F(DashTest, EveryPanelShowsWhatTheEngineDoes) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/model/forward.h"
+#include "engine/program/op.h"
 #include "engine/model/kv_cache.h"
 #include "engine/scheduling/batch_plan.h"
 

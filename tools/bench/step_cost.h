@@ -23,7 +23,7 @@ struct Cost {
   }
 };
 
-// By the parts that forward.h names, summed over all layers.
+// By the parts that program/op.h names, summed over all layers.
 using StepCosts = std::map<std::string_view, Cost>;
 StepCosts step_costs(const ModelPlan& model, const ModelFile& file, KvFormat kv,
                      const StepBatch& batch);

@@ -13,7 +13,7 @@
 namespace hearth {
 
 struct PartTime {
-  std::string part;     // as forward.h names it
+  std::string part;     // as program/op.h names it
   std::string kernels;  // that it consists of, joined by " + "
   uint32_t calls = 0;   // of kernels
   double seconds = 0;

@@ -9,6 +9,7 @@
 #include "tools/lessons/lesson_library.h"
 #include "tools/lessons/lesson_plan.h"
 #include "ui/app.h"
+#include "ui/data/comparison_spec.h"
 #include "ui/data/settings.h"
 #endif
 
@@ -29,6 +30,7 @@ class DashCommand : public Command {
     options.example("hearth dash -m model.gguf");
     options.example("hearth dash --connect http://localhost:8080");
     options.example("hearth dash --demo --lesson paging");
+    options.example("hearth dash --demo --compare static,continuous");
     options.group("What to show");
     options.add("--demo", &options_.demo, "A real scheduler on a simulated device; needs no model");
     options.add("--connect URL", &options_.connect,
@@ -41,11 +43,25 @@ class DashCommand : public Command {
           const Result<Lesson> lesson = find_lesson(name);
           return lesson.ok() ? std::string() : lesson.error().message;
         });
+    options
+        .add("--compare A,B", &compare_,
+             "The same requests under two policies, as in static,continuous, or two values of a "
+             "switch, as in kv=reserve,kv=on-demand")
+        .check([](const std::string& text) {
+          const Result<PolicyPair> pair = parse_comparison(text);
+          return pair.ok() ? std::string() : pair.error().message;
+        });
+    options
+        .add("--requests TRACE", &options_.compared_requests,
+             "The requests of --compare, as hearth replay takes them")
+        .needs(options.at("--compare"));
     options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
         .range(1, 4096);
     options.group("Window");
-    options.add("--width N", &options_.window.width, "Width in pixels").range(200, 16384);
-    options.add("--height N", &options_.window.height, "Height in pixels").range(150, 16384);
+    options.add("--width N", &options_.window.width, "Width in pixels; by default what fits")
+        .range(200, 16384);
+    options.add("--height N", &options_.window.height, "Height in pixels; by default what fits")
+        .range(150, 16384);
     options.add("--zoom X", &options_.zoom, "Size of text and panels, 0.75 to 2").range(0.75, 2);
     options.add("--dark,!--light", &options_.dark, "Colours; by default as last time");
     options.add("--fps X", &options_.frames_per_s, "Frame rate limit")
@@ -54,6 +70,10 @@ class DashCommand : public Command {
     options
         .add("--window-device NAME", &options_.window.device.device,
              "Device that draws the window, by index or part of its name")
+        .advanced();
+    options
+        .add("--always-vulkan", &options_.window.always_vulkan,
+             "Draw with Vulkan even where the CPU runs it, which is slower")
         .advanced();
     options.group("Files and scripts");
     options.add("--state FOLDER", &state_,
@@ -81,6 +101,9 @@ class DashCommand : public Command {
       if (changes_only_scheduling(lesson))
         options_.model.session = lesson_session(lesson, {}, options_.model.session);
     }
+    if (!compare_.empty()) {
+      HEARTH_ASSIGN(options_.compare, parse_comparison(compare_));
+    }
     options_.state_folder = state_ == "none" ? std::filesystem::path()
                             : state_.empty() ? default_state_folder()
                                              : std::filesystem::path(state_);
@@ -94,7 +117,7 @@ class DashCommand : public Command {
  private:
   ModelOptionsGroup model_;
   AppOptions options_;
-  std::string state_;
+  std::string state_, compare_;
   bool validate_ = false;
 #else
   void declare(Options& options) override { options.ignore_unknown(); }

@@ -51,7 +51,7 @@ Result<ModelFacts> model_facts(const ModelFile& file, const SessionOptions& opti
     FormatUse& use = facts.formats[std::string(format_info(tensor.format).name)];
     ++use.tensors;
     use.parameters += tensor.rows * tensor.cols;
-    use.bytes += tensor.bytes.size();
+    use.bytes += tensor.plain_bytes();
   }
   HEARTH_TRY(add_vocabulary(file, facts));
   if (facts.tensors > 0) {

@@ -45,7 +45,7 @@ std::string check_key(const std::string& key) {
 ServedModel::About facts_about(const Session& session) {
   std::map<std::string_view, uint64_t> formats;  // and how many bytes each has
   for (const ModelTensor& tensor : session.file().tensors())
-    formats[format_info(tensor.format).name] += tensor.bytes.size();
+    formats[format_info(tensor.format).name] += tensor.plain_bytes();
   const auto largest =
       std::ranges::max_element(formats, {}, [](const auto& format) { return format.second; });
   return {.version = HEARTH_VERSION,

@@ -146,6 +146,8 @@ Result<StepRecord> parse_step_event(std::string_view text) {
     fields.read("first_position", member.first_position);
     fields.read("tokens", member.tokens);
     fields.read("samples", member.samples);
+    fields.read("proposed", member.proposed);
+    fields.read("accepted", member.accepted);
     if (phase != "prompt" && phase != "decode") fields.complain("phase", "prompt or decode");
     member.phase = phase == "prompt" ? StepPhase::kPrompt : StepPhase::kDecode;
   });

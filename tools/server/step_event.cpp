@@ -11,7 +11,9 @@ nlohmann::json step_event(const StepRecord& record) {
                        {"phase", member.phase == StepPhase::kPrompt ? "prompt" : "decode"},
                        {"first_position", member.first_position},
                        {"tokens", member.tokens},
-                       {"samples", member.samples}});
+                       {"samples", member.samples},
+                       {"proposed", member.proposed},
+                       {"accepted", member.accepted}});
   json hits = json::array();
   for (const BatchPlan::PrefixHit& hit : record.prefix_hits)
     hits.push_back({{"request", hit.request}, {"tokens", hit.tokens}});

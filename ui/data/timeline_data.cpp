@@ -1,6 +1,7 @@
 #include "ui/data/timeline_data.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace hearth {
 
@@ -20,6 +21,8 @@ const char* cell_state_name(CellState state) {
       return "preempted";
     case CellState::kSwapped:
       return "swapped";
+    case CellState::kPadding:
+      return "padding (it has ended, but its batch has not)";
   }
   return "";
 }
@@ -28,6 +31,7 @@ char cell_state_letter(CellState state) {
   switch (state) {
     case CellState::kNone:
     case CellState::kIdle:
+    case CellState::kPadding:
       return 0;
     case CellState::kPrefill:
       return 'P';
@@ -41,6 +45,14 @@ char cell_state_letter(CellState state) {
       return 's';
   }
   return 0;
+}
+
+bool TimelineCell::continues(const TimelineCell& before) const {
+  const auto numbers = [](const TimelineCell& cell) {
+    return std::tuple(cell.state, cell.samples, cell.tokens, cell.padding, cell.recomputed,
+                      cell.forced, cell.proposed, cell.accepted);
+  };
+  return numbers(*this) == numbers(before) && prefix_tokens == 0 && before.prefix_tokens == 0;
 }
 
 size_t TimelineRow::run_at(uint64_t column) const {
@@ -62,14 +74,18 @@ void TimelineRow::set(uint64_t column, const TimelineCell& cell) {
   const TimelineCell& old = last.cell;
   const auto next_position =
       old.first_position + static_cast<uint32_t>(column - last.first) * old.tokens;
-  if (old.state == cell.state && old.tokens == cell.tokens && old.samples == cell.samples &&
-      old.prefix_tokens == 0 && cell.prefix_tokens == 0 &&
-      (cell.tokens == 0 || next_position == cell.first_position))
-    return;
+  if (cell.continues(old) && (cell.tokens == 0 || next_position == cell.first_position)) return;
   if (last.first == column)
     last.cell = cell;
   else
     runs_.push_back({column, cell});
+}
+
+void TimelineRow::pad(uint64_t column, uint32_t tokens) {
+  if (!open_ && end_ < column) runs_.push_back({end_, {}});
+  set(column, {.state = CellState::kPadding, .padding = tokens});
+  padded_end_ = column + 1;
+  if (!open_) end_ = std::max(end_, column + 1);
 }
 
 void TimelineData::update(const EngineView& view) {
@@ -98,6 +114,7 @@ void TimelineData::clear() {
   rows_.clear();
   by_request_.clear();
   running_.clear();
+  batch_ended_.clear();
 }
 
 const TimelineRow* TimelineData::find(RequestId request) const {
@@ -150,7 +167,11 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
             .waiting = record.counts.waiting,
             .swapped = record.counts.swapped,
             .blocks_copied = record.blocks_copied,
+            .blocks_swapped_out = record.blocks_swapped_out,
+            .blocks_swapped_in = record.blocks_swapped_in,
+            .policy_changed = now > 0 && view.policy != policy_,
             .missed_before = missed};
+  policy_ = view.policy;
 
   for (const StepRecord::Arrival& arrival : record.arrived) {
     TimelineRow& row = open_row(arrival.request, now);
@@ -163,14 +184,18 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
     open_row(id, now).set(now, {.state = CellState::kSwapped});
   for (const RequestId id : record.admitted) open_row(id, now);
 
+  uint32_t width = 0;  // tokens per row of a padded step
+  for (const StepMember& member : record.members) width = std::max(width, member.tokens);
+  bool same_batch = false;
   for (const StepMember& member : record.members) {
     TimelineRow& row = open_row(member.request, now);
     const bool prompt = member.phase == StepPhase::kPrompt;
     (prompt ? column.prompt_tokens : column.decode_tokens) += member.tokens;
-    TimelineCell cell{.state = prompt ? CellState::kPrefill : CellState::kDecode,
-                      .samples = member.samples,
-                      .first_position = member.first_position,
-                      .tokens = member.tokens};
+    same_batch = same_batch || (now > 0 && row.member_end_ == now);
+    const TimelineCell cell = cell_of(row, member, record.padding_tokens > 0 ? width : 0);
+    row.computed_ =
+        std::max(row.computed_, member.first_position + member.tokens - cell.rejected());
+    row.last_sampled_ = member.samples;
     row.set(now, cell);
     row.member_end_ = now + 1;
     if (row.in_running_) continue;
@@ -186,21 +211,74 @@ void TimelineData::add(const StepRecord& record, const EngineView& view, uint64_
     row.set(now, cell);
   }
 
+  if (!same_batch) batch_ended_.clear();
+  pad_ended_rows(record, width, now);
+
   // A request that ended with this step may still be a member of the next one, which was already in
   // flight; that step closes the row again.
   for (const RequestId id : record.finished)
-    if (const auto place = by_request_.find(id); place != by_request_.end())
+    if (const auto place = by_request_.find(id); place != by_request_.end()) {
       close(*place->second, std::max(place->second->member_end_, now), true);
+      batch_ended_.push_back(id);
+    }
   std::erase_if(running_, [&](TimelineRow* row) {
     const bool member = row->member_end_ == now + 1;
     if (row->open_ && row->finished_) close(*row, row->member_end_, true);
     const CellState state = row->state();
-    const bool stays = row->open_ && (member || state == CellState::kPrefill ||
-                                      state == CellState::kDecode || state == CellState::kIdle);
-    if (stays && !member) row->set(now, {.state = CellState::kIdle});
+    const bool stays =
+        row->open_ && (member || state == CellState::kPrefill || state == CellState::kDecode ||
+                       state == CellState::kIdle || state == CellState::kPadding);
+    if (stays && !member && row->padded_end_ != now + 1) row->set(now, {.state = CellState::kIdle});
     if (!stays) row->in_running_ = false;
     return !stays;
   });
+}
+
+// What a member did, given what was computed before it. `width` is 0 unless the step is padded.
+TimelineCell TimelineData::cell_of(const TimelineRow& row, const StepMember& member,
+                                   uint32_t width) const {
+  const uint32_t first = member.first_position;
+  TimelineCell cell{
+      .state = member.phase == StepPhase::kPrompt ? CellState::kPrefill : CellState::kDecode,
+      .samples = member.samples,
+      .first_position = first,
+      .tokens = member.tokens,
+      .padding = width > member.tokens ? width - member.tokens : 0,
+      .proposed = member.proposed,
+      .accepted = std::min(member.accepted, member.proposed)};
+  // A row that is new here was computed up to this step. A second member is the request's shadow,
+  // whose tokens are others.
+  const bool known = row.computed_ > 0;
+  if (row.member_end_ == end_column_) return cell;
+  const uint32_t before = known ? row.computed_ : first;
+  if (before > first) cell.recomputed = std::min(before - first, member.tokens);
+  // What follows the prompt is one sampled token, and after it what a grammar appended.
+  const uint32_t end = first + member.tokens - std::min(member.proposed, member.tokens);
+  const uint32_t from = std::max({before, first, row.prompt_tokens_});
+  const bool sampled = known ? row.last_sampled_ : first >= row.prompt_tokens_;
+  if (row.prompt_tokens_ > 0 && end > from + (sampled ? 1 : 0))
+    cell.forced = end - from - (sampled ? 1 : 0);
+  return cell;
+}
+
+// A batch of request admission keeps the rows of members that have ended: what the members' own
+// rows do not account for is theirs.
+void TimelineData::pad_ended_rows(const StepRecord& record, uint32_t width, uint64_t column) {
+  uint64_t left = record.padding_tokens;
+  for (const StepMember& member : record.members)
+    left -= std::min<uint64_t>(left, width - member.tokens);
+  const auto pad = [&](TimelineRow& row) {
+    row.pad(column, width);
+    left -= std::min<uint64_t>(left, width);
+  };
+  // Where tokens are delivered with the batch, its requests end together.
+  for (TimelineRow* row : running_)
+    if (left > 0 && row->open_ && row->member_end_ <= column) pad(*row);
+  for (size_t i = batch_ended_.size(); i > 0 && left > 0; --i) {
+    const auto place = by_request_.find(batch_ended_[i - 1]);
+    if (place == by_request_.end() || place->second->open_) continue;
+    pad(*place->second);
+  }
 }
 
 // During missed steps any request may have ended. Rows are closed until a step or a snapshot
@@ -209,7 +287,9 @@ void TimelineData::close_rows_at_gap() {
   for (const std::unique_ptr<TimelineRow>& row : rows_)
     if (row->open_) close(*row, end_column_, false);
   for (TimelineRow* row : running_) row->in_running_ = false;
+  for (const std::unique_ptr<TimelineRow>& row : rows_) row->computed_ = 0;
   running_.clear();
+  batch_ended_.clear();
   rows_lost_ = true;
 }
 

@@ -22,6 +22,7 @@ enum class CellState : uint8_t {
   kWaiting,
   kPreempted,  // waiting again, its blocks released: they will be recomputed
   kSwapped,    // waiting again, its blocks in host memory
+  kPadding,    // ended, but its row is computed until its whole batch has ended
 };
 const char* cell_state_name(CellState state);  // "prefill"
 char cell_state_letter(CellState state);       // 'P': a second cue besides colour
@@ -31,7 +32,15 @@ struct TimelineCell {
   CellState state = CellState::kNone;
   bool samples = false;
   uint32_t first_position = 0, tokens = 0;
-  uint32_t prefix_tokens = 0;  // prefix-cache hit, if it was admitted in this step
+  uint32_t prefix_tokens = 0;           // prefix-cache hit, if it was admitted in this step
+  uint32_t padding = 0;                 // tokens of padding in its row, next to its own
+  uint32_t recomputed = 0;              // of its tokens, computed in an earlier step already
+  uint32_t forced = 0;                  // of its tokens, appended by a grammar without sampling
+  uint32_t proposed = 0, accepted = 0;  // of its tokens, guesses of speculation
+
+  uint32_t rejected() const { return proposed - accepted; }
+  // Whether two consecutive columns can share a run, if their positions follow each other.
+  bool continues(const TimelineCell& before) const;
 };
 
 // One step.
@@ -41,14 +50,17 @@ struct TimelineColumn {
   uint32_t prompt_tokens = 0, decode_tokens = 0, padding_tokens = 0;
   uint32_t budget_tokens = 0;  // the token budget at that time
   uint32_t members = 0, running = 0, waiting = 0, swapped = 0;
-  uint32_t blocks_copied = 0;
-  uint64_t missed_before = 0;  // missed steps between this column and the previous one
+  uint32_t blocks_copied = 0, blocks_swapped_out = 0, blocks_swapped_in = 0;
+  bool policy_changed = false;  // since the previous column
+  uint64_t missed_before = 0;   // missed steps between this column and the previous one
 
   uint32_t tokens() const { return prompt_tokens + decode_tokens + padding_tokens; }
   double padding_share() const {
     return tokens() == 0 ? 0 : static_cast<double>(padding_tokens) / tokens();
   }
   double seconds() const { return plan_seconds + run_seconds; }
+  // When the device began with it: steps are planned while the previous one still runs.
+  double start_seconds() const { return end_seconds - run_seconds; }
 };
 
 class TimelineRow {
@@ -78,6 +90,8 @@ class TimelineRow {
   friend class TimelineData;
 
   void set(uint64_t column, const TimelineCell& cell);
+  // Adds a cell of padding, after its end if it has ended.
+  void pad(uint64_t column, uint32_t tokens);
 
   RequestId request_ = 0;
   uint32_t prompt_tokens_ = 0, max_tokens_ = 0;
@@ -85,13 +99,16 @@ class TimelineRow {
   bool open_ = true;       // grows with every new column
   bool finished_ = false;  // reported by a step, not just closed because steps were missed
   bool in_running_ = false;
-  uint64_t end_ = 0;         // valid once it is closed
-  uint64_t member_end_ = 0;  // one past the last column in which it was a member of the batch
+  uint64_t end_ = 0;           // valid once it is closed
+  uint64_t member_end_ = 0;    // one past the last column in which it was a member of the batch
+  uint64_t padded_end_ = 0;    // one past the last column in which its row was padding
+  uint32_t computed_ = 0;      // tokens computed so far, from the start of the prompt; 0: not known
+  bool last_sampled_ = false;  // in the last step that it was a member of
 };
 
 class TimelineData {
  public:
-  static constexpr size_t kColumns = 4096;
+  static constexpr size_t kColumns = 20'000;
 
   // Call once per frame. Takes time linear in the new steps' members and the rows.
   void update(const EngineView& view);
@@ -117,6 +134,8 @@ class TimelineData {
   void close_rows_at_gap();
   void reopen_rows(const EngineView& view);
   void drop_old();
+  TimelineCell cell_of(const TimelineRow& row, const StepMember& member, uint32_t width) const;
+  void pad_ended_rows(const StepRecord& record, uint32_t width, uint64_t column);
   // Creates the row if missing, and reopens it if a gap had closed it.
   TimelineRow& open_row(RequestId request, uint64_t column);
   void close(TimelineRow& row, uint64_t column, bool finished);
@@ -129,6 +148,8 @@ class TimelineData {
   std::vector<std::unique_ptr<TimelineRow>> rows_;  // sorted by request
   std::unordered_map<RequestId, TimelineRow*> by_request_;
   std::vector<TimelineRow*> running_;
+  std::vector<RequestId> batch_ended_;  // members of the padded batch that have ended, in order
+  Policy policy_;
 };
 
 }  // namespace hearth

@@ -63,10 +63,12 @@ class ControlPanel : public Panel {
   void update(const PanelContext& context) override {
     read_settings(context.settings);
     const Session* const session = context.host.session();
-    load_.update({.engine = context.host.engine(),
-                  .tokenizer = session != nullptr ? session->tokenizer() : nullptr,
-                  .generation = context.view.generation},
-                 ImGui::GetTime());
+    // A comparison pauses the engine; requests that pile up meanwhile would only be in the way.
+    if (!context.host.comparing())
+      load_.update({.engine = context.host.engine(),
+                    .tokenizer = session != nullptr ? session->tokenizer() : nullptr,
+                    .generation = context.view.generation},
+                   ImGui::GetTime());
     if (context.host.reserved_for_lesson())
       leave_to_lesson(context.view);
     else if (context.host.is_demo() && context.view.generation != demo_generation_)
@@ -88,7 +90,7 @@ class ControlPanel : public Panel {
     // The most used controls come first; the rest can be collapsed.
     draw_run(context, engine);
     draw_load(context.theme);
-    draw_policy(engine);
+    draw_policy(context, engine);
     if (ImGui::CollapsingHeader("Switches")) draw_switches(engine);
     if (ImGui::CollapsingHeader("Limits", ImGuiTreeNodeFlags_DefaultOpen)) draw_limits(engine);
     if (ImGui::CollapsingHeader("Load settings")) draw_load_settings(context.settings);
@@ -166,7 +168,7 @@ class ControlPanel : public Panel {
     if (engine != nullptr) engine->set_policy(policy);
   }
 
-  void draw_policy(Engine* engine) {
+  void draw_policy(const PanelContext& context, Engine* engine) {
     ImGui::SeparatorText("Policy");
     const std::string_view current = policy_name(policy_);
     bool first = true;
@@ -177,6 +179,10 @@ class ControlPanel : public Panel {
       ImGui::SetItemTooltip("%s", std::string(policy_description(name)).c_str());
     }
     faint_text(std::string(policy_description(current)));
+    if (ImGui::Button("Compare..."))
+      context.host.open_comparison({.policies = comparison_for(policy_)});
+    ImGui::SetItemTooltip(
+        "Run the same requests under two policies, one timeline above the other.");
   }
 
   void draw_switches(Engine* engine) {

@@ -7,6 +7,7 @@
 #include <imgui.h>
 
 #include "tools/lessons/lesson_plan.h"
+#include "ui/data/lesson_comparison.h"
 #include "ui/data/lesson_desk.h"
 #include "ui/data/settings.h"
 #include "ui/draw/tiles.h"
@@ -196,11 +197,24 @@ class LessonsPanel : public Panel {
     if (ImGui::Button("Run the experiment")) start(context, lesson);
     ImGui::EndDisabled();
     ImGui::SetItemTooltip("Runs: %s", runs_of(lesson).c_str());
+    draw_compare(context, lesson);
     if (desk_.prediction == 0) {
       same_line_if_fits(ImGui::CalcTextSize("Predict first.").x);
       ImGui::TextDisabled("Predict first.");
     }
     if (!desk_.failure().empty()) warning_text(context.theme, desk_.failure());
+  }
+
+  static void draw_compare(const PanelContext& context, const Lesson& lesson) {
+    std::optional<SchedulerLimits> most;
+    if (Session* const session = context.host.session()) most = session->engine_options().limits;
+    const std::optional<ComparisonPlan> plan = lesson_comparison(lesson, most);
+    if (!plan) return;
+    same_line_if_fits(button_width("Side by side"));
+    if (ImGui::Button("Side by side"))
+      context.host.open_comparison({.policies = {}, .plan = plan}, /*beside_lesson=*/true);
+    ImGui::SetItemTooltip("Watch %s and %s one above the other, on one time axis.",
+                          plan->sides[0].label.c_str(), plan->sides[1].label.c_str());
   }
 
   // The demo gets an engine that the lesson fits, if its own is too small.

@@ -11,6 +11,7 @@
 #include "ui/draw/legend.h"
 #include "ui/draw/plot.h"
 #include "ui/draw/tiles.h"
+#include "ui/draw/timeline_cells.h"
 #include "ui/panel.h"
 #include "ui/panels/timeline_rows.h"
 #include "ui/theme.h"
@@ -131,23 +132,7 @@ class TimelinePanel : public Panel {
     ImGui::TextDisabled("%s", now.c_str());
   }
 
-  void draw_states_legend(const Theme& theme) {
-    using Mark = LegendEntry::Mark;
-    const auto phase = [&](PhaseColor color, Mark mark, char letter) {
-      return LegendEntry{phase_name(color), theme.phase_color(color), mark, letter};
-    };
-    const LegendEntry entries[] = {
-        phase(PhaseColor::kPrefill, Mark::kSquare, 'P'),
-        phase(PhaseColor::kDecode, Mark::kSquare, 'D'),
-        phase(PhaseColor::kSharedPrefix, Mark::kSquare, 'S'),
-        phase(PhaseColor::kWaiting, Mark::kSquare, 'w'),
-        phase(PhaseColor::kPreempted, Mark::kSquare, 'x'),
-        phase(PhaseColor::kSwapped, Mark::kSquare, 's'),
-        {"idle", faded(theme.text_color(), 0.5f), Mark::kLine, 0},
-        phase(PhaseColor::kPadding, Mark::kHatched, 0),
-    };
-    draw_legend(theme, entries);
-  }
+  void draw_states_legend(const Theme& theme) { draw_legend(theme, timeline_legend(theme)); }
 
   PlotAxis x_axis() const {
     return {.min = window_.from(),

@@ -10,66 +10,11 @@
 #include "ui/data/axis.h"
 #include "ui/draw/legend.h"
 #include "ui/draw/plot.h"
+#include "ui/draw/timeline_cells.h"
 #include "ui/theme.h"
 
 namespace hearth {
 namespace {
-
-PhaseColor phase_of(CellState state) {
-  switch (state) {
-    case CellState::kPrefill:
-      return PhaseColor::kPrefill;
-    case CellState::kDecode:
-      return PhaseColor::kDecode;
-    case CellState::kPreempted:
-      return PhaseColor::kPreempted;
-    case CellState::kSwapped:
-      return PhaseColor::kSwapped;
-    default:
-      return PhaseColor::kWaiting;
-  }
-}
-
-void draw_letters(const Theme& theme, ImDrawList& draw, const TimelineCell& cell, ImU32 color,
-                  float first_x, float pitch, uint64_t count, float middle) {
-  const char text[2] = {cell.prefix_tokens > 0 ? 'S' : cell_state_letter(cell.state), 0};
-  const ImVec2 extent = small_text_extent(text);
-  const ImU32 behind =
-      cell.prefix_tokens > 0 ? theme.phase_color(PhaseColor::kSharedPrefix) : color;
-  const ImU32 ink = faded(readable_on(behind), 0.75f);
-  for (uint64_t i = 0; i < count; ++i)
-    draw_small_text(
-        draw,
-        {first_x + static_cast<float>(i) * pitch + (pitch - extent.x) / 2, middle - extent.y / 2},
-        ink, text);
-}
-
-// Draws a run of equal cells from a to b. If the columns are wide enough, each gets its letter.
-void draw_run(const Theme& theme, ImDrawList& draw, const TimelineCell& cell, ImVec2 a, ImVec2 b,
-              float first_x, float pitch, uint64_t count) {
-  const float height = b.y - a.y, middle = (a.y + b.y) / 2;
-  if (cell.state == CellState::kNone) return;
-  if (cell.state == CellState::kIdle) {
-    draw.AddLine({a.x, middle}, {b.x, middle}, faded(theme.text_color(), 0.4f), theme.px(1.5f));
-    return;
-  }
-  const ImU32 color = theme.phase_color(phase_of(cell.state));
-  const bool runs = cell.state == CellState::kPrefill || cell.state == CellState::kDecode;
-  // Cells that are not running are lower: a second cue besides colour.
-  const float inset = runs ? theme.px(1) : std::round(height * 0.25f);
-  const ImVec2 low(a.x, a.y + inset), high(b.x, b.y - inset);
-  draw.AddRectFilled(low, high, color);
-  if (cell.state == CellState::kPreempted || cell.state == CellState::kSwapped)
-    draw_hatching(draw, low, high, faded(readable_on(color), 0.45f), theme.px(5));
-  if (cell.prefix_tokens > 0) {
-    const float share = static_cast<float>(cell.prefix_tokens) /
-                        static_cast<float>(cell.prefix_tokens + cell.tokens);
-    const float from_y = high.y - std::max((high.y - low.y) * share, theme.px(3));
-    draw.AddRectFilled({low.x, from_y}, high, theme.phase_color(PhaseColor::kSharedPrefix));
-  }
-  if (pitch >= theme.px(11) && height >= small_text_size() * 0.9f)
-    draw_letters(theme, draw, cell, color, first_x, pitch, count, middle);
-}
 
 void row_tooltip(const TimelineData& data, const TimelineRow& row, uint64_t column) {
   if (!ImGui::BeginTooltip()) return;
@@ -91,6 +36,15 @@ void row_tooltip(const TimelineData& data, const TimelineRow& row, uint64_t colu
       ImGui::Text("%u tokens at positions %u to %u%s", cell.tokens, cell.first_position, last,
                   samples);
     if (cell.prefix_tokens > 0) ImGui::Text("prefix cache hit: %u tokens", cell.prefix_tokens);
+    if (cell.recomputed > 0)
+      ImGui::Text("%u of them had been computed before: their keys and values were not kept",
+                  cell.recomputed);
+    if (cell.proposed > 0)
+      ImGui::Text("%u guesses of speculation: %u accepted, %u rejected", cell.proposed,
+                  cell.accepted, cell.rejected());
+    if (cell.forced > 0)
+      ImGui::Text("%u of them forced: the grammar allowed nothing else", cell.forced);
+    if (cell.padding > 0) ImGui::Text("padding: %u tokens in this row", cell.padding);
     ImGui::TextDisabled("The step took %s.", format_value(step.seconds(), Unit::kSeconds).c_str());
   } else {
     ImGui::TextDisabled("%s", row.finished() ? "ended" : cell_state_name(row.state()));
@@ -205,8 +159,12 @@ void TimelineRows::draw_row(const RowArea& area, const TimelineRow& row, size_t 
     const float first_x = area.x_of(from), end_x = area.x_of(to);
     // If several cells share a pixel, the first one is shown.
     if (end_x - drawn_until < 0.5f) continue;
-    draw_run(theme, draw, runs[i].cell, {std::max(first_x, drawn_until), at.y}, {end_x, end.y},
-             first_x, static_cast<float>(area.window.pixels_per_column()), to - from);
+    draw_timeline_run(theme, draw, runs[i].cell,
+                      {.from = {std::max(first_x, drawn_until), at.y},
+                       .to = {end_x, end.y},
+                       .first_x = first_x,
+                       .pitch = static_cast<float>(area.window.pixels_per_column()),
+                       .columns = to - from});
     drawn_until = end_x;
   }
   draw.PopClipRect();

@@ -83,6 +83,18 @@ Status RenderDevice::choose(const std::string& requested) {
   return {};
 }
 
+std::optional<uint32_t> RenderDevice::host_memory_type(uint32_t allowed) const {
+  VkPhysicalDeviceMemoryProperties memory = {};
+  vk_.vkGetPhysicalDeviceMemoryProperties(physical_, &memory);
+  constexpr VkMemoryPropertyFlags kWanted =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  for (uint32_t type = 0; type < memory.memoryTypeCount; ++type)
+    if ((allowed >> type & 1) != 0 &&
+        (memory.memoryTypes[type].propertyFlags & kWanted) == kWanted)
+      return type;
+  return std::nullopt;
+}
+
 RenderDevice::~RenderDevice() {
   if (device_ != VK_NULL_HANDLE) {
     vk_.vkDeviceWaitIdle(device_);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/instance.h"
@@ -33,6 +34,8 @@ class RenderDevice {
   VkDevice handle() const { return device_; }
   VkQueue queue() const { return queue_; }
   uint32_t queue_family() const { return family_; }
+  // A kind of memory among these that the host can write, if there is one.
+  std::optional<uint32_t> host_memory_type(uint32_t allowed) const;
   const DeviceCaps& caps() const { return instance_->devices()[position_]; }
 
  private:

@@ -1,6 +1,6 @@
 #include "ui/window/screenshot.h"
 
-#include <cstring>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -29,18 +29,12 @@ Status Screenshot::open(const Swapchain& swapchain) {
                           "creating the screenshot's buffer"));
   VkMemoryRequirements needs = {};
   vk.vkGetBufferMemoryRequirements(device_.handle(), buffer_, &needs);
-  VkPhysicalDeviceMemoryProperties memory = {};
-  vk.vkGetPhysicalDeviceMemoryProperties(device_.physical(), &memory);
-  constexpr VkMemoryPropertyFlags kWanted =
-      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  uint32_t type = 0;
-  while (type < memory.memoryTypeCount &&
-         ((needs.memoryTypeBits >> type & 1) == 0 ||
-          (memory.memoryTypes[type].propertyFlags & kWanted) != kWanted))
-    ++type;
+  const std::optional<uint32_t> type = device_.host_memory_type(needs.memoryTypeBits);
+  if (!type)
+    return Error{ErrorKind::kUnsupported, "the device has no memory that the host can read"};
   const VkMemoryAllocateInfo allocation{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                         .allocationSize = needs.size,
-                                        .memoryTypeIndex = type};
+                                        .memoryTypeIndex = *type};
   HEARTH_TRY(check_vulkan(vk.vkAllocateMemory(device_.handle(), &allocation, nullptr, &memory_),
                           "allocating the screenshot's memory"));
   HEARTH_TRY(check_vulkan(vk.vkBindBufferMemory(device_.handle(), buffer_, memory_, 0),

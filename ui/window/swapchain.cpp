@@ -25,6 +25,7 @@ Status Swapchain::open(uint32_t width, uint32_t height, VkSwapchainKHR old) {
   extent_.height =
       std::clamp(extent_.height, caps.minImageExtent.height, caps.maxImageExtent.height);
   readable_ = (caps.supportedUsageFlags & VK_IMAGE_USAGE_TRANSFER_SRC_BIT) != 0;
+  writable_ = (caps.supportedUsageFlags & VK_IMAGE_USAGE_TRANSFER_DST_BIT) != 0;
   uint32_t count = caps.minImageCount + 1;
   if (caps.maxImageCount != 0) count = std::min(count, caps.maxImageCount);
   const VkCompositeAlphaFlagBitsKHR alpha =
@@ -34,6 +35,7 @@ Status Swapchain::open(uint32_t width, uint32_t height, VkSwapchainKHR old) {
 
   VkImageUsageFlags usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT;
   if (readable_) usage |= VK_IMAGE_USAGE_TRANSFER_SRC_BIT;
+  if (writable_) usage |= VK_IMAGE_USAGE_TRANSFER_DST_BIT;
   const VkSwapchainCreateInfoKHR info{.sType = VK_STRUCTURE_TYPE_SWAPCHAIN_CREATE_INFO_KHR,
                                       .surface = device_.surface(),
                                       .minImageCount = count,

@@ -28,6 +28,7 @@ class Swapchain {
   VkFormat format() const { return format_; }
   VkExtent2D extent() const { return extent_; }
   bool readable() const { return readable_; }  // can be copied for a screenshot
+  bool writable() const { return writable_; }  // can be copied to
   const std::vector<Image>& images() const { return images_; }
 
  private:
@@ -41,7 +42,7 @@ class Swapchain {
   VkFormat format_ = VK_FORMAT_UNDEFINED;
   VkColorSpaceKHR color_space_ = VK_COLOR_SPACE_SRGB_NONLINEAR_KHR;
   VkExtent2D extent_ = {};
-  bool readable_ = false;
+  bool readable_ = false, writable_ = false;
   std::vector<Image> images_;
 };
 

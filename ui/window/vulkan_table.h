@@ -15,6 +15,7 @@ namespace hearth {
   X(vkBeginCommandBuffer)                      \
   X(vkBindBufferMemory)                        \
   X(vkCmdBeginRendering)                       \
+  X(vkCmdCopyBufferToImage)                    \
   X(vkCmdCopyImageToBuffer)                    \
   X(vkCmdEndRendering)                         \
   X(vkCmdPipelineBarrier2)                     \

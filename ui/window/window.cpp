@@ -1,5 +1,6 @@
 #include "ui/window/window.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -37,6 +38,23 @@ bool start_glfw() {
   return glfwInit() == GLFW_TRUE;
 }
 
+// The window's size in GLFW's units, which it multiplies by the monitor's scale.
+std::pair<int, int> fitting_size(const WindowOptions& options) {
+  constexpr int kWidth = 1600, kHeight = 1000;
+  int left = 0, top = 0, width = 0, height = 0;
+  float across = 1, down = 1;
+  if (GLFWmonitor* const monitor = glfwGetPrimaryMonitor()) {
+    glfwGetMonitorWorkarea(monitor, &left, &top, &width, &height);
+    glfwGetMonitorContentScale(monitor, &across, &down);
+  }
+  const auto fitting = [](int wanted, int usual, int room, float scale) {
+    if (wanted > 0) return wanted;
+    return room <= 0 ? usual : std::min(usual, static_cast<int>(static_cast<float>(room) / scale));
+  };
+  return {fitting(options.width, kWidth, width, across),
+          fitting(options.height, kHeight, height, down)};
+}
+
 }  // namespace
 
 bool has_display_variable() { return has_value("DISPLAY") || has_value("WAYLAND_DISPLAY"); }
@@ -66,8 +84,8 @@ Status Window::open(const WindowOptions& options) {
                  fmt::format("the display does not support Vulkan: {}", glfw_error())};
   glfwWindowHint(GLFW_CLIENT_API, GLFW_NO_API);
   glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
-  window_ =
-      glfwCreateWindow(options.width, options.height, options.title.c_str(), nullptr, nullptr);
+  const auto [width, height] = fitting_size(options);
+  window_ = glfwCreateWindow(width, height, options.title.c_str(), nullptr, nullptr);
   if (window_ == nullptr)
     return Error{ErrorKind::kNotFound, fmt::format("cannot open a window: {}", glfw_error())};
   glfwSetWindowUserPointer(window_, this);
@@ -78,6 +96,10 @@ Status Window::open(const WindowOptions& options) {
   glfwSetFramebufferSizeCallback(window_, [](GLFWwindow* window, int, int) {
     static_cast<Window*>(glfwGetWindowUserPointer(window))->stale_ = true;
   });
+  glfwSetWindowRefreshCallback(window_, [](GLFWwindow* window) {
+    static_cast<Window*>(glfwGetWindowUserPointer(window))->exposed_ = true;
+  });
+  always_vulkan_ = options.always_vulkan;
   HEARTH_ASSIGN(device_, RenderDevice::create(window_, options.device));
   HEARTH_TRY(make_swapchain());
   HEARTH_TRY(make_frames());
@@ -92,6 +114,11 @@ Status Window::make_swapchain() {
                 Swapchain::create(*device_, static_cast<uint32_t>(width),
                                   static_cast<uint32_t>(height), std::move(swapchain_)));
   stale_ = false;
+  exposed_ = true;
+  // Once ImGui's own backend has started, it goes on drawing.
+  if (!drawn_by_cpu() || always_vulkan_ || !swapchain_->writable() || imgui_vulkan_) return {};
+  canvas_.reset();
+  HEARTH_ASSIGN(canvas_, HostCanvas::create(*device_, *swapchain_));
   return {};
 }
 
@@ -125,6 +152,13 @@ Status Window::make_frames() {
 
 Status Window::start_imgui() {
   imgui_glfw_ = ImGui_ImplGlfw_InitForVulkan(window_, true);
+  if (!imgui_glfw_) return Error{ErrorKind::kInternal, "cannot start Dear ImGui's GLFW backend"};
+  if (!canvas_) return start_imgui_vulkan();
+  HostCanvas::announce();
+  return {};
+}
+
+Status Window::start_imgui_vulkan() {
   const auto load = [](const char* name, void* instance) {
     return reinterpret_cast<PFN_vkVoidFunction>(
         glfwGetInstanceProcAddress(static_cast<VkInstance>(instance), name));
@@ -148,8 +182,8 @@ Status Window::start_imgui() {
   info.MinAllocationSize = 1024 * 1024;
   imgui_vulkan_ = ImGui_ImplVulkan_LoadFunctions(VK_API_VERSION_1_3, load, info.Instance) &&
                   ImGui_ImplVulkan_Init(&info);
-  if (imgui_glfw_ && imgui_vulkan_) return {};
-  return Error{ErrorKind::kInternal, "cannot start Dear ImGui's backends"};
+  if (imgui_vulkan_) return {};
+  return Error{ErrorKind::kInternal, "cannot start Dear ImGui's Vulkan backend"};
 }
 
 void Window::wait_for_input(double seconds) {
@@ -183,20 +217,23 @@ std::vector<std::string> Window::take_validation_messages() {
 }
 
 void Window::begin_frame() {
-  ImGui_ImplVulkan_NewFrame();
+  if (imgui_vulkan_) ImGui_ImplVulkan_NewFrame();
   ImGui_ImplGlfw_NewFrame();
 }
 
 Status Window::show(const std::optional<std::filesystem::path>& screenshot) {
   const VulkanTable& vk = device_->vk();
   if (stale_) HEARTH_TRY(make_swapchain());
+  const uint64_t hash = frame_hash();
+  if (hash == shown_ && !exposed_ && !screenshot) return {};
   std::unique_ptr<Screenshot> picture;
   if (screenshot) {
     HEARTH_ASSIGN(picture, Screenshot::create(*device_, *swapchain_));
   }
   Frame& frame = frames_[frame_];
-  HEARTH_TRY(check_vulkan(vk.vkWaitForFences(device_->handle(), 1, &frame.done, VK_TRUE, kForever),
-                          "waiting for a frame"));
+  // The canvas must not change while an earlier frame is copied from it.
+  for (const Frame& each : frames_)
+    if (&each == &frame || canvas_) HEARTH_TRY(wait_for(each));
 
   uint32_t image = 0;
   VkResult result = vk.vkAcquireNextImageKHR(device_->handle(), swapchain_->handle(), kForever,
@@ -209,6 +246,8 @@ Status Window::show(const std::optional<std::filesystem::path>& screenshot) {
   stale_ = result == VK_SUBOPTIMAL_KHR;
   if (!stale_) HEARTH_TRY(check_vulkan(result, "acquiring the window's next image"));
   HEARTH_TRY(draw(frame, image, picture.get()));
+  shown_ = hash;
+  exposed_ = false;
 
   const VkSwapchainKHR swapchain = swapchain_->handle();
   const VkPresentInfoKHR present{.sType = VK_STRUCTURE_TYPE_PRESENT_INFO_KHR,
@@ -224,9 +263,29 @@ Status Window::show(const std::optional<std::filesystem::path>& screenshot) {
     HEARTH_TRY(check_vulkan(result, "presenting a frame"));
   frame_ = (frame_ + 1) % frames_.size();
   if (!picture) return {};
-  HEARTH_TRY(check_vulkan(vk.vkWaitForFences(device_->handle(), 1, &frame.done, VK_TRUE, kForever),
-                          "waiting for a frame"));
+  HEARTH_TRY(wait_for(frame));
   return picture->write(*screenshot);
+}
+
+Status Window::wait_for(const Frame& frame) const {
+  return check_vulkan(
+      device_->vk().vkWaitForFences(device_->handle(), 1, &frame.done, VK_TRUE, kForever),
+      "waiting for a frame");
+}
+
+uint64_t Window::frame_hash() const {
+  const ImDrawData& data = *ImGui::GetDrawData();
+  const ImVec4 background = ImGui::GetStyle().Colors[ImGuiCol_WindowBg];
+  uint64_t hash = paint_hash(&background, sizeof background, 1);
+  for (const ImDrawList* list : data.CmdLists) {
+    hash = paint_hash(list->VtxBuffer.Data, static_cast<size_t>(list->VtxBuffer.size_in_bytes()),
+                      hash);
+    hash = paint_hash(list->IdxBuffer.Data, static_cast<size_t>(list->IdxBuffer.size_in_bytes()),
+                      hash);
+    for (const ImDrawCmd& command : list->CmdBuffer)
+      hash = paint_hash(&command.ClipRect, sizeof command.ClipRect, hash + command.ElemCount);
+  }
+  return hash;
 }
 
 Status Window::draw(Frame& frame, uint32_t image, const Screenshot* screenshot) {
@@ -239,25 +298,12 @@ Status Window::draw(Frame& frame, uint32_t image, const Screenshot* screenshot) 
   const VkCommandBufferBeginInfo begin{.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
   HEARTH_TRY(check_vulkan(vk.vkBeginCommandBuffer(frame.commands, &begin), "recording a frame"));
-  change_layout(frame.commands, target.image, VK_IMAGE_LAYOUT_UNDEFINED,
-                VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL);
-  const ImVec4 background = ImGui::GetStyle().Colors[ImGuiCol_WindowBg];
-  const VkRenderingAttachmentInfo attachment{
-      .sType = VK_STRUCTURE_TYPE_RENDERING_ATTACHMENT_INFO,
-      .imageView = target.view,
-      .imageLayout = VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL,
-      .loadOp = VK_ATTACHMENT_LOAD_OP_CLEAR,
-      .storeOp = VK_ATTACHMENT_STORE_OP_STORE,
-      .clearValue = {.color = {.float32 = {background.x, background.y, background.z, 1}}}};
-  const VkRenderingInfo rendering{.sType = VK_STRUCTURE_TYPE_RENDERING_INFO,
-                                  .renderArea = {.extent = swapchain_->extent()},
-                                  .layerCount = 1,
-                                  .colorAttachmentCount = 1,
-                                  .pColorAttachments = &attachment};
-  vk.vkCmdBeginRendering(frame.commands, &rendering);
-  ImGui_ImplVulkan_RenderDrawData(ImGui::GetDrawData(), frame.commands);
-  vk.vkCmdEndRendering(frame.commands);
-  VkImageLayout layout = VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL;
+  if (canvas_)
+    draw_on_host(frame.commands, target);
+  else
+    draw_with_vulkan(frame.commands, target);
+  VkImageLayout layout =
+      canvas_ ? VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL : VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL;
   if (screenshot != nullptr) {
     change_layout(frame.commands, target.image, layout, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL);
     layout = VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL;
@@ -269,7 +315,7 @@ Status Window::draw(Frame& frame, uint32_t image, const Screenshot* screenshot) 
   const VkSemaphoreSubmitInfo acquired{
       .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO,
       .semaphore = frame.acquired,
-      .stageMask = VK_PIPELINE_STAGE_2_COLOR_ATTACHMENT_OUTPUT_BIT};
+      .stageMask = VK_PIPELINE_STAGE_2_COLOR_ATTACHMENT_OUTPUT_BIT | VK_PIPELINE_STAGE_2_COPY_BIT};
   const VkSemaphoreSubmitInfo drawn{.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO,
                                     .semaphore = target.drawn,
                                     .stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT};
@@ -287,6 +333,35 @@ Status Window::draw(Frame& frame, uint32_t image, const Screenshot* screenshot) 
 }
 
 // One barrier serves drawing, copying and presenting, since all of them run on one queue.
+void Window::draw_with_vulkan(VkCommandBuffer commands, const Swapchain::Image& target) {
+  const VulkanTable& vk = device_->vk();
+  change_layout(commands, target.image, VK_IMAGE_LAYOUT_UNDEFINED,
+                VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL);
+  const ImVec4 background = ImGui::GetStyle().Colors[ImGuiCol_WindowBg];
+  const VkRenderingAttachmentInfo attachment{
+      .sType = VK_STRUCTURE_TYPE_RENDERING_ATTACHMENT_INFO,
+      .imageView = target.view,
+      .imageLayout = VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL,
+      .loadOp = VK_ATTACHMENT_LOAD_OP_CLEAR,
+      .storeOp = VK_ATTACHMENT_STORE_OP_STORE,
+      .clearValue = {.color = {.float32 = {background.x, background.y, background.z, 1}}}};
+  const VkRenderingInfo rendering{.sType = VK_STRUCTURE_TYPE_RENDERING_INFO,
+                                  .renderArea = {.extent = swapchain_->extent()},
+                                  .layerCount = 1,
+                                  .colorAttachmentCount = 1,
+                                  .pColorAttachments = &attachment};
+  vk.vkCmdBeginRendering(commands, &rendering);
+  ImGui_ImplVulkan_RenderDrawData(ImGui::GetDrawData(), commands);
+  vk.vkCmdEndRendering(commands);
+}
+
+void Window::draw_on_host(VkCommandBuffer commands, const Swapchain::Image& target) {
+  canvas_->paint(*ImGui::GetDrawData(), ImGui::GetColorU32(ImGuiCol_WindowBg));
+  change_layout(commands, target.image, VK_IMAGE_LAYOUT_UNDEFINED,
+                VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL);
+  canvas_->record(commands, target.image);
+}
+
 void Window::change_layout(VkCommandBuffer commands, VkImage image, VkImageLayout from,
                            VkImageLayout to) {
   constexpr VkPipelineStageFlags2 kStages =
@@ -294,10 +369,12 @@ void Window::change_layout(VkCommandBuffer commands, VkImage image, VkImageLayou
   const VkImageMemoryBarrier2 barrier{
       .sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER_2,
       .srcStageMask = kStages,
-      .srcAccessMask = VK_ACCESS_2_COLOR_ATTACHMENT_WRITE_BIT,
+      .srcAccessMask =
+          VK_ACCESS_2_COLOR_ATTACHMENT_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT,
       .dstStageMask = kStages,
       .dstAccessMask = VK_ACCESS_2_COLOR_ATTACHMENT_WRITE_BIT |
-                       VK_ACCESS_2_COLOR_ATTACHMENT_READ_BIT | VK_ACCESS_2_TRANSFER_READ_BIT,
+                       VK_ACCESS_2_COLOR_ATTACHMENT_READ_BIT | VK_ACCESS_2_TRANSFER_READ_BIT |
+                       VK_ACCESS_2_TRANSFER_WRITE_BIT,
       .oldLayout = from,
       .newLayout = to,
       .srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
@@ -324,6 +401,7 @@ Window::~Window() {
         vk.vkDestroySemaphore(device_->handle(), frame.acquired, nullptr);
     }
   }
+  canvas_.reset();
   swapchain_.reset();
   device_.reset();
   if (imgui_glfw_) ImGui_ImplGlfw_Shutdown();

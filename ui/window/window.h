@@ -11,6 +11,7 @@
 
 #include "runtime/result.h"
 #include "ui/window/display.h"
+#include "ui/window/host_canvas.h"
 #include "ui/window/render_device.h"
 #include "ui/window/swapchain.h"
 
@@ -18,7 +19,10 @@ namespace hearth {
 
 struct WindowOptions {
   std::string title = "Hearth";
-  int width = 1600, height = 1000;
+  // 0: most of the screen, up to 1600 by 1000 at its scale.
+  int width = 0, height = 0;
+  // Draw with Vulkan even if the device is the CPU, which takes ten times as long.
+  bool always_vulkan = false;
   RenderDeviceOptions device;
 };
 
@@ -45,6 +49,7 @@ class Window {
   // Starts a frame of ImGui's backends; call ImGui::NewFrame() after it.
   void begin_frame();
   // Draws and presents the result of ImGui::Render(), and writes it to a PNG file if one is given.
+  // Does nothing if the window already shows the same.
   Status show(const std::optional<std::filesystem::path>& screenshot = {});
 
  private:
@@ -60,8 +65,14 @@ class Window {
   Status open(const WindowOptions& options);
   Status make_frames();
   Status start_imgui();
+  Status start_imgui_vulkan();
   Status make_swapchain();
+  // The whole frame as one number: two frames that look different differ in it.
+  uint64_t frame_hash() const;
+  Status wait_for(const Frame& frame) const;
   Status draw(Frame& frame, uint32_t image, const class Screenshot* screenshot);
+  void draw_with_vulkan(VkCommandBuffer commands, const Swapchain::Image& target);
+  void draw_on_host(VkCommandBuffer commands, const Swapchain::Image& target);
   void change_layout(VkCommandBuffer commands, VkImage image, VkImageLayout from, VkImageLayout to);
 
   bool started_ = false;
@@ -69,6 +80,10 @@ class Window {
   std::unique_ptr<RenderDevice> device_;
   std::unique_ptr<Swapchain> swapchain_;
   bool stale_ = false;  // the swapchain no longer fits the window
+  std::unique_ptr<HostCanvas> canvas_;  // null: Vulkan draws
+  uint64_t shown_ = 0;                  // hash of the frame that the window shows
+  bool exposed_ = true;                 // the window must be drawn again
+  bool always_vulkan_ = false;
   std::array<Frame, 2> frames_;
   size_t frame_ = 0;
   bool imgui_glfw_ = false, imgui_vulkan_ = false;

@@ -23,6 +23,7 @@ class Translation {
     HEARTH_TRY(refuse_unsupported());
     metadata_.set("general.architecture", std::string(family_.architecture));
     HEARTH_TRY(sizes());
+    HEARTH_TRY(experts());
     HEARTH_TRY(optional_number("attn_logit_softcapping", "attn_logit_softcapping"));
     HEARTH_TRY(optional_number("final_logit_softcapping", "final_logit_softcapping"));
     HEARTH_ASSIGN(const auto scalar, number("query_pre_attn_scalar"));
@@ -105,6 +106,32 @@ class Translation {
     return {};
   }
 
+  // Only families with experts have a default for how many are used.
+  Status experts() {
+    if (!family_.default_of("num_experts_per_tok")) return {};
+    const std::string_view all =
+        family_.default_of("num_experts") ? "num_experts" : "num_local_experts";
+    HEARTH_ASSIGN(const auto count, needed(all));
+    HEARTH_ASSIGN(const auto used, needed("num_experts_per_tok"));
+    set("expert_count", count);
+    set("expert_used_count", used);
+    if (family_.default_of("moe_intermediate_size")) {
+      HEARTH_ASSIGN(const auto width, needed("moe_intermediate_size"));
+      set("expert_feed_forward_length", width);
+      HEARTH_ASSIGN(const auto normed, config_.boolean("norm_topk_prob"));
+      set("expert_weights_norm", normed.value_or(false));
+    }
+    HEARTH_ASSIGN(const auto step, integer("decoder_sparse_step"));
+    const nlohmann::json* const dense = config_.find("mlp_only_layers");
+    if (step.value_or(1) != 1 || (dense != nullptr && !dense->empty()))
+      return unsupported("layers without experts among those with experts are not supported");
+    HEARTH_ASSIGN(const auto limit, config_.number("swiglu_limit"));
+    HEARTH_ASSIGN(const auto alpha, config_.number("swiglu_alpha"));
+    if (limit.value_or(7.0) != 7.0 || std::abs(alpha.value_or(1.702) - 1.702) > 1e-6)
+      return unsupported("'swiglu_limit' is supported only as 7, with an alpha of 1.702");
+    return {};
+  }
+
   Status window() {
     HEARTH_ASSIGN(const auto window, integer("sliding_window"));
     if (!window || *window == 0) return {};
@@ -149,13 +176,22 @@ class Translation {
   std::uint64_t layers_ = 0, context_length_ = 0, head_dim_ = 0;
 };
 
+// Experts in MXFP4 are the only quantized weights that folders are published with and we read.
+Status check_quantization(const ConfigReader& config) {
+  HEARTH_ASSIGN(const auto quantized, config.object("quantization_config"));
+  if (!quantized) return {};
+  HEARTH_ASSIGN(const auto method, quantized->text("quant_method"));
+  if (method == "mxfp4") return {};
+  return unsupported(
+      "'quantization_config': quantized weights other than mxfp4 are read from GGUF files only");
+}
+
 }  // namespace
 
 Result<Config> translate_config(const nlohmann::json& root) {
   if (!root.is_object()) return invalid("not an object");
   const ConfigReader whole(root);
-  if (const nlohmann::json* quantized = whole.find("quantization_config"); quantized != nullptr)
-    return unsupported("'quantization_config': quantized weights are read from GGUF files only");
+  HEARTH_TRY(check_quantization(whole));
   // A multimodal model keeps the settings of its text model in an object of their own.
   HEARTH_ASSIGN(const auto text_half, whole.object("text_config"));
   const ConfigReader config = text_half.value_or(whole);

@@ -21,14 +21,28 @@ constexpr FieldDefault kGemma3[] = {
     {"rope_theta", 1000000},     {"rope_local_base_freq", 10000},
     {"sliding_window", 4096},    {"sliding_window_pattern", 6}};
 
+constexpr FieldDefault kGptOss[] = {{"rope_theta", 150000},     {"head_dim", 64},
+                                    {"sliding_window", 128},    {"sliding_window_pattern", 2},
+                                    {"num_local_experts", 128}, {"num_experts_per_tok", 4}};
+constexpr FieldDefault kMixtral[] = {
+    {"rope_theta", 1000000}, {"num_local_experts", 8}, {"num_experts_per_tok", 2}};
+constexpr FieldDefault kQwen3Moe[] = {{"rope_theta", 10000},
+                                      {"num_experts", 128},
+                                      {"num_experts_per_tok", 8},
+                                      {"moe_intermediate_size", 768},
+                                      {"decoder_sparse_step", 1}};
+
 constexpr std::array kFamilies = {
     Family{"gemma2", "gemma2", WindowRule::kAllButEveryN, "gelu", true, true, kGemma2},
     Family{"gemma3_text", "gemma3", WindowRule::kAllButEveryN, "gelu", true, true, kGemma3},
+    Family{"gpt_oss", "gpt-oss", WindowRule::kAllButEveryN, "silu", false, false, kGptOss},
     Family{"llama", "llama", WindowRule::kAll, "silu", false, false, kCommon},
     Family{"mistral", "llama", WindowRule::kAll, "silu", false, false, kCommon},
+    Family{"mixtral", "llama", WindowRule::kAll, "silu", false, false, kMixtral},
     Family{"phi3", "phi3", WindowRule::kAll, "silu", false, false, kCommon},
     Family{"qwen2", "qwen2", WindowRule::kFromLayer, "silu", false, false, kCommon},
     Family{"qwen3", "qwen3", WindowRule::kFromLayer, "silu", false, false, kCommon},
+    Family{"qwen3_moe", "qwen3moe", WindowRule::kFromLayer, "silu", false, false, kQwen3Moe},
 };
 
 }  // namespace

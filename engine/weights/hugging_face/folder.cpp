@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/weights/hugging_face/expert_tensors.h"
 #include "engine/weights/hugging_face/tensor_names.h"
 #include "engine/weights/hugging_face/weight_index.h"
 #include "engine/weights/in_quotes.h"
@@ -142,6 +143,8 @@ Status HuggingFaceFolder::read_weights(const Config& config) {
                       std::make_move_iterator(tensors->end()));
     mappings_.push_back(std::move(mapping));
   }
+  if (auto status = hugging_face::arrange_experts(tensors_); !status.ok())
+    return in_file(path_, status.error());
   if (auto status = sort_tensors(tensors_); !status.ok()) return in_file(path_, status.error());
   if (config.tied == false && !tensors_.empty() && find("output.weight") == nullptr)
     return Error{ErrorKind::kInvalid,

@@ -126,10 +126,10 @@ class RopeTranslation {
   }
 
   Status scale_yarn(const ConfigReader& from) {
+    if (from.find("mscale") || from.find("mscale_all_dim"))
+      return Error{ErrorKind::kUnsupported, "yarn with mscale is not supported"};
     HEARTH_ASSIGN(const auto truncate, from.boolean("truncate"));
-    if (from.find("mscale") || from.find("mscale_all_dim") || !truncate.value_or(true))
-      return Error{ErrorKind::kUnsupported,
-                   "yarn with mscale, or without truncation, is not supported"};
+    if (truncate) set("rope.scaling.yarn_truncate", *truncate);
     HEARTH_TRY(copy_needed(from, "factor", "factor"));
     HEARTH_TRY(copy(from, "beta_fast", "yarn_beta_fast"));
     HEARTH_TRY(copy(from, "beta_slow", "yarn_beta_slow"));

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/model/forward.h"
+#include "engine/program/op.h"
 
 namespace hearth::testing {
 namespace {

@@ -1,0 +1,126 @@
+// A step as commands: its plan with the runner's buffers, then sampling.
+#include "engine/model/step_runner.h"
+#include "engine/sampling/sampler.h"
+#include "runtime/device.h"
+
+namespace hearth {
+namespace {
+
+// The most rows of a step whose kernels form a chain (runtime/chain.h). Measured on an H200,
+// llama-8b: 9 % faster at 1 row, 3 % at 64, 1 % at 192, 0.4 % at 256, but 2 % slower at 2,048,
+// where kernels are long and waiting workgroups take up room.
+constexpr uint32_t kChainedRows = 256;
+
+}  // namespace
+
+StepBuffers StepRunner::buffers(size_t copy, const HiddenOutputs& hidden) const {
+  const Activations& buffers = activations_;
+  StepBuffers bound{
+      .values = {},
+      .weight =
+          [this](const WeightName& name, size_t segment) {
+            return model_.weights().get(name.role, name.layer)[segment].buffer.all();
+          },
+      .cache = [this](uint32_t layer) -> const PagedKv& { return kv_.layer(layer); },
+      .rope_table = model_.rope_table().all(),
+      .window_rope_table = model_.window_rope_table().all(),
+      .inputs = inputs_.buffer(copy).all(),
+      .sampled_ids = (options_.sampled_ids != nullptr ? *options_.sampled_ids : sampled_ids_).all(),
+      .matmul_scratch = buffers.matmul_scratch.all(),
+      .matmul_counts = buffers.matmul_counts.all(),
+      .norm_state = buffers.norm_state.all(),
+      .attention_counts = buffers.attention_counts(),
+      .attention_partials = buffers.attention_partials(),
+      .pooled = hidden.pooled.all(),
+      .similarity = hidden.similarity.all(),
+      .pages = hidden.pages};
+  const auto bind = [&](Value value, const Buffer& buffer) {
+    bound.values[static_cast<size_t>(value)] = &buffer;
+  };
+  bind(Value::kHidden, buffers.hidden);
+  bind(Value::kNormed, buffers.normed);
+  bind(Value::kProjected, buffers.projected);
+  bind(Value::kPicked, buffers.picked);
+  bind(Value::kQkv, buffers.qkv);
+  bind(Value::kQueries, buffers.queries);
+  bind(Value::kAttended, buffers.attended);
+  bind(Value::kGateUp, buffers.gate_up);
+  bind(Value::kMlp, buffers.mlp);
+  bind(Value::kLogits, buffers.logits);
+  return bound;
+}
+
+Result<CommandBuffer> StepRunner::record(PipelineStore& pipelines, const StepPlan& plan,
+                                         size_t copy, GpuTimer* timer) {
+  const StepBucket& bucket = plan.bucket;
+  HEARTH_ASSIGN(CommandRecorder recorder,
+                CommandRecorder::begin(
+                    device_, {.name = "step",
+                              .timer = timer,
+                              .serial = timer != nullptr,
+                              .chained = timer == nullptr && bucket.rows <= kChainedRows}));
+  if ((bucket.extras & kStepPools) != 0) HEARTH_TRY(allocate_pools());
+  if ((bucket.extras & kStepHidden) != 0) HEARTH_TRY(allocate_hidden());
+  HEARTH_TRY(record_step({recorder, pipelines, plan, copy},
+                         {.pooled = pooled_[copy],
+                          .similarity = similarity_[copy],
+                          .pages = hidden_ ? hidden_->pages() : HiddenPages{}}));
+  return recorder.finish();
+}
+
+Status StepRunner::record_step(const Recording& recording, const HiddenOutputs& hidden) const {
+  HEARTH_TRY(record_plan(recording.recorder, recording.pipelines, recording.plan,
+                         buffers(recording.copy, hidden)));
+  recording.recorder.set_section(step_part::kSampling);
+  return record_sampling(recording);
+}
+
+Status StepRunner::record_sampling(const Recording& recording) const {
+  const auto& [recorder, pipelines, plan, copy] = recording;
+  const StepBucket& bucket = plan.bucket;
+  const StepLayout& layout = plan.layout;
+  const Buffer& inputs = inputs_.buffer(copy);
+  // Even without logits: a commit is counted once, by the step it came with.
+  if ((bucket.extras & kStepCommits) != 0)
+    HEARTH_TRY(record_history_commits(
+        recorder, pipelines, choose_history_commit(device_.caps(), bucket.sequences),
+        {.commits = inputs.slice(layout.commits, bucket.sequences * sizeof(params::HistoryCommit)),
+         .words = inputs_.words(copy),
+         .history_lengths = history_lengths_.all(),
+         .history = history_.all(),
+         .history_capacity = kHistoryTokens}));
+  if (bucket.logit_rows == 0) return {};
+  const SamplingShape shape{.rows = bucket.logit_rows,
+                            .vocab = model_.config().vocabulary,
+                            .greedy = bucket.greedy,
+                            .extras = (bucket.extras & kStepRowExtras) != 0,
+                            .stages = (bucket.extras & kStepStages) != 0};
+  const BufferSlice logits = activations_.logits.slice(0, uint64_t{shape.rows} * shape.vocab * 4);
+  const BufferSlice rows = inputs.slice(layout.sampling, shape.rows * sizeof(params::SamplingRow));
+  if ((bucket.extras & kStepMixes) != 0)
+    HEARTH_TRY(record_mix_logits(
+        recorder, pipelines, choose_mix_logits(device_.caps(), shape),
+        {.logits = logits,
+         .other_logits = options_.other_logits != nullptr ? options_.other_logits->all() : rows,
+         .rows = rows,
+         .shape = shape}));
+  return hearth::record_sampling(recorder, pipelines, choose_sampling(device_.caps(), shape),
+                                 {.logits = logits,
+                                  .rows = rows,
+                                  .biases = biases_.all(),
+                                  .history_lengths = history_lengths_.all(),
+                                  .history = history_.all(),
+                                  .scratch = activations_.sampling_scratch.all(),
+                                  .counts = activations_.sampling_counts.all(),
+                                  .ids = sampled_ids_.all(),
+                                  .results = sampled_[copy].results.all(),
+                                  .top = sampled_[copy].top.all(),
+                                  .step_ids = inputs.slice(layout.ids, bucket.rows * 4),
+                                  .words = inputs_.words(copy),
+                                  .mirostat = mirostat_.all(),
+                                  .mirostat_rows = sampled_[copy].mirostat.all(),
+                                  .shape = shape,
+                                  .history_capacity = kHistoryTokens});
+}
+
+}  // namespace hearth

@@ -1,0 +1,70 @@
+#include "engine/model/step_planner.h"
+
+#include <set>
+#include <utility>
+
+#include "engine/model/step_inputs.h"
+#include "engine/program/fuse.h"
+#include "engine/program/step_program.h"
+
+namespace hearth {
+namespace {
+
+// What makes two layers use the same pipelines.
+std::vector<uint32_t> layer_signature(const ModelPlan& model, uint32_t layer) {
+  const ModelConfig& config = model.config;
+  std::vector<uint32_t> signature{config.layer_window(layer), config.layer_is_windowed(layer)};
+  for (auto role = static_cast<size_t>(kFirstLayerRole); role < kWeightRoles; ++role) {
+    const WeightShape& weight = model.shapes.get({static_cast<WeightRole>(role), layer});
+    signature.push_back(static_cast<uint32_t>(weight.size()));
+    for (const SegmentShape& segment : weight)
+      signature.insert(signature.end(),
+                       {static_cast<uint32_t>(segment.format), segment.rows, segment.cols});
+  }
+  return signature;
+}
+
+}  // namespace
+
+StepPlanner::StepPlanner(const StepPlannerInfo& info)
+    : info_(info), windows_(attention_windows(info.model.config)) {
+  find_distinct_layers();
+}
+
+// A layer's pipelines also depend on the layer before it, whose partial sums it may add up. The
+// first and the last layer differ from the others.
+void StepPlanner::find_distinct_layers() {
+  const uint32_t count = info_.model.config.layers;
+  std::vector<std::vector<uint32_t>> signatures;
+  std::set<std::pair<std::vector<uint32_t>, std::vector<uint32_t>>> seen;
+  for (uint32_t layer = 0; layer < count; ++layer) {
+    layers_.push_back(layer);
+    signatures.push_back(layer_signature(info_.model, layer));
+    const bool ends = layer == 0 || layer + 1 == count;
+    if (layer > 0 && !seen.emplace(signatures[layer - 1], signatures[layer]).second && !ends)
+      continue;
+    if (layer > 0 && distinct_layers_.back() != layer - 1) distinct_layers_.push_back(layer - 1);
+    distinct_layers_.push_back(layer);
+  }
+}
+
+StepPlan StepPlanner::plan(const StepBucket& bucket, std::span<const uint32_t> layers) const {
+  const auto& [caps, model, limits, scratch_bytes, fusion] = info_;
+  const std::vector<Op> ops = step_program(
+      {.config = model.config,
+       .weights = model.shapes,
+       .bucket = bucket,
+       .layers = layers,
+       .emit_layer = [&](Builder& builder) { model.architecture->emit_layer(builder); }});
+  return fuse({.caps = caps,
+               .weights = model.shapes,
+               .bucket = bucket,
+               .attention = step_attention_shape(model.config, limits.kv, bucket, limits.context),
+               .windows = windows_,
+               .matmul_scratch_bytes = scratch_bytes,
+               .deterministic = limits.deterministic,
+               .fusion = fusion},
+              ops);
+}
+
+}  // namespace hearth

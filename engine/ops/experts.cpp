@@ -1,0 +1,169 @@
+#include "engine/ops/experts.h"
+
+#include <fmt/format.h>
+
+#include "engine/ops/choose_experts.h"
+#include "params/combine_experts.h"
+#include "params/experts.h"
+#include "params/group_experts.h"
+#include "params/half_rows.h"
+#include "params/route.h"
+
+namespace hearth {
+namespace {
+
+Status check_experts(const ExpertsPlan& plan, const Experts& op) {
+  const ExpertsShape& shape = op.shape;
+  if (shape.rows == 0 || shape.used == 0 || shape.used > shape.experts ||
+      shape.experts > kMostExperts || shape.used > kMostUsedExperts)
+    return Error{ErrorKind::kInvalid, fmt::format("no kernel for {} rows with {} of {} experts",
+                                                  shape.rows, shape.used, shape.experts)};
+  for (const auto& [format, inputs] :
+       {std::pair(shape.gate_up, shape.width), std::pair(shape.down, shape.mlp_width)}) {
+    const FormatInfo& info = format_info(format);
+    const uint32_t unit = info.is_float() ? kFloatInputUnit : info.block_weights;
+    if (inputs == 0 || inputs % unit != 0)
+      return Error{ErrorKind::kInvalid,
+                   fmt::format("experts of {} weights: rows of {} are not a multiple of {}",
+                               info.name, inputs, unit)};
+  }
+  if (op.scratch.bytes < plan.scratch_bytes)
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("these experts need {} bytes of scratch", plan.scratch_bytes)};
+  if (plan.tiles > kMostExpertTiles)
+    return Error{ErrorKind::kInvalid,
+                 fmt::format("{} tiles of experts are more than {}", plan.tiles, kMostExpertTiles)};
+  return {};
+}
+
+// Where a product's rows come from and go to.
+struct ProductRows {
+  BufferSlice x, y;
+  std::optional<BufferSlice> sources;  // none: row p / row_pairs
+  uint32_t row_pairs = 1;
+  std::optional<BufferSlice> scales;
+  std::optional<ExpertActivation> activation;
+};
+
+uint32_t gate_kind(ExpertActivation activation) {
+  return activation == ExpertActivation::kSilu ? params::kGateSilu : params::kGateLimited;
+}
+
+Status record_expert_product(CommandRecorder& recorder, PipelineStore& pipelines,
+                             const ExpertsPlan& plan, const ExpertProduct& product,
+                             const ExpertWeights& weights, const BufferSlice& tiles,
+                             const ProductRows& rows, uint32_t inputs, uint32_t outputs) {
+  PipelineInfo info = product.kernel.pipeline;
+  info.constants[kEpilogueConstant] =
+      (weights.bias ? params::kEpilogueBias : 0) | (rows.scales ? params::kEpilogueScale : 0);
+  if (rows.activation) {
+    info.constants[product.gate_constant] = gate_kind(*rows.activation);
+    if (product.half_results) info.constants[product.gate_constant + 1] = 1;
+  }
+  HEARTH_ASSIGN(const Pipeline* pipeline, pipelines.get(info));
+  // Kernels get valid addresses even for what they do not use.
+  const BufferSlice sources = rows.sources.value_or(tiles);
+  const BufferSlice scales = rows.scales.value_or(tiles);
+  const BufferSlice bias = weights.bias.value_or(tiles);
+  const BufferSlice table = weights.table.value_or(weights.matrices);
+  const params::Experts params{
+      .weight = weights.stride_bytes != 0 ? weights.matrices.address() : table.address(),
+      .x = rows.x.address(),
+      .y = rows.y.address(),
+      .bias = bias.address(),
+      .tiles = tiles.address(),
+      .sources = sources.address(),
+      .scales = scales.address(),
+      .weight_stride = weights.stride_bytes,
+      .rows = plan.positions(),
+      .inputs = inputs,
+      .outputs = outputs,
+      .row_pairs = rows.sources ? 0 : rows.row_pairs};
+  recorder.dispatch({.pipeline = *pipeline,
+                     .push = params,
+                     .groups = product.kernel.groups,
+                     .accesses = {reads(weights.matrices), reads(table), reads(bias), reads(tiles),
+                                  reads(sources), reads(scales), reads(rows.x), writes(rows.y)}});
+  return {};
+}
+
+}  // namespace
+
+Status record_experts(CommandRecorder& recorder, PipelineStore& pipelines, const ExpertsPlan& plan,
+                      const Experts& op) {
+  HEARTH_TRY(check_experts(plan, op));
+  const ExpertsShape& shape = op.shape;
+  const ExpertScratch places = expert_scratch(plan, shape);
+  const auto part = [&](const ExpertScratch::Part& place) {
+    return op.scratch.slice(place.offset, place.bytes);
+  };
+  const BufferSlice chosen = part(places.chosen), weights = part(places.weights);
+
+  HEARTH_ASSIGN(const Pipeline* route, pipelines.get(plan.route.pipeline));
+  recorder.dispatch({.pipeline = *route,
+                     .push = params::Route{.logits = op.logits.address(),
+                                           .chosen = chosen.address(),
+                                           .weights = weights.address(),
+                                           .experts = shape.experts},
+                     .groups = plan.route.groups,
+                     .accesses = {reads(op.logits), writes(chosen), writes(weights)}});
+
+  // Without groups, tile p is pair p.
+  BufferSlice tiles = chosen, scales = weights, pair_places = chosen;
+  std::optional<BufferSlice> sources;
+  if (plan.group) {
+    tiles = part(places.tiles);
+    scales = part(places.scales);
+    sources = part(places.sources);
+    pair_places = part(places.places);
+    HEARTH_ASSIGN(const Pipeline* group, pipelines.get(plan.group->pipeline));
+    recorder.dispatch({.pipeline = *group,
+                       .push = params::GroupExperts{.chosen = chosen.address(),
+                                                    .weights = weights.address(),
+                                                    .tiles = tiles.address(),
+                                                    .sources = sources->address(),
+                                                    .scales = scales.address(),
+                                                    .places = pair_places.address(),
+                                                    .pairs = shape.rows * shape.used,
+                                                    .row_pairs = shape.used,
+                                                    .tile_rows = plan.tile_rows,
+                                                    .tile_count = plan.tiles},
+                       .groups = plan.group->groups,
+                       .accesses = {reads(chosen), reads(weights), writes(tiles), writes(*sources),
+                                    writes(scales), writes(pair_places)}});
+  }
+
+  BufferSlice x = op.x;
+  if (plan.prepare) {
+    x = part(places.prepared);
+    HEARTH_ASSIGN(const Pipeline* prepare, pipelines.get(plan.prepare->pipeline));
+    recorder.dispatch(
+        {.pipeline = *prepare,
+         .push = params::HalfRows{.x = op.x.address(), .y = x.address(), .width = shape.width},
+         .groups = plan.prepare->groups,
+         .accesses = {reads(op.x), writes(x)}});
+  }
+  const BufferSlice hidden = part(places.hidden), results = part(places.results);
+  HEARTH_TRY(record_expert_product(recorder, pipelines, plan, plan.gate_up, op.gate_up, tiles,
+                                   {.x = x,
+                                    .y = hidden,
+                                    .sources = sources,
+                                    .row_pairs = shape.used,
+                                    .activation = shape.activation},
+                                   shape.width, 2 * shape.mlp_width));
+  HEARTH_TRY(record_expert_product(recorder, pipelines, plan, plan.down, op.down, tiles,
+                                   {.x = hidden, .y = results, .scales = scales}, shape.mlp_width,
+                                   shape.width));
+
+  HEARTH_ASSIGN(const Pipeline* combine, pipelines.get(plan.combine.pipeline));
+  recorder.dispatch({.pipeline = *combine,
+                     .push = params::CombineExperts{.x = results.address(),
+                                                    .places = pair_places.address(),
+                                                    .y = op.y.address(),
+                                                    .width = shape.width},
+                     .groups = plan.combine.groups,
+                     .accesses = {reads(results), reads(pair_places), reads_writes(op.y)}});
+  return {};
+}
+
+}  // namespace hearth

@@ -1,0 +1,92 @@
+// The MLP of a mixture of experts: every row is computed by a few experts, each a gated MLP with
+// matrices of its own, and the results are added with weights.
+//
+//   chosen[r] = the `used` experts with the largest logits[r]
+//   weight[r, e] = exp(logits[r, e]) / sum of exp(logits[r]) over the chosen experts, or over all
+//   y[r] += sum over the chosen e, the likeliest first, of
+//           weight[r, e] * (down[e] * gate(gate_up[e] * x[r] + gate_up_bias[e]) + down_bias[e])
+//
+// Everything is decided on the device, so a recorded step can be replayed: dispatches are sized for
+// the worst case, and workgroups look up their expert. With few rows a tile is one pair of a row
+// and an expert; with more, pairs are grouped by expert first, so that an expert's weights are read
+// once.
+//
+// Usage: choose_experts() once per bucket; record_experts() once per layer of it.
+#pragma once
+
+#include <optional>
+
+#include "engine/ops/kernel_choice.h"
+#include "runtime/buffer.h"
+#include "runtime/command_recorder.h"
+#include "runtime/pipeline.h"
+#include "runtime/result.h"
+
+namespace hearth {
+
+// kLimited: gpt-oss's min(g, 7) * sigmoid(1.702 * min(g, 7)) * (clamp(u, -7, 7) + 1).
+enum class ExpertActivation : uint8_t { kSilu, kLimited };
+
+struct ExpertsShape {
+  WeightFormat gate_up = WeightFormat::kF16, down = WeightFormat::kF16;
+  uint32_t rows = 0;
+  uint32_t experts = 0, used = 0;  // used <= experts <= kMostExperts, used <= kMostUsedExperts
+  uint32_t width = 0;              // of x and y
+  uint32_t mlp_width = 0;          // of an expert; both widths are multiples of 4
+  ExpertActivation activation = ExpertActivation::kSilu;
+  bool over_all = false;  // weights are shares of all experts, not only of the chosen ones
+};
+inline constexpr uint32_t kMostExperts = 1024;
+inline constexpr uint32_t kMostUsedExperts = 64;
+
+// One of the two products.
+struct ExpertProduct {
+  KernelPlan kernel;
+  size_t gate_constant = 0;   // the constant that turns gates on
+  bool half_results = false;  // with gates; the next constant
+};
+
+struct ExpertsPlan {
+  KernelPlan route;
+  std::optional<KernelPlan> group;    // if tiles have several rows
+  std::optional<KernelPlan> prepare;  // converts x to f16, which the products then read
+  ExpertProduct gate_up, down;
+  KernelPlan combine;
+  bool halves = false;  // x and the rows between the products are f16
+  uint32_t tile_rows = 1, tiles = 0;
+
+  uint32_t positions() const { return tiles * tile_rows; }
+  uint64_t scratch_bytes = 0;
+};
+
+// `deterministic`: a row's result does not depend on the other rows.
+ExpertsPlan choose_experts(const DeviceCaps& caps, const ExpertsShape& shape,
+                           bool deterministic = false);
+
+// The matrices of all experts, each in device layout, all in one format.
+struct ExpertWeights {
+  BufferSlice matrices;       // the first expert's, and the others that are in the same buffer
+  uint64_t stride_bytes = 0;  // from expert to expert, a multiple of 16; 0: as the table says
+  std::optional<BufferSlice> table;  // [experts] u64 addresses, if they are in several buffers
+  // [experts, outputs] f32, followed by kBiasPadBytes of any content.
+  std::optional<BufferSlice> bias;
+};
+// Kernels read whole fragments of biases.
+inline constexpr uint64_t kBiasPadBytes = 64;
+
+struct Experts {
+  BufferSlice x;          // [rows, width] f32
+  BufferSlice logits;     // [rows, experts] f32
+  BufferSlice y;          // [rows, width] f32: added to
+  ExpertWeights gate_up;  // [2 * mlp_width, width] each, gates first
+  ExpertWeights down;     // [width, mlp_width] each
+  BufferSlice scratch;    // plan.scratch_bytes
+  ExpertsShape shape;
+};
+
+// Records the kernels. Fails if they do not support the shape, if scratch memory is too small, or
+// if a kernel cannot be compiled.
+Status record_experts(CommandRecorder& recorder, PipelineStore& pipelines, const ExpertsPlan& plan,
+                      const Experts& op);
+
+}  // namespace hearth

@@ -1,0 +1,110 @@
+#include "engine/program/step_program.h"
+
+#include <algorithm>
+
+#include "engine/model/step_layout.h"
+#include "engine/program/op_values.h"
+
+namespace hearth {
+namespace {
+
+// In a decode step row i is the wanted row of sequence i, so there is nothing to pick.
+bool picks_rows(const StepBucket& bucket) {
+  return bucket.sequence_rows > 1 && bucket.logit_rows > 0;
+}
+
+// The index after the last op of a kind.
+template <class T>
+size_t end_of_last(const std::vector<Op>& ops) {
+  const auto last =
+      std::find_if(ops.rbegin(), ops.rend(), [](const Op& op) { return op.as<T>() != nullptr; });
+  return static_cast<size_t>(ops.rend() - last);
+}
+
+Op pick(const StepBucket& bucket, Op op, const PickOp& what) {
+  op.rows = bucket.logit_rows;
+  op.what = what;
+  return op;
+}
+
+// After the last attention, only the wanted rows: the hidden state and attention's result move to
+// values that hold them alone.
+void pick_after_attention(const ModelConfig& config, const StepBucket& bucket,
+                          std::vector<Op>& ops) {
+  const size_t end = end_of_last<AttentionOp>(ops);
+  for (size_t i = end; i < ops.size(); ++i) {
+    rename_value(ops[i], Value::kHidden, Value::kPicked);
+    rename_value(ops[i], Value::kAttended, Value::kQueries);
+    ops[i].rows = bucket.logit_rows;
+  }
+  const Op place{.part = step_part::kAttentionOut, .layer = config.layers - 1};
+  const Op picks[] = {pick(bucket, place,
+                           {.y = Value::kPicked,
+                            .x = Value::kHidden,
+                            .width = config.width,
+                            .source_rows = bucket.rows}),
+                      pick(bucket, place,
+                           {.y = Value::kQueries,
+                            .x = Value::kAttended,
+                            .width = config.q_width(),
+                            .source_rows = bucket.rows})};
+  ops.insert(ops.begin() + static_cast<std::ptrdiff_t>(end), std::begin(picks), std::end(picks));
+}
+
+// What a step does with the hidden states of all its rows.
+void emit_hidden_states(const StepBucket& bucket, Builder& builder) {
+  const uint32_t width = builder.config().width;
+  if ((bucket.extras & kStepPools) != 0)
+    builder.append(step_part::kPooling, PoolOp{.width = width, .ranges = step_pools(bucket)});
+  if ((bucket.extras & kStepHidden) == 0) return;
+  builder.append(step_part::kHiddenStates, KeepOp{.width = width});
+  if (bucket.logit_rows > 0)
+    builder.append(step_part::kHiddenStates,
+                   CompareOp{.width = width, .comparisons = bucket.logit_rows});
+}
+
+// The logits of the wanted rows of hidden states that all rows have.
+void pick_before_logits(const ModelConfig& config, const StepBucket& bucket, std::vector<Op>& ops) {
+  Op& logits = ops.back();
+  const Op place{.part = ops[ops.size() - 2].part, .layer = kNoLayer};
+  rename_value(logits, Value::kNormed, Value::kPicked);
+  logits.rows = bucket.logit_rows;
+  ops.insert(ops.end() - 1, pick(bucket, place,
+                                 {.y = Value::kPicked,
+                                  .x = Value::kNormed,
+                                  .width = config.width,
+                                  .source_rows = bucket.rows}));
+}
+
+}  // namespace
+
+std::vector<Op> step_program(const StepProgramInfo& info) {
+  const StepBucket& bucket = info.bucket;
+  Builder builder(info.config, bucket.rows);
+  builder.embed();
+  for (const uint32_t layer : info.layers) {
+    builder.begin_layer(layer);
+    info.emit_layer(builder);
+  }
+  builder.end_layers();
+  const bool all_rows = needs_all_rows(bucket);
+  if (bucket.logit_rows == 0 && !all_rows) {
+    std::vector<Op> ops = builder.take();
+    ops.resize(end_of_last<RopeKvOp>(ops));
+    return ops;
+  }
+  builder.norm(Value::kNormed, Value::kHidden, WeightRole::kOutputNorm);
+  emit_hidden_states(bucket, builder);
+  const WeightName output{WeightRole::kOutput};
+  if (bucket.logit_rows > 0)
+    builder.logits(info.weights.has(output) ? output.role : WeightRole::kEmbedding);
+  std::vector<Op> ops = builder.take();
+  if (!picks_rows(bucket)) return ops;
+  if (all_rows)
+    pick_before_logits(info.config, bucket, ops);
+  else
+    pick_after_attention(info.config, bucket, ops);
+  return ops;
+}
+
+}  // namespace hearth

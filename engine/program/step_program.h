@@ -1,0 +1,38 @@
+// The ops of a whole step: embedding, layers, final norm, logits, and what is done with hidden
+// states. A step computes keys and values for all its rows, but only a few need logits: in the last
+// layer those rows are picked after attention, and everything after that runs for them alone. A
+// step that pools or keeps hidden states needs all rows up to the final norm, and picks after it. A
+// step without logits ends with the last write to the KV cache.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "engine/model/model_config.h"
+#include "engine/model/step_bucket.h"
+#include "engine/program/builder.h"
+#include "engine/program/op.h"
+#include "engine/program/weight_shapes.h"
+
+namespace hearth {
+
+struct StepProgramInfo {
+  const ModelConfig& config;
+  const WeightShapes& weights;
+  StepBucket bucket;
+  // The layers to emit, ascending, the last one included. Usually all of them.
+  std::span<const uint32_t> layers;
+  // Emits one layer, which reads and writes Value::kHidden.
+  std::function<void(Builder&)> emit_layer;
+};
+
+std::vector<Op> step_program(const StepProgramInfo& info);
+
+// Whether hidden states of rows are needed whose logits are not wanted.
+inline bool needs_all_rows(const StepBucket& bucket) {
+  return (bucket.extras & (kStepPools | kStepHidden)) != 0;
+}
+
+}  // namespace hearth

@@ -1,0 +1,34 @@
+#ifndef HEARTH_PARAMS_EXPERTS_H
+#define HEARTH_PARAMS_EXPERTS_H
+#include "common/interop.h"
+#include "params/epilogue.h"
+#include "params/expert_tiles.h"
+
+// A product in which each tile of rows has its expert's matrix:
+//   y[p, n] = (sum over k of weight[expert(p), n, k] * x[source(p), k] + bias[expert(p), n]) * scale[p]
+// where expert(p) = tiles[p / tile rows]. Bias and scale are optional (kEpilogue). With gates, the first
+// half of a matrix's outputs are gates and the second half their ups:
+//   y[p, n] = gate(sum[p, n] + bias[n], sum[p, n + outputs / 2] + bias[n + outputs / 2])
+// Positions are pairs of a row and one of its experts, either in the order of rows or, if tiles have
+// several rows, grouped by expert (group_experts.comp).
+HEARTH_CONSTANT(kEpilogueScale, 8u)
+HEARTH_CONSTANT(kGateLimited, 3u)
+// With kGateSilu, gate(g, u) = silu(g) * u; with kGateLimited
+//   gate(g, u) = min(g, 7) * sigmoid(1.702 * min(g, 7)) * (clamp(u, -7, 7) + 1)
+HEARTH_PARAMS(Experts)
+  address weight;   // the first expert's matrix, [outputs, inputs] in the kernel's weight format, device
+                    // layout; if weight_stride is 0, [experts] u64: where each expert's matrix is
+  address x;        // [rows, inputs] f32, or f16 as half_rows writes it
+  address y;        // [positions, outputs] f32; with gates [positions, outputs / 2], f32 or f16
+  address bias;     // [experts, outputs] f32
+  address tiles;    // [tiles] u32: the expert of each tile, or kNoExpert
+  address sources;  // [positions] u32: the row of x of each position; only if row_pairs is 0
+  address scales;   // [positions] f32
+  uint64_t weight_stride;  // bytes from expert to expert
+  uint rows;        // positions
+  uint inputs;
+  uint outputs;
+  uint row_pairs;   // position p has row p / row_pairs of x; 0: sources[p]
+HEARTH_PARAMS_END
+
+#endif

@@ -1,0 +1,12 @@
+#ifndef HEARTH_PARAMS_ROUTE_H
+#define HEARTH_PARAMS_ROUTE_H
+#include "common/interop.h"
+
+HEARTH_PARAMS(Route)
+  address logits;   // [rows, experts] f32
+  address chosen;   // [rows, used] u32: the experts of each row, the likeliest first
+  address weights;  // [rows, used] f32
+  uint experts;
+HEARTH_PARAMS_END
+
+#endif
