@@ -46,7 +46,7 @@ ImGuiKey key_of(std::string_view name) {
   return ImGuiKey_None;
 }
 
-std::string dump(const std::map<std::string, Value>& values) {
+std::string dump(const std::map<std::string, ScriptValue>& values) {
   nlohmann::json json = nlohmann::json::object();
   for (const auto& [name, value] : values)
     std::visit([&, &key = name](const auto& one) { json[key] = one; }, value);
@@ -64,7 +64,7 @@ void ScriptPlayer::begin_frame() {
   if (mouse_.x >= 0) ImGui::GetIO().AddMousePosEvent(mouse_.x, mouse_.y);
 }
 
-Status ScriptPlayer::advance(const std::map<std::string, Value>& values, double seconds) {
+Status ScriptPlayer::advance(const std::map<std::string, ScriptValue>& values, double seconds) {
   // Sizes and focus need a few frames to settle.
   constexpr int kSettlingFrames = 8;
   if (finished() || frames_++ < kSettlingFrames) return {};
@@ -81,7 +81,7 @@ Status ScriptPlayer::advance(const std::map<std::string, Value>& values, double 
 }
 
 Result<bool> ScriptPlayer::play(const ScriptStep& step,
-                                const std::map<std::string, Value>& values) {
+                                const std::map<std::string, ScriptValue>& values) {
   switch (step.action) {
     case ScriptAction::kClick:
     case ScriptAction::kDoubleClick:

@@ -24,7 +24,7 @@ class ScriptPlayer {
   // Sets the mouse position. Call between the backends' start of a frame and ImGui::NewFrame().
   void begin_frame();
   // Call after each frame was built. An error ends the script.
-  Status advance(const std::map<std::string, Value>& values, double seconds);
+  Status advance(const std::map<std::string, ScriptValue>& values, double seconds);
   bool finished() const { return next_step_ == steps_.size(); }
 
   // What the script wants done with the frame just built, or with the window.
@@ -34,7 +34,7 @@ class ScriptPlayer {
 
  private:
   // Returns true when the step is done.
-  Result<bool> play(const ScriptStep& step, const std::map<std::string, Value>& values);
+  Result<bool> play(const ScriptStep& step, const std::map<std::string, ScriptValue>& values);
   Result<bool> press(const ScriptStep& step);
   Result<bool> press_key(const ScriptStep& step);
   bool timed_out(const ScriptStep& step) const { return waited_ > step.seconds; }

@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-using Value = std::variant<double, std::string>;
+using ScriptValue = std::variant<double, std::string>;
 
 class ValueSink {
  public:
@@ -20,11 +20,11 @@ class ValueSink {
     values_[prefix_ + std::string(name)] = std::move(text);
   }
 
-  const std::map<std::string, Value>& values() const { return values_; }
+  const std::map<std::string, ScriptValue>& values() const { return values_; }
 
  private:
   std::string prefix_;
-  std::map<std::string, Value> values_;
+  std::map<std::string, ScriptValue> values_;
 };
 
 }  // namespace hearth

@@ -13,6 +13,16 @@ StepBuffers StepRunner::buffers(size_t copy, const HiddenOutputs& hidden) const 
           [this](const WeightName& name, size_t segment) {
             return model_.weights().get(name.role, name.layer)[segment].buffer.all();
           },
+      .experts =
+          [this](const WeightName& name, const WeightName& bias) {
+            const WeightSegment& segment = model_.weights().get(name.role, name.layer).front();
+            ExpertWeights weights{.matrices = segment.buffer.all(),
+                                  .stride_bytes = segment.table ? 0 : segment.expert_stride};
+            if (segment.table) weights.table = segment.table.all();
+            if (model_.weights().has(bias.role, bias.layer))
+              weights.bias = model_.weights().get(bias.role, bias.layer).front().buffer.all();
+            return weights;
+          },
       .cache = [this](uint32_t layer) -> const PagedKv& { return kv_.layer(layer); },
       .rope_table = model_.rope_table().all(),
       .window_rope_table = model_.window_rope_table().all(),
@@ -39,6 +49,7 @@ StepBuffers StepRunner::buffers(size_t copy, const HiddenOutputs& hidden) const 
   bind(Value::kGateUp, buffers.gate_up);
   bind(Value::kMlp, buffers.mlp);
   bind(Value::kLogits, buffers.logits);
+  bind(Value::kRouted, buffers.routed);
   return bound;
 }
 
@@ -63,8 +74,14 @@ Result<CommandBuffer> StepRunner::record(PipelineStore& pipelines, const StepPla
 }
 
 Status StepRunner::record_step(const Recording& recording, const HiddenOutputs& hidden) const {
+  const uint32_t rows = recording.plan.bucket.rows;
+  boundary_.record_entering(recording.recorder, recording.copy, activations_.hidden, rows);
   HEARTH_TRY(record_plan(recording.recorder, recording.pipelines, recording.plan,
                          buffers(recording.copy, hidden)));
+  if (!model_.config().has_output()) {
+    boundary_.record_leaving(recording.recorder, recording.copy, activations_.hidden, rows);
+    return {};
+  }
   recording.recorder.set_section(step_part::kSampling);
   return record_sampling(recording);
 }

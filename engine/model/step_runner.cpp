@@ -92,6 +92,7 @@ Status StepRunner::allocate() {
                                             step_input_bytes(device_.caps(), config, limits,
                                                              attention_windows(config).size()),
                                             step_word_bytes(config, limits)));
+  HEARTH_ASSIGN(boundary_, StepBoundary::create(device_, config, bucket_size(limits.rows)));
   planner_.emplace(StepPlannerInfo{.caps = device_.caps(),
                                    .model = model_.plan(),
                                    .limits = limits,
@@ -158,6 +159,7 @@ Result<std::vector<GpuSpan>> StepRunner::profile(const StepBatch& batch) {
 
 Result<StepTicket> StepRunner::submit(const StepBatch& batch, const Recorded& step) {
   StepTicket ticket{.copy = next_copy_,
+                    .rows = batch.rows(),
                     .logit_rows = static_cast<uint32_t>(batch.logit_rows.size()),
                     .pools = static_cast<uint32_t>(batch.pools.size())};
   for (const params::SamplingRow& row : batch.sampling) {
@@ -165,6 +167,7 @@ Result<StepTicket> StepRunner::submit(const StepBatch& batch, const Recorded& st
     ticket.with_mirostat |= has_stages(row);
   }
   ticket.with_similarity = !batch.compared.empty();
+  HEARTH_TRY(boundary_.write(ticket.copy, batch.entering));
   HEARTH_TRY(inputs_.write(ticket.copy, batch, step.bucket, step.layout, step.attention,
                            planner_->windows()));
   HEARTH_ASSIGN(ticket.done, device_.compute().submit(step.commands[ticket.copy]));
@@ -198,6 +201,7 @@ Result<StepOutcome> StepRunner::wait(const StepTicket& ticket) {
     outcome.similarity = similarity_[ticket.copy].view<const float>().first(
         size_t{ticket.logit_rows} * params::kComparisonParts);
   }
+  HEARTH_ASSIGN(outcome.leaving, boundary_.read(ticket.copy, ticket.rows));
   if (ticket.with_mirostat)
     outcome.mirostat = sampled.mirostat.view<const float>().first(ticket.logit_rows);
   return outcome;

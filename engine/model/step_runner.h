@@ -20,6 +20,7 @@
 #include "engine/model/kv_cache.h"
 #include "engine/model/model.h"
 #include "engine/model/step_batch.h"
+#include "engine/model/step_boundary.h"
 #include "engine/model/step_bucket_list.h"
 #include "engine/model/step_executor.h"
 #include "engine/model/step_inputs.h"
@@ -168,6 +169,7 @@ class StepRunner final : public StepExecutor, private ChainUser {
   KvCache kv_, host_kv_;
   Activations activations_;
   StepInputs inputs_;
+  StepBoundary boundary_;
   Buffer sampled_ids_, history_lengths_, history_, biases_, mirostat_;
   // The sampled tokens, [logit rows], in host memory, where the step's last kernel writes them.
   struct Sampled {

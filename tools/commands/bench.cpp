@@ -16,6 +16,7 @@
 #include "tools/bench/constrained_bench.h"
 #include "tools/bench/kernel_bench.h"
 #include "tools/bench/kernel_cases.h"
+#include "tools/bench/link_bench.h"
 #include "tools/bench/model_bench.h"
 #include "tools/bench/reports.h"
 #include "tools/bench/search_bench.h"
@@ -81,6 +82,12 @@ class BenchCommand : public Command {
     options.add("--profile", &profile_, "Show where the time of a step goes instead of tokens/s")
         .excludes(kernels);
     options
+        .add("--link", &link_,
+             "Time the link between two ranks instead, and say whether dividing the model pays; also "
+             "under mpirun")
+        .excludes(kernels)
+        .advanced();
+    options
         .add("--json-schema FILE", &schema_,
              "Also time decoding with this JSON schema against decoding without it")
         .check(check_file_name)
@@ -97,11 +104,20 @@ class BenchCommand : public Command {
         .advanced();
   }
 
-  Status run() override { return kernels_ ? run_kernels() : run_model(); }
+  Status run() override {
+    if (link_) return run_link();
+    return kernels_ ? run_kernels() : run_model();
+  }
 
  private:
   bool wants(const KernelCases& family) const {
     return family.family().find(filter_) != std::string::npos;
+  }
+
+  Status run_link() const {
+    HEARTH_ASSIGN(const auto file, model_.open_file());
+    HEARTH_ASSIGN(const ModelPlan plan, plan_model(*file));
+    return bench_link(plan.config, json_);
   }
 
   Status run_kernels() {
@@ -342,6 +358,7 @@ class BenchCommand : public Command {
   uint32_t beams_ = 0;
   ContrastiveSearchOptions search_{.top_k = 4};
   bool kernels_ = false, profile_ = false, json_ = false;
+  bool link_ = false;
   std::string filter_, schema_;
   std::shared_ptr<const grammar::Grammar> grammar_;
 };

@@ -147,12 +147,12 @@ Result<std::vector<ScriptStep>> parse_script(std::string_view text) {
   return steps;
 }
 
-std::string to_text(const Value& value) {
+std::string to_text(const ScriptValue& value) {
   if (const double* one = std::get_if<double>(&value)) return fmt::format("{}", *one);
   return std::get<std::string>(value);
 }
 
-bool satisfies(const std::map<std::string, Value>& values, const Condition& condition) {
+bool satisfies(const std::map<std::string, ScriptValue>& values, const Condition& condition) {
   const auto found = values.find(condition.name);
   if (found == values.end()) return false;
   const auto compare = [&](const auto& left, const auto& right) {

@@ -63,9 +63,9 @@ Result<std::vector<ScriptStep>> parse_script(std::string_view text);
 
 // Whether the named value satisfies the condition: compared as numbers if both are numbers,
 // otherwise as text. False if there is no such value.
-bool satisfies(const std::map<std::string, Value>& values, const Condition& condition);
+bool satisfies(const std::map<std::string, ScriptValue>& values, const Condition& condition);
 
 // "3" or "some text", for messages.
-std::string to_text(const Value& value);
+std::string to_text(const ScriptValue& value);
 
 }  // namespace hearth

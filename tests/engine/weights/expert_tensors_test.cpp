@@ -173,7 +173,7 @@ TEST(ExpertTensors, Mxfp4InBlocksAndScales) {
                                        .bytes = scales}};
   ASSERT_TRUE(arrange_experts(tensors).ok());
   ASSERT_EQ(tensors.size(), 2u);
-  constexpr float kValues[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  constexpr float kValueCount[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
   for (const ModelTensor& tensor : tensors) {
     const uint64_t turn = tensor.name == "blk.0.ffn_up_exps.weight" ? 1 : 0;
     EXPECT_EQ(tensor.rows, kExperts * kRows / 2);
@@ -191,7 +191,7 @@ TEST(ExpertTensors, Mxfp4InBlocksAndScales) {
         const uint64_t block = stored * kBlocks + c / 32;
         const auto byte = std::to_integer<uint32_t>(blocks[block * 16 + c % 32 / 2]);
         const uint32_t code = c % 2 == 0 ? byte & 15 : byte >> 4;
-        const float wanted = std::ldexp(code < 8 ? kValues[code] : -kValues[code - 8],
+        const float wanted = std::ldexp(code < 8 ? kValueCount[code] : -kValueCount[code - 8],
                                         std::to_integer<int>(scales[block]) - 127);
         ASSERT_EQ(values[c], wanted) << tensor.name << " row " << row << " column " << c;
       }

@@ -41,7 +41,7 @@ TEST(ScriptTest, ErrorsNameTheLine) {
 }
 
 TEST(ScriptTest, ValuesAreComparedAsNumbersIfBothAreNumbers) {
-  const std::map<std::string, Value> values = {{"rows", 10.0}, {"text", std::string("a fox")}};
+  const std::map<std::string, ScriptValue> values = {{"rows", 10.0}, {"text", std::string("a fox")}};
   const auto holds = [&](const char* name, const char* comparison, const char* value) {
     return satisfies(values, {name, comparison, value});
   };
