@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "engine/ids.h"
-#include "params/paged_kv.h"
 
 namespace hearth {
 
-inline constexpr std::uint32_t kTokensPerBlock = params::kBlockTokens;
+inline constexpr std::uint32_t kTokensPerBlock = 16;
 // Most proposed tokens of one sequence, because a row's ancestors are a 32-bit mask on the device.
 inline constexpr std::uint32_t kMaxProposed = 32;
 // The parent of a proposed token that follows the newest committed one.
