@@ -315,8 +315,20 @@ void leave_parts(const DeviceCaps& caps, const MatmulShape& shape, uint32_t spli
 
 std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape, bool coopmat) {
   constexpr size_t kScalarGate = 8;
+  // Products of one matrix have faster kernels for so few rows. Not measured.
+  constexpr Tile kFewest{.rows = 16,
+                         .outputs = 128,
+                         .inputs = 128,
+                         .part_rows = 16,
+                         .part_outputs = 32,
+                         .resident = 4,
+                         .percent = 90,
+                         .kernel = TileKernel::kDirect};
+  const std::span<const Tile> table = tiles_for(caps, shape.format, coopmat);
+  std::vector<Tile> tiles(table.begin(), table.end());
+  if (coopmat) tiles.push_back(kFewest);
   std::vector<RowTile> all;
-  for (Tile tile : tiles_for(caps, shape.format, coopmat)) {
+  for (Tile tile : tiles) {
     if (!fits(caps, shape, tile)) continue;
     const bool scalar = tile.kernel == TileKernel::kScalar;
     const uint32_t fragment = scalar ? 1
@@ -329,8 +341,8 @@ std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape,
                      .kernel = {.pipeline = tile_kernel(caps, shape, tile, 1),
                                 .groups = {.y = divide_up(shape.outputs, tile.outputs)}},
                      .gate_constant = scalar ? kScalarGate : gate_constant(tile.kernel),
-                     .cost = uint64_t{tile.rows} * divide_up(shape.outputs, tile.outputs) *
-                             tile.outputs * shape.inputs * tile.percent};
+                     .cost = uint64_t{divide_up(shape.outputs, tile.outputs)} * tile.outputs *
+                             shape.inputs * tile.percent / tile.resident};
     if (scalar) row_tile.kernel.pipeline.constants.push_back(0);
     all.push_back(std::move(row_tile));
   }
