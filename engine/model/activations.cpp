@@ -126,11 +126,14 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
     sizes.mlp = rows * config.mlp_width * 4;
   }
   sizes.routed = rows * config.experts * 4;
-  sizes.logits = logit_rows * config.vocabulary * 4;
-  sizes.sampling_counts = logit_rows * 4;
+  if (config.has_output()) {
+    sizes.logits = logit_rows * config.vocabulary * 4;
+    sizes.sampling_counts = logit_rows * 4;
+  }
   add_matmuls(caps, matmuls, limits, sizes);
   add_experts(caps, config, matmuls, limits, sizes);
   add_attention(caps, config, limits, sizes);
+  if (!config.has_output()) return sizes;
   for_bucket_sizes(static_cast<uint32_t>(logit_rows), [&](uint32_t count) {
     sizes.sampling_scratch = std::max(
         sizes.sampling_scratch,
@@ -167,13 +170,17 @@ Result<Activations> Activations::allocate(Device& device, const ActivationSizes&
   HEARTH_TRY(allocate(buffers.attention_scratch, sizes.attention_counts + sizes.attention_partials,
                       "attention scratch"));
   buffers.attention_count_bytes = sizes.attention_counts;
-  HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device, {.name = "clear counts"}));
-  recorder.fill(buffers.matmul_counts.all(), 0);
-  recorder.fill(buffers.sampling_counts.all(), 0);
-  if (sizes.attention_counts > 0) recorder.fill(buffers.attention_counts(), 0);
-  HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());
-  HEARTH_TRY(device.compute().run(commands));
+  HEARTH_TRY(buffers.clear_counts(device));
   return buffers;
+}
+
+Status Activations::clear_counts(Device& device) const {
+  HEARTH_ASSIGN(CommandRecorder recorder, CommandRecorder::begin(device, {.name = "clear counts"}));
+  recorder.fill(matmul_counts.all(), 0);
+  recorder.fill(sampling_counts.all(), 0);
+  if (attention_count_bytes > 0) recorder.fill(attention_counts(), 0);
+  HEARTH_ASSIGN(const CommandBuffer commands, recorder.finish());
+  return device.compute().run(commands);
 }
 
 }  // namespace hearth

@@ -103,6 +103,8 @@ ActivationSizes activation_sizes(const DeviceCaps& caps, const ModelConfig& conf
 
 struct Activations {
   static Result<Activations> allocate(Device& device, const ActivationSizes& sizes);
+  // Kernels leave their counters at zero, unless they did not wait for each other (chain_guard.h).
+  Status clear_counts(Device& device) const;
 
   Buffer hidden, normed, projected, picked, qkv, queries, attended, gate_up, mlp, logits, routed;
   Buffer matmul_scratch, sampling_scratch;

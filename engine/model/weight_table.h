@@ -92,6 +92,11 @@ class WeightTable {
   void known(std::string tensor) { known_.push_back(std::move(tensor)); }
 
   const std::vector<WeightSpec>& specs() const { return specs_; }
+  // Drops all weights but those for which wanted(spec) is true.
+  template <class Wanted>
+  void keep(Wanted wanted) {
+    std::erase_if(specs_, [&](const WeightSpec& spec) { return !wanted(spec); });
+  }
 
   // Checks that all tensors are present, with the right shape and a supported format, and that
   // there are no others. The error names the tensor.

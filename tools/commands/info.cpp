@@ -12,6 +12,7 @@
 #include "tools/commands/common_options.h"
 #include "tools/commands/model_facts.h"
 #include "tools/commands/model_options.h"
+#include "tools/commands/rank_facts.h"
 #include "tools/count_of.h"
 
 namespace hearth {
@@ -194,6 +195,7 @@ class InfoCommand : public Command {
   void declare(Options& options) override {
     options.example("hearth info -m model.gguf --ctx 8192");
     model_.declare(options);
+    model_.declare_ranks(options);
     model_.declare_speculation(options);
     model_.declare_contrast(options);
     options.add("--max-seqs N", &model_.session.max_sequences, "Maximum sequences in a batch")
@@ -213,13 +215,22 @@ class InfoCommand : public Command {
     if (!facts.sampling.ignored.empty())
       log_line(fmt::format("{}: default sampling settings ignored: {}", facts.name,
                            facts.sampling.ignored));
+    std::vector<RankFacts> ranks;
+    if (const SessionOptions options = model_.session_options();
+        facts.plan && options.ranks.several()) {
+      HEARTH_ASSIGN(ranks, rank_facts(*file, options));
+    }
     if (json_) {
-      fmt::print("{}\n",
-                 to_json(facts).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+      nlohmann::json json = to_json(facts);
+      if (!ranks.empty()) json["ranks"] = to_json(ranks);
+      fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
       return {};
     }
     print_model(facts);
-    print_fit(facts, model_.session_options());
+    if (ranks.empty())
+      print_fit(facts, model_.session_options());
+    else
+      print_ranks(ranks);
     return {};
   }
 
