@@ -124,6 +124,9 @@ std::optional<TilePair> choose_tiles(const DeviceCaps& caps, const ExpertsShape&
 ExpertProduct tile_product(const RowTile& tile, uint32_t tiles) {
   ExpertProduct product{.kernel = tile.kernel, .gate_constant = tile.gate_constant};
   product.kernel.pipeline.kernel = experts_kernel(tile.kernel.pipeline.kernel);
+  // matmul_tile has gates only as a kernel of experts.
+  std::vector<uint32_t>& constants = product.kernel.pipeline.constants;
+  constants.resize(std::max(constants.size(), tile.gate_constant + 1));
   product.kernel.groups.x = tiles;
   return product;
 }
