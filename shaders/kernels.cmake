@@ -53,9 +53,9 @@ hearth_kernel(experts_integer FROM matvec_integer DEFINES EXPERTS AXES weight=${
 hearth_kernel(experts_tile FROM matmul_tile DEFINES EXPERTS AXES weight=${weight_formats})
 hearth_kernel(experts_coopmat FROM matmul_coopmat DEFINES EXPERTS AXES weight=f16,bf16,${quantized_formats} NEEDS coopmat)
 hearth_kernel(experts_direct FROM matmul_direct DEFINES EXPERTS AXES weight=f16,bf16,${quantized_formats} NEEDS coopmat)
-hearth_kernel(experts_direct_emulated FROM matmul_direct_emulated DEFINES EXPERTS AXES weight=f16,q4_k)
+hearth_kernel(experts_direct_emulated FROM matmul_direct_emulated DEFINES EXPERTS AXES weight=mxfp4)
 hearth_kernel(experts_wide FROM matmul_wide DEFINES EXPERTS AXES weight=f16,bf16,${quantized_formats} NEEDS coopmat)
-hearth_kernel(experts_wide_emulated FROM matmul_wide_emulated DEFINES EXPERTS AXES weight=f16,q4_k)
+hearth_kernel(experts_wide_emulated FROM matmul_wide_emulated DEFINES EXPERTS AXES weight=q4_k)
 
 # Attention over the paged KV cache.
 hearth_kernel(attention_rows AXES kv=f16,q8_0)

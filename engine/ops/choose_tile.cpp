@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -345,14 +344,17 @@ std::vector<RowTile> row_tiles(const DeviceCaps& caps, const MatmulShape& shape,
   if (coopmat) tiles.push_back(kFewestExpertRows);
   std::vector<RowTile> all;
   for (Tile tile : tiles) {
-    if (!fits(caps, shape, tile) || tile.outputs / fragment_outputs(caps, tile) % 2 != 0) continue;
+    // experts_direct does not need whole steps.
+    const MatmulShape whole{.inputs =
+                                tile.kernel == TileKernel::kDirect ? tile.inputs : shape.inputs};
+    if (!fits(caps, whole, tile) || tile.outputs / fragment_outputs(caps, tile) % 2 != 0) continue;
     tile.round = round_for(caps, tile, shape.inputs);
+    const uint32_t across = divide_up(shape.outputs, tile.outputs);
     all.push_back({.rows = tile.rows,
-                   .kernel = {.pipeline = tile_kernel(caps, shape, tile, 1),
-                              .groups = {.y = divide_up(shape.outputs, tile.outputs)}},
+                   .kernel = {tile_kernel(caps, shape, tile, 1), {.y = across}},
                    .gate_constant = gate_constant(tile.kernel),
-                   .cost = uint64_t{divide_up(shape.outputs, tile.outputs)} * tile.outputs *
-                           shape.inputs * tile.percent / tile.resident});
+                   .cost = uint64_t{across} * tile.outputs * tile.percent / tile.resident,
+                   .percent = tile.rows >= tuning.many_rows ? tile.percent : 100});
   }
   return all;
 }

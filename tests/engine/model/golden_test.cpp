@@ -33,7 +33,7 @@ class HalfModel : public ModelFile {
       halves_.push_back(in_half(tensor));
       tensor.format = WeightFormat::kF16;
       tensor.bytes = std::as_bytes(std::span(halves_.back()));
-      tensor.strides.reset();
+      tensor.strides = nullptr;
     }
   }
   size_t converted() const { return halves_.size(); }
@@ -88,7 +88,7 @@ class GgufModel : public ModelFile {
   void add(const std::string& name, const std::vector<const ModelTensor*>& parts) {
     ModelTensor whole = *parts.front();
     whole.name = name;
-    whole.strides.reset();
+    whole.strides = nullptr;
     if (parts.size() > 1) {
       whole.matrices = static_cast<uint32_t>(parts.size());
       whole.rows *= parts.size();
